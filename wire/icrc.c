@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <isa-l/crc.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "icrc.h"
+#include "pkt.h"
+
+/* crc32_gzip_refl is the CRC of zlib: polynomial 0x04c11db7 reflected, begun with and finished by inversion, a previous
+ * result continues. That is what the ICRC is, least significant byte first. */
+
+#define ONES_LEN 8 /* in place of the LRH that InfiniBand has here */
+#define IP4_LEN 20
+#define IP6_LEN 40
+#define UDP_LEN 8
+#define IP4_HEAD_LEN (ONES_LEN + IP4_LEN + UDP_LEN)
+#define IP6_HEAD_LEN (ONES_LEN + IP6_LEN + UDP_LEN)
+#define IP4_TOTAL_AT (ONES_LEN + 2)
+#define IP4_ID_AT (ONES_LEN + 4)
+#define IP4_UDP_LEN_AT (ONES_LEN + IP4_LEN + 4)
+#define IP6_PAYLOAD_AT (ONES_LEN + 4)
+#define IP6_UDP_LEN_AT (ONES_LEN + IP6_LEN + 4)
+#define IPPROTO_UDP_NR 17
+#define BTH_RESV8A_AT 4 /* FECN, BECN and six reserved bits */
+
+/* Fewer bytes than these are copied behind the head, as the CRC function is slow with them on their own. */
+#define REST_MIN 16
+
+/* Measured (AMD EPYC with VPCLMULQDQ, ns per call): ISA-L 5 for 64 B and 62 for 4 KiB, libdeflate 5 and 241. A packet with
+ * all that icrc_compute does around that: ACK 17, 64 B of payload 15, 1 KiB 24, 4 KiB 67. */
+
+void icrc_ctx_init(struct icrc_ctx *ctx, const struct icrc_flow *flow)
+{
+    uint8_t *p = ctx->head;
+
+    memset(ctx, 0, sizeof(*ctx));
+    ctx->flow = *flow;
+    memset(p, 0xff, ONES_LEN);
+    p += ONES_LEN;
+    if (flow->is_v6) {
+        p = put_be32(p, 0x6fffffff); /* version; traffic class and flow label masked */
+        p = put_be16(p, 0); /* payload length: per packet */
+        p = put_u8(p, IPPROTO_UDP_NR);
+        p = put_u8(p, 0xff); /* hop limit masked */
+        memcpy(p, flow->src, 16);
+        memcpy(p + 16, flow->dst, 16);
+        p += 32;
+    } else {
+        p = put_be16(p, 0x45ff); /* version, header length; TOS masked */
+        p = put_be32(p, 0); /* total length, ID: per packet */
+        p = put_be16(p, 0x4000); /* DF */
+        p = put_u8(p, 0xff); /* TTL masked */
+        p = put_u8(p, IPPROTO_UDP_NR);
+        p = put_be16(p, 0xffff); /* header checksum masked */
+        memcpy(p, flow->src + 12, 4);
+        memcpy(p + 4, flow->dst + 12, 4);
+        p += 8;
+    }
+    p = put_be16(p, flow->src_port);
+    p = put_be16(p, flow->dst_port);
+    p = put_be16(p, 0); /* length: per packet */
+    p = put_be16(p, 0xffff); /* checksum masked */
+    ctx->head_len = (uint8_t)(p - ctx->head);
+}
+
+/* The two functions below write what the CRC covers up to and including the BTH to buf and return its length. Small packets
+ * are most of the cost: the CRC function reads 16 bytes at a time, and a processor stalls if it reads what was just written
+ * in smaller pieces. So the head of IPv4, which is the common one and makes three times 16 with the BTH, is put together in
+ * registers; without that a packet of 64 bytes takes twice as long. */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are put together for this order");
+
+typedef uint64_t pair __attribute__((vector_size(16)));
+
+static uint64_t load8(const uint8_t *p)
+{
+    uint64_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+static uint64_t load4(const uint8_t *p)
+{
+    uint32_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+/* v in network byte order, to be or-ed to a word at byte at, where there must be zeros. */
+static uint64_t field16(uint16_t v, unsigned at)
+{
+    return (uint64_t)__builtin_bswap16(v) << 8 * at;
+}
+
+static size_t head_ip4(const struct icrc_ctx *ctx, uint16_t ip_id, uint16_t udp_len, const uint8_t *pkt, uint8_t *buf)
+{
+    const uint8_t *h = ctx->head;
+    pair ones_ip = {load8(h), load8(h + 8) | field16((uint16_t)(IP4_LEN + udp_len), IP4_TOTAL_AT - 8) |
+                                  field16(ip_id, IP4_ID_AT - 8)};
+    pair ip_udp = {load8(h + 16), load8(h + 24)};
+    pair udp_bth = {load4(h + 32) | field16(udp_len, IP4_UDP_LEN_AT - 32) | load4(pkt) << 32,
+                    load8(pkt + BTH_RESV8A_AT) | 0xff};
+
+    memcpy(buf, &ones_ip, sizeof(pair));
+    memcpy(buf + 16, &ip_udp, sizeof(pair));
+    memcpy(buf + 32, &udp_bth, sizeof(pair));
+    return IP4_HEAD_LEN + BTH_LEN;
+}
+
+static size_t head_ip6(const struct icrc_ctx *ctx, uint16_t udp_len, const uint8_t *pkt, uint8_t *buf)
+{
+    memcpy(buf, ctx->head, IP6_HEAD_LEN);
+    put_be16(buf + IP6_PAYLOAD_AT, udp_len);
+    put_be16(buf + IP6_UDP_LEN_AT, udp_len);
+    memcpy(buf + IP6_HEAD_LEN, pkt, BTH_LEN);
+    buf[IP6_HEAD_LEN + BTH_RESV8A_AT] = 0xff;
+    return IP6_HEAD_LEN + BTH_LEN;
+}
+
+/* From 256 bytes on, ISA-L uses 512-bit registers and doesn't clear their upper halves at the end; until somebody does, SSE
+ * code (its own for fewer bytes, and ours) runs at half speed. */
+#define WIDE_MIN 256
+#ifdef __x86_64__
+__attribute__((target("avx"))) static void clear_upper(void)
+{
+    __builtin_ia32_vzeroupper();
+}
+
+static void after_wide(void)
+{
+    if (__builtin_cpu_supports("avx"))
+        clear_upper();
+}
+#else
+static void after_wide(void)
+{
+}
+#endif
+
+uint32_t icrc_compute(const struct icrc_ctx *ctx, uint16_t ip_id, const uint8_t *pkt, size_t len)
+{
+    uint8_t buf[IP6_HEAD_LEN + BTH_LEN + REST_MIN];
+    uint16_t udp_len = (uint16_t)(UDP_LEN + len + ICRC_LEN);
+    size_t rest = len - BTH_LEN;
+    uint32_t crc;
+    size_t head = ctx->flow.is_v6 ? head_ip6(ctx, udp_len, pkt, buf) : head_ip4(ctx, ip_id, udp_len, pkt, buf);
+
+    if (rest < REST_MIN) {
+        memcpy(buf + head, pkt + BTH_LEN, rest);
+        return crc32_gzip_refl(0, buf, head + rest);
+    }
+    crc = crc32_gzip_refl(crc32_gzip_refl(0, buf, head), pkt + BTH_LEN, rest);
+    if (rest >= WIDE_MIN)
+        after_wide();
+    return crc;
+}
+
+void icrc_store(uint8_t *p, uint32_t crc)
+{
+    put_le32(p, crc);
+}
+
+uint32_t icrc_load(const uint8_t *p)
+{
+    uint32_t crc;
+
+    get_le32(p, &crc);
+    return crc;
+}
+
+bool icrc_check(const struct icrc_ctx *ctx, uint16_t ip_id, const uint8_t *pkt, size_t len)
+{
+    if (len < BTH_LEN + ICRC_LEN)
+        return false;
+    return icrc_compute(ctx, ip_id, pkt, len - ICRC_LEN) == icrc_load(pkt + len - ICRC_LEN);
+}
+
+/* --- finding the IP ID ---------------------------------------------------------------------------------------------
+ *
+ * Polynomials over GF(2) modulo P = x^32 + x^26 + ... + 1, in the CRC's reflected form: bit 31 is x^0, bit 0 is x^31.
+ *
+ * The CRCs of two messages that differ in the ID alone differ by D(x) * x^(8n) * x^32 mod P, where D is the difference
+ * of the IDs as a polynomial of degree below 16 and n the number of bytes behind the ID. P isn't divisible by x, so
+ * multiplying by x^-8(n+4) gives D back; if what comes out has a higher degree, no ID explains the difference. */
+
+#define POLY 0xedb88320u
+
+/* x^(-8 * 2^i) mod P. */
+/* clang-format off */
+static const uint32_t x8_inverse[17] = {
+    0x6567cb95, 0xd7125358, 0x5b358fd3, 0x2e9bb40b, 0x12a59a49, 0x8df9403d, 0x5139de12, 0xba340226, 0x29c45641,
+    0x12fbc105, 0xecd30c55, 0x3755ebd8, 0x24ee460c, 0x23783fcf, 0x479933fc, 0xa39442a5, 0x9ea0056d,
+};
+/* clang-format on */
+
+static uint32_t poly_mul(uint32_t a, uint32_t b)
+{
+    uint32_t r = 0;
+
+    for (; a; a <<= 1) {
+        r ^= b & (0u - (a >> 31));
+        b = b >> 1 ^ (POLY & (0u - (b & 1)));
+    }
+    return r;
+}
+
+/* a * x^(-8 * bytes) mod P. */
+static uint32_t poly_rewind(uint32_t a, size_t bytes)
+{
+    for (unsigned i = 0; bytes; i++, bytes >>= 1) {
+        if (bytes & 1)
+            a = poly_mul(a, x8_inverse[i]);
+    }
+    return a;
+}
+
+bool icrc_check_any_id(const struct icrc_ctx *ctx, uint16_t hint, const uint8_t *pkt, size_t len, uint16_t *ip_id)
+{
+    uint32_t diff;
+    size_t behind; /* bytes of the message after the ID */
+
+    if (len < BTH_LEN + ICRC_LEN || len > UINT16_MAX)
+        return false;
+    diff = icrc_compute(ctx, hint, pkt, len - ICRC_LEN) ^ icrc_load(pkt + len - ICRC_LEN);
+    if (diff != 0 && !ctx->flow.is_v6) {
+        behind = IP4_HEAD_LEN - (IP4_ID_AT + 2) + len - ICRC_LEN;
+        diff = poly_rewind(diff, behind + 4);
+        /* Now the ID's first byte is in bits 16 to 23, its second in 24 to 31: as a CRC takes them, lsb first. */
+        hint ^= (uint16_t)((diff >> 16 & 0xff) << 8 | diff >> 24);
+        diff &= 0xffff;
+    }
+    if (diff != 0)
+        return false;
+    *ip_id = hint;
+    return true;
+}

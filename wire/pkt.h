@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* One RoCEv2 packet in host form, and its two codecs. All numbers are in host byte order; immediate data is opaque and
+ * kept as it stands on the wire. A packet here is the UDP payload: BTH, headers, payload, pad, ICRC. */
+#ifndef PUMICE_WIRE_PKT_H
+#define PUMICE_WIRE_PKT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "opcode.h"
+
+#define ROCE_PORT 4791 /* UDP destination port, A17.3.1 */
+#define BTH_LEN 12
+#define ICRC_LEN 4
+#define PKT_HEADERS_MAX (BTH_LEN + 4 + 28 + 16) /* an upper bound over op_table */
+#define PKT_MTU_MIN 256 /* bytes of payload of the smallest and largest path MTU */
+#define PKT_MTU_MAX 4096
+#define PKT_CNP_LEN 16 /* bytes of reserved payload that a CNP carries, A17.9.3 */
+#define PKEY_DEFAULT 0xffff
+#define PSN_MASK 0xffffffu
+#define QPN_MASK 0xffffffu
+
+struct pkt_reth { /* RDMA extended transport header, 9.3.3 */
+    uint64_t va;
+    uint32_t rkey;
+    uint32_t length;
+};
+struct pkt_atomic { /* AtomicETH, 9.3.4.1 */
+    uint64_t va;
+    uint32_t rkey;
+    uint64_t swap_add;
+    uint64_t compare;
+};
+struct pkt_aeth { /* 9.3.5 */
+    uint8_t syndrome; /* see syndrome.h */
+    uint32_t msn; /* 24 bits */
+};
+struct pkt_deth { /* 9.3.2 */
+    uint32_t qkey;
+    uint32_t src_qpn; /* 24 bits */
+};
+struct pkt_feth { /* A19 */
+    uint8_t selectivity; /* 0: memory range, 1: whole region */
+    uint8_t placement; /* bit 0: global visibility, bit 1: persistence */
+};
+
+struct pkt {
+    uint8_t opcode;
+    uint8_t pad; /* 0 ... 3 bytes of pad after the payload */
+    uint8_t tver; /* transport header version: 0 */
+    bool solicited;
+    bool migreq;
+    bool fecn, becn;
+    bool ackreq;
+    uint16_t pkey;
+    uint32_t dest_qpn; /* 24 bits */
+    uint32_t psn; /* 24 bits */
+
+    /* Each is meaningful if op_table[opcode].headers says so. */
+    uint32_t srqn; /* XRCETH, 24 bits */
+    struct pkt_deth deth;
+    struct pkt_feth feth;
+    struct pkt_reth reth;
+    struct pkt_atomic atomic;
+    struct pkt_aeth aeth;
+    uint64_t atomic_orig; /* AtomicAckETH: what stood there before */
+    uint8_t imm[4]; /* ImmDt, opaque */
+    uint32_t inv_rkey; /* IETH */
+
+    const uint8_t *payload; /* points into the decoded buffer */
+    uint32_t payload_len; /* without pad */
+};
+
+/* Why a packet can't be decoded. */
+enum pkt_error {
+    PKT_OK = 0,
+    PKT_SHORT, /* ends before its headers and ICRC do */
+    PKT_OPCODE, /* no such opcode */
+    PKT_VERSION, /* TVer is not 0 */
+    PKT_LENGTH, /* pad reaches beyond the payload, or the payload is not of the opcode's kind at any MTU */
+};
+
+/* Decodes the UDP payload data[0 ... len), ICRC included but not verified (see icrc.h). On PKT_OK the fields of the BTH,
+ * those of the headers that op_table[out->opcode].headers names, payload and payload_len are set and the others are left as
+ * they were; out->payload points into data. On an error *out means nothing. MTU-dependent length rules are the engine's;
+ * here FIRST and MIDDLE must be of some MTU (256 ... 4096), LAST and ONLY at most 4096 bytes, and payload and pad together
+ * a multiple of four. Reserved fields are ignored. */
+enum pkt_error pkt_decode(const uint8_t *data, size_t len, struct pkt *out);
+
+/* Writes BTH and the headers that op_table[p->opcode] names to dst, of which there must be PKT_HEADERS_MAX bytes; returns
+ * how many were written (header_len). Payload, pad and ICRC are the caller's. Fields wider than their wire width are
+ * masked to it; reserved fields are written as 0. */
+size_t pkt_encode(const struct pkt *p, uint8_t *dst);
+
+/* Bytes of pad after len bytes of payload: 0 ... 3. */
+static inline uint32_t pkt_pad(uint32_t len)
+{
+    return (0u - len) & 3u;
+}
+
+/* "ok", "short", … of an error. */
+const char *pkt_error_name(enum pkt_error e);
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* AETH syndromes and RNR timer codes (IBA 9.7.5.2.1, tables 44 to 47). */
+#ifndef PUMICE_WIRE_SYNDROME_H
+#define PUMICE_WIRE_SYNDROME_H
+
+#include <stdint.h>
+
+enum aeth_kind {
+    AETH_ACK = 0x00, /* low five bits: credits; 0x1f: none are given */
+    AETH_RNR = 0x20, /* low five bits: timer code */
+    AETH_NAK = 0x60, /* low five bits: code */
+    AETH_RESERVED = 0x40,
+};
+#define AETH_KIND_MASK 0xe0 /* bit 7 set is reserved and must be dropped, too */
+#define AETH_VALUE_MASK 0x1f
+#define AETH_NO_CREDITS 0x1f
+
+enum aeth_nak {
+    NAK_PSN_SEQUENCE = 0x60,
+    NAK_INVALID_REQUEST = 0x61,
+    NAK_REMOTE_ACCESS = 0x62,
+    NAK_REMOTE_OPERATION = 0x63,
+    NAK_INVALID_RD = 0x64,
+};
+
+/* RNR timer code (0 ... 31) to nanoseconds; table 46. Code 0 is the longest, 655.36 ms. Larger codes are masked. */
+uint64_t rnr_timer_ns(uint8_t code);
+
+#endif

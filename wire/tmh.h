@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The two headers of tag matching, which stand at the beginning of a SEND's payload: the tag matching header and, in a
+ * rendezvous request, the rendezvous header behind it. The layouts are those of rdma-core's infiniband/tm_types.h. */
+#ifndef PUMICE_WIRE_TMH_H
+#define PUMICE_WIRE_TMH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TMH_LEN 16
+#define RVH_LEN 16
+
+/* Operations of a TMH; the values are those of enum ibv_tmh_op. */
+enum tmh_op {
+    TMH_NO_TAG = 0,
+    TMH_RNDV = 1,
+    TMH_FIN = 2,
+    TMH_EAGER = 3,
+};
+
+struct tmh {
+    uint8_t opcode; /* enum tmh_op; anything, as it comes from the peer */
+    uint8_t reserved[3]; /* never judged, always carried along: users keep private bytes here */
+    uint32_t app_ctx; /* the sender's opaque word, host byte order */
+    uint64_t tag; /* host byte order */
+};
+
+struct rvh {
+    uint64_t va; /* where the sender's data are, to be read by RDMA READ */
+    uint32_t rkey;
+    uint32_t len; /* bytes */
+};
+
+/* Decode from p[0 ... len); false if len is less than TMH_LEN or RVH_LEN, and then *out is untouched. Any bytes decode. */
+bool tmh_decode(const uint8_t *p, size_t len, struct tmh *out);
+bool rvh_decode(const uint8_t *p, size_t len, struct rvh *out);
+
+/* Write TMH_LEN or RVH_LEN bytes to dst and return that number. */
+size_t tmh_encode(const struct tmh *t, uint8_t *dst);
+size_t rvh_encode(const struct rvh *r, uint8_t *dst);
+
+#endif
