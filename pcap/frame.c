@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdbool.h>
+#include <string.h>
+
+#include "pcap/frame.h"
+#include "wire/bytes.h"
+
+#define ETHERTYPE_IP4 0x0800
+#define ETHERTYPE_IP6 0x86dd
+#define PROTOCOL_UDP 17
+#define HOP_LIMIT 64
+#define IP4_DF 0x4000
+#define ETH_LEN 14
+#define IP4_LEN 20
+#define IP4_CHECKSUM_AT 10
+#define UDP_LEN 8
+#define UDP_CHECKSUM_AT 6
+
+static bool is_mapped(const uint8_t *addr)
+{
+    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+    return memcmp(addr, prefix, sizeof(prefix)) == 0;
+}
+
+/* The sum of the 16-bit words of p[0 ... n), an odd last byte padded, on top of sum (RFC 1071). */
+static uint64_t sum16(uint64_t sum, const uint8_t *p, size_t n)
+{
+    uint16_t word;
+
+    for (; n >= 2; n -= 2) {
+        p = get_be16(p, &word);
+        sum += word;
+    }
+    return n ? sum + ((uint64_t)p[0] << 8) : sum;
+}
+
+static uint16_t checksum(uint64_t sum)
+{
+    while (sum >> 16)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)~sum;
+}
+
+static uint8_t *put_mac(uint8_t *d, const uint8_t *addr)
+{
+    d = put_be16(d, 0x0200);
+    memcpy(d, addr + 12, 4);
+    return d + 4;
+}
+
+static uint8_t *put_ip4(uint8_t *d, const struct frame_flow *flow, uint16_t udp_len)
+{
+    uint8_t *start = d;
+
+    d = put_u8(d, 0x45);
+    d = put_u8(d, flow->tos);
+    d = put_be16(d, (uint16_t)(IP4_LEN + udp_len));
+    d = put_be16(d, flow->ip_id);
+    d = put_be16(d, IP4_DF);
+    d = put_u8(d, HOP_LIMIT);
+    d = put_u8(d, PROTOCOL_UDP);
+    d = put_be16(d, 0);
+    memcpy(d, flow->src + 12, 4);
+    memcpy(d + 4, flow->dst + 12, 4);
+    put_be16(start + IP4_CHECKSUM_AT, checksum(sum16(0, start, IP4_LEN)));
+    return d + 8;
+}
+
+static uint8_t *put_ip6(uint8_t *d, const struct frame_flow *flow, uint16_t udp_len)
+{
+    d = put_be32(d, 6u << 28 | (uint32_t)flow->tos << 20);
+    d = put_be16(d, udp_len);
+    d = put_u8(d, PROTOCOL_UDP);
+    d = put_u8(d, HOP_LIMIT);
+    memcpy(d, flow->src, 16);
+    memcpy(d + 16, flow->dst, 16);
+    return d + 32;
+}
+
+size_t frame_head(uint8_t *dst, const struct frame_flow *flow, const uint8_t *payload, size_t len)
+{
+    bool is_v4 = is_mapped(flow->src) && is_mapped(flow->dst);
+    size_t from = is_v4 ? 12 : 0; /* first byte of the addresses proper */
+    uint8_t *d = dst;
+    uint8_t *udp;
+    uint16_t udp_len, check;
+    uint64_t sum;
+
+    if (len > FRAME_PAYLOAD_MAX)
+        return 0;
+    udp_len = (uint16_t)(UDP_LEN + len);
+    d = put_mac(d, flow->dst);
+    d = put_mac(d, flow->src);
+    d = put_be16(d, is_v4 ? ETHERTYPE_IP4 : ETHERTYPE_IP6);
+    udp = is_v4 ? put_ip4(d, flow, udp_len) : put_ip6(d, flow, udp_len);
+
+    d = put_be16(udp, flow->src_port);
+    d = put_be16(d, flow->dst_port);
+    d = put_be16(d, udp_len);
+    d = put_be16(d, 0);
+    /* The pseudo header: addresses, length, protocol. */
+    sum = sum16(sum16(0, flow->src + from, 16 - from), flow->dst + from, 16 - from) + udp_len + PROTOCOL_UDP;
+    check = checksum(sum16(sum16(sum, udp, UDP_LEN), payload, len));
+    put_be16(udp + UDP_CHECKSUM_AT, check ? check : 0xffff); /* 0 would mean that there is none */
+    return (size_t)(d - dst);
+}
