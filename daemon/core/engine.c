@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The engine as a whole: its tables, who is ready to send, and the dispatch of packets and time to QPs. */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+void engine_config_defaults(struct engine_config *cfg)
+{
+    *cfg = (struct engine_config){
+        .max_qp = 16384,
+        .max_mr = 1u << 17,
+        .max_peers = 1024,
+        .completion_slots = 4096,
+        .event_slots = 1024,
+        .window_pkts = 4096,
+        .peer_window_bytes = 1u << 20,
+        .ack_delay_ns = 50000,
+        .min_timeout_ns = 1000000,
+        .probe_min_ns = 200000,
+        .burst_bytes = 65536,
+        .active_mtu = 5,
+        .first_qpn = 17,
+    };
+}
+
+static bool is_pow2(uint32_t n)
+{
+    return n && (n & (n - 1)) == 0;
+}
+
+static bool config_ok(const struct engine_config *c)
+{
+    return c->max_qp >= 1 && c->max_qp <= 1u << 20 && c->max_mr >= 1 && c->max_mr <= 1u << 22 && c->max_peers >= 1 &&
+           is_pow2(c->completion_slots) && c->completion_slots >= 64 && is_pow2(c->event_slots) && c->window_pkts >= 1 &&
+           c->window_pkts <= 1u << 22 && c->active_mtu >= 1 && c->active_mtu <= 5 && c->first_qpn >= 17 && c->first_qpn <= QPN_MASK &&
+           c->num_gids >= 1 && c->num_gids <= 8 && c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096;
+}
+
+static uint32_t pow2_at_least(uint32_t n)
+{
+    uint32_t p = 1;
+    while (p < n)
+        p <<= 1;
+    return p;
+}
+
+/* Where the parts of the engine lie in its memory; each starts on a cache line. */
+struct layout {
+    size_t qps, keys, peers, timers, done, events, total;
+};
+
+static size_t place(size_t *at, size_t bytes)
+{
+    size_t here = *at;
+    *at = (here + bytes + 63) & ~(size_t)63;
+    return here;
+}
+
+static void layout_of(const struct engine_config *c, struct layout *l)
+{
+    size_t at = 0;
+    place(&at, sizeof(struct engine));
+    l->qps = place(&at, (size_t)pow2_at_least(c->max_qp) * sizeof(struct qp *));
+    l->keys = place(&at, ((size_t)c->max_mr + 1) * sizeof(struct mr));
+    l->peers = place(&at, (size_t)c->max_peers * sizeof(struct peer));
+    l->timers = place(&at, sizeof(struct hotel));
+    l->done = place(&at, (size_t)c->completion_slots * sizeof(struct completion));
+    l->events = place(&at, (size_t)c->event_slots * sizeof(struct event));
+    l->total = at;
+}
+
+size_t engine_size(const struct engine_config *cfg)
+{
+    struct layout l;
+    layout_of(cfg, &l);
+    return l.total;
+}
+
+struct engine *engine_init(void *mem, const struct engine_config *cfg, const struct mem_ops *ops, void *ops_ctx)
+{
+    if (!config_ok(cfg))
+        return NULL;
+    struct layout l;
+    layout_of(cfg, &l);
+    uint8_t *base = mem;
+    struct engine *e = mem;
+    e->cfg = *cfg;
+    e->ops = ops;
+    e->ops_ctx = ops_ctx;
+    e->qps = (struct qp **)(void *)(base + l.qps);
+    e->qp_mask = pow2_at_least(cfg->max_qp) - 1;
+    e->next_qpn = cfg->first_qpn;
+    key_table_init(&e->keys, (struct mr *)(void *)(base + l.keys), cfg->max_mr);
+    e->peers = (struct peer *)(void *)(base + l.peers);
+    e->timers = (struct hotel *)(void *)(base + l.timers);
+    hotel_init(e->timers);
+    link_init(&e->ready);
+    e->done = (struct completion *)(void *)(base + l.done);
+    e->done_mask = cfg->completion_slots - 1;
+    e->events = (struct event *)(void *)(base + l.events);
+    e->event_mask = cfg->event_slots - 1;
+    return e;
+}
+
+const struct engine_counters *engine_counters(const struct engine *e)
+{
+    return &e->counters;
+}
+
+/* --- QPs by number ------------------------------------------------------------------------------------------------------ */
+
+struct qp *qp_find(struct engine *e, uint32_t qpn)
+{
+    struct qp *qp = e->qps[qpn & e->qp_mask];
+    return qp && qp->qpn == qpn ? qp : NULL;
+}
+
+/* --- who is ready ------------------------------------------------------------------------------------------------------- */
+
+void engine_ready(struct qp *qp)
+{
+    if (!link_alone(&qp->ready))
+        return;
+    link_append(&qp->e->ready, &qp->ready);
+    qp->e->ready_count++;
+}
+
+static struct qp *take_ready(struct engine *e)
+{
+    struct qp *qp = link_owner(e->ready.next, struct qp, ready);
+    link_remove(&qp->ready);
+    e->ready_count--;
+    return qp;
+}
+
+struct tx_pkt *tx_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len, uint8_t **payload)
+{
+    uint32_t pad = pkt_pad(payload_len);
+    size_t len = (size_t)op_table[p->opcode].header_len + payload_len + pad + ICRC_LEN;
+    if (b->n == TX_BATCH_PKTS || len > b->cap - b->used)
+        return NULL;
+    uint8_t *at = b->buf + b->used;
+    size_t header_len = pkt_encode(p, at);
+    *payload = at + header_len;
+    memset(*payload + payload_len, 0, pad);
+    struct tx_pkt *t = &b->pkt[b->n++];
+    *t = (struct tx_pkt){
+        .av = &qp->attr.av,
+        .off = (uint32_t)b->used,
+        .len = (uint32_t)len,
+        .src_qpn = qp->qpn,
+        .psn = p->psn,
+        .header_len = (uint16_t)header_len,
+    };
+    b->used += len;
+    COUNT(qp, sent_pkts);
+    COUNT_N(qp, sent_bytes, payload_len);
+    return t;
+}
+
+/* One turn of one QP: control first (responses), then data. */
+static enum tx_result turn(struct qp *qp, struct tx_batch *b, uint64_t now)
+{
+    enum tx_result r = resp_tx(qp, b, now);
+    if (r == TX_DONE)
+        r = req_tx(qp, b, now);
+    if (qp_service(qp, now) && r == TX_DONE)
+        r = TX_MORE; /* completions wait for room */
+    engine_timer(qp);
+    return r;
+}
+
+uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
+{
+    uint32_t start = b->n;
+    bool progress = true;
+    while (progress && !link_alone(&e->ready)) {
+        progress = false;
+        for (uint32_t i = e->ready_count; i > 0 && !link_alone(&e->ready); i--) {
+            uint32_t before_pkts = b->n, before_done = e->done_tail;
+            struct qp *qp = take_ready(e);
+            enum tx_result r = turn(qp, b, now);
+            if (r != TX_DONE)
+                engine_ready(qp);
+            if (r == TX_FULL)
+                return b->n - start;
+            progress |= b->n != before_pkts || e->done_tail != before_done;
+        }
+    }
+    return b->n - start;
+}
+
+/* --- packets in --------------------------------------------------------------------------------------------------------- */
+
+/* QPs that can take packets. In SQE and SQD the responder works on. */
+static bool may_receive(const struct qp *qp)
+{
+    return qp->attr.state >= QPS_RTR && qp->attr.state != QPS_ERR;
+}
+
+void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
+{
+    struct qp *qp = qp_find(e, p->dest_qpn);
+    if (!qp) {
+        e->counters.rx_unknown_qp++;
+        return;
+    }
+    COUNT(qp, rcvd_pkts);
+    if ((p->opcode & OP_SERVICE_MASK) != qp->service) {
+        COUNT(qp, rx_bad_opcode);
+    } else if (!may_receive(qp)) {
+        COUNT(qp, rx_bad_state);
+    } else if ((p->pkey & 0x7fff) != (PKEY_DEFAULT & 0x7fff)) {
+        COUNT(qp, rx_bad_pkey);
+    } else if (memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0) {
+        COUNT(qp, rx_bad_source);
+    } else {
+        if (op_table[p->opcode].properties & OP_IS_RESPONSE)
+            req_rx(qp, p, now);
+        else
+            resp_rx(qp, p, now);
+        qp_service(qp, now);
+        engine_timer(qp);
+    }
+}
+
+void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
+{
+    struct qp *qp = qp_find(e, qpn);
+    if (!qp || qp->attr.state == QPS_ERR)
+        return;
+    COUNT(qp, mem_faults);
+    bool told = false;
+    for (uint32_t i = e->done_head; i != e->done_tail; i++) {
+        struct completion *c = &e->done[i & e->done_mask];
+        bool wrote = c->is_recv || c->opcode == WC_RDMA_READ || c->opcode == WC_COMP_SWAP || c->opcode == WC_FETCH_ADD;
+        if (c->qpn == qpn && c->status == WC_SUCCESS && wrote) {
+            c->status = WC_LOC_PROT_ERR;
+            c->solicited = told = true;
+        }
+    }
+    if (!told && !resp_recv_fault(qp, now) && qp->req.una != qp->req.fresh && req_is_read(req_wqe(qp, qp->req.una)))
+        req_fail(qp, WC_LOC_PROT_ERR, 0);
+    /* The ACK for what was written has not gone out yet, since packets follow deferred writes: the NAK takes its place. */
+    event_add(qp, EVENT_QP_ACCESS_ERR);
+    resp_fatal(qp, NAK_REMOTE_OPERATION, psn_add(qp->resp.epsn, PSN_MASK));
+}
+
+/* --- time --------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t qp_deadline(const struct qp *qp)
+{
+    uint64_t d = req_deadline(qp);
+    if (qp->resp.ack_deadline && qp->resp.ack_deadline < d)
+        d = qp->resp.ack_deadline;
+    return d;
+}
+
+/* Deadlines mostly move away (each ACK does it): then the guest stays, and finds out when it is woken. */
+void engine_timer(struct qp *qp)
+{
+    uint64_t d = qp_deadline(qp);
+    if (d < qp->timer.when)
+        hotel_check_in(qp->e->timers, &qp->timer, d);
+}
+
+uint64_t engine_deadline(const struct engine *e)
+{
+    return hotel_earliest(e->timers);
+}
+
+void engine_expire(struct engine *e, uint64_t now)
+{
+    struct guest *g;
+    while ((g = hotel_check_out(e->timers, now)) != NULL) {
+        struct qp *qp = link_owner(g, struct qp, timer);
+        if (qp_deadline(qp) <= now) {
+            if (qp->resp.ack_deadline && qp->resp.ack_deadline <= now) {
+                qp->resp.ack_deadline = 0;
+                qp->resp.ack_pending = true;
+                engine_ready(qp);
+            }
+            req_expire(qp, now);
+        }
+        engine_timer(qp);
+    }
+}

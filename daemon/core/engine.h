@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The protocol engine of one device: what a NIC does in hardware, without any I/O, clock, thread, allocation or randomness.
+ *
+ * Its owner (the daemon's device loop, or the simulator) drives it:
+ *
+ *     for each received batch:  engine_rx(packet) …            packets in
+ *     work requests:            qp_post_send, qp_post_recv     copies in
+ *     timers:                   engine_expire when now >= engine_deadline
+ *     then, until all are empty:
+ *         carry out deferred memory writes
+ *         engine_pop_completion, engine_pop_event              what the users are to see
+ *         engine_tx                                            packets out
+ *
+ * Nothing is called back but struct mem_ops. Packets out are made by engine_tx alone, completions by any call; when the
+ * completion queue has no room left, work stops (nothing is lost) until the owner has taken some and calls engine_tx again.
+ *
+ * All functions of one engine must be called by one thread. Time is CLOCK_MONOTONIC-like nanoseconds and never runs backwards. */
+#ifndef PUMICE_CORE_ENGINE_H
+#define PUMICE_CORE_ENGINE_H
+
+#include "daemon/core/mem.h"
+#include "daemon/core/types.h"
+#include "wire/pkt.h"
+
+struct engine; /* opaque */
+struct qp; /* opaque */
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+struct engine_config {
+    uint32_t max_qp; /* QPs that can exist at once; at most 1 << 20 */
+    uint32_t max_mr; /* memory keys that can exist at once; at most 1 << 22 */
+    uint32_t max_peers; /* distinct destination addresses; more share one window */
+    uint32_t completion_slots; /* of the outgoing completion queue; a power of two, at least 64 */
+    uint32_t event_slots; /* of the event queue; a power of two */
+    uint32_t window_pkts; /* packets that a QP may have unacknowledged, at most 1 << 22 (row D1) */
+    uint64_t peer_window_bytes; /* bytes in flight to one destination: its socket's receive buffer */
+    uint64_t ack_delay_ns; /* longest time that a received packet without AckReq stays unacknowledged; 0: off (row D3) */
+    uint64_t min_timeout_ns; /* lower clamp of the QP's timeout (row D6) */
+    uint64_t probe_min_ns; /* earliest tail probe after the last transmission, however short the round trips are */
+    uint32_t burst_bytes; /* payload that one QP sends in its turn, per engine_tx pass */
+    uint8_t active_mtu; /* enum ibv_mtu: the largest path_mtu that modify accepts */
+    uint32_t first_qpn; /* QP numbers are given out from here upwards, wrapping at 2^24; at least 17 (E30) */
+    uint8_t gids[8][16]; /* own addresses, by sgid_index */
+    uint8_t num_gids;
+};
+
+/* Sensible values for everything but gids. */
+void engine_config_defaults(struct engine_config *cfg);
+
+/* Bytes of zeroed, 64-byte aligned memory that engine_init wants; mostly touched only when used. */
+size_t engine_size(const struct engine_config *cfg);
+/* mem stays the caller's and is freed by it after the last call. Returns NULL if cfg breaks a bound above. */
+struct engine *engine_init(void *mem, const struct engine_config *cfg, const struct mem_ops *ops, void *ops_ctx);
+
+const struct engine_counters *engine_counters(const struct engine *e);
+
+/* --- keys ----------------------------------------------------------------------------------------------------------- */
+
+struct mr_init {
+    uint32_t pd; /* the owner's number of the protection domain; not 0 */
+    uint32_t space; /* address space of va */
+    uint64_t va; /* where the memory is */
+    uint64_t iova; /* address of its first byte in work requests and on the wire; == va unless reg_mr_iova or zero-based */
+    uint64_t length; /* bytes; 0 is legal */
+    uint32_t access; /* enum access_flags */
+};
+
+/* Registers memory; *key receives lkey and rkey (they are the same number). -EINVAL: access flags that contradict each other
+ * (REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE) or a range that wraps. -ENOMEM: max_mr reached. */
+int mr_register(struct engine *e, const struct mr_init *init, uint32_t *key);
+/* Changes an existing registration in place, all or nothing; same errors, the keys stay as they are. -ENOENT: no such key. */
+int mr_reregister(struct engine *e, uint32_t key, const struct mr_init *init);
+/* -ENOENT: no such key. -EBUSY: a memory window is bound to it. Accesses of packets that come later fail. */
+int mr_deregister(struct engine *e, uint32_t key);
+
+/* --- queue pairs ---------------------------------------------------------------------------------------------------- */
+
+struct qp_init {
+    uint8_t type; /* enum qp_type */
+    bool sq_sig_all; /* every send request is signaled */
+    uint32_t pd;
+    struct qp_caps caps;
+    void *send_cq, *recv_cq; /* the owner's, returned in completions; never looked into */
+    void *owner; /* likewise, for completions, events and refill */
+};
+
+/* Bytes of zeroed, 64-byte aligned memory that qp_create wants for these caps; 0 if they exceed a limit of types.h or
+ * 16,384 requests per queue. */
+size_t qp_size(const struct qp_caps *caps);
+/* Creates a QP in state RESET in mem. -EINVAL, -ENOMEM (max_qp reached). mem is the caller's, to be freed after qp_destroy. */
+int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **qp);
+/* Removes the QP at once; outstanding requests vanish without completions, completions of it that were not popped yet are
+ * dropped. The pointer is dead afterwards; no packet made by an earlier engine_tx refers to it. */
+void qp_destroy(struct qp *qp);
+uint32_t qp_number(const struct qp *qp);
+struct qp *qp_find(struct engine *e, uint32_t qpn); /* NULL: none */
+
+/* Changes attributes and state by the table of state transitions (IBA 11.2.5.2), all or nothing: -EINVAL leaves the QP as it was.
+ * *why, if not NULL, receives a static text that says which rule was broken. */
+int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t now, const char **why);
+void qp_query(const struct qp *qp, struct qp_attr *attr);
+enum qp_state qp_state(const struct qp *qp);
+
+/* Posts a copy of a request. sge: wr->num_sge entries, or data: wr->inline_len bytes if SEND_INLINE. 0, -EINVAL (state RESET,
+ * INIT or RTR; more SGEs or inline data than the QP's caps; opcode not of the QP's type; message over 2^31 bytes), -ENOMEM (queue
+ * full). In ERR the request is accepted and flushed. */
+int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data, uint64_t now);
+/* -EINVAL (state RESET, too many SGEs), -ENOMEM (queue full). In ERR: accepted and flushed. */
+int qp_post_recv(struct qp *qp, const struct recv_wr *wr, const struct sge *sge);
+/* Entries free in the private queues. */
+uint32_t qp_send_room(const struct qp *qp);
+uint32_t qp_recv_room(const struct qp *qp);
+/* In ERR, the owner calls it after it learned of new requests that it posts by refill. */
+void qp_kick(struct qp *qp);
+
+/* For `status` and `why`: a snapshot of what a QP is about. */
+struct qp_info {
+    uint32_t qpn, dest_qpn;
+    uint8_t type, state;
+    uint32_t sq_posted, rq_posted; /* requests in the private queues */
+    uint32_t una_psn; /* oldest unacknowledged PSN */
+    uint32_t next_psn; /* next PSN to send */
+    uint32_t max_psn; /* next PSN never sent */
+    uint32_t epsn; /* next expected PSN */
+    uint32_t msn;
+    uint8_t retries_left, rnr_retries_left;
+    uint32_t reads_outstanding;
+    uint64_t deadline; /* NEVER: no timer runs */
+    uint64_t srtt_ns;
+    uint64_t window_bytes; /* present congestion window of the QP */
+    uint64_t inflight_bytes;
+    bool waiting_rnr;
+    bool waiting_fence;
+    bool waiting_reads; /* no READ or atomic credit */
+    struct engine_counters counters; /* this QP's */
+};
+void qp_info(const struct qp *qp, struct qp_info *info);
+
+/* --- packets -------------------------------------------------------------------------------------------------------- */
+
+struct rx_meta {
+    uint8_t src_gid[16]; /* from the IP header; v4 as ::ffff:a.b.c.d */
+    bool ce; /* ECN congestion experienced */
+};
+/* Takes in a packet whose ICRC was found right. The payload must stay valid until deferred writes were carried out. */
+void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
+
+#define TX_BATCH_PKTS 128
+struct tx_pkt {
+    const struct av *av; /* destination; valid until the QP is modified or destroyed, that is, until the owner's next control call */
+    uint32_t off; /* of the packet in batch->buf: BTH, headers, payload, pad, then 4 bytes that the owner fills with the ICRC */
+    uint32_t len; /* including those 4 bytes */
+    uint32_t src_qpn, psn; /* for traces and faults */
+    uint16_t header_len;
+    bool retransmit;
+};
+struct tx_batch {
+    uint8_t *buf; /* the caller's; packets are laid out in it without gaps, so that equal ones can go out by GSO */
+    size_t cap; /* bytes */
+    size_t used; /* in and out */
+    uint32_t n; /* packets, in and out */
+    struct tx_pkt pkt[TX_BATCH_PKTS];
+};
+/* Appends packets that are due, the QPs taking turns, until nothing is due or the batch has no room for another burst. Returns
+ * how many were added; 0: nothing is due (or nothing can be until completions have been taken). */
+uint32_t engine_tx(struct engine *e, struct tx_batch *batch, uint64_t now);
+
+/* A deferred memory write for this QP failed (see mem_ops.write): its completions of this batch turn to WC_LOC_PROT_ERR, the peer gets
+ * a NAK, the QP goes to ERR. */
+void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now);
+
+/* --- time ----------------------------------------------------------------------------------------------------------- */
+
+uint64_t engine_deadline(const struct engine *e); /* next moment at which engine_expire has something to do, or NEVER; may be early */
+void engine_expire(struct engine *e, uint64_t now);
+
+/* --- results -------------------------------------------------------------------------------------------------------- */
+
+/* Oldest completion not yet taken, NULL if none; valid until engine_drop_completion, which removes it. */
+const struct completion *engine_peek_completion(struct engine *e);
+void engine_drop_completion(struct engine *e);
+bool engine_pop_event(struct engine *e, struct event *ev);
+
+#endif

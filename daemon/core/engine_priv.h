@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The engine's inside: what its modules share. Nobody outside daemon/core includes it.
+ *
+ *   engine.c      tables, ready list, dispatch of packets and time
+ *   out.c         completions and events
+ *   key.c         memory keys            peer.c  windows per destination       hotel.c  timers
+ *   qp.c          life of a QP, posting  qp_state.c  transitions and attributes
+ *   req_send.c    requester: work requests to packets, the window
+ *   req_ack.c     requester: ACKs, NAKs, responses, retirement
+ *   req_timer.c   requester: timeout, tail probe, RNR wait
+ *   resp.c        responder: checks and execution of requests
+ *   resp_send.c   responder: ACKs, NAKs, READ and atomic responses */
+#ifndef PUMICE_CORE_ENGINE_PRIV_H
+#define PUMICE_CORE_ENGINE_PRIV_H
+
+#include "daemon/core/engine.h"
+#include "daemon/core/hotel.h"
+#include "daemon/core/key.h"
+#include "daemon/core/link.h"
+#include "daemon/core/psn.h"
+#include "wire/syndrome.h"
+
+/* --- a destination address -------------------------------------------------------------------------------------------- */
+
+struct peer {
+    uint8_t gid[16];
+    uint32_t users; /* QPs connected to it; 0: entry is free */
+    uint64_t inflight; /* bytes sent to its socket, or asked from it, and not answered */
+    struct link waiting; /* QPs that wait for room */
+};
+
+/* --- queues of private copies ------------------------------------------------------------------------------------------ */
+
+struct send_wqe {
+    struct send_wr wr;
+    uint32_t length; /* bytes of the message */
+    uint32_t first_psn; /* set when the requester gets to it */
+    uint32_t npkts; /* PSNs that it takes; likewise */
+    uint8_t local_error; /* enum wc_status that it will complete with once all before it are done; 0: none */
+    union {
+        struct sge sge[1]; /* wr.num_sge of them */
+        uint8_t data[1]; /* wr.inline_len bytes */
+    } u;
+};
+struct recv_wqe {
+    struct recv_wr wr;
+    struct sge sge[]; /* wr.num_sge of them */
+};
+struct queue { /* ring of fixed-size entries; indexes run freely */
+    uint8_t *base;
+    uint32_t mask;
+    uint32_t stride;
+    uint32_t depth; /* entries that may be in use, <= mask + 1 */
+    uint32_t head, tail;
+};
+static inline void *queue_at(const struct queue *q, uint32_t index)
+{
+    return q->base + (size_t)(index & q->mask) * q->stride;
+}
+static inline uint32_t queue_used(const struct queue *q)
+{
+    return q->tail - q->head;
+}
+
+/* --- requester --------------------------------------------------------------------------------------------------------- */
+
+enum retrans_cause {
+    RETRANS_FAST, /* sequence NAK, or a gap in responses */
+    RETRANS_PROBE,
+    RETRANS_TIMEOUT,
+    RETRANS_RNR,
+};
+struct rd_credit { /* an outstanding READ request or atomic */
+    uint32_t first, end; /* PSNs of its responses, end exclusive */
+};
+
+/* Send queue indexes, in order: sq.head <= una <= cur <= fresh <= sq.tail.
+ *   [head, una)   acknowledged, waiting for room in the completion queue
+ *   una           holds the oldest unacknowledged PSN
+ *   cur           holds the next packet to be sent (again)
+ *   fresh         first one without PSNs */
+struct requester {
+    struct queue sq;
+    uint32_t una, cur, fresh;
+    uint32_t una_psn; /* oldest unacknowledged */
+    uint32_t next_psn; /* next to send; behind sent_psn while retransmitting */
+    uint32_t sent_psn; /* next never sent */
+    uint32_t fresh_psn; /* next not given to a request */
+    uint64_t inflight; /* cost of the packets [una_psn, next_psn) */
+    uint64_t cwnd; /* bound of inflight */
+    uint32_t recover_psn; /* the window is not reduced again before this is acknowledged */
+
+    struct rd_credit rd[ENGINE_MAX_RD_ATOMIC]; /* ring */
+    uint32_t rd_head, rd_count;
+
+    uint8_t fail_status; /* enum wc_status with which request una will fail; 0: none */
+    uint8_t fail_cause;
+    uint8_t retries_left, rnr_left;
+    uint8_t probes; /* tail probes since the last progress */
+    bool probe_due; /* send the last packet again */
+    uint8_t cause; /* enum retrans_cause of the retransmission under way */
+    uint64_t rnr_until; /* 0: not waiting */
+    uint64_t progress_at; /* last time that the oldest unacknowledged packet changed or was sent (again) */
+    uint64_t last_tx;
+    uint64_t rewound_at; /* when it last went back; 0: never */
+    uint32_t rewind_psn; /* and where to */
+
+    uint32_t rtt_psn; /* packet whose ACK is timed */
+    uint64_t rtt_start; /* 0: none */
+    uint64_t srtt; /* smoothed round trip, ns; 0: not known */
+
+    uint64_t atomic_result[ENGINE_MAX_RD_ATOMIC]; /* ring: sources of writes that may be deferred */
+    uint32_t atomic_count;
+};
+
+/* --- responder --------------------------------------------------------------------------------------------------------- */
+
+struct resource { /* a READ or atomic: its response, and what is needed to repeat it */
+    uint32_t first_psn, npkts;
+    uint64_t va; /* READ */
+    uint32_t rkey;
+    uint32_t length;
+    uint64_t atomic_orig;
+    uint32_t msn; /* as of its execution */
+    uint32_t next_pkt; /* next response packet to send */
+    uint32_t start_pkt; /* first packet of this round: it is the FIRST of the response */
+    uint32_t end_pkt; /* one past the last to send in this round */
+    bool atomic;
+    bool pending; /* next_pkt … end_pkt are to be sent */
+};
+struct responder {
+    struct queue rq;
+    uint32_t epsn;
+    uint32_t msn;
+    uint8_t message; /* operation under way: 0, OP_IS_SEND or OP_IS_WRITE */
+    bool nak_sent; /* a sequence or RNR NAK was sent; no other until epsn arrives */
+    uint32_t nak_trigger; /* PSN of the packet that caused it */
+    bool ack_pending;
+    uint8_t nak; /* syndrome of a NAK to be sent; 0: none */
+    uint32_t nak_psn;
+    bool comm_est;
+    uint32_t received; /* bytes of the message so far */
+    uint64_t va; /* RDMA WRITE: where the next byte goes */
+    uint32_t rkey;
+    uint32_t remaining; /* bytes of the RDMA WRITE to come */
+    uint64_t ack_deadline; /* 0: none */
+    struct resource res[ENGINE_MAX_RD_ATOMIC]; /* ring, oldest overwritten first; 16 divides 2^32 */
+    uint32_t res_tail; /* free-running index of the next one */
+    uint32_t res_pending; /* how many are pending */
+};
+
+struct qp {
+    struct engine *e;
+    struct link ready; /* in engine.ready while it may have something to send or to complete */
+    struct link peer_wait; /* in peer.waiting */
+    struct guest timer;
+    struct peer *peer;
+    void *owner, *send_cq, *recv_cq;
+    uint32_t qpn;
+    uint32_t pd;
+    uint32_t mtu; /* bytes */
+    uint8_t type;
+    uint8_t service; /* enum op_service */
+    bool sq_sig_all;
+    bool sq_drained_told;
+    struct qp_caps caps;
+    struct qp_attr attr; /* state included */
+    struct requester req;
+    struct responder resp;
+    struct engine_counters counters;
+};
+
+struct engine {
+    struct engine_config cfg;
+    const struct mem_ops *ops;
+    void *ops_ctx;
+    struct key_table keys;
+    struct qp **qps; /* by qpn & qp_mask */
+    uint32_t qp_mask, qp_count, next_qpn;
+    struct peer *peers;
+    struct hotel *timers;
+    struct link ready;
+    uint32_t ready_count;
+    struct completion *done; /* ring */
+    uint32_t done_mask, done_head, done_tail;
+    struct event *events; /* ring */
+    uint32_t event_mask, event_head, event_tail;
+    struct engine_counters counters;
+};
+
+#define COUNT(qp, name) COUNT_N(qp, name, 1u)
+#define COUNT_N(qp, name, n) ((qp)->counters.name += (n), (qp)->e->counters.name += (n))
+
+/* --- engine.c ---------------------------------------------------------------------------------------------------------- */
+
+/* The QP may have something to send, to retire or to flush: engine_tx will look at it. */
+void engine_ready(struct qp *qp);
+/* Registers the QP's next deadline. */
+void engine_timer(struct qp *qp);
+
+/* --- out.c ------------------------------------------------------------------------------------------------------------- */
+
+/* Free slots of the completion queue. */
+uint32_t completion_room(const struct engine *e);
+/* A new completion with all that is the same for every one of the QP; room must have been checked. */
+struct completion *completion_add(struct qp *qp, bool is_recv, uint8_t status, uint64_t now);
+void completion_forget(struct qp *qp);
+void event_add(struct qp *qp, uint8_t type);
+
+/* --- peer.c ------------------------------------------------------------------------------------------------------------ */
+
+/* Bytes that a packet of so much payload takes of a socket's buffer, headers and bookkeeping included. */
+#define PACKET_OVERHEAD 256u
+struct peer *peer_get(struct engine *e, const uint8_t gid[16]);
+void peer_put(struct peer *p);
+/* True if cost more bytes may be sent to the QP's peer; else the QP is woken when that changes. */
+bool peer_admits(struct qp *qp, uint64_t cost);
+void peer_charge(struct qp *qp, uint64_t cost);
+void peer_release(struct qp *qp, uint64_t cost);
+
+/* --- qp.c, qp_state.c -------------------------------------------------------------------------------------------------- */
+
+/* Moves the QP to ERR: nothing more is sent but a NAK that is pending; all requests will be flushed. */
+void qp_fail(struct qp *qp);
+void qp_reset(struct qp *qp);
+/* Retires acknowledged requests and flushes those of a failed QP as far as the completion queue has room. True if something is left. */
+bool qp_service(struct qp *qp, uint64_t now);
+
+/* --- requester --------------------------------------------------------------------------------------------------------- */
+
+enum tx_result {
+    TX_DONE, /* nothing more to send until something happens */
+    TX_MORE, /* wants another turn */
+    TX_FULL, /* the batch has no room */
+};
+void req_init(struct qp *qp); /* on entering RTS or RESET: numbering starts at attr.sq_psn */
+enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now);
+void req_rx(struct qp *qp, const struct pkt *p, uint64_t now);
+bool req_retire(struct qp *qp, uint64_t now); /* true: something is left to complete */
+bool req_flush(struct qp *qp, uint64_t now); /* likewise */
+void req_rewind(struct qp *qp, uint32_t psn); /* the next packet to send is psn, which was sent before */
+void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t now);
+void req_fail(struct qp *qp, uint8_t status, uint8_t cause);
+uint64_t req_deadline(const struct qp *qp);
+void req_expire(struct qp *qp, uint64_t now);
+void req_drained(struct qp *qp);
+/* Cost of packets [from, to) of a request, for windows. */
+uint64_t req_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to);
+static inline bool req_is_read(const struct send_wqe *w)
+{
+    return w->wr.opcode == WR_RDMA_READ;
+}
+static inline bool req_is_atomic(const struct send_wqe *w)
+{
+    return w->wr.opcode == WR_ATOMIC_CMP_AND_SWP || w->wr.opcode == WR_ATOMIC_FETCH_AND_ADD;
+}
+static inline struct send_wqe *req_wqe(const struct qp *qp, uint32_t index)
+{
+    return queue_at(&qp->req.sq, index);
+}
+
+/* --- responder --------------------------------------------------------------------------------------------------------- */
+
+void resp_init(struct qp *qp); /* on entering RTR */
+void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now);
+enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now);
+bool resp_has_work(const struct qp *qp);
+bool resp_flush(struct qp *qp, uint64_t now); /* true: receive requests are left to flush */
+/* The oldest receive request, asking the owner for more if there is none; NULL: none. */
+struct recv_wqe *resp_recv(struct qp *qp);
+/* Refuses what the peer sent last, for good: a NAK goes out and the QP to ERR. */
+void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn);
+/* The memory of a receive request failed while its message was under way; false if none is. */
+bool resp_recv_fault(struct qp *qp, uint64_t now);
+
+/* Common to both halves: reserves room for a packet of header_len + payload + pad + ICRC in the batch, NULL if there is none. Writes headers and pad;
+ * *payload is where the payload goes. */
+struct tx_pkt *tx_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len, uint8_t **payload);
+
+#endif

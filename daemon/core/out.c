@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the engine's users are to see: completions and asynchronous events, queued until the owner takes them. */
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+uint32_t completion_room(const struct engine *e)
+{
+    return e->done_mask + 1 - (e->done_tail - e->done_head);
+}
+
+struct completion *completion_add(struct qp *qp, bool is_recv, uint8_t status, uint64_t now)
+{
+    struct engine *e = qp->e;
+    struct completion *c = &e->done[e->done_tail++ & e->done_mask];
+    memset(c, 0, offsetof(struct completion, data));
+    c->cq = is_recv ? qp->recv_cq : qp->send_cq;
+    c->qp_owner = qp->owner;
+    c->qpn = qp->qpn;
+    c->src_qp = is_recv ? qp->attr.dest_qpn : 0;
+    c->timestamp = now;
+    c->is_recv = is_recv;
+    c->status = status;
+    c->solicited = status != WC_SUCCESS;
+    return c;
+}
+
+/* A destroyed QP's completions are skipped, not moved: their cq is NULL. */
+static void skip_forgotten(struct engine *e)
+{
+    while (e->done_head != e->done_tail && e->done[e->done_head & e->done_mask].cq == NULL)
+        e->done_head++;
+}
+
+void completion_forget(struct qp *qp)
+{
+    struct engine *e = qp->e;
+    for (uint32_t i = e->done_head; i != e->done_tail; i++) {
+        struct completion *c = &e->done[i & e->done_mask];
+        if (c->qpn == qp->qpn)
+            c->cq = NULL;
+    }
+    uint32_t kept = e->event_head;
+    for (uint32_t i = e->event_head; i != e->event_tail; i++) {
+        struct event ev = e->events[i & e->event_mask];
+        if (ev.qpn != qp->qpn)
+            e->events[kept++ & e->event_mask] = ev;
+    }
+    e->event_tail = kept;
+    skip_forgotten(e);
+}
+
+const struct completion *engine_peek_completion(struct engine *e)
+{
+    skip_forgotten(e);
+    return e->done_head == e->done_tail ? NULL : &e->done[e->done_head & e->done_mask];
+}
+
+void engine_drop_completion(struct engine *e)
+{
+    if (e->done_head != e->done_tail)
+        e->done_head++;
+}
+
+void event_add(struct qp *qp, uint8_t type)
+{
+    struct engine *e = qp->e;
+    if (e->event_tail - e->event_head > e->event_mask)
+        return; /* events are advisory; the owner takes them after every call, so this needs a burst of dying QPs */
+    e->events[e->event_tail++ & e->event_mask] = (struct event){.qp_owner = qp->owner, .qpn = qp->qpn, .type = type};
+}
+
+bool engine_pop_event(struct engine *e, struct event *ev)
+{
+    if (e->event_head == e->event_tail)
+        return false;
+    *ev = e->events[e->event_head++ & e->event_mask];
+    return true;
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The life of a QP, and posting of work requests. Transitions are in qp_state.c. */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+#define MAX_WR 16384u /* requests per queue */
+
+static uint32_t pow2_at_least(uint32_t n)
+{
+    uint32_t p = 1;
+    while (p < n)
+        p <<= 1;
+    return p;
+}
+
+static uint32_t round8(size_t n)
+{
+    return (uint32_t)((n + 7) & ~(size_t)7);
+}
+
+static uint32_t send_stride(const struct qp_caps *caps)
+{
+    size_t sges = caps->max_send_sge * sizeof(struct sge);
+    return round8(offsetof(struct send_wqe, u) + (sges > caps->max_inline ? sges : caps->max_inline));
+}
+
+static uint32_t recv_stride(const struct qp_caps *caps)
+{
+    return round8(sizeof(struct recv_wqe) + caps->max_recv_sge * sizeof(struct sge));
+}
+
+static size_t queue_bytes(uint32_t depth, uint32_t stride)
+{
+    return depth ? (((size_t)pow2_at_least(depth) * stride + 63) & ~(size_t)63) : 0;
+}
+
+#define QP_BYTES ((sizeof(struct qp) + 63) & ~(size_t)63)
+
+size_t qp_size(const struct qp_caps *caps)
+{
+    if (caps->max_send_wr > MAX_WR || caps->max_recv_wr > MAX_WR || caps->max_send_sge > ENGINE_MAX_SGE ||
+        caps->max_recv_sge > ENGINE_MAX_SGE || caps->max_inline > ENGINE_MAX_INLINE)
+        return 0;
+    return QP_BYTES + queue_bytes(caps->max_send_wr, send_stride(caps)) + queue_bytes(caps->max_recv_wr, recv_stride(caps));
+}
+
+static void queue_init(struct queue *q, uint8_t *base, uint32_t depth, uint32_t stride)
+{
+    *q = (struct queue){.base = base, .mask = depth ? pow2_at_least(depth) - 1 : 0, .stride = stride, .depth = depth};
+}
+
+/* Gives the QP a number whose place in the table is free. */
+static int number(struct engine *e, struct qp *qp)
+{
+    if (e->qp_count == e->cfg.max_qp)
+        return -ENOMEM;
+    for (;;) {
+        uint32_t qpn = e->next_qpn;
+        e->next_qpn = qpn == QPN_MASK ? e->cfg.first_qpn : qpn + 1;
+        struct qp **place = &e->qps[qpn & e->qp_mask];
+        if (*place)
+            continue;
+        *place = qp;
+        qp->qpn = qpn;
+        e->qp_count++;
+        return 0;
+    }
+}
+
+int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **out)
+{
+    if (init->type != QPT_RC || init->pd == 0 || !init->send_cq || !init->recv_cq || qp_size(&init->caps) == 0)
+        return -EINVAL;
+    struct qp *qp = mem;
+    int err = number(e, qp);
+    if (err)
+        return err;
+    qp->e = e;
+    link_init(&qp->ready);
+    link_init(&qp->peer_wait);
+    guest_init(&qp->timer);
+    qp->owner = init->owner;
+    qp->send_cq = init->send_cq;
+    qp->recv_cq = init->recv_cq;
+    qp->pd = init->pd;
+    qp->type = init->type;
+    qp->service = OP_SERVICE_RC;
+    qp->sq_sig_all = init->sq_sig_all;
+    qp->caps = init->caps;
+    uint8_t *base = (uint8_t *)mem + QP_BYTES;
+    queue_init(&qp->req.sq, base, init->caps.max_send_wr, send_stride(&init->caps));
+    base += queue_bytes(init->caps.max_send_wr, send_stride(&init->caps));
+    queue_init(&qp->resp.rq, base, init->caps.max_recv_wr, recv_stride(&init->caps));
+    qp->attr.state = QPS_RESET;
+    *out = qp;
+    return 0;
+}
+
+/* Takes the QP off every list of the engine but the table. */
+static void detach(struct qp *qp)
+{
+    struct engine *e = qp->e;
+    if (!link_alone(&qp->ready)) {
+        link_remove(&qp->ready);
+        e->ready_count--;
+    }
+    link_remove(&qp->peer_wait);
+    hotel_check_in(e->timers, &qp->timer, NEVER);
+    if (qp->peer) {
+        peer_release(qp, qp->req.inflight);
+        peer_put(qp->peer);
+        qp->peer = NULL;
+    }
+}
+
+/* Nothing points at the QP afterwards: lists and timer are left (detach), the table forgets it, and queued completions and
+ * events of it are dropped. Packets of earlier batches are the owner's, and it has sent them before it makes control calls. */
+void qp_destroy(struct qp *qp)
+{
+    struct engine *e = qp->e;
+    detach(qp);
+    completion_forget(qp);
+    e->qps[qp->qpn & e->qp_mask] = NULL;
+    e->qp_count--;
+}
+
+/* To RESET: all requests vanish without completions (IBA 10.3.1.1). */
+void qp_reset(struct qp *qp)
+{
+    detach(qp);
+    qp->req.sq.head = qp->req.sq.tail;
+    qp->resp.rq.head = qp->resp.rq.tail;
+    qp->attr = (struct qp_attr){.state = QPS_RESET};
+    req_init(qp);
+    resp_init(qp);
+}
+
+void qp_fail(struct qp *qp)
+{
+    if (qp->attr.state == QPS_ERR)
+        return;
+    qp->attr.state = QPS_ERR;
+    qp->req.rnr_until = 0;
+    qp->resp.ack_deadline = 0;
+    if (qp->peer)
+        peer_release(qp, qp->req.inflight);
+    link_remove(&qp->peer_wait);
+    engine_ready(qp);
+}
+
+bool qp_service(struct qp *qp, uint64_t now)
+{
+    bool left = req_retire(qp, now);
+    if (left || qp->attr.state != QPS_ERR)
+        return left;
+    left = req_flush(qp, now);
+    return resp_flush(qp, now) || left;
+}
+
+uint32_t qp_number(const struct qp *qp)
+{
+    return qp->qpn;
+}
+
+enum qp_state qp_state(const struct qp *qp)
+{
+    return (enum qp_state)qp->attr.state;
+}
+
+uint32_t qp_send_room(const struct qp *qp)
+{
+    return qp->req.sq.depth - queue_used(&qp->req.sq);
+}
+
+uint32_t qp_recv_room(const struct qp *qp)
+{
+    return qp->resp.rq.depth - queue_used(&qp->resp.rq);
+}
+
+void qp_kick(struct qp *qp)
+{
+    engine_ready(qp);
+}
+
+/* --- posting ------------------------------------------------------------------------------------------------------------ */
+
+/* Checks a request against the QP's type and caps, and sums up its length. */
+static int send_length(const struct qp *qp, const struct send_wr *wr, const struct sge *sge, uint32_t *length)
+{
+    if (wr->opcode > WR_SEND_WITH_INV || wr->opcode == WR_LOCAL_INV || wr->opcode == WR_BIND_MW)
+        return -EINVAL;
+    bool takes_data = wr->opcode != WR_RDMA_READ && wr->opcode != WR_ATOMIC_CMP_AND_SWP && wr->opcode != WR_ATOMIC_FETCH_AND_ADD;
+    if (wr->flags & SEND_INLINE) {
+        *length = wr->inline_len;
+        return takes_data && wr->num_sge == 0 && wr->inline_len <= qp->caps.max_inline ? 0 : -EINVAL;
+    }
+    if (wr->num_sge > qp->caps.max_send_sge)
+        return -EINVAL;
+    uint64_t total = 0;
+    for (unsigned i = 0; i < wr->num_sge; i++)
+        total += sge[i].length;
+    if (total > 1u << 31)
+        return -EINVAL;
+    *length = (uint32_t)total;
+    bool atomic = wr->opcode == WR_ATOMIC_CMP_AND_SWP || wr->opcode == WR_ATOMIC_FETCH_AND_ADD;
+    return atomic && total != 8 ? -EINVAL : 0;
+}
+
+int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data, uint64_t now)
+{
+    (void)now;
+    if (qp->attr.state < QPS_RTS)
+        return -EINVAL;
+    uint32_t length = 0;
+    int err = send_length(qp, wr, sge, &length);
+    if (err)
+        return err;
+    struct queue *sq = &qp->req.sq;
+    if (queue_used(sq) >= sq->depth)
+        return -ENOMEM;
+
+    struct send_wqe *w = queue_at(sq, sq->tail);
+    w->wr = *wr;
+    if (qp->sq_sig_all)
+        w->wr.flags |= SEND_SIGNALED;
+    w->length = length;
+    w->local_error = 0;
+    if (wr->flags & SEND_INLINE) {
+        if (length)
+            memcpy(w->u.data, data, length);
+    } else if (wr->num_sge) {
+        memcpy(w->u.sge, sge, wr->num_sge * sizeof(*sge));
+    }
+    sq->tail++;
+    qp->sq_drained_told = false;
+    engine_ready(qp);
+    return 0;
+}
+
+int qp_post_recv(struct qp *qp, const struct recv_wr *wr, const struct sge *sge)
+{
+    struct queue *rq = &qp->resp.rq;
+    if (qp->attr.state == QPS_RESET || wr->num_sge > qp->caps.max_recv_sge)
+        return -EINVAL;
+    if (queue_used(rq) >= rq->depth)
+        return -ENOMEM;
+    struct recv_wqe *w = queue_at(rq, rq->tail);
+    w->wr = *wr;
+    if (wr->num_sge)
+        memcpy(w->sge, sge, wr->num_sge * sizeof(*sge));
+    rq->tail++;
+    if (qp->attr.state == QPS_ERR)
+        engine_ready(qp);
+    return 0;
+}
+
+/* --- looking ------------------------------------------------------------------------------------------------------------ */
+
+void qp_query(const struct qp *qp, struct qp_attr *attr)
+{
+    *attr = qp->attr;
+    if (qp->attr.state >= QPS_RTR)
+        attr->rq_psn = qp->resp.epsn;
+    if (qp->attr.state >= QPS_RTS)
+        attr->sq_psn = qp->req.sent_psn;
+    attr->sq_draining = qp->attr.state == QPS_SQD && qp->req.una_psn != qp->req.fresh_psn;
+}
+
+void qp_info(const struct qp *qp, struct qp_info *info)
+{
+    const struct requester *r = &qp->req;
+    const struct send_wqe *next = r->cur != r->sq.tail ? req_wqe(qp, r->cur) : NULL;
+    bool reading = next && (req_is_read(next) || req_is_atomic(next));
+    *info = (struct qp_info){
+        .qpn = qp->qpn,
+        .dest_qpn = qp->attr.dest_qpn,
+        .type = qp->type,
+        .state = qp->attr.state,
+        .sq_posted = queue_used(&r->sq),
+        .rq_posted = queue_used(&qp->resp.rq),
+        .una_psn = r->una_psn,
+        .next_psn = r->next_psn,
+        .max_psn = r->sent_psn,
+        .epsn = qp->resp.epsn,
+        .msn = qp->resp.msn,
+        .retries_left = r->retries_left,
+        .rnr_retries_left = r->rnr_left,
+        .reads_outstanding = r->rd_count,
+        .deadline = req_deadline(qp),
+        .srtt_ns = r->srtt,
+        .window_bytes = r->cwnd,
+        .inflight_bytes = r->inflight,
+        .waiting_rnr = r->rnr_until != 0,
+        .waiting_fence = next && next->wr.flags & SEND_FENCE && r->rd_count,
+        .waiting_reads = reading && r->rd_count >= qp->attr.max_rd_atomic,
+        .counters = qp->counters,
+    };
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Transitions of a QP's state and the attributes that each demands and allows (IBA 11.2.5.2, table 91; RC columns). */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+struct transition {
+    uint8_t from, to;
+    uint32_t required, optional;
+};
+
+/* clang-format off */
+static const struct transition transitions[] = {
+    /* any state to RESET and to ERR needs and allows nothing, and is not listed */
+    {QPS_RESET, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS,
+                          0},
+    {QPS_INIT,  QPS_INIT, 0,
+                          QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
+    {QPS_INIT,  QPS_RTR,  QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER,
+                          QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | QPA_ALT_PATH},
+    {QPS_RTR,   QPS_RTS,  QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_RD_ATOMIC,
+                          QPA_CUR_STATE | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER | QPA_PATH_MIG_STATE | QPA_ALT_PATH},
+    {QPS_RTS,   QPS_RTS,  0,
+                          QPA_CUR_STATE | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER | QPA_PATH_MIG_STATE | QPA_ALT_PATH},
+    {QPS_RTS,   QPS_SQD,  0,
+                          QPA_EN_SQD_ASYNC_NOTIFY},
+    {QPS_SQD,   QPS_RTS,  0,
+                          QPA_CUR_STATE | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER | QPA_PATH_MIG_STATE | QPA_ALT_PATH},
+    {QPS_SQD,   QPS_SQD,  0,
+                          QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS | QPA_AV | QPA_MAX_RD_ATOMIC | QPA_MIN_RNR_TIMER |
+                          QPA_PATH_MIG_STATE | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_DEST_RD_ATOMIC | QPA_ALT_PATH},
+};
+/* clang-format on */
+
+static const struct transition *find_transition(uint8_t from, uint8_t to)
+{
+    static const struct transition always = {0, 0, 0, QPA_CUR_STATE};
+    if (to == QPS_RESET || to == QPS_ERR)
+        return &always;
+    for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++)
+        if (transitions[i].from == from && transitions[i].to == to)
+            return &transitions[i];
+    return NULL;
+}
+
+/* Each attribute's own bounds; returns what is wrong, NULL if nothing. */
+static const char *check_values(const struct qp *qp, const struct qp_attr *a, uint32_t mask)
+{
+    const struct engine_config *cfg = &qp->e->cfg;
+    uint32_t grants = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | ACCESS_MW_BIND;
+    if (mask & QPA_CUR_STATE && a->cur_state != qp->attr.state)
+        return "cur_qp_state is not the QP's state";
+    if (mask & QPA_PKEY_INDEX && a->pkey_index != 0)
+        return "pkey_index: the table has one entry";
+    if (mask & QPA_PORT && a->port != 1)
+        return "port_num: the device has one port, 1";
+    if (mask & QPA_ACCESS_FLAGS && a->access & ~grants)
+        return "qp_access_flags: unknown flags";
+    if (mask & QPA_PATH_MTU && (a->path_mtu < 1 || a->path_mtu > cfg->active_mtu))
+        return "path_mtu is beyond the port's active_mtu";
+    if (mask & QPA_DEST_QPN && a->dest_qpn > QPN_MASK)
+        return "dest_qp_num has more than 24 bits";
+    if (mask & QPA_MAX_RD_ATOMIC && a->max_rd_atomic > ENGINE_MAX_RD_ATOMIC)
+        return "max_rd_atomic is beyond the device's limit";
+    if (mask & QPA_MAX_DEST_RD_ATOMIC && a->max_dest_rd_atomic > ENGINE_MAX_RD_ATOMIC)
+        return "max_dest_rd_atomic is beyond the device's limit";
+    if (mask & QPA_MIN_RNR_TIMER && a->min_rnr_timer > 31)
+        return "min_rnr_timer is beyond 31";
+    if (mask & QPA_TIMEOUT && a->timeout > 31)
+        return "timeout is beyond 31";
+    if (mask & QPA_RETRY_CNT && a->retry_cnt > 7)
+        return "retry_cnt is beyond 7";
+    if (mask & QPA_RNR_RETRY && a->rnr_retry > 7)
+        return "rnr_retry is beyond 7";
+    if (mask & QPA_ALT_PATH)
+        return "alternate paths are not supported";
+    if (mask & QPA_AV && a->av.sgid_index >= cfg->num_gids)
+        return "sgid_index is beyond the GID table";
+    return NULL;
+}
+
+static const char *check(const struct qp *qp, const struct qp_attr *a, uint32_t mask, uint8_t to)
+{
+    const struct transition *t = find_transition(qp->attr.state, to);
+    if (!t)
+        return "no such transition of the QP's state";
+    if ((mask & t->required) != t->required)
+        return "an attribute that this transition needs is missing";
+    if (mask & ~(t->required | t->optional | QPA_STATE))
+        return "an attribute that this transition does not allow was given";
+    return check_values(qp, a, mask);
+}
+
+/* Copies what the mask names. PSNs are taken as 24 bits, as hardware does. */
+static void assign(struct qp_attr *to, const struct qp_attr *a, uint32_t mask)
+{
+    if (mask & QPA_EN_SQD_ASYNC_NOTIFY)
+        to->sqd_async_notify = a->sqd_async_notify;
+    if (mask & QPA_ACCESS_FLAGS)
+        to->access = a->access;
+    if (mask & QPA_PKEY_INDEX)
+        to->pkey_index = a->pkey_index;
+    if (mask & QPA_PORT)
+        to->port = a->port;
+    if (mask & QPA_AV)
+        to->av = a->av;
+    if (mask & QPA_PATH_MTU)
+        to->path_mtu = a->path_mtu;
+    if (mask & QPA_TIMEOUT)
+        to->timeout = a->timeout;
+    if (mask & QPA_RETRY_CNT)
+        to->retry_cnt = a->retry_cnt;
+    if (mask & QPA_RNR_RETRY)
+        to->rnr_retry = a->rnr_retry;
+    if (mask & QPA_RQ_PSN)
+        to->rq_psn = a->rq_psn & PSN_MASK;
+    if (mask & QPA_SQ_PSN)
+        to->sq_psn = a->sq_psn & PSN_MASK;
+    if (mask & QPA_MAX_RD_ATOMIC)
+        to->max_rd_atomic = a->max_rd_atomic;
+    if (mask & QPA_MAX_DEST_RD_ATOMIC)
+        to->max_dest_rd_atomic = a->max_dest_rd_atomic;
+    if (mask & QPA_MIN_RNR_TIMER)
+        to->min_rnr_timer = a->min_rnr_timer;
+    if (mask & QPA_DEST_QPN)
+        to->dest_qpn = a->dest_qpn;
+}
+
+/* A new destination: the QP changes to its peer's window, with nothing in flight. */
+static void connect_peer(struct qp *qp)
+{
+    if (qp->peer) {
+        uint64_t inflight = qp->req.inflight;
+        link_remove(&qp->peer_wait);
+        peer_release(qp, inflight);
+        peer_put(qp->peer);
+        qp->peer = peer_get(qp->e, qp->attr.av.dgid);
+        peer_charge(qp, inflight);
+    } else {
+        qp->peer = peer_get(qp->e, qp->attr.av.dgid);
+    }
+}
+
+int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t now, const char **why)
+{
+    uint8_t from = qp->attr.state;
+    uint8_t to = mask & QPA_STATE ? attr->state : from;
+    const char *wrong = check(qp, attr, mask, to);
+    if (why)
+        *why = wrong;
+    if (wrong)
+        return -EINVAL;
+    if (to == QPS_RESET) {
+        qp_reset(qp);
+        return 0;
+    }
+    assign(&qp->attr, attr, mask);
+    if (to == QPS_ERR) {
+        qp_fail(qp);
+        return 0;
+    }
+    qp->attr.state = to;
+    if (mask & QPA_AV)
+        connect_peer(qp);
+    if (from == QPS_INIT && to == QPS_RTR) {
+        qp->mtu = 128u << qp->attr.path_mtu;
+        resp_init(qp);
+    }
+    if (from == QPS_RTR && to == QPS_RTS)
+        req_init(qp);
+    if (mask & QPA_RETRY_CNT)
+        qp->req.retries_left = qp->attr.retry_cnt;
+    if (mask & QPA_RNR_RETRY)
+        qp->req.rnr_left = qp->attr.rnr_retry;
+    if (to == QPS_SQD && from != QPS_SQD) {
+        qp->sq_drained_told = false;
+        req_drained(qp);
+    }
+    engine_ready(qp);
+    (void)now;
+    return 0;
+}

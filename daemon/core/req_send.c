@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The requester's sending half: from work requests to packets, within the windows.
+ *
+ * A turn plans a run of packets for each request it gets to, headers written at once, and then gathers the payload of all of
+ * them with one upcall, because a copy from client memory costs the same for one packet as for sixty. */
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+#define BURST_PIECES 256u
+#define BURST_RUNS TX_BATCH_PKTS
+#define READ_CHUNK 131072u /* bytes that one READ request asks for: bounds the responses in flight */
+
+struct run { /* consecutive packets of one request */
+    uint32_t index; /* of the request */
+    uint32_t psn; /* of its first packet */
+    uint32_t pkt0; /* batch state before it */
+    size_t used0;
+    unsigned piece0, pieces;
+    unsigned buf0, bufs;
+};
+struct burst {
+    struct qp *qp;
+    struct tx_batch *b;
+    uint64_t now;
+    uint32_t budget; /* payload bytes left in this turn */
+    uint32_t sent0; /* sent_psn at the start */
+    unsigned runs, pieces, bufs;
+    struct piece piece[BURST_PIECES];
+    struct buf buf[TX_BATCH_PKTS];
+    struct run run[BURST_RUNS];
+};
+
+/* Opcodes of FIRST, MIDDLE, LAST and ONLY packets, by enum send_op; READ and atomics are single packets. */
+/* clang-format off */
+static const uint8_t operations[][4] = {
+    [WR_RDMA_WRITE]          = {OP_WRITE_FIRST, OP_WRITE_MIDDLE, OP_WRITE_LAST,     OP_WRITE_ONLY},
+    [WR_RDMA_WRITE_WITH_IMM] = {OP_WRITE_FIRST, OP_WRITE_MIDDLE, OP_WRITE_LAST_IMM, OP_WRITE_ONLY_IMM},
+    [WR_SEND]                = {OP_SEND_FIRST,  OP_SEND_MIDDLE,  OP_SEND_LAST,      OP_SEND_ONLY},
+    [WR_SEND_WITH_IMM]       = {OP_SEND_FIRST,  OP_SEND_MIDDLE,  OP_SEND_LAST_IMM,  OP_SEND_ONLY_IMM},
+    [WR_RDMA_READ]           = {0,              0,               0,                 OP_READ_REQUEST},
+    [WR_ATOMIC_CMP_AND_SWP]  = {0,              0,               0,                 OP_CMP_SWAP},
+    [WR_ATOMIC_FETCH_AND_ADD]= {0,              0,               0,                 OP_FETCH_ADD},
+    [WR_SEND_WITH_INV]       = {OP_SEND_FIRST,  OP_SEND_MIDDLE,  OP_SEND_LAST_INV,  OP_SEND_ONLY_INV},
+};
+/* clang-format on */
+
+void req_init(struct qp *qp)
+{
+    struct requester *r = &qp->req;
+    r->una = r->cur = r->fresh = r->sq.head;
+    r->una_psn = r->next_psn = r->sent_psn = r->fresh_psn = r->recover_psn = qp->attr.sq_psn;
+    r->inflight = 0;
+    r->cwnd = qp->e->cfg.peer_window_bytes;
+    r->rd_head = r->rd_count = 0;
+    r->fail_status = 0;
+    r->retries_left = qp->attr.retry_cnt;
+    r->rnr_left = qp->attr.rnr_retry;
+    r->probes = 0;
+    r->probe_due = false;
+    r->rnr_until = r->progress_at = r->last_tx = r->rewound_at = 0;
+    r->rtt_start = r->srtt = 0;
+}
+
+static uint32_t min32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Packets of the READ chunk that holds packet off, from off to the chunk's end. The bounds of chunks depend on nothing that changes, so that a
+ * repeated request never reaches beyond the first one's responses. */
+static uint32_t chunk_left(const struct qp *qp, const struct send_wqe *w, uint32_t off)
+{
+    const struct engine_config *cfg = &qp->e->cfg;
+    uint64_t bytes = cfg->peer_window_bytes / 2 < READ_CHUNK ? cfg->peer_window_bytes / 2 : READ_CHUNK;
+    uint32_t chunk = (uint32_t)(bytes / (qp->mtu + PACKET_OVERHEAD));
+    chunk = min32(chunk, cfg->window_pkts);
+    if (chunk == 0)
+        chunk = 1;
+    return min32(chunk - off % chunk, w->npkts - off);
+}
+
+uint64_t req_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to)
+{
+    uint64_t end = (uint64_t)to * qp->mtu;
+    if (end > w->length)
+        end = w->length;
+    return end - (uint64_t)from * qp->mtu + (uint64_t)(to - from) * PACKET_OVERHEAD;
+}
+
+/* --- one packet ------------------------------------------------------------------------------------------------------------ */
+
+static uint8_t operation_of(const struct send_wqe *w, uint32_t off)
+{
+    const uint8_t *ops = operations[w->wr.opcode];
+    if (w->npkts == 1 || req_is_read(w))
+        return ops[3];
+    if (off == 0)
+        return ops[0];
+    return off + 1 == w->npkts ? ops[2] : ops[1];
+}
+
+/* Headers of packet off of a request; read_pkts: how many response packets a READ request asks for. */
+static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t read_pkts, struct pkt *p)
+{
+    uint8_t operation = operation_of(w, off);
+    bool last = off + 1 == w->npkts && !req_is_read(w);
+    p->opcode = (uint8_t)(qp->service | operation);
+    p->tver = 0;
+    p->migreq = true;
+    p->fecn = p->becn = false;
+    p->pkey = PKEY_DEFAULT;
+    p->dest_qpn = qp->attr.dest_qpn;
+    p->psn = psn_add(w->first_psn, off);
+    p->solicited = last && w->wr.flags & SEND_SOLICITED;
+    p->ackreq = last;
+
+    uint16_t headers = op_table[p->opcode].headers;
+    if (headers & OP_HAS_RETH) {
+        uint64_t start = (uint64_t)off * qp->mtu;
+        uint64_t want = req_is_read(w) ? (uint64_t)read_pkts * qp->mtu : w->length;
+        p->reth.va = w->wr.remote_addr + start;
+        p->reth.rkey = w->wr.rkey;
+        p->reth.length = (uint32_t)(want > w->length - start ? w->length - start : want);
+    }
+    if (headers & OP_HAS_ATOMICETH) {
+        bool cas = w->wr.opcode == WR_ATOMIC_CMP_AND_SWP;
+        p->atomic.va = w->wr.remote_addr;
+        p->atomic.rkey = w->wr.rkey;
+        p->atomic.swap_add = cas ? w->wr.swap : w->wr.compare_add;
+        p->atomic.compare = cas ? w->wr.compare_add : 0;
+    }
+    if (headers & OP_HAS_IMMDT)
+        memcpy(p->imm, w->wr.imm, sizeof(p->imm));
+    if (headers & OP_HAS_IETH)
+        p->inv_rkey = w->wr.inv_rkey;
+}
+
+static bool carries_payload(const struct send_wqe *w)
+{
+    return !req_is_read(w) && !req_is_atomic(w);
+}
+
+static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t read_pkts, bool ask_ack)
+{
+    struct qp *qp = s->qp;
+    uint32_t start = off * qp->mtu;
+    uint32_t len = carries_payload(w) ? min32(qp->mtu, w->length - start) : 0;
+    struct pkt p;
+    fill_headers(qp, w, off, read_pkts, &p);
+    p.pad = (uint8_t)pkt_pad(len);
+    p.ackreq |= ask_ack;
+    uint8_t *payload;
+    struct tx_pkt *t = tx_append(qp, s->b, &p, len, &payload);
+    if (!t)
+        return NULL;
+    if (len && w->wr.flags & SEND_INLINE)
+        memcpy(payload, w->u.data + start, len);
+    else if (len)
+        s->buf[s->bufs++] = (struct buf){.p = payload, .len = len};
+    s->budget -= min32(len, s->budget);
+    if (psn_diff(p.psn, s->sent0) < 0) {
+        t->retransmit = true;
+        switch (qp->req.cause) {
+        case RETRANS_FAST:
+            COUNT(qp, fast_retrans);
+            break;
+        case RETRANS_PROBE:
+            COUNT(qp, probe_retrans);
+            break;
+        case RETRANS_TIMEOUT:
+            COUNT(qp, timeout_retrans);
+            break;
+        default:
+            break;
+        }
+    } else if (p.ackreq && qp->req.rtt_start == 0) {
+        qp->req.rtt_psn = p.psn;
+        qp->req.rtt_start = s->now;
+    }
+    return t;
+}
+
+/* --- one run --------------------------------------------------------------------------------------------------------------- */
+
+/* Plans packets [off, off + n) of a request (for a READ: the one request for them). Returns how many PSNs were planned; 0: the batch has no
+ * room, or the request failed a local check, see local_error. */
+static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t n)
+{
+    struct qp *qp = s->qp;
+    struct send_wqe *w = req_wqe(qp, index);
+    struct run *run = &s->run[s->runs];
+    *run = (struct run){.index = index, .psn = psn_add(w->first_psn, off), .pkt0 = s->b->n, .used0 = s->b->used,
+                        .piece0 = s->pieces, .buf0 = s->bufs};
+    uint32_t done = 0;
+    if (!carries_payload(w)) {
+        done = plan_packet(s, w, off, n, true) ? n : 0;
+    } else {
+        while (done < n && plan_packet(s, w, off + done, 0, done + 1 == n))
+            done++;
+        uint32_t start = off * qp->mtu;
+        uint32_t len = done ? min32(done * qp->mtu, w->length - start) : 0;
+        if (len && !(w->wr.flags & SEND_INLINE)) {
+            int pieces = sgl_resolve(&qp->e->keys, qp->pd, w->u.sge, w->wr.num_sge, start, len, 0, &s->piece[s->pieces], ENGINE_MAX_SGE);
+            if (pieces < 0) {
+                s->b->n = run->pkt0;
+                s->b->used = run->used0;
+                s->bufs = run->buf0;
+                w->local_error = WC_LOC_PROT_ERR;
+                qp->req.rtt_start = 0;
+                return 0;
+            }
+            run->pieces = (unsigned)pieces;
+            s->pieces += run->pieces;
+        }
+    }
+    run->bufs = s->bufs - run->buf0;
+    if (done)
+        s->runs++;
+    return done;
+}
+
+/* Gathers the payload of all runs. If some memory can't be read, the first request that it belongs to fails, and its packets and those after it are
+ * taken back. */
+static void gather(struct burst *s)
+{
+    struct engine *e = s->qp->e;
+    if (s->pieces == 0 || e->ops->read(e->ops_ctx, s->piece, s->pieces, s->buf, s->bufs) == 0)
+        return;
+    COUNT(s->qp, mem_faults);
+    for (unsigned i = 0; i < s->runs; i++) {
+        struct run *run = &s->run[i];
+        if (run->pieces == 0 || e->ops->read(e->ops_ctx, &s->piece[run->piece0], run->pieces, &s->buf[run->buf0], run->bufs) == 0)
+            continue;
+        struct requester *r = &s->qp->req;
+        req_wqe(s->qp, run->index)->local_error = WC_LOC_PROT_ERR;
+        s->b->n = run->pkt0;
+        s->b->used = run->used0;
+        if (psn_diff(run->psn, r->next_psn) < 0)
+            req_rewind(s->qp, run->psn);
+        r->sent_psn = psn_diff(run->psn, s->sent0) > 0 ? run->psn : s->sent0;
+        return;
+    }
+}
+
+/* --- windows --------------------------------------------------------------------------------------------------------------- */
+
+/* How many of the packets [off, off + want) the windows let through now. */
+static uint32_t window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
+{
+    struct requester *r = &qp->req;
+    const struct engine_config *cfg = &qp->e->cfg;
+    uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn);
+    bool idle = r->inflight == 0;
+    if (req_is_read(w)) { /* all or nothing: a chunk's bounds are fixed */
+        uint64_t cost = req_cost(qp, w, off, off + want);
+        if (!idle && (out + want > cfg->window_pkts || r->inflight + cost > r->cwnd)) {
+            COUNT(qp, window_full);
+            return 0;
+        }
+        return peer_admits(qp, cost) ? want : 0;
+    }
+    uint32_t n = out < cfg->window_pkts ? min32(want, cfg->window_pkts - out) : 0;
+    uint64_t cost = n ? req_cost(qp, w, off, off + n) : 0;
+    if (n && r->inflight + cost > r->cwnd) {
+        uint64_t room = r->cwnd > r->inflight ? r->cwnd - r->inflight : 0;
+        uint64_t fit = room / (qp->mtu + PACKET_OVERHEAD);
+        n = fit < n ? (uint32_t)fit : n;
+    }
+    if (n == 0 && idle)
+        n = 1;
+    if (n == 0) {
+        COUNT(qp, window_full);
+        return 0;
+    }
+    return peer_admits(qp, req_cost(qp, w, off, off + n)) ? n : 0;
+}
+
+/* --- what comes next ------------------------------------------------------------------------------------------------------- */
+
+/* Gives the next request its PSNs. */
+static void number_request(struct qp *qp, struct send_wqe *w)
+{
+    struct requester *r = &qp->req;
+    w->first_psn = r->fresh_psn;
+    w->npkts = psn_count(w->length, qp->mtu);
+    if (req_is_atomic(w))
+        w->npkts = 1;
+    r->fresh_psn = psn_add(r->fresh_psn, w->npkts);
+    r->fresh++;
+}
+
+/* The request to be worked on, NULL if none is or it has to wait for something that will make the QP ready again. */
+static struct send_wqe *next_request(struct qp *qp)
+{
+    struct requester *r = &qp->req;
+    if (r->cur == r->sq.tail || r->rnr_until || r->fail_status)
+        return NULL;
+    struct send_wqe *w = req_wqe(qp, r->cur);
+    if (r->cur == r->fresh) {
+        if (qp->attr.state == QPS_SQD)
+            return NULL;
+        number_request(qp, w);
+    }
+    if (w->local_error)
+        return NULL;
+    if (r->next_psn == w->first_psn && w->wr.flags & SEND_FENCE && r->rd_count)
+        return NULL;
+    if (!carries_payload(w)) {
+        if (qp->attr.max_rd_atomic == 0) {
+            w->local_error = WC_LOC_QP_OP_ERR;
+            return NULL;
+        }
+        if (r->rd_count >= qp->attr.max_rd_atomic)
+            return NULL;
+    }
+    return w;
+}
+
+/* Books what was planned: n PSNs of the request at cur. */
+static void sent(struct burst *s, struct send_wqe *w, uint32_t off, uint32_t n)
+{
+    struct requester *r = &s->qp->req;
+    if (r->una_psn == r->next_psn && r->una_psn == r->sent_psn)
+        r->progress_at = s->now;
+    if (!carries_payload(w)) {
+        struct rd_credit *credit = &r->rd[(r->rd_head + r->rd_count++) % ENGINE_MAX_RD_ATOMIC];
+        credit->first = psn_add(w->first_psn, off);
+        credit->end = psn_add(w->first_psn, off + n);
+    }
+    peer_charge(s->qp, req_cost(s->qp, w, off, off + n));
+    r->next_psn = psn_add(r->next_psn, n);
+    if (psn_diff(r->next_psn, r->sent_psn) > 0)
+        r->sent_psn = r->next_psn;
+    if (off + n == w->npkts)
+        r->cur++;
+    r->last_tx = s->now;
+}
+
+/* How many packets of this kind fit into what is left of turn and batch. */
+static uint32_t fits(const struct burst *s, const struct send_wqe *w, uint32_t off)
+{
+    uint32_t left = w->length - min32(off * s->qp->mtu, w->length);
+    uint32_t payload = min32(s->qp->mtu, left);
+    uint32_t n = min32(w->npkts - off, TX_BATCH_PKTS - s->b->n);
+    n = min32(n, (uint32_t)((s->b->cap - s->b->used) / (payload + PKT_HEADERS_MAX + 3 + ICRC_LEN)));
+    uint32_t turns = payload ? s->budget / payload : n;
+    return min32(n, turns ? turns : 1);
+}
+
+/* The tail probe: the newest packet once more, which makes the responder say where it stands. */
+static void plan_probe(struct burst *s)
+{
+    struct requester *r = &s->qp->req;
+    r->probe_due = false;
+    if (r->next_psn != r->sent_psn || r->una_psn == r->sent_psn)
+        return;
+    uint32_t index = r->cur;
+    if (index == r->fresh || req_wqe(s->qp, index)->first_psn == r->next_psn)
+        index--;
+    struct send_wqe *w = req_wqe(s->qp, index);
+    uint32_t off = (uint32_t)psn_diff(r->next_psn, w->first_psn) - 1, n = 1;
+    if (req_is_read(w)) { /* ask again for what is missing of its last chunk */
+        uint32_t end = off + 1;
+        const struct rd_credit *c = &r->rd[(r->rd_head + r->rd_count - 1) % ENGINE_MAX_RD_ATOMIC];
+        if (r->rd_count == 0)
+            return;
+        uint32_t from = psn_diff(c->first, r->una_psn) > 0 ? c->first : r->una_psn;
+        off = (uint32_t)psn_diff(from, w->first_psn);
+        n = end - off;
+    }
+    r->cause = RETRANS_PROBE;
+    plan_run(s, index, off, n);
+}
+
+enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
+{
+    struct requester *r = &qp->req;
+    if (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD)
+        return TX_DONE;
+    struct burst s;
+    s.qp = qp;
+    s.b = b;
+    s.now = now;
+    s.budget = qp->e->cfg.burst_bytes;
+    s.sent0 = r->sent_psn;
+    s.runs = s.pieces = s.bufs = 0;
+
+    enum tx_result result = TX_DONE;
+    if (r->probe_due)
+        plan_probe(&s);
+    struct send_wqe *w;
+    while ((w = next_request(qp)) != NULL) {
+        if (s.budget == 0 || s.runs == BURST_RUNS || s.pieces + ENGINE_MAX_SGE > BURST_PIECES) {
+            result = TX_MORE;
+            break;
+        }
+        uint32_t off = (uint32_t)psn_diff(r->next_psn, w->first_psn);
+        uint32_t want = fits(&s, w, off);
+        if (want == 0) {
+            result = TX_FULL;
+            break;
+        }
+        if (req_is_read(w))
+            want = chunk_left(qp, w, off);
+        uint32_t n = window_allows(qp, w, off, want);
+        if (n == 0)
+            break;
+        n = plan_run(&s, r->cur, off, n);
+        if (n == 0) {
+            result = w->local_error ? TX_DONE : TX_FULL;
+            break;
+        }
+        sent(&s, w, off, n);
+    }
+    gather(&s);
+    return result;
+}

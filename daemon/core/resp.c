@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The responder: requests are checked in the order of IBA 9.7.4 and carried out at once. A check answers with a verdict, and one
+ * table says what follows from each. */
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+enum verdict {
+    V_OK,
+    V_DROP, /* as if the packet had been lost */
+    V_RNR, /* no receive request */
+    V_INVALID, /* invalid request */
+    V_ACCESS, /* the key does not allow it */
+    V_OPERATION, /* the responder's own fault */
+    V_LENGTH, /* longer than the receive request: invalid for the peer, a length error for the consumer */
+    V_PROTECTION, /* the receive request's memory: an operational error for the peer, a protection error for the consumer */
+};
+
+/* What a verdict leads to (9.7.4.1.6, table 58; class B to F errors). */
+/* clang-format off */
+static const struct consequence {
+    uint8_t syndrome; /* 0: nothing is sent */
+    uint8_t recv_status; /* enum wc_status of the receive request in use; 0: it is flushed like all others */
+    uint8_t event; /* asynchronous event if no completion tells it; 0: none */
+} consequences[] = {
+    [V_OK]         = {0,                    0,                0},
+    [V_DROP]       = {0,                    0,                0},
+    [V_RNR]        = {AETH_RNR,             0,                0},
+    [V_INVALID]    = {NAK_INVALID_REQUEST,  0,                EVENT_QP_REQ_ERR},
+    [V_ACCESS]     = {NAK_REMOTE_ACCESS,    0,                EVENT_QP_ACCESS_ERR},
+    [V_OPERATION]  = {NAK_REMOTE_OPERATION, 0,                EVENT_QP_FATAL},
+    [V_LENGTH]     = {NAK_INVALID_REQUEST,  WC_LOC_LEN_ERR,   0},
+    [V_PROTECTION] = {NAK_REMOTE_OPERATION, WC_LOC_PROT_ERR,  0},
+};
+/* clang-format on */
+
+void resp_init(struct qp *qp)
+{
+    struct responder *r = &qp->resp;
+    r->epsn = qp->attr.rq_psn;
+    r->msn = 0;
+    r->message = 0;
+    r->nak_sent = r->ack_pending = r->comm_est = false;
+    r->nak = 0;
+    r->received = r->remaining = 0;
+    r->ack_deadline = 0;
+    r->res_tail = r->res_pending = 0;
+    memset(r->res, 0, sizeof(r->res));
+}
+
+/* --- receive requests ------------------------------------------------------------------------------------------------------- */
+
+struct recv_wqe *resp_recv(struct qp *qp)
+{
+    struct queue *rq = &qp->resp.rq;
+    if (queue_used(rq) == 0 && qp->e->ops->refill)
+        qp->e->ops->refill(qp->e->ops_ctx, qp->owner);
+    return queue_used(rq) ? queue_at(rq, rq->head) : NULL;
+}
+
+static struct completion *complete_recv(struct qp *qp, uint8_t status, uint64_t now)
+{
+    struct queue *rq = &qp->resp.rq;
+    const struct recv_wqe *w = queue_at(rq, rq->head++);
+    struct completion *c = completion_add(qp, true, status, now);
+    c->wr_id = w->wr.wr_id;
+    c->slot = w->wr.slot;
+    c->opcode = WC_RECV;
+    return c;
+}
+
+bool resp_flush(struct qp *qp, uint64_t now)
+{
+    while (resp_recv(qp)) {
+        if (completion_room(qp->e) == 0)
+            return true;
+        complete_recv(qp, WC_WR_FLUSH_ERR, now);
+    }
+    return false;
+}
+
+bool resp_recv_fault(struct qp *qp, uint64_t now)
+{
+    if (qp->resp.message != OP_IS_SEND || completion_room(qp->e) == 0)
+        return false;
+    complete_recv(qp, WC_LOC_PROT_ERR, now);
+    return true;
+}
+
+static uint32_t capacity(const struct recv_wqe *w)
+{
+    uint64_t total = 0;
+    for (unsigned i = 0; i < w->wr.num_sge; i++)
+        total += w->sge[i].length;
+    return total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
+}
+
+/* --- checks ----------------------------------------------------------------------------------------------------------------- */
+
+/* Does the packet continue what came before it? (9.7.4.1.2) */
+static enum verdict check_sequence(const struct qp *qp, uint16_t props)
+{
+    uint16_t kind = props & (OP_IS_SEND | OP_IS_WRITE);
+    bool begins = !(props & (OP_IS_MIDDLE | OP_IS_LAST));
+    if (begins)
+        return qp->resp.message ? V_INVALID : V_OK;
+    return qp->resp.message == kind ? V_OK : V_INVALID;
+}
+
+/* Did the QP's owner allow such requests at all? (9.7.4.1.4) */
+static enum verdict check_granted(const struct qp *qp, uint16_t props)
+{
+    uint32_t need = 0;
+    if (props & OP_IS_WRITE)
+        need = ACCESS_REMOTE_WRITE;
+    else if (props & OP_IS_READ)
+        need = ACCESS_REMOTE_READ;
+    else if (props & OP_IS_ATOMIC)
+        need = ACCESS_REMOTE_ATOMIC;
+    if ((qp->attr.access & need) != need)
+        return V_INVALID;
+    /* More outstanding than the peer was told it may have (9.7.4.1.4): at 0 that is every one. */
+    bool takes_resource = props & (OP_IS_READ | OP_IS_ATOMIC);
+    return takes_resource && qp->resp.res_pending >= qp->attr.max_dest_rd_atomic ? V_INVALID : V_OK;
+}
+
+/* 9.7.4.1.5 */
+static enum verdict check_length(const struct qp *qp, const struct pkt *p, uint8_t payload)
+{
+    switch (payload) {
+    case OP_PAYLOAD_FULL:
+        return p->payload_len == qp->mtu ? V_OK : V_INVALID;
+    case OP_PAYLOAD_LAST:
+        return p->payload_len >= 1 && p->payload_len <= qp->mtu ? V_OK : V_INVALID;
+    case OP_PAYLOAD_ONLY:
+        return p->payload_len <= qp->mtu ? V_OK : V_INVALID;
+    default:
+        return V_OK; /* fixed lengths were checked by the decoder */
+    }
+}
+
+/* Messages that end with a completion need a receive request: a SEND from its first packet on, a WRITE with immediate data at its last. */
+static enum verdict check_recv(struct qp *qp, uint16_t props)
+{
+    if (!(props & OP_NEEDS_RECV))
+        return V_OK;
+    if (completion_room(qp->e) == 0)
+        return V_DROP;
+    return resp_recv(qp) ? V_OK : V_RNR;
+}
+
+/* --- execution -------------------------------------------------------------------------------------------------------------- */
+
+static void deliver(struct qp *qp, const struct pkt *p, uint8_t opcode, const uint8_t *inline_data, uint64_t now)
+{
+    struct completion *c = complete_recv(qp, WC_SUCCESS, now);
+    c->opcode = opcode;
+    c->byte_len = qp->resp.received;
+    c->solicited = p->solicited;
+    uint16_t headers = op_table[p->opcode].headers;
+    if (headers & OP_HAS_IMMDT) {
+        c->flags |= WC_WITH_IMM;
+        memcpy(c->imm, p->imm, sizeof(c->imm));
+    }
+    if (inline_data) {
+        c->inline_len = (uint8_t)p->payload_len;
+        memcpy(c->data, inline_data, p->payload_len);
+    }
+    COUNT(qp, recvs);
+}
+
+static enum verdict do_send(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
+{
+    struct responder *r = &qp->resp;
+    const struct recv_wqe *w = resp_recv(qp);
+    if (!w)
+        return V_OPERATION; /* can't be: check_recv saw it, and it stays until the message ends */
+    if (props & (OP_IS_FIRST | OP_IS_ONLY)) {
+        r->received = 0;
+        r->remaining = capacity(w);
+    }
+    if (p->payload_len > r->remaining)
+        return V_LENGTH;
+    if (op_table[p->opcode].headers & OP_HAS_IETH)
+        return V_ACCESS; /* only memory windows can be invalidated by a peer (9.4.1.1.3), and none is bound */
+    const uint8_t *inline_data = NULL;
+    if (p->payload_len) {
+        struct piece piece[ENGINE_MAX_SGE];
+        int n = sgl_resolve(&qp->e->keys, qp->pd, w->sge, w->wr.num_sge, r->received, p->payload_len, ACCESS_LOCAL_WRITE, piece,
+                            ENGINE_MAX_SGE);
+        if (n < 0)
+            return V_PROTECTION;
+        if (props & OP_IS_ONLY && p->payload_len <= COMPLETION_INLINE)
+            inline_data = p->payload;
+        else if (qp->e->ops->write(qp->e->ops_ctx, qp->qpn, piece, (unsigned)n, p->payload, p->payload_len))
+            return V_PROTECTION;
+    }
+    r->received += p->payload_len;
+    r->remaining -= p->payload_len;
+    r->message = OP_IS_SEND;
+    if (props & (OP_IS_LAST | OP_IS_ONLY)) {
+        r->message = 0;
+        deliver(qp, p, WC_RECV, inline_data, now);
+    }
+    return V_OK;
+}
+
+/* Does the payload fit what the RETH announced? */
+static enum verdict check_write_length(const struct qp *qp, const struct pkt *p, uint16_t props)
+{
+    if (props & (OP_IS_LAST | OP_IS_ONLY))
+        return p->payload_len == qp->resp.remaining ? V_OK : V_INVALID;
+    return p->payload_len < qp->resp.remaining ? V_OK : V_INVALID;
+}
+
+static enum verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
+{
+    struct responder *r = &qp->resp;
+    struct piece piece;
+    if (props & (OP_IS_FIRST | OP_IS_ONLY)) {
+        r->va = p->reth.va;
+        r->rkey = p->reth.rkey;
+        r->remaining = p->reth.length;
+        r->received = 0;
+        if (r->remaining && !key_resolve(&qp->e->keys, qp->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE, &piece))
+            return V_ACCESS;
+    }
+    enum verdict v = check_write_length(qp, p, props);
+    if (v != V_OK)
+        return v;
+    if (p->payload_len) {
+        if (!key_resolve(&qp->e->keys, qp->pd, r->rkey, r->va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
+            return V_ACCESS; /* deregistered since the first packet */
+        if (qp->e->ops->write(qp->e->ops_ctx, qp->qpn, &piece, 1, p->payload, p->payload_len))
+            return V_OPERATION;
+    }
+    r->va += p->payload_len;
+    r->remaining -= p->payload_len;
+    r->received += p->payload_len;
+    r->message = OP_IS_WRITE;
+    if (props & (OP_IS_LAST | OP_IS_ONLY)) {
+        r->message = 0;
+        if (props & OP_NEEDS_RECV)
+            deliver(qp, p, WC_RECV_RDMA_WITH_IMM, NULL, now);
+    }
+    return V_OK;
+}
+
+/* A place for a new READ or atomic: the oldest one's. NULL: that one is being answered once more. */
+static struct resource *new_resource(struct qp *qp)
+{
+    struct responder *r = &qp->resp;
+    struct resource *res = &r->res[r->res_tail % ENGINE_MAX_RD_ATOMIC];
+    if (res->pending)
+        return NULL;
+    r->res_tail++;
+    return res;
+}
+
+static void answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end)
+{
+    if (!res->pending) {
+        res->pending = true;
+        qp->resp.res_pending++;
+    }
+    res->start_pkt = res->next_pkt = start;
+    res->end_pkt = end;
+}
+
+static enum verdict do_read(struct qp *qp, const struct pkt *p)
+{
+    struct responder *r = &qp->resp;
+    struct piece piece;
+    if (p->reth.length > 1u << 31)
+        return V_INVALID;
+    if (p->reth.length && !key_resolve(&qp->e->keys, qp->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ, &piece))
+        return V_ACCESS;
+    struct resource *res = new_resource(qp);
+    if (!res)
+        return V_DROP;
+    *res = (struct resource){.first_psn = r->epsn, .npkts = psn_count(p->reth.length, qp->mtu), .va = p->reth.va, .rkey = p->reth.rkey,
+                             .length = p->reth.length, .msn = psn_add(r->msn, 1)};
+    answer_later(qp, res, 0, res->npkts);
+    r->epsn = psn_add(r->epsn, res->npkts - 1); /* the caller counts one */
+    return V_OK;
+}
+
+static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
+{
+    struct responder *r = &qp->resp;
+    struct piece piece;
+    if (!key_resolve(&qp->e->keys, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
+        return V_ACCESS;
+    if (piece.va & 7)
+        return V_INVALID;
+    struct resource *res = new_resource(qp);
+    if (!res)
+        return V_DROP;
+    bool cas = (p->opcode & OP_OPERATION_MASK) == OP_CMP_SWAP;
+    *res = (struct resource){.first_psn = r->epsn, .npkts = 1, .atomic = true, .msn = psn_add(r->msn, 1)};
+    if (qp->e->ops->atomic(qp->e->ops_ctx, &piece, cas ? MEM_CMP_SWAP : MEM_FETCH_ADD, cas ? p->atomic.compare : p->atomic.swap_add,
+                           p->atomic.swap_add, &res->atomic_orig))
+        return V_OPERATION;
+    answer_later(qp, res, 0, 1);
+    return V_OK;
+}
+
+static enum verdict execute(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    const struct op_info *op = &op_table[p->opcode];
+    uint16_t props = op->properties;
+    enum verdict v;
+    if (!(props & (OP_IS_SEND | OP_IS_WRITE | OP_IS_READ | OP_IS_ATOMIC)))
+        return V_INVALID;
+    if ((v = check_sequence(qp, props)) != V_OK || (v = check_granted(qp, props)) != V_OK ||
+        (v = check_length(qp, p, op->payload)) != V_OK || (v = check_recv(qp, props)) != V_OK)
+        return v;
+    if (props & OP_IS_SEND)
+        return do_send(qp, p, props, now);
+    if (props & OP_IS_WRITE)
+        return do_write(qp, p, props, now);
+    return props & OP_IS_READ ? do_read(qp, p) : do_atomic(qp, p);
+}
+
+/* --- duplicates ------------------------------------------------------------------------------------------------------------- */
+
+/* The resource whose responses hold psn. */
+static struct resource *find_resource(struct qp *qp, uint32_t psn, bool atomic)
+{
+    for (uint32_t i = 0; i < ENGINE_MAX_RD_ATOMIC; i++) {
+        struct resource *res = &qp->resp.res[i];
+        int32_t off = psn_diff(psn, res->first_psn);
+        if (res->npkts && res->atomic == atomic && off >= 0 && (uint32_t)off < res->npkts)
+            return res;
+    }
+    return NULL;
+}
+
+/* A repeated READ may ask for a later part of the first one (9.7.5.1.7). */
+static void repeat_read(struct qp *qp, const struct pkt *p)
+{
+    struct resource *res = find_resource(qp, p->psn, false);
+    if (!res)
+        return; /* too old */
+    uint32_t off = (uint32_t)psn_diff(p->psn, res->first_psn);
+    uint32_t npkts = psn_count(p->reth.length, qp->mtu);
+    uint64_t start = (uint64_t)off * qp->mtu;
+    if (p->reth.rkey != res->rkey || p->reth.va != res->va + start || p->reth.length > res->length - start || npkts > res->npkts - off)
+        return; /* not what was asked before */
+    if (res->pending && res->next_pkt <= off && off + npkts <= res->end_pkt)
+        return; /* on its way anyway */
+    answer_later(qp, res, off, off + npkts);
+}
+
+static void duplicate(struct qp *qp, const struct pkt *p)
+{
+    COUNT(qp, duplicate_request);
+    uint16_t props = op_table[p->opcode].properties;
+    if (props & OP_IS_READ) {
+        repeat_read(qp, p);
+    } else if (props & OP_IS_ATOMIC) {
+#ifdef ENGINE_FAULT_ATOMIC_TWICE
+        struct piece piece;
+        uint64_t old;
+        if (key_resolve(&qp->e->keys, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
+            qp->e->ops->atomic(qp->e->ops_ctx, &piece, MEM_FETCH_ADD, p->atomic.swap_add, 0, &old);
+#endif
+        struct resource *res = find_resource(qp, p->psn, true);
+        if (res)
+            answer_later(qp, res, 0, 1);
+    } else {
+        qp->resp.ack_pending = true;
+    }
+}
+
+/* --- what follows ----------------------------------------------------------------------------------------------------------- */
+
+void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn)
+{
+    COUNT(qp, naks_sent);
+    qp->resp.nak = syndrome;
+    qp->resp.nak_psn = psn;
+    qp_fail(qp);
+}
+
+/* A packet beyond the expected one: something was lost. One NAK per gap; another one only if the sender has gone back (it sends again what came before
+ * the packet that caused the NAK) and the expected packet is still not there. */
+static void out_of_sequence(struct qp *qp, const struct pkt *p)
+{
+    struct responder *r = &qp->resp;
+    COUNT(qp, out_of_seq_request);
+    if (r->nak_sent && psn_diff(p->psn, r->nak_trigger) > 0)
+        return;
+    r->nak_sent = true;
+    r->nak_trigger = p->psn;
+    r->nak = NAK_PSN_SEQUENCE;
+    r->nak_psn = r->epsn;
+    COUNT(qp, send_seq_err);
+}
+
+static void refuse(struct qp *qp, const struct pkt *p, enum verdict v, uint64_t now)
+{
+    struct responder *r = &qp->resp;
+    const struct consequence *c = &consequences[v];
+    if (v == V_RNR) {
+        r->nak = AETH_RNR | qp->attr.min_rnr_timer;
+        r->nak_psn = p->psn;
+        r->nak_sent = true;
+        r->nak_trigger = p->psn; /* packets behind it are dropped without a NAK of their own */
+        COUNT(qp, send_rnr_err);
+        return;
+    }
+    if (c->recv_status)
+        complete_recv(qp, c->recv_status, now);
+    else if (c->event)
+        event_add(qp, c->event);
+    resp_fatal(qp, c->syndrome, p->psn);
+}
+
+static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    struct responder *r = &qp->resp;
+    uint16_t props = op_table[p->opcode].properties;
+    r->epsn = psn_add(r->epsn, 1);
+    r->nak_sent = false;
+    if (r->nak && (r->nak == NAK_PSN_SEQUENCE || (r->nak & AETH_KIND_MASK) == AETH_RNR))
+        r->nak = 0; /* what it asks for has come */
+    if (props & (OP_IS_LAST | OP_IS_ONLY))
+        r->msn = psn_add(r->msn, 1);
+    COUNT_N(qp, rcvd_bytes, p->payload_len);
+    if (!(props & (OP_IS_READ | OP_IS_ATOMIC))) {
+        if (p->ackreq) {
+            if (r->ack_pending)
+                COUNT(qp, ack_coalesced);
+            r->ack_pending = true;
+        } else if (!r->ack_pending && r->ack_deadline == 0 && qp->e->cfg.ack_delay_ns) {
+            r->ack_deadline = now + qp->e->cfg.ack_delay_ns;
+        }
+    }
+    if (qp->attr.state == QPS_RTR && !r->comm_est) {
+        r->comm_est = true;
+        event_add(qp, EVENT_COMM_EST);
+    }
+}
+
+void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    int32_t ahead = psn_diff(p->psn, qp->resp.epsn);
+    if (ahead > 0) {
+        out_of_sequence(qp, p);
+    } else if (ahead < 0) {
+        duplicate(qp, p);
+    } else {
+        enum verdict v = execute(qp, p, now);
+        if (v == V_OK)
+            accepted(qp, p, now);
+        else if (v != V_DROP)
+            refuse(qp, p, v, now);
+    }
+    if (resp_has_work(qp))
+        engine_ready(qp);
+}

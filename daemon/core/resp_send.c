@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The responder's sending half: responses to READs and atomics in the order of their PSNs, then a NAK or an ACK. An ACK never overtakes a
+ * response, because it would tell the requester that the response was lost (9.7.5.1.3). */
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+bool resp_has_work(const struct qp *qp)
+{
+    return qp->resp.res_pending || qp->resp.nak || qp->resp.ack_pending;
+}
+
+static void start_packet(const struct qp *qp, struct pkt *p, uint8_t operation, uint32_t psn, uint32_t msn)
+{
+    p->opcode = (uint8_t)(qp->service | operation);
+    p->pad = 0;
+    p->tver = 0;
+    p->migreq = true;
+    p->fecn = p->becn = p->solicited = p->ackreq = false;
+    p->pkey = PKEY_DEFAULT;
+    p->dest_qpn = qp->attr.dest_qpn;
+    p->psn = psn;
+    p->aeth.syndrome = AETH_ACK | AETH_NO_CREDITS;
+    p->aeth.msn = msn;
+}
+
+/* The pending resource that is first in the order of PSNs; at least one is pending. */
+static struct resource *next_pending(struct qp *qp)
+{
+    struct responder *r = &qp->resp;
+    uint32_t i = r->res_tail - ENGINE_MAX_RD_ATOMIC;
+    while (!r->res[i % ENGINE_MAX_RD_ATOMIC].pending)
+        i++;
+    return &r->res[i % ENGINE_MAX_RD_ATOMIC];
+}
+
+static void answered(struct qp *qp, struct resource *res)
+{
+    res->pending = false;
+    qp->resp.res_pending--;
+}
+
+static uint8_t read_operation(const struct resource *res, uint32_t pkt)
+{
+    if (res->end_pkt - res->start_pkt == 1)
+        return OP_READ_RESP_ONLY;
+    if (pkt == res->start_pkt)
+        return OP_READ_RESP_FIRST;
+    return pkt + 1 == res->end_pkt ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE;
+}
+
+/* Plans up to n response packets of a READ; their payloads' places go to buf. */
+static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct resource *res, uint32_t n, struct buf *buf, uint32_t *bytes)
+{
+    uint32_t done = 0;
+    *bytes = 0;
+    while (done < n) {
+        uint32_t pkt = res->next_pkt + done;
+        uint64_t left = res->length - (uint64_t)pkt * qp->mtu;
+        uint32_t len = left < qp->mtu ? (uint32_t)left : qp->mtu;
+        struct pkt p;
+        start_packet(qp, &p, read_operation(res, pkt), psn_add(res->first_psn, pkt), res->msn);
+        p.pad = (uint8_t)pkt_pad(len);
+        uint8_t *payload;
+        if (!tx_append(qp, b, &p, len, &payload))
+            break;
+        buf[done++] = (struct buf){.p = payload, .len = len};
+        *bytes += len;
+    }
+    return done;
+}
+
+static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, struct resource *res)
+{
+    struct engine *e = qp->e;
+    uint32_t pkt0 = b->n;
+    size_t used0 = b->used;
+    struct buf buf[TX_BATCH_PKTS];
+    uint32_t want = res->end_pkt - res->next_pkt;
+    uint32_t turn = e->cfg.burst_bytes / qp->mtu;
+    if (want > turn)
+        want = turn ? turn : 1;
+    uint32_t bytes;
+    uint32_t n = plan_responses(qp, b, res, want, buf, &bytes);
+    if (n == 0)
+        return TX_FULL;
+
+    struct piece piece;
+    uint64_t va = res->va + (uint64_t)res->next_pkt * qp->mtu;
+    if (bytes && (!key_resolve(&e->keys, qp->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ, &piece) ||
+                  e->ops->read(e->ops_ctx, &piece, 1, buf, n) != 0)) {
+        /* Deregistered, or gone from its owner's address space, since the request was accepted. */
+        b->n = pkt0;
+        b->used = used0;
+        uint32_t psn = psn_add(res->first_psn, res->next_pkt);
+        for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC; i++)
+            qp->resp.res[i].pending = false;
+        qp->resp.res_pending = 0;
+        event_add(qp, EVENT_QP_ACCESS_ERR);
+        resp_fatal(qp, NAK_REMOTE_ACCESS, psn);
+        return TX_MORE;
+    }
+    res->next_pkt += n;
+    if (res->next_pkt == res->end_pkt)
+        answered(qp, res);
+    return TX_MORE;
+}
+
+static enum tx_result send_atomic_response(struct qp *qp, struct tx_batch *b, struct resource *res)
+{
+    struct pkt p;
+    uint8_t *payload;
+    start_packet(qp, &p, OP_ATOMIC_ACK, res->first_psn, res->msn);
+    p.atomic_orig = res->atomic_orig;
+    if (!tx_append(qp, b, &p, 0, &payload))
+        return TX_FULL;
+    answered(qp, res);
+    return TX_MORE;
+}
+
+static bool send_ack(struct qp *qp, struct tx_batch *b, uint8_t syndrome, uint32_t psn)
+{
+    struct pkt p;
+    uint8_t *payload;
+    start_packet(qp, &p, OP_ACK, psn, qp->resp.msn);
+    p.aeth.syndrome = syndrome;
+    return tx_append(qp, b, &p, 0, &payload) != NULL;
+}
+
+static enum tx_result send_acknowledgement(struct qp *qp, struct tx_batch *b)
+{
+    struct responder *r = &qp->resp;
+    if (r->nak) {
+        if (!send_ack(qp, b, r->nak, r->nak_psn))
+            return TX_FULL;
+        r->nak = 0;
+        r->ack_pending = false; /* a NAK acknowledges all before it */
+    } else if (r->ack_pending) {
+#ifdef ENGINE_FAULT_ACK_PSN
+        uint32_t psn = r->epsn;
+#else
+        uint32_t psn = psn_add(r->epsn, PSN_MASK);
+#endif
+        if (!send_ack(qp, b, AETH_ACK | AETH_NO_CREDITS, psn))
+            return TX_FULL;
+        COUNT(qp, acks_sent);
+        r->ack_pending = false;
+    }
+    r->ack_deadline = 0;
+    return TX_DONE;
+}
+
+enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
+{
+    (void)now;
+    struct responder *r = &qp->resp;
+    if (qp->attr.state < QPS_RTR || (qp->attr.state == QPS_ERR && !r->nak))
+        return TX_DONE;
+    if (r->res_pending) {
+        struct resource *res = next_pending(qp);
+        enum tx_result result = res->atomic ? send_atomic_response(qp, b, res) : send_read_response(qp, b, res);
+        if (result == TX_FULL || r->res_pending)
+            return result;
+    }
+    return send_acknowledgement(qp, b);
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the engine and its owner (the daemon, the simulator) tell each other: work requests, completions, events, attributes.
+ * Numbers that exist in the verbs API have the verbs API's values (enum ibv_wc_status, ibv_wc_opcode, ibv_qp_state,
+ * ibv_qp_attr_mask, ibv_access_flags, ibv_event_type), so that nobody translates; tests/unit/test_verbs_numbers.c holds them
+ * to it. */
+#ifndef PUMICE_CORE_TYPES_H
+#define PUMICE_CORE_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NEVER UINT64_MAX /* no deadline */
+
+#define ENGINE_MAX_SGE 32 /* SGEs per work request */
+#define ENGINE_MAX_INLINE 1024 /* bytes of inline data per work request */
+#define ENGINE_MAX_RD_ATOMIC 16 /* outstanding READs and atomics per QP and direction */
+#define COMPLETION_INLINE 64 /* bytes of a small received SEND that travel in the completion */
+
+/* --- addresses ------------------------------------------------------------------------------------------------------ */
+
+/* Where a QP's packets go: the part of an address vector that RoCEv2 uses. */
+struct av {
+    uint8_t dgid[16]; /* IPv6 address or ::ffff:a.b.c.d */
+    uint8_t sgid_index;
+    uint8_t traffic_class;
+    uint8_t hop_limit;
+    uint8_t sl;
+    uint32_t flow_label;
+};
+
+/* --- work requests -------------------------------------------------------------------------------------------------- */
+
+struct sge { /* struct ibv_sge */
+    uint64_t addr;
+    uint32_t length;
+    uint32_t lkey;
+};
+
+enum send_op { /* enum ibv_wr_opcode */
+    WR_RDMA_WRITE = 0,
+    WR_RDMA_WRITE_WITH_IMM = 1,
+    WR_SEND = 2,
+    WR_SEND_WITH_IMM = 3,
+    WR_RDMA_READ = 4,
+    WR_ATOMIC_CMP_AND_SWP = 5,
+    WR_ATOMIC_FETCH_AND_ADD = 6,
+    WR_LOCAL_INV = 7,
+    WR_BIND_MW = 8,
+    WR_SEND_WITH_INV = 9,
+};
+enum send_flags { /* enum ibv_send_flags */
+    SEND_FENCE = 1 << 0,
+    SEND_SIGNALED = 1 << 1,
+    SEND_SOLICITED = 1 << 2,
+    SEND_INLINE = 1 << 3,
+};
+
+struct send_wr {
+    uint64_t wr_id;
+    uint32_t slot; /* the owner's index of the request; comes back in the completion */
+    uint8_t opcode; /* enum send_op */
+    uint8_t flags; /* enum send_flags */
+    uint8_t num_sge; /* 0 if SEND_INLINE */
+    uint32_t inline_len; /* bytes of inline data if SEND_INLINE */
+    uint8_t imm[4]; /* opaque, as the verbs API's imm_data (__be32) */
+    uint32_t inv_rkey; /* SEND_WITH_INV, LOCAL_INV */
+    uint64_t remote_addr; /* WRITE, READ, atomics */
+    uint32_t rkey;
+    uint64_t compare_add; /* atomics: compare (CAS) or addend (FAA) */
+    uint64_t swap;
+};
+
+struct recv_wr {
+    uint64_t wr_id;
+    uint32_t slot; /* the owner's index of the request; comes back in the completion */
+    uint8_t num_sge;
+};
+
+/* --- completions and events ----------------------------------------------------------------------------------------- */
+
+enum wc_status { /* enum ibv_wc_status */
+    WC_SUCCESS = 0,
+    WC_LOC_LEN_ERR = 1,
+    WC_LOC_QP_OP_ERR = 2,
+    WC_LOC_PROT_ERR = 4,
+    WC_WR_FLUSH_ERR = 5,
+    WC_MW_BIND_ERR = 6,
+    WC_BAD_RESP_ERR = 7,
+    WC_LOC_ACCESS_ERR = 8,
+    WC_REM_INV_REQ_ERR = 9,
+    WC_REM_ACCESS_ERR = 10,
+    WC_REM_OP_ERR = 11,
+    WC_RETRY_EXC_ERR = 12,
+    WC_RNR_RETRY_EXC_ERR = 13,
+    WC_FATAL_ERR = 19,
+    WC_GENERAL_ERR = 21,
+};
+enum wc_opcode { /* enum ibv_wc_opcode */
+    WC_SEND = 0,
+    WC_RDMA_WRITE = 1,
+    WC_RDMA_READ = 2,
+    WC_COMP_SWAP = 3,
+    WC_FETCH_ADD = 4,
+    WC_BIND_MW = 5,
+    WC_LOCAL_INV = 6,
+    WC_RECV = 128,
+    WC_RECV_RDMA_WITH_IMM = 129,
+};
+enum wc_flags { /* enum ibv_wc_flags */
+    WC_GRH = 1 << 0,
+    WC_WITH_IMM = 1 << 1,
+    WC_WITH_INV = 1 << 3,
+};
+
+struct completion {
+    void *cq; /* the owner's pointer given at qp_create */
+    void *qp_owner; /* the owner's pointer of the QP */
+    uint64_t wr_id;
+    uint64_t timestamp; /* now of the call that made it, ns */
+    uint32_t slot; /* of the work request */
+    uint32_t qpn;
+    uint32_t src_qp; /* receives: the peer's QP number */
+    uint32_t byte_len; /* receives, READs, atomics */
+    uint32_t inv_rkey; /* WC_WITH_INV */
+    uint8_t imm[4]; /* WC_WITH_IMM */
+    uint8_t status; /* enum wc_status */
+    uint8_t opcode; /* enum wc_opcode; set in error completions, too */
+    uint8_t flags; /* enum wc_flags */
+    bool is_recv; /* slot belongs to the receive queue */
+    bool solicited; /* must wake those who asked for solicited completions only (errors always do) */
+    uint8_t inline_len; /* bytes in data[], which the poller scatters to the receive request's SGEs; 0: none */
+    uint32_t vendor_err; /* enum cause: why, for people */
+    uint8_t data[COMPLETION_INLINE];
+};
+
+enum event_type { /* enum ibv_event_type */
+    EVENT_QP_FATAL = 1,
+    EVENT_QP_REQ_ERR = 2,
+    EVENT_QP_ACCESS_ERR = 3,
+    EVENT_COMM_EST = 4,
+    EVENT_SQ_DRAINED = 5,
+    EVENT_QP_LAST_WQE_REACHED = 16,
+};
+struct event {
+    void *qp_owner;
+    uint32_t qpn;
+    uint8_t type; /* enum event_type */
+};
+
+/* --- QP attributes -------------------------------------------------------------------------------------------------- */
+
+enum qp_type { /* enum ibv_qp_type */
+    QPT_RC = 2,
+};
+enum qp_state { /* enum ibv_qp_state */
+    QPS_RESET = 0,
+    QPS_INIT = 1,
+    QPS_RTR = 2,
+    QPS_RTS = 3,
+    QPS_SQD = 4,
+    QPS_SQE = 5,
+    QPS_ERR = 6,
+};
+enum qp_attr_mask { /* enum ibv_qp_attr_mask */
+    QPA_STATE = 1 << 0,
+    QPA_CUR_STATE = 1 << 1,
+    QPA_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+    QPA_ACCESS_FLAGS = 1 << 3,
+    QPA_PKEY_INDEX = 1 << 4,
+    QPA_PORT = 1 << 5,
+    QPA_QKEY = 1 << 6,
+    QPA_AV = 1 << 7,
+    QPA_PATH_MTU = 1 << 8,
+    QPA_TIMEOUT = 1 << 9,
+    QPA_RETRY_CNT = 1 << 10,
+    QPA_RNR_RETRY = 1 << 11,
+    QPA_RQ_PSN = 1 << 12,
+    QPA_MAX_RD_ATOMIC = 1 << 13,
+    QPA_ALT_PATH = 1 << 14,
+    QPA_MIN_RNR_TIMER = 1 << 15,
+    QPA_SQ_PSN = 1 << 16,
+    QPA_MAX_DEST_RD_ATOMIC = 1 << 17,
+    QPA_PATH_MIG_STATE = 1 << 18,
+    QPA_CAP = 1 << 19,
+    QPA_DEST_QPN = 1 << 20,
+    QPA_RATE_LIMIT = 1 << 25,
+};
+enum access_flags { /* enum ibv_access_flags */
+    ACCESS_LOCAL_WRITE = 1 << 0,
+    ACCESS_REMOTE_WRITE = 1 << 1,
+    ACCESS_REMOTE_READ = 1 << 2,
+    ACCESS_REMOTE_ATOMIC = 1 << 3,
+    ACCESS_MW_BIND = 1 << 4,
+    ACCESS_ZERO_BASED = 1 << 5,
+};
+
+struct qp_attr {
+    uint8_t state; /* enum qp_state */
+    uint8_t cur_state;
+    uint8_t port;
+    uint8_t path_mtu; /* enum ibv_mtu: 1 is 256 … 5 is 4096 bytes */
+    uint8_t timeout; /* 4.096 us * 2^timeout; 0: none */
+    uint8_t retry_cnt; /* 0 … 7, 7 is seven */
+    uint8_t rnr_retry; /* 0 … 7, 7 is for ever */
+    uint8_t min_rnr_timer; /* code, wire/syndrome.h */
+    uint8_t max_rd_atomic;
+    uint8_t max_dest_rd_atomic;
+    bool sqd_async_notify;
+    bool sq_draining; /* query only */
+    uint16_t pkey_index;
+    uint32_t access; /* enum access_flags that the responder grants */
+    uint32_t dest_qpn;
+    uint32_t rq_psn; /* 24 bits; query: the next expected one */
+    uint32_t sq_psn; /* 24 bits; query: the next one to send */
+    uint32_t qkey;
+    struct av av;
+};
+
+struct qp_caps {
+    uint32_t max_send_wr;
+    uint32_t max_recv_wr;
+    uint32_t max_send_sge;
+    uint32_t max_recv_sge;
+    uint32_t max_inline;
+};
+
+/* --- counters ------------------------------------------------------------------------------------------------------- */
+
+/* Names as rxe's hw_counters and usnic's statistics have them. X(name, what it counts). */
+#define ENGINE_COUNTERS(X)                                                                                             \
+    X(sent_pkts, "packets handed out for sending")                                                                     \
+    X(rcvd_pkts, "packets taken in")                                                                                   \
+    X(sent_bytes, "payload bytes of packets sent")                                                                     \
+    X(rcvd_bytes, "payload bytes of packets accepted")                                                                 \
+    X(duplicate_request, "requests with a PSN seen before")                                                            \
+    X(out_of_seq_request, "requests with a PSN beyond the expected one")                                               \
+    X(rcvd_rnr_err, "RNR NAKs received")                                                                               \
+    X(send_rnr_err, "RNR NAKs sent")                                                                                   \
+    X(rcvd_seq_err, "PSN sequence NAKs received")                                                                      \
+    X(send_seq_err, "PSN sequence NAKs sent")                                                                          \
+    X(acks_sent, "ACKs sent")                                                                                          \
+    X(acks_rcvd, "ACKs received")                                                                                      \
+    X(old_acks, "ACKs for what was already acknowledged")                                                              \
+    X(ack_coalesced, "ACK requests that were answered by the ACK of a later packet")                                   \
+    X(naks_sent, "other NAKs sent (invalid request, access, operation)")                                               \
+    X(naks_rcvd, "other NAKs received")                                                                                \
+    X(fast_retrans, "packets sent again after a sequence NAK or a gap in READ responses")                              \
+    X(probe_retrans, "packets sent again by the tail probe")                                                           \
+    X(timeout_retrans, "packets sent again after the QP's timeout")                                                    \
+    X(retry_exceeded_err, "QPs failed after retry_cnt timeouts")                                                       \
+    X(retry_rnr_exceeded_err, "QPs failed after rnr_retry RNR NAKs")                                                   \
+    X(window_full, "times a QP had something to send and no window")                                                   \
+    X(peer_window_full, "times the bytes in flight to a peer's socket were at their limit")                            \
+    X(rx_unknown_qp, "packets dropped: no such QP")                                                                    \
+    X(rx_bad_state, "packets dropped: QP not ready to receive")                                                        \
+    X(rx_bad_pkey, "packets dropped: P_Key")                                                                           \
+    X(rx_bad_source, "packets dropped: source address is not the QP's peer")                                           \
+    X(rx_bad_opcode, "packets dropped: opcode is not of the QP's service")                                             \
+    X(rx_bad_response, "responses dropped: they answer nothing that was asked")                                        \
+    X(local_errors, "work requests that failed locally")                                                               \
+    X(mem_faults, "copies from or to client memory that failed")                                                       \
+    X(sends, "SEND messages completed by the requester")                                                               \
+    X(recvs, "messages completed in a receive request")                                                                \
+    X(writes, "RDMA WRITE messages completed by the requester")                                                        \
+    X(reads, "RDMA READ messages completed by the requester")                                                          \
+    X(atomics, "atomics completed by the requester")
+
+struct engine_counters {
+#define X(name, text) uint64_t name; /* text */
+    ENGINE_COUNTERS(X)
+#undef X
+};
+
+#endif
