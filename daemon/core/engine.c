@@ -33,7 +33,7 @@ static bool config_ok(const struct engine_config *c)
 {
     return c->max_qp >= 1 && c->max_qp <= 1u << 20 && c->max_mr >= 1 && c->max_mr <= 1u << 22 && c->max_peers >= 1 &&
            is_pow2(c->completion_slots) && c->completion_slots >= 64 && is_pow2(c->event_slots) && c->window_pkts >= 1 &&
-           c->window_pkts <= 1u << 22 && c->active_mtu >= 1 && c->active_mtu <= 5 && c->first_qpn >= 17 && c->first_qpn <= QPN_MASK &&
+           c->window_pkts <= 1u << 22 && c->active_mtu >= 1 && c->active_mtu <= 5 && c->first_qpn >= 17 && c->first_qpn < QPN_MASK &&
            c->num_gids >= 1 && c->num_gids <= 8 && c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096;
 }
 
@@ -240,11 +240,16 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
             c->solicited = told = true;
         }
     }
-    if (!told && !resp_recv_fault(qp, now) && qp->req.una != qp->req.fresh && req_is_read(req_wqe(qp, qp->req.una)))
+    told = told || resp_recv_fault(qp, now);
+    if (!told && qp->req.una != qp->req.fresh && req_is_read(req_wqe(qp, qp->req.una))) {
         req_fail(qp, WC_LOC_PROT_ERR, 0);
-    /* The ACK for what was written has not gone out yet, since packets follow deferred writes: the NAK takes its place. */
-    event_add(qp, EVENT_QP_ACCESS_ERR);
-    resp_fatal(qp, NAK_REMOTE_OPERATION, psn_add(qp->resp.epsn, PSN_MASK));
+        told = true;
+    }
+    if (!told)
+        event_add(qp, EVENT_QP_ACCESS_ERR);
+    /* The ACK for what was written has not gone out yet, since packets follow deferred writes: the NAK takes its place, for all that
+     * it would have acknowledged, because nobody knows which of the writes has failed. */
+    resp_fatal(qp, NAK_REMOTE_OPERATION, qp->resp.told_psn);
 }
 
 /* --- time --------------------------------------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ struct engine_config {
     uint64_t probe_min_ns; /* earliest tail probe after the last transmission, however short the round trips are */
     uint32_t burst_bytes; /* payload that one QP sends in its turn, per engine_tx pass */
     uint8_t active_mtu; /* enum ibv_mtu: the largest path_mtu that modify accepts */
-    uint32_t first_qpn; /* QP numbers are given out from here upwards, wrapping at 2^24; at least 17 (E30) */
+    uint32_t first_qpn; /* QP numbers are given out from here to 0xfffffe, then from 17 upwards; 17 ... 0xfffffe (E30) */
     uint8_t gids[8][16]; /* own addresses, by sgid_index */
     uint8_t num_gids;
 };

@@ -127,6 +127,7 @@ struct resource { /* a READ or atomic: its response, and what is needed to repea
     uint32_t end_pkt; /* one past the last to send in this round */
     bool atomic;
     bool pending; /* next_pkt … end_pkt are to be sent */
+    bool again; /* … and have been before: the requester may count it as done already */
 };
 struct responder {
     struct queue rq;
@@ -138,6 +139,7 @@ struct responder {
     bool ack_pending;
     uint8_t nak; /* syndrome of a NAK to be sent; 0: none */
     uint32_t nak_psn;
+    uint32_t told_psn; /* all before it were acknowledged or answered by something sent */
     bool comm_est;
     uint32_t received; /* bytes of the message so far */
     uint64_t va; /* RDMA WRITE: where the next byte goes */
@@ -147,6 +149,7 @@ struct responder {
     struct resource res[ENGINE_MAX_RD_ATOMIC]; /* ring, oldest overwritten first; 16 divides 2^32 */
     uint32_t res_tail; /* free-running index of the next one */
     uint32_t res_pending; /* how many are pending */
+    uint32_t res_again; /* … of them, for a duplicate request */
 };
 
 struct qp {

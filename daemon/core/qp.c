@@ -51,14 +51,17 @@ static void queue_init(struct queue *q, uint8_t *base, uint32_t depth, uint32_t 
     *q = (struct queue){.base = base, .mask = depth ? pow2_at_least(depth) - 1 : 0, .stride = stride, .depth = depth};
 }
 
-/* Gives the QP a number whose place in the table is free. */
+#define FIRST_QPN 17u /* E30 */
+#define LAST_QPN (QPN_MASK - 1) /* 0xffffff stands for multicast */
+
+/* Gives the QP a number whose place in the table is free: there is one, since consecutive numbers reach every place. */
 static int number(struct engine *e, struct qp *qp)
 {
     if (e->qp_count == e->cfg.max_qp)
         return -ENOMEM;
     for (;;) {
         uint32_t qpn = e->next_qpn;
-        e->next_qpn = qpn == QPN_MASK ? e->cfg.first_qpn : qpn + 1;
+        e->next_qpn = qpn >= LAST_QPN ? FIRST_QPN : qpn + 1;
         struct qp **place = &e->qps[qpn & e->qp_mask];
         if (*place)
             continue;

@@ -112,7 +112,7 @@ static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t
     p->pkey = PKEY_DEFAULT;
     p->dest_qpn = qp->attr.dest_qpn;
     p->psn = psn_add(w->first_psn, off);
-    p->solicited = last && w->wr.flags & SEND_SOLICITED;
+    p->solicited = last && w->wr.flags & SEND_SOLICITED && op_table[p->opcode].properties & OP_NEEDS_RECV;
     p->ackreq = last;
 
     uint16_t headers = op_table[p->opcode].headers;
@@ -134,6 +134,17 @@ static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t
         memcpy(p->imm, w->wr.imm, sizeof(p->imm));
     if (headers & OP_HAS_IETH)
         p->inv_rkey = w->wr.inv_rkey;
+}
+
+/* Can what a READ or atomic brings be put where it belongs? Asked before anything is sent: an atomic must not be carried out whose result
+ * is lost. */
+static bool has_place(const struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
+{
+    struct piece piece[ENGINE_MAX_SGE];
+    uint32_t start = off * qp->mtu;
+    uint32_t len = min32(n * qp->mtu, w->length - start);
+    return len == 0 || sgl_resolve(&qp->e->keys, qp->pd, w->u.sge, w->wr.num_sge, start, len, ACCESS_LOCAL_WRITE, piece,
+                                   ENGINE_MAX_SGE) >= 0;
 }
 
 static bool carries_payload(const struct send_wqe *w)
@@ -194,6 +205,10 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
                         .piece0 = s->pieces, .buf0 = s->bufs};
     uint32_t done = 0;
     if (!carries_payload(w)) {
+        if (!has_place(qp, w, off, n)) {
+            w->local_error = WC_LOC_PROT_ERR;
+            return 0;
+        }
         done = plan_packet(s, w, off, n, true) ? n : 0;
     } else {
         while (done < n && plan_packet(s, w, off + done, 0, done + 1 == n))

@@ -37,14 +37,14 @@ static const struct consequence {
 void resp_init(struct qp *qp)
 {
     struct responder *r = &qp->resp;
-    r->epsn = qp->attr.rq_psn;
+    r->epsn = r->told_psn = qp->attr.rq_psn;
     r->msn = 0;
     r->message = 0;
     r->nak_sent = r->ack_pending = r->comm_est = false;
     r->nak = 0;
     r->received = r->remaining = 0;
     r->ack_deadline = 0;
-    r->res_tail = r->res_pending = 0;
+    r->res_tail = r->res_pending = r->res_again = 0;
     memset(r->res, 0, sizeof(r->res));
 }
 
@@ -119,9 +119,11 @@ static enum verdict check_granted(const struct qp *qp, uint16_t props)
         need = ACCESS_REMOTE_ATOMIC;
     if ((qp->attr.access & need) != need)
         return V_INVALID;
-    /* More outstanding than the peer was told it may have (9.7.4.1.4): at 0 that is every one. */
+    /* More outstanding than the peer was told it may have (9.7.4.1.4): at 0 that is every one. Repeated answers don't count, since
+     * the first one may have arrived. */
     bool takes_resource = props & (OP_IS_READ | OP_IS_ATOMIC);
-    return takes_resource && qp->resp.res_pending >= qp->attr.max_dest_rd_atomic ? V_INVALID : V_OK;
+    uint32_t outstanding = qp->resp.res_pending - qp->resp.res_again;
+    return takes_resource && outstanding >= qp->attr.max_dest_rd_atomic ? V_INVALID : V_OK;
 }
 
 /* 9.7.4.1.5 */
@@ -257,11 +259,13 @@ static struct resource *new_resource(struct qp *qp)
     return res;
 }
 
-static void answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end)
+static void answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again)
 {
     if (!res->pending) {
         res->pending = true;
+        res->again = again;
         qp->resp.res_pending++;
+        qp->resp.res_again += again;
     }
     res->start_pkt = res->next_pkt = start;
     res->end_pkt = end;
@@ -280,7 +284,7 @@ static enum verdict do_read(struct qp *qp, const struct pkt *p)
         return V_DROP;
     *res = (struct resource){.first_psn = r->epsn, .npkts = psn_count(p->reth.length, qp->mtu), .va = p->reth.va, .rkey = p->reth.rkey,
                              .length = p->reth.length, .msn = psn_add(r->msn, 1)};
-    answer_later(qp, res, 0, res->npkts);
+    answer_later(qp, res, 0, res->npkts, false);
     r->epsn = psn_add(r->epsn, res->npkts - 1); /* the caller counts one */
     return V_OK;
 }
@@ -301,7 +305,7 @@ static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
     if (qp->e->ops->atomic(qp->e->ops_ctx, &piece, cas ? MEM_CMP_SWAP : MEM_FETCH_ADD, cas ? p->atomic.compare : p->atomic.swap_add,
                            p->atomic.swap_add, &res->atomic_orig))
         return V_OPERATION;
-    answer_later(qp, res, 0, 1);
+    answer_later(qp, res, 0, 1, false);
     return V_OK;
 }
 
@@ -349,7 +353,7 @@ static void repeat_read(struct qp *qp, const struct pkt *p)
         return; /* not what was asked before */
     if (res->pending && res->next_pkt <= off && off + npkts <= res->end_pkt)
         return; /* on its way anyway */
-    answer_later(qp, res, off, off + npkts);
+    answer_later(qp, res, off, off + npkts, true);
 }
 
 static void duplicate(struct qp *qp, const struct pkt *p)
@@ -367,7 +371,7 @@ static void duplicate(struct qp *qp, const struct pkt *p)
 #endif
         struct resource *res = find_resource(qp, p->psn, true);
         if (res)
-            answer_later(qp, res, 0, 1);
+            answer_later(qp, res, 0, 1, true);
     } else {
         qp->resp.ack_pending = true;
     }

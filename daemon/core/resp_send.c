@@ -34,10 +34,19 @@ static struct resource *next_pending(struct qp *qp)
     return &r->res[i % ENGINE_MAX_RD_ATOMIC];
 }
 
+/* All before psn is acknowledged by what was just planned. */
+static void told(struct qp *qp, uint32_t psn)
+{
+    if (psn_diff(psn, qp->resp.told_psn) > 0)
+        qp->resp.told_psn = psn;
+}
+
 static void answered(struct qp *qp, struct resource *res)
 {
+    told(qp, psn_add(res->first_psn, res->end_pkt));
     res->pending = false;
     qp->resp.res_pending--;
+    qp->resp.res_again -= res->again;
 }
 
 static uint8_t read_operation(const struct resource *res, uint32_t pkt)
@@ -95,7 +104,7 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
         uint32_t psn = psn_add(res->first_psn, res->next_pkt);
         for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC; i++)
             qp->resp.res[i].pending = false;
-        qp->resp.res_pending = 0;
+        qp->resp.res_pending = qp->resp.res_again = 0;
         event_add(qp, EVENT_QP_ACCESS_ERR);
         resp_fatal(qp, NAK_REMOTE_ACCESS, psn);
         return TX_MORE;
@@ -124,7 +133,10 @@ static bool send_ack(struct qp *qp, struct tx_batch *b, uint8_t syndrome, uint32
     uint8_t *payload;
     start_packet(qp, &p, OP_ACK, psn, qp->resp.msn);
     p.aeth.syndrome = syndrome;
-    return tx_append(qp, b, &p, 0, &payload) != NULL;
+    if (!tx_append(qp, b, &p, 0, &payload))
+        return false;
+    told(qp, (syndrome & AETH_KIND_MASK) == AETH_ACK ? psn_add(psn, 1) : psn);
+    return true;
 }
 
 static enum tx_result send_acknowledgement(struct qp *qp, struct tx_batch *b)

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The configuration file, read by libconfuse: the settings of options.h as `name = value`, and devices as sections:
+ *
+ *     gso = auto
+ *     log-level = info
+ *     device pumice0 { address = 127.0.0.1 }
+ *
+ * Values are kept as text and go through options_set when their line has been read, so that an error names that line. */
+#include <confuse.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+
+/* libconfuse's callbacks have no argument of the caller's; reading happens once, at start, in one thread. */
+static struct {
+    struct options *o;
+    char *why;
+    const char *file;
+} reading;
+
+static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
+{
+    int n;
+
+    if (reading.why[0])
+        return; /* the first error is the one to tell */
+    n = snprintf(reading.why, OPTIONS_WHY_MAX, "%s:%d: ", reading.file, cfg ? cfg->line : 0);
+    if (n > 0 && n < OPTIONS_WHY_MAX)
+        vsnprintf(reading.why + n, OPTIONS_WHY_MAX - (size_t)n, fmt, ap);
+}
+
+/* Called for each value as soon as it was read. */
+static int on_value(cfg_t *cfg, cfg_opt_t *opt)
+{
+    char text[OPTIONS_WHY_MAX];
+    const char *value = cfg_opt_getnstr(opt, cfg_opt_size(opt) - 1);
+    const char *name = cfg_opt_name(opt);
+
+    if (options_set(reading.o, name, value ? value : "", text) != 0) {
+        cfg_error(cfg, "%s", text);
+        return -1;
+    }
+    return 0;
+}
+
+/* Called when a device's section is complete. */
+static int on_device(cfg_t *cfg, cfg_opt_t *opt)
+{
+    cfg_t *sec = cfg_opt_getnsec(opt, cfg_opt_size(opt) - 1);
+    const char *address = cfg_getstr(sec, "address");
+    char text[OPTIONS_WHY_MAX];
+
+    if (!address) {
+        cfg_error(cfg, "device %s has no address", cfg_title(sec));
+        return -1;
+    }
+    if (options_add_device(reading.o, cfg_title(sec), address, text) != 0) {
+        cfg_error(cfg, "%s", text);
+        return -1;
+    }
+    return 0;
+}
+
+static const char *const text_settings[] = {
+    "socket", "group",        "loopback", "gso",    "memory",    "fault", "seed", "mtu",
+    "window", "ack-delay-us", "idle-us",  "rcvbuf", "log-level",
+};
+#define NUM_TEXT (sizeof(text_settings) / sizeof(text_settings[0]))
+
+static cfg_t *make_parser(void)
+{
+    static cfg_opt_t device_opts[] = {CFG_STR("address", NULL, CFGF_NONE), CFG_END()};
+    cfg_opt_t opts[NUM_TEXT + 2];
+    cfg_t *cfg;
+
+    for (unsigned i = 0; i < NUM_TEXT; i++)
+        opts[i] = (cfg_opt_t)CFG_STR(text_settings[i], NULL, CFGF_NONE);
+    opts[NUM_TEXT] = (cfg_opt_t)CFG_SEC("device", device_opts, CFGF_MULTI | CFGF_TITLE);
+    opts[NUM_TEXT + 1] = (cfg_opt_t)CFG_END();
+    cfg = cfg_init(opts, CFGF_NONE); /* copies opts */
+    if (!cfg)
+        return NULL;
+    cfg_set_error_function(cfg, on_error);
+    for (unsigned i = 0; i < NUM_TEXT; i++)
+        cfg_set_validate_func(cfg, text_settings[i], on_value);
+    cfg_set_validate_func(cfg, "device", on_device);
+    return cfg;
+}
+
+static int finish(cfg_t *cfg, int rc, struct options *o, char *why)
+{
+    cfg_free(cfg);
+    if (rc == CFG_SUCCESS) {
+        o->devices_from_file = o->devices != 0;
+        return 0;
+    }
+    if (!why[0])
+        snprintf(why, OPTIONS_WHY_MAX, "%s: can't be read as a configuration", reading.file);
+    return -EINVAL;
+}
+
+int config_load(struct options *o, const char *path, char why[OPTIONS_WHY_MAX])
+{
+    FILE *f = fopen(path, "re");
+    cfg_t *cfg;
+    int rc;
+
+    if (!f) {
+        rc = -errno;
+        snprintf(why, OPTIONS_WHY_MAX, "%s: %s", path, strerror(-rc));
+        return rc;
+    }
+    why[0] = 0;
+    reading.o = o;
+    reading.why = why;
+    reading.file = path;
+    cfg = make_parser();
+    rc = cfg ? cfg_parse_fp(cfg, f) : CFG_PARSE_ERROR;
+    fclose(f);
+    return finish(cfg, rc, o, why);
+}
+
+int config_load_text(struct options *o, const char *text, char why[OPTIONS_WHY_MAX])
+{
+    cfg_t *cfg;
+
+    why[0] = 0;
+    reading.o = o;
+    reading.why = why;
+    reading.file = "config";
+    cfg = make_parser();
+    return finish(cfg, cfg ? cfg_parse_buf(cfg, text) : CFG_PARSE_ERROR, o, why);
+}

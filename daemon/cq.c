@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+#include "log.h"
+#include "objects.h"
+#include "session.h"
+
+_Static_assert(sizeof(struct pm_cq_page) <= PM_CQ_ENTRIES, "the entries begin behind the page");
+
+/* --- control operations ------------------------------------------------------------------------------------------------ */
+
+static size_t segment_bytes(uint32_t slots)
+{
+    return PM_CQ_ENTRIES + (size_t)slots * sizeof(struct pm_cqe);
+}
+
+static void map(struct cq *cq)
+{
+    cq->page = cq->segment.p;
+    cq->entries = (struct pm_cqe *)((uint8_t *)cq->segment.p + PM_CQ_ENTRIES);
+}
+
+int cq_create(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_create_cq_req *r = rq;
+    struct pm_create_cq_rep *rep;
+    struct channel *ch = NULL;
+    struct cq *cq;
+    int rc;
+
+    if (r->cqe == 0 || r->cqe > DEVICE_MAX_CQE)
+        return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", DEVICE_MAX_CQE, r->cqe);
+    if (r->comp_vector != 0)
+        return control_fail(rp, -EINVAL, "the device has one completion vector, number 0");
+    if (r->flags & ~(uint32_t)(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN))
+        return control_fail(rp, -EOPNOTSUPP, "completion queue flags 0x%x are not offered", r->flags);
+    if (r->channel && !(ch = handles_get(&s->channels, r->channel)))
+        return control_fail(rp, -EINVAL, "no completion channel %u", r->channel);
+    cq = calloc(1, sizeof(*cq));
+    if (!cq)
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    cq->session = s;
+    cq->slots = ring_slots(r->cqe);
+    cq->ignore_overrun = r->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    rc = segment_create(&cq->segment, "pumice-cq", segment_bytes(cq->slots));
+    if (rc == 0 && (rc = handles_add(&s->cqs, cq, &cq->handle)) != 0)
+        segment_destroy(&cq->segment);
+    if (rc) {
+        free(cq);
+        return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc, "the daemon can't make another completion queue");
+    }
+    map(cq);
+    cq->channel = ch;
+    if (ch)
+        ch->users++;
+    rep = control_payload(rp, sizeof(*rep));
+    rep->handle = cq->handle;
+    rep->slots = cq->slots;
+    rep->size = cq->segment.size;
+    control_attach(rp, segment_take_fd(&cq->segment));
+    return 0;
+}
+
+/* Moves the entries that the client has not read to a new segment. The client, which waits for the reply, neither reads nor arms
+ * meanwhile; whatever else it may do, only its own entries can suffer. */
+static int move_entries(struct cq *cq, struct segment *seg, uint32_t slots, uint32_t *consumer)
+{
+    struct pm_cq_page *page = seg->p;
+    struct pm_cqe *entries = (struct pm_cqe *)((uint8_t *)seg->p + PM_CQ_ENTRIES);
+    uint32_t from = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
+
+    if (cq->producer - from > cq->slots || cq->producer - from > slots)
+        return -EINVAL;
+    for (uint32_t i = from; i != cq->producer; i++)
+        memcpy(&entries[i & (slots - 1)], &cq->entries[i & (cq->slots - 1)], sizeof(entries[0]));
+    atomic_store_explicit(&page->consumer, from, memory_order_relaxed);
+    atomic_store_explicit(&page->arm, atomic_load_explicit(&cq->page->arm, memory_order_relaxed), memory_order_relaxed);
+    *consumer = from;
+    return 0;
+}
+
+int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_resize_cq_req *r = rq;
+    struct cq *cq = handles_get(&s->cqs, r->cq);
+    struct pm_resize_cq_rep *rep;
+    struct segment seg;
+    uint32_t slots, consumer;
+    int rc;
+
+    if (!cq)
+        return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
+    if (r->cqe == 0 || r->cqe > DEVICE_MAX_CQE)
+        return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", DEVICE_MAX_CQE, r->cqe);
+    slots = ring_slots(r->cqe);
+    rc = segment_create(&seg, "pumice-cq", segment_bytes(slots));
+    if (rc)
+        return control_fail(rp, rc, "the daemon can't make another completion queue");
+    rc = move_entries(cq, &seg, slots, &consumer);
+    if (rc) {
+        segment_destroy(&seg);
+        return control_fail(rp, rc, "the queue holds more completions than the new size of %u", r->cqe);
+    }
+    segment_destroy(&cq->segment);
+    cq->segment = seg;
+    cq->slots = slots;
+    cq->seen_consumer = consumer;
+    map(cq);
+    rep = control_payload(rp, sizeof(*rep));
+    rep->slots = slots;
+    rep->consumer = consumer;
+    rep->size = cq->segment.size;
+    control_attach(rp, segment_take_fd(&cq->segment));
+    return 0;
+}
+
+void cq_free(struct cq *cq)
+{
+    handles_remove(&cq->session->cqs, cq->handle);
+    if (cq->dirty)
+        TAILQ_REMOVE(&cq->session->device->dirty_cqs, cq, dirty_link);
+    if (cq->channel) {
+        evpipe_forget(&cq->channel->pipe, cq->handle);
+        cq->channel->users--;
+    }
+    segment_destroy(&cq->segment);
+    free(cq);
+}
+
+int cq_destroy(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct cq *cq = handles_get(&s->cqs, h->handle);
+
+    if (!cq)
+        return control_fail(rp, -EINVAL, "no completion queue %u", h->handle);
+    if (cq->users)
+        return control_fail(rp, -EBUSY, "completion queue %u is used by %u queues", h->handle, cq->users);
+    cq_free(cq);
+    return 0;
+}
+
+/* --- completions ------------------------------------------------------------------------------------------------------- */
+
+/* True if there is a slot. A consumer index that can't be counts as a full queue. */
+static bool has_room(struct cq *cq)
+{
+    if (cq->producer - cq->seen_consumer < cq->slots)
+        return true;
+    /* Acquire: pairs with the client's release store after it has copied an entry, which may be overwritten from then on. */
+    cq->seen_consumer = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
+    return cq->producer - cq->seen_consumer < cq->slots;
+}
+
+static void stop(struct cq *cq)
+{
+    if (!cq->overrun) {
+        cq->overrun = true;
+        cq->session->device->io.cq_overruns++;
+        log_warn("session %u (%s, pid %d): completion queue %u with %u entries overran", cq->session->number,
+                 cq->session->comm, (int)cq->session->cred.pid, cq->handle, cq->slots);
+        session_event(cq->session, IBV_EVENT_CQ_ERR, cq->handle);
+    }
+    cq->session->device->io.completions_lost++;
+}
+
+static void fill(struct pm_cqe *e, const struct completion *c)
+{
+    e->wr_id = c->wr_id;
+    e->timestamp = c->timestamp;
+    e->byte_len = c->byte_len;
+    if (c->flags & WC_WITH_INV)
+        e->imm = c->inv_rkey;
+    else
+        memcpy(&e->imm, c->imm, sizeof(e->imm));
+    e->qpn = c->qpn;
+    e->src_qp = c->src_qp;
+    e->slot = c->slot;
+    e->vendor_err = c->vendor_err;
+    e->status = c->status;
+    e->opcode = c->opcode;
+    e->wc_flags = c->flags;
+    e->kind = (uint8_t)((c->is_recv ? PM_CQE_RECV : 0) | (c->solicited ? PM_CQE_SOLICITED : 0));
+    e->inline_len = c->inline_len;
+    e->srq = 0;
+    memcpy(e->data, c->data, c->inline_len <= sizeof(e->data) ? c->inline_len : sizeof(e->data));
+}
+
+void cq_publish(struct cq *cq, const struct completion *c)
+{
+    struct pm_cqe *e;
+
+    if (cq->overrun || (!cq->ignore_overrun && !has_room(cq))) {
+        stop(cq);
+        return;
+    }
+    e = &cq->entries[cq->producer & (cq->slots - 1)];
+    fill(e, c);
+    /* Release: pairs with the client's acquire load of seq, so that it sees the whole entry. */
+    atomic_store_explicit((_Atomic uint32_t *)&e->seq, cq->producer + 1, memory_order_release);
+    cq->producer++;
+    cq->solicited |= c->solicited || c->status != WC_SUCCESS;
+    if (!cq->dirty) {
+        cq->dirty = true;
+        TAILQ_INSERT_TAIL(&cq->session->device->dirty_cqs, cq, dirty_link);
+    }
+}
+
+void cq_notify(struct cq *cq)
+{
+    uint32_t arm;
+
+    if (cq->channel) {
+        /* The entries' seq before this load, the client's arm before its last look at seq: one of the two sees the other. */
+        atomic_thread_fence(memory_order_seq_cst);
+        arm = atomic_load_explicit(&cq->page->arm, memory_order_relaxed);
+        if (arm == PM_ARM_ANY || (arm == PM_ARM_SOLICITED && cq->solicited)) {
+            if (atomic_exchange(&cq->page->arm, PM_ARM_NONE) != PM_ARM_NONE &&
+                !evpipe_push(&cq->channel->pipe, cq->handle, 0))
+                cq->session->device->io.events_lost++;
+        }
+    }
+    cq->solicited = false;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "datapath.h"
+
+#include "log.h"
+#include "objects.h"
+#include "session.h"
+
+#define ROUNDS_MAX 16 /* batches sent in one pass, before receiving gets its turn */
+
+/* --- what the engine tells ---------------------------------------------------------------------------------------------- */
+
+static void log_failure(const struct qpair *q, const struct completion *c)
+{
+    char peer[ADDR_TEXT_MAX];
+    struct qp_attr attr;
+    struct qp_info info;
+
+    if (c->status == WC_WR_FLUSH_ERR || !log_enabled(LOG_LEVEL_WARN))
+        return;
+    qp_query(q->qp, &attr);
+    qp_info(q->qp, &info);
+    log_warn("QP 0x%06x (%s, pid %d) to 0x%06x at %s: %s failed with status %u, cause %u; PSN %u unacknowledged, %u next, %u "
+             "expected", q->qpn, q->session->comm, (int)q->session->cred.pid, info.dest_qpn, gid_text(attr.av.dgid, peer),
+             c->is_recv ? "receive" : "send", c->status, c->vendor_err, info.una_psn, info.next_psn, info.epsn);
+}
+
+static unsigned publish_completions(struct device *d)
+{
+    const struct completion *c;
+    unsigned n = 0;
+
+    while ((c = engine_peek_completion(d->engine)) != NULL) {
+        cq_publish(c->cq, c);
+        if (c->status != WC_SUCCESS) {
+            log_failure(c->qp_owner, c);
+            qpair_mark_failed(c->qp_owner);
+        }
+        engine_drop_completion(d->engine);
+        n++;
+    }
+    return n;
+}
+
+static unsigned publish_events(struct device *d)
+{
+    struct event ev;
+    unsigned n = 0;
+
+    while (engine_pop_event(d->engine, &ev)) {
+        struct qpair *q = ev.qp_owner;
+
+        session_event(q->session, ev.type, ev.qpn);
+        qpair_mark_failed(q); /* most events mean that the state changed */
+        n++;
+    }
+    return n;
+}
+
+/* Writes first, then what reports them; then the queue pairs that failed, which makes more of both. */
+static unsigned publish(struct device *d, uint64_t now)
+{
+    struct qpair *q;
+    struct cq *cq;
+    uint32_t qpn;
+    unsigned n = 0, m;
+
+    do {
+        memory_flush(&d->memory);
+        while (memory_pop_fault(&d->memory, &qpn))
+            engine_mem_fault(d->engine, qpn, now);
+        m = publish_completions(d) + publish_events(d);
+        while ((q = TAILQ_FIRST(&d->failed)) != NULL) {
+            TAILQ_REMOVE(&d->failed, q, failed_link);
+            q->in_failed = false;
+            qpair_settle(q, now);
+            m++;
+        }
+        n += m;
+    } while (m);
+    while ((cq = TAILQ_FIRST(&d->dirty_cqs)) != NULL) {
+        TAILQ_REMOVE(&d->dirty_cqs, cq, dirty_link);
+        cq->dirty = false;
+        cq_notify(cq);
+    }
+    return n;
+}
+
+/* --- a pass -------------------------------------------------------------------------------------------------------------- */
+
+static unsigned drain_backlog(struct device *d, uint64_t now)
+{
+    struct qpair_list list = TAILQ_HEAD_INITIALIZER(list);
+    struct qpair *q;
+    unsigned n = 0;
+
+    TAILQ_CONCAT(&list, &d->backlog, backlog_link); /* those that are not done enter the list again, behind the others */
+    while ((q = TAILQ_FIRST(&list)) != NULL) {
+        TAILQ_REMOVE(&list, q, backlog_link);
+        q->in_backlog = false;
+        n += qpair_drain_send(q, now);
+    }
+    return n;
+}
+
+bool datapath_pass(struct device *d, uint64_t now)
+{
+    struct session *s;
+    unsigned work = 0, sent;
+
+    d->now = now;
+    TAILQ_FOREACH(s, &d->sessions, link)
+        work += session_scan(s, now);
+    if (d->udp.fd >= 0)
+        work += rxpath_receive(d, now);
+    if (engine_deadline(d->engine) <= now)
+        engine_expire(d->engine, now);
+    if (!TAILQ_EMPTY(&d->backlog))
+        work += drain_backlog(d, now);
+    work += publish(d, now);
+    for (unsigned round = 0; round < ROUNDS_MAX && (sent = txpath_send(d, now)) != 0; round++)
+        work += sent + publish(d, now);
+    work += publish(d, now); /* taking packets out can make completions, too */
+    return work != 0;
+}
+
+uint64_t datapath_deadline(const struct device *d)
+{
+    uint64_t a = engine_deadline(d->engine);
+    uint64_t b = faultq_deadline(&d->faultq);
+
+    return a < b ? a : b;
+}

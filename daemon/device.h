@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A device: one address, one UDP socket, one engine, one thread with its loop, and the sessions bound to it. Everything in here
+ * belongs to the device's thread from device_start to device_stop; other threads get in by device_do. */
+#ifndef PUMICE_DAEMON_DEVICE_H
+#define PUMICE_DAEMON_DEVICE_H
+
+#include <ev.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "addr.h"
+#include "daemon/core/engine.h"
+#include "fault.h"
+#include "faultq.h"
+#include "handles.h"
+#include "iocounters.h"
+#include "mailbox.h"
+#include "memory.h"
+#include "netdev.h"
+#include "options.h"
+#include "udp.h"
+
+/* What a device offers. */
+#define DEVICE_MAX_QP 16384u
+#define DEVICE_MAX_CQ 16384u /* per session */
+#define DEVICE_MAX_CQE 262144u
+#define DEVICE_MAX_MR (1u << 18)
+#define DEVICE_MAX_PD 32768u
+#define DEVICE_MAX_CHANNELS 4096u /* per session */
+#define DEVICE_MAX_QP_WR 16384u
+#define DEVICE_MAX_MSG (1u << 31)
+#define DEVICE_MAX_RD_ATOMIC ENGINE_MAX_RD_ATOMIC
+
+struct session;
+struct cq;
+struct qpair;
+TAILQ_HEAD(session_list, session);
+TAILQ_HEAD(cq_list, cq);
+TAILQ_HEAD(qpair_list, qpair);
+
+#define DEVICE_TX_BYTES (256u << 10) /* of one batch of packets: small enough to stay in the cache between gathering and sending */
+
+struct device {
+    const struct options *options;
+    unsigned index; /* in options, and in pm_list_rep */
+    char name[PM_NAME_MAX];
+    union addr addr; /* port 0 */
+    uint8_t gid[16];
+    uint64_t guid; /* host order */
+    struct netdev netdev;
+    uint8_t active_mtu; /* enum ibv_mtu */
+
+    struct engine_config config;
+    struct engine *engine;
+    void *engine_mem;
+    size_t engine_mem_size;
+    struct memory memory;
+
+    struct udp udp; /* fd -1 in tests that have no network */
+    struct io_counters io;
+    struct fault fault;
+    struct faultq faultq;
+    struct tx_batch tx;
+
+    struct session_list sessions;
+    unsigned num_sessions;
+    uint32_t next_session; /* number for the next one */
+    struct handles pds; /* of all sessions: PD numbers must not collide */
+
+    struct cq_list dirty_cqs; /* have new entries, about which nobody was told yet */
+    struct qpair_list backlog; /* have requests in their send ring that were not read yet */
+    struct qpair_list failed; /* went to ERR, or broke their rings, and were not dealt with yet */
+
+    /* The loop's own. */
+    struct ev_loop *loop;
+    struct mailbox mailbox;
+    pthread_t thread;
+    bool running, stop;
+    ev_io udp_readable, udp_writable, timer_readable, port_changed;
+    int timer_fd; /* CLOCK_MONOTONIC; armed only while the loop sleeps */
+    int port_fd; /* rtnetlink; negative: none */
+    uint64_t now; /* as the present pass has it */
+    uint64_t last_work; /* when a pass last had something to do */
+    uint64_t hog_until; /* somebody hogs the processors: sleep rather than yield until then */
+};
+
+/* Sets up what needs no network. 0, or -errno with why; device_fini in either case. */
+int device_init(struct device *d, const struct options *o, unsigned index, char why[OPTIONS_WHY_MAX]);
+/* Then, for a device that is used: finds the interface, opens the socket, makes the engine. 0, or -errno with why. */
+int device_open(struct device *d, char why[OPTIONS_WHY_MAX]);
+/* Or, for tests: makes the engine alone; control operations work, and packets to other devices vanish. 0, or -errno with why. */
+int device_make_engine(struct device *d, char why[OPTIONS_WHY_MAX]);
+/* Ends all sessions and frees everything. */
+void device_fini(struct device *d);
+
+/* Starts the thread. 0 or -errno. */
+int device_start(struct device *d);
+/* Ends and joins it. */
+void device_stop(struct device *d);
+/* Runs fn(arg) in the device's thread and waits for it (or here, if the thread does not run). */
+void device_do(struct device *d, void (*fn)(void *arg), void *arg);
+
+void device_describe(const struct device *d, struct pm_device_desc *desc);
+/* Re-reads the interface; tells the sessions when the port went up or down. */
+void device_port_refresh(struct device *d);
+/* Sets the faults of all packets from now on; spec is one that fault_parse accepted. */
+void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed);
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a device counts outside its engine: datagrams, losses at the socket, events that found no room. Names as status has them. */
+#ifndef PUMICE_DAEMON_IOCOUNTERS_H
+#define PUMICE_DAEMON_IOCOUNTERS_H
+
+#include <stdint.h>
+
+/* X(name, what it counts) */
+#define IO_COUNTERS(X)                                                                                                 \
+    X(tx_datagrams, "datagrams given to the kernel (a GSO send is one)")                                               \
+    X(tx_packets, "RoCEv2 packets in them")                                                                            \
+    X(tx_bytes, "bytes in them, BTH to ICRC")                                                                          \
+    X(tx_gso_sends, "of the datagrams, those that the kernel was asked to segment")                                    \
+    X(tx_again, "times the socket's send buffer was full; nothing is lost by that")                                    \
+    X(tx_nobufs, "packets dropped because the kernel's queue was full")                                                \
+    X(tx_too_long, "packets dropped because they are longer than the interface's MTU")                                 \
+    X(tx_unreachable, "packets dropped because there is no route, or a firewall forbids it")                           \
+    X(tx_errors, "packets dropped for other reasons")                                                                  \
+    X(tx_bad_address, "packets dropped because the GID is not of the device's address family")                         \
+    X(rx_datagrams, "datagrams received (a GRO batch is one)")                                                         \
+    X(rx_packets, "RoCEv2 packets in them")                                                                            \
+    X(rx_bytes, "bytes in them, BTH to ICRC")                                                                          \
+    X(rx_icrc_errors, "packets dropped: wrong ICRC")                                                                   \
+    X(rx_malformed, "packets dropped: can't be decoded")                                                               \
+    X(icmp_unreachable, "ICMP messages: destination, port or network unreachable")                                     \
+    X(icmp_too_big, "ICMP messages: packet too big")                                                                   \
+    X(icmp_other, "other ICMP messages")                                                                               \
+    X(loopback_packets, "packets from one QP of the device to another, handed over inside")                            \
+    X(fault_queue_full, "delayed packets dropped because too many were waiting")                                       \
+    X(cq_overruns, "completion queues that overran")                                                                   \
+    X(completions_lost, "completions lost in overrun queues")                                                          \
+    X(events_lost, "asynchronous events lost because the client does not read them")                                   \
+    X(bad_rings, "QPs failed because their client wrote nonsense to a ring")                                           \
+    X(sleeps, "times the loop slept")                                                                                  \
+    X(slow_yields, "times a yield took long, so that the loop slept early for a while")
+
+struct io_counters {
+#define X(name, text) uint64_t name; /* text */
+    IO_COUNTERS(X)
+#undef X
+};
+
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The control socket: where it is, making it, and who may use it. */
+#ifndef PUMICE_DAEMON_LISTENER_H
+#define PUMICE_DAEMON_LISTENER_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "options.h"
+
+struct listener {
+    int fd; /* -1: none */
+    char path[108];
+    dev_t dev; /* of the socket file, so that another daemon's is not removed */
+    ino_t ino;
+    bool has_group;
+    gid_t group; /* members may connect */
+};
+
+/* Makes and binds the socket, and its directory if it is one of the default ones: $XDG_RUNTIME_DIR/pumice, /run/pumice, /tmp/pumice-UID, the
+ * first that can be made. A socket file that nobody listens on is replaced. 0, or -errno with why saying what to do. */
+int listener_open(struct listener *l, const struct options *o, char why[OPTIONS_WHY_MAX]);
+/* Closes it and removes the file. */
+void listener_close(struct listener *l);
+
+/* May the process at the other end use the daemon: same user, root, or a member of the group. */
+bool listener_admits(const struct listener *l, int sock, const struct ucred *cred);
+
+#endif

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Hot: one pass after the other, without a system call that could sleep; between empty passes sched_yield, so that a client on the same
+ * processor gets on. After idle-us without work the loop sleeps in epoll: it says so in the session pages, whose clients then
+ * ring by eventfd, and looks at the doorbells once more. If a single yield takes long, somebody hogs the processors, and yielding
+ * on would cost milliseconds each time; then the loop sleeps early for a while, because the scheduler prefers those that slept. */
+#include "loop.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "datapath.h"
+#include "log.h"
+#include "portwatch.h"
+#include "session.h"
+
+#define CONTROL_EVERY 64u /* passes between looks at control connections and other descriptors */
+#define SLOW_YIELD_NS (150 * NS_PER_US)
+#define HOG_NS (20 * NS_PER_MS) /* how long the loop sleeps early after a slow yield */
+
+/* --- watchers ------------------------------------------------------------------------------------------------------------ */
+
+static void on_udp(struct ev_loop *loop, ev_io *w, int revents)
+{
+    struct device *d = w->data;
+
+    (void)loop;
+    (void)revents;
+    /* Datagrams are received by the next pass. What epoll also calls readable is the error queue, which nothing else empties. */
+    udp_drain_errors(&d->udp);
+}
+
+static void on_nothing(struct ev_loop *loop, ev_io *w, int revents)
+{
+    (void)loop;
+    (void)w;
+    (void)revents;
+}
+
+static void on_timer(struct ev_loop *loop, ev_io *w, int revents)
+{
+    uint64_t n;
+
+    (void)loop;
+    (void)revents;
+    if (read(w->fd, &n, sizeof(n)) < 0) {
+        /* It was disarmed meanwhile. */
+    }
+}
+
+static void on_port(struct ev_loop *loop, ev_io *w, int revents)
+{
+    struct device *d = w->data;
+
+    (void)loop;
+    (void)revents;
+    if (portwatch_read(w->fd, d->netdev.index))
+        device_port_refresh(d);
+}
+
+static void watch(struct device *d, ev_io *w, void (*fn)(struct ev_loop *, ev_io *, int), int fd, int events)
+{
+    ev_io_init(w, fn, fd, events);
+    w->data = d;
+}
+
+int loop_init(struct device *d, char why[OPTIONS_WHY_MAX])
+{
+    d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (d->timer_fd < 0) {
+        int rc = -errno;
+
+        snprintf(why, OPTIONS_WHY_MAX, "can't make a timer: %s", strerror(-rc));
+        return rc;
+    }
+    d->port_fd = portwatch_open();
+    watch(d, &d->udp_readable, on_udp, d->udp.fd, EV_READ);
+    watch(d, &d->udp_writable, on_nothing, d->udp.fd, EV_WRITE);
+    watch(d, &d->timer_readable, on_timer, d->timer_fd, EV_READ);
+    watch(d, &d->port_changed, on_port, d->port_fd, EV_READ);
+    ev_io_start(d->loop, &d->udp_readable);
+    ev_io_start(d->loop, &d->timer_readable);
+    if (d->port_fd >= 0)
+        ev_io_start(d->loop, &d->port_changed);
+    return 0;
+}
+
+void loop_fini(struct device *d)
+{
+    if (d->timer_fd < 0)
+        return;
+    ev_io_stop(d->loop, &d->udp_readable);
+    ev_io_stop(d->loop, &d->udp_writable);
+    ev_io_stop(d->loop, &d->timer_readable);
+    ev_io_stop(d->loop, &d->port_changed);
+    close(d->timer_fd);
+    if (d->port_fd >= 0)
+        close(d->port_fd);
+    d->timer_fd = d->port_fd = -1;
+}
+
+/* --- sleeping ------------------------------------------------------------------------------------------------------------ */
+
+static void set_timer(struct device *d, uint64_t when)
+{
+    struct itimerspec t = {0};
+
+    if (when != NEVER) {
+        t.it_value.tv_sec = (time_t)(when / NS_PER_S);
+        t.it_value.tv_nsec = (long)(when % NS_PER_S);
+    }
+    timerfd_settime(d->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+static void announce(struct device *d, bool sleeping)
+{
+    struct session *s;
+
+    TAILQ_FOREACH(s, &d->sessions, link)
+        session_set_sleeping(s, sleeping);
+}
+
+static bool rings(const struct device *d)
+{
+    const struct session *s;
+
+    TAILQ_FOREACH(s, &d->sessions, link) {
+        if (session_rings(s))
+            return true;
+    }
+    return false;
+}
+
+static void sleep_until_event(struct device *d)
+{
+    uint64_t when = datapath_deadline(d);
+    bool full = udp_pending(&d->udp);
+
+    if (when <= clock_ns())
+        return;
+    announce(d, true);
+    if (!rings(d)) {
+        if (when != NEVER)
+            set_timer(d, when);
+        if (full)
+            ev_io_start(d->loop, &d->udp_writable);
+        d->io.sleeps++;
+        ev_run(d->loop, EVRUN_ONCE);
+        if (full)
+            ev_io_stop(d->loop, &d->udp_writable);
+        if (when != NEVER)
+            set_timer(d, NEVER);
+    }
+    announce(d, false);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------------- */
+
+/* Lets others run. Notes when that took long. */
+static void yield(struct device *d)
+{
+    uint64_t before = clock_ns(), after;
+
+    sched_yield();
+    after = clock_ns();
+    if (after - before > SLOW_YIELD_NS) {
+        d->hog_until = after + HOG_NS;
+        d->io.slow_yields++;
+    }
+}
+
+void loop_run(struct device *d)
+{
+    uint64_t idle_ns = d->options->idle_us * NS_PER_US;
+    unsigned passes = 0;
+
+    prctl(PR_SET_NAME, d->name);
+    /* The scheduler may otherwise round deadlines up by 50 us. */
+    prctl(PR_SET_TIMERSLACK, 1);
+    while (!d->stop) {
+        uint64_t now = clock_ns();
+
+        if (++passes % CONTROL_EVERY == 0)
+            ev_run(d->loop, EVRUN_NOWAIT);
+        if (datapath_pass(d, now)) {
+            d->last_work = now;
+            continue;
+        }
+        if (now - d->last_work < idle_ns && now >= d->hog_until)
+            yield(d);
+        else
+            sleep_until_event(d);
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* pumiced: the command line, and what a process needs before it serves. */
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "options.h"
+#include "pumice/version.h"
+#include "server.h"
+
+const char *argp_program_version = "pumiced " PUMICE_VERSION;
+
+static const char doc[] =
+    "RDMA verbs in user space: the daemon of one host. It speaks RoCEv2 over UDP for programs that are run with Pumice's "
+    "libibverbs. It stays in the foreground, needs no root, and runs without any option."
+    "\v"
+    "Without --device or --address there is one device, pumice0, on the first address that is not the loopback's, or else on "
+    "127.0.0.1. Without --socket the control socket is $XDG_RUNTIME_DIR/pumice/pumiced.sock, /run/pumice/pumiced.sock or "
+    "/tmp/pumice-UID/pumiced.sock, the first whose directory can be made.\n\n"
+    "SIGTERM and SIGINT end the daemon in order. Exit codes: 0 ended in order; 1 out of memory, threads or files; 2 bad "
+    "command line or configuration; 3 a device's address is not ours or its UDP port 4791 is taken; 4 the control socket "
+    "can't be made, or a living daemon has it.";
+
+/* Keys of argp, one per setting; all above the letters. */
+enum {
+    KEY_FIRST = 256,
+    KEY_CONFIG = KEY_FIRST,
+    KEY_SOCKET,
+    KEY_GROUP,
+    KEY_DEVICE,
+    KEY_ADDRESS,
+    KEY_MTU,
+    KEY_LOOPBACK,
+    KEY_GSO,
+    KEY_RCVBUF,
+    KEY_WINDOW,
+    KEY_ACK_DELAY,
+    KEY_IDLE,
+    KEY_MEMORY,
+    KEY_FAULT,
+    KEY_SEED,
+    KEY_LOG_LEVEL,
+    KEY_READY_FD,
+    KEY_END,
+};
+
+/* In the order of the keys. The long names are those of options_set. */
+static const struct argp_option cli[] = {
+    {"config", KEY_CONFIG, "FILE", 0, "Read settings from FILE; those on the command line win", 1},
+    {"socket", KEY_SOCKET, "PATH", 0, "Control socket", 1},
+    {"group", KEY_GROUP, "NAME", 0, "Let the members of a group use the daemon, too", 1},
+    {"device", KEY_DEVICE, "NAME=ADDRESS", 0, "A device on an address of this host; up to 16", 2},
+    {"address", KEY_ADDRESS, "ADDRESS", 0, "The same, named pumice0, pumice1, ...", 2},
+    {"mtu", KEY_MTU, "auto|256|512|1024|2048|4096", 0, "Path MTU; auto: what fits the interface", 2},
+    {"loopback", KEY_LOOPBACK, "engine|wire", 0,
+     "Packets from a device to itself: handed over inside, or sent through the socket", 2},
+    {"gso", KEY_GSO, "auto|on|off", 0,
+     "Let the kernel cut batches into packets; auto: yes, but not while somebody captures", 2},
+    {"rcvbuf", KEY_RCVBUF, "BYTES", 0, "Socket buffers to ask for (4194304)", 2},
+    {"window", KEY_WINDOW, "PACKETS", 0, "Unacknowledged packets of a queue pair", 3},
+    {"ack-delay-us", KEY_ACK_DELAY, "US", 0, "Longest delay of an ACK that was not asked for; 0: none", 3},
+    {"idle-us", KEY_IDLE, "US", 0, "How long to look for work before sleeping (100)", 3},
+    {"memory", KEY_MEMORY, "auto|process_vm|proc_mem", 0, "How to reach the memory of programs", 3},
+    {"fault", KEY_FAULT, "SPEC", 0, "Faults for the packets sent, as loss=1%,dup=2%", 4},
+    {"seed", KEY_SEED, "NUMBER", 0, "Seed of the faults and of the QP numbers", 4},
+    {"log-level", KEY_LOG_LEVEL, "error|warn|info|debug", 0, "What goes to standard error (warn)", 5},
+    {"ready-fd", KEY_READY_FD, "FD", 0, "Write the line \"ready\" to this descriptor when everything listens", 5},
+    {"foreground", 'f', NULL, 0, "Stay in the foreground, as always", 5},
+    {0},
+};
+
+struct parsed {
+    struct options *options; /* NULL: the first look, for --config only */
+    const char *config;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct parsed *p = state->input;
+    char why[OPTIONS_WHY_MAX];
+
+    if (key == ARGP_KEY_ARG)
+        argp_error(state, "\"%s\": pumiced takes options only", arg);
+    if (key == KEY_CONFIG) {
+        p->config = arg;
+    } else if (key > KEY_FIRST && key < KEY_END) {
+        if (!p->options)
+            return 0;
+        if ((key == KEY_DEVICE || key == KEY_ADDRESS) && p->options->devices_from_file) {
+            p->options->devices = 0;
+            p->options->devices_from_file = false;
+        }
+        if (options_set(p->options, cli[key - KEY_FIRST].name, arg, why) != 0)
+            argp_error(state, "--%s", why);
+    } else if (key != 'f' && key != ARGP_KEY_ARG) {
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static const struct argp parser = {.options = cli, .parser = parse, .doc = doc};
+
+static void read_options(int argc, char **argv, struct options *o)
+{
+    struct parsed p = {NULL, NULL};
+    char why[OPTIONS_WHY_MAX];
+
+    argp_err_exit_status = EXIT_BAD_CONFIG;
+    options_defaults(o);
+    argp_parse(&parser, argc, argv, 0, NULL, &p);
+    if (p.config && config_load(o, p.config, why) != 0) {
+        log_error("%s", why);
+        exit(EXIT_BAD_CONFIG);
+    }
+    p.options = o;
+    argp_parse(&parser, argc, argv, 0, NULL, &p);
+    options_finish(o);
+}
+
+/* Each session has some descriptors, and each completion channel; the hard limit is what the user was allowed. */
+static void raise_file_limit(void)
+{
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+        r.rlim_cur = r.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
+static void say_ready(const struct options *o)
+{
+    static const char line[] = "ready\n";
+
+    if (o->ready_fd < 0)
+        return;
+    if (write(o->ready_fd, line, sizeof(line) - 1) < 0)
+        log_write(LOG_LEVEL_WARN, "--ready-fd %d: %s", o->ready_fd, strerror(errno));
+    close(o->ready_fd);
+}
+
+int main(int argc, char **argv)
+{
+    static struct options options;
+    static struct server server;
+    char why[OPTIONS_WHY_MAX];
+    int rc;
+
+    read_options(argc, argv, &options);
+    log_set_level((enum log_level)options.log_level);
+    signal(SIGPIPE, SIG_IGN);
+    raise_file_limit();
+    rc = server_init(&server, &options, why);
+    if (rc) {
+        log_error("%s", why);
+    } else {
+        say_ready(&options);
+        server_run(&server);
+    }
+    server_fini(&server);
+    return rc;
+}

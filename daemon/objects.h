@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The objects of a session. Each keeps a count of those that use it and can't be destroyed before them; a session that ends
+ * takes them down in the order queue pairs, completion queues, channels, memory regions, protection domains. */
+#ifndef PUMICE_DAEMON_OBJECTS_H
+#define PUMICE_DAEMON_OBJECTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "control.h"
+#include "daemon/core/engine.h"
+#include "evpipe.h"
+#include "ring.h"
+#include "segment.h"
+
+struct session;
+
+struct pd { /* protection domain */
+    struct session *session;
+    uint32_t number; /* the handle; unique on the device */
+    unsigned users;
+};
+
+struct mr { /* memory region */
+    struct pd *pd;
+    uint32_t key;
+    uint64_t va, length; /* for status */
+    uint32_t access;
+};
+
+struct channel { /* completion channel */
+    struct session *session;
+    uint32_t handle;
+    unsigned users;
+    struct evpipe pipe;
+};
+
+struct cq { /* completion queue */
+    struct session *session;
+    uint32_t handle;
+    unsigned users;
+    struct segment segment;
+    struct pm_cq_page *page; /* hostile */
+    struct pm_cqe *entries; /* written only */
+    uint32_t slots;
+    uint32_t producer; /* next index to write */
+    uint32_t seen_consumer; /* as last loaded; saves touching the client's line */
+    bool ignore_overrun;
+    bool overrun; /* it has stopped: IBV_EVENT_CQ_ERR was sent */
+    struct channel *channel; /* NULL: none */
+    bool dirty; /* in the device's list */
+    bool solicited; /* one of the entries since the last notification wakes those who wait for solicited ones */
+    TAILQ_ENTRY(cq) dirty_link;
+};
+
+struct qpair { /* queue pair: the engine's, and its rings */
+    struct session *session;
+    struct qp *qp;
+    uint32_t qpn;
+    void *mem; /* the engine's */
+    size_t mem_size;
+    struct pd *pd;
+    struct cq *send_cq, *recv_cq;
+    struct qp_caps caps;
+    struct segment segment;
+    struct pm_qp_page *page; /* hostile */
+    struct ring sq, rq;
+    uint32_t bell;
+    bool in_backlog; /* in the device's list */
+    bool in_failed; /* in the device's list */
+    bool errored; /* it was noticed that the engine has it in ERR */
+    const char *broken; /* what nonsense stood in its rings, which are not read any more; NULL: none */
+    TAILQ_ENTRY(qpair) backlog_link, failed_link;
+};
+
+/* --- control operations ------------------------------------------------------------------------------------------------ */
+/* Each takes the payload that abi.h has for it. 0, or -errno told in *rp. */
+
+int pd_alloc(struct session *s, const void *rq, struct control_reply *rp);
+int pd_dealloc(struct session *s, const void *rq, struct control_reply *rp);
+int mr_reg(struct session *s, const void *rq, struct control_reply *rp);
+int mr_rereg(struct session *s, const void *rq, struct control_reply *rp);
+int mr_dereg(struct session *s, const void *rq, struct control_reply *rp);
+int channel_create(struct session *s, const void *rq, struct control_reply *rp);
+int channel_destroy(struct session *s, const void *rq, struct control_reply *rp);
+int cq_create(struct session *s, const void *rq, struct control_reply *rp);
+int cq_resize(struct session *s, const void *rq, struct control_reply *rp);
+int cq_destroy(struct session *s, const void *rq, struct control_reply *rp);
+int qpair_create(struct session *s, const void *rq, struct control_reply *rp);
+int qpair_modify(struct session *s, const void *rq, struct control_reply *rp);
+int qpair_query(struct session *s, const void *rq, struct control_reply *rp);
+int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp);
+
+/* Free one that nobody uses. */
+void pd_free(struct pd *pd);
+void mr_free(struct session *s, struct mr *mr);
+void channel_free(struct channel *ch);
+void cq_free(struct cq *cq);
+void qpair_free(struct qpair *q);
+
+/* --- completions ------------------------------------------------------------------------------------------------------- */
+
+/* Writes an entry; whoever waits is told by cq_notify, later, for all entries of a pass together. */
+void cq_publish(struct cq *cq, const struct completion *c);
+void cq_notify(struct cq *cq);
+
+/* --- rings ------------------------------------------------------------------------------------------------------------- */
+
+/* Reads send requests into the engine, a bounded number at a time; what is left puts the queue pair on the device's backlog.
+ * Returns how many were taken. */
+unsigned qpair_drain_send(struct qpair *q, uint64_t now);
+/* Reads receive requests; called back by the engine (mem_ops.refill), too. */
+void qpair_refill(void *qpair);
+/* The queue pair's doorbell rang. */
+void qpair_rang(struct qpair *q, uint64_t now);
+/* Puts it on the device's list of those that qpair_settle is to look after: it may be in ERR, or its rings are broken. */
+void qpair_mark_failed(struct qpair *q);
+/* Does what follows from that: asks the client to ring for receive requests, too, and flushes its rings. */
+void qpair_settle(struct qpair *q, uint64_t now);
+/* After the state became RESET: what was in the rings is gone. */
+void qpair_reset_rings(struct qpair *q);
+
+#endif

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault.h"
+#include "log.h"
+#include "netdev.h"
+
+void options_defaults(struct options *o)
+{
+    memset(o, 0, sizeof(*o));
+    o->ack_delay_us = -1;
+    o->idle_us = 100;
+    o->rcvbuf = 4u << 20;
+    o->ready_fd = -1;
+    o->log_level = LOG_LEVEL_WARN;
+}
+
+static int bad(char *why, const char *name, const char *value, const char *accepted)
+{
+    snprintf(why, OPTIONS_WHY_MAX, "%s: \"%.80s\" is not right; it takes %s", name, value, accepted);
+    return -EINVAL;
+}
+
+/* A whole number between lo and hi, decimal or 0x…; nothing may follow it. */
+static bool parse_u64(const char *text, uint64_t lo, uint64_t hi, uint64_t *out)
+{
+    char *end;
+    unsigned long long v;
+
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    errno = 0;
+    v = strtoull(text, &end, 0);
+    if (errno || *end || v < lo || v > hi)
+        return false;
+    *out = v;
+    return true;
+}
+
+/* Index of value in a NULL-terminated list, or -1. */
+static int parse_choice(const char *value, const char *const *choices)
+{
+    for (int i = 0; choices[i]; i++) {
+        if (strcmp(value, choices[i]) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* --- one function per setting --------------------------------------------------------------------------------------- */
+
+static int set_text(char *dst, size_t size, const char *name, const char *value, char *why)
+{
+    if (strlen(value) >= size) {
+        snprintf(why, OPTIONS_WHY_MAX, "%s: longer than %zu characters", name, size - 1);
+        return -EINVAL;
+    }
+    strcpy(dst, value);
+    return 0;
+}
+
+static int set_socket(struct options *o, const char *name, const char *value, char *why)
+{
+    return set_text(o->socket, sizeof(o->socket), name, value, why);
+}
+
+static int set_group(struct options *o, const char *name, const char *value, char *why)
+{
+    return set_text(o->group, sizeof(o->group), name, value, why);
+}
+
+static int set_device(struct options *o, const char *name, const char *value, char *why)
+{
+    char dev[PM_NAME_MAX];
+    const char *eq = strchr(value, '=');
+
+    if (!eq || eq == value || (size_t)(eq - value) >= sizeof(dev))
+        return bad(why, name, value, "NAME=ADDRESS, as pumice0=127.0.0.1");
+    memcpy(dev, value, (size_t)(eq - value));
+    dev[eq - value] = 0;
+    return options_add_device(o, dev, eq + 1, why);
+}
+
+static int set_address(struct options *o, const char *name, const char *value, char *why)
+{
+    (void)name;
+    return options_add_device(o, NULL, value, why);
+}
+
+static int set_loopback(struct options *o, const char *name, const char *value, char *why)
+{
+    static const char *const choices[] = {"engine", "wire", NULL};
+    int i = parse_choice(value, choices);
+
+    if (i < 0)
+        return bad(why, name, value, "engine or wire");
+    o->loopback_wire = i == 1;
+    return 0;
+}
+
+static int set_gso(struct options *o, const char *name, const char *value, char *why)
+{
+    static const char *const choices[] = {"auto", "on", "off", NULL};
+    int i = parse_choice(value, choices);
+
+    if (i < 0)
+        return bad(why, name, value, "auto, on or off");
+    o->gso = (enum gso_mode)i;
+    return 0;
+}
+
+static int set_memory(struct options *o, const char *name, const char *value, char *why)
+{
+    static const char *const choices[] = {"auto", "process_vm", "proc_mem", NULL};
+    int i = parse_choice(value, choices);
+
+    if (i < 0)
+        return bad(why, name, value, "auto, process_vm or proc_mem");
+    o->memory = (enum memory_mode)i;
+    return 0;
+}
+
+static int set_fault(struct options *o, const char *name, const char *value, char *why)
+{
+    struct fault_spec spec;
+    char text[FAULT_WHY_MAX];
+
+    if (fault_parse(value, &spec, text, sizeof(text)) != 0) {
+        snprintf(why, OPTIONS_WHY_MAX, "%s: %s", name, text);
+        return -EINVAL;
+    }
+    return set_text(o->fault, sizeof(o->fault), name, value, why);
+}
+
+static int set_seed(struct options *o, const char *name, const char *value, char *why)
+{
+    if (!parse_u64(value, 0, UINT64_MAX, &o->seed))
+        return bad(why, name, value, "a whole number");
+    o->has_seed = true;
+    return 0;
+}
+
+static int set_mtu(struct options *o, const char *name, const char *value, char *why)
+{
+    static const char *const choices[] = {"auto", "256", "512", "1024", "2048", "4096", NULL};
+    int i = parse_choice(value, choices);
+
+    if (i < 0)
+        return bad(why, name, value, "auto, 256, 512, 1024, 2048 or 4096");
+    o->mtu = (uint8_t)i;
+    return 0;
+}
+
+static int set_window(struct options *o, const char *name, const char *value, char *why)
+{
+    uint64_t v;
+
+    if (!parse_u64(value, 1, 1u << 22, &v))
+        return bad(why, name, value, "a number of packets from 1 to 4194304");
+    o->window_pkts = (uint32_t)v;
+    return 0;
+}
+
+static int set_ack_delay(struct options *o, const char *name, const char *value, char *why)
+{
+    uint64_t v;
+
+    if (!parse_u64(value, 0, 1000000, &v))
+        return bad(why, name, value, "microseconds from 0 (off) to 1000000");
+    o->ack_delay_us = (int64_t)v;
+    return 0;
+}
+
+static int set_idle(struct options *o, const char *name, const char *value, char *why)
+{
+    uint64_t v;
+
+    if (!parse_u64(value, 0, 10000000, &v))
+        return bad(why, name, value, "microseconds from 0 (sleep at once) to 10000000");
+    o->idle_us = (uint32_t)v;
+    return 0;
+}
+
+static int set_rcvbuf(struct options *o, const char *name, const char *value, char *why)
+{
+    uint64_t v;
+
+    if (!parse_u64(value, 65536, 1u << 30, &v))
+        return bad(why, name, value, "bytes from 65536 to 1073741824");
+    o->rcvbuf = (uint32_t)v;
+    return 0;
+}
+
+static int set_ready_fd(struct options *o, const char *name, const char *value, char *why)
+{
+    uint64_t v;
+
+    if (!parse_u64(value, 0, INT_MAX, &v))
+        return bad(why, name, value, "the number of an open file descriptor");
+    o->ready_fd = (int)v;
+    return 0;
+}
+
+static int set_log_level(struct options *o, const char *name, const char *value, char *why)
+{
+    int level = log_level_parse(value);
+
+    if (level < 0)
+        return bad(why, name, value, "error, warn, info or debug");
+    o->log_level = level;
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*set)(struct options *o, const char *name, const char *value, char *why);
+} settings[] = {
+    {"socket", set_socket},
+    {"group", set_group},
+    {"device", set_device},
+    {"address", set_address},
+    {"loopback", set_loopback},
+    {"gso", set_gso},
+    {"memory", set_memory},
+    {"fault", set_fault},
+    {"seed", set_seed},
+    {"mtu", set_mtu},
+    {"window", set_window},
+    {"ack-delay-us", set_ack_delay},
+    {"idle-us", set_idle},
+    {"rcvbuf", set_rcvbuf},
+    {"ready-fd", set_ready_fd},
+    {"log-level", set_log_level},
+};
+
+int options_set(struct options *o, const char *name, const char *value, char why[OPTIONS_WHY_MAX])
+{
+    for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        if (strcmp(name, settings[i].name) == 0)
+            return settings[i].set(o, name, value, why);
+    }
+    snprintf(why, OPTIONS_WHY_MAX, "%.80s: there is no such setting", name);
+    return -EINVAL;
+}
+
+static bool good_name(const char *name)
+{
+    size_t n = strlen(name);
+
+    if (n == 0 || n >= PM_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-')
+            return false;
+    }
+    return true;
+}
+
+int options_add_device(struct options *o, const char *name, const char *address, char why[OPTIONS_WHY_MAX])
+{
+    struct device_options d = {0};
+    char gid_a[ADDR_TEXT_MAX], gid_b[ADDR_TEXT_MAX];
+
+    if (o->devices == PM_DEVICES_MAX) {
+        snprintf(why, OPTIONS_WHY_MAX, "more than %d devices", PM_DEVICES_MAX);
+        return -EINVAL;
+    }
+    if (name)
+        snprintf(d.name, sizeof(d.name), "%s", good_name(name) ? name : "");
+    else
+        snprintf(d.name, sizeof(d.name), "pumice%u", o->devices);
+    if (!d.name[0])
+        return bad(why, "device", name ? name : "", "a name of letters, digits, _ and -, at most 31");
+    if (addr_parse(address, &d.addr) != 0)
+        return bad(why, "address", address, "a numeric IPv4 or IPv6 address, as 127.0.0.1, fd00::1 or fe80::1%eth0");
+    for (unsigned i = 0; i < o->devices; i++) {
+        if (strcmp(o->device[i].name, d.name) == 0) {
+            snprintf(why, OPTIONS_WHY_MAX, "device %s is there twice", d.name);
+            return -EINVAL;
+        }
+        if (strcmp(addr_text(&o->device[i].addr, gid_a), addr_text(&d.addr, gid_b)) == 0) {
+            snprintf(why, OPTIONS_WHY_MAX, "devices %s and %s have the same address %s", o->device[i].name, d.name, gid_a);
+            return -EINVAL;
+        }
+    }
+    o->device[o->devices++] = d;
+    return 0;
+}
+
+void options_finish(struct options *o)
+{
+    if (o->devices)
+        return;
+    snprintf(o->device[0].name, sizeof(o->device[0].name), "pumice0");
+    netdev_default_address(&o->device[0].addr);
+    o->devices = 1;
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Queue pairs: the control operations. What becomes of their rings is in rings.c. */
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "device.h"
+#include "objects.h"
+#include "session.h"
+
+/* --- creating ---------------------------------------------------------------------------------------------------------- */
+
+/* What a queue pair is made of, all checked. */
+struct plan {
+    struct pd *pd;
+    struct cq *send_cq, *recv_cq;
+    struct qp_caps caps;
+    struct pm_create_qp_rep layout;
+    size_t engine_bytes;
+};
+
+static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp)
+{
+    if (r->max_send_wr > DEVICE_MAX_QP_WR || r->max_recv_wr > DEVICE_MAX_QP_WR)
+        return control_fail(rp, -EINVAL, "%u send and %u receive requests asked, the limit is %u", r->max_send_wr,
+                            r->max_recv_wr, DEVICE_MAX_QP_WR);
+    if (r->max_send_sge > ENGINE_MAX_SGE || r->max_recv_sge > ENGINE_MAX_SGE)
+        return control_fail(rp, -EINVAL, "%u and %u SGEs per request asked, the limit is %u", r->max_send_sge,
+                            r->max_recv_sge, ENGINE_MAX_SGE);
+    if (r->max_inline > ENGINE_MAX_INLINE)
+        return control_fail(rp, -EINVAL, "%u bytes of inline data asked, the limit is %u", r->max_inline, ENGINE_MAX_INLINE);
+    return 0;
+}
+
+static void lay_out(struct plan *p)
+{
+    struct pm_create_qp_rep *l = &p->layout;
+
+    l->max_send_wr = p->caps.max_send_wr;
+    l->max_recv_wr = p->caps.max_recv_wr;
+    l->max_send_sge = p->caps.max_send_sge;
+    l->max_recv_sge = p->caps.max_recv_sge;
+    l->max_inline = p->caps.max_inline;
+    l->sq_slots = ring_slots(p->caps.max_send_wr);
+    l->rq_slots = ring_slots(p->caps.max_recv_wr);
+    l->sq_stride = ring_send_stride(p->caps.max_send_sge, p->caps.max_inline);
+    l->rq_stride = ring_recv_stride(p->caps.max_recv_sge);
+    l->sq_offset = (sizeof(struct pm_qp_page) + 63) & ~63u;
+    l->rq_offset = l->sq_offset + l->sq_slots * l->sq_stride;
+    l->size = (uint64_t)l->rq_offset + (uint64_t)l->rq_slots * l->rq_stride;
+}
+/* 16,384 slots of 1,088 bytes and as many of 528 stay far below 2^32. */
+_Static_assert((uint64_t)DEVICE_MAX_QP_WR * (64 + ENGINE_MAX_INLINE + 64 + 16 + 16 * ENGINE_MAX_SGE) < UINT32_MAX / 2, "offsets");
+
+static int make_plan(struct session *s, const struct pm_create_qp_req *r, struct control_reply *rp, struct plan *p)
+{
+    int rc;
+
+    memset(p, 0, sizeof(*p));
+    p->pd = handles_get(&s->pds, r->pd);
+    if (!p->pd)
+        return control_fail(rp, -EINVAL, "no protection domain %u", r->pd);
+    p->send_cq = handles_get(&s->cqs, r->send_cq);
+    p->recv_cq = handles_get(&s->cqs, r->recv_cq);
+    if (!p->send_cq || !p->recv_cq)
+        return control_fail(rp, -EINVAL, "no completion queue %u", p->send_cq ? r->recv_cq : r->send_cq);
+    if (r->type != IBV_QPT_RC)
+        return control_fail(rp, -EOPNOTSUPP, "queue pair type %u is not offered, only RC (2)", r->type);
+    if (r->srq)
+        return control_fail(rp, -EOPNOTSUPP, "shared receive queues are not offered");
+    rc = check_caps(r, rp);
+    if (rc)
+        return rc;
+    p->caps = (struct qp_caps){
+        .max_send_wr = r->max_send_wr,
+        .max_recv_wr = r->max_recv_wr,
+        .max_send_sge = r->max_send_sge ? r->max_send_sge : 1,
+        .max_recv_sge = r->max_recv_sge ? r->max_recv_sge : 1,
+        .max_inline = r->max_inline,
+    };
+    lay_out(p);
+    p->engine_bytes = qp_size(&p->caps);
+    if (p->engine_bytes == 0)
+        return control_fail(rp, -EINVAL, "the queue pair's capabilities exceed the device's");
+    return 0;
+}
+
+static void map_rings(struct qpair *q, const struct pm_create_qp_rep *l)
+{
+    uint8_t *base = q->segment.p;
+
+    q->page = q->segment.p;
+    q->sq = (struct ring){
+        .base = base + l->sq_offset,
+        .tail = &q->page->sq_tail,
+        .slots = l->sq_slots,
+        .stride = l->sq_stride,
+        .max_sge = q->caps.max_send_sge,
+        .max_inline = q->caps.max_inline,
+    };
+    q->rq = (struct ring){
+        .base = base + l->rq_offset,
+        .tail = &q->page->rq_tail,
+        .slots = l->rq_slots,
+        .stride = l->rq_stride,
+        .max_sge = q->caps.max_recv_sge,
+    };
+}
+
+/* Frees what a queue pair holds, as far as it has it. */
+static void release(struct qpair *q)
+{
+    if (q->bell != UINT32_MAX)
+        session_drop_bell(q->session, q->bell);
+    if (q->qp)
+        qp_destroy(q->qp);
+    segment_destroy(&q->segment);
+    if (q->mem)
+        munmap(q->mem, q->mem_size);
+    free(q);
+}
+
+static int acquire(struct qpair *q, const struct plan *p, bool sig_all)
+{
+    struct qp_init init = {
+        .type = QPT_RC,
+        .sq_sig_all = sig_all,
+        .pd = p->pd->number,
+        .caps = p->caps,
+        .send_cq = p->send_cq,
+        .recv_cq = p->recv_cq,
+        .owner = q,
+    };
+    void *mem;
+    int rc;
+
+    /* Mapped, not allocated: it comes zeroed, and pages that a queue never reaches cost nothing. */
+    mem = mmap(NULL, p->engine_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mem == MAP_FAILED)
+        return -ENOMEM;
+    q->mem = mem;
+    q->mem_size = p->engine_bytes;
+    rc = segment_create(&q->segment, "pumice-qp", p->layout.size);
+    if (rc)
+        return rc;
+    map_rings(q, &p->layout);
+    rc = session_take_bell(q->session, q);
+    if (rc < 0)
+        return rc;
+    q->bell = (uint32_t)rc;
+    rc = qp_create(q->session->device->engine, &init, q->mem, &q->qp);
+    if (rc)
+        return rc;
+    q->qpn = qp_number(q->qp);
+    return handles_add_at(&q->session->qps, q, q->qpn);
+}
+
+int qpair_create(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_create_qp_req *r = rq;
+    struct pm_create_qp_rep *rep;
+    struct plan plan;
+    struct qpair *q;
+    int rc;
+
+    rc = make_plan(s, r, rp, &plan);
+    if (rc)
+        return rc;
+    q = calloc(1, sizeof(*q));
+    if (!q)
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    q->session = s;
+    q->segment.fd = -1;
+    q->bell = UINT32_MAX;
+    q->caps = plan.caps;
+    rc = acquire(q, &plan, r->sq_sig_all != 0);
+    if (rc) {
+        release(q);
+        return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc, "the device can't make another queue pair (limit %u)",
+                            DEVICE_MAX_QP);
+    }
+    q->pd = plan.pd;
+    q->send_cq = plan.send_cq;
+    q->recv_cq = plan.recv_cq;
+    q->pd->users++;
+    q->send_cq->users++;
+    q->recv_cq->users++;
+    rep = control_payload(rp, sizeof(*rep));
+    *rep = plan.layout;
+    rep->qpn = q->qpn;
+    rep->doorbell = q->bell;
+    rep->size = q->segment.size;
+    control_attach(rp, segment_take_fd(&q->segment));
+    return 0;
+}
+
+void qpair_free(struct qpair *q)
+{
+    struct device *d = q->session->device;
+
+    if (q->in_backlog)
+        TAILQ_REMOVE(&d->backlog, q, backlog_link);
+    if (q->in_failed)
+        TAILQ_REMOVE(&d->failed, q, failed_link);
+    handles_remove(&q->session->qps, q->qpn);
+    q->pd->users--;
+    q->send_cq->users--;
+    q->recv_cq->users--;
+    release(q);
+}
+
+int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct qpair *q = handles_get(&s->qps, h->handle);
+
+    if (!q)
+        return control_fail(rp, -EINVAL, "no queue pair 0x%06x", h->handle);
+    qpair_free(q);
+    return 0;
+}
+
+/* --- attributes -------------------------------------------------------------------------------------------------------- */
+
+/* The fields that are wider in the message than in the engine; nothing may be lost on the way. */
+static bool fits(const struct pm_qp_attr *a, uint32_t mask)
+{
+    return (!(mask & QPA_STATE) || a->qp_state <= UINT8_MAX) && (!(mask & QPA_CUR_STATE) || a->cur_qp_state <= UINT8_MAX) &&
+           (!(mask & QPA_PATH_MTU) || a->path_mtu <= UINT8_MAX);
+}
+
+static int check_address(const struct session *s, const struct pm_av *av, struct control_reply *rp)
+{
+    const struct device *d = s->device;
+    char gid[ADDR_TEXT_MAX], own[ADDR_TEXT_MAX];
+    union addr to;
+
+    if (av->sgid_index >= d->config.num_gids)
+        return control_fail(rp, -EINVAL, "source GID index %u: device %s has %u", av->sgid_index, d->name, d->config.num_gids);
+    if (!gid_to_addr(av->dgid, &d->addr, &to))
+        return control_fail(rp, -EINVAL, "destination GID %s can't be reached from GID index %u, address %s",
+                            gid_text(av->dgid, gid), av->sgid_index, addr_text(&d->addr, own));
+    return 0;
+}
+
+static void attr_in(const struct pm_qp_attr *a, struct qp_attr *out)
+{
+    *out = (struct qp_attr){
+        .state = (uint8_t)a->qp_state,
+        .cur_state = (uint8_t)a->cur_qp_state,
+        .port = a->port_num,
+        .path_mtu = (uint8_t)a->path_mtu,
+        .timeout = a->timeout,
+        .retry_cnt = a->retry_cnt,
+        .rnr_retry = a->rnr_retry,
+        .min_rnr_timer = a->min_rnr_timer,
+        .max_rd_atomic = a->max_rd_atomic,
+        .max_dest_rd_atomic = a->max_dest_rd_atomic,
+        .sqd_async_notify = a->en_sqd_async_notify != 0,
+        .pkey_index = a->pkey_index,
+        .access = a->qp_access_flags & ~(uint32_t)(IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND),
+        .dest_qpn = a->dest_qp_num,
+        .rq_psn = a->rq_psn,
+        .sq_psn = a->sq_psn,
+        .qkey = a->qkey,
+    };
+    memcpy(out->av.dgid, a->av.dgid, sizeof(out->av.dgid));
+    out->av.sgid_index = a->av.sgid_index;
+    out->av.traffic_class = a->av.traffic_class;
+    out->av.hop_limit = a->av.hop_limit;
+    out->av.sl = a->av.sl;
+    out->av.flow_label = a->av.flow_label;
+}
+
+static void attr_out(const struct qp_attr *a, struct pm_qp_attr *out)
+{
+    *out = (struct pm_qp_attr){
+        .qp_state = a->state,
+        .cur_qp_state = a->state,
+        .path_mtu = a->path_mtu,
+        .path_mig_state = IBV_MIG_MIGRATED,
+        .qkey = a->qkey,
+        .rq_psn = a->rq_psn,
+        .sq_psn = a->sq_psn,
+        .dest_qp_num = a->dest_qpn,
+        .qp_access_flags = a->access,
+        .pkey_index = a->pkey_index,
+        .en_sqd_async_notify = a->sqd_async_notify,
+        .sq_draining = a->sq_draining,
+        .max_rd_atomic = a->max_rd_atomic,
+        .max_dest_rd_atomic = a->max_dest_rd_atomic,
+        .min_rnr_timer = a->min_rnr_timer,
+        .port_num = a->port,
+        .timeout = a->timeout,
+        .retry_cnt = a->retry_cnt,
+        .rnr_retry = a->rnr_retry,
+    };
+    memcpy(out->av.dgid, a->av.dgid, sizeof(out->av.dgid));
+    out->av.sgid_index = a->av.sgid_index;
+    out->av.traffic_class = a->av.traffic_class;
+    out->av.hop_limit = a->av.hop_limit;
+    out->av.sl = a->av.sl;
+    out->av.flow_label = a->av.flow_label;
+}
+
+static void after_modify(struct qpair *q, uint32_t mask)
+{
+    if (!(mask & QPA_STATE))
+        return;
+    if (qp_state(q->qp) == QPS_RESET)
+        qpair_reset_rings(q);
+    else if (qp_state(q->qp) == QPS_ERR)
+        qpair_mark_failed(q); /* settled in the next pass, before the loop sleeps */
+}
+
+int qpair_modify(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_modify_qp_req *r = rq;
+    struct qpair *q = handles_get(&s->qps, r->qpn);
+    const char *why = NULL;
+    struct pm_handle *rep;
+    struct qp_attr attr;
+    int rc;
+
+    if (!q)
+        return control_fail(rp, -EINVAL, "no queue pair 0x%06x", r->qpn);
+    if (!fits(&r->attr, r->mask))
+        return control_fail(rp, -EINVAL, "an attribute is out of its range");
+    if (r->mask & QPA_AV) {
+        rc = check_address(s, &r->attr.av, rp);
+        if (rc)
+            return rc;
+    }
+    if (r->mask & (QPA_ALT_PATH | QPA_RATE_LIMIT))
+        return control_fail(rp, -EOPNOTSUPP, "alternate paths and rate limits are not offered");
+    attr_in(&r->attr, &attr);
+    rc = qp_modify(q->qp, &attr, r->mask, s->device->now, &why);
+    if (rc)
+        return control_fail(rp, rc, "%s", why ? why : "the transition is not allowed");
+    after_modify(q, r->mask);
+    rep = control_payload(rp, sizeof(*rep));
+    rep->handle = qp_state(q->qp);
+    return 0;
+}
+
+int qpair_query(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct qpair *q = handles_get(&s->qps, h->handle);
+    struct pm_query_qp_rep *rep;
+    struct qp_attr attr;
+
+    if (!q)
+        return control_fail(rp, -EINVAL, "no queue pair 0x%06x", h->handle);
+    qp_query(q->qp, &attr);
+    rep = control_payload(rp, sizeof(*rep));
+    attr_out(&attr, &rep->attr);
+    return 0;
+}

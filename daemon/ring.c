@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "ring.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(struct sge) == sizeof(struct pm_sge), "SGEs are copied as they are");
+
+/* A copy that the compiler can't turn into later loads of the source. */
+static void copy_once(void *dst, const void *src, size_t len)
+{
+    memcpy(dst, src, len);
+    atomic_signal_fence(memory_order_seq_cst);
+    __asm__ volatile("" : : "r"(dst) : "memory");
+}
+
+int64_t ring_waiting(const struct ring *r)
+{
+    uint32_t n;
+
+    if (r->slots == 0)
+        return 0;
+    n = atomic_load_explicit(r->tail, memory_order_acquire) - r->head;
+    return n <= r->slots ? (int64_t)n : -1;
+}
+
+const char *ring_verdict_text(enum ring_verdict v)
+{
+    switch (v) {
+    case RING_BAD_SGE:
+        return "a request with more SGEs than the queue pair has";
+    case RING_BAD_INLINE:
+        return "a request with more inline data than the queue pair takes";
+    case RING_OK:
+        break;
+    }
+    return "a good request";
+}
+
+enum ring_verdict ring_read_send(const struct ring *r, struct ring_send *out)
+{
+    const uint8_t *slot = r->base + (size_t)(r->head & (r->slots - 1)) * r->stride;
+    struct pm_send_wqe w;
+    struct send_wr *wr = &out->wr;
+
+    copy_once(&w, slot, sizeof(w));
+    wr->wr_id = w.wr_id;
+    wr->slot = r->head;
+    wr->opcode = w.opcode;
+    wr->flags = w.flags;
+    wr->num_sge = 0;
+    wr->inline_len = 0;
+    memcpy(wr->imm, &w.imm, sizeof(wr->imm));
+    wr->inv_rkey = w.imm;
+    wr->remote_addr = w.remote_addr;
+    wr->rkey = w.rkey;
+    wr->compare_add = w.compare_add;
+    wr->swap = w.swap;
+    if (w.flags & PM_SEND_INLINE) {
+        if (w.inline_len > r->max_inline || w.inline_len > sizeof(out->data))
+            return RING_BAD_INLINE;
+        wr->inline_len = w.inline_len;
+        copy_once(out->data, slot + sizeof(w), w.inline_len);
+        return RING_OK;
+    }
+    if (w.num_sge > r->max_sge || w.num_sge > ENGINE_MAX_SGE)
+        return RING_BAD_SGE;
+    wr->num_sge = w.num_sge;
+    copy_once(out->sge, slot + sizeof(w), w.num_sge * sizeof(out->sge[0]));
+    return RING_OK;
+}
+
+enum ring_verdict ring_read_recv(const struct ring *r, struct ring_recv *out)
+{
+    const uint8_t *slot = r->base + (size_t)(r->head & (r->slots - 1)) * r->stride;
+    struct pm_recv_wqe w;
+
+    copy_once(&w, slot, sizeof(w));
+    if (w.num_sge > r->max_sge || w.num_sge > ENGINE_MAX_SGE)
+        return RING_BAD_SGE;
+    out->wr.wr_id = w.wr_id;
+    out->wr.slot = r->head;
+    out->wr.num_sge = (uint8_t)w.num_sge;
+    copy_once(out->sge, slot + sizeof(w), w.num_sge * sizeof(out->sge[0]));
+    return RING_OK;
+}
+
+uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline)
+{
+    uint32_t sges = max_sge * (uint32_t)sizeof(struct pm_sge);
+    uint32_t body = sges > max_inline ? sges : max_inline;
+
+    return ((uint32_t)sizeof(struct pm_send_wqe) + body + 63) & ~63u;
+}
+
+uint32_t ring_recv_stride(uint32_t max_sge)
+{
+    return (uint32_t)sizeof(struct pm_recv_wqe) + max_sge * (uint32_t)sizeof(struct pm_sge);
+}
+
+uint32_t ring_slots(uint32_t max_wr)
+{
+    uint32_t slots = max_wr ? 1 : 0;
+
+    while (slots < max_wr)
+        slots *= 2;
+    return slots;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string.h>
+
+#include "datapath.h"
+#include "log.h"
+#include "wire/icrc.h"
+#include "wire/pkt.h"
+
+static void bad_icrc(struct device *d, const struct udp_datagram *dg)
+{
+    char text[ADDR_TEXT_MAX];
+
+    d->io.rx_icrc_errors++;
+    log_warn("%s: wrong ICRC in a packet from %s", d->name, addr_text(&dg->peer->addr, text));
+}
+
+static void one(struct device *d, const struct udp_datagram *dg, const struct rx_meta *meta, unsigned index,
+                const uint8_t *p, size_t len, uint64_t now)
+{
+    enum pkt_error err;
+    uint16_t ip_id;
+    struct pkt pkt;
+
+    d->io.rx_packets++;
+    d->io.rx_bytes += len;
+    if (len < BTH_LEN + ICRC_LEN) {
+        d->io.rx_malformed++;
+        return;
+    }
+    /* Senders that segment number their packets from 0, and the kernel's GRO puts them together in order: so the index is a good
+     * guess of the IP ID, which a UDP socket does not tell. */
+    if (!icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id)) {
+        bad_icrc(d, dg);
+        return;
+    }
+    err = pkt_decode(p, len, &pkt);
+    if (err != PKT_OK) {
+        char text[ADDR_TEXT_MAX];
+
+        d->io.rx_malformed++;
+        log_warn("%s: malformed packet (%s) from %s", d->name, pkt_error_name(err), addr_text(&dg->peer->addr, text));
+        return;
+    }
+    engine_rx(d->engine, &pkt, meta, now);
+}
+
+unsigned rxpath_receive(struct device *d, uint64_t now)
+{
+    unsigned datagrams = udp_recv(&d->udp);
+    unsigned packets = 0;
+
+    for (unsigned i = 0; i < datagrams; i++) {
+        struct udp_datagram dg;
+        struct rx_meta meta;
+        unsigned index = 0;
+
+        udp_datagram(&d->udp, i, &dg);
+        memcpy(meta.src_gid, dg.peer->gid, sizeof(meta.src_gid));
+        meta.ce = dg.ce;
+        for (size_t off = 0; off < dg.len; off += dg.segment, index++) {
+            size_t len = dg.len - off < dg.segment ? dg.len - off : dg.segment;
+
+            one(d, &dg, &meta, index, dg.data + off, len, now);
+        }
+        packets += index;
+    }
+    return packets + (datagrams && !packets);
+}
+
+void rxpath_loopback(struct device *d, const uint8_t *p, uint32_t len, uint64_t now)
+{
+    struct rx_meta meta = {.ce = false};
+    struct pkt pkt;
+
+    d->io.loopback_packets++;
+    memcpy(meta.src_gid, d->gid, sizeof(meta.src_gid));
+    if (pkt_decode(p, len, &pkt) == PKT_OK)
+        engine_rx(d->engine, &pkt, &meta, now);
+    else
+        d->io.rx_malformed++;
+}

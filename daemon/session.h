@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A session: one client process, bound to one device by PM_OP_OPEN, with all its objects. It ends when its connection does, or when
+ * the process dies (a child that inherited the connection does not keep it alive). */
+#ifndef PUMICE_DAEMON_SESSION_H
+#define PUMICE_DAEMON_SESSION_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "control.h"
+#include "device.h"
+#include "evpipe.h"
+#include "handles.h"
+#include "segment.h"
+#include "space.h"
+
+struct session {
+    struct device *device;
+    TAILQ_ENTRY(session) link;
+    uint32_t number;
+    struct ucred cred; /* of the client, when it connected */
+    char comm[16]; /* its program's name */
+
+    int sock; /* -1 in tests */
+    int pid_fd; /* readable when the process has died; -1: the kernel has none */
+    int bell_fd; /* eventfd, written by the client to wake the loop */
+    ev_io sock_readable, died, bell;
+
+    struct segment page_segment;
+    struct pm_session_page *page; /* hostile */
+    struct qpair **bells; /* PM_DOORBELLS entries: who rang */
+    uint32_t bells_end; /* all slots in use are below */
+
+    struct space *space;
+    struct evpipe async; /* asynchronous events */
+    struct handles pds, mrs, channels, cqs, qps;
+};
+
+/* Makes a session on device d and fills in *rp for PM_OP_OPEN. sock, the client's connection, becomes the session's when this
+ * succeeds (-1: none, for tests), as does mem_fd in any case (-1: none). 0, or -errno, told in *rp. The address of the session stays the same. */
+int session_open(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
+                 struct control_reply *rp, struct session **out);
+
+/* Ends it and frees all its objects; to be called between passes only. */
+void session_close(struct session *s);
+
+/* Reads the doorbells and takes in what they announce. Returns how many rang. */
+unsigned session_scan(struct session *s, uint64_t now);
+/* True if a doorbell is set. */
+bool session_rings(const struct session *s);
+/* Says in the session page that the loop is about to sleep, or that it is awake. */
+void session_set_sleeping(struct session *s, bool sleeping);
+
+/* A free doorbell slot for q, or -ENOSPC; and back. */
+int session_take_bell(struct session *s, struct qpair *q);
+void session_drop_bell(struct session *s, uint32_t bell);
+
+/* Tells the client of an asynchronous event (enum ibv_event_type). */
+void session_event(struct session *s, uint32_t type, uint32_t handle);
+
+#endif
