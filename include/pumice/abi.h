@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The one contract between the client library (src/verbs), the command (src/cmd) and the daemon: control messages on a Unix
+ * socket, and rings in shared memory.
+ *
+ * Trust. The daemon trusts nothing that stands in memory which a client can write: it loads an index once, copies an entry once,
+ * and validates the copy. Clients trust the daemon. The daemon keeps no state of its own in these segments.
+ *
+ * Handles (pd, cq, channel, …) are numbers that the daemon gives out; they mean something only within the session that got
+ * them. Numbers that exist in the verbs API (opcodes, states, attribute masks, access flags, event types, statuses) have the
+ * verbs API's values.
+ *
+ * Versioning. PM_ABI_VERSION changes with any change of layout or meaning; daemon and client must have the same. */
+#ifndef PUMICE_ABI_H
+#define PUMICE_ABI_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define PM_ABI_VERSION 1u
+
+/* --- names in the environment --------------------------------------------------------------------------------------- */
+#define PM_ENV_SOCKET "PUMICE_SOCKET" /* path of the control socket; default $XDG_RUNTIME_DIR/pumice/pumiced.sock, */
+                                      /* and if that is not there /run/pumice/pumiced.sock */
+#define PM_ENV_LAB "PUMICE_LAB" /* directory of a lab of several hosts: host0.sock, host1.sock, … in it */
+#define PM_ENV_HOSTS "PUMICE_HOSTS" /* how many hosts the lab has */
+#define PM_ENV_HOST "PUMICE_HOST" /* the host that this process is on; else its launcher's local rank mod hosts */
+#define PM_SOCKET_NAME "pumiced.sock"
+
+/* --- control messages ----------------------------------------------------------------------------------------------- */
+/* A SOCK_SEQPACKET Unix socket. Each request is one message: struct pm_request with len bytes of payload, of the struct named
+ * pm_<op>_req (none where no such struct is defined). Each gets exactly one reply: struct pm_reply, and on success the
+ * payload pm_<op>_rep, with the file descriptors attached (SCM_RIGHTS) that its comment names, in that order. A client has one request under way at
+ * a time. Closing the socket ends the session and frees everything that belongs to it.
+ * A message that is not of this form ends the session. */
+
+enum pm_op {
+    PM_OP_LIST = 1, /* devices; the session stays unbound */
+    PM_OP_STATUS, /* rep: fd[0] memfd with JSON text */
+    PM_OP_FAULT, /* set the fault specification of all devices */
+    PM_OP_SHUTDOWN, /* orderly end of the daemon; same uid or root only */
+    PM_OP_OPEN, /* binds the session to a device; must precede all below */
+    PM_OP_QUERY_PORT,
+    PM_OP_QUERY_GID,
+    PM_OP_ALLOC_PD,
+    PM_OP_DEALLOC_PD,
+    PM_OP_REG_MR,
+    PM_OP_REREG_MR,
+    PM_OP_DEREG_MR,
+    PM_OP_CREATE_CHANNEL, /* completion channel; rep: fd[0] its read end */
+    PM_OP_DESTROY_CHANNEL,
+    PM_OP_CREATE_CQ, /* rep: fd[0] segment */
+    PM_OP_RESIZE_CQ, /* rep: fd[0] new segment, live entries moved */
+    PM_OP_DESTROY_CQ,
+    PM_OP_CREATE_QP, /* rep: fd[0] segment */
+    PM_OP_MODIFY_QP,
+    PM_OP_QUERY_QP,
+    PM_OP_DESTROY_QP,
+    PM_OP_MAX_
+};
+
+#define PM_MSG_MAX 4096 /* bytes of a request or reply, header included */
+#define PM_FDS_MAX 4
+#define PM_WHY_MAX 160 /* bytes of explanation in a failed reply, with the final 0 */
+
+struct pm_request {
+    uint32_t op; /* enum pm_op */
+    uint32_t len; /* bytes of payload that follow */
+};
+struct pm_reply {
+    int32_t status; /* 0 or -errno */
+    uint32_t len; /* bytes of payload that follow; on failure a text for people, PM_WHY_MAX at most, or nothing */
+};
+
+#define PM_NAME_MAX 32
+#define PM_DEVICES_MAX 16
+struct pm_device_desc {
+    char name[PM_NAME_MAX]; /* as ibv_get_device_name has it */
+    uint64_t guid; /* node GUID, host order */
+    uint8_t gid[16]; /* GID 0 */
+    char netdev[PM_NAME_MAX]; /* the interface that has the address */
+};
+struct pm_list_rep {
+    uint32_t abi_version; /* PM_ABI_VERSION of the daemon */
+    uint32_t num;
+    uint32_t pid; /* the daemon's */
+    uint32_t reserved;
+    struct pm_device_desc device[PM_DEVICES_MAX];
+};
+
+struct pm_fault_req {
+    char spec[1024]; /* as --fault takes it; empty: none */
+    uint64_t seed;
+};
+
+/* Opening. The request carries fd[0], the client's /proc/self/mem opened read-write, if it could be opened. probe_va is the address of
+ * eight bytes in the client that hold probe_value: by reading them (and writing them back) the daemon finds out which ways to the client's memory work. */
+struct pm_open_req {
+    uint32_t abi_version;
+    uint32_t device; /* index in pm_list_rep */
+    uint64_t probe_va;
+    uint64_t probe_value;
+};
+enum pm_memory_path { /* how the daemon reaches the memory of a client */
+    PM_MEMORY_NONE,
+    PM_MEMORY_PROCESS_VM, /* process_vm_readv, process_vm_writev */
+    PM_MEMORY_PROC_MEM, /* the descriptor of /proc/self/mem */
+};
+struct pm_open_rep { /* fd[0] session page, fd[1] doorbell eventfd, fd[2] read end of the asynchronous events */
+    struct pm_device_desc desc;
+    uint32_t session; /* number, for status */
+    uint32_t memory_path; /* enum pm_memory_path */
+    uint64_t max_mr_size;
+    uint64_t max_msg_size;
+    uint64_t device_cap_flags; /* enum ibv_device_cap_flags */
+    uint32_t max_qp, max_qp_wr, max_sge, max_cq, max_cqe, max_mr, max_pd, max_ah;
+    uint32_t max_inline;
+    uint32_t max_rd_atomic; /* per QP, both directions */
+    uint32_t max_srq, max_srq_wr, max_mw, max_xrcd; /* 0: not offered */
+    uint32_t hca_core_clock_khz; /* of completion timestamps */
+    uint32_t ack_delay; /* local_ca_ack_delay: 4.096 us * 2^n */
+    char fw_ver[32]; /* the daemon's version */
+};
+
+struct pm_query_port_rep {
+    uint8_t state; /* enum ibv_port_state */
+    uint8_t max_mtu, active_mtu; /* enum ibv_mtu */
+    uint8_t active_width, active_speed; /* as struct ibv_port_attr */
+    uint8_t phys_state;
+    uint16_t pkey_tbl_len;
+    uint32_t gid_tbl_len;
+    uint32_t port_cap_flags;
+    uint32_t max_msg_size;
+    uint32_t ifindex; /* of the interface that has the address */
+};
+
+struct pm_query_gid_req {
+    uint32_t index;
+};
+struct pm_query_gid_rep { /* -ENOENT: the entry is empty; -EINVAL: beyond gid_tbl_len */
+    uint8_t gid[16];
+    uint32_t ifindex;
+    uint32_t type; /* enum ibv_gid_type: IBV_GID_TYPE_ROCE_V2 */
+};
+
+struct pm_handle { /* payload of all that name one object or return one */
+    uint32_t handle;
+};
+
+struct pm_reg_mr_req { /* rep: pm_handle, which is lkey and rkey */
+    uint32_t pd;
+    uint32_t access; /* enum ibv_access_flags */
+    uint64_t va;
+    uint64_t length;
+    uint64_t iova;
+};
+struct pm_rereg_mr_req { /* rep: none; the new values in full, unchanged ones included */
+    uint32_t key;
+    struct pm_reg_mr_req mr;
+};
+
+struct pm_create_cq_req {
+    uint32_t cqe; /* entries wanted, at least */
+    uint32_t channel; /* handle, 0: none */
+    uint32_t comp_vector;
+    uint32_t flags; /* enum ibv_create_cq_attr_flags */
+};
+struct pm_create_cq_rep {
+    uint32_t handle;
+    uint32_t slots; /* entries in the segment, a power of two */
+    uint64_t size; /* bytes of the segment */
+};
+struct pm_resize_cq_req {
+    uint32_t cq;
+    uint32_t cqe;
+};
+struct pm_resize_cq_rep { /* entries [consumer, consumer + live) are at the same indexes modulo the new size */
+    uint32_t slots;
+    uint32_t consumer; /* index from which the client goes on */
+    uint64_t size;
+};
+
+struct pm_create_qp_req {
+    uint32_t pd, send_cq, recv_cq, srq; /* srq: 0 none */
+    uint32_t type; /* enum ibv_qp_type */
+    uint32_t sq_sig_all;
+    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
+};
+struct pm_create_qp_rep {
+    uint32_t qpn; /* also the handle */
+    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline; /* granted, never less than asked */
+    uint32_t doorbell; /* slot in the session page */
+    uint32_t sq_slots, rq_slots; /* powers of two, at least max_send_wr and max_recv_wr; 0: no such queue */
+    uint32_t sq_stride, rq_stride; /* bytes, multiples of 64 and 16 */
+    uint32_t sq_offset, rq_offset; /* bytes from the start of the segment */
+    uint64_t size; /* bytes of the segment */
+};
+
+struct pm_av { /* address vector */
+    uint8_t dgid[16];
+    uint32_t flow_label;
+    uint8_t sgid_index;
+    uint8_t hop_limit;
+    uint8_t traffic_class;
+    uint8_t sl;
+};
+struct pm_qp_attr {
+    uint32_t qp_state, cur_qp_state, path_mtu, path_mig_state; /* the verbs API's enums */
+    uint32_t qkey, rq_psn, sq_psn, dest_qp_num, qp_access_flags;
+    uint16_t pkey_index;
+    uint8_t en_sqd_async_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic, min_rnr_timer, port_num, timeout, retry_cnt, rnr_retry;
+    uint8_t reserved[3];
+    struct pm_av av;
+};
+struct pm_modify_qp_req { /* rep: pm_handle, the state after it */
+    uint32_t qpn;
+    uint32_t mask; /* enum ibv_qp_attr_mask */
+    struct pm_qp_attr attr;
+};
+struct pm_query_qp_rep {
+    struct pm_qp_attr attr;
+};
+
+/* Records in the read end of the asynchronous events, and of a completion channel. */
+struct pm_async_event {
+    uint32_t type; /* enum ibv_event_type */
+    uint32_t handle; /* qpn, cq handle or port number */
+};
+struct pm_comp_event {
+    uint32_t cq;
+    uint32_t reserved;
+};
+
+/* --- shared memory -------------------------------------------------------------------------------------------------- */
+/* Segments are memfds made by the daemon, sealed against shrinking and growing. Indexes run freely (mod 2^32); the entry of index i is in
+ * slot i & (slots - 1). */
+
+/* The session page: doorbells. To tell the daemon of new send requests, the client sets bit (d % 64) of bits[d / 64] and then
+ * bit (d / 64 % 64) of summary[d / 64 / 64], both sequentially consistent, after its store to the ring's tail; then, if
+ * `sleeping` reads 1, it exchanges it with 0 and if it was still 1 writes the eventfd. The daemon clears a summary word, then the words, then reads
+ * the tails: so it sees the new tail, or the bit is set again. */
+#define PM_DOORBELLS 16384
+struct pm_session_page {
+    _Alignas(64) _Atomic uint32_t sleeping; /* daemon: 1 before it sleeps. client: 0 when it wakes it */
+    _Alignas(64) _Atomic uint64_t summary[PM_DOORBELLS / 64 / 64];
+    _Alignas(64) _Atomic uint64_t bits[PM_DOORBELLS / 64];
+};
+
+struct pm_sge {
+    uint64_t addr;
+    uint32_t length;
+    uint32_t lkey;
+};
+
+/* Start of a QP's segment. The client alone writes sq_tail, rq_tail; the daemon alone writes rq_notify. How far the daemon has
+ * read is not shown: a send slot is free again when its completion, or that of a later signaled request, was polled; a receive slot when its completion
+ * was polled (its SGEs are needed until then, see pm_cqe.inline_len). */
+struct pm_qp_page {
+    _Alignas(64) _Atomic uint32_t sq_tail; /* next free index; stored with release order after the entries */
+    _Alignas(64) _Atomic uint32_t rq_tail; /* likewise, but sequentially consistent, because rq_notify is read after it */
+    _Alignas(64) _Atomic uint32_t rq_notify; /* 1: ring the doorbell for receive requests too (the QP is in ERR) */
+};
+
+enum pm_send_flags { /* enum ibv_send_flags */
+    PM_SEND_FENCE = 1,
+    PM_SEND_SIGNALED = 2,
+    PM_SEND_SOLICITED = 4,
+    PM_SEND_INLINE = 8,
+};
+struct pm_send_wqe { /* 64 bytes, then num_sge struct pm_sge, or inline_len bytes of data */
+    uint64_t wr_id;
+    uint64_t remote_addr; /* WRITE, READ, atomics */
+    uint64_t compare_add; /* atomics */
+    uint64_t swap;
+    uint32_t rkey;
+    uint32_t imm; /* immediate data as the application gave it (__be32), or the rkey to invalidate */
+    uint32_t inline_len;
+    uint32_t remote_qpn; /* UD */
+    uint32_t remote_qkey; /* UD */
+    uint32_t ah; /* UD: handle of an address vector */
+    uint32_t srqn; /* XRC */
+    uint8_t opcode; /* enum ibv_wr_opcode */
+    uint8_t flags; /* enum pm_send_flags */
+    uint8_t num_sge;
+    uint8_t reserved;
+};
+_Static_assert(sizeof(struct pm_send_wqe) == 64, "send request header");
+
+struct pm_recv_wqe { /* 16 bytes, then num_sge struct pm_sge */
+    uint64_t wr_id;
+    uint32_t num_sge;
+    uint32_t reserved;
+};
+_Static_assert(sizeof(struct pm_recv_wqe) == 16, "receive request header");
+
+/* Start of a CQ's segment; the entries begin at PM_CQ_ENTRIES. */
+enum pm_arm {
+    PM_ARM_NONE,
+    PM_ARM_SOLICITED, /* an event for the next solicited or failed completion */
+    PM_ARM_ANY, /* an event for the next completion */
+};
+struct pm_cq_page {
+    _Alignas(64) _Atomic uint32_t consumer; /* client: next index it will read; stored with release order after it has copied entries */
+    _Alignas(64) _Atomic uint32_t arm; /* enum pm_arm; client: stored sequentially consistent; daemon: exchanged with NONE when it sends the event */
+};
+#define PM_CQ_ENTRIES 128u
+
+enum pm_cqe_kind {
+    PM_CQE_RECV = 1, /* slot is of the receive queue */
+    PM_CQE_SOLICITED = 2,
+};
+/* An entry is valid for index i when seq, loaded with acquire order, equals (uint32_t)(i + 1); the daemon stores it last, with release order.
+ * (A new segment is all zero, and index 2^32 - 1 is skipped by starting at 0 and never reusing a slot before it was consumed: seq 0 is only
+ * met after a wrap, when the slot holds the older seq.) */
+struct pm_cqe { /* 128 bytes */
+    uint64_t wr_id;
+    uint64_t timestamp; /* CLOCK_MONOTONIC, ns */
+    uint32_t byte_len;
+    uint32_t imm; /* immediate data (__be32 as on the wire), or the invalidated rkey */
+    uint32_t qpn;
+    uint32_t src_qp;
+    uint32_t slot; /* free-running index of the request in its ring: it and all before it in the same send queue are done */
+    uint32_t vendor_err;
+    uint8_t status; /* enum ibv_wc_status */
+    uint8_t opcode; /* enum ibv_wc_opcode */
+    uint8_t wc_flags; /* enum ibv_wc_flags */
+    uint8_t kind; /* enum pm_cqe_kind */
+    uint16_t inline_len; /* bytes of data[] that the poller scatters to the SGEs of the receive request; 0: none */
+    uint16_t reserved16;
+    uint32_t srq; /* handle of the SRQ whose request it was; 0: the QP's own queue */
+    uint32_t reserved[2];
+    uint32_t seq; /* last word of the first cache line */
+    uint8_t data[64];
+};
+_Static_assert(sizeof(struct pm_cqe) == 128, "completion entry");
+
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Making, resizing and ending completion queues. */
+#include "cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fork.h"
+#include "ops.h"
+#include "ring.h"
+#include "session.h"
+
+void vb_cq_lock_pair(struct vb_cq *a, struct vb_cq *b)
+{
+    struct vb_cq *first = a < b ? a : b, *second = a < b ? b : a;
+    vb_cq_lock(first);
+    if (second != first)
+        vb_cq_lock(second);
+}
+
+void vb_cq_unlock_pair(struct vb_cq *a, struct vb_cq *b)
+{
+    vb_cq_unlock(a);
+    if (a != b)
+        vb_cq_unlock(b);
+}
+
+static void link_in(struct vb_link **list, struct vb_link *l, struct vb_qp *qp)
+{
+    l->qp = qp;
+    l->next = *list;
+    l->pprev = list;
+    if (l->next)
+        l->next->pprev = &l->next;
+    *list = l;
+}
+
+static void link_out(struct vb_link *l)
+{
+    *l->pprev = l->next;
+    if (l->next)
+        l->next->pprev = l->pprev;
+}
+
+void vb_cq_attach(struct vb_qp *qp)
+{
+    link_in(&vb_cq(qp->qp.send_cq)->senders, &qp->send_link, qp);
+    link_in(&vb_cq(qp->qp.recv_cq)->receivers, &qp->recv_link, qp);
+}
+
+static void purge(struct vb_cq *cq, uint32_t qpn)
+{
+    cq->consumer = ring_purge(cq->entries, cq->mask, cq->consumer, qpn);
+    ring_consume(cq->page, cq->consumer);
+}
+
+void vb_cq_purge(struct vb_qp *qp)
+{
+    purge(vb_cq(qp->qp.send_cq), qp->qp.qp_num);
+    if (qp->qp.recv_cq != qp->qp.send_cq)
+        purge(vb_cq(qp->qp.recv_cq), qp->qp.qp_num);
+}
+
+void vb_cq_detach(struct vb_qp *qp)
+{
+    link_out(&qp->send_link);
+    link_out(&qp->recv_link);
+}
+
+/* Maps a segment of slots entries; takes the descriptor. */
+static int map_ring(int fd, size_t size, uint32_t slots, struct pm_cq_page **page)
+{
+    int rc = 0;
+    if (slots == 0 || (slots & (slots - 1)) || size < PM_CQ_ENTRIES + (size_t)slots * sizeof(struct pm_cqe))
+        rc = -EPROTO;
+    void *p = rc ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (rc == 0 && p == MAP_FAILED)
+        rc = -errno;
+    close(fd);
+    *page = p;
+    return rc;
+}
+
+static void set_ring(struct vb_cq *cq, struct pm_cq_page *page, size_t size, uint32_t slots)
+{
+    cq->page = page;
+    cq->entries = (struct pm_cqe *)((char *)page + PM_CQ_ENTRIES);
+    cq->size = size;
+    cq->mask = slots - 1;
+    cq->cq.cqe = (int)slots;
+}
+
+static void destroy_handle(struct vb_context *c, uint32_t handle)
+{
+    struct pm_handle req = {handle};
+    vb_call_simple(c, PM_OP_DESTROY_CQ, &req, sizeof(req), NULL, 0);
+}
+
+static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create_cq_req *req)
+{
+    struct pm_create_cq_rep rep;
+    struct pm_cq_page *page;
+    int fd;
+    struct vb_call call = {.op = PM_OP_CREATE_CQ,
+                           .req = req,
+                           .req_len = sizeof(*req),
+                           .send_fd = -1,
+                           .rep = &rep,
+                           .rep_len = sizeof(rep),
+                           .fds = &fd,
+                           .num_fds = 1};
+    int rc = vb_call(c, &call);
+    if (rc)
+        return rc;
+    rc = map_ring(fd, rep.size, rep.slots, &page);
+    if (rc) {
+        destroy_handle(c, rep.handle);
+        return rc;
+    }
+    set_ring(cq, page, rep.size, rep.slots);
+    cq->cq.handle = rep.handle;
+    pthread_mutex_lock(&c->lock);
+    rc = vb_table_set(&c->cqs, rep.handle, cq);
+    if (rc == 0 && cq->cq.channel)
+        cq->cq.channel->refcnt++;
+    pthread_mutex_unlock(&c->lock);
+    if (rc) {
+        destroy_handle(c, rep.handle);
+        munmap(page, rep.size);
+    }
+    return rc;
+}
+
+static struct vb_cq *make(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
+{
+    struct vb_context *c = vb_ctx(context);
+    struct pm_create_cq_req req = {.cqe = attr->cqe, .comp_vector = attr->comp_vector, .flags = attr->flags};
+    if (attr->cqe == 0 || attr->cqe > c->caps.max_cqe || attr->comp_vector >= (uint32_t)context->num_comp_vectors)
+        return vb_null(-EINVAL);
+    struct vb_cq *cq = aligned_alloc(64, (sizeof(*cq) + 63) & ~(size_t)63);
+    if (!cq)
+        return NULL;
+    memset(cq, 0, sizeof(*cq));
+    cq->cq.context = context;
+    cq->cq.cq_context = attr->cq_context;
+    cq->cq.channel = attr->channel;
+    cq->unlocked = attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+    cq->overruns = attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    if (attr->channel)
+        req.channel = VB_OF(struct vb_channel, channel, attr->channel)->handle;
+    pthread_mutex_init(&cq->lock, NULL);
+    pthread_mutex_init(&cq->cq.mutex, NULL);
+    pthread_cond_init(&cq->cq.cond, NULL);
+    vb_cq_ex_ops(&cq->ex);
+    int rc = create(c, cq, &req);
+    if (rc) {
+        free(cq);
+        return vb_null(rc);
+    }
+    return cq;
+}
+
+VB_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
+                                       int comp_vector)
+{
+    if (cqe < 1 || comp_vector < 0)
+        return vb_null(-EINVAL);
+    struct ibv_cq_init_attr_ex attr = {
+        .cqe = (uint32_t)cqe, .cq_context = cq_context, .channel = channel, .comp_vector = (uint32_t)comp_vector};
+    struct vb_cq *cq = make(context, &attr);
+    return cq ? &cq->cq : NULL;
+}
+
+struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+    const uint64_t fields = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                            IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+    const uint32_t flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    struct ibv_cq_init_attr_ex a = *attr;
+    if (a.comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD))
+        return vb_null(-EINVAL);
+    if (!(a.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS))
+        a.flags = 0;
+    if ((a.wc_flags & ~fields) || (a.flags & ~flags))
+        return vb_null(-EOPNOTSUPP);
+    struct vb_cq *cq = make(context, &a);
+    return cq ? &cq->ex : NULL;
+}
+
+VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+    struct vb_cq *cq = vb_cq(ibcq);
+    struct vb_context *c = vb_ctx(ibcq->context);
+    struct pm_resize_cq_req req = {.cq = ibcq->handle, .cqe = (uint32_t)cqe};
+    struct pm_resize_cq_rep rep;
+    struct pm_cq_page *page;
+    int fd;
+    struct vb_call call = {.op = PM_OP_RESIZE_CQ,
+                           .req = &req,
+                           .req_len = sizeof(req),
+                           .send_fd = -1,
+                           .rep = &rep,
+                           .rep_len = sizeof(rep),
+                           .fds = &fd,
+                           .num_fds = 1};
+    if (cqe < 1 || (uint32_t)cqe > c->caps.max_cqe)
+        return vb_err(-EINVAL);
+    /* No completion may be taken between the daemon's copy and our change to it. */
+    vb_cq_lock(cq);
+    int rc = vb_call(c, &call);
+    if (rc == 0)
+        rc = map_ring(fd, rep.size, rep.slots, &page);
+    if (rc == 0) {
+        munmap(cq->page, cq->size);
+        set_ring(cq, page, rep.size, rep.slots);
+        cq->consumer = rep.consumer;
+    }
+    vb_cq_unlock(cq);
+    return vb_err(rc);
+}
+
+/* Waits until the application has acknowledged all events that it got. */
+static void await_acks(struct vb_cq *cq)
+{
+    pthread_mutex_lock(&cq->cq.mutex);
+    while (cq->cq.comp_events_completed != cq->comp_events || cq->cq.async_events_completed != cq->async_events)
+        pthread_cond_wait(&cq->cq.cond, &cq->cq.mutex);
+    pthread_mutex_unlock(&cq->cq.mutex);
+}
+
+VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
+{
+    struct vb_cq *cq = vb_cq(ibcq);
+    struct vb_context *c = vb_ctx(ibcq->context);
+    if (vb_owned_quiet(c)) {
+        struct pm_handle req = {ibcq->handle};
+        /* A QP uses it: known here, so that it holds without a daemon too. */
+        vb_cq_lock(cq);
+        int rc = cq->senders || cq->receivers ? -EBUSY : 0;
+        vb_cq_unlock(cq);
+        if (rc == 0)
+            rc = vb_call_simple(c, PM_OP_DESTROY_CQ, &req, sizeof(req), NULL, 0);
+        if (rc && rc != -EIO)
+            return vb_err(rc);
+        /* From here on no event finds it any more: the counts are final. */
+        pthread_mutex_lock(&c->lock);
+        vb_table_set(&c->cqs, ibcq->handle, NULL);
+        if (ibcq->channel)
+            ibcq->channel->refcnt--;
+        pthread_mutex_unlock(&c->lock);
+        await_acks(cq);
+    } else if (ibcq->channel) {
+        ibcq->channel->refcnt--;
+    }
+    munmap(cq->page, cq->size);
+    free(cq);
+    return 0;
+}

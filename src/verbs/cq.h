@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Completion queues, for the rest of the library. */
+#ifndef VERBS_CQ_H
+#define VERBS_CQ_H
+
+#include "objects.h"
+
+static inline void vb_cq_lock(struct vb_cq *cq)
+{
+    if (!cq->unlocked)
+        pthread_mutex_lock(&cq->lock);
+}
+static inline void vb_cq_unlock(struct vb_cq *cq)
+{
+    if (!cq->unlocked)
+        pthread_mutex_unlock(&cq->lock);
+}
+
+/* Both CQs of a QP, which may be one: the lower address first. */
+void vb_cq_lock_pair(struct vb_cq *a, struct vb_cq *b);
+void vb_cq_unlock_pair(struct vb_cq *a, struct vb_cq *b);
+
+/* Makes qp's completions come to its CQs, and ends that: then none of them waits there any more. The caller holds both locks. */
+void vb_cq_attach(struct vb_qp *qp);
+void vb_cq_detach(struct vb_qp *qp);
+/* Removes qp's waiting completions from its CQs. The caller holds both locks. */
+void vb_cq_purge(struct vb_qp *qp);
+
+/* The next completion that is there, taken off the ring, its request given back to its queue, its inline data scattered; false: none.
+ * out gets all but the data. The caller holds the lock and publishes cq->consumer. */
+bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out);
+
+/* After the daemon's death: the next request outstanding in a queue behind cq, as a flushed completion without ring; false: none. The
+ * caller holds the lock and retires it (the queue's head moves). */
+bool vb_flush_next(struct vb_cq *cq, struct pm_cqe *out);
+
+/* Completion opcode of a send request's opcode. */
+uint8_t vb_wc_opcode(uint8_t wr_opcode);
+
+#endif

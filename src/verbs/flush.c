@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* After the daemon's death the library completes what is outstanding: each request that was not polled, in posting order, with
+ * IBV_WC_WR_FLUSH_ERR. What the daemon had done of them is not known. */
+#include <time.h>
+
+#include "cq.h"
+#include "ring.h"
+#include "wait.h"
+
+static void flushed(struct vb_qp *qp, uint64_t wr_id, uint32_t slot, uint8_t opcode, uint8_t kind, struct pm_cqe *out)
+{
+    memset(out, 0, offsetof(struct pm_cqe, data));
+    out->wr_id = wr_id;
+    out->timestamp = vb_clock(CLOCK_MONOTONIC);
+    out->qpn = qp->qp.qp_num;
+    out->slot = slot;
+    out->status = IBV_WC_WR_FLUSH_ERR;
+    out->opcode = opcode;
+    out->kind = kind;
+}
+
+bool vb_flush_next(struct vb_cq *cq, struct pm_cqe *out)
+{
+    for (struct vb_link *l = cq->senders; l; l = l->next) {
+        struct vb_queue *q = &l->qp->sq;
+        uint32_t head = atomic_load(&q->head);
+        /* Acquire, by the default order: pairs with the poster's release of the tail. */
+        if (head != atomic_load(&l->qp->page->sq_tail)) {
+            const struct pm_send_wqe *w = ring_slot(q->ring, q->stride, q->mask, head);
+            flushed(l->qp, w->wr_id, head, vb_wc_opcode(w->opcode), 0, out);
+            return true;
+        }
+    }
+    for (struct vb_link *l = cq->receivers; l; l = l->next) {
+        struct vb_queue *q = &l->qp->rq;
+        uint32_t head = atomic_load(&q->head);
+        if (head != atomic_load(&l->qp->page->rq_tail)) {
+            const struct pm_recv_wqe *w = ring_slot(q->ring, q->stride, q->mask, head);
+            flushed(l->qp, w->wr_id, head, IBV_WC_RECV, PM_CQE_RECV, out);
+            return true;
+        }
+    }
+    return false;
+}

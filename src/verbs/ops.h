@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The operations that a context's tables point to, and their helpers. All follow the verbs API: errno values or NULL with errno. */
+#ifndef VERBS_OPS_H
+#define VERBS_OPS_H
+
+#include "objects.h"
+
+/* query.c */
+int vb_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *in, struct ibv_device_attr_ex *attr, size_t size);
+int vb_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t size);
+int vb_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
+/* Entry of the GID table: 0 or -errno, -ENOENT if it is empty. */
+int vb_query_gid_entry(struct vb_context *c, uint32_t port, uint32_t index, struct pm_query_gid_rep *rep);
+
+/* pd_mr.c */
+struct ibv_td *vb_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr);
+int vb_dealloc_td(struct ibv_td *td);
+struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *c, struct ibv_parent_domain_init_attr *attr);
+
+/* cq.c, cq_ex.c, poll.c */
+struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);
+void vb_cq_ex_ops(struct ibv_cq_ex *cq);
+int vb_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
+int vb_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+
+/* qp.c, qp_ex.c, post.c */
+struct ibv_qp *vb_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
+void vb_qp_ex_ops(struct ibv_qp_ex *qp);
+int vb_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int vb_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* Sets errno to -rc and returns NULL. */
+static inline void *vb_null(int rc)
+{
+    errno = -rc;
+    return NULL;
+}
+/* Sets errno to -rc and returns that. */
+static inline int vb_err(int rc)
+{
+    if (rc)
+        errno = -rc;
+    return -rc;
+}
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Taking completions: ibv_poll_cq, and what extended polling shares with it. */
+#include <errno.h>
+
+#include "cq.h"
+#include "fork.h"
+#include "ops.h"
+#include "ring.h"
+#include "wait.h"
+
+/* Distributes len bytes that came with the completion over the SGEs of the receive request at index slot. The SGEs were checked by the
+ * daemon, and are the application's own addresses. */
+static void scatter(const struct vb_queue *rq, uint32_t slot, const uint8_t *data, uint32_t len)
+{
+    const struct pm_recv_wqe *w = ring_slot(rq->ring, rq->stride, rq->mask, slot);
+    const struct pm_sge *sge = (const struct pm_sge *)(w + 1);
+    for (uint32_t i = 0; i < w->num_sge && i < rq->max_sge && len; i++) {
+        uint32_t part = sge[i].length < len ? sge[i].length : len;
+        memcpy((void *)(uintptr_t)sge[i].addr, data, part);
+        data += part;
+        len -= part;
+    }
+}
+
+/* Gives the request's slot, and in a send queue all before it, back to the poster. Release: see vb_queue.head. */
+static void retire(struct vb_context *c, const struct pm_cqe *e, const uint8_t *data)
+{
+    struct vb_qp *qp = vb_table_get(&c->qps, e->qpn);
+    if (!qp)
+        return;
+    if (!(e->kind & PM_CQE_RECV)) {
+        atomic_store_explicit(&qp->sq.head, e->slot + 1, memory_order_release);
+    } else if (e->srq == 0) {
+        if (e->inline_len)
+            scatter(&qp->rq, e->slot, data, e->inline_len < sizeof(e->data) ? e->inline_len : (uint32_t)sizeof(e->data));
+        atomic_store_explicit(&qp->rq.head, e->slot + 1, memory_order_release);
+    }
+}
+
+bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out)
+{
+    struct vb_context *c = vb_ctx(cq->cq.context);
+    if (cq->overruns)
+        cq->consumer = ring_overrun(cq->entries, cq->mask, cq->consumer);
+    const struct pm_cqe *e = ring_cqe(cq->entries, cq->mask, cq->consumer);
+    if (e) {
+        memcpy(out, e, offsetof(struct pm_cqe, data));
+        retire(c, out, e->data);
+        cq->consumer++;
+        return true;
+    }
+    if (__builtin_expect(atomic_load_explicit(&c->gone, memory_order_relaxed), 0) && vb_flush_next(cq, out)) {
+        retire(c, out, NULL);
+        return true;
+    }
+    return false;
+}
+
+static void to_wc(const struct pm_cqe *e, struct ibv_wc *wc)
+{
+    wc->wr_id = e->wr_id;
+    wc->status = e->status;
+    wc->opcode = e->opcode;
+    wc->vendor_err = e->vendor_err;
+    wc->byte_len = e->byte_len;
+    wc->imm_data = e->imm;
+    wc->qp_num = e->qpn;
+    wc->src_qp = e->src_qp;
+    wc->wc_flags = e->wc_flags;
+    wc->pkey_index = 0;
+    wc->slid = 0;
+    wc->sl = 0;
+    wc->dlid_path_bits = 0;
+}
+
+int vb_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
+{
+    struct vb_cq *cq = vb_cq(ibcq);
+    struct vb_context *c = vb_ctx(ibcq->context);
+    struct pm_cqe e;
+    int done = 0;
+    if (!vb_owned(c))
+        return -EIO;
+    vb_cq_lock(cq);
+    while (done < num && vb_cq_take(cq, &e))
+        to_wc(&e, &wc[done++]);
+    if (done)
+        ring_consume(cq->page, cq->consumer);
+    vb_cq_unlock(cq);
+    if (done == 0)
+        vb_wait_idle(c);
+    return done;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Writing work requests into the rings: what ibv_post_send and ibv_wr_* share. */
+#ifndef VERBS_POST_H
+#define VERBS_POST_H
+
+#include <unistd.h>
+
+#include "objects.h"
+#include "ring.h"
+
+_Static_assert(sizeof(struct ibv_sge) == sizeof(struct pm_sge) &&
+                   offsetof(struct ibv_sge, length) == offsetof(struct pm_sge, length) &&
+                   offsetof(struct ibv_sge, lkey) == offsetof(struct pm_sge, lkey),
+               "SGEs are copied as they are");
+
+#define VB_SEND_FLAGS (PM_SEND_FENCE | PM_SEND_SIGNALED | PM_SEND_SOLICITED | PM_SEND_INLINE)
+
+/* May requests be posted to the send queue in the QP's state? In ERR and SQE they are flushed. */
+static inline bool vb_can_send(const struct vb_qp *qp)
+{
+    enum ibv_qp_state s = __atomic_load_n(&qp->qp.state, __ATOMIC_ACQUIRE);
+    return s >= IBV_QPS_RTS && s <= IBV_QPS_ERR;
+}
+
+/* Has the queue a free slot at index next? Acquire: pairs with the poller's release of head, after its last look at the slot. */
+static inline bool vb_queue_room(const struct vb_queue *q, uint32_t next)
+{
+    return next - atomic_load_explicit(&q->head, memory_order_acquire) < q->max_wr;
+}
+
+/* The header of the send request at index next; the caller fills the fields of its operation and the payload. */
+static inline struct pm_send_wqe *vb_wqe_start(struct vb_qp *qp, uint32_t next, uint64_t wr_id, uint8_t opcode, unsigned flags)
+{
+    struct pm_send_wqe *w = ring_slot(qp->sq.ring, qp->sq.stride, qp->sq.mask, next);
+    memset(w, 0, sizeof(*w));
+    w->wr_id = wr_id;
+    w->opcode = opcode;
+    w->flags = (uint8_t)(flags & VB_SEND_FLAGS);
+    return w;
+}
+
+/* Wakes the sleeping daemon. The write can't block or fail in a way that matters: a counter that is not zero wakes as well. */
+static inline void vb_wake(struct vb_context *c)
+{
+    uint64_t one = 1;
+    ssize_t n = write(c->doorbell_fd, &one, sizeof(one));
+    (void)n;
+}
+
+/* Shows all requests before index tail to the daemon and wakes it. Under the send queue's lock. */
+static inline void vb_send_publish(struct vb_context *c, struct vb_qp *qp, uint32_t tail)
+{
+    qp->sq.tail = tail;
+    ring_publish_send(qp->page, tail);
+    if (ring_doorbell(c->page, qp->doorbell))
+        vb_wake(c);
+}
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The client's side of the rings in pumice/abi.h: pure functions on shared memory, without locks, system calls or objects, so that they
+ * can be tested against a thread that plays the daemon.
+ *
+ * Each function says which lock of the caller protects it. Indexes run freely modulo 2^32. */
+#ifndef VERBS_RING_H
+#define VERBS_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "pumice/abi.h"
+
+/* Address of the entry with free-running index i, in a ring of mask + 1 entries of stride bytes. */
+static inline void *ring_slot(void *ring, uint32_t stride, uint32_t mask, uint32_t i)
+{
+    return (uint8_t *)ring + (size_t)stride * (i & mask);
+}
+
+/* Makes all send requests before index tail visible to the daemon. Under the send queue's lock.
+ * Release: pairs with the daemon's acquire load of sq_tail, so that it sees the entries it counts. */
+static inline void ring_publish_send(struct pm_qp_page *page, uint32_t tail)
+{
+    atomic_store_explicit(&page->sq_tail, tail, memory_order_release);
+}
+
+/* Likewise for receive requests, under the receive queue's lock. True: the daemon wants a doorbell for them (it flushes them).
+ * Sequentially consistent both: either the daemon, which sets rq_notify before it reads rq_tail, sees this tail, or we see its wish. */
+static inline bool ring_publish_recv(struct pm_qp_page *page, uint32_t tail)
+{
+    atomic_store(&page->rq_tail, tail);
+    return atomic_load(&page->rq_notify) != 0;
+}
+
+/* Tells the daemon to look at the queues behind doorbell d. True: it sleeps and this caller must write its eventfd. No lock.
+ * Sequentially consistent: the bits must be visible before `sleeping` is read, because the daemon sets `sleeping` before it looks
+ * at the bits a last time. */
+static inline bool ring_doorbell(struct pm_session_page *page, uint32_t d)
+{
+    uint32_t word = d / 64;
+    atomic_fetch_or(&page->bits[word], UINT64_C(1) << (d % 64));
+    atomic_fetch_or(&page->summary[word / 64], UINT64_C(1) << (word % 64));
+    return atomic_load(&page->sleeping) == 1 && atomic_exchange(&page->sleeping, 0) == 1;
+}
+
+/* The completion with index i, or NULL while there is none. Under the CQ's lock.
+ * Acquire: pairs with the daemon's release store of seq, its last store to the entry. */
+static inline struct pm_cqe *ring_cqe(struct pm_cqe *entries, uint32_t mask, uint32_t i)
+{
+    struct pm_cqe *e = &entries[i & mask];
+    return __atomic_load_n(&e->seq, __ATOMIC_ACQUIRE) == i + 1 ? e : NULL;
+}
+
+/* For a CQ whose overruns are to be ignored: where to go on if the daemon has overwritten the entry of index i, else i. Acquire as above. */
+static inline uint32_t ring_overrun(struct pm_cqe *entries, uint32_t mask, uint32_t i)
+{
+    uint32_t seq = __atomic_load_n(&entries[i & mask].seq, __ATOMIC_ACQUIRE);
+    return seq != 0 && (int32_t)(seq - (i + 1)) > 0 ? seq - 1 : i;
+}
+
+/* Gives the entries before index consumer back to the daemon. Under the CQ's lock.
+ * Release: our reads of the entries come before the daemon may overwrite them; pairs with its acquire load. */
+static inline void ring_consume(struct pm_cq_page *page, uint32_t consumer)
+{
+    atomic_store_explicit(&page->consumer, consumer, memory_order_release);
+}
+
+/* Asks for an event. A wish for any completion is not weakened by one for solicited completions only. No lock.
+ * Sequentially consistent: the caller polls once more afterwards; either that poll sees a completion or the daemon sees the wish. */
+static inline void ring_arm(struct pm_cq_page *page, bool solicited_only)
+{
+    uint32_t none = PM_ARM_NONE;
+    if (solicited_only)
+        atomic_compare_exchange_strong(&page->arm, &none, PM_ARM_SOLICITED);
+    else
+        atomic_store(&page->arm, PM_ARM_ANY);
+}
+
+/* Removes the completions of QP qpn that wait at [consumer, …) and closes the gaps towards the newest one; returns the new consumer
+ * index, which the caller publishes. Under the CQ's lock. The daemon writes only behind the newest entry, so nothing races. */
+static inline uint32_t ring_purge(struct pm_cqe *entries, uint32_t mask, uint32_t consumer, uint32_t qpn)
+{
+    uint32_t live = 0, gone = 0;
+    while (live <= mask && ring_cqe(entries, mask, consumer + live))
+        live++;
+    for (uint32_t i = consumer + live; i-- != consumer;) {
+        struct pm_cqe *e = &entries[i & mask];
+        if (e->qpn == qpn) {
+            gone++;
+        } else if (gone) {
+            struct pm_cqe *to = &entries[(i + gone) & mask];
+            memcpy(to, e, sizeof(*to));
+            to->seq = i + gone + 1;
+        }
+    }
+    return consumer + gone;
+}
+
+#endif

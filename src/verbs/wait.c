@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "wait.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <time.h>
+
+#define SLOW_YIELD_NS UINT64_C(150000)   /* a yield that takes longer means that others compute */
+#define SLOW_PERIOD_NS UINT64_C(20000000) /* then sleep instead for so long */
+#define NAP_NS 1000                       /* the kernel's timer slack adds some 50 us */
+#define CHECK_NS UINT64_C(50000000)       /* between two looks at the session's socket */
+
+uint64_t vb_clock(int clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+void vb_wait_check(struct vb_context *c)
+{
+    int fd = atomic_load(&c->session.fd);
+    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+    if (fd < 0 || (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL))))
+        atomic_store(&c->gone, true);
+}
+
+void vb_wait_idle(struct vb_context *c)
+{
+    uint64_t before = vb_clock(CLOCK_MONOTONIC);
+    if (before < atomic_load_explicit(&c->slow_until, memory_order_relaxed)) {
+        struct timespec nap = {.tv_nsec = NAP_NS};
+        nanosleep(&nap, NULL);
+    } else {
+        sched_yield();
+        uint64_t after = vb_clock(CLOCK_MONOTONIC);
+        if (after - before > SLOW_YIELD_NS)
+            atomic_store_explicit(&c->slow_until, after + SLOW_PERIOD_NS, memory_order_relaxed);
+    }
+    uint64_t last = atomic_load_explicit(&c->checked_at, memory_order_relaxed);
+    if (before - last > CHECK_NS &&
+        atomic_compare_exchange_strong_explicit(&c->checked_at, &last, before, memory_order_relaxed, memory_order_relaxed))
+        vb_wait_check(c);
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What an empty poll does, and how the daemon's death is noticed. */
+#ifndef VERBS_WAIT_H
+#define VERBS_WAIT_H
+
+#include "objects.h"
+
+/* ns of a clock (CLOCK_MONOTONIC, CLOCK_REALTIME). */
+uint64_t vb_clock(int clock);
+
+/* Called without locks when a poll found nothing: gives the processor away. A yield that comes back late says that others hog the
+ * processors; then a process that sleeps gets them sooner than one that yields, so empty polls sleep for some time. Now and then
+ * looks whether the daemon lives. */
+void vb_wait_idle(struct vb_context *c);
+
+/* Looks whether the daemon still has its end of the session, and marks the context if not. */
+void vb_wait_check(struct vb_context *c);
+
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Completion channels: when an event comes, that none is lost, and that a CQ waits for its acknowledgements. */
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "vt.h"
+
+static struct vt_pair p;
+static struct ibv_comp_channel *ch;
+
+static bool readable(int ms)
+{
+    struct pollfd f = {.fd = ch->fd, .events = POLLIN};
+    return poll(&f, 1, ms) == 1;
+}
+
+static struct ibv_cq *event(void)
+{
+    struct ibv_cq *cq;
+    void *context;
+    if (!readable(5000) || ibv_get_cq_event(ch, &cq, &context))
+        return NULL;
+    return context == &p ? cq : NULL;
+}
+
+static void exchange(unsigned flags)
+{
+    struct ibv_wc wc;
+    need(vt_recv(&p, 1, 1, 64, 8) == 0);
+    need(vt_send(&p, 0, 2, 0, 8, IBV_SEND_SIGNALED | flags) == 0);
+    need(vt_poll(p.scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+    need(vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+}
+
+static void arming(void)
+{
+    exchange(0);
+    ok(!readable(50), "no event without asking");
+    need(ibv_req_notify_cq(p.rcq, 0) == 0);
+    ok(!readable(50), "no event without a completion");
+    exchange(0);
+    ok(event() == p.rcq, "an event for the next completion");
+    exchange(0);
+    ok(!readable(50), "and for that one only");
+    need(ibv_req_notify_cq(p.rcq, 1) == 0);
+    exchange(0);
+    ok(!readable(50), "asked for solicited: none for a plain message");
+    exchange(IBV_SEND_SOLICITED);
+    ok(event() == p.rcq, "one for a solicited message");
+    need(ibv_req_notify_cq(p.rcq, 0) == 0 && ibv_req_notify_cq(p.rcq, 1) == 0);
+    exchange(0);
+    ok(event() == p.rcq, "asking for solicited doesn't take back asking for any");
+    need(ibv_req_notify_cq(p.rcq, 0) == 0 && ibv_req_notify_cq(p.scq, 0) == 0);
+    exchange(0);
+    struct ibv_cq *a = event(), *b = event();
+    ok((a == p.rcq && b == p.scq) || (a == p.scq && b == p.rcq), "two CQs on one channel");
+    ibv_ack_cq_events(p.rcq, 4);
+    ibv_ack_cq_events(p.scq, 1);
+}
+
+static void nonblocking(void)
+{
+    struct ibv_cq *cq;
+    void *context;
+    int flags = fcntl(ch->fd, F_GETFL);
+    need(fcntl(ch->fd, F_SETFL, flags | O_NONBLOCK) == 0);
+    errno = 0;
+    ok(ibv_get_cq_event(ch, &cq, &context) == -1 && errno == EAGAIN, "O_NONBLOCK: EAGAIN");
+    need(fcntl(ch->fd, F_SETFL, flags) == 0);
+}
+
+/* The usual loop of an event-driven program, over many messages: arm, poll until empty, wait. */
+static void *sender(void *arg)
+{
+    (void)arg;
+    struct ibv_wc wc;
+    for (int i = 0; i < 2000; i++) {
+        while (vt_send(&p, 0, (uint64_t)i, 0, 8, IBV_SEND_SIGNALED) == ENOMEM)
+            ibv_poll_cq(p.scq, 1, &wc);
+        if (i % 7 == 0)
+            usleep(100);
+    }
+    return NULL;
+}
+
+static void no_event_lost(void)
+{
+    pthread_t t;
+    int got = 0, waits = 0;
+    for (int i = 0; i < 16; i++)
+        need(vt_recv(&p, 1, 0, 64, 8) == 0);
+    need(ibv_req_notify_cq(p.rcq, 0) == 0);
+    need(pthread_create(&t, NULL, sender, NULL) == 0);
+    while (got < 2000) {
+        if (!event())
+            break;
+        waits++;
+        ibv_ack_cq_events(p.rcq, 1);
+        need(ibv_req_notify_cq(p.rcq, 0) == 0);
+        struct ibv_wc wc[16];
+        int n;
+        while ((n = ibv_poll_cq(p.rcq, 16, wc)) > 0) {
+            for (int i = 0; i < n; i++)
+                need(wc[i].status == IBV_WC_SUCCESS && vt_recv(&p, 1, 0, 64, 8) == 0);
+            got += n;
+        }
+    }
+    ok(got == 2000, "2000 messages by events, none lost");
+    pthread_join(t, NULL);
+    printf("# %d waits\n", waits);
+    struct ibv_wc wc;
+    while (ibv_poll_cq(p.scq, 1, &wc) > 0)
+        ;
+}
+
+static _Atomic bool destroyed;
+static void *destroy(void *arg)
+{
+    (void)arg;
+    need(ibv_destroy_cq(p.rcq) == 0);
+    destroyed = true;
+    return NULL;
+}
+
+static void acks(void)
+{
+    pthread_t t;
+    /* no_event_lost may have left one behind */
+    while (readable(20)) {
+        struct ibv_cq *cq;
+        void *context;
+        need(ibv_get_cq_event(ch, &cq, &context) == 0);
+        ibv_ack_cq_events(cq, 1);
+    }
+    need(ibv_req_notify_cq(p.rcq, 0) == 0);
+    struct ibv_wc wc;
+    need(vt_to_state(p.qp[1], IBV_QPS_ERR) == 0 && vt_poll(p.rcq, 1, &wc) == 1);
+    ok(event() == p.rcq, "a flushed request makes an event too");
+    ok(ibv_destroy_comp_channel(ch) == EBUSY, "a channel with CQs is busy");
+    need(ibv_destroy_qp(p.qp[0]) == 0 && ibv_destroy_qp(p.qp[1]) == 0);
+    need(pthread_create(&t, NULL, destroy, NULL) == 0);
+    usleep(100000);
+    ok(!destroyed, "destroying a CQ waits for the acknowledgement");
+    ibv_ack_cq_events(p.rcq, 1);
+    pthread_join(t, NULL);
+    ok(destroyed, "and goes on after it");
+}
+
+int main(void)
+{
+    struct ibv_context *ctx = vt_open();
+    need((ch = ibv_create_comp_channel(ctx)));
+    need((p.scq = ibv_create_cq(ctx, 64, &p, ch, 0)) && (p.rcq = ibv_create_cq(ctx, 64, &p, ch, 0)));
+    vt_pair_make(&p, ctx, NULL);
+    vt_connect(&p);
+    arming();
+    nonblocking();
+    no_event_lost();
+    acks();
+    ok(ibv_destroy_cq(p.scq) == 0 && ibv_destroy_comp_channel(ch) == 0, "the channel goes");
+    ok(ibv_dereg_mr(p.mr) == 0 && ibv_dealloc_pd(p.pd) == 0 && ibv_close_device(ctx) == 0, "and the rest");
+    return vt_failed;
+}

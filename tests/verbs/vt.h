@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the programs of this folder share. Each prints one line per check, and ends with 0 (all held), 1, or 77 (nothing to test with). */
+#ifndef VT_H
+#define VT_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int vt_failed;
+
+static inline bool vt_ok(bool held, const char *what, int line)
+{
+    printf("%s - %s", held ? "ok" : "not ok", what);
+    if (!held)
+        printf(" (line %d, errno %s)", line, strerror(errno));
+    printf("\n");
+    fflush(stdout);
+    vt_failed |= !held;
+    return held;
+}
+#define ok(held, what) vt_ok((held), (what), __LINE__)
+
+/* For what must hold before anything can be tested. */
+#define need(held)                                                                                                               \
+    do {                                                                                                                         \
+        if (!(held)) {                                                                                                           \
+            printf("not ok - %s (line %d, errno %s)\n", #held, __LINE__, strerror(errno));                                       \
+            exit(1);                                                                                                             \
+        }                                                                                                                        \
+    } while (0)
+
+static inline double vt_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static inline struct ibv_context *vt_open(void)
+{
+    int num;
+    struct ibv_device **list = ibv_get_device_list(&num);
+    if (!list || num == 0) {
+        printf("skip - no RDMA device\n");
+        exit(77);
+    }
+    struct ibv_context *c = ibv_open_device(list[0]);
+    need(c);
+    ibv_free_device_list(list);
+    return c;
+}
+
+#define VT_BUF 65536
+/* Two RC QPs of one process, connected with each other. */
+struct vt_pair {
+    struct ibv_context *ctx;
+    struct ibv_pd *pd;
+    struct ibv_cq *scq, *rcq; /* of both QPs */
+    struct ibv_qp *qp[2];
+    struct ibv_mr *mr;
+    char *buf; /* VT_BUF bytes, mr covers them with all access */
+};
+
+static inline int vt_to_init(struct ibv_qp *qp)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+                            .port_num = 1,
+                            .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC};
+    return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+static inline int vt_to_rtr(struct ibv_qp *qp, uint32_t peer)
+{
+    union ibv_gid gid;
+    need(ibv_query_gid(qp->context, 1, 0, &gid) == 0);
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+                            .path_mtu = IBV_MTU_1024,
+                            .dest_qp_num = peer,
+                            .rq_psn = 1,
+                            .max_dest_rd_atomic = 4,
+                            .min_rnr_timer = 1,
+                            .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .sgid_index = 0, .hop_limit = 64}}};
+    return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+static inline int vt_to_rts(struct ibv_qp *qp)
+{
+    struct ibv_qp_attr a = {
+        .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .sq_psn = 1, .max_rd_atomic = 4};
+    return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                                     IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+static inline int vt_to_state(struct ibv_qp *qp, enum ibv_qp_state s)
+{
+    struct ibv_qp_attr a = {.qp_state = s};
+    return ibv_modify_qp(qp, &a, IBV_QP_STATE);
+}
+
+static inline void vt_connect(struct vt_pair *p)
+{
+    for (int i = 0; i < 2; i++)
+        need(vt_to_init(p->qp[i]) == 0);
+    for (int i = 0; i < 2; i++)
+        need(vt_to_rtr(p->qp[i], p->qp[!i]->qp_num) == 0);
+    for (int i = 0; i < 2; i++)
+        need(vt_to_rts(p->qp[i]) == 0);
+}
+
+/* cap: of both QPs, NULL: 16 requests, 4 SGEs, 64 bytes inline. scq and rcq are made here if NULL. */
+static inline void vt_pair_make(struct vt_pair *p, struct ibv_context *ctx, const struct ibv_qp_cap *cap)
+{
+    static const struct ibv_qp_cap usual = {16, 16, 4, 4, 64};
+    p->ctx = ctx;
+    need((p->pd = ibv_alloc_pd(ctx)));
+    if (!p->scq)
+        need((p->scq = ibv_create_cq(ctx, 64, NULL, NULL, 0)));
+    if (!p->rcq)
+        need((p->rcq = ibv_create_cq(ctx, 64, NULL, NULL, 0)));
+    need((p->buf = aligned_alloc(4096, VT_BUF)));
+    memset(p->buf, 0, VT_BUF);
+    need((p->mr = ibv_reg_mr(p->pd, p->buf, VT_BUF,
+                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)));
+    for (int i = 0; i < 2; i++) {
+        struct ibv_qp_init_attr a = {
+            .send_cq = p->scq, .recv_cq = p->rcq, .cap = cap ? *cap : usual, .qp_type = IBV_QPT_RC, .sq_sig_all = 0};
+        need((p->qp[i] = ibv_create_qp(p->pd, &a)));
+    }
+}
+
+/* Ends all but the context; true if every call succeeded. */
+static inline bool vt_pair_end(struct vt_pair *p)
+{
+    int rc = ibv_destroy_qp(p->qp[0]) | ibv_destroy_qp(p->qp[1]) | ibv_dereg_mr(p->mr) | ibv_destroy_cq(p->scq);
+    if (p->rcq != p->scq)
+        rc |= ibv_destroy_cq(p->rcq);
+    rc |= ibv_dealloc_pd(p->pd);
+    free(p->buf);
+    return rc == 0;
+}
+
+static inline struct ibv_sge vt_sge(const struct vt_pair *p, uint32_t at, uint32_t len)
+{
+    return (struct ibv_sge){.addr = (uintptr_t)p->buf + at, .length = len, .lkey = p->mr->lkey};
+}
+
+static inline int vt_recv(struct vt_pair *p, int i, uint64_t id, uint32_t at, uint32_t len)
+{
+    struct ibv_sge s = vt_sge(p, at, len);
+    struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &s, .num_sge = 1}, *bad;
+    return ibv_post_recv(p->qp[i], &wr, &bad);
+}
+
+static inline int vt_send(struct vt_pair *p, int i, uint64_t id, uint32_t at, uint32_t len, unsigned flags)
+{
+    struct ibv_sge s = vt_sge(p, at, len);
+    struct ibv_send_wr wr = {.wr_id = id, .sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = flags}, *bad;
+    return ibv_post_send(p->qp[i], &wr, &bad);
+}
+
+/* Polls until num completions are there or some seconds have passed; how many. */
+static inline int vt_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+{
+    double end = vt_now() + 5;
+    int n = 0;
+    while (n < num && vt_now() < end) {
+        int k = ibv_poll_cq(cq, num - n, wc + n);
+        if (k < 0)
+            return k;
+        n += k;
+    }
+    return n;
+}
+
+#endif
