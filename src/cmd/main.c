@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The `pumice` command: picks the subcommand. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pumice/version.h"
+#include "src/cmd/cmd.h"
+
+static const struct command {
+    const char *name;
+    int (*main)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    {"run", cmd_run, "run a command with private virtual hosts that live as long as it does"},
+    {"on", cmd_on, "inside of pumice run --hosts N: run a command on one of the hosts"},
+    {"env", cmd_env, "print the environment for programs that use a running daemon"},
+    {"status", cmd_status, "show devices, objects, QP states and counters"},
+    {"fault", cmd_fault, "change the injected faults of running daemons"},
+};
+#define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+void say(const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    fputs("pumice: ", stderr);
+    vfprintf(stderr, format, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+}
+
+long parse_number(const char *text, long least, long most)
+{
+    char *end;
+    long n;
+
+    if (text[0] < '0' || text[0] > '9')
+        return -1;
+    errno = 0;
+    n = strtol(text, &end, 10);
+    return errno || *end || n < least || n > most ? -1 : n;
+}
+
+static void help(FILE *to)
+{
+    fputs("Usage: pumice COMMAND [OPTION...]\n"
+          "RDMA verbs for unmodified programs, without RDMA hardware, kernel modules or root.\n\n",
+          to);
+    for (size_t i = 0; i < NUM_COMMANDS; i++)
+        fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+    fputs("\nTwo virtual hosts, a server on one and a client on the other:\n"
+          "  pumice run --hosts 2 -- sh -c 'pumice on 0 -- ibv_rc_pingpong -g 0 &\n"
+          "      sleep 1; pumice on 1 -- ibv_rc_pingpong -g 0 127.0.0.1'\n\n"
+          "pumice COMMAND --help says more about each; so do the man pages pumice(1) and pumiced(8).\n",
+          to);
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < NUM_COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+#define WORD_MAX 16
+
+/* How many letters must be added, removed or changed to make b of a (the distance of Levenshtein). */
+static unsigned distance(const char *a, const char *b)
+{
+    size_t la = strlen(a), lb = strlen(b);
+    unsigned row[WORD_MAX + 1];
+
+    if (la > WORD_MAX || lb > WORD_MAX)
+        return WORD_MAX;
+    for (unsigned j = 0; j <= lb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= la; i++) {
+        unsigned diagonal = row[0];
+
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= lb; j++) {
+            unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[lb];
+}
+
+static int unknown(const char *name)
+{
+    const struct command *nearest = NULL;
+    unsigned least = 3; /* more changes than two are no typing error */
+
+    for (size_t i = 0; i < NUM_COMMANDS; i++) {
+        unsigned d = distance(name, commands[i].name);
+
+        if (d < least) {
+            least = d;
+            nearest = &commands[i];
+        }
+    }
+    if (nearest)
+        say("there is no command '%s'; did you mean '%s'?", name, nearest->name);
+    else
+        say("there is no command '%s'; to run a program: pumice run -- %s", name, name);
+    fputs("Commands:", stderr);
+    for (size_t i = 0; i < NUM_COMMANDS; i++)
+        fprintf(stderr, " %s", commands[i].name);
+    fputs(" (pumice --help says what they do)\n", stderr);
+    return EXIT_OWN;
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *c;
+    char title[WORD_MAX + 16], wants_help[] = "--help";
+
+    if (argc < 2) {
+        help(stderr);
+        return EXIT_OWN;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("pumice " PUMICE_VERSION);
+        return 0;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "-?") == 0) {
+        help(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "help") == 0) {
+        if (argc < 3) {
+            help(stdout);
+            return 0;
+        }
+        argv[1] = argv[2];
+        argv[2] = wants_help;
+        argc = 3;
+    }
+    c = find(argv[1]);
+    if (!c)
+        return unknown(argv[1]);
+    snprintf(title, sizeof(title), "pumice %s", c->name);
+    argv[1] = title; /* what argp puts before messages */
+    return c->main(argc - 1, argv + 1);
+}
