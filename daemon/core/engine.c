@@ -134,7 +134,7 @@ static struct qp *take_ready(struct engine *e)
     return qp;
 }
 
-struct tx_pkt *tx_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len, uint8_t **payload)
+struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn, uint32_t payload_len, uint8_t **payload)
 {
     uint32_t pad = pkt_pad(payload_len);
     size_t len = (size_t)op_table[p->opcode].header_len + payload_len + pad + ICRC_LEN;
@@ -146,16 +146,24 @@ struct tx_pkt *tx_append(struct qp *qp, struct tx_batch *b, const struct pkt *p,
     memset(*payload + payload_len, 0, pad);
     struct tx_pkt *t = &b->pkt[b->n++];
     *t = (struct tx_pkt){
-        .av = &qp->attr.av,
+        .av = av,
         .off = (uint32_t)b->used,
         .len = (uint32_t)len,
-        .src_qpn = qp->qpn,
+        .src_qpn = src_qpn,
         .psn = p->psn,
         .header_len = (uint16_t)header_len,
     };
     b->used += len;
-    COUNT(qp, sent_pkts);
-    COUNT_N(qp, sent_bytes, payload_len);
+    return t;
+}
+
+struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len, uint8_t **payload)
+{
+    struct tx_pkt *t = tx_append(b, p, &qp->attr.av, qp->qpn, payload_len, payload);
+    if (t) {
+        COUNT(qp, sent_pkts);
+        COUNT_N(qp, sent_bytes, payload_len);
+    }
     return t;
 }
 
@@ -175,6 +183,8 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
 {
     uint32_t start = b->n;
     bool progress = true;
+    if (e->linger.pending && !linger_tx(&e->linger, b))
+        return b->n - start;
     while (progress && !link_alone(&e->ready)) {
         progress = false;
         for (uint32_t i = e->ready_count; i > 0 && !link_alone(&e->ready); i--) {
@@ -203,7 +213,10 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
 {
     struct qp *qp = qp_find(e, p->dest_qpn);
     if (!qp) {
-        e->counters.rx_unknown_qp++;
+        if (linger_rx(&e->linger, p, meta))
+            e->counters.rx_lingering++;
+        else
+            e->counters.rx_unknown_qp++;
         return;
     }
     COUNT(qp, rcvd_pkts);

@@ -3,6 +3,7 @@
  *
  *   engine.c      tables, ready list, dispatch of packets and time
  *   out.c         completions and events
+ *   linger.c      what remains of destroyed QPs
  *   key.c         memory keys            peer.c  windows per destination       hotel.c  timers
  *   qp.c          life of a QP, posting  qp_state.c  transitions and attributes
  *   req_send.c    requester: work requests to packets, the window
@@ -16,6 +17,7 @@
 #include "daemon/core/engine.h"
 #include "daemon/core/hotel.h"
 #include "daemon/core/key.h"
+#include "daemon/core/linger.h"
 #include "daemon/core/link.h"
 #include "daemon/core/psn.h"
 #include "wire/syndrome.h"
@@ -134,8 +136,9 @@ struct responder {
     uint32_t epsn;
     uint32_t msn;
     uint8_t message; /* operation under way: 0, OP_IS_SEND or OP_IS_WRITE */
-    bool nak_sent; /* a sequence or RNR NAK was sent; no other until epsn arrives */
-    uint32_t nak_trigger; /* PSN of the packet that caused it */
+    bool nak_sent; /* a sequence or RNR NAK was sent for epsn, which has not come since */
+    bool nak_quiet; /* the sender knows that it has to come back: nothing else is to be told */
+    uint32_t nak_last; /* PSN of the last packet that was out of sequence */
     bool ack_pending;
     uint8_t nak; /* syndrome of a NAK to be sent; 0: none */
     uint32_t nak_psn;
@@ -182,6 +185,7 @@ struct engine {
     uint32_t qp_mask, qp_count, next_qpn;
     struct peer *peers;
     struct hotel *timers;
+    struct linger_ring linger;
     struct link ready;
     uint32_t ready_count;
     struct completion *done; /* ring */
@@ -276,8 +280,10 @@ void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn);
 /* The memory of a receive request failed while its message was under way; false if none is. */
 bool resp_recv_fault(struct qp *qp, uint64_t now);
 
-/* Common to both halves: reserves room for a packet of header_len + payload + pad + ICRC in the batch, NULL if there is none. Writes headers and pad;
- * *payload is where the payload goes. */
-struct tx_pkt *tx_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len, uint8_t **payload);
+/* Common to both halves: reserves room for a packet of headers + payload + pad + ICRC in the batch, NULL if there is none. Writes headers and
+ * pad; *payload is where the payload goes. */
+struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len, uint8_t **payload);
+/* The same for who is no QP; av must stay valid as struct tx_pkt says. */
+struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn, uint32_t payload_len, uint8_t **payload);
 
 #endif

@@ -123,6 +123,7 @@ static void detach(struct qp *qp)
 void qp_destroy(struct qp *qp)
 {
     struct engine *e = qp->e;
+    linger_add(&e->linger, qp);
     detach(qp);
     completion_forget(qp);
     e->qps[qp->qpn & e->qp_mask] = NULL;
@@ -237,7 +238,6 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
         memcpy(w->u.sge, sge, wr->num_sge * sizeof(*sge));
     }
     sq->tail++;
-    qp->sq_drained_told = false;
     engine_ready(qp);
     return 0;
 }

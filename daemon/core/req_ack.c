@@ -398,6 +398,9 @@ bool req_flush(struct qp *qp, uint64_t now)
         if (completion_room(qp->e) == 0)
             return true;
         uint8_t status = r->fail_status ? r->fail_status : WC_WR_FLUSH_ERR;
+#ifdef ENGINE_FAULT_FLUSH_LOST
+        if (status != WC_WR_FLUSH_ERR || req_wqe(qp, r->sq.head)->wr.flags & SEND_SIGNALED)
+#endif
         complete(qp, req_wqe(qp, r->sq.head), status, r->fail_cause, now);
         r->fail_status = r->fail_cause = 0;
         r->una = r->cur = r->fresh = ++r->sq.head;

@@ -162,7 +162,7 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
     p.pad = (uint8_t)pkt_pad(len);
     p.ackreq |= ask_ack;
     uint8_t *payload;
-    struct tx_pkt *t = tx_append(qp, s->b, &p, len, &payload);
+    struct tx_pkt *t = qp_append(qp, s->b, &p, len, &payload);
     if (!t)
         return NULL;
     if (len && w->wr.flags & SEND_INLINE)
@@ -319,8 +319,10 @@ static struct send_wqe *next_request(struct qp *qp)
     }
     if (w->local_error)
         return NULL;
+#ifndef ENGINE_FAULT_FENCE
     if (r->next_psn == w->first_psn && w->wr.flags & SEND_FENCE && r->rd_count)
         return NULL;
+#endif
     if (!carries_payload(w)) {
         if (qp->attr.max_rd_atomic == 0) {
             w->local_error = WC_LOC_QP_OP_ERR;

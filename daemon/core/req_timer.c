@@ -42,6 +42,10 @@ uint64_t req_deadline(const struct qp *qp)
         return r->rnr_until;
     if (!outstanding(r))
         return NEVER;
+#ifdef ENGINE_FAULT_NAK_TIMER
+    if (r->rewound_at && r->cause == RETRANS_FAST)
+        return NEVER;
+#endif
     uint64_t d = r->last_tx + probe_ns(qp);
     if (qp->attr.timeout && r->progress_at + timeout_ns(qp) < d)
         d = r->progress_at + timeout_ns(qp);
@@ -51,7 +55,11 @@ uint64_t req_deadline(const struct qp *qp)
 static void timed_out(struct qp *qp, uint64_t now)
 {
     struct requester *r = &qp->req;
+#ifdef ENGINE_FAULT_RETRY_COUNT
+    if (r->retries_left <= 1) {
+#else
     if (r->retries_left == 0) {
+#endif
         COUNT(qp, retry_exceeded_err);
         req_fail(qp, WC_RETRY_EXC_ERR, 0);
         return;
@@ -61,7 +69,7 @@ static void timed_out(struct qp *qp, uint64_t now)
     req_loss(qp, RETRANS_TIMEOUT, r->una_psn, now);
 }
 
-/* First the newest packet again; if that brings nothing, all from the oldest on. */
+/* First the newest packet again; if that brings nothing, or a retransmission got stuck half-way, all from the oldest on. */
 static void probe(struct qp *qp, uint64_t now)
 {
     struct requester *r = &qp->req;
@@ -70,7 +78,7 @@ static void probe(struct qp *qp, uint64_t now)
     r->last_tx = now;
     if (r->next_psn == r->sent_psn && r->probes % 2)
         r->probe_due = true;
-    else if (r->next_psn == r->sent_psn)
+    else
         req_loss(qp, RETRANS_PROBE, r->una_psn, now);
     engine_ready(qp);
 }

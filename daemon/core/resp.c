@@ -40,7 +40,7 @@ void resp_init(struct qp *qp)
     r->epsn = r->told_psn = qp->attr.rq_psn;
     r->msn = 0;
     r->message = 0;
-    r->nak_sent = r->ack_pending = r->comm_est = false;
+    r->nak_sent = r->nak_quiet = r->ack_pending = r->comm_est = false;
     r->nak = 0;
     r->received = r->remaining = 0;
     r->ack_deadline = 0;
@@ -373,6 +373,12 @@ static void duplicate(struct qp *qp, const struct pkt *p)
         if (res)
             answer_later(qp, res, 0, 1, true);
     } else {
+#ifdef ENGINE_FAULT_WRITE_TWICE
+        struct piece piece;
+        if (props & OP_IS_WRITE && props & OP_IS_ONLY && p->payload_len &&
+            key_resolve(&qp->e->keys, qp->pd, p->reth.rkey, p->reth.va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
+            qp->e->ops->write(qp->e->ops_ctx, qp->qpn, &piece, 1, p->payload, p->payload_len);
+#endif
         qp->resp.ack_pending = true;
     }
 }
@@ -387,16 +393,18 @@ void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn)
     qp_fail(qp);
 }
 
-/* A packet beyond the expected one: something was lost. One NAK per gap; another one only if the sender has gone back (it sends again what came before
- * the packet that caused the NAK) and the expected packet is still not there. */
+/* A packet beyond the expected one: something was lost. One NAK per gap (9.7.5.2.8); another one only when the sender has gone back, that is, when it
+ * sends what is before its last packet, and the expected one is still not there. */
 static void out_of_sequence(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;
     COUNT(qp, out_of_seq_request);
-    if (r->nak_sent && psn_diff(p->psn, r->nak_trigger) > 0)
+    bool went_back = psn_diff(p->psn, r->nak_last) < 0;
+    r->nak_last = p->psn;
+    if (r->nak_sent && (r->nak_quiet || !went_back))
         return;
     r->nak_sent = true;
-    r->nak_trigger = p->psn;
+    r->nak_quiet = false;
     r->nak = NAK_PSN_SEQUENCE;
     r->nak_psn = r->epsn;
     COUNT(qp, send_seq_err);
@@ -410,7 +418,7 @@ static void refuse(struct qp *qp, const struct pkt *p, enum verdict v, uint64_t 
         r->nak = AETH_RNR | qp->attr.min_rnr_timer;
         r->nak_psn = p->psn;
         r->nak_sent = true;
-        r->nak_trigger = p->psn; /* packets behind it are dropped without a NAK of their own */
+        r->nak_quiet = true; /* packets behind it are dropped without a NAK of their own */
         COUNT(qp, send_rnr_err);
         return;
     }
@@ -429,7 +437,11 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
     r->nak_sent = false;
     if (r->nak && (r->nak == NAK_PSN_SEQUENCE || (r->nak & AETH_KIND_MASK) == AETH_RNR))
         r->nak = 0; /* what it asks for has come */
+#ifdef ENGINE_FAULT_MSN
+    if (props & (OP_IS_LAST | OP_IS_ONLY) && !(props & OP_IS_READ))
+#else
     if (props & (OP_IS_LAST | OP_IS_ONLY))
+#endif
         r->msn = psn_add(r->msn, 1);
     COUNT_N(qp, rcvd_bytes, p->payload_len);
     if (!(props & (OP_IS_READ | OP_IS_ATOMIC))) {
@@ -456,10 +468,14 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
         duplicate(qp, p);
     } else {
         enum verdict v = execute(qp, p, now);
-        if (v == V_OK)
+        if (v == V_OK) {
             accepted(qp, p, now);
-        else if (v != V_DROP)
+        } else if (v == V_DROP) {
+            /* Nor are those behind it asked for: they would come back at once, again and again, until there is room. */
+            qp->resp.nak_sent = qp->resp.nak_quiet = true;
+        } else {
             refuse(qp, p, v, now);
+        }
     }
     if (resp_has_work(qp))
         engine_ready(qp);

@@ -71,7 +71,7 @@ static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct r
         start_packet(qp, &p, read_operation(res, pkt), psn_add(res->first_psn, pkt), res->msn);
         p.pad = (uint8_t)pkt_pad(len);
         uint8_t *payload;
-        if (!tx_append(qp, b, &p, len, &payload))
+        if (!qp_append(qp, b, &p, len, &payload))
             break;
         buf[done++] = (struct buf){.p = payload, .len = len};
         *bytes += len;
@@ -96,6 +96,9 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
 
     struct piece piece;
     uint64_t va = res->va + (uint64_t)res->next_pkt * qp->mtu;
+#ifdef ENGINE_FAULT_READ_RESUME
+    va -= res->start_pkt ? qp->mtu : 0;
+#endif
     if (bytes && (!key_resolve(&e->keys, qp->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ, &piece) ||
                   e->ops->read(e->ops_ctx, &piece, 1, buf, n) != 0)) {
         /* Deregistered, or gone from its owner's address space, since the request was accepted. */
@@ -121,7 +124,7 @@ static enum tx_result send_atomic_response(struct qp *qp, struct tx_batch *b, st
     uint8_t *payload;
     start_packet(qp, &p, OP_ATOMIC_ACK, res->first_psn, res->msn);
     p.atomic_orig = res->atomic_orig;
-    if (!tx_append(qp, b, &p, 0, &payload))
+    if (!qp_append(qp, b, &p, 0, &payload))
         return TX_FULL;
     answered(qp, res);
     return TX_MORE;
@@ -133,7 +136,7 @@ static bool send_ack(struct qp *qp, struct tx_batch *b, uint8_t syndrome, uint32
     uint8_t *payload;
     start_packet(qp, &p, OP_ACK, psn, qp->resp.msn);
     p.aeth.syndrome = syndrome;
-    if (!tx_append(qp, b, &p, 0, &payload))
+    if (!qp_append(qp, b, &p, 0, &payload))
         return false;
     told(qp, (syndrome & AETH_KIND_MASK) == AETH_ACK ? psn_add(psn, 1) : psn);
     return true;

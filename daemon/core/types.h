@@ -253,6 +253,7 @@ struct qp_caps {
     X(window_full, "times a QP had something to send and no window")                                                   \
     X(peer_window_full, "times the bytes in flight to a peer's socket were at their limit")                            \
     X(rx_unknown_qp, "packets dropped: no such QP")                                                                    \
+    X(rx_lingering, "duplicates for a destroyed QP, acknowledged once more")                                           \
     X(rx_bad_state, "packets dropped: QP not ready to receive")                                                        \
     X(rx_bad_pkey, "packets dropped: P_Key")                                                                           \
     X(rx_bad_source, "packets dropped: source address is not the QP's peer")                                           \

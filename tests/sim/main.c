@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The simulator's command line. */
+#include "cases.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct options {
+    uint64_t seed, count, mask;
+    bool has_seed, has_mask, has_count, verbose;
+    const char *name; /* --case */
+    const char *out; /* directory for captures */
+    uint64_t max_failures;
+};
+struct job { /* one exchange */
+    const struct sim_case *script; /* NULL: from the seed */
+    uint64_t seed, mask;
+    bool has_mask;
+};
+static uint64_t passed, failed;
+static struct sim sim; /* 200 KB: not for the stack */
+
+static void usage(FILE *f)
+{
+    fputs("usage: sim [--seed S [--mask M]] [-n COUNT] [--case NAME [--mask M]] [--list] [--verbose] [--out DIR]\n"
+          "Without --seed and --case: all cases, then seeds 1 ... COUNT (10000).\n"
+          "  --seed S     exchanges with seeds S ... S + COUNT - 1 (COUNT is 1)\n"
+          "  --mask M     lose packet n of an exchange if bit n % 64 of M is set, instead of what the seed says\n"
+          "  --case NAME  one scripted case; --list names them\n"
+          "  --verbose    print everything that happens\n"
+          "  --out DIR    where captures of failed exchanges go (build/sim)\n"
+          "  --max-failures N  stop after so many (10)\n",
+          f);
+}
+
+/* --- one exchange --------------------------------------------------------------------------------------------------- */
+
+static int run(const struct job *j, struct capture *capture)
+{
+    memset(&sim, 0, sizeof sim);
+    if (j->script) {
+        case_setup(&sim, j->script, j->mask);
+    } else {
+        sim.sc.seed = j->seed;
+        scenario_draw(&sim);
+        if (j->has_mask) {
+            sim.sc.net.mask = j->mask;
+            sim.sc.net.mask_once = false;
+            sim.sc.lossless = sim.sc.lossless && j->mask == 0;
+        }
+    }
+    sim.capture = capture;
+    int err = sim_run(&sim);
+    return err == 0 && j->script ? case_check(&sim, j->script, j->mask) : err;
+}
+
+static void replay_line(const struct job *j, char *out, size_t cap)
+{
+    if (j->script) {
+        snprintf(out, cap, "sim --case %s --mask %#llx", j->script->name, (unsigned long long)j->mask);
+    } else if (j->has_mask) {
+        snprintf(out, cap, "sim --seed %llu --mask %#llx", (unsigned long long)j->seed, (unsigned long long)j->mask);
+    } else {
+        snprintf(out, cap, "sim --seed %llu", (unsigned long long)j->seed);
+    }
+}
+
+static void make_dirs(const char *path)
+{
+    char part[512];
+    snprintf(part, sizeof part, "%s/", path);
+    for (char *p = part + 1; (p = strchr(p, '/')) != NULL; p++) {
+        *p = 0;
+        mkdir(part, 0777);
+        *p = '/';
+    }
+}
+
+/* Runs it again, now with everything written down. */
+static void explain(const struct job *j, const struct options *o)
+{
+    char path[512], replay[256];
+    make_dirs(o->out);
+    if (j->script) {
+        snprintf(path, sizeof path, "%s/%s-%llx.pcapng", o->out, j->script->name, (unsigned long long)j->mask);
+    } else {
+        snprintf(path, sizeof path, "%s/seed-%llu.pcapng", o->out, (unsigned long long)j->seed);
+    }
+    struct capture *c = capture_start(path, o->verbose);
+    if (!c) {
+        printf("    (can't write %s: %s)\n", path, strerror(errno));
+        return;
+    }
+    run(j, c);
+    capture_end(c);
+    replay_line(j, replay, sizeof replay);
+    printf("    replay:  %s --verbose\n    capture: %s\n", replay, path);
+}
+
+static bool run_job(const struct job *j, const struct options *o)
+{
+    char replay[256];
+    int err = run(j, NULL);
+    replay_line(j, replay, sizeof replay);
+    if (err == 0) {
+        uint64_t trace = sim.trace;
+        passed++;
+        if ((o->verbose && o->has_seed) || (j->seed % 64 == 0 && !j->script)) { /* the same seed must give the same run */
+            run(j, NULL);
+            if (sim.trace != trace) {
+                printf("FAILED  %s: a second run sends other packets\n", replay);
+                passed--;
+                failed++;
+            }
+        }
+        return true;
+    }
+    printf("FAILED  %s\n    %s\n", replay, sim.failure);
+    failed++;
+    explain(j, o);
+    return failed < o->max_failures;
+}
+
+/* --- many ----------------------------------------------------------------------------------------------------------- */
+
+static bool run_case(const struct sim_case *c, const struct options *o)
+{
+    struct job j = {.script = c, .mask = o->mask};
+    if (o->has_mask) {
+        return run_job(&j, o);
+    }
+    uint32_t packets = 0;
+    uint64_t before = failed, variants = 1;
+    for (uint64_t v = 0; v < variants; v++) {
+        j.mask = case_mask(c, v, packets);
+        if (!run_job(&j, o)) {
+            return false;
+        }
+        if (v == 0) {
+            packets = sim.net.sent;
+            variants = case_variants(c, packets);
+        }
+    }
+    if (o->verbose || o->name) {
+        printf("%-24s %5llu exchanges, %s\n", c->name, (unsigned long long)variants, failed == before ? "ok" : "FAILED");
+    }
+    return true;
+}
+
+static int run_cases(const struct options *o)
+{
+    bool found = false;
+    for (size_t i = 0; i < sim_case_count; i++) {
+        if (!o->name || strcmp(o->name, sim_cases[i].name) == 0) {
+            found = true;
+            if (!run_case(&sim_cases[i], o)) {
+                break;
+            }
+        }
+    }
+    if (!found) {
+        fprintf(stderr, "sim: no case is called %s; --list names them\n", o->name);
+        return -1;
+    }
+    return 0;
+}
+
+static void run_seeds(const struct options *o)
+{
+    for (uint64_t i = 0; i < o->count; i++) {
+        struct job j = {.seed = o->seed + i, .mask = o->mask, .has_mask = o->has_mask};
+        if (!run_job(&j, o)) {
+            return;
+        }
+    }
+}
+
+/* A single exchange, told in full. */
+static void tell(const struct options *o)
+{
+    struct job j = {.seed = o->seed, .mask = o->mask, .has_mask = o->has_mask};
+    for (size_t i = 0; o->name && i < sim_case_count; i++) {
+        if (strcmp(o->name, sim_cases[i].name) == 0) {
+            j.script = &sim_cases[i];
+        }
+    }
+    explain(&j, o);
+    if (sim.failure[0]) {
+        printf("FAILED  %s\n", sim.failure);
+    }
+}
+
+/* --- arguments ------------------------------------------------------------------------------------------------------ */
+
+static bool number(const char *text, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    *out = text ? strtoull(text, &end, 0) : 0;
+    return text && errno == 0 && *text && !*end;
+}
+
+static int parse(int argc, char **argv, struct options *o)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
+        bool ok = true;
+        if (strcmp(a, "--seed") == 0) {
+            ok = o->has_seed = number(v, &o->seed);
+            i++;
+        } else if (strcmp(a, "--mask") == 0) {
+            ok = o->has_mask = number(v, &o->mask);
+            i++;
+        } else if (strcmp(a, "-n") == 0) {
+            ok = o->has_count = number(v, &o->count);
+            i++;
+        } else if (strcmp(a, "--max-failures") == 0) {
+            ok = number(v, &o->max_failures);
+            i++;
+        } else if (strcmp(a, "--case") == 0) {
+            ok = (o->name = v) != NULL;
+            i++;
+        } else if (strcmp(a, "--out") == 0) {
+            ok = (o->out = v) != NULL;
+            i++;
+        } else if (strcmp(a, "--verbose") == 0) {
+            o->verbose = true;
+        } else {
+            ok = false;
+        }
+        if (!ok) {
+            fprintf(stderr, "sim: %s: not understood\n", a);
+            usage(stderr);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void list(void)
+{
+    for (size_t i = 0; i < sim_case_count; i++) {
+        printf("%-24s %s\n", sim_cases[i].name, sim_cases[i].about);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.seed = 1, .out = "build/sim", .max_failures = 10};
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        usage(stdout);
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        list();
+        return 0;
+    }
+    if (parse(argc, argv, &o) != 0) {
+        return 2;
+    }
+    o.count = o.has_count ? o.count : o.has_seed ? 1 : 10000;
+    if (o.verbose && ((o.has_seed && o.count == 1) || (o.name && o.has_mask))) {
+        tell(&o);
+    }
+    if (!o.has_seed && run_cases(&o) != 0) {
+        return 2;
+    }
+    if (!o.name && failed < o.max_failures) {
+        run_seeds(&o);
+    }
+    printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
+    return failed ? 1 : 0;
+}

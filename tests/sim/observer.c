@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Judges every packet that leaves an engine against what was posted. It segments the requests itself, from the message bytes that
+ * the oracle computed, so that headers, lengths, PSNs and payload have exactly one right form. */
+#include "sim.h"
+
+#include "wire/syndrome.h"
+
+#include <string.h>
+
+struct view { /* one packet under judgement */
+    struct sim *s;
+    struct end *e; /* sender */
+    const struct tx_pkt *t;
+    const struct pkt *p;
+    const struct op_info *info;
+};
+#define require(v, cond, fmt, ...)                                                                                     \
+    sim_require((v)->s, cond, "end %d sends %s, PSN %u: " fmt, (v)->e->index, (v)->info->name, (v)->p->psn, ##__VA_ARGS__)
+
+static struct end *sender_of(struct host *h, uint32_t qpn)
+{
+    struct sim *s = h->sim;
+    for (int i = 0; i < s->sc.nends; i++) {
+        if (s->end[i].host == h->index && s->end[i].qpn == qpn) {
+            return &s->end[i];
+        }
+    }
+    sim_fail(s, "host %d: a packet from QP %u, which nobody has", h->index, qpn);
+}
+
+/* --- what holds for every packet ------------------------------------------------------------------------------------ */
+
+static void check_form(const struct view *v, const uint8_t *bytes)
+{
+    const struct pkt *p = v->p;
+    const struct end *e = v->e;
+    uint32_t n = p->payload_len;
+    require(v, p->tver == 0 && p->migreq && !p->fecn && p->pkey == PKEY_DEFAULT, "TVer, MigReq, FECN or P_Key");
+    require(v, p->dest_qpn == e->peer->qpn, "to QP %u, not %u", p->dest_qpn, e->peer->qpn);
+    require(v, p->psn == v->t->psn && v->t->src_qpn == e->qpn, "tx_pkt says PSN %u", v->t->psn);
+    require(v, v->t->header_len == v->info->header_len, "header length %u, not %u", v->t->header_len, v->info->header_len);
+    require(v, v->t->len == v->info->header_len + n + p->pad + ICRC_LEN, "length %u", v->t->len);
+    require(v, p->pad == pkt_pad(n), "%u bytes of pad after %u", p->pad, n);
+    for (unsigned i = 0; i < p->pad; i++) {
+        require(v, bytes[v->info->header_len + n + i] == 0, "pad is not zero");
+    }
+    const struct av *av = v->t->av;
+    require(v, av->sgid_index == (e->v6 ? 1 : 0) && av->hop_limit == 64, "address vector");
+    switch (v->info->payload) {
+    case OP_PAYLOAD_NONE:
+        require(v, n == 0, "%u bytes of payload", n);
+        break;
+    case OP_PAYLOAD_FULL:
+        require(v, n == e->mtu, "%u bytes of payload, not %u", n, e->mtu);
+        break;
+    case OP_PAYLOAD_LAST:
+        require(v, n >= 1 && n <= e->mtu, "%u bytes of payload", n);
+        break;
+    default:
+        require(v, n <= e->mtu, "%u bytes of payload", n);
+        break;
+    }
+}
+
+/* --- requests ------------------------------------------------------------------------------------------------------- */
+
+/* The request that PSN rel belongs to; -1: none. */
+static int op_at(const struct end *requester, uint32_t rel)
+{
+    for (int i = 0; i < requester->posted; i++) {
+        const struct op *o = &requester->op[i];
+        if (rel >= o->rel && rel < o->rel + o->npsn) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Messages that are complete before PSN rel. A requester may ask for a READ in several requests, each of which counts. */
+static uint32_t messages_before(const struct end *requester, uint32_t rel)
+{
+    uint32_t n = 0;
+    for (int i = 0; i < requester->posted; i++) {
+        const struct op *o = &requester->op[i];
+        if (o->opcode != WR_RDMA_READ) {
+            n += o->rel + o->npsn <= rel;
+            continue;
+        }
+        for (uint32_t k = 0; k < o->npsn && o->rel + k < rel; k++) {
+            n += (o->ends >> k) & 1;
+        }
+    }
+    return n;
+}
+
+/* The last packet of the READ request that asked for packet k. */
+static uint32_t read_end(const struct op *o, uint32_t k)
+{
+    while (k + 1 < o->npsn && !((o->ends >> k) & 1)) {
+        k++;
+    }
+    return k;
+}
+
+static uint8_t expected_opcode(const struct op *o, uint32_t k)
+{
+    bool first = k == 0, last = k + 1 == o->npsn;
+    static const uint8_t table[][4] = {
+        /* middle, first, last, only */
+        [WR_RDMA_WRITE] = {OP_WRITE_MIDDLE, OP_WRITE_FIRST, OP_WRITE_LAST, OP_WRITE_ONLY},
+        [WR_RDMA_WRITE_WITH_IMM] = {OP_WRITE_MIDDLE, OP_WRITE_FIRST, OP_WRITE_LAST_IMM, OP_WRITE_ONLY_IMM},
+        [WR_SEND] = {OP_SEND_MIDDLE, OP_SEND_FIRST, OP_SEND_LAST, OP_SEND_ONLY},
+        [WR_SEND_WITH_IMM] = {OP_SEND_MIDDLE, OP_SEND_FIRST, OP_SEND_LAST_IMM, OP_SEND_ONLY_IMM},
+        [WR_RDMA_READ] = {OP_READ_REQUEST, OP_READ_REQUEST, OP_READ_REQUEST, OP_READ_REQUEST},
+        [WR_ATOMIC_CMP_AND_SWP] = {0, 0, 0, OP_CMP_SWAP},
+        [WR_ATOMIC_FETCH_AND_ADD] = {0, 0, 0, OP_FETCH_ADD},
+    };
+    return table[o->opcode][first + 2 * last];
+}
+
+/* Where the request's key and address point, fault included, is what host.c has posted; only sound requests are compared. */
+static void check_request_headers(const struct view *v, const struct op *o, uint32_t k)
+{
+    const struct pkt *p = v->p;
+    const struct end *peer = v->e->peer;
+    const struct region *g = o->rregion == REG_CELLS ? &peer->cells : &peer->reg[o->rregion];
+    uint32_t off = o->opcode == WR_RDMA_READ ? k * v->e->mtu : 0;
+    if ((v->info->headers & OP_HAS_RETH)) {
+        require(v, o->opcode == WR_RDMA_READ || p->reth.length == o->len, "RETH length %u, not %u", p->reth.length, o->len);
+        if (o->len > 0 && !o->plant) {
+            require(v, p->reth.va == g->iova + o->roff + off, "RETH address");
+            require(v, p->reth.rkey == g->key, "RETH key");
+        }
+    }
+    if (v->info->headers & OP_HAS_ATOMICETH) {
+        uint64_t compare = o->opcode == WR_ATOMIC_CMP_AND_SWP ? o->compare_add : p->atomic.compare;
+        uint64_t swap_add = o->opcode == WR_ATOMIC_CMP_AND_SWP ? o->swap : o->compare_add;
+        require(v, p->atomic.swap_add == swap_add && p->atomic.compare == compare, "AtomicETH operands");
+        require(v, o->plant || (p->atomic.va == g->iova + o->roff && p->atomic.rkey == g->key), "AtomicETH address or key");
+    }
+    if (v->info->headers & OP_HAS_IMMDT) {
+        require(v, memcmp(p->imm, o->imm, 4) == 0, "immediate data");
+    }
+}
+
+/* A READ request covers packets k … of its READ: one more part of it, or some of what was asked before. Returns how many. */
+static uint32_t check_read_request(const struct view *v, struct op *o, uint32_t k, bool fresh)
+{
+    uint32_t len = v->p->reth.length, left = o->len - k * v->e->mtu;
+    uint32_t n = len ? (len + v->e->mtu - 1) / v->e->mtu : 1;
+    require(v, o->npsn <= 64, "the simulator's READs have at most 64 packets");
+    require(v, len == left || (len < left && len > 0 && len % v->e->mtu == 0), "RETH length %u of %u", len, left);
+    require(v, n <= v->s->host[v->e->host].cfg.window_pkts, "asks for %u packets, more than the window", n);
+    if (fresh) {
+        o->ends |= (uint64_t)1 << (k + n - 1);
+    } else {
+        require(v, k + n - 1 <= read_end(o, k), "asks again for more than the request before it did");
+    }
+    return n;
+}
+
+static bool is_here(struct end *e, const struct op *o)
+{
+    uint8_t *to = o->data;
+    for (unsigned i = 0; i < o->nseg; i++) {
+        if (memcmp(mem_at(e, &o->seg[i]), to, o->seg[i].len) != 0) {
+            return false;
+        }
+        to += o->seg[i].len;
+    }
+    return true;
+}
+
+/* Nothing fenced starts before the READs and atomics in front of it are done. */
+static void check_fence(const struct view *v, int index)
+{
+    struct end *e = v->e;
+    for (int i = 0; i < index; i++) {
+        const struct op *o = &e->op[i];
+        if (o->opcode == WR_RDMA_READ) {
+            require(v, is_here(e, o), "request %d is fenced, and READ %d has not brought its data", index, i);
+        } else if (op_is_read_or_atomic(o->opcode)) {
+            uint64_t got;
+            memcpy(&got, mem_at(e, &o->seg[0]), 8);
+            require(v, o->executed && got == o->old, "request %d is fenced, and atomic %d has no result", index, i);
+        }
+    }
+}
+
+static void check_request(const struct view *v)
+{
+    struct end *e = v->e;
+    const struct pkt *p = v->p;
+    uint32_t rel = psn_rel(e, p->psn);
+    int index = op_at(e, rel);
+    require(v, index >= 0, "the PSN belongs to no request");
+    struct op *o = &e->op[index];
+    uint32_t k = rel - o->rel;
+    bool last = k + 1 == o->npsn;
+    bool read = o->opcode == WR_RDMA_READ;
+    require(v, p->opcode == expected_opcode(o, k), "request %d, packet %u of %u, is of another kind", index, k, o->npsn);
+    require(v, !o->retired, "request %d is complete", index);
+    require(v, !expectations[o->plant].local, "request %d has a local error and must not be sent", index);
+    check_request_headers(v, o, k);
+    if (e->rnr_waits) {
+        struct qp_info i;
+        qp_info(e->qp, &i);
+        require(v, !i.waiting_rnr, "the receiver asked to wait");
+        require(v, p->psn == i.una_psn, "after the wait PSN %u must come first", i.una_psn);
+        e->rnr_waits = false;
+    }
+    if (!read && p->payload_len > 0) {
+        require(v, memcmp(p->payload, o->data + k * e->mtu, p->payload_len) == 0, "request %d, packet %u: payload", index, k);
+    }
+    require(v, p->payload_len == (read || o->rregion == REG_CELLS ? 0 : last ? o->len - k * e->mtu : e->mtu), "payload length");
+    require(v, p->ackreq || !last, "no AckReq on a message's last packet");
+    bool solicited = last && (o->flags & SEND_SOLICITED) && op_takes_recv(o->opcode);
+    require(v, p->solicited == solicited, "solicited event bit");
+    if (rel == e->rel_new) {
+        require(v, !v->t->retransmit, "is new, and marked as sent again");
+        require(v, !(k == 0 && (o->flags & SEND_FENCE)) || (check_fence(v, index), true), "fence");
+        e->rel_new = rel + (read ? check_read_request(v, o, k, true) : 1);
+        o->first_sent = k == 0 ? v->s->now : o->first_sent;
+    } else {
+        require(v, rel < e->rel_new, "PSNs %u … were left out", (e->sq_psn + e->rel_new) & PSN_MASK);
+        require(v, v->t->retransmit, "was sent before, and is not marked so");
+        require(v, !read || check_read_request(v, o, k, false) > 0, "READ");
+    }
+}
+
+/* --- responses ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t epsn_rel(const struct end *responder)
+{
+    struct qp_info i;
+    qp_info(responder->qp, &i);
+    return psn_rel(responder->peer, i.epsn);
+}
+
+/* READs and atomics before rel must have been answered: responses keep the order of requests. */
+static void check_answered(const struct view *v, uint32_t rel)
+{
+    struct end *q = v->e->peer;
+    for (int i = 0; i < q->posted; i++) {
+        const struct op *o = &q->op[i];
+        if (op_is_read_or_atomic(o->opcode) && o->rel < rel) {
+            uint32_t need = o->npsn < rel - o->rel ? o->npsn : rel - o->rel;
+            require(v, o->answered >= need, "request %d is not answered yet (%u of %u)", i, o->answered, need);
+        }
+    }
+}
+
+static void check_msn(const struct view *v, uint32_t want)
+{
+    require(v, v->p->aeth.msn == (want & PSN_MASK), "MSN %u, not %u", v->p->aeth.msn, want & PSN_MASK);
+}
+
+/* The receive that an RNR NAK says is missing. */
+static void check_rnr(const struct view *v, uint32_t rel)
+{
+    struct end *e = v->e;
+    int index = op_at(e->peer, rel);
+    require(v, index >= 0 && e->peer->op[index].recv >= 0, "RNR NAK for what needs no receive");
+    int needs = e->peer->op[index].recv;
+    require(v, needs >= e->ready, "RNR NAK, but receive %d is posted", needs);
+    require(v, (v->p->aeth.syndrome & AETH_VALUE_MASK) == e->attr.min_rnr_timer, "RNR timer code");
+}
+
+static void check_nak(const struct view *v, uint32_t rel)
+{
+    struct end *e = v->e;
+    uint8_t syndrome = v->p->aeth.syndrome;
+    if (syndrome == NAK_PSN_SEQUENCE) {
+        require(v, rel == epsn_rel(e), "sequence NAK, but PSN %u is expected", (e->peer->sq_psn + epsn_rel(e)) & PSN_MASK);
+        require(v, e->peer->rel_new > rel + 1, "sequence NAK, but nothing can have come out of order");
+        return;
+    }
+    int index = op_at(e->peer, rel);
+    require(v, index >= 0 && index == e->peer->plant && expectations[e->peer->op[index].plant].syndrome == syndrome,
+            "NAK %#x for request %d", syndrome, index);
+    e->nak_sent = syndrome;
+}
+
+static void check_ack(const struct view *v)
+{
+    struct end *e = v->e;
+    uint32_t rel = psn_rel(e->peer, v->p->psn);
+    uint32_t epsn = epsn_rel(e);
+    uint8_t syndrome = v->p->aeth.syndrome;
+    require(v, (syndrome & 0x80) == 0 && (syndrome & AETH_KIND_MASK) != AETH_RESERVED, "syndrome %#x", syndrome);
+    if ((syndrome & AETH_KIND_MASK) == AETH_ACK) {
+        require(v, rel < epsn || rel == PSN_MASK, "acknowledges what has not arrived (expected: %u)",
+                (e->peer->sq_psn + epsn) & PSN_MASK);
+        rel = (rel + 1) & PSN_MASK;
+        check_answered(v, rel);
+        check_msn(v, messages_before(e->peer, rel));
+        return;
+    }
+    check_answered(v, rel);
+    check_msn(v, expect_late(e->peer) ? v->p->aeth.msn : messages_before(e->peer, rel));
+    if ((syndrome & AETH_KIND_MASK) == AETH_RNR) {
+        require(v, rel == epsn, "RNR NAK, but another PSN is expected");
+        check_rnr(v, rel);
+    } else {
+        check_nak(v, rel);
+    }
+}
+
+static void check_read_response(const struct view *v)
+{
+    struct end *e = v->e;
+    struct end *q = e->peer;
+    const struct pkt *p = v->p;
+    uint32_t rel = psn_rel(q, p->psn);
+    int index = op_at(q, rel);
+    require(v, index >= 0 && q->op[index].opcode == WR_RDMA_READ, "no READ has this PSN");
+    struct op *o = &q->op[index];
+    uint32_t k = rel - o->rel;
+    bool last = k == read_end(o, k);
+    bool begins = v->info->properties & (OP_IS_FIRST | OP_IS_ONLY);
+    require(v, last == ((v->info->properties & (OP_IS_LAST | OP_IS_ONLY)) != 0), "packet %u of %u", k, o->npsn);
+    require(v, begins || rel == e->rel_resp, "does not follow the response before it");
+    uint32_t n = k + 1 == o->npsn ? o->len - k * e->mtu : e->mtu;
+    require(v, p->payload_len == n, "%u bytes, not %u", p->payload_len, n);
+    require(v, n == 0 || memcmp(p->payload, o->data + k * e->mtu, n) == 0, "READ %d, packet %u: payload", index, k);
+    if (v->info->headers & OP_HAS_AETH) {
+        require(v, (p->aeth.syndrome & AETH_KIND_MASK) == AETH_ACK, "syndrome %#x", p->aeth.syndrome);
+        check_msn(v, messages_before(q, o->rel + read_end(o, k) + 1));
+    }
+    check_answered(v, o->rel);
+    require(v, k <= o->answered, "responses before it were left out");
+    o->answered = k == o->answered ? k + 1 : o->answered;
+    e->rel_resp = last ? UINT32_MAX : rel + 1;
+}
+
+static void check_atomic_response(const struct view *v)
+{
+    struct end *q = v->e->peer;
+    uint32_t rel = psn_rel(q, v->p->psn);
+    int index = op_at(q, rel);
+    require(v, index >= 0 && q->op[index].opcode >= WR_ATOMIC_CMP_AND_SWP, "no atomic has this PSN");
+    struct op *o = &q->op[index];
+    require(v, o->executed, "atomic %d was not carried out", index);
+    require(v, v->p->atomic_orig == o->old, "atomic %d found another value", index);
+    require(v, (v->p->aeth.syndrome & AETH_KIND_MASK) == AETH_ACK, "syndrome %#x", v->p->aeth.syndrome);
+    check_msn(v, messages_before(q, rel + 1));
+    check_answered(v, o->rel);
+    o->answered = 1;
+}
+
+void observe_tx(struct host *h, const struct tx_pkt *t, const uint8_t *bytes, const struct pkt *p)
+{
+    struct view v = {.s = h->sim, .e = sender_of(h, t->src_qpn), .t = t, .p = p, .info = &op_table[p->opcode]};
+    require(&v, !v.e->closed, "the QP is closed");
+    check_form(&v, bytes);
+    if (v.info->properties & OP_IS_REQUEST) {
+        check_request(&v);
+        return;
+    }
+    require(&v, !p->ackreq && !p->solicited, "AckReq or solicited event in a response");
+    if (p->opcode == OP_ACK) {
+        check_ack(&v);
+    } else if (v.info->properties & OP_IS_READ) {
+        check_read_response(&v);
+    } else if (v.info->properties & OP_IS_ATOMIC) {
+        check_atomic_response(&v);
+    } else {
+        require(&v, false, "a response of no kind that an RC QP has");
+    }
+}

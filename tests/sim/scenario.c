@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* From a seed to an exchange. The kind of exchange is drawn first (calm, lossy, errors, back-pressure …), then everything
+ * within what this kind allows: an exchange must either be sure to succeed, or its failure must be the one planted. */
+#include "sim.h"
+
+#include <string.h>
+
+enum kind {
+    KIND_CALM, /* nothing is lost; everything else varies */
+    KIND_LOSSY, /* a few per cent of each fault */
+    KIND_MASK, /* lost by mask */
+    KIND_HEAVY, /* so much that retries may run out */
+    KIND_FLOOD, /* many small requests, users slow to take completions */
+    KIND_PLANT, /* one request is wrong, nothing is lost */
+    KIND_PLANT_LOSSY, /* one request is wrong, and packets are lost, too */
+    KIND_DEAD, /* the path dies */
+};
+static const struct {
+    enum kind kind;
+    uint32_t weight;
+} kinds[] = {
+    {KIND_CALM, 20}, {KIND_LOSSY, 28}, {KIND_MASK, 14},       {KIND_HEAVY, 5},
+    {KIND_FLOOD, 5}, {KIND_PLANT, 17}, {KIND_PLANT_LOSSY, 6}, {KIND_DEAD, 5},
+};
+
+static enum kind draw_kind(struct prng *r)
+{
+    uint64_t n = prng_range(r, 0, 99);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (n < kinds[i].weight) {
+            return kinds[i].kind;
+        }
+        n -= kinds[i].weight;
+    }
+    return KIND_CALM;
+}
+
+/* --- network -------------------------------------------------------------------------------------------------------- */
+
+static void draw_net(struct sim *s, enum kind kind)
+{
+    struct prng *r = &s->rng;
+    struct net_faults *f = &s->sc.net;
+    f->delay_ns = prng_pick(r, 0, 1, 1 * US, 10 * US, 50 * US);
+    f->jitter_ns = prng_pick(r, 0, 1 * US, 20 * US);
+    f->reorder_ns = prng_pick(r, 2 * US, 50 * US, 400 * US);
+    f->ce = prng_chance(r, 100) ? 200 : 0;
+    s->sc.lossless = kind == KIND_CALM || kind == KIND_FLOOD || kind == KIND_PLANT;
+    switch (kind) {
+    case KIND_CALM:
+    case KIND_PLANT:
+    case KIND_FLOOD:
+        break;
+    case KIND_LOSSY:
+    case KIND_PLANT_LOSSY:
+        f->loss = (uint32_t)prng_pick(r, 0, 5, 20, 50);
+        f->corrupt = (uint32_t)prng_pick(r, 0, 0, 5, 20);
+        f->dup = (uint32_t)prng_pick(r, 0, 10, 50, 200);
+        f->reorder = (uint32_t)prng_pick(r, 0, 10, 50, 200);
+        if (prng_chance(r, 50)) {
+            f->reorder_ns = 20 * MS; /* packets from long ago, which count as lost meanwhile */
+            f->reorder = f->reorder > 20 ? 20 : f->reorder;
+        }
+        break;
+    case KIND_MASK:
+        for (uint64_t n = prng_range(r, 1, 5); n > 0; n--) {
+            f->mask |= (uint64_t)1 << prng_range(r, 0, 63);
+        }
+        f->mask_once = prng_chance(r, 300);
+        break;
+    case KIND_HEAVY:
+        f->loss = (uint32_t)prng_pick(r, 100, 200, 300);
+        f->dup = (uint32_t)prng_pick(r, 0, 200);
+        f->reorder = (uint32_t)prng_pick(r, 0, 200);
+        s->sc.may_exhaust = true;
+        break;
+    case KIND_DEAD:
+        f->dead_from = prng_range(r, 0, 300 * US);
+        f->dead_until = UINT64_MAX;
+        s->sc.may_exhaust = true;
+        break;
+    }
+}
+
+/* --- hosts ---------------------------------------------------------------------------------------------------------- */
+
+static void draw_host(struct sim *s, struct host *h, enum kind kind)
+{
+    struct prng *r = &s->rng;
+    struct engine_config *c = &h->cfg;
+    engine_config_defaults(c);
+    c->max_qp = 16;
+    c->max_mr = 128;
+    c->max_peers = (uint32_t)prng_pick(r, 1, 2, 8);
+    c->completion_slots = kind == KIND_FLOOD ? 64 : (uint32_t)prng_pick(r, 64, 256, 1024);
+    c->event_slots = 64;
+    c->window_pkts = (uint32_t)prng_pick(r, 1, 2, 5, 16, 128, 4096);
+    c->peer_window_bytes = prng_pick(r, 9000, 20000, 65536, 1 << 20);
+    c->ack_delay_ns = prng_pick(r, 0, 0, 10 * US, 50 * US);
+    c->min_timeout_ns = prng_pick(r, 500 * US, 1 * MS, 4 * MS);
+    c->probe_min_ns = prng_pick(r, 50 * US, 200 * US, 1 * MS);
+    c->burst_bytes = (uint32_t)prng_pick(r, 4096, 4096, 16384, 61440);
+    c->active_mtu = (uint8_t)prng_range(r, s->sc.mtu_code, 5);
+    c->first_qpn = (uint32_t)prng_pick(r, 17, 0xfffffe, prng_range(r, 17, 0xfffffe));
+    h->txcap = prng_pick(r, 65536, 131072);
+}
+
+static void host_addresses(struct host *h)
+{
+    struct engine_config *c = &h->cfg;
+    memset(c->gids, 0, sizeof c->gids);
+    c->gids[0][10] = c->gids[0][11] = 0xff; /* ::ffff:10.0.0.n */
+    c->gids[0][12] = 10;
+    c->gids[0][15] = (uint8_t)(h->index + 1);
+    c->gids[1][0] = 0xfd; /* fd00::n */
+    c->gids[1][15] = (uint8_t)(h->index + 1);
+    c->num_gids = 2;
+}
+
+/* --- ends ----------------------------------------------------------------------------------------------------------- */
+
+static void draw_caps(struct sim *s, struct end *e, enum kind kind)
+{
+    struct prng *r = &s->rng;
+    e->caps.max_send_wr = (uint32_t)prng_pick(r, 1, 2, 5, 16, MAX_OPS);
+    e->caps.max_recv_wr = (uint32_t)prng_pick(r, 1, 3, 16, MAX_OPS);
+    if (kind == KIND_PLANT || kind == KIND_PLANT_LOSSY || kind == KIND_FLOOD) {
+        e->caps.max_recv_wr = MAX_OPS;
+    }
+    e->caps.max_send_sge = (uint32_t)prng_range(r, 1, MAX_SEGS);
+    e->caps.max_recv_sge = (uint32_t)prng_range(r, 1, MAX_SEGS);
+    e->caps.max_inline = (uint32_t)prng_pick(r, 0, 32, 200);
+    e->sig_all = prng_chance(r, 250);
+    e->refill = prng_chance(r, 300);
+}
+
+static uint32_t draw_psn(struct prng *r)
+{
+    return (uint32_t)(prng_chance(r, 500) ? 0x1000000 - prng_range(r, 1, 40) : prng_range(r, 0, PSN_MASK)) & PSN_MASK;
+}
+
+static void draw_attr(struct sim *s, struct end *e, enum kind kind)
+{
+    struct prng *r = &s->rng;
+    struct qp_attr *a = &e->attr;
+    a->access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
+    a->port = 1;
+    a->path_mtu = (uint8_t)s->sc.mtu_code;
+    a->timeout = (uint8_t)prng_pick(r, 0, 8, 10, 12, 14);
+    a->retry_cnt = 7;
+    a->rnr_retry = 7;
+    a->min_rnr_timer = (uint8_t)prng_pick(r, 1, 5, 12, 16);
+    a->max_rd_atomic = (uint8_t)prng_pick(r, 1, 1, 2, 4, 16);
+    a->max_dest_rd_atomic = 16;
+    if (kind != KIND_CALM) {
+        a->timeout = a->timeout ? a->timeout : 9;
+    }
+    if (kind == KIND_HEAVY || kind == KIND_DEAD) {
+        a->timeout = (uint8_t)prng_pick(r, 8, 9, 10);
+        a->retry_cnt = (uint8_t)prng_range(r, 0, 7);
+    }
+    e->sq_psn = draw_psn(r);
+    e->mtu = 128u << s->sc.mtu_code;
+    e->v6 = prng_chance(r, 400);
+    e->plant = -1;
+}
+
+/* Peers must agree on what they are told about each other. */
+static void connect_pair(struct sim *s, struct end *a, struct end *b, enum kind kind)
+{
+    struct prng *r = &s->rng;
+    a->peer = b;
+    b->peer = a;
+    b->v6 = a->v6;
+    for (int i = 0; i < 2; i++) {
+        struct end *e = i ? b : a;
+        if (prng_chance(r, 300)) {
+            e->attr.max_dest_rd_atomic = e->peer->attr.max_rd_atomic;
+        }
+        /* Whoever comes late needs a peer with a timeout, or first packets lost would be lost for ever. */
+        if (e->peer->attr.timeout != 0 && a != b && kind != KIND_HEAVY && kind != KIND_DEAD && prng_chance(r, 200)) {
+            e->rtr_at = prng_range(r, 0, 1 * MS);
+            e->rts_at = e->rtr_at + prng_range(r, 0, 1 * MS);
+        }
+    }
+}
+
+static void draw_ends(struct sim *s, enum kind kind)
+{
+    struct prng *r = &s->rng;
+    int pairs = (int)prng_pick(r, 1, 1, 2, 3);
+    for (int i = 0; i < pairs; i++) {
+        bool self = kind != KIND_PLANT && kind != KIND_PLANT_LOSSY && prng_chance(r, 40);
+        struct end *a = &s->end[s->sc.nends++];
+        struct end *b = self ? a : &s->end[s->sc.nends++];
+        int hosts = s->sc.nhosts;
+        a->host = (int)prng_range(r, 0, (uint64_t)hosts - 1);
+        b->host = self || prng_chance(r, 150) ? a->host : (a->host + 1 + (int)prng_range(r, 0, (uint64_t)hosts - 2)) % hosts;
+        for (int k = 0; k < (self ? 1 : 2); k++) {
+            struct end *e = k ? b : a;
+            e->sim = s;
+            e->index = (int)(e - s->end);
+            draw_caps(s, e, kind);
+            draw_attr(s, e, kind);
+        }
+        connect_pair(s, a, b, kind);
+    }
+}
+
+/* --- work ----------------------------------------------------------------------------------------------------------- */
+
+static void draw_recv_times(struct sim *s, struct end *e, enum kind kind)
+{
+    struct prng *r = &s->rng;
+    bool late = kind != KIND_PLANT && kind != KIND_PLANT_LOSSY && kind != KIND_FLOOD && prng_chance(r, 350);
+    uint64_t when = 0;
+    for (int i = 0; i < e->nrcv; i++) {
+        when += late && prng_chance(r, 300) ? prng_range(r, 1, 500 * US) : 0;
+        e->rcv[i].at = when;
+    }
+}
+
+/* Some QPs are drained in the middle, and go on later. */
+static void draw_drains(struct sim *s, enum kind kind)
+{
+    struct prng *r = &s->rng;
+    for (int i = 0; i < s->sc.nends; i++) {
+        if ((kind == KIND_CALM || kind == KIND_LOSSY || kind == KIND_FLOOD) && prng_chance(r, 100)) {
+            uint64_t at = s->end[i].rts_at + prng_range(r, 0, 300 * US);
+            evq_push(&s->events, (struct timed){.at = at, .kind = EV_STEP, .n = i, .v = STEP_SQD});
+            at += prng_range(r, 1, 500 * US);
+            evq_push(&s->events, (struct timed){.at = at, .kind = EV_STEP, .n = i, .v = STEP_RESUME});
+        }
+    }
+}
+
+static void draw_work(struct sim *s, enum kind kind)
+{
+    struct prng *r = &s->rng;
+    int planted = -1;
+    if (kind == KIND_PLANT || kind == KIND_PLANT_LOSSY) {
+        planted = (int)prng_range(r, 0, (uint64_t)s->sc.nends - 1);
+    }
+    s->sc.big = prng_chance(r, 20);
+    bool small = kind == KIND_FLOOD || prng_chance(r, 200);
+    int most = kind == KIND_FLOOD ? MAX_OPS / 2 : small ? 30 : s->sc.mtu_code > 3 ? 6 : 10;
+    most = s->sc.big ? 3 : most;
+    for (int i = 0; i < s->sc.nends; i++) {
+        struct end *e = &s->end[i];
+        int n = (int)prng_range(r, kind == KIND_FLOOD && !s->sc.big ? 20 : 0, (uint64_t)most);
+        enum plant plant = i == planted ? (enum plant)prng_range(r, PLANT_NONE + 1, PLANT_COUNT - 1) : PLANT_NONE;
+        if (plant == PLANT_WRITE_FAULT) {
+            s->sc.defer = false; /* or what came before in the same batch fails with it */
+        }
+        n = plant && n == 0 ? 1 : n;
+        if (n > 0) {
+            ops_draw(e, n, small, plant);
+        }
+    }
+    for (int i = 0; i < s->sc.nends; i++) {
+        draw_recv_times(s, &s->end[i], kind);
+    }
+    draw_drains(s, kind);
+}
+
+void scenario_draw(struct sim *s)
+{
+    struct prng *r = &s->rng;
+    prng_seed(r, s->sc.seed);
+    enum kind kind = draw_kind(r);
+    s->sc.name = "random";
+    s->sc.nhosts = (int)prng_range(r, 2, MAX_HOSTS);
+    s->sc.mtu_code = (uint32_t)prng_pick(r, 1, 1, 1, 2, 3, 3, 4, 5);
+    s->sc.defer = prng_chance(r, 500);
+    s->sc.ip_ids = prng_chance(r, 200);
+    s->sc.wake_ns = prng_pick(r, 0, 0, 1 * US, 20 * US);
+    s->sc.poll_ns = kind == KIND_FLOOD ? prng_pick(r, 5 * US, 50 * US, 200 * US) : 0;
+    s->sc.poll_max = (uint32_t)prng_pick(r, 1, 8, 100);
+    s->sc.post_chunk = (uint32_t)prng_pick(r, 1, 4, 100);
+    s->sc.limit_ns = (kind == KIND_HEAVY || kind == KIND_DEAD ? 20ull : 2ull) * S_NS;
+    s->sc.strangers = (uint32_t)prng_pick(r, 0, 0, 50, 300);
+    s->sc.direct_loop = prng_chance(r, 500);
+    s->sc.kill_peer = prng_chance(r, 500);
+    if (kind == KIND_FLOOD && s->sc.poll_max == 1) {
+        s->sc.poll_ns = 5 * US; /* the peer must not run out of retries meanwhile */
+    }
+    draw_net(s, kind);
+    for (int i = 0; i < s->sc.nhosts; i++) {
+        s->host[i].sim = s;
+        s->host[i].index = i;
+        draw_host(s, &s->host[i], kind);
+        host_addresses(&s->host[i]);
+    }
+    draw_ends(s, kind);
+    draw_work(s, kind);
+}
+
+void scenario_defaults(struct sim *s, uint64_t seed)
+{
+    s->sc = (struct scenario){.seed = seed, .name = "script", .nhosts = 2, .nends = 2, .mtu_code = 1, .lossless = true};
+    s->sc.limit_ns = 60ull * S_NS;
+    s->sc.post_chunk = 100;
+    s->sc.net.delay_ns = 10 * US;
+    prng_seed(&s->rng, seed);
+    for (int i = 0; i < 2; i++) {
+        struct host *h = &s->host[i];
+        h->sim = s;
+        h->index = i;
+        engine_config_defaults(&h->cfg);
+        h->cfg.max_qp = 16;
+        h->cfg.max_mr = 128;
+        h->cfg.completion_slots = 256;
+        h->cfg.active_mtu = 5;
+        h->txcap = 131072;
+        host_addresses(h);
+        struct end *e = &s->end[i];
+        e->sim = s;
+        e->index = e->host = i;
+        e->peer = &s->end[1 - i];
+        e->caps = (struct qp_caps){MAX_OPS, MAX_OPS, MAX_SEGS, MAX_SEGS, 64};
+        draw_attr(s, e, KIND_CALM);
+        e->attr.timeout = 12; /* 16.8 ms */
+        e->attr.min_rnr_timer = 12; /* 0.64 ms */
+        e->attr.max_rd_atomic = e->attr.max_dest_rd_atomic = 4;
+        e->v6 = false;
+    }
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The deterministic simulator of the protocol engine: several engines, a faulty network, virtual time, and an oracle that knows
+ * what must come out. One exchange = one struct sim, drawn from one seed (scenario.c) or scripted by a row of a table (cases.c).
+ *
+ *     scenario.c / cases.c   what is to happen             -> struct scenario in struct sim
+ *     ops.c                  work requests from chance
+ *     build.c                memory, engines, keys, QPs
+ *     run.c                  virtual time
+ *     host.c, mem.c          the owner of an engine, as engine.h asks it to be
+ *     net.c                  what happens to packets
+ *     observer.c             judges every packet
+ *     check.c                judges every completion and every step
+ *     oracle.c               what memory must look like
+ *     dump.c                 what a failure leaves behind */
+#ifndef PUMICE_SIM_H
+#define PUMICE_SIM_H
+
+#include "daemon/core/engine.h"
+#include "net.h"
+#include "wire/icrc.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+
+#define MAX_HOSTS NET_HOSTS
+#define MAX_ENDS 8
+#define MAX_OPS 72 /* work requests of one QP and queue */
+#define MAX_SEGS 4
+#define MAX_CELLS 4
+#define US 1000u /* ns */
+#define MS 1000000u
+#define S_NS 1000000000u
+
+struct sim;
+struct end;
+
+/* --- memory --------------------------------------------------------------------------------------------------------- */
+
+/* Each end has an arena of its own: regions with canaries between them. Each region has one purpose, so that every upcall can be
+ * judged by where it points. */
+enum region_id {
+    REG_SRC, /* what local requests send; never written */
+    REG_DST, /* where READs and atomics bring their results */
+    REG_RCV, /* receive buffers */
+    REG_TGT, /* what the peer WRITEs to (and READs back) */
+    REG_RD, /* what the peer READs; never written */
+    REG_COUNT,
+    REG_CELLS = REG_COUNT, /* the host's atomics, which all its ends share */
+};
+struct region {
+    uint32_t size;
+    uint32_t off; /* in the arena */
+    uint64_t iova; /* its first byte in work requests and packets */
+    uint32_t key;
+    uint32_t key2; /* a second registration of the same bytes */
+};
+struct space { /* an address space */
+    uint32_t id;
+    uint64_t va;
+    uint32_t len;
+    uint8_t *mem;
+    uint8_t *want; /* the oracle's copy */
+};
+
+/* --- what is to be done --------------------------------------------------------------------------------------------- */
+
+struct seg {
+    uint8_t region; /* enum region_id */
+    uint32_t off; /* in the region */
+    uint32_t len;
+    bool second; /* use key2 */
+};
+
+/* A fault planted in one request; expect.c's table says what must come of each. */
+enum plant {
+    PLANT_NONE,
+    PLANT_BAD_RKEY, /* no such key */
+    PLANT_OLD_RKEY, /* deregistered */
+    PLANT_RANGE, /* reaches one byte and more beyond its region */
+    PLANT_WRAP, /* address + length wraps */
+    PLANT_PD, /* key of another protection domain */
+    PLANT_MR_ACCESS, /* the region grants not what is asked */
+    PLANT_QP_ACCESS, /* the QP grants not what is asked */
+    PLANT_MISALIGNED, /* atomic */
+    PLANT_NO_RD, /* responder's max_dest_rd_atomic is 0 */
+    PLANT_RECV_SHORT, /* message is longer than its receive buffer */
+    PLANT_RECV_LKEY, /* receive buffer has a bad key */
+    PLANT_LKEY, /* bad local key */
+    PLANT_LRANGE, /* beyond the local region */
+    PLANT_LACCESS, /* READ into memory without LOCAL_WRITE */
+    PLANT_RNR, /* the receive never comes, rnr_retry is finite */
+    PLANT_READ_FAULT, /* what a READ asks for is gone from the responder's memory */
+    PLANT_LREAD_FAULT, /* what is to be sent is gone from the requester's */
+    PLANT_WRITE_FAULT, /* the responder's memory can't be written */
+    PLANT_COUNT,
+};
+
+struct op {
+    uint8_t opcode; /* enum send_op */
+    uint8_t flags; /* enum send_flags */
+    uint8_t plant; /* enum plant */
+    uint8_t nseg;
+    uint8_t rregion; /* enum region_id at the peer */
+    uint32_t len;
+    uint32_t roff; /* in rregion */
+    struct seg seg[MAX_SEGS];
+    uint8_t imm[4];
+    uint64_t compare_add, swap; /* one of them is unique to this request */
+    uint64_t wr_id;
+    uint64_t at; /* not posted before */
+    int recv; /* which of the peer's receives it takes; -1: none */
+    uint8_t *data; /* the message; a READ's is what must arrive */
+
+    /* how it is going */
+    bool posted, retired, executed;
+    uint8_t status; /* of its completion */
+    uint32_t rel, npsn; /* its first PSN, counted from the QP's first, and how many */
+    uint64_t ends; /* READ: bit k is set if one of its requests asks for responses up to packet k */
+    uint32_t answered; /* READ, atomic: responses seen at least once */
+    uint64_t old; /* atomic: what the responder found */
+    uint64_t first_sent; /* ns */
+};
+
+struct rcv {
+    uint8_t nseg;
+    uint8_t plant;
+    bool withheld; /* never posted */
+    uint32_t cap; /* bytes of all segments */
+    struct seg seg[MAX_SEGS];
+    uint64_t wr_id;
+    uint64_t at;
+    bool done;
+    uint8_t status;
+};
+
+/* --- one end of a connection ---------------------------------------------------------------------------------------- */
+
+enum end_step { /* what the user of an end does at a certain time */
+    STEP_RTR,
+    STEP_RTS,
+    STEP_KILL, /* to ERR */
+    STEP_RESET, /* to RESET */
+    STEP_SQD,
+    STEP_RESUME, /* SQD to RTS */
+    STEP_CLOSE, /* to ERR or RESET or destroyed, at the end of the exchange */
+};
+
+struct end {
+    struct sim *sim;
+    int index, host;
+    struct end *peer; /* may be itself */
+
+    /* attributes */
+    struct qp_caps caps;
+    struct qp_attr attr;
+    bool sig_all;
+    bool refill; /* receives wait in a ring until the engine asks for them */
+    uint64_t rtr_at, rts_at; /* ns */
+    uint32_t sq_psn; /* its first PSN */
+    uint32_t mtu; /* bytes */
+    uint32_t pd;
+    bool v6;
+
+    /* work */
+    struct op op[MAX_OPS];
+    struct rcv rcv[MAX_OPS];
+    int nops, nrcv;
+    int plant; /* index of the request with a fault planted; -1: none */
+
+    /* memory */
+    struct space space;
+    struct region reg[REG_COUNT];
+    struct region cells; /* the host's, by this end's key */
+    uint32_t key_old, key_other_pd, key_no_access;
+    uint32_t room[REG_COUNT]; /* while the work is drawn: bytes given out */
+    uint8_t *data; /* of all op[].data */
+
+    /* run */
+    void *qpmem;
+    struct qp *qp;
+    uint32_t qpn;
+    int posted; /* requests handed to the engine */
+    int offered; /* receives that the user has posted */
+    int rposted; /* of them, handed to the engine */
+    int ready; /* receives there when the last packets were taken in */
+    int sdone, rdone; /* next request and receive that is to complete */
+    uint32_t rel_end; /* PSNs given to posted requests */
+    uint32_t rel_new; /* next PSN never sent */
+    uint32_t rel_resp; /* next PSN in the present run of READ responses; UINT32_MAX: none */
+    uint32_t una; /* of the last step */
+    uint64_t una_changed; /* when, ns */
+    bool rnr_waits; /* a receiver was not ready, and nothing was sent since */
+    uint32_t nak_sent; /* syndrome of the last fatal NAK, 0: none */
+    bool failed; /* some completion had an error: */
+    bool sfailed, rfailed; /* a send's, a receive's */
+    bool killed; /* the user moved it to ERR */
+    bool closed; /* RESET or destroyed */
+    bool sqd_pending; /* to SQD moved, drained event not seen */
+    uint32_t events[32]; /* by type */
+    uint64_t failed_at;
+};
+
+/* --- hosts ---------------------------------------------------------------------------------------------------------- */
+
+struct deferred { /* a memory write that waits for the end of the batch */
+    struct piece dst[ENGINE_MAX_SGE];
+    unsigned ndst;
+    uint32_t qpn;
+    const uint8_t *src;
+    size_t len;
+};
+struct host {
+    struct sim *sim;
+    int index;
+    struct engine_config cfg;
+    void *mem;
+    struct engine *e;
+    struct space cells;
+    struct wirepkt **inbox;
+    size_t ninbox, cap_inbox;
+    struct deferred *deferred;
+    size_t ndeferred, cap_deferred;
+    uint8_t *txbuf;
+    size_t txcap;
+    bool wake_pending, poll_pending;
+    uint64_t stuck; /* steps without time going on */
+    struct icrc_ctx icrc[MAX_HOSTS][2]; /* of what this host sends, by destination and version */
+};
+
+/* --- one exchange --------------------------------------------------------------------------------------------------- */
+
+struct scenario {
+    uint64_t seed;
+    const char *name;
+    int nhosts, nends;
+    uint32_t mtu_code; /* enum ibv_mtu, all connections */
+    struct net_faults net;
+    bool defer; /* memory writes wait for the end of the batch */
+    bool ip_ids; /* packets have various IP IDs, which the receiver must guess */
+    bool may_exhaust; /* so much is lost that retries may run out */
+    bool lossless; /* nothing is lost: each fault has exactly one outcome */
+    uint64_t wake_ns; /* a host takes in packets at most this long after they came */
+    uint64_t poll_ns; /* users take completions this often; 0: at once */
+    uint32_t poll_max; /* and this many */
+    uint64_t limit_ns; /* it must be over by then */
+    uint32_t post_chunk; /* requests posted in a row */
+    bool big; /* few and long messages */
+    uint32_t strangers; /* per mille of packets are also sent, altered, by somebody who is not the QP's peer */
+    bool direct_loop; /* packets within a host don't pass the network */
+    bool kill_peer; /* the user moves a QP to ERR soon after its peer has failed */
+};
+
+/* What a named case asserts beyond the invariants. */
+struct totals {
+    uint64_t done_at; /* ns, when the last request completed */
+    uint32_t packets;
+    struct engine_counters counters; /* of all engines */
+};
+
+struct sim {
+    struct scenario sc;
+    struct prng rng; /* of the exchange's own decisions, not the network's */
+    struct host host[MAX_HOSTS];
+    struct end end[MAX_ENDS];
+    struct evq events;
+    struct net net;
+    uint64_t now;
+    uint64_t steps;
+    uint64_t trace; /* hash of everything that was sent and completed */
+    struct totals totals;
+    bool closing;
+
+    /* failure */
+    jmp_buf fail_to;
+    char failure[512];
+    struct capture *capture; /* NULL unless a failed exchange is run again */
+};
+
+/* --- the parts ------------------------------------------------------------------------------------------------------ */
+
+/* Ends the exchange with a message. */
+_Noreturn void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define sim_require(s, cond, ...)                                                                                      \
+    do {                                                                                                               \
+        if (!(cond)) {                                                                                                 \
+            sim_fail((s), __VA_ARGS__);                                                                                \
+        }                                                                                                              \
+    } while (0)
+
+/* scenario.c: all of s->sc and the ends' attributes, from s->sc.seed; then ops.c's work. */
+void scenario_draw(struct sim *s);
+void scenario_defaults(struct sim *s, uint64_t seed); /* a calm one of two hosts and one connection, for scripts */
+/* ops.c */
+void ops_draw(struct end *e, int nops, bool small, enum plant plant);
+struct op *ops_add(struct end *e, uint8_t opcode, uint32_t len, uint8_t flags); /* one, buffers and receive included */
+void ops_plant(struct end *e, int index, enum plant plant);
+bool op_takes_recv(uint8_t opcode);
+bool op_is_read_or_atomic(uint8_t opcode);
+/* build.c */
+void build(struct sim *s);
+void build_connect(struct end *e, enum end_step step);
+void build_free(struct sim *s);
+/* run.c: 0, or -1 with s->failure set; frees everything but s. */
+int sim_run(struct sim *s);
+/* host.c */
+void host_step(struct host *h);
+void host_packet(struct host *h, struct wirepkt *p);
+void host_poll(struct host *h);
+void host_step_end(struct end *e, enum end_step step);
+void host_post_recvs(struct end *e); /* hands to the engine what fits */
+bool end_idle(const struct end *e); /* nothing is expected from it any more */
+/* mem.c */
+extern const struct mem_ops host_mem_ops;
+void mem_flush(struct host *h);
+uint8_t *mem_at(struct end *e, const struct seg *g);
+uint64_t seg_addr(const struct end *e, const struct seg *g);
+uint32_t seg_key(const struct end *e, const struct seg *g);
+void mem_gather(struct end *e, const struct seg *g, unsigned n, uint8_t *dst);
+/* observer.c: judges a packet that h sends. */
+void observe_tx(struct host *h, const struct tx_pkt *t, const uint8_t *bytes, const struct pkt *p);
+/* check.c */
+void check_completion(struct host *h, const struct completion *c);
+void check_event(struct host *h, const struct event *ev);
+void check_step(struct sim *s);
+void check_end(struct sim *s); /* when all is quiet */
+/* expect.c: what may become of a request with a fault planted */
+struct expectation {
+    uint8_t status; /* requester's */
+    uint8_t recv_status; /* responder's receive completion; WC_SUCCESS: none */
+    uint8_t event; /* responder's, 0: none */
+    uint8_t syndrome; /* of the NAK, 0: none */
+    bool local; /* nothing is sent */
+    bool partly; /* some of the message may have been placed */
+};
+extern const struct expectation expectations[PLANT_COUNT];
+uint8_t expected_event(const struct op *o, bool deferred); /* responder's, 0: none */
+/* True if the end's planted fault shows only when requests behind it may have been carried out already. */
+bool expect_late(const struct end *e);
+bool expect_send(const struct end *e, int index, uint8_t status); /* may the first failure be this one? */
+bool expect_recv(const struct end *e, int index, uint8_t status);
+/* oracle.c */
+void oracle_model(struct sim *s); /* fills op[].data */
+void oracle_recv(struct end *e, int index); /* after a success: the message is in the buffer */
+void oracle_send(struct end *e, int index); /* after a success: results are here, effects are there */
+void oracle_final(struct sim *s); /* every byte of every arena */
+/* dump.c: what is seen of an exchange that is run again because it failed. No-ops unless s->capture is set. */
+struct capture *capture_start(const char *path, bool verbose); /* NULL: can't write there */
+void capture_packet(struct sim *s, const struct wirepkt *p, const char *what);
+void capture_note(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void capture_end(struct capture *c); /* prints the end of the log */
+
+static inline uint32_t psn_rel(const struct end *requester, uint32_t psn)
+{
+    return (psn - requester->sq_psn) & PSN_MASK;
+}
+
+#endif

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* One engine with plain memory, for tests that speak to the engine's API and forge packets. */
+#ifndef PUMICE_TESTS_CORE_FIXTURE_H
+#define PUMICE_TESTS_CORE_FIXTURE_H
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/engine.h"
+#include "wire/syndrome.h"
+
+#define FIX_MEM 8192u /* bytes of memory, at virtual address FIX_VA of space 1 */
+#define FIX_VA 0x10000u
+#define FIX_PD 7u
+
+struct fixture {
+    void *mem;
+    struct engine *e;
+    struct engine_config cfg;
+    uint8_t bytes[FIX_MEM];
+    void *qpmem[32];
+    unsigned nqpmem;
+    uint64_t now;
+    unsigned reads, writes, atomics; /* upcalls */
+};
+
+static inline uint8_t *fix_at(struct fixture *f, const struct piece *p)
+{
+    cr_assert(p->space == 1 && p->va >= FIX_VA && p->len <= FIX_MEM && p->va - FIX_VA <= FIX_MEM - p->len,
+              "upcall for %u bytes at %#llx of space %u", p->len, (unsigned long long)p->va, p->space);
+    return f->bytes + (p->va - FIX_VA);
+}
+
+static inline int fix_read(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+{
+    struct fixture *f = ctx;
+    uint8_t all[FIX_MEM];
+    size_t n = 0, at = 0;
+    f->reads++;
+    for (unsigned i = 0; i < nsrc; i++) {
+        cr_assert(n + src[i].len <= sizeof all);
+        memcpy(all + n, fix_at(f, &src[i]), src[i].len);
+        n += src[i].len;
+    }
+    for (unsigned i = 0; i < ndst; i++) {
+        memcpy(dst[i].p, all + at, dst[i].len);
+        at += dst[i].len;
+    }
+    cr_assert(at == n);
+    return 0;
+}
+
+static inline int fix_write(void *ctx, uint32_t qpn, const struct piece *dst, unsigned ndst, const uint8_t *src, size_t len)
+{
+    struct fixture *f = ctx;
+    (void)qpn;
+    (void)len;
+    f->writes++;
+    for (unsigned i = 0; i < ndst; i++) {
+        memcpy(fix_at(f, &dst[i]), src, dst[i].len);
+        src += dst[i].len;
+    }
+    return 0;
+}
+
+static inline int fix_atomic(void *ctx, const struct piece *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
+                             uint64_t *old)
+{
+    struct fixture *f = ctx;
+    uint8_t *p = fix_at(f, where);
+    f->atomics++;
+    memcpy(old, p, 8);
+    uint64_t new = op == MEM_FETCH_ADD ? *old + compare_add : *old == compare_add ? swap : *old;
+    memcpy(p, &new, 8);
+    return 0;
+}
+
+static inline void *fix_zalloc(size_t n)
+{
+    void *p = aligned_alloc(64, (n + 63) / 64 * 64);
+    cr_assert(p);
+    return memset(p, 0, (n + 63) / 64 * 64);
+}
+
+static inline void fix_init(struct fixture *f)
+{
+    static const struct mem_ops ops = {fix_read, fix_write, fix_atomic, NULL};
+    memset(f, 0, sizeof *f);
+    engine_config_defaults(&f->cfg);
+    f->cfg.max_qp = 8;
+    f->cfg.max_mr = 8;
+    f->cfg.max_peers = 4;
+    f->cfg.completion_slots = 64;
+    f->cfg.event_slots = 16;
+    f->cfg.active_mtu = 4; /* 2048 */
+    f->cfg.num_gids = 1;
+    f->cfg.gids[0][15] = 1;
+    f->mem = fix_zalloc(engine_size(&f->cfg));
+    f->e = engine_init(f->mem, &f->cfg, &ops, f);
+    cr_assert(f->e);
+}
+
+static inline void fix_fini(struct fixture *f)
+{
+    for (unsigned i = 0; i < f->nqpmem; i++) {
+        free(f->qpmem[i]);
+    }
+    free(f->mem);
+}
+
+static inline struct qp *fix_qp(struct fixture *f)
+{
+    struct qp_init init = {.type = QPT_RC, .pd = FIX_PD, .caps = {4, 4, 2, 2, 32}, .send_cq = f, .recv_cq = f, .owner = f};
+    struct qp *qp = NULL;
+    void *mem = f->qpmem[f->nqpmem++] = fix_zalloc(qp_size(&init.caps));
+    cr_assert_eq(qp_create(f->e, &init, mem, &qp), 0);
+    return qp;
+}
+
+/* Sound values for every attribute; the peer is address ::2, QP 1234. */
+static inline struct qp_attr fix_attr(void)
+{
+    struct qp_attr a = {.port = 1, .path_mtu = 1, .timeout = 14, .retry_cnt = 5, .rnr_retry = 6, .min_rnr_timer = 12,
+                        .max_rd_atomic = 3, .max_dest_rd_atomic = 2, .dest_qpn = 1234, .rq_psn = 100, .sq_psn = 200};
+    a.access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
+    a.av.dgid[15] = 2;
+    return a;
+}
+
+/* What a transition to this state needs. */
+static inline uint32_t fix_required(enum qp_state from, enum qp_state to)
+{
+    if (from == QPS_RESET && to == QPS_INIT) {
+        return QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS;
+    }
+    if (from == QPS_INIT && to == QPS_RTR) {
+        return QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
+    }
+    if (from == QPS_RTR && to == QPS_RTS) {
+        return QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_RD_ATOMIC;
+    }
+    return 0;
+}
+
+static inline int fix_modify(struct fixture *f, struct qp *qp, enum qp_state to)
+{
+    struct qp_attr a = fix_attr();
+    const char *why = NULL;
+    a.state = (uint8_t)to;
+    int err = qp_modify(qp, &a, QPA_STATE | fix_required(qp_state(qp), to), f->now, &why);
+    cr_assert_eq(err == 0, why == NULL, "an error has a reason, success has none");
+    return err;
+}
+
+/* Brings a QP from RESET to any state that an RC QP can have. */
+static inline void fix_bring(struct fixture *f, struct qp *qp, enum qp_state to)
+{
+    static const enum qp_state way[] = {QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD};
+    if (to == QPS_ERR) {
+        cr_assert_eq(fix_modify(f, qp, QPS_ERR), 0);
+        return;
+    }
+    for (int i = 0; i < 4 && qp_state(qp) != to; i++) {
+        cr_assert_eq(fix_modify(f, qp, way[i]), 0);
+    }
+    cr_assert_eq(qp_state(qp), to);
+}
+
+/* Feeds a request from the peer, and returns the packet that answers it: 0 and the decoded packet (its payload is in buf), or -1 for
+ * silence. */
+static inline int fix_exchange(struct fixture *f, struct pkt *request, uint8_t buf[16384], struct pkt *answer)
+{
+    struct rx_meta meta = {.src_gid = {[15] = 2}};
+    struct tx_batch b = {.buf = buf, .cap = 16384};
+    request->migreq = true;
+    request->pkey = PKEY_DEFAULT;
+    engine_rx(f->e, request, &meta, f->now);
+    if (engine_tx(f->e, &b, f->now) == 0) {
+        return -1;
+    }
+    cr_assert_eq(pkt_decode(buf + b.pkt[0].off, b.pkt[0].len, answer), PKT_OK);
+    return 0;
+}
+
+#endif
