@@ -29,8 +29,8 @@ const char *gid_text(const uint8_t gid[16], char buf[ADDR_TEXT_MAX]);
 
 void addr_to_gid(const union addr *a, uint8_t gid[16]);
 
-/* The socket address that a device whose own address is `own` uses to reach `gid`, with port 0 (link-local IPv6 gets the
- * device's scope). False if that family can't be reached from it, or if the GID is the unspecified address. */
+/* The socket address that a device whose own address is `own` uses to reach `gid`, with port 0 (link-local IPv6 gets
+ * the device's scope). False if that family can't be reached from it, or if the GID is the unspecified address. */
 bool gid_to_addr(const uint8_t gid[16], const union addr *own, union addr *out);
 
 #endif

@@ -5,7 +5,8 @@
  *     log-level = info
  *     device pumice0 { address = 127.0.0.1 }
  *
- * Values are kept as text and go through options_set when their line has been read, so that an error names that line. */
+ * Values are kept as text and go through options_set when their line has been read, so that an error names that line.
+ */
 #include <confuse.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -65,8 +66,8 @@ static int on_device(cfg_t *cfg, cfg_opt_t *opt)
 }
 
 static const char *const text_settings[] = {
-    "socket", "group",        "loopback", "gso",    "memory",    "fault", "seed", "mtu",
-    "window", "ack-delay-us", "idle-us",  "rcvbuf", "log-level",
+    "socket", "group",  "loopback",     "gso",     "memory", "fault",     "seed",
+    "mtu",    "window", "ack-delay-us", "idle-us", "rcvbuf", "log-level",
 };
 #define NUM_TEXT (sizeof(text_settings) / sizeof(text_settings[0]))
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Control messages of include/pumice/abi.h: receiving one, replying, and finding the function that carries it out.
  *
- * A handler gets a private copy of the payload, of exactly the length that its operation has, checks every field, and returns 0
- * after filling in the reply, or -errno after saying why (control_fail). It never touches the connection, so that handlers can be
- * tried without one. */
+ * A handler gets a private copy of the payload, of exactly the length that its operation has, checks every field, and
+ * returns 0 after filling in the reply, or -errno after saying why (control_fail). It never touches the connection, so
+ * that handlers can be tried without one. */
 #ifndef PUMICE_DAEMON_CONTROL_H
 #define PUMICE_DAEMON_CONTROL_H
 
@@ -32,8 +32,8 @@ struct control_reply {
     unsigned fds;
 };
 
-/* Receives one message from a non-blocking socket. 1: there is one; 0: nothing to read yet; -1: the client hung up or does not keep
- * to the form, end the session. Descriptors in *rq are to be closed by control_request_fini. */
+/* Receives one message from a non-blocking socket. 1: there is one; 0: nothing to read yet; -1: the client hung up or
+ * does not keep to the form, end the session. Descriptors in *rq are to be closed by control_request_fini. */
 int control_recv(int sock, struct control_request *rq);
 void control_request_fini(struct control_request *rq);
 

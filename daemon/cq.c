@@ -11,7 +11,8 @@
 
 _Static_assert(sizeof(struct pm_cq_page) <= PM_CQ_ENTRIES, "the entries begin behind the page");
 
-/* --- control operations ------------------------------------------------------------------------------------------------ */
+/* --- control operations
+ * ------------------------------------------------------------------------------------------------ */
 
 static size_t segment_bytes(uint32_t slots)
 {
@@ -65,8 +66,8 @@ int cq_create(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-/* Moves the entries that the client has not read to a new segment. The client, which waits for the reply, neither reads nor arms
- * meanwhile; whatever else it may do, only its own entries can suffer. */
+/* Moves the entries that the client has not read to a new segment. The client, which waits for the reply, neither reads
+ * nor arms meanwhile; whatever else it may do, only its own entries can suffer. */
 static int move_entries(struct cq *cq, struct segment *seg, uint32_t slots, uint32_t *consumer)
 {
     struct pm_cq_page *page = seg->p;
@@ -144,14 +145,16 @@ int cq_destroy(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-/* --- completions ------------------------------------------------------------------------------------------------------- */
+/* --- completions
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* True if there is a slot. A consumer index that can't be counts as a full queue. */
 static bool has_room(struct cq *cq)
 {
     if (cq->producer - cq->seen_consumer < cq->slots)
         return true;
-    /* Acquire: pairs with the client's release store after it has copied an entry, which may be overwritten from then on. */
+    /* Acquire: pairs with the client's release store after it has copied an entry, which may be overwritten from then
+     * on. */
     cq->seen_consumer = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
     return cq->producer - cq->seen_consumer < cq->slots;
 }
@@ -215,7 +218,8 @@ void cq_notify(struct cq *cq)
     uint32_t arm;
 
     if (cq->channel) {
-        /* The entries' seq before this load, the client's arm before its last look at seq: one of the two sees the other. */
+        /* The entries' seq before this load, the client's arm before its last look at seq: one of the two sees the
+         * other. */
         atomic_thread_fence(memory_order_seq_cst);
         arm = atomic_load_explicit(&cq->page->arm, memory_order_relaxed);
         if (arm == PM_ARM_ANY || (arm == PM_ARM_SOLICITED && cq->solicited)) {

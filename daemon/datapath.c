@@ -7,7 +7,8 @@
 
 #define ROUNDS_MAX 16 /* batches sent in one pass, before receiving gets its turn */
 
-/* --- what the engine tells ---------------------------------------------------------------------------------------------- */
+/* --- what the engine tells
+ * ---------------------------------------------------------------------------------------------- */
 
 static void log_failure(const struct qpair *q, const struct completion *c)
 {
@@ -19,8 +20,10 @@ static void log_failure(const struct qpair *q, const struct completion *c)
         return;
     qp_query(q->qp, &attr);
     qp_info(q->qp, &info);
-    log_warn("QP 0x%06x (%s, pid %d) to 0x%06x at %s: %s failed with status %u, cause %u; PSN %u unacknowledged, %u next, %u "
-             "expected", q->qpn, q->session->comm, (int)q->session->cred.pid, info.dest_qpn, gid_text(attr.av.dgid, peer),
+    log_warn("QP 0x%06x (%s, pid %d) to 0x%06x at %s: %s failed with status %u, cause %u; PSN %u unacknowledged, %u "
+             "next, %u "
+             "expected",
+             q->qpn, q->session->comm, (int)q->session->cred.pid, info.dest_qpn, gid_text(attr.av.dgid, peer),
              c->is_recv ? "receive" : "send", c->status, c->vendor_err, info.una_psn, info.next_psn, info.epsn);
 }
 
@@ -85,7 +88,8 @@ static unsigned publish(struct device *d, uint64_t now)
     return n;
 }
 
-/* --- a pass -------------------------------------------------------------------------------------------------------------- */
+/* --- a pass
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static unsigned drain_backlog(struct device *d, uint64_t now)
 {
@@ -93,7 +97,8 @@ static unsigned drain_backlog(struct device *d, uint64_t now)
     struct qpair *q;
     unsigned n = 0;
 
-    TAILQ_CONCAT(&list, &d->backlog, backlog_link); /* those that are not done enter the list again, behind the others */
+    TAILQ_CONCAT(&list, &d->backlog,
+                 backlog_link); /* those that are not done enter the list again, behind the others */
     while ((q = TAILQ_FIRST(&list)) != NULL) {
         TAILQ_REMOVE(&list, q, backlog_link);
         q->in_backlog = false;
@@ -109,7 +114,7 @@ bool datapath_pass(struct device *d, uint64_t now)
 
     d->now = now;
     TAILQ_FOREACH(s, &d->sessions, link)
-        work += session_scan(s, now);
+    work += session_scan(s, now);
     if (d->udp.fd >= 0)
         work += rxpath_receive(d, now);
     if (engine_deadline(d->engine) <= now)

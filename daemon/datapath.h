@@ -8,16 +8,16 @@
 
 #include "device.h"
 
-/* Doorbells, datagrams, timers, then completions and packets until there is nothing more to do, within bounds that keep one kind of
- * work from starving another. Returns true if there was anything to do; then there may be more. */
+/* Doorbells, datagrams, timers, then completions and packets until there is nothing more to do, within bounds that keep
+ * one kind of work from starving another. Returns true if there was anything to do; then there may be more. */
 bool datapath_pass(struct device *d, uint64_t now);
 /* When the next pass has something to do that nobody announces: retransmissions, delayed packets. NEVER: nothing. */
 uint64_t datapath_deadline(const struct device *d);
 
 /* The parts. rxpath.c: receives a batch and gives it to the engine; number of packets. */
 unsigned rxpath_receive(struct device *d, uint64_t now);
-/* txpath.c: takes packets out of the engine (or those whose delay is over) and sends them; number of packets, 0 if there are none
- * or the socket is full. */
+/* txpath.c: takes packets out of the engine (or those whose delay is over) and sends them; number of packets, 0 if
+ * there are none or the socket is full. */
 unsigned txpath_send(struct device *d, uint64_t now);
 /* Gives the engine a packet that never left. The packet must stay valid until deferred writes were carried out. */
 void rxpath_loopback(struct device *d, const uint8_t *p, uint32_t len, uint64_t now);

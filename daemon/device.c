@@ -16,10 +16,11 @@
 #include "objects.h"
 #include "session.h"
 
-/* --- setting up ---------------------------------------------------------------------------------------------------------- */
+/* --- setting up
+ * ---------------------------------------------------------------------------------------------------------- */
 
-/* Where QP numbers start. Not always at the same place: a packet for a queue pair of a daemon that ended must not fit one of its
- * successor. */
+/* Where QP numbers start. Not always at the same place: a packet for a queue pair of a daemon that ended must not fit
+ * one of its successor. */
 static uint32_t pick_first_qpn(const struct options *o, unsigned index)
 {
     uint32_t v = 0;
@@ -123,8 +124,9 @@ static int find_interface(struct device *d, char *why)
         return -EMSGSIZE;
     }
     if (d->options->mtu > fits)
-        log_write(LOG_LEVEL_WARN, "device %s: a path MTU of %u does not fit into the MTU of %s, %u; such packets get lost",
-                  d->name, 128u << d->options->mtu, d->netdev.name, d->netdev.mtu);
+        log_write(LOG_LEVEL_WARN,
+                  "device %s: a path MTU of %u does not fit into the MTU of %s, %u; such packets get lost", d->name,
+                  128u << d->options->mtu, d->netdev.name, d->netdev.mtu);
     d->active_mtu = d->options->mtu ? d->options->mtu : fits;
     return 0;
 }
@@ -142,8 +144,8 @@ int device_open(struct device *d, char why[OPTIONS_WHY_MAX])
     if (rc)
         return rc;
     d->udp.ifindex = d->netdev.index;
-    log_info("device %s: %s on %s, path MTU %u, receive buffer %u KiB", d->name, addr_text(&d->addr, text), d->netdev.name,
-             128u << d->active_mtu, d->udp.rcvbuf / 1024);
+    log_info("device %s: %s on %s, path MTU %u, receive buffer %u KiB", d->name, addr_text(&d->addr, text),
+             d->netdev.name, 128u << d->active_mtu, d->udp.rcvbuf / 1024);
     return device_make_engine(d, why);
 }
 
@@ -165,7 +167,8 @@ void device_fini(struct device *d)
     free(d->tx.buf);
 }
 
-/* --- the thread ---------------------------------------------------------------------------------------------------------- */
+/* --- the thread
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static void *run(void *arg)
 {
@@ -211,7 +214,8 @@ void device_do(struct device *d, void (*fn)(void *arg), void *arg)
         fn(arg);
 }
 
-/* --- what others ask ----------------------------------------------------------------------------------------------------- */
+/* --- what others ask
+ * ----------------------------------------------------------------------------------------------------- */
 
 void device_describe(const struct device *d, struct pm_device_desc *desc)
 {
@@ -238,7 +242,7 @@ void device_port_refresh(struct device *d)
         return;
     log_warn("device %s: %s is %s", d->name, d->netdev.name, d->netdev.up ? "up again" : "down");
     TAILQ_FOREACH(s, &d->sessions, link)
-        session_event(s, d->netdev.up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, 1);
+    session_event(s, d->netdev.up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, 1);
 }
 
 void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed)

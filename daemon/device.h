@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A device: one address, one UDP socket, one engine, one thread with its loop, and the sessions bound to it. Everything in here
- * belongs to the device's thread from device_start to device_stop; other threads get in by device_do. */
+/* A device: one address, one UDP socket, one engine, one thread with its loop, and the sessions bound to it. Everything
+ * in here belongs to the device's thread from device_start to device_stop; other threads get in by device_do. */
 #ifndef PUMICE_DAEMON_DEVICE_H
 #define PUMICE_DAEMON_DEVICE_H
 
@@ -40,7 +40,8 @@ TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(cq_list, cq);
 TAILQ_HEAD(qpair_list, qpair);
 
-#define DEVICE_TX_BYTES (256u << 10) /* of one batch of packets: small enough to stay in the cache between gathering and sending */
+#define DEVICE_TX_BYTES                                                                                                \
+    (256u << 10) /* of one batch of packets: small enough to stay in the cache between gathering and sending */
 
 struct device {
     const struct options *options;
@@ -90,7 +91,8 @@ struct device {
 int device_init(struct device *d, const struct options *o, unsigned index, char why[OPTIONS_WHY_MAX]);
 /* Then, for a device that is used: finds the interface, opens the socket, makes the engine. 0, or -errno with why. */
 int device_open(struct device *d, char why[OPTIONS_WHY_MAX]);
-/* Or, for tests: makes the engine alone; control operations work, and packets to other devices vanish. 0, or -errno with why. */
+/* Or, for tests: makes the engine alone; control operations work, and packets to other devices vanish. 0, or -errno
+ * with why. */
 int device_make_engine(struct device *d, char why[OPTIONS_WHY_MAX]);
 /* Ends all sessions and frees everything. */
 void device_fini(struct device *d);

@@ -12,7 +12,8 @@
 _Static_assert(sizeof(struct evrecord) == sizeof(struct pm_async_event), "record");
 _Static_assert(sizeof(struct evrecord) == sizeof(struct pm_comp_event), "record");
 
-/* Writes one record. 1: done; 0: no room; -1: nobody reads any more. Records are far below PIPE_BUF, so writes are whole. */
+/* Writes one record. 1: done; 0: no room; -1: nobody reads any more. Records are far below PIPE_BUF, so writes are
+ * whole. */
 static int put(struct evpipe *p, const struct evrecord *r)
 {
     if (write(p->write_fd, r, sizeof(*r)) == (ssize_t)sizeof(*r))

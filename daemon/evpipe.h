@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A pipe by which a client gets events (struct pm_async_event, struct pm_comp_event): records of two words. The client has the read
- * end and decides itself whether it blocks; the daemon never does: what finds no room is kept and written when there is. */
+/* A pipe by which a client gets events (struct pm_async_event, struct pm_comp_event): records of two words. The client
+ * has the read end and decides itself whether it blocks; the daemon never does: what finds no room is kept and written
+ * when there is. */
 #ifndef PUMICE_DAEMON_EVPIPE_H
 #define PUMICE_DAEMON_EVPIPE_H
 
@@ -12,7 +13,8 @@ struct evrecord {
     uint32_t a, b;
 };
 
-#define EVPIPE_WAITING_MAX 16384u /* records kept, one for each CQ that a session may have; the kernel holds another 8,192 */
+#define EVPIPE_WAITING_MAX                                                                                             \
+    16384u /* records kept, one for each CQ that a session may have; the kernel holds another 8,192 */
 
 struct evpipe {
     struct ev_loop *loop;
@@ -28,8 +30,8 @@ int evpipe_init(struct evpipe *p, struct ev_loop *loop);
 void evpipe_fini(struct evpipe *p);
 int evpipe_take_read_fd(struct evpipe *p); /* the caller sends and closes it */
 
-/* Sends a record, now or later, in order; a record that waits already is not doubled (events say that something is so, not how
- * often). False: too many wait, and this one is lost. */
+/* Sends a record, now or later, in order; a record that waits already is not doubled (events say that something is so,
+ * not how often). False: too many wait, and this one is lost. */
 bool evpipe_push(struct evpipe *p, uint32_t a, uint32_t b);
 
 /* Takes waiting records with this first word back. */

@@ -105,7 +105,8 @@ struct fault {
     struct fault_spec spec;
     uint64_t seed;
     struct fault_counters counters; /* since fault_init */
-    uint64_t attempts[FAULT_SETS][FAULT_WAYS]; /* upper 48 bits: of which packet; lower 16: times sent. Latest used first */
+    uint64_t attempts[FAULT_SETS]
+                     [FAULT_WAYS]; /* upper 48 bits: of which packet; lower 16: times sent. Latest used first */
     uint8_t mask_at[FAULT_FLOWS]; /* next bit of the mask, by the flow's hash (flows that collide share one) */
 };
 

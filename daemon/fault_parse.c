@@ -120,7 +120,9 @@ static bool to_number(struct str s, uint64_t max, uint64_t *v)
         return false;
     for (; s.len; s.p++, s.len--) {
         char c = (char)(s.p[0] | 0x20);
-        unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 99;
+        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+                                                : 99;
 
         if (digit >= base || n > (max - digit) / base)
             return false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Packets that fault injection holds back: copies, in the order in which they are due. Bounded; touched only while faults are on. */
+/* Packets that fault injection holds back: copies, in the order in which they are due. Bounded; touched only while
+ * faults are on. */
 #ifndef PUMICE_DAEMON_FAULTQ_H
 #define PUMICE_DAEMON_FAULTQ_H
 

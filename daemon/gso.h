@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which packets of a batch can leave by one GSO send: they lie side by side, go to one destination, and are equally long, but
- * for the last, which may be shorter. Pure. */
+/* Which packets of a batch can leave by one GSO send: they lie side by side, go to one destination, and are equally
+ * long, but for the last, which may be shorter. Pure. */
 #ifndef PUMICE_DAEMON_GSO_H
 #define PUMICE_DAEMON_GSO_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A table from numbers that clients say to objects of the daemon. A number that is not in the table finds nothing, whatever it is. */
+/* A table from numbers that clients say to objects of the daemon. A number that is not in the table finds nothing,
+ * whatever it is. */
 #ifndef PUMICE_DAEMON_HANDLES_H
 #define PUMICE_DAEMON_HANDLES_H
 

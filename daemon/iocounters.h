@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a device counts outside its engine: datagrams, losses at the socket, events that found no room. Names as status has them. */
+/* What a device counts outside its engine: datagrams, losses at the socket, events that found no room. Names as status
+ * has them. */
 #ifndef PUMICE_DAEMON_IOCOUNTERS_H
 #define PUMICE_DAEMON_IOCOUNTERS_H
 

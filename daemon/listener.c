@@ -13,7 +13,8 @@
 
 #include "log.h"
 
-/* --- where --------------------------------------------------------------------------------------------------------------- */
+/* --- where
+ * --------------------------------------------------------------------------------------------------------------- */
 
 /* A directory of ours: made if it is not there, refused if it is another user's or others may write to it. */
 static bool own_directory(const char *path, bool group)
@@ -45,7 +46,8 @@ static bool default_path(char *out, size_t size, bool group)
     return false;
 }
 
-/* --- making -------------------------------------------------------------------------------------------------------------- */
+/* --- making
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static int fail(char *why, int rc, const char *what, const char *path, const char *advice)
 {
@@ -81,7 +83,8 @@ static int bind_path(struct listener *l, const struct sockaddr_un *sa, char *why
         }
         if (is_alive(sa)) {
             umask(old);
-            return fail(why, rc, "control socket", l->path, ": another pumiced listens there; stop it, or use --socket");
+            return fail(why, rc, "control socket", l->path,
+                        ": another pumiced listens there; stop it, or use --socket");
         }
         log_info("replacing %s, which a daemon that is gone left behind", l->path);
         unlink(l->path);
@@ -141,8 +144,10 @@ int listener_open(struct listener *l, const struct options *o, char why[OPTIONS_
     if (o->socket[0]) {
         snprintf(l->path, sizeof(l->path), "%s", o->socket);
     } else if (!default_path(l->path, sizeof(l->path), l->has_group)) {
-        snprintf(why, OPTIONS_WHY_MAX, "no place for the control socket: none of $XDG_RUNTIME_DIR/pumice, /run/pumice and "
-                 "/tmp/pumice-%u is ours and writable; --socket PATH names another", (unsigned)geteuid());
+        snprintf(why, OPTIONS_WHY_MAX,
+                 "no place for the control socket: none of $XDG_RUNTIME_DIR/pumice, /run/pumice and "
+                 "/tmp/pumice-%u is ours and writable; --socket PATH names another",
+                 (unsigned)geteuid());
         return -EACCES;
     }
     memcpy(sa.sun_path, l->path, sizeof(sa.sun_path));
@@ -176,7 +181,8 @@ void listener_close(struct listener *l)
     l->fd = -1;
 }
 
-/* --- who ----------------------------------------------------------------------------------------------------------------- */
+/* --- who
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static bool in_groups(int sock, gid_t group)
 {

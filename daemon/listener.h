@@ -18,8 +18,9 @@ struct listener {
     gid_t group; /* members may connect */
 };
 
-/* Makes and binds the socket, and its directory if it is one of the default ones: $XDG_RUNTIME_DIR/pumice, /run/pumice, /tmp/pumice-UID, the
- * first that can be made. A socket file that nobody listens on is replaced. 0, or -errno with why saying what to do. */
+/* Makes and binds the socket, and its directory if it is one of the default ones: $XDG_RUNTIME_DIR/pumice, /run/pumice,
+ * /tmp/pumice-UID, the first that can be made. A socket file that nobody listens on is replaced. 0, or -errno with why
+ * saying what to do. */
 int listener_open(struct listener *l, const struct options *o, char why[OPTIONS_WHY_MAX]);
 /* Closes it and removes the file. */
 void listener_close(struct listener *l);

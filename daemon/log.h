@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The log: lines on standard error, "pumiced: warn: text". Each line is one write, so lines of several threads don't mix. */
+/* The log: lines on standard error, "pumiced: warn: text". Each line is one write, so lines of several threads don't
+ * mix. */
 #ifndef PUMICE_DAEMON_LOG_H
 #define PUMICE_DAEMON_LOG_H
 
@@ -23,8 +24,8 @@ int log_level_parse(const char *text);
 
 void log_write(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Keeps one place of the source from filling the log: at most LOG_RATE_BURST lines a second from it; the first line after a
- * silence says how many were left out. */
+/* Keeps one place of the source from filling the log: at most LOG_RATE_BURST lines a second from it; the first line
+ * after a silence says how many were left out. */
 #define LOG_RATE_BURST 10
 struct log_rate {
     _Atomic uint64_t second; /* of the monotonic clock, in which `count` lines were asked for */

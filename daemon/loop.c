@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Hot: one pass after the other, without a system call that could sleep; between empty passes sched_yield, so that a client on the same
- * processor gets on. After idle-us without work the loop sleeps in epoll: it says so in the session pages, whose clients then
- * ring by eventfd, and looks at the doorbells once more. If a single yield takes long, somebody hogs the processors, and yielding
- * on would cost milliseconds each time; then the loop sleeps early for a while, because the scheduler prefers those that slept. */
+/* Hot: one pass after the other, without a system call that could sleep; between empty passes sched_yield, so that a
+ * client on the same processor gets on. After idle-us without work the loop sleeps in epoll: it says so in the session
+ * pages, whose clients then ring by eventfd, and looks at the doorbells once more. If a single yield takes long,
+ * somebody hogs the processors, and yielding on would cost milliseconds each time; then the loop sleeps early for a
+ * while, because the scheduler prefers those that slept. */
 #include "loop.h"
 
 #include <errno.h>
@@ -23,7 +24,8 @@
 #define SLOW_YIELD_NS (150 * NS_PER_US)
 #define HOG_NS (20 * NS_PER_MS) /* how long the loop sleeps early after a slow yield */
 
-/* --- watchers ------------------------------------------------------------------------------------------------------------ */
+/* --- watchers
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void on_udp(struct ev_loop *loop, ev_io *w, int revents)
 {
@@ -31,7 +33,8 @@ static void on_udp(struct ev_loop *loop, ev_io *w, int revents)
 
     (void)loop;
     (void)revents;
-    /* Datagrams are received by the next pass. What epoll also calls readable is the error queue, which nothing else empties. */
+    /* Datagrams are received by the next pass. What epoll also calls readable is the error queue, which nothing else
+     * empties. */
     udp_drain_errors(&d->udp);
 }
 
@@ -104,7 +107,8 @@ void loop_fini(struct device *d)
     d->timer_fd = d->port_fd = -1;
 }
 
-/* --- sleeping ------------------------------------------------------------------------------------------------------------ */
+/* --- sleeping
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void set_timer(struct device *d, uint64_t when)
 {
@@ -122,14 +126,15 @@ static void announce(struct device *d, bool sleeping)
     struct session *s;
 
     TAILQ_FOREACH(s, &d->sessions, link)
-        session_set_sleeping(s, sleeping);
+    session_set_sleeping(s, sleeping);
 }
 
 static bool rings(const struct device *d)
 {
     const struct session *s;
 
-    TAILQ_FOREACH(s, &d->sessions, link) {
+    TAILQ_FOREACH(s, &d->sessions, link)
+    {
         if (session_rings(s))
             return true;
     }
@@ -159,7 +164,8 @@ static void sleep_until_event(struct device *d)
     announce(d, false);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------------- */
+/* -------------------------------------------------------------------------------------------------------------------------
+ */
 
 /* Lets others run. Notes when that took long. */
 static void yield(struct device *d)

@@ -16,16 +16,20 @@
 
 const char *argp_program_version = "pumiced " PUMICE_VERSION;
 
-static const char doc[] =
-    "RDMA verbs in user space: the daemon of one host. It speaks RoCEv2 over UDP for programs that are run with Pumice's "
-    "libibverbs. It stays in the foreground, needs no root, and runs without any option."
-    "\v"
-    "Without --device or --address there is one device, pumice0, on the first address that is not the loopback's, or else on "
-    "127.0.0.1. Without --socket the control socket is $XDG_RUNTIME_DIR/pumice/pumiced.sock, /run/pumice/pumiced.sock or "
-    "/tmp/pumice-UID/pumiced.sock, the first whose directory can be made.\n\n"
-    "SIGTERM and SIGINT end the daemon in order. Exit codes: 0 ended in order; 1 out of memory, threads or files; 2 bad "
-    "command line or configuration; 3 a device's address is not ours or its UDP port 4791 is taken; 4 the control socket "
-    "can't be made, or a living daemon has it.";
+static const char doc[] = "RDMA verbs in user space: the daemon of one host. It speaks RoCEv2 over UDP for programs "
+                          "that are run with Pumice's "
+                          "libibverbs. It stays in the foreground, needs no root, and runs without any option."
+                          "\v"
+                          "Without --device or --address there is one device, pumice0, on the first address that is "
+                          "not the loopback's, or else on "
+                          "127.0.0.1. Without --socket the control socket is $XDG_RUNTIME_DIR/pumice/pumiced.sock, "
+                          "/run/pumice/pumiced.sock or "
+                          "/tmp/pumice-UID/pumiced.sock, the first whose directory can be made.\n\n"
+                          "SIGTERM and SIGINT end the daemon in order. Exit codes: 0 ended in order; 1 out of memory, "
+                          "threads or files; 2 bad "
+                          "command line or configuration; 3 a device's address is not ours or its UDP port 4791 is "
+                          "taken; 4 the control socket "
+                          "can't be made, or a living daemon has it.";
 
 /* Keys of argp, one per setting; all above the letters. */
 enum {

@@ -99,7 +99,8 @@ static struct space *space_of(const struct memory *m, const struct piece *p, uns
     return n && p[0].space < MEMORY_SPACES ? m->space[p[0].space] : NULL;
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------------- */
+/* --- reading
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* Position in a list of ranges. */
 struct cursor {
@@ -116,10 +117,10 @@ static void advance(struct cursor *c, size_t len, size_t range_len)
     }
 }
 
-/* Reads as much as fits into one call: pairs up sources and destinations from the cursors on. Returns false if a byte could not be
- * read. The two lists that go to the kernel may be cut at different places, but must have the same sum. */
-static bool read_some(const struct space *s, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst,
-                      struct cursor *from, struct cursor *to)
+/* Reads as much as fits into one call: pairs up sources and destinations from the cursors on. Returns false if a byte
+ * could not be read. The two lists that go to the kernel may be cut at different places, but must have the same sum. */
+static bool read_some(const struct space *s, const struct piece *src, unsigned nsrc, const struct buf *dst,
+                      unsigned ndst, struct cursor *from, struct cursor *to)
 {
     struct iovec local[SPACE_IOVS], remote[SPACE_IOVS];
     unsigned nl = 0, nr = 0;
@@ -167,7 +168,8 @@ static int read_pieces(void *ctx, const struct piece *src, unsigned nsrc, const 
     return 0;
 }
 
-/* --- writing ---------------------------------------------------------------------------------------------------------- */
+/* --- writing
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static int write_pieces(void *ctx, uint32_t qpn, const struct piece *dst, unsigned ndst, const uint8_t *src, size_t len)
 {

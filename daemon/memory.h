@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The engine's struct mem_ops over the address spaces of a device's clients.
  *
- * Writes are deferred and carried out by memory_flush, one system call per address space where possible: the caller does that
- * before completions or packets that the engine made later are handed on. Reads and atomics flush first by themselves.
+ * Writes are deferred and carried out by memory_flush, one system call per address space where possible: the caller
+ * does that before completions or packets that the engine made later are handed on. Reads and atomics flush first by
+ * themselves.
  *
- * Atomics are a read and a write by the device's one thread, so they are atomic with respect to each other, which is what
- * IBV_ATOMIC_HCA promises; not to the client's own CPU instructions, nor to another device that reaches the same memory. */
+ * Atomics are a read and a write by the device's one thread, so they are atomic with respect to each other, which is
+ * what IBV_ATOMIC_HCA promises; not to the client's own CPU instructions, nor to another device that reaches the same
+ * memory. */
 #ifndef PUMICE_DAEMON_MEMORY_H
 #define PUMICE_DAEMON_MEMORY_H
 

@@ -8,15 +8,18 @@
 #include "objects.h"
 #include "session.h"
 
-/* Flags that change nothing here: huge pages, relaxed ordering, and on-demand paging, which is how all client memory is reached. */
+/* Flags that change nothing here: huge pages, relaxed ordering, and on-demand paging, which is how all client memory is
+ * reached. */
 #define ACCESS_NO_MATTER ((uint32_t)(IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_OPTIONAL_RANGE))
 
 /* A NIC would find out by pinning that there is no memory; the first and last byte tell most of it. */
 static int check_memory(struct session *s, const struct pm_reg_mr_req *rq, struct control_reply *rp)
 {
     if (s->space->path == PM_MEMORY_NONE)
-        return control_fail(rp, -EPERM, "the daemon can't reach the memory of process %d (neither process_vm_readv nor "
-                            "/proc/self/mem worked)", (int)s->cred.pid);
+        return control_fail(rp, -EPERM,
+                            "the daemon can't reach the memory of process %d (neither process_vm_readv nor "
+                            "/proc/self/mem worked)",
+                            (int)s->cred.pid);
     if (rq->length == 0 || (rq->access & IBV_ACCESS_ON_DEMAND))
         return 0;
     if (rq->va + (rq->length - 1) < rq->va || !memory_probe(&s->device->memory, s->space, rq->va) ||
@@ -50,7 +53,8 @@ static int explain(int rc, struct control_reply *rp)
     case -EBUSY:
         return control_fail(rp, rc, "a memory window is bound to the region");
     default:
-        return control_fail(rp, rc, "the access flags contradict each other (remote write needs local write), or the range wraps");
+        return control_fail(
+            rp, rc, "the access flags contradict each other (remote write needs local write), or the range wraps");
     }
 }
 

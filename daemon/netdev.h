@@ -26,12 +26,12 @@ int netdev_refresh(struct netdev *nd);
 /* The first address of an interface that is up and not the loopback, IPv4 before global IPv6; else 127.0.0.1. */
 void netdev_default_address(union addr *addr);
 
-/* The largest path MTU (enum ibv_mtu, 1 ... 5) whose packets fit into an IP packet of mtu bytes, with the longest headers that
- * can stand before payload and the ICRC behind it; 0 if not even 256 bytes fit. */
+/* The largest path MTU (enum ibv_mtu, 1 ... 5) whose packets fit into an IP packet of mtu bytes, with the longest
+ * headers that can stand before payload and the ICRC behind it; 0 if not even 256 bytes fit. */
 uint8_t netdev_path_mtu(unsigned mtu, bool is_v6);
 
-/* A node GUID that stays the same for the same interface and address: of the MAC, if there is one, and the address. Locally
- * administered, so it never is one of a real adapter. */
+/* A node GUID that stays the same for the same interface and address: of the MAC, if there is one, and the address.
+ * Locally administered, so it never is one of a real adapter. */
 uint64_t netdev_guid(const struct netdev *nd, const union addr *addr);
 
 #endif

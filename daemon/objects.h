@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The objects of a session. Each keeps a count of those that use it and can't be destroyed before them; a session that ends
- * takes them down in the order queue pairs, completion queues, channels, memory regions, protection domains. */
+/* The objects of a session. Each keeps a count of those that use it and can't be destroyed before them; a session that
+ * ends takes them down in the order queue pairs, completion queues, channels, memory regions, protection domains. */
 #ifndef PUMICE_DAEMON_OBJECTS_H
 #define PUMICE_DAEMON_OBJECTS_H
 
@@ -74,7 +74,8 @@ struct qpair { /* queue pair: the engine's, and its rings */
     TAILQ_ENTRY(qpair) backlog_link, failed_link;
 };
 
-/* --- control operations ------------------------------------------------------------------------------------------------ */
+/* --- control operations
+ * ------------------------------------------------------------------------------------------------ */
 /* Each takes the payload that abi.h has for it. 0, or -errno told in *rp. */
 
 int pd_alloc(struct session *s, const void *rq, struct control_reply *rp);
@@ -99,22 +100,25 @@ void channel_free(struct channel *ch);
 void cq_free(struct cq *cq);
 void qpair_free(struct qpair *q);
 
-/* --- completions ------------------------------------------------------------------------------------------------------- */
+/* --- completions
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* Writes an entry; whoever waits is told by cq_notify, later, for all entries of a pass together. */
 void cq_publish(struct cq *cq, const struct completion *c);
 void cq_notify(struct cq *cq);
 
-/* --- rings ------------------------------------------------------------------------------------------------------------- */
+/* --- rings
+ * ------------------------------------------------------------------------------------------------------------- */
 
-/* Reads send requests into the engine, a bounded number at a time; what is left puts the queue pair on the device's backlog.
- * Returns how many were taken. */
+/* Reads send requests into the engine, a bounded number at a time; what is left puts the queue pair on the device's
+ * backlog. Returns how many were taken. */
 unsigned qpair_drain_send(struct qpair *q, uint64_t now);
 /* Reads receive requests; called back by the engine (mem_ops.refill), too. */
 void qpair_refill(void *qpair);
 /* The queue pair's doorbell rang. */
 void qpair_rang(struct qpair *q, uint64_t now);
-/* Puts it on the device's list of those that qpair_settle is to look after: it may be in ERR, or its rings are broken. */
+/* Puts it on the device's list of those that qpair_settle is to look after: it may be in ERR, or its rings are broken.
+ */
 void qpair_mark_failed(struct qpair *q);
 /* Does what follows from that: asks the client to ring for receive requests, too, and flushes its rings. */
 void qpair_settle(struct qpair *q, uint64_t now);

@@ -55,7 +55,8 @@ static int parse_choice(const char *value, const char *const *choices)
     return -1;
 }
 
-/* --- one function per setting --------------------------------------------------------------------------------------- */
+/* --- one function per setting ---------------------------------------------------------------------------------------
+ */
 
 static int set_text(char *dst, size_t size, const char *name, const char *value, char *why)
 {
@@ -223,22 +224,10 @@ static const struct {
     const char *name;
     int (*set)(struct options *o, const char *name, const char *value, char *why);
 } settings[] = {
-    {"socket", set_socket},
-    {"group", set_group},
-    {"device", set_device},
-    {"address", set_address},
-    {"loopback", set_loopback},
-    {"gso", set_gso},
-    {"memory", set_memory},
-    {"fault", set_fault},
-    {"seed", set_seed},
-    {"mtu", set_mtu},
-    {"window", set_window},
-    {"ack-delay-us", set_ack_delay},
-    {"idle-us", set_idle},
-    {"rcvbuf", set_rcvbuf},
-    {"ready-fd", set_ready_fd},
-    {"log-level", set_log_level},
+    {"socket", set_socket},     {"group", set_group},   {"device", set_device},     {"address", set_address},
+    {"loopback", set_loopback}, {"gso", set_gso},       {"memory", set_memory},     {"fault", set_fault},
+    {"seed", set_seed},         {"mtu", set_mtu},       {"window", set_window},     {"ack-delay-us", set_ack_delay},
+    {"idle-us", set_idle},      {"rcvbuf", set_rcvbuf}, {"ready-fd", set_ready_fd}, {"log-level", set_log_level},
 };
 
 int options_set(struct options *o, const char *name, const char *value, char why[OPTIONS_WHY_MAX])
@@ -287,7 +276,8 @@ int options_add_device(struct options *o, const char *name, const char *address,
             return -EINVAL;
         }
         if (strcmp(addr_text(&o->device[i].addr, gid_a), addr_text(&d.addr, gid_b)) == 0) {
-            snprintf(why, OPTIONS_WHY_MAX, "devices %s and %s have the same address %s", o->device[i].name, d.name, gid_a);
+            snprintf(why, OPTIONS_WHY_MAX, "devices %s and %s have the same address %s", o->device[i].name, d.name,
+                     gid_a);
             return -EINVAL;
         }
     }

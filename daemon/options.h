@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the daemon was told to do: defaults, then the configuration file, then the command line; each replaces what came before.
+/* What the daemon was told to do: defaults, then the configuration file, then the command line; each replaces what came
+ * before.
  *
- * Every setting has one name, the same in the file and, with two dashes, on the command line, and one parser, options_set, so
- * that both take the same values and complain with the same words. */
+ * Every setting has one name, the same in the file and, with two dashes, on the command line, and one parser,
+ * options_set, so that both take the same values and complain with the same words. */
 #ifndef PUMICE_DAEMON_OPTIONS_H
 #define PUMICE_DAEMON_OPTIONS_H
 
@@ -28,9 +29,9 @@ enum gso_mode {
     GSO_OFF,
 };
 enum memory_mode { /* which ways to client memory may be used */
-    MEMORY_AUTO,
-    MEMORY_PROCESS_VM,
-    MEMORY_PROC_MEM,
+                   MEMORY_AUTO,
+                   MEMORY_PROCESS_VM,
+                   MEMORY_PROC_MEM,
 };
 
 #define OPTIONS_WHY_MAX 512

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is the same for every packet to or from one address: socket address, GID, and the ready-made start of the ICRC. A small
- * cache; an entry that another address pushed out is made again. */
+/* What is the same for every packet to or from one address: socket address, GID, and the ready-made start of the ICRC.
+ * A small cache; an entry that another address pushed out is made again. */
 #ifndef PUMICE_DAEMON_PEER_H
 #define PUMICE_DAEMON_PEER_H
 
@@ -28,7 +28,8 @@ struct peers {
 /* own must have its port. */
 void peers_init(struct peers *p, const union addr *own, bool incoming);
 
-/* Valid until the next call of the same cache. peers_by_gid: port 4791; NULL if the GID is not of the device's family. */
+/* Valid until the next call of the same cache. peers_by_gid: port 4791; NULL if the GID is not of the device's family.
+ */
 struct peer *peers_by_gid(struct peers *p, const uint8_t gid[16]);
 struct peer *peers_by_addr(struct peers *p, const union addr *addr);
 

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* A non-blocking socket that becomes readable when an interface changes, or -errno (then the port's state is only read when
- * asked for). The caller closes it. */
+/* A non-blocking socket that becomes readable when an interface changes, or -errno (then the port's state is only read
+ * when asked for). The caller closes it. */
 int portwatch_open(void);
 
 /* Reads what there is. True if one of the messages was about interface `ifindex`, or if messages were lost. */

@@ -10,7 +10,8 @@
 #include "objects.h"
 #include "session.h"
 
-/* --- creating ---------------------------------------------------------------------------------------------------------- */
+/* --- creating
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* What a queue pair is made of, all checked. */
 struct plan {
@@ -30,7 +31,8 @@ static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp
         return control_fail(rp, -EINVAL, "%u and %u SGEs per request asked, the limit is %u", r->max_send_sge,
                             r->max_recv_sge, ENGINE_MAX_SGE);
     if (r->max_inline > ENGINE_MAX_INLINE)
-        return control_fail(rp, -EINVAL, "%u bytes of inline data asked, the limit is %u", r->max_inline, ENGINE_MAX_INLINE);
+        return control_fail(rp, -EINVAL, "%u bytes of inline data asked, the limit is %u", r->max_inline,
+                            ENGINE_MAX_INLINE);
     return 0;
 }
 
@@ -52,7 +54,8 @@ static void lay_out(struct plan *p)
     l->size = (uint64_t)l->rq_offset + (uint64_t)l->rq_slots * l->rq_stride;
 }
 /* 16,384 slots of 1,088 bytes and as many of 528 stay far below 2^32. */
-_Static_assert((uint64_t)DEVICE_MAX_QP_WR * (64 + ENGINE_MAX_INLINE + 64 + 16 + 16 * ENGINE_MAX_SGE) < UINT32_MAX / 2, "offsets");
+_Static_assert((uint64_t)DEVICE_MAX_QP_WR *(64 + ENGINE_MAX_INLINE + 64 + 16 + 16 * ENGINE_MAX_SGE) < UINT32_MAX / 2,
+               "offsets");
 
 static int make_plan(struct session *s, const struct pm_create_qp_req *r, struct control_reply *rp, struct plan *p)
 {
@@ -222,12 +225,14 @@ int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-/* --- attributes -------------------------------------------------------------------------------------------------------- */
+/* --- attributes
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* The fields that are wider in the message than in the engine; nothing may be lost on the way. */
 static bool fits(const struct pm_qp_attr *a, uint32_t mask)
 {
-    return (!(mask & QPA_STATE) || a->qp_state <= UINT8_MAX) && (!(mask & QPA_CUR_STATE) || a->cur_qp_state <= UINT8_MAX) &&
+    return (!(mask & QPA_STATE) || a->qp_state <= UINT8_MAX) &&
+           (!(mask & QPA_CUR_STATE) || a->cur_qp_state <= UINT8_MAX) &&
            (!(mask & QPA_PATH_MTU) || a->path_mtu <= UINT8_MAX);
 }
 
@@ -238,7 +243,8 @@ static int check_address(const struct session *s, const struct pm_av *av, struct
     union addr to;
 
     if (av->sgid_index >= d->config.num_gids)
-        return control_fail(rp, -EINVAL, "source GID index %u: device %s has %u", av->sgid_index, d->name, d->config.num_gids);
+        return control_fail(rp, -EINVAL, "source GID index %u: device %s has %u", av->sgid_index, d->name,
+                            d->config.num_gids);
     if (!gid_to_addr(av->dgid, &d->addr, &to))
         return control_fail(rp, -EINVAL, "destination GID %s can't be reached from GID index %u, address %s",
                             gid_text(av->dgid, gid), av->sgid_index, addr_text(&d->addr, own));
@@ -260,7 +266,8 @@ static void attr_in(const struct pm_qp_attr *a, struct qp_attr *out)
         .max_dest_rd_atomic = a->max_dest_rd_atomic,
         .sqd_async_notify = a->en_sqd_async_notify != 0,
         .pkey_index = a->pkey_index,
-        .access = a->qp_access_flags & ~(uint32_t)(IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND),
+        .access =
+            a->qp_access_flags & ~(uint32_t)(IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND),
         .dest_qpn = a->dest_qp_num,
         .rq_psn = a->rq_psn,
         .sq_psn = a->sq_psn,

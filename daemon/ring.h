@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reading requests out of the rings of include/pumice/abi.h. What stands there was written by a client, may be nonsense, and may change
- * at any moment: each entry is copied once, the copy is validated, and nothing is read twice. Pure, so that hostile rings can
- * be tried on it. */
+/* Reading requests out of the rings of include/pumice/abi.h. What stands there was written by a client, may be
+ * nonsense, and may change at any moment: each entry is copied once, the copy is validated, and nothing is read twice.
+ * Pure, so that hostile rings can be tried on it. */
 #ifndef PUMICE_DAEMON_RING_H
 #define PUMICE_DAEMON_RING_H
 
@@ -22,8 +22,8 @@ struct ring {
     uint32_t max_inline; /* send queues */
 };
 
-/* Loads the tail once (acquire: pairs with the client's release store, so the entries before it are seen). Number of requests to
- * read, or -1 if the tail is where it can't be. */
+/* Loads the tail once (acquire: pairs with the client's release store, so the entries before it are seen). Number of
+ * requests to read, or -1 if the tail is where it can't be. */
 int64_t ring_waiting(const struct ring *r);
 
 enum ring_verdict {

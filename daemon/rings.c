@@ -11,8 +11,8 @@
 #define DRAIN_MAX 256u /* send requests of one queue pair in its turn */
 #define REFILL_MAX 64u /* receive requests that the engine gets at a time */
 
-/* The client wrote what can't be. Its rings are not read any more; qpair_settle does the rest, because this may run inside of a
- * call of the engine. */
+/* The client wrote what can't be. Its rings are not read any more; qpair_settle does the rest, because this may run
+ * inside of a call of the engine. */
 static void break_rings(struct qpair *q, const char *what)
 {
     if (q->broken)
@@ -121,8 +121,8 @@ static void fail_broken(struct qpair *q, uint64_t now)
     struct qp_attr attr = {.state = QPS_ERR};
 
     q->session->device->io.bad_rings++;
-    log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its ring holds %s", s->number, s->comm, (int)s->cred.pid,
-             q->qpn, q->broken);
+    log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its ring holds %s", s->number, s->comm,
+             (int)s->cred.pid, q->qpn, q->broken);
     qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
     session_event(q->session, IBV_EVENT_QP_FATAL, q->qpn);
 }

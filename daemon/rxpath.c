@@ -27,8 +27,8 @@ static void one(struct device *d, const struct udp_datagram *dg, const struct rx
         d->io.rx_malformed++;
         return;
     }
-    /* Senders that segment number their packets from 0, and the kernel's GRO puts them together in order: so the index is a good
-     * guess of the IP ID, which a UDP socket does not tell. */
+    /* Senders that segment number their packets from 0, and the kernel's GRO puts them together in order: so the index
+     * is a good guess of the IP ID, which a UDP socket does not tell. */
     if (!icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id)) {
         bad_icrc(d, dg);
         return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A piece of memory that the daemon shares with a client: a memfd, sealed so that the client can't shrink it under the daemon. */
+/* A piece of memory that the daemon shares with a client: a memfd, sealed so that the client can't shrink it under the
+ * daemon. */
 #ifndef PUMICE_DAEMON_SEGMENT_H
 #define PUMICE_DAEMON_SEGMENT_H
 

@@ -38,7 +38,8 @@ static void drop(struct connection *c)
     free(c);
 }
 
-/* --- operations ---------------------------------------------------------------------------------------------------------- */
+/* --- operations
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static int list(struct server *sv, struct control_reply *rp)
 {
@@ -67,9 +68,10 @@ static void run_status(void *arg)
 static int status(struct server *sv, struct control_reply *rp)
 {
     json_t *devices = json_array();
-    json_t *root = json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(), "uid",
-                             (int)geteuid(), "socket", sv->listener.path, "uptime_s",
-                             (double)(clock_ns() - sv->started) / 1e9, "fault", sv->fault, "seed", (json_int_t)sv->seed);
+    json_t *root =
+        json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(), "uid",
+                  (int)geteuid(), "socket", sv->listener.path, "uptime_s", (double)(clock_ns() - sv->started) / 1e9,
+                  "fault", sv->fault, "seed", (json_int_t)sv->seed);
     int fd;
 
     for (unsigned i = 0; i < sv->devices; i++) {
@@ -128,7 +130,8 @@ static int shut_down(struct server *sv, const struct connection *c, struct contr
     return 0;
 }
 
-/* --- handing a connection over ------------------------------------------------------------------------------------------- */
+/* --- handing a connection over
+ * ------------------------------------------------------------------------------------------- */
 
 struct open_call {
     struct device *device;
@@ -145,8 +148,8 @@ static void run_open(void *arg)
     struct open_call *call = arg;
     struct session *s;
 
-    if (session_open(call->device, call->connection->sock, &call->connection->cred, call->request, call->mem_fd, call->reply,
-                     &s) != 0)
+    if (session_open(call->device, call->connection->sock, &call->connection->cred, call->request, call->mem_fd,
+                     call->reply, &s) != 0)
         return;
     call->done = true;
     if (!control_send(call->connection->sock, call->reply))
@@ -161,8 +164,10 @@ static bool open_session(struct connection *c, struct control_request *rq, struc
     struct open_call call = {.connection = c, .request = r, .mem_fd = -1, .reply = rp};
 
     if (r->abi_version != PM_ABI_VERSION) {
-        rp->status = control_fail(rp, -EPROTO, "the client library speaks version %u, the daemon version %u: use those of one "
-                                  "release", r->abi_version, PM_ABI_VERSION);
+        rp->status = control_fail(rp, -EPROTO,
+                                  "the client library speaks version %u, the daemon version %u: use those of one "
+                                  "release",
+                                  r->abi_version, PM_ABI_VERSION);
         return false;
     }
     if (r->device >= sv->devices) {
@@ -186,7 +191,8 @@ static bool open_session(struct connection *c, struct control_request *rq, struc
     return false;
 }
 
-/* --- requests ------------------------------------------------------------------------------------------------------------ */
+/* --- requests
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static int dispatch(struct connection *c, const struct control_request *rq, struct control_reply *rp)
 {
@@ -195,7 +201,8 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
     if (rq->op == PM_OP_FAULT && rq->len == sizeof(struct pm_fault_req))
         return set_fault(sv, (const struct pm_fault_req *)rq->payload, rp);
     if (rq->len)
-        return control_fail(rp, -EINVAL, "operation %u with %u bytes: a device must be opened first, or it takes another length",
+        return control_fail(rp, -EINVAL,
+                            "operation %u with %u bytes: a device must be opened first, or it takes another length",
                             rq->op, rq->len);
     switch (rq->op) {
     case PM_OP_LIST:
@@ -234,7 +241,8 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
         drop(c);
 }
 
-/* --- accepting ----------------------------------------------------------------------------------------------------------- */
+/* --- accepting
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static void admit(struct server *sv, int sock)
 {
@@ -309,7 +317,8 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------------- */
+/* --- life
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static int open_devices(struct server *sv, char *why)
 {

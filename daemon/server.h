@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The main thread: accepts connections, answers what is not about one device, and hands a connection to its device's thread at
- * PM_OP_OPEN. */
+/* The main thread: accepts connections, answers what is not about one device, and hands a connection to its device's
+ * thread at PM_OP_OPEN. */
 #ifndef PUMICE_DAEMON_SERVER_H
 #define PUMICE_DAEMON_SERVER_H
 
@@ -31,8 +31,8 @@ struct server {
     ev_signal sigterm, sigint;
 };
 
-/* Opens the devices and the control socket and starts the threads. 0, or an enum exit_code with why saying what to do; then
- * server_fini, too. */
+/* Opens the devices and the control socket and starts the threads. 0, or an enum exit_code with why saying what to do;
+ * then server_fini, too. */
 int server_init(struct server *sv, const struct options *o, char why[OPTIONS_WHY_MAX]);
 /* Serves until a signal or PM_OP_SHUTDOWN. */
 void server_run(struct server *sv);

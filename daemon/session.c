@@ -19,7 +19,8 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* --- the connection ---------------------------------------------------------------------------------------------------- */
+/* --- the connection
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void on_request(struct ev_loop *loop, ev_io *w, int revents)
 {
@@ -60,8 +61,8 @@ static void on_bell(struct ev_loop *loop, ev_io *w, int revents)
     }
 }
 
-/* A descriptor that becomes readable when the client dies. The process number alone could be another's by now, which the
- * newer of the two ways rules out. */
+/* A descriptor that becomes readable when the client dies. The process number alone could be another's by now, which
+ * the newer of the two ways rules out. */
 static int open_pid_fd(int sock, pid_t pid)
 {
     int fd = -1;
@@ -89,7 +90,8 @@ static void read_comm(struct session *s)
     s->comm[strcspn(s->comm, "\n")] = 0;
 }
 
-/* --- opening ----------------------------------------------------------------------------------------------------------- */
+/* --- opening
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static void start_watchers(struct session *s)
 {
@@ -223,8 +225,8 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
     control_attach(rp, segment_take_fd(&s->page_segment));
     control_attach(rp, bell);
     control_attach(rp, evpipe_take_read_fd(&s->async));
-    log_info("session %u on %s: %s, pid %d, uid %u, memory by %s", s->number, d->name, s->comm, (int)cred->pid, cred->uid,
-             space_path_name(s->space->path));
+    log_info("session %u on %s: %s, pid %d, uid %u, memory by %s", s->number, d->name, s->comm, (int)cred->pid,
+             cred->uid, space_path_name(s->space->path));
     if (s->space->path == PM_MEMORY_NONE)
         log_warn("session %u (%s, pid %d): its memory can't be reached, so it can't register any", s->number, s->comm,
                  (int)cred->pid);
@@ -232,12 +234,14 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
     return 0;
 }
 
-/* --- closing ----------------------------------------------------------------------------------------------------------- */
+/* --- closing
+ * ----------------------------------------------------------------------------------------------------------- */
 
-/* Why nothing dangles. This runs from the event loop, between passes: no packet batch, no completion and no deferred write that
- * mentions one of the objects is under way. First the watchers stop, so that nothing calls in any more. Then the queue pairs go,
- * which removes their completions from the engine, themselves from the device's lists, and with them all pointers to completion
- * queues; then those, and with them all pointers to channels; then the keys, which are the last to name the address space. */
+/* Why nothing dangles. This runs from the event loop, between passes: no packet batch, no completion and no deferred
+ * write that mentions one of the objects is under way. First the watchers stop, so that nothing calls in any more. Then
+ * the queue pairs go, which removes their completions from the engine, themselves from the device's lists, and with
+ * them all pointers to completion queues; then those, and with them all pointers to channels; then the keys, which are
+ * the last to name the address space. */
 void session_close(struct session *s)
 {
     struct device *d = s->device;
@@ -266,7 +270,8 @@ void session_close(struct session *s)
     release(s);
 }
 
-/* --- doorbells --------------------------------------------------------------------------------------------------------- */
+/* --- doorbells
+ * --------------------------------------------------------------------------------------------------------- */
 
 int session_take_bell(struct session *s, struct qpair *q)
 {
@@ -313,8 +318,8 @@ unsigned session_scan(struct session *s, uint64_t now)
 
         if (atomic_load_explicit(&s->page->summary[i], memory_order_relaxed) == 0)
             continue;
-        /* Summary first, then the words, then the tails, each sequentially consistent: the client stores in the opposite order, so
-         * what was missed here sets the summary again. */
+        /* Summary first, then the words, then the tails, each sequentially consistent: the client stores in the
+         * opposite order, so what was missed here sets the summary again. */
         words = atomic_exchange(&s->page->summary[i], 0);
         for (; words; words &= words - 1)
             n += scan_word(s, i * 64 + (unsigned)__builtin_ctzll(words), now);
@@ -333,8 +338,8 @@ bool session_rings(const struct session *s)
 
 void session_set_sleeping(struct session *s, bool sleeping)
 {
-    /* Sequentially consistent: pairs with the client's load of it after it has set its doorbell. So either the client sees
-     * that the loop sleeps, or the loop's last look sees the doorbell. */
+    /* Sequentially consistent: pairs with the client's load of it after it has set its doorbell. So either the client
+     * sees that the loop sleeps, or the loop's last look sees the doorbell. */
     atomic_store(&s->page->sleeping, sleeping);
 }
 

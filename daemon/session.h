@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A session: one client process, bound to one device by PM_OP_OPEN, with all its objects. It ends when its connection does, or when
- * the process dies (a child that inherited the connection does not keep it alive). */
+/* A session: one client process, bound to one device by PM_OP_OPEN, with all its objects. It ends when its connection
+ * does, or when the process dies (a child that inherited the connection does not keep it alive). */
 #ifndef PUMICE_DAEMON_SESSION_H
 #define PUMICE_DAEMON_SESSION_H
 
@@ -40,8 +40,9 @@ struct session {
     struct handles pds, mrs, channels, cqs, qps;
 };
 
-/* Makes a session on device d and fills in *rp for PM_OP_OPEN. sock, the client's connection, becomes the session's when this
- * succeeds (-1: none, for tests), as does mem_fd in any case (-1: none). 0, or -errno, told in *rp. The address of the session stays the same. */
+/* Makes a session on device d and fills in *rp for PM_OP_OPEN. sock, the client's connection, becomes the session's
+ * when this succeeds (-1: none, for tests), as does mem_fd in any case (-1: none). 0, or -errno, told in *rp. The
+ * address of the session stays the same. */
 int session_open(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
                  struct control_reply *rp, struct session **out);
 

@@ -8,11 +8,13 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* --- the two ways ----------------------------------------------------------------------------------------------------- */
+/* --- the two ways
+ * ----------------------------------------------------------------------------------------------------- */
 
-/* Takes the next `want` bytes of a list of local buffers: copies the parts to part[], moves the cursor (*at, *skip) on, and returns
- * how many parts there are. */
-static unsigned take(const struct iovec *local, unsigned nlocal, unsigned *at, size_t *skip, size_t want, struct iovec *part)
+/* Takes the next `want` bytes of a list of local buffers: copies the parts to part[], moves the cursor (*at, *skip) on,
+ * and returns how many parts there are. */
+static unsigned take(const struct iovec *local, unsigned nlocal, unsigned *at, size_t *skip, size_t want,
+                     struct iovec *part)
 {
     unsigned n = 0;
 
@@ -32,8 +34,8 @@ static unsigned take(const struct iovec *local, unsigned nlocal, unsigned *at, s
     return n;
 }
 
-static uint64_t proc_mem_copy(int fd, bool write, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
-                              unsigned nremote)
+static uint64_t proc_mem_copy(int fd, bool write, const struct iovec *local, unsigned nlocal,
+                              const struct iovec *remote, unsigned nremote)
 {
     struct iovec part[SPACE_IOVS];
     uint64_t done = 0;
@@ -86,7 +88,8 @@ uint64_t space_write(const struct space *s, const struct iovec *local, unsigned 
     return copy(s, true, local, nlocal, remote, nremote);
 }
 
-/* --- probing ---------------------------------------------------------------------------------------------------------- */
+/* --- probing
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static bool works(struct space *s, enum pm_memory_path path, uint64_t va, uint64_t value)
 {
@@ -102,7 +105,8 @@ static bool works(struct space *s, enum pm_memory_path path, uint64_t va, uint64
     return false;
 }
 
-/* The descriptor comes from the client: on anything but a "mem" file of procfs reads and writes could block the loop. */
+/* The descriptor comes from the client: on anything but a "mem" file of procfs reads and writes could block the loop.
+ */
 static bool is_proc_mem(int fd)
 {
     char link[64], target[64];
@@ -151,7 +155,8 @@ const char *space_path_name(enum pm_memory_path path)
     return "none";
 }
 
-/* --- deferred writes -------------------------------------------------------------------------------------------------- */
+/* --- deferred writes
+ * -------------------------------------------------------------------------------------------------- */
 
 bool space_defer(struct space *s, uint32_t qpn, uint64_t va, const uint8_t *src, size_t len)
 {

@@ -26,7 +26,8 @@ static json_t *hex(uint64_t v)
     return json_string(text);
 }
 
-/* --- counters ------------------------------------------------------------------------------------------------------------ */
+/* --- counters
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* all: those that are 0, too. */
 static void add_engine_counters(json_t *o, const struct engine_counters *c, bool all)
@@ -52,7 +53,8 @@ static json_t *device_counters(const struct device *d)
     return o;
 }
 
-/* --- objects ------------------------------------------------------------------------------------------------------------- */
+/* --- objects
+ * ------------------------------------------------------------------------------------------------------------- */
 
 /* Lists that the objects of one session are added to. */
 struct lists {
@@ -195,7 +197,8 @@ static void add_session(const struct session *s, struct lists *l)
     handles_each(&s->mrs, add_mr, l);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------------- */
+/* -------------------------------------------------------------------------------------------------------------------------
+ */
 
 json_t *status_device(struct device *d)
 {
@@ -219,7 +222,7 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "window_pkts", number(d->config.window_pkts));
     json_object_set_new(o, "counters", device_counters(d));
     TAILQ_FOREACH(s, &d->sessions, link)
-        add_session(s, &l);
+    add_session(s, &l);
     json_object_set_new(o, "sessions", l.sessions);
     json_object_set_new(o, "qps", l.qps);
     json_object_set_new(o, "cqs", l.cqs);

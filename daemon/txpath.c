@@ -9,7 +9,8 @@
 
 /* A batch on its way out, sorted. */
 struct sorted {
-    unsigned inside[2 * TX_BATCH_PKTS]; /* indexes of packets that stay on the device; one that is doubled is there twice */
+    unsigned
+        inside[2 * TX_BATCH_PKTS]; /* indexes of packets that stay on the device; one that is doubled is there twice */
     unsigned n;
 };
 
@@ -18,7 +19,8 @@ static bool stays(const struct device *d, const struct tx_pkt *p)
     return !d->options->loopback_wire && memcmp(p->av->dgid, d->gid, sizeof(d->gid)) == 0;
 }
 
-/* --- without faults ---------------------------------------------------------------------------------------------------- */
+/* --- without faults
+ * ---------------------------------------------------------------------------------------------------- */
 
 static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted *s, bool gso)
 {
@@ -38,10 +40,13 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
     }
 }
 
-/* --- with faults ------------------------------------------------------------------------------------------------------- */
+/* --- with faults
+ * ------------------------------------------------------------------------------------------------------- */
 
-/* Sends one packet as the verdict has it. Inside the device there is no ICRC to notice damage, so a damaged packet is lost there. */
-static void apply(struct device *d, const struct tx_batch *b, unsigned i, const struct fault_verdict *v, struct sorted *s)
+/* Sends one packet as the verdict has it. Inside the device there is no ICRC to notice damage, so a damaged packet is
+ * lost there. */
+static void apply(struct device *d, const struct tx_batch *b, unsigned i, const struct fault_verdict *v,
+                  struct sorted *s)
 {
     const struct tx_pkt *p = &b->pkt[i];
     unsigned copies = v->action == FAULT_DUPLICATE ? 2 : 1;
@@ -111,7 +116,8 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
     }
 }
 
-/* Takes packets whose delay is over into the batch, to be sent as their verdicts have it. avs: room for their addresses. */
+/* Takes packets whose delay is over into the batch, to be sent as their verdicts have it. avs: room for their
+ * addresses. */
 static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s, struct av *avs, uint64_t now)
 {
     struct faultq_entry *e;
@@ -130,7 +136,8 @@ static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s,
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------------------- */
+/* -----------------------------------------------------------------------------------------------------------------------
+ */
 
 unsigned txpath_send(struct device *d, uint64_t now)
 {

@@ -31,8 +31,8 @@ static uint32_t get_int(int fd, int level, int opt)
     return getsockopt(fd, level, opt, &v, &len) == 0 && v > 0 ? (uint32_t)v : 0;
 }
 
-/* PMTUDISC_PROBE and no connect: only so does the kernel send IPv4 ID 0 with DF (and number GSO segments from 0), which the ICRC
- * has to cover; and no stale path MTU of a route refuses packets. */
+/* PMTUDISC_PROBE and no connect: only so does the kernel send IPv4 ID 0 with DF (and number GSO segments from 0), which
+ * the ICRC has to cover; and no stale path MTU of a route refuses packets. */
 static int set_options(struct udp *u, uint32_t bufsize)
 {
     bool v6 = u->own.sa.sa_family == AF_INET6;
@@ -70,7 +70,8 @@ static void explain_bind(int err, const union addr *addr, char *why)
     switch (err) {
     case EADDRINUSE:
         snprintf(why, OPTIONS_WHY_MAX,
-                 "UDP port %d of %s is taken: is another pumiced running on that address, or is the kernel's soft-RoCE loaded "
+                 "UDP port %d of %s is taken: is another pumiced running on that address, or is the kernel's soft-RoCE "
+                 "loaded "
                  "(rmmod rdma_rxe)? `ss -ulnp sport = :%d` shows who has it",
                  ROCE_PORT, text, ROCE_PORT);
         break;
@@ -178,8 +179,8 @@ const char *udp_gso_state(const struct udp *u)
 
 uint64_t udp_window_bytes(const struct udp *u)
 {
-    /* Measured on loopback, bytes stored per byte of rcvbuf: 0.45 for 1,040-byte packets sent alone, 0.49 for 4,112, over 0.9 for
-     * those that came by GSO. */
+    /* Measured on loopback, bytes stored per byte of rcvbuf: 0.45 for 1,040-byte packets sent alone, 0.49 for 4,112,
+     * over 0.9 for those that came by GSO. */
     return (uint64_t)u->rcvbuf * 2 / 5;
 }
 

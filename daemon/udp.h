@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The UDP socket of a device: one, unconnected, bound to port 4791 of the device's address. Batches in both directions, by GSO,
- * GRO, sendmmsg and recvmmsg; the ICRC of outgoing packets is filled in here, because it depends on how they are sent. */
+/* The UDP socket of a device: one, unconnected, bound to port 4791 of the device's address. Batches in both directions,
+ * by GSO, GRO, sendmmsg and recvmmsg; the ICRC of outgoing packets is filled in here, because it depends on how they
+ * are sent. */
 #ifndef PUMICE_DAEMON_UDP_H
 #define PUMICE_DAEMON_UDP_H
 
@@ -70,25 +71,29 @@ void udp_close(struct udp *u);
 /* GSO as it stands: "on", "off", "off (sniffer)", "off (refused)". */
 const char *udp_gso_state(const struct udp *u);
 
-/* Payload bytes that a peer with a receive buffer like ours can take in without loss while it does not read, if every packet is
- * about as long as the path MTU. The kernel charges a packet that comes alone with about twice its length. */
+/* Payload bytes that a peer with a receive buffer like ours can take in without loss while it does not read, if every
+ * packet is about as long as the path MTU. The kernel charges a packet that comes alone with about twice its length. */
 uint64_t udp_window_bytes(const struct udp *u);
 
-/* --- out -------------------------------------------------------------------------------------------------------------- */
+/* --- out
+ * -------------------------------------------------------------------------------------------------------------- */
 
-/* Appends one message: the n packets pkt[0 ... n) of buf (as gso_span finds them; n is 1 without GSO), and fills in their
- * ICRCs. buf must stay as it is until the message is gone. Returns the message's bytes, NULL if there is no such address. */
+/* Appends one message: the n packets pkt[0 ... n) of buf (as gso_span finds them; n is 1 without GSO), and fills in
+ * their ICRCs. buf must stay as it is until the message is gone. Returns the message's bytes, NULL if there is no such
+ * address. */
 uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n);
 /* True while GSO may be used; looks for sniffers about once a second. */
 bool udp_gso(struct udp *u, uint64_t now);
-/* Sends what was added. 0 when all is gone (sent, or dropped and counted), -EAGAIN if the socket is full: to be called again. */
+/* Sends what was added. 0 when all is gone (sent, or dropped and counted), -EAGAIN if the socket is full: to be called
+ * again. */
 int udp_flush(struct udp *u);
 static inline bool udp_pending(const struct udp *u)
 {
     return u->tx.sent < u->tx.n;
 }
 
-/* --- in --------------------------------------------------------------------------------------------------------------- */
+/* --- in
+ * --------------------------------------------------------------------------------------------------------------- */
 
 struct udp_datagram {
     const uint8_t *data;
@@ -97,7 +102,8 @@ struct udp_datagram {
     struct peer *peer; /* where it came from; valid until the next udp_datagram */
     bool ce; /* ECN congestion experienced */
 };
-/* Receives what is there, at most UDP_RX_MSGS datagrams; returns how many. Their data stay valid until the next call. */
+/* Receives what is there, at most UDP_RX_MSGS datagrams; returns how many. Their data stay valid until the next call.
+ */
 unsigned udp_recv(struct udp *u);
 void udp_datagram(struct udp *u, unsigned i, struct udp_datagram *d);
 

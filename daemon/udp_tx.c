@@ -117,7 +117,8 @@ static void count_dropped(struct udp *u, unsigned packets, const union addr *to,
     log_warn("can't send to %s: %s", addr_text(to, text), strerror(err));
 }
 
-/* The kernel or the interface took no GSO: the packets of the message leave one by one, each with IP ID 0 and so another ICRC. */
+/* The kernel or the interface took no GSO: the packets of the message leave one by one, each with IP ID 0 and so
+ * another ICRC. */
 static void send_singly(struct udp *u, unsigned at)
 {
     struct udp_tx *tx = &u->tx;
@@ -147,7 +148,8 @@ static void send_singly(struct udp *u, unsigned at)
     }
 }
 
-/* Decides about the first unsent message after the kernel refused it with err. Returns false if it is to be tried again. */
+/* Decides about the first unsent message after the kernel refused it with err. Returns false if it is to be tried
+ * again. */
 static bool give_up(struct udp *u, int err, unsigned tries)
 {
     unsigned at = u->tx.sent;

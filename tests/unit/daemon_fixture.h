@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A device without network or thread, and sessions on it whose client is the test itself: control operations are called as functions,
- * rings are written by hand, and datapath_pass is the loop. Shared by the daemon's unit tests and fuzz targets. */
+/* A device without network or thread, and sessions on it whose client is the test itself: control operations are called
+ * as functions, rings are written by hand, and datapath_pass is the loop. Shared by the daemon's unit tests and fuzz
+ * targets. */
 #ifndef PUMICE_TESTS_DAEMON_FIXTURE_H
 #define PUMICE_TESTS_DAEMON_FIXTURE_H
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,6 +45,7 @@ static inline bool fixture_start(struct fixture *f)
 {
     char why[OPTIONS_WHY_MAX];
 
+    signal(SIGPIPE, SIG_IGN); /* as pumiced does: clients close their ends of pipes */
     memset(f, 0, sizeof(*f));
     options_defaults(&f->options);
     if (options_add_device(&f->options, "test0", "127.0.0.1", why) != 0)
@@ -109,7 +112,8 @@ static inline uint32_t fixture_pd(struct fixture *f, struct session *s)
     return h.handle;
 }
 
-static inline uint32_t fixture_mr(struct fixture *f, struct session *s, uint32_t pd, void *p, size_t len, uint32_t access)
+static inline uint32_t fixture_mr(struct fixture *f, struct session *s, uint32_t pd, void *p, size_t len,
+                                  uint32_t access)
 {
     struct pm_reg_mr_req rq = {pd, access, (uintptr_t)p, len, (uintptr_t)p};
     struct pm_handle h = {0};
@@ -118,7 +122,8 @@ static inline uint32_t fixture_mr(struct fixture *f, struct session *s, uint32_t
     return h.handle;
 }
 
-static inline int fixture_cq(struct fixture *f, struct session *s, uint32_t cqe, uint32_t channel, struct fixture_cq *cq)
+static inline int fixture_cq(struct fixture *f, struct session *s, uint32_t cqe, uint32_t channel,
+                             struct fixture_cq *cq)
 {
     struct pm_create_cq_req rq = {.cqe = cqe, .channel = channel};
     int rc = fixture_call(f, s, PM_OP_CREATE_CQ, &rq, sizeof(rq), &cq->rep, sizeof(cq->rep));
@@ -134,8 +139,15 @@ static inline int fixture_cq(struct fixture *f, struct session *s, uint32_t cqe,
 static inline int fixture_qp(struct fixture *f, struct session *s, uint32_t pd, uint32_t cq, uint32_t wr,
                              struct fixture_qp *qp)
 {
-    struct pm_create_qp_req rq = {.pd = pd, .send_cq = cq, .recv_cq = cq, .type = QPT_RC, .max_send_wr = wr,
-                                  .max_recv_wr = wr, .max_send_sge = 2, .max_recv_sge = 2, .max_inline = 64};
+    struct pm_create_qp_req rq = {.pd = pd,
+                                  .send_cq = cq,
+                                  .recv_cq = cq,
+                                  .type = QPT_RC,
+                                  .max_send_wr = wr,
+                                  .max_recv_wr = wr,
+                                  .max_send_sge = 2,
+                                  .max_recv_sge = 2,
+                                  .max_inline = 64};
     int rc = fixture_call(f, s, PM_OP_CREATE_QP, &rq, sizeof(rq), &qp->rep, sizeof(qp->rep));
 
     if (rc)

@@ -232,8 +232,8 @@ Test(fault, ack_loss_stands_in_for_loss)
 /* Which opcodes each class has, in the order of fault.h. */
 Test(fault, classes)
 {
-    static const uint8_t opcodes[] = {OP_SEND_ONLY_INV, OP_WRITE_FIRST,    OP_READ_REQUEST, OP_READ_RESP_LAST,
-                                      OP_ACK,           OP_ATOMIC_ACK,     OP_FETCH_ADD,    OP_WRITE_LAST_IMM};
+    static const uint8_t opcodes[] = {OP_SEND_ONLY_INV, OP_WRITE_FIRST, OP_READ_REQUEST, OP_READ_RESP_LAST,
+                                      OP_ACK,           OP_ATOMIC_ACK,  OP_FETCH_ADD,    OP_WRITE_LAST_IMM};
     static const struct {
         const char *spec, *hits;
     } t[] = {

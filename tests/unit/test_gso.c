@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* daemon/gso: a send carries packets side by side, of equal length but for the last, to one destination, within the kernel's bounds. */
+/* daemon/gso: a send carries packets side by side, of equal length but for the last, to one destination, within the
+ * kernel's bounds. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* libFuzzer: what a hostile client can do to the daemon. The input is a program for it: control messages with any
+ * payload, stores to any place of its rings, pages and doorbells, and passes of the loop in between. Whatever it does,
+ * the daemon must not crash, hang or lose track of what belongs to whom; at the end everything must be gone. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "daemon/log.h"
+#include "tests/unit/daemon_fixture.h"
+
+#define STEPS_MAX 200
+#define SEGMENTS_MAX 16
+
+static uint8_t memory[8192];
+
+struct input {
+    const uint8_t *p;
+    size_t len;
+};
+
+static uint32_t take(struct input *in, unsigned bytes)
+{
+    uint32_t v = 0;
+
+    while (bytes-- && in->len) {
+        v = v << 8 | *in->p++;
+        in->len--;
+    }
+    return v;
+}
+
+/* What the client has mapped; and the numbers that it was given, so that messages hit something. */
+struct client {
+    struct session *session;
+    struct {
+        uint8_t *p;
+        size_t size;
+    } segment[SEGMENTS_MAX];
+    unsigned segments;
+    uint32_t number[16];
+    unsigned numbers;
+};
+
+static void learn(struct client *c, uint32_t number)
+{
+    c->number[c->numbers++ % 16] = number;
+}
+
+/* Maps what came with a reply. */
+static void receive(struct fixture *f, struct client *c, uint32_t op)
+{
+    size_t size = 0;
+
+    if (f->rp.status == 0 && f->rp.len >= 4)
+        learn(c, *(uint32_t *)(void *)f->rp.payload);
+    if (f->rp.status == 0 && op == PM_OP_CREATE_QP)
+        size = ((struct pm_create_qp_rep *)(void *)f->rp.payload)->size;
+    if (f->rp.status == 0 && op == PM_OP_CREATE_CQ)
+        size = ((struct pm_create_cq_rep *)(void *)f->rp.payload)->size;
+    if (size && c->segments < SEGMENTS_MAX) {
+        c->segment[c->segments].p = fixture_map(f, size);
+        c->segment[c->segments].size = size;
+        c->segments += c->segment[c->segments].p != NULL;
+    }
+    fixture_close_fds(f);
+}
+
+/* A message whose payload is of the right length now and then, with known numbers at its words. */
+static void message(struct fixture *f, struct client *c, struct input *in)
+{
+    static const uint16_t lengths[PM_OP_MAX_] = {
+        [PM_OP_QUERY_GID] = 4,
+        [PM_OP_DEALLOC_PD] = 4,
+        [PM_OP_REG_MR] = 32,
+        [PM_OP_REREG_MR] = 40,
+        [PM_OP_DEREG_MR] = 4,
+        [PM_OP_DESTROY_CHANNEL] = 4,
+        [PM_OP_CREATE_CQ] = 16,
+        [PM_OP_RESIZE_CQ] = 8,
+        [PM_OP_DESTROY_CQ] = 4,
+        [PM_OP_CREATE_QP] = sizeof(struct pm_create_qp_req),
+        [PM_OP_MODIFY_QP] = sizeof(struct pm_modify_qp_req),
+        [PM_OP_QUERY_QP] = 4,
+        [PM_OP_DESTROY_QP] = 4,
+    };
+    uint32_t op = take(in, 1) % (PM_OP_MAX_ + 2);
+    uint32_t known = take(in, 2), len;
+
+    len = op < PM_OP_MAX_ && (known & 0x8000) == 0 ? lengths[op] : take(in, 1);
+    f->rq.op = op;
+    f->rq.len = len;
+    f->rq.fds = 0;
+    memset(f->rq.payload, 0, len);
+    for (uint32_t i = 0; i + 4 <= len; i += 4) {
+        uint32_t word = i / 4 < 15 && known & 1u << (i / 4) ? c->number[take(in, 1) % 16] : take(in, 1 + (i % 8 == 0));
+
+        memcpy(f->rq.payload + i, &word, 4);
+    }
+    if (op == PM_OP_REG_MR && take(in, 1) & 1) {
+        struct pm_reg_mr_req *r = (struct pm_reg_mr_req *)(void *)f->rq.payload;
+
+        r->va = r->iova = (uintptr_t)memory;
+        r->length = sizeof(memory);
+    }
+    control_handle(c->session, &f->rq, &f->rp);
+    if (f->rp.status > 0 || (f->rp.status < 0 && f->rp.fds))
+        abort();
+    receive(f, c, op);
+}
+
+static void store(struct client *c, struct input *in)
+{
+    unsigned which = take(in, 1);
+    uint8_t *p = (uint8_t *)c->session->page;
+    size_t size = sizeof(*c->session->page), at;
+
+    if (c->segments && which & 1) {
+        p = c->segment[which / 2 % c->segments].p;
+        size = c->segment[which / 2 % c->segments].size;
+    }
+    at = take(in, 2) * (which & 0x80 ? 64u : 4u) % (size - 64);
+    if (which & 0x40) {
+        uint32_t word = take(in, 4);
+
+        memcpy(p + (at & ~3ul), &word, sizeof(word));
+    } else {
+        for (unsigned n = take(in, 1) % 64; n--; at++)
+            p[at] = (uint8_t)take(in, 1);
+    }
+}
+
+/* Rings the first doorbells, so that what was stored is looked at. */
+static void ring(struct session *s)
+{
+    atomic_store(&s->page->bits[0], UINT64_MAX);
+    atomic_store(&s->page->summary[0], UINT64_MAX);
+}
+
+static void connect_pair(struct fixture *f, struct client *c, struct input *in)
+{
+    uint32_t a = c->number[take(in, 1) % 16], b = c->number[take(in, 1) % 16];
+
+    fixture_connect(f, c->session, a, b);
+    fixture_connect(f, c->session, b, a);
+}
+
+/* Two connected queue pairs, so that short inputs get at their rings. */
+static void start_pair(struct fixture *f, struct client *c)
+{
+    struct fixture_cq cq;
+    struct fixture_qp qp[2];
+    uint32_t pd = fixture_pd(f, c->session);
+
+    learn(c, pd);
+    learn(c, fixture_mr(f, c->session, pd, memory, sizeof(memory), 15));
+    if (fixture_cq(f, c->session, 16, 0, &cq) != 0)
+        abort();
+    learn(c, cq.rep.handle);
+    c->segment[0].p = (uint8_t *)cq.page;
+    c->segment[0].size = cq.rep.size;
+    for (int i = 0; i < 2; i++) {
+        if (fixture_qp(f, c->session, pd, cq.rep.handle, 8, &qp[i]) != 0)
+            abort();
+        learn(c, qp[i].rep.qpn);
+        c->segment[1 + i].p = qp[i].base;
+        c->segment[1 + i].size = qp[i].rep.size;
+    }
+    c->segments = 3;
+    if (fixture_connect(f, c->session, qp[0].rep.qpn, qp[1].rep.qpn) != 0 ||
+        fixture_connect(f, c->session, qp[1].rep.qpn, qp[0].rep.qpn) != 0)
+        abort();
+}
+
+static void check_end(struct fixture *f)
+{
+    const struct device *d = f->device;
+
+    if (d->num_sessions || d->pds.count || !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->backlog) ||
+        !TAILQ_EMPTY(&d->dirty_cqs) || datapath_deadline(d) != NEVER)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    static struct fixture f;
+    struct input in = {data, len};
+    struct client c = {0};
+    uint64_t now = clock_ns();
+
+    log_set_level(LOG_LEVEL_ERROR);
+    if (!fixture_start(&f) || !(c.session = fixture_session(&f)))
+        abort();
+    if (take(&in, 1) & 1)
+        start_pair(&f, &c);
+    for (unsigned step = 0; in.len && step < STEPS_MAX; step++) {
+        switch (take(&in, 1) % 8) {
+        case 0:
+        case 1:
+        case 2:
+            message(&f, &c, &in);
+            break;
+        case 3:
+        case 4:
+            store(&c, &in);
+            break;
+        case 5:
+            ring(c.session);
+            break;
+        case 6:
+            connect_pair(&f, &c, &in);
+            break;
+        default:
+            now += take(&in, 1) * NS_PER_MS;
+            for (int i = 0; i < 4; i++)
+                datapath_pass(f.device, now);
+        }
+    }
+    datapath_pass(f.device, now);
+    session_close(c.session);
+    check_end(&f);
+    for (unsigned i = 0; i < c.segments; i++)
+        munmap(c.segment[i].p, c.segment[i].size);
+    fixture_end(&f);
+    return 0;
+}

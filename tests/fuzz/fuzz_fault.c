@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* libFuzzer target for fault specifications, which come from whoever may use the control socket. What was accepted must be within
+ * its bounds, and decisions by it must not depend on anything but their input. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/fault.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static void check_rule(const struct fault_rule *r)
+{
+    must(r->loss <= FAULT_ALWAYS && r->ack_loss <= FAULT_ALWAYS && r->dup <= FAULT_ALWAYS &&
+         r->corrupt <= FAULT_ALWAYS && r->reorder <= FAULT_ALWAYS);
+    must(r->delay_ns <= FAULT_DELAY_MAX_NS && r->jitter_ns <= FAULT_DELAY_MAX_NS &&
+         r->reorder_ns <= FAULT_DELAY_MAX_NS);
+    must(r->qpn <= 0xffffff && r->only <= FAULT_ATOMIC);
+}
+
+static void check_decisions(const struct fault_spec *spec)
+{
+    static struct fault a, b;
+    static const uint8_t gid[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+    uint8_t packet[64] = {0}, copy[64] = {0};
+
+    fault_init(&a, spec, 1);
+    fault_init(&b, spec, 1);
+    for (unsigned i = 0; i < 256; i++) {
+        struct fault_pkt p = {.src_gid = gid, .dst_gid = gid, .dest_qpn = 17, .psn = i / 2, .opcode = (uint8_t)i};
+        struct fault_verdict v, w;
+
+        fault_decide(&a, &p, &v);
+        fault_decide(&b, &p, &w);
+        must(v.action == w.action && v.delay_ns == w.delay_ns && v.random == w.random);
+        must(v.action <= FAULT_CORRUPT && v.delay_ns <= 3 * FAULT_DELAY_MAX_NS);
+        fault_corrupt(&v, packet, i % sizeof(packet));
+        fault_corrupt(&w, copy, i % sizeof(copy));
+    }
+    must(memcmp(packet, copy, sizeof(packet)) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fault_spec spec;
+    char why[FAULT_WHY_MAX];
+    char *text = malloc(size + 1);
+
+    must(text != NULL);
+    memcpy(text, data, size);
+    text[size] = 0;
+    if (fault_parse(text, &spec, why, sizeof(why)) == 0) {
+        must(spec.n <= FAULT_RULES_MAX);
+        for (unsigned i = 0; i < spec.n; i++)
+            check_rule(&spec.rule[i]);
+        if (spec.n)
+            check_decisions(&spec);
+    } else {
+        must(spec.n == 0 && why[0] && strlen(why) < sizeof(why));
+    }
+    free(text);
+    return 0;
+}

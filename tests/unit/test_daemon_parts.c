@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Small parts of the daemon, each by itself: handle tables, delayed packets, GIDs, MTUs, sniffers, event pipes, log
+ * rates. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/addr.h"
+#include "daemon/evpipe.h"
+#include "daemon/faultq.h"
+#include "daemon/handles.h"
+#include "daemon/log.h"
+#include "daemon/netdev.h"
+#include "daemon/segment.h"
+#include "daemon/sniffer.h"
+
+/* --- handles
+ * ------------------------------------------------------------------------------------------------------------- */
+
+Test(handles, numbers_find_only_their_object)
+{
+    struct handles t = {.limit = 3};
+    int a, b, c, d;
+    uint32_t ha, hb, hc, hd;
+
+    cr_assert_eq(handles_add(&t, &a, &ha), 0);
+    cr_assert_eq(handles_add(&t, &b, &hb), 0);
+    cr_assert_eq(handles_add_at(&t, &c, 0xffffffff), 0);
+    cr_assert_neq(ha, 0);
+    cr_assert_neq(ha, hb);
+    cr_assert_eq(handles_get(&t, ha), &a);
+    cr_assert_eq(handles_get(&t, 0xffffffff), &c);
+    cr_assert_null(handles_get(&t, 0));
+    cr_assert_null(handles_get(&t, hb + 1));
+    cr_assert_eq(handles_add(&t, &d, &hd), -ENOSPC);
+    cr_assert_eq(handles_add_at(&t, &d, ha), -EEXIST);
+    handles_remove(&t, ha);
+    handles_remove(&t, ha);
+    cr_assert_eq(t.count, 2);
+    cr_assert_null(handles_get(&t, ha));
+    cr_assert_eq(handles_add(&t, &d, &hc), 0);
+    cr_assert_neq(hc, ha, "a number that was just freed comes back late");
+    while (handles_any(&t))
+        handles_remove(&t, handles_any(&t) == &c ? 0xffffffff : handles_any(&t) == &b ? hb : hc);
+    cr_assert_eq(t.count, 0);
+}
+
+Test(handles, wraps_around_what_is_taken)
+{
+    struct handles t = {.next = 0xfffffffe};
+    int a, b;
+    uint32_t h;
+
+    handles_add_at(&t, &a, 1);
+    cr_assert_eq(handles_add(&t, &b, &h), 0);
+    cr_assert_eq(h, 0xffffffff);
+    cr_assert_eq(handles_add(&t, &b, &h), 0);
+    cr_assert_eq(h, 2, "neither 0 nor 1");
+    handles_remove(&t, 1);
+    handles_remove(&t, 2);
+    handles_remove(&t, 0xffffffff);
+    cr_assert_null(t.hash);
+}
+
+/* --- delayed packets
+ * ----------------------------------------------------------------------------------------------------- */
+
+Test(faultq, due_order_then_arrival_order)
+{
+    static const uint64_t due[] = {50, 10, 40, 10, 30, 20, 10};
+    static const uint8_t order[] = {1, 3, 6, 5, 4, 2, 0};
+    struct faultq q = {0};
+    struct fault_verdict v = {.action = FAULT_PASS};
+    struct av av = {.hop_limit = 9};
+
+    cr_assert_eq(faultq_deadline(&q), NEVER);
+    for (uint8_t i = 0; i < 7; i++)
+        cr_assert(faultq_push(&q, &av, &i, 1, &v, due[i]));
+    cr_assert_eq(faultq_deadline(&q), 10);
+    cr_assert_null(faultq_pop(&q, 9));
+    for (unsigned i = 0; i < 7; i++) {
+        struct faultq_entry *e = faultq_pop(&q, 50);
+
+        cr_assert_eq(e->data[0], order[i]);
+        cr_assert_eq(e->av.hop_limit, 9);
+        free(e);
+    }
+    cr_assert_eq(q.bytes, 0);
+    faultq_fini(&q);
+}
+
+Test(faultq, bounded)
+{
+    static uint8_t packet[4200];
+    struct faultq q = {0};
+    struct fault_verdict v = {.action = FAULT_PASS};
+    struct av av = {.hop_limit = 9};
+    unsigned n = 0;
+
+    while (faultq_push(&q, &av, packet, sizeof(packet), &v, n))
+        n++;
+    cr_assert(n <= FAULTQ_PACKETS && (uint64_t)n * sizeof(packet) <= FAULTQ_BYTES);
+    cr_assert(n > 3000);
+    faultq_fini(&q);
+    cr_assert_eq(faultq_deadline(&q), NEVER);
+}
+
+/* --- addresses
+ * ----------------------------------------------------------------------------------------------------------- */
+
+Test(addr, gids)
+{
+    union addr v4, v6, back;
+    uint8_t gid[16];
+    char text[ADDR_TEXT_MAX];
+
+    cr_assert_eq(addr_parse("192.0.2.7", &v4), 0);
+    addr_to_gid(&v4, gid);
+    cr_assert_str_eq(gid_text(gid, text), "::ffff:192.0.2.7");
+    cr_assert(gid_to_addr(gid, &v4, &back));
+    cr_assert_str_eq(addr_text(&back, text), "192.0.2.7");
+    cr_assert_eq(addr_parse("fd00::7", &v6), 0);
+    cr_assert_not(gid_to_addr(gid, &v6, &back), "an IPv6 device does not reach IPv4");
+    addr_to_gid(&v6, gid);
+    cr_assert(gid_to_addr(gid, &v6, &back));
+    cr_assert_str_eq(addr_text(&back, text), "fd00::7");
+    cr_assert_not(gid_to_addr(gid, &v4, &back));
+    memset(gid, 0, sizeof(gid));
+    cr_assert_not(gid_to_addr(gid, &v6, &back), "the unspecified address is nobody's");
+    memset(gid + 10, 0xff, 2);
+    cr_assert_not(gid_to_addr(gid, &v4, &back));
+}
+
+Test(addr, only_whole_addresses)
+{
+    static const char *const bad[] = {"",          "localhost", "127.1", "1.2.3",
+                                      "300.0.0.1", "1.2.3.4/8", ":::",   "fe80::1%nosuch0"};
+    union addr a;
+
+    for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        cr_assert_neq(addr_parse(bad[i], &a), 0, "%s", bad[i]);
+    cr_assert_eq(addr_parse("fe80::1%lo", &a), 0);
+    cr_assert_neq(a.v6.sin6_scope_id, 0);
+}
+
+/* The rule: the largest size whose longest packet fits. */
+Test(netdev, path_mtu)
+{
+    cr_assert_eq(netdev_path_mtu(1500, false), 3, "1,024");
+    cr_assert_eq(netdev_path_mtu(1500, true), 3);
+    cr_assert_eq(netdev_path_mtu(1400, false), 3);
+    cr_assert_eq(netdev_path_mtu(9000, false), 5, "4,096");
+    cr_assert_eq(netdev_path_mtu(65536, false), 5);
+    cr_assert_eq(netdev_path_mtu(1280, true), 3, "IPv6's least");
+    cr_assert_eq(netdev_path_mtu(68, false), 0);
+    for (unsigned mtu = 68; mtu < 10000; mtu++)
+        cr_assert(netdev_path_mtu(mtu, true) <= netdev_path_mtu(mtu, false) &&
+                  netdev_path_mtu(mtu, false) <= netdev_path_mtu(mtu + 1, false));
+}
+
+Test(netdev, loopback_has_all_of_127)
+{
+    struct netdev nd, other;
+    union addr a, b;
+
+    addr_parse("127.0.0.1", &a);
+    addr_parse("127.9.8.7", &b);
+    cr_assert_eq(netdev_find(&a, &nd), 0);
+    cr_assert_eq(netdev_find(&b, &other), 0);
+    cr_assert_eq(nd.index, other.index);
+    cr_assert(nd.up && nd.mtu >= 16384);
+    cr_assert_neq(netdev_guid(&nd, &a), netdev_guid(&nd, &b));
+    cr_assert_eq(netdev_guid(&nd, &a), netdev_guid(&other, &a), "the same each time");
+    cr_assert_eq(netdev_guid(&nd, &a) >> 56 & 3, 2, "locally administered, individual");
+    addr_parse("203.0.113.99", &a);
+    cr_assert_neq(netdev_find(&a, &nd), 0);
+}
+
+Test(sniffer, who_counts)
+{
+#define HEAD "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n"
+#define ROW(proto, iface) "0000000000000000 3      3    " proto "   " iface "     1 0      0      4711\n"
+    cr_assert_not(sniffer_in_text("", 2, 1));
+    cr_assert_not(sniffer_in_text(HEAD, 2, 1));
+    cr_assert(sniffer_in_text(HEAD ROW("0003", "2"), 2, 1), "on our interface");
+    cr_assert(sniffer_in_text(HEAD ROW("0003", "0"), 2, 1), "on all");
+    cr_assert(sniffer_in_text(HEAD ROW("0003", "1"), 2, 1), "on the loopback, where packets to our own addresses pass");
+    cr_assert_not(sniffer_in_text(HEAD ROW("0003", "3"), 2, 1), "on another");
+    cr_assert_not(sniffer_in_text(HEAD ROW("88cc", "2"), 2, 1), "LLDP only");
+    cr_assert(sniffer_in_text(HEAD ROW("88cc", "2") ROW("0003", "2"), 2, 1));
+}
+
+/* --- pipes, segments, log
+ * ------------------------------------------------------------------------------------------------ */
+
+Test(evpipe, nothing_lost_nothing_doubled)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
+    struct evrecord r;
+    struct evpipe p;
+    unsigned sent = 0, got = 0;
+
+    cr_assert_eq(evpipe_init(&p, loop), 0);
+    fcntl(p.read_fd, F_SETFL, O_NONBLOCK);
+    while (p.n < 100) /* the kernel's buffer first, then ours */
+        cr_assert(evpipe_push(&p, ++sent, 7));
+    cr_assert(evpipe_push(&p, sent, 7), "it waits already");
+    cr_assert_eq(p.n, 100);
+    evpipe_forget(&p, sent - 5);
+    cr_assert_eq(p.n, 99);
+    for (int i = 0; i < 3; i++) {
+        while (read(p.read_fd, &r, sizeof(r)) == sizeof(r)) {
+            got++;
+            cr_assert_eq(r.a, got < sent - 5 ? got : got + 1);
+            cr_assert_eq(r.b, 7);
+        }
+        ev_run(loop, EVRUN_NOWAIT);
+    }
+    cr_assert_eq(got, sent - 1);
+    evpipe_fini(&p);
+    ev_loop_destroy(loop);
+}
+
+Test(evpipe, bounded_and_safe_without_reader)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
+    struct evpipe p;
+    uint32_t n = 0;
+
+    signal(SIGPIPE, SIG_IGN);
+    cr_assert_eq(evpipe_init(&p, loop), 0);
+    while (evpipe_push(&p, n, n))
+        n++;
+    cr_assert_eq(p.n, EVPIPE_WAITING_MAX);
+    close(evpipe_take_read_fd(&p));
+    ev_run(loop, EVRUN_NOWAIT);
+    cr_assert_eq(p.n, 0, "nobody will read it");
+    evpipe_fini(&p);
+    ev_loop_destroy(loop);
+}
+
+Test(segment, client_can_not_shrink_it)
+{
+    struct segment s;
+    int fd;
+
+    cr_assert_eq(segment_create(&s, "test", 100), 0);
+    cr_assert_eq(s.size, 4096);
+    fd = segment_take_fd(&s);
+    cr_assert_eq(s.fd, -1);
+    cr_assert_neq(ftruncate(fd, 0), 0);
+    cr_assert_neq(ftruncate(fd, 8192), 0);
+    cr_assert_neq(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0, "nor add seals of its own");
+    ((char *)s.p)[4095] = 1;
+    close(fd);
+    segment_destroy(&s);
+}
+
+Test(log, rate)
+{
+    struct log_rate rate = {0};
+    uint32_t left_out, said = 0;
+
+    for (int i = 0; i < 1000; i++)
+        said += log_rate_allows(&rate, &left_out);
+    cr_assert(said >= LOG_RATE_BURST && said <= 2 * LOG_RATE_BURST + 1, "%u", said);
+    usleep(1100000);
+    cr_assert(log_rate_allows(&rate, &left_out));
+    cr_assert_gt(left_out, 0, "it says how many were left out");
+}

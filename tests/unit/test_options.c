@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* daemon/options, daemon/config: the same settings, values and words of complaint on the command line and in the file,
+ * whose errors name the line. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/options.h"
+
+static struct options o;
+static char why[OPTIONS_WHY_MAX];
+
+static void start(void)
+{
+    options_defaults(&o);
+    why[0] = 0;
+}
+
+TestSuite(options, .init = start);
+
+Test(options, defaults_make_one_device)
+{
+    options_finish(&o);
+    cr_assert_eq(o.devices, 1);
+    cr_assert_str_eq(o.device[0].name, "pumice0");
+    cr_assert_eq(o.gso, GSO_AUTO);
+    cr_assert_eq(o.memory, MEMORY_AUTO);
+    cr_assert_eq(o.mtu, 0);
+    cr_assert_eq(o.ack_delay_us, -1);
+}
+
+Test(options, a_whole_file)
+{
+    static const char text[] = "# comment\n"
+                               "socket = /run/x.sock\n"
+                               "group = rdma\n"
+                               "gso = off\nloopback = wire\nmemory = proc_mem\nmtu = 2048\n"
+                               "fault = \"loss=1%,dup=2%\"\nseed = 0x10\nwindow = 128\nack-delay-us = 0\nidle-us = 20\n"
+                               "rcvbuf = 1048576\nlog-level = debug\n"
+                               "device eth { address = 192.0.2.1 }\n"
+                               "device six { address = \"fd00::1\" }\n";
+    char buf[ADDR_TEXT_MAX];
+
+    cr_assert_eq(config_load_text(&o, text, why), 0, "%s", why);
+    cr_assert_str_eq(o.socket, "/run/x.sock");
+    cr_assert_str_eq(o.group, "rdma");
+    cr_assert_eq(o.gso, GSO_OFF);
+    cr_assert(o.loopback_wire);
+    cr_assert_eq(o.memory, MEMORY_PROC_MEM);
+    cr_assert_eq(o.mtu, 4);
+    cr_assert_str_eq(o.fault, "loss=1%,dup=2%");
+    cr_assert_eq(o.seed, 16);
+    cr_assert(o.has_seed);
+    cr_assert_eq(o.window_pkts, 128);
+    cr_assert_eq(o.ack_delay_us, 0);
+    cr_assert_eq(o.idle_us, 20);
+    cr_assert_eq(o.rcvbuf, 1048576);
+    cr_assert_eq(o.log_level, 3);
+    cr_assert_eq(o.devices, 2);
+    cr_assert(o.devices_from_file);
+    cr_assert_str_eq(o.device[1].name, "six");
+    cr_assert_str_eq(addr_text(&o.device[1].addr, buf), "fd00::1");
+}
+
+struct bad_text {
+    char text[160];
+    char says[80];
+};
+ParameterizedTestParameters(options, file_errors_name_the_line)
+{
+    static struct bad_text t[] = {
+        {"gso = on\n\nidle-us = x\n", "config:3: idle-us: \"x\""},
+        {"gso = maybe\n", "config:1: gso: \"maybe\" is not right; it takes auto, on or off"},
+        {"gso = on\nspeed = 9\n", "config:2: no such option 'speed'"},
+        {"device a {\n}\n", "device a has no address"},
+        {"\ndevice a { address = 127.1 }\n", "config:2: address: \"127.1\""},
+        {"device a { address = 127.0.0.1 }\ndevice b { address = 127.0.0.1 }\n",
+         "config:2: devices a and b have the same"},
+        {"device a { address = 127.0.0.1 }\ndevice a { address = 127.0.0.2 }\n", "config:2: device a is there twice"},
+        {"fault = loss=5\n", "config:1: fault: "},
+        {"window = 0\n", "config:1: window: "},
+        {"window = 4194305\n", "config:1: window: "},
+        {"gso on\n", "config:1: "},
+    };
+    return cr_make_param_array(struct bad_text, t, sizeof(t) / sizeof(t[0]));
+}
+ParameterizedTest(struct bad_text *p, options, file_errors_name_the_line)
+{
+    options_defaults(&o);
+    cr_assert_neq(config_load_text(&o, p->text, why), 0, "accepted: %s", p->text);
+    cr_assert_not_null(strstr(why, p->says), "\"%s\" does not say \"%s\"", why, p->says);
+}
+
+Test(options, missing_file)
+{
+    cr_assert_neq(config_load(&o, "/nonexistent/pumiced.conf", why), 0);
+    cr_assert_not_null(strstr(why, "/nonexistent/pumiced.conf"));
+}
+
+Test(options, numbers_are_whole)
+{
+    static const char *const bad[] = {"", " 1", "-1", "+1", "1x", "1.5", "0x", "99999999999999999999"};
+
+    for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        cr_assert_neq(options_set(&o, "seed", bad[i], why), 0, "\"%s\" was taken for a number", bad[i]);
+    cr_assert_eq(options_set(&o, "seed", "18446744073709551615", why), 0);
+    cr_assert_eq(o.seed, UINT64_MAX);
+}
+
+Test(options, device_names_and_count)
+{
+    char value[64];
+
+    cr_assert_neq(options_set(&o, "device", "127.0.0.1", why), 0, "no name");
+    cr_assert_neq(options_set(&o, "device", "=127.0.0.1", why), 0, "empty name");
+    cr_assert_neq(options_set(&o, "device", "a/b=127.0.0.1", why), 0, "a name is a file name under /sys");
+    cr_assert_neq(options_set(&o, "device", "abcdefghijabcdefghijabcdefghijab=127.0.0.1", why), 0, "32 letters");
+    for (int i = 0; i < PM_DEVICES_MAX; i++) {
+        snprintf(value, sizeof(value), "127.0.0.%d", i + 1);
+        cr_assert_eq(options_set(&o, "address", value, why), 0, "%s", why);
+    }
+    cr_assert_str_eq(o.device[15].name, "pumice15");
+    cr_assert_neq(options_set(&o, "address", "127.0.0.99", why), 0, "one too many");
+}
+
+Test(options, no_such_setting)
+{
+    cr_assert_neq(options_set(&o, "speed", "1", why), 0);
+    cr_assert_neq(options_set(&o, "config", "x", why), 0, "files don't include files");
+}
