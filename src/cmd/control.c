@@ -2,10 +2,12 @@
 #include "src/cmd/control.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -23,8 +25,8 @@ const char *lab_from_env(unsigned *hosts)
         return NULL;
     n = num ? parse_number(num, 1, HOSTS_MAX) : -1;
     if (n < 0) {
-        say("%s is set, but %s is %s%s%s: was it changed inside of pumice run?", PM_ENV_LAB, PM_ENV_HOSTS, num ? "'" : "",
-            num ? num : "not", num ? "'" : "");
+        say("%s is set, but %s is %s%s%s: was it changed inside of pumice run?", PM_ENV_LAB, PM_ENV_HOSTS,
+            num ? "'" : "", num ? num : "not", num ? "'" : "");
         return NULL;
     }
     *hosts = (unsigned)n;
@@ -49,6 +51,18 @@ static int use_path(struct targets *t, const char *path)
     return 0;
 }
 
+/* Whether the socket is there and in a directory of this user or root: anybody could make one in /tmp. */
+static bool trustworthy(const char *path)
+{
+    char dir[PATH_MAX];
+    struct stat st;
+
+    snprintf(dir, sizeof(dir), "%s", path);
+    *strrchr(dir, '/') = 0;
+    return access(path, F_OK) == 0 && lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) &&
+           (st.st_uid == getuid() || st.st_uid == 0);
+}
+
 static int use_default(struct targets *t)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR"), *path = getenv(PM_ENV_SOCKET);
@@ -56,11 +70,14 @@ static int use_default(struct targets *t)
 
     if (path && path[0])
         return use_path(t, path);
-    if (runtime && runtime[0]) {
+    if (runtime && runtime[0] == '/') {
         snprintf(own, sizeof(own), "%s/pumice/" PM_SOCKET_NAME, runtime);
-        if (access(own, F_OK) == 0)
+        if (trustworthy(own))
             return use_path(t, own);
     }
+    snprintf(own, sizeof(own), "/tmp/pumice-%u/" PM_SOCKET_NAME, (unsigned)getuid());
+    if (access("/run/pumice/" PM_SOCKET_NAME, F_OK) != 0 && trustworthy(own))
+        return use_path(t, own);
     return use_path(t, "/run/pumice/" PM_SOCKET_NAME);
 }
 

@@ -17,12 +17,13 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char doc[] = "Prints shell commands that set the environment for programs that shall use a running daemon.\v"
-                          "Example:\n"
-                          "  pumiced &\n"
-                          "  eval \"$(pumice env)\"\n"
-                          "  ibv_devinfo\n\n"
-                          "Nothing is printed, and the exit code is 1, if no daemon answers.";
+static const char doc[] =
+    "Prints shell commands that set the environment for programs that shall use a running daemon.\v"
+    "Example:\n"
+    "  pumiced &\n"
+    "  eval \"$(pumice env)\"\n"
+    "  ibv_devinfo\n\n"
+    "Nothing is printed, and the exit code is 1, if no daemon answers.";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {

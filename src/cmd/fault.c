@@ -23,16 +23,18 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char doc[] =
-    "Sets the faults that running daemons apply to what they send. In a lab, all hosts are meant. SPEC replaces what was set before; "
-    "off ends all faults.\v"
-    "Example:\n"
-    "  pumice fault loss=5%,dup=2%,reorder=5%\n"
-    "  pumice fault 'peer=127.0.0.2,loss=100%'\n"
-    "  pumice fault off\n\n"
-    "SPEC is NAME=VALUE,NAME=VALUE,...; further rules follow after a semicolon. loss, ack-loss, dup, corrupt and reorder take a "
-    "percentage, delay, jitter and reorder-by a time (50us), mask 64 bits; peer, qpn and only (request, response, ack, send, "
-    "write, read, atomic) limit a rule to some packets. See pumice-fault(1).";
+static const char doc[] = "Sets the faults that running daemons apply to what they send. In a lab, all hosts are "
+                          "meant. SPEC replaces what was set before; "
+                          "off ends all faults.\v"
+                          "Example:\n"
+                          "  pumice fault loss=5%,dup=2%,reorder=5%\n"
+                          "  pumice fault 'peer=127.0.0.2,loss=100%'\n"
+                          "  pumice fault off\n\n"
+                          "SPEC is NAME=VALUE,NAME=VALUE,...; further rules follow after a semicolon. loss, ack-loss, "
+                          "dup, corrupt and reorder take a "
+                          "percentage, delay, jitter and reorder-by a time (50us), mask 64 bits; peer, qpn and only "
+                          "(request, response, ack, send, "
+                          "write, read, atomic) limit a rule to some packets. See pumice-fault(1).";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {

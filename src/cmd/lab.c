@@ -154,8 +154,8 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
                         int ready)
 {
     char socket[SOCKET_PATH_MAX], log[PATH_MAX], device[INET6_ADDRSTRLEN + 16], ready_fd[12];
-    const char *argv[16 + sizeof(o->pass) / sizeof(o->pass[0])] = {path, "--socket", socket, "--device", device, "--ready-fd",
-                                                                   ready_fd};
+    const char *argv[16 + sizeof(o->pass) / sizeof(o->pass[0])] = {path,   "--socket",   socket,  "--device",
+                                                                   device, "--ready-fd", ready_fd};
     unsigned argc = 7;
     int null = open("/dev/null", O_RDONLY), out;
     sigset_t none;
@@ -374,7 +374,8 @@ static int start_anywhere(struct lab *lab, const char *path, const struct lab_op
             break;
     }
     if (err == -EADDRINUSE)
-        say("UDP port 4791 is in use on every address from 127.0.0.1 to 127.0.255.1; a kernel RoCE device takes them all "
+        say("UDP port 4791 is in use on every address from 127.0.0.1 to 127.0.255.1; a kernel RoCE device takes them "
+            "all "
             "(sudo modprobe -r rdma_rxe)");
     else
         say("can't use %s: %s (is the loopback interface up?)", lab->host[0].address, strerror(-err));

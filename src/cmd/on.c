@@ -18,7 +18,8 @@ static const char doc[] =
     "Runs COMMAND on the virtual host number HOST (0, 1, ...). For use inside of pumice run --hosts N.\v"
     "Example:\n"
     "  pumice run --hosts 2 -- sh -c 'pumice on 0 -- ib_send_lat & sleep 1; pumice on 1 -- ib_send_lat 127.0.0.1'\n\n"
-    "The exit code is that of COMMAND, 127 if there is no such command, 126 if it can't be executed, 125 if there is no "
+    "The exit code is that of COMMAND, 127 if there is no such command, 126 if it can't be executed, 125 if there is "
+    "no "
     "such host.";
 
 static error_t parse(int key, char *arg, struct argp_state *state)

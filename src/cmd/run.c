@@ -38,7 +38,8 @@ enum key {
 static const struct argp_option options[] = {
     {"hosts", KEY_HOSTS, "N", 0, "Number of virtual hosts, 1 unless given", 1},
     {"addresses", KEY_ADDRESSES, "A,B,...", 0,
-     "Addresses of the hosts; without it 127.0.0.1, 127.0.0.2 and so on, or others of 127.0.0.0/8 if these are taken", 1},
+     "Addresses of the hosts; without it 127.0.0.1, 127.0.0.2 and so on, or others of 127.0.0.0/8 if these are taken",
+     1},
     {"fault", KEY_FAULT, "SPEC", 0,
      "Faults that each host applies to what it sends, such as loss=1%,dup=1%,reorder=5%,delay=50us,corrupt=0.1%", 2},
     {"seed", KEY_SEED, "S", 0, "Seed of the faults, 1 unless given: the same seed gives the same faults", 2},
@@ -53,15 +54,16 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Runs COMMAND with private virtual hosts that live as long as it does. COMMAND and what it starts see a RDMA device on host 0, or on "
+    "Runs COMMAND with private virtual hosts that live as long as it does. COMMAND and what it starts see a RDMA "
+    "device on host 0, or on "
     "the host that pumice on puts them; processes that mpirun started are spread over the hosts.\v"
     "Examples:\n"
     "  pumice run ibv_devinfo -v\n"
     "  pumice run --hosts 2 --fault loss=1% -- sh -c 'pumice on 0 -- ib_write_bw &\n"
     "      sleep 1; pumice on 1 -- ib_write_bw 127.0.0.1'\n"
-    "  pumice run --hosts 4 -- mpirun -n 4 --mca pml ucx ./my_program\n"
     "  pumice run --hosts 2 -- bash\n\n"
-    "The exit code is that of COMMAND, 128 plus the signal that ended it, 127 if there is no such command, 126 if it can't be "
+    "The exit code is that of COMMAND, 128 plus the signal that ended it, 127 if there is no such command, 126 if it "
+    "can't be "
     "executed, 125 if pumice itself or one of its daemons failed.";
 
 static void pass(struct lab_options *lab, const char *name, const char *value)

@@ -29,11 +29,11 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char doc[] =
-    "Shows devices, programs that use them, objects, QP states and counters of a running daemon; in a lab, of all hosts.\v"
-    "Examples:\n"
-    "  pumice status\n"
-    "  pumice run --hosts 2 -- sh -c './my_test.sh; pumice status --json > counters.json'\n";
+static const char doc[] = "Shows devices, programs that use them, objects, QP states and counters of a running daemon; "
+                          "in a lab, of all hosts.\v"
+                          "Examples:\n"
+                          "  pumice status\n"
+                          "  pumice run --hosts 2 -- sh -c './my_test.sh; pumice status --json > counters.json'\n";
 
 /* What the daemon's arrays have more of is for --all and --json. */
 static const struct show_columns columns[] = {

@@ -136,10 +136,12 @@ void where_warn(const char *path)
 
     if (stat(path, &st) == 0 &&
         (((st.st_mode & S_ISUID) && st.st_uid != getuid()) || ((st.st_mode & S_ISGID) && st.st_gid != getgid())))
-        say("%s is setuid or setgid: the system doesn't let it be given the client library, so it will see no Pumice device",
+        say("%s is setuid or setgid: the system doesn't let it be given the client library, so it will see no Pumice "
+            "device",
             path);
     else if (getxattr(path, "security.capability", NULL, 0) > 0 && getuid() != 0)
-        say("%s has file capabilities: the system doesn't let it be given the client library, so it will see no Pumice device",
+        say("%s has file capabilities: the system doesn't let it be given the client library, so it will see no Pumice "
+            "device",
             path);
     switch (linkage(path)) {
     case LINKAGE_FINE:

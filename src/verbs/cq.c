@@ -150,7 +150,7 @@ static struct vb_cq *make(struct ibv_context *context, const struct ibv_cq_init_
     cq->overruns = attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
     if (attr->channel)
         req.channel = VB_OF(struct vb_channel, channel, attr->channel)->handle;
-    pthread_mutex_init(&cq->lock, NULL);
+    vb_lock_init(&cq->lock);
     pthread_mutex_init(&cq->cq.mutex, NULL);
     pthread_cond_init(&cq->cq.cond, NULL);
     vb_cq_ex_ops(&cq->ex);

@@ -168,6 +168,16 @@ static inline struct vb_pd *vb_pd(struct ibv_pd *p)
     return VB_OF(struct vb_pd, pd, p);
 }
 
+/* A lock of the fast path: held for some tens of instructions, so a contender spins a little before it sleeps. */
+static inline void vb_lock_init(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t a;
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(lock, &a);
+    pthread_mutexattr_destroy(&a);
+}
+
 /* Entry for key, NULL if none. Safe without lock as long as the object itself can't go away. */
 static inline void *vb_table_get(const struct vb_table *t, uint32_t key)
 {

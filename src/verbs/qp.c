@@ -37,11 +37,7 @@ static bool valid(const struct pm_create_qp_rep *r)
 static void set_queue(struct vb_queue *q, void *base, uint32_t offset, uint32_t slots, uint32_t stride, uint32_t max_wr,
                       uint32_t max_sge)
 {
-    pthread_mutexattr_t adaptive;
-    pthread_mutexattr_init(&adaptive);
-    pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
-    pthread_mutex_init(&q->lock, &adaptive);
-    pthread_mutexattr_destroy(&adaptive);
+    vb_lock_init(&q->lock);
     q->ring = (uint8_t *)base + offset;
     q->mask = slots ? slots - 1 : 0;
     q->stride = stride;

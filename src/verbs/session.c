@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -34,23 +35,45 @@ static long lab_host(void)
     return n > 0 && rank > 0 ? rank % n : 0;
 }
 
+/* Is the socket's directory in /tmp ours? Anybody could have made one of that name. */
+static bool own_directory(const char *dir)
+{
+    struct stat st;
+    return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
+}
+
+/* The first of the daemon's default places where there is a socket, or else the first of them. */
+static int default_path(char *path, size_t size)
+{
+    const char *run = getenv("XDG_RUNTIME_DIR");
+    char tmp[32];
+    snprintf(tmp, sizeof(tmp), "/tmp/pumice-%u", (unsigned)geteuid());
+    bool has_run = run && *run;
+    if (has_run) {
+        int n = snprintf(path, size, "%s/pumice/" PM_SOCKET_NAME, run);
+        if (n < 0 || (size_t)n >= size || access(path, F_OK) == 0)
+            return n;
+    }
+    if (access("/run/pumice/" PM_SOCKET_NAME, F_OK) != 0) {
+        int n = snprintf(path, size, "%s/" PM_SOCKET_NAME, tmp);
+        if (own_directory(tmp) && access(path, F_OK) == 0)
+            return n;
+        if (has_run)
+            return snprintf(path, size, "%s/pumice/" PM_SOCKET_NAME, run);
+    }
+    return snprintf(path, size, "/run/pumice/" PM_SOCKET_NAME);
+}
+
 int vb_session_path(char *path, size_t size)
 {
-    const char *lab = getenv(PM_ENV_LAB), *socket_path = getenv(PM_ENV_SOCKET), *run = getenv("XDG_RUNTIME_DIR");
+    const char *lab = getenv(PM_ENV_LAB), *socket_path = getenv(PM_ENV_SOCKET);
     int n;
-    if (lab && *lab) {
+    if (lab && *lab)
         n = snprintf(path, size, "%s/host%ld.sock", lab, lab_host());
-    } else if (socket_path && *socket_path) {
+    else if (socket_path && *socket_path)
         n = snprintf(path, size, "%s", socket_path);
-    } else {
-        n = snprintf(path, size, "/run/pumice/" PM_SOCKET_NAME);
-        if (run && *run) {
-            char own[sizeof(((struct sockaddr_un *)0)->sun_path)];
-            int m = snprintf(own, sizeof(own), "%s/pumice/" PM_SOCKET_NAME, run);
-            if (m > 0 && (size_t)m < sizeof(own) && (access(own, F_OK) == 0 || access(path, F_OK) != 0))
-                n = snprintf(path, size, "%s", own);
-        }
-    }
+    else
+        n = default_path(path, size);
     return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 

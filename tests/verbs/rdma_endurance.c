@@ -9,8 +9,9 @@
  * flows both ways and no buffer is overwritten before it was looked at. Addresses are exchanged over TCP.
  *
  * Exit code: 0 all data right; 1 set-up failed; 2 wrong data; 3 a completion with an error (all of them are counted and printed
- * by status); 4 no progress for the time of -T. Lines on stdout are made for scripts: "event NAME T" (asynchronous events),
- * "status NAME COUNT", "first-error NAME T", "outstanding N flushed N", "ok N operations N bytes"; T is CLOCK_MONOTONIC in ms. */
+ * by status); 4 no progress for the time of -T. Lines on stdout are made for scripts: "event TYPE T TEXT" (asynchronous events),
+ * "first-error STATUS T TEXT", "status STATUS COUNT TEXT", "outstanding N flushed N T", "ok N operations N bytes"; types and
+ * statuses are the numbers of the verbs API, T is CLOCK_MONOTONIC in ms. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
@@ -216,7 +217,7 @@ static void *async_main(void *arg)
 
     (void)arg;
     while (ibv_get_async_event(st.ctx, &ev) == 0) {
-        printf("event %s %llu\n", ibv_event_type_str(ev.event_type), (unsigned long long)now_ms());
+        printf("event %d %llu %s\n", (int)ev.event_type, (unsigned long long)now_ms(), ibv_event_type_str(ev.event_type));
         fflush(stdout);
         ibv_ack_async_event(&ev);
     }
@@ -455,7 +456,8 @@ static void receive(uint64_t index, const struct ibv_wc *wc)
     post_recv(index + par.depth);
 }
 
-/* Server: tells the client how far it has checked; also used to find out whether the peer still lives. */
+/* Server: tells the client how far it has checked. Both use it as a probe when the peer's TCP connection has ended: a side with
+ * nothing outstanding would never learn from its QP that the peer is dead. */
 static void grant(void)
 {
     uint64_t credit[2] = {st.checked, ~st.checked};
@@ -487,7 +489,7 @@ static void completion(const struct ibv_wc *wc)
     st.status[wc->status & 63]++;
     if (wc->status != IBV_WC_SUCCESS) {
         if (!st.failed)
-            printf("first-error %s %llu\n", ibv_wc_status_str(wc->status), (unsigned long long)now_ms());
+            printf("first-error %d %llu %s\n", (int)wc->status, (unsigned long long)now_ms(), ibv_wc_status_str(wc->status));
         fflush(stdout);
         st.failed = true;
         return;
@@ -567,7 +569,7 @@ static bool finished(bool *closing)
 static void advance(uint64_t end)
 {
     if (opt.host == NULL) {
-        if (st.checked - st.granted >= par.depth / 4 || (st.checked == par.count && st.granted < st.checked))
+        if (st.checked - st.granted >= par.depth / 4 || (st.granted < st.checked && is_sync(st.checked - 1)))
             grant();
         return;
     }
@@ -603,8 +605,7 @@ static int run(void)
             printf("peer gone\n");
             fflush(stdout);
             probed = true;
-            if (opt.host == NULL)
-                grant();
+            grant();
         }
         if (now_ms() - st.last_progress > (uint64_t)opt.stall_s * 1000) {
             printf("no progress: posted %llu done %llu checked %llu\n", (unsigned long long)st.posted, (unsigned long long)st.done, (unsigned long long)st.checked);
@@ -627,7 +628,7 @@ static void drain(void)
     printf("outstanding %llu flushed %llu %llu\n", (unsigned long long)want, (unsigned long long)got, (unsigned long long)now_ms());
     for (int i = 0; i < 64; i++)
         if (st.status[i])
-            printf("status %s %llu\n", ibv_wc_status_str((enum ibv_wc_status)i), (unsigned long long)st.status[i]);
+            printf("status %d %llu %s\n", i, (unsigned long long)st.status[i], ibv_wc_status_str((enum ibv_wc_status)i));
     usleep(100000); /* for an event that comes with the error */
 }
 

@@ -1,37 +1,48 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Runs the programs of this folder, each with a daemon of its own.
-# usage: run.sh [-b BUILD] [-a ADDRESS] [NAME ...]        exit 0 or 1; skipped programs (77) are named and don't fail
+# usage: run.sh [-b BUILD] [-a ADDRESS] [-p] [NAME ...]        exit 0 or 1; skipped programs (77) are named and don't fail
+#   -p   let the programs find the library by LD_LIBRARY_PATH, not LD_PRELOAD: for builds with sanitizers
+# VT_DAEMON: another command than BUILD's pumiced; it gets the arguments --socket PATH --address ADDRESS.
 set -u
 here=$(dirname "$0")
 build=build
 address=127.0.20.1
-while getopts b:a: o; do
+how=LD_PRELOAD
+while getopts b:a:p o; do
     case $o in
     b) build=$OPTARG ;;
     a) address=$OPTARG ;;
+    p) how=LD_LIBRARY_PATH ;;
     *) exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || set -- "$build"/tests/verbs/test_*
 library=$(realpath "$build/lib/pumice/libibverbs.so.1") || exit 1
+[ $how = LD_PRELOAD ] || library=$(dirname "$library")
 failed=0
 for program in "$@"; do
     name=$(basename "$program")
     [ -x "$program" ] || program=$build/tests/verbs/$name
     case $name in *.d) continue ;; esac
     tmp=$(mktemp -d) || exit 1
-    if [ -n "${VT_DAEMON:-}" ]; then $VT_DAEMON "$tmp/d.sock" "$address" >"$tmp/log" 2>&1 &
-    else "$build/bin/pumiced" --socket "$tmp/d.sock" --address "$address" >"$tmp/log" 2>&1 &
-    fi
+    ${VT_DAEMON:-"$build/bin/pumiced"} --socket "$tmp/d.sock" --address "$address" >"$tmp/log" 2>&1 &
     daemon=$!
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
         [ -S "$tmp/d.sock" ] && break
         sleep 0.1
     done
     echo "# $name"
-    PUMICE_SOCKET=$tmp/d.sock VT_DAEMON_PID=$daemon LD_PRELOAD=${PRELOAD_FIRST:+$PRELOAD_FIRST:}$library timeout 120 "$program"
+    if [ ! -S "$tmp/d.sock" ]; then
+        echo "not ok - the daemon didn't start"
+        sed 's/^/#   /' "$tmp/log"
+        kill $daemon 2>/dev/null
+        rm -rf "$tmp"
+        failed=1
+        continue
+    fi
+    timeout 120 env PUMICE_SOCKET="$tmp/d.sock" VT_DAEMON_PID=$daemon $how="$library" "$program"
     rc=$?
     kill $daemon 2>/dev/null
     wait $daemon 2>/dev/null

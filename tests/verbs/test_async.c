@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Asynchronous events: that they come and name their object, that it waits for the acknowledgement, that the descriptor can be polled. */
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "vt.h"
+
+static struct ibv_context *ctx;
+static _Atomic bool destroyed;
+
+static bool next(struct ibv_async_event *ev, enum ibv_event_type type)
+{
+    struct pollfd f = {.fd = ctx->async_fd, .events = POLLIN};
+    if (poll(&f, 1, 5000) != 1 || ibv_get_async_event(ctx, ev))
+        return false;
+    if (ev->event_type != type)
+        printf("# got: %s\n", ibv_event_type_str(ev->event_type));
+    return ev->event_type == type;
+}
+
+static void *destroy_qp(void *qp)
+{
+    need(ibv_destroy_qp(qp) == 0);
+    destroyed = true;
+    return NULL;
+}
+
+static void drained(void)
+{
+    struct vt_pair p = {0};
+    struct ibv_async_event ev;
+    struct ibv_wc wc;
+    pthread_t t;
+    vt_pair_make(&p, ctx, NULL);
+    vt_connect(&p);
+    need(vt_recv(&p, 1, 0, 64, 8) == 0 && vt_send(&p, 0, 1, 0, 8, IBV_SEND_SIGNALED) == 0 && vt_poll(p.scq, 1, &wc) == 1);
+    struct ibv_qp_attr sqd = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+    need(ibv_modify_qp(p.qp[0], &sqd, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY) == 0);
+    ok(next(&ev, IBV_EVENT_SQ_DRAINED) && ev.element.qp == p.qp[0], "SQ_DRAINED names the QP");
+    need(vt_send(&p, 0, 2, 0, 8, IBV_SEND_SIGNALED) == 0 && vt_recv(&p, 1, 0, 64, 8) == 0);
+    usleep(50000);
+    ok(ibv_poll_cq(p.scq, 1, &wc) == 0, "a send in SQD waits");
+    need(vt_to_state(p.qp[0], IBV_QPS_RTS) == 0);
+    ok(vt_poll(p.scq, 1, &wc) == 1 && wc.wr_id == 2 && wc.status == IBV_WC_SUCCESS, "until RTS");
+    need(pthread_create(&t, NULL, destroy_qp, p.qp[0]) == 0);
+    usleep(100000);
+    ok(!destroyed, "destroying the QP waits for the acknowledgement");
+    ibv_ack_async_event(&ev);
+    pthread_join(t, NULL);
+    ok(destroyed, "and goes on after it");
+    need(ibv_destroy_qp(p.qp[1]) == 0 && ibv_dereg_mr(p.mr) == 0 && ibv_destroy_cq(p.scq) == 0 && ibv_destroy_cq(p.rcq) == 0 &&
+         ibv_dealloc_pd(p.pd) == 0);
+    free(p.buf);
+}
+
+static void overrun(void)
+{
+    struct vt_pair p = {.scq = ibv_create_cq(ctx, 1, NULL, NULL, 0)};
+    struct ibv_async_event ev;
+    struct ibv_wc wc[8];
+    need(p.scq);
+    vt_pair_make(&p, ctx, NULL);
+    vt_connect(&p);
+    for (int i = 0; i < p.scq->cqe + 2; i++)
+        need(vt_recv(&p, 1, 0, 64, 8) == 0 && vt_send(&p, 0, 1, 0, 8, IBV_SEND_SIGNALED) == 0);
+    ok(next(&ev, IBV_EVENT_CQ_ERR) && ev.element.cq == p.scq, "a CQ that overruns: CQ_ERR names it");
+    ibv_ack_async_event(&ev);
+    while (ibv_poll_cq(p.rcq, 8, wc) > 0)
+        ;
+    /* A QP whose CQ is lost may have an event of its own. */
+    need(fcntl(ctx->async_fd, F_SETFL, O_NONBLOCK) == 0);
+    usleep(50000);
+    while (ibv_get_async_event(ctx, &ev) == 0)
+        ibv_ack_async_event(&ev);
+    ok(errno == EAGAIN, "O_NONBLOCK: EAGAIN when there are no more");
+    need(fcntl(ctx->async_fd, F_SETFL, 0) == 0);
+    ok(vt_pair_end(&p), "everything is destroyed");
+}
+
+/* An access error of the peer's request, which completes nothing at the responder: it gets an event. */
+static void access_error(void)
+{
+    struct vt_pair p = {0};
+    struct ibv_async_event ev;
+    struct ibv_wc wc;
+    vt_pair_make(&p, ctx, NULL);
+    vt_connect(&p);
+    struct ibv_sge s = vt_sge(&p, 0, 8);
+    struct ibv_send_wr wr = {.sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {(uintptr_t)p.buf, p.mr->rkey ^ 0xff}},
+                       *bad;
+    need(ibv_post_send(p.qp[0], &wr, &bad) == 0);
+    ok(vt_poll(p.scq, 1, &wc) == 1 && wc.status == IBV_WC_REM_ACCESS_ERR, "a write with a wrong key: REM_ACCESS_ERR");
+    ok(next(&ev, IBV_EVENT_QP_ACCESS_ERR) && ev.element.qp == p.qp[1], "and QP_ACCESS_ERR at the responder");
+    ibv_ack_async_event(&ev);
+    ok(vt_pair_end(&p), "everything is destroyed");
+}
+
+int main(void)
+{
+    ctx = vt_open();
+    drained();
+    access_error();
+    overrun();
+    ok(ibv_close_device(ctx) == 0, "close");
+    return vt_failed;
+}
