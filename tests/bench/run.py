@@ -1,0 +1,363 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""How fast Pumice is, beside what else would do the work on the same machine, all in one run.
+
+    tests/bench/run.py               five repetitions, all sizes (under 15 minutes)
+    tests/bench/run.py --quick       three repetitions, fewer sizes (under 4 minutes)
+    tests/bench/run.py -k send_lat   only some measures (and the ratios that need no others)
+
+Every repetition runs each measure once, ours and the others' in turn, so that a machine that gets slower does so for all.
+Shown are medians; a ratio is the median of the ratios within each repetition. Nothing is asserted: numbers are to be read.
+Also written to build/bench.json.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
+
+import lab as labs  # noqa: E402
+
+MIB = 1 << 20
+SIZE_NAME = {2: "2 B", 8: "8 B", 64: "64 B", 4096: "4 KiB", 65536: "64 KiB", MIB: "1 MiB"}
+BW_ITERATIONS = {2: 100000, 64: 300000, 4096: 50000, 65536: 8000, MIB: 800}
+LAT_ITERATIONS = {2: 20000, 8: 20000, 4096: 10000, 65536: 2000, MIB: 300}
+WHERE = {"hosts": "hosts, UDP over loopback", "veth9000": "hosts, veth MTU 9000", "device": "one device", "loss": "hosts, 1 % loss"}
+SECONDS_MAX = 20  # of one measurement; what takes longer is reported as a failure of the measure, not waited for
+
+
+@dataclasses.dataclass
+class Measure:
+    key: str
+    label: str
+    unit: str
+    run: object  # returns a number
+    section: str
+    values: list = dataclasses.field(default_factory=list)  # by repetition; None: it failed
+    why: str = ""  # last failure
+
+    def median(self):
+        good = [v for v in self.values if v is not None]
+        return statistics.median(good) if good else None
+
+
+@dataclasses.dataclass
+class Target:
+    """A ratio (or a plain number, without below) that the project wants to reach."""
+    label: str
+    above: str
+    below: str
+    least: float
+    aim: float
+    at_most: bool = False  # smaller is better
+    unit: str = "×"
+
+
+TARGETS = [
+    Target("ib_write_bw 1 MiB between hosts ÷ iperf3 TCP", "hosts/ib_write_bw/1048576", "tcp/iperf3", 1.3, 2),
+    Target("ib_write_bw 1 MiB over veth 9000 ÷ iperf3 TCP there", "veth9000/ib_write_bw/1048576", "tcp-veth9000/iperf3", 1.8, 2.5),
+    Target("ib_write_bw 1 MiB between hosts ÷ libfabric udp;ofi_rxd", "hosts/ib_write_bw/1048576", "libfabric/udp;ofi_rxd/1048576", 4, 6),
+    Target("ib_send_lat 8 B between hosts ÷ busy UDP ping-pong", "hosts/ib_send_lat/8", "raw/udp-busy", 4, 3, True),
+    Target("ib_send_lat 8 B within one device ÷ busy UDP ping-pong", "device/ib_send_lat/8", "raw/udp-busy", 1.5, 1, True),
+    Target("ib_write_bw 1 MiB within one device ÷ iperf3 TCP", "device/ib_write_bw/1048576", "tcp/iperf3", 2.5, 4),
+    Target("ib_send_bw 64 B between hosts, messages per second", "hosts/ib_send_bw/64", None, 1, 2, unit="M/s"),
+    Target("ib_write_bw 64 KiB at 1 % loss ÷ without", "loss/ib_write_bw/65536", "hosts/ib_write_bw/65536", 0.3, 0.7),
+    Target("daemon CPU when nothing is posted", "idle/cpu", None, 0, 0, True, "%"),
+]
+
+
+class Bench:
+    def __init__(self, args):
+        self.args = args
+        self.build = labs.Build(args.build)
+        self.tools = os.path.join(self.build.dir, "tests", "bench")
+        self.labs, self.lab_why = {}, {}
+        self.measures = []
+
+    # --- what is run -----------------------------------------------------------------------------------------------------
+
+    def compile_tools(self):
+        os.makedirs(self.tools, exist_ok=True)
+        for name in ("udp_pingpong", "udp_stream", "vm_copy"):
+            source, target = os.path.join(HERE, name + ".c"), os.path.join(self.tools, name)
+            if not os.path.exists(target) or os.path.getmtime(target) < os.path.getmtime(source):
+                subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-o", target, source],
+                               check=True)
+
+    def lab(self, name):
+        """The hosts a measure needs; made at its first use and kept, idle daemons cost nothing."""
+        if name in self.lab_why:
+            raise labs.Unavailable(self.lab_why[name])
+        if name not in self.labs:
+            topology, options = ("hosts", ["--fault", "loss=1%", "--seed", "1"]) if name == "loss" else (name, [])
+            try:
+                if self.build.missing():
+                    raise labs.Unavailable("not built: " + ", ".join(os.path.relpath(m) for m in self.build.missing()))
+                self.labs[name] = labs.Lab(self.build, topology, options, self.args.block)
+            except (labs.Unavailable, labs.Trouble) as e:
+                self.lab_why[name] = str(e).split("\n", maxsplit=1)[0]
+                raise labs.Unavailable(self.lab_why[name]) from None
+        return self.labs[name]
+
+    def plain_pair(self, server, client, port, prefix_server=(), prefix_client=(), env=None):
+        """A server and its client that have nothing to do with us; the client's output."""
+        directory = self.tools
+        s = labs.Process(server, env or {}, os.path.join(directory, "server.log"), prefix_server)
+        c = None
+        try:
+            labs.wait_listening(s, port, 5)
+            c = labs.Process(client, env or {}, os.path.join(directory, "client.log"), prefix_client)
+            if c.wait(SECONDS_MAX) != 0:
+                raise labs.Trouble(f"{c.line}: exit code {c.popen.returncode}: {c.output()[-300:]}")
+            return c.output()
+        finally:
+            for p in (c, s):
+                if p is not None:
+                    p.stop()
+
+    def perftest(self, where, program, size):
+        lab = self.lab(where)
+        if not lab.alive():
+            raise labs.Trouble("the daemon has died")
+        port = labs.tcp_port()
+        latency = program.endswith("_lat")
+        count = (LAT_ITERATIONS if latency else BW_ITERATIONS)[size]
+        if where == "loss":
+            count //= 2
+        argv = [labs.which(program), "-F", "-x", "0", "-s", size, "-n", count, "-p", port] + ([] if latency else ["-N"])
+        result = lab.pair(argv, argv + [lab.server_tcp()], port, SECONDS_MAX)
+        for who, process, code in result:
+            if code != 0:
+                why = "took too long" if code is None else f"exit code {code}"
+                raise labs.Trouble(f"{who}: {why}: {process.line}: {process.output().strip()[-200:]}")
+        field = re.search(rf"^ *{size} +\d+ +(.*)$", result[1][1].output(), re.M).group(1).split()
+        if latency:
+            return float(field[2])  # t_typical
+        return float(field[2]) if size == 64 else float(field[1])  # millions of messages, or MiB per second
+
+    def iperf3(self, more, where=None):
+        prefix = ([], [])
+        address, port = "127.0.0.1", labs.tcp_port()
+        if where:
+            lab = self.lab(where)
+            prefix, address = (lab.server.prefix, lab.client.prefix), lab.server.address
+        tool = labs.which("iperf3")
+        out = self.plain_pair([tool, "-s", "-1", "-p", port], [tool, "-c", address, "-p", port, "-t", "1", "-J"] + more, port,
+                              *prefix)
+        return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8 / MIB
+
+    def libfabric(self, provider, size):
+        tool, port = labs.which("fi_pingpong"), labs.tcp_port()
+        rounds = {8: 2000, MIB: 200}[size]
+        args = ["-p", provider, "-e", "rdm", "-I", rounds, "-S", size]
+        out = self.plain_pair([tool, "-B", port] + args, [tool, "-P", port] + args + ["127.0.0.1"], port,
+                              env={"FI_LOG_LEVEL": "error", "FI_UDP_IFACE": "lo", "FI_TCP_IFACE": "lo"})
+        field = out.strip().splitlines()[-1].split()
+        return float(field[6]) if size == 8 else float(field[5]) * 1e6 / MIB  # µs per transfer one way, or MB/s
+
+    def ucx(self, test, size, rounds, column):
+        tool, port = labs.which("ucx_perftest"), labs.tcp_port()
+        env = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo", "UCX_LOG_LEVEL": "error", "UCX_WARN_UNUSED_ENV_VARS": "n"}
+        out = self.plain_pair([tool, "-p", port], [tool, "-p", port, "127.0.0.1", "-t", test, "-s", size, "-n", rounds, "-w", rounds // 20, "-f"], port, env=env)
+        field = out.strip().splitlines()[-1].split()
+        return float(field[column])
+
+    def raw(self, name, *args):
+        out = subprocess.run([os.path.join(self.tools, name)] + [str(a) for a in args], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+        if out.returncode != 0:
+            raise labs.Trouble(f"{name}: {out.stderr.strip()}")
+        return float(out.stdout)
+
+    def idle_cpu(self):
+        """Per cent of one CPU that all the daemons use together in 3 seconds without work."""
+        daemons = [h.daemon for lab in self.labs.values() for h in lab.hosts]
+        if not daemons:
+            raise labs.Unavailable("no daemon runs")
+        time.sleep(0.5)
+        before = sum(d.cpu_ticks() for d in daemons)
+        time.sleep(3)
+        return (sum(d.cpu_ticks() for d in daemons) - before) / os.sysconf("SC_CLK_TCK") / 3 * 100
+
+    # --- the list --------------------------------------------------------------------------------------------------------
+
+    def ours(self):
+        quick = self.args.quick
+        lat, bw = ((8, 4096), (64, 65536, MIB)) if quick else ((2, 8, 4096, 65536, MIB), (2, 64, 4096, 65536, MIB))
+        for where in ("hosts", "veth9000", "device"):
+            for kind, sizes in (("lat", lat), ("bw", bw)):
+                for size in sizes:
+                    for verb in ("send", "write", "read"):
+                        program = f"ib_{verb}_{kind}"
+                        unit = "µs" if kind == "lat" else "M msg/s" if size == 64 else "MiB/s"
+                        yield Measure(f"{where}/{program}/{size}", f"{program} {SIZE_NAME[size]}", unit,
+                                      lambda w=where, p=program, s=size: self.perftest(w, p, s), WHERE[where])
+        yield Measure("loss/ib_write_bw/65536", "ib_write_bw 64 KiB", "MiB/s", lambda: self.perftest("loss", "ib_write_bw", 65536), WHERE["loss"])
+
+    def others(self):
+        tcp = "TCP"
+        yield Measure("tcp/iperf3", "iperf3 over loopback", "MiB/s", lambda: self.iperf3([]), tcp)
+        yield Measure("tcp/iperf3-1M", "iperf3 -l 1M over loopback", "MiB/s", lambda: self.iperf3(["-l", "1M"]), tcp)
+        yield Measure("tcp-veth9000/iperf3", "iperf3 over veth MTU 9000", "MiB/s", lambda: self.iperf3([], "veth9000"), tcp)
+        yield Measure("tcp-veth9000/iperf3-1M", "iperf3 -l 1M over veth MTU 9000", "MiB/s", lambda: self.iperf3(["-l", "1M"], "veth9000"), tcp)
+        for provider in ("udp;ofi_rxd", "tcp;ofi_rxm"):
+            for size, unit in ((8, "µs"), (MIB, "MiB/s")):
+                yield Measure(f"libfabric/{provider}/{size}", f"fi_pingpong {provider} {SIZE_NAME[size]}", unit,
+                              lambda p=provider, s=size: self.libfabric(p, s), "libfabric")
+        ucx = "UCX over TCP"
+        yield Measure("ucx/tag_lat/8", "ucx_perftest tag_lat 8 B", "µs", lambda: self.ucx("tag_lat", 8, 20000, 1), ucx)
+        yield Measure("ucx/tag_bw/1048576", "ucx_perftest tag_bw 1 MiB", "MiB/s", lambda: self.ucx("tag_bw", MIB, 2000, 5), ucx)
+        yield Measure("ucx/put_bw/1048576", "ucx_perftest ucp_put_bw 1 MiB", "MiB/s", lambda: self.ucx("ucp_put_bw", MIB, 2000, 5), ucx)
+        yield Measure("ucx/tag_bw/64", "ucx_perftest tag_bw 64 B", "M msg/s", lambda: self.ucx("tag_bw", 64, 200000, 7) / 1e6, ucx)
+        raw, a, b = "raw limits", self.args.block + ".251", self.args.block + ".252"
+        yield Measure("raw/udp-busy", "UDP ping-pong 8 B, busy polling", "µs", lambda: self.raw("udp_pingpong", "busy", a, b, 8, 50000), raw)
+        yield Measure("raw/udp-block", "UDP ping-pong 8 B, blocking", "µs", lambda: self.raw("udp_pingpong", "block", a, b, 8, 5000), raw)
+        yield Measure("raw/udp-stream", "UDP stream, GSO and GRO, 4 KiB segments", "MiB/s", lambda: self.raw("udp_stream", a, b, 4096, 1), raw)
+        yield Measure("raw/vm-copy", "process_vm_readv 64 KiB", "MiB/s", lambda: self.raw("vm_copy", 65536, 0.5), raw)
+
+    def interleaved(self):
+        """Ours and the others' in turn, in the order of their share."""
+        mine, theirs = list(self.ours()), list(self.others())
+        chosen = [m for m in mine + theirs if not self.args.filter or any(f in m.key for f in self.args.filter)]
+        mine, theirs = [m for m in mine if m in chosen], [m for m in theirs if m in chosen]
+        mixed, step = [], max(1, len(mine) // max(1, len(theirs)))
+        while mine or theirs:
+            mixed += mine[:step] + theirs[:1]
+            mine, theirs = mine[step:], theirs[1:]
+        return chosen, mixed
+
+    # --- running ---------------------------------------------------------------------------------------------------------
+
+    def run(self):
+        self.compile_tools()
+        self.measures, order = self.interleaved()
+        begin = time.monotonic()
+        done, slowest = 0, 0.0
+        for repetition in range(self.args.repetitions):
+            spent = time.monotonic() - begin
+            if repetition and spent + slowest > self.args.budget:
+                break
+            started = time.monotonic()
+            for number, measure in enumerate(order):
+                self.progress(f"repetition {repetition + 1} of {self.args.repetitions}, {number + 1} of {len(order)}: {measure.key}")
+                self.once(measure)
+            slowest = max(slowest, time.monotonic() - started)
+            done += 1
+        if not self.args.filter or any(f in "idle/cpu" for f in self.args.filter):
+            idle = Measure("idle/cpu", "all daemons, 3 s", "% of a CPU", self.idle_cpu, "idle")
+            self.once(idle)
+            self.measures.append(idle)
+        self.progress("")
+        return done, time.monotonic() - begin
+
+    def once(self, measure):
+        try:
+            measure.values.append(measure.run())
+        except (labs.Unavailable, labs.Trouble, OSError, ValueError, KeyError, IndexError, AttributeError, subprocess.SubprocessError) as e:
+            measure.values.append(None)
+            measure.why = " ".join(str(e).split())[:300]
+
+    @staticmethod
+    def progress(text):
+        if sys.stderr.isatty():
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+    def close(self):
+        for lab in self.labs.values():
+            lab.close()
+
+    # --- telling ---------------------------------------------------------------------------------------------------------
+
+    def ratio(self, target):
+        by_key = {m.key: m for m in self.measures}
+        above, below = by_key.get(target.above), by_key.get(target.below)
+        if above is None or (target.below and below is None):
+            return None
+        if not target.below:
+            return above.median()
+        pairs = [(a, b) for a, b in zip(above.values, below.values) if a is not None and b]
+        return statistics.median(a / b for a, b in pairs) if pairs else None
+
+    def verdict(self, target, value):
+        if value is None:
+            return "not measured"
+
+        def reached(limit):
+            return value <= limit if target.at_most else value >= limit
+
+        return "aim" if reached(target.aim) else "met" if reached(target.least) else "MISSED"
+
+    def print_tables(self, done, seconds):
+        print(f"{done} repetitions in {seconds:.0f} s on {os.cpu_count()} CPUs, Linux {platform.release()}; medians (smallest … largest)\n")
+        section = None
+        for m in self.measures:
+            if m.section != section:
+                section = m.section
+                print(f"{section}")
+            good = [v for v in m.values if v is not None]
+            if good:
+                print(f"    {m.label:42} {number(m.median()):>10} {m.unit:10} ({number(min(good))} … {number(max(good))})")
+            if m.why:
+                print(f"    {m.label:42} {'' if good else '-':>10} {len(m.values) - len(good)} of {len(m.values)} failed: {m.why}")
+        print(f"\n{'ratio':58} {'value':>10} {'least':>8} {'aim':>8}")
+        for t in TARGETS:
+            value = self.ratio(t)
+            bound = "≤ " if t.at_most else ""
+            print(f"{t.label:58} {'-' if value is None else number(value) + ' ' + t.unit:>10} {bound + format(t.least, 'g'):>8} {bound + format(t.aim, 'g'):>8}  "
+                  f"{self.verdict(t, value)}")
+
+    def write_json(self, path, done, seconds):
+        tree = {
+            "cpus": os.cpu_count(), "kernel": platform.release(), "repetitions": done, "seconds": round(seconds, 1),
+            "measures": {m.key: {"label": m.label, "where": m.section, "unit": m.unit, "median": m.median(), "values": m.values, "failure": m.why or None}
+                         for m in self.measures},
+            "ratios": [{"label": t.label, "value": (v := self.ratio(t)), "least": t.least, "aim": t.aim, "at_most": t.at_most,
+                        "verdict": self.verdict(t, v)} for t in TARGETS],
+        }
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(tree, f, indent=1, ensure_ascii=False)
+        print(f"\nwritten to {os.path.relpath(path)}")
+
+
+def number(v):
+    return f"{v:.0f}" if abs(v) >= 100 or v == 0 else f"{v:.1f}" if abs(v) >= 10 else f"{v:.2f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="three repetitions, fewer sizes")
+    parser.add_argument("-r", "--repetitions", type=int, help="repetitions (5; with --quick 3)")
+    parser.add_argument("--budget", type=float, help="begin no repetition that would end after so many seconds (840; with --quick 225)")
+    parser.add_argument("-k", "--filter", action="append", default=[], metavar="TEXT", help="only measures with TEXT in their key")
+    parser.add_argument("--list", action="store_true", help="print the keys and exit")
+    parser.add_argument("--build", default=labs.default_build(), metavar="DIR")
+    parser.add_argument("--block", default="127.0.60", metavar="A.B.C", help="addresses A.B.C.* (127.0.60)")
+    args = parser.parse_args()
+    args.repetitions = args.repetitions or (3 if args.quick else 5)
+    args.budget = args.budget or (225 if args.quick else 840)
+    bench = Bench(args)
+    if args.list:
+        print("\n".join(m.key for m in bench.interleaved()[0]))
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended, too
+    try:
+        done, seconds = bench.run()
+        bench.print_tables(done, seconds)
+        bench.write_json(os.path.join(bench.build.dir, "bench.json"), done, seconds)
+    finally:
+        bench.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# pumiced as a process: what it says when it can't start, its exit codes, what it leaves behind, and that it costs nothing when idle.
+set -u
+BUILD=${BUILD:-build}
+daemon=$BUILD/bin/pumiced
+dir=$(mktemp -d)
+pids=()
+failed=0
+finish()
+{
+    [ ${#pids[@]} -gt 0 ] && kill "${pids[@]}" 2>/dev/null
+    rm -rf "$dir"
+}
+trap finish EXIT
+
+# check WHAT CONDITION...
+check()
+{
+    local what=$1
+    shift
+    if "$@"; then
+        echo "ok      $what"
+    else
+        echo "FAILED  $what"
+        [ -s "$dir/err" ] && sed 's/^/        /' "$dir/err"
+        failed=1
+    fi
+}
+
+# says CODE TEXT OPTIONS...: the daemon must not start, but exit with CODE and say TEXT
+says()
+{
+    local code=$1 text=$2 status
+    shift 2
+    timeout 10 "$daemon" "$@" >"$dir/out" 2>"$dir/err"
+    status=$?
+    [ $status -eq "$code" ] || { echo "        exit code $status"; return 1; }
+    grep -qF -- "$text" "$dir/err"
+}
+
+# start SOCKET ADDRESS OPTIONS...: the daemon's number in $pid, when it is ready
+start()
+{
+    local socket=$1 address=$2
+    shift 2
+    mkfifo "$dir/ready"
+    "$daemon" --socket "$socket" --address "$address" --ready-fd 3 "$@" 3>"$dir/ready" 2>"$dir/err" &
+    pid=$!
+    pids+=($pid)
+    read -r -t 10 line <"$dir/ready"
+    rm "$dir/ready"
+    [ "$line" = ready ]
+}
+
+is_gone() { [ ! -e "$1" ]; }
+exits() { wait "$1"; [ $? -eq "$2" ]; }
+mode_is() { [ "$(stat -c %a "$1")" = "$2" ]; }
+ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+sleeps()
+{
+    local before after
+    sleep 0.5
+    before=$(ticks "$1")
+    sleep 2
+    after=$(ticks "$1")
+    [ "$before" = "$after" ]
+}
+
+check "wrong option" says 2 "unrecognized option" --nonsense
+check "wrong value names what is right" says 2 "auto, on or off" --gso maybe
+check "wrong fault" says 2 "loss" --fault loss=nonsense
+check "an argument that is none" says 2 "options only" something
+printf 'gso = on\n\nmtu = 77\n' >"$dir/bad.conf"
+check "wrong line of the configuration" says 2 "bad.conf:3: mtu" --config "$dir/bad.conf"
+check "no configuration" says 2 "none.conf" --config "$dir/none.conf"
+check "an address that is not ours" says 3 "not an address of this host" --socket "$dir/s" --address 203.0.113.7
+check "no directory for the socket" says 4 "--socket" --socket "$dir/none/s" --address 127.0.31.1
+touch "$dir/file"
+check "a file in the socket's place" says 4 "not a socket" --socket "$dir/file" --address 127.0.31.1
+check "the file is still there" test -f "$dir/file"
+check "no such group" says 4 "no group" --socket "$dir/s" --address 127.0.31.1 --group nosuchgroup
+check "--version" grep -q "^pumiced [0-9]" <("$daemon" --version)
+
+check "start" start "$dir/s" 127.0.31.1
+first=$pid
+check "the socket is ours alone" mode_is "$dir/s" 600
+check "a second one on the same address" says 3 "is another pumiced running on that address" --socket "$dir/t" --address 127.0.31.1
+check "a second one at the same socket" says 4 "another pumiced listens there" --socket "$dir/s" --address 127.0.31.2
+check "no processor time while idle" sleeps "$first"
+kill -KILL "$first"
+wait "$first" 2>/dev/null
+check "a killed one leaves its socket" test -S "$dir/s"
+check "which the next one replaces" start "$dir/s" 127.0.31.1
+kill -TERM "$pid"
+check "SIGTERM: exit code 0" exits "$pid" 0
+check "and no socket" is_gone "$dir/s"
+
+six="device lo6 { address = \"::1\" }"
+grep -q lo /proc/net/if_inet6 2>/dev/null || six="device lo6 { address = 127.0.31.6 }" # no IPv6 here
+printf 'socket = "%s"\ndevice eth { address = 127.0.31.1 }\n%s\nlog-level = info\n' "$dir/c" "$six" >"$dir/good.conf"
+mkfifo "$dir/ready"
+"$daemon" --config "$dir/good.conf" --ready-fd 3 3>"$dir/ready" 2>"$dir/err" &
+pid=$!
+pids+=($pid)
+read -r -t 10 line <"$dir/ready"
+check "two devices by configuration" test "$line" = ready
+check "the log names them" grep -qE "device lo6: (::1|127.0.31.6) on lo" "$dir/err"
+kill -INT "$pid"
+check "SIGINT: exit code 0" exits "$pid" 0
+exit $failed
