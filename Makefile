@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Pumice's build. Everything that is made goes to build/ (BUILD=dir for another variant).
+#   make            library, daemon and command
+#   make demo       two virtual hosts on this machine, unmodified programs between them
+#   make test       every test
+# The other targets: make help.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD ?= build
+CC ?= cc
+CLANG ?= clang
+AR ?= ar
+
+CSTD := -std=gnu11
+WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+OPT ?= -O2 -g
+SAN ?=
+ifneq ($(SAN),)
+SANFLAGS := -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+endif
+CPPFLAGS += -D_GNU_SOURCE -I. -Iinclude
+CFLAGS += $(CSTD) $(WARN) $(OPT) $(SANFLAGS) -MMD -MP
+LDFLAGS += $(SANFLAGS)
+
+obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+WIRE_SRC := $(wildcard wire/*.c)
+CORE_SRC := $(wildcard daemon/core/*.c)
+PCAP_SRC := $(wildcard pcap/*.c)
+DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
+VERBS_SRC := $(wildcard src/verbs/*.c)
+CMD_SRC := $(wildcard src/cmd/*.c)
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+SIM_SRC := $(wildcard tests/sim/*.c)
+VTEST_SRC := $(wildcard tests/verbs/*.c)
+
+LIBWIRE := $(BUILD)/lib/libwire.a
+LIBCORE := $(BUILD)/lib/libcore.a
+LIBPCAPW := $(BUILD)/lib/libpcapng.a
+LIBDAEMON := $(BUILD)/lib/libdaemon.a
+VERBS_SO := $(BUILD)/lib/pumice/libibverbs.so.1
+PUMICED := $(BUILD)/bin/pumiced
+PUMICE := $(BUILD)/bin/pumice
+UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
+VTEST_BIN := $(patsubst tests/verbs/%.c,$(BUILD)/tests/verbs/%,$(VTEST_SRC))
+SIM_BIN := $(BUILD)/tests/sim/sim
+
+.SECONDARY:
+.PHONY: all
+all: $(VERBS_SO) $(PUMICED) $(PUMICE)
+
+$(call obj,$(WIRE_SRC) $(CORE_SRC)): WARN += -Wconversion
+$(call obj,$(VERBS_SRC)): CFLAGS += -fPIC -fvisibility=hidden
+
+$(BUILD)/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(LIBWIRE): $(call obj,$(WIRE_SRC))
+$(LIBCORE): $(call obj,$(CORE_SRC))
+$(LIBPCAPW): $(call obj,$(PCAP_SRC))
+$(LIBDAEMON): $(call obj,$(DAEMON_SRC))
+$(BUILD)/lib/%.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(PUMICED): $(call obj,daemon/main.c) $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lev -ljansson -lconfuse -lisal -lpthread
+
+$(VERBS_SO): $(call obj,$(VERBS_SRC)) src/verbs/libibverbs.map
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=src/verbs/libibverbs.map -Wl,-z,defs \
+		-o $@ $(filter %.o,$^) -lpthread
+
+$(PUMICE): $(call obj,$(CMD_SRC))
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -ljansson
+
+# --- tests -----------------------------------------------------------------------------------------------------------
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lm -lpthread
+
+$(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lisal
+
+# Writes the capture for tests/e2e/wire_tshark.sh.
+WIRE_GEN := $(BUILD)/tests/e2e/wire_gen
+$(WIRE_GEN): $(call obj,tests/e2e/wire_gen.c) $(LIBPCAPW) $(LIBWIRE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lisal
+
+# Programs against the verbs API, linked with the system's library and run with ours.
+$(BUILD)/tests/verbs/%: tests/verbs/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< -libverbs -lpthread
+
+# --- packages --------------------------------------------------------------------------------------------------------
+# Each group of packages (.ci/deps names them) is installed by the targets that need it, and only if something is missing.
+.PHONY: deps deps-test deps-fuzz deps-bench deps-dev
+deps:
+	@.ci/deps build demo
+deps-test:
+	@.ci/deps build test
+deps-fuzz:
+	@.ci/deps build fuzz
+deps-bench:
+	@.ci/deps build bench
+deps-dev:
+	@.ci/deps build test fuzz bench dev
+
+# --- running it ------------------------------------------------------------------------------------------------------
+# These make what they need by a second make, because the packages must be there before the first compiler runs.
+SUBMAKE = +@$(MAKE) --no-print-directory
+RUN = +@BUILD=$(BUILD) tests/run.sh
+SOAK_SECONDS ?= 600
+FUZZ_SECONDS ?= 600
+
+.PHONY: demo
+demo: deps
+	$(SUBMAKE) all
+	@PUMICE=$(PUMICE) examples/demo.sh
+
+E2E_BIN := $(WIRE_GEN)
+.PHONY: tests
+tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN)
+
+.PHONY: test test-unit test-sim test-verbs test-e2e
+test: deps-test
+	$(SUBMAKE) tests
+	$(RUN) check unit sim verbs e2e
+test-unit: deps-test
+	$(SUBMAKE) $(UNIT_BIN)
+	$(RUN) unit
+test-sim: deps-test
+	$(SUBMAKE) $(SIM_BIN)
+	$(RUN) sim
+test-verbs: deps-test
+	$(SUBMAKE) all $(VTEST_BIN)
+	$(RUN) verbs
+test-e2e: deps-test
+	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN)
+	$(RUN) e2e
+
+# The simulator for as long as SOAK_SECONDS says, with seeds that nobody has seen.
+.PHONY: sim-soak
+sim-soak: deps-test
+	$(SUBMAKE) $(SIM_BIN)
+	@end=$$(($$(date +%s) + $(SOAK_SECONDS))); while [ $$(date +%s) -lt $$end ]; do \
+		$(SIM_BIN) --seed $$(date +%s%N) -n 20000 --out $(BUILD)/sim || exit 1; done
+
+# The same tests with sanitizers, in a build of their own. What the operating system's own programs leak is not our business, what
+# the unit tests and the simulator leak is. (Criterion and ThreadSanitizer don't go together; the ring tests do without Criterion.)
+.PHONY: san tsan valgrind
+san: deps-test
+	$(SUBMAKE) BUILD=$(BUILD)/san SAN=address,undefined tests
+	+@UBSAN_OPTIONS=print_stacktrace=1 BUILD=$(BUILD)/san tests/run.sh unit sim
+	+@UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_leaks=0 \
+		SANITIZED=yes BUILD=$(BUILD)/san tests/run.sh verbs e2e
+tsan: deps-test
+	$(SUBMAKE) BUILD=$(BUILD)/tsan SAN=thread tests
+	+@ONLY='unit/test_ring|verbs/*' SANITIZED=yes BUILD=$(BUILD)/tsan tests/run.sh unit verbs
+valgrind: deps-test deps-dev
+	$(SUBMAKE) tests
+	+@BUILD=$(BUILD) tests/run.sh valgrind
+
+# Each tests/fuzz/fuzz_*.c, for FUZZ_SECONDS. What is found is left in build/fuzz; tests/fuzz/corpus/NAME has seeds, if it is there.
+FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+$(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -lev -ljansson -lconfuse -lisal -lpthread
+.PHONY: fuzz fuzz-bins
+fuzz-bins: $(FUZZ_BIN)
+fuzz: deps-fuzz
+	$(SUBMAKE) BUILD=$(BUILD)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined fuzz-bins
+	+@BUILD=$(BUILD)/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) TEST_TIMEOUT=$$(($(FUZZ_SECONDS) + 120)) tests/run.sh fuzz
+
+.PHONY: bench
+bench: deps-bench
+	$(SUBMAKE) all
+	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
+
+# --- the source tree -------------------------------------------------------------------------------------------------
+C_FILES = $(wildcard $(addsuffix /*.[ch],wire daemon daemon/core pcap include/pumice src/verbs src/dv src/cmd \
+	tests/unit tests/sim tests/verbs tests/e2e tests/fuzz tests/bench examples))
+MAN_PAGES = $(wildcard docs/man/*.[1-8])
+
+.PHONY: check-pure check-spdx check-man check-format format
+check-pure: $(LIBCORE) $(LIBWIRE)
+	@BUILD=$(BUILD) tests/check_pure.sh $(LIBCORE) $(LIBWIRE)
+check-spdx:
+	@tests/check_spdx.sh
+check-man:
+	@tests/check_man.sh $(MAN_PAGES)
+check-format:
+	@clang-format --dry-run -Werror $(C_FILES)
+format:
+	clang-format -i $(C_FILES)
+
+# --- installing ------------------------------------------------------------------------------------------------------
+# The library goes to a directory of its own, where nobody finds it by accident: programs get it by `pumice run` or `pumice env`.
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+LIBDIR = $(DESTDIR)$(PREFIX)/lib/pumice
+MANDIR = $(DESTDIR)$(PREFIX)/share/man
+DOCDIR = $(DESTDIR)$(PREFIX)/share/doc/pumice
+DOC_FILES = README.md LICENSE $(wildcard docs/*.md)
+
+.PHONY: install uninstall
+install: all
+	install -d $(BINDIR) $(LIBDIR) $(DOCDIR)
+	install -m 755 $(PUMICE) $(PUMICED) $(BINDIR)
+	install -m 755 $(VERBS_SO) $(LIBDIR)
+	install -m 644 $(DOC_FILES) $(DOCDIR)
+	for page in $(MAN_PAGES); do install -D -m 644 $$page $(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; done
+uninstall:
+	rm -f $(BINDIR)/pumice $(BINDIR)/pumiced $(LIBDIR)/libibverbs.so.1
+	rm -f $(foreach page,$(MAN_PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+	rm -f $(addprefix $(DOCDIR)/,$(notdir $(DOC_FILES)))
+	-rmdir $(LIBDIR) $(DOCDIR)
+
+.PHONY: clean
+clean:
+	rm -rf build
+
+.PHONY: help
+help:
+	@echo 'make                library, daemon and command, in build/'
+	@echo 'make demo           two virtual hosts on this machine, unmodified programs between them'
+	@echo 'make test           every test (some ten minutes); in parts: test-unit test-sim test-verbs test-e2e'
+	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall takes it away again'
+	@echo 'make bench          side by side with what else there is'
+	@echo 'make san            the tests with AddressSanitizer and UndefinedBehaviorSanitizer; tsan: with ThreadSanitizer'
+	@echo 'make valgrind       the unit tests and a first traffic under valgrind'
+	@echo 'make fuzz           every fuzz target, for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
+	@echo 'make sim-soak       the simulator for SOAK_SECONDS=$(SOAK_SECONDS)'
+	@echo 'make check-pure     the dependency rule; check-spdx, check-man, check-format: licences, man pages, format'
+	@echo 'make format         clang-format over all'
+	@echo 'make deps-dev       all packages that any of these needs; each target installs its own'
+	@echo 'make clean          removes build/'
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,169 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Runs what was built, and says how it went. Usage: tests/run.sh STAGE...
+#
+#   check   rules of the source tree: dependencies between folders, licence lines, man pages
+#   unit    build/tests/unit/test_*: Criterion, each in a process of its own
+#   sim     build/tests/sim/sim: the protocol engine in virtual time
+#   verbs   build/tests/verbs/test_*: programs against the verbs API, each with a daemon of its own
+#   e2e     tests/e2e/*.sh, and tests/e2e/run.py: unmodified programs between hosts
+#   valgrind  the unit tests and a first traffic under valgrind
+#   fuzz    build/fuzz/tests/fuzz/fuzz_*, each for FUZZ_SECONDS
+#
+# A test succeeds with exit code 0; 77 means that it can't run here, and its last line says why. The output of each is in
+# $BUILD/log; that of a failed one is shown. The exit code is 0 if nothing failed.
+# From the environment: SANITIZED (not empty: it is a build with a sanitizer), BUILD, TEST_TIMEOUT (seconds for each test), ONLY (patterns, separated by |, one of which test names must match), SIM_ARGS.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+BUILD=$(realpath "${BUILD:-build}")
+export BUILD
+export PATH=$BUILD/bin:$PATH
+limit=${TEST_TIMEOUT:-600}
+logs=$BUILD/log
+mkdir -p "$logs"
+
+passed=0 failed=0 skipped=0 criterion=0
+failures=
+
+# try NAME COMMAND...; with live=yes its output is shown as it comes
+live=
+try()
+{
+    local name=$1 log status seconds note="" start=$EPOCHREALTIME
+    shift
+    # shellcheck disable=SC2053
+    [[ $name == @(${ONLY:-*}) ]] || return
+    log=$logs/${name//\//-}.log
+    if [ -n "$live" ]; then
+        echo "$name:"
+        timeout --kill-after=10 "$limit" "$@" </dev/null 2>&1 | tee "$log" | sed 's/^/    /'
+        status=${PIPESTATUS[0]}
+    fi
+    printf '%-44s ' "$name"
+    if [ -z "$live" ]; then
+        timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null
+        status=$?
+    fi
+    seconds=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
+    [ $status -eq 124 ] && echo "(no end after $limit s)" >>"$log"
+    case $status in
+    0)
+        # Criterion's totals: "[====] Synthesis: Tested: 59 | Passing: 59 | Failing: 0 | Crashing: 0"
+        note=$(sed 's/\x1b\[[0-9;]*m//g' "$log" | grep -o 'Tested: [0-9]*' | tail -n 1 | grep -o '[0-9]*')
+        if [ -n "$note" ]; then
+            criterion=$((criterion + note))
+            note="  $note tests"
+        fi
+        passed=$((passed + 1))
+        echo "ok    ${seconds} s$note"
+        ;;
+    77)
+        skipped=$((skipped + 1))
+        echo "skip  $(tail -n 1 "$log")"
+        ;;
+    *)
+        failed=$((failed + 1))
+        failures="$failures $name"
+        echo "FAIL  ${seconds} s, exit code $status; log: $log"
+        [ -n "$live" ] || tail -n 60 "$log" | sed 's/^/    /'
+        ;;
+    esac
+}
+
+stage_check()
+{
+    try check/pure tests/check_pure.sh
+    try check/spdx tests/check_spdx.sh
+    try check/man tests/check_man.sh docs/man/*.[1-8]
+}
+
+stage_unit()
+{
+    local t
+    for t in "$BUILD"/tests/unit/test_*; do
+        [ -x "$t" ] && try "unit/${t##*/}" "$t" --short-filename
+    done
+}
+
+stage_sim()
+{
+    # shellcheck disable=SC2086
+    [ -x "$BUILD/tests/sim/sim" ] && try sim/sim "$BUILD/tests/sim/sim" ${SIM_ARGS:-}
+}
+
+# tests/verbs/run.sh has an exit code for "failed" only.
+verbs_one()
+{
+    # shellcheck disable=SC2016
+    bash -c 'tests/verbs/run.sh ${SANITIZED:+-p} -b "$BUILD" -a 127.20.$(($$ / 250 % 250)).$(($$ % 250 + 1)) "$0" | tee "$1"
+        status=${PIPESTATUS[0]}
+        [ $status -eq 0 ] && grep -q "^# .* skipped" "$1" && status=77
+        exit $status' "$1" "$logs/verbs.out"
+}
+export -f verbs_one
+export logs
+
+stage_verbs()
+{
+    local t
+    for t in "$BUILD"/tests/verbs/test_*; do
+        [ -x "$t" ] && [[ $t != *.d ]] && try "verbs/${t##*/}" bash -c 'verbs_one "$0"' "$t"
+    done
+    for t in tests/verbs/*.sh; do
+        # A sanitizer adds symbols of its own.
+        [ "${t##*/}" = run.sh ] || [ -n "${SANITIZED:-}" ] || try "verbs/${t##*/}" "$t" "$BUILD/lib/pumice/libibverbs.so.1"
+    done
+}
+
+stage_e2e()
+{
+    local t
+    for t in tests/e2e/*.sh; do
+        # With a sanitizer in the client library, "pumice run" can't start what is not linked with it.
+        [ -n "${SANITIZED:-}" ] && [[ $t == */command.sh || $t == */install.sh ]] && continue
+        [ -x "$t" ] && try "e2e/${t##*/}" "$t"
+    done
+    live=yes limit=${TEST_TIMEOUT:-900} try e2e/run.py tests/e2e/run.py --build "$BUILD"
+}
+
+stage_valgrind()
+{
+    local t check="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --trace-children=yes"
+    for t in "$BUILD"/tests/unit/test_*; do
+        # shellcheck disable=SC2086
+        [ -x "$t" ] && try "valgrind/${t##*/}" $check "$t" -j1
+    done
+    # shellcheck disable=SC2086
+    try valgrind/rc_pingpong $check --trace-children-skip='*/sh' "$BUILD/bin/pumice" run --hosts 2 -- sh -c \
+        'pumice on 0 -- ibv_rc_pingpong -g 0 & sleep 8; pumice on 1 -- ibv_rc_pingpong -g 0 localhost && wait $!'
+}
+
+stage_fuzz()
+{
+    local t name seeds
+    for t in "$BUILD"/tests/fuzz/fuzz_*; do
+        [ -x "$t" ] || continue
+        name=${t##*/}
+        mkdir -p "$BUILD/corpus/$name" "$BUILD/findings"
+        seeds=
+        [ -d "tests/fuzz/corpus/$name" ] && seeds=tests/fuzz/corpus/$name
+        # shellcheck disable=SC2086
+        try "fuzz/$name" "$t" -max_total_time="${FUZZ_SECONDS:-600}" -max_len=65536 -print_final_stats=1 \
+            -artifact_prefix="$BUILD/findings/$name-" "$BUILD/corpus/$name" $seeds
+    done
+}
+
+start=$SECONDS
+for stage; do
+    "stage_$stage"
+done
+echo
+echo "$passed passed ($criterion Criterion tests in them), $skipped skipped, $failed failed, in $((SECONDS - start)) s"
+if [ $failed -gt 0 ]; then
+    echo "failed:$failures"
+    exit 1
+fi
+if [ $((passed + skipped)) -eq 0 ]; then
+    echo "nothing was run"
+    exit 1
+fi
