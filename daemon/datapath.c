@@ -5,6 +5,7 @@
 #include "objects.h"
 #include "session.h"
 
+#define HOLD_ACKS_MAX 4u /* packets received in a pass up to which their ACKs wait for the next one */
 #define ROUNDS_MAX 16 /* batches sent in one pass, before receiving gets its turn */
 
 /* --- what the engine tells
@@ -107,24 +108,37 @@ static unsigned drain_backlog(struct device *d, uint64_t now)
     return n;
 }
 
+static unsigned send_all(struct device *d, uint64_t now)
+{
+    unsigned work = 0, sent;
+
+    for (unsigned round = 0; round < ROUNDS_MAX && (sent = txpath_send(d, now)) != 0; round++)
+        work += sent + publish(d, now);
+    return work + publish(d, now); /* taking packets out can make completions, too */
+}
+
 bool datapath_pass(struct device *d, uint64_t now)
 {
     struct session *s;
-    unsigned work = 0, sent;
+    unsigned work = 0, received = 0;
+    bool held = d->tx.hold_acks;
 
     d->now = now;
+    d->tx.hold_acks = false;
     TAILQ_FOREACH(s, &d->sessions, link)
-    work += session_scan(s, now);
-    if (d->udp.fd >= 0)
-        work += rxpath_receive(d, now);
-    if (engine_deadline(d->engine) <= now)
-        engine_expire(d->engine, now);
+        work += session_scan(s, now);
     if (!TAILQ_EMPTY(&d->backlog))
         work += drain_backlog(d, now);
-    work += publish(d, now);
-    for (unsigned round = 0; round < ROUNDS_MAX && (sent = txpath_send(d, now)) != 0; round++)
-        work += sent + publish(d, now);
-    work += publish(d, now); /* taking packets out can make completions, too */
+    if (work || held) /* what was posted leaves before the socket is asked, which costs as much as a small message */
+        work += send_all(d, now);
+    if (d->udp.fd >= 0)
+        received = rxpath_receive(d, now);
+    if (engine_deadline(d->engine) <= now)
+        engine_expire(d->engine, now);
+    work += received + publish(d, now);
+    /* A message or two have just been handed over: the answer, if there is one, leaves first, and the ACKs with it. */
+    d->tx.hold_acks = received && received <= HOLD_ACKS_MAX;
+    work += send_all(d, now);
     return work != 0;
 }
 

@@ -195,6 +195,8 @@ void loop_run(struct device *d)
             ev_run(d->loop, EVRUN_NOWAIT);
         if (datapath_pass(d, now)) {
             d->last_work = now;
+            if (d->tx.hold_acks)
+                yield(d); /* to those who were told */
             continue;
         }
         if (now - d->last_work < idle_ns && now >= d->hog_until)

@@ -89,6 +89,7 @@ stage_sim()
 {
     # shellcheck disable=SC2086
     [ -x "$BUILD/tests/sim/sim" ] && try sim/sim "$BUILD/tests/sim/sim" ${SIM_ARGS:-}
+    try sim/can_fail tests/sim/can_fail.sh
 }
 
 # tests/verbs/run.sh has an exit code for "failed" only.

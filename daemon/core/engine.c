@@ -167,12 +167,18 @@ struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p,
     return t;
 }
 
-/* One turn of one QP: control first (responses), then data. */
+/* One turn of one QP. NAKs and responses come before data. A plain ACK comes after it: nobody waits for it as for the data. */
 static enum tx_result turn(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
-    enum tx_result r = resp_tx(qp, b, now);
+    enum tx_result r = resp_urgent(qp) ? resp_tx(qp, b, now) : TX_DONE;
     if (r == TX_DONE)
         r = req_tx(qp, b, now);
+    if (r != TX_FULL && resp_has_work(qp) && !resp_urgent(qp)) {
+        if (b->hold_acks)
+            r = TX_MORE;
+        else if (resp_tx(qp, b, now) == TX_FULL)
+            r = TX_FULL;
+    }
     if (qp_service(qp, now) && r == TX_DONE)
         r = TX_MORE; /* completions wait for room */
     engine_timer(qp);

@@ -272,6 +272,7 @@ void resp_init(struct qp *qp); /* on entering RTR */
 void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now);
 enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now);
 bool resp_has_work(const struct qp *qp);
+bool resp_urgent(const struct qp *qp); /* more than a plain ACK is to be sent */
 bool resp_flush(struct qp *qp, uint64_t now); /* true: receive requests are left to flush */
 /* The oldest receive request, asking the owner for more if there is none; NULL: none. */
 struct recv_wqe *resp_recv(struct qp *qp);

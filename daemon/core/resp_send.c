@@ -10,6 +10,11 @@ bool resp_has_work(const struct qp *qp)
     return qp->resp.res_pending || qp->resp.nak || qp->resp.ack_pending;
 }
 
+bool resp_urgent(const struct qp *qp)
+{
+    return qp->resp.res_pending || qp->resp.nak;
+}
+
 static void start_packet(const struct qp *qp, struct pkt *p, uint8_t operation, uint32_t psn, uint32_t msn)
 {
     p->opcode = (uint8_t)(qp->service | operation);

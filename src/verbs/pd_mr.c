@@ -2,6 +2,7 @@
 /* Protection domains and memory regions. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "fork.h"
 #include "ops.h"
@@ -100,6 +101,25 @@ static int access_flags(unsigned access, uint32_t *out)
     return 0;
 }
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+#define HUGE_PAGE ((uintptr_t)2 << 20)
+#define COLLAPSE_MAX ((size_t)256 << 20) /* longer regions stay as they are: registering must not take long, nor fill memory that is never used */
+
+/* The daemon copies from and to this memory by system calls that look up every page, which costs more than the copy itself:
+ * with huge pages it is twice as fast. Like the pinning of a NIC this makes the pages present; their content and sharing
+ * stay as they are. Where it can't be done nothing is lost. */
+static void use_huge_pages(void *addr, size_t length)
+{
+    uintptr_t first = ((uintptr_t)addr + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    uintptr_t end = ((uintptr_t)addr + length) & ~(HUGE_PAGE - 1);
+    int saved = errno;
+    if (length <= COLLAPSE_MAX && first < end)
+        madvise((void *)first, end - first, MADV_COLLAPSE);
+    errno = saved;
+}
+
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
     struct pm_reg_mr_req req = {.pd = pd->handle, .va = (uint64_t)(uintptr_t)addr, .length = length, .iova = iova};
@@ -124,6 +144,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
                              .rkey = rep.handle};
     mr->iova = iova;
     mr->access = req.access;
+    use_huge_pages(addr, length);
     return &mr->mr;
 }
 
