@@ -19,11 +19,13 @@
 #define PM_ABI_VERSION 1u
 
 /* --- names in the environment --------------------------------------------------------------------------------------- */
-#define PM_ENV_SOCKET "PUMICE_SOCKET" /* path of the control socket; default $XDG_RUNTIME_DIR/pumice/pumiced.sock, */
-                                      /* and if that is not there /run/pumice/pumiced.sock */
-#define PM_ENV_LAB "PUMICE_LAB" /* directory of a lab of several hosts: host0.sock, host1.sock, … in it */
+#define PM_ENV_SOCKET "PUMICE_SOCKET" /* path of the control socket; default: the first that is there of */
+                                      /* $XDG_RUNTIME_DIR/pumice/pumiced.sock, /run/pumice/pumiced.sock and, if the directory is the */
+                                      /* user's own, /tmp/pumice-UID/pumiced.sock */
+#define PM_ENV_LAB "PUMICE_LAB" /* directory of a lab of several hosts: host0.sock, host1.sock, … in it; wins over PUMICE_SOCKET */
 #define PM_ENV_HOSTS "PUMICE_HOSTS" /* how many hosts the lab has */
 #define PM_ENV_HOST "PUMICE_HOST" /* the host that this process is on; else its launcher's local rank mod hosts */
+#define PM_ENV_VERBOSE "PUMICE_VERBOSE" /* not empty: the client library prints why the daemon refused a request */
 #define PM_SOCKET_NAME "pumiced.sock"
 
 /* --- control messages ----------------------------------------------------------------------------------------------- */
@@ -173,7 +175,7 @@ struct pm_resize_cq_req {
     uint32_t cq;
     uint32_t cqe;
 };
-struct pm_resize_cq_rep { /* entries [consumer, consumer + live) are at the same indexes modulo the new size */
+struct pm_resize_cq_rep { /* `arm` is carried over; entries [consumer, consumer + live) are at the same indexes modulo the new size */
     uint32_t slots;
     uint32_t consumer; /* index from which the client goes on */
     uint64_t size;
@@ -253,7 +255,7 @@ struct pm_sge {
 
 /* Start of a QP's segment. The client alone writes sq_tail, rq_tail; the daemon alone writes rq_notify. How far the daemon has
  * read is not shown: a send slot is free again when its completion, or that of a later signaled request, was polled; a receive slot when its completion
- * was polled (its SGEs are needed until then, see pm_cqe.inline_len). */
+ * was polled (its SGEs are needed until then, see pm_cqe.inline_len). A change to RESET empties both rings: their heads move to the tails. */
 struct pm_qp_page {
     _Alignas(64) _Atomic uint32_t sq_tail; /* next free index; stored with release order after the entries */
     _Alignas(64) _Atomic uint32_t rq_tail; /* likewise, but sequentially consistent, because rq_notify is read after it */
@@ -310,7 +312,8 @@ enum pm_cqe_kind {
 };
 /* An entry is valid for index i when seq, loaded with acquire order, equals (uint32_t)(i + 1); the daemon stores it last, with release order.
  * (A new segment is all zero, and index 2^32 - 1 is skipped by starting at 0 and never reusing a slot before it was consumed: seq 0 is only
- * met after a wrap, when the slot holds the older seq.) */
+ * met after a wrap, when the slot holds the older seq.) With IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN the daemon overwrites what was not consumed: seq is then beyond
+ * the expected one, and the client goes on from there. */
 struct pm_cqe { /* 128 bytes */
     uint64_t wr_id;
     uint64_t timestamp; /* CLOCK_MONOTONIC, ns */
