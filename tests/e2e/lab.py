@@ -360,6 +360,13 @@ class Lab:
         os.chown(self.dir, entry.pw_uid, entry.pw_gid)
         return [which("setpriv"), f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups", "--no-new-privs"]
 
+    @staticmethod
+    def _ip(namespace, command):
+        """ip inside of a namespace. Containers and chroots may forbid what it needs for that."""
+        done = subprocess.run([which("ip"), "-n", namespace] + command.split(), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Unavailable(f"ip -n ... {command}: " + done.stderr.strip())
+
     def _namespace(self, suffix, commands):
         if os.geteuid() != 0:
             raise Unavailable("network namespaces need root")
@@ -370,7 +377,7 @@ class Lab:
             raise Unavailable("no network namespace: " + made.stderr.strip())
         self.namespaces.append(name)
         for command in ["link set lo up"] + commands:
-            subprocess.run([ip, "-n", name] + command.split(), check=True, capture_output=True)
+            self._ip(name, command)
         return [which("nsenter"), f"--net=/run/netns/{name}", "--"]
 
     def _veth(self, mtu, prefix, options):
@@ -384,7 +391,7 @@ class Lab:
             raise Unavailable("no veth: " + made.stderr.strip())
         for number, name in ((1, a), (2, b)):
             for command in (f"addr add 10.50.0.{number}/24 dev pm0", f"link set pm0 mtu {mtu}", "link set pm0 up"):
-                subprocess.run([ip, "-n", name] + command.split(), check=True, capture_output=True)
+                self._ip(name, command)
         # The kernel reports that a link is up some time after it is.
         end = time.monotonic() + 10
         while not all("state UP" in subprocess.run([ip, "-n", name, "link", "show", "pm0"], capture_output=True, text=True, check=True).stdout for name in (a, b)):
