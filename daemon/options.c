@@ -174,8 +174,9 @@ static int set_ack_delay(struct options *o, const char *name, const char *value,
 {
     uint64_t v;
 
-    if (!parse_u64(value, 0, 1000000, &v))
-        return bad(why, name, value, "microseconds from 0 (off) to 1000000");
+    /* A quarter of the shortest timeout that a peer can have, so that a late ACK is no reason to send again. */
+    if (!parse_u64(value, 0, 250, &v))
+        return bad(why, name, value, "microseconds from 0 (off) to 250");
     o->ack_delay_us = (int64_t)v;
     return 0;
 }

@@ -8,14 +8,14 @@
 #include "fork.h"
 #include "ops.h"
 
-enum op_kind { OP_NONE, OP_SEND, OP_RDMA, OP_ATOMIC, OP_INVALIDATE };
+enum op_kind { OP_NONE, OP_SEND, OP_RDMA, OP_ATOMIC };
 
 /* clang-format off */
 /* What a reliable connection may send, by enum ibv_wr_opcode. */
 static const struct {
     uint8_t kind;    /* enum op_kind: which fields of the request count; OP_NONE: not allowed */
     bool can_inline; /* the request carries data away */
-    bool imm;        /* immediate data or a key to invalidate */
+    bool imm;        /* immediate data, or a key that the peer shall invalidate */
     uint8_t wc;      /* enum ibv_wc_opcode of its completion */
 } ops[] = {
     [IBV_WR_RDMA_WRITE]           = {OP_RDMA,       true,  false, IBV_WC_RDMA_WRITE},
@@ -25,7 +25,7 @@ static const struct {
     [IBV_WR_RDMA_READ]            = {OP_RDMA,       false, false, IBV_WC_RDMA_READ},
     [IBV_WR_ATOMIC_CMP_AND_SWP]   = {OP_ATOMIC,     false, false, IBV_WC_COMP_SWAP},
     [IBV_WR_ATOMIC_FETCH_AND_ADD] = {OP_ATOMIC,     false, false, IBV_WC_FETCH_ADD},
-    [IBV_WR_LOCAL_INV]            = {OP_INVALIDATE, false, true,  IBV_WC_LOCAL_INV},
+    [IBV_WR_LOCAL_INV]            = {OP_NONE,       false, false, IBV_WC_LOCAL_INV}, /* there are no memory windows yet */
     [IBV_WR_BIND_MW]              = {OP_NONE,       false, false, IBV_WC_BIND_MW},
     [IBV_WR_SEND_WITH_INV]        = {OP_SEND,       true,  true,  IBV_WC_SEND},
 };
@@ -35,6 +35,14 @@ static const struct {
 uint8_t vb_wc_opcode(uint8_t wr_opcode)
 {
     return wr_opcode < NUM_OPS ? ops[wr_opcode].wc : (uint8_t)IBV_WC_SEND;
+}
+
+bool vb_length_ok(uint8_t wr_opcode, const struct ibv_sge *sge, size_t num)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < num; i++)
+        total += sge[i].length;
+    return total <= VB_MAX_MSG && (ops[wr_opcode].kind != OP_ATOMIC || total >= 8);
 }
 
 static int put_inline(struct vb_qp *qp, struct pm_send_wqe *w, const struct ibv_send_wr *wr)
@@ -58,8 +66,10 @@ static int put_inline(struct vb_qp *qp, struct pm_send_wqe *w, const struct ibv_
 static int put_send(struct vb_qp *qp, uint32_t next, const struct ibv_send_wr *wr)
 {
     unsigned op = wr->opcode;
-    if (op >= NUM_OPS || ops[op].kind == OP_NONE)
+    if (op >= NUM_OPS)
         return EINVAL;
+    if (ops[op].kind == OP_NONE)
+        return EOPNOTSUPP;
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge || ((wr->send_flags & IBV_SEND_INLINE) && !ops[op].can_inline))
         return EINVAL;
     if (!vb_queue_room(&qp->sq, next))
@@ -78,6 +88,8 @@ static int put_send(struct vb_qp *qp, uint32_t next, const struct ibv_send_wr *w
     }
     if (wr->send_flags & IBV_SEND_INLINE)
         return put_inline(qp, w, wr);
+    if (!vb_length_ok((uint8_t)op, wr->sg_list, (size_t)wr->num_sge))
+        return EINVAL;
     w->num_sge = (uint8_t)wr->num_sge;
     if (wr->num_sge)
         memcpy(w + 1, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));

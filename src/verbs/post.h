@@ -15,6 +15,10 @@ _Static_assert(sizeof(struct ibv_sge) == sizeof(struct pm_sge) &&
 
 #define VB_SEND_FLAGS (PM_SEND_FENCE | PM_SEND_SIGNALED | PM_SEND_SOLICITED | PM_SEND_INLINE)
 
+#define VB_MAX_MSG ((uint64_t)1 << 31) /* bytes; the device's max_msg_sz */
+/* May a request of that kind have such an SGE list: not more than a message, and for atomics not less than eight bytes? */
+bool vb_length_ok(uint8_t wr_opcode, const struct ibv_sge *sge, size_t num);
+
 /* May requests be posted to the send queue in the QP's state? In ERR and SQE they are flushed. */
 static inline bool vb_can_send(const struct vb_qp *qp)
 {

@@ -15,7 +15,7 @@
 #define SEND_OPS                                                                                                                 \
     (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |       \
      IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |                        \
-     IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV)
+     IBV_QP_EX_WITH_SEND_WITH_INV)
 
 /* Does a queue of the reply lie inside its segment, with slots that hold what was granted? */
 static bool fits(uint64_t size, uint32_t offset, uint32_t slots, uint32_t stride, uint32_t max_wr, uint64_t slot_bytes)

@@ -88,12 +88,13 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 {
     with_imm(ex, IBV_WR_SEND_WITH_INV, rkey);
 }
-static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
-{
-    with_imm(ex, IBV_WR_LOCAL_INV, rkey);
-}
 
 /* What this device can't do: no such request in the batch may go out. */
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+    (void)rkey;
+    fail(vb_qp_ex(ex), EOPNOTSUPP);
+}
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
     (void)mw, (void)rkey, (void)info;
@@ -125,7 +126,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num, const struct ibv_s
     struct vb_qp *qp = vb_qp_ex(ex);
     if (!qp->wr_wqe)
         return;
-    if (num > qp->sq.max_sge) {
+    if (num > qp->sq.max_sge || !vb_length_ok(qp->wr_wqe->opcode, list, num)) {
         fail(qp, EINVAL);
         return;
     }
@@ -145,8 +146,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num, const stru
     struct pm_send_wqe *w = qp->wr_wqe;
     if (!w)
         return;
-    if (w->opcode == IBV_WR_RDMA_READ || w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || w->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
-        w->opcode == IBV_WR_LOCAL_INV) {
+    if (w->opcode == IBV_WR_RDMA_READ || w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || w->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         fail(qp, EINVAL);
         return;
     }

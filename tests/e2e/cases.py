@@ -130,7 +130,7 @@ PERFTEST = [
     ("inline-0", SEND_WRITE, ["-I", "0", "-s", "64"], "", None),
     ("compare-and-swap", ("ib_atomic_bw", "ib_atomic_lat"), ["-A", "CMP_AND_SWAP"], "h", ["-A", "CMP_AND_SWAP", "-n", "200"]),
     ("mtu-256", SIZED, ["-m", "256"], "", None),
-    ("post-list", ("ib_send_bw", "ib_write_bw", "ib_read_bw"), ["-l", "16"], "h", ["-l", "16", "-n", "800"]),
+    ("post-list", ("ib_send_bw", "ib_write_bw", "ib_read_bw"), ["-l", "16", "-n", "4800"], "h", ["-l", "16", "-n", "800"]),
     ("old-post-send", BW, ["--use_old_post_send"], "h", ["--use_old_post_send", "-n", "200"]),
 ]
 # One program is enough in the quick run to see that a duration works.

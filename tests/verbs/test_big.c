@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Messages at the limit of 2^31 bytes, within two GiB of address space that are the same two MiB again and again: what is written to one place
+ * of them is read at all. */
+#include <sys/mman.h>
+
+#include "vt.h"
+
+#define CHUNK ((size_t)2 << 20)
+#define TOTAL ((size_t)1 << 31)
+
+static struct vt_pair p;
+static struct ibv_mr *mr[2]; /* source, destination */
+static char *mem[2];
+
+/* TOTAL bytes of address space over CHUNK bytes of memory. */
+static char *repeated(void)
+{
+    int fd = memfd_create("test_big", 0);
+    need(fd >= 0 && ftruncate(fd, CHUNK) == 0);
+    char *base = mmap(NULL, TOTAL, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    need(base != MAP_FAILED);
+    for (size_t at = 0; at < TOTAL; at += CHUNK)
+        need(mmap(base + at, CHUNK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED);
+    close(fd);
+    return base;
+}
+
+static void fill(char *to, unsigned seed)
+{
+    for (size_t i = 0; i < CHUNK; i += 8) {
+        uint64_t v = (seed + i) * 0x9e3779b97f4a7c15ull;
+        memcpy(to + i, &v, 8);
+    }
+}
+
+/* One request of len bytes; how it completed, -1 for not at all. */
+static int request(enum ibv_wr_opcode opcode, const struct ibv_sge *sge, int num_sge, struct ibv_wc *wc)
+{
+    struct ibv_send_wr wr = {.sg_list = (struct ibv_sge *)sge, .num_sge = num_sge, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    wr.wr.rdma.remote_addr = (uintptr_t)mem[1];
+    wr.wr.rdma.rkey = mr[1]->rkey;
+    int rc = ibv_post_send(p.qp[0], &wr, &bad);
+    if (rc)
+        return -rc;
+    double end = vt_now() + 60;
+    while (vt_now() < end)
+        if (ibv_poll_cq(p.scq, 1, wc) == 1)
+            return wc->status;
+    return -1;
+}
+
+static void at_the_limit(void)
+{
+    struct ibv_sge half[2] = {{(uintptr_t)mem[0], TOTAL / 2, mr[0]->lkey}, {(uintptr_t)mem[0] + TOTAL / 2, TOTAL / 2, mr[0]->lkey}};
+    struct ibv_sge recv[2] = {{(uintptr_t)mem[1], TOTAL / 2, mr[1]->lkey}, {(uintptr_t)mem[1] + TOTAL / 2, TOTAL / 2, mr[1]->lkey}};
+    struct ibv_recv_wr rr = {.sg_list = recv, .num_sge = 2}, *bad;
+    struct ibv_wc wc;
+
+    fill(mem[0], 1);
+    ok(request(IBV_WR_RDMA_WRITE, half, 2, &wc) == IBV_WC_SUCCESS && memcmp(mem[0], mem[1], CHUNK) == 0, "WRITE of 2^31 bytes");
+    fill(mem[1], 2);
+    ok(request(IBV_WR_RDMA_READ, half, 2, &wc) == IBV_WC_SUCCESS && wc.byte_len == TOTAL && memcmp(mem[0], mem[1], CHUNK) == 0,
+       "READ of 2^31 bytes");
+    fill(mem[0], 3);
+    need(ibv_post_recv(p.qp[1], &rr, &bad) == 0);
+    ok(request(IBV_WR_SEND, half, 2, &wc) == IBV_WC_SUCCESS && vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && wc.byte_len == TOTAL &&
+           memcmp(mem[0], mem[1], CHUNK) == 0,
+       "SEND of 2^31 bytes");
+}
+
+static void beyond_the_limit(void)
+{
+    struct ibv_sge three[3] = {{(uintptr_t)mem[0], TOTAL / 2, mr[0]->lkey},
+                               {(uintptr_t)mem[0] + TOTAL / 2, TOTAL / 2, mr[0]->lkey},
+                               {(uintptr_t)mem[0], 1, mr[0]->lkey}};
+    struct ibv_wc wc;
+    ok(request(IBV_WR_RDMA_WRITE, three, 3, &wc) == -EINVAL, "a byte more: EINVAL");
+    ok(request(IBV_WR_RDMA_WRITE, three, 1, &wc) == IBV_WC_SUCCESS, "and the queue pair works on");
+}
+
+int main(void)
+{
+    struct ibv_context *ctx = vt_open();
+    int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    vt_pair_make(&p, ctx, NULL);
+    vt_connect(&p);
+    for (int i = 0; i < 2; i++) {
+        mem[i] = repeated();
+        need((mr[i] = ibv_reg_mr(p.pd, mem[i], TOTAL, all)));
+    }
+    at_the_limit();
+    beyond_the_limit();
+    need(ibv_dereg_mr(mr[0]) == 0 && ibv_dereg_mr(mr[1]) == 0);
+    ok(vt_pair_end(&p) && ibv_close_device(ctx) == 0, "all is given back");
+    return vt_failed;
+}
