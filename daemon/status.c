@@ -85,10 +85,21 @@ static json_t *deadline_json(uint64_t deadline)
     return json_real(deadline > now ? (double)(deadline - now) / 1e3 : 0.0);
 }
 
+/* Where the requester's packets are, in the words of the usnic transport. */
+static const char *requester_state(const struct qp_info *i)
+{
+    if (i->next_psn != i->max_psn)
+        return "on re-send list";
+    if (i->una_psn != i->max_psn)
+        return "in hotel";
+    return i->sq_posted ? "queued" : "free";
+}
+
 static void add_protocol(json_t *o, const struct qp_info *i)
 {
     json_t *counters = json_object();
 
+    json_object_set_new(o, "requester", json_string(requester_state(i)));
     json_object_set_new(o, "sq_posted", number(i->sq_posted));
     json_object_set_new(o, "rq_posted", number(i->rq_posted));
     json_object_set_new(o, "una_psn", number(i->una_psn));

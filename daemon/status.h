@@ -9,7 +9,7 @@
  * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"), and how many: pds, mrs,
  *     channels, cqs, qps
  * QP: qpn, session, pid, comm, type, state, dest_qpn, dgid, path_mtu, pd, send_cq, recv_cq,
- *     sq_posted, rq_posted (with the engine), sq_ring, rq_ring (written by the client and not yet read; null: nonsense),
+ *     requester ("free", "queued", "in hotel": waiting for an ACK, "on re-send list"), sq_posted, rq_posted (with the engine), sq_ring, rq_ring (written by the client and not yet read; null: nonsense),
  *     sq_max, rq_max, una_psn, next_psn, max_psn, epsn, msn, retries_left, rnr_retries_left, reads_outstanding,
  *     deadline_us (from now; null: no timer), srtt_us, window_bytes, inflight_bytes,
  *     waiting_rnr, waiting_fence, waiting_reads, broken (text, or null), counters (those that are not 0)

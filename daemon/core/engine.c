@@ -167,12 +167,15 @@ struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p,
     return t;
 }
 
-/* One turn of one QP. NAKs and responses come before data. A plain ACK comes after it: nobody waits for it as for the data. */
+/* One turn of one QP. NAKs and responses come before data, a burst of each in a turn, so that a peer that READs without end does not keep
+ * this QP's own requests back. A plain ACK comes after it: nobody waits for it as for the data. */
 static enum tx_result turn(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     enum tx_result r = resp_urgent(qp) ? resp_tx(qp, b, now) : TX_DONE;
-    if (r == TX_DONE)
-        r = req_tx(qp, b, now);
+    if (r != TX_FULL) {
+        enum tx_result data = req_tx(qp, b, now);
+        r = data > r ? data : r;
+    }
     if (r != TX_FULL && resp_has_work(qp) && !resp_urgent(qp)) {
         if (b->hold_acks)
             r = TX_MORE;
@@ -230,7 +233,7 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
         COUNT(qp, rx_bad_opcode);
     } else if (!may_receive(qp)) {
         COUNT(qp, rx_bad_state);
-    } else if ((p->pkey & 0x7fff) != (PKEY_DEFAULT & 0x7fff)) {
+    } else if (!pkey_matches(p->pkey)) {
         COUNT(qp, rx_bad_pkey);
     } else if (memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0) {
         COUNT(qp, rx_bad_source);
@@ -247,7 +250,7 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
 void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
 {
     struct qp *qp = qp_find(e, qpn);
-    if (!qp || qp->attr.state == QPS_ERR)
+    if (!qp || !may_receive(qp))
         return;
     COUNT(qp, mem_faults);
     bool told = false;
@@ -267,7 +270,8 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
     if (!told)
         event_add(qp, EVENT_QP_ACCESS_ERR);
     /* The ACK for what was written has not gone out yet, since packets follow deferred writes: the NAK takes its place, for all that
-     * it would have acknowledged, because nobody knows which of the writes has failed. */
+     * it would have acknowledged, because nobody knows which of the writes has failed. Responses would acknowledge it, too. */
+    resp_drop(qp);
     resp_fatal(qp, NAK_REMOTE_OPERATION, qp->resp.told_psn);
 }
 

@@ -110,6 +110,7 @@ struct requester {
     uint32_t rtt_psn; /* packet whose ACK is timed */
     uint64_t rtt_start; /* 0: none */
     uint64_t srtt; /* smoothed round trip, ns; 0: not known */
+    uint64_t rtt_min; /* the shortest round trip, ns; 0: not known */
 
     uint64_t atomic_result[ENGINE_MAX_RD_ATOMIC]; /* ring: sources of writes that may be deferred */
     uint32_t atomic_count;
@@ -197,6 +198,12 @@ struct engine {
 
 #define COUNT(qp, name) COUNT_N(qp, name, 1u)
 #define COUNT_N(qp, name, n) ((qp)->counters.name += (n), (qp)->e->counters.name += (n))
+#define COUNT_MAX(qp, name, n) (raise_to(&(qp)->counters.name, (n)), raise_to(&(qp)->e->counters.name, (n)))
+static inline void raise_to(uint64_t *counter, uint64_t n)
+{
+    if (n > *counter)
+        *counter = n;
+}
 
 /* --- engine.c ---------------------------------------------------------------------------------------------------------- */
 
@@ -227,7 +234,7 @@ void peer_release(struct qp *qp, uint64_t cost);
 
 /* --- qp.c, qp_state.c -------------------------------------------------------------------------------------------------- */
 
-/* Moves the QP to ERR: nothing more is sent but a NAK that is pending; all requests will be flushed. */
+/* Moves the QP to ERR: nothing more is sent but a NAK or ACK that is pending; all requests will be flushed. */
 void qp_fail(struct qp *qp);
 void qp_reset(struct qp *qp);
 /* Retires acknowledged requests and flushes those of a failed QP as far as the completion queue has room. True if something is left. */
@@ -261,6 +268,11 @@ static inline bool req_is_atomic(const struct send_wqe *w)
 {
     return w->wr.opcode == WR_ATOMIC_CMP_AND_SWP || w->wr.opcode == WR_ATOMIC_FETCH_AND_ADD;
 }
+/* Which packet of the request psn is; psn is not before its first one. (psn_diff won't do: 2^31 bytes take 2^23 packets of 256.) */
+static inline uint32_t req_offset(const struct send_wqe *w, uint32_t psn)
+{
+    return (psn - w->first_psn) & PSN_MASK;
+}
 static inline struct send_wqe *req_wqe(const struct qp *qp, uint32_t index)
 {
     return queue_at(&qp->req.sq, index);
@@ -272,6 +284,8 @@ void resp_init(struct qp *qp); /* on entering RTR */
 void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now);
 enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now);
 bool resp_has_work(const struct qp *qp);
+void resp_stop(struct qp *qp); /* on entering ERR */
+void resp_drop(struct qp *qp); /* responses to READs and atomics that wait are not sent any more */
 bool resp_urgent(const struct qp *qp); /* more than a plain ACK is to be sent */
 bool resp_flush(struct qp *qp, uint64_t now); /* true: receive requests are left to flush */
 /* The oldest receive request, asking the owner for more if there is none; NULL: none. */
@@ -280,6 +294,12 @@ struct recv_wqe *resp_recv(struct qp *qp);
 void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn);
 /* The memory of a receive request failed while its message was under way; false if none is. */
 bool resp_recv_fault(struct qp *qp, uint64_t now);
+
+/* Of the one partition, whether as a full or as a limited member (10.9.3). */
+static inline bool pkey_matches(uint16_t pkey)
+{
+    return (pkey & 0x7fff) == (PKEY_DEFAULT & 0x7fff);
+}
 
 /* Common to both halves: reserves room for a packet of headers + payload + pad + ICRC in the batch, NULL if there is none. Writes headers and
  * pad; *payload is where the payload goes. */

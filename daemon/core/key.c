@@ -89,10 +89,8 @@ bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t 
     const struct mr *mr = find(t, key);
     if (!mr || mr->init.pd != pd)
         return false;
-#ifndef ENGINE_FAULT_ACCESS
     if ((mr->init.access & access) != access)
         return false;
-#endif
     uint64_t off = addr - mr->init.iova; /* wraps to something huge if addr is before the start */
     if (off > mr->init.length || len > mr->init.length - off)
         return false;

@@ -19,7 +19,7 @@ void linger_add(struct linger_ring *r, const struct qp *qp)
         .av = qp->attr.av,
         .service = qp->service,
         /* An ACK that was due, unless it would pass over responses that will never be sent. */
-        .ack_pending = qp->resp.ack_pending && !qp->resp.nak && !qp->resp.res_pending,
+        .ack_pending = (qp->resp.ack_pending || qp->resp.ack_deadline) && !qp->resp.nak && !qp->resp.res_pending,
     };
     r->pending += l->ack_pending;
 }
@@ -41,7 +41,8 @@ bool linger_rx(struct linger_ring *r, const struct pkt *p, const struct rx_meta 
     if (!(props & (OP_IS_SEND | OP_IS_WRITE)) || !(props & OP_IS_REQUEST))
         return false; /* the results of READs and atomics went with the QP */
     struct linger *l = find(r, p->dest_qpn);
-    if (!l || (p->opcode & OP_SERVICE_MASK) != l->service || memcmp(meta->src_gid, l->av.dgid, 16) != 0 || psn_diff(p->psn, l->epsn) >= 0)
+    if (!l || (p->opcode & OP_SERVICE_MASK) != l->service || !pkey_matches(p->pkey) ||
+        memcmp(meta->src_gid, l->av.dgid, 16) != 0 || psn_diff(p->psn, l->epsn) >= 0)
         return false;
     r->pending += !l->ack_pending;
     l->ack_pending = true;

@@ -15,9 +15,6 @@ static inline uint32_t psn_add(uint32_t psn, uint32_t n)
 /* How far a is ahead of b: negative if it is behind. Only meaningful while both are less than 2^23 apart. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
 {
-#ifdef ENGINE_FAULT_PSN_WRAP
-    return (int32_t)(a - b);
-#endif
     uint32_t d = (a - b) & PSN_MASK;
     return d & 0x800000u ? (int32_t)d - 0x1000000 : (int32_t)d;
 }

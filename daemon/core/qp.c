@@ -147,7 +147,7 @@ void qp_fail(struct qp *qp)
         return;
     qp->attr.state = QPS_ERR;
     qp->req.rnr_until = 0;
-    qp->resp.ack_deadline = 0;
+    resp_stop(qp);
     if (qp->peer)
         peer_release(qp, qp->req.inflight);
     link_remove(&qp->peer_wait);
@@ -205,11 +205,13 @@ static int send_length(const struct qp *qp, const struct send_wr *wr, const stru
     uint64_t total = 0;
     for (unsigned i = 0; i < wr->num_sge; i++)
         total += sge[i].length;
-    if (total > 1u << 31)
+    if (total > ENGINE_MAX_MSG)
         return -EINVAL;
     *length = (uint32_t)total;
     bool atomic = wr->opcode == WR_ATOMIC_CMP_AND_SWP || wr->opcode == WR_ATOMIC_FETCH_AND_ADD;
-    return atomic && total != 8 ? -EINVAL : 0;
+    if (atomic)
+        *length = 8; /* more room than the result needs is allowed */
+    return atomic && total < 8 ? -EINVAL : 0;
 }
 
 int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data, uint64_t now)

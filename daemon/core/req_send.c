@@ -9,6 +9,7 @@
 
 #define BURST_PIECES 256u
 #define BURST_RUNS TX_BATCH_PKTS
+#define ACK_EVERY 4u /* packets, while packets are being lost */
 #define READ_CHUNK 131072u /* bytes that one READ request asks for: bounds the responses in flight */
 
 struct run { /* consecutive packets of one request */
@@ -59,7 +60,7 @@ void req_init(struct qp *qp)
     r->probes = 0;
     r->probe_due = false;
     r->rnr_until = r->progress_at = r->last_tx = r->rewound_at = 0;
-    r->rtt_start = r->srtt = 0;
+    r->rtt_start = r->srtt = r->rtt_min = 0;
 }
 
 static uint32_t min32(uint32_t a, uint32_t b)
@@ -194,6 +195,13 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
 
 /* --- one run --------------------------------------------------------------------------------------------------------------- */
 
+/* A run's last packet asks for an ACK. If the window is small, because packets are being lost, some before it do, too: then one lost
+ * ACK or last packet does not stop the sender, and the window moves smoothly. */
+static bool asks_midway(const struct qp *qp, uint32_t pkt)
+{
+    return qp->req.cwnd < qp->e->cfg.peer_window_bytes && pkt % ACK_EVERY == ACK_EVERY - 1;
+}
+
 /* Plans packets [off, off + n) of a request (for a READ: the one request for them). Returns how many PSNs were planned; 0: the batch has no
  * room, or the request failed a local check, see local_error. */
 static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t n)
@@ -211,7 +219,7 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
         }
         done = plan_packet(s, w, off, n, true) ? n : 0;
     } else {
-        while (done < n && plan_packet(s, w, off + done, 0, done + 1 == n))
+        while (done < n && plan_packet(s, w, off + done, 0, done + 1 == n || asks_midway(qp, done)))
             done++;
         uint32_t start = off * qp->mtu;
         uint32_t len = done ? min32(done * qp->mtu, w->length - start) : 0;
@@ -319,10 +327,8 @@ static struct send_wqe *next_request(struct qp *qp)
     }
     if (w->local_error)
         return NULL;
-#ifndef ENGINE_FAULT_FENCE
     if (r->next_psn == w->first_psn && w->wr.flags & SEND_FENCE && r->rd_count)
         return NULL;
-#endif
     if (!carries_payload(w)) {
         if (qp->attr.max_rd_atomic == 0) {
             w->local_error = WC_LOC_QP_OP_ERR;
@@ -352,6 +358,7 @@ static void sent(struct burst *s, struct send_wqe *w, uint32_t off, uint32_t n)
     if (off + n == w->npkts)
         r->cur++;
     r->last_tx = s->now;
+    COUNT_MAX(s->qp, max_sent_window, (uint32_t)psn_diff(r->next_psn, r->una_psn));
 }
 
 /* How many packets of this kind fit into what is left of turn and batch. */
@@ -376,14 +383,14 @@ static void plan_probe(struct burst *s)
     if (index == r->fresh || req_wqe(s->qp, index)->first_psn == r->next_psn)
         index--;
     struct send_wqe *w = req_wqe(s->qp, index);
-    uint32_t off = (uint32_t)psn_diff(r->next_psn, w->first_psn) - 1, n = 1;
+    uint32_t off = req_offset(w, r->next_psn) - 1, n = 1;
     if (req_is_read(w)) { /* ask again for what is missing of its last chunk */
         uint32_t end = off + 1;
         const struct rd_credit *c = &r->rd[(r->rd_head + r->rd_count - 1) % ENGINE_MAX_RD_ATOMIC];
         if (r->rd_count == 0)
             return;
         uint32_t from = psn_diff(c->first, r->una_psn) > 0 ? c->first : r->una_psn;
-        off = (uint32_t)psn_diff(from, w->first_psn);
+        off = req_offset(w, from);
         n = end - off;
     }
     r->cause = RETRANS_PROBE;
@@ -412,7 +419,7 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
             result = TX_MORE;
             break;
         }
-        uint32_t off = (uint32_t)psn_diff(r->next_psn, w->first_psn);
+        uint32_t off = req_offset(w, r->next_psn);
         uint32_t want = fits(&s, w, off);
         if (want == 0) {
             result = TX_FULL;

@@ -42,10 +42,6 @@ uint64_t req_deadline(const struct qp *qp)
         return r->rnr_until;
     if (!outstanding(r))
         return NEVER;
-#ifdef ENGINE_FAULT_NAK_TIMER
-    if (r->rewound_at && r->cause == RETRANS_FAST)
-        return NEVER;
-#endif
     uint64_t d = r->last_tx + probe_ns(qp);
     if (qp->attr.timeout && r->progress_at + timeout_ns(qp) < d)
         d = r->progress_at + timeout_ns(qp);
@@ -55,11 +51,7 @@ uint64_t req_deadline(const struct qp *qp)
 static void timed_out(struct qp *qp, uint64_t now)
 {
     struct requester *r = &qp->req;
-#ifdef ENGINE_FAULT_RETRY_COUNT
-    if (r->retries_left <= 1) {
-#else
     if (r->retries_left == 0) {
-#endif
         COUNT(qp, retry_exceeded_err);
         req_fail(qp, WC_RETRY_EXC_ERR, 0);
         return;

@@ -92,7 +92,7 @@ static uint32_t capacity(const struct recv_wqe *w)
     uint64_t total = 0;
     for (unsigned i = 0; i < w->wr.num_sge; i++)
         total += w->sge[i].length;
-    return total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
+    return total > ENGINE_MAX_MSG ? ENGINE_MAX_MSG : (uint32_t)total;
 }
 
 /* --- checks ----------------------------------------------------------------------------------------------------------------- */
@@ -224,6 +224,8 @@ static enum verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props,
         r->rkey = p->reth.rkey;
         r->remaining = p->reth.length;
         r->received = 0;
+        if (r->remaining > ENGINE_MAX_MSG)
+            return V_INVALID;
         if (r->remaining && !key_resolve(&qp->e->keys, qp->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE, &piece))
             return V_ACCESS;
     }
@@ -275,7 +277,7 @@ static enum verdict do_read(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;
     struct piece piece;
-    if (p->reth.length > 1u << 31)
+    if (p->reth.length > ENGINE_MAX_MSG)
         return V_INVALID;
     if (p->reth.length && !key_resolve(&qp->e->keys, qp->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ, &piece))
         return V_ACCESS;
@@ -295,7 +297,7 @@ static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
     struct piece piece;
     if (!key_resolve(&qp->e->keys, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
         return V_ACCESS;
-    if (piece.va & 7)
+    if ((p->atomic.va | piece.va) & 7)
         return V_INVALID;
     struct resource *res = new_resource(qp);
     if (!res)
@@ -328,11 +330,11 @@ static enum verdict execute(struct qp *qp, const struct pkt *p, uint64_t now)
 
 /* --- duplicates ------------------------------------------------------------------------------------------------------------- */
 
-/* The resource whose responses hold psn. */
+/* The resource whose responses hold psn. The newest first: others may be from the PSNs' last time round. */
 static struct resource *find_resource(struct qp *qp, uint32_t psn, bool atomic)
 {
     for (uint32_t i = 0; i < ENGINE_MAX_RD_ATOMIC; i++) {
-        struct resource *res = &qp->resp.res[i];
+        struct resource *res = &qp->resp.res[(qp->resp.res_tail - 1 - i) % ENGINE_MAX_RD_ATOMIC];
         int32_t off = psn_diff(psn, res->first_psn);
         if (res->npkts && res->atomic == atomic && off >= 0 && (uint32_t)off < res->npkts)
             return res;
@@ -363,22 +365,10 @@ static void duplicate(struct qp *qp, const struct pkt *p)
     if (props & OP_IS_READ) {
         repeat_read(qp, p);
     } else if (props & OP_IS_ATOMIC) {
-#ifdef ENGINE_FAULT_ATOMIC_TWICE
-        struct piece piece;
-        uint64_t old;
-        if (key_resolve(&qp->e->keys, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
-            qp->e->ops->atomic(qp->e->ops_ctx, &piece, MEM_FETCH_ADD, p->atomic.swap_add, 0, &old);
-#endif
         struct resource *res = find_resource(qp, p->psn, true);
         if (res)
             answer_later(qp, res, 0, 1, true);
     } else {
-#ifdef ENGINE_FAULT_WRITE_TWICE
-        struct piece piece;
-        if (props & OP_IS_WRITE && props & OP_IS_ONLY && p->payload_len &&
-            key_resolve(&qp->e->keys, qp->pd, p->reth.rkey, p->reth.va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
-            qp->e->ops->write(qp->e->ops_ctx, qp->qpn, &piece, 1, p->payload, p->payload_len);
-#endif
         qp->resp.ack_pending = true;
     }
 }
@@ -394,12 +384,13 @@ void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn)
 }
 
 /* A packet beyond the expected one: something was lost. One NAK per gap (9.7.5.2.8); another one only when the sender has gone back, that is, when it
- * sends what is before its last packet, and the expected one is still not there. */
+ * sends its last packet or one before it again, and the expected one is still not there: the NAK was lost, too. */
 static void out_of_sequence(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;
     COUNT(qp, out_of_seq_request);
-    bool went_back = psn_diff(p->psn, r->nak_last) < 0;
+    COUNT_MAX(qp, max_rcvd_window, (uint32_t)psn_diff(p->psn, r->epsn));
+    bool went_back = psn_diff(p->psn, r->nak_last) <= 0;
     r->nak_last = p->psn;
     if (r->nak_sent && (r->nak_quiet || !went_back))
         return;
@@ -437,11 +428,7 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
     r->nak_sent = false;
     if (r->nak && (r->nak == NAK_PSN_SEQUENCE || (r->nak & AETH_KIND_MASK) == AETH_RNR))
         r->nak = 0; /* what it asks for has come */
-#ifdef ENGINE_FAULT_MSN
-    if (props & (OP_IS_LAST | OP_IS_ONLY) && !(props & OP_IS_READ))
-#else
     if (props & (OP_IS_LAST | OP_IS_ONLY))
-#endif
         r->msn = psn_add(r->msn, 1);
     COUNT_N(qp, rcvd_bytes, p->payload_len);
     if (!(props & (OP_IS_READ | OP_IS_ATOMIC))) {

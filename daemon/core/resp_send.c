@@ -10,9 +10,29 @@ bool resp_has_work(const struct qp *qp)
     return qp->resp.res_pending || qp->resp.nak || qp->resp.ack_pending;
 }
 
+void resp_drop(struct qp *qp)
+{
+    for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC; i++)
+        qp->resp.res[i].pending = false;
+    qp->resp.res_pending = qp->resp.res_again = 0;
+}
+
 bool resp_urgent(const struct qp *qp)
 {
     return qp->resp.res_pending || qp->resp.nak;
+}
+
+/* What was received is still acknowledged, since its user may have seen it already. Responses are not sent any more, unless a NAK of the
+ * engine's own waits behind them. */
+void resp_stop(struct qp *qp)
+{
+    struct responder *r = &qp->resp;
+    r->ack_pending = r->ack_pending || r->ack_deadline;
+    r->ack_deadline = 0;
+    if (r->res_pending && !r->nak) {
+        resp_drop(qp);
+        r->ack_pending = false; /* it would pass over them */
+    }
 }
 
 static void start_packet(const struct qp *qp, struct pkt *p, uint8_t operation, uint32_t psn, uint32_t msn)
@@ -101,18 +121,13 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
 
     struct piece piece;
     uint64_t va = res->va + (uint64_t)res->next_pkt * qp->mtu;
-#ifdef ENGINE_FAULT_READ_RESUME
-    va -= res->start_pkt ? qp->mtu : 0;
-#endif
     if (bytes && (!key_resolve(&e->keys, qp->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ, &piece) ||
                   e->ops->read(e->ops_ctx, &piece, 1, buf, n) != 0)) {
         /* Deregistered, or gone from its owner's address space, since the request was accepted. */
         b->n = pkt0;
         b->used = used0;
         uint32_t psn = psn_add(res->first_psn, res->next_pkt);
-        for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC; i++)
-            qp->resp.res[i].pending = false;
-        qp->resp.res_pending = qp->resp.res_again = 0;
+        resp_drop(qp);
         event_add(qp, EVENT_QP_ACCESS_ERR);
         resp_fatal(qp, NAK_REMOTE_ACCESS, psn);
         return TX_MORE;
@@ -155,18 +170,14 @@ static enum tx_result send_acknowledgement(struct qp *qp, struct tx_batch *b)
             return TX_FULL;
         r->nak = 0;
         r->ack_pending = false; /* a NAK acknowledges all before it */
+        r->ack_deadline = 0;
     } else if (r->ack_pending) {
-#ifdef ENGINE_FAULT_ACK_PSN
-        uint32_t psn = r->epsn;
-#else
-        uint32_t psn = psn_add(r->epsn, PSN_MASK);
-#endif
-        if (!send_ack(qp, b, AETH_ACK | AETH_NO_CREDITS, psn))
+        if (!send_ack(qp, b, AETH_ACK | AETH_NO_CREDITS, psn_add(r->epsn, PSN_MASK)))
             return TX_FULL;
         COUNT(qp, acks_sent);
         r->ack_pending = false;
+        r->ack_deadline = 0;
     }
-    r->ack_deadline = 0;
     return TX_DONE;
 }
 
@@ -174,7 +185,7 @@ enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     (void)now;
     struct responder *r = &qp->resp;
-    if (qp->attr.state < QPS_RTR || (qp->attr.state == QPS_ERR && !r->nak))
+    if (qp->attr.state < QPS_RTR)
         return TX_DONE;
     if (r->res_pending) {
         struct resource *res = next_pending(qp);

@@ -14,6 +14,7 @@
 
 #define ENGINE_MAX_SGE 32 /* SGEs per work request */
 #define ENGINE_MAX_INLINE 1024 /* bytes of inline data per work request */
+#define ENGINE_MAX_MSG (1u << 31) /* bytes of a message (row E10) */
 #define ENGINE_MAX_RD_ATOMIC 16 /* outstanding READs and atomics per QP and direction */
 #define COMPLETION_INLINE 64 /* bytes of a small received SEND that travel in the completion */
 
@@ -251,6 +252,8 @@ struct qp_caps {
     X(retry_exceeded_err, "QPs failed after retry_cnt timeouts")                                                       \
     X(retry_rnr_exceeded_err, "QPs failed after rnr_retry RNR NAKs")                                                   \
     X(window_full, "times a QP had something to send and no window")                                                   \
+    X(max_sent_window, "most packets that a QP had unacknowledged")                                                    \
+    X(max_rcvd_window, "farthest that a request was ahead of the expected one, in packets")                            \
     X(peer_window_full, "times the bytes in flight to a peer's socket were at their limit")                            \
     X(rx_unknown_qp, "packets dropped: no such QP")                                                                    \
     X(rx_lingering, "duplicates for a destroyed QP, acknowledged once more")                                           \

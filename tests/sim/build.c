@@ -50,13 +50,17 @@ static void make_arena(struct end *e)
         data += e->op[i].len;
     }
     e->data = malloc(data + 1);
+    e->ends = zalloc(data / e->mtu + MAX_OPS);
     if (!e->data) {
         abort();
     }
     data = 0;
+    uint32_t packets = 0;
     for (int i = 0; i < e->nops; i++) {
         e->op[i].data = e->data + data;
+        e->op[i].ends = e->ends + packets;
         data += e->op[i].len;
+        packets += op_packets(e, &e->op[i]);
     }
 }
 
@@ -89,6 +93,21 @@ static uint32_t reg_mr(struct end *e, uint32_t pd, const struct space *sp, uint3
     return key;
 }
 
+/* The key that STEP_KEY takes away is one of its own. */
+static void make_fleeting_key(struct end *e, const uint32_t access[REG_COUNT])
+{
+    const struct op *mine = e->plant >= 0 ? &e->op[e->plant] : NULL;
+    const struct op *peers = e->peer->plant >= 0 ? &e->peer->op[e->peer->plant] : NULL;
+    int region = mine && mine->plant == PLANT_LDEREG                                            ? mine->seg[0].region
+                 : peers && (peers->plant == PLANT_DEREG || peers->plant == PLANT_REREG) ? peers->rregion
+                                                                                                : -1;
+    e->key_fleeting_free = region < 0;
+    if (region >= 0) {
+        const struct region *g = &e->reg[region];
+        e->key_fleeting = reg_mr(e, e->pd, &e->space, g->off, g->size, g->iova, access[region]);
+    }
+}
+
 static void make_keys(struct end *e)
 {
     static const uint32_t access[REG_COUNT] = {
@@ -114,6 +133,7 @@ static void make_keys(struct end *e)
     c->key = c->key2 = reg_mr(e, e->pd, &h->cells, c->off, c->size, c->iova, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_ATOMIC);
     e->key_other_pd = reg_mr(e, e->pd + 100, sp, 0, sp->len, sp->va, all);
     e->key_no_access = reg_mr(e, e->pd, sp, 0, sp->len, sp->va, ACCESS_LOCAL_WRITE);
+    make_fleeting_key(e, access);
     sim_require(e->sim, mr_deregister(h->e, e->key_old) == 0, "end %d: mr_deregister failed", e->index);
 }
 
@@ -203,6 +223,7 @@ void build_free(struct sim *s)
         free(e->space.mem);
         free(e->space.want);
         free(e->data);
+        free(e->ends);
         free(e->qpmem);
     }
     for (int i = 0; i < s->sc.nhosts; i++) {

@@ -130,6 +130,56 @@ const struct sim_case sim_cases[] = {
     {.name = "write-fault-deferred", .about = "likewise, found out when the batch is over", .plant = PLANT_WRITE_FAULT, .plant_at = 0,
      .defer = true, .op[0] = {{WR_SEND, SIGNALED, 900}, {WR_SEND, SIGNALED, 20}}},
 
+    {.name = "write-fault-deferred-read", .about = "the response to a READ behind it must not acknowledge it", .plant = PLANT_WRITE_FAULT,
+     .plant_at = 0, .defer = true, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 900}, {WR_RDMA_READ, SIGNALED, 20}}},
+    {.name = "invalidate", .about = "no peer can invalidate a region's key", .plant = PLANT_INVALIDATE, .plant_at = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 20}, {WR_SEND_WITH_INV, SIGNALED, 20}, {WR_SEND, SIGNALED, 20}}},
+    {.name = "invalidate-long", .about = "likewise, found out at the message's last packet", .plant = PLANT_INVALIDATE,
+     .op[0] = {{WR_SEND_WITH_INV, SIGNALED, 900}, {WR_SEND, SIGNALED, 20}}},
+    {.name = "path-mtu", .about = "the path loses what is long: retries run out although the short packets bring NAKs", .retry_cnt = 2,
+     .may_exhaust = true, .net = {.delay_ns = 10 * US, .most_bytes = 200}, .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 300}, {WR_SEND, 0, 300}},
+     .done_least = 3 * TIMEOUT_12, .done_most = 4 * TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
+    {.name = "path-mtu-read", .about = "likewise with READ responses", .retry_cnt = 2, .may_exhaust = true,
+     .net = {.delay_ns = 10 * US, .most_bytes = 200}, .op[0] = {{WR_RDMA_READ, SIGNALED, 300}, {WR_RDMA_READ, SIGNALED, 300}},
+     .done_least = 3 * TIMEOUT_12, .done_most = 4 * TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
+
+    /* --- keys that go while they are in use ------------------------------------------------------------------------- */
+    {.name = "dereg-write", .about = "the target is deregistered in the middle of a WRITE", .plant = PLANT_DEREG, .window_pkts = 4,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(naks_sent, 1, 1)}},
+    {.name = "dereg-write-late", .about = "… when it was there already: nothing happens", .plant = PLANT_DEREG, .window_pkts = 4,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(recvs, 1, 1)}},
+    {.name = "dereg-read", .about = "… in the middle of a READ", .plant = PLANT_DEREG, .window_pkts = 4,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 5000}, {WR_RDMA_READ, 0, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(naks_sent, 1, 1)}},
+    {.name = "rereg-write", .about = "the target loses REMOTE_WRITE in the middle of a WRITE", .plant = PLANT_REREG, .window_pkts = 4,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(naks_sent, 1, 1)}},
+    {.name = "dereg-source", .about = "the source of a SEND is deregistered in the middle", .plant = PLANT_LDEREG, .window_pkts = 4,
+     .op[0] = {{WR_SEND, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 0, STEP_KEY}}, .count = {COUNT(local_errors, 1, 1)}},
+    {.name = "dereg-sink", .about = "where a READ brings its data is deregistered in the middle", .plant = PLANT_LDEREG, .window_pkts = 4,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 0, STEP_KEY}}, .count = {COUNT(local_errors, 1, 1)}},
+
+    /* --- leaving: the QP is destroyed as soon as its user is done ---------------------------------------------------- */
+    {.name = "leave-send", .about = "the receiver leaves", .sweep = SWEEP_TWO, .leaves = 2,
+     .op[0] = {{WR_SEND, SIGNALED, 100}, {WR_SEND, SIGNALED, 700}, {WR_RDMA_WRITE, 0, 300}, {WR_SEND, SIGNALED, 50}}},
+    {.name = "leave-write-imm", .about = "likewise, with another end", .sweep = SWEEP_TWO, .leaves = 2,
+     .op[0] = {{WR_SEND_WITH_IMM, 0, 300}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 1000}}, .op[1] = {{WR_SEND, SIGNALED, 10}}},
+    {.name = "leave-both", .about = "both leave", .sweep = SWEEP_TWO, .leaves = 3,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}}, .op[1] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}}},
+    {.name = "leave-rnr", .about = "the receiver is not ready first, and leaves then", .sweep = SWEEP_TWO, .leaves = 2, .recv_at = 700 * US,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 300}}},
+    {.name = "leave-psn-wrap", .about = "over the wrap of the PSN", .sweep = SWEEP_TWO, .leaves = 2, .psn = 0xfffffd,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 300}}},
+
+    /* --- megabytes through small windows ----------------------------------------------------------------------------- */
+    {.name = "big-write", .about = "4 MB, window of 16 packets, loss", .mtu_code = 5, .window_pkts = 16, .net = {.delay_ns = 10 * US, .loss = 10},
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 4000001}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 1000000}}},
+    {.name = "big-send", .about = "3 MB, 20 KB for the peer, loss", .mtu_code = 3, .peer_window = 20000, .net = {.delay_ns = 10 * US, .loss = 10},
+     .op[0] = {{WR_SEND, SIGNALED, 2000003}}, .op[1] = {{WR_SEND, SIGNALED, 1000000}}},
+    {.name = "big-read", .about = "4 MB, in parts that the window holds, loss", .mtu_code = 4, .peer_window = 65536, .net = {.delay_ns = 10 * US, .loss = 10},
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 3000001}, {WR_RDMA_READ, SIGNALED, 1000000}}},
+    {.name = "big-both-ways", .about = "a megabyte each, all kinds, over the wrap of the PSN", .mtu_code = 2, .window_pkts = 32, .psn = 0xfffc00,
+     .net = {.delay_ns = 10 * US, .loss = 5}, .op[0] = {{WR_SEND, SIGNALED, 500000}, {WR_RDMA_READ, SIGNALED, 500000}},
+     .op[1] = {{WR_RDMA_READ, SIGNALED, 500000}, {WR_RDMA_WRITE, SIGNALED, 500000}}},
+
     /* --- states ---------------------------------------------------------------------------------------------------- */
     {.name = "comm-est", .about = "packets in RTR are answered, and reported once", .rts_late = 1 * MS,
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_READ, SIGNALED, 300}}, .op[1] = {{WR_SEND, SIGNALED, 10}},
@@ -165,6 +215,7 @@ static void setup_hosts(struct sim *s, const struct sim_case *c)
     for (int i = 0; i < s->sc.nhosts; i++) {
         struct engine_config *g = &s->host[i].cfg;
         g->window_pkts = c->window_pkts ? c->window_pkts : g->window_pkts;
+        g->peer_window_bytes = c->peer_window ? c->peer_window : g->peer_window_bytes;
         g->completion_slots = c->completion_slots ? c->completion_slots : g->completion_slots;
     }
 }
@@ -181,6 +232,7 @@ static void setup_end(struct end *e, const struct sim_case *c)
     e->sq_psn = c->psn ? c->psn : e->sq_psn;
     e->sig_all = false;
     e->refill = c->refill;
+    e->leaves = (c->leaves >> e->index) & 1;
     e->host = c->loopback ? 0 : e->host;
     if (e->index == 1) {
         e->rts_at = c->rts_late;
@@ -239,7 +291,7 @@ static void setup_net(struct sim *s, const struct sim_case *c, uint64_t mask)
         f->mask = mask;
         f->mask_once = true;
     }
-    s->sc.lossless = f->mask == 0 && f->drop_first == 0 && f->dead_until == 0 && f->loss == 0;
+    s->sc.lossless = f->mask == 0 && f->drop_first == 0 && f->dead_until == 0 && f->loss == 0 && f->most_bytes == 0;
     s->sc.may_exhaust = c->may_exhaust;
 }
 

@@ -45,9 +45,10 @@ struct sim_case {
     uint32_t psn; /* first one of both; 0: as it comes */
     uint8_t mtu_code; /* 0: 1, 256 bytes */
     uint8_t timeout, retry_cnt, rnr_retry, rnr_timer, rd_atomic; /* 0: as it comes */
-    uint32_t window_pkts, completion_slots, poll_max; /* likewise */
+    uint32_t window_pkts, peer_window, completion_slots, poll_max; /* likewise */
     uint64_t poll_ns;
     bool defer, loopback, refill, may_exhaust;
+    uint8_t leaves; /* bit n: end n destroys its QP as soon as it is done */
     uint64_t done_least, done_most; /* when the last completion comes, ns; 0: not asserted */
     struct case_count count[CASE_COUNTS];
 };

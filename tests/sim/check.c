@@ -61,7 +61,10 @@ static void retire(struct end *e, int upto)
 
 static void check_send(struct end *e, const struct completion *c)
 {
-    static const uint8_t opcode[] = {WC_RDMA_WRITE, WC_RDMA_WRITE, WC_SEND, WC_SEND, WC_RDMA_READ, WC_COMP_SWAP, WC_FETCH_ADD};
+    static const uint8_t opcode[] = {
+        [WR_RDMA_WRITE] = WC_RDMA_WRITE, [WR_RDMA_WRITE_WITH_IMM] = WC_RDMA_WRITE, [WR_SEND] = WC_SEND, [WR_SEND_WITH_IMM] = WC_SEND,
+        [WR_RDMA_READ] = WC_RDMA_READ, [WR_ATOMIC_CMP_AND_SWP] = WC_COMP_SWAP, [WR_ATOMIC_FETCH_AND_ADD] = WC_FETCH_ADD,
+        [WR_SEND_WITH_INV] = WC_SEND};
     struct sim *s = e->sim;
     int index = (int)c->slot - 1000 * (e->index + 1);
     sim_require(s, c->cq == e->op, "end %d: send completion for the wrong queue", e->index);
@@ -87,6 +90,10 @@ static void check_send(struct end *e, const struct completion *c)
         return;
     }
     sim_require(s, (o->flags & SEND_SIGNALED) || e->sig_all, "end %d: request %d is unsignaled, and completes", e->index, index);
+    if (o->plant >= PLANT_DEREG && !e->key_gone && !e->peer->key_gone) {
+        o->plant = PLANT_NONE; /* the key will go when nobody needs it */
+        e->plant = -1;
+    }
     sim_require(s, o->plant == PLANT_NONE, "end %d: request %d succeeds in spite of fault %u", e->index, index, o->plant);
     sim_require(s, !op_is_read_or_atomic(o->opcode) || c->byte_len == o->len, "end %d: request %d: byte_len %u, not %u", e->index,
                 index, c->byte_len, o->len);
@@ -175,6 +182,26 @@ static void check_recv(struct end *e, const struct completion *c)
     }
 }
 
+/* With a peer out of its mind anything may come of a request, but only once and in order. */
+static void check_rogue(struct end *e, const struct completion *c)
+{
+    struct sim *s = e->sim;
+    int index = (int)c->slot - 1000 * (e->index + 1);
+    int first = c->is_recv ? e->rdone : e->sdone, most = c->is_recv ? e->rposted : e->posted;
+    sim_require(s, index >= first && index < most, "rogue end %d: completion of %s %d, but %d is next of %d", e->index,
+                c->is_recv ? "receive" : "request", index, first, most);
+    bool quiet = !c->is_recv && !e->sfailed;
+    for (int i = first; i < index; i++) {
+        sim_require(s, quiet && !(e->op[i].flags & SEND_SIGNALED) && !e->sig_all, "rogue end %d: no completion of %d", e->index, i);
+    }
+    bool *failed = c->is_recv ? &e->rfailed : &e->sfailed;
+    sim_require(s, !*failed || c->status == WC_WR_FLUSH_ERR || (s->sc.defer && c->is_recv), "rogue end %d: %d has status %u", e->index, index,
+                c->status);
+    *failed = *failed || c->status != WC_SUCCESS;
+    e->failed = e->failed || *failed;
+    *(c->is_recv ? &e->rdone : &e->sdone) = index + 1;
+}
+
 void check_completion(struct host *h, const struct completion *c)
 {
     struct sim *s = h->sim;
@@ -184,7 +211,9 @@ void check_completion(struct host *h, const struct completion *c)
     sim_require(s, !e->closed, "end %d: a completion after RESET", e->index);
     sim_require(s, c->timestamp <= s->now, "end %d: a completion from the future", e->index);
     s->totals.done_at = s->closing ? s->totals.done_at : s->now;
-    if (c->is_recv) {
+    if (e->rogue) {
+        check_rogue(e, c);
+    } else if (c->is_recv) {
         check_recv(e, c);
     } else {
         check_send(e, c);
@@ -203,6 +232,9 @@ void check_event(struct host *h, const struct event *ev)
     uint8_t planted = q->plant >= 0 ? expected_event(&q->op[q->plant], s->sc.defer) : 0;
     e->events[ev->type]++;
     capture_note(s, "end %d: event %u", e->index, ev->type);
+    if (e->rogue) {
+        return;
+    }
     sim_require(s, e->events[ev->type] == 1, "end %d: event %u comes again", e->index, ev->type);
     switch (ev->type) {
     case EVENT_COMM_EST:
@@ -226,7 +258,7 @@ static void check_psns(struct end *e, const struct qp_info *i)
     uint32_t una = psn_rel(e, i->una_psn), next = psn_rel(e, i->next_psn), max = psn_rel(e, i->max_psn);
     sim_require(s, una <= next && next <= max, "end %d: PSNs out of order: unacknowledged %u, next %u, new %u", e->index, una,
                 next, max);
-    sim_require(s, max == e->rel_new, "end %d: PSN %u is next, but %u was not sent", e->index, max, e->rel_new);
+    sim_require(s, max == e->rel_new || e->rogue, "end %d: PSN %u is next, but %u was not sent", e->index, max, e->rel_new);
     uint32_t window = s->host[e->host].cfg.window_pkts;
     sim_require(s, max - una <= window, "end %d: %u packets unacknowledged, window %u", e->index, max - una, window);
     sim_require(s, i->reads_outstanding <= e->attr.max_rd_atomic, "end %d: %u READs and atomics outstanding", e->index,
@@ -265,7 +297,7 @@ void check_step(struct sim *s)
         }
         qp_info(e->qp, &i);
         sim_require(s, i.qpn == e->qpn, "end %d: qp_info of QP %u", e->index, i.qpn);
-        if (i.state == QPS_RTS) {
+        if (i.state == QPS_RTS || i.state == QPS_SQD) {
             check_psns(e, &i);
             e->rnr_waits |= i.waiting_rnr;
             check_timer(e, &i);
@@ -299,8 +331,12 @@ void check_end(struct sim *s)
 {
     for (int k = 0; k < s->sc.nends; k++) {
         struct end *e = &s->end[k];
-        sim_require(s, end_idle(e), "end %d: all is quiet, but %d of %d requests and %d of %d receives are done", e->index,
+        sim_require(s, user_idle(e), "end %d: all is quiet, but %d of %d requests and %d of %d receives are done", e->index,
                     e->sdone, e->nops, e->rdone, e->nrcv);
+        if (e->rogue) {
+            continue;
+        }
+        sim_require(s, !e->leaves || e->left || e->failed || e->peer->failed, "end %d: is done, and does not leave", e->index);
         if (e->plant >= 0 && s->sc.lossless) {
             check_plant(e);
         }

@@ -26,6 +26,10 @@ const struct expectation expectations[PLANT_COUNT] = {
     [PLANT_READ_FAULT]  = {WC_REM_ACCESS_ERR,     WC_SUCCESS,        EVENT_QP_ACCESS_ERR, NAK_REMOTE_ACCESS,    false, true},
     [PLANT_LREAD_FAULT] = {WC_LOC_PROT_ERR,       WC_SUCCESS,        0,                   0,                    true,  false},
     [PLANT_WRITE_FAULT] = {WC_REM_OP_ERR,         WC_LOC_PROT_ERR,   0,                   NAK_REMOTE_OPERATION, false, true},
+    [PLANT_INVALIDATE]  = {WC_REM_ACCESS_ERR,     WC_SUCCESS,        EVENT_QP_ACCESS_ERR, NAK_REMOTE_ACCESS,    false, true},
+    [PLANT_DEREG]       = {WC_REM_ACCESS_ERR,     WC_SUCCESS,        EVENT_QP_ACCESS_ERR, NAK_REMOTE_ACCESS,    false, true},
+    [PLANT_REREG]       = {WC_REM_ACCESS_ERR,     WC_SUCCESS,        EVENT_QP_ACCESS_ERR, NAK_REMOTE_ACCESS,    false, true},
+    [PLANT_LDEREG]      = {WC_LOC_PROT_ERR,       WC_SUCCESS,        0,                   0,                    false, true},
 };
 /* clang-format on */
 
@@ -40,6 +44,9 @@ uint8_t expected_event(const struct op *o, bool deferred)
 bool expect_late(const struct end *e)
 {
     uint8_t plant = e->plant >= 0 ? e->op[e->plant].plant : PLANT_NONE;
+    if (plant == PLANT_DEREG || plant == PLANT_REREG || plant == PLANT_LDEREG) {
+        return e->op[e->plant].opcode == WR_RDMA_READ;
+    }
     return plant == PLANT_READ_FAULT || (plant == PLANT_WRITE_FAULT && e->sim->sc.defer);
 }
 
@@ -51,12 +58,16 @@ static const struct expectation *planted(const struct end *e)
 /* The peer's wrong request has reached this end and brought it down. */
 static bool is_hit(const struct end *e)
 {
-    return planted(e->peer)->syndrome != 0 && qp_state(e->qp) == QPS_ERR;
+    return planted(e->peer)->syndrome != 0 && e->qp && qp_state(e->qp) == QPS_ERR;
 }
 
 static bool peer_is_gone(const struct end *e)
 {
-    return e->peer->failed || e->peer->killed || e->peer->closed || qp_state(e->peer->qp) == QPS_ERR;
+    const struct end *p = e->peer;
+    if (p->left) {
+        return false; /* it was done, and its engine goes on to say so */
+    }
+    return p->failed || p->killed || p->closed || qp_state(p->qp) == QPS_ERR;
 }
 
 bool expect_send(const struct end *e, int index, uint8_t status)

@@ -1,211 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The owner of an engine: does what the top of engine.h asks, no more. Also plays the users: posts when requests are due, takes
- * completions, moves QPs. */
+/* The owner of an engine: does what the top of engine.h asks, no more. */
 #include "sim.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define POISON 0xdb
-
-/* --- posting -------------------------------------------------------------------------------------------------------- */
-
-static void fill_sges(const struct end *e, const struct seg *seg, unsigned n, struct sge *sge)
-{
-    for (unsigned i = 0; i < n; i++) {
-        sge[i] = (struct sge){seg_addr(e, &seg[i]), seg[i].len, seg_key(e, &seg[i])};
-    }
-}
-
-/* The first segment that has bytes: a fault in an empty one would not count. */
-static struct sge *first_used(struct sge *sge, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        if (sge[i].length > 0) {
-            return &sge[i];
-        }
-    }
-    return &sge[0];
-}
-
-#define NO_SUCH_KEY 0xdeadbeefu
-
-static void plant_send(const struct end *e, const struct op *o, const struct region *g, struct send_wr *wr, struct sge *sge)
-{
-    const struct end *p = e->peer;
-    uint64_t flat = p->space.va + g->off + o->roff; /* in keys of the whole arena */
-    struct sge *local = first_used(sge, o->nseg);
-    switch (o->plant) {
-    case PLANT_BAD_RKEY:
-        wr->rkey = NO_SUCH_KEY;
-        break;
-    case PLANT_OLD_RKEY:
-        wr->rkey = p->key_old;
-        wr->remote_addr = flat;
-        break;
-    case PLANT_RANGE:
-        wr->remote_addr = g->iova + g->size;
-        /* By one byte at least; a READ may be asked for in parts, and all of them must be wrong. */
-        if (o->rregion != REG_CELLS && (o->opcode != WR_RDMA_READ || o->len <= e->mtu)) {
-            wr->remote_addr -= o->len - 1 - o->roff % o->len;
-        }
-        break;
-    case PLANT_WRAP:
-        wr->remote_addr = o->rregion == REG_CELLS ? UINT64_MAX - 7 : UINT64_MAX - o->len / 2;
-        break;
-    case PLANT_PD:
-        wr->rkey = p->key_other_pd;
-        wr->remote_addr = o->rregion == REG_CELLS ? p->space.va : flat;
-        break;
-    case PLANT_MR_ACCESS:
-        wr->rkey = p->key_no_access;
-        wr->remote_addr = o->rregion == REG_CELLS ? p->space.va : flat;
-        break;
-    case PLANT_MISALIGNED:
-        wr->remote_addr += 1 + o->wr_id % 7;
-        break;
-    case PLANT_LKEY:
-        local->lkey = NO_SUCH_KEY;
-        break;
-    case PLANT_LRANGE:
-        local->addr = e->reg[o->seg[0].region].iova + e->reg[o->seg[0].region].size - (local->length - 1);
-        break;
-    default:
-        break;
-    }
-}
-
-static void make_send_wr(struct end *e, int index, struct send_wr *wr, struct sge *sge)
-{
-    struct op *o = &e->op[index];
-    const struct end *p = e->peer;
-    const struct region *g = o->rregion == REG_CELLS ? &p->cells : &p->reg[o->rregion];
-    *wr = (struct send_wr){.wr_id = o->wr_id, .slot = (uint32_t)(1000 * (e->index + 1) + index), .opcode = o->opcode,
-                           .flags = o->flags, .num_sge = o->nseg, .rkey = g->key, .remote_addr = g->iova + o->roff,
-                           .compare_add = o->compare_add, .swap = o->swap};
-    memcpy(wr->imm, o->imm, 4);
-    fill_sges(e, o->seg, o->nseg, sge);
-    if (o->flags & SEND_INLINE) {
-        wr->num_sge = 0;
-        wr->inline_len = o->len;
-    } else if (o->len == 0 && !op_takes_recv(o->opcode)) {
-        wr->rkey = NO_SUCH_KEY; /* must not matter */
-    }
-    if (o->plant) {
-        plant_send(e, o, g, wr, sge);
-    }
-}
-
-static void post_send(struct end *e)
-{
-    struct sim *s = e->sim;
-    struct op *o = &e->op[e->posted];
-    struct send_wr wr;
-    struct sge sge[MAX_SEGS];
-    uint8_t data[ENGINE_MAX_INLINE];
-    make_send_wr(e, e->posted, &wr, sge);
-    if (o->flags & SEND_INLINE) {
-        mem_gather(e, o->seg, o->nseg, data);
-    }
-    int err = qp_post_send(e->qp, &wr, sge, data, s->now);
-    sim_require(s, err == 0, "end %d: post_send of request %d: %d", e->index, e->posted, err);
-    memset(&wr, POISON, sizeof wr);
-    memset(sge, POISON, sizeof sge);
-    memset(data, POISON, sizeof data);
-    o->posted = true;
-    o->rel = e->rel_end;
-    o->npsn = o->len == 0 || o->rregion == REG_CELLS ? 1 : (o->len + e->mtu - 1) / e->mtu;
-    e->rel_end += o->npsn;
-    e->posted++;
-    capture_note(s, "end %d posts request %d: opcode %d, %u bytes, flags %#x, PSN %u+%u", e->index, e->posted - 1, o->opcode,
-                 o->len, o->flags, (e->sq_psn + o->rel) & PSN_MASK, o->npsn);
-}
-
-/* A queue without room must say so, and nothing more. */
-static void post_too_many(struct end *e)
-{
-    struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED};
-    int err = qp_post_send(e->qp, &wr, NULL, NULL, e->sim->now);
-    sim_require(e->sim, err == -ENOMEM, "end %d: post_send to a full queue: %d", e->index, err);
-}
-
-static bool may_send(const struct end *e)
-{
-    return e->qp && !e->closed && qp_state(e->qp) >= QPS_RTS;
-}
-
-/* Returns how many were posted; *more is set if others are due but have to wait for the next turn. */
-static int post_sends(struct end *e, bool *more)
-{
-    struct sim *s = e->sim;
-    int n = 0;
-    while (may_send(e) && e->posted < e->nops && e->op[e->posted].at <= s->now) {
-        if (qp_send_room(e->qp) == 0) {
-            if (prng_chance(&s->rng, 100)) {
-                post_too_many(e);
-            }
-            break;
-        }
-        if ((uint32_t)n >= s->sc.post_chunk) {
-            *more = true;
-            break;
-        }
-        post_send(e);
-        n++;
-    }
-    return n;
-}
-
-void host_post_recvs(struct end *e)
-{
-    struct sim *s = e->sim;
-    while (e->rposted < e->offered && qp_recv_room(e->qp) > 0) {
-        struct rcv *v = &e->rcv[e->rposted];
-        struct sge sge[MAX_SEGS];
-        struct recv_wr wr = {v->wr_id, (uint32_t)(1000 * (e->index + 1) + e->rposted), v->nseg};
-        fill_sges(e, v->seg, v->nseg, sge);
-        if (v->plant == PLANT_RECV_LKEY) {
-            first_used(sge, v->nseg)->lkey = NO_SUCH_KEY;
-        }
-        int err = qp_post_recv(e->qp, &wr, sge);
-        sim_require(s, err == 0, "end %d: post_recv %d: %d", e->index, e->rposted, err);
-        memset(sge, POISON, sizeof sge);
-        e->rposted++;
-    }
-}
-
-static void offer_recvs(struct end *e)
-{
-    if (!e->qp || e->closed) {
-        return;
-    }
-    while (e->offered < e->nrcv && e->rcv[e->offered].at <= e->sim->now && !e->rcv[e->offered].withheld) {
-        e->offered++;
-    }
-    if (!e->refill) {
-        host_post_recvs(e);
-    } else if (qp_state(e->qp) == QPS_ERR && e->rposted < e->offered) {
-        qp_kick(e->qp);
-    }
-}
-
-static int post_all(struct host *h)
-{
-    struct sim *s = h->sim;
-    bool more = false;
-    int n = 0;
-    for (int i = 0; i < s->sc.nends; i++) {
-        if (s->end[i].host == h->index) {
-            offer_recvs(&s->end[i]);
-            n += post_sends(&s->end[i], &more);
-        }
-    }
-    if (more) {
-        evq_push(&s->events, (struct timed){.at = s->now + US, .kind = EV_POST, .n = h->index});
-    }
-    return n;
-}
 
 /* --- packets in ----------------------------------------------------------------------------------------------------- */
 
@@ -256,7 +56,10 @@ static void rx_one(struct host *h, struct wirepkt *p)
     }
     capture_packet(s, p, "arrives");
     enum pkt_error err = pkt_decode(p->data, p->len, &k);
-    sim_require(s, err == PKT_OK, "packet %u can't be decoded: %s", p->number, pkt_error_name(err));
+    sim_require(s, err == PKT_OK || p->rogue, "packet %u can't be decoded: %s", p->number, pkt_error_name(err));
+    if (err != PKT_OK) {
+        return;
+    }
     memcpy(meta.src_gid, s->host[p->src].cfg.gids[p->v6], 16);
     engine_rx(h->e, &k, &meta, s->now);
 }
@@ -285,21 +88,15 @@ static uint64_t mix(uint64_t h, const void *p, size_t len)
     return h;
 }
 
-/* A packet that looks like one of the peer's, but comes from the sender's other address: it must not have any effect. */
-static void ship_stranger(struct host *h, const struct wirepkt *real)
+static bool is_rogue(const struct host *h, uint32_t qpn)
 {
-    struct sim *s = h->sim;
-    struct wirepkt *p = net_alloc(real->len);
-    memcpy(p, real, sizeof *p + real->len);
-    p->v6 = !real->v6;
-    if (prng_chance(&s->rng, 700)) { /* another PSN, near by */
-        p->data[11] = (uint8_t)(p->data[11] + prng_range(&s->rng, 0, 20) - 10);
+    for (int i = 0; i < h->sim->sc.nends; i++) {
+        const struct end *e = &h->sim->end[i];
+        if (e->host == h->index && e->qpn == qpn) {
+            return e->rogue;
+        }
     }
-    for (uint32_t i = BTH_LEN + 16; i + ICRC_LEN < p->len; i++) {
-        p->data[i] ^= 0xff;
-    }
-    icrc_store(p->data + p->len - ICRC_LEN, icrc_compute(&h->icrc[p->dst][p->v6], p->ip_id, p->data, p->len - ICRC_LEN));
-    net_send(&s->net, p, s->now);
+    return false;
 }
 
 static void ship(struct host *h, const struct tx_batch *b, uint32_t index)
@@ -324,7 +121,10 @@ static void ship(struct host *h, const struct tx_batch *b, uint32_t index)
     s->totals.packets++;
     capture_packet(s, p, t->retransmit ? "sent again" : "sent");
     if (!p->loop && prng_chance(&s->rng, s->sc.strangers)) {
-        ship_stranger(h, p);
+        rogue_stranger(h, p);
+    }
+    if (is_rogue(h, t->src_qpn) && prng_chance(&s->rng, s->sc.rogues)) {
+        rogue_peer(h, p);
     }
     net_send(&s->net, p, s->now);
 }
@@ -350,12 +150,12 @@ static void rx_direct(struct host *h, const struct tx_batch *b, uint32_t index, 
     engine_rx(h->e, k, &meta, s->now);
 }
 
-static uint32_t send_batch(struct host *h)
+static uint32_t send_batch(struct host *h, bool hold_acks)
 {
     struct sim *s = h->sim;
     static struct tx_batch b;
     static struct pkt k[TX_BATCH_PKTS];
-    b = (struct tx_batch){.buf = h->txbuf, .cap = h->txcap};
+    b = (struct tx_batch){.buf = h->txbuf, .cap = h->txcap, .hold_acks = hold_acks};
     memset(h->txbuf, POISON, 512);
     uint32_t n = engine_tx(h->e, &b, s->now);
     sim_require(s, n == b.n && n <= TX_BATCH_PKTS && b.used <= b.cap, "host %d: engine_tx returns %u, n %u, used %zu", h->index, n,
@@ -416,7 +216,8 @@ static int take_results(struct host *h)
 {
     mem_flush(h);
     int n = take_events(h);
-    return h->sim->sc.poll_ns == 0 ? n + take_completions(h, UINT32_MAX) : n;
+    n += h->sim->sc.poll_ns == 0 ? take_completions(h, UINT32_MAX) : 0;
+    return n + user_leave(h);
 }
 
 /* Returns how many results came. */
@@ -427,7 +228,8 @@ static int service(struct host *h)
     for (;;) {
         sim_require(s, round++ < 20000, "host %d: there's no end of packets and completions", h->index);
         results += take_results(h);
-        if (send_batch(h) > 0) {
+        bool hold = prng_chance(&s->rng, s->sc.hold_acks);
+        if (send_batch(h, hold) > 0 || (hold && send_batch(h, false) > 0)) {
             continue;
         }
         int more = take_results(h);
@@ -464,7 +266,7 @@ void host_step(struct host *h)
     }
     int posted, results;
     do {
-        posted = post_all(h);
+        posted = user_post(h);
         results = service(h);
         if (n > 0) { /* deferred writes are done: the packets' memory goes */
             for (size_t i = 0; i < n; i++) {
@@ -476,74 +278,3 @@ void host_step(struct host *h)
     } while (posted > 0 || results > 0);
 }
 
-static void move(struct end *e, uint8_t state, uint32_t mask)
-{
-    const char *why = NULL;
-    struct qp_attr a = {.state = state, .sqd_async_notify = true};
-    int err = qp_modify(e->qp, &a, QPA_STATE | mask, e->sim->now, &why);
-    sim_require(e->sim, err == 0, "end %d: qp_modify to %d: %d (%s)", e->index, state, err, why ? why : "?");
-}
-
-void host_step_end(struct end *e, enum end_step step)
-{
-    struct sim *s = e->sim;
-    if (!e->qp || e->closed) {
-        return;
-    }
-    bool dead = qp_state(e->qp) == QPS_ERR;
-    switch (step) {
-    case STEP_RTR:
-    case STEP_RTS:
-        if (!dead) {
-            build_connect(e, step);
-        }
-        break;
-    case STEP_KILL:
-        e->killed = true;
-        move(e, QPS_ERR, 0);
-        break;
-    case STEP_RESET:
-        move(e, QPS_RESET, 0);
-        e->closed = true;
-        break;
-    case STEP_SQD:
-        if (qp_state(e->qp) == QPS_RTS) {
-            e->sqd_pending = true;
-            move(e, QPS_SQD, QPA_EN_SQD_ASYNC_NOTIFY);
-        }
-        break;
-    case STEP_RESUME:
-        if (qp_state(e->qp) == QPS_SQD) {
-            e->sqd_pending = false; /* perhaps it was not drained yet */
-            move(e, QPS_RTS, 0);
-        }
-        break;
-    case STEP_CLOSE:
-        e->killed = true;
-        if (dead || prng_chance(&s->rng, 600)) {
-            move(e, QPS_ERR, 0);
-        } else {
-            move(e, QPS_RESET, 0);
-            e->closed = true;
-        }
-        break;
-    }
-    capture_note(s, "end %d: step %d, state %d", e->index, step, qp_state(e->qp));
-}
-
-bool end_idle(const struct end *e)
-{
-    int receives = 0;
-    if (e->closed) {
-        return true;
-    }
-    if (e->failed) {
-        return e->sdone == e->nops && e->rdone == e->offered;
-    }
-    for (int i = 0; i < e->peer->nops; i++) {
-        receives = e->peer->op[i].recv >= 0 && e->peer->op[i].retired && e->peer->op[i].status == WC_SUCCESS
-                       ? e->peer->op[i].recv + 1
-                       : receives;
-    }
-    return e->sdone == e->nops && e->rdone >= receives;
-}

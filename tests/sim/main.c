@@ -25,6 +25,7 @@ static struct sim sim; /* 200 KB: not for the stack */
 static void usage(FILE *f)
 {
     fputs("usage: sim [--seed S [--mask M]] [-n COUNT] [--case NAME [--mask M]] [--list] [--verbose] [--out DIR]\n"
+          "       sim --goodput   virtual-time goodput at several rates of loss, for people\n"
           "Without --seed and --case: all cases, then seeds 1 ... COUNT (10000).\n"
           "  --seed S     exchanges with seeds S ... S + COUNT - 1 (COUNT is 1)\n"
           "  --mask M     lose packet n of an exchange if bit n % 64 of M is set, instead of what the seed says\n"
@@ -255,6 +256,10 @@ int main(int argc, char **argv)
     }
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
         list();
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--goodput") == 0) {
+        goodput_report();
         return 0;
     }
     if (parse(argc, argv, &o) != 0) {

@@ -206,9 +206,30 @@ static struct op *find_atomic(struct sim *s, enum mem_atomic op, uint64_t compar
     return same ? o : NULL;
 }
 
+static bool has_rogue(const struct host *h)
+{
+    for (int i = 0; i < h->sim->sc.nends; i++) {
+        if (h->sim->end[i].rogue && h->sim->end[i].host == h->index) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_rogues(const struct sim *s, const struct op *o)
+{
+    for (int i = 0; i < s->sc.nends; i++) {
+        if (o >= s->end[i].op && o < s->end[i].op + MAX_OPS) {
+            return s->end[i].rogue;
+        }
+    }
+    return false;
+}
+
 static int up_atomic(void *ctx, const struct piece *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
                      uint64_t *old)
 {
+    static struct op nobodys;
     struct host *h = ctx;
     struct sim *s = h->sim;
     mem_flush(h);
@@ -216,6 +237,10 @@ static int up_atomic(void *ctx, const struct piece *where, enum mem_atomic op, u
                 (unsigned long long)where->va);
     uint8_t *p = resolve(h, where, 1u << REG_CELLS, "atomic");
     struct op *o = find_atomic(s, op, compare_add, swap);
+    if (has_rogue(h) && (!o || o->executed || is_rogues(s, o))) {
+        o = &nobodys;
+        *o = (struct op){.roff = (uint32_t)(p - h->cells.mem) - (h->cells.len - 8 * MAX_CELLS - 8) / 2};
+    }
     sim_require(s, o, "host %d: nobody asked for this atomic (operands %#llx, %#llx)", h->index,
                 (unsigned long long)compare_add, (unsigned long long)swap);
     sim_require(s, p == h->cells.mem + (h->cells.len - 8 * MAX_CELLS - 8) / 2 + o->roff,
@@ -236,7 +261,7 @@ static void up_refill(void *ctx, void *qp_owner)
     struct end *e = qp_owner;
     sim_require(h->sim, e >= h->sim->end && e < h->sim->end + MAX_ENDS && e->host == h->index,
                 "host %d: refill for an unknown owner", h->index);
-    host_post_recvs(e);
+    user_post_recvs(e);
 }
 
 const struct mem_ops host_mem_ops = {.read = up_read, .write = up_write, .atomic = up_atomic, .refill = up_refill};

@@ -107,7 +107,8 @@ static void opcode_forward(struct node *self, struct wirepkt *p, uint64_t now)
 static void dead_forward(struct node *self, struct wirepkt *p, uint64_t now)
 {
     const struct net_faults *f = &self->net->faults;
-    if (now >= f->dead_from && now < f->dead_until) {
+    bool too_long = f->most_bytes && p->len > f->most_bytes;
+    if (too_long || (now >= f->dead_from && now < f->dead_until)) {
         lose(self->net, p);
         return;
     }
@@ -157,10 +158,18 @@ static void corrupt_forward(struct node *self, struct wirepkt *p, uint64_t now)
     pass(self, p, now);
 }
 
+#define FRAME_OVERHEAD 42u /* Ethernet, IPv4 and UDP headers */
+
 /* The end of the chain: keeps packets back for the time that they travel. In order, but for those that are reordered. */
 static void delay_forward(struct node *self, struct wirepkt *p, uint64_t now)
 {
     struct net *n = self->net;
+    if (n->faults.rate) {
+        uint64_t *busy = &n->busy_until[p->src][p->dst];
+        now = now < *busy ? *busy : now;
+        now += (p->len + FRAME_OVERHEAD) * 1000ull / n->faults.rate;
+        *busy = now;
+    }
     uint64_t at = now + n->faults.delay_ns + prng_range(&n->rng, 0, n->faults.jitter_ns);
     uint64_t *last = &n->last_arrival[p->src][p->dst];
     if (prng_chance(&n->rng, n->faults.reorder)) {

@@ -40,6 +40,7 @@ struct wirepkt {
     bool loop; /* within one host: no ICRC */
     bool ce; /* congestion experienced */
     bool corrupted; /* some bit was flipped that the ICRC covers */
+    bool rogue; /* its sender wrote nonsense */
     uint16_t ip_id;
     uint32_t len; /* of data */
     uint32_t number; /* in order of sending */
@@ -52,7 +53,9 @@ struct net_faults {
     bool mask_once; /* only the first 64 packets */
     uint32_t loss, dup, corrupt, reorder, ce;
     uint64_t delay_ns, jitter_ns; /* one way; jitter keeps the order */
+    uint32_t rate; /* bytes per us that each link takes; 0: no bound */
     uint64_t reorder_ns; /* how much later a reordered packet may come */
+    uint32_t most_bytes; /* longer packets are lost; 0: no bound */
     uint64_t dead_from, dead_until; /* all is lost in between; 0, 0: never */
     uint8_t drop_opcode; /* the packets numbered drop_first … drop_last among those of this opcode are lost, too, … */
     uint8_t drop_syndrome; /* … of this AETH syndrome, if not 0 */
@@ -73,6 +76,7 @@ struct net {
     struct evq *events;
     struct node node[NET_NODES];
     uint64_t last_arrival[NET_HOSTS][NET_HOSTS];
+    uint64_t busy_until[NET_HOSTS][NET_HOSTS]; /* links of bounded rate */
     uint32_t sent; /* packets numbered so far */
     uint32_t lost, duplicated, corrupted, reordered;
     uint32_t matched; /* by drop_opcode */

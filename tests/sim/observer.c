@@ -87,7 +87,7 @@ static uint32_t messages_before(const struct end *requester, uint32_t rel)
             continue;
         }
         for (uint32_t k = 0; k < o->npsn && o->rel + k < rel; k++) {
-            n += (o->ends >> k) & 1;
+            n += o->ends[k];
         }
     }
     return n;
@@ -96,7 +96,7 @@ static uint32_t messages_before(const struct end *requester, uint32_t rel)
 /* The last packet of the READ request that asked for packet k. */
 static uint32_t read_end(const struct op *o, uint32_t k)
 {
-    while (k + 1 < o->npsn && !((o->ends >> k) & 1)) {
+    while (k + 1 < o->npsn && !o->ends[k]) {
         k++;
     }
     return k;
@@ -114,6 +114,7 @@ static uint8_t expected_opcode(const struct op *o, uint32_t k)
         [WR_RDMA_READ] = {OP_READ_REQUEST, OP_READ_REQUEST, OP_READ_REQUEST, OP_READ_REQUEST},
         [WR_ATOMIC_CMP_AND_SWP] = {0, 0, 0, OP_CMP_SWAP},
         [WR_ATOMIC_FETCH_AND_ADD] = {0, 0, 0, OP_FETCH_ADD},
+        [WR_SEND_WITH_INV] = {OP_SEND_MIDDLE, OP_SEND_FIRST, OP_SEND_LAST_INV, OP_SEND_ONLY_INV},
     };
     return table[o->opcode][first + 2 * last];
 }
@@ -129,7 +130,7 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
         require(v, o->opcode == WR_RDMA_READ || p->reth.length == o->len, "RETH length %u, not %u", p->reth.length, o->len);
         if (o->len > 0 && !o->plant) {
             require(v, p->reth.va == g->iova + o->roff + off, "RETH address");
-            require(v, p->reth.rkey == g->key, "RETH key");
+            require(v, p->reth.rkey == g->key || (peer->key_gone && p->reth.rkey == peer->key_fleeting), "RETH key");
         }
     }
     if (v->info->headers & OP_HAS_ATOMICETH) {
@@ -141,6 +142,9 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
     if (v->info->headers & OP_HAS_IMMDT) {
         require(v, memcmp(p->imm, o->imm, 4) == 0, "immediate data");
     }
+    if (v->info->headers & OP_HAS_IETH) {
+        require(v, p->inv_rkey == peer->reg[REG_TGT].key, "IETH key");
+    }
 }
 
 /* A READ request covers packets k … of its READ: one more part of it, or some of what was asked before. Returns how many. */
@@ -148,11 +152,10 @@ static uint32_t check_read_request(const struct view *v, struct op *o, uint32_t 
 {
     uint32_t len = v->p->reth.length, left = o->len - k * v->e->mtu;
     uint32_t n = len ? (len + v->e->mtu - 1) / v->e->mtu : 1;
-    require(v, o->npsn <= 64, "the simulator's READs have at most 64 packets");
     require(v, len == left || (len < left && len > 0 && len % v->e->mtu == 0), "RETH length %u of %u", len, left);
     require(v, n <= v->s->host[v->e->host].cfg.window_pkts, "asks for %u packets, more than the window", n);
     if (fresh) {
-        o->ends |= (uint64_t)1 << (k + n - 1);
+        o->ends[k + n - 1] = 1;
     } else {
         require(v, k + n - 1 <= read_end(o, k), "asks again for more than the request before it did");
     }
@@ -233,6 +236,9 @@ static void check_request(const struct view *v)
 static uint32_t epsn_rel(const struct end *responder)
 {
     struct qp_info i;
+    if (responder->left) {
+        return responder->left_rel;
+    }
     qp_info(responder->qp, &i);
     return psn_rel(responder->peer, i.epsn);
 }
@@ -351,8 +357,14 @@ static void check_atomic_response(const struct view *v)
 void observe_tx(struct host *h, const struct tx_pkt *t, const uint8_t *bytes, const struct pkt *p)
 {
     struct view v = {.s = h->sim, .e = sender_of(h, t->src_qpn), .t = t, .p = p, .info = &op_table[p->opcode]};
-    require(&v, !v.e->closed, "the QP is closed");
+    require(&v, !v.e->closed || v.e->left, "the QP is closed");
     check_form(&v, bytes);
+    if (v.e->rogue) {
+        return;
+    }
+    if (v.e->left) {
+        require(&v, p->opcode == OP_ACK && (p->aeth.syndrome & AETH_KIND_MASK) == AETH_ACK, "but the QP is destroyed");
+    }
     if (v.info->properties & OP_IS_REQUEST) {
         check_request(&v);
         return;

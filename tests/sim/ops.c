@@ -6,7 +6,12 @@
 
 bool op_takes_recv(uint8_t opcode)
 {
-    return opcode == WR_SEND || opcode == WR_SEND_WITH_IMM || opcode == WR_RDMA_WRITE_WITH_IMM;
+    return opcode == WR_SEND || opcode == WR_SEND_WITH_IMM || opcode == WR_RDMA_WRITE_WITH_IMM || opcode == WR_SEND_WITH_INV;
+}
+
+uint32_t op_packets(const struct end *e, const struct op *o)
+{
+    return o->len == 0 || o->rregion == REG_CELLS ? 1 : (o->len + e->mtu - 1) / e->mtu;
 }
 
 static bool op_is_atomic(uint8_t opcode)
@@ -244,6 +249,11 @@ void ops_plant(struct end *e, int index, enum plant plant)
                                             : op_is_atomic(o->opcode) ? ACCESS_REMOTE_ATOMIC
                                                                       : ACCESS_REMOTE_WRITE);
         break;
+    case PLANT_DEREG:
+    case PLANT_REREG:
+        o->rregion = o->opcode == WR_RDMA_READ ? REG_RD : REG_TGT;
+        o->roff = take(e->peer, (enum region_id)o->rregion, o->len);
+        break;
     default:
         break;
     }
@@ -269,6 +279,13 @@ static uint8_t plant_opcode(struct prng *r, enum plant plant)
         return (uint8_t)prng_pick(r, WR_SEND, WR_SEND_WITH_IMM, WR_RDMA_WRITE_WITH_IMM);
     case PLANT_READ_FAULT:
         return WR_RDMA_READ;
+    case PLANT_INVALIDATE:
+        return WR_SEND_WITH_INV;
+    case PLANT_DEREG:
+    case PLANT_REREG:
+        return (uint8_t)prng_pick(r, WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM, WR_RDMA_READ);
+    case PLANT_LDEREG:
+        return (uint8_t)prng_pick(r, WR_SEND, WR_RDMA_WRITE, WR_RDMA_READ);
     case PLANT_LREAD_FAULT:
         return (uint8_t)prng_pick(r, WR_SEND, WR_SEND_WITH_IMM, WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM);
     case PLANT_WRITE_FAULT:
@@ -368,8 +385,12 @@ void ops_draw(struct end *e, int nops, bool small, enum plant plant)
             flags &= (uint8_t)~SEND_INLINE;
             len += plant == PLANT_WRITE_FAULT ? COMPLETION_INLINE : 0; /* less may travel in the completion */
             len = plant == PLANT_LRANGE ? 1 + len % e->mtu : len; /* so that no part of it can be sent */
+            len += plant >= PLANT_DEREG ? (uint32_t)prng_range(r, 0, 30) * e->mtu : 0; /* so that it takes a while */
         } else if (i < at && plant_forbids(plant, planted, opcode)) {
             opcode = WR_SEND;
+        }
+        if (e->peer->leaves && (op_is_read_or_atomic(opcode) || (i + 1 == nops && !op_takes_recv(opcode)))) {
+            opcode = WR_SEND; /* who leaves answers no READs, and must see the end */
         }
         quiet = (flags & SEND_SIGNALED) || e->sig_all ? 0 : quiet + 1;
         if (i + 1 == nops || quiet >= (int)e->caps.max_send_wr) {
@@ -379,7 +400,7 @@ void ops_draw(struct end *e, int nops, bool small, enum plant plant)
         struct op *o = ops_add(e, opcode, len, flags);
         when += prng_chance(r, 150) ? prng_range(r, 1, 200 * US) : 0;
         o->at = when;
-        last = opcode;
+        last = i == at ? last : opcode;
     }
     if (plant) {
         ops_plant(e, at, plant);

@@ -55,7 +55,8 @@ void oracle_model(struct sim *s)
                     to += o->seg[g].len;
                 }
             }
-            if (o->plant == PLANT_NONE && (o->opcode == WR_RDMA_READ || is_write(o))) {
+            bool may_be_done = o->plant == PLANT_NONE || o->plant >= PLANT_DEREG; /* what follows comes to pass only if it is */
+            if (may_be_done && (o->opcode == WR_RDMA_READ || is_write(o))) {
                 apply(e, o);
             }
         }
@@ -209,7 +210,7 @@ void oracle_final(struct sim *s)
 {
     for (int k = 0; k < s->sc.nends; k++) {
         struct end *e = &s->end[k];
-        for (int i = 0; i < e->nops; i++) {
+        for (int i = 0; i < e->nops && !e->rogue; i++) {
             if (effect_of(e, i) == EFFECT_DONE) {
                 apply(e, &e->op[i]);
             }
@@ -217,7 +218,7 @@ void oracle_final(struct sim *s)
     }
     for (int k = 0; k < s->sc.nends; k++) {
         struct end *e = &s->end[k];
-        if (memcmp(e->space.mem, e->space.want, e->space.len) == 0) {
+        if (e->rogue || memcmp(e->space.mem, e->space.want, e->space.len) == 0) {
             continue;
         }
         for (uint32_t off = 0; off < e->space.len; off++) {

@@ -51,7 +51,7 @@ static void dispatch(struct sim *s, const struct timed *ev, bool *touched)
         touched[ev->n] = true;
         break;
     case EV_STEP:
-        host_step_end(&s->end[ev->n], (enum end_step)ev->v);
+        user_step(&s->end[ev->n], (enum end_step)ev->v);
         touched[s->end[ev->n].host] = true;
         break;
     }
@@ -120,13 +120,16 @@ static void destroy(struct sim *s)
         for (int k = 0; first && k < REG_COUNT; k++) {
             sim_require(s, mr_deregister(en, e->reg[k].key) == 0, "end %d: mr_deregister", i);
         }
-        qp_destroy(e->qp);
+        if (e->qp) {
+            qp_destroy(e->qp);
+        }
         e->qp = NULL;
         sim_require(s, qp_find(en, e->qpn) == NULL, "end %d: found after qp_destroy", i);
         for (int k = 0; k < REG_COUNT; k++) {
             sim_require(s, first || mr_deregister(en, e->reg[k].key) == 0, "end %d: mr_deregister", i);
             sim_require(s, mr_deregister(en, e->reg[k].key2) == 0, "end %d: mr_deregister", i);
         }
+        sim_require(s, e->key_fleeting_free || mr_deregister(en, e->key_fleeting) == 0, "end %d: mr_deregister", i);
         for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
             sim_require(s, mr_deregister(en, keys[k]) == 0, "end %d: mr_deregister", i);
         }

@@ -14,12 +14,13 @@ enum kind {
     KIND_PLANT, /* one request is wrong, nothing is lost */
     KIND_PLANT_LOSSY, /* one request is wrong, and packets are lost, too */
     KIND_DEAD, /* the path dies */
+    KIND_ROGUE, /* the first pair's packets are spoilt; the others must not notice */
 };
 static const struct {
     enum kind kind;
     uint32_t weight;
 } kinds[] = {
-    {KIND_CALM, 20}, {KIND_LOSSY, 28}, {KIND_MASK, 14},       {KIND_HEAVY, 5},
+    {KIND_CALM, 18}, {KIND_LOSSY, 26}, {KIND_MASK, 13},       {KIND_HEAVY, 5}, {KIND_ROGUE, 5},
     {KIND_FLOOD, 5}, {KIND_PLANT, 17}, {KIND_PLANT_LOSSY, 6}, {KIND_DEAD, 5},
 };
 
@@ -67,6 +68,11 @@ static void draw_net(struct sim *s, enum kind kind)
             f->mask |= (uint64_t)1 << prng_range(r, 0, 63);
         }
         f->mask_once = prng_chance(r, 300);
+        break;
+    case KIND_ROGUE:
+        f->loss = (uint32_t)prng_pick(r, 0, 0, 20);
+        f->reorder = (uint32_t)prng_pick(r, 0, 0, 50);
+        s->sc.rogues = (uint32_t)prng_pick(r, 50, 200, 500);
         break;
     case KIND_HEAVY:
         f->loss = (uint32_t)prng_pick(r, 100, 200, 300);
@@ -174,6 +180,13 @@ static void connect_pair(struct sim *s, struct end *a, struct end *b, enum kind 
     b->v6 = a->v6;
     for (int i = 0; i < 2; i++) {
         struct end *e = i ? b : a;
+        e->leaves = (kind == KIND_CALM || kind == KIND_LOSSY || kind == KIND_MASK) && a != b && prng_chance(r, 100);
+        e->rogue = kind == KIND_ROGUE && a->index == 0;
+        if (e->rogue) {
+            e->attr.timeout = (uint8_t)prng_pick(r, 8, 9, 10);
+            e->attr.retry_cnt = (uint8_t)prng_range(r, 0, 7);
+            e->attr.rnr_retry = (uint8_t)prng_range(r, 0, 6);
+        }
         if (prng_chance(r, 300)) {
             e->attr.max_dest_rd_atomic = e->peer->attr.max_rd_atomic;
         }
@@ -189,6 +202,7 @@ static void draw_ends(struct sim *s, enum kind kind)
 {
     struct prng *r = &s->rng;
     int pairs = (int)prng_pick(r, 1, 1, 2, 3);
+    pairs = kind == KIND_ROGUE && pairs == 1 ? 2 : pairs;
     for (int i = 0; i < pairs; i++) {
         bool self = kind != KIND_PLANT && kind != KIND_PLANT_LOSSY && prng_chance(r, 40);
         struct end *a = &s->end[s->sc.nends++];
@@ -248,7 +262,8 @@ static void draw_work(struct sim *s, enum kind kind)
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
         int n = (int)prng_range(r, kind == KIND_FLOOD && !s->sc.big ? 20 : 0, (uint64_t)most);
-        enum plant plant = i == planted ? (enum plant)prng_range(r, PLANT_NONE + 1, PLANT_COUNT - 1) : PLANT_NONE;
+        int most_plant = kind == KIND_PLANT ? PLANT_COUNT - 1 : PLANT_INVALIDATE; /* what depends on time is exact if nothing is lost */
+        enum plant plant = i == planted ? (enum plant)prng_range(r, PLANT_NONE + 1, (uint64_t)most_plant) : PLANT_NONE;
         if (plant == PLANT_WRITE_FAULT) {
             s->sc.defer = false; /* or what came before in the same batch fails with it */
         }
@@ -256,11 +271,21 @@ static void draw_work(struct sim *s, enum kind kind)
         if (n > 0) {
             ops_draw(e, n, small, plant);
         }
+        if (plant >= PLANT_DEREG) {
+            struct end *owner = plant == PLANT_LDEREG ? e : e->peer;
+            e->rtr_at = e->rts_at = e->peer->rtr_at = e->peer->rts_at = 0; /* or packets are lost after all */
+            uint64_t at = prng_range(r, 0, 400 * US);
+            evq_push(&s->events, (struct timed){.at = at, .kind = EV_STEP, .n = owner->index, .v = STEP_KEY});
+        }
     }
     for (int i = 0; i < s->sc.nends; i++) {
         draw_recv_times(s, &s->end[i], kind);
     }
     draw_drains(s, kind);
+    if (kind == KIND_FLOOD && prng_chance(r, 150)) { /* flushed while completions wait */
+        int i = (int)prng_range(r, 0, (uint64_t)s->sc.nends - 1);
+        evq_push(&s->events, (struct timed){.at = prng_range(r, 0, 500 * US), .kind = EV_STEP, .n = i, .v = STEP_KILL});
+    }
 }
 
 void scenario_draw(struct sim *s)
@@ -277,7 +302,8 @@ void scenario_draw(struct sim *s)
     s->sc.poll_ns = kind == KIND_FLOOD ? prng_pick(r, 5 * US, 50 * US, 200 * US) : 0;
     s->sc.poll_max = (uint32_t)prng_pick(r, 1, 8, 100);
     s->sc.post_chunk = (uint32_t)prng_pick(r, 1, 4, 100);
-    s->sc.limit_ns = (kind == KIND_HEAVY || kind == KIND_DEAD ? 20ull : 2ull) * S_NS;
+    s->sc.limit_ns = (kind == KIND_ROGUE ? 200ull : kind == KIND_HEAVY || kind == KIND_DEAD ? 20ull : 2ull) * S_NS;
+    s->sc.hold_acks = (uint32_t)prng_pick(r, 0, 300, 900);
     s->sc.strangers = (uint32_t)prng_pick(r, 0, 0, 50, 300);
     s->sc.direct_loop = prng_chance(r, 500);
     s->sc.kill_peer = prng_chance(r, 500);

@@ -7,11 +7,14 @@
  *     build.c                memory, engines, keys, QPs
  *     run.c                  virtual time
  *     host.c, mem.c          the owner of an engine, as engine.h asks it to be
+ *     user.c                 the users of QPs: post, move, leave
+ *     rogue.c                packets from those who mean no good
  *     net.c                  what happens to packets
  *     observer.c             judges every packet
  *     check.c                judges every completion and every step
  *     oracle.c               what memory must look like
- *     dump.c                 what a failure leaves behind */
+ *     dump.c                 what a failure leaves behind
+ *     goodput.c              apart from all that: how fast a lossy connection is */
 #ifndef PUMICE_SIM_H
 #define PUMICE_SIM_H
 
@@ -92,6 +95,10 @@ enum plant {
     PLANT_READ_FAULT, /* what a READ asks for is gone from the responder's memory */
     PLANT_LREAD_FAULT, /* what is to be sent is gone from the requester's */
     PLANT_WRITE_FAULT, /* the responder's memory can't be written */
+    PLANT_INVALIDATE, /* SEND_WITH_INV of a key that is no memory window's */
+    PLANT_DEREG, /* the remote key is deregistered meanwhile */
+    PLANT_REREG, /* the remote key loses its rights meanwhile */
+    PLANT_LDEREG, /* the local key is deregistered meanwhile */
     PLANT_COUNT,
 };
 
@@ -115,7 +122,7 @@ struct op {
     bool posted, retired, executed;
     uint8_t status; /* of its completion */
     uint32_t rel, npsn; /* its first PSN, counted from the QP's first, and how many */
-    uint64_t ends; /* READ: bit k is set if one of its requests asks for responses up to packet k */
+    uint8_t *ends; /* READ, one per packet: one of its requests asks for responses up to this packet */
     uint32_t answered; /* READ, atomic: responses seen at least once */
     uint64_t old; /* atomic: what the responder found */
     uint64_t first_sent; /* ns */
@@ -142,7 +149,8 @@ enum end_step { /* what the user of an end does at a certain time */
     STEP_RESET, /* to RESET */
     STEP_SQD,
     STEP_RESUME, /* SQD to RTS */
-    STEP_CLOSE, /* to ERR or RESET or destroyed, at the end of the exchange */
+    STEP_CLOSE, /* to ERR or RESET, at the end of the exchange */
+    STEP_KEY, /* the key of the peer's planted request goes, or its own one */
 };
 
 struct end {
@@ -155,6 +163,8 @@ struct end {
     struct qp_attr attr;
     bool sig_all;
     bool refill; /* receives wait in a ring until the engine asks for them */
+    bool leaves; /* destroys its QP as soon as it has sent and received all, whether or not its last ACK has arrived */
+    bool rogue; /* its peer sends packets that are out of its mind: nothing is known about the results */
     uint64_t rtr_at, rts_at; /* ns */
     uint32_t sq_psn; /* its first PSN */
     uint32_t mtu; /* bytes */
@@ -172,8 +182,11 @@ struct end {
     struct region reg[REG_COUNT];
     struct region cells; /* the host's, by this end's key */
     uint32_t key_old, key_other_pd, key_no_access;
+    uint32_t key_fleeting; /* what STEP_KEY takes away */
+    bool key_gone, key_fleeting_free; /* it has; and deregistered it */
     uint32_t room[REG_COUNT]; /* while the work is drawn: bytes given out */
     uint8_t *data; /* of all op[].data */
+    uint8_t *ends; /* of all op[].ends */
 
     /* run */
     void *qpmem;
@@ -195,6 +208,8 @@ struct end {
     bool sfailed, rfailed; /* a send's, a receive's */
     bool killed; /* the user moved it to ERR */
     bool closed; /* RESET or destroyed */
+    bool left; /* destroyed, when all was done: */
+    uint32_t left_rel; /* PSNs that it had received then */
     bool sqd_pending; /* to SQD moved, drained event not seen */
     uint32_t events[32]; /* by type */
     uint64_t failed_at;
@@ -245,6 +260,8 @@ struct scenario {
     uint64_t limit_ns; /* it must be over by then */
     uint32_t post_chunk; /* requests posted in a row */
     bool big; /* few and long messages */
+    uint32_t rogues; /* per mille of packets are also sent, spoilt, by the peer of a rogue end */
+    uint32_t hold_acks; /* per mille of batches in which plain ACKs stay back */
     uint32_t strangers; /* per mille of packets are also sent, altered, by somebody who is not the QP's peer */
     bool direct_loop; /* packets within a host don't pass the network */
     bool kill_peer; /* the user moves a QP to ERR soon after its peer has failed */
@@ -291,10 +308,11 @@ _Noreturn void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((form
 void scenario_draw(struct sim *s);
 void scenario_defaults(struct sim *s, uint64_t seed); /* a calm one of two hosts and one connection, for scripts */
 /* ops.c */
-void ops_draw(struct end *e, int nops, bool small, enum plant plant);
+void ops_draw(struct end *e, int nops, bool small, enum plant plant); /* sends and writes only, if the peer leaves */
 struct op *ops_add(struct end *e, uint8_t opcode, uint32_t len, uint8_t flags); /* one, buffers and receive included */
 void ops_plant(struct end *e, int index, enum plant plant);
 bool op_takes_recv(uint8_t opcode);
+uint32_t op_packets(const struct end *e, const struct op *o);
 bool op_is_read_or_atomic(uint8_t opcode);
 /* build.c */
 void build(struct sim *s);
@@ -306,9 +324,15 @@ int sim_run(struct sim *s);
 void host_step(struct host *h);
 void host_packet(struct host *h, struct wirepkt *p);
 void host_poll(struct host *h);
-void host_step_end(struct end *e, enum end_step step);
-void host_post_recvs(struct end *e); /* hands to the engine what fits */
-bool end_idle(const struct end *e); /* nothing is expected from it any more */
+/* user.c */
+int user_post(struct host *h); /* what is due; returns how many sends */
+void user_post_recvs(struct end *e); /* hands to the engine what fits */
+int user_leave(struct host *h); /* destroys QPs of those who leave and are done; returns how many */
+void user_step(struct end *e, enum end_step step);
+bool user_idle(const struct end *e); /* nothing is expected from it any more */
+/* rogue.c: sends packets that resemble the real one. */
+void rogue_stranger(struct host *h, const struct wirepkt *real); /* from an address that is not the peer's: must have no effect */
+void rogue_peer(struct host *h, const struct wirepkt *real); /* from the peer's address */
 /* mem.c */
 extern const struct mem_ops host_mem_ops;
 void mem_flush(struct host *h);
@@ -343,6 +367,8 @@ void oracle_model(struct sim *s); /* fills op[].data */
 void oracle_recv(struct end *e, int index); /* after a success: the message is in the buffer */
 void oracle_send(struct end *e, int index); /* after a success: results are here, effects are there */
 void oracle_final(struct sim *s); /* every byte of every arena */
+/* goodput.c: prints how fast a connection is at several rates of loss. */
+void goodput_report(void);
 /* dump.c: what is seen of an exchange that is run again because it failed. No-ops unless s->capture is set. */
 struct capture *capture_start(const char *path, bool verbose); /* NULL: can't write there */
 void capture_packet(struct sim *s, const struct wirepkt *p, const char *what);

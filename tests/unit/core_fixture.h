@@ -23,6 +23,7 @@ struct fixture {
     unsigned nqpmem;
     uint64_t now;
     unsigned reads, writes, atomics; /* upcalls */
+    bool gone; /* memory can't be changed any more */
 };
 
 static inline uint8_t *fix_at(struct fixture *f, const struct piece *p)
@@ -57,6 +58,9 @@ static inline int fix_write(void *ctx, uint32_t qpn, const struct piece *dst, un
     (void)qpn;
     (void)len;
     f->writes++;
+    if (f->gone) {
+        return -1;
+    }
     for (unsigned i = 0; i < ndst; i++) {
         memcpy(fix_at(f, &dst[i]), src, dst[i].len);
         src += dst[i].len;
@@ -70,6 +74,9 @@ static inline int fix_atomic(void *ctx, const struct piece *where, enum mem_atom
     struct fixture *f = ctx;
     uint8_t *p = fix_at(f, where);
     f->atomics++;
+    if (f->gone) {
+        return -1;
+    }
     memcpy(old, p, 8);
     uint64_t new = op == MEM_FETCH_ADD ? *old + compare_add : *old == compare_add ? swap : *old;
     memcpy(p, &new, 8);

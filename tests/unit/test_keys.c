@@ -59,6 +59,18 @@ Test(keys, remote_rights_to_change_need_the_local_one)
     }
 }
 
+Test(keys, a_domain_and_known_rights_are_needed)
+{
+    struct mr_init no_pd = {.space = 1, .va = FIX_VA, .iova = FIX_VA, .length = 8};
+    struct mr_init unknown = {.pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = 8, .access = 1u << 31};
+    struct fixture f;
+    uint32_t key = 0;
+    fix_init(&f);
+    cr_expect_eq(mr_register(f.e, &no_pd, &key), -EINVAL);
+    cr_expect_eq(mr_register(f.e, &unknown, &key), -EINVAL);
+    fix_fini(&f);
+}
+
 Test(keys, ranges_must_not_wrap)
 {
     struct mr_init init = region(LW);

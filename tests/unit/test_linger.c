@@ -110,6 +110,45 @@ Test(linger, says_nothing_to_others_nor_to_reads)
     cr_assert_eq(transmit(), 0);
 }
 
+Test(linger, sends_the_ack_that_was_delayed)
+{
+    static const uint8_t data[256];
+    struct qp *qp = fix_qp(&fix);
+    struct mr_init mr = {.pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM,
+                         .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE};
+    struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_FIRST, .migreq = true, .pkey = PKEY_DEFAULT, .dest_qpn = qp_number(qp),
+                    .psn = FIRST_PSN, .reth = {FIX_VA, 0, 300}, .payload = data, .payload_len = 256};
+    cr_assert_eq(mr_register(fix.e, &mr, &p.reth.rkey), 0);
+    connect_qp(qp);
+    engine_rx(fix.e, &p, &from_peer, 1000);
+    cr_assert_eq(transmit(), 0);
+    qp_destroy(qp);
+    expect_ack(FIRST_PSN);
+}
+
+Test(linger, says_nothing_to_another_partition)
+{
+    struct qp *qp = fix_qp(&fix);
+    struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_ONLY, .migreq = true, .pkey = 0x1234, .dest_qpn = qp_number(qp), .psn = FIRST_PSN};
+    connect_qp(qp);
+    write_arrives(qp_number(qp), FIRST_PSN);
+    expect_ack(FIRST_PSN);
+    qp_destroy(qp);
+    engine_rx(fix.e, &p, &from_peer, 1000);
+    cr_assert_eq(transmit(), 0);
+}
+
+Test(linger, waits_for_room_in_the_batch)
+{
+    struct qp *qp = fix_qp(&fix);
+    connect_qp(qp);
+    write_arrives(qp_number(qp), FIRST_PSN);
+    qp_destroy(qp);
+    batch = (struct tx_batch){.buf = batch_buf, .cap = 10};
+    cr_assert_eq(engine_tx(fix.e, &batch, 2000), 0);
+    expect_ack(FIRST_PSN);
+}
+
 Test(linger, a_failed_qp_leaves_nothing)
 {
     struct qp *qp = fix_qp(&fix);

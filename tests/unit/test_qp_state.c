@@ -335,12 +335,13 @@ Test(qp_state, requests_beyond_the_caps_are_refused)
     struct send_wr big = {.opcode = WR_SEND, .flags = SEND_INLINE, .inline_len = 33};
     struct send_wr fits = {.opcode = WR_SEND, .flags = SEND_INLINE, .inline_len = 32};
     struct send_wr inline_read = {.opcode = WR_RDMA_READ, .flags = SEND_INLINE, .inline_len = 8};
-    struct send_wr odd_atomic = {.opcode = WR_ATOMIC_FETCH_AND_ADD, .num_sge = 2};
+    struct sge small = {FIX_VA, 7, 0};
+    struct send_wr small_atomic = {.opcode = WR_ATOMIC_FETCH_AND_ADD, .num_sge = 1};
     struct recv_wr recv = {.num_sge = 3};
     cr_expect_eq(qp_post_send(qp, &many, sge, NULL, 0), -EINVAL);
     cr_expect_eq(qp_post_send(qp, &big, NULL, data, 0), -EINVAL);
     cr_expect_eq(qp_post_send(qp, &inline_read, NULL, data, 0), -EINVAL);
-    cr_expect_eq(qp_post_send(qp, &odd_atomic, sge, NULL, 0), -EINVAL, "an atomic has 8 bytes");
+    cr_expect_eq(qp_post_send(qp, &small_atomic, &small, NULL, 0), -EINVAL, "an atomic has 8 bytes");
     cr_expect_eq(qp_post_recv(qp, &recv, sge), -EINVAL);
     cr_expect_eq(qp_post_send(qp, &fits, NULL, data, 0), 0);
     for (int op = WR_SEND_WITH_INV + 1; op < 256; op++) {
@@ -399,6 +400,37 @@ Test(qp_state, numbers_wrap_before_the_multicast_qp)
         last = n;
     }
     fix_fini(&high);
+}
+
+Test(qp_state, a_qp_needs_a_domain_and_queues)
+{
+    struct qp_init good = {.type = QPT_RC, .pd = FIX_PD, .caps = {1, 1, 1, 1, 0}, .send_cq = &fix, .recv_cq = &fix};
+    struct qp_init bad[] = {good, good, good, good, good};
+    struct qp *qp = NULL;
+    void *mem = fix.qpmem[fix.nqpmem++] = fix_zalloc(qp_size(&good.caps));
+    bad[0].type = 3;
+    bad[1].pd = 0;
+    bad[2].send_cq = NULL;
+    bad[3].recv_cq = NULL;
+    bad[4].caps.max_send_sge = ENGINE_MAX_SGE + 1;
+    for (int i = 0; i < 5; i++) {
+        cr_expect_eq(qp_create(fix.e, &bad[i], mem, &qp), -EINVAL, "%d", i);
+    }
+}
+
+Test(qp_state, an_engine_refuses_what_it_cannot_be)
+{
+    static const struct mem_ops ops = {fix_read, fix_write, fix_atomic, NULL};
+    struct engine_config good = fix.cfg, bad[] = {good, good, good, good, good, good};
+    bad[0].max_qp = 0;
+    bad[1].completion_slots = 96;
+    bad[2].num_gids = 0;
+    bad[3].first_qpn = 1;
+    bad[4].active_mtu = 6;
+    bad[5].window_pkts = 0;
+    for (int i = 0; i < 6; i++) {
+        cr_expect_null(engine_init(fix.mem, &bad[i], &ops, &fix), "%d", i);
+    }
 }
 
 Test(qp_state, caps_have_limits)

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* How fast one connection is, in virtual time, when packets are lost. Reported, never asserted: it judges the loss recovery, and
+ * says nothing about the processor time of a real daemon. */
+#include "sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINK_RATE 4000u /* bytes per us, each way */
+#define ONE_WAY (15 * US)
+#define MESSAGE 65536u
+#define MTU_CODE 5 /* 4096 */
+#define TOTAL (64u << 20) /* bytes of one stream */
+#define DEPTH 64 /* requests posted at once */
+#define SEEDS 4
+
+struct side {
+    struct engine_config cfg;
+    void *mem, *qpmem;
+    struct engine *e;
+    struct qp *qp;
+    uint32_t key;
+    bool touched;
+};
+struct stream {
+    struct side side[2]; /* the requests are side 0's */
+    struct evq events;
+    struct net net;
+    uint64_t now;
+    uint8_t opcode; /* enum send_op */
+    uint32_t posted, done, failed, total; /* requests */
+};
+
+/* --- memory: nobody looks at the bytes ------------------------------------------------------------------------------------ */
+
+static int no_read(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+{
+    (void)ctx, (void)src, (void)nsrc, (void)dst, (void)ndst;
+    return 0;
+}
+
+static int no_write(void *ctx, uint32_t qpn, const struct piece *dst, unsigned ndst, const uint8_t *src, size_t len)
+{
+    (void)ctx, (void)qpn, (void)dst, (void)ndst, (void)src, (void)len;
+    return 0;
+}
+
+static int no_atomic(void *ctx, const struct piece *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
+                     uint64_t *old)
+{
+    (void)ctx, (void)where, (void)op, (void)compare_add, (void)swap;
+    *old = 0;
+    return 0;
+}
+
+/* --- two engines, connected -------------------------------------------------------------------------------------------------- */
+
+static void *zeroed(size_t len)
+{
+    size_t whole = (len + 63) / 64 * 64;
+    void *p = aligned_alloc(64, whole);
+    if (!p)
+        abort();
+    return memset(p, 0, whole);
+}
+
+static void make_side(struct side *s, uint8_t number)
+{
+    static const struct mem_ops ops = {.read = no_read, .write = no_write, .atomic = no_atomic};
+    struct qp_init init = {
+        .type = QPT_RC, .pd = 1, .caps = {DEPTH, 1, 1, 1, 0}, .send_cq = s, .recv_cq = s, .owner = s};
+    struct mr_init mr = {.pd = 1,
+                         .va = 1 << 20,
+                         .iova = 1 << 20,
+                         .length = MESSAGE,
+                         .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ};
+    engine_config_defaults(&s->cfg);
+    s->cfg.max_qp = s->cfg.max_mr = s->cfg.max_peers = 1;
+    s->cfg.num_gids = 1;
+    s->cfg.gids[0][15] = number;
+    s->mem = zeroed(engine_size(&s->cfg));
+    s->e = engine_init(s->mem, &s->cfg, &ops, NULL);
+    s->qpmem = zeroed(qp_size(&init.caps));
+    if (!s->e || qp_create(s->e, &init, s->qpmem, &s->qp) != 0 || mr_register(s->e, &mr, &s->key) != 0)
+        abort();
+}
+
+static void connect_side(struct side *s, const struct side *peer)
+{
+    static const uint32_t masks[] = {
+        QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS,
+        QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER,
+        QPA_STATE | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_RD_ATOMIC,
+    };
+    struct qp_attr a = {.port = 1,
+                        .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ,
+                        .path_mtu = MTU_CODE,
+                        .timeout = 14,
+                        .retry_cnt = 7,
+                        .rnr_retry = 7,
+                        .max_rd_atomic = 16,
+                        .max_dest_rd_atomic = 16};
+    a.dest_qpn = qp_number(peer->qp);
+    memcpy(a.av.dgid, peer->cfg.gids[0], 16);
+    for (int i = 0; i < 3; i++) {
+        a.state = (uint8_t)(QPS_INIT + i);
+        if (qp_modify(s->qp, &a, masks[i], 0, NULL) != 0)
+            abort();
+    }
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------------------ */
+
+static void post(struct stream *s)
+{
+    const struct side *from = &s->side[0];
+    struct sge sge = {1 << 20, MESSAGE, from->key};
+    struct send_wr wr = {
+        .opcode = s->opcode, .flags = SEND_SIGNALED, .num_sge = 1, .remote_addr = 1 << 20, .rkey = s->side[1].key};
+    while (s->posted < s->total && qp_post_send(from->qp, &wr, &sge, NULL, s->now) == 0)
+        s->posted++;
+}
+
+static void receive(struct stream *s, struct wirepkt *p)
+{
+    struct pkt k;
+    struct rx_meta meta = {.ce = false};
+    memcpy(meta.src_gid, s->side[p->src].cfg.gids[0], 16);
+    s->net.inflight--;
+    if (pkt_decode(p->data, p->len, &k) == PKT_OK)
+        engine_rx(s->side[p->dst].e, &k, &meta, s->now);
+    s->side[p->dst].touched = true;
+    free(p);
+}
+
+static void transmit(struct stream *s, int from)
+{
+    static uint8_t buf[1 << 18];
+    static struct tx_batch b;
+    b = (struct tx_batch){.buf = buf, .cap = sizeof buf};
+    while (engine_tx(s->side[from].e, &b, s->now) > 0) {
+        for (uint32_t i = 0; i < b.n; i++) {
+            struct wirepkt *p = net_alloc(b.pkt[i].len);
+            memcpy(p->data, buf + b.pkt[i].off, b.pkt[i].len);
+            p->src = from;
+            p->dst = 1 - from;
+            net_send(&s->net, p, s->now);
+        }
+        b.n = 0;
+        b.used = 0;
+    }
+}
+
+static void serve(struct stream *s, int i)
+{
+    struct side *h = &s->side[i];
+    const struct completion *c;
+    engine_expire(h->e, s->now);
+    if (i == 0)
+        post(s);
+    transmit(s, i);
+    while ((c = engine_peek_completion(h->e)) != NULL) {
+        s->done++;
+        s->failed += c->status != WC_SUCCESS;
+        engine_drop_completion(h->e);
+    }
+    if (i == 0 && s->posted < s->total) {
+        post(s);
+        transmit(s, i);
+    }
+}
+
+static uint64_t earliest(const struct stream *s)
+{
+    uint64_t t = evq_next(&s->events);
+    for (int i = 0; i < 2; i++) {
+        uint64_t d = engine_deadline(s->side[i].e);
+        t = d < t ? d : t;
+    }
+    return t;
+}
+
+/* Returns the time that it took, ns; 0 if it failed. */
+static uint64_t run_stream(struct stream *s)
+{
+    serve(s, 0);
+    while (s->done < s->total && earliest(s) != NEVER) {
+        struct timed ev;
+        uint64_t t = earliest(s);
+        s->now = t > s->now ? t : s->now;
+        while (evq_pop(&s->events, s->now, &ev))
+            receive(s, ev.p);
+        for (int i = 0; i < 2; i++) {
+            if (s->side[i].touched || engine_deadline(s->side[i].e) <= s->now) {
+                s->side[i].touched = false;
+                serve(s, i);
+            }
+        }
+    }
+    return s->failed || s->done < s->total ? 0 : s->now;
+}
+
+static uint64_t measure(uint8_t opcode, uint32_t loss, uint64_t seed, struct engine_counters *counters)
+{
+    static struct stream s;
+    struct net_faults faults = {.loss = loss, .delay_ns = ONE_WAY, .rate = LINK_RATE};
+    struct timed ev;
+    memset(&s, 0, sizeof s);
+    s.opcode = opcode;
+    s.total = TOTAL / MESSAGE;
+    net_init(&s.net, &s.events, &faults, seed);
+    for (int i = 0; i < 2; i++)
+        make_side(&s.side[i], (uint8_t)(i + 1));
+    for (int i = 0; i < 2; i++)
+        connect_side(&s.side[i], &s.side[1 - i]);
+    uint64_t ns = run_stream(&s);
+    *counters = *engine_counters(s.side[0].e);
+    while (evq_pop(&s.events, UINT64_MAX, &ev))
+        free(ev.p);
+    free(s.events.heap);
+    for (int i = 0; i < 2; i++) {
+        free(s.side[i].mem);
+        free(s.side[i].qpmem);
+    }
+    return ns;
+}
+
+void goodput_report(void)
+{
+    static const uint32_t losses[] = {0, 1, 10, 50}; /* per mille */
+    static const struct {
+        uint8_t opcode;
+        const char *name;
+    } kinds[] = {{WR_RDMA_WRITE, "WRITE"}, {WR_RDMA_READ, "READ"}};
+    printf("%u KiB messages, MTU 4096, RTT %u us, links of %u MB/s; mean of %d seeds\n", MESSAGE / 1024,
+           2 * ONE_WAY / US, LINK_RATE, SEEDS);
+    printf("%-6s %6s %8s %8s %10s %7s %7s %9s\n", "", "loss", "MB/s", "of calm", "pkts sent", "fast", "probe",
+           "timeout");
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        double calm = 0;
+        for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+            struct engine_counters c = {0};
+            uint64_t ns = 0, failed = 0;
+            for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+                uint64_t t = measure(kinds[k].opcode, losses[i], seed, &c);
+                failed += t == 0;
+                ns += t;
+            }
+            double rate = failed ? 0 : (double)TOTAL * SEEDS * 1000 / (double)ns;
+            calm = i == 0 ? rate : calm;
+            printf("%-6s %4.1f %% %8.0f %8.2f %10llu %7llu %7llu %9llu\n", kinds[k].name, losses[i] / 10.0, rate,
+                   calm > 0 ? rate / calm : 0, (unsigned long long)c.sent_pkts, (unsigned long long)c.fast_retrans,
+                   (unsigned long long)c.probe_retrans, (unsigned long long)c.timeout_retrans);
+        }
+    }
+}

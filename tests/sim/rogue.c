@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Packets from those who mean no good. Their ICRC is always right. */
+#include "sim.h"
+
+#include <string.h>
+
+/* A packet that looks like one of the peer's, but comes from the sender's other address: it must not have any effect. */
+void rogue_stranger(struct host *h, const struct wirepkt *real)
+{
+    struct sim *s = h->sim;
+    struct wirepkt *p = net_alloc(real->len);
+    memcpy(p, real, sizeof *p + real->len);
+    p->v6 = !real->v6;
+    if (prng_chance(&s->rng, 700)) { /* another PSN, near by */
+        p->data[11] = (uint8_t)(p->data[11] + prng_range(&s->rng, 0, 20) - 10);
+    }
+    for (uint32_t i = BTH_LEN + 16; i + ICRC_LEN < p->len; i++) {
+        p->data[i] ^= 0xff;
+    }
+    icrc_store(p->data + p->len - ICRC_LEN,
+               icrc_compute(&h->icrc[p->dst][p->v6], p->ip_id, p->data, p->len - ICRC_LEN));
+    net_send(&s->net, p, s->now);
+}
+
+/* One field of the packet, changed to what a hostile or broken peer might write there. */
+static void spoil(struct prng *r, struct wirepkt *p)
+{
+    static const uint32_t lengths[] = {0, 1, 256, 4096, 1u << 31, (1u << 31) + 1, UINT32_MAX};
+    uint8_t *d = p->data;
+    uint32_t n;
+    switch (prng_range(r, 0, 7)) {
+    case 0: /* any operation of a reliable connection */
+        d[0] = (uint8_t)prng_range(r, 0, 0x1f);
+        break;
+    case 1: /* a PSN near by */
+        d[11] = (uint8_t)(d[11] + prng_range(r, 0, 40) - 20);
+        break;
+    case 2: /* any PSN */
+        prng_fill(r, d + 9, 3);
+        break;
+    case 3: /* flags, P_Key, AckReq */
+        d[prng_pick(r, 1, 2, 3, 8)] ^= (uint8_t)(1u << prng_range(r, 0, 7));
+        break;
+    case 4: /* syndrome, or the top of an address */
+        if (p->len > BTH_LEN + ICRC_LEN) {
+            d[BTH_LEN] = (uint8_t)prng_next(r);
+        }
+        break;
+    case 5: /* the length in a RETH */
+        if (p->len >= BTH_LEN + RETH_LEN + ICRC_LEN) {
+            n = lengths[prng_range(r, 0, sizeof lengths / sizeof lengths[0] - 1)];
+            for (int i = 0; i < 4; i++) {
+                d[BTH_LEN + 12 + i] = (uint8_t)(n >> (24 - 8 * i));
+            }
+        }
+        break;
+    case 6: /* any bytes */
+        if (p->len > BTH_LEN + ICRC_LEN) {
+            n = (uint32_t)prng_range(r, BTH_LEN, p->len - ICRC_LEN - 1);
+            prng_fill(r, d + n, (size_t)prng_range(r, 1, p->len - ICRC_LEN - n));
+        }
+        break;
+    default: /* shorter */
+        p->len -= 4 * (uint32_t)prng_range(r, 0, (p->len - BTH_LEN - ICRC_LEN) / 4);
+        break;
+    }
+}
+
+void rogue_peer(struct host *h, const struct wirepkt *real)
+{
+    struct sim *s = h->sim;
+    struct wirepkt *p = net_alloc(real->len);
+    memcpy(p, real, sizeof *p + real->len);
+    p->rogue = true;
+    for (uint64_t n = prng_range(&s->rng, 1, 3); n > 0; n--) {
+        spoil(&s->rng, p);
+    }
+    if (!p->loop) {
+        uint32_t crc = icrc_compute(&h->icrc[p->dst][p->v6], p->ip_id, p->data, p->len - ICRC_LEN);
+        icrc_store(p->data + p->len - ICRC_LEN, crc);
+    }
+    capture_packet(s, p, "sent, spoilt");
+    net_send(&s->net, p, s->now);
+}

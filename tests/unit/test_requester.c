@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The requester, answered packet by packet. */
+#include "core_fixture.h"
+
+static struct fixture fix;
+static struct qp *qp;
+static uint32_t key;
+static uint8_t buf[1 << 17];
+static struct tx_batch batch;
+
+static int no_read(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+{
+    (void)ctx, (void)src, (void)nsrc, (void)dst, (void)ndst;
+    return 0;
+}
+
+/* An engine whose memory nobody looks at, and a region of 2 GiB. */
+static void setup(void)
+{
+    static const struct mem_ops ops = {no_read, fix_write, fix_atomic, NULL};
+    struct mr_init mr = {
+        .pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = 1u << 31, .access = ACCESS_LOCAL_WRITE};
+    fix_init(&fix);
+    memset(fix.mem, 0, engine_size(&fix.cfg));
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
+    cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
+    qp = fix_qp(&fix);
+    fix_bring(&fix, qp, QPS_RTS); /* sends from PSN 200, MTU 256 */
+}
+static void teardown(void)
+{
+    fix_fini(&fix);
+}
+TestSuite(requester, .init = setup, .fini = teardown);
+
+static void post(uint8_t opcode, uint32_t len)
+{
+    struct sge sge = {FIX_VA, len, key};
+    struct send_wr wr = {.opcode = opcode, .flags = SEND_SIGNALED, .num_sge = 1};
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+}
+
+static uint32_t transmit(void)
+{
+    batch.buf = buf;
+    batch.cap = sizeof buf;
+    batch.used = batch.n = 0;
+    return engine_tx(fix.e, &batch, fix.now);
+}
+
+static struct pkt sent(uint32_t i)
+{
+    struct pkt p;
+    cr_assert_lt(i, batch.n);
+    cr_assert_eq(pkt_decode(buf + batch.pkt[i].off, batch.pkt[i].len, &p), PKT_OK);
+    return p;
+}
+
+static void answer(struct pkt p)
+{
+    struct rx_meta meta = {.src_gid = {[15] = 2}};
+    p.dest_qpn = qp_number(qp);
+    p.pkey = PKEY_DEFAULT;
+    p.migreq = true;
+    p.psn &= PSN_MASK;
+    engine_rx(fix.e, &p, &meta, fix.now);
+}
+
+static void ack(uint32_t psn)
+{
+    answer((struct pkt){.opcode = OP_ACK, .psn = psn, .aeth = {.syndrome = AETH_ACK | AETH_NO_CREDITS}});
+}
+
+static uint8_t take_status(void)
+{
+    const struct completion *c = engine_peek_completion(fix.e);
+    cr_assert_not_null(c);
+    uint8_t status = c->status;
+    engine_drop_completion(fix.e);
+    return status;
+}
+
+static struct qp_info info(void)
+{
+    struct qp_info i;
+    qp_info(qp, &i);
+    return i;
+}
+
+/* 2^31 bytes in packets of 256 are 2^23 PSNs, half of all that there are. */
+Test(requester, a_message_may_take_half_of_all_psns, .timeout = 120)
+{
+    const uint32_t packets = 1u << 23;
+    post(WR_RDMA_WRITE, 1u << 31);
+    post(WR_RDMA_WRITE, 10 * 256);
+    uint32_t first = info().next_psn, at = 0;
+    while (at < packets - 100) { /* all but the tail */
+        for (uint32_t n; (n = transmit()) > 0;)
+            at = (batch.pkt[batch.n - 1].psn - first) & PSN_MASK;
+        if (at < packets - 100)
+            ack(first + at);
+    }
+    /* Now it is out, the second one, too, or a part of it. */
+    ack(first + packets - 50);
+    while (transmit() > 0)
+        ;
+    cr_assert_eq(info().next_psn, (first + packets + 10) & PSN_MASK);
+    cr_expect_eq(info().inflight_bytes, (49 + 10) * (256 + 256), "%llu", (unsigned long long)info().inflight_bytes);
+    ack(first + packets - 2);
+    cr_expect_eq(info().inflight_bytes, (1 + 10) * (256 + 256));
+    ack(first + packets + 9);
+    cr_expect_eq(info().inflight_bytes, 0);
+    cr_expect_eq(take_status(), WC_SUCCESS);
+    cr_expect_eq(take_status(), WC_SUCCESS);
+}
+
+Test(requester, the_tail_probe_of_such_a_message_is_its_last_packet, .timeout = 120)
+{
+    const uint32_t packets = 1u << 23;
+    post(WR_RDMA_WRITE, 1u << 31);
+    uint32_t first = info().next_psn, at = 0;
+    while (at < packets - 1) {
+        for (uint32_t n; (n = transmit()) > 0;)
+            at = (batch.pkt[batch.n - 1].psn - first) & PSN_MASK;
+        if (at < packets - 1)
+            ack(first + at);
+    }
+    ack(first + packets - 2);
+    fix.now = 10000000;
+    engine_expire(fix.e, fix.now);
+    cr_assert_eq(transmit(), 1);
+    cr_expect_eq(sent(0).opcode, OP_WRITE_LAST);
+    cr_expect_eq(sent(0).psn, (first + packets - 1) & PSN_MASK);
+}
+
+Test(requester, naks_without_progress_do_not_stop_the_timeout)
+{
+    post(WR_RDMA_WRITE, 1000);
+    const uint64_t timeout = 4096ull << 14;
+    cr_assert_eq(transmit(), 4);
+    for (uint64_t end = 7 * timeout; fix.now < end && qp_state(qp) == QPS_RTS; fix.now += 100000) {
+        answer((struct pkt){.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = NAK_PSN_SEQUENCE}});
+        if (engine_deadline(fix.e) <= fix.now)
+            engine_expire(fix.e, fix.now);
+        transmit();
+    }
+    cr_assert_eq(qp_state(qp), QPS_ERR);
+    cr_expect_eq(take_status(), WC_RETRY_EXC_ERR);
+}
+
+Test(requester, drops_answers_that_make_no_sense)
+{
+    post(WR_SEND, 100);
+    cr_assert_eq(transmit(), 1);
+    const struct pkt cases[] = {
+        {.opcode = OP_ACK, .psn = 201, .aeth = {.syndrome = AETH_ACK}}, /* was not sent */
+        {.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = AETH_RESERVED}},
+        {.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = 0x80}},
+        {.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = NAK_INVALID_RD}},
+        {.opcode = OP_READ_RESP_ONLY, .psn = 200},
+        {.opcode = OP_ATOMIC_ACK, .psn = 200},
+    };
+    const size_t n = sizeof cases / sizeof cases[0];
+    for (size_t i = 0; i < n; i++)
+        answer(cases[i]);
+    cr_expect_eq(engine_counters(fix.e)->rx_bad_response, n);
+    cr_expect_null(engine_peek_completion(fix.e));
+    ack(199);
+    cr_expect_eq(engine_counters(fix.e)->old_acks, 1);
+    ack(200);
+    cr_expect_eq(take_status(), WC_SUCCESS);
+}
+
+Test(requester, a_response_of_the_wrong_length_is_an_error)
+{
+    static const uint8_t data[8];
+    post(WR_RDMA_READ, 16);
+    cr_assert_eq(transmit(), 1);
+    answer((struct pkt){.opcode = OP_READ_RESP_ONLY, .psn = 200, .payload = data, .payload_len = 8});
+    cr_expect_eq(take_status(), WC_BAD_RESP_ERR);
+    cr_expect_eq(qp_state(qp), QPS_ERR);
+}
+
+Test(requester, a_response_whose_memory_fails_later_fails_its_read)
+{
+    static const uint8_t data[256];
+    post(WR_RDMA_READ, 600);
+    cr_assert_eq(transmit(), 1);
+    answer((struct pkt){.opcode = OP_READ_RESP_FIRST, .psn = 200, .payload = data, .payload_len = 256});
+    engine_mem_fault(fix.e, qp_number(qp), fix.now);
+    transmit();
+    cr_expect_eq(take_status(), WC_LOC_PROT_ERR);
+}
+
+Test(requester, a_read_without_credit_is_a_local_error)
+{
+    struct qp_attr a = {.state = QPS_SQD};
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_MAX_RD_ATOMIC, 0, NULL), 0); /* 0 */
+    a.state = QPS_RTS;
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    post(WR_RDMA_READ, 16);
+    cr_expect_eq(transmit(), 0);
+    cr_expect_eq(take_status(), WC_LOC_QP_OP_ERR);
+}
+
+Test(requester, a_new_destination_takes_what_is_in_flight_along)
+{
+    post(WR_SEND, 100);
+    cr_assert_eq(transmit(), 1);
+    struct qp_attr a = fix_attr();
+    a.state = QPS_SQD;
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    a.av.dgid[15] = 2;
+    uint64_t before = info().inflight_bytes;
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE | QPA_AV, 0, NULL), 0);
+    cr_expect_eq(info().inflight_bytes, before);
+    ack(200);
+    cr_expect_eq(info().inflight_bytes, 0);
+    cr_expect_eq(take_status(), WC_SUCCESS);
+}
+
+Test(requester, why_it_waits_is_told)
+{
+    post(WR_RDMA_READ, 16);
+    struct send_wr fenced = {.opcode = WR_SEND, .flags = SEND_FENCE | SEND_INLINE, .inline_len = 1};
+    cr_assert_eq(qp_post_send(qp, &fenced, NULL, "x", 0), 0);
+    cr_assert_eq(transmit(), 1);
+    cr_expect(info().waiting_fence);
+    cr_expect_not(info().waiting_reads);
+    cr_expect_eq(info().reads_outstanding, 1);
+}
