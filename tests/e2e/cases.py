@@ -185,6 +185,10 @@ def _programs(topology, name, options, letter):
     for what, programs, args, quick, quick_args in PERFTEST if topology == name or FAULT[0] in options else ():
         for program in programs:
             fits = bool(letter) and letter in quick and (what != "all-sizes" or program in QUICK_ALL_SIZES[letter])
+            if what == "events" and program == "ib_send_lat" and FAULT[0] in options:
+                # Waits on one channel for the events of both its queues, and takes the next one for its send's. That holds as long as no
+                # ACK is lost: then the answer comes first, on any device, and the tool ends with "Couldn't post send".
+                continue
             if what == "all-sizes" and options:
                 args = ["-a", "-n", "100"]  # faults slow 8 MiB messages down
             yield _pairs(name, topology, options, False, f"{program}/{what}", program, ["-F", "-x", "0"] + args, check=(perftest_done,), timeout=240)
