@@ -126,7 +126,7 @@ bool datapath_pass(struct device *d, uint64_t now)
     d->now = now;
     d->tx.hold_acks = false;
     TAILQ_FOREACH(s, &d->sessions, link)
-        work += session_scan(s, now);
+    work += session_scan(s, now);
     if (!TAILQ_EMPTY(&d->backlog))
         work += drain_backlog(d, now);
     if (work || held) /* what was posted leaves before the socket is asked, which costs as much as a small message */

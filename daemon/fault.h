@@ -77,8 +77,8 @@ struct fault_spec {
     struct fault_rule rule[FAULT_RULES_MAX];
 };
 
-/* Parses text as described above. 0, or -EINVAL: then *spec has no rules, and why, of which there are why_len bytes, holds a
- * sentence that names the offending part and says what would be accepted. why may be NULL if why_len is 0. */
+/* Parses text as described above. 0, or -EINVAL: then *spec has no rules, and why, of which there are why_len bytes,
+ * holds a sentence that names the offending part and says what would be accepted. why may be NULL if why_len is 0. */
 int fault_parse(const char *text, struct fault_spec *spec, char *why, size_t why_len);
 
 /* Names as status and the man pages have them. X(name, what it counts). */
@@ -139,13 +139,14 @@ struct fault_verdict {
     uint64_t random; /* for fault_corrupt */
 };
 
-/* Decides about one packet, just before it is sent (a retransmission is a new question, with a new answer). Of several faults
- * that strike the same packet one is taken: loss before damage before doubling; delays are added to that.
- * The table of attempts has room for FAULT_SETS * FAULT_WAYS packets; one that was pushed out counts as never sent before. */
+/* Decides about one packet, just before it is sent (a retransmission is a new question, with a new answer). Of
+ * several faults that strike the same packet one is taken: loss before damage before doubling; delays are added to
+ * that. The table of attempts has room for FAULT_SETS * FAULT_WAYS packets; one that was pushed out counts as never
+ * sent before. */
 void fault_decide(struct fault *f, const struct fault_pkt *pkt, struct fault_verdict *verdict);
 
-/* Flips one bit of the packet p[0 ... len), BTH to ICRC: any but those of the BTH's fifth byte (FECN, BECN, reserved), which
- * the ICRC does not cover. Nothing happens if len is less than a BTH and an ICRC. */
+/* Flips one bit of the packet p[0 ... len), BTH to ICRC: any but those of the BTH's fifth byte (FECN, BECN,
+ * reserved), which the ICRC does not cover. Nothing happens if len is less than a BTH and an ICRC. */
 void fault_corrupt(const struct fault_verdict *verdict, uint8_t *p, size_t len);
 
 #endif

@@ -44,8 +44,8 @@ static bool is(struct str s, const char *text)
     return s.len == strlen(text) && memcmp(s.p, text, s.len) == 0;
 }
 
-/* A decimal number in front of s, in billionths; *s moves behind it. At most nine digits before the point; those after the
- * ninth behind it are ignored. */
+/* A decimal number in front of s, in billionths; *s moves behind it. At most nine digits before the point; those
+ * after the ninth behind it are ignored. */
 static bool take_decimal(struct str *s, uint64_t *billionths)
 {
     uint64_t unit = 1000000000, whole = 0, fraction = 0;

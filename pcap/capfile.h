@@ -17,14 +17,15 @@ struct capfile {
     uint32_t interfaces; /* how many there are so far */
 };
 
-/* Creates (or truncates) path and writes the section header. Returns 0 or -errno; after an error there's nothing to close. */
+/* Creates (or truncates) path and writes the section header. Returns 0 or -errno; after an error there's nothing to
+ * close. */
 int capfile_open(struct capfile *c, const char *path, const char *application);
 
 /* Adds an interface; returns its number, or -errno. */
 int capfile_add_interface(struct capfile *c, const char *name);
 
-/* Appends the UDP payload[0 ... len) with headers made up for flow, as seen on the interface at time_ns. comment may be NULL.
- * Returns 0 or -errno (-EINVAL: no such interface; -EMSGSIZE: len above FRAME_PAYLOAD_MAX). */
+/* Appends the UDP payload[0 ... len) with headers made up for flow, as seen on the interface at time_ns. comment may
+ * be NULL. Returns 0 or -errno (-EINVAL: no such interface; -EMSGSIZE: len above FRAME_PAYLOAD_MAX). */
 int capfile_add_udp(struct capfile *c, uint32_t interface, uint64_t time_ns, const struct frame_flow *flow,
                     const uint8_t *payload, size_t len, enum pcapng_direction direction, const char *comment);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes up the Ethernet, IP and UDP headers that a UDP payload would have had on a network, for captures of what never had
- * them (the daemon sees payloads only, the simulator has no network at all). */
+/* Makes up the Ethernet, IP and UDP headers that a UDP payload would have had on a network, for captures of what
+ * never had them (the daemon sees payloads only, the simulator has no network at all). */
 #ifndef PUMICE_PCAP_FRAME_H
 #define PUMICE_PCAP_FRAME_H
 
@@ -19,9 +19,9 @@ struct frame_flow {
     uint8_t tos; /* IPv4 TOS or IPv6 traffic class */
 };
 
-/* Writes the headers for payload[0 ... len) to dst, of which there must be FRAME_HEAD_MAX bytes; returns how many were
- * written (42 or 62), or 0 if len is more than FRAME_PAYLOAD_MAX. All checksums are right. The MAC addresses are locally
- * administered ones made from the IP addresses, TTL or hop limit is 64, the flow label 0. */
+/* Writes the headers for payload[0 ... len) to dst, of which there must be FRAME_HEAD_MAX bytes; returns how many
+ * were written (42 or 62), or 0 if len is more than FRAME_PAYLOAD_MAX. All checksums are right. The MAC addresses
+ * are locally administered ones made from the IP addresses, TTL or hop limit is 64, the flow label 0. */
 size_t frame_head(uint8_t *dst, const struct frame_flow *flow, const uint8_t *payload, size_t len);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Writes pcapng (draft-ietf-opsawg-pcapng) blocks into the caller's memory. Pure: no I/O, no state. A capture is one section
- * block, then the interface blocks (the first is interface 0, and so on), then packets; interface blocks may also come
- * later, before their first packet. Little-endian, link type Ethernet, timestamps in nanoseconds.
+/* Writes pcapng (draft-ietf-opsawg-pcapng) blocks into the caller's memory. Pure: no I/O, no state. A capture is one
+ * section block, then the interface blocks (the first is interface 0, and so on), then packets; interface blocks may
+ * also come later, before their first packet. Little-endian, link type Ethernet, timestamps in nanoseconds.
  *
  * All three functions return the bytes the block takes, and write it to dst if it fits into cap; otherwise dst isn't
  * touched. So a call with cap 0 (dst may be NULL) gives the size. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Cursor functions: each reads or writes a field of the width in its name, in network byte order (msb first) or, for le, in
- * little-endian order, and returns the cursor behind it. They don't check bounds: a codec compares the length of all that it
- * will touch once, before it starts. Written with shifts, which compilers turn into one load and one byte swap, so that
- * neither alignment nor the host's byte order matters. */
+/* Cursor functions: each reads or writes a field of the width in its name, in network byte order (msb first) or, for
+ * le, in little-endian order, and returns the cursor behind it. They don't check bounds: a codec compares the length
+ * of all that it will touch once, before it starts. Written with shifts, which compilers turn into one load and one
+ * byte swap, so that neither alignment nor the host's byte order matters. */
 #ifndef PUMICE_WIRE_BYTES_H
 #define PUMICE_WIRE_BYTES_H
 

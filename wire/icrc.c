@@ -26,8 +26,8 @@
 /* Fewer bytes than these are copied behind the head, as the CRC function is slow with them on their own. */
 #define REST_MIN 16
 
-/* Measured (AMD EPYC with VPCLMULQDQ, ns per call): ISA-L 5 for 64 B and 62 for 4 KiB, libdeflate 5 and 241. A packet with
- * all that icrc_compute does around that: ACK 17, 64 B of payload 15, 1 KiB 24, 4 KiB 67. */
+/* Measured (AMD EPYC with VPCLMULQDQ, ns per call): ISA-L 5 for 64 B and 62 for 4 KiB, libdeflate 5 and 241. A
+ * packet with all that icrc_compute does around that: ACK 17, 64 B of payload 15, 1 KiB 24, 4 KiB 67. */
 
 void icrc_ctx_init(struct icrc_ctx *ctx, const struct icrc_flow *flow)
 {
@@ -63,10 +63,10 @@ void icrc_ctx_init(struct icrc_ctx *ctx, const struct icrc_flow *flow)
     ctx->head_len = (uint8_t)(p - ctx->head);
 }
 
-/* The two functions below write what the CRC covers up to and including the BTH to buf and return its length. Small packets
- * are most of the cost: the CRC function reads 16 bytes at a time, and a processor stalls if it reads what was just written
- * in smaller pieces. So the head of IPv4, which is the common one and makes three times 16 with the BTH, is put together in
- * registers; without that a packet of 64 bytes takes twice as long. */
+/* The two functions below write what the CRC covers up to and including the BTH to buf and return its length. Small
+ * packets are most of the cost: the CRC function reads 16 bytes at a time, and a processor stalls if it reads what
+ * was just written in smaller pieces. So the head of IPv4, which is the common one and makes three times 16 with the
+ * BTH, is put together in registers; without that a packet of 64 bytes takes twice as long. */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are put together for this order");
 
@@ -119,8 +119,8 @@ static size_t head_ip6(const struct icrc_ctx *ctx, uint16_t udp_len, const uint8
     return IP6_HEAD_LEN + BTH_LEN;
 }
 
-/* From 256 bytes on, ISA-L uses 512-bit registers and doesn't clear their upper halves at the end; until somebody does, SSE
- * code (its own for fewer bytes, and ours) runs at half speed. */
+/* From 256 bytes on, ISA-L uses 512-bit registers and doesn't clear their upper halves at the end; until somebody
+ * does, SSE code (its own for fewer bytes, and ours) runs at half speed. */
 #define WIDE_MIN 256
 #ifdef __x86_64__
 __attribute__((target("avx"))) static void clear_upper(void)

@@ -75,9 +75,9 @@ enum op_header_len {
     IETH_LEN = 4,
 };
 
-/* What the packet is, for those who dispatch on it. Each opcode has exactly one of FIRST, MIDDLE, LAST and ONLY (ACKs and
- * CNPs count as ONLY) and, but for CNPs, exactly one of REQUEST and RESPONSE. FLUSH and ATOMIC WRITE are none of SEND, WRITE,
- * READ and ATOMIC: go by the operation. */
+/* What the packet is, for those who dispatch on it. Each opcode has exactly one of FIRST, MIDDLE, LAST and ONLY
+ * (ACKs and CNPs count as ONLY) and, but for CNPs, exactly one of REQUEST and RESPONSE. FLUSH and ATOMIC WRITE are
+ * none of SEND, WRITE, READ and ATOMIC: go by the operation. */
 enum op_property {
     OP_IS_REQUEST = 1 << 0, /* sent by a requester */
     OP_IS_RESPONSE = 1 << 1, /* sent by a responder */

@@ -81,16 +81,16 @@ enum pkt_error {
     PKT_LENGTH, /* pad reaches beyond the payload, or the payload is not of the opcode's kind at any MTU */
 };
 
-/* Decodes the UDP payload data[0 ... len), ICRC included but not verified (see icrc.h). On PKT_OK the fields of the BTH,
- * those of the headers that op_table[out->opcode].headers names, payload and payload_len are set and the others are left as
- * they were; out->payload points into data. On an error *out means nothing. MTU-dependent length rules are the engine's;
- * here FIRST and MIDDLE must be of some MTU (256 ... 4096), LAST and ONLY at most 4096 bytes, and payload and pad together
- * a multiple of four. Reserved fields are ignored. */
+/* Decodes the UDP payload data[0 ... len), ICRC included but not verified (see icrc.h). On PKT_OK the fields of the
+ * BTH, those of the headers that op_table[out->opcode].headers names, payload and payload_len are set and the others
+ * are left as they were; out->payload points into data. On an error *out means nothing. MTU-dependent length rules
+ * are the engine's; here FIRST and MIDDLE must be of some MTU (256 ... 4096), LAST and ONLY at most 4096 bytes, and
+ * payload and pad together a multiple of four. Reserved fields are ignored. */
 enum pkt_error pkt_decode(const uint8_t *data, size_t len, struct pkt *out);
 
-/* Writes BTH and the headers that op_table[p->opcode] names to dst, of which there must be PKT_HEADERS_MAX bytes; returns
- * how many were written (header_len). Payload, pad and ICRC are the caller's. Fields wider than their wire width are
- * masked to it; reserved fields are written as 0. */
+/* Writes BTH and the headers that op_table[p->opcode] names to dst, of which there must be PKT_HEADERS_MAX bytes;
+ * returns how many were written (header_len). Payload, pad and ICRC are the caller's. Fields wider than their wire
+ * width are masked to it; reserved fields are written as 0. */
 size_t pkt_encode(const struct pkt *p, uint8_t *dst);
 
 /* Bytes of pad after len bytes of payload: 0 ... 3. */

@@ -32,7 +32,8 @@ struct rvh {
     uint32_t len; /* bytes */
 };
 
-/* Decode from p[0 ... len); false if len is less than TMH_LEN or RVH_LEN, and then *out is untouched. Any bytes decode. */
+/* Decode from p[0 ... len); false if len is less than TMH_LEN or RVH_LEN, and then *out is untouched. Any bytes
+ * decode. */
 bool tmh_decode(const uint8_t *p, size_t len, struct tmh *out);
 bool rvh_decode(const uint8_t *p, size_t len, struct rvh *out);
 

@@ -32,9 +32,10 @@ static bool is_pow2(uint32_t n)
 static bool config_ok(const struct engine_config *c)
 {
     return c->max_qp >= 1 && c->max_qp <= 1u << 20 && c->max_mr >= 1 && c->max_mr <= 1u << 22 && c->max_peers >= 1 &&
-           is_pow2(c->completion_slots) && c->completion_slots >= 64 && is_pow2(c->event_slots) && c->window_pkts >= 1 &&
-           c->window_pkts <= 1u << 22 && c->active_mtu >= 1 && c->active_mtu <= 5 && c->first_qpn >= 17 && c->first_qpn < QPN_MASK &&
-           c->num_gids >= 1 && c->num_gids <= 8 && c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096;
+           is_pow2(c->completion_slots) && c->completion_slots >= 64 && is_pow2(c->event_slots) &&
+           c->window_pkts >= 1 && c->window_pkts <= 1u << 22 && c->active_mtu >= 1 && c->active_mtu <= 5 &&
+           c->first_qpn >= 17 && c->first_qpn < QPN_MASK && c->num_gids >= 1 && c->num_gids <= 8 &&
+           c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096;
 }
 
 static uint32_t pow2_at_least(uint32_t n)
@@ -134,7 +135,8 @@ static struct qp *take_ready(struct engine *e)
     return qp;
 }
 
-struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn, uint32_t payload_len, uint8_t **payload)
+struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
+                         uint32_t payload_len, uint8_t **payload)
 {
     uint32_t pad = pkt_pad(payload_len);
     size_t len = (size_t)op_table[p->opcode].header_len + payload_len + pad + ICRC_LEN;
@@ -157,7 +159,8 @@ struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct a
     return t;
 }
 
-struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len, uint8_t **payload)
+struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len,
+                         uint8_t **payload)
 {
     struct tx_pkt *t = tx_append(b, p, &qp->attr.av, qp->qpn, payload_len, payload);
     if (t) {
@@ -167,8 +170,9 @@ struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p,
     return t;
 }
 
-/* One turn of one QP. NAKs and responses come before data, a burst of each in a turn, so that a peer that READs without end does not keep
- * this QP's own requests back. A plain ACK comes after it: nobody waits for it as for the data. */
+/* One turn of one QP. NAKs and responses come before data, a burst of each in a turn, so that a peer that READs
+ * without end does not keep this QP's own requests back. A plain ACK comes after it: nobody waits for it as for the
+ * data. */
 static enum tx_result turn(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     enum tx_result r = resp_urgent(qp) ? resp_tx(qp, b, now) : TX_DONE;
@@ -269,8 +273,9 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
     }
     if (!told)
         event_add(qp, EVENT_QP_ACCESS_ERR);
-    /* The ACK for what was written has not gone out yet, since packets follow deferred writes: the NAK takes its place, for all that
-     * it would have acknowledged, because nobody knows which of the writes has failed. Responses would acknowledge it, too. */
+    /* The ACK for what was written has not gone out yet, since packets follow deferred writes: the NAK takes its
+     * place, for all that it would have acknowledged, because nobody knows which of the writes has failed. Responses
+     * would acknowledge it, too. */
     resp_drop(qp);
     resp_fatal(qp, NAK_REMOTE_OPERATION, qp->resp.told_psn);
 }

@@ -35,12 +35,14 @@ struct engine_config {
     uint32_t event_slots; /* of the event queue; a power of two */
     uint32_t window_pkts; /* packets that a QP may have unacknowledged, at most 1 << 22 (row D1) */
     uint64_t peer_window_bytes; /* bytes in flight to one destination: its socket's receive buffer */
-    uint64_t ack_delay_ns; /* longest time that a received packet without AckReq stays unacknowledged; 0: off (row D3) */
+    uint64_t
+        ack_delay_ns; /* longest time that a received packet without AckReq stays unacknowledged; 0: off (row D3) */
     uint64_t min_timeout_ns; /* lower clamp of the QP's timeout (row D6) */
     uint64_t probe_min_ns; /* earliest tail probe after the last transmission, however short the round trips are */
     uint32_t burst_bytes; /* payload that one QP sends in its turn, per engine_tx pass */
     uint8_t active_mtu; /* enum ibv_mtu: the largest path_mtu that modify accepts */
-    uint32_t first_qpn; /* QP numbers are given out from here to 0xfffffe, then from 17 upwards; 17 ... 0xfffffe (E30) */
+    uint32_t
+        first_qpn; /* QP numbers are given out from here to 0xfffffe, then from 17 upwards; 17 ... 0xfffffe (E30) */
     uint8_t gids[8][16]; /* own addresses, by sgid_index */
     uint8_t num_gids;
 };
@@ -61,15 +63,17 @@ struct mr_init {
     uint32_t pd; /* the owner's number of the protection domain; not 0 */
     uint32_t space; /* address space of va */
     uint64_t va; /* where the memory is */
-    uint64_t iova; /* address of its first byte in work requests and on the wire; == va unless reg_mr_iova or zero-based */
+    uint64_t
+        iova; /* address of its first byte in work requests and on the wire; == va unless reg_mr_iova or zero-based */
     uint64_t length; /* bytes; 0 is legal */
     uint32_t access; /* enum access_flags */
 };
 
-/* Registers memory; *key receives lkey and rkey (they are the same number). -EINVAL: access flags that contradict each other
- * (REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE) or a range that wraps. -ENOMEM: max_mr reached. */
+/* Registers memory; *key receives lkey and rkey (they are the same number). -EINVAL: access flags that contradict
+ * each other (REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE) or a range that wraps. -ENOMEM: max_mr reached. */
 int mr_register(struct engine *e, const struct mr_init *init, uint32_t *key);
-/* Changes an existing registration in place, all or nothing; same errors, the keys stay as they are. -ENOENT: no such key. */
+/* Changes an existing registration in place, all or nothing; same errors, the keys stay as they are. -ENOENT: no
+ * such key. */
 int mr_reregister(struct engine *e, uint32_t key, const struct mr_init *init);
 /* -ENOENT: no such key. -EBUSY: a memory window is bound to it. Accesses of packets that come later fail. */
 int mr_deregister(struct engine *e, uint32_t key);
@@ -88,23 +92,24 @@ struct qp_init {
 /* Bytes of zeroed, 64-byte aligned memory that qp_create wants for these caps; 0 if they exceed a limit of types.h or
  * 16,384 requests per queue. */
 size_t qp_size(const struct qp_caps *caps);
-/* Creates a QP in state RESET in mem. -EINVAL, -ENOMEM (max_qp reached). mem is the caller's, to be freed after qp_destroy. */
+/* Creates a QP in state RESET in mem. -EINVAL, -ENOMEM (max_qp reached). mem is the caller's, to be freed after
+ * qp_destroy. */
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **qp);
-/* Removes the QP at once; outstanding requests vanish without completions, completions of it that were not popped yet are
- * dropped. The pointer is dead afterwards; no packet made by an earlier engine_tx refers to it. */
+/* Removes the QP at once; outstanding requests vanish without completions, completions of it that were not popped
+ * yet are dropped. The pointer is dead afterwards; no packet made by an earlier engine_tx refers to it. */
 void qp_destroy(struct qp *qp);
 uint32_t qp_number(const struct qp *qp);
 struct qp *qp_find(struct engine *e, uint32_t qpn); /* NULL: none */
 
-/* Changes attributes and state by the table of state transitions (IBA 11.2.5.2), all or nothing: -EINVAL leaves the QP as it was.
- * *why, if not NULL, receives a static text that says which rule was broken. */
+/* Changes attributes and state by the table of state transitions (IBA 11.2.5.2), all or nothing: -EINVAL leaves the
+ * QP as it was. *why, if not NULL, receives a static text that says which rule was broken. */
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t now, const char **why);
 void qp_query(const struct qp *qp, struct qp_attr *attr);
 enum qp_state qp_state(const struct qp *qp);
 
-/* Posts a copy of a request. sge: wr->num_sge entries, or data: wr->inline_len bytes if SEND_INLINE. 0, -EINVAL (state RESET,
- * INIT or RTR; more SGEs or inline data than the QP's caps; opcode not of the QP's type; message over 2^31 bytes), -ENOMEM (queue
- * full). In ERR the request is accepted and flushed. */
+/* Posts a copy of a request. sge: wr->num_sge entries, or data: wr->inline_len bytes if SEND_INLINE. 0, -EINVAL
+ * (state RESET, INIT or RTR; more SGEs or inline data than the QP's caps; opcode not of the QP's type; message over
+ * 2^31 bytes), -ENOMEM (queue full). In ERR the request is accepted and flushed. */
 int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data, uint64_t now);
 /* -EINVAL (state RESET, too many SGEs), -ENOMEM (queue full). In ERR: accepted and flushed. */
 int qp_post_recv(struct qp *qp, const struct recv_wr *wr, const struct sge *sge);
@@ -148,8 +153,10 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
 
 #define TX_BATCH_PKTS 128
 struct tx_pkt {
-    const struct av *av; /* destination; valid until the QP is modified or destroyed, that is, until the owner's next control call */
-    uint32_t off; /* of the packet in batch->buf: BTH, headers, payload, pad, then 4 bytes that the owner fills with the ICRC */
+    const struct av *
+        av; /* destination; valid until the QP is modified or destroyed, that is, until the owner's next control call */
+    uint32_t
+        off; /* of the packet in batch->buf: BTH, headers, payload, pad, then 4 bytes that the owner fills with the ICRC */
     uint32_t len; /* including those 4 bytes */
     uint32_t src_qpn, psn; /* for traces and faults */
     uint16_t header_len;
@@ -163,17 +170,18 @@ struct tx_batch {
     bool hold_acks; /* in: plain ACKs stay back; for owners who expect that data for the same peer follows at once */
     struct tx_pkt pkt[TX_BATCH_PKTS];
 };
-/* Appends packets that are due, the QPs taking turns, until nothing is due or the batch has no room for another burst. Returns
- * how many were added; 0: nothing is due (or nothing can be until completions have been taken). */
+/* Appends packets that are due, the QPs taking turns, until nothing is due or the batch has no room for another
+ * burst. Returns how many were added; 0: nothing is due (or nothing can be until completions have been taken). */
 uint32_t engine_tx(struct engine *e, struct tx_batch *batch, uint64_t now);
 
-/* A deferred memory write for this QP failed (see mem_ops.write): its completions of this batch turn to WC_LOC_PROT_ERR, the peer gets
- * a NAK, the QP goes to ERR. */
+/* A deferred memory write for this QP failed (see mem_ops.write): its completions of this batch turn to
+ * WC_LOC_PROT_ERR, the peer gets a NAK, the QP goes to ERR. */
 void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now);
 
 /* --- time ----------------------------------------------------------------------------------------------------------- */
 
-uint64_t engine_deadline(const struct engine *e); /* next moment at which engine_expire has something to do, or NEVER; may be early */
+uint64_t engine_deadline(
+    const struct engine *e); /* next moment at which engine_expire has something to do, or NEVER; may be early */
 void engine_expire(struct engine *e, uint64_t now);
 
 /* --- results -------------------------------------------------------------------------------------------------------- */

@@ -237,7 +237,8 @@ void peer_release(struct qp *qp, uint64_t cost);
 /* Moves the QP to ERR: nothing more is sent but a NAK or ACK that is pending; all requests will be flushed. */
 void qp_fail(struct qp *qp);
 void qp_reset(struct qp *qp);
-/* Retires acknowledged requests and flushes those of a failed QP as far as the completion queue has room. True if something is left. */
+/* Retires acknowledged requests and flushes those of a failed QP as far as the completion queue has room. True if
+ * something is left. */
 bool qp_service(struct qp *qp, uint64_t now);
 
 /* --- requester --------------------------------------------------------------------------------------------------------- */
@@ -268,7 +269,8 @@ static inline bool req_is_atomic(const struct send_wqe *w)
 {
     return w->wr.opcode == WR_ATOMIC_CMP_AND_SWP || w->wr.opcode == WR_ATOMIC_FETCH_AND_ADD;
 }
-/* Which packet of the request psn is; psn is not before its first one. (psn_diff won't do: 2^31 bytes take 2^23 packets of 256.) */
+/* Which packet of the request psn is; psn is not before its first one. (psn_diff won't do: 2^31 bytes take 2^23
+ * packets of 256.) */
 static inline uint32_t req_offset(const struct send_wqe *w, uint32_t psn)
 {
     return (psn - w->first_psn) & PSN_MASK;
@@ -301,10 +303,12 @@ static inline bool pkey_matches(uint16_t pkey)
     return (pkey & 0x7fff) == (PKEY_DEFAULT & 0x7fff);
 }
 
-/* Common to both halves: reserves room for a packet of headers + payload + pad + ICRC in the batch, NULL if there is none. Writes headers and
- * pad; *payload is where the payload goes. */
-struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len, uint8_t **payload);
+/* Common to both halves: reserves room for a packet of headers + payload + pad + ICRC in the batch, NULL if there is
+ * none. Writes headers and pad; *payload is where the payload goes. */
+struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len,
+                         uint8_t **payload);
 /* The same for who is no QP; av must stay valid as struct tx_pkt says. */
-struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn, uint32_t payload_len, uint8_t **payload);
+struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
+                         uint32_t payload_len, uint8_t **payload);
 
 #endif

@@ -47,7 +47,8 @@ void hotel_check_in(struct hotel *h, struct guest *g, uint64_t when)
         h->earliest = when;
 }
 
-/* Next room that may have guests, in the order of the wheel from tick `from` on, at most one lap; returns its tick, NEVER if none. */
+/* Next room that may have guests, in the order of the wheel from tick `from` on, at most one lap; returns its tick,
+ * NEVER if none. */
 static uint64_t next_occupied(const struct hotel *h, uint64_t from)
 {
     for (uint32_t step = 0; step < HOTEL_ROOMS;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Timers of one engine: a wheel of rooms, as the usnic transport's "hotel". Checking in and out costs O(1); whoever stays
- * longer than one lap of the wheel keeps its room and is passed over until its time has come.
+/* Timers of one engine: a wheel of rooms, as the usnic transport's "hotel". Checking in and out costs O(1); whoever
+ * stays longer than one lap of the wheel keeps its room and is passed over until its time has come.
  *
  * Rooms are keyed by time of departure; the exact time is kept, so nobody leaves early. */
 #ifndef PUMICE_CORE_HOTEL_H

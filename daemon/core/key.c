@@ -24,7 +24,8 @@ static struct mr *find(const struct key_table *t, uint32_t key)
 
 static int check_init(const struct mr_init *init)
 {
-    uint32_t known = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | ACCESS_MW_BIND | ACCESS_ZERO_BASED;
+    uint32_t known = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |
+                     ACCESS_MW_BIND | ACCESS_ZERO_BASED;
     if (init->pd == 0 || init->access & ~known)
         return -EINVAL;
     /* IBA 10.6.3.1: remote rights to change memory need the local one. */
@@ -84,7 +85,8 @@ int mr_deregister(struct engine *e, uint32_t key)
     return 0;
 }
 
-bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access, struct piece *out)
+bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access,
+                 struct piece *out)
 {
     const struct mr *mr = find(t, key);
     if (!mr || mr->init.pd != pd)
@@ -98,8 +100,8 @@ bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t 
     return true;
 }
 
-int sgl_resolve(const struct key_table *t, uint32_t pd, const struct sge *sge, unsigned num_sge, uint32_t off, uint32_t len, uint32_t access,
-                struct piece *out, unsigned max)
+int sgl_resolve(const struct key_table *t, uint32_t pd, const struct sge *sge, unsigned num_sge, uint32_t off,
+                uint32_t len, uint32_t access, struct piece *out, unsigned max)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < num_sge && len > 0; i++) {

@@ -23,13 +23,14 @@ struct key_table {
 /* entries: max + 1 zeroed ones. */
 void key_table_init(struct key_table *t, struct mr *entries, uint32_t max);
 
-/* True if `key` gives all of `access` (enum access_flags; 0: reading locally) to [addr, addr + len) for users of protection domain pd;
- * *out then says where that is. len > 0. */
-bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access, struct piece *out);
+/* True if `key` gives all of `access` (enum access_flags; 0: reading locally) to [addr, addr + len) for users of
+ * protection domain pd; *out then says where that is. len > 0. */
+bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access,
+                 struct piece *out);
 
-/* The same for bytes [off, off + len) of an SGE list; returns how many pieces were written to out[0 ... max), or -1 if some SGE does not
- * allow it, or there are more pieces than max. The list holds at least off + len bytes. */
-int sgl_resolve(const struct key_table *t, uint32_t pd, const struct sge *sge, unsigned num_sge, uint32_t off, uint32_t len, uint32_t access,
-                struct piece *out, unsigned max);
+/* The same for bytes [off, off + len) of an SGE list; returns how many pieces were written to out[0 ... max), or -1
+ * if some SGE does not allow it, or there are more pieces than max. The list holds at least off + len bytes. */
+int sgl_resolve(const struct key_table *t, uint32_t pd, const struct sge *sge, unsigned num_sge, uint32_t off,
+                uint32_t len, uint32_t access, struct piece *out, unsigned max);
 
 #endif

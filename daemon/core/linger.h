@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What remains of a destroyed QP: enough to acknowledge once more what it had received.
  *
- * The last ACK of a connection may be lost after the application that got the last message has seen all it wanted and destroyed its QP.
- * The peer would then repeat that message to nobody, and report a failure of something that succeeded. So the newest destroyed
- * QPs leave a trace that answers duplicates, and nothing else: what was never received is never acknowledged. */
+ * The last ACK of a connection may be lost after the application that got the last message has seen all it wanted
+ * and destroyed its QP. The peer would then repeat that message to nobody, and report a failure of something that
+ * succeeded. So the newest destroyed QPs leave a trace that answers duplicates, and nothing else: what was never
+ * received is never acknowledged. */
 #ifndef PUMICE_CORE_LINGER_H
 #define PUMICE_CORE_LINGER_H
 

@@ -43,7 +43,8 @@ size_t qp_size(const struct qp_caps *caps)
     if (caps->max_send_wr > MAX_WR || caps->max_recv_wr > MAX_WR || caps->max_send_sge > ENGINE_MAX_SGE ||
         caps->max_recv_sge > ENGINE_MAX_SGE || caps->max_inline > ENGINE_MAX_INLINE)
         return 0;
-    return QP_BYTES + queue_bytes(caps->max_send_wr, send_stride(caps)) + queue_bytes(caps->max_recv_wr, recv_stride(caps));
+    return QP_BYTES + queue_bytes(caps->max_send_wr, send_stride(caps)) +
+           queue_bytes(caps->max_recv_wr, recv_stride(caps));
 }
 
 static void queue_init(struct queue *q, uint8_t *base, uint32_t depth, uint32_t stride)
@@ -118,8 +119,9 @@ static void detach(struct qp *qp)
     }
 }
 
-/* Nothing points at the QP afterwards: lists and timer are left (detach), the table forgets it, and queued completions and
- * events of it are dropped. Packets of earlier batches are the owner's, and it has sent them before it makes control calls. */
+/* Nothing points at the QP afterwards: lists and timer are left (detach), the table forgets it, and queued
+ * completions and events of it are dropped. Packets of earlier batches are the owner's, and it has sent them before
+ * it makes control calls. */
 void qp_destroy(struct qp *qp)
 {
     struct engine *e = qp->e;
@@ -195,7 +197,8 @@ static int send_length(const struct qp *qp, const struct send_wr *wr, const stru
 {
     if (wr->opcode > WR_SEND_WITH_INV || wr->opcode == WR_LOCAL_INV || wr->opcode == WR_BIND_MW)
         return -EINVAL;
-    bool takes_data = wr->opcode != WR_RDMA_READ && wr->opcode != WR_ATOMIC_CMP_AND_SWP && wr->opcode != WR_ATOMIC_FETCH_AND_ADD;
+    bool takes_data =
+        wr->opcode != WR_RDMA_READ && wr->opcode != WR_ATOMIC_CMP_AND_SWP && wr->opcode != WR_ATOMIC_FETCH_AND_ADD;
     if (wr->flags & SEND_INLINE) {
         *length = wr->inline_len;
         return takes_data && wr->num_sge == 0 && wr->inline_len <= qp->caps.max_inline ? 0 : -EINVAL;

@@ -48,7 +48,8 @@ static const struct transition *find_transition(uint8_t from, uint8_t to)
 static const char *check_values(const struct qp *qp, const struct qp_attr *a, uint32_t mask)
 {
     const struct engine_config *cfg = &qp->e->cfg;
-    uint32_t grants = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | ACCESS_MW_BIND;
+    uint32_t grants =
+        ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | ACCESS_MW_BIND;
     if (mask & QPA_CUR_STATE && a->cur_state != qp->attr.state)
         return "cur_qp_state is not the QP's state";
     if (mask & QPA_PKEY_INDEX && a->pkey_index != 0)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The requester's receiving half: ACKs, NAKs and responses, what they acknowledge, and retirement of requests in order. */
+/* The requester's receiving half: ACKs, NAKs and responses, what they acknowledge, and retirement of requests in
+ * order. */
 #include <string.h>
 
 #include "daemon/core/engine_priv.h"
 
-/* Bytes. A lost packet costs go-back-N a window of packets that are sent twice; a window below what the path holds costs as much. This
- * keeps 70 % of 4 GB/s at a round trip of 30 us when one packet in a hundred is lost (sim --goodput), and is two messages of 64 KiB. */
+/* Bytes. A lost packet costs go-back-N a window of packets that are sent twice; a window below what the path holds
+ * costs as much. This keeps 70 % of 4 GB/s at a round trip of 30 us when one packet in a hundred is lost (sim
+ * --goodput), and is two messages of 64 KiB. */
 #define CWND_MIN 147456u
 #define CWND_GROWTH 2u /* packets that the window grows by per round trip */
 
@@ -57,7 +59,8 @@ static uint64_t released_cost(const struct qp *qp, const struct send_wqe *w, uin
     return req_cost(qp, w, from, (uint32_t)flown < to - from ? from + (uint32_t)flown : to);
 }
 
-/* All PSNs before `to` arrived; moves una there, but not over READs and atomics, which only their response completes. */
+/* All PSNs before `to` arrived; moves una there, but not over READs and atomics, which only their response
+ * completes. */
 static void advance(struct qp *qp, uint32_t to, uint64_t now)
 {
     struct requester *r = &qp->req;
@@ -124,9 +127,10 @@ void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t no
     req_rewind(qp, psn);
 }
 
-/* Duplicates of a NAK, and responses that were under way behind a lost one, tell the same loss again: what comes within `echo` after
- * the retransmission began can't be about the retransmission. If the same packet is lost once more, the timeout goes on: on a path that never
- * lets it pass, because it is too long, say, the QP must run out of retries although there are always NAKs. */
+/* Duplicates of a NAK, and responses that were under way behind a lost one, tell the same loss again: what comes
+ * within `echo` after the retransmission began can't be about the retransmission. If the same packet is lost once
+ * more, the timeout goes on: on a path that never lets it pass, because it is too long, say, the QP must run out of
+ * retries although there are always NAKs. */
 static void lost(struct qp *qp, uint64_t echo, uint64_t now)
 {
     struct requester *r = &qp->req;
@@ -178,8 +182,8 @@ static void nak_received(struct qp *qp, const struct pkt *p, uint64_t now)
         return;
     }
     COUNT(qp, naks_rcvd);
-    /* The responder is in its error state: nothing before can still be answered. So the oldest request that is not known to be
-     * done is the one that fails, even if it is a READ before the refused one, whose response was lost. */
+    /* The responder is in its error state: nothing before can still be answered. So the oldest request that is not
+     * known to be done is the one that fails, even if it is a READ before the refused one, whose response was lost. */
     req_fail(qp, status_of[code], p->aeth.syndrome);
 }
 
@@ -236,7 +240,8 @@ static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
 static bool place(struct qp *qp, const struct send_wqe *w, uint32_t off, const uint8_t *data, uint32_t len)
 {
     struct piece piece[ENGINE_MAX_SGE];
-    int n = sgl_resolve(&qp->e->keys, qp->pd, w->u.sge, w->wr.num_sge, off, len, ACCESS_LOCAL_WRITE, piece, ENGINE_MAX_SGE);
+    int n =
+        sgl_resolve(&qp->e->keys, qp->pd, w->u.sge, w->wr.num_sge, off, len, ACCESS_LOCAL_WRITE, piece, ENGINE_MAX_SGE);
     return n >= 0 && qp->e->ops->write(qp->e->ops_ctx, qp->qpn, piece, (unsigned)n, data, len) == 0;
 }
 
@@ -267,8 +272,8 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
     uint32_t off = req_offset(w, p->psn);
     bool placed = true;
     if (atomic) {
-        /* In host byte order it does not stand in the packet, and the write may be deferred to the end of the batch: there are
-         * no more answers than credits until then. */
+        /* In host byte order it does not stand in the packet, and the write may be deferred to the end of the batch:
+         * there are no more answers than credits until then. */
         uint64_t *kept = &r->atomic_result[r->atomic_count++ % ENGINE_MAX_RD_ATOMIC];
         *kept = p->atomic_orig;
         placed = place(qp, w, 0, (const uint8_t *)kept, sizeof(*kept));
@@ -382,7 +387,8 @@ bool req_retire(struct qp *qp, uint64_t now)
         count_done(qp, w);
         r->sq.head++;
     }
-    /* A request that failed locally does so when its turn comes: all before it is done, and nothing of it is under way. */
+    /* A request that failed locally does so when its turn comes: all before it is done, and nothing of it is under
+     * way. */
     if (r->una != r->fresh && r->una == r->cur && r->una_psn == r->next_psn && qp->attr.state != QPS_ERR) {
         uint8_t status = req_wqe(qp, r->una)->local_error;
         if (status) {

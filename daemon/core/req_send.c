@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The requester's sending half: from work requests to packets, within the windows.
  *
- * A turn plans a run of packets for each request it gets to, headers written at once, and then gathers the payload of all of
- * them with one upcall, because a copy from client memory costs the same for one packet as for sixty. */
+ * A turn plans a run of packets for each request it gets to, headers written at once, and then gathers the payload
+ * of all of them with one upcall, because a copy from client memory costs the same for one packet as for sixty. */
 #include <string.h>
 
 #include "daemon/core/engine_priv.h"
@@ -68,8 +68,8 @@ static uint32_t min32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Packets of the READ chunk that holds packet off, from off to the chunk's end. The bounds of chunks depend on nothing that changes, so that a
- * repeated request never reaches beyond the first one's responses. */
+/* Packets of the READ chunk that holds packet off, from off to the chunk's end. The bounds of chunks depend on
+ * nothing that changes, so that a repeated request never reaches beyond the first one's responses. */
 static uint32_t chunk_left(const struct qp *qp, const struct send_wqe *w, uint32_t off)
 {
     const struct engine_config *cfg = &qp->e->cfg;
@@ -137,8 +137,8 @@ static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t
         p->inv_rkey = w->wr.inv_rkey;
 }
 
-/* Can what a READ or atomic brings be put where it belongs? Asked before anything is sent: an atomic must not be carried out whose result
- * is lost. */
+/* Can what a READ or atomic brings be put where it belongs? Asked before anything is sent: an atomic must not be
+ * carried out whose result is lost. */
 static bool has_place(const struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
     struct piece piece[ENGINE_MAX_SGE];
@@ -153,7 +153,8 @@ static bool carries_payload(const struct send_wqe *w)
     return !req_is_read(w) && !req_is_atomic(w);
 }
 
-static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t read_pkts, bool ask_ack)
+static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t read_pkts,
+                                  bool ask_ack)
 {
     struct qp *qp = s->qp;
     uint32_t start = off * qp->mtu;
@@ -195,22 +196,26 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
 
 /* --- one run --------------------------------------------------------------------------------------------------------------- */
 
-/* A run's last packet asks for an ACK. If the window is small, because packets are being lost, some before it do, too: then one lost
- * ACK or last packet does not stop the sender, and the window moves smoothly. */
+/* A run's last packet asks for an ACK. If the window is small, because packets are being lost, some before it do,
+ * too: then one lost ACK or last packet does not stop the sender, and the window moves smoothly. */
 static bool asks_midway(const struct qp *qp, uint32_t pkt)
 {
     return qp->req.cwnd < qp->e->cfg.peer_window_bytes && pkt % ACK_EVERY == ACK_EVERY - 1;
 }
 
-/* Plans packets [off, off + n) of a request (for a READ: the one request for them). Returns how many PSNs were planned; 0: the batch has no
- * room, or the request failed a local check, see local_error. */
+/* Plans packets [off, off + n) of a request (for a READ: the one request for them). Returns how many PSNs were
+ * planned; 0: the batch has no room, or the request failed a local check, see local_error. */
 static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t n)
 {
     struct qp *qp = s->qp;
     struct send_wqe *w = req_wqe(qp, index);
     struct run *run = &s->run[s->runs];
-    *run = (struct run){.index = index, .psn = psn_add(w->first_psn, off), .pkt0 = s->b->n, .used0 = s->b->used,
-                        .piece0 = s->pieces, .buf0 = s->bufs};
+    *run = (struct run){.index = index,
+                        .psn = psn_add(w->first_psn, off),
+                        .pkt0 = s->b->n,
+                        .used0 = s->b->used,
+                        .piece0 = s->pieces,
+                        .buf0 = s->bufs};
     uint32_t done = 0;
     if (!carries_payload(w)) {
         if (!has_place(qp, w, off, n)) {
@@ -224,7 +229,8 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
         uint32_t start = off * qp->mtu;
         uint32_t len = done ? min32(done * qp->mtu, w->length - start) : 0;
         if (len && !(w->wr.flags & SEND_INLINE)) {
-            int pieces = sgl_resolve(&qp->e->keys, qp->pd, w->u.sge, w->wr.num_sge, start, len, 0, &s->piece[s->pieces], ENGINE_MAX_SGE);
+            int pieces = sgl_resolve(&qp->e->keys, qp->pd, w->u.sge, w->wr.num_sge, start, len, 0, &s->piece[s->pieces],
+                                     ENGINE_MAX_SGE);
             if (pieces < 0) {
                 s->b->n = run->pkt0;
                 s->b->used = run->used0;
@@ -243,8 +249,8 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
     return done;
 }
 
-/* Gathers the payload of all runs. If some memory can't be read, the first request that it belongs to fails, and its packets and those after it are
- * taken back. */
+/* Gathers the payload of all runs. If some memory can't be read, the first request that it belongs to fails, and its
+ * packets and those after it are taken back. */
 static void gather(struct burst *s)
 {
     struct engine *e = s->qp->e;
@@ -253,7 +259,8 @@ static void gather(struct burst *s)
     COUNT(s->qp, mem_faults);
     for (unsigned i = 0; i < s->runs; i++) {
         struct run *run = &s->run[i];
-        if (run->pieces == 0 || e->ops->read(e->ops_ctx, &s->piece[run->piece0], run->pieces, &s->buf[run->buf0], run->bufs) == 0)
+        if (run->pieces == 0 ||
+            e->ops->read(e->ops_ctx, &s->piece[run->piece0], run->pieces, &s->buf[run->buf0], run->bufs) == 0)
             continue;
         struct requester *r = &s->qp->req;
         req_wqe(s->qp, run->index)->local_error = WC_LOC_PROT_ERR;

@@ -61,7 +61,8 @@ static void timed_out(struct qp *qp, uint64_t now)
     req_loss(qp, RETRANS_TIMEOUT, r->una_psn, now);
 }
 
-/* First the newest packet again; if that brings nothing, or a retransmission got stuck half-way, all from the oldest on. */
+/* First the newest packet again; if that brings nothing, or a retransmission got stuck half-way, all from the oldest
+ * on. */
 static void probe(struct qp *qp, uint64_t now)
 {
     struct requester *r = &qp->req;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder: requests are checked in the order of IBA 9.7.4 and carried out at once. A check answers with a verdict, and one
- * table says what follows from each. */
+/* The responder: requests are checked in the order of IBA 9.7.4 and carried out at once. A check answers with a
+ * verdict, and one table says what follows from each. */
 #include <string.h>
 
 #include "daemon/core/engine_priv.h"
@@ -119,8 +119,8 @@ static enum verdict check_granted(const struct qp *qp, uint16_t props)
         need = ACCESS_REMOTE_ATOMIC;
     if ((qp->attr.access & need) != need)
         return V_INVALID;
-    /* More outstanding than the peer was told it may have (9.7.4.1.4): at 0 that is every one. Repeated answers don't count, since
-     * the first one may have arrived. */
+    /* More outstanding than the peer was told it may have (9.7.4.1.4): at 0 that is every one. Repeated answers
+     * don't count, since the first one may have arrived. */
     bool takes_resource = props & (OP_IS_READ | OP_IS_ATOMIC);
     uint32_t outstanding = qp->resp.res_pending - qp->resp.res_again;
     return takes_resource && outstanding >= qp->attr.max_dest_rd_atomic ? V_INVALID : V_OK;
@@ -141,7 +141,8 @@ static enum verdict check_length(const struct qp *qp, const struct pkt *p, uint8
     }
 }
 
-/* Messages that end with a completion need a receive request: a SEND from its first packet on, a WRITE with immediate data at its last. */
+/* Messages that end with a completion need a receive request: a SEND from its first packet on, a WRITE with
+ * immediate data at its last. */
 static enum verdict check_recv(struct qp *qp, uint16_t props)
 {
     if (!(props & OP_NEEDS_RECV))
@@ -188,8 +189,8 @@ static enum verdict do_send(struct qp *qp, const struct pkt *p, uint16_t props, 
     const uint8_t *inline_data = NULL;
     if (p->payload_len) {
         struct piece piece[ENGINE_MAX_SGE];
-        int n = sgl_resolve(&qp->e->keys, qp->pd, w->sge, w->wr.num_sge, r->received, p->payload_len, ACCESS_LOCAL_WRITE, piece,
-                            ENGINE_MAX_SGE);
+        int n = sgl_resolve(&qp->e->keys, qp->pd, w->sge, w->wr.num_sge, r->received, p->payload_len,
+                            ACCESS_LOCAL_WRITE, piece, ENGINE_MAX_SGE);
         if (n < 0)
             return V_PROTECTION;
         if (props & OP_IS_ONLY && p->payload_len <= COMPLETION_INLINE)
@@ -226,7 +227,8 @@ static enum verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props,
         r->received = 0;
         if (r->remaining > ENGINE_MAX_MSG)
             return V_INVALID;
-        if (r->remaining && !key_resolve(&qp->e->keys, qp->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE, &piece))
+        if (r->remaining &&
+            !key_resolve(&qp->e->keys, qp->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE, &piece))
             return V_ACCESS;
     }
     enum verdict v = check_write_length(qp, p, props);
@@ -279,13 +281,18 @@ static enum verdict do_read(struct qp *qp, const struct pkt *p)
     struct piece piece;
     if (p->reth.length > ENGINE_MAX_MSG)
         return V_INVALID;
-    if (p->reth.length && !key_resolve(&qp->e->keys, qp->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ, &piece))
+    if (p->reth.length &&
+        !key_resolve(&qp->e->keys, qp->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ, &piece))
         return V_ACCESS;
     struct resource *res = new_resource(qp);
     if (!res)
         return V_DROP;
-    *res = (struct resource){.first_psn = r->epsn, .npkts = psn_count(p->reth.length, qp->mtu), .va = p->reth.va, .rkey = p->reth.rkey,
-                             .length = p->reth.length, .msn = psn_add(r->msn, 1)};
+    *res = (struct resource){.first_psn = r->epsn,
+                             .npkts = psn_count(p->reth.length, qp->mtu),
+                             .va = p->reth.va,
+                             .rkey = p->reth.rkey,
+                             .length = p->reth.length,
+                             .msn = psn_add(r->msn, 1)};
     answer_later(qp, res, 0, res->npkts, false);
     r->epsn = psn_add(r->epsn, res->npkts - 1); /* the caller counts one */
     return V_OK;
@@ -304,8 +311,8 @@ static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
         return V_DROP;
     bool cas = (p->opcode & OP_OPERATION_MASK) == OP_CMP_SWAP;
     *res = (struct resource){.first_psn = r->epsn, .npkts = 1, .atomic = true, .msn = psn_add(r->msn, 1)};
-    if (qp->e->ops->atomic(qp->e->ops_ctx, &piece, cas ? MEM_CMP_SWAP : MEM_FETCH_ADD, cas ? p->atomic.compare : p->atomic.swap_add,
-                           p->atomic.swap_add, &res->atomic_orig))
+    if (qp->e->ops->atomic(qp->e->ops_ctx, &piece, cas ? MEM_CMP_SWAP : MEM_FETCH_ADD,
+                           cas ? p->atomic.compare : p->atomic.swap_add, p->atomic.swap_add, &res->atomic_orig))
         return V_OPERATION;
     answer_later(qp, res, 0, 1, false);
     return V_OK;
@@ -351,7 +358,8 @@ static void repeat_read(struct qp *qp, const struct pkt *p)
     uint32_t off = (uint32_t)psn_diff(p->psn, res->first_psn);
     uint32_t npkts = psn_count(p->reth.length, qp->mtu);
     uint64_t start = (uint64_t)off * qp->mtu;
-    if (p->reth.rkey != res->rkey || p->reth.va != res->va + start || p->reth.length > res->length - start || npkts > res->npkts - off)
+    if (p->reth.rkey != res->rkey || p->reth.va != res->va + start || p->reth.length > res->length - start ||
+        npkts > res->npkts - off)
         return; /* not what was asked before */
     if (res->pending && res->next_pkt <= off && off + npkts <= res->end_pkt)
         return; /* on its way anyway */
@@ -383,8 +391,9 @@ void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn)
     qp_fail(qp);
 }
 
-/* A packet beyond the expected one: something was lost. One NAK per gap (9.7.5.2.8); another one only when the sender has gone back, that is, when it
- * sends its last packet or one before it again, and the expected one is still not there: the NAK was lost, too. */
+/* A packet beyond the expected one: something was lost. One NAK per gap (9.7.5.2.8); another one only when the
+ * sender has gone back, that is, when it sends its last packet or one before it again, and the expected one is still
+ * not there: the NAK was lost, too. */
 static void out_of_sequence(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;

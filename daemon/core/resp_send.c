@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder's sending half: responses to READs and atomics in the order of their PSNs, then a NAK or an ACK. An ACK never overtakes a
- * response, because it would tell the requester that the response was lost (9.7.5.1.3). */
+/* The responder's sending half: responses to READs and atomics in the order of their PSNs, then a NAK or an ACK. An
+ * ACK never overtakes a response, because it would tell the requester that the response was lost (9.7.5.1.3). */
 #include <string.h>
 
 #include "daemon/core/engine_priv.h"
@@ -22,8 +22,8 @@ bool resp_urgent(const struct qp *qp)
     return qp->resp.res_pending || qp->resp.nak;
 }
 
-/* What was received is still acknowledged, since its user may have seen it already. Responses are not sent any more, unless a NAK of the
- * engine's own waits behind them. */
+/* What was received is still acknowledged, since its user may have seen it already. Responses are not sent any more,
+ * unless a NAK of the engine's own waits behind them. */
 void resp_stop(struct qp *qp)
 {
     struct responder *r = &qp->resp;
@@ -84,7 +84,8 @@ static uint8_t read_operation(const struct resource *res, uint32_t pkt)
 }
 
 /* Plans up to n response packets of a READ; their payloads' places go to buf. */
-static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct resource *res, uint32_t n, struct buf *buf, uint32_t *bytes)
+static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct resource *res, uint32_t n,
+                               struct buf *buf, uint32_t *bytes)
 {
     uint32_t done = 0;
     *bytes = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the engine and its owner (the daemon, the simulator) tell each other: work requests, completions, events, attributes.
- * Numbers that exist in the verbs API have the verbs API's values (enum ibv_wc_status, ibv_wc_opcode, ibv_qp_state,
- * ibv_qp_attr_mask, ibv_access_flags, ibv_event_type), so that nobody translates; tests/unit/test_verbs_numbers.c holds them
- * to it. */
+/* What the engine and its owner (the daemon, the simulator) tell each other: work requests, completions, events,
+ * attributes. Numbers that exist in the verbs API have the verbs API's values (enum ibv_wc_status, ibv_wc_opcode,
+ * ibv_qp_state, ibv_qp_attr_mask, ibv_access_flags, ibv_event_type), so that nobody translates;
+ * tests/unit/test_verbs_numbers.c holds them to it. */
 #ifndef PUMICE_CORE_TYPES_H
 #define PUMICE_CORE_TYPES_H
 
@@ -39,22 +39,22 @@ struct sge { /* struct ibv_sge */
 };
 
 enum send_op { /* enum ibv_wr_opcode */
-    WR_RDMA_WRITE = 0,
-    WR_RDMA_WRITE_WITH_IMM = 1,
-    WR_SEND = 2,
-    WR_SEND_WITH_IMM = 3,
-    WR_RDMA_READ = 4,
-    WR_ATOMIC_CMP_AND_SWP = 5,
-    WR_ATOMIC_FETCH_AND_ADD = 6,
-    WR_LOCAL_INV = 7,
-    WR_BIND_MW = 8,
-    WR_SEND_WITH_INV = 9,
+               WR_RDMA_WRITE = 0,
+               WR_RDMA_WRITE_WITH_IMM = 1,
+               WR_SEND = 2,
+               WR_SEND_WITH_IMM = 3,
+               WR_RDMA_READ = 4,
+               WR_ATOMIC_CMP_AND_SWP = 5,
+               WR_ATOMIC_FETCH_AND_ADD = 6,
+               WR_LOCAL_INV = 7,
+               WR_BIND_MW = 8,
+               WR_SEND_WITH_INV = 9,
 };
 enum send_flags { /* enum ibv_send_flags */
-    SEND_FENCE = 1 << 0,
-    SEND_SIGNALED = 1 << 1,
-    SEND_SOLICITED = 1 << 2,
-    SEND_INLINE = 1 << 3,
+                  SEND_FENCE = 1 << 0,
+                  SEND_SIGNALED = 1 << 1,
+                  SEND_SOLICITED = 1 << 2,
+                  SEND_INLINE = 1 << 3,
 };
 
 struct send_wr {
@@ -81,37 +81,37 @@ struct recv_wr {
 /* --- completions and events ----------------------------------------------------------------------------------------- */
 
 enum wc_status { /* enum ibv_wc_status */
-    WC_SUCCESS = 0,
-    WC_LOC_LEN_ERR = 1,
-    WC_LOC_QP_OP_ERR = 2,
-    WC_LOC_PROT_ERR = 4,
-    WC_WR_FLUSH_ERR = 5,
-    WC_MW_BIND_ERR = 6,
-    WC_BAD_RESP_ERR = 7,
-    WC_LOC_ACCESS_ERR = 8,
-    WC_REM_INV_REQ_ERR = 9,
-    WC_REM_ACCESS_ERR = 10,
-    WC_REM_OP_ERR = 11,
-    WC_RETRY_EXC_ERR = 12,
-    WC_RNR_RETRY_EXC_ERR = 13,
-    WC_FATAL_ERR = 19,
-    WC_GENERAL_ERR = 21,
+                 WC_SUCCESS = 0,
+                 WC_LOC_LEN_ERR = 1,
+                 WC_LOC_QP_OP_ERR = 2,
+                 WC_LOC_PROT_ERR = 4,
+                 WC_WR_FLUSH_ERR = 5,
+                 WC_MW_BIND_ERR = 6,
+                 WC_BAD_RESP_ERR = 7,
+                 WC_LOC_ACCESS_ERR = 8,
+                 WC_REM_INV_REQ_ERR = 9,
+                 WC_REM_ACCESS_ERR = 10,
+                 WC_REM_OP_ERR = 11,
+                 WC_RETRY_EXC_ERR = 12,
+                 WC_RNR_RETRY_EXC_ERR = 13,
+                 WC_FATAL_ERR = 19,
+                 WC_GENERAL_ERR = 21,
 };
 enum wc_opcode { /* enum ibv_wc_opcode */
-    WC_SEND = 0,
-    WC_RDMA_WRITE = 1,
-    WC_RDMA_READ = 2,
-    WC_COMP_SWAP = 3,
-    WC_FETCH_ADD = 4,
-    WC_BIND_MW = 5,
-    WC_LOCAL_INV = 6,
-    WC_RECV = 128,
-    WC_RECV_RDMA_WITH_IMM = 129,
+                 WC_SEND = 0,
+                 WC_RDMA_WRITE = 1,
+                 WC_RDMA_READ = 2,
+                 WC_COMP_SWAP = 3,
+                 WC_FETCH_ADD = 4,
+                 WC_BIND_MW = 5,
+                 WC_LOCAL_INV = 6,
+                 WC_RECV = 128,
+                 WC_RECV_RDMA_WITH_IMM = 129,
 };
 enum wc_flags { /* enum ibv_wc_flags */
-    WC_GRH = 1 << 0,
-    WC_WITH_IMM = 1 << 1,
-    WC_WITH_INV = 1 << 3,
+                WC_GRH = 1 << 0,
+                WC_WITH_IMM = 1 << 1,
+                WC_WITH_INV = 1 << 3,
 };
 
 struct completion {
@@ -136,12 +136,12 @@ struct completion {
 };
 
 enum event_type { /* enum ibv_event_type */
-    EVENT_QP_FATAL = 1,
-    EVENT_QP_REQ_ERR = 2,
-    EVENT_QP_ACCESS_ERR = 3,
-    EVENT_COMM_EST = 4,
-    EVENT_SQ_DRAINED = 5,
-    EVENT_QP_LAST_WQE_REACHED = 16,
+                  EVENT_QP_FATAL = 1,
+                  EVENT_QP_REQ_ERR = 2,
+                  EVENT_QP_ACCESS_ERR = 3,
+                  EVENT_COMM_EST = 4,
+                  EVENT_SQ_DRAINED = 5,
+                  EVENT_QP_LAST_WQE_REACHED = 16,
 };
 struct event {
     void *qp_owner;
@@ -152,48 +152,48 @@ struct event {
 /* --- QP attributes -------------------------------------------------------------------------------------------------- */
 
 enum qp_type { /* enum ibv_qp_type */
-    QPT_RC = 2,
+               QPT_RC = 2,
 };
 enum qp_state { /* enum ibv_qp_state */
-    QPS_RESET = 0,
-    QPS_INIT = 1,
-    QPS_RTR = 2,
-    QPS_RTS = 3,
-    QPS_SQD = 4,
-    QPS_SQE = 5,
-    QPS_ERR = 6,
+                QPS_RESET = 0,
+                QPS_INIT = 1,
+                QPS_RTR = 2,
+                QPS_RTS = 3,
+                QPS_SQD = 4,
+                QPS_SQE = 5,
+                QPS_ERR = 6,
 };
 enum qp_attr_mask { /* enum ibv_qp_attr_mask */
-    QPA_STATE = 1 << 0,
-    QPA_CUR_STATE = 1 << 1,
-    QPA_EN_SQD_ASYNC_NOTIFY = 1 << 2,
-    QPA_ACCESS_FLAGS = 1 << 3,
-    QPA_PKEY_INDEX = 1 << 4,
-    QPA_PORT = 1 << 5,
-    QPA_QKEY = 1 << 6,
-    QPA_AV = 1 << 7,
-    QPA_PATH_MTU = 1 << 8,
-    QPA_TIMEOUT = 1 << 9,
-    QPA_RETRY_CNT = 1 << 10,
-    QPA_RNR_RETRY = 1 << 11,
-    QPA_RQ_PSN = 1 << 12,
-    QPA_MAX_RD_ATOMIC = 1 << 13,
-    QPA_ALT_PATH = 1 << 14,
-    QPA_MIN_RNR_TIMER = 1 << 15,
-    QPA_SQ_PSN = 1 << 16,
-    QPA_MAX_DEST_RD_ATOMIC = 1 << 17,
-    QPA_PATH_MIG_STATE = 1 << 18,
-    QPA_CAP = 1 << 19,
-    QPA_DEST_QPN = 1 << 20,
-    QPA_RATE_LIMIT = 1 << 25,
+                    QPA_STATE = 1 << 0,
+                    QPA_CUR_STATE = 1 << 1,
+                    QPA_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+                    QPA_ACCESS_FLAGS = 1 << 3,
+                    QPA_PKEY_INDEX = 1 << 4,
+                    QPA_PORT = 1 << 5,
+                    QPA_QKEY = 1 << 6,
+                    QPA_AV = 1 << 7,
+                    QPA_PATH_MTU = 1 << 8,
+                    QPA_TIMEOUT = 1 << 9,
+                    QPA_RETRY_CNT = 1 << 10,
+                    QPA_RNR_RETRY = 1 << 11,
+                    QPA_RQ_PSN = 1 << 12,
+                    QPA_MAX_RD_ATOMIC = 1 << 13,
+                    QPA_ALT_PATH = 1 << 14,
+                    QPA_MIN_RNR_TIMER = 1 << 15,
+                    QPA_SQ_PSN = 1 << 16,
+                    QPA_MAX_DEST_RD_ATOMIC = 1 << 17,
+                    QPA_PATH_MIG_STATE = 1 << 18,
+                    QPA_CAP = 1 << 19,
+                    QPA_DEST_QPN = 1 << 20,
+                    QPA_RATE_LIMIT = 1 << 25,
 };
 enum access_flags { /* enum ibv_access_flags */
-    ACCESS_LOCAL_WRITE = 1 << 0,
-    ACCESS_REMOTE_WRITE = 1 << 1,
-    ACCESS_REMOTE_READ = 1 << 2,
-    ACCESS_REMOTE_ATOMIC = 1 << 3,
-    ACCESS_MW_BIND = 1 << 4,
-    ACCESS_ZERO_BASED = 1 << 5,
+                    ACCESS_LOCAL_WRITE = 1 << 0,
+                    ACCESS_REMOTE_WRITE = 1 << 1,
+                    ACCESS_REMOTE_READ = 1 << 2,
+                    ACCESS_REMOTE_ATOMIC = 1 << 3,
+                    ACCESS_MW_BIND = 1 << 4,
+                    ACCESS_ZERO_BASED = 1 << 5,
 };
 
 struct qp_attr {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The one contract between the client library (src/verbs), the command (src/cmd) and the daemon: control messages on a Unix
- * socket, and rings in shared memory.
+/* The one contract between the client library (src/verbs), the command (src/cmd) and the daemon: control messages on
+ * a Unix socket, and rings in shared memory.
  *
- * Trust. The daemon trusts nothing that stands in memory which a client can write: it loads an index once, copies an entry once,
- * and validates the copy. Clients trust the daemon. The daemon keeps no state of its own in these segments.
+ * Trust. The daemon trusts nothing that stands in memory which a client can write: it loads an index once, copies an
+ * entry once, and validates the copy. Clients trust the daemon. The daemon keeps no state of its own in these
+ * segments.
  *
- * Handles (pd, cq, channel, …) are numbers that the daemon gives out; they mean something only within the session that got
- * them. Numbers that exist in the verbs API (opcodes, states, attribute masks, access flags, event types, statuses) have the
- * verbs API's values.
+ * Handles (pd, cq, channel, …) are numbers that the daemon gives out; they mean something only within the session
+ * that got them. Numbers that exist in the verbs API (opcodes, states, attribute masks, access flags, event types,
+ * statuses) have the verbs API's values.
  *
  * Versioning. PM_ABI_VERSION changes with any change of layout or meaning; daemon and client must have the same. */
 #ifndef PUMICE_ABI_H
@@ -20,20 +21,21 @@
 
 /* --- names in the environment --------------------------------------------------------------------------------------- */
 #define PM_ENV_SOCKET "PUMICE_SOCKET" /* path of the control socket; default: the first that is there of */
-                                      /* $XDG_RUNTIME_DIR/pumice/pumiced.sock, /run/pumice/pumiced.sock and, if the directory is the */
-                                      /* user's own, /tmp/pumice-UID/pumiced.sock */
-#define PM_ENV_LAB "PUMICE_LAB" /* directory of a lab of several hosts: host0.sock, host1.sock, … in it; wins over PUMICE_SOCKET */
+/* $XDG_RUNTIME_DIR/pumice/pumiced.sock, /run/pumice/pumiced.sock and, if the directory is the */
+/* user's own, /tmp/pumice-UID/pumiced.sock */
+#define PM_ENV_LAB                                                                                                     \
+    "PUMICE_LAB" /* directory of a lab of several hosts: host0.sock, host1.sock, … in it; wins over PUMICE_SOCKET */
 #define PM_ENV_HOSTS "PUMICE_HOSTS" /* how many hosts the lab has */
 #define PM_ENV_HOST "PUMICE_HOST" /* the host that this process is on; else its launcher's local rank mod hosts */
 #define PM_ENV_VERBOSE "PUMICE_VERBOSE" /* not empty: the client library prints why the daemon refused a request */
 #define PM_SOCKET_NAME "pumiced.sock"
 
 /* --- control messages ----------------------------------------------------------------------------------------------- */
-/* A SOCK_SEQPACKET Unix socket. Each request is one message: struct pm_request with len bytes of payload, of the struct named
- * pm_<op>_req (none where no such struct is defined). Each gets exactly one reply: struct pm_reply, and on success the
- * payload pm_<op>_rep, with the file descriptors attached (SCM_RIGHTS) that its comment names, in that order. A client has one request under way at
- * a time. Closing the socket ends the session and frees everything that belongs to it.
- * A message that is not of this form ends the session. */
+/* A SOCK_SEQPACKET Unix socket. Each request is one message: struct pm_request with len bytes of payload, of the
+ * struct named pm_<op>_req (none where no such struct is defined). Each gets exactly one reply: struct pm_reply, and
+ * on success the payload pm_<op>_rep, with the file descriptors attached (SCM_RIGHTS) that its comment names, in
+ * that order. A client has one request under way at a time. Closing the socket ends the session and frees everything
+ * that belongs to it. A message that is not of this form ends the session. */
 
 enum pm_op {
     PM_OP_LIST = 1, /* devices; the session stays unbound */
@@ -94,8 +96,9 @@ struct pm_fault_req {
     uint64_t seed;
 };
 
-/* Opening. The request carries fd[0], the client's /proc/self/mem opened read-write, if it could be opened. probe_va is the address of
- * eight bytes in the client that hold probe_value: by reading them (and writing them back) the daemon finds out which ways to the client's memory work. */
+/* Opening. The request carries fd[0], the client's /proc/self/mem opened read-write, if it could be opened. probe_va
+ * is the address of eight bytes in the client that hold probe_value: by reading them (and writing them back) the
+ * daemon finds out which ways to the client's memory work. */
 struct pm_open_req {
     uint32_t abi_version;
     uint32_t device; /* index in pm_list_rep */
@@ -103,9 +106,9 @@ struct pm_open_req {
     uint64_t probe_value;
 };
 enum pm_memory_path { /* how the daemon reaches the memory of a client */
-    PM_MEMORY_NONE,
-    PM_MEMORY_PROCESS_VM, /* process_vm_readv, process_vm_writev */
-    PM_MEMORY_PROC_MEM, /* the descriptor of /proc/self/mem */
+                      PM_MEMORY_NONE,
+                      PM_MEMORY_PROCESS_VM, /* process_vm_readv, process_vm_writev */
+                      PM_MEMORY_PROC_MEM, /* the descriptor of /proc/self/mem */
 };
 struct pm_open_rep { /* fd[0] session page, fd[1] doorbell eventfd, fd[2] read end of the asynchronous events */
     struct pm_device_desc desc;
@@ -175,7 +178,8 @@ struct pm_resize_cq_req {
     uint32_t cq;
     uint32_t cqe;
 };
-struct pm_resize_cq_rep { /* `arm` is carried over; entries [consumer, consumer + live) are at the same indexes modulo the new size */
+struct
+    pm_resize_cq_rep { /* `arm` is carried over; entries [consumer, consumer + live) are at the same indexes modulo the new size */
     uint32_t slots;
     uint32_t consumer; /* index from which the client goes on */
     uint64_t size;
@@ -209,7 +213,8 @@ struct pm_qp_attr {
     uint32_t qp_state, cur_qp_state, path_mtu, path_mig_state; /* the verbs API's enums */
     uint32_t qkey, rq_psn, sq_psn, dest_qp_num, qp_access_flags;
     uint16_t pkey_index;
-    uint8_t en_sqd_async_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic, min_rnr_timer, port_num, timeout, retry_cnt, rnr_retry;
+    uint8_t en_sqd_async_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic, min_rnr_timer, port_num, timeout,
+        retry_cnt, rnr_retry;
     uint8_t reserved[3];
     struct pm_av av;
 };
@@ -233,13 +238,13 @@ struct pm_comp_event {
 };
 
 /* --- shared memory -------------------------------------------------------------------------------------------------- */
-/* Segments are memfds made by the daemon, sealed against shrinking and growing. Indexes run freely (mod 2^32); the entry of index i is in
- * slot i & (slots - 1). */
+/* Segments are memfds made by the daemon, sealed against shrinking and growing. Indexes run freely (mod 2^32); the
+ * entry of index i is in slot i & (slots - 1). */
 
-/* The session page: doorbells. To tell the daemon of new send requests, the client sets bit (d % 64) of bits[d / 64] and then
- * bit (d / 64 % 64) of summary[d / 64 / 64], both sequentially consistent, after its store to the ring's tail; then, if
- * `sleeping` reads 1, it exchanges it with 0 and if it was still 1 writes the eventfd. The daemon clears a summary word, then the words, then reads
- * the tails: so it sees the new tail, or the bit is set again. */
+/* The session page: doorbells. To tell the daemon of new send requests, the client sets bit (d % 64) of bits[d / 64]
+ * and then bit (d / 64 % 64) of summary[d / 64 / 64], both sequentially consistent, after its store to the ring's
+ * tail; then, if `sleeping` reads 1, it exchanges it with 0 and if it was still 1 writes the eventfd. The daemon
+ * clears a summary word, then the words, then reads the tails: so it sees the new tail, or the bit is set again. */
 #define PM_DOORBELLS 16384
 struct pm_session_page {
     _Alignas(64) _Atomic uint32_t sleeping; /* daemon: 1 before it sleeps. client: 0 when it wakes it */
@@ -253,20 +258,22 @@ struct pm_sge {
     uint32_t lkey;
 };
 
-/* Start of a QP's segment. The client alone writes sq_tail, rq_tail; the daemon alone writes rq_notify. How far the daemon has
- * read is not shown: a send slot is free again when its completion, or that of a later signaled request, was polled; a receive slot when its completion
- * was polled (its SGEs are needed until then, see pm_cqe.inline_len). A change to RESET empties both rings: their heads move to the tails. */
+/* Start of a QP's segment. The client alone writes sq_tail, rq_tail; the daemon alone writes rq_notify. How far the
+ * daemon has read is not shown: a send slot is free again when its completion, or that of a later signaled request,
+ * was polled; a receive slot when its completion was polled (its SGEs are needed until then, see pm_cqe.inline_len).
+ * A change to RESET empties both rings: their heads move to the tails. */
 struct pm_qp_page {
     _Alignas(64) _Atomic uint32_t sq_tail; /* next free index; stored with release order after the entries */
-    _Alignas(64) _Atomic uint32_t rq_tail; /* likewise, but sequentially consistent, because rq_notify is read after it */
+    _Alignas(
+        64) _Atomic uint32_t rq_tail; /* likewise, but sequentially consistent, because rq_notify is read after it */
     _Alignas(64) _Atomic uint32_t rq_notify; /* 1: ring the doorbell for receive requests too (the QP is in ERR) */
 };
 
 enum pm_send_flags { /* enum ibv_send_flags */
-    PM_SEND_FENCE = 1,
-    PM_SEND_SIGNALED = 2,
-    PM_SEND_SOLICITED = 4,
-    PM_SEND_INLINE = 8,
+                     PM_SEND_FENCE = 1,
+                     PM_SEND_SIGNALED = 2,
+                     PM_SEND_SOLICITED = 4,
+                     PM_SEND_INLINE = 8,
 };
 struct pm_send_wqe { /* 64 bytes, then num_sge struct pm_sge, or inline_len bytes of data */
     uint64_t wr_id;
@@ -301,8 +308,10 @@ enum pm_arm {
     PM_ARM_ANY, /* an event for the next completion */
 };
 struct pm_cq_page {
-    _Alignas(64) _Atomic uint32_t consumer; /* client: next index it will read; stored with release order after it has copied entries */
-    _Alignas(64) _Atomic uint32_t arm; /* enum pm_arm; client: stored sequentially consistent; daemon: exchanged with NONE when it sends the event */
+    _Alignas(64) _Atomic uint32_t
+        consumer; /* client: next index it will read; stored with release order after it has copied entries */
+    _Alignas(64) _Atomic uint32_t
+        arm; /* enum pm_arm; client: stored sequentially consistent; daemon: exchanged with NONE when it sends the event */
 };
 #define PM_CQ_ENTRIES 128u
 
@@ -310,10 +319,11 @@ enum pm_cqe_kind {
     PM_CQE_RECV = 1, /* slot is of the receive queue */
     PM_CQE_SOLICITED = 2,
 };
-/* An entry is valid for index i when seq, loaded with acquire order, equals (uint32_t)(i + 1); the daemon stores it last, with release order.
- * (A new segment is all zero, and index 2^32 - 1 is skipped by starting at 0 and never reusing a slot before it was consumed: seq 0 is only
- * met after a wrap, when the slot holds the older seq.) With IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN the daemon overwrites what was not consumed: seq is then beyond
- * the expected one, and the client goes on from there. */
+/* An entry is valid for index i when seq, loaded with acquire order, equals (uint32_t)(i + 1); the daemon stores it
+ * last, with release order. (A new segment is all zero, and index 2^32 - 1 is skipped by starting at 0 and never
+ * reusing a slot before it was consumed: seq 0 is only met after a wrap, when the slot holds the older seq.) With
+ * IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN the daemon overwrites what was not consumed: seq is then beyond the expected
+ * one, and the client goes on from there. */
 struct pm_cqe { /* 128 bytes */
     uint64_t wr_id;
     uint64_t timestamp; /* CLOCK_MONOTONIC, ns */
@@ -321,7 +331,8 @@ struct pm_cqe { /* 128 bytes */
     uint32_t imm; /* immediate data (__be32 as on the wire), or the invalidated rkey */
     uint32_t qpn;
     uint32_t src_qp;
-    uint32_t slot; /* free-running index of the request in its ring: it and all before it in the same send queue are done */
+    uint32_t
+        slot; /* free-running index of the request in its ring: it and all before it in the same send queue are done */
     uint32_t vendor_err;
     uint8_t status; /* enum ibv_wc_status */
     uint8_t opcode; /* enum ibv_wc_opcode */

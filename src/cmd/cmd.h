@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* Exit codes of the commands that run another one (run, on), as env and timeout have them; else the command's own, or 128 plus
- * the number of the signal that ended it. */
+/* Exit codes of the commands that run another one (run, on), as env and timeout have them; else the command's own,
+ * or 128 plus the number of the signal that ended it. */
 enum exit_code {
     EXIT_OWN = 125, /* pumice itself failed */
     EXIT_NOEXEC = 126, /* the command can't be executed */

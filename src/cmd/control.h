@@ -18,13 +18,14 @@ struct targets {
     char socket[SOCKET_PATH_MAX]; /* the only one, if it is not a lab */
 };
 
-/* socket (an option's argument, NULL: not given) wins; then the lab in the environment, all of it or, if host is not -1, one host
- * of it; then PUMICE_SOCKET; then the default places. 0, or -1 after saying what is wrong. */
+/* socket (an option's argument, NULL: not given) wins; then the lab in the environment, all of it or, if host is not
+ * -1, one host of it; then PUMICE_SOCKET; then the default places. 0, or -1 after saying what is wrong. */
 int targets_find(struct targets *t, const char *socket, int host);
 /* Path of the i-th control socket to out, of which there are SOCKET_PATH_MAX bytes. */
 void targets_socket(const struct targets *t, unsigned i, char *out);
 
-/* Directory of the lab and its number of hosts by the environment; NULL if this is no lab or the environment is broken, which is then said. */
+/* Directory of the lab and its number of hosts by the environment; NULL if this is no lab or the environment is
+ * broken, which is then said. */
 const char *lab_from_env(unsigned *hosts);
 /* dir/hostN.sock to out, of which there are SOCKET_PATH_MAX bytes; -1 if it is too long. */
 int lab_socket(const char *dir, unsigned host, char *out);
@@ -32,9 +33,9 @@ int lab_socket(const char *dir, unsigned host, char *out);
 /* Connects to the daemon at path. A descriptor, or -errno. */
 int control_open(const char *path);
 
-/* One request and its reply. Returns the reply's status: 0, or -errno of the daemon, or of the connection; why then holds a
- * text for people ("" if there is none). On success *rep_len, in: room in rep, out: bytes received; *fd receives the first
- * descriptor that came (-1: none), if fd is not NULL. */
+/* One request and its reply. Returns the reply's status: 0, or -errno of the daemon, or of the connection; why then
+ * holds a text for people ("" if there is none). On success *rep_len, in: room in rep, out: bytes received; *fd
+ * receives the first descriptor that came (-1: none), if fd is not NULL. */
 struct control_call {
     uint32_t op; /* enum pm_op */
     const void *req; /* payload */

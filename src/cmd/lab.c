@@ -99,8 +99,9 @@ static void show_log(const struct lab *lab, unsigned i)
 
 /* --- the guard ------------------------------------------------------------------------------------------------------ */
 
-/* A process that waits for this one's end, and removes the directory if it left that behind. (The daemons need no guard: the kernel sends
- * them SIGTERM.) It must hold none of our descriptors, or whoever reads our output would wait for it. */
+/* A process that waits for this one's end, and removes the directory if it left that behind. (The daemons need no
+ * guard: the kernel sends them SIGTERM.) It must hold none of our descriptors, or whoever reads our output would
+ * wait for it. */
 static void guard_main(const char *dir, int pipe_end)
 {
     const struct timespec grace = {.tv_nsec = 300000000};
@@ -218,7 +219,8 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Waits for the word of readiness: a byte, whatever it is. The end of the pipe without it means that the daemon ended. */
+/* Waits for the word of readiness: a byte, whatever it is. The end of the pipe without it means that the daemon
+ * ended. */
 static int daemon_wait(struct lab *lab, unsigned i, uint64_t until)
 {
     struct lab_host *h = &lab->host[i];
@@ -280,8 +282,8 @@ static void stop_daemons(struct lab *lab)
 
 /* --- the lab -------------------------------------------------------------------------------------------------------- */
 
-/* Starts all daemons at the addresses that are set, and waits for them. 0, -EADDRINUSE if another program took a port from them, or
- * -1 after saying what happened. */
+/* Starts all daemons at the addresses that are set, and waits for them. 0, -EADDRINUSE if another program took a
+ * port from them, or -1 after saying what happened. */
 static int start_daemons(struct lab *lab, const char *path, const struct lab_options *o)
 {
     uint64_t until = now_ms() + READY_MS;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A lab: private daemons, each of them a virtual host with an address of its own, and the directory with their sockets and logs. */
+/* A lab: private daemons, each of them a virtual host with an address of its own, and the directory with their
+ * sockets and logs. */
 #ifndef PUMICE_CMD_LAB_H
 #define PUMICE_CMD_LAB_H
 
@@ -39,8 +40,8 @@ struct lab {
 /* Starts the daemons and waits until all of them are ready. 0, or -1 after saying why; nothing is left behind then. */
 int lab_start(struct lab *lab, const struct lab_options *options);
 
-/* To be called with what waitpid returned. If pid is one of the daemons, which should not have ended, says so and returns
- * true. */
+/* To be called with what waitpid returned. If pid is one of the daemons, which should not have ended, says so and
+ * returns true. */
 bool lab_ended(struct lab *lab, pid_t pid, int status);
 
 /* Ends the daemons and removes the directory. */

@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/* The value of LD_PRELOAD that adds the client library in dir to what is there already. -1 after saying why it can't be. */
+/* The value of LD_PRELOAD that adds the client library in dir to what is there already. -1 after saying why it can't
+ * be. */
 int preload_env(const char *dir, char *out, size_t size);
 
 /* Becomes the command; if that fails, says so and exits with 126 or 127. */

@@ -37,7 +37,8 @@ static const char doc[] = "Shows devices, programs that use them, objects, QP st
 
 /* What the daemon's arrays have more of is for --all and --json. */
 static const struct show_columns columns[] = {
-    {"qps", "qpn session comm type state requester dest_qpn dgid sq_posted rq_posted inflight_bytes srtt_us deadline_us broken"},
+    {"qps", "qpn session comm type state requester dest_qpn dgid sq_posted rq_posted inflight_bytes srtt_us "
+            "deadline_us broken"},
     {NULL, NULL},
 };
 

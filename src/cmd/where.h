@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Paths of the daemon and of the directory that holds the client library, found from where this executable is: side by side in
- * bin/ or in ../libexec/pumice, ../lib/pumice; the daemon also by PATH. Write to out, of which there are PATH_MAX bytes. False,
- * after saying what was looked for, if there is none. */
+/* Paths of the daemon and of the directory that holds the client library, found from where this executable is: side
+ * by side in bin/ or in ../libexec/pumice, ../lib/pumice; the daemon also by PATH. Write to out, of which there are
+ * PATH_MAX bytes. False, after saying what was looked for, if there is none. */
 bool where_daemon(char *out);
 bool where_library(char *out);
 /* The directory of this executable, for PATH; "" if it can't be known. */
@@ -17,8 +17,8 @@ void where_self(char *out);
 /* The file that `name` means as a command, by PATH if it has no slash. 0, or ENOENT or EACCES. */
 int where_command(const char *name, char *out);
 
-/* Says so on stderr if the executable at path can't be given the library: setuid, with capabilities, statically linked, of another
- * architecture. Scripts are taken for fine. */
+/* Says so on stderr if the executable at path can't be given the library: setuid, with capabilities, statically
+ * linked, of another architecture. Scripts are taken for fine. */
 void where_warn(const char *path);
 
 #endif

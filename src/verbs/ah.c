@@ -86,8 +86,8 @@ VB_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint
 }
 
 /* For providers that build Ethernet headers themselves; Pumice's addresses are resolved by the kernel. */
-VB_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t eth_mac[ETHERNET_LL_SIZE],
-                                          uint16_t *vid)
+VB_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+                                          uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
     (void)context, (void)attr, (void)eth_mac, (void)vid;
     return -vb_err(-EOPNOTSUPP);

@@ -9,8 +9,8 @@
 #include "ops.h"
 #include "wait.h"
 
-/* The object that an event is about, one more event counted as delivered (the count keeps it alive until it is acknowledged); false:
- * it is gone meanwhile, or the event is of no kind that we know. */
+/* The object that an event is about, one more event counted as delivered (the count keeps it alive until it is
+ * acknowledged); false: it is gone meanwhile, or the event is of no kind that we know. */
 static bool deliver(struct vb_context *c, const struct pm_async_event *rec, struct ibv_async_event *event)
 {
     bool found = false;
@@ -60,8 +60,8 @@ static bool deliver(struct vb_context *c, const struct pm_async_event *rec, stru
     return found;
 }
 
-/* The daemon is gone: the first caller gets the event. The descriptor becomes one that stays silent, as a device that said its last
- * word, so that a program which polls it doesn't spin on the pipe's end. */
+/* The daemon is gone: the first caller gets the event. The descriptor becomes one that stays silent, as a device
+ * that said its last word, so that a program which polls it doesn't spin on the pipe's end. */
 static int deliver_fatal(struct vb_context *c, struct ibv_async_event *event)
 {
     pthread_mutex_lock(&c->lock);

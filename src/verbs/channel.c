@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Completion channels. The descriptor that the application sees is the read end of a pipe which the daemon writes records to. */
+/* Completion channels. The descriptor that the application sees is the read end of a pipe which the daemon writes
+ * records to. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -49,8 +50,8 @@ VB_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
     return 0;
 }
 
-/* The CQ with this handle, one more event counted as delivered; NULL if it is gone meanwhile. The count keeps it alive until the
- * application acknowledges. */
+/* The CQ with this handle, one more event counted as delivered; NULL if it is gone meanwhile. The count keeps it
+ * alive until the application acknowledges. */
 static struct vb_cq *deliver(struct vb_context *c, uint32_t handle)
 {
     pthread_mutex_lock(&c->lock);
@@ -61,8 +62,8 @@ static struct vb_cq *deliver(struct vb_context *c, uint32_t handle)
     return cq;
 }
 
-/* After the daemon's death: a CQ of the channel that waits for an event gets it now, since its requests are flushed; NULL if none
- * waits. */
+/* After the daemon's death: a CQ of the channel that waits for an event gets it now, since its requests are flushed;
+ * NULL if none waits. */
 static struct vb_cq *deliver_last(struct vb_context *c, struct ibv_comp_channel *channel)
 {
     struct vb_cq *found = NULL;

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The first ABI, IBVERBS_1.0 of 2005. Its structures differ from today's, so no object of ours could be used through it. The device
- * list is empty there, which leaves nothing to call the rest with; what is called all the same fails. */
+/* The first ABI, IBVERBS_1.0 of 2005. Its structures differ from today's, so no object of ours could be used through
+ * it. The device list is empty there, which leaves nothing to call the rest with; what is called all the same fails. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "ops.h"
 
 #define OLD(name) VB_SYMVER(old_##name, ibv_##name, "IBVERBS_1.0")
-#define OLD_INT(name)                                                                                                            \
-    VB_EXPORT int old_##name(void);                                                                                              \
-    VB_EXPORT int old_##name(void)                                                                                               \
-    {                                                                                                                            \
-        return vb_err(-EOPNOTSUPP);                                                                                              \
-    }                                                                                                                            \
+#define OLD_INT(name)                                                                                                  \
+    VB_EXPORT int old_##name(void);                                                                                    \
+    VB_EXPORT int old_##name(void)                                                                                     \
+    {                                                                                                                  \
+        return vb_err(-EOPNOTSUPP);                                                                                    \
+    }                                                                                                                  \
     OLD(name)
-#define OLD_MINUS(name)                                                                                                          \
-    VB_EXPORT int old_##name(void);                                                                                              \
-    VB_EXPORT int old_##name(void)                                                                                               \
-    {                                                                                                                            \
-        return vb_err(-EOPNOTSUPP), -1;                                                                                          \
-    }                                                                                                                            \
+#define OLD_MINUS(name)                                                                                                \
+    VB_EXPORT int old_##name(void);                                                                                    \
+    VB_EXPORT int old_##name(void)                                                                                     \
+    {                                                                                                                  \
+        return vb_err(-EOPNOTSUPP), -1;                                                                                \
+    }                                                                                                                  \
     OLD(name)
-#define OLD_PTR(name)                                                                                                            \
-    VB_EXPORT void *old_##name(void);                                                                                            \
-    VB_EXPORT void *old_##name(void)                                                                                             \
-    {                                                                                                                            \
-        return vb_null(-EOPNOTSUPP);                                                                                             \
-    }                                                                                                                            \
+#define OLD_PTR(name)                                                                                                  \
+    VB_EXPORT void *old_##name(void);                                                                                  \
+    VB_EXPORT void *old_##name(void)                                                                                   \
+    {                                                                                                                  \
+        return vb_null(-EOPNOTSUPP);                                                                                   \
+    }                                                                                                                  \
     OLD(name)
-#define OLD_VOID(name)                                                                                                           \
-    VB_EXPORT void old_##name(void);                                                                                             \
-    VB_EXPORT void old_##name(void)                                                                                              \
-    {                                                                                                                            \
-    }                                                                                                                            \
+#define OLD_VOID(name)                                                                                                 \
+    VB_EXPORT void old_##name(void);                                                                                   \
+    VB_EXPORT void old_##name(void)                                                                                    \
+    {                                                                                                                  \
+    }                                                                                                                  \
     OLD(name)
 
 VB_EXPORT void *old_get_device_list(int *num);

@@ -46,7 +46,8 @@ static void *no_compat(void)
 static void set_ops(struct vb_context *c)
 {
     struct ibv_context_ops *o = &c->vctx.context.ops;
-    o->_compat_alloc_pd = o->_compat_dealloc_pd = o->_compat_reg_mr = o->_compat_rereg_mr = o->_compat_dereg_mr = no_compat;
+    o->_compat_alloc_pd = o->_compat_dealloc_pd = o->_compat_reg_mr = o->_compat_rereg_mr = o->_compat_dereg_mr =
+        no_compat;
     o->_compat_create_cq = o->_compat_cq_event = o->_compat_resize_cq = o->_compat_destroy_cq = no_compat;
     o->_compat_create_srq = o->_compat_modify_srq = o->_compat_query_srq = o->_compat_destroy_srq = no_compat;
     o->_compat_create_qp = o->_compat_query_qp = o->_compat_modify_qp = o->_compat_destroy_qp = no_compat;
@@ -75,7 +76,8 @@ static void set_ops(struct vb_context *c)
     v->alloc_parent_domain = vb_alloc_parent_domain;
 }
 
-/* The daemon must be our tracer to reach our memory where the Yama module guards it; elsewhere this fails and is not needed. */
+/* The daemon must be our tracer to reach our memory where the Yama module guards it; elsewhere this fails and is not
+ * needed. */
 static void admit_daemon(struct vb_context *c)
 {
     struct pm_list_rep rep;

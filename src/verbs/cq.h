@@ -20,18 +20,19 @@ static inline void vb_cq_unlock(struct vb_cq *cq)
 void vb_cq_lock_pair(struct vb_cq *a, struct vb_cq *b);
 void vb_cq_unlock_pair(struct vb_cq *a, struct vb_cq *b);
 
-/* Makes qp's completions come to its CQs, and ends that: then none of them waits there any more. The caller holds both locks. */
+/* Makes qp's completions come to its CQs, and ends that: then none of them waits there any more. The caller holds
+ * both locks. */
 void vb_cq_attach(struct vb_qp *qp);
 void vb_cq_detach(struct vb_qp *qp);
 /* Removes qp's waiting completions from its CQs. The caller holds both locks. */
 void vb_cq_purge(struct vb_qp *qp);
 
-/* The next completion that is there, taken off the ring, its request given back to its queue, its inline data scattered; false: none.
- * out gets all but the data. The caller holds the lock and publishes cq->consumer. */
+/* The next completion that is there, taken off the ring, its request given back to its queue, its inline data
+ * scattered; false: none. out gets all but the data. The caller holds the lock and publishes cq->consumer. */
 bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out);
 
-/* After the daemon's death: the next request outstanding in a queue behind cq, as a flushed completion without ring; false: none. The
- * caller holds the lock and retires it (the queue's head moves). */
+/* After the daemon's death: the next request outstanding in a queue behind cq, as a flushed completion without ring;
+ * false: none. The caller holds the lock and retires it (the queue's head moves). */
 bool vb_flush_next(struct vb_cq *cq, struct pm_cqe *out);
 
 /* Completion opcode of a send request's opcode. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Extended polling: between a successful start_poll and end_poll the CQ's lock is held, and cq->now is the completion that the read
- * functions speak of. */
+/* Extended polling: between a successful start_poll and end_poll the CQ's lock is held, and cq->now is the
+ * completion that the read functions speak of. */
 #include <errno.h>
 #include <time.h>
 

@@ -20,12 +20,15 @@ static void hint(const char *path, int error)
     if (atomic_flag_test_and_set(&given))
         return;
     if (error == -EPROTO)
-        fprintf(stderr, "pumice: no RDMA devices: the daemon at %s is of another version than this library. "
-                        "Use `pumice run` and the library of one installation.\n",
+        fprintf(stderr,
+                "pumice: no RDMA devices: the daemon at %s is of another version than this library. "
+                "Use `pumice run` and the library of one installation.\n",
                 path);
     else
-        fprintf(stderr, "pumice: no RDMA devices: no daemon at %s (%s). Start the program with `pumice run -- CMD`, or start pumiced "
-                        "and set " PM_ENV_SOCKET " to its socket.\n",
+        fprintf(stderr,
+                "pumice: no RDMA devices: no daemon at %s (%s). Start the program with `pumice run -- CMD`, or start "
+                "pumiced "
+                "and set " PM_ENV_SOCKET " to its socket.\n",
                 path, strerror(-error));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* After the daemon's death the library completes what is outstanding: each request that was not polled, in posting order, with
- * IBV_WC_WR_FLUSH_ERR. What the daemon had done of them is not known. */
+/* After the daemon's death the library completes what is outstanding: each request that was not polled, in posting
+ * order, with IBV_WC_WR_FLUSH_ERR. What the daemon had done of them is not known. */
 #include <time.h>
 
 #include "cq.h"

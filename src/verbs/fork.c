@@ -10,7 +10,7 @@ static const uint32_t no_page; /* stands in before the first context is opened *
 const volatile uint32_t *vb_fork_page = &no_page;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t *page;       /* vb_fork_page, writable */
+static uint32_t *page; /* vb_fork_page, writable */
 static uint32_t generations; /* given out so far, by this process and its ancestors */
 
 #define WATCHED 64
@@ -76,8 +76,9 @@ bool vb_fork_complain(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&said))
-        fprintf(stderr, "pumice: process %d uses an RDMA context that its parent opened before fork(); such a copy is dead. "
-                        "Open the device again in the child.\n",
+        fprintf(stderr,
+                "pumice: process %d uses an RDMA context that its parent opened before fork(); such a copy is dead. "
+                "Open the device again in the child.\n",
                 (int)getpid());
     return false;
 }

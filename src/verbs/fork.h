@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* After fork() the child has a copy of each context, but not the right to use it: the rings are shared with the parent, and the daemon
- * reaches the memory of the process that opened the session. So the child's copy is dead: every call on it fails with EIO, and closing or
- * destroying frees the child's memory and nothing else. The child may open the device again.
+/* After fork() the child has a copy of each context, but not the right to use it: the rings are shared with the
+ * parent, and the daemon reaches the memory of the process that opened the session. So the child's copy is dead:
+ * every call on it fails with EIO, and closing or destroying frees the child's memory and nothing else. The child
+ * may open the device again.
  *
- * How it is told: the process' number of contexts generations stands on a page that the kernel wipes in the child (MADV_WIPEONFORK). */
+ * How it is told: the process' number of contexts generations stands on a page that the kernel wipes in the child
+ * (MADV_WIPEONFORK). */
 #ifndef VERBS_FORK_H
 #define VERBS_FORK_H
 
@@ -17,7 +19,8 @@ extern const volatile uint32_t *vb_fork_page; /* never NULL */
 /* Prepares the page; the generation that contexts opened now belong to, 0 if memory is short. */
 uint32_t vb_fork_generation(void);
 
-/* Makes the child of a fork close this session's socket, so that a parent that dies is seen by the daemon even if the child lives on. */
+/* Makes the child of a fork close this session's socket, so that a parent that dies is seen by the daemon even if
+ * the child lives on. */
 void vb_fork_watch(struct vb_session *s);
 void vb_fork_unwatch(struct vb_session *s);
 

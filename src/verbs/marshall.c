@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Structures of the kernel's interface to and from those of the verbs API (librdmacm uses them), and the two helpers to read sysfs. */
+/* Structures of the kernel's interface to and from those of the verbs API (librdmacm uses them), and the two helpers
+ * to read sysfs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/sa.h>

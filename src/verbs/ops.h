@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The operations that a context's tables point to, and their helpers. All follow the verbs API: errno values or NULL with errno. */
+/* The operations that a context's tables point to, and their helpers. All follow the verbs API: errno values or NULL
+ * with errno. */
 #ifndef VERBS_OPS_H
 #define VERBS_OPS_H
 
 #include "objects.h"
 
 /* query.c */
-int vb_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *in, struct ibv_device_attr_ex *attr, size_t size);
+int vb_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *in,
+                       struct ibv_device_attr_ex *attr, size_t size);
 int vb_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t size);
 int vb_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
 /* Entry of the GID table: 0 or -errno, -ENOENT if it is empty. */

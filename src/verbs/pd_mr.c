@@ -88,8 +88,8 @@ struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context, struct ibv_pa
 /* The access flags as the daemon gets them: what is optional or about the kind of pages means nothing to it. */
 static int access_flags(unsigned access, uint32_t *out)
 {
-    const unsigned plain = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-                           IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED;
+    const unsigned plain = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                           IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED;
     access &= ~(unsigned)(IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB);
     if (access & IBV_ACCESS_ON_DEMAND)
         return -EOPNOTSUPP;
@@ -105,11 +105,13 @@ static int access_flags(unsigned access, uint32_t *out)
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
 #define HUGE_PAGE ((uintptr_t)2 << 20)
-#define COLLAPSE_MAX ((size_t)256 << 20) /* longer regions stay as they are: registering must not take long, nor fill memory that is never used */
+#define COLLAPSE_MAX                                                                                                   \
+    ((size_t)256                                                                                                       \
+     << 20) /* longer regions stay as they are: registering must not take long, nor fill memory that is never used */
 
-/* The daemon copies from and to this memory by system calls that look up every page, which costs more than the copy itself:
- * with huge pages it is twice as fast. Like the pinning of a NIC this makes the pages present; their content and sharing
- * stay as they are. Where it can't be done nothing is lost. */
+/* The daemon copies from and to this memory by system calls that look up every page, which costs more than the copy
+ * itself: with huge pages it is twice as fast. Like the pinning of a NIC this makes the pages present; their content
+ * and sharing stay as they are. Where it can't be done nothing is lost. */
 static void use_huge_pages(void *addr, size_t length)
 {
     uintptr_t first = ((uintptr_t)addr + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
@@ -176,7 +178,8 @@ VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t 
 VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
     struct vb_mr *mr = VB_OF(struct vb_mr, mr, ibmr);
-    bool bad = flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!addr || !length)) ||
+    bool bad = flags & ~IBV_REREG_MR_FLAGS_SUPPORTED ||
+               ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!addr || !length)) ||
                ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) || (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS));
     struct pm_rereg_mr_req req = {.key = ibmr->lkey};
     req.mr = (struct pm_reg_mr_req){.pd = flags & IBV_REREG_MR_CHANGE_PD && pd ? pd->handle : ibmr->pd->handle,
@@ -224,7 +227,8 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
     return rc;
 }
 
-VB_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+VB_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                           int access)
 {
     (void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
     return vb_null(-EOPNOTSUPP);
@@ -258,8 +262,8 @@ VB_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
     (void)dm;
 }
 
-/* Fork support: nothing to prepare, since the daemon works on the memory of the process that registered it, copy-on-write or not, and a
- * child can't use its parent's objects anyway. */
+/* Fork support: nothing to prepare, since the daemon works on the memory of the process that registered it,
+ * copy-on-write or not, and a child can't use its parent's objects anyway. */
 VB_EXPORT int ibv_fork_init(void)
 {
     return 0;

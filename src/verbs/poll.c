@@ -8,8 +8,8 @@
 #include "ring.h"
 #include "wait.h"
 
-/* Distributes len bytes that came with the completion over the SGEs of the receive request at index slot. The SGEs were checked by the
- * daemon, and are the application's own addresses. */
+/* Distributes len bytes that came with the completion over the SGEs of the receive request at index slot. The SGEs
+ * were checked by the daemon, and are the application's own addresses. */
 static void scatter(const struct vb_queue *rq, uint32_t slot, const uint8_t *data, uint32_t len)
 {
     const struct pm_recv_wqe *w = ring_slot(rq->ring, rq->stride, rq->mask, slot);
@@ -32,7 +32,8 @@ static void retire(struct vb_context *c, const struct pm_cqe *e, const uint8_t *
         atomic_store_explicit(&qp->sq.head, e->slot + 1, memory_order_release);
     } else if (e->srq == 0) {
         if (e->inline_len)
-            scatter(&qp->rq, e->slot, data, e->inline_len < sizeof(e->data) ? e->inline_len : (uint32_t)sizeof(e->data));
+            scatter(&qp->rq, e->slot, data,
+                    e->inline_len < sizeof(e->data) ? e->inline_len : (uint32_t)sizeof(e->data));
         atomic_store_explicit(&qp->rq.head, e->slot + 1, memory_order_release);
     }
 }

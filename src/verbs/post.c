@@ -70,7 +70,8 @@ static int put_send(struct vb_qp *qp, uint32_t next, const struct ibv_send_wr *w
         return EINVAL;
     if (ops[op].kind == OP_NONE)
         return EOPNOTSUPP;
-    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge || ((wr->send_flags & IBV_SEND_INLINE) && !ops[op].can_inline))
+    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge ||
+        ((wr->send_flags & IBV_SEND_INLINE) && !ops[op].can_inline))
         return EINVAL;
     if (!vb_queue_room(&qp->sq, next))
         return ENOMEM;

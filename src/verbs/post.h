@@ -16,7 +16,8 @@ _Static_assert(sizeof(struct ibv_sge) == sizeof(struct pm_sge) &&
 #define VB_SEND_FLAGS (PM_SEND_FENCE | PM_SEND_SIGNALED | PM_SEND_SOLICITED | PM_SEND_INLINE)
 
 #define VB_MAX_MSG ((uint64_t)1 << 31) /* bytes; the device's max_msg_sz */
-/* May a request of that kind have such an SGE list: not more than a message, and for atomics not less than eight bytes? */
+/* May a request of that kind have such an SGE list: not more than a message, and for atomics not less than eight
+ * bytes? */
 bool vb_length_ok(uint8_t wr_opcode, const struct ibv_sge *sge, size_t num);
 
 /* May requests be posted to the send queue in the QP's state? In ERR and SQE they are flushed. */
@@ -26,14 +27,16 @@ static inline bool vb_can_send(const struct vb_qp *qp)
     return s >= IBV_QPS_RTS && s <= IBV_QPS_ERR;
 }
 
-/* Has the queue a free slot at index next? Acquire: pairs with the poller's release of head, after its last look at the slot. */
+/* Has the queue a free slot at index next? Acquire: pairs with the poller's release of head, after its last look at
+ * the slot. */
 static inline bool vb_queue_room(const struct vb_queue *q, uint32_t next)
 {
     return next - atomic_load_explicit(&q->head, memory_order_acquire) < q->max_wr;
 }
 
 /* The header of the send request at index next; the caller fills the fields of its operation and the payload. */
-static inline struct pm_send_wqe *vb_wqe_start(struct vb_qp *qp, uint32_t next, uint64_t wr_id, uint8_t opcode, unsigned flags)
+static inline struct pm_send_wqe *vb_wqe_start(struct vb_qp *qp, uint32_t next, uint64_t wr_id, uint8_t opcode,
+                                               unsigned flags)
 {
     struct pm_send_wqe *w = ring_slot(qp->sq.ring, qp->sq.stride, qp->sq.mask, next);
     memset(w, 0, sizeof(*w));
@@ -43,7 +46,8 @@ static inline struct pm_send_wqe *vb_wqe_start(struct vb_qp *qp, uint32_t next, 
     return w;
 }
 
-/* Wakes the sleeping daemon. The write can't block or fail in a way that matters: a counter that is not zero wakes as well. */
+/* Wakes the sleeping daemon. The write can't block or fail in a way that matters: a counter that is not zero wakes
+ * as well. */
 static inline void vb_wake(struct vb_context *c)
 {
     uint64_t one = 1;

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* IBVERBS_PRIVATE_34: what Debian 12's libibverbs offers its provider libraries (libmlx5, libefa …). Programs load those for their
- * extensions, and they insist on every one of these symbols. There is no kernel device behind this library for a provider to drive, so
- * registering a driver does nothing, and commands to the kernel fail. ibv_query_gid_type of this node is in query.c. */
+/* IBVERBS_PRIVATE_34: what Debian 12's libibverbs offers its provider libraries (libmlx5, libefa …). Programs load
+ * those for their extensions, and they insist on every one of these symbols. There is no kernel device behind this
+ * library for a provider to drive, so registering a driver does nothing, and commands to the kernel fail.
+ * ibv_query_gid_type of this node is in query.c. */
 #include <errno.h>
 #include <stdarg.h>
 
 #include "ops.h"
 
-#define NO_COMMAND(name)                                                                                                         \
-    VB_EXPORT int name(void);                                                                                                    \
-    VB_EXPORT int name(void)                                                                                                     \
-    {                                                                                                                            \
-        return vb_err(-EOPNOTSUPP);                                                                                              \
+#define NO_COMMAND(name)                                                                                               \
+    VB_EXPORT int name(void);                                                                                          \
+    VB_EXPORT int name(void)                                                                                           \
+    {                                                                                                                  \
+        return vb_err(-EOPNOTSUPP);                                                                                    \
     }
-#define NOTHING(name)                                                                                                            \
-    VB_EXPORT void name(void);                                                                                                   \
-    VB_EXPORT void name(void)                                                                                                    \
-    {                                                                                                                            \
+#define NOTHING(name)                                                                                                  \
+    VB_EXPORT void name(void);                                                                                         \
+    VB_EXPORT void name(void)                                                                                          \
+    {                                                                                                                  \
     }
-#define NO_OBJECT(name)                                                                                                          \
-    VB_EXPORT void *name(void);                                                                                                  \
-    VB_EXPORT void *name(void)                                                                                                   \
-    {                                                                                                                            \
-        return vb_null(-EOPNOTSUPP);                                                                                             \
+#define NO_OBJECT(name)                                                                                                \
+    VB_EXPORT void *name(void);                                                                                        \
+    VB_EXPORT void *name(void)                                                                                         \
+    {                                                                                                                  \
+        return vb_null(-EOPNOTSUPP);                                                                                   \
     }
 
 extern VB_EXPORT bool verbs_allow_disassociate_destroy;

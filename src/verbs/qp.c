@@ -12,10 +12,10 @@
 #include "ring.h"
 #include "session.h"
 
-#define SEND_OPS                                                                                                                 \
-    (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |       \
-     IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |                        \
-     IBV_QP_EX_WITH_SEND_WITH_INV)
+#define SEND_OPS                                                                                                       \
+    (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |                            \
+     IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |                     \
+     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV)
 
 /* Does a queue of the reply lie inside its segment, with slots that hold what was granted? */
 static bool fits(uint64_t size, uint32_t offset, uint32_t slots, uint32_t stride, uint32_t max_wr, uint64_t slot_bytes)
@@ -29,7 +29,8 @@ static bool valid(const struct pm_create_qp_rep *r)
     uint64_t sges = (uint64_t)r->max_send_sge * sizeof(struct pm_sge);
     uint64_t payload = sges > r->max_inline ? sges : r->max_inline;
     return r->doorbell < PM_DOORBELLS && r->size >= sizeof(struct pm_qp_page) &&
-           fits(r->size, r->sq_offset, r->sq_slots, r->sq_stride, r->max_send_wr, sizeof(struct pm_send_wqe) + payload) &&
+           fits(r->size, r->sq_offset, r->sq_slots, r->sq_stride, r->max_send_wr,
+                sizeof(struct pm_send_wqe) + payload) &&
            fits(r->size, r->rq_offset, r->rq_slots, r->rq_stride, r->max_recv_wr,
                 sizeof(struct pm_recv_wqe) + (uint64_t)r->max_recv_sge * sizeof(struct pm_sge));
 }
@@ -306,8 +307,8 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
         int rc = vb_call_simple(c, PM_OP_DESTROY_QP, &req, sizeof(req), NULL, 0);
         if (rc && rc != -EIO)
             return vb_err(rc);
-        /* The daemon writes no more completions of this QP. Under both CQs' locks no poll is using it, so once its completions
-         * are purged and the tables have forgotten it, none will. */
+        /* The daemon writes no more completions of this QP. Under both CQs' locks no poll is using it, so once its
+         * completions are purged and the tables have forgotten it, none will. */
         vb_cq_lock_pair(scq, rcq);
         vb_cq_purge(qp);
         vb_cq_detach(qp);

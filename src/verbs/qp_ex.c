@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* ibv_wr_*: requests built field by field between wr_start and wr_complete, which alone shows them to the daemon. The send queue's lock
- * is held in between. The first failure stands until then, and makes wr_complete drop the whole batch. */
+/* ibv_wr_*: requests built field by field between wr_start and wr_complete, which alone shows them to the daemon.
+ * The send queue's lock is held in between. The first failure stands until then, and makes wr_complete drop the
+ * whole batch. */
 #include <errno.h>
 
 #include "fork.h"
@@ -24,7 +25,8 @@ static struct pm_send_wqe *begin(struct vb_qp *qp, enum ibv_wr_opcode op)
         fail(qp, ENOMEM);
         return NULL;
     }
-    qp->wr_wqe = vb_wqe_start(qp, qp->wr_next++, qp->ex.wr_id, (uint8_t)op, qp->ex.wr_flags & ~(unsigned)IBV_SEND_INLINE);
+    qp->wr_wqe =
+        vb_wqe_start(qp, qp->wr_next++, qp->ex.wr_id, (uint8_t)op, qp->ex.wr_flags & ~(unsigned)IBV_SEND_INLINE);
     return qp->wr_wqe;
 }
 
@@ -51,7 +53,8 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr)
     rdma(ex, IBV_WR_RDMA_READ, rkey, addr, 0);
 }
 
-static void atomic(struct ibv_qp_ex *ex, enum ibv_wr_opcode op, uint32_t rkey, uint64_t addr, uint64_t compare_add, uint64_t swap)
+static void atomic(struct ibv_qp_ex *ex, enum ibv_wr_opcode op, uint32_t rkey, uint64_t addr, uint64_t compare_add,
+                   uint64_t swap)
 {
     struct pm_send_wqe *w = begin(vb_qp_ex(ex), op);
     if (w) {
@@ -146,7 +149,8 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num, const stru
     struct pm_send_wqe *w = qp->wr_wqe;
     if (!w)
         return;
-    if (w->opcode == IBV_WR_RDMA_READ || w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || w->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    if (w->opcode == IBV_WR_RDMA_READ || w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+        w->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         fail(qp, EINVAL);
         return;
     }

@@ -57,8 +57,8 @@ VB_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_at
     return 0;
 }
 
-int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *in, struct ibv_device_attr_ex *attr,
-                       size_t size)
+int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *in,
+                       struct ibv_device_attr_ex *attr, size_t size)
 {
     const struct vb_context *c = vb_ctx(context);
     struct ibv_device_attr_ex a;
@@ -72,7 +72,8 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
     a.hca_core_clock = c->caps.hca_core_clock_khz;
     a.device_cap_flags_ex = c->caps.device_cap_flags;
     a.phys_port_cnt_ex = 1;
-    /* A program built against newer headers has a longer structure: what this library doesn't know reads as not there. */
+    /* A program built against newer headers has a longer structure: what this library doesn't know reads as not
+     * there. */
     if (size > sizeof(a))
         memset((char *)attr + sizeof(a), 0, size - sizeof(a));
     memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
@@ -107,7 +108,8 @@ int vb_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
     return 0;
 }
 
-/* The exported function is what programs built before rdma-core 22 call: their structure ends before port_cap_flags2. */
+/* The exported function is what programs built before rdma-core 22 call: their structure ends before
+ * port_cap_flags2. */
 #undef ibv_query_port
 VB_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
@@ -191,8 +193,10 @@ VB_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_g
 
 /* The old question of rdma-core's own tools: the type as sysfs tells it, where "RoCE v2" is 1 and all else 0. */
 enum gid_type_sysfs { GID_TYPE_SYSFS_IB_ROCE_V1, GID_TYPE_SYSFS_ROCE_V2 };
-VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, enum gid_type_sysfs *type);
-VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, enum gid_type_sysfs *type)
+VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
+                                 enum gid_type_sysfs *type);
+VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
+                                 enum gid_type_sysfs *type)
 {
     struct pm_query_gid_rep rep;
     int rc = vb_query_gid_entry(vb_ctx(context), port, index, &rep);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The client's side of the rings in pumice/abi.h: pure functions on shared memory, without locks, system calls or objects, so that they
- * can be tested against a thread that plays the daemon.
+/* The client's side of the rings in pumice/abi.h: pure functions on shared memory, without locks, system calls or
+ * objects, so that they can be tested against a thread that plays the daemon.
  *
  * Each function says which lock of the caller protects it. Indexes run freely modulo 2^32. */
 #ifndef VERBS_RING_H
@@ -25,17 +25,18 @@ static inline void ring_publish_send(struct pm_qp_page *page, uint32_t tail)
     atomic_store_explicit(&page->sq_tail, tail, memory_order_release);
 }
 
-/* Likewise for receive requests, under the receive queue's lock. True: the daemon wants a doorbell for them (it flushes them).
- * Sequentially consistent both: either the daemon, which sets rq_notify before it reads rq_tail, sees this tail, or we see its wish. */
+/* Likewise for receive requests, under the receive queue's lock. True: the daemon wants a doorbell for them (it
+ * flushes them). Sequentially consistent both: either the daemon, which sets rq_notify before it reads rq_tail, sees
+ * this tail, or we see its wish. */
 static inline bool ring_publish_recv(struct pm_qp_page *page, uint32_t tail)
 {
     atomic_store(&page->rq_tail, tail);
     return atomic_load(&page->rq_notify) != 0;
 }
 
-/* Tells the daemon to look at the queues behind doorbell d. True: it sleeps and this caller must write its eventfd. No lock.
- * Sequentially consistent: the bits must be visible before `sleeping` is read, because the daemon sets `sleeping` before it looks
- * at the bits a last time. */
+/* Tells the daemon to look at the queues behind doorbell d. True: it sleeps and this caller must write its eventfd.
+ * No lock. Sequentially consistent: the bits must be visible before `sleeping` is read, because the daemon sets
+ * `sleeping` before it looks at the bits a last time. */
 static inline bool ring_doorbell(struct pm_session_page *page, uint32_t d)
 {
     uint32_t word = d / 64;
@@ -52,7 +53,8 @@ static inline struct pm_cqe *ring_cqe(struct pm_cqe *entries, uint32_t mask, uin
     return __atomic_load_n(&e->seq, __ATOMIC_ACQUIRE) == i + 1 ? e : NULL;
 }
 
-/* For a CQ whose overruns are to be ignored: where to go on if the daemon has overwritten the entry of index i, else i. Acquire as above. */
+/* For a CQ whose overruns are to be ignored: where to go on if the daemon has overwritten the entry of index i, else
+ * i. Acquire as above. */
 static inline uint32_t ring_overrun(struct pm_cqe *entries, uint32_t mask, uint32_t i)
 {
     uint32_t seq = __atomic_load_n(&entries[i & mask].seq, __ATOMIC_ACQUIRE);
@@ -67,7 +69,8 @@ static inline void ring_consume(struct pm_cq_page *page, uint32_t consumer)
 }
 
 /* Asks for an event. A wish for any completion is not weakened by one for solicited completions only. No lock.
- * Sequentially consistent: the caller polls once more afterwards; either that poll sees a completion or the daemon sees the wish. */
+ * Sequentially consistent: the caller polls once more afterwards; either that poll sees a completion or the daemon
+ * sees the wish. */
 static inline void ring_arm(struct pm_cq_page *page, bool solicited_only)
 {
     uint32_t none = PM_ARM_NONE;
@@ -77,8 +80,9 @@ static inline void ring_arm(struct pm_cq_page *page, bool solicited_only)
         atomic_store(&page->arm, PM_ARM_ANY);
 }
 
-/* Removes the completions of QP qpn that wait at [consumer, …) and closes the gaps towards the newest one; returns the new consumer
- * index, which the caller publishes. Under the CQ's lock. The daemon writes only behind the newest entry, so nothing races. */
+/* Removes the completions of QP qpn that wait at [consumer, …) and closes the gaps towards the newest one; returns
+ * the new consumer index, which the caller publishes. Under the CQ's lock. The daemon writes only behind the newest
+ * entry, so nothing races. */
 static inline uint32_t ring_purge(struct pm_cqe *entries, uint32_t mask, uint32_t consumer, uint32_t qpn)
 {
     uint32_t live = 0, gone = 0;

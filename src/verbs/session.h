@@ -7,8 +7,9 @@
 
 #include "objects.h"
 
-/* Fills path[size] with the control socket that this process should use, after the environment (see README of PM_ENV_* in abi.h):
- * a lab's host if PUMICE_LAB is set, else PUMICE_SOCKET, else the default places. -ENAMETOOLONG if it doesn't fit. */
+/* Fills path[size] with the control socket that this process should use, after the environment (see README of
+ * PM_ENV_* in abi.h): a lab's host if PUMICE_LAB is set, else PUMICE_SOCKET, else the default places. -ENAMETOOLONG
+ * if it doesn't fit. */
 int vb_session_path(char *path, size_t size);
 
 /* Connects to the daemon at path. On success the caller owns s and ends it with vb_session_close. */
@@ -25,10 +26,12 @@ struct vb_call {
     int *fds; /* where received descriptors go, num_fds exactly; the caller owns them on success */
     unsigned num_fds;
 };
-/* Sends a request and waits for its reply. -EIO: the daemon is gone; -EPROTO: it spoke out of form; else what it answered. */
+/* Sends a request and waits for its reply. -EIO: the daemon is gone; -EPROTO: it spoke out of form; else what it
+ * answered. */
 int vb_session_call(struct vb_session *s, const struct vb_call *call);
 
-/* The two usual shapes, for a context: -EIO in a forked child and when the daemon is gone (then the context is marked so). */
+/* The two usual shapes, for a context: -EIO in a forked child and when the daemon is gone (then the context is
+ * marked so). */
 int vb_call(struct vb_context *c, const struct vb_call *call);
 int vb_call_simple(struct vb_context *c, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len);
 

@@ -2,7 +2,8 @@
 /* Names of enumerators, for people; and the conversions of enum ibv_rate. */
 #include "objects.h"
 
-#define NAME_OF(table, i, other) ((unsigned)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] ? (table)[i] : (other))
+#define NAME_OF(table, i, other)                                                                                       \
+    ((unsigned)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] ? (table)[i] : (other))
 
 VB_EXPORT const char *ibv_node_type_str(enum ibv_node_type type)
 {

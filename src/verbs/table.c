@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sparse arrays of pointers: QPs by number, CQs by handle. Leaves are never freed before the table, so that readers need no lock. */
+/* Sparse arrays of pointers: QPs by number, CQs by handle. Leaves are never freed before the table, so that readers
+ * need no lock. */
 #include <errno.h>
 #include <stdlib.h>
 

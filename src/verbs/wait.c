@@ -5,10 +5,10 @@
 #include <sched.h>
 #include <time.h>
 
-#define SLOW_YIELD_NS UINT64_C(150000)   /* a yield that takes longer means that others compute */
+#define SLOW_YIELD_NS UINT64_C(150000) /* a yield that takes longer means that others compute */
 #define SLOW_PERIOD_NS UINT64_C(20000000) /* then sleep instead for so long */
-#define NAP_NS 1000                       /* the kernel's timer slack adds some 50 us */
-#define CHECK_NS UINT64_C(50000000)       /* between two looks at the session's socket */
+#define NAP_NS 1000 /* the kernel's timer slack adds some 50 us */
+#define CHECK_NS UINT64_C(50000000) /* between two looks at the session's socket */
 
 uint64_t vb_clock(int clock)
 {
@@ -38,7 +38,7 @@ void vb_wait_idle(struct vb_context *c)
             atomic_store_explicit(&c->slow_until, after + SLOW_PERIOD_NS, memory_order_relaxed);
     }
     uint64_t last = atomic_load_explicit(&c->checked_at, memory_order_relaxed);
-    if (before - last > CHECK_NS &&
-        atomic_compare_exchange_strong_explicit(&c->checked_at, &last, before, memory_order_relaxed, memory_order_relaxed))
+    if (before - last > CHECK_NS && atomic_compare_exchange_strong_explicit(&c->checked_at, &last, before,
+                                                                            memory_order_relaxed, memory_order_relaxed))
         vb_wait_check(c);
 }

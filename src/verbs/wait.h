@@ -8,9 +8,9 @@
 /* ns of a clock (CLOCK_MONOTONIC, CLOCK_REALTIME). */
 uint64_t vb_clock(int clock);
 
-/* Called without locks when a poll found nothing: gives the processor away. A yield that comes back late says that others hog the
- * processors; then a process that sleeps gets them sooner than one that yields, so empty polls sleep for some time. Now and then
- * looks whether the daemon lives. */
+/* Called without locks when a poll found nothing: gives the processor away. A yield that comes back late says that
+ * others hog the processors; then a process that sleeps gets them sooner than one that yields, so empty polls sleep
+ * for some time. Now and then looks whether the daemon lives. */
 void vb_wait_idle(struct vb_context *c);
 
 /* Looks whether the daemon still has its end of the session, and marks the context if not. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* wire_gen FILE.pcapng: writes a capture with packets of every opcode, each over IPv4 and IPv6, and prints for each what a
- * reader of the capture must find, one line of tab-separated fields as `tshark -T fields` prints them. For
+/* wire_gen FILE.pcapng: writes a capture with packets of every opcode, each over IPv4 and IPv6, and prints for each
+ * what a reader of the capture must find, one line of tab-separated fields as `tshark -T fields` prints them. For
  * tests/e2e/wire_tshark.sh. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -83,8 +83,8 @@ static size_t assemble(struct pkt *p, const struct frame_flow *flow, bool is_v6,
     return len + ICRC_LEN;
 }
 
-/* One line, in the order of the -e options of the script. A header that isn't there is an empty field; va and rkey are one
- * column for both headers that have them. */
+/* One line, in the order of the -e options of the script. A header that isn't there is an empty field; va and rkey
+ * are one column for both headers that have them. */
 static void expect(const struct pkt *p, const uint8_t *buf, size_t len)
 {
     bool opaque = is_opaque(p->opcode);

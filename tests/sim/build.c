@@ -98,9 +98,9 @@ static void make_fleeting_key(struct end *e, const uint32_t access[REG_COUNT])
 {
     const struct op *mine = e->plant >= 0 ? &e->op[e->plant] : NULL;
     const struct op *peers = e->peer->plant >= 0 ? &e->peer->op[e->peer->plant] : NULL;
-    int region = mine && mine->plant == PLANT_LDEREG                                            ? mine->seg[0].region
+    int region = mine && mine->plant == PLANT_LDEREG                                     ? mine->seg[0].region
                  : peers && (peers->plant == PLANT_DEREG || peers->plant == PLANT_REREG) ? peers->rregion
-                                                                                                : -1;
+                                                                                         : -1;
     e->key_fleeting_free = region < 0;
     if (region >= 0) {
         const struct region *g = &e->reg[region];
@@ -170,8 +170,8 @@ void build_connect(struct end *e, enum end_step step)
 {
     struct sim *s = e->sim;
     struct qp_attr a = e->attr;
-    uint32_t mask = QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC |
-                    QPA_MIN_RNR_TIMER;
+    uint32_t mask =
+        QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
     a.state = QPS_RTR;
     if (step == STEP_RTS) {
         a.state = QPS_RTS;

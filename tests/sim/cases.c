@@ -6,10 +6,18 @@
 #include <string.h>
 
 #define SIGNALED SEND_SIGNALED
-#define COUNT(name, least, most) {offsetof(struct engine_counters, name), least, most}
-#define ONCE_MASK(m) {.delay_ns = 10 * US, .mask = (m), .mask_once = true}
+#define COUNT(name, least, most)                                                                                       \
+    {                                                                                                                  \
+        offsetof(struct engine_counters, name), least, most                                                            \
+    }
+#define ONCE_MASK(m)                                                                                                   \
+    {                                                                                                                  \
+        .delay_ns = 10 * US, .mask = (m), .mask_once = true                                                            \
+    }
 #define DROP(op, synd, first, last)                                                                                    \
-    {.delay_ns = 10 * US, .drop_opcode = (op), .drop_syndrome = (synd), .drop_first = (first), .drop_last = (last)}
+    {                                                                                                                  \
+        .delay_ns = 10 * US, .drop_opcode = (op), .drop_syndrome = (synd), .drop_first = (first), .drop_last = (last)  \
+    }
 #define TIMEOUT_12 (4096ull << 12) /* 16.8 ms, what the scripts' QPs have */
 #define ANY UINT64_MAX
 
@@ -239,7 +247,8 @@ static void setup_end(struct end *e, const struct sim_case *c)
     }
     int times = e->index == 0 && c->repeat ? c->repeat : 1;
     for (int k = 0; k < times; k++) {
-        for (const struct case_op *o = c->op[e->index]; o < c->op[e->index] + CASE_OPS && (o->len > 0 || o->zero); o++) {
+        for (const struct case_op *o = c->op[e->index]; o < c->op[e->index] + CASE_OPS && (o->len > 0 || o->zero);
+             o++) {
             ops_add(e, o->opcode, o->len, o->flags);
         }
     }
@@ -342,8 +351,8 @@ int case_check(struct sim *s, const struct sim_case *c, uint64_t mask)
         return 0; /* the table speaks of the exchange without other losses */
     }
     if (t->done_at < c->done_least || (c->done_most && t->done_at > c->done_most)) {
-        snprintf(s->failure, sizeof s->failure, "done after %llu ns, must be %llu … %llu", (unsigned long long)t->done_at,
-                 (unsigned long long)c->done_least, (unsigned long long)c->done_most);
+        snprintf(s->failure, sizeof s->failure, "done after %llu ns, must be %llu … %llu",
+                 (unsigned long long)t->done_at, (unsigned long long)c->done_least, (unsigned long long)c->done_most);
         return -1;
     }
     for (int i = 0; i < CASE_COUNTS; i++) {

@@ -10,10 +10,10 @@
 #define CASE_COUNTS 4
 
 enum sweep { /* how many exchanges a case makes */
-    SWEEP_NONE, /* one */
-    SWEEP_ONE, /* one without loss, then each of its packets lost in turn */
-    SWEEP_TWO, /* likewise, and each pair of packets */
-    SWEEP_WALK, /* 64 rotations of the network's mask */
+             SWEEP_NONE, /* one */
+             SWEEP_ONE, /* one without loss, then each of its packets lost in turn */
+             SWEEP_TWO, /* likewise, and each pair of packets */
+             SWEEP_WALK, /* 64 rotations of the network's mask */
 };
 struct case_op {
     uint8_t opcode;

@@ -34,13 +34,13 @@ static void first_send_error(struct end *e, int index, uint8_t status)
 {
     struct sim *s = e->sim;
     struct op *o = &e->op[index];
-    sim_require(s, expect_send(e, index, status), "end %d: request %d fails with status %u, which nothing explains", e->index,
-                index, status);
+    sim_require(s, expect_send(e, index, status), "end %d: request %d fails with status %u, which nothing explains",
+                e->index, index, status);
     if (status == WC_RETRY_EXC_ERR) {
         uint64_t from = e->una_changed > o->first_sent ? e->una_changed : o->first_sent;
         uint64_t least = (uint64_t)(e->attr.retry_cnt + 1) * timeout_ns(e);
-        sim_require(s, s->now - from >= least, "end %d: retries of request %d ran out after %llu ns of %llu", e->index, index,
-                    (unsigned long long)(s->now - from), (unsigned long long)least);
+        sim_require(s, s->now - from >= least, "end %d: retries of request %d ran out after %llu ns of %llu", e->index,
+                    index, (unsigned long long)(s->now - from), (unsigned long long)least);
     }
     e->sfailed = true;
     note_failure(e, "send", index, status);
@@ -51,8 +51,8 @@ static void retire(struct end *e, int upto)
 {
     for (; e->sdone < upto; e->sdone++) {
         struct op *o = &e->op[e->sdone];
-        sim_require(e->sim, !(o->flags & SEND_SIGNALED) && !e->sig_all, "end %d: no completion of signaled request %d", e->index,
-                    e->sdone);
+        sim_require(e->sim, !(o->flags & SEND_SIGNALED) && !e->sig_all, "end %d: no completion of signaled request %d",
+                    e->index, e->sdone);
         o->retired = true;
         o->status = WC_SUCCESS;
         oracle_send(e, e->sdone);
@@ -61,22 +61,26 @@ static void retire(struct end *e, int upto)
 
 static void check_send(struct end *e, const struct completion *c)
 {
-    static const uint8_t opcode[] = {
-        [WR_RDMA_WRITE] = WC_RDMA_WRITE, [WR_RDMA_WRITE_WITH_IMM] = WC_RDMA_WRITE, [WR_SEND] = WC_SEND, [WR_SEND_WITH_IMM] = WC_SEND,
-        [WR_RDMA_READ] = WC_RDMA_READ, [WR_ATOMIC_CMP_AND_SWP] = WC_COMP_SWAP, [WR_ATOMIC_FETCH_AND_ADD] = WC_FETCH_ADD,
-        [WR_SEND_WITH_INV] = WC_SEND};
+    static const uint8_t opcode[] = {[WR_RDMA_WRITE] = WC_RDMA_WRITE,
+                                     [WR_RDMA_WRITE_WITH_IMM] = WC_RDMA_WRITE,
+                                     [WR_SEND] = WC_SEND,
+                                     [WR_SEND_WITH_IMM] = WC_SEND,
+                                     [WR_RDMA_READ] = WC_RDMA_READ,
+                                     [WR_ATOMIC_CMP_AND_SWP] = WC_COMP_SWAP,
+                                     [WR_ATOMIC_FETCH_AND_ADD] = WC_FETCH_ADD,
+                                     [WR_SEND_WITH_INV] = WC_SEND};
     struct sim *s = e->sim;
     int index = (int)c->slot - 1000 * (e->index + 1);
     sim_require(s, c->cq == e->op, "end %d: send completion for the wrong queue", e->index);
-    sim_require(s, index >= e->sdone && index < e->posted, "end %d: completion of request %d, but %d is next of %d", e->index,
-                index, e->sdone, e->posted);
+    sim_require(s, index >= e->sdone && index < e->posted, "end %d: completion of request %d, but %d is next of %d",
+                e->index, index, e->sdone, e->posted);
     struct op *o = &e->op[index];
-    sim_require(s, c->wr_id == o->wr_id && c->opcode == opcode[o->opcode], "end %d: completion of request %d: wr_id or opcode",
-                e->index, index);
+    sim_require(s, c->wr_id == o->wr_id && c->opcode == opcode[o->opcode],
+                "end %d: completion of request %d: wr_id or opcode", e->index, index);
     if (e->sfailed) {
         sim_require(s, index == e->sdone, "end %d: request %d is not flushed", e->index, e->sdone);
-        sim_require(s, c->status == WC_WR_FLUSH_ERR, "end %d: request %d has status %u after a failure", e->index, index,
-                    c->status);
+        sim_require(s, c->status == WC_WR_FLUSH_ERR, "end %d: request %d has status %u after a failure", e->index,
+                    index, c->status);
     } else {
         retire(e, index);
     }
@@ -89,14 +93,16 @@ static void check_send(struct end *e, const struct completion *c)
         }
         return;
     }
-    sim_require(s, (o->flags & SEND_SIGNALED) || e->sig_all, "end %d: request %d is unsignaled, and completes", e->index, index);
+    sim_require(s, (o->flags & SEND_SIGNALED) || e->sig_all, "end %d: request %d is unsignaled, and completes",
+                e->index, index);
     if (o->plant >= PLANT_DEREG && !e->key_gone && !e->peer->key_gone) {
         o->plant = PLANT_NONE; /* the key will go when nobody needs it */
         e->plant = -1;
     }
-    sim_require(s, o->plant == PLANT_NONE, "end %d: request %d succeeds in spite of fault %u", e->index, index, o->plant);
-    sim_require(s, !op_is_read_or_atomic(o->opcode) || c->byte_len == o->len, "end %d: request %d: byte_len %u, not %u", e->index,
-                index, c->byte_len, o->len);
+    sim_require(s, o->plant == PLANT_NONE, "end %d: request %d succeeds in spite of fault %u", e->index, index,
+                o->plant);
+    sim_require(s, !op_is_read_or_atomic(o->opcode) || c->byte_len == o->len, "end %d: request %d: byte_len %u, not %u",
+                e->index, index, c->byte_len, o->len);
     oracle_send(e, index);
     capture_note(s, "end %d: request %d completes", e->index, index);
 }
@@ -120,8 +126,8 @@ static void scatter_inline(struct end *e, const struct rcv *v, const struct comp
     struct sim *s = e->sim;
     uint32_t left = c->inline_len;
     const uint8_t *from = c->data;
-    sim_require(s, left <= COMPLETION_INLINE && left == c->byte_len && c->opcode == WC_RECV, "end %d: %u bytes in a completion of %u",
-                e->index, left, c->byte_len);
+    sim_require(s, left <= COMPLETION_INLINE && left == c->byte_len && c->opcode == WC_RECV,
+                "end %d: %u bytes in a completion of %u", e->index, left, c->byte_len);
     for (unsigned i = 0; i < v->nseg && left > 0; i++) {
         uint32_t n = v->seg[i].len < left ? v->seg[i].len : left;
         memcpy(mem_at(e, &v->seg[i]), from, n);
@@ -139,13 +145,15 @@ static void check_recv_success(struct end *e, int index, const struct completion
     sim_require(s, o, "end %d: receive %d completes, but nothing was sent to it", e->index, index);
     bool write = o->opcode == WR_RDMA_WRITE_WITH_IMM;
     bool imm = o->opcode != WR_SEND;
-    sim_require(s, c->opcode == (write ? WC_RECV_RDMA_WITH_IMM : WC_RECV), "end %d: receive %d: opcode %u", e->index, index,
-                c->opcode);
-    sim_require(s, c->byte_len == o->len, "end %d: receive %d: byte_len %u, not %u", e->index, index, c->byte_len, o->len);
+    sim_require(s, c->opcode == (write ? WC_RECV_RDMA_WITH_IMM : WC_RECV), "end %d: receive %d: opcode %u", e->index,
+                index, c->opcode);
+    sim_require(s, c->byte_len == o->len, "end %d: receive %d: byte_len %u, not %u", e->index, index, c->byte_len,
+                o->len);
     sim_require(s, c->flags == (imm ? WC_WITH_IMM : 0), "end %d: receive %d: flags %#x", e->index, index, c->flags);
     sim_require(s, !imm || memcmp(c->imm, o->imm, 4) == 0, "end %d: receive %d: immediate data", e->index, index);
     sim_require(s, c->src_qp == e->peer->qpn, "end %d: receive %d: from QP %u", e->index, index, c->src_qp);
-    sim_require(s, c->solicited == ((o->flags & SEND_SOLICITED) != 0), "end %d: receive %d: solicited", e->index, index);
+    sim_require(s, c->solicited == ((o->flags & SEND_SOLICITED) != 0), "end %d: receive %d: solicited", e->index,
+                index);
     if (c->inline_len > 0) {
         scatter_inline(e, v, c);
     }
@@ -158,8 +166,8 @@ static void check_recv(struct end *e, const struct completion *c)
     struct sim *s = e->sim;
     int index = (int)c->slot - 1000 * (e->index + 1);
     sim_require(s, c->cq == e->rcv, "end %d: receive completion for the wrong queue", e->index);
-    sim_require(s, index == e->rdone && index < e->rposted, "end %d: receive %d completes, but %d is next of %d", e->index, index,
-                e->rdone, e->rposted);
+    sim_require(s, index == e->rdone && index < e->rposted, "end %d: receive %d completes, but %d is next of %d",
+                e->index, index, e->rdone, e->rposted);
     struct rcv *v = &e->rcv[index];
     sim_require(s, c->wr_id == v->wr_id, "end %d: receive %d: wr_id", e->index, index);
     v->done = true;
@@ -169,15 +177,16 @@ static void check_recv(struct end *e, const struct completion *c)
         /* A deferred write that fails takes the QP's other completions of the batch with it. */
         bool taken = s->sc.defer && c->status == WC_LOC_PROT_ERR && e->peer->plant >= 0 &&
                      e->peer->op[e->peer->plant].plant == PLANT_WRITE_FAULT;
-        sim_require(s, c->status == WC_WR_FLUSH_ERR || taken, "end %d: receive %d has status %u after a failure", e->index, index,
-                    c->status);
-    } else if (c->status != WC_SUCCESS) {
-        sim_require(s, expect_recv(e, index, c->status), "end %d: receive %d fails with status %u, which nothing explains",
+        sim_require(s, c->status == WC_WR_FLUSH_ERR || taken, "end %d: receive %d has status %u after a failure",
                     e->index, index, c->status);
+    } else if (c->status != WC_SUCCESS) {
+        sim_require(s, expect_recv(e, index, c->status),
+                    "end %d: receive %d fails with status %u, which nothing explains", e->index, index, c->status);
         e->rfailed = true;
         note_failure(e, "receive", index, c->status);
     } else {
-        sim_require(s, v->plant == PLANT_NONE, "end %d: receive %d succeeds in spite of fault %u", e->index, index, v->plant);
+        sim_require(s, v->plant == PLANT_NONE, "end %d: receive %d succeeds in spite of fault %u", e->index, index,
+                    v->plant);
         check_recv_success(e, index, c);
     }
 }
@@ -192,11 +201,12 @@ static void check_rogue(struct end *e, const struct completion *c)
                 c->is_recv ? "receive" : "request", index, first, most);
     bool quiet = !c->is_recv && !e->sfailed;
     for (int i = first; i < index; i++) {
-        sim_require(s, quiet && !(e->op[i].flags & SEND_SIGNALED) && !e->sig_all, "rogue end %d: no completion of %d", e->index, i);
+        sim_require(s, quiet && !(e->op[i].flags & SEND_SIGNALED) && !e->sig_all, "rogue end %d: no completion of %d",
+                    e->index, i);
     }
     bool *failed = c->is_recv ? &e->rfailed : &e->sfailed;
-    sim_require(s, !*failed || c->status == WC_WR_FLUSH_ERR || (s->sc.defer && c->is_recv), "rogue end %d: %d has status %u", e->index, index,
-                c->status);
+    sim_require(s, !*failed || c->status == WC_WR_FLUSH_ERR || (s->sc.defer && c->is_recv),
+                "rogue end %d: %d has status %u", e->index, index, c->status);
     *failed = *failed || c->status != WC_SUCCESS;
     e->failed = e->failed || *failed;
     *(c->is_recv ? &e->rdone : &e->sdone) = index + 1;
@@ -256,9 +266,10 @@ static void check_psns(struct end *e, const struct qp_info *i)
 {
     struct sim *s = e->sim;
     uint32_t una = psn_rel(e, i->una_psn), next = psn_rel(e, i->next_psn), max = psn_rel(e, i->max_psn);
-    sim_require(s, una <= next && next <= max, "end %d: PSNs out of order: unacknowledged %u, next %u, new %u", e->index, una,
-                next, max);
-    sim_require(s, max == e->rel_new || e->rogue, "end %d: PSN %u is next, but %u was not sent", e->index, max, e->rel_new);
+    sim_require(s, una <= next && next <= max, "end %d: PSNs out of order: unacknowledged %u, next %u, new %u",
+                e->index, una, next, max);
+    sim_require(s, max == e->rel_new || e->rogue, "end %d: PSN %u is next, but %u was not sent", e->index, max,
+                e->rel_new);
     uint32_t window = s->host[e->host].cfg.window_pkts;
     sim_require(s, max - una <= window, "end %d: %u packets unacknowledged, window %u", e->index, max - una, window);
     sim_require(s, i->reads_outstanding <= e->attr.max_rd_atomic, "end %d: %u READs and atomics outstanding", e->index,
@@ -281,10 +292,11 @@ static void check_timer(struct end *e, const struct qp_info *i)
     if (i->state != QPS_RTS || i->sq_posted == 0 || e->attr.timeout == 0 || is_blocked(h)) {
         return;
     }
-    sim_require(s, i->una_psn == i->max_psn || i->deadline != NEVER, "end %d: PSN %u is outstanding, and no timer runs", e->index,
-                i->una_psn);
+    sim_require(s, i->una_psn == i->max_psn || i->deadline != NEVER, "end %d: PSN %u is outstanding, and no timer runs",
+                e->index, i->una_psn);
     bool waits = s->net.inflight > 0 || h->ninbox > 0;
-    sim_require(s, waits || engine_deadline(h->e) != NEVER, "end %d: work is outstanding, and nothing will happen", e->index);
+    sim_require(s, waits || engine_deadline(h->e) != NEVER, "end %d: work is outstanding, and nothing will happen",
+                e->index);
 }
 
 void check_step(struct sim *s)
@@ -312,18 +324,18 @@ static void check_plant(struct end *e)
     struct sim *s = e->sim;
     const struct op *o = &e->op[e->plant];
     const struct expectation *x = &expectations[o->plant];
-    sim_require(s, o->status == x->status, "end %d: request %d has status %u, not %u (fault %u)", e->index, e->plant, o->status,
-                x->status, o->plant);
+    sim_require(s, o->status == x->status, "end %d: request %d has status %u, not %u (fault %u)", e->index, e->plant,
+                o->status, x->status, o->plant);
     uint8_t event = expected_event(o, s->sc.defer);
     sim_require(s, event == 0 || e->peer->events[event] == 1, "end %d: no event %u", e->peer->index, event);
     if (x->recv_status != WC_SUCCESS && o->recv >= 0) {
         const struct rcv *v = &e->peer->rcv[o->recv];
-        sim_require(s, v->done && v->status == x->recv_status, "end %d: receive %d has status %u, not %u", e->peer->index, o->recv,
-                    v->status, x->recv_status);
+        sim_require(s, v->done && v->status == x->recv_status, "end %d: receive %d has status %u, not %u",
+                    e->peer->index, o->recv, v->status, x->recv_status);
     }
     for (int i = 0; i < e->plant; i++) {
-        sim_require(s, e->op[i].retired && e->op[i].status == WC_SUCCESS, "end %d: request %d before the wrong one has status %u",
-                    e->index, i, e->op[i].status);
+        sim_require(s, e->op[i].retired && e->op[i].status == WC_SUCCESS,
+                    "end %d: request %d before the wrong one has status %u", e->index, i, e->op[i].status);
     }
 }
 
@@ -331,23 +343,26 @@ void check_end(struct sim *s)
 {
     for (int k = 0; k < s->sc.nends; k++) {
         struct end *e = &s->end[k];
-        sim_require(s, user_idle(e), "end %d: all is quiet, but %d of %d requests and %d of %d receives are done", e->index,
-                    e->sdone, e->nops, e->rdone, e->nrcv);
+        sim_require(s, user_idle(e), "end %d: all is quiet, but %d of %d requests and %d of %d receives are done",
+                    e->index, e->sdone, e->nops, e->rdone, e->nrcv);
         if (e->rogue) {
             continue;
         }
-        sim_require(s, !e->leaves || e->left || e->failed || e->peer->failed, "end %d: is done, and does not leave", e->index);
+        sim_require(s, !e->leaves || e->left || e->failed || e->peer->failed, "end %d: is done, and does not leave",
+                    e->index);
         if (e->plant >= 0 && s->sc.lossless) {
             check_plant(e);
         }
         for (int i = 0; i < e->nops; i++) {
             const struct op *o = &e->op[i];
             bool ok = o->retired && o->status == WC_SUCCESS;
-            sim_require(s, !ok || o->recv < 0 || (e->peer->rcv[o->recv].done && e->peer->rcv[o->recv].status == WC_SUCCESS),
-                        "end %d: request %d has succeeded, but its receive %d has not", e->index, i, o->recv);
-            sim_require(s, !ok || o->rregion != REG_CELLS || o->executed, "end %d: atomic %d was never carried out", e->index, i);
-            sim_require(s, e->plant < 0 || i < e->plant || expect_late(e) || !o->executed, "end %d: atomic %d was carried out after a failure",
+            sim_require(
+                s, !ok || o->recv < 0 || (e->peer->rcv[o->recv].done && e->peer->rcv[o->recv].status == WC_SUCCESS),
+                "end %d: request %d has succeeded, but its receive %d has not", e->index, i, o->recv);
+            sim_require(s, !ok || o->rregion != REG_CELLS || o->executed, "end %d: atomic %d was never carried out",
                         e->index, i);
+            sim_require(s, e->plant < 0 || i < e->plant || expect_late(e) || !o->executed,
+                        "end %d: atomic %d was carried out after a failure", e->index, i);
         }
         sim_require(s, !e->sqd_pending || e->failed, "end %d: no SQ_DRAINED", e->index);
     }

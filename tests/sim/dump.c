@@ -69,7 +69,8 @@ static void describe(const struct wirepkt *p, char *out, size_t cap)
         return;
     }
     const struct op_info *i = &op_table[k.opcode];
-    int n = snprintf(out, cap, "%s QP %u PSN %u, %u bytes%s", i->name, k.dest_qpn, k.psn, k.payload_len, k.ackreq ? ", AckReq" : "");
+    int n = snprintf(out, cap, "%s QP %u PSN %u, %u bytes%s", i->name, k.dest_qpn, k.psn, k.payload_len,
+                     k.ackreq ? ", AckReq" : "");
     if (i->headers & OP_HAS_AETH && (size_t)n < cap) {
         snprintf(out + n, cap - (size_t)n, ", syndrome %#x, MSN %u", k.aeth.syndrome, k.aeth.msn);
     } else if (i->headers & OP_HAS_RETH && (size_t)n < cap) {

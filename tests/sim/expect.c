@@ -6,7 +6,7 @@
 
 /* clang-format off */
 const struct expectation expectations[PLANT_COUNT] = {
-    /*                      requester's status     receive's status   responder's event     NAK                   local  partly */
+    /* requester's status     receive's status   responder's event     NAK                   local  partly */
     [PLANT_NONE]        = {WC_SUCCESS,            WC_SUCCESS,        0,                   0,                    false, false},
     [PLANT_BAD_RKEY]    = {WC_REM_ACCESS_ERR,     WC_SUCCESS,        EVENT_QP_ACCESS_ERR, NAK_REMOTE_ACCESS,    false, false},
     [PLANT_OLD_RKEY]    = {WC_REM_ACCESS_ERR,     WC_SUCCESS,        EVENT_QP_ACCESS_ERR, NAK_REMOTE_ACCESS,    false, false},
@@ -79,9 +79,11 @@ bool expect_send(const struct end *e, int index, uint8_t status)
     if (status == WC_RETRY_EXC_ERR) {
         return e->sim->sc.may_exhaust || peer_is_gone(e);
     }
-    /* If a response before the NAK is lost, the request that waits for it is the one that fails: nobody will answer it now. */
+    /* If a response before the NAK is lost, the request that waits for it is the one that fails: nobody will answer
+     * it now. */
     bool waits = !e->sim->sc.lossless && index < e->plant && op_is_read_or_atomic(e->op[index].opcode);
-    return (index == e->plant || waits) && status == x->status && (x->syndrome == 0 || e->peer->nak_sent == x->syndrome);
+    return (index == e->plant || waits) && status == x->status &&
+           (x->syndrome == 0 || e->peer->nak_sent == x->syndrome);
 }
 
 bool expect_recv(const struct end *e, int index, uint8_t status)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How fast one connection is, in virtual time, when packets are lost. Reported, never asserted: it judges the loss recovery, and
- * says nothing about the processor time of a real daemon. */
+/* How fast one connection is, in virtual time, when packets are lost. Reported, never asserted: it judges the loss
+ * recovery, and says nothing about the processor time of a real daemon. */
 #include "sim.h"
 
 #include <stdlib.h>

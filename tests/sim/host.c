@@ -34,8 +34,8 @@ static bool icrc_is_right(struct host *h, const struct wirepkt *p)
     uint16_t id = 0;
     if (s->sc.ip_ids && !p->corrupted) {
         bool ok = icrc_check_any_id(ctx, 0, p->data, p->len, &id);
-        sim_require(s, ok && (p->v6 || id == p->ip_id), "host %d: IP ID %u not recovered from the ICRC (%u)", h->index, p->ip_id,
-                    id);
+        sim_require(s, ok && (p->v6 || id == p->ip_id), "host %d: IP ID %u not recovered from the ICRC (%u)", h->index,
+                    p->ip_id, id);
         return true;
     }
     return icrc_check(ctx, p->ip_id, p->data, p->len);
@@ -48,7 +48,8 @@ static void rx_one(struct host *h, struct wirepkt *p)
     struct rx_meta meta = {.ce = p->ce};
     if (!p->loop) {
         bool ok = icrc_is_right(h, p);
-        sim_require(s, ok != p->corrupted, "packet %u: ICRC is %s", p->number, ok ? "right, but bits were flipped" : "wrong");
+        sim_require(s, ok != p->corrupted, "packet %u: ICRC is %s", p->number,
+                    ok ? "right, but bits were flipped" : "wrong");
         if (!ok) {
             capture_packet(s, p, "corrupted, dropped");
             return;
@@ -113,7 +114,8 @@ static void ship(struct host *h, const struct tx_batch *b, uint32_t index)
     p->ip_id = s->sc.ip_ids ? (uint16_t)prng_range(&s->rng, 0, 0xffff) : 0;
     p->number = s->net.sent;
     if (!p->loop) {
-        icrc_store(p->data + p->len - ICRC_LEN, icrc_compute(&h->icrc[p->dst][v6], p->ip_id, p->data, p->len - ICRC_LEN));
+        icrc_store(p->data + p->len - ICRC_LEN,
+                   icrc_compute(&h->icrc[p->dst][v6], p->ip_id, p->data, p->len - ICRC_LEN));
     }
     uint32_t body = p->len - ICRC_LEN;
     s->trace = mix(s->trace, p->data, body < 64 ? body : 64);
@@ -158,8 +160,8 @@ static uint32_t send_batch(struct host *h, bool hold_acks)
     b = (struct tx_batch){.buf = h->txbuf, .cap = h->txcap, .hold_acks = hold_acks};
     memset(h->txbuf, POISON, 512);
     uint32_t n = engine_tx(h->e, &b, s->now);
-    sim_require(s, n == b.n && n <= TX_BATCH_PKTS && b.used <= b.cap, "host %d: engine_tx returns %u, n %u, used %zu", h->index, n,
-                b.n, b.used);
+    sim_require(s, n == b.n && n <= TX_BATCH_PKTS && b.used <= b.cap, "host %d: engine_tx returns %u, n %u, used %zu",
+                h->index, n, b.n, b.used);
     size_t at = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct tx_pkt *t = &b.pkt[i];
@@ -277,4 +279,3 @@ void host_step(struct host *h)
         }
     } while (posted > 0 || results > 0);
 }
-

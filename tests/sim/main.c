@@ -108,7 +108,8 @@ static bool run_job(const struct job *j, const struct options *o)
     if (err == 0) {
         uint64_t trace = sim.trace;
         passed++;
-        if ((o->verbose && o->has_seed) || (j->seed % 64 == 0 && !j->script)) { /* the same seed must give the same run */
+        if ((o->verbose && o->has_seed) ||
+            (j->seed % 64 == 0 && !j->script)) { /* the same seed must give the same run */
             run(j, NULL);
             if (sim.trace != trace) {
                 printf("FAILED  %s: a second run sends other packets\n", replay);
@@ -145,7 +146,8 @@ static bool run_case(const struct sim_case *c, const struct options *o)
         }
     }
     if (o->verbose || o->name) {
-        printf("%-24s %5llu exchanges, %s\n", c->name, (unsigned long long)variants, failed == before ? "ok" : "FAILED");
+        printf("%-24s %5llu exchanges, %s\n", c->name, (unsigned long long)variants,
+               failed == before ? "ok" : "FAILED");
     }
     return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The engine's upcalls on plain arrays, each judged by where it points: an engine that forgets a check is caught at the very
- * byte. Writes are deferred in a share of the runs, as the daemon does it. */
+/* The engine's upcalls on plain arrays, each judged by where it points: an engine that forgets a check is caught at
+ * the very byte. Writes are deferred in a share of the runs, as the daemon does it. */
 #include "sim.h"
 
 #include <stdlib.h>
@@ -74,14 +74,16 @@ static void scatter(struct host *h, const struct piece *dst, unsigned ndst, cons
     sim_require(h->sim, len == 0, "host %d: %zu bytes of a write have no piece", h->index, len);
 }
 
-/* True if this write brings the first bytes of the request whose planted fault it is that the responder's memory is gone. */
+/* True if this write brings the first bytes of the request whose planted fault it is that the responder's memory is
+ * gone. */
 static bool is_faulty(struct host *h, uint32_t qpn, const struct piece *dst, unsigned ndst)
 {
     struct sim *s = h->sim;
     for (int i = 0; i < s->sc.nends; i++) {
         const struct end *e = &s->end[i];
         const struct end *q = e->peer;
-        if (e->host != h->index || e->qpn != qpn || q->plant < 0 || q->op[q->plant].plant != PLANT_WRITE_FAULT || ndst == 0) {
+        if (e->host != h->index || e->qpn != qpn || q->plant < 0 || q->op[q->plant].plant != PLANT_WRITE_FAULT ||
+            ndst == 0) {
             continue;
         }
         const struct op *o = &q->op[q->plant];
@@ -142,8 +144,7 @@ static int up_read(void *ctx, const struct piece *src, unsigned nsrc, const stru
         if (is_gone(h, &src[i])) {
             return -1;
         }
-        const uint8_t *from =
-            resolve(h, &src[i], 1u << REG_SRC | 1u << REG_DST | 1u << REG_TGT | 1u << REG_RD, "read");
+        const uint8_t *from = resolve(h, &src[i], 1u << REG_SRC | 1u << REG_DST | 1u << REG_TGT | 1u << REG_RD, "read");
         for (size_t left = src[i].len; left > 0;) {
             sim_require(h->sim, ndst > 0, "host %d: read has more to gather than room", h->index);
             size_t n = dst->len - at < left ? dst->len - at : left;

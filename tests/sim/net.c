@@ -138,8 +138,8 @@ static void dup_forward(struct node *self, struct wirepkt *p, uint64_t now)
     pass(self, p, now);
 }
 
-/* Flips one to three bits, which the ICRC is sure to see. Byte 4 of the BTH (FECN, BECN, reserved) is not covered and stays
- * as it is, and so does what never leaves a host. */
+/* Flips one to three bits, which the ICRC is sure to see. Byte 4 of the BTH (FECN, BECN, reserved) is not covered
+ * and stays as it is, and so does what never leaves a host. */
 static void corrupt_forward(struct node *self, struct wirepkt *p, uint64_t now)
 {
     struct net *n = self->net;
@@ -160,7 +160,8 @@ static void corrupt_forward(struct node *self, struct wirepkt *p, uint64_t now)
 
 #define FRAME_OVERHEAD 42u /* Ethernet, IPv4 and UDP headers */
 
-/* The end of the chain: keeps packets back for the time that they travel. In order, but for those that are reordered. */
+/* The end of the chain: keeps packets back for the time that they travel. In order, but for those that are
+ * reordered. */
 static void delay_forward(struct node *self, struct wirepkt *p, uint64_t now)
 {
     struct net *n = self->net;

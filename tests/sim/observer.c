@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Judges every packet that leaves an engine against what was posted. It segments the requests itself, from the message bytes that
- * the oracle computed, so that headers, lengths, PSNs and payload have exactly one right form. */
+/* Judges every packet that leaves an engine against what was posted. It segments the requests itself, from the
+ * message bytes that the oracle computed, so that headers, lengths, PSNs and payload have exactly one right form. */
 #include "sim.h"
 
 #include "wire/syndrome.h"
@@ -15,7 +15,8 @@ struct view { /* one packet under judgement */
     const struct op_info *info;
 };
 #define require(v, cond, fmt, ...)                                                                                     \
-    sim_require((v)->s, cond, "end %d sends %s, PSN %u: " fmt, (v)->e->index, (v)->info->name, (v)->p->psn, ##__VA_ARGS__)
+    sim_require((v)->s, cond, "end %d sends %s, PSN %u: " fmt, (v)->e->index, (v)->info->name, (v)->p->psn,            \
+                ##__VA_ARGS__)
 
 static struct end *sender_of(struct host *h, uint32_t qpn)
 {
@@ -38,7 +39,8 @@ static void check_form(const struct view *v, const uint8_t *bytes)
     require(v, p->tver == 0 && p->migreq && !p->fecn && p->pkey == PKEY_DEFAULT, "TVer, MigReq, FECN or P_Key");
     require(v, p->dest_qpn == e->peer->qpn, "to QP %u, not %u", p->dest_qpn, e->peer->qpn);
     require(v, p->psn == v->t->psn && v->t->src_qpn == e->qpn, "tx_pkt says PSN %u", v->t->psn);
-    require(v, v->t->header_len == v->info->header_len, "header length %u, not %u", v->t->header_len, v->info->header_len);
+    require(v, v->t->header_len == v->info->header_len, "header length %u, not %u", v->t->header_len,
+            v->info->header_len);
     require(v, v->t->len == v->info->header_len + n + p->pad + ICRC_LEN, "length %u", v->t->len);
     require(v, p->pad == pkt_pad(n), "%u bytes of pad after %u", p->pad, n);
     for (unsigned i = 0; i < p->pad; i++) {
@@ -76,7 +78,8 @@ static int op_at(const struct end *requester, uint32_t rel)
     return -1;
 }
 
-/* Messages that are complete before PSN rel. A requester may ask for a READ in several requests, each of which counts. */
+/* Messages that are complete before PSN rel. A requester may ask for a READ in several requests, each of which
+ * counts. */
 static uint32_t messages_before(const struct end *requester, uint32_t rel)
 {
     uint32_t n = 0;
@@ -119,7 +122,8 @@ static uint8_t expected_opcode(const struct op *o, uint32_t k)
     return table[o->opcode][first + 2 * last];
 }
 
-/* Where the request's key and address point, fault included, is what host.c has posted; only sound requests are compared. */
+/* Where the request's key and address point, fault included, is what host.c has posted; only sound requests are
+ * compared. */
 static void check_request_headers(const struct view *v, const struct op *o, uint32_t k)
 {
     const struct pkt *p = v->p;
@@ -127,7 +131,8 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
     const struct region *g = o->rregion == REG_CELLS ? &peer->cells : &peer->reg[o->rregion];
     uint32_t off = o->opcode == WR_RDMA_READ ? k * v->e->mtu : 0;
     if ((v->info->headers & OP_HAS_RETH)) {
-        require(v, o->opcode == WR_RDMA_READ || p->reth.length == o->len, "RETH length %u, not %u", p->reth.length, o->len);
+        require(v, o->opcode == WR_RDMA_READ || p->reth.length == o->len, "RETH length %u, not %u", p->reth.length,
+                o->len);
         if (o->len > 0 && !o->plant) {
             require(v, p->reth.va == g->iova + o->roff + off, "RETH address");
             require(v, p->reth.rkey == g->key || (peer->key_gone && p->reth.rkey == peer->key_fleeting), "RETH key");
@@ -137,7 +142,8 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
         uint64_t compare = o->opcode == WR_ATOMIC_CMP_AND_SWP ? o->compare_add : p->atomic.compare;
         uint64_t swap_add = o->opcode == WR_ATOMIC_CMP_AND_SWP ? o->swap : o->compare_add;
         require(v, p->atomic.swap_add == swap_add && p->atomic.compare == compare, "AtomicETH operands");
-        require(v, o->plant || (p->atomic.va == g->iova + o->roff && p->atomic.rkey == g->key), "AtomicETH address or key");
+        require(v, o->plant || (p->atomic.va == g->iova + o->roff && p->atomic.rkey == g->key),
+                "AtomicETH address or key");
     }
     if (v->info->headers & OP_HAS_IMMDT) {
         require(v, memcmp(p->imm, o->imm, 4) == 0, "immediate data");
@@ -147,7 +153,8 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
     }
 }
 
-/* A READ request covers packets k … of its READ: one more part of it, or some of what was asked before. Returns how many. */
+/* A READ request covers packets k … of its READ: one more part of it, or some of what was asked before. Returns how
+ * many. */
 static uint32_t check_read_request(const struct view *v, struct op *o, uint32_t k, bool fresh)
 {
     uint32_t len = v->p->reth.length, left = o->len - k * v->e->mtu;
@@ -201,7 +208,8 @@ static void check_request(const struct view *v)
     uint32_t k = rel - o->rel;
     bool last = k + 1 == o->npsn;
     bool read = o->opcode == WR_RDMA_READ;
-    require(v, p->opcode == expected_opcode(o, k), "request %d, packet %u of %u, is of another kind", index, k, o->npsn);
+    require(v, p->opcode == expected_opcode(o, k), "request %d, packet %u of %u, is of another kind", index, k,
+            o->npsn);
     require(v, !o->retired, "request %d is complete", index);
     require(v, !expectations[o->plant].local, "request %d has a local error and must not be sent", index);
     check_request_headers(v, o, k);
@@ -213,9 +221,14 @@ static void check_request(const struct view *v)
         e->rnr_waits = false;
     }
     if (!read && p->payload_len > 0) {
-        require(v, memcmp(p->payload, o->data + k * e->mtu, p->payload_len) == 0, "request %d, packet %u: payload", index, k);
+        require(v, memcmp(p->payload, o->data + k * e->mtu, p->payload_len) == 0, "request %d, packet %u: payload",
+                index, k);
     }
-    require(v, p->payload_len == (read || o->rregion == REG_CELLS ? 0 : last ? o->len - k * e->mtu : e->mtu), "payload length");
+    require(v,
+            p->payload_len == (read || o->rregion == REG_CELLS ? 0
+                               : last                          ? o->len - k * e->mtu
+                                                               : e->mtu),
+            "payload length");
     require(v, p->ackreq || !last, "no AckReq on a message's last packet");
     bool solicited = last && (o->flags & SEND_SOLICITED) && op_takes_recv(o->opcode);
     require(v, p->solicited == solicited, "solicited event bit");
@@ -277,7 +290,8 @@ static void check_nak(const struct view *v, uint32_t rel)
     struct end *e = v->e;
     uint8_t syndrome = v->p->aeth.syndrome;
     if (syndrome == NAK_PSN_SEQUENCE) {
-        require(v, rel == epsn_rel(e), "sequence NAK, but PSN %u is expected", (e->peer->sq_psn + epsn_rel(e)) & PSN_MASK);
+        require(v, rel == epsn_rel(e), "sequence NAK, but PSN %u is expected",
+                (e->peer->sq_psn + epsn_rel(e)) & PSN_MASK);
         require(v, e->peer->rel_new > rel + 1, "sequence NAK, but nothing can have come out of order");
         return;
     }

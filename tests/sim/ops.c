@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Work requests from chance. Each gets buffers of its own, so that the oracle knows every byte; the exceptions are there on
- * purpose: WRITEs over earlier WRITEs (a duplicate executed late would show), READs of what was written before, fenced
- * requests that send what a READ has brought, and atomics of several QPs on the same cells. */
+/* Work requests from chance. Each gets buffers of its own, so that the oracle knows every byte; the exceptions are
+ * there on purpose: WRITEs over earlier WRITEs (a duplicate executed late would show), READs of what was written
+ * before, fenced requests that send what a READ has brought, and atomics of several QPs on the same cells. */
 #include "sim.h"
 
 bool op_takes_recv(uint8_t opcode)
 {
-    return opcode == WR_SEND || opcode == WR_SEND_WITH_IMM || opcode == WR_RDMA_WRITE_WITH_IMM || opcode == WR_SEND_WITH_INV;
+    return opcode == WR_SEND || opcode == WR_SEND_WITH_IMM || opcode == WR_RDMA_WRITE_WITH_IMM ||
+           opcode == WR_SEND_WITH_INV;
 }
 
 uint32_t op_packets(const struct end *e, const struct op *o)
@@ -43,10 +44,8 @@ static uint8_t draw_segs(struct end *e, enum region_id region, uint32_t len, uns
     }
     for (unsigned i = 0; i < n; i++) {
         uint32_t part = i + 1 == n ? len : (uint32_t)prng_range(r, 0, len);
-        seg[i] = (struct seg){.region = (uint8_t)region,
-                              .off = take(e, region, part),
-                              .len = part,
-                              .second = prng_chance(r, 300)};
+        seg[i] = (struct seg){
+            .region = (uint8_t)region, .off = take(e, region, part), .len = part, .second = prng_chance(r, 300)};
         len -= part;
     }
     return (uint8_t)n;
@@ -57,7 +56,8 @@ static bool overlap(uint32_t a, uint32_t alen, uint32_t b, uint32_t blen)
     return a < b + blen && b < a + alen;
 }
 
-/* True if a READ that was asked for earlier looks at these bytes of the peer's target region: they must stay as they are. */
+/* True if a READ that was asked for earlier looks at these bytes of the peer's target region: they must stay as they
+ * are. */
 static bool is_read_later(const struct end *e, uint32_t off, uint32_t len)
 {
     for (int i = 0; i < e->nops; i++) {
@@ -83,7 +83,8 @@ static const struct op *earlier(struct end *e, bool (*want)(const struct op *, u
 
 static bool is_long_write(const struct op *o, uint32_t len)
 {
-    return (o->opcode == WR_RDMA_WRITE || o->opcode == WR_RDMA_WRITE_WITH_IMM) && o->rregion == REG_TGT && o->len >= len;
+    return (o->opcode == WR_RDMA_WRITE || o->opcode == WR_RDMA_WRITE_WITH_IMM) && o->rregion == REG_TGT &&
+           o->len >= len;
 }
 
 static bool is_read_of(const struct op *o, uint32_t len)
@@ -134,7 +135,8 @@ static void add_recv(struct end *e, struct op *o)
 static void draw_atomic(struct end *e, struct op *o)
 {
     struct prng *r = &e->sim->rng;
-    uint64_t unique = ((uint64_t)(e->index + 1) << 48) | ((uint64_t)(e->nops + 1) << 32) | prng_range(r, 1, 0xffffffffu);
+    uint64_t unique =
+        ((uint64_t)(e->index + 1) << 48) | ((uint64_t)(e->nops + 1) << 32) | prng_range(r, 1, 0xffffffffu);
     o->len = 8;
     o->rregion = REG_CELLS;
     o->roff = 8 * (uint32_t)prng_range(r, 0, MAX_CELLS - 1);
@@ -245,7 +247,7 @@ void ops_plant(struct end *e, int index, enum plant plant)
         e->peer->attr.max_dest_rd_atomic = 0;
         break;
     case PLANT_QP_ACCESS:
-        e->peer->attr.access &= ~(uint32_t)(o->opcode == WR_RDMA_READ      ? ACCESS_REMOTE_READ
+        e->peer->attr.access &= ~(uint32_t)(o->opcode == WR_RDMA_READ ? ACCESS_REMOTE_READ
                                             : op_is_atomic(o->opcode) ? ACCESS_REMOTE_ATOMIC
                                                                       : ACCESS_REMOTE_WRITE);
         break;

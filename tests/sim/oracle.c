@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What memory must look like. The requests of one direction take effect in order and touch nothing that another direction
- * touches (but for the atomics' cells, which mem.c guards), so a sequential model is exact. After failures some requests may
- * have been carried out without anybody having been told: each of their bytes is either the old or the new one. */
+/* What memory must look like. The requests of one direction take effect in order and touch nothing that another
+ * direction touches (but for the atomics' cells, which mem.c guards), so a sequential model is exact. After failures
+ * some requests may have been carried out without anybody having been told: each of their bytes is either the old or
+ * the new one. */
 #include "sim.h"
 
 #include <string.h>
@@ -55,7 +56,8 @@ void oracle_model(struct sim *s)
                     to += o->seg[g].len;
                 }
             }
-            bool may_be_done = o->plant == PLANT_NONE || o->plant >= PLANT_DEREG; /* what follows comes to pass only if it is */
+            bool may_be_done =
+                o->plant == PLANT_NONE || o->plant >= PLANT_DEREG; /* what follows comes to pass only if it is */
             if (may_be_done && (o->opcode == WR_RDMA_READ || is_write(o))) {
                 apply(e, o);
             }
@@ -88,8 +90,8 @@ void oracle_recv(struct end *e, int index)
     for (int i = 0; i < q->posted; i++) {
         const struct op *o = &q->op[i];
         if (o->recv == index && !is_write(o)) {
-            sim_require(e->sim, segs_hold(e, v->seg, v->nseg, o->data, o->len), "end %d: receive %d does not hold the message",
-                        e->index, index);
+            sim_require(e->sim, segs_hold(e, v->seg, v->nseg, o->data, o->len),
+                        "end %d: receive %d does not hold the message", e->index, index);
         }
     }
 }
@@ -112,13 +114,14 @@ void oracle_send(struct end *e, int index)
     struct end *p = e->peer;
     const struct op *o = &e->op[index];
     if (o->opcode == WR_RDMA_READ) {
-        sim_require(s, segs_hold(e, o->seg, o->nseg, o->data, o->len), "end %d: READ %d has not brought its data", e->index, index);
+        sim_require(s, segs_hold(e, o->seg, o->nseg, o->data, o->len), "end %d: READ %d has not brought its data",
+                    e->index, index);
     } else if (op_is_read_or_atomic(o->opcode)) {
         uint64_t got;
         memcpy(&got, mem_at(e, &o->seg[0]), 8);
         sim_require(s, o->executed, "end %d: atomic %d completes, but was not carried out", e->index, index);
-        sim_require(s, got == o->old, "end %d: atomic %d returns %#llx, not %#llx", e->index, index, (unsigned long long)got,
-                    (unsigned long long)o->old);
+        sim_require(s, got == o->old, "end %d: atomic %d returns %#llx, not %#llx", e->index, index,
+                    (unsigned long long)got, (unsigned long long)o->old);
     } else if (is_write(o) && o->len > 0 && !is_overwritten(e, index)) {
         sim_require(s, memcmp(p->space.mem + p->reg[REG_TGT].off + o->roff, o->data, o->len) == 0,
                     "end %d: WRITE %d completes, but its data is not there", e->index, index);
@@ -154,7 +157,8 @@ static const uint8_t *byte_from(const struct end *e, const struct op *o, const s
     const struct end *p = e->peer;
     const struct seg *seg = o->seg;
     unsigned n = o->nseg;
-    const uint8_t *data = op_is_read_or_atomic(o->opcode) && o->opcode != WR_RDMA_READ ? (const uint8_t *)&o->old : o->data;
+    const uint8_t *data =
+        op_is_read_or_atomic(o->opcode) && o->opcode != WR_RDMA_READ ? (const uint8_t *)&o->old : o->data;
     if (is_write(o)) {
         uint32_t from = p->reg[REG_TGT].off + o->roff;
         return owner == p && off >= from && off < from + o->len ? data + (off - from) : NULL;
@@ -225,7 +229,8 @@ void oracle_final(struct sim *s)
             uint32_t in;
             const char *name = region_name(e, off, &in);
             sim_require(s, e->space.mem[off] == e->space.want[off] || may_be(s, e, off),
-                        "end %d: memory: byte %u of %s is %#x, must be %#x", k, in, name, e->space.mem[off], e->space.want[off]);
+                        "end %d: memory: byte %u of %s is %#x, must be %#x", k, in, name, e->space.mem[off],
+                        e->space.want[off]);
         }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The simulator's only source of chance: xoshiro256** seeded by splitmix64. One number gives one run, on every machine. */
+/* The simulator's only source of chance: xoshiro256** seeded by splitmix64. One number gives one run, on every
+ * machine. */
 #ifndef PUMICE_SIM_PRNG_H
 #define PUMICE_SIM_PRNG_H
 

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* A packet that looks like one of the peer's, but comes from the sender's other address: it must not have any effect. */
+/* A packet that looks like one of the peer's, but comes from the sender's other address: it must not have any
+ * effect. */
 void rogue_stranger(struct host *h, const struct wirepkt *real)
 {
     struct sim *s = h->sim;

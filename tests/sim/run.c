@@ -97,8 +97,8 @@ static void close_ends(struct sim *s)
     run_until_quiet(s);
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
-        sim_require(s, e->closed || (e->rdone == e->offered && e->sdone == e->nops), "end %d: %d of %d receives flushed", i,
-                    e->rdone, e->offered);
+        sim_require(s, e->closed || (e->rdone == e->offered && e->sdone == e->nops),
+                    "end %d: %d of %d receives flushed", i, e->rdone, e->offered);
     }
 }
 
@@ -138,7 +138,8 @@ static void destroy(struct sim *s)
         struct host *h = &s->host[i];
         struct event ev;
         sim_require(s, engine_deadline(h->e) == NEVER, "host %d: a deadline without QPs", i);
-        sim_require(s, !engine_peek_completion(h->e) && !engine_pop_event(h->e, &ev), "host %d: results without QPs", i);
+        sim_require(s, !engine_peek_completion(h->e) && !engine_pop_event(h->e, &ev), "host %d: results without QPs",
+                    i);
         count(s, engine_counters(h->e));
     }
 }

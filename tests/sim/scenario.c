@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From a seed to an exchange. The kind of exchange is drawn first (calm, lossy, errors, back-pressure …), then everything
- * within what this kind allows: an exchange must either be sure to succeed, or its failure must be the one planted. */
+/* From a seed to an exchange. The kind of exchange is drawn first (calm, lossy, errors, back-pressure …), then
+ * everything within what this kind allows: an exchange must either be sure to succeed, or its failure must be the
+ * one planted. */
 #include "sim.h"
 
 #include <string.h>
@@ -209,7 +210,8 @@ static void draw_ends(struct sim *s, enum kind kind)
         struct end *b = self ? a : &s->end[s->sc.nends++];
         int hosts = s->sc.nhosts;
         a->host = (int)prng_range(r, 0, (uint64_t)hosts - 1);
-        b->host = self || prng_chance(r, 150) ? a->host : (a->host + 1 + (int)prng_range(r, 0, (uint64_t)hosts - 2)) % hosts;
+        b->host =
+            self || prng_chance(r, 150) ? a->host : (a->host + 1 + (int)prng_range(r, 0, (uint64_t)hosts - 2)) % hosts;
         for (int k = 0; k < (self ? 1 : 2); k++) {
             struct end *e = k ? b : a;
             e->sim = s;
@@ -262,7 +264,8 @@ static void draw_work(struct sim *s, enum kind kind)
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
         int n = (int)prng_range(r, kind == KIND_FLOOD && !s->sc.big ? 20 : 0, (uint64_t)most);
-        int most_plant = kind == KIND_PLANT ? PLANT_COUNT - 1 : PLANT_INVALIDATE; /* what depends on time is exact if nothing is lost */
+        int most_plant = kind == KIND_PLANT ? PLANT_COUNT - 1
+                                            : PLANT_INVALIDATE; /* what depends on time is exact if nothing is lost */
         enum plant plant = i == planted ? (enum plant)prng_range(r, PLANT_NONE + 1, (uint64_t)most_plant) : PLANT_NONE;
         if (plant == PLANT_WRITE_FAULT) {
             s->sc.defer = false; /* or what came before in the same batch fails with it */

@@ -39,8 +39,8 @@ struct end;
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
-/* Each end has an arena of its own: regions with canaries between them. Each region has one purpose, so that every upcall can be
- * judged by where it points. */
+/* Each end has an arena of its own: regions with canaries between them. Each region has one purpose, so that every
+ * upcall can be judged by where it points. */
 enum region_id {
     REG_SRC, /* what local requests send; never written */
     REG_DST, /* where READs and atomics bring their results */
@@ -143,14 +143,14 @@ struct rcv {
 /* --- one end of a connection ---------------------------------------------------------------------------------------- */
 
 enum end_step { /* what the user of an end does at a certain time */
-    STEP_RTR,
-    STEP_RTS,
-    STEP_KILL, /* to ERR */
-    STEP_RESET, /* to RESET */
-    STEP_SQD,
-    STEP_RESUME, /* SQD to RTS */
-    STEP_CLOSE, /* to ERR or RESET, at the end of the exchange */
-    STEP_KEY, /* the key of the peer's planted request goes, or its own one */
+                STEP_RTR,
+                STEP_RTS,
+                STEP_KILL, /* to ERR */
+                STEP_RESET, /* to RESET */
+                STEP_SQD,
+                STEP_RESUME, /* SQD to RTS */
+                STEP_CLOSE, /* to ERR or RESET, at the end of the exchange */
+                STEP_KEY, /* the key of the peer's planted request goes, or its own one */
 };
 
 struct end {
@@ -331,7 +331,8 @@ int user_leave(struct host *h); /* destroys QPs of those who leave and are done;
 void user_step(struct end *e, enum end_step step);
 bool user_idle(const struct end *e); /* nothing is expected from it any more */
 /* rogue.c: sends packets that resemble the real one. */
-void rogue_stranger(struct host *h, const struct wirepkt *real); /* from an address that is not the peer's: must have no effect */
+void rogue_stranger(struct host *h,
+                    const struct wirepkt *real); /* from an address that is not the peer's: must have no effect */
 void rogue_peer(struct host *h, const struct wirepkt *real); /* from the peer's address */
 /* mem.c */
 extern const struct mem_ops host_mem_ops;

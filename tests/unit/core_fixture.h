@@ -52,7 +52,8 @@ static inline int fix_read(void *ctx, const struct piece *src, unsigned nsrc, co
     return 0;
 }
 
-static inline int fix_write(void *ctx, uint32_t qpn, const struct piece *dst, unsigned ndst, const uint8_t *src, size_t len)
+static inline int fix_write(void *ctx, uint32_t qpn, const struct piece *dst, unsigned ndst, const uint8_t *src,
+                            size_t len)
 {
     struct fixture *f = ctx;
     (void)qpn;
@@ -68,8 +69,8 @@ static inline int fix_write(void *ctx, uint32_t qpn, const struct piece *dst, un
     return 0;
 }
 
-static inline int fix_atomic(void *ctx, const struct piece *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
-                             uint64_t *old)
+static inline int fix_atomic(void *ctx, const struct piece *where, enum mem_atomic op, uint64_t compare_add,
+                             uint64_t swap, uint64_t *old)
 {
     struct fixture *f = ctx;
     uint8_t *p = fix_at(f, where);
@@ -118,7 +119,8 @@ static inline void fix_fini(struct fixture *f)
 
 static inline struct qp *fix_qp(struct fixture *f)
 {
-    struct qp_init init = {.type = QPT_RC, .pd = FIX_PD, .caps = {4, 4, 2, 2, 32}, .send_cq = f, .recv_cq = f, .owner = f};
+    struct qp_init init = {
+        .type = QPT_RC, .pd = FIX_PD, .caps = {4, 4, 2, 2, 32}, .send_cq = f, .recv_cq = f, .owner = f};
     struct qp *qp = NULL;
     void *mem = f->qpmem[f->nqpmem++] = fix_zalloc(qp_size(&init.caps));
     cr_assert_eq(qp_create(f->e, &init, mem, &qp), 0);
@@ -128,8 +130,17 @@ static inline struct qp *fix_qp(struct fixture *f)
 /* Sound values for every attribute; the peer is address ::2, QP 1234. */
 static inline struct qp_attr fix_attr(void)
 {
-    struct qp_attr a = {.port = 1, .path_mtu = 1, .timeout = 14, .retry_cnt = 5, .rnr_retry = 6, .min_rnr_timer = 12,
-                        .max_rd_atomic = 3, .max_dest_rd_atomic = 2, .dest_qpn = 1234, .rq_psn = 100, .sq_psn = 200};
+    struct qp_attr a = {.port = 1,
+                        .path_mtu = 1,
+                        .timeout = 14,
+                        .retry_cnt = 5,
+                        .rnr_retry = 6,
+                        .min_rnr_timer = 12,
+                        .max_rd_atomic = 3,
+                        .max_dest_rd_atomic = 2,
+                        .dest_qpn = 1234,
+                        .rq_psn = 100,
+                        .sq_psn = 200};
     a.access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
     a.av.dgid[15] = 2;
     return a;
@@ -174,8 +185,8 @@ static inline void fix_bring(struct fixture *f, struct qp *qp, enum qp_state to)
     cr_assert_eq(qp_state(qp), to);
 }
 
-/* Feeds a request from the peer, and returns the packet that answers it: 0 and the decoded packet (its payload is in buf), or -1 for
- * silence. */
+/* Feeds a request from the peer, and returns the packet that answers it: 0 and the decoded packet (its payload is in
+ * buf), or -1 for silence. */
 static inline int fix_exchange(struct fixture *f, struct pkt *request, uint8_t buf[16384], struct pkt *answer)
 {
     struct rx_meta meta = {.src_gid = {[15] = 2}};

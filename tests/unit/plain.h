@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Criterion, or where its sandbox can't start, under ThreadSanitizer, as much of it as threaded tests need: one process, one test after
- * the other, abort at the first failure. */
+/* Criterion, or where its sandbox can't start, under ThreadSanitizer, as much of it as threaded tests need: one
+ * process, one test after the other, abort at the first failure. */
 #ifndef TESTS_UNIT_PLAIN_H
 #define TESTS_UNIT_PLAIN_H
 
@@ -17,22 +17,22 @@ struct plain_test {
 extern struct plain_test *plain_tests;
 struct plain_test *plain_tests;
 
-#define Test(suite, test)                                                                                                        \
-    static void suite##_##test(void);                                                                                            \
-    __attribute__((constructor)) static void suite##_##test##_add(void)                                                          \
-    {                                                                                                                            \
-        static struct plain_test t = {#suite "::" #test, suite##_##test, NULL};                                                  \
-        t.next = plain_tests;                                                                                                    \
-        plain_tests = &t;                                                                                                        \
-    }                                                                                                                            \
+#define Test(suite, test)                                                                                              \
+    static void suite##_##test(void);                                                                                  \
+    __attribute__((constructor)) static void suite##_##test##_add(void)                                                \
+    {                                                                                                                  \
+        static struct plain_test t = {#suite "::" #test, suite##_##test, NULL};                                        \
+        t.next = plain_tests;                                                                                          \
+        plain_tests = &t;                                                                                              \
+    }                                                                                                                  \
     static void suite##_##test(void)
 
-#define cr_assert(held, ...)                                                                                                     \
-    do {                                                                                                                         \
-        if (!(held)) {                                                                                                           \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #held);                                                           \
-            abort();                                                                                                             \
-        }                                                                                                                        \
+#define cr_assert(held, ...)                                                                                           \
+    do {                                                                                                               \
+        if (!(held)) {                                                                                                 \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #held);                                                 \
+            abort();                                                                                                   \
+        }                                                                                                              \
     } while (0)
 #define cr_assert_not(held, ...) cr_assert(!(held))
 #define cr_assert_eq(a, b, ...) cr_assert((a) == (b))

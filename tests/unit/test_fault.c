@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* daemon/fault: the decisions are a function of seed, flow, packet and attempt; they come as often as they were ordered; and
- * the text form says clearly what it did not understand. */
+/* daemon/fault: the decisions are a function of seed, flow, packet and attempt; they come as often as they were
+ * ordered; and the text form says clearly what it did not understand. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <math.h>

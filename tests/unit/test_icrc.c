@@ -34,7 +34,8 @@ static uint32_t reg_feed(uint32_t reg, uint8_t byte)
     return reg;
 }
 
-/* The four bytes on the wire for the register's final content: complemented, highest coefficient first into each lsb. */
+/* The four bytes on the wire for the register's final content: complemented, highest coefficient first into each
+ * lsb. */
 static void reg_bytes(uint32_t reg, uint8_t *out)
 {
     memset(out, 0, 4);
@@ -50,8 +51,8 @@ struct ip_packet {
     size_t udp; /* where the UDP header begins */
 };
 
-/* The IP packet whose UDP payload, ICRC included, is pkt[0 ... len) and four bytes; what routers may change and what the
- * ICRC leaves out are random. */
+/* The IP packet whose UDP payload, ICRC included, is pkt[0 ... len) and four bytes; what routers may change and what
+ * the ICRC leaves out are random. */
 static void ip_packet_make(struct ip_packet *ip, uint64_t *random, const struct icrc_flow *f, uint16_t id,
                            const uint8_t *pkt, size_t len)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory keys: what can be registered (row E17), and what a key then allows to whom, seen through forged requests (rows E3, E7, E10). */
+/* Memory keys: what can be registered (row E17), and what a key then allows to whom, seen through forged requests
+ * (rows E3, E7, E10). */
 #include <errno.h>
 
 #include "core_fixture.h"
@@ -131,7 +132,8 @@ static void make_target(void)
     fix_bring(&fix, target, QPS_RTR);
 }
 
-/* Sends one request of len bytes at the wire's address va; returns the syndrome of the answer, or 0 if it was carried out. */
+/* Sends one request of len bytes at the wire's address va; returns the syndrome of the answer, or 0 if it was
+ * carried out. */
 static uint8_t ask(enum kind kind, uint32_t key, uint64_t va, uint32_t len)
 {
     static const uint8_t opcodes[] = {OP_WRITE_ONLY, OP_READ_REQUEST, OP_FETCH_ADD};
@@ -198,8 +200,16 @@ Test(keys, bounds_are_exact)
         uint32_t len;
         bool ok;
     } rows[] = {
-        {0, 1, true},        {0, 256, true},       {LENGTH - 1, 1, true},    {LENGTH - 256, 256, true}, {LENGTH - 256, 255, true},
-        {LENGTH, 1, false},  {LENGTH - 1, 2, false}, {LENGTH - 255, 256, false}, {(uint64_t)-1, 1, false},  {(uint64_t)-1, 2, false},
+        {0, 1, true},
+        {0, 256, true},
+        {LENGTH - 1, 1, true},
+        {LENGTH - 256, 256, true},
+        {LENGTH - 256, 255, true},
+        {LENGTH, 1, false},
+        {LENGTH - 1, 2, false},
+        {LENGTH - 255, 256, false},
+        {(uint64_t)-1, 1, false},
+        {(uint64_t)-1, 2, false},
         {(uint64_t)-8, 256, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -297,8 +307,13 @@ Test(keys, a_write_is_checked_whole_before_its_first_byte)
     uint32_t key = reg(LW | RW);
     struct pkt a;
     make_target();
-    struct pkt p = {.opcode = OP_WRITE_FIRST, .psn = 100, .ackreq = true, .dest_qpn = qp_number(target),
-                    .payload = data, .payload_len = 256, .reth = {.va = IOVA + LENGTH - 512, .rkey = key, .length = 513}};
+    struct pkt p = {.opcode = OP_WRITE_FIRST,
+                    .psn = 100,
+                    .ackreq = true,
+                    .dest_qpn = qp_number(target),
+                    .payload = data,
+                    .payload_len = 256,
+                    .reth = {.va = IOVA + LENGTH - 512, .rkey = key, .length = 513}};
     cr_assert_eq(fix_exchange(&fix, &p, out, &a), 0);
     cr_expect_eq(a.aeth.syndrome, NAK_REMOTE_ACCESS);
     cr_expect_eq(fix.writes, 0u);
@@ -310,8 +325,13 @@ Test(keys, a_write_stops_when_its_key_goes)
     uint32_t key = reg(LW | RW);
     struct pkt a;
     make_target();
-    struct pkt p = {.opcode = OP_WRITE_FIRST, .psn = 100, .ackreq = true, .dest_qpn = qp_number(target),
-                    .payload = data, .payload_len = 256, .reth = {.va = IOVA, .rkey = key, .length = 512}};
+    struct pkt p = {.opcode = OP_WRITE_FIRST,
+                    .psn = 100,
+                    .ackreq = true,
+                    .dest_qpn = qp_number(target),
+                    .payload = data,
+                    .payload_len = 256,
+                    .reth = {.va = IOVA, .rkey = key, .length = 512}};
     cr_assert_eq(fix_exchange(&fix, &p, out, &a), 0);
     cr_expect_eq(a.aeth.syndrome & AETH_KIND_MASK, AETH_ACK);
     cr_expect_eq(mr_deregister(fix.e, key), 0);

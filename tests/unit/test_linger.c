@@ -13,14 +13,24 @@ static void connect_qp(struct qp *qp)
 {
     struct qp_attr a = {.state = QPS_INIT, .port = 1, .access = ACCESS_REMOTE_WRITE};
     cr_assert_eq(qp_modify(qp, &a, QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS, 0, NULL), 0);
-    a = (struct qp_attr){.state = QPS_RTR, .path_mtu = 1, .dest_qpn = PEER_QPN, .rq_psn = FIRST_PSN, .av.dgid = {[15] = 2}};
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER, 0, NULL), 0);
+    a = (struct qp_attr){
+        .state = QPS_RTR, .path_mtu = 1, .dest_qpn = PEER_QPN, .rq_psn = FIRST_PSN, .av.dgid = {[15] = 2}};
+    cr_assert_eq(qp_modify(qp, &a,
+                           QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC |
+                               QPA_MIN_RNR_TIMER,
+                           0, NULL),
+                 0);
 }
 
 /* An empty WRITE, which needs neither key nor receive request. */
 static void write_arrives(uint32_t qpn, uint32_t psn)
 {
-    struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_ONLY, .migreq = true, .pkey = PKEY_DEFAULT, .dest_qpn = qpn, .psn = psn & PSN_MASK, .ackreq = true};
+    struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_ONLY,
+                    .migreq = true,
+                    .pkey = PKEY_DEFAULT,
+                    .dest_qpn = qpn,
+                    .psn = psn & PSN_MASK,
+                    .ackreq = true};
     engine_rx(fix.e, &p, &from_peer, 1000);
 }
 
@@ -100,7 +110,11 @@ Test(linger, says_nothing_to_others_nor_to_reads)
     write_arrives(qpn, FIRST_PSN);
     expect_ack(FIRST_PSN);
     qp_destroy(qp);
-    struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_ONLY, .migreq = true, .pkey = PKEY_DEFAULT, .dest_qpn = qpn, .psn = FIRST_PSN};
+    struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_ONLY,
+                    .migreq = true,
+                    .pkey = PKEY_DEFAULT,
+                    .dest_qpn = qpn,
+                    .psn = FIRST_PSN};
     struct rx_meta stranger = {.src_gid = {[15] = 3}};
     engine_rx(fix.e, &p, &stranger, 1000);
     p.opcode = OP_SERVICE_RC | OP_READ_REQUEST;
@@ -114,10 +128,20 @@ Test(linger, sends_the_ack_that_was_delayed)
 {
     static const uint8_t data[256];
     struct qp *qp = fix_qp(&fix);
-    struct mr_init mr = {.pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM,
+    struct mr_init mr = {.pd = FIX_PD,
+                         .space = 1,
+                         .va = FIX_VA,
+                         .iova = FIX_VA,
+                         .length = FIX_MEM,
                          .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE};
-    struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_FIRST, .migreq = true, .pkey = PKEY_DEFAULT, .dest_qpn = qp_number(qp),
-                    .psn = FIRST_PSN, .reth = {FIX_VA, 0, 300}, .payload = data, .payload_len = 256};
+    struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_FIRST,
+                    .migreq = true,
+                    .pkey = PKEY_DEFAULT,
+                    .dest_qpn = qp_number(qp),
+                    .psn = FIRST_PSN,
+                    .reth = {FIX_VA, 0, 300},
+                    .payload = data,
+                    .payload_len = 256};
     cr_assert_eq(mr_register(fix.e, &mr, &p.reth.rkey), 0);
     connect_qp(qp);
     engine_rx(fix.e, &p, &from_peer, 1000);
@@ -129,7 +153,11 @@ Test(linger, sends_the_ack_that_was_delayed)
 Test(linger, says_nothing_to_another_partition)
 {
     struct qp *qp = fix_qp(&fix);
-    struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_ONLY, .migreq = true, .pkey = 0x1234, .dest_qpn = qp_number(qp), .psn = FIRST_PSN};
+    struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_ONLY,
+                    .migreq = true,
+                    .pkey = 0x1234,
+                    .dest_qpn = qp_number(qp),
+                    .psn = FIRST_PSN};
     connect_qp(qp);
     write_arrives(qp_number(qp), FIRST_PSN);
     expect_ack(FIRST_PSN);

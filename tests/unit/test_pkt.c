@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The packet codecs: every bit of every field where the specification puts it, and nothing but what is legal comes in. */
+/* The packet codecs: every bit of every field where the specification puts it, and nothing but what is legal comes
+ * in. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 #define PACKET_MAX (PKT_HEADERS_MAX + PKT_MTU_MAX + 4 + ICRC_LEN)
 #define BTH 0 /* stands for a header bit: the BTH is always there */
 
-/* Where each field is: in the struct, and on the wire as bits from the beginning of its header (bit 0 is the first byte's
- * msb), from the drawings of IBA chapter 9 and its annexes. */
+/* Where each field is: in the struct, and on the wire as bits from the beginning of its header (bit 0 is the first
+ * byte's msb), from the drawings of IBA chapter 9 and its annexes. */
 enum type {
     T_BOOL,
     T_INT,

@@ -34,8 +34,8 @@ static const struct arrow {
     {QPS_RTS, QPS_SQD, QPA_EN_SQD_ASYNC_NOTIFY},
     {QPS_SQD, QPS_RTS, RUNNING},
     {QPS_SQD, QPS_SQD,
-     QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS | QPA_AV | QPA_MAX_RD_ATOMIC | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER |
-         QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | MIGRATION},
+     QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS | QPA_AV | QPA_MAX_RD_ATOMIC | QPA_MAX_DEST_RD_ATOMIC |
+         QPA_MIN_RNR_TIMER | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | MIGRATION},
 };
 
 static const struct arrow *arrow_of(enum qp_state from, enum qp_state to)
@@ -67,7 +67,8 @@ static int try(struct qp *qp, enum qp_state to, uint32_t mask, struct qp_attr a)
     qp_query(qp, &after);
     cr_assert_eq(err, -EINVAL);
     cr_assert_not_null(why);
-    cr_assert_eq(memcmp(&before, &after, sizeof before), 0, "a refused modify from %d to %d changed something", from, to);
+    cr_assert_eq(memcmp(&before, &after, sizeof before), 0, "a refused modify from %d to %d changed something", from,
+                 to);
     return err;
 }
 
@@ -102,8 +103,8 @@ Test(qp_state, each_required_attribute_is_required)
         struct qp *qp = qp_in(w->from);
         for (uint32_t bit = 1; bit <= QPA_RATE_LIMIT; bit <<= 1) {
             if (required & bit) {
-                cr_expect_eq(try(qp, w->to, (QPA_STATE | required) & ~bit, fix_attr()), -EINVAL, "%d to %d without %#x", w->from,
-                             w->to, bit);
+                cr_expect_eq(try(qp, w->to, (QPA_STATE | required) & ~bit, fix_attr()), -EINVAL, "%d to %d without %#x",
+                             w->from, w->to, bit);
             }
         }
         qp_destroy(qp);
@@ -236,8 +237,12 @@ Test(qp_state, where_requests_can_be_posted)
         enum qp_state state;
         int send, recv;
     } rows[] = {
-        {QPS_RESET, -EINVAL, -EINVAL}, {QPS_INIT, -EINVAL, 0}, {QPS_RTR, -EINVAL, 0},
-        {QPS_RTS, 0, 0},               {QPS_SQD, 0, 0},        {QPS_ERR, 0, 0},
+        {QPS_RESET, -EINVAL, -EINVAL},
+        {QPS_INIT, -EINVAL, 0},
+        {QPS_RTR, -EINVAL, 0},
+        {QPS_RTS, 0, 0},
+        {QPS_SQD, 0, 0},
+        {QPS_ERR, 0, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct qp *qp = qp_in(rows[i].state);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder, spoken to packet by packet: what the simulator's own requester never sends, and rare turns of the PSN. */
+/* The responder, spoken to packet by packet: what the simulator's own requester never sends, and rare turns of the
+ * PSN. */
 #include "core_fixture.h"
 
 static struct fixture fix;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The client's side of the rings (src/verbs/ring.h) against threads that play the daemon, as pumice/abi.h says it behaves. Worth most under
- * ThreadSanitizer. */
+/* The client's side of the rings (src/verbs/ring.h) against threads that play the daemon, as pumice/abi.h says it
+ * behaves. Worth most under ThreadSanitizer. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

@@ -54,10 +54,11 @@ static struct options {
     int port, gid_index, timeout, retries, stall_s, seconds, signal_every;
     bool events;
 } opt = {.port = 18600, .timeout = 14, .retries = 7, .stall_s = 20, .signal_every = 4};
-static struct params par = {.seed = 1, .count = 10000, .max_size = 65536, .depth = 32, .ops = (1u << OP_MAX) - 1, .mtu = 1024};
+static struct params par = {
+    .seed = 1, .count = 10000, .max_size = 65536, .depth = 32, .ops = (1u << OP_MAX) - 1, .mtu = 1024};
 
-/* One registered block: depth slots for what is sent or received, depth slots as target of WRITEs (server) or READs (client), the
- * source of READs, the atomics, and the credits. */
+/* One registered block: depth slots for what is sent or received, depth slots as target of WRITEs (server) or READs
+ * (client), the source of READs, the atomics, and the credits. */
 static struct state {
     int tcp;
     struct ibv_context *ctx;
@@ -180,8 +181,8 @@ static void check(uint64_t k, const struct operation *o, const uint8_t *data, ui
         return;
     while (st.scratch[at] == data[at])
         at++;
-    printf("wrong data: operation %llu %s size %u, first at byte %u: %02x instead of %02x\n", (unsigned long long)k, op_name[o->op],
-           o->size, at, data[at], st.scratch[at]);
+    printf("wrong data: operation %llu %s size %u, first at byte %u: %02x instead of %02x\n", (unsigned long long)k,
+           op_name[o->op], o->size, at, data[at], st.scratch[at]);
     exit(EXIT_DATA);
 }
 
@@ -217,7 +218,8 @@ static void *async_main(void *arg)
 
     (void)arg;
     while (ibv_get_async_event(st.ctx, &ev) == 0) {
-        printf("event %d %llu %s\n", (int)ev.event_type, (unsigned long long)now_ms(), ibv_event_type_str(ev.event_type));
+        printf("event %d %llu %s\n", (int)ev.event_type, (unsigned long long)now_ms(),
+               ibv_event_type_str(ev.event_type));
         fflush(stdout);
         ibv_ack_async_event(&ev);
     }
@@ -262,21 +264,31 @@ static void objects_create(void)
     struct ibv_qp_init_attr init = {
         .send_cq = st.cq,
         .recv_cq = st.cq,
-        .cap = {.max_send_wr = par.depth * 2, .max_recv_wr = par.depth, .max_send_sge = MAX_SGE, .max_recv_sge = MAX_SGE, .max_inline_data = 64},
+        .cap = {.max_send_wr = par.depth * 2,
+                .max_recv_wr = par.depth,
+                .max_send_sge = MAX_SGE,
+                .max_recv_sge = MAX_SGE,
+                .max_inline_data = 64},
         .qp_type = IBV_QPT_RC,
     };
     if ((st.qp = ibv_create_qp(st.pd, &init)) == NULL)
         die("queue pair");
     st.inline_max = init.cap.max_inline_data;
 
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = (unsigned)access & ~(unsigned)IBV_ACCESS_LOCAL_WRITE};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .port_num = 1,
+                               .qp_access_flags = (unsigned)access & ~(unsigned)IBV_ACCESS_LOCAL_WRITE};
     if (ibv_modify_qp(st.qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0)
         die("modify to INIT");
 }
 
 static enum ibv_mtu mtu_enum(uint32_t bytes)
 {
-    return bytes >= 4096 ? IBV_MTU_4096 : bytes >= 2048 ? IBV_MTU_2048 : bytes >= 1024 ? IBV_MTU_1024 : bytes >= 512 ? IBV_MTU_512 : IBV_MTU_256;
+    return bytes >= 4096   ? IBV_MTU_4096
+           : bytes >= 2048 ? IBV_MTU_2048
+           : bytes >= 1024 ? IBV_MTU_1024
+           : bytes >= 512  ? IBV_MTU_512
+                           : IBV_MTU_256;
 }
 
 static void qp_connect(void)
@@ -288,7 +300,9 @@ static void qp_connect(void)
         .rq_psn = st.remote.psn,
         .max_dest_rd_atomic = 4,
         .min_rnr_timer = 1,
-        .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = st.remote.gid, .sgid_index = (uint8_t)opt.gid_index, .hop_limit = 64}},
+        .ah_attr = {.is_global = 1,
+                    .port_num = 1,
+                    .grh = {.dgid = st.remote.gid, .sgid_index = (uint8_t)opt.gid_index, .hop_limit = 64}},
     };
     struct ibv_qp_attr rts = {
         .qp_state = IBV_QPS_RTS,
@@ -300,17 +314,19 @@ static void qp_connect(void)
     };
 
     if (ibv_modify_qp(st.qp, &rtr,
-                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                          IBV_QP_MIN_RNR_TIMER) != 0)
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0)
         die("modify to RTR");
     if (ibv_modify_qp(st.qp, &rts,
-                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) != 0)
+                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                          IBV_QP_MAX_QP_RD_ATOMIC) != 0)
         die("modify to RTS");
 }
 
 static void tcp_connect(void)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = opt.host ? 0 : AI_PASSIVE, .ai_family = AF_INET}, *ai;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = opt.host ? 0 : AI_PASSIVE, .ai_family = AF_INET},
+                    *ai;
     char service[16];
     int one = 1, fd;
 
@@ -377,10 +393,12 @@ static void issue(uint64_t k)
     struct operation o = operation_get(k);
     uint64_t slot = k % par.depth;
     uint8_t *local = st.block + (o.op >= OP_READ ? st.target_at : st.msg_at) + slot * st.slot_size;
-    struct ibv_sge sge[2] = {{(uintptr_t)local, o.cut, st.mr->lkey}, {(uintptr_t)local + o.cut, o.size - o.cut, st.mr->lkey}};
+    struct ibv_sge sge[2] = {{(uintptr_t)local, o.cut, st.mr->lkey},
+                             {(uintptr_t)local + o.cut, o.size - o.cut, st.mr->lkey}};
     struct ibv_send_wr wr = {.wr_id = k, .sg_list = sge, .num_sge = 2, .imm_data = htonl((uint32_t)k)};
     static const enum ibv_wr_opcode code[OP_MAX] = {
-        IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
+        IBV_WR_SEND,      IBV_WR_SEND_WITH_IMM,        IBV_WR_RDMA_WRITE,         IBV_WR_RDMA_WRITE_WITH_IMM,
+        IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
     };
 
     wr.opcode = code[o.op];
@@ -393,7 +411,8 @@ static void issue(uint64_t k)
             wr.send_flags |= IBV_SEND_INLINE;
     }
     wr.wr.rdma.rkey = st.remote.rkey;
-    wr.wr.rdma.remote_addr = st.remote.addr + (o.op == OP_READ ? st.source_at + o.source : st.target_at + slot * st.slot_size);
+    wr.wr.rdma.remote_addr =
+        st.remote.addr + (o.op == OP_READ ? st.source_at + o.source : st.target_at + slot * st.slot_size);
     if (o.op >= OP_FAA) {
         uint64_t *word = &st.atomic[o.word], value = mix(k);
 
@@ -449,21 +468,23 @@ static void receive(uint64_t index, const struct ibv_wc *wc)
         check(k, &o, st.block + st.msg_at + index % par.depth * st.slot_size, k, 0);
     if (wc->byte_len != o.size || wc->opcode != (o.op == OP_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV) ||
         (o.op != OP_SEND && (!(wc->wc_flags & IBV_WC_WITH_IMM) || ntohl(wc->imm_data) != (uint32_t)k))) {
-        printf("wrong completion: operation %llu %s: byte_len %u instead of %u, opcode %d, flags %x, immediate %x\n", (unsigned long long)k,
-               op_name[o.op], wc->byte_len, o.size, (int)wc->opcode, wc->wc_flags, ntohl(wc->imm_data));
+        printf("wrong completion: operation %llu %s: byte_len %u instead of %u, opcode %d, flags %x, immediate %x\n",
+               (unsigned long long)k, op_name[o.op], wc->byte_len, o.size, (int)wc->opcode, wc->wc_flags,
+               ntohl(wc->imm_data));
         exit(EXIT_DATA);
     }
     post_recv(index + par.depth);
 }
 
-/* Server: tells the client how far it has checked. Both use it as a probe when the peer's TCP connection has ended: a side with
- * nothing outstanding would never learn from its QP that the peer is dead. */
+/* Server: tells the client how far it has checked. Both use it as a probe when the peer's TCP connection has ended:
+ * a side with nothing outstanding would never learn from its QP that the peer is dead. */
 static void grant(void)
 {
     uint64_t credit[2] = {st.checked, ~st.checked};
     uint8_t *p = st.block + st.credit_at + st.credits_posted % par.depth * CREDIT_BYTES;
     struct ibv_sge sge = {(uintptr_t)p, CREDIT_BYTES, st.mr->lkey};
-    struct ibv_send_wr wr = {.wr_id = CREDIT_WR, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr wr = {
+        .wr_id = CREDIT_WR, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
 
     memcpy(p, credit, sizeof credit);
     if (post_send(&wr))
@@ -489,7 +510,8 @@ static void completion(const struct ibv_wc *wc)
     st.status[wc->status & 63]++;
     if (wc->status != IBV_WC_SUCCESS) {
         if (!st.failed)
-            printf("first-error %d %llu %s\n", (int)wc->status, (unsigned long long)now_ms(), ibv_wc_status_str(wc->status));
+            printf("first-error %d %llu %s\n", (int)wc->status, (unsigned long long)now_ms(),
+                   ibv_wc_status_str(wc->status));
         fflush(stdout);
         st.failed = true;
         return;
@@ -506,8 +528,8 @@ static void completion(const struct ibv_wc *wc)
         st.credits_done++;
     } else {
         if (wc->wr_id < st.done || wc->wr_id >= st.posted) {
-            printf("wrong completion: operation %llu, when %llu are done and %llu posted\n", (unsigned long long)wc->wr_id,
-                   (unsigned long long)st.done, (unsigned long long)st.posted);
+            printf("wrong completion: operation %llu, when %llu are done and %llu posted\n",
+                   (unsigned long long)wc->wr_id, (unsigned long long)st.done, (unsigned long long)st.posted);
             exit(EXIT_DATA);
         }
         while (st.done <= wc->wr_id)
@@ -561,7 +583,8 @@ static bool finished(bool *closing)
     if (opt.host != NULL)
         return st.posted == par.count && st.done == par.count && st.checked == par.count;
     /* The client tells over TCP how many there were, once all are checked. */
-    if (!*closing && now_ms() - st.last_progress >= 2 && recv(st.tcp, &total, sizeof total, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof total)
+    if (!*closing && now_ms() - st.last_progress >= 2 &&
+        recv(st.tcp, &total, sizeof total, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof total)
         *closing = true;
     return *closing && st.credits_done == st.credits_posted;
 }
@@ -576,7 +599,8 @@ static void advance(uint64_t end)
     /* A run limited by time ends at a point where the server checks. */
     if (par.count == UINT64_MAX && now_ms() >= end && is_sync(st.posted - 1))
         par.count = st.posted;
-    while (!st.failed && st.posted < par.count && st.posted < st.checked + par.depth && st.posted < st.done + par.depth) {
+    while (!st.failed && st.posted < par.count && st.posted < st.checked + par.depth &&
+           st.posted < st.done + par.depth) {
         issue(st.posted++);
         if (par.count == UINT64_MAX && is_sync(st.posted - 1))
             break;
@@ -608,7 +632,8 @@ static int run(void)
             grant();
         }
         if (now_ms() - st.last_progress > (uint64_t)opt.stall_s * 1000) {
-            printf("no progress: posted %llu done %llu checked %llu\n", (unsigned long long)st.posted, (unsigned long long)st.done, (unsigned long long)st.checked);
+            printf("no progress: posted %llu done %llu checked %llu\n", (unsigned long long)st.posted,
+                   (unsigned long long)st.done, (unsigned long long)st.checked);
             return EXIT_STALL;
         }
     }
@@ -625,10 +650,12 @@ static void drain(void)
         got = st.status[IBV_WC_WR_FLUSH_ERR];
         usleep(100);
     } while (now_ms() < end && got < want);
-    printf("outstanding %llu flushed %llu %llu\n", (unsigned long long)want, (unsigned long long)got, (unsigned long long)now_ms());
+    printf("outstanding %llu flushed %llu %llu\n", (unsigned long long)want, (unsigned long long)got,
+           (unsigned long long)now_ms());
     for (int i = 0; i < 64; i++)
         if (st.status[i])
-            printf("status %d %llu %s\n", i, (unsigned long long)st.status[i], ibv_wc_status_str((enum ibv_wc_status)i));
+            printf("status %d %llu %s\n", i, (unsigned long long)st.status[i],
+                   ibv_wc_status_str((enum ibv_wc_status)i));
     usleep(100000); /* for an event that comes with the error */
 }
 
@@ -680,16 +707,17 @@ static uint32_t ops_parse(char *list)
     return mask;
 }
 
-static const char usage[] = "usage: rdma_endurance [options] [HOST]\n"
-                            "  -p PORT      TCP port (18600)              -d NAME   device (the first)\n"
-                            "  -g INDEX     GID index (0)                 -m BYTES  path MTU (1024)\n"
-                            "  -n COUNT     operations (10000)            -D SEC    for a time instead\n"
-                            "  -s, -S SIZE  smallest, largest (0, 65536)  -q DEPTH  window of operations, 8 to 4096 (32)\n"
-                            "  -o LIST      send,send_imm,write,write_imm,read,faa,cas\n"
-                            "  -r SEED      (1)                           -u N      signal every Nth request (4)\n"
-                            "  -e           wait by completion events     -T SEC    give up after this long without progress (20)\n"
-                            "  -t, -R N     QP timeout and retry_cnt (14, 7)\n"
-                            "All but -p -d -g -e -t -R -T are the client's to say.\n";
+static const char usage[] =
+    "usage: rdma_endurance [options] [HOST]\n"
+    "  -p PORT      TCP port (18600)              -d NAME   device (the first)\n"
+    "  -g INDEX     GID index (0)                 -m BYTES  path MTU (1024)\n"
+    "  -n COUNT     operations (10000)            -D SEC    for a time instead\n"
+    "  -s, -S SIZE  smallest, largest (0, 65536)  -q DEPTH  window of operations, 8 to 4096 (32)\n"
+    "  -o LIST      send,send_imm,write,write_imm,read,faa,cas\n"
+    "  -r SEED      (1)                           -u N      signal every Nth request (4)\n"
+    "  -e           wait by completion events     -T SEC    give up after this long without progress (20)\n"
+    "  -t, -R N     QP timeout and retry_cnt (14, 7)\n"
+    "All but -p -d -g -e -t -R -T are the client's to say.\n";
 
 static void options_parse(int argc, char **argv)
 {
@@ -697,27 +725,61 @@ static void options_parse(int argc, char **argv)
 
     while ((c = getopt(argc, argv, "p:d:g:m:n:D:s:S:q:o:r:u:T:t:R:eh")) != -1) {
         switch (c) {
-        case 'p': opt.port = atoi(optarg); break;
-        case 'd': opt.dev = optarg; break;
-        case 'g': opt.gid_index = atoi(optarg); break;
-        case 'm': par.mtu = (uint32_t)atoi(optarg); break;
-        case 'n': par.count = strtoull(optarg, NULL, 0); break;
-        case 'D': opt.seconds = atoi(optarg), par.count = UINT64_MAX; break;
-        case 's': par.min_size = (uint32_t)strtoul(optarg, NULL, 0); break;
-        case 'S': par.max_size = (uint32_t)strtoul(optarg, NULL, 0); break;
-        case 'q': par.depth = (uint32_t)strtoul(optarg, NULL, 0); break;
-        case 'o': par.ops = ops_parse(optarg); break;
-        case 'r': par.seed = strtoull(optarg, NULL, 0); break;
-        case 'u': opt.signal_every = atoi(optarg); break;
-        case 'T': opt.stall_s = atoi(optarg); break;
-        case 't': opt.timeout = atoi(optarg); break;
-        case 'R': opt.retries = atoi(optarg); break;
-        case 'e': opt.events = true; break;
-        default: fputs(usage, c == 'h' ? stdout : stderr), exit(c == 'h' ? 0 : 1);
+        case 'p':
+            opt.port = atoi(optarg);
+            break;
+        case 'd':
+            opt.dev = optarg;
+            break;
+        case 'g':
+            opt.gid_index = atoi(optarg);
+            break;
+        case 'm':
+            par.mtu = (uint32_t)atoi(optarg);
+            break;
+        case 'n':
+            par.count = strtoull(optarg, NULL, 0);
+            break;
+        case 'D':
+            opt.seconds = atoi(optarg), par.count = UINT64_MAX;
+            break;
+        case 's':
+            par.min_size = (uint32_t)strtoul(optarg, NULL, 0);
+            break;
+        case 'S':
+            par.max_size = (uint32_t)strtoul(optarg, NULL, 0);
+            break;
+        case 'q':
+            par.depth = (uint32_t)strtoul(optarg, NULL, 0);
+            break;
+        case 'o':
+            par.ops = ops_parse(optarg);
+            break;
+        case 'r':
+            par.seed = strtoull(optarg, NULL, 0);
+            break;
+        case 'u':
+            opt.signal_every = atoi(optarg);
+            break;
+        case 'T':
+            opt.stall_s = atoi(optarg);
+            break;
+        case 't':
+            opt.timeout = atoi(optarg);
+            break;
+        case 'R':
+            opt.retries = atoi(optarg);
+            break;
+        case 'e':
+            opt.events = true;
+            break;
+        default:
+            fputs(usage, c == 'h' ? stdout : stderr), exit(c == 'h' ? 0 : 1);
         }
     }
     opt.host = optind < argc ? argv[optind] : NULL;
-    if (par.depth < 8 || par.depth > 4096 || par.depth % 4 || par.min_size > par.max_size || par.count == 0 || opt.signal_every < 1 || par.ops == 0) {
+    if (par.depth < 8 || par.depth > 4096 || par.depth % 4 || par.min_size > par.max_size || par.count == 0 ||
+        opt.signal_every < 1 || par.ops == 0) {
         fputs(usage, stderr);
         exit(1);
     }

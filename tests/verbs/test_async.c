@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Asynchronous events: that they come and name their object, that it waits for the acknowledgement, that the descriptor can be polled. */
+/* Asynchronous events: that they come and name their object, that it waits for the acknowledgement, that the
+ * descriptor can be polled. */
 #include <fcntl.h>
 #include <pthread.h>
 
@@ -33,7 +34,8 @@ static void drained(void)
     pthread_t t;
     vt_pair_make(&p, ctx, NULL);
     vt_connect(&p);
-    need(vt_recv(&p, 1, 0, 64, 8) == 0 && vt_send(&p, 0, 1, 0, 8, IBV_SEND_SIGNALED) == 0 && vt_poll(p.scq, 1, &wc) == 1);
+    need(vt_recv(&p, 1, 0, 64, 8) == 0 && vt_send(&p, 0, 1, 0, 8, IBV_SEND_SIGNALED) == 0 &&
+         vt_poll(p.scq, 1, &wc) == 1);
     struct ibv_qp_attr sqd = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
     need(ibv_modify_qp(p.qp[0], &sqd, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY) == 0);
     ok(next(&ev, IBV_EVENT_SQ_DRAINED) && ev.element.qp == p.qp[0], "SQ_DRAINED names the QP");
@@ -48,8 +50,8 @@ static void drained(void)
     ibv_ack_async_event(&ev);
     pthread_join(t, NULL);
     ok(destroyed, "and goes on after it");
-    need(ibv_destroy_qp(p.qp[1]) == 0 && ibv_dereg_mr(p.mr) == 0 && ibv_destroy_cq(p.scq) == 0 && ibv_destroy_cq(p.rcq) == 0 &&
-         ibv_dealloc_pd(p.pd) == 0);
+    need(ibv_destroy_qp(p.qp[1]) == 0 && ibv_dereg_mr(p.mr) == 0 && ibv_destroy_cq(p.scq) == 0 &&
+         ibv_destroy_cq(p.rcq) == 0 && ibv_dealloc_pd(p.pd) == 0);
     free(p.buf);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Messages at the limit of 2^31 bytes, within two GiB of address space that are the same two MiB again and again: what is written to one place
- * of them is read at all. */
+/* Messages at the limit of 2^31 bytes, within two GiB of address space that are the same two MiB again and again:
+ * what is written to one place of them is read at all. */
 #include <sys/mman.h>
 
 #include "vt.h"
@@ -36,7 +36,11 @@ static void fill(char *to, unsigned seed)
 /* One request of len bytes; how it completed, -1 for not at all. */
 static int request(enum ibv_wr_opcode opcode, const struct ibv_sge *sge, int num_sge, struct ibv_wc *wc)
 {
-    struct ibv_send_wr wr = {.sg_list = (struct ibv_sge *)sge, .num_sge = num_sge, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    struct ibv_send_wr wr = {.sg_list = (struct ibv_sge *)sge,
+                             .num_sge = num_sge,
+                             .opcode = opcode,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
     wr.wr.rdma.remote_addr = (uintptr_t)mem[1];
     wr.wr.rdma.rkey = mr[1]->rkey;
     int rc = ibv_post_send(p.qp[0], &wr, &bad);
@@ -51,20 +55,24 @@ static int request(enum ibv_wr_opcode opcode, const struct ibv_sge *sge, int num
 
 static void at_the_limit(void)
 {
-    struct ibv_sge half[2] = {{(uintptr_t)mem[0], TOTAL / 2, mr[0]->lkey}, {(uintptr_t)mem[0] + TOTAL / 2, TOTAL / 2, mr[0]->lkey}};
-    struct ibv_sge recv[2] = {{(uintptr_t)mem[1], TOTAL / 2, mr[1]->lkey}, {(uintptr_t)mem[1] + TOTAL / 2, TOTAL / 2, mr[1]->lkey}};
+    struct ibv_sge half[2] = {{(uintptr_t)mem[0], TOTAL / 2, mr[0]->lkey},
+                              {(uintptr_t)mem[0] + TOTAL / 2, TOTAL / 2, mr[0]->lkey}};
+    struct ibv_sge recv[2] = {{(uintptr_t)mem[1], TOTAL / 2, mr[1]->lkey},
+                              {(uintptr_t)mem[1] + TOTAL / 2, TOTAL / 2, mr[1]->lkey}};
     struct ibv_recv_wr rr = {.sg_list = recv, .num_sge = 2}, *bad;
     struct ibv_wc wc;
 
     fill(mem[0], 1);
-    ok(request(IBV_WR_RDMA_WRITE, half, 2, &wc) == IBV_WC_SUCCESS && memcmp(mem[0], mem[1], CHUNK) == 0, "WRITE of 2^31 bytes");
+    ok(request(IBV_WR_RDMA_WRITE, half, 2, &wc) == IBV_WC_SUCCESS && memcmp(mem[0], mem[1], CHUNK) == 0,
+       "WRITE of 2^31 bytes");
     fill(mem[1], 2);
-    ok(request(IBV_WR_RDMA_READ, half, 2, &wc) == IBV_WC_SUCCESS && wc.byte_len == TOTAL && memcmp(mem[0], mem[1], CHUNK) == 0,
+    ok(request(IBV_WR_RDMA_READ, half, 2, &wc) == IBV_WC_SUCCESS && wc.byte_len == TOTAL &&
+           memcmp(mem[0], mem[1], CHUNK) == 0,
        "READ of 2^31 bytes");
     fill(mem[0], 3);
     need(ibv_post_recv(p.qp[1], &rr, &bad) == 0);
-    ok(request(IBV_WR_SEND, half, 2, &wc) == IBV_WC_SUCCESS && vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && wc.byte_len == TOTAL &&
-           memcmp(mem[0], mem[1], CHUNK) == 0,
+    ok(request(IBV_WR_SEND, half, 2, &wc) == IBV_WC_SUCCESS && vt_poll(p.rcq, 1, &wc) == 1 &&
+           wc.status == IBV_WC_SUCCESS && wc.byte_len == TOTAL && memcmp(mem[0], mem[1], CHUNK) == 0,
        "SEND of 2^31 bytes");
 }
 

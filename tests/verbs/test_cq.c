@@ -10,7 +10,8 @@ static void creation(void)
     need(ibv_query_device(ctx, &a) == 0);
     ok(!ibv_create_cq(ctx, 0, NULL, NULL, 0) && errno == EINVAL, "no entries: EINVAL");
     ok(!ibv_create_cq(ctx, a.max_cqe + 1, NULL, NULL, 0) && errno == EINVAL, "more than max_cqe: EINVAL");
-    ok(!ibv_create_cq(ctx, 1, NULL, NULL, ctx->num_comp_vectors) && errno == EINVAL, "a vector that is not there: EINVAL");
+    ok(!ibv_create_cq(ctx, 1, NULL, NULL, ctx->num_comp_vectors) && errno == EINVAL,
+       "a vector that is not there: EINVAL");
     struct ibv_cq *cq = ibv_create_cq(ctx, a.max_cqe, NULL, NULL, 0);
     ok(cq && cq->cqe >= a.max_cqe && ibv_destroy_cq(cq) == 0, "max_cqe entries");
 }
@@ -32,14 +33,17 @@ static void destroyed_qp(void)
         usleep(20000);
     }
     need(ibv_destroy_qp(p.qp[0]) == 0 && ibv_destroy_qp(p.qp[1]) == 0);
-    ok(ibv_poll_cq(p.scq, 16, wc) == 2 && wc[0].wr_id == 10 && wc[1].wr_id == 12, "a destroyed QP's sends are gone, the others are there");
+    ok(ibv_poll_cq(p.scq, 16, wc) == 2 && wc[0].wr_id == 10 && wc[1].wr_id == 12,
+       "a destroyed QP's sends are gone, the others are there");
     ok(ibv_poll_cq(p.rcq, 16, wc) == 2 && wc[0].wr_id == 0 && wc[1].wr_id == 2, "likewise its receives");
     ok(!strcmp(q.buf + 1024, "message 0") && !strcmp(q.buf + 3072, "message 2"), "with their data");
-    ok(vt_recv(&q, 1, 5, 0, 64) == 0 && vt_send(&q, 0, 15, 64, 8, IBV_SEND_SIGNALED) == 0 && vt_poll(p.rcq, 1, wc) == 1 &&
-           wc[0].wr_id == 5 && vt_poll(p.scq, 1, wc) == 1 && wc[0].wr_id == 15,
+    ok(vt_recv(&q, 1, 5, 0, 64) == 0 && vt_send(&q, 0, 15, 64, 8, IBV_SEND_SIGNALED) == 0 &&
+           vt_poll(p.rcq, 1, wc) == 1 && wc[0].wr_id == 5 && vt_poll(p.scq, 1, wc) == 1 && wc[0].wr_id == 15,
        "and the CQs go on");
-    need(ibv_destroy_qp(q.qp[0]) == 0 && ibv_destroy_qp(q.qp[1]) == 0 && ibv_dereg_mr(p.mr) == 0 && ibv_dereg_mr(q.mr) == 0);
-    need(ibv_destroy_cq(p.scq) == 0 && ibv_destroy_cq(p.rcq) == 0 && ibv_dealloc_pd(p.pd) == 0 && ibv_dealloc_pd(q.pd) == 0);
+    need(ibv_destroy_qp(q.qp[0]) == 0 && ibv_destroy_qp(q.qp[1]) == 0 && ibv_dereg_mr(p.mr) == 0 &&
+         ibv_dereg_mr(q.mr) == 0);
+    need(ibv_destroy_cq(p.scq) == 0 && ibv_destroy_cq(p.rcq) == 0 && ibv_dealloc_pd(p.pd) == 0 &&
+         ibv_dealloc_pd(q.pd) == 0);
     free(p.buf);
     free(q.buf);
 }
@@ -66,8 +70,8 @@ static void ignored_overrun(void)
     for (int i = 1; i < n; i++)
         order &= wc[i].wr_id == wc[i - 1].wr_id + 1;
     ok(order && ibv_poll_cq(p.scq, 1, wc) == 0, "those that are there are in order");
-    ok(vt_recv(&p, 1, 0, 64, 8) == 0 && vt_send(&p, 0, 77, 0, 8, IBV_SEND_SIGNALED) == 0 && vt_poll(p.scq, 1, wc) == 1 &&
-           wc[0].wr_id == 77,
+    ok(vt_recv(&p, 1, 0, 64, 8) == 0 && vt_send(&p, 0, 77, 0, 8, IBV_SEND_SIGNALED) == 0 &&
+           vt_poll(p.scq, 1, wc) == 1 && wc[0].wr_id == 77,
        "and it goes on");
     ok(vt_pair_end(&p), "everything is destroyed");
 }

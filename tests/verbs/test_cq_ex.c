@@ -51,8 +51,9 @@ static void make(struct ibv_context *ctx)
                                     .qp_type = IBV_QPT_RC,
                                     .pd = p.pd,
                                     .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-                                    .send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
-                                                      IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD};
+                                    .send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+                                                      IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ |
+                                                      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD};
     p.qp[0] = ibv_create_qp_ex(ctx, &x);
     need(p.qp[0] && (qpx = ibv_qp_to_qp_ex(p.qp[0])));
 }
@@ -125,10 +126,11 @@ static void traffic(void)
     clock_gettime(CLOCK_MONOTONIC, &mono);
     uint64_t now = (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec;
     uint64_t wall_now = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
-    ok(rcq->wr_id == 100 && rcq->status == IBV_WC_SUCCESS && ibv_wc_read_opcode(rcq) == IBV_WC_RECV && ibv_wc_read_byte_len(rcq) == 5 &&
-           ibv_wc_read_wc_flags(rcq) == IBV_WC_WITH_IMM && ibv_wc_read_imm_data(rcq) == htonl(77) &&
-           ibv_wc_read_qp_num(rcq) == p.qp[1]->qp_num && ibv_wc_read_slid(rcq) == 0 && ibv_wc_read_sl(rcq) == 0 &&
-           ibv_wc_read_dlid_path_bits(rcq) == 0 && ibv_wc_read_vendor_err(rcq) == 0,
+    ok(rcq->wr_id == 100 && rcq->status == IBV_WC_SUCCESS && ibv_wc_read_opcode(rcq) == IBV_WC_RECV &&
+           ibv_wc_read_byte_len(rcq) == 5 && ibv_wc_read_wc_flags(rcq) == IBV_WC_WITH_IMM &&
+           ibv_wc_read_imm_data(rcq) == htonl(77) && ibv_wc_read_qp_num(rcq) == p.qp[1]->qp_num &&
+           ibv_wc_read_slid(rcq) == 0 && ibv_wc_read_sl(rcq) == 0 && ibv_wc_read_dlid_path_bits(rcq) == 0 &&
+           ibv_wc_read_vendor_err(rcq) == 0,
        "the fields of the first");
     uint64_t ts = ibv_wc_read_completion_ts(rcq), wts = ibv_wc_read_completion_wallclock_ns(rcq);
     ok(ts <= now && now - ts < 5000000000u && llabs((long long)(wall_now - wts) - (long long)(now - ts)) < 100000000,
@@ -138,7 +140,8 @@ static void traffic(void)
     double end = vt_now() + 5;
     while ((rc = ibv_next_poll(rcq)) == ENOENT && vt_now() < end)
         ;
-    ok(rc == 0 && rcq->wr_id == 101 && ibv_wc_read_byte_len(rcq) == 12 && !strcmp(p.buf + 4160, "from an SGE"), "the second, by next_poll");
+    ok(rc == 0 && rcq->wr_id == 101 && ibv_wc_read_byte_len(rcq) == 12 && !strcmp(p.buf + 4160, "from an SGE"),
+       "the second, by next_poll");
     ok(ibv_next_poll(rcq) == ENOENT, "no third");
     ibv_end_poll(rcq);
 
@@ -153,8 +156,8 @@ static void traffic(void)
         }
     }
     ok(right, "the sender's completions, of the signaled ones, in order");
-    ok(!strcmp(p.buf + 1024, "from an SGE") && !strcmp(p.buf + 1100, "what is read") && *(uint64_t *)(p.buf + 3072) == 42 &&
-           *(uint64_t *)(p.buf + 3080) == 40,
+    ok(!strcmp(p.buf + 1024, "from an SGE") && !strcmp(p.buf + 1100, "what is read") &&
+           *(uint64_t *)(p.buf + 3072) == 42 && *(uint64_t *)(p.buf + 3080) == 40,
        "what they wrote, read and added");
 }
 

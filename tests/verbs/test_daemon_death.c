@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The daemon is killed under the program's feet: outstanding requests are flushed in order, the device says it is dead once, nothing hangs,
- * everything can be destroyed. Needs a daemon of its own: VT_DAEMON_PID. */
+/* The daemon is killed under the program's feet: outstanding requests are flushed in order, the device says it is
+ * dead once, nothing hangs, everything can be destroyed. Needs a daemon of its own: VT_DAEMON_PID. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -71,13 +71,15 @@ int main(void)
     ok(flushed(p.scq, 5, 10), "sends are flushed in order, unsignaled ones too");
     ok(flushed(p.rcq, 4, 20), "receives are flushed in order");
     ok(vt_now() - killed < 1.0, "within a second");
-    ok(pthread_join(async, &got) == 0 && got && ev.event_type == IBV_EVENT_DEVICE_FATAL, "a blocked ibv_get_async_event: DEVICE_FATAL");
+    ok(pthread_join(async, &got) == 0 && got && ev.event_type == IBV_EVENT_DEVICE_FATAL,
+       "a blocked ibv_get_async_event: DEVICE_FATAL");
     ibv_ack_async_event(&ev);
     ok(pthread_join(comp, &got) == 0 && got, "a blocked ibv_get_cq_event on an armed CQ: its event");
     ok(pthread_join(vain, &got) == 0 && got, "on a channel where nothing is armed: EIO");
     need(fcntl(ctx->async_fd, F_SETFL, O_NONBLOCK) == 0);
     struct pollfd f = {.fd = ctx->async_fd, .events = POLLIN};
-    ok(poll(&f, 1, 50) == 0 && ibv_get_async_event(ctx, &ev) == -1 && errno == EAGAIN, "the event comes once, then silence");
+    ok(poll(&f, 1, 50) == 0 && ibv_get_async_event(ctx, &ev) == -1 && errno == EAGAIN,
+       "the event comes once, then silence");
 
     ok(vt_send(&p, 0, 30, 0, 8, 0) == 0 && flushed(p.scq, 1, 30), "a further send is accepted and flushed");
     ok(vt_recv(&p, 0, 31, 0, 8) == 0 && flushed(p.rcq, 1, 31), "so is a receive");
@@ -86,10 +88,12 @@ int main(void)
         fits++;
     ok(fits >= 16 && flushed(p.scq, fits, 40), "the queue still fills and empties");
     struct ibv_port_attr port;
-    ok(ibv_query_port(ctx, 1, &port) == EIO && !ibv_alloc_pd(ctx) && errno == EIO && vt_to_state(p.qp[0], IBV_QPS_ERR) == EIO,
+    ok(ibv_query_port(ctx, 1, &port) == EIO && !ibv_alloc_pd(ctx) && errno == EIO &&
+           vt_to_state(p.qp[0], IBV_QPS_ERR) == EIO,
        "control calls: EIO");
     need(vt_send(&p, 0, 50, 0, 8, 0) == 0);
-    ok(vt_pair_end(&p) && ibv_destroy_comp_channel(ch) == 0 && ibv_destroy_comp_channel(idle) == 0 && ibv_close_device(ctx) == 0,
+    ok(vt_pair_end(&p) && ibv_destroy_comp_channel(ch) == 0 && ibv_destroy_comp_channel(idle) == 0 &&
+           ibv_close_device(ctx) == 0,
        "everything is destroyed");
     int num;
     struct ibv_device **list = ibv_get_device_list(&num);

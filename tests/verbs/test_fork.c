@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* fork(): the child's copy of a context is dead and says so, does no harm to the parent, and the child can open the device itself. */
+/* fork(): the child's copy of a context is dead and says so, does no harm to the parent, and the child can open the
+ * device itself. */
 #include <sys/wait.h>
 
 #include "vt.h"
@@ -9,8 +10,9 @@ static struct vt_pair p;
 static bool works(struct vt_pair *q)
 {
     struct ibv_wc wc;
-    return vt_recv(q, 1, 1, 64, 8) == 0 && vt_send(q, 0, 2, 0, 8, IBV_SEND_SIGNALED) == 0 && vt_poll(q->scq, 1, &wc) == 1 &&
-           wc.status == IBV_WC_SUCCESS && vt_poll(q->rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS;
+    return vt_recv(q, 1, 1, 64, 8) == 0 && vt_send(q, 0, 2, 0, 8, IBV_SEND_SIGNALED) == 0 &&
+           vt_poll(q->scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && vt_poll(q->rcq, 1, &wc) == 1 &&
+           wc.status == IBV_WC_SUCCESS;
 }
 
 /* Runs in the child: every kind of call on what it inherited. */
@@ -24,8 +26,10 @@ static int dead_copy(void)
     vt_failed = 0;
     ok(vt_send(&p, 0, 2, 0, 8, 0) == EIO && vt_recv(&p, 0, 2, 0, 8) == EIO, "child: posting fails with EIO");
     ok(ibv_poll_cq(p.scq, 1, &wc) < 0 && ibv_req_notify_cq(p.scq, 0) == EIO, "child: polling and arming fail");
-    ok(ibv_query_qp(p.qp[0], &attr, IBV_QP_STATE, &init) == EIO && ibv_query_port(p.ctx, 1, &port) == EIO, "child: queries fail");
-    ok(!ibv_alloc_pd(p.ctx) && errno == EIO && !ibv_reg_mr(p.pd, p.buf, 8, 0) && errno == EIO, "child: making objects fails");
+    ok(ibv_query_qp(p.qp[0], &attr, IBV_QP_STATE, &init) == EIO && ibv_query_port(p.ctx, 1, &port) == EIO,
+       "child: queries fail");
+    ok(!ibv_alloc_pd(p.ctx) && errno == EIO && !ibv_reg_mr(p.pd, p.buf, 8, 0) && errno == EIO,
+       "child: making objects fails");
     ok(ibv_get_async_event(p.ctx, &ev) == -1 && errno == EIO, "child: no asynchronous events");
     ok(vt_pair_end(&p) && ibv_close_device(p.ctx) == 0, "child: closing and destroying work");
     return vt_failed;
@@ -89,7 +93,8 @@ int main(void)
     uint32_t len = (uint32_t)strlen(p.buf) + 1;
     struct ibv_wc wc;
     need(vt_recv(&p, 1, 1, 2048, 256) == 0 && vt_send(&p, 0, 2, 0, len, IBV_SEND_SIGNALED) == 0);
-    ok(vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && !strcmp(p.buf, p.buf + 2048) && vt_poll(p.scq, 1, &wc) == 1,
+    ok(vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && !strcmp(p.buf, p.buf + 2048) &&
+           vt_poll(p.scq, 1, &wc) == 1,
        "copy-on-write memory: the parent gets the data");
     int status;
     ok(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0, "and the child keeps its own");

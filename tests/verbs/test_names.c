@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names and rates: every enumerator has a name of its own, what is none has none, and rates convert as the system's library does it. */
+/* Names and rates: every enumerator has a name of its own, what is none has none, and rates convert as the system's
+ * library does it. */
 #include <dlfcn.h>
 
 #include "vt.h"
@@ -59,8 +60,8 @@ int main(void)
     for (int i = -2; i < 64; i++) {
         enum ibv_rate r = (enum ibv_rate)i;
         if (ibv_rate_to_mult(r) != to_mult(i) || ibv_rate_to_mbps(r) != to_mbps(i)) {
-            printf("# rate %d: mult %d, theirs %d; mbps %d, theirs %d\n", i, ibv_rate_to_mult(r), to_mult(i), ibv_rate_to_mbps(r),
-                   to_mbps(i));
+            printf("# rate %d: mult %d, theirs %d; mbps %d, theirs %d\n", i, ibv_rate_to_mult(r), to_mult(i),
+                   ibv_rate_to_mbps(r), to_mbps(i));
             same = false;
         }
         if (to_mbps(i) > 0 && (int)mbps_to_ibv_rate(to_mbps(i)) != from_mbps(to_mbps(i)))

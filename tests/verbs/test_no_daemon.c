@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Without a daemon: no devices, and one line on stderr that says where it was looked for. And how the environment names the socket. */
+/* Without a daemon: no devices, and one line on stderr that says where it was looked for. And how the environment
+ * names the socket. */
 #include <sys/wait.h>
 
 #include "vt.h"
@@ -15,8 +16,9 @@ static const char *said(const char *const set[])
     need(pid >= 0);
     if (pid == 0) {
         dup2(err[1], 2);
-        static const char *const all[] = {"PUMICE_SOCKET",   "PUMICE_LAB",     "PUMICE_HOST",    "PUMICE_HOSTS", "OMPI_COMM_WORLD_LOCAL_RANK",
-                                          "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID", "XDG_RUNTIME_DIR"};
+        static const char *const all[] = {
+            "PUMICE_SOCKET",   "PUMICE_LAB",     "PUMICE_HOST",   "PUMICE_HOSTS",   "OMPI_COMM_WORLD_LOCAL_RANK",
+            "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID", "XDG_RUNTIME_DIR"};
         for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
             unsetenv(all[i]);
         for (; *set; set += 2)
@@ -49,13 +51,18 @@ static bool tells(const char *text, const char *path)
 
 int main(void)
 {
-    ok(tells(SAID("PUMICE_SOCKET", "/nonexistent/x.sock"), "/nonexistent/x.sock "), "one hint, with PUMICE_SOCKET's path");
+    ok(tells(SAID("PUMICE_SOCKET", "/nonexistent/x.sock"), "/nonexistent/x.sock "),
+       "one hint, with PUMICE_SOCKET's path");
     ok(tells(SAID("PUMICE_LAB", "/nonexistent"), "/nonexistent/host0.sock "), "a lab: host 0 by default");
     ok(tells(SAID("PUMICE_LAB", "/nonexistent", "PUMICE_HOST", "2"), "/nonexistent/host2.sock "), "a lab: PUMICE_HOST");
-    ok(tells(SAID("PUMICE_LAB", "/nonexistent", "PUMICE_HOSTS", "2", "OMPI_COMM_WORLD_LOCAL_RANK", "3"), "/nonexistent/host1.sock "),
+    ok(tells(SAID("PUMICE_LAB", "/nonexistent", "PUMICE_HOSTS", "2", "OMPI_COMM_WORLD_LOCAL_RANK", "3"),
+             "/nonexistent/host1.sock "),
        "a lab: local rank modulo hosts, Open MPI");
-    ok(tells(SAID("PUMICE_LAB", "/nonexistent", "PUMICE_HOSTS", "3", "MPI_LOCALRANKID", "2"), "/nonexistent/host2.sock "), "MPICH");
-    ok(tells(SAID("PUMICE_LAB", "/nonexistent", "PUMICE_HOSTS", "3", "SLURM_LOCALID", "4"), "/nonexistent/host1.sock "), "Slurm");
+    ok(tells(SAID("PUMICE_LAB", "/nonexistent", "PUMICE_HOSTS", "3", "MPI_LOCALRANKID", "2"),
+             "/nonexistent/host2.sock "),
+       "MPICH");
+    ok(tells(SAID("PUMICE_LAB", "/nonexistent", "PUMICE_HOSTS", "3", "SLURM_LOCALID", "4"), "/nonexistent/host1.sock "),
+       "Slurm");
     ok(tells(SAID("PUMICE_LAB", "/nonexistent", "PUMICE_HOSTS", "3", "PMI_LOCAL_RANK", "1", "PUMICE_HOST", "0"),
              "/nonexistent/host0.sock "),
        "PUMICE_HOST before the rank");

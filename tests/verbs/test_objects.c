@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Making, asking and ending objects: what is refused and with which error, what is granted, and that what the device doesn't have fails
- * with EOPNOTSUPP. */
+/* Making, asking and ending objects: what is refused and with which error, what is granted, and that what the device
+ * doesn't have fails with EOPNOTSUPP. */
 #include <dlfcn.h>
 
 #include "vt.h"
@@ -16,10 +16,11 @@ static void device(void)
     need(ibv_query_device(ctx, &a) == 0 && ibv_query_device_ex(ctx, NULL, &ax) == 0);
     ok(a.node_guid != 0 && a.node_guid == ibv_get_device_guid(ctx->device) && a.phys_port_cnt == 1 && a.max_pkeys == 1,
        "device attributes: GUID, one port, one P_Key");
-    ok(!memcmp(&a, &ax.orig_attr, sizeof(a)) && ax.completion_timestamp_mask == UINT64_MAX && ax.hca_core_clock == 1000000,
+    ok(!memcmp(&a, &ax.orig_attr, sizeof(a)) && ax.completion_timestamp_mask == UINT64_MAX &&
+           ax.hca_core_clock == 1000000,
        "extended attributes agree; timestamps are in ns");
-    ok(ibv_query_port(ctx, 1, &port) == 0 && port.state == IBV_PORT_ACTIVE && port.link_layer == IBV_LINK_LAYER_ETHERNET &&
-           port.pkey_tbl_len == 1 && port.gid_tbl_len >= 1,
+    ok(ibv_query_port(ctx, 1, &port) == 0 && port.state == IBV_PORT_ACTIVE &&
+           port.link_layer == IBV_LINK_LAYER_ETHERNET && port.pkey_tbl_len == 1 && port.gid_tbl_len >= 1,
        "port 1 is an active Ethernet port");
     ok(ibv_query_port(ctx, 2, &bad) == EINVAL && ibv_query_port(ctx, 0, &bad) == EINVAL, "ports 0 and 2: EINVAL");
     struct {
@@ -33,7 +34,8 @@ static void device(void)
     size_t old_size = offsetof(struct ibv_port_attr, port_cap_flags2);
     ok(query_port && query_port(ctx, 1, &old) == 0 && !memcmp(&old, &port, old_size) && old.port[old_size] == 0x5a,
        "the old port query fills the old structure and no more");
-    ok(ibv_query_rt_values_ex(ctx, &v) == 0 && v.comp_mask == IBV_VALUES_MASK_RAW_CLOCK && v.raw_clock.tv_sec > 0, "raw clock");
+    ok(ibv_query_rt_values_ex(ctx, &v) == 0 && v.comp_mask == IBV_VALUES_MASK_RAW_CLOCK && v.raw_clock.tv_sec > 0,
+       "raw clock");
 }
 
 static void tables(void)
@@ -47,9 +49,11 @@ static void tables(void)
     ok(ibv_query_gid(ctx, 1, port.gid_tbl_len, &gid) == -1 && ibv_query_gid(ctx, 2, 0, &gid) == -1 &&
            ibv_query_gid(ctx, 1, -1, &gid) == -1,
        "GIDs beyond the table or of no port: -1");
-    ok(ibv_query_gid_ex(ctx, 1, 0, &e, 0) == 0 && e.gid_type == IBV_GID_TYPE_ROCE_V2 && e.port_num == 1 && e.ndev_ifindex != 0,
+    ok(ibv_query_gid_ex(ctx, 1, 0, &e, 0) == 0 && e.gid_type == IBV_GID_TYPE_ROCE_V2 && e.port_num == 1 &&
+           e.ndev_ifindex != 0,
        "GID 0 is RoCE v2 and has an interface");
-    ok(ibv_query_gid_ex(ctx, 1, (uint32_t)port.gid_tbl_len, &e, 0) == EINVAL && ibv_query_gid_ex(ctx, 1, 0, &e, 1) == EOPNOTSUPP,
+    ok(ibv_query_gid_ex(ctx, 1, (uint32_t)port.gid_tbl_len, &e, 0) == EINVAL &&
+           ibv_query_gid_ex(ctx, 1, 0, &e, 1) == EOPNOTSUPP,
        "GID queries beyond the table, with flags");
     ssize_t n = ibv_query_gid_table(ctx, all, 256, 0);
     ok(n >= 1 && ibv_query_gid_table(ctx, all, (size_t)n - 1, 0) == -EINVAL, "GID table; too small a buffer: EINVAL");
@@ -72,8 +76,10 @@ static void regions(void)
     struct ibv_pd *pd = ibv_alloc_pd(ctx), *other = ibv_alloc_pd(ctx);
     need(pd && other);
     errno = 0;
-    ok(!ibv_reg_mr(pd, buf, 10, IBV_ACCESS_REMOTE_WRITE) && errno == EINVAL, "REMOTE_WRITE without LOCAL_WRITE: EINVAL");
-    ok(!ibv_reg_mr(pd, buf, 10, IBV_ACCESS_REMOTE_ATOMIC) && errno == EINVAL, "REMOTE_ATOMIC without LOCAL_WRITE: EINVAL");
+    ok(!ibv_reg_mr(pd, buf, 10, IBV_ACCESS_REMOTE_WRITE) && errno == EINVAL,
+       "REMOTE_WRITE without LOCAL_WRITE: EINVAL");
+    ok(!ibv_reg_mr(pd, buf, 10, IBV_ACCESS_REMOTE_ATOMIC) && errno == EINVAL,
+       "REMOTE_ATOMIC without LOCAL_WRITE: EINVAL");
     ok(!ibv_reg_mr(pd, buf, 10, IBV_ACCESS_ON_DEMAND) && errno == EOPNOTSUPP, "ON_DEMAND: EOPNOTSUPP");
     struct ibv_mr *mr = ibv_reg_mr(pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING);
     ok(mr && mr->addr == buf && mr->length == sizeof(buf) && mr->pd == pd && mr->context == ctx, "a region");
@@ -82,14 +88,15 @@ static void regions(void)
     ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, NULL, 10, 0) == IBV_REREG_MR_ERR_INPUT &&
            ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, buf, 0, 0) == IBV_REREG_MR_ERR_INPUT,
        "rereg to nothing: ERR_INPUT");
-    ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0) == IBV_REREG_MR_ERR_INPUT, "rereg to no PD: ERR_INPUT");
+    ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0) == IBV_REREG_MR_ERR_INPUT,
+       "rereg to no PD: ERR_INPUT");
     ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, other, NULL, 0, IBV_ACCESS_LOCAL_WRITE) == IBV_REREG_MR_ERR_INPUT,
        "rereg with access but without its flag: ERR_INPUT");
     ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_WRITE) == IBV_REREG_MR_ERR_INPUT,
        "rereg to forbidden access: ERR_INPUT");
     uint32_t key = mr->lkey;
-    ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_TRANSLATION, other, buf + 64, 64, 0) == 0 && mr->pd == other &&
-           mr->addr == buf + 64 && mr->length == 64 && mr->lkey == key,
+    ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_TRANSLATION, other, buf + 64, 64, 0) == 0 &&
+           mr->pd == other && mr->addr == buf + 64 && mr->length == 64 && mr->lkey == key,
        "rereg of PD and translation");
     ok(ibv_dealloc_pd(pd) == 0 && ibv_dealloc_pd(other) == EBUSY, "frees the old PD and holds the new one");
     ok(ibv_dereg_mr(mr) == 0 && ibv_dealloc_pd(other) == 0, "dereg");
@@ -100,7 +107,8 @@ static void regions(void)
     struct ibv_pd *parent = ibv_alloc_parent_domain(ctx, &pa);
     ok(td && parent && (mr = ibv_reg_mr(parent, buf, 10, 0)), "a parent domain registers memory");
     ok(ibv_dealloc_pd(pa.pd) == EBUSY, "and holds its PD");
-    ok(ibv_dereg_mr(mr) == 0 && ibv_dealloc_pd(parent) == 0 && ibv_dealloc_td(td) == 0 && ibv_dealloc_pd(pa.pd) == 0, "until it goes");
+    ok(ibv_dereg_mr(mr) == 0 && ibv_dealloc_pd(parent) == 0 && ibv_dealloc_td(td) == 0 && ibv_dealloc_pd(pa.pd) == 0,
+       "until it goes");
 }
 
 static void queue_pairs(void)
@@ -109,7 +117,8 @@ static void queue_pairs(void)
     struct ibv_pd *pd = ibv_alloc_pd(ctx);
     struct ibv_cq *cq = ibv_create_cq(ctx, 10, NULL, NULL, 0);
     need(pd && cq && ibv_query_device(ctx, &a) == 0);
-    struct ibv_qp_init_attr good = {.qp_context = &a, .send_cq = cq, .recv_cq = cq, .cap = {3, 5, 1, 2, 7}, .qp_type = IBV_QPT_RC};
+    struct ibv_qp_init_attr good = {
+        .qp_context = &a, .send_cq = cq, .recv_cq = cq, .cap = {3, 5, 1, 2, 7}, .qp_type = IBV_QPT_RC};
     struct ibv_qp_init_attr t = good;
     t.recv_cq = NULL;
     ok(!ibv_create_qp(pd, &t) && errno == EINVAL, "a QP without receive CQ: EINVAL");
@@ -142,18 +151,21 @@ static void queue_pairs(void)
     qp = ibv_create_qp(pd, &t);
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
-    ok(qp && qp->qp_num > 1 && qp->state == IBV_QPS_RESET && qp->qp_context == &a && t.cap.max_send_wr >= 3 && t.cap.max_recv_wr >= 5 &&
-           t.cap.max_send_sge >= 1 && t.cap.max_recv_sge >= 2 && t.cap.max_inline_data >= 7,
+    ok(qp && qp->qp_num > 1 && qp->state == IBV_QPS_RESET && qp->qp_context == &a && t.cap.max_send_wr >= 3 &&
+           t.cap.max_recv_wr >= 5 && t.cap.max_send_sge >= 1 && t.cap.max_recv_sge >= 2 && t.cap.max_inline_data >= 7,
        "a QP gets at least what it asked for");
     ok(!ibv_qp_to_qp_ex(qp), "a plain QP is not an extended one");
     ok(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) == 0 && attr.qp_state == IBV_QPS_RESET && init.send_cq == cq &&
-           init.qp_context == &a && init.qp_type == IBV_QPT_RC && init.sq_sig_all == 0 && !memcmp(&init.cap, &t.cap, sizeof(t.cap)),
+           init.qp_context == &a && init.qp_type == IBV_QPT_RC && init.sq_sig_all == 0 &&
+           !memcmp(&init.cap, &t.cap, sizeof(t.cap)),
        "and says so when asked");
     struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR};
-    ok(ibv_modify_qp(qp, &rtr, IBV_QP_STATE) == EINVAL && qp->state == IBV_QPS_RESET, "RESET to RTR: EINVAL, nothing changed");
+    ok(ibv_modify_qp(qp, &rtr, IBV_QP_STATE) == EINVAL && qp->state == IBV_QPS_RESET,
+       "RESET to RTR: EINVAL, nothing changed");
     need(vt_to_init(qp) == 0);
     struct ibv_qp_attr lid = {.qp_state = IBV_QPS_RTR, .ah_attr = {.dlid = 1, .port_num = 1}};
-    ok(ibv_modify_qp(qp, &lid, IBV_QP_STATE | IBV_QP_AV) == EINVAL && qp->state == IBV_QPS_INIT, "an address without GRH: EINVAL");
+    ok(ibv_modify_qp(qp, &lid, IBV_QP_STATE | IBV_QP_AV) == EINVAL && qp->state == IBV_QPS_INIT,
+       "an address without GRH: EINVAL");
     ok(ibv_destroy_cq(cq) == EBUSY, "a CQ with a QP is busy");
     ok(ibv_dealloc_pd(pd) == EBUSY, "so is the PD");
     ok(ibv_destroy_qp(qp) == 0 && ibv_destroy_cq(cq) == 0 && ibv_dealloc_pd(pd) == 0, "until the QP goes");
@@ -187,7 +199,8 @@ static void not_offered(void)
     ok(!ibv_create_counters(ctx, &ci) && errno == EOPNOTSUPP, "counters: EOPNOTSUPP");
     ok(!ibv_create_wq(ctx, &wq) && errno == EOPNOTSUPP, "work queues: EOPNOTSUPP");
     ok(!ibv_reg_dmabuf_mr(pd, 0, 64, 0, 0, 0) && errno == EOPNOTSUPP, "dma-buf: EOPNOTSUPP");
-    ok(!ibv_import_device(0) && errno == EOPNOTSUPP && !ibv_import_pd(ctx, 1) && errno == EOPNOTSUPP, "import: EOPNOTSUPP");
+    ok(!ibv_import_device(0) && errno == EOPNOTSUPP && !ibv_import_pd(ctx, 1) && errno == EOPNOTSUPP,
+       "import: EOPNOTSUPP");
     ok(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &s, 1) == EOPNOTSUPP, "advice: EOPNOTSUPP");
     ok(ibv_fork_init() == 0 && ibv_is_fork_initialized() == IBV_FORK_UNNEEDED, "fork needs no preparation");
     ibv_dealloc_pd(pd);

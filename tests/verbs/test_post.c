@@ -84,10 +84,14 @@ static void full_queues(void)
     int room = (int)init.cap.max_send_wr, recv_room = (int)init.cap.max_recv_wr;
     struct ibv_send_wr *wr = calloc((size_t)room + 2, sizeof(*wr)), *bad;
     for (int i = 0; i < room + 2; i++)
-        wr[i] = (struct ibv_send_wr){
-            .wr_id = (uint64_t)i, .sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = i % 2 ? IBV_SEND_SIGNALED : 0};
+        wr[i] = (struct ibv_send_wr){.wr_id = (uint64_t)i,
+                                     .sg_list = &s,
+                                     .num_sge = 1,
+                                     .opcode = IBV_WR_SEND,
+                                     .send_flags = i % 2 ? IBV_SEND_SIGNALED : 0};
     wr[room - 1].send_flags = IBV_SEND_SIGNALED;
-    ok(send_list(wr, room + 2, &bad) == ENOMEM && bad == &wr[room], "send queue full: ENOMEM at the first that has no room");
+    ok(send_list(wr, room + 2, &bad) == ENOMEM && bad == &wr[room],
+       "send queue full: ENOMEM at the first that has no room");
     ok(send_list(wr, 1, &bad) == ENOMEM && bad == wr, "still full");
 
     int posted = 0;
@@ -103,7 +107,8 @@ static void full_queues(void)
     }
     struct ibv_wc wc[64];
     int signaled = room / 2 + (room % 2);
-    ok(vt_poll(p.scq, signaled, wc) == signaled && wc[signaled - 1].wr_id == (uint64_t)room - 1, "all signaled requests completed");
+    ok(vt_poll(p.scq, signaled, wc) == signaled && wc[signaled - 1].wr_id == (uint64_t)room - 1,
+       "all signaled requests completed");
     need(vt_recv(&p, 1, 0, 64, 8) == 0);
     wr[0].send_flags = IBV_SEND_SIGNALED;
     ok(send_list(wr, 1, &bad) == 0 && vt_poll(p.scq, 1, wc) == 1 && vt_poll(p.rcq, 1, wc) == 1, "there is room again");
@@ -123,9 +128,11 @@ static void error_state(void)
     for (int i = 0; right && i < n; i++)
         right = wc[i].status == IBV_WC_WR_FLUSH_ERR && wc[i].wr_id == (uint64_t)i && wc[i].qp_num == p.qp[0]->qp_num;
     ok(right, "ERR flushes the receive queue in order");
-    ok(vt_send(&p, 0, 41, 0, 8, 0) == 0 && vt_poll(p.scq, 1, wc) == 1 && wc[0].wr_id == 41 && wc[0].status == IBV_WC_WR_FLUSH_ERR,
+    ok(vt_send(&p, 0, 41, 0, 8, 0) == 0 && vt_poll(p.scq, 1, wc) == 1 && wc[0].wr_id == 41 &&
+           wc[0].status == IBV_WC_WR_FLUSH_ERR,
        "an unsignaled send in ERR is accepted and flushed");
-    ok(vt_recv(&p, 0, 42, 0, 8) == 0 && vt_poll(p.rcq, 1, wc) == 1 && wc[0].wr_id == 42 && wc[0].status == IBV_WC_WR_FLUSH_ERR,
+    ok(vt_recv(&p, 0, 42, 0, 8) == 0 && vt_poll(p.rcq, 1, wc) == 1 && wc[0].wr_id == 42 &&
+           wc[0].status == IBV_WC_WR_FLUSH_ERR,
        "a receive in ERR is accepted and flushed");
 
     /* RESET takes what waits in the CQs along, and the queues start empty. */
@@ -135,9 +142,9 @@ static void error_state(void)
     ok(ibv_poll_cq(p.rcq, 1, wc) == 0 && ibv_poll_cq(p.scq, 1, wc) == 0, "RESET leaves no completions behind");
     vt_connect(&p);
     strcpy(p.buf, "again");
-    ok(vt_recv(&p, 1, 45, 1024, 8) == 0 && vt_send(&p, 0, 46, 0, 6, IBV_SEND_SIGNALED) == 0 && vt_poll(p.scq, 1, wc) == 1 &&
-           wc[0].wr_id == 46 && wc[0].status == IBV_WC_SUCCESS && vt_poll(p.rcq, 1, wc) == 1 && wc[0].wr_id == 45 &&
-           !strcmp(p.buf + 1024, "again"),
+    ok(vt_recv(&p, 1, 45, 1024, 8) == 0 && vt_send(&p, 0, 46, 0, 6, IBV_SEND_SIGNALED) == 0 &&
+           vt_poll(p.scq, 1, wc) == 1 && wc[0].wr_id == 46 && wc[0].status == IBV_WC_SUCCESS &&
+           vt_poll(p.rcq, 1, wc) == 1 && wc[0].wr_id == 45 && !strcmp(p.buf + 1024, "again"),
        "and the QP can be used again");
 }
 
@@ -167,7 +174,8 @@ static void inline_data(void)
     ok(!memcmp(p.buf + 100, "abc-", 4) && !memcmp(p.buf + 300, "def012345-", 10) && !memcmp(p.buf + 400, "6789-", 5) &&
            p.buf[200] == '-' && p.buf[99] == '-',
        "its bytes are where the receive request's SGEs say");
-    ok(vt_poll(p.scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND, "and the sender's completion");
+    ok(vt_poll(p.scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND,
+       "and the sender's completion");
 }
 
 int main(void)

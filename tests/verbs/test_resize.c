@@ -41,7 +41,8 @@ int main(void)
         need(vt_recv(&p, 1, 0, 64, 8) == 0);
     int before = p.scq->cqe;
     ok(before >= 8, "at least as many entries as asked for");
-    ok(ibv_resize_cq(p.scq, 0) == EINVAL && ibv_resize_cq(p.scq, -1) == EINVAL && p.scq->cqe == before, "to none: EINVAL");
+    ok(ibv_resize_cq(p.scq, 0) == EINVAL && ibv_resize_cq(p.scq, -1) == EINVAL && p.scq->cqe == before,
+       "to none: EINVAL");
     struct ibv_device_attr a;
     need(ibv_query_device(ctx, &a) == 0);
     ok(ibv_resize_cq(p.scq, a.max_cqe + 1) == EINVAL && p.scq->cqe == before, "to more than max_cqe: EINVAL");
@@ -62,7 +63,8 @@ int main(void)
     struct pollfd f = {.fd = ch->fd, .events = POLLIN};
     struct ibv_cq *cq = NULL;
     void *context;
-    ok(poll(&f, 1, 5000) == 1 && ibv_get_cq_event(ch, &cq, &context) == 0 && cq == p.scq, "a wish for an event moves along");
+    ok(poll(&f, 1, 5000) == 1 && ibv_get_cq_event(ch, &cq, &context) == 0 && cq == p.scq,
+       "a wish for an event moves along");
     ibv_ack_cq_events(p.scq, 1);
     ok(drain(1), "with its completion");
     ok(vt_pair_end(&p) && ibv_destroy_comp_channel(ch) == 0 && ibv_close_device(ctx) == 0, "everything is destroyed");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Many threads on one context: posting to one QP, polling one CQ, making and ending objects at the same time. Every request completes
- * exactly once. */
+/* Many threads on one context: posting to one QP, polling one CQ, making and ending objects at the same time. Every
+ * request completes exactly once. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -42,7 +42,8 @@ static void received_one(const struct ibv_wc *wc)
 {
     uint64_t payload;
     memcpy(&payload, p.buf + 8 * wc->wr_id, 8);
-    if (wc->status != IBV_WC_SUCCESS || wc->byte_len != 8 || payload >= TOTAL || atomic_fetch_add(&sent[payload], 1) != 0)
+    if (wc->status != IBV_WC_SUCCESS || wc->byte_len != 8 || payload >= TOTAL ||
+        atomic_fetch_add(&sent[payload], 1) != 0)
         wrong = true;
     atomic_fetch_add(&received, 1);
     if (vt_recv(&p, 1, wc->wr_id, 8 * (uint32_t)wc->wr_id, 8))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the programs of this folder share. Each prints one line per check, and ends with 0 (all held), 1, or 77 (nothing to test with). */
+/* What the programs of this folder share. Each prints one line per check, and ends with 0 (all held), 1, or 77
+ * (nothing to test with). */
 #ifndef VT_H
 #define VT_H
 
@@ -29,12 +30,12 @@ static inline bool vt_ok(bool held, const char *what, int line)
 #define ok(held, what) vt_ok((held), (what), __LINE__)
 
 /* For what must hold before anything can be tested. */
-#define need(held)                                                                                                               \
-    do {                                                                                                                         \
-        if (!(held)) {                                                                                                           \
-            printf("not ok - %s (line %d, errno %s)\n", #held, __LINE__, strerror(errno));                                       \
-            exit(1);                                                                                                             \
-        }                                                                                                                        \
+#define need(held)                                                                                                     \
+    do {                                                                                                               \
+        if (!(held)) {                                                                                                 \
+            printf("not ok - %s (line %d, errno %s)\n", #held, __LINE__, strerror(errno));                             \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 static inline double vt_now(void)
@@ -73,7 +74,8 @@ static inline int vt_to_init(struct ibv_qp *qp)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
                             .port_num = 1,
-                            .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC};
+                            .qp_access_flags =
+                                IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC};
     return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
@@ -81,23 +83,26 @@ static inline int vt_to_rtr(struct ibv_qp *qp, uint32_t peer)
 {
     union ibv_gid gid;
     need(ibv_query_gid(qp->context, 1, 0, &gid) == 0);
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
-                            .path_mtu = IBV_MTU_1024,
-                            .dest_qp_num = peer,
-                            .rq_psn = 1,
-                            .max_dest_rd_atomic = 4,
-                            .min_rnr_timer = 1,
-                            .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .sgid_index = 0, .hop_limit = 64}}};
-    return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    struct ibv_qp_attr a = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = IBV_MTU_1024,
+        .dest_qp_num = peer,
+        .rq_psn = 1,
+        .max_dest_rd_atomic = 4,
+        .min_rnr_timer = 1,
+        .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .sgid_index = 0, .hop_limit = 64}}};
+    return ibv_modify_qp(qp, &a,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
 
 static inline int vt_to_rts(struct ibv_qp *qp)
 {
     struct ibv_qp_attr a = {
         .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .sq_psn = 1, .max_rd_atomic = 4};
-    return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                                     IBV_QP_MAX_QP_RD_ATOMIC);
+    return ibv_modify_qp(qp, &a,
+                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                             IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 static inline int vt_to_state(struct ibv_qp *qp, enum ibv_qp_state s)
@@ -129,7 +134,8 @@ static inline void vt_pair_make(struct vt_pair *p, struct ibv_context *ctx, cons
     need((p->buf = aligned_alloc(4096, VT_BUF)));
     memset(p->buf, 0, VT_BUF);
     need((p->mr = ibv_reg_mr(p->pd, p->buf, VT_BUF,
-                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)));
+                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                                 IBV_ACCESS_REMOTE_ATOMIC)));
     for (int i = 0; i < 2; i++) {
         struct ibv_qp_init_attr a = {
             .send_cq = p->scq, .recv_cq = p->rcq, .cap = cap ? *cap : usual, .qp_type = IBV_QPT_RC, .sq_sig_all = 0};
@@ -163,7 +169,8 @@ static inline int vt_recv(struct vt_pair *p, int i, uint64_t id, uint32_t at, ui
 static inline int vt_send(struct vt_pair *p, int i, uint64_t id, uint32_t at, uint32_t len, unsigned flags)
 {
     struct ibv_sge s = vt_sge(p, at, len);
-    struct ibv_send_wr wr = {.wr_id = id, .sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = flags}, *bad;
+    struct ibv_send_wr wr = {.wr_id = id, .sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = flags},
+                       *bad;
     return ibv_post_send(p->qp[i], &wr, &bad);
 }
 
