@@ -10,7 +10,7 @@ void key_table_init(struct key_table *t, struct mr *entries, uint32_t max)
     t->mr = entries;
     t->size = max + 1;
     t->untouched = 1;
-    t->free = 0;
+    t->free = t->free_last = 0;
 }
 
 static struct mr *find(const struct key_table *t, uint32_t key)
@@ -80,8 +80,14 @@ int mr_deregister(struct engine *e, uint32_t key)
         return -EBUSY;
     mr->used = false;
     mr->tag++; /* 255 reuses until an old key could be mistaken for a new one */
-    mr->next_free = e->keys.free;
-    e->keys.free = key >> 8;
+    mr->next_free = 0;
+    /* To the end of the list: the longer an index rests, the later its old keys come round. */
+    struct key_table *t = &e->keys;
+    if (t->free)
+        t->mr[t->free_last].next_free = key >> 8;
+    else
+        t->free = key >> 8;
+    t->free_last = key >> 8;
     return 0;
 }
 

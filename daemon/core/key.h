@@ -17,7 +17,8 @@ struct key_table {
     struct mr *mr; /* [size], index 0 is never used, so that no key is 0 */
     uint32_t size;
     uint32_t untouched; /* indexes from here on were never used */
-    uint32_t free; /* head of the free list; 0: empty */
+    uint32_t free; /* first of the free list; 0: empty */
+    uint32_t free_last; /* its last one, if it is not empty */
 };
 
 /* entries: max + 1 zeroed ones. */
