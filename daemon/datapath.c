@@ -121,10 +121,10 @@ bool datapath_pass(struct device *d, uint64_t now)
 {
     struct session *s;
     unsigned work = 0, received = 0;
-    bool held = d->tx.hold_acks;
+    bool held = d->tx.held;
 
     d->now = now;
-    d->tx.hold_acks = false;
+    d->tx.hold_acks = d->tx.held = false;
     TAILQ_FOREACH(s, &d->sessions, link)
     work += session_scan(s, now);
     if (!TAILQ_EMPTY(&d->backlog))

@@ -195,7 +195,7 @@ void loop_run(struct device *d)
             ev_run(d->loop, EVRUN_NOWAIT);
         if (datapath_pass(d, now)) {
             d->last_work = now;
-            if (d->tx.hold_acks)
+            if (d->tx.held)
                 yield(d); /* to those who were told */
             continue;
         }

@@ -181,10 +181,12 @@ static enum tx_result turn(struct qp *qp, struct tx_batch *b, uint64_t now)
         r = data > r ? data : r;
     }
     if (r != TX_FULL && resp_has_work(qp) && !resp_urgent(qp)) {
-        if (b->hold_acks)
+        if (b->hold_acks) {
+            b->held = true;
             r = TX_MORE;
-        else if (resp_tx(qp, b, now) == TX_FULL)
+        } else if (resp_tx(qp, b, now) == TX_FULL) {
             r = TX_FULL;
+        }
     }
     if (qp_service(qp, now) && r == TX_DONE)
         r = TX_MORE; /* completions wait for room */

@@ -168,6 +168,7 @@ struct tx_batch {
     size_t used; /* in and out */
     uint32_t n; /* packets, in and out */
     bool hold_acks; /* in: plain ACKs stay back; for owners who expect that data for the same peer follows at once */
+    bool held; /* out: set when one stayed back */
     struct tx_pkt pkt[TX_BATCH_PKTS];
 };
 /* Appends packets that are due, the QPs taking turns, until nothing is due or the batch has no room for another
