@@ -31,7 +31,8 @@ import lab as labs  # noqa: E402
 
 MIB = 1 << 20
 SIZE_NAME = {2: "2 B", 8: "8 B", 64: "64 B", 4096: "4 KiB", 65536: "64 KiB", MIB: "1 MiB"}
-BW_ITERATIONS = {2: 100000, 64: 300000, 4096: 50000, 65536: 8000, MIB: 800}
+# Long enough that starting up does not count: most of a second each.
+BW_ITERATIONS = {2: 500000, 64: 1000000, 4096: 200000, 65536: 20000, MIB: 2500}
 LAT_ITERATIONS = {2: 20000, 8: 20000, 4096: 10000, 65536: 2000, MIB: 300}
 WHERE = {"hosts": "hosts, UDP over loopback", "veth9000": "hosts, veth MTU 9000", "device": "one device", "loss": "hosts, 1 % loss"}
 SECONDS_MAX = 20  # of one measurement; what takes longer is reported as a failure of the measure, not waited for
