@@ -196,6 +196,8 @@ def _programs(topology, name, options, letter):
                 yield _pairs(name, topology, options, True, f"{program}/{what}-quick", program, ["-F", "-x", "0"] + (quick_args or args),
                              check=(perftest_done,))
     for what, args, quick in ENDURANCE:
+        if topology == "veth1500" and "4096" in args:
+            continue  # the active MTU is 1024 there
         fits = bool(letter) and letter in quick
         yield _pairs(name, topology, options, fits, f"rdma_endurance/{what}", "rdma_endurance", args, check=(endurance_done,), timeout=120)
     if letter in ("h", "d"):
