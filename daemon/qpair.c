@@ -84,7 +84,7 @@ static int make_plan(struct session *s, const struct pm_create_qp_req *r, struct
         .max_inline = r->max_inline,
     };
     lay_out(p);
-    p->engine_bytes = qp_size(&p->caps);
+    p->engine_bytes = qp_size(&(struct qp_init){.type = QPT_RC, .caps = p->caps});
     if (p->engine_bytes == 0)
         return control_fail(rp, -EINVAL, "the queue pair's capabilities exceed the device's");
     return 0;

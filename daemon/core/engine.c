@@ -10,6 +10,7 @@ void engine_config_defaults(struct engine_config *cfg)
     *cfg = (struct engine_config){
         .max_qp = 16384,
         .max_mr = 1u << 17,
+        .max_srq = 16384,
         .max_peers = 1024,
         .completion_slots = 4096,
         .event_slots = 1024,

@@ -24,12 +24,14 @@
 
 struct engine; /* opaque */
 struct qp; /* opaque */
+struct srq; /* opaque */
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
 
 struct engine_config {
     uint32_t max_qp; /* QPs that can exist at once; at most 1 << 20 */
-    uint32_t max_mr; /* memory keys that can exist at once; at most 1 << 22 */
+    uint32_t max_mr; /* memory keys that can exist at once, regions and windows together; at most 1 << 22 */
+    uint32_t max_srq; /* SRQs that can exist at once; at most 1 << 20 */
     uint32_t max_peers; /* distinct destination addresses; more share one window */
     uint32_t completion_slots; /* of the outgoing completion queue; a power of two, at least 64 */
     uint32_t event_slots; /* of the event queue; a power of two */
@@ -78,20 +80,66 @@ int mr_reregister(struct engine *e, uint32_t key, const struct mr_init *init);
 /* -ENOENT: no such key. -EBUSY: a memory window is bound to it. Accesses of packets that come later fail. */
 int mr_deregister(struct engine *e, uint32_t key);
 
+/* --- memory windows ------------------------------------------------------------------------------------------------- */
+
+enum mw_type { /* enum ibv_mw_type */
+               MW_TYPE_1 = 1,
+               MW_TYPE_2 = 2,
+};
+/* Makes an unbound window of protection domain pd; *key receives its rkey. Windows are bound by WR_BIND_MW and
+ * invalidated by WR_LOCAL_INV and WR_SEND_WITH_INV (row E18). -EINVAL: no such type; -ENOMEM: max_mr reached. */
+int mw_alloc(struct engine *e, uint32_t pd, uint8_t type, uint32_t *key);
+/* Unbinds and removes it; key: its present rkey or any of its index. -ENOENT: no such window. */
+int mw_dealloc(struct engine *e, uint32_t key);
+
+/* --- shared receive queues ------------------------------------------------------------------------------------------ */
+
+struct srq_init {
+    uint32_t pd;
+    uint32_t xrcd; /* the owner's number of the XRC domain; 0: a basic SRQ */
+    uint32_t max_wr; /* at most 16,384 */
+    uint32_t max_sge; /* at most ENGINE_MAX_SGE */
+    void *cq; /* XRC: where its completions go; a basic SRQ's go to the QP's receive CQ */
+    void *owner; /* the owner's pointer, for completions, events and refill_srq */
+};
+/* Bytes of zeroed, 64-byte aligned memory that srq_create wants; 0: beyond a limit. */
+size_t srq_size(uint32_t max_wr, uint32_t max_sge);
+/* -EINVAL, -ENOMEM (max_srq reached). mem is the caller's, to be freed after srq_destroy. */
+int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct srq **srq);
+/* Removes it at once; requests in it vanish. A basic SRQ must have no QP (-EBUSY); packets of XRC that name it later
+ * are refused. Completions of it that were not popped yet are dropped. */
+int srq_destroy(struct srq *srq);
+uint32_t srq_number(const struct srq *srq); /* 24 bits, unique on the device, not 0 */
+/* -EINVAL (too many SGEs), -ENOMEM (full). */
+int srq_post_recv(struct srq *srq, const struct recv_wr *wr, const struct sge *sge);
+uint32_t srq_room(const struct srq *srq);
+uint32_t srq_posted(const struct srq *srq); /* requests in the private queue */
+/* Arms the limit event, which is given once when fewer requests than limit are left, and disarms it (limit becomes
+ * 0). The owner is asked for more by refill_srq before the engine counts. */
+void srq_set_limit(struct srq *srq, uint32_t limit);
+uint32_t srq_limit(const struct srq *srq); /* 0: not armed */
+/* Moves the queue to new memory (srq_size(max_wr, same max_sge)): -EINVAL if more than max_wr requests are in it. The
+ * old memory is the caller's again. */
+int srq_resize(struct srq *srq, uint32_t max_wr, void *mem, struct srq **out);
+
 /* --- queue pairs ---------------------------------------------------------------------------------------------------- */
 
 struct qp_init {
     uint8_t type; /* enum qp_type */
     bool sq_sig_all; /* every send request is signaled */
-    uint32_t pd;
-    struct qp_caps caps;
-    void *send_cq, *recv_cq; /* the owner's, returned in completions; never looked into */
+    uint32_t pd; /* XRC_RECV: 0 */
+    uint32_t xrcd; /* XRC_RECV: the owner's number of the XRC domain; else 0 */
+    struct srq *
+        srq; /* RC, UC, UD: where its receive requests come from (caps.max_recv_wr is then ignored); NULL: its own queue */
+    struct qp_caps caps; /* XRC_SEND has no receive side, XRC_RECV no side of its own: theirs are ignored */
+    void *send_cq,
+        *recv_cq; /* the owner's, returned in completions; never looked into. XRC_SEND: no recv_cq; XRC_RECV: none */
     void *owner; /* likewise, for completions, events and refill */
 };
 
-/* Bytes of zeroed, 64-byte aligned memory that qp_create wants for these caps; 0 if they exceed a limit of types.h or
- * 16,384 requests per queue. */
-size_t qp_size(const struct qp_caps *caps);
+/* Bytes of zeroed, 64-byte aligned memory that qp_create wants for this QP; 0 if its caps exceed a limit of types.h
+ * or 16,384 requests per queue. */
+size_t qp_size(const struct qp_init *init);
 /* Creates a QP in state RESET in mem. -EINVAL, -ENOMEM (max_qp reached). mem is the caller's, to be freed after
  * qp_destroy. */
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **qp);
@@ -144,8 +192,17 @@ void qp_info(const struct qp *qp, struct qp_info *info);
 
 /* --- packets -------------------------------------------------------------------------------------------------------- */
 
+/* Joins a UD QP to a multicast group (mapped 224.0.0.0/4 or ff00::/8), and takes it out. -EINVAL: not a UD QP or not a
+ * group; -ENOMEM: no place left; -ENOENT (detach): it is no member. Joining twice counts once. A destroyed QP has left
+ * all groups. */
+int mcast_attach(struct qp *qp, const uint8_t gid[16]);
+int mcast_detach(struct qp *qp, const uint8_t gid[16]);
+
 struct rx_meta {
     uint8_t src_gid[16]; /* from the IP header; v4 as ::ffff:a.b.c.d */
+    uint8_t dst_gid[16]; /* likewise: one of the device's addresses, or a multicast group */
+    uint8_t traffic_class; /* TOS or traffic class */
+    uint8_t hop_limit; /* 0: not known */
     bool ce; /* ECN congestion experienced */
 };
 /* Takes in a packet whose ICRC was found right. The payload must stay valid until deferred writes were carried out. */

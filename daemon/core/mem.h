@@ -41,6 +41,9 @@ struct mem_ops {
     /* A message needs a receive request and the private receive queue is empty: the owner posts what it has by
      * qp_post_recv (and may do nothing else with the engine). NULL: the owner always posts at once. */
     void (*refill)(void *ctx, void *qp_owner);
+
+    /* The same for an SRQ, by srq_post_recv: all that there is room for, because the limit event counts them. */
+    void (*refill_srq)(void *ctx, void *srq_owner);
 };
 
 #endif

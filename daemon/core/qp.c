@@ -38,8 +38,9 @@ static size_t queue_bytes(uint32_t depth, uint32_t stride)
 
 #define QP_BYTES ((sizeof(struct qp) + 63) & ~(size_t)63)
 
-size_t qp_size(const struct qp_caps *caps)
+size_t qp_size(const struct qp_init *init)
 {
+    const struct qp_caps *caps = &init->caps;
     if (caps->max_send_wr > MAX_WR || caps->max_recv_wr > MAX_WR || caps->max_send_sge > ENGINE_MAX_SGE ||
         caps->max_recv_sge > ENGINE_MAX_SGE || caps->max_inline > ENGINE_MAX_INLINE)
         return 0;
@@ -75,7 +76,7 @@ static int number(struct engine *e, struct qp *qp)
 
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **out)
 {
-    if (init->type != QPT_RC || init->pd == 0 || !init->send_cq || !init->recv_cq || qp_size(&init->caps) == 0)
+    if (init->type != QPT_RC || init->pd == 0 || !init->send_cq || !init->recv_cq || qp_size(init) == 0)
         return -EINVAL;
     struct qp *qp = mem;
     int err = number(e, qp);

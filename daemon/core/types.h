@@ -49,12 +49,32 @@ enum send_op { /* enum ibv_wr_opcode */
                WR_LOCAL_INV = 7,
                WR_BIND_MW = 8,
                WR_SEND_WITH_INV = 9,
+               WR_FLUSH = 14, /* a number of later verbs APIs */
+               WR_ATOMIC_WRITE = 15,
 };
 enum send_flags { /* enum ibv_send_flags */
                   SEND_FENCE = 1 << 0,
                   SEND_SIGNALED = 1 << 1,
                   SEND_SOLICITED = 1 << 2,
                   SEND_INLINE = 1 << 3,
+};
+
+/* UD: where one request goes. */
+struct ud_dest {
+    struct av av;
+    uint32_t qpn; /* 0xffffff: all members of the multicast group av.dgid */
+    uint32_t qkey; /* with its top bit set, the QP's own Q_Key is sent instead (IBA 10.2.5) */
+};
+
+/* What BIND_MW makes of a memory window. length 0 unbinds a window of type 1. */
+struct mw_bind {
+    uint32_t
+        mw_key; /* type 1: the window's present rkey; type 2: the new one (same index, the low byte is the user's) */
+    uint32_t new_key; /* type 1: the rkey that it has afterwards, which the owner has told its user already; else 0 */
+    uint32_t mr_key; /* lkey of the region beneath */
+    uint32_t access; /* enum access_flags: REMOTE_*, ZERO_BASED */
+    uint64_t addr; /* first byte, as the region's iova has it */
+    uint64_t length;
 };
 
 struct send_wr {
@@ -70,6 +90,11 @@ struct send_wr {
     uint32_t rkey;
     uint64_t compare_add; /* atomics: compare (CAS) or addend (FAA) */
     uint64_t swap;
+    uint32_t srqn; /* XRC: SRQ number at the peer */
+    union {
+        struct ud_dest ud; /* UD */
+        struct mw_bind bind; /* BIND_MW */
+    };
 };
 
 struct recv_wr {
@@ -105,6 +130,8 @@ enum wc_opcode { /* enum ibv_wc_opcode */
                  WC_FETCH_ADD = 4,
                  WC_BIND_MW = 5,
                  WC_LOCAL_INV = 6,
+                 WC_FLUSH = 8,
+                 WC_ATOMIC_WRITE = 9,
                  WC_RECV = 128,
                  WC_RECV_RDMA_WITH_IMM = 129,
 };
@@ -117,6 +144,7 @@ enum wc_flags { /* enum ibv_wc_flags */
 struct completion {
     void *cq; /* the owner's pointer given at qp_create */
     void *qp_owner; /* the owner's pointer of the QP */
+    void *srq_owner; /* receives: the owner's pointer of the SRQ that the request came from; NULL: the QP's own queue */
     uint64_t wr_id;
     uint64_t timestamp; /* now of the call that made it, ns */
     uint32_t slot; /* of the work request */
@@ -141,10 +169,13 @@ enum event_type { /* enum ibv_event_type */
                   EVENT_QP_ACCESS_ERR = 3,
                   EVENT_COMM_EST = 4,
                   EVENT_SQ_DRAINED = 5,
+                  EVENT_SRQ_ERR = 14,
+                  EVENT_SRQ_LIMIT_REACHED = 15,
                   EVENT_QP_LAST_WQE_REACHED = 16,
 };
 struct event {
-    void *qp_owner;
+    void *qp_owner; /* NULL: an event of an SRQ */
+    void *srq_owner; /* likewise of a QP */
     uint32_t qpn;
     uint8_t type; /* enum event_type */
 };
@@ -153,6 +184,10 @@ struct event {
 
 enum qp_type { /* enum ibv_qp_type */
                QPT_RC = 2,
+               QPT_UC = 3,
+               QPT_UD = 4,
+               QPT_XRC_SEND = 9, /* initiator: no receive side */
+               QPT_XRC_RECV = 10, /* target: no send side, no PD, no CQs */
 };
 enum qp_state { /* enum ibv_qp_state */
                 QPS_RESET = 0,

@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define PM_ABI_VERSION 1u
+#define PM_ABI_VERSION 2u
 
 /* --- names in the environment --------------------------------------------------------------------------------------- */
 #define PM_ENV_SOCKET "PUMICE_SOCKET" /* path of the control socket; default: the first that is there of */
@@ -59,7 +59,20 @@ enum pm_op {
     PM_OP_MODIFY_QP,
     PM_OP_QUERY_QP,
     PM_OP_DESTROY_QP,
-    PM_OP_MAX_
+    PM_OP_MAX_, /* one past the last that is served */
+    PM_OP_CREATE_SRQ = PM_OP_MAX_, /* rep: fd[0] segment */
+    PM_OP_MODIFY_SRQ, /* limit */
+    PM_OP_RESIZE_SRQ, /* rep: fd[0] new segment, requests that were not read yet moved */
+    PM_OP_QUERY_SRQ,
+    PM_OP_DESTROY_SRQ,
+    PM_OP_OPEN_XRCD, /* req: fd[0] the file that names the domain, if pm_open_xrcd_req.has_fd */
+    PM_OP_CLOSE_XRCD,
+    PM_OP_OPEN_QP, /* a handle of another session's XRC target QP */
+    PM_OP_ALLOC_MW,
+    PM_OP_DEALLOC_MW,
+    PM_OP_ATTACH_MCAST,
+    PM_OP_DETACH_MCAST,
+    PM_OP_MODIFY_CQ, /* moderation */
 };
 
 #define PM_MSG_MAX 4096 /* bytes of a request or reply, header included */
@@ -120,7 +133,8 @@ struct pm_open_rep { /* fd[0] session page, fd[1] doorbell eventfd, fd[2] read e
     uint32_t max_qp, max_qp_wr, max_sge, max_cq, max_cqe, max_mr, max_pd, max_ah;
     uint32_t max_inline;
     uint32_t max_rd_atomic; /* per QP, both directions */
-    uint32_t max_srq, max_srq_wr, max_mw, max_xrcd; /* 0: not offered */
+    uint32_t max_srq, max_srq_wr, max_srq_sge, max_mw, max_xrcd; /* 0: not offered */
+    uint32_t max_mcast_grp, max_mcast_qp_attach; /* groups on the device, QPs in a group */
     uint32_t hca_core_clock_khz; /* of completion timestamps */
     uint32_t ack_delay; /* local_ca_ack_delay: 4.096 us * 2^n */
     char fw_ver[32]; /* the daemon's version */
@@ -185,8 +199,15 @@ struct
     uint64_t size;
 };
 
+struct
+    pm_modify_cq_req { /* an event after count completions or period us since the first of them, whichever is first */
+    uint32_t cq;
+    uint16_t count, period; /* 0: at once */
+};
+
 struct pm_create_qp_req {
-    uint32_t pd, send_cq, recv_cq, srq; /* srq: 0 none */
+    uint32_t pd, send_cq, recv_cq, srq; /* srq: 0 none. XRC_SEND: recv_cq 0; XRC_RECV: all 0 */
+    uint32_t xrcd; /* XRC_RECV; else 0 */
     uint32_t type; /* enum ibv_qp_type */
     uint32_t sq_sig_all;
     uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
@@ -227,10 +248,61 @@ struct pm_query_qp_rep {
     struct pm_qp_attr attr;
 };
 
+struct pm_open_qp_req { /* rep: pm_handle, the number again; -ENOENT: no target QP of that number in the domain */
+    uint32_t xrcd;
+    uint32_t qpn;
+};
+
+struct pm_create_srq_req {
+    uint32_t pd;
+    uint32_t type; /* enum ibv_srq_type: BASIC, XRC */
+    uint32_t xrcd, cq; /* XRC; else 0 */
+    uint32_t max_wr, max_sge;
+    uint32_t limit;
+};
+struct pm_create_srq_rep {
+    uint32_t handle;
+    uint32_t srqn; /* XRC: its number on the wire; else 0 */
+    uint32_t max_wr, max_sge; /* granted, never less than asked */
+    uint32_t slots, stride, offset; /* of the ring, as pm_create_qp_rep has them */
+    uint32_t doorbell; /* slot in the session page */
+    uint64_t size; /* bytes of the segment */
+};
+struct pm_modify_srq_req {
+    uint32_t srq;
+    uint32_t limit; /* 0: disarms it; -EINVAL beyond max_wr */
+};
+struct pm_resize_srq_req { /* -EINVAL: fewer than are outstanding, or beyond the device's limit */
+    uint32_t srq;
+    uint32_t max_wr;
+};
+struct pm_resize_srq_rep { /* requests that the daemon has not read yet are at the same indexes modulo the new size */
+    uint32_t max_wr, slots, stride, offset;
+    uint64_t size;
+};
+struct pm_query_srq_rep {
+    uint32_t max_wr, max_sge, limit;
+};
+
+struct pm_open_xrcd_req { /* rep: pm_handle. -EAGAIN: not there and no O_CREAT; -EINVAL: there and O_EXCL (row B2) */
+    uint32_t has_fd; /* 0: an anonymous domain */
+    uint32_t oflags; /* O_CREAT, O_EXCL */
+};
+
+struct pm_alloc_mw_req { /* rep: pm_handle, its rkey, by which it is known from then on (the upper 24 bits) */
+    uint32_t pd;
+    uint32_t type; /* enum ibv_mw_type */
+};
+
+struct pm_mcast_req { /* attach and detach; rep: none */
+    uint32_t qpn;
+    uint8_t gid[16];
+};
+
 /* Records in the read end of the asynchronous events, and of a completion channel. */
 struct pm_async_event {
     uint32_t type; /* enum ibv_event_type */
-    uint32_t handle; /* qpn, cq handle or port number */
+    uint32_t handle; /* qpn, cq handle, srq handle or port number */
 };
 struct pm_comp_event {
     uint32_t cq;
@@ -275,18 +347,20 @@ enum pm_send_flags { /* enum ibv_send_flags */
                      PM_SEND_SOLICITED = 4,
                      PM_SEND_INLINE = 8,
 };
-struct pm_send_wqe { /* 64 bytes, then num_sge struct pm_sge, or inline_len bytes of data */
+/* 64 bytes, then in UD queue pairs a struct pm_av, then num_sge struct pm_sge, or inline_len bytes of data. */
+struct pm_send_wqe {
     uint64_t wr_id;
-    uint64_t remote_addr; /* WRITE, READ, atomics */
-    uint64_t compare_add; /* atomics */
+    uint64_t remote_addr; /* WRITE, READ, atomics; BIND_MW: first byte */
+    uint64_t compare_add; /* atomics; BIND_MW: length; ATOMIC_WRITE: the eight bytes, as they stand in memory */
     uint64_t swap;
-    uint32_t rkey;
-    uint32_t imm; /* immediate data as the application gave it (__be32), or the rkey to invalidate */
+    uint32_t rkey; /* BIND_MW: the window's rkey, as struct mw_bind in the engine has mw_key */
+    uint32_t
+        imm; /* immediate data as the application gave it (__be32), or the rkey to invalidate; BIND_MW: the rkey to come of type 1 */
     uint32_t inline_len;
     uint32_t remote_qpn; /* UD */
     uint32_t remote_qkey; /* UD */
-    uint32_t ah; /* UD: handle of an address vector */
-    uint32_t srqn; /* XRC */
+    uint32_t mr_key; /* BIND_MW: lkey of the region */
+    uint32_t srqn; /* XRC: SRQ number; BIND_MW: enum ibv_access_flags of the window */
     uint8_t opcode; /* enum ibv_wr_opcode */
     uint8_t flags; /* enum pm_send_flags */
     uint8_t num_sge;
@@ -300,6 +374,14 @@ struct pm_recv_wqe { /* 16 bytes, then num_sge struct pm_sge */
     uint32_t reserved;
 };
 _Static_assert(sizeof(struct pm_recv_wqe) == 16, "receive request header");
+
+/* Start of an SRQ's segment; the ring of struct pm_recv_wqe is at the offset that the reply told. The client alone
+ * writes tail; as with receive queues, how far the daemon has read is not shown, and a slot is free again when its
+ * completion was polled. notify is the daemon's: 1 asks the client to ring the doorbell after storing tail. */
+struct pm_srq_page {
+    _Alignas(64) _Atomic uint32_t tail; /* next free index; stored with release order after the entries */
+    _Alignas(64) _Atomic uint32_t notify;
+};
 
 /* Start of a CQ's segment; the entries begin at PM_CQ_ENTRIES. */
 enum pm_arm {

@@ -154,7 +154,7 @@ static void make_qp(struct end *e)
                            .send_cq = e->op,
                            .recv_cq = e->rcv,
                            .owner = e};
-    size_t size = qp_size(&e->caps);
+    size_t size = qp_size(&(struct qp_init){.type = QPT_RC, .caps = e->caps});
     sim_require(s, size > 0, "end %d: qp_size refuses the caps", e->index);
     e->qpmem = zalloc(size);
     int err = qp_create(s->host[e->host].e, &init, e->qpmem, &e->qp);

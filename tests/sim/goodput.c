@@ -80,7 +80,7 @@ static void make_side(struct side *s, uint8_t number)
     s->cfg.gids[0][15] = number;
     s->mem = zeroed(engine_size(&s->cfg));
     s->e = engine_init(s->mem, &s->cfg, &ops, NULL);
-    s->qpmem = zeroed(qp_size(&init.caps));
+    s->qpmem = zeroed(qp_size(&init));
     if (!s->e || qp_create(s->e, &init, s->qpmem, &s->qp) != 0 || mr_register(s->e, &mr, &s->key) != 0)
         abort();
 }

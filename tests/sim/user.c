@@ -295,7 +295,7 @@ int user_leave(struct host *h)
         qp_info(e->qp, &info);
         e->left_rel = psn_rel(e->peer, info.epsn);
         qp_destroy(e->qp);
-        memset(e->qpmem, POISON, qp_size(&e->caps));
+        memset(e->qpmem, POISON, qp_size(&(struct qp_init){.type = QPT_RC, .caps = e->caps}));
         free(e->qpmem);
         e->qp = e->qpmem = NULL;
         e->closed = e->left = true;

@@ -93,7 +93,7 @@ static inline void *fix_zalloc(size_t n)
 
 static inline void fix_init(struct fixture *f)
 {
-    static const struct mem_ops ops = {fix_read, fix_write, fix_atomic, NULL};
+    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
     memset(f, 0, sizeof *f);
     engine_config_defaults(&f->cfg);
     f->cfg.max_qp = 8;
@@ -122,7 +122,7 @@ static inline struct qp *fix_qp(struct fixture *f)
     struct qp_init init = {
         .type = QPT_RC, .pd = FIX_PD, .caps = {4, 4, 2, 2, 32}, .send_cq = f, .recv_cq = f, .owner = f};
     struct qp *qp = NULL;
-    void *mem = f->qpmem[f->nqpmem++] = fix_zalloc(qp_size(&init.caps));
+    void *mem = f->qpmem[f->nqpmem++] = fix_zalloc(qp_size(&init));
     cr_assert_eq(qp_create(f->e, &init, mem, &qp), 0);
     return qp;
 }

@@ -17,7 +17,7 @@ static int no_read(void *ctx, const struct piece *src, unsigned nsrc, const stru
 /* An engine whose memory nobody looks at, and a region of 2 GiB. */
 static void setup(void)
 {
-    static const struct mem_ops ops = {no_read, fix_write, fix_atomic, NULL};
+    static const struct mem_ops ops = {.read = no_read, .write = fix_write, .atomic = fix_atomic};
     struct mr_init mr = {
         .pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = 1u << 31, .access = ACCESS_LOCAL_WRITE};
     fix_init(&fix);

@@ -169,7 +169,7 @@ Test(responder, drops_packets_of_other_services_and_partitions)
 Test(responder, a_stream_of_responses_lets_own_requests_through)
 {
     struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, FIX_MEM}};
-    static const struct mem_ops ops = {fix_read, fix_write, fix_atomic, NULL};
+    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic, .refill = NULL};
     fix.cfg.burst_bytes = 4096;
     memset(fix.mem, 0, engine_size(&fix.cfg));
     fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
