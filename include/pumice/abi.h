@@ -299,7 +299,8 @@ struct pm_mcast_req { /* attach and detach; rep: none */
     uint8_t gid[16];
 };
 
-/* Records in the read end of the asynchronous events, and of a completion channel. */
+/* Records in the read end of the asynchronous events, and of a completion channel. An event of an XRC target QP comes
+ * once for each handle that the session has of it. */
 struct pm_async_event {
     uint32_t type; /* enum ibv_event_type */
     uint32_t handle; /* qpn, cq handle, srq handle or port number */
@@ -371,15 +372,20 @@ _Static_assert(sizeof(struct pm_send_wqe) == 64, "send request header");
 struct pm_recv_wqe { /* 16 bytes, then num_sge struct pm_sge */
     uint64_t wr_id;
     uint32_t num_sge;
-    uint32_t reserved;
+    uint32_t cookie; /* SRQ: the client's number of the request, which comes back as pm_cqe.slot; else 0 */
 };
 _Static_assert(sizeof(struct pm_recv_wqe) == 16, "receive request header");
 
 /* Start of an SRQ's segment; the ring of struct pm_recv_wqe is at the offset that the reply told. The client alone
- * writes tail; as with receive queues, how far the daemon has read is not shown, and a slot is free again when its
- * completion was polled. notify is the daemon's: 1 asks the client to ring the doorbell after storing tail. */
+ * writes tail. Requests of an SRQ complete out of order, so a slot says nothing about a request once the daemon has
+ * read it: what the poller needs later (the SGEs, for inline data) the client keeps itself, under the request's
+ * cookie. The ring can't overflow: what the daemon has not read has not completed, and no more than max_wr requests
+ * are outstanding, from posting until their completions are polled. A request that a QP holds when it is reset or
+ * destroyed goes back to the head of the SRQ: each one completes at last. notify is the daemon's: 1 asks the client to
+ * ring the doorbell after storing tail. */
 struct pm_srq_page {
-    _Alignas(64) _Atomic uint32_t tail; /* next free index; stored with release order after the entries */
+    _Alignas(64) _Atomic uint32_t
+        tail; /* next free index; stored after the entries, sequentially consistent, because notify is read after it */
     _Alignas(64) _Atomic uint32_t notify;
 };
 
@@ -414,7 +420,7 @@ struct pm_cqe { /* 128 bytes */
     uint32_t qpn;
     uint32_t src_qp;
     uint32_t
-        slot; /* free-running index of the request in its ring: it and all before it in the same send queue are done */
+        slot; /* free-running index of the request in its ring: it and all before it in the same send queue are done. SRQ: its cookie */
     uint32_t vendor_err;
     uint8_t status; /* enum ibv_wc_status */
     uint8_t opcode; /* enum ibv_wc_opcode */
