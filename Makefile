@@ -34,6 +34,7 @@ CMD_SRC := $(wildcard src/cmd/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
 VTEST_SRC := $(wildcard tests/verbs/*.c)
+ENDURANCE_SRC := $(wildcard tests/verbs/endurance/*.c)
 
 LIBWIRE := $(BUILD)/lib/libwire.a
 LIBCORE := $(BUILD)/lib/libcore.a
@@ -43,7 +44,8 @@ VERBS_SO := $(BUILD)/lib/pumice/libibverbs.so.1
 PUMICED := $(BUILD)/bin/pumiced
 PUMICE := $(BUILD)/bin/pumice
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
-VTEST_BIN := $(patsubst tests/verbs/%.c,$(BUILD)/tests/verbs/%,$(VTEST_SRC))
+ENDURANCE := $(BUILD)/tests/verbs/rdma_endurance
+VTEST_BIN := $(patsubst tests/verbs/%.c,$(BUILD)/tests/verbs/%,$(VTEST_SRC)) $(ENDURANCE)
 SIM_BIN := $(BUILD)/tests/sim/sim
 
 .SECONDARY:
@@ -98,6 +100,10 @@ $(WIRE_GEN): $(call obj,tests/e2e/wire_gen.c) $(LIBPCAPW) $(LIBWIRE)
 $(BUILD)/tests/verbs/%: tests/verbs/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< -libverbs -lpthread
+
+$(ENDURANCE): $(call obj,$(ENDURANCE_SRC))
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -libverbs -lpthread
 
 # --- packages --------------------------------------------------------------------------------------------------------
 # Each group of packages (.ci/deps names them) is installed by the targets that need it, and only if something is missing.
@@ -186,7 +192,7 @@ bench: deps-bench
 
 # --- the source tree -------------------------------------------------------------------------------------------------
 C_FILES = $(wildcard $(addsuffix /*.[ch],wire daemon daemon/core pcap include/pumice src/verbs src/dv src/cmd \
-	tests/unit tests/sim tests/verbs tests/e2e tests/fuzz tests/bench examples))
+	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/fuzz tests/bench examples))
 MAN_PAGES = $(wildcard docs/man/*.[1-8])
 
 .PHONY: check-pure check-spdx check-man check-format format

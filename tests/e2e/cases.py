@@ -140,7 +140,7 @@ QUICK_SECONDS = ("ib_write_bw", ["-D", "3", "-f", "1"])
 # All sizes take perftest ten seconds whatever the device does, so the quick run has but these.
 QUICK_ALL_SIZES = {"h": ("ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat"), "d": ("ib_write_bw", "ib_read_bw"), "v": ("ib_write_bw",)}
 
-# Data-checked traffic (tests/verbs/rdma_endurance.c): what, arguments, quick on which topologies
+# Data-checked traffic (tests/verbs/endurance): what, arguments, quick on which topologies
 ENDURANCE = [
     ("mixed", ["-n", "4000"], "hdwvf"),
     ("mixed-mtu-4096", ["-n", "4000", "-m", "4096", "-r", "2"], "hf"),
