@@ -1,46 +1,102 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Transitions of a QP's state and the attributes that each demands and allows (IBA 11.2.5.2, table 91; RC columns). */
+/* Transitions of a QP's state and the attributes that each demands and allows, by type of the QP (IBA 11.2.5.2, table
+ * 91). */
 #include <errno.h>
 #include <string.h>
 
 #include "daemon/core/engine_priv.h"
 
+enum type_column { /* of the tables below */
+                   RC,
+                   UC,
+                   UD,
+                   XRC_SEND, /* a requester's attributes */
+                   XRC_RECV, /* a responder's attributes */
+                   TYPES,
+};
 struct transition {
     uint8_t from, to;
-    uint32_t required, optional;
+    struct masks {
+        uint32_t required, optional;
+    } of[TYPES];
 };
+
+/* Sets of attributes that go together. */
+#define RIGHTS (QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS)
+#define PATH (QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN)
+#define RESPONDS (QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER)
+#define RETRIES (QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY)
+#define MIGRATION (QPA_PATH_MIG_STATE | QPA_ALT_PATH)
+#define RUNNING (QPA_CUR_STATE | QPA_ACCESS_FLAGS | MIGRATION)
+#define DRAINED (QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS | QPA_AV | MIGRATION)
 
 /* clang-format off */
 static const struct transition transitions[] = {
     /* any state to RESET and to ERR needs and allows nothing, and is not listed */
-    {QPS_RESET, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS,
-                          0},
-    {QPS_INIT,  QPS_INIT, 0,
-                          QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
-    {QPS_INIT,  QPS_RTR,  QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER,
-                          QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | QPA_ALT_PATH},
-    {QPS_RTR,   QPS_RTS,  QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_RD_ATOMIC,
-                          QPA_CUR_STATE | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER | QPA_PATH_MIG_STATE | QPA_ALT_PATH},
-    {QPS_RTS,   QPS_RTS,  0,
-                          QPA_CUR_STATE | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER | QPA_PATH_MIG_STATE | QPA_ALT_PATH},
-    {QPS_RTS,   QPS_SQD,  0,
-                          QPA_EN_SQD_ASYNC_NOTIFY},
-    {QPS_SQD,   QPS_RTS,  0,
-                          QPA_CUR_STATE | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER | QPA_PATH_MIG_STATE | QPA_ALT_PATH},
-    {QPS_SQD,   QPS_SQD,  0,
-                          QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS | QPA_AV | QPA_MAX_RD_ATOMIC | QPA_MIN_RNR_TIMER |
-                          QPA_PATH_MIG_STATE | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_DEST_RD_ATOMIC | QPA_ALT_PATH},
+    {QPS_RESET, QPS_INIT, {
+        [RC]       = {RIGHTS,                                        0},
+        [UC]       = {RIGHTS,                                        0},
+        [UD]       = {QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY,          0},
+        [XRC_SEND] = {RIGHTS,                                        0},
+        [XRC_RECV] = {RIGHTS,                                        0}}},
+    {QPS_INIT, QPS_INIT, {
+        [RC]       = {0,                                             RIGHTS},
+        [UC]       = {0,                                             RIGHTS},
+        [UD]       = {0,                                             QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY},
+        [XRC_SEND] = {0,                                             RIGHTS},
+        [XRC_RECV] = {0,                                             RIGHTS}}},
+    {QPS_INIT, QPS_RTR, {
+        [RC]       = {PATH | RESPONDS,                               QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | QPA_ALT_PATH},
+        [UC]       = {PATH,                                          QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | QPA_ALT_PATH},
+        [UD]       = {0,                                             QPA_PKEY_INDEX | QPA_QKEY},
+        [XRC_SEND] = {PATH,                                          QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | QPA_ALT_PATH},
+        [XRC_RECV] = {PATH | RESPONDS,                               QPA_ACCESS_FLAGS | QPA_PKEY_INDEX | QPA_ALT_PATH}}},
+    {QPS_RTR, QPS_RTS, {
+        [RC]       = {RETRIES | QPA_SQ_PSN | QPA_MAX_RD_ATOMIC,      RUNNING | QPA_MIN_RNR_TIMER},
+        [UC]       = {QPA_SQ_PSN,                                    RUNNING},
+        [UD]       = {QPA_SQ_PSN,                                    QPA_CUR_STATE | QPA_QKEY},
+        [XRC_SEND] = {RETRIES | QPA_SQ_PSN | QPA_MAX_RD_ATOMIC,      RUNNING},
+        [XRC_RECV] = {QPA_TIMEOUT | QPA_SQ_PSN,                      RUNNING | QPA_MIN_RNR_TIMER}}},
+    {QPS_RTS, QPS_RTS, {
+        [RC]       = {0,                                             RUNNING | QPA_MIN_RNR_TIMER},
+        [UC]       = {0,                                             RUNNING},
+        [UD]       = {0,                                             QPA_CUR_STATE | QPA_QKEY},
+        [XRC_SEND] = {0,                                             RUNNING},
+        [XRC_RECV] = {0,                                             RUNNING | QPA_MIN_RNR_TIMER}}},
+    {QPS_RTS, QPS_SQD, {
+        [RC]       = {0,                                             QPA_EN_SQD_ASYNC_NOTIFY},
+        [UC]       = {0,                                             QPA_EN_SQD_ASYNC_NOTIFY},
+        [UD]       = {0,                                             QPA_EN_SQD_ASYNC_NOTIFY},
+        [XRC_SEND] = {0,                                             QPA_EN_SQD_ASYNC_NOTIFY},
+        [XRC_RECV] = {0,                                             QPA_EN_SQD_ASYNC_NOTIFY}}},
+    {QPS_SQD, QPS_RTS, {
+        [RC]       = {0,                                             RUNNING | QPA_MIN_RNR_TIMER},
+        [UC]       = {0,                                             RUNNING},
+        [UD]       = {0,                                             QPA_CUR_STATE | QPA_QKEY},
+        [XRC_SEND] = {0,                                             RUNNING},
+        [XRC_RECV] = {0,                                             RUNNING | QPA_MIN_RNR_TIMER}}},
+    {QPS_SQD, QPS_SQD, {
+        [RC]       = {0,                                             DRAINED | RETRIES | QPA_MAX_RD_ATOMIC | RESPONDS},
+        [UC]       = {0,                                             DRAINED},
+        [UD]       = {0,                                             QPA_PKEY_INDEX | QPA_QKEY},
+        [XRC_SEND] = {0,                                             DRAINED | RETRIES | QPA_MAX_RD_ATOMIC},
+        [XRC_RECV] = {0,                                             DRAINED | QPA_TIMEOUT | RESPONDS}}},
+    {QPS_SQE, QPS_RTS, {/* no other type has the state SQE */
+        [UC]       = {0,                                             QPA_CUR_STATE | QPA_ACCESS_FLAGS},
+        [UD]       = {0,                                             QPA_CUR_STATE | QPA_QKEY}}},
 };
 /* clang-format on */
 
-static const struct transition *find_transition(uint8_t from, uint8_t to)
+static const struct masks *find_transition(uint8_t type, uint8_t from, uint8_t to)
 {
-    static const struct transition always = {0, 0, 0, QPA_CUR_STATE};
+    static const struct masks always = {0, QPA_CUR_STATE};
+    static const uint8_t column[] = {
+        [QPT_RC] = RC, [QPT_UC] = UC, [QPT_UD] = UD, [QPT_XRC_SEND] = XRC_SEND, [QPT_XRC_RECV] = XRC_RECV};
     if (to == QPS_RESET || to == QPS_ERR)
         return &always;
     for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++)
         if (transitions[i].from == from && transitions[i].to == to)
-            return &transitions[i];
+            return &transitions[i].of[column[type]];
     return NULL;
 }
 
@@ -83,7 +139,7 @@ static const char *check_values(const struct qp *qp, const struct qp_attr *a, ui
 
 static const char *check(const struct qp *qp, const struct qp_attr *a, uint32_t mask, uint8_t to)
 {
-    const struct transition *t = find_transition(qp->attr.state, to);
+    const struct masks *t = find_transition(qp->type, qp->attr.state, to);
     if (!t)
         return "no such transition of the QP's state";
     if ((mask & t->required) != t->required)
@@ -126,6 +182,8 @@ static void assign(struct qp_attr *to, const struct qp_attr *a, uint32_t mask)
         to->min_rnr_timer = a->min_rnr_timer;
     if (mask & QPA_DEST_QPN)
         to->dest_qpn = a->dest_qpn;
+    if (mask & QPA_QKEY)
+        to->qkey = a->qkey;
 }
 
 /* A new destination: the QP changes to its peer's window, with nothing in flight. */
