@@ -96,6 +96,12 @@ $(WIRE_GEN): $(call obj,tests/e2e/wire_gen.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
+# Write the captures for tests/e2e/dissector.sh and tests/e2e/lint.sh.
+SCENE_GEN := $(BUILD)/tests/e2e/scene_gen
+$(SCENE_GEN): $(call obj,tests/e2e/scene_gen.c tests/e2e/scene.c) $(LIBPCAPW) $(LIBWIRE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lisal
+
 # Programs against the verbs API, linked with the system's library and run with ours.
 $(BUILD)/tests/verbs/%: tests/verbs/%.c
 	@mkdir -p $(@D)
@@ -131,7 +137,7 @@ demo: deps
 	$(SUBMAKE) all
 	@PUMICE=$(PUMICE) examples/demo.sh
 
-E2E_BIN := $(WIRE_GEN)
+E2E_BIN := $(WIRE_GEN) $(SCENE_GEN)
 .PHONY: tests
 tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN)
 
@@ -213,20 +219,24 @@ BINDIR = $(DESTDIR)$(PREFIX)/bin
 LIBDIR = $(DESTDIR)$(PREFIX)/lib/pumice
 MANDIR = $(DESTDIR)$(PREFIX)/share/man
 DOCDIR = $(DESTDIR)$(PREFIX)/share/doc/pumice
+SHARKDIR = $(DESTDIR)$(PREFIX)/share/pumice/wireshark
+SHARK_FILES = $(wildcard pcap/wireshark/*.lua) pcap/wireshark/README.md
 DOC_FILES = README.md LICENSE $(wildcard docs/*.md)
 
 .PHONY: install uninstall
 install: all
-	install -d $(BINDIR) $(LIBDIR) $(DOCDIR)
+	install -d $(BINDIR) $(LIBDIR) $(DOCDIR) $(SHARKDIR)
 	install -m 755 $(PUMICE) $(PUMICED) $(BINDIR)
 	install -m 755 $(VERBS_SO) $(LIBDIR)
 	install -m 644 $(DOC_FILES) $(DOCDIR)
+	install -m 644 $(SHARK_FILES) $(SHARKDIR)
 	for page in $(MAN_PAGES); do install -D -m 644 $$page $(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; done
 uninstall:
 	rm -f $(BINDIR)/pumice $(BINDIR)/pumiced $(LIBDIR)/libibverbs.so.1
 	rm -f $(foreach page,$(MAN_PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 	rm -f $(addprefix $(DOCDIR)/,$(notdir $(DOC_FILES)))
-	-rmdir $(LIBDIR) $(DOCDIR)
+	rm -f $(addprefix $(SHARKDIR)/,$(notdir $(SHARK_FILES)))
+	-rmdir $(LIBDIR) $(DOCDIR) $(SHARKDIR)
 
 .PHONY: clean
 clean:

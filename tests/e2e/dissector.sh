@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The Wireshark dissector: scenes (scene_gen.c) go through tshark with pcap/wireshark/pumice.lua, and what it shows must be what
+# tests/e2e/golden says. Nothing may be malformed, in these and in a capture of all opcodes.
+# Usage: dissector.sh [--update]   (--update writes the golden files, for a person to look at). Exit code 77: no tshark here.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+BUILD=$(realpath "${BUILD:-$here/../../build}")
+golden=$here/golden
+lua=$here/../../pcap/wireshark/pumice.lua
+command -v tshark >/dev/null || { echo "skip: no tshark"; exit 77; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+fail()
+{
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+# shark FILE OPTION...: no personal preferences, two passes
+shark()
+{
+    local file=$1
+    shift
+    HOME=$dir XDG_CONFIG_HOME=$dir tshark -X "lua_script:$lua" -2 -r "$file" "$@" 2>"$dir/err"
+    grep -vE 'Running as user|^$' "$dir/err" | head -3
+}
+
+# The fields of each packet that has them, by name, so that a golden file can be read.
+fields="bth.name flow.peer_qp xrceth.srqn feth.plt feth.sel reth.va reth.r_key reth.dmalen atomiceth.va atomiceth.r_key atomiceth.swapdt
+    atomiceth.cmpdt aeth.syndrome aeth.msn atomicacketh.origremdt cnp payload icrc.status analysis.repeats analysis.gap
+    analysis.acks analysis.acked_in read.request_in read.first_in read.done_in read.time_us msg.fragment msg.packets
+    msg.reassembled_in msg.length tmh.opcode tmh.reserved tmh.app_ctx tmh.tag rvh.va rvh.rkey rvh.len tm.data tm.request_in
+    tm.read_in tm.data_in tm.fin_in tm.time_to_read_us tm.time_to_data_us tm.time_to_fin_us"
+show()
+{
+    local f args=()
+    for f in $fields; do
+        args+=(-e "pumice.$f")
+    done
+    shark "$1" -T fields -e frame.number -e _ws.col.Info -e _ws.expert.message "${args[@]}" | awk -F'\t' -v names="$fields" '
+        BEGIN { split(names, name, /[ \n]+/) }
+        {
+            print $1 ": " $2
+            if (index($3, ",")) print "      expert: " substr($3, index($3, ",") + 1) # without the comment of the packet
+            for (i = 4; i <= NF; i++)
+                if ($i != "") print "      " name[i - 3] " = " (length($i) > 100 ? substr($i, 1, 100) "..." : $i)
+        }'
+}
+
+for scene in $("$BUILD/tests/e2e/scene_gen" --list); do
+    "$BUILD/tests/e2e/scene_gen" "$scene" "$dir/$scene.pcapng" || fail "$scene: not generated"
+    show "$dir/$scene.pcapng" >"$dir/$scene.txt"
+    if [ "${1:-}" = --update ]; then
+        mkdir -p "$golden"
+        cp "$dir/$scene.txt" "$golden/"
+    fi
+    diff "$golden/$scene.txt" "$dir/$scene.txt" >"$dir/diff" || fail "$scene differs (< golden):
+$(head -20 "$dir/diff")"
+done
+
+# Nothing that tshark complains about, but for what we say ourselves.
+"$BUILD/tests/e2e/wire_gen" "$dir/all.pcapng" >/dev/null || fail "no capture of all opcodes"
+for file in "$dir"/*.pcapng; do
+    wrong=$(shark "$file" -Y '_ws.malformed || _ws.lua.error || _ws.short')
+    [ -z "$wrong" ] || fail "$file: $wrong"
+done
+packets=$(shark "$dir/all.pcapng" -Y 'pumice.icrc.status == 1 && pumice.bth.name' | wc -l)
+all=$(shark "$dir/all.pcapng" | wc -l)
+[ "$packets" -ge 100 ] && [ "$packets" -eq "$all" ] || fail "only $packets of $all packets with name and right ICRC"
+unknown=$(shark "$dir/all.pcapng" | grep -i unknown)
+[ -z "$unknown" ] || fail "unknown to the dissector: $unknown"
+
+# Fields filter, and expert information does.
+is() # WHAT FILE FILTER FRAMES
+{
+    local got
+    got=$(shark "$dir/$2.pcapng" -Y "$3" -T fields -e frame.number | paste -sd ' ')
+    [ "$got" = "$4" ] || fail "$1: frames '$got', not '$4'"
+}
+is "a tag" rendezvous 'pumice.tmh.tag == 0x1122334455667788' "1 7"
+is "FIN lost" lost_fin 'pumice.expert.no_fin' 1
+is "FIN there" rendezvous 'pumice.expert.no_fin' ""
+is "wrong ICRC" icrc 'pumice.expert.icrc' 3
+is "gap" retransmission 'pumice.expert.gap' 2
+is "retransmission" retransmission 'pumice.expert.retransmission' "5 9"
+is "NAK" retransmission 'pumice.expert.nak' 3
+is "RNR NAK" retransmission 'pumice.expert.rnr' 8
+is "message" eager 'pumice.msg.length == 522' "11 12 13"
+
+# Preferences.
+got=$(shark "$dir/eager.pcapng" -o pumice.tm:"Never" -Y pumice.tmh.opcode | wc -l)
+[ "$got" -eq 0 ] || fail "tag matching switched off: $got packets"
+got=$(shark "$dir/eager.pcapng" -o pumice.tm:"Only of listed QPs" -o pumice.tm_qps:"3-4, 0x11" -Y 'pumice.tmh.opcode' -T fields -e frame.number |
+    paste -sd ' ')
+[ "$got" = "1 9 11" ] || fail "tag matching of one QP: '$got'"
+got=$(shark "$dir/icrc.pcapng" -o pumice.icrc:FALSE -Y 'pumice.icrc.status == 0' | wc -l)
+[ "$got" -eq 0 ] || fail "ICRCs are checked though switched off"
+
+# Statistics.
+shark "$dir/eager.pcapng" -q -o pumice.statistics:TRUE >"$dir/statistics"
+grep -qE 'eager +2 messages +273 bytes' "$dir/statistics" && grep -qE 'rendezvous +1 messages +700 bytes' "$dir/statistics" &&
+    grep -qE 'request to FIN +1 +60.0' "$dir/statistics" || fail "statistics: $(cat "$dir/statistics")"
+
+# As a personal plugin, where Wireshark loads all three files by itself.
+plugins=$dir/plugged/.local/lib/wireshark/plugins
+mkdir -p "$plugins"
+cp "${lua%/*}"/pumice*.lua "$plugins"
+got=$(HOME=$dir/plugged XDG_CONFIG_HOME=$dir/plugged/.config tshark -2 -r "$dir/rendezvous.pcapng" -Y pumice.tm.fin_in 2>"$dir/err" | wc -l)
+[ "$got" -eq 2 ] || fail "as a personal plugin: $got packets; $(cat "$dir/err")"
+
+[ $failures -eq 0 ] && echo "the dissector shows what it should, $all packets of all opcodes without complaint"
+exit $((failures > 0))
