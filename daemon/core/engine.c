@@ -32,24 +32,16 @@ static bool is_pow2(uint32_t n)
 
 static bool config_ok(const struct engine_config *c)
 {
-    return c->max_qp >= 1 && c->max_qp <= 1u << 20 && c->max_mr >= 1 && c->max_mr <= 1u << 22 && c->max_peers >= 1 &&
-           is_pow2(c->completion_slots) && c->completion_slots >= 64 && is_pow2(c->event_slots) &&
-           c->window_pkts >= 1 && c->window_pkts <= 1u << 22 && c->active_mtu >= 1 && c->active_mtu <= 5 &&
-           c->first_qpn >= 17 && c->first_qpn < QPN_MASK && c->num_gids >= 1 && c->num_gids <= 8 &&
-           c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096;
-}
-
-static uint32_t pow2_at_least(uint32_t n)
-{
-    uint32_t p = 1;
-    while (p < n)
-        p <<= 1;
-    return p;
+    return c->max_qp >= 1 && c->max_qp <= 1u << 20 && c->max_mr >= 1 && c->max_mr <= 1u << 22 &&
+           c->max_srq <= 1u << 20 && c->max_peers >= 1 && is_pow2(c->completion_slots) && c->completion_slots >= 64 &&
+           is_pow2(c->event_slots) && c->window_pkts >= 1 && c->window_pkts <= 1u << 22 && c->active_mtu >= 1 &&
+           c->active_mtu <= 5 && c->first_qpn >= 17 && c->first_qpn < QPN_MASK && c->num_gids >= 1 &&
+           c->num_gids <= 8 && c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096;
 }
 
 /* Where the parts of the engine lie in its memory; each starts on a cache line. */
 struct layout {
-    size_t qps, keys, peers, timers, done, events, total;
+    size_t qps, srqs, keys, peers, timers, done, events, total;
 };
 
 static size_t place(size_t *at, size_t bytes)
@@ -64,6 +56,7 @@ static void layout_of(const struct engine_config *c, struct layout *l)
     size_t at = 0;
     place(&at, sizeof(struct engine));
     l->qps = place(&at, (size_t)pow2_at_least(c->max_qp) * sizeof(struct qp *));
+    l->srqs = place(&at, (size_t)pow2_at_least(c->max_srq) * sizeof(struct srq *));
     l->keys = place(&at, ((size_t)c->max_mr + 1) * sizeof(struct mr));
     l->peers = place(&at, (size_t)c->max_peers * sizeof(struct peer));
     l->timers = place(&at, sizeof(struct hotel));
@@ -93,6 +86,9 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->qps = (struct qp **)(void *)(base + l.qps);
     e->qp_mask = pow2_at_least(cfg->max_qp) - 1;
     e->next_qpn = cfg->first_qpn;
+    e->srqs = (struct srq **)(void *)(base + l.srqs);
+    e->srq_mask = pow2_at_least(cfg->max_srq) - 1;
+    e->next_srqn = 1;
     key_table_init(&e->keys, (struct mr *)(void *)(base + l.keys), cfg->max_mr);
     e->peers = (struct peer *)(void *)(base + l.peers);
     e->timers = (struct hotel *)(void *)(base + l.timers);

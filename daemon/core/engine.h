@@ -112,13 +112,18 @@ int srq_destroy(struct srq *srq);
 uint32_t srq_number(const struct srq *srq); /* 24 bits, unique on the device, not 0 */
 /* -EINVAL (too many SGEs), -ENOMEM (full). */
 int srq_post_recv(struct srq *srq, const struct recv_wr *wr, const struct sge *sge);
-uint32_t srq_room(const struct srq *srq);
+uint32_t srq_room(const struct srq *srq); /* a request that a message has taken keeps its place until it completes */
 uint32_t srq_posted(const struct srq *srq); /* requests in the private queue */
-/* Arms the limit event, which is given once when fewer requests than limit are left, and disarms it (limit becomes
- * 0). The owner is asked for more by refill_srq before the engine counts. */
+/* Arms the limit event, which is given once when fewer requests than limit are left after a message wanted one, and
+ * disarms it (limit becomes 0). The owner is asked for more by refill_srq before the engine counts. */
 void srq_set_limit(struct srq *srq, uint32_t limit);
 uint32_t srq_limit(const struct srq *srq); /* 0: not armed */
-/* Moves the queue to new memory (srq_size(max_wr, same max_sge)): -EINVAL if more than max_wr requests are in it. The
+/* Says that the requests can't be had any more, because the ring that they are in is broken: EVENT_SRQ_ERR, once. A
+ * connected QP whose next message needs one gives a remote operational error and goes to ERR. May be called by
+ * refill_srq. */
+void srq_fail(struct srq *srq);
+/* Moves the queue to new memory (srq_size(max_wr, same max_sge)): -EINVAL if more than max_wr requests are in it or
+ * taken from it by messages that are not complete. The
  * old memory is the caller's again. */
 int srq_resize(struct srq *srq, uint32_t max_wr, void *mem, struct srq **out);
 

@@ -10,6 +10,7 @@
  *   req_ack.c     requester: ACKs, NAKs, responses, retirement
  *   req_timer.c   requester: timeout, tail probe, RNR wait
  *   resp.c        responder: checks and execution of requests
+ *   srq.c         shared receive queues  queue.h  rings of copies of requests
  *   resp_send.c   responder: ACKs, NAKs, READ and atomic responses */
 #ifndef PUMICE_CORE_ENGINE_PRIV_H
 #define PUMICE_CORE_ENGINE_PRIV_H
@@ -20,6 +21,8 @@
 #include "daemon/core/linger.h"
 #include "daemon/core/link.h"
 #include "daemon/core/psn.h"
+#include "daemon/core/queue.h"
+#include "daemon/core/srq.h"
 #include "wire/syndrome.h"
 
 /* --- a destination address -------------------------------------------------------------------------------------------- */
@@ -31,7 +34,7 @@ struct peer {
     struct link waiting; /* QPs that wait for room */
 };
 
-/* --- queues of private copies ------------------------------------------------------------------------------------------ */
+/* --- a send request ---------------------------------------------------------------------------------------------------- */
 
 struct send_wqe {
     struct send_wr wr;
@@ -44,25 +47,6 @@ struct send_wqe {
         uint8_t data[1]; /* wr.inline_len bytes */
     } u;
 };
-struct recv_wqe {
-    struct recv_wr wr;
-    struct sge sge[]; /* wr.num_sge of them */
-};
-struct queue { /* ring of fixed-size entries; indexes run freely */
-    uint8_t *base;
-    uint32_t mask;
-    uint32_t stride;
-    uint32_t depth; /* entries that may be in use, <= mask + 1 */
-    uint32_t head, tail;
-};
-static inline void *queue_at(const struct queue *q, uint32_t index)
-{
-    return q->base + (size_t)(index & q->mask) * q->stride;
-}
-static inline uint32_t queue_used(const struct queue *q)
-{
-    return q->tail - q->head;
-}
 
 /* --- requester --------------------------------------------------------------------------------------------------------- */
 
@@ -133,7 +117,9 @@ struct resource { /* a READ or atomic: its response, and what is needed to repea
     bool again; /* … and have been before: the requester may count it as done already */
 };
 struct responder {
-    struct queue rq;
+    struct queue rq; /* with an SRQ: the one request that was taken from it */
+    uint32_t srqn; /* where requests are taken from: the SRQ's number; 0: they are posted to the QP */
+    struct link held; /* in srq.holders while rq holds a request of it */
     uint32_t epsn;
     uint32_t msn;
     uint8_t message; /* operation under way: 0, OP_IS_SEND or OP_IS_WRITE */
@@ -170,6 +156,8 @@ struct qp {
     uint8_t service; /* enum op_service */
     bool sq_sig_all;
     bool sq_drained_told;
+    bool last_wqe_told;
+    uint32_t srqn; /* the SRQ that it is attached to; 0: none */
     struct qp_caps caps;
     struct qp_attr attr; /* state included */
     struct requester req;
@@ -184,6 +172,8 @@ struct engine {
     struct key_table keys;
     struct qp **qps; /* by qpn & qp_mask */
     uint32_t qp_mask, qp_count, next_qpn;
+    struct srq **srqs; /* by number & srq_mask */
+    uint32_t srq_mask, srq_count, next_srqn;
     struct peer *peers;
     struct hotel *timers;
     struct linger_ring linger;
@@ -219,7 +209,9 @@ uint32_t completion_room(const struct engine *e);
 /* A new completion with all that is the same for every one of the QP; room must have been checked. */
 struct completion *completion_add(struct qp *qp, bool is_recv, uint8_t status, uint64_t now);
 void completion_forget(struct qp *qp);
+void completion_forget_srq(const struct srq *srq);
 void event_add(struct qp *qp, uint8_t type);
+void event_add_srq(const struct srq *srq, uint8_t type);
 
 /* --- peer.c ------------------------------------------------------------------------------------------------------------ */
 
@@ -290,7 +282,8 @@ void resp_stop(struct qp *qp); /* on entering ERR */
 void resp_drop(struct qp *qp); /* responses to READs and atomics that wait are not sent any more */
 bool resp_urgent(const struct qp *qp); /* more than a plain ACK is to be sent */
 bool resp_flush(struct qp *qp, uint64_t now); /* true: receive requests are left to flush */
-/* The oldest receive request, asking the owner for more if there is none; NULL: none. */
+/* The receive request for the message under way, or the one that begins: the oldest of the QP or of its SRQ, whose owner
+ * is asked for more if there is none. It stays the message's own until it is completed. NULL: none. */
 struct recv_wqe *resp_recv(struct qp *qp);
 /* Refuses what the peer sent last, for good: a NAK goes out and the QP to ERR. */
 void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn);

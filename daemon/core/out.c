@@ -25,11 +25,23 @@ struct completion *completion_add(struct qp *qp, bool is_recv, uint8_t status, u
     return c;
 }
 
-/* A destroyed QP's completions are skipped, not moved: their cq is NULL. */
+/* A destroyed QP's or SRQ's completions are skipped, not moved: their cq is NULL. */
 static void skip_forgotten(struct engine *e)
 {
     while (e->done_head != e->done_tail && e->done[e->done_head & e->done_mask].cq == NULL)
         e->done_head++;
+}
+
+/* Drops the events of a QP, or of an SRQ if qpn is 0. */
+static void forget_events(struct engine *e, uint32_t qpn, const void *srq_owner)
+{
+    uint32_t kept = e->event_head;
+    for (uint32_t i = e->event_head; i != e->event_tail; i++) {
+        struct event ev = e->events[i & e->event_mask];
+        if (ev.qpn != qpn || ev.srq_owner != srq_owner)
+            e->events[kept++ & e->event_mask] = ev;
+    }
+    e->event_tail = kept;
 }
 
 void completion_forget(struct qp *qp)
@@ -40,13 +52,19 @@ void completion_forget(struct qp *qp)
         if (c->qpn == qp->qpn)
             c->cq = NULL;
     }
-    uint32_t kept = e->event_head;
-    for (uint32_t i = e->event_head; i != e->event_tail; i++) {
-        struct event ev = e->events[i & e->event_mask];
-        if (ev.qpn != qp->qpn)
-            e->events[kept++ & e->event_mask] = ev;
+    forget_events(e, qp->qpn, NULL);
+    skip_forgotten(e);
+}
+
+void completion_forget_srq(const struct srq *srq)
+{
+    struct engine *e = srq->e;
+    for (uint32_t i = e->done_head; i != e->done_tail; i++) {
+        struct completion *c = &e->done[i & e->done_mask];
+        if (c->srq_owner == srq->owner)
+            c->cq = NULL;
     }
-    e->event_tail = kept;
+    forget_events(e, 0, srq->owner);
     skip_forgotten(e);
 }
 
@@ -62,12 +80,21 @@ void engine_drop_completion(struct engine *e)
         e->done_head++;
 }
 
-void event_add(struct qp *qp, uint8_t type)
+static void add(struct engine *e, const struct event *ev)
 {
-    struct engine *e = qp->e;
     if (e->event_tail - e->event_head > e->event_mask)
         return; /* events are advisory; the owner takes them after every call, so this needs a burst of dying QPs */
-    e->events[e->event_tail++ & e->event_mask] = (struct event){.qp_owner = qp->owner, .qpn = qp->qpn, .type = type};
+    e->events[e->event_tail++ & e->event_mask] = *ev;
+}
+
+void event_add(struct qp *qp, uint8_t type)
+{
+    add(qp->e, &(struct event){.qp_owner = qp->owner, .qpn = qp->qpn, .type = type});
+}
+
+void event_add_srq(const struct srq *srq, uint8_t type)
+{
+    add(srq->e, &(struct event){.srq_owner = srq->owner, .type = type});
 }
 
 bool engine_pop_event(struct engine *e, struct event *ev)

@@ -5,52 +5,33 @@
 
 #include "daemon/core/engine_priv.h"
 
-#define MAX_WR 16384u /* requests per queue */
-
-static uint32_t pow2_at_least(uint32_t n)
-{
-    uint32_t p = 1;
-    while (p < n)
-        p <<= 1;
-    return p;
-}
-
-static uint32_t round8(size_t n)
-{
-    return (uint32_t)((n + 7) & ~(size_t)7);
-}
-
 static uint32_t send_stride(const struct qp_caps *caps)
 {
     size_t sges = caps->max_send_sge * sizeof(struct sge);
     return round8(offsetof(struct send_wqe, u) + (sges > caps->max_inline ? sges : caps->max_inline));
 }
 
-static uint32_t recv_stride(const struct qp_caps *caps)
+/* The caps that count: with an SRQ the receive queue holds the one request that a message has taken. */
+static struct qp_caps caps_of(const struct qp_init *init)
 {
-    return round8(sizeof(struct recv_wqe) + caps->max_recv_sge * sizeof(struct sge));
-}
-
-static size_t queue_bytes(uint32_t depth, uint32_t stride)
-{
-    return depth ? (((size_t)pow2_at_least(depth) * stride + 63) & ~(size_t)63) : 0;
+    struct qp_caps caps = init->caps;
+    if (init->srq) {
+        caps.max_recv_wr = 1;
+        caps.max_recv_sge = init->srq->max_sge;
+    }
+    return caps;
 }
 
 #define QP_BYTES ((sizeof(struct qp) + 63) & ~(size_t)63)
 
 size_t qp_size(const struct qp_init *init)
 {
-    const struct qp_caps *caps = &init->caps;
-    if (caps->max_send_wr > MAX_WR || caps->max_recv_wr > MAX_WR || caps->max_send_sge > ENGINE_MAX_SGE ||
-        caps->max_recv_sge > ENGINE_MAX_SGE || caps->max_inline > ENGINE_MAX_INLINE)
+    struct qp_caps caps = caps_of(init);
+    if (caps.max_send_wr > QUEUE_MAX_WR || caps.max_recv_wr > QUEUE_MAX_WR || caps.max_send_sge > ENGINE_MAX_SGE ||
+        caps.max_recv_sge > ENGINE_MAX_SGE || caps.max_inline > ENGINE_MAX_INLINE)
         return 0;
-    return QP_BYTES + queue_bytes(caps->max_send_wr, send_stride(caps)) +
-           queue_bytes(caps->max_recv_wr, recv_stride(caps));
-}
-
-static void queue_init(struct queue *q, uint8_t *base, uint32_t depth, uint32_t stride)
-{
-    *q = (struct queue){.base = base, .mask = depth ? pow2_at_least(depth) - 1 : 0, .stride = stride, .depth = depth};
+    return QP_BYTES + queue_bytes(caps.max_send_wr, send_stride(&caps)) +
+           queue_bytes(caps.max_recv_wr, recv_stride(caps.max_recv_sge));
 }
 
 #define FIRST_QPN 17u /* E30 */
@@ -78,6 +59,8 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
 {
     if (init->type != QPT_RC || init->pd == 0 || !init->send_cq || !init->recv_cq || qp_size(init) == 0)
         return -EINVAL;
+    if (init->srq && (init->srq->xrcd || init->srq->e != e))
+        return -EINVAL;
     struct qp *qp = mem;
     int err = number(e, qp);
     if (err)
@@ -93,17 +76,23 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     qp->type = init->type;
     qp->service = OP_SERVICE_RC;
     qp->sq_sig_all = init->sq_sig_all;
-    qp->caps = init->caps;
+    qp->caps = caps_of(init);
     uint8_t *base = (uint8_t *)mem + QP_BYTES;
-    queue_init(&qp->req.sq, base, init->caps.max_send_wr, send_stride(&init->caps));
-    base += queue_bytes(init->caps.max_send_wr, send_stride(&init->caps));
-    queue_init(&qp->resp.rq, base, init->caps.max_recv_wr, recv_stride(&init->caps));
+    queue_init(&qp->req.sq, base, qp->caps.max_send_wr, send_stride(&qp->caps));
+    base += queue_bytes(qp->caps.max_send_wr, send_stride(&qp->caps));
+    queue_init(&qp->resp.rq, base, qp->caps.max_recv_wr, recv_stride(qp->caps.max_recv_sge));
+    link_init(&qp->resp.held);
+    if (init->srq) {
+        qp->srqn = qp->resp.srqn = init->srq->number;
+        init->srq->users++;
+    }
     qp->attr.state = QPS_RESET;
     *out = qp;
     return 0;
 }
 
-/* Takes the QP off every list of the engine but the table. */
+/* Takes the QP off every list of the engine but the table. A request that it took from an SRQ goes back there: no
+ * completion will tell of it, and nobody else would ever get it. */
 static void detach(struct qp *qp)
 {
     struct engine *e = qp->e;
@@ -112,6 +101,7 @@ static void detach(struct qp *qp)
         e->ready_count--;
     }
     link_remove(&qp->peer_wait);
+    srq_put_back(qp);
     hotel_check_in(e->timers, &qp->timer, NEVER);
     if (qp->peer) {
         peer_release(qp, qp->req.inflight);
@@ -129,6 +119,8 @@ void qp_destroy(struct qp *qp)
     linger_add(&e->linger, qp);
     detach(qp);
     completion_forget(qp);
+    if (qp->srqn)
+        srq_find(e, qp->srqn)->users--;
     e->qps[qp->qpn & e->qp_mask] = NULL;
     e->qp_count--;
 }
@@ -140,6 +132,7 @@ void qp_reset(struct qp *qp)
     qp->req.sq.head = qp->req.sq.tail;
     qp->resp.rq.head = qp->resp.rq.tail;
     qp->attr = (struct qp_attr){.state = QPS_RESET};
+    qp->last_wqe_told = false;
     req_init(qp);
     resp_init(qp);
 }
@@ -183,7 +176,7 @@ uint32_t qp_send_room(const struct qp *qp)
 
 uint32_t qp_recv_room(const struct qp *qp)
 {
-    return qp->resp.rq.depth - queue_used(&qp->resp.rq);
+    return qp->srqn ? 0 : qp->resp.rq.depth - queue_used(&qp->resp.rq);
 }
 
 void qp_kick(struct qp *qp)
@@ -251,7 +244,7 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
 int qp_post_recv(struct qp *qp, const struct recv_wr *wr, const struct sge *sge)
 {
     struct queue *rq = &qp->resp.rq;
-    if (qp->attr.state == QPS_RESET || wr->num_sge > qp->caps.max_recv_sge)
+    if (qp->attr.state == QPS_RESET || qp->srqn || wr->num_sge > qp->caps.max_recv_sge)
         return -EINVAL;
     if (queue_used(rq) >= rq->depth)
         return -ENOMEM;

@@ -53,9 +53,21 @@ void resp_init(struct qp *qp)
 struct recv_wqe *resp_recv(struct qp *qp)
 {
     struct queue *rq = &qp->resp.rq;
-    if (queue_used(rq) == 0 && qp->e->ops->refill)
-        qp->e->ops->refill(qp->e->ops_ctx, qp->owner);
+    if (queue_used(rq) == 0) {
+        struct srq *srq = qp->resp.srqn ? srq_find(qp->e, qp->resp.srqn) : NULL;
+        if (srq)
+            srq_take(srq, qp);
+        else if (qp->e->ops->refill)
+            qp->e->ops->refill(qp->e->ops_ctx, qp->owner);
+    }
     return queue_used(rq) ? queue_at(rq, rq->head) : NULL;
+}
+
+/* Whose keys a receive request may name: its poster's, who is the SRQ's owner (10.2.9.2). */
+static uint32_t recv_pd(const struct qp *qp)
+{
+    const struct srq *srq = qp->resp.srqn ? srq_find(qp->e, qp->resp.srqn) : NULL;
+    return srq ? srq->pd : qp->pd;
 }
 
 static struct completion *complete_recv(struct qp *qp, uint8_t status, uint64_t now)
@@ -66,15 +78,21 @@ static struct completion *complete_recv(struct qp *qp, uint8_t status, uint64_t 
     c->wr_id = w->wr.wr_id;
     c->slot = w->wr.slot;
     c->opcode = WC_RECV;
+    srq_completed(qp, c);
     return c;
 }
 
 bool resp_flush(struct qp *qp, uint64_t now)
 {
-    while (resp_recv(qp)) {
+    /* Of an SRQ, only what was taken: the rest serves other QPs. */
+    while (qp->resp.srqn ? queue_used(&qp->resp.rq) > 0 : resp_recv(qp) != NULL) {
         if (completion_room(qp->e) == 0)
             return true;
         complete_recv(qp, WC_WR_FLUSH_ERR, now);
+    }
+    if (qp->srqn && !qp->last_wqe_told) {
+        qp->last_wqe_told = true;
+        event_add(qp, EVENT_QP_LAST_WQE_REACHED); /* 11.6.3: now it can be destroyed, and no request is lost */
     }
     return false;
 }
@@ -143,13 +161,16 @@ static enum verdict check_length(const struct qp *qp, const struct pkt *p, uint8
 
 /* Messages that end with a completion need a receive request: a SEND from its first packet on, a WRITE with
  * immediate data at its last. */
-static enum verdict check_recv(struct qp *qp, uint16_t props)
+static enum verdict check_recv(struct qp *qp, const struct pkt *p)
 {
-    if (!(props & OP_NEEDS_RECV))
+    if (!(op_table[p->opcode].properties & OP_NEEDS_RECV))
         return V_OK;
     if (completion_room(qp->e) == 0)
         return V_DROP;
-    return resp_recv(qp) ? V_OK : V_RNR;
+    if (resp_recv(qp))
+        return V_OK;
+    const struct srq *srq = srq_find(qp->e, qp->resp.srqn);
+    return srq && srq->failed ? V_OPERATION : V_RNR;
 }
 
 /* --- execution -------------------------------------------------------------------------------------------------------------- */
@@ -189,7 +210,7 @@ static enum verdict do_send(struct qp *qp, const struct pkt *p, uint16_t props, 
     const uint8_t *inline_data = NULL;
     if (p->payload_len) {
         struct piece piece[ENGINE_MAX_SGE];
-        int n = sgl_resolve(&qp->e->keys, qp->pd, w->sge, w->wr.num_sge, r->received, p->payload_len,
+        int n = sgl_resolve(&qp->e->keys, recv_pd(qp), w->sge, w->wr.num_sge, r->received, p->payload_len,
                             ACCESS_LOCAL_WRITE, piece, ENGINE_MAX_SGE);
         if (n < 0)
             return V_PROTECTION;
@@ -326,7 +347,7 @@ static enum verdict execute(struct qp *qp, const struct pkt *p, uint64_t now)
     if (!(props & (OP_IS_SEND | OP_IS_WRITE | OP_IS_READ | OP_IS_ATOMIC)))
         return V_INVALID;
     if ((v = check_sequence(qp, props)) != V_OK || (v = check_granted(qp, props)) != V_OK ||
-        (v = check_length(qp, p, op->payload)) != V_OK || (v = check_recv(qp, props)) != V_OK)
+        (v = check_length(qp, p, op->payload)) != V_OK || (v = check_recv(qp, p)) != V_OK)
         return v;
     if (props & OP_IS_SEND)
         return do_send(qp, p, props, now);
@@ -426,6 +447,8 @@ static void refuse(struct qp *qp, const struct pkt *p, enum verdict v, uint64_t 
         complete_recv(qp, c->recv_status, now);
     else if (c->event)
         event_add(qp, c->event);
+    if (r->message != OP_IS_SEND)
+        srq_put_back(qp); /* nothing of the message has gone into it */
     resp_fatal(qp, c->syndrome, p->psn);
 }
 

@@ -79,7 +79,7 @@ fault FLUSH_LOST req_ack.c 'complete(qp, req_wqe(qp, r->sq.head), status,' \
     'if (status != WC_WR_FLUSH_ERR || req_wqe(qp, r->sq.head)->wr.flags & SEND_SIGNALED) complete(qp, req_wqe(qp, r->sq.head), status,'
 fault NAK_TIMER req_timer.c 'uint64_t d = r->last_tx' 'if (r->rewound_at && r->cause == RETRANS_FAST) return NEVER; uint64_t d = r->last_tx'
 fault RETRY_COUNT req_timer.c 'if (r->retries_left == 0)' 'if (r->retries_left <= 1)'
-fault REFILL resp.c 'queue_used(rq) == 0 && qp->e->ops->refill' 'false'
+fault REFILL resp.c 'else if (qp->e->ops->refill)' 'else if (false)'
 fault INVALIDATE resp.c 'if (op_table[p->opcode].headers & OP_HAS_IETH)' 'if (false)'
 fault ATOMIC_TWICE resp.c 'struct resource *res = find_resource(qp, p->psn, true);' 'struct piece piece; uint64_t old;
         if (key_resolve(&qp->e->keys, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))

@@ -98,6 +98,7 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     engine_config_defaults(c);
     c->max_qp = 16;
     c->max_mr = 128;
+    c->max_srq = 4;
     c->max_peers = (uint32_t)prng_pick(r, 1, 2, 8);
     c->completion_slots = kind == KIND_FLOOD ? 64 : (uint32_t)prng_pick(r, 64, 256, 1024);
     c->event_slots = 64;
@@ -338,6 +339,7 @@ void scenario_defaults(struct sim *s, uint64_t seed)
         engine_config_defaults(&h->cfg);
         h->cfg.max_qp = 16;
         h->cfg.max_mr = 128;
+        h->cfg.max_srq = 4;
         h->cfg.completion_slots = 256;
         h->cfg.active_mtu = 5;
         h->txcap = 131072;

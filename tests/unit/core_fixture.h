@@ -23,6 +23,9 @@ struct fixture {
     unsigned nqpmem;
     uint64_t now;
     unsigned reads, writes, atomics; /* upcalls */
+    unsigned refills; /* of SRQs: */
+    struct srq *refill_srq; /* who gets requests then, */
+    unsigned refill_left; /* and how many there are */
     bool gone; /* memory can't be changed any more */
 };
 
@@ -84,6 +87,18 @@ static inline int fix_atomic(void *ctx, const struct piece *where, enum mem_atom
     return 0;
 }
 
+/* Requests that wait in the owner's ring have slots from 1000 on, and no buffer. */
+static inline void fix_refill_srq(void *ctx, void *srq_owner)
+{
+    struct fixture *f = ctx;
+    (void)srq_owner;
+    f->refills++;
+    while (f->refill_srq && f->refill_left > 0 && srq_room(f->refill_srq) > 0) {
+        struct recv_wr wr = {.wr_id = 1, .slot = 1000 + --f->refill_left};
+        cr_assert_eq(srq_post_recv(f->refill_srq, &wr, NULL), 0);
+    }
+}
+
 static inline void *fix_zalloc(size_t n)
 {
     void *p = aligned_alloc(64, (n + 63) / 64 * 64);
@@ -93,11 +108,13 @@ static inline void *fix_zalloc(size_t n)
 
 static inline void fix_init(struct fixture *f)
 {
-    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
+    static const struct mem_ops ops = {
+        .read = fix_read, .write = fix_write, .atomic = fix_atomic, .refill_srq = fix_refill_srq};
     memset(f, 0, sizeof *f);
     engine_config_defaults(&f->cfg);
     f->cfg.max_qp = 8;
     f->cfg.max_mr = 8;
+    f->cfg.max_srq = 4;
     f->cfg.max_peers = 4;
     f->cfg.completion_slots = 64;
     f->cfg.event_slots = 16;
