@@ -103,6 +103,11 @@ $(SCENE_GEN): $(call obj,tests/e2e/scene_gen.c tests/e2e/scene.c) $(LIBPCAPW) $(
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
+# What tag matching costs by depth.
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIBCORE) $(LIBWIRE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lisal
+
 # Programs against the verbs API, linked with the system's library and run with ours.
 $(BUILD)/tests/verbs/%: tests/verbs/%.c
 	@mkdir -p $(@D)
@@ -194,7 +199,8 @@ fuzz: deps-fuzz
 
 .PHONY: bench
 bench: deps-bench
-	$(SUBMAKE) all
+	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth
+	@$(BUILD)/tests/bench/tm_depth
 	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
 
 # --- the source tree -------------------------------------------------------------------------------------------------

@@ -121,6 +121,8 @@ enum wc_status { /* enum ibv_wc_status */
                  WC_RNR_RETRY_EXC_ERR = 13,
                  WC_FATAL_ERR = 19,
                  WC_GENERAL_ERR = 21,
+                 WC_TM_ERR = 22,
+                 WC_TM_RNDV_INCOMPLETE = 23,
 };
 enum wc_opcode { /* enum ibv_wc_opcode */
                  WC_SEND = 0,
@@ -134,11 +136,19 @@ enum wc_opcode { /* enum ibv_wc_opcode */
                  WC_ATOMIC_WRITE = 9,
                  WC_RECV = 128,
                  WC_RECV_RDMA_WITH_IMM = 129,
+                 WC_TM_ADD = 130,
+                 WC_TM_DEL = 131,
+                 WC_TM_SYNC = 132,
+                 WC_TM_RECV = 133,
+                 WC_TM_NO_TAG = 134,
 };
 enum wc_flags { /* enum ibv_wc_flags */
                 WC_GRH = 1 << 0,
                 WC_WITH_IMM = 1 << 1,
                 WC_WITH_INV = 1 << 3,
+                WC_TM_SYNC_REQ = 1 << 4,
+                WC_TM_MATCH = 1 << 5,
+                WC_TM_DATA_VALID = 1 << 6,
 };
 
 struct completion {

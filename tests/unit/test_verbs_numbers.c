@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The engine's numbers are the verbs API's: nobody translates between them, so they must be equal. */
 #include <criterion/criterion.h>
+#include <infiniband/tm_types.h>
 #include <infiniband/verbs.h>
 
+#include "daemon/core/tm.h"
 #include "daemon/core/types.h"
+#include "wire/tmh.h"
 
 #define SAME(ours, theirs) cr_assert_eq((long)(ours), (long)(theirs), #ours " is not " #theirs)
 
@@ -56,6 +59,29 @@ Test(verbs_numbers, completions)
     SAME(WC_GRH, IBV_WC_GRH);
     SAME(WC_WITH_IMM, IBV_WC_WITH_IMM);
     SAME(WC_WITH_INV, IBV_WC_WITH_INV);
+}
+
+Test(verbs_numbers, tag_matching)
+{
+    SAME(WC_TM_ERR, IBV_WC_TM_ERR);
+    SAME(WC_TM_RNDV_INCOMPLETE, IBV_WC_TM_RNDV_INCOMPLETE);
+    SAME(WC_TM_ADD, IBV_WC_TM_ADD);
+    SAME(WC_TM_DEL, IBV_WC_TM_DEL);
+    SAME(WC_TM_SYNC, IBV_WC_TM_SYNC);
+    SAME(WC_TM_RECV, IBV_WC_TM_RECV);
+    SAME(WC_TM_NO_TAG, IBV_WC_TM_NO_TAG);
+    SAME(WC_TM_SYNC_REQ, IBV_WC_TM_SYNC_REQ);
+    SAME(WC_TM_MATCH, IBV_WC_TM_MATCH);
+    SAME(WC_TM_DATA_VALID, IBV_WC_TM_DATA_VALID);
+    SAME(TM_ADD, IBV_WR_TAG_ADD);
+    SAME(TM_DEL, IBV_WR_TAG_DEL);
+    SAME(TM_SYNC, IBV_WR_TAG_SYNC);
+    SAME(TM_OP_SIGNALED, IBV_OPS_SIGNALED);
+    SAME(TM_OP_SYNC, IBV_OPS_TM_SYNC);
+    SAME(TMH_NO_TAG, IBV_TMH_NO_TAG);
+    SAME(TMH_RNDV, IBV_TMH_RNDV);
+    SAME(TMH_FIN, IBV_TMH_FIN);
+    SAME(TMH_EAGER, IBV_TMH_EAGER);
 }
 
 Test(verbs_numbers, events_and_states)
