@@ -241,7 +241,9 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
     } else if (memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0) {
         COUNT(qp, rx_bad_source);
     } else {
-        if (op_table[p->opcode].properties & OP_IS_RESPONSE)
+        if (qp->type == QPT_UC)
+            uc_rx(qp, p, now);
+        else if (op_table[p->opcode].properties & OP_IS_RESPONSE)
             req_rx(qp, p, now);
         else
             resp_rx(qp, p, now);
@@ -266,6 +268,10 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
         }
     }
     told = told || resp_recv_fault(qp, now);
+    if (!qp_is_reliable(qp)) {
+        uc_mem_fault(qp, told);
+        return;
+    }
     if (!told && qp->req.una != qp->req.fresh && req_is_read(req_wqe(qp, qp->req.una))) {
         req_fail(qp, WC_LOC_PROT_ERR, 0);
         told = true;

@@ -11,7 +11,8 @@
  *   req_timer.c   requester: timeout, tail probe, RNR wait
  *   resp.c        responder: checks and execution of requests
  *   srq.c         shared receive queues  queue.h  rings of copies of requests
- *   resp_send.c   responder: ACKs, NAKs, READ and atomic responses */
+ *   resp_send.c   responder: ACKs, NAKs, READ and atomic responses
+ *   uc.c          unreliable connections: what differs in both halves */
 #ifndef PUMICE_CORE_ENGINE_PRIV_H
 #define PUMICE_CORE_ENGINE_PRIV_H
 
@@ -72,6 +73,7 @@ struct requester {
     uint32_t next_psn; /* next to send; behind sent_psn while retransmitting */
     uint32_t sent_psn; /* next never sent */
     uint32_t fresh_psn; /* next not given to a request */
+    uint32_t flush_end; /* requests before this index that are still in the queue are to be flushed */
     uint64_t inflight; /* cost of the packets [una_psn, next_psn) */
     uint64_t cwnd; /* bound of inflight */
     uint32_t recover_psn; /* the window is not reduced again before this is acknowledged */
@@ -186,6 +188,12 @@ struct engine {
     struct engine_counters counters;
 };
 
+/* Acknowledged, and sent again when lost: RC and XRC. */
+static inline bool qp_is_reliable(const struct qp *qp)
+{
+    return qp->service == OP_SERVICE_RC || qp->service == OP_SERVICE_XRC;
+}
+
 #define COUNT(qp, name) COUNT_N(qp, name, 1u)
 #define COUNT_N(qp, name, n) ((qp)->counters.name += (n), (qp)->e->counters.name += (n))
 #define COUNT_MAX(qp, name, n) (raise_to(&(qp)->counters.name, (n)), raise_to(&(qp)->e->counters.name, (n)))
@@ -228,6 +236,8 @@ void peer_release(struct qp *qp, uint64_t cost);
 
 /* Moves the QP to ERR: nothing more is sent but a NAK or ACK that is pending; all requests will be flushed. */
 void qp_fail(struct qp *qp);
+/* UC, UD: moves the QP to SQE: send requests will be flushed, the responder goes on (10.3.1.6). */
+void qp_fail_sends(struct qp *qp);
 void qp_reset(struct qp *qp);
 /* Retires acknowledged requests and flushes those of a failed QP as far as the completion queue has room. True if
  * something is left. */
@@ -245,6 +255,11 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now);
 void req_rx(struct qp *qp, const struct pkt *p, uint64_t now);
 bool req_retire(struct qp *qp, uint64_t now); /* true: something is left to complete */
 bool req_flush(struct qp *qp, uint64_t now); /* likewise */
+/* Are there requests that wait to be flushed? In ERR and SQE all are. */
+static inline bool req_flushing(const struct qp *qp)
+{
+    return (int32_t)(qp->req.flush_end - qp->req.sq.head) > 0;
+}
 void req_rewind(struct qp *qp, uint32_t psn); /* the next packet to send is psn, which was sent before */
 void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t now);
 void req_fail(struct qp *qp, uint8_t status, uint8_t cause);
@@ -274,8 +289,25 @@ static inline struct send_wqe *req_wqe(const struct qp *qp, uint32_t index)
 
 /* --- responder --------------------------------------------------------------------------------------------------------- */
 
+enum verdict { /* of the checks and the execution of a request */
+               V_OK,
+               V_DROP, /* as if the packet had been lost */
+               V_RNR, /* no receive request */
+               V_INVALID, /* invalid request */
+               V_ACCESS, /* the key does not allow it */
+               V_OPERATION, /* the responder's own fault */
+               V_LENGTH, /* longer than the receive request: invalid for the peer, a length error for the consumer */
+               V_PROTECTION, /* the receive request's memory: an operational error for the peer, a protection error for
+                                the consumer */
+};
+
 void resp_init(struct qp *qp); /* on entering RTR */
 void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now);
+enum verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now);
+/* The first packet has come: tells so if the QP is still in RTR. */
+void resp_established(struct qp *qp);
+/* Completes the receive request in use; there must be room for it. */
+struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now);
 enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now);
 bool resp_has_work(const struct qp *qp);
 void resp_stop(struct qp *qp); /* on entering ERR */
@@ -289,6 +321,12 @@ struct recv_wqe *resp_recv(struct qp *qp);
 void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn);
 /* The memory of a receive request failed while its message was under way; false if none is. */
 bool resp_recv_fault(struct qp *qp, uint64_t now);
+
+/* --- UC ------------------------------------------------------------------------------------------------------------------ */
+
+void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now);
+/* A deferred write for this QP failed; told: a completion says so. Also UD. */
+void uc_mem_fault(struct qp *qp, bool told);
 
 /* Of the one partition, whether as a full or as a limited member (10.9.3). */
 static inline bool pkey_matches(uint16_t pkey)

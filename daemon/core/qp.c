@@ -55,9 +55,30 @@ static int number(struct engine *e, struct qp *qp)
     }
 }
 
+/* By enum qp_type: its packets' service, and the requests that it sends (IBA table 96). */
+static const struct qp_kind {
+    bool exists;
+    uint8_t service;
+    uint16_t send_ops; /* bits of enum send_op */
+} qp_kinds[] = {
+    [QPT_RC] = {true, OP_SERVICE_RC,
+                1 << WR_RDMA_WRITE | 1 << WR_RDMA_WRITE_WITH_IMM | 1 << WR_SEND | 1 << WR_SEND_WITH_IMM |
+                    1 << WR_RDMA_READ | 1 << WR_ATOMIC_CMP_AND_SWP | 1 << WR_ATOMIC_FETCH_AND_ADD |
+                    1 << WR_SEND_WITH_INV},
+    [QPT_UC] = {true, OP_SERVICE_UC,
+                1 << WR_RDMA_WRITE | 1 << WR_RDMA_WRITE_WITH_IMM | 1 << WR_SEND | 1 << WR_SEND_WITH_IMM},
+};
+
+static const struct qp_kind *kind_of(uint8_t type)
+{
+    static const struct qp_kind none = {false, 0, 0};
+    return type < sizeof(qp_kinds) / sizeof(qp_kinds[0]) ? &qp_kinds[type] : &none;
+}
+
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **out)
 {
-    if (init->type != QPT_RC || init->pd == 0 || !init->send_cq || !init->recv_cq || qp_size(init) == 0)
+    const struct qp_kind *kind = kind_of(init->type);
+    if (!kind->exists || init->pd == 0 || !init->send_cq || !init->recv_cq || qp_size(init) == 0)
         return -EINVAL;
     if (init->srq && (init->srq->xrcd || init->srq->e != e))
         return -EINVAL;
@@ -74,7 +95,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     qp->recv_cq = init->recv_cq;
     qp->pd = init->pd;
     qp->type = init->type;
-    qp->service = OP_SERVICE_RC;
+    qp->service = kind->service;
     qp->sq_sig_all = init->sq_sig_all;
     qp->caps = caps_of(init);
     uint8_t *base = (uint8_t *)mem + QP_BYTES;
@@ -142,6 +163,7 @@ void qp_fail(struct qp *qp)
     if (qp->attr.state == QPS_ERR)
         return;
     qp->attr.state = QPS_ERR;
+    qp->req.flush_end = qp->req.sq.tail;
     qp->req.rnr_until = 0;
     resp_stop(qp);
     if (qp->peer)
@@ -150,13 +172,24 @@ void qp_fail(struct qp *qp)
     engine_ready(qp);
 }
 
+void qp_fail_sends(struct qp *qp)
+{
+    if (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD)
+        return;
+    qp->attr.state = QPS_SQE;
+    qp->req.flush_end = qp->req.sq.tail;
+    link_remove(&qp->peer_wait);
+    engine_ready(qp);
+}
+
 bool qp_service(struct qp *qp, uint64_t now)
 {
     bool left = req_retire(qp, now);
-    if (left || qp->attr.state != QPS_ERR)
-        return left;
-    left = req_flush(qp, now);
-    return resp_flush(qp, now) || left;
+    if (left)
+        return true;
+    if (req_flushing(qp))
+        left = req_flush(qp, now);
+    return (qp->attr.state == QPS_ERR && resp_flush(qp, now)) || left;
 }
 
 uint32_t qp_number(const struct qp *qp)
@@ -189,7 +222,7 @@ void qp_kick(struct qp *qp)
 /* Checks a request against the QP's type and caps, and sums up its length. */
 static int send_length(const struct qp *qp, const struct send_wr *wr, const struct sge *sge, uint32_t *length)
 {
-    if (wr->opcode > WR_SEND_WITH_INV || wr->opcode == WR_LOCAL_INV || wr->opcode == WR_BIND_MW)
+    if (wr->opcode >= 16 || !(kind_of(qp->type)->send_ops >> wr->opcode & 1))
         return -EINVAL;
     bool takes_data =
         wr->opcode != WR_RDMA_READ && wr->opcode != WR_ATOMIC_CMP_AND_SWP && wr->opcode != WR_ATOMIC_FETCH_AND_ADD;
@@ -237,6 +270,8 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
         memcpy(w->u.sge, sge, wr->num_sge * sizeof(*sge));
     }
     sq->tail++;
+    if (qp->attr.state == QPS_ERR || qp->attr.state == QPS_SQE)
+        qp->req.flush_end = sq->tail;
     engine_ready(qp);
     return 0;
 }

@@ -160,7 +160,10 @@ void req_fail(struct qp *qp, uint8_t status, uint8_t cause)
 {
     qp->req.fail_status = status;
     qp->req.fail_cause = cause;
-    qp_fail(qp);
+    if (qp_is_reliable(qp))
+        qp_fail(qp);
+    else
+        qp_fail_sends(qp);
 }
 
 static void nak_received(struct qp *qp, const struct pkt *p, uint64_t now)
@@ -389,7 +392,7 @@ bool req_retire(struct qp *qp, uint64_t now)
     }
     /* A request that failed locally does so when its turn comes: all before it is done, and nothing of it is under
      * way. */
-    if (r->una != r->fresh && r->una == r->cur && r->una_psn == r->next_psn && qp->attr.state != QPS_ERR) {
+    if (r->una != r->fresh && r->una == r->cur && r->una_psn == r->next_psn && !req_flushing(qp)) {
         uint8_t status = req_wqe(qp, r->una)->local_error;
         if (status) {
             COUNT(qp, local_errors);
@@ -403,7 +406,7 @@ bool req_retire(struct qp *qp, uint64_t now)
 bool req_flush(struct qp *qp, uint64_t now)
 {
     struct requester *r = &qp->req;
-    while (r->sq.head != r->sq.tail) {
+    while (req_flushing(qp)) {
         if (completion_room(qp->e) == 0)
             return true;
         uint8_t status = r->fail_status ? r->fail_status : WC_WR_FLUSH_ERR;
@@ -411,5 +414,8 @@ bool req_flush(struct qp *qp, uint64_t now)
         r->fail_status = r->fail_cause = 0;
         r->una = r->cur = r->fresh = ++r->sq.head;
     }
+    r->fresh_psn = r->next_psn; /* what was flushed takes no PSNs: in SQE they are still needed */
+    if (r->sq.head != r->sq.tail)
+        engine_ready(qp); /* posted after SQE was left */
     return false;
 }

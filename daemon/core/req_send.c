@@ -51,6 +51,7 @@ void req_init(struct qp *qp)
     struct requester *r = &qp->req;
     r->una = r->cur = r->fresh = r->sq.head;
     r->una_psn = r->next_psn = r->sent_psn = r->fresh_psn = r->recover_psn = qp->attr.sq_psn;
+    r->flush_end = r->sq.head;
     r->inflight = 0;
     r->cwnd = qp->e->cfg.peer_window_bytes;
     r->rd_head = r->rd_count = 0;
@@ -114,7 +115,7 @@ static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t
     p->dest_qpn = qp->attr.dest_qpn;
     p->psn = psn_add(w->first_psn, off);
     p->solicited = last && w->wr.flags & SEND_SOLICITED && op_table[p->opcode].properties & OP_NEEDS_RECV;
-    p->ackreq = last;
+    p->ackreq = last && qp_is_reliable(qp);
 
     uint16_t headers = op_table[p->opcode].headers;
     if (headers & OP_HAS_RETH) {
@@ -162,7 +163,7 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
     struct pkt p;
     fill_headers(qp, w, off, read_pkts, &p);
     p.pad = (uint8_t)pkt_pad(len);
-    p.ackreq |= ask_ack;
+    p.ackreq |= ask_ack && qp_is_reliable(qp);
     uint8_t *payload;
     struct tx_pkt *t = qp_append(qp, s->b, &p, len, &payload);
     if (!t)
@@ -324,7 +325,7 @@ static void number_request(struct qp *qp, struct send_wqe *w)
 static struct send_wqe *next_request(struct qp *qp)
 {
     struct requester *r = &qp->req;
-    if (r->cur == r->sq.tail || r->rnr_until || r->fail_status)
+    if (r->cur == r->sq.tail || r->rnr_until || r->fail_status || req_flushing(qp))
         return NULL;
     struct send_wqe *w = req_wqe(qp, r->cur);
     if (r->cur == r->fresh) {
@@ -366,6 +367,15 @@ static void sent(struct burst *s, struct send_wqe *w, uint32_t off, uint32_t n)
         r->cur++;
     r->last_tx = s->now;
     COUNT_MAX(s->qp, max_sent_window, (uint32_t)psn_diff(r->next_psn, r->una_psn));
+}
+
+/* Nobody acknowledges what an unreliable QP has sent: it is done once it has been handed out. */
+static void done_when_sent(struct qp *qp)
+{
+    struct requester *r = &qp->req;
+    r->una = r->cur;
+    r->una_psn = r->next_psn;
+    peer_release(qp, r->inflight);
 }
 
 /* How many packets of this kind fit into what is left of turn and batch. */
@@ -445,5 +455,7 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
         sent(&s, w, off, n);
     }
     gather(&s);
+    if (!qp_is_reliable(qp))
+        done_when_sent(qp);
     return result;
 }

@@ -5,17 +5,6 @@
 
 #include "daemon/core/engine_priv.h"
 
-enum verdict {
-    V_OK,
-    V_DROP, /* as if the packet had been lost */
-    V_RNR, /* no receive request */
-    V_INVALID, /* invalid request */
-    V_ACCESS, /* the key does not allow it */
-    V_OPERATION, /* the responder's own fault */
-    V_LENGTH, /* longer than the receive request: invalid for the peer, a length error for the consumer */
-    V_PROTECTION, /* the receive request's memory: an operational error for the peer, a protection error for the consumer */
-};
-
 /* What a verdict leads to (9.7.4.1.6, table 58; class B to F errors). */
 /* clang-format off */
 static const struct consequence {
@@ -70,7 +59,7 @@ static uint32_t recv_pd(const struct qp *qp)
     return srq ? srq->pd : qp->pd;
 }
 
-static struct completion *complete_recv(struct qp *qp, uint8_t status, uint64_t now)
+struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
 {
     struct queue *rq = &qp->resp.rq;
     const struct recv_wqe *w = queue_at(rq, rq->head++);
@@ -88,7 +77,7 @@ bool resp_flush(struct qp *qp, uint64_t now)
     while (qp->resp.srqn ? queue_used(&qp->resp.rq) > 0 : resp_recv(qp) != NULL) {
         if (completion_room(qp->e) == 0)
             return true;
-        complete_recv(qp, WC_WR_FLUSH_ERR, now);
+        resp_complete(qp, WC_WR_FLUSH_ERR, now);
     }
     if (qp->srqn && !qp->last_wqe_told) {
         qp->last_wqe_told = true;
@@ -101,7 +90,7 @@ bool resp_recv_fault(struct qp *qp, uint64_t now)
 {
     if (qp->resp.message != OP_IS_SEND || completion_room(qp->e) == 0)
         return false;
-    complete_recv(qp, WC_LOC_PROT_ERR, now);
+    resp_complete(qp, WC_LOC_PROT_ERR, now);
     return true;
 }
 
@@ -177,7 +166,7 @@ static enum verdict check_recv(struct qp *qp, const struct pkt *p)
 
 static void deliver(struct qp *qp, const struct pkt *p, uint8_t opcode, const uint8_t *inline_data, uint64_t now)
 {
-    struct completion *c = complete_recv(qp, WC_SUCCESS, now);
+    struct completion *c = resp_complete(qp, WC_SUCCESS, now);
     c->opcode = opcode;
     c->byte_len = qp->resp.received;
     c->solicited = p->solicited;
@@ -339,7 +328,7 @@ static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
     return V_OK;
 }
 
-static enum verdict execute(struct qp *qp, const struct pkt *p, uint64_t now)
+enum verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     const struct op_info *op = &op_table[p->opcode];
     uint16_t props = op->properties;
@@ -444,12 +433,20 @@ static void refuse(struct qp *qp, const struct pkt *p, enum verdict v, uint64_t 
         return;
     }
     if (c->recv_status)
-        complete_recv(qp, c->recv_status, now);
+        resp_complete(qp, c->recv_status, now);
     else if (c->event)
         event_add(qp, c->event);
     if (r->message != OP_IS_SEND)
         srq_put_back(qp); /* nothing of the message has gone into it */
     resp_fatal(qp, c->syndrome, p->psn);
+}
+
+void resp_established(struct qp *qp)
+{
+    if (qp->attr.state != QPS_RTR || qp->resp.comm_est)
+        return;
+    qp->resp.comm_est = true;
+    event_add(qp, EVENT_COMM_EST);
 }
 
 static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
@@ -472,10 +469,7 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
             r->ack_deadline = now + qp->e->cfg.ack_delay_ns;
         }
     }
-    if (qp->attr.state == QPS_RTR && !r->comm_est) {
-        r->comm_est = true;
-        event_add(qp, EVENT_COMM_EST);
-    }
+    resp_established(qp);
 }
 
 void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
@@ -486,7 +480,7 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
     } else if (ahead < 0) {
         duplicate(qp, p);
     } else {
-        enum verdict v = execute(qp, p, now);
+        enum verdict v = resp_execute(qp, p, now);
         if (v == V_OK) {
             accepted(qp, p, now);
         } else if (v == V_DROP) {

@@ -307,6 +307,8 @@ struct qp_caps {
     X(rx_bad_source, "packets dropped: source address is not the QP's peer")                                           \
     X(rx_bad_opcode, "packets dropped: opcode is not of the QP's service")                                             \
     X(rx_bad_response, "responses dropped: they answer nothing that was asked")                                        \
+    X(rx_no_recv, "UC messages and datagrams dropped: no receive request")                                             \
+    X(rx_refused, "UC packets and datagrams dropped: not allowed, too long, or of a message given up")                 \
     X(local_errors, "work requests that failed locally")                                                               \
     X(mem_faults, "copies from or to client memory that failed")                                                       \
     X(sends, "SEND messages completed by the requester")                                                               \

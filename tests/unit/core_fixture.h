@@ -134,14 +134,19 @@ static inline void fix_fini(struct fixture *f)
     free(f->mem);
 }
 
-static inline struct qp *fix_qp(struct fixture *f)
+static inline struct qp *fix_qp_of(struct fixture *f, enum qp_type type)
 {
     struct qp_init init = {
-        .type = QPT_RC, .pd = FIX_PD, .caps = {4, 4, 2, 2, 32}, .send_cq = f, .recv_cq = f, .owner = f};
+        .type = (uint8_t)type, .pd = FIX_PD, .caps = {4, 4, 2, 2, 32}, .send_cq = f, .recv_cq = f, .owner = f};
     struct qp *qp = NULL;
     void *mem = f->qpmem[f->nqpmem++] = fix_zalloc(qp_size(&init));
     cr_assert_eq(qp_create(f->e, &init, mem, &qp), 0);
     return qp;
+}
+
+static inline struct qp *fix_qp(struct fixture *f)
+{
+    return fix_qp_of(f, QPT_RC);
 }
 
 /* Sound values for every attribute; the peer is address ::2, QP 1234. */
@@ -157,38 +162,48 @@ static inline struct qp_attr fix_attr(void)
                         .max_dest_rd_atomic = 2,
                         .dest_qpn = 1234,
                         .rq_psn = 100,
-                        .sq_psn = 200};
+                        .sq_psn = 200,
+                        .qkey = 0x1234};
     a.access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
     a.av.dgid[15] = 2;
     return a;
 }
 
-/* What a transition to this state needs. */
-static inline uint32_t fix_required(enum qp_state from, enum qp_state to)
+/* What a transition to this state needs, for the types with a requester and a responder. */
+static inline uint32_t fix_required_of(enum qp_type type, enum qp_state from, enum qp_state to)
 {
     if (from == QPS_RESET && to == QPS_INIT) {
-        return QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS;
+        return QPA_PKEY_INDEX | QPA_PORT | (type == QPT_UD ? QPA_QKEY : QPA_ACCESS_FLAGS);
     }
     if (from == QPS_INIT && to == QPS_RTR) {
-        return QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
+        uint32_t path = QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN;
+        return type == QPT_UD ? 0 : type == QPT_UC ? path : path | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
     }
     if (from == QPS_RTR && to == QPS_RTS) {
-        return QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_RD_ATOMIC;
+        uint32_t retries = QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_RD_ATOMIC;
+        return type == QPT_RC ? QPA_SQ_PSN | retries : QPA_SQ_PSN;
     }
     return 0;
+}
+static inline uint32_t fix_required(enum qp_state from, enum qp_state to)
+{
+    return fix_required_of(QPT_RC, from, to);
 }
 
 static inline int fix_modify(struct fixture *f, struct qp *qp, enum qp_state to)
 {
     struct qp_attr a = fix_attr();
     const char *why = NULL;
+    struct qp_info info;
+    qp_info(qp, &info);
     a.state = (uint8_t)to;
-    int err = qp_modify(qp, &a, QPA_STATE | fix_required(qp_state(qp), to), f->now, &why);
+    uint32_t mask = QPA_STATE | fix_required_of((enum qp_type)info.type, qp_state(qp), to);
+    int err = qp_modify(qp, &a, mask, f->now, &why);
     cr_assert_eq(err == 0, why == NULL, "an error has a reason, success has none");
     return err;
 }
 
-/* Brings a QP from RESET to any state that an RC QP can have. */
+/* Brings a QP from RESET to any state but SQE. */
 static inline void fix_bring(struct fixture *f, struct qp *qp, enum qp_state to)
 {
     static const enum qp_state way[] = {QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD};
@@ -202,15 +217,42 @@ static inline void fix_bring(struct fixture *f, struct qp *qp, enum qp_state to)
     cr_assert_eq(qp_state(qp), to);
 }
 
+/* A packet from the peer, and what it brings stays in the engine. */
+static inline void fix_rx(struct fixture *f, struct pkt *p)
+{
+    struct rx_meta meta = {.src_gid = {[15] = 2}, .dst_gid = {[15] = 1}, .hop_limit = 64};
+    p->migreq = true;
+    p->pkey = PKEY_DEFAULT;
+    engine_rx(f->e, p, &meta, f->now);
+}
+
+/* All packets that are due; returns how many, the first `max` of them decoded. */
+static inline uint32_t fix_tx(struct fixture *f, uint8_t buf[65536], struct pkt *out, uint32_t max)
+{
+    struct tx_batch b = {.buf = buf, .cap = 65536};
+    uint32_t n = engine_tx(f->e, &b, f->now);
+    for (uint32_t i = 0; i < n && i < max; i++) {
+        cr_assert_eq(pkt_decode(buf + b.pkt[i].off, b.pkt[i].len, &out[i]), PKT_OK);
+    }
+    return n;
+}
+
+/* Takes the oldest completion, which must be there. */
+static inline struct completion fix_take(struct fixture *f)
+{
+    const struct completion *c = engine_peek_completion(f->e);
+    cr_assert_not_null(c, "a completion");
+    struct completion copy = *c;
+    engine_drop_completion(f->e);
+    return copy;
+}
+
 /* Feeds a request from the peer, and returns the packet that answers it: 0 and the decoded packet (its payload is in
  * buf), or -1 for silence. */
 static inline int fix_exchange(struct fixture *f, struct pkt *request, uint8_t buf[16384], struct pkt *answer)
 {
-    struct rx_meta meta = {.src_gid = {[15] = 2}};
     struct tx_batch b = {.buf = buf, .cap = 16384};
-    request->migreq = true;
-    request->pkey = PKEY_DEFAULT;
-    engine_rx(f->e, request, &meta, f->now);
+    fix_rx(f, request);
     if (engine_tx(f->e, &b, f->now) == 0) {
         return -1;
     }

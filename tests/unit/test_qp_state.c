@@ -413,7 +413,7 @@ Test(qp_state, a_qp_needs_a_domain_and_queues)
     struct qp_init bad[] = {good, good, good, good, good};
     struct qp *qp = NULL;
     void *mem = fix.qpmem[fix.nqpmem++] = fix_zalloc(qp_size(&good));
-    bad[0].type = 3;
+    bad[0].type = 5;
     bad[1].pd = 0;
     bad[2].send_cq = NULL;
     bad[3].recv_cq = NULL;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Unreliable connections (IBA 9.8.2). A request is done when its last packet has been handed out (req_send.c); the
+ * responder acknowledges nothing, and carries out what arrives whole and in sequence. Everything else it drops without a
+ * word: a message with a gap up to the next one that begins, a message without a receive request, and what keys or rights
+ * don't allow (9.8.2.2; class D of its errors). Only if the consumer's own receive request is at fault does that request
+ * complete with the error, and the QP go to ERR. */
+#include "daemon/core/engine_priv.h"
+
+/* The message under way is given up: its receive request is used for the next one. */
+static void give_up(struct qp *qp)
+{
+    qp->resp.message = 0;
+}
+
+static void refuse(struct qp *qp, enum verdict v, uint64_t now)
+{
+    give_up(qp);
+    if (v == V_RNR)
+        COUNT(qp, rx_no_recv);
+    else
+        COUNT(qp, rx_refused);
+    if (v == V_PROTECTION) {
+        resp_complete(qp, WC_LOC_PROT_ERR, now);
+        qp_fail(qp);
+    }
+}
+
+void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    struct responder *r = &qp->resp;
+    uint16_t props = op_table[p->opcode].properties;
+    bool begins = props & (OP_IS_FIRST | OP_IS_ONLY);
+    int32_t ahead = psn_diff(p->psn, r->epsn);
+    if (ahead != 0) {
+        COUNT(qp, out_of_seq_request);
+        if (ahead > 0)
+            COUNT_MAX(qp, max_rcvd_window, (uint32_t)ahead);
+    }
+    if (begins || ahead != 0)
+        give_up(qp); /* what came before it, if that was not all */
+    r->epsn = psn_add(p->psn, 1); /* a message that begins is taken with whatever PSN it has */
+    if (!begins && r->message != (props & (OP_IS_SEND | OP_IS_WRITE))) {
+        refuse(qp, V_DROP, now);
+        return;
+    }
+    enum verdict v = resp_execute(qp, p, now);
+    if (v != V_OK) {
+        refuse(qp, v, now);
+        return;
+    }
+    COUNT_N(qp, rcvd_bytes, p->payload_len);
+    resp_established(qp);
+}
+
+/* A WRITE that found no memory is dropped like others; a receive that failed ends the QP. */
+void uc_mem_fault(struct qp *qp, bool told)
+{
+    give_up(qp);
+    if (told)
+        qp_fail(qp);
+}
