@@ -79,6 +79,11 @@ static const struct {
     [PM_OP_MODIFY_QP]       = {"MODIFY_QP",       sizeof(struct pm_modify_qp_req), qpair_modify},
     [PM_OP_QUERY_QP]        = {"QUERY_QP",        sizeof(struct pm_handle),        qpair_query},
     [PM_OP_DESTROY_QP]      = {"DESTROY_QP",      sizeof(struct pm_handle),        qpair_destroy},
+    [PM_OP_CREATE_SRQ]      = {"CREATE_SRQ",      sizeof(struct pm_create_srq_req), srqueue_create},
+    [PM_OP_MODIFY_SRQ]      = {"MODIFY_SRQ",      sizeof(struct pm_modify_srq_req), srqueue_modify},
+    [PM_OP_RESIZE_SRQ]      = {"RESIZE_SRQ",      sizeof(struct pm_resize_srq_req), srqueue_resize},
+    [PM_OP_QUERY_SRQ]       = {"QUERY_SRQ",       sizeof(struct pm_handle),        srqueue_query},
+    [PM_OP_DESTROY_SRQ]     = {"DESTROY_SRQ",     sizeof(struct pm_handle),        srqueue_destroy},
 };
 /* clang-format on */
 

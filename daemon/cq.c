@@ -189,7 +189,7 @@ static void fill(struct pm_cqe *e, const struct completion *c)
     e->wc_flags = c->flags;
     e->kind = (uint8_t)((c->is_recv ? PM_CQE_RECV : 0) | (c->solicited ? PM_CQE_SOLICITED : 0));
     e->inline_len = c->inline_len;
-    e->srq = 0;
+    e->srq = c->srq_owner ? ((const struct srqueue *)c->srq_owner)->handle : 0;
     memcpy(e->data, c->data, c->inline_len <= sizeof(e->data) ? c->inline_len : sizeof(e->data));
 }
 

@@ -51,19 +51,44 @@ static unsigned publish_events(struct device *d)
     unsigned n = 0;
 
     while (engine_pop_event(d->engine, &ev)) {
+        struct srqueue *srq = ev.srq_owner;
         struct qpair *q = ev.qp_owner;
 
-        session_event(q->session, ev.type, ev.qpn);
-        qpair_mark_failed(q); /* most events mean that the state changed */
+        if (srq)
+            session_event(srq->session, ev.type, srq->handle);
+        if (q) {
+            session_event(q->session, ev.type, ev.qpn);
+            qpair_mark_failed(q); /* most events mean that the state changed */
+        }
         n++;
     }
     return n;
 }
 
-/* Writes first, then what reports them; then the queue pairs that failed, which makes more of both. */
+static unsigned settle_failed(struct device *d, uint64_t now)
+{
+    struct srqueue *srq;
+    struct qpair *q;
+    unsigned n = 0;
+
+    while ((srq = TAILQ_FIRST(&d->failed_srqs)) != NULL) {
+        TAILQ_REMOVE(&d->failed_srqs, srq, failed_link);
+        srq->in_failed = false;
+        srqueue_settle(srq, now);
+        n++;
+    }
+    while ((q = TAILQ_FIRST(&d->failed)) != NULL) {
+        TAILQ_REMOVE(&d->failed, q, failed_link);
+        q->in_failed = false;
+        qpair_settle(q, now);
+        n++;
+    }
+    return n;
+}
+
+/* Writes first, then what reports them; then the queues that failed, which makes more of both. */
 static unsigned publish(struct device *d, uint64_t now)
 {
-    struct qpair *q;
     struct cq *cq;
     uint32_t qpn;
     unsigned n = 0, m;
@@ -72,13 +97,7 @@ static unsigned publish(struct device *d, uint64_t now)
         memory_flush(&d->memory);
         while (memory_pop_fault(&d->memory, &qpn))
             engine_mem_fault(d->engine, qpn, now);
-        m = publish_completions(d) + publish_events(d);
-        while ((q = TAILQ_FIRST(&d->failed)) != NULL) {
-            TAILQ_REMOVE(&d->failed, q, failed_link);
-            q->in_failed = false;
-            qpair_settle(q, now);
-            m++;
-        }
+        m = publish_completions(d) + publish_events(d) + settle_failed(d, now);
         n += m;
     } while (m);
     while ((cq = TAILQ_FIRST(&d->dirty_cqs)) != NULL) {

@@ -41,6 +41,7 @@ static void configure_engine(struct device *d)
     engine_config_defaults(c);
     c->max_qp = DEVICE_MAX_QP;
     c->max_mr = DEVICE_MAX_MR;
+    c->max_srq = DEVICE_MAX_SRQ;
     c->active_mtu = d->active_mtu;
     c->first_qpn = pick_first_qpn(o, d->index);
     if (o->window_pkts)
@@ -92,7 +93,8 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     TAILQ_INIT(&d->dirty_cqs);
     TAILQ_INIT(&d->backlog);
     TAILQ_INIT(&d->failed);
-    memory_init(&d->memory, qpair_refill);
+    TAILQ_INIT(&d->failed_srqs);
+    memory_init(&d->memory, qpair_refill, srqueue_refill);
     if (fault_parse(o->fault, &spec, why, OPTIONS_WHY_MAX) != 0)
         return -EINVAL;
     fault_init(&d->fault, &spec, o->seed);

@@ -28,6 +28,7 @@
 #define DEVICE_MAX_CQE 262144u
 #define DEVICE_MAX_MR (1u << 18)
 #define DEVICE_MAX_PD 32768u
+#define DEVICE_MAX_SRQ 16384u
 #define DEVICE_MAX_CHANNELS 4096u /* per session */
 #define DEVICE_MAX_QP_WR 16384u
 #define DEVICE_MAX_MSG (1u << 31)
@@ -36,9 +37,11 @@
 struct session;
 struct cq;
 struct qpair;
+struct srqueue;
 TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(cq_list, cq);
 TAILQ_HEAD(qpair_list, qpair);
+TAILQ_HEAD(srqueue_list, srqueue);
 
 #define DEVICE_TX_BYTES                                                                                                \
     (256u << 10) /* of one batch of packets: small enough to stay in the cache between gathering and sending */
@@ -73,6 +76,7 @@ struct device {
     struct cq_list dirty_cqs; /* have new entries, about which nobody was told yet */
     struct qpair_list backlog; /* have requests in their send ring that were not read yet */
     struct qpair_list failed; /* went to ERR, or broke their rings, and were not dealt with yet */
+    struct srqueue_list failed_srqs; /* broke their rings, likewise */
 
     /* The loop's own. */
     struct ev_loop *loop;

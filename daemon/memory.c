@@ -7,11 +7,12 @@
 
 #include "log.h"
 
-void memory_init(struct memory *m, void (*refill)(void *qp_owner))
+void memory_init(struct memory *m, void (*refill)(void *qp_owner), void (*refill_srq)(void *srq_owner))
 {
     memset(m, 0, sizeof(*m));
     TAILQ_INIT(&m->dirty);
     m->refill = refill;
+    m->refill_srq = refill_srq;
 }
 
 void memory_fini(struct memory *m)
@@ -228,9 +229,17 @@ static void refill(void *ctx, void *qp_owner)
     m->refill(qp_owner);
 }
 
+static void refill_srq(void *ctx, void *srq_owner)
+{
+    struct memory *m = ctx;
+
+    m->refill_srq(srq_owner);
+}
+
 const struct mem_ops memory_ops = {
     .read = read_pieces,
     .write = write_pieces,
     .atomic = atomic_piece,
     .refill = refill,
+    .refill_srq = refill_srq,
 };

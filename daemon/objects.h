@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The objects of a session. Each keeps a count of those that use it and can't be destroyed before them; a session that
- * ends takes them down in the order queue pairs, completion queues, channels, memory regions, protection domains. */
+ * ends takes them down in the order queue pairs, shared receive queues, completion queues, channels, memory regions,
+ * protection domains. */
 #ifndef PUMICE_DAEMON_OBJECTS_H
 #define PUMICE_DAEMON_OBJECTS_H
 
@@ -54,14 +55,35 @@ struct cq { /* completion queue */
     TAILQ_ENTRY(cq) dirty_link;
 };
 
+struct srqueue { /* shared receive queue: the engine's, and its ring */
+    struct session *session;
+    uint32_t handle;
+    unsigned users; /* queue pairs */
+    struct srq *srq;
+    void *mem; /* the engine's */
+    size_t mem_size;
+    struct pd *pd;
+    uint32_t max_wr, max_sge;
+    struct segment segment;
+    struct pm_srq_page *page; /* hostile */
+    struct ring ring;
+    uint32_t bell;
+    bool in_failed; /* in the device's list */
+    bool errored; /* IBV_EVENT_SRQ_ERR was sent */
+    const char *broken; /* what nonsense stood in its ring, which is not read any more; NULL: none */
+    TAILQ_ENTRY(srqueue) failed_link;
+};
+
 struct qpair { /* queue pair: the engine's, and its rings */
     struct session *session;
+    uint8_t type; /* enum qp_type */
     struct qp *qp;
     uint32_t qpn;
     void *mem; /* the engine's */
     size_t mem_size;
     struct pd *pd;
     struct cq *send_cq, *recv_cq;
+    struct srqueue *srq; /* NULL: it has its own receive queue */
     struct qp_caps caps;
     struct segment segment;
     struct pm_qp_page *page; /* hostile */
@@ -88,6 +110,11 @@ int channel_destroy(struct session *s, const void *rq, struct control_reply *rp)
 int cq_create(struct session *s, const void *rq, struct control_reply *rp);
 int cq_resize(struct session *s, const void *rq, struct control_reply *rp);
 int cq_destroy(struct session *s, const void *rq, struct control_reply *rp);
+int srqueue_create(struct session *s, const void *rq, struct control_reply *rp);
+int srqueue_modify(struct session *s, const void *rq, struct control_reply *rp);
+int srqueue_resize(struct session *s, const void *rq, struct control_reply *rp);
+int srqueue_query(struct session *s, const void *rq, struct control_reply *rp);
+int srqueue_destroy(struct session *s, const void *rq, struct control_reply *rp);
 int qpair_create(struct session *s, const void *rq, struct control_reply *rp);
 int qpair_modify(struct session *s, const void *rq, struct control_reply *rp);
 int qpair_query(struct session *s, const void *rq, struct control_reply *rp);
@@ -98,7 +125,10 @@ void pd_free(struct pd *pd);
 void mr_free(struct session *s, struct mr *mr);
 void channel_free(struct channel *ch);
 void cq_free(struct cq *cq);
+void srqueue_free(struct srqueue *srq);
 void qpair_free(struct qpair *q);
+
+const char *qpair_type_name(const struct qpair *q); /* "RC" … */
 
 /* --- completions
  * ------------------------------------------------------------------------------------------------------- */
@@ -116,7 +146,7 @@ unsigned qpair_drain_send(struct qpair *q, uint64_t now);
 /* Reads receive requests; called back by the engine (mem_ops.refill), too. */
 void qpair_refill(void *qpair);
 /* The queue pair's doorbell rang. */
-void qpair_rang(struct qpair *q, uint64_t now);
+void qpair_rang(void *qpair, uint64_t now);
 /* Puts it on the device's list of those that qpair_settle is to look after: it may be in ERR, or its rings are broken.
  */
 void qpair_mark_failed(struct qpair *q);
@@ -124,5 +154,10 @@ void qpair_mark_failed(struct qpair *q);
 void qpair_settle(struct qpair *q, uint64_t now);
 /* After the state became RESET: what was in the rings is gone. */
 void qpair_reset_rings(struct qpair *q);
+
+/* Reads requests into the SRQ; called back by the engine (mem_ops.refill_srq), and when its doorbell rang. */
+void srqueue_refill(void *srqueue);
+/* What follows from a ring that was found broken: the client is told, and the queue pairs that use it fail. */
+void srqueue_settle(struct srqueue *srq, uint64_t now);
 
 #endif

@@ -13,13 +13,41 @@
 /* --- creating
  * ---------------------------------------------------------------------------------------------------------- */
 
+/* The types that are offered, and what each is made of. */
+/* clang-format off */
+static const struct type {
+    const char *name;
+    uint32_t number;
+    bool send, recv; /* its queues */
+} types[] = {
+    {"RC", IBV_QPT_RC, true, true},
+    {"UC", IBV_QPT_UC, true, true},
+    {"UD", IBV_QPT_UD, true, true},
+};
+/* clang-format on */
+
+static const struct type *type_of(uint32_t number)
+{
+    for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (types[i].number == number)
+            return &types[i];
+    }
+    return NULL;
+}
+
+const char *qpair_type_name(const struct qpair *q)
+{
+    return type_of(q->type)->name;
+}
+
 /* What a queue pair is made of, all checked. */
 struct plan {
+    const struct type *type;
     struct pd *pd;
     struct cq *send_cq, *recv_cq;
+    struct srqueue *srq;
     struct qp_caps caps;
     struct pm_create_qp_rep layout;
-    size_t engine_bytes;
 };
 
 static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp)
@@ -47,7 +75,7 @@ static void lay_out(struct plan *p)
     l->max_inline = p->caps.max_inline;
     l->sq_slots = ring_slots(p->caps.max_send_wr);
     l->rq_slots = ring_slots(p->caps.max_recv_wr);
-    l->sq_stride = ring_send_stride(p->caps.max_send_sge, p->caps.max_inline);
+    l->sq_stride = ring_send_stride(p->caps.max_send_sge, p->caps.max_inline, p->type->number == IBV_QPT_UD);
     l->rq_stride = ring_recv_stride(p->caps.max_recv_sge);
     l->sq_offset = (sizeof(struct pm_qp_page) + 63) & ~63u;
     l->rq_offset = l->sq_offset + l->sq_slots * l->sq_stride;
@@ -57,36 +85,45 @@ static void lay_out(struct plan *p)
 _Static_assert((uint64_t)DEVICE_MAX_QP_WR *(64 + ENGINE_MAX_INLINE + 64 + 16 + 16 * ENGINE_MAX_SGE) < UINT32_MAX / 2,
                "offsets");
 
+/* The objects that it is made of: those that its type has, whatever else the request names. */
+static int find_parts(struct session *s, const struct pm_create_qp_req *r, struct control_reply *rp, struct plan *p)
+{
+    p->type = type_of(r->type);
+    if (!p->type)
+        return control_fail(rp, -EOPNOTSUPP, "queue pairs of type %u are not offered", r->type);
+    if (!(p->pd = handles_get(&s->pds, r->pd)))
+        return control_fail(rp, -EINVAL, "no protection domain %u", r->pd);
+    if (p->type->send && !(p->send_cq = handles_get(&s->cqs, r->send_cq)))
+        return control_fail(rp, -EINVAL, "no completion queue %u", r->send_cq);
+    if (p->type->recv && !(p->recv_cq = handles_get(&s->cqs, r->recv_cq)))
+        return control_fail(rp, -EINVAL, "no completion queue %u", r->recv_cq);
+    if (p->type->recv && r->srq && !(p->srq = handles_get(&s->srqs, r->srq)))
+        return control_fail(rp, -EINVAL, "no shared receive queue %u", r->srq);
+    return 0;
+}
+
 static int make_plan(struct session *s, const struct pm_create_qp_req *r, struct control_reply *rp, struct plan *p)
 {
+    bool send, recv;
     int rc;
 
     memset(p, 0, sizeof(*p));
-    p->pd = handles_get(&s->pds, r->pd);
-    if (!p->pd)
-        return control_fail(rp, -EINVAL, "no protection domain %u", r->pd);
-    p->send_cq = handles_get(&s->cqs, r->send_cq);
-    p->recv_cq = handles_get(&s->cqs, r->recv_cq);
-    if (!p->send_cq || !p->recv_cq)
-        return control_fail(rp, -EINVAL, "no completion queue %u", p->send_cq ? r->recv_cq : r->send_cq);
-    if (r->type != IBV_QPT_RC)
-        return control_fail(rp, -EOPNOTSUPP, "queue pair type %u is not offered, only RC (2)", r->type);
-    if (r->srq)
-        return control_fail(rp, -EOPNOTSUPP, "shared receive queues are not offered");
+    rc = find_parts(s, r, rp, p);
+    if (rc)
+        return rc;
     rc = check_caps(r, rp);
     if (rc)
         return rc;
+    send = p->type->send;
+    recv = p->type->recv && !p->srq;
     p->caps = (struct qp_caps){
-        .max_send_wr = r->max_send_wr,
-        .max_recv_wr = r->max_recv_wr,
-        .max_send_sge = r->max_send_sge ? r->max_send_sge : 1,
-        .max_recv_sge = r->max_recv_sge ? r->max_recv_sge : 1,
-        .max_inline = r->max_inline,
+        .max_send_wr = send ? r->max_send_wr : 0,
+        .max_recv_wr = recv ? r->max_recv_wr : 0,
+        .max_send_sge = send ? (r->max_send_sge ? r->max_send_sge : 1) : 0,
+        .max_recv_sge = recv ? (r->max_recv_sge ? r->max_recv_sge : 1) : 0,
+        .max_inline = send ? r->max_inline : 0,
     };
     lay_out(p);
-    p->engine_bytes = qp_size(&(struct qp_init){.type = QPT_RC, .caps = p->caps});
-    if (p->engine_bytes == 0)
-        return control_fail(rp, -EINVAL, "the queue pair's capabilities exceed the device's");
     return 0;
 }
 
@@ -102,6 +139,7 @@ static void map_rings(struct qpair *q, const struct pm_create_qp_rep *l)
         .stride = l->sq_stride,
         .max_sge = q->caps.max_send_sge,
         .max_inline = q->caps.max_inline,
+        .has_av = q->type == IBV_QPT_UD,
     };
     q->rq = (struct ring){
         .base = base + l->rq_offset,
@@ -128,28 +166,32 @@ static void release(struct qpair *q)
 static int acquire(struct qpair *q, const struct plan *p, bool sig_all)
 {
     struct qp_init init = {
-        .type = QPT_RC,
+        .type = q->type,
         .sq_sig_all = sig_all,
         .pd = p->pd->number,
+        .srq = p->srq ? p->srq->srq : NULL,
         .caps = p->caps,
         .send_cq = p->send_cq,
         .recv_cq = p->recv_cq,
         .owner = q,
     };
+    size_t size = qp_size(&init);
     void *mem;
     int rc;
 
+    if (size == 0)
+        return -EINVAL;
     /* Mapped, not allocated: it comes zeroed, and pages that a queue never reaches cost nothing. */
-    mem = mmap(NULL, p->engine_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mem == MAP_FAILED)
         return -ENOMEM;
     q->mem = mem;
-    q->mem_size = p->engine_bytes;
+    q->mem_size = size;
     rc = segment_create(&q->segment, "pumice-qp", p->layout.size);
     if (rc)
         return rc;
     map_rings(q, &p->layout);
-    rc = session_take_bell(q->session, q);
+    rc = session_take_bell(q->session, qpair_rang, q);
     if (rc < 0)
         return rc;
     q->bell = (uint32_t)rc;
@@ -158,6 +200,19 @@ static int acquire(struct qpair *q, const struct plan *p, bool sig_all)
         return rc;
     q->qpn = qp_number(q->qp);
     return handles_add_at(&q->session->qps, q, q->qpn);
+}
+
+static void take_parts(struct qpair *q, const struct plan *p)
+{
+    q->pd = p->pd;
+    q->send_cq = p->send_cq;
+    q->recv_cq = p->recv_cq;
+    q->srq = p->srq;
+    q->pd->users++;
+    q->send_cq->users++;
+    q->recv_cq->users++;
+    if (q->srq)
+        q->srq->users++;
 }
 
 int qpair_create(struct session *s, const void *rq, struct control_reply *rp)
@@ -177,19 +232,18 @@ int qpair_create(struct session *s, const void *rq, struct control_reply *rp)
     q->session = s;
     q->segment.fd = -1;
     q->bell = UINT32_MAX;
+    q->type = (uint8_t)plan.type->number;
     q->caps = plan.caps;
     rc = acquire(q, &plan, r->sq_sig_all != 0);
     if (rc) {
         release(q);
+        if (rc == -EINVAL)
+            return control_fail(rp, rc, "the device does not take a queue pair of type %s with these capabilities",
+                                plan.type->name);
         return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc, "the device can't make another queue pair (limit %u)",
                             DEVICE_MAX_QP);
     }
-    q->pd = plan.pd;
-    q->send_cq = plan.send_cq;
-    q->recv_cq = plan.recv_cq;
-    q->pd->users++;
-    q->send_cq->users++;
-    q->recv_cq->users++;
+    take_parts(q, &plan);
     rep = control_payload(rp, sizeof(*rep));
     *rep = plan.layout;
     rep->qpn = q->qpn;
@@ -211,6 +265,8 @@ void qpair_free(struct qpair *q)
     q->pd->users--;
     q->send_cq->users--;
     q->recv_cq->users--;
+    if (q->srq)
+        q->srq->users--;
     release(q);
 }
 

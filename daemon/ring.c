@@ -36,9 +36,39 @@ const char *ring_verdict_text(enum ring_verdict v)
     return "a good request";
 }
 
+/* Whether the address can be reached is not asked here: a request with one that can't fails alone, in the engine, as
+ * it would on a NIC. */
+static void read_ud(const struct pm_send_wqe *w, const uint8_t *at, struct ud_dest *ud)
+{
+    struct pm_av av;
+
+    copy_once(&av, at, sizeof(av));
+    memcpy(ud->av.dgid, av.dgid, sizeof(ud->av.dgid));
+    ud->av.sgid_index = av.sgid_index;
+    ud->av.traffic_class = av.traffic_class;
+    ud->av.hop_limit = av.hop_limit;
+    ud->av.sl = av.sl;
+    ud->av.flow_label = av.flow_label;
+    ud->qpn = w->remote_qpn;
+    ud->qkey = w->remote_qkey;
+}
+
+static void read_bind(const struct pm_send_wqe *w, struct mw_bind *bind)
+{
+    *bind = (struct mw_bind){
+        .mw_key = w->rkey,
+        .new_key = w->imm,
+        .mr_key = w->mr_key,
+        .access = w->srqn,
+        .addr = w->remote_addr,
+        .length = w->compare_add,
+    };
+}
+
 enum ring_verdict ring_read_send(const struct ring *r, struct ring_send *out)
 {
     const uint8_t *slot = r->base + (size_t)(r->head & (r->slots - 1)) * r->stride;
+    const uint8_t *body = slot + sizeof(struct pm_send_wqe);
     struct pm_send_wqe w;
     struct send_wr *wr = &out->wr;
 
@@ -55,17 +85,24 @@ enum ring_verdict ring_read_send(const struct ring *r, struct ring_send *out)
     wr->rkey = w.rkey;
     wr->compare_add = w.compare_add;
     wr->swap = w.swap;
+    wr->srqn = w.srqn;
+    if (r->has_av) {
+        read_ud(&w, body, &wr->ud);
+        body += sizeof(struct pm_av);
+    } else if (w.opcode == WR_BIND_MW) {
+        read_bind(&w, &wr->bind);
+    }
     if (w.flags & PM_SEND_INLINE) {
         if (w.inline_len > r->max_inline || w.inline_len > sizeof(out->data))
             return RING_BAD_INLINE;
         wr->inline_len = w.inline_len;
-        copy_once(out->data, slot + sizeof(w), w.inline_len);
+        copy_once(out->data, body, w.inline_len);
         return RING_OK;
     }
     if (w.num_sge > r->max_sge || w.num_sge > ENGINE_MAX_SGE)
         return RING_BAD_SGE;
     wr->num_sge = w.num_sge;
-    copy_once(out->sge, slot + sizeof(w), w.num_sge * sizeof(out->sge[0]));
+    copy_once(out->sge, body, w.num_sge * sizeof(out->sge[0]));
     return RING_OK;
 }
 
@@ -78,18 +115,19 @@ enum ring_verdict ring_read_recv(const struct ring *r, struct ring_recv *out)
     if (w.num_sge > r->max_sge || w.num_sge > ENGINE_MAX_SGE)
         return RING_BAD_SGE;
     out->wr.wr_id = w.wr_id;
-    out->wr.slot = r->head;
+    out->wr.slot = r->has_cookies ? w.cookie : r->head;
     out->wr.num_sge = (uint8_t)w.num_sge;
     copy_once(out->sge, slot + sizeof(w), w.num_sge * sizeof(out->sge[0]));
     return RING_OK;
 }
 
-uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline)
+uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline, bool has_av)
 {
     uint32_t sges = max_sge * (uint32_t)sizeof(struct pm_sge);
     uint32_t body = sges > max_inline ? sges : max_inline;
+    uint32_t head = (uint32_t)(sizeof(struct pm_send_wqe) + (has_av ? sizeof(struct pm_av) : 0));
 
-    return ((uint32_t)sizeof(struct pm_send_wqe) + body + 63) & ~63u;
+    return (head + body + 63) & ~63u;
 }
 
 uint32_t ring_recv_stride(uint32_t max_sge)

@@ -20,6 +20,8 @@ struct ring {
     uint32_t head; /* next index to read; ours alone */
     uint32_t max_sge;
     uint32_t max_inline; /* send queues */
+    bool has_av; /* UD send queues: an address vector stands behind the header of each request */
+    bool has_cookies; /* SRQs: a request is known by the client's number for it, not by its index */
 };
 
 /* Loads the tail once (acquire: pairs with the client's release store, so the entries before it are seen). Number of
@@ -47,7 +49,7 @@ enum ring_verdict ring_read_send(const struct ring *r, struct ring_send *out);
 enum ring_verdict ring_read_recv(const struct ring *r, struct ring_recv *out);
 
 /* Bytes of a slot, and slots of a queue (a power of two), for these limits. */
-uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline);
+uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline, bool has_av);
 uint32_t ring_recv_stride(uint32_t max_sge);
 uint32_t ring_slots(uint32_t max_wr);
 

@@ -99,8 +99,10 @@ void qpair_refill(void *qpair)
     }
 }
 
-void qpair_rang(struct qpair *q, uint64_t now)
+void qpair_rang(void *qpair, uint64_t now)
 {
+    struct qpair *q = qpair;
+
     qpair_drain_send(q, now);
     if (q->errored)
         qp_kick(q->qp);

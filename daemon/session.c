@@ -174,7 +174,7 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     rep->max_mr_size = UINT64_MAX;
     rep->max_msg_size = DEVICE_MAX_MSG;
     rep->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-                            IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+                            IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_MGT_EXTENSIONS;
     rep->max_qp = DEVICE_MAX_QP;
     rep->max_qp_wr = DEVICE_MAX_QP_WR;
     rep->max_sge = ENGINE_MAX_SGE;
@@ -185,6 +185,9 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     rep->max_ah = 65536;
     rep->max_inline = ENGINE_MAX_INLINE;
     rep->max_rd_atomic = DEVICE_MAX_RD_ATOMIC;
+    rep->max_srq = DEVICE_MAX_SRQ;
+    rep->max_srq_wr = DEVICE_MAX_QP_WR;
+    rep->max_srq_sge = ENGINE_MAX_SGE;
     rep->hca_core_clock_khz = 1000000; /* timestamps are nanoseconds */
     rep->ack_delay = 15;
     snprintf(rep->fw_ver, sizeof(rep->fw_ver), "%s", PUMICE_VERSION);
@@ -239,9 +242,9 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
 
 /* Why nothing dangles. This runs from the event loop, between passes: no packet batch, no completion and no deferred
  * write that mentions one of the objects is under way. First the watchers stop, so that nothing calls in any more. Then
- * the queue pairs go, which removes their completions from the engine, themselves from the device's lists, and with
- * them all pointers to completion queues; then those, and with them all pointers to channels; then the keys, which are
- * the last to name the address space. */
+ * the queue pairs go, and the shared receive queues that they used, which removes their completions from the engine,
+ * themselves from the device's lists, and with them all pointers to completion queues; then those, and with them all
+ * pointers to channels; then the keys, which are the last to name the address space. */
 void session_close(struct session *s)
 {
     struct device *d = s->device;
@@ -252,6 +255,8 @@ void session_close(struct session *s)
     ev_io_stop(d->loop, &s->bell);
     while ((o = handles_any(&s->qps)) != NULL)
         qpair_free(o);
+    while ((o = handles_any(&s->srqs)) != NULL)
+        srqueue_free(o);
     while ((o = handles_any(&s->cqs)) != NULL)
         cq_free(o);
     while ((o = handles_any(&s->channels)) != NULL)
@@ -273,11 +278,11 @@ void session_close(struct session *s)
 /* --- doorbells
  * --------------------------------------------------------------------------------------------------------- */
 
-int session_take_bell(struct session *s, struct qpair *q)
+int session_take_bell(struct session *s, void (*rang)(void *owner, uint64_t now), void *owner)
 {
     for (uint32_t i = 0; i < PM_DOORBELLS; i++) {
-        if (!s->bells[i]) {
-            s->bells[i] = q;
+        if (!s->bells[i].rang) {
+            s->bells[i] = (struct bell){rang, owner};
             if (i >= s->bells_end)
                 s->bells_end = i + 1;
             return (int)i;
@@ -288,8 +293,8 @@ int session_take_bell(struct session *s, struct qpair *q)
 
 void session_drop_bell(struct session *s, uint32_t bell)
 {
-    s->bells[bell] = NULL;
-    while (s->bells_end && !s->bells[s->bells_end - 1])
+    s->bells[bell] = (struct bell){NULL, NULL};
+    while (s->bells_end && !s->bells[s->bells_end - 1].rang)
         s->bells_end--;
 }
 
@@ -303,8 +308,8 @@ static unsigned scan_word(struct session *s, unsigned word, uint64_t now)
 
         bits &= bits - 1;
         n++;
-        if (s->bells[d])
-            qpair_rang(s->bells[d], now);
+        if (s->bells[d].rang)
+            s->bells[d].rang(s->bells[d].owner, now);
     }
     return n;
 }

@@ -18,6 +18,12 @@
 #include "segment.h"
 #include "space.h"
 
+/* Who is told when a doorbell rang. */
+struct bell {
+    void (*rang)(void *owner, uint64_t now); /* NULL: the slot is free */
+    void *owner;
+};
+
 struct session {
     struct device *device;
     TAILQ_ENTRY(session) link;
@@ -32,12 +38,12 @@ struct session {
 
     struct segment page_segment;
     struct pm_session_page *page; /* hostile */
-    struct qpair **bells; /* PM_DOORBELLS entries: who rang */
+    struct bell *bells; /* PM_DOORBELLS entries */
     uint32_t bells_end; /* all slots in use are below */
 
     struct space *space;
     struct evpipe async; /* asynchronous events */
-    struct handles pds, mrs, channels, cqs, qps;
+    struct handles pds, mrs, channels, cqs, srqs, qps;
 };
 
 /* Makes a session on device d and fills in *rp for PM_OP_OPEN. sock, the client's connection, becomes the session's
@@ -56,8 +62,8 @@ bool session_rings(const struct session *s);
 /* Says in the session page that the loop is about to sleep, or that it is awake. */
 void session_set_sleeping(struct session *s, bool sleeping);
 
-/* A free doorbell slot for q, or -ENOSPC; and back. */
-int session_take_bell(struct session *s, struct qpair *q);
+/* A free doorbell slot, or -ENOSPC; and back. */
+int session_take_bell(struct session *s, void (*rang)(void *owner, uint64_t now), void *owner);
 void session_drop_bell(struct session *s, uint32_t bell);
 
 /* Tells the client of an asynchronous event (enum ibv_event_type). */

@@ -58,7 +58,7 @@ static json_t *device_counters(const struct device *d)
 
 /* Lists that the objects of one session are added to. */
 struct lists {
-    json_t *sessions, *qps, *cqs, *mrs;
+    json_t *sessions, *qps, *srqs, *cqs, *mrs;
     const struct session *session;
 };
 
@@ -136,7 +136,7 @@ static void add_qp(void *obj, void *ctx)
     json_object_set_new(o, "session", number(l->session->number));
     json_object_set_new(o, "pid", json_integer(l->session->cred.pid));
     json_object_set_new(o, "comm", json_string(l->session->comm));
-    json_object_set_new(o, "type", json_string("RC"));
+    json_object_set_new(o, "type", json_string(qpair_type_name(q)));
     json_object_set_new(o, "state", json_string(state_name(info.state)));
     json_object_set_new(o, "dest_qpn", number(info.dest_qpn));
     json_object_set_new(o, "dgid", json_string(gid_text(attr.av.dgid, gid)));
@@ -144,6 +144,7 @@ static void add_qp(void *obj, void *ctx)
     json_object_set_new(o, "pd", number(q->pd->number));
     json_object_set_new(o, "send_cq", number(q->send_cq->handle));
     json_object_set_new(o, "recv_cq", number(q->recv_cq->handle));
+    json_object_set_new(o, "srq", q->srq ? number(q->srq->handle) : json_null());
     json_object_set_new(o, "sq_max", number(q->caps.max_send_wr));
     json_object_set_new(o, "rq_max", number(q->caps.max_recv_wr));
     json_object_set_new(o, "sq_ring", ring_json(&q->sq));
@@ -151,6 +152,25 @@ static void add_qp(void *obj, void *ctx)
     json_object_set_new(o, "broken", q->broken ? json_string(q->broken) : json_null());
     add_protocol(o, &info);
     json_array_append_new(l->qps, o);
+}
+
+static void add_srq(void *obj, void *ctx)
+{
+    const struct srqueue *q = obj;
+    struct lists *l = ctx;
+    json_t *o = json_object();
+
+    json_object_set_new(o, "srq", number(q->handle));
+    json_object_set_new(o, "session", number(l->session->number));
+    json_object_set_new(o, "type", json_string("basic"));
+    json_object_set_new(o, "pd", number(q->pd->number));
+    json_object_set_new(o, "qps", number(q->users));
+    json_object_set_new(o, "max", number(q->max_wr));
+    json_object_set_new(o, "limit", number(srq_limit(q->srq)));
+    json_object_set_new(o, "posted", number(srq_posted(q->srq)));
+    json_object_set_new(o, "ring", ring_json(&q->ring));
+    json_object_set_new(o, "broken", q->broken ? json_string(q->broken) : json_null());
+    json_array_append_new(l->srqs, o);
 }
 
 static void add_cq(void *obj, void *ctx)
@@ -200,10 +220,12 @@ static void add_session(const struct session *s, struct lists *l)
     json_object_set_new(o, "mrs", number(s->mrs.count));
     json_object_set_new(o, "channels", number(s->channels.count));
     json_object_set_new(o, "cqs", number(s->cqs.count));
+    json_object_set_new(o, "srqs", number(s->srqs.count));
     json_object_set_new(o, "qps", number(s->qps.count));
     json_array_append_new(l->sessions, o);
     l->session = s;
     handles_each(&s->qps, add_qp, l);
+    handles_each(&s->srqs, add_srq, l);
     handles_each(&s->cqs, add_cq, l);
     handles_each(&s->mrs, add_mr, l);
 }
@@ -213,7 +235,7 @@ static void add_session(const struct session *s, struct lists *l)
 
 json_t *status_device(struct device *d)
 {
-    struct lists l = {json_array(), json_array(), json_array(), json_array(), NULL};
+    struct lists l = {json_array(), json_array(), json_array(), json_array(), json_array(), NULL};
     char text[ADDR_TEXT_MAX];
     const struct session *s;
     json_t *o = json_object();
@@ -236,6 +258,7 @@ json_t *status_device(struct device *d)
     add_session(s, &l);
     json_object_set_new(o, "sessions", l.sessions);
     json_object_set_new(o, "qps", l.qps);
+    json_object_set_new(o, "srqs", l.srqs);
     json_object_set_new(o, "cqs", l.cqs);
     json_object_set_new(o, "mrs", l.mrs);
     return o;

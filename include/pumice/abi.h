@@ -59,13 +59,13 @@ enum pm_op {
     PM_OP_MODIFY_QP,
     PM_OP_QUERY_QP,
     PM_OP_DESTROY_QP,
-    PM_OP_MAX_, /* one past the last that is served */
-    PM_OP_CREATE_SRQ = PM_OP_MAX_, /* rep: fd[0] segment */
+    PM_OP_CREATE_SRQ, /* rep: fd[0] segment */
     PM_OP_MODIFY_SRQ, /* limit */
     PM_OP_RESIZE_SRQ, /* rep: fd[0] new segment, requests that were not read yet moved */
     PM_OP_QUERY_SRQ,
     PM_OP_DESTROY_SRQ,
-    PM_OP_OPEN_XRCD, /* req: fd[0] the file that names the domain, if pm_open_xrcd_req.has_fd */
+    PM_OP_MAX_, /* one past the last that is served */
+    PM_OP_OPEN_XRCD = PM_OP_MAX_, /* req: fd[0] the file that names the domain, if pm_open_xrcd_req.has_fd */
     PM_OP_CLOSE_XRCD,
     PM_OP_OPEN_QP, /* a handle of another session's XRC target QP */
     PM_OP_ALLOC_MW,

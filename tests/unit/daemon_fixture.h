@@ -5,6 +5,7 @@
 #ifndef PUMICE_TESTS_DAEMON_FIXTURE_H
 #define PUMICE_TESTS_DAEMON_FIXTURE_H
 
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,12 @@ struct fixture_qp {
     struct pm_qp_page *page;
     uint8_t *base;
     uint32_t tail, rq_tail;
+};
+struct fixture_srq {
+    struct pm_create_srq_rep rep;
+    struct pm_srq_page *page;
+    uint8_t *base;
+    uint32_t tail;
 };
 struct fixture_cq {
     struct pm_create_cq_rep rep;
@@ -67,8 +74,9 @@ static inline void fixture_close_fds(struct fixture *f)
     f->rp.fds = 0;
 }
 
-/* A session of this process. Keeps no descriptors: the page is reached by s->page. */
-static inline struct session *fixture_session(struct fixture *f)
+/* A session of this process. Keeps no descriptors (the page is reached by s->page) but that of the asynchronous events,
+ * if events is not NULL. */
+static inline struct session *fixture_session_events(struct fixture *f, int *events)
 {
     struct pm_open_req rq = {PM_ABI_VERSION, 0, (uintptr_t)&fixture_probe, fixture_probe};
     struct ucred cred = {getpid(), geteuid(), getegid()};
@@ -77,8 +85,23 @@ static inline struct session *fixture_session(struct fixture *f)
     f->rp.fds = 0;
     if (session_open(f->device, -1, &cred, &rq, -1, &f->rp, &s) != 0)
         return NULL;
+    if (events)
+        *events = f->rp.fd[--f->rp.fds];
     fixture_close_fds(f);
     return s;
+}
+
+static inline struct session *fixture_session(struct fixture *f)
+{
+    return fixture_session_events(f, NULL);
+}
+
+/* The next asynchronous event, if there is one. */
+static inline bool fixture_event(int events, struct pm_async_event *ev)
+{
+    struct pollfd p = {events, POLLIN, 0};
+
+    return poll(&p, 1, 0) == 1 && read(events, ev, sizeof(*ev)) == (ssize_t)sizeof(*ev);
 }
 
 /* Carries out an operation; the reply's payload goes to rep. Returns its status. Descriptors stay in f->rp. */
@@ -136,13 +159,14 @@ static inline int fixture_cq(struct fixture *f, struct session *s, uint32_t cqe,
     return 0;
 }
 
-static inline int fixture_qp(struct fixture *f, struct session *s, uint32_t pd, uint32_t cq, uint32_t wr,
-                             struct fixture_qp *qp)
+static inline int fixture_qp_typed(struct fixture *f, struct session *s, uint32_t pd, uint32_t cq, uint32_t type,
+                                   uint32_t srq, uint32_t wr, struct fixture_qp *qp)
 {
     struct pm_create_qp_req rq = {.pd = pd,
                                   .send_cq = cq,
                                   .recv_cq = cq,
-                                  .type = QPT_RC,
+                                  .srq = srq,
+                                  .type = type,
                                   .max_send_wr = wr,
                                   .max_recv_wr = wr,
                                   .max_send_sge = 2,
@@ -155,6 +179,25 @@ static inline int fixture_qp(struct fixture *f, struct session *s, uint32_t pd, 
     qp->page = fixture_map(f, qp->rep.size);
     qp->base = (uint8_t *)qp->page;
     qp->tail = qp->rq_tail = 0;
+    return 0;
+}
+
+static inline int fixture_qp(struct fixture *f, struct session *s, uint32_t pd, uint32_t cq, uint32_t wr,
+                             struct fixture_qp *qp)
+{
+    return fixture_qp_typed(f, s, pd, cq, QPT_RC, 0, wr, qp);
+}
+
+static inline int fixture_srq(struct fixture *f, struct session *s, uint32_t pd, uint32_t wr, struct fixture_srq *srq)
+{
+    struct pm_create_srq_req rq = {.pd = pd, .type = 0, .max_wr = wr, .max_sge = 2};
+    int rc = fixture_call(f, s, PM_OP_CREATE_SRQ, &rq, sizeof(rq), &srq->rep, sizeof(srq->rep));
+
+    if (rc)
+        return rc;
+    srq->page = fixture_map(f, srq->rep.size);
+    srq->base = (uint8_t *)srq->page;
+    srq->tail = 0;
     return 0;
 }
 
@@ -200,12 +243,15 @@ static inline int fixture_state(struct fixture *f, struct session *s, uint32_t q
     return fixture_call(f, s, PM_OP_MODIFY_QP, &m, sizeof(m), NULL, 0);
 }
 
-static inline void fixture_ring(struct session *s, const struct fixture_qp *qp)
+static inline void fixture_ring_bell(struct session *s, uint32_t d)
 {
-    uint32_t d = qp->rep.doorbell;
-
     atomic_fetch_or(&s->page->bits[d / 64], 1ull << (d % 64));
     atomic_fetch_or(&s->page->summary[d / 64 / 64], 1ull << (d / 64 % 64));
+}
+
+static inline void fixture_ring(struct session *s, const struct fixture_qp *qp)
+{
+    fixture_ring_bell(s, qp->rep.doorbell);
 }
 
 /* The slots that the next request goes to. */
@@ -221,6 +267,12 @@ static inline struct pm_recv_wqe *fixture_recv_slot(struct fixture_qp *qp)
                                   (size_t)(qp->rq_tail & (qp->rep.rq_slots - 1)) * qp->rep.rq_stride);
 }
 
+static inline struct pm_recv_wqe *fixture_srq_slot(struct fixture_srq *srq)
+{
+    return (struct pm_recv_wqe *)(srq->base + srq->rep.offset +
+                                  (size_t)(srq->tail & (srq->rep.slots - 1)) * srq->rep.stride);
+}
+
 static inline void fixture_post_send(struct session *s, struct fixture_qp *qp)
 {
     atomic_store(&qp->page->sq_tail, ++qp->tail);
@@ -232,6 +284,13 @@ static inline void fixture_post_recv(struct session *s, struct fixture_qp *qp)
     atomic_store(&qp->page->rq_tail, ++qp->rq_tail);
     if (atomic_load(&qp->page->rq_notify))
         fixture_ring(s, qp);
+}
+
+static inline void fixture_post_srq(struct session *s, struct fixture_srq *srq)
+{
+    atomic_store(&srq->page->tail, ++srq->tail);
+    if (atomic_load(&srq->page->notify))
+        fixture_ring_bell(s, srq->rep.doorbell);
 }
 
 /* Runs passes until nothing happens, for at most a second of real time. */
