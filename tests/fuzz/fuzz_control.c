@@ -58,6 +58,8 @@ static void receive(struct fixture *f, struct client *c, uint32_t op)
         size = ((struct pm_create_qp_rep *)(void *)f->rp.payload)->size;
     if (f->rp.status == 0 && op == PM_OP_CREATE_CQ)
         size = ((struct pm_create_cq_rep *)(void *)f->rp.payload)->size;
+    if (f->rp.status == 0 && op == PM_OP_CREATE_SRQ)
+        size = ((struct pm_create_srq_rep *)(void *)f->rp.payload)->size;
     if (size && c->segments < SEGMENTS_MAX) {
         c->segment[c->segments].p = fixture_map(f, size);
         c->segment[c->segments].size = size;
@@ -83,6 +85,11 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         [PM_OP_MODIFY_QP] = sizeof(struct pm_modify_qp_req),
         [PM_OP_QUERY_QP] = 4,
         [PM_OP_DESTROY_QP] = 4,
+        [PM_OP_CREATE_SRQ] = sizeof(struct pm_create_srq_req),
+        [PM_OP_MODIFY_SRQ] = 8,
+        [PM_OP_RESIZE_SRQ] = 8,
+        [PM_OP_QUERY_SRQ] = 4,
+        [PM_OP_DESTROY_SRQ] = 4,
     };
     uint32_t op = take(in, 1) % (PM_OP_MAX_ + 2);
     uint32_t known = take(in, 2), len;
@@ -176,7 +183,7 @@ static void check_end(struct fixture *f)
 {
     const struct device *d = f->device;
 
-    if (d->num_sessions || d->pds.count || !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->backlog) ||
+    if (d->num_sessions || d->pds.count || !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->failed_srqs) || !TAILQ_EMPTY(&d->backlog) ||
         !TAILQ_EMPTY(&d->dirty_cqs) || datapath_deadline(d) != NEVER)
         abort();
 }
