@@ -83,6 +83,7 @@ static const struct {
     [PM_OP_MODIFY_SRQ]      = {"MODIFY_SRQ",      sizeof(struct pm_modify_srq_req), srqueue_modify},
     [PM_OP_RESIZE_SRQ]      = {"RESIZE_SRQ",      sizeof(struct pm_resize_srq_req), srqueue_resize},
     [PM_OP_QUERY_SRQ]       = {"QUERY_SRQ",       sizeof(struct pm_handle),        srqueue_query},
+    [PM_OP_MODIFY_CQ]       = {"MODIFY_CQ",       sizeof(struct pm_modify_cq_req), cq_modify},
     [PM_OP_DESTROY_SRQ]     = {"DESTROY_SRQ",     sizeof(struct pm_handle),        srqueue_destroy},
 };
 /* clang-format on */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "device.h"
 #include "log.h"
 #include "objects.h"
@@ -119,9 +120,32 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
+int cq_modify(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_modify_cq_req *r = rq;
+    struct cq *cq = handles_get(&s->cqs, r->cq);
+
+    if (!cq)
+        return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
+    /* Without a time an event might never come, and one entry is no reason to wait. */
+    cq->moderate_count = r->count > 1 && r->period ? r->count : 0;
+    cq->moderate_ns = r->period * NS_PER_US;
+    if (cq->held)
+        cq->due = s->device->held_due = s->device->now;
+    return 0;
+}
+
+static void stop_holding(struct cq *cq)
+{
+    if (cq->held)
+        TAILQ_REMOVE(&cq->session->device->held_cqs, cq, held_link);
+    cq->held = false;
+}
+
 void cq_free(struct cq *cq)
 {
     handles_remove(&cq->session->cqs, cq->handle);
+    stop_holding(cq);
     if (cq->dirty)
         TAILQ_REMOVE(&cq->session->device->dirty_cqs, cq, dirty_link);
     if (cq->channel) {
@@ -206,6 +230,7 @@ void cq_publish(struct cq *cq, const struct completion *c)
     /* Release: pairs with the client's acquire load of seq, so that it sees the whole entry. */
     atomic_store_explicit((_Atomic uint32_t *)&e->seq, cq->producer + 1, memory_order_release);
     cq->producer++;
+    cq->untold++;
     cq->solicited |= c->solicited || c->status != WC_SUCCESS;
     if (!cq->dirty) {
         cq->dirty = true;
@@ -213,20 +238,68 @@ void cq_publish(struct cq *cq, const struct completion *c)
     }
 }
 
-void cq_notify(struct cq *cq)
+/* Did the client ask for an event about what is there? */
+static bool wanted(struct cq *cq)
 {
     uint32_t arm;
 
-    if (cq->channel) {
-        /* The entries' seq before this load, the client's arm before its last look at seq: one of the two sees the
-         * other. */
-        atomic_thread_fence(memory_order_seq_cst);
-        arm = atomic_load_explicit(&cq->page->arm, memory_order_relaxed);
-        if (arm == PM_ARM_ANY || (arm == PM_ARM_SOLICITED && cq->solicited)) {
-            if (atomic_exchange(&cq->page->arm, PM_ARM_NONE) != PM_ARM_NONE &&
-                !evpipe_push(&cq->channel->pipe, cq->handle, 0))
-                cq->session->device->io.events_lost++;
+    if (!cq->channel)
+        return false;
+    /* The entries' seq before this load, the client's arm before its last look at seq: one of the two sees the
+     * other. */
+    atomic_thread_fence(memory_order_seq_cst);
+    arm = atomic_load_explicit(&cq->page->arm, memory_order_relaxed);
+    return arm == PM_ARM_ANY || (arm == PM_ARM_SOLICITED && cq->solicited);
+}
+
+static void tell(struct cq *cq)
+{
+    if (atomic_exchange(&cq->page->arm, PM_ARM_NONE) != PM_ARM_NONE && !evpipe_push(&cq->channel->pipe, cq->handle, 0))
+        cq->session->device->io.events_lost++;
+}
+
+static void hold(struct cq *cq, uint64_t now)
+{
+    struct device *d = cq->session->device;
+
+    if (cq->held)
+        return;
+    cq->held = true;
+    cq->due = now + cq->moderate_ns;
+    TAILQ_INSERT_TAIL(&d->held_cqs, cq, held_link);
+    if (cq->due < d->held_due)
+        d->held_due = cq->due;
+}
+
+void cq_notify(struct cq *cq, uint64_t now)
+{
+    if (wanted(cq)) {
+        if (cq->untold < cq->moderate_count && !(cq->held && cq->due <= now)) {
+            hold(cq, now);
+            return;
+        }
+        tell(cq);
+    }
+    stop_holding(cq);
+    cq->untold = 0;
+    cq->solicited = false;
+}
+
+unsigned cq_release_held(struct device *d, uint64_t now)
+{
+    uint64_t first = NEVER;
+    struct cq *cq, *next;
+    unsigned n = 0;
+
+    for (cq = TAILQ_FIRST(&d->held_cqs); cq; cq = next) {
+        next = TAILQ_NEXT(cq, held_link);
+        if (cq->due <= now) {
+            cq_notify(cq, now);
+            n++;
+        } else if (cq->due < first) {
+            first = cq->due;
         }
     }
-    cq->solicited = false;
+    d->held_due = first;
+    return n;
 }

@@ -103,7 +103,7 @@ static unsigned publish(struct device *d, uint64_t now)
     while ((cq = TAILQ_FIRST(&d->dirty_cqs)) != NULL) {
         TAILQ_REMOVE(&d->dirty_cqs, cq, dirty_link);
         cq->dirty = false;
-        cq_notify(cq);
+        cq_notify(cq, now);
     }
     return n;
 }
@@ -154,6 +154,8 @@ bool datapath_pass(struct device *d, uint64_t now)
         received = rxpath_receive(d, now);
     if (engine_deadline(d->engine) <= now)
         engine_expire(d->engine, now);
+    if (d->held_due <= now)
+        work += cq_release_held(d, now);
     work += received + publish(d, now);
     /* A message or two have just been handed over: the answer, if there is one, leaves first, and the ACKs with it. */
     d->tx.hold_acks = received && received <= HOLD_ACKS_MAX;
@@ -163,8 +165,9 @@ bool datapath_pass(struct device *d, uint64_t now)
 
 uint64_t datapath_deadline(const struct device *d)
 {
-    uint64_t a = engine_deadline(d->engine);
-    uint64_t b = faultq_deadline(&d->faultq);
+    uint64_t due = engine_deadline(d->engine);
 
-    return a < b ? a : b;
+    if (faultq_deadline(&d->faultq) < due)
+        due = faultq_deadline(&d->faultq);
+    return d->held_due < due ? d->held_due : due;
 }

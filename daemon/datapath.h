@@ -11,7 +11,8 @@
 /* Doorbells, datagrams, timers, then completions and packets until there is nothing more to do, within bounds that keep
  * one kind of work from starving another. Returns true if there was anything to do; then there may be more. */
 bool datapath_pass(struct device *d, uint64_t now);
-/* When the next pass has something to do that nobody announces: retransmissions, delayed packets. NEVER: nothing. */
+/* When the next pass has something to do that nobody announces: retransmissions, delayed packets, events of
+ * moderated completion queues. NEVER: nothing. */
 uint64_t datapath_deadline(const struct device *d);
 
 /* The parts. rxpath.c: receives a batch and gives it to the engine; number of packets. */

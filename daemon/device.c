@@ -91,6 +91,8 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     d->pds.limit = DEVICE_MAX_PD;
     TAILQ_INIT(&d->sessions);
     TAILQ_INIT(&d->dirty_cqs);
+    TAILQ_INIT(&d->held_cqs);
+    d->held_due = NEVER;
     TAILQ_INIT(&d->backlog);
     TAILQ_INIT(&d->failed);
     TAILQ_INIT(&d->failed_srqs);

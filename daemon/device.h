@@ -74,6 +74,8 @@ struct device {
     struct handles pds; /* of all sessions: PD numbers must not collide */
 
     struct cq_list dirty_cqs; /* have new entries, about which nobody was told yet */
+    struct cq_list held_cqs; /* have an event that waits (moderation) */
+    uint64_t held_due; /* not after the first of their times; NEVER: none */
     struct qpair_list backlog; /* have requests in their send ring that were not read yet */
     struct qpair_list failed; /* went to ERR, or broke their rings, and were not dealt with yet */
     struct srqueue_list failed_srqs; /* broke their rings, likewise */

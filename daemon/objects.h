@@ -53,6 +53,12 @@ struct cq { /* completion queue */
     bool dirty; /* in the device's list */
     bool solicited; /* one of the entries since the last notification wakes those who wait for solicited ones */
     TAILQ_ENTRY(cq) dirty_link;
+    uint32_t moderate_count; /* an event for so many entries; 0: no moderation */
+    uint64_t moderate_ns; /* or so long after the first of them */
+    uint32_t untold; /* entries since the last notification */
+    bool held; /* in the device's list: an event waits for more entries, or for the time in due */
+    uint64_t due;
+    TAILQ_ENTRY(cq) held_link;
 };
 
 struct srqueue { /* shared receive queue: the engine's, and its ring */
@@ -109,6 +115,7 @@ int channel_create(struct session *s, const void *rq, struct control_reply *rp);
 int channel_destroy(struct session *s, const void *rq, struct control_reply *rp);
 int cq_create(struct session *s, const void *rq, struct control_reply *rp);
 int cq_resize(struct session *s, const void *rq, struct control_reply *rp);
+int cq_modify(struct session *s, const void *rq, struct control_reply *rp);
 int cq_destroy(struct session *s, const void *rq, struct control_reply *rp);
 int srqueue_create(struct session *s, const void *rq, struct control_reply *rp);
 int srqueue_modify(struct session *s, const void *rq, struct control_reply *rp);
@@ -135,7 +142,9 @@ const char *qpair_type_name(const struct qpair *q); /* "RC" … */
 
 /* Writes an entry; whoever waits is told by cq_notify, later, for all entries of a pass together. */
 void cq_publish(struct cq *cq, const struct completion *c);
-void cq_notify(struct cq *cq);
+void cq_notify(struct cq *cq, uint64_t now);
+/* Sends the events whose time has come (struct device.held_cqs). Returns how many. */
+unsigned cq_release_held(struct device *d, uint64_t now);
 
 /* --- rings
  * ------------------------------------------------------------------------------------------------------------- */

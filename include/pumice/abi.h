@@ -64,6 +64,7 @@ enum pm_op {
     PM_OP_RESIZE_SRQ, /* rep: fd[0] new segment, requests that were not read yet moved */
     PM_OP_QUERY_SRQ,
     PM_OP_DESTROY_SRQ,
+    PM_OP_MODIFY_CQ, /* moderation */
     PM_OP_MAX_, /* one past the last that is served */
     PM_OP_OPEN_XRCD = PM_OP_MAX_, /* req: fd[0] the file that names the domain, if pm_open_xrcd_req.has_fd */
     PM_OP_CLOSE_XRCD,
@@ -72,7 +73,6 @@ enum pm_op {
     PM_OP_DEALLOC_MW,
     PM_OP_ATTACH_MCAST,
     PM_OP_DETACH_MCAST,
-    PM_OP_MODIFY_CQ, /* moderation */
 };
 
 #define PM_MSG_MAX 4096 /* bytes of a request or reply, header included */
@@ -200,9 +200,9 @@ struct
 };
 
 struct
-    pm_modify_cq_req { /* an event after count completions or period us since the first of them, whichever is first */
+    pm_modify_cq_req { /* an event after count completions or period us since the first of them, whichever is first; one of them 0: at once */
     uint32_t cq;
-    uint16_t count, period; /* 0: at once */
+    uint16_t count, period;
 };
 
 struct pm_create_qp_req {

@@ -90,6 +90,7 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         [PM_OP_RESIZE_SRQ] = 8,
         [PM_OP_QUERY_SRQ] = 4,
         [PM_OP_DESTROY_SRQ] = 4,
+        [PM_OP_MODIFY_CQ] = sizeof(struct pm_modify_cq_req),
     };
     uint32_t op = take(in, 1) % (PM_OP_MAX_ + 2);
     uint32_t known = take(in, 2), len;
@@ -183,8 +184,8 @@ static void check_end(struct fixture *f)
 {
     const struct device *d = f->device;
 
-    if (d->num_sessions || d->pds.count || !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->failed_srqs) || !TAILQ_EMPTY(&d->backlog) ||
-        !TAILQ_EMPTY(&d->dirty_cqs) || datapath_deadline(d) != NEVER)
+    if (d->num_sessions || d->pds.count || !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->failed_srqs) ||
+        !TAILQ_EMPTY(&d->backlog) || !TAILQ_EMPTY(&d->dirty_cqs) || datapath_deadline(d) != NEVER)
         abort();
 }
 
