@@ -221,6 +221,23 @@ static bool may_receive(const struct qp *qp)
     return qp->attr.state >= QPS_RTR && qp->attr.state != QPS_ERR;
 }
 
+/* Is the packet one that the QP takes at all? (9.6.1) */
+static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
+{
+    COUNT(qp, rcvd_pkts);
+    if ((p->opcode & OP_SERVICE_MASK) != qp->service)
+        COUNT(qp, rx_bad_opcode);
+    else if (!may_receive(qp))
+        COUNT(qp, rx_bad_state);
+    else if (!pkey_matches(p->pkey))
+        COUNT(qp, rx_bad_pkey);
+    else if (qp->type != QPT_UD && memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0)
+        COUNT(qp, rx_bad_source);
+    else
+        return true;
+    return false;
+}
+
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
     struct qp *qp = qp_find(e, p->dest_qpn);
@@ -231,25 +248,18 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
             e->counters.rx_unknown_qp++;
         return;
     }
-    COUNT(qp, rcvd_pkts);
-    if ((p->opcode & OP_SERVICE_MASK) != qp->service) {
-        COUNT(qp, rx_bad_opcode);
-    } else if (!may_receive(qp)) {
-        COUNT(qp, rx_bad_state);
-    } else if (!pkey_matches(p->pkey)) {
-        COUNT(qp, rx_bad_pkey);
-    } else if (memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0) {
-        COUNT(qp, rx_bad_source);
-    } else {
-        if (qp->type == QPT_UC)
-            uc_rx(qp, p, now);
-        else if (op_table[p->opcode].properties & OP_IS_RESPONSE)
-            req_rx(qp, p, now);
-        else
-            resp_rx(qp, p, now);
-        qp_service(qp, now);
-        engine_timer(qp);
-    }
+    if (!admissible(qp, p, meta))
+        return;
+    if (qp->type == QPT_UD)
+        ud_rx(qp, p, meta, now);
+    else if (qp->type == QPT_UC)
+        uc_rx(qp, p, now);
+    else if (op_table[p->opcode].properties & OP_IS_RESPONSE)
+        req_rx(qp, p, now);
+    else
+        resp_rx(qp, p, now);
+    qp_service(qp, now);
+    engine_timer(qp);
 }
 
 void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)

@@ -216,7 +216,9 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
 #define TX_BATCH_PKTS 128
 struct tx_pkt {
     const struct av *
-        av; /* destination; valid until the QP is modified or destroyed, that is, until the owner's next control call */
+        av; /* destination; valid until the QP is modified or destroyed or (UD) a request posted to it, that is, until the
+             * owner's next call but engine_tx and those for results; packets of the batch may be given back to
+             * engine_rx, if its mem_ops.refill posts receive requests only */
     uint32_t
         off; /* of the packet in batch->buf: BTH, headers, payload, pad, then 4 bytes that the owner fills with the ICRC */
     uint32_t len; /* including those 4 bytes */

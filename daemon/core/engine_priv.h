@@ -12,7 +12,8 @@
  *   resp.c        responder: checks and execution of requests
  *   srq.c         shared receive queues  queue.h  rings of copies of requests
  *   resp_send.c   responder: ACKs, NAKs, READ and atomic responses
- *   uc.c          unreliable connections: what differs in both halves */
+ *   uc.c          unreliable connections: the responder
+ *   ud.c          datagrams: the responder */
 #ifndef PUMICE_CORE_ENGINE_PRIV_H
 #define PUMICE_CORE_ENGINE_PRIV_H
 
@@ -306,6 +307,12 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now);
 enum verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now);
 /* The first packet has come: tells so if the QP is still in RTR. */
 void resp_established(struct qp *qp);
+/* Bytes that a receive request has room for, at most ENGINE_MAX_MSG. */
+uint32_t resp_capacity(const struct recv_wqe *w);
+/* Where bytes [off, off + len) of it are; returns how many pieces were written to out, or -1 if its keys don't allow
+ * it. len > 0. */
+int resp_pieces(const struct qp *qp, const struct recv_wqe *w, uint32_t off, uint32_t len,
+                struct piece out[ENGINE_MAX_SGE]);
 /* Completes the receive request in use; there must be room for it. */
 struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now);
 enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now);
@@ -327,6 +334,10 @@ bool resp_recv_fault(struct qp *qp, uint64_t now);
 void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now);
 /* A deferred write for this QP failed; told: a completion says so. Also UD. */
 void uc_mem_fault(struct qp *qp, bool told);
+
+/* --- UD ------------------------------------------------------------------------------------------------------------------ */
+
+void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
 
 /* Of the one partition, whether as a full or as a limited member (10.9.3). */
 static inline bool pkey_matches(uint16_t pkey)

@@ -37,6 +37,8 @@ void peer_put(struct peer *p)
 bool peer_admits(struct qp *qp, uint64_t cost)
 {
     struct peer *p = qp->peer;
+    if (!p)
+        return true;
     /* Who has nothing in flight may always send one burst: so no QP waits for ever behind others that are stuck. */
     if (qp->req.inflight == 0 || p->inflight + cost <= qp->e->cfg.peer_window_bytes)
         return true;
@@ -49,6 +51,8 @@ bool peer_admits(struct qp *qp, uint64_t cost)
 
 void peer_charge(struct qp *qp, uint64_t cost)
 {
+    if (!qp->peer)
+        return;
     qp->req.inflight += cost;
     qp->peer->inflight += cost;
 }
@@ -56,6 +60,8 @@ void peer_charge(struct qp *qp, uint64_t cost)
 void peer_release(struct qp *qp, uint64_t cost)
 {
     struct peer *p = qp->peer;
+    if (!p)
+        return;
     qp->req.inflight -= cost;
     p->inflight -= cost;
     while (cost && !link_alone(&p->waiting)) {

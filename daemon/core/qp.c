@@ -67,6 +67,7 @@ static const struct qp_kind {
                     1 << WR_SEND_WITH_INV},
     [QPT_UC] = {true, OP_SERVICE_UC,
                 1 << WR_RDMA_WRITE | 1 << WR_RDMA_WRITE_WITH_IMM | 1 << WR_SEND | 1 << WR_SEND_WITH_IMM},
+    [QPT_UD] = {true, OP_SERVICE_UD, 1 << WR_SEND | 1 << WR_SEND_WITH_IMM},
 };
 
 static const struct qp_kind *kind_of(uint8_t type)
@@ -253,6 +254,9 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
     int err = send_length(qp, wr, sge, &length);
     if (err)
         return err;
+    bool ud = qp->type == QPT_UD;
+    if (ud && (wr->ud.qpn > QPN_MASK || wr->ud.av.sgid_index >= qp->e->cfg.num_gids))
+        return -EINVAL;
     struct queue *sq = &qp->req.sq;
     if (queue_used(sq) >= sq->depth)
         return -ENOMEM;
@@ -262,7 +266,7 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
     if (qp->sq_sig_all)
         w->wr.flags |= SEND_SIGNALED;
     w->length = length;
-    w->local_error = 0;
+    w->local_error = ud && length > qp->mtu ? WC_LOC_LEN_ERR : 0; /* a datagram is one packet */
     if (wr->flags & SEND_INLINE) {
         if (length)
             memcpy(w->u.data, data, length);

@@ -223,6 +223,9 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
     if (mask & QPA_AV)
         connect_peer(qp);
     if (from == QPS_INIT && to == QPS_RTR) {
+        if (qp->type == QPT_UD)
+            qp->attr.path_mtu =
+                qp->e->cfg.active_mtu; /* of the port: a datagram's path is not known before it is sent */
         qp->mtu = 128u << qp->attr.path_mtu;
         resp_init(qp);
     }

@@ -102,6 +102,8 @@ static uint8_t operation_of(const struct send_wqe *w, uint32_t off)
     return off + 1 == w->npkts ? ops[2] : ops[1];
 }
 
+#define QKEY_OWN 0x80000000u /* in a request: the QP's own Q_Key is to be sent instead (10.2.5) */
+
 /* Headers of packet off of a request; read_pkts: how many response packets a READ request asks for. */
 static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t read_pkts, struct pkt *p)
 {
@@ -116,6 +118,11 @@ static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t
     p->psn = psn_add(w->first_psn, off);
     p->solicited = last && w->wr.flags & SEND_SOLICITED && op_table[p->opcode].properties & OP_NEEDS_RECV;
     p->ackreq = last && qp_is_reliable(qp);
+    if (qp->type == QPT_UD) {
+        p->dest_qpn = w->wr.ud.qpn;
+        p->deth.qkey = w->wr.ud.qkey & QKEY_OWN ? qp->attr.qkey : w->wr.ud.qkey;
+        p->deth.src_qpn = qp->qpn;
+    }
 
     uint16_t headers = op_table[p->opcode].headers;
     if (headers & OP_HAS_RETH) {
@@ -166,6 +173,8 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
     p.ackreq |= ask_ack && qp_is_reliable(qp);
     uint8_t *payload;
     struct tx_pkt *t = qp_append(qp, s->b, &p, len, &payload);
+    if (t && qp->type == QPT_UD)
+        t->av = &w->wr.ud.av; /* stays until the request's place in the queue is used again */
     if (!t)
         return NULL;
     if (len && w->wr.flags & SEND_INLINE)
@@ -315,7 +324,7 @@ static void number_request(struct qp *qp, struct send_wqe *w)
     struct requester *r = &qp->req;
     w->first_psn = r->fresh_psn;
     w->npkts = psn_count(w->length, qp->mtu);
-    if (req_is_atomic(w))
+    if (req_is_atomic(w) || qp->type == QPT_UD)
         w->npkts = 1;
     r->fresh_psn = psn_add(r->fresh_psn, w->npkts);
     r->fresh++;

@@ -59,6 +59,13 @@ static uint32_t recv_pd(const struct qp *qp)
     return srq ? srq->pd : qp->pd;
 }
 
+int resp_pieces(const struct qp *qp, const struct recv_wqe *w, uint32_t off, uint32_t len,
+                struct piece out[ENGINE_MAX_SGE])
+{
+    return sgl_resolve(&qp->e->keys, recv_pd(qp), w->sge, w->wr.num_sge, off, len, ACCESS_LOCAL_WRITE, out,
+                       ENGINE_MAX_SGE);
+}
+
 struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
 {
     struct queue *rq = &qp->resp.rq;
@@ -94,7 +101,7 @@ bool resp_recv_fault(struct qp *qp, uint64_t now)
     return true;
 }
 
-static uint32_t capacity(const struct recv_wqe *w)
+uint32_t resp_capacity(const struct recv_wqe *w)
 {
     uint64_t total = 0;
     for (unsigned i = 0; i < w->wr.num_sge; i++)
@@ -190,7 +197,7 @@ static enum verdict do_send(struct qp *qp, const struct pkt *p, uint16_t props, 
         return V_OPERATION; /* can't be: check_recv saw it, and it stays until the message ends */
     if (props & (OP_IS_FIRST | OP_IS_ONLY)) {
         r->received = 0;
-        r->remaining = capacity(w);
+        r->remaining = resp_capacity(w);
     }
     if (p->payload_len > r->remaining)
         return V_LENGTH;
@@ -199,8 +206,7 @@ static enum verdict do_send(struct qp *qp, const struct pkt *p, uint16_t props, 
     const uint8_t *inline_data = NULL;
     if (p->payload_len) {
         struct piece piece[ENGINE_MAX_SGE];
-        int n = sgl_resolve(&qp->e->keys, recv_pd(qp), w->sge, w->wr.num_sge, r->received, p->payload_len,
-                            ACCESS_LOCAL_WRITE, piece, ENGINE_MAX_SGE);
+        int n = resp_pieces(qp, w, r->received, p->payload_len, piece);
         if (n < 0)
             return V_PROTECTION;
         if (props & OP_IS_ONLY && p->payload_len <= COMPLETION_INLINE)

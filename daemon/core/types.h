@@ -168,7 +168,10 @@ struct completion {
     uint8_t flags; /* enum wc_flags */
     bool is_recv; /* slot belongs to the receive queue */
     bool solicited; /* must wake those who asked for solicited completions only (errors always do) */
-    uint8_t inline_len; /* bytes in data[], which the poller scatters to the receive request's SGEs; 0: none */
+    uint8_t
+        inline_len; /* bytes in data[], which the poller scatters to the start of the receive request's SGEs; 0: none.
+                         * Less than byte_len for a UD datagram: its first 40 bytes always come here, the rest may be in
+                         * memory already */
     uint32_t vendor_err; /* enum cause: why, for people */
     uint8_t data[COMPLETION_INLINE];
 };
@@ -307,6 +310,7 @@ struct qp_caps {
     X(rx_bad_source, "packets dropped: source address is not the QP's peer")                                           \
     X(rx_bad_opcode, "packets dropped: opcode is not of the QP's service")                                             \
     X(rx_bad_response, "responses dropped: they answer nothing that was asked")                                        \
+    X(rx_bad_qkey, "datagrams dropped: Q_Key")                                                                         \
     X(rx_no_recv, "UC messages and datagrams dropped: no receive request")                                             \
     X(rx_refused, "UC packets and datagrams dropped: not allowed, too long, or of a message given up")                 \
     X(local_errors, "work requests that failed locally")                                                               \

@@ -6,15 +6,15 @@
  * complete with the error, and the QP go to ERR. */
 #include "daemon/core/engine_priv.h"
 
-/* The message under way is given up: its receive request is used for the next one. */
+/* The message under way is given up: its receive request is the next one's, of an SRQ even if that is another QP's. */
 static void give_up(struct qp *qp)
 {
     qp->resp.message = 0;
+    srq_put_back(qp);
 }
 
 static void refuse(struct qp *qp, enum verdict v, uint64_t now)
 {
-    give_up(qp);
     if (v == V_RNR)
         COUNT(qp, rx_no_recv);
     else
@@ -23,6 +23,7 @@ static void refuse(struct qp *qp, enum verdict v, uint64_t now)
         resp_complete(qp, WC_LOC_PROT_ERR, now);
         qp_fail(qp);
     }
+    give_up(qp);
 }
 
 void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now)

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Unreliable datagrams (IBA 9.8.3): one packet is one message. A request is done when it has been handed out
+ * (req_send.c); what comes with the right Q_Key takes a receive request, or is dropped without a word.
+ *
+ * The first 40 bytes of a receive buffer are the header area. They always travel in the completion, as small messages
+ * do, together with up to 24 bytes of payload; longer payload is written to memory behind them. */
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+#include "wire/grh.h"
+
+static void fill_grh(const struct pkt *p, const struct rx_meta *meta, uint8_t out[GRH_LEN])
+{
+    struct grh g = {.traffic_class = meta->traffic_class, .hop_limit = meta->hop_limit};
+    memcpy(g.src, meta->src_gid, sizeof(g.src));
+    memcpy(g.dst, meta->dst_gid, sizeof(g.dst));
+    g.len = (uint16_t)(op_table[p->opcode].header_len + p->payload_len + pkt_pad(p->payload_len) + ICRC_LEN);
+    grh_build(&g, out);
+}
+
+/* Is there a place for the datagram? Puts the payload there if it does not travel in the completion. */
+static enum verdict place(struct qp *qp, const struct pkt *p, bool small)
+{
+    struct piece piece[ENGINE_MAX_SGE];
+    const struct recv_wqe *w = resp_recv(qp);
+    if (!w)
+        return V_RNR;
+    if (resp_capacity(w) < GRH_LEN + p->payload_len)
+        return V_LENGTH;
+    if (resp_pieces(qp, w, 0, GRH_LEN, piece) < 0)
+        return V_PROTECTION;
+    if (p->payload_len == 0)
+        return V_OK;
+    int n = resp_pieces(qp, w, GRH_LEN, p->payload_len, piece);
+    if (n < 0 || (!small && qp->e->ops->write(qp->e->ops_ctx, qp->qpn, piece, (unsigned)n, p->payload, p->payload_len)))
+        return V_PROTECTION;
+    return V_OK;
+}
+
+static void deliver(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, bool small, uint64_t now)
+{
+    struct completion *c = resp_complete(qp, WC_SUCCESS, now);
+    c->src_qp = p->deth.src_qpn;
+    c->byte_len = GRH_LEN + p->payload_len;
+    c->flags = WC_GRH;
+    c->solicited = p->solicited;
+    if (op_table[p->opcode].headers & OP_HAS_IMMDT) {
+        c->flags |= WC_WITH_IMM;
+        memcpy(c->imm, p->imm, sizeof(c->imm));
+    }
+    fill_grh(p, meta, c->data);
+    c->inline_len = GRH_LEN;
+    if (small && p->payload_len) {
+        memcpy(c->data + GRH_LEN, p->payload, p->payload_len);
+        c->inline_len = (uint8_t)(GRH_LEN + p->payload_len);
+    }
+    COUNT(qp, recvs);
+    COUNT_N(qp, rcvd_bytes, p->payload_len);
+}
+
+void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
+{
+    bool small = p->payload_len <= COMPLETION_INLINE - GRH_LEN;
+    if (p->deth.qkey != qp->attr.qkey) {
+        COUNT(qp, rx_bad_qkey);
+        return;
+    }
+    if (p->payload_len > qp->mtu || completion_room(qp->e) == 0) {
+        COUNT(qp, rx_refused);
+        return;
+    }
+    switch (place(qp, p, small)) {
+    case V_OK:
+        deliver(qp, p, meta, small, now);
+        break;
+    case V_RNR:
+        COUNT(qp, rx_no_recv);
+        break;
+    case V_PROTECTION: /* the consumer's own receive request is at fault */
+        resp_complete(qp, WC_LOC_PROT_ERR, now);
+        qp_fail(qp);
+        break;
+    default: /* longer than the receive request, which waits for one that fits: who sends must not be able to use it up */
+        COUNT(qp, rx_refused);
+        srq_put_back(qp);
+        break;
+    }
+}
