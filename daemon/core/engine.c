@@ -57,7 +57,7 @@ static void layout_of(const struct engine_config *c, struct layout *l)
     place(&at, sizeof(struct engine));
     l->qps = place(&at, (size_t)pow2_at_least(c->max_qp) * sizeof(struct qp *));
     l->srqs = place(&at, (size_t)pow2_at_least(c->max_srq) * sizeof(struct srq *));
-    l->keys = place(&at, ((size_t)c->max_mr + 1) * sizeof(struct mr));
+    l->keys = place(&at, ((size_t)c->max_mr + 1) * sizeof(struct mkey));
     l->peers = place(&at, (size_t)c->max_peers * sizeof(struct peer));
     l->timers = place(&at, sizeof(struct hotel));
     l->done = place(&at, (size_t)c->completion_slots * sizeof(struct completion));
@@ -89,7 +89,7 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->srqs = (struct srq **)(void *)(base + l.srqs);
     e->srq_mask = pow2_at_least(cfg->max_srq) - 1;
     e->next_srqn = 1;
-    key_table_init(&e->keys, (struct mr *)(void *)(base + l.keys), cfg->max_mr);
+    key_table_init(&e->keys, (struct mkey *)(void *)(base + l.keys), cfg->max_mr);
     e->peers = (struct peer *)(void *)(base + l.peers);
     e->timers = (struct hotel *)(void *)(base + l.timers);
     hotel_init(e->timers);

@@ -5,6 +5,7 @@
  *   out.c         completions and events
  *   linger.c      what remains of destroyed QPs
  *   key.c         memory keys            peer.c  windows per destination       hotel.c  timers
+ *   mw.c          memory windows
  *   qp.c          life of a QP, posting  qp_state.c  transitions and attributes
  *   req_send.c    requester: work requests to packets, the window
  *   req_ack.c     requester: ACKs, NAKs, responses, retirement
@@ -22,6 +23,7 @@
 #include "daemon/core/key.h"
 #include "daemon/core/linger.h"
 #include "daemon/core/link.h"
+#include "daemon/core/mw.h"
 #include "daemon/core/psn.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/srq.h"
@@ -42,7 +44,7 @@ struct send_wqe {
     struct send_wr wr;
     uint32_t length; /* bytes of the message */
     uint32_t first_psn; /* set when the requester gets to it */
-    uint32_t npkts; /* PSNs that it takes; likewise */
+    uint32_t npkts; /* PSNs that it takes; likewise. Local operations take none */
     uint8_t local_error; /* enum wc_status that it will complete with once all before it are done; 0: none */
     union {
         struct sge sge[1]; /* wr.num_sge of them */
@@ -66,7 +68,9 @@ struct rd_credit { /* an outstanding READ request or atomic */
  *   [head, una)   acknowledged, waiting for room in the completion queue
  *   una           holds the oldest unacknowledged PSN
  *   cur           holds the next packet to be sent (again)
- *   fresh         first one without PSNs */
+ *   fresh         first one without PSNs
+ * A local operation (bind, invalidate) is carried out when it gets its place in the PSNs, of which it takes none. From
+ * then on una, cur and all that goes back steps over it; only if it failed they stop there. */
 struct requester {
     struct queue sq;
     uint32_t una, cur, fresh;
@@ -161,6 +165,7 @@ struct qp {
     bool sq_drained_told;
     bool last_wqe_told;
     uint32_t srqn; /* the SRQ that it is attached to; 0: none */
+    uint32_t windows; /* key index of the first memory window of type 2B that is bound through it; 0: none */
     struct qp_caps caps;
     struct qp_attr attr; /* state included */
     struct requester req;
@@ -267,6 +272,8 @@ void req_fail(struct qp *qp, uint8_t status, uint8_t cause);
 uint64_t req_deadline(const struct qp *qp);
 void req_expire(struct qp *qp, uint64_t now);
 void req_drained(struct qp *qp);
+/* Local operations that were carried out don't stay the oldest unacknowledged request. */
+void req_pass_local(struct qp *qp);
 /* Cost of packets [from, to) of a request, for windows. */
 uint64_t req_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to);
 static inline bool req_is_read(const struct send_wqe *w)
@@ -276,6 +283,11 @@ static inline bool req_is_read(const struct send_wqe *w)
 static inline bool req_is_atomic(const struct send_wqe *w)
 {
     return w->wr.opcode == WR_ATOMIC_CMP_AND_SWP || w->wr.opcode == WR_ATOMIC_FETCH_AND_ADD;
+}
+/* Carried out here, when its turn comes; nothing is sent. */
+static inline bool req_is_local(const struct send_wqe *w)
+{
+    return w->wr.opcode == WR_BIND_MW || w->wr.opcode == WR_LOCAL_INV;
 }
 /* Which packet of the request psn is; psn is not before its first one. (psn_diff won't do: 2^31 bytes take 2^23
  * packets of 256.) */
@@ -326,6 +338,9 @@ bool resp_flush(struct qp *qp, uint64_t now); /* true: receive requests are left
 struct recv_wqe *resp_recv(struct qp *qp);
 /* Refuses what the peer sent last, for good: a NAK goes out and the QP to ERR. */
 void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn);
+/* What an rkey of the peer opens, see key_resolve_remote; pd: the protection domain that the request has to do with. */
+bool resp_resolve(const struct qp *qp, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access,
+                  struct piece *out);
 /* The memory of a receive request failed while its message was under way; false if none is. */
 bool resp_recv_fault(struct qp *qp, uint64_t now);
 

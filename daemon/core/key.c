@@ -5,22 +5,58 @@
 
 #include "daemon/core/engine_priv.h"
 
-void key_table_init(struct key_table *t, struct mr *entries, uint32_t max)
+/* --- the table ---------------------------------------------------------------------------------------------------------- */
+
+void key_table_init(struct key_table *t, struct mkey *entries, uint32_t max)
 {
-    t->mr = entries;
+    t->entry = entries;
     t->size = max + 1;
     t->untouched = 1;
     t->free = t->free_last = 0;
 }
 
-static struct mr *find(const struct key_table *t, uint32_t key)
+struct mkey *key_find_index(const struct key_table *t, uint32_t key)
 {
     uint32_t index = key >> 8;
-    if (index == 0 || index >= t->untouched)
+    if (index == 0 || index >= t->untouched || t->entry[index].kind == KEY_NONE)
         return NULL;
-    struct mr *mr = &t->mr[index];
-    return mr->used && mr->tag == (key & 0xff) ? mr : NULL;
+    return &t->entry[index];
 }
+
+struct mkey *key_find(const struct key_table *t, uint32_t key)
+{
+    struct mkey *k = key_find_index(t, key);
+    return k && k->tag == (key & 0xff) ? k : NULL;
+}
+
+uint32_t key_take(struct key_table *t, enum key_kind kind)
+{
+    uint32_t index = t->free;
+    if (index)
+        t->free = t->entry[index].next_free;
+    else if (t->untouched < t->size)
+        index = t->untouched++;
+    else
+        return 0;
+    t->entry[index] = (struct mkey){.tag = t->entry[index].tag, .kind = (uint8_t)kind};
+    return index;
+}
+
+void key_release(struct key_table *t, uint32_t index)
+{
+    struct mkey *k = &t->entry[index];
+    k->kind = KEY_NONE;
+    k->tag++; /* 255 reuses until an old key could be mistaken for a new one */
+    k->next_free = 0;
+    /* To the end of the list: the longer an index rests, the later its old keys come round. */
+    if (t->free)
+        t->entry[t->free_last].next_free = index;
+    else
+        t->free = index;
+    t->free_last = index;
+}
+
+/* --- regions ------------------------------------------------------------------------------------------------------------ */
 
 static int check_init(const struct mr_init *init)
 {
@@ -31,79 +67,97 @@ static int check_init(const struct mr_init *init)
     /* IBA 10.6.3.1: remote rights to change memory need the local one. */
     if (init->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(init->access & ACCESS_LOCAL_WRITE))
         return -EINVAL;
+    if (init->access & ACCESS_ZERO_BASED && init->iova != 0)
+        return -EINVAL;
     if (init->va + init->length < init->va || init->iova + init->length < init->iova)
         return -EINVAL;
     return 0;
 }
 
+static struct mkey *find_region(const struct key_table *t, uint32_t key)
+{
+    struct mkey *k = key_find(t, key);
+    return k && k->kind == KEY_REGION ? k : NULL;
+}
+
 int mr_register(struct engine *e, const struct mr_init *init, uint32_t *key)
 {
-    struct key_table *t = &e->keys;
     int err = check_init(init);
     if (err)
         return err;
-
-    uint32_t index = t->free;
-    if (index)
-        t->free = t->mr[index].next_free;
-    else if (t->untouched < t->size)
-        index = t->untouched++;
-    else
+    uint32_t index = key_take(&e->keys, KEY_REGION);
+    if (index == 0)
         return -ENOMEM;
-
-    struct mr *mr = &t->mr[index];
+    struct mkey *mr = &e->keys.entry[index];
     mr->init = *init;
-    mr->windows = 0;
-    mr->used = true;
     *key = index << 8 | mr->tag;
     return 0;
 }
 
+/* Would a window that is bound to the region open something else afterwards, or more than the region allows? */
+static bool pulls_the_rug(const struct mr_init *old, const struct mr_init *new)
+{
+    uint32_t lost = old->access & ~new->access;
+    return new->pd != old->pd || new->space != old->space || new->va != old->va || new->iova != old->iova ||
+           new->length != old->length || lost &(ACCESS_LOCAL_WRITE | ACCESS_MW_BIND);
+}
+
 int mr_reregister(struct engine *e, uint32_t key, const struct mr_init *init)
 {
-    struct mr *mr = find(&e->keys, key);
+    struct mkey *mr = find_region(&e->keys, key);
     if (!mr)
         return -ENOENT;
     int err = check_init(init);
     if (err)
         return err;
+    if (mr->windows && pulls_the_rug(&mr->init, init))
+        return -EBUSY;
     mr->init = *init;
     return 0;
 }
 
 int mr_deregister(struct engine *e, uint32_t key)
 {
-    struct mr *mr = find(&e->keys, key);
+    struct mkey *mr = find_region(&e->keys, key);
     if (!mr)
         return -ENOENT;
     if (mr->windows)
         return -EBUSY;
-    mr->used = false;
-    mr->tag++; /* 255 reuses until an old key could be mistaken for a new one */
-    mr->next_free = 0;
-    /* To the end of the list: the longer an index rests, the later its old keys come round. */
-    struct key_table *t = &e->keys;
-    if (t->free)
-        t->mr[t->free_last].next_free = key >> 8;
-    else
-        t->free = key >> 8;
-    t->free_last = key >> 8;
+    key_release(&e->keys, key >> 8);
     return 0;
+}
+
+/* --- what keys allow ---------------------------------------------------------------------------------------------------- */
+
+static bool opens(const struct mkey *k, uint32_t pd, uint64_t addr, uint32_t len, uint32_t access, struct piece *out)
+{
+    if (k->init.pd != pd || (k->init.access & access) != access)
+        return false;
+    uint64_t off = addr - k->init.iova; /* wraps to something huge if addr is before the start */
+    if (off > k->init.length || len > k->init.length - off)
+        return false;
+    *out = (struct piece){.va = k->init.va + off, .len = len, .space = k->init.space};
+    return true;
 }
 
 bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access,
                  struct piece *out)
 {
-    const struct mr *mr = find(t, key);
-    if (!mr || mr->init.pd != pd)
+    const struct mkey *mr = find_region(t, key);
+    return mr && opens(mr, pd, addr, len, access, out);
+}
+
+bool key_resolve_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t addr, uint32_t len,
+                        uint32_t access, struct piece *out)
+{
+    const struct mkey *k = key_find(t, key);
+    if (!k)
         return false;
-    if ((mr->init.access & access) != access)
+    if (k->kind != KEY_REGION && k->mw.region == 0)
         return false;
-    uint64_t off = addr - mr->init.iova; /* wraps to something huge if addr is before the start */
-    if (off > mr->init.length || len > mr->init.length - off)
+    if (k->kind == KEY_WINDOW_2 && k->mw.qpn != qpn)
         return false;
-    *out = (struct piece){.va = mr->init.va + off, .len = len, .space = mr->init.space};
-    return true;
+    return opens(k, pd, addr, len, access, out);
 }
 
 int sgl_resolve(const struct key_table *t, uint32_t pd, const struct sge *sge, unsigned num_sge, uint32_t off,

@@ -1,20 +1,35 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Memory keys: what an lkey or rkey lets its holder touch. A key is an index (24 bits) and a tag (8 bits) that changes
- * whenever the index is used again, so that a stale key is recognised. */
+ * whenever the index is used again, so that a stale key is recognised. Regions and memory windows share the table;
+ * what a bound window opens is written down in the same terms as a region, so that both are checked by the same
+ * lines. Binding is in mw.c. */
 #ifndef PUMICE_CORE_KEY_H
 #define PUMICE_CORE_KEY_H
 
 #include "daemon/core/engine.h"
 
-struct mr {
-    struct mr_init init;
-    uint32_t windows; /* memory windows bound to it */
-    uint32_t next_free; /* index; 0: end of the list */
+enum key_kind {
+    KEY_NONE, /* the entry is free */
+    KEY_REGION,
+    KEY_WINDOW_1, /* memory window of type 1 */
+    KEY_WINDOW_2, /* of type 2B */
+};
+struct mkey {
+    struct mr_init init; /* region: as registered; window: its pd, and while it is bound what it opens */
+    union {
+        uint32_t next_free; /* KEY_NONE: index; 0: end of the list */
+        uint32_t windows; /* KEY_REGION: memory windows bound to it */
+        struct {
+            uint32_t region; /* index of the region that the window is bound to; 0: it is not bound */
+            uint32_t qpn; /* type 2B, bound: the QP through which alone it can be used */
+            uint32_t prev, next; /* type 2B, bound: indexes of the others of that QP; 0: none */
+        } mw;
+    };
     uint8_t tag;
-    bool used;
+    uint8_t kind; /* enum key_kind */
 };
 struct key_table {
-    struct mr *mr; /* [size], index 0 is never used, so that no key is 0 */
+    struct mkey *entry; /* [size], index 0 is never used, so that no key is 0 */
     uint32_t size;
     uint32_t untouched; /* indexes from here on were never used */
     uint32_t free; /* first of the free list; 0: empty */
@@ -22,15 +37,30 @@ struct key_table {
 };
 
 /* entries: max + 1 zeroed ones. */
-void key_table_init(struct key_table *t, struct mr *entries, uint32_t max);
+void key_table_init(struct key_table *t, struct mkey *entries, uint32_t max);
 
-/* True if `key` gives all of `access` (enum access_flags; 0: reading locally) to [addr, addr + len) for users of
- * protection domain pd; *out then says where that is. len > 0. */
+/* A free entry, which becomes one of this kind, with all else but its tag zeroed; returns its index, 0: there is
+ * none. */
+uint32_t key_take(struct key_table *t, enum key_kind kind);
+/* Frees an entry; its keys are stale from now on. */
+void key_release(struct key_table *t, uint32_t index);
+/* The entry of a key, if its tag is right; NULL: there is none. */
+struct mkey *key_find(const struct key_table *t, uint32_t key);
+/* Likewise, whatever the tag of the key is. */
+struct mkey *key_find_index(const struct key_table *t, uint32_t key);
+
+/* True if the lkey `key` gives all of `access` (enum access_flags; 0: reading locally) to [addr, addr + len) for users of
+ * protection domain pd; *out then says where that is. Windows are no lkeys. */
 bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access,
                  struct piece *out);
 
-/* The same for bytes [off, off + len) of an SGE list; returns how many pieces were written to out[0 ... max), or -1
- * if some SGE does not allow it, or there are more pieces than max. The list holds at least off + len bytes. */
+/* The same for an rkey that came with a packet. A window must be bound; if it is of type 2B, to the QP numbered qpn
+ * (0: it can't be, as over XRC). */
+bool key_resolve_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t addr, uint32_t len,
+                        uint32_t access, struct piece *out);
+
+/* As key_resolve, for bytes [off, off + len) of an SGE list; returns how many pieces were written to out[0 ... max), or
+ * -1 if some SGE does not allow it, or there are more pieces than max. The list holds at least off + len bytes. */
 int sgl_resolve(const struct key_table *t, uint32_t pd, const struct sge *sge, unsigned num_sge, uint32_t off,
                 uint32_t len, uint32_t access, struct piece *out, unsigned max);
 

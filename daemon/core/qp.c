@@ -55,6 +55,8 @@ static int number(struct engine *e, struct qp *qp)
     }
 }
 
+#define LOCAL_OPS (1 << WR_BIND_MW | 1 << WR_LOCAL_INV)
+
 /* By enum qp_type: its packets' service, and the requests that it sends (IBA table 96). */
 static const struct qp_kind {
     bool exists;
@@ -62,11 +64,11 @@ static const struct qp_kind {
     uint16_t send_ops; /* bits of enum send_op */
 } qp_kinds[] = {
     [QPT_RC] = {true, OP_SERVICE_RC,
-                1 << WR_RDMA_WRITE | 1 << WR_RDMA_WRITE_WITH_IMM | 1 << WR_SEND | 1 << WR_SEND_WITH_IMM |
+                LOCAL_OPS | 1 << WR_RDMA_WRITE | 1 << WR_RDMA_WRITE_WITH_IMM | 1 << WR_SEND | 1 << WR_SEND_WITH_IMM |
                     1 << WR_RDMA_READ | 1 << WR_ATOMIC_CMP_AND_SWP | 1 << WR_ATOMIC_FETCH_AND_ADD |
                     1 << WR_SEND_WITH_INV},
     [QPT_UC] = {true, OP_SERVICE_UC,
-                1 << WR_RDMA_WRITE | 1 << WR_RDMA_WRITE_WITH_IMM | 1 << WR_SEND | 1 << WR_SEND_WITH_IMM},
+                LOCAL_OPS | 1 << WR_RDMA_WRITE | 1 << WR_RDMA_WRITE_WITH_IMM | 1 << WR_SEND | 1 << WR_SEND_WITH_IMM},
     [QPT_UD] = {true, OP_SERVICE_UD, 1 << WR_SEND | 1 << WR_SEND_WITH_IMM},
 };
 
@@ -132,13 +134,14 @@ static void detach(struct qp *qp)
     }
 }
 
-/* Nothing points at the QP afterwards: lists and timer are left (detach), the table forgets it, and queued
+/* Nothing points at the QP afterwards: windows are unbound, lists and timer are left (detach), the table forgets it, and queued
  * completions and events of it are dropped. Packets of earlier batches are the owner's, and it has sent them before
  * it makes control calls. */
 void qp_destroy(struct qp *qp)
 {
     struct engine *e = qp->e;
     linger_add(&e->linger, qp);
+    mw_forget_qp(qp);
     detach(qp);
     completion_forget(qp);
     if (qp->srqn)
@@ -225,6 +228,10 @@ static int send_length(const struct qp *qp, const struct send_wr *wr, const stru
 {
     if (wr->opcode >= 16 || !(kind_of(qp->type)->send_ops >> wr->opcode & 1))
         return -EINVAL;
+    if (wr->opcode == WR_LOCAL_INV || wr->opcode == WR_BIND_MW) {
+        *length = 0;
+        return wr->num_sge == 0 && !(wr->flags & SEND_INLINE) ? 0 : -EINVAL;
+    }
     bool takes_data =
         wr->opcode != WR_RDMA_READ && wr->opcode != WR_ATOMIC_CMP_AND_SWP && wr->opcode != WR_ATOMIC_FETCH_AND_ADD;
     if (wr->flags & SEND_INLINE) {
@@ -334,7 +341,8 @@ void qp_info(const struct qp *qp, struct qp_info *info)
         .window_bytes = r->cwnd,
         .inflight_bytes = r->inflight,
         .waiting_rnr = r->rnr_until != 0,
-        .waiting_fence = next && next->wr.flags & SEND_FENCE && r->rd_count,
+        .waiting_fence = next && ((next->wr.flags & SEND_FENCE && r->rd_count) ||
+                                  (next->wr.opcode == WR_LOCAL_INV && r->una != r->cur)),
         .waiting_reads = reading && r->rd_count >= qp->attr.max_rd_atomic,
         .counters = qp->counters,
     };

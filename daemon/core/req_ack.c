@@ -59,6 +59,13 @@ static uint64_t released_cost(const struct qp *qp, const struct send_wqe *w, uin
     return req_cost(qp, w, from, (uint32_t)flown < to - from ? from + (uint32_t)flown : to);
 }
 
+void req_pass_local(struct qp *qp)
+{
+    struct requester *r = &qp->req;
+    while (r->una != r->fresh && req_wqe(qp, r->una)->npkts == 0 && !req_wqe(qp, r->una)->local_error)
+        r->una++;
+}
+
 /* All PSNs before `to` arrived; moves una there, but not over READs and atomics, which only their response
  * completes. */
 static void advance(struct qp *qp, uint32_t to, uint64_t now)
@@ -79,8 +86,10 @@ static void advance(struct qp *qp, uint32_t to, uint64_t now)
         if (upto == w->npkts)
             r->una++;
     }
-    if (r->una_psn != before)
-        progressed(qp, released, now);
+    if (r->una_psn == before)
+        return;
+    req_pass_local(qp);
+    progressed(qp, released, now);
 }
 
 /* --- loss ------------------------------------------------------------------------------------------------------------------- */
@@ -93,6 +102,8 @@ void req_rewind(struct qp *qp, uint32_t psn)
     r->cur = r->una;
     while (r->cur != r->fresh) {
         const struct send_wqe *w = req_wqe(qp, r->cur);
+        if (req_is_local(w) && w->local_error)
+            break;
         uint32_t from = req_offset(w, at);
         uint32_t upto = req_offset(w, psn);
         if (upto < w->npkts) {
@@ -256,6 +267,7 @@ static void answered(struct qp *qp, const struct send_wqe *w, uint32_t off, uint
     r->una_psn = psn_add(r->una_psn, 1);
     if (off + 1 == w->npkts)
         r->una++;
+    req_pass_local(qp);
     progressed(qp, released, now);
 }
 
@@ -333,6 +345,8 @@ static uint8_t wc_opcode_of(const struct send_wqe *w)
         [WR_RDMA_READ] = WC_RDMA_READ,
         [WR_ATOMIC_CMP_AND_SWP] = WC_COMP_SWAP,
         [WR_ATOMIC_FETCH_AND_ADD] = WC_FETCH_ADD,
+        [WR_LOCAL_INV] = WC_LOCAL_INV,
+        [WR_BIND_MW] = WC_BIND_MW,
         [WR_SEND_WITH_INV] = WC_SEND,
     };
     return map[w->wr.opcode];
@@ -360,6 +374,12 @@ static void count_done(struct qp *qp, const struct send_wqe *w)
         break;
     case WC_RDMA_READ:
         COUNT(qp, reads);
+        break;
+    case WC_BIND_MW:
+        COUNT(qp, mw_binds);
+        break;
+    case WC_LOCAL_INV:
+        COUNT(qp, mw_invalidates);
         break;
     default:
         COUNT(qp, atomics);

@@ -330,31 +330,70 @@ static void number_request(struct qp *qp, struct send_wqe *w)
     r->fresh++;
 }
 
-/* The request to be worked on, NULL if none is or it has to wait for something that will make the QP ready again. */
+/* Carries out the local operation at cur. It begins after all before it have begun; an invalidation, after which
+ * nothing may use the window any more, not before they are done. False: it has to wait, or failed. */
+static bool run_local(struct qp *qp, struct send_wqe *w)
+{
+    struct requester *r = &qp->req;
+    if (w->wr.opcode == WR_LOCAL_INV && qp_is_reliable(qp) && r->una != r->cur)
+        return false;
+    if (w->wr.flags & SEND_FENCE && r->rd_count)
+        return false;
+    w->first_psn = r->fresh_psn;
+    w->npkts = 0;
+    r->fresh++;
+    if (w->wr.opcode == WR_BIND_MW) {
+        if (!mw_bind(qp, &w->wr.bind))
+            w->local_error = WC_MW_BIND_ERR;
+    } else {
+        struct mkey *window = mw_find_bound(qp, w->wr.inv_rkey);
+        if (window)
+            mw_unbind(qp->e, window);
+        else
+            w->local_error = WC_LOC_QP_OP_ERR;
+    }
+    if (w->local_error)
+        return false;
+    r->cur++;
+    req_pass_local(qp);
+    return true;
+}
+
+/* Whether the request at cur, which has its PSNs, can go on now; if not, something will make the QP ready again. */
+static bool may_go_on(const struct qp *qp, struct send_wqe *w)
+{
+    const struct requester *r = &qp->req;
+    if (w->local_error)
+        return false;
+    if (r->next_psn == w->first_psn && w->wr.flags & SEND_FENCE && r->rd_count)
+        return false;
+    if (carries_payload(w))
+        return true;
+    if (qp->attr.max_rd_atomic == 0)
+        w->local_error = WC_LOC_QP_OP_ERR;
+    return r->rd_count < qp->attr.max_rd_atomic;
+}
+
+/* The request to be sent from, NULL if none is or it has to wait. Local operations before it are carried out. */
 static struct send_wqe *next_request(struct qp *qp)
 {
     struct requester *r = &qp->req;
-    if (r->cur == r->sq.tail || r->rnr_until || r->fail_status || req_flushing(qp))
-        return NULL;
-    struct send_wqe *w = req_wqe(qp, r->cur);
-    if (r->cur == r->fresh) {
-        if (qp->attr.state == QPS_SQD)
+    while (r->cur != r->sq.tail && !r->rnr_until && !r->fail_status && !req_flushing(qp)) {
+        struct send_wqe *w = req_wqe(qp, r->cur);
+        bool fresh = r->cur == r->fresh;
+        if (fresh && qp->attr.state == QPS_SQD)
             return NULL;
-        number_request(qp, w);
-    }
-    if (w->local_error)
-        return NULL;
-    if (r->next_psn == w->first_psn && w->wr.flags & SEND_FENCE && r->rd_count)
-        return NULL;
-    if (!carries_payload(w)) {
-        if (qp->attr.max_rd_atomic == 0) {
-            w->local_error = WC_LOC_QP_OP_ERR;
-            return NULL;
+        if (!req_is_local(w)) {
+            if (fresh)
+                number_request(qp, w);
+            return may_go_on(qp, w) ? w : NULL;
         }
-        if (r->rd_count >= qp->attr.max_rd_atomic)
+        if (!fresh && !w->local_error)
+            r->cur++; /* it was carried out before the QP went back */
+        else if (!fresh || !run_local(qp, w))
             return NULL;
     }
-    return w;
+    return NULL;
 }
 
 /* Books what was planned: n PSNs of the request at cur. */
@@ -406,8 +445,11 @@ static void plan_probe(struct burst *s)
     if (r->next_psn != r->sent_psn || r->una_psn == r->sent_psn)
         return;
     uint32_t index = r->cur;
-    if (index == r->fresh || req_wqe(s->qp, index)->first_psn == r->next_psn)
-        index--;
+    if (index == r->fresh || req_wqe(s->qp, index)->first_psn == r->next_psn) {
+        do /* some request in front of it has PSNs, since some are unacknowledged */
+            index--;
+        while (req_wqe(s->qp, index)->npkts == 0);
+    }
     struct send_wqe *w = req_wqe(s->qp, index);
     uint32_t off = req_offset(w, r->next_psn) - 1, n = 1;
     if (req_is_read(w)) { /* ask again for what is missing of its last chunk */

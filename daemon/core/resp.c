@@ -169,6 +169,13 @@ static enum verdict check_recv(struct qp *qp, const struct pkt *p)
     return srq && srq->failed ? V_OPERATION : V_RNR;
 }
 
+bool resp_resolve(const struct qp *qp, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access,
+                  struct piece *out)
+{
+    uint32_t qpn = qp->type == QPT_XRC_RECV ? 0 : qp->qpn;
+    return key_resolve_remote(&qp->e->keys, pd, qpn, key, addr, len, access, out);
+}
+
 /* --- execution -------------------------------------------------------------------------------------------------------------- */
 
 static void deliver(struct qp *qp, const struct pkt *p, uint8_t opcode, const uint8_t *inline_data, uint64_t now)
@@ -181,6 +188,11 @@ static void deliver(struct qp *qp, const struct pkt *p, uint8_t opcode, const ui
     if (headers & OP_HAS_IMMDT) {
         c->flags |= WC_WITH_IMM;
         memcpy(c->imm, p->imm, sizeof(c->imm));
+    }
+    if (headers & OP_HAS_IETH) {
+        c->flags |= WC_WITH_INV;
+        c->inv_rkey = p->inv_rkey;
+        COUNT(qp, mw_invalidates);
     }
     if (inline_data) {
         c->inline_len = (uint8_t)p->payload_len;
@@ -201,8 +213,9 @@ static enum verdict do_send(struct qp *qp, const struct pkt *p, uint16_t props, 
     }
     if (p->payload_len > r->remaining)
         return V_LENGTH;
-    if (op_table[p->opcode].headers & OP_HAS_IETH)
-        return V_ACCESS; /* only memory windows can be invalidated by a peer (9.4.1.1.3), and none is bound */
+    struct mkey *window = NULL; /* to be invalidated (9.4.1.1.3) */
+    if (op_table[p->opcode].headers & OP_HAS_IETH && !(window = mw_find_bound(qp, p->inv_rkey)))
+        return V_ACCESS;
     const uint8_t *inline_data = NULL;
     if (p->payload_len) {
         struct piece piece[ENGINE_MAX_SGE];
@@ -219,6 +232,8 @@ static enum verdict do_send(struct qp *qp, const struct pkt *p, uint16_t props, 
     r->message = OP_IS_SEND;
     if (props & (OP_IS_LAST | OP_IS_ONLY)) {
         r->message = 0;
+        if (window)
+            mw_unbind(qp->e, window);
         deliver(qp, p, WC_RECV, inline_data, now);
     }
     return V_OK;
@@ -243,16 +258,15 @@ static enum verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props,
         r->received = 0;
         if (r->remaining > ENGINE_MAX_MSG)
             return V_INVALID;
-        if (r->remaining &&
-            !key_resolve(&qp->e->keys, qp->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE, &piece))
+        if (r->remaining && !resp_resolve(qp, qp->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE, &piece))
             return V_ACCESS;
     }
     enum verdict v = check_write_length(qp, p, props);
     if (v != V_OK)
         return v;
     if (p->payload_len) {
-        if (!key_resolve(&qp->e->keys, qp->pd, r->rkey, r->va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
-            return V_ACCESS; /* deregistered since the first packet */
+        if (!resp_resolve(qp, qp->pd, r->rkey, r->va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
+            return V_ACCESS; /* deregistered or invalidated since the first packet */
         if (qp->e->ops->write(qp->e->ops_ctx, qp->qpn, &piece, 1, p->payload, p->payload_len))
             return V_OPERATION;
     }
@@ -298,7 +312,7 @@ static enum verdict do_read(struct qp *qp, const struct pkt *p)
     if (p->reth.length > ENGINE_MAX_MSG)
         return V_INVALID;
     if (p->reth.length &&
-        !key_resolve(&qp->e->keys, qp->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ, &piece))
+        !resp_resolve(qp, qp->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ, &piece))
         return V_ACCESS;
     struct resource *res = new_resource(qp);
     if (!res)
@@ -318,7 +332,7 @@ static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;
     struct piece piece;
-    if (!key_resolve(&qp->e->keys, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
+    if (!resp_resolve(qp, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
         return V_ACCESS;
     if ((p->atomic.va | piece.va) & 7)
         return V_INVALID;

@@ -122,9 +122,9 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
 
     struct piece piece;
     uint64_t va = res->va + (uint64_t)res->next_pkt * qp->mtu;
-    if (bytes && (!key_resolve(&e->keys, qp->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ, &piece) ||
+    if (bytes && (!resp_resolve(qp, qp->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ, &piece) ||
                   e->ops->read(e->ops_ctx, &piece, 1, buf, n) != 0)) {
-        /* Deregistered, or gone from its owner's address space, since the request was accepted. */
+        /* Deregistered, invalidated, or gone from its owner's address space, since the request was accepted. */
         b->n = pkt0;
         b->used = used0;
         uint32_t psn = psn_add(res->first_psn, res->next_pkt);

@@ -319,7 +319,9 @@ struct qp_caps {
     X(recvs, "messages completed in a receive request")                                                                \
     X(writes, "RDMA WRITE messages completed by the requester")                                                        \
     X(reads, "RDMA READ messages completed by the requester")                                                          \
-    X(atomics, "atomics completed by the requester")
+    X(atomics, "atomics completed by the requester")                                                                   \
+    X(mw_binds, "memory windows bound or unbound by requests")                                                         \
+    X(mw_invalidates, "memory windows invalidated by requests, the QP's own or its peer's")
 
 struct engine_counters {
 #define X(name, text) uint64_t name; /* text */

@@ -354,9 +354,9 @@ struct pm_send_wqe {
     uint64_t remote_addr; /* WRITE, READ, atomics; BIND_MW: first byte */
     uint64_t compare_add; /* atomics; BIND_MW: length; ATOMIC_WRITE: the eight bytes, as they stand in memory */
     uint64_t swap;
-    uint32_t rkey; /* BIND_MW: the window's rkey, as struct mw_bind in the engine has mw_key */
+    uint32_t rkey; /* BIND_MW: type 1: the window's rkey; type 2: the new one. Only its index counts for type 1 */
     uint32_t
-        imm; /* immediate data as the application gave it (__be32), or the rkey to invalidate; BIND_MW: the rkey to come of type 1 */
+        imm; /* immediate data as the application gave it (__be32), or the rkey to invalidate; BIND_MW: the rkey to come of type 1 (the last one that ibv_bind_mw returned, tag + 1), 0 for type 2 */
     uint32_t inline_len;
     uint32_t remote_qpn; /* UD */
     uint32_t remote_qkey; /* UD */

@@ -60,16 +60,15 @@ fault()
 
 printf '%-14s %-10s %-12s %s\n' fault "at seed" "cases failed" "what was seen"
 
-fault ACCESS key.c '(mr->init.access & access) != access' 'false'
-fault DEREGISTER key.c 'mr->used = false;
-    mr->tag++;' ''
+fault ACCESS key.c '(k->init.access & access) != access' 'false'
+fault DEREGISTER key.c 'k->kind = KEY_NONE;
+    k->tag++;' ''
 fault ROOM out.c 'return e->done_mask + 1 - (e->done_tail - e->done_head);' 'return e != NULL;'
 fault PSN_WRAP psn.h '? (int32_t)d - 0x1000000 : (int32_t)d' '? (int32_t)d : (int32_t)d'
 fault STRANGER engine.c 'memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0' 'false'
 fault LINGER engine.c 'if (linger_rx(&e->linger, p, meta))' 'if (linger_rx(&(struct linger_ring){0}, p, meta))'
 fault FENCE req_send.c '&& w->wr.flags & SEND_FENCE && r->rd_count' '&& false'
-fault DRAIN req_send.c 'if (qp->attr.state == QPS_SQD)
-            return NULL;' '' case
+fault DRAIN req_send.c 'fresh && qp->attr.state == QPS_SQD' 'false' case
 fault INFLIGHT req_ack.c 'peer_release(qp, released);' 'peer_release(qp, released - released / 4);'
 fault RNR_RESTART req_ack.c 'req_loss(qp, RETRANS_RNR, r->una_psn, now)' \
     'req_loss(qp, RETRANS_RNR, psn_diff(r->next_psn, r->una_psn) > 1 ? psn_add(r->una_psn, 1) : r->una_psn, now)'
@@ -80,14 +79,14 @@ fault FLUSH_LOST req_ack.c 'complete(qp, req_wqe(qp, r->sq.head), status,' \
 fault NAK_TIMER req_timer.c 'uint64_t d = r->last_tx' 'if (r->rewound_at && r->cause == RETRANS_FAST) return NEVER; uint64_t d = r->last_tx'
 fault RETRY_COUNT req_timer.c 'if (r->retries_left == 0)' 'if (r->retries_left <= 1)'
 fault REFILL resp.c 'else if (qp->e->ops->refill)' 'else if (false)'
-fault INVALIDATE resp.c 'if (op_table[p->opcode].headers & OP_HAS_IETH)' 'if (false)'
+fault INVALIDATE resp.c '!(window = mw_find_bound(qp, p->inv_rkey))' 'false'
 fault ATOMIC_TWICE resp.c 'struct resource *res = find_resource(qp, p->psn, true);' 'struct piece piece; uint64_t old;
-        if (key_resolve(&qp->e->keys, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
+        if (resp_resolve(qp, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
             qp->e->ops->atomic(qp->e->ops_ctx, &piece, MEM_FETCH_ADD, p->atomic.swap_add, 0, &old);
         struct resource *res = find_resource(qp, p->psn, true);'
 fault WRITE_TWICE resp.c 'qp->resp.ack_pending = true;' 'struct piece piece; qp->resp.ack_pending = true;
         if (props & OP_IS_WRITE && props & OP_IS_ONLY && p->payload_len &&
-            key_resolve(&qp->e->keys, qp->pd, p->reth.rkey, p->reth.va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
+            resp_resolve(qp, qp->pd, p->reth.rkey, p->reth.va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
             qp->e->ops->write(qp->e->ops_ctx, qp->qpn, &piece, 1, p->payload, p->payload_len);'
 fault MSN resp.c 'if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn' 'if (props & (OP_IS_LAST | OP_IS_ONLY) && !(props & OP_IS_READ))
