@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Address handles. They are made here: only the source GID is checked against the daemon's table. */
+/* Address handles. They are made here: only the source GID is asked of the daemon. */
 #include "ah.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ops.h"
+#include "post.h"
 
 int vb_ah_to_av(const struct ibv_ah_attr *attr, struct pm_av *av)
 {
@@ -35,15 +38,56 @@ void vb_ah_from_av(const struct pm_av *av, uint8_t port, struct ibv_ah_attr *att
     attr->port_num = port;
 }
 
+/* Says why no address handle comes of attr, for who asked to hear it. */
+static void explain(const struct ibv_ah_attr *attr, const uint8_t *sgid, const char *why)
+{
+    const char *verbose = getenv(PM_ENV_VERBOSE);
+    char from[INET6_ADDRSTRLEN] = "none", to[INET6_ADDRSTRLEN];
+    if (!verbose || !*verbose)
+        return;
+    if (sgid)
+        inet_ntop(AF_INET6, sgid, from, sizeof(from));
+    inet_ntop(AF_INET6, attr->grh.dgid.raw, to, sizeof(to));
+    fprintf(stderr, "pumice: no address handle from GID index %u (%s) of port %u to GID %s: %s\n", attr->grh.sgid_index,
+            from, attr->port_num, to, why);
+}
+
+static bool is_v4(const uint8_t gid[16])
+{
+    return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)gid);
+}
+
+/* Can a packet with that source go there? NULL, or the reason why not. */
+static const char *unreachable(const uint8_t sgid[16], const uint8_t dgid[16])
+{
+    static const uint8_t unset[16];
+    if (!memcmp(dgid, unset, sizeof(unset)))
+        return "that is no address";
+    if (is_v4(sgid) != is_v4(dgid))
+        return is_v4(sgid) ? "an IPv4 address can't send to an IPv6 address"
+                           : "an IPv6 address can't send to an IPv4 address";
+    return NULL;
+}
+
 VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
     struct pm_query_gid_rep gid;
     struct pm_av av;
+    const char *why = NULL;
     int rc = vb_ah_to_av(attr, &av);
-    if (rc == 0)
-        rc = vb_query_gid_entry(vb_ctx(pd->context), attr->port_num, attr->grh.sgid_index, &gid);
-    if (rc)
-        return vb_null(rc == -ENOENT ? -EINVAL : rc);
+    if (rc) {
+        explain(attr, NULL, attr->is_global ? "there is no such port" : "RoCE has no address without GRH (is_global)");
+        return vb_null(rc);
+    }
+    rc = vb_query_gid_entry(vb_ctx(pd->context), attr->port_num, attr->grh.sgid_index, &gid);
+    if (rc == -ENOENT || rc == -EINVAL)
+        why = "there is no such source GID";
+    else if (rc == 0)
+        why = unreachable(gid.gid, av.dgid);
+    if (why)
+        explain(attr, rc ? NULL : gid.gid, why);
+    if (rc || why)
+        return vb_null(why ? -EINVAL : rc);
     struct vb_ah *ah = calloc(1, sizeof(*ah));
     if (!ah)
         return NULL;
@@ -55,34 +99,18 @@ VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 
 VB_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 {
-    free(VB_OF(struct vb_ah, ah, ah));
+    free(vb_ah(ah));
     return 0;
 }
 
-/* Completions carry a GRH only on UD QPs, which this library can't make. */
-VB_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh,
-                                  struct ibv_ah_attr *attr)
+int vb_wqe_ud(struct pm_send_wqe *w, const struct vb_qp *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
-    (void)context, (void)port, (void)wc, (void)grh, (void)attr;
-    return vb_err(-EOPNOTSUPP);
-}
-
-VB_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
-{
-    (void)pd, (void)wc, (void)grh, (void)port;
-    return vb_null(-EOPNOTSUPP);
-}
-
-VB_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-    (void)qp, (void)gid, (void)lid;
-    return vb_err(-EOPNOTSUPP);
-}
-
-VB_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-    (void)qp, (void)gid, (void)lid;
-    return vb_err(-EOPNOTSUPP);
+    if (!ah || ah->context != qp->qp.context)
+        return EINVAL;
+    memcpy(w + 1, &vb_ah(ah)->av, sizeof(struct pm_av));
+    w->remote_qpn = qpn;
+    w->remote_qkey = qkey;
+    return 0;
 }
 
 /* For providers that build Ethernet headers themselves; Pumice's addresses are resolved by the kernel. */

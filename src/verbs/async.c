@@ -9,6 +9,17 @@
 #include "ops.h"
 #include "wait.h"
 
+/* An XRC target may have several handles here, and each gets every event, from a record of its own: the one whose turn
+ * it is is the one that had the fewest. */
+static struct vb_qp *next_handle(struct vb_qp *first)
+{
+    struct vb_qp *best = first;
+    for (struct vb_qp *q = first; q; q = q->twin)
+        if ((int32_t)(q->turn + q->async_events - (best->turn + best->async_events)) < 0)
+            best = q;
+    return best;
+}
+
 /* The object that an event is about, one more event counted as delivered (the count keeps it alive until it is
  * acknowledged); false: it is gone meanwhile, or the event is of no kind that we know. */
 static bool deliver(struct vb_context *c, const struct pm_async_event *rec, struct ibv_async_event *event)
@@ -34,10 +45,20 @@ static bool deliver(struct vb_context *c, const struct pm_async_event *rec, stru
     case IBV_EVENT_PATH_MIG:
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED: {
-        struct vb_qp *qp = vb_table_get(&c->qps, rec->handle);
+        struct vb_qp *qp = next_handle(vb_table_get(&c->qps, rec->handle));
         if (qp) {
             qp->async_events++;
             event->element.qp = &qp->qp;
+            found = true;
+        }
+        break;
+    }
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED: {
+        struct vb_srq *srq = vb_table_get(&c->srqs, rec->handle);
+        if (srq) {
+            srq->async_events++;
+            event->element.srq = &srq->srq;
             found = true;
         }
         break;
@@ -125,6 +146,15 @@ VB_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
         qp->events_completed++;
         pthread_cond_signal(&qp->cond);
         pthread_mutex_unlock(&qp->mutex);
+        break;
+    }
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED: {
+        struct ibv_srq *srq = event->element.srq;
+        pthread_mutex_lock(&srq->mutex);
+        srq->events_completed++;
+        pthread_cond_signal(&srq->cond);
+        pthread_mutex_unlock(&srq->mutex);
         break;
     }
     default:

@@ -15,28 +15,6 @@
 #include "session.h"
 #include "wait.h"
 
-/* What the header's inline functions call without asking whether it is there. */
-static int no_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-    (void)qp, (void)mw, (void)bind;
-    return EOPNOTSUPP;
-}
-static int no_dealloc_mw(struct ibv_mw *mw)
-{
-    (void)mw;
-    return EOPNOTSUPP;
-}
-static int no_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
-{
-    (void)srq;
-    *bad_wr = wr;
-    return EOPNOTSUPP;
-}
-static int no_close_xrcd(struct ibv_xrcd *xrcd)
-{
-    (void)xrcd;
-    return EOPNOTSUPP;
-}
 /* The entries that only programs of the first ABI called. */
 static void *no_compat(void)
 {
@@ -53,9 +31,10 @@ static void set_ops(struct vb_context *c)
     o->_compat_create_qp = o->_compat_query_qp = o->_compat_modify_qp = o->_compat_destroy_qp = no_compat;
     o->_compat_create_ah = o->_compat_destroy_ah = o->_compat_attach_mcast = o->_compat_detach_mcast = no_compat;
     o->_compat_async_event = no_compat;
-    o->bind_mw = no_bind_mw;
-    o->dealloc_mw = no_dealloc_mw;
-    o->post_srq_recv = no_post_srq_recv;
+    o->alloc_mw = vb_alloc_mw;
+    o->bind_mw = vb_bind_mw;
+    o->dealloc_mw = vb_dealloc_mw;
+    o->post_srq_recv = vb_post_srq_recv;
     o->poll_cq = vb_poll_cq;
     o->req_notify_cq = vb_req_notify_cq;
     o->post_send = vb_post_send;
@@ -65,7 +44,16 @@ static void set_ops(struct vb_context *c)
     struct verbs_context *v = &c->vctx;
     v->sz = sizeof(*v);
     v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-    v->close_xrcd = no_close_xrcd;
+    v->open_xrcd = vb_open_xrcd;
+    v->close_xrcd = vb_close_xrcd;
+    v->create_srq_ex = vb_create_srq_ex;
+    v->get_srq_num = vb_get_srq_num;
+    v->open_qp = vb_open_qp;
+    v->modify_cq = vb_modify_cq;
+    v->advise_mr = vb_advise_mr;
+    v->alloc_dm = vb_alloc_dm;
+    v->free_dm = vb_free_dm;
+    v->reg_dm_mr = vb_reg_dm_mr;
     v->query_port = vb_query_port;
     v->query_device_ex = vb_query_device_ex;
     v->query_rt_values = vb_query_rt_values;
@@ -130,6 +118,8 @@ static void free_context(struct vb_context *c)
     vb_session_close(&c->session);
     vb_table_fini(&c->qps);
     vb_table_fini(&c->cqs);
+    vb_table_fini(&c->srqs);
+    vb_table_fini(&c->mrs);
     free(c);
 }
 
@@ -149,6 +139,10 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
         rc = vb_table_init(&c->qps);
     if (rc == 0)
         rc = vb_table_init(&c->cqs);
+    if (rc == 0)
+        rc = vb_table_init(&c->srqs);
+    if (rc == 0)
+        rc = vb_table_init(&c->mrs);
     if (rc == 0)
         rc = vb_session_connect(&c->session, d->socket);
     if (rc == 0) {

@@ -11,19 +11,22 @@
 #include "ops.h"
 #include "ring.h"
 #include "session.h"
+#include "srq.h"
 
 void vb_cq_lock_pair(struct vb_cq *a, struct vb_cq *b)
 {
     struct vb_cq *first = a < b ? a : b, *second = a < b ? b : a;
-    vb_cq_lock(first);
-    if (second != first)
+    if (first)
+        vb_cq_lock(first);
+    if (second && second != first)
         vb_cq_lock(second);
 }
 
 void vb_cq_unlock_pair(struct vb_cq *a, struct vb_cq *b)
 {
-    vb_cq_unlock(a);
-    if (a != b)
+    if (a)
+        vb_cq_unlock(a);
+    if (b && a != b)
         vb_cq_unlock(b);
 }
 
@@ -46,27 +49,48 @@ static void link_out(struct vb_link *l)
 
 void vb_cq_attach(struct vb_qp *qp)
 {
-    link_in(&vb_cq(qp->qp.send_cq)->senders, &qp->send_link, qp);
-    link_in(&vb_cq(qp->qp.recv_cq)->receivers, &qp->recv_link, qp);
-}
-
-static void purge(struct vb_cq *cq, uint32_t qpn)
-{
-    cq->consumer = ring_purge(cq->entries, cq->mask, cq->consumer, qpn);
-    ring_consume(cq->page, cq->consumer);
-}
-
-void vb_cq_purge(struct vb_qp *qp)
-{
-    purge(vb_cq(qp->qp.send_cq), qp->qp.qp_num);
-    if (qp->qp.recv_cq != qp->qp.send_cq)
-        purge(vb_cq(qp->qp.recv_cq), qp->qp.qp_num);
+    if (qp->qp.send_cq)
+        link_in(&vb_cq(qp->qp.send_cq)->senders, &qp->send_link, qp);
+    if (qp->qp.recv_cq)
+        link_in(&vb_cq(qp->qp.recv_cq)->receivers, &qp->recv_link, qp);
 }
 
 void vb_cq_detach(struct vb_qp *qp)
 {
-    link_out(&qp->send_link);
-    link_out(&qp->recv_link);
+    if (qp->qp.send_cq)
+        link_out(&qp->send_link);
+    if (qp->qp.recv_cq)
+        link_out(&qp->recv_link);
+}
+
+static void purge(struct vb_cq *cq, const struct ring_match *m)
+{
+    cq->consumer = ring_purge(cq->entries, cq->mask, cq->consumer, m);
+    ring_consume(cq->page, cq->consumer);
+}
+
+/* Nobody will poll this completion: the request's place in its SRQ is free. */
+static void give_back(void *context, const struct pm_cqe *e)
+{
+    struct vb_context *c = context;
+    struct vb_srq *srq = e->srq ? vb_table_get(&c->srqs, e->srq) : NULL;
+    if (srq)
+        vb_srq_retire(srq, e->slot, NULL, 0);
+}
+
+void vb_cq_purge(struct vb_qp *qp)
+{
+    struct ring_match m = {.qpn = qp->qp.qp_num, .gone = give_back, .arg = vb_ctx(qp->qp.context)};
+    if (qp->qp.send_cq)
+        purge(vb_cq(qp->qp.send_cq), &m);
+    if (qp->qp.recv_cq && qp->qp.recv_cq != qp->qp.send_cq)
+        purge(vb_cq(qp->qp.recv_cq), &m);
+}
+
+void vb_cq_purge_srq(struct vb_cq *cq, uint32_t srq)
+{
+    struct ring_match m = {.srq = srq};
+    purge(cq, &m);
 }
 
 /* Maps a segment of slots entries; takes the descriptor. */
@@ -219,6 +243,17 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
     }
     vb_cq_unlock(cq);
     return vb_err(rc);
+}
+
+int vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+    struct pm_modify_cq_req req = {
+        .cq = cq->handle, .count = attr->moderate.cq_count, .period = attr->moderate.cq_period};
+    if (attr->attr_mask & ~(uint32_t)(IBV_CQ_ATTR_RESERVED - 1))
+        return vb_err(-EOPNOTSUPP);
+    if (!(attr->attr_mask & IBV_CQ_ATTR_MODERATE))
+        return 0;
+    return vb_err(vb_call_simple(vb_ctx(cq->context), PM_OP_MODIFY_CQ, &req, sizeof(req), NULL, 0));
 }
 
 /* Waits until the application has acknowledged all events that it got. */

@@ -16,7 +16,7 @@ static inline void vb_cq_unlock(struct vb_cq *cq)
         pthread_mutex_unlock(&cq->lock);
 }
 
-/* Both CQs of a QP, which may be one: the lower address first. */
+/* Both CQs of a QP, which may be one, or NULL: the lower address first. */
 void vb_cq_lock_pair(struct vb_cq *a, struct vb_cq *b);
 void vb_cq_unlock_pair(struct vb_cq *a, struct vb_cq *b);
 
@@ -24,8 +24,10 @@ void vb_cq_unlock_pair(struct vb_cq *a, struct vb_cq *b);
  * both locks. */
 void vb_cq_attach(struct vb_qp *qp);
 void vb_cq_detach(struct vb_qp *qp);
-/* Removes qp's waiting completions from its CQs. The caller holds both locks. */
+/* Removes qp's waiting completions from its CQs; its requests of an SRQ go back there. The caller holds both locks. */
 void vb_cq_purge(struct vb_qp *qp);
+/* Removes waiting completions of requests of an SRQ. The caller holds the lock. */
+void vb_cq_purge_srq(struct vb_cq *cq, uint32_t srq);
 
 /* The next completion that is there, taken off the ring, its request given back to its queue, its inline data
  * scattered; false: none. out gets all but the data. The caller holds the lock and publishes cq->consumer. */

@@ -2,8 +2,8 @@
 /* The library's objects. Each begins with the public structure of the verbs API that applications hold pointers to.
  *
  * Locks, in the order in which they may be nested: a CQ's lock (two CQs: the lower address first), a QP's queue
- * locks, the context's lock, the session's lock. Posting takes one queue lock, polling one CQ lock; the rest is
- * control path. */
+ * locks or an SRQ's lock, the context's lock, the session's lock. Posting takes one queue's or SRQ's lock, polling one
+ * CQ lock (and for a request of an SRQ that one's); the rest is control path. */
 #ifndef VERBS_OBJECTS_H
 #define VERBS_OBJECTS_H
 
@@ -57,21 +57,38 @@ struct vb_context {
     _Atomic uint64_t checked_at; /* ns, CLOCK_MONOTONIC: when an empty poll last asked whether the daemon lives */
     _Atomic uint64_t slow_until; /* ns: until then an empty poll sleeps instead of yielding */
     uint64_t probe; /* random value that the daemon reads at open to find a way to our memory */
-    pthread_mutex_t lock; /* the tables, the event counts of QPs and CQs, channel reference counts */
-    struct vb_table qps, cqs;
+    pthread_mutex_t lock; /* the tables, the event counts of QPs, CQs and SRQs, channel reference counts */
+    struct vb_table qps, cqs, srqs; /* by number or handle */
+    struct vb_table mrs; /* by the upper 24 bits of the lkey */
+    _Atomic size_t dm_used; /* bytes of device memory */
     bool fatal_told; /* IBV_EVENT_DEVICE_FATAL was delivered */
 };
 
 struct vb_pd {
     struct ibv_pd pd;
     struct vb_pd *parent; /* of a parent domain: the PD it stands for; else NULL */
-    _Atomic uint32_t refs; /* parent domains on it */
+    _Atomic uint32_t refs; /* parent domains on it; of a parent domain, the memory blocks from its allocator */
+    /* Of a parent domain, the application's allocator: NULL if it gave none. */
+    void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment, uint64_t resource_type);
+    void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
+    void *alloc_context;
 };
 
 struct vb_mr {
     struct ibv_mr mr;
     uint64_t iova;
-    uint32_t access;
+    uint32_t access; /* as the daemon has it */
+    bool on_demand; /* IBV_ACCESS_ON_DEMAND */
+    struct vb_dm *dm; /* device memory that it is of; else NULL */
+};
+
+/* Device memory: memory of this process that programs reach by copying only. */
+#define VB_MAX_DM ((size_t)1 << 20) /* bytes that a context may have of it */
+struct vb_dm {
+    struct ibv_dm dm;
+    uint8_t *base;
+    size_t length;
+    _Atomic uint32_t refs; /* memory regions of it */
 };
 
 struct vb_ah {
@@ -81,6 +98,15 @@ struct vb_ah {
 
 struct vb_channel {
     struct ibv_comp_channel channel;
+    uint32_t handle;
+};
+
+struct vb_mw {
+    struct ibv_mw mw;
+};
+
+struct vb_xrcd {
+    struct ibv_xrcd xrcd;
     uint32_t handle;
 };
 
@@ -122,6 +148,36 @@ struct vb_queue {
                                            slots, acquire by the poster before it writes them again */
 };
 
+/* What the poller needs of a request of an SRQ, by its cookie; max_sge SGEs follow it. */
+struct vb_srq_req {
+    uint32_t next; /* while free: the next free cookie, VB_SRQ_NONE at the list's end; while outstanding: VB_SRQ_OUT */
+    uint32_t num_sge;
+    struct pm_sge sge[];
+};
+#define VB_SRQ_NONE UINT32_MAX
+#define VB_SRQ_OUT (UINT32_MAX - 1)
+
+struct vb_srq {
+    struct ibv_srq srq;
+    enum ibv_srq_type type;
+    uint32_t srqn; /* XRC: its number on the wire */
+    struct vb_cq *cq; /* XRC: where its completions go; else NULL */
+    uint32_t doorbell;
+    pthread_mutex_t lock; /* all below, except the event count */
+    struct pm_srq_page *page;
+    size_t size; /* bytes mapped at page */
+    uint8_t *ring;
+    uint32_t mask, stride; /* slots - 1, bytes per slot */
+    uint32_t tail; /* index of the next request */
+    uint32_t max_wr, max_sge;
+    uint32_t outstanding; /* requests that were posted and not polled; at most max_wr */
+    uint8_t *reqs; /* capacity requests, see vb_srq_req */
+    size_t req_size; /* bytes of each */
+    uint32_t capacity; /* cookies there are: max_wr, or what it was before a resize downwards */
+    uint32_t free; /* first free cookie */
+    uint32_t async_events; /* delivered; under the context's lock */
+};
+
 struct vb_qp {
     union {
         struct ibv_qp qp;
@@ -132,10 +188,14 @@ struct vb_qp {
     size_t size; /* bytes mapped at page */
     uint32_t doorbell;
     struct ibv_qp_cap cap; /* granted */
+    uint8_t type_bit; /* VB_TYPE_*, see post.h */
+    bool has_rq; /* it has a receive queue of its own */
     bool sig_all;
     bool extended; /* created with send_ops_flags */
     struct vb_link send_link, recv_link;
+    struct vb_qp *twin; /* XRC target: the next handle of the same QP in this context; under the context's lock */
     uint32_t async_events; /* delivered; under the context's lock */
+    uint32_t turn; /* XRC target: events that its handles had before it was made, so that each gets its own */
     /* Building by ibv_wr_*, under the send queue's lock from wr_start to wr_complete or wr_abort: */
     uint32_t wr_next; /* index behind the requests built so far */
     struct pm_send_wqe *wr_wqe; /* the request that the setters speak of; NULL after a failure */
@@ -170,6 +230,22 @@ static inline struct vb_qp *vb_qp_ex(struct ibv_qp_ex *q)
 static inline struct vb_pd *vb_pd(struct ibv_pd *p)
 {
     return VB_OF(struct vb_pd, pd, p);
+}
+static inline struct vb_srq *vb_srq(struct ibv_srq *s)
+{
+    return VB_OF(struct vb_srq, srq, s);
+}
+static inline struct vb_mr *vb_mr(struct ibv_mr *m)
+{
+    return VB_OF(struct vb_mr, mr, m);
+}
+static inline struct vb_ah *vb_ah(struct ibv_ah *a)
+{
+    return VB_OF(struct vb_ah, ah, a);
+}
+static inline struct vb_xrcd *vb_xrcd(struct ibv_xrcd *x)
+{
+    return VB_OF(struct vb_xrcd, xrcd, x);
 }
 
 /* A lock of the fast path: held for some tens of instructions, so a contender spins a little before it sleeps. */

@@ -19,14 +19,31 @@ struct ibv_td *vb_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr)
 int vb_dealloc_td(struct ibv_td *td);
 struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *c, struct ibv_parent_domain_init_attr *attr);
 
+/* mr.c, dm.c, mw.c, xrcd.c, srq.c, srq_post.c */
+int vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sge,
+                 uint32_t num);
+struct ibv_dm *vb_alloc_dm(struct ibv_context *c, struct ibv_alloc_dm_attr *attr);
+int vb_free_dm(struct ibv_dm *dm);
+struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned access);
+struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int vb_dealloc_mw(struct ibv_mw *mw);
+int vb_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+struct ibv_xrcd *vb_open_xrcd(struct ibv_context *c, struct ibv_xrcd_init_attr *attr);
+int vb_close_xrcd(struct ibv_xrcd *xrcd);
+struct ibv_srq *vb_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *attr);
+int vb_get_srq_num(struct ibv_srq *srq, uint32_t *num);
+int vb_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
 /* cq.c, cq_ex.c, poll.c */
 struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);
+int vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 void vb_cq_ex_ops(struct ibv_cq_ex *cq);
 int vb_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 int vb_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 
 /* qp.c, qp_ex.c, post.c */
 struct ibv_qp *vb_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *vb_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *attr);
 void vb_qp_ex_ops(struct ibv_qp_ex *qp);
 int vb_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int vb_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

@@ -6,34 +6,29 @@
 #include "fork.h"
 #include "ops.h"
 #include "ring.h"
+#include "srq.h"
 #include "wait.h"
-
-/* Distributes len bytes that came with the completion over the SGEs of the receive request at index slot. The SGEs
- * were checked by the daemon, and are the application's own addresses. */
-static void scatter(const struct vb_queue *rq, uint32_t slot, const uint8_t *data, uint32_t len)
-{
-    const struct pm_recv_wqe *w = ring_slot(rq->ring, rq->stride, rq->mask, slot);
-    const struct pm_sge *sge = (const struct pm_sge *)(w + 1);
-    for (uint32_t i = 0; i < w->num_sge && i < rq->max_sge && len; i++) {
-        uint32_t part = sge[i].length < len ? sge[i].length : len;
-        memcpy((void *)(uintptr_t)sge[i].addr, data, part);
-        data += part;
-        len -= part;
-    }
-}
 
 /* Gives the request's slot, and in a send queue all before it, back to the poster. Release: see vb_queue.head. */
 static void retire(struct vb_context *c, const struct pm_cqe *e, const uint8_t *data)
 {
+    uint32_t len = e->inline_len < sizeof(e->data) ? e->inline_len : (uint32_t)sizeof(e->data);
+    if (e->srq) { /* the QP may be another process' */
+        struct vb_srq *srq = vb_table_get(&c->srqs, e->srq);
+        if (srq)
+            vb_srq_retire(srq, e->slot, data, len);
+        return;
+    }
     struct vb_qp *qp = vb_table_get(&c->qps, e->qpn);
     if (!qp)
         return;
     if (!(e->kind & PM_CQE_RECV)) {
         atomic_store_explicit(&qp->sq.head, e->slot + 1, memory_order_release);
-    } else if (e->srq == 0) {
-        if (e->inline_len)
-            scatter(&qp->rq, e->slot, data,
-                    e->inline_len < sizeof(e->data) ? e->inline_len : (uint32_t)sizeof(e->data));
+    } else {
+        const struct pm_recv_wqe *w = ring_slot(qp->rq.ring, qp->rq.stride, qp->rq.mask, e->slot);
+        if (len)
+            vb_scatter((const struct pm_sge *)(w + 1), w->num_sge < qp->rq.max_sge ? w->num_sge : qp->rq.max_sge, data,
+                       len);
         atomic_store_explicit(&qp->rq.head, e->slot + 1, memory_order_release);
     }
 }

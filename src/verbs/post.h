@@ -13,6 +13,36 @@ _Static_assert(sizeof(struct ibv_sge) == sizeof(struct pm_sge) &&
                    offsetof(struct ibv_sge, lkey) == offsetof(struct pm_sge, lkey),
                "SGEs are copied as they are");
 
+/* What a send request's opcode asks for, and who may post it. */
+enum vb_op_kind { VB_OP_NONE, VB_OP_SEND, VB_OP_RDMA, VB_OP_ATOMIC, VB_OP_ATOMIC_WRITE, VB_OP_INV, VB_OP_BIND };
+struct vb_op {
+    uint8_t kind; /* enum vb_op_kind: which fields of the request count */
+    uint8_t types; /* VB_TYPE_*: the QPs that may send it; 0: none */
+    bool can_inline; /* the request carries data away */
+    bool imm; /* immediate data, or a key that the peer shall invalidate */
+    uint8_t wc; /* enum ibv_wc_opcode of its completion */
+};
+#define VB_TYPE_RC 1 /* RC, and XRC's initiator */
+#define VB_TYPE_UC 2
+#define VB_TYPE_UD 4
+/* The bit of a QP type; 0: it sends nothing. */
+uint8_t vb_type_bit(enum ibv_qp_type type);
+/* Of enum ibv_wr_opcode; one of kind VB_OP_NONE for those that are not known. */
+const struct vb_op *vb_op(unsigned wr_opcode);
+
+/* Fills the fields of a bind request. type 1: new_rkey is what the window's rkey becomes; type 2: the wanted one, whose
+ * low byte counts. 0 or errno value. */
+int vb_wqe_bind(struct pm_send_wqe *w, const struct vb_qp *qp, const struct ibv_mw *mw, uint32_t new_rkey,
+                const struct ibv_mw_bind_info *info);
+/* Fills the destination of a datagram. 0 or errno value. */
+int vb_wqe_ud(struct pm_send_wqe *w, const struct vb_qp *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
+
+/* What follows the header of a send request: SGEs or inline data, behind the destination of a datagram. */
+static inline void *vb_wqe_body(const struct vb_qp *qp, struct pm_send_wqe *w)
+{
+    return (uint8_t *)(w + 1) + (qp->qp.qp_type == IBV_QPT_UD ? sizeof(struct pm_av) : 0);
+}
+
 #define VB_SEND_FLAGS (PM_SEND_FENCE | PM_SEND_SIGNALED | PM_SEND_SOLICITED | PM_SEND_INLINE)
 
 #define VB_MAX_MSG ((uint64_t)1 << 31) /* bytes; the device's max_msg_sz */

@@ -21,6 +21,10 @@ static struct pm_send_wqe *begin(struct vb_qp *qp, enum ibv_wr_opcode op)
     qp->wr_wqe = NULL;
     if (qp->wr_error)
         return NULL;
+    if (!(vb_op(op)->types & qp->type_bit)) {
+        fail(qp, EINVAL);
+        return NULL;
+    }
     if (!vb_queue_room(&qp->sq, qp->wr_next)) {
         fail(qp, ENOMEM);
         return NULL;
@@ -92,50 +96,71 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
     with_imm(ex, IBV_WR_SEND_WITH_INV, rkey);
 }
 
-/* What this device can't do: no such request in the batch may go out. */
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 {
-    (void)rkey;
-    fail(vb_qp_ex(ex), EOPNOTSUPP);
+    with_imm(ex, IBV_WR_LOCAL_INV, rkey);
 }
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-    (void)mw, (void)rkey, (void)info;
-    fail(vb_qp_ex(ex), EOPNOTSUPP);
+    struct vb_qp *qp = vb_qp_ex(ex);
+    struct pm_send_wqe *w = begin(qp, IBV_WR_BIND_MW);
+    int rc = !w ? 0 : mw->type == IBV_MW_TYPE_2 ? vb_wqe_bind(w, qp, mw, rkey, info) : EINVAL;
+    if (rc)
+        fail(qp, rc);
 }
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, const void *value)
+{
+    uint64_t word;
+    memcpy(&word, value, sizeof(word));
+    atomic(ex, IBV_WR_ATOMIC_WRITE, rkey, addr, word, 0);
+}
+/* What this device can't do: no such request in the batch may go out. */
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
 {
     (void)hdr, (void)hdr_sz, (void)mss;
     fail(vb_qp_ex(ex), EOPNOTSUPP);
 }
-static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, const void *value)
-{
-    (void)rkey, (void)addr, (void)value;
-    fail(vb_qp_ex(ex), EOPNOTSUPP);
-}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
-    (void)ah, (void)qpn, (void)qkey;
-    fail(vb_qp_ex(ex), EINVAL);
+    struct vb_qp *qp = vb_qp_ex(ex);
+    if (!qp->wr_wqe)
+        return;
+    int rc = qp->qp.qp_type == IBV_QPT_UD ? vb_wqe_ud(qp->wr_wqe, qp, ah, qpn, qkey) : EINVAL;
+    if (rc)
+        fail(qp, rc);
 }
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 {
-    (void)srqn;
-    fail(vb_qp_ex(ex), EINVAL);
+    struct vb_qp *qp = vb_qp_ex(ex);
+    if (!qp->wr_wqe)
+        return;
+    if (qp->qp.qp_type == IBV_QPT_XRC_SEND)
+        qp->wr_wqe->srqn = srqn;
+    else
+        fail(qp, EINVAL);
+}
+
+/* Does the request that is being built take data from memory, or bring it there? */
+static bool has_data(const struct pm_send_wqe *w)
+{
+    uint8_t kind = vb_op(w->opcode)->kind;
+    return kind == VB_OP_SEND || kind == VB_OP_RDMA || kind == VB_OP_ATOMIC;
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num, const struct ibv_sge *list)
 {
     struct vb_qp *qp = vb_qp_ex(ex);
-    if (!qp->wr_wqe)
+    struct pm_send_wqe *w = qp->wr_wqe;
+    if (!w)
         return;
-    if (num > qp->sq.max_sge || !vb_length_ok(qp->wr_wqe->opcode, list, num)) {
+    if (num > qp->sq.max_sge || !has_data(w) || !vb_length_ok(w->opcode, list, num)) {
         fail(qp, EINVAL);
         return;
     }
-    qp->wr_wqe->num_sge = (uint8_t)num;
+    w->num_sge = (uint8_t)num;
     if (num)
-        memcpy(qp->wr_wqe + 1, list, num * sizeof(*list));
+        memcpy(vb_wqe_body(qp, w), list, num * sizeof(*list));
 }
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
 {
@@ -149,12 +174,11 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num, const stru
     struct pm_send_wqe *w = qp->wr_wqe;
     if (!w)
         return;
-    if (w->opcode == IBV_WR_RDMA_READ || w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-        w->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    if (!has_data(w) || !vb_op(w->opcode)->can_inline) {
         fail(qp, EINVAL);
         return;
     }
-    uint8_t *to = (uint8_t *)(w + 1);
+    uint8_t *to = vb_wqe_body(qp, w);
     size_t room = qp->cap.max_inline_data, total = 0;
     for (size_t i = 0; i < num; i++) {
         if (list[i].length > room - total) {

@@ -45,10 +45,28 @@ static void device_attr(const struct vb_context *c, struct ibv_device_attr *a)
     a->max_ah = limit(k->max_ah);
     a->max_srq = limit(k->max_srq);
     a->max_srq_wr = limit(k->max_srq_wr);
-    a->max_srq_sge = k->max_srq ? a->max_sge : 0;
+    a->max_srq_sge = limit(k->max_srq_sge);
+    a->max_mcast_grp = limit(k->max_mcast_grp);
+    a->max_mcast_qp_attach = limit(k->max_mcast_qp_attach);
+    all = (uint64_t)k->max_mcast_grp * k->max_mcast_qp_attach;
+    a->max_total_mcast_qp_attach = limit(all > UINT32_MAX ? UINT32_MAX : (uint32_t)all);
     a->max_pkeys = 1;
     a->local_ca_ack_delay = (uint8_t)k->ack_delay;
     a->phys_port_cnt = 1;
+}
+
+/* On-demand paging: memory is reached through the process whose it is, so any page of it may come and go. */
+static void odp_attr(const struct vb_context *c, struct ibv_device_attr_ex *a)
+{
+    const uint32_t srq = c->caps.max_srq ? IBV_ODP_SUPPORT_SRQ_RECV : 0;
+    const uint32_t message = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | srq;
+    const uint32_t rdma = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+    a->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+    a->odp_caps.per_transport_caps.rc_odp_caps = message | rdma;
+    a->odp_caps.per_transport_caps.uc_odp_caps = message | IBV_ODP_SUPPORT_WRITE;
+    a->odp_caps.per_transport_caps.ud_odp_caps = message;
+    if (c->caps.max_xrcd)
+        a->xrc_odp_caps = IBV_ODP_SUPPORT_SEND | srq | rdma;
 }
 
 VB_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
@@ -72,6 +90,9 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
     a.hca_core_clock = c->caps.hca_core_clock_khz;
     a.device_cap_flags_ex = c->caps.device_cap_flags;
     a.phys_port_cnt_ex = 1;
+    odp_attr(c, &a);
+    a.cq_mod_caps.max_cq_count = a.cq_mod_caps.max_cq_period = UINT16_MAX;
+    a.max_dm_size = VB_MAX_DM;
     /* A program built against newer headers has a longer structure: what this library doesn't know reads as not
      * there. */
     if (size > sizeof(a))

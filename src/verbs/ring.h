@@ -34,6 +34,13 @@ static inline bool ring_publish_recv(struct pm_qp_page *page, uint32_t tail)
     return atomic_load(&page->rq_notify) != 0;
 }
 
+/* Likewise for the requests of an SRQ, under its lock. */
+static inline bool ring_publish_srq(struct pm_srq_page *page, uint32_t tail)
+{
+    atomic_store(&page->tail, tail);
+    return atomic_load(&page->notify) != 0;
+}
+
 /* Tells the daemon to look at the queues behind doorbell d. True: it sleeps and this caller must write its eventfd.
  * No lock. Sequentially consistent: the bits must be visible before `sleeping` is read, because the daemon sets
  * `sleeping` before it looks at the bits a last time. */
@@ -80,18 +87,28 @@ static inline void ring_arm(struct pm_cq_page *page, bool solicited_only)
         atomic_store(&page->arm, PM_ARM_ANY);
 }
 
-/* Removes the completions of QP qpn that wait at [consumer, …) and closes the gaps towards the newest one; returns
+/* Which completions ring_purge removes. */
+struct ring_match {
+    uint32_t qpn; /* those of this QP */
+    uint32_t srq; /* not 0: instead, those of requests of the SRQ with this handle */
+    void (*gone)(void *arg, const struct pm_cqe *e); /* called for each that is removed; NULL: nothing is */
+    void *arg;
+};
+
+/* Removes matching completions that wait at [consumer, …) and closes the gaps towards the newest one; returns
  * the new consumer index, which the caller publishes. Under the CQ's lock. The daemon writes only behind the newest
  * entry, so nothing races. */
-static inline uint32_t ring_purge(struct pm_cqe *entries, uint32_t mask, uint32_t consumer, uint32_t qpn)
+static inline uint32_t ring_purge(struct pm_cqe *entries, uint32_t mask, uint32_t consumer, const struct ring_match *m)
 {
     uint32_t live = 0, gone = 0;
     while (live <= mask && ring_cqe(entries, mask, consumer + live))
         live++;
     for (uint32_t i = consumer + live; i-- != consumer;) {
         struct pm_cqe *e = &entries[i & mask];
-        if (e->qpn == qpn) {
+        if (m->srq ? e->srq == m->srq : e->qpn == m->qpn) {
             gone++;
+            if (m->gone)
+                m->gone(m->arg, e);
         } else if (gone) {
             struct pm_cqe *to = &entries[(i + gone) & mask];
             memcpy(to, e, sizeof(*to));

@@ -208,3 +208,16 @@ int vb_call_simple(struct vb_context *c, uint32_t op, const void *req, size_t re
     struct vb_call call = {.op = op, .req = req, .req_len = req_len, .send_fd = -1, .rep = rep, .rep_len = rep_len};
     return vb_call(c, &call);
 }
+
+int vb_drop(struct ibv_context *context, uint32_t op, uint32_t handle)
+{
+    struct vb_context *c = vb_ctx(context);
+    struct pm_handle req = {handle};
+    if (!vb_owned_quiet(c))
+        return 0;
+    int rc = vb_call_simple(c, op, &req, sizeof(req), NULL, 0);
+    if (rc == 0 || rc == -EIO)
+        return 0;
+    errno = -rc;
+    return -rc;
+}

@@ -34,5 +34,8 @@ int vb_session_call(struct vb_session *s, const struct vb_call *call);
  * marked so). */
 int vb_call(struct vb_context *c, const struct vb_call *call);
 int vb_call_simple(struct vb_context *c, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len);
+/* Destroys the daemon's object of that handle: 0 or errno value, with errno. A copy after fork and an object of a dead
+ * daemon are only forgotten. */
+int vb_drop(struct ibv_context *context, uint32_t op, uint32_t handle);
 
 #endif

@@ -106,7 +106,7 @@ Test(ring, purge_removes_one_qp_and_keeps_the_rest_in_order)
             if (qpn != 1)
                 kept[num++] = k + 100;
         }
-        uint32_t now = ring_purge(entries, MASK, first, 1);
+        uint32_t now = ring_purge(entries, MASK, first, &(struct ring_match){.qpn = 1});
         cr_assert_eq(now, first + live - num);
         for (uint32_t k = 0; k < num; k++) {
             struct pm_cqe *e = ring_cqe(entries, MASK, now + k);

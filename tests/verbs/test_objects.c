@@ -80,7 +80,6 @@ static void regions(void)
        "REMOTE_WRITE without LOCAL_WRITE: EINVAL");
     ok(!ibv_reg_mr(pd, buf, 10, IBV_ACCESS_REMOTE_ATOMIC) && errno == EINVAL,
        "REMOTE_ATOMIC without LOCAL_WRITE: EINVAL");
-    ok(!ibv_reg_mr(pd, buf, 10, IBV_ACCESS_ON_DEMAND) && errno == EOPNOTSUPP, "ON_DEMAND: EOPNOTSUPP");
     struct ibv_mr *mr = ibv_reg_mr(pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING);
     ok(mr && mr->addr == buf && mr->length == sizeof(buf) && mr->pd == pd && mr->context == ctx, "a region");
     ok(ibv_dealloc_pd(pd) == EBUSY, "its PD is busy");
@@ -189,19 +188,15 @@ static void not_offered(void)
 {
     struct ibv_pd *pd = ibv_alloc_pd(ctx);
     struct ibv_srq_init_attr_ex tm = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE, .srq_type = IBV_SRQT_TM};
-    struct ibv_alloc_dm_attr dm = {.length = 64};
     struct ibv_counters_init_attr ci = {0};
     struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ};
-    struct ibv_sge s = {0};
     ok(!ibv_create_srq_ex(ctx, &tm) && errno == EOPNOTSUPP, "tag-matching SRQ: EOPNOTSUPP");
-    ok(!ibv_alloc_dm(ctx, &dm) && errno == EOPNOTSUPP, "device memory: EOPNOTSUPP");
     ok(!ibv_alloc_null_mr(pd) && errno == EOPNOTSUPP, "null region: EOPNOTSUPP");
     ok(!ibv_create_counters(ctx, &ci) && errno == EOPNOTSUPP, "counters: EOPNOTSUPP");
     ok(!ibv_create_wq(ctx, &wq) && errno == EOPNOTSUPP, "work queues: EOPNOTSUPP");
     ok(!ibv_reg_dmabuf_mr(pd, 0, 64, 0, 0, 0) && errno == EOPNOTSUPP, "dma-buf: EOPNOTSUPP");
     ok(!ibv_import_device(0) && errno == EOPNOTSUPP && !ibv_import_pd(ctx, 1) && errno == EOPNOTSUPP,
        "import: EOPNOTSUPP");
-    ok(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &s, 1) == EOPNOTSUPP, "advice: EOPNOTSUPP");
     ok(ibv_fork_init() == 0 && ibv_is_fork_initialized() == IBV_FORK_UNNEEDED, "fork needs no preparation");
     ibv_dealloc_pd(pd);
 }

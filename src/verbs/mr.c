@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Protection domains and memory regions. */
+/* Memory regions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -8,91 +8,12 @@
 #include "ops.h"
 #include "session.h"
 
-VB_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
-{
-    struct pm_handle rep;
-    struct vb_pd *pd = calloc(1, sizeof(*pd));
-    if (!pd)
-        return NULL;
-    int rc = vb_call_simple(vb_ctx(context), PM_OP_ALLOC_PD, NULL, 0, &rep, sizeof(rep));
-    if (rc) {
-        free(pd);
-        return vb_null(rc);
-    }
-    pd->pd.context = context;
-    pd->pd.handle = rep.handle;
-    return &pd->pd;
-}
-
-/* Destroys the daemon's object. A copy after fork and an object of a dead daemon are only forgotten. */
-static int drop(struct ibv_context *context, uint32_t op, uint32_t handle)
-{
-    struct vb_context *c = vb_ctx(context);
-    struct pm_handle req = {handle};
-    if (!vb_owned_quiet(c))
-        return 0;
-    int rc = vb_call_simple(c, op, &req, sizeof(req), NULL, 0);
-    return rc == -EIO ? 0 : vb_err(rc);
-}
-
-VB_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
-{
-    struct vb_pd *pd = vb_pd(ibpd);
-    if (atomic_load(&pd->refs))
-        return vb_err(-EBUSY);
-    if (pd->parent) {
-        atomic_fetch_sub(&pd->parent->refs, 1);
-    } else {
-        int rc = drop(ibpd->context, PM_OP_DEALLOC_PD, ibpd->handle);
-        if (rc)
-            return rc;
-    }
-    free(pd);
-    return 0;
-}
-
-/* Thread domains are a hint that an application serialises; nothing here depends on it. */
-struct ibv_td *vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
-{
-    if (attr->comp_mask)
-        return vb_null(-EINVAL);
-    struct ibv_td *td = calloc(1, sizeof(*td));
-    if (td)
-        td->context = context;
-    return td;
-}
-
-int vb_dealloc_td(struct ibv_td *td)
-{
-    free(td);
-    return 0;
-}
-
-struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
-{
-    if (!attr->pd)
-        return vb_null(-EINVAL);
-    /* Own allocators would have nothing to allocate: the rings are the daemon's. */
-    if (attr->comp_mask)
-        return vb_null(-EOPNOTSUPP);
-    struct vb_pd *pd = calloc(1, sizeof(*pd));
-    if (!pd)
-        return NULL;
-    pd->parent = vb_pd(attr->pd)->parent ? vb_pd(attr->pd)->parent : vb_pd(attr->pd);
-    pd->pd.context = context;
-    pd->pd.handle = pd->parent->pd.handle;
-    atomic_fetch_add(&pd->parent->refs, 1);
-    return &pd->pd;
-}
-
 /* The access flags as the daemon gets them: what is optional or about the kind of pages means nothing to it. */
 static int access_flags(unsigned access, uint32_t *out)
 {
     const unsigned plain = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                           IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED;
+                           IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND;
     access &= ~(unsigned)(IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB);
-    if (access & IBV_ACCESS_ON_DEMAND)
-        return -EOPNOTSUPP;
     if (access & ~plain)
         return -EINVAL;
     if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !(access & IBV_ACCESS_LOCAL_WRITE))
@@ -122,6 +43,16 @@ static void use_huge_pages(void *addr, size_t length)
     errno = saved;
 }
 
+/* Makes the region known to ibv_advise_mr. */
+static int publish(struct vb_mr *mr)
+{
+    struct vb_context *c = vb_ctx(mr->mr.context);
+    pthread_mutex_lock(&c->lock);
+    int rc = vb_table_set(&c->mrs, mr->mr.lkey >> 8, mr);
+    pthread_mutex_unlock(&c->lock);
+    return rc;
+}
+
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
     struct pm_reg_mr_req req = {.pd = pd->handle, .va = (uint64_t)(uintptr_t)addr, .length = length, .iova = iova};
@@ -146,7 +77,15 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
                              .rkey = rep.handle};
     mr->iova = iova;
     mr->access = req.access;
-    use_huge_pages(addr, length);
+    mr->on_demand = access & IBV_ACCESS_ON_DEMAND;
+    rc = publish(mr);
+    if (rc) {
+        vb_drop(pd->context, PM_OP_DEREG_MR, rep.handle);
+        free(mr);
+        return vb_null(rc);
+    }
+    if (!mr->on_demand)
+        use_huge_pages(addr, length);
     return &mr->mr;
 }
 
@@ -177,8 +116,8 @@ VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t 
 
 VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-    struct vb_mr *mr = VB_OF(struct vb_mr, mr, ibmr);
-    bool bad = flags & ~IBV_REREG_MR_FLAGS_SUPPORTED ||
+    struct vb_mr *mr = vb_mr(ibmr);
+    bool bad = mr->dm || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED ||
                ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!addr || !length)) ||
                ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) || (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS));
     struct pm_rereg_mr_req req = {.key = ibmr->lkey};
@@ -215,16 +154,43 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, vo
         ibmr->length = length;
     }
     mr->access = req.mr.access;
+    mr->on_demand = req.mr.access & IBV_ACCESS_ON_DEMAND;
     mr->iova = req.mr.iova;
     return 0;
 }
 
-VB_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
+struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset, size_t length, unsigned access)
 {
-    int rc = drop(mr->context, PM_OP_DEREG_MR, mr->lkey);
-    if (rc == 0)
-        free(VB_OF(struct vb_mr, mr, mr));
-    return rc;
+    struct vb_dm *dm = VB_OF(struct vb_dm, dm, ibdm);
+    if (!(access & IBV_ACCESS_ZERO_BASED) || ibdm->context != pd->context || offset > dm->length ||
+        length > dm->length - offset)
+        return vb_null(-EINVAL);
+    struct ibv_mr *mr = reg_mr(pd, dm->base + offset, length, 0, access);
+    if (mr) {
+        atomic_fetch_add(&dm->refs, 1);
+        vb_mr(mr)->dm = dm;
+        mr->addr = NULL; /* programs have no address of it */
+    }
+    return mr;
+}
+
+VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
+{
+    struct vb_mr *mr = vb_mr(ibmr);
+    struct vb_context *c = vb_ctx(ibmr->context);
+    int rc = vb_drop(ibmr->context, PM_OP_DEREG_MR, ibmr->lkey);
+    if (rc)
+        return rc;
+    if (vb_owned_quiet(c)) {
+        pthread_mutex_lock(&c->lock);
+        if (vb_table_get(&c->mrs, ibmr->lkey >> 8) == mr) /* else its key is another region's already */
+            vb_table_set(&c->mrs, ibmr->lkey >> 8, NULL);
+        pthread_mutex_unlock(&c->lock);
+    }
+    if (mr->dm)
+        atomic_fetch_sub(&mr->dm->refs, 1);
+    free(mr);
+    return 0;
 }
 
 VB_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
@@ -234,15 +200,6 @@ VB_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, s
     return vb_null(-EOPNOTSUPP);
 }
 
-VB_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
-{
-    (void)context, (void)handle;
-    return vb_null(-EOPNOTSUPP);
-}
-VB_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
-{
-    (void)pd;
-}
 VB_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
     (void)pd, (void)handle;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Memory windows. Those of type 1 are bound by ibv_bind_mw, which chooses their next rkey; those of type 2 by a send
+ * request that names it. Both are ordered with the other requests of the send queue. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fork.h"
+#include "ops.h"
+#include "post.h"
+#include "session.h"
+
+struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+    struct vb_context *c = vb_ctx(pd->context);
+    struct pm_alloc_mw_req req = {.pd = pd->handle, .type = type};
+    struct pm_handle rep;
+    if (c->caps.max_mw == 0)
+        return vb_null(-EOPNOTSUPP);
+    if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
+        return vb_null(-EINVAL);
+    struct vb_mw *mw = calloc(1, sizeof(*mw));
+    if (!mw)
+        return NULL;
+    int rc = vb_call_simple(c, PM_OP_ALLOC_MW, &req, sizeof(req), &rep, sizeof(rep));
+    if (rc) {
+        free(mw);
+        return vb_null(rc);
+    }
+    mw->mw =
+        (struct ibv_mw){.context = pd->context, .pd = pd, .rkey = rep.handle, .handle = rep.handle >> 8, .type = type};
+    return &mw->mw;
+}
+
+int vb_dealloc_mw(struct ibv_mw *mw)
+{
+    int rc = vb_drop(mw->context, PM_OP_DEALLOC_MW, mw->rkey);
+    if (rc == 0)
+        free(VB_OF(struct vb_mw, mw, mw));
+    return rc;
+}
+
+int vb_wqe_bind(struct pm_send_wqe *w, const struct vb_qp *qp, const struct ibv_mw *mw, uint32_t new_rkey,
+                const struct ibv_mw_bind_info *info)
+{
+    const unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    /* Local access goes by the region's own key. */
+    const unsigned access = info->mw_access_flags & ~(unsigned)IBV_ACCESS_LOCAL_WRITE;
+    bool type1 = mw->type == IBV_MW_TYPE_1;
+    if ((access & ~(remote | IBV_ACCESS_ZERO_BASED)) || (type1 && (access & IBV_ACCESS_ZERO_BASED)))
+        return EINVAL;
+    if (!info->mr && (info->length || !type1))
+        return EINVAL;
+    if (mw->pd->handle != qp->qp.pd->handle || (info->mr && info->mr->pd->handle != mw->pd->handle))
+        return EINVAL;
+    w->remote_addr = info->addr;
+    w->compare_add = info->length;
+    w->mr_key = info->mr ? info->mr->lkey : 0;
+    w->srqn = access;
+    if (type1) {
+        w->rkey = mw->rkey;
+        w->imm = new_rkey;
+    } else {
+        w->rkey = (mw->rkey & ~UINT32_C(0xff)) | (new_rkey & 0xff);
+    }
+    return 0;
+}
+
+int vb_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+    struct vb_qp *qp = vb_qp(ibqp);
+    struct vb_context *c = vb_ctx(ibqp->context);
+    if (!vb_owned(c))
+        return EIO;
+    if (!(qp->type_bit & vb_op(IBV_WR_BIND_MW)->types) || !vb_can_send(qp) || mw->type != IBV_MW_TYPE_1)
+        return EINVAL;
+    pthread_mutex_lock(&qp->sq.lock);
+    uint32_t next = qp->sq.tail, rkey = ibv_inc_rkey(mw->rkey);
+    int rc = ENOMEM;
+    if (vb_queue_room(&qp->sq, next)) {
+        struct pm_send_wqe *w = vb_wqe_start(qp, next, bind->wr_id, IBV_WR_BIND_MW, bind->send_flags);
+        w->flags &= (uint8_t)~PM_SEND_INLINE;
+        rc = vb_wqe_bind(w, qp, mw, rkey, &bind->bind_info);
+    }
+    if (rc == 0) {
+        mw->rkey = rkey;
+        vb_send_publish(c, qp, next + 1);
+    }
+    pthread_mutex_unlock(&qp->sq.lock);
+    return rc;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Shared receive queues, for the rest of the library.
+ *
+ * Requests of an SRQ complete out of order, so their slots in the ring say nothing once the daemon has read them.
+ * Each outstanding request has a number, its cookie, and the library keeps the request's SGEs under it. Cookies are
+ * free again when the completion was polled. */
+#ifndef VERBS_SRQ_H
+#define VERBS_SRQ_H
+
+#include "objects.h"
+
+/* Ends the request with that cookie: len bytes of data that came with its completion go to its SGEs (len 0: none), and
+ * its place is free. The caller holds the lock of the CQ that the completion was in. */
+void vb_srq_retire(struct vb_srq *srq, uint32_t cookie, const uint8_t *data, uint32_t len);
+
+/* Distributes len bytes over num SGEs, which the daemon has checked. */
+void vb_scatter(const struct pm_sge *sge, uint32_t num, const uint8_t *data, uint32_t len);
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Requests of shared receive queues: posting them, and their end. */
+#include <errno.h>
+
+#include "fork.h"
+#include "ops.h"
+#include "post.h"
+#include "srq.h"
+
+static struct vb_srq_req *req_of(struct vb_srq *srq, uint32_t cookie)
+{
+    return (struct vb_srq_req *)(srq->reqs + cookie * srq->req_size);
+}
+
+/* Writes one request at the tail; 0 or errno value. The ring has a free slot whenever there is a free cookie: see
+ * pm_srq_page. */
+static int put(struct vb_srq *srq, const struct ibv_recv_wr *wr)
+{
+    if (wr->num_sge < 0 || (uint32_t)wr->num_sge > srq->max_sge)
+        return EINVAL;
+    if (srq->outstanding >= srq->max_wr)
+        return ENOMEM;
+    uint32_t cookie = srq->free;
+    struct vb_srq_req *r = req_of(srq, cookie);
+    struct pm_recv_wqe *w = ring_slot(srq->ring, srq->stride, srq->mask, srq->tail);
+    srq->free = r->next;
+    r->next = VB_SRQ_OUT;
+    r->num_sge = (uint32_t)wr->num_sge;
+    w->wr_id = wr->wr_id;
+    w->num_sge = (uint32_t)wr->num_sge;
+    w->cookie = cookie;
+    if (wr->num_sge) {
+        memcpy(r->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
+        memcpy(w + 1, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
+    }
+    srq->tail++;
+    srq->outstanding++;
+    return 0;
+}
+
+int vb_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+    struct vb_srq *srq = vb_srq(ibsrq);
+    struct vb_context *c = vb_ctx(ibsrq->context);
+    int rc = vb_owned(c) ? 0 : EIO;
+    if (rc == 0) {
+        pthread_mutex_lock(&srq->lock);
+        uint32_t before = srq->tail;
+        while (wr && (rc = put(srq, wr)) == 0)
+            wr = wr->next;
+        if (srq->tail != before && ring_publish_srq(srq->page, srq->tail) && ring_doorbell(c->page, srq->doorbell))
+            vb_wake(c);
+        pthread_mutex_unlock(&srq->lock);
+    }
+    if (rc && bad_wr)
+        *bad_wr = wr;
+    return rc;
+}
+
+void vb_scatter(const struct pm_sge *sge, uint32_t num, const uint8_t *data, uint32_t len)
+{
+    for (uint32_t i = 0; i < num && len; i++) {
+        uint32_t part = sge[i].length < len ? sge[i].length : len;
+        memcpy((void *)(uintptr_t)sge[i].addr, data, part);
+        data += part;
+        len -= part;
+    }
+}
+
+void vb_srq_retire(struct vb_srq *srq, uint32_t cookie, const uint8_t *data, uint32_t len)
+{
+    pthread_mutex_lock(&srq->lock);
+    struct vb_srq_req *r = cookie < srq->capacity ? req_of(srq, cookie) : NULL;
+    if (r && r->next == VB_SRQ_OUT) {
+        if (len)
+            vb_scatter(r->sge, r->num_sge, data, len);
+        r->next = srq->free;
+        srq->free = cookie;
+        srq->outstanding--;
+    }
+    pthread_mutex_unlock(&srq->lock);
+}
