@@ -58,8 +58,6 @@ static int put_atomic_write(struct pm_send_wqe *w, const struct ibv_send_wr *wr)
 static int put_send(struct vb_qp *qp, uint32_t next, const struct ibv_send_wr *wr)
 {
     const struct vb_op *op = vb_op(wr->opcode);
-    if (op->kind == VB_OP_NONE)
-        return EOPNOTSUPP;
     if (!(op->types & qp->type_bit) || wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge ||
         ((wr->send_flags & IBV_SEND_INLINE) && !op->can_inline))
         return EINVAL;

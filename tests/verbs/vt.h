@@ -60,49 +60,72 @@ static inline struct ibv_context *vt_open(void)
 }
 
 #define VT_BUF 65536
-/* Two RC QPs of one process, connected with each other. */
+/* Two QPs of one process, connected with each other. */
 struct vt_pair {
     struct ibv_context *ctx;
+    enum ibv_qp_type type; /* RC (or 0, before it is made), UC, UD */
     struct ibv_pd *pd;
     struct ibv_cq *scq, *rcq; /* of both QPs */
+    struct ibv_srq *srq; /* of both QPs, if it was there before they were made */
     struct ibv_qp *qp[2];
     struct ibv_mr *mr;
     char *buf; /* VT_BUF bytes, mr covers them with all access */
 };
 
-static inline int vt_to_init(struct ibv_qp *qp)
+#define VT_QKEY 0x11111111u
+static inline bool vt_acks(const struct ibv_qp *qp) /* it has timers and counts retries */
 {
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-                            .port_num = 1,
-                            .qp_access_flags =
-                                IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC};
-    return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    return qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_SEND;
+}
+static inline bool vt_reads(const struct ibv_qp *qp) /* it answers READs */
+{
+    return qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_RECV;
 }
 
-static inline int vt_to_rtr(struct ibv_qp *qp, uint32_t peer)
+static inline int vt_to_init(struct ibv_qp *qp)
 {
-    union ibv_gid gid;
-    need(ibv_query_gid(qp->context, 1, 0, &gid) == 0);
+    bool ud = qp->qp_type == IBV_QPT_UD;
+    unsigned access =
+        IBV_ACCESS_REMOTE_WRITE | (qp->qp_type == IBV_QPT_UC ? 0 : IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
     struct ibv_qp_attr a = {
-        .qp_state = IBV_QPS_RTR,
-        .path_mtu = IBV_MTU_1024,
-        .dest_qp_num = peer,
-        .rq_psn = 1,
-        .max_dest_rd_atomic = 4,
-        .min_rnr_timer = 1,
-        .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .sgid_index = 0, .hop_limit = 64}}};
+        .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = VT_QKEY, .qp_access_flags = ud ? 0 : access};
+    return ibv_modify_qp(qp, &a,
+                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+}
+
+/* gid: of the peer; NULL: it is on the same device. */
+static inline int vt_to_rtr_at(struct ibv_qp *qp, uint32_t peer, const union ibv_gid *gid)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+                            .path_mtu = IBV_MTU_1024,
+                            .dest_qp_num = peer,
+                            .rq_psn = 1,
+                            .max_dest_rd_atomic = 4,
+                            .min_rnr_timer = 1,
+                            .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.sgid_index = 0, .hop_limit = 64}}};
+    if (qp->qp_type == IBV_QPT_UD)
+        return ibv_modify_qp(qp, &a, IBV_QP_STATE);
+    if (gid)
+        a.ah_attr.grh.dgid = *gid;
+    else
+        need(ibv_query_gid(qp->context, 1, 0, &a.ah_attr.grh.dgid) == 0);
     return ibv_modify_qp(qp, &a,
                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+                             (vt_reads(qp) ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
+}
+static inline int vt_to_rtr(struct ibv_qp *qp, uint32_t peer)
+{
+    return vt_to_rtr_at(qp, peer, NULL);
 }
 
 static inline int vt_to_rts(struct ibv_qp *qp)
 {
     struct ibv_qp_attr a = {
         .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .sq_psn = 1, .max_rd_atomic = 4};
-    return ibv_modify_qp(qp, &a,
-                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                             IBV_QP_MAX_QP_RD_ATOMIC);
+    int timers = qp->qp_type == IBV_QPT_XRC_RECV ? IBV_QP_TIMEOUT
+                 : vt_acks(qp) ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
+                               : 0;
+    return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN | timers);
 }
 
 static inline int vt_to_state(struct ibv_qp *qp, enum ibv_qp_state s)
@@ -126,7 +149,10 @@ static inline void vt_pair_make(struct vt_pair *p, struct ibv_context *ctx, cons
 {
     static const struct ibv_qp_cap usual = {16, 16, 4, 4, 64};
     p->ctx = ctx;
-    need((p->pd = ibv_alloc_pd(ctx)));
+    if (p->type == 0)
+        p->type = IBV_QPT_RC;
+    if (!p->pd)
+        need((p->pd = ibv_alloc_pd(ctx)));
     if (!p->scq)
         need((p->scq = ibv_create_cq(ctx, 64, NULL, NULL, 0)));
     if (!p->rcq)
@@ -135,10 +161,10 @@ static inline void vt_pair_make(struct vt_pair *p, struct ibv_context *ctx, cons
     memset(p->buf, 0, VT_BUF);
     need((p->mr = ibv_reg_mr(p->pd, p->buf, VT_BUF,
                              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                                 IBV_ACCESS_REMOTE_ATOMIC)));
+                                 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)));
     for (int i = 0; i < 2; i++) {
         struct ibv_qp_init_attr a = {
-            .send_cq = p->scq, .recv_cq = p->rcq, .cap = cap ? *cap : usual, .qp_type = IBV_QPT_RC, .sq_sig_all = 0};
+            .send_cq = p->scq, .recv_cq = p->rcq, .srq = p->srq, .cap = cap ? *cap : usual, .qp_type = p->type};
         need((p->qp[i] = ibv_create_qp(p->pd, &a)));
     }
 }
@@ -166,6 +192,13 @@ static inline int vt_recv(struct vt_pair *p, int i, uint64_t id, uint32_t at, ui
     return ibv_post_recv(p->qp[i], &wr, &bad);
 }
 
+static inline int vt_srq_recv(struct vt_pair *p, struct ibv_srq *srq, uint64_t id, uint32_t at, uint32_t len)
+{
+    struct ibv_sge s = vt_sge(p, at, len);
+    struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &s, .num_sge = 1}, *bad;
+    return ibv_post_srq_recv(srq, &wr, &bad);
+}
+
 static inline int vt_send(struct vt_pair *p, int i, uint64_t id, uint32_t at, uint32_t len, unsigned flags)
 {
     struct ibv_sge s = vt_sge(p, at, len);
@@ -186,6 +219,28 @@ static inline int vt_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
         n += k;
     }
     return n;
+}
+
+/* Waits some seconds for an asynchronous event of that type; false: none of it came. It is acknowledged. */
+static inline bool vt_event(struct ibv_context *ctx, enum ibv_event_type type, void *element)
+{
+    struct pollfd f = {.fd = ctx->async_fd, .events = POLLIN};
+    double end = vt_now() + 5;
+    while (vt_now() < end && poll(&f, 1, 100) >= 0) {
+        struct ibv_async_event e;
+        if (!(f.revents & POLLIN) || ibv_get_async_event(ctx, &e))
+            continue;
+        bool it = e.event_type == type && (!element || e.element.qp == element);
+        ibv_ack_async_event(&e);
+        if (it)
+            return true;
+    }
+    return false;
+}
+static inline bool vt_no_event(struct ibv_context *ctx)
+{
+    struct pollfd f = {.fd = ctx->async_fd, .events = POLLIN};
+    return poll(&f, 1, 50) == 0;
 }
 
 #endif
