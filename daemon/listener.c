@@ -169,13 +169,18 @@ int listener_open(struct listener *l, const struct options *o, char why[OPTIONS_
     return rc;
 }
 
-void listener_close(struct listener *l)
+bool listener_owns_path(const struct listener *l)
 {
     struct stat st;
 
+    return l->fd >= 0 && lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino;
+}
+
+void listener_close(struct listener *l)
+{
     if (l->fd < 0)
         return;
-    if (lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
+    if (listener_owns_path(l))
         unlink(l->path);
     close(l->fd);
     l->fd = -1;

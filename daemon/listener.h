@@ -22,6 +22,8 @@ struct listener {
  * /tmp/pumice-UID, the first that can be made. A socket file that nobody listens on is replaced. 0, or -errno with why
  * saying what to do. */
 int listener_open(struct listener *l, const struct options *o, char why[OPTIONS_WHY_MAX]);
+/* False if another daemon has made a socket of its own at the same path since. */
+bool listener_owns_path(const struct listener *l);
 /* Closes it and removes the file. */
 void listener_close(struct listener *l);
 

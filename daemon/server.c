@@ -15,6 +15,7 @@
 #include "pumice/version.h"
 #include "session.h"
 #include "status.h"
+#include "sysfs.h"
 
 #define CONNECTIONS_MAX 1024u
 
@@ -378,6 +379,7 @@ int server_init(struct server *sv, const struct options *o, char why[OPTIONS_WHY
         return rc;
     if (listener_open(&sv->listener, o, why) != 0)
         return EXIT_SOCKET;
+    sysfs_create(sv->listener.path, sv->device, sv->devices);
     for (unsigned i = 0; i < sv->devices; i++) {
         rc = device_start(sv->device[i]);
         if (rc) {
@@ -397,6 +399,8 @@ void server_run(struct server *sv)
 
 void server_fini(struct server *sv)
 {
+    if (listener_owns_path(&sv->listener))
+        sysfs_remove(sv->listener.path);
     listener_close(&sv->listener);
     for (unsigned i = 0; i < sv->devices; i++) {
         device_stop(sv->device[i]);

@@ -29,6 +29,9 @@
 #define PM_ENV_HOST "PUMICE_HOST" /* the host that this process is on; else its launcher's local rank mod hosts */
 #define PM_ENV_VERBOSE "PUMICE_VERBOSE" /* not empty: the client library prints why the daemon refused a request */
 #define PM_SOCKET_NAME "pumiced.sock"
+/* The control socket's path and this name a directory with infiniband/DEVICE/… and infiniband_verbs/uverbs_DEVICE/…,
+ * which have what programs look for in /sys/class/infiniband and /sys/class/infiniband_verbs. */
+#define PM_SYSFS_SUFFIX ".sysfs"
 
 /* --- control messages ----------------------------------------------------------------------------------------------- */
 /* A SOCK_SEQPACKET Unix socket. Each request is one message: struct pm_request with len bytes of payload, of the
