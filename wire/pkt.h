@@ -20,6 +20,7 @@
 #define PKEY_DEFAULT 0xffff
 #define PSN_MASK 0xffffffu
 #define QPN_MASK 0xffffffu
+#define QPN_MULTICAST 0xffffffu /* destination of what goes to a multicast group */
 
 struct pkt_reth { /* RDMA extended transport header, 9.3.3 */
     uint64_t va;

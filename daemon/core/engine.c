@@ -11,6 +11,7 @@ void engine_config_defaults(struct engine_config *cfg)
         .max_qp = 16384,
         .max_mr = 1u << 17,
         .max_srq = 16384,
+        .max_mcast = 4096,
         .max_peers = 1024,
         .completion_slots = 4096,
         .event_slots = 1024,
@@ -33,15 +34,15 @@ static bool is_pow2(uint32_t n)
 static bool config_ok(const struct engine_config *c)
 {
     return c->max_qp >= 1 && c->max_qp <= 1u << 20 && c->max_mr >= 1 && c->max_mr <= 1u << 22 &&
-           c->max_srq <= 1u << 20 && c->max_peers >= 1 && is_pow2(c->completion_slots) && c->completion_slots >= 64 &&
-           is_pow2(c->event_slots) && c->window_pkts >= 1 && c->window_pkts <= 1u << 22 && c->active_mtu >= 1 &&
-           c->active_mtu <= 5 && c->first_qpn >= 17 && c->first_qpn < QPN_MASK && c->num_gids >= 1 &&
-           c->num_gids <= 8 && c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096;
+           c->max_srq <= 1u << 20 && c->max_peers >= 1 && c->max_mcast <= 1u << 20 && is_pow2(c->completion_slots) &&
+           c->completion_slots >= 64 && is_pow2(c->event_slots) && c->window_pkts >= 1 && c->window_pkts <= 1u << 22 &&
+           c->active_mtu >= 1 && c->active_mtu <= 5 && c->first_qpn >= 17 && c->first_qpn < QPN_MASK &&
+           c->num_gids >= 1 && c->num_gids <= 8 && c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096;
 }
 
 /* Where the parts of the engine lie in its memory; each starts on a cache line. */
 struct layout {
-    size_t qps, srqs, keys, peers, timers, done, events, total;
+    size_t qps, srqs, keys, mcast, peers, timers, done, events, total;
 };
 
 static size_t place(size_t *at, size_t bytes)
@@ -58,6 +59,7 @@ static void layout_of(const struct engine_config *c, struct layout *l)
     l->qps = place(&at, (size_t)pow2_at_least(c->max_qp) * sizeof(struct qp *));
     l->srqs = place(&at, (size_t)pow2_at_least(c->max_srq) * sizeof(struct srq *));
     l->keys = place(&at, ((size_t)c->max_mr + 1) * sizeof(struct mkey));
+    l->mcast = place(&at, (size_t)c->max_mcast * sizeof(struct mcast_member));
     l->peers = place(&at, (size_t)c->max_peers * sizeof(struct peer));
     l->timers = place(&at, sizeof(struct hotel));
     l->done = place(&at, (size_t)c->completion_slots * sizeof(struct completion));
@@ -90,6 +92,7 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->srq_mask = pow2_at_least(cfg->max_srq) - 1;
     e->next_srqn = 1;
     key_table_init(&e->keys, (struct mkey *)(void *)(base + l.keys), cfg->max_mr);
+    mcast_init(&e->mcast, (struct mcast_member *)(void *)(base + l.mcast), cfg->max_mcast);
     e->peers = (struct peer *)(void *)(base + l.peers);
     e->timers = (struct hotel *)(void *)(base + l.timers);
     hotel_init(e->timers);
@@ -221,6 +224,14 @@ static bool may_receive(const struct qp *qp)
     return qp->attr.state >= QPS_RTR && qp->attr.state != QPS_ERR;
 }
 
+static bool is_own_address(const struct engine *e, const uint8_t gid[16])
+{
+    for (unsigned i = 0; i < e->cfg.num_gids; i++)
+        if (memcmp(e->cfg.gids[i], gid, 16) == 0)
+            return true;
+    return false;
+}
+
 /* Is the packet one that the QP takes at all? (9.6.1) */
 static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
 {
@@ -238,8 +249,29 @@ static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta 
     return false;
 }
 
+/* One copy for each member (10.5.2.1), whose checks are its own; who sent it has it already. */
+static void to_group(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
+{
+    struct mcast_member *m = mcast_next(&e->mcast, meta->dst_gid, NULL);
+    bool own = is_own_address(e, meta->src_gid);
+    if (!m || (p->opcode & OP_SERVICE_MASK) != OP_SERVICE_UD) {
+        e->counters.rx_unknown_qp++;
+        return;
+    }
+    for (; m; m = mcast_next(&e->mcast, meta->dst_gid, m)) {
+        if ((own && m->qp->qpn == p->deth.src_qpn) || !admissible(m->qp, p, meta))
+            continue;
+        ud_rx(m->qp, p, meta, now);
+        qp_service(m->qp, now);
+    }
+}
+
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
+    if (p->dest_qpn == QPN_MULTICAST) {
+        to_group(e, p, meta, now);
+        return;
+    }
     struct qp *qp = qp_find(e, p->dest_qpn);
     if (!qp) {
         if (linger_rx(&e->linger, p, meta))

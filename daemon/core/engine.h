@@ -32,6 +32,7 @@ struct engine_config {
     uint32_t max_qp; /* QPs that can exist at once; at most 1 << 20 */
     uint32_t max_mr; /* memory keys that can exist at once, regions and windows together; at most 1 << 22 */
     uint32_t max_srq; /* SRQs that can exist at once; at most 1 << 20 */
+    uint32_t max_mcast; /* multicast groups times QPs in each, at most 1 << 20 */
     uint32_t max_peers; /* distinct destination addresses; more share one window */
     uint32_t completion_slots; /* of the outgoing completion queue; a power of two, at least 64 */
     uint32_t event_slots; /* of the event queue; a power of two */
@@ -222,6 +223,7 @@ void qp_info(const struct qp *qp, struct qp_info *info);
  * all groups. */
 int mcast_attach(struct qp *qp, const uint8_t gid[16]);
 int mcast_detach(struct qp *qp, const uint8_t gid[16]);
+bool mcast_is_group(const uint8_t gid[16]);
 
 struct rx_meta {
     uint8_t src_gid[16]; /* from the IP header; v4 as ::ffff:a.b.c.d */
@@ -230,7 +232,14 @@ struct rx_meta {
     uint8_t hop_limit; /* 0: not known */
     bool ce; /* ECN congestion experienced */
 };
-/* Takes in a packet whose ICRC was found right. The payload must stay valid until deferred writes were carried out. */
+/* Takes in a packet whose ICRC was found right. The payload must stay valid until deferred writes were carried out.
+ *
+ * Multicast: a packet for QP 0xffffff to a group goes to each UD QP in it, but to the one that sent it. The engine can't
+ * send to itself, so the owner gives each packet to a group (tx_pkt.av->dgid is one, mcast_is_group) to the socket and
+ * back to its own engine, as a packet of the device's own address, whether or not some QP here has joined; and it must
+ * see to it that its own packets don't come in from the network a second time: the kernel's loop of multicast, which
+ * other devices on the same machine need, brings them back to a socket that has joined, and what comes in from the
+ * device's own address to a group is to be dropped. The owner joins the group on its socket while a QP is in it. */
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
 
 #define TX_BATCH_PKTS 128

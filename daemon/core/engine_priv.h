@@ -14,7 +14,7 @@
  *   srq.c         shared receive queues  queue.h  rings of copies of requests
  *   resp_send.c   responder: ACKs, NAKs, READ and atomic responses
  *   uc.c          unreliable connections: the responder
- *   ud.c          datagrams: the responder */
+ *   ud.c          datagrams: the responder            mcast.c  multicast groups */
 #ifndef PUMICE_CORE_ENGINE_PRIV_H
 #define PUMICE_CORE_ENGINE_PRIV_H
 
@@ -23,6 +23,7 @@
 #include "daemon/core/key.h"
 #include "daemon/core/linger.h"
 #include "daemon/core/link.h"
+#include "daemon/core/mcast.h"
 #include "daemon/core/mw.h"
 #include "daemon/core/psn.h"
 #include "daemon/core/queue.h"
@@ -154,6 +155,7 @@ struct qp {
     struct link ready; /* in engine.ready while it may have something to send or to complete */
     struct link peer_wait; /* in peer.waiting */
     struct guest timer;
+    struct link groups; /* UD: mcast_member.of_qp of the groups that it is in */
     struct peer *peer;
     void *owner, *send_cq, *recv_cq;
     uint32_t qpn;
@@ -185,6 +187,7 @@ struct engine {
     struct peer *peers;
     struct hotel *timers;
     struct linger_ring linger;
+    struct mcast mcast;
     struct link ready;
     uint32_t ready_count;
     struct completion *done; /* ring */

@@ -35,7 +35,7 @@ size_t qp_size(const struct qp_init *init)
 }
 
 #define FIRST_QPN 17u /* E30 */
-#define LAST_QPN (QPN_MASK - 1) /* 0xffffff stands for multicast */
+#define LAST_QPN (QPN_MULTICAST - 1)
 
 /* Gives the QP a number whose place in the table is free: there is one, since consecutive numbers reach every place. */
 static int number(struct engine *e, struct qp *qp)
@@ -92,6 +92,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     qp->e = e;
     link_init(&qp->ready);
     link_init(&qp->peer_wait);
+    link_init(&qp->groups);
     guest_init(&qp->timer);
     qp->owner = init->owner;
     qp->send_cq = init->send_cq;
@@ -142,6 +143,7 @@ void qp_destroy(struct qp *qp)
     struct engine *e = qp->e;
     linger_add(&e->linger, qp);
     mw_forget_qp(qp);
+    mcast_leave_all(&e->mcast, qp);
     detach(qp);
     completion_forget(qp);
     if (qp->srqn)
