@@ -235,8 +235,9 @@ static bool is_own_address(const struct engine *e, const uint8_t gid[16])
 /* Is the packet one that the QP takes at all? (9.6.1) */
 static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
 {
+    bool response = op_table[p->opcode].properties & OP_IS_RESPONSE;
     COUNT(qp, rcvd_pkts);
-    if ((p->opcode & OP_SERVICE_MASK) != qp->service)
+    if ((p->opcode & OP_SERVICE_MASK) != qp->service || qp->type == (response ? QPT_XRC_RECV : QPT_XRC_SEND))
         COUNT(qp, rx_bad_opcode);
     else if (!may_receive(qp))
         COUNT(qp, rx_bad_state);
@@ -320,6 +321,10 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
     }
     if (!told)
         event_add(qp, EVENT_QP_ACCESS_ERR);
+    if (qp->type == QPT_XRC_SEND) { /* it was the result of its own request: the peer has done nothing wrong */
+        qp_fail(qp);
+        return;
+    }
     /* The ACK for what was written has not gone out yet, since packets follow deferred writes: the NAK takes its
      * place, for all that it would have acknowledged, because nobody knows which of the writes has failed. Responses
      * would acknowledge it, too. */

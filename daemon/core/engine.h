@@ -170,7 +170,7 @@ size_t qp_size(const struct qp_init *init);
  * qp_destroy. */
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **qp);
 /* Removes the QP at once; outstanding requests vanish without completions, completions of it that were not popped
- * yet are dropped. The pointer is dead afterwards; no packet made by an earlier engine_tx refers to it. */
+ * yet are dropped (but not those of an XRC target: they are their SRQs', and then have no qp_owner). The pointer is dead afterwards; no packet made by an earlier engine_tx refers to it. */
 void qp_destroy(struct qp *qp);
 uint32_t qp_number(const struct qp *qp);
 struct qp *qp_find(struct engine *e, uint32_t qpn); /* NULL: none */

@@ -11,7 +11,7 @@
  *   req_ack.c     requester: ACKs, NAKs, responses, retirement
  *   req_timer.c   requester: timeout, tail probe, RNR wait
  *   resp.c        responder: checks and execution of requests
- *   srq.c         shared receive queues  queue.h  rings of copies of requests
+ *   srq.c         shared receive queues  xrc.c  XRC targets    queue.h  rings of copies of requests
  *   resp_send.c   responder: ACKs, NAKs, READ and atomic responses
  *   uc.c          unreliable connections: the responder
  *   ud.c          datagrams: the responder            mcast.c  multicast groups */
@@ -114,6 +114,7 @@ struct resource { /* a READ or atomic: its response, and what is needed to repea
     uint32_t first_psn, npkts;
     uint64_t va; /* READ */
     uint32_t rkey;
+    uint32_t pd; /* that its rkey is checked against */
     uint32_t length;
     uint64_t atomic_orig;
     uint32_t msn; /* as of its execution */
@@ -126,7 +127,8 @@ struct resource { /* a READ or atomic: its response, and what is needed to repea
 };
 struct responder {
     struct queue rq; /* with an SRQ: the one request that was taken from it */
-    uint32_t srqn; /* where requests are taken from: the SRQ's number; 0: they are posted to the QP */
+    uint32_t srqn; /* where requests are taken from: the SRQ's number; XRC: of the message under way or the last one */
+    uint32_t pd; /* that rkeys are checked against; XRC: likewise */
     struct link held; /* in srq.holders while rq holds a request of it */
     uint32_t epsn;
     uint32_t msn;
@@ -167,6 +169,7 @@ struct qp {
     bool sq_drained_told;
     bool last_wqe_told;
     uint32_t srqn; /* the SRQ that it is attached to; 0: none */
+    uint32_t xrcd; /* XRC target: its domain */
     uint32_t windows; /* key index of the first memory window of type 2B that is bound through it; 0: none */
     struct qp_caps caps;
     struct qp_attr attr; /* state included */
@@ -201,6 +204,12 @@ struct engine {
 static inline bool qp_is_reliable(const struct qp *qp)
 {
     return qp->service == OP_SERVICE_RC || qp->service == OP_SERVICE_XRC;
+}
+
+/* Receive requests are posted to the QP itself. */
+static inline bool qp_has_rq(const struct qp *qp)
+{
+    return qp->srqn == 0 && qp->type != QPT_XRC_SEND && qp->type != QPT_XRC_RECV;
 }
 
 #define COUNT(qp, name) COUNT_N(qp, name, 1u)

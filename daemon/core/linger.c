@@ -7,7 +7,7 @@
 
 void linger_add(struct linger_ring *r, const struct qp *qp)
 {
-    if (!qp_is_reliable(qp) || qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR)
+    if (!qp_is_reliable(qp) || qp->type == QPT_XRC_SEND || qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR)
         return;
     struct linger *l = &r->slot[r->tail++ % LINGER_SLOTS];
     r->pending -= l->ack_pending;

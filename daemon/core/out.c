@@ -49,7 +49,11 @@ void completion_forget(struct qp *qp)
     struct engine *e = qp->e;
     for (uint32_t i = e->done_head; i != e->done_tail; i++) {
         struct completion *c = &e->done[i & e->done_mask];
-        if (c->qpn == qp->qpn)
+        if (c->qpn != qp->qpn)
+            continue;
+        if (qp->type == QPT_XRC_RECV)
+            c->qp_owner = NULL; /* the message was received, and is its SRQ's owner's, who may be somebody else */
+        else
             c->cq = NULL;
     }
     forget_events(e, qp->qpn, NULL);

@@ -15,7 +15,11 @@ static uint32_t send_stride(const struct qp_caps *caps)
 static struct qp_caps caps_of(const struct qp_init *init)
 {
     struct qp_caps caps = init->caps;
-    if (init->srq) {
+    if (init->type == QPT_XRC_RECV)
+        return (struct qp_caps){.max_recv_wr = 1, .max_recv_sge = ENGINE_MAX_SGE}; /* of any SRQ of its domain */
+    if (init->type == QPT_XRC_SEND) {
+        caps.max_recv_wr = caps.max_recv_sge = 0;
+    } else if (init->srq) {
         caps.max_recv_wr = 1;
         caps.max_recv_sge = init->srq->max_sge;
     }
@@ -56,6 +60,9 @@ static int number(struct engine *e, struct qp *qp)
 }
 
 #define LOCAL_OPS (1 << WR_BIND_MW | 1 << WR_LOCAL_INV)
+#define RC_OPS                                                                                                         \
+    (LOCAL_OPS | 1 << WR_RDMA_WRITE | 1 << WR_RDMA_WRITE_WITH_IMM | 1 << WR_SEND | 1 << WR_SEND_WITH_IMM |             \
+     1 << WR_RDMA_READ | 1 << WR_ATOMIC_CMP_AND_SWP | 1 << WR_ATOMIC_FETCH_AND_ADD | 1 << WR_SEND_WITH_INV)
 
 /* By enum qp_type: its packets' service, and the requests that it sends (IBA table 96). */
 static const struct qp_kind {
@@ -63,14 +70,26 @@ static const struct qp_kind {
     uint8_t service;
     uint16_t send_ops; /* bits of enum send_op */
 } qp_kinds[] = {
-    [QPT_RC] = {true, OP_SERVICE_RC,
-                LOCAL_OPS | 1 << WR_RDMA_WRITE | 1 << WR_RDMA_WRITE_WITH_IMM | 1 << WR_SEND | 1 << WR_SEND_WITH_IMM |
-                    1 << WR_RDMA_READ | 1 << WR_ATOMIC_CMP_AND_SWP | 1 << WR_ATOMIC_FETCH_AND_ADD |
-                    1 << WR_SEND_WITH_INV},
+    [QPT_RC] = {true, OP_SERVICE_RC, RC_OPS},
+    [QPT_XRC_SEND] = {true, OP_SERVICE_XRC, RC_OPS},
+    [QPT_XRC_RECV] = {true, OP_SERVICE_XRC, 0},
     [QPT_UC] = {true, OP_SERVICE_UC,
                 LOCAL_OPS | 1 << WR_RDMA_WRITE | 1 << WR_RDMA_WRITE_WITH_IMM | 1 << WR_SEND | 1 << WR_SEND_WITH_IMM},
     [QPT_UD] = {true, OP_SERVICE_UD, 1 << WR_SEND | 1 << WR_SEND_WITH_IMM},
 };
+
+/* Does it have what its type needs? (11.2.5.1, A14.2) */
+static bool is_complete(const struct engine *e, const struct qp_init *init)
+{
+    switch (init->type) {
+    case QPT_XRC_SEND:
+        return init->pd && init->send_cq && !init->srq;
+    case QPT_XRC_RECV:
+        return init->xrcd && !init->srq;
+    default:
+        return init->pd && init->send_cq && init->recv_cq && !(init->srq && (init->srq->xrcd || init->srq->e != e));
+    }
+}
 
 static const struct qp_kind *kind_of(uint8_t type)
 {
@@ -81,9 +100,7 @@ static const struct qp_kind *kind_of(uint8_t type)
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **out)
 {
     const struct qp_kind *kind = kind_of(init->type);
-    if (!kind->exists || init->pd == 0 || !init->send_cq || !init->recv_cq || qp_size(init) == 0)
-        return -EINVAL;
-    if (init->srq && (init->srq->xrcd || init->srq->e != e))
+    if (!kind->exists || !is_complete(e, init) || qp_size(init) == 0)
         return -EINVAL;
     struct qp *qp = mem;
     int err = number(e, qp);
@@ -97,7 +114,8 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     qp->owner = init->owner;
     qp->send_cq = init->send_cq;
     qp->recv_cq = init->recv_cq;
-    qp->pd = init->pd;
+    qp->pd = qp->resp.pd = init->pd;
+    qp->xrcd = init->xrcd;
     qp->type = init->type;
     qp->service = kind->service;
     qp->sq_sig_all = init->sq_sig_all;
@@ -215,7 +233,7 @@ uint32_t qp_send_room(const struct qp *qp)
 
 uint32_t qp_recv_room(const struct qp *qp)
 {
-    return qp->srqn ? 0 : qp->resp.rq.depth - queue_used(&qp->resp.rq);
+    return !qp_has_rq(qp) ? 0 : qp->resp.rq.depth - queue_used(&qp->resp.rq);
 }
 
 void qp_kick(struct qp *qp)
@@ -292,7 +310,7 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
 int qp_post_recv(struct qp *qp, const struct recv_wr *wr, const struct sge *sge)
 {
     struct queue *rq = &qp->resp.rq;
-    if (qp->attr.state == QPS_RESET || qp->srqn || wr->num_sge > qp->caps.max_recv_sge)
+    if (qp->attr.state == QPS_RESET || !qp_has_rq(qp) || wr->num_sge > qp->caps.max_recv_sge)
         return -EINVAL;
     if (queue_used(rq) >= rq->depth)
         return -ENOMEM;

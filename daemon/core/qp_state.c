@@ -100,6 +100,20 @@ static const struct masks *find_transition(uint8_t type, uint8_t from, uint8_t t
     return NULL;
 }
 
+/* Attributes of the half that an XRC QP does not have may be given, and mean nothing: programs give both halves' to
+ * either, and Linux lets them. */
+static uint32_t foreign(uint8_t type)
+{
+    switch (type) {
+    case QPT_XRC_SEND:
+        return QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
+    case QPT_XRC_RECV:
+        return QPA_MAX_RD_ATOMIC | QPA_RETRY_CNT | QPA_RNR_RETRY;
+    default:
+        return 0;
+    }
+}
+
 /* Each attribute's own bounds; returns what is wrong, NULL if nothing. */
 static const char *check_values(const struct qp *qp, const struct qp_attr *a, uint32_t mask)
 {
@@ -205,6 +219,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
 {
     uint8_t from = qp->attr.state;
     uint8_t to = mask & QPA_STATE ? attr->state : from;
+    mask &= ~foreign(qp->type);
     const char *wrong = check(qp, attr, mask, to);
     if (why)
         *why = wrong;

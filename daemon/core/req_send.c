@@ -125,6 +125,8 @@ static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t
     }
 
     uint16_t headers = op_table[p->opcode].headers;
+    if (headers & OP_HAS_XRCETH)
+        p->srqn = w->wr.srqn;
     if (headers & OP_HAS_RETH) {
         uint64_t start = (uint64_t)off * qp->mtu;
         uint64_t want = req_is_read(w) ? (uint64_t)read_pkts * qp->mtu : w->length;

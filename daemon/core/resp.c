@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/core/engine_priv.h"
+#include "daemon/core/xrc.h"
 
 /* What a verdict leads to (9.7.4.1.6, table 58; class B to F errors). */
 /* clang-format off */
@@ -43,10 +44,10 @@ struct recv_wqe *resp_recv(struct qp *qp)
 {
     struct queue *rq = &qp->resp.rq;
     if (queue_used(rq) == 0) {
-        struct srq *srq = qp->resp.srqn ? srq_find(qp->e, qp->resp.srqn) : NULL;
+        struct srq *srq = srq_find(qp->e, qp->resp.srqn);
         if (srq)
             srq_take(srq, qp);
-        else if (qp->e->ops->refill)
+        else if (qp->e->ops->refill && qp_has_rq(qp))
             qp->e->ops->refill(qp->e->ops_ctx, qp->owner);
     }
     return queue_used(rq) ? queue_at(rq, rq->head) : NULL;
@@ -55,7 +56,7 @@ struct recv_wqe *resp_recv(struct qp *qp)
 /* Whose keys a receive request may name: its poster's, who is the SRQ's owner (10.2.9.2). */
 static uint32_t recv_pd(const struct qp *qp)
 {
-    const struct srq *srq = qp->resp.srqn ? srq_find(qp->e, qp->resp.srqn) : NULL;
+    const struct srq *srq = srq_find(qp->e, qp->resp.srqn);
     return srq ? srq->pd : qp->pd;
 }
 
@@ -81,7 +82,7 @@ struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
 bool resp_flush(struct qp *qp, uint64_t now)
 {
     /* Of an SRQ, only what was taken: the rest serves other QPs. */
-    while (qp->resp.srqn ? queue_used(&qp->resp.rq) > 0 : resp_recv(qp) != NULL) {
+    while (qp_has_rq(qp) ? resp_recv(qp) != NULL : queue_used(&qp->resp.rq) > 0) {
         if (completion_room(qp->e) == 0)
             return true;
         resp_complete(qp, WC_WR_FLUSH_ERR, now);
@@ -258,14 +259,14 @@ static enum verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props,
         r->received = 0;
         if (r->remaining > ENGINE_MAX_MSG)
             return V_INVALID;
-        if (r->remaining && !resp_resolve(qp, qp->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE, &piece))
+        if (r->remaining && !resp_resolve(qp, r->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE, &piece))
             return V_ACCESS;
     }
     enum verdict v = check_write_length(qp, p, props);
     if (v != V_OK)
         return v;
     if (p->payload_len) {
-        if (!resp_resolve(qp, qp->pd, r->rkey, r->va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
+        if (!resp_resolve(qp, r->pd, r->rkey, r->va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
             return V_ACCESS; /* deregistered or invalidated since the first packet */
         if (qp->e->ops->write(qp->e->ops_ctx, qp->qpn, &piece, 1, p->payload, p->payload_len))
             return V_OPERATION;
@@ -312,7 +313,7 @@ static enum verdict do_read(struct qp *qp, const struct pkt *p)
     if (p->reth.length > ENGINE_MAX_MSG)
         return V_INVALID;
     if (p->reth.length &&
-        !resp_resolve(qp, qp->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ, &piece))
+        !resp_resolve(qp, r->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ, &piece))
         return V_ACCESS;
     struct resource *res = new_resource(qp);
     if (!res)
@@ -321,6 +322,7 @@ static enum verdict do_read(struct qp *qp, const struct pkt *p)
                              .npkts = psn_count(p->reth.length, qp->mtu),
                              .va = p->reth.va,
                              .rkey = p->reth.rkey,
+                             .pd = r->pd,
                              .length = p->reth.length,
                              .msn = psn_add(r->msn, 1)};
     answer_later(qp, res, 0, res->npkts, false);
@@ -332,7 +334,7 @@ static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;
     struct piece piece;
-    if (!resp_resolve(qp, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
+    if (!resp_resolve(qp, r->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
         return V_ACCESS;
     if ((p->atomic.va | piece.va) & 7)
         return V_INVALID;
@@ -356,7 +358,11 @@ enum verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
     if (!(props & (OP_IS_SEND | OP_IS_WRITE | OP_IS_READ | OP_IS_ATOMIC)))
         return V_INVALID;
     if ((v = check_sequence(qp, props)) != V_OK || (v = check_granted(qp, props)) != V_OK ||
-        (v = check_length(qp, p, op->payload)) != V_OK || (v = check_recv(qp, p)) != V_OK)
+        (v = check_length(qp, p, op->payload)) != V_OK)
+        return v;
+    if (qp->type == QPT_XRC_RECV && (v = xrc_check(qp, p)) != V_OK)
+        return v;
+    if ((v = check_recv(qp, p)) != V_OK)
         return v;
     if (props & OP_IS_SEND)
         return do_send(qp, p, props, now);

@@ -122,7 +122,7 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
 
     struct piece piece;
     uint64_t va = res->va + (uint64_t)res->next_pkt * qp->mtu;
-    if (bytes && (!resp_resolve(qp, qp->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ, &piece) ||
+    if (bytes && (!resp_resolve(qp, res->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ, &piece) ||
                   e->ops->read(e->ops_ctx, &piece, 1, buf, n) != 0)) {
         /* Deregistered, invalidated, or gone from its owner's address space, since the request was accepted. */
         b->n = pkt0;

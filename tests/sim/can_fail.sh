@@ -78,7 +78,7 @@ fault FLUSH_LOST req_ack.c 'complete(qp, req_wqe(qp, r->sq.head), status,' \
     'if (status != WC_WR_FLUSH_ERR || req_wqe(qp, r->sq.head)->wr.flags & SEND_SIGNALED) complete(qp, req_wqe(qp, r->sq.head), status,'
 fault NAK_TIMER req_timer.c 'uint64_t d = r->last_tx' 'if (r->rewound_at && r->cause == RETRANS_FAST) return NEVER; uint64_t d = r->last_tx'
 fault RETRY_COUNT req_timer.c 'if (r->retries_left == 0)' 'if (r->retries_left <= 1)'
-fault REFILL resp.c 'else if (qp->e->ops->refill)' 'else if (false)'
+fault REFILL resp.c 'qp->e->ops->refill && qp_has_rq(qp)' 'false'
 fault INVALIDATE resp.c '!(window = mw_find_bound(qp, p->inv_rkey))' 'false'
 fault ATOMIC_TWICE resp.c 'struct resource *res = find_resource(qp, p->psn, true);' 'struct piece piece; uint64_t old;
         if (resp_resolve(qp, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))

@@ -169,7 +169,7 @@ static inline struct qp_attr fix_attr(void)
     return a;
 }
 
-/* What a transition to this state needs, for the types with a requester and a responder. */
+/* What a transition to this state needs. */
 static inline uint32_t fix_required_of(enum qp_type type, enum qp_state from, enum qp_state to)
 {
     if (from == QPS_RESET && to == QPS_INIT) {
@@ -177,11 +177,15 @@ static inline uint32_t fix_required_of(enum qp_type type, enum qp_state from, en
     }
     if (from == QPS_INIT && to == QPS_RTR) {
         uint32_t path = QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN;
-        return type == QPT_UD ? 0 : type == QPT_UC ? path : path | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
+        return type == QPT_UD                           ? 0
+               : type == QPT_UC || type == QPT_XRC_SEND ? path
+                                                        : path | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
     }
     if (from == QPS_RTR && to == QPS_RTS) {
         uint32_t retries = QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_RD_ATOMIC;
-        return type == QPT_RC ? QPA_SQ_PSN | retries : QPA_SQ_PSN;
+        return type == QPT_RC || type == QPT_XRC_SEND ? QPA_SQ_PSN | retries
+               : type == QPT_XRC_RECV                 ? QPA_SQ_PSN | QPA_TIMEOUT
+                                                      : QPA_SQ_PSN;
     }
     return 0;
 }
