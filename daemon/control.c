@@ -85,6 +85,9 @@ static const struct {
     [PM_OP_QUERY_SRQ]       = {"QUERY_SRQ",       sizeof(struct pm_handle),        srqueue_query},
     [PM_OP_MODIFY_CQ]       = {"MODIFY_CQ",       sizeof(struct pm_modify_cq_req), cq_modify},
     [PM_OP_DESTROY_SRQ]     = {"DESTROY_SRQ",     sizeof(struct pm_handle),        srqueue_destroy},
+    [PM_OP_OPEN_XRCD]       = {"OPEN_XRCD",       sizeof(struct pm_open_xrcd_req), xrcd_open},
+    [PM_OP_CLOSE_XRCD]      = {"CLOSE_XRCD",      sizeof(struct pm_handle),        xrcd_close},
+    [PM_OP_OPEN_QP]         = {"OPEN_QP",         sizeof(struct pm_open_qp_req),   target_open_qp},
 };
 /* clang-format on */
 
@@ -99,10 +102,12 @@ static int carry_out(struct session *s, const struct control_request *rq, struct
     return ops[rq->op].fn(s, rq->payload, rp);
 }
 
-void control_handle(struct session *s, const struct control_request *rq, struct control_reply *rp)
+void control_handle(struct session *s, struct control_request *rq, struct control_reply *rp)
 {
     rp->len = 0;
     rp->fds = 0;
     s->device->now = clock_ns();
+    s->request = rq;
     rp->status = carry_out(s, rq, rp);
+    s->request = NULL;
 }

@@ -36,6 +36,8 @@ struct control_reply {
  * does not keep to the form, end the session. Descriptors in *rq are to be closed by control_request_fini. */
 int control_recv(int sock, struct control_request *rq);
 void control_request_fini(struct control_request *rq);
+/* The first descriptor that came along and was not taken yet, which is the caller's from then on; -1: none. */
+int control_take_fd(struct control_request *rq);
 
 /* Sends and closes the reply's descriptors. False: end the session. */
 bool control_send(int sock, struct control_reply *rp);
@@ -48,6 +50,6 @@ void control_attach(struct control_reply *rp, int fd);
 int control_fail(struct control_reply *rp, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Carries out one of the operations of a bound session: fills in *rp, status included. */
-void control_handle(struct session *s, const struct control_request *rq, struct control_reply *rp);
+void control_handle(struct session *s, struct control_request *rq, struct control_reply *rp);
 
 #endif

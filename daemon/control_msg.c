@@ -64,6 +64,18 @@ void control_request_fini(struct control_request *rq)
     rq->fds = 0;
 }
 
+int control_take_fd(struct control_request *rq)
+{
+    for (unsigned i = 0; i < rq->fds; i++) {
+        int fd = rq->fd[i];
+
+        rq->fd[i] = -1;
+        if (fd >= 0)
+            return fd;
+    }
+    return -1;
+}
+
 bool control_send(int sock, struct control_reply *rp)
 {
     struct pm_reply head = {rp->status, rp->len};

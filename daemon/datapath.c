@@ -24,8 +24,9 @@ static void log_failure(const struct qpair *q, const struct completion *c)
     log_warn("QP 0x%06x (%s, pid %d) to 0x%06x at %s: %s failed with status %u, cause %u; PSN %u unacknowledged, %u "
              "next, %u "
              "expected",
-             q->qpn, q->session->comm, (int)q->session->cred.pid, info.dest_qpn, gid_text(attr.av.dgid, peer),
-             c->is_recv ? "receive" : "send", c->status, c->vendor_err, info.una_psn, info.next_psn, info.epsn);
+             q->qpn, q->session ? q->session->comm : "XRC target", q->session ? (int)q->session->cred.pid : 0,
+             info.dest_qpn, gid_text(attr.av.dgid, peer), c->is_recv ? "receive" : "send", c->status, c->vendor_err,
+             info.una_psn, info.next_psn, info.epsn);
 }
 
 static unsigned publish_completions(struct device *d)
@@ -57,7 +58,7 @@ static unsigned publish_events(struct device *d)
         if (srq)
             session_event(srq->session, ev.type, srq->handle);
         if (q) {
-            session_event(q->session, ev.type, ev.qpn);
+            qpair_event(q, ev.type);
             qpair_mark_failed(q); /* most events mean that the state changed */
         }
         n++;

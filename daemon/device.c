@@ -89,6 +89,7 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     d->active_mtu = o->mtu ? o->mtu : IBV_MTU_1024;
     d->guid = netdev_guid(&d->netdev, &d->addr);
     d->pds.limit = DEVICE_MAX_PD;
+    d->xrcds.limit = DEVICE_MAX_XRCD;
     TAILQ_INIT(&d->sessions);
     TAILQ_INIT(&d->dirty_cqs);
     TAILQ_INIT(&d->held_cqs);

@@ -29,6 +29,7 @@
 #define DEVICE_MAX_MR (1u << 18)
 #define DEVICE_MAX_PD 32768u
 #define DEVICE_MAX_SRQ 16384u
+#define DEVICE_MAX_XRCD 4096u /* each holds a file open */
 #define DEVICE_MAX_CHANNELS 4096u /* per session */
 #define DEVICE_MAX_QP_WR 16384u
 #define DEVICE_MAX_MSG (1u << 31)
@@ -72,6 +73,8 @@ struct device {
     unsigned num_sessions;
     uint32_t next_session; /* number for the next one */
     struct handles pds; /* of all sessions: PD numbers must not collide */
+    struct handles xrcds; /* XRC domains, by number */
+    struct handles targets; /* XRC target queue pairs, by QP number */
 
     struct cq_list dirty_cqs; /* have new entries, about which nobody was told yet */
     struct cq_list held_cqs; /* have an event that waits (moderation) */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "control.h"
 #include "daemon/core/engine.h"
@@ -61,6 +62,35 @@ struct cq { /* completion queue */
     TAILQ_ENTRY(cq) held_link;
 };
 
+/* An XRC domain belongs to the device: to the sessions that have it open, each by a handle of its own. Its target queue
+ * pairs belong to it, not to a session: they end when the last of their openers destroys them, or with the domain, but
+ * not with the process that made them (row B13). */
+struct xrcd {
+    struct device *device;
+    uint32_t number; /* the engine's; unique on the device */
+    int fd; /* O_PATH, of the file that names it: while it is open, the inode's number is not given to another file; */
+    /* -1: anonymous */
+    dev_t dev;
+    ino_t ino;
+    unsigned opens; /* struct xrcd_open */
+    unsigned srqs;
+    TAILQ_HEAD(, qpair) targets;
+};
+
+struct xrcd_open {
+    struct session *session;
+    uint32_t handle;
+    struct xrcd *xrcd;
+    unsigned users; /* SRQs and target queue pairs of the session that came by this handle */
+};
+
+struct target_open { /* a handle of a target queue pair */
+    struct session *session;
+    struct qpair *qpair;
+    struct xrcd_open *via;
+    TAILQ_ENTRY(target_open) qpair_link, session_link;
+};
+
 struct srqueue { /* shared receive queue: the engine's, and its ring */
     struct session *session;
     uint32_t handle;
@@ -69,6 +99,8 @@ struct srqueue { /* shared receive queue: the engine's, and its ring */
     void *mem; /* the engine's */
     size_t mem_size;
     struct pd *pd;
+    struct xrcd_open *xrcd; /* XRC; else NULL */
+    struct cq *cq; /* XRC; else NULL */
     uint32_t max_wr, max_sge;
     struct segment segment;
     struct pm_srq_page *page; /* hostile */
@@ -81,20 +113,24 @@ struct srqueue { /* shared receive queue: the engine's, and its ring */
 };
 
 struct qpair { /* queue pair: the engine's, and its rings */
-    struct session *session;
+    struct device *device;
+    struct session *session; /* NULL: an XRC target */
     uint8_t type; /* enum qp_type */
     struct qp *qp;
     uint32_t qpn;
     void *mem; /* the engine's */
     size_t mem_size;
-    struct pd *pd;
+    struct pd *pd; /* NULL, like the queues, where its type has none */
     struct cq *send_cq, *recv_cq;
+    struct xrcd *xrcd; /* XRC targets; else NULL */
+    TAILQ_HEAD(, target_open) openers; /* XRC targets; may be empty, see struct xrcd */
+    TAILQ_ENTRY(qpair) xrcd_link;
     struct srqueue *srq; /* NULL: it has its own receive queue */
     struct qp_caps caps;
     struct segment segment;
     struct pm_qp_page *page; /* hostile */
     struct ring sq, rq;
-    uint32_t bell;
+    uint32_t bell; /* UINT32_MAX: none */
     bool in_backlog; /* in the device's list */
     bool in_failed; /* in the device's list */
     bool errored; /* it was noticed that the engine has it in ERR */
@@ -126,6 +162,9 @@ int qpair_create(struct session *s, const void *rq, struct control_reply *rp);
 int qpair_modify(struct session *s, const void *rq, struct control_reply *rp);
 int qpair_query(struct session *s, const void *rq, struct control_reply *rp);
 int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp);
+int xrcd_open(struct session *s, const void *rq, struct control_reply *rp);
+int xrcd_close(struct session *s, const void *rq, struct control_reply *rp);
+int target_open_qp(struct session *s, const void *rq, struct control_reply *rp);
 
 /* Free one that nobody uses. */
 void pd_free(struct pd *pd);
@@ -134,7 +173,23 @@ void channel_free(struct channel *ch);
 void cq_free(struct cq *cq);
 void srqueue_free(struct srqueue *srq);
 void qpair_free(struct qpair *q);
+/* The last one of a domain takes the domain and its targets along. */
+void xrcd_open_free(struct xrcd_open *o);
 
+/* --- XRC targets
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/* One more handle of a target for a session; the room for it comes from the caller's malloc. */
+void target_open_add(struct target_open *o, struct session *s, struct qpair *q, struct xrcd_open *via);
+/* Gives a handle back; the target stays, even if it was the last. */
+void target_open_free(struct target_open *o);
+/* One of the handles that the session has of target qpn; NULL: none. */
+struct target_open *target_find(const struct session *s, uint32_t qpn);
+
+/* A queue pair that the session made, or an XRC target that it has open; NULL: none of that number. */
+struct qpair *qpair_find(const struct session *s, uint32_t qpn);
+/* Tells all who have it of an asynchronous event (enum ibv_event_type). */
+void qpair_event(struct qpair *q, uint32_t type);
 const char *qpair_type_name(const struct qpair *q); /* "RC" … */
 
 /* --- completions

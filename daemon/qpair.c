@@ -20,9 +20,11 @@ static const struct type {
     uint32_t number;
     bool send, recv; /* its queues */
 } types[] = {
-    {"RC", IBV_QPT_RC, true, true},
-    {"UC", IBV_QPT_UC, true, true},
-    {"UD", IBV_QPT_UD, true, true},
+    {"RC",       IBV_QPT_RC,       true,  true},
+    {"UC",       IBV_QPT_UC,       true,  true},
+    {"UD",       IBV_QPT_UD,       true,  true},
+    {"XRC_SEND", IBV_QPT_XRC_SEND, true,  false},
+    {"XRC_RECV", IBV_QPT_XRC_RECV, false, false}, /* no PD either */
 };
 /* clang-format on */
 
@@ -46,6 +48,7 @@ struct plan {
     struct pd *pd;
     struct cq *send_cq, *recv_cq;
     struct srqueue *srq;
+    struct xrcd_open *xrcd; /* XRC_RECV; else NULL */
     struct qp_caps caps;
     struct pm_create_qp_rep layout;
 };
@@ -91,6 +94,10 @@ static int find_parts(struct session *s, const struct pm_create_qp_req *r, struc
     p->type = type_of(r->type);
     if (!p->type)
         return control_fail(rp, -EOPNOTSUPP, "queue pairs of type %u are not offered", r->type);
+    if (r->type == IBV_QPT_XRC_RECV) {
+        p->xrcd = handles_get(&s->xrcds, r->xrcd);
+        return p->xrcd ? 0 : control_fail(rp, -EINVAL, "no XRC domain %u", r->xrcd);
+    }
     if (!(p->pd = handles_get(&s->pds, r->pd)))
         return control_fail(rp, -EINVAL, "no protection domain %u", r->pd);
     if (p->type->send && !(p->send_cq = handles_get(&s->cqs, r->send_cq)))
@@ -99,6 +106,8 @@ static int find_parts(struct session *s, const struct pm_create_qp_req *r, struc
         return control_fail(rp, -EINVAL, "no completion queue %u", r->recv_cq);
     if (p->type->recv && r->srq && !(p->srq = handles_get(&s->srqs, r->srq)))
         return control_fail(rp, -EINVAL, "no shared receive queue %u", r->srq);
+    if (p->srq && p->srq->xrcd)
+        return control_fail(rp, -EINVAL, "shared receive queue %u is for XRC", r->srq);
     return 0;
 }
 
@@ -168,7 +177,8 @@ static int acquire(struct qpair *q, const struct plan *p, bool sig_all)
     struct qp_init init = {
         .type = q->type,
         .sq_sig_all = sig_all,
-        .pd = p->pd->number,
+        .pd = p->pd ? p->pd->number : 0,
+        .xrcd = p->xrcd ? p->xrcd->xrcd->number : 0,
         .srq = p->srq ? p->srq->srq : NULL,
         .caps = p->caps,
         .send_cq = p->send_cq,
@@ -191,15 +201,17 @@ static int acquire(struct qpair *q, const struct plan *p, bool sig_all)
     if (rc)
         return rc;
     map_rings(q, &p->layout);
-    rc = session_take_bell(q->session, qpair_rang, q);
-    if (rc < 0)
-        return rc;
-    q->bell = (uint32_t)rc;
-    rc = qp_create(q->session->device->engine, &init, q->mem, &q->qp);
+    if (q->session) {
+        rc = session_take_bell(q->session, qpair_rang, q);
+        if (rc < 0)
+            return rc;
+        q->bell = (uint32_t)rc;
+    }
+    rc = qp_create(q->device->engine, &init, q->mem, &q->qp);
     if (rc)
         return rc;
     q->qpn = qp_number(q->qp);
-    return handles_add_at(&q->session->qps, q, q->qpn);
+    return handles_add_at(q->session ? &q->session->qps : &q->device->targets, q, q->qpn);
 }
 
 static void take_parts(struct qpair *q, const struct plan *p)
@@ -208,17 +220,63 @@ static void take_parts(struct qpair *q, const struct plan *p)
     q->send_cq = p->send_cq;
     q->recv_cq = p->recv_cq;
     q->srq = p->srq;
-    q->pd->users++;
-    q->send_cq->users++;
-    q->recv_cq->users++;
+    q->xrcd = p->xrcd ? p->xrcd->xrcd : NULL;
+    if (q->pd)
+        q->pd->users++;
+    if (q->send_cq)
+        q->send_cq->users++;
+    if (q->recv_cq)
+        q->recv_cq->users++;
     if (q->srq)
         q->srq->users++;
+    if (q->xrcd)
+        TAILQ_INSERT_TAIL(&q->xrcd->targets, q, xrcd_link);
+}
+
+static void drop_parts(struct qpair *q)
+{
+    if (q->pd)
+        q->pd->users--;
+    if (q->send_cq)
+        q->send_cq->users--;
+    if (q->recv_cq)
+        q->recv_cq->users--;
+    if (q->srq)
+        q->srq->users--;
+    if (q->xrcd)
+        TAILQ_REMOVE(&q->xrcd->targets, q, xrcd_link);
+}
+
+static struct qpair *make(struct session *s, const struct plan *p)
+{
+    struct qpair *q = calloc(1, sizeof(*q));
+
+    if (!q)
+        return NULL;
+    q->device = s->device;
+    q->session = p->xrcd ? NULL : s;
+    q->type = (uint8_t)p->type->number;
+    q->caps = p->caps;
+    q->segment.fd = -1;
+    q->bell = UINT32_MAX;
+    TAILQ_INIT(&q->openers);
+    return q;
+}
+
+static int explain(int rc, const struct plan *p, struct control_reply *rp)
+{
+    if (rc == -EINVAL)
+        return control_fail(rp, rc, "the device does not take a queue pair of type %s with these capabilities",
+                            p->type->name);
+    return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc, "the device can't make another queue pair (limit %u)",
+                        DEVICE_MAX_QP);
 }
 
 int qpair_create(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_create_qp_req *r = rq;
     struct pm_create_qp_rep *rep;
+    struct target_open *open;
     struct plan plan;
     struct qpair *q;
     int rc;
@@ -226,28 +284,26 @@ int qpair_create(struct session *s, const void *rq, struct control_reply *rp)
     rc = make_plan(s, r, rp, &plan);
     if (rc)
         return rc;
-    q = calloc(1, sizeof(*q));
-    if (!q)
+    q = make(s, &plan);
+    open = plan.xrcd ? malloc(sizeof(*open)) : NULL;
+    if (!q || (plan.xrcd && !open)) {
+        free(q);
+        free(open);
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
-    q->session = s;
-    q->segment.fd = -1;
-    q->bell = UINT32_MAX;
-    q->type = (uint8_t)plan.type->number;
-    q->caps = plan.caps;
+    }
     rc = acquire(q, &plan, r->sq_sig_all != 0);
     if (rc) {
         release(q);
-        if (rc == -EINVAL)
-            return control_fail(rp, rc, "the device does not take a queue pair of type %s with these capabilities",
-                                plan.type->name);
-        return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc, "the device can't make another queue pair (limit %u)",
-                            DEVICE_MAX_QP);
+        free(open);
+        return explain(rc, &plan, rp);
     }
     take_parts(q, &plan);
+    if (open)
+        target_open_add(open, s, q, plan.xrcd);
     rep = control_payload(rp, sizeof(*rep));
     *rep = plan.layout;
     rep->qpn = q->qpn;
-    rep->doorbell = q->bell;
+    rep->doorbell = q->bell == UINT32_MAX ? 0 : q->bell;
     rep->size = q->segment.size;
     control_attach(rp, segment_take_fd(&q->segment));
     return 0;
@@ -255,30 +311,47 @@ int qpair_create(struct session *s, const void *rq, struct control_reply *rp)
 
 void qpair_free(struct qpair *q)
 {
-    struct device *d = q->session->device;
+    struct device *d = q->device;
 
     if (q->in_backlog)
         TAILQ_REMOVE(&d->backlog, q, backlog_link);
     if (q->in_failed)
         TAILQ_REMOVE(&d->failed, q, failed_link);
-    handles_remove(&q->session->qps, q->qpn);
-    q->pd->users--;
-    q->send_cq->users--;
-    q->recv_cq->users--;
-    if (q->srq)
-        q->srq->users--;
+    handles_remove(q->session ? &q->session->qps : &d->targets, q->qpn);
+    drop_parts(q);
     release(q);
+}
+
+struct qpair *qpair_find(const struct session *s, uint32_t qpn)
+{
+    struct qpair *q = handles_get(&s->qps, qpn);
+    const struct target_open *o = q ? NULL : target_find(s, qpn);
+
+    return o ? o->qpair : q;
 }
 
 int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_handle *h = rq;
-    struct qpair *q = handles_get(&s->qps, h->handle);
+    struct qpair *q = qpair_find(s, h->handle);
 
     if (!q)
         return control_fail(rp, -EINVAL, "no queue pair 0x%06x", h->handle);
-    qpair_free(q);
+    if (!q->session)
+        target_open_free(target_find(s, h->handle));
+    if (TAILQ_EMPTY(&q->openers))
+        qpair_free(q);
     return 0;
+}
+
+void qpair_event(struct qpair *q, uint32_t type)
+{
+    const struct target_open *o;
+
+    if (q->session)
+        session_event(q->session, type, q->qpn);
+    TAILQ_FOREACH(o, &q->openers, qpair_link)
+    session_event(o->session, type, q->qpn);
 }
 
 /* --- attributes
@@ -381,7 +454,7 @@ static void after_modify(struct qpair *q, uint32_t mask)
 int qpair_modify(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_modify_qp_req *r = rq;
-    struct qpair *q = handles_get(&s->qps, r->qpn);
+    struct qpair *q = qpair_find(s, r->qpn);
     const char *why = NULL;
     struct pm_handle *rep;
     struct qp_attr attr;
@@ -411,7 +484,7 @@ int qpair_modify(struct session *s, const void *rq, struct control_reply *rp)
 int qpair_query(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_handle *h = rq;
-    struct qpair *q = handles_get(&s->qps, h->handle);
+    struct qpair *q = qpair_find(s, h->handle);
     struct pm_query_qp_rep *rep;
     struct qp_attr attr;
 

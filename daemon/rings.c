@@ -26,7 +26,7 @@ static void enter_backlog(struct qpair *q)
     if (q->in_backlog)
         return;
     q->in_backlog = true;
-    TAILQ_INSERT_TAIL(&q->session->device->backlog, q, backlog_link);
+    TAILQ_INSERT_TAIL(&q->device->backlog, q, backlog_link);
 }
 
 /* Hands the request at the ring's head over. False: it stays where it is. */
@@ -113,20 +113,20 @@ void qpair_mark_failed(struct qpair *q)
     if (q->in_failed)
         return;
     q->in_failed = true;
-    TAILQ_INSERT_TAIL(&q->session->device->failed, q, failed_link);
+    TAILQ_INSERT_TAIL(&q->device->failed, q, failed_link);
 }
 
 /* A client that breaks its rings gets what a NIC would give it for a corrupted work queue. */
 static void fail_broken(struct qpair *q, uint64_t now)
 {
-    const struct session *s = q->session;
+    const struct session *s = q->session; /* XRC targets have no rings */
     struct qp_attr attr = {.state = QPS_ERR};
 
-    q->session->device->io.bad_rings++;
+    q->device->io.bad_rings++;
     log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its ring holds %s", s->number, s->comm,
              (int)s->cred.pid, q->qpn, q->broken);
     qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
-    session_event(q->session, IBV_EVENT_QP_FATAL, q->qpn);
+    qpair_event(q, IBV_EVENT_QP_FATAL);
 }
 
 void qpair_settle(struct qpair *q, uint64_t now)

@@ -174,7 +174,8 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     rep->max_mr_size = UINT64_MAX;
     rep->max_msg_size = DEVICE_MAX_MSG;
     rep->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-                            IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+                            IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC |
+                            IBV_DEVICE_MEM_MGT_EXTENSIONS;
     rep->max_qp = DEVICE_MAX_QP;
     rep->max_qp_wr = DEVICE_MAX_QP_WR;
     rep->max_sge = ENGINE_MAX_SGE;
@@ -185,6 +186,7 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     rep->max_ah = 65536;
     rep->max_inline = ENGINE_MAX_INLINE;
     rep->max_rd_atomic = DEVICE_MAX_RD_ATOMIC;
+    rep->max_xrcd = DEVICE_MAX_XRCD;
     rep->max_srq = DEVICE_MAX_SRQ;
     rep->max_srq_wr = DEVICE_MAX_QP_WR;
     rep->max_srq_sge = ENGINE_MAX_SGE;
@@ -209,6 +211,7 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
     s->sock = sock;
     s->bell_fd = s->page_segment.fd = -1;
     s->pid_fd = open_pid_fd(sock, cred->pid);
+    TAILQ_INIT(&s->targets);
     s->channels.limit = DEVICE_MAX_CHANNELS;
     s->cqs.limit = DEVICE_MAX_CQ;
     rc = acquire(s, rq, mem_fd);
@@ -244,7 +247,8 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
  * write that mentions one of the objects is under way. First the watchers stop, so that nothing calls in any more. Then
  * the queue pairs go, and the shared receive queues that they used, which removes their completions from the engine,
  * themselves from the device's lists, and with them all pointers to completion queues; then those, and with them all
- * pointers to channels; then the keys, which are the last to name the address space. */
+ * pointers to channels; then the keys, which are the last to name the address space. XRC targets that the session had
+ * open live on without it: they have no pointer to a session, and what their domain's SRQs give them went before. */
 void session_close(struct session *s)
 {
     struct device *d = s->device;
@@ -255,12 +259,16 @@ void session_close(struct session *s)
     ev_io_stop(d->loop, &s->bell);
     while ((o = handles_any(&s->qps)) != NULL)
         qpair_free(o);
+    while ((o = TAILQ_FIRST(&s->targets)) != NULL)
+        target_open_free(o);
     while ((o = handles_any(&s->srqs)) != NULL)
         srqueue_free(o);
     while ((o = handles_any(&s->cqs)) != NULL)
         cq_free(o);
     while ((o = handles_any(&s->channels)) != NULL)
         channel_free(o);
+    while ((o = handles_any(&s->xrcds)) != NULL)
+        xrcd_open_free(o);
     while ((o = handles_any(&s->mrs)) != NULL) {
         mr_deregister(d->engine, ((struct mr *)o)->key);
         mr_free(s, o);

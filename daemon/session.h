@@ -18,6 +18,9 @@
 #include "segment.h"
 #include "space.h"
 
+struct target_open;
+TAILQ_HEAD(target_open_list, target_open);
+
 /* Who is told when a doorbell rang. */
 struct bell {
     void (*rang)(void *owner, uint64_t now); /* NULL: the slot is free */
@@ -43,7 +46,10 @@ struct session {
 
     struct space *space;
     struct evpipe async; /* asynchronous events */
-    struct handles pds, mrs, channels, cqs, srqs, qps;
+    struct handles pds, mrs, channels, cqs, srqs, qps, xrcds;
+    struct target_open_list targets; /* XRC target queue pairs that it has open */
+    unsigned num_targets;
+    struct control_request *request; /* under way; for operations that take descriptors */
 };
 
 /* Makes a session on device d and fills in *rp for PM_OP_OPEN. sock, the client's connection, becomes the session's

@@ -92,6 +92,8 @@ void srqueue_settle(struct srqueue *q, uint64_t now)
 /* What a queue is made of. */
 struct plan {
     struct pd *pd;
+    struct xrcd_open *xrcd;
+    struct cq *cq;
     uint32_t max_wr, max_sge, slots, stride;
     size_t engine_bytes;
 };
@@ -107,7 +109,12 @@ static int make_plan(struct session *s, const struct pm_create_srq_req *r, struc
     p->pd = handles_get(&s->pds, r->pd);
     if (!p->pd)
         return control_fail(rp, -EINVAL, "no protection domain %u", r->pd);
-    if (r->type != IBV_SRQT_BASIC)
+    if (r->type == IBV_SRQT_XRC) {
+        if (!(p->xrcd = handles_get(&s->xrcds, r->xrcd)))
+            return control_fail(rp, -EINVAL, "no XRC domain %u", r->xrcd);
+        if (!(p->cq = handles_get(&s->cqs, r->cq)))
+            return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
+    } else if (r->type != IBV_SRQT_BASIC)
         return control_fail(rp, -EOPNOTSUPP, "shared receive queues of type %u are not offered", r->type);
     if (r->max_wr == 0 || r->max_wr > DEVICE_MAX_QP_WR)
         return control_fail(rp, -EINVAL, "a shared receive queue has 1 to %u requests, not %u", DEVICE_MAX_QP_WR,
@@ -163,6 +170,8 @@ static int acquire(struct srqueue *q, const struct plan *p)
 {
     struct srq_init init = {
         .pd = p->pd->number,
+        .xrcd = p->xrcd ? p->xrcd->xrcd->number : 0,
+        .cq = p->cq,
         .max_wr = p->max_wr,
         .max_sge = p->max_sge,
         .owner = q,
@@ -185,6 +194,19 @@ static int acquire(struct srqueue *q, const struct plan *p)
     if (rc)
         return rc;
     return handles_add(&q->session->srqs, q, &q->handle);
+}
+
+static void take_parts(struct srqueue *q, const struct plan *p)
+{
+    q->pd = p->pd;
+    q->pd->users++;
+    q->xrcd = p->xrcd;
+    q->cq = p->cq;
+    if (q->xrcd) {
+        q->xrcd->users++;
+        q->xrcd->xrcd->srqs++;
+        q->cq->users++;
+    }
 }
 
 int srqueue_create(struct session *s, const void *rq, struct control_reply *rp)
@@ -211,13 +233,13 @@ int srqueue_create(struct session *s, const void *rq, struct control_reply *rp)
         return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc,
                             "the device can't make another shared receive queue (limit %u)", DEVICE_MAX_SRQ);
     }
-    q->pd = plan.pd;
-    q->pd->users++;
+    take_parts(q, &plan);
     if (r->limit)
         srq_set_limit(q->srq, r->limit);
     rep = control_payload(rp, sizeof(*rep));
     *rep = (struct pm_create_srq_rep){
         .handle = q->handle,
+        .srqn = q->xrcd ? srq_number(q->srq) : 0,
         .max_wr = q->max_wr,
         .max_sge = q->max_sge,
         .slots = plan.slots,
@@ -236,6 +258,11 @@ void srqueue_free(struct srqueue *q)
         TAILQ_REMOVE(&q->session->device->failed_srqs, q, failed_link);
     handles_remove(&q->session->srqs, q->handle);
     q->pd->users--;
+    if (q->xrcd) {
+        q->xrcd->users--;
+        q->xrcd->xrcd->srqs--;
+        q->cq->users--;
+    }
     release(q);
 }
 

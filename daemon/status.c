@@ -58,7 +58,7 @@ static json_t *device_counters(const struct device *d)
 
 /* Lists that the objects of one session are added to. */
 struct lists {
-    json_t *sessions, *qps, *srqs, *cqs, *mrs;
+    json_t *sessions, *qps, *srqs, *cqs, *mrs, *xrcds;
     const struct session *session;
 };
 
@@ -121,6 +121,25 @@ static void add_protocol(json_t *o, const struct qp_info *i)
     json_object_set_new(o, "counters", counters);
 }
 
+/* An XRC target belongs to no session; it has openers, or none. */
+static void add_owner(json_t *o, const struct qpair *q, const struct session *s)
+{
+    const struct target_open *t;
+    json_t *openers;
+
+    if (q->session) {
+        json_object_set_new(o, "session", number(s->number));
+        json_object_set_new(o, "pid", json_integer(s->cred.pid));
+        json_object_set_new(o, "comm", json_string(s->comm));
+        return;
+    }
+    openers = json_array();
+    TAILQ_FOREACH(t, &q->openers, qpair_link)
+    json_array_append_new(openers, number(t->session->number));
+    json_object_set_new(o, "session", json_null());
+    json_object_set_new(o, "openers", openers);
+}
+
 static void add_qp(void *obj, void *ctx)
 {
     const struct qpair *q = obj;
@@ -133,18 +152,17 @@ static void add_qp(void *obj, void *ctx)
     qp_query(q->qp, &attr);
     qp_info(q->qp, &info);
     json_object_set_new(o, "qpn", number(q->qpn));
-    json_object_set_new(o, "session", number(l->session->number));
-    json_object_set_new(o, "pid", json_integer(l->session->cred.pid));
-    json_object_set_new(o, "comm", json_string(l->session->comm));
+    add_owner(o, q, l->session);
     json_object_set_new(o, "type", json_string(qpair_type_name(q)));
     json_object_set_new(o, "state", json_string(state_name(info.state)));
     json_object_set_new(o, "dest_qpn", number(info.dest_qpn));
     json_object_set_new(o, "dgid", json_string(gid_text(attr.av.dgid, gid)));
     json_object_set_new(o, "path_mtu", number(attr.path_mtu ? 128u << attr.path_mtu : 0));
-    json_object_set_new(o, "pd", number(q->pd->number));
-    json_object_set_new(o, "send_cq", number(q->send_cq->handle));
-    json_object_set_new(o, "recv_cq", number(q->recv_cq->handle));
+    json_object_set_new(o, "pd", q->pd ? number(q->pd->number) : json_null());
+    json_object_set_new(o, "send_cq", q->send_cq ? number(q->send_cq->handle) : json_null());
+    json_object_set_new(o, "recv_cq", q->recv_cq ? number(q->recv_cq->handle) : json_null());
     json_object_set_new(o, "srq", q->srq ? number(q->srq->handle) : json_null());
+    json_object_set_new(o, "xrcd", q->xrcd ? number(q->xrcd->number) : json_null());
     json_object_set_new(o, "sq_max", number(q->caps.max_send_wr));
     json_object_set_new(o, "rq_max", number(q->caps.max_recv_wr));
     json_object_set_new(o, "sq_ring", ring_json(&q->sq));
@@ -162,7 +180,10 @@ static void add_srq(void *obj, void *ctx)
 
     json_object_set_new(o, "srq", number(q->handle));
     json_object_set_new(o, "session", number(l->session->number));
-    json_object_set_new(o, "type", json_string("basic"));
+    json_object_set_new(o, "type", json_string(q->xrcd ? "XRC" : "basic"));
+    json_object_set_new(o, "srqn", q->xrcd ? number(srq_number(q->srq)) : json_null());
+    json_object_set_new(o, "xrcd", q->xrcd ? number(q->xrcd->xrcd->number) : json_null());
+    json_object_set_new(o, "cq", q->cq ? number(q->cq->handle) : json_null());
     json_object_set_new(o, "pd", number(q->pd->number));
     json_object_set_new(o, "qps", number(q->users));
     json_object_set_new(o, "max", number(q->max_wr));
@@ -207,6 +228,24 @@ static void add_mr(void *obj, void *ctx)
     json_array_append_new(l->mrs, o);
 }
 
+static void add_xrcd(void *obj, void *ctx)
+{
+    const struct xrcd *x = obj;
+    const struct qpair *q;
+    struct lists *l = ctx;
+    unsigned targets = 0;
+    json_t *o = json_object();
+
+    TAILQ_FOREACH(q, &x->targets, xrcd_link)
+    targets++;
+    json_object_set_new(o, "xrcd", number(x->number));
+    json_object_set_new(o, "inode", x->fd >= 0 ? number(x->ino) : json_null());
+    json_object_set_new(o, "opens", number(x->opens));
+    json_object_set_new(o, "srqs", number(x->srqs));
+    json_object_set_new(o, "targets", number(targets));
+    json_array_append_new(l->xrcds, o);
+}
+
 static void add_session(const struct session *s, struct lists *l)
 {
     json_t *o = json_object();
@@ -222,6 +261,8 @@ static void add_session(const struct session *s, struct lists *l)
     json_object_set_new(o, "cqs", number(s->cqs.count));
     json_object_set_new(o, "srqs", number(s->srqs.count));
     json_object_set_new(o, "qps", number(s->qps.count));
+    json_object_set_new(o, "xrcds", number(s->xrcds.count));
+    json_object_set_new(o, "targets", number(s->num_targets));
     json_array_append_new(l->sessions, o);
     l->session = s;
     handles_each(&s->qps, add_qp, l);
@@ -235,7 +276,7 @@ static void add_session(const struct session *s, struct lists *l)
 
 json_t *status_device(struct device *d)
 {
-    struct lists l = {json_array(), json_array(), json_array(), json_array(), json_array(), NULL};
+    struct lists l = {json_array(), json_array(), json_array(), json_array(), json_array(), json_array(), NULL};
     char text[ADDR_TEXT_MAX];
     const struct session *s;
     json_t *o = json_object();
@@ -256,9 +297,13 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "counters", device_counters(d));
     TAILQ_FOREACH(s, &d->sessions, link)
     add_session(s, &l);
+    l.session = NULL;
+    handles_each(&d->targets, add_qp, &l);
+    handles_each(&d->xrcds, add_xrcd, &l);
     json_object_set_new(o, "sessions", l.sessions);
     json_object_set_new(o, "qps", l.qps);
     json_object_set_new(o, "srqs", l.srqs);
+    json_object_set_new(o, "xrcds", l.xrcds);
     json_object_set_new(o, "cqs", l.cqs);
     json_object_set_new(o, "mrs", l.mrs);
     return o;

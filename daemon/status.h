@@ -5,16 +5,18 @@
  *
  * DEVICE: name, address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload), gso, loopback, rcvbuf,
  *     sndbuf, peer_window (bytes), window_pkts, counters: { name: number } (engine, I/O and faults in one),
- *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], cqs: [ CQ ], mrs: [ MR ]
+ *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ],
+ *     cqs: [ CQ ], mrs: [ MR ]
  * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"), and how many: pds, mrs,
- *     channels, cqs, srqs, qps
- * QP: qpn, session, pid, comm, type, state, dest_qpn, dgid, path_mtu, pd, send_cq, recv_cq, srq (null: none),
+ *     channels, cqs, srqs, qps, xrcds, targets (XRC, that it has open)
+ * QP: qpn, session, pid, comm (an XRC target: session null, openers: [ session ]), type, state, dest_qpn, dgid, path_mtu, pd, send_cq, recv_cq, srq, xrcd (null: none),
  *     requester ("free", "queued", "in hotel": waiting for an ACK, "on re-send list"), sq_posted, rq_posted (with the engine), sq_ring, rq_ring (written by the client and not yet read; null: nonsense),
  *     sq_max, rq_max, una_psn, next_psn, max_psn, epsn, msn, retries_left, rnr_retries_left, reads_outstanding,
  *     deadline_us (from now; null: no timer), srtt_us, window_bytes, inflight_bytes,
  *     waiting_rnr, waiting_fence, waiting_reads, broken (text, or null), counters (those that are not 0)
- * SRQ: srq (handle), session, type, pd, qps (how many use it), max, limit (0: not armed), posted (with the engine),
+ * SRQ: srq (handle), session, type ("basic", "XRC"), srqn, xrcd, cq (null: not of XRC), pd, qps (how many use it), max, limit (0: not armed), posted (with the engine),
  *     ring (written by the client and not yet read; null: nonsense), broken (text, or null)
+ * XRCD: xrcd (number), inode (null: anonymous), opens, srqs, targets (how many)
  * CQ: cq (handle), session, entries, unread (null: nonsense), overrun, armed ("no", "solicited", "any"), channel
  * MR: key, session, pd, va, length, access (enum ibv_access_flags) */
 #ifndef PUMICE_DAEMON_STATUS_H

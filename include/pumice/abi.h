@@ -68,11 +68,11 @@ enum pm_op {
     PM_OP_QUERY_SRQ,
     PM_OP_DESTROY_SRQ,
     PM_OP_MODIFY_CQ, /* moderation */
-    PM_OP_MAX_, /* one past the last that is served */
-    PM_OP_OPEN_XRCD = PM_OP_MAX_, /* req: fd[0] the file that names the domain, if pm_open_xrcd_req.has_fd */
+    PM_OP_OPEN_XRCD, /* req: fd[0] the file that names the domain, if pm_open_xrcd_req.has_fd */
     PM_OP_CLOSE_XRCD,
     PM_OP_OPEN_QP, /* a handle of another session's XRC target QP */
-    PM_OP_ALLOC_MW,
+    PM_OP_MAX_, /* one past the last that is served */
+    PM_OP_ALLOC_MW = PM_OP_MAX_,
     PM_OP_DEALLOC_MW,
     PM_OP_ATTACH_MCAST,
     PM_OP_DETACH_MCAST,
@@ -218,7 +218,7 @@ struct pm_create_qp_req {
 struct pm_create_qp_rep {
     uint32_t qpn; /* also the handle */
     uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline; /* granted, never less than asked */
-    uint32_t doorbell; /* slot in the session page */
+    uint32_t doorbell; /* slot in the session page; XRC_RECV: there is nothing to ring for */
     uint32_t sq_slots, rq_slots; /* powers of two, at least max_send_wr and max_recv_wr; 0: no such queue */
     uint32_t sq_stride, rq_stride; /* bytes, multiples of 64 and 16 */
     uint32_t sq_offset, rq_offset; /* bytes from the start of the segment */
@@ -287,7 +287,10 @@ struct pm_query_srq_rep {
     uint32_t max_wr, max_sge, limit;
 };
 
-struct pm_open_xrcd_req { /* rep: pm_handle. -EAGAIN: not there and no O_CREAT; -EINVAL: there and O_EXCL (row B2) */
+/* rep: pm_handle, a new one with each call. With a file: -EAGAIN: there is no such domain, and no O_CREAT; -EINVAL: there
+ * is one, and O_EXCL (row B2); -EBADF: no descriptor came, or one without an inode. Without: oflags must be O_CREAT alone,
+ * else -EINVAL. */
+struct pm_open_xrcd_req {
     uint32_t has_fd; /* 0: an anonymous domain */
     uint32_t oflags; /* O_CREAT, O_EXCL */
 };

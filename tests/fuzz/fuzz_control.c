@@ -90,6 +90,9 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         [PM_OP_RESIZE_SRQ] = 8,
         [PM_OP_QUERY_SRQ] = 4,
         [PM_OP_DESTROY_SRQ] = 4,
+        [PM_OP_OPEN_XRCD] = sizeof(struct pm_open_xrcd_req),
+        [PM_OP_CLOSE_XRCD] = 4,
+        [PM_OP_OPEN_QP] = sizeof(struct pm_open_qp_req),
         [PM_OP_MODIFY_CQ] = sizeof(struct pm_modify_cq_req),
     };
     uint32_t op = take(in, 1) % (PM_OP_MAX_ + 2);
@@ -98,7 +101,8 @@ static void message(struct fixture *f, struct client *c, struct input *in)
     len = op < PM_OP_MAX_ && (known & 0x8000) == 0 ? lengths[op] : take(in, 1);
     f->rq.op = op;
     f->rq.len = len;
-    f->rq.fds = 0;
+    f->rq.fds = op == PM_OP_OPEN_XRCD && known & 1;
+    f->rq.fd[0] = f->rq.fds ? dup(known & 2 ? STDIN_FILENO : STDERR_FILENO) : -1;
     memset(f->rq.payload, 0, len);
     for (uint32_t i = 0; i + 4 <= len; i += 4) {
         uint32_t word = i / 4 < 15 && known & 1u << (i / 4) ? c->number[take(in, 1) % 16] : take(in, 1 + (i % 8 == 0));
@@ -112,6 +116,7 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         r->length = sizeof(memory);
     }
     control_handle(c->session, &f->rq, &f->rp);
+    control_request_fini(&f->rq);
     if (f->rp.status > 0 || (f->rp.status < 0 && f->rp.fds))
         abort();
     receive(f, c, op);
@@ -184,8 +189,9 @@ static void check_end(struct fixture *f)
 {
     const struct device *d = f->device;
 
-    if (d->num_sessions || d->pds.count || !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->failed_srqs) ||
-        !TAILQ_EMPTY(&d->backlog) || !TAILQ_EMPTY(&d->dirty_cqs) || datapath_deadline(d) != NEVER)
+    if (d->num_sessions || d->pds.count || d->xrcds.count || d->targets.count || !TAILQ_EMPTY(&d->failed) ||
+        !TAILQ_EMPTY(&d->failed_srqs) || !TAILQ_EMPTY(&d->backlog) || !TAILQ_EMPTY(&d->dirty_cqs) ||
+        datapath_deadline(d) != NEVER)
         abort();
 }
 

@@ -104,19 +104,28 @@ static inline bool fixture_event(int events, struct pm_async_event *ev)
     return poll(&p, 1, 0) == 1 && read(events, ev, sizeof(*ev)) == (ssize_t)sizeof(*ev);
 }
 
-/* Carries out an operation; the reply's payload goes to rep. Returns its status. Descriptors stay in f->rp. */
-static inline int fixture_call(struct fixture *f, struct session *s, uint32_t op, const void *rq, size_t len, void *rep,
-                               size_t rep_len)
+/* Carries out an operation, with a copy of descriptor fd if that is not -1; the reply's payload goes to rep. Returns its
+ * status. Descriptors stay in f->rp. */
+static inline int fixture_call_fd(struct fixture *f, struct session *s, uint32_t op, const void *rq, size_t len, int fd,
+                                  void *rep, size_t rep_len)
 {
     f->rq.op = op;
     f->rq.len = (uint32_t)len;
-    f->rq.fds = 0;
+    f->rq.fds = fd >= 0;
+    f->rq.fd[0] = fd >= 0 ? dup(fd) : -1;
     if (len)
         memcpy(f->rq.payload, rq, len);
     control_handle(s, &f->rq, &f->rp);
+    control_request_fini(&f->rq);
     if (f->rp.status == 0 && rep)
         memcpy(rep, f->rp.payload, rep_len < f->rp.len ? rep_len : f->rp.len);
     return f->rp.status;
+}
+
+static inline int fixture_call(struct fixture *f, struct session *s, uint32_t op, const void *rq, size_t len, void *rep,
+                               size_t rep_len)
+{
+    return fixture_call_fd(f, s, op, rq, len, -1, rep, rep_len);
 }
 
 static inline void *fixture_map(struct fixture *f, size_t size)
