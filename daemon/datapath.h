@@ -21,6 +21,6 @@ unsigned rxpath_receive(struct device *d, uint64_t now);
  * there are none or the socket is full. */
 unsigned txpath_send(struct device *d, uint64_t now);
 /* Gives the engine a packet that never left. The packet must stay valid until deferred writes were carried out. */
-void rxpath_loopback(struct device *d, const uint8_t *p, uint32_t len, uint64_t now);
+void rxpath_loopback(struct device *d, const struct av *av, const uint8_t *p, uint32_t len, uint64_t now);
 
 #endif

@@ -40,7 +40,7 @@ static void configure_engine(struct device *d)
 
     engine_config_defaults(c);
     c->max_qp = DEVICE_MAX_QP;
-    c->max_mr = DEVICE_MAX_MR;
+    c->max_mr = DEVICE_MAX_MR + DEVICE_MAX_MW;
     c->max_srq = DEVICE_MAX_SRQ;
     c->active_mtu = d->active_mtu;
     c->first_qpn = pick_first_qpn(o, d->index);

@@ -26,7 +26,8 @@
 #define DEVICE_MAX_QP 16384u
 #define DEVICE_MAX_CQ 16384u /* per session */
 #define DEVICE_MAX_CQE 262144u
-#define DEVICE_MAX_MR (1u << 18)
+#define DEVICE_MAX_MR (1u << 17)
+#define DEVICE_MAX_MW (1u << 17)
 #define DEVICE_MAX_PD 32768u
 #define DEVICE_MAX_SRQ 16384u
 #define DEVICE_MAX_XRCD 4096u /* each holds a file open */
@@ -72,6 +73,7 @@ struct device {
     struct session_list sessions;
     unsigned num_sessions;
     uint32_t next_session; /* number for the next one */
+    unsigned num_mrs, num_mws; /* of all sessions */
     struct handles pds; /* of all sessions: PD numbers must not collide */
     struct handles xrcds; /* XRC domains, by number */
     struct handles targets; /* XRC target queue pairs, by QP number */

@@ -69,6 +69,8 @@ int mr_reg(struct session *s, const void *rq, struct control_reply *rp)
 
     if (rc)
         return rc;
+    if (s->device->num_mrs >= DEVICE_MAX_MR)
+        return explain(-ENOMEM, rp);
     mr = calloc(1, sizeof(*mr));
     if (!mr)
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
@@ -88,6 +90,7 @@ int mr_reg(struct session *s, const void *rq, struct control_reply *rp)
     mr->length = r->length;
     mr->access = r->access;
     pd->users++;
+    s->device->num_mrs++;
     rep = control_payload(rp, sizeof(*rep));
     rep->handle = mr->key;
     return 0;
@@ -122,6 +125,7 @@ void mr_free(struct session *s, struct mr *mr)
 {
     handles_remove(&s->mrs, mr->key);
     mr->pd->users--;
+    s->device->num_mrs--;
     free(mr);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The objects of a session. Each keeps a count of those that use it and can't be destroyed before them; a session that
- * ends takes them down in the order queue pairs, shared receive queues, completion queues, channels, memory regions,
- * protection domains. */
+ * ends takes them down in the order queue pairs, shared receive queues, completion queues, channels, memory windows,
+ * memory regions, protection domains. */
 #ifndef PUMICE_DAEMON_OBJECTS_H
 #define PUMICE_DAEMON_OBJECTS_H
 
@@ -29,6 +29,12 @@ struct mr { /* memory region */
     uint32_t key;
     uint64_t va, length; /* for status */
     uint32_t access;
+};
+
+struct mw { /* memory window */
+    struct pd *pd;
+    uint32_t key; /* as it was given out; the upper 24 bits stay */
+    uint8_t type; /* enum mw_type */
 };
 
 struct channel { /* completion channel */
@@ -147,6 +153,8 @@ int pd_dealloc(struct session *s, const void *rq, struct control_reply *rp);
 int mr_reg(struct session *s, const void *rq, struct control_reply *rp);
 int mr_rereg(struct session *s, const void *rq, struct control_reply *rp);
 int mr_dereg(struct session *s, const void *rq, struct control_reply *rp);
+int mw_alloc_window(struct session *s, const void *rq, struct control_reply *rp);
+int mw_dealloc_window(struct session *s, const void *rq, struct control_reply *rp);
 int channel_create(struct session *s, const void *rq, struct control_reply *rp);
 int channel_destroy(struct session *s, const void *rq, struct control_reply *rp);
 int cq_create(struct session *s, const void *rq, struct control_reply *rp);
@@ -169,6 +177,7 @@ int target_open_qp(struct session *s, const void *rq, struct control_reply *rp);
 /* Free one that nobody uses. */
 void pd_free(struct pd *pd);
 void mr_free(struct session *s, struct mr *mr);
+void mw_free(struct session *s, struct mw *mw); /* bound or not */
 void channel_free(struct channel *ch);
 void cq_free(struct cq *cq);
 void srqueue_free(struct srqueue *srq);

@@ -298,6 +298,8 @@ int qpair_create(struct session *s, const void *rq, struct control_reply *rp)
         return explain(rc, &plan, rp);
     }
     take_parts(q, &plan);
+    if (q->type == IBV_QPT_UD)
+        udp_want_headers(&s->device->udp); /* for the header area of receive requests */
     if (open)
         target_open_add(open, s, q, plan.xrcd);
     rep = control_payload(rp, sizeof(*rep));

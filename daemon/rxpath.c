@@ -56,7 +56,10 @@ unsigned rxpath_receive(struct device *d, uint64_t now)
 
         udp_datagram(&d->udp, i, &dg);
         memcpy(meta.src_gid, dg.peer->gid, sizeof(meta.src_gid));
-        meta.ce = dg.ce;
+        memcpy(meta.dst_gid, d->gid, sizeof(meta.dst_gid));
+        meta.traffic_class = dg.tos;
+        meta.hop_limit = dg.hop_limit;
+        meta.ce = (dg.tos & UDP_ECN) == UDP_ECN_CE;
         for (size_t off = 0; off < dg.len; off += dg.segment, index++) {
             size_t len = dg.len - off < dg.segment ? dg.len - off : dg.segment;
 
@@ -67,13 +70,14 @@ unsigned rxpath_receive(struct device *d, uint64_t now)
     return packets + (datagrams && !packets);
 }
 
-void rxpath_loopback(struct device *d, const uint8_t *p, uint32_t len, uint64_t now)
+void rxpath_loopback(struct device *d, const struct av *av, const uint8_t *p, uint32_t len, uint64_t now)
 {
-    struct rx_meta meta = {.ce = false};
+    struct rx_meta meta = {.traffic_class = av->traffic_class, .hop_limit = av->hop_limit};
     struct pkt pkt;
 
     d->io.loopback_packets++;
     memcpy(meta.src_gid, d->gid, sizeof(meta.src_gid));
+    memcpy(meta.dst_gid, av->dgid, sizeof(meta.dst_gid));
     if (pkt_decode(p, len, &pkt) == PKT_OK)
         engine_rx(d->engine, &pkt, &meta, now);
     else

@@ -174,8 +174,8 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     rep->max_mr_size = UINT64_MAX;
     rep->max_msg_size = DEVICE_MAX_MSG;
     rep->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-                            IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC |
-                            IBV_DEVICE_MEM_MGT_EXTENSIONS;
+                            IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+                            IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS;
     rep->max_qp = DEVICE_MAX_QP;
     rep->max_qp_wr = DEVICE_MAX_QP_WR;
     rep->max_sge = ENGINE_MAX_SGE;
@@ -186,6 +186,7 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     rep->max_ah = 65536;
     rep->max_inline = ENGINE_MAX_INLINE;
     rep->max_rd_atomic = DEVICE_MAX_RD_ATOMIC;
+    rep->max_mw = DEVICE_MAX_MW;
     rep->max_xrcd = DEVICE_MAX_XRCD;
     rep->max_srq = DEVICE_MAX_SRQ;
     rep->max_srq_wr = DEVICE_MAX_QP_WR;
@@ -269,6 +270,8 @@ void session_close(struct session *s)
         channel_free(o);
     while ((o = handles_any(&s->xrcds)) != NULL)
         xrcd_open_free(o);
+    while ((o = handles_any(&s->mws)) != NULL)
+        mw_free(s, o);
     while ((o = handles_any(&s->mrs)) != NULL) {
         mr_deregister(d->engine, ((struct mr *)o)->key);
         mr_free(s, o);

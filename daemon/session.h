@@ -47,6 +47,7 @@ struct session {
     struct space *space;
     struct evpipe async; /* asynchronous events */
     struct handles pds, mrs, channels, cqs, srqs, qps, xrcds;
+    struct handles mws; /* by the upper 24 bits of their keys */
     struct target_open_list targets; /* XRC target queue pairs that it has open */
     unsigned num_targets;
     struct control_request *request; /* under way; for operations that take descriptors */

@@ -58,7 +58,7 @@ static json_t *device_counters(const struct device *d)
 
 /* Lists that the objects of one session are added to. */
 struct lists {
-    json_t *sessions, *qps, *srqs, *cqs, *mrs, *xrcds;
+    json_t *sessions, *qps, *srqs, *cqs, *mrs, *mws, *xrcds;
     const struct session *session;
 };
 
@@ -228,6 +228,19 @@ static void add_mr(void *obj, void *ctx)
     json_array_append_new(l->mrs, o);
 }
 
+static void add_mw(void *obj, void *ctx)
+{
+    const struct mw *mw = obj;
+    struct lists *l = ctx;
+    json_t *o = json_object();
+
+    json_object_set_new(o, "key", number(mw->key & ~0xffu));
+    json_object_set_new(o, "session", number(l->session->number));
+    json_object_set_new(o, "pd", number(mw->pd->number));
+    json_object_set_new(o, "type", number(mw->type));
+    json_array_append_new(l->mws, o);
+}
+
 static void add_xrcd(void *obj, void *ctx)
 {
     const struct xrcd *x = obj;
@@ -257,6 +270,7 @@ static void add_session(const struct session *s, struct lists *l)
     json_object_set_new(o, "memory", json_string(space_path_name(s->space->path)));
     json_object_set_new(o, "pds", number(s->pds.count));
     json_object_set_new(o, "mrs", number(s->mrs.count));
+    json_object_set_new(o, "mws", number(s->mws.count));
     json_object_set_new(o, "channels", number(s->channels.count));
     json_object_set_new(o, "cqs", number(s->cqs.count));
     json_object_set_new(o, "srqs", number(s->srqs.count));
@@ -269,6 +283,7 @@ static void add_session(const struct session *s, struct lists *l)
     handles_each(&s->srqs, add_srq, l);
     handles_each(&s->cqs, add_cq, l);
     handles_each(&s->mrs, add_mr, l);
+    handles_each(&s->mws, add_mw, l);
 }
 
 /* -------------------------------------------------------------------------------------------------------------------------
@@ -276,7 +291,13 @@ static void add_session(const struct session *s, struct lists *l)
 
 json_t *status_device(struct device *d)
 {
-    struct lists l = {json_array(), json_array(), json_array(), json_array(), json_array(), json_array(), NULL};
+    struct lists l = {.sessions = json_array(),
+                      .qps = json_array(),
+                      .srqs = json_array(),
+                      .cqs = json_array(),
+                      .mrs = json_array(),
+                      .mws = json_array(),
+                      .xrcds = json_array()};
     char text[ADDR_TEXT_MAX];
     const struct session *s;
     json_t *o = json_object();
@@ -306,6 +327,7 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "xrcds", l.xrcds);
     json_object_set_new(o, "cqs", l.cqs);
     json_object_set_new(o, "mrs", l.mrs);
+    json_object_set_new(o, "mws", l.mws);
     return o;
 }
 

@@ -6,8 +6,8 @@
  * DEVICE: name, address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload), gso, loopback, rcvbuf,
  *     sndbuf, peer_window (bytes), window_pkts, counters: { name: number } (engine, I/O and faults in one),
  *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ],
- *     cqs: [ CQ ], mrs: [ MR ]
- * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"), and how many: pds, mrs,
+ *     cqs: [ CQ ], mrs: [ MR ], mws: [ MW ]
+ * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"), and how many: pds, mrs, mws,
  *     channels, cqs, srqs, qps, xrcds, targets (XRC, that it has open)
  * QP: qpn, session, pid, comm (an XRC target: session null, openers: [ session ]), type, state, dest_qpn, dgid, path_mtu, pd, send_cq, recv_cq, srq, xrcd (null: none),
  *     requester ("free", "queued", "in hotel": waiting for an ACK, "on re-send list"), sq_posted, rq_posted (with the engine), sq_ring, rq_ring (written by the client and not yet read; null: nonsense),
@@ -18,7 +18,8 @@
  *     ring (written by the client and not yet read; null: nonsense), broken (text, or null)
  * XRCD: xrcd (number), inode (null: anonymous), opens, srqs, targets (how many)
  * CQ: cq (handle), session, entries, unread (null: nonsense), overrun, armed ("no", "solicited", "any"), channel
- * MR: key, session, pd, va, length, access (enum ibv_access_flags) */
+ * MR: key, session, pd, va, length, access (enum ibv_access_flags)
+ * MW: key (its low byte, which changes, as 0), session, pd, type */
 #ifndef PUMICE_DAEMON_STATUS_H
 #define PUMICE_DAEMON_STATUS_H
 

@@ -162,7 +162,10 @@ unsigned txpath_send(struct device *d, uint64_t now)
     }
     if (udp_pending(&d->udp))
         udp_flush(&d->udp); /* if the socket is full, the rest leaves with the next call */
-    for (unsigned i = 0; i < s.n; i++)
-        rxpath_loopback(d, b->buf + b->pkt[s.inside[i]].off, b->pkt[s.inside[i]].len, now);
+    for (unsigned i = 0; i < s.n; i++) {
+        const struct tx_pkt *p = &b->pkt[s.inside[i]];
+
+        rxpath_loopback(d, p->av, b->buf + p->off, p->len, now);
+    }
     return b->n;
 }

@@ -44,10 +44,8 @@ static int set_options(struct udp *u, uint32_t bufsize)
         return rc;
     if (v6) {
         rc = set_int(u->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-        set_int(u->fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
         set_int(u->fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
     } else {
-        set_int(u->fd, IPPROTO_IP, IP_RECVTOS, 1);
         set_int(u->fd, IPPROTO_IP, IP_RECVERR, 1);
     }
     /* Without GRO each packet comes alone, which is slower and as right. */
@@ -138,6 +136,20 @@ int udp_open(struct udp *u, uint32_t bufsize, char why[OPTIONS_WHY_MAX])
 fail:
     udp_close(u);
     return rc;
+}
+
+void udp_want_headers(struct udp *u)
+{
+    if (u->wants_headers || u->fd < 0)
+        return;
+    u->wants_headers = true;
+    if (u->own.sa.sa_family == AF_INET6) {
+        set_int(u->fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+        set_int(u->fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+    } else {
+        set_int(u->fd, IPPROTO_IP, IP_RECVTOS, 1);
+        set_int(u->fd, IPPROTO_IP, IP_RECVTTL, 1);
+    }
 }
 
 void udp_close(struct udp *u)

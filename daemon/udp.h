@@ -41,8 +41,8 @@ struct udp_rx {
     struct mmsghdr msg[UDP_RX_MSGS];
     struct iovec iov[UDP_RX_MSGS];
     union addr from[UDP_RX_MSGS];
-    struct udp_rx_ctl { /* UDP_GRO, IP_TOS */
-        _Alignas(struct cmsghdr) uint8_t buf[2 * CMSG_SPACE(sizeof(int))];
+    struct udp_rx_ctl { /* UDP_GRO, IP_TOS, IP_TTL */
+        _Alignas(struct cmsghdr) uint8_t buf[3 * CMSG_SPACE(sizeof(int))];
     } ctl[UDP_RX_MSGS];
     uint8_t *buf; /* UDP_RX_MSGS * UDP_RX_BYTES */
 };
@@ -55,6 +55,7 @@ struct udp {
     bool gso_refused; /* by the kernel or the interface: off for good */
     bool gso_sniffer; /* auto, and somebody captures: off for now */
     uint64_t gso_checked; /* when it was looked */
+    bool wants_headers; /* udp_want_headers */
     unsigned ifindex, loopback_ifindex;
     struct io_counters *counters; /* the device's */
     struct peers tx_peers, rx_peers;
@@ -100,12 +101,18 @@ struct udp_datagram {
     size_t len;
     size_t segment; /* length of each packet but the last, which may be shorter; == len if it is one packet */
     struct peer *peer; /* where it came from; valid until the next udp_datagram */
-    bool ce; /* ECN congestion experienced */
+    uint8_t tos; /* TOS or traffic class, and … */
+    uint8_t hop_limit; /* … TTL or hop limit, if udp_want_headers was called; else 0 */
 };
+#define UDP_ECN 3u /* bits of tos */
+#define UDP_ECN_CE 3u /* congestion experienced */
 /* Receives what is there, at most UDP_RX_MSGS datagrams; returns how many. Their data stay valid until the next call.
  */
 unsigned udp_recv(struct udp *u);
 void udp_datagram(struct udp *u, unsigned i, struct udp_datagram *d);
+
+/* Asks the kernel for what only datagram QPs and congestion control need to know of each datagram. */
+void udp_want_headers(struct udp *u);
 
 /* Takes ICMP errors off the socket and counts them. */
 void udp_drain_errors(struct udp *u);

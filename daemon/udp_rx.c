@@ -25,26 +25,32 @@ unsigned udp_recv(struct udp *u)
     return 0;
 }
 
+/* Of IPv4 one byte, of IPv6 an int; both are below 256. */
+static uint8_t byte_of(const struct cmsghdr *c)
+{
+    int v;
+
+    if (c->cmsg_len < CMSG_LEN(sizeof(v)))
+        return *CMSG_DATA(c);
+    memcpy(&v, CMSG_DATA(c), sizeof(v));
+    return (uint8_t)v;
+}
+
 static void parse_control(struct msghdr *m, struct udp_datagram *d)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        bool v6 = c->cmsg_level == IPPROTO_IPV6, v4 = c->cmsg_level == IPPROTO_IP;
+
         if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
             int segment;
 
             memcpy(&segment, CMSG_DATA(c), sizeof(segment));
             if (segment > 0 && (size_t)segment < d->len)
                 d->segment = (size_t)segment;
-        } else if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) ||
-                   (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)) {
-            uint8_t tos = *CMSG_DATA(c); /* one byte for IPv4, an int for IPv6 */
-
-            if (c->cmsg_len >= CMSG_LEN(sizeof(int))) {
-                int v;
-
-                memcpy(&v, CMSG_DATA(c), sizeof(v));
-                tos = (uint8_t)v;
-            }
-            d->ce = (tos & 3) == 3;
+        } else if ((v4 && c->cmsg_type == IP_TOS) || (v6 && c->cmsg_type == IPV6_TCLASS)) {
+            d->tos = byte_of(c);
+        } else if ((v4 && c->cmsg_type == IP_TTL) || (v6 && c->cmsg_type == IPV6_HOPLIMIT)) {
+            d->hop_limit = byte_of(c);
         }
     }
 }
@@ -56,7 +62,7 @@ void udp_datagram(struct udp *u, unsigned i, struct udp_datagram *d)
     d->data = u->rx.iov[i].iov_base;
     d->len = u->rx.msg[i].msg_len;
     d->segment = d->len;
-    d->ce = false;
+    d->tos = d->hop_limit = 0;
     d->peer = peers_by_addr(&u->rx_peers, &u->rx.from[i]);
     parse_control(m, d);
 }

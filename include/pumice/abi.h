@@ -71,10 +71,10 @@ enum pm_op {
     PM_OP_OPEN_XRCD, /* req: fd[0] the file that names the domain, if pm_open_xrcd_req.has_fd */
     PM_OP_CLOSE_XRCD,
     PM_OP_OPEN_QP, /* a handle of another session's XRC target QP */
-    PM_OP_MAX_, /* one past the last that is served */
-    PM_OP_ALLOC_MW = PM_OP_MAX_,
+    PM_OP_ALLOC_MW,
     PM_OP_DEALLOC_MW,
-    PM_OP_ATTACH_MCAST,
+    PM_OP_MAX_, /* one past the last that is served */
+    PM_OP_ATTACH_MCAST = PM_OP_MAX_,
     PM_OP_DETACH_MCAST,
 };
 

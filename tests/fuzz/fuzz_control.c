@@ -93,6 +93,8 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         [PM_OP_OPEN_XRCD] = sizeof(struct pm_open_xrcd_req),
         [PM_OP_CLOSE_XRCD] = 4,
         [PM_OP_OPEN_QP] = sizeof(struct pm_open_qp_req),
+        [PM_OP_ALLOC_MW] = 8,
+        [PM_OP_DEALLOC_MW] = 4,
         [PM_OP_MODIFY_CQ] = sizeof(struct pm_modify_cq_req),
     };
     uint32_t op = take(in, 1) % (PM_OP_MAX_ + 2);
@@ -189,9 +191,9 @@ static void check_end(struct fixture *f)
 {
     const struct device *d = f->device;
 
-    if (d->num_sessions || d->pds.count || d->xrcds.count || d->targets.count || !TAILQ_EMPTY(&d->failed) ||
-        !TAILQ_EMPTY(&d->failed_srqs) || !TAILQ_EMPTY(&d->backlog) || !TAILQ_EMPTY(&d->dirty_cqs) ||
-        datapath_deadline(d) != NEVER)
+    if (d->num_sessions || d->pds.count || d->xrcds.count || d->targets.count || d->num_mrs || d->num_mws ||
+        !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->failed_srqs) || !TAILQ_EMPTY(&d->backlog) ||
+        !TAILQ_EMPTY(&d->dirty_cqs) || datapath_deadline(d) != NEVER)
         abort();
 }
 
