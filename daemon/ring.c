@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "wire/pkt.h"
+
 _Static_assert(sizeof(struct sge) == sizeof(struct pm_sge), "SGEs are copied as they are");
 
 /* A copy that the compiler can't turn into later loads of the source. */
@@ -36,8 +38,6 @@ const char *ring_verdict_text(enum ring_verdict v)
     return "a good request";
 }
 
-/* Whether the address can be reached is not asked here: a request with one that can't fails alone, in the engine, as
- * it would on a NIC. */
 static void read_ud(const struct pm_send_wqe *w, const uint8_t *at, struct ud_dest *ud)
 {
     struct pm_av av;
@@ -49,7 +49,7 @@ static void read_ud(const struct pm_send_wqe *w, const uint8_t *at, struct ud_de
     ud->av.hop_limit = av.hop_limit;
     ud->av.sl = av.sl;
     ud->av.flow_label = av.flow_label;
-    ud->qpn = w->remote_qpn;
+    ud->qpn = w->remote_qpn & QPN_MASK; /* as wide as the packet's field */
     ud->qkey = w->remote_qkey;
 }
 

@@ -2,6 +2,7 @@
 /* From the rings of a queue pair to the engine, and what happens to rings when the queue pair fails. */
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <string.h>
 
 #include "device.h"
 #include "log.h"
@@ -29,6 +30,16 @@ static void enter_backlog(struct qpair *q)
     TAILQ_INSERT_TAIL(&q->device->backlog, q, backlog_link);
 }
 
+/* A datagram to an address that can't be is lost, as one to an address that nobody has; its queue pair goes on. Those of
+ * the other family are dropped where packets leave. */
+static void check_address(const struct qpair *q, struct ud_dest *ud)
+{
+    if (ud->av.sgid_index < q->device->config.num_gids)
+        return;
+    ud->av.sgid_index = 0;
+    memset(ud->av.dgid, 0, sizeof(ud->av.dgid));
+}
+
 /* Hands the request at the ring's head over. False: it stays where it is. */
 static bool take_send(struct qpair *q, uint64_t now)
 {
@@ -40,6 +51,8 @@ static bool take_send(struct qpair *q, uint64_t now)
         break_rings(q, ring_verdict_text(v));
         return false;
     }
+    if (q->sq.has_av)
+        check_address(q, &r.wr.ud);
     rc = qp_post_send(q->qp, &r.wr, r.sge, r.data, now);
     if (rc == -ENOMEM)
         return false; /* full; the engine makes room as it completes */
