@@ -17,6 +17,7 @@ void engine_config_defaults(struct engine_config *cfg)
         .event_slots = 1024,
         .window_pkts = 4096,
         .peer_window_bytes = 1u << 20,
+        .flow_wait_ns = 2000000,
         .ack_delay_ns = 50000,
         .min_timeout_ns = 1000000,
         .probe_min_ns = 200000,
@@ -93,7 +94,8 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->next_srqn = 1;
     key_table_init(&e->keys, (struct mkey *)(void *)(base + l.keys), cfg->max_mr);
     mcast_init(&e->mcast, (struct mcast_member *)(void *)(base + l.mcast), cfg->max_mcast);
-    e->peers = (struct peer *)(void *)(base + l.peers);
+    peer_table_init(&e->peers, (struct peer *)(void *)(base + l.peers), cfg->max_peers);
+    flow_table_init(&e->flows);
     e->timers = (struct hotel *)(void *)(base + l.timers);
     hotel_init(e->timers);
     link_init(&e->ready);
@@ -198,7 +200,7 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
 {
     uint32_t start = b->n;
     bool progress = true;
-    if (e->linger.pending && !linger_tx(&e->linger, b))
+    if ((e->linger.pending && !linger_tx(&e->linger, b)) || !flow_tx(e, b, now))
         return b->n - start;
     while (progress && !link_alone(&e->ready)) {
         progress = false;
@@ -213,6 +215,7 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
             progress |= b->n != before_pkts || e->done_tail != before_done;
         }
     }
+    flow_tx(e, b, now);
     return b->n - start;
 }
 
@@ -271,6 +274,10 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
 {
     if (p->dest_qpn == QPN_MULTICAST) {
         to_group(e, p, meta, now);
+        return;
+    }
+    if (p->dest_qpn == PROBE_QPN) {
+        flow_rx(e, p, meta, now);
         return;
     }
     struct qp *qp = qp_find(e, p->dest_qpn);
@@ -359,6 +366,10 @@ void engine_expire(struct engine *e, uint64_t now)
 {
     struct guest *g;
     while ((g = hotel_check_out(e->timers, now)) != NULL) {
+        if (g->kind == GUEST_PEER) {
+            flow_expire(e, link_owner(g, struct peer, flow.timer), now);
+            continue;
+        }
         struct qp *qp = link_owner(g, struct qp, timer);
         if (qp_deadline(qp) <= now) {
             if (qp->resp.ack_deadline && qp->resp.ack_deadline <= now) {

@@ -38,6 +38,7 @@ struct engine_config {
     uint32_t event_slots; /* of the event queue; a power of two */
     uint32_t window_pkts; /* packets that a QP may have unacknowledged, at most 1 << 22 (row D1) */
     uint64_t peer_window_bytes; /* bytes in flight to one destination: its socket's receive buffer */
+    uint64_t flow_wait_ns; /* how long the answer to a probe of datagrams' flow is waited for at first */
     uint64_t
         ack_delay_ns; /* longest time that a received packet without AckReq stays unacknowledged; 0: off (row D3) */
     uint64_t min_timeout_ns; /* lower clamp of the QP's timeout (row D6) */

@@ -5,6 +5,7 @@
  *   out.c         completions and events
  *   linger.c      what remains of destroyed QPs
  *   key.c         memory keys            peer.c  windows per destination       hotel.c  timers
+ *   flow.c        flow control of what nobody acknowledges
  *   mw.c          memory windows
  *   qp.c          life of a QP, posting  qp_state.c  transitions and attributes
  *   req_send.c    requester: work requests to packets, the window
@@ -25,19 +26,11 @@
 #include "daemon/core/link.h"
 #include "daemon/core/mcast.h"
 #include "daemon/core/mw.h"
+#include "daemon/core/peer.h"
 #include "daemon/core/psn.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/srq.h"
 #include "wire/syndrome.h"
-
-/* --- a destination address -------------------------------------------------------------------------------------------- */
-
-struct peer {
-    uint8_t gid[16];
-    uint32_t users; /* QPs connected to it; 0: entry is free */
-    uint64_t inflight; /* bytes sent to its socket, or asked from it, and not answered */
-    struct link waiting; /* QPs that wait for room */
-};
 
 /* --- a send request ---------------------------------------------------------------------------------------------------- */
 
@@ -158,7 +151,8 @@ struct qp {
     struct link peer_wait; /* in peer.waiting */
     struct guest timer;
     struct link groups; /* UD: mcast_member.of_qp of the groups that it is in */
-    struct peer *peer;
+    struct peer
+        *peer; /* connected QPs: their destination; UD: the one of the last request, if it still has this address */
     void *owner, *send_cq, *recv_cq;
     uint32_t qpn;
     uint32_t pd;
@@ -187,7 +181,8 @@ struct engine {
     uint32_t qp_mask, qp_count, next_qpn;
     struct srq **srqs; /* by number & srq_mask */
     uint32_t srq_mask, srq_count, next_srqn;
-    struct peer *peers;
+    struct peer_table peers;
+    struct flow_table flows;
     struct hotel *timers;
     struct linger_ring linger;
     struct mcast mcast;
@@ -238,17 +233,6 @@ void completion_forget(struct qp *qp);
 void completion_forget_srq(const struct srq *srq);
 void event_add(struct qp *qp, uint8_t type);
 void event_add_srq(const struct srq *srq, uint8_t type);
-
-/* --- peer.c ------------------------------------------------------------------------------------------------------------ */
-
-/* Bytes that a packet of so much payload takes of a socket's buffer, headers and bookkeeping included. */
-#define PACKET_OVERHEAD 256u
-struct peer *peer_get(struct engine *e, const uint8_t gid[16]);
-void peer_put(struct peer *p);
-/* True if cost more bytes may be sent to the QP's peer; else the QP is woken when that changes. */
-bool peer_admits(struct qp *qp, uint64_t cost);
-void peer_charge(struct qp *qp, uint64_t cost);
-void peer_release(struct qp *qp, uint64_t cost);
 
 /* --- qp.c, qp_state.c -------------------------------------------------------------------------------------------------- */
 

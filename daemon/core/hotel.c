@@ -21,6 +21,7 @@ void guest_init(struct guest *g)
 {
     link_init(&g->link);
     g->when = NEVER;
+    g->kind = GUEST_QP;
 }
 
 void hotel_check_in(struct hotel *h, struct guest *g, uint64_t when)

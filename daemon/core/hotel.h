@@ -14,9 +14,14 @@
 #define HOTEL_ROOMS 4096u
 #define HOTEL_TICK_SHIFT 14 /* a room is 16.4 us wide, a lap takes 67 ms */
 
+enum guest_kind { /* whose timer it is: the porter doesn't care */
+                  GUEST_QP,
+                  GUEST_PEER,
+};
 struct guest {
     struct link link; /* in its room */
     uint64_t when; /* time of departure, ns; NEVER: not checked in */
+    uint8_t kind; /* enum guest_kind */
 };
 struct hotel {
     struct link room[HOTEL_ROOMS];
@@ -27,7 +32,7 @@ struct hotel {
 };
 
 void hotel_init(struct hotel *h);
-void guest_init(struct guest *g);
+void guest_init(struct guest *g); /* a GUEST_QP */
 /* Checks g in to leave at `when` (moving it if it is in already). NEVER checks it out. */
 void hotel_check_in(struct hotel *h, struct guest *g, uint64_t when);
 /* Removes and returns one guest whose time has come, NULL if there is none. Call until NULL. */

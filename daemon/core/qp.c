@@ -146,11 +146,11 @@ static void detach(struct qp *qp)
     link_remove(&qp->peer_wait);
     srq_put_back(qp);
     hotel_check_in(e->timers, &qp->timer, NEVER);
-    if (qp->peer) {
+    if (qp->peer && qp->type != QPT_UD) {
         peer_release(qp, qp->req.inflight);
         peer_put(qp->peer);
-        qp->peer = NULL;
     }
+    qp->peer = NULL;
 }
 
 /* Nothing points at the QP afterwards: windows are unbound, lists and timer are left (detach), the table forgets it, and queued

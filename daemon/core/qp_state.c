@@ -208,10 +208,10 @@ static void connect_peer(struct qp *qp)
         link_remove(&qp->peer_wait);
         peer_release(qp, inflight);
         peer_put(qp->peer);
-        qp->peer = peer_get(qp->e, qp->attr.av.dgid);
+        qp->peer = peer_get(&qp->e->peers, qp->attr.av.dgid);
         peer_charge(qp, inflight);
     } else {
-        qp->peer = peer_get(qp->e, qp->attr.av.dgid);
+        qp->peer = peer_get(&qp->e->peers, qp->attr.av.dgid);
     }
 }
 

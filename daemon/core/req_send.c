@@ -287,6 +287,29 @@ static void gather(struct burst *s)
 
 /* --- windows --------------------------------------------------------------------------------------------------------------- */
 
+/* Where packets of the request go. A datagram's destination mostly is the last one's. */
+static struct peer *peer_of(struct qp *qp, const struct send_wqe *w)
+{
+    if (qp->type == QPT_UD && (!qp->peer || memcmp(qp->peer->gid, w->wr.ud.av.dgid, 16) != 0))
+        qp->peer = peer_find(&qp->e->peers, w->wr.ud.av.dgid);
+    return qp->peer;
+}
+
+/* The same for what nobody acknowledges: the destination's window is the only one. */
+static uint32_t flow_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
+{
+    struct peer *p = peer_of(qp, w);
+    uint64_t room = peer_room(qp->e, p);
+    if (room >= req_cost(qp, w, off, off + want))
+        return want;
+    uint32_t n = (uint32_t)(room / (qp->mtu + PACKET_OVERHEAD)); /* fewer than want */
+    if (n == 0 && p->inflight == 0)
+        return 1;
+    if (n == 0)
+        peer_wait(qp, p);
+    return n;
+}
+
 /* How many of the packets [off, off + want) the windows let through now. */
 static uint32_t window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
 {
@@ -294,6 +317,8 @@ static uint32_t window_allows(struct qp *qp, const struct send_wqe *w, uint32_t 
     const struct engine_config *cfg = &qp->e->cfg;
     uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn);
     bool idle = r->inflight == 0;
+    if (!qp_is_reliable(qp))
+        return flow_allows(qp, w, off, want);
     if (req_is_read(w)) { /* all or nothing: a chunk's bounds are fixed */
         uint64_t cost = req_cost(qp, w, off, off + want);
         if (!idle && (out + want > cfg->window_pkts || r->inflight + cost > r->cwnd)) {
@@ -398,6 +423,15 @@ static struct send_wqe *next_request(struct qp *qp)
     return NULL;
 }
 
+static void charge(struct burst *s, const struct send_wqe *w, uint64_t cost)
+{
+    struct qp *qp = s->qp;
+    if (qp_is_reliable(qp))
+        peer_charge(qp, cost);
+    else
+        flow_charge(qp->e, peer_of(qp, w), qp->type == QPT_UD ? &w->wr.ud.av : &qp->attr.av, cost, s->now);
+}
+
 /* Books what was planned: n PSNs of the request at cur. */
 static void sent(struct burst *s, struct send_wqe *w, uint32_t off, uint32_t n)
 {
@@ -409,7 +443,7 @@ static void sent(struct burst *s, struct send_wqe *w, uint32_t off, uint32_t n)
         credit->first = psn_add(w->first_psn, off);
         credit->end = psn_add(w->first_psn, off + n);
     }
-    peer_charge(s->qp, req_cost(s->qp, w, off, off + n));
+    charge(s, w, req_cost(s->qp, w, off, off + n));
     r->next_psn = psn_add(r->next_psn, n);
     if (psn_diff(r->next_psn, r->sent_psn) > 0)
         r->sent_psn = r->next_psn;
@@ -425,7 +459,6 @@ static void done_when_sent(struct qp *qp)
     struct requester *r = &qp->req;
     r->una = r->cur;
     r->una_psn = r->next_psn;
-    peer_release(qp, r->inflight);
 }
 
 /* How many packets of this kind fit into what is left of turn and batch. */
