@@ -74,12 +74,12 @@ struct mr_init {
 };
 
 /* Registers memory; *key receives lkey and rkey (they are the same number). -EINVAL: access flags that contradict
- * each other (REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE) or iova (ZERO_BASED, and it is not 0), or a range that
- * wraps. -ENOMEM: max_mr reached. */
+ * each other (REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE) or iova (ZERO_BASED, and it is not 0), a range that
+ * wraps, or FLUSH_PERSISTENT, which the engine can't give. -ENOMEM: max_mr reached. */
 int mr_register(struct engine *e, const struct mr_init *init, uint32_t *key);
 /* Changes an existing registration in place, all or nothing; same errors, the keys stay as they are. -ENOENT: no
  * such key. -EBUSY: a memory window is bound to it, and it would get another place, length or domain, or lose
- * LOCAL_WRITE or MW_BIND. */
+ * LOCAL_WRITE, MW_BIND or FLUSH_GLOBAL. */
 int mr_reregister(struct engine *e, uint32_t key, const struct mr_init *init);
 /* -ENOENT: no such key. -EBUSY: a memory window is bound to it. Accesses of packets that come later fail. */
 int mr_deregister(struct engine *e, uint32_t key);
@@ -103,7 +103,8 @@ enum mw_type { /* enum ibv_mw_type */
  * a failed bind means. A request that is flushed may have been carried out.
  *
  * A bind is refused (WC_MW_BIND_ERR, QP to ERR) unless: the window, the region and the QP have the same pd; the region
- * has ACCESS_MW_BIND, and LOCAL_WRITE if the window is to have REMOTE_WRITE or REMOTE_ATOMIC; the range lies within it;
+ * has ACCESS_MW_BIND, LOCAL_WRITE if the window is to have REMOTE_WRITE or REMOTE_ATOMIC, FLUSH_GLOBAL if it is to have
+ * that; the range lies within it;
  * type 1: not ZERO_BASED, new_key of the same index; type 2: the window is free, the length is not 0, the QP is not
  * XRC_SEND. Type 2 windows can be used and invalidated through the QP alone that bound them, and are free again when it
  * is destroyed.

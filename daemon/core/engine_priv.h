@@ -12,6 +12,7 @@
  *   req_ack.c     requester: ACKs, NAKs, responses, retirement
  *   req_timer.c   requester: timeout, tail probe, RNR wait
  *   resp.c        responder: checks and execution of requests
+ *   resp_memext.c responder: ATOMIC WRITE and FLUSH
  *   srq.c         shared receive queues  xrc.c  XRC targets    queue.h  rings of copies of requests
  *   resp_send.c   responder: ACKs, NAKs, READ and atomic responses
  *   uc.c          unreliable connections: the responder
@@ -103,7 +104,7 @@ struct requester {
 
 /* --- responder --------------------------------------------------------------------------------------------------------- */
 
-struct resource { /* a READ or atomic: its response, and what is needed to repeat it */
+struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and what is needed to repeat it */
     uint32_t first_psn, npkts;
     uint64_t va; /* READ */
     uint32_t rkey;
@@ -114,7 +115,7 @@ struct resource { /* a READ or atomic: its response, and what is needed to repea
     uint32_t next_pkt; /* next response packet to send */
     uint32_t start_pkt; /* first packet of this round: it is the FIRST of the response */
     uint32_t end_pkt; /* one past the last to send in this round */
-    bool atomic;
+    uint8_t operation; /* enum op_operation of the request */
     bool pending; /* next_pkt … end_pkt are to be sent */
     bool again; /* … and have been before: the requester may count it as done already */
 };
@@ -280,6 +281,11 @@ static inline bool req_is_atomic(const struct send_wqe *w)
 {
     return w->wr.opcode == WR_ATOMIC_CMP_AND_SWP || w->wr.opcode == WR_ATOMIC_FETCH_AND_ADD;
 }
+/* Done only when its own response has come, and takes one of max_rd_atomic credits till then. */
+static inline bool req_is_answered(const struct send_wqe *w)
+{
+    return req_is_read(w) || req_is_atomic(w) || w->wr.opcode == WR_ATOMIC_WRITE || w->wr.opcode == WR_FLUSH;
+}
 /* Carried out here, when its turn comes; nothing is sent. */
 static inline bool req_is_local(const struct send_wqe *w)
 {
@@ -334,6 +340,19 @@ bool resp_flush(struct qp *qp, uint64_t now); /* true: receive requests are left
 struct recv_wqe *resp_recv(struct qp *qp);
 /* Refuses what the peer sent last, for good: a NAK goes out and the QP to ERR. */
 void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn);
+/* Requests of this operation are answered by a response of their own, for which a resource is kept. */
+static inline bool resp_is_answered(uint8_t operation)
+{
+    return operation == OP_READ_REQUEST || operation == OP_CMP_SWAP || operation == OP_FETCH_ADD ||
+           operation == OP_ATOMIC_WRITE || operation == OP_FLUSH;
+}
+/* A place for such a request: the oldest one's. NULL: that one is being answered once more. */
+struct resource *resp_new_resource(struct qp *qp);
+/* Packets [start, end) of its response are to be sent; again: and have been before. */
+void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again);
+/* ATOMIC WRITE and FLUSH: may the peer ask for it at all? */
+enum verdict memext_granted(const struct qp *qp, const struct pkt *p);
+enum verdict memext_execute(struct qp *qp, const struct pkt *p);
 /* What an rkey of the peer opens, see key_resolve_remote; pd: the protection domain that the request has to do with. */
 bool resp_resolve(const struct qp *qp, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access,
                   struct piece *out);

@@ -60,8 +60,9 @@ void key_release(struct key_table *t, uint32_t index)
 
 static int check_init(const struct mr_init *init)
 {
+    /* Not ACCESS_FLUSH_PERSISTENT: nobody here could make memory outlast a loss of power. */
     uint32_t known = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |
-                     ACCESS_MW_BIND | ACCESS_ZERO_BASED;
+                     ACCESS_MW_BIND | ACCESS_ZERO_BASED | ACCESS_FLUSH_GLOBAL;
     if (init->pd == 0 || init->access & ~known)
         return -EINVAL;
     /* IBA 10.6.3.1: remote rights to change memory need the local one. */
@@ -97,9 +98,11 @@ int mr_register(struct engine *e, const struct mr_init *init, uint32_t *key)
 /* Would a window that is bound to the region open something else afterwards, or more than the region allows? */
 static bool pulls_the_rug(const struct mr_init *old, const struct mr_init *new)
 {
-    uint32_t lost = old->access & ~new->access;
+    const uint32_t needed = ACCESS_LOCAL_WRITE | ACCESS_MW_BIND | ACCESS_FLUSH_GLOBAL;
+    if (old->access & ~new->access & needed)
+        return true;
     return new->pd != old->pd || new->space != old->space || new->va != old->va || new->iova != old->iova ||
-           new->length != old->length || lost &(ACCESS_LOCAL_WRITE | ACCESS_MW_BIND);
+           new->length != old->length;
 }
 
 int mr_reregister(struct engine *e, uint32_t key, const struct mr_init *init)
@@ -129,9 +132,14 @@ int mr_deregister(struct engine *e, uint32_t key)
 
 /* --- what keys allow ---------------------------------------------------------------------------------------------------- */
 
+static bool grants(const struct mkey *k, uint32_t pd, uint32_t access)
+{
+    return k->init.pd == pd && (k->init.access & access) == access;
+}
+
 static bool opens(const struct mkey *k, uint32_t pd, uint64_t addr, uint32_t len, uint32_t access, struct piece *out)
 {
-    if (k->init.pd != pd || (k->init.access & access) != access)
+    if (!grants(k, pd, access))
         return false;
     uint64_t off = addr - k->init.iova; /* wraps to something huge if addr is before the start */
     if (off > k->init.length || len > k->init.length - off)
@@ -147,17 +155,26 @@ bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t 
     return mr && opens(mr, pd, addr, len, access, out);
 }
 
+/* The entry of an rkey that can be used through that QP. */
+static const struct mkey *find_remote(const struct key_table *t, uint32_t qpn, uint32_t key)
+{
+    const struct mkey *k = key_find(t, key);
+    if (!k || (k->kind != KEY_REGION && k->mw.region == 0))
+        return NULL;
+    return k->kind == KEY_WINDOW_2 && k->mw.qpn != qpn ? NULL : k;
+}
+
 bool key_resolve_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t addr, uint32_t len,
                         uint32_t access, struct piece *out)
 {
-    const struct mkey *k = key_find(t, key);
-    if (!k)
-        return false;
-    if (k->kind != KEY_REGION && k->mw.region == 0)
-        return false;
-    if (k->kind == KEY_WINDOW_2 && k->mw.qpn != qpn)
-        return false;
-    return opens(k, pd, addr, len, access, out);
+    const struct mkey *k = find_remote(t, qpn, key);
+    return k && opens(k, pd, addr, len, access, out);
+}
+
+bool key_grants_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint32_t access)
+{
+    const struct mkey *k = find_remote(t, qpn, key);
+    return k && grants(k, pd, access);
 }
 
 int sgl_resolve(const struct key_table *t, uint32_t pd, const struct sge *sge, unsigned num_sge, uint32_t off,

@@ -59,6 +59,9 @@ bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t 
 bool key_resolve_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t addr, uint32_t len,
                         uint32_t access, struct piece *out);
 
+/* Whether such an rkey gives `access` to whatever it opens. */
+bool key_grants_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint32_t access);
+
 /* As key_resolve, for bytes [off, off + len) of an SGE list; returns how many pieces were written to out[0 ... max), or
  * -1 if some SGE does not allow it, or there are more pieces than max. The list holds at least off + len bytes. */
 int sgl_resolve(const struct key_table *t, uint32_t pd, const struct sge *sge, unsigned num_sge, uint32_t off,

@@ -8,7 +8,7 @@
 #include "daemon/core/engine_priv.h"
 
 #define REMOTE_CHANGE (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
-#define WINDOW_ACCESS (REMOTE_CHANGE | ACCESS_REMOTE_READ | ACCESS_ZERO_BASED)
+#define WINDOW_ACCESS (REMOTE_CHANGE | ACCESS_REMOTE_READ | ACCESS_ZERO_BASED | ACCESS_FLUSH_GLOBAL)
 
 static uint32_t index_of(const struct engine *e, const struct mkey *k)
 {
@@ -104,6 +104,8 @@ static bool check_region(const struct qp *qp, const struct mkey *mr, const struc
     if (!mr || mr->kind != KEY_REGION || mr->init.pd != qp->pd || !(mr->init.access & ACCESS_MW_BIND))
         return false;
     if (b->access & REMOTE_CHANGE && !(mr->init.access & ACCESS_LOCAL_WRITE))
+        return false;
+    if (b->access & ~mr->init.access & ACCESS_FLUSH_GLOBAL)
         return false;
     uint64_t off = b->addr - mr->init.iova; /* wraps to something huge if addr is before the start */
     return off <= mr->init.length && b->length <= mr->init.length - off;

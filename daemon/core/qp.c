@@ -62,7 +62,8 @@ static int number(struct engine *e, struct qp *qp)
 #define LOCAL_OPS (1 << WR_BIND_MW | 1 << WR_LOCAL_INV)
 #define RC_OPS                                                                                                         \
     (LOCAL_OPS | 1 << WR_RDMA_WRITE | 1 << WR_RDMA_WRITE_WITH_IMM | 1 << WR_SEND | 1 << WR_SEND_WITH_IMM |             \
-     1 << WR_RDMA_READ | 1 << WR_ATOMIC_CMP_AND_SWP | 1 << WR_ATOMIC_FETCH_AND_ADD | 1 << WR_SEND_WITH_INV)
+     1 << WR_RDMA_READ | 1 << WR_ATOMIC_CMP_AND_SWP | 1 << WR_ATOMIC_FETCH_AND_ADD | 1 << WR_SEND_WITH_INV |           \
+     1 << WR_FLUSH | 1 << WR_ATOMIC_WRITE)
 
 /* By enum qp_type: its packets' service, and the requests that it sends (IBA table 96). */
 static const struct qp_kind {
@@ -243,14 +244,21 @@ void qp_kick(struct qp *qp)
 
 /* --- posting ------------------------------------------------------------------------------------------------------------ */
 
+static bool is_flush(const struct flush *f)
+{
+    return f->placement >= 1 && f->placement <= (FLUSH_GLOBAL | FLUSH_PERSISTENT) && f->selectivity <= FLUSH_REGION &&
+           f->length <= ENGINE_MAX_MSG;
+}
+
 /* Checks a request against the QP's type and caps, and sums up its length. */
 static int send_length(const struct qp *qp, const struct send_wr *wr, const struct sge *sge, uint32_t *length)
 {
     if (wr->opcode >= 16 || !(kind_of(qp->type)->send_ops >> wr->opcode & 1))
         return -EINVAL;
-    if (wr->opcode == WR_LOCAL_INV || wr->opcode == WR_BIND_MW) {
-        *length = 0;
-        return wr->num_sge == 0 && !(wr->flags & SEND_INLINE) ? 0 : -EINVAL;
+    if ((LOCAL_OPS | 1 << WR_FLUSH | 1 << WR_ATOMIC_WRITE) >> wr->opcode & 1) {
+        *length = wr->opcode == WR_ATOMIC_WRITE ? 8 : 0;
+        bool bare = wr->num_sge == 0 && !(wr->flags & SEND_INLINE);
+        return bare && (wr->opcode != WR_FLUSH || is_flush(&wr->flush)) ? 0 : -EINVAL;
     }
     bool takes_data =
         wr->opcode != WR_RDMA_READ && wr->opcode != WR_ATOMIC_CMP_AND_SWP && wr->opcode != WR_ATOMIC_FETCH_AND_ADD;
@@ -340,7 +348,7 @@ void qp_info(const struct qp *qp, struct qp_info *info)
 {
     const struct requester *r = &qp->req;
     const struct send_wqe *next = r->cur != r->sq.tail ? req_wqe(qp, r->cur) : NULL;
-    bool reading = next && (req_is_read(next) || req_is_atomic(next));
+    bool reading = next && req_is_answered(next);
     *info = (struct qp_info){
         .qpn = qp->qpn,
         .dest_qpn = qp->attr.dest_qpn,

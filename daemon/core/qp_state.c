@@ -118,8 +118,8 @@ static uint32_t foreign(uint8_t type)
 static const char *check_values(const struct qp *qp, const struct qp_attr *a, uint32_t mask)
 {
     const struct engine_config *cfg = &qp->e->cfg;
-    uint32_t grants =
-        ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | ACCESS_MW_BIND;
+    uint32_t grants = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |
+                      ACCESS_MW_BIND | ACCESS_FLUSH_GLOBAL | ACCESS_FLUSH_PERSISTENT;
     if (mask & QPA_CUR_STATE && a->cur_state != qp->attr.state)
         return "cur_qp_state is not the QP's state";
     if (mask & QPA_PKEY_INDEX && a->pkey_index != 0)

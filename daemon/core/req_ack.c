@@ -66,7 +66,7 @@ void req_pass_local(struct qp *qp)
         r->una++;
 }
 
-/* All PSNs before `to` arrived; moves una there, but not over READs and atomics, which only their response
+/* All PSNs before `to` arrived; moves una there, but not over READs, atomics and the like, which only their response
  * completes. */
 static void advance(struct qp *qp, uint32_t to, uint64_t now)
 {
@@ -75,7 +75,7 @@ static void advance(struct qp *qp, uint32_t to, uint64_t now)
     uint64_t released = 0;
     while (psn_diff(to, r->una_psn) > 0 && r->una != r->fresh) {
         const struct send_wqe *w = req_wqe(qp, r->una);
-        if (req_is_read(w) || req_is_atomic(w))
+        if (req_is_answered(w))
             break;
         uint32_t from = req_offset(w, r->una_psn);
         uint32_t upto = req_offset(w, to);
@@ -280,7 +280,7 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
         return;
     }
     const struct send_wqe *w = r->una != r->fresh ? req_wqe(qp, r->una) : NULL;
-    if (!w || !(atomic ? req_is_atomic(w) : req_is_read(w))) {
+    if (!w || !req_is_answered(w) || atomic != req_is_atomic(w)) {
         COUNT(qp, rx_bad_response);
         return;
     }
@@ -293,8 +293,9 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
         *kept = p->atomic_orig;
         placed = place(qp, w, 0, (const uint8_t *)kept, sizeof(*kept));
     } else {
-        uint32_t start = off * qp->mtu;
-        uint32_t expected = w->length - start < qp->mtu ? w->length - start : qp->mtu;
+        /* ATOMIC WRITE and FLUSH are answered by a READ response without data (A19). */
+        uint32_t length = req_is_read(w) ? w->length : 0, start = off * qp->mtu;
+        uint32_t expected = length - start < qp->mtu ? length - start : qp->mtu;
         if (p->payload_len != expected) {
             COUNT(qp, rx_bad_response);
             req_fail(qp, WC_BAD_RESP_ERR, 0);
@@ -348,6 +349,8 @@ static uint8_t wc_opcode_of(const struct send_wqe *w)
         [WR_LOCAL_INV] = WC_LOCAL_INV,
         [WR_BIND_MW] = WC_BIND_MW,
         [WR_SEND_WITH_INV] = WC_SEND,
+        [WR_FLUSH] = WC_FLUSH,
+        [WR_ATOMIC_WRITE] = WC_ATOMIC_WRITE,
     };
     return map[w->wr.opcode];
 }
@@ -374,6 +377,12 @@ static void count_done(struct qp *qp, const struct send_wqe *w)
         break;
     case WC_RDMA_READ:
         COUNT(qp, reads);
+        break;
+    case WC_FLUSH:
+        COUNT(qp, flushes);
+        break;
+    case WC_ATOMIC_WRITE:
+        COUNT(qp, atomic_writes);
         break;
     case WC_BIND_MW:
         COUNT(qp, mw_binds);

@@ -43,6 +43,8 @@ static const uint8_t operations[][4] = {
     [WR_ATOMIC_CMP_AND_SWP]  = {0,              0,               0,                 OP_CMP_SWAP},
     [WR_ATOMIC_FETCH_AND_ADD]= {0,              0,               0,                 OP_FETCH_ADD},
     [WR_SEND_WITH_INV]       = {OP_SEND_FIRST,  OP_SEND_MIDDLE,  OP_SEND_LAST_INV,  OP_SEND_ONLY_INV},
+    [WR_FLUSH]               = {0,              0,               0,                 OP_FLUSH},
+    [WR_ATOMIC_WRITE]        = {0,              0,               0,                 OP_ATOMIC_WRITE},
 };
 /* clang-format on */
 
@@ -134,6 +136,11 @@ static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t
         p->reth.rkey = w->wr.rkey;
         p->reth.length = (uint32_t)(want > w->length - start ? w->length - start : want);
     }
+    if (headers & OP_HAS_FETH) {
+        p->reth.length = w->wr.flush.length;
+        p->feth.placement = w->wr.flush.placement;
+        p->feth.selectivity = w->wr.flush.selectivity;
+    }
     if (headers & OP_HAS_ATOMICETH) {
         bool cas = w->wr.opcode == WR_ATOMIC_CMP_AND_SWP;
         p->atomic.va = w->wr.remote_addr;
@@ -153,14 +160,14 @@ static bool has_place(const struct qp *qp, const struct send_wqe *w, uint32_t of
 {
     struct piece piece[ENGINE_MAX_SGE];
     uint32_t start = off * qp->mtu;
-    uint32_t len = min32(n * qp->mtu, w->length - start);
+    uint32_t len = req_is_read(w) || req_is_atomic(w) ? min32(n * qp->mtu, w->length - start) : 0;
     return len == 0 || sgl_resolve(&qp->e->keys, qp->pd, w->u.sge, w->wr.num_sge, start, len, ACCESS_LOCAL_WRITE, piece,
                                    ENGINE_MAX_SGE) >= 0;
 }
 
 static bool carries_payload(const struct send_wqe *w)
 {
-    return !req_is_read(w) && !req_is_atomic(w);
+    return !req_is_answered(w) || w->wr.opcode == WR_ATOMIC_WRITE;
 }
 
 static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t read_pkts,
@@ -179,7 +186,9 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
         t->av = &w->wr.ud.av; /* stays until the request's place in the queue is used again */
     if (!t)
         return NULL;
-    if (len && w->wr.flags & SEND_INLINE)
+    if (w->wr.opcode == WR_ATOMIC_WRITE)
+        memcpy(payload, &w->wr.compare_add, len);
+    else if (len && w->wr.flags & SEND_INLINE)
         memcpy(payload, w->u.data + start, len);
     else if (len)
         s->buf[s->bufs++] = (struct buf){.p = payload, .len = len};
@@ -229,7 +238,7 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
                         .piece0 = s->pieces,
                         .buf0 = s->bufs};
     uint32_t done = 0;
-    if (!carries_payload(w)) {
+    if (req_is_answered(w)) {
         if (!has_place(qp, w, off, n)) {
             w->local_error = WC_LOC_PROT_ERR;
             return 0;
@@ -394,7 +403,7 @@ static bool may_go_on(const struct qp *qp, struct send_wqe *w)
         return false;
     if (r->next_psn == w->first_psn && w->wr.flags & SEND_FENCE && r->rd_count)
         return false;
-    if (carries_payload(w))
+    if (!req_is_answered(w))
         return true;
     if (qp->attr.max_rd_atomic == 0)
         w->local_error = WC_LOC_QP_OP_ERR;
@@ -438,7 +447,7 @@ static void sent(struct burst *s, struct send_wqe *w, uint32_t off, uint32_t n)
     struct requester *r = &s->qp->req;
     if (r->una_psn == r->next_psn && r->una_psn == r->sent_psn)
         r->progress_at = s->now;
-    if (!carries_payload(w)) {
+    if (req_is_answered(w)) {
         struct rd_credit *credit = &r->rd[(r->rd_head + r->rd_count++) % ENGINE_MAX_RD_ATOMIC];
         credit->first = psn_add(w->first_psn, off);
         credit->end = psn_add(w->first_psn, off + n);

@@ -112,6 +112,8 @@ uint32_t resp_capacity(const struct recv_wqe *w)
 
 /* --- checks ----------------------------------------------------------------------------------------------------------------- */
 
+#define OP_HAS_KIND (OP_IS_SEND | OP_IS_WRITE | OP_IS_READ | OP_IS_ATOMIC) /* what is else is of resp_memext.c */
+
 /* Does the packet continue what came before it? (9.7.4.1.2) */
 static enum verdict check_sequence(const struct qp *qp, uint16_t props)
 {
@@ -123,22 +125,28 @@ static enum verdict check_sequence(const struct qp *qp, uint16_t props)
 }
 
 /* Did the QP's owner allow such requests at all? (9.7.4.1.4) */
-static enum verdict check_granted(const struct qp *qp, uint16_t props)
+static enum verdict check_granted(const struct qp *qp, const struct pkt *p)
 {
+    uint16_t props = op_table[p->opcode].properties;
     uint32_t need = 0;
+    if (!(props & OP_HAS_KIND))
+        return memext_granted(qp, p);
     if (props & OP_IS_WRITE)
         need = ACCESS_REMOTE_WRITE;
     else if (props & OP_IS_READ)
         need = ACCESS_REMOTE_READ;
     else if (props & OP_IS_ATOMIC)
         need = ACCESS_REMOTE_ATOMIC;
-    if ((qp->attr.access & need) != need)
-        return V_INVALID;
-    /* More outstanding than the peer was told it may have (9.7.4.1.4): at 0 that is every one. Repeated answers
-     * don't count, since the first one may have arrived. */
-    bool takes_resource = props & (OP_IS_READ | OP_IS_ATOMIC);
+    return (qp->attr.access & need) == need ? V_OK : V_INVALID;
+}
+
+/* More outstanding than the peer was told it may have (9.7.4.1.4): at 0 that is every one. Repeated answers don't
+ * count, since the first one may have arrived. */
+static enum verdict check_outstanding(const struct qp *qp, const struct pkt *p)
+{
     uint32_t outstanding = qp->resp.res_pending - qp->resp.res_again;
-    return takes_resource && outstanding >= qp->attr.max_dest_rd_atomic ? V_INVALID : V_OK;
+    bool one_more = resp_is_answered(p->opcode & OP_OPERATION_MASK);
+    return one_more && outstanding >= qp->attr.max_dest_rd_atomic ? V_INVALID : V_OK;
 }
 
 /* 9.7.4.1.5 */
@@ -283,8 +291,7 @@ static enum verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props,
     return V_OK;
 }
 
-/* A place for a new READ or atomic: the oldest one's. NULL: that one is being answered once more. */
-static struct resource *new_resource(struct qp *qp)
+struct resource *resp_new_resource(struct qp *qp)
 {
     struct responder *r = &qp->resp;
     struct resource *res = &r->res[r->res_tail % ENGINE_MAX_RD_ATOMIC];
@@ -294,7 +301,7 @@ static struct resource *new_resource(struct qp *qp)
     return res;
 }
 
-static void answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again)
+void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again)
 {
     if (!res->pending) {
         res->pending = true;
@@ -315,17 +322,18 @@ static enum verdict do_read(struct qp *qp, const struct pkt *p)
     if (p->reth.length &&
         !resp_resolve(qp, r->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ, &piece))
         return V_ACCESS;
-    struct resource *res = new_resource(qp);
+    struct resource *res = resp_new_resource(qp);
     if (!res)
         return V_DROP;
-    *res = (struct resource){.first_psn = r->epsn,
+    *res = (struct resource){.operation = OP_READ_REQUEST,
+                             .first_psn = r->epsn,
                              .npkts = psn_count(p->reth.length, qp->mtu),
                              .va = p->reth.va,
                              .rkey = p->reth.rkey,
                              .pd = r->pd,
                              .length = p->reth.length,
                              .msn = psn_add(r->msn, 1)};
-    answer_later(qp, res, 0, res->npkts, false);
+    resp_answer_later(qp, res, 0, res->npkts, false);
     r->epsn = psn_add(r->epsn, res->npkts - 1); /* the caller counts one */
     return V_OK;
 }
@@ -338,15 +346,16 @@ static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
         return V_ACCESS;
     if ((p->atomic.va | piece.va) & 7)
         return V_INVALID;
-    struct resource *res = new_resource(qp);
+    struct resource *res = resp_new_resource(qp);
     if (!res)
         return V_DROP;
-    bool cas = (p->opcode & OP_OPERATION_MASK) == OP_CMP_SWAP;
-    *res = (struct resource){.first_psn = r->epsn, .npkts = 1, .atomic = true, .msn = psn_add(r->msn, 1)};
+    uint8_t operation = p->opcode & OP_OPERATION_MASK;
+    bool cas = operation == OP_CMP_SWAP;
+    *res = (struct resource){.operation = operation, .first_psn = r->epsn, .npkts = 1, .msn = psn_add(r->msn, 1)};
     if (qp->e->ops->atomic(qp->e->ops_ctx, &piece, cas ? MEM_CMP_SWAP : MEM_FETCH_ADD,
                            cas ? p->atomic.compare : p->atomic.swap_add, p->atomic.swap_add, &res->atomic_orig))
         return V_OPERATION;
-    answer_later(qp, res, 0, 1, false);
+    resp_answer_later(qp, res, 0, 1, false);
     return V_OK;
 }
 
@@ -355,15 +364,15 @@ enum verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
     const struct op_info *op = &op_table[p->opcode];
     uint16_t props = op->properties;
     enum verdict v;
-    if (!(props & (OP_IS_SEND | OP_IS_WRITE | OP_IS_READ | OP_IS_ATOMIC)))
-        return V_INVALID;
-    if ((v = check_sequence(qp, props)) != V_OK || (v = check_granted(qp, props)) != V_OK ||
-        (v = check_length(qp, p, op->payload)) != V_OK)
+    if ((v = check_sequence(qp, props)) != V_OK || (v = check_granted(qp, p)) != V_OK ||
+        (v = check_outstanding(qp, p)) != V_OK || (v = check_length(qp, p, op->payload)) != V_OK)
         return v;
     if (qp->type == QPT_XRC_RECV && (v = xrc_check(qp, p)) != V_OK)
         return v;
     if ((v = check_recv(qp, p)) != V_OK)
         return v;
+    if (!(props & OP_HAS_KIND))
+        return memext_execute(qp, p);
     if (props & OP_IS_SEND)
         return do_send(qp, p, props, now);
     if (props & OP_IS_WRITE)
@@ -374,12 +383,12 @@ enum verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
 /* --- duplicates ------------------------------------------------------------------------------------------------------------- */
 
 /* The resource whose responses hold psn. The newest first: others may be from the PSNs' last time round. */
-static struct resource *find_resource(struct qp *qp, uint32_t psn, bool atomic)
+static struct resource *find_resource(struct qp *qp, uint32_t psn, uint8_t operation)
 {
     for (uint32_t i = 0; i < ENGINE_MAX_RD_ATOMIC; i++) {
         struct resource *res = &qp->resp.res[(qp->resp.res_tail - 1 - i) % ENGINE_MAX_RD_ATOMIC];
         int32_t off = psn_diff(psn, res->first_psn);
-        if (res->npkts && res->atomic == atomic && off >= 0 && (uint32_t)off < res->npkts)
+        if (res->npkts && res->operation == operation && off >= 0 && (uint32_t)off < res->npkts)
             return res;
     }
     return NULL;
@@ -388,7 +397,7 @@ static struct resource *find_resource(struct qp *qp, uint32_t psn, bool atomic)
 /* A repeated READ may ask for a later part of the first one (9.7.5.1.7). */
 static void repeat_read(struct qp *qp, const struct pkt *p)
 {
-    struct resource *res = find_resource(qp, p->psn, false);
+    struct resource *res = find_resource(qp, p->psn, OP_READ_REQUEST);
     if (!res)
         return; /* too old */
     uint32_t off = (uint32_t)psn_diff(p->psn, res->first_psn);
@@ -399,19 +408,19 @@ static void repeat_read(struct qp *qp, const struct pkt *p)
         return; /* not what was asked before */
     if (res->pending && res->next_pkt <= off && off + npkts <= res->end_pkt)
         return; /* on its way anyway */
-    answer_later(qp, res, off, off + npkts, true);
+    resp_answer_later(qp, res, off, off + npkts, true);
 }
 
 static void duplicate(struct qp *qp, const struct pkt *p)
 {
     COUNT(qp, duplicate_request);
-    uint16_t props = op_table[p->opcode].properties;
-    if (props & OP_IS_READ) {
+    uint8_t operation = p->opcode & OP_OPERATION_MASK;
+    if (operation == OP_READ_REQUEST) {
         repeat_read(qp, p);
-    } else if (props & OP_IS_ATOMIC) {
-        struct resource *res = find_resource(qp, p->psn, true);
+    } else if (resp_is_answered(operation)) {
+        struct resource *res = find_resource(qp, p->psn, operation);
         if (res)
-            answer_later(qp, res, 0, 1, true);
+            resp_answer_later(qp, res, 0, 1, true);
     } else {
         qp->resp.ack_pending = true;
     }
@@ -486,7 +495,7 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
     if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn = psn_add(r->msn, 1);
     COUNT_N(qp, rcvd_bytes, p->payload_len);
-    if (!(props & (OP_IS_READ | OP_IS_ATOMIC))) {
+    if (!resp_is_answered(p->opcode & OP_OPERATION_MASK)) {
         if (p->ackreq) {
             if (r->ack_pending)
                 COUNT(qp, ack_coalesced);

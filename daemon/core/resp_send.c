@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder's sending half: responses to READs and atomics in the order of their PSNs, then a NAK or an ACK. An
+/* The responder's sending half: responses to READs, atomics and the like in the order of their PSNs, then a NAK or an ACK. An
  * ACK never overtakes a response, because it would tell the requester that the response was lost (9.7.5.1.3). */
 #include <string.h>
 
@@ -190,7 +190,8 @@ enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
         return TX_DONE;
     if (r->res_pending) {
         struct resource *res = next_pending(qp);
-        enum tx_result result = res->atomic ? send_atomic_response(qp, b, res) : send_read_response(qp, b, res);
+        bool atomic = res->operation == OP_CMP_SWAP || res->operation == OP_FETCH_ADD;
+        enum tx_result result = atomic ? send_atomic_response(qp, b, res) : send_read_response(qp, b, res);
         if (result == TX_FULL || r->res_pending)
             return result;
     }

@@ -77,6 +77,21 @@ struct mw_bind {
     uint64_t length;
 };
 
+enum flush_placement { /* enum ibv_placement_type */
+                       FLUSH_GLOBAL = 1 << 0, /* everybody sees the memory as it is now */
+                       FLUSH_PERSISTENT = 1 << 1, /* and a loss of power does not change it */
+};
+enum flush_selectivity { /* enum ibv_selectivity_level */
+                         FLUSH_RANGE = 0,
+                         FLUSH_REGION = 1,
+};
+/* What FLUSH (IBA A19) asks for. */
+struct flush {
+    uint32_t length; /* bytes from send_wr.remote_addr; FLUSH_REGION: not looked at */
+    uint8_t placement; /* enum flush_placement, one or both */
+    uint8_t selectivity; /* enum flush_selectivity */
+};
+
 struct send_wr {
     uint64_t wr_id;
     uint32_t slot; /* the owner's index of the request; comes back in the completion */
@@ -86,14 +101,16 @@ struct send_wr {
     uint32_t inline_len; /* bytes of inline data if SEND_INLINE */
     uint8_t imm[4]; /* opaque, as the verbs API's imm_data (__be32) */
     uint32_t inv_rkey; /* SEND_WITH_INV, LOCAL_INV */
-    uint64_t remote_addr; /* WRITE, READ, atomics */
+    uint64_t remote_addr; /* WRITE, READ, atomics, ATOMIC_WRITE, FLUSH */
     uint32_t rkey;
-    uint64_t compare_add; /* atomics: compare (CAS) or addend (FAA) */
+    uint64_t
+        compare_add; /* atomics: compare (CAS) or addend (FAA). ATOMIC_WRITE: the 8 bytes as they stand in memory */
     uint64_t swap;
     uint32_t srqn; /* XRC: SRQ number at the peer */
     union {
         struct ud_dest ud; /* UD */
         struct mw_bind bind; /* BIND_MW */
+        struct flush flush; /* FLUSH */
     };
 };
 
@@ -242,6 +259,8 @@ enum access_flags { /* enum ibv_access_flags */
                     ACCESS_REMOTE_ATOMIC = 1 << 3,
                     ACCESS_MW_BIND = 1 << 4,
                     ACCESS_ZERO_BASED = 1 << 5,
+                    ACCESS_FLUSH_GLOBAL = 1 << 8, /* a number of later verbs APIs, as the next one */
+                    ACCESS_FLUSH_PERSISTENT = 1 << 9,
 };
 
 struct qp_attr {
@@ -324,6 +343,8 @@ struct qp_caps {
     X(writes, "RDMA WRITE messages completed by the requester")                                                        \
     X(reads, "RDMA READ messages completed by the requester")                                                          \
     X(atomics, "atomics completed by the requester")                                                                   \
+    X(atomic_writes, "ATOMIC WRITEs completed by the requester")                                                       \
+    X(flushes, "FLUSHes completed by the requester")                                                                   \
     X(mw_binds, "memory windows bound or unbound by requests")                                                         \
     X(mw_invalidates, "memory windows invalidated by requests, the QP's own or its peer's")
 

@@ -60,7 +60,7 @@ fault()
 
 printf '%-14s %-10s %-12s %s\n' fault "at seed" "cases failed" "what was seen"
 
-fault ACCESS key.c '(k->init.access & access) != access' 'false'
+fault ACCESS key.c '(k->init.access & access) == access' 'true'
 fault DEREGISTER key.c 'k->kind = KEY_NONE;
     k->tag++;' ''
 fault ROOM out.c 'return e->done_mask + 1 - (e->done_tail - e->done_head);' 'return e != NULL;'
@@ -80,12 +80,12 @@ fault NAK_TIMER req_timer.c 'uint64_t d = r->last_tx' 'if (r->rewound_at && r->c
 fault RETRY_COUNT req_timer.c 'if (r->retries_left == 0)' 'if (r->retries_left <= 1)'
 fault REFILL resp.c 'qp->e->ops->refill && qp_has_rq(qp)' 'false'
 fault INVALIDATE resp.c '!(window = mw_find_bound(qp, p->inv_rkey))' 'false'
-fault ATOMIC_TWICE resp.c 'struct resource *res = find_resource(qp, p->psn, true);' 'struct piece piece; uint64_t old;
-        if (resp_resolve(qp, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
+fault ATOMIC_TWICE resp.c 'struct resource *res = find_resource(qp, p->psn, operation);' 'struct piece piece; uint64_t old;
+        if (operation == OP_FETCH_ADD && resp_resolve(qp, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
             qp->e->ops->atomic(qp->e->ops_ctx, &piece, MEM_FETCH_ADD, p->atomic.swap_add, 0, &old);
-        struct resource *res = find_resource(qp, p->psn, true);'
+        struct resource *res = find_resource(qp, p->psn, operation);'
 fault WRITE_TWICE resp.c 'qp->resp.ack_pending = true;' 'struct piece piece; qp->resp.ack_pending = true;
-        if (props & OP_IS_WRITE && props & OP_IS_ONLY && p->payload_len &&
+        if (operation == OP_WRITE_ONLY && p->payload_len &&
             resp_resolve(qp, qp->pd, p->reth.rkey, p->reth.va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
             qp->e->ops->write(qp->e->ops_ctx, qp->qpn, &piece, 1, p->payload, p->payload_len);'
 fault MSN resp.c 'if (props & (OP_IS_LAST | OP_IS_ONLY))

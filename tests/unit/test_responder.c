@@ -378,7 +378,7 @@ Test(responder, refuses_messages_that_are_out_of_joint)
         {.opcode = OP_WRITE_ONLY, .reth = {FIX_VA, key, 7}, .payload = data, .payload_len = 8},
         {.opcode = OP_WRITE_ONLY, .reth = {FIX_VA, key, 512}, .payload = data, .payload_len = 512},
         {.opcode = OP_FLUSH},
-        {.opcode = OP_ATOMIC_WRITE, .reth = {FIX_VA, key, 8}, .payload = data, .payload_len = 8},
+        {.opcode = OP_ATOMIC_WRITE, .reth = {FIX_VA + 1, key, 8}, .payload = data, .payload_len = 8},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pkt p = cases[i];

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The responder's part of the memory extensions (IBA A19): ATOMIC WRITE and FLUSH. Both are answered by a READ response
+ * without data, which takes the place of an ACK, and take a resource, so that a duplicate is answered once more and not
+ * carried out again.
+ *
+ * FLUSH has nothing to carry out: what earlier packets wrote is in memory before any packet leaves that was made
+ * after them (mem.h), so with its response everything is visible to everybody. No region can be registered as persistent,
+ * hence FLUSHes to persistence are refused by the key. */
+#include "daemon/core/engine_priv.h"
+
+/* Rights that a FLUSH needs, of the QP and of the key. */
+static uint32_t flush_access(const struct pkt *p)
+{
+    return (p->feth.placement & FLUSH_GLOBAL ? ACCESS_FLUSH_GLOBAL : 0u) |
+           (p->feth.placement & FLUSH_PERSISTENT ? ACCESS_FLUSH_PERSISTENT : 0u);
+}
+
+enum verdict memext_granted(const struct qp *qp, const struct pkt *p)
+{
+    uint32_t need = 0;
+    switch (p->opcode & OP_OPERATION_MASK) {
+    case OP_ATOMIC_WRITE:
+        need = ACCESS_REMOTE_WRITE;
+        break;
+    case OP_FLUSH:
+        need = flush_access(p);
+        if (need == 0 || p->feth.placement & ~(FLUSH_GLOBAL | FLUSH_PERSISTENT))
+            return V_INVALID;
+        break;
+    default:
+        return V_INVALID; /* no request */
+    }
+    return (qp->attr.access & need) == need ? V_OK : V_INVALID;
+}
+
+static struct resource *keep(struct qp *qp, const struct pkt *p)
+{
+    struct resource *res = resp_new_resource(qp);
+    if (res)
+        *res = (struct resource){.operation = p->opcode & OP_OPERATION_MASK,
+                                 .first_psn = qp->resp.epsn,
+                                 .npkts = 1,
+                                 .msn = psn_add(qp->resp.msn, 1)};
+    return res;
+}
+
+static enum verdict do_atomic_write(struct qp *qp, const struct pkt *p)
+{
+    struct piece piece;
+    if (p->reth.length != 8)
+        return V_INVALID;
+    if (!resp_resolve(qp, qp->resp.pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE, &piece))
+        return V_ACCESS;
+    if ((p->reth.va | piece.va) & 7)
+        return V_INVALID;
+    struct resource *res = keep(qp, p);
+    if (!res)
+        return V_DROP;
+    if (qp->e->ops->write(qp->e->ops_ctx, qp->qpn, &piece, 1, p->payload, 8))
+        return V_OPERATION;
+    resp_answer_later(qp, res, 0, 1, false);
+    return V_OK;
+}
+
+static enum verdict do_flush(struct qp *qp, const struct pkt *p)
+{
+    struct piece piece;
+    bool range = p->feth.selectivity == FLUSH_RANGE;
+    if (p->feth.selectivity > FLUSH_REGION || (range && p->reth.length > ENGINE_MAX_MSG))
+        return V_INVALID;
+    uint32_t need = flush_access(p), qpn = qp->type == QPT_XRC_RECV ? 0 : qp->qpn;
+    if (range ? !resp_resolve(qp, qp->resp.pd, p->reth.rkey, p->reth.va, p->reth.length, need, &piece)
+              : !key_grants_remote(&qp->e->keys, qp->resp.pd, qpn, p->reth.rkey, need))
+        return V_ACCESS;
+    struct resource *res = keep(qp, p);
+    if (!res)
+        return V_DROP;
+    resp_answer_later(qp, res, 0, 1, false);
+    return V_OK;
+}
+
+enum verdict memext_execute(struct qp *qp, const struct pkt *p)
+{
+    return (p->opcode & OP_OPERATION_MASK) == OP_FLUSH ? do_flush(qp, p) : do_atomic_write(qp, p);
+}
