@@ -89,6 +89,8 @@ static const struct {
     [PM_OP_CLOSE_XRCD]      = {"CLOSE_XRCD",      sizeof(struct pm_handle),        xrcd_close},
     [PM_OP_ALLOC_MW]        = {"ALLOC_MW",        sizeof(struct pm_alloc_mw_req),  mw_alloc_window},
     [PM_OP_DEALLOC_MW]      = {"DEALLOC_MW",      sizeof(struct pm_handle),        mw_dealloc_window},
+    [PM_OP_ATTACH_MCAST]    = {"ATTACH_MCAST",    sizeof(struct pm_mcast_req),     group_attach},
+    [PM_OP_DETACH_MCAST]    = {"DETACH_MCAST",    sizeof(struct pm_mcast_req),     group_detach},
     [PM_OP_OPEN_QP]         = {"OPEN_QP",         sizeof(struct pm_open_qp_req),   target_open_qp},
 };
 /* clang-format on */

@@ -153,6 +153,8 @@ bool datapath_pass(struct device *d, uint64_t now)
         work += send_all(d, now);
     if (d->udp.fd >= 0)
         received = rxpath_receive(d, now);
+    if (!TAILQ_EMPTY(&d->groups))
+        received += rxpath_receive_groups(d, now);
     if (engine_deadline(d->engine) <= now)
         engine_expire(d->engine, now);
     if (d->held_due <= now)

@@ -17,6 +17,8 @@ uint64_t datapath_deadline(const struct device *d);
 
 /* The parts. rxpath.c: receives a batch and gives it to the engine; number of packets. */
 unsigned rxpath_receive(struct device *d, uint64_t now);
+/* The same for the sockets of multicast groups on which something came in lately. */
+unsigned rxpath_receive_groups(struct device *d, uint64_t now);
 /* txpath.c: takes packets out of the engine (or those whose delay is over) and sends them; number of packets, 0 if
  * there are none or the socket is full. */
 unsigned txpath_send(struct device *d, uint64_t now);

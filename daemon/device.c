@@ -42,6 +42,7 @@ static void configure_engine(struct device *d)
     c->max_qp = DEVICE_MAX_QP;
     c->max_mr = DEVICE_MAX_MR + DEVICE_MAX_MW;
     c->max_srq = DEVICE_MAX_SRQ;
+    c->max_mcast = DEVICE_MAX_MCAST_GRP * DEVICE_MAX_MCAST_QP;
     c->active_mtu = d->active_mtu;
     c->first_qpn = pick_first_qpn(o, d->index);
     if (o->window_pkts)
@@ -92,6 +93,7 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     d->xrcds.limit = DEVICE_MAX_XRCD;
     TAILQ_INIT(&d->sessions);
     TAILQ_INIT(&d->dirty_cqs);
+    TAILQ_INIT(&d->groups);
     TAILQ_INIT(&d->held_cqs);
     d->held_due = NEVER;
     TAILQ_INIT(&d->backlog);
@@ -142,13 +144,13 @@ int device_open(struct device *d, char why[OPTIONS_WHY_MAX])
     int rc;
 
     rc = find_interface(d, why);
+    d->udp.ifindex = d->netdev.index;
     if (rc == 0)
         rc = udp_open(&d->udp, d->options->rcvbuf, why);
     if (rc == 0)
         rc = loop_init(d, why);
     if (rc)
         return rc;
-    d->udp.ifindex = d->netdev.index;
     log_info("device %s: %s on %s, path MTU %u, receive buffer %u KiB", d->name, addr_text(&d->addr, text),
              d->netdev.name, 128u << d->active_mtu, d->udp.rcvbuf / 1024);
     return device_make_engine(d, why);

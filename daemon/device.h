@@ -32,6 +32,8 @@
 #define DEVICE_MAX_SRQ 16384u
 #define DEVICE_MAX_XRCD 4096u /* each holds a file open */
 #define DEVICE_MAX_CHANNELS 4096u /* per session */
+#define DEVICE_MAX_MCAST_GRP 1024u /* each has a socket */
+#define DEVICE_MAX_MCAST_QP 128u /* in each */
 #define DEVICE_MAX_QP_WR 16384u
 #define DEVICE_MAX_MSG (1u << 31)
 #define DEVICE_MAX_RD_ATOMIC ENGINE_MAX_RD_ATOMIC
@@ -40,6 +42,8 @@ struct session;
 struct cq;
 struct qpair;
 struct srqueue;
+struct group;
+TAILQ_HEAD(group_list, group);
 TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(cq_list, cq);
 TAILQ_HEAD(qpair_list, qpair);
@@ -76,6 +80,8 @@ struct device {
     unsigned num_mrs, num_mws; /* of all sessions */
     struct handles pds; /* of all sessions: PD numbers must not collide */
     struct handles xrcds; /* XRC domains, by number */
+    struct group_list groups; /* multicast groups with members here */
+    unsigned num_groups;
     struct handles targets; /* XRC target queue pairs, by QP number */
 
     struct cq_list dirty_cqs; /* have new entries, about which nobody was told yet */

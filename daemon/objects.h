@@ -13,6 +13,7 @@
 #include "control.h"
 #include "daemon/core/engine.h"
 #include "evpipe.h"
+#include "group.h"
 #include "ring.h"
 #include "segment.h"
 
@@ -137,6 +138,7 @@ struct qpair { /* queue pair: the engine's, and its rings */
     struct pm_qp_page *page; /* hostile */
     struct ring sq, rq;
     uint32_t bell; /* UINT32_MAX: none */
+    struct membership_list memberships; /* UD */
     bool in_backlog; /* in the device's list */
     bool in_failed; /* in the device's list */
     bool errored; /* it was noticed that the engine has it in ERR */
@@ -170,6 +172,8 @@ int qpair_create(struct session *s, const void *rq, struct control_reply *rp);
 int qpair_modify(struct session *s, const void *rq, struct control_reply *rp);
 int qpair_query(struct session *s, const void *rq, struct control_reply *rp);
 int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp);
+int group_attach(struct session *s, const void *rq, struct control_reply *rp);
+int group_detach(struct session *s, const void *rq, struct control_reply *rp);
 int xrcd_open(struct session *s, const void *rq, struct control_reply *rp);
 int xrcd_close(struct session *s, const void *rq, struct control_reply *rp);
 int target_open_qp(struct session *s, const void *rq, struct control_reply *rp);

@@ -235,6 +235,7 @@ static void take_parts(struct qpair *q, const struct plan *p)
 
 static void drop_parts(struct qpair *q)
 {
+    group_leave_all(&q->memberships);
     if (q->pd)
         q->pd->users--;
     if (q->send_cq)
@@ -260,6 +261,7 @@ static struct qpair *make(struct session *s, const struct plan *p)
     q->segment.fd = -1;
     q->bell = UINT32_MAX;
     TAILQ_INIT(&q->openers);
+    LIST_INIT(&q->memberships);
     return q;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "datapath.h"
+#include "group.h"
 #include "log.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
@@ -44,9 +45,9 @@ static void one(struct device *d, const struct udp_datagram *dg, const struct rx
     engine_rx(d->engine, &pkt, meta, now);
 }
 
-unsigned rxpath_receive(struct device *d, uint64_t now)
+/* Gives the engine what udp_recv has received. group: the multicast group whose socket it was, NULL: the device's. */
+static unsigned take_in(struct device *d, unsigned datagrams, struct group *group, uint64_t now)
 {
-    unsigned datagrams = udp_recv(&d->udp);
     unsigned packets = 0;
 
     for (unsigned i = 0; i < datagrams; i++) {
@@ -54,9 +55,11 @@ unsigned rxpath_receive(struct device *d, uint64_t now)
         struct rx_meta meta;
         unsigned index = 0;
 
-        udp_datagram(&d->udp, i, &dg);
+        udp_datagram(&d->udp, i, group ? &group->peers : &d->udp.rx_peers, &dg);
+        if (group && group_is_echo(group, dg.peer->gid))
+            continue;
         memcpy(meta.src_gid, dg.peer->gid, sizeof(meta.src_gid));
-        memcpy(meta.dst_gid, d->gid, sizeof(meta.dst_gid));
+        memcpy(meta.dst_gid, group ? group->gid : d->gid, sizeof(meta.dst_gid));
         meta.traffic_class = dg.tos;
         meta.hop_limit = dg.hop_limit;
         meta.ce = (dg.tos & UDP_ECN) == UDP_ECN_CE;
@@ -68,6 +71,31 @@ unsigned rxpath_receive(struct device *d, uint64_t now)
         packets += index;
     }
     return packets + (datagrams && !packets);
+}
+
+unsigned rxpath_receive(struct device *d, uint64_t now)
+{
+    return take_in(d, udp_recv(&d->udp, d->udp.fd), NULL, now);
+}
+
+unsigned rxpath_receive_groups(struct device *d, uint64_t now)
+{
+    struct group *g;
+    unsigned packets = 0;
+
+    TAILQ_FOREACH(g, &d->groups, link)
+    {
+        unsigned datagrams;
+
+        if (g->hot_until <= now || g->fd < 0)
+            continue;
+        memory_flush(&d->memory); /* the buffers are about to be used again */
+        datagrams = udp_recv(&d->udp, g->fd);
+        if (datagrams)
+            g->hot_until = now + GROUP_HOT_NS;
+        packets += take_in(d, datagrams, g, now);
+    }
+    return packets;
 }
 
 void rxpath_loopback(struct device *d, const struct av *av, const uint8_t *p, uint32_t len, uint64_t now)

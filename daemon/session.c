@@ -186,6 +186,8 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     rep->max_ah = 65536;
     rep->max_inline = ENGINE_MAX_INLINE;
     rep->max_rd_atomic = DEVICE_MAX_RD_ATOMIC;
+    rep->max_mcast_grp = DEVICE_MAX_MCAST_GRP;
+    rep->max_mcast_qp_attach = DEVICE_MAX_MCAST_QP;
     rep->max_mw = DEVICE_MAX_MW;
     rep->max_xrcd = DEVICE_MAX_XRCD;
     rep->max_srq = DEVICE_MAX_SRQ;

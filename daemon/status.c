@@ -289,6 +289,23 @@ static void add_session(const struct session *s, struct lists *l)
 /* -------------------------------------------------------------------------------------------------------------------------
  */
 
+static json_t *groups_json(const struct device *d)
+{
+    json_t *list = json_array();
+    const struct group *g;
+    char text[ADDR_TEXT_MAX];
+
+    TAILQ_FOREACH(g, &d->groups, link)
+    {
+        json_t *o = json_object();
+
+        json_object_set_new(o, "gid", json_string(gid_text(g->gid, text)));
+        json_object_set_new(o, "members", number(g->members));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
 json_t *status_device(struct device *d)
 {
     struct lists l = {.sessions = json_array(),
@@ -328,6 +345,7 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "cqs", l.cqs);
     json_object_set_new(o, "mrs", l.mrs);
     json_object_set_new(o, "mws", l.mws);
+    json_object_set_new(o, "groups", groups_json(d));
     return o;
 }
 

@@ -6,7 +6,8 @@
  * DEVICE: name, address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload), gso, loopback, rcvbuf,
  *     sndbuf, peer_window (bytes), window_pkts, counters: { name: number } (engine, I/O and faults in one),
  *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ],
- *     cqs: [ CQ ], mrs: [ MR ], mws: [ MW ]
+ *     cqs: [ CQ ], mrs: [ MR ], mws: [ MW ],
+ *     groups: [ { gid, members } ] (multicast)
  * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"), and how many: pds, mrs, mws,
  *     channels, cqs, srqs, qps, xrcds, targets (XRC, that it has open)
  * QP: qpn, session, pid, comm (an XRC target: session null, openers: [ session ]), type, state, dest_qpn, dgid, path_mtu, pd, send_cq, recv_cq, srq, xrcd (null: none),

@@ -19,6 +19,12 @@ static bool stays(const struct device *d, const struct tx_pkt *p)
     return !d->options->loopback_wire && memcmp(p->av->dgid, d->gid, sizeof(d->gid)) == 0;
 }
 
+/* Packets to a multicast group go to the network and to the members here. */
+static bool comes_back(const struct device *d, const struct tx_pkt *p)
+{
+    return mcast_is_group(p->av->dgid) && !d->options->loopback_wire && !TAILQ_EMPTY(&d->groups);
+}
+
 /* --- without faults
  * ---------------------------------------------------------------------------------------------------- */
 
@@ -36,6 +42,10 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
         if (gso)
             n = gso_span(&b->pkt[i], b->n - i);
         udp_add(&d->udp, b->buf, &b->pkt[i], n);
+        if (comes_back(d, &b->pkt[i])) {
+            for (unsigned j = i; j < i + n; j++)
+                s->inside[s->n++] = j;
+        }
         i += n;
     }
 }
@@ -67,6 +77,8 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
 
         if (out && v->action == FAULT_CORRUPT)
             fault_corrupt(v, out, p->len);
+        else if (comes_back(d, p))
+            s->inside[s->n++] = i;
     }
 }
 
@@ -94,7 +106,8 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
 
         if (i < b->n)
             ask(d, b, i, &v);
-        if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !stays(d, &b->pkt[i])) {
+        if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !stays(d, &b->pkt[i]) &&
+            !comes_back(d, &b->pkt[i])) {
             first = n++ ? first : i;
             continue;
         }

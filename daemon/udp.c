@@ -31,6 +31,18 @@ static uint32_t get_int(int fd, int level, int opt)
     return getsockopt(fd, level, opt, &v, &len) == 0 && v > 0 ? (uint32_t)v : 0;
 }
 
+/* Where multicast leaves: the device's interface, whatever the routes say. */
+static void set_multicast_interface(struct udp *u)
+{
+    if (u->own.sa.sa_family == AF_INET6) {
+        set_int(u->fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)u->ifindex);
+    } else {
+        struct ip_mreqn m = {.imr_address = u->own.v4.sin_addr, .imr_ifindex = (int)u->ifindex};
+
+        setsockopt(u->fd, IPPROTO_IP, IP_MULTICAST_IF, &m, sizeof(m));
+    }
+}
+
 /* PMTUDISC_PROBE and no connect: only so does the kernel send IPv4 ID 0 with DF (and number GSO segments from 0), which
  * the ICRC has to cover; and no stale path MTU of a route refuses packets. */
 static int set_options(struct udp *u, uint32_t bufsize)
@@ -48,6 +60,7 @@ static int set_options(struct udp *u, uint32_t bufsize)
     } else {
         set_int(u->fd, IPPROTO_IP, IP_RECVERR, 1);
     }
+    set_multicast_interface(u);
     /* Without GRO each packet comes alone, which is slower and as right. */
     set_int(u->fd, IPPROTO_UDP, UDP_GRO, 1);
     /* The kernel grants less where net.core.rmem_max says so; FORCE is for those who may. */
@@ -138,18 +151,64 @@ fail:
     return rc;
 }
 
+static void want_headers(int fd, bool v6)
+{
+    if (v6) {
+        set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+        set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+    } else {
+        set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
+        set_int(fd, IPPROTO_IP, IP_RECVTTL, 1);
+    }
+}
+
 void udp_want_headers(struct udp *u)
 {
     if (u->wants_headers || u->fd < 0)
         return;
     u->wants_headers = true;
+    want_headers(u->fd, u->own.sa.sa_family == AF_INET6);
+}
+
+static int join(const struct udp *u, int fd, const union addr *group)
+{
     if (u->own.sa.sa_family == AF_INET6) {
-        set_int(u->fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-        set_int(u->fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-    } else {
-        set_int(u->fd, IPPROTO_IP, IP_RECVTOS, 1);
-        set_int(u->fd, IPPROTO_IP, IP_RECVTTL, 1);
+        struct ipv6_mreq m = {group->v6.sin6_addr, u->ifindex};
+
+        set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+        return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &m, sizeof(m));
     }
+    struct ip_mreqn m = {group->v4.sin_addr, u->own.v4.sin_addr, (int)u->ifindex};
+
+    /* Only what this socket has joined, not what others of the host have. */
+    set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+    return setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof(m));
+}
+
+int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr)
+{
+    bool v6 = u->own.sa.sa_family == AF_INET6;
+    int fd, rc;
+
+    if (!gid_to_addr(gid, &u->own, addr))
+        return -EINVAL;
+    addr_set_port(addr, ROCE_PORT);
+    if (v6)
+        addr->v6.sin6_scope_id = u->ifindex; /* link-local groups can't be bound without */
+    fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    /* Other daemons of the host, and other devices of this one, may be in the same group. */
+    set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    set_int(fd, IPPROTO_UDP, UDP_GRO, 1);
+    if (set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)u->rcvbuf / 2) != 0)
+        set_int(fd, SOL_SOCKET, SO_RCVBUF, (int)u->rcvbuf / 2);
+    want_headers(fd, v6);
+    if (bind(fd, &addr->sa, addr_len(addr)) == 0 && join(u, fd, addr) == 0)
+        return fd;
+    rc = -errno;
+    close(fd);
+    return rc;
 }
 
 void udp_close(struct udp *u)

@@ -65,7 +65,7 @@ struct udp {
 
 /* Prepares it for our address; not open yet. counters must outlive it. */
 void udp_init(struct udp *u, const union addr *addr, struct io_counters *counters);
-/* Opens and binds. 0, or -errno with `why` saying what to do. */
+/* Opens and binds; ifindex must be set. 0, or -errno with `why` saying what to do. */
 int udp_open(struct udp *u, uint32_t bufsize, char why[OPTIONS_WHY_MAX]);
 void udp_close(struct udp *u);
 
@@ -106,13 +106,20 @@ struct udp_datagram {
 };
 #define UDP_ECN 3u /* bits of tos */
 #define UDP_ECN_CE 3u /* congestion experienced */
-/* Receives what is there, at most UDP_RX_MSGS datagrams; returns how many. Their data stay valid until the next call.
- */
-unsigned udp_recv(struct udp *u);
-void udp_datagram(struct udp *u, unsigned i, struct udp_datagram *d);
+/* Receives what is there on fd, the device's own socket or a group's, at most UDP_RX_MSGS datagrams; returns how many.
+ * Their data stay valid until the next call. */
+unsigned udp_recv(struct udp *u, int fd);
+/* peers: of the socket that it was received from. */
+void udp_datagram(struct udp *u, unsigned i, struct peers *peers, struct udp_datagram *d);
 
 /* Asks the kernel for what only datagram QPs and congestion control need to know of each datagram. */
 void udp_want_headers(struct udp *u);
+
+/* A socket for what is sent to a multicast group: bound to the group's address, so that it gets nothing else and tells
+ * the destination by being the one that it came from (the device's own socket, which is bound to a unicast address, gets
+ * no multicast at all); a member of the group on the device's interface. addr receives the group's address with port
+ * 4791. A descriptor, or -errno: -EINVAL if the group is not of the device's address family. */
+int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr);
 
 /* Takes ICMP errors off the socket and counts them. */
 void udp_drain_errors(struct udp *u);

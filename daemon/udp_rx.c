@@ -6,7 +6,7 @@
 
 #include "udp.h"
 
-unsigned udp_recv(struct udp *u)
+unsigned udp_recv(struct udp *u, int fd)
 {
     struct udp_rx *rx = &u->rx;
     int n;
@@ -15,12 +15,12 @@ unsigned udp_recv(struct udp *u)
         rx->msg[i].msg_hdr.msg_namelen = sizeof(rx->from[i]);
         rx->msg[i].msg_hdr.msg_controllen = sizeof(rx->ctl[i].buf);
     }
-    n = recvmmsg(u->fd, rx->msg, UDP_RX_MSGS, MSG_DONTWAIT, NULL);
+    n = recvmmsg(fd, rx->msg, UDP_RX_MSGS, MSG_DONTWAIT, NULL);
     if (n > 0) {
         u->counters->rx_datagrams += (unsigned)n;
         return (unsigned)n;
     }
-    if (n < 0 && errno != EAGAIN && errno != EINTR)
+    if (n < 0 && errno != EAGAIN && errno != EINTR && fd == u->fd)
         udp_drain_errors(u); /* an ICMP error; the datagrams come with the next call */
     return 0;
 }
@@ -55,7 +55,7 @@ static void parse_control(struct msghdr *m, struct udp_datagram *d)
     }
 }
 
-void udp_datagram(struct udp *u, unsigned i, struct udp_datagram *d)
+void udp_datagram(struct udp *u, unsigned i, struct peers *peers, struct udp_datagram *d)
 {
     struct msghdr *m = &u->rx.msg[i].msg_hdr;
 
@@ -63,6 +63,6 @@ void udp_datagram(struct udp *u, unsigned i, struct udp_datagram *d)
     d->len = u->rx.msg[i].msg_len;
     d->segment = d->len;
     d->tos = d->hop_limit = 0;
-    d->peer = peers_by_addr(&u->rx_peers, &u->rx.from[i]);
+    d->peer = peers_by_addr(peers, &u->rx.from[i]);
     parse_control(m, d);
 }

@@ -29,7 +29,8 @@ static size_t put_control(uint8_t *buf, const struct av *av, bool v6, uint16_t s
 
     if (segment)
         p = put_cmsg(p, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
-    if (av->hop_limit && av->hop_limit != TTL_DEFAULT) {
+    /* Multicast has another default, 1. */
+    if (av->hop_limit && (av->hop_limit != TTL_DEFAULT || mcast_is_group(av->dgid))) {
         v = av->hop_limit;
         p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_HOPLIMIT : IP_TTL, &v, sizeof(v));
     }

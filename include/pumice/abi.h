@@ -73,9 +73,9 @@ enum pm_op {
     PM_OP_OPEN_QP, /* a handle of another session's XRC target QP */
     PM_OP_ALLOC_MW,
     PM_OP_DEALLOC_MW,
-    PM_OP_MAX_, /* one past the last that is served */
-    PM_OP_ATTACH_MCAST = PM_OP_MAX_,
+    PM_OP_ATTACH_MCAST,
     PM_OP_DETACH_MCAST,
+    PM_OP_MAX_, /* one past the last */
 };
 
 #define PM_MSG_MAX 4096 /* bytes of a request or reply, header included */
@@ -300,7 +300,9 @@ struct pm_alloc_mw_req { /* rep: pm_handle, its rkey, by which it is known from 
     uint32_t type; /* enum ibv_mw_type */
 };
 
-struct pm_mcast_req { /* attach and detach; rep: none */
+/* Attach and detach; rep: none. Attaching twice counts once. -EINVAL: not a UD queue pair, not a group or one of another
+ * address family, or (detach) it is no member; -ENOMEM: max_mcast_grp or max_mcast_qp_attach reached. */
+struct pm_mcast_req {
     uint32_t qpn;
     uint8_t gid[16];
 };

@@ -95,6 +95,8 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         [PM_OP_OPEN_QP] = sizeof(struct pm_open_qp_req),
         [PM_OP_ALLOC_MW] = 8,
         [PM_OP_DEALLOC_MW] = 4,
+        [PM_OP_ATTACH_MCAST] = sizeof(struct pm_mcast_req),
+        [PM_OP_DETACH_MCAST] = sizeof(struct pm_mcast_req),
         [PM_OP_MODIFY_CQ] = sizeof(struct pm_modify_cq_req),
     };
     uint32_t op = take(in, 1) % (PM_OP_MAX_ + 2);
@@ -116,6 +118,12 @@ static void message(struct fixture *f, struct client *c, struct input *in)
 
         r->va = r->iova = (uintptr_t)memory;
         r->length = sizeof(memory);
+    }
+    if ((op == PM_OP_ATTACH_MCAST || op == PM_OP_DETACH_MCAST) && known & 0x4000) { /* few groups, so that they meet */
+        struct pm_mcast_req *r = (struct pm_mcast_req *)(void *)f->rq.payload;
+
+        memcpy(r->gid, (uint8_t[16]){[10] = 0xff, [11] = 0xff, [12] = 239}, 16);
+        r->gid[15] = take(in, 1) & 3;
     }
     control_handle(c->session, &f->rq, &f->rp);
     control_request_fini(&f->rq);
