@@ -22,7 +22,7 @@ unsigned rxpath_receive_groups(struct device *d, uint64_t now);
 /* txpath.c: takes packets out of the engine (or those whose delay is over) and sends them; number of packets, 0 if
  * there are none or the socket is full. */
 unsigned txpath_send(struct device *d, uint64_t now);
-/* Gives the engine a packet that never left. The packet must stay valid until deferred writes were carried out. */
-void rxpath_loopback(struct device *d, const struct av *av, const uint8_t *p, uint32_t len, uint64_t now);
+/* Gives the engine a packet that never left; ce: it was marked. The packet must stay valid until deferred writes were carried out. */
+void rxpath_loopback(struct device *d, const struct av *av, bool ce, const uint8_t *p, uint32_t len, uint64_t now);
 
 #endif

@@ -85,6 +85,7 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     addr_to_gid(&d->addr, d->gid);
     udp_init(&d->udp, &d->addr, &d->io);
     d->udp.gso_mode = o->gso;
+    d->udp.ecn = o->ecn;
     d->timer_fd = d->port_fd = -1;
     d->netdev.up = true;
     d->active_mtu = o->mtu ? o->mtu : IBV_MTU_1024;

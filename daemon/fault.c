@@ -16,6 +16,7 @@ enum draw {
     DRAW_REORDER,
     DRAW_JITTER,
     DRAW_BIT,
+    DRAW_CE,
 };
 
 /* The finalizer of SplitMix64: every bit of the input changes every bit of the output with probability one half. */
@@ -174,6 +175,8 @@ void fault_decide(struct fault *f, const struct fault_pkt *p, struct fault_verdi
         v->action = FAULT_DUPLICATE;
     }
     v->delay_ns = lateness(f, r, hash);
+    v->ce = strikes(hash, DRAW_CE, r->ce);
+    f->counters.fault_marked += v->ce;
 }
 
 void fault_corrupt(const struct fault_verdict *v, uint8_t *p, size_t len)

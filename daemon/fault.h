@@ -24,6 +24,7 @@
  *     reorder-by=T  100us unless given
  *     delay=T       every packet is late by T
  *     jitter=T      and by a further time between 0 and T, different for each packet (so packets overtake each other)
+ *     ce=P          P of the packets are marked as a congested router would (ECN congestion experienced, CE)
  *     mask=0xM      64 bits, rotating: packet n of a flow is lost if bit n mod 64 is set (counted from the least significant;
  *                   retransmissions count, too)
  *   and, to limit the rule to some packets:
@@ -67,7 +68,7 @@ struct fault_rule {
     bool has_peer, has_qpn;
     bool has_ack_loss; /* ack_loss stands in for loss */
     uint8_t only; /* enum fault_class */
-    uint64_t loss, ack_loss, dup, corrupt, reorder; /* probabilities */
+    uint64_t loss, ack_loss, dup, corrupt, reorder, ce; /* probabilities */
     uint64_t reorder_ns, delay_ns, jitter_ns;
     uint64_t mask;
 };
@@ -88,7 +89,8 @@ int fault_parse(const char *text, struct fault_spec *spec, char *why, size_t why
     X(fault_duplicated, "of these, sent twice")                                                                        \
     X(fault_corrupted, "of these, damaged")                                                                            \
     X(fault_delayed, "of these, late by delay or jitter")                                                              \
-    X(fault_reordered, "of these, held back to be overtaken")
+    X(fault_reordered, "of these, held back to be overtaken")                                                          \
+    X(fault_marked, "of these, marked with congestion experienced")
 
 struct fault_counters {
 #define X(name, text) uint64_t name; /* text */
@@ -137,6 +139,7 @@ struct fault_verdict {
     enum fault_action action;
     uint64_t delay_ns; /* send that much later (with DUPLICATE: both); 0: now. With any action but DROP */
     uint64_t random; /* for fault_corrupt */
+    bool ce; /* mark it, whatever else happens to it */
 };
 
 /* Decides about one packet, just before it is sent (a retransmission is a new question, with a new answer). Of

@@ -169,7 +169,7 @@ static bool to_class(struct str s, uint8_t *only)
 #define A_PERCENTAGE "a percentage from 0% to 100%, such as 1% or 0.05%"
 #define A_TIME "a time up to 10s with its unit (ns, us, ms, s), such as 50us"
 #define NAMES                                                                                                          \
-    "loss, ack-loss, dup, corrupt, reorder, reorder-by, delay, jitter, mask; to limit the rule: peer, qpn, only"
+    "loss, ack-loss, dup, corrupt, reorder, reorder-by, delay, jitter, ce, mask; to limit the rule: peer, qpn, only"
 
 /* Sets one name of a rule. NULL, or what its value should have been; *known says whether the name exists. */
 static const char *set_value(struct fault_rule *r, struct str name, struct str value, bool *known)
@@ -195,6 +195,8 @@ static const char *set_value(struct fault_rule *r, struct str name, struct str v
         return to_time(value, &r->delay_ns) ? NULL : A_TIME;
     if (is(name, "jitter"))
         return to_time(value, &r->jitter_ns) ? NULL : A_TIME;
+    if (is(name, "ce"))
+        return to_percent(value, &r->ce) ? NULL : A_PERCENTAGE;
     if (is(name, "mask"))
         return to_number(value, UINT64_MAX, &r->mask) ? NULL : "64 bits, such as 0x8000000000000001";
     if (is(name, "peer")) {

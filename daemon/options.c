@@ -118,6 +118,17 @@ static int set_gso(struct options *o, const char *name, const char *value, char 
     return 0;
 }
 
+static int set_ecn(struct options *o, const char *name, const char *value, char *why)
+{
+    static const char *const choices[] = {"off", "on", NULL};
+    int i = parse_choice(value, choices);
+
+    if (i < 0)
+        return bad(why, name, value, "on or off");
+    o->ecn = i == 1;
+    return 0;
+}
+
 static int set_memory(struct options *o, const char *name, const char *value, char *why)
 {
     static const char *const choices[] = {"auto", "process_vm", "proc_mem", NULL};
@@ -225,10 +236,23 @@ static const struct {
     const char *name;
     int (*set)(struct options *o, const char *name, const char *value, char *why);
 } settings[] = {
-    {"socket", set_socket},     {"group", set_group},   {"device", set_device},     {"address", set_address},
-    {"loopback", set_loopback}, {"gso", set_gso},       {"memory", set_memory},     {"fault", set_fault},
-    {"seed", set_seed},         {"mtu", set_mtu},       {"window", set_window},     {"ack-delay-us", set_ack_delay},
-    {"idle-us", set_idle},      {"rcvbuf", set_rcvbuf}, {"ready-fd", set_ready_fd}, {"log-level", set_log_level},
+    {"socket", set_socket},
+    {"group", set_group},
+    {"device", set_device},
+    {"address", set_address},
+    {"loopback", set_loopback},
+    {"ecn", set_ecn},
+    {"gso", set_gso},
+    {"memory", set_memory},
+    {"fault", set_fault},
+    {"seed", set_seed},
+    {"mtu", set_mtu},
+    {"window", set_window},
+    {"ack-delay-us", set_ack_delay},
+    {"idle-us", set_idle},
+    {"rcvbuf", set_rcvbuf},
+    {"ready-fd", set_ready_fd},
+    {"log-level", set_log_level},
 };
 
 int options_set(struct options *o, const char *name, const char *value, char why[OPTIONS_WHY_MAX])

@@ -48,6 +48,7 @@ struct options {
     unsigned devices; /* 0: pumice0 on the default address */
     bool devices_from_file; /* the command line's devices replace them */
     bool loopback_wire; /* packets to the own address take the socket, too */
+    bool ecn; /* packets say that routers may mark them, and marks are heeded (row E28) */
     enum gso_mode gso;
     enum memory_mode memory;
     char fault[1024]; /* fault specification, checked */

@@ -3,7 +3,7 @@
  *
  *   { version, pid, uid, socket, uptime_s, fault, seed, devices: [ DEVICE ] }
  *
- * DEVICE: name, address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload), gso, loopback, rcvbuf,
+ * DEVICE: name, address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload), gso, loopback, ecn, rcvbuf,
  *     sndbuf, peer_window (bytes), window_pkts, counters: { name: number } (engine, I/O and faults in one),
  *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ],
  *     cqs: [ CQ ], mrs: [ MR ], mws: [ MW ],

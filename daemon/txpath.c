@@ -9,10 +9,17 @@
 
 /* A batch on its way out, sorted. */
 struct sorted {
-    unsigned
-        inside[2 * TX_BATCH_PKTS]; /* indexes of packets that stay on the device; one that is doubled is there twice */
+    struct inside { /* a packet that stays on the device, or comes back to it; one that is doubled is there twice */
+        unsigned index;
+        bool ce;
+    } inside[2 * TX_BATCH_PKTS];
     unsigned n;
 };
+
+static void keep_inside(struct sorted *s, unsigned index, bool ce)
+{
+    s->inside[s->n++] = (struct inside){index, ce};
+}
 
 static bool stays(const struct device *d, const struct tx_pkt *p)
 {
@@ -36,15 +43,15 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
         unsigned n = 1;
 
         if (stays(d, &b->pkt[i])) {
-            s->inside[s->n++] = i++;
+            keep_inside(s, i++, false);
             continue;
         }
         if (gso)
             n = gso_span(&b->pkt[i], b->n - i);
-        udp_add(&d->udp, b->buf, &b->pkt[i], n);
+        udp_add(&d->udp, b->buf, &b->pkt[i], n, false);
         if (comes_back(d, &b->pkt[i])) {
             for (unsigned j = i; j < i + n; j++)
-                s->inside[s->n++] = j;
+                keep_inside(s, j, false);
         }
         i += n;
     }
@@ -69,16 +76,16 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
             return;
         }
         while (copies--)
-            s->inside[s->n++] = i;
+            keep_inside(s, i, v->ce);
         return;
     }
     while (copies--) {
-        uint8_t *out = udp_add(&d->udp, b->buf, p, 1);
+        uint8_t *out = udp_add(&d->udp, b->buf, p, 1, v->ce);
 
         if (out && v->action == FAULT_CORRUPT)
             fault_corrupt(v, out, p->len);
         else if (comes_back(d, p))
-            s->inside[s->n++] = i;
+            keep_inside(s, i, v->ce);
     }
 }
 
@@ -106,7 +113,7 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
 
         if (i < b->n)
             ask(d, b, i, &v);
-        if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !stays(d, &b->pkt[i]) &&
+        if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !v.ce && !stays(d, &b->pkt[i]) &&
             !comes_back(d, &b->pkt[i])) {
             first = n++ ? first : i;
             continue;
@@ -114,7 +121,7 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
         while (n) {
             unsigned span = gso ? gso_span(&b->pkt[first], n) : 1;
 
-            udp_add(&d->udp, b->buf, &b->pkt[first], span);
+            udp_add(&d->udp, b->buf, &b->pkt[first], span, false);
             first += span;
             n -= span;
         }
@@ -176,9 +183,9 @@ unsigned txpath_send(struct device *d, uint64_t now)
     if (udp_pending(&d->udp))
         udp_flush(&d->udp); /* if the socket is full, the rest leaves with the next call */
     for (unsigned i = 0; i < s.n; i++) {
-        const struct tx_pkt *p = &b->pkt[s.inside[i]];
+        const struct tx_pkt *p = &b->pkt[s.inside[i].index];
 
-        rxpath_loopback(d, p->av, b->buf + p->off, p->len, now);
+        rxpath_loopback(d, p->av, s.inside[i].ce, b->buf + p->off, p->len, now);
     }
     return b->n;
 }

@@ -43,6 +43,25 @@ static void set_multicast_interface(struct udp *u)
     }
 }
 
+static void want_headers(int fd, bool v6)
+{
+    if (v6) {
+        set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+        set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+    } else {
+        set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
+        set_int(fd, IPPROTO_IP, IP_RECVTTL, 1);
+    }
+}
+
+void udp_want_headers(struct udp *u)
+{
+    if (u->wants_headers || u->fd < 0)
+        return;
+    u->wants_headers = true;
+    want_headers(u->fd, u->own.sa.sa_family == AF_INET6);
+}
+
 /* PMTUDISC_PROBE and no connect: only so does the kernel send IPv4 ID 0 with DF (and number GSO segments from 0), which
  * the ICRC has to cover; and no stale path MTU of a route refuses packets. */
 static int set_options(struct udp *u, uint32_t bufsize)
@@ -61,6 +80,10 @@ static int set_options(struct udp *u, uint32_t bufsize)
         set_int(u->fd, IPPROTO_IP, IP_RECVERR, 1);
     }
     set_multicast_interface(u);
+    if (u->ecn) {
+        set_int(u->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, UDP_ECN_ECT);
+        udp_want_headers(u);
+    }
     /* Without GRO each packet comes alone, which is slower and as right. */
     set_int(u->fd, IPPROTO_UDP, UDP_GRO, 1);
     /* The kernel grants less where net.core.rmem_max says so; FORCE is for those who may. */
@@ -149,25 +172,6 @@ int udp_open(struct udp *u, uint32_t bufsize, char why[OPTIONS_WHY_MAX])
 fail:
     udp_close(u);
     return rc;
-}
-
-static void want_headers(int fd, bool v6)
-{
-    if (v6) {
-        set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-        set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-    } else {
-        set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
-        set_int(fd, IPPROTO_IP, IP_RECVTTL, 1);
-    }
-}
-
-void udp_want_headers(struct udp *u)
-{
-    if (u->wants_headers || u->fd < 0)
-        return;
-    u->wants_headers = true;
-    want_headers(u->fd, u->own.sa.sa_family == AF_INET6);
 }
 
 static int join(const struct udp *u, int fd, const union addr *group)

@@ -55,6 +55,7 @@ struct udp {
     bool gso_refused; /* by the kernel or the interface: off for good */
     bool gso_sniffer; /* auto, and somebody captures: off for now */
     uint64_t gso_checked; /* when it was looked */
+    bool ecn; /* to be set before udp_open: packets leave as ECN-capable, and their marks are told */
     bool wants_headers; /* udp_want_headers */
     unsigned ifindex, loopback_ifindex;
     struct io_counters *counters; /* the device's */
@@ -80,9 +81,9 @@ uint64_t udp_window_bytes(const struct udp *u);
  * -------------------------------------------------------------------------------------------------------------- */
 
 /* Appends one message: the n packets pkt[0 ... n) of buf (as gso_span finds them; n is 1 without GSO), and fills in
- * their ICRCs. buf must stay as it is until the message is gone. Returns the message's bytes, NULL if there is no such
+ * their ICRCs; ce: marked as if a router had done it. buf must stay as it is until the message is gone. Returns the message's bytes, NULL if there is no such
  * address. */
-uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n);
+uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce);
 /* True while GSO may be used; looks for sniffers about once a second. */
 bool udp_gso(struct udp *u, uint64_t now);
 /* Sends what was added. 0 when all is gone (sent, or dropped and counted), -EAGAIN if the socket is full: to be called
@@ -105,6 +106,7 @@ struct udp_datagram {
     uint8_t hop_limit; /* … TTL or hop limit, if udp_want_headers was called; else 0 */
 };
 #define UDP_ECN 3u /* bits of tos */
+#define UDP_ECN_ECT 2u /* ECN-capable, ECT(0) */
 #define UDP_ECN_CE 3u /* congestion experienced */
 /* Receives what is there on fd, the device's own socket or a group's, at most UDP_RX_MSGS datagrams; returns how many.
  * Their data stay valid until the next call. */

@@ -22,8 +22,21 @@ static uint8_t *put_cmsg(uint8_t *p, int level, int type, const void *data, size
     return p + CMSG_SPACE(len);
 }
 
-static size_t put_control(uint8_t *buf, const struct av *av, bool v6, uint16_t segment)
+/* TOS or traffic class of a packet: the last two bits are ECN's. */
+static int tos_of(const struct udp *u, const struct av *av, bool ce)
 {
+    unsigned tos = av->traffic_class;
+
+    if (ce)
+        tos |= UDP_ECN_CE;
+    else if (u->ecn)
+        tos = (tos & ~UDP_ECN) | UDP_ECN_ECT;
+    return (int)tos;
+}
+
+static size_t put_control(const struct udp *u, uint8_t *buf, const struct av *av, uint16_t segment, bool ce)
+{
+    bool v6 = u->own.sa.sa_family == AF_INET6;
     uint8_t *p = buf;
     int v;
 
@@ -34,8 +47,8 @@ static size_t put_control(uint8_t *buf, const struct av *av, bool v6, uint16_t s
         v = av->hop_limit;
         p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_HOPLIMIT : IP_TTL, &v, sizeof(v));
     }
-    if (av->traffic_class) {
-        v = av->traffic_class;
+    v = tos_of(u, av, ce);
+    if (v != (u->ecn ? (int)UDP_ECN_ECT : 0)) { /* not what the socket has */
         p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &v, sizeof(v));
     }
     return (size_t)(p - buf);
@@ -52,7 +65,7 @@ static void fill_icrcs(const struct icrc_ctx *ctx, uint8_t *buf, const struct tx
     }
 }
 
-uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n)
+uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce)
 {
     struct udp_tx *tx = &u->tx;
     struct peer *peer = peers_by_gid(&u->tx_peers, pkt[0].av->dgid);
@@ -75,8 +88,7 @@ uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned
     m->msg_namelen = addr_len(&tx->to[at]);
     m->msg_iov = &tx->iov[at];
     m->msg_iovlen = 1;
-    m->msg_controllen =
-        put_control(tx->ctl[at].buf, pkt[0].av, peer->addr.sa.sa_family == AF_INET6, n > 1 ? (uint16_t)pkt[0].len : 0);
+    m->msg_controllen = put_control(u, tx->ctl[at].buf, pkt[0].av, n > 1 ? (uint16_t)pkt[0].len : 0, ce);
     m->msg_control = m->msg_controllen ? tx->ctl[at].buf : NULL;
     return tx->iov[at].iov_base;
 }

@@ -152,6 +152,7 @@ ParameterizedTestParameters(fault, rates)
         {"corrupt=3%", 0.03, offsetof(struct fault_counters, fault_corrupted)},
         {"reorder=5%", 0.05, offsetof(struct fault_counters, fault_reordered)},
         {"delay=1us", 1, offsetof(struct fault_counters, fault_delayed)},
+        {"ce=4%", 0.04, offsetof(struct fault_counters, fault_marked)},
     };
     return cr_make_param_array(struct rate, t, sizeof(t) / sizeof(t[0]));
 }
@@ -307,6 +308,8 @@ ParameterizedTestParameters(fault, texts)
     static struct text t[] = {
         {"loss=5%,dup=2%,reorder=5%,delay=50us,jitter=20us,corrupt=0.1%", ""},
         {"loss=.5%", ""},
+        {"ce=30%,only=request", ""},
+        {"ce=30", "ce='30': must be a percentage"},
         {"loss=1.%", ""},
         {"delay=10s", ""},
         {"delay=1.5ms", ""},

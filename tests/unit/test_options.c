@@ -35,7 +35,7 @@ Test(options, a_whole_file)
     static const char text[] = "# comment\n"
                                "socket = /run/x.sock\n"
                                "group = rdma\n"
-                               "gso = off\nloopback = wire\nmemory = proc_mem\nmtu = 2048\n"
+                               "gso = off\necn = on\nloopback = wire\nmemory = proc_mem\nmtu = 2048\n"
                                "fault = \"loss=1%,dup=2%\"\nseed = 0x10\nwindow = 128\nack-delay-us = 0\nidle-us = 20\n"
                                "rcvbuf = 1048576\nlog-level = debug\n"
                                "device eth { address = 192.0.2.1 }\n"
@@ -47,6 +47,7 @@ Test(options, a_whole_file)
     cr_assert_str_eq(o.group, "rdma");
     cr_assert_eq(o.gso, GSO_OFF);
     cr_assert(o.loopback_wire);
+    cr_assert(o.ecn);
     cr_assert_eq(o.memory, MEMORY_PROC_MEM);
     cr_assert_eq(o.mtu, 4);
     cr_assert_str_eq(o.fault, "loss=1%,dup=2%");
