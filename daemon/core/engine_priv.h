@@ -288,7 +288,9 @@ void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t no
 void req_fail(struct qp *qp, uint8_t status, uint8_t cause);
 uint64_t req_deadline(const struct qp *qp);
 void req_expire(struct qp *qp, uint64_t now);
-void req_drained(struct qp *qp);
+/* Is every request that has begun complete? */
+bool req_is_drained(const struct qp *qp);
+void req_drained(struct qp *qp); /* tells so once, in SQD */
 /* Local operations that were carried out don't stay the oldest unacknowledged request. */
 void req_pass_local(struct qp *qp);
 /* Cost of packets [from, to) of a request, for windows. */
@@ -316,6 +318,12 @@ static inline bool req_is_local(const struct send_wqe *w)
 static inline uint32_t req_offset(const struct send_wqe *w, uint32_t psn)
 {
     return (psn - w->first_psn) & PSN_MASK;
+}
+/* Has some packet of the request ever been sent, or was the local operation tried? It has its place in the PSNs, but may
+ * still wait for a fence, a credit or a window. */
+static inline bool req_has_begun(const struct qp *qp, const struct send_wqe *w)
+{
+    return w->npkts == 0 || w->first_psn != qp->req.sent_psn;
 }
 static inline struct send_wqe *req_wqe(const struct qp *qp, uint32_t index)
 {

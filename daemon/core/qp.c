@@ -364,7 +364,7 @@ void qp_query(const struct qp *qp, struct qp_attr *attr)
         attr->rq_psn = qp->resp.epsn;
     if (qp->attr.state >= QPS_RTS)
         attr->sq_psn = qp->req.sent_psn;
-    attr->sq_draining = qp->attr.state == QPS_SQD && qp->req.una_psn != qp->req.fresh_psn;
+    attr->sq_draining = qp->attr.state == QPS_SQD && !req_is_drained(qp);
 }
 
 void qp_info(const struct qp *qp, struct qp_info *info)

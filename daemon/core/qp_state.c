@@ -251,6 +251,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
     if (mask & QPA_RNR_RETRY)
         qp->req.rnr_left = qp->attr.rnr_retry;
     if (to == QPS_SQD && from != QPS_SQD) {
+        if (!(mask & QPA_EN_SQD_ASYNC_NOTIFY))
+            qp->attr.sqd_async_notify = false; /* the event is asked for each time */
         qp->sq_drained_told = false;
         req_drained(qp);
     }

@@ -396,10 +396,15 @@ static void count_done(struct qp *qp, const struct send_wqe *w)
     }
 }
 
+bool req_is_drained(const struct qp *qp)
+{
+    const struct requester *r = &qp->req;
+    return r->sq.head == r->una && (r->una == r->fresh || !req_has_begun(qp, req_wqe(qp, r->una)));
+}
+
 void req_drained(struct qp *qp)
 {
-    struct requester *r = &qp->req;
-    if (qp->attr.state != QPS_SQD || qp->sq_drained_told || r->una_psn != r->fresh_psn || r->sq.head != r->una)
+    if (qp->attr.state != QPS_SQD || qp->sq_drained_told || !req_is_drained(qp))
         return;
     qp->sq_drained_told = true;
     if (qp->attr.sqd_async_notify)

@@ -417,7 +417,7 @@ static struct send_wqe *next_request(struct qp *qp)
     while (r->cur != r->sq.tail && !r->rnr_until && !r->fail_status && !req_flushing(qp)) {
         struct send_wqe *w = req_wqe(qp, r->cur);
         bool fresh = r->cur == r->fresh;
-        if (fresh && qp->attr.state == QPS_SQD)
+        if (qp->attr.state == QPS_SQD && (fresh || !req_has_begun(qp, w)))
             return NULL;
         if (!req_is_local(w)) {
             if (fresh)
