@@ -17,6 +17,8 @@ void engine_config_defaults(struct engine_config *cfg)
         .event_slots = 1024,
         .window_pkts = 4096,
         .peer_window_bytes = 1u << 20,
+        .cnp_interval_ns = 50000,
+        .line_rate = 5000000000u,
         .flow_wait_ns = 2000000,
         .ack_delay_ns = 50000,
         .min_timeout_ns = 1000000,
@@ -38,7 +40,8 @@ static bool config_ok(const struct engine_config *c)
            c->max_srq <= 1u << 20 && c->max_peers >= 1 && c->max_mcast <= 1u << 20 && is_pow2(c->completion_slots) &&
            c->completion_slots >= 64 && is_pow2(c->event_slots) && c->window_pkts >= 1 && c->window_pkts <= 1u << 22 &&
            c->active_mtu >= 1 && c->active_mtu <= 5 && c->first_qpn >= 17 && c->first_qpn < QPN_MASK &&
-           c->num_gids >= 1 && c->num_gids <= 8 && c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096;
+           c->num_gids >= 1 && c->num_gids <= 8 && c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096 &&
+           c->line_rate >= 1000000;
 }
 
 /* Where the parts of the engine lie in its memory; each starts on a cache line. */
@@ -178,6 +181,8 @@ struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p,
  * data. */
 static enum tx_result turn(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
+    if (!ecn_tx(qp, b))
+        return TX_FULL;
     enum tx_result r = resp_urgent(qp) ? resp_tx(qp, b, now) : TX_DONE;
     if (r != TX_FULL) {
         enum tx_result data = req_tx(qp, b, now);
@@ -237,12 +242,25 @@ static bool is_own_address(const struct engine *e, const uint8_t gid[16])
     return false;
 }
 
+static bool is_cnp(uint8_t opcode)
+{
+    return (opcode & OP_SERVICE_MASK) == OP_SERVICE_CNP;
+}
+
+/* Is it of the QP's service, and for the half that it has? */
+static bool has_opcode(const struct qp *qp, uint8_t opcode)
+{
+    bool response = op_table[opcode].properties & OP_IS_RESPONSE;
+    if (is_cnp(opcode))
+        return qp->type != QPT_UD;
+    return (opcode & OP_SERVICE_MASK) == qp->service && qp->type != (response ? QPT_XRC_RECV : QPT_XRC_SEND);
+}
+
 /* Is the packet one that the QP takes at all? (9.6.1) */
 static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
 {
-    bool response = op_table[p->opcode].properties & OP_IS_RESPONSE;
     COUNT(qp, rcvd_pkts);
-    if ((p->opcode & OP_SERVICE_MASK) != qp->service || qp->type == (response ? QPT_XRC_RECV : QPT_XRC_SEND))
+    if (!has_opcode(qp, p->opcode))
         COUNT(qp, rx_bad_opcode);
     else if (!may_receive(qp))
         COUNT(qp, rx_bad_state);
@@ -292,7 +310,11 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
     }
     if (!admissible(qp, p, meta))
         return;
-    if (qp->type == QPT_UD)
+    if (meta->ce && qp->type != QPT_UD && !is_cnp(p->opcode))
+        ecn_marked(qp, now);
+    if (is_cnp(p->opcode))
+        ecn_cnp(qp, now);
+    else if (qp->type == QPT_UD)
         ud_rx(qp, p, meta, now);
     else if (qp->type == QPT_UC)
         uc_rx(qp, p, now);
@@ -349,6 +371,8 @@ static uint64_t qp_deadline(const struct qp *qp)
     uint64_t d = req_deadline(qp);
     if (qp->resp.ack_deadline && qp->resp.ack_deadline < d)
         d = qp->resp.ack_deadline;
+    if (ecn_deadline(qp) < d)
+        d = ecn_deadline(qp);
     return d;
 }
 
@@ -380,6 +404,7 @@ void engine_expire(struct engine *e, uint64_t now)
                 qp->resp.ack_pending = true;
                 engine_ready(qp);
             }
+            ecn_expire(qp, now);
             req_expire(qp, now);
         }
         engine_timer(qp);

@@ -40,6 +40,10 @@ struct engine_config {
     uint32_t event_slots; /* of the event queue; a power of two */
     uint32_t window_pkts; /* packets that a QP may have unacknowledged, at most 1 << 22 (row D1) */
     uint64_t peer_window_bytes; /* bytes in flight to one destination: its socket's receive buffer */
+    bool ecn; /* packets with ECN marks are answered with CNPs, and CNPs lower a QP's rate (row E28). The owner sends
+               * what RC, UC and XRC QPs send as ECT(0): the low bits of the IP header's traffic class are 2 */
+    uint64_t cnp_interval_ns; /* least time between two CNPs of one QP */
+    uint64_t line_rate; /* bytes per second that a QP may send at without a limit: where rates start and end */
     uint64_t flow_wait_ns; /* how long the answer to a probe of datagrams' flow is waited for at first */
     uint64_t
         ack_delay_ns; /* longest time that a received packet without AckReq stays unacknowledged; 0: off (row D3) */
@@ -218,6 +222,8 @@ struct qp_info {
     uint64_t srtt_ns;
     uint64_t window_bytes; /* present congestion window of the QP */
     uint64_t inflight_bytes;
+    uint64_t rate; /* bytes per second that CNPs have lowered it to; 0: no limit */
+    bool waiting_rate; /* … and it waits for that */
     bool waiting_rnr;
     bool waiting_fence;
     bool waiting_reads; /* no READ or atomic credit */

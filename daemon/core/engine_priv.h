@@ -6,6 +6,7 @@
  *   linger.c      what remains of destroyed QPs
  *   key.c         memory keys            peer.c  windows per destination       hotel.c  timers
  *   flow.c        flow control of what nobody acknowledges
+ *   ecn.c         congestion notification: marks, CNPs, rates
  *   mw.c          memory windows
  *   qp.c          life of a QP, posting  qp_state.c  transitions and attributes
  *   req_send.c    requester: work requests to packets, the window
@@ -21,6 +22,7 @@
 #ifndef PUMICE_CORE_ENGINE_PRIV_H
 #define PUMICE_CORE_ENGINE_PRIV_H
 
+#include "daemon/core/ecn.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/hotel.h"
 #include "daemon/core/key.h"
@@ -187,6 +189,7 @@ struct qp {
     struct qp_attr attr; /* state included */
     struct requester req;
     struct responder resp;
+    struct ecn ecn;
     struct engine_counters counters;
 };
 

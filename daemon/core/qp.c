@@ -197,6 +197,7 @@ void qp_reset(struct qp *qp)
     qp->resp.rq.head = qp->resp.rq.tail;
     qp->attr = (struct qp_attr){.state = QPS_RESET};
     qp->last_wqe_told = false;
+    memset(&qp->ecn, 0, sizeof(qp->ecn));
     req_init(qp);
     resp_init(qp);
 }
@@ -391,6 +392,8 @@ void qp_info(const struct qp *qp, struct qp_info *info)
         .srtt_ns = r->srtt,
         .window_bytes = r->cwnd,
         .inflight_bytes = r->inflight,
+        .rate = qp->ecn.rate,
+        .waiting_rate = qp->ecn.waiting,
         .waiting_rnr = r->rnr_until != 0,
         .waiting_fence = next && ((next->wr.flags & SEND_FENCE && r->rd_count) ||
                                   (next->wr.opcode == WR_LOCAL_INV && r->una != r->cur)),

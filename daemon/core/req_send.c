@@ -452,7 +452,9 @@ static void sent(struct burst *s, struct send_wqe *w, uint32_t off, uint32_t n)
         credit->first = psn_add(w->first_psn, off);
         credit->end = psn_add(w->first_psn, off + n);
     }
-    charge(s, w, req_cost(s->qp, w, off, off + n));
+    uint64_t cost = req_cost(s->qp, w, off, off + n);
+    charge(s, w, cost);
+    ecn_sent(s->qp, carries_payload(w) ? cost : PACKET_OVERHEAD, s->now);
     r->next_psn = psn_add(r->next_psn, n);
     if (psn_diff(r->next_psn, r->sent_psn) > 0)
         r->sent_psn = r->next_psn;
@@ -537,6 +539,10 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
             result = TX_FULL;
             break;
         }
+        uint32_t rate = ecn_allows(qp, now);
+        if (rate == 0)
+            break;
+        want = min32(want, rate > qp->mtu ? rate / qp->mtu : 1);
         if (req_is_read(w))
             want = chunk_left(qp, w, off);
         uint32_t n = window_allows(qp, w, off, want);

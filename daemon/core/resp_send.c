@@ -105,14 +105,17 @@ static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct r
     return done;
 }
 
-static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, struct resource *res)
+static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, struct resource *res, uint64_t now)
 {
     struct engine *e = qp->e;
     uint32_t pkt0 = b->n;
     size_t used0 = b->used;
     struct buf buf[TX_BATCH_PKTS];
     uint32_t want = res->end_pkt - res->next_pkt;
-    uint32_t turn = e->cfg.burst_bytes / qp->mtu;
+    uint32_t rate = ecn_allows(qp, now);
+    if (rate == 0)
+        return TX_DONE;
+    uint32_t turn = (rate < e->cfg.burst_bytes ? rate : e->cfg.burst_bytes) / qp->mtu;
     if (want > turn)
         want = turn ? turn : 1;
     uint32_t bytes;
@@ -133,6 +136,7 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
         resp_fatal(qp, NAK_REMOTE_ACCESS, psn);
         return TX_MORE;
     }
+    ecn_sent(qp, bytes + (uint64_t)n * PACKET_OVERHEAD, now);
     res->next_pkt += n;
     if (res->next_pkt == res->end_pkt)
         answered(qp, res);
@@ -184,14 +188,13 @@ static enum tx_result send_acknowledgement(struct qp *qp, struct tx_batch *b)
 
 enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
-    (void)now;
     struct responder *r = &qp->resp;
     if (qp->attr.state < QPS_RTR)
         return TX_DONE;
     if (r->res_pending) {
         struct resource *res = next_pending(qp);
         bool atomic = res->operation == OP_CMP_SWAP || res->operation == OP_FETCH_ADD;
-        enum tx_result result = atomic ? send_atomic_response(qp, b, res) : send_read_response(qp, b, res);
+        enum tx_result result = atomic ? send_atomic_response(qp, b, res) : send_read_response(qp, b, res, now);
         if (result == TX_FULL || r->res_pending)
             return result;
     }

@@ -332,6 +332,9 @@ struct qp_caps {
     X(max_sent_window, "most packets that a QP had unacknowledged")                                                    \
     X(max_rcvd_window, "farthest that a request was ahead of the expected one, in packets")                            \
     X(peer_window_full, "times the bytes in flight to a peer's socket were at their limit")                            \
+    X(np_ecn_marked_roce_packets, "packets received with ECN congestion experienced")                                  \
+    X(np_cnp_sent, "congestion notification packets sent")                                                             \
+    X(rp_cnp_handled, "congestion notification packets received")                                                      \
     X(flow_probes_sent, "flow probes sent: have the datagrams before it been taken in?")                               \
     X(flow_answers_sent, "flow probes and connectivity checks answered")                                               \
     X(flow_answers_rcvd, "flow probes that were answered")                                                             \
