@@ -139,6 +139,13 @@ VB_EXPORT int __lxstat64(int version, const char *path, struct stat64 *st)
     return lstat64(path, st);
 }
 
+/* What ls calls. */
+VB_EXPORT int statx(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict st)
+{
+    char out[PATH_MAX];
+    return (int)syscall(SYS_statx, dir, lead(path, out), flags, mask, st);
+}
+
 VB_EXPORT int access(const char *path, int mode)
 {
     char out[PATH_MAX];

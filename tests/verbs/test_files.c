@@ -80,6 +80,15 @@ static void device_there(void)
     close(fd);
 }
 
+/* rdma-core's tests find the interface so. */
+static void seen_by_ls(void)
+{
+    char command[600], line[64] = "";
+    snprintf(command, sizeof(command), "ls %s/device/net/", attributes);
+    FILE *f = popen(command, "r");
+    ok(f && fgets(line, sizeof(line), f) && line[0] > ' ' && pclose(f) == 0, "ls lists the interface");
+}
+
 static void others_not(const char *name)
 {
     char path[512], buf[64];
@@ -121,6 +130,7 @@ int main(void)
     snprintf(attributes, sizeof(attributes), "%s", list[0]->ibdev_path);
     device_there();
     attributes_there(list[0]);
+    seen_by_ls();
     others_not(ibv_get_device_name(list[0]));
     pid_t child = fork();
     if (child == 0)
