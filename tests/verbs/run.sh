@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Runs the programs of this folder, each with a daemon of its own.
+# Runs the programs of this folder, each with two daemons of its own, which are two hosts: PUMICE_SOCKET leads to the first, VT_PEER_SOCKET to the other.
 # usage: run.sh [-b BUILD] [-a ADDRESS] [-p] [NAME ...]        exit 0 or 1; skipped programs (77) are named and don't fail
+#   -a   of the first daemon (A.B.C.D; the other gets A.B+100.C.D)
 #   -p   let the programs find the library by LD_LIBRARY_PATH, not LD_PRELOAD: for builds with sanitizers
 # VT_DAEMON: another command than BUILD's pumiced; it gets the arguments --socket PATH --address ADDRESS.
 set -u
@@ -22,6 +23,8 @@ shift $((OPTIND - 1))
 library=$(realpath "$build/lib/pumice/libibverbs.so.1") || exit 1
 [ $how = LD_PRELOAD ] || library=$(dirname "$library")
 failed=0
+rest=${address#*.}
+peer_address=${address%%.*}.$((${rest%%.*} + 100)).${rest#*.}
 for program in "$@"; do
     name=$(basename "$program")
     [ -x "$program" ] || program=$build/tests/verbs/$name
@@ -29,29 +32,32 @@ for program in "$@"; do
     tmp=$(mktemp -d) || exit 1
     ${VT_DAEMON:-"$build/bin/pumiced"} --socket "$tmp/d.sock" --address "$address" >"$tmp/log" 2>&1 &
     daemon=$!
+    ${VT_DAEMON:-"$build/bin/pumiced"} --socket "$tmp/p.sock" --address "$peer_address" >"$tmp/log.peer" 2>&1 &
+    peer=$!
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        [ -S "$tmp/d.sock" ] && break
+        [ -S "$tmp/d.sock" ] && [ -S "$tmp/p.sock" ] && break
         sleep 0.1
     done
     echo "# $name"
-    if [ ! -S "$tmp/d.sock" ]; then
-        echo "not ok - the daemon didn't start"
-        sed 's/^/#   /' "$tmp/log"
-        kill $daemon 2>/dev/null
+    if [ ! -S "$tmp/d.sock" ] || [ ! -S "$tmp/p.sock" ]; then
+        echo "not ok - a daemon didn't start"
+        sed 's/^/#   /' "$tmp/log" "$tmp/log.peer"
+        kill $daemon $peer 2>/dev/null
         rm -rf "$tmp"
         failed=1
         continue
     fi
-    timeout 120 env PUMICE_SOCKET="$tmp/d.sock" VT_DAEMON_PID=$daemon $how="$library" "$program"
+    timeout 120 env PUMICE_SOCKET="$tmp/d.sock" VT_PEER_SOCKET="$tmp/p.sock" VT_DAEMON_PID=$daemon $how="$library" "$program"
     rc=$?
-    kill $daemon 2>/dev/null
-    wait $daemon 2>/dev/null
+    kill $daemon $peer 2>/dev/null
+    wait $daemon $peer 2>/dev/null
     case $rc in
     0) ;;
     77) echo "# $name skipped" ;;
     *)
-        echo "# $name failed ($rc); the daemon said:"
+        echo "# $name failed ($rc); the daemons said:"
         sed 's/^/#   /' "$tmp/log"
+        sed 's/^/#   peer: /' "$tmp/log.peer"
         failed=1
         ;;
     esac

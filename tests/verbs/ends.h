@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Two ends of a connection, on one device or on two hosts: what the programs about transports share. */
+#ifndef ENDS_H
+#define ENDS_H
+
+#include "vt.h"
+
+struct vt_end {
+    struct ibv_context *ctx;
+    struct ibv_pd *pd;
+    struct ibv_cq *scq, *rcq;
+    struct ibv_qp *qp;
+    char *buf; /* VT_BUF bytes, mr covers them with all access */
+    struct ibv_mr *mr;
+    union ibv_gid gid;
+};
+
+/* Opens the other host's device; NULL: there is no other host. */
+static inline struct ibv_context *vt_open_peer(void)
+{
+    const char *peer = getenv("VT_PEER_SOCKET"), *own = getenv("PUMICE_SOCKET");
+    char *saved = own ? strdup(own) : NULL;
+    if (!peer)
+        return NULL;
+    setenv("PUMICE_SOCKET", peer, 1);
+    struct ibv_context *c = vt_open();
+    if (saved)
+        setenv("PUMICE_SOCKET", saved, 1);
+    free(saved);
+    return c;
+}
+
+#define VT_ALL_ACCESS                                                                                                  \
+    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |            \
+     IBV_ACCESS_MW_BIND)
+
+static inline void vt_end_open(struct vt_end *e, struct ibv_context *ctx)
+{
+    *e = (struct vt_end){.ctx = ctx};
+    need(ibv_query_gid(ctx, 1, 0, &e->gid) == 0);
+    need((e->pd = ibv_alloc_pd(ctx)));
+    need((e->scq = ibv_create_cq(ctx, 64, NULL, NULL, 0)) && (e->rcq = ibv_create_cq(ctx, 64, NULL, NULL, 0)));
+    need((e->buf = aligned_alloc(4096, VT_BUF)));
+    memset(e->buf, 0, VT_BUF);
+    need((e->mr = ibv_reg_mr(e->pd, e->buf, VT_BUF, VT_ALL_ACCESS)));
+}
+
+/* Ends all that vt_end_open made; true if every call succeeded. */
+static inline bool vt_end_close(struct vt_end *e)
+{
+    int rc =
+        (e->qp ? ibv_destroy_qp(e->qp) : 0) | ibv_dereg_mr(e->mr) | ibv_destroy_cq(e->scq) | ibv_destroy_cq(e->rcq);
+    rc |= ibv_dealloc_pd(e->pd);
+    free(e->buf);
+    return rc == 0;
+}
+
+/* ops: send_ops_flags, 0: a plain QP. */
+static inline struct ibv_qp *vt_end_qp(struct vt_end *e, enum ibv_qp_type type, struct ibv_srq *srq, uint64_t ops)
+{
+    struct ibv_qp_init_attr_ex a = {.send_cq = e->scq,
+                                    .recv_cq = type == IBV_QPT_XRC_SEND ? NULL : e->rcq,
+                                    .srq = srq,
+                                    .cap = {16, 16, 4, 4, 64},
+                                    .qp_type = type,
+                                    .comp_mask = IBV_QP_INIT_ATTR_PD | (ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
+                                    .pd = e->pd,
+                                    .send_ops_flags = ops};
+    if (type == IBV_QPT_XRC_SEND)
+        a.cap.max_recv_wr = a.cap.max_recv_sge = 0;
+    return ibv_create_qp_ex(e->ctx, &a);
+}
+
+/* Brings a QP of each end to RTS; UD needs no connection. */
+static inline void vt_link(struct ibv_qp *a, const union ibv_gid *a_gid, struct ibv_qp *b, const union ibv_gid *b_gid)
+{
+    need(vt_to_init(a) == 0 && vt_to_init(b) == 0);
+    need(vt_to_rtr_at(a, b->qp_num, b_gid) == 0 && vt_to_rtr_at(b, a->qp_num, a_gid) == 0);
+    need(vt_to_rts(a) == 0 && vt_to_rts(b) == 0);
+}
+
+static inline struct ibv_sge vt_at(const struct vt_end *e, uint32_t at, uint32_t len)
+{
+    return (struct ibv_sge){.addr = (uintptr_t)e->buf + at, .length = len, .lkey = e->mr->lkey};
+}
+
+static inline int vt_end_recv(struct vt_end *e, uint64_t id, uint32_t at, uint32_t len)
+{
+    struct ibv_sge s = vt_at(e, at, len);
+    struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &s, .num_sge = 1}, *bad;
+    return ibv_post_recv(e->qp, &wr, &bad);
+}
+
+/* Posts one request with one SGE at buf + at. */
+static inline int vt_end_post(struct vt_end *e, struct ibv_send_wr *wr, uint32_t at, uint32_t len)
+{
+    struct ibv_sge s = vt_at(e, at, len);
+    struct ibv_send_wr *bad;
+    wr->sg_list = &s;
+    wr->num_sge = 1;
+    return ibv_post_send(e->qp, wr, &bad);
+}
+
+/* The next completion of a CQ; its status is 255 if none came within seconds. */
+static inline struct ibv_wc vt_next(struct ibv_cq *cq)
+{
+    struct ibv_wc wc = {.status = 255};
+    if (vt_poll(cq, 1, &wc) != 1)
+        wc.status = 255;
+    return wc;
+}
+
+/* Does nothing complete for a while? */
+static inline bool vt_quiet(struct ibv_cq *cq)
+{
+    struct ibv_wc wc;
+    double end = vt_now() + 0.05;
+    while (vt_now() < end)
+        if (ibv_poll_cq(cq, 1, &wc) != 0)
+            return false;
+    return true;
+}
+
+/* Runs a test within one device, and between two hosts if there are two. */
+static inline int vt_both(void (*test)(struct ibv_context *a, struct ibv_context *b))
+{
+    struct ibv_context *a = vt_open(), *b = vt_open_peer();
+    printf("# within one device\n");
+    test(a, a);
+    if (b) {
+        printf("# between two hosts\n");
+        test(a, b);
+        ok(ibv_close_device(b) == 0, "the other host's device is closed");
+    }
+    ok(ibv_close_device(a) == 0, "the device is closed");
+    return vt_failed;
+}
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Multicast: each member QP gets one copy, on the sender's device and on others; who left gets none. */
+#include "ends.h"
+
+#define MEMBERS 3
+static struct vt_end a, member[MEMBERS];
+static union ibv_gid group = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 5, [14] = 28, [15] = 1}};
+
+static void open_ud(struct vt_end *e, struct ibv_context *ctx)
+{
+    vt_end_open(e, ctx);
+    need((e->qp = vt_end_qp(e, IBV_QPT_UD, NULL, 0)));
+    need(vt_to_init(e->qp) == 0 && vt_to_rtr(e->qp, 0) == 0 && vt_to_rts(e->qp) == 0);
+}
+
+static void shout(struct ibv_ah *ah, const char *what)
+{
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.ud = {.ah = ah, .remote_qpn = 0xffffff, .remote_qkey = VT_QKEY}};
+    strcpy(a.buf, what);
+    need(vt_end_post(&a, &wr, 0, 32) == 0 && vt_next(a.scq).status == IBV_WC_SUCCESS);
+}
+
+static bool heard(struct vt_end *e, const char *what)
+{
+    struct ibv_wc wc = vt_next(e->rcq);
+    return wc.status == IBV_WC_SUCCESS && wc.byte_len == 72 && wc.src_qp == a.qp->qp_num &&
+           !strcmp(e->buf + 40, what) && vt_quiet(e->rcq);
+}
+
+static void test(struct ibv_context *ca, struct ibv_context *cb)
+{
+    struct ibv_device_attr d;
+    need(ibv_query_device(ca, &d) == 0);
+    ok(d.max_mcast_grp > 0 && d.max_mcast_qp_attach > 0 && d.max_total_mcast_qp_attach >= d.max_mcast_qp_attach,
+       "the device has multicast");
+    open_ud(&a, ca);
+    for (int i = 0; i < MEMBERS; i++)
+        open_ud(&member[i], cb);
+    struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = group, .hop_limit = 1}};
+    struct ibv_ah *ah = ibv_create_ah(a.pd, &attr);
+    need(ah);
+    ok(ibv_attach_mcast(member[0].qp, &group, 0) == 0 && ibv_attach_mcast(member[1].qp, &group, 0) == 0, "two join");
+    ok(ibv_attach_mcast(member[1].qp, &group, 0) == 0, "one joins twice");
+    for (int i = 0; i < MEMBERS; i++)
+        for (int k = 0; k < 2; k++)
+            need(vt_end_recv(&member[i], 1, 0, 128) == 0);
+    shout(ah, "hear me");
+    ok(heard(&member[0], "hear me") && heard(&member[1], "hear me"), "each member gets one copy");
+    ok(vt_quiet(member[2].rcq), "who is no member gets none");
+    ok(ibv_detach_mcast(member[0].qp, &group, 0) == 0, "one leaves");
+    ok(ibv_detach_mcast(member[0].qp, &group, 0) != 0, "and can't leave twice");
+    need(vt_end_recv(&member[1], 1, 0, 128) == 0);
+    shout(ah, "again");
+    ok(heard(&member[1], "again") && vt_quiet(member[0].rcq), "the next message is for the other only");
+    struct ibv_wc wc = {.wc_flags = IBV_WC_GRH};
+    ok(ibv_init_ah_from_wc(member[1].ctx, 1, &wc, (struct ibv_grh *)(void *)member[1].buf, &attr) == 0 &&
+           !memcmp(&attr.grh.dgid, &a.gid, 16),
+       "its sender can be answered");
+    ok(ibv_attach_mcast(a.qp, &a.gid, 0) == EINVAL, "an address that is no group: EINVAL");
+    struct ibv_qp *rc = vt_end_qp(&a, IBV_QPT_RC, NULL, 0);
+    ok(rc && ibv_attach_mcast(rc, &group, 0) == EINVAL, "an RC QP: EINVAL");
+    need(ibv_destroy_qp(rc) == 0 && ibv_destroy_ah(ah) == 0);
+    bool closed = vt_end_close(&a);
+    for (int i = 0; i < MEMBERS; i++)
+        closed &= vt_end_close(&member[i]);
+    ok(closed, "all is closed, members included");
+}
+
+int main(void)
+{
+    return vt_both(test);
+}

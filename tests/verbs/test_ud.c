@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Datagrams: the 40 bytes in front, Q_Keys, what is dropped, and answers to the sender that a completion names. */
+#include "ends.h"
+
+#define GRH 40
+static struct vt_end a, b;
+static struct ibv_ah *to_b;
+
+static struct ibv_ah *ah_to(struct vt_end *from, const union ibv_gid *gid)
+{
+    struct ibv_ah_attr attr = {
+        .is_global = 1, .port_num = 1, .grh = {.dgid = *gid, .hop_limit = 7, .traffic_class = 0x20, .flow_label = 5}};
+    return ibv_create_ah(from->pd, &attr);
+}
+
+static int send_to(struct ibv_ah *ah, uint32_t qpn, uint32_t qkey, uint32_t at, uint32_t len, unsigned flags)
+{
+    struct ibv_send_wr wr = {.wr_id = 5,
+                             .opcode = IBV_WR_SEND_WITH_IMM,
+                             .send_flags = flags | IBV_SEND_SIGNALED,
+                             .imm_data = htonl(0x01020304),
+                             .wr.ud = {.ah = ah, .remote_qpn = qpn, .remote_qkey = qkey}};
+    return vt_end_post(&a, &wr, at, len);
+}
+
+static void sizes(void)
+{
+    struct ibv_port_attr port;
+    need(ibv_query_port(a.ctx, 1, &port) == 0);
+    const uint32_t mtu = 128u << port.active_mtu, all[] = {0, 1, 24, 25, 64, 1000, 1024, mtu};
+    bool right = true, grh = true;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        uint32_t len = all[i];
+        for (uint32_t k = 0; k < len; k++)
+            a.buf[k] = (char)(k * 7 + len);
+        memset(b.buf, 0x55, 8192);
+        need(vt_end_recv(&b, i, 0, GRH + len) == 0 && send_to(to_b, b.qp->qp_num, VT_QKEY, 0, len, 0) == 0);
+        struct ibv_wc s = vt_next(a.scq), r = vt_next(b.rcq);
+        right &= s.status == IBV_WC_SUCCESS && s.wr_id == 5 && r.status == IBV_WC_SUCCESS && r.wr_id == i &&
+                 r.opcode == IBV_WC_RECV && r.byte_len == GRH + len && r.imm_data == htonl(0x01020304) &&
+                 (r.wc_flags & IBV_WC_WITH_IMM) && !memcmp(b.buf + GRH, a.buf, len) && b.buf[GRH + len] == 0x55;
+        grh &= (r.wc_flags & IBV_WC_GRH) && r.src_qp == a.qp->qp_num && r.qp_num == b.qp->qp_num && r.slid == 0 &&
+               r.sl == 0 && b.buf[20] == 0x45;
+    }
+    ok(right, "messages of 0 bytes to one MTU arrive, behind 40 bytes");
+    ok(grh, "those are the IPv4 header; the completion names the sender's QP");
+    ok(send_to(to_b, b.qp->qp_num, VT_QKEY, 0, mtu + 1, 0) != 0 || vt_next(a.scq).status == IBV_WC_LOC_LEN_ERR,
+       "more than an MTU is refused or fails locally");
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    need(ibv_query_qp(a.qp, &attr, IBV_QP_STATE, &init) == 0);
+    if (attr.qp_state == IBV_QPS_SQE) {
+        attr.cur_qp_state = IBV_QPS_SQE, attr.qp_state = IBV_QPS_RTS;
+        ok(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE) == 0, "SQE to RTS");
+    } else {
+        need(vt_to_state(a.qp, IBV_QPS_RESET) == 0 && vt_to_init(a.qp) == 0 && vt_to_rtr(a.qp, 0) == 0 &&
+             vt_to_rts(a.qp) == 0);
+    }
+}
+
+static void dropped(void)
+{
+    need(vt_end_recv(&b, 1, 0, 1024) == 0);
+    need(send_to(to_b, b.qp->qp_num, VT_QKEY + 1, 0, 8, 0) == 0);
+    ok(vt_next(a.scq).status == IBV_WC_SUCCESS && vt_quiet(b.rcq), "another Q_Key: sent, and dropped silently");
+    need(send_to(to_b, b.qp->qp_num, 0x80000000u, 0, 8, 0) == 0);
+    ok(vt_next(a.scq).status == IBV_WC_SUCCESS && vt_next(b.rcq).status == IBV_WC_SUCCESS,
+       "a Q_Key with its top bit set stands for the sender's own");
+    need(send_to(to_b, b.qp->qp_num, VT_QKEY, 0, 8, 0) == 0);
+    ok(vt_next(a.scq).status == IBV_WC_SUCCESS && vt_quiet(b.rcq), "no receive request: dropped");
+    need(send_to(to_b, 0xfffff0, VT_QKEY, 0, 8, 0) == 0);
+    ok(vt_next(a.scq).status == IBV_WC_SUCCESS, "no such QP: sent");
+    need(vt_end_recv(&b, 2, 0, GRH + 7) == 0 && send_to(to_b, b.qp->qp_num, VT_QKEY, 0, 8, 0) == 0);
+    need(vt_next(a.scq).status == IBV_WC_SUCCESS);
+    struct ibv_wc wc;
+    int n = 0;
+    double end = vt_now() + 0.2;
+    while (n == 0 && vt_now() < end)
+        n = ibv_poll_cq(b.rcq, 1, &wc);
+    ok(n == 0 || wc.status == IBV_WC_LOC_LEN_ERR, "too small a buffer is not a success");
+    need(vt_to_state(b.qp, IBV_QPS_RESET) == 0 && vt_to_init(b.qp) == 0 && vt_to_rtr(b.qp, 0) == 0 &&
+         vt_to_rts(b.qp) == 0);
+}
+
+static void refused(void)
+{
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {.rkey = 1}};
+    ok(vt_end_post(&a, &wr, 0, 8) == EINVAL, "an RDMA WRITE: EINVAL");
+    wr.opcode = IBV_WR_SEND;
+    wr.wr.ud.ah = NULL;
+    ok(vt_end_post(&a, &wr, 0, 8) == EINVAL, "a SEND without address handle: EINVAL");
+    union ibv_gid gid = {.raw = {0xfd, 1}};
+    errno = 0;
+    ok(!ah_to(&a, &gid) && errno == EINVAL, "an address of another family than the source: EINVAL");
+}
+
+/* The receiver answers to whom the completion and the 40 bytes name. */
+static void answers(void)
+{
+    need(vt_end_recv(&b, 1, 0, 1024) == 0 && vt_end_recv(&a, 2, 4096, 1024) == 0);
+    strcpy(a.buf, "question");
+    need(send_to(to_b, b.qp->qp_num, VT_QKEY, 0, 9, IBV_SEND_INLINE) == 0);
+    need(vt_next(a.scq).status == IBV_WC_SUCCESS);
+    struct ibv_wc wc = vt_next(b.rcq);
+    struct ibv_ah_attr attr;
+    need(wc.status == IBV_WC_SUCCESS);
+    ok(ibv_init_ah_from_wc(b.ctx, 1, &wc, (struct ibv_grh *)(void *)b.buf, &attr) == 0 && attr.is_global &&
+           !memcmp(&attr.grh.dgid, &a.gid, 16) && attr.grh.sgid_index == 0 && attr.port_num == 1,
+       "ibv_init_ah_from_wc finds the sender and our own GID");
+    struct ibv_ah *back = ibv_create_ah_from_wc(b.pd, &wc, (struct ibv_grh *)(void *)b.buf, 1);
+    need(back);
+    strcpy(b.buf + 2048, "answer");
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.ud = {.ah = back, .remote_qpn = wc.src_qp, .remote_qkey = VT_QKEY}};
+    need(vt_end_post(&b, &wr, 2048, 7) == 0 && vt_next(b.scq).status == IBV_WC_SUCCESS);
+    wc = vt_next(a.rcq);
+    ok(wc.status == IBV_WC_SUCCESS && wc.byte_len == GRH + 7 && !strcmp(a.buf + 4096 + GRH, "answer"),
+       "the answer arrives");
+    ok(ibv_destroy_ah(back) == 0, "its handle goes");
+    memset(b.buf, 0, GRH);
+    ok(ibv_init_ah_from_wc(b.ctx, 1, &wc, (struct ibv_grh *)(void *)b.buf, &attr) == -1 &&
+           !ibv_create_ah_from_wc(b.pd, &wc, (struct ibv_grh *)(void *)b.buf, 1),
+       "bytes that are no header give no handle");
+    struct ibv_grh v6 = {.version_tclass_flow = htonl(6u << 28 | 0x12u << 20 | 0x34567), .hop_limit = 9};
+    v6.sgid.raw[0] = 0xfd, v6.sgid.raw[15] = 1;
+    memcpy(&v6.dgid, &b.gid, 16); /* an IPv6 header with a mapped address: enough for the search of the own GID */
+    wc.wc_flags = IBV_WC_GRH;
+    ok(ibv_init_ah_from_wc(b.ctx, 1, &wc, &v6, &attr) == 0 && attr.grh.traffic_class == 0x12 &&
+           attr.grh.flow_label == 0x34567 && attr.grh.hop_limit == 9 && !memcmp(&attr.grh.dgid, &v6.sgid, 16),
+       "an IPv6 header is read too");
+}
+
+static void extended(void)
+{
+    struct vt_end x;
+    vt_end_open(&x, a.ctx);
+    need((x.qp = vt_end_qp(&x, IBV_QPT_UD, NULL, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)));
+    need(vt_to_init(x.qp) == 0 && vt_to_rtr(x.qp, 0) == 0 && vt_to_rts(x.qp) == 0);
+    struct ibv_ah *ah = ah_to(&x, &b.gid);
+    struct ibv_qp_ex *q = ibv_qp_to_qp_ex(x.qp);
+    need(ah && vt_end_recv(&b, 11, 0, 512) == 0 && vt_end_recv(&b, 12, 512, 512) == 0);
+    strcpy(x.buf, "one");
+    ibv_wr_start(q);
+    q->wr_id = 1, q->wr_flags = 0;
+    ibv_wr_send(q);
+    ibv_wr_set_sge(q, x.mr->lkey, (uintptr_t)x.buf, 4); /* the setters come in any order */
+    ibv_wr_set_ud_addr(q, ah, b.qp->qp_num, VT_QKEY);
+    q->wr_id = 2, q->wr_flags = IBV_SEND_SIGNALED;
+    ibv_wr_send_imm(q, htonl(9));
+    ibv_wr_set_ud_addr(q, ah, b.qp->qp_num, VT_QKEY);
+    ibv_wr_set_inline_data(q, "two", 4);
+    ok(ibv_wr_complete(q) == 0 && vt_next(x.scq).wr_id == 2, "two datagrams by ibv_wr_*");
+    struct ibv_wc wc[2];
+    ok(vt_poll(b.rcq, 2, wc) == 2 && !strcmp(b.buf + GRH, "one") && !strcmp(b.buf + 512 + GRH, "two") &&
+           wc[1].imm_data == htonl(9),
+       "both arrive");
+    ibv_wr_start(q);
+    ibv_wr_rdma_write(q, 1, 2);
+    ibv_wr_set_sge(q, x.mr->lkey, (uintptr_t)x.buf, 4);
+    ok(ibv_wr_complete(q) == EINVAL, "an RDMA WRITE: EINVAL");
+    ibv_destroy_ah(ah);
+    ok(vt_end_close(&x), "that QP is closed");
+}
+
+static void test(struct ibv_context *ca, struct ibv_context *cb)
+{
+    vt_end_open(&a, ca);
+    vt_end_open(&b, cb);
+    need((a.qp = vt_end_qp(&a, IBV_QPT_UD, NULL, 0)) && (b.qp = vt_end_qp(&b, IBV_QPT_UD, NULL, 0)));
+    vt_link(a.qp, &a.gid, b.qp, &b.gid);
+    need((to_b = ah_to(&a, &b.gid)));
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    ok(ibv_query_qp(a.qp, &attr, IBV_QP_QKEY, &init) == 0 && attr.qkey == VT_QKEY && init.qp_type == IBV_QPT_UD,
+       "the QP tells its Q_Key");
+    sizes();
+    dropped();
+    refused();
+    answers();
+    extended();
+    ok(ibv_destroy_ah(to_b) == 0 && vt_end_close(&a) && vt_end_close(&b), "all is closed");
+}
+
+int main(void)
+{
+    return vt_both(test);
+}
