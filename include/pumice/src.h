@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Scalable Reliable Connections under the names of the proposal of 2007 ("[PATCHv3 RFC] Scalable Reliable Connection:
+ * API and documentation"), on top of what became of it: XRC. Nothing of this is in the library: these are inline
+ * functions on the verbs API, and work with any device that has XRC (IBV_DEVICE_XRC).
+ *
+ * The proposal has one type of QP for both directions; XRC has two. ibv_create_src_qp makes the one that the proposal's
+ * roles ask for: a QP that sends ("qp1 is only used to post send WRs") or one that does the transport checks of a
+ * domain ("qp2 … neither send nor receive WRs are posted on qp2").
+ *
+ *   proposal                       here
+ *   IBV_DEVICE_SRC                 IBV_DEVICE_XRC, in device_cap_flags
+ *   struct ibv_src_domain          struct ibv_xrcd
+ *   ibv_open_src_domain            ibv_open_xrcd
+ *   ibv_close_src_domain           ibv_close_xrcd
+ *   ibv_create_src_srq             ibv_create_srq_ex with IBV_SRQT_XRC
+ *   srq->src_srq_num               ibv_src_srq_num(srq), ibv_get_srq_num
+ *   IBV_QPT_SRC, attr.src_domain   ibv_create_src_qp: IBV_QPT_XRC_SEND or IBV_QPT_XRC_RECV
+ *   wr.src_remote_srq_num          wr.qp_type.xrc.remote_srqn */
+#ifndef PUMICE_SRC_H
+#define PUMICE_SRC_H
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define IBV_DEVICE_SRC IBV_DEVICE_XRC
+#define IBV_QPT_SRC IBV_QPT_XRC_SEND
+#define ibv_src_domain ibv_xrcd
+/* The member of struct ibv_send_wr. */
+#define src_remote_srq_num qp_type.xrc.remote_srqn
+
+/* Opens the domain that belongs to the file behind fd (its inode, whatever its name). fd -1: a domain of its own, for
+ * which oflag must be O_CREAT. O_CREAT: makes it if there is none; with O_EXCL: fails if there is one. NULL with errno:
+ * EAGAIN (none there, no O_CREAT), EINVAL (O_EXCL and it is there; other flags), EBADF, EOPNOTSUPP. */
+static inline struct ibv_src_domain *ibv_open_src_domain(struct ibv_context *context, int fd, int oflag)
+{
+    struct ibv_xrcd_init_attr attr;
+    attr.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+    attr.fd = fd;
+    attr.oflags = oflag;
+    return ibv_open_xrcd(context, &attr);
+}
+
+/* 0 or errno value; EBUSY while QPs or SRQs of this process use it. The last reference ends the domain. */
+static inline int ibv_close_src_domain(struct ibv_src_domain *d)
+{
+    return ibv_close_xrcd(d);
+}
+
+/* A shared receive queue of a domain, whose completions go to src_cq. max_wr and max_sge of the attributes are set to
+ * what was granted. NULL with errno. */
+static inline struct ibv_srq *ibv_create_src_srq(struct ibv_pd *pd, struct ibv_src_domain *domain,
+                                                 struct ibv_cq *src_cq, struct ibv_srq_init_attr *srq_init_attr)
+{
+    struct ibv_srq_init_attr_ex attr = {
+        srq_init_attr->srq_context,
+        srq_init_attr->attr,
+        IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+        IBV_SRQT_XRC,
+        pd,
+        domain,
+        src_cq,
+        {0, 0},
+    };
+    struct ibv_srq *srq = ibv_create_srq_ex(pd->context, &attr);
+    if (srq)
+        srq_init_attr->attr = attr.attr;
+    return srq;
+}
+
+/* The number by which senders name the queue; 0: it is not of a domain. */
+static inline uint32_t ibv_src_srq_num(struct ibv_srq *srq)
+{
+    uint32_t num = 0;
+    return ibv_get_srq_num(srq, &num) ? 0 : num;
+}
+
+/* A QP of type IBV_QPT_SRC. With max_send_wr it sends, and needs pd and send_cq; without, it is the receiving end, which
+ * belongs to domain and has neither queues nor CQs. Receive queue, receive CQ and SRQ of the attributes don't count. NULL
+ * with errno. */
+static inline struct ibv_qp *ibv_create_src_qp(struct ibv_pd *pd, struct ibv_src_domain *domain,
+                                               struct ibv_qp_init_attr *qp_init_attr)
+{
+    struct ibv_qp_init_attr_ex attr = {0};
+    struct ibv_qp *qp;
+    if (qp_init_attr->qp_type != IBV_QPT_SRC) {
+        errno = EINVAL;
+        return NULL;
+    }
+    attr.qp_context = qp_init_attr->qp_context;
+    attr.sq_sig_all = qp_init_attr->sq_sig_all;
+    if (qp_init_attr->cap.max_send_wr) {
+        attr.qp_type = IBV_QPT_XRC_SEND;
+        attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+        attr.pd = pd;
+        attr.send_cq = qp_init_attr->send_cq;
+        attr.cap = qp_init_attr->cap;
+        attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
+    } else {
+        attr.qp_type = IBV_QPT_XRC_RECV;
+        attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+        attr.xrcd = domain;
+    }
+    qp = ibv_create_qp_ex(pd->context, &attr);
+    if (qp)
+        qp_init_attr->cap = attr.cap;
+    return qp;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
