@@ -144,17 +144,26 @@ static void modify(struct end *e, const struct qp_attr *a, uint32_t mask)
     sim_require(e->sim, err == 0, "end %d: qp_modify to state %d: %d (%s)", e->index, a->state, err, why ? why : "?");
 }
 
+struct qp_init build_init(struct end *e)
+{
+    if (e->type == QPT_XRC_RECV) {
+        return (struct qp_init){.type = e->type, .xrcd = e->xrcd, .owner = e};
+    }
+    return (struct qp_init){.type = e->type,
+                            .sq_sig_all = e->sig_all,
+                            .pd = e->pd,
+                            .srq = e->pool ? e->pool->srq : NULL,
+                            .caps = e->caps,
+                            .send_cq = e->op,
+                            .recv_cq = e->type == QPT_RC ? e->rcv : NULL,
+                            .owner = e};
+}
+
 static void make_qp(struct end *e)
 {
     struct sim *s = e->sim;
-    struct qp_init init = {.type = QPT_RC,
-                           .sq_sig_all = e->sig_all,
-                           .pd = e->pd,
-                           .caps = e->caps,
-                           .send_cq = e->op,
-                           .recv_cq = e->rcv,
-                           .owner = e};
-    size_t size = qp_size(&(struct qp_init){.type = QPT_RC, .caps = e->caps});
+    struct qp_init init = build_init(e);
+    size_t size = qp_size(&init);
     sim_require(s, size > 0, "end %d: qp_size refuses the caps", e->index);
     e->qpmem = zalloc(size);
     int err = qp_create(s->host[e->host].e, &init, e->qpmem, &e->qp);
@@ -170,12 +179,14 @@ void build_connect(struct end *e, enum end_step step)
 {
     struct sim *s = e->sim;
     struct qp_attr a = e->attr;
-    uint32_t mask =
-        QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER;
+    bool sends = e->type != QPT_XRC_RECV, receives = e->type != QPT_XRC_SEND;
+    uint32_t mask = QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN;
+    mask |= receives ? QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER : 0;
     a.state = QPS_RTR;
     if (step == STEP_RTS) {
         a.state = QPS_RTS;
-        mask = QPA_STATE | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_RD_ATOMIC;
+        mask = QPA_STATE | QPA_TIMEOUT | QPA_SQ_PSN;
+        mask |= sends ? QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_MAX_RD_ATOMIC : 0;
     }
     a.dest_qpn = e->peer->qpn;
     a.rq_psn = e->peer->sq_psn;
@@ -200,13 +211,20 @@ void build(struct sim *s)
         e->rel_resp = UINT32_MAX;
         make_arena(e);
         make_keys(e);
-        make_qp(e);
+    }
+    for (int i = 0; i < s->npools; i++) {
+        pools_build(s, i);
+    }
+    for (int i = 0; i < s->sc.nends; i++) {
+        make_qp(&s->end[i]);
     }
     oracle_model(s);
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
         evq_push(&s->events, (struct timed){.at = e->rtr_at, .kind = EV_STEP, .n = i, .v = STEP_RTR});
-        evq_push(&s->events, (struct timed){.at = e->rts_at, .kind = EV_STEP, .n = i, .v = STEP_RTS});
+        if (e->rts_at != NEVER) {
+            evq_push(&s->events, (struct timed){.at = e->rts_at, .kind = EV_STEP, .n = i, .v = STEP_RTS});
+        }
         for (int k = 0; k < e->nops; k++) {
             evq_push(&s->events, (struct timed){.at = e->op[k].at, .kind = EV_POST, .n = e->host});
         }
@@ -226,6 +244,7 @@ void build_free(struct sim *s)
         free(e->ends);
         free(e->qpmem);
     }
+    pools_free(s);
     for (int i = 0; i < s->sc.nhosts; i++) {
         struct host *h = &s->host[i];
         for (size_t k = 0; k < h->ninbox; k++) {

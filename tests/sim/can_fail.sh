@@ -95,6 +95,21 @@ fault ACK_PSN resp_send.c 'AETH_NO_CREDITS, psn_add(r->epsn, PSN_MASK)' 'AETH_NO
 fault READ_RESUME resp_send.c '(uint64_t)res->next_pkt * qp->mtu;' '(uint64_t)res->next_pkt * qp->mtu - (res->start_pkt ? qp->mtu : 0);'
 fault FAULTY_READ engine.c 'resp_drop(qp);' '' case
 
+fault SRQ_ORDER srq.c 'queue_at(&srq->rq, srq->rq.head++)' 'queue_at(&srq->rq, --srq->rq.tail)'
+fault SRQ_HOLDUP srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0 && link_alone(&srq->holders);'
+fault SRQ_PUT_BACK srq.c 'copy(&srq->rq, --srq->rq.head,' 'own->head++; if (false) copy(&srq->rq, --srq->rq.head,'
+fault SRQ_LIMIT srq.c 'srq->limit = 0;' ''
+fault SRQ_LIMIT_RING srq.c 'ask_owner(srq);
+    if (queue_used(&srq->rq) >= srq->limit)' 'if (queue_used(&srq->rq) >= srq->limit)'
+fault SRQ_RESIZE srq.c 'to->e->srqs[to->number & to->e->srq_mask] = to;' 'to->rq.tail -= used > 1;'
+fault SRQ_PD resp.c 'return srq ? srq->pd : qp->pd;' 'return srq && srq->xrcd ? srq->pd : qp->pd;'
+fault SRQ_LAST_WQE resp.c 'qp->last_wqe_told = true;' ''
+fault XRC_DOMAIN xrc.c '!srq || srq->xrcd != qp->xrcd' '!srq'
+fault XRC_PD xrc.c 'r->pd = srq->pd;' 'r->pd = r->pd ? r->pd : srq->pd;'
+fault XRC_READ_PD resp_send.c 'resp_resolve(qp, res->pd, res->rkey' 'resp_resolve(qp, qp->resp.pd, res->rkey'
+fault XRC_CQ srq.c 'if (srq->cq)' 'if (false)'
+fault XRC_ETH req_send.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
+
 if [ $missed -ne 0 ]; then
     echo "$missed faults were not caught within $SEEDS seeds"
     exit 1

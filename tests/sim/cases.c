@@ -212,6 +212,30 @@ const struct sim_case sim_cases[] = {
      .op[1] = {{WR_SEND, SIGNALED, 700}, {WR_RDMA_READ, SIGNALED, 700}}},
     {.name = "refill", .about = "receives are fetched when they are needed", .sweep = SWEEP_ONE, .refill = true, .defer = true,
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 700}, {WR_SEND_WITH_IMM, SIGNALED, 60}}},
+
+    /* --- shared receive queues and XRC --------------------------------------------------------------------------------- */
+    {.name = "srq", .about = "receives from an SRQ, its limit reached at the third message", .sweep = SWEEP_TWO, .srq = true, .srq_limit = 2,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_WRITE_WITH_IMM, 0, 300}, {WR_SEND, SIGNALED, 700}, {WR_SEND_WITH_IMM, SIGNALED, 10}},
+     .op[1] = {{WR_SEND, SIGNALED, 10}}},
+    {.name = "srq-late", .about = "the SRQ is empty first", .sweep = SWEEP_ONE, .srq = true, .recv_at = 700 * US, .srq_limit = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}, .done_least = 700 * US},
+    {.name = "srq-kill", .about = "to ERR in the middle of a message: it is flushed, and the last", .retry_cnt = 1, .srq = true, .window_pkts = 4,
+     .op[0] = {{WR_SEND, SIGNALED, 3000}, {WR_SEND, SIGNALED, 10}}, .step = {{15 * US, 1, STEP_KILL}}},
+    {.name = "srq-reset", .about = "RESET in the middle of a message puts its receive back", .retry_cnt = 1, .srq = true, .window_pkts = 4,
+     .op[0] = {{WR_SEND, SIGNALED, 3000}, {WR_SEND, SIGNALED, 10}}, .step = {{15 * US, 1, STEP_RESET}}},
+    {.name = "srq-leave", .about = "the receiver leaves", .sweep = SWEEP_TWO, .srq = true, .leaves = 2,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 50}}},
+    {.name = "xrc", .about = "all kinds of requests, each packet lost in turn", .sweep = SWEEP_TWO, .xrc = true,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_READ, 0, 700}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 600}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8},
+               {WR_RDMA_WRITE, SIGNALED, 300}, {WR_SEND_WITH_IMM, SIGNALED, 0, true}}},
+    {.name = "xrc-psn-wrap", .about = "likewise over the wrap of the PSN, with late receives", .sweep = SWEEP_ONE, .xrc = true, .psn = 0xfffffe,
+     .recv_at = 300 * US, .op[0] = {{WR_SEND, SIGNALED, 600}, {WR_RDMA_READ, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}},
+    {.name = "xrc-leave", .about = "both leave", .sweep = SWEEP_TWO, .xrc = true, .leaves = 3,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 50}}},
+    {.name = "xrc-number", .about = "a number that no SRQ has, behind what is right", .xrc = true, .plant = PLANT_XRC_NUMBER, .plant_at = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 700}, {WR_SEND, 0, 10}}, .count = {COUNT(xrc_refused, 1, 1), COUNT(naks_sent, 1, 1)}},
+    {.name = "xrc-rkey", .about = "a key of another protection domain than the SRQ's", .xrc = true, .plant = PLANT_PD, .plant_at = 1,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}, {WR_RDMA_WRITE, SIGNALED, 700}}, .count = {COUNT(xrc_refused, 0, 0), COUNT(naks_sent, 1, 1)}},
 };
 /* clang-format on */
 const size_t sim_case_count = sizeof sim_cases / sizeof sim_cases[0];
@@ -326,11 +350,18 @@ void case_setup(struct sim *s, const struct sim_case *c, uint64_t mask)
     s->sc.poll_max = c->poll_max ? c->poll_max : 100;
     setup_net(s, c, mask);
     setup_hosts(s, c);
+    if (c->srq || c->xrc) {
+        pool_script(s, c->xrc);
+    }
     setup_end(&s->end[0], c);
     setup_end(&s->end[1], c);
     if (c->plant) {
         ops_plant(&s->end[0], c->plant_at, c->plant);
         s->end[0].attr.rnr_retry = c->rnr_retry ? c->rnr_retry : 7;
+    }
+    if (s->npools > 0) {
+        pools_draw_recvs(s, false, true);
+        s->pool[0].limit = c->srq_limit;
     }
     for (int i = 0; i < s->end[1].nrcv; i++) {
         s->end[1].rcv[i].at = c->recv_at;

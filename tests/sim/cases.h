@@ -48,6 +48,8 @@ struct sim_case {
     uint32_t window_pkts, peer_window, completion_slots, poll_max; /* likewise */
     uint64_t poll_ns;
     bool defer, loopback, refill, may_exhaust;
+    bool srq, xrc; /* end 1 takes its receives from an SRQ; and is an XRC target, which end 0 sends to */
+    uint32_t srq_limit; /* armed from the start */
     uint8_t leaves; /* bit n: end n destroys its QP as soon as it is done */
     uint64_t done_least, done_most; /* when the last completion comes, ns; 0: not asserted */
     struct case_count count[CASE_COUNTS];

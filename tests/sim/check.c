@@ -109,11 +109,11 @@ static void check_send(struct end *e, const struct completion *c)
 
 /* --- receive completions -------------------------------------------------------------------------------------------- */
 
-static const struct op *op_of_recv(const struct end *e, int index)
+static const struct op *op_of_recv(const struct end *e, const struct pool *p, int index)
 {
     const struct end *q = e->peer;
     for (int i = 0; i < q->posted; i++) {
-        if (q->op[i].recv == index) {
+        if (q->op[i].recv == index && q->op[i].pool == p && !q->op[i].returned) {
             return &q->op[i];
         }
     }
@@ -137,11 +137,11 @@ static void scatter_inline(struct end *e, const struct rcv *v, const struct comp
     sim_require(s, left == 0, "end %d: %u bytes of a completion have no buffer", e->index, left);
 }
 
-static void check_recv_success(struct end *e, int index, const struct completion *c)
+static void check_recv_success(struct end *e, struct end *home, int index, const struct completion *c)
 {
     struct sim *s = e->sim;
-    struct rcv *v = &e->rcv[index];
-    const struct op *o = op_of_recv(e, index);
+    struct rcv *v = &home->rcv[index];
+    const struct op *o = op_of_recv(e, c->srq_owner, index);
     sim_require(s, o, "end %d: receive %d completes, but nothing was sent to it", e->index, index);
     bool write = o->opcode == WR_RDMA_WRITE_WITH_IMM;
     bool imm = o->opcode != WR_SEND;
@@ -155,20 +155,45 @@ static void check_recv_success(struct end *e, int index, const struct completion
     sim_require(s, c->solicited == ((o->flags & SEND_SOLICITED) != 0), "end %d: receive %d: solicited", e->index,
                 index);
     if (c->inline_len > 0) {
-        scatter_inline(e, v, c);
+        scatter_inline(home, v, c);
     }
-    oracle_recv(e, index);
+    oracle_recv(e, o);
     capture_note(s, "end %d: receive %d completes with %u bytes", e->index, index, c->byte_len);
+}
+
+/* A receive of an SRQ: once, for a message of the peer that has taken it, and in the order of these messages. */
+static void check_pooled(struct end *e, const struct pool *p, int index)
+{
+    struct sim *s = e->sim;
+    sim_require(s, e->type == QPT_XRC_RECV ? p->xrcd == e->xrcd : p == e->pool, "end %d: a receive of pool %d",
+                e->index, p->index);
+    sim_require(s, index >= 0 && index < p->home->rposted && !p->home->rcv[index].done,
+                "end %d: receive %d of pool %d completes, out of %d, or again", e->index, index, p->index,
+                p->home->rposted);
+    const struct op *o = op_of_recv(e, p, index);
+    sim_require(s, o, "end %d: receive %d of pool %d completes, but no message has taken it", e->index, index,
+                p->index);
+    int at = (int)(o - e->peer->op) + 1;
+    sim_require(s, at > e->rlast, "end %d: the receive of request %d completes after that of request %d", e->index,
+                at - 1, e->rlast - 1);
+    e->rlast = at;
 }
 
 static void check_recv(struct end *e, const struct completion *c)
 {
     struct sim *s = e->sim;
-    int index = (int)c->slot - 1000 * (e->index + 1);
-    sim_require(s, c->cq == e->rcv, "end %d: receive completion for the wrong queue", e->index);
-    sim_require(s, index == e->rdone && index < e->rposted, "end %d: receive %d completes, but %d is next of %d",
-                e->index, index, e->rdone, e->rposted);
-    struct rcv *v = &e->rcv[index];
+    struct pool *p = c->srq_owner ? pool_of(&s->host[e->host], c->srq_owner) : NULL;
+    struct end *home = p ? p->home : e;
+    int index = (int)c->slot - 1000 * (home->index + 1);
+    if (p) {
+        check_pooled(e, p, index);
+    } else {
+        sim_require(s, index == e->rdone && index < e->rposted, "end %d: receive %d completes, but %d is next of %d",
+                    e->index, index, e->rdone, e->rposted);
+    }
+    sim_require(s, has_rq(e) == !p && c->cq == (p && p->xrcd ? (void *)p : e->rcv),
+                "end %d: receive completion for the wrong queue", e->index);
+    struct rcv *v = &home->rcv[index];
     sim_require(s, c->wr_id == v->wr_id, "end %d: receive %d: wr_id", e->index, index);
     v->done = true;
     v->status = c->status;
@@ -187,7 +212,7 @@ static void check_recv(struct end *e, const struct completion *c)
     } else {
         sim_require(s, v->plant == PLANT_NONE, "end %d: receive %d succeeds in spite of fault %u", e->index, index,
                     v->plant);
-        check_recv_success(e, index, c);
+        check_recv_success(e, home, index, c);
     }
 }
 
@@ -236,6 +261,10 @@ void check_event(struct host *h, const struct event *ev)
 {
     struct sim *s = h->sim;
     struct end *e = ev->qp_owner;
+    if (!e) {
+        pool_event(pool_of(h, ev->srq_owner), ev->type);
+        return;
+    }
     sim_require(s, e >= s->end && e < s->end + s->sc.nends && e->host == h->index && e->qpn == ev->qpn && ev->type < 32,
                 "host %d: event %u of a QP that it doesn't have", h->index, ev->type);
     const struct end *q = e->peer;
@@ -249,6 +278,9 @@ void check_event(struct host *h, const struct event *ev)
     switch (ev->type) {
     case EVENT_COMM_EST:
         sim_require(s, e->rts_at > e->rtr_at, "end %d: COMM_EST, but it was never in RTR when packets came", e->index);
+        break;
+    case EVENT_QP_LAST_WQE_REACHED:
+        sim_require(s, e->pool && qp_state(e->qp) == QPS_ERR, "end %d: LAST_WQE_REACHED", e->index);
         break;
     case EVENT_SQ_DRAINED:
         sim_require(s, e->sqd_pending, "end %d: SQ_DRAINED unasked", e->index);
@@ -315,6 +347,7 @@ void check_step(struct sim *s)
             check_timer(e, &i);
         }
     }
+    pools_check_step(s);
 }
 
 /* --- when all is quiet ---------------------------------------------------------------------------------------------- */
@@ -356,14 +389,16 @@ void check_end(struct sim *s)
         for (int i = 0; i < e->nops; i++) {
             const struct op *o = &e->op[i];
             bool ok = o->retired && o->status == WC_SUCCESS;
-            sim_require(
-                s, !ok || o->recv < 0 || (e->peer->rcv[o->recv].done && e->peer->rcv[o->recv].status == WC_SUCCESS),
-                "end %d: request %d has succeeded, but its receive %d has not", e->index, i, o->recv);
+            const struct rcv *v = o->recv >= 0 ? &recv_end(e, o)->rcv[o->recv] : NULL;
+            sim_require(s, !ok || !op_takes_recv(o->opcode) || (v && v->done && v->status == WC_SUCCESS),
+                        "end %d: request %d has succeeded, but its receive %d has not", e->index, i, o->recv);
             sim_require(s, !ok || o->rregion != REG_CELLS || o->executed, "end %d: atomic %d was never carried out",
                         e->index, i);
             sim_require(s, e->plant < 0 || i < e->plant || expect_late(e) || !o->executed,
                         "end %d: atomic %d was carried out after a failure", e->index, i);
         }
-        sim_require(s, !e->sqd_pending || e->failed, "end %d: no SQ_DRAINED", e->index);
+        sim_require(s, !e->sqd_pending || e->failed || e->closed, "end %d: no SQ_DRAINED", e->index);
+        bool last = e->pool && !e->closed && qp_state(e->qp) == QPS_ERR;
+        sim_require(s, !last || e->events[EVENT_QP_LAST_WQE_REACHED] == 1, "end %d: no LAST_WQE_REACHED", e->index);
     }
 }

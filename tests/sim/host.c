@@ -62,7 +62,7 @@ static void rx_one(struct host *h, struct wirepkt *p)
         return;
     }
     memcpy(meta.src_gid, s->host[p->src].cfg.gids[p->v6], 16);
-    engine_rx(h->e, &k, &meta, s->now);
+    pool_rx(h, &k, &meta);
 }
 
 /* --- packets out ---------------------------------------------------------------------------------------------------- */
@@ -149,7 +149,7 @@ static void rx_direct(struct host *h, const struct tx_batch *b, uint32_t index, 
     int self = host_of(s, b->pkt[index].av->dgid, &v6);
     memcpy(meta.src_gid, s->host[self].cfg.gids[v6], 16);
     s->totals.packets++;
-    engine_rx(h->e, k, &meta, s->now);
+    pool_rx(h, k, &meta);
 }
 
 static uint32_t send_batch(struct host *h, bool hold_acks)

@@ -26,7 +26,7 @@ static void usage(FILE *f)
 {
     fputs("usage: sim [--seed S [--mask M]] [-n COUNT] [--case NAME [--mask M]] [--list] [--verbose] [--out DIR]\n"
           "       sim --goodput   virtual-time goodput at several rates of loss, for people\n"
-          "Without --seed and --case: all cases, then seeds 1 ... COUNT (10000).\n"
+          "Without --seed and --case: all cases, then seeds 1 ... COUNT (15000).\n"
           "  --seed S     exchanges with seeds S ... S + COUNT - 1 (COUNT is 1)\n"
           "  --mask M     lose packet n of an exchange if bit n % 64 of M is set, instead of what the seed says\n"
           "  --case NAME  one scripted case; --list names them\n"
@@ -267,7 +267,7 @@ int main(int argc, char **argv)
     if (parse(argc, argv, &o) != 0) {
         return 2;
     }
-    o.count = o.has_count ? o.count : o.has_seed ? 1 : 10000;
+    o.count = o.has_count ? o.count : o.has_seed ? 1 : 15000;
     if (o.verbose && ((o.has_seed && o.count == 1) || (o.name && o.has_mask))) {
         tell(&o);
     }

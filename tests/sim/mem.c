@@ -126,7 +126,7 @@ static bool is_gone(struct host *h, const struct piece *p)
         if (q->plant < 0 || (!local && o->plant != PLANT_READ_FAULT)) {
             continue;
         }
-        const struct end *e = local ? q : q->peer;
+        const struct end *e = local ? q : mem_end(q, o);
         uint64_t from = e->space.va + (local ? e->reg[REG_SRC].off + o->seg[0].off : e->reg[REG_RD].off + o->roff);
         if (e->host == h->index && p->space == e->space.id && p->va < from + o->len && from < p->va + p->len) {
             return true;
@@ -262,7 +262,17 @@ static void up_refill(void *ctx, void *qp_owner)
     struct end *e = qp_owner;
     sim_require(h->sim, e >= h->sim->end && e < h->sim->end + MAX_ENDS && e->host == h->index,
                 "host %d: refill for an unknown owner", h->index);
+    sim_require(h->sim, has_rq(e), "end %d: refill, but it has no receive queue", e->index);
     user_post_recvs(e);
 }
 
-const struct mem_ops host_mem_ops = {.read = up_read, .write = up_write, .atomic = up_atomic, .refill = up_refill};
+static void up_refill_srq(void *ctx, void *srq_owner)
+{
+    struct pool *p = pool_of(ctx, srq_owner);
+    if (p->refill) {
+        pool_fill(p);
+    }
+}
+
+const struct mem_ops host_mem_ops = {
+    .read = up_read, .write = up_write, .atomic = up_atomic, .refill = up_refill, .refill_srq = up_refill_srq};

@@ -127,8 +127,12 @@ static uint8_t expected_opcode(const struct op *o, uint32_t k)
 static void check_request_headers(const struct view *v, const struct op *o, uint32_t k)
 {
     const struct pkt *p = v->p;
-    const struct end *peer = v->e->peer;
+    const struct end *peer = mem_end(v->e, o);
     const struct region *g = o->rregion == REG_CELLS ? &peer->cells : &peer->reg[o->rregion];
+    if (v->info->headers & OP_HAS_XRCETH) {
+        bool wrong = o->plant == PLANT_XRC_DOMAIN || o->plant == PLANT_XRC_NUMBER;
+        require(v, o->pool && (p->srqn == o->pool->number) == !wrong, "XRCETH names SRQ %#x", p->srqn);
+    }
     uint32_t off = o->opcode == WR_RDMA_READ ? k * v->e->mtu : 0;
     if ((v->info->headers & OP_HAS_RETH)) {
         require(v, o->opcode == WR_RDMA_READ || p->reth.length == o->len, "RETH length %u, not %u", p->reth.length,
@@ -149,7 +153,7 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
         require(v, memcmp(p->imm, o->imm, 4) == 0, "immediate data");
     }
     if (v->info->headers & OP_HAS_IETH) {
-        require(v, p->inv_rkey == peer->reg[REG_TGT].key, "IETH key");
+        require(v, p->inv_rkey == v->e->peer->reg[REG_TGT].key, "IETH key");
     }
 }
 
@@ -208,8 +212,8 @@ static void check_request(const struct view *v)
     uint32_t k = rel - o->rel;
     bool last = k + 1 == o->npsn;
     bool read = o->opcode == WR_RDMA_READ;
-    require(v, p->opcode == expected_opcode(o, k), "request %d, packet %u of %u, is of another kind", index, k,
-            o->npsn);
+    require(v, (p->opcode & OP_OPERATION_MASK) == expected_opcode(o, k),
+            "request %d, packet %u of %u, is of another kind", index, k, o->npsn);
     require(v, !o->retired, "request %d is complete", index);
     require(v, !expectations[o->plant].local, "request %d has a local error and must not be sent", index);
     check_request_headers(v, o, k);
@@ -279,9 +283,9 @@ static void check_rnr(const struct view *v, uint32_t rel)
 {
     struct end *e = v->e;
     int index = op_at(e->peer, rel);
-    require(v, index >= 0 && e->peer->op[index].recv >= 0, "RNR NAK for what needs no receive");
+    require(v, index >= 0 && op_takes_recv(e->peer->op[index].opcode), "RNR NAK for what needs no receive");
     int needs = e->peer->op[index].recv;
-    require(v, needs >= e->ready, "RNR NAK, but receive %d is posted", needs);
+    require(v, !has_rq(e) || needs >= e->ready, "RNR NAK, but receive %d is posted", needs); /* else see pool.c */
     require(v, (v->p->aeth.syndrome & AETH_VALUE_MASK) == e->attr.min_rnr_timer, "RNR timer code");
 }
 
@@ -377,14 +381,18 @@ void observe_tx(struct host *h, const struct tx_pkt *t, const uint8_t *bytes, co
         return;
     }
     if (v.e->left) {
-        require(&v, p->opcode == OP_ACK && (p->aeth.syndrome & AETH_KIND_MASK) == AETH_ACK, "but the QP is destroyed");
+        require(&v, (p->opcode & OP_OPERATION_MASK) == OP_ACK && (p->aeth.syndrome & AETH_KIND_MASK) == AETH_ACK,
+                "but the QP is destroyed");
     }
-    if (v.info->properties & OP_IS_REQUEST) {
+    bool request = v.info->properties & OP_IS_REQUEST;
+    require(&v, (p->opcode & OP_SERVICE_MASK) == (v.e->type == QPT_RC ? OP_SERVICE_RC : OP_SERVICE_XRC), "service");
+    require(&v, v.e->type != (request ? QPT_XRC_RECV : QPT_XRC_SEND), "from the wrong end");
+    if (request) {
         check_request(&v);
         return;
     }
     require(&v, !p->ackreq && !p->solicited, "AckReq or solicited event in a response");
-    if (p->opcode == OP_ACK) {
+    if ((p->opcode & OP_OPERATION_MASK) == OP_ACK) {
         check_ack(&v);
     } else if (v.info->properties & OP_IS_READ) {
         check_read_response(&v);

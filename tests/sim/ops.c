@@ -27,7 +27,7 @@ bool op_is_read_or_atomic(uint8_t opcode)
 
 /* --- buffers -------------------------------------------------------------------------------------------------------- */
 
-static uint32_t take(struct end *e, enum region_id region, uint32_t len)
+static uint32_t take(struct end *e, enum region_id region, uint32_t len) /* e: whose region */
 {
     uint32_t off = e->room[region];
     e->room[region] += len + (uint32_t)prng_range(&e->sim->rng, 0, 9);
@@ -58,11 +58,12 @@ static bool overlap(uint32_t a, uint32_t alen, uint32_t b, uint32_t blen)
 
 /* True if a READ that was asked for earlier looks at these bytes of the peer's target region: they must stay as they
  * are. */
-static bool is_read_later(const struct end *e, uint32_t off, uint32_t len)
+static bool is_read_later(const struct end *e, const struct end *where, uint32_t off, uint32_t len)
 {
     for (int i = 0; i < e->nops; i++) {
         const struct op *o = &e->op[i];
-        if (o->opcode == WR_RDMA_READ && o->rregion == REG_TGT && overlap(off, len, o->roff, o->len)) {
+        if (o->opcode == WR_RDMA_READ && o->rregion == REG_TGT && mem_end(e, o) == where &&
+            overlap(off, len, o->roff, o->len)) {
             return true;
         }
     }
@@ -95,41 +96,49 @@ static bool is_read_of(const struct op *o, uint32_t len)
 static void place_write(struct end *e, struct op *o)
 {
     const struct op *old = o->len && prng_chance(&e->sim->rng, 300) ? earlier(e, is_long_write, o->len) : NULL;
+    struct end *where = mem_end(e, o);
     o->rregion = REG_TGT;
-    if (old) {
+    if (old && mem_end(e, old) == where) {
         uint32_t off = old->roff + (uint32_t)prng_range(&e->sim->rng, 0, old->len - o->len);
-        if (!is_read_later(e, off, o->len)) {
+        if (!is_read_later(e, where, off, o->len)) {
             o->roff = off;
             return;
         }
     }
-    o->roff = take(e->peer, REG_TGT, o->len);
+    o->roff = take(where, REG_TGT, o->len);
 }
 
 static void place_read(struct end *e, struct op *o)
 {
     const struct op *old = o->len && prng_chance(&e->sim->rng, 400) ? earlier(e, is_long_write, o->len) : NULL;
-    if (old) {
+    if (old && mem_end(e, old) == mem_end(e, o)) {
         o->rregion = REG_TGT;
         o->roff = old->roff + (uint32_t)prng_range(&e->sim->rng, 0, old->len - o->len);
     } else {
         o->rregion = REG_RD;
-        o->roff = take(e->peer, REG_RD, o->len);
+        o->roff = take(mem_end(e, o), REG_RD, o->len);
     }
 }
 
 /* --- one request ---------------------------------------------------------------------------------------------------- */
 
+void ops_draw_recv(struct end *home, uint32_t cap)
+{
+    struct prng *r = &home->sim->rng;
+    struct rcv *v = &home->rcv[home->nrcv++];
+    *v = (struct rcv){.wr_id = prng_next(r)};
+    v->cap = cap + (uint32_t)prng_pick(r, 0, 0, 1, 17, 300);
+    v->nseg = draw_segs(home, REG_RCV, v->cap, home->caps.max_recv_sge, v->seg);
+}
+
 static void add_recv(struct end *e, struct op *o)
 {
     struct end *p = e->peer;
-    struct prng *r = &e->sim->rng;
-    struct rcv *v = &p->rcv[p->nrcv];
-    uint32_t need = o->opcode == WR_RDMA_WRITE_WITH_IMM ? 0 : o->len;
-    o->recv = p->nrcv++;
-    *v = (struct rcv){.wr_id = prng_next(r)};
-    v->cap = need + (uint32_t)prng_pick(r, 0, 0, 1, 17, 300);
-    v->nseg = draw_segs(p, REG_RCV, v->cap, p->caps.max_recv_sge, v->seg);
+    p->nin++;
+    if (has_rq(p)) {
+        o->recv = p->nrcv;
+        ops_draw_recv(p, o->opcode == WR_RDMA_WRITE_WITH_IMM ? 0 : o->len);
+    }
 }
 
 static void draw_atomic(struct end *e, struct op *o)
@@ -181,6 +190,7 @@ struct op *ops_add(struct end *e, uint8_t opcode, uint32_t len, uint8_t flags)
     struct prng *r = &e->sim->rng;
     struct op *o = &e->op[e->nops];
     *o = (struct op){.opcode = opcode, .len = len, .flags = flags, .recv = -1, .wr_id = prng_next(r)};
+    o->pool = pool_draw(e);
     prng_fill(r, o->imm, sizeof o->imm);
     if (opcode == WR_RDMA_READ) {
         o->flags &= (uint8_t)~SEND_INLINE;
@@ -234,7 +244,7 @@ void ops_plant(struct end *e, int index, enum plant plant)
         break;
     case PLANT_READ_FAULT:
         o->rregion = REG_RD;
-        o->roff = take(e->peer, REG_RD, o->len);
+        o->roff = take(mem_end(e, o), REG_RD, o->len);
         break;
     case PLANT_WRITE_FAULT:
         o->roff = take(e->peer, REG_TGT, o->len);
@@ -283,6 +293,10 @@ static uint8_t plant_opcode(struct prng *r, enum plant plant)
         return WR_RDMA_READ;
     case PLANT_INVALIDATE:
         return WR_SEND_WITH_INV;
+    case PLANT_XRC_DOMAIN:
+    case PLANT_XRC_NUMBER:
+        return (uint8_t)prng_pick(r, WR_SEND, WR_SEND_WITH_IMM, WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM, WR_RDMA_READ,
+                                  WR_ATOMIC_FETCH_AND_ADD);
     case PLANT_DEREG:
     case PLANT_REREG:
         return (uint8_t)prng_pick(r, WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM, WR_RDMA_READ);

@@ -27,7 +27,7 @@ static void put_segs(struct end *e, const struct seg *seg, unsigned n, const uin
 /* Applies a request to the `want` copies. */
 static void apply(struct end *e, const struct op *o)
 {
-    struct end *p = e->peer;
+    struct end *p = mem_end(e, o);
     if (o->opcode == WR_RDMA_READ) {
         put_segs(e, o->seg, o->nseg, o->data, o->len, e->space.want);
     } else if (op_is_read_or_atomic(o->opcode)) {
@@ -35,6 +35,7 @@ static void apply(struct end *e, const struct op *o)
     } else if (is_write(o)) {
         memcpy(p->space.want + p->reg[REG_TGT].off + o->roff, o->data, o->len);
     } else {
+        p = recv_end(e, o);
         const struct rcv *v = &p->rcv[o->recv];
         put_segs(p, v->seg, v->nseg, o->data, o->len, p->space.want);
     }
@@ -44,9 +45,9 @@ void oracle_model(struct sim *s)
 {
     for (int k = 0; k < s->sc.nends; k++) {
         struct end *e = &s->end[k];
-        struct end *p = e->peer;
         for (int i = 0; i < e->nops; i++) {
             struct op *o = &e->op[i];
+            struct end *p = mem_end(e, o);
             if (o->opcode == WR_RDMA_READ) {
                 memcpy(o->data, p->space.want + p->reg[o->rregion].off + o->roff, o->len);
             } else if (!op_is_read_or_atomic(o->opcode)) {
@@ -83,17 +84,12 @@ static bool segs_hold(struct end *e, const struct seg *seg, unsigned n, const ui
     return len == 0;
 }
 
-void oracle_recv(struct end *e, int index)
+void oracle_recv(struct end *e, const struct op *o)
 {
-    const struct end *q = e->peer;
-    const struct rcv *v = &e->rcv[index];
-    for (int i = 0; i < q->posted; i++) {
-        const struct op *o = &q->op[i];
-        if (o->recv == index && !is_write(o)) {
-            sim_require(e->sim, segs_hold(e, v->seg, v->nseg, o->data, o->len),
-                        "end %d: receive %d does not hold the message", e->index, index);
-        }
-    }
+    struct end *home = recv_end(e->peer, o);
+    const struct rcv *v = &home->rcv[o->recv];
+    sim_require(e->sim, is_write(o) || segs_hold(home, v->seg, v->nseg, o->data, o->len),
+                "end %d: receive %d does not hold the message", e->index, o->recv);
 }
 
 static bool is_overwritten(const struct end *e, int index)
@@ -101,7 +97,7 @@ static bool is_overwritten(const struct end *e, int index)
     const struct op *o = &e->op[index];
     for (int i = index + 1; i < e->posted; i++) {
         const struct op *l = &e->op[i];
-        if (is_write(l) && l->roff < o->roff + o->len && o->roff < l->roff + l->len) {
+        if (is_write(l) && mem_end(e, l) == mem_end(e, o) && l->roff < o->roff + o->len && o->roff < l->roff + l->len) {
             return true;
         }
     }
@@ -111,8 +107,8 @@ static bool is_overwritten(const struct end *e, int index)
 void oracle_send(struct end *e, int index)
 {
     struct sim *s = e->sim;
-    struct end *p = e->peer;
     const struct op *o = &e->op[index];
+    struct end *p = mem_end(e, o);
     if (o->opcode == WR_RDMA_READ) {
         sim_require(s, segs_hold(e, o->seg, o->nseg, o->data, o->len), "end %d: READ %d has not brought its data",
                     e->index, index);
@@ -154,7 +150,7 @@ static enum effect effect_of(const struct end *e, int index)
 /* Where byte off of arena owner gets from request o of end e; NULL: it doesn't touch it. */
 static const uint8_t *byte_from(const struct end *e, const struct op *o, const struct end *owner, uint32_t off)
 {
-    const struct end *p = e->peer;
+    const struct end *p = mem_end(e, o);
     const struct seg *seg = o->seg;
     unsigned n = o->nseg;
     const uint8_t *data =
@@ -164,6 +160,10 @@ static const uint8_t *byte_from(const struct end *e, const struct op *o, const s
         return owner == p && off >= from && off < from + o->len ? data + (off - from) : NULL;
     }
     if (!op_is_read_or_atomic(o->opcode)) {
+        p = recv_end(e, o);
+        if (o->recv < 0) {
+            return NULL;
+        }
         seg = p->rcv[o->recv].seg;
         n = p->rcv[o->recv].nseg;
         e = p;

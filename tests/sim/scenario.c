@@ -98,7 +98,7 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     engine_config_defaults(c);
     c->max_qp = 16;
     c->max_mr = 128;
-    c->max_srq = 4;
+    c->max_srq = MAX_POOLS;
     c->max_peers = (uint32_t)prng_pick(r, 1, 2, 8);
     c->completion_slots = kind == KIND_FLOOD ? 64 : (uint32_t)prng_pick(r, 64, 256, 1024);
     c->event_slots = 64;
@@ -171,6 +171,7 @@ static void draw_attr(struct sim *s, struct end *e, enum kind kind)
     e->mtu = 128u << s->sc.mtu_code;
     e->v6 = prng_chance(r, 400);
     e->plant = -1;
+    e->type = QPT_RC;
 }
 
 /* Peers must agree on what they are told about each other. */
@@ -203,14 +204,15 @@ static void connect_pair(struct sim *s, struct end *a, struct end *b, enum kind 
 static void draw_ends(struct sim *s, enum kind kind)
 {
     struct prng *r = &s->rng;
-    int pairs = (int)prng_pick(r, 1, 1, 2, 3);
+    bool pools = kind != KIND_ROGUE && s->sc.mtu_code <= 3 && prng_chance(r, 550);
+    int pairs = pools ? (int)prng_range(r, 2, MAX_ENDS / 2) : (int)prng_pick(r, 1, 1, 2, 3);
     pairs = kind == KIND_ROGUE && pairs == 1 ? 2 : pairs;
     for (int i = 0; i < pairs; i++) {
         bool self = kind != KIND_PLANT && kind != KIND_PLANT_LOSSY && prng_chance(r, 40);
         struct end *a = &s->end[s->sc.nends++];
         struct end *b = self ? a : &s->end[s->sc.nends++];
         int hosts = s->sc.nhosts;
-        a->host = (int)prng_range(r, 0, (uint64_t)hosts - 1);
+        a->host = pools && prng_chance(r, 700) ? 0 : (int)prng_range(r, 0, (uint64_t)hosts - 1);
         b->host =
             self || prng_chance(r, 150) ? a->host : (a->host + 1 + (int)prng_range(r, 0, (uint64_t)hosts - 2)) % hosts;
         for (int k = 0; k < (self ? 1 : 2); k++) {
@@ -221,6 +223,9 @@ static void draw_ends(struct sim *s, enum kind kind)
             draw_attr(s, e, kind);
         }
         connect_pair(s, a, b, kind);
+    }
+    if (pools) {
+        pools_draw(s);
     }
 }
 
@@ -242,12 +247,34 @@ static void draw_drains(struct sim *s, enum kind kind)
 {
     struct prng *r = &s->rng;
     for (int i = 0; i < s->sc.nends; i++) {
-        if ((kind == KIND_CALM || kind == KIND_LOSSY || kind == KIND_FLOOD) && prng_chance(r, 100)) {
+        if ((kind == KIND_CALM || kind == KIND_LOSSY || kind == KIND_FLOOD) && s->end[i].type != QPT_XRC_RECV &&
+            prng_chance(r, 100)) {
             uint64_t at = s->end[i].rts_at + prng_range(r, 0, 300 * US);
             evq_push(&s->events, (struct timed){.at = at, .kind = EV_STEP, .n = i, .v = STEP_SQD});
             at += prng_range(r, 1, 500 * US);
             evq_push(&s->events, (struct timed){.at = at, .kind = EV_STEP, .n = i, .v = STEP_RESUME});
         }
+    }
+}
+
+/* Faults that this end's requests can have; in place of others it has one that all can. */
+static enum plant fitting(struct end *e, enum plant plant)
+{
+    switch (plant) {
+    case PLANT_RECV_SHORT: /* of an SRQ it is not known before who gets which receive */
+    case PLANT_RECV_LKEY:
+    case PLANT_RNR:
+    case PLANT_WRITE_FAULT:
+        return has_rq(e->peer) ? plant : PLANT_BAD_RKEY;
+    case PLANT_XRC_DOMAIN:
+        return e->type == QPT_XRC_SEND && pool_alien(e->sim, e->peer) ? plant : PLANT_PD;
+    case PLANT_XRC_NUMBER:
+        return e->type == QPT_XRC_SEND ? plant : PLANT_OLD_RKEY;
+    case PLANT_DEREG: /* the memory's owner is the peer */
+    case PLANT_REREG:
+        return e->type == QPT_RC ? plant : PLANT_XRC_NUMBER;
+    default:
+        return plant;
     }
 }
 
@@ -257,8 +284,9 @@ static void draw_work(struct sim *s, enum kind kind)
     int planted = -1;
     if (kind == KIND_PLANT || kind == KIND_PLANT_LOSSY) {
         planted = (int)prng_range(r, 0, (uint64_t)s->sc.nends - 1);
+        planted = s->end[planted].type == QPT_XRC_RECV ? s->end[planted].peer->index : planted;
     }
-    s->sc.big = prng_chance(r, 20);
+    s->sc.big = s->npools == 0 && prng_chance(r, 20);
     bool small = kind == KIND_FLOOD || prng_chance(r, 200);
     int most = kind == KIND_FLOOD ? MAX_OPS / 2 : small ? 30 : s->sc.mtu_code > 3 ? 6 : 10;
     most = s->sc.big ? 3 : most;
@@ -268,6 +296,11 @@ static void draw_work(struct sim *s, enum kind kind)
         int most_plant = kind == KIND_PLANT ? PLANT_COUNT - 1
                                             : PLANT_INVALIDATE; /* what depends on time is exact if nothing is lost */
         enum plant plant = i == planted ? (enum plant)prng_range(r, PLANT_NONE + 1, (uint64_t)most_plant) : PLANT_NONE;
+        if (plant && e->type == QPT_XRC_SEND && prng_chance(r, 400)) {
+            plant = (enum plant)prng_pick(r, PLANT_XRC_DOMAIN, PLANT_XRC_DOMAIN, PLANT_XRC_NUMBER);
+        }
+        plant = fitting(e, plant);
+        n = e->type == QPT_XRC_RECV ? 0 : n;
         if (plant == PLANT_WRITE_FAULT) {
             s->sc.defer = false; /* or what came before in the same batch fails with it */
         }
@@ -282,6 +315,7 @@ static void draw_work(struct sim *s, enum kind kind)
             evq_push(&s->events, (struct timed){.at = at, .kind = EV_STEP, .n = owner->index, .v = STEP_KEY});
         }
     }
+    pools_draw_recvs(s, planted < 0, kind == KIND_FLOOD || planted >= 0);
     for (int i = 0; i < s->sc.nends; i++) {
         draw_recv_times(s, &s->end[i], kind);
     }
@@ -290,6 +324,13 @@ static void draw_work(struct sim *s, enum kind kind)
         int i = (int)prng_range(r, 0, (uint64_t)s->sc.nends - 1);
         evq_push(&s->events, (struct timed){.at = prng_range(r, 0, 500 * US), .kind = EV_STEP, .n = i, .v = STEP_KILL});
     }
+}
+
+/* One that shares receives with others is reset in the middle of a message. */
+static void draw_reset(struct sim *s)
+{
+    struct end *e = &s->end[prng_range(&s->rng, 0, (uint64_t)s->sc.nends - 1)];
+    e->resets = !has_rq(e) && e->type != QPT_XRC_SEND && !e->leaves && !e->peer->leaves;
 }
 
 void scenario_draw(struct sim *s)
@@ -323,6 +364,9 @@ void scenario_draw(struct sim *s)
     }
     draw_ends(s, kind);
     draw_work(s, kind);
+    if (s->npools > 0 && (kind == KIND_LOSSY || kind == KIND_MASK) && prng_chance(r, 400)) {
+        draw_reset(s);
+    }
 }
 
 void scenario_defaults(struct sim *s, uint64_t seed)

@@ -8,6 +8,7 @@
  *     run.c                  virtual time
  *     host.c, mem.c          the owner of an engine, as engine.h asks it to be
  *     user.c                 the users of QPs: post, move, leave
+ *     pool.c                 SRQs, of several QPs or XRC: their users, and a model of who gets what
  *     rogue.c                packets from those who mean no good
  *     net.c                  what happens to packets
  *     observer.c             judges every packet
@@ -28,6 +29,8 @@
 #define MAX_HOSTS NET_HOSTS
 #define MAX_ENDS 8
 #define MAX_OPS 72 /* work requests of one QP and queue */
+#define MAX_RCV 288 /* receive requests of one QP or SRQ */
+#define MAX_POOLS 8
 #define MAX_SEGS 4
 #define MAX_CELLS 4
 #define US 1000u /* ns */
@@ -36,6 +39,7 @@
 
 struct sim;
 struct end;
+struct pool;
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
@@ -95,6 +99,8 @@ enum plant {
     PLANT_READ_FAULT, /* what a READ asks for is gone from the responder's memory */
     PLANT_LREAD_FAULT, /* what is to be sent is gone from the requester's */
     PLANT_WRITE_FAULT, /* the responder's memory can't be written */
+    PLANT_XRC_DOMAIN, /* names an SRQ that is not of the target's domain */
+    PLANT_XRC_NUMBER, /* names no SRQ */
     PLANT_INVALIDATE, /* SEND_WITH_INV of a key that is no memory window's */
     PLANT_DEREG, /* the remote key is deregistered meanwhile */
     PLANT_REREG, /* the remote key loses its rights meanwhile */
@@ -115,7 +121,9 @@ struct op {
     uint64_t compare_add, swap; /* one of them is unique to this request */
     uint64_t wr_id;
     uint64_t at; /* not posted before */
-    int recv; /* which of the peer's receives it takes; -1: none */
+    struct pool *pool; /* the peer takes its receives from there; NULL: from its own queue */
+    int recv; /* which of recv_end()'s receives it takes; -1: none, or, of a pool, none yet */
+    bool returned; /* it was put back, perhaps with some bytes of the message in it */
     uint8_t *data; /* the message; a READ's is what must arrive */
 
     /* how it is going */
@@ -140,6 +148,32 @@ struct rcv {
     uint8_t status;
 };
 
+/* --- SRQs ----------------------------------------------------------------------------------------------------------- */
+
+/* Its receives, their buffers and their protection domain are those of an end of the same host that has no receive
+ * queue of its own, its home. Which of them a message takes is known when it takes it: the oldest. */
+struct pool {
+    struct sim *sim;
+    int index, host;
+    struct end *home;
+    uint32_t xrcd; /* 0: a basic one */
+    uint32_t max_wr;
+    bool refill; /* receives wait in a ring until the engine asks for them */
+    bool resizes;
+    bool first; /* at the end it goes before its QPs do */
+    bool plenty; /* no message will ever find it empty */
+
+    struct srq *srq;
+    void *mem;
+    uint32_t number;
+    int next; /* receives before it were taken */
+    int back[MAX_ENDS]; /* of them, those that were put back, first to be taken last */
+    int nback;
+    uint32_t limit; /* armed; 0: not */
+    int rearms; /* how often it will be armed again */
+    int due; /* limit events that must come */
+};
+
 /* --- one end of a connection ---------------------------------------------------------------------------------------- */
 
 enum end_step { /* what the user of an end does at a certain time */
@@ -157,6 +191,9 @@ struct end {
     struct sim *sim;
     int index, host;
     struct end *peer; /* may be itself */
+    uint8_t type; /* enum qp_type */
+    struct pool *pool; /* of RC: its SRQ; NULL: it has a receive queue */
+    uint32_t xrcd; /* XRC target */
 
     /* attributes */
     struct qp_caps caps;
@@ -164,6 +201,7 @@ struct end {
     bool sig_all;
     bool refill; /* receives wait in a ring until the engine asks for them */
     bool leaves; /* destroys its QP as soon as it has sent and received all, whether or not its last ACK has arrived */
+    bool resets; /* its user moves it to RESET when some message is half there */
     bool rogue; /* its peer sends packets that are out of its mind: nothing is known about the results */
     uint64_t rtr_at, rts_at; /* ns */
     uint32_t sq_psn; /* its first PSN */
@@ -173,8 +211,9 @@ struct end {
 
     /* work */
     struct op op[MAX_OPS];
-    struct rcv rcv[MAX_OPS];
+    struct rcv rcv[MAX_RCV];
     int nops, nrcv;
+    int nin; /* messages of its peer that take a receive */
     int plant; /* index of the request with a fault planted; -1: none */
 
     /* memory */
@@ -197,6 +236,7 @@ struct end {
     int rposted; /* of them, handed to the engine */
     int ready; /* receives there when the last packets were taken in */
     int sdone, rdone; /* next request and receive that is to complete */
+    int rlast; /* with an SRQ: the peer's request whose receive completed last, counted from 1 */
     uint32_t rel_end; /* PSNs given to posted requests */
     uint32_t rel_new; /* next PSN never sent */
     uint32_t rel_resp; /* next PSN in the present run of READ responses; UINT32_MAX: none */
@@ -279,6 +319,8 @@ struct sim {
     struct prng rng; /* of the exchange's own decisions, not the network's */
     struct host host[MAX_HOSTS];
     struct end end[MAX_ENDS];
+    struct pool pool[MAX_POOLS];
+    int npools;
     struct evq events;
     struct net net;
     uint64_t now;
@@ -314,9 +356,28 @@ void ops_plant(struct end *e, int index, enum plant plant);
 bool op_takes_recv(uint8_t opcode);
 uint32_t op_packets(const struct end *e, const struct op *o);
 bool op_is_read_or_atomic(uint8_t opcode);
+void ops_draw_recv(struct end *home, uint32_t cap); /* adds a receive of that size */
+/* pool.c */
+void pools_draw(struct sim *s); /* which ends are of XRC, and which have an SRQ */
+void pool_script(struct sim *s, bool xrc); /* one for end 1, and all as simple as can be */
+void pools_draw_recvs(struct sim *s, bool limits, bool ample); /* when all requests are known */
+struct pool *pool_draw(struct end *e); /* for a request of this end */
+struct pool *pool_alien(struct sim *s, const struct end *target); /* one that its peer must not name; NULL: none */
+void pools_build(struct sim *s, int index);
+void pools_free(struct sim *s);
+void pools_post(struct host *h); /* what is due */
+void pool_fill(struct pool *p); /* hands to the engine what fits */
+void pool_rx(struct host *h, const struct pkt *k, const struct rx_meta *meta); /* engine_rx, watched */
+void pool_left(struct end *e); /* its QP is gone: what it had taken is put back */
+struct pool *pool_of(struct host *h, const void *owner); /* must be one of the host */
+void pool_event(struct pool *p, uint8_t type);
+void pools_check_step(struct sim *s);
+void pools_check_end(struct sim *s); /* after all QPs were closed */
+void pools_destroy(struct sim *s, bool first);
 /* build.c */
 void build(struct sim *s);
 void build_connect(struct end *e, enum end_step step);
+struct qp_init build_init(struct end *e); /* how its QP is created */
 void build_free(struct sim *s);
 /* run.c: 0, or -1 with s->failure set; frees everything but s. */
 int sim_run(struct sim *s);
@@ -365,7 +426,7 @@ bool expect_send(const struct end *e, int index, uint8_t status); /* may the fir
 bool expect_recv(const struct end *e, int index, uint8_t status);
 /* oracle.c */
 void oracle_model(struct sim *s); /* fills op[].data */
-void oracle_recv(struct end *e, int index); /* after a success: the message is in the buffer */
+void oracle_recv(struct end *e, const struct op *o); /* after a success: the peer's message is in the buffer */
 void oracle_send(struct end *e, int index); /* after a success: results are here, effects are there */
 void oracle_final(struct sim *s); /* every byte of every arena */
 /* goodput.c: prints how fast a connection is at several rates of loss. */
@@ -375,6 +436,20 @@ struct capture *capture_start(const char *path, bool verbose); /* NULL: can't wr
 void capture_packet(struct sim *s, const struct wirepkt *p, const char *what);
 void capture_note(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void capture_end(struct capture *c); /* prints the end of the log */
+
+static inline bool has_rq(const struct end *e)
+{
+    return e->type == QPT_RC && !e->pool;
+}
+/* Whose receives a request of e takes, and whose memory it addresses: XRC goes by the SRQ's protection domain. */
+static inline struct end *recv_end(const struct end *e, const struct op *o)
+{
+    return o->pool ? o->pool->home : e->peer;
+}
+static inline struct end *mem_end(const struct end *e, const struct op *o)
+{
+    return o->pool && o->pool->xrcd ? o->pool->home : e->peer;
+}
 
 static inline uint32_t psn_rel(const struct end *requester, uint32_t psn)
 {

@@ -33,7 +33,8 @@ static struct sge *first_used(struct sge *sge, unsigned n)
 static void plant_send(const struct end *e, const struct op *o, const struct region *g, struct send_wr *wr,
                        struct sge *sge)
 {
-    const struct end *p = e->peer;
+    struct sim *s = e->sim;
+    const struct end *p = mem_end(e, o);
     uint64_t flat = p->space.va + g->off + o->roff; /* in keys of the whole arena */
     struct sge *local = first_used(sge, o->nseg);
     switch (o->plant) {
@@ -66,7 +67,13 @@ static void plant_send(const struct end *e, const struct op *o, const struct reg
         wr->remote_addr += 1 + o->wr_id % 7;
         break;
     case PLANT_INVALIDATE:
-        wr->inv_rkey = p->reg[REG_TGT].key;
+        wr->inv_rkey = e->peer->reg[REG_TGT].key;
+        break;
+    case PLANT_XRC_DOMAIN:
+        wr->srqn = pool_alien(s, e->peer)->number;
+        break;
+    case PLANT_XRC_NUMBER:
+        wr->srqn = 0xabcde0 + (uint32_t)(o->wr_id & 7);
         break;
     case PLANT_DEREG:
     case PLANT_REREG:
@@ -91,7 +98,7 @@ static void plant_send(const struct end *e, const struct op *o, const struct reg
 static void make_send_wr(struct end *e, int index, struct send_wr *wr, struct sge *sge)
 {
     struct op *o = &e->op[index];
-    const struct end *p = e->peer;
+    const struct end *p = mem_end(e, o);
     const struct region *g = o->rregion == REG_CELLS ? &p->cells : &p->reg[o->rregion];
     *wr = (struct send_wr){.wr_id = o->wr_id,
                            .slot = (uint32_t)(1000 * (e->index + 1) + index),
@@ -101,7 +108,8 @@ static void make_send_wr(struct end *e, int index, struct send_wr *wr, struct sg
                            .rkey = g->key,
                            .remote_addr = g->iova + o->roff,
                            .compare_add = o->compare_add,
-                           .swap = o->swap};
+                           .swap = o->swap,
+                           .srqn = o->pool ? o->pool->number : 0};
     memcpy(wr->imm, o->imm, 4);
     fill_sges(e, o->seg, o->nseg, sge);
     if (o->flags & SEND_INLINE) {
@@ -195,7 +203,7 @@ void user_post_recvs(struct end *e)
 
 static void offer_recvs(struct end *e)
 {
-    if (!e->qp || e->closed) {
+    if (!e->qp || e->closed || !has_rq(e)) {
         return;
     }
     while (e->offered < e->nrcv && e->rcv[e->offered].at <= e->sim->now && !e->rcv[e->offered].withheld) {
@@ -213,6 +221,7 @@ int user_post(struct host *h)
     struct sim *s = h->sim;
     bool more = false;
     int n = 0;
+    pools_post(h);
     for (int i = 0; i < s->sc.nends; i++) {
         if (s->end[i].host == h->index) {
             offer_recvs(&s->end[i]);
@@ -288,14 +297,15 @@ int user_leave(struct host *h)
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
         if (e->host != h->index || !e->leaves || e->closed || e->failed || s->closing || e->sdone < e->nops ||
-            e->rdone < e->nrcv || qp_state(e->qp) != QPS_RTS) {
+            e->rdone < e->nin || qp_state(e->qp) != (e->rts_at == NEVER ? QPS_RTR : QPS_RTS)) {
             continue;
         }
         struct qp_info info;
         qp_info(e->qp, &info);
         e->left_rel = psn_rel(e->peer, info.epsn);
+        struct qp_init init = build_init(e);
         qp_destroy(e->qp);
-        memset(e->qpmem, POISON, qp_size(&(struct qp_init){.type = QPT_RC, .caps = e->caps}));
+        memset(e->qpmem, POISON, qp_size(&init));
         free(e->qpmem);
         e->qp = e->qpmem = NULL;
         e->closed = e->left = true;
@@ -326,6 +336,7 @@ void user_step(struct end *e, enum end_step step)
     case STEP_RESET:
         move(e, QPS_RESET, 0);
         e->closed = true;
+        pool_left(e);
         break;
     case STEP_SQD:
         if (qp_state(e->qp) == QPS_RTS) {
@@ -349,6 +360,7 @@ void user_step(struct end *e, enum end_step step)
         } else {
             move(e, QPS_RESET, 0);
             e->closed = true;
+            pool_left(e);
         }
         break;
     }
@@ -362,12 +374,11 @@ bool user_idle(const struct end *e)
         return true;
     }
     if (e->failed) {
-        return e->sdone == e->nops && e->rdone == e->offered;
+        return e->sdone == e->nops && (!has_rq(e) || e->rdone == e->offered);
     }
     for (int i = 0; i < e->peer->nops; i++) {
-        receives = e->peer->op[i].recv >= 0 && e->peer->op[i].retired && e->peer->op[i].status == WC_SUCCESS
-                       ? e->peer->op[i].recv + 1
-                       : receives;
+        const struct op *o = &e->peer->op[i];
+        receives += op_takes_recv(o->opcode) && o->retired && o->status == WC_SUCCESS;
     }
     return e->sdone == e->nops && e->rdone >= receives;
 }
