@@ -78,9 +78,9 @@ $(VERBS_SO): $(call obj,$(VERBS_SRC)) src/verbs/libibverbs.map
 		-o $@ $(filter %.o,$^) -lpthread
 
 # `pumice layout` explains a mapping with the very code that the engine uses, a module that depends on nothing else.
-$(PUMICE): $(call obj,$(CMD_SRC) daemon/core/layout.c)
+$(PUMICE): $(call obj,$(CMD_SRC) daemon/core/layout.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -ljansson
+	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpcap -lisal
 
 # --- tests -----------------------------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
@@ -97,7 +97,7 @@ $(WIRE_GEN): $(call obj,tests/e2e/wire_gen.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
-# Write the captures for tests/e2e/dissector.sh and tests/e2e/lint.sh.
+# Writes the captures for tests/e2e/dissector.sh and tests/e2e/lint.sh.
 SCENE_GEN := $(BUILD)/tests/e2e/scene_gen
 $(SCENE_GEN): $(call obj,tests/e2e/scene_gen.c tests/e2e/scene.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
@@ -105,6 +105,11 @@ $(SCENE_GEN): $(call obj,tests/e2e/scene_gen.c tests/e2e/scene.c) $(LIBPCAPW) $(
 
 # What tag matching costs by depth.
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIBCORE) $(LIBWIRE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lisal
+
+LINT_GEN := $(BUILD)/tests/e2e/lint_gen
+$(LINT_GEN): $(call obj,tests/e2e/lint_gen.c tests/e2e/scene.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
@@ -143,7 +148,7 @@ demo: deps
 	$(SUBMAKE) all
 	@PUMICE=$(PUMICE) examples/demo.sh
 
-E2E_BIN := $(WIRE_GEN) $(SCENE_GEN)
+E2E_BIN := $(WIRE_GEN) $(SCENE_GEN) $(LINT_GEN)
 .PHONY: tests
 tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN)
 
@@ -190,7 +195,7 @@ valgrind: deps-test deps-dev
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -lev -ljansson -lconfuse -lisal -lpthread
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -lev -ljansson -lconfuse -lisal -lpcap -lpthread
 .PHONY: fuzz fuzz-bins
 fuzz-bins: $(FUZZ_BIN)
 fuzz: deps-fuzz

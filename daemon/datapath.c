@@ -36,7 +36,7 @@ static unsigned publish_completions(struct device *d)
 
     while ((c = engine_peek_completion(d->engine)) != NULL) {
         cq_publish(c->cq, c);
-        if (c->status != WC_SUCCESS) {
+        if (c->qp_owner && c->status != WC_SUCCESS && c->status != WC_TM_RNDV_INCOMPLETE) {
             log_failure(c->qp_owner, c);
             qpair_mark_failed(c->qp_owner);
         }

@@ -102,6 +102,7 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->timers = (struct hotel *)(void *)(base + l.timers);
     hotel_init(e->timers);
     link_init(&e->ready);
+    link_init(&e->orphans);
     e->done = (struct completion *)(void *)(base + l.done);
     e->done_mask = cfg->completion_slots - 1;
     e->events = (struct event *)(void *)(base + l.events);
@@ -205,6 +206,7 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
 {
     uint32_t start = b->n;
     bool progress = true;
+    tm_flush_orphans(e, now);
     if ((e->linger.pending && !linger_tx(&e->linger, b)) || !flow_tx(e, b, now))
         return b->n - start;
     while (progress && !link_alone(&e->ready)) {
@@ -334,7 +336,8 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
     for (uint32_t i = e->done_head; i != e->done_tail; i++) {
         struct completion *c = &e->done[i & e->done_mask];
         bool wrote = c->is_recv || c->opcode == WC_RDMA_READ || c->opcode == WC_COMP_SWAP || c->opcode == WC_FETCH_ADD;
-        if (c->qpn == qpn && c->status == WC_SUCCESS && wrote) {
+        if (c->qpn == qpn && (c->status == WC_SUCCESS || c->status == WC_TM_RNDV_INCOMPLETE) && wrote &&
+            tm_fault(qp, c, now)) {
             c->status = WC_LOC_PROT_ERR;
             c->solicited = told = true;
         }

@@ -25,6 +25,8 @@
 struct engine; /* opaque */
 struct qp; /* opaque */
 struct srq; /* opaque */
+struct tm; /* opaque, see tm.h */
+struct tm_op;
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
 
@@ -126,7 +128,9 @@ struct srq_init {
     uint32_t xrcd; /* the owner's number of the XRC domain; 0: a basic SRQ */
     uint32_t max_wr; /* at most 16,384 */
     uint32_t max_sge; /* at most ENGINE_MAX_SGE */
-    void *cq; /* XRC: where its completions go; a basic SRQ's go to the QP's receive CQ */
+    void *cq; /* XRC, tags: where its completions go; a basic SRQ's go to the QP's receive CQ */
+    struct tm *tm; /* makes it an SRQ that matches tags: a list of its own, made by tm_init (tm.h), whose memory the
+                      owner frees after srq_destroy; NULL: none */
     void *owner; /* the owner's pointer, for completions, events and refill_srq */
 };
 /* Bytes of zeroed, 64-byte aligned memory that srq_create wants; 0: beyond a limit. */
@@ -136,6 +140,9 @@ int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct 
 /* Removes it at once; requests in it vanish. A basic SRQ must have no QP (-EBUSY); packets of XRC that name it later
  * are refused. Completions of it that were not popped yet are dropped. */
 int srq_destroy(struct srq *srq);
+/* Carries out an operation on the matching list; its completion, if it has one, goes to the SRQ's CQ. -EINVAL: the SRQ
+ * matches no tags. -EAGAIN: there is no room for the completion, nothing was done. */
+int srq_post_op(struct srq *srq, const struct tm_op *op, uint64_t now);
 uint32_t srq_number(const struct srq *srq); /* 24 bits, unique on the device, not 0 */
 /* -EINVAL (too many SGEs), -ENOMEM (full). */
 int srq_post_recv(struct srq *srq, const struct recv_wr *wr, const struct sge *sge);

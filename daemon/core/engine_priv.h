@@ -17,7 +17,8 @@
  *   srq.c         shared receive queues  xrc.c  XRC targets    queue.h  rings of copies of requests
  *   resp_send.c   responder: ACKs, NAKs, READ and atomic responses
  *   uc.c          unreliable connections: the responder
- *   ud.c          datagrams: the responder            mcast.c  multicast groups */
+ *   ud.c          datagrams: the responder            mcast.c  multicast groups
+ *   tm*.c         tag matching: the list (tm.h); tm_rx.c messages of its QPs, tm_rndv.c its READs and FINs */
 #ifndef PUMICE_CORE_ENGINE_PRIV_H
 #define PUMICE_CORE_ENGINE_PRIV_H
 
@@ -33,15 +34,24 @@
 #include "daemon/core/psn.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/srq.h"
+#include "daemon/core/tm.h"
 #include "wire/syndrome.h"
 
 /* --- a send request ---------------------------------------------------------------------------------------------------- */
 
+enum own_request {
+    OWN_NONE = 0,
+    OWN_READ, /* the data of a rendezvous */
+    OWN_FIN,
+};
 struct send_wqe {
     struct send_wr wr;
     uint32_t length; /* bytes of the message */
     uint32_t first_psn; /* set when the requester gets to it */
     uint32_t npkts; /* PSNs that it takes; likewise. Local operations take none */
+    uint32_t pd; /* of its SGEs' keys */
+    struct tm_entry *entry; /* OWN_READ: whose data it fetches */
+    uint8_t own; /* enum own_request: not the program's, but the tag matching offload's */
     uint8_t local_error; /* enum wc_status that it will complete with once all before it are done; 0: none */
     union {
         struct sge sge[1]; /* wr.num_sge of them */
@@ -100,6 +110,11 @@ struct requester {
     uint64_t srtt; /* smoothed round trip, ns; 0: not known */
     uint64_t rtt_min; /* the shortest round trip, ns; 0: not known */
 
+    /* Tag matching: requests of the offload's own are in the queue among the program's. */
+    uint32_t own_queued; /* how many */
+    uint32_t own_reads; /* READs among them: for each one a slot is kept, for its FIN */
+    struct link rndv; /* matched entries whose rendezvous wait for a slot, by their job */
+
     uint64_t atomic_result[ENGINE_MAX_RD_ATOMIC]; /* ring: sources of writes that may be deferred */
     uint32_t atomic_count;
 };
@@ -126,6 +141,7 @@ struct responder {
     uint32_t srqn; /* where requests are taken from: the SRQ's number; XRC: of the message under way or the last one */
     uint32_t pd; /* that rkeys are checked against; XRC: likewise */
     struct link held; /* in srq.holders while rq holds a request of it */
+    struct tm_rx tm_rx; /* the message under way, if the SRQ matches tags */
     uint32_t epsn;
     uint32_t msn;
     uint8_t message; /* operation under way: 0, OP_IS_SEND or OP_IS_WRITE */
@@ -168,6 +184,7 @@ struct qp {
     uint32_t srqn; /* the SRQ that it is attached to; 0: none */
     uint32_t xrcd; /* XRC target: its domain */
     uint32_t windows; /* key index of the first memory window of type 2B that is bound through it; 0: none */
+    struct tm *tm; /* the SRQ's matching list; NULL: none */
     struct qp_caps caps;
     struct qp_attr attr; /* state included */
     struct requester req;
@@ -192,6 +209,7 @@ struct engine {
     struct mcast mcast;
     struct link ready;
     uint32_t ready_count;
+    struct link orphans; /* matched entries whose QPs have gone, by their job: to be flushed */
     struct completion *done; /* ring */
     uint32_t done_mask, done_head, done_tail;
     struct event *events; /* ring */
@@ -233,6 +251,8 @@ void engine_timer(struct qp *qp);
 uint32_t completion_room(const struct engine *e);
 /* A new completion with all that is the same for every one of the QP; room must have been checked. */
 struct completion *completion_add(struct qp *qp, bool is_recv, uint8_t status, uint64_t now);
+/* The same for an operation on an SRQ's matching list. */
+struct completion *completion_add_srq(struct srq *srq, uint8_t status, uint64_t now);
 void completion_forget(struct qp *qp);
 void completion_forget_srq(const struct srq *srq);
 void event_add(struct qp *qp, uint8_t type);
@@ -369,6 +389,44 @@ bool resp_resolve(const struct qp *qp, uint32_t pd, uint32_t key, uint64_t addr,
                   struct piece *out);
 /* The memory of a receive request failed while its message was under way; false if none is. */
 bool resp_recv_fault(struct qp *qp, uint64_t now);
+
+/* Carries out a packet of a SEND in a receive request. */
+enum verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now);
+
+/* --- tag matching: tm_rx.c ----------------------------------------------------------------------------------------------- */
+
+/* Carries out a packet of a SEND that came to a QP whose SRQ matches tags. */
+enum verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now);
+/* A receive request of such an SRQ was completed successfully by c. */
+void tm_delivered(struct qp *qp, struct completion *c, uint64_t now);
+/* The message under way fails: if it has a tagged entry, completes that; false: it has none. There must be room. */
+bool tm_fail_message(struct qp *qp, uint8_t status, uint64_t now);
+/* The QP is in ERR: what it holds of the matching list is given back. True: completions wait for room. */
+bool tm_flush(struct qp *qp, uint64_t now);
+/* The QP goes without a further word, or starts anew: its matched entries become orphans. */
+void tm_detach(struct qp *qp);
+/* Completes orphans as far as there is room. */
+void tm_flush_orphans(struct engine *e, uint64_t now);
+void tm_forget_orphans(const struct srq *srq);
+/* The final completion of a matched entry that will get no more data. */
+void tm_complete_entry(struct qp *qp, struct tm_rx *rx, uint8_t status, uint64_t now);
+/* A completion of a matched entry; flags: WC_TM_MATCH, WC_TM_DATA_VALID or both. Room must have been checked. */
+struct completion *tm_complete(struct qp *qp, const struct tm_rx *rx, uint8_t status, uint8_t flags, uint64_t now);
+/* A deferred write failed that c reports: should it become an error? */
+bool tm_fault(struct qp *qp, const struct completion *c, uint64_t now);
+
+/* --- tag matching: tm_rndv.c --------------------------------------------------------------------------------------------- */
+
+#define TM_SEND_SLOTS 64u /* requests of the offload's own in a QP's send queue */
+#define TM_FIN_LEN (TMH_LEN + RVH_LEN)
+/* A rendezvous was matched: moves what the message holds to the requester. True if it needs no READ and its FIN has
+ * been queued: then rx holds nothing any more, and the last completion is the caller's. Else the last completion comes
+ * later. */
+bool rndv_begin(struct qp *qp, struct tm_rx *rx, bool solicited, uint64_t now);
+/* One of the offload's requests was acknowledged, or answered; false: there is no room for its completion. */
+bool rndv_retire(struct qp *qp, const struct send_wqe *w, uint64_t now);
+/* It is flushed; status: enum wc_status, the reason if it is the one that failed. There must be room. */
+void rndv_flush_request(struct qp *qp, const struct send_wqe *w, uint8_t status, uint64_t now);
 
 /* --- UC ------------------------------------------------------------------------------------------------------------------ */
 

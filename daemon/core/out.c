@@ -25,6 +25,20 @@ struct completion *completion_add(struct qp *qp, bool is_recv, uint8_t status, u
     return c;
 }
 
+struct completion *completion_add_srq(struct srq *srq, uint8_t status, uint64_t now)
+{
+    struct engine *e = srq->e;
+    struct completion *c = &e->done[e->done_tail++ & e->done_mask];
+    memset(c, 0, offsetof(struct completion, data));
+    c->cq = srq->cq;
+    c->srq_owner = srq->owner;
+    c->timestamp = now;
+    c->is_recv = true;
+    c->status = status;
+    c->solicited = status != WC_SUCCESS;
+    return c;
+}
+
 /* A destroyed QP's or SRQ's completions are skipped, not moved: their cq is NULL. */
 static void skip_forgotten(struct engine *e)
 {
@@ -51,8 +65,9 @@ void completion_forget(struct qp *qp)
         struct completion *c = &e->done[i & e->done_mask];
         if (c->qpn != qp->qpn)
             continue;
-        if (qp->type == QPT_XRC_RECV)
-            c->qp_owner = NULL; /* the message was received, and is its SRQ's owner's, who may be somebody else */
+        if (qp->type == QPT_XRC_RECV || c->of != OF_REQUEST)
+            c->qp_owner = NULL; /* the message was received, and is its SRQ's owner's, who may be somebody else; the
+                                   entries and counts of a matching list live on, too */
         else
             c->cq = NULL;
     }

@@ -5,10 +5,23 @@
 
 #include "daemon/core/engine_priv.h"
 
-static uint32_t send_stride(const struct qp_caps *caps)
+static size_t larger(size_t a, size_t b)
 {
-    size_t sges = caps->max_send_sge * sizeof(struct sge);
-    return round8(offsetof(struct send_wqe, u) + (sges > caps->max_inline ? sges : caps->max_inline));
+    return a > b ? a : b;
+}
+
+/* With an SRQ that matches tags, the send queue has entries for the offload's own requests, too. */
+static uint32_t send_stride(const struct qp_init *init)
+{
+    size_t sges = init->caps.max_send_sge * sizeof(struct sge);
+    size_t room = larger(sges, init->caps.max_inline);
+    if (init->srq && init->srq->tm)
+        room = larger(room, larger(TM_MAX_SGE * sizeof(struct sge), TM_FIN_LEN));
+    return round8(offsetof(struct send_wqe, u) + room);
+}
+static uint32_t send_depth(const struct qp_init *init)
+{
+    return init->caps.max_send_wr + (init->srq && init->srq->tm ? TM_SEND_SLOTS : 0);
 }
 
 /* The caps that count: with an SRQ the receive queue holds the one request that a message has taken. */
@@ -34,7 +47,7 @@ size_t qp_size(const struct qp_init *init)
     if (caps.max_send_wr > QUEUE_MAX_WR || caps.max_recv_wr > QUEUE_MAX_WR || caps.max_send_sge > ENGINE_MAX_SGE ||
         caps.max_recv_sge > ENGINE_MAX_SGE || caps.max_inline > ENGINE_MAX_INLINE)
         return 0;
-    return QP_BYTES + queue_bytes(caps.max_send_wr, send_stride(&caps)) +
+    return QP_BYTES + queue_bytes(send_depth(init), send_stride(init)) +
            queue_bytes(caps.max_recv_wr, recv_stride(caps.max_recv_sge));
 }
 
@@ -103,6 +116,8 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     const struct qp_kind *kind = kind_of(init->type);
     if (!kind->exists || !is_complete(e, init) || qp_size(init) == 0)
         return -EINVAL;
+    if (init->srq && init->srq->tm && init->type != QPT_RC)
+        return -EINVAL;
     struct qp *qp = mem;
     int err = number(e, qp);
     if (err)
@@ -122,11 +137,13 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     qp->sq_sig_all = init->sq_sig_all;
     qp->caps = caps_of(init);
     uint8_t *base = (uint8_t *)mem + QP_BYTES;
-    queue_init(&qp->req.sq, base, qp->caps.max_send_wr, send_stride(&qp->caps));
-    base += queue_bytes(qp->caps.max_send_wr, send_stride(&qp->caps));
+    queue_init(&qp->req.sq, base, send_depth(init), send_stride(init));
+    base += queue_bytes(send_depth(init), send_stride(init));
     queue_init(&qp->resp.rq, base, qp->caps.max_recv_wr, recv_stride(qp->caps.max_recv_sge));
     link_init(&qp->resp.held);
+    link_init(&qp->req.rndv);
     if (init->srq) {
+        qp->tm = init->srq->tm;
         qp->srqn = qp->resp.srqn = init->srq->number;
         init->srq->users++;
     }
@@ -145,6 +162,7 @@ static void detach(struct qp *qp)
         e->ready_count--;
     }
     link_remove(&qp->peer_wait);
+    tm_detach(qp);
     srq_put_back(qp);
     hotel_check_in(e->timers, &qp->timer, NEVER);
     if (qp->peer && qp->type != QPT_UD) {
@@ -215,7 +233,10 @@ bool qp_service(struct qp *qp, uint64_t now)
         return true;
     if (req_flushing(qp))
         left = req_flush(qp, now);
-    return (qp->attr.state == QPS_ERR && resp_flush(qp, now)) || left;
+    if (qp->attr.state != QPS_ERR)
+        return left;
+    left |= qp->tm && tm_flush(qp, now);
+    return resp_flush(qp, now) || left;
 }
 
 uint32_t qp_number(const struct qp *qp)
@@ -230,7 +251,7 @@ enum qp_state qp_state(const struct qp *qp)
 
 uint32_t qp_send_room(const struct qp *qp)
 {
-    return qp->req.sq.depth - queue_used(&qp->req.sq);
+    return qp->caps.max_send_wr - (queue_used(&qp->req.sq) - qp->req.own_queued);
 }
 
 uint32_t qp_recv_room(const struct qp *qp)
@@ -284,7 +305,7 @@ static int send_length(const struct qp *qp, const struct send_wr *wr, const stru
 int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data, uint64_t now)
 {
     (void)now;
-    if (qp->attr.state < QPS_RTS)
+    if (qp->attr.state < QPS_RTS || (qp->tm && tm_profile_of(qp->tm)->owns_send_queue))
         return -EINVAL;
     uint32_t length = 0;
     int err = send_length(qp, wr, sge, &length);
@@ -294,7 +315,7 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
     if (ud && (wr->ud.qpn > QPN_MASK || wr->ud.av.sgid_index >= qp->e->cfg.num_gids))
         return -EINVAL;
     struct queue *sq = &qp->req.sq;
-    if (queue_used(sq) >= sq->depth)
+    if (qp_send_room(qp) == 0)
         return -ENOMEM;
 
     struct send_wqe *w = queue_at(sq, sq->tail);
@@ -303,6 +324,8 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
         w->wr.flags |= SEND_SIGNALED;
     w->length = length;
     w->local_error = ud && length > qp->mtu ? WC_LOC_LEN_ERR : 0; /* a datagram is one packet */
+    w->pd = qp->pd;
+    w->own = OWN_NONE;
     if (wr->flags & SEND_INLINE) {
         if (length)
             memcpy(w->u.data, data, length);

@@ -255,7 +255,7 @@ static bool place(struct qp *qp, const struct send_wqe *w, uint32_t off, const u
 {
     struct piece piece[ENGINE_MAX_SGE];
     int n =
-        sgl_resolve(&qp->e->keys, qp->pd, w->u.sge, w->wr.num_sge, off, len, ACCESS_LOCAL_WRITE, piece, ENGINE_MAX_SGE);
+        sgl_resolve(&qp->e->keys, w->pd, w->u.sge, w->wr.num_sge, off, len, ACCESS_LOCAL_WRITE, piece, ENGINE_MAX_SGE);
     return n >= 0 && qp->e->ops->write(qp->e->ops_ctx, qp->qpn, piece, (unsigned)n, data, len) == 0;
 }
 
@@ -416,7 +416,10 @@ bool req_retire(struct qp *qp, uint64_t now)
     struct requester *r = &qp->req;
     while (r->sq.head != r->una) {
         const struct send_wqe *w = req_wqe(qp, r->sq.head);
-        if (w->wr.flags & SEND_SIGNALED) {
+        if (w->own) {
+            if (!rndv_retire(qp, w, now))
+                return true;
+        } else if (w->wr.flags & SEND_SIGNALED) {
             if (completion_room(qp->e) == 0)
                 return true;
             complete(qp, w, WC_SUCCESS, 0, now);
@@ -444,7 +447,10 @@ bool req_flush(struct qp *qp, uint64_t now)
         if (completion_room(qp->e) == 0)
             return true;
         uint8_t status = r->fail_status ? r->fail_status : WC_WR_FLUSH_ERR;
-        complete(qp, req_wqe(qp, r->sq.head), status, r->fail_cause, now);
+        if (req_wqe(qp, r->sq.head)->own)
+            rndv_flush_request(qp, req_wqe(qp, r->sq.head), status, now);
+        else
+            complete(qp, req_wqe(qp, r->sq.head), status, r->fail_cause, now);
         r->fail_status = r->fail_cause = 0;
         r->una = r->cur = r->fresh = ++r->sq.head;
     }

@@ -161,7 +161,7 @@ static bool has_place(const struct qp *qp, const struct send_wqe *w, uint32_t of
     struct piece piece[ENGINE_MAX_SGE];
     uint32_t start = off * qp->mtu;
     uint32_t len = req_is_read(w) || req_is_atomic(w) ? min32(n * qp->mtu, w->length - start) : 0;
-    return len == 0 || sgl_resolve(&qp->e->keys, qp->pd, w->u.sge, w->wr.num_sge, start, len, ACCESS_LOCAL_WRITE, piece,
+    return len == 0 || sgl_resolve(&qp->e->keys, w->pd, w->u.sge, w->wr.num_sge, start, len, ACCESS_LOCAL_WRITE, piece,
                                    ENGINE_MAX_SGE) >= 0;
 }
 
@@ -250,7 +250,7 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
         uint32_t start = off * qp->mtu;
         uint32_t len = done ? min32(done * qp->mtu, w->length - start) : 0;
         if (len && !(w->wr.flags & SEND_INLINE)) {
-            int pieces = sgl_resolve(&qp->e->keys, qp->pd, w->u.sge, w->wr.num_sge, start, len, 0, &s->piece[s->pieces],
+            int pieces = sgl_resolve(&qp->e->keys, w->pd, w->u.sge, w->wr.num_sge, start, len, 0, &s->piece[s->pieces],
                                      ENGINE_MAX_SGE);
             if (pieces < 0) {
                 s->b->n = run->pkt0;

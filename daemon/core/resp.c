@@ -33,6 +33,7 @@ void resp_init(struct qp *qp)
     r->nak_sent = r->nak_quiet = r->ack_pending = r->comm_est = false;
     r->nak = 0;
     r->received = r->remaining = 0;
+    r->tm_rx = (struct tm_rx){0};
     r->ack_deadline = 0;
     r->res_tail = r->res_pending = r->res_again = 0;
     memset(r->res, 0, sizeof(r->res));
@@ -98,7 +99,8 @@ bool resp_recv_fault(struct qp *qp, uint64_t now)
 {
     if (qp->resp.message != OP_IS_SEND || completion_room(qp->e) == 0)
         return false;
-    resp_complete(qp, WC_LOC_PROT_ERR, now);
+    if (!tm_fail_message(qp, WC_LOC_PROT_ERR, now))
+        resp_complete(qp, WC_LOC_PROT_ERR, now);
     return true;
 }
 
@@ -207,11 +209,14 @@ static void deliver(struct qp *qp, const struct pkt *p, uint8_t opcode, const ui
         c->inline_len = (uint8_t)p->payload_len;
         memcpy(c->data, inline_data, p->payload_len);
     }
+    if (qp->tm)
+        tm_delivered(qp, c, now);
     COUNT(qp, recvs);
 }
 
-static enum verdict do_send(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
+enum verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now)
 {
+    uint16_t props = op_table[p->opcode].properties;
     struct responder *r = &qp->resp;
     const struct recv_wqe *w = resp_recv(qp);
     if (!w)
@@ -369,12 +374,14 @@ enum verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
         return v;
     if (qp->type == QPT_XRC_RECV && (v = xrc_check(qp, p)) != V_OK)
         return v;
+    if (props & OP_IS_SEND && qp->tm)
+        return tm_receive(qp, p, now);
     if ((v = check_recv(qp, p)) != V_OK)
         return v;
     if (!(props & OP_HAS_KIND))
         return memext_execute(qp, p);
     if (props & OP_IS_SEND)
-        return do_send(qp, p, props, now);
+        return resp_send(qp, p, now);
     if (props & OP_IS_WRITE)
         return do_write(qp, p, props, now);
     return props & OP_IS_READ ? do_read(qp, p) : do_atomic(qp, p);
@@ -467,9 +474,9 @@ static void refuse(struct qp *qp, const struct pkt *p, enum verdict v, uint64_t 
         COUNT(qp, send_rnr_err);
         return;
     }
-    if (c->recv_status)
+    if (c->recv_status && !tm_fail_message(qp, c->recv_status, now))
         resp_complete(qp, c->recv_status, now);
-    else if (c->event)
+    else if (!c->recv_status && c->event)
         event_add(qp, c->event);
     if (r->message != OP_IS_SEND)
         srq_put_back(qp); /* nothing of the message has gone into it */

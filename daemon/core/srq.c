@@ -44,7 +44,8 @@ static int number(struct engine *e, struct srq *srq)
 
 int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct srq **out)
 {
-    if (init->pd == 0 || !init->owner || (init->xrcd && !init->cq) || srq_size(init->max_wr, init->max_sge) == 0)
+    if (init->pd == 0 || !init->owner || ((init->xrcd || init->tm) && !init->cq) || (init->xrcd && init->tm) ||
+        srq_size(init->max_wr, init->max_sge) == 0)
         return -EINVAL;
     struct srq *srq = mem;
     int err = number(e, srq);
@@ -56,6 +57,7 @@ int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct 
     srq->pd = init->pd;
     srq->xrcd = init->xrcd;
     srq->max_sge = init->max_sge;
+    srq->tm = init->tm;
     link_init(&srq->holders);
     queue_init(&srq->rq, (uint8_t *)mem + SRQ_BYTES, init->max_wr, recv_stride(init->max_sge));
     *out = srq;
@@ -79,6 +81,7 @@ int srq_destroy(struct srq *srq)
         qp->resp.rq.head = qp->resp.rq.tail;
         let_go(srq, qp);
     }
+    tm_forget_orphans(srq);
     completion_forget_srq(srq);
     e->srqs[srq->number & e->srq_mask] = NULL;
     e->srq_count--;
@@ -132,6 +135,8 @@ int srq_post_recv(struct srq *srq, const struct recv_wr *wr, const struct sge *s
     if (wr->num_sge)
         memcpy(w->sge, sge, wr->num_sge * sizeof(*sge));
     srq->rq.tail++;
+    if (srq->tm)
+        tm_buffers_posted(srq->tm, 1);
     return 0;
 }
 
@@ -145,7 +150,7 @@ uint32_t srq_posted(const struct srq *srq)
     return queue_used(&srq->rq);
 }
 
-static void ask_owner(struct srq *srq)
+void srq_ask_owner(struct srq *srq)
 {
     const struct engine *e = srq->e;
     if (e->ops->refill_srq && !srq->failed)
@@ -157,7 +162,7 @@ static void check_limit(struct srq *srq)
 {
     if (queue_used(&srq->rq) >= srq->limit)
         return;
-    ask_owner(srq);
+    srq_ask_owner(srq);
     if (queue_used(&srq->rq) >= srq->limit)
         return;
     srq->limit = 0;
@@ -173,7 +178,7 @@ bool srq_take(struct srq *srq, struct qp *qp)
 {
     struct queue *own = &qp->resp.rq;
     if (queue_used(&srq->rq) == 0)
-        ask_owner(srq);
+        srq_ask_owner(srq);
     if (srq->failed)
         return false;
     bool found = queue_used(&srq->rq) > 0;
@@ -203,8 +208,29 @@ void srq_completed(struct qp *qp, struct completion *c)
     struct srq *srq = srq_find(qp->e, qp->resp.srqn);
     let_go(srq, qp);
     c->srq_owner = srq->owner;
+    c->of = srq->tm ? OF_TM_BUFFER : OF_REQUEST;
     if (srq->cq)
         c->cq = srq->cq;
+}
+
+int srq_post_op(struct srq *srq, const struct tm_op *op, uint64_t now)
+{
+    struct tm_op_result r;
+    if (!srq->tm)
+        return -EINVAL;
+    if (completion_room(srq->e) == 0)
+        return -EAGAIN;
+    tm_op(srq->tm, op, &r, now);
+    if (!r.complete)
+        return 0;
+    struct completion *c = completion_add_srq(srq, r.status, now);
+    c->of = OF_TM_OP;
+    c->wr_id = op->wr_id;
+    c->slot = op->slot;
+    c->opcode = r.opcode;
+    c->flags = r.flags;
+    c->vendor_err = r.why;
+    return 0;
 }
 
 /* --- the limit ---------------------------------------------------------------------------------------------------------- */

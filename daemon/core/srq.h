@@ -26,12 +26,15 @@ struct srq {
     uint32_t max_sge;
     uint32_t limit; /* 0: not armed */
     bool failed; /* nothing is taken from it any more */
+    struct tm *tm; /* NULL: it matches no tags */
 };
 
 struct srq *srq_find(const struct engine *e, uint32_t number); /* NULL: none */
 /* Moves its oldest request to the QP's own receive queue, which is empty; false: there is none. May give the limit
  * event. */
 bool srq_take(struct srq *srq, struct qp *qp);
+/* Has the owner post what it has. */
+void srq_ask_owner(struct srq *srq);
 /* The QP has no use for the request that it took, if it did: it is the first to be taken again. */
 void srq_put_back(struct qp *qp);
 /* The QP's request was completed by c: says where it came from. */

@@ -71,6 +71,7 @@ struct tm *tm_init(void *mem, const struct tm_params *p)
     for (uint32_t i = 0; i < p->max_num_tags; i++) {
         link_init(&tm->entries[i].order);
         link_init(&tm->entries[i].chain);
+        link_init(&tm->entries[i].job);
         tm->entries[i].state = TM_FREE;
         tm->entries[i].handle = TM_NO_HANDLE;
         tm->entries[i].sge = sges + (size_t)i * tm->profile->max_sge;
@@ -84,6 +85,11 @@ struct tm *tm_init(void *mem, const struct tm_params *p)
     tm->trace = (struct tm_event *)(void *)(base + l.trace);
     tm->trace_end = 0;
     return tm;
+}
+
+const struct tm_profile *tm_profile_of(const struct tm *tm)
+{
+    return tm->profile;
 }
 
 /* --- synchronization --------------------------------------------------------------------------------------------------- */
@@ -230,6 +236,7 @@ void tm_op(struct tm *tm, const struct tm_op *op, struct tm_op_result *result, u
 
 void tm_buffers_posted(struct tm *tm, uint32_t n)
 {
+    if (tm->buffers < tm->profile->min_buffers)
+        tm->version++; /* a decision to wait is no longer true */
     tm->buffers += n;
-    tm->version++;
 }

@@ -21,7 +21,9 @@
  * comes too late meets nobody. The poster uses a slot again when all completions of its last use were polled (the
  * ADD's if it was signaled; then the last receive completion or a successful DEL's). That is the whole of the rule
  * that max_num_tags bounds entries that are consumed and not yet polled: the engine only refuses slots that are in
- * use. */
+ * use.
+ *
+ * Time may be 0 where the caller has none; the trace then has the latest that was told. */
 #ifndef PUMICE_CORE_TM_H
 #define PUMICE_CORE_TM_H
 
@@ -71,6 +73,8 @@ size_t tm_size(const struct tm_params *p);
  * completions (row A4). NULL: the parameters break a bound. */
 struct tm *tm_init(void *mem, const struct tm_params *p);
 
+const struct tm_profile *tm_profile_of(const struct tm *tm);
+
 /* --- the matching list ------------------------------------------------------------------------------------------- */
 
 enum tm_entry_state {
@@ -78,6 +82,19 @@ enum tm_entry_state {
     TM_LISTED, /* active or pending */
     TM_CONSUMED, /* matched; its data are arriving */
 };
+struct tm_entry;
+/* What a message holds between tm_commit and tm_done or tm_drop; all zeros: nothing. May be copied, if the copied one is
+ * forgotten. */
+struct tm_rx {
+    uint8_t holds; /* private: enum tm_holds */
+    uint8_t kind; /* enum tm_kind */
+    uint8_t action; /* enum tm_action */
+    uint32_t qpn;
+    struct tm_entry *entry; /* the matched one: its SGEs are valid until tm_done or tm_drop. NULL: unexpected */
+    struct tmh tmh; /* TM_KIND_EAGER, TM_KIND_RNDV */
+    struct rvh rvh; /* TM_KIND_RNDV */
+};
+
 struct mask_class;
 struct tm_entry {
     struct link order; /* in the list, in the order of posting */
@@ -92,6 +109,12 @@ struct tm_entry {
     uint8_t state; /* enum tm_entry_state */
     uint8_t num_sge;
     struct sge *sge; /* num_sge of them */
+
+    /* For the user while the entry is consumed; this module doesn't look at them. */
+    struct link job; /* of rendezvous that wait */
+    struct tm_rx rx; /* of the message, when its QP is busy with others already */
+    uint32_t srqn;
+    bool solicited;
 };
 
 /* The listed entries in the order of posting: the one after e, or the first if e is NULL; NULL: no more. */
@@ -111,6 +134,8 @@ enum tm_op_flags { /* enum ibv_ops_flags */
                    TM_OP_SYNC = 1 << 1,
 };
 struct tm_op {
+    uint64_t wr_id; /* of the operation; the owner's, as slot is: they come back in the completion */
+    uint32_t slot;
     uint64_t tag, mask, recv_wr_id; /* ADD */
     uint32_t unexpected_cnt; /* if TM_OP_SYNC is set, or the opcode is SYNC; taken modulo 2^16 (0.4, 0.5) */
     uint32_t handle; /* ADD, DEL */
@@ -131,7 +156,8 @@ struct tm_op_result {
  * WC_TM_ERR, and no receive completion follows. */
 void tm_op(struct tm *tm, const struct tm_op *op, struct tm_op_result *result, uint64_t now);
 
-/* Says that n more untagged buffers were posted; only a profile's min_buffers asks for it. */
+/* Says that n more untagged buffers were posted; only a profile's min_buffers asks for it. May come between tm_decide
+ * and tm_commit. */
 void tm_buffers_posted(struct tm *tm, uint32_t n);
 
 /* --- messages ---------------------------------------------------------------------------------------------------- */
@@ -209,18 +235,6 @@ struct tm_decision {
     struct rvh rvh; /* TM_KIND_RNDV */
     uint64_t version; /* of the list that was decided on */
 };
-/* What a message holds between tm_commit and tm_done or tm_drop; all zeros: nothing. May be copied, if the copied one is
- * forgotten. */
-struct tm_rx {
-    uint8_t holds; /* private: enum tm_holds */
-    uint8_t kind; /* enum tm_kind */
-    uint8_t action; /* enum tm_action */
-    uint32_t qpn;
-    struct tm_entry *entry; /* the matched one: its SGEs are valid until tm_done or tm_drop. NULL: unexpected */
-    struct tmh tmh; /* TM_KIND_EAGER, TM_KIND_RNDV */
-    struct rvh rvh; /* TM_KIND_RNDV */
-};
-
 /* Decides, and changes nothing. */
 void tm_decide(const struct tm *tm, const struct tm_msg *m, struct tm_decision *d);
 /* The message can't be taken now (RNR), or never (TM_ACT_REFUSE): goes to the trace, nothing else changes. */
@@ -233,6 +247,9 @@ void tm_commit(struct tm *tm, const struct tm_decision *d, struct tm_rx *rx, uin
 uint8_t tm_done(struct tm *tm, struct tm_rx *rx, uint64_t now);
 /* The message will never be delivered: its QP died, or its buffer was bad. Not counted (row A20). */
 void tm_drop(struct tm *tm, struct tm_rx *rx, uint64_t now);
+/* An unexpected message was delivered, but its completion turned into an error before the program could see it: the
+ * count is taken back. */
+void tm_uncount(struct tm *tm, uint64_t now);
 
 /* The completion of a message that was dealt with by this action (rows A24-A35): opcode and flags of the completion
  * when it is decided (first) and when it is all there (last); if the message is whole at once, there is one completion

@@ -271,6 +271,13 @@ uint8_t tm_done(struct tm *tm, struct tm_rx *rx, uint64_t now)
     return flags;
 }
 
+void tm_uncount(struct tm *tm, uint64_t now)
+{
+    tm->hw_cnt--;
+    tm->counters.rx_dropped++;
+    tm_settle(tm, now);
+}
+
 void tm_drop(struct tm *tm, struct tm_rx *rx, uint64_t now)
 {
     struct tm_rx had = *rx;

@@ -42,6 +42,7 @@ struct tm {
     struct tm_counters counters;
     struct tm_event *trace; /* ring */
     uint64_t trace_end;
+    uint64_t now; /* the latest that was told */
 };
 
 /* --- tm.c -------------------------------------------------------------------------------------------------------- */

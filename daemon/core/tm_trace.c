@@ -6,7 +6,9 @@ void tm_trace_add(struct tm *tm, struct tm_event ev, uint64_t now)
 {
     if (tm->params.trace_slots == 0)
         return;
-    ev.time = now;
+    if (now > tm->now)
+        tm->now = now;
+    ev.time = tm->now;
     ev.hw_cnt = tm->hw_cnt;
     ev.sw_cnt = tm->sw_cnt;
     ev.inflight = tm->inflight;

@@ -168,6 +168,13 @@ enum wc_flags { /* enum ibv_wc_flags */
                 WC_TM_DATA_VALID = 1 << 6,
 };
 
+enum completion_of { /* what the slot of a completion names */
+                     OF_REQUEST, /* a send or receive request of a QP or SRQ, see is_recv and srq_owner */
+                     OF_TM_BUFFER, /* a receive request of an SRQ that matches tags */
+                     OF_TM_UNEXPECTED, /* likewise; the message counts as unexpected */
+                     OF_TM_ENTRY, /* the entry of the matching list with that slot (TM_SLOT of its handle) */
+                     OF_TM_OP, /* an operation on the matching list */
+};
 struct completion {
     void *cq; /* the owner's pointer given at qp_create */
     void *qp_owner; /* the owner's pointer of the QP */
@@ -179,6 +186,9 @@ struct completion {
     uint32_t src_qp; /* receives: the peer's QP number */
     uint32_t byte_len; /* receives, READs, atomics */
     uint32_t inv_rkey; /* WC_WITH_INV */
+    uint64_t tm_tag; /* WC_TM_MATCH: the message's tag, host byte order; else 0 */
+    uint32_t tm_priv; /* likewise its app_ctx */
+    uint8_t of; /* enum completion_of */
     uint8_t imm[4]; /* WC_WITH_IMM */
     uint8_t status; /* enum wc_status */
     uint8_t opcode; /* enum wc_opcode; set in error completions, too */

@@ -19,6 +19,7 @@ static const struct command {
     {"env", cmd_env, "print the environment for programs that use a running daemon"},
     {"status", cmd_status, "show devices, objects, QP states and counters"},
     {"fault", cmd_fault, "change the injected faults of running daemons"},
+    {"lint", cmd_lint, "look for violations of the protocol in a capture"},
     {"layout", cmd_layout, "explain where the bytes of a window over non-contiguous memory are"},
 };
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))

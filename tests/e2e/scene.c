@@ -65,6 +65,7 @@ static size_t assemble(const struct scene *s, int from, struct scene_draft *d, u
     icrc_ctx_init(&ctx, &flow);
     d->p.pad = (uint8_t)((int)pad + d->pad_skew) & 3;
     len = pkt_encode(&d->p, buf);
+    buf[BTH_LEN] |= d->reserved;
     memcpy(buf + len, d->payload, d->len);
     len += d->len;
     memset(buf + len, d->pad_byte, pad);
@@ -79,7 +80,9 @@ void scene_put(struct scene *s, const char *label, int from, struct pkt p, const
     struct scene_draft d = {.p = p, .len = len, .copies = 1};
     struct frame_flow flow = flow_from(s, from);
     uint8_t buf[PKT_HEADERS_MAX + sizeof(d.payload) + 8];
-    enum pcapng_direction direction = !s->directed ? PCAPNG_DIR_UNKNOWN : from == A ? PCAPNG_DIR_OUT : PCAPNG_DIR_IN;
+    enum pcapng_direction direction = s->seen == NOWHERE                 ? PCAPNG_DIR_UNKNOWN
+                                      : (from == A) == (s->seen == AT_A) ? PCAPNG_DIR_OUT
+                                                                         : PCAPNG_DIR_IN;
 
     d.p.migreq = true;
     d.p.pkey = p.pkey ? p.pkey : PKEY_DEFAULT;
@@ -90,7 +93,7 @@ void scene_put(struct scene *s, const char *label, int from, struct pkt p, const
         memcpy(d.payload, payload, len);
     else
         for (uint32_t i = 0; i < len; i++)
-            d.payload[i] = (uint8_t)(0x80 + i);
+            d.payload[i] = (uint8_t)i; /* a SEND begins with 0, which is no tag */
     if (s->spoil && label && strcmp(s->spoil, label) == 0) {
         s->spoiler(&d);
         s->spoilt++;

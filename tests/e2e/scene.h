@@ -24,6 +24,7 @@ struct scene_draft {
     uint8_t pad_byte; /* what the pad is made of: 0 */
     int pad_skew; /* added to the right pad count */
     uint32_t icrc_flip; /* bits of the ICRC to be flipped */
+    uint8_t reserved; /* or-ed into the first byte after the BTH: reserved bits of an XRCETH */
     unsigned copies; /* 1; 0: the packet is not in the capture */
     int cut; /* bytes to leave out of the UDP payload's end before the ICRC */
 };
@@ -31,7 +32,7 @@ struct scene_draft {
 struct scene {
     struct capfile file;
     bool is_v6;
-    bool directed; /* captured at A: what A sends goes out, what B sends comes in */
+    enum { NOWHERE, AT_A, AT_B } seen; /* where it is captured, if the capture says so by directions */
     uint64_t now; /* ns */
     uint32_t psn[2]; /* next PSN of requests of each end */
     uint32_t msn[2]; /* messages completed by each end as responder */

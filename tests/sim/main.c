@@ -9,7 +9,7 @@
 
 struct options {
     uint64_t seed, count, mask;
-    bool has_seed, has_mask, has_count, verbose;
+    bool has_seed, has_mask, has_count, verbose, keep;
     const char *name; /* --case */
     const char *out; /* directory for captures */
     uint64_t max_failures;
@@ -31,6 +31,7 @@ static void usage(FILE *f)
           "  --mask M     lose packet n of an exchange if bit n % 64 of M is set, instead of what the seed says\n"
           "  --case NAME  one scripted case; --list names them\n"
           "  --verbose    print everything that happens\n"
+          "  --keep       leave captures of exchanges that went well, too\n"
           "  --out DIR    where captures of failed exchanges go (build/sim)\n"
           "  --max-failures N  stop after so many (10)\n",
           f);
@@ -79,16 +80,21 @@ static void make_dirs(const char *path)
     }
 }
 
+static void capture_path(const struct job *j, const struct options *o, char *path, size_t cap)
+{
+    make_dirs(o->out);
+    if (j->script) {
+        snprintf(path, cap, "%s/%s-%llx.pcapng", o->out, j->script->name, (unsigned long long)j->mask);
+    } else {
+        snprintf(path, cap, "%s/seed-%llu.pcapng", o->out, (unsigned long long)j->seed);
+    }
+}
+
 /* Runs it again, now with everything written down. */
 static void explain(const struct job *j, const struct options *o)
 {
     char path[512], replay[256];
-    make_dirs(o->out);
-    if (j->script) {
-        snprintf(path, sizeof path, "%s/%s-%llx.pcapng", o->out, j->script->name, (unsigned long long)j->mask);
-    } else {
-        snprintf(path, sizeof path, "%s/seed-%llu.pcapng", o->out, (unsigned long long)j->seed);
-    }
+    capture_path(j, o, path, sizeof path);
     struct capture *c = capture_start(path, o->verbose);
     if (!c) {
         printf("    (can't write %s: %s)\n", path, strerror(errno));
@@ -100,10 +106,31 @@ static void explain(const struct job *j, const struct options *o)
     printf("    replay:  %s --verbose\n    capture: %s\n", replay, path);
 }
 
+/* Runs it with a capture that is kept. */
+static int run_kept(const struct job *j, const struct options *o)
+{
+    char path[512];
+    capture_path(j, o, path, sizeof path);
+    struct capture *c = capture_start(path, false);
+    if (!c) {
+        fprintf(stderr, "sim: can't write %s: %s\n", path, strerror(errno));
+        exit(2);
+    }
+    capture_only_peers(c);
+    int err = run(j, c);
+    capture_end(c);
+    if (sim.sc.rogues) { /* such captures are full of violations */
+        char *name = strrchr(path, '/') + 1, other[512];
+        snprintf(other, sizeof other, "%.*srogue-%s", (int)(name - path), path, name);
+        rename(path, other);
+    }
+    return err;
+}
+
 static bool run_job(const struct job *j, const struct options *o)
 {
     char replay[256];
-    int err = run(j, NULL);
+    int err = o->keep ? run_kept(j, o) : run(j, NULL);
     replay_line(j, replay, sizeof replay);
     if (err == 0) {
         uint64_t trace = sim.trace;
@@ -228,6 +255,8 @@ static int parse(int argc, char **argv, struct options *o)
         } else if (strcmp(a, "--out") == 0) {
             ok = (o->out = v) != NULL;
             i++;
+        } else if (strcmp(a, "--keep") == 0) {
+            o->keep = true;
         } else if (strcmp(a, "--verbose") == 0) {
             o->verbose = true;
         } else {

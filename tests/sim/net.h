@@ -41,6 +41,7 @@ struct wirepkt {
     bool ce; /* congestion experienced */
     bool corrupted; /* some bit was flipped that the ICRC covers */
     bool rogue; /* its sender wrote nonsense */
+    bool stranger; /* it is forged, and comes from an address that is not the peer's */
     uint16_t ip_id;
     uint32_t len; /* of data */
     uint32_t number; /* in order of sending */

@@ -12,6 +12,7 @@ void rogue_stranger(struct host *h, const struct wirepkt *real)
     struct wirepkt *p = net_alloc(real->len);
     memcpy(p, real, sizeof *p + real->len);
     p->v6 = !real->v6;
+    p->stranger = true;
     if (prng_chance(&s->rng, 700)) { /* another PSN, near by */
         p->data[11] = (uint8_t)(p->data[11] + prng_range(&s->rng, 0, 20) - 10);
     }

@@ -435,6 +435,8 @@ void goodput_report(void);
 struct capture *capture_start(const char *path, bool verbose); /* NULL: can't write there */
 void capture_packet(struct sim *s, const struct wirepkt *p, const char *what);
 void capture_note(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void capture_only_peers(
+    struct capture *c); /* to be kept: without strangers' packets, and nothing is printed in the end */
 void capture_end(struct capture *c); /* prints the end of the log */
 
 static inline bool has_rq(const struct end *e)

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Messages that come to a QP whose SRQ matches tags. The responder hands over each packet of a SEND; the first one is
+ * decided upon (tm_match.c), and then the message goes to the entry that it matched, without its header, or as a whole to
+ * an untagged request of the SRQ, by the responder's ordinary way. */
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+static struct srq *srq_of(const struct qp *qp)
+{
+    return srq_find(qp->e, qp->srqn);
+}
+
+/* --- completions ----------------------------------------------------------------------------------------------------------- */
+
+struct completion *tm_complete(struct qp *qp, const struct tm_rx *rx, uint8_t status, uint8_t flags, uint64_t now)
+{
+    const struct srq *srq = srq_of(qp);
+    struct completion *c = completion_add(qp, true, status, now);
+    c->cq = srq->cq;
+    c->srq_owner = srq->owner;
+    c->of = OF_TM_ENTRY;
+    c->slot = TM_SLOT(rx->entry->handle);
+    c->wr_id = rx->entry->recv_wr_id;
+    c->opcode = WC_TM_RECV;
+    c->flags = flags;
+    if (flags & WC_TM_MATCH) {
+        c->tm_tag = rx->tmh.tag;
+        c->tm_priv = rx->tmh.app_ctx;
+    }
+    return c;
+}
+
+void tm_complete_entry(struct qp *qp, struct tm_rx *rx, uint8_t status, uint64_t now)
+{
+    tm_complete(qp, rx, status, 0, now);
+    tm_drop(qp->tm, rx, now);
+}
+
+/* What the message's last packet brings apart from data. window: to be invalidated; NULL: none. */
+static void add_extras(struct qp *qp, struct completion *c, const struct pkt *p, struct mkey *window)
+{
+    c->solicited = p->solicited;
+    if (op_table[p->opcode].headers & OP_HAS_IMMDT) {
+        c->flags |= WC_WITH_IMM;
+        memcpy(c->imm, p->imm, sizeof(c->imm));
+    }
+    if (window) {
+        mw_unbind(qp->e, window);
+        c->flags |= WC_WITH_INV;
+        c->inv_rkey = p->inv_rkey;
+        COUNT(qp, mw_invalidates);
+    }
+    COUNT(qp, recvs);
+}
+
+/* The memory window that the packet asks to invalidate (9.4.1.1.3), NULL if it doesn't; false: there is no such one. */
+static bool find_window(struct qp *qp, const struct pkt *p, struct mkey **window)
+{
+    *window = NULL;
+    return !(op_table[p->opcode].headers & OP_HAS_IETH) || (*window = mw_find_bound(qp, p->inv_rkey)) != NULL;
+}
+
+void tm_delivered(struct qp *qp, struct completion *c, uint64_t now)
+{
+    struct tm_rx *rx = &qp->resp.tm_rx;
+    if (c->opcode != WC_RECV)
+        return; /* of an RDMA WRITE with immediate data */
+    c->opcode = tm_wc_opcode(TM_ACT_BUFFER, rx->kind);
+    if (c->opcode == WC_TM_RECV)
+        c->of = OF_TM_UNEXPECTED;
+    c->flags |= tm_done(qp->tm, rx, now);
+}
+
+bool tm_fail_message(struct qp *qp, uint8_t status, uint64_t now)
+{
+    struct tm_rx *rx = &qp->resp.tm_rx;
+    if (!rx->entry)
+        return false;
+    tm_complete_entry(qp, rx, status, now);
+    return true;
+}
+
+bool tm_fault(struct qp *qp, const struct completion *c, uint64_t now)
+{
+    if (c->of == OF_TM_ENTRY)
+        return c->flags & WC_TM_DATA_VALID; /* a match alone reports no data */
+    if (c->of == OF_TM_UNEXPECTED)
+        tm_uncount(qp->tm, now);
+    return true;
+}
+
+/* --- the first packet ------------------------------------------------------------------------------------------------------- */
+
+static void decide(struct qp *qp, const struct pkt *p, bool whole, struct tm_decision *d)
+{
+    const struct tm_msg m = {.data = p->payload,
+                             .len = p->payload_len,
+                             .whole = whole,
+                             .can_read = qp->attr.max_rd_atomic > 0,
+                             .qpn = qp->qpn};
+    tm_decide(qp->tm, &m, d);
+    if (d->action != TM_ACT_WAIT)
+        return;
+    srq_ask_owner(srq_of(qp)); /* it may have posted what the profile asks for */
+    tm_decide(qp->tm, &m, d);
+}
+
+/* Decides upon a message and, if what it needs is there, commits. */
+static enum verdict begin(struct qp *qp, const struct pkt *p, bool whole, uint64_t now)
+{
+    struct tm_decision d;
+    decide(qp, p, whole, &d);
+    enum verdict v = V_OK;
+    if (d.action == TM_ACT_WAIT)
+        v = V_RNR;
+    else if (d.action == TM_ACT_REFUSE)
+        v = V_INVALID;
+    else if (d.action == TM_ACT_BUFFER && !resp_recv(qp))
+        v = srq_of(qp)->failed ? V_OPERATION : V_RNR;
+    if (v != V_OK) {
+        tm_refuse(qp->tm, &d, now);
+        return v;
+    }
+    tm_commit(qp->tm, &d, &qp->resp.tm_rx, now);
+    if (d.entry) {
+        qp->resp.received = 0;
+        qp->resp.remaining = d.entry->capacity;
+    }
+    return V_OK;
+}
+
+/* --- matched messages ------------------------------------------------------------------------------------------------------- */
+
+static bool store(struct qp *qp, const uint8_t *data, uint32_t len)
+{
+    const struct tm_entry *e = qp->resp.tm_rx.entry;
+    struct piece piece[ENGINE_MAX_SGE];
+    if (len == 0)
+        return true;
+    int n = sgl_resolve(&qp->e->keys, srq_of(qp)->pd, e->sge, e->num_sge, qp->resp.received, len, ACCESS_LOCAL_WRITE,
+                        piece, ENGINE_MAX_SGE);
+    return n >= 0 && qp->e->ops->write(qp->e->ops_ctx, qp->qpn, piece, (unsigned)n, data, len) == 0;
+}
+
+static enum verdict receive_eager(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
+{
+    struct responder *r = &qp->resp;
+    struct tm_rx *rx = &r->tm_rx;
+    const struct tm_wc *wc = &tm_wc_table[TM_ACT_EAGER];
+    uint32_t skip = props & (OP_IS_FIRST | OP_IS_ONLY) ? TMH_LEN : 0;
+    uint32_t len = p->payload_len - skip;
+    struct mkey *window;
+    r->message = OP_IS_SEND;
+    if (props & OP_IS_FIRST)
+        tm_complete(qp, rx, WC_SUCCESS, wc->first, now);
+    if (len > r->remaining)
+        return V_LENGTH;
+    if (!find_window(qp, p, &window))
+        return V_ACCESS;
+    if (!store(qp, p->payload + skip, len))
+        return V_PROTECTION;
+    r->received += len;
+    r->remaining -= len;
+    if (!(props & (OP_IS_LAST | OP_IS_ONLY)))
+        return V_OK;
+    r->message = 0;
+    struct completion *c = tm_complete(qp, rx, wc->status, props & OP_IS_ONLY ? wc->whole : wc->last, now);
+    c->byte_len = r->received;
+    add_extras(qp, c, p, window);
+    tm_done(qp->tm, rx, now);
+    return V_OK;
+}
+
+/* The whole request goes to the program, as far as its buffer reaches. */
+static enum verdict receive_incomplete(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    struct tm_rx *rx = &qp->resp.tm_rx;
+    const struct tm_wc *wc = &tm_wc_table[TM_ACT_INCOMPLETE];
+    uint32_t len = p->payload_len < rx->entry->capacity ? p->payload_len : rx->entry->capacity;
+    struct mkey *window;
+    if (!find_window(qp, p, &window))
+        return V_ACCESS;
+    if (!store(qp, p->payload, len))
+        return V_PROTECTION;
+    struct completion *c = tm_complete(qp, rx, wc->status, wc->whole, now);
+    c->byte_len = len;
+    add_extras(qp, c, p, window);
+    tm_done(qp->tm, rx, now);
+    return V_OK;
+}
+
+static enum verdict receive_rndv(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    struct tm_rx *rx = &qp->resp.tm_rx;
+    struct mkey *window;
+    if (!find_window(qp, p, &window))
+        return V_ACCESS;
+    struct completion *c = tm_complete(qp, rx, WC_SUCCESS, tm_wc_table[TM_ACT_READ].first, now);
+    add_extras(qp, c, p, window);
+    if (rndv_begin(qp, rx, p->solicited, now))
+        c->flags |= tm_wc_table[TM_ACT_FIN].whole;
+    return V_OK;
+}
+
+/* A packet may make two completions: the match, and the message's end. */
+#define COMPLETIONS 2u
+
+enum verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    uint16_t props = op_table[p->opcode].properties;
+    if (completion_room(qp->e) < COMPLETIONS)
+        return V_DROP;
+    if (props & (OP_IS_FIRST | OP_IS_ONLY)) {
+        enum verdict v = begin(qp, p, props & OP_IS_ONLY, now);
+        if (v != V_OK)
+            return v;
+    }
+    switch (qp->resp.tm_rx.action) {
+    case TM_ACT_EAGER:
+    case TM_ACT_OVERFLOW:
+        return receive_eager(qp, p, props, now);
+    case TM_ACT_INCOMPLETE:
+        return receive_incomplete(qp, p, now);
+    case TM_ACT_READ:
+    case TM_ACT_FIN:
+        return receive_rndv(qp, p, now);
+    default:
+        return resp_send(qp, p, now);
+    }
+}
+
+/* --- the end of a QP -------------------------------------------------------------------------------------------------------- */
+
+bool tm_flush(struct qp *qp, uint64_t now)
+{
+    struct tm_rx *rx = &qp->resp.tm_rx;
+    if (!rx->entry)
+        tm_drop(qp->tm, rx, now); /* an unexpected message: not counted, and nobody waits for it any longer */
+    else if (completion_room(qp->e) == 0)
+        return true;
+    else
+        tm_complete_entry(qp, rx, WC_WR_FLUSH_ERR, now);
+    while (!link_alone(&qp->req.rndv)) {
+        struct tm_entry *e = link_owner(qp->req.rndv.next, struct tm_entry, job);
+        if (completion_room(qp->e) == 0)
+            return true;
+        link_remove(&e->job);
+        struct tm_rx held = e->rx;
+        tm_complete_entry(qp, &held, WC_WR_FLUSH_ERR, now);
+    }
+    return false;
+}
+
+static void orphan(struct qp *qp, struct tm_entry *e)
+{
+    e->srqn = qp->srqn;
+    link_append(&qp->e->orphans, &e->job);
+}
+
+void tm_detach(struct qp *qp)
+{
+    struct tm_rx *rx = &qp->resp.tm_rx;
+    struct requester *r = &qp->req;
+    if (!qp->tm)
+        return;
+    for (uint32_t i = r->sq.head; i != r->sq.tail; i++)
+        if (req_wqe(qp, i)->own == OWN_READ)
+            orphan(qp, req_wqe(qp, i)->entry);
+    while (!link_alone(&r->rndv)) {
+        struct tm_entry *e = link_owner(r->rndv.next, struct tm_entry, job);
+        link_remove(&e->job);
+        orphan(qp, e);
+    }
+    if (rx->entry) {
+        rx->entry->rx = *rx;
+        orphan(qp, rx->entry);
+        *rx = (struct tm_rx){0};
+    } else {
+        tm_drop(qp->tm, rx, 0);
+    }
+    r->own_queued = r->own_reads = 0;
+}
+
+void tm_flush_orphans(struct engine *e, uint64_t now)
+{
+    while (!link_alone(&e->orphans) && completion_room(e) > 0) {
+        struct tm_entry *entry = link_owner(e->orphans.next, struct tm_entry, job);
+        struct srq *srq = srq_find(e, entry->srqn);
+        struct completion *c = completion_add_srq(srq, WC_WR_FLUSH_ERR, now);
+        struct tm_rx held = entry->rx;
+        link_remove(&entry->job);
+        c->of = OF_TM_ENTRY;
+        c->slot = TM_SLOT(entry->handle);
+        c->wr_id = entry->recv_wr_id;
+        c->opcode = WC_TM_RECV;
+        c->qpn = held.qpn;
+        tm_drop(srq->tm, &held, now);
+    }
+}
+
+void tm_forget_orphans(const struct srq *srq)
+{
+    struct link *at = srq->e->orphans.next;
+    while (at != &srq->e->orphans) {
+        struct tm_entry *entry = link_owner(at, struct tm_entry, job);
+        at = at->next;
+        if (entry->srqn == srq->number)
+            link_remove(&entry->job);
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Rules of tag matching: a rendezvous request offers memory; the receiver READs just that, and then answers with a FIN, a copy of
+ * the request but for its operation. */
+#include <string.h>
+
+#include "pcap/lint_priv.h"
+
+static bool decode(const struct lint *l, const struct rec *r, struct tmh *t, struct rvh *v)
+{
+    const struct tm_bytes *b = &l->tm[r->tm - 1];
+    uint32_t have = b->len < sizeof(b->bytes) ? b->len : (uint32_t)sizeof(b->bytes);
+
+    memset(v, 0, sizeof(*v));
+    if (!tmh_decode(b->bytes, have, t))
+        return false;
+    rvh_decode(b->bytes + TMH_LEN, have - TMH_LEN, v);
+    return true;
+}
+
+static bool has_rvh(const struct lint *l, const struct rec *r)
+{
+    return l->tm[r->tm - 1].len >= TMH_LEN + RVH_LEN;
+}
+
+static struct rndv *add(struct lint *l, struct half *h, uint32_t number, const struct tmh *t, const struct rvh *v)
+{
+    struct rndv *e = lint_grow(l, h->rndv, h->num_rndv, &h->cap_rndv, sizeof(*e));
+
+    if (!e)
+        return NULL;
+    h->rndv = e;
+    e += h->num_rndv++;
+    *e = (struct rndv){.rec = number, .tmh = *t, .rvh = *v};
+    return e;
+}
+
+static bool reads_from(const struct rndv *e, const struct rec *r)
+{
+    return r->va >= e->rvh.va && r->va - e->rvh.va < e->rvh.len;
+}
+
+static bool same_tmh(const struct tmh *a, const struct tmh *b)
+{
+    return a->app_ctx == b->app_ctx && a->tag == b->tag && memcmp(a->reserved, b->reserved, sizeof(a->reserved)) == 0;
+}
+
+static bool same_rvh(const struct rvh *a, const struct rvh *b)
+{
+    return a->va == b->va && a->rkey == b->rkey && a->len == b->len;
+}
+
+/* --- which QPs have tag matching ------------------------------------------------------------------------------------------ */
+
+static bool is_listed(const struct lint *l, uint32_t qpn)
+{
+    for (unsigned i = 0; i < l->options->num_tm_qps; i++)
+        if (l->options->tm_qps[i] == qpn)
+            return true;
+    return false;
+}
+
+static void detect_send(struct lint *l, struct half *h, uint32_t number)
+{
+    const struct rec *r = &l->recs[number];
+    struct tmh t;
+    struct rvh v;
+
+    if (!decode(l, r, &t, &v))
+        return;
+    if (t.opcode == TMH_RNDV && has_rvh(l, r) && v.len) {
+        add(l, h, number, &t, &v);
+    } else if (t.opcode == TMH_FIN && (l->tm[r->tm - 1].len == TMH_LEN || has_rvh(l, r))) {
+        for (size_t i = h->peer->num_rndv, n = 0; i > 0 && n < 64; i--, n++)
+            if (same_tmh(&h->peer->rndv[i - 1].tmh, &t) && t.app_ctx | t.tag)
+                h->tm = h->peer->tm = true;
+    }
+}
+
+static void detect_read(struct lint *l, struct half *h, uint32_t number)
+{
+    const struct rec *r = &l->recs[number];
+
+    for (size_t i = h->peer->num_rndv, n = 0; i > 0 && n < 64; i--, n++) {
+        const struct rndv *e = &h->peer->rndv[i - 1];
+
+        if (e->rvh.rkey == r->rkey && reads_from(e, r))
+            h->tm = h->peer->tm = true;
+    }
+}
+
+void lint_tm_detect(struct lint *l)
+{
+    if (l->options->tm == LINT_TM_OFF)
+        return;
+    for (size_t i = 0; l->options->tm == LINT_TM_LISTED && i < l->num_halves; i++)
+        l->halves[i]->tm = is_listed(l, l->halves[i]->key.qpn);
+    for (size_t i = 0; l->options->tm == LINT_TM_AUTO && i < l->num_recs; i++) {
+        struct half *h = l->halves[l->recs[i].half];
+
+        if (!h->peer || l->recs[i].flags)
+            continue;
+        if (l->recs[i].tm)
+            detect_send(l, h, (uint32_t)i);
+        else if ((l->recs[i].opcode & OP_OPERATION_MASK) == OP_READ_REQUEST)
+            detect_read(l, h, (uint32_t)i);
+    }
+    for (size_t i = 0; i < l->num_halves; i++)
+        l->halves[i]->num_rndv = 0;
+}
+
+/* --- READs --------------------------------------------------------------------------------------------------------------- */
+
+/* The open rendezvous that the READ is for; whether by key or by address only is in *exact. */
+static struct rndv *find_for(struct half *h, const struct rec *r, bool *exact)
+{
+    struct rndv *near = NULL;
+
+    for (size_t i = h->peer->first_rndv; i < h->peer->num_rndv; i++) {
+        struct rndv *e = &h->peer->rndv[i];
+
+        if (e->done)
+            continue;
+        *exact = e->rvh.rkey == r->rkey && reads_from(e, r);
+        if (*exact)
+            return e;
+        if (!near && (reads_from(e, r) || (e->rvh.rkey == r->rkey && e->read < e->rvh.len)))
+            near = e;
+    }
+    *exact = false;
+    return near;
+}
+
+void lint_tm_read(struct lint *l, struct half *h, uint32_t number)
+{
+    const struct rec *r = &l->recs[number];
+    struct rndv *e;
+    bool exact;
+
+    if (!h->peer || !h->peer->tm)
+        return;
+    e = find_for(h, r, &exact);
+    if (!e)
+        return; /* the program's own */
+    if (!exact)
+        lint_tell(l, LINT_TM_READ, r->frame,
+                  "READ of va 0x%llx, rkey 0x%x; the request in frame %u offers va 0x%llx, rkey 0x%x",
+                  (unsigned long long)r->va, r->rkey, l->recs[e->rec].frame, (unsigned long long)e->rvh.va,
+                  e->rvh.rkey);
+    else if (r->dmalen > e->rvh.len - (r->va - e->rvh.va))
+        lint_tell(l, LINT_TM_READ, r->frame, "READ of %u bytes; the request in frame %u offers %u", r->dmalen,
+                  l->recs[e->rec].frame, e->rvh.len);
+    e->read += r->dmalen;
+    e->open_reads++;
+}
+
+void lint_tm_read_done(struct lint *l, struct half *h, uint32_t number)
+{
+    struct rndv *e;
+    bool exact;
+
+    if (!h->peer || !h->peer->tm)
+        return;
+    e = find_for(h, &l->recs[number], &exact);
+    if (e && e->open_reads)
+        e->open_reads--;
+}
+
+/* --- SENDs --------------------------------------------------------------------------------------------------------------- */
+
+static void fin(struct lint *l, struct half *h, const struct rec *r, const struct tmh *t, const struct rvh *v)
+{
+    struct half *x = h->peer;
+    struct rndv *e = NULL;
+    bool whole = has_rvh(l, r);
+
+    for (size_t i = x->first_rndv; !e && i < x->num_rndv; i++) /* the request itself */
+        if (!x->rndv[i].done && same_tmh(&x->rndv[i].tmh, t) &&
+            (!whole || x->rndv[i].bare || same_rvh(&x->rndv[i].rvh, v)))
+            e = &x->rndv[i];
+    if (!e) {
+        for (size_t i = x->first_rndv; !e && i < x->num_rndv; i++) /* or what it may have been copied from */
+            if (!x->rndv[i].done)
+                e = &x->rndv[i];
+        if (!e) {
+            lint_tell_unless(l, l->options->incomplete || x->told_midway, LINT_TM_FIN_UNASKED, r->frame,
+                             "FIN with tag 0x%llx, without a request that is open", (unsigned long long)t->tag);
+            return;
+        }
+        lint_tell(l, LINT_TM_FIN_COPY, r->frame,
+                  "FIN with tag 0x%llx, context 0x%x is no copy of the request in frame %u", (unsigned long long)t->tag,
+                  t->app_ctx, l->recs[e->rec].frame);
+    } else if (e->read && (e->open_reads || e->read < e->rvh.len)) {
+        lint_tell_unless(
+            l, l->options->incomplete || l->lost, LINT_TM_FIN_EARLY, r->frame,
+            "FIN for the request in frame %u, of which %llu of %u bytes were asked for and %u READs are open",
+            l->recs[e->rec].frame, (unsigned long long)e->read, e->rvh.len, e->open_reads);
+    }
+    e->done = true;
+    while (x->first_rndv < x->num_rndv && x->rndv[x->first_rndv].done)
+        x->first_rndv++;
+}
+
+void lint_tm_send(struct lint *l, struct half *h, uint32_t number)
+{
+    const struct rec *r = &l->recs[number];
+    const struct tm_bytes *b = &l->tm[r->tm - 1];
+    struct tmh t;
+    struct rvh v;
+
+    if (b->len == 0 || b->bytes[0] == TMH_NO_TAG)
+        return;
+    if (b->bytes[0] > TMH_EAGER) {
+        lint_tell(l, LINT_TM_OPCODE, r->frame, "operation %u in a TMH", b->bytes[0]);
+        return;
+    }
+    if (!decode(l, r, &t, &v) || (t.opcode == TMH_RNDV && !has_rvh(l, r))) {
+        lint_tell(l, LINT_TM_SHORT, r->frame, "%u bytes are no TMH%s", b->len,
+                  b->bytes[0] == TMH_RNDV ? " with RVH" : "");
+        if (b->len >= TMH_LEN) { /* what follows is judged as far as it can be */
+            struct rndv *e = add(l, h, number, &t, &v);
+
+            if (e)
+                e->bare = true;
+        }
+        return;
+    }
+    if (t.opcode == TMH_RNDV)
+        add(l, h, number, &t, &v);
+    else if (t.opcode == TMH_FIN && h->peer)
+        fin(l, h, r, &t, &v);
+}
+
+void lint_tm_end(struct lint *l, struct half *h)
+{
+    for (size_t i = h->first_rndv; h->tm && i < h->num_rndv; i++)
+        if (!h->rndv[i].done)
+            lint_tell(l, LINT_TM_NO_FIN, l->recs[h->rndv[i].rec].frame, "no FIN for this rendezvous request");
+}
