@@ -99,7 +99,7 @@ fault SRQ_ORDER srq.c 'queue_at(&srq->rq, srq->rq.head++)' 'queue_at(&srq->rq, -
 fault SRQ_HOLDUP srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0 && link_alone(&srq->holders);'
 fault SRQ_PUT_BACK srq.c 'copy(&srq->rq, --srq->rq.head,' 'own->head++; if (false) copy(&srq->rq, --srq->rq.head,'
 fault SRQ_LIMIT srq.c 'srq->limit = 0;' ''
-fault SRQ_LIMIT_RING srq.c 'ask_owner(srq);
+fault SRQ_LIMIT_RING srq.c 'srq_ask_owner(srq);
     if (queue_used(&srq->rq) >= srq->limit)' 'if (queue_used(&srq->rq) >= srq->limit)'
 fault SRQ_RESIZE srq.c 'to->e->srqs[to->number & to->e->srq_mask] = to;' 'to->rq.tail -= used > 1;'
 fault SRQ_PD resp.c 'return srq ? srq->pd : qp->pd;' 'return srq && srq->xrcd ? srq->pd : qp->pd;'
