@@ -449,6 +449,29 @@ Test(srq, a_refused_write_with_immediate_leaves_its_request)
     expect_recv(1, 0, WC_SUCCESS);
 }
 
+Test(srq, memory_that_fails_under_a_message)
+{
+    post_many(2);
+    cr_expect_eq(arrive_at(0, OP_SEND_FIRST, 256), 0xff);
+    engine_mem_fault(fix.e, qp_number(qp[0]), 0);
+    turn();
+    expect_recv(0, 0, WC_LOC_PROT_ERR);
+    expect_no_completion();
+    expect_qp_event(0, EVENT_QP_LAST_WQE_REACHED);
+    expect_no_event();
+    cr_expect_eq(srq_posted(srq), 1);
+}
+
+Test(srq, a_destroyed_qp_takes_its_completions_with_it)
+{
+    post_many(2);
+    cr_expect_eq(arrive_at(0, OP_SEND_ONLY, 1), ACKED);
+    cr_expect_eq(arrive_at(1, OP_SEND_ONLY, 1), ACKED);
+    qp_destroy(qp[0]);
+    expect_recv(1, 1, WC_SUCCESS);
+    expect_no_completion();
+}
+
 /* --- resizing, breaking ------------------------------------------------------------------------------------------------------------- */
 
 Test(srq, resizing_keeps_order_and_what_was_taken)

@@ -484,6 +484,93 @@ Test(xrc, receive_buffers_are_of_the_srqs_protection_domain)
     expect_recv(A, 3, WC_LOC_PROT_ERR);
 }
 
+Test(xrc, memory_extensions_go_by_it_too)
+{
+    struct pkt p = request(OP_ATOMIC_WRITE, srq_number(srq[B]), 8);
+    p.reth = (struct pkt_reth){FIX_VA, key[1], 8};
+    cr_expect_eq(feed(p, NULL), ACKED);
+    p = request(OP_ATOMIC_WRITE, srq_number(srq[A]), 8);
+    p.reth = (struct pkt_reth){FIX_VA, key[1], 8};
+    cr_expect_eq(feed(p, NULL), NAK_REMOTE_ACCESS);
+    expect_dead(EVENT_QP_ACCESS_ERR);
+}
+
+/* Binds a window of PD_A, over the first 64 bytes. */
+static uint32_t bind_window(struct qp *by, uint8_t type, uint8_t status)
+{
+    uint32_t window, region;
+    struct mr_init mr = {.pd = PD_A, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM};
+    mr.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_MW_BIND;
+    cr_assert_eq(mr_register(fix.e, &mr, &region), 0);
+    cr_assert_eq(mw_alloc(fix.e, PD_A, type, &window), 0);
+    uint32_t bound = (window & ~0xffu) | ((window + 1) & 0xff);
+    struct send_wr wr = {.opcode = WR_BIND_MW, .flags = SEND_SIGNALED};
+    wr.bind = (struct mw_bind){.mw_key = type == MW_TYPE_1 ? window : bound,
+                               .new_key = type == MW_TYPE_1 ? bound : 0,
+                               .mr_key = region,
+                               .access = ACCESS_REMOTE_WRITE,
+                               .addr = FIX_VA,
+                               .length = 64};
+    cr_assert_eq(qp_post_send(by, &wr, NULL, NULL, 0), 0);
+    fix_tx(&fix, buf, NULL, 0);
+    cr_assert_eq(fix_take(&fix).status, status);
+    return bound;
+}
+
+static struct qp *rc_qp(void)
+{
+    struct qp_init init = {
+        .type = QPT_RC, .pd = PD_A, .caps = {4, 0, 0, 0, 0}, .send_cq = &ini, .recv_cq = &ini, .owner = &ini};
+    return make_qp(&init, QPS_RTS);
+}
+
+static uint8_t write_by(uint32_t rkey, int i)
+{
+    struct pkt p = request(OP_WRITE_ONLY, srq_number(srq[i]), 8);
+    p.reth = (struct pkt_reth){FIX_VA, rkey, 8};
+    return feed(p, NULL);
+}
+
+Test(xrc, windows_of_type_1_are_of_a_protection_domain)
+{
+    uint32_t rkey = bind_window(ini, MW_TYPE_1, WC_SUCCESS);
+    cr_expect_eq(write_by(rkey, A), ACKED);
+    cr_expect_eq(write_by(rkey, B), NAK_REMOTE_ACCESS);
+}
+
+Test(xrc, windows_of_type_2_are_of_a_qp_and_no_targets)
+{
+    bind_window(ini, MW_TYPE_2, WC_MW_BIND_ERR);
+    cr_expect_eq(write_by(bind_window(rc_qp(), MW_TYPE_2, WC_SUCCESS), A), NAK_REMOTE_ACCESS);
+    expect_dead(EVENT_QP_ACCESS_ERR);
+}
+
+Test(xrc, a_target_has_no_window_that_a_peer_could_invalidate)
+{
+    struct pkt p = request(OP_SEND_ONLY_INV, srq_number(srq[A]), 1);
+    p.inv_rkey = bind_window(rc_qp(), MW_TYPE_2, WC_SUCCESS);
+    post_one(A, 0);
+    cr_expect_eq(feed(p, NULL), NAK_REMOTE_ACCESS);
+    expect_dead(EVENT_QP_ACCESS_ERR);
+    expect_untouched(A, 1);
+}
+
+/* --- faults of memory --------------------------------------------------------------------------------------------------------------- */
+
+Test(xrc, a_deferred_write_that_fails_is_told_to_the_srq)
+{
+    post_one(A, 0);
+    post_one(A, 1);
+    struct pkt p = request(OP_SEND_ONLY, srq_number(srq[A]), 80);
+    fix_rx(&fix, &p);
+    engine_mem_fault(fix.e, qp_number(tgt), 0);
+    cr_assert_eq(fix_tx(&fix, buf, &p, 1), 1);
+    cr_expect_eq(p.opcode, OP_SERVICE_XRC | OP_ACK);
+    cr_expect_eq(p.aeth.syndrome, NAK_REMOTE_OPERATION);
+    expect_recv(A, 0, WC_LOC_PROT_ERR);
+    expect_untouched(A, 1);
+}
+
 /* --- targets that go ---------------------------------------------------------------------------------------------------------------- */
 
 Test(xrc, what_was_received_outlives_the_target)
