@@ -45,7 +45,7 @@ static bool config_ok(const struct engine_config *c)
 }
 
 /* Where the parts of the engine lie in its memory; each starts on a cache line. */
-struct layout {
+struct sections {
     size_t qps, srqs, keys, mcast, peers, timers, done, events, total;
 };
 
@@ -56,7 +56,7 @@ static size_t place(size_t *at, size_t bytes)
     return here;
 }
 
-static void layout_of(const struct engine_config *c, struct layout *l)
+static void sections_of(const struct engine_config *c, struct sections *l)
 {
     size_t at = 0;
     place(&at, sizeof(struct engine));
@@ -73,8 +73,8 @@ static void layout_of(const struct engine_config *c, struct layout *l)
 
 size_t engine_size(const struct engine_config *cfg)
 {
-    struct layout l;
-    layout_of(cfg, &l);
+    struct sections l;
+    sections_of(cfg, &l);
     return l.total;
 }
 
@@ -82,8 +82,8 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
 {
     if (!config_ok(cfg))
         return NULL;
-    struct layout l;
-    layout_of(cfg, &l);
+    struct sections l;
+    sections_of(cfg, &l);
     uint8_t *base = mem;
     struct engine *e = mem;
     e->cfg = *cfg;

@@ -97,7 +97,8 @@ enum mw_type { /* enum ibv_mw_type */
                MW_TYPE_2 = 2,
 };
 /* Windows (IBA 10.6.7) share the key table with regions; they are bound by WR_BIND_MW and invalidated by WR_LOCAL_INV
- * and WR_SEND_WITH_INV (row E18). They give remote access only, they are no lkeys.
+ * and WR_SEND_WITH_INV (row E18). They give remote access only, they are no lkeys
+ * (but see mw_alloc_layout).
  *
  * Which rkey a window has. The tag of a type 2 window is its user's: mw_bind.mw_key brings it. A type 1 window gets its
  * next rkey when the bind is posted, long before it runs, because ibv_bind_mw returns it at once: so its owner (the
@@ -118,6 +119,11 @@ enum mw_type { /* enum ibv_mw_type */
  * Makes an unbound window of protection domain pd; *key receives its rkey. -EINVAL: no such type; -ENOMEM: max_mr
  * reached. */
 int mw_alloc(struct engine *e, uint32_t pd, uint8_t type, uint32_t *key);
+/* The same for a window that can also be bound to layouts of up to max_entries entries (layout.h; at most
+ * LAYOUT_MAX_ENTRIES), and that has an lkey, the same as its rkey, while it is bound with ACCESS_LOCAL_WRITE. mem:
+ * mw_layout_size(max_entries) bytes, aligned as malloc does; the owner's, to be freed after mw_dealloc. */
+size_t mw_layout_size(uint32_t max_entries);
+int mw_alloc_layout(struct engine *e, uint32_t pd, uint8_t type, uint32_t max_entries, void *mem, uint32_t *key);
 /* Unbinds it, whatever its type, and removes it; key: its present rkey or any of its index. -ENOENT: no such window. */
 int mw_dealloc(struct engine *e, uint32_t key);
 

@@ -7,7 +7,8 @@
  *   key.c         memory keys            peer.c  windows per destination       hotel.c  timers
  *   flow.c        flow control of what nobody acknowledges
  *   ecn.c         congestion notification: marks, CNPs, rates
- *   mw.c          memory windows
+ *   mw.c          memory windows         layout.c  arithmetic of those over non-contiguous memory
+ *   pieces.c      from keys and addresses to memory
  *   qp.c          life of a QP, posting  qp_state.c  transitions and attributes
  *   req_send.c    requester: work requests to packets, the window
  *   req_ack.c     requester: ACKs, NAKs, responses, retirement
@@ -31,6 +32,7 @@
 #include "daemon/core/mcast.h"
 #include "daemon/core/mw.h"
 #include "daemon/core/peer.h"
+#include "daemon/core/pieces.h"
 #include "daemon/core/psn.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/srq.h"
@@ -53,6 +55,7 @@ struct send_wqe {
     struct tm_entry *entry; /* OWN_READ: whose data it fetches */
     uint8_t own; /* enum own_request: not the program's, but the tag matching offload's */
     uint8_t local_error; /* enum wc_status that it will complete with once all before it are done; 0: none */
+    uint8_t local_cause; /* … and the completion's vendor_err */
     union {
         struct sge sge[1]; /* wr.num_sge of them */
         uint8_t data[1]; /* wr.inline_len bytes */
@@ -354,10 +357,8 @@ enum verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now);
 void resp_established(struct qp *qp);
 /* Bytes that a receive request has room for, at most ENGINE_MAX_MSG. */
 uint32_t resp_capacity(const struct recv_wqe *w);
-/* Where bytes [off, off + len) of it are; returns how many pieces were written to out, or -1 if its keys don't allow
- * it. len > 0. */
-int resp_pieces(const struct qp *qp, const struct recv_wqe *w, uint32_t off, uint32_t len,
-                struct piece out[ENGINE_MAX_SGE]);
+/* Where bytes [off, off + len) of a receive request are; it holds them. */
+void resp_recv_source(const struct qp *qp, struct source *s, const struct recv_wqe *w, uint32_t off, uint32_t len);
 /* Completes the receive request in use; there must be room for it. */
 struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now);
 enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now);
@@ -384,9 +385,9 @@ void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint
 /* ATOMIC WRITE and FLUSH: may the peer ask for it at all? */
 enum verdict memext_granted(const struct qp *qp, const struct pkt *p);
 enum verdict memext_execute(struct qp *qp, const struct pkt *p);
-/* What an rkey of the peer opens, see key_resolve_remote; pd: the protection domain that the request has to do with. */
-bool resp_resolve(const struct qp *qp, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access,
-                  struct piece *out);
+/* What an rkey of the peer opens; pd: the protection domain that the request has to do with. */
+void resp_source(const struct qp *qp, struct source *s, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len,
+                 uint32_t access);
 /* The memory of a receive request failed while its message was under way; false if none is. */
 bool resp_recv_fault(struct qp *qp, uint64_t now);
 

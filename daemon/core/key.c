@@ -38,7 +38,8 @@ uint32_t key_take(struct key_table *t, enum key_kind kind)
         index = t->untouched++;
     else
         return 0;
-    t->entry[index] = (struct mkey){.tag = t->entry[index].tag, .kind = (uint8_t)kind};
+    struct mkey *k = &t->entry[index];
+    *k = (struct mkey){.tag = k->tag, .serial = k->serial, .kind = (uint8_t)kind};
     return index;
 }
 
@@ -132,29 +133,6 @@ int mr_deregister(struct engine *e, uint32_t key)
 
 /* --- what keys allow ---------------------------------------------------------------------------------------------------- */
 
-static bool grants(const struct mkey *k, uint32_t pd, uint32_t access)
-{
-    return k->init.pd == pd && (k->init.access & access) == access;
-}
-
-static bool opens(const struct mkey *k, uint32_t pd, uint64_t addr, uint32_t len, uint32_t access, struct piece *out)
-{
-    if (!grants(k, pd, access))
-        return false;
-    uint64_t off = addr - k->init.iova; /* wraps to something huge if addr is before the start */
-    if (off > k->init.length || len > k->init.length - off)
-        return false;
-    *out = (struct piece){.va = k->init.va + off, .len = len, .space = k->init.space};
-    return true;
-}
-
-bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access,
-                 struct piece *out)
-{
-    const struct mkey *mr = find_region(t, key);
-    return mr && opens(mr, pd, addr, len, access, out);
-}
-
 /* The entry of an rkey that can be used through that QP. */
 static const struct mkey *find_remote(const struct key_table *t, uint32_t qpn, uint32_t key)
 {
@@ -164,11 +142,18 @@ static const struct mkey *find_remote(const struct key_table *t, uint32_t qpn, u
     return k->kind == KEY_WINDOW_2 && k->mw.qpn != qpn ? NULL : k;
 }
 
-bool key_resolve_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t addr, uint32_t len,
-                        uint32_t access, struct piece *out)
+/* The entry of a key that local requests can use. */
+static const struct mkey *find_local(const struct key_table *t, uint32_t key)
 {
-    const struct mkey *k = find_remote(t, qpn, key);
-    return k && opens(k, pd, addr, len, access, out);
+    const struct mkey *k = key_find(t, key);
+    if (!k || k->kind == KEY_REGION)
+        return k;
+    return k->mw.region && k->init.access & ACCESS_LOCAL_WRITE ? k : NULL;
+}
+
+static bool grants(const struct mkey *k, uint32_t pd, uint32_t access)
+{
+    return k->init.pd == pd && (k->init.access & access) == access;
 }
 
 bool key_grants_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint32_t access)
@@ -177,23 +162,18 @@ bool key_grants_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uin
     return k && grants(k, pd, access);
 }
 
-int sgl_resolve(const struct key_table *t, uint32_t pd, const struct sge *sge, unsigned num_sge, uint32_t off,
-                uint32_t len, uint32_t access, struct piece *out, unsigned max)
+const struct mkey *key_open(const struct key_table *t, uint32_t pd, bool remote, uint32_t qpn, uint32_t key,
+                            uint64_t addr, uint32_t len, uint32_t access)
 {
-    unsigned n = 0;
-    for (unsigned i = 0; i < num_sge && len > 0; i++) {
-        if (off >= sge[i].length) {
-            off -= sge[i].length;
-            continue;
-        }
-        uint32_t take = sge[i].length - off;
-        if (take > len)
-            take = len;
-        if (n == max || !key_resolve(t, pd, sge[i].lkey, sge[i].addr + off, take, access, &out[n]))
-            return -1;
-        n++;
-        len -= take;
-        off = 0;
-    }
-    return len == 0 ? (int)n : -1;
+    const struct mkey *k = remote ? find_remote(t, qpn, key) : find_local(t, key);
+    if (!k || !grants(k, pd, access))
+        return NULL;
+    uint64_t off = addr - k->init.iova; /* wraps to something huge if addr is before the start */
+    return off <= k->init.length && len <= k->init.length - off ? k : NULL;
+}
+
+const struct mkey *key_object(const struct key_table *t, const struct layout_entry *e)
+{
+    const struct mkey *k = key_find(t, e->object);
+    return k && (k->kind == KEY_REGION || (k->mw.region && k->serial == e->serial)) ? k : NULL;
 }

@@ -7,6 +7,7 @@
 #define PUMICE_CORE_KEY_H
 
 #include "daemon/core/engine.h"
+#include "daemon/core/layout.h"
 
 enum key_kind {
     KEY_NONE, /* the entry is free */
@@ -14,17 +15,27 @@ enum key_kind {
     KEY_WINDOW_1, /* memory window of type 1 */
     KEY_WINDOW_2, /* of type 2B */
 };
+/* What a window has that may be bound to a layout: memory of the engine's owner, see mw_alloc_layout. */
+struct shape {
+    uint32_t max_entries;
+    struct layout layout; /* if the window is bound to one */
+    struct layout_entry entry[]; /* [max_entries]; object is a key, serial that of the window it names */
+};
 struct mkey {
     struct mr_init init; /* region: as registered; window: its pd, and while it is bound what it opens */
     union {
         uint32_t next_free; /* KEY_NONE: index; 0: end of the list */
         uint32_t windows; /* KEY_REGION: memory windows bound to it */
         struct {
-            uint32_t region; /* index of the region that the window is bound to; 0: it is not bound */
+            uint32_t
+                region; /* index of the region that the window is bound to, its own if to a layout; 0: it is not bound */
             uint32_t qpn; /* type 2B, bound: the QP through which alone it can be used */
             uint32_t prev, next; /* type 2B, bound: indexes of the others of that QP; 0: none */
         } mw;
     };
+    struct shape *shape; /* NULL: a region, or a window that is never bound to a layout */
+    uint32_t serial; /* windows: changes whenever it is bound or unbound */
+    uint8_t depth; /* of layouts below and including it: 0: it is contiguous */
     uint8_t tag;
     uint8_t kind; /* enum key_kind */
 };
@@ -49,22 +60,16 @@ struct mkey *key_find(const struct key_table *t, uint32_t key);
 /* Likewise, whatever the tag of the key is. */
 struct mkey *key_find_index(const struct key_table *t, uint32_t key);
 
-/* True if the lkey `key` gives all of `access` (enum access_flags; 0: reading locally) to [addr, addr + len) for users of
- * protection domain pd; *out then says where that is. Windows are no lkeys. */
-bool key_resolve(const struct key_table *t, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access,
-                 struct piece *out);
-
-/* The same for an rkey that came with a packet. A window must be bound; if it is of type 2B, to the QP numbered qpn
- * (0: it can't be, as over XRC). */
-bool key_resolve_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t addr, uint32_t len,
-                        uint32_t access, struct piece *out);
-
+/* The region or window that a key opens, for users of protection domain pd, if it gives all of `access` (enum access_flags; 0:
+ * reading locally) to [addr, addr + len); NULL: it does not. An lkey may be that of a region, or of a window that was bound with
+ * the right to write locally. An rkey (`remote`) may be of any region or bound window; a window of type 2B must be bound to
+ * the QP numbered qpn, at which the request came in (0: it can't be, as over XRC).
+ * Where the memory is, pieces.h says. */
+const struct mkey *key_open(const struct key_table *t, uint32_t pd, bool remote, uint32_t qpn, uint32_t key,
+                            uint64_t addr, uint32_t len, uint32_t access);
+/* The object that an entry of a layout names; NULL: it is not what it was when the layout was bound. */
+const struct mkey *key_object(const struct key_table *t, const struct layout_entry *e);
 /* Whether such an rkey gives `access` to whatever it opens. */
 bool key_grants_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint32_t access);
-
-/* As key_resolve, for bytes [off, off + len) of an SGE list; returns how many pieces were written to out[0 ... max), or
- * -1 if some SGE does not allow it, or there are more pieces than max. The list holds at least off + len bytes. */
-int sgl_resolve(const struct key_table *t, uint32_t pd, const struct sge *sge, unsigned num_sge, uint32_t off,
-                uint32_t len, uint32_t access, struct piece *out, unsigned max);
 
 #endif

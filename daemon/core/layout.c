@@ -301,19 +301,13 @@ void layout_bind(struct layout *l, struct layout_entry *entries, const struct la
 
 /* --- seeking -------------------------------------------------------------------------------------------------------- */
 
-struct position {
-    uint64_t round;
-    uint32_t entry;
-    uint64_t in; /* bytes of the entry in this round before the position */
-};
-
 /* Items that an entry has in a round. */
 static uint64_t items_in(const struct layout_entry *e, uint64_t round)
 {
     return round < e->full ? e->repeat : round == e->full ? e->rest : 0;
 }
 
-static void find_uniform(const struct layout *l, uint64_t off, struct position *p)
+static void find_uniform(const struct layout *l, uint64_t off, struct layout_position *p)
 {
     p->round = off / l->round_bytes;
     off %= l->round_bytes;
@@ -329,7 +323,7 @@ static void find_uniform(const struct layout *l, uint64_t off, struct position *
     p->in = off - l->entry[low].start;
 }
 
-static void find_nonuniform(const struct layout *l, uint64_t off, struct position *p)
+static void find_nonuniform(const struct layout *l, uint64_t off, struct layout_position *p)
 {
     const struct layout_entry *e = l->entry;
     if (off < e[0].before) { /* nobody has run out */
@@ -362,7 +356,7 @@ static void find_nonuniform(const struct layout *l, uint64_t off, struct positio
 }
 
 /* off < total */
-static void find(const struct layout *l, uint64_t off, struct position *p)
+static void find(const struct layout *l, uint64_t off, struct layout_position *p)
 {
     if (l->uniform)
         find_uniform(l, off, p);
@@ -392,7 +386,7 @@ bool layout_seek(struct layout_cursor *c, const struct layout *l, uint64_t off, 
     c->left = len;
     if (len == 0)
         return true;
-    struct position p;
+    struct layout_position p;
     find(l, off, &p);
     const struct layout_entry *e = &l->entry[p.entry];
     uint64_t item = p.in / e->length;
@@ -402,6 +396,27 @@ bool layout_seek(struct layout_cursor *c, const struct layout *l, uint64_t off, 
     c->byte = p.in % e->length;
     go_to_item(c, p.round * e->repeat + item);
     return true;
+}
+
+/* Bytes that entry i has before a position. */
+static uint64_t bytes_before(const struct layout *l, uint32_t i, const struct layout_position *p)
+{
+    const struct layout_entry *e = &l->entry[i];
+    uint64_t rounds = p->round + (i < p->entry);
+    uint64_t items = rounds <= e->full ? rounds * e->repeat : e->items;
+    return items * e->length + (i == p->entry ? p->in : 0);
+}
+
+void layout_span(struct layout_span *s, const struct layout *l, uint64_t off, uint64_t len)
+{
+    s->l = l;
+    find(l, off, &s->first);
+    find(l, off + len - 1, &s->last);
+}
+
+bool layout_span_has(const struct layout_span *s, uint32_t entry)
+{
+    return s->last.entry == entry || bytes_before(s->l, entry, &s->last) > bytes_before(s->l, entry, &s->first);
 }
 
 /* --- going on ------------------------------------------------------------------------------------------------------- */
@@ -486,10 +501,17 @@ bool layout_walk_push(struct layout_walk *w, const struct layout *l, uint64_t of
     return true;
 }
 
-bool layout_walk_next(struct layout_walk *w, struct layout_piece *out)
+bool layout_walk_done(struct layout_walk *w)
 {
-    for (; w->depth > 0; w->depth--)
-        if (layout_next(&w->level[w->depth - 1], out))
-            return true;
-    return false;
+    while (w->depth > 0 && w->level[w->depth - 1].left == 0)
+        w->depth--;
+    return w->depth == 0;
+}
+
+const struct layout *layout_walk_next(struct layout_walk *w, struct layout_piece *out)
+{
+    if (layout_walk_done(w))
+        return NULL;
+    layout_next(&w->level[w->depth - 1], out);
+    return w->level[w->depth - 1].l;
 }

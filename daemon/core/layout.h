@@ -149,9 +149,10 @@ enum layout_error layout_check_object(const struct layout_entry_desc *e, const s
 
 /* --- bound layouts -------------------------------------------------------------------------------------------------- */
 
-/* An entry in the form that is quick to use. All fields are layout.c's own, but object. */
+/* An entry in the form that is quick to use. All fields are layout.c's own, but object and serial. */
 struct layout_entry {
     uint32_t object; /* as described */
+    uint32_t serial; /* the user's: how it recognises an object that has changed; layout_bind makes it 0 */
     uint32_t ndim; /* dimensions after those of count 1 were dropped, and neighbours joined that are one pattern */
     uint64_t addr;
     uint64_t length; /* bytes of an item */
@@ -211,6 +212,20 @@ bool layout_seek(struct layout_cursor *c, const struct layout *l, uint64_t off, 
 /* The next piece of the range; false: there is none left. */
 bool layout_next(struct layout_cursor *c, struct layout_piece *out);
 
+/* Which entries have bytes in a range, without going through its pieces. */
+struct layout_position {
+    uint64_t round;
+    uint32_t entry;
+    uint64_t in; /* bytes of the entry in this round before the position */
+};
+struct layout_span {
+    const struct layout *l;
+    struct layout_position first, last; /* of the first and of the last byte */
+};
+/* [off, off + len) must be within [0, total); len > 0. Time as for layout_seek. */
+void layout_span(struct layout_span *s, const struct layout *l, uint64_t off, uint64_t len);
+bool layout_span_has(const struct layout_span *s, uint32_t entry);
+
 struct layout_walk {
     uint32_t depth; /* cursors in use */
     struct layout_cursor level[LAYOUT_MAX_DEPTH];
@@ -221,7 +236,9 @@ void layout_walk_init(struct layout_walk *w);
 /* Before anything else of the walk, the pieces of [off, off + len) of this layout. False: the range is not within it, or
  * LAYOUT_MAX_DEPTH layouts are under way already. */
 bool layout_walk_push(struct layout_walk *w, const struct layout *l, uint64_t off, uint64_t len);
-/* The next piece of the innermost layout that has one; false: all have been handed out. */
-bool layout_walk_next(struct layout_walk *w, struct layout_piece *out);
+/* The next piece of the innermost layout that has one, and which layout that is; NULL: all have been handed out. */
+const struct layout *layout_walk_next(struct layout_walk *w, struct layout_piece *out);
+/* Have all been handed out? */
+bool layout_walk_done(struct layout_walk *w);
 
 #endif

@@ -15,6 +15,31 @@ static uint32_t index_of(const struct engine *e, const struct mkey *k)
     return (uint32_t)(k - e->keys.entry);
 }
 
+size_t mw_layout_size(uint32_t max_entries)
+{
+    return sizeof(struct shape) + max_entries * sizeof(struct layout_entry);
+}
+
+int mw_alloc_layout(struct engine *e, uint32_t pd, uint8_t type, uint32_t max_entries, void *mem, uint32_t *key)
+{
+    if (max_entries == 0 || max_entries > LAYOUT_MAX_ENTRIES)
+        return -EINVAL;
+    int err = mw_alloc(e, pd, type, key);
+    if (err)
+        return err;
+    struct shape *shape = mem;
+    shape->max_entries = max_entries;
+    e->keys.entry[*key >> 8].shape = shape;
+    return 0;
+}
+
+/* Whoever remembers the window as it was will see that it is not the same any more. */
+static void new_serial(struct mkey *mw)
+{
+    if (++mw->serial == 0) /* that of regions */
+        mw->serial = 1;
+}
+
 int mw_alloc(struct engine *e, uint32_t pd, uint8_t type, uint32_t *key)
 {
     if (pd == 0 || (type != MW_TYPE_1 && type != MW_TYPE_2))
@@ -24,6 +49,7 @@ int mw_alloc(struct engine *e, uint32_t pd, uint8_t type, uint32_t *key)
         return -ENOMEM;
     struct mkey *mw = &e->keys.entry[index];
     mw->init.pd = pd;
+    new_serial(mw);
     *key = index << 8 | mw->tag;
     return 0;
 }
@@ -71,14 +97,27 @@ static void list_remove(struct engine *e, struct mkey *mw)
 
 /* --- binding ------------------------------------------------------------------------------------------------------------ */
 
+/* A window with a layout pins the regions that it names, not the windows: those may go, and are missed when they are needed. */
+static void unpin_regions(struct engine *e, const struct layout *l)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->entry[i].serial == 0)
+            e->keys.entry[l->entry[i].object >> 8].windows--;
+}
+
 void mw_unbind(struct engine *e, struct mkey *mw)
 {
     if (mw->mw.region == 0)
         return;
     if (mw->kind == KEY_WINDOW_2)
         list_remove(e, mw);
-    e->keys.entry[mw->mw.region].windows--;
+    if (mw->depth)
+        unpin_regions(e, &mw->shape->layout);
+    else
+        e->keys.entry[mw->mw.region].windows--;
     mw->mw.region = 0;
+    mw->depth = 0;
+    new_serial(mw);
 }
 
 void mw_forget_qp(struct qp *qp)
@@ -90,12 +129,13 @@ void mw_forget_qp(struct qp *qp)
 /* May this QP bind this window like that at all? */
 static bool check_window(const struct qp *qp, const struct mkey *mw, const struct mw_bind *b)
 {
-    if (mw->init.pd != qp->pd || b->access & ~(uint32_t)WINDOW_ACCESS)
+    uint32_t known = WINDOW_ACCESS | (mw->shape ? (uint32_t)ACCESS_LOCAL_WRITE : 0);
+    if (mw->init.pd != qp->pd || b->access & ~known)
         return false;
     if (mw->kind == KEY_WINDOW_1)
-        return b->new_key >> 8 == b->mw_key >> 8 && !(b->access & ACCESS_ZERO_BASED);
+        return b->new_key >> 8 == b->mw_key >> 8 && (b->layout || !(b->access & ACCESS_ZERO_BASED));
     /* Type 2B. Over XRC it could not be used: the QP that a packet arrives at is not where it was bound. */
-    return b->new_key == 0 && mw->mw.region == 0 && b->length != 0 && qp->type != QPT_XRC_SEND;
+    return b->new_key == 0 && mw->mw.region == 0 && (b->layout || b->length != 0) && qp->type != QPT_XRC_SEND;
 }
 
 /* Does the region beneath allow it? */
@@ -103,7 +143,7 @@ static bool check_region(const struct qp *qp, const struct mkey *mr, const struc
 {
     if (!mr || mr->kind != KEY_REGION || mr->init.pd != qp->pd || !(mr->init.access & ACCESS_MW_BIND))
         return false;
-    if (b->access & REMOTE_CHANGE && !(mr->init.access & ACCESS_LOCAL_WRITE))
+    if (b->access & (REMOTE_CHANGE | ACCESS_LOCAL_WRITE) && !(mr->init.access & ACCESS_LOCAL_WRITE))
         return false;
     if (b->access & ~mr->init.access & ACCESS_FLUSH_GLOBAL)
         return false;
@@ -111,12 +151,68 @@ static bool check_region(const struct qp *qp, const struct mkey *mr, const struc
     return off <= mr->init.length && b->length <= mr->init.length - off;
 }
 
-bool mw_bind(struct qp *qp, const struct mw_bind *b)
+static struct layout_object object_of(const struct engine *e, uint32_t key, const struct mkey *mw)
+{
+    const struct mkey *k = key_find(&e->keys, key);
+    if (!k)
+        return (struct layout_object){.kind = LAYOUT_NO_OBJECT};
+    uint32_t may_write = REMOTE_CHANGE | ACCESS_LOCAL_WRITE;
+    bool region = k->kind == KEY_REGION, writable = k->init.access & ACCESS_LOCAL_WRITE;
+    return (struct layout_object){.kind = region ? LAYOUT_MR : LAYOUT_MW,
+                                  .depth = k->depth,
+                                  .bound = !region && k->mw.region,
+                                  .self = k == mw,
+                                  .may_bind = k->init.access & ACCESS_MW_BIND,
+                                  .pd = k->init.pd,
+                                  .grants = region ? ACCESS_REMOTE_READ | (writable ? may_write : 0) : k->init.access,
+                                  .start = k->init.iova,
+                                  .length = k->init.length};
+}
+
+/* Is the layout sound, and what depth will it have? */
+static enum layout_error check_layout(const struct qp *qp, const struct mkey *mw, const struct mw_bind *b,
+                                      uint32_t access, uint8_t *depth)
+{
+    struct layout_limits limits = {.caps = LAYOUT_CAP_ALL,
+                                   .max_entries = mw->shape ? mw->shape->max_entries : 0,
+                                   .max_dims = LAYOUT_MAX_DIMS,
+                                   .max_depth = LAYOUT_MAX_DEPTH};
+    enum layout_error err = layout_check(b->layout, &limits, NULL, NULL);
+    *depth = 0;
+    for (uint32_t i = 0; !err && i < b->layout->count; i++) {
+        struct layout_object o = object_of(qp->e, b->layout->entry[i].object, mw);
+        err = layout_check_object(&b->layout->entry[i], &o, &limits, qp->pd, access, depth);
+    }
+    return err;
+}
+
+static bool bind_layout(struct qp *qp, struct mkey *mw, const struct mw_bind *b, uint8_t *cause)
 {
     struct engine *e = qp->e;
-    struct mkey *mw = find_window(e, b->mw_key);
-    if (!mw || !check_window(qp, mw, b))
+    struct layout *l = mw->shape ? &mw->shape->layout : NULL;
+    uint32_t access = b->access & ~(uint32_t)ACCESS_ZERO_BASED; /* they always are */
+    uint8_t depth;
+    *cause = (uint8_t)check_layout(qp, mw, b, access, &depth);
+    if (*cause || !l)
         return false;
+    mw_unbind(e, mw);
+    layout_bind(l, mw->shape->entry, b->layout);
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct mkey *k = key_find(&e->keys, l->entry[i].object);
+        if (k->kind == KEY_REGION)
+            k->windows++;
+        else
+            l->entry[i].serial = k->serial;
+    }
+    mw->init = (struct mr_init){.pd = mw->init.pd, .length = l->total, .access = access};
+    mw->depth = depth;
+    mw->mw.region = index_of(e, mw);
+    return true;
+}
+
+static bool bind_range(struct qp *qp, struct mkey *mw, const struct mw_bind *b)
+{
+    struct engine *e = qp->e;
     struct mkey *mr = NULL;
     if (b->length) {
         mr = key_find(&e->keys, b->mr_key);
@@ -124,7 +220,6 @@ bool mw_bind(struct qp *qp, const struct mw_bind *b)
             return false;
     }
     mw_unbind(e, mw);
-    mw->tag = (uint8_t)(mw->kind == KEY_WINDOW_1 ? b->new_key : b->mw_key);
     if (!mr)
         return true;
     mw->init = (struct mr_init){.pd = mw->init.pd,
@@ -135,6 +230,18 @@ bool mw_bind(struct qp *qp, const struct mw_bind *b)
                                 .access = b->access};
     mw->mw.region = index_of(e, mr);
     mr->windows++;
+    return true;
+}
+
+bool mw_bind(struct qp *qp, const struct mw_bind *b, uint8_t *cause)
+{
+    struct mkey *mw = find_window(qp->e, b->mw_key);
+    *cause = 0;
+    if (!mw || !check_window(qp, mw, b))
+        return false;
+    if (!(b->layout ? bind_layout(qp, mw, b, cause) : bind_range(qp, mw, b)))
+        return false;
+    mw->tag = (uint8_t)(mw->kind == KEY_WINDOW_1 ? b->new_key : b->mw_key);
     if (mw->kind == KEY_WINDOW_2)
         list_add(qp, mw);
     return true;

@@ -8,8 +8,9 @@
 
 struct qp;
 
-/* Carries out a bind request of the QP's send queue. False: it is against the rules, and nothing has changed. */
-bool mw_bind(struct qp *qp, const struct mw_bind *bind);
+/* Carries out a bind request of the QP's send queue. False: it is against the rules, and nothing has changed; *cause is
+ * then the rule that the layout broke (enum layout_error), if that is why. */
+bool mw_bind(struct qp *qp, const struct mw_bind *bind, uint8_t *cause);
 /* The window of type 2B that is bound through this QP and has this rkey, which a request to invalidate names; NULL:
  * there is none, and it must be refused. */
 struct mkey *mw_find_bound(struct qp *qp, uint32_t rkey);

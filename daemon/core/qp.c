@@ -326,6 +326,7 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
     w->local_error = ud && length > qp->mtu ? WC_LOC_LEN_ERR : 0; /* a datagram is one packet */
     w->pd = qp->pd;
     w->own = OWN_NONE;
+    w->local_cause = 0;
     if (wr->flags & SEND_INLINE) {
         if (length)
             memcpy(w->u.data, data, length);

@@ -253,10 +253,9 @@ static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
 /* Puts bytes into the request's own buffers. */
 static bool place(struct qp *qp, const struct send_wqe *w, uint32_t off, const uint8_t *data, uint32_t len)
 {
-    struct piece piece[ENGINE_MAX_SGE];
-    int n =
-        sgl_resolve(&qp->e->keys, w->pd, w->u.sge, w->wr.num_sge, off, len, ACCESS_LOCAL_WRITE, piece, ENGINE_MAX_SGE);
-    return n >= 0 && qp->e->ops->write(qp->e->ops_ctx, qp->qpn, piece, (unsigned)n, data, len) == 0;
+    struct source to;
+    source_sgl(&to, &qp->e->keys, w->pd, w->u.sge, off, len, ACCESS_LOCAL_WRITE);
+    return source_write(&to, qp->e, qp->qpn, data, len) == COPIED;
 }
 
 /* Steps over one response packet of request una. */
@@ -430,10 +429,10 @@ bool req_retire(struct qp *qp, uint64_t now)
     /* A request that failed locally does so when its turn comes: all before it is done, and nothing of it is under
      * way. */
     if (r->una != r->fresh && r->una == r->cur && r->una_psn == r->next_psn && !req_flushing(qp)) {
-        uint8_t status = req_wqe(qp, r->una)->local_error;
-        if (status) {
+        const struct send_wqe *w = req_wqe(qp, r->una);
+        if (w->local_error) {
             COUNT(qp, local_errors);
-            req_fail(qp, status, 0);
+            req_fail(qp, w->local_error, w->local_cause);
         }
     }
     req_drained(qp);

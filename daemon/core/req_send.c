@@ -158,11 +158,11 @@ static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t
  * carried out whose result is lost. */
 static bool has_place(const struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
-    struct piece piece[ENGINE_MAX_SGE];
+    struct source s;
     uint32_t start = off * qp->mtu;
     uint32_t len = req_is_read(w) || req_is_atomic(w) ? min32(n * qp->mtu, w->length - start) : 0;
-    return len == 0 || sgl_resolve(&qp->e->keys, w->pd, w->u.sge, w->wr.num_sge, start, len, ACCESS_LOCAL_WRITE, piece,
-                                   ENGINE_MAX_SGE) >= 0;
+    source_sgl(&s, &qp->e->keys, w->pd, w->u.sge, start, len, ACCESS_LOCAL_WRITE);
+    return source_allowed(&s);
 }
 
 static bool carries_payload(const struct send_wqe *w)
@@ -224,6 +224,30 @@ static bool asks_midway(const struct qp *qp, uint32_t pkt)
     return qp->req.cwnd < qp->e->cfg.peer_window_bytes && pkt % ACK_EVERY == ACK_EVERY - 1;
 }
 
+/* Finds out where bytes [start, start + len) of a request are, which are the payload of a run. If they are few pieces, as they
+ * almost always are, they will be gathered together with those of other runs; else this run is gathered here. False: some of
+ * it is not allowed, or gone. */
+static bool plan_gather(struct burst *s, struct run *run, const struct send_wqe *w, uint32_t start, uint32_t len)
+{
+    struct qp *qp = s->qp;
+    struct source from;
+    source_sgl(&from, &qp->e->keys, w->pd, w->u.sge, start, len, 0);
+    int pieces = source_pieces(&from, &s->piece[s->pieces], ENGINE_MAX_SGE);
+    if (pieces < 0)
+        return false;
+    if (source_done(&from)) {
+        run->pieces = (unsigned)pieces;
+        s->pieces += run->pieces;
+        return true;
+    }
+    source_sgl(&from, &qp->e->keys, w->pd, w->u.sge, start, len, 0);
+    enum copied result = source_read(&from, qp->e, &s->buf[run->buf0], s->bufs - run->buf0);
+    if (result == COPY_FAILED)
+        COUNT(qp, mem_faults);
+    s->bufs = run->buf0;
+    return result == COPIED;
+}
+
 /* Plans packets [off, off + n) of a request (for a READ: the one request for them). Returns how many PSNs were
  * planned; 0: the batch has no room, or the request failed a local check, see local_error. */
 static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t n)
@@ -249,19 +273,13 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
             done++;
         uint32_t start = off * qp->mtu;
         uint32_t len = done ? min32(done * qp->mtu, w->length - start) : 0;
-        if (len && !(w->wr.flags & SEND_INLINE)) {
-            int pieces = sgl_resolve(&qp->e->keys, w->pd, w->u.sge, w->wr.num_sge, start, len, 0, &s->piece[s->pieces],
-                                     ENGINE_MAX_SGE);
-            if (pieces < 0) {
-                s->b->n = run->pkt0;
-                s->b->used = run->used0;
-                s->bufs = run->buf0;
-                w->local_error = WC_LOC_PROT_ERR;
-                qp->req.rtt_start = 0;
-                return 0;
-            }
-            run->pieces = (unsigned)pieces;
-            s->pieces += run->pieces;
+        if (len && !(w->wr.flags & SEND_INLINE) && !plan_gather(s, run, w, start, len)) {
+            s->b->n = run->pkt0;
+            s->b->used = run->used0;
+            s->bufs = run->buf0;
+            w->local_error = WC_LOC_PROT_ERR;
+            qp->req.rtt_start = 0;
+            return 0;
         }
     }
     run->bufs = s->bufs - run->buf0;
@@ -379,7 +397,7 @@ static bool run_local(struct qp *qp, struct send_wqe *w)
     w->npkts = 0;
     r->fresh++;
     if (w->wr.opcode == WR_BIND_MW) {
-        if (!mw_bind(qp, &w->wr.bind))
+        if (!mw_bind(qp, &w->wr.bind, &w->local_cause))
             w->local_error = WC_MW_BIND_ERR;
     } else {
         struct mkey *window = mw_find_bound(qp, w->wr.inv_rkey);

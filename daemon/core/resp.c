@@ -61,11 +61,9 @@ static uint32_t recv_pd(const struct qp *qp)
     return srq ? srq->pd : qp->pd;
 }
 
-int resp_pieces(const struct qp *qp, const struct recv_wqe *w, uint32_t off, uint32_t len,
-                struct piece out[ENGINE_MAX_SGE])
+void resp_recv_source(const struct qp *qp, struct source *s, const struct recv_wqe *w, uint32_t off, uint32_t len)
 {
-    return sgl_resolve(&qp->e->keys, recv_pd(qp), w->sge, w->wr.num_sge, off, len, ACCESS_LOCAL_WRITE, out,
-                       ENGINE_MAX_SGE);
+    source_sgl(s, &qp->e->keys, recv_pd(qp), w->sge, off, len, ACCESS_LOCAL_WRITE);
 }
 
 struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
@@ -180,11 +178,10 @@ static enum verdict check_recv(struct qp *qp, const struct pkt *p)
     return srq && srq->failed ? V_OPERATION : V_RNR;
 }
 
-bool resp_resolve(const struct qp *qp, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len, uint32_t access,
-                  struct piece *out)
+void resp_source(const struct qp *qp, struct source *s, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len,
+                 uint32_t access)
 {
-    uint32_t qpn = qp->type == QPT_XRC_RECV ? 0 : qp->qpn;
-    return key_resolve_remote(&qp->e->keys, pd, qpn, key, addr, len, access, out);
+    source_remote(s, &qp->e->keys, pd, qp->type == QPT_XRC_RECV ? 0 : qp->qpn, key, addr, len, access);
 }
 
 /* --- execution -------------------------------------------------------------------------------------------------------------- */
@@ -232,13 +229,11 @@ enum verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now)
         return V_ACCESS;
     const uint8_t *inline_data = NULL;
     if (p->payload_len) {
-        struct piece piece[ENGINE_MAX_SGE];
-        int n = resp_pieces(qp, w, r->received, p->payload_len, piece);
-        if (n < 0)
-            return V_PROTECTION;
-        if (props & OP_IS_ONLY && p->payload_len <= COMPLETION_INLINE)
+        struct source to;
+        resp_recv_source(qp, &to, w, r->received, p->payload_len);
+        if (props & OP_IS_ONLY && p->payload_len <= COMPLETION_INLINE && source_plain(&to))
             inline_data = p->payload;
-        else if (qp->e->ops->write(qp->e->ops_ctx, qp->qpn, piece, (unsigned)n, p->payload, p->payload_len))
+        else if (source_write(&to, qp->e, qp->qpn, p->payload, p->payload_len) != COPIED)
             return V_PROTECTION;
     }
     r->received += p->payload_len;
@@ -264,7 +259,7 @@ static enum verdict check_write_length(const struct qp *qp, const struct pkt *p,
 static enum verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
 {
     struct responder *r = &qp->resp;
-    struct piece piece;
+    struct source to;
     if (props & (OP_IS_FIRST | OP_IS_ONLY)) {
         r->va = p->reth.va;
         r->rkey = p->reth.rkey;
@@ -272,17 +267,18 @@ static enum verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props,
         r->received = 0;
         if (r->remaining > ENGINE_MAX_MSG)
             return V_INVALID;
-        if (r->remaining && !resp_resolve(qp, r->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE, &piece))
+        resp_source(qp, &to, r->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE);
+        if (!source_allowed(&to))
             return V_ACCESS;
     }
     enum verdict v = check_write_length(qp, p, props);
     if (v != V_OK)
         return v;
     if (p->payload_len) {
-        if (!resp_resolve(qp, r->pd, r->rkey, r->va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
-            return V_ACCESS; /* deregistered or invalidated since the first packet */
-        if (qp->e->ops->write(qp->e->ops_ctx, qp->qpn, &piece, 1, p->payload, p->payload_len))
-            return V_OPERATION;
+        resp_source(qp, &to, r->pd, r->rkey, r->va, p->payload_len, ACCESS_REMOTE_WRITE);
+        enum copied result = source_write(&to, qp->e, qp->qpn, p->payload, p->payload_len);
+        if (result != COPIED) /* refused: deregistered or invalidated since the first packet */
+            return result == COPY_REFUSED ? V_ACCESS : V_OPERATION;
     }
     r->va += p->payload_len;
     r->remaining -= p->payload_len;
@@ -321,11 +317,11 @@ void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint
 static enum verdict do_read(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;
-    struct piece piece;
+    struct source from;
     if (p->reth.length > ENGINE_MAX_MSG)
         return V_INVALID;
-    if (p->reth.length &&
-        !resp_resolve(qp, r->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ, &piece))
+    resp_source(qp, &from, r->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ);
+    if (!source_allowed(&from))
         return V_ACCESS;
     struct resource *res = resp_new_resource(qp);
     if (!res)
@@ -346,10 +342,12 @@ static enum verdict do_read(struct qp *qp, const struct pkt *p)
 static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;
-    struct piece piece;
-    if (!resp_resolve(qp, r->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
+    struct source where;
+    struct piece piece[2];
+    resp_source(qp, &where, r->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC);
+    if (source_pieces(&where, piece, 2) != 1) /* not allowed, or not in one piece */
         return V_ACCESS;
-    if ((p->atomic.va | piece.va) & 7)
+    if ((where.layout ? piece[0].va : p->atomic.va | piece[0].va) & 7)
         return V_INVALID;
     struct resource *res = resp_new_resource(qp);
     if (!res)
@@ -357,7 +355,7 @@ static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
     uint8_t operation = p->opcode & OP_OPERATION_MASK;
     bool cas = operation == OP_CMP_SWAP;
     *res = (struct resource){.operation = operation, .first_psn = r->epsn, .npkts = 1, .msn = psn_add(r->msn, 1)};
-    if (qp->e->ops->atomic(qp->e->ops_ctx, &piece, cas ? MEM_CMP_SWAP : MEM_FETCH_ADD,
+    if (qp->e->ops->atomic(qp->e->ops_ctx, piece, cas ? MEM_CMP_SWAP : MEM_FETCH_ADD,
                            cas ? p->atomic.compare : p->atomic.swap_add, p->atomic.swap_add, &res->atomic_orig))
         return V_OPERATION;
     resp_answer_later(qp, res, 0, 1, false);

@@ -46,17 +46,19 @@ static struct resource *keep(struct qp *qp, const struct pkt *p)
 
 static enum verdict do_atomic_write(struct qp *qp, const struct pkt *p)
 {
-    struct piece piece;
+    struct source where;
+    struct piece piece[2];
     if (p->reth.length != 8)
         return V_INVALID;
-    if (!resp_resolve(qp, qp->resp.pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE, &piece))
+    resp_source(qp, &where, qp->resp.pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE);
+    if (source_pieces(&where, piece, 2) != 1) /* not allowed, or not in one piece */
         return V_ACCESS;
-    if ((p->reth.va | piece.va) & 7)
+    if ((where.layout ? piece[0].va : p->reth.va | piece[0].va) & 7)
         return V_INVALID;
     struct resource *res = keep(qp, p);
     if (!res)
         return V_DROP;
-    if (qp->e->ops->write(qp->e->ops_ctx, qp->qpn, &piece, 1, p->payload, 8))
+    if (qp->e->ops->write(qp->e->ops_ctx, qp->qpn, piece, 1, p->payload, 8))
         return V_OPERATION;
     resp_answer_later(qp, res, 0, 1, false);
     return V_OK;
@@ -64,12 +66,11 @@ static enum verdict do_atomic_write(struct qp *qp, const struct pkt *p)
 
 static enum verdict do_flush(struct qp *qp, const struct pkt *p)
 {
-    struct piece piece;
     bool range = p->feth.selectivity == FLUSH_RANGE;
     if (p->feth.selectivity > FLUSH_REGION || (range && p->reth.length > ENGINE_MAX_MSG))
         return V_INVALID;
     uint32_t need = flush_access(p), qpn = qp->type == QPT_XRC_RECV ? 0 : qp->qpn;
-    if (range ? !resp_resolve(qp, qp->resp.pd, p->reth.rkey, p->reth.va, p->reth.length, need, &piece)
+    if (range ? !key_open(&qp->e->keys, qp->resp.pd, true, qpn, p->reth.rkey, p->reth.va, p->reth.length, need)
               : !key_grants_remote(&qp->e->keys, qp->resp.pd, qpn, p->reth.rkey, need))
         return V_ACCESS;
     struct resource *res = keep(qp, p);

@@ -123,10 +123,10 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     if (n == 0)
         return TX_FULL;
 
-    struct piece piece;
+    struct source from;
     uint64_t va = res->va + (uint64_t)res->next_pkt * qp->mtu;
-    if (bytes && (!resp_resolve(qp, res->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ, &piece) ||
-                  e->ops->read(e->ops_ctx, &piece, 1, buf, n) != 0)) {
+    resp_source(qp, &from, res->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ);
+    if (source_read(&from, e, buf, n) != COPIED) {
         /* Deregistered, invalidated, or gone from its owner's address space, since the request was accepted. */
         b->n = pkt0;
         b->used = used0;

@@ -135,12 +135,9 @@ static enum verdict begin(struct qp *qp, const struct pkt *p, bool whole, uint64
 static bool store(struct qp *qp, const uint8_t *data, uint32_t len)
 {
     const struct tm_entry *e = qp->resp.tm_rx.entry;
-    struct piece piece[ENGINE_MAX_SGE];
-    if (len == 0)
-        return true;
-    int n = sgl_resolve(&qp->e->keys, srq_of(qp)->pd, e->sge, e->num_sge, qp->resp.received, len, ACCESS_LOCAL_WRITE,
-                        piece, ENGINE_MAX_SGE);
-    return n >= 0 && qp->e->ops->write(qp->e->ops_ctx, qp->qpn, piece, (unsigned)n, data, len) == 0;
+    struct source to;
+    source_sgl(&to, &qp->e->keys, srq_of(qp)->pd, e->sge, qp->resp.received, len, ACCESS_LOCAL_WRITE);
+    return source_write(&to, qp->e, qp->qpn, data, len) == COPIED;
 }
 
 static enum verdict receive_eager(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)

@@ -75,6 +75,8 @@ struct mw_bind {
     uint32_t access; /* enum access_flags: REMOTE_*, ZERO_BASED */
     uint64_t addr; /* first byte, as the region's iova has it */
     uint64_t length;
+    const struct layout_desc *
+        layout; /* not NULL: the window is bound to this layout, whose objects are keys; mr_key, addr and length mean nothing. The owner's memory, until the request is completed or flushed */
 };
 
 enum flush_placement { /* enum ibv_placement_type */
@@ -199,7 +201,8 @@ struct completion {
         inline_len; /* bytes in data[], which the poller scatters to the start of the receive request's SGEs; 0: none.
                          * Less than byte_len for a UD datagram: its first 40 bytes always come here, the rest may be in
                          * memory already */
-    uint32_t vendor_err; /* enum cause: why, for people */
+    uint32_t
+        vendor_err; /* WC_MW_BIND_ERR of a window over a layout: enum layout_error, which rule was broken; else 0 */
     uint8_t data[COMPLETION_INLINE];
 };
 

@@ -18,27 +18,43 @@ static void fill_grh(const struct pkt *p, const struct rx_meta *meta, uint8_t ou
     grh_build(&g, out);
 }
 
-/* Is there a place for the datagram? Puts the payload there if it does not travel in the completion. */
-static enum verdict place(struct qp *qp, const struct pkt *p, bool small)
+/* Is there a place for the datagram? *direct: its beginning, headers (and payload, if it is small) can travel in the
+ * completion, because the poller knows where they belong. Puts the payload of longer ones there. */
+static enum verdict place(struct qp *qp, const struct pkt *p, bool small, bool *direct)
 {
-    struct piece piece[ENGINE_MAX_SGE];
+    struct source to;
     const struct recv_wqe *w = resp_recv(qp);
     if (!w)
         return V_RNR;
     if (resp_capacity(w) < GRH_LEN + p->payload_len)
         return V_LENGTH;
-    if (resp_pieces(qp, w, 0, GRH_LEN, piece) < 0)
+    uint32_t beginning = GRH_LEN + (small ? p->payload_len : 0);
+    resp_recv_source(qp, &to, w, 0, beginning);
+    *direct = source_plain(&to);
+    if (!*direct && !source_allowed(&to))
         return V_PROTECTION;
-    if (p->payload_len == 0)
-        return V_OK;
-    int n = resp_pieces(qp, w, GRH_LEN, p->payload_len, piece);
-    if (n < 0 || (!small && qp->e->ops->write(qp->e->ops_ctx, qp->qpn, piece, (unsigned)n, p->payload, p->payload_len)))
-        return V_PROTECTION;
-    return V_OK;
+    resp_recv_source(qp, &to, w, beginning, GRH_LEN + p->payload_len - beginning);
+    return source_write(&to, qp->e, qp->qpn, p->payload, GRH_LEN + p->payload_len - beginning) == COPIED ? V_OK
+                                                                                                         : V_PROTECTION;
 }
 
-static void deliver(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, bool small, uint64_t now)
+/* The beginning of the datagram is in the completion; of a receive request whose poller could not find the place, it is put there from
+ * here. (The completion stays until deferred writes are done.) */
+static void put_beginning(struct qp *qp, const struct recv_wqe *w, struct completion *c)
 {
+    struct source to;
+    resp_recv_source(qp, &to, w, 0, c->inline_len);
+    if (source_write(&to, qp->e, qp->qpn, c->data, c->inline_len) != COPIED) {
+        c->status = WC_LOC_PROT_ERR;
+        qp_fail(qp);
+    }
+    c->inline_len = 0;
+}
+
+static void deliver(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, bool small, bool direct,
+                    uint64_t now)
+{
+    const struct recv_wqe *w = resp_recv(qp); /* its slot stays as it is until the next request is taken */
     struct completion *c = resp_complete(qp, WC_SUCCESS, now);
     c->src_qp = p->deth.src_qpn;
     c->byte_len = GRH_LEN + p->payload_len;
@@ -54,13 +70,15 @@ static void deliver(struct qp *qp, const struct pkt *p, const struct rx_meta *me
         memcpy(c->data + GRH_LEN, p->payload, p->payload_len);
         c->inline_len = (uint8_t)(GRH_LEN + p->payload_len);
     }
+    if (!direct)
+        put_beginning(qp, w, c);
     COUNT(qp, recvs);
     COUNT_N(qp, rcvd_bytes, p->payload_len);
 }
 
 void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
-    bool small = p->payload_len <= COMPLETION_INLINE - GRH_LEN;
+    bool small = p->payload_len <= COMPLETION_INLINE - GRH_LEN, direct = true;
     if (p->deth.qkey != qp->attr.qkey) {
         COUNT(qp, rx_bad_qkey);
         return;
@@ -69,9 +87,9 @@ void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint6
         COUNT(qp, rx_refused);
         return;
     }
-    switch (place(qp, p, small)) {
+    switch (place(qp, p, small, &direct)) {
     case V_OK:
-        deliver(qp, p, meta, small, now);
+        deliver(qp, p, meta, small, direct, now);
         break;
     case V_RNR:
         COUNT(qp, rx_no_recv);

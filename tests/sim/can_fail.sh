@@ -80,14 +80,15 @@ fault NAK_TIMER req_timer.c 'uint64_t d = r->last_tx' 'if (r->rewound_at && r->c
 fault RETRY_COUNT req_timer.c 'if (r->retries_left == 0)' 'if (r->retries_left <= 1)'
 fault REFILL resp.c 'qp->e->ops->refill && qp_has_rq(qp)' 'false'
 fault INVALIDATE resp.c '!(window = mw_find_bound(qp, p->inv_rkey))' 'false'
-fault ATOMIC_TWICE resp.c 'struct resource *res = find_resource(qp, p->psn, operation);' 'struct piece piece; uint64_t old;
-        if (operation == OP_FETCH_ADD && resp_resolve(qp, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC, &piece))
+fault ATOMIC_TWICE resp.c 'struct resource *res = find_resource(qp, p->psn, operation);' 'struct source where; struct piece piece; uint64_t old;
+        resp_source(qp, &where, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC);
+        if (operation == OP_FETCH_ADD && source_pieces(&where, &piece, 1) == 1)
             qp->e->ops->atomic(qp->e->ops_ctx, &piece, MEM_FETCH_ADD, p->atomic.swap_add, 0, &old);
         struct resource *res = find_resource(qp, p->psn, operation);'
-fault WRITE_TWICE resp.c 'qp->resp.ack_pending = true;' 'struct piece piece; qp->resp.ack_pending = true;
-        if (operation == OP_WRITE_ONLY && p->payload_len &&
-            resp_resolve(qp, qp->pd, p->reth.rkey, p->reth.va, p->payload_len, ACCESS_REMOTE_WRITE, &piece))
-            qp->e->ops->write(qp->e->ops_ctx, qp->qpn, &piece, 1, p->payload, p->payload_len);'
+fault WRITE_TWICE resp.c 'qp->resp.ack_pending = true;' 'struct source to; qp->resp.ack_pending = true;
+        resp_source(qp, &to, qp->pd, p->reth.rkey, p->reth.va, p->payload_len, ACCESS_REMOTE_WRITE);
+        if (operation == OP_WRITE_ONLY)
+            source_write(&to, qp->e, qp->qpn, p->payload, p->payload_len);'
 fault MSN resp.c 'if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn' 'if (props & (OP_IS_LAST | OP_IS_ONLY) && !(props & OP_IS_READ))
         r->msn'
@@ -106,7 +107,7 @@ fault SRQ_PD resp.c 'return srq ? srq->pd : qp->pd;' 'return srq && srq->xrcd ? 
 fault SRQ_LAST_WQE resp.c 'qp->last_wqe_told = true;' ''
 fault XRC_DOMAIN xrc.c '!srq || srq->xrcd != qp->xrcd' '!srq'
 fault XRC_PD xrc.c 'r->pd = srq->pd;' 'r->pd = r->pd ? r->pd : srq->pd;'
-fault XRC_READ_PD resp_send.c 'resp_resolve(qp, res->pd, res->rkey' 'resp_resolve(qp, qp->resp.pd, res->rkey'
+fault XRC_READ_PD resp_send.c 'resp_source(qp, &from, res->pd, res->rkey' 'resp_source(qp, &from, qp->resp.pd, res->rkey'
 fault XRC_CQ srq.c 'if (srq->cq)' 'if (false)'
 fault XRC_ETH req_send.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
 
