@@ -114,6 +114,7 @@ struct half { /* everything that goes from an address to a QP */
     bool fatal; /* has sent a fatal NAK */
     uint64_t fatal_psn;
     bool told_midway, told_unpaired;
+    uint32_t searches; /* for another peer; each takes long, so there's a bound */
 
     /* Tag matching: SENDs in this half begin with TMHs. */
     bool tm;

@@ -5,6 +5,9 @@
 
 #include "pcap/lint_priv.h"
 
+#define MOST_SEARCHES 64
+#define MOST_BACK 4096 /* requests that are counted back for an old response */
+
 static bool excused(const struct lint *l)
 {
     return l->options->incomplete || l->lost;
@@ -34,8 +37,11 @@ static bool count_to(struct lint *l, struct half *x, uint64_t psn, const struct 
         x->counted++;
     }
     *messages = x->messages;
-    for (size_t i = x->counted; i > 0 && x->sent[i - 1].psn > psn; i--)
+    for (size_t i = x->counted; i > 0 && x->sent[i - 1].psn > psn; i--) {
         *messages -= lint_ends(l, &x->sent[i - 1]);
+        if (x->counted - i > MOST_BACK)
+            return false;
+    }
     if (x->counted) {
         const struct sent *s = &x->sent[x->counted - 1];
 
@@ -303,7 +309,7 @@ void lint_response(struct lint *l, struct half *h, uint32_t number)
     }
     psn = lint_unwrap(r->psn, x->next);
     if (psn >= x->next + x->slack) {
-        other = lint_asker(l, h, r->psn, number);
+        other = h->searches++ < MOST_SEARCHES ? lint_asker(l, h, r->psn, number) : NULL;
         if (other) /* the QP has got another peer */
             lint_tell(l, LINT_RESTART, r->frame, "answers another QP than before");
         else

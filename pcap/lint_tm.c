@@ -5,6 +5,8 @@
 
 #include "pcap/lint_priv.h"
 
+#define MOST_OPEN 4096 /* requests that a READ or FIN is looked for among */
+
 static bool decode(const struct lint *l, const struct rec *r, struct tmh *t, struct rvh *v)
 {
     const struct tm_bytes *b = &l->tm[r->tm - 1];
@@ -115,7 +117,7 @@ static struct rndv *find_for(struct half *h, const struct rec *r, bool *exact)
 {
     struct rndv *near = NULL;
 
-    for (size_t i = h->peer->first_rndv; i < h->peer->num_rndv; i++) {
+    for (size_t i = h->peer->first_rndv; i < h->peer->num_rndv && i < h->peer->first_rndv + MOST_OPEN; i++) {
         struct rndv *e = &h->peer->rndv[i];
 
         if (e->done)
@@ -173,12 +175,14 @@ static void fin(struct lint *l, struct half *h, const struct rec *r, const struc
     struct rndv *e = NULL;
     bool whole = has_rvh(l, r);
 
-    for (size_t i = x->first_rndv; !e && i < x->num_rndv; i++) /* the request itself */
+    size_t most = x->first_rndv + MOST_OPEN < x->num_rndv ? x->first_rndv + MOST_OPEN : x->num_rndv;
+
+    for (size_t i = x->first_rndv; !e && i < most; i++) /* the request itself */
         if (!x->rndv[i].done && same_tmh(&x->rndv[i].tmh, t) &&
             (!whole || x->rndv[i].bare || same_rvh(&x->rndv[i].rvh, v)))
             e = &x->rndv[i];
     if (!e) {
-        for (size_t i = x->first_rndv; !e && i < x->num_rndv; i++) /* or what it may have been copied from */
+        for (size_t i = x->first_rndv; !e && i < most; i++) /* or what it may have been copied from */
             if (!x->rndv[i].done)
                 e = &x->rndv[i];
         if (!e) {

@@ -400,11 +400,16 @@ end
 
 local function dissect(tvb, pinfo, tree, ports)
     local len = tvb:reported_len()
-    local p = len >= 16 and wire.parse(tvb, 0, len, tvb:len())
-    if not p then
+    if len < 16 then
         return
     end
     local root = tree:add(pumice, tvb:range())
+    local p = wire.parse(tvb, 0, len, tvb:len())
+    if not p then -- damaged, most likely
+        root:append_text(", no such packet")
+        show_icrc(tvb, ports, root, {whole = tvb:len() >= len}, len)
+        return
+    end
     if p.payload_len > 4096 then
         root:append_text(", several packets in one datagram")
         root:add_proto_expert_info(X.merged)
