@@ -257,10 +257,11 @@ static int packet(struct capread *c, uint32_t type, size_t len, struct capread_f
 
 static int simple_packet(struct capread *c, size_t len, struct capread_frame *out, char error[CAPREAD_ERROR])
 {
-    const struct interface *i = c->interfaces + c->first;
+    const struct interface *i;
 
     if (len < 4 || c->n == c->first)
         return fail(error, "a packet of an interface that isn't there");
+    i = &c->interfaces[c->first];
     out->len = u32(c, c->block);
     out->caplen = out->len < len - 4 ? out->len : (uint32_t)(len - 4);
     if (i->snaplen && out->caplen > i->snaplen)

@@ -129,11 +129,12 @@ static void insert(struct lint *l, struct half *h, uint32_t number, uint64_t psn
 {
     const struct rec *r = &l->recs[number];
     struct sent *list = lint_grow(l, h->sent, h->num_sent, &h->cap_sent, sizeof(*list));
-    size_t i = after(h, psn);
+    size_t i;
 
     if (!list)
         return;
     h->sent = list;
+    i = after(h, psn);
     memmove(list + i + 1, list + i, (h->num_sent - i) * sizeof(*list));
     h->num_sent++;
     list[i] = (struct sent){.psn = psn, .span = 1, .rec = number, .damaged = (r->flags & REC_DAMAGED) != 0};
@@ -306,7 +307,7 @@ void lint_request(struct lint *l, struct half *h, uint32_t number)
     }
     psn = lint_unwrap(r->psn, h->next);
     d = (int64_t)(psn - h->next);
-    if (damaged && d > 0)
+    if (damaged && (d > 0 || d < -FAR_PSNS))
         return; /* the PSN itself may be wrong */
     if (d > FAR_PSNS || d < -FAR_PSNS) {
         lint_tell(l, LINT_RESTART, r->frame, "PSN %u after %u: a new connection", r->psn, (uint32_t)h->next & PSN_MASK);
