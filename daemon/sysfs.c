@@ -61,6 +61,7 @@ static void file(struct tree *t, const char *name, const char *fmt, ...)
     char path[sizeof(t->path) + 64];
     va_list ap;
     FILE *f;
+    bool failed;
     int n;
 
     if (t->error)
@@ -74,7 +75,8 @@ static void file(struct tree *t, const char *name, const char *fmt, ...)
     va_start(ap, fmt);
     n = vfprintf(f, fmt, ap);
     va_end(ap);
-    if ((n < 0 || fputc('\n', f) == EOF) | (fclose(f) != 0))
+    failed = n < 0 || fputc('\n', f) == EOF;
+    if (fclose(f) != 0 || failed)
         t->error = EIO;
 }
 
