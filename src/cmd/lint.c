@@ -128,14 +128,14 @@ static void print_text(const struct options *o, const struct lint_result *r)
 
 static int print_json(const struct options *o, const struct lint_result *r)
 {
-    json_t *findings = json_array();
-    json_t *root = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "file", o->path, "frames",
+    json_t *findings = json_array(), *name = json_string(o->path); /* NULL: a name that is no UTF-8 */
+    json_t *root = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "file", name ? name : json_null(), "frames",
                              (json_int_t)r->frames, "packets", (json_int_t)r->packets, "connections",
                              (json_int_t)r->connections, "lost", (json_int_t)r->lost, "errors", (json_int_t)r->errors,
                              "notes", (json_int_t)r->notes, "findings", findings);
 
     if (!root)
-        return -ENOMEM; /* or a file name that is no UTF-8 */
+        return -ENOMEM;
     for (size_t i = 0; i < r->n; i++) {
         const struct lint_finding *f = &r->findings[i];
 
