@@ -9,6 +9,7 @@ import dataclasses
 import re
 
 import special
+import transports
 from lab import Trouble, Unavailable
 
 FAULT = ("--fault", "loss=5%,dup=2%,reorder=5%", "--seed", "7")
@@ -59,7 +60,8 @@ def perftest_rows(text):
 
 def perftest_done(_server, client, case):
     rows = perftest_rows(client)
-    sizes = {1 << i for i in range(1, 24)} if "-a" in case.client else None
+    largest = 13 if "UD" in case.client else 24
+    sizes = {1 << i for i in range(1, largest)} if "-a" in case.client else None
     if not rows:
         raise Trouble("the client printed no result")
     if sizes and set(rows) != sizes:
@@ -206,6 +208,35 @@ def _programs(topology, name, options, letter):
                      check=(perftest_done,))
 
 
+def xrc_pingpong_done(server, client, _case):
+    for who, out in (("server", server), ("client", client)):
+        if "successfully completed" not in out and "done" not in out.lower() and "iters in" not in out:
+            raise Trouble(f"the {who} did not report success")
+
+
+def _transports(topology, name, options, letter):
+    """The same for what transports.py lists."""
+    faults = FAULT[0] in options
+    for program, what, args, quick in transports.PINGPONG:
+        if (faults and program not in transports.RELIABLE) or (topology == "veth1500" and what in transports.LARGE_MTU):
+            continue
+        check = (xrc_pingpong_done,) if program == "ibv_xsrq_pingpong" else (data_valid,)
+        yield _pairs(name, topology, options, bool(letter) and letter in quick, f"{program}/{what}", program, ["-g", "0"] + args, check=check)
+    for what, programs, args, quick, quick_args in transports.PERFTEST:
+        if faults and transports.unreliable(args):
+            continue
+        for program in programs:
+            common = ["-F", "-x", "0"]
+            yield _pairs(name, topology, options, False, f"{program}/{what}", program, common + args, check=(perftest_done,), timeout=240)
+            if letter and letter in quick:
+                yield _pairs(name, topology, options, True, f"{program}/{what}-quick", program, common + quick_args, check=(perftest_done,))
+    for what, args, quick in transports.ENDURANCE:
+        if faults and transports.unreliable(args):
+            continue
+        yield _pairs(name, topology, options, bool(letter) and letter in quick, f"rdma_endurance/{what}", "rdma_endurance", args,
+                     check=(endurance_done,), timeout=120)
+
+
 def _queries(topology, name, options):
     yield Case(f"{name}/ibv_devices", topology, single=["ibv_devices"], options=options, quick=True, check=(special.devices_listed,))
     yield Case(f"{name}/ibv_devinfo", topology, single=["ibv_devinfo", "-v"], options=options, quick=True, check=(special.devinfo_complete,))
@@ -247,6 +278,7 @@ def all_cases():
     for topology, name, options, letter in _variants():
         cases += _queries(topology, name, options) if not options else []
         cases += _programs(topology, name, options, letter)
+        cases += _transports(topology, name, options, letter)
     for name, options in SPOT:
         for what, args in (("mixed-quick", ["-n", "2000", "-r", "21"]), ("megabytes-quick", ["-n", "60", "-s", "1000000", "-S", "4194304", "-q", "8"])):
             cases.append(_pairs(name, "hosts", options, True, f"rdma_endurance/{what}", "rdma_endurance", args, check=(endurance_done,)))
