@@ -122,6 +122,13 @@ $(ENDURANCE): $(call obj,$(ENDURANCE_SRC))
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -libverbs -lpthread
 
+# Examples, and the programs of the soak: one file each, linked with the system's library too.
+EXAMPLE_BIN := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
+SOAK_BIN := $(patsubst tests/soak/%.c,$(BUILD)/tests/soak/%,$(wildcard tests/soak/*.c))
+$(EXAMPLE_BIN) $(SOAK_BIN): $(BUILD)/%: $(BUILD)/obj/%.o
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -libverbs -lpthread
+
 # --- packages --------------------------------------------------------------------------------------------------------
 # Each group of packages (.ci/deps names them) is installed by the targets that need it, and only if something is missing.
 .PHONY: deps deps-test deps-fuzz deps-bench deps-dev
@@ -150,7 +157,7 @@ demo: deps
 
 E2E_BIN := $(WIRE_GEN) $(SCENE_GEN) $(LINT_GEN)
 .PHONY: tests
-tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN)
+tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(SOAK_BIN)
 
 .PHONY: test test-unit test-sim test-verbs test-e2e
 test: deps-test
@@ -166,7 +173,7 @@ test-verbs: deps-test
 	$(SUBMAKE) all $(VTEST_BIN)
 	$(RUN) verbs
 test-e2e: deps-test
-	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN)
+	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(SOAK_BIN)
 	$(RUN) e2e
 
 # The simulator for as long as SOAK_SECONDS says, with seeds that nobody has seen.
@@ -175,6 +182,12 @@ sim-soak: deps-test
 	$(SUBMAKE) $(SIM_BIN)
 	@end=$$(($$(date +%s) + $(SOAK_SECONDS))); while [ $$(date +%s) -lt $$end ]; do \
 		$(SIM_BIN) --seed $$(date +%s%N) -n 20000 --out $(BUILD)/sim || exit 1; done
+
+# Pairs of programs that come and go on several hosts, with faults and sudden deaths, for half an hour.
+.PHONY: soak
+soak: deps-test
+	$(SUBMAKE) tests
+	@BUILD=$(BUILD) tests/soak/soak.py $(SOAK_ARGS)
 
 # The same tests with sanitizers, in a build of their own. What the operating system's own programs leak is not our business, what
 # the unit tests and the simulator leak is. (Criterion and ThreadSanitizer don't go together; the ring tests do without Criterion.)
@@ -210,7 +223,7 @@ bench: deps-bench
 
 # --- the source tree -------------------------------------------------------------------------------------------------
 C_FILES = $(wildcard $(addsuffix /*.[ch],wire daemon daemon/core pcap include/pumice src/verbs src/dv src/cmd \
-	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/fuzz tests/bench examples))
+	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/fuzz tests/bench tests/soak examples))
 MAN_PAGES = $(wildcard docs/man/*.[1-8])
 
 .PHONY: check-pure check-spdx check-man check-format format
@@ -264,6 +277,7 @@ help:
 	@echo 'make san            the tests with AddressSanitizer and UndefinedBehaviorSanitizer; tsan: with ThreadSanitizer'
 	@echo 'make valgrind       the unit tests and a first traffic under valgrind'
 	@echo 'make fuzz           every fuzz target, for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
+	@echo 'make soak           programs that come, go and die on several hosts, for half an hour (SOAK_ARGS: tests/soak/soak.py --help)'
 	@echo 'make sim-soak       the simulator for SOAK_SECONDS=$(SOAK_SECONDS)'
 	@echo 'make check-pure     the dependency rule; check-spdx, check-man, check-format: licences, man pages, format'
 	@echo 'make format         clang-format over all'

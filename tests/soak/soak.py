@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""A long time of mixed traffic with faults and sudden deaths.
+
+    tests/soak/soak.py [--seconds N] [--seed N] [--pairs N]
+
+Several hosts run at once: two whose packets are lost, doubled and reordered, one that talks to itself under the same faults, and two
+without faults for UC and UD, which repeat nothing. On them pairs of programs come and go at random: data-checked traffic over every
+transport, unmodified tools, and programs that make random verbs calls. Some are killed in the middle. A pair that nobody killed must
+end well; the partner of a killed one must end by itself, with an error.
+
+Every round ends in quiet: then no daemon may have an object left, and its memory must be what it was after the first round. The seed
+repeats the choice of programs, not their timing.
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
+
+import lab as labs  # noqa: E402
+
+FAULTS = ["--fault", "loss=1%,dup=1%,reorder=2%"]
+ROUND_SECONDS = 60
+KILL_SHARE = 0.2  # of all pairs
+END_SECONDS = 60  # that a partner of a dead process may take
+MEMORY_SLACK = 8 << 20  # bytes that a daemon may grow by
+
+
+class Kind:
+    """A sort of pair: its command as a function of a random generator, and what a killed partner means for the other."""
+
+    def __init__(self, name, make, reliable=True, single=False):
+        self.name, self.make, self.reliable, self.single = name, make, reliable, single
+
+
+def endurance(transport, *more):
+    def make(rng, build):
+        size = rng.choice((64, 4096, 65536, 1 << 20))
+        depth = 8 if size > 65536 else rng.choice((8, 32, 128))
+        return [build.verbs_test("rdma_endurance"), "-c", transport, "-D", str(rng.randint(2, 12)), "-S", str(size), "-q", str(depth), "-m",
+                rng.choice(("256", "1024", "4096")), "-r", str(rng.randrange(1 << 30)), "-u", str(rng.choice((1, 4, 4))), "-T", "40"] + \
+            (["-e"] if rng.random() < 0.3 else []) + list(more)
+    return make
+
+
+def tool(*argv):
+    def make(rng, build):
+        return [labs.which(argv[0])] + [str(rng.choice(a)) if isinstance(a, tuple) else a for a in argv[1:]]
+    return make
+
+
+SIZES = ("1", "64", "1000", "4096", "65536", "1000003")
+FAULTY = [
+    Kind("rc", endurance("RC")), Kind("rc", endurance("RC")), Kind("srq", endurance("SRQ")), Kind("xrc", endurance("XRC")),
+    Kind("rc_pingpong", tool("ibv_rc_pingpong", "-g", "0", "-c", "-s", SIZES, "-n", ("50", "500"))),
+    Kind("srq_pingpong", tool("ibv_srq_pingpong", "-g", "0", "-c", "-q", ("1", "16"), "-n", "200")),
+    Kind("xsrq_pingpong", tool("ibv_xsrq_pingpong", "-g", "0", "-m", "1024", "-n", "500")),
+    Kind("write_bw", tool("ib_write_bw", "-F", "-x", "0", "-s", SIZES, "-n", "200", "-q", ("1", "4"))),
+    Kind("read_bw", tool("ib_read_bw", "-F", "-x", "0", "-s", SIZES, "-n", "200")),
+    Kind("send_lat xrc", tool("ib_send_lat", "-F", "-x", "0", "-c", "XRC", "-n", "500")),
+    Kind("atomic_bw", tool("ib_atomic_bw", "-F", "-x", "0", "-n", "500", "-c", ("RC", "XRC"))),
+    Kind("chaos", lambda rng, build: [build.soak("chaos"), "--seconds", str(rng.randint(2, 12)), "--seed", str(rng.randrange(1 << 30))], single=True),
+]
+CLEAN = [
+    Kind("uc", endurance("UC"), reliable=False),
+    Kind("uc_pingpong", tool("ibv_uc_pingpong", "-g", "0", "-c", "-s", SIZES, "-n", "200"), reliable=False),
+    Kind("ud_pingpong", tool("ibv_ud_pingpong", "-g", "0", "-c", "-s", ("1", "24", "1024", "4000"), "-n", "1000"), reliable=False),
+    Kind("write_bw uc", tool("ib_write_bw", "-F", "-x", "0", "-c", "UC", "-s", SIZES, "-n", "200"), reliable=False),
+    Kind("send_lat ud", tool("ib_send_lat", "-F", "-x", "0", "-c", "UD", "-s", "512", "-n", "1000"), reliable=False),
+    Kind("rc", endurance("RC")),
+    Kind("chaos", lambda rng, build: [build.soak("chaos"), "--seconds", str(rng.randint(2, 12)), "--seed", str(rng.randrange(1 << 30))], single=True),
+]
+
+
+class SoakBuild(labs.Build):
+    def soak(self, name):
+        path = os.path.join(self.dir, "tests", "soak", name)
+        if not os.path.exists(path):
+            raise labs.Unavailable(f"{os.path.relpath(path)} is not built (make tests)")
+        return path
+
+
+class Slot(threading.Thread):
+    """Runs one pair after the other until the round is over."""
+
+    def __init__(self, number, soak, lab, kinds, seed):
+        super().__init__(daemon=True)
+        self.number, self.soak, self.lab, self.kinds, self.rng = number, soak, lab, kinds, random.Random(seed)
+
+    def run(self):
+        while time.monotonic() < self.soak.round_end and not self.soak.trouble:
+            kind = self.rng.choice(self.kinds)
+            try:
+                self.one(kind)
+            except labs.Trouble as e:
+                self.soak.trouble.append(f"slot {self.number}, {kind.name}: {e}")
+            except OSError as e:
+                self.soak.trouble.append(f"slot {self.number}, {kind.name}: {type(e).__name__} {e}")
+
+    def one(self, kind):
+        with self.soak.lock:
+            port = labs.tcp_port()
+        argv = kind.make(self.rng, self.soak.build)
+        kill_after = self.rng.uniform(0.05, 3) if self.rng.random() < KILL_SHARE else None
+        victim = self.rng.randrange(2)
+        if kind.single:
+            processes = [self.lab.server.run(argv, "single")]
+        else:
+            processes = [self.lab.server.run(argv + ["-p", str(port)], "server")]
+            labs.wait_listening(processes[0], port, 60)
+            processes.append(self.lab.client.run(argv + ["-p", str(port), "127.0.0.1"], "client"))
+        self.soak.count(kind.name, kill_after is not None)
+        if kill_after is not None:
+            self.after_kill(kind, processes, processes[victim % len(processes)], kill_after)
+        else:
+            self.must_end_well(processes)
+        for p in processes:
+            os.unlink(p.log)
+
+    @staticmethod
+    def must_end_well(processes):
+        text = lambda: "".join(f"\n--- {p.line}\n{p.output()[-3000:]}" for p in processes)  # noqa: E731
+        for p in reversed(processes):
+            code = p.wait(END_SECONDS * 3)
+            if code != 0:
+                why = text()
+                for q in processes:
+                    q.kill()
+                raise labs.Trouble(f"{'no end' if code is None else f'exit code {code}'}: {p.line}{why}")
+
+    @staticmethod
+    def after_kill(kind, processes, victim, seconds):
+        victim.wait(seconds)
+        victim.kill()
+        for p in processes:
+            if p is victim:
+                continue
+            if kind.reliable and p.wait(END_SECONDS) is None and "rdma_endurance" in p.line:
+                why = p.output()[-3000:]
+                p.kill()
+                raise labs.Trouble(f"did not notice that its partner was killed: {p.line}\n{why}")
+            p.kill()  # pingpongs and UC wait for ever for a message that nobody sends
+
+
+class Soak:
+    def __init__(self, args):
+        self.args, self.build = args, SoakBuild(args.build)
+        self.lock, self.trouble, self.counts, self.kills = threading.Lock(), [], {}, 0
+        self.round_end = 0
+        self.memory = {}
+
+    def count(self, name, killed):
+        with self.lock:
+            self.counts[name] = self.counts.get(name, 0) + 1
+            self.kills += killed
+
+    @staticmethod
+    def resident(host):
+        with open(f"/proc/{host.daemon.pid}/status", encoding="ascii", errors="replace") as f:
+            fields = dict(line.split(":", 1) for line in f)
+        return int(fields["RssAnon"].split()[0]) << 10, int(fields["RssShmem"].split()[0]) << 10
+
+    def quiet(self, laboratories, first):
+        for lab in laboratories:
+            if not lab.alive():
+                raise labs.Trouble("a daemon has died:\n" + "".join(h.daemon.output()[-4000:] for h in lab.hosts))
+            lab.wait_objects_gone(20)
+            for host in lab.hosts:
+                anon, shared = self.resident(host)
+                if first:
+                    self.memory[host] = anon
+                grown = anon - self.memory[host]
+                print(f"    {host.name} at {host.address}: {anon >> 10} KiB, {shared >> 10} KiB shared, {grown >> 10:+d} KiB since the first round", flush=True)
+                if grown > MEMORY_SLACK:
+                    raise labs.Trouble(f"the daemon at {host.address} has grown by {grown >> 10} KiB")
+
+    def one_round(self, number, laboratories, seconds):
+        self.round_end = time.monotonic() + seconds
+        rng = random.Random(self.args.seed * 1000 + number)
+        slots = [Slot(i, self, *laboratories[i % len(laboratories)], rng.randrange(1 << 30)) for i in range(self.args.pairs)]
+        for s in slots:
+            s.start()
+        for s in slots:
+            s.join()
+
+    def run(self):
+        start = time.monotonic()
+        with labs.Lab(self.build, "hosts", FAULTS + ["--seed", str(self.args.seed)], self.args.block) as faulty, \
+                labs.Lab(self.build, "device", FAULTS + ["--seed", str(self.args.seed)], self.args.block) as one, \
+                labs.Lab(self.build, "hosts", [], self.args.block) as clean:
+            where = [(faulty, FAULTY), (one, FAULTY), (faulty, FAULTY), (clean, CLEAN)]
+            number = 0
+            while True:
+                left = self.args.seconds - (time.monotonic() - start)
+                if number and left <= 5:
+                    break
+                self.one_round(number, where, min(ROUND_SECONDS, max(left, 5)))
+                print(f"round {number}, {time.monotonic() - start:.0f} s: {sum(self.counts.values())} pairs, {self.kills} killed in the middle", flush=True)
+                if self.trouble:
+                    raise labs.Trouble("\n".join(self.trouble))
+                self.quiet((faulty, one, clean), number == 0)
+                number += 1
+        print("ran " + ", ".join(f"{n} {name}" for name, n in sorted(self.counts.items())))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=1800, help="(1800)")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 20), help="of the choice of programs (random)")
+    parser.add_argument("--pairs", type=int, default=8, help="pairs at a time (8)")
+    parser.add_argument("--build", default=labs.default_build(), metavar="DIR")
+    parser.add_argument("--block", default="127.0.60", metavar="A.B.C", help="addresses for the hosts (127.0.60)")
+    args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    print(f"soak: seed {args.seed}", flush=True)
+    try:
+        Soak(args).run()
+    except labs.Unavailable as e:
+        print(e)
+        return 77
+    except labs.Trouble as e:
+        print(f"FAILED with --seed {args.seed}: {e}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
