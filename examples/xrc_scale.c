@@ -347,6 +347,7 @@ static unsigned run_all(bool with_xrc)
     int status;
 
     xrc = with_xrc;
+    fflush(stdout); /* or each job would print it once more */
     for (unsigned i = 0; i < all(); i++) {
         pid_t pid = fork();
         need(pid >= 0, "fork");

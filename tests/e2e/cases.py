@@ -8,6 +8,7 @@ of them `make e2e-full`.
 import dataclasses
 import re
 
+import programs
 import special
 import transports
 from lab import Trouble, Unavailable
@@ -256,6 +257,9 @@ PYTHON = [
     ("kill/client-one-device", special.kill_clients, "device", (), None, False, 400),
     ("kill/daemon", special.kill_daemon, "hosts", (), None, True, 60),
     ("kill/daemon-one-device", special.kill_daemon, "device", (), None, True, 60),
+    ("asyncwatch", programs.asyncwatch, "device", (), None, True, 60),
+    ("xsrq/3-clients", programs.xsrq_clients, "hosts", (), None, True, 60),
+    ("xsrq/3-clients-faults", programs.xsrq_clients, "hosts", FAULT, None, False, 90),
     ("idle/no-cpu", special.idle_cpu, "hosts", (), None, True, 60),
     ("idle/no-cpu-with-clients", special.idle_cpu_with_clients, "hosts", (), None, True, 60),
 ]
@@ -269,8 +273,13 @@ ALONE = [ # no daemon runs, or it is to fail
     ("start/second-daemon", special.start_second, True),
     ("stop/terminated", special.stop_terminated, True),
     ("command/run-and-on", special.pumice_run, True),
+    ("examples/xrc_scale", programs.xrc_scale, True),
+    ("soak/short", programs.soak, True),
     ("pyverbs", special.pyverbs, True),
 ]
+
+
+MAY_KILL_DAEMON = (special.kill_daemon, programs.asyncwatch)
 
 
 def all_cases():

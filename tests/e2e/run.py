@@ -108,7 +108,7 @@ class Runner:
                 self.run_single(case, lab)
             else:
                 self.run_pair(case, lab)
-            if not lab.alive() and case.python not in table.special.MAY_KILL_DAEMON:
+            if not lab.alive() and case.python not in table.MAY_KILL_DAEMON:
                 raise labs.Trouble("a daemon has died")
             if not case.python:
                 lab.wait_objects_gone()

@@ -220,9 +220,6 @@ def stop_terminated(build, args):
             need(p.wait(5) is not None and "event" in p.output(), "a client was not told", p)
 
 
-MAY_KILL_DAEMON = (kill_daemon,)
-
-
 # --- idleness ------------------------------------------------------------------------------------------------------------
 
 def _no_ticks(lab, what):
