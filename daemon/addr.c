@@ -77,6 +77,16 @@ void addr_to_gid(const union addr *a, uint8_t gid[16])
     }
 }
 
+/* 239.192.0.0/14, the organization's own groups (RFC 2365 6.2), and 18 bits of the MGID's FNV-1a hash. */
+static uint32_t group_of_mgid(const uint8_t gid[16])
+{
+    uint32_t hash = 2166136261u;
+
+    for (unsigned i = 0; i < 16; i++)
+        hash = (hash ^ gid[i]) * 16777619u;
+    return 0xefc00000u | ((hash ^ hash >> 18) & 0x3ffffu);
+}
+
 bool gid_to_addr(const uint8_t gid[16], const union addr *own, union addr *out)
 {
     static const uint8_t zero[16];
@@ -86,6 +96,11 @@ bool gid_to_addr(const uint8_t gid[16], const union addr *own, union addr *out)
         out->v4.sin_family = AF_INET;
         memcpy(&out->v4.sin_addr, gid + 12, 4);
         return own->sa.sa_family == AF_INET && out->v4.sin_addr.s_addr != 0;
+    }
+    if (own->sa.sa_family == AF_INET && gid[0] == 0xff) {
+        out->v4.sin_family = AF_INET;
+        out->v4.sin_addr.s_addr = htonl(group_of_mgid(gid));
+        return true;
     }
     out->v6.sin6_family = AF_INET6;
     memcpy(&out->v6.sin6_addr, gid, 16);

@@ -133,6 +133,16 @@ Test(addr, gids)
     cr_assert_not(gid_to_addr(gid, &v6, &back), "the unspecified address is nobody's");
     memset(gid + 10, 0xff, 2);
     cr_assert_not(gid_to_addr(gid, &v4, &back));
+    uint8_t group[16] = {0xff, 1, 0, 0, 0, 2, 0xc9, 0x85}, other[16];
+    union addr there;
+    memcpy(other, group, sizeof(other));
+    other[15] = 1;
+    cr_assert(gid_to_addr(group, &v4, &back), "a group of InfiniBand has one of IPv4");
+    cr_assert_eq(ntohl(back.v4.sin_addr.s_addr) >> 18, 0xefc00000u >> 18);
+    cr_assert(gid_to_addr(other, &v4, &there));
+    cr_assert_neq(there.v4.sin_addr.s_addr, back.v4.sin_addr.s_addr, "and another one another");
+    cr_assert(gid_to_addr(group, &v6, &back));
+    cr_assert_eq(back.sa.sa_family, AF_INET6, "an IPv6 device has them as they are");
 }
 
 Test(addr, only_whole_addresses)
