@@ -38,14 +38,18 @@ build()
     $CC -o "$dir/sim" "$dir"/*.o "$BUILD"/obj/tests/sim/*.o "$BUILD/lib/libpcapng.a" "$BUILD/lib/libwire.a" -lisal
 }
 
-# fault NAME FILE FROM TO [case]; with `case` the random exchanges need not find it
+# fault NAME FILE FROM TO [case|tm]; with `case` the random exchanges need not find it, with `tm` those with tag matching must
 fault()
 {
     local log=$out/$1/log seed seen cases
     [[ $wanted == "  " || $wanted == *" $1 "* ]] || return
     build "$1" "$2" "$3" "$4" || { missed=$((missed + 1)); return; }
-    timeout 120 "$out/$1/sim" --seed 1 -n "$SEEDS" --max-failures 1 --out "$out/$1" >"$log" 2>&1
-    seed=$(sed -n 's/^FAILED  sim --seed \([0-9]*\).*/\1/p' "$log" | head -n 1)
+    if [ "${5:-}" = tm ]; then
+        timeout 120 "$out/$1/sim" --tm 1 2000 >"$log" 2>&1
+    else
+        timeout 120 "$out/$1/sim" --seed 1 -n "$SEEDS" --max-failures 1 --out "$out/$1" >"$log" 2>&1
+    fi
+    seed=$(sed -n 's/^FAILED  sim --\(seed\|tm\) \([0-9]*\).*/\2/p' "$log" | head -n 1)
     seen=$(sed -n '/^FAILED/{n;s/^ *//p;q}' "$log" | cut -c 1-110)
     timeout 120 "$out/$1/sim" -n 0 --max-failures 1000000 --out "$out/$1" >"$log.cases" 2>/dev/null
     cases=$(sed -n 's/^FAILED  sim --case \([a-z0-9-]*\).*/\1/p' "$log.cases" | sort -u | wc -l)
@@ -110,6 +114,26 @@ fault XRC_PD xrc.c 'r->pd = srq->pd;' 'r->pd = r->pd ? r->pd : srq->pd;'
 fault XRC_READ_PD resp_send.c 'resp_source(qp, &from, res->pd, res->rkey' 'resp_source(qp, &from, qp->resp.pd, res->rkey'
 fault XRC_CQ srq.c 'if (srq->cq)' 'if (false)'
 fault XRC_ETH req_send.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
+
+fault TM_INFLIGHT tm.c '&& tm->inflight == 0;' ';' tm
+fault TM_PENDING tm_match.c 'if (e && tm_list_active(&tm->list, e))' 'if (e)' tm
+fault TM_ORDER tm_list.c 'e->seq < first->seq' 'e->seq > first->seq' tm
+fault TM_DEATH tm_match.c 'tm->inflight--;
+    trace_end' 'tm->inflight--, tm->hw_cnt++;
+    trace_end' tm
+fault TM_RNR tm_rx.c 'tm_refuse(qp->tm, &d, now);
+        return v;' 'tm_refuse(qp->tm, &d, now);
+        if (v == V_RNR && !d.entry)
+            tm_commit(qp->tm, &d, &qp->resp.tm_rx, now), tm_done(qp->tm, &qp->resp.tm_rx, now);
+        return v;' tm
+fault TM_ORPHANS tm_rx.c 'link_append(&qp->e->orphans, &e->job);' '' tm
+fault TM_FORGET out.c '|| c->of != OF_REQUEST' '' tm
+fault TM_FIN_EARLY tm_rndv.c 'queue_read(qp, e);
+            continue;' 'queue_read(qp, e);
+            queue_fin(qp, &e->rx);
+            continue;' tm
+fault TM_FIN_LOST tm_rndv.c 'queue_fin(qp, &rx);
+        tm_done' 'tm_done' tm
 
 if [ $missed -ne 0 ]; then
     echo "$missed faults were not caught within $SEEDS seeds"

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The simulator's command line. */
 #include "cases.h"
+#include "tm.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define TM_EXCHANGES 2000u
 
 struct options {
     uint64_t seed, count, mask;
@@ -25,8 +28,9 @@ static struct sim sim; /* 200 KB: not for the stack */
 static void usage(FILE *f)
 {
     fputs("usage: sim [--seed S [--mask M]] [-n COUNT] [--case NAME [--mask M]] [--list] [--verbose] [--out DIR]\n"
+          "       sim --tm SEED [COUNT]   exchanges with tag matching\n"
           "       sim --goodput   virtual-time goodput at several rates of loss, for people\n"
-          "Without --seed and --case: all cases, then seeds 1 ... COUNT (15000).\n"
+          "Without --seed and --case: all cases, then seeds 1 ... COUNT (15000), then 2000 with tag matching.\n"
           "  --seed S     exchanges with seeds S ... S + COUNT - 1 (COUNT is 1)\n"
           "  --mask M     lose packet n of an exchange if bit n % 64 of M is set, instead of what the seed says\n"
           "  --case NAME  one scripted case; --list names them\n"
@@ -222,6 +226,33 @@ static void tell(const struct options *o)
     }
 }
 
+/* --- tag matching --------------------------------------------------------------------------------------------------- */
+
+static void run_tm(uint64_t seed, uint64_t count, uint64_t max_failures)
+{
+    static struct tms s;
+    uint64_t wrong = 0, device = 0, program = 0, incomplete = 0, late = 0, died = 0;
+    for (uint64_t i = 0; i < count && wrong < max_failures; i++) {
+        if (tms_run(&s, seed + i, count == 1) == 0) {
+            passed++;
+        } else {
+            printf("FAILED  sim --tm %llu\n    %s\n", (unsigned long long)s.seed, s.failure);
+            wrong++;
+        }
+        device += s.hw_matches;
+        program += s.sw_matches;
+        incomplete += s.incompletes;
+        late += s.late_cancels;
+        died += s.dead_entries;
+    }
+    failed += wrong;
+    printf(
+        "tag matching: %llu messages matched by the device, %llu by the program; %llu incomplete, %llu deletions too "
+        "late, %llu died\n",
+        (unsigned long long)device, (unsigned long long)program, (unsigned long long)incomplete,
+        (unsigned long long)late, (unsigned long long)died);
+}
+
 /* --- arguments ------------------------------------------------------------------------------------------------------ */
 
 static bool number(const char *text, uint64_t *out)
@@ -293,6 +324,14 @@ int main(int argc, char **argv)
         goodput_report();
         return 0;
     }
+    uint64_t tm_seed, tm_count = 1;
+    if ((argc == 3 || argc == 4) && strcmp(argv[1], "--tm") == 0) {
+        if (!number(argv[2], &tm_seed) || (argc == 4 && !number(argv[3], &tm_count)))
+            return 2;
+        run_tm(tm_seed, tm_count, o.max_failures);
+        printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
+        return failed ? 1 : 0;
+    }
     if (parse(argc, argv, &o) != 0) {
         return 2;
     }
@@ -305,6 +344,9 @@ int main(int argc, char **argv)
     }
     if (!o.name && failed < o.max_failures) {
         run_seeds(&o);
+    }
+    if (!o.name && !o.has_seed && failed < o.max_failures) {
+        run_tm(1, o.has_count && o.count < TM_EXCHANGES ? o.count : TM_EXCHANGES, o.max_failures);
     }
     printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
     return failed ? 1 : 0;
