@@ -87,24 +87,40 @@ static uint32_t group_of_mgid(const uint8_t gid[16])
     return 0xefc00000u | ((hash ^ hash >> 18) & 0x3ffffu);
 }
 
-bool gid_to_addr(const uint8_t gid[16], const union addr *own, union addr *out)
+/* For an IPv4 device. */
+static bool to_v4(const uint8_t gid[16], union addr *out)
+{
+    out->v4.sin_family = AF_INET;
+    if (gid[0] == 0xff)
+        out->v4.sin_addr.s_addr = htonl(group_of_mgid(gid));
+    else if (memcmp(gid, mapped_prefix, 12) == 0)
+        memcpy(&out->v4.sin_addr, gid + 12, 4);
+    return out->v4.sin_addr.s_addr != 0;
+}
+
+/* For an IPv6 device, whose scope is used where one is needed. */
+static bool to_v6(const uint8_t gid[16], uint32_t scope, union addr *out)
 {
     static const uint8_t zero[16];
+    uint8_t *a = out->v6.sin6_addr.s6_addr;
+    bool mapped = memcmp(gid, mapped_prefix, 12) == 0;
 
-    memset(out, 0, sizeof(*out));
-    if (memcmp(gid, mapped_prefix, 12) == 0) {
-        out->v4.sin_family = AF_INET;
-        memcpy(&out->v4.sin_addr, gid + 12, 4);
-        return own->sa.sa_family == AF_INET && out->v4.sin_addr.s_addr != 0;
-    }
-    if (own->sa.sa_family == AF_INET && gid[0] == 0xff) {
-        out->v4.sin_family = AF_INET;
-        out->v4.sin_addr.s_addr = htonl(group_of_mgid(gid));
+    out->v6.sin6_family = AF_INET6;
+    memcpy(a, gid, 16);
+    if (mapped && gid[12] >> 4 == 0xe) { /* a group of IPv4: below a transient prefix, of organization scope */
+        a[0] = 0xff;
+        a[1] = 0x18;
         return true;
     }
-    out->v6.sin6_family = AF_INET6;
-    memcpy(&out->v6.sin6_addr, gid, 16);
-    if (own->sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&out->v6.sin6_addr))
-        out->v6.sin6_scope_id = own->v6.sin6_scope_id;
-    return own->sa.sa_family == AF_INET6 && memcmp(gid, zero, 16) != 0;
+    if (gid[0] == 0xff && (gid[1] & 0xf) <= 1) /* would not leave the host; InfiniBand's scopes don't mean that */
+        a[1] = (gid[1] & 0xf0) | 2;
+    if (IN6_IS_ADDR_LINKLOCAL(&out->v6.sin6_addr))
+        out->v6.sin6_scope_id = scope;
+    return !mapped && memcmp(gid, zero, 16) != 0;
+}
+
+bool gid_to_addr(const uint8_t gid[16], const union addr *own, union addr *out)
+{
+    memset(out, 0, sizeof(*out));
+    return own->sa.sa_family == AF_INET6 ? to_v6(gid, own->v6.sin6_scope_id, out) : to_v4(gid, out);
 }

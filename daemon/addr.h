@@ -32,8 +32,9 @@ void addr_to_gid(const union addr *a, uint8_t gid[16]);
 /* The socket address that a device whose own address is `own` uses to reach `gid`, with port 0 (link-local IPv6 gets
  * the device's scope). False if that family can't be reached from it, or if the GID is the unspecified address.
  *
- * An IPv4 device reaches the multicast groups of InfiniBand (ff00::/8), too, as programs name them that know nothing of
- * IP: at a group of 239.192.0.0/14 that is made of the MGID, the same on every host. */
+ * Programs make up multicast groups of any form. An IPv4 device reaches those of InfiniBand (ff00::/8), too: at a group
+ * of 239.192.0.0/14 that is made of the MGID, the same on every host. An IPv6 device reaches those of IPv4 below ff18::,
+ * and those of host scope with link scope. */
 bool gid_to_addr(const uint8_t gid[16], const union addr *own, union addr *out);
 
 #endif

@@ -378,7 +378,7 @@ static int check_address(const struct session *s, const struct pm_av *av, struct
     if (av->sgid_index >= d->config.num_gids)
         return control_fail(rp, -EINVAL, "source GID index %u: device %s has %u", av->sgid_index, d->name,
                             d->config.num_gids);
-    if (!gid_to_addr(av->dgid, &d->addr, &to))
+    if (mcast_is_group(av->dgid) || !gid_to_addr(av->dgid, &d->addr, &to))
         return control_fail(rp, -EINVAL, "destination GID %s can't be reached from GID index %u, address %s",
                             gid_text(av->dgid, gid), av->sgid_index, addr_text(&d->addr, own));
     return 0;

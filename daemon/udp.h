@@ -120,7 +120,7 @@ void udp_want_headers(struct udp *u);
 /* A socket for what is sent to a multicast group: bound to the group's address, so that it gets nothing else and tells
  * the destination by being the one that it came from (the device's own socket, which is bound to a unicast address, gets
  * no multicast at all); a member of the group on the device's interface. addr receives the group's address with port
- * 4791. A descriptor, or -errno: -EINVAL if the group is not of the device's address family. */
+ * 4791. A descriptor, or -errno. */
 int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr);
 
 /* Takes ICMP errors off the socket and counts them. */

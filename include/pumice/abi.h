@@ -300,8 +300,8 @@ struct pm_alloc_mw_req { /* rep: pm_handle, its rkey, by which it is known from 
     uint32_t type; /* enum ibv_mw_type */
 };
 
-/* Attach and detach; rep: none. Attaching twice counts once. -EINVAL: not a UD queue pair, not a group or one of another
- * address family, or (detach) it is no member; -ENOMEM: max_mcast_grp or max_mcast_qp_attach reached. */
+/* Attach and detach; rep: none. Attaching twice counts once. -EINVAL: not a UD queue pair, not a group,
+ * or (detach) it is no member; -ENOMEM: max_mcast_grp or max_mcast_qp_attach reached. */
 struct pm_mcast_req {
     uint32_t qpn;
     uint8_t gid[16];

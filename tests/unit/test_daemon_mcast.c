@@ -290,6 +290,26 @@ Test(mcast_network, only_what_was_joined)
     cr_assert_eq(arrived(&host[1], 0, &e), 0, "it has left");
 }
 
+/* perftest makes up IPv6 groups, whatever the device's address is. */
+Test(mcast_network, a_group_of_the_other_family)
+{
+    uint8_t v6[16] = {0xff, 0x01, [6] = 0x12};
+    struct pm_cqe e = {0};
+
+    v6[13] = group[13];
+    v6[14] = group[14];
+    cr_assert_eq(member(&host[1], PM_OP_ATTACH_MCAST, host[1].qp[0].rep.qpn, v6), 0, "%s",
+                 (char *)host[1].f.rp.payload);
+    post_recv(&host[1], 0, 4096);
+    post_recv(&host[1], 0, 4096);
+    send_to_group(&host[0], v6, 800);
+    v6[15] = 7;
+    send_to_group(&host[0], v6, 800);
+    run_both();
+    cr_assert_eq(arrived(&host[1], 0, &e), 1);
+    cr_assert_eq(e.byte_len, GRH + 800);
+}
+
 /* Many at once: as a GSO batch, if the kernel takes that. */
 Test(mcast_network, a_row_of_them)
 {
