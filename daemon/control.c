@@ -43,6 +43,8 @@ static int query_gid(struct session *s, const void *rq, struct control_reply *rp
 
     if (r->index >= d->config.num_gids)
         return control_fail(rp, -EINVAL, "GID index %u: device %s has %u", r->index, d->name, d->config.num_gids);
+    if (!d->gid_there)
+        return control_fail(rp, -ENOENT, "GID index %u is empty: %s has lost its address", r->index, d->netdev.name);
     rep = control_payload(rp, sizeof(*rep));
     memcpy(rep->gid, d->config.gids[r->index], sizeof(rep->gid));
     rep->ifindex = d->netdev.index;

@@ -87,7 +87,7 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     d->udp.gso_mode = o->gso;
     d->udp.ecn = o->ecn;
     d->timer_fd = d->port_fd = -1;
-    d->netdev.up = true;
+    d->netdev.up = d->gid_there = true;
     d->active_mtu = o->mtu ? o->mtu : IBV_MTU_1024;
     d->guid = netdev_guid(&d->netdev, &d->addr);
     d->pds.limit = DEVICE_MAX_PD;
@@ -234,10 +234,30 @@ void device_describe(const struct device *d, struct pm_device_desc *desc)
     snprintf(desc->netdev, sizeof(desc->netdev), "%s", d->netdev.name);
 }
 
+static void tell_all(struct device *d, uint32_t type)
+{
+    struct session *s;
+
+    TAILQ_FOREACH(s, &d->sessions, link)
+    session_event(s, type, 1);
+}
+
+static void address_refresh(struct device *d)
+{
+    bool was_there = d->gid_there;
+    char text[ADDR_TEXT_MAX];
+
+    d->gid_there = netdev_has(&d->netdev, &d->addr);
+    if (d->gid_there == was_there)
+        return;
+    log_warn("device %s: %s has %s its address %s", d->name, d->netdev.name, d->gid_there ? "got back" : "lost",
+             addr_text(&d->addr, text));
+    tell_all(d, IBV_EVENT_GID_CHANGE);
+}
+
 void device_port_refresh(struct device *d)
 {
     bool was_up = d->netdev.up;
-    struct session *s;
     uint8_t fits;
 
     if (d->netdev.index == 0)
@@ -246,11 +266,11 @@ void device_port_refresh(struct device *d)
     fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
     if (d->options->mtu == 0 && fits)
         d->active_mtu = fits;
-    if (d->netdev.up == was_up)
-        return;
-    log_warn("device %s: %s is %s", d->name, d->netdev.name, d->netdev.up ? "up again" : "down");
-    TAILQ_FOREACH(s, &d->sessions, link)
-    session_event(s, d->netdev.up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, 1);
+    if (d->netdev.up != was_up) {
+        log_warn("device %s: %s is %s", d->name, d->netdev.name, d->netdev.up ? "up again" : "down");
+        tell_all(d, d->netdev.up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+    }
+    address_refresh(d);
 }
 
 void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed)

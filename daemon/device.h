@@ -58,6 +58,7 @@ struct device {
     char name[PM_NAME_MAX];
     union addr addr; /* port 0 */
     uint8_t gid[16];
+    bool gid_there; /* the interface has the address; else the entry of the GID table is empty */
     uint64_t guid; /* host order */
     struct netdev netdev;
     uint8_t active_mtu; /* enum ibv_mtu */
@@ -122,7 +123,7 @@ void device_stop(struct device *d);
 void device_do(struct device *d, void (*fn)(void *arg), void *arg);
 
 void device_describe(const struct device *d, struct pm_device_desc *desc);
-/* Re-reads the interface; tells the sessions when the port went up or down. */
+/* Re-reads the interface; tells the sessions when the port went up or down, and when its address went or came back. */
 void device_port_refresh(struct device *d);
 /* Sets the faults of all packets from now on; spec is one that fault_parse accepted. */
 void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed);

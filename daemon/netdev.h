@@ -23,6 +23,9 @@ int netdev_find(const union addr *addr, struct netdev *nd);
 /* Reads mtu, up and mac again, by nd->name. 0 or -errno (the interface is gone: then up is false). */
 int netdev_refresh(struct netdev *nd);
 
+/* Has the interface the address (still)? If that can't be found out: yes. */
+bool netdev_has(const struct netdev *nd, const union addr *addr);
+
 /* The first address of an interface that is up and not the loopback, IPv4 before global IPv6; else 127.0.0.1. */
 void netdev_default_address(union addr *addr);
 

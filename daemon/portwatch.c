@@ -9,7 +9,7 @@
 
 int portwatch_open(void)
 {
-    struct sockaddr_nl sa = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+    struct sockaddr_nl sa = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
     int fd, rc;
 
     fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
@@ -25,10 +25,19 @@ int portwatch_open(void)
 
 static bool concerns(const struct nlmsghdr *h, unsigned ifindex)
 {
-    const struct ifinfomsg *info = NLMSG_DATA(h);
+    const struct ifinfomsg *link = NLMSG_DATA(h);
+    const struct ifaddrmsg *addr = NLMSG_DATA(h);
 
-    return (h->nlmsg_type == RTM_NEWLINK || h->nlmsg_type == RTM_DELLINK) &&
-           h->nlmsg_len >= NLMSG_LENGTH(sizeof(*info)) && (unsigned)info->ifi_index == ifindex;
+    switch (h->nlmsg_type) {
+    case RTM_NEWLINK:
+    case RTM_DELLINK:
+        return h->nlmsg_len >= NLMSG_LENGTH(sizeof(*link)) && (unsigned)link->ifi_index == ifindex;
+    case RTM_NEWADDR:
+    case RTM_DELADDR:
+        return h->nlmsg_len >= NLMSG_LENGTH(sizeof(*addr)) && addr->ifa_index == ifindex;
+    default:
+        return false;
+    }
 }
 
 bool portwatch_read(int fd, unsigned ifindex)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Watches a network interface by rtnetlink, so that IBV_EVENT_PORT_ERR and IBV_EVENT_PORT_ACTIVE can be told. */
+/* Watches a network interface and its addresses by rtnetlink, so that IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ACTIVE and
+ * IBV_EVENT_GID_CHANGE can be told. */
 #ifndef PUMICE_DAEMON_PORTWATCH_H
 #define PUMICE_DAEMON_PORTWATCH_H
 
 #include <stdbool.h>
 
-/* A non-blocking socket that becomes readable when an interface changes, or -errno (then the port's state is only read
+/* A non-blocking socket that becomes readable when an interface or an address changes, or -errno (then the port's state is only read
  * when asked for). The caller closes it. */
 int portwatch_open(void);
 
