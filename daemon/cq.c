@@ -217,13 +217,13 @@ static void fill(struct pm_cqe *e, const struct completion *c)
     memcpy(e->data, c->data, c->inline_len <= sizeof(e->data) ? c->inline_len : sizeof(e->data));
 }
 
-void cq_publish(struct cq *cq, const struct completion *c)
+bool cq_publish(struct cq *cq, const struct completion *c)
 {
     struct pm_cqe *e;
 
     if (cq->overrun || (!cq->ignore_overrun && !has_room(cq))) {
         stop(cq);
-        return;
+        return false;
     }
     e = &cq->entries[cq->producer & (cq->slots - 1)];
     fill(e, c);
@@ -236,6 +236,7 @@ void cq_publish(struct cq *cq, const struct completion *c)
         cq->dirty = true;
         TAILQ_INSERT_TAIL(&cq->session->device->dirty_cqs, cq, dirty_link);
     }
+    return true;
 }
 
 /* Did the client ask for an event about what is there? */

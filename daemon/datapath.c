@@ -29,13 +29,24 @@ static void log_failure(const struct qpair *q, const struct completion *c)
              info.una_psn, info.next_psn, info.epsn);
 }
 
+/* A queue pair that lost a completion fails, as on a NIC. Not an XRC target: the overrun queue is an SRQ's, of one of
+ * its openers, and others use the target, too. */
+static void fail_overrun(struct qpair *q)
+{
+    if (!q->session)
+        return;
+    q->overran = true;
+    qpair_mark_failed(q);
+}
+
 static unsigned publish_completions(struct device *d)
 {
     const struct completion *c;
     unsigned n = 0;
 
     while ((c = engine_peek_completion(d->engine)) != NULL) {
-        cq_publish(c->cq, c);
+        if (!cq_publish(c->cq, c) && c->qp_owner)
+            fail_overrun(c->qp_owner);
         if (c->qp_owner && c->status != WC_SUCCESS && c->status != WC_TM_RNDV_INCOMPLETE) {
             log_failure(c->qp_owner, c);
             qpair_mark_failed(c->qp_owner);

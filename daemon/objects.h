@@ -142,6 +142,7 @@ struct qpair { /* queue pair: the engine's, and its rings */
     bool in_backlog; /* in the device's list */
     bool in_failed; /* in the device's list */
     bool errored; /* it was noticed that the engine has it in ERR */
+    bool overran; /* a completion of it was lost */
     const char *broken; /* what nonsense stood in its rings, which are not read any more; NULL: none */
     TAILQ_ENTRY(qpair) backlog_link, failed_link;
 };
@@ -208,8 +209,9 @@ const char *qpair_type_name(const struct qpair *q); /* "RC" … */
 /* --- completions
  * ------------------------------------------------------------------------------------------------------- */
 
-/* Writes an entry; whoever waits is told by cq_notify, later, for all entries of a pass together. */
-void cq_publish(struct cq *cq, const struct completion *c);
+/* Writes an entry; whoever waits is told by cq_notify, later, for all entries of a pass together. False: the queue has
+ * overrun, and the entry is lost. */
+bool cq_publish(struct cq *cq, const struct completion *c);
 void cq_notify(struct cq *cq, uint64_t now);
 /* Sends the events whose time has come (struct device.held_cqs). Returns how many. */
 unsigned cq_release_held(struct device *d, uint64_t now);

@@ -142,10 +142,23 @@ static void fail_broken(struct qpair *q, uint64_t now)
     qpair_event(q, IBV_EVENT_QP_FATAL);
 }
 
+static void fail_overrun(struct qpair *q, uint64_t now)
+{
+    const struct session *s = q->session;
+    struct qp_attr attr = {.state = QPS_ERR};
+
+    log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its completion queue overran", s->number, s->comm,
+             (int)s->cred.pid, q->qpn);
+    qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
+    qpair_event(q, IBV_EVENT_QP_FATAL);
+}
+
 void qpair_settle(struct qpair *q, uint64_t now)
 {
     if (q->broken && !q->errored)
         fail_broken(q, now);
+    if (q->overran && !q->errored && qp_state(q->qp) != QPS_ERR)
+        fail_overrun(q, now);
     if (qp_state(q->qp) != QPS_ERR || q->errored)
         return;
     q->errored = true;
@@ -162,6 +175,7 @@ void qpair_reset_rings(struct qpair *q)
     q->sq.head = atomic_load_explicit(q->sq.tail, memory_order_acquire);
     q->rq.head = atomic_load_explicit(q->rq.tail, memory_order_acquire);
     q->broken = NULL;
+    q->overran = false;
     q->errored = false;
     atomic_store(&q->page->rq_notify, 0);
 }

@@ -486,6 +486,15 @@ Test(session_rings, more_requests_than_a_turn_takes)
     cr_assert_eq(n, 4096);
 }
 
+static uint8_t state_of(uint32_t qpn)
+{
+    struct pm_handle h = {qpn};
+    struct pm_query_qp_rep rep = {0};
+
+    cr_assert_eq(fixture_call(&f, s, PM_OP_QUERY_QP, &h, sizeof(h), &rep, sizeof(rep)), 0);
+    return (uint8_t)rep.attr.qp_state;
+}
+
 Test(session_rings, completion_queue_overrun)
 {
     struct fixture_cq small;
@@ -508,6 +517,8 @@ Test(session_rings, completion_queue_overrun)
     while (fixture_poll(&small, &e))
         cr_assert_eq(e.wr_id, 1000 + n++);
     cr_assert_eq(n, 4, "those that had room are whole");
+    cr_assert_eq(state_of(q.rep.qpn), QPS_ERR, "it lost completions");
+    cr_assert_eq(state_of(r.rep.qpn), QPS_RTS, "it did not");
 }
 
 /* A consumer index that can't be does not make the daemon write outside of the queue, nor wait for ever. */
