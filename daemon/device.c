@@ -45,6 +45,7 @@ static void configure_engine(struct device *d)
     c->max_mcast = DEVICE_MAX_MCAST_GRP * DEVICE_MAX_MCAST_QP;
     c->active_mtu = d->active_mtu;
     c->first_qpn = pick_first_qpn(o, d->index);
+    c->ecn = o->ecn;
     if (o->window_pkts)
         c->window_pkts = o->window_pkts;
     if (o->ack_delay_us >= 0)

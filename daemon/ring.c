@@ -53,6 +53,16 @@ static void read_ud(const struct pm_send_wqe *w, const uint8_t *at, struct ud_de
     ud->qkey = w->remote_qkey;
 }
 
+/* What does not fit is a request that the engine refuses. */
+static void read_flush(const struct pm_send_wqe *w, struct flush *flush)
+{
+    *flush = (struct flush){
+        .length = w->compare_add <= UINT32_MAX ? (uint32_t)w->compare_add : UINT32_MAX,
+        .placement = (uint8_t)w->swap,
+        .selectivity = w->swap >> 8 <= UINT8_MAX ? (uint8_t)(w->swap >> 8) : UINT8_MAX,
+    };
+}
+
 static void read_bind(const struct pm_send_wqe *w, struct mw_bind *bind)
 {
     *bind = (struct mw_bind){
@@ -91,6 +101,8 @@ enum ring_verdict ring_read_send(const struct ring *r, struct ring_send *out)
         body += sizeof(struct pm_av);
     } else if (w.opcode == WR_BIND_MW) {
         read_bind(&w, &wr->bind);
+    } else if (w.opcode == WR_FLUSH) {
+        read_flush(&w, &wr->flush);
     }
     if (w.flags & PM_SEND_INLINE) {
         if (w.inline_len > r->max_inline || w.inline_len > sizeof(out->data))

@@ -114,6 +114,8 @@ static void add_protocol(json_t *o, const struct qp_info *i)
     json_object_set_new(o, "srtt_us", json_real((double)i->srtt_ns / 1e3));
     json_object_set_new(o, "window_bytes", number(i->window_bytes));
     json_object_set_new(o, "inflight_bytes", number(i->inflight_bytes));
+    json_object_set_new(o, "rate", i->rate ? number(i->rate) : json_null());
+    json_object_set_new(o, "waiting_rate", json_boolean(i->waiting_rate));
     json_object_set_new(o, "waiting_rnr", json_boolean(i->waiting_rnr));
     json_object_set_new(o, "waiting_fence", json_boolean(i->waiting_fence));
     json_object_set_new(o, "waiting_reads", json_boolean(i->waiting_reads));

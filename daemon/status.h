@@ -14,7 +14,7 @@
  *     requester ("free", "queued", "in hotel": waiting for an ACK, "on re-send list"), sq_posted, rq_posted (with the engine), sq_ring, rq_ring (written by the client and not yet read; null: nonsense),
  *     sq_max, rq_max, una_psn, next_psn, max_psn, epsn, msn, retries_left, rnr_retries_left, reads_outstanding,
  *     deadline_us (from now; null: no timer), srtt_us, window_bytes, inflight_bytes,
- *     waiting_rnr, waiting_fence, waiting_reads, broken (text, or null), counters (those that are not 0)
+ *     rate (bytes per second that congestion has lowered it to; null: no limit), waiting_rate, waiting_rnr, waiting_fence, waiting_reads, broken (text, or null), counters (those that are not 0)
  * SRQ: srq (handle), session, type ("basic", "XRC"), srqn, xrcd, cq (null: not of XRC), pd, qps (how many use it), max, limit (0: not armed), posted (with the engine),
  *     ring (written by the client and not yet read; null: nonsense), broken (text, or null)
  * XRCD: xrcd (number), inode (null: anonymous), opens, srqs, targets (how many)

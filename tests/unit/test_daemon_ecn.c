@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/udp.h"
+#include "daemon_fixture.h"
 #include "wire/pkt.h"
 
 #define LEN 64u
@@ -84,4 +85,76 @@ Test(ecn, off, .fini = finish)
     cr_assert_eq(tos_of(0, false), 0);
     cr_assert_eq(tos_of(0x5c, false), 0x5c);
     cr_assert_eq(tos_of(0, true), 3, "routers of the test mark whatever comes");
+}
+
+/* --- with an engine behind it
+ * ----------------------------------------------------------------------------------------- */
+
+static struct fixture f;
+static uint8_t memory[65536];
+
+/* Sends what congestion would hit between two queue pairs of one device. */
+static const struct engine_counters *traffic(const char *ecn, const char *fault)
+{
+    struct fixture_cq cq;
+    struct fixture_qp a, b;
+    struct session *s;
+    struct pm_cqe e;
+    char why[OPTIONS_WHY_MAX];
+    uint32_t pd, key;
+
+    options_defaults(&f.options);
+    cr_assert_eq(options_add_device(&f.options, "test0", "127.0.0.1", why), 0);
+    cr_assert_eq(options_set(&f.options, "ecn", ecn, why), 0);
+    cr_assert_eq(options_set(&f.options, "fault", fault, why), 0);
+    f.device = aligned_alloc(64, (sizeof(*f.device) + 63) & ~(size_t)63);
+    cr_assert_eq(device_init(f.device, &f.options, 0, why), 0);
+    cr_assert_eq(device_make_engine(f.device, why), 0);
+    s = fixture_session(&f);
+    pd = fixture_pd(&f, s);
+    key = fixture_mr(&f, s, pd, memory, sizeof(memory), ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE);
+    cr_assert_eq(fixture_cq(&f, s, 64, 0, &cq), 0);
+    cr_assert_eq(fixture_qp(&f, s, pd, cq.rep.handle, 16, &a), 0);
+    cr_assert_eq(fixture_qp(&f, s, pd, cq.rep.handle, 16, &b), 0);
+    cr_assert_eq(fixture_connect(&f, s, a.rep.qpn, b.rep.qpn), 0);
+    cr_assert_eq(fixture_connect(&f, s, b.rep.qpn, a.rep.qpn), 0);
+    for (int i = 0; i < 12; i++) {
+        struct pm_send_wqe *w = fixture_send_slot(&a);
+
+        memset(w, 0, sizeof(*w));
+        w->opcode = WR_RDMA_WRITE;
+        w->flags = PM_SEND_SIGNALED;
+        w->num_sge = 1;
+        w->rkey = key;
+        w->remote_addr = (uintptr_t)memory + 32768;
+        *(struct pm_sge *)(w + 1) = (struct pm_sge){(uintptr_t)memory, 16384, key};
+        fixture_post_send(s, &a);
+        fixture_run(&f);
+        cr_assert(fixture_poll(&cq, &e) && e.status == WC_SUCCESS);
+    }
+    return engine_counters(f.device->engine);
+}
+
+static void end_device(void)
+{
+    fixture_end(&f);
+}
+
+Test(ecn, marks_are_answered_and_heeded, .fini = end_device)
+{
+    const struct engine_counters *c = traffic("on", "ce=50%");
+
+    cr_assert_gt(f.device->fault.counters.fault_marked, 0);
+    cr_assert_gt(c->np_ecn_marked_roce_packets, 0);
+    cr_assert_gt(c->np_cnp_sent, 0);
+    cr_assert_gt(c->rp_cnp_handled, 0);
+}
+
+Test(ecn, off_means_off, .fini = end_device)
+{
+    const struct engine_counters *c = traffic("off", "ce=50%");
+
+    cr_assert_gt(f.device->fault.counters.fault_marked, 0);
+    cr_assert_eq(c->np_ecn_marked_roce_packets, 0);
+    cr_assert_eq(c->np_cnp_sent, 0);
 }
