@@ -3,6 +3,7 @@
  * payload, stores to any place of its rings, pages and doorbells, and passes of the loop in between. Whatever it does,
  * the daemon must not crash, hang or lose track of what belongs to whom; at the end everything must be gone. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -195,6 +196,82 @@ static void start_pair(struct fixture *f, struct client *c)
         abort();
 }
 
+static void map(struct client *c, void *p, size_t size)
+{
+    if (c->segments == SEGMENTS_MAX)
+        abort();
+    c->segment[c->segments].p = p;
+    c->segment[c->segments++].size = size;
+}
+
+/* A datagram queue pair that can send to itself, in a group, fed by an SRQ. */
+static void start_datagrams(struct fixture *f, struct client *c)
+{
+    struct pm_modify_qp_req m = {.attr = {.port_num = 1, .qkey = 1}};
+    struct pm_mcast_req g = {.gid = {[10] = 0xff, [11] = 0xff, [12] = 239}};
+    uint32_t pd = fixture_pd(f, c->session);
+    struct fixture_srq srq;
+    struct fixture_cq cq;
+    struct fixture_qp qp;
+
+    if (fixture_cq(f, c->session, 16, 0, &cq) != 0 || fixture_srq(f, c->session, pd, 8, &srq) != 0 ||
+        fixture_qp_typed(f, c->session, pd, cq.rep.handle, QPT_UD, srq.rep.handle, 8, &qp) != 0)
+        abort();
+    map(c, cq.page, cq.rep.size);
+    map(c, srq.page, srq.rep.size);
+    map(c, qp.page, qp.rep.size);
+    learn(c, pd);
+    learn(c, cq.rep.handle);
+    learn(c, srq.rep.handle);
+    learn(c, qp.rep.qpn);
+    learn(c, fixture_mr(f, c->session, pd, memory, sizeof(memory), 15));
+    m.qpn = g.qpn = qp.rep.qpn;
+    for (uint8_t state = QPS_INIT; state <= QPS_RTS; state++) {
+        static const uint32_t masks[] = {0, QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY, 0, QPA_SQ_PSN};
+
+        m.attr.qp_state = state;
+        m.mask = QPA_STATE | masks[state];
+        if (fixture_call(f, c->session, PM_OP_MODIFY_QP, &m, sizeof(m), NULL, 0) != 0)
+            abort();
+    }
+    if (fixture_call(f, c->session, PM_OP_ATTACH_MCAST, &g, sizeof(g), NULL, 0) != 0)
+        abort();
+}
+
+/* An XRC domain with a target and an SRQ, and who sends to it. */
+static void start_xrc(struct fixture *f, struct client *c)
+{
+    struct pm_open_xrcd_req open = {.oflags = O_CREAT};
+    struct pm_create_qp_req target = {.type = QPT_XRC_RECV};
+    struct pm_create_srq_req shared = {.type = 1, .max_wr = 8, .max_sge = 1};
+    struct pm_create_qp_rep target_rep;
+    struct pm_create_srq_rep srq;
+    struct fixture_cq cq;
+    struct fixture_qp qp;
+    struct pm_handle h;
+
+    if (fixture_call(f, c->session, PM_OP_OPEN_XRCD, &open, sizeof(open), &h, sizeof(h)) != 0 ||
+        fixture_cq(f, c->session, 16, 0, &cq) != 0)
+        abort();
+    learn(c, h.handle);
+    target.xrcd = shared.xrcd = h.handle;
+    shared.pd = fixture_pd(f, c->session);
+    shared.cq = cq.rep.handle;
+    if (fixture_call(f, c->session, PM_OP_CREATE_QP, &target, sizeof(target), &target_rep, sizeof(target_rep)) != 0)
+        abort();
+    fixture_close_fds(f);
+    if (fixture_call(f, c->session, PM_OP_CREATE_SRQ, &shared, sizeof(shared), &srq, sizeof(srq)) != 0)
+        abort();
+    map(c, fixture_map(f, srq.size), srq.size);
+    if (fixture_qp_typed(f, c->session, shared.pd, cq.rep.handle, QPT_XRC_SEND, 0, 8, &qp) != 0)
+        abort();
+    map(c, cq.page, cq.rep.size);
+    map(c, qp.page, qp.rep.size);
+    learn(c, target_rep.qpn);
+    learn(c, srq.handle);
+    learn(c, qp.rep.qpn);
+}
+
 static void check_end(struct fixture *f)
 {
     const struct device *d = f->device;
@@ -216,8 +293,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     log_set_level(LOG_LEVEL_ERROR);
     if (!fixture_start(&f) || !(c.session = fixture_session(&f)))
         abort();
-    if (take(&in, 1) & 1)
+    uint32_t setup = take(&in, 1);
+    if (setup & 1)
         start_pair(&f, &c);
+    if (setup & 2)
+        start_datagrams(&f, &c);
+    if (setup & 4)
+        start_xrc(&f, &c);
     for (unsigned step = 0; in.len && step < STEPS_MAX; step++) {
         switch (take(&in, 1) % 8) {
         case 0:
