@@ -114,7 +114,7 @@ struct srqueue { /* shared receive queue: the engine's, and its ring */
     struct ring ring;
     uint32_t bell;
     bool in_failed; /* in the device's list */
-    bool errored; /* IBV_EVENT_SRQ_ERR was sent */
+    bool errored; /* its users were failed */
     const char *broken; /* what nonsense stood in its ring, which is not read any more; NULL: none */
     TAILQ_ENTRY(srqueue) failed_link;
 };
@@ -236,7 +236,7 @@ void qpair_reset_rings(struct qpair *q);
 
 /* Reads requests into the SRQ; called back by the engine (mem_ops.refill_srq), and when its doorbell rang. */
 void srqueue_refill(void *srqueue);
-/* What follows from a ring that was found broken: the client is told, and the queue pairs that use it fail. */
+/* What follows from a ring that was found broken: the queue pairs that use it fail at once. */
 void srqueue_settle(struct srqueue *srq, uint64_t now);
 
 #endif

@@ -22,6 +22,7 @@ static void break_ring(struct srqueue *q, const char *what)
     if (q->broken)
         return;
     q->broken = what;
+    srq_fail(q->srq); /* tells the client, and fails XRC targets that want a request of it */
     if (!q->in_failed) {
         q->in_failed = true;
         TAILQ_INSERT_TAIL(&q->session->device->failed_srqs, q, failed_link);
@@ -82,7 +83,6 @@ void srqueue_settle(struct srqueue *q, uint64_t now)
     q->session->device->io.bad_rings++;
     log_warn("session %u (%s, pid %d): shared receive queue %u failed: its ring holds %s", s->number, s->comm,
              (int)s->cred.pid, q->handle, q->broken);
-    session_event(q->session, IBV_EVENT_SRQ_ERR, q->handle);
     handles_each(&q->session->qps, fail_user, q);
 }
 

@@ -395,3 +395,18 @@ Test(xrc_traffic, a_receiver_that_dies)
     cr_assert_eq(f.device->xrcds.count, 0);
     cr_assert_eq(f.device->pds.count, 1, "the sender's");
 }
+
+/* A receiver that writes nonsense to its SRQ: the sender is told, and the target's openers. */
+Test(xrc_traffic, a_broken_ring)
+{
+    struct pm_async_event ev;
+
+    assert_arrives(1);
+    while (fixture_event(receiver_events, &ev) || fixture_event(maker_events, &ev))
+        ;
+    atomic_store(&srq.page->tail, 0x80000000u);
+    cr_assert_eq(send_to(srq.rep.srqn), WC_REM_OP_ERR);
+    cr_assert(fixture_event(receiver_events, &ev) && ev.type == IBV_EVENT_SRQ_ERR && ev.handle == srq.rep.handle);
+    cr_assert(fixture_event(maker_events, &ev) && ev.handle == target);
+    cr_assert_eq(f.device->io.bad_rings, 1);
+}
