@@ -63,8 +63,8 @@ static const char *unreachable(const uint8_t sgid[16], const uint8_t dgid[16])
     static const uint8_t unset[16];
     if (!memcmp(dgid, unset, sizeof(unset)))
         return "that is no address";
-    if (dgid[0] == 0xff)
-        return NULL; /* a multicast group; the daemon finds one of IPv4 for it if it has to */
+    if (dgid[0] == 0xff || (is_v4(dgid) && dgid[12] >> 4 == 0xe))
+        return NULL; /* a multicast group; the daemon finds one of its own family for it if it has to */
     if (is_v4(sgid) != is_v4(dgid))
         return is_v4(sgid) ? "an IPv4 address can't send to an IPv6 address"
                            : "an IPv6 address can't send to an IPv4 address";

@@ -143,6 +143,11 @@ Test(addr, gids)
     cr_assert_neq(there.v4.sin_addr.s_addr, back.v4.sin_addr.s_addr, "and another one another");
     cr_assert(gid_to_addr(group, &v6, &back));
     cr_assert_eq(back.sa.sa_family, AF_INET6, "an IPv6 device has them as they are");
+    cr_assert_eq(back.v6.sin6_addr.s6_addr[1], 2, "but for those that would not leave the host");
+    cr_assert_eq(back.v6.sin6_addr.s6_addr[7], 0x85);
+    uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, [12] = 239, 1, 2, 3};
+    cr_assert(gid_to_addr(ipv4, &v6, &back), "an IPv6 device reaches those of IPv4");
+    cr_assert(back.v6.sin6_addr.s6_addr[0] == 0xff && back.v6.sin6_addr.s6_addr[15] == 3);
 }
 
 Test(addr, only_whole_addresses)
