@@ -32,9 +32,16 @@ static uint64_t quarter(const struct engine *e)
     return e->cfg.peer_window_bytes / 4;
 }
 
-static void probe_soon(struct engine *e, struct flow *f)
+/* Of an entry that several addresses share, only its own one is probed, if anything was sent there. */
+static bool can_probe(const struct peer *p)
 {
-    if (link_alone(&f->due) && f->count < FLOW_PROBES)
+    return !mcast_is_group(p->gid) && memcmp(p->flow.av.dgid, p->gid, sizeof(p->gid)) == 0;
+}
+
+static void probe_soon(struct engine *e, struct peer *p)
+{
+    struct flow *f = &p->flow;
+    if (can_probe(p) && link_alone(&f->due) && f->count < FLOW_PROBES)
         link_append(&e->flows.due, &f->due);
 }
 
@@ -52,14 +59,13 @@ void flow_charge(struct engine *e, struct peer *p, const struct av *av, uint64_t
         f->probed = f->charged;
         hotel_check_in(e->timers, &f->timer, now + patience(e, f));
     }
-    f->av = *av;
+    if (memcmp(p->gid, av->dgid, sizeof(p->gid)) == 0)
+        f->av = *av;
     f->charged += cost;
     if (f->charged - f->probed < quarter(e))
         return;
-    if (!f->mute)
-        probe_soon(e, f);
-    else if (!mcast_is_group(p->gid) && now - f->probed_at >= RETRY_NS)
-        probe_soon(e, f);
+    if (!f->mute || now - f->probed_at >= RETRY_NS)
+        probe_soon(e, p);
 }
 
 static void release(struct peer *p, uint64_t mark)
@@ -140,7 +146,7 @@ static void missed(struct engine *e, struct peer *p)
         f->misses++;
     if (f->answers && f->misses < PATIENCE) {
         forget(f, f->count - 1u); /* room for one more; the newest answer will do for all */
-        probe_soon(e, f);
+        probe_soon(e, p);
         return;
     }
     f->mute = f->misses >= MISSES_MUTE;
@@ -159,8 +165,8 @@ void flow_expire(struct engine *e, struct peer *p, uint64_t now)
             forget(f, f->count);
     } else if (f->count) {
         missed(e, p);
-    } else if (f->charged - f->released >= quarter(e) / 4) {
-        probe_soon(e, f);
+    } else if (f->charged - f->released >= quarter(e) / 4 && can_probe(p)) {
+        probe_soon(e, p);
     } else {
         release(p, f->charged);
     }
@@ -206,7 +212,7 @@ static void answered(struct engine *e, struct peer *p, uint32_t sequence, uint64
         f->misses = 0;
         release(p, mark);
         if (f->charged - f->probed >= quarter(e))
-            probe_soon(e, f);
+            probe_soon(e, p);
         hotel_check_in(e->timers, &f->timer, flow_is_idle(f) ? NEVER : now + patience(e, f));
         return;
     }

@@ -219,6 +219,7 @@ void build(struct sim *s)
         make_qp(&s->end[i]);
     }
     oracle_model(s);
+    dgram_build(s);
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
         evq_push(&s->events, (struct timed){.at = e->rtr_at, .kind = EV_STEP, .n = i, .v = STEP_RTR});
@@ -245,6 +246,7 @@ void build_free(struct sim *s)
         free(e->qpmem);
     }
     pools_free(s);
+    dgram_free(s);
     for (int i = 0; i < s->sc.nhosts; i++) {
         struct host *h = &s->host[i];
         for (size_t k = 0; k < h->ninbox; k++) {

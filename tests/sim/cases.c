@@ -203,6 +203,19 @@ const struct sim_case sim_cases[] = {
      .window_pkts = 4, .step = {{15 * US, 0, STEP_KILL}}},
 
     /* --- owners ---------------------------------------------------------------------------------------------------- */
+    /* --- congestion ------------------------------------------------------------------------------------------------- */
+    {.name = "marks-ignored", .about = "every packet is marked, and nobody cares", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 60000}}, .mtu_code = 3, .done_most = 10 * MS,
+     .count = {COUNT(np_ecn_marked_roce_packets, 1000, 1000000), COUNT(np_cnp_sent, 0, 0)}},
+    {.name = "marks", .about = "the same with ECN: CNPs come, and the sender slows down", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_least = 50 * MS, .done_most = 400 * MS,
+     .count = {COUNT(np_cnp_sent, 100, 20000), COUNT(rp_cnp_handled, 100, 20000), COUNT(timeout_retrans, 0, 0)}},
+    {.name = "marks-read", .about = "responses to READs slow down, too", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_least = 50 * MS, .done_most = 400 * MS,
+     .count = {COUNT(np_cnp_sent, 100, 20000), COUNT(rp_cnp_handled, 100, 20000)}},
+    {.name = "marks-few", .about = "few marks cost little, and all is right with losses besides", .repeat = 30,
+     .net = {.delay_ns = 10 * US, .ce = 2, .loss = 5}, .op[0] = {{WR_SEND, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_most = 100 * MS},
+
     {.name = "back-pressure", .about = "64 completion slots, taken one by one", .repeat = 30, .completion_slots = 64, .poll_ns = 10 * US,
      .poll_max = 1, .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_RDMA_WRITE, SIGNALED, 10}}},
     {.name = "back-pressure-loopback", .about = "both ends' completions in the same 64 slots", .repeat = 30, .completion_slots = 64,
@@ -249,6 +262,7 @@ static void setup_hosts(struct sim *s, const struct sim_case *c)
         g->window_pkts = c->window_pkts ? c->window_pkts : g->window_pkts;
         g->peer_window_bytes = c->peer_window ? c->peer_window : g->peer_window_bytes;
         g->completion_slots = c->completion_slots ? c->completion_slots : g->completion_slots;
+        g->ecn = c->ecn;
     }
 }
 

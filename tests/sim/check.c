@@ -241,6 +241,9 @@ void check_completion(struct host *h, const struct completion *c)
 {
     struct sim *s = h->sim;
     struct end *e = c->qp_owner;
+    if (dgram_completion(h, c)) {
+        return;
+    }
     sim_require(s, e >= s->end && e < s->end + s->sc.nends && e->host == h->index && e->qpn == c->qpn,
                 "host %d: a completion of a QP that it doesn't have", h->index);
     sim_require(s, !e->closed, "end %d: a completion after RESET", e->index);
@@ -374,6 +377,7 @@ static void check_plant(struct end *e)
 
 void check_end(struct sim *s)
 {
+    dgram_check_end(s);
     for (int k = 0; k < s->sc.nends; k++) {
         struct end *e = &s->end[k];
         sim_require(s, user_idle(e), "end %d: all is quiet, but %d of %d requests and %d of %d receives are done",

@@ -45,7 +45,8 @@ static void rx_one(struct host *h, struct wirepkt *p)
 {
     struct sim *s = h->sim;
     struct pkt k;
-    struct rx_meta meta = {.ce = p->ce};
+    struct rx_meta meta = {.ce = p->ce, .traffic_class = p->tclass, .hop_limit = p->hops};
+    dgram_flies(s, p, true);
     if (!p->loop) {
         bool ok = icrc_is_right(h, p);
         sim_require(s, ok != p->corrupted, "packet %u: ICRC is %s", p->number,
@@ -62,6 +63,7 @@ static void rx_one(struct host *h, struct wirepkt *p)
         return;
     }
     memcpy(meta.src_gid, s->host[p->src].cfg.gids[p->v6], 16);
+    memcpy(meta.dst_gid, p->group ? s->dg.group[p->group - 1] : h->cfg.gids[p->v6], 16);
     pool_rx(h, &k, &meta);
 }
 
@@ -78,6 +80,17 @@ static int host_of(struct sim *s, const uint8_t gid[16], bool *v6)
         }
     }
     sim_fail(s, "a packet goes to an address that nobody has");
+}
+
+/* Number of the multicast group, from 1; 0: it is none. */
+static int group_of(const struct sim *s, const uint8_t gid[16])
+{
+    for (int g = 0; g < DG_GROUPS; g++) {
+        if (s->dg.n > 0 && memcmp(s->dg.group[g], gid, 16) == 0) {
+            return g + 1;
+        }
+    }
+    return 0;
 }
 
 static uint64_t mix(uint64_t h, const void *p, size_t len)
@@ -100,16 +113,18 @@ static bool is_rogue(const struct host *h, uint32_t qpn)
     return false;
 }
 
-static void ship(struct host *h, const struct tx_batch *b, uint32_t index)
+static void ship_to(struct host *h, const struct tx_batch *b, uint32_t index, int dst, bool v6, int group)
 {
     struct sim *s = h->sim;
     const struct tx_pkt *t = &b->pkt[index];
-    bool v6 = false;
     struct wirepkt *p = net_alloc(t->len);
     memcpy(p->data, b->buf + t->off, t->len);
     p->src = h->index;
-    p->dst = host_of(s, t->av->dgid, &v6);
+    p->dst = dst;
     p->v6 = v6;
+    p->group = group;
+    p->tclass = t->av->traffic_class;
+    p->hops = t->av->hop_limit;
     p->loop = p->dst == h->index;
     p->ip_id = s->sc.ip_ids ? (uint16_t)prng_range(&s->rng, 0, 0xffff) : 0;
     p->number = s->net.sent;
@@ -122,7 +137,9 @@ static void ship(struct host *h, const struct tx_batch *b, uint32_t index)
     s->trace = mix(s->trace, &s->now, sizeof s->now);
     s->totals.packets++;
     capture_packet(s, p, t->retransmit ? "sent again" : "sent");
-    if (!p->loop && prng_chance(&s->rng, s->sc.strangers)) {
+    dgram_flies(s, p, false);
+    bool closed = (p->data[0] & OP_SERVICE_MASK) != OP_SERVICE_UD; /* a datagram may come from anybody */
+    if (!p->loop && closed && prng_chance(&s->rng, s->sc.strangers)) {
         rogue_stranger(h, p);
     }
     if (is_rogue(h, t->src_qpn) && prng_chance(&s->rng, s->sc.rogues)) {
@@ -145,11 +162,48 @@ static void rx_direct(struct host *h, const struct tx_batch *b, uint32_t index, 
 {
     struct sim *s = h->sim;
     bool v6 = false;
-    struct rx_meta meta = {.ce = false};
-    int self = host_of(s, b->pkt[index].av->dgid, &v6);
-    memcpy(meta.src_gid, s->host[self].cfg.gids[v6], 16);
+    const struct av *av = b->pkt[index].av;
+    struct rx_meta meta = {.traffic_class = av->traffic_class, .hop_limit = av->hop_limit};
+    int group = group_of(s, av->dgid);
+    memcpy(meta.dst_gid, av->dgid, 16);
+    if (group == 0) {
+        host_of(s, av->dgid, &v6);
+    }
+    memcpy(meta.src_gid, h->cfg.gids[v6], 16);
     s->totals.packets++;
     pool_rx(h, k, &meta);
+}
+
+/* To a group: a copy to each other host, and back to the own engine, as engine.h has it. */
+static void ship_group(struct host *h, const struct tx_batch *b, uint32_t index, const struct pkt *k, int group)
+{
+    struct sim *s = h->sim;
+    for (int i = 0; i < s->sc.nhosts; i++) {
+        if (i != h->index || !s->sc.direct_loop) {
+            ship_to(h, b, index, i, false, group);
+        }
+    }
+    if (s->sc.direct_loop) {
+        rx_direct(h, b, index, k);
+    }
+}
+
+static void ship(struct host *h, const struct tx_batch *b, uint32_t index, const struct pkt *k)
+{
+    struct sim *s = h->sim;
+    const struct av *av = b->pkt[index].av;
+    int group = group_of(s, av->dgid);
+    bool v6 = false;
+    if (group) {
+        ship_group(h, b, index, k, group);
+        return;
+    }
+    int dst = host_of(s, av->dgid, &v6);
+    if (s->sc.direct_loop && dst == h->index) {
+        rx_direct(h, b, index, k);
+    } else {
+        ship_to(h, b, index, dst, v6, 0);
+    }
 }
 
 static uint32_t send_batch(struct host *h, bool hold_acks)
@@ -175,12 +229,7 @@ static uint32_t send_batch(struct host *h, bool hold_acks)
     sim_require(s, at == b.used, "host %d: %zu bytes in the batch, %zu in its packets", h->index, b.used, at);
     note_receives(h);
     for (uint32_t i = 0; i < n; i++) {
-        bool v6;
-        if (s->sc.direct_loop && host_of(s, b.pkt[i].av->dgid, &v6) == h->index) {
-            rx_direct(h, &b, i, &k[i]);
-        } else {
-            ship(h, &b, i);
-        }
+        ship(h, &b, i, &k[i]);
     }
     return n;
 }

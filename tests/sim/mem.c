@@ -56,6 +56,10 @@ static uint8_t *resolve(struct host *h, const struct piece *p, unsigned regions,
         sim_require(s, regions & (1u << REG_CELLS), "host %d: %s in the cells is not allowed", h->index, what);
         return h->cells.mem + (p->va - h->cells.va);
     }
+    uint8_t *at = dgram_mem(h, p, regions & (1u << REG_RCV));
+    if (at) {
+        return at;
+    }
     sim_fail(s, "host %d: %s of %u bytes at space %u, va %#llx: no such memory", h->index, what, p->len, p->space,
              (unsigned long long)p->va);
 }
@@ -260,6 +264,9 @@ static void up_refill(void *ctx, void *qp_owner)
 {
     struct host *h = ctx;
     struct end *e = qp_owner;
+    if (dgram_refill(h, qp_owner)) {
+        return;
+    }
     sim_require(h->sim, e >= h->sim->end && e < h->sim->end + MAX_ENDS && e->host == h->index,
                 "host %d: refill for an unknown owner", h->index);
     sim_require(h->sim, has_rq(e), "end %d: refill, but it has no receive queue", e->index);

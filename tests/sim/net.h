@@ -41,6 +41,8 @@ struct wirepkt {
     bool ce; /* congestion experienced */
     bool corrupted; /* some bit was flipped that the ICRC covers */
     bool rogue; /* its sender wrote nonsense */
+    int group; /* multicast group that it was sent to, from 1; 0: none */
+    uint8_t tclass, hops; /* of its IP header */
     bool stranger; /* it is forged, and comes from an address that is not the peer's */
     uint16_t ip_id;
     uint32_t len; /* of data */

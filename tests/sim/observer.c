@@ -374,6 +374,9 @@ static void check_atomic_response(const struct view *v)
 
 void observe_tx(struct host *h, const struct tx_pkt *t, const uint8_t *bytes, const struct pkt *p)
 {
+    if (dgram_observe(h, t, p)) {
+        return;
+    }
     struct view v = {.s = h->sim, .e = sender_of(h, t->src_qpn), .t = t, .p = p, .info = &op_table[p->opcode]};
     require(&v, !v.e->closed || v.e->left, "the QP is closed");
     check_form(&v, bytes);

@@ -114,6 +114,7 @@ static void destroy(struct sim *s)
 {
     pools_check_end(s);
     pools_destroy(s, true);
+    dgram_destroy(s);
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
         struct engine *en = s->host[e->host].e;

@@ -99,7 +99,7 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     c->max_qp = 16;
     c->max_mr = 128;
     c->max_srq = MAX_POOLS;
-    c->max_peers = (uint32_t)prng_pick(r, 1, 2, 8);
+    c->max_peers = (uint32_t)prng_pick(r, 1, 2, 16); /* 16 are enough for all */
     c->completion_slots = kind == KIND_FLOOD ? 64 : (uint32_t)prng_pick(r, 64, 256, 1024);
     c->event_slots = 64;
     c->window_pkts = (uint32_t)prng_pick(r, 1, 2, 5, 16, 128, 4096);
@@ -364,6 +364,8 @@ void scenario_draw(struct sim *s)
     }
     draw_ends(s, kind);
     draw_work(s, kind);
+    s->sc.dgrams = kind == KIND_PLANT || kind == KIND_PLANT_LOSSY ? 0 : 350;
+    dgram_draw(s);
     if (s->npools > 0 && (kind == KIND_LOSSY || kind == KIND_MASK) && prng_chance(r, 400)) {
         draw_reset(s);
     }

@@ -9,6 +9,7 @@
  *     host.c, mem.c          the owner of an engine, as engine.h asks it to be
  *     user.c                 the users of QPs: post, move, leave
  *     pool.c                 SRQs, of several QPs or XRC: their users, and a model of who gets what
+ *     dgram.c, dgram_check.c UC and UD: what they do, what must hold (dgram.h)
  *     rogue.c                packets from those who mean no good
  *     net.c                  what happens to packets
  *     observer.c             judges every packet
@@ -20,6 +21,7 @@
 #define PUMICE_SIM_H
 
 #include "daemon/core/engine.h"
+#include "dgram.h"
 #include "net.h"
 #include "wire/icrc.h"
 
@@ -300,6 +302,7 @@ struct scenario {
     uint64_t limit_ns; /* it must be over by then */
     uint32_t post_chunk; /* requests posted in a row */
     bool big; /* few and long messages */
+    uint32_t dgrams; /* per mille of exchanges with unreliable QPs beside the others */
     uint32_t rogues; /* per mille of packets are also sent, spoilt, by the peer of a rogue end */
     uint32_t hold_acks; /* per mille of batches in which plain ACKs stay back */
     uint32_t strangers; /* per mille of packets are also sent, altered, by somebody who is not the QP's peer */
@@ -321,6 +324,7 @@ struct sim {
     struct end end[MAX_ENDS];
     struct pool pool[MAX_POOLS];
     int npools;
+    struct dgram dg;
     struct evq events;
     struct net net;
     uint64_t now;

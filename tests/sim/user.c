@@ -220,7 +220,7 @@ int user_post(struct host *h)
 {
     struct sim *s = h->sim;
     bool more = false;
-    int n = 0;
+    int n = dgram_post(h);
     pools_post(h);
     for (int i = 0; i < s->sc.nends; i++) {
         if (s->end[i].host == h->index) {
