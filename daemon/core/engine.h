@@ -129,6 +129,12 @@ int mw_dealloc(struct engine *e, uint32_t key);
 
 /* --- shared receive queues ------------------------------------------------------------------------------------------ */
 
+/* A message takes the oldest request of the SRQ with its first packet (an RDMA WRITE with immediate data with its last),
+ * and keeps it until it completes. Each request completes once, but for those of an SRQ that is destroyed, and those
+ * whose completions were not popped yet when their QP was destroyed (so pop first, if the request's slot is to be known
+ * free again). A request that a QP had taken when it was destroyed or reset is back in the SRQ, in front. A QP with an
+ * SRQ that goes to ERR flushes what it has taken, and then gives EVENT_QP_LAST_WQE_REACHED, once. */
+
 struct srq_init {
     uint32_t pd;
     uint32_t xrcd; /* the owner's number of the XRC domain; 0: a basic SRQ */
