@@ -75,6 +75,7 @@ stage_check()
     try check/pure tests/check_pure.sh
     try check/spdx tests/check_spdx.sh
     try check/format tests/check_format.sh
+    try check/compat tests/check_compat.sh
     try check/man tests/check_man.sh docs/man/*.[1-8]
 }
 
