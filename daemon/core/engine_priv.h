@@ -424,6 +424,9 @@ bool tm_fault(struct qp *qp, const struct completion *c, uint64_t now);
  * been queued: then rx holds nothing any more, and the last completion is the caller's. Else the last completion comes
  * later. */
 bool rndv_begin(struct qp *qp, struct tm_rx *rx, bool solicited, uint64_t now);
+/* Lets those start that wait for slots. A rendezvous without data, which has waited, is complete with its FIN. False:
+ * there is no room for its completion. */
+bool rndv_start(struct qp *qp, uint64_t now);
 /* One of the offload's requests was acknowledged, or answered; false: there is no room for its completion. */
 bool rndv_retire(struct qp *qp, const struct send_wqe *w, uint64_t now);
 /* It is flushed; status: enum wc_status, the reason if it is the one that failed. There must be room. */

@@ -231,6 +231,8 @@ bool qp_service(struct qp *qp, uint64_t now)
     bool left = req_retire(qp, now);
     if (left)
         return true;
+    if (qp->tm && qp->attr.state != QPS_ERR && !rndv_start(qp, now))
+        return true;
     if (req_flushing(qp))
         left = req_flush(qp, now);
     if (qp->attr.state != QPS_ERR)

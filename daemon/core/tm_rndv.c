@@ -55,9 +55,7 @@ static bool has_slots(const struct qp *qp, const struct tm_rx *rx)
     return qp->req.own_queued + qp->req.own_reads + want <= TM_SEND_SLOTS;
 }
 
-/* Lets those start that wait for slots. A rendezvous without data, which has waited, is complete with its FIN. False:
- * there is no room for its completion. */
-static bool start_waiting(struct qp *qp, uint64_t now)
+bool rndv_start(struct qp *qp, uint64_t now)
 {
     while (!link_alone(&qp->req.rndv)) {
         struct tm_entry *e = link_owner(qp->req.rndv.next, struct tm_entry, job);
@@ -91,7 +89,7 @@ bool rndv_begin(struct qp *qp, struct tm_rx *rx, bool solicited, uint64_t now)
     e->solicited = solicited;
     *rx = (struct tm_rx){0};
     link_append(&qp->req.rndv, &e->job);
-    start_waiting(qp, now);
+    rndv_start(qp, now);
     return false;
 }
 
@@ -110,7 +108,6 @@ bool rndv_retire(struct qp *qp, const struct send_wqe *w, uint64_t now)
         tm_done(qp->tm, &rx, now);
     }
     r->own_queued--;
-    start_waiting(qp, now);
     return true;
 }
 

@@ -178,6 +178,31 @@ Test(tm_rndv, more_than_slots)
     cr_expect_eq(tm_state().consumed, 0);
 }
 
+/* One that waits only for room for its completion starts as soon as there is some. */
+Test(tm_rndv, waiting_for_room)
+{
+    struct tm_op op = {.opcode = TM_SYNC, .flags = TM_OP_SIGNALED};
+    struct pkt first = {.opcode = 0};
+    for (uint32_t i = 0; i < SLOTS / 2; i++) {
+        add(i, 9, 8);
+        cr_expect_eq(rndv(0, 9, 8), ACKED);
+        if (i == 0)
+            first = *sent(OP_READ_REQUEST, 0);
+    }
+    add(100, 9, 8);
+    cr_expect_eq(rndv(0, 9, 0), ACKED);
+    while (engine_peek_completion(fix.e))
+        cr_expect_eq(fix_take(&fix).flags, WC_TM_MATCH);
+    for (uint32_t i = 1; i < fix.cfg.completion_slots; i++)
+        cr_assert_eq(srq_post_op(srq, &op, 0), 0);
+    answer_read(0, &first); /* takes the last place */
+    for (uint32_t i = 0; i < fix.cfg.completion_slots; i++)
+        fix_take(&fix);
+    EXPECT_NOTHING();
+    turn();
+    EXPECT(0, OF_TM_ENTRY, WC_SUCCESS, WC_TM_RECV, WC_TM_DATA_VALID, 100, 0);
+}
+
 /* --- with the program's own sends ------------------------------------------------------------------------------------------ */
 
 static void own_setup(void)
@@ -224,6 +249,70 @@ Test(tm_rndv_own, sends_and_rendezvous_share_the_queue)
     struct completion c = fix_take(&fix);
     cr_expect(c.of == OF_REQUEST && c.slot == 5, "sq_sig_all is about the program's requests");
     EXPECT_NOTHING();
+}
+
+/* A message may invalidate a memory window (row A28). */
+Test(tm_rndv_own, invalidation)
+{
+    uint32_t region, window;
+    struct mr_init mr = {.pd = FIX_PD,
+                         .space = 1,
+                         .va = FIX_VA,
+                         .iova = FIX_VA,
+                         .length = FIX_MEM,
+                         .access = ACCESS_LOCAL_WRITE | ACCESS_MW_BIND};
+    cr_assert_eq(mr_register(fix.e, &mr, &region), 0);
+    cr_assert_eq(mw_alloc(fix.e, FIX_PD, MW_TYPE_2, &window), 0);
+    post_buffers(1);
+    for (uint32_t i = 0; i < 3; i++) {
+        window = (window & ~0xffu) | (i + 1);
+        struct send_wr wr = {.opcode = WR_BIND_MW};
+        wr.bind = (struct mw_bind){
+            .mw_key = window, .mr_key = region, .access = ACCESS_REMOTE_READ, .addr = FIX_VA, .length = 64};
+        cr_assert_eq(qp_post_send(qp[0], &wr, NULL, NULL, 0), 0);
+        turn();
+        cr_assert_eq(fix_take(&fix).status, WC_SUCCESS);
+        if (i < 2)
+            add(i, 9, 100);
+        const uint8_t *m = i == 1 ? rndv_message(9, 50) : message(TMH_EAGER, 9);
+        struct pkt p = {.opcode = OP_SEND_ONLY_INV,
+                        .psn = psn[0]++,
+                        .dest_qpn = qp_number(qp[0]),
+                        .inv_rkey = window,
+                        .payload = m,
+                        .payload_len = 32,
+                        .ackreq = true};
+        fix_rx(&fix, &p);
+        turn();
+        struct completion c = fix_take(&fix);
+        static const uint8_t flags[] = {BOTH, WC_TM_MATCH, 0};
+        cr_expect(c.status == WC_SUCCESS && c.opcode == WC_TM_RECV, "message %u: %u, %u", i, c.status, c.opcode);
+        cr_expect_eq(c.flags, flags[i] | WC_WITH_INV, "message %u: flags %x", i, c.flags);
+        cr_expect_eq(c.inv_rkey, window);
+        EXPECT_NOTHING();
+        if (i == 1) { /* what is bound next waits for what was sent */
+            answer_read(0, sent(OP_READ_REQUEST, 0));
+            cr_expect_eq(fix_take(&fix).flags, WC_TM_DATA_VALID);
+            answer(0, sent(OP_SEND_ONLY, 0)->psn, ACKED);
+        }
+    }
+    /* What is not bound can't be invalidated: the entry is lost with the QP. */
+    add(5, 9, 100);
+    struct pkt p = {.opcode = OP_SEND_ONLY_INV,
+                    .psn = psn[0]++,
+                    .dest_qpn = qp_number(qp[0]),
+                    .inv_rkey = window,
+                    .payload = message(TMH_EAGER, 9),
+                    .payload_len = 32,
+                    .ackreq = true};
+    fix_rx(&fix, &p);
+    turn();
+    while (engine_peek_completion(fix.e)) {
+        struct completion c = fix_take(&fix);
+        cr_expect(c.status == WC_WR_FLUSH_ERR, "status %u", c.status);
+    }
+    cr_expect_eq(qp_state(qp[0]), QPS_ERR);
+    cr_expect_eq(tm_state().consumed, 0);
 }
 
 /* --- errors ---------------------------------------------------------------------------------------------------------------- */
