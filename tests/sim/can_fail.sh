@@ -45,7 +45,7 @@ fault()
     [[ $wanted == "  " || $wanted == *" $1 "* ]] || return
     build "$1" "$2" "$3" "$4" || { missed=$((missed + 1)); return; }
     if [ "${5:-}" = tm ]; then
-        timeout 120 "$out/$1/sim" --tm 1 2000 >"$log" 2>&1
+        timeout 120 "$out/$1/sim" --tm 1 500 1 >"$log" 2>&1
     else
         timeout 120 "$out/$1/sim" --seed 1 -n "$SEEDS" --max-failures 1 --out "$out/$1" >"$log" 2>&1
     fi

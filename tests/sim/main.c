@@ -28,7 +28,7 @@ static struct sim sim; /* 200 KB: not for the stack */
 static void usage(FILE *f)
 {
     fputs("usage: sim [--seed S [--mask M]] [-n COUNT] [--case NAME [--mask M]] [--list] [--verbose] [--out DIR]\n"
-          "       sim --tm SEED [COUNT]   exchanges with tag matching\n"
+          "       sim --tm SEED [COUNT [MAX_FAILURES]]   exchanges with tag matching\n"
           "       sim --goodput   virtual-time goodput at several rates of loss, for people\n"
           "Without --seed and --case: all cases, then seeds 1 ... COUNT (15000), then 2000 with tag matching.\n"
           "  --seed S     exchanges with seeds S ... S + COUNT - 1 (COUNT is 1)\n"
@@ -325,8 +325,9 @@ int main(int argc, char **argv)
         return 0;
     }
     uint64_t tm_seed, tm_count = 1;
-    if ((argc == 3 || argc == 4) && strcmp(argv[1], "--tm") == 0) {
-        if (!number(argv[2], &tm_seed) || (argc == 4 && !number(argv[3], &tm_count)))
+    if (argc >= 3 && argc <= 5 && strcmp(argv[1], "--tm") == 0) {
+        if (!number(argv[2], &tm_seed) || (argc > 3 && !number(argv[3], &tm_count)) ||
+            (argc > 4 && !number(argv[4], &o.max_failures)))
             return 2;
         run_tm(tm_seed, tm_count, o.max_failures);
         printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define US 1000u
-#define MOST_NS 60000000000ull /* virtual */
+#define MOST_NS 5000000000ull /* virtual; timeouts are of 67 ms */
 #define POLL_NS (20 * US)
 #define PD 1u
 
