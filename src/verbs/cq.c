@@ -271,9 +271,9 @@ VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
     struct vb_context *c = vb_ctx(ibcq->context);
     if (vb_owned_quiet(c)) {
         struct pm_handle req = {ibcq->handle};
-        /* A QP uses it: known here, so that it holds without a daemon too. */
+        /* A QP or SRQ uses it: known here, so that it holds without a daemon too. */
         vb_cq_lock(cq);
-        int rc = cq->senders || cq->receivers ? -EBUSY : 0;
+        int rc = cq->senders || cq->receivers || cq->srqs ? -EBUSY : 0;
         vb_cq_unlock(cq);
         if (rc == 0)
             rc = vb_call_simple(c, PM_OP_DESTROY_CQ, &req, sizeof(req), NULL, 0);

@@ -131,6 +131,7 @@ struct vb_cq {
     uint32_t consumer; /* index of the next completion to read */
     struct pm_cqe now; /* extended polling: the completion that the read functions speak of (without data) */
     struct vb_link *senders, *receivers; /* QPs whose send or receive completions come here */
+    uint32_t srqs; /* XRC SRQs whose completions come here */
     uint32_t comp_events, async_events; /* delivered; under the context's lock */
 };
 

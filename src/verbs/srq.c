@@ -140,6 +140,11 @@ static struct ibv_srq *make(struct ibv_pd *pd, struct ibv_srq_attr *attr, void *
         free(srq);
         return vb_null(rc);
     }
+    if (srq->cq) {
+        vb_cq_lock(srq->cq);
+        srq->cq->srqs++;
+        vb_cq_unlock(srq->cq);
+    }
     attr->max_wr = srq->max_wr;
     attr->max_sge = srq->max_sge;
     return &srq->srq;
@@ -249,10 +254,11 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
             return vb_err(rc);
         /* The daemon writes no more completions of it. A basic SRQ has no QP any more, so none of its completions waits
          * anywhere; those of XRC wait in one CQ, under whose lock nobody looks at the SRQ. */
-        if (srq->cq)
+        if (srq->cq) {
             vb_cq_lock(srq->cq);
-        if (srq->cq)
             vb_cq_purge_srq(srq->cq, ibsrq->handle);
+            srq->cq->srqs--;
+        }
         pthread_mutex_lock(&c->lock);
         vb_table_set(&c->srqs, ibsrq->handle, NULL);
         pthread_mutex_unlock(&c->lock);
