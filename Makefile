@@ -246,11 +246,14 @@ MANDIR = $(DESTDIR)$(PREFIX)/share/man
 DOCDIR = $(DESTDIR)$(PREFIX)/share/doc/pumice
 SHARKDIR = $(DESTDIR)$(PREFIX)/share/pumice/wireshark
 SHARK_FILES = $(wildcard pcap/wireshark/*.lua) pcap/wireshark/README.md
+INCDIR = $(DESTDIR)$(PREFIX)/include/pumice
+PUBLIC_H = include/pumice/src.h
 DOC_FILES = README.md LICENSE $(wildcard docs/*.md)
 
 .PHONY: install uninstall
 install: all
-	install -d $(BINDIR) $(LIBDIR) $(DOCDIR) $(SHARKDIR)
+	install -d $(BINDIR) $(LIBDIR) $(DOCDIR) $(SHARKDIR) $(INCDIR)
+	install -m 644 $(PUBLIC_H) $(INCDIR)
 	install -m 755 $(PUMICE) $(PUMICED) $(BINDIR)
 	install -m 755 $(VERBS_SO) $(LIBDIR)
 	install -m 644 $(DOC_FILES) $(DOCDIR)
@@ -261,7 +264,8 @@ uninstall:
 	rm -f $(foreach page,$(MAN_PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 	rm -f $(addprefix $(DOCDIR)/,$(notdir $(DOC_FILES)))
 	rm -f $(addprefix $(SHARKDIR)/,$(notdir $(SHARK_FILES)))
-	-rmdir $(LIBDIR) $(DOCDIR) $(SHARKDIR)
+	rm -f $(addprefix $(INCDIR)/,$(notdir $(PUBLIC_H)))
+	-rmdir $(LIBDIR) $(DOCDIR) $(SHARKDIR) $(INCDIR)
 
 .PHONY: clean
 clean:
