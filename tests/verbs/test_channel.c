@@ -113,6 +113,41 @@ static void no_event_lost(void)
         ;
 }
 
+/* Completions that come in numbers make one event, and a lone one makes it after the period. */
+static void moderation(void)
+{
+    struct ibv_modify_cq_attr a = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {.cq_count = 8, .cq_period = 60000}};
+    struct ibv_device_attr_ex d;
+    struct ibv_wc wc[16];
+    need(ibv_query_device_ex(p.ctx, NULL, &d) == 0);
+    ok(d.cq_mod_caps.max_cq_count >= 8 && d.cq_mod_caps.max_cq_period >= 60000, "the device can moderate events");
+    while (readable(20)) {
+        struct ibv_cq *cq;
+        void *context;
+        need(ibv_get_cq_event(ch, &cq, &context) == 0);
+        ibv_ack_cq_events(cq, 1);
+    }
+    while (ibv_poll_cq(p.rcq, 1, wc) > 0)
+        ;
+    ok(ibv_modify_cq(p.rcq, &a) == 0, "8 completions, or 60 ms");
+    need(ibv_req_notify_cq(p.rcq, 0) == 0);
+    double begin = vt_now();
+    need(vt_send(&p, 0, 0, 0, 8, 0) == 0 && vt_poll(p.rcq, 1, wc) == 1); /* 16 receive requests are left */
+    bool early = readable(20);
+    ok(!early && event() == p.rcq && vt_now() - begin >= 0.05, "one completion: its event comes after the period");
+    ibv_ack_cq_events(p.rcq, 1);
+    need(ibv_req_notify_cq(p.rcq, 0) == 0);
+    begin = vt_now();
+    for (int i = 0; i < 8; i++)
+        need(vt_send(&p, 0, 0, 0, 8, 0) == 0);
+    ok(event() == p.rcq && vt_now() - begin < 0.05 && vt_poll(p.rcq, 8, wc) == 8, "eight: at once");
+    ibv_ack_cq_events(p.rcq, 1);
+    a.moderate.cq_count = a.moderate.cq_period = 0;
+    ok(ibv_modify_cq(p.rcq, &a) == 0, "no moderation");
+    a.attr_mask = 1 << 5;
+    ok(ibv_modify_cq(p.rcq, &a) == EOPNOTSUPP, "unknown attributes: EOPNOTSUPP");
+}
+
 static _Atomic bool destroyed;
 static void *destroy(void *arg)
 {
@@ -132,8 +167,8 @@ static void acks(void)
         need(ibv_get_cq_event(ch, &cq, &context) == 0);
         ibv_ack_cq_events(cq, 1);
     }
-    need(ibv_req_notify_cq(p.rcq, 0) == 0);
     struct ibv_wc wc;
+    need(ibv_req_notify_cq(p.rcq, 0) == 0);
     need(vt_to_state(p.qp[1], IBV_QPS_ERR) == 0 && vt_poll(p.rcq, 1, &wc) == 1);
     ok(event() == p.rcq, "a flushed request makes an event too");
     ok(ibv_destroy_comp_channel(ch) == EBUSY, "a channel with CQs is busy");
@@ -156,6 +191,7 @@ int main(void)
     arming();
     nonblocking();
     no_event_lost();
+    moderation();
     acks();
     ok(ibv_destroy_cq(p.scq) == 0 && ibv_destroy_comp_channel(ch) == 0, "the channel goes");
     ok(ibv_dereg_mr(p.mr) == 0 && ibv_dealloc_pd(p.pd) == 0 && ibv_close_device(ctx) == 0, "and the rest");

@@ -29,6 +29,22 @@ static bool heard(struct vt_end *e, const char *what)
            !strcmp(e->buf + 40, what) && vt_quiet(e->rcq);
 }
 
+/* A program with a fixed IPv6 group (perftest is one), where there are only IPv4 addresses. */
+static void fixed_group(void)
+{
+    const union ibv_gid v6 = {.raw = {0xff, 1, 0, 0, 0, 2, 201, 133}}, v4 = {.raw = {[10] = 0xff, [11] = 0xff}};
+    struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = v6, .hop_limit = 1}};
+    if (memcmp(&a.gid, &v4, 12))
+        return;
+    struct ibv_ah *ah = ibv_create_ah(a.pd, &attr);
+    ok(ah && ibv_attach_mcast(member[0].qp, &v6, 0) == 0, "an IPv6 group, on devices of IPv4 addresses");
+    for (int i = 0; i < 2; i++)
+        need(vt_end_recv(&member[i], 1, 0, 128) == 0);
+    shout(ah, "mapped");
+    ok(heard(&member[0], "mapped") && vt_quiet(member[1].rcq), "its members, and no others, get the message");
+    ok(ibv_detach_mcast(member[0].qp, &v6, 0) == 0 && ibv_destroy_ah(ah) == 0, "leaving it");
+}
+
 static void test(struct ibv_context *ca, struct ibv_context *cb)
 {
     struct ibv_device_attr d;
@@ -58,6 +74,7 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     ok(ibv_init_ah_from_wc(member[1].ctx, 1, &wc, (struct ibv_grh *)(void *)member[1].buf, &attr) == 0 &&
            !memcmp(&attr.grh.dgid, &a.gid, 16),
        "its sender can be answered");
+    fixed_group();
     ok(ibv_attach_mcast(a.qp, &a.gid, 0) == EINVAL, "an address that is no group: EINVAL");
     struct ibv_qp *rc = vt_end_qp(&a, IBV_QPT_RC, NULL, 0);
     ok(rc && ibv_attach_mcast(rc, &group, 0) == EINVAL, "an RC QP: EINVAL");

@@ -94,6 +94,26 @@ static void refused(void)
     ok(!ah_to(&a, &gid) && errno == EINVAL, "an address of another family than the source: EINVAL");
 }
 
+/* Who asks to hear it is told which GID, index and address did not go together. */
+static void explained(void)
+{
+    char said[512] = "";
+    union ibv_gid gid = {.raw = {0xfd, 1}};
+    struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = a.gid, .sgid_index = 99}};
+    int pipes[2], saved = dup(2);
+    need(pipe(pipes) == 0 && dup2(pipes[1], 2) == 2);
+    setenv("PUMICE_VERBOSE", "1", 1);
+    bool none = !ah_to(&a, &gid) && !ibv_create_ah(a.pd, &attr);
+    unsetenv("PUMICE_VERBOSE");
+    dup2(saved, 2);
+    close(pipes[1]);
+    close(saved);
+    need(read(pipes[0], said, sizeof(said) - 1) > 0);
+    close(pipes[0]);
+    ok(none && strstr(said, "GID index 0 (::ffff:") && strstr(said, "to GID fd01::") && strstr(said, "GID index 99"),
+       "with PUMICE_VERBOSE the library says why there is no address handle");
+}
+
 /* The receiver answers to whom the completion and the 40 bytes name. */
 static void answers(void)
 {
@@ -177,6 +197,7 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     sizes();
     dropped();
     refused();
+    explained();
     answers();
     extended();
     ok(ibv_destroy_ah(to_b) == 0 && vt_end_close(&a) && vt_end_close(&b), "all is closed");
