@@ -66,12 +66,17 @@ static void told(struct qp *qp, uint32_t psn)
         qp->resp.told_psn = psn;
 }
 
-static void answered(struct qp *qp, struct resource *res)
+static void no_longer_pending(struct qp *qp, struct resource *res)
 {
-    told(qp, psn_add(res->first_psn, res->end_pkt));
     res->pending = false;
     qp->resp.res_pending--;
     qp->resp.res_again -= res->again;
+}
+
+static void answered(struct qp *qp, struct resource *res)
+{
+    told(qp, psn_add(res->first_psn, res->end_pkt));
+    no_longer_pending(qp, res);
 }
 
 static uint8_t read_operation(const struct resource *res, uint32_t pkt)
@@ -130,6 +135,10 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
         /* Deregistered, invalidated, or gone from its owner's address space, since the request was accepted. */
         b->n = pkt0;
         b->used = used0;
+        if (res->again) { /* it was answered in time; that the request came again may be the network's doing */
+            no_longer_pending(qp, res);
+            return TX_MORE;
+        }
         uint32_t psn = psn_add(res->first_psn, res->next_pkt);
         resp_drop(qp);
         event_add(qp, EVENT_QP_ACCESS_ERR);

@@ -681,6 +681,20 @@ Test(mw, a_write_stops_when_its_window_goes)
     cr_expect_eq(fix.writes, 1u);
 }
 
+/* The network doubles a READ request, and the copy arrives when the READ is done and its window gone: nobody waits for an
+ * answer, and nothing is wrong. */
+Test(mw, a_duplicate_of_a_read_may_come_after_its_window_went)
+{
+    static uint8_t out[16384];
+    uint32_t key = window_2(RR), old = psn;
+    cr_expect_eq(ask(READ, key, IOVA, 8), 0);
+    cr_assert_eq(invalidate(key), WC_SUCCESS);
+    struct pkt a, p = {.opcode = OP_READ_REQUEST, .psn = old, .dest_qpn = qp_number(qp), .reth = {IOVA, key, 8}};
+    cr_expect_eq(fix_exchange(&fix, &p, out, &a), -1, "no answer");
+    cr_expect_eq(qp_state(qp), QPS_RTS);
+    cr_expect_eq(ask(READ, window_2(RR), IOVA, 8), 0, "all goes on");
+}
+
 Test(mw, a_read_stops_when_its_window_goes)
 {
     static uint8_t buf[16384];
