@@ -37,6 +37,7 @@ static void make_arena(struct end *e)
     uint32_t off = CANARY;
     uint32_t data = 0;
     for (int i = 0; i < REG_COUNT; i++) {
+        off = i == REG_TGT ? (off + 7) & ~7u : off; /* it has aligned places */
         e->reg[i].off = off;
         e->reg[i].size = e->room[i] ? e->room[i] : 1;
         off += e->reg[i].size + CANARY + (uint32_t)prng_range(&s->rng, 0, 7);
@@ -45,6 +46,7 @@ static void make_arena(struct end *e)
     for (int i = 0; i < REG_COUNT; i++) {
         uint64_t va = e->space.va + e->reg[i].off;
         e->reg[i].iova = prng_chance(&s->rng, 300) ? prng_next(&s->rng) >> 1 : va;
+        e->reg[i].iova &= i == REG_TGT ? ~(uint64_t)7 : UINT64_MAX;
     }
     for (int i = 0; i < e->nops; i++) {
         data += e->op[i].len;
@@ -114,8 +116,8 @@ static void make_keys(struct end *e)
         [REG_SRC] = 0,
         [REG_DST] = ACCESS_LOCAL_WRITE,
         [REG_RCV] = ACCESS_LOCAL_WRITE,
-        [REG_TGT] = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ,
-        [REG_RD] = ACCESS_REMOTE_READ,
+        [REG_TGT] = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_FLUSH_GLOBAL,
+        [REG_RD] = ACCESS_REMOTE_READ | ACCESS_FLUSH_GLOBAL,
     };
     const uint32_t all = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
     struct host *h = &e->sim->host[e->host];

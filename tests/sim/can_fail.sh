@@ -93,6 +93,12 @@ fault WRITE_TWICE resp.c 'qp->resp.ack_pending = true;' 'struct source to; qp->r
         resp_source(qp, &to, qp->pd, p->reth.rkey, p->reth.va, p->payload_len, ACCESS_REMOTE_WRITE);
         if (operation == OP_WRITE_ONLY)
             source_write(&to, qp->e, qp->qpn, p->payload, p->payload_len);'
+fault AWRITE_TWICE resp.c 'struct resource *res = find_resource(qp, p->psn, operation);' 'struct source to;
+        resp_source(qp, &to, qp->resp.pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE);
+        if (operation == OP_ATOMIC_WRITE)
+            source_write(&to, qp->e, qp->qpn, p->payload, 8);
+        struct resource *res = find_resource(qp, p->psn, operation);'
+fault FLUSH_KEY resp_memext.c 'if (range ? !key_open' 'if (false ? !key_open'
 fault MSN resp.c 'if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn' 'if (props & (OP_IS_LAST | OP_IS_ONLY) && !(props & OP_IS_READ))
         r->msn'

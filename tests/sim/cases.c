@@ -38,6 +38,8 @@ const struct sim_case sim_cases[] = {
      .op[0] = {{WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}, {WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}, {WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}}},
     {.name = "loss-faa", .about = "fetch and add", .sweep = SWEEP_TWO,
      .op[0] = {{WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}}},
+    {.name = "loss-atomic-write", .about = "ATOMIC WRITE and FLUSH, over and behind WRITEs", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_RDMA_WRITE, 0, 300}, {WR_ATOMIC_WRITE, SIGNALED, 8}, {WR_FLUSH, SIGNALED, 0, true}, {WR_RDMA_WRITE, SIGNALED, 200}}},
     {.name = "loss-inline", .about = "inline data", .sweep = SWEEP_TWO,
      .op[0] = {{WR_SEND, SIGNALED | SEND_INLINE, 64}, {WR_RDMA_WRITE, SIGNALED | SEND_INLINE, 33}, {WR_SEND, SIGNALED | SEND_INLINE, 1}}},
     {.name = "loss-mixed", .about = "all kinds, some unsignaled, some fenced", .sweep = SWEEP_TWO,

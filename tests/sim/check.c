@@ -68,7 +68,9 @@ static void check_send(struct end *e, const struct completion *c)
                                      [WR_RDMA_READ] = WC_RDMA_READ,
                                      [WR_ATOMIC_CMP_AND_SWP] = WC_COMP_SWAP,
                                      [WR_ATOMIC_FETCH_AND_ADD] = WC_FETCH_ADD,
-                                     [WR_SEND_WITH_INV] = WC_SEND};
+                                     [WR_SEND_WITH_INV] = WC_SEND,
+                                     [WR_FLUSH] = WC_FLUSH,
+                                     [WR_ATOMIC_WRITE] = WC_ATOMIC_WRITE};
     struct sim *s = e->sim;
     int index = (int)c->slot - 1000 * (e->index + 1);
     sim_require(s, c->cq == e->op, "end %d: send completion for the wrong queue", e->index);

@@ -83,7 +83,7 @@ bool expect_send(const struct end *e, int index, uint8_t status)
     }
     /* If a response before the NAK is lost, the request that waits for it is the one that fails: nobody will answer
      * it now. */
-    bool waits = !e->sim->sc.lossless && index < e->plant && op_is_read_or_atomic(e->op[index].opcode);
+    bool waits = !e->sim->sc.lossless && index < e->plant && op_is_answered(e->op[index].opcode);
     return (index == e->plant || waits) && status == x->status &&
            (x->syndrome == 0 || e->peer->nak_sent == x->syndrome);
 }

@@ -118,6 +118,8 @@ static uint8_t expected_opcode(const struct op *o, uint32_t k)
         [WR_ATOMIC_CMP_AND_SWP] = {0, 0, 0, OP_CMP_SWAP},
         [WR_ATOMIC_FETCH_AND_ADD] = {0, 0, 0, OP_FETCH_ADD},
         [WR_SEND_WITH_INV] = {OP_SEND_MIDDLE, OP_SEND_FIRST, OP_SEND_LAST_INV, OP_SEND_ONLY_INV},
+        [WR_FLUSH] = {0, 0, 0, OP_FLUSH},
+        [WR_ATOMIC_WRITE] = {0, 0, 0, OP_ATOMIC_WRITE},
     };
     return table[o->opcode][first + 2 * last];
 }
@@ -135,9 +137,9 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
     }
     uint32_t off = o->opcode == WR_RDMA_READ ? k * v->e->mtu : 0;
     if ((v->info->headers & OP_HAS_RETH)) {
-        require(v, o->opcode == WR_RDMA_READ || p->reth.length == o->len, "RETH length %u, not %u", p->reth.length,
-                o->len);
-        if (o->len > 0 && !o->plant) {
+        uint32_t len = o->opcode == WR_FLUSH ? o->flen : o->len;
+        require(v, o->opcode == WR_RDMA_READ || p->reth.length == len, "RETH length %u, not %u", p->reth.length, len);
+        if (len > 0 && !o->plant) {
             require(v, p->reth.va == g->iova + o->roff + off, "RETH address");
             require(v, p->reth.rkey == g->key || (peer->key_gone && p->reth.rkey == peer->key_fleeting), "RETH key");
         }
@@ -148,6 +150,10 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
         require(v, p->atomic.swap_add == swap_add && p->atomic.compare == compare, "AtomicETH operands");
         require(v, o->plant || (p->atomic.va == g->iova + o->roff && p->atomic.rkey == g->key),
                 "AtomicETH address or key");
+    }
+    if (v->info->headers & OP_HAS_FETH) {
+        require(v, p->feth.placement == FLUSH_GLOBAL && p->feth.selectivity == (o->whole ? FLUSH_REGION : FLUSH_RANGE),
+                "FETH");
     }
     if (v->info->headers & OP_HAS_IMMDT) {
         require(v, memcmp(p->imm, o->imm, 4) == 0, "immediate data");
@@ -197,6 +203,8 @@ static void check_fence(const struct view *v, int index)
             uint64_t got;
             memcpy(&got, mem_at(e, &o->seg[0]), 8);
             require(v, o->executed && got == o->old, "request %d is fenced, and atomic %d has no result", index, i);
+        } else if (op_is_answered(o->opcode)) {
+            require(v, o->answered > 0, "request %d is fenced, and %d has not been answered", index, i);
         }
     }
 }
@@ -266,7 +274,7 @@ static void check_answered(const struct view *v, uint32_t rel)
     struct end *q = v->e->peer;
     for (int i = 0; i < q->posted; i++) {
         const struct op *o = &q->op[i];
-        if (op_is_read_or_atomic(o->opcode) && o->rel < rel) {
+        if (op_is_answered(o->opcode) && o->rel < rel) {
             uint32_t need = o->npsn < rel - o->rel ? o->npsn : rel - o->rel;
             require(v, o->answered >= need, "request %d is not answered yet (%u of %u)", i, o->answered, need);
         }
@@ -337,14 +345,16 @@ static void check_read_response(const struct view *v)
     const struct pkt *p = v->p;
     uint32_t rel = psn_rel(q, p->psn);
     int index = op_at(q, rel);
-    require(v, index >= 0 && q->op[index].opcode == WR_RDMA_READ, "no READ has this PSN");
+    bool answered = index >= 0 && op_is_answered(q->op[index].opcode);
+    require(v, answered && !op_is_atomic(q->op[index].opcode), "no READ, ATOMIC WRITE or FLUSH has this PSN");
     struct op *o = &q->op[index];
+    bool read = o->opcode == WR_RDMA_READ;
     uint32_t k = rel - o->rel;
     bool last = k == read_end(o, k);
     bool begins = v->info->properties & (OP_IS_FIRST | OP_IS_ONLY);
     require(v, last == ((v->info->properties & (OP_IS_LAST | OP_IS_ONLY)) != 0), "packet %u of %u", k, o->npsn);
     require(v, begins || rel == e->rel_resp, "does not follow the response before it");
-    uint32_t n = k + 1 == o->npsn ? o->len - k * e->mtu : e->mtu;
+    uint32_t n = !read ? 0 : k + 1 == o->npsn ? o->len - k * e->mtu : e->mtu;
     require(v, p->payload_len == n, "%u bytes, not %u", p->payload_len, n);
     require(v, n == 0 || memcmp(p->payload, o->data + k * e->mtu, n) == 0, "READ %d, packet %u: payload", index, k);
     if (v->info->headers & OP_HAS_AETH) {
@@ -362,7 +372,7 @@ static void check_atomic_response(const struct view *v)
     struct end *q = v->e->peer;
     uint32_t rel = psn_rel(q, v->p->psn);
     int index = op_at(q, rel);
-    require(v, index >= 0 && q->op[index].opcode >= WR_ATOMIC_CMP_AND_SWP, "no atomic has this PSN");
+    require(v, index >= 0 && op_is_atomic(q->op[index].opcode), "no atomic has this PSN");
     struct op *o = &q->op[index];
     require(v, o->executed, "atomic %d was not carried out", index);
     require(v, v->p->atomic_orig == o->old, "atomic %d found another value", index);

@@ -15,7 +15,7 @@ uint32_t op_packets(const struct end *e, const struct op *o)
     return o->len == 0 || o->rregion == REG_CELLS ? 1 : (o->len + e->mtu - 1) / e->mtu;
 }
 
-static bool op_is_atomic(uint8_t opcode)
+bool op_is_atomic(uint8_t opcode)
 {
     return opcode == WR_ATOMIC_CMP_AND_SWP || opcode == WR_ATOMIC_FETCH_AND_ADD;
 }
@@ -23,6 +23,16 @@ static bool op_is_atomic(uint8_t opcode)
 bool op_is_read_or_atomic(uint8_t opcode)
 {
     return opcode == WR_RDMA_READ || op_is_atomic(opcode);
+}
+
+bool op_is_write(uint8_t opcode)
+{
+    return opcode == WR_RDMA_WRITE || opcode == WR_RDMA_WRITE_WITH_IMM || opcode == WR_ATOMIC_WRITE;
+}
+
+bool op_is_answered(uint8_t opcode)
+{
+    return op_is_read_or_atomic(opcode) || opcode == WR_ATOMIC_WRITE || opcode == WR_FLUSH;
 }
 
 /* --- buffers -------------------------------------------------------------------------------------------------------- */
@@ -84,8 +94,7 @@ static const struct op *earlier(struct end *e, bool (*want)(const struct op *, u
 
 static bool is_long_write(const struct op *o, uint32_t len)
 {
-    return (o->opcode == WR_RDMA_WRITE || o->opcode == WR_RDMA_WRITE_WITH_IMM) && o->rregion == REG_TGT &&
-           o->len >= len;
+    return op_is_write(o->opcode) && o->rregion == REG_TGT && o->len >= len;
 }
 
 static bool is_read_of(const struct op *o, uint32_t len)
@@ -118,6 +127,45 @@ static void place_read(struct end *e, struct op *o)
         o->rregion = REG_RD;
         o->roff = take(mem_end(e, o), REG_RD, o->len);
     }
+}
+
+/* Aligned places, in a region that is aligned (build.c). */
+static void draw_atomic_write(struct end *e, struct op *o)
+{
+    struct end *where = mem_end(e, o);
+    const struct op *old = prng_chance(&e->sim->rng, 500) ? earlier(e, is_long_write, 8) : NULL;
+    prng_fill(&e->sim->rng, (uint8_t *)&o->compare_add, 8);
+    o->len = 8;
+    o->rregion = REG_TGT;
+    if (old && mem_end(e, old) == where) {
+        uint32_t off = (old->roff + 7) & ~7u;
+        if (off + 8 <= old->roff + old->len && !is_read_later(e, where, off, 8)) {
+            o->roff = off;
+            return;
+        }
+    }
+    where->room[REG_TGT] = (where->room[REG_TGT] + 7) & ~7u;
+    o->roff = take(where, REG_TGT, 8);
+}
+
+/* Where also the misaligned address is within the region. */
+static void plant_misaligned(struct end *e, struct op *o)
+{
+    if (o->opcode == WR_ATOMIC_WRITE) {
+        struct end *where = mem_end(e, o);
+        where->room[REG_TGT] = (where->room[REG_TGT] + 7) & ~7u;
+        o->roff = take(where, REG_TGT, 16);
+    }
+}
+
+static void draw_flush(struct end *e, struct op *o)
+{
+    struct prng *r = &e->sim->rng;
+    o->len = 0;
+    o->flen = (uint32_t)prng_pick(r, 1, 8, 100);
+    o->whole = prng_chance(r, 300);
+    o->rregion = (uint8_t)prng_pick(r, REG_TGT, REG_RD);
+    o->roff = take(mem_end(e, o), (enum region_id)o->rregion, o->flen);
 }
 
 /* --- one request ---------------------------------------------------------------------------------------------------- */
@@ -199,9 +247,15 @@ struct op *ops_add(struct end *e, uint8_t opcode, uint32_t len, uint8_t flags)
     } else if (op_is_atomic(opcode)) {
         o->flags &= (uint8_t)~SEND_INLINE;
         draw_atomic(e, o);
+    } else if (opcode == WR_ATOMIC_WRITE) {
+        o->flags &= (uint8_t)~SEND_INLINE;
+        draw_atomic_write(e, o);
+    } else if (opcode == WR_FLUSH) {
+        o->flags &= (uint8_t)~SEND_INLINE;
+        draw_flush(e, o);
     } else {
         draw_source(e, o);
-        if (opcode == WR_RDMA_WRITE || opcode == WR_RDMA_WRITE_WITH_IMM) {
+        if (op_is_write(opcode)) {
             place_write(e, o);
         }
     }
@@ -256,8 +310,16 @@ void ops_plant(struct end *e, int index, enum plant plant)
     case PLANT_NO_RD:
         e->peer->attr.max_dest_rd_atomic = 0;
         break;
+    case PLANT_MISALIGNED:
+        plant_misaligned(e, o);
+        break;
+    case PLANT_RANGE:
+    case PLANT_WRAP:
+        o->whole = false; /* or the range would not be looked at */
+        break;
     case PLANT_QP_ACCESS:
         e->peer->attr.access &= ~(uint32_t)(o->opcode == WR_RDMA_READ ? ACCESS_REMOTE_READ
+                                            : o->opcode == WR_FLUSH   ? ACCESS_FLUSH_GLOBAL
                                             : op_is_atomic(o->opcode) ? ACCESS_REMOTE_ATOMIC
                                                                       : ACCESS_REMOTE_WRITE);
         break;
@@ -276,9 +338,10 @@ static uint8_t plant_opcode(struct prng *r, enum plant plant)
 {
     switch (plant) {
     case PLANT_MISALIGNED:
-        return (uint8_t)prng_pick(r, WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD);
+        return (uint8_t)prng_pick(r, WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD, WR_ATOMIC_WRITE);
     case PLANT_NO_RD:
-        return (uint8_t)prng_pick(r, WR_RDMA_READ, WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD);
+        return (uint8_t)prng_pick(r, WR_RDMA_READ, WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD, WR_ATOMIC_WRITE,
+                                  WR_FLUSH);
     case PLANT_RECV_SHORT:
     case PLANT_RECV_LKEY:
         return (uint8_t)prng_pick(r, WR_SEND, WR_SEND_WITH_IMM);
@@ -308,7 +371,7 @@ static uint8_t plant_opcode(struct prng *r, enum plant plant)
         return (uint8_t)prng_pick(r, WR_SEND, WR_RDMA_WRITE);
     default:
         return (uint8_t)prng_pick(r, WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM, WR_RDMA_READ, WR_ATOMIC_CMP_AND_SWP,
-                                  WR_ATOMIC_FETCH_AND_ADD);
+                                  WR_ATOMIC_FETCH_AND_ADD, WR_ATOMIC_WRITE, WR_FLUSH);
     }
 }
 
@@ -316,18 +379,18 @@ static uint8_t plant_opcode(struct prng *r, enum plant plant)
 static bool plant_forbids(enum plant plant, uint8_t planted, uint8_t opcode)
 {
     if (plant == PLANT_NO_RD) {
-        return op_is_read_or_atomic(opcode);
+        return op_is_answered(opcode);
     }
     if (plant != PLANT_QP_ACCESS) {
         return false;
     }
-    if (planted == WR_RDMA_READ) {
-        return opcode == WR_RDMA_READ;
+    if (planted == WR_RDMA_READ || planted == WR_FLUSH) {
+        return opcode == planted;
     }
     if (op_is_atomic(planted)) {
         return op_is_atomic(opcode);
     }
-    return opcode == WR_RDMA_WRITE || opcode == WR_RDMA_WRITE_WITH_IMM;
+    return op_is_write(opcode);
 }
 
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
@@ -375,11 +438,14 @@ static uint8_t draw_flags(struct end *e, uint32_t unsignaled)
 static uint8_t draw_opcode(struct end *e, uint8_t last)
 {
     struct prng *r = &e->sim->rng;
-    uint8_t opcode = (uint8_t)prng_range(r, WR_RDMA_WRITE, WR_ATOMIC_FETCH_AND_ADD);
+    static const uint8_t all[] = {WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM, WR_SEND,
+                                  WR_SEND_WITH_IMM, WR_RDMA_READ, WR_ATOMIC_CMP_AND_SWP,
+                                  WR_ATOMIC_FETCH_AND_ADD, WR_ATOMIC_WRITE, WR_FLUSH};
+    uint8_t opcode = all[prng_range(r, 0, sizeof all - 1)];
     if (last != 0xff && prng_chance(r, 300)) {
         opcode = last; /* several of a kind in a row */
     }
-    return e->attr.max_rd_atomic == 0 && op_is_read_or_atomic(opcode) ? WR_SEND : opcode;
+    return e->attr.max_rd_atomic == 0 && op_is_answered(opcode) ? WR_SEND : opcode;
 }
 
 void ops_draw(struct end *e, int nops, bool small, enum plant plant)
@@ -405,7 +471,7 @@ void ops_draw(struct end *e, int nops, bool small, enum plant plant)
         } else if (i < at && plant_forbids(plant, planted, opcode)) {
             opcode = WR_SEND;
         }
-        if (e->peer->leaves && (op_is_read_or_atomic(opcode) || (i + 1 == nops && !op_takes_recv(opcode)))) {
+        if (e->peer->leaves && (op_is_answered(opcode) || (i + 1 == nops && !op_takes_recv(opcode)))) {
             opcode = WR_SEND; /* who leaves answers no READs, and must see the end */
         }
         quiet = (flags & SEND_SIGNALED) || e->sig_all ? 0 : quiet + 1;

@@ -9,7 +9,7 @@
 
 static bool is_write(const struct op *o)
 {
-    return o->opcode == WR_RDMA_WRITE || o->opcode == WR_RDMA_WRITE_WITH_IMM;
+    return op_is_write(o->opcode);
 }
 
 /* --- effects -------------------------------------------------------------------------------------------------------- */
@@ -28,6 +28,9 @@ static void put_segs(struct end *e, const struct seg *seg, unsigned n, const uin
 static void apply(struct end *e, const struct op *o)
 {
     struct end *p = mem_end(e, o);
+    if (o->opcode == WR_FLUSH) {
+        return;
+    }
     if (o->opcode == WR_RDMA_READ) {
         put_segs(e, o->seg, o->nseg, o->data, o->len, e->space.want);
     } else if (op_is_read_or_atomic(o->opcode)) {
@@ -50,6 +53,8 @@ void oracle_model(struct sim *s)
             struct end *p = mem_end(e, o);
             if (o->opcode == WR_RDMA_READ) {
                 memcpy(o->data, p->space.want + p->reg[o->rregion].off + o->roff, o->len);
+            } else if (o->opcode == WR_ATOMIC_WRITE) {
+                memcpy(o->data, &o->compare_add, 8);
             } else if (!op_is_read_or_atomic(o->opcode)) {
                 uint8_t *to = o->data;
                 for (unsigned g = 0; g < o->nseg; g++) {

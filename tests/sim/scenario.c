@@ -151,7 +151,7 @@ static void draw_attr(struct sim *s, struct end *e, enum kind kind)
 {
     struct prng *r = &s->rng;
     struct qp_attr *a = &e->attr;
-    a->access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
+    a->access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | ACCESS_FLUSH_GLOBAL;
     a->port = 1;
     a->path_mtu = (uint8_t)s->sc.mtu_code;
     a->timeout = (uint8_t)prng_pick(r, 0, 8, 10, 12, 14);

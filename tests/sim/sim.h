@@ -120,7 +120,9 @@ struct op {
     uint32_t roff; /* in rregion */
     struct seg seg[MAX_SEGS];
     uint8_t imm[4];
-    uint64_t compare_add, swap; /* one of them is unique to this request */
+    uint64_t compare_add, swap; /* one of them is unique to this request; ATOMIC WRITE: compare_add is what it writes */
+    uint32_t flen; /* FLUSH: bytes from roff on */
+    bool whole; /* FLUSH: of the whole region instead */
     uint64_t wr_id;
     uint64_t at; /* not posted before */
     struct pool *pool; /* the peer takes its receives from there; NULL: from its own queue */
@@ -359,7 +361,10 @@ struct op *ops_add(struct end *e, uint8_t opcode, uint32_t len, uint8_t flags); 
 void ops_plant(struct end *e, int index, enum plant plant);
 bool op_takes_recv(uint8_t opcode);
 uint32_t op_packets(const struct end *e, const struct op *o);
+bool op_is_atomic(uint8_t opcode);
 bool op_is_read_or_atomic(uint8_t opcode);
+bool op_is_write(uint8_t opcode); /* any that writes to REG_TGT */
+bool op_is_answered(uint8_t opcode); /* by a response of its own */
 void ops_draw_recv(struct end *home, uint32_t cap); /* adds a receive of that size */
 /* pool.c */
 void pools_draw(struct sim *s); /* which ends are of XRC, and which have an SRQ */

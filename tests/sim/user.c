@@ -49,7 +49,8 @@ static void plant_send(const struct end *e, const struct op *o, const struct reg
         wr->remote_addr = g->iova + g->size;
         /* By one byte at least; a READ may be asked for in parts, and all of them must be wrong. */
         if (o->rregion != REG_CELLS && (o->opcode != WR_RDMA_READ || o->len <= e->mtu)) {
-            wr->remote_addr -= o->len - 1 - o->roff % o->len;
+            uint32_t span = o->opcode == WR_FLUSH ? o->flen : o->len;
+            wr->remote_addr -= span - 1 - o->roff % span;
         }
         break;
     case PLANT_WRAP:
@@ -115,6 +116,9 @@ static void make_send_wr(struct end *e, int index, struct send_wr *wr, struct sg
     if (o->flags & SEND_INLINE) {
         wr->num_sge = 0;
         wr->inline_len = o->len;
+    } else if (o->opcode == WR_FLUSH) {
+        wr->flush = (struct flush){
+            .length = o->flen, .placement = FLUSH_GLOBAL, .selectivity = o->whole ? FLUSH_REGION : FLUSH_RANGE};
     } else if (o->len == 0 && !op_takes_recv(o->opcode)) {
         wr->rkey = NO_SUCH_KEY; /* must not matter */
     }
