@@ -136,6 +136,7 @@ static void make_keys(struct end *e)
     e->key_other_pd = reg_mr(e, e->pd + 100, sp, 0, sp->len, sp->va, all);
     e->key_no_access = reg_mr(e, e->pd, sp, 0, sp->len, sp->va, ACCESS_LOCAL_WRITE);
     make_fleeting_key(e, access);
+    windows_build(e);
     sim_require(e->sim, mr_deregister(h->e, e->key_old) == 0, "end %d: mr_deregister failed", e->index);
 }
 

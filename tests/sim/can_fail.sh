@@ -99,6 +99,24 @@ fault AWRITE_TWICE resp.c 'struct resource *res = find_resource(qp, p->psn, oper
             source_write(&to, qp->e, qp->qpn, p->payload, 8);
         struct resource *res = find_resource(qp, p->psn, operation);'
 fault FLUSH_KEY resp_memext.c 'if (range ? !key_open' 'if (false ? !key_open'
+fault WINDOW_TAG key.c 'k && k->tag == (key & 0xff)' 'k'
+fault WINDOW_RANGE key.c 'return off <= k->init.length && len <= k->init.length - off ? k : NULL;' \
+    'return k->kind != KEY_REGION || (off <= k->init.length && len <= k->init.length - off) ? k : NULL;'
+fault WINDOW_FREE key.c 'if (!k || (k->kind != KEY_REGION && k->mw.region == 0))' 'if (!k)'
+fault WINDOW_COUNT mw.c 'else
+        e->keys.entry[mw->mw.region].windows--;' ''
+fault BIND_AGAIN req_send.c 'r->cur++; /* it was carried out before the QP went back */' '{
+            uint8_t cause;
+            if (w->wr.opcode == WR_BIND_MW && !mw_bind(qp, &w->wr.bind, &cause))
+                w->local_error = WC_MW_BIND_ERR;
+            else
+                r->cur++;
+        }'
+fault INV_AGAIN resp.c 'qp->resp.ack_pending = true;' 'qp->resp.ack_pending = true;
+        struct mkey *window = op_table[p->opcode].headers & OP_HAS_IETH ? mw_find_bound(qp, p->inv_rkey) : NULL;
+        if (window)
+            mw_unbind(qp->e, window);'
+fault READ_GONE resp_send.c 'if (res->again) {' 'if (false) {'
 fault MSN resp.c 'if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn' 'if (props & (OP_IS_LAST | OP_IS_ONLY) && !(props & OP_IS_READ))
         r->msn'

@@ -69,6 +69,8 @@ static void check_send(struct end *e, const struct completion *c)
                                      [WR_ATOMIC_CMP_AND_SWP] = WC_COMP_SWAP,
                                      [WR_ATOMIC_FETCH_AND_ADD] = WC_FETCH_ADD,
                                      [WR_SEND_WITH_INV] = WC_SEND,
+                                     [WR_LOCAL_INV] = WC_LOCAL_INV,
+                                     [WR_BIND_MW] = WC_BIND_MW,
                                      [WR_FLUSH] = WC_FLUSH,
                                      [WR_ATOMIC_WRITE] = WC_ATOMIC_WRITE};
     struct sim *s = e->sim;
@@ -146,13 +148,19 @@ static void check_recv_success(struct end *e, struct end *home, int index, const
     const struct op *o = op_of_recv(e, c->srq_owner, index);
     sim_require(s, o, "end %d: receive %d completes, but nothing was sent to it", e->index, index);
     bool write = o->opcode == WR_RDMA_WRITE_WITH_IMM;
-    bool imm = o->opcode != WR_SEND;
+    bool inv = o->opcode == WR_SEND_WITH_INV, imm = o->opcode != WR_SEND && !inv;
     sim_require(s, c->opcode == (write ? WC_RECV_RDMA_WITH_IMM : WC_RECV), "end %d: receive %d: opcode %u", e->index,
                 index, c->opcode);
     sim_require(s, c->byte_len == o->len, "end %d: receive %d: byte_len %u, not %u", e->index, index, c->byte_len,
                 o->len);
-    sim_require(s, c->flags == (imm ? WC_WITH_IMM : 0), "end %d: receive %d: flags %#x", e->index, index, c->flags);
+    sim_require(s,
+                c->flags == (imm   ? WC_WITH_IMM
+                             : inv ? WC_WITH_INV
+                                   : 0),
+                "end %d: receive %d: flags %#x", e->index, index, c->flags);
     sim_require(s, !imm || memcmp(c->imm, o->imm, 4) == 0, "end %d: receive %d: immediate data", e->index, index);
+    sim_require(s, !inv || c->inv_rkey == ((e->window[o->window].key & ~0xffu) | o->tag), "end %d: receive %d: key",
+                e->index, index);
     sim_require(s, c->src_qp == e->peer->qpn, "end %d: receive %d: from QP %u", e->index, index, c->src_qp);
     sim_require(s, c->solicited == ((o->flags & SEND_SOLICITED) != 0), "end %d: receive %d: solicited", e->index,
                 index);

@@ -86,7 +86,7 @@ static uint32_t messages_before(const struct end *requester, uint32_t rel)
     for (int i = 0; i < requester->posted; i++) {
         const struct op *o = &requester->op[i];
         if (o->opcode != WR_RDMA_READ) {
-            n += o->rel + o->npsn <= rel;
+            n += o->npsn > 0 && o->rel + o->npsn <= rel;
             continue;
         }
         for (uint32_t k = 0; k < o->npsn && o->rel + k < rel; k++) {
@@ -139,7 +139,11 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
     if ((v->info->headers & OP_HAS_RETH)) {
         uint32_t len = o->opcode == WR_FLUSH ? o->flen : o->len;
         require(v, o->opcode == WR_RDMA_READ || p->reth.length == len, "RETH length %u, not %u", p->reth.length, len);
-        if (len > 0 && !o->plant) {
+        if (len > 0 && !o->plant && o->window >= 0) {
+            struct send_wr wr = {.remote_addr = g->iova + o->roff};
+            window_wr(v->e, o, &wr);
+            require(v, p->reth.va == wr.remote_addr + off && p->reth.rkey == wr.rkey, "RETH of a window");
+        } else if (len > 0 && !o->plant) {
             require(v, p->reth.va == g->iova + o->roff + off, "RETH address");
             require(v, p->reth.rkey == g->key || (peer->key_gone && p->reth.rkey == peer->key_fleeting), "RETH key");
         }
@@ -159,7 +163,11 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
         require(v, memcmp(p->imm, o->imm, 4) == 0, "immediate data");
     }
     if (v->info->headers & OP_HAS_IETH) {
-        require(v, p->inv_rkey == v->e->peer->reg[REG_TGT].key, "IETH key");
+        struct send_wr wr = {.inv_rkey = v->e->peer->reg[REG_TGT].key};
+        if (o->window >= 0) {
+            window_wr(v->e, o, &wr);
+        }
+        require(v, p->inv_rkey == wr.inv_rkey, "IETH key");
     }
 }
 

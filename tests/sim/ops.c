@@ -10,8 +10,16 @@ bool op_takes_recv(uint8_t opcode)
            opcode == WR_SEND_WITH_INV;
 }
 
+bool op_is_local(uint8_t opcode)
+{
+    return opcode == WR_BIND_MW || opcode == WR_LOCAL_INV;
+}
+
 uint32_t op_packets(const struct end *e, const struct op *o)
 {
+    if (op_is_local(o->opcode)) {
+        return 0;
+    }
     return o->len == 0 || o->rregion == REG_CELLS ? 1 : (o->len + e->mtu - 1) / e->mtu;
 }
 
@@ -238,6 +246,7 @@ struct op *ops_add(struct end *e, uint8_t opcode, uint32_t len, uint8_t flags)
     struct prng *r = &e->sim->rng;
     struct op *o = &e->op[e->nops];
     *o = (struct op){.opcode = opcode, .len = len, .flags = flags, .recv = -1, .wr_id = prng_next(r)};
+    o->after = o->window = -1;
     o->pool = pool_draw(e);
     prng_fill(r, o->imm, sizeof o->imm);
     if (opcode == WR_RDMA_READ) {
@@ -250,6 +259,8 @@ struct op *ops_add(struct end *e, uint8_t opcode, uint32_t len, uint8_t flags)
     } else if (opcode == WR_ATOMIC_WRITE) {
         o->flags &= (uint8_t)~SEND_INLINE;
         draw_atomic_write(e, o);
+    } else if (op_is_local(opcode)) {
+        o->rregion = REG_TGT;
     } else if (opcode == WR_FLUSH) {
         o->flags &= (uint8_t)~SEND_INLINE;
         draw_flush(e, o);
@@ -438,9 +449,9 @@ static uint8_t draw_flags(struct end *e, uint32_t unsignaled)
 static uint8_t draw_opcode(struct end *e, uint8_t last)
 {
     struct prng *r = &e->sim->rng;
-    static const uint8_t all[] = {WR_RDMA_WRITE, WR_RDMA_WRITE_WITH_IMM, WR_SEND,
-                                  WR_SEND_WITH_IMM, WR_RDMA_READ, WR_ATOMIC_CMP_AND_SWP,
-                                  WR_ATOMIC_FETCH_AND_ADD, WR_ATOMIC_WRITE, WR_FLUSH};
+    static const uint8_t all[] = {WR_RDMA_WRITE,           WR_RDMA_WRITE_WITH_IMM, WR_SEND,
+                                  WR_SEND_WITH_IMM,        WR_RDMA_READ,           WR_ATOMIC_CMP_AND_SWP,
+                                  WR_ATOMIC_FETCH_AND_ADD, WR_ATOMIC_WRITE,        WR_FLUSH};
     uint8_t opcode = all[prng_range(r, 0, sizeof all - 1)];
     if (last != 0xff && prng_chance(r, 300)) {
         opcode = last; /* several of a kind in a row */

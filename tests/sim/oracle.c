@@ -28,7 +28,7 @@ static void put_segs(struct end *e, const struct seg *seg, unsigned n, const uin
 static void apply(struct end *e, const struct op *o)
 {
     struct end *p = mem_end(e, o);
-    if (o->opcode == WR_FLUSH) {
+    if (o->opcode == WR_FLUSH || op_is_local(o->opcode)) {
         return;
     }
     if (o->opcode == WR_RDMA_READ) {

@@ -120,6 +120,7 @@ static void destroy(struct sim *s)
         struct engine *en = s->host[e->host].e;
         uint32_t keys[] = {e->cells.key, e->key_other_pd, e->key_no_access};
         bool first = prng_chance(&s->rng, 500);
+        windows_destroy(e);
         for (int k = 0; first && k < REG_COUNT; k++) {
             sim_require(s, mr_deregister(en, e->reg[k].key) == 0, "end %d: mr_deregister", i);
         }

@@ -15,14 +15,15 @@ enum kind {
     KIND_PLANT, /* one request is wrong, nothing is lost */
     KIND_PLANT_LOSSY, /* one request is wrong, and packets are lost, too */
     KIND_DEAD, /* the path dies */
+    KIND_WINDOWS, /* memory windows, with losses or without; in some one request is wrong */
     KIND_ROGUE, /* the first pair's packets are spoilt; the others must not notice */
 };
 static const struct {
     enum kind kind;
     uint32_t weight;
 } kinds[] = {
-    {KIND_CALM, 18}, {KIND_LOSSY, 26}, {KIND_MASK, 13},       {KIND_HEAVY, 5}, {KIND_ROGUE, 5},
-    {KIND_FLOOD, 5}, {KIND_PLANT, 17}, {KIND_PLANT_LOSSY, 6}, {KIND_DEAD, 5},
+    {KIND_CALM, 15}, {KIND_LOSSY, 22}, {KIND_MASK, 12},       {KIND_HEAVY, 5}, {KIND_ROGUE, 5},
+    {KIND_FLOOD, 5}, {KIND_PLANT, 17}, {KIND_PLANT_LOSSY, 6}, {KIND_DEAD, 5},  {KIND_WINDOWS, 8},
 };
 
 static enum kind draw_kind(struct prng *r)
@@ -47,12 +48,18 @@ static void draw_net(struct sim *s, enum kind kind)
     f->jitter_ns = prng_pick(r, 0, 1 * US, 20 * US);
     f->reorder_ns = prng_pick(r, 2 * US, 50 * US, 400 * US);
     f->ce = prng_chance(r, 100) ? 200 : 0;
-    s->sc.lossless = kind == KIND_CALM || kind == KIND_FLOOD || kind == KIND_PLANT;
+    s->sc.lossless =
+        kind == KIND_CALM || kind == KIND_FLOOD || kind == KIND_PLANT || (kind == KIND_WINDOWS && prng_chance(r, 300));
     switch (kind) {
     case KIND_CALM:
     case KIND_PLANT:
     case KIND_FLOOD:
         break;
+    case KIND_WINDOWS:
+        if (s->sc.lossless) {
+            break;
+        }
+        /* fall through */
     case KIND_LOSSY:
     case KIND_PLANT_LOSSY:
         f->loss = (uint32_t)prng_pick(r, 0, 5, 20, 50);
@@ -62,6 +69,10 @@ static void draw_net(struct sim *s, enum kind kind)
         if (prng_chance(r, 50)) {
             f->reorder_ns = 20 * MS; /* packets from long ago, which count as lost meanwhile */
             f->reorder = f->reorder > 20 ? 20 : f->reorder;
+        }
+        if (kind == KIND_WINDOWS) { /* copies that come when windows are gone, or bound anew */
+            f->dup = (uint32_t)prng_pick(r, 50, 200, 500);
+            f->reorder_ns = prng_pick(r, 50 * US, 400 * US, 2 * MS);
         }
         break;
     case KIND_MASK:
@@ -97,7 +108,7 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     struct engine_config *c = &h->cfg;
     engine_config_defaults(c);
     c->max_qp = 16;
-    c->max_mr = 128;
+    c->max_mr = 256;
     c->max_srq = MAX_POOLS;
     c->max_peers = (uint32_t)prng_pick(r, 1, 2, 16); /* 16 are enough for all */
     c->completion_slots = kind == KIND_FLOOD ? 64 : (uint32_t)prng_pick(r, 64, 256, 1024);
@@ -204,11 +215,11 @@ static void connect_pair(struct sim *s, struct end *a, struct end *b, enum kind 
 static void draw_ends(struct sim *s, enum kind kind)
 {
     struct prng *r = &s->rng;
-    bool pools = kind != KIND_ROGUE && s->sc.mtu_code <= 3 && prng_chance(r, 550);
+    bool pools = kind != KIND_ROGUE && kind != KIND_WINDOWS && s->sc.mtu_code <= 3 && prng_chance(r, 550);
     int pairs = pools ? (int)prng_range(r, 2, MAX_ENDS / 2) : (int)prng_pick(r, 1, 1, 2, 3);
     pairs = kind == KIND_ROGUE && pairs == 1 ? 2 : pairs;
     for (int i = 0; i < pairs; i++) {
-        bool self = kind != KIND_PLANT && kind != KIND_PLANT_LOSSY && prng_chance(r, 40);
+        bool self = kind != KIND_PLANT && kind != KIND_PLANT_LOSSY && kind != KIND_WINDOWS && prng_chance(r, 40);
         struct end *a = &s->end[s->sc.nends++];
         struct end *b = self ? a : &s->end[s->sc.nends++];
         int hosts = s->sc.nhosts;
@@ -247,8 +258,8 @@ static void draw_drains(struct sim *s, enum kind kind)
 {
     struct prng *r = &s->rng;
     for (int i = 0; i < s->sc.nends; i++) {
-        if ((kind == KIND_CALM || kind == KIND_LOSSY || kind == KIND_FLOOD) && s->end[i].type != QPT_XRC_RECV &&
-            prng_chance(r, 100)) {
+        if ((kind == KIND_CALM || kind == KIND_LOSSY || kind == KIND_FLOOD || kind == KIND_WINDOWS) &&
+            s->end[i].type != QPT_XRC_RECV && prng_chance(r, 100)) {
             uint64_t at = s->end[i].rts_at + prng_range(r, 0, 300 * US);
             evq_push(&s->events, (struct timed){.at = at, .kind = EV_STEP, .n = i, .v = STEP_SQD});
             at += prng_range(r, 1, 500 * US);
@@ -268,6 +279,10 @@ static enum plant fitting(struct end *e, enum plant plant)
         return has_rq(e->peer) ? plant : PLANT_BAD_RKEY;
     case PLANT_XRC_DOMAIN:
         return e->type == QPT_XRC_SEND && pool_alien(e->sim, e->peer) ? plant : PLANT_PD;
+    case PLANT_WINDOW: /* windows.c */
+    case PLANT_BIND:
+    case PLANT_LOCAL_INV:
+        return PLANT_INVALIDATE;
     case PLANT_XRC_NUMBER:
         return e->type == QPT_XRC_SEND ? plant : PLANT_OLD_RKEY;
     case PLANT_DEREG: /* the memory's owner is the peer */
@@ -290,7 +305,10 @@ static void draw_work(struct sim *s, enum kind kind)
     bool small = kind == KIND_FLOOD || prng_chance(r, 200);
     int most = kind == KIND_FLOOD ? MAX_OPS / 2 : small ? 30 : s->sc.mtu_code > 3 ? 6 : 10;
     most = s->sc.big ? 3 : most;
-    for (int i = 0; i < s->sc.nends; i++) {
+    for (int i = 0; i < s->sc.nends && kind == KIND_WINDOWS; i += 2) {
+        windows_draw(&s->end[i], &s->end[i + 1], i == 0 && prng_chance(r, 400));
+    }
+    for (int i = 0; i < s->sc.nends && kind != KIND_WINDOWS; i++) {
         struct end *e = &s->end[i];
         int n = (int)prng_range(r, kind == KIND_FLOOD && !s->sc.big ? 20 : 0, (uint64_t)most);
         int most_plant = kind == KIND_PLANT ? PLANT_COUNT - 1
@@ -384,7 +402,7 @@ void scenario_defaults(struct sim *s, uint64_t seed)
         h->index = i;
         engine_config_defaults(&h->cfg);
         h->cfg.max_qp = 16;
-        h->cfg.max_mr = 128;
+        h->cfg.max_mr = 256;
         h->cfg.max_srq = 4;
         h->cfg.completion_slots = 256;
         h->cfg.active_mtu = 5;

@@ -4,6 +4,7 @@
  *
  *     scenario.c / cases.c   what is to happen             -> struct scenario in struct sim
  *     ops.c                  work requests from chance
+ *     windows.c              … of ends that lend each other memory
  *     build.c                memory, engines, keys, QPs
  *     run.c                  virtual time
  *     host.c, mem.c          the owner of an engine, as engine.h asks it to be
@@ -35,6 +36,7 @@
 #define MAX_POOLS 8
 #define MAX_SEGS 4
 #define MAX_CELLS 4
+#define MAX_WINDOWS 3 /* memory windows of one end */
 #define US 1000u /* ns */
 #define MS 1000000u
 #define S_NS 1000000000u
@@ -103,6 +105,9 @@ enum plant {
     PLANT_WRITE_FAULT, /* the responder's memory can't be written */
     PLANT_XRC_DOMAIN, /* names an SRQ that is not of the target's domain */
     PLANT_XRC_NUMBER, /* names no SRQ */
+    PLANT_WINDOW, /* a window that is not bound, or does not reach or allow so much */
+    PLANT_BIND, /* a bind that is against the rules */
+    PLANT_LOCAL_INV, /* likewise an invalidation */
     PLANT_INVALIDATE, /* SEND_WITH_INV of a key that is no memory window's */
     PLANT_DEREG, /* the remote key is deregistered meanwhile */
     PLANT_REREG, /* the remote key loses its rights meanwhile */
@@ -125,6 +130,11 @@ struct op {
     bool whole; /* FLUSH: of the whole region instead */
     uint64_t wr_id;
     uint64_t at; /* not posted before */
+    int after; /* nor before this receive of its own end is complete; -1: none */
+    int window; /* BIND_MW, LOCAL_INV: of its own end; else of the peer, by whose key it reaches memory; -1: none */
+    uint8_t tag, old_tag; /* of the window's rkey, BIND_MW: the new one and the one before */
+    uint32_t woff, wlen, waccess; /* BIND_MW: what it opens of rregion; wlen 0: unbinds */
+    int bind; /* the peer's request that has bound the window */
     struct pool *pool; /* the peer takes its receives from there; NULL: from its own queue */
     int recv; /* which of recv_end()'s receives it takes; -1: none, or, of a pool, none yet */
     bool returned; /* it was put back, perhaps with some bytes of the message in it */
@@ -150,6 +160,17 @@ struct rcv {
     uint64_t at;
     bool done;
     uint8_t status;
+};
+
+/* --- memory windows ------------------------------------------------------------------------------------------------- */
+
+struct window {
+    uint8_t type; /* enum mw_type */
+    uint32_t key; /* its index, with the tag of the first */
+    uint8_t tag; /* while the work is drawn: of its last bind */
+    int after; /* likewise: the owner's receive by which it came back; -1: none */
+    bool bound; /* likewise: after all that was drawn */
+    bool used_up; /* it stays bound for ever */
 };
 
 /* --- SRQs ----------------------------------------------------------------------------------------------------------- */
@@ -227,6 +248,9 @@ struct end {
     uint32_t key_old, key_other_pd, key_no_access;
     uint32_t key_fleeting; /* what STEP_KEY takes away */
     bool key_gone, key_fleeting_free; /* it has; and deregistered it */
+    bool has_windows;
+    struct window window[MAX_WINDOWS];
+    uint32_t key_beneath[REG_COUNT]; /* what windows are bound to */
     uint32_t room[REG_COUNT]; /* while the work is drawn: bytes given out */
     uint8_t *data; /* of all op[].data */
     uint8_t *ends; /* of all op[].ends */
@@ -366,6 +390,12 @@ bool op_is_read_or_atomic(uint8_t opcode);
 bool op_is_write(uint8_t opcode); /* any that writes to REG_TGT */
 bool op_is_answered(uint8_t opcode); /* by a response of its own */
 void ops_draw_recv(struct end *home, uint32_t cap); /* adds a receive of that size */
+bool op_is_local(uint8_t opcode);
+/* windows.c */
+void windows_draw(struct end *a, struct end *b, bool refusal); /* work of both; refusal: and one that must fail */
+void windows_build(struct end *e);
+void window_wr(const struct end *e, const struct op *o, struct send_wr *wr); /* keys and addresses of a request */
+void windows_destroy(struct end *e);
 /* pool.c */
 void pools_draw(struct sim *s); /* which ends are of XRC, and which have an SRQ */
 void pool_script(struct sim *s, bool xrc); /* one for end 1, and all as simple as can be */

@@ -68,7 +68,7 @@ static void plant_send(const struct end *e, const struct op *o, const struct reg
         wr->remote_addr += 1 + o->wr_id % 7;
         break;
     case PLANT_INVALIDATE:
-        wr->inv_rkey = e->peer->reg[REG_TGT].key;
+        wr->inv_rkey = o->window < 0 ? e->peer->reg[REG_TGT].key : wr->inv_rkey;
         break;
     case PLANT_XRC_DOMAIN:
         wr->srqn = pool_alien(s, e->peer)->number;
@@ -122,6 +122,9 @@ static void make_send_wr(struct end *e, int index, struct send_wr *wr, struct sg
     } else if (o->len == 0 && !op_takes_recv(o->opcode)) {
         wr->rkey = NO_SUCH_KEY; /* must not matter */
     }
+    if (o->window >= 0) {
+        window_wr(e, o, wr);
+    }
     if (o->plant) {
         plant_send(e, o, g, wr, sge);
     }
@@ -165,12 +168,17 @@ static bool may_send(const struct end *e)
     return e->qp && !e->closed && qp_state(e->qp) >= QPS_RTS;
 }
 
+static bool is_due(const struct end *e, const struct op *o)
+{
+    return o->at <= e->sim->now && (o->after < 0 || e->rcv[o->after].done);
+}
+
 /* Returns how many were posted; *more is set if others are due but have to wait for the next turn. */
 static int post_sends(struct end *e, bool *more)
 {
     struct sim *s = e->sim;
     int n = 0;
-    while (may_send(e) && e->posted < e->nops && e->op[e->posted].at <= s->now) {
+    while (may_send(e) && e->posted < e->nops && is_due(e, &e->op[e->posted])) {
         if (qp_send_room(e->qp) == 0) {
             if (prng_chance(&s->rng, 100)) {
                 post_too_many(e);
