@@ -103,6 +103,12 @@ $(SCENE_GEN): $(call obj,tests/e2e/scene_gen.c tests/e2e/scene.c) $(LIBPCAPW) $(
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
+# What an idle queue pair costs.
+IDLE_QPS := $(BUILD)/tests/bench/idle_qps
+$(IDLE_QPS): $(call obj,tests/bench/idle_qps.c)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
+
 # What tag matching costs by depth.
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIBCORE) $(LIBWIRE)
 	@mkdir -p $(@D)
@@ -217,8 +223,9 @@ fuzz: deps-fuzz
 
 .PHONY: bench
 bench: deps-bench
-	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth
+	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth $(IDLE_QPS)
 	@$(BUILD)/tests/bench/tm_depth
+	@BUILD=$(BUILD) tests/bench/idle_qps.py
 	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
 
 # --- the source tree -------------------------------------------------------------------------------------------------

@@ -125,8 +125,9 @@ struct qpair { /* queue pair: the engine's, and its rings */
     uint8_t type; /* enum qp_type */
     struct qp *qp;
     uint32_t qpn;
-    void *mem; /* the engine's */
-    size_t mem_size;
+    void *mem; /* the engine's: the queue pair itself */
+    void *queues; /* … and its queues */
+    size_t queues_size;
     struct pd *pd; /* NULL, like the queues, where its type has none */
     struct cq *send_cq, *recv_cq;
     struct xrcd *xrcd; /* XRC targets; else NULL */

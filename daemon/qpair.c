@@ -167,9 +167,31 @@ static void release(struct qpair *q)
     if (q->qp)
         qp_destroy(q->qp);
     segment_destroy(&q->segment);
-    if (q->mem)
-        munmap(q->mem, q->mem_size);
+    if (q->queues)
+        munmap(q->queues, q->queues_size);
+    free(q->mem);
     free(q);
+}
+
+/* The queues are mapped, not allocated: they come zeroed, and pages that a queue never reaches cost nothing. The queue
+ * pair itself takes a good kilobyte, and thousands of them should not take a page each. */
+static int engine_memory(struct qpair *q, const struct qp_init *init)
+{
+    size_t size = qp_size(init), state = qp_state_size();
+    void *queues;
+
+    if (size == 0)
+        return -EINVAL;
+    q->mem = aligned_alloc(64, state);
+    if (!q->mem)
+        return -ENOMEM;
+    memset(q->mem, 0, state);
+    queues = mmap(NULL, size - state, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (queues == MAP_FAILED)
+        return -ENOMEM;
+    q->queues = queues;
+    q->queues_size = size - state;
+    return 0;
 }
 
 static int acquire(struct qpair *q, const struct plan *p, bool sig_all)
@@ -185,18 +207,11 @@ static int acquire(struct qpair *q, const struct plan *p, bool sig_all)
         .recv_cq = p->recv_cq,
         .owner = q,
     };
-    size_t size = qp_size(&init);
-    void *mem;
-    int rc;
+    int rc = engine_memory(q, &init);
 
-    if (size == 0)
-        return -EINVAL;
-    /* Mapped, not allocated: it comes zeroed, and pages that a queue never reaches cost nothing. */
-    mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mem == MAP_FAILED)
-        return -ENOMEM;
-    q->mem = mem;
-    q->mem_size = size;
+    if (rc)
+        return rc;
+    init.queues = q->queues;
     rc = segment_create(&q->segment, "pumice-qp", p->layout.size);
     if (rc)
         return rc;

@@ -186,11 +186,14 @@ struct qp_init {
     void *send_cq,
         *recv_cq; /* the owner's, returned in completions; never looked into. XRC_SEND: no recv_cq; XRC_RECV: none */
     void *owner; /* likewise, for completions, events and refill */
+    void *queues; /* memory for the queues, if it does not follow in qp_create's; NULL: it does */
 };
 
 /* Bytes of zeroed, 64-byte aligned memory that qp_create wants for this QP; 0 if its caps exceed a limit of types.h
- * or 16,384 requests per queue. */
+ * or 16,384 requests per queue. The first qp_state_size() of them are the QP itself; the others are its queues, which an
+ * idle QP does not touch. They may be given apart, as qp_init.queues. */
 size_t qp_size(const struct qp_init *init);
+size_t qp_state_size(void);
 /* Creates a QP in state RESET in mem. -EINVAL, -ENOMEM (max_qp reached). mem is the caller's, to be freed after
  * qp_destroy. */
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **qp);

@@ -93,7 +93,7 @@ struct requester {
     uint64_t cwnd; /* bound of inflight */
     uint32_t recover_psn; /* the window is not reduced again before this is acknowledged */
 
-    struct rd_credit rd[ENGINE_MAX_RD_ATOMIC]; /* ring */
+    struct rd_credit *rd; /* ring of ENGINE_MAX_RD_ATOMIC */
     uint32_t rd_head, rd_count;
 
     uint8_t fail_status; /* enum wc_status with which request una will fail; 0: none */
@@ -118,7 +118,7 @@ struct requester {
     uint32_t own_reads; /* READs among them: for each one a slot is kept, for its FIN */
     struct link rndv; /* matched entries whose rendezvous wait for a slot, by their job */
 
-    uint64_t atomic_result[ENGINE_MAX_RD_ATOMIC]; /* ring: sources of writes that may be deferred */
+    uint64_t *atomic_result; /* ring of ENGINE_MAX_RD_ATOMIC: sources of writes that may be deferred */
     uint32_t atomic_count;
 };
 
@@ -161,10 +161,17 @@ struct responder {
     uint32_t rkey;
     uint32_t remaining; /* bytes of the RDMA WRITE to come */
     uint64_t ack_deadline; /* 0: none */
-    struct resource res[ENGINE_MAX_RD_ATOMIC]; /* ring, oldest overwritten first; 16 divides 2^32 */
+    struct resource *res; /* ring of ENGINE_MAX_RD_ATOMIC, oldest overwritten first; 16 divides 2^32 */
     uint32_t res_tail; /* free-running index of the next one */
     uint32_t res_pending; /* how many are pending */
     uint32_t res_again; /* … of them, for a duplicate request */
+};
+
+/* What READs and atomics need, at the start of the memory of the queues: not touched before the first one. */
+struct rd_atomic {
+    struct resource res[ENGINE_MAX_RD_ATOMIC];
+    struct rd_credit rd[ENGINE_MAX_RD_ATOMIC];
+    uint64_t atomic_result[ENGINE_MAX_RD_ATOMIC];
 };
 
 struct qp {

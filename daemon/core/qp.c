@@ -40,6 +40,12 @@ static struct qp_caps caps_of(const struct qp_init *init)
 }
 
 #define QP_BYTES ((sizeof(struct qp) + 63) & ~(size_t)63)
+#define RD_ATOMIC_BYTES ((sizeof(struct rd_atomic) + 63) & ~(size_t)63)
+
+size_t qp_state_size(void)
+{
+    return QP_BYTES;
+}
 
 size_t qp_size(const struct qp_init *init)
 {
@@ -47,7 +53,7 @@ size_t qp_size(const struct qp_init *init)
     if (caps.max_send_wr > QUEUE_MAX_WR || caps.max_recv_wr > QUEUE_MAX_WR || caps.max_send_sge > ENGINE_MAX_SGE ||
         caps.max_recv_sge > ENGINE_MAX_SGE || caps.max_inline > ENGINE_MAX_INLINE)
         return 0;
-    return QP_BYTES + queue_bytes(send_depth(init), send_stride(init)) +
+    return QP_BYTES + RD_ATOMIC_BYTES + queue_bytes(send_depth(init), send_stride(init)) +
            queue_bytes(caps.max_recv_wr, recv_stride(caps.max_recv_sge));
 }
 
@@ -111,6 +117,19 @@ static const struct qp_kind *kind_of(uint8_t type)
     return type < sizeof(qp_kinds) / sizeof(qp_kinds[0]) ? &qp_kinds[type] : &none;
 }
 
+static void lay_out_queues(struct qp *qp, const struct qp_init *init)
+{
+    uint8_t *base = init->queues ? init->queues : (uint8_t *)qp + QP_BYTES;
+    struct rd_atomic *rd_atomic = (struct rd_atomic *)(void *)base;
+    qp->resp.res = rd_atomic->res;
+    qp->req.rd = rd_atomic->rd;
+    qp->req.atomic_result = rd_atomic->atomic_result;
+    base += RD_ATOMIC_BYTES;
+    queue_init(&qp->req.sq, base, send_depth(init), send_stride(init));
+    base += queue_bytes(send_depth(init), send_stride(init));
+    queue_init(&qp->resp.rq, base, qp->caps.max_recv_wr, recv_stride(qp->caps.max_recv_sge));
+}
+
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **out)
 {
     const struct qp_kind *kind = kind_of(init->type);
@@ -136,10 +155,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     qp->service = kind->service;
     qp->sq_sig_all = init->sq_sig_all;
     qp->caps = caps_of(init);
-    uint8_t *base = (uint8_t *)mem + QP_BYTES;
-    queue_init(&qp->req.sq, base, send_depth(init), send_stride(init));
-    base += queue_bytes(send_depth(init), send_stride(init));
-    queue_init(&qp->resp.rq, base, qp->caps.max_recv_wr, recv_stride(qp->caps.max_recv_sge));
+    lay_out_queues(qp, init);
     link_init(&qp->resp.held);
     link_init(&qp->req.rndv);
     if (init->srq) {

@@ -35,8 +35,9 @@ void resp_init(struct qp *qp)
     r->received = r->remaining = 0;
     r->tm_rx = (struct tm_rx){0};
     r->ack_deadline = 0;
+    if (r->res_tail)
+        memset(r->res, 0, ENGINE_MAX_RD_ATOMIC * sizeof(r->res[0]));
     r->res_tail = r->res_pending = r->res_again = 0;
-    memset(r->res, 0, sizeof(r->res));
 }
 
 /* --- receive requests ------------------------------------------------------------------------------------------------------- */

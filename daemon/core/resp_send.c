@@ -12,7 +12,7 @@ bool resp_has_work(const struct qp *qp)
 
 void resp_drop(struct qp *qp)
 {
-    for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC; i++)
+    for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC && qp->resp.res_pending; i++)
         qp->resp.res[i].pending = false;
     qp->resp.res_pending = qp->resp.res_again = 0;
 }
