@@ -217,6 +217,93 @@ Test(qp_state, psns_have_24_bits)
     cr_expect_eq(got.rq_psn, 5);
 }
 
+/* --- unreliable types ----------------------------------------------------------------------------------------------- */
+
+#define UC_RUNNING (QPA_CUR_STATE | QPA_ACCESS_FLAGS | MIGRATION)
+
+/* The specification's columns for UC and UD, as above. */
+static const struct arrow uc_arrows[] = {
+    {QPS_RESET, QPS_INIT, 0},
+    {QPS_INIT, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
+    {QPS_INIT, QPS_RTR, QPA_PKEY_INDEX | QPA_ACCESS_FLAGS},
+    {QPS_RTR, QPS_RTS, UC_RUNNING},
+    {QPS_RTS, QPS_RTS, UC_RUNNING},
+    {QPS_RTS, QPS_SQD, QPA_EN_SQD_ASYNC_NOTIFY},
+    {QPS_SQD, QPS_RTS, UC_RUNNING},
+    {QPS_SQD, QPS_SQD, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS | QPA_AV | MIGRATION},
+    {QPS_SQE, QPS_RTS, QPA_CUR_STATE | QPA_ACCESS_FLAGS},
+};
+static const struct arrow ud_arrows[] = {
+    {QPS_RESET, QPS_INIT, 0},
+    {QPS_INIT, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_QKEY},
+    {QPS_INIT, QPS_RTR, QPA_PKEY_INDEX | QPA_QKEY},
+    {QPS_RTR, QPS_RTS, QPA_CUR_STATE | QPA_QKEY},
+    {QPS_RTS, QPS_RTS, QPA_CUR_STATE | QPA_QKEY},
+    {QPS_RTS, QPS_SQD, QPA_EN_SQD_ASYNC_NOTIFY},
+    {QPS_SQD, QPS_RTS, QPA_CUR_STATE | QPA_QKEY},
+    {QPS_SQD, QPS_SQD, QPA_PKEY_INDEX | QPA_QKEY},
+    {QPS_SQE, QPS_RTS, QPA_CUR_STATE | QPA_QKEY},
+};
+
+static void discard(struct qp *qp)
+{
+    qp_destroy(qp);
+    fix.nqpmem--;
+    free(fix.qpmem[fix.nqpmem]);
+}
+
+/* A request that can't be carried out brings it to SQE. */
+static struct qp *unreliable_in(enum qp_type type, enum qp_state state)
+{
+    struct qp *qp = fix_qp_of(&fix, type);
+    fix_bring(&fix, qp, state == QPS_SQE ? QPS_RTS : state);
+    if (state == QPS_SQE) {
+        static uint8_t buf[65536];
+        struct tx_batch b = {.buf = buf, .cap = sizeof buf};
+        struct sge sge = {FIX_VA, 8, 0};
+        struct send_wr wr = {.opcode = WR_SEND, .num_sge = 1};
+        cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+        cr_assert_eq(engine_tx(fix.e, &b, fix.now), 0);
+        cr_assert_eq(qp_state(qp), QPS_SQE);
+    }
+    return qp;
+}
+
+static void check_column(enum qp_type type, const struct arrow *column, size_t n)
+{
+    static const enum qp_state from_states[] = {QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR};
+    for (size_t i = 0; i < 7; i++) {
+        for (size_t k = 0; k < 7; k++) {
+            enum qp_state from = from_states[i], to = from_states[k];
+            const struct arrow *w = NULL;
+            for (size_t a = 0; a < n; a++) {
+                w = column[a].from == from && column[a].to == to ? &column[a] : w;
+            }
+            uint32_t required = fix_required_of(type, from, to);
+            for (uint32_t bit = 1; bit <= QPA_RATE_LIMIT; bit <<= 1) { /* bit 1: the state alone */
+                struct qp *qp = unreliable_in(type, from);
+                bool always = (to == QPS_RESET || to == QPS_ERR) && (bit == QPA_STATE || bit == QPA_CUR_STATE);
+                bool legal = w && !(required & bit) && ((w->optional | QPA_STATE) & bit);
+                uint32_t mask = required & bit ? (QPA_STATE | required) & ~bit : QPA_STATE | required | bit;
+                int err = try(qp, to, mask, fix_attr());
+                cr_expect_eq(err == 0, legal || always, "type %d, %d to %d with%s %#x: %d", type, from, to,
+                             required & bit ? "out" : "", bit, err);
+                discard(qp);
+            }
+        }
+    }
+}
+
+Test(qp_state, uc_has_its_column)
+{
+    check_column(QPT_UC, uc_arrows, sizeof uc_arrows / sizeof uc_arrows[0]);
+}
+
+Test(qp_state, ud_has_its_column)
+{
+    check_column(QPT_UD, ud_arrows, sizeof ud_arrows / sizeof ud_arrows[0]);
+}
+
 /* --- posting -------------------------------------------------------------------------------------------------------- */
 
 static int post_send(struct qp *qp)
