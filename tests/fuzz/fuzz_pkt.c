@@ -6,6 +6,7 @@
 
 #include "wire/icrc.h"
 #include "wire/pkt.h"
+#include "wire/probe.h"
 #include "wire/tmh.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -45,6 +46,21 @@ static void check_codec(const uint8_t *data, size_t size)
     n = pkt_encode(&q, twice);
     must(n == header_len && memcmp(once, twice, n) == 0);
     free(again);
+}
+
+/* A probe comes out of the encoder as it went in, but for the reserved byte. */
+static void check_probe(const uint8_t *data, size_t size)
+{
+    uint8_t again[PROBE_LEN], want[PROBE_LEN];
+    struct probe p;
+
+    if (!probe_decode(data, (uint32_t)size, &p))
+        return;
+    must(p.kind == PROBE_ASK ? p.size == size : size == PROBE_LEN);
+    memcpy(want, data, PROBE_LEN);
+    want[7] = 0;
+    probe_encode(&p, again);
+    must(memcmp(again, want, PROBE_LEN) == 0);
 }
 
 static void check_icrc(const uint8_t *data, size_t size)
@@ -89,5 +105,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_codec(data, size);
     check_icrc(data, size);
     check_tmh(data, size);
+    check_probe(data, size);
     return 0;
 }
