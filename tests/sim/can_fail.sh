@@ -139,21 +139,13 @@ fault XRC_READ_PD resp_send.c 'resp_source(qp, &from, res->pd, res->rkey' 'resp_
 fault XRC_CQ srq.c 'if (srq->cq)' 'if (false)'
 fault XRC_ETH req_send.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
 fault UC_GAP uc.c 'if (begins || ahead != 0)' 'if (begins)'
-fault UC_LEFTOVER uc.c 'qp->resp.message = 0;' 'qp->resp.message = qp->resp.message;'
-fault UC_ACK req_send.c 'p->ackreq = last && qp_is_reliable(qp);' 'p->ackreq = last;'
 fault UD_QKEY ud.c 'p->deth.qkey != qp->attr.qkey' 'false'
 fault UD_GRH ud.c 'memcpy(g.dst, meta->dst_gid, sizeof(g.dst));' 'memcpy(g.dst, meta->src_gid, sizeof(g.dst));'
-fault UD_PLACE ud.c 'resp_recv_source(qp, &to, w, beginning, ' 'resp_recv_source(qp, &to, w, 0, '
-fault UD_LENGTH qp.c 'ud && length > qp->mtu ? WC_LOC_LEN_ERR : 0' '0'
 fault SQE_FLUSH req_ack.c 'r->fresh_psn = r->next_psn;' 'qp->attr.state = qp->attr.state == QPS_SQE ? QPS_RTS : qp->attr.state;'
 fault MCAST_SELF engine.c '(own && m->qp->qpn == p->deth.src_qpn) || ' ''
-fault MCAST_OTHERS engine.c 'm = mcast_next(&e->mcast, meta->dst_gid, m)' 'm = NULL'
 fault FLOW_WINDOW peer.c 'return p->inflight < e->cfg.peer_window_bytes ? e->cfg.peer_window_bytes - p->inflight : 0;' 'return e->cfg.peer_window_bytes;'
 fault FLOW_ANSWER flow.c 'uint64_t mark = f->probe[i].mark;' 'uint64_t mark = f->charged;'
-fault FLOW_WAKE peer.c 'while (cost && !link_alone(&p->waiting))' 'while (cost && p->users && !link_alone(&p->waiting))'
 fault CNP_RATE ecn.c 'if (c->rate < lowest(qp))' 'c->rate = c->target; if (c->rate < lowest(qp))' case
-fault CNP_WAKE ecn.c 'qp->ecn.waiting = false;
-    engine_ready(qp);' 'qp->ecn.waiting = false;'
 
 fault TM_INFLIGHT tm.c '&& tm->inflight == 0;' ';' tm
 fault TM_PENDING tm_match.c 'if (e && tm_list_active(&tm->list, e))' 'if (e)' tm
