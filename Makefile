@@ -30,6 +30,7 @@ CORE_SRC := $(wildcard daemon/core/*.c)
 PCAP_SRC := $(wildcard pcap/*.c)
 DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
 VERBS_SRC := $(wildcard src/verbs/*.c)
+DV_SRC := $(wildcard src/dv/*.c)
 CMD_SRC := $(wildcard src/cmd/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
@@ -41,6 +42,7 @@ LIBCORE := $(BUILD)/lib/libcore.a
 LIBPCAPW := $(BUILD)/lib/libpcapng.a
 LIBDAEMON := $(BUILD)/lib/libdaemon.a
 VERBS_SO := $(BUILD)/lib/pumice/libibverbs.so.1
+DV_SO := $(BUILD)/lib/pumice/libpumice.so.1
 PUMICED := $(BUILD)/bin/pumiced
 PUMICE := $(BUILD)/bin/pumice
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
@@ -50,10 +52,10 @@ SIM_BIN := $(BUILD)/tests/sim/sim
 
 .SECONDARY:
 .PHONY: all
-all: $(VERBS_SO) $(PUMICED) $(PUMICE)
+all: $(VERBS_SO) $(DV_SO) $(PUMICED) $(PUMICE)
 
 $(call obj,$(WIRE_SRC) $(CORE_SRC)): WARN += -Wconversion
-$(call obj,$(VERBS_SRC)): CFLAGS += -fPIC -fvisibility=hidden
+$(call obj,$(VERBS_SRC) $(DV_SRC)): CFLAGS += -fPIC -fvisibility=hidden
 
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -76,6 +78,16 @@ $(VERBS_SO): $(call obj,$(VERBS_SRC)) src/verbs/libibverbs.map
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=src/verbs/libibverbs.map -Wl,-z,defs \
 		-o $@ $(filter %.o,$^) -lpthread
+
+# The texts of what can be wrong with a layout are the engine's own, too.
+$(BUILD)/obj/src/dv/core/layout.o: daemon/core/layout.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -c -o $@ $<
+$(DV_SO): $(call obj,$(DV_SRC)) $(BUILD)/obj/src/dv/core/layout.o src/dv/libpumice.map
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libpumice.so.1 -Wl,--version-script=src/dv/libpumice.map -Wl,-z,defs \
+		-o $@ $(filter %.o,$^)
+	@ln -sf libpumice.so.1 $(@D)/libpumice.so
 
 # `pumice layout` explains a mapping with the very code that the engine uses, a module that depends on nothing else.
 $(PUMICE): $(call obj,$(CMD_SRC) daemon/core/layout.c) $(LIBPCAPW) $(LIBWIRE)
@@ -122,7 +134,9 @@ $(LINT_GEN): $(call obj,tests/e2e/lint_gen.c tests/e2e/scene.c) $(LIBPCAPW) $(LI
 # Programs against the verbs API, linked with the system's library and run with ours.
 $(BUILD)/tests/verbs/%: tests/verbs/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< -libverbs -lpthread
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(VT_LIBS) -libverbs -lpthread
+$(BUILD)/tests/verbs/test_layout: $(DV_SO)
+$(BUILD)/tests/verbs/test_layout: VT_LIBS = $(DV_SO) -Wl,-rpath,$(abspath $(dir $(DV_SO)))
 
 $(ENDURANCE): $(call obj,$(ENDURANCE_SRC))
 	@mkdir -p $(@D)
@@ -254,7 +268,7 @@ DOCDIR = $(DESTDIR)$(PREFIX)/share/doc/pumice
 SHARKDIR = $(DESTDIR)$(PREFIX)/share/pumice/wireshark
 SHARK_FILES = $(wildcard pcap/wireshark/*.lua) pcap/wireshark/README.md
 INCDIR = $(DESTDIR)$(PREFIX)/include/pumice
-PUBLIC_H = include/pumice/src.h
+PUBLIC_H = include/pumice/src.h include/pumice/layout.h
 DOC_FILES = README.md LICENSE $(wildcard docs/*.md)
 
 .PHONY: install uninstall
@@ -262,12 +276,13 @@ install: all
 	install -d $(BINDIR) $(LIBDIR) $(DOCDIR) $(SHARKDIR) $(INCDIR)
 	install -m 644 $(PUBLIC_H) $(INCDIR)
 	install -m 755 $(PUMICE) $(PUMICED) $(BINDIR)
-	install -m 755 $(VERBS_SO) $(LIBDIR)
+	install -m 755 $(VERBS_SO) $(DV_SO) $(LIBDIR)
+	ln -sf libpumice.so.1 $(LIBDIR)/libpumice.so
 	install -m 644 $(DOC_FILES) $(DOCDIR)
 	install -m 644 $(SHARK_FILES) $(SHARKDIR)
 	for page in $(MAN_PAGES); do install -D -m 644 $$page $(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; done
 uninstall:
-	rm -f $(BINDIR)/pumice $(BINDIR)/pumiced $(LIBDIR)/libibverbs.so.1
+	rm -f $(BINDIR)/pumice $(BINDIR)/pumiced $(LIBDIR)/libibverbs.so.1 $(LIBDIR)/libpumice.so.1 $(LIBDIR)/libpumice.so
 	rm -f $(foreach page,$(MAN_PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 	rm -f $(addprefix $(DOCDIR)/,$(notdir $(DOC_FILES)))
 	rm -f $(addprefix $(SHARKDIR)/,$(notdir $(SHARK_FILES)))

@@ -14,6 +14,7 @@
 #include "daemon/core/engine.h"
 #include "evpipe.h"
 #include "group.h"
+#include "layouts.h"
 #include "ring.h"
 #include "segment.h"
 
@@ -36,6 +37,8 @@ struct mw { /* memory window */
     struct pd *pd;
     uint32_t key; /* as it was given out; the upper 24 bits stay */
     uint8_t type; /* enum mw_type */
+    uint32_t max_entries; /* of layouts; 0: it can't be bound to any */
+    void *shape; /* the engine's, for layouts; NULL: none */
 };
 
 struct channel { /* completion channel */
@@ -140,6 +143,7 @@ struct qpair { /* queue pair: the engine's, and its rings */
     struct ring sq, rq;
     uint32_t bell; /* UINT32_MAX: none */
     struct membership_list memberships; /* UD */
+    struct held_list layouts; /* of bind requests that the engine has, and some that are done */
     bool in_backlog; /* in the device's list */
     bool in_failed; /* in the device's list */
     bool errored; /* it was noticed that the engine has it in ERR */

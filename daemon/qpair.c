@@ -170,6 +170,7 @@ static void release(struct qpair *q)
     if (q->queues)
         munmap(q->queues, q->queues_size);
     free(q->mem);
+    layouts_free(q);
     free(q);
 }
 
@@ -276,6 +277,7 @@ static struct qpair *make(struct session *s, const struct plan *p)
     q->segment.fd = -1;
     q->bell = UINT32_MAX;
     TAILQ_INIT(&q->openers);
+    TAILQ_INIT(&q->layouts);
     LIST_INIT(&q->memberships);
     return q;
 }

@@ -40,11 +40,23 @@ static void check_address(const struct qpair *q, struct ud_dest *ud)
     memset(ud->av.dgid, 0, sizeof(ud->av.dgid));
 }
 
+/* False: the request stays where it is, for some time or for good. */
+static bool take_layout(struct qpair *q, struct mw_bind *bind, bool *taken)
+{
+    enum layouts_verdict v = qp_send_room(q->qp) ? layouts_take(q, bind) : LAYOUTS_LATER;
+
+    if (v == LAYOUTS_BAD)
+        break_rings(q, "a request to bind a layout that is not where it says");
+    *taken = v == LAYOUTS_OK;
+    return *taken;
+}
+
 /* Hands the request at the ring's head over. False: it stays where it is. */
 static bool take_send(struct qpair *q, uint64_t now)
 {
     struct ring_send r;
     enum ring_verdict v = ring_read_send(&q->sq, &r);
+    bool has_layout = false;
     int rc;
 
     if (v != RING_OK) {
@@ -53,7 +65,11 @@ static bool take_send(struct qpair *q, uint64_t now)
     }
     if (q->sq.has_av)
         check_address(q, &r.wr.ud);
+    else if (r.wr.opcode == WR_BIND_MW && r.wr.bind.access & PM_BIND_LAYOUT && !take_layout(q, &r.wr.bind, &has_layout))
+        return false;
     rc = qp_post_send(q->qp, &r.wr, r.sge, r.data, now);
+    if (rc && has_layout)
+        layouts_put_back(q);
     if (rc == -ENOMEM)
         return false; /* full; the engine makes room as it completes */
     if (rc) {

@@ -48,6 +48,8 @@ struct session {
     struct evpipe async; /* asynchronous events */
     struct handles pds, mrs, channels, cqs, srqs, qps, xrcds;
     struct handles mws; /* by the upper 24 bits of their keys */
+    uint32_t mw_entries; /* that its windows may have, together */
+    uint32_t layout_entries; /* of layouts that its queue pairs hold */
     struct target_open_list targets; /* XRC target queue pairs that it has open */
     unsigned num_targets;
     struct control_request *request; /* under way; for operations that take descriptors */

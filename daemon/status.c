@@ -240,6 +240,7 @@ static void add_mw(void *obj, void *ctx)
     json_object_set_new(o, "session", number(l->session->number));
     json_object_set_new(o, "pd", number(mw->pd->number));
     json_object_set_new(o, "type", number(mw->type));
+    json_object_set_new(o, "max_entries", number(mw->max_entries));
     json_array_append_new(l->mws, o);
 }
 

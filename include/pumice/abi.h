@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define PM_ABI_VERSION 2u
+#define PM_ABI_VERSION 3u
 
 /* --- names in the environment --------------------------------------------------------------------------------------- */
 #define PM_ENV_SOCKET "PUMICE_SOCKET" /* path of the control socket; default: the first that is there of */
@@ -298,6 +298,7 @@ struct pm_open_xrcd_req {
 struct pm_alloc_mw_req { /* rep: pm_handle, its rkey, by which it is known from then on (the upper 24 bits) */
     uint32_t pd;
     uint32_t type; /* enum ibv_mw_type */
+    uint32_t max_entries; /* of layouts that it may be bound to, at most PM_LAYOUT_ENTRIES; 0: it is an ordinary one */
 };
 
 /* Attach and detach; rep: none. Attaching twice counts once. -EINVAL: not a UD queue pair, not a group,
@@ -383,6 +384,27 @@ struct pm_recv_wqe { /* 16 bytes, then num_sge struct pm_sge */
     uint32_t cookie; /* SRQ: the client's number of the request, which comes back as pm_cqe.slot; else 0 */
 };
 _Static_assert(sizeof(struct pm_recv_wqe) == 16, "receive request header");
+
+/* A bind to a layout (docs/layouts.md) is a BIND_MW with PM_BIND_LAYOUT among the access flags. Then remote_addr is where the
+ * client has a struct pm_layout, private memory that stays until the request is done; compare_add its bytes, entries included;
+ * mr_key 0. */
+#define PM_BIND_LAYOUT (1u << 30)
+#define PM_LAYOUT_ENTRIES 1024
+#define PM_LAYOUT_DIMS 8
+#define PM_LAYOUT_DEPTH 8
+struct pm_layout_entry {
+    uint32_t key; /* of the memory region (lkey) or window (rkey) */
+    uint32_t ndim; /* 0: contiguous */
+    uint64_t addr, length, repeat;
+    struct {
+        uint64_t stride, count;
+    } dim[PM_LAYOUT_DIMS];
+};
+struct pm_layout {
+    uint32_t type; /* 0: composite, 1: interleaved */
+    uint32_t count;
+    struct pm_layout_entry entry[];
+};
 
 /* Start of an SRQ's segment; the ring of struct pm_recv_wqe is at the offset that the reply told. The client alone
  * writes tail. Requests of an SRQ complete out of order, so a slot says nothing about a request once the daemon has

@@ -5,14 +5,20 @@
 #include <stdlib.h>
 
 #include "fork.h"
+#include "layout.h"
 #include "ops.h"
 #include "post.h"
 #include "session.h"
 
 struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
+    return vb_alloc_mw_entries(pd, type, 0);
+}
+
+struct ibv_mw *vb_alloc_mw_entries(struct ibv_pd *pd, enum ibv_mw_type type, uint32_t max_entries)
+{
     struct vb_context *c = vb_ctx(pd->context);
-    struct pm_alloc_mw_req req = {.pd = pd->handle, .type = type};
+    struct pm_alloc_mw_req req = {.pd = pd->handle, .type = type, .max_entries = max_entries};
     struct pm_handle rep;
     if (c->caps.max_mw == 0)
         return vb_null(-EOPNOTSUPP);
@@ -28,6 +34,8 @@ struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
     }
     mw->mw =
         (struct ibv_mw){.context = pd->context, .pd = pd, .rkey = rep.handle, .handle = rep.handle >> 8, .type = type};
+    mw->max_entries = max_entries;
+    mw->key = rep.handle;
     return &mw->mw;
 }
 
@@ -39,29 +47,47 @@ int vb_dealloc_mw(struct ibv_mw *mw)
     return rc;
 }
 
-int vb_wqe_bind(struct pm_send_wqe *w, const struct vb_qp *qp, const struct ibv_mw *mw, uint32_t new_rkey,
-                const struct ibv_mw_bind_info *info)
+/* The fields that say what memory the window is to show. */
+static int put_range(struct pm_send_wqe *w, const struct vb_mw *vmw, const struct ibv_mw_bind_info *info)
 {
-    const unsigned remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-    /* Local access goes by the region's own key. */
-    const unsigned access = info->mw_access_flags & ~(unsigned)IBV_ACCESS_LOCAL_WRITE;
+    const struct ibv_mw *mw = &vmw->mw;
     bool type1 = mw->type == IBV_MW_TYPE_1;
-    if ((access & ~(remote | IBV_ACCESS_ZERO_BASED)) || (type1 && (access & IBV_ACCESS_ZERO_BASED)))
+    unsigned access = info->mw_access_flags;
+    if (vmw->max_entries == 0)
+        access &= ~(unsigned)IBV_ACCESS_LOCAL_WRITE; /* local access goes by the region's own key */
+    if (type1 && (access & IBV_ACCESS_ZERO_BASED))
         return EINVAL;
     if (!info->mr && (info->length || !type1))
         return EINVAL;
-    if (mw->pd->handle != qp->qp.pd->handle || (info->mr && info->mr->pd->handle != mw->pd->handle))
+    if (info->mr && info->mr->pd->handle != mw->pd->handle)
         return EINVAL;
     w->remote_addr = info->addr;
     w->compare_add = info->length;
     w->mr_key = info->mr ? info->mr->lkey : 0;
     w->srqn = access;
+    return 0;
+}
+
+int vb_wqe_bind(struct pm_send_wqe *w, struct vb_qp *qp, struct ibv_mw *mw, uint32_t new_rkey,
+                const struct ibv_mw_bind_info *info)
+{
+    const unsigned known = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED | PUMICE_ACCESS_BIND_MW_NONCONTIG;
+    struct vb_mw *vmw = VB_OF(struct vb_mw, mw, mw);
+    bool type1 = mw->type == IBV_MW_TYPE_1;
+    if (info->mw_access_flags & ~known || mw->pd->handle != qp->qp.pd->handle)
+        return EINVAL;
+    int rc = info->mw_access_flags & PUMICE_ACCESS_BIND_MW_NONCONTIG ? vb_wqe_layout(w, qp, vmw, info)
+                                                                     : put_range(w, vmw, info);
+    if (rc)
+        return rc;
     if (type1) {
         w->rkey = mw->rkey;
         w->imm = new_rkey;
     } else {
         w->rkey = (mw->rkey & ~UINT32_C(0xff)) | (new_rkey & 0xff);
     }
+    vmw->key = type1 ? new_rkey : w->rkey;
     return 0;
 }
 

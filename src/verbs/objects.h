@@ -103,6 +103,8 @@ struct vb_channel {
 
 struct vb_mw {
     struct ibv_mw mw;
+    uint32_t max_entries; /* of layouts; 0: none */
+    _Atomic uint32_t key; /* of the newest bind that was posted */
 };
 
 struct vb_xrcd {
@@ -179,12 +181,21 @@ struct vb_srq {
     uint32_t async_events; /* delivered; under the context's lock */
 };
 
+/* The copy of a layout that a bind request points to. */
+struct vb_layout {
+    struct vb_layout *next; /* of the request posted after it */
+    uint32_t index; /* of the request in the send queue */
+    struct pm_layout desc;
+};
+
 struct vb_qp {
     union {
         struct ibv_qp qp;
         struct ibv_qp_ex ex;
     };
     struct vb_queue sq, rq;
+    struct vb_layout *layouts,
+        **layouts_end; /* of binds that may not be done, oldest first; under the send queue's lock */
     struct pm_qp_page *page;
     size_t size; /* bytes mapped at page */
     uint32_t doorbell;

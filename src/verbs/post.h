@@ -32,7 +32,7 @@ const struct vb_op *vb_op(unsigned wr_opcode);
 
 /* Fills the fields of a bind request. type 1: new_rkey is what the window's rkey becomes; type 2: the wanted one, whose
  * low byte counts. 0 or errno value. */
-int vb_wqe_bind(struct pm_send_wqe *w, const struct vb_qp *qp, const struct ibv_mw *mw, uint32_t new_rkey,
+int vb_wqe_bind(struct pm_send_wqe *w, struct vb_qp *qp, struct ibv_mw *mw, uint32_t new_rkey,
                 const struct ibv_mw_bind_info *info);
 /* Fills the destination of a datagram. 0 or errno value. */
 int vb_wqe_ud(struct pm_send_wqe *w, const struct vb_qp *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);

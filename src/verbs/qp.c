@@ -6,6 +6,7 @@
 
 #include "cq.h"
 #include "fork.h"
+#include "layout.h"
 #include "ops.h"
 #include "pd.h"
 #include "post.h"
@@ -203,6 +204,7 @@ static void discard(struct vb_qp *qp)
 {
     if (qp->page)
         munmap(qp->page, qp->size);
+    vb_layouts_free(qp);
     vb_pd_free(qp->qp.pd, qp, VB_ALLOC_QP);
 }
 

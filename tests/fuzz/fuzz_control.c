@@ -94,7 +94,7 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         [PM_OP_OPEN_XRCD] = sizeof(struct pm_open_xrcd_req),
         [PM_OP_CLOSE_XRCD] = 4,
         [PM_OP_OPEN_QP] = sizeof(struct pm_open_qp_req),
-        [PM_OP_ALLOC_MW] = 8,
+        [PM_OP_ALLOC_MW] = 12,
         [PM_OP_DEALLOC_MW] = 4,
         [PM_OP_ATTACH_MCAST] = sizeof(struct pm_mcast_req),
         [PM_OP_DETACH_MCAST] = sizeof(struct pm_mcast_req),

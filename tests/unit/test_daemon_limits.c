@@ -109,7 +109,7 @@ Test(limits, largest_queues)
 Test(limits, keys)
 {
     struct pm_reg_mr_req r = {pd, ACCESS_LOCAL_WRITE, (uintptr_t)memory, 64, (uintptr_t)memory};
-    struct pm_alloc_mw_req w = {pd, IBV_MW_TYPE_1};
+    struct pm_alloc_mw_req w = {.pd = pd, .type = IBV_MW_TYPE_1};
 
     for (unsigned i = 0; i < DEVICE_MAX_MR; i++)
         cr_assert_eq(CALL(PM_OP_REG_MR, r), 0, "region %u", i);

@@ -37,7 +37,7 @@ TestSuite(windows, .init = start, .fini = finish);
 
 static int64_t alloc(struct session *who, uint32_t domain, uint32_t type)
 {
-    struct pm_alloc_mw_req r = {domain, type};
+    struct pm_alloc_mw_req r = {.pd = domain, .type = type};
     struct pm_handle h = {0};
     int rc = fixture_call(&f, who, PM_OP_ALLOC_MW, &r, sizeof(r), &h, sizeof(h));
 
@@ -133,4 +133,102 @@ Test(windows, a_session_leaves_none)
     cr_assert_eq(f.device->num_mws, 0);
     cr_assert_eq(f.device->num_mrs, 0);
     cr_assert_eq(f.device->pds.count, 0);
+}
+
+/* Layouts in the client's memory. */
+static struct {
+    struct pm_layout head;
+    struct pm_layout_entry entry[2];
+} layout;
+
+static uint8_t bind_layout(uint32_t rkey, uint64_t at, uint64_t bytes)
+{
+    struct pm_send_wqe *w = fixture_send_slot(&b);
+
+    memset(w, 0, sizeof(*w));
+    w->opcode = WR_BIND_MW;
+    w->rkey = rkey;
+    w->remote_addr = at;
+    w->compare_add = bytes;
+    w->srqn = ACCESS_REMOTE_WRITE | PM_BIND_LAYOUT;
+    return run(&b);
+}
+
+static uint32_t layout_window(uint32_t entries)
+{
+    struct pm_alloc_mw_req r = {.pd = pd, .type = IBV_MW_TYPE_2, .max_entries = entries};
+    struct pm_handle h = {0};
+
+    cr_assert_eq(fixture_call(&f, s, PM_OP_ALLOC_MW, &r, sizeof(r), &h, sizeof(h)), 0);
+    layout.head = (struct pm_layout){.type = 0, .count = 2};
+    for (unsigned i = 0; i < 2; i++)
+        layout.entry[i] =
+            (struct pm_layout_entry){.key = key, .addr = (uintptr_t)memory + 4096 + 100 * i, .length = 10};
+    return h.handle;
+}
+
+Test(windows, layouts)
+{
+    uint32_t w = layout_window(2);
+
+    memset(memory, 0x42, 100);
+    cr_assert_eq(bind_layout(w, (uintptr_t)&layout, sizeof(layout)), WC_SUCCESS);
+    cr_assert_eq(s->layout_entries, 2);
+    layout.head.count = 99; /* a copy was made */
+    cr_assert_eq(write_by(w, 5 - (size_t)(uintptr_t)memory, 10), WC_SUCCESS);
+    for (unsigned i = 4090; i < 4300; i++)
+        cr_assert_eq(memory[i], (i >= 4101 && i < 4106) || (i >= 4196 && i < 4201) ? 0x42 : 0, "%u", i);
+    cr_assert_eq(on_handle(PM_OP_DEREG_MR, key), -EBUSY);
+    cr_assert_eq(on_handle(PM_OP_DEALLOC_MW, w), 0);
+    cr_assert_eq(s->mw_entries, 0);
+    session_close(s);
+}
+
+Test(windows, layouts_that_are_refused_by_the_engine)
+{
+    uint32_t w = layout_window(1);
+
+    cr_assert_eq(bind_layout(w, (uintptr_t)&layout, sizeof(layout)), WC_MW_BIND_ERR, "more entries than it has");
+}
+
+/* What breaks the ring: the queue pair fails, and the daemon goes on. */
+static void bad_layout(uint64_t at, uint64_t bytes)
+{
+    struct pm_send_wqe *w = fixture_send_slot(&b);
+
+    memset(w, 0, sizeof(*w));
+    w->opcode = WR_BIND_MW;
+    w->rkey = layout_window(2);
+    w->remote_addr = at;
+    w->compare_add = bytes;
+    w->srqn = PM_BIND_LAYOUT;
+    fixture_post_send(s, &b);
+    fixture_run(&f);
+    cr_assert_eq(f.device->io.bad_rings, 1);
+    cr_assert_eq(s->layout_entries, 0);
+}
+
+Test(windows, layout_at_no_address)
+{
+    bad_layout(8, sizeof(layout));
+}
+Test(windows, layout_of_no_bytes)
+{
+    bad_layout((uintptr_t)&layout, 0);
+}
+Test(windows, layout_without_entries)
+{
+    bad_layout((uintptr_t)&layout, sizeof(struct pm_layout));
+}
+Test(windows, layout_of_a_part_of_an_entry)
+{
+    bad_layout((uintptr_t)&layout, sizeof(layout) - 1);
+}
+Test(windows, layout_of_too_many_entries)
+{
+    bad_layout((uintptr_t)&layout, sizeof(struct pm_layout) + 1025 * sizeof(struct pm_layout_entry));
+}
+Test(windows, layout_of_another_count)
+{
+    bad_layout((uintptr_t)&layout, sizeof(struct pm_layout) + sizeof(struct pm_layout_entry));
 }
