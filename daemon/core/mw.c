@@ -158,13 +158,15 @@ static struct layout_object object_of(const struct engine *e, uint32_t key, cons
         return (struct layout_object){.kind = LAYOUT_NO_OBJECT};
     uint32_t may_write = REMOTE_CHANGE | ACCESS_LOCAL_WRITE;
     bool region = k->kind == KEY_REGION, writable = k->init.access & ACCESS_LOCAL_WRITE;
+    uint32_t of_region =
+        ACCESS_REMOTE_READ | (writable ? may_write : 0) | (k->init.access & (uint32_t)ACCESS_FLUSH_GLOBAL);
     return (struct layout_object){.kind = region ? LAYOUT_MR : LAYOUT_MW,
                                   .depth = k->depth,
                                   .bound = !region && k->mw.region,
                                   .self = k == mw,
                                   .may_bind = k->init.access & ACCESS_MW_BIND,
                                   .pd = k->init.pd,
-                                  .grants = region ? ACCESS_REMOTE_READ | (writable ? may_write : 0) : k->init.access,
+                                  .grants = region ? of_region : k->init.access,
                                   .start = k->init.iova,
                                   .length = k->init.length};
 }
