@@ -125,7 +125,11 @@ static void make_keys(struct end *e)
     e->key_old = reg_mr(e, e->pd, sp, 0, sp->len, sp->va, all);
     for (int i = 0; i < REG_COUNT; i++) {
         struct region *g = &e->reg[i];
-        g->key = reg_mr(e, e->pd, sp, g->off, g->size, g->iova, access[i]);
+        bool shaped = i != REG_SRC && (e->sq_psn + (uint32_t)i) % 4 == 0;
+        g->key = reg_mr(e, e->pd, sp, g->off, g->size, g->iova, access[i] | (shaped ? ACCESS_MW_BIND : 0));
+        if (shaped) {
+            shape_make(e, g, access[i]);
+        }
         g->key2 = reg_mr(e, e->pd, sp, g->off, g->size, g->iova, access[i]);
     }
     struct region *c = &e->cells;
@@ -242,6 +246,9 @@ void build_free(struct sim *s)
 {
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
+        for (int k = 0; k < REG_COUNT; k++) {
+            shape_free(&e->reg[k]);
+        }
         free(e->space.mem);
         free(e->space.want);
         free(e->data);

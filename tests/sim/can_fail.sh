@@ -166,6 +166,9 @@ fault TM_FIN_EARLY tm_rndv.c 'queue_read(qp, e);
             continue;' tm
 fault TM_FIN_LOST tm_rndv.c 'queue_fin(qp, &rx);
         tm_done' 'tm_done' tm
+fault LAYOUT_ITEM layout.c 'c->byte = p.in % e->length;' 'c->byte = 0;'
+fault LAYOUT_TURN layout.c 'p->round = off / l->round_bytes;' 'p->round = 0;'
+fault LAYOUT_INNER pieces.c 'layout_walk_push(&s->walk, &k->shape->layout, p.addr, p.len)' 'layout_walk_push(&s->walk, &k->shape->layout, 0, p.len)'
 
 if [ $missed -ne 0 ]; then
     echo "$missed faults were not caught within $SEEDS seeds"

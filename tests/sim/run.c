@@ -119,6 +119,9 @@ static void destroy(struct sim *s)
         struct end *e = &s->end[i];
         struct engine *en = s->host[e->host].e;
         uint32_t keys[] = {e->cells.key, e->key_other_pd, e->key_no_access};
+        for (int k = 0; k < REG_COUNT; k++) {
+            shape_drop(e, &e->reg[k]);
+        }
         bool first = prng_chance(&s->rng, 500);
         windows_destroy(e);
         for (int k = 0; first && k < REG_COUNT; k++) {

@@ -58,7 +58,12 @@ enum region_id {
     REG_COUNT,
     REG_CELLS = REG_COUNT, /* the host's atomics, which all its ends share */
 };
+struct shape_keys { /* of a region whose key is that of a window, see shapes.c */
+    uint32_t base, inner; /* keys of the region itself, and of the window between */
+    void *in, *out; /* the engine's memory for the windows; NULL: the region's key is its own */
+};
 struct region {
+    struct shape_keys shape;
     uint32_t size;
     uint32_t off; /* in the arena */
     uint64_t iova; /* its first byte in work requests and packets */
@@ -448,6 +453,10 @@ void check_completion(struct host *h, const struct completion *c);
 void check_event(struct host *h, const struct event *ev);
 void check_step(struct sim *s);
 void check_end(struct sim *s); /* when all is quiet */
+/* shapes.c: makes a window over layouts the region's key, from then on; and takes it away again */
+void shape_make(struct end *e, struct region *g, uint32_t access);
+void shape_drop(struct end *e, struct region *g);
+void shape_free(struct region *g);
 /* expect.c: what may become of a request with a fault planted */
 struct expectation {
     uint8_t status; /* requester's */
