@@ -195,6 +195,17 @@ static void stop(struct cq *cq)
     cq->session->device->io.completions_lost++;
 }
 
+/* enum pm_cqe_kind, but for those that say how the entry is polled. */
+/* clang-format off */
+static const uint8_t kind_of[] = {
+    [OF_REQUEST]       = 0,
+    [OF_TM_BUFFER]     = PM_CQE_TM,
+    [OF_TM_UNEXPECTED] = PM_CQE_TM,
+    [OF_TM_ENTRY]      = PM_CQE_TM | PM_CQE_TM_ENTRY,
+    [OF_TM_OP]         = PM_CQE_TM | PM_CQE_TM_OP,
+};
+/* clang-format on */
+
 static void fill(struct pm_cqe *e, const struct completion *c)
 {
     e->wr_id = c->wr_id;
@@ -211,10 +222,13 @@ static void fill(struct pm_cqe *e, const struct completion *c)
     e->status = c->status;
     e->opcode = c->opcode;
     e->wc_flags = c->flags;
-    e->kind = (uint8_t)((c->is_recv ? PM_CQE_RECV : 0) | (c->solicited ? PM_CQE_SOLICITED : 0));
+    e->kind = (uint8_t)((c->is_recv ? PM_CQE_RECV : 0) | (c->solicited ? PM_CQE_SOLICITED : 0) | kind_of[c->of]);
     e->inline_len = c->inline_len;
     e->srq = c->srq_owner ? ((const struct srqueue *)c->srq_owner)->handle : 0;
-    memcpy(e->data, c->data, c->inline_len <= sizeof(e->data) ? c->inline_len : sizeof(e->data));
+    if (c->of == OF_TM_ENTRY)
+        e->tm = (struct pm_cqe_tm){.tag = c->tm_tag, .priv = c->tm_priv};
+    else
+        memcpy(e->data, c->data, c->inline_len <= sizeof(e->data) ? c->inline_len : sizeof(e->data));
 }
 
 bool cq_publish(struct cq *cq, const struct completion *c)

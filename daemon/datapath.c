@@ -4,6 +4,7 @@
 #include "log.h"
 #include "objects.h"
 #include "session.h"
+#include "taglist.h"
 
 #define HOLD_ACKS_MAX 4u /* packets received in a pass up to which their ACKs wait for the next one */
 #define ROUNDS_MAX 16 /* batches sent in one pass, before receiving gets its turn */
@@ -160,6 +161,8 @@ bool datapath_pass(struct device *d, uint64_t now)
     work += session_scan(s, now);
     if (!TAILQ_EMPTY(&d->backlog))
         work += drain_backlog(d, now);
+    if (!TAILQ_EMPTY(&d->waiting_lists))
+        work += taglist_drain_waiting(d, now);
     if (work || held) /* what was posted leaves before the socket is asked, which costs as much as a small message */
         work += send_all(d, now);
     if (d->udp.fd >= 0)

@@ -15,6 +15,7 @@
 #include "loop.h"
 #include "objects.h"
 #include "session.h"
+#include "taglist.h"
 
 /* --- setting up
  * ---------------------------------------------------------------------------------------------------------- */
@@ -101,7 +102,8 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     TAILQ_INIT(&d->backlog);
     TAILQ_INIT(&d->failed);
     TAILQ_INIT(&d->failed_srqs);
-    memory_init(&d->memory, qpair_refill, srqueue_refill);
+    TAILQ_INIT(&d->waiting_lists);
+    memory_init(&d->memory, qpair_refill, srqueue_refill, taglist_before_match);
     if (fault_parse(o->fault, &spec, why, OPTIONS_WHY_MAX) != 0)
         return -EINVAL;
     fault_init(&d->fault, &spec, o->seed);

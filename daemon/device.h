@@ -91,6 +91,7 @@ struct device {
     struct qpair_list backlog; /* have requests in their send ring that were not read yet */
     struct qpair_list failed; /* went to ERR, or broke their rings, and were not dealt with yet */
     struct srqueue_list failed_srqs; /* broke their rings, likewise */
+    struct srqueue_list waiting_lists; /* have list operations in their ring that were not carried out yet */
 
     /* The loop's own. */
     struct ev_loop *loop;

@@ -7,12 +7,14 @@
 
 #include "log.h"
 
-void memory_init(struct memory *m, void (*refill)(void *qp_owner), void (*refill_srq)(void *srq_owner))
+void memory_init(struct memory *m, void (*refill)(void *qp_owner), void (*refill_srq)(void *srq_owner),
+                 void (*list_ops)(void *srq_owner))
 {
     memset(m, 0, sizeof(*m));
     TAILQ_INIT(&m->dirty);
     m->refill = refill;
     m->refill_srq = refill_srq;
+    m->list_ops = list_ops;
 }
 
 void memory_fini(struct memory *m)
@@ -236,10 +238,18 @@ static void refill_srq(void *ctx, void *srq_owner)
     m->refill_srq(srq_owner);
 }
 
+static void list_ops(void *ctx, void *srq_owner)
+{
+    struct memory *m = ctx;
+
+    m->list_ops(srq_owner);
+}
+
 const struct mem_ops memory_ops = {
     .read = read_pieces,
     .write = write_pieces,
     .atomic = atomic_piece,
     .refill = refill,
     .refill_srq = refill_srq,
+    .list_ops = list_ops,
 };

@@ -24,10 +24,12 @@ struct memory {
     unsigned nfaulted, cap;
     void (*refill)(void *qp_owner); /* mem_ops.refill */
     void (*refill_srq)(void *srq_owner); /* mem_ops.refill_srq */
+    void (*list_ops)(void *srq_owner); /* mem_ops.list_ops */
 };
 extern const struct mem_ops memory_ops; /* ctx: struct memory */
 
-void memory_init(struct memory *m, void (*refill)(void *qp_owner), void (*refill_srq)(void *srq_owner));
+void memory_init(struct memory *m, void (*refill)(void *qp_owner), void (*refill_srq)(void *srq_owner),
+                 void (*list_ops)(void *srq_owner));
 void memory_fini(struct memory *m);
 
 /* Finds a number for a new space and enters it; -ENOSPC if there are too many. The space stays the caller's. */

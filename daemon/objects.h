@@ -12,6 +12,7 @@
 
 #include "control.h"
 #include "daemon/core/engine.h"
+#include "daemon/core/tm.h"
 #include "evpipe.h"
 #include "group.h"
 #include "layouts.h"
@@ -101,6 +102,17 @@ struct target_open { /* a handle of a target queue pair */
     TAILQ_ENTRY(target_open) qpair_link, session_link;
 };
 
+struct taglist { /* of a shared receive queue that matches tags: the engine's list, and the ring of its operations */
+    struct tm *tm; /* NULL: it matches no tags */
+    void *mem; /* the engine's */
+    size_t mem_size;
+    struct tm_params params;
+    struct ring ring;
+    uint8_t *base; /* of the ring; written only */
+    bool waiting; /* in the device's list: there was no room for the completion of the operation at the ring's head */
+    TAILQ_ENTRY(srqueue) waiting_link;
+};
+
 struct srqueue { /* shared receive queue: the engine's, and its ring */
     struct session *session;
     uint32_t handle;
@@ -110,11 +122,12 @@ struct srqueue { /* shared receive queue: the engine's, and its ring */
     size_t mem_size;
     struct pd *pd;
     struct xrcd_open *xrcd; /* XRC; else NULL */
-    struct cq *cq; /* XRC; else NULL */
+    struct cq *cq; /* XRC, tag matching; else NULL */
     uint32_t max_wr, max_sge;
     struct segment segment;
     struct pm_srq_page *page; /* hostile */
     struct ring ring;
+    struct taglist list;
     uint32_t bell;
     bool in_failed; /* in the device's list */
     bool errored; /* its users were failed */
@@ -243,5 +256,7 @@ void qpair_reset_rings(struct qpair *q);
 void srqueue_refill(void *srqueue);
 /* What follows from a ring that was found broken: the queue pairs that use it fail at once. */
 void srqueue_settle(struct srqueue *srq, uint64_t now);
+/* The ring holds what can't be: it is not read any more, and srqueue_settle will follow. */
+void srqueue_break(struct srqueue *srq, const char *what);
 
 #endif

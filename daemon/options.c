@@ -129,6 +129,19 @@ static int set_ecn(struct options *o, const char *name, const char *value, char 
     return 0;
 }
 
+static int set_tm_profile(struct options *o, const char *name, const char *value, char *why)
+{
+    const struct tm_profile *p;
+
+    for (unsigned i = 0; (p = tm_profile(i)) != NULL; i++) {
+        if (strcmp(value, p->name) == 0) {
+            o->tm_profile = i;
+            return 0;
+        }
+    }
+    return bad(why, name, value, "generous or mlx5");
+}
+
 static int set_memory(struct options *o, const char *name, const char *value, char *why)
 {
     static const char *const choices[] = {"auto", "process_vm", "proc_mem", NULL};
@@ -242,6 +255,8 @@ static const struct {
     {"address", set_address},
     {"loopback", set_loopback},
     {"ecn", set_ecn},
+    {"tm-profile", set_tm_profile},
+    {"tm_profile", set_tm_profile}, /* as others spell it */
     {"gso", set_gso},
     {"memory", set_memory},
     {"fault", set_fault},

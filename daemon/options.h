@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "addr.h"
+#include "daemon/core/tm.h"
 #include "pumice/abi.h"
 
 /* Exit codes of pumiced. */
@@ -48,6 +49,7 @@ struct options {
     unsigned devices; /* 0: pumice0 on the default address */
     bool devices_from_file; /* the command line's devices replace them */
     bool loopback_wire; /* packets to the own address take the socket, too */
+    enum tm_profile_id tm_profile; /* how strict tag matching is (row G11) */
     bool ecn; /* packets say that routers may mark them, and marks are heeded (row E28) */
     enum gso_mode gso;
     enum memory_mode memory;

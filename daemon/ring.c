@@ -30,6 +30,8 @@ const char *ring_verdict_text(enum ring_verdict v)
     switch (v) {
     case RING_BAD_SGE:
         return "a request with more SGEs than the queue pair has";
+    case RING_BAD_OP:
+        return "a list operation that does not exist";
     case RING_BAD_INLINE:
         return "a request with more inline data than the queue pair takes";
     case RING_OK:
@@ -133,6 +135,35 @@ enum ring_verdict ring_read_recv(const struct ring *r, struct ring_recv *out)
     return RING_OK;
 }
 
+enum ring_verdict ring_read_tm_op(const struct ring *r, struct ring_tm_op *out)
+{
+    const uint8_t *slot = r->base + (size_t)(r->head & (r->slots - 1)) * r->stride;
+    struct pm_tm_op w;
+
+    copy_once(&w, slot, sizeof(w));
+    if (w.opcode > TM_SYNC)
+        return RING_BAD_OP;
+    if (w.opcode != TM_ADD)
+        w.num_sge = 0;
+    if (w.num_sge > r->max_sge || w.num_sge > TM_MAX_SGE)
+        return RING_BAD_SGE;
+    out->op = (struct tm_op){
+        .wr_id = w.wr_id,
+        .slot = w.handle,
+        .tag = w.tag,
+        .mask = w.mask,
+        .recv_wr_id = w.recv_wr_id,
+        .unexpected_cnt = w.unexpected_cnt,
+        .handle = w.handle,
+        .opcode = w.opcode,
+        .flags = w.flags & (PM_TM_OP_SIGNALED | PM_TM_OP_SYNC),
+        .num_sge = w.num_sge,
+        .sge = out->sge,
+    };
+    copy_once(out->sge, slot + sizeof(w), w.num_sge * sizeof(out->sge[0]));
+    return RING_OK;
+}
+
 uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline, bool has_av)
 {
     uint32_t sges = max_sge * (uint32_t)sizeof(struct pm_sge);
@@ -145,6 +176,11 @@ uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline, bool has_av)
 uint32_t ring_recv_stride(uint32_t max_sge)
 {
     return (uint32_t)sizeof(struct pm_recv_wqe) + max_sge * (uint32_t)sizeof(struct pm_sge);
+}
+
+uint32_t ring_tm_stride(uint32_t max_sge)
+{
+    return (uint32_t)sizeof(struct pm_tm_op) + max_sge * (uint32_t)sizeof(struct pm_sge);
 }
 
 uint32_t ring_slots(uint32_t max_wr)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "daemon/core/engine.h"
+#include "daemon/core/tm.h"
 #include "pumice/abi.h"
 
 /* One queue in a segment. */
@@ -31,6 +32,7 @@ int64_t ring_waiting(const struct ring *r);
 enum ring_verdict {
     RING_OK,
     RING_BAD_SGE, /* more SGEs than the queue pair's limit */
+    RING_BAD_OP, /* no such list operation */
     RING_BAD_INLINE, /* more inline data than the limit, or inline data with an operation that has none */
 };
 const char *ring_verdict_text(enum ring_verdict v);
@@ -44,13 +46,20 @@ struct ring_recv {
     struct recv_wr wr;
     struct sge sge[ENGINE_MAX_SGE];
 };
+struct ring_tm_op {
+    struct tm_op op; /* slot: the handle, by which the client knows the completion */
+    struct sge sge[TM_MAX_SGE];
+};
 /* Copies and validates the request at head; the caller moves head on. */
 enum ring_verdict ring_read_send(const struct ring *r, struct ring_send *out);
 enum ring_verdict ring_read_recv(const struct ring *r, struct ring_recv *out);
+/* op.sge is out's own sge. */
+enum ring_verdict ring_read_tm_op(const struct ring *r, struct ring_tm_op *out);
 
 /* Bytes of a slot, and slots of a queue (a power of two), for these limits. */
 uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline, bool has_av);
 uint32_t ring_recv_stride(uint32_t max_sge);
+uint32_t ring_tm_stride(uint32_t max_sge);
 uint32_t ring_slots(uint32_t max_wr);
 
 #endif

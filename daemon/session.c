@@ -164,6 +164,15 @@ static void release(struct session *s)
     free(s);
 }
 
+static void fill_tm_caps(const struct tm_profile *p, struct pm_open_rep *rep)
+{
+    rep->tm_max_num_tags = p->max_num_tags;
+    rep->tm_max_ops = p->max_ops;
+    rep->tm_max_sge = p->max_sge;
+    rep->tm_max_rndv_hdr = p->max_rndv_hdr;
+    rep->tm_owns_sq = p->owns_send_queue;
+}
+
 static void fill_reply(const struct session *s, struct control_reply *rp)
 {
     struct pm_open_rep *rep = control_payload(rp, sizeof(*rep));
@@ -195,6 +204,7 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     rep->max_srq_sge = ENGINE_MAX_SGE;
     rep->hca_core_clock_khz = 1000000; /* timestamps are nanoseconds */
     rep->ack_delay = 15;
+    fill_tm_caps(tm_profile(s->device->options->tm_profile), rep);
     snprintf(rep->fw_ver, sizeof(rep->fw_ver), "%s", PUMICE_VERSION);
 }
 

@@ -10,6 +10,7 @@
 #include "log.h"
 #include "objects.h"
 #include "session.h"
+#include "taglist.h"
 
 #define RING_OFFSET ((uint32_t)(sizeof(struct pm_srq_page) + 63) & ~63u)
 
@@ -17,7 +18,7 @@
  * -------------------------------------------------------------------------------------------------------------- */
 
 /* May run inside of a call of the engine, so the rest is left to srqueue_settle. */
-static void break_ring(struct srqueue *q, const char *what)
+void srqueue_break(struct srqueue *q, const char *what)
 {
     if (q->broken)
         return;
@@ -39,7 +40,7 @@ void srqueue_refill(void *srqueue)
         return;
     waiting = ring_waiting(&q->ring);
     if (waiting < 0) {
-        break_ring(q, "a tail beyond the end of the queue");
+        srqueue_break(q, "a tail beyond the end of the queue");
         return;
     }
     for (; waiting > 0 && room > 0; waiting--, room--) {
@@ -47,7 +48,7 @@ void srqueue_refill(void *srqueue)
         enum ring_verdict v = ring_read_recv(&q->ring, &r);
 
         if (v != RING_OK) {
-            break_ring(q, ring_verdict_text(v));
+            srqueue_break(q, ring_verdict_text(v));
             return;
         }
         if (srq_post_recv(q->srq, &r.wr, r.sge) != 0)
@@ -58,8 +59,11 @@ void srqueue_refill(void *srqueue)
 
 static void rang(void *srqueue, uint64_t now)
 {
-    (void)now;
-    srqueue_refill(srqueue);
+    struct srqueue *q = srqueue;
+
+    if (q->list.tm)
+        taglist_drain(q, now);
+    srqueue_refill(q);
 }
 
 static void fail_user(void *obj, void *ctx)
@@ -96,6 +100,7 @@ struct plan {
     struct cq *cq;
     uint32_t max_wr, max_sge, slots, stride;
     size_t engine_bytes;
+    struct tm_params tags; /* max_num_tags 0: it matches none */
 };
 
 static size_t segment_bytes(uint32_t slots, uint32_t stride)
@@ -103,19 +108,34 @@ static size_t segment_bytes(uint32_t slots, uint32_t stride)
     return RING_OFFSET + (size_t)slots * stride;
 }
 
+/* Where the ring of list operations is, if there is one. */
+static uint32_t ops_offset(const struct plan *p)
+{
+    return (uint32_t)((segment_bytes(p->slots, p->stride) + 63) & ~(size_t)63);
+}
+
+/* The objects that it is made of. */
+static int find_parts(struct session *s, const struct pm_create_srq_req *r, struct control_reply *rp, struct plan *p)
+{
+    if (!(p->pd = handles_get(&s->pds, r->pd)))
+        return control_fail(rp, -EINVAL, "no protection domain %u", r->pd);
+    if (r->type != IBV_SRQT_BASIC && r->type != IBV_SRQT_XRC && r->type != IBV_SRQT_TM)
+        return control_fail(rp, -EOPNOTSUPP, "shared receive queues of type %u are not offered", r->type);
+    if (r->type == IBV_SRQT_XRC && !(p->xrcd = handles_get(&s->xrcds, r->xrcd)))
+        return control_fail(rp, -EINVAL, "no XRC domain %u", r->xrcd);
+    if (r->type != IBV_SRQT_BASIC && !(p->cq = handles_get(&s->cqs, r->cq)))
+        return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
+    return r->type == IBV_SRQT_TM ? taglist_check(s->device, r, rp, &p->tags) : 0;
+}
+
 static int make_plan(struct session *s, const struct pm_create_srq_req *r, struct control_reply *rp, struct plan *p)
 {
+    int rc;
+
     memset(p, 0, sizeof(*p));
-    p->pd = handles_get(&s->pds, r->pd);
-    if (!p->pd)
-        return control_fail(rp, -EINVAL, "no protection domain %u", r->pd);
-    if (r->type == IBV_SRQT_XRC) {
-        if (!(p->xrcd = handles_get(&s->xrcds, r->xrcd)))
-            return control_fail(rp, -EINVAL, "no XRC domain %u", r->xrcd);
-        if (!(p->cq = handles_get(&s->cqs, r->cq)))
-            return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
-    } else if (r->type != IBV_SRQT_BASIC)
-        return control_fail(rp, -EOPNOTSUPP, "shared receive queues of type %u are not offered", r->type);
+    rc = find_parts(s, r, rp, p);
+    if (rc)
+        return rc;
     if (r->max_wr == 0 || r->max_wr > DEVICE_MAX_QP_WR)
         return control_fail(rp, -EINVAL, "a shared receive queue has 1 to %u requests, not %u", DEVICE_MAX_QP_WR,
                             r->max_wr);
@@ -160,6 +180,7 @@ static void release(struct srqueue *q)
         session_drop_bell(q->session, q->bell);
     if (q->srq)
         srq_destroy(q->srq);
+    taglist_release(&q->list);
     segment_destroy(&q->segment);
     if (q->mem)
         munmap(q->mem, q->mem_size);
@@ -182,10 +203,15 @@ static int acquire(struct srqueue *q, const struct plan *p)
     q->mem = engine_memory(q->mem_size);
     if (!q->mem)
         return -ENOMEM;
-    rc = segment_create(&q->segment, "pumice-srq", segment_bytes(p->slots, p->stride));
+    rc = taglist_acquire(&q->list, &p->tags);
+    if (rc)
+        return rc;
+    init.tm = q->list.tm;
+    rc = segment_create(&q->segment, "pumice-srq", ops_offset(p) + taglist_ring_bytes(&p->tags));
     if (rc)
         return rc;
     map_ring(q, p->slots, 0);
+    taglist_map(q, ops_offset(p));
     rc = session_take_bell(q->session, rang, q);
     if (rc < 0)
         return rc;
@@ -202,10 +228,11 @@ static void take_parts(struct srqueue *q, const struct plan *p)
     q->pd->users++;
     q->xrcd = p->xrcd;
     q->cq = p->cq;
+    if (q->cq)
+        q->cq->users++;
     if (q->xrcd) {
         q->xrcd->users++;
         q->xrcd->xrcd->srqs++;
-        q->cq->users++;
     }
 }
 
@@ -246,6 +273,9 @@ int srqueue_create(struct session *s, const void *rq, struct control_reply *rp)
         .stride = plan.stride,
         .offset = RING_OFFSET,
         .doorbell = q->bell,
+        .ops_slots = q->list.ring.slots,
+        .ops_stride = q->list.ring.stride,
+        .ops_offset = q->list.tm ? ops_offset(&plan) : 0,
         .size = q->segment.size,
     };
     control_attach(rp, segment_take_fd(&q->segment));
@@ -257,11 +287,13 @@ void srqueue_free(struct srqueue *q)
     if (q->in_failed)
         TAILQ_REMOVE(&q->session->device->failed_srqs, q, failed_link);
     handles_remove(&q->session->srqs, q->handle);
+    taglist_forget(q);
     q->pd->users--;
+    if (q->cq)
+        q->cq->users--;
     if (q->xrcd) {
         q->xrcd->users--;
         q->xrcd->xrcd->srqs--;
-        q->cq->users--;
     }
     release(q);
 }
@@ -287,6 +319,8 @@ int srqueue_destroy(struct session *s, const void *rq, struct control_reply *rp)
         return -EINVAL;
     if (q->users)
         return control_fail(rp, -EBUSY, "shared receive queue %u is used by %u queue pairs", h->handle, q->users);
+    if (taglist_busy(q, s->device->now))
+        return control_fail(rp, -EBUSY, "list operations of shared receive queue %u are under way", h->handle);
     srqueue_free(q);
     return 0;
 }
@@ -382,6 +416,8 @@ int srqueue_resize(struct session *s, const void *rq, struct control_reply *rp)
     if (r->max_wr == 0 || r->max_wr > DEVICE_MAX_QP_WR)
         return control_fail(rp, -EINVAL, "a shared receive queue has 1 to %u requests, not %u", DEVICE_MAX_QP_WR,
                             r->max_wr);
+    if (q->list.tm)
+        return control_fail(rp, -EINVAL, "a shared receive queue that matches tags has one size for ever");
     if (q->broken)
         return control_fail(rp, -EINVAL, "the queue has failed: its ring holds %s", q->broken);
     if (r->max_wr < srq_limit(q->srq))

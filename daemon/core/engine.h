@@ -27,6 +27,7 @@ struct qp; /* opaque */
 struct srq; /* opaque */
 struct tm; /* opaque, see tm.h */
 struct tm_op;
+struct tm_op_result;
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
 
@@ -155,6 +156,8 @@ int srq_destroy(struct srq *srq);
 /* Carries out an operation on the matching list; its completion, if it has one, goes to the SRQ's CQ. -EINVAL: the SRQ
  * matches no tags. -EAGAIN: there is no room for the completion, nothing was done. */
 int srq_post_op(struct srq *srq, const struct tm_op *op, uint64_t now);
+/* The same, which says what became of it, completion or not. */
+int srq_carry_out(struct srq *srq, const struct tm_op *op, struct tm_op_result *result, uint64_t now);
 uint32_t srq_number(const struct srq *srq); /* 24 bits, unique on the device, not 0 */
 /* -EINVAL (too many SGEs), -ENOMEM (full). */
 int srq_post_recv(struct srq *srq, const struct recv_wr *wr, const struct sge *sge);

@@ -44,6 +44,10 @@ struct mem_ops {
 
     /* The same for an SRQ, by srq_post_recv: all that there is room for, because the limit event counts them. */
     void (*refill_srq)(void *ctx, void *srq_owner);
+
+    /* A message to an SRQ that matches tags is to be matched: the owner carries out all list operations that it has, by
+     * srq_carry_out or srq_post_op (and may do nothing else with the engine). NULL: it does so at once anyway. */
+    void (*list_ops)(void *ctx, void *srq_owner);
 };
 
 #endif

@@ -216,20 +216,25 @@ void srq_completed(struct qp *qp, struct completion *c)
 int srq_post_op(struct srq *srq, const struct tm_op *op, uint64_t now)
 {
     struct tm_op_result r;
+    return srq_carry_out(srq, op, &r, now);
+}
+
+int srq_carry_out(struct srq *srq, const struct tm_op *op, struct tm_op_result *result, uint64_t now)
+{
     if (!srq->tm)
         return -EINVAL;
     if (completion_room(srq->e) == 0)
         return -EAGAIN;
-    tm_op(srq->tm, op, &r, now);
-    if (!r.complete)
+    tm_op(srq->tm, op, result, now);
+    if (!result->complete)
         return 0;
-    struct completion *c = completion_add_srq(srq, r.status, now);
+    struct completion *c = completion_add_srq(srq, result->status, now);
     c->of = OF_TM_OP;
     c->wr_id = op->wr_id;
     c->slot = op->slot;
-    c->opcode = r.opcode;
-    c->flags = r.flags;
-    c->vendor_err = r.why;
+    c->opcode = result->opcode;
+    c->flags = result->flags;
+    c->vendor_err = result->why;
     return 0;
 }
 

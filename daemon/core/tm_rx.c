@@ -206,6 +206,8 @@ static enum verdict receive_rndv(struct qp *qp, const struct pkt *p, uint64_t no
 enum verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     uint16_t props = op_table[p->opcode].properties;
+    if (props & (OP_IS_FIRST | OP_IS_ONLY) && qp->e->ops->list_ops)
+        qp->e->ops->list_ops(qp->e->ops_ctx, srq_of(qp)->owner);
     if (completion_room(qp->e) < COMPLETIONS)
         return V_DROP;
     if (props & (OP_IS_FIRST | OP_IS_ONLY)) {

@@ -75,6 +75,7 @@ enum pm_op {
     PM_OP_DEALLOC_MW,
     PM_OP_ATTACH_MCAST,
     PM_OP_DETACH_MCAST,
+    PM_OP_TM, /* matching lists and their traces; the session stays unbound; rep: fd[0] memfd with JSON text */
     PM_OP_MAX_, /* one past the last */
 };
 
@@ -140,6 +141,8 @@ struct pm_open_rep { /* fd[0] session page, fd[1] doorbell eventfd, fd[2] read e
     uint32_t max_mcast_grp, max_mcast_qp_attach; /* groups on the device, QPs in a group */
     uint32_t hca_core_clock_khz; /* of completion timestamps */
     uint32_t ack_delay; /* local_ca_ack_delay: 4.096 us * 2^n */
+    uint32_t tm_max_num_tags, tm_max_ops, tm_max_sge, tm_max_rndv_hdr; /* struct ibv_tm_caps */
+    uint32_t tm_owns_sq; /* 1: programs may not post sends to the QPs of a TM-SRQ (a strict profile) */
     char fw_ver[32]; /* the daemon's version */
 };
 
@@ -258,24 +261,27 @@ struct pm_open_qp_req { /* rep: pm_handle, the number again; -ENOENT: no target 
 
 struct pm_create_srq_req {
     uint32_t pd;
-    uint32_t type; /* enum ibv_srq_type: BASIC, XRC */
-    uint32_t xrcd, cq; /* XRC; else 0 */
+    uint32_t type; /* enum ibv_srq_type: BASIC, XRC, TM */
+    uint32_t xrcd; /* XRC; else 0 */
+    uint32_t cq; /* XRC, TM; else 0 */
     uint32_t max_wr, max_sge;
     uint32_t limit;
+    uint32_t max_num_tags, max_ops; /* TM; else 0 */
 };
 struct pm_create_srq_rep {
     uint32_t handle;
     uint32_t srqn; /* XRC: its number on the wire; else 0 */
     uint32_t max_wr, max_sge; /* granted, never less than asked */
     uint32_t slots, stride, offset; /* of the ring, as pm_create_qp_rep has them */
-    uint32_t doorbell; /* slot in the session page */
+    uint32_t doorbell; /* slot in the session page; TM: for list operations, too */
+    uint32_t ops_slots, ops_stride, ops_offset; /* TM: likewise of the ring of list operations; else 0 */
     uint64_t size; /* bytes of the segment */
 };
 struct pm_modify_srq_req {
     uint32_t srq;
     uint32_t limit; /* 0: disarms it; -EINVAL beyond max_wr */
 };
-struct pm_resize_srq_req { /* -EINVAL: fewer than are outstanding, or beyond the device's limit */
+struct pm_resize_srq_req { /* -EINVAL: fewer than are outstanding, or beyond the device's limit, or type TM */
     uint32_t srq;
     uint32_t max_wr;
 };
@@ -306,6 +312,11 @@ struct pm_alloc_mw_req { /* rep: pm_handle, its rkey, by which it is known from 
 struct pm_mcast_req {
     uint32_t qpn;
     uint8_t gid[16];
+};
+
+struct pm_tm_req {
+    uint32_t events; /* of each trace, at most so many, the newest */
+    uint32_t entries; /* of each list, at most so many, the oldest */
 };
 
 /* Records in the read end of the asynchronous events, and of a completion channel. An event of an XRC target QP comes
@@ -412,12 +423,41 @@ struct pm_layout {
  * cookie. The ring can't overflow: what the daemon has not read has not completed, and no more than max_wr requests
  * are outstanding, from posting until their completions are polled. A request that a QP holds when it is reset or
  * destroyed goes back to the head of the SRQ: each one completes at last. notify is the daemon's: 1 asks the client to
- * ring the doorbell after storing tail. */
+ * ring the doorbell after storing tail.
+ *
+ * TM: the client alone writes ops_tail and rings the doorbell after that; the daemon alone writes ops_head, with release
+ * order after it has carried out what is before it. So a client finds room. */
 struct pm_srq_page {
     _Alignas(64) _Atomic uint32_t
         tail; /* next free index; stored after the entries, sequentially consistent, because notify is read after it */
     _Alignas(64) _Atomic uint32_t notify;
+    _Alignas(64) _Atomic uint32_t ops_tail; /* next free index; stored with release order after the entries */
+    _Alignas(64) _Atomic uint32_t ops_head; /* operations before it are done */
 };
+
+/* An operation on the matching list of a TM-SRQ: 64 bytes, then num_sge struct pm_sge. Handles are the client's: the low
+ * PM_TM_SLOT_BITS bits are a slot below max_num_tags, the others a generation, different with each use of the slot.
+ * The client uses a slot again when all completions of its last use were polled: the ADD's if it was signaled, and the
+ * last receive completion or a successful DEL's; of an unsignaled DEL it learns by `deleted`. An operation that was
+ * posted before a message was sent is carried out before the message is matched. */
+enum pm_tm_op_flags { /* enum ibv_ops_flags */
+                      PM_TM_OP_SIGNALED = 1,
+                      PM_TM_OP_SYNC = 2,
+};
+#define PM_TM_SLOT_BITS 12
+struct pm_tm_op {
+    uint64_t wr_id;
+    uint64_t recv_wr_id, tag, mask; /* ADD */
+    uint32_t handle; /* ADD, DEL: the entry's; comes back as pm_cqe.slot */
+    uint32_t unexpected_cnt; /* SYNC, and those with PM_TM_OP_SYNC */
+    uint8_t opcode; /* enum ibv_ops_wr_opcode */
+    uint8_t flags; /* enum pm_tm_op_flags */
+    uint8_t num_sge; /* ADD */
+    uint8_t reserved8;
+    uint32_t deleted; /* unsignaled DEL, the daemon's, before ops_head moves: 1: the entry is gone without a match */
+    uint32_t reserved[4];
+};
+_Static_assert(sizeof(struct pm_tm_op) == 64, "list operation header");
 
 /* Start of a CQ's segment; the entries begin at PM_CQ_ENTRIES. */
 enum pm_arm {
@@ -436,6 +476,14 @@ struct pm_cq_page {
 enum pm_cqe_kind {
     PM_CQE_RECV = 1, /* slot is of the receive queue */
     PM_CQE_SOLICITED = 2,
+    PM_CQE_TM = 4, /* of a TM-SRQ: stays when its QP is destroyed, because entries and counts depend on it */
+    PM_CQE_TM_ENTRY = 8, /* slot is that of a matched entry of the list; tm is valid */
+    PM_CQE_TM_OP = 16, /* a list operation; slot is its handle */
+};
+struct pm_cqe_tm { /* zeros unless wc_flags has IBV_WC_TM_MATCH */
+    uint64_t tag; /* host order */
+    uint32_t priv; /* likewise */
+    uint32_t reserved;
 };
 /* An entry is valid for index i when seq, loaded with acquire order, equals (uint32_t)(i + 1); the daemon stores it
  * last, with release order. (A new segment is all zero, and index 2^32 - 1 is skipped by starting at 0 and never
@@ -461,7 +509,10 @@ struct pm_cqe { /* 128 bytes */
     uint32_t srq; /* handle of the SRQ whose request it was; 0: the QP's own queue */
     uint32_t reserved[2];
     uint32_t seq; /* last word of the first cache line */
-    uint8_t data[64];
+    union {
+        uint8_t data[64];
+        struct pm_cqe_tm tm; /* PM_CQE_TM_ENTRY */
+    };
 };
 _Static_assert(sizeof(struct pm_cqe) == 128, "completion entry");
 

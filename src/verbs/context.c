@@ -48,6 +48,7 @@ static void set_ops(struct vb_context *c)
     v->close_xrcd = vb_close_xrcd;
     v->create_srq_ex = vb_create_srq_ex;
     v->get_srq_num = vb_get_srq_num;
+    v->post_srq_ops = vb_post_srq_ops;
     v->open_qp = vb_open_qp;
     v->modify_cq = vb_modify_cq;
     v->advise_mr = vb_advise_mr;

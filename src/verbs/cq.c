@@ -177,7 +177,7 @@ static struct vb_cq *make(struct ibv_context *context, const struct ibv_cq_init_
     vb_lock_init(&cq->lock);
     pthread_mutex_init(&cq->cq.mutex, NULL);
     pthread_cond_init(&cq->cq.cond, NULL);
-    vb_cq_ex_ops(&cq->ex);
+    vb_cq_ex_ops(&cq->ex, attr->wc_flags);
     int rc = create(c, cq, &req);
     if (rc) {
         free(cq);
@@ -199,8 +199,8 @@ VB_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, voi
 
 struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
-    const uint64_t fields =
-        IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+    const uint64_t fields = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                            IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_TM_INFO;
     const uint32_t flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
     struct ibv_cq_init_attr_ex a = *attr;
     if (a.comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD))
@@ -210,7 +210,10 @@ struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
     if ((a.wc_flags & ~fields) || (a.flags & ~flags))
         return vb_null(-EOPNOTSUPP);
     struct vb_cq *cq = make(context, &a);
-    return cq ? &cq->ex : NULL;
+    if (!cq)
+        return NULL;
+    cq->extended = true;
+    return &cq->ex;
 }
 
 VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)

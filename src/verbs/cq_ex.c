@@ -112,11 +112,12 @@ static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 }
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
 {
-    (void)ex;
-    *info = (struct ibv_wc_tm_info){.tag = 0};
+    const struct pm_cqe *e = &vb_cq_ex(ex)->now;
+    bool tagged = e->kind & PM_CQE_TM_ENTRY && e->wc_flags & IBV_WC_TM_MATCH;
+    *info = (struct ibv_wc_tm_info){.tag = tagged ? e->tm.tag : 0, .priv = tagged ? e->tm.priv : 0};
 }
 
-void vb_cq_ex_ops(struct ibv_cq_ex *ex)
+void vb_cq_ex_ops(struct ibv_cq_ex *ex, uint64_t wc_flags)
 {
     ex->start_poll = start_poll;
     ex->next_poll = next_poll;
@@ -134,6 +135,6 @@ void vb_cq_ex_ops(struct ibv_cq_ex *ex)
     ex->read_completion_ts = read_completion_ts;
     ex->read_cvlan = read_cvlan;
     ex->read_flow_tag = read_flow_tag;
-    ex->read_tm_info = read_tm_info;
+    ex->read_tm_info = wc_flags & IBV_WC_EX_WITH_TM_INFO ? read_tm_info : NULL;
     ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
 }

@@ -97,7 +97,7 @@ int vb_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
     struct vb_context *c = vb_ctx(ibqp->context);
     if (!vb_owned(c))
         return EIO;
-    if (!(qp->type_bit & vb_op(IBV_WR_BIND_MW)->types) || !vb_can_send(qp) || mw->type != IBV_MW_TYPE_1)
+    if (!(qp->type_bit & vb_op(IBV_WR_BIND_MW)->types) || !vb_can_send(qp) || qp->no_sends || mw->type != IBV_MW_TYPE_1)
         return EINVAL;
     pthread_mutex_lock(&qp->sq.lock);
     uint32_t next = qp->sq.tail, rkey = ibv_inc_rkey(mw->rkey);

@@ -125,6 +125,7 @@ struct vb_cq {
     };
     pthread_mutex_t lock; /* all below, except the event counts */
     bool unlocked; /* IBV_CREATE_CQ_ATTR_SINGLE_THREADED: the application serialises */
+    bool extended; /* made by ibv_create_cq_ex */
     bool overruns; /* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the daemon may overwrite what was not read */
     struct pm_cq_page *page;
     struct pm_cqe *entries;
@@ -164,7 +165,8 @@ struct vb_srq {
     struct ibv_srq srq;
     enum ibv_srq_type type;
     uint32_t srqn; /* XRC: its number on the wire */
-    struct vb_cq *cq; /* XRC: where its completions go; else NULL */
+    struct vb_cq *cq; /* XRC, tag matching: where its completions go; else NULL */
+    struct vb_tm *tm; /* tag matching: its list; else NULL */
     uint32_t doorbell;
     pthread_mutex_t lock; /* all below, except the event count */
     struct pm_srq_page *page;
@@ -204,6 +206,7 @@ struct vb_qp {
     bool has_rq; /* it has a receive queue of its own */
     bool sig_all;
     bool extended; /* created with send_ops_flags */
+    bool no_sends; /* its send queue belongs to the tag matching offload (a strict profile) */
     struct vb_link send_link, recv_link;
     struct vb_qp *twin; /* XRC target: the next handle of the same QP in this context; under the context's lock */
     uint32_t async_events; /* delivered; under the context's lock */

@@ -19,7 +19,7 @@ struct ibv_td *vb_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr)
 int vb_dealloc_td(struct ibv_td *td);
 struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *c, struct ibv_parent_domain_init_attr *attr);
 
-/* mr.c, dm.c, mw.c, xrcd.c, srq.c, srq_post.c */
+/* mr.c, dm.c, mw.c, xrcd.c, srq.c, srq_post.c, tm.c */
 int vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sge,
                  uint32_t num);
 struct ibv_dm *vb_alloc_dm(struct ibv_context *c, struct ibv_alloc_dm_attr *attr);
@@ -35,10 +35,12 @@ struct ibv_srq *vb_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_attr
 int vb_get_srq_num(struct ibv_srq *srq, uint32_t *num);
 int vb_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
+int vb_post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr);
+
 /* cq.c, cq_ex.c, poll.c */
 struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);
 int vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
-void vb_cq_ex_ops(struct ibv_cq_ex *cq);
+void vb_cq_ex_ops(struct ibv_cq_ex *cq, uint64_t wc_flags);
 int vb_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 int vb_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 

@@ -7,6 +7,7 @@
 #include "ops.h"
 #include "ring.h"
 #include "srq.h"
+#include "tm.h"
 #include "wait.h"
 
 /* Gives the request's slot, and in a send queue all before it, back to the poster. Release: see vb_queue.head. */
@@ -15,7 +16,9 @@ static void retire(struct vb_context *c, const struct pm_cqe *e, const uint8_t *
     uint32_t len = e->inline_len < sizeof(e->data) ? e->inline_len : (uint32_t)sizeof(e->data);
     if (e->srq) { /* the QP may be another process' */
         struct vb_srq *srq = vb_table_get(&c->srqs, e->srq);
-        if (srq)
+        if (srq && e->kind & (PM_CQE_TM_ENTRY | PM_CQE_TM_OP))
+            vb_tm_retire(srq, e);
+        else if (srq)
             vb_srq_retire(srq, e->slot, data, len);
         return;
     }
@@ -41,6 +44,8 @@ bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out)
     const struct pm_cqe *e = ring_cqe(cq->entries, cq->mask, cq->consumer);
     if (e) {
         memcpy(out, e, offsetof(struct pm_cqe, data));
+        if (out->kind & PM_CQE_TM_ENTRY)
+            out->tm = e->tm;
         retire(c, out, e->data);
         cq->consumer++;
         return true;

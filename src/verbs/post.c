@@ -100,7 +100,7 @@ int vb_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr
 {
     struct vb_qp *qp = vb_qp(ibqp);
     struct vb_context *c = vb_ctx(ibqp->context);
-    int rc = !vb_owned(c) ? EIO : !vb_can_send(qp) ? EINVAL : 0;
+    int rc = !vb_owned(c) ? EIO : !vb_can_send(qp) || qp->no_sends ? EINVAL : 0;
     if (rc == 0) {
         pthread_mutex_lock(&qp->sq.lock);
         uint32_t next = qp->sq.tail;

@@ -149,6 +149,8 @@ static int check(const struct vb_context *c, const struct ibv_qp_init_attr_ex *a
         return -EINVAL;
     if (k->receives && a->srq && (vb_ctx(a->srq->context) != c || vb_srq(a->srq)->type == IBV_SRQT_XRC))
         return -EINVAL;
+    if (k->receives && a->srq && vb_srq(a->srq)->type == IBV_SRQT_TM && a->qp_type != IBV_QPT_RC)
+        return -EINVAL;
     return k->sends ? check_caps(c, &a->cap, k->receives && !a->srq) : 0;
 }
 
@@ -195,6 +197,7 @@ static struct vb_qp *object(struct ibv_context *context, const struct ibv_qp_ini
     qp->type_bit = vb_type_bit(a->qp_type);
     qp->has_rq = k->receives && !a->srq;
     qp->sig_all = a->sq_sig_all != 0;
+    qp->no_sends = k->receives && a->srq && vb_srq(a->srq)->tm && vb_ctx(context)->caps.tm_owns_sq;
     vb_qp_ex_ops(&qp->ex);
     return qp;
 }

@@ -206,7 +206,7 @@ static void wr_start(struct ibv_qp_ex *ex)
         pthread_mutex_lock(&qp->sq.lock);
     qp->wr_next = qp->sq.tail;
     qp->wr_wqe = NULL;
-    qp->wr_error = !owned ? EIO : !vb_can_send(qp) ? EINVAL : 0;
+    qp->wr_error = !owned ? EIO : !vb_can_send(qp) || qp->no_sends ? EINVAL : 0;
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)

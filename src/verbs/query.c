@@ -93,6 +93,12 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
     odp_attr(c, &a);
     a.cq_mod_caps.max_cq_count = a.cq_mod_caps.max_cq_period = UINT16_MAX;
     a.max_dm_size = VB_MAX_DM;
+    if (c->caps.tm_max_num_tags)
+        a.tm_caps = (struct ibv_tm_caps){.max_rndv_hdr_size = c->caps.tm_max_rndv_hdr,
+                                         .max_num_tags = c->caps.tm_max_num_tags,
+                                         .flags = IBV_TM_CAP_RC,
+                                         .max_ops = c->caps.tm_max_ops,
+                                         .max_sge = c->caps.tm_max_sge};
     /* A program built against newer headers has a longer structure: what this library doesn't know reads as not
      * there. */
     if (size > sizeof(a))

@@ -89,7 +89,7 @@ static inline void ring_arm(struct pm_cq_page *page, bool solicited_only)
 
 /* Which completions ring_purge removes. */
 struct ring_match {
-    uint32_t qpn; /* those of this QP */
+    uint32_t qpn; /* those of this QP, but not those of SRQs that match tags: they stay */
     uint32_t srq; /* not 0: instead, those of requests of the SRQ with this handle */
     void (*gone)(void *arg, const struct pm_cqe *e); /* called for each that is removed; NULL: nothing is */
     void *arg;
@@ -105,7 +105,7 @@ static inline uint32_t ring_purge(struct pm_cqe *entries, uint32_t mask, uint32_
         live++;
     for (uint32_t i = consumer + live; i-- != consumer;) {
         struct pm_cqe *e = &entries[i & mask];
-        if (m->srq ? e->srq == m->srq : e->qpn == m->qpn) {
+        if (m->srq ? e->srq == m->srq : e->qpn == m->qpn && !(e->kind & PM_CQE_TM)) {
             gone++;
             if (m->gone)
                 m->gone(m->arg, e);

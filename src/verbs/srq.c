@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Making, modifying, asking and ending shared receive queues, basic ones and those of XRC. */
+/* Making, modifying, asking and ending shared receive queues, basic ones, those of XRC and those that match tags. */
 #include "srq.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include "ring.h"
 #include "segment.h"
 #include "session.h"
+#include "tm.h"
 
 /* Makes room for the requests of cookies [old capacity, capacity), all free. On failure nothing has changed. Under
  * the SRQ's lock. */
@@ -61,6 +62,14 @@ static void destroy_handle(struct vb_context *c, uint32_t handle)
     vb_call_simple(c, PM_OP_DESTROY_SRQ, &req, sizeof(req), NULL, 0);
 }
 
+static bool ops_fit(const struct vb_context *c, const struct pm_create_srq_req *req,
+                    const struct pm_create_srq_rep *rep)
+{
+    return rep->ops_slots &&
+           vb_segment_fits(rep->size, rep->ops_offset, rep->ops_slots, rep->ops_stride, req->max_ops,
+                           sizeof(struct pm_tm_op) + (uint64_t)c->caps.tm_max_sge * sizeof(struct pm_sge));
+}
+
 static int create(struct vb_context *c, struct vb_srq *srq, const struct pm_create_srq_req *req)
 {
     struct pm_create_srq_rep rep;
@@ -72,8 +81,11 @@ static int create(struct vb_context *c, struct vb_srq *srq, const struct pm_crea
     if (!base)
         rc = -errno;
     else if (rep.doorbell >= PM_DOORBELLS ||
-             !ring_fits(rep.size, rep.offset, rep.slots, rep.stride, rep.max_wr, rep.max_sge))
+             !ring_fits(rep.size, rep.offset, rep.slots, rep.stride, rep.max_wr, rep.max_sge) ||
+             (req->max_num_tags && !ops_fit(c, req, &rep)))
         rc = -EPROTO;
+    else if (req->max_num_tags && !(srq->tm = vb_tm_new(base, req, &rep, c->caps.tm_max_sge)))
+        rc = -ENOMEM;
     if (rc == 0) {
         set_ring(srq, base, rep.size, rep.offset, rep.slots, rep.stride, rep.max_wr);
         srq->max_sge = rep.max_sge;
@@ -93,6 +105,7 @@ static int create(struct vb_context *c, struct vb_srq *srq, const struct pm_crea
         destroy_handle(c, rep.handle);
         if (srq->reqs)
             vb_pd_free(srq->srq.pd, srq->reqs, VB_ALLOC_SRQ);
+        free(srq->tm);
         if (base)
             munmap(base, rep.size);
     }
@@ -109,29 +122,31 @@ static int check(const struct vb_context *c, const struct ibv_srq_attr *a)
     return 0;
 }
 
-/* xrcd and cq: of an XRC SRQ; else NULL. */
-static struct ibv_srq *make(struct ibv_pd *pd, struct ibv_srq_attr *attr, void *srq_context, enum ibv_srq_type type,
-                            struct ibv_xrcd *xrcd, struct ibv_cq *cq)
+/* a: with the fields that its type has, and no others. */
+static struct ibv_srq *make(struct ibv_srq_init_attr_ex *a)
 {
-    struct vb_context *c = vb_ctx(pd->context);
+    struct vb_context *c = vb_ctx(a->pd->context);
+    struct ibv_srq_attr *attr = &a->attr;
     int rc = check(c, attr);
     if (rc)
         return vb_null(rc);
     struct vb_srq *srq = calloc(1, sizeof(*srq));
     if (!srq)
         return NULL;
-    struct pm_create_srq_req req = {.pd = pd->handle,
-                                    .type = type,
-                                    .xrcd = xrcd ? vb_xrcd(xrcd)->handle : 0,
-                                    .cq = cq ? cq->handle : 0,
+    struct pm_create_srq_req req = {.pd = a->pd->handle,
+                                    .type = a->srq_type,
+                                    .xrcd = a->xrcd ? vb_xrcd(a->xrcd)->handle : 0,
+                                    .cq = a->cq ? a->cq->handle : 0,
                                     .max_wr = attr->max_wr,
                                     .max_sge = attr->max_sge,
-                                    .limit = attr->srq_limit};
-    srq->srq.context = pd->context;
-    srq->srq.srq_context = srq_context;
-    srq->srq.pd = pd;
-    srq->type = type;
-    srq->cq = cq ? vb_cq(cq) : NULL;
+                                    .limit = attr->srq_limit,
+                                    .max_num_tags = a->tm_cap.max_num_tags,
+                                    .max_ops = a->tm_cap.max_ops};
+    srq->srq.context = a->pd->context;
+    srq->srq.srq_context = a->srq_context;
+    srq->srq.pd = a->pd;
+    srq->type = a->srq_type;
+    srq->cq = a->cq ? vb_cq(a->cq) : NULL;
     vb_lock_init(&srq->lock);
     pthread_mutex_init(&srq->srq.mutex, NULL);
     pthread_cond_init(&srq->srq.cond, NULL);
@@ -152,25 +167,58 @@ static struct ibv_srq *make(struct ibv_pd *pd, struct ibv_srq_attr *attr, void *
 
 VB_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-    return make(pd, &attr->attr, attr->srq_context, IBV_SRQT_BASIC, NULL, NULL);
+    struct ibv_srq_init_attr_ex a = {
+        .srq_context = attr->srq_context, .attr = attr->attr, .srq_type = IBV_SRQT_BASIC, .pd = pd};
+    struct ibv_srq *srq = make(&a);
+    attr->attr = a.attr;
+    return srq;
+}
+
+static struct ibv_srq *make_xrc(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+    const uint32_t all = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+    struct ibv_srq_init_attr_ex a = *attr;
+    /* domain, number and CQ: all or none */
+    if ((a.comp_mask & all) != all || !a.pd || !a.xrcd || !a.cq)
+        return vb_null(-EINVAL);
+    if (a.pd->context != context || a.xrcd->context != context || a.cq->context != context)
+        return vb_null(-EINVAL);
+    a.tm_cap = (struct ibv_tm_cap){0};
+    struct ibv_srq *srq = make(&a);
+    attr->attr = a.attr;
+    return srq;
+}
+
+static struct ibv_srq *make_tm(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+    const uint32_t all = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+    const struct pm_open_rep *caps = &vb_ctx(context)->caps;
+    struct ibv_srq_init_attr_ex a = *attr;
+    if ((a.comp_mask & all) != all || !a.pd || !a.cq || a.pd->context != context || a.cq->context != context ||
+        !vb_cq(a.cq)->extended)
+        return vb_null(-EINVAL);
+    if (a.tm_cap.max_num_tags == 0 || a.tm_cap.max_num_tags > caps->tm_max_num_tags || a.tm_cap.max_ops == 0 ||
+        a.tm_cap.max_ops > caps->tm_max_ops)
+        return vb_null(-EINVAL);
+    a.xrcd = NULL;
+    struct ibv_srq *srq = make(&a);
+    attr->attr = a.attr;
+    return srq;
 }
 
 struct ibv_srq *vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-    const uint32_t xrc = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
     enum ibv_srq_type type = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
     if (attr->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED)
         return vb_null(-EOPNOTSUPP);
     switch (type) {
-    case IBV_SRQT_XRC: /* domain, number and CQ: all or none */
-        if ((attr->comp_mask & xrc) != xrc || !attr->pd || !attr->xrcd || !attr->cq)
-            return vb_null(-EINVAL);
-        if (attr->pd->context != context || attr->xrcd->context != context || attr->cq->context != context)
-            return vb_null(-EINVAL);
-        return make(attr->pd, &attr->attr, attr->srq_context, type, attr->xrcd, attr->cq);
+    case IBV_SRQT_XRC:
+        return make_xrc(context, attr);
+    case IBV_SRQT_TM:
+        return make_tm(context, attr);
     case IBV_SRQT_BASIC: /* the header's inline function lets only those with too much in them come here */
         return vb_null(-EINVAL);
-    default: /* tag matching */
+    default:
         return vb_null(-EOPNOTSUPP);
     }
 }
@@ -191,7 +239,7 @@ static int resize(struct vb_srq *srq, uint32_t max_wr)
     struct pm_resize_srq_req req = {.srq = srq->srq.handle, .max_wr = max_wr};
     struct pm_resize_srq_rep rep;
     int fd;
-    if (max_wr == 0 || max_wr > c->caps.max_srq_wr || max_wr < srq->outstanding)
+    if (max_wr == 0 || max_wr > c->caps.max_srq_wr || max_wr < srq->outstanding || srq->tm)
         return -EINVAL;
     int rc = grow(srq, max_wr);
     if (rc == 0)
@@ -253,7 +301,7 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
         if (rc && rc != -EIO)
             return vb_err(rc);
         /* The daemon writes no more completions of it. A basic SRQ has no QP any more, so none of its completions waits
-         * anywhere; those of XRC wait in one CQ, under whose lock nobody looks at the SRQ. */
+         * anywhere; those of the other types wait in one CQ, under whose lock nobody looks at the SRQ. */
         if (srq->cq) {
             vb_cq_lock(srq->cq);
             vb_cq_purge_srq(srq->cq, ibsrq->handle);
@@ -271,6 +319,7 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
     }
     munmap(srq->page, srq->size);
     vb_pd_free(ibsrq->pd, srq->reqs, VB_ALLOC_SRQ);
+    free(srq->tm);
     free(srq);
     return 0;
 }
