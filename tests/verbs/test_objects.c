@@ -187,10 +187,8 @@ static void address_handles(void)
 static void not_offered(void)
 {
     struct ibv_pd *pd = ibv_alloc_pd(ctx);
-    struct ibv_srq_init_attr_ex tm = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE, .srq_type = IBV_SRQT_TM};
     struct ibv_counters_init_attr ci = {0};
     struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ};
-    ok(!ibv_create_srq_ex(ctx, &tm) && errno == EOPNOTSUPP, "tag-matching SRQ: EOPNOTSUPP");
     ok(!ibv_alloc_null_mr(pd) && errno == EOPNOTSUPP, "null region: EOPNOTSUPP");
     ok(!ibv_create_counters(ctx, &ci) && errno == EOPNOTSUPP, "counters: EOPNOTSUPP");
     ok(!ibv_create_wq(ctx, &wq) && errno == EOPNOTSUPP, "work queues: EOPNOTSUPP");
