@@ -33,8 +33,10 @@ static inline void tm_fault_at(const char *path, const char *spec)
     need(recv(sock, &r, sizeof(r), 0) >= (ssize_t)sizeof(r) && r.status == 0);
     close(sock);
 }
+static bool tm_lossy; /* packets get lost */
 static inline void tm_fault(const char *spec)
 {
+    tm_lossy = *spec != 0;
     if (getenv("PUMICE_SOCKET"))
         tm_fault_at(getenv("PUMICE_SOCKET"), spec);
     if (getenv("VT_PEER_SOCKET"))
