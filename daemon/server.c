@@ -16,6 +16,7 @@
 #include "session.h"
 #include "status.h"
 #include "sysfs.h"
+#include "tmstatus.h"
 
 #define CONNECTIONS_MAX 1024u
 
@@ -66,6 +67,44 @@ static void run_status(void *arg)
     call->json = status_device(call->device);
 }
 
+/* Hands out the document, and forgets it. */
+static int send_document(json_t *root, struct control_reply *rp)
+{
+    int fd = root ? status_memfd(root) : -ENOMEM;
+
+    json_decref(root);
+    if (fd < 0)
+        return control_fail(rp, fd, "the daemon can't write its status: %s", strerror(-fd));
+    control_attach(rp, fd);
+    return 0;
+}
+
+struct tm_call {
+    struct device *device;
+    const struct pm_tm_req *request;
+    json_t *json;
+};
+
+static void run_tm(void *arg)
+{
+    struct tm_call *call = arg;
+
+    call->json = tmstatus_device(call->device, call->request);
+}
+
+static int tag_matching(struct server *sv, const struct pm_tm_req *r, struct control_reply *rp)
+{
+    json_t *devices = json_array();
+
+    for (unsigned i = 0; i < sv->devices; i++) {
+        struct tm_call call = {sv->device[i], r, NULL};
+
+        device_do(call.device, run_tm, &call);
+        json_array_append_new(devices, call.json);
+    }
+    return send_document(json_pack("{s:o}", "devices", devices), rp);
+}
+
 static int status(struct server *sv, struct control_reply *rp)
 {
     json_t *devices = json_array();
@@ -73,7 +112,6 @@ static int status(struct server *sv, struct control_reply *rp)
         json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(), "uid",
                   (int)geteuid(), "socket", sv->listener.path, "uptime_s", (double)(clock_ns() - sv->started) / 1e9,
                   "fault", sv->fault, "seed", (json_int_t)sv->seed);
-    int fd;
 
     for (unsigned i = 0; i < sv->devices; i++) {
         struct status_call call = {sv->device[i], NULL};
@@ -82,12 +120,7 @@ static int status(struct server *sv, struct control_reply *rp)
         json_array_append_new(devices, call.json);
     }
     json_object_set_new(root, "devices", devices);
-    fd = root ? status_memfd(root) : -ENOMEM;
-    json_decref(root);
-    if (fd < 0)
-        return control_fail(rp, fd, "the daemon can't write its status: %s", strerror(-fd));
-    control_attach(rp, fd);
-    return 0;
+    return send_document(root, rp);
 }
 
 struct fault_call {
@@ -201,6 +234,8 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
 
     if (rq->op == PM_OP_FAULT && rq->len == sizeof(struct pm_fault_req))
         return set_fault(sv, (const struct pm_fault_req *)rq->payload, rp);
+    if (rq->op == PM_OP_TM && rq->len == sizeof(struct pm_tm_req))
+        return tag_matching(sv, (const struct pm_tm_req *)rq->payload, rp);
     if (rq->len)
         return control_fail(rp, -EINVAL,
                             "operation %u with %u bytes: a device must be opened first, or it takes another length",

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "objects.h"
 #include "session.h"
+#include "tmstatus.h"
 
 static json_t *number(uint64_t v)
 {
@@ -182,7 +183,7 @@ static void add_srq(void *obj, void *ctx)
 
     json_object_set_new(o, "srq", number(q->handle));
     json_object_set_new(o, "session", number(l->session->number));
-    json_object_set_new(o, "type", json_string(q->xrcd ? "XRC" : "basic"));
+    json_object_set_new(o, "type", json_string(q->xrcd ? "XRC" : q->list.tm ? "TM" : "basic"));
     json_object_set_new(o, "srqn", q->xrcd ? number(srq_number(q->srq)) : json_null());
     json_object_set_new(o, "xrcd", q->xrcd ? number(q->xrcd->xrcd->number) : json_null());
     json_object_set_new(o, "cq", q->cq ? number(q->cq->handle) : json_null());
@@ -193,6 +194,7 @@ static void add_srq(void *obj, void *ctx)
     json_object_set_new(o, "posted", number(srq_posted(q->srq)));
     json_object_set_new(o, "ring", ring_json(&q->ring));
     json_object_set_new(o, "broken", q->broken ? json_string(q->broken) : json_null());
+    json_object_set_new(o, "tm", q->list.tm ? tmstatus_summary(q) : json_null());
     json_array_append_new(l->srqs, o);
 }
 

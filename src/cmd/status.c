@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice status: what daemons have to tell about themselves. */
 #include <argp.h>
-#include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "pumice/abi.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/control.h"
+#include "src/cmd/fetch.h"
 #include "src/cmd/show.h"
 
 struct status_options {
@@ -70,53 +66,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* The document in a memfd. */
-static json_t *load(int fd, const char *path)
-{
-    struct stat st;
-    json_error_t error;
-    json_t *document;
-    char *text;
-    size_t len;
-
-    if (fstat(fd, &st) != 0 || st.st_size <= 0) {
-        say("%s: the daemon sent an empty status", path);
-        return NULL;
-    }
-    text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (text == MAP_FAILED) {
-        say("%s: can't read the status: %s", path, strerror(errno));
-        return NULL;
-    }
-    len = strnlen(text, (size_t)st.st_size); /* whole pages may have come */
-    document = json_loadb(text, len, 0, &error);
-    munmap(text, (size_t)st.st_size);
-    if (!document)
-        say("%s: the status is no JSON: %s in line %d", path, error.text, error.line);
-    return document;
-}
-
-static json_t *ask(const char *path)
-{
-    int fd = -1;
-    struct control_call call = {.op = PM_OP_STATUS, .fd = &fd};
-    int sock = control_open(path);
-    int err = sock < 0 ? sock : control_call(sock, &call);
-    json_t *document = NULL;
-
-    if (sock >= 0)
-        close(sock);
-    if (err && sock >= 0 && call.why[0])
-        say("%s: %s", path, call.why);
-    else if (err)
-        control_explain(path, err);
-    else
-        document = load(fd, path);
-    if (fd >= 0)
-        close(fd);
-    return document;
-}
-
 static void show_host(const struct targets *t, unsigned i, const char *path, const json_t *status, bool all)
 {
     if (i)
@@ -144,7 +93,7 @@ int cmd_status(int argc, char **argv)
         json_t *status, *host;
 
         targets_socket(&t, i, path);
-        status = ask(path);
+        status = fetch_document(path, PM_OP_STATUS, NULL, 0);
         if (!status) {
             code = 1;
             continue;
