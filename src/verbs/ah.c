@@ -52,22 +52,17 @@ static void explain(const struct ibv_ah_attr *attr, const uint8_t *sgid, const c
             from, attr->port_num, to, why);
 }
 
-static bool is_v4(const uint8_t gid[16])
-{
-    return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)gid);
-}
-
 /* Can a packet with that source go there? NULL, or the reason why not. */
 static const char *unreachable(const uint8_t sgid[16], const uint8_t dgid[16])
 {
     static const uint8_t unset[16];
     if (!memcmp(dgid, unset, sizeof(unset)))
         return "that is no address";
-    if (dgid[0] == 0xff || (is_v4(dgid) && dgid[12] >> 4 == 0xe))
+    if (dgid[0] == 0xff || (vb_gid_is_v4(dgid) && dgid[12] >> 4 == 0xe))
         return NULL; /* a multicast group; the daemon finds one of its own family for it if it has to */
-    if (is_v4(sgid) != is_v4(dgid))
-        return is_v4(sgid) ? "an IPv4 address can't send to an IPv6 address"
-                           : "an IPv6 address can't send to an IPv4 address";
+    if (vb_gid_is_v4(sgid) != vb_gid_is_v4(dgid))
+        return vb_gid_is_v4(sgid) ? "an IPv4 address can't send to an IPv6 address"
+                                  : "an IPv6 address can't send to an IPv4 address";
     return NULL;
 }
 

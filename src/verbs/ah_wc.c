@@ -100,7 +100,7 @@ VB_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, str
     if (index < 0)
         return vb_err(-ENODATA), -1;
     attr->dlid = wc->slid;
-    attr->sl = wc->sl;
+    attr->sl = 0; /* wc->sl tells the kind of headers, see vb_wc_sl */
     attr->src_path_bits = wc->dlid_path_bits;
     attr->port_num = port;
     attr->is_global = 1;

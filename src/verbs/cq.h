@@ -37,6 +37,15 @@ bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out);
  * false: none. The caller holds the lock and retires it (the queue's head moves). */
 bool vb_flush_next(struct vb_cq *cq, struct pm_cqe *out);
 
+/* What the service level of a completion says. RoCE has none; of a datagram it tells what its headers were, as NICs do
+ * it (UCX reads that before it looks at the GRH area): bit 3, they ended with UDP; bits 2 to 0, IPv6 is 1, IPv4 is 2. */
+static inline uint8_t vb_wc_sl(const struct vb_cq *cq, const struct pm_cqe *e)
+{
+    if (!(e->wc_flags & IBV_WC_GRH))
+        return 0;
+    return vb_gid_is_v4(vb_ctx(cq->cq.context)->caps.desc.gid) ? 0x8 | 2 : 0x8 | 1;
+}
+
 /* Completion opcode of a send request's opcode. */
 uint8_t vb_wc_opcode(uint8_t wr_opcode);
 

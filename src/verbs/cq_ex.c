@@ -75,7 +75,7 @@ static unsigned read_wc_flags(struct ibv_cq_ex *ex)
 {
     return vb_cq_ex(ex)->now.wc_flags;
 }
-/* RoCE has no LIDs, and one service level. */
+/* RoCE has no LIDs. */
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
     (void)ex;
@@ -83,8 +83,8 @@ static uint32_t read_slid(struct ibv_cq_ex *ex)
 }
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
-    (void)ex;
-    return 0;
+    const struct vb_cq *cq = vb_cq_ex(ex);
+    return vb_wc_sl(cq, &cq->now);
 }
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 {

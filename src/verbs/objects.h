@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "pumice/abi.h"
 
@@ -216,6 +217,13 @@ struct vb_qp {
     struct pm_send_wqe *wr_wqe; /* the request that the setters speak of; NULL after a failure */
     int wr_error; /* first failure, errno value */
 };
+
+/* ::ffff:a.b.c.d? */
+static inline bool vb_gid_is_v4(const uint8_t gid[16])
+{
+    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+    return memcmp(gid, prefix, sizeof(prefix)) == 0;
+}
 
 #define VB_OF(type, member, ptr) ((type *)((char *)(ptr)-offsetof(type, member)))
 static inline struct vb_context *vb_ctx(struct ibv_context *c)

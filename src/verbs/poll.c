@@ -57,7 +57,7 @@ bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out)
     return false;
 }
 
-static void to_wc(const struct pm_cqe *e, struct ibv_wc *wc)
+static void to_wc(const struct vb_cq *cq, const struct pm_cqe *e, struct ibv_wc *wc)
 {
     wc->wr_id = e->wr_id;
     wc->status = e->status;
@@ -70,7 +70,7 @@ static void to_wc(const struct pm_cqe *e, struct ibv_wc *wc)
     wc->wc_flags = e->wc_flags;
     wc->pkey_index = 0;
     wc->slid = 0;
-    wc->sl = 0;
+    wc->sl = vb_wc_sl(cq, e);
     wc->dlid_path_bits = 0;
 }
 
@@ -84,7 +84,7 @@ int vb_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
         return -EIO;
     vb_cq_lock(cq);
     while (done < num && vb_cq_take(cq, &e))
-        to_wc(&e, &wc[done++]);
+        to_wc(cq, &e, &wc[done++]);
     if (done)
         ring_consume(cq->page, cq->consumer);
     vb_cq_unlock(cq);

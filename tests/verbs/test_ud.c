@@ -40,10 +40,10 @@ static void sizes(void)
                  r.opcode == IBV_WC_RECV && r.byte_len == GRH + len && r.imm_data == htonl(0x01020304) &&
                  (r.wc_flags & IBV_WC_WITH_IMM) && !memcmp(b.buf + GRH, a.buf, len) && b.buf[GRH + len] == 0x55;
         grh &= (r.wc_flags & IBV_WC_GRH) && r.src_qp == a.qp->qp_num && r.qp_num == b.qp->qp_num && r.slid == 0 &&
-               r.sl == 0 && b.buf[20] == 0x45;
+               r.sl == (0x8 | 2) && b.buf[20] == 0x45;
     }
     ok(right, "messages of 0 bytes to one MTU arrive, behind 40 bytes");
-    ok(grh, "those are the IPv4 header; the completion names the sender's QP");
+    ok(grh, "those are the IPv4 header, as the completion says, too; it names the sender's QP");
     ok(send_to(to_b, b.qp->qp_num, VT_QKEY, 0, mtu + 1, 0) != 0 || vt_next(a.scq).status == IBV_WC_LOC_LEN_ERR,
        "more than an MTU is refused or fails locally");
     struct ibv_qp_attr attr;
