@@ -147,7 +147,9 @@ EXAMPLE_BIN := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*
 SOAK_BIN := $(patsubst tests/soak/%.c,$(BUILD)/tests/soak/%,$(wildcard tests/soak/*.c))
 $(EXAMPLE_BIN) $(SOAK_BIN): $(BUILD)/%: $(BUILD)/obj/%.o
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -libverbs -lpthread
+	$(CC) $(LDFLAGS) -o $@ $^ $(EX_LIBS) -libverbs -lpthread
+$(BUILD)/examples/transpose: $(DV_SO)
+$(BUILD)/examples/transpose: EX_LIBS = -Wl,-rpath,$(abspath $(dir $(DV_SO)))
 
 # --- packages --------------------------------------------------------------------------------------------------------
 # Each group of packages (.ci/deps names them) is installed by the targets that need it, and only if something is missing.

@@ -274,6 +274,7 @@ ALONE = [ # no daemon runs, or it is to fail
     ("stop/terminated", special.stop_terminated, True),
     ("command/run-and-on", special.pumice_run, True),
     ("examples/xrc_scale", programs.xrc_scale, True),
+    ("examples/transpose", programs.transpose, True),
     ("soak/short", programs.soak, True),
     ("pyverbs", special.pyverbs, True),
 ]
