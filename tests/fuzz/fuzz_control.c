@@ -2,8 +2,10 @@
 /* libFuzzer: what a hostile client can do to the daemon. The input is a program for it: control messages with any
  * payload, stores to any place of its rings, pages and doorbells, and passes of the loop in between. Whatever it does,
  * the daemon must not crash, hang or lose track of what belongs to whom; at the end everything must be gone. */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/verbs.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -41,6 +43,11 @@ struct client {
     unsigned segments;
     uint32_t number[16];
     unsigned numbers;
+    struct tags { /* of start_tags */
+        struct pm_srq_page *page; /* NULL: there are none */
+        uint8_t *ring, *sends;
+        uint32_t stride, mask, lkey;
+    } tags;
 };
 
 static void learn(struct client *c, uint32_t number)
@@ -99,6 +106,7 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         [PM_OP_ATTACH_MCAST] = sizeof(struct pm_mcast_req),
         [PM_OP_DETACH_MCAST] = sizeof(struct pm_mcast_req),
         [PM_OP_MODIFY_CQ] = sizeof(struct pm_modify_cq_req),
+        [PM_OP_TM] = sizeof(struct pm_tm_req),
     };
     uint32_t op = take(in, 1) % (PM_OP_MAX_ + 2);
     uint32_t known = take(in, 2), len;
@@ -272,13 +280,112 @@ static void start_xrc(struct fixture *f, struct client *c)
     learn(c, qp.rep.qpn);
 }
 
+/* A TM-SRQ with some entries in its list, and a pair of queue pairs whose messages it matches. */
+static void start_tags(struct fixture *f, struct client *c)
+{
+    uint32_t pd = fixture_pd(f, c->session);
+    struct pm_create_srq_req rq = {
+        .pd = pd, .type = IBV_SRQT_TM, .max_wr = 8, .max_sge = 2, .max_num_tags = 8, .max_ops = 16};
+    struct pm_create_srq_rep rep;
+    struct fixture_cq cq;
+
+    if (fixture_cq(f, c->session, 64, 0, &cq) != 0)
+        abort();
+    rq.cq = cq.rep.handle;
+    if (fixture_call(f, c->session, PM_OP_CREATE_SRQ, &rq, sizeof(rq), &rep, sizeof(rep)) != 0)
+        abort();
+    c->segment[0].size = rep.size;
+    c->segment[0].p = fixture_map(f, rep.size);
+    fixture_close_fds(f);
+    c->segment[1].p = (uint8_t *)cq.page;
+    c->segment[1].size = cq.rep.size;
+    c->segments = 2;
+    learn(c, pd);
+    learn(c, cq.rep.handle);
+    learn(c, rep.handle);
+    learn(c, fixture_mr(f, c->session, pd, memory, sizeof(memory), 15));
+    for (int i = 0; i < 2; i++) {
+        struct pm_create_qp_req qr = {.pd = pd,
+                                      .send_cq = cq.rep.handle,
+                                      .recv_cq = cq.rep.handle,
+                                      .srq = i ? rep.handle : 0,
+                                      .type = IBV_QPT_RC,
+                                      .max_send_wr = 8,
+                                      .max_send_sge = 2,
+                                      .max_inline = 64};
+        struct pm_create_qp_rep qp;
+
+        if (fixture_call(f, c->session, PM_OP_CREATE_QP, &qr, sizeof(qr), &qp, sizeof(qp)) != 0)
+            abort();
+        c->segment[c->segments].size = qp.size;
+        c->segment[c->segments++].p = fixture_map(f, qp.size);
+        fixture_close_fds(f);
+        learn(c, qp.qpn);
+    }
+    if (fixture_connect(f, c->session, c->number[4], c->number[5]) != 0 ||
+        fixture_connect(f, c->session, c->number[5], c->number[4]) != 0)
+        abort();
+    c->tags = (struct tags){.page = (struct pm_srq_page *)(void *)c->segment[0].p,
+                            .ring = c->segment[0].p + rep.ops_offset,
+                            .stride = rep.ops_stride,
+                            .mask = rep.ops_slots - 1,
+                            .sends = c->segment[2].p,
+                            .lkey = c->number[3]};
+}
+
+/* An operation that may be right, or nearly. */
+static void tag_op(struct client *c, struct input *in)
+{
+    struct tags *t = &c->tags;
+    uint32_t at = atomic_load(&t->page->ops_tail), kind = take(in, 1);
+    struct pm_tm_op op = {.wr_id = at,
+                          .tag = take(in, 1) % 4,
+                          .mask = kind & 64 ? UINT64_MAX : kind & 1,
+                          .handle = take(in, 1) % 10 | (take(in, 1) & 3) << PM_TM_SLOT_BITS,
+                          .unexpected_cnt = take(in, 1),
+                          .opcode = (uint8_t)(kind % 4),
+                          .flags = (uint8_t)(kind >> 2),
+                          .num_sge = (uint8_t)(kind & 128 ? take(in, 1) : 1)};
+    struct pm_sge sge = {(uintptr_t)memory, take(in, 1), t->lkey};
+
+    memcpy(t->ring + (size_t)(at & t->mask) * t->stride, &op, sizeof(op));
+    memcpy(t->ring + (size_t)(at & t->mask) * t->stride + sizeof(op), &sge, sizeof(sge));
+    atomic_store(&t->page->ops_tail, at + 1);
+}
+
+/* A message to the list: inline data with a header in front. */
+static void tag_message(struct client *c, struct input *in)
+{
+    struct pm_qp_page *page = (struct pm_qp_page *)(void *)c->tags.sends;
+    uint32_t at = atomic_load(&page->sq_tail), len = take(in, 1) % 65;
+    uint8_t *slot = c->tags.sends + ((sizeof(*page) + 63) & ~63ul) + (at & 7) * 128;
+    struct pm_send_wqe w = {
+        .wr_id = at, .inline_len = len, .opcode = IBV_WR_SEND, .flags = PM_SEND_INLINE | PM_SEND_SIGNALED};
+    uint8_t data[64] = {[0] = (uint8_t)take(in, 1), [15] = (uint8_t)(take(in, 1) % 4), [31] = (uint8_t)take(in, 1)};
+    uint64_t va = htobe64((uintptr_t)memory);
+
+    memcpy(data + 16, &va, sizeof(va));
+    memcpy(slot, &w, sizeof(w));
+    memcpy(slot + sizeof(w), data, sizeof(data));
+    atomic_store(&page->sq_tail, at + 1);
+}
+
+static void tag_step(struct client *c, struct input *in)
+{
+    if (take(in, 1) & 1)
+        tag_op(c, in);
+    else
+        tag_message(c, in);
+    ring(c->session);
+}
+
 static void check_end(struct fixture *f)
 {
     const struct device *d = f->device;
 
     if (d->num_sessions || d->pds.count || d->xrcds.count || d->targets.count || d->num_mrs || d->num_mws ||
         !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->failed_srqs) || !TAILQ_EMPTY(&d->backlog) ||
-        !TAILQ_EMPTY(&d->dirty_cqs) || datapath_deadline(d) != NEVER)
+        !TAILQ_EMPTY(&d->dirty_cqs) || !TAILQ_EMPTY(&d->waiting_lists) || datapath_deadline(d) != NEVER)
         abort();
 }
 
@@ -294,7 +401,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (!fixture_start(&f) || !(c.session = fixture_session(&f)))
         abort();
     uint32_t setup = take(&in, 1);
-    if (setup & 1)
+    if (setup & 8)
+        start_tags(&f, &c); /* in place of a pair */
+    else if (setup & 1)
         start_pair(&f, &c);
     if (setup & 2)
         start_datagrams(&f, &c);
@@ -315,7 +424,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
             ring(c.session);
             break;
         case 6:
-            connect_pair(&f, &c, &in);
+            if (c.tags.page)
+                tag_step(&c, &in);
+            else
+                connect_pair(&f, &c, &in);
             break;
         default:
             now += take(&in, 1) * NS_PER_MS;
