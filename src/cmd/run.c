@@ -31,6 +31,7 @@ enum key {
     KEY_MEMORY,
     KEY_GSO,
     KEY_ECN,
+    KEY_TM_PROFILE,
     KEY_CONFIG,
     KEY_LOG_LEVEL,
     KEY_KEEP_LOGS,
@@ -51,6 +52,7 @@ static const struct argp_option options[] = {
      "Many packets per system call; auto: unless somebody captures, because a capture shows them as one", 3},
     {"ecn", KEY_ECN, "on|off", 0,
      "Whether packets can be marked by congested routers, and by the fault ce=P, and senders heed that", 3},
+    {"tm-profile", KEY_TM_PROFILE, "generous|mlx5", 0, "How strict tag matching is; mlx5: as those adapters are", 3},
     {"log-level", KEY_LOG_LEVEL, "error|warn|info|debug", 0, "What the daemons log", 4},
     {"keep-logs", KEY_KEEP_LOGS, NULL, 0, "Keep the daemons' logs, and say where they are", 4},
     {0},
@@ -111,6 +113,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_MEMORY:
     case KEY_GSO:
     case KEY_ECN:
+    case KEY_TM_PROFILE:
     case KEY_LOG_LEVEL:
         /* The daemon has the list of what is legal, and says so. */
         for (size_t i = 0; options[i].name; i++)
