@@ -47,7 +47,7 @@ for program in "$@"; do
         failed=1
         continue
     fi
-    timeout 120 env PUMICE_SOCKET="$tmp/d.sock" VT_PEER_SOCKET="$tmp/p.sock" VT_DAEMON_PID=$daemon $how="$library" "$program"
+    timeout 120 env VT_BUILD="$build" PUMICE_SOCKET="$tmp/d.sock" VT_PEER_SOCKET="$tmp/p.sock" VT_DAEMON_PID=$daemon $how="$library" "$program"
     rc=$?
     kill $daemon $peer 2>/dev/null
     wait $daemon $peer 2>/dev/null
