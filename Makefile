@@ -121,6 +121,12 @@ $(IDLE_QPS): $(call obj,tests/bench/idle_qps.c)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
 
+# What layouts cost, beside lists and packing.
+LAYOUT_BENCH := $(BUILD)/tests/bench/layout
+$(LAYOUT_BENCH): $(call obj,tests/bench/layout.c) $(DV_SO)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(abspath $(dir $(DV_SO))) -libverbs
+
 # What tag matching costs by depth.
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIBCORE) $(LIBWIRE)
 	@mkdir -p $(@D)
@@ -244,6 +250,13 @@ bench: deps-bench
 	@BUILD=$(BUILD) tests/bench/idle_qps.py
 	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
 
+# A column of a matrix and faces of a cube, by layouts and by other means, between two hosts and within one device.
+.PHONY: bench-layout
+bench-layout: deps
+	$(SUBMAKE) all $(LAYOUT_BENCH)
+	@$(PUMICE) run --hosts 2 -- $(LAYOUT_BENCH) $(BENCH_ARGS)
+	@$(PUMICE) run --hosts 1 -- $(LAYOUT_BENCH) $(BENCH_ARGS)
+
 # --- the source tree -------------------------------------------------------------------------------------------------
 C_FILES = $(wildcard $(addsuffix /*.[ch],wire daemon daemon/core pcap include/pumice src/verbs src/dv src/cmd \
 	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/fuzz tests/bench tests/soak examples))
@@ -302,6 +315,7 @@ help:
 	@echo 'make test           every test (some ten minutes); in parts: test-unit test-sim test-verbs test-e2e'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall takes it away again'
 	@echo 'make bench          side by side with what else there is'
+	@echo 'make bench-layout   what layouts cost, beside scatter/gather lists, packing and a plain vectored copy'
 	@echo 'make san            the tests with AddressSanitizer and UndefinedBehaviorSanitizer; tsan: with ThreadSanitizer'
 	@echo 'make valgrind       the unit tests and a first traffic under valgrind'
 	@echo 'make fuzz           every fuzz target, for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
