@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "datapath.h"
 #include "device.h"
 #include "log.h"
 #include "objects.h"
@@ -98,6 +99,8 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
         return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
     if (r->cqe == 0 || r->cqe > DEVICE_MAX_CQE)
         return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", DEVICE_MAX_CQE, r->cqe);
+    /* Requests that the client posted before it asked may be done at once: their completions count. */
+    datapath_pass(s->device, clock_ns());
     slots = ring_slots(r->cqe);
     rc = segment_create(&seg, "pumice-cq", segment_bytes(slots));
     if (rc)

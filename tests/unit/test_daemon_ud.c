@@ -124,6 +124,18 @@ Test(ud_rings, datagram_and_its_header)
     cr_assert_arr_eq(e.data + 36, f.device->gid + 12, 4);
 }
 
+/* No pass of the loop comes between the doorbell and the request. */
+Test(ud_rings, what_was_posted_before_counts_when_the_queue_is_resized)
+{
+    struct pm_resize_cq_req rq = {cq.rep.handle, 4};
+
+    for (int i = 0; i < 6; i++) {
+        write_send(10);
+        fixture_post_send(s, &a);
+    }
+    cr_assert_eq(fixture_call(&f, s, PM_OP_RESIZE_CQ, &rq, sizeof(rq), NULL, 0), -EINVAL);
+}
+
 Test(ud_rings, inline_data_stands_behind_the_address)
 {
     struct pm_cqe e = {0};
