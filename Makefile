@@ -157,19 +157,32 @@ $(EXAMPLE_BIN) $(SOAK_BIN): $(BUILD)/%: $(BUILD)/obj/%.o
 $(BUILD)/examples/transpose: $(DV_SO)
 $(BUILD)/examples/transpose: EX_LIBS = -Wl,-rpath,$(abspath $(dir $(DV_SO)))
 
+# The MPI programs, once for each MPI, by its own compiler wrapper. (MPICH's header says the size of an array that MPI_STATUSES_IGNORE
+# does not have.)
+MPI_SRC := $(wildcard tests/mpi/*.c)
+MPI_BIN := $(foreach mpi,openmpi mpich,$(patsubst tests/mpi/%.c,$(BUILD)/tests/mpi/$(mpi)/%,$(MPI_SRC)))
+$(BUILD)/tests/mpi/openmpi/%: tests/mpi/%.c tests/mpi/mt.h
+	@mkdir -p $(@D)
+	mpicc.openmpi -D_GNU_SOURCE $(CSTD) $(WARN) $(OPT) -o $@ $< -lpthread
+$(BUILD)/tests/mpi/mpich/%: tests/mpi/%.c tests/mpi/mt.h
+	@mkdir -p $(@D)
+	mpicc.mpich -D_GNU_SOURCE $(CSTD) $(WARN) -Wno-stringop-overflow $(OPT) -o $@ $< -lpthread
+
 # --- packages --------------------------------------------------------------------------------------------------------
 # Each group of packages (.ci/deps names them) is installed by the targets that need it, and only if something is missing.
-.PHONY: deps deps-test deps-fuzz deps-bench deps-dev
+.PHONY: deps deps-test deps-mpi deps-fuzz deps-bench deps-dev
 deps:
 	@.ci/deps build demo
 deps-test:
 	@.ci/deps build test
+deps-mpi:
+	@.ci/deps build mpi
 deps-fuzz:
 	@.ci/deps build fuzz
 deps-bench:
 	@.ci/deps build bench
 deps-dev:
-	@.ci/deps build test fuzz bench dev
+	@.ci/deps build test mpi fuzz bench dev
 
 # --- running it ------------------------------------------------------------------------------------------------------
 # These make what they need by a second make, because the packages must be there before the first compiler runs.
@@ -203,6 +216,12 @@ test-verbs: deps-test
 test-e2e: deps-test
 	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(SOAK_BIN)
 	$(RUN) e2e
+
+# Real MPIs; not a part of `make test`, since it takes some minutes. MPI_ARGS=--full: every case.
+.PHONY: test-mpi
+test-mpi: deps-mpi
+	$(SUBMAKE) all $(MPI_BIN)
+	+@BUILD=$(BUILD) tests/mpi/run.py $(MPI_ARGS)
 
 # The simulator for as long as SOAK_SECONDS says, with seeds that nobody has seen.
 .PHONY: sim-soak
@@ -259,7 +278,7 @@ bench-layout: deps
 
 # --- the source tree -------------------------------------------------------------------------------------------------
 C_FILES = $(wildcard $(addsuffix /*.[ch],wire daemon daemon/core pcap include/pumice src/verbs src/dv src/cmd \
-	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/fuzz tests/bench tests/soak examples))
+	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/mpi tests/fuzz tests/bench tests/soak examples))
 MAN_PAGES = $(wildcard docs/man/*.[1-8])
 
 .PHONY: check-pure check-spdx check-man check-format format
@@ -313,6 +332,7 @@ help:
 	@echo 'make                library, daemon and command, in build/'
 	@echo 'make demo           two virtual hosts on this machine, unmodified programs between them'
 	@echo 'make test           every test (some ten minutes); in parts: test-unit test-sim test-verbs test-e2e'
+	@echo 'make test-mpi       Open MPI, MPICH and UCX on it (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall takes it away again'
 	@echo 'make bench          side by side with what else there is'
 	@echo 'make bench-layout   what layouts cost, beside scatter/gather lists, packing and a plain vectored copy'

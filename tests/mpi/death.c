@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A job that can't end well: after some traffic the last rank aborts it (death abort), or is killed (death kill), while all
+ * others wait for a message from it. Nobody may print "passed". */
+#include "mt.h"
+
+#include <signal.h>
+
+int main(int argc, char **argv)
+{
+    char *buf = mt_alloc(100000);
+    int sum;
+
+    mt_begin(&argc, &argv, MPI_THREAD_SINGLE);
+    for (int i = 0; i < 20; i++)
+        MPI_Allreduce(&mt_rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (mt_rank == 0) {
+        printf("begun\n");
+        fflush(stdout);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mt_rank == mt_size - 1) {
+        if (argc > 1 && strcmp(argv[1], "kill") == 0)
+            raise(SIGKILL);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    MPI_Recv(buf, 100000, MPI_BYTE, mt_size - 1, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return mt_end();
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the MPI programs of the tests share: data that can be checked, and a verdict of all ranks together. One source file
+ * each; they use nothing but MPI and are compiled by the compiler wrapper of each MPI. */
+#ifndef PUMICE_TESTS_MPI_MT_H
+#define PUMICE_TESTS_MPI_MT_H
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int mt_rank, mt_size; /* in MPI_COMM_WORLD */
+static int mt_errors; /* of this rank */
+
+/* Counts what does not hold, and says the first ones. */
+#define MT_CHECK(holds, ...)                                                                                           \
+    do {                                                                                                               \
+        if (!(holds) && __atomic_fetch_add(&mt_errors, 1, __ATOMIC_RELAXED) < 10) {                                    \
+            fprintf(stderr, "rank %d, %s:%d: ", mt_rank, __FILE__, __LINE__);                                          \
+            fprintf(stderr, __VA_ARGS__);                                                                              \
+            fputc('\n', stderr);                                                                                       \
+        }                                                                                                              \
+    } while (0)
+
+/* MPI_Init_thread. Returns the level that the library gives. */
+static inline int mt_begin(int *argc, char ***argv, int level)
+{
+    int given;
+    MPI_Init_thread(argc, argv, level, &given);
+    MPI_Comm_rank(MPI_COMM_WORLD, &mt_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &mt_size);
+    return given;
+}
+
+/* Ends MPI. Rank 0 prints "passed" if no rank has counted an error. Returns the exit code. */
+static inline int mt_end(void)
+{
+    int all = 0;
+    MPI_Allreduce(&mt_errors, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Finalize();
+    if (mt_rank == 0)
+        printf(all ? "%d errors\n" : "passed\n", all);
+    return all ? 1 : 0;
+}
+
+static inline void *mt_alloc(size_t size)
+{
+    void *p = malloc(size ? size : 1);
+    if (!p)
+        abort();
+    return p;
+}
+
+/* Byte i of the data that seed stands for: no two seeds and no shift by a few bytes give the same. */
+static inline unsigned char mt_byte(size_t i, unsigned seed)
+{
+    return (unsigned char)((i * 2654435761u + seed * 40503u + (i >> 8)) >> 3);
+}
+
+static inline void mt_fill(void *buf, size_t size, unsigned seed)
+{
+    unsigned char *p = buf;
+    for (size_t i = 0; i < size; i++)
+        p[i] = mt_byte(i, seed);
+}
+
+/* The first byte that is not what mt_fill wrote; size if there is none. */
+static inline size_t mt_differs(const void *buf, size_t size, unsigned seed)
+{
+    const unsigned char *p = buf;
+    size_t i = 0;
+    while (i < size && p[i] == mt_byte(i, seed))
+        i++;
+    return i;
+}
+
+#endif
