@@ -10,8 +10,8 @@ FAULT = ("--fault", "loss=1%,reorder=1%", "--seed", "7")
 # transport that needs no connection.
 TRANSPORTS = {"rc": "rc_v,self", "ud": "ud_verbs,self"}
 
-# How each MPI starts a job, and what it needs to take the network for ranks on one machine, too. (For such ranks MPICH has shared
-# memory of its own, below which UCX is never asked.)
+# How each MPI starts a job, and what it needs to take the network for ranks on one machine, too. (For such ranks some builds of MPICH
+# have shared memory of their own, below which UCX is never asked.)
 LAUNCH = {
     "openmpi": (["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ucx", "--mca", "osc", "ucx", "--mca", "btl", "^openib"],
                 {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}),
