@@ -54,8 +54,9 @@ def perftest_rows(text):
     rows = {}
     for line in text.splitlines():
         field = line.split()
-        if len(field) >= 4 and all(re.fullmatch(r"\d+(\.\d+)?", f) for f in field):
-            rows[int(field[0])] = [float(f) for f in field[1:]]
+        # (A percentile of few and very uneven times may be "-nan".)
+        if len(field) >= 4 and all(re.fullmatch(r"\d+(\.\d+)?|-?nan", f) for f in field):
+            rows[int(field[0])] = [float(f) for f in field[1:] if "nan" not in f]
     return rows
 
 
