@@ -27,25 +27,26 @@ static int flush_block(struct capfile *c, size_t size)
     return fwrite(c->block, 1, size, c->stream) == size ? 0 : -errno;
 }
 
-int capfile_open(struct capfile *c, const char *path, const char *application)
+int capfile_start(struct capfile *c, FILE *stream, const char *application)
 {
     size_t size = pcapng_section(NULL, 0, application);
     int err;
 
     memset(c, 0, sizeof(*c));
+    c->stream = stream;
     err = reserve(c, size > BLOCK_INITIAL ? size : BLOCK_INITIAL);
-    if (err)
-        return err;
-    c->stream = fopen(path, "wbe");
-    if (!c->stream) {
-        err = -errno;
-        free(c->block);
-        return err;
-    }
-    err = flush_block(c, pcapng_section(c->block, c->cap, application));
+    if (!err)
+        err = flush_block(c, pcapng_section(c->block, c->cap, application));
     if (err)
         capfile_close(c);
     return err;
+}
+
+int capfile_open(struct capfile *c, const char *path, const char *application)
+{
+    FILE *stream = fopen(path, "wbe");
+
+    return stream ? capfile_start(c, stream, application) : -errno;
 }
 
 int capfile_add_interface(struct capfile *c, const char *name)
@@ -68,6 +69,7 @@ int capfile_add_udp(struct capfile *c, uint32_t interface, uint64_t time_ns, con
         .head = head,
         .data = payload,
         .len = len,
+        .cut = flow->cut,
         .comment = comment,
     };
     int err;
@@ -79,6 +81,14 @@ int capfile_add_udp(struct capfile *c, uint32_t interface, uint64_t time_ns, con
         return -EMSGSIZE;
     err = reserve(c, pcapng_packet(NULL, 0, &p));
     return err ? err : flush_block(c, pcapng_packet(c->block, c->cap, &p));
+}
+
+int capfile_add_statistics(struct capfile *c, uint32_t interface, uint64_t time_ns, uint64_t packets, uint64_t dropped)
+{
+    int err = interface < c->interfaces ? reserve(c, pcapng_statistics(NULL, 0, interface, time_ns, packets, dropped))
+                                        : -EINVAL;
+
+    return err ? err : flush_block(c, pcapng_statistics(c->block, c->cap, interface, time_ns, packets, dropped));
 }
 
 int capfile_close(struct capfile *c)

@@ -4,6 +4,8 @@
 
 #include "pcap/frame.h"
 #include "wire/bytes.h"
+#include "wire/icrc.h"
+#include "wire/pkt.h"
 
 #define ETHERTYPE_IP4 0x0800
 #define ETHERTYPE_IP6 0x86dd
@@ -87,9 +89,9 @@ size_t frame_head(uint8_t *dst, const struct frame_flow *flow, const uint8_t *pa
     uint16_t udp_len, check;
     uint64_t sum;
 
-    if (len > FRAME_PAYLOAD_MAX)
+    if (len + flow->cut > FRAME_PAYLOAD_MAX)
         return 0;
-    udp_len = (uint16_t)(UDP_LEN + len);
+    udp_len = (uint16_t)(UDP_LEN + len + flow->cut);
     d = put_mac(d, flow->dst);
     d = put_mac(d, flow->src);
     d = put_be16(d, is_v4 ? ETHERTYPE_IP4 : ETHERTYPE_IP6);
@@ -99,9 +101,24 @@ size_t frame_head(uint8_t *dst, const struct frame_flow *flow, const uint8_t *pa
     d = put_be16(d, flow->dst_port);
     d = put_be16(d, udp_len);
     d = put_be16(d, 0);
+    if (flow->cut)
+        return (size_t)(d - dst);
     /* The pseudo header: addresses, length, protocol. */
     sum = sum16(sum16(0, flow->src + from, 16 - from), flow->dst + from, 16 - from) + udp_len + PROTOCOL_UDP;
     check = checksum(sum16(sum16(sum, udp, UDP_LEN), payload, len));
     put_be16(udp + UDP_CHECKSUM_AT, check ? check : 0xffff); /* 0 would mean that there is none */
     return (size_t)(d - dst);
+}
+
+void frame_icrc(const struct frame_flow *flow, uint8_t *payload, size_t len)
+{
+    struct icrc_flow f = {.src_port = flow->src_port,
+                          .dst_port = flow->dst_port,
+                          .is_v6 = !(is_mapped(flow->src) && is_mapped(flow->dst))};
+    struct icrc_ctx ctx;
+
+    memcpy(f.src, flow->src, sizeof(f.src));
+    memcpy(f.dst, flow->dst, sizeof(f.dst));
+    icrc_ctx_init(&ctx, &f);
+    icrc_store(payload + len - ICRC_LEN, icrc_compute(&ctx, flow->ip_id, payload, len - ICRC_LEN));
 }

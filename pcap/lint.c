@@ -104,6 +104,9 @@ static int read_all(struct lint *l, FILE *f)
 
 static void judge(struct lint *l)
 {
+    /* Where packets get lost before they are seen, gaps are not their sender's. */
+    for (size_t i = 0; i < l->num_halves && l->options->faulty; i++)
+        l->halves[i]->direction = PCAPNG_DIR_UNKNOWN;
     for (size_t i = 0; i < l->num_recs && !l->no_memory; i++) {
         struct half *h = l->halves[l->recs[i].half];
         uint16_t properties = op_table[l->recs[i].opcode].properties;

@@ -83,7 +83,9 @@ extern const struct lint_rule_info lint_rules[LINT_RULES];
 
 struct lint_options {
     bool incomplete; /* packets may be missing from the capture itself: what that would explain is a note */
-    bool faulty; /* the network was made to damage packets: a wrong ICRC is a note */
+    bool
+        faulty; /* the network was made to damage packets: a wrong ICRC is a note; and to lose packets, maybe before the
+                  * place of the capture: a sender's packets need not be complete even where they leave */
     enum {
         LINT_TM_AUTO, /* QPs on which a rendezvous is followed by its READ or FIN have tag matching */
         LINT_TM_OFF,

@@ -6,6 +6,7 @@
 
 #define BLOCK_SECTION 0x0a0d0d0au
 #define BLOCK_INTERFACE 1u
+#define BLOCK_STATISTICS 5u
 #define BLOCK_PACKET 6u
 #define BYTE_ORDER_MAGIC 0x1a2b3c4du
 #define LINKTYPE_ETHERNET 1
@@ -18,6 +19,8 @@
 #define OPT_IF_NAME 2
 #define OPT_IF_TSRESOL 9
 #define OPT_EPB_FLAGS 2
+#define OPT_ISB_IFRECV 4
+#define OPT_ISB_IFDROP 5
 #define TSRESOL_NS 9 /* units of 10^-9 s */
 #define OPT_MAX 65535
 
@@ -128,12 +131,33 @@ size_t pcapng_packet(uint8_t *dst, size_t cap, const struct pcapng_packet *p)
     dst = put_le32(dst, (uint32_t)(p->time_ns >> 32));
     dst = put_le32(dst, (uint32_t)p->time_ns);
     dst = put_le32(dst, (uint32_t)frame); /* captured and original length */
-    dst = put_le32(dst, (uint32_t)frame);
+    dst = put_le32(dst, (uint32_t)(frame + p->cut));
     dst = put_bytes(dst, p->head, p->head_len);
     dst = put_bytes(dst, p->data, p->len);
     dst = put_zeros(dst, pad4(frame) - frame);
     dst = put_opt(dst, OPT_COMMENT, p->comment, comment);
     dst = put_opt(dst, OPT_EPB_FLAGS, flags, flags_len);
+    dst = put_opt_end(dst);
+    put_le32(dst, (uint32_t)size);
+    return size;
+}
+
+size_t pcapng_statistics(uint8_t *dst, size_t cap, uint32_t interface, uint64_t time_ns, uint64_t packets,
+                         uint64_t dropped)
+{
+    size_t size = BLOCK_OVERHEAD + 12 + 2 * opt_size(8) + 4;
+    uint8_t recv[8], drop[8];
+
+    if (size > cap)
+        return size;
+    put_le32(put_le32(recv, (uint32_t)packets), (uint32_t)(packets >> 32));
+    put_le32(put_le32(drop, (uint32_t)dropped), (uint32_t)(dropped >> 32));
+    dst = put_block_head(dst, BLOCK_STATISTICS, size);
+    dst = put_le32(dst, interface);
+    dst = put_le32(dst, (uint32_t)(time_ns >> 32));
+    dst = put_le32(dst, (uint32_t)time_ns);
+    dst = put_opt(dst, OPT_ISB_IFRECV, recv, sizeof(recv));
+    dst = put_opt(dst, OPT_ISB_IFDROP, drop, sizeof(drop));
     dst = put_opt_end(dst);
     put_le32(dst, (uint32_t)size);
     return size;

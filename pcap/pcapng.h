@@ -3,7 +3,7 @@
  * section block, then the interface blocks (the first is interface 0, and so on), then packets; interface blocks may
  * also come later, before their first packet. Little-endian, link type Ethernet, timestamps in nanoseconds.
  *
- * All three functions return the bytes the block takes, and write it to dst if it fits into cap; otherwise dst isn't
+ * All functions return the bytes the block takes, and write it to dst if it fits into cap; otherwise dst isn't
  * touched. So a call with cap 0 (dst may be NULL) gives the size. */
 #ifndef PUMICE_PCAP_PCAPNG_H
 #define PUMICE_PCAP_PCAPNG_H
@@ -32,10 +32,16 @@ struct pcapng_packet {
     size_t head_len;
     const uint8_t *data; /* the other len bytes */
     size_t len;
+    size_t cut; /* bytes that the frame had behind these, but that were not captured */
     const char *comment; /* UTF-8, cut after 65535 bytes; NULL or "" for none */
 };
 
 /* Enhanced packet block. head_len + len must be less than 2^31. */
 size_t pcapng_packet(uint8_t *dst, size_t cap, const struct pcapng_packet *p);
+
+/* Interface statistics block: at time_ns (since 1970), the interface had seen so many packets that the capture's filters
+ * accept, of which so many were dropped for want of room. */
+size_t pcapng_statistics(uint8_t *dst, size_t cap, uint32_t interface, uint64_t time_ns, uint64_t packets,
+                         uint64_t dropped);
 
 #endif
