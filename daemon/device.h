@@ -42,6 +42,7 @@ struct session;
 struct cq;
 struct qpair;
 struct srqueue;
+struct tap;
 struct group;
 TAILQ_HEAD(group_list, group);
 TAILQ_HEAD(session_list, session);
@@ -74,6 +75,7 @@ struct device {
     struct fault fault;
     struct faultq faultq;
     struct tx_batch tx;
+    struct tap *taps; /* captures under way; NULL: none */
 
     struct session_list sessions;
     unsigned num_sessions;

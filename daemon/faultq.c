@@ -17,10 +17,11 @@ static void swap(struct faultq *q, unsigned a, unsigned b)
     q->heap[b] = t;
 }
 
-bool faultq_push(struct faultq *q, const struct av *av, const uint8_t *p, uint32_t len,
-                 const struct fault_verdict *verdict, uint64_t due)
+bool faultq_push(struct faultq *q, const struct tx_pkt *pkt, const uint8_t *p, const struct fault_verdict *verdict,
+                 uint64_t due)
 {
     struct faultq_entry *e;
+    uint32_t len = pkt->len;
     unsigned i;
 
     if (q->n == FAULTQ_PACKETS || q->bytes + len > FAULTQ_BYTES)
@@ -33,8 +34,8 @@ bool faultq_push(struct faultq *q, const struct av *av, const uint8_t *p, uint32
     e->due = due;
     e->order = q->next_order++;
     e->verdict = *verdict;
-    e->av = *av;
-    e->len = len;
+    e->av = *pkt->av;
+    e->pkt = *pkt;
     memcpy(e->data, p, len);
     q->bytes += len;
     i = q->n++;
@@ -52,7 +53,7 @@ struct faultq_entry *faultq_pop(struct faultq *q, uint64_t now)
     if (q->n == 0 || q->heap[0]->due > now)
         return NULL;
     e = q->heap[0];
-    q->bytes -= e->len;
+    q->bytes -= e->pkt.len;
     q->heap[0] = q->heap[--q->n];
     while ((child = 2 * i + 1) < q->n) {
         if (child + 1 < q->n && earlier(q->heap[child + 1], q->heap[child]))

@@ -18,7 +18,7 @@ struct faultq_entry {
     uint64_t order; /* of arrival, to break ties */
     struct fault_verdict verdict; /* what else is to happen to it */
     struct av av; /* a copy: the QP may be gone by then */
-    uint32_t len; /* BTH to ICRC */
+    struct tx_pkt pkt; /* as the engine gave it; av and off mean nothing any more */
     uint8_t data[];
 };
 struct faultq {
@@ -28,9 +28,9 @@ struct faultq {
     uint64_t next_order;
 };
 
-/* Keeps a copy of p[0 ... len) until `due`. False: too many are waiting. */
-bool faultq_push(struct faultq *q, const struct av *av, const uint8_t *p, uint32_t len,
-                 const struct fault_verdict *verdict, uint64_t due);
+/* Keeps a copy of the packet pkt, which is at p[0 ... pkt->len), until `due`. False: too many are waiting. */
+bool faultq_push(struct faultq *q, const struct tx_pkt *pkt, const uint8_t *p, const struct fault_verdict *verdict,
+                 uint64_t due);
 /* Removes and returns the earliest one that is due, NULL: none. The caller frees it. */
 struct faultq_entry *faultq_pop(struct faultq *q, uint64_t now);
 /* When the next one is due; NEVER: none. */

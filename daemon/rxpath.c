@@ -4,6 +4,7 @@
 #include "datapath.h"
 #include "group.h"
 #include "log.h"
+#include "tap.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 
@@ -21,6 +22,7 @@ static void one(struct device *d, const struct udp_datagram *dg, const struct rx
     enum pkt_error err;
     uint16_t ip_id;
     struct pkt pkt;
+    bool right;
 
     d->io.rx_packets++;
     d->io.rx_bytes += len;
@@ -30,7 +32,10 @@ static void one(struct device *d, const struct udp_datagram *dg, const struct rx
     }
     /* Senders that segment number their packets from 0, and the kernel's GRO puts them together in order: so the index
      * is a good guess of the IP ID, which a UDP socket does not tell. */
-    if (!icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id)) {
+    right = icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id);
+    if (tap_on(d))
+        tap_received(d, meta, dg->peer->icrc.flow.src_port, right ? ip_id : (uint16_t)index, p, (uint32_t)len);
+    if (!right) {
         bad_icrc(d, dg);
         return;
     }

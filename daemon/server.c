@@ -16,6 +16,7 @@
 #include "session.h"
 #include "status.h"
 #include "sysfs.h"
+#include "tap.h"
 #include "tmstatus.h"
 
 #define CONNECTIONS_MAX 1024u
@@ -25,13 +26,28 @@ struct connection {
     TAILQ_ENTRY(connection) link;
     int sock;
     struct ucred cred;
+    struct tap *tap; /* its capture; NULL: none */
     ev_io readable;
 };
+
+static void run_attach(void *arg)
+{
+    tap_attach(arg);
+}
+
+static void run_detach(void *arg)
+{
+    tap_detach(arg);
+}
 
 static void drop(struct connection *c)
 {
     struct server *sv = c->server;
 
+    if (c->tap) {
+        device_do(c->tap->device, run_detach, c->tap);
+        tap_destroy(c->tap);
+    }
     ev_io_stop(sv->loop, &c->readable);
     TAILQ_REMOVE(&sv->connections, c, link);
     sv->num_connections--;
@@ -156,6 +172,22 @@ static int set_fault(struct server *sv, const struct pm_fault_req *r, struct con
     return 0;
 }
 
+static int capture(struct server *sv, struct connection *c, const struct pm_capture_req *r, struct control_reply *rp)
+{
+    if (c->cred.uid != geteuid() && c->cred.uid != 0)
+        return control_fail(rp, -EPERM, "only the daemon's user and root may capture: they see everybody's data");
+    if (r->device >= sv->devices)
+        return control_fail(rp, -ENODEV, "device %u: there are %u", r->device, sv->devices);
+    if (c->tap)
+        return control_fail(rp, -EBUSY, "this connection captures already");
+    c->tap = tap_create(sv->device[r->device], r, rp);
+    if (!c->tap)
+        return rp->status;
+    device_do(c->tap->device, run_attach, c->tap);
+    log_info("pid %d captures at %s", (int)c->cred.pid, c->tap->device->name);
+    return 0;
+}
+
 static int shut_down(struct server *sv, const struct connection *c, struct control_reply *rp)
 {
     if (c->cred.uid != geteuid() && c->cred.uid != 0)
@@ -236,6 +268,8 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
         return set_fault(sv, (const struct pm_fault_req *)rq->payload, rp);
     if (rq->op == PM_OP_TM && rq->len == sizeof(struct pm_tm_req))
         return tag_matching(sv, (const struct pm_tm_req *)rq->payload, rp);
+    if (rq->op == PM_OP_CAPTURE && rq->len == sizeof(struct pm_capture_req))
+        return capture(sv, c, (const struct pm_capture_req *)rq->payload, rp);
     if (rq->len)
         return control_fail(rp, -EINVAL,
                             "operation %u with %u bytes: a device must be opened first, or it takes another length",
@@ -437,13 +471,13 @@ void server_fini(struct server *sv)
     if (listener_owns_path(&sv->listener))
         sysfs_remove(sv->listener.path);
     listener_close(&sv->listener);
+    while (!TAILQ_EMPTY(&sv->connections)) /* while the devices are there, which they may capture at */
+        drop(TAILQ_FIRST(&sv->connections));
     for (unsigned i = 0; i < sv->devices; i++) {
         device_stop(sv->device[i]);
         device_fini(sv->device[i]);
         free(sv->device[i]);
     }
-    while (!TAILQ_EMPTY(&sv->connections))
-        drop(TAILQ_FIRST(&sv->connections));
     if (sv->loop)
         ev_loop_destroy(sv->loop);
 }

@@ -5,6 +5,7 @@
 
 #include "datapath.h"
 #include "gso.h"
+#include "tap.h"
 #include "wire/pkt.h"
 
 /* A batch on its way out, sorted. */
@@ -32,6 +33,18 @@ static bool comes_back(const struct device *d, const struct tx_pkt *p)
     return mcast_is_group(p->av->dgid) && !d->options->loopback_wire && !TAILQ_EMPTY(&d->groups);
 }
 
+/* Adds a message of n packets to what is sent; damage, if not NULL, strikes it. */
+static void send_out(struct device *d, const struct tx_batch *b, unsigned first, unsigned n, bool ce,
+                     const struct fault_verdict *damage)
+{
+    uint8_t *out = udp_add(&d->udp, b->buf, &b->pkt[first], n, ce);
+
+    if (out && damage)
+        fault_corrupt(damage, out, b->pkt[first].len);
+    if (out && tap_on(d))
+        tap_sent(d, &b->pkt[first], n, out, ce);
+}
+
 /* --- without faults
  * ---------------------------------------------------------------------------------------------------- */
 
@@ -48,7 +61,7 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
         }
         if (gso)
             n = gso_span(&b->pkt[i], b->n - i);
-        udp_add(&d->udp, b->buf, &b->pkt[i], n, false);
+        send_out(d, b, i, n, false, NULL);
         if (comes_back(d, &b->pkt[i])) {
             for (unsigned j = i; j < i + n; j++)
                 keep_inside(s, j, false);
@@ -80,11 +93,10 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
         return;
     }
     while (copies--) {
-        uint8_t *out = udp_add(&d->udp, b->buf, p, 1, v->ce);
+        bool damaged = v->action == FAULT_CORRUPT;
 
-        if (out && v->action == FAULT_CORRUPT)
-            fault_corrupt(v, out, p->len);
-        else if (comes_back(d, p))
+        send_out(d, b, i, 1, v->ce, damaged ? v : NULL);
+        if (!damaged && comes_back(d, p))
             keep_inside(s, i, v->ce);
     }
 }
@@ -121,14 +133,14 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
         while (n) {
             unsigned span = gso ? gso_span(&b->pkt[first], n) : 1;
 
-            udp_add(&d->udp, b->buf, &b->pkt[first], span, false);
+            send_out(d, b, first, span, false, NULL);
             first += span;
             n -= span;
         }
         if (i == b->n)
             break;
         if (v.delay_ns && v.action != FAULT_DROP) {
-            if (!faultq_push(&d->faultq, b->pkt[i].av, b->buf + b->pkt[i].off, b->pkt[i].len, &v, now + v.delay_ns))
+            if (!faultq_push(&d->faultq, &b->pkt[i], b->buf + b->pkt[i].off, &v, now + v.delay_ns))
                 d->io.fault_queue_full++;
             continue;
         }
@@ -146,10 +158,12 @@ static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s,
            (e = faultq_pop(&d->faultq, now)) != NULL) {
         struct tx_pkt *p = &b->pkt[b->n];
 
-        memcpy(b->buf + b->used, e->data, e->len);
+        memcpy(b->buf + b->used, e->data, e->pkt.len);
         avs[b->n] = e->av;
-        *p = (struct tx_pkt){.av = &avs[b->n], .off = (uint32_t)b->used, .len = e->len};
-        b->used += e->len;
+        *p = e->pkt;
+        p->av = &avs[b->n];
+        p->off = (uint32_t)b->used;
+        b->used += p->len;
         b->n++;
         apply(d, b, b->n - 1, &e->verdict, s);
         free(e);
@@ -175,6 +189,8 @@ unsigned txpath_send(struct device *d, uint64_t now)
     if (b->n == 0) {
         if (engine_tx(d->engine, b, now) == 0)
             return 0;
+        if (tap_on(d))
+            tap_made(d, b);
         if (fault_on(&d->fault))
             sort_faulty(d, b, &s, udp_gso(&d->udp, now), now);
         else
@@ -185,6 +201,8 @@ unsigned txpath_send(struct device *d, uint64_t now)
     for (unsigned i = 0; i < s.n; i++) {
         const struct tx_pkt *p = &b->pkt[s.inside[i].index];
 
+        if (tap_on(d))
+            tap_inside(d, p, b->buf + p->off, s.inside[i].ce);
         rxpath_loopback(d, p->av, s.inside[i].ce, b->buf + p->off, p->len, now);
     }
     return b->n;

@@ -205,6 +205,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
 void qp_destroy(struct qp *qp);
 uint32_t qp_number(const struct qp *qp);
 struct qp *qp_find(struct engine *e, uint32_t qpn); /* NULL: none */
+void *qp_owner(const struct qp *qp); /* qp_init.owner */
 
 /* Changes attributes and state by the table of state transitions (IBA 11.2.5.2), all or nothing: -EINVAL leaves the
  * QP as it was. *why, if not NULL, receives a static text that says which rule was broken. */
@@ -285,7 +286,9 @@ struct tx_pkt {
         off; /* of the packet in batch->buf: BTH, headers, payload, pad, then 4 bytes that the owner fills with the ICRC */
     uint32_t len; /* including those 4 bytes */
     uint32_t src_qpn, psn; /* for traces and faults */
+    uint64_t wr_id; /* for traces: of the work request, if has_wr */
     uint16_t header_len;
+    bool has_wr; /* a request's packet */
     bool retransmit;
 };
 struct tx_batch {

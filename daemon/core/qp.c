@@ -257,6 +257,11 @@ bool qp_service(struct qp *qp, uint64_t now)
     return resp_flush(qp, now) || left;
 }
 
+void *qp_owner(const struct qp *qp)
+{
+    return qp->owner;
+}
+
 uint32_t qp_number(const struct qp *qp)
 {
     return qp->qpn;

@@ -182,10 +182,12 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
     p.ackreq |= ask_ack && qp_is_reliable(qp);
     uint8_t *payload;
     struct tx_pkt *t = qp_append(qp, s->b, &p, len, &payload);
-    if (t && qp->type == QPT_UD)
-        t->av = &w->wr.ud.av; /* stays until the request's place in the queue is used again */
     if (!t)
         return NULL;
+    t->wr_id = w->wr.wr_id;
+    t->has_wr = true;
+    if (qp->type == QPT_UD)
+        t->av = &w->wr.ud.av; /* stays until the request's place in the queue is used again */
     if (w->wr.opcode == WR_ATOMIC_WRITE)
         memcpy(payload, &w->wr.compare_add, len);
     else if (len && w->wr.flags & SEND_INLINE)

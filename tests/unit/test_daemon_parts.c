@@ -76,10 +76,11 @@ Test(faultq, due_order_then_arrival_order)
     struct faultq q = {0};
     struct fault_verdict v = {.action = FAULT_PASS};
     struct av av = {.hop_limit = 9};
+    struct tx_pkt pkt = {.av = &av, .len = 1};
 
     cr_assert_eq(faultq_deadline(&q), NEVER);
     for (uint8_t i = 0; i < 7; i++)
-        cr_assert(faultq_push(&q, &av, &i, 1, &v, due[i]));
+        cr_assert(faultq_push(&q, &pkt, &i, &v, due[i]));
     cr_assert_eq(faultq_deadline(&q), 10);
     cr_assert_null(faultq_pop(&q, 9));
     for (unsigned i = 0; i < 7; i++) {
@@ -99,9 +100,10 @@ Test(faultq, bounded)
     struct faultq q = {0};
     struct fault_verdict v = {.action = FAULT_PASS};
     struct av av = {.hop_limit = 9};
+    struct tx_pkt pkt = {.av = &av, .len = sizeof(packet)};
     unsigned n = 0;
 
-    while (faultq_push(&q, &av, packet, sizeof(packet), &v, n))
+    while (faultq_push(&q, &pkt, packet, &v, n))
         n++;
     cr_assert(n <= FAULTQ_PACKETS && (uint64_t)n * sizeof(packet) <= FAULTQ_BYTES);
     cr_assert(n > 3000);
