@@ -20,6 +20,7 @@ static const struct command {
     {"status", cmd_status, "show devices, objects, QP states and counters"},
     {"tm", cmd_tm, "look into tag matching: lists, traces, why a message was unexpected"},
     {"fault", cmd_fault, "change the injected faults of running daemons"},
+    {"capture", cmd_capture, "capture packets for Wireshark, live or to a file"},
     {"lint", cmd_lint, "look for violations of the protocol in a capture"},
     {"layout", cmd_layout, "explain where the bytes of a window over non-contiguous memory are"},
 };

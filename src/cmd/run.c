@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "pumice/abi.h"
+#include "src/cmd/capture.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/lab.h"
 #include "src/cmd/run.h"
@@ -19,6 +20,7 @@
 struct run_options {
     struct lab_options lab;
     const char *fault, *seed;
+    const char *capture; /* file; NULL: none */
     char **command; /* NULL-terminated */
 };
 
@@ -27,6 +29,7 @@ enum key {
     KEY_ADDRESSES = 'a',
     KEY_FAULT = 'f',
     KEY_SEED = 's',
+    KEY_CAPTURE = 'C',
     KEY_LOOPBACK = 256,
     KEY_MEMORY,
     KEY_GSO,
@@ -45,6 +48,8 @@ static const struct argp_option options[] = {
     {"fault", KEY_FAULT, "SPEC", 0,
      "Faults that each host applies to what it sends, such as loss=1%,dup=1%,reorder=5%,delay=50us,corrupt=0.1%", 2},
     {"seed", KEY_SEED, "S", 0, "Seed of the faults, 1 unless given: the same seed gives the same faults", 2},
+    {"capture", KEY_CAPTURE, "FILE", 0,
+     "Capture what all hosts send, as pcapng, after faults have struck it: each packet once", 2},
     {"loopback", KEY_LOOPBACK, "engine|wire", 0,
      "Whether traffic within one device stays in its engine (as in a NIC) or takes the network, too", 3},
     {"memory", KEY_MEMORY, "auto|process_vm|proc_mem", 0, "How the daemon reaches the memory of programs", 3},
@@ -108,6 +113,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_SEED:
         need_seed(state, arg);
         o->seed = arg;
+        break;
+    case KEY_CAPTURE:
+        o->capture = arg;
         break;
     case KEY_LOOPBACK:
     case KEY_MEMORY:
@@ -301,6 +309,21 @@ static int run_command(struct run_options *o, struct lab *lab)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static int run_captured(struct run_options *o, struct lab *lab)
+{
+    pid_t capture = 0;
+    int code;
+
+    if (o->capture)
+        capture = capture_start(lab->dir, lab->hosts, o->capture);
+    if (capture < 0)
+        return EXIT_OWN;
+    code = run_command(o, lab);
+    if (capture && !capture_stop(capture) && code == 0)
+        code = EXIT_OWN;
+    return code;
+}
+
 /* The command's file, before anything is started: to say at once what is wrong with it. */
 static int check_command(const char *name)
 {
@@ -333,7 +356,7 @@ int cmd_run(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL);
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;
-    code = set_environment(&lab) == 0 ? run_command(&o, &lab) : EXIT_OWN;
+    code = set_environment(&lab) == 0 ? run_captured(&o, &lab) : EXIT_OWN;
     lab_stop(&lab);
     if (code == 0 && lab.crashed)
         code = EXIT_OWN;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The reading end of captures (PM_OP_CAPTURE): the rings of one or more devices, of one or more daemons, as one stream of
+ * packets in the order of time. All daemons are on this machine and so have one clock. */
+#ifndef PUMICE_CMD_TAPREAD_H
+#define PUMICE_CMD_TAPREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pumice/abi.h"
+
+struct tap_source {
+    int sock; /* the capture lives as long as this connection; -1: the daemon has ended */
+    char name[PM_NAME_MAX + 16]; /* of the device: "pumice0", in a lab "host1:pumice0" */
+    struct pm_capture_page *page;
+    const uint8_t *ring;
+    uint64_t size; /* of the ring */
+    uint64_t head, tail; /* what was there at the last tapread_look, and what was taken of it */
+};
+struct tapread {
+    struct tap_source *source;
+    unsigned n;
+    uint64_t until; /* CLOCK_MONOTONIC, ns: everything before is there */
+};
+
+/* Starts captures at the devices of the daemon at path: all, or the one that is called device. request says what is
+ * captured (device is ignored). host: its number in a lab, else -1. Returns how many there were, or -1 after saying what is wrong. */
+int tapread_add(struct tapread *t, const char *path, int host, const char *device,
+                const struct pm_capture_req *request);
+
+/* Looks what has come. Whatever caused a packet that is there is there too. */
+void tapread_look(struct tapread *t);
+/* The oldest packet of those, NULL: none. It is valid until tapread_done(t, *source), which must follow. Its bytes stand behind it. */
+const struct pm_capture_record *tapread_next(struct tapread *t, unsigned *source);
+void tapread_done(struct tapread *t, unsigned source);
+
+/* Waits for a moment, or until the end of a daemon. False: all daemons have ended. */
+bool tapread_wait(struct tapread *t, int ms);
+
+/* Ends the captures: what tapread_look finds after that is the last. */
+void tapread_stop(struct tapread *t);
+void tapread_fini(struct tapread *t);
+
+#endif
