@@ -72,6 +72,7 @@ static int run(void)
     /* Both must be ready to receive before the first packet. */
     tcp_write("r", 1);
     tcp_read((char[1]){0}, 1);
+    printf("connected %llu\n", (unsigned long long)now_ms());
     st.last_progress = now_ms();
     while (!st.failed && !finished(&closing)) {
         advance(end);
@@ -234,7 +235,6 @@ int main(int argc, char **argv)
     options_parse(argc, argv);
     setvbuf(stdout, NULL, _IOLBF, 0);
     exchange();
-    printf("connected %llu\n", (unsigned long long)now_ms());
     ret = run();
     if (ret != 0) {
         drain();
