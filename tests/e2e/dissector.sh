@@ -67,6 +67,13 @@ for file in "$dir"/*.pcapng; do
     wrong=$(shark "$file" -Y '_ws.malformed || _ws.lua.error || _ws.short')
     [ -z "$wrong" ] || fail "$file: $wrong"
 done
+# Damaged packets may be malformed, but the dissector stands it and still says what it can.
+shark "$dir/all.pcapng" -Y ipv6 -w "$dir/ipv6.pcap"
+for seed in 1 2 3 4 5 6 7 8; do # behind the UDP header
+    editcap -E 0.05 -o 62 --seed $seed "$dir/ipv6.pcap" "$dir/damaged.pcap" 2>"$dir/err" || fail "editcap: $(cat "$dir/err")"
+    wrong=$(shark "$dir/damaged.pcap" -Y '_ws.lua.error || _ws.malformed && !pumice')
+    [ -z "$wrong" ] || fail "damaged with seed $seed: $wrong"
+done
 packets=$(shark "$dir/all.pcapng" -Y 'pumice.icrc.status == 1 && pumice.bth.name' | wc -l)
 all=$(shark "$dir/all.pcapng" | wc -l)
 [ "$packets" -ge 100 ] && [ "$packets" -eq "$all" ] || fail "only $packets of $all packets with name and right ICRC"
