@@ -15,6 +15,7 @@
 
 #include "pcap/opname.h"
 #include "src/cmd/cmd.h"
+#include "src/cmd/which.h"
 
 #define RING_DEFAULT (16u << 20)
 #define PAUSE_MS 20 /* between looks while nothing comes */
@@ -194,8 +195,7 @@ bool capture_stop(pid_t pid)
 
 struct capture_options {
     struct capture c;
-    const char *socket;
-    int host;
+    struct which which;
     long megabytes, files;
 };
 
@@ -226,8 +226,6 @@ static const struct argp_option options[] = {
     {"files", 'W', "N", 0, "With -C: after N files, write over the first", 2},
     {"quiet", 'q', NULL, 0, "Say nothing but what goes wrong", 2},
     {"device", 'i', "NAME", 0, "Only this device", 3},
-    {"host", 'H', "N", 0, "Only this host of the lab", 3},
-    {"socket", 'S', "PATH", 0, "Control socket of the daemon; else that of the environment", 3},
     {0},
 };
 
@@ -348,11 +346,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'i':
         o->c.device = arg;
         break;
-    case 'H':
-        o->host = (int)number(state, "host", arg, 0, HOSTS_MAX - 1);
-        break;
-    case 'S':
-        o->socket = arg;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->which;
         break;
     case ARGP_KEY_ARG:
         if (o->c.out.path)
@@ -370,13 +365,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cmd_capture(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "[FILE|-]", doc, NULL, NULL, NULL};
-    struct capture_options o = {.host = -1};
+    static const struct argp argp = {options, parse, "[FILE|-]", doc, which_child, NULL, NULL};
+    struct capture_options o = {.which = WHICH_NONE};
     struct targets t;
 
     capture_init(&o.c, NULL);
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    if (targets_find(&t, o.socket, o.host) != 0)
+    if (which_find(&o.which, &t) != 0)
         return 1;
     return capture_run(&o.c, &t);
 }

@@ -9,17 +9,16 @@
 #include "pumice/abi.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/control.h"
+#include "src/cmd/which.h"
 
 struct fault_options {
-    const char *spec, *socket;
-    int host;
+    const char *spec;
+    struct which which;
     uint64_t seed;
 };
 
 static const struct argp_option options[] = {
     {"seed", 's', "S", 0, "Seed of the faults, 1 unless given", 0},
-    {"host", 'H', "N", 0, "Only on this host of the lab", 0},
-    {"socket", 'S', "PATH", 0, "Control socket of the daemon; else that of the environment", 0},
     {0},
 };
 
@@ -48,13 +47,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (errno || *end || arg[0] < '0' || arg[0] > '9')
             argp_error(state, "--seed=%s: must be a number, such as 7 or 0x7f", arg);
         break;
-    case 'H':
-        o->host = (int)parse_number(arg, 0, HOSTS_MAX - 1);
-        if (o->host < 0)
-            argp_error(state, "--host=%s: must be the number of a host", arg);
-        break;
-    case 'S':
-        o->socket = arg;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->which;
         break;
     case ARGP_KEY_ARG:
         if (o->spec)
@@ -90,8 +84,8 @@ static int set_one(const char *path, const struct pm_fault_req *req)
 
 int cmd_fault(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "SPEC|off", doc, NULL, NULL, NULL};
-    struct fault_options o = {.host = -1, .seed = 1};
+    static const struct argp argp = {options, parse, "SPEC|off", doc, which_child, NULL, NULL};
+    struct fault_options o = {.which = WHICH_NONE, .seed = 1};
     struct pm_fault_req req = {0};
     char path[SOCKET_PATH_MAX];
     struct targets t;
@@ -105,7 +99,7 @@ int cmd_fault(int argc, char **argv)
     }
     strcpy(req.spec, o.spec);
     req.seed = o.seed;
-    if (targets_find(&t, o.socket, o.host) != 0)
+    if (which_find(&o.which, &t) != 0)
         return 1;
     /* All or none would need a transaction; a bad specification is refused by the first. */
     for (unsigned i = 0; i < t.n; i++) {

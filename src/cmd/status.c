@@ -10,18 +10,16 @@
 #include "src/cmd/control.h"
 #include "src/cmd/fetch.h"
 #include "src/cmd/show.h"
+#include "src/cmd/which.h"
 
 struct status_options {
     bool json, all;
-    int host;
-    const char *socket;
+    struct which which;
 };
 
 static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "JSON in place of text", 0},
     {"all", 'a', NULL, 0, "Everything: zero counters, too, and those of each QP", 0},
-    {"host", 'H', "N", 0, "Only this host of the lab", 0},
-    {"socket", 'S', "PATH", 0, "Control socket of the daemon; else that of the environment", 0},
     {0},
 };
 
@@ -49,13 +47,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'a':
         o->all = true;
         break;
-    case 'H':
-        o->host = (int)parse_number(arg, 0, HOSTS_MAX - 1);
-        if (o->host < 0)
-            argp_error(state, "--host=%s: must be the number of a host", arg);
-        break;
-    case 'S':
-        o->socket = arg;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->which;
         break;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s' is too much: pumice status takes no arguments", arg);
@@ -79,15 +72,15 @@ static void show_host(const struct targets *t, unsigned i, const char *path, con
 
 int cmd_status(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, NULL, NULL, NULL};
-    struct status_options o = {.host = -1};
+    static const struct argp argp = {options, parse, NULL, doc, which_child, NULL, NULL};
+    struct status_options o = {.which = WHICH_NONE};
     json_t *hosts = json_array(), *root;
     char path[SOCKET_PATH_MAX];
     struct targets t;
     int code = 0;
 
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    if (targets_find(&t, o.socket, o.host) != 0)
+    if (which_find(&o.which, &t) != 0)
         return 1;
     for (unsigned i = 0; i < t.n; i++) {
         json_t *status, *host;

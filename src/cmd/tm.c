@@ -10,14 +10,14 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/control.h"
 #include "src/cmd/fetch.h"
+#include "src/cmd/which.h"
 
 #define EVENTS 40 /* shown unless more are asked for */
 
 struct tm_options {
     const char *what; /* list, trace, why */
     bool json;
-    int host;
-    const char *socket;
+    struct which which;
     long srq, number; /* -1: not given */
     uint64_t qp, tag;
     bool has_qp, has_tag;
@@ -29,8 +29,6 @@ static const struct argp_option options[] = {
     {"srq", 's', "N", 0, "Only the list of this SRQ", 0},
     {"qp", 'q', "QPN", 0, "Only messages to this QP (trace, why)", 0},
     {"tag", 't', "TAG", 0, "Only what has this tag", 0},
-    {"host", 'H', "N", 0, "Only this host of the lab", 0},
-    {"socket", 'S', "PATH", 0, "Control socket of the daemon; else that of the environment", 0},
     {0},
 };
 
@@ -76,13 +74,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->tag = parse_u64(state, "tag", arg);
         o->has_tag = true;
         break;
-    case 'H':
-        o->host = (int)parse_number(arg, 0, HOSTS_MAX - 1);
-        if (o->host < 0)
-            argp_error(state, "--host=%s: must be the number of a host", arg);
-        break;
-    case 'S':
-        o->socket = arg;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->which;
         break;
     case ARGP_KEY_ARG:
         if (o->what || (strcmp(arg, "list") && strcmp(arg, "trace") && strcmp(arg, "why")))
@@ -291,8 +284,8 @@ static struct pm_tm_req request(const struct tm_options *o)
 
 int cmd_tm(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "list|trace|why", doc, NULL, NULL, NULL};
-    struct tm_options o = {.host = -1, .srq = -1, .number = -1};
+    static const struct argp argp = {options, parse, "list|trace|why", doc, which_child, NULL, NULL};
+    struct tm_options o = {.which = WHICH_NONE, .srq = -1, .number = -1};
     json_t *hosts = json_array(), *root;
     char path[SOCKET_PATH_MAX];
     struct pm_tm_req req;
@@ -302,7 +295,7 @@ int cmd_tm(int argc, char **argv)
 
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     req = request(&o);
-    if (targets_find(&t, o.socket, o.host) != 0)
+    if (which_find(&o.which, &t) != 0)
         return 1;
     for (unsigned i = 0; i < t.n; i++) {
         json_t *document, *host;
