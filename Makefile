@@ -346,4 +346,4 @@ help:
 	@echo 'make deps-dev       all packages that any of these needs; each target installs its own'
 	@echo 'make clean          removes build/'
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/tests -name '*.d' 2>/dev/null)

@@ -58,6 +58,10 @@ static void sizes(struct tm_pair *p)
            "then the data, without a tag");
         ok(tm_data(r, 0, i, len[i]) && r->buf[len[i]] == 0xee, "which are where they belong");
     }
+    if (tm_strict(r->ctx)) {
+        printf("# no list of SGEs: the strict device takes one\n");
+        return;
+    }
     struct ibv_sge part[3] = {tm_at(r, 0, 10), tm_at(r, 4096, 0), tm_at(r, 8192, 2000)};
     struct ibv_ops_wr wr = {.opcode = IBV_WR_TAG_ADD,
                             .tm.add = {.recv_wr_id = 7, .sg_list = part, .num_sge = 3, .tag = 7, .mask = EXACT}},
@@ -271,7 +275,7 @@ static void overflow(struct tm_pair *p)
     tm_header(s, IBV_TMH_EAGER, 50, 0);
     tm_post(s, 0, 64 + TMH, NULL);
     int status = tm_sent(s); /* the receiver's QP has failed, too, so a lost NAK is not sent again */
-    ok(status == IBV_WC_REM_INV_REQ_ERR || (tm_lossy && status == IBV_WC_RETRY_EXC_ERR),
+    ok(status == IBV_WC_REM_INV_REQ_ERR || (tm_lossy() && status == IBV_WC_RETRY_EXC_ERR),
        "too long for the entry: the sender is told");
     wc = tm_next(r);
     ok(wc.status == IBV_WC_LOC_LEN_ERR && wc.wr_id == 1001, "and the receiver");

@@ -179,7 +179,7 @@ static void failures(struct tm_pair *p)
     ok(tm_got(r, IBV_WC_TM_RECV, 1001, IBV_WC_TM_MATCH), "a match");
     wc = tm_next(r);
     /* The sender's QP has failed, too, so a lost NAK is not sent again. */
-    ok((wc.status == IBV_WC_REM_ACCESS_ERR || (tm_lossy && wc.status == IBV_WC_RETRY_EXC_ERR)) &&
+    ok((wc.status == IBV_WC_REM_ACCESS_ERR || (tm_lossy() && wc.status == IBV_WC_RETRY_EXC_ERR)) &&
            wc.opcode == IBV_WC_TM_RECV && wc.wr_id == 1001,
        "with a wrong rkey fails");
     struct ibv_qp_attr a;
