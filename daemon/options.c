@@ -205,6 +205,16 @@ static int set_ack_delay(struct options *o, const char *name, const char *value,
     return 0;
 }
 
+static int set_min_timeout(struct options *o, const char *name, const char *value, char *why)
+{
+    uint64_t v;
+
+    if (!parse_u64(value, 1000, 60000000, &v))
+        return bad(why, name, value, "microseconds from 1000 to 60000000");
+    o->min_timeout_us = (uint32_t)v;
+    return 0;
+}
+
 static int set_idle(struct options *o, const char *name, const char *value, char *why)
 {
     uint64_t v;
@@ -264,6 +274,7 @@ static const struct {
     {"mtu", set_mtu},
     {"window", set_window},
     {"ack-delay-us", set_ack_delay},
+    {"min-timeout-us", set_min_timeout},
     {"idle-us", set_idle},
     {"rcvbuf", set_rcvbuf},
     {"ready-fd", set_ready_fd},

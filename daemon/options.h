@@ -59,6 +59,7 @@ struct options {
     uint8_t mtu; /* enum ibv_mtu; 0: as the interface has it */
     uint32_t window_pkts; /* 0: the engine's default */
     int64_t ack_delay_us; /* -1: the engine's default */
+    uint32_t min_timeout_us; /* queue pairs with a shorter timeout get this one (row D6); 0: the engine's default */
     uint32_t idle_us; /* time without work before the loop sleeps */
     uint32_t rcvbuf; /* bytes asked for with SO_RCVBUF and SO_SNDBUF */
     int ready_fd; /* gets the line "ready" when everything listens; -1: none */

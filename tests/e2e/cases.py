@@ -261,6 +261,7 @@ PYTHON = [
     ("asyncwatch", programs.asyncwatch, "device", (), None, True, 60),
     ("xsrq/3-clients", programs.xsrq_clients, "hosts", (), None, True, 60),
     ("xsrq/3-clients-faults", programs.xsrq_clients, "hosts", FAULT, None, False, 90),
+    ("starved/daemon", special.sleeping_daemon, "hosts", ("--min-timeout-us", "500000"), None, True, 200),
     ("idle/no-cpu", special.idle_cpu, "hosts", (), None, True, 60),
     ("idle/no-cpu-with-clients", special.idle_cpu_with_clients, "hosts", (), None, True, 60),
 ]

@@ -207,6 +207,29 @@ def kill_daemon(lab, _full):
             p.kill()
 
 
+def sleeping_daemon(lab, _full):
+    """A daemon that does not run for longer than a connection's retries would take: with a longer shortest timeout (the case's option)
+    nobody notices."""
+    argv, port = [labs.which("ibv_xsrq_pingpong"), "-g", "0", "-m", "1024", "-n", "8000"], labs.tcp_port()
+    server = lab.start(lab.server, argv + ["-p", port], "sleeping.server")
+    labs.wait_listening(server, port)
+    client = lab.start(lab.client, argv + ["-p", port, lab.server_tcp()], "sleeping.client")
+    counter = lambda name: lab.server.status()["devices"][0]["counters"][name]  # noqa: E731
+    received, before = counter("recvs"), counter("timeout_retrans")
+    while counter("recvs") < received + 10:
+        need(client.alive() and server.alive(), "no traffic", client, server)
+    for _ in range(10):  # until it was not the client's turn to send
+        lab.client.daemon.popen.send_signal(signal.SIGSTOP)
+        time.sleep(0.8)
+        lab.client.daemon.popen.send_signal(signal.SIGCONT)
+        if counter("timeout_retrans") > before:
+            break
+        time.sleep(0.01)
+    for p in (client, server):
+        need(p.wait(80) == 0 and "success" in p.output(), "a daemon that slept broke the connection", client, server)
+    need(counter("timeout_retrans") > before, "the daemon slept before there was traffic, or after it", client, server)
+
+
 def stop_terminated(build, args):
     """SIGTERM: orderly end with exit code 0, the socket removed, clients told."""
     with labs.Lab(build, "device", (), args.block) as lab:

@@ -2,18 +2,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A long time of mixed traffic with faults and sudden deaths.
 
-    tests/soak/soak.py [--seconds N] [--seed N] [--pairs N]
+    tests/soak/soak.py [--seconds N] [--seed N] [--pairs N] [--only KIND]
 
 Several hosts run at once: two whose packets are lost, doubled and reordered, one that talks to itself under the same faults, and two
 without faults for UC and UD, which repeat nothing. On them pairs of programs come and go at random: data-checked traffic over every
 transport, unmodified tools, and programs that make random verbs calls. Some are killed in the middle. A pair that nobody killed must
 end well; the partner of a killed one must end by itself, with an error.
 
+The daemons get a long shortest timeout: on a machine with fewer processors than busy processes a daemon may not run for the half second
+after which most programs' connections give up, and some of the tools never notice that theirs did. If a pair does not end, the report says
+what the daemons know of its queues and where its processes are in the kernel.
+
 Every round ends in quiet: then no daemon may have an object left, and its memory must be what it was after the first round. The seed
 repeats the choice of programs, not their timing.
 """
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -27,7 +32,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 
 import lab as labs  # noqa: E402
 
-FAULTS = ["--fault", "loss=1%,dup=1%,reorder=2%"]
+PATIENT = ["--min-timeout-us", "1000000"]
+FAULTS = PATIENT + ["--fault", "loss=1%,dup=1%,reorder=2%"]
 ROUND_SECONDS = 60
 KILL_SHARE = 0.2  # of all pairs
 END_SECONDS = 60  # that a partner of a dead process may take
@@ -53,7 +59,8 @@ def endurance(transport, *more):
 
 def tool(*argv):
     def make(rng, build):
-        return [labs.which(argv[0])] + [str(rng.choice(a)) if isinstance(a, tuple) else a for a in argv[1:]]
+        # Line by line, so that a tool that is killed while it hangs has said how far it came.
+        return [labs.which("stdbuf"), "-oL", labs.which(argv[0])] + [str(rng.choice(a)) if isinstance(a, tuple) else a for a in argv[1:]]
     return make
 
 
@@ -86,6 +93,57 @@ class SoakBuild(labs.Build):
         if not os.path.exists(path):
             raise labs.Unavailable(f"{os.path.relpath(path)} is not built (make tests)")
         return path
+
+
+# --- what is known of a pair that does not end ---------------------------------------------------------------------------------
+
+def told(node):
+    """Without what says nothing: null, zero, false, empty."""
+    if isinstance(node, dict):
+        return {k: v for k, v in ((k, told(v)) for k, v in node.items()) if v not in (None, 0, False, "", [], {})}
+    return [told(v) for v in node] if isinstance(node, list) else node
+
+
+def queues_of(device, pids):
+    """The part of a device's status that is about the objects of these processes."""
+    sessions = {s["session"] for s in device["sessions"] if s["pid"] in pids}
+    part = {"name": device["name"], "counters": device["counters"]}
+    for key in ("sessions", "qps", "srqs", "cqs"):
+        part[key] = [o for o in device.get(key, []) if o.get("session") in sessions or sessions & set(o.get("openers") or [])]
+    return part
+
+
+def in_kernel(pid):
+    """Where a process is, thread by thread, as far as we may see it; run_delay: how long it has waited for a processor in its life."""
+    lines = []
+    for task in sorted(os.listdir(f"/proc/{pid}/task"), key=int):
+        seen = []
+        for name in ("comm", "wchan", "syscall", "schedstat", "stack"):
+            try:
+                with open(f"/proc/{pid}/task/{task}/{name}", encoding="ascii", errors="replace") as f:
+                    text = f.read().strip()
+            except OSError as e:
+                text = f"({e.strerror})"
+            if name == "schedstat" and len(text.split()) == 3:
+                name, text = "run_delay", f"{int(text.split()[1]) / 1e9:.3f} s"
+            seen.append(f"{name} {'; '.join(text.splitlines())}")
+        lines.append(f"{task}: " + ", ".join(seen))
+    return "\n".join(lines)
+
+
+def diagnosis(lab, processes):
+    pids = {p.pid for p in processes}
+    text = []
+    for host in lab.hosts:
+        text.append(f"--- {host.name} at {host.address}")
+        try:
+            text += [json.dumps(told(queues_of(d, pids)), indent=1) for d in host.status()["devices"]]
+        except (OSError, KeyError, labs.Trouble) as e:
+            text.append(f"no status: {type(e).__name__} {e}")
+    for who in [h.daemon for h in lab.hosts] + processes:
+        if who.alive():
+            text.append(f"--- {who.argv[-1] if who in processes else who.line}: process {who.pid}\n{in_kernel(who.pid)}")
+    return "\n".join(text)
 
 
 class Slot(threading.Thread):
@@ -121,33 +179,33 @@ class Slot(threading.Thread):
         if kill_after is not None:
             self.after_kill(kind, processes, processes[victim % len(processes)], kill_after)
         else:
-            self.must_end_well(processes)
+            self.must_end_well(self.lab, processes)
         for p in processes:
             os.unlink(p.log)
 
     @staticmethod
-    def must_end_well(processes):
+    def must_end_well(lab, processes):
         text = lambda: "".join(f"\n--- {p.line}\n{p.output()[-3000:]}" for p in processes)  # noqa: E731
         for p in reversed(processes):
             code = p.wait(END_SECONDS * 3)
             if code != 0:
-                why = text()
+                why = text() + ("\n" + diagnosis(lab, processes) if code is None else "")
                 for q in processes:
                     q.kill()
                 raise labs.Trouble(f"{'no end' if code is None else f'exit code {code}'}: {p.line}{why}")
 
-    @staticmethod
-    def after_kill(kind, processes, victim, seconds):
+    def after_kill(self, kind, processes, victim, seconds):
         victim.wait(seconds)
         victim.kill()
         for p in processes:
             if p is victim:
                 continue
-            if kind.reliable and p.wait(END_SECONDS) is None and "rdma_endurance" in p.line:
-                why = p.output()[-3000:]
+            looks = kind.reliable and "rdma_endurance" in p.line  # the tools wait for ever for a message that nobody sends
+            if p.wait(END_SECONDS if looks else 3) is None and looks:
+                why = p.output()[-3000:] + "\n" + diagnosis(self.lab, [p])
                 p.kill()
                 raise labs.Trouble(f"did not notice that its partner was killed: {p.line}\n{why}")
-            p.kill()  # pingpongs and UC wait for ever for a message that nobody sends
+            p.kill()
 
 
 class Soak:
@@ -195,8 +253,11 @@ class Soak:
         start = time.monotonic()
         with labs.Lab(self.build, "hosts", FAULTS + ["--seed", str(self.args.seed)], self.args.block) as faulty, \
                 labs.Lab(self.build, "device", FAULTS + ["--seed", str(self.args.seed)], self.args.block) as one, \
-                labs.Lab(self.build, "hosts", [], self.args.block) as clean:
+                labs.Lab(self.build, "hosts", PATIENT, self.args.block) as clean:
             where = [(faulty, FAULTY), (one, FAULTY), (faulty, FAULTY), (clean, CLEAN)]
+            if self.args.only:
+                where = [(lab, [k for k in kinds if self.args.only == k.name]) for lab, kinds in where]
+                where = [(lab, kinds) for lab, kinds in where if kinds]
             number = 0
             while True:
                 left = self.args.seconds - (time.monotonic() - start)
@@ -216,6 +277,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1800, help="(1800)")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20), help="of the choice of programs (random)")
     parser.add_argument("--pairs", type=int, default=8, help="pairs at a time (8)")
+    parser.add_argument("--only", choices=sorted({k.name for k in FAULTY + CLEAN}), metavar="KIND", help="nothing but pairs of this kind: %(choices)s")
     parser.add_argument("--build", default=labs.default_build(), metavar="DIR")
     parser.add_argument("--block", default="127.0.60", metavar="A.B.C", help="addresses for the hosts (127.0.60)")
     args = parser.parse_args()

@@ -28,6 +28,7 @@ Test(options, defaults_make_one_device)
     cr_assert_eq(o.memory, MEMORY_AUTO);
     cr_assert_eq(o.mtu, 0);
     cr_assert_eq(o.ack_delay_us, -1);
+    cr_assert_eq(o.min_timeout_us, 0);
 }
 
 Test(options, a_whole_file)
@@ -37,7 +38,7 @@ Test(options, a_whole_file)
                                "group = rdma\n"
                                "gso = off\necn = on\nloopback = wire\nmemory = proc_mem\nmtu = 2048\n"
                                "fault = \"loss=1%,dup=2%\"\nseed = 0x10\nwindow = 128\nack-delay-us = 0\nidle-us = 20\n"
-                               "rcvbuf = 1048576\nlog-level = debug\n"
+                               "min-timeout-us = 500000\nrcvbuf = 1048576\nlog-level = debug\n"
                                "device eth { address = 192.0.2.1 }\n"
                                "device six { address = \"fd00::1\" }\n";
     char buf[ADDR_TEXT_MAX];
@@ -55,6 +56,7 @@ Test(options, a_whole_file)
     cr_assert(o.has_seed);
     cr_assert_eq(o.window_pkts, 128);
     cr_assert_eq(o.ack_delay_us, 0);
+    cr_assert_eq(o.min_timeout_us, 500000);
     cr_assert_eq(o.idle_us, 20);
     cr_assert_eq(o.rcvbuf, 1048576);
     cr_assert_eq(o.log_level, 3);
@@ -81,6 +83,7 @@ ParameterizedTestParameters(options, file_errors_name_the_line)
         {"device a { address = 127.0.0.1 }\ndevice a { address = 127.0.0.2 }\n", "config:2: device a is there twice"},
         {"fault = loss=5\n", "config:1: fault: "},
         {"window = 0\n", "config:1: window: "},
+        {"min-timeout-us = 999\n", "config:1: min-timeout-us: "},
         {"window = 4194305\n", "config:1: window: "},
         {"gso on\n", "config:1: "},
     };
