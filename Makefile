@@ -157,6 +157,13 @@ $(EXAMPLE_BIN) $(SOAK_BIN): $(BUILD)/%: $(BUILD)/obj/%.o
 $(BUILD)/examples/transpose: $(DV_SO)
 $(BUILD)/examples/transpose: EX_LIBS = -Wl,-rpath,$(abspath $(dir $(DV_SO)))
 
+# The example of a small MPI: programs, and the layer that they share.
+TAGMPI_LAYER := $(addprefix examples/tagmpi/,boot.c device.c match.c offload.c show.c tagmpi.c)
+TAGMPI_BIN := $(patsubst examples/%.c,$(BUILD)/examples/%,$(filter-out $(TAGMPI_LAYER),$(wildcard examples/tagmpi/*.c)))
+$(TAGMPI_BIN): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,$(TAGMPI_LAYER))
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
+
 # The MPI programs, once for each MPI, by its own compiler wrapper. (MPICH's header says the size of an array that MPI_STATUSES_IGNORE
 # does not have.)
 MPI_SRC := $(wildcard tests/mpi/*.c)
@@ -198,7 +205,7 @@ demo: deps
 
 E2E_BIN := $(WIRE_GEN) $(SCENE_GEN) $(LINT_GEN)
 .PHONY: tests
-tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(SOAK_BIN)
+tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(SOAK_BIN)
 
 .PHONY: test test-unit test-sim test-verbs test-e2e
 test: deps-test
@@ -214,7 +221,7 @@ test-verbs: deps-test
 	$(SUBMAKE) all $(VTEST_BIN)
 	$(RUN) verbs
 test-e2e: deps-test
-	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(SOAK_BIN)
+	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(SOAK_BIN)
 	$(RUN) e2e
 
 # Real MPIs; not a part of `make test`, since it takes some minutes. MPI_ARGS=--full: every case.
@@ -278,7 +285,7 @@ bench-layout: deps
 
 # --- the source tree -------------------------------------------------------------------------------------------------
 C_FILES = $(wildcard $(addsuffix /*.[ch],wire daemon daemon/core pcap include/pumice src/verbs src/dv src/cmd \
-	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/mpi tests/fuzz tests/bench tests/soak examples))
+	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/mpi tests/fuzz tests/bench tests/soak examples examples/tagmpi))
 MAN_PAGES = $(wildcard docs/man/*.[1-8])
 
 .PHONY: check-pure check-spdx check-man check-format format

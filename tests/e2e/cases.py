@@ -277,6 +277,7 @@ ALONE = [ # no daemon runs, or it is to fail
     ("command/run-and-on", special.pumice_run, True),
     ("examples/xrc_scale", programs.xrc_scale, True),
     ("examples/transpose", programs.transpose, True),
+    ("examples/tagmpi", programs.tagmpi, True),
     ("soak/short", programs.soak, True),
     ("pyverbs", special.pyverbs, True),
 ]

@@ -62,6 +62,45 @@ def transpose(build, _args):
     need(done.returncode == 2, f"--n 0: exit code {done.returncode}")
 
 
+def _tagmpi(build, hosts, name, *args):
+    """Runs a program of the small MPI; its table of counts, as {what: [offload on, offload off]}."""
+    program = _example(build, os.path.join("tagmpi", name))
+    argv = [build.pumice, "run", "--hosts", str(hosts), "--", program, *args]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    need(done.returncode == 0, f"{argv}: exit code {done.returncode}:\n{done.stdout}{done.stderr}")
+    head, _, table = done.stdout.partition("who matched what (all ranks)")
+    counts = {}
+    for line in table.splitlines()[1:]:
+        field = line.rsplit(maxsplit=2)
+        if len(field) == 3 and field[1].isdigit():
+            counts[field[0].strip()] = [int(n) for n in field[1:]]
+    need(len(counts) == 7, f"no table of counts:\n{done.stdout}")
+    off = [counts[k][1] for k in ("device, eager", "device, rendezvous", "ADDs to the device's list", "DELs", "SYNCs")]
+    need(not any(off), f"the device matched with the offload off:\n{done.stdout}")
+    matched = [sum(n[mode] for k, n in counts.items() if k.startswith(("device", "software"))) for mode in (0, 1)]
+    need(matched[0] == matched[1] > 0, f"not as many messages both ways:\n{done.stdout}")
+    return head, counts, matched[0]
+
+
+def tagmpi(build, _args):
+    """The three programs of the small MPI, between two hosts and on one, and what they say about who matched what."""
+    for hosts in (1, 2):
+        head, counts, n = _tagmpi(build, hosts, "pingpong", "--rounds", "20")
+        need("4194304" in head and n >= 8 * 2 * 4 and counts["device, rendezvous"][0] > 0, f"other numbers:\n{head}{counts}")
+    head, counts, n = _tagmpi(build, 2, "halo", "--ranks", "4", "--n", "40")
+    need(n >= 40 * 8, f"too few messages: {counts}")
+    _tagmpi(build, 2, "halo", "--ranks", "6", "--n", "7")
+    _tagmpi(build, 2, "halo", "--ranks", "2", "--n", "1100")
+    head, counts, n = _tagmpi(build, 2, "storm", "--ranks", "3", "--messages", "500")
+    need(counts["software, as the receive was posted"][0] >= 1000, f"the storm was not unexpected: {counts}")
+    need(counts["device, eager"][0] >= 900, f"the device did not match after the storm: {counts}")
+    need("by the device: 0, by software" in head, f"other words:\n{head}")
+    program = _example(build, os.path.join("tagmpi", "storm"))
+    for args, code in ((["--ranks", "1"], 2), (["--offload", "maybe"], 2), (["--help"], 0)):
+        done = subprocess.run([program, *args], capture_output=True, text=True, timeout=60, check=False)
+        need(done.returncode == code, f"{args}: exit code {done.returncode}")
+
+
 def soak(build, args):
     """A short look at what `make soak` does at length."""
     done = subprocess.run([os.path.join(labs.ROOT, "tests", "soak", "soak.py"), "--seconds", "10", "--seed", "1", "--pairs", "4", "--build", build.dir,
