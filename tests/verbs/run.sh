@@ -22,6 +22,11 @@ shift $((OPTIND - 1))
 [ $# -gt 0 ] || set -- "$build"/tests/verbs/test_*
 library=$(realpath "$build/lib/pumice/libibverbs.so.1") || exit 1
 [ $how = LD_PRELOAD ] || library=$(dirname "$library")
+# Does a daemon answer at that socket? (That the socket is there is not enough: it listens a moment later.)
+ready()
+{
+    [ -S "$1" ] && "$build/bin/pumice" status --socket "$1" >/dev/null 2>&1
+}
 failed=0
 rest=${address#*.}
 peer_address=${address%%.*}.$((${rest%%.*} + 100)).${rest#*.}
@@ -35,7 +40,7 @@ for program in "$@"; do
     ${VT_DAEMON:-"$build/bin/pumiced"} --socket "$tmp/p.sock" --address "$peer_address" >"$tmp/log.peer" 2>&1 &
     peer=$!
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        [ -S "$tmp/d.sock" ] && [ -S "$tmp/p.sock" ] && break
+        ready "$tmp/d.sock" && ready "$tmp/p.sock" && break
         sleep 0.1
     done
     echo "# $name"

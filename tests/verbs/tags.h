@@ -28,7 +28,10 @@ static inline void tm_fault_at(const char *path, const char *spec)
     int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
     strncpy(to.sun_path, path, sizeof(to.sun_path) - 1);
     strncpy(m.fault.spec, spec, sizeof(m.fault.spec) - 1);
-    need(sock >= 0 && connect(sock, (struct sockaddr *)&to, sizeof(to)) == 0);
+    double end = vt_now() + 5;
+    need(sock >= 0);
+    while (connect(sock, (struct sockaddr *)&to, sizeof(to)) != 0)
+        need(errno == ECONNREFUSED && vt_now() < end); /* it is about to listen */
     need(send(sock, &m, sizeof(m), 0) == (ssize_t)sizeof(m));
     need(recv(sock, &r, sizeof(r), 0) >= (ssize_t)sizeof(r) && r.status == 0);
     close(sock);
@@ -326,6 +329,13 @@ static inline void tm_post(struct tm_side *s, int qp, uint32_t len, const uint32
                        *bad;
     wr.imm_data = imm ? *imm : 0;
     need(ibv_post_send(s->qp[qp], &wr, &bad) == 0);
+}
+/* Posts a receive request of the sender's, for len bytes at that place. */
+static inline void tm_recv(struct tm_side *s, int qp, uint64_t id, uint32_t at, uint32_t len)
+{
+    struct ibv_sge sge = tm_at(s, at, len);
+    struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
+    need(ibv_post_recv(s->qp[qp], &wr, &bad) == 0);
 }
 /* Waits for its end; the completion's status. */
 static inline int tm_sent(struct tm_side *s)

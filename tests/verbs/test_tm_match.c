@@ -301,36 +301,81 @@ static void test(struct ibv_context *a, struct ibv_context *b)
     tm_close(&p);
 }
 
-/* IBV_WC_TM_SYNC_REQ comes with the message that is one too many without a report, not before. */
-static void sync_request(void)
+/* What else comes to a TM-SRQ: WRITEs with immediate data take untagged buffers; the limit is about those alone. */
+static void buffers(struct tm_pair *p)
 {
-    struct ibv_context *ctx = vt_open();
+    struct tm_side *r = &p->r, *s = &p->s;
+    struct ibv_srq_attr limit = {.srq_limit = 2}, is;
+    struct ibv_sge sge = tm_at(s, 0, 8);
+    struct ibv_send_wr wr = {.wr_id = 5,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .imm_data = htonl(77),
+                             .wr.rdma = {(uintptr_t)r->buf + 4096, r->mr->rkey}},
+                       *bad;
+    for (uint64_t i = 0; i < 3; i++)
+        tm_buffer(r, 40 + i, 65536, 4096);
+    ok(ibv_modify_srq(r->srq, &limit, IBV_SRQ_LIMIT) == 0, "a limit of two untagged buffers");
+    for (uint64_t i = 0; i < 4; i++) {
+        tm_add(r, i, 60, 0, 64); /* the same buffer each time: nobody minds */
+        need(tm_eager(s, 1, 60, 20) && tm_matched(r, i, 60, 20));
+    }
+    ok(vt_no_event(r->ctx), "matches don't touch it");
+    need(ibv_post_send(s->qp[1], &wr, &bad) == 0);
+    struct tm_wc wc = tm_next(r);
+    ok(tm_is(&wc, IBV_WC_RECV_RDMA_WITH_IMM, 40, IBV_WC_WITH_IMM) && wc.imm == htonl(77) && wc.tag == 0,
+       "a WRITE with immediate data takes a buffer");
+    need(tm_next(s).status == IBV_WC_SUCCESS);
+    ok(vt_no_event(r->ctx), "two are left");
+    need(tm_eager(s, 1, 61, 20) && tm_got(r, IBV_WC_TM_RECV, 41, 0));
+    ok(vt_event(r->ctx, IBV_EVENT_SRQ_LIMIT_REACHED, NULL), "an unexpected message is below the limit");
+    ok(ibv_query_srq(r->srq, &is) == 0 && is.srq_limit == 0, "which is said once");
+}
+
+static void other_ways(struct ibv_context *a, struct ibv_context *b)
+{
     struct tm_pair p;
-    unsigned before = 0;
-    tm_open(&p, ctx, ctx);
+    tm_open(&p, a, b);
+    buffers(&p);
+    tm_close(&p);
+}
+
+/* IBV_WC_TM_SYNC_REQ comes with each message that is one too many without a report, not before, and modulo 2^16. */
+static void sync_request(struct ibv_context *a, struct ibv_context *b)
+{
+    enum { BURST = 32 };
+    const unsigned total = tm_lossy() ? 17000 : 70000;
+    struct tm_pair p;
+    unsigned wrong = 0;
+    tm_open(&p, a, b);
     tm_header(&p.s, IBV_TMH_EAGER, 1, 0);
-    for (unsigned i = 0; i < 64; i++)
+    for (unsigned i = 0; i < 2 * BURST; i++)
         tm_buffer(&p.r, 1, 65536, 64);
-    for (unsigned i = 1; i <= 0x4000; i++) {
+    for (unsigned n = 1; n <= total; n++) {
         struct tm_wc wc;
-        tm_post(&p.s, 0, TMH, NULL);
-        need(tm_sent(&p.s) == 0);
+        for (unsigned i = 0; (n - 1) % BURST == 0 && i < BURST; i++)
+            tm_post(&p.s, 0, TMH, NULL);
         wc = tm_next(&p.r);
         need(wc.opcode == IBV_WC_TM_RECV && wc.status == 0);
-        if (i < 0x4000)
-            before += wc.flags != 0;
-        else
-            ok(wc.flags == IBV_WC_TM_SYNC_REQ && before == 0, "message 16,384 asks for synchronization");
+        bool asks = (n & 0xffff) > 0x3fff;
+        if (wc.flags != (asks ? IBV_WC_TM_SYNC_REQ : 0) && wrong++ == 0)
+            printf("# message %u: flags %x\n", n, wc.flags);
         tm_buffer(&p.r, 1, 65536, 64);
+        need(tm_sent(&p.s) == 0);
     }
-    ok(tm_sync(&p.r, 0x4000), "and gets it");
+    ok(wrong == 0, "message 16,384 asks for synchronization, and those behind it until the count wraps");
+    for (unsigned n = total; n % BURST; n++)
+        need(tm_sent(&p.s) == 0 && tm_next(&p.r).status == 0);
+    ok(tm_sync(&p.r, (total + BURST - 1) / BURST * BURST), "and gets it");
     tm_close(&p);
-    ok(ibv_close_device(ctx) == 0, "the device is closed");
 }
 
 int main(void)
 {
     tm_everywhere(test);
-    sync_request();
+    tm_everywhere(other_ways);
+    tm_everywhere(sync_request);
     return vt_failed;
 }

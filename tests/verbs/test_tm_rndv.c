@@ -25,9 +25,7 @@ static bool filled(const struct tm_side *r, uint32_t len, uint32_t seed)
 
 static void take_fin(struct tm_side *s, int qp)
 {
-    struct ibv_sge sge = tm_at(s, FIN, 64);
-    struct ibv_recv_wr wr = {.wr_id = 6, .sg_list = &sge, .num_sge = 1}, *bad;
-    need(ibv_post_recv(s->qp[qp], &wr, &bad) == 0);
+    tm_recv(s, qp, 6, FIN, 64);
 }
 /* Posts the request for len bytes of the sender's data. */
 static void request(struct tm_side *s, int qp, uint64_t tag, uint32_t len, uint32_t rkey)
