@@ -318,9 +318,10 @@ void tm_info(const struct tm *tm, struct tm_info *info);
     X(SYNC, "sync")                                                                                                    \
     X(REFUSED_OP, "bad-op")       /* an operation that broke a rule */                                                 \
     X(ACTIVATE, "activate")       /* pending entries became active; entries: how many */                               \
-    X(MATCH, "match")                                                                                                  \
+    X(UNCOUNT, "uncount")         /* a message that was delivered is taken back */                                     \
+    X(MATCH, "match")             /* from here on it is about messages */                                              \
     X(UNEXPECTED, "unexpected")   /* decided so */                                                                     \
-    X(WAIT, "rnr")                /* put off: there was no buffer */                                                   \
+    X(WAIT, "rnr")                /* put off: there was no buffer; once, however often it comes */                     \
     X(REFUSE, "refuse")                                                                                                \
     X(DELIVER, "deliver")         /* an unexpected message is all there */                                             \
     X(COMPLETE, "complete")       /* a matched message is all there */                                                 \

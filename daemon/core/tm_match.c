@@ -149,6 +149,14 @@ static void trace_decision(struct tm *tm, const struct tm_decision *d, enum tm_e
     tm_trace_add(tm, ev, now);
 }
 
+/* Is this what the trace says last? A message that is put off comes again every few microseconds, and would fill it. */
+static bool waits_already(const struct tm *tm, const struct tm_decision *d)
+{
+    struct tm_event ev;
+    return tm_trace_end(tm) && tm_trace_get(tm, tm_trace_end(tm) - 1, &ev) && ev.type == TM_EV_WAIT &&
+           ev.qpn == d->qpn && ev.kind == d->kind && ev.tag == d->tmh.tag && ev.why == d->why;
+}
+
 void tm_refuse(struct tm *tm, const struct tm_decision *d, uint64_t now)
 {
     bool forever = d->action == TM_ACT_REFUSE;
@@ -156,7 +164,8 @@ void tm_refuse(struct tm *tm, const struct tm_decision *d, uint64_t now)
         tm->counters.rx_refused++;
     else
         tm->counters.rx_wait++;
-    trace_decision(tm, d, forever ? TM_EV_REFUSE : TM_EV_WAIT, now);
+    if (forever || !waits_already(tm, d))
+        trace_decision(tm, d, forever ? TM_EV_REFUSE : TM_EV_WAIT, now);
 }
 
 static void count_depth(struct tm *tm, uint32_t depth)
@@ -275,6 +284,7 @@ void tm_uncount(struct tm *tm, uint64_t now)
 {
     tm->hw_cnt--;
     tm->counters.rx_dropped++;
+    tm_trace_add(tm, (struct tm_event){.type = TM_EV_UNCOUNT, .handle = TM_NO_HANDLE}, now);
     tm_settle(tm, now);
 }
 

@@ -10,12 +10,16 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/control.h"
 #include "src/cmd/fetch.h"
+#include "src/cmd/tmreplay.h"
 #include "src/cmd/which.h"
 
 #define EVENTS 40 /* shown unless more are asked for */
 
 struct tm_options {
-    const char *what; /* list, trace, why */
+    const char *what; /* list, trace, why, replay */
+    const char *input; /* a saved trace; NULL: ask daemons */
+    struct tmreplay_options replay;
+    int contradictions; /* that were found; -1: there is nothing to be shown */
     bool json;
     struct which which;
     long srq, number; /* -1: not given */
@@ -29,17 +33,23 @@ static const struct argp_option options[] = {
     {"srq", 's', "N", 0, "Only the list of this SRQ", 0},
     {"qp", 'q', "QPN", 0, "Only messages to this QP (trace, why)", 0},
     {"tag", 't', "TAG", 0, "Only what has this tag", 0},
+    {"step", 'k', "N", 0, "The list as it was after event N (replay)", 0},
+    {"check", 'c', NULL, 0, "Only what contradicts the rules, and a summary (replay)", 0},
+    {"input", 'i', "FILE", 0, "What 'pumice tm trace -n 0 --json' has written, in place of daemons (replay)", 0},
     {0},
 };
 
-static const char doc[] = "Looks into tag matching (TM-SRQs) of running programs.\n\n"
-                          "  list   synchronization, counters and entries of each matching list\n"
-                          "  trace  what has happened: operations, matches, counts, in order\n"
-                          "  why    for each message, one line: what was decided, and the reason\v"
-                          "Examples:\n"
-                          "  pumice tm list\n"
-                          "  pumice tm why --tag 0x1234\n"
-                          "  pumice tm trace -n 0 --json > trace.json\n";
+static const char doc[] =
+    "Looks into tag matching (TM-SRQs) of running programs.\n\n"
+    "  list   synchronization, counters and entries of each matching list\n"
+    "  trace  what has happened: operations, matches, counts, in order\n"
+    "  why    for each message, one line: what was decided, and the reason\n"
+    "  replay the trace run again: the list after each step, and whether all decisions were right\v"
+    "Examples:\n"
+    "  pumice tm list\n"
+    "  pumice tm why --tag 0x1234\n"
+    "  pumice tm trace -n 0 --json > trace.json\n"
+    "  pumice tm replay --step 17 --input trace.json\n";
 
 /* Decimal or 0x…. */
 static uint64_t parse_u64(struct argp_state *state, const char *name, const char *text)
@@ -77,14 +87,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &o->which;
         break;
+    case 'k':
+        o->replay.step = parse_number(arg, 0, INT32_MAX);
+        if (o->replay.step < 0)
+            argp_error(state, "--step=%s: must be the number of an event", arg);
+        break;
+    case 'c':
+        o->replay.check = true;
+        break;
+    case 'i':
+        o->input = arg;
+        break;
     case ARGP_KEY_ARG:
-        if (o->what || (strcmp(arg, "list") && strcmp(arg, "trace") && strcmp(arg, "why")))
-            argp_error(state, "'%s': one of list, trace and why is wanted", arg);
+        if (o->what || (strcmp(arg, "list") && strcmp(arg, "trace") && strcmp(arg, "why") && strcmp(arg, "replay")))
+            argp_error(state, "'%s': one of list, trace, why and replay is wanted", arg);
         o->what = arg;
         break;
     case ARGP_KEY_END:
         if (!o->what)
-            argp_error(state, "list, trace or why?");
+            argp_error(state, "list, trace, why or replay?");
+        if (strcmp(o->what, "replay") != 0 && (o->input || o->replay.check || o->replay.step >= 0))
+            argp_error(state, "--step, --check and --input are for replay");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -243,8 +266,18 @@ static void print_why(const struct tm_options *o, const json_t *list)
     }
 }
 
+static void print_replay(struct tm_options *o, const json_t *list)
+{
+    int n = tmreplay(list, &o->replay);
+
+    if (n < 0 || o->contradictions < 0)
+        o->contradictions = -1;
+    else
+        o->contradictions += n;
+}
+
 /* Returns how many lists there were. */
-static unsigned print_host(const struct tm_options *o, const json_t *document)
+static unsigned print_host(struct tm_options *o, const json_t *document)
 {
     json_t *device, *list;
     unsigned n = 0;
@@ -261,6 +294,8 @@ static unsigned print_host(const struct tm_options *o, const json_t *document)
                 print_list(o, list);
             else if (strcmp(o->what, "trace") == 0)
                 print_trace(o, list);
+            else if (strcmp(o->what, "replay") == 0)
+                print_replay(o, list);
             else
                 print_why(o, list);
             n++;
@@ -275,18 +310,43 @@ static unsigned print_host(const struct tm_options *o, const json_t *document)
 static struct pm_tm_req request(const struct tm_options *o)
 {
     bool list = strcmp(o->what, "list") == 0, filtered = o->has_tag || o->has_qp;
+    bool replay = strcmp(o->what, "replay") == 0;
     uint32_t most = o->number > 0                                   ? (uint32_t)o->number
                     : o->number == 0 || list || o->json || filtered ? UINT32_MAX
                                                                     : EVENTS;
 
+    if (replay)
+        return (struct pm_tm_req){.events = UINT32_MAX, .entries = UINT32_MAX};
     return (struct pm_tm_req){.events = list && !o->json ? 0 : most, .entries = list || o->json ? most : 0};
+}
+
+/* Prints what a file holds. */
+static int from_file(struct tm_options *o)
+{
+    json_error_t error;
+    json_t *root = json_load_file(o->input, 0, &error), *host;
+    unsigned lists = 0;
+    size_t i;
+
+    if (!root) {
+        say("%s: %s (line %d)", o->input, error.text, error.line);
+        return 1;
+    }
+    json_array_foreach(json_object_get(root, "hosts"), i, host)
+    {
+        lists += print_host(o, json_object_get(host, "tm"));
+    }
+    json_decref(root);
+    if (lists == 0)
+        say("%s: there is no matching list in it", o->input);
+    return lists == 0 || o->contradictions != 0;
 }
 
 int cmd_tm(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "list|trace|why", doc, which_child, NULL, NULL};
-    struct tm_options o = {.which = WHICH_NONE, .srq = -1, .number = -1};
-    json_t *hosts = json_array(), *root;
+    static const struct argp argp = {options, parse, "list|trace|why|replay", doc, which_child, NULL, NULL};
+    struct tm_options o = {.which = WHICH_NONE, .srq = -1, .number = -1, .replay = {.step = -1}};
+    json_t *hosts, *root;
     char path[SOCKET_PATH_MAX];
     struct pm_tm_req req;
     struct targets t;
@@ -294,6 +354,9 @@ int cmd_tm(int argc, char **argv)
     int code = 0;
 
     argp_parse(&argp, argc, argv, 0, NULL, &o);
+    if (o.input)
+        return from_file(&o);
+    hosts = json_array();
     req = request(&o);
     if (which_find(&o.which, &t) != 0)
         return 1;
@@ -323,5 +386,5 @@ int cmd_tm(int argc, char **argv)
         puts("no program has a matching list (they go with their SRQs)");
     }
     json_decref(root);
-    return code;
+    return code ? code : o.contradictions != 0;
 }

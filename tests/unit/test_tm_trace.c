@@ -76,6 +76,36 @@ Test(tm_trace, the_trace_says_what_happened_and_why)
     cr_assert_eq(ev.entries, 1, "one entry became active");
 }
 
+/* A message without a buffer comes again and again: that is one event, until something else happens. */
+Test(tm_trace, what_is_put_off_is_told_once)
+{
+    struct packet p;
+    for (int i = 0; i < 10; i++) {
+        struct tm_decision d = decide(make_msg(&p, TMH_EAGER, 3 + (i >= 5), 16));
+        tm_refuse(tm, &d, 0);
+    }
+    cr_assert_eq(tm_trace_end(tm), 2);
+    cr_assert_eq(info_of(tm).counters.rx_wait, 10, "each of them counts");
+    do_sync(tm, 0);
+    struct tm_decision d = decide(make_msg(&p, TMH_EAGER, 4, 16));
+    tm_refuse(tm, &d, 0);
+    cr_assert(tm_trace_end(tm) == 4 && last_event(tm).type == TM_EV_WAIT);
+}
+
+/* A message that was delivered, and then was not. */
+Test(tm_trace, what_is_taken_back_is_told)
+{
+    struct tm_rx rx;
+    begin_eager(tm, 1, &rx);
+    tm_done(tm, &rx, 0);
+    do_add(tm, 0, 1, EXACT, -1);
+    tm_uncount(tm, 7);
+    struct tm_event ev;
+    cr_assert(tm_trace_get(tm, tm_trace_end(tm) - 2, &ev));
+    cr_assert(ev.type == TM_EV_UNCOUNT && ev.hw_cnt == 0 && ev.time == 7);
+    cr_assert_eq(last_event(tm).type, TM_EV_ACTIVATE);
+}
+
 Test(tm_trace, the_trace_forgets_the_oldest)
 {
     struct tm_event ev;

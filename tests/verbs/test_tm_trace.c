@@ -73,7 +73,16 @@ int main(void)
     ok(strstr(out, "\"why_text\"") && strstr(out, "\"hw_cnt\""), "as JSON");
     out = pumice("status --json");
     ok(strstr(out, "\"type\": \"TM\"") && strstr(out, "\"rx_unexp_eager\": 3"), "status has a summary");
+    out = pumice("tm replay");
+    ok(line(out, "add tag 0x12", "| hw 2 sw 1 |", "") && line(out, "unexpected eager", "tag 0x12", "| hw 2 sw 1+ |"),
+       "the list after each step");
+    ok(line(out, "events", "0 contradictions", ""), "and all follows from the rules");
     need(tm_sync(r, 3) && tm_eager(s, 1, 0x12, 20) && tm_matched(r, 2, 0x12, 20));
+    for (unsigned i = 0; i < 3000; i++) /* more events than are remembered */
+        need(tm_op(r, 1, IBV_WR_TAG_DEL, 0, tm_add(r, 3, 0x13, 0, 100), 0) == 0 && (i % 32 || tm_sync(r, 3)));
+    need(tm_sync(r, 3));
+    out = pumice("tm replay --check");
+    ok(line(out, "events", "older ones are forgotten", ""), "what can't be judged is not");
     tm_close(&p);
     ok(ibv_close_device(ctx) == 0, "the device is closed");
     return vt_failed;
