@@ -120,43 +120,12 @@ static void advance(struct cursor *c, size_t len, size_t range_len)
     }
 }
 
-/* Reads as much as fits into one call: pairs up sources and destinations from the cursors on. Returns false if a byte
- * could not be read. The two lists that go to the kernel may be cut at different places, but must have the same sum. */
-static bool read_some(const struct space *s, const struct piece *src, unsigned nsrc, const struct buf *dst,
-                      unsigned ndst, struct cursor *from, struct cursor *to)
-{
-    struct iovec local[SPACE_IOVS], remote[SPACE_IOVS];
-    unsigned nl = 0, nr = 0;
-    uint64_t bytes = 0;
-    bool new_l = true, new_r = true;
-
-    while (from->at < nsrc && to->at < ndst) {
-        size_t left_src = src[from->at].len - from->skip;
-        size_t left_dst = dst[to->at].len - to->skip;
-        size_t len = left_src < left_dst ? left_src : left_dst;
-
-        if ((new_l && nl == SPACE_IOVS) || (new_r && nr == SPACE_IOVS))
-            break;
-        if (new_l)
-            local[nl++] = (struct iovec){dst[to->at].p + to->skip, 0};
-        if (new_r)
-            remote[nr++] = (struct iovec){(void *)(uintptr_t)(src[from->at].va + from->skip), 0};
-        local[nl - 1].iov_len += len;
-        remote[nr - 1].iov_len += len;
-        bytes += len;
-        new_l = len == left_dst;
-        new_r = len == left_src;
-        advance(to, len, dst[to->at].len);
-        advance(from, len, src[from->at].len);
-    }
-    return space_read(s, local, nl, remote, nr) == bytes;
-}
-
 static int read_pieces(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
     struct memory *m = ctx;
     struct cursor from = {0, 0}, to = {0, 0};
     const struct space *s;
+    bool good = true;
 
     memory_flush(m);
     if (nsrc == 0)
@@ -164,11 +133,16 @@ static int read_pieces(void *ctx, const struct piece *src, unsigned nsrc, const 
     s = space_of(m, src, nsrc);
     if (!s)
         return -1;
-    while (from.at < nsrc && to.at < ndst) {
-        if (!read_some(s, src, nsrc, dst, ndst, &from, &to))
-            return -1;
+    while (from.at < nsrc && to.at < ndst && good) {
+        size_t left_src = src[from.at].len - from.skip;
+        size_t left_dst = dst[to.at].len - to.skip;
+        size_t len = left_src < left_dst ? left_src : left_dst;
+
+        good = gather_add(&m->gather, s, src[from.at].va + from.skip, dst[to.at].p + to.skip, len);
+        advance(&to, len, dst[to.at].len);
+        advance(&from, len, src[from.at].len);
     }
-    return 0;
+    return gather_finish(&m->gather, s) && good ? 0 : -1;
 }
 
 /* --- writing

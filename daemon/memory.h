@@ -12,6 +12,7 @@
 #define PUMICE_DAEMON_MEMORY_H
 
 #include "daemon/core/mem.h"
+#include "gather.h"
 #include "space.h"
 
 #define MEMORY_SPACES 4096 /* clients of a device */
@@ -22,6 +23,7 @@ struct memory {
     struct space_list dirty;
     uint32_t *faulted; /* QPs whose deferred writes failed; told to the engine by memory_pop_fault */
     unsigned nfaulted, cap;
+    struct gather gather;
     void (*refill)(void *qp_owner); /* mem_ops.refill */
     void (*refill_srq)(void *srq_owner); /* mem_ops.refill_srq */
     void (*list_ops)(void *srq_owner); /* mem_ops.list_ops */
