@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bare.h"
+
 #define LINK_RATE 4000u /* bytes per us, each way */
 #define ONE_WAY (15 * US)
 #define MESSAGE 65536u
@@ -55,16 +57,7 @@ static int no_atomic(void *ctx, const struct piece *where, enum mem_atomic op, u
 
 /* --- two engines, connected -------------------------------------------------------------------------------------------------- */
 
-static void *zeroed(size_t len)
-{
-    size_t whole = (len + 63) / 64 * 64;
-    void *p = aligned_alloc(64, whole);
-    if (!p)
-        abort();
-    return memset(p, 0, whole);
-}
-
-static void make_side(struct side *s, uint8_t number)
+static void make_side(struct side *s, int number)
 {
     static const struct mem_ops ops = {.read = no_read, .write = no_write, .atomic = no_atomic};
     struct qp_init init = {
@@ -77,36 +70,12 @@ static void make_side(struct side *s, uint8_t number)
     engine_config_defaults(&s->cfg);
     s->cfg.max_qp = s->cfg.max_mr = s->cfg.max_peers = 1;
     s->cfg.num_gids = 1;
-    s->cfg.gids[0][15] = number;
-    s->mem = zeroed(engine_size(&s->cfg));
+    bare_gid(number, s->cfg.gids[0]);
+    s->mem = bare_zeroed(engine_size(&s->cfg));
     s->e = engine_init(s->mem, &s->cfg, &ops, NULL);
-    s->qpmem = zeroed(qp_size(&init));
+    s->qpmem = bare_zeroed(qp_size(&init));
     if (!s->e || qp_create(s->e, &init, s->qpmem, &s->qp) != 0 || mr_register(s->e, &mr, &s->key) != 0)
         abort();
-}
-
-static void connect_side(struct side *s, const struct side *peer)
-{
-    static const uint32_t masks[] = {
-        QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS,
-        QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER,
-        QPA_STATE | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_RD_ATOMIC,
-    };
-    struct qp_attr a = {.port = 1,
-                        .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ,
-                        .path_mtu = MTU_CODE,
-                        .timeout = 14,
-                        .retry_cnt = 7,
-                        .rnr_retry = 7,
-                        .max_rd_atomic = 16,
-                        .max_dest_rd_atomic = 16};
-    a.dest_qpn = qp_number(peer->qp);
-    memcpy(a.av.dgid, peer->cfg.gids[0], 16);
-    for (int i = 0; i < 3; i++) {
-        a.state = (uint8_t)(QPS_INIT + i);
-        if (qp_modify(s->qp, &a, masks[i], 0, NULL) != 0)
-            abort();
-    }
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------------------ */
@@ -123,32 +92,9 @@ static void post(struct stream *s)
 
 static void receive(struct stream *s, struct wirepkt *p)
 {
-    struct pkt k;
-    struct rx_meta meta = {.ce = false};
-    memcpy(meta.src_gid, s->side[p->src].cfg.gids[0], 16);
-    s->net.inflight--;
-    if (pkt_decode(p->data, p->len, &k) == PKT_OK)
-        engine_rx(s->side[p->dst].e, &k, &meta, s->now);
-    s->side[p->dst].touched = true;
-    free(p);
-}
-
-static void transmit(struct stream *s, int from)
-{
-    static uint8_t buf[1 << 18];
-    static struct tx_batch b;
-    b = (struct tx_batch){.buf = buf, .cap = sizeof buf};
-    while (engine_tx(s->side[from].e, &b, s->now) > 0) {
-        for (uint32_t i = 0; i < b.n; i++) {
-            struct wirepkt *p = net_alloc(b.pkt[i].len);
-            memcpy(p->data, buf + b.pkt[i].off, b.pkt[i].len);
-            p->src = from;
-            p->dst = 1 - from;
-            net_send(&s->net, p, s->now);
-        }
-        b.n = 0;
-        b.used = 0;
-    }
+    struct side *to = &s->side[p->dst];
+    bare_receive(to->e, p, &s->net, s->now);
+    to->touched = true;
 }
 
 static void serve(struct stream *s, int i)
@@ -158,7 +104,7 @@ static void serve(struct stream *s, int i)
     engine_expire(h->e, s->now);
     if (i == 0)
         post(s);
-    transmit(s, i);
+    bare_transmit(h->e, i, &s->net, s->now);
     while ((c = engine_peek_completion(h->e)) != NULL) {
         s->done++;
         s->failed += c->status != WC_SUCCESS;
@@ -166,7 +112,7 @@ static void serve(struct stream *s, int i)
     }
     if (i == 0 && s->posted < s->total) {
         post(s);
-        transmit(s, i);
+        bare_transmit(h->e, i, &s->net, s->now);
     }
 }
 
@@ -204,15 +150,23 @@ static uint64_t measure(uint8_t opcode, uint32_t loss, uint64_t seed, struct eng
 {
     static struct stream s;
     struct net_faults faults = {.loss = loss, .delay_ns = ONE_WAY, .rate = LINK_RATE};
+    static const struct qp_attr attr = {.port = 1,
+                                        .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ,
+                                        .path_mtu = MTU_CODE,
+                                        .timeout = 14,
+                                        .retry_cnt = 7,
+                                        .rnr_retry = 7,
+                                        .max_rd_atomic = 16,
+                                        .max_dest_rd_atomic = 16};
     struct timed ev;
     memset(&s, 0, sizeof s);
     s.opcode = opcode;
     s.total = TOTAL / MESSAGE;
     net_init(&s.net, &s.events, &faults, seed);
     for (int i = 0; i < 2; i++)
-        make_side(&s.side[i], (uint8_t)(i + 1));
+        make_side(&s.side[i], i);
     for (int i = 0; i < 2; i++)
-        connect_side(&s.side[i], &s.side[1 - i]);
+        bare_connect(s.side[i].qp, s.side[1 - i].qp, 1 - i, &attr);
     uint64_t ns = run_stream(&s);
     *counters = *engine_counters(s.side[0].e);
     while (evq_pop(&s.events, UINT64_MAX, &ev))

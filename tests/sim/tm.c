@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bare.h"
+
 #define US 1000u
 #define MOST_NS 5000000000ull /* virtual; timeouts are of 67 ms */
 #define POLL_NS (20 * US)
@@ -96,15 +98,6 @@ static int up_write(void *ctx, uint32_t qpn, const struct piece *dst, unsigned n
 
 /* --- making it --------------------------------------------------------------------------------------------------------------- */
 
-static void *zeroed(size_t len)
-{
-    size_t whole = (len + 63) / 64 * 64;
-    void *p = aligned_alloc(64, whole);
-    if (!p)
-        abort();
-    return memset(p, 0, whole);
-}
-
 static void make_host(struct tms *s, int i)
 {
     static const struct mem_ops ops = {.read = up_read, .write = up_write};
@@ -119,8 +112,8 @@ static void make_host(struct tms *s, int i)
     h->cfg.completion_slots = (uint32_t)prng_pick(&s->rng, 64, 1024);
     h->cfg.event_slots = 16;
     h->cfg.num_gids = 1;
-    h->cfg.gids[0][15] = (uint8_t)(i + 1);
-    h->mem = zeroed(engine_size(&h->cfg));
+    bare_gid(i, h->cfg.gids[0]);
+    h->mem = bare_zeroed(engine_size(&h->cfg));
     h->e = engine_init(h->mem, &h->cfg, &ops, h);
     struct mr_init mr = {.pd = PD,
                          .va = h->va,
@@ -135,9 +128,9 @@ static void make_srq(struct tms *s)
 {
     struct tm_params p = {.max_num_tags = s->slots, .max_ops = TM_MAX_OPS, .trace_slots = 64};
     struct srq_init init = {.pd = PD, .max_wr = TMS_BUFS, .max_sge = 1, .cq = &s->srq, .owner = s};
-    s->tm_mem = zeroed(tm_size(&p));
+    s->tm_mem = bare_zeroed(tm_size(&p));
     init.tm = s->tm = tm_init(s->tm_mem, &p);
-    s->srq_mem = zeroed(srq_size(TMS_BUFS, 1));
+    s->srq_mem = bare_zeroed(srq_size(TMS_BUFS, 1));
     if (!s->tm || srq_create(s->host[0].e, &init, s->srq_mem, &s->srq) != 0)
         abort();
 }
@@ -148,27 +141,10 @@ static struct qp *make_qp(struct tms *s, int i, int host, struct srq *srq, void 
     struct qp_init init = {
         .type = QPT_RC, .pd = PD, .srq = srq, .caps = {64, 8, 1, 1, 32}, .send_cq = c, .recv_cq = c, .owner = c};
     struct qp *qp;
-    *mem = zeroed(qp_size(&init));
+    *mem = bare_zeroed(qp_size(&init));
     if (qp_create(s->host[host].e, &init, *mem, &qp) != 0)
         abort();
     return qp;
-}
-
-static void connect_qp(struct tms *s, struct qp *qp, const struct qp *peer, int peer_host, const struct qp_attr *like)
-{
-    static const uint32_t masks[] = {
-        QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS,
-        QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC | QPA_MIN_RNR_TIMER,
-        QPA_STATE | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY | QPA_SQ_PSN | QPA_MAX_RD_ATOMIC,
-    };
-    struct qp_attr a = *like;
-    a.dest_qpn = qp_number(peer);
-    memcpy(a.av.dgid, s->host[peer_host].cfg.gids[0], 16);
-    for (int i = 0; i < 3; i++) {
-        a.state = (uint8_t)(QPS_INIT + i);
-        if (qp_modify(qp, &a, masks[i], 0, NULL) != 0)
-            abort();
-    }
 }
 
 static void make_conn(struct tms *s, int i)
@@ -189,8 +165,8 @@ static void make_conn(struct tms *s, int i)
     c->host = 1 + i % (TMS_HOSTS - 1);
     c->from = make_qp(s, i, c->host, NULL, &c->from_mem);
     c->to = make_qp(s, i, 0, s->srq, &c->to_mem);
-    connect_qp(s, c->from, c->to, 0, &a);
-    connect_qp(s, c->to, c->from, c->host, &a);
+    bare_connect(c->from, c->to, 0, &a);
+    bare_connect(c->to, c->from, c->host, &a);
 }
 
 static void make(struct tms *s)
@@ -239,35 +215,11 @@ static void unmake(struct tms *s)
 
 /* --- running ----------------------------------------------------------------------------------------------------------------- */
 
-static void transmit(struct tms *s, int from)
-{
-    static uint8_t buf[1 << 18];
-    static struct tx_batch b;
-    b = (struct tx_batch){.buf = buf, .cap = sizeof buf};
-    while (engine_tx(s->host[from].e, &b, s->now) > 0) {
-        for (uint32_t i = 0; i < b.n; i++) {
-            struct wirepkt *p = net_alloc(b.pkt[i].len);
-            memcpy(p->data, buf + b.pkt[i].off, b.pkt[i].len);
-            p->src = from;
-            p->dst = b.pkt[i].av->dgid[15] - 1;
-            net_send(&s->net, p, s->now);
-        }
-        b.n = 0;
-        b.used = 0;
-    }
-}
-
 static void receive(struct tms *s, struct wirepkt *p)
 {
-    struct pkt k;
-    struct rx_meta meta = {.ce = false};
-    memcpy(meta.src_gid, s->host[p->src].cfg.gids[0], 16);
-    memcpy(meta.dst_gid, s->host[p->dst].cfg.gids[0], 16);
-    s->net.inflight--;
-    if (pkt_decode(p->data, p->len, &k) == PKT_OK)
-        engine_rx(s->host[p->dst].e, &k, &meta, s->now);
-    s->host[p->dst].touched = true;
-    free(p);
+    struct tms_host *h = &s->host[p->dst];
+    bare_receive(h->e, p, &s->net, s->now);
+    h->touched = true;
 }
 
 static void poll(struct tms *s, int host)
@@ -353,7 +305,7 @@ static void run(struct tms *s)
                 continue;
             h->touched = false;
             engine_expire(h->e, s->now);
-            transmit(s, i);
+            bare_transmit(h->e, i, &s->net, s->now);
         }
     }
 }

@@ -1,29 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tag matching: which message goes where, and what the list does. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "tm_fixture.h"
+#include "tm_suite.h"
 
-static struct tm *tm;
-
-static void setup(void)
-{
-    tm = tm_make(TM_MAX_TAGS, TM_PROFILE_GENEROUS);
-    cr_assert_not_null(tm);
-}
-static void teardown(void)
-{
-    free(tm);
-}
 TestSuite(tm, .init = setup, .fini = teardown);
-
-static struct tm_decision decide(const struct tm_msg *m)
-{
-    struct tm_decision d;
-    tm_decide(tm, m, &d);
-    return d;
-}
 
 /* --- parameters ---------------------------------------------------------------------------------------------------------- */
 

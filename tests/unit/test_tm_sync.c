@@ -1,20 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tag matching: how device and program find out that they agree on what was unexpected. */
-#include <criterion/criterion.h>
+#include "tm_suite.h"
 
-#include "tm_fixture.h"
-
-static struct tm *tm;
-
-static void setup(void)
-{
-    tm = tm_make(64, TM_PROFILE_GENEROUS);
-    cr_assert_not_null(tm);
-}
-static void teardown(void)
-{
-    free(tm);
-}
 TestSuite(tm_sync, .init = setup, .fini = teardown);
 
 /* An unexpected message; the flags of its completion. */

@@ -1,28 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tag matching as people see it: the trace and its reasons. */
-#include <criterion/criterion.h>
+#include "tm_suite.h"
 
-#include "tm_fixture.h"
-
-static struct tm *tm;
-
-static void setup(void)
-{
-    tm = tm_make(TM_MAX_TAGS, TM_PROFILE_GENEROUS);
-    cr_assert_not_null(tm);
-}
-static void teardown(void)
-{
-    free(tm);
-}
 TestSuite(tm_trace, .init = setup, .fini = teardown);
-
-static struct tm_decision decide(const struct tm_msg *m)
-{
-    struct tm_decision d;
-    tm_decide(tm, m, &d);
-    return d;
-}
 
 Test(tm_trace, the_trace_says_what_happened_and_why)
 {
