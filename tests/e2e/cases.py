@@ -278,8 +278,10 @@ ALONE = [ # no daemon runs, or it is to fail
     ("examples/xrc_scale", programs.xrc_scale, True),
     ("examples/transpose", programs.transpose, True),
     ("examples/tagmpi", programs.tagmpi, True),
+    ("examples/tagmpi-strict", programs.tagmpi_strict, True),
     ("soak/short", programs.soak, True),
     ("pyverbs", special.pyverbs, True),
+    ("pyverbs/strict", special.pyverbs_strict, True),
 ]
 
 

@@ -62,10 +62,10 @@ def transpose(build, _args):
     need(done.returncode == 2, f"--n 0: exit code {done.returncode}")
 
 
-def _tagmpi(build, hosts, name, *args):
+def _tagmpi(build, hosts, name, *args, options=()):
     """Runs a program of the small MPI; its table of counts, as {what: [offload on, offload off]}."""
     program = _example(build, os.path.join("tagmpi", name))
-    argv = [build.pumice, "run", "--hosts", str(hosts), "--", program, *args]
+    argv = [build.pumice, "run", "--hosts", str(hosts), *options, "--", program, *args]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     need(done.returncode == 0, f"{argv}: exit code {done.returncode}:\n{done.stdout}{done.stderr}")
     head, _, table = done.stdout.partition("who matched what (all ranks)")
@@ -99,6 +99,15 @@ def tagmpi(build, _args):
     for args, code in ((["--ranks", "1"], 2), (["--offload", "maybe"], 2), (["--help"], 0)):
         done = subprocess.run([program, *args], capture_output=True, text=True, timeout=60, check=False)
         need(done.returncode == code, f"{args}: exit code {done.returncode}")
+
+
+def tagmpi_strict(build, _args):
+    """The same programs, on devices that are as strict as adapters are."""
+    strict = ("--tm-profile", "mlx5")
+    _, counts, _ = _tagmpi(build, 2, "pingpong", "--rounds", "20", options=strict)
+    need(counts["device, rendezvous"][0] > 0, f"the device fetched nothing: {counts}")
+    _tagmpi(build, 2, "halo", "--ranks", "4", "--n", "40", options=strict)
+    _tagmpi(build, 2, "storm", "--ranks", "3", "--messages", "500", options=strict)
 
 
 def soak(build, args):

@@ -116,7 +116,7 @@ def run(args):
     expected = read_expected(EXPECTED) if os.path.exists(EXPECTED) else {}
     modules = args.modules or MODULES
     results, lines = {}, {}
-    with labs.Lab(build, "device", (), args.block) as lab:
+    with labs.Lab(build, "device", args.daemon_option, args.block) as lab:
         tests = unpack(os.path.join(lab.dir, "pyverbs"))
         for module in modules:
             found, line = run_module(lab, tests, module, args.timeout)
@@ -161,6 +161,7 @@ def main():
     parser.add_argument("-v", "--verbose", action="store_true", help="print every test's outcome")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for a module (120)")
     parser.add_argument("--build", default=labs.default_build(), metavar="DIR")
+    parser.add_argument("--daemon-option", action="append", default=[], metavar="OPTION", help="of the daemon, such as --daemon-option=--tm-profile=mlx5")
     parser.add_argument("--block", default="127.0.50", metavar="A.B.C", help="addresses A.B.C.* (127.0.50)")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended, too
     try:

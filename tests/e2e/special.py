@@ -271,14 +271,19 @@ def idle_cpu_with_clients(lab, _full):
 
 # --- pyverbs -------------------------------------------------------------------------------------------------------------
 
-def pyverbs(build, args):
+def pyverbs(build, args, *more):
     """rdma-core's own tests, against the expectation in pyverbs.expected."""
     here = os.path.dirname(os.path.abspath(__file__))
-    out = subprocess.run(["/usr/bin/python3", os.path.join(here, "pyverbs.py"), "--build", build.dir, "--block", args.block], capture_output=True, text=True,
-                         timeout=600, check=False)
+    out = subprocess.run(["/usr/bin/python3", os.path.join(here, "pyverbs.py"), "--build", build.dir, "--block", args.block, *more], capture_output=True,
+                         text=True, timeout=600, check=False)
     if out.returncode == 77:
         raise Unavailable(out.stdout.strip().removeprefix("skip: "))
     need(out.returncode == 0, out.stdout + out.stderr)
+
+
+def pyverbs_strict(build, args):
+    """Those for tag matching, on a device that is as strict as the adapters they were written for."""
+    pyverbs(build, args, "--daemon-option=--tm-profile=mlx5", "test_tag_matching")
 
 
 # --- without a daemon ----------------------------------------------------------------------------------------------------
