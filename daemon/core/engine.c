@@ -259,17 +259,24 @@ static bool has_opcode(const struct qp *qp, uint8_t opcode)
 /* Is the packet one that the QP takes at all? (9.6.1) */
 static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
 {
+    enum drop_cause cause;
     COUNT(qp, rcvd_pkts);
-    if (!has_opcode(qp, p->opcode))
+    if (!has_opcode(qp, p->opcode)) {
         COUNT(qp, rx_bad_opcode);
-    else if (!may_receive(qp))
+        cause = DROP_OPCODE;
+    } else if (!may_receive(qp)) {
         COUNT(qp, rx_bad_state);
-    else if (!pkey_matches(p->pkey))
+        cause = DROP_STATE;
+    } else if (!pkey_matches(p->pkey)) {
         COUNT(qp, rx_bad_pkey);
-    else if (qp->type != QPT_UD && memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0)
+        cause = DROP_PKEY;
+    } else if (qp->type != QPT_UD && memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0) {
         COUNT(qp, rx_bad_source);
-    else
+        cause = DROP_SOURCE;
+    } else {
         return true;
+    }
+    report_drop(qp->e, cause, p, meta->src_gid);
     return false;
 }
 
@@ -280,6 +287,7 @@ static void to_group(struct engine *e, const struct pkt *p, const struct rx_meta
     bool own = is_own_address(e, meta->src_gid);
     if (!m || (p->opcode & OP_SERVICE_MASK) != OP_SERVICE_UD) {
         e->counters.rx_unknown_qp++;
+        report_drop(e, DROP_UNKNOWN_QP, p, meta->src_gid);
         return;
     }
     for (; m; m = mcast_next(&e->mcast, meta->dst_gid, m)) {
@@ -302,10 +310,12 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
     }
     struct qp *qp = qp_find(e, p->dest_qpn);
     if (!qp) {
-        if (linger_rx(&e->linger, p, meta))
+        if (linger_rx(&e->linger, p, meta)) {
             e->counters.rx_lingering++;
-        else
-            e->counters.rx_unknown_qp++;
+            return;
+        }
+        e->counters.rx_unknown_qp++;
+        report_drop(e, DROP_UNKNOWN_QP, p, meta->src_gid);
         return;
     }
     if (!admissible(qp, p, meta))
@@ -343,6 +353,7 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
         }
     }
     told = told || resp_recv_fault(qp, now);
+    report_error(qp, ERROR_MEMORY, told ? WC_LOC_PROT_ERR : 0, 0);
     if (!qp_is_reliable(qp)) {
         uc_mem_fault(qp, told);
         return;
@@ -361,7 +372,7 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
      * place, for all that it would have acknowledged, because nobody knows which of the writes has failed. Responses
      * would acknowledge it, too. */
     resp_drop(qp);
-    resp_fatal(qp, NAK_REMOTE_OPERATION, qp->resp.told_psn);
+    resp_fatal(qp, NAK_REMOTE_OPERATION, qp->resp.told_psn, NULL);
 }
 
 /* --- time --------------------------------------------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #define PUMICE_CORE_ENGINE_H
 
 #include "daemon/core/mem.h"
+#include "daemon/core/report.h"
 #include "daemon/core/types.h"
 #include "wire/pkt.h"
 
@@ -239,6 +240,12 @@ struct qp_info {
     uint32_t reads_outstanding;
     uint64_t deadline; /* NEVER: no timer runs */
     uint64_t srtt_ns;
+    uint64_t
+        progress_at; /* ns; when the oldest unacknowledged packet was sent first, or since when it is that; 0: never */
+    uint64_t rnr_until; /* ns; 0: it does not wait for the peer's RNR timer */
+    uint64_t timeout_ns; /* that of the QP as it is carried out; 0: none */
+    uint8_t probes; /* tail probes since the last progress */
+    bool retransmitting; /* what it sends next was sent before */
     uint64_t window_bytes; /* present congestion window of the QP */
     uint64_t inflight_bytes;
     uint64_t rate; /* bytes per second that CNPs have lowered it to; 0: no limit */
@@ -246,6 +253,11 @@ struct qp_info {
     bool waiting_rnr;
     bool waiting_fence;
     bool waiting_reads; /* no READ or atomic credit */
+    bool waiting_window; /* something could be sent, but its own window is full (bytes or packets) */
+    bool waiting_peer; /* … or the window of the destination address, shared with other QPs */
+    bool waiting_drain; /* SQD: requests wait, and some that began before are not done yet */
+    bool windowless; /* unreliable: it has no window of its own */
+    struct report failure; /* why it is in ERR or SQE: the first cause; kind REPORT_NONE: it is not */
     struct engine_counters counters; /* this QP's */
 };
 void qp_info(const struct qp *qp, struct qp_info *info);
@@ -308,6 +320,23 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *batch, uint64_t now);
  * WC_LOC_PROT_ERR, the peer gets a NAK, the QP goes to ERR. */
 void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now);
 
+/* --- connectivity checks --------------------------------------------------------------------------------------------- */
+
+/* A probe (wire/probe.h) that its owner sends to find out whether packets of a size arrive, and the answer; also what
+ * others ask, which the engine answers by itself. */
+struct check {
+    bool answer; /* else somebody's probe */
+    uint8_t peer[16]; /* where the packet came from */
+    uint32_t sequence, size; /* of the probe, as engine_check had them */
+    uint64_t token; /* likewise: a number that nobody can guess tells answers from forged ones */
+};
+/* Lets the next engine_tx send one. size: of the UDP packet's payload behind the headers, PROBE_LEN … 4096. -EINVAL: beyond
+ * that, or to a multicast group; -EAGAIN: too many wait. */
+int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t sequence, uint64_t token);
+/* The oldest check or answer that came in and was not taken yet; false: none. If nobody takes them, new ones are
+ * forgotten. */
+bool engine_pop_check(struct engine *e, struct check *c);
+
 /* --- time ----------------------------------------------------------------------------------------------------------- */
 
 uint64_t engine_deadline(
@@ -320,5 +349,8 @@ void engine_expire(struct engine *e, uint64_t now);
 const struct completion *engine_peek_completion(struct engine *e);
 void engine_drop_completion(struct engine *e);
 bool engine_pop_event(struct engine *e, struct event *ev);
+/* Oldest report not yet taken; false: none. When nobody takes them, those that find no room are counted. */
+bool engine_pop_report(struct engine *e, struct report *r);
+uint64_t engine_reports_lost(const struct engine *e);
 
 #endif

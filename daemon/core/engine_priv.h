@@ -3,6 +3,7 @@
  *
  *   engine.c      tables, ready list, dispatch of packets and time
  *   out.c         completions and events
+ *   report.c      what went wrong, for the log
  *   linger.c      what remains of destroyed QPs
  *   key.c         memory keys            peer.c  windows per destination       hotel.c  timers
  *   flow.c        flow control of what nobody acknowledges
@@ -35,6 +36,7 @@
 #include "daemon/core/pieces.h"
 #include "daemon/core/psn.h"
 #include "daemon/core/queue.h"
+#include "daemon/core/report.h"
 #include "daemon/core/srq.h"
 #include "daemon/core/tm.h"
 #include "wire/syndrome.h"
@@ -201,6 +203,8 @@ struct qp {
     struct responder resp;
     struct ecn ecn;
     struct engine_counters counters;
+    struct report failure; /* the first cause of its error state; kind REPORT_NONE: none */
+    bool failure_told; /* … stands among the reports */
 };
 
 struct engine {
@@ -225,6 +229,7 @@ struct engine {
     struct event *events; /* ring */
     uint32_t event_mask, event_head, event_tail;
     struct engine_counters counters;
+    struct report_ring reports;
 };
 
 /* Acknowledged, and sent again when lost: RC and XRC. */
@@ -268,6 +273,21 @@ void completion_forget_srq(const struct srq *srq);
 void event_add(struct qp *qp, uint8_t type);
 void event_add_srq(const struct srq *srq, uint8_t type);
 
+/* --- report.c ---------------------------------------------------------------------------------------------------------- */
+
+/* p: the packet that it answers; NULL: none in particular. A NAK that ends the connection is the QP's failure, too, to be
+ * followed by report_error. */
+void report_nak_sent(struct qp *qp, uint8_t syndrome, uint32_t psn, const struct pkt *p);
+void report_nak_rcvd(struct qp *qp, const struct pkt *p);
+void report_timeout(struct qp *qp);
+/* from: the sender's GID. */
+void report_drop(struct engine *e, enum drop_cause cause, const struct pkt *p, const uint8_t from[16]);
+void report_drop_qp(struct qp *qp, enum drop_cause cause, const struct pkt *p);
+/* The QP is about to go to ERR or SQE. Only the first call since the last report_forget counts. status: enum wc_status of
+ * the completion that tells it, 0: none does. */
+void report_error(struct qp *qp, enum error_cause cause, uint8_t status, uint8_t syndrome);
+void report_forget(struct qp *qp); /* it starts anew */
+
 /* --- qp.c, qp_state.c -------------------------------------------------------------------------------------------------- */
 
 /* Moves the QP to ERR: nothing more is sent but a NAK or ACK that is pending; all requests will be flushed. */
@@ -300,6 +320,8 @@ void req_rewind(struct qp *qp, uint32_t psn); /* the next packet to send is psn,
 void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t now);
 void req_fail(struct qp *qp, uint8_t status, uint8_t cause);
 uint64_t req_deadline(const struct qp *qp);
+uint64_t req_timeout_ns(const struct qp *qp); /* of attr.timeout, which is not 0 */
+bool req_window_full(const struct qp *qp); /* something could be sent but for its own window */
 void req_expire(struct qp *qp, uint64_t now);
 /* Is every request that has begun complete? */
 bool req_is_drained(const struct qp *qp);
@@ -377,8 +399,9 @@ bool resp_flush(struct qp *qp, uint64_t now); /* true: receive requests are left
 /* The receive request for the message under way, or the one that begins: the oldest of the QP or of its SRQ, whose owner
  * is asked for more if there is none. It stays the message's own until it is completed. NULL: none. */
 struct recv_wqe *resp_recv(struct qp *qp);
-/* Refuses what the peer sent last, for good: a NAK goes out and the QP to ERR. */
-void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn);
+/* Refuses what the peer sent last, for good: a NAK goes out and the QP to ERR. p: the packet, for the report; NULL: it is
+ * gone. */
+void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn, const struct pkt *p);
 /* Requests of this operation are answered by a response of their own, for which a resource is kept. */
 static inline bool resp_is_answered(uint8_t operation)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/core/flow.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "daemon/core/engine_priv.h"
@@ -13,7 +14,7 @@
 void flow_table_init(struct flow_table *t)
 {
     link_init(&t->due);
-    t->sequence = t->head = t->tail = 0;
+    t->sequence = t->head = t->tail = t->seen_head = t->seen_tail = 0;
 }
 
 void flow_init(struct flow *f, const uint8_t gid[16])
@@ -95,10 +96,13 @@ static bool append(struct tx_batch *b, const struct av *av, const struct probe *
         .psn = psn & PSN_MASK,
         .deth = {.qkey = PROBE_QKEY, .src_qpn = PROBE_QPN},
     };
+    uint32_t len = probe->kind == PROBE_ASK ? probe->size : PROBE_LEN;
     uint8_t *payload;
-    if (!tx_append(b, &p, av, PROBE_QPN, PROBE_LEN, &payload))
+    p.pad = (uint8_t)pkt_pad(len);
+    if (!tx_append(b, &p, av, PROBE_QPN, len, &payload))
         return false;
     probe_encode(probe, payload);
+    memset(payload + PROBE_LEN, 0, len - PROBE_LEN);
     return true;
 }
 
@@ -134,6 +138,41 @@ bool flow_tx(struct engine *e, struct tx_batch *b, uint64_t now)
         link_remove(&f->due);
     }
     return true;
+}
+
+/* --- the owner's checks -------------------------------------------------------------------------------------------------- */
+
+int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t sequence, uint64_t token)
+{
+    struct flow_table *t = &e->flows;
+    if (size < PROBE_LEN || size > PKT_MTU_MAX || mcast_is_group(av->dgid) || av->sgid_index >= e->cfg.num_gids)
+        return -EINVAL;
+    if (t->tail - t->head == FLOW_ANSWERS)
+        return -EAGAIN;
+    t->answer[t->tail++ % FLOW_ANSWER_SLOTS] = (struct flow_answer){
+        .av = *av,
+        .probe = {.kind = PROBE_ASK, .purpose = PROBE_CHECK, .sequence = sequence, .size = size, .token = token}};
+    return 0;
+}
+
+bool engine_pop_check(struct engine *e, struct check *c)
+{
+    struct flow_table *t = &e->flows;
+    if (t->seen_head == t->seen_tail)
+        return false;
+    *c = t->seen[t->seen_head++ % FLOW_CHECKS];
+    return true;
+}
+
+static void saw(struct engine *e, const struct probe *probe, const struct rx_meta *meta)
+{
+    struct flow_table *t = &e->flows;
+    if (t->seen_tail - t->seen_head == FLOW_CHECKS)
+        return;
+    struct check *c = &t->seen[t->seen_tail++ % FLOW_CHECKS];
+    *c = (struct check){
+        .answer = probe->kind == PROBE_ANSWER, .sequence = probe->sequence, .size = probe->size, .token = probe->token};
+    memcpy(c->peer, meta->src_gid, sizeof(c->peer));
 }
 
 /* --- time ---------------------------------------------------------------------------------------------------------------- */
@@ -224,8 +263,11 @@ void flow_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, 
     if (p->opcode != (OP_SERVICE_UD | OP_SEND_ONLY) || p->deth.qkey != PROBE_QKEY || !pkey_matches(p->pkey) ||
         !probe_decode(p->payload, p->payload_len, &probe)) {
         e->counters.rx_unknown_qp++;
+        report_drop(e, DROP_UNKNOWN_QP, p, meta->src_gid);
         return;
     }
+    if (probe.purpose == PROBE_CHECK)
+        saw(e, &probe, meta);
     if (probe.kind == PROBE_ASK) {
         answer(e, &probe, meta);
     } else if (probe.purpose == PROBE_FLOW) {

@@ -43,15 +43,18 @@ struct flow { /* one address */
     bool answers; /* it has answered since the last time that it was given up */
     bool mute; /* it is not probed, but paced */
 };
-struct flow_answer {
+struct flow_answer { /* or the owner's check */
     struct av av;
     struct probe probe;
 };
+#define FLOW_CHECKS 32u /* of checks and their answers that came in, and nobody has taken yet */
 struct flow_table {
     struct link due; /* flows with a probe to be sent */
     uint32_t sequence; /* of the newest probe */
     struct flow_answer answer[FLOW_ANSWER_SLOTS]; /* ring */
     uint32_t head, tail;
+    struct check seen[FLOW_CHECKS]; /* ring */
+    uint32_t seen_head, seen_tail;
 };
 
 void flow_table_init(struct flow_table *t);

@@ -213,6 +213,7 @@ void qp_reset(struct qp *qp)
     qp->resp.rq.head = qp->resp.rq.tail;
     qp->attr = (struct qp_attr){.state = QPS_RESET};
     qp->last_wqe_told = false;
+    report_forget(qp);
     memset(&qp->ecn, 0, sizeof(qp->ecn));
     req_init(qp);
     resp_init(qp);
@@ -222,6 +223,7 @@ void qp_fail(struct qp *qp)
 {
     if (qp->attr.state == QPS_ERR)
         return;
+    report_error(qp, ERROR_PROGRAM, 0, 0); /* if nothing else was the reason */
     qp->attr.state = QPS_ERR;
     qp->req.flush_end = qp->req.sq.tail;
     qp->req.rnr_until = 0;
@@ -422,6 +424,16 @@ void qp_info(const struct qp *qp, struct qp_info *info)
         .waiting_fence = next && ((next->wr.flags & SEND_FENCE && r->rd_count) ||
                                   (next->wr.opcode == WR_LOCAL_INV && r->una != r->cur)),
         .waiting_reads = reading && r->rd_count >= qp->attr.max_rd_atomic,
+        .waiting_window = req_window_full(qp),
+        .waiting_peer = !link_alone(&qp->peer_wait),
+        .waiting_drain = qp->attr.state == QPS_SQD && !req_is_drained(qp),
+        .windowless = !qp_is_reliable(qp),
+        .progress_at = r->una_psn != r->sent_psn ? r->progress_at : 0,
+        .rnr_until = r->rnr_until,
+        .timeout_ns = qp->attr.timeout ? req_timeout_ns(qp) : 0,
+        .probes = r->probes,
+        .retransmitting = r->next_psn != r->sent_psn,
+        .failure = qp->failure,
         .counters = qp->counters,
     };
 }

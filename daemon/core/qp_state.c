@@ -235,6 +235,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
         return 0;
     }
     qp->attr.state = to;
+    if (from == QPS_SQE)
+        report_forget(qp);
     if (mask & QPA_AV)
         connect_peer(qp);
     if (from == QPS_INIT && to == QPS_RTR) {

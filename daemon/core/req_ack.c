@@ -11,6 +11,12 @@
 #define CWND_MIN 147456u
 #define CWND_GROWTH 2u /* packets that the window grows by per round trip */
 
+static void bad_response(struct qp *qp, const struct pkt *p)
+{
+    COUNT(qp, rx_bad_response);
+    report_drop_qp(qp, DROP_RESPONSE, p);
+}
+
 static uint64_t min64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -169,6 +175,15 @@ static void lost_response(struct qp *qp, uint64_t now)
 
 void req_fail(struct qp *qp, uint8_t status, uint8_t cause)
 {
+    static const uint8_t cause_of[] = {
+        [WC_LOC_LEN_ERR] = ERROR_LOCAL,       [WC_LOC_QP_OP_ERR] = ERROR_LOCAL,
+        [WC_LOC_PROT_ERR] = ERROR_LOCAL,      [WC_MW_BIND_ERR] = ERROR_LOCAL,
+        [WC_BAD_RESP_ERR] = ERROR_RESPONSE,   [WC_REM_INV_REQ_ERR] = ERROR_PEER_NAK,
+        [WC_REM_ACCESS_ERR] = ERROR_PEER_NAK, [WC_REM_OP_ERR] = ERROR_PEER_NAK,
+        [WC_RETRY_EXC_ERR] = ERROR_RETRY,     [WC_RNR_RETRY_EXC_ERR] = ERROR_RNR_RETRY,
+    };
+    enum error_cause why = status < sizeof(cause_of) ? (enum error_cause)cause_of[status] : ERROR_PROGRAM;
+    report_error(qp, why == ERROR_PROGRAM ? ERROR_LOCAL : why, status, why == ERROR_PEER_NAK ? cause : 0);
     qp->req.fail_status = status;
     qp->req.fail_cause = cause;
     if (qp_is_reliable(qp))
@@ -185,6 +200,7 @@ static void nak_received(struct qp *qp, const struct pkt *p, uint64_t now)
         [NAK_REMOTE_OPERATION - NAK_PSN_SEQUENCE] = WC_REM_OP_ERR,
     };
     advance(qp, p->psn, now);
+    report_nak_rcvd(qp, p);
     if (p->aeth.syndrome == NAK_PSN_SEQUENCE) {
         COUNT(qp, rcvd_seq_err);
         lost_by_nak(qp, now);
@@ -192,7 +208,7 @@ static void nak_received(struct qp *qp, const struct pkt *p, uint64_t now)
     }
     uint8_t code = (uint8_t)(p->aeth.syndrome - NAK_PSN_SEQUENCE);
     if (code >= sizeof(status_of)) {
-        COUNT(qp, rx_bad_response);
+        bad_response(qp, p);
         return;
     }
     COUNT(qp, naks_rcvd);
@@ -206,6 +222,7 @@ static void rnr_received(struct qp *qp, const struct pkt *p, uint64_t now)
     struct requester *r = &qp->req;
     advance(qp, p->psn, now);
     COUNT(qp, rcvd_rnr_err);
+    report_nak_rcvd(qp, p);
     if (r->una_psn != p->psn) { /* a response before it was lost */
         lost_response(qp, now);
         return;
@@ -243,7 +260,7 @@ static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
         nak_received(qp, p, now);
         break;
     default:
-        COUNT(qp, rx_bad_response);
+        bad_response(qp, p);
         break;
     }
 }
@@ -280,7 +297,7 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
     }
     const struct send_wqe *w = r->una != r->fresh ? req_wqe(qp, r->una) : NULL;
     if (!w || !req_is_answered(w) || atomic != req_is_atomic(w)) {
-        COUNT(qp, rx_bad_response);
+        bad_response(qp, p);
         return;
     }
     uint32_t off = req_offset(w, p->psn);
@@ -296,7 +313,7 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
         uint32_t length = req_is_read(w) ? w->length : 0, start = off * qp->mtu;
         uint32_t expected = length - start < qp->mtu ? length - start : qp->mtu;
         if (p->payload_len != expected) {
-            COUNT(qp, rx_bad_response);
+            bad_response(qp, p);
             req_fail(qp, WC_BAD_RESP_ERR, 0);
             return;
         }
@@ -315,7 +332,7 @@ void req_rx(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct requester *r = &qp->req;
     if (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD) {
-        COUNT(qp, rx_bad_response);
+        bad_response(qp, p);
         return;
     }
     if (psn_diff(p->psn, r->una_psn) < 0) {
@@ -323,7 +340,7 @@ void req_rx(struct qp *qp, const struct pkt *p, uint64_t now)
         return;
     }
     if (psn_diff(p->psn, r->sent_psn) >= 0) {
-        COUNT(qp, rx_bad_response);
+        bad_response(qp, p);
         return;
     }
     uint8_t operation = p->opcode & OP_OPERATION_MASK;

@@ -372,6 +372,23 @@ static uint32_t window_allows(struct qp *qp, const struct send_wqe *w, uint32_t 
     return peer_admits(qp, req_cost(qp, w, off, off + n)) ? n : 0;
 }
 
+bool req_window_full(const struct qp *qp)
+{
+    const struct requester *r = &qp->req;
+    const struct engine_config *cfg = &qp->e->cfg;
+    uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn);
+    if (!qp_is_reliable(qp) || r->cur == r->sq.tail || r->inflight == 0)
+        return false;
+    const struct send_wqe *w = req_wqe(qp, r->cur);
+    uint32_t off = r->cur == r->fresh ? 0 : req_offset(w, r->next_psn), n = 1;
+    if (req_is_local(w) || (r->cur == r->fresh && req_is_read(w)))
+        return false;
+    if (req_is_read(w))
+        n = chunk_left(qp, w, off);
+    uint64_t cost = r->cur == r->fresh ? min32(w->length, qp->mtu) + PACKET_OVERHEAD : req_cost(qp, w, off, off + n);
+    return out + n > cfg->window_pkts || r->inflight + cost > r->cwnd;
+}
+
 /* --- what comes next ------------------------------------------------------------------------------------------------------- */
 
 /* Gives the next request its PSNs. */

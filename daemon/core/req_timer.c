@@ -17,7 +17,7 @@ static bool outstanding(const struct requester *r)
     return r->una_psn != r->sent_psn;
 }
 
-static uint64_t timeout_ns(const struct qp *qp)
+uint64_t req_timeout_ns(const struct qp *qp)
 {
     uint64_t t = 4096ull << qp->attr.timeout;
     return t < qp->e->cfg.min_timeout_ns ? qp->e->cfg.min_timeout_ns : t;
@@ -43,8 +43,8 @@ uint64_t req_deadline(const struct qp *qp)
     if (!outstanding(r))
         return NEVER;
     uint64_t d = r->last_tx + probe_ns(qp);
-    if (qp->attr.timeout && r->progress_at + timeout_ns(qp) < d)
-        d = r->progress_at + timeout_ns(qp);
+    if (qp->attr.timeout && r->progress_at + req_timeout_ns(qp) < d)
+        d = r->progress_at + req_timeout_ns(qp);
     return d;
 }
 
@@ -57,6 +57,7 @@ static void timed_out(struct qp *qp, uint64_t now)
         return;
     }
     r->retries_left--;
+    report_timeout(qp);
     r->progress_at = r->last_tx = now;
     req_loss(qp, RETRANS_TIMEOUT, r->una_psn, now);
 }
@@ -91,7 +92,7 @@ void req_expire(struct qp *qp, uint64_t now)
     }
     if (!outstanding(r))
         return;
-    if (qp->attr.timeout && r->progress_at + timeout_ns(qp) <= now)
+    if (qp->attr.timeout && r->progress_at + req_timeout_ns(qp) <= now)
         timed_out(qp, now);
     else if (r->last_tx + probe_ns(qp) <= now)
         probe(qp, now);

@@ -434,11 +434,13 @@ static void duplicate(struct qp *qp, const struct pkt *p)
 
 /* --- what follows ----------------------------------------------------------------------------------------------------------- */
 
-void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn)
+void resp_fatal(struct qp *qp, uint8_t syndrome, uint32_t psn, const struct pkt *p)
 {
     COUNT(qp, naks_sent);
     qp->resp.nak = syndrome;
     qp->resp.nak_psn = psn;
+    report_nak_sent(qp, syndrome, psn, p);
+    report_error(qp, ERROR_REFUSED, 0, syndrome);
     qp_fail(qp);
 }
 
@@ -458,6 +460,7 @@ static void out_of_sequence(struct qp *qp, const struct pkt *p)
     r->nak_quiet = false;
     r->nak = NAK_PSN_SEQUENCE;
     r->nak_psn = r->epsn;
+    report_nak_sent(qp, NAK_PSN_SEQUENCE, r->epsn, p);
     COUNT(qp, send_seq_err);
 }
 
@@ -470,16 +473,19 @@ static void refuse(struct qp *qp, const struct pkt *p, enum verdict v, uint64_t 
         r->nak_psn = p->psn;
         r->nak_sent = true;
         r->nak_quiet = true; /* packets behind it are dropped without a NAK of their own */
+        report_nak_sent(qp, r->nak, p->psn, p);
         COUNT(qp, send_rnr_err);
         return;
     }
+    if (c->recv_status)
+        report_error(qp, ERROR_RECV, c->recv_status, c->syndrome);
     if (c->recv_status && !tm_fail_message(qp, c->recv_status, now))
         resp_complete(qp, c->recv_status, now);
     else if (!c->recv_status && c->event)
         event_add(qp, c->event);
     if (r->message != OP_IS_SEND)
         srq_put_back(qp); /* nothing of the message has gone into it */
-    resp_fatal(qp, c->syndrome, p->psn);
+    resp_fatal(qp, c->syndrome, p->psn, p);
 }
 
 void resp_established(struct qp *qp)

@@ -142,7 +142,7 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
         uint32_t psn = psn_add(res->first_psn, res->next_pkt);
         resp_drop(qp);
         event_add(qp, EVENT_QP_ACCESS_ERR);
-        resp_fatal(qp, NAK_REMOTE_ACCESS, psn);
+        resp_fatal(qp, NAK_REMOTE_ACCESS, psn, NULL);
         return TX_MORE;
     }
     ecn_sent(qp, bytes + (uint64_t)n * PACKET_OVERHEAD, now);

@@ -13,14 +13,16 @@ static void give_up(struct qp *qp)
     srq_put_back(qp);
 }
 
-static void refuse(struct qp *qp, enum verdict v, uint64_t now)
+static void refuse(struct qp *qp, const struct pkt *p, enum verdict v, uint64_t now)
 {
     if (v == V_RNR)
         COUNT(qp, rx_no_recv);
     else
         COUNT(qp, rx_refused);
+    report_drop_qp(qp, v == V_RNR ? DROP_NO_RECV : DROP_REFUSED, p);
     if (v == V_PROTECTION) {
         resp_complete(qp, WC_LOC_PROT_ERR, now);
+        report_error(qp, ERROR_RECV, WC_LOC_PROT_ERR, 0);
         qp_fail(qp);
     }
     give_up(qp);
@@ -41,12 +43,12 @@ void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now)
         give_up(qp); /* what came before it, if that was not all */
     r->epsn = psn_add(p->psn, 1); /* a message that begins is taken with whatever PSN it has */
     if (!begins && r->message != (props & (OP_IS_SEND | OP_IS_WRITE))) {
-        refuse(qp, V_DROP, now);
+        refuse(qp, p, V_DROP, now);
         return;
     }
     enum verdict v = resp_execute(qp, p, now);
     if (v != V_OK) {
-        refuse(qp, v, now);
+        refuse(qp, p, v, now);
         return;
     }
     COUNT_N(qp, rcvd_bytes, p->payload_len);
@@ -57,6 +59,8 @@ void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now)
 void uc_mem_fault(struct qp *qp, bool told)
 {
     give_up(qp);
-    if (told)
+    if (told) {
+        report_error(qp, ERROR_RECV, WC_LOC_PROT_ERR, 0);
         qp_fail(qp);
+    }
 }

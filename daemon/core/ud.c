@@ -46,6 +46,7 @@ static void put_beginning(struct qp *qp, const struct recv_wqe *w, struct comple
     resp_recv_source(qp, &to, w, 0, c->inline_len);
     if (source_write(&to, qp->e, qp->qpn, c->data, c->inline_len) != COPIED) {
         c->status = WC_LOC_PROT_ERR;
+        report_error(qp, ERROR_RECV, WC_LOC_PROT_ERR, 0);
         qp_fail(qp);
     }
     c->inline_len = 0;
@@ -81,10 +82,12 @@ void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint6
     bool small = p->payload_len <= COMPLETION_INLINE - GRH_LEN, direct = true;
     if (p->deth.qkey != qp->attr.qkey) {
         COUNT(qp, rx_bad_qkey);
+        report_drop(qp->e, DROP_QKEY, p, meta->src_gid);
         return;
     }
     if (p->payload_len > qp->mtu || completion_room(qp->e) == 0) {
         COUNT(qp, rx_refused);
+        report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);
         return;
     }
     switch (place(qp, p, small, &direct)) {
@@ -93,13 +96,16 @@ void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint6
         break;
     case V_RNR:
         COUNT(qp, rx_no_recv);
+        report_drop(qp->e, DROP_NO_RECV, p, meta->src_gid);
         break;
     case V_PROTECTION: /* the consumer's own receive request is at fault */
         resp_complete(qp, WC_LOC_PROT_ERR, now);
+        report_error(qp, ERROR_RECV, WC_LOC_PROT_ERR, 0);
         qp_fail(qp);
         break;
     default: /* longer than the receive request, which waits for one that fits: who sends must not be able to use it up */
         COUNT(qp, rx_refused);
+        report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);
         srq_put_back(qp);
         break;
     }
