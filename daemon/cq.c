@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_SESSION
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>

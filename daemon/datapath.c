@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "datapath.h"
 
-#include "log.h"
 #include "objects.h"
+#include "reports.h"
 #include "session.h"
 #include "taglist.h"
 
@@ -11,24 +11,6 @@
 
 /* --- what the engine tells
  * ---------------------------------------------------------------------------------------------- */
-
-static void log_failure(const struct qpair *q, const struct completion *c)
-{
-    char peer[ADDR_TEXT_MAX];
-    struct qp_attr attr;
-    struct qp_info info;
-
-    if (c->status == WC_WR_FLUSH_ERR || !log_enabled(LOG_LEVEL_WARN))
-        return;
-    qp_query(q->qp, &attr);
-    qp_info(q->qp, &info);
-    log_warn("QP 0x%06x (%s, pid %d) to 0x%06x at %s: %s failed with status %u, cause %u; PSN %u unacknowledged, %u "
-             "next, %u "
-             "expected",
-             q->qpn, q->session ? q->session->comm : "XRC target", q->session ? (int)q->session->cred.pid : 0,
-             info.dest_qpn, gid_text(attr.av.dgid, peer), c->is_recv ? "receive" : "send", c->status, c->vendor_err,
-             info.una_psn, info.next_psn, info.epsn);
-}
 
 /* A queue pair that lost a completion fails, as on a NIC. Not an XRC target: the overrun queue is an SRQ's, of one of
  * its openers, and others use the target, too. */
@@ -49,7 +31,6 @@ static unsigned publish_completions(struct device *d)
         if (!cq_publish(c->cq, c) && c->qp_owner)
             fail_overrun(c->qp_owner);
         if (c->qp_owner && c->status != WC_SUCCESS && c->status != WC_TM_RNDV_INCOMPLETE) {
-            log_failure(c->qp_owner, c);
             qpair_mark_failed(c->qp_owner);
         }
         engine_drop_completion(d->engine);
@@ -110,6 +91,7 @@ static unsigned publish(struct device *d, uint64_t now)
         memory_flush(&d->memory);
         while (memory_pop_fault(&d->memory, &qpn))
             engine_mem_fault(d->engine, qpn, now);
+        reports_log(d); /* while the queue pairs that they are about are there */
         m = publish_completions(d) + publish_events(d) + settle_failed(d, now);
         n += m;
     } while (m);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_NET
 #include "device.h"
 
 #include <errno.h>
@@ -137,7 +138,7 @@ static int find_interface(struct device *d, char *why)
         return -EMSGSIZE;
     }
     if (d->options->mtu > fits)
-        log_write(LOG_LEVEL_WARN,
+        log_write(LOG_AREA, LOG_LEVEL_WARN,
                   "device %s: a path MTU of %u does not fit into the MTU of %s, %u; such packets get lost", d->name,
                   128u << d->options->mtu, d->netdev.name, d->netdev.mtu);
     d->active_mtu = d->options->mtu ? d->options->mtu : fits;
@@ -272,6 +273,7 @@ void device_port_refresh(struct device *d)
     if (d->options->mtu == 0 && fits)
         d->active_mtu = fits;
     if (d->netdev.up != was_up) {
+        d->io.link_downed += was_up;
         log_warn("device %s: %s is %s", d->name, d->netdev.name, d->netdev.up ? "up again" : "down");
         tell_all(d, d->netdev.up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
     }

@@ -26,6 +26,7 @@
     X(icmp_unreachable, "ICMP messages: destination, port or network unreachable")                                     \
     X(icmp_too_big, "ICMP messages: packet too big")                                                                   \
     X(icmp_other, "other ICMP messages")                                                                               \
+    X(link_downed, "times the interface went down")                                                                    \
     X(loopback_packets, "packets from one QP of the device to another, handed over inside")                            \
     X(fault_queue_full, "delayed packets dropped because too many were waiting")                                       \
     X(cq_overruns, "completion queues that overran")                                                                   \

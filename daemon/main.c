@@ -53,6 +53,7 @@ enum {
     KEY_FAULT,
     KEY_SEED,
     KEY_LOG_LEVEL,
+    KEY_LOG_FORMAT,
     KEY_READY_FD,
     KEY_END,
 };
@@ -80,7 +81,9 @@ static const struct argp_option cli[] = {
     {"memory", KEY_MEMORY, "auto|process_vm|proc_mem", 0, "How to reach the memory of programs", 3},
     {"fault", KEY_FAULT, "SPEC", 0, "Faults for the packets sent, as loss=1%,dup=2%", 4},
     {"seed", KEY_SEED, "NUMBER", 0, "Seed of the faults and of the QP numbers", 4},
-    {"log-level", KEY_LOG_LEVEL, "error|warn|info|debug", 0, "What goes to standard error (warn)", 5},
+    {"log-level", KEY_LOG_LEVEL, "error|warn|info|debug[,AREA=LEVEL...]", 0,
+     "What goes to standard error (warn); an area: daemon, net, session, qp, packet", 5},
+    {"log-format", KEY_LOG_FORMAT, "text|json", 0, "One line of text for each message, or one JSON object", 5},
     {"ready-fd", KEY_READY_FD, "FD", 0, "Write the line \"ready\" to this descriptor when everything listens", 5},
     {"foreground", 'f', NULL, 0, "Stay in the foreground, as always", 5},
     {0},
@@ -152,7 +155,7 @@ static void say_ready(const struct options *o)
     if (o->ready_fd < 0)
         return;
     if (write(o->ready_fd, line, sizeof(line) - 1) < 0)
-        log_write(LOG_LEVEL_WARN, "--ready-fd %d: %s", o->ready_fd, strerror(errno));
+        log_write(LOG_AREA, LOG_LEVEL_WARN, "--ready-fd %d: %s", o->ready_fd, strerror(errno));
     close(o->ready_fd);
 }
 
@@ -164,7 +167,8 @@ int main(int argc, char **argv)
     int rc;
 
     read_options(argc, argv, &options);
-    log_set_level((enum log_level)options.log_level);
+    log_set_levels(&options.log_levels);
+    log_set_json(options.log_json);
     signal(SIGPIPE, SIG_IGN);
     raise_file_limit();
     rc = server_init(&server, &options, why);

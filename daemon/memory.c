@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_QP
 #include "memory.h"
 
 #include <errno.h>

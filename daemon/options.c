@@ -20,7 +20,7 @@ void options_defaults(struct options *o)
     o->idle_us = 100;
     o->rcvbuf = 4u << 20;
     o->ready_fd = -1;
-    o->log_level = LOG_LEVEL_WARN;
+    log_levels_parse("warn", &o->log_levels);
 }
 
 static int bad(char *why, const char *name, const char *value, const char *accepted)
@@ -247,11 +247,18 @@ static int set_ready_fd(struct options *o, const char *name, const char *value, 
 
 static int set_log_level(struct options *o, const char *name, const char *value, char *why)
 {
-    int level = log_level_parse(value);
+    if (log_levels_parse(value, &o->log_levels) != 0)
+        return bad(why, name, value,
+                   "error, warn, info or debug, also for single areas (daemon, net, session, qp, packet) as in "
+                   "warn,qp=debug");
+    return 0;
+}
 
-    if (level < 0)
-        return bad(why, name, value, "error, warn, info or debug");
-    o->log_level = level;
+static int set_log_format(struct options *o, const char *name, const char *value, char *why)
+{
+    if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
+        return bad(why, name, value, "text or json");
+    o->log_json = value[0] == 'j';
     return 0;
 }
 
@@ -279,6 +286,7 @@ static const struct {
     {"rcvbuf", set_rcvbuf},
     {"ready-fd", set_ready_fd},
     {"log-level", set_log_level},
+    {"log-format", set_log_format},
 };
 
 int options_set(struct options *o, const char *name, const char *value, char why[OPTIONS_WHY_MAX])

@@ -13,6 +13,7 @@
 
 #include "addr.h"
 #include "daemon/core/tm.h"
+#include "log.h"
 #include "pumice/abi.h"
 
 /* Exit codes of pumiced. */
@@ -63,7 +64,8 @@ struct options {
     uint32_t idle_us; /* time without work before the loop sleeps */
     uint32_t rcvbuf; /* bytes asked for with SO_RCVBUF and SO_SNDBUF */
     int ready_fd; /* gets the line "ready" when everything listens; -1: none */
-    int log_level; /* enum log_level */
+    struct log_levels log_levels; /* what goes to standard error */
+    bool log_json; /* … as JSON */
 };
 
 void options_defaults(struct options *o);

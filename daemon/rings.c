@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* From the rings of a queue pair to the engine, and what happens to rings when the queue pair fails. */
+#define LOG_AREA LOG_SESSION
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_PACKET
 #include <string.h>
 
 #include "datapath.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Shared receive queues: control operations, and the way from their rings to the engine. */
+#define LOG_AREA LOG_SESSION
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "foreign.h"
 #include "objects.h"
+#include "reports.h"
 #include "session.h"
 #include "tmstatus.h"
 
@@ -86,6 +88,13 @@ static json_t *deadline_json(uint64_t deadline)
     return json_real(deadline > now ? (double)(deadline - now) / 1e3 : 0.0);
 }
 
+static json_t *since_json(uint64_t then)
+{
+    uint64_t now = clock_ns();
+
+    return json_real(now > then ? (double)(now - then) / 1e3 : 0.0);
+}
+
 /* Where the requester's packets are, in the words of the usnic transport. */
 static const char *requester_state(const struct qp_info *i)
 {
@@ -120,8 +129,18 @@ static void add_protocol(json_t *o, const struct qp_info *i)
     json_object_set_new(o, "waiting_rnr", json_boolean(i->waiting_rnr));
     json_object_set_new(o, "waiting_fence", json_boolean(i->waiting_fence));
     json_object_set_new(o, "waiting_reads", json_boolean(i->waiting_reads));
+    json_object_set_new(o, "waiting_window", json_boolean(i->waiting_window));
+    json_object_set_new(o, "waiting_peer", json_boolean(i->waiting_peer));
+    json_object_set_new(o, "waiting_drain", json_boolean(i->waiting_drain));
+    json_object_set_new(o, "retransmitting", json_boolean(i->retransmitting));
+    json_object_set_new(o, "probes", number(i->probes));
+    json_object_set_new(o, "silent_us", i->progress_at ? since_json(i->progress_at) : json_null());
+    json_object_set_new(o, "rnr_us", i->rnr_until ? deadline_json(i->rnr_until) : json_null());
+    json_object_set_new(o, "timeout_us", i->timeout_ns ? json_real((double)i->timeout_ns / 1e3) : json_null());
+    json_object_set_new(o, "failure", i->failure.kind == REPORT_NONE ? json_null() : report_json(&i->failure));
     add_engine_counters(counters, &i->counters, false);
     json_object_set_new(o, "counters", counters);
+    foreign_add(o, &i->counters, NULL, false);
 }
 
 /* An XRC target belongs to no session; it has openers, or none. */
@@ -160,6 +179,9 @@ static void add_qp(void *obj, void *ctx)
     json_object_set_new(o, "state", json_string(state_name(info.state)));
     json_object_set_new(o, "dest_qpn", number(info.dest_qpn));
     json_object_set_new(o, "dgid", json_string(gid_text(attr.av.dgid, gid)));
+    json_object_set_new(o, "retry_cnt", number(attr.retry_cnt));
+    json_object_set_new(o, "rnr_retry", number(attr.rnr_retry));
+    json_object_set_new(o, "max_rd_atomic", number(attr.max_rd_atomic));
     json_object_set_new(o, "path_mtu", number(attr.path_mtu ? 128u << attr.path_mtu : 0));
     json_object_set_new(o, "pd", q->pd ? number(q->pd->number) : json_null());
     json_object_set_new(o, "send_cq", q->send_cq ? number(q->send_cq->handle) : json_null());
@@ -339,6 +361,7 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "peer_window", number(d->config.peer_window_bytes));
     json_object_set_new(o, "window_pkts", number(d->config.window_pkts));
     json_object_set_new(o, "counters", device_counters(d));
+    foreign_add(o, engine_counters(d->engine), &d->io, true);
     TAILQ_FOREACH(s, &d->sessions, link)
     add_session(s, &l);
     l.session = NULL;

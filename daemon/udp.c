@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_NET
 #include "udp.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_NET
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -141,7 +142,8 @@ static void send_singly(struct udp *u, unsigned at)
     size_t left = tx->iov[at].iov_len;
 
     if (!u->gso_refused)
-        log_write(LOG_LEVEL_WARN, "this kernel or interface refuses UDP GSO: packets leave one by one from now on");
+        log_write(LOG_AREA, LOG_LEVEL_WARN,
+                  "this kernel or interface refuses UDP GSO: packets leave one by one from now on");
     u->gso_refused = true;
     addr_to_gid(&tx->to[at], gid);
     peer = peers_by_gid(&u->tx_peers, gid);

@@ -18,6 +18,7 @@ static const struct command {
     {"on", cmd_on, "inside of pumice run --hosts N: run a command on one of the hosts"},
     {"env", cmd_env, "print the environment for programs that use a running daemon"},
     {"status", cmd_status, "show devices, objects, QP states and counters"},
+    {"why", cmd_why, "say in words what a queue pair waits for, or why it failed"},
     {"tm", cmd_tm, "look into tag matching: lists, traces, why a message was unexpected"},
     {"fault", cmd_fault, "change the injected faults of running daemons"},
     {"capture", cmd_capture, "capture packets for Wireshark, live or to a file"},

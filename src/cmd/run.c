@@ -37,6 +37,7 @@ enum key {
     KEY_TM_PROFILE,
     KEY_CONFIG,
     KEY_LOG_LEVEL,
+    KEY_LOG_FORMAT,
     KEY_KEEP_LOGS,
 };
 
@@ -58,7 +59,9 @@ static const struct argp_option options[] = {
     {"ecn", KEY_ECN, "on|off", 0,
      "Whether packets can be marked by congested routers, and by the fault ce=P, and senders heed that", 3},
     {"tm-profile", KEY_TM_PROFILE, "generous|mlx5", 0, "How strict tag matching is; mlx5: as those adapters are", 3},
-    {"log-level", KEY_LOG_LEVEL, "error|warn|info|debug", 0, "What the daemons log", 4},
+    {"log-level", KEY_LOG_LEVEL, "error|warn|info|debug[,AREA=LEVEL...]", 0,
+     "What the daemons log; areas: daemon, net, session, qp, packet", 4},
+    {"log-format", KEY_LOG_FORMAT, "text|json", 0, "How they log it", 4},
     {"keep-logs", KEY_KEEP_LOGS, NULL, 0, "Keep the daemons' logs, and say where they are", 4},
     {0},
 };
@@ -123,6 +126,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_ECN:
     case KEY_TM_PROFILE:
     case KEY_LOG_LEVEL:
+    case KEY_LOG_FORMAT:
         /* The daemon has the list of what is legal, and says so. */
         for (size_t i = 0; options[i].name; i++)
             if (options[i].key == key) {

@@ -6,7 +6,7 @@
 
 #define LINE_WIDTH 100
 #define CELL_MAX 64 /* characters of a scalar */
-#define COLUMNS_MAX 32
+#define COLUMNS_MAX 64
 #define PATH_LEN 128 /* of a heading */
 #define DEPTH_MAX 8
 
@@ -101,6 +101,13 @@ static void show_scalars(const struct out *o, const json_t *object, const char *
     }
     if (column)
         fputc('\n', o->to);
+}
+
+static bool is_counters(const char *key)
+{
+    size_t len = strlen(key);
+
+    return len >= strlen("counters") && strcmp(key + len - strlen("counters"), "counters") == 0;
 }
 
 static void show_counters(const struct out *o, const json_t *counters)
@@ -236,7 +243,7 @@ static void show_member(const struct out *o, const char *path, const char *key, 
     if (json_is_array(v) && json_array_size(v) == 0)
         return;
     snprintf(below, sizeof(below), "%s%s%s", path, path[0] ? " / " : "", key);
-    if (json_is_object(v) && strcmp(key, "counters") == 0) {
+    if (json_is_object(v) && is_counters(key)) {
         heading(o, below);
         show_counters(o, v);
         return;
@@ -257,7 +264,7 @@ static void show_member(const struct out *o, const char *path, const char *key, 
 
         row_name(row, i, name);
         snprintf(row_path, sizeof(row_path), "%.80s %.40s", below, name);
-        json_object_foreach(row, inner, w) if (o->all || depth == 0 || strcmp(inner, "counters") != 0)
+        json_object_foreach(row, inner, w) if (o->all || depth == 0 || !is_counters(inner))
             show_member(o, row_path, inner, w, depth + 1);
     }
 }

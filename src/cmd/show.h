@@ -3,7 +3,7 @@
  *
  *     object             its scalars on a line (NAME value  NAME value), then its other members, each with a heading
  *     array of objects   a table, one row each; then what stands inside of them, with the row's name in the heading
- *     object "counters"  the members that are not zero, in columns */
+ *     object "counters", "..._counters"  the members that are not zero, in columns */
 #ifndef PUMICE_CMD_SHOW_H
 #define PUMICE_CMD_SHOW_H
 

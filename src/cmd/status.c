@@ -59,6 +59,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
+/* The same counters under other names are for --all and --json. */
+static void leave_out_foreign(json_t *status)
+{
+    static const char *const names[] = {"hw_counters", "port_counters", "usnic_counters"};
+    json_t *device;
+    size_t i;
+
+    json_array_foreach(json_object_get(status, "devices"), i, device)
+    {
+        for (unsigned n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+            json_object_del(device, names[n]);
+    }
+}
+
 static void show_host(const struct targets *t, unsigned i, const char *path, const json_t *status, bool all)
 {
     if (i)
@@ -91,6 +105,8 @@ int cmd_status(int argc, char **argv)
             code = 1;
             continue;
         }
+        if (!o.json && !o.all)
+            leave_out_foreign(status);
         if (!o.json)
             show_host(&t, i, path, status, o.all);
         host = json_pack("{s:s, s:o}", "socket", path, "status", status);

@@ -59,7 +59,8 @@ Test(options, a_whole_file)
     cr_assert_eq(o.min_timeout_us, 500000);
     cr_assert_eq(o.idle_us, 20);
     cr_assert_eq(o.rcvbuf, 1048576);
-    cr_assert_eq(o.log_level, 3);
+    for (unsigned i = 0; i < LOG_AREAS; i++)
+        cr_assert_eq(o.log_levels.of[i], LOG_LEVEL_DEBUG);
     cr_assert_eq(o.devices, 2);
     cr_assert(o.devices_from_file);
     cr_assert_str_eq(o.device[1].name, "six");

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/cmd/reasons.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_MAX 600
+#define FOREVER 7 /* rnr_retry */
+
+struct reasons {
+    const struct scene *s;
+    json_t *list;
+};
+
+/* --- reading documents
+ * --------------------------------------------------------------------------------------------------- */
+
+static json_int_t whole(const json_t *o, const char *name)
+{
+    return json_integer_value(json_object_get(o, name));
+}
+
+static double real(const json_t *o, const char *name)
+{
+    return json_number_value(json_object_get(o, name));
+}
+
+static const char *word(const json_t *o, const char *name)
+{
+    const char *s = json_string_value(json_object_get(o, name));
+
+    return s ? s : "";
+}
+
+static bool yes(const json_t *o, const char *name)
+{
+    return json_is_true(json_object_get(o, name));
+}
+
+static bool is(const json_t *o, const char *name, const char *value)
+{
+    return strcmp(word(o, name), value) == 0;
+}
+
+static void add(struct reasons *r, const char *code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void add(struct reasons *r, const char *code, const char *fmt, ...)
+{
+    char text[TEXT_MAX];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    json_array_append_new(r->list, json_pack("{s:s, s:s}", "code", code, "text", text));
+}
+
+/* "850 us", "12 ms", "3.4 s". Returns out. */
+static const char *span(double us, char out[32])
+{
+    if (us < 1000)
+        snprintf(out, 32, "%.0f us", us);
+    else if (us < 1e6)
+        snprintf(out, 32, "%.3g ms", us / 1e3);
+    else
+        snprintf(out, 32, "%.3g s", us / 1e6);
+    return out;
+}
+
+/* --- states
+ * -------------------------------------------------------------------------------------------------------------- */
+
+/* What to do about an error, by its cause. */
+static const char *advice(const json_t *failure)
+{
+    static const struct {
+        const char *cause, *text;
+    } table[] = {
+        {"peer_nak",
+         "The peer's log (pumice run --keep-logs) and its own `pumice why` say what it did not like: mostly "
+         "an rkey that is not there or not for this access, or a range beyond its region."},
+        {"retry", "Is the peer alive, and is its queue pair in RTS? `pumice ping ADDRESS` tells whether packets get "
+                  "there, small and large ones."},
+        {"rnr_retry", "The peer must post receive requests before it is sent to, or rnr_retry must be 7 (for ever)."},
+        {"local", "An lkey, an address or a length of the request does not fit its memory region, or a window was not "
+                  "there."},
+        {"refused", "The program at the peer asked for what this one does not allow: compare key and address with what "
+                    "it registered, and the access flags of region and queue pair."},
+        {"recv", "Post receive requests that are as long as the longest message, in registered memory with local write "
+                 "access."},
+        {"memory", "The program unmapped or freed memory that is still registered."},
+    };
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        if (is(failure, "cause", table[i].cause))
+            return table[i].text;
+    }
+    return "Modify it to RESET and connect it again to go on.";
+}
+
+/* True: the state alone says it all. */
+static bool by_state(struct reasons *r)
+{
+    const json_t *qp = r->s->qp, *failure = json_object_get(qp, "failure");
+    const char *state = word(qp, "state");
+
+    if (json_is_string(json_object_get(qp, "broken")))
+        add(r, "broken", "Its program wrote nonsense into its rings (%s), so the daemon does not read them any more.",
+            word(qp, "broken"));
+    if (strcmp(state, "ERR") == 0 || strcmp(state, "SQE") == 0) {
+        if (json_is_object(failure))
+            add(r, "error", "It is in %s: %s. %s", state, word(failure, "reason"), advice(failure));
+        else
+            add(r, "error", "It is in %s; all its requests were flushed.", state);
+        return true;
+    }
+    if (strcmp(state, "RESET") == 0 || strcmp(state, "INIT") == 0) {
+        add(r, "not_connected",
+            "It is in %s: its program has not connected it yet (modify_qp to RTR and RTS), so it neither sends nor "
+            "receives.",
+            state);
+        return true;
+    }
+    if (strcmp(state, "RTR") == 0)
+        add(r, "not_connected", "It is in RTR: it receives, but can't send before its program moves it to RTS.");
+    if (strcmp(state, "SQD") == 0 && yes(qp, "waiting_drain"))
+        add(r, "drain",
+            "It is in SQD: requests that have begun are being finished (%lld in the queue), new ones wait until its "
+            "program moves it back to RTS.",
+            (long long)whole(qp, "sq_posted"));
+    else if (strcmp(state, "SQD") == 0)
+        add(r, "drain", "It is in SQD and drained: what is posted waits until its program moves it back to RTS.");
+    return false;
+}
+
+/* --- the peer
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* No request that the peer could receive a message in. False: there is one, or nothing is known. */
+static bool peer_has_no_receive(const struct scene *s, char out[TEXT_MAX])
+{
+    const json_t *srq, *handle = s->peer ? json_object_get(s->peer, "srq") : NULL;
+    json_int_t posted;
+    size_t i;
+
+    if (!s->peer || whole(s->peer, "rq_posted") || whole(s->peer, "rq_ring") > 0)
+        return false;
+    if (!json_is_integer(handle)) {
+        snprintf(out, TEXT_MAX, "%s (pid %lld) has posted none", word(s->peer, "comm"),
+                 (long long)whole(s->peer, "pid"));
+        return true;
+    }
+    json_array_foreach(json_object_get(s->peer_device, "srqs"), i, srq)
+    {
+        if (whole(srq, "srq") != json_integer_value(handle) || whole(srq, "session") != whole(s->peer, "session"))
+            continue;
+        posted = whole(srq, "posted") + whole(srq, "ring");
+        snprintf(out, TEXT_MAX, "its shared receive queue %lld, of %lld queue pairs, is empty",
+                 (long long)json_integer_value(handle), (long long)whole(srq, "qps"));
+        return posted == 0;
+    }
+    return false;
+}
+
+static void by_peer(struct reasons *r)
+{
+    const struct scene *s = r->s;
+
+    if (!s->peer_device || is(s->qp, "type", "UD"))
+        return;
+    if (!s->peer) {
+        add(r, "peer_gone", "There is no queue pair 0x%06llx at %s: its program has ended, or has destroyed it.",
+            (long long)whole(s->qp, "dest_qpn"), word(s->peer_device, "address"));
+        return;
+    }
+    if (!is(s->peer, "state", "RTR") && !is(s->peer, "state", "RTS") && !is(s->peer, "state", "SQD") &&
+        !is(s->peer, "state", "SQE")) {
+        const json_t *failure = json_object_get(s->peer, "failure");
+
+        add(r, "peer_state", "The peer, queue pair 0x%06llx of %s (pid %lld), is in %s and answers nothing%s%s.",
+            (long long)whole(s->peer, "qpn"), word(s->peer, "comm"), (long long)whole(s->peer, "pid"),
+            word(s->peer, "state"), json_is_object(failure) ? ": " : "",
+            json_is_object(failure) ? word(failure, "reason") : "");
+    }
+}
+
+/* What is in the way of packets on this host. */
+static void by_network(struct reasons *r)
+{
+    const struct scene *s = r->s;
+
+    if (is(s->device, "port", "down"))
+        add(r, "port_down", "The interface %s of device %s is down.", word(s->device, "netdev"),
+            word(s->device, "name"));
+    if (word(s->status, "fault")[0])
+        add(r, "faults", "Faults are injected into what this host sends: %s.", word(s->status, "fault"));
+}
+
+/* --- the requester
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void by_rnr(struct reasons *r)
+{
+    const json_t *qp = r->s->qp;
+    char left[32], tries[64], who[TEXT_MAX] = "";
+
+    if (!yes(qp, "waiting_rnr"))
+        return;
+    if (whole(qp, "rnr_retry") == FOREVER)
+        snprintf(tries, sizeof(tries), "It tries for ever");
+    else
+        snprintf(tries, sizeof(tries), "%lld of %lld RNR retries are left", (long long)whole(qp, "rnr_retries_left"),
+                 (long long)whole(qp, "rnr_retry"));
+    peer_has_no_receive(r->s, who);
+    add(r, "rnr",
+        "The peer has no receive request for PSN %lld (RNR NAK)%s%s. %s; the next try is in %s. %lld requests wait.",
+        (long long)whole(qp, "una_psn"), who[0] ? ": " : "", who, tries, span(real(qp, "rnr_us"), left),
+        (long long)whole(qp, "sq_posted"));
+}
+
+static void by_ack(struct reasons *r)
+{
+    const json_t *qp = r->s->qp, *silent = json_object_get(qp, "silent_us");
+    json_int_t una = whole(qp, "una_psn"), left = whole(qp, "retries_left"), most = whole(qp, "retry_cnt");
+    char since[32], due[32], timeout[32], rtt[32];
+
+    if (!json_is_number(silent) || yes(qp, "waiting_rnr"))
+        return;
+    add(r, "ack",
+        "It waits for an ACK: PSN %lld to %lld are unacknowledged, the oldest for %s (usual round trip %s). The next "
+        "look is in %s.%s",
+        (long long)una, (long long)((whole(qp, "max_psn") - 1) & 0xffffff), span(json_number_value(silent), since),
+        real(qp, "srtt_us") > 0 ? span(real(qp, "srtt_us"), rtt) : "not known yet", span(real(qp, "deadline_us"), due),
+        yes(qp, "retransmitting") ? " It is sending again what was lost." : "");
+    if (left < most && json_is_number(json_object_get(qp, "timeout_us")))
+        add(r, "retry",
+            "Nobody has answered in time for %lld timeouts of %s; %lld of %lld retries are left, then it fails with "
+            "\"transport retry counter exceeded\".",
+            (long long)(most - left), span(real(qp, "timeout_us"), timeout), (long long)left, (long long)most);
+    if (!json_is_number(json_object_get(qp, "timeout_us")))
+        add(r, "retry", "Its timeout is 0: it waits for ever.");
+}
+
+static void by_windows(struct reasons *r)
+{
+    const json_t *qp = r->s->qp;
+
+    if (yes(qp, "waiting_window"))
+        add(r, "window",
+            "Its window is full: %lld of %lld bytes are in flight (at most %lld packets); it sends more when an ACK "
+            "comes.",
+            (long long)whole(qp, "inflight_bytes"), (long long)whole(qp, "window_bytes"),
+            (long long)whole(r->s->device, "window_pkts"));
+    if (yes(qp, "waiting_peer"))
+        add(r, "peer_window",
+            "The window of its destination %s, which all queue pairs share that send there, is full (%lld bytes, what "
+            "its socket can take).",
+            word(qp, "dgid"), (long long)whole(r->s->device, "peer_window"));
+    if (yes(qp, "waiting_reads"))
+        add(r, "credit",
+            "It has no credit for the next READ or atomic: %lld are outstanding, and max_rd_atomic is %lld.",
+            (long long)whole(qp, "reads_outstanding"), (long long)whole(qp, "max_rd_atomic"));
+    if (yes(qp, "waiting_fence"))
+        add(r, "fence", "The next request has a fence, and waits for %lld READs or atomics before it.",
+            (long long)whole(qp, "reads_outstanding"));
+    if (json_is_integer(json_object_get(qp, "rate")))
+        add(r, "ecn", "Congested routers (ECN) have lowered its rate to %.1f MB/s%s.", (double)whole(qp, "rate") / 1e6,
+            yes(qp, "waiting_rate") ? ", and it waits for its next turn" : "");
+}
+
+/* --- what its program does
+ * ------------------------------------------------------------------------------------------------ */
+
+static void by_cq(struct reasons *r, const char *which)
+{
+    json_int_t handle = whole(r->s->qp, which);
+    const json_t *cq;
+    size_t i;
+
+    if (!json_is_integer(json_object_get(r->s->qp, which)))
+        return;
+    json_array_foreach(json_object_get(r->s->device, "cqs"), i, cq)
+    {
+        if (whole(cq, "cq") != handle || whole(cq, "session") != whole(r->s->qp, "session"))
+            continue;
+        if (yes(cq, "overrun"))
+            add(r, "overrun", "Its completion queue %lld overran: completions were lost.", (long long)handle);
+        else if (whole(cq, "unread") > 0)
+            add(r, "unpolled", "Its program has not polled %lld completions of completion queue %lld%s.",
+                (long long)whole(cq, "unread"), (long long)handle,
+                is(cq, "armed", "no") ? "" : ", though it was told of them");
+    }
+}
+
+static void by_receive(struct reasons *r)
+{
+    const json_t *qp = r->s->qp;
+
+    if (is(qp, "type", "XRC_SEND") || is(qp, "type", "XRC_RECV") || json_is_integer(json_object_get(qp, "srq")))
+        return;
+    if (whole(qp, "rq_max") && whole(qp, "rq_posted") == 0 && whole(qp, "rq_ring") == 0)
+        add(r, "no_receive", "It has no receive request posted: %s.",
+            is(qp, "type", "RC") ? "a SEND from the peer is told to come back later (RNR)"
+                                 : "messages to it are dropped");
+}
+
+/* Does the peer wait for this one? */
+static void by_waiting_peer(struct reasons *r)
+{
+    const json_t *peer = r->s->peer;
+
+    if (peer && yes(peer, "waiting_rnr"))
+        add(r, "peer_wait", "The peer, queue pair 0x%06llx, wants to send, and waits for a receive request here.",
+            (long long)whole(peer, "qpn"));
+    else if (peer && json_is_number(json_object_get(peer, "silent_us")))
+        add(r, "peer_wait", "The peer, queue pair 0x%06llx, waits for an ACK from here.",
+            (long long)whole(peer, "qpn"));
+}
+
+json_t *reasons_of(const struct scene *s)
+{
+    struct reasons r = {s, json_array()};
+    bool asked;
+
+    if (by_state(&r))
+        return r.list;
+    by_rnr(&r);
+    by_ack(&r);
+    asked = json_array_size(r.list) > 0;
+    by_windows(&r);
+    if (asked) {
+        by_peer(&r);
+        by_network(&r);
+    }
+    if (whole(s->qp, "sq_ring") > 0)
+        add(&r, "unread", "The daemon has not read %lld of its requests yet%s.", (long long)whole(s->qp, "sq_ring"),
+            whole(s->qp, "sq_posted") >= whole(s->qp, "sq_max") ? ", because the queue with the engine is full" : "");
+    if (json_array_size(r.list) == 0 && whole(s->qp, "sq_posted") > 0)
+        add(&r, "ready", "%lld requests are posted and nothing is in their way.", (long long)whole(s->qp, "sq_posted"));
+    if (json_array_size(r.list) == 0)
+        add(&r, "idle", "It has nothing to send: every request that was posted is complete.");
+    by_receive(&r);
+    by_waiting_peer(&r);
+    by_cq(&r, "send_cq");
+    if (whole(s->qp, "recv_cq") != whole(s->qp, "send_cq"))
+        by_cq(&r, "recv_cq");
+    return r.list;
+}
