@@ -97,6 +97,8 @@ has "RNR: who" "$out" "stuck (pid"
 has "RNR: retries" "$out" "of 6 RNR retries are left"
 hasnt "RNR" "$out" "waits for an ACK"
 has "RNR, seen from there" "$(why "$other")" "waits for a receive request here"
+end
+scene rnr
 [ "$(json "$(why --json "$qp")" 'd["qps"][0]["why"][0]["code"]')" = rnr ] || fail "RNR in JSON"
 [ "$(json "$(why --json --host 0 "$qp")" '"pid" in d["qps"][0]["why"][0]["text"]')" = True ] ||
     fail "the peer is not looked up on other hosts with --host"

@@ -58,7 +58,7 @@ static void connect_both(uint8_t timeout)
         .qp_state = IBV_QPS_RTS, .timeout = timeout, .retry_cnt = 7, .rnr_retry = 6, .sq_psn = 1, .max_rd_atomic = 4};
     int mask =
         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-    struct ibv_qp_attr slow = {.min_rnr_timer = 30}; /* 327 ms */
+    struct ibv_qp_attr slow = {.min_rnr_timer = 0}; /* 655 ms */
 
     need(vt_to_init(a.qp) == 0 && vt_to_init(b.qp) == 0);
     need(vt_to_rtr_at(a.qp, b.qp->qp_num, &b.gid) == 0 && vt_to_rtr_at(b.qp, a.qp->qp_num, &a.gid) == 0);
