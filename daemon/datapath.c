@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "datapath.h"
 
+#include "checks.h"
 #include "objects.h"
 #include "reports.h"
 #include "session.h"
@@ -91,6 +92,7 @@ static unsigned publish(struct device *d, uint64_t now)
         memory_flush(&d->memory);
         while (memory_pop_fault(&d->memory, &qpn))
             engine_mem_fault(d->engine, qpn, now);
+        checks_take(d, now);
         reports_log(d); /* while the queue pairs that they are about are there */
         m = publish_completions(d) + publish_events(d) + settle_failed(d, now);
         n += m;

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include "checks.h"
 #include "clock.h"
 #include "log.h"
 #include "loop.h"
@@ -91,6 +92,8 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     udp_init(&d->udp, &d->addr, &d->io);
     d->udp.gso_mode = o->gso;
     d->udp.ecn = o->ecn;
+    d->udp.trouble = checks_trouble;
+    d->udp.trouble_ctx = d;
     d->timer_fd = d->port_fd = -1;
     d->netdev.up = d->gid_there = true;
     d->active_mtu = o->mtu ? o->mtu : IBV_MTU_1024;
@@ -176,6 +179,7 @@ void device_fini(struct device *d)
     }
     faultq_fini(&d->faultq);
     memory_fini(&d->memory);
+    checks_fini(d);
     if (d->engine_mem)
         munmap(d->engine_mem, d->engine_mem_size);
     free(d->tx.buf);

@@ -43,6 +43,7 @@ struct cq;
 struct qpair;
 struct srqueue;
 struct tap;
+struct checks;
 struct group;
 TAILQ_HEAD(group_list, group);
 TAILQ_HEAD(session_list, session);
@@ -75,6 +76,7 @@ struct device {
     struct fault fault;
     struct faultq faultq;
     struct tx_batch tx;
+    struct checks *checks; /* connectivity checks; NULL: none was ever made */
     struct tap *taps; /* captures under way; NULL: none */
 
     struct session_list sessions;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checks.h"
 #include "clock.h"
 #include "control.h"
 #include "log.h"
@@ -81,6 +82,31 @@ static void run_status(void *arg)
     struct status_call *call = arg;
 
     call->json = status_device(call->device);
+}
+
+struct check_call {
+    struct device *device;
+    const struct pm_check_req *request;
+    struct control_reply *reply;
+    int status;
+};
+
+static void run_check(void *arg)
+{
+    struct check_call *call = arg;
+
+    call->status = checks_request(call->device, call->request, call->reply);
+}
+
+static int check(struct server *sv, const struct pm_check_req *r, struct control_reply *rp)
+{
+    struct check_call call = {.request = r, .reply = rp};
+
+    if (r->device >= sv->devices)
+        return control_fail(rp, -ENODEV, "device %u: there are %u", r->device, sv->devices);
+    call.device = sv->device[r->device];
+    device_do(call.device, run_check, &call);
+    return call.status;
 }
 
 /* Hands out the document, and forgets it. */
@@ -268,6 +294,8 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
         return set_fault(sv, (const struct pm_fault_req *)rq->payload, rp);
     if (rq->op == PM_OP_TM && rq->len == sizeof(struct pm_tm_req))
         return tag_matching(sv, (const struct pm_tm_req *)rq->payload, rp);
+    if (rq->op == PM_OP_CHECK && rq->len == sizeof(struct pm_check_req))
+        return check(sv, (const struct pm_check_req *)rq->payload, rp);
     if (rq->op == PM_OP_CAPTURE && rq->len == sizeof(struct pm_capture_req))
         return capture(sv, c, (const struct pm_capture_req *)rq->payload, rp);
     if (rq->len)

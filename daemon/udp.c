@@ -260,10 +260,13 @@ uint64_t udp_window_bytes(const struct udp *u)
     return (uint64_t)u->rcvbuf * 2 / 5;
 }
 
-static void count_error(struct udp *u, const struct sock_extended_err *e, const union addr *to)
+static void count_error(struct udp *u, const struct sock_extended_err *e, const union addr *to,
+                        const union addr *offender)
 {
     char text[ADDR_TEXT_MAX];
 
+    if (u->trouble)
+        u->trouble(u->trouble_ctx, to, (int)e->ee_errno, e->ee_errno == EMSGSIZE ? e->ee_info : 0, offender);
     if (e->ee_errno == EMSGSIZE) {
         u->counters->icmp_too_big++;
         log_warn("a router towards %s takes packets of at most %u bytes: use a smaller path MTU", addr_text(to, text),
@@ -290,12 +293,18 @@ void udp_drain_errors(struct udp *u)
         if (recvmsg(u->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
             return;
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
-            struct sock_extended_err e;
+            struct {
+                struct sock_extended_err e;
+                union addr offender; /* follows, if it is known (SO_EE_OFFENDER) */
+            } error = {0};
+            size_t len = c->cmsg_len - CMSG_LEN(0);
+            bool known;
 
             if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
                 (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)) {
-                memcpy(&e, CMSG_DATA(c), sizeof(e));
-                count_error(u, &e, &to);
+                memcpy(&error, CMSG_DATA(c), len < sizeof(error) ? len : sizeof(error));
+                known = error.e.ee_origin == SO_EE_ORIGIN_ICMP || error.e.ee_origin == SO_EE_ORIGIN_ICMP6;
+                count_error(u, &error.e, &to, known ? &error.offender : NULL);
             }
         }
     }

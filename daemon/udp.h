@@ -59,6 +59,9 @@ struct udp {
     bool wants_headers; /* udp_want_headers */
     unsigned ifindex, loopback_ifindex;
     struct io_counters *counters; /* the device's */
+    /* Told of each packet or burst that did not get where it should, see checks_trouble; NULL: nobody is. */
+    void (*trouble)(void *ctx, const union addr *to, int err, uint32_t mtu, const union addr *offender);
+    void *trouble_ctx;
     struct peers tx_peers, rx_peers;
     struct udp_tx tx;
     struct udp_rx rx;

@@ -108,6 +108,8 @@ static void count_dropped(struct udp *u, unsigned packets, const union addr *to,
 {
     char text[ADDR_TEXT_MAX];
 
+    if (u->trouble && err != ENOBUFS && err != EAGAIN)
+        u->trouble(u->trouble_ctx, to, err, 0, NULL);
     switch (err) {
     case ENOBUFS:
     case EAGAIN:

@@ -78,6 +78,7 @@ enum pm_op {
     PM_OP_TM, /* matching lists and their traces; the session stays unbound; rep: fd[0] memfd with JSON text */
     PM_OP_CAPTURE, /* copies a device's packets until the connection is closed; the session stays unbound; same uid or
                     * root only; rep: fd[0] segment, see struct pm_capture_page */
+    PM_OP_CHECK, /* connectivity: sends a probe, or tells what became of one; the session stays unbound */
     PM_OP_MAX_, /* one past the last */
 };
 
@@ -314,6 +315,33 @@ struct pm_alloc_mw_req { /* rep: pm_handle, its rkey, by which it is known from 
 struct pm_mcast_req {
     uint32_t qpn;
     uint8_t gid[16];
+};
+
+/* Sends a probe of the given size from a device to an address, or tells what has become of one that was sent before, or
+ * neither. -ENODEV: no such device; -EINVAL: size out of range, or an address that the device can't reach (its family);
+ * -EAGAIN: too many at once; -ENOENT: the probe is forgotten (a device remembers the last PM_CHECKS_MAX). */
+#define PM_CHECKS_MAX 64
+struct pm_check_req {
+    uint32_t device;
+    uint32_t size; /* bytes of payload, 24 ... 4096: send one; 0: don't */
+    uint64_t id; /* of the probe to tell about, if size is 0; 0: none */
+    uint8_t gid[16]; /* whom to send to; of what was heard, whom from */
+};
+enum pm_check_state {
+    PM_CHECK_WAITING = 0,
+    PM_CHECK_ANSWERED,
+    PM_CHECK_TOO_LONG, /* a router (ICMP) or the own host says that it does not fit */
+    PM_CHECK_ERROR, /* it could not be sent, or ICMP says that it did not arrive */
+};
+struct pm_check_rep {
+    uint64_t id; /* the probe's */
+    uint32_t state; /* enum pm_check_state */
+    uint32_t error; /* errno, if it is PM_CHECK_ERROR */
+    uint32_t mtu; /* PM_CHECK_TOO_LONG: what would fit, IP header included; 0: not known */
+    uint32_t by_icmp; /* 1: somebody on the way said so */
+    uint64_t rtt_ns; /* PM_CHECK_ANSWERED */
+    uint8_t from[16]; /* who answered, or who on the way complained; zeroes: not known */
+    uint64_t heard; /* probes that came from req.gid so far */
 };
 
 struct pm_tm_req {

@@ -19,6 +19,7 @@ static const struct command {
     {"env", cmd_env, "print the environment for programs that use a running daemon"},
     {"status", cmd_status, "show devices, objects, QP states and counters"},
     {"why", cmd_why, "say in words what a queue pair waits for, or why it failed"},
+    {"ping", cmd_ping, "check that small and large packets reach another host and are answered"},
     {"tm", cmd_tm, "look into tag matching: lists, traces, why a message was unexpected"},
     {"fault", cmd_fault, "change the injected faults of running daemons"},
     {"capture", cmd_capture, "capture packets for Wireshark, live or to a file"},

@@ -1,0 +1,136 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# pumice ping: the four verdicts, and what is told of the way. As root, network namespaces with smaller MTUs on the way, too.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+BUILD=$(realpath "${BUILD:-$here/../../build}")
+pumice=$BUILD/bin/pumice
+block=127.47.$(($$ % 256))
+dir=$(mktemp -d)
+ns=pping$$
+pids=()
+failures=0
+
+cleanup()
+{
+    [ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null
+    wait 2>/dev/null
+    for n in a r b; do
+        ip netns del $ns$n 2>/dev/null
+    done
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+export TMPDIR=$dir
+unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
+
+fail()
+{
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+has() # WHAT TEXT PATTERN
+{
+    [[ $2 == *$3* ]] || fail "$1: no '$3' in: $2"
+}
+is() # WHAT GOT WANTED
+{
+    [ "$2" = "$3" ] || fail "$1: got '$2', not '$3'"
+}
+start() # NAME ADDRESS [COMMAND...]: a daemon with socket $dir/NAME
+{
+    local name=$1 address=$2
+    shift 2
+    mkfifo "$dir/$name.ready"
+    "$@" "$BUILD/bin/pumiced" --socket "$dir/$name" --address "$address" --ready-fd 3 3>"$dir/$name.ready" 2>"$dir/$name.log" &
+    pids+=($!)
+    read -r -t 20 _ <"$dir/$name.ready" || { echo "the daemon does not start: $(cat "$dir/$name.log")"; exit 1; }
+}
+verdict() # TEXT of JSON
+{
+    python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["verdict"])' <<<"$1"
+}
+
+# --- two hosts of a lab ---
+mkdir "$dir/lab"
+start lab/host0.sock $block.1
+start lab/host1.sock $block.2
+in_lab() { PUMICE_LAB=$dir/lab PUMICE_HOSTS=2 "$@"; }
+ping() { in_lab "$pumice" ping "$@" 2>&1; }
+
+out=$(ping $block.2); is "exit code, both arrive" $? 0
+has "both arrive" "$out" "OK: small and large packets arrive"
+has "large ones are large" "$out" "large (4148 bytes on the wire): answered"
+out=$(ping --json --size 1000 $block.2)
+is "JSON" "$(verdict "$out")" ok
+has "JSON: size" "$out" '"size": 1000'
+is "its own address" "$(verdict "$(ping --json $block.1)")" ok
+out=$(ping -c 2 -i 50 $block.3); is "exit code, nobody there" $? 4
+has "nobody there" "$out" "Nobody listens on UDP port 4791 of $block.3"
+out=$(ping ::1); is "exit code, another family" $? 1
+has "another family" "$out" "no device of the daemon has an IPv6 address"
+out=$(ping no.such.host.invalid); is "exit code, no such host" $? 1
+out=$(ping); has "no host" "$out" "which host?"
+
+in_lab "$pumice" fault --host 1 loss=100%
+out=$(ping -c 2 -i 50 $block.2); is "exit code, answers are lost" $? 4
+has "answers are lost" "$out" "ONE-WAY: 4 of the probes came in at $block.2"
+out=$(ping -c 2 -i 50 --host 1 $block.1); is "exit code, probes are lost" $? 4
+has "probes are lost" "$out" "None of the probes came in at $block.1"
+# Without a lab, the other's own probes tell.
+"$pumice" ping --socket "$dir/lab/host0.sock" -c 4 -i 300 $block.2 >"$dir/one" &
+in_lab "$pumice" fault --host 0 loss=100%
+in_lab "$pumice" fault --host 1 off
+sleep 0.2
+ping -c 1 -i 100 --host 1 $block.1 >"$dir/two"
+wait $!
+has "one way, by the other's probes" "$(cat "$dir/one")" "probes that $block.2 sent meanwhile came in here"
+in_lab "$pumice" fault off
+# Losses are no verdict: it tries again.
+in_lab "$pumice" fault loss=50%
+is "half of them lost" "$(verdict "$(ping --json -i 30 $block.2)")" ok
+in_lab "$pumice" fault off
+
+# --- smaller MTUs on the way ---
+netns()
+{
+    [ "$(id -u)" = 0 ] && command -v ip >/dev/null || return 1
+    for n in a r b; do
+        ip netns add $ns$n 2>/dev/null && ip -n $ns$n link set lo up || return 1
+    done
+    ip -n ${ns}a link add e0 type veth peer name e1 netns ${ns}r 2>/dev/null || return 1
+    ip -n ${ns}b link add e0 type veth peer name e2 netns ${ns}r || return 1
+    ip -n ${ns}a address add 10.77.1.1/24 dev e0 && ip -n ${ns}r address add 10.77.1.2/24 dev e1 &&
+        ip -n ${ns}b address add 10.77.2.1/24 dev e0 && ip -n ${ns}r address add 10.77.2.2/24 dev e2 || return 1
+    for l in "a e0 9000" "r e1 9000" "r e2 1400" "b e0 9000"; do
+        set -- $l
+        ip -n $ns$1 link set $2 mtu $3 up || return 1
+    done
+    ip -n ${ns}a route add default via 10.77.1.2 && ip -n ${ns}b route add default via 10.77.2.2 &&
+        ip netns exec ${ns}r sysctl -qw net.ipv4.ip_forward=1
+}
+if netns; then
+    start a 10.77.1.1 ip netns exec ${ns}a
+    start b 10.77.2.1 ip netns exec ${ns}b
+    out=$("$pumice" ping --socket "$dir/a" -c 3 -i 150 10.77.2.1); is "exit code, a router with a small MTU" $? 2
+    has "a router with a small MTU" "$out" "MTU: small packets arrive"
+    has "a router with a small MTU" "$out" "The router 10.77.1.2 says (ICMP, fragmentation needed) that it forwards at most 1400 bytes; these packets have 4148"
+    has "what to do" "$out" "--mtu 1024"
+    is "what fits" "$(verdict "$("$pumice" ping --json --socket "$dir/a" --size 1024 10.77.2.1)")" ok
+    # The other way, the packets get as far as the router's interface, whose MTU they exceed: it drops them without a word.
+    out=$("$pumice" ping --socket "$dir/b" -c 3 -i 150 10.77.1.1); is "exit code, a black hole" $? 2
+    has "a black hole" "$out" "vanish without a word"
+    # Longer than the own interface takes.
+    ip -n ${ns}a link set e0 mtu 1400
+    out=$("$pumice" ping --socket "$dir/a" -c 2 -i 100 --size 4096 10.77.2.1); is "exit code, the own interface" $? 2
+    has "the own interface" "$out" "This host does not send packets of 4148 bytes"
+    # No route there.
+    ip -n ${ns}a route del default
+    out=$("$pumice" ping --socket "$dir/a" -c 2 -i 100 10.77.2.1); is "exit code, no route" $? 4
+    has "no route" "$out" "This host can't send to it"
+else
+    echo "not as root, or no network namespaces: MTUs on the way were not tried"
+fi
+
+[ $failures -eq 0 ] && echo "ok"
+exit $((failures > 0))
