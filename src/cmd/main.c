@@ -20,6 +20,7 @@ static const struct command {
     {"status", cmd_status, "show devices, objects, QP states and counters"},
     {"why", cmd_why, "say in words what a queue pair waits for, or why it failed"},
     {"ping", cmd_ping, "check that small and large packets reach another host and are answered"},
+    {"doctor", cmd_doctor, "find out what on this machine would stop it, and what to do"},
     {"tm", cmd_tm, "look into tag matching: lists, traces, why a message was unexpected"},
     {"fault", cmd_fault, "change the injected faults of running daemons"},
     {"capture", cmd_capture, "capture packets for Wireshark, live or to a file"},

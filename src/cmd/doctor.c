@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* pumice doctor: what on this machine would stop Pumice, and what to do about it. */
+#include <argp.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "pumice/abi.h"
+#include "src/cmd/checkup.h"
+#include "src/cmd/cmd.h"
+#include "src/cmd/which.h"
+
+struct doctor_options {
+    struct which which;
+    bool json, quiet, strict;
+    const char *sysroot;
+};
+enum { KEY_SYSROOT = 256, KEY_STRICT };
+
+static const struct argp_option options[] = {
+    {"json", 'j', NULL, 0, "JSON in place of text", 0},
+    {"quiet", 'q', NULL, 0, "Only what is not fine", 0},
+    {"strict", KEY_STRICT, NULL, 0, "Warnings count as failures in the exit code", 0},
+    {"sysroot", KEY_SYSROOT, "DIR", OPTION_HIDDEN, "Read /proc, /sys and /dev/shm below DIR, for tests", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Looks for everything on this machine that has stopped anybody from using Pumice, and says for "
+    "each what mends it. Needs no root and no daemon; changes nothing.\v"
+    "Exit code: 0 if Pumice works here, 1 if something stops it.";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct doctor_options *o = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->which;
+        break;
+    case 'j':
+        o->json = true;
+        break;
+    case 'q':
+        o->quiet = true;
+        break;
+    case KEY_STRICT:
+        o->strict = true;
+        break;
+    case KEY_SYSROOT:
+        o->sysroot = arg;
+        break;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is too much: pumice doctor takes no arguments", arg);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* Is there a daemon that answers? That there is none is no illness. */
+static void running(struct checkup *c, const struct which *w)
+{
+    char path[SOCKET_PATH_MAX];
+    struct targets t;
+
+    if (which_find(w, &t) != 0)
+        return;
+    for (unsigned i = 0; i < t.n; i++) {
+        struct pm_list_rep rep;
+        struct control_call call = {.op = PM_OP_LIST, .rep = &rep, .rep_len = sizeof(rep)};
+        int sock, err;
+
+        targets_socket(&t, i, path);
+        sock = control_open(path);
+        err = sock < 0 ? sock : control_call(sock, &call);
+        if (sock >= 0)
+            close(sock);
+        if (sock < 0 && w->socket)
+            checkup_add(c, "running", V_FAIL, "pumiced --socket PATH", "no daemon answers at %s", path);
+        else if (sock < 0)
+            checkup_add(c, "running", V_FINE, "", "no daemon runs now (pumice run brings its own)");
+        else if (err || rep.abi_version != PM_ABI_VERSION)
+            checkup_add(c, "running", V_FAIL, "use daemon, library and command of one release",
+                        "the daemon at %s does not understand this command", path);
+        else
+            checkup_add(c, "running", V_FINE, "", "a daemon with %u device%s answers at %s", rep.num,
+                        rep.num == 1 ? "" : "s", path);
+    }
+}
+
+static const char *const words[] = {[V_FINE] = "ok", [V_UNKNOWN] = "?", [V_WARN] = "warn", [V_FAIL] = "FAIL"};
+static const char *const names[] = {[V_FINE] = "ok", [V_UNKNOWN] = "unknown", [V_WARN] = "warn", [V_FAIL] = "fail"};
+
+static void show(const struct checkup *c, bool quiet)
+{
+    for (unsigned i = 0; i < c->n; i++) {
+        const struct finding *f = &c->finding[i];
+
+        if (quiet && f->verdict == V_FINE)
+            continue;
+        printf("%-4s  %-10s  %s\n", words[f->verdict], f->name, f->text);
+        if (f->mend[0])
+            printf("                    %s %s\n", f->verdict == V_FINE ? "better:" : "mend:", f->mend);
+    }
+}
+
+static void show_json(const struct checkup *c, bool healthy)
+{
+    json_t *list = json_array(), *root;
+
+    for (unsigned i = 0; i < c->n; i++) {
+        const struct finding *f = &c->finding[i];
+
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "check", f->name, "verdict", names[f->verdict],
+                                              "text", f->text, "mend", f->mend));
+    }
+    root = json_pack("{s:b, s:o}", "healthy", healthy, "checks", list);
+    json_dumpf(root, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(root);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, NULL, doc, which_child, NULL, NULL};
+    static struct checkup c;
+    struct doctor_options o = {.which = WHICH_NONE, .sysroot = ""};
+    bool healthy = true;
+
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    c.sysroot = o.sysroot;
+    checkup_installed(&c);
+    running(&c, &o.which);
+    checkup_port(&c);
+    checkup_buffers(&c);
+    checkup_mtu(&c);
+    checkup_firewall(&c);
+    checkup_memory(&c);
+    checkup_limits(&c);
+    checkup_machine(&c);
+    for (unsigned i = 0; i < c.n; i++)
+        healthy &= c.finding[i].verdict < (o.strict ? V_WARN : V_FAIL);
+    if (o.json)
+        show_json(&c, healthy);
+    else
+        show(&c, o.quiet);
+    if (!o.json)
+        puts(healthy ? "Pumice works here." : "Something is in the way of Pumice here: see FAIL.");
+    return !healthy;
+}

@@ -1,0 +1,151 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# pumice doctor: finds what is in the way, on machines that are made up below a directory, and by limits set here.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+BUILD=$(realpath "${BUILD:-$here/../../build}")
+pumice=$BUILD/bin/pumice
+dir=$(mktemp -d)
+pid=
+failures=0
+trap '[ -z "$pid" ] || kill $pid 2>/dev/null; wait; rm -rf "$dir"' EXIT
+export TMPDIR=$dir
+unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
+
+fail()
+{
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+# verdict JSON CHECK: its worst verdict; mend JSON CHECK: how to mend it
+verdict()
+{
+    python3 -c 'import json, sys
+order = ["ok", "unknown", "warn", "fail"]
+found = [c["verdict"] for c in json.load(sys.stdin)["checks"] if c["check"] == sys.argv[1]]
+print(max(found, key=order.index) if found else "none")' "$2" <<<"$1"
+}
+mend()
+{
+    python3 -c 'import json, sys; print(" ".join(c["mend"] for c in json.load(sys.stdin)["checks"] if c["check"] == sys.argv[1]))' "$2" <<<"$1"
+}
+is() # WHAT GOT WANTED
+{
+    [ "$2" = "$3" ] || fail "$1: got '$2', not '$3'"
+}
+has() # WHAT TEXT PATTERN
+{
+    [[ $2 == *$3* ]] || fail "$1: no '$3' in: $2"
+}
+
+# A healthy machine.
+well=$dir/well
+mkdir -p "$well"/proc/{net,self,sys/kernel/yama,sys/net/core} "$well"/sys/module "$well"/sys/devices/system/clocksource/clocksource0 "$well"/dev/shm
+header='  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops'
+printf '%s\n' "$header" '  1: 0100007F:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1 2 0 0' >"$well/proc/net/udp"
+echo "$header" >"$well/proc/net/udp6"
+echo 0 >"$well/proc/sys/kernel/yama/ptrace_scope"
+echo 4194304 >"$well/proc/sys/net/core/rmem_max"
+echo tsc >"$well/sys/devices/system/clocksource/clocksource0/current_clocksource"
+sick() # NAME: a copy to be made ill
+{
+    rm -rf "$dir/sick"
+    cp -r "$well" "$dir/sick"
+}
+doctor() { "$pumice" doctor "$@" 2>&1; }
+
+out=$(doctor --json --sysroot "$well")
+[ $? -le 1 ] || fail "exit code"
+for c in library daemon running port memfd proc_mem files; do
+    is "$c of a healthy machine" "$(verdict "$out" $c)" ok
+done
+for c in buffers mtu firewall process_vm memlock shm clock processors; do
+    [ "$(verdict "$out" $c)" != none ] || fail "$c is not checked"
+done
+text=$(doctor --sysroot "$well")
+has "text" "$text" "ok    port"
+has "quiet" "$(doctor --sysroot "$well" --quiet)" "Pumice"
+[[ $(doctor --sysroot "$well" --quiet) != *"ok    "* ]] || fail "--quiet tells what is fine"
+
+# soft-RoCE has the port.
+sick
+echo '  2: 00000000:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 0 2 0 0' >>"$dir/sick/proc/net/udp"
+mkdir "$dir/sick/sys/module/rdma_rxe"
+out=$(doctor --json --sysroot "$dir/sick"); is "exit code with rxe" $? 1
+is "rxe" "$(verdict "$out" port)" fail
+has "rxe" "$(mend "$out" port)" "modprobe -r rdma_rxe"
+rmdir "$dir/sick/sys/module/rdma_rxe"
+is "somebody else has it" "$(verdict "$(doctor --json --sysroot "$dir/sick")" port)" fail
+sick
+echo '  2: 00000000000000000000000000000000:12B7 00000000000000000000000000000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 0 2 0 0' \
+    >>"$dir/sick/proc/net/udp6"
+is "IPv6 has it" "$(verdict "$(doctor --json --sysroot "$dir/sick")" port)" fail
+sick
+echo '  2: 0100007F:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 0 2 0 0' >>"$dir/sick/proc/net/udp"
+is "one address is taken" "$(verdict "$(doctor --json --sysroot "$dir/sick")" port)" ok
+
+# Settings of the kernel.
+sick
+echo 212992 >"$dir/sick/proc/sys/net/core/rmem_max"
+echo 1 >"$dir/sick/proc/sys/kernel/yama/ptrace_scope"
+echo acpi_pm >"$dir/sick/sys/devices/system/clocksource/clocksource0/current_clocksource"
+rmdir "$dir/sick/dev/shm"
+out=$(doctor --json --sysroot "$dir/sick")
+for c in buffers process_vm clock shm; do
+    is "$c" "$(verdict "$out" $c)" warn
+done
+has "buffers" "$(mend "$out" buffers)" "sysctl -w net.core.rmem_max="
+has "ptrace scope" "$(mend "$out" process_vm)" "kernel.yama.ptrace_scope=0"
+has "shm" "$(mend "$out" shm)" "--shm-size"
+doctor --strict --sysroot "$dir/sick" >/dev/null && fail "--strict: exit code"
+
+# Limits that are really there.
+out=$( (ulimit -l 64; doctor --json --sysroot "$well") )
+is "memlock" "$(verdict "$out" memlock)" warn
+has "memlock" "$(mend "$out" memlock)" "ulimit -l unlimited"
+out=$( (ulimit -n 100; doctor --json --sysroot "$well") )
+is "files" "$(verdict "$out" files)" warn
+out=$(taskset -c "$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')" "$pumice" doctor --json --sysroot "$well")
+is "one processor" "$(verdict "$out" processors)" warn
+
+# A seccomp filter that refuses process_vm_readv, as containers have it.
+case $(uname -m) in
+x86_64) nr=310 ;;
+aarch64) nr=270 ;;
+*) nr= ;;
+esac
+if [ -n "$nr" ]; then
+    echo "Seccomp:	2" >"$well/proc/self/status"
+    out=$(python3 - $nr "$pumice" doctor --json --sysroot "$well" <<'PY'
+import ctypes, os, struct, sys
+nr = int(sys.argv[1])
+# ld nr; if it is process_vm_readv: errno 1; else allow
+code = b"".join(struct.pack("HBBI", *i) for i in [(0x20, 0, 0, 0), (0x15, 0, 1, nr), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)])
+buf = ctypes.create_string_buffer(code)
+class Prog(ctypes.Structure):
+    _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+prog = Prog(4, ctypes.addressof(buf))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(prog)) == 0
+os.execv(sys.argv[2], sys.argv[2:])
+PY
+)
+    is "seccomp" "$(verdict "$out" process_vm)" warn
+    has "seccomp" "$(mend "$out" process_vm)" "--cap-add SYS_PTRACE"
+    rm "$well/proc/self/status"
+fi
+
+# A daemon that answers, and one that does not.
+out=$(doctor --json --sysroot "$well" --socket "$dir/none"); is "exit code without the daemon that is asked for" $? 1
+is "no daemon" "$(verdict "$out" running)" fail
+mkfifo "$dir/ready"
+"$BUILD/bin/pumiced" --socket "$dir/s" --address 127.48.$(($$ % 256)).1 --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &
+pid=$!
+read -r -t 20 _ <"$dir/ready" || fail "the daemon does not start: $(cat "$dir/log")"
+is "a daemon" "$(verdict "$(doctor --json --sysroot "$well" --socket "$dir/s")" running)" ok
+has "it is not in the way" "$(doctor --socket "$dir/s")" "a daemon with 1 device answers"
+out=$(doctor nonsense); has "an argument" "$out" "takes no arguments"
+
+[ $failures -eq 0 ] && echo "ok"
+exit $((failures > 0))
