@@ -157,10 +157,14 @@ $(EXAMPLE_BIN) $(SOAK_BIN): $(BUILD)/%: $(BUILD)/obj/%.o
 $(BUILD)/examples/transpose: $(DV_SO)
 $(BUILD)/examples/transpose: EX_LIBS = -Wl,-rpath,$(abspath $(dir $(DV_SO)))
 
-# The example of a small MPI: programs, and the layer that they share.
+# The example of a small MPI: programs, and the layer that they share. Its stress is a test.
 TAGMPI_LAYER := $(addprefix examples/tagmpi/,boot.c device.c match.c offload.c show.c tagmpi.c)
 TAGMPI_BIN := $(patsubst examples/%.c,$(BUILD)/examples/%,$(filter-out $(TAGMPI_LAYER),$(wildcard examples/tagmpi/*.c)))
 $(TAGMPI_BIN): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,$(TAGMPI_LAYER))
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
+TAGMPI_STRESS := $(BUILD)/tests/tagmpi/stress
+$(TAGMPI_STRESS): $(call obj,$(wildcard tests/tagmpi/*.c) $(TAGMPI_LAYER))
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
 
@@ -205,7 +209,7 @@ demo: deps
 
 E2E_BIN := $(WIRE_GEN) $(SCENE_GEN) $(LINT_GEN)
 .PHONY: tests
-tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(SOAK_BIN)
+tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
 
 .PHONY: test test-unit test-sim test-verbs test-e2e
 test: deps-test
@@ -221,7 +225,7 @@ test-verbs: deps-test
 	$(SUBMAKE) all $(VTEST_BIN)
 	$(RUN) verbs
 test-e2e: deps-test
-	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(SOAK_BIN)
+	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
 	$(RUN) e2e
 
 # Real MPIs; not a part of `make test`, since it takes some minutes. MPI_ARGS=--full: every case.
@@ -276,6 +280,13 @@ bench: deps-bench
 	@BUILD=$(BUILD) tests/bench/idle_qps.py
 	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
 
+# The stress of matching that `make test` has a short look at: by the device and by software, clean and with faults.
+.PHONY: stress-tagmpi
+stress-tagmpi: deps-test
+	$(SUBMAKE) all $(TAGMPI_STRESS)
+	@$(PUMICE) run --hosts 2 -- $(TAGMPI_STRESS) $(STRESS_ARGS)
+	@$(PUMICE) run --hosts 2 --fault loss=2%,reorder=2% -- $(TAGMPI_STRESS) $(STRESS_ARGS)
+
 # A column of a matrix and faces of a cube, by layouts and by other means, between two hosts and within one device.
 .PHONY: bench-layout
 bench-layout: deps
@@ -285,7 +296,7 @@ bench-layout: deps
 
 # --- the source tree -------------------------------------------------------------------------------------------------
 C_FILES = $(wildcard $(addsuffix /*.[ch],wire daemon daemon/core pcap include/pumice src/verbs src/dv src/cmd \
-	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/mpi tests/fuzz tests/bench tests/soak examples examples/tagmpi))
+	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/mpi tests/fuzz tests/bench tests/soak tests/tagmpi examples examples/tagmpi))
 MAN_PAGES = $(wildcard docs/man/*.[1-8])
 
 .PHONY: check-pure check-spdx check-man check-format format
@@ -343,6 +354,7 @@ help:
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall takes it away again'
 	@echo 'make bench          side by side with what else there is'
 	@echo 'make bench-layout   what layouts cost, beside scatter/gather lists, packing and a plain vectored copy'
+	@echo 'make stress-tagmpi  100,000 messages with wildcards, matched by the device and by software (STRESS_ARGS: --messages, --seed, --ranks)'
 	@echo 'make san            the tests with AddressSanitizer and UndefinedBehaviorSanitizer; tsan: with ThreadSanitizer'
 	@echo 'make valgrind       the unit tests and a first traffic under valgrind'
 	@echo 'make fuzz           every fuzz target, for FUZZ_SECONDS=$(FUZZ_SECONDS) each'

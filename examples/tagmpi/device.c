@@ -187,8 +187,11 @@ static void connect_qp(const struct device *d, struct ibv_qp *qp, const struct c
                     .dlid = theirs->lid,
                     .port_num = PORT,
                     .grh = {.dgid = theirs->gid, .sgid_index = (uint8_t)gid_index(), .hop_limit = 64}}};
-    struct ibv_qp_attr rts = {
-        .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = reads};
+    struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
+                              .timeout = 18, /* a second: the peer's machine may be busy with other things */
+                              .retry_cnt = 7,
+                              .rnr_retry = 7, /* for ever: a receiver that computes takes nothing */
+                              .max_rd_atomic = reads};
 
     need(d, ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
          "to INIT");

@@ -11,7 +11,7 @@
 #include "match.h"
 #include "offload.h"
 
-enum { RENDEZVOUS = 256, BATCH = 32, BARRIER_COMM = TAGMPI_MAX_COMM + 1 };
+enum { BATCH = 32, BARRIER_COMM = TAGMPI_MAX_COMM + 1 };
 
 struct tagmpi {
     const struct boot *boot;
@@ -23,8 +23,8 @@ struct tagmpi {
         *unlisted; /* the first of them that is not in the device's list; nor are those behind it. Or NULL */
     struct unexpected_list unexpected; /* messages that no receive has matched yet, in order */
     struct request_list fetch[BOOT_MAX_RANKS]; /* matched rendezvous whose data software has to fetch, by sender */
-    struct tagmpi_request *rendezvous[RENDEZVOUS]; /* sends whose FIN has not come; the index is in their headers */
-    unsigned free_rendezvous[RENDEZVOUS], free_rendezvous_count; /* a stack */
+    struct tagmpi_request **rendezvous; /* sends whose FIN has not come, and NULLs; the index is in their headers */
+    uint32_t rendezvous_count; /* of both */
     struct tagmpi_counts counts;
 };
 
@@ -173,11 +173,10 @@ static void on_fin(struct tagmpi *t, const void *message)
 
     memcpy(&tmh, message, sizeof(tmh));
     uint32_t id = be32toh(tmh.app_ctx);
-    if (tmh.opcode != IBV_TMH_FIN || id >= RENDEZVOUS || !t->rendezvous[id])
+    if (tmh.opcode != IBV_TMH_FIN || id >= t->rendezvous_count || !t->rendezvous[id])
         fatal(t->boot->rank, "a FIN for a send that does not exist");
     t->rendezvous[id]->done = true;
     t->rendezvous[id] = NULL;
-    t->free_rendezvous[t->free_rendezvous_count++] = id;
 }
 
 /* The device has matched a message, or has all its data, or both. */
@@ -237,7 +236,8 @@ static void on_arrival(struct tagmpi *t, const struct arrival *a)
 static void on_sent(struct tagmpi *t, const struct ibv_wc *wc)
 {
     if (wc->status != IBV_WC_SUCCESS)
-        fatal(t->boot->rank, "send: %s (vendor error 0x%x)", ibv_wc_status_str(wc->status), wc->vendor_err);
+        fatal(t->boot->rank, "QP 0x%x: send: %s (vendor error 0x%x)", wc->qp_num, ibv_wc_status_str(wc->status),
+              wc->vendor_err);
     if (wc->opcode == IBV_WC_SEND) {
         device_sent(&t->device, wc->wr_id);
     } else if (wc->opcode == IBV_WC_RDMA_READ) {
@@ -291,6 +291,24 @@ static uint8_t *wait_for_slot(struct tagmpi *t, unsigned peer, unsigned *slot)
     return at;
 }
 
+/* Remembers a send until its FIN comes: the number by which the FIN tells it. */
+static uint32_t remember(struct tagmpi *t, struct tagmpi_request *r)
+{
+    uint32_t id = 0, count = t->rendezvous_count;
+
+    while (id < count && t->rendezvous[id])
+        id++;
+    if (id == count) {
+        t->rendezvous_count = count ? 2 * count : 16;
+        t->rendezvous = realloc(t->rendezvous, t->rendezvous_count * sizeof(struct tagmpi_request *));
+        if (!t->rendezvous)
+            fatal(t->boot->rank, "no memory for a request");
+        memset(t->rendezvous + count, 0, (t->rendezvous_count - count) * sizeof(struct tagmpi_request *));
+    }
+    t->rendezvous[id] = r;
+    return id;
+}
+
 static void send_rendezvous(struct tagmpi *t, struct tagmpi_request *r, const void *buf, size_t length, unsigned dest,
                             struct ibv_tmh *tmh)
 {
@@ -300,12 +318,8 @@ static void send_rendezvous(struct tagmpi *t, struct tagmpi_request *r, const vo
 
     if (length > UINT32_MAX)
         fatal(t->boot->rank, "a message of %zu bytes is too long", length);
-    while (t->free_rendezvous_count == 0)
-        tagmpi_progress(t);
-    unsigned id = t->free_rendezvous[--t->free_rendezvous_count];
-    t->rendezvous[id] = r;
     tmh->opcode = IBV_TMH_RNDV;
-    tmh->app_ctx = htobe32(id);
+    tmh->app_ctx = htobe32(remember(t, r));
     uint8_t *at = wait_for_slot(t, dest, &slot);
     memcpy(at, tmh, sizeof(*tmh));
     memcpy(at + sizeof(*tmh), &rvh, sizeof(rvh));
@@ -377,6 +391,11 @@ void tagmpi_probe(struct tagmpi *t, int source, int tag, unsigned comm, struct t
         continue;
 }
 
+bool tagmpi_done(const struct tagmpi_request *r)
+{
+    return r->done;
+}
+
 bool tagmpi_test(struct tagmpi *t, struct tagmpi_request *r, struct tagmpi_status *status)
 {
     if (!r->done)
@@ -433,8 +452,6 @@ struct tagmpi *tagmpi_open(const struct boot *b, bool offload)
     TAILQ_INIT(&t->unexpected);
     for (unsigned i = 0; i < b->ranks; i++)
         TAILQ_INIT(&t->fetch[i]);
-    for (unsigned i = 0; i < RENDEZVOUS; i++)
-        t->free_rendezvous[t->free_rendezvous_count++] = i;
     device_open(&t->device, b, offload);
     offload_init(&t->list, &t->device);
     return t;
@@ -449,6 +466,7 @@ void tagmpi_close(struct tagmpi *t)
     if (!TAILQ_EMPTY(&t->posted) || !TAILQ_EMPTY(&t->unexpected))
         fatal(t->boot->rank, "closed with receives or messages that nobody has waited for");
     device_close(&t->device);
+    free(t->rendezvous);
     free(t);
 }
 

@@ -76,7 +76,10 @@ void tagmpi_probe(struct tagmpi *t, int source, int tag, unsigned comm, struct t
 /* Is the request done? Then it is freed, and *status (unless NULL) tells of what was received; of a send nothing. */
 bool tagmpi_test(struct tagmpi *t, struct tagmpi_request *r, struct tagmpi_status *status);
 
-/* Waits until it is. */
+/* Is it done? Makes no progress, and does not free it: for a look at many. */
+bool tagmpi_done(const struct tagmpi_request *r);
+
+/* Waits until it is, and frees it; *status as above. */
 void tagmpi_wait(struct tagmpi *t, struct tagmpi_request *r, struct tagmpi_status *status);
 
 /* Sends and receives that are complete when they return. */

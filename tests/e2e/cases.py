@@ -279,6 +279,7 @@ ALONE = [ # no daemon runs, or it is to fail
     ("examples/transpose", programs.transpose, True),
     ("examples/tagmpi", programs.tagmpi, True),
     ("examples/tagmpi-strict", programs.tagmpi_strict, True),
+    ("tagmpi/stress", programs.tagmpi_stress, True),
     ("soak/short", programs.soak, True),
     ("pyverbs", special.pyverbs, True),
     ("pyverbs/strict", special.pyverbs_strict, True),

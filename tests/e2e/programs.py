@@ -4,6 +4,7 @@
 import os
 import signal
 import subprocess
+import time
 
 import lab as labs
 from special import need
@@ -108,6 +109,21 @@ def tagmpi_strict(build, _args):
     need(counts["device, rendezvous"][0] > 0, f"the device fetched nothing: {counts}")
     _tagmpi(build, 2, "halo", "--ranks", "4", "--n", "40", options=strict)
     _tagmpi(build, 2, "storm", "--ranks", "3", "--messages", "500", options=strict)
+
+
+def tagmpi_stress(build, _args):
+    """A short look at what `make stress-tagmpi` does at length, with another seed each time."""
+    program = os.path.join(build.dir, "tests", "tagmpi", "stress")
+    _example(build, "tagmpi/storm")  # or it can't run
+    seed = str(int(time.time()))
+    for hosts, messages, options in ((2, 6000, ()), (1, 2000, ()), (2, 3000, ("--fault", "loss=2%,reorder=2%", "--seed", seed)),
+                                     (2, 2000, ("--tm-profile", "mlx5"))):
+        argv = [build.pumice, "run", "--hosts", str(hosts), *options, "--", program, "--messages", str(messages), "--seed", seed]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        need(done.returncode == 0, f"{' '.join(argv)}: exit code {done.returncode}:\n{done.stdout}{done.stderr}")
+        need("all as they must be" in done.stdout, f"other words:\n{done.stdout}")
+        eager = next(line.split() for line in done.stdout.splitlines() if "device, eager" in line)
+        need(int(eager[-2]) > messages // 20 and eager[-1] == "0", f"the device matched few, or with the offload off:\n{done.stdout}")
 
 
 def soak(build, args):
