@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which two halves make a connection. Packets name only the QP that they go to; but the PSNs of responses are those of
  * requests, and PSNs begin anywhere. So of all halves between the same two addresses those are paired whose responses
- * fit the other's requests best. */
+ * fit the other's requests best: first those that were captured at the same interface, and then, because a capture of what
+ * each end sends has the two directions at an interface each, the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ struct asks { /* of one half, by PSN */
 
 struct match {
     uint32_t a, b; /* indexes of halves */
+    bool near; /* at the same interface */
     uint32_t hits;
 };
 
@@ -136,17 +138,24 @@ static uint32_t count_hits(const struct lint *l, const struct half *h, const str
 
 /* --- pairing -------------------------------------------------------------------------------------------------------------- */
 
-static bool may_pair(const struct half *a, const struct half *b)
+static bool same_interface(const struct half *a, const struct half *b)
 {
-    return a != b && a->key.interface == b->key.interface && a->key.ifindex == b->key.ifindex &&
-           a->key.service == b->key.service && (a->key.service == OP_SERVICE_RC || a->key.service == OP_SERVICE_XRC) &&
+    return a->key.interface == b->key.interface && a->key.ifindex == b->key.ifindex;
+}
+
+bool lint_may_pair(const struct half *a, const struct half *b)
+{
+    return a != b && a->key.service == b->key.service &&
+           (a->key.service == OP_SERVICE_RC || a->key.service == OP_SERVICE_XRC) &&
            memcmp(a->key.src, b->key.dst, 16) == 0 && memcmp(a->key.dst, b->key.src, 16) == 0;
 }
 
-static int by_hits(const void *a, const void *b)
+static int by_fit(const void *a, const void *b)
 {
     const struct match *x = a, *y = b;
 
+    if (x->near != y->near)
+        return x->near ? -1 : 1;
     if (x->hits != y->hits)
         return x->hits > y->hits ? -1 : 1;
     if (x->a != y->a)
@@ -176,10 +185,11 @@ static void find_matches(struct lint *l, struct asks *asks, struct match **match
 
     for (size_t i = 0; i < l->num_halves; i++) {
         for (size_t j = i + 1; j < l->num_halves; j++) {
-            struct match *more, m = {(uint32_t)i, (uint32_t)j, 0};
+            struct match *more, m = {(uint32_t)i, (uint32_t)j, false, 0};
 
-            if (!may_pair(l->halves[i], l->halves[j]))
+            if (!lint_may_pair(l->halves[i], l->halves[j]))
                 continue;
+            m.near = same_interface(l->halves[i], l->halves[j]);
             m.hits = count_hits(l, l->halves[i], &asks[j]) + count_hits(l, l->halves[j], &asks[i]);
             if (!m.hits)
                 continue;
@@ -205,7 +215,7 @@ void lint_pair(struct lint *l)
     if (asks && !l->no_memory)
         find_matches(l, asks, &matches, &n);
     if (n)
-        qsort(matches, n, sizeof(*matches), by_hits);
+        qsort(matches, n, sizeof(*matches), by_fit);
     for (size_t i = 0; i < n; i++) {
         struct half *a = l->halves[matches[i].a], *b = l->halves[matches[i].b];
 
@@ -226,7 +236,7 @@ struct half *lint_asker(struct lint *l, const struct half *h, uint32_t psn, uint
     for (size_t i = 0; i < l->num_halves; i++) {
         struct half *x = l->halves[i];
 
-        if (x == h->peer || !may_pair(h, x))
+        if (x == h->peer || !lint_may_pair(h, x))
             continue;
         for (size_t k = 0; k < x->num_recs && x->recs[k] < before; k++)
             if (l->recs[x->recs[k]].psn == psn && op_table[l->recs[x->recs[k]].opcode].properties & OP_IS_REQUEST)

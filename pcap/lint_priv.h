@@ -155,6 +155,9 @@ void lint_datagram(struct lint *l, const struct capread_frame *f, const struct d
 /* lint_flow.c: the half of a packet, made if it is new; NULL without memory. */
 struct half *lint_half(struct lint *l, const struct half_key *key);
 
+/* May the halves be the two directions of a connection, by all but their PSNs? */
+bool lint_may_pair(const struct half *a, const struct half *b);
+
 /* Pairs the halves and finds path MTUs. */
 void lint_pair(struct lint *l);
 

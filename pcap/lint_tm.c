@@ -51,6 +51,54 @@ static bool same_rvh(const struct rvh *a, const struct rvh *b)
     return a->va == b->va && a->rkey == b->rkey && a->len == b->len;
 }
 
+/* --- software --------------------------------------------------------------------------------------------------------------
+ * Software, too, may fetch what was unexpected. It has to use a QP of its own, since that of the request belongs to the device: so
+ * its READ and its FIN come on another connection of the same two ends. */
+
+/* May what comes in h be about requests in x, by its addresses? If both ends have the same address, they may even be one program that
+ * sends to itself. */
+static bool other_way(const struct half *h, const struct half *x)
+{
+    return x != h->peer && (lint_may_pair(h, x) || (x == h && memcmp(h->key.src, h->key.dst, sizeof(h->key.src)) == 0));
+}
+
+/* A FIN for the request has come; then what comes in x begins with TMHs. */
+static void finish(struct half *x, struct rndv *e)
+{
+    e->done = true;
+    x->tm = true;
+    while (x->first_rndv < x->num_rndv && x->rndv[x->first_rndv].done)
+        x->first_rndv++;
+}
+
+/* Ends the request that the FIN in h copies; false: there is none. */
+static bool finish_elsewhere(struct lint *l, const struct half *h, const struct tmh *t, const struct rvh *v)
+{
+    for (size_t i = 0; i < l->num_halves; i++) {
+        struct half *x = l->halves[i];
+
+        for (size_t k = x->first_rndv; other_way(h, x) && k < x->num_rndv && k < x->first_rndv + MOST_OPEN; k++) {
+            if (x->rndv[k].done || !same_tmh(&x->rndv[k].tmh, t) || !same_rvh(&x->rndv[k].rvh, v))
+                continue;
+            finish(x, &x->rndv[k]);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_elsewhere(struct lint *l, const struct half *h, const struct rec *r)
+{
+    for (size_t i = 0; i < l->num_halves; i++) {
+        struct half *x = l->halves[i];
+
+        for (size_t k = x->first_rndv; other_way(h, x) && k < x->num_rndv && k < x->first_rndv + MOST_OPEN; k++)
+            if (!x->rndv[k].done && x->rndv[k].rvh.rkey == r->rkey && reads_from(&x->rndv[k], r))
+                return true;
+    }
+    return false;
+}
+
 /* --- which QPs have tag matching ------------------------------------------------------------------------------------------ */
 
 static bool is_listed(const struct lint *l, uint32_t qpn)
@@ -75,6 +123,8 @@ static void detect_send(struct lint *l, struct half *h, uint32_t number)
         for (size_t i = h->peer->num_rndv, n = 0; i > 0 && n < 64; i--, n++)
             if (same_tmh(&h->peer->rndv[i - 1].tmh, &t) && t.app_ctx | t.tag)
                 h->tm = h->peer->tm = true;
+        if (!h->tm && t.app_ctx | t.tag)
+            h->tm = finish_elsewhere(l, h, &t, &v);
     }
 }
 
@@ -107,7 +157,7 @@ void lint_tm_detect(struct lint *l)
             detect_read(l, h, (uint32_t)i);
     }
     for (size_t i = 0; i < l->num_halves; i++)
-        l->halves[i]->num_rndv = 0;
+        l->halves[i]->num_rndv = l->halves[i]->first_rndv = 0;
 }
 
 /* --- READs --------------------------------------------------------------------------------------------------------------- */
@@ -141,7 +191,7 @@ void lint_tm_read(struct lint *l, struct half *h, uint32_t number)
     if (!h->peer || !h->peer->tm)
         return;
     e = find_for(h, r, &exact);
-    if (!e)
+    if (!e || (!exact && read_elsewhere(l, h, r)))
         return; /* the program's own */
     if (!exact)
         lint_tell(l, LINT_TM_READ, r->frame,
@@ -181,6 +231,8 @@ static void fin(struct lint *l, struct half *h, const struct rec *r, const struc
         if (!x->rndv[i].done && same_tmh(&x->rndv[i].tmh, t) &&
             (!whole || x->rndv[i].bare || same_rvh(&x->rndv[i].rvh, v)))
             e = &x->rndv[i];
+    if (!e && whole && finish_elsewhere(l, h, t, v))
+        return;
     if (!e) {
         for (size_t i = x->first_rndv; !e && i < most; i++) /* or what it may have been copied from */
             if (!x->rndv[i].done)
@@ -199,9 +251,7 @@ static void fin(struct lint *l, struct half *h, const struct rec *r, const struc
             "FIN for the request in frame %u, of which %llu of %u bytes were asked for and %u READs are open",
             l->recs[e->rec].frame, (unsigned long long)e->read, e->rvh.len, e->open_reads);
     }
-    e->done = true;
-    while (x->first_rndv < x->num_rndv && x->rndv[x->first_rndv].done)
-        x->first_rndv++;
+    finish(x, e);
 }
 
 void lint_tm_send(struct lint *l, struct half *h, uint32_t number)

@@ -47,6 +47,18 @@ local function opposite(h)
     return by_pair[h.dst .. " " .. h.src] or {}
 end
 
+-- Where the rendezvous may have been asked for that a READ or FIN in h is about. In the peer, if a device answers; but software has to
+-- answer by a connection of its own, because that of the request belongs to the device.
+local function offerers(h)
+    local list = {h.peer}
+    for _, other in ipairs(by_pair[h.dst .. " " .. h.src] or {}) do
+        if other ~= h.peer then
+            list[#list + 1] = other
+        end
+    end
+    return list
+end
+
 local function find_read(h, psn)
     for i = #h.reads, math.max(1, #h.reads - 255), -1 do
         local r = h.reads[i]
@@ -234,7 +246,7 @@ end
 
 -- A READ may be the receiver's of a rendezvous: it reads what a request in the other direction offers.
 local function read_of_rndv(h, rec, p)
-    for _, other in ipairs(opposite(h)) do
+    for _, other in ipairs(offerers(h)) do
         for i = #other.rndv, 1, -1 do
             local e = other.rndv[i]
             if not e.fin_in and e.rkey == p.rkey and p.va >= e.va and p.va < e.va + e.len then
@@ -249,16 +261,17 @@ end
 
 local function fin(h, rec, t)
     local near
-    for _, other in ipairs(opposite(h)) do
+    for _, other in ipairs(offerers(h)) do
+        local sure = not h.peer or other == h.peer
         for i, e in ipairs(other.rndv) do
-            if not e.fin_in and e.app_ctx == t.app_ctx and e.tag == t.tag then
+            if not e.fin_in and e.app_ctx == t.app_ctx and e.tag == t.tag and (sure or e.rvh == t.rvh) then
                 e.fin_in, e.fin_time, rec.rndv = rec.frame, rec.time, e
                 rec.fin_differs = e.reserved ~= t.reserved or (t.rvh ~= nil and t.rvh ~= e.rvh)
                 table.remove(other.rndv, i)
                 other.tm, h.tm = true, true
                 stats.fin = stats.fin + 1
                 return true
-            elseif not e.fin_in and (e.app_ctx == t.app_ctx or e.tag == t.tag) then
+            elseif sure and not e.fin_in and (e.app_ctx == t.app_ctx or e.tag == t.tag) then
                 near = near or e
             end
         end
