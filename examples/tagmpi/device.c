@@ -172,6 +172,13 @@ static unsigned gid_index(void)
     return index ? (unsigned)atoi(index) : 0;
 }
 
+/* Where the packets that a queue pair sends begin to count. Any number will do if both ends know it. Far apart ones, as here, help
+ * those who look at the packets: acknowledgements don't name the queue pair that they come from, but they count like it. */
+static uint32_t first_psn(uint32_t qpn)
+{
+    return qpn * 2654435761u >> 8;
+}
+
 static void connect_qp(const struct device *d, struct ibv_qp *qp, const struct card *mine, const struct card *theirs,
                        uint32_t qpn)
 {
@@ -181,6 +188,7 @@ static void connect_qp(const struct device *d, struct ibv_qp *qp, const struct c
         .qp_state = IBV_QPS_RTR,
         .path_mtu = mine->mtu < theirs->mtu ? mine->mtu : theirs->mtu,
         .dest_qp_num = qpn,
+        .rq_psn = first_psn(qpn),
         .min_rnr_timer = 1, /* 10 us: a receiver without buffers is busy emptying them */
         .max_dest_rd_atomic = reads,
         .ah_attr = {.is_global = 1,
@@ -188,6 +196,7 @@ static void connect_qp(const struct device *d, struct ibv_qp *qp, const struct c
                     .port_num = PORT,
                     .grh = {.dgid = theirs->gid, .sgid_index = (uint8_t)gid_index(), .hop_limit = 64}}};
     struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
+                              .sq_psn = first_psn(qp->qp_num),
                               .timeout = 18, /* a second: the peer's machine may be busy with other things */
                               .retry_cnt = 7,
                               .rnr_retry = 7, /* for ever: a receiver that computes takes nothing */

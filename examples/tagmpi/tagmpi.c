@@ -25,6 +25,7 @@ struct tagmpi {
     struct request_list fetch[BOOT_MAX_RANKS]; /* matched rendezvous whose data software has to fetch, by sender */
     struct tagmpi_request **rendezvous; /* sends whose FIN has not come, and NULLs; the index is in their headers */
     uint32_t rendezvous_count; /* of both */
+    uint32_t rendezvous_next; /* where to look for a NULL first */
     struct tagmpi_counts counts;
 };
 
@@ -291,22 +292,32 @@ static uint8_t *wait_for_slot(struct tagmpi *t, unsigned peer, unsigned *slot)
     return at;
 }
 
-/* Remembers a send until its FIN comes: the number by which the FIN tells it. */
+static void grow_rendezvous(struct tagmpi *t)
+{
+    uint32_t count = t->rendezvous_count;
+
+    t->rendezvous_count = count ? 2 * count : 64;
+    t->rendezvous = realloc(t->rendezvous, t->rendezvous_count * sizeof(struct tagmpi_request *));
+    if (!t->rendezvous)
+        fatal(t->boot->rank, "no memory for a request");
+    memset(t->rendezvous + count, 0, (t->rendezvous_count - count) * sizeof(struct tagmpi_request *));
+    t->rendezvous_next = count;
+}
+
+/* Remembers a send until its FIN comes: the number by which the FIN tells it. Numbers take turns, so that who looks at the packets
+ * sees which FIN belongs to which request. */
 static uint32_t remember(struct tagmpi *t, struct tagmpi_request *r)
 {
-    uint32_t id = 0, count = t->rendezvous_count;
-
-    while (id < count && t->rendezvous[id])
-        id++;
-    if (id == count) {
-        t->rendezvous_count = count ? 2 * count : 16;
-        t->rendezvous = realloc(t->rendezvous, t->rendezvous_count * sizeof(struct tagmpi_request *));
-        if (!t->rendezvous)
-            fatal(t->boot->rank, "no memory for a request");
-        memset(t->rendezvous + count, 0, (t->rendezvous_count - count) * sizeof(struct tagmpi_request *));
+    for (uint32_t i = 0; i < t->rendezvous_count; i++) {
+        uint32_t id = (t->rendezvous_next + i) % t->rendezvous_count;
+        if (t->rendezvous[id])
+            continue;
+        t->rendezvous[id] = r;
+        t->rendezvous_next = id + 1;
+        return id;
     }
-    t->rendezvous[id] = r;
-    return id;
+    grow_rendezvous(t);
+    return remember(t, r);
 }
 
 static void send_rendezvous(struct tagmpi *t, struct tagmpi_request *r, const void *buf, size_t length, unsigned dest,
