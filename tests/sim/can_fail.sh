@@ -134,6 +134,12 @@ fault SRQ_RESIZE srq.c 'to->e->srqs[to->number & to->e->srq_mask] = to;' 'to->rq
 fault SRQ_PD resp.c 'return srq ? srq->pd : qp->pd;' 'return srq && srq->xrcd ? srq->pd : qp->pd;'
 fault SRQ_LAST_WQE resp.c 'qp->last_wqe_told = true;' ''
 fault XRC_DOMAIN xrc.c '!srq || srq->xrcd != qp->xrcd' '!srq'
+fault XRC_SPLIT xrc.c 'r->message && p->srqn != r->srqn' 'false'
+fault XRC_HOLDUP srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0;
+    for (uint32_t i = 0; i <= srq->e->srq_mask && srq->xrcd; i++)
+        found = found && (!srq->e->srqs[i] || srq->e->srqs[i]->xrcd != srq->xrcd || queue_used(&srq->e->srqs[i]->rq) > 0);'
+fault XRC_KEPT resp.c 'if (r->message != OP_IS_SEND)
+        srq_put_back(qp);' ''
 fault XRC_PD xrc.c 'r->pd = srq->pd;' 'r->pd = r->pd ? r->pd : srq->pd;'
 fault XRC_READ_PD resp_send.c 'resp_source(qp, &from, res->pd, res->rkey' 'resp_source(qp, &from, qp->resp.pd, res->rkey'
 fault XRC_CQ srq.c 'if (srq->cq)' 'if (false)'

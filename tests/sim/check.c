@@ -230,8 +230,15 @@ static void check_recv(struct end *e, const struct completion *c)
 static void check_rogue(struct end *e, const struct completion *c)
 {
     struct sim *s = e->sim;
-    int index = (int)c->slot - 1000 * (e->index + 1);
-    int first = c->is_recv ? e->rdone : e->sdone, most = c->is_recv ? e->rposted : e->posted;
+    struct pool *p = c->srq_owner ? pool_of(&s->host[e->host], c->srq_owner) : NULL;
+    sim_require(s, !c->is_recv || has_rq(e) == !p, "rogue end %d: a receive of the wrong queue", e->index);
+    sim_require(s, !p || p->rogue, "rogue end %d: takes a receive of pool %d", e->index, p->index);
+    sim_require(s, c->cq == (p && p->xrcd ? (void *)p : c->is_recv ? (void *)e->rcv : (void *)e->op),
+                "rogue end %d: completion for the wrong queue", e->index);
+    const struct end *home = p ? p->home : e;
+    int *next = p ? &p->done : c->is_recv ? &e->rdone : &e->sdone;
+    int index = (int)c->slot - 1000 * (home->index + 1);
+    int first = *next, most = c->is_recv ? home->rposted : e->posted;
     sim_require(s, index >= first && index < most, "rogue end %d: completion of %s %d, but %d is next of %d", e->index,
                 c->is_recv ? "receive" : "request", index, first, most);
     bool quiet = !c->is_recv && !e->sfailed;
@@ -244,7 +251,7 @@ static void check_rogue(struct end *e, const struct completion *c)
                 "rogue end %d: %d has status %u", e->index, index, c->status);
     *failed = *failed || c->status != WC_SUCCESS;
     e->failed = e->failed || *failed;
-    *(c->is_recv ? &e->rdone : &e->sdone) = index + 1;
+    *next = index + 1;
 }
 
 void check_completion(struct host *h, const struct completion *c)

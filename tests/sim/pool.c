@@ -24,6 +24,33 @@ static struct pool *add_pool(struct sim *s, struct end *home, uint32_t xrcd)
     return p;
 }
 
+#define ROGUE_DOMAIN 9000u /* nobody else's */
+
+/* The rogue pair has SRQs, and a domain, of its own: what it sends must not touch those of the others, whatever it names. */
+static void draw_rogue_pools(struct sim *s)
+{
+    struct end *ini = &s->end[0], *tgt = ini->peer;
+    int first = s->npools;
+    if (!ini->rogue || !prng_chance(&s->rng, 800)) {
+        return;
+    }
+    if (ini != tgt && prng_chance(&s->rng, 700)) {
+        ini->type = QPT_XRC_SEND;
+        tgt->type = QPT_XRC_RECV;
+        tgt->xrcd = ROGUE_DOMAIN;
+        tgt->host = prng_chance(&s->rng, 500) ? ini->host : tgt->host;
+        add_pool(s, tgt, ROGUE_DOMAIN);
+        if (ini->host == tgt->host) { /* between two of them a message may change its mind */
+            add_pool(s, ini, ROGUE_DOMAIN);
+        }
+    } else {
+        tgt->pool = add_pool(s, tgt, 0);
+    }
+    for (int i = first; i < s->npools; i++) {
+        s->pool[i].rogue = true;
+    }
+}
+
 static void draw_types(struct sim *s)
 {
     struct prng *r = &s->rng;
@@ -31,7 +58,7 @@ static void draw_types(struct sim *s)
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *ini = &s->end[i];
         struct end *tgt = ini->peer;
-        if (tgt->index > i && prng_chance(r, share)) {
+        if (tgt->index > i && !ini->rogue && prng_chance(r, share)) {
             ini->type = QPT_XRC_SEND;
             tgt->type = QPT_XRC_RECV;
             tgt->rts_at = prng_chance(r, 300) ? NEVER : tgt->rts_at; /* it need not send to receive */
@@ -47,18 +74,18 @@ static void draw_xrc_pools(struct sim *s, int host)
     int first = s->npools, most = (int)prng_range(r, 1, 3);
     uint32_t domains = (uint32_t)prng_range(r, 1, 2);
     for (int i = 0; i < s->sc.nends; i++) {
-        targets |= s->end[i].host == host && s->end[i].type == QPT_XRC_RECV;
+        targets |= s->end[i].host == host && s->end[i].type == QPT_XRC_RECV && !s->end[i].rogue;
     }
     for (int i = 0; i < s->sc.nends && targets; i++) {
         struct end *e = &s->end[i];
         int n = s->npools - first;
-        if (e->host == host && e->type != QPT_RC && n < most && s->npools < MAX_POOLS) {
+        if (e->host == host && e->type != QPT_RC && !e->rogue && n < most && s->npools < MAX_POOLS) {
             add_pool(s, e, 1000u * (uint32_t)(host + 1) + (uint32_t)n % domains);
         }
     }
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
-        if (e->host == host && e->type == QPT_XRC_RECV) {
+        if (e->host == host && e->type == QPT_XRC_RECV && !e->rogue) {
             if (s->npools == first) { /* no place for a pool: an ordinary connection */
                 e->type = e->peer->type = QPT_RC;
                 e->rts_at = e->rts_at == NEVER ? e->rtr_at : e->rts_at;
@@ -74,7 +101,7 @@ static void draw_basic_pool(struct sim *s, int host)
     struct pool *p = NULL;
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
-        if (e->host == host && e->type == QPT_RC && s->npools < MAX_POOLS + (p != NULL) && prng_chance(&s->rng, 700)) {
+        if (e->host == host && e->type == QPT_RC && !e->rogue && s->npools < MAX_POOLS + (p != NULL) && prng_chance(&s->rng, 700)) {
             p = p ? p : add_pool(s, e, 0);
             e->pool = p;
         }
@@ -83,6 +110,7 @@ static void draw_basic_pool(struct sim *s, int host)
 
 void pools_draw(struct sim *s)
 {
+    draw_rogue_pools(s);
     draw_types(s);
     for (int i = 0; i < s->sc.nhosts; i++) {
         draw_xrc_pools(s, i);
@@ -156,7 +184,7 @@ void pools_draw_recvs(struct sim *s, bool limits, bool ample)
             ops_draw_recv(p->home, most);
         }
         p->max_wr = ample ? MAX_RCV : (uint32_t)prng_pick(r, 2, 5, 16, MAX_RCV);
-        p->limit = limits && n > 0 && prng_chance(r, 700) ? (uint32_t)prng_range(r, 1, (uint64_t)n) : 0;
+        p->limit = limits && !p->rogue && n > 0 && prng_chance(r, 700) ? (uint32_t)prng_range(r, 1, (uint64_t)n) : 0;
         p->rearms = (int)prng_pick(r, 0, 1, 5);
     }
 }
@@ -188,7 +216,7 @@ void pools_build(struct sim *s, int index)
     sim_require(s, err == 0, "pool %d: srq_create: %d", index, err);
     p->number = srq_number(p->srq);
     srq_set_limit(p->srq, p->limit);
-    p->plenty = !p->resizes && p->max_wr >= (uint32_t)p->home->nrcv;
+    p->plenty = !p->resizes && !p->rogue && p->max_wr >= (uint32_t)p->home->nrcv;
     for (int i = 0; i < p->home->nrcv; i++) {
         p->plenty = p->plenty && p->home->rcv[i].at == 0;
     }
@@ -341,7 +369,7 @@ static struct end *watched(struct host *h, uint32_t qpn)
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
         if (e->host == h->index && e->qpn == qpn && e->qp && !e->closed) {
-            return has_rq(e) || e->type == QPT_XRC_SEND ? NULL : e;
+            return has_rq(e) || e->type == QPT_XRC_SEND || e->rogue ? NULL : e;
         }
     }
     return NULL;
@@ -409,10 +437,34 @@ void pool_event(struct pool *p, uint8_t type)
     }
 }
 
+/* Of rogues' pools it is known how many receives they have, not which. */
+static void check_rogues(struct sim *s)
+{
+    uint32_t known = 0, found = 0;
+    for (int i = 0; i < s->npools; i++) {
+        const struct pool *p = &s->pool[i];
+        known += p->rogue ? (uint32_t)(p->home->rposted - p->done) : 0;
+        found += p->rogue ? srq_posted(p->srq) : 0;
+    }
+    for (int i = 0; i < s->sc.nends; i++) {
+        struct end *e = &s->end[i];
+        struct qp_info info;
+        if (e->rogue && e->qp && !has_rq(e)) {
+            qp_info(e->qp, &info);
+            found += info.rq_posted;
+        }
+    }
+    sim_require(s, found == known, "rogues' pools: %u receives are there, must be %u", found, known);
+}
+
 void pools_check_step(struct sim *s)
 {
+    check_rogues(s);
     for (int i = 0; i < s->npools; i++) {
         struct pool *p = &s->pool[i];
+        if (p->rogue) {
+            continue;
+        }
         sim_require(s, srq_posted(p->srq) == queued(p), "pool %d: holds %u receives, must be %u", i, srq_posted(p->srq),
                     queued(p));
         sim_require(s, srq_limit(p->srq) == p->limit, "pool %d: limit %u, must be %u", i, srq_limit(p->srq), p->limit);
@@ -442,6 +494,8 @@ void pools_check_end(struct sim *s)
     }
     for (int i = 0; i < s->npools; i++) {
         struct pool *p = &s->pool[i];
+        sim_require(s, !p->rogue || srq_posted(p->srq) == (uint32_t)(p->home->rposted - p->done),
+                    "pool %d: a receive was taken and never completed", i);
         for (int k = 0; k < p->next; k++) {
             bool back = false;
             for (int n = 0; n < p->nback; n++) {

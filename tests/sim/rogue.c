@@ -25,14 +25,16 @@ void rogue_stranger(struct host *h, const struct wirepkt *real)
 }
 
 /* One field of the packet, changed to what a hostile or broken peer might write there. */
-static void spoil(struct prng *r, struct wirepkt *p)
+static void spoil(struct sim *s, struct wirepkt *p)
 {
+    struct prng *r = &s->rng;
     static const uint32_t lengths[] = {0, 1, 256, 4096, 1u << 31, (1u << 31) + 1, UINT32_MAX};
     uint8_t *d = p->data;
     uint32_t n;
-    switch (prng_range(r, 0, 7)) {
-    case 0: /* any operation of a reliable connection */
-        d[0] = (uint8_t)prng_range(r, 0, 0x1f);
+    bool xrc = (d[0] & OP_SERVICE_MASK) == OP_SERVICE_XRC;
+    switch (prng_range(r, 0, xrc ? 13 : 7)) {
+    case 0: /* any operation of the connection's service, or of RC's */
+        d[0] = (uint8_t)((prng_chance(r, 700) ? d[0] & OP_SERVICE_MASK : 0) | prng_range(r, 0, 0x1f));
         break;
     case 1: /* a PSN near by */
         d[11] = (uint8_t)(d[11] + prng_range(r, 0, 40) - 20);
@@ -62,8 +64,16 @@ static void spoil(struct prng *r, struct wirepkt *p)
             prng_fill(r, d + n, (size_t)prng_range(r, 1, p->len - ICRC_LEN - n));
         }
         break;
-    default: /* shorter */
+    case 7: /* shorter */
         p->len -= 4 * (uint32_t)prng_range(r, 0, (p->len - BTH_LEN - ICRC_LEN) / 4);
+        break;
+    default: /* another SRQ, be it anybody's or nobody's */
+        if (p->len >= BTH_LEN + XRCETH_LEN + ICRC_LEN && s->npools > 0) {
+            n = s->pool[prng_range(r, 0, (uint64_t)s->npools - 1)].number + (prng_chance(r, 100) ? 100 : 0);
+            for (int i = 1; i < 4; i++) {
+                d[BTH_LEN + i] = (uint8_t)(n >> (24 - 8 * i));
+            }
+        }
         break;
     }
 }
@@ -74,8 +84,8 @@ void rogue_peer(struct host *h, const struct wirepkt *real)
     struct wirepkt *p = net_alloc(real->len);
     memcpy(p, real, sizeof *p + real->len);
     p->rogue = true;
-    for (uint64_t n = prng_range(&s->rng, 1, 3); n > 0; n--) {
-        spoil(&s->rng, p);
+    for (uint64_t n = prng_pick(&s->rng, 1, 1, 2, 3); n > 0; n--) {
+        spoil(s, p);
     }
     if (!p->loop) {
         uint32_t crc = icrc_compute(&h->icrc[p->dst][p->v6], p->ip_id, p->data, p->len - ICRC_LEN);

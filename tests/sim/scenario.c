@@ -22,7 +22,7 @@ static const struct {
     enum kind kind;
     uint32_t weight;
 } kinds[] = {
-    {KIND_CALM, 15}, {KIND_LOSSY, 22}, {KIND_MASK, 12},       {KIND_HEAVY, 5}, {KIND_ROGUE, 5},
+    {KIND_CALM, 14}, {KIND_LOSSY, 20}, {KIND_MASK, 12},       {KIND_HEAVY, 5}, {KIND_ROGUE, 8},
     {KIND_FLOOD, 5}, {KIND_PLANT, 17}, {KIND_PLANT_LOSSY, 6}, {KIND_DEAD, 5},  {KIND_WINDOWS, 8},
 };
 
@@ -215,7 +215,7 @@ static void connect_pair(struct sim *s, struct end *a, struct end *b, enum kind 
 static void draw_ends(struct sim *s, enum kind kind)
 {
     struct prng *r = &s->rng;
-    bool pools = kind != KIND_ROGUE && kind != KIND_WINDOWS && s->sc.mtu_code <= 3 && prng_chance(r, 550);
+    bool pools = kind != KIND_WINDOWS && s->sc.mtu_code <= 3 && prng_chance(r, 550);
     int pairs = pools ? (int)prng_range(r, 2, MAX_ENDS / 2) : (int)prng_pick(r, 1, 1, 2, 3);
     pairs = kind == KIND_ROGUE && pairs == 1 ? 2 : pairs;
     for (int i = 0; i < pairs; i++) {

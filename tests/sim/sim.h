@@ -192,6 +192,8 @@ struct pool {
     bool resizes;
     bool first; /* at the end it goes before its QPs do */
     bool plenty; /* no message will ever find it empty */
+    bool rogue; /* only rogue ends take from it: who takes what is not known, but all that nobody took must be there */
+    int done; /* if so: next receive that is to complete */
 
     struct srq *srq;
     void *mem;
