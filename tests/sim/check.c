@@ -233,7 +233,10 @@ static void check_rogue(struct end *e, const struct completion *c)
     struct pool *p = c->srq_owner ? pool_of(&s->host[e->host], c->srq_owner) : NULL;
     sim_require(s, !c->is_recv || has_rq(e) == !p, "rogue end %d: a receive of the wrong queue", e->index);
     sim_require(s, !p || p->rogue, "rogue end %d: takes a receive of pool %d", e->index, p->index);
-    sim_require(s, c->cq == (p && p->xrcd ? (void *)p : c->is_recv ? (void *)e->rcv : (void *)e->op),
+    sim_require(s,
+                c->cq == (p && p->xrcd ? (void *)p
+                          : c->is_recv ? (void *)e->rcv
+                                       : (void *)e->op),
                 "rogue end %d: completion for the wrong queue", e->index);
     const struct end *home = p ? p->home : e;
     int *next = p ? &p->done : c->is_recv ? &e->rdone : &e->sdone;

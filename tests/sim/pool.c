@@ -101,17 +101,20 @@ static void draw_basic_pool(struct sim *s, int host)
     struct pool *p = NULL;
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
-        if (e->host == host && e->type == QPT_RC && !e->rogue && s->npools < MAX_POOLS + (p != NULL) && prng_chance(&s->rng, 700)) {
+        if (e->host == host && e->type == QPT_RC && !e->rogue && s->npools < MAX_POOLS + (p != NULL) &&
+            prng_chance(&s->rng, 700)) {
             p = p ? p : add_pool(s, e, 0);
             e->pool = p;
         }
     }
 }
 
-void pools_draw(struct sim *s)
+void pools_draw(struct sim *s, bool xrc)
 {
     draw_rogue_pools(s);
-    draw_types(s);
+    if (xrc) {
+        draw_types(s);
+    }
     for (int i = 0; i < s->sc.nhosts; i++) {
         draw_xrc_pools(s, i);
     }

@@ -215,8 +215,8 @@ static void connect_pair(struct sim *s, struct end *a, struct end *b, enum kind 
 static void draw_ends(struct sim *s, enum kind kind)
 {
     struct prng *r = &s->rng;
-    bool pools = kind != KIND_WINDOWS && s->sc.mtu_code <= 3 && prng_chance(r, 550);
-    int pairs = pools ? (int)prng_range(r, 2, MAX_ENDS / 2) : (int)prng_pick(r, 1, 1, 2, 3);
+    bool pools = s->sc.mtu_code <= 3 && prng_chance(r, 550), windows = kind == KIND_WINDOWS;
+    int pairs = pools && windows ? 2 : pools ? (int)prng_range(r, 2, MAX_ENDS / 2) : (int)prng_pick(r, 1, 1, 2, 3);
     pairs = kind == KIND_ROGUE && pairs == 1 ? 2 : pairs;
     for (int i = 0; i < pairs; i++) {
         bool self = kind != KIND_PLANT && kind != KIND_PLANT_LOSSY && kind != KIND_WINDOWS && prng_chance(r, 40);
@@ -236,7 +236,7 @@ static void draw_ends(struct sim *s, enum kind kind)
         connect_pair(s, a, b, kind);
     }
     if (pools) {
-        pools_draw(s);
+        pools_draw(s, !windows); /* a target can't bind windows */
     }
 }
 
@@ -333,7 +333,7 @@ static void draw_work(struct sim *s, enum kind kind)
             evq_push(&s->events, (struct timed){.at = at, .kind = EV_STEP, .n = owner->index, .v = STEP_KEY});
         }
     }
-    pools_draw_recvs(s, planted < 0, kind == KIND_FLOOD || planted >= 0);
+    pools_draw_recvs(s, planted < 0 && kind != KIND_WINDOWS, kind == KIND_FLOOD || planted >= 0);
     for (int i = 0; i < s->sc.nends; i++) {
         draw_recv_times(s, &s->end[i], kind);
     }

@@ -135,7 +135,7 @@ struct op {
     bool whole; /* FLUSH: of the whole region instead */
     uint64_t wr_id;
     uint64_t at; /* not posted before */
-    int after; /* nor before this receive of its own end is complete; -1: none */
+    int after; /* nor before the peer's request of this number has come; -1: none */
     int window; /* BIND_MW, LOCAL_INV: of its own end; else of the peer, by whose key it reaches memory; -1: none */
     uint8_t tag, old_tag; /* of the window's rkey, BIND_MW: the new one and the one before */
     uint32_t woff, wlen, waccess; /* BIND_MW: what it opens of rregion; wlen 0: unbinds */
@@ -173,7 +173,7 @@ struct window {
     uint8_t type; /* enum mw_type */
     uint32_t key; /* its index, with the tag of the first */
     uint8_t tag; /* while the work is drawn: of its last bind */
-    int after; /* likewise: the owner's receive by which it came back; -1: none */
+    int after; /* likewise: the user's message by which it came back; -1: none */
     bool bound; /* likewise: after all that was drawn */
     bool used_up; /* it stays bound for ever */
 };
@@ -404,7 +404,7 @@ void windows_build(struct end *e);
 void window_wr(const struct end *e, const struct op *o, struct send_wr *wr); /* keys and addresses of a request */
 void windows_destroy(struct end *e);
 /* pool.c */
-void pools_draw(struct sim *s); /* which ends are of XRC, and which have an SRQ */
+void pools_draw(struct sim *s, bool xrc); /* which ends are of XRC, if any may be, and which have an SRQ */
 void pool_script(struct sim *s, bool xrc); /* one for end 1, and all as simple as can be */
 void pools_draw_recvs(struct sim *s, bool limits, bool ample); /* when all requests are known */
 struct pool *pool_draw(struct end *e); /* for a request of this end */

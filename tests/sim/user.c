@@ -168,9 +168,18 @@ static bool may_send(const struct end *e)
     return e->qp && !e->closed && qp_state(e->qp) >= QPS_RTS;
 }
 
+/* Has this message of the peer come? */
+static bool has_come(const struct end *e, int message)
+{
+    const struct op *o = &e->peer->op[message];
+    return o->recv >= 0 && !o->returned && recv_end(e->peer, o)->rcv[o->recv].done;
+}
+
+/* A user whose QP has failed waits for nothing any more. */
 static bool is_due(const struct end *e, const struct op *o)
 {
-    return o->at <= e->sim->now && (o->after < 0 || e->rcv[o->after].done);
+    bool waits = o->after >= 0 && qp_state(e->qp) != QPS_ERR && !has_come(e, o->after);
+    return o->at <= e->sim->now && !waits;
 }
 
 /* Returns how many were posted; *more is set if others are due but have to wait for the next turn. */

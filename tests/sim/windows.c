@@ -37,12 +37,12 @@ static uint32_t draw_len(struct end *e)
     return (uint32_t)prng_range(&e->sim->rng, 1, prng_chance(&e->sim->rng, 300) ? 3 * e->mtu : 80);
 }
 
-/* A message of e; returns the peer's receive that it takes. */
+/* A message of e; returns its number, for what must wait until the peer has it. */
 static int message(struct end *e, int after, uint8_t flags)
 {
     struct op *o = add(e, WR_SEND, draw_len(e), flags);
     o->after = after;
-    return o->recv;
+    return (int)(o - e->op);
 }
 
 /* Other traffic. */
@@ -124,7 +124,7 @@ static int give_back(struct end *user, const struct op *bind, bool invalidate)
     struct op *o = add(user, invalidate ? WR_SEND_WITH_INV : WR_SEND, draw_len(user), SEND_FENCE);
     o->window = invalidate ? bind->window : -1;
     o->tag = bind->tag;
-    return o->recv;
+    return (int)(o - user->op);
 }
 
 static void end_round(struct end *owner, const struct op *bind, enum ending ending)
