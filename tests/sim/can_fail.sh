@@ -103,6 +103,10 @@ fault WINDOW_TAG key.c 'k && k->tag == (key & 0xff)' 'k'
 fault WINDOW_RANGE key.c 'return off <= k->init.length && len <= k->init.length - off ? k : NULL;' \
     'return k->kind != KEY_REGION || (off <= k->init.length && len <= k->init.length - off) ? k : NULL;'
 fault WINDOW_FREE key.c 'if (!k || (k->kind != KEY_REGION && k->mw.region == 0))' 'if (!k)'
+fault WINDOW_QP key.c 'return k->kind == KEY_WINDOW_2 && k->mw.qpn != qpn ? NULL : k;' 'return k;'
+fault WINDOW_SRQ resp.c 'if (window)
+            mw_unbind' 'if (window && !qp->srqn)
+            mw_unbind'
 fault WINDOW_COUNT mw.c 'else
         e->keys.entry[mw->mw.region].windows--;' ''
 fault BIND_AGAIN req_send.c 'r->cur++; /* it was carried out before the QP went back */' '{
@@ -145,6 +149,12 @@ fault XRC_READ_PD resp_send.c 'resp_source(qp, &from, res->pd, res->rkey' 'resp_
 fault XRC_CQ srq.c 'if (srq->cq)' 'if (false)'
 fault XRC_ETH req_send.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
 fault UC_GAP uc.c 'if (begins || ahead != 0)' 'if (begins)'
+fault UC_SRQ_HELD uc.c 'qp->resp.message = 0;
+    srq_put_back(qp);' 'qp->resp.message = 0;'
+fault UD_SRQ_SHORT ud.c 'COUNT(qp, rx_refused);
+        srq_put_back(qp);' 'COUNT(qp, rx_refused);'
+fault UD_SRQ_PD resp.c 'source_sgl(s, &qp->e->keys, recv_pd(qp)' 'source_sgl(s, &qp->e->keys, qp_is_reliable(qp) ? recv_pd(qp) : qp->pd'
+fault UC_SRQ_CQ srq.c 'c->srq_owner = srq->owner;' 'c->srq_owner = qp_is_reliable(qp) ? srq->owner : NULL;'
 fault UD_QKEY ud.c 'p->deth.qkey != qp->attr.qkey' 'false'
 fault UD_GRH ud.c 'memcpy(g.dst, meta->dst_gid, sizeof(g.dst));' 'memcpy(g.dst, meta->src_gid, sizeof(g.dst));'
 fault SQE_FLUSH req_ack.c 'r->fresh_psn = r->next_psn;' 'qp->attr.state = qp->attr.state == QPS_SQE ? QPS_RTS : qp->attr.state;'

@@ -284,6 +284,9 @@ void check_event(struct host *h, const struct event *ev)
 {
     struct sim *s = h->sim;
     struct end *e = ev->qp_owner;
+    if (e && dgram_event(h, ev)) {
+        return;
+    }
     if (!e) {
         pool_event(pool_of(h, ev->srq_owner), ev->type);
         return;

@@ -92,6 +92,38 @@ static uint64_t draw_ops(struct sim *s, struct dg_end *e, uint32_t *tgt)
     return at;
 }
 
+/* One SRQ for most of a host's QPs. Some have too few requests, or too short ones. */
+static void draw_pool(struct sim *s, int host)
+{
+    struct prng *r = &s->dg.rng;
+    struct dg_pool *p = &s->dg.pool[host];
+    uint32_t longest = 1;
+    if (!prng_chance(r, 500)) {
+        return;
+    }
+    *p = (struct dg_pool){.refill = prng_chance(r, 500), .pd = 90 + (uint32_t)host, .space = 300 + (uint32_t)host};
+    for (int i = 0; i < s->dg.n; i++) {
+        struct dg_end *e = &s->dg.end[i];
+        if (e->host == host && prng_chance(r, 800)) {
+            p->on = true;
+            p->mixed |= !e->ud;
+            longest = e->rcv_cap > longest ? e->rcv_cap : longest;
+            e->pool = p;
+            e->nrcv = 0;
+            e->rcv_cap = 0;
+        }
+    }
+    bool shorter = prng_chance(r, 200);
+    p->max_wr = (uint32_t)prng_pick(r, 2, 16, DG_POOL_RCVS);
+    p->cap = shorter ? (uint32_t)prng_range(r, 1, longest) : longest;
+    p->ample = !shorter && (p->refill || p->max_wr == DG_POOL_RCVS);
+    for (int i = 0; i < s->dg.n; i++) {
+        if (s->dg.end[i].pool == p) {
+            s->dg.end[i].ample = p->ample;
+        }
+    }
+}
+
 void dgram_draw(struct sim *s)
 {
     struct dgram *d = &s->dg;
@@ -123,6 +155,10 @@ void dgram_draw(struct sim *s)
         uint32_t *tgt = d->end[i].ud ? &(uint32_t){0} : &d->end[d->end[i].peer].tgt_len;
         draw_ops(s, &d->end[i], tgt);
         d->end[i].rcv_cap = d->end[i].ud ? 40 + d->end[i].mtu : d->end[i].rcv_cap;
+        d->end[i].window = d->end[i].ud ? 0 : (uint8_t)prng_pick(r, 0, MW_TYPE_1, MW_TYPE_2);
+    }
+    for (int i = 0; i < s->sc.nhosts; i++) {
+        draw_pool(s, i);
     }
 }
 
@@ -167,14 +203,64 @@ static void modify(struct dg_end *e, uint8_t state, uint32_t mask)
     sim_require(s, err == 0, "datagram end %d: qp_modify to %u: %d (%s)", e->index, state, err, why ? why : "?");
 }
 
+static void make_pool(struct sim *s, int host)
+{
+    struct dg_pool *p = &s->dg.pool[host];
+    struct srq_init init = {.pd = p->pd, .max_wr = p->max_wr, .max_sge = 1, .owner = p};
+    uint32_t whole = DG_POOL_RCVS * p->cap;
+    size_t size = (srq_size(p->max_wr, 1) + 63) / 64 * 64;
+    p->va = 0x5000000000ull + ((uint64_t)host << 33);
+    p->mem = malloc(whole);
+    p->srqmem = aligned_alloc(64, size);
+    if (!p->mem || !p->srqmem) {
+        abort();
+    }
+    memset(p->mem, POISON, whole);
+    memset(p->srqmem, 0, size);
+    struct mr_init mr = {.pd = p->pd, .space = p->space, .va = p->va, .iova = p->va, .length = whole};
+    mr.access = ACCESS_LOCAL_WRITE;
+    int err = mr_register(s->host[host].e, &mr, &p->key);
+    sim_require(s, err == 0, "datagram pool %d: mr_register: %d", host, err);
+    err = srq_create(s->host[host].e, &init, p->srqmem, &p->srq);
+    sim_require(s, err == 0, "datagram pool %d: srq_create: %d", host, err);
+}
+
+/* Binds the window by the QP itself, which must be in RTS and have sent nothing. */
+static void bind_window(struct dg_end *e)
+{
+    struct sim *s = e->sim;
+    struct engine *en = s->host[e->host].e;
+    if (!e->window || e->tgt_len == 0) {
+        e->window = 0;
+        return;
+    }
+    int err = mw_alloc(en, e->pd, e->window, &e->window_key);
+    sim_require(s, err == 0, "datagram end %d: mw_alloc: %d", e->index, err);
+    struct send_wr wr = {.opcode = WR_BIND_MW, .flags = SEND_SIGNALED};
+    wr.bind = (struct mw_bind){.mw_key = e->window_key,
+                               .new_key = e->window == MW_TYPE_1 ? e->window_key ^ 0x5a : 0,
+                               .mr_key = e->tgt_key,
+                               .access = ACCESS_REMOTE_WRITE,
+                               .addr = e->va + e->data_len + e->rcv_len,
+                               .length = e->tgt_len};
+    uint8_t buf[256];
+    struct tx_batch b = {.buf = buf, .cap = sizeof(buf)};
+    err = qp_post_send(e->qp, &wr, NULL, NULL, s->now);
+    sim_require(s, err == 0 && engine_tx(en, &b, s->now) == 0, "datagram end %d: a bind", e->index);
+    const struct completion *c = engine_peek_completion(en);
+    sim_require(s, c && c->status == WC_SUCCESS, "datagram end %d: bind: status %d", e->index, c ? c->status : -1);
+    engine_drop_completion(en);
+    e->window_key = e->window == MW_TYPE_1 ? wr.bind.new_key : e->window_key;
+}
+
 static void make_end(struct dg_end *e)
 {
     struct sim *s = e->sim;
     struct engine *en = s->host[e->host].e;
     e->space = 200 + (uint32_t)e->index;
-    e->pd = 50 + (uint32_t)e->index;
+    e->pd = e->ud ? 50 + (uint32_t)e->index : 80 + (uint32_t)e->host;
     e->va = 0x40000000ull + ((uint64_t)e->index << 33);
-    e->rcv_len = DG_RCVS * e->rcv_cap;
+    e->rcv_len = (uint32_t)e->nrcv * e->rcv_cap;
     uint32_t whole = e->data_len + e->rcv_len + e->tgt_len;
     e->mem = malloc(whole + 1);
     if (!e->mem) {
@@ -186,11 +272,13 @@ static void make_end(struct dg_end *e)
     }
     e->data_key = reg(e, 0, e->data_len, 0);
     e->rcv_key = reg(e, e->data_len, e->rcv_len, ACCESS_LOCAL_WRITE);
-    e->tgt_key = reg(e, e->data_len + e->rcv_len, e->tgt_len, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE);
+    e->tgt_key =
+        reg(e, e->data_len + e->rcv_len, e->tgt_len, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_MW_BIND);
     struct qp_init init = {.type = e->ud ? QPT_UD : QPT_UC, .sq_sig_all = e->sig_all, .pd = e->pd, .caps = e->caps};
     init.send_cq = e->op;
     init.recv_cq = e->last_from;
     init.owner = e;
+    init.srq = e->pool ? e->pool->srq : NULL;
     size_t size = (qp_size(&init) + 63) / 64 * 64;
     e->qpmem = aligned_alloc(64, size);
     if (!e->qpmem) {
@@ -205,6 +293,11 @@ static void make_end(struct dg_end *e)
 void dgram_build(struct sim *s)
 {
     struct dgram *d = &s->dg;
+    for (int i = 0; i < s->sc.nhosts; i++) {
+        if (d->pool[i].on) {
+            make_pool(s, i);
+        }
+    }
     for (int i = 0; i < d->n; i++) {
         make_end(&d->end[i]);
     }
@@ -214,6 +307,7 @@ void dgram_build(struct sim *s)
         modify(e, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | (e->ud ? QPA_QKEY : QPA_ACCESS_FLAGS));
         modify(e, QPS_RTR, e->ud ? 0 : path);
         modify(e, QPS_RTS, QPA_SQ_PSN);
+        bind_window(e);
         for (int g = 0; e->ud && g < DG_GROUPS; g++) {
             sim_require(s, !(e->groups >> g & 1) || mcast_attach(e->qp, d->group[g]) == 0, "mcast_attach");
         }
@@ -233,12 +327,26 @@ void dgram_destroy(struct sim *s)
         struct dg_end *e = &s->dg.end[i];
         struct engine *en = s->host[e->host].e;
         const uint32_t keys[] = {e->data_key, e->rcv_key, e->tgt_key};
+        sim_require(s, !e->window || mr_deregister(en, e->tgt_key) != 0, "datagram end %d: a region with a window goes",
+                    i);
+        sim_require(s, !e->window || mw_dealloc(en, e->window_key) == 0, "datagram end %d: mw_dealloc", i);
         for (int k = 0; k < 3; k++) {
             sim_require(s, mr_deregister(en, keys[k]) == 0, "datagram end %d: mr_deregister", i);
         }
         qp_destroy(e->qp);
         e->qp = NULL;
         memset(e->qpmem, POISON, 64);
+    }
+    for (int i = 0; i < s->sc.nhosts; i++) {
+        struct dg_pool *p = &s->dg.pool[i];
+        struct engine *en = s->host[i].e;
+        if (p->on) {
+            sim_require(s, srq_posted(p->srq) == (uint32_t)(p->rposted - p->ndone),
+                        "datagram pool %d: has %u requests, must have %d", i, srq_posted(p->srq),
+                        p->rposted - p->ndone);
+            sim_require(s, srq_destroy(p->srq) == 0 && mr_deregister(en, p->key) == 0, "datagram pool %d: its end", i);
+            memset(p->srqmem, POISON, 64);
+        }
     }
 }
 
@@ -247,6 +355,10 @@ void dgram_free(struct sim *s)
     for (int i = 0; i < s->dg.n; i++) {
         free(s->dg.end[i].mem);
         free(s->dg.end[i].qpmem);
+    }
+    for (int i = 0; i < s->sc.nhosts; i++) {
+        free(s->dg.pool[i].mem);
+        free(s->dg.pool[i].srqmem);
     }
 }
 
@@ -263,6 +375,31 @@ static void post_recvs(struct dg_end *e)
     }
 }
 
+static void post_pool(struct sim *s, struct dg_pool *p)
+{
+    while (p->rposted < DG_POOL_RCVS && srq_room(p->srq) > 0) {
+        struct sge sge = {p->va + (uint64_t)p->rposted * p->cap, p->cap, p->key};
+        struct recv_wr wr = {7000 + (uint64_t)p->rposted, (uint32_t)p->rposted, 1};
+        int err = srq_post_recv(p->srq, &wr, &sge);
+        sim_require(s, err == 0, "datagram pool: srq_post_recv %d: %d", p->rposted, err);
+        p->rposted++;
+    }
+}
+
+bool dgram_refill_srq(struct host *h, void *srq_owner)
+{
+    struct dg_pool *p = srq_owner;
+    struct sim *s = h->sim;
+    if (p < s->dg.pool || p >= s->dg.pool + NET_HOSTS) {
+        return false;
+    }
+    sim_require(s, p == &s->dg.pool[h->index], "host %d: refill for a datagram pool elsewhere", h->index);
+    if (p->refill) {
+        post_pool(s, p);
+    }
+    return true;
+}
+
 bool dgram_refill(struct host *h, void *qp_owner)
 {
     struct dg_end *e = qp_owner;
@@ -275,6 +412,19 @@ bool dgram_refill(struct host *h, void *qp_owner)
         post_recvs(e);
     }
     return true;
+}
+
+/* A key that must not work: a window's that is bound through another QP, if there is one; else nobody's. */
+static void use_bad_key(const struct dg_end *p, uint32_t len, struct send_wr *wr)
+{
+    wr->rkey = 0xdeadbeefu;
+    for (int i = 0; i < p->sim->dg.n; i++) {
+        const struct dg_end *q = &p->sim->dg.end[i];
+        if (q != p && q->host == p->host && q->window == MW_TYPE_2 && q->tgt_len >= len) {
+            wr->rkey = q->window_key;
+            wr->remote_addr = q->va + q->data_len + q->rcv_len;
+        }
+    }
 }
 
 static void post_send(struct dg_end *e)
@@ -301,7 +451,10 @@ static void post_send(struct dg_end *e)
     } else {
         const struct dg_end *p = &s->dg.end[e->peer];
         wr.remote_addr = p->va + p->data_len + p->rcv_len + o->off;
-        wr.rkey = o->wrong == DG_BAD_RKEY ? 0xdeadbeefu : p->tgt_key;
+        wr.rkey = p->window ? p->window_key : p->tgt_key;
+        if (o->wrong == DG_BAD_RKEY) {
+            use_bad_key(p, o->len, &wr);
+        }
     }
     int err = qp_post_send(e->qp, &wr, &sge, e->mem + o->off, s->now);
     sim_require(s, err == 0, "datagram end %d: post_send %d: %d", e->index, e->posted, err);
@@ -329,6 +482,9 @@ int dgram_post(struct host *h)
 {
     struct sim *s = h->sim;
     int n = 0;
+    if (s->dg.pool[h->index].on && !s->dg.pool[h->index].refill) {
+        post_pool(s, &s->dg.pool[h->index]);
+    }
     for (int i = 0; i < s->dg.n; i++) {
         struct dg_end *e = &s->dg.end[i];
         if (e->host != h->index) {

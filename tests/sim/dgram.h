@@ -12,6 +12,9 @@
  *     nothing lost     each message arrives (unless its receiver had no receive request for it), and never more bytes
  *                      are under way from one address to another than the window allows
  *
+ *     with an SRQ      its requests are taken by one message each, of any of its QPs; a UC message under way holds one, until
+ *                      it ends or is given up, and nothing else ever does; none gets lost
+ *
  * UC numbers packets, but takes a message that begins with any PSN (IBA 9.8.2.2.1): a doubled or late one is a new one. */
 #ifndef PUMICE_SIM_DGRAM_H
 #define PUMICE_SIM_DGRAM_H
@@ -24,6 +27,7 @@
 #define DG_RCVS (DG_OPS * 4)
 #define DG_GROUPS 2
 #define DG_COPIES 2
+#define DG_POOL_RCVS 256
 
 struct sim;
 struct host;
@@ -45,10 +49,29 @@ struct dg_op {
     bool ok; /* it completed with success */
     uint8_t arrived[DG_ENDS]; /* copies delivered to each end */
 };
+/* A host's SRQ: with buffers, and a protection domain, of its own. */
+struct dg_pool {
+    bool on, refill;
+    bool mixed; /* also UC's: what was given up leaves bytes in buffers */
+    bool ample; /* there is a receive request for all that may come, and long enough */
+    uint32_t max_wr, cap; /* cap: bytes of each buffer */
+    int rposted, ndone;
+    bool done[DG_POOL_RCVS];
+    uint32_t pd, space, key;
+    uint64_t va;
+    uint8_t *mem;
+    void *srqmem;
+    struct srq *srq;
+};
 struct dg_end {
     struct sim *sim;
     int index, host;
     bool ud, v6;
+    struct dg_pool *pool; /* NULL: it has a receive queue */
+    bool open; /* UC with an SRQ: a SEND is under way */
+    bool last_wqe_told;
+    uint8_t window; /* UC: WRITEs come through one of this type; 0: by the region's own key */
+    uint32_t window_key;
     int peer; /* UC */
     unsigned groups; /* UD: bits of those joined */
     struct qp_caps caps;
@@ -78,6 +101,7 @@ struct dg_end {
 struct dgram {
     int n;
     struct dg_end end[DG_ENDS];
+    struct dg_pool pool[NET_HOSTS];
     struct prng rng;
     uint32_t qkey;
     uint8_t group[DG_GROUPS][16];
@@ -93,6 +117,10 @@ int dgram_post(struct host *h); /* what is due; returns how many */
 bool dgram_completion(struct host *h, const struct completion *c);
 bool dgram_observe(struct host *h, const struct tx_pkt *t, const struct pkt *p);
 bool dgram_refill(struct host *h, void *qp_owner);
+bool dgram_refill_srq(struct host *h, void *srq_owner);
+bool dgram_event(struct host *h, const struct event *ev);
+/* Takes in a packet that may be for unreliable QPs: engine_rx, watched. */
+void dgram_rx(struct host *h, const struct pkt *p, const struct rx_meta *meta);
 /* The memory of a piece; NULL: it is nobody's here. */
 uint8_t *dgram_mem(struct host *h, const struct piece *p, bool write);
 /* A packet of an unreliable QP leaves, or is taken in. */

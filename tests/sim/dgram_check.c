@@ -85,7 +85,7 @@ static void check_grh(struct dg_end *e, const struct dg_op *o, const struct dg_e
                 e->index, index, q->index);
 }
 
-static void check_delivered(struct dg_end *e, const struct completion *c, uint8_t *buf)
+static void check_delivered(struct dg_end *e, const struct completion *c, uint8_t *buf, uint32_t cap)
 {
     struct sim *s = e->sim;
     int from, index;
@@ -111,7 +111,7 @@ static void check_delivered(struct dg_end *e, const struct completion *c, uint8_
                 index, from);
     if (e->ud) {
         check_grh(e, o, q, index, buf);
-        for (uint32_t i = head + o->len; i < e->rcv_cap; i++) {
+        for (uint32_t i = head + o->len; i < cap && !(e->pool && e->pool->mixed); i++) {
             sim_require(s, buf[i] == POISON, "datagram end %d: bytes behind request %d of %d", e->index, index, from);
         }
     }
@@ -119,14 +119,35 @@ static void check_delivered(struct dg_end *e, const struct completion *c, uint8_
     capture_note(s, "datagram end %d: receive %d brings request %d of %d", e->index, (int)c->slot, index, from);
 }
 
-static void check_recv(struct dg_end *e, const struct completion *c)
+/* Of an SRQ: any one that was not used before; returns its buffer. */
+static uint8_t *check_pooled(struct dg_end *e, const struct completion *c)
+{
+    struct sim *s = e->sim;
+    struct dg_pool *p = e->pool;
+    int index = (int)c->slot;
+    sim_require(s, c->srq_owner == p && c->cq == e->last_from && index >= 0 && index < p->rposted && !p->done[index],
+                "datagram end %d: receive %d of its pool completes, out of %d", e->index, index, p->rposted);
+    sim_require(s, c->wr_id == 7000 + (uint64_t)index, "datagram end %d: receive %d: wr_id", e->index, index);
+    p->done[index] = true;
+    p->ndone++;
+    return p->mem + (size_t)index * p->cap;
+}
+
+static uint8_t *check_queued(struct dg_end *e, const struct completion *c)
 {
     struct sim *s = e->sim;
     int index = (int)c->slot;
     sim_require(s, c->cq == e->last_from && index == e->rdone && index < e->rposted,
                 "datagram end %d: receive %d completes, but %d is next of %d", e->index, index, e->rdone, e->rposted);
     e->rdone++;
-    uint8_t *buf = e->mem + e->data_len + (size_t)index * e->rcv_cap;
+    return e->mem + e->data_len + (size_t)index * e->rcv_cap;
+}
+
+static void check_recv(struct dg_end *e, const struct completion *c)
+{
+    struct sim *s = e->sim;
+    int index = (int)c->slot;
+    uint8_t *buf = e->pool ? check_pooled(e, c) : check_queued(e, c);
     sim_require(s, c->status == WC_SUCCESS || (c->status == WC_WR_FLUSH_ERR && e->killed),
                 "datagram end %d: receive %d has status %u", e->index, index, c->status);
     if (c->status != WC_SUCCESS) {
@@ -135,7 +156,7 @@ static void check_recv(struct dg_end *e, const struct completion *c)
     sim_require(s, c->inline_len <= c->byte_len && (!e->ud || c->inline_len >= GRH_LEN),
                 "datagram end %d: %u bytes in a completion of %u", e->index, c->inline_len, c->byte_len);
     memcpy(buf, c->data, c->inline_len);
-    check_delivered(e, c, buf);
+    check_delivered(e, c, buf, e->pool ? e->pool->cap : e->rcv_cap);
 }
 
 bool dgram_completion(struct host *h, const struct completion *c)
@@ -153,6 +174,64 @@ bool dgram_completion(struct host *h, const struct completion *c)
         check_send(e, c);
     }
     return true;
+}
+
+/* --- what SRQs tell -------------------------------------------------------------------------------------------------- */
+
+bool dgram_event(struct host *h, const struct event *ev)
+{
+    struct sim *s = h->sim;
+    struct dg_end *e = ev->qp_owner;
+    if (e < s->dg.end || e >= s->dg.end + DG_ENDS) {
+        return false;
+    }
+    sim_require(s, ev->type == EVENT_QP_LAST_WQE_REACHED && e->pool && e->killed && !e->last_wqe_told,
+                "datagram end %d: event %u, which nothing explains", e->index, ev->type);
+    e->last_wqe_told = true;
+    return true;
+}
+
+static bool processed(const struct qp_info *a, const struct qp_info *b)
+{
+    const struct engine_counters *x = &a->counters, *y = &b->counters;
+    return a->epsn != b->epsn || x->out_of_seq_request != y->out_of_seq_request || x->rx_refused != y->rx_refused ||
+           x->rx_no_recv != y->rx_no_recv || x->rcvd_bytes != y->rcvd_bytes;
+}
+
+/* Who has taken in this packet holds a request of its SRQ if it is a UC SEND that goes on, and else none. */
+static void check_held(struct dg_end *e, const struct pkt *p, const struct qp_info *before)
+{
+    struct sim *s = e->sim;
+    struct qp_info after;
+    uint16_t props = op_table[p->opcode].properties;
+    qp_info(e->qp, &after);
+    if (after.state == QPS_ERR) {
+        return; /* it will be flushed */
+    }
+    if (!e->ud && processed(before, &after)) {
+        bool taken = after.counters.rcvd_bytes != before->counters.rcvd_bytes;
+        e->open = taken && props & OP_IS_SEND && !(props & (OP_IS_LAST | OP_IS_ONLY));
+    }
+    sim_require(s, after.rq_posted == e->open, "datagram end %d: holds %u requests of its pool, must be %d", e->index,
+                after.rq_posted, e->open);
+}
+
+void dgram_rx(struct host *h, const struct pkt *p, const struct rx_meta *meta)
+{
+    struct sim *s = h->sim;
+    struct qp_info before[DG_ENDS];
+    for (int i = 0; i < s->dg.n; i++) {
+        if (s->dg.end[i].host == h->index) {
+            qp_info(s->dg.end[i].qp, &before[i]);
+        }
+    }
+    engine_rx(h->e, p, meta, s->now);
+    for (int i = 0; i < s->dg.n; i++) {
+        struct dg_end *e = &s->dg.end[i];
+        if (e->host == h->index && e->pool && (e->qpn == p->dest_qpn || p->dest_qpn == QPN_MULTICAST)) {
+            check_held(e, p, &before[i]);
+        }
+    }
 }
 
 /* --- packets -------------------------------------------------------------------------------------------------------- */
@@ -225,6 +304,14 @@ void dgram_flies(struct sim *s, const struct wirepkt *p, bool lands)
 uint8_t *dgram_mem(struct host *h, const struct piece *p, bool write)
 {
     struct sim *s = h->sim;
+    struct dg_pool *q = &s->dg.pool[h->index];
+    if (q->on && q->space == p->space) {
+        uint64_t off = p->va - q->va, k = off / q->cap;
+        sim_require(s,
+                    write && k < DG_POOL_RCVS && off + p->len <= (k + 1) * q->cap && (int)k < q->rposted && !q->done[k],
+                    "datagram pool %d: buffer %llu is written, which is not posted", h->index, (unsigned long long)k);
+        return q->mem + off;
+    }
     for (int i = 0; i < s->dg.n; i++) {
         struct dg_end *e = &s->dg.end[i];
         if (e->host != h->index || e->space != p->space) {

@@ -275,6 +275,9 @@ static void up_refill(void *ctx, void *qp_owner)
 
 static void up_refill_srq(void *ctx, void *srq_owner)
 {
+    if (dgram_refill_srq(ctx, srq_owner)) {
+        return;
+    }
     struct pool *p = pool_of(ctx, srq_owner);
     if (p->refill) {
         pool_fill(p);

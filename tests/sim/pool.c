@@ -386,7 +386,7 @@ void pool_rx(struct host *h, const struct pkt *k, const struct rx_meta *meta)
     if (e) {
         qp_info(e->qp, &before);
     }
-    engine_rx(h->e, k, meta, s->now);
+    dgram_rx(h, k, meta);
     if (!e) {
         return;
     }

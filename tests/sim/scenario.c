@@ -109,7 +109,7 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     engine_config_defaults(c);
     c->max_qp = 16;
     c->max_mr = 256;
-    c->max_srq = MAX_POOLS;
+    c->max_srq = 2 * MAX_POOLS; /* and those of datagrams */
     c->max_peers = (uint32_t)prng_pick(r, 1, 2, 16); /* 16 are enough for all */
     c->completion_slots = kind == KIND_FLOOD ? 64 : (uint32_t)prng_pick(r, 64, 256, 1024);
     c->event_slots = 64;
