@@ -34,7 +34,7 @@ void vb_cq_purge_srq(struct vb_cq *cq, uint32_t srq);
 bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out);
 
 /* After the daemon's death: the next request outstanding in a queue behind cq, as a flushed completion without ring;
- * false: none. The caller holds the lock and retires it (the queue's head moves). */
+ * false: none. The caller holds the lock and retires it (the queue's head moves); one of an SRQ is retired already. */
 bool vb_flush_next(struct vb_cq *cq, struct pm_cqe *out);
 
 /* What the service level of a completion says. RoCE has none; of a datagram it tells what its headers were, as NICs do

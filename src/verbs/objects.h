@@ -135,7 +135,7 @@ struct vb_cq {
     uint32_t consumer; /* index of the next completion to read */
     struct pm_cqe now; /* extended polling: the completion that the read functions speak of (without data) */
     struct vb_link *senders, *receivers; /* QPs whose send or receive completions come here */
-    uint32_t srqs; /* XRC SRQs whose completions come here */
+    struct vb_srq *srqs; /* those of XRC and of tag matching whose completions come here, by next_of_cq */
     uint32_t comp_events, async_events; /* delivered; under the context's lock */
 };
 
@@ -157,6 +157,7 @@ struct vb_queue {
 struct vb_srq_req {
     uint32_t next; /* while free: the next free cookie, VB_SRQ_NONE at the list's end; while outstanding: VB_SRQ_OUT */
     uint32_t num_sge;
+    uint64_t wr_id;
     struct pm_sge sge[];
 };
 #define VB_SRQ_NONE UINT32_MAX
@@ -167,6 +168,7 @@ struct vb_srq {
     enum ibv_srq_type type;
     uint32_t srqn; /* XRC: its number on the wire */
     struct vb_cq *cq; /* XRC, tag matching: where its completions go; else NULL */
+    struct vb_srq *next_of_cq; /* under the CQ's lock */
     struct vb_tm *tm; /* tag matching: its list; else NULL */
     uint32_t doorbell;
     pthread_mutex_t lock; /* all below, except the event count */
@@ -181,6 +183,7 @@ struct vb_srq {
     size_t req_size; /* bytes of each */
     uint32_t capacity; /* cookies there are: max_wr, or what it was before a resize downwards */
     uint32_t free; /* first free cookie */
+    uint32_t flush_at; /* the daemon is dead: the cookie to look at next */
     uint32_t async_events; /* delivered; under the context's lock */
 };
 

@@ -157,7 +157,8 @@ static struct ibv_srq *make(struct ibv_srq_init_attr_ex *a)
     }
     if (srq->cq) {
         vb_cq_lock(srq->cq);
-        srq->cq->srqs++;
+        srq->next_of_cq = srq->cq->srqs;
+        srq->cq->srqs = srq;
         vb_cq_unlock(srq->cq);
     }
     attr->max_wr = srq->max_wr;
@@ -291,6 +292,15 @@ VB_EXPORT int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
     return 0;
 }
 
+/* Under the CQ's lock. */
+static void leave_cq(struct vb_srq *srq)
+{
+    struct vb_srq **at = &srq->cq->srqs;
+    while (*at != srq)
+        at = &(*at)->next_of_cq;
+    *at = srq->next_of_cq;
+}
+
 VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 {
     struct vb_srq *srq = vb_srq(ibsrq);
@@ -305,7 +315,7 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
         if (srq->cq) {
             vb_cq_lock(srq->cq);
             vb_cq_purge_srq(srq->cq, ibsrq->handle);
-            srq->cq->srqs--;
+            leave_cq(srq);
         }
         pthread_mutex_lock(&c->lock);
         vb_table_set(&c->srqs, ibsrq->handle, NULL);

@@ -13,6 +13,15 @@
  * its place is free. The caller holds the lock of the CQ that the completion was in. */
 void vb_srq_retire(struct vb_srq *srq, uint32_t cookie, const uint8_t *data, uint32_t len);
 
+/* What the library completes by itself after the daemon's death. */
+struct vb_flushed {
+    uint64_t wr_id;
+    uint8_t opcode; /* enum ibv_wc_opcode */
+};
+/* The daemon is dead: ends the next of what is outstanding in the SRQ, operations on its matching list first, then what the list
+ * holds, then receive requests. False: nothing is. The caller holds the lock of a CQ where the SRQ's completions go. */
+bool vb_srq_flush_next(struct vb_srq *srq, struct vb_flushed *out);
+
 /* Distributes len bytes over num SGEs, which the daemon has checked. */
 void vb_scatter(const struct pm_sge *sge, uint32_t num, const uint8_t *data, uint32_t len);
 

@@ -6,6 +6,7 @@
 #include "ops.h"
 #include "post.h"
 #include "srq.h"
+#include "tm.h"
 
 static struct vb_srq_req *req_of(struct vb_srq *srq, uint32_t cookie)
 {
@@ -26,6 +27,7 @@ static int put(struct vb_srq *srq, const struct ibv_recv_wr *wr)
     srq->free = r->next;
     r->next = VB_SRQ_OUT;
     r->num_sge = (uint32_t)wr->num_sge;
+    r->wr_id = wr->wr_id;
     w->wr_id = wr->wr_id;
     w->num_sge = (uint32_t)wr->num_sge;
     w->cookie = cookie;
@@ -67,6 +69,13 @@ void vb_scatter(const struct pm_sge *sge, uint32_t num, const uint8_t *data, uin
     }
 }
 
+static void put_free(struct vb_srq *srq, uint32_t cookie)
+{
+    req_of(srq, cookie)->next = srq->free;
+    srq->free = cookie;
+    srq->outstanding--;
+}
+
 void vb_srq_retire(struct vb_srq *srq, uint32_t cookie, const uint8_t *data, uint32_t len)
 {
     pthread_mutex_lock(&srq->lock);
@@ -74,9 +83,24 @@ void vb_srq_retire(struct vb_srq *srq, uint32_t cookie, const uint8_t *data, uin
     if (r && r->next == VB_SRQ_OUT) {
         if (len)
             vb_scatter(r->sge, r->num_sge, data, len);
-        r->next = srq->free;
-        srq->free = cookie;
-        srq->outstanding--;
+        put_free(srq, cookie);
     }
     pthread_mutex_unlock(&srq->lock);
+}
+
+bool vb_srq_flush_next(struct vb_srq *srq, struct vb_flushed *out)
+{
+    pthread_mutex_lock(&srq->lock);
+    bool found = srq->tm && vb_tm_flush_next(srq, out);
+    while (!found && srq->outstanding) {
+        uint32_t cookie = srq->flush_at;
+        srq->flush_at = cookie + 1 < srq->capacity ? cookie + 1 : 0;
+        found = req_of(srq, cookie)->next == VB_SRQ_OUT;
+        if (found) {
+            *out = (struct vb_flushed){req_of(srq, cookie)->wr_id, IBV_WC_RECV};
+            put_free(srq, cookie);
+        }
+    }
+    pthread_mutex_unlock(&srq->lock);
+    return found;
 }

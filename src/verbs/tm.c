@@ -31,9 +31,11 @@ static void put_free(struct vb_tm *tm, uint32_t slot)
 struct vb_tm *vb_tm_new(void *segment, const struct pm_create_srq_req *req, const struct pm_create_srq_rep *rep,
                         uint32_t max_sge)
 {
-    struct vb_tm *tm = calloc(1, sizeof(*tm) + req->max_num_tags * sizeof(tm->entry[0]));
+    struct vb_tm *tm =
+        calloc(1, sizeof(*tm) + req->max_num_tags * sizeof(tm->entry[0]) + req->max_ops * sizeof(tm->told[0]));
     if (!tm)
         return NULL;
+    tm->told = (struct vb_tm_told *)(tm->entry + req->max_num_tags);
     tm->ring = (uint8_t *)segment + rep->ops_offset;
     tm->mask = rep->ops_slots - 1;
     tm->stride = rep->ops_stride;
@@ -86,6 +88,10 @@ static void retire_op(struct vb_tm *tm, const struct pm_cqe *e)
 {
     if (tm->outstanding)
         tm->outstanding--;
+    if (tm->told_count) {
+        tm->told_count--;
+        tm->told_head = tm->told_head + 1 < tm->max_ops ? tm->told_head + 1 : 0;
+    }
     if (e->opcode == IBV_WC_TM_ADD) {
         release_handle(tm, e->slot);
         if (e->status != IBV_WC_SUCCESS) /* it was refused, so nothing will be received */
@@ -103,6 +109,32 @@ void vb_tm_retire(struct vb_srq *srq, const struct pm_cqe *e)
     else if (e->status != IBV_WC_SUCCESS || e->wc_flags & IBV_WC_TM_DATA_VALID) /* the entry's last */
         release(srq->tm, e->slot);
     pthread_mutex_unlock(&srq->lock);
+}
+
+/* --- the end of all
+ * --------------------------------------------------------------------------------------------------------------------- */
+
+bool vb_tm_flush_next(struct vb_srq *srq, struct vb_flushed *out)
+{
+    struct vb_tm *tm = srq->tm;
+    see_done(srq);
+    if (tm->told_count) {
+        const struct vb_tm_told *t = &tm->told[tm->told_head];
+        struct pm_cqe e = {.opcode = t->opcode, .status = IBV_WC_WR_FLUSH_ERR, .slot = t->handle};
+        *out = (struct vb_flushed){t->wr_id, t->opcode};
+        retire_op(tm, &e);
+        return true;
+    }
+    for (uint32_t i = 0; i < tm->max_num_tags; i++) {
+        if (tm->entry[i].waits) {
+            *out = (struct vb_flushed){tm->entry[i].recv_wr_id, IBV_WC_TM_RECV};
+            release(tm, i);
+            return true;
+        }
+    }
+    tm->seen = tm->tail; /* the unsignaled operations that nobody will carry out */
+    tm->outstanding = 0;
+    return false;
 }
 
 /* --- posting
@@ -136,6 +168,11 @@ static bool valid(const struct vb_tm *tm, const struct ibv_ops_wr *wr)
     return n >= 0 && (uint32_t)n <= tm->max_sge && (n == 0 || wr->tm.add.sg_list);
 }
 
+static uint8_t completion_of(enum ibv_ops_wr_opcode opcode)
+{
+    return opcode == IBV_WR_TAG_ADD ? IBV_WC_TM_ADD : opcode == IBV_WR_TAG_DEL ? IBV_WC_TM_DEL : IBV_WC_TM_SYNC;
+}
+
 /* Writes one operation at the tail; 0 or errno value. */
 static int put(struct vb_srq *srq, struct ibv_ops_wr *wr)
 {
@@ -164,7 +201,11 @@ static int put(struct vb_srq *srq, struct ibv_ops_wr *wr)
         if (w->num_sge)
             memcpy(w + 1, wr->tm.add.sg_list, w->num_sge * sizeof(struct pm_sge));
         wr->tm.handle = handle;
+        tm->entry[handle & SLOT_MASK].recv_wr_id = wr->tm.add.recv_wr_id;
     }
+    if (wr->flags & IBV_OPS_SIGNALED)
+        tm->told[(tm->told_head + tm->told_count++) % tm->max_ops] =
+            (struct vb_tm_told){wr->wr_id, handle, completion_of(wr->opcode)};
     tm->tail++;
     tm->outstanding++;
     return 0;
