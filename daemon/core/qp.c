@@ -327,6 +327,22 @@ static int send_length(const struct qp *qp, const struct send_wr *wr, const stru
     return atomic && total < 8 ? -EINVAL : 0;
 }
 
+static bool is_v4(const uint8_t gid[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    return memcmp(gid, mapped, sizeof(mapped)) == 0;
+}
+
+/* What is wrong with a datagram as it stands: enum wc_status. It is one packet, and to an address of another family than its
+ * source's no packet can ever leave; of groups the owner finds one of the right family. */
+static uint8_t datagram_error(const struct qp *qp, const struct av *av, uint32_t length)
+{
+    if (length > qp->mtu)
+        return WC_LOC_LEN_ERR;
+    bool same = is_v4(av->dgid) == is_v4(qp->e->cfg.gids[av->sgid_index]);
+    return same || mcast_is_group(av->dgid) ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
+}
+
 int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data, uint64_t now)
 {
     (void)now;
@@ -348,7 +364,7 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
     if (qp->sq_sig_all)
         w->wr.flags |= SEND_SIGNALED;
     w->length = length;
-    w->local_error = ud && length > qp->mtu ? WC_LOC_LEN_ERR : 0; /* a datagram is one packet */
+    w->local_error = ud ? datagram_error(qp, &wr->ud.av, length) : 0;
     w->pd = qp->pd;
     w->own = OWN_NONE;
     w->local_cause = 0;

@@ -171,8 +171,8 @@ Test(ud_rings, wrong_qkey_and_wrong_number_are_dropped)
     cr_assert(next(true, &e) && e.wr_id == 2000);
 }
 
-/* An address that can't be reached, or an index that there is not, is no reason to fail the ring: the datagram goes
- * nowhere. */
+/* An address that can't be reached, or an index that there is not, is no reason to fail the ring: it is an error of
+ * that request. */
 Test(ud_rings, unreachable_address)
 {
     struct pm_cqe e = {0};
@@ -180,7 +180,8 @@ Test(ud_rings, unreachable_address)
 
     memset(av->dgid, 0, 16);
     send_and_run();
-    cr_assert(next(false, &e));
+    cr_assert(next(false, &e) && e.status == WC_LOC_QP_OP_ERR);
+    cr_assert_eq(fixture_state(&f, s, a.rep.qpn, QPS_RTS), 0, "from SQE");
     av = write_send(100);
     memset(av->dgid, 0xfd, 16);
     av->sgid_index = 255;
@@ -188,7 +189,8 @@ Test(ud_rings, unreachable_address)
     av->sl = 255;
     fixture_post_send(s, &a);
     fixture_run(&f);
-    cr_assert(next(false, &e));
+    cr_assert(next(false, &e) && e.status == WC_LOC_QP_OP_ERR);
+    cr_assert_eq(fixture_state(&f, s, a.rep.qpn, QPS_RTS), 0);
     cr_assert_eq(f.device->io.bad_rings, 0);
     post_recv(8192, 1000);
     write_send(100);

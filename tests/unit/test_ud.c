@@ -145,6 +145,22 @@ Test(ud, a_datagram_is_one_packet)
     cr_expect_eq(p.psn, 201);
 }
 
+Test(ud, an_address_of_the_other_family_is_an_error_of_the_request)
+{
+    struct pkt p;
+    struct send_wr good = send_to(5, 1000), bad = send_to(5, 1000), group = send_to(5, QPN_MULTICAST);
+    bad.ud.av.dgid[10] = bad.ud.av.dgid[11] = 0xff; /* ::ffff:0.0.0.5, from an IPv6 address */
+    memcpy(group.ud.av.dgid, (uint8_t[16]){[10] = 0xff, [11] = 0xff, [12] = 239, [15] = 1}, 16);
+    cr_assert_eq(post(&group, 7), 0);
+    cr_expect_eq(fix_tx(&fix, out, &p, 1), 1, "groups are the owner's business");
+    cr_expect_eq(fix_take(&fix).status, WC_SUCCESS);
+    cr_assert(post(&bad, 7) == 0 && post(&good, 7) == 0);
+    cr_expect_eq(fix_tx(&fix, out, &p, 1), 0, "nothing behind it leaves");
+    cr_expect_eq(fix_take(&fix).status, WC_LOC_QP_OP_ERR);
+    cr_expect_eq(fix_take(&fix).status, WC_WR_FLUSH_ERR);
+    cr_expect_eq(qp_state(qp), QPS_SQE);
+}
+
 Test(ud, what_it_can_not_do_is_refused)
 {
     struct send_wr wr = send_to(5, 1000);

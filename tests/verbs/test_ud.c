@@ -82,6 +82,18 @@ static void dropped(void)
          vt_to_rts(b.qp) == 0);
 }
 
+/* The network has lost it, for all that the sender knows. */
+static void unreachable(void)
+{
+    union ibv_gid nowhere = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 192, [13] = 0, [14] = 2, [15] = 1}};
+    struct ibv_ah *ah = ah_to(&a, &nowhere);
+    need(ah && vt_end_recv(&b, 3, 0, 1024) == 0 && send_to(ah, b.qp->qp_num, VT_QKEY, 0, 8, 0) == 0);
+    ok(vt_next(a.scq).status == IBV_WC_SUCCESS, "to an address without a route: sent");
+    need(send_to(to_b, b.qp->qp_num, VT_QKEY, 0, 8, 0) == 0);
+    ok(vt_next(a.scq).status == IBV_WC_SUCCESS && vt_next(b.rcq).wr_id == 3, "and the next one arrives elsewhere");
+    need(ibv_destroy_ah(ah) == 0);
+}
+
 static void refused(void)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {.rkey = 1}};
@@ -196,6 +208,7 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
        "the QP tells its Q_Key");
     sizes();
     dropped();
+    unreachable();
     refused();
     explained();
     answers();
