@@ -14,10 +14,15 @@
  * ---------------------------------------------------------------------------------------------- */
 
 /* A queue pair that lost a completion fails, as on a NIC. Not an XRC target: the overrun queue is an SRQ's, of one of
- * its openers, and others use the target, too. */
-static void fail_overrun(struct qpair *q)
+ * its openers, and others use the target, too. That SRQ fails: else it would go on to take messages that nobody sees. */
+static void fail_overrun(const struct completion *c)
 {
-    if (!q->session)
+    struct qpair *q = c->qp_owner;
+    struct srqueue *srq = c->srq_owner;
+
+    if (srq && srq->xrcd)
+        srq_fail(srq->srq);
+    if (!q || !q->session)
         return;
     q->overran = true;
     qpair_mark_failed(q);
@@ -29,8 +34,8 @@ static unsigned publish_completions(struct device *d)
     unsigned n = 0;
 
     while ((c = engine_peek_completion(d->engine)) != NULL) {
-        if (!cq_publish(c->cq, c) && c->qp_owner)
-            fail_overrun(c->qp_owner);
+        if (!cq_publish(c->cq, c))
+            fail_overrun(c);
         if (c->qp_owner && c->status != WC_SUCCESS && c->status != WC_TM_RNDV_INCOMPLETE) {
             qpair_mark_failed(c->qp_owner);
         }

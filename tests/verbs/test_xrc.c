@@ -147,6 +147,33 @@ static void wrong_queue(void)
     need(ibv_destroy_srq(mine) == 0 && ibv_destroy_srq(theirs) == 0 && ibv_close_xrcd(other) == 0);
 }
 
+/* An SRQ whose CQ has overrun takes no more messages, and says so to who sends them; others are not touched. */
+static void overrun(void)
+{
+    uint32_t n1, n2;
+    struct ibv_cq *small = ibv_create_cq(b.ctx, 1, NULL, NULL, 0);
+    need(small);
+    struct ibv_srq *s1 = make_srq(b.ctx, b.pd, small, domain, &n1), *s2 = make_srq(b.ctx, b.pd, b.rcq, domain, &n2);
+    int fits = small->cqe, most = fits + 1;
+    connect_again();
+    for (int i = 0; i < most + 1; i++)
+        need(srq_recv(&b, s1, (uint64_t)i, 0, 64) == 0);
+    bool sent = true;
+    for (int i = 0; i < most; i++) {
+        need(post(IBV_WR_SEND, n1, 0, 8, 0, 0) == 0);
+        sent &= vt_next(a.scq).status == IBV_WC_SUCCESS;
+    }
+    ok(sent && vt_event(b.ctx, IBV_EVENT_CQ_ERR, small) && vt_event(b.ctx, IBV_EVENT_SRQ_ERR, s1),
+       "the CQ of an XRC SRQ overruns: CQ_ERR, and SRQ_ERR");
+    need(post(IBV_WR_SEND, n1, 0, 8, 0, 0) == 0);
+    ok(vt_next(a.scq).status == IBV_WC_REM_OP_ERR && vt_event(b.ctx, IBV_EVENT_QP_FATAL, tgt),
+       "the next message for it: remote operational error");
+    connect_again();
+    need(srq_recv(&b, s2, 7, 0, 64) == 0 && post(IBV_WR_SEND, n2, 0, 8, 0, 0) == 0);
+    ok(vt_next(a.scq).status == IBV_WC_SUCCESS && vt_next(b.rcq).wr_id == 7, "another SRQ of the domain works");
+    need(ibv_destroy_srq(s1) == 0 && ibv_destroy_srq(s2) == 0 && ibv_destroy_cq(small) == 0);
+}
+
 /* The PD of the SRQ that a packet names decides about keys. */
 static void protection(void)
 {
@@ -299,6 +326,7 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     tgt = NULL;
     two_queues();
     wrong_queue();
+    overrun();
     protection();
     openers();
     extended();
