@@ -2,13 +2,9 @@
 /* ATOMIC WRITE and FLUSH (row E16, IBA A19), both halves. */
 #include <errno.h>
 
-#include "core_fixture.h"
+#include "talk.h"
 
-static struct fixture fix;
-static struct qp *qp;
 static uint32_t key, plain, readable; /* keys of the same memory with all rights; without FLUSH_GLOBAL; READ alone */
-static uint8_t buf[1 << 16];
-static struct tx_batch batch;
 static const uint8_t bytes[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 
 #define IOVA 0x5000u
@@ -45,29 +41,6 @@ static void teardown(void)
     fix_fini(&fix);
 }
 TestSuite(atomic_write, .init = setup, .fini = teardown);
-
-static uint32_t transmit(void)
-{
-    batch = (struct tx_batch){.buf = buf, .cap = sizeof buf};
-    return engine_tx(fix.e, &batch, fix.now);
-}
-
-static struct pkt sent(uint32_t i)
-{
-    struct pkt p;
-    cr_assert_lt(i, batch.n);
-    cr_assert_eq(pkt_decode(buf + batch.pkt[i].off, batch.pkt[i].len, &p), PKT_OK);
-    return p;
-}
-
-static void arrive(struct pkt p)
-{
-    struct rx_meta meta = {.src_gid = {[15] = 2}};
-    p.dest_qpn = qp_number(qp);
-    p.pkey = PKEY_DEFAULT;
-    p.migreq = true;
-    engine_rx(fix.e, &p, &meta, fix.now);
-}
 
 static struct pkt atomic_write(uint32_t psn, uint64_t va)
 {

@@ -3,13 +3,9 @@
  * requests (row E6), and that each is carried out once, however often the packets around it are sent. */
 #include <errno.h>
 
-#include "core_fixture.h"
+#include "talk.h"
 
-static struct fixture fix;
-static struct qp *qp;
 static uint32_t mr, mw; /* the window is of type 2 */
-static uint8_t buf[1 << 16];
-static struct tx_batch batch;
 
 static void setup(void)
 {
@@ -50,43 +46,10 @@ static void post(uint8_t opcode, uint32_t len)
     post_flags(opcode, len, SEND_SIGNALED);
 }
 
-static uint32_t transmit(void)
-{
-    batch = (struct tx_batch){.buf = buf, .cap = sizeof buf};
-    return engine_tx(fix.e, &batch, fix.now);
-}
-
-static struct pkt sent(uint32_t i)
-{
-    struct pkt p;
-    cr_assert_lt(i, batch.n);
-    cr_assert_eq(pkt_decode(buf + batch.pkt[i].off, batch.pkt[i].len, &p), PKT_OK);
-    return p;
-}
-
-static void answer(struct pkt p)
-{
-    struct rx_meta meta = {.src_gid = {[15] = 2}};
-    p.dest_qpn = qp_number(qp);
-    p.pkey = PKEY_DEFAULT;
-    p.migreq = true;
-    engine_rx(fix.e, &p, &meta, fix.now);
-}
-
-static void ack(uint32_t psn)
-{
-    answer((struct pkt){.opcode = OP_ACK, .psn = psn, .aeth = {.syndrome = AETH_ACK | AETH_NO_CREDITS}});
-}
-
-static void nak(uint8_t syndrome, uint32_t psn)
-{
-    answer((struct pkt){.opcode = OP_ACK, .psn = psn, .aeth = {.syndrome = syndrome}});
-}
-
 static void read_response(uint32_t psn, uint32_t len)
 {
     static const uint8_t data[256];
-    answer((struct pkt){.opcode = OP_READ_RESP_ONLY, .psn = psn, .payload = data, .payload_len = len});
+    arrive((struct pkt){.opcode = OP_READ_RESP_ONLY, .psn = psn, .payload = data, .payload_len = len});
 }
 
 /* The next completion is of this kind. */

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The requester, answered packet by packet. */
-#include "core_fixture.h"
+#include "talk.h"
 
-static struct fixture fix;
-static struct qp *qp;
 static uint32_t key;
-static uint8_t buf[1 << 17];
-static struct tx_batch batch;
 
 static int no_read(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
@@ -38,37 +34,6 @@ static void post(uint8_t opcode, uint32_t len)
     struct sge sge = {FIX_VA, len, key};
     struct send_wr wr = {.opcode = opcode, .flags = SEND_SIGNALED, .num_sge = 1};
     cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
-}
-
-static uint32_t transmit(void)
-{
-    batch.buf = buf;
-    batch.cap = sizeof buf;
-    batch.used = batch.n = 0;
-    return engine_tx(fix.e, &batch, fix.now);
-}
-
-static struct pkt sent(uint32_t i)
-{
-    struct pkt p;
-    cr_assert_lt(i, batch.n);
-    cr_assert_eq(pkt_decode(buf + batch.pkt[i].off, batch.pkt[i].len, &p), PKT_OK);
-    return p;
-}
-
-static void answer(struct pkt p)
-{
-    struct rx_meta meta = {.src_gid = {[15] = 2}};
-    p.dest_qpn = qp_number(qp);
-    p.pkey = PKEY_DEFAULT;
-    p.migreq = true;
-    p.psn &= PSN_MASK;
-    engine_rx(fix.e, &p, &meta, fix.now);
-}
-
-static void ack(uint32_t psn)
-{
-    answer((struct pkt){.opcode = OP_ACK, .psn = psn, .aeth = {.syndrome = AETH_ACK | AETH_NO_CREDITS}});
 }
 
 static uint8_t take_status(void)
@@ -139,7 +104,7 @@ Test(requester, naks_without_progress_do_not_stop_the_timeout)
     const uint64_t timeout = 4096ull << 14;
     cr_assert_eq(transmit(), 4);
     for (uint64_t end = 7 * timeout; fix.now < end && qp_state(qp) == QPS_RTS; fix.now += 100000) {
-        answer((struct pkt){.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = NAK_PSN_SEQUENCE}});
+        arrive((struct pkt){.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = NAK_PSN_SEQUENCE}});
         if (engine_deadline(fix.e) <= fix.now)
             engine_expire(fix.e, fix.now);
         transmit();
@@ -162,7 +127,7 @@ Test(requester, drops_answers_that_make_no_sense)
     };
     const size_t n = sizeof cases / sizeof cases[0];
     for (size_t i = 0; i < n; i++)
-        answer(cases[i]);
+        arrive(cases[i]);
     cr_expect_eq(engine_counters(fix.e)->rx_bad_response, n);
     cr_expect_null(engine_peek_completion(fix.e));
     ack(199);
@@ -176,7 +141,7 @@ Test(requester, a_response_of_the_wrong_length_is_an_error)
     static const uint8_t data[8];
     post(WR_RDMA_READ, 16);
     cr_assert_eq(transmit(), 1);
-    answer((struct pkt){.opcode = OP_READ_RESP_ONLY, .psn = 200, .payload = data, .payload_len = 8});
+    arrive((struct pkt){.opcode = OP_READ_RESP_ONLY, .psn = 200, .payload = data, .payload_len = 8});
     cr_expect_eq(take_status(), WC_BAD_RESP_ERR);
     cr_expect_eq(qp_state(qp), QPS_ERR);
 }
@@ -186,7 +151,7 @@ Test(requester, a_response_whose_memory_fails_later_fails_its_read)
     static const uint8_t data[256];
     post(WR_RDMA_READ, 600);
     cr_assert_eq(transmit(), 1);
-    answer((struct pkt){.opcode = OP_READ_RESP_FIRST, .psn = 200, .payload = data, .payload_len = 256});
+    arrive((struct pkt){.opcode = OP_READ_RESP_FIRST, .psn = 200, .payload = data, .payload_len = 256});
     engine_mem_fault(fix.e, qp_number(qp), fix.now);
     transmit();
     cr_expect_eq(take_status(), WC_LOC_PROT_ERR);

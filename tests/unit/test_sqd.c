@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Draining a send queue (row E19, IBA 10.3.1.5): what has begun is finished, nothing else begins, one event tells. */
-#include "core_fixture.h"
+#include "talk.h"
 
-static struct fixture fix;
-static struct qp *qp;
 static uint32_t key;
-static uint8_t buf[1 << 16];
-static struct tx_batch batch;
 
 static void setup(void)
 {
@@ -34,35 +30,10 @@ static void post(uint8_t opcode, uint32_t len, uint8_t flags)
     cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
 }
 
-static uint32_t transmit_up_to(size_t cap)
-{
-    batch = (struct tx_batch){.buf = buf, .cap = cap};
-    return engine_tx(fix.e, &batch, fix.now);
-}
-
-static uint32_t transmit(void)
-{
-    return transmit_up_to(sizeof buf);
-}
-
-static void answer(struct pkt p)
-{
-    struct rx_meta meta = {.src_gid = {[15] = 2}};
-    p.dest_qpn = qp_number(qp);
-    p.pkey = PKEY_DEFAULT;
-    p.migreq = true;
-    engine_rx(fix.e, &p, &meta, fix.now);
-}
-
-static void ack(uint32_t psn, uint8_t syndrome)
-{
-    answer((struct pkt){.opcode = OP_ACK, .psn = psn, .aeth = {.syndrome = syndrome}});
-}
-
 static void read_response(uint32_t psn)
 {
     static const uint8_t data[8];
-    answer((struct pkt){.opcode = OP_READ_RESP_ONLY, .psn = psn, .payload = data, .payload_len = 8});
+    arrive((struct pkt){.opcode = OP_READ_RESP_ONLY, .psn = psn, .payload = data, .payload_len = 8});
 }
 
 static void move(enum qp_state to, bool notify)
@@ -128,17 +99,17 @@ Test(sqd, what_is_under_way_is_finished)
     move(QPS_SQD, true);
     cr_expect(is_draining());
     cr_expect_eq(transmit(), 1u, "the third, and not the second message");
-    ack(201, AETH_ACK);
+    ack(201);
     cr_expect_eq(drained_events(), 0u);
     cr_expect(is_draining());
-    ack(202, AETH_ACK);
+    ack(202);
     expect_done(1);
     cr_expect_eq(drained_events(), 1u);
     cr_expect_not(is_draining());
     cr_expect_eq(transmit(), 0u);
     move(QPS_RTS, false);
     cr_expect_eq(transmit(), 1u);
-    ack(203, AETH_ACK);
+    ack(203);
     expect_done(1);
     cr_expect_eq(drained_events(), 0u);
 }
@@ -148,13 +119,13 @@ Test(sqd, retransmission_goes_on)
     post(WR_SEND, 600, 0);
     cr_expect_eq(transmit(), 3u);
     move(QPS_SQD, true);
-    ack(200, NAK_PSN_SEQUENCE);
+    nak(NAK_PSN_SEQUENCE, 200);
     cr_expect_eq(transmit(), 3u);
     fix.now = engine_deadline(fix.e);
     cr_assert_neq(fix.now, NEVER);
     engine_expire(fix.e, fix.now);
     cr_expect_geq(transmit(), 1u);
-    ack(202, AETH_ACK);
+    ack(202);
     expect_done(1);
     cr_expect_eq(drained_events(), 1u);
     cr_expect_eq(engine_deadline(fix.e) == NEVER || transmit() == 0, true);
@@ -199,10 +170,10 @@ Test(sqd, completions_are_waited_for)
         post(WR_SEND, 8, 0);
     cr_expect_eq(transmit(), 3u);
     move(QPS_SQD, true);
-    ack(200, AETH_ACK);
-    ack(201, AETH_ACK);
+    ack(200);
+    ack(201);
     cr_expect_eq(drained_events(), 0u);
-    ack(202, AETH_ACK);
+    ack(202);
     expect_done(3);
     cr_expect_eq(drained_events(), 1u);
 }
