@@ -198,6 +198,22 @@ Test(ud_rings, unreachable_address)
     cr_assert(next(true, &e) && e.status == WC_SUCCESS, "the next one gets through");
 }
 
+/* The socket does not take it (here there is none): the sender is done all the same, and a counter tells. */
+Test(ud_rings, what_the_network_can_not_deliver)
+{
+    static const uint8_t nowhere[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [13] = 0, [14] = 2, [15] = 1};
+    struct pm_cqe e = {0};
+
+    memcpy(write_send(100)->dgid, nowhere, 16);
+    send_and_run();
+    cr_assert(next(false, &e) && e.status == WC_SUCCESS);
+    cr_assert_eq(f.device->io.tx_unreachable + f.device->io.tx_errors, 1);
+    post_recv(8192, 1000);
+    write_send(100);
+    send_and_run();
+    cr_assert(next(true, &e) && e.status == WC_SUCCESS, "the next one gets through");
+}
+
 Test(ud_rings, too_many_sges)
 {
     write_send(100);

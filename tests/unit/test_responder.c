@@ -69,6 +69,45 @@ Test(responder, a_delayed_ack_survives_what_is_sent_meanwhile)
     expect_only(AETH_ACK | AETH_NO_CREDITS, 101);
 }
 
+/* Row D3: a thousand messages that ask for an ACK each, in batches of ten. */
+Test(responder, one_ack_for_a_batch)
+{
+    struct qp_info info;
+    for (uint32_t i = 0; i < 1000; i++) {
+        arrive(empty_write(100 + i));
+        if (i % 10 == 9)
+            expect_only(AETH_ACK | AETH_NO_CREDITS, 100 + i);
+    }
+    qp_info(qp, &info);
+    cr_expect_eq(info.counters.acks_sent, 100);
+    cr_expect_eq(info.counters.ack_coalesced, 900);
+}
+
+Test(responder, what_asks_for_no_ack_gets_one_within_the_delay)
+{
+    struct pkt p = empty_write(100);
+    p.ackreq = false;
+    arrive(p);
+    cr_expect_eq(transmit(), 0);
+    cr_assert_leq(engine_deadline(fix.e), fix.now + fix.cfg.ack_delay_ns);
+    fix.now += fix.cfg.ack_delay_ns;
+    engine_expire(fix.e, fix.now);
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 100);
+    cr_expect_eq(engine_deadline(fix.e), NEVER);
+}
+
+/* Row D4, with the newest PSN. */
+Test(responder, a_duplicate_is_acknowledged_at_once)
+{
+    arrive(empty_write(100));
+    arrive(empty_write(101));
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 101);
+    struct pkt again = empty_write(100);
+    again.ackreq = false;
+    arrive(again);
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 101);
+}
+
 Test(responder, what_was_received_before_err_is_acknowledged)
 {
     arrive(empty_write(100));
