@@ -5,6 +5,7 @@
 #   -a   of the first daemon (A.B.C.D; the other gets A.B+100.C.D)
 #   -p   let the programs find the library by LD_LIBRARY_PATH, not LD_PRELOAD: for builds with sanitizers
 # VT_DAEMON: another command than BUILD's pumiced; it gets the arguments --socket PATH --address ADDRESS.
+# VT_TIMEOUT: seconds that a program may take (400: some take a minute on processors of their own).
 set -u
 here=$(dirname "$0")
 build=build
@@ -52,7 +53,7 @@ for program in "$@"; do
         failed=1
         continue
     fi
-    timeout 120 env VT_BUILD="$build" PUMICE_SOCKET="$tmp/d.sock" VT_PEER_SOCKET="$tmp/p.sock" VT_DAEMON_PID=$daemon $how="$library" "$program"
+    timeout "${VT_TIMEOUT:-400}" env VT_BUILD="$build" PUMICE_SOCKET="$tmp/d.sock" VT_PEER_SOCKET="$tmp/p.sock" VT_DAEMON_PID=$daemon $how="$library" "$program"
     rc=$?
     kill $daemon $peer 2>/dev/null
     wait $daemon $peer 2>/dev/null
