@@ -72,7 +72,7 @@ $(BUILD)/lib/%.a:
 
 $(PUMICED): $(call obj,daemon/main.c) $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lev -ljansson -lconfuse -lisal -lpthread
+	$(CC) $(LDFLAGS) -o $@ $^ -lev -ljansson -lconfuse -lisal -lmicrohttpd -lpthread
 
 $(VERBS_SO): $(call obj,$(VERBS_SRC)) src/verbs/libibverbs.map
 	@mkdir -p $(@D)
@@ -97,7 +97,7 @@ $(PUMICE): $(call obj,$(CMD_SRC) daemon/core/layout.c) $(LIBPCAPW) $(LIBWIRE)
 # --- tests -----------------------------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lm -lpthread
+	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lm -lpthread
 
 $(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
@@ -266,7 +266,7 @@ valgrind: deps-test deps-dev
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -lev -ljansson -lconfuse -lisal -lpcap -lpthread
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lpthread
 .PHONY: fuzz fuzz-bins
 fuzz-bins: $(FUZZ_BIN)
 fuzz: deps-fuzz

@@ -54,6 +54,7 @@ enum {
     KEY_SEED,
     KEY_LOG_LEVEL,
     KEY_LOG_FORMAT,
+    KEY_METRICS,
     KEY_READY_FD,
     KEY_END,
 };
@@ -84,6 +85,7 @@ static const struct argp_option cli[] = {
     {"log-level", KEY_LOG_LEVEL, "error|warn|info|debug[,AREA=LEVEL...]", 0,
      "What goes to standard error (warn); an area: daemon, net, session, qp, packet", 5},
     {"log-format", KEY_LOG_FORMAT, "text|json", 0, "One line of text for each message, or one JSON object", 5},
+    {"metrics", KEY_METRICS, "[ADDRESS:]PORT", 0, "Serve counters for Prometheus by HTTP, on the loopback only", 5},
     {"ready-fd", KEY_READY_FD, "FD", 0, "Write the line \"ready\" to this descriptor when everything listens", 5},
     {"foreground", 'f', NULL, 0, "Stay in the foreground, as always", 5},
     {0},

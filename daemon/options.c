@@ -254,6 +254,33 @@ static int set_log_level(struct options *o, const char *name, const char *value,
     return 0;
 }
 
+/* PORT or ADDRESS:PORT, IPv6 in brackets. Whoever can connect may read, so it must be an address of the loopback. */
+static int set_metrics(struct options *o, const char *name, const char *value, char *why)
+{
+    static const char takes[] =
+        "a port, or ADDRESS:PORT with an address of the loopback, as 127.0.0.1:9400 or [::1]:9400";
+    const char *colon = strrchr(value, ':');
+    char host[64] = "127.0.0.1";
+    uint64_t port;
+
+    if (strcmp(value, "off") == 0) {
+        memset(&o->metrics, 0, sizeof(o->metrics));
+        return 0;
+    }
+    if (colon) {
+        bool bracket = value[0] == '[' && colon > value && colon[-1] == ']';
+
+        snprintf(host, sizeof(host), "%.*s", (int)(colon - value) - 2 * bracket, value + bracket);
+    }
+    if (!parse_u64(colon ? colon + 1 : value, 1, 65535, &port) || addr_parse(host, &o->metrics) != 0 ||
+        !addr_is_loopback(&o->metrics)) {
+        memset(&o->metrics, 0, sizeof(o->metrics));
+        return bad(why, name, value, takes);
+    }
+    addr_set_port(&o->metrics, (uint16_t)port);
+    return 0;
+}
+
 static int set_log_format(struct options *o, const char *name, const char *value, char *why)
 {
     if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
@@ -287,6 +314,7 @@ static const struct {
     {"ready-fd", set_ready_fd},
     {"log-level", set_log_level},
     {"log-format", set_log_format},
+    {"metrics", set_metrics},
 };
 
 int options_set(struct options *o, const char *name, const char *value, char why[OPTIONS_WHY_MAX])

@@ -66,6 +66,7 @@ struct options {
     int ready_fd; /* gets the line "ready" when everything listens; -1: none */
     struct log_levels log_levels; /* what goes to standard error */
     bool log_json; /* … as JSON */
+    union addr metrics; /* where counters are served for Prometheus, a loopback address; port 0: nowhere */
 };
 
 void options_defaults(struct options *o);

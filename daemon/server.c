@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "control.h"
 #include "log.h"
+#include "metrics.h"
 #include "pumice/version.h"
 #include "session.h"
 #include "status.h"
@@ -147,13 +148,11 @@ static int tag_matching(struct server *sv, const struct pm_tm_req *r, struct con
     return send_document(json_pack("{s:o}", "devices", devices), rp);
 }
 
-static int status(struct server *sv, struct control_reply *rp)
+/* What all devices have to tell. */
+static json_t *describe_devices(void *server)
 {
+    struct server *sv = server;
     json_t *devices = json_array();
-    json_t *root =
-        json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(), "uid",
-                  (int)geteuid(), "socket", sv->listener.path, "uptime_s", (double)(clock_ns() - sv->started) / 1e9,
-                  "fault", sv->fault, "seed", (json_int_t)sv->seed);
 
     for (unsigned i = 0; i < sv->devices; i++) {
         struct status_call call = {sv->device[i], NULL};
@@ -161,7 +160,17 @@ static int status(struct server *sv, struct control_reply *rp)
         device_do(call.device, run_status, &call);
         json_array_append_new(devices, call.json);
     }
-    json_object_set_new(root, "devices", devices);
+    return devices;
+}
+
+static int status(struct server *sv, struct control_reply *rp)
+{
+    json_t *root =
+        json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(), "uid",
+                  (int)geteuid(), "socket", sv->listener.path, "uptime_s", (double)(clock_ns() - sv->started) / 1e9,
+                  "fault", sv->fault, "seed", (json_int_t)sv->seed);
+
+    json_object_set_new(root, "devices", describe_devices(sv));
     return send_document(root, rp);
 }
 
@@ -484,6 +493,11 @@ int server_init(struct server *sv, const struct options *o, char why[OPTIONS_WHY
             return EXIT_TROUBLE;
         }
     }
+    if (addr_port(&o->metrics)) {
+        sv->metrics = metrics_open(sv->loop, &o->metrics, describe_devices, sv, why);
+        if (!sv->metrics)
+            return EXIT_SOCKET;
+    }
     watch(sv);
     log_info("listening at %s", sv->listener.path);
     return EXIT_DONE;
@@ -499,6 +513,7 @@ void server_fini(struct server *sv)
     if (listener_owns_path(&sv->listener))
         sysfs_remove(sv->listener.path);
     listener_close(&sv->listener);
+    metrics_close(sv->metrics); /* while the devices are there, likewise */
     while (!TAILQ_EMPTY(&sv->connections)) /* while the devices are there, which they may capture at */
         drop(TAILQ_FIRST(&sv->connections));
     for (unsigned i = 0; i < sv->devices; i++) {

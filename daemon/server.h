@@ -12,6 +12,7 @@
 #include "listener.h"
 #include "options.h"
 
+struct metrics;
 struct connection; /* one that is not bound to a device */
 TAILQ_HEAD(connection_list, connection);
 
@@ -23,6 +24,7 @@ struct server {
     unsigned devices;
     struct connection_list connections;
     unsigned num_connections;
+    struct metrics *metrics; /* NULL: not served */
     uint64_t started; /* clock_ns */
     char fault[1024]; /* specification in force */
     uint64_t seed;

@@ -21,6 +21,7 @@ int cmd_status(int argc, char **argv);
 int cmd_why(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_fault(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_lint(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct command {
     {"env", cmd_env, "print the environment for programs that use a running daemon"},
     {"status", cmd_status, "show devices, objects, QP states and counters"},
     {"why", cmd_why, "say in words what a queue pair waits for, or why it failed"},
+    {"top", cmd_top, "show devices and queue pairs with rates, again and again"},
     {"ping", cmd_ping, "check that small and large packets reach another host and are answered"},
     {"doctor", cmd_doctor, "find out what on this machine would stop it, and what to do"},
     {"tm", cmd_tm, "look into tag matching: lists, traces, why a message was unexpected"},

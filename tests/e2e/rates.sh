@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Counters to look at: pumice top, and the daemon's text for Prometheus.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+BUILD=$(realpath "${BUILD:-$here/../../build}")
+pumice=$BUILD/bin/pumice
+stuck=$BUILD/tests/verbs/stuck
+address=127.49.$(($$ % 256)).1
+port=$((32100 + $$ % 500))
+dir=$(mktemp -d)
+pid=
+failures=0
+trap '[ -z "$pid" ] || kill $pid 2>/dev/null; wait; rm -rf "$dir"' EXIT
+export TMPDIR=$dir
+unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
+
+fail()
+{
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+has() # WHAT TEXT PATTERN
+{
+    [[ $2 == *$3* ]] || fail "$1: no '$3' in: $2"
+}
+get() # METHOD PATH
+{
+    python3 - "$port" "$1" "$2" <<'PY'
+import http.client, sys
+c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=10)
+c.request(sys.argv[2], sys.argv[3])
+r = c.getresponse()
+print(r.status, r.getheader("Content-Type"))
+print(r.read().decode())
+PY
+}
+
+"$BUILD/bin/pumiced" --metrics 0.0.0.0:9400 --socket "$dir/no" --address "$address" 2>"$dir/err"
+[ $? -eq 2 ] || fail "an address for everybody is taken"
+has "an address for everybody" "$(cat "$dir/err")" "loopback"
+mkfifo "$dir/ready"
+"$BUILD/bin/pumiced" --metrics $port --socket "$dir/s" --address "$address" --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &
+pid=$!
+read -r -t 20 _ <"$dir/ready" || { echo "the daemon does not start: $(cat "$dir/log")"; exit 1; }
+
+library=$BUILD/lib/pumice/libibverbs.so.1
+asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
+coproc P { LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s exec "$stuck" unpolled 2>"$dir/err"; }
+program=$P_PID
+read -r -t 20 qp _ <&"${P[0]}" || fail "the program does not get there: $(cat "$dir/err")"
+sleep 0.2
+
+out=$(get GET /metrics)
+has "status" "$out" "200 text/plain; version=0.0.4"
+has "a device" "$out" 'pumice_sent_pkts_total{device="pumice0"} '
+has "a queue pair" "$out" "pumice_qp_writes_total{device=\"pumice0\",qpn=\"$qp\",type=\"RC\",program=\"stuck\"} 5"
+has "a gauge" "$out" 'pumice_qps{device="pumice0"} 2'
+has "help" "$out" "# HELP pumice_duplicate_request_total requests with a PSN seen before"
+# Each metric once, its lines together, and nothing that is no metric.
+python3 - <<PY || fail "the text is not as Prometheus wants it"
+import re, sys
+text = """$(sed -n '2,$p' <<<"$out" | sed 's/\\/\\\\/g')"""
+seen, current = set(), None
+for line in text.strip().splitlines():
+    if line.startswith("# TYPE "):
+        current = line.split()[2]
+        assert current not in seen, current
+        seen.add(current)
+        assert line.split()[3] in ("counter", "gauge")
+    elif not line.startswith("# HELP "):
+        m = re.fullmatch(r'([a-z_0-9]+)\{([a-z]+="[^"]*",?)+\} \d+', line)
+        assert m and m.group(1) == current, line
+assert len(seen) > 50
+PY
+has "another path" "$(get GET /)" "404"
+has "another method" "$(get POST /metrics)" "405"
+has "another time" "$(get GET /metrics)" "200"
+
+out=$("$pumice" top --socket "$dir/s" -b -n 2 -d 0.2)
+[ "$(grep -c "^pumice top" <<<"$out")" = 2 ] || fail "two tables: $out"
+has "top: the device" "$out" "pumice0"
+has "top: the queue pair" "$out" "$qp RC"
+has "top: what it waits for" "$out" "idle"
+has "top: no rate at first" "$(sed -n 3p <<<"$out")" " - "
+[[ $out != *$'\033'* ]] || fail "codes for terminals in a batch"
+has "top: a bad delay" "$("$pumice" top -d 0 2>&1)" "must be seconds"
+eval "exec ${P[1]}>&-"
+wait "$program"
+
+# Rates while something is sent.
+LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s ib_write_bw -F -x 0 -s 4096 -D 4 -p $((port + 500)) >"$dir/bw1" 2>&1 &
+sleep 0.5
+LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s ib_write_bw -F -x 0 -s 4096 -D 4 -p $((port + 500)) 127.0.0.1 >"$dir/bw2" 2>&1 &
+sleep 2
+"$pumice" top --socket "$dir/s" -n 2 -d 0.5 >"$dir/top"
+python3 - "$dir/top" <<'PY' || fail "top shows no rates: $(cat "$dir/top")"
+import sys
+rows = [l.split() for l in open(sys.argv[1]) if "ib_write_bw" in l]
+assert rows and max(float(r[6]) for r in rows[2:] if r[6] != "-") > 1, rows  # tx MB/s
+PY
+wait %2 %3 2>/dev/null
+kill "$pid"
+wait "$pid"
+[ $? -eq 0 ] || fail "the daemon's exit code"
+pid=
+"$pumice" top --socket "$dir/s" >/dev/null 2>&1 && fail "top without a daemon: exit code"
+[ $failures -eq 0 ] && echo "ok"
+exit $((failures > 0))
