@@ -68,10 +68,14 @@ static const char *device_file(const char *path, char *out)
     return in_tree(rest, out) && exists(out) ? "/dev/null" : path;
 }
 
-/* Where the file really is: path itself, or another name that may be in out[PATH_MAX]. errno stays as it was. */
+/* Where the file really is: path itself, or another name that may be in out[PATH_MAX]. errno stays as it was. No path at all
+ * becomes an address where nothing is: the kernel says EFAULT of both, but libc's declarations promise the compiler that
+ * there is a path, and it may take out every test for NULL that comes before such a call. */
 static const char *lead(const char *path, char *out)
 {
-    if (!path || path[0] != '/' || (path[1] != 's' && path[1] != 'd'))
+    if (!path)
+        return (const char *)1;
+    if (path[0] != '/' || (path[1] != 's' && path[1] != 'd'))
         return path;
     int e = errno;
     const char *to = path;
