@@ -17,7 +17,6 @@ import json
 import os
 import platform
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -350,7 +349,7 @@ def main():
     if args.list:
         print("\n".join(m.key for m in bench.interleaved()[0]))
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended, too
+    labs.end_when_told()
     try:
         done, seconds = bench.run()
         bench.print_tables(done, seconds)

@@ -16,6 +16,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -41,6 +42,15 @@ def which(tool):
     if path is None:
         raise Unavailable(f"{tool} is not installed")
     return path
+
+
+def end_when_told():
+    """From now on SIGTERM ends this program like an error does, so that what it has started and made goes, too. Once: timeout(1) sends
+    it to the process and then to its group, and the second one shall not disturb the clearing away."""
+    def end(number, _frame):
+        signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + number)
+    signal.signal(signal.SIGTERM, end)
 
 
 def default_build():
@@ -252,7 +262,9 @@ class Host:
     def start(self):
         read, write = os.pipe()
         env = self.lab.daemon_env
-        self.daemon = Process(self.command() + ["--ready-fd", write], env, self.lab.log(self.name + ".daemon"), self.prefix, pass_fds=[write])
+        # It ends with this program, even if that is killed. (A change of the user takes the wish away, so it comes after the prefix.)
+        bound = [which("setpriv"), "--pdeathsig", "TERM", "--"]
+        self.daemon = Process(self.command() + ["--ready-fd", write], env, self.lab.log(self.name + ".daemon"), self.prefix + bound, pass_fds=[write])
         os.close(write)
         ready = select.select([read], [], [], 20)[0] and os.read(read, 64)
         os.close(read)

@@ -14,7 +14,6 @@ import gzip
 import json
 import os
 import shutil
-import signal
 import sys
 import time
 
@@ -163,7 +162,7 @@ def main():
     parser.add_argument("--build", default=labs.default_build(), metavar="DIR")
     parser.add_argument("--daemon-option", action="append", default=[], metavar="OPTION", help="of the daemon, such as --daemon-option=--tm-profile=mlx5")
     parser.add_argument("--block", default="127.0.50", metavar="A.B.C", help="addresses A.B.C.* (127.0.50)")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended, too
+    labs.end_when_told()
     try:
         return run(parser.parse_args())
     except labs.Unavailable as e:

@@ -21,7 +21,6 @@ import argparse
 import json
 import os
 import random
-import signal
 import sys
 import threading
 import time
@@ -281,7 +280,7 @@ def main():
     parser.add_argument("--build", default=labs.default_build(), metavar="DIR")
     parser.add_argument("--block", default="127.0.60", metavar="A.B.C", help="addresses for the hosts (127.0.60)")
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    labs.end_when_told()
     print(f"soak: seed {args.seed}", flush=True)
     try:
         Soak(args).run()
