@@ -253,7 +253,7 @@ soak: deps-test
 san: deps-test
 	$(SUBMAKE) BUILD=$(BUILD)/san SAN=address,undefined tests
 	+@UBSAN_OPTIONS=print_stacktrace=1 BUILD=$(BUILD)/san tests/run.sh unit sim
-	+@UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_leaks=0 \
+	+@UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 \
 		SANITIZED=yes BUILD=$(BUILD)/san tests/run.sh verbs e2e
 tsan: deps-test
 	$(SUBMAKE) BUILD=$(BUILD)/tsan SAN=thread tests

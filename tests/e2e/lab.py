@@ -29,6 +29,11 @@ PM_OP_FAULT = 3
 PM_OP_SHUTDOWN = 4
 
 
+# For programs that get a client library with a sanitizer. Unmodified programs leak; and what `pumice run` starts has the library before the
+# sanitizer's run time, which that would complain about.
+SANITIZER_ENV = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
+
+
 class Unavailable(Exception):
     """This machine or user can't do it; the text says why. A reason to skip, never to fail."""
 
@@ -326,8 +331,8 @@ class Lab:
         self.pumiced, self.preload = build.pumiced, build.preload()
         self.daemon_env, self.client_env = {}, {}
         if build.sanitizers():
-            # Unmodified programs leak; only our own leaks count, and those the daemon reports.
-            self.client_env["ASAN_OPTIONS"] = "detect_leaks=0"
+            # Only our own leaks count, and those the daemon reports.
+            self.client_env.update(SANITIZER_ENV)
         self.dir = tempfile.mkdtemp(prefix="pumice-e2e-")
         self.hosts, self.namespaces, self.processes, self._logs = [], [], [], 0
         try:

@@ -34,17 +34,20 @@ def _example(build, name):
     program = os.path.join(build.dir, "examples", name)
     if not os.path.exists(program):
         raise labs.Unavailable(f"examples/{name} is not built")
-    if build.sanitizers():
-        raise labs.Unavailable("pumice run preloads the library alone, not the sanitizer's")
     return program
+
+
+def _run(build, *argv):
+    """`pumice run` with these arguments."""
+    return subprocess.run([build.pumice, "run", *argv], env=dict(os.environ, **labs.SANITIZER_ENV), capture_output=True, text=True, timeout=60,
+                          check=False)
 
 
 def xrc_scale(build, _args):
     """The example that counts queue pairs."""
     program = _example(build, "xrc_scale")
     for hosts, jobs in ((2, 1), (3, 4)):
-        done = subprocess.run([build.pumice, "run", "--hosts", str(hosts), "--", program, "--hosts", str(hosts), "--jobs", str(jobs)],
-                              capture_output=True, text=True, timeout=60, check=False)
+        done = _run(build, "--hosts", str(hosts), "--", program, "--hosts", str(hosts), "--jobs", str(jobs))
         rc, xrc = hosts * (hosts - 1) * jobs * jobs, 2 * hosts * (hosts - 1) * jobs
         need(done.returncode == 0, f"exit code {done.returncode}:\n{done.stdout}{done.stderr}")
         need(f"RC: {rc:5d} queue pairs" in done.stdout and f"XRC: {xrc:4d} queue pairs" in done.stdout, f"other numbers:\n{done.stdout}")
@@ -54,12 +57,11 @@ def transpose(build, _args):
     """The example that writes rows into columns, between two hosts and within one device."""
     program = _example(build, "transpose")
     for hosts, n in ((1, 1), (1, 130), (2, 257), (2, 1024)):
-        done = subprocess.run([build.pumice, "run", "--hosts", str(hosts), "--", program, "--n", str(n)],
-                              capture_output=True, text=True, timeout=60, check=False)
+        done = _run(build, "--hosts", str(hosts), "--", program, "--n", str(n))
         need(done.returncode == 0, f"{hosts} hosts, n {n}: exit code {done.returncode}:\n{done.stdout}{done.stderr}")
         need(f"rank 0: {n} rows of {8 * n} bytes written" in done.stdout and f"rank 1: all {n} x {n} cells are right" in done.stdout,
              f"other words:\n{done.stdout}")
-    done = subprocess.run([build.pumice, "run", "--", program, "--n", "0"], capture_output=True, text=True, timeout=60, check=False)
+    done = _run(build, "--", program, "--n", "0")
     need(done.returncode == 2, f"--n 0: exit code {done.returncode}")
 
 

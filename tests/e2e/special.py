@@ -128,7 +128,7 @@ def pumice_run(build, args):
     script = (f"'{pumice}' on 0 -- {pingpong} & n=0; until '{pumice}' on 1 -- {pingpong} 127.0.0.1; do n=$((n + 1)); [ $n -lt 50 ] || exit 3; "
               f"sleep 0.1; done; wait $! && '{pumice}' status --json && exit 7")
     argv = [pumice, "run", "--hosts", "2", "--addresses", addresses, "--", "sh", "-c", script]
-    out = subprocess.run(argv, capture_output=True, text=True, timeout=60, env=_clean_env(ASAN_OPTIONS="detect_leaks=0"), check=False)
+    out = subprocess.run(argv, capture_output=True, text=True, timeout=60, env=_clean_env(**labs.SANITIZER_ENV), check=False)
     text = out.stdout + out.stderr
     need(out.returncode == 7, f"{' '.join(argv)}: exit code {out.returncode} instead of the command's 7\n{text}")
     need(out.stdout.count("1000 iters in") == 2 and "invalid data" not in text, f"{' '.join(argv)}: no traffic\n{text}")
@@ -301,7 +301,7 @@ def _clean_env(**more):
 def no_daemon(build, _args):
     """No devices, one hint, and nothing more."""
     with _scratch() as scratch:
-        env = _clean_env(LD_PRELOAD=build.preload(), PUMICE_SOCKET=os.path.join(scratch, "none.sock"), ASAN_OPTIONS="detect_leaks=0")
+        env = _clean_env(LD_PRELOAD=build.preload(), PUMICE_SOCKET=os.path.join(scratch, "none.sock"), **labs.SANITIZER_ENV)
         out = subprocess.run([labs.which("ibv_devices")], env=env, capture_output=True, text=True, timeout=20, check=False)
         need(out.returncode == 0 and len(out.stdout.splitlines()) <= 2, f"ibv_devices: exit code {out.returncode}\n{out.stdout}{out.stderr}")
         hint = [line for line in out.stderr.splitlines() if line.strip()]
@@ -319,7 +319,7 @@ def loading_is_silent(build, _args):
             s.bind(path)
             s.listen(1)
             s.setblocking(False)
-            env = _clean_env(LD_PRELOAD=build.preload(), PUMICE_SOCKET=path, ASAN_OPTIONS="detect_leaks=0")
+            env = _clean_env(LD_PRELOAD=build.preload(), PUMICE_SOCKET=path, **labs.SANITIZER_ENV)
             out = subprocess.run(["sh", "-c", script], env=env, capture_output=True, text=True, timeout=20, check=False)
             need(out.stdout.split() == ["1", "0"] and out.stderr == "", f"threads, sockets: {out.stdout}stderr: {out.stderr}")
             try:
