@@ -475,7 +475,9 @@ int server_init(struct server *sv, const struct options *o, char why[OPTIONS_WHY
     sv->seed = o->seed;
     TAILQ_INIT(&sv->connections);
     json_object_seed(0); /* before threads use it */
-    sv->loop = ev_default_loop(EVFLAG_NOENV);
+    /* Not epoll: there a socket stays until it is closed, and this loop would be woken once more, and touch it, when it
+     * has long been its device's. */
+    sv->loop = ev_default_loop(EVFLAG_NOENV | EVBACKEND_POLL);
     if (!sv->loop) {
         snprintf(why, OPTIONS_WHY_MAX, "can't make an event loop: %s", strerror(errno));
         return EXIT_TROUBLE;

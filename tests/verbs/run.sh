@@ -57,6 +57,7 @@ for program in "$@"; do
     rc=$?
     kill $daemon $peer 2>/dev/null
     wait $daemon $peer 2>/dev/null
+    grep -q 'WARNING: ThreadSanitizer' "$tmp/log" "$tmp/log.peer" && rc=66
     case $rc in
     0) ;;
     77) echo "# $name skipped" ;;
