@@ -53,7 +53,7 @@ def perftest_rows(text):
     """Result lines of a perftest program: message size -> list of numbers."""
     rows = {}
     for line in text.splitlines():
-        field = line.split()
+        field = line.partition("Correlation")[0].split()  # where speeds vary much it says so, at the end of the line
         # (A percentile of few and very uneven times may be "-nan".)
         if len(field) >= 4 and all(re.fullmatch(r"\d+(\.\d+)?|-?nan", f) for f in field):
             rows[int(field[0])] = [float(f) for f in field[1:] if "nan" not in f]
