@@ -302,8 +302,9 @@ static int send_length(const struct qp *qp, const struct send_wr *wr, const stru
 {
     if (wr->opcode >= 16 || !(kind_of(qp->type)->send_ops >> wr->opcode & 1))
         return -EINVAL;
-    if ((LOCAL_OPS | 1 << WR_FLUSH | 1 << WR_ATOMIC_WRITE) >> wr->opcode & 1) {
-        *length = wr->opcode == WR_ATOMIC_WRITE ? 8 : 0;
+    bool atomic_write = wr->opcode == WR_ATOMIC_WRITE;
+    if ((LOCAL_OPS | 1 << WR_FLUSH) >> wr->opcode & 1 || (atomic_write && wr->num_sge == 0)) {
+        *length = atomic_write ? 8 : 0;
         bool bare = wr->num_sge == 0 && !(wr->flags & SEND_INLINE);
         return bare && (wr->opcode != WR_FLUSH || is_flush(&wr->flush)) ? 0 : -EINVAL;
     }
@@ -311,7 +312,8 @@ static int send_length(const struct qp *qp, const struct send_wr *wr, const stru
         wr->opcode != WR_RDMA_READ && wr->opcode != WR_ATOMIC_CMP_AND_SWP && wr->opcode != WR_ATOMIC_FETCH_AND_ADD;
     if (wr->flags & SEND_INLINE) {
         *length = wr->inline_len;
-        return takes_data && wr->num_sge == 0 && wr->inline_len <= qp->caps.max_inline ? 0 : -EINVAL;
+        bool fits = wr->num_sge == 0 && wr->inline_len <= qp->caps.max_inline;
+        return takes_data && !atomic_write && fits ? 0 : -EINVAL;
     }
     if (wr->num_sge > qp->caps.max_send_sge)
         return -EINVAL;
@@ -324,7 +326,7 @@ static int send_length(const struct qp *qp, const struct send_wr *wr, const stru
     bool atomic = wr->opcode == WR_ATOMIC_CMP_AND_SWP || wr->opcode == WR_ATOMIC_FETCH_AND_ADD;
     if (atomic)
         *length = 8; /* more room than the result needs is allowed */
-    return atomic && total < 8 ? -EINVAL : 0;
+    return (atomic && total < 8) || (atomic_write && total != 8) ? -EINVAL : 0;
 }
 
 static bool is_v4(const uint8_t gid[16])

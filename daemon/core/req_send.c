@@ -250,6 +250,22 @@ static bool plan_gather(struct burst *s, struct run *run, const struct send_wqe 
     return result == COPIED;
 }
 
+/* The eight bytes of an ATOMIC WRITE that come from memory, not with the request. False: they can't be had. */
+static bool fetch_word(struct qp *qp, struct send_wqe *w)
+{
+    if (w->wr.opcode != WR_ATOMIC_WRITE || w->wr.num_sge == 0)
+        return true;
+    struct source from;
+    struct buf to = {.p = (uint8_t *)&w->wr.compare_add, .len = sizeof(w->wr.compare_add)};
+    source_sgl(&from, &qp->e->keys, w->pd, w->u.sge, 0, w->length, 0);
+    if (!source_allowed(&from))
+        return false;
+    enum copied result = source_read(&from, qp->e, &to, 1);
+    if (result == COPY_FAILED)
+        COUNT(qp, mem_faults);
+    return result == COPIED;
+}
+
 /* Plans packets [off, off + n) of a request (for a READ: the one request for them). Returns how many PSNs were
  * planned; 0: the batch has no room, or the request failed a local check, see local_error. */
 static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t n)
@@ -265,7 +281,7 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
                         .buf0 = s->bufs};
     uint32_t done = 0;
     if (req_is_answered(w)) {
-        if (!has_place(qp, w, off, n)) {
+        if (!has_place(qp, w, off, n) || !fetch_word(qp, w)) {
             w->local_error = WC_LOC_PROT_ERR;
             return 0;
         }

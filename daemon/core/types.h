@@ -106,7 +106,7 @@ struct send_wr {
     uint64_t remote_addr; /* WRITE, READ, atomics, ATOMIC_WRITE, FLUSH */
     uint32_t rkey;
     uint64_t
-        compare_add; /* atomics: compare (CAS) or addend (FAA). ATOMIC_WRITE: the 8 bytes as they stand in memory */
+        compare_add; /* atomics: compare (CAS) or addend (FAA). ATOMIC_WRITE without SGEs: the 8 bytes as in memory */
     uint64_t swap;
     uint32_t srqn; /* XRC: SRQ number at the peer */
     union {

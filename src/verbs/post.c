@@ -41,15 +41,21 @@ static int put_data(struct vb_qp *qp, struct pm_send_wqe *w, const struct ibv_se
     return 0;
 }
 
-/* The eight bytes travel in the request's header. */
-static int put_atomic_write(struct pm_send_wqe *w, const struct ibv_send_wr *wr)
+/* Eight bytes; inline ones travel in the request's header. */
+static int put_atomic_write(struct vb_qp *qp, struct pm_send_wqe *w, const struct ibv_send_wr *wr)
 {
     uint8_t data[8];
+    uint64_t total = 0;
+    w->remote_addr = wr->wr.rdma.remote_addr;
+    w->rkey = wr->wr.rdma.rkey;
+    if (!(wr->send_flags & IBV_SEND_INLINE)) {
+        for (int i = 0; i < wr->num_sge; i++)
+            total += wr->sg_list[i].length;
+        return total == sizeof(data) ? put_data(qp, w, wr) : EINVAL;
+    }
     if (gather(data, sizeof(data), wr) != (int64_t)sizeof(data))
         return EINVAL;
     memcpy(&w->compare_add, data, sizeof(data));
-    w->remote_addr = wr->wr.rdma.remote_addr;
-    w->rkey = wr->wr.rdma.rkey;
     w->flags &= (uint8_t)~PM_SEND_INLINE;
     return 0;
 }
@@ -81,7 +87,7 @@ static int put_send(struct vb_qp *qp, uint32_t next, const struct ibv_send_wr *w
         w->rkey = wr->wr.atomic.rkey;
         break;
     case VB_OP_ATOMIC_WRITE:
-        return put_atomic_write(w, wr);
+        return put_atomic_write(qp, w, wr);
     case VB_OP_INV:
         return 0;
     case VB_OP_BIND: /* windows of type 1 are for ibv_bind_mw */

@@ -339,6 +339,9 @@ Test(atomic_write, what_can_be_posted)
     struct sge sge = {IOVA, 8, key};
     struct send_wr wr = atomic_write_wr();
     wr.num_sge = 1;
+    sge.length = 7;
+    cr_expect_eq(qp_post_send(qp, &wr, &sge, NULL, 0), -EINVAL);
+    sge.length = 9;
     cr_expect_eq(qp_post_send(qp, &wr, &sge, NULL, 0), -EINVAL);
     wr.num_sge = 0;
     wr.flags |= SEND_INLINE;
@@ -366,6 +369,27 @@ Test(atomic_write, the_requests_on_the_wire)
     cr_expect(p.opcode == OP_FLUSH && p.psn == 201 && p.ackreq && p.payload_len == 0);
     cr_expect(p.reth.va == 0x1238 && p.reth.rkey == 78 && p.reth.length == 5000);
     cr_expect(p.feth.placement == 3 && p.feth.selectivity == FLUSH_REGION);
+}
+
+/* Its eight bytes may be in memory, at an address that is not the program's. */
+Test(atomic_write, bytes_of_an_sge)
+{
+    struct sge list[] = {{IOVA + 16, 3, key}, {IOVA + 32, 5, key}};
+    struct send_wr wr = atomic_write_wr();
+    wr.num_sge = 2;
+    memcpy(fix.bytes + 16, "abc", 3);
+    memcpy(fix.bytes + 32, "defgh", 5);
+    cr_assert_eq(qp_post_send(qp, &wr, list, NULL, fix.now), 0);
+    cr_assert_eq(transmit(), 1u);
+    struct pkt p = sent(0);
+    cr_assert_eq(p.payload_len, 8u);
+    cr_expect_eq(memcmp(p.payload, "abcdefgh", 8), 0);
+    respond(200, 0);
+    expect_wc(WC_ATOMIC_WRITE, WC_SUCCESS);
+    list[1].lkey ^= 1;
+    cr_assert_eq(qp_post_send(qp, &wr, list, NULL, fix.now), 0);
+    cr_expect_eq(transmit(), 0u);
+    expect_wc(WC_ATOMIC_WRITE, WC_LOC_PROT_ERR);
 }
 
 Test(atomic_write, only_a_response_completes_them)

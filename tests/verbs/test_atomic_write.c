@@ -29,12 +29,14 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     connect_again();
     memcpy(a.buf, "12345678abcdefgh", 16);
     need(post(0, 8, 64, 0) == 0);
-    memset(a.buf, 0, 8); /* the bytes were taken when the request was posted */
     struct ibv_wc wc = vt_next(a.scq);
     ok(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_ATOMIC_WRITE && wc.wr_id == 6 &&
            !memcmp(b.buf + 64, "12345678", 9),
        "eight bytes of an SGE");
-    need(post(8, 8, 72, IBV_SEND_INLINE) == 0 && vt_next(a.scq).status == IBV_WC_SUCCESS);
+    need(post(8, 8, 72, IBV_SEND_INLINE) == 0);
+    memset(a.buf + 8, 0, 8); /* the bytes were taken when the request was posted */
+    need(vt_next(a.scq).status == IBV_WC_SUCCESS);
+    memcpy(a.buf + 8, "abcdefgh", 8);
     ok(!memcmp(b.buf + 64, "12345678abcdefgh", 17), "eight bytes inline");
     ok(post(0, 7, 64, 0) == EINVAL && post(0, 9, 64, 0) == EINVAL, "seven or nine: EINVAL");
     struct ibv_qp_ex *q = ibv_qp_to_qp_ex(a.qp);
@@ -53,6 +55,15 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     connect_again();
     need(post(8, 8, VT_BUF, 0) == 0);
     ok(vt_next(a.scq).status == IBV_WC_REM_ACCESS_ERR, "beyond the region: remote access error");
+    connect_again();
+    struct ibv_sge foreign = {.addr = (uintptr_t)a.buf, .length = 8, .lkey = a.mr->lkey ^ 1};
+    struct ibv_send_wr wr = {.sg_list = &foreign,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_ATOMIC_WRITE,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {.remote_addr = (uintptr_t)b.buf, .rkey = b.mr->rkey}},
+                       *bad;
+    ok(ibv_post_send(a.qp, &wr, &bad) == 0 && vt_next(a.scq).status == IBV_WC_LOC_PROT_ERR, "a wrong lkey");
     ok(vt_end_close(&a) && vt_end_close(&b), "all is closed");
 }
 
