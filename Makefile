@@ -143,8 +143,9 @@ $(LINT_GEN): $(call obj,tests/e2e/lint_gen.c tests/e2e/scene.c) $(LIBPCAPW) $(LI
 $(BUILD)/tests/verbs/%: tests/verbs/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(VT_LIBS) -libverbs -lpthread
-$(BUILD)/tests/verbs/test_layout: $(DV_SO)
-$(BUILD)/tests/verbs/test_layout: VT_LIBS = $(DV_SO) -Wl,-rpath,$(abspath $(dir $(DV_SO)))
+LAYOUT_TESTS := $(filter $(BUILD)/tests/verbs/test_layout%,$(VTEST_BIN))
+$(LAYOUT_TESTS): $(DV_SO)
+$(LAYOUT_TESTS): VT_LIBS = $(DV_SO) -Wl,-rpath,$(abspath $(dir $(DV_SO)))
 
 $(ENDURANCE): $(call obj,$(ENDURANCE_SRC))
 	@mkdir -p $(@D)

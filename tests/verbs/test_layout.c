@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Memory windows over layouts by pumice/layout.h: rows into columns, every way to use them by local and remote key, nesting,
  * rights, bounds, what is refused, and that nothing else is touched. */
-#include "ends.h"
-#include "pumice/layout.h"
+#include "layouts.h"
 
 #define N 64 /* rows and columns of the matrices; cells are doubles */
 #define ROW (N * sizeof(double))
@@ -30,22 +29,12 @@ static void fill(struct vt_end *e, double from)
 
 static struct ibv_mw *window(struct vt_end *e, enum ibv_mw_type type, int descriptors)
 {
-    struct pumice_mw_alloc_attr_ex attr = {.pd = e->pd, .type = type, .max_descriptors = descriptors};
-    struct ibv_mw *mw = pumice_alloc_mw_ex(&attr);
-    need(mw);
-    return mw;
+    return vl_window(e->pd, type, descriptors);
 }
 
 static int post_bind(struct vt_end *e, struct ibv_mw *mw, const struct pumice_mw_bind_layout *l, unsigned access)
 {
-    struct ibv_send_wr wr = {.wr_id = 5, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED}, *bad;
-    wr.bind_mw.mw = mw;
-    wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
-    wr.bind_mw.bind_info = pumice_mw_bind_info(l, access);
-    int rc = ibv_post_send(e->qp, &wr, &bad);
-    if (rc == 0)
-        mw->rkey = wr.bind_mw.rkey;
-    return rc;
+    return vl_post_bind(e->qp, mw, l, access);
 }
 
 static struct ibv_wc bind_to(struct vt_end *e, struct ibv_mw *mw, const struct pumice_mw_bind_layout *l,
@@ -54,16 +43,6 @@ static struct ibv_wc bind_to(struct vt_end *e, struct ibv_mw *mw, const struct p
     need(post_bind(e, mw, l, access) == 0);
     return vt_next(e->scq);
 }
-
-static int invalidate(struct vt_end *e, uint32_t rkey)
-{
-    struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED, .invalidate_rkey = rkey},
-                       *bad;
-    need(ibv_post_send(e->qp, &wr, &bad) == 0);
-    return vt_next(e->scq).status;
-}
-
-#define ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
 /* A window of type 2 over one column of the matrix in e's buffer. */
 static struct ibv_mw *column_window(struct vt_end *e, unsigned column, unsigned access)
@@ -105,13 +84,6 @@ static bool only_column(unsigned column, unsigned row)
     return true;
 }
 
-static uint32_t lkey_of(const struct ibv_mw *mw)
-{
-    uint32_t lkey = 0;
-    need(pumice_mw_get_lkey(mw, &lkey) == 0);
-    return lkey;
-}
-
 static void caps(struct ibv_context *ctx)
 {
     struct pumice_ncm_caps c;
@@ -141,13 +113,13 @@ static void columns(void)
 {
     fill(&a, 0);
     fill(&b, 1e6);
-    struct ibv_mw *mw = column_window(&b, 5, ALL), *mine = column_window(&a, 9, ALL);
+    struct ibv_mw *mw = column_window(&b, 5, VL_ALL), *mine = column_window(&a, 9, VL_ALL);
     ok(rdma(IBV_WR_RDMA_WRITE, vt_at(&a, 3 * ROW, ROW), mw->rkey, 0) == IBV_WC_SUCCESS && only_column(5, 3),
        "a row is written into a column, and nothing else");
     ok(rdma(IBV_WR_RDMA_READ, vt_at(&a, 7 * ROW, ROW), mw->rkey, 0) == IBV_WC_SUCCESS &&
            !memcmp(cell(&a, 7, 0), cell(&a, 3, 0), ROW),
        "and read from it");
-    struct ibv_sge half = {.addr = 12, .length = 20, .lkey = lkey_of(mine)};
+    struct ibv_sge half = {.addr = 12, .length = 20, .lkey = vl_lkey(mine)};
     memset(cell(&a, 20, 0), 0, ROW);
     ok(rdma(IBV_WR_RDMA_WRITE, half, mw->rkey, 100) == IBV_WC_SUCCESS &&
            rdma(IBV_WR_RDMA_READ, vt_at(&a, 20 * ROW, 20), mw->rkey, 100) == IBV_WC_SUCCESS &&
@@ -158,8 +130,8 @@ static void columns(void)
     struct ibv_recv_wr recv = {.num_sge = 1}, *bad;
     for (uint32_t len = 8; len <= ROW;
          len += ROW - 8) { /* so small that it could travel in the completion, and large */
-        struct ibv_sge to = {.addr = 0, .length = len, .lkey = lkey_of(mw)};
-        struct ibv_sge from = {.addr = 0, .length = len, .lkey = lkey_of(mine)};
+        struct ibv_sge to = {.addr = 0, .length = len, .lkey = vl_lkey(mw)};
+        struct ibv_sge from = {.addr = 0, .length = len, .lkey = vl_lkey(mine)};
         struct ibv_send_wr send = {.sg_list = &from,
                                    .num_sge = 1,
                                    .opcode = IBV_WR_SEND,
@@ -183,7 +155,7 @@ static void atomics_and_rights(void)
 {
     uint64_t one = 1;
     fill(&b, 0);
-    struct ibv_mw *mw = column_window(&b, 2, ALL);
+    struct ibv_mw *mw = column_window(&b, 2, VL_ALL);
     memcpy(cell(&b, 4, 2), &one, 8);
     struct ibv_sge s = vt_at(&a, 0, 8);
     struct ibv_send_wr wr = {.sg_list = &s, .num_sge = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD}, *bad;
@@ -205,7 +177,7 @@ static void atomics_and_rights(void)
     connect_again();
     need(ibv_dealloc_mw(mw) == 0);
     mw = column_window(&a, 2, IBV_ACCESS_REMOTE_READ);
-    ok(rdma(IBV_WR_RDMA_WRITE, (struct ibv_sge){.length = 8, .lkey = lkey_of(mw)}, b.mr->rkey, (uintptr_t)b.buf) ==
+    ok(rdma(IBV_WR_RDMA_WRITE, (struct ibv_sge){.length = 8, .lkey = vl_lkey(mw)}, b.mr->rkey, (uintptr_t)b.buf) ==
            IBV_WC_LOC_PROT_ERR,
        "without local access its lkey is none");
     connect_again();
@@ -216,7 +188,7 @@ static void atomics_and_rights(void)
 static void nested(void)
 {
     fill(&b, 0);
-    struct ibv_mw *column = column_window(&b, 1, ALL), *outer = window(&b, IBV_MW_TYPE_1, 3);
+    struct ibv_mw *column = column_window(&b, 1, VL_ALL), *outer = window(&b, IBV_MW_TYPE_1, 3);
     struct pumice_mw_bind_layout_entry e[] = {
         {.mem_obj_type = PUMICE_MW_ENTRY_USE_MW, .mw = column, .addr = 16, .length = 16},
         {.mem_obj_type = PUMICE_MW_ENTRY_USE_MR, .mr = b.mr, .addr = (uintptr_t)cell(&b, 9, 0), .length = 8},
@@ -232,7 +204,7 @@ static void nested(void)
     ok(rdma(IBV_WR_RDMA_READ, vt_at(&a, 0, 32), outer->rkey, 0) == IBV_WC_SUCCESS && got[0] == 2 * N + 1 &&
            got[1] == 3 * N + 1 && got[2] == 9 * N && got[3] == N + 1,
        "shows its pieces in order");
-    ok(invalidate(&b, column->rkey) == IBV_WC_SUCCESS, "the inner one is invalidated");
+    ok(vl_invalidate(b.qp, b.scq, column->rkey) == IBV_WC_SUCCESS, "the inner one is invalidated");
     ok(rdma(IBV_WR_RDMA_READ, vt_at(&a, 0, 8), outer->rkey, 16) == IBV_WC_SUCCESS, "what is not of it can be read");
     ok(rdma(IBV_WR_RDMA_READ, vt_at(&a, 0, 16), outer->rkey, 16) == IBV_WC_REM_ACCESS_ERR, "what is, can't");
     connect_again();
@@ -247,45 +219,45 @@ static void refused(void)
         {.mr = b.mr, .addr = (uintptr_t)b.buf, .length = 8, .interleaved = {1, 1, &dim}}};
     struct pumice_mw_bind_layout l = {0, PUMICE_MW_BIND_LAYOUT_TYPE_INTERLEAVED, 0, e};
     e[1] = e[2] = e[0];
-    ok(post_bind(&b, mw, &l, ALL) == EINVAL, "no entries");
+    ok(post_bind(&b, mw, &l, VL_ALL) == EINVAL, "no entries");
     l.entry_count = 3;
-    ok(post_bind(&b, mw, &l, ALL) == EINVAL, "more than the window has descriptors");
+    ok(post_bind(&b, mw, &l, VL_ALL) == EINVAL, "more than the window has descriptors");
     l.entry_count = 2;
     l.comp_mask = 1;
-    ok(post_bind(&b, mw, &l, ALL) == EINVAL, "comp_mask");
+    ok(post_bind(&b, mw, &l, VL_ALL) == EINVAL, "comp_mask");
     l.comp_mask = 0;
     e[1].comp_mask = 1;
-    ok(post_bind(&b, mw, &l, ALL) == EINVAL, "an entry's comp_mask");
+    ok(post_bind(&b, mw, &l, VL_ALL) == EINVAL, "an entry's comp_mask");
     e[1].comp_mask = 0;
     e[1].interleaved.dimension_count = 9;
-    ok(post_bind(&b, mw, &l, ALL) == EINVAL, "nine dimensions");
+    ok(post_bind(&b, mw, &l, VL_ALL) == EINVAL, "nine dimensions");
     e[1].interleaved.dimension_count = 1;
     e[1].interleaved.dimension = NULL;
-    ok(post_bind(&b, mw, &l, ALL) == EINVAL, "dimensions that are not there");
+    ok(post_bind(&b, mw, &l, VL_ALL) == EINVAL, "dimensions that are not there");
     e[1] = e[0];
     e[1].mr = NULL;
-    ok(post_bind(&b, mw, &l, ALL) == EINVAL, "no region");
+    ok(post_bind(&b, mw, &l, VL_ALL) == EINVAL, "no region");
     e[1] = e[0];
     struct ibv_mw *plain = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
     need(plain);
-    ok(post_bind(&b, plain, &l, ALL) == EINVAL, "an ordinary window");
-    ok(post_bind(&b, mw, &l, ALL | IBV_ACCESS_ON_DEMAND) == EINVAL, "other access flags");
+    ok(post_bind(&b, plain, &l, VL_ALL) == EINVAL, "an ordinary window");
+    ok(post_bind(&b, mw, &l, VL_ALL | IBV_ACCESS_ON_DEMAND) == EINVAL, "other access flags");
     ok(vt_quiet(b.scq), "nothing of it was posted");
-    ok(bind_to(&b, mw, &l, ALL).status == IBV_WC_SUCCESS, "the sound one is bound");
+    ok(bind_to(&b, mw, &l, VL_ALL).status == IBV_WC_SUCCESS, "the sound one is bound");
 
     struct ibv_mw *other = window(&b, IBV_MW_TYPE_2, 2);
     e[1].addr += VT_BUF - ROW * (N - 1) - 7;
-    struct ibv_wc wc = bind_to(&b, other, &l, ALL);
+    struct ibv_wc wc = bind_to(&b, other, &l, VL_ALL);
     ok(wc.status == IBV_WC_MW_BIND_ERR && strstr(pumice_layout_strerror(wc.vendor_err), "outside"),
        "an item outside of its region");
     connect_again();
     e[1] = e[0];
     e[1].interleaved = (__typeof__(e[1].interleaved)){0};
-    wc = bind_to(&b, other, &l, ALL);
+    wc = bind_to(&b, other, &l, VL_ALL);
     ok(wc.status == IBV_WC_MW_BIND_ERR && strstr(pumice_layout_strerror(wc.vendor_err), "no dimensions"), "a mixture");
     connect_again();
     e[1] = e[0];
-    wc = bind_to(&b, other, &l, ALL);
+    wc = bind_to(&b, other, &l, VL_ALL);
     ok(wc.status == IBV_WC_SUCCESS, "and after all that a sound one again");
     need(ibv_dealloc_mw(mw) == 0 && ibv_dealloc_mw(other) == 0 && ibv_dealloc_mw(plain) == 0);
 }
@@ -307,7 +279,7 @@ static void storm(void)
                                                             .length = 1,
                                                             .interleaved = {1, 1, &dim}};
             struct ibv_send_wr inv = {.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED}, *bad;
-            need(post_bind(&b, mw, &l, ALL) == 0);
+            need(post_bind(&b, mw, &l, VL_ALL) == 0);
             inv.invalidate_rkey = mw->rkey;
             need(ibv_post_send(b.qp, &inv, &bad) == 0);
             posted += 2;
