@@ -423,7 +423,8 @@ enum pm_send_flags { /* enum ibv_send_flags */
 struct pm_send_wqe {
     uint64_t wr_id;
     uint64_t remote_addr; /* WRITE, READ, atomics; BIND_MW: first byte */
-    uint64_t compare_add; /* atomics; BIND_MW, FLUSH: length; ATOMIC_WRITE without SGEs: the eight bytes, as in memory */
+    uint64_t
+        compare_add; /* atomics; BIND_MW, FLUSH: length; ATOMIC_WRITE without SGEs: the eight bytes, as in memory */
     uint64_t swap; /* CAS; FLUSH: enum ibv_placement_type | enum ibv_selectivity_level << 8 */
     uint32_t rkey; /* BIND_MW: type 1: the window's rkey; type 2: the new one. Only its index counts for type 1 */
     uint32_t
