@@ -141,7 +141,8 @@ static inline void tm_connect(struct tm_pair *p, struct ibv_qp **r, struct ibv_q
                                   .recv_cq = p->r.other,
                                   .srq = p->r.srq,
                                   .cap = {.max_send_wr = how->own_sends, .max_send_sge = how->own_sends != 0},
-                                  .qp_type = IBV_QPT_RC};
+                                  .qp_type = IBV_QPT_RC,
+                                  .sq_sig_all = 1}; /* which is not about the offload, nor about list operations */
     struct ibv_qp_init_attr sa = {.send_cq = cq, .recv_cq = cq, .cap = {64, 64, 2, 2, 64}, .qp_type = IBV_QPT_RC};
     need((*r = ibv_create_qp(p->r.pd, &ra)) && (*s = ibv_create_qp(p->s.pd, &sa)));
     tm_link(*r, &p->r.gid, *s, &p->s.gid, how);

@@ -242,6 +242,29 @@ static void no_reads(struct tm_pair *p, bool strict)
     ok(tm_matched(r, 2, 63, 20), "eager messages match");
 }
 
+/* A strict device takes no message before 33 untagged buffers were there, not even one that matches (row A5); another
+ * does not ask for any. */
+static void first_buffers(struct ibv_context *a, struct ibv_context *b, bool strict)
+{
+    struct tm_how bare = how;
+    struct tm_pair p;
+    bare.unprimed = true;
+    tm_open_as(&p, a, b, &bare);
+    for (uint64_t i = 0; i < 32 && strict; i++)
+        tm_buffer(&p.r, i, 65536, 64);
+    tm_add(&p.r, 1, 64, 0, 64);
+    tm_header(&p.s, IBV_TMH_EAGER, 64, 67);
+    tm_post(&p.s, 0, (uint32_t)sizeof(struct ibv_tmh) + 20, NULL);
+    if (strict) {
+        usleep(20000);
+        ok(vt_quiet(ibv_cq_ex_to_cq(p.r.cq)), "32 buffers are too few for the strict device");
+        tm_buffer(&p.r, 32, 65536, 64);
+    }
+    ok(tm_matched(&p.r, 1, 64, 20) && tm_sent(&p.s) == IBV_WC_SUCCESS,
+       strict ? "with the 33rd the message matches" : "a message matches without any buffer");
+    tm_close(&p);
+}
+
 static void test(struct ibv_context *a, struct ibv_context *b)
 {
     struct tm_pair p;
@@ -257,6 +280,7 @@ static void test(struct ibv_context *a, struct ibv_context *b)
     }
     no_reads(&p, strict);
     tm_close(&p);
+    first_buffers(a, b, strict);
 }
 
 int main(void)
