@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "service.h"
 
 /* --- where
  * --------------------------------------------------------------------------------------------------------------- */
@@ -131,6 +132,29 @@ static int find_group(struct listener *l, const struct options *o, char *why)
     return 0;
 }
 
+/* -ENOENT: there is none. */
+static int take_inherited(struct listener *l, const struct options *o, char *why)
+{
+    struct stat st;
+    int fd = service_socket(l->path, why);
+
+    if (fd < 0)
+        return fd;
+    if (o->socket[0] && strcmp(o->socket, l->path) != 0) {
+        snprintf(why, OPTIONS_WHY_MAX, "the service manager's socket is %s, but socket = %s was asked for", l->path,
+                 o->socket);
+        close(fd);
+        return -EINVAL;
+    }
+    if (stat(l->path, &st) == 0) {
+        l->dev = st.st_dev;
+        l->ino = st.st_ino;
+    }
+    l->inherited = true;
+    l->fd = fd;
+    return 0;
+}
+
 int listener_open(struct listener *l, const struct options *o, char why[OPTIONS_WHY_MAX])
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -140,6 +164,9 @@ int listener_open(struct listener *l, const struct options *o, char why[OPTIONS_
     l->fd = -1;
     rc = find_group(l, o, why);
     if (rc)
+        return rc;
+    rc = take_inherited(l, o, why);
+    if (rc != -ENOENT)
         return rc;
     if (o->socket[0]) {
         snprintf(l->path, sizeof(l->path), "%s", o->socket);
@@ -180,7 +207,7 @@ void listener_close(struct listener *l)
 {
     if (l->fd < 0)
         return;
-    if (listener_owns_path(l))
+    if (!l->inherited && listener_owns_path(l))
         unlink(l->path);
     close(l->fd);
     l->fd = -1;

@@ -13,6 +13,7 @@
 #include "options.h"
 #include "pumice/version.h"
 #include "server.h"
+#include "service.h"
 
 const char *argp_program_version = "pumiced " PUMICE_VERSION;
 
@@ -24,7 +25,8 @@ static const char doc[] = "RDMA verbs in user space: the daemon of one host. It 
                           "not the loopback's, or else on "
                           "127.0.0.1. Without --socket the control socket is $XDG_RUNTIME_DIR/pumice/pumiced.sock, "
                           "/run/pumice/pumiced.sock or "
-                          "/tmp/pumice-UID/pumiced.sock, the first whose directory can be made.\n\n"
+                          "/tmp/pumice-UID/pumiced.sock, the first whose directory can be made; or, if a service "
+                          "manager passes a socket (sd_listen_fds), that one.\n\n"
                           "SIGTERM and SIGINT end the daemon in order. Exit codes: 0 ended in order; 1 out of memory, "
                           "threads or files; 2 bad "
                           "command line or configuration; 3 a device's address is not ours or its UDP port 4791 is "
@@ -153,7 +155,11 @@ static void raise_file_limit(void)
 static void say_ready(const struct options *o)
 {
     static const char line[] = "ready\n";
+    int rc;
 
+    rc = service_notify("READY=1\nSTATUS=Serving");
+    if (rc)
+        log_warn("the service manager can't be told: %s", strerror(-rc));
     if (o->ready_fd < 0)
         return;
     if (write(o->ready_fd, line, sizeof(line) - 1) < 0)
@@ -179,6 +185,7 @@ int main(int argc, char **argv)
     } else {
         say_ready(&options);
         server_run(&server);
+        service_notify("STOPPING=1");
     }
     server_fini(&server);
     return rc;

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define FIRST_FD 3 /* SD_LISTEN_FDS_START */
+
+/* The value of a variable that must be a number; -1: it is not there, or none. */
+static long number(const char *name)
+{
+    const char *text = getenv(name);
+    char *end;
+    long n;
+
+    if (!text || text[0] < '0' || text[0] > '9')
+        return -1;
+    errno = 0;
+    n = strtol(text, &end, 10);
+    return errno || *end ? -1 : n;
+}
+
+static bool socket_option_is(int fd, int option, int wanted)
+{
+    int value;
+    socklen_t len = sizeof(value);
+
+    return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == wanted;
+}
+
+/* The path of the socket; it must be of the kind that clients connect to. */
+static bool is_ours(int fd, char path[108])
+{
+    struct sockaddr_un sa;
+    socklen_t len = sizeof(sa);
+
+    memset(&sa, 0, sizeof(sa));
+    if (!socket_option_is(fd, SO_DOMAIN, AF_UNIX) || !socket_option_is(fd, SO_TYPE, SOCK_SEQPACKET) ||
+        !socket_option_is(fd, SO_ACCEPTCONN, 1) || getsockname(fd, (struct sockaddr *)&sa, &len) != 0)
+        return false;
+    if (sa.sun_path[0] != '/' || memchr(sa.sun_path, 0, sizeof(sa.sun_path)) == NULL)
+        return false; /* no name, or an abstract one: clients look for a file */
+    memcpy(path, sa.sun_path, sizeof(sa.sun_path));
+    return true;
+}
+
+int service_socket(char path[108], char why[OPTIONS_WHY_MAX])
+{
+    long pid = number("LISTEN_PID"), fds = number("LISTEN_FDS");
+
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+    if (pid != getpid() || fds < 1) /* they may be meant for the process that started us */
+        return -ENOENT;
+    for (int fd = FIRST_FD; fd < FIRST_FD + fds && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0; fd++)
+        ;
+    if (fds != 1 || !is_ours(FIRST_FD, path)) {
+        snprintf(why, OPTIONS_WHY_MAX,
+                 "what the service manager passed is not one listening SOCK_SEQPACKET socket with a path "
+                 "(in a unit: ListenSequentialPacket=/run/pumice/" PM_SOCKET_NAME ")");
+        return -EINVAL;
+    }
+    if (fcntl(FIRST_FD, F_SETFL, fcntl(FIRST_FD, F_GETFL) | O_NONBLOCK) != 0) {
+        snprintf(why, OPTIONS_WHY_MAX, "the service manager's socket: %s", strerror(errno));
+        return -EINVAL;
+    }
+    return FIRST_FD;
+}
+
+int service_notify(const char *state)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    size_t len = path ? strlen(path) : 0;
+    int fd, rc;
+
+    if (len == 0)
+        return 0;
+    if ((path[0] != '/' && path[0] != '@') || len >= sizeof(sa.sun_path))
+        return -EINVAL;
+    memcpy(sa.sun_path, path, len);
+    if (path[0] == '@') /* an abstract name */
+        sa.sun_path[0] = 0;
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    len += offsetof(struct sockaddr_un, sun_path);
+    rc = sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&sa, (socklen_t)len) < 0 ? -errno : 0;
+    close(fd);
+    return rc;
+}
