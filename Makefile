@@ -316,33 +316,67 @@ format:
 
 # --- installing ------------------------------------------------------------------------------------------------------
 # The library goes to a directory of its own, where nobody finds it by accident: programs get it by `pumice run` or `pumice env`.
-BINDIR = $(DESTDIR)$(PREFIX)/bin
-LIBDIR = $(DESTDIR)$(PREFIX)/lib/pumice
-MANDIR = $(DESTDIR)$(PREFIX)/share/man
-DOCDIR = $(DESTDIR)$(PREFIX)/share/doc/pumice
-SHARKDIR = $(DESTDIR)$(PREFIX)/share/pumice/wireshark
+# Wireshark looks for plugins only where it is installed itself: if this goes to one of the system's prefixes, its directory is asked for,
+# else it is below PREFIX. WIRESHARKDIR=none: nothing for Wireshark but the files in share/pumice/wireshark.
+VERSION := $(shell sed -n 's/^.define PUMICE_VERSION "\(.*\)"/\1/p' include/pumice/version.h)
+WIRESHARKDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(shell packaging/wireshark_dir.sh),$(PREFIX)/lib/wireshark)
+BINDIR = $(PREFIX)/bin
+LIBDIR = $(PREFIX)/lib/pumice
+MANDIR = $(PREFIX)/share/man
+DOCDIR = $(PREFIX)/share/doc/pumice
+SHARKDIR = $(PREFIX)/share/pumice/wireshark
+INCDIR = $(PREFIX)/include/pumice
+PCDIR = $(PREFIX)/lib/pkgconfig
+UNITDIR = $(PREFIX)/lib/systemd
+SYSUSERSDIR = $(PREFIX)/lib/sysusers.d
+COMPDIR = $(PREFIX)/share/bash-completion/completions
+
 SHARK_FILES = $(wildcard pcap/wireshark/*.lua) pcap/wireshark/README.md
-INCDIR = $(DESTDIR)$(PREFIX)/include/pumice
 PUBLIC_H = include/pumice/src.h include/pumice/layout.h
 DOC_FILES = README.md LICENSE $(wildcard docs/*.md)
+UNITS = system/pumiced.service system/pumiced.socket user/pumiced.service user/pumiced.socket
+WITH_PATHS = sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|'
 
-.PHONY: install uninstall
+# What there is at the end, directories apart; all of it is gone after `make uninstall`.
+INSTALLED = $(BINDIR)/pumice $(BINDIR)/pumiced $(LIBDIR)/libibverbs.so.1 $(LIBDIR)/libpumice.so.1 $(LIBDIR)/libpumice.so \
+	$(addprefix $(INCDIR)/,$(notdir $(PUBLIC_H))) $(addprefix $(DOCDIR)/,$(notdir $(DOC_FILES))) \
+	$(addprefix $(SHARKDIR)/,$(notdir $(SHARK_FILES))) $(addprefix $(UNITDIR)/,$(UNITS)) $(SYSUSERSDIR)/pumice.conf \
+	$(COMPDIR)/pumice $(COMPDIR)/pumiced $(PCDIR)/libpumice.pc \
+	$(foreach page,$(MAN_PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+
+# install_to DIRECTORY,MODE,FILES
+install_to = install -d $(DESTDIR)$(1) && install -m $(2) $(3) $(DESTDIR)$(1)
+
+.PHONY: install install-wireshark uninstall
 install: all
-	install -d $(BINDIR) $(LIBDIR) $(DOCDIR) $(SHARKDIR) $(INCDIR)
-	install -m 644 $(PUBLIC_H) $(INCDIR)
-	install -m 755 $(PUMICE) $(PUMICED) $(BINDIR)
-	install -m 755 $(VERBS_SO) $(DV_SO) $(LIBDIR)
-	ln -sf libpumice.so.1 $(LIBDIR)/libpumice.so
-	install -m 644 $(DOC_FILES) $(DOCDIR)
-	install -m 644 $(SHARK_FILES) $(SHARKDIR)
-	for page in $(MAN_PAGES); do install -D -m 644 $$page $(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; done
+	$(call install_to,$(BINDIR),755,$(PUMICE) $(PUMICED))
+	$(call install_to,$(LIBDIR),755,$(VERBS_SO) $(DV_SO))
+	ln -sf libpumice.so.1 $(DESTDIR)$(LIBDIR)/libpumice.so
+	$(call install_to,$(INCDIR),644,$(PUBLIC_H))
+	$(call install_to,$(DOCDIR),644,$(DOC_FILES))
+	$(call install_to,$(SHARKDIR),644,$(SHARK_FILES))
+	for page in $(MAN_PAGES); do install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; done
+	install -D -m 644 packaging/completion/pumice.bash $(DESTDIR)$(COMPDIR)/pumice
+	ln -sf pumice $(DESTDIR)$(COMPDIR)/pumiced
+	install -D -m 644 packaging/systemd/pumice.sysusers.conf $(DESTDIR)$(SYSUSERSDIR)/pumice.conf
+	install -d $(DESTDIR)$(UNITDIR)/system $(DESTDIR)$(UNITDIR)/user $(DESTDIR)$(PCDIR)
+	for unit in $(UNITS); do $(WITH_PATHS) packaging/systemd/$$unit.in >$(DESTDIR)$(UNITDIR)/$$unit || exit 1; done
+	$(WITH_PATHS) packaging/libpumice.pc.in >$(DESTDIR)$(PCDIR)/libpumice.pc
+	@$(MAKE) --no-print-directory install-wireshark
+
+# By links: the extcap program is the command itself, under another name.
+install-wireshark:
+	@dir='$(WIRESHARKDIR)'; if [ "$$dir" = none ]; then exit 0; fi; set -x; \
+	mkdir -p "$(DESTDIR)$$dir/extcap" "$(DESTDIR)$$dir/plugins/pumice" && \
+	ln -sfr "$(DESTDIR)$(BINDIR)/pumice" "$(DESTDIR)$$dir/extcap/pumice-extcap" && \
+	for f in $(filter %.lua,$(notdir $(SHARK_FILES))); do \
+		ln -sfr "$(DESTDIR)$(SHARKDIR)/$$f" "$(DESTDIR)$$dir/plugins/pumice/$$f" || exit 1; done
 uninstall:
-	rm -f $(BINDIR)/pumice $(BINDIR)/pumiced $(LIBDIR)/libibverbs.so.1 $(LIBDIR)/libpumice.so.1 $(LIBDIR)/libpumice.so
-	rm -f $(foreach page,$(MAN_PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
-	rm -f $(addprefix $(DOCDIR)/,$(notdir $(DOC_FILES)))
-	rm -f $(addprefix $(SHARKDIR)/,$(notdir $(SHARK_FILES)))
-	rm -f $(addprefix $(INCDIR)/,$(notdir $(PUBLIC_H)))
-	-rmdir $(LIBDIR) $(DOCDIR) $(SHARKDIR) $(INCDIR)
+	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
+	@dir='$(DESTDIR)$(WIRESHARKDIR)'; set -x; rm -f "$$dir/extcap/pumice-extcap"; \
+	rm -f $(patsubst %,"$$dir/plugins/pumice/%",$(filter %.lua,$(notdir $(SHARK_FILES)))); \
+	rmdir --ignore-fail-on-non-empty "$$dir/plugins/pumice" 2>/dev/null || :
+	-rmdir $(addprefix $(DESTDIR),$(LIBDIR) $(DOCDIR) $(SHARKDIR) $(INCDIR))
 
 .PHONY: clean
 clean:

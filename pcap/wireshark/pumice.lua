@@ -4,8 +4,13 @@
 --
 --     tshark -X lua_script:pumice.lua -2 -r FILE -V          (-2: with links to packets that come later)
 --
--- or put the three files pumice*.lua into Wireshark's folder of personal Lua plugins (Help, About, Folders).
+-- or put the three files pumice*.lua into Wireshark's folder of personal Lua plugins (Help, About, Folders), or `make install`.
 -- Wireshark's own dissection of RoCEv2 stays as it is, and a subtree "Pumice" is added. Fields are pumice.*.
+
+if pumice_is_loaded then -- as a plugin, and by -X lua_script once more
+    return
+end
+pumice_is_loaded = true
 
 local here = debug.getinfo(1, "S").source:match("^@(.*[/\\])") or ""
 local wire = dofile(here .. "pumice_wire.lua")

@@ -2,6 +2,7 @@
 #include "src/cmd/capout.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +156,13 @@ int capout_flush(struct capout *o)
 {
     errno = EIO;
     return failed(o, fflush(o->file.stream) == 0 ? 0 : -errno);
+}
+
+bool capout_abandoned(const struct capout *o)
+{
+    struct pollfd p = {.fd = fileno(o->file.stream)};
+
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 }
 
 int capout_close(struct capout *o)

@@ -30,6 +30,8 @@ int capout_open(struct capout *o, const struct tapread *taps);
 /* 0, or -errno after saying so (but for EPIPE, where the reader has just had enough). */
 int capout_add(struct capout *o, unsigned source, const struct pm_capture_record *r);
 int capout_flush(struct capout *o);
+/* Whether it is a pipe that nobody reads any more. */
+bool capout_abandoned(const struct capout *o);
 /* Appends the statistics and closes. 0 or -errno, likewise. */
 int capout_close(struct capout *o);
 

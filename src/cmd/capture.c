@@ -2,7 +2,6 @@
 #include "src/cmd/capture.h"
 
 #include <argp.h>
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,11 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pcap/opname.h"
+#include "src/cmd/capfilter.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/which.h"
 
-#define RING_DEFAULT (16u << 20)
 #define PAUSE_MS 20 /* between looks while nothing comes */
 
 static volatile sig_atomic_t stop;
@@ -43,7 +41,7 @@ static void catch_signals(void)
 void capture_init(struct capture *c, const char *path)
 {
     memset(c, 0, sizeof(*c));
-    c->request.ring_bytes = RING_DEFAULT;
+    capfilter_init(&c->request);
     c->ready_fd = -1;
     c->out.path = path;
 }
@@ -121,7 +119,7 @@ int capture_run(struct capture *c, const struct targets *t)
         stop = 1;
     while (!stop && n >= 0) {
         n = drain(c, &taps);
-        if (n == 0 && !stop && !tapread_wait(&taps, PAUSE_MS))
+        if (n == 0 && !stop && (!tapread_wait(&taps, PAUSE_MS) || capout_abandoned(&c->out)))
             break;
     }
     tapread_stop(&taps);
@@ -199,27 +197,7 @@ struct capture_options {
     long megabytes, files;
 };
 
-enum key {
-    KEY_QP = 256,
-    KEY_PEER,
-    KEY_OPCODE,
-    KEY_BEFORE,
-    KEY_DIRECTION,
-};
-
 static const struct argp_option options[] = {
-    {"qp", KEY_QP, "N", 0, "Only packets of or to this queue pair number", 1},
-    {"peer", KEY_PEER, "ADDRESS", 0, "Only packets from or to this address", 1},
-    {"opcode", KEY_OPCODE, "NAME", 0,
-     "Only packets whose opcode's name has this in it, such as send, ack, 'read response' or 'XRC SEND Only'; may be "
-     "given several times",
-     1},
-    {"direction", KEY_DIRECTION, "in|out|both", 0,
-     "What devices receive, send, or both; both unless given, but out for the hosts of a lab together", 1},
-    {"before-faults", KEY_BEFORE, NULL, 0, "Sent packets as they were before faults struck them; else as they leave",
-     1},
-    {"snaplen", 's', "N", 0, "Keep N bytes of each packet, from the transport header on; else all", 2},
-    {"buffer", 'B', "MIB", 0, "Buffer of each device, a power of two; 16 unless given", 2},
     {"count", 'c', "N", 0, "End after N packets", 2},
     {"file-size", 'C', "MB", 0, "Go on in another file after so many million bytes: FILE.0.pcapng, FILE.1.pcapng ...",
      2},
@@ -241,77 +219,6 @@ static const char doc[] =
     "  pumice run --capture trace.pcapng -- COMMAND\n\n"
     "A reader that is too slow loses packets, which are counted; it never holds up the traffic.";
 
-static long number(struct argp_state *state, const char *option, const char *text, long least, long most)
-{
-    char *end;
-    long n;
-
-    errno = 0;
-    n = strtol(text, &end, 0);
-    if (errno || *end || end == text || n < least || n > most)
-        argp_error(state, "--%s=%s: must be a number from %ld to %ld", option, text, least, most);
-    return n;
-}
-
-static void set_peer(struct argp_state *state, struct pm_capture_req *rq, const char *text)
-{
-    rq->has_peer = 1;
-    memset(rq->peer, 0, sizeof(rq->peer));
-    if (inet_pton(AF_INET6, text, rq->peer) == 1)
-        return;
-    rq->peer[10] = rq->peer[11] = 0xff;
-    if (inet_pton(AF_INET, text, rq->peer + 12) != 1)
-        argp_error(state, "--peer=%s: must be an IPv4 or IPv6 address", text);
-}
-
-static void set_direction(struct argp_state *state, struct pm_capture_req *rq, const char *text)
-{
-    rq->flags &= ~(uint32_t)(PM_CAPTURE_IN | PM_CAPTURE_OUT);
-    if (strcmp(text, "in") == 0 || strcmp(text, "both") == 0)
-        rq->flags |= PM_CAPTURE_IN;
-    if (strcmp(text, "out") == 0 || strcmp(text, "both") == 0)
-        rq->flags |= PM_CAPTURE_OUT;
-    if (!(rq->flags & (PM_CAPTURE_IN | PM_CAPTURE_OUT)))
-        argp_error(state, "--direction=%s: must be in, out or both", text);
-}
-
-static error_t parse_filter(int key, char *arg, struct argp_state *state)
-{
-    struct capture_options *o = state->input;
-    struct pm_capture_req *rq = &o->c.request;
-
-    switch (key) {
-    case KEY_QP:
-        rq->qpn = (uint32_t)number(state, "qp", arg, 1, 0xffffff);
-        break;
-    case KEY_PEER:
-        set_peer(state, rq, arg);
-        break;
-    case KEY_OPCODE:
-        if (opname_match(arg, rq->opcodes) == 0)
-            argp_error(state, "--opcode=%s: no opcode has this in its name (send, write, read, atomic, ack, cnp ...)",
-                       arg);
-        break;
-    case KEY_DIRECTION:
-        set_direction(state, rq, arg);
-        break;
-    case KEY_BEFORE:
-        rq->flags |= PM_CAPTURE_BEFORE;
-        break;
-    case 's':
-        rq->snaplen = (uint32_t)number(state, "snaplen", arg, 16, 65535);
-        break;
-    case 'B':
-        rq->ring_bytes = (uint32_t)number(state, "buffer", arg, 1, PM_CAPTURE_RING_MAX >> 20) << 20;
-        if (rq->ring_bytes & (rq->ring_bytes - 1))
-            argp_error(state, "--buffer=%s: must be a power of two", arg);
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
-}
-
 static void finish(struct capture_options *o, struct argp_state *state)
 {
     if (!o->c.out.path)
@@ -331,23 +238,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct capture_options *o = state->input;
 
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->c.request;
+        state->child_inputs[1] = &o->which;
+        break;
     case 'c':
-        o->c.limit = (uint64_t)number(state, "count", arg, 1, LONG_MAX);
+        o->c.limit = (uint64_t)capfilter_number(state, "count", arg, 1, LONG_MAX);
         break;
     case 'C':
-        o->megabytes = number(state, "file-size", arg, 1, 1000000);
+        o->megabytes = capfilter_number(state, "file-size", arg, 1, 1000000);
         break;
     case 'W':
-        o->files = number(state, "files", arg, 1, 1000000);
+        o->files = capfilter_number(state, "files", arg, 1, 1000000);
         break;
     case 'q':
         o->c.quiet = true;
         break;
     case 'i':
         o->c.device = arg;
-        break;
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &o->which;
         break;
     case ARGP_KEY_ARG:
         if (o->c.out.path)
@@ -358,14 +266,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         finish(o, state);
         break;
     default:
-        return parse_filter(key, arg, state);
+        return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
 
 int cmd_capture(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "[FILE|-]", doc, which_child, NULL, NULL};
+    const struct argp_child children[] = {{&capfilter_argp, 0, NULL, 1}, which_child[0], {0}};
+    const struct argp argp = {options, parse, "[FILE|-]", doc, children, NULL, NULL};
     struct capture_options o = {.which = WHICH_NONE};
     struct targets t;
 

@@ -24,6 +24,7 @@ int cmd_doctor(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_fault(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
+int cmd_extcap(int argc, char **argv);
 int cmd_lint(int argc, char **argv);
 int cmd_tm(int argc, char **argv);
 int cmd_layout(int argc, char **argv);

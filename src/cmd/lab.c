@@ -32,15 +32,26 @@ static void log_path(const struct lab *lab, unsigned i, char *out)
     snprintf(out, PATH_MAX, "%.*s/host%u.log", PATH_MAX - 32, lab->dir, i);
 }
 
+void lab_places(const char *out[LAB_PLACES])
+{
+    out[0] = getenv("XDG_RUNTIME_DIR");
+    out[1] = getenv("TMPDIR");
+    out[2] = "/tmp";
+    for (unsigned i = 0; i < LAB_PLACES; i++)
+        if (out[i] && out[i][0] != '/')
+            out[i] = NULL;
+}
+
 static int make_dir(struct lab *lab)
 {
-    const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
+    const char *places[LAB_PLACES];
     char socket[SOCKET_PATH_MAX];
 
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (!places[i] || places[i][0] != '/')
+    lab_places(places);
+    for (unsigned i = 0; i < LAB_PLACES; i++) {
+        if (!places[i])
             continue;
-        snprintf(lab->dir, sizeof(lab->dir), "%s/pumice-lab-XXXXXX", places[i]);
+        snprintf(lab->dir, sizeof(lab->dir), "%s/" LAB_PREFIX "XXXXXX", places[i]);
         /* mkdtemp makes it with mode 0700. */
         if (lab_socket(lab->dir, HOSTS_MAX, socket) == 0 && mkdtemp(lab->dir))
             return 0;

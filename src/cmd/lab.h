@@ -37,6 +37,12 @@ struct lab {
     struct lab_host host[HOSTS_MAX];
 };
 
+/* Labs have their directories in one of these, called LAB_PREFIX and six letters or digits. NULL: not this one. The texts
+ * are the environment's. */
+#define LAB_PLACES 3
+#define LAB_PREFIX "pumice-lab-"
+void lab_places(const char *out[LAB_PLACES]);
+
 /* Starts the daemons and waits until all of them are ready. 0, or -1 after saying why; nothing is left behind then. */
 int lab_start(struct lab *lab, const struct lab_options *options);
 

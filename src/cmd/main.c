@@ -2,6 +2,7 @@
 /* The `pumice` command: picks the subcommand. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static const struct command {
     {"tm", cmd_tm, "look into tag matching: lists, traces, why a message was unexpected"},
     {"fault", cmd_fault, "change the injected faults of running daemons"},
     {"capture", cmd_capture, "capture packets for Wireshark, live or to a file"},
+    {"extcap", cmd_extcap, "what Wireshark calls, so that devices stand in its list of interfaces"},
     {"lint", cmd_lint, "look for violations of the protocol in a capture"},
     {"layout", cmd_layout, "explain where the bytes of a window over non-contiguous memory are"},
 };
@@ -129,10 +131,21 @@ static int unknown(const char *name)
     return EXIT_OWN;
 }
 
+/* Wireshark knows the command as a program in its extcap folder. */
+static bool is_extcap(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+
+    return strcmp(slash ? slash + 1 : name, "pumice-extcap") == 0;
+}
+
 int main(int argc, char **argv)
 {
     const struct command *c;
     char title[WORD_MAX + 16], wants_help[] = "--help";
+
+    if (argc > 0 && is_extcap(argv[0]))
+        return cmd_extcap(argc, argv);
 
     if (argc < 2) {
         help(stderr);
