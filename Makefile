@@ -327,20 +327,21 @@ DOCDIR = $(PREFIX)/share/doc/pumice
 SHARKDIR = $(PREFIX)/share/pumice/wireshark
 INCDIR = $(PREFIX)/include/pumice
 PCDIR = $(PREFIX)/lib/pkgconfig
-UNITDIR = $(PREFIX)/lib/systemd
+SYSTEMUNITDIR = $(PREFIX)/lib/systemd/system
+USERUNITDIR = $(PREFIX)/lib/systemd/user
 SYSUSERSDIR = $(PREFIX)/lib/sysusers.d
 COMPDIR = $(PREFIX)/share/bash-completion/completions
 
 SHARK_FILES = $(wildcard pcap/wireshark/*.lua) pcap/wireshark/README.md
 PUBLIC_H = include/pumice/src.h include/pumice/layout.h
 DOC_FILES = README.md LICENSE $(wildcard docs/*.md)
-UNITS = system/pumiced.service system/pumiced.socket user/pumiced.service user/pumiced.socket
+UNITS = pumiced.service pumiced.socket
 WITH_PATHS = sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|'
 
 # What there is at the end, directories apart; all of it is gone after `make uninstall`.
 INSTALLED = $(BINDIR)/pumice $(BINDIR)/pumiced $(LIBDIR)/libibverbs.so.1 $(LIBDIR)/libpumice.so.1 $(LIBDIR)/libpumice.so \
 	$(addprefix $(INCDIR)/,$(notdir $(PUBLIC_H))) $(addprefix $(DOCDIR)/,$(notdir $(DOC_FILES))) \
-	$(addprefix $(SHARKDIR)/,$(notdir $(SHARK_FILES))) $(addprefix $(UNITDIR)/,$(UNITS)) $(SYSUSERSDIR)/pumice.conf \
+	$(addprefix $(SHARKDIR)/,$(notdir $(SHARK_FILES))) $(addprefix $(SYSTEMUNITDIR)/,$(UNITS)) $(addprefix $(USERUNITDIR)/,$(UNITS)) $(SYSUSERSDIR)/pumice.conf \
 	$(COMPDIR)/pumice $(COMPDIR)/pumiced $(PCDIR)/libpumice.pc \
 	$(foreach page,$(MAN_PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 
@@ -359,8 +360,10 @@ install: all
 	install -D -m 644 packaging/completion/pumice.bash $(DESTDIR)$(COMPDIR)/pumice
 	ln -sf pumice $(DESTDIR)$(COMPDIR)/pumiced
 	install -D -m 644 packaging/systemd/pumice.sysusers.conf $(DESTDIR)$(SYSUSERSDIR)/pumice.conf
-	install -d $(DESTDIR)$(UNITDIR)/system $(DESTDIR)$(UNITDIR)/user $(DESTDIR)$(PCDIR)
-	for unit in $(UNITS); do $(WITH_PATHS) packaging/systemd/$$unit.in >$(DESTDIR)$(UNITDIR)/$$unit || exit 1; done
+	install -d $(DESTDIR)$(SYSTEMUNITDIR) $(DESTDIR)$(USERUNITDIR) $(DESTDIR)$(PCDIR)
+	for unit in $(UNITS); do \
+		$(WITH_PATHS) packaging/systemd/system/$$unit.in >$(DESTDIR)$(SYSTEMUNITDIR)/$$unit && \
+		$(WITH_PATHS) packaging/systemd/user/$$unit.in >$(DESTDIR)$(USERUNITDIR)/$$unit || exit 1; done
 	$(WITH_PATHS) packaging/libpumice.pc.in >$(DESTDIR)$(PCDIR)/libpumice.pc
 	@$(MAKE) --no-print-directory install-wireshark
 
@@ -378,6 +381,21 @@ uninstall:
 	rmdir --ignore-fail-on-non-empty "$$dir/plugins/pumice" 2>/dev/null || :
 	-rmdir $(addprefix $(DESTDIR),$(LIBDIR) $(DOCDIR) $(SHARKDIR) $(INCDIR))
 
+# The Debian packages, from a copy of the sources, to $(BUILD)/deb.
+DEBDIR = $(BUILD)/deb
+.PHONY: deb deb-here
+deb:
+	@.ci/deps build deb
+	$(SUBMAKE) deb-here
+deb-here:
+	rm -rf $(DEBDIR)
+	mkdir -p $(DEBDIR)/pumice-$(VERSION)
+	tar -c --exclude=./.git --exclude='./build*' . | tar -x -C $(DEBDIR)/pumice-$(VERSION)
+	cp -r packaging/debian $(DEBDIR)/pumice-$(VERSION)/debian
+	cd $(DEBDIR)/pumice-$(VERSION) && env -u BUILD -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -b -us -uc
+	rm -rf $(DEBDIR)/pumice-$(VERSION)
+	ls $(DEBDIR)
+
 .PHONY: clean
 clean:
 	rm -rf build
@@ -389,6 +407,7 @@ help:
 	@echo 'make test           every test (some ten minutes); in parts: test-unit test-sim test-verbs test-e2e'
 	@echo 'make test-mpi       Open MPI, MPICH and UCX on it (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall takes it away again'
+	@echo 'make deb            Debian packages, in build/deb'
 	@echo 'make bench          side by side with what else there is'
 	@echo 'make bench-layout   what layouts cost, beside scatter/gather lists, packing and a plain vectored copy'
 	@echo 'make stress-tagmpi  100,000 messages with wildcards, matched by the device and by software (STRESS_ARGS: --messages, --seed, --ranks)'

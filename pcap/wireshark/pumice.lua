@@ -7,10 +7,11 @@
 -- or put the three files pumice*.lua into Wireshark's folder of personal Lua plugins (Help, About, Folders), or `make install`.
 -- Wireshark's own dissection of RoCEv2 stays as it is, and a subtree "Pumice" is added. Fields are pumice.*.
 
-if pumice_is_loaded then -- as a plugin, and by -X lua_script once more
+-- As a plugin, and by -X lua_script once more. (Globals are each script's own.)
+if package.loaded.pumice then
     return
 end
-pumice_is_loaded = true
+package.loaded.pumice = true
 
 local here = debug.getinfo(1, "S").source:match("^@(.*[/\\])") or ""
 local wire = dofile(here .. "pumice_wire.lua")
