@@ -131,7 +131,8 @@ fi
 
 # --- a program of the user's own ----------------------------------------------------------------------------------------
 if has pkg-config cc; then
-    export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix/lib" -name libpumice.pc)")
+    export PKG_CONFIG_PATH
     [ "pumice $(pkg-config --modversion libpumice)" = "$version" ] || fail "libpumice.pc: $(pkg-config --modversion libpumice 2>&1)"
     # shellcheck disable=SC2046
     cc -D_GNU_SOURCE -o "$work/transpose" "$source/examples/transpose.c" $(pkg-config --define-variable=prefix="$prefix" --cflags --libs libpumice) 2>"$work/out" ||
@@ -168,8 +169,10 @@ done
 offers "$(options pumiced)" pumiced --
 offers "auto on off" pumice run --gso = ""
 offers "both" pumice capture --direction b
-offers "list trace why" pumice tm ""
-offers "$work/opt $work/out" pumice capture "$work/o"
+offers "$(pumice tm --help | sed -n '1s/.*\] //p' | tr '|' ' ')" pumice tm ""
+[[ $(completed pumice tm "") == *trace* ]] || fail "completion of pumice tm: $(completed pumice tm "")"
+: >"$work/trace.pcapng"
+offers "$work/trace.pcapng" pumice capture "$work/trace"
 offers "ibv_devinfo" pumice run --hosts 2 -- ibv_devin
 offers "ibv_devinfo" pumice on 1 ibv_devin
 offers "$commands" pumice help ""
