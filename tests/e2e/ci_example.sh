@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# examples/ci, as far as it can be tried without a container engine: host.sh makes two hosts that reach each other, its exit code is
+# the command's; the image has the packages whose libraries the programs need; the YAML files can be read.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=$(realpath "${BUILD:-build}")
+export PATH=$BUILD/bin:$PATH
+block=127.39.$(($$ % 250)) # of loopback addresses, so that two runs at once don't meet
+port=$((20000 + $$ % 20000))
+unset PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
+failures=0
+command -v ibv_rc_pingpong >/dev/null || { echo "skip: no ibv_rc_pingpong"; exit 77; }
+
+fail()
+{
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+export TMPDIR
+TMPDIR=$(mktemp -d)
+trap 'rm -rf "$TMPDIR"' EXIT
+for memory in auto proc_mem; do
+    PUMICED_OPTIONS="--address $block.1 --memory $memory" timeout 120 examples/ci/host.sh ibv_rc_pingpong -g 0 -n 50 -p "$port" >"$TMPDIR/server" 2>&1 &
+    server=$!
+    # shellcheck disable=SC2016
+    PUMICED_OPTIONS="--address $block.2 --memory $memory" timeout 120 examples/ci/host.sh sh -c \
+        'for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; ibv_rc_pingpong -g 0 -n 50 -p "$0" 127.0.0.1 && exit 0; done; exit 1' "$port" >"$TMPDIR/client" 2>&1 ||
+        fail "$memory: $(tail -3 "$TMPDIR/client")"
+    wait $server || fail "$memory, server: $(tail -3 "$TMPDIR/server")"
+    port=$((port + 1))
+done
+PUMICED_OPTIONS="--address $block.1" examples/ci/host.sh sh -c 'exit 7'
+[ $? -eq 7 ] || fail "the exit code is not the command's"
+rm -f "$TMPDIR/server" "$TMPDIR/client"
+[ -z "$(ls "$TMPDIR")" ] || fail "left behind: $(ls "$TMPDIR")"
+
+image=$(sed -n '/debian:12-slim/,$p' examples/ci/Containerfile | tr ' ' '\n')
+for package in $(sed -n 's/.*-l\(ev\|confuse\|jansson\|isal\|pcap\)\b.*/&/p' Makefile | grep -oE -- '-l(ev|confuse|jansson|isal|pcap)' | sort -u | sed 's/^-l/lib/'); do
+    echo "$image" | grep -q "^$package[0-9.]*$" || fail "the image lacks $package"
+done
+if python3 -c 'import yaml' 2>/dev/null; then
+    python3 - <<'END' || fail "YAML"
+import yaml
+compose = yaml.safe_load(open("examples/ci/compose.yaml"))
+workflow = yaml.safe_load(open("examples/ci/github.yml"))
+assert set(compose["services"]) == {"server", "client"}
+assert any("pumice run" in step.get("run", "") for step in workflow["jobs"]["rdma"]["steps"])
+END
+fi
+exit $((failures > 0))
