@@ -87,6 +87,26 @@ static const char *lead(const char *path, char *out)
     return to;
 }
 
+/* Connection management (librdmacm: perftest's -R, libfabric's message endpoints) wants this device of the kernel, and
+ * without it says no more than "failed". So say what is missing, once in a process; but not below UCX, which asks in every
+ * process and goes on without it. A kernel that has the device is asked, not judged. */
+static void tell_rdma_cm(const char *path)
+{
+    static bool told;
+    static const char text[] = "pumice: rdma_cm, connection management, is not there: take out-of-band connections "
+                               "(perftest without -R, libfabric's verbs;ofi_rxd)\n";
+    char out[PATH_MAX];
+    int e = errno;
+    if (strcmp(path, DEV_ROOT "rdma_cm") != 0 || !in_tree("/infiniband", out) || !exists(out))
+        return;
+    void *ucx = dlopen("libuct.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    if (ucx)
+        dlclose(ucx);
+    else if (!__atomic_test_and_set(&told, __ATOMIC_RELAXED))
+        (void)!write(STDERR_FILENO, text, PREFIX_LEN(text));
+    errno = e;
+}
+
 /* --- what stands in --------------------------------------------------------------------------------------------------- */
 /* Prototypes of functions that the headers no longer have. */
 int __xstat(int version, const char *path, struct stat *st);
@@ -170,14 +190,20 @@ VB_EXPORT int open(const char *path, int flags, ...)
 {
     char out[PATH_MAX];
     MODE_OF(flags, mode)
-    return openat(AT_FDCWD, lead(path, out), flags, mode);
+    int fd = openat(AT_FDCWD, lead(path, out), flags, mode);
+    if (fd < 0 && errno == ENOENT && strncmp(path, DEV_ROOT, PREFIX_LEN(DEV_ROOT)) == 0)
+        tell_rdma_cm(path);
+    return fd;
 }
 
 VB_EXPORT int open64(const char *path, int flags, ...)
 {
     char out[PATH_MAX];
     MODE_OF(flags, mode)
-    return openat64(AT_FDCWD, lead(path, out), flags, mode);
+    int fd = openat64(AT_FDCWD, lead(path, out), flags, mode);
+    if (fd < 0 && errno == ENOENT && strncmp(path, DEV_ROOT, PREFIX_LEN(DEV_ROOT)) == 0)
+        tell_rdma_cm(path);
+    return fd;
 }
 
 /* There is no fopen that takes a descriptor of a directory: libc's own does the work. */

@@ -258,7 +258,7 @@ class Host:
         self.lab, self.name, self.address, self.prefix = lab, name, address, list(prefix)
         self.options = list(options)
         self.socket = os.path.join(lab.dir, name + ".sock")
-        self.device = "pm_" + name
+        self.device = lab.device or "pm_" + name
         self.daemon = None
 
     def command(self):
@@ -323,11 +323,12 @@ def object_counts(tree):
 
 
 class Lab:
-    """One or two hosts. topology: "hosts", "device", "device-wire", "veth1500", "veth9000", or "netns" (two hosts on the loopback
-    interface of one namespace of its own). user: the name of the user that everything runs as."""
+    """Hosts. topology: "hosts" (two, or "hosts4" and the like), "device", "device-wire", "veth1500", "veth9000", or "netns" (two hosts on
+    the loopback interface of one namespace of its own). user: the name of the user that everything runs as. device: the name of every
+    host's device; without it each has another."""
 
-    def __init__(self, build, topology, options=(), block="127.0.50", user=None):
-        self.build, self.topology, self.user = build, topology, user
+    def __init__(self, build, topology, options=(), block="127.0.50", user=None, device=None):
+        self.build, self.topology, self.user, self.device = build, topology, user, device
         self.pumiced, self.preload = build.pumiced, build.preload()
         self.daemon_env, self.client_env = {}, {}
         if build.sanitizers():
@@ -348,8 +349,8 @@ class Lab:
                 options = options + ["--loopback", "wire"]
             (address,) = free_addresses(block, 1)
             self.hosts = [Host(self, "host0", address, prefix, options)]
-        elif topology == "hosts":
-            self.hosts = [Host(self, f"host{i}", a, prefix, options) for i, a in enumerate(free_addresses(block, 2))]
+        elif topology.startswith("hosts"):
+            self.hosts = [Host(self, f"host{i}", a, prefix, options) for i, a in enumerate(free_addresses(block, int(topology[5:] or 2)))]
         elif topology == "netns":
             enter = self._namespace("a", [])
             self.hosts = [Host(self, f"host{i}", f"{block}.{i + 1}", enter + prefix, options) for i in range(2)]

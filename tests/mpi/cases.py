@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cases as data. A name is HOSTS[+faults]/WHO/TRANSPORT/..., where WHO is an MPI or "ucx" (ucx_perftest alone); run.py --list
-prints them all. Those with quick=True make up `make test-mpi`, all of them `make test-mpi MPI_ARGS=--full`."""
+"""The cases as data. A name is HOSTS[+faults]/WHO/TRANSPORT/..., where WHO is an MPI, "ucx" (UCX's own tools) or "fabric" (libfabric's);
+run.py --list prints them all. Those with quick=True make up `make test-mpi`, all of them `make test-mpi MPI_ARGS=--full`; those with
+basic=True need no MPI, and are a part of `make test`."""
 
 import dataclasses
 
@@ -20,12 +21,26 @@ LAUNCH = {
 
 PROGRAMS = ("p2p", "collectives", "onesided", "datatypes", "threads")
 DEATHS = ("abort", "kill")
+MIB = 1 << 20
 
-# Tests of ucx_perftest with the sizes that make sense for them.
-SIZES = (8, 65536, 1048576)
-PERFTESTS = [(test, size) for test in ("tag_lat", "tag_bw", "tag_sync_lat", "ucp_put_lat", "ucp_put_bw", "ucp_get", "stream_lat", "stream_bw",
-                                       "ucp_am_lat", "ucp_am_bw") for size in SIZES]
-PERFTESTS += [(test, 8) for test in ("ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap")]
+# Tests of ucx_perftest with the sizes that make sense for them: on the level of UCP all, for each transport.
+SIZES = (8, 64, 1024, 8192, 65536, MIB, 4 * MIB)
+UCP_TESTS = ("tag_lat", "tag_bw", "tag_sync_lat", "tag_sync_bw", "ucp_put_lat", "ucp_put_bw", "ucp_get", "stream_lat", "stream_bw", "ucp_am_lat",
+             "ucp_am_bw")
+UCP_ATOMICS = ("ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap")
+THREADED = ("tag_lat", "tag_bw", "ucp_put_bw", "ucp_get", "ucp_am_lat")
+
+# On the level of UCT what a transport can do by itself: (test, layout, sizes). Short messages travel in the work request, bcopy copies them
+# to a buffer that is registered, zcopy takes them from where they are; rc_verbs has no atomic swap, UCP makes it of cswap.
+UCT_TESTS = {
+    "rc": [("am_lat", "short", (8, 63)), ("am_lat", "bcopy", (8, 8192)), ("am_lat", "zcopy", (64, 8192)), ("am_bw", "short", (8,)),
+           ("am_bw", "bcopy", (1024, 8192)), ("am_bw", "zcopy", (8192,)), ("put_lat", "short", (8, 64)), ("put_lat", "bcopy", (8, 8192)),
+           ("put_lat", "zcopy", (8192, 4 * MIB)), ("put_bw", "short", (8, 64)), ("put_bw", "bcopy", (8192,)), ("put_bw", "zcopy", (65536, 4 * MIB)),
+           ("get", "bcopy", (8, 8192)), ("get", "zcopy", (128, 65536, 4 * MIB)),
+           ("add_lat", "short", (8,)), ("add_mr", "short", (8,)), ("fadd", "short", (8,)), ("cswap", "short", (8,))],
+    "ud": [("am_lat", "short", (8, 56)), ("am_lat", "bcopy", (8, 4088)), ("am_lat", "zcopy", (64, 4088)), ("am_bw", "short", (8,)),
+           ("am_bw", "bcopy", (1024, 4088)), ("am_bw", "zcopy", (4088,))],
+}
 
 
 @dataclasses.dataclass
@@ -34,18 +49,105 @@ class Case:
     hosts: int
     faults: bool
     transport: str  # a key of TRANSPORTS
-    mpi: str = None  # a key of LAUNCH; None: ucx_perftest
+    mpi: str = None  # a key of LAUNCH; None: no MPI
     ranks: int = 0
     program: str = None  # in build/tests/mpi/MPI, or the test of ucx_perftest
     args: tuple = ()
     death: bool = False  # it must end with an error
     size: int = 0
+    threads: int = 1  # of ucx_perftest
+    check: str = None  # a key of run.py's CHECKS; None: a job that passes or dies
+    user: str = None  # whose daemons and programs these are
     quick: bool = False
-    timeout: float = 240
+    basic: bool = False
+    timeout: float = 240  # seconds
 
     @property
     def options(self):
         return FAULT if self.faults else ()
+
+    @property
+    def topology(self):
+        return f"hosts{self.hosts}" if self.hosts > 1 else "device"
+
+    @property
+    def tls(self):
+        return TRANSPORTS[self.transport]
+
+
+def first(hosts, faults=False):
+    return f"{hosts}host" + ("s" if hosts > 1 else "") + ("+faults" if faults else "")
+
+
+def programs(hosts, faults):
+    """Our own programs, with few ranks."""
+    for mpi in LAUNCH:
+        for transport in TRANSPORTS:
+            for ranks in (2, 4):
+                name = f"{first(hosts, faults)}/{mpi}/{transport}/{ranks}"
+                quick = hosts == 2 and ranks == (2 if faults else 4)
+                for p in PROGRAMS:
+                    yield Case(f"{name}/{p}", hosts, faults, transport, mpi, ranks, p, quick=quick)
+                for d in DEATHS:
+                    yield Case(f"{name}/death-{d}", hosts, faults, transport, mpi, ranks, "death", (d,), True, quick=quick and not faults, timeout=90)
+
+
+def habits(hosts, faults):
+    """What real jobs do besides: large messages, children, fork."""
+    for mpi in LAUNCH:
+        for transport in TRANSPORTS:
+            for program, ranks in (("big", 2), ("spawn", 2), ("forks", 4)):
+                quick = hosts == 2 and not faults and transport == "rc"
+                yield Case(f"{first(hosts, faults)}/{mpi}/{transport}/{ranks}/{program}", hosts, faults, transport, mpi, ranks, program, quick=quick)
+
+
+def many(hosts, faults):
+    """Many more ranks than cores."""
+    for mpi in LAUNCH:
+        for transport in TRANSPORTS:
+            name = f"{first(hosts, faults)}/{mpi}/{transport}"
+            for p in ("p2p", "collectives", "onesided"):
+                yield Case(f"{name}/16/{p}", hosts, faults, transport, mpi, 16, p, quick=hosts == 4 and not faults and p == "collectives", timeout=400)
+            if not faults:
+                yield Case(f"{name}/64/collectives", hosts, faults, transport, mpi, 64, "collectives", timeout=580)
+                yield Case(f"{name}/64/death-kill", hosts, faults, transport, mpi, 64, "death", ("kill",), True, timeout=300)
+                yield Case(f"{name}/64/starve", hosts, faults, transport, mpi, 64, "pause", ("20",), check="starve", timeout=300,
+                           quick=hosts == 2 and transport == "rc")
+
+
+def tools(hosts, faults):
+    """UCX's and libfabric's own tools."""
+    for case in tests_of_tools(hosts, faults):
+        case.timeout = 60
+        yield case
+
+
+def tests_of_tools(hosts, faults):
+    name = first(hosts, faults)
+    clean2 = hosts == 2 and not faults
+    for transport in TRANSPORTS:
+        common = (hosts, faults, transport)
+        for test in UCP_TESTS:
+            for size in SIZES:
+                yield Case(f"{name}/ucx/{transport}/{test}-{size}", *common, program=test, size=size, check="ucp",
+                           quick=clean2 and size in (8, 65536, 4 * MIB), basic=clean2 and test in ("tag_bw", "ucp_put_lat", "stream_bw") and size == 65536)
+        for test in UCP_ATOMICS:
+            for size in (4, 8):
+                yield Case(f"{name}/ucx/{transport}/{test}-{size}", *common, program=test, size=size, check="ucp", quick=clean2,
+                           basic=clean2 and transport == "rc" and test == "ucp_cswap")
+        for test in THREADED:
+            yield Case(f"{name}/ucx/{transport}/{test}-threads", *common, program=test, size=1024, threads=4, check="ucp",
+                       quick=clean2, basic=clean2 and test == "tag_lat")
+        for test, layout, sizes in UCT_TESTS[transport]:
+            for size in sizes:
+                yield Case(f"{name}/uct/{transport}/{test}-{layout}-{size}", *common, program=test, args=("-D", layout), size=size, check="uct",
+                           quick=clean2, basic=clean2 and test in ("am_lat", "get", "fadd") and size == sizes[-1])
+    yield Case(f"{name}/ucx/info", hosts, faults, "rc", check="info", quick=clean2, basic=clean2)
+    yield Case(f"{name}/fabric/info", hosts, faults, "ud", check="fi_info", quick=clean2, basic=clean2)
+    yield Case(f"{name}/fabric/rdma_cm", hosts, faults, "ud", check="rdma_cm", quick=clean2, basic=clean2)
+    for size, count in ((8, 500), (4096, 200), (65536, 100), (MIB, 20), (4 * MIB, 5)):
+        yield Case(f"{name}/fabric/pingpong-{size}", hosts, faults, "ud", size=size, args=(str(count),), check="fi_pingpong", quick=clean2,
+                   basic=clean2 and size in (8, 65536))
 
 
 def all_cases():
@@ -53,18 +155,19 @@ def all_cases():
     cases = []
     for hosts in (2, 1):
         for faults in (False, True):
-            first = f"{hosts}hosts" if hosts > 1 else "1host"
-            first += "+faults" if faults else ""
-            for mpi in LAUNCH:
-                for transport in TRANSPORTS:
-                    for ranks in (2, 4):
-                        name = f"{first}/{mpi}/{transport}/{ranks}"
-                        quick = hosts == 2 and ranks == (2 if faults else 4)
-                        cases += [Case(f"{name}/{p}", hosts, faults, transport, mpi, ranks, p, quick=quick) for p in PROGRAMS]
-                        cases += [Case(f"{name}/death-{d}", hosts, faults, transport, mpi, ranks, "death", (d,), True, quick=quick and not faults,
-                                       timeout=90) for d in DEATHS]
-            for transport in TRANSPORTS:
-                for test, size in PERFTESTS:
-                    cases.append(Case(f"{first}/ucx/{transport}/{test}-{size}", hosts, faults, transport, program=test, size=size,
-                                      quick=hosts == 2 and not faults and size != 65536))
+            for part in (programs, habits, tools):
+                cases += part(hosts, faults)
+    for hosts in (1, 2, 4):
+        for faults in ((False, True) if hosts == 2 else (False,)):
+            cases += many(hosts, faults)
+    for mpi in LAUNCH:
+        for transport in TRANSPORTS:
+            name = f"2hosts/{mpi}/{transport}"
+            cases.append(Case(f"{name}/storm-1000", 2, False, transport, mpi, 8, "pause", ("0",), check="storm", size=1000, timeout=580))
+            cases.append(Case(f"{name}/storm-80", 2, False, transport, mpi, 8, "pause", ("0",), check="storm", size=80, timeout=240,
+                              quick=transport == "rc"))
+    for mpi in LAUNCH:
+        for transport in TRANSPORTS:
+            for p in ("p2p", "onesided", "forks"):
+                cases.append(Case(f"2hosts/{mpi}/{transport}/user-{p}", 2, False, transport, mpi, 2, p, user="nobody", quick=transport == "rc"))
     return cases

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What jobs do to a daemon beside messages: they come and go a thousand times, and poll with more ranks than there are cores."""
+
+import os
+import time
+
+import jobs
+import lab as labs
+from ucx import need
+
+
+def memory(lab):
+    """Of each daemon: resident KiB, open descriptors, mappings."""
+    found = []
+    for host in lab.hosts:
+        pid = host.daemon.pid
+        with open(f"/proc/{pid}/status", encoding="ascii") as f:
+            resident = next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+            found.append((resident, len(os.listdir(f"/proc/{pid}/fd")), len(f.readlines())))
+    return found
+
+
+GROWTH_KIB = 512  # of a daemon's resident memory, over all jobs after the first fifth
+
+
+def check_storm(case, lab, build):
+    """MPI_Init and MPI_Finalize, case.size times in all, in jobs of case.ranks: the daemons are no larger at the end than they were
+    after the first fifth, when every size class of their allocator has been used."""
+    rounds = case.size // case.ranks
+    settled = None
+    end = time.monotonic() + case.timeout
+    for i in range(rounds):
+        need(time.monotonic() < end, f"only {i} of {rounds} jobs within {case.timeout:.0f} s")
+        jobs.check_job(case, lab, build)
+        if i == rounds // 5:
+            lab.wait_objects_gone(30)
+            settled = memory(lab)
+    lab.wait_objects_gone(30)
+    for host, before, now in zip(lab.hosts, settled, memory(lab)):
+        told = f"{host.name}: resident KiB, descriptors, mappings: {before} after the first jobs, {now} at the end"
+        need(now[0] - before[0] <= GROWTH_KIB and now[1] <= before[1] and now[2] <= before[2] + 8, told)
+        print(f"     {told}")
+
+
+STATUS_SECONDS = 3.0  # the longest that a daemon may keep somebody waiting who asks for its status
+
+
+def check_starve(case, lab, build):
+    """While all ranks but one poll for a message that does not come, the daemons answer, and others have their traffic."""
+    before = jobs.packets(lab)
+    job = jobs.start_job(case, lab, build)
+    job.wait_output("begun", case.timeout)
+    slowest = 0.0
+    for _ in range(5):
+        for host in lab.hosts:
+            asked = time.monotonic()
+            host.status()
+            slowest = max(slowest, time.monotonic() - asked)
+    port = labs.tcp_port()
+    pingpong = [labs.which("ibv_rc_pingpong"), "-g", "0", "-c", "-n", "200", "-p", port]
+    started = time.monotonic()
+    for who, process, code in lab.pair(pingpong, pingpong + [lab.server_tcp()], port, 60):
+        need(code == 0, f"between {case.ranks} pollers the {who} exited with {code}\n--- {process.line}\n{process.output()}")
+    took = time.monotonic() - started
+    need(job.alive(), f"the job had ended already: nothing was tested\n--- {job.line}\n{job.output()}")
+    print(f"     {case.ranks} ranks poll: status within {slowest * 1e3:.0f} ms, 200 round trips of another program in {took:.1f} s, start included")
+    jobs.end_job(case, job, before, lab)
+    need(slowest < STATUS_SECONDS, f"a daemon's status took {slowest:.1f} s")
+
+
+CHECKS = {"storm": check_storm, "starve": check_starve}

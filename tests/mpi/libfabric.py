@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""libfabric: reliable datagrams of its own (ofi_rxd) over the device's UD queue pairs; and what needs rdma_cm says so."""
+
+import lab as labs
+from jobs import packets
+from ucx import need
+
+RXD = "verbs;ofi_rxd"
+HINT = "pumice: rdma_cm"
+
+
+def run(lab, host, argv, seconds):
+    process = lab.start(host, argv, argv[0].rpartition("/")[2])
+    code = process.wait(seconds)
+    if code is None:
+        process.kill()
+    return code, process.output(), f"\n--- {process.line}\n{process.output()}"
+
+
+def check_info(case, lab, _build):
+    code, out, told = run(lab, lab.server, [labs.which("fi_info"), "-p", RXD], case.timeout)
+    need(code == 0 and f"domain: {lab.server.device}-dgram" in out and "protocol: FI_PROTO_RXD" in out, f"exit code {code}{told}")
+    code, out, told = run(lab, lab.server, [labs.which("fi_info"), "-p", "verbs", "-t", "FI_EP_DGRAM"], case.timeout)
+    need(code == 0 and "protocol: FI_PROTO_IB_UD" in out, f"exit code {code}{told}")
+
+
+def check_rdma_cm(case, lab, _build):
+    """What connects by rdma_cm fails, at once, and there is one line that says why. What does not ask for it says nothing."""
+    for argv in (["fi_info", "-p", "verbs", "-t", "FI_EP_MSG"], ["ib_write_bw", "-R", "-F"], ["ib_send_lat", "-R", "-F", "127.0.0.1"]):
+        code, out, told = run(lab, lab.server, [labs.which(argv[0])] + argv[1:], 20)
+        need(code not in (0, None), f"exit code {code}{told}")
+        need(out.count(HINT) == 1, f"one line was to say that rdma_cm is missing{told}")
+    for argv in (["ucx_info", "-d"], ["ibv_devinfo"]):
+        code, out, told = run(lab, lab.server, [labs.which(argv[0])] + argv[1:], 20)
+        need(code == 0 and HINT not in out, f"exit code {code}, or a needless hint{told}")
+
+
+def check_pingpong(case, lab, _build):
+    """With the data checked (-c), in both directions."""
+    tool, port = labs.which("fi_pingpong"), labs.tcp_port()
+    options = ["-p", RXD, "-e", "rdm", "-I", case.args[0], "-S", case.size, "-c"]
+    before = packets(lab)
+    result = lab.pair([tool, "-B", port] + options, [tool, "-P", port] + options + [lab.server_tcp()], port, case.timeout)
+    told = "".join(f"\n--- {who}: {p.line}\n{p.output()}" for who, p, _ in result)
+    for who, process, code in reversed(result):
+        need(code == 0, f"the {who} " + ("did not end" if code is None else f"exited with {code}") + told)
+        need("[error]" not in process.output(), f"the {who} reports an error{told}")
+    need(f"={case.args[0]} " in result[1][1].output(), f"not all were acknowledged{told}")
+    need(packets(lab) - before >= 2 * int(case.args[0]), f"the test did not use the device{told}")
+
+
+CHECKS = {"fi_info": check_info, "rdma_cm": check_rdma_cm, "fi_pingpong": check_pingpong}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""UCX's own tools: ucx_info, and ucx_perftest on both of its levels. UCP is what MPIs use, and chooses transports itself; UCT is one
+transport of one device, told which."""
+
+import re
+
+import lab as labs
+from jobs import packets
+
+# What a device must be able to do: parts of the lines that ucx_info -d prints for each transport.
+CAPABILITIES = {
+    "rc_verbs": ("am_short: <= 63", "am_bcopy: <= 8255", "am_zcopy: <= 8255", "put_short: <= 64", "put_bcopy: <= 8256", "put_zcopy: <= 2G",
+                 "get_bcopy: <= 8256", "get_zcopy: 65..2G", "atomic_add: 64 bit", "atomic_fadd: 64 bit", "atomic_cswap: 64 bit",
+                 "connection: to ep", "error handling: peer failure, ep_check"),
+    "ud_verbs": ("am_short: <= 56", "am_bcopy: <= 4088", "am_zcopy: <= 4088", "connection: to ep, to iface"),
+}
+
+
+def need(holds, message):
+    if not holds:
+        raise labs.Trouble(message)
+
+
+def check_info(case, lab, _build):
+    """ucx_info -d lists the device's transports with what they can do, and no complaint."""
+    process = lab.start(lab.server, [labs.which("ucx_info"), "-d"], "ucx_info")
+    code, out = process.wait(case.timeout), process.output()
+    told = f"\n--- {process.line}\n{out}"
+    need(code == 0, f"exit code {code}{told}")
+    need(" ERROR " not in out and " WARN " not in out and "pumice:" not in out, f"it complains{told}")
+    found = {}
+    for part in out.split("#      Transport: ")[1:]:
+        name = part.split()[0]
+        if f"Device: {lab.server.device}:1\n" in part:
+            found[name] = re.sub(r" +", " ", part)
+    for name, wanted in CAPABILITIES.items():
+        need(name in found, f"no {name} on {lab.server.device}{told}")
+        for line in wanted:
+            need(line in found[name], f"{name}: no '{line}'{told}")
+    need(re.search(r"register: unlimited", out), f"memory can't be registered without limit{told}")
+
+
+def check_perftest(case, lab, _build):
+    """Server on the first host, client on the last. The iterations are few for what is large, or waits for each reply."""
+    tool = labs.which("ucx_perftest")
+    port = labs.tcp_port()
+    count = (200 if case.size <= 65536 else 20) * case.threads
+    before = packets(lab)
+
+    def argv(host):
+        # `env` is what sets the environment, so that the line that is printed repeats it.
+        line = ["env", "UCX_TLS=" + case.tls, tool, "-p", port]
+        return line + (["-d", f"{host.device}:1", "-x", f"{case.transport}_verbs"] if case.check == "uct" else [])
+
+    options = ["-t", case.program, "-n", count, "-w", "10", "-s", case.size] + list(case.args)
+    if case.threads > 1:
+        options += ["-T", case.threads]
+    result = lab.pair(argv(lab.server) + options, argv(lab.client) + [lab.server_tcp()] + options, port, case.timeout)
+    told = "".join(f"--- {who}: {p.line}\n{p.output()}" for who, p, _ in result)
+    for who, process, code in reversed(result):
+        need(code == 0, f"the {who} " + ("did not end" if code is None else f"exited with {code}") + f"\n{told}")
+        need(" ERROR " not in process.output(), f"the {who} reports an error\n{told}")
+    need("Final:" in result[1][1].output(), f"no result\n{told}")
+    need(packets(lab) - before >= count, f"the test did not use the device\n{told}")
+
+
+CHECKS = {"info": check_info, "ucp": check_perftest, "uct": check_perftest}
