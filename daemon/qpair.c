@@ -53,6 +53,8 @@ struct plan {
     struct pm_create_qp_rep layout;
 };
 
+#define UD_INLINE 128 /* bytes of inline data that a UD queue pair takes if it takes any */
+
 static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp)
 {
     if (r->max_send_wr > DEVICE_MAX_QP_WR || r->max_recv_wr > DEVICE_MAX_QP_WR)
@@ -67,10 +69,28 @@ static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp
     return 0;
 }
 
+/* As NICs do it, what is granted of inline data is what a slot has room for, and in UD queue pairs at least UD_INLINE bytes:
+ * UCX (1.13, and later) gives away the buffer of a connection request that was not sent inline when the peer's own comes
+ * in, and what leaves is then what has been written there since, a reply to somebody else. Its requests are a few
+ * bytes longer than the 64 that it asks for (openucx/ucx issue 6040). */
+static uint32_t granted_inline(const struct qp_caps *c, bool ud)
+{
+    uint32_t asked = c->max_inline;
+
+    if (!asked)
+        return 0;
+    if (ud && asked < UD_INLINE)
+        asked = UD_INLINE;
+    asked = ring_send_room(c->max_send_sge, asked, ud);
+    return asked < ENGINE_MAX_INLINE ? asked : ENGINE_MAX_INLINE;
+}
+
 static void lay_out(struct plan *p)
 {
     struct pm_create_qp_rep *l = &p->layout;
+    bool ud = p->type->number == IBV_QPT_UD;
 
+    p->caps.max_inline = granted_inline(&p->caps, ud);
     l->max_send_wr = p->caps.max_send_wr;
     l->max_recv_wr = p->caps.max_recv_wr;
     l->max_send_sge = p->caps.max_send_sge;
@@ -78,7 +98,7 @@ static void lay_out(struct plan *p)
     l->max_inline = p->caps.max_inline;
     l->sq_slots = ring_slots(p->caps.max_send_wr);
     l->rq_slots = ring_slots(p->caps.max_recv_wr);
-    l->sq_stride = ring_send_stride(p->caps.max_send_sge, p->caps.max_inline, p->type->number == IBV_QPT_UD);
+    l->sq_stride = ring_send_stride(p->caps.max_send_sge, p->caps.max_inline, ud);
     l->rq_stride = ring_recv_stride(p->caps.max_recv_sge);
     l->sq_offset = (sizeof(struct pm_qp_page) + 63) & ~63u;
     l->rq_offset = l->sq_offset + l->sq_slots * l->sq_stride;

@@ -164,13 +164,22 @@ enum ring_verdict ring_read_tm_op(const struct ring *r, struct ring_tm_op *out)
     return RING_OK;
 }
 
+static uint32_t send_head(bool has_av)
+{
+    return (uint32_t)(sizeof(struct pm_send_wqe) + (has_av ? sizeof(struct pm_av) : 0));
+}
+
 uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline, bool has_av)
 {
     uint32_t sges = max_sge * (uint32_t)sizeof(struct pm_sge);
     uint32_t body = sges > max_inline ? sges : max_inline;
-    uint32_t head = (uint32_t)(sizeof(struct pm_send_wqe) + (has_av ? sizeof(struct pm_av) : 0));
 
-    return (head + body + 63) & ~63u;
+    return (send_head(has_av) + body + 63) & ~63u;
+}
+
+uint32_t ring_send_room(uint32_t max_sge, uint32_t max_inline, bool has_av)
+{
+    return ring_send_stride(max_sge, max_inline, has_av) - send_head(has_av);
 }
 
 uint32_t ring_recv_stride(uint32_t max_sge)

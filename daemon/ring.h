@@ -58,6 +58,8 @@ enum ring_verdict ring_read_tm_op(const struct ring *r, struct ring_tm_op *out);
 
 /* Bytes of a slot, and slots of a queue (a power of two), for these limits. */
 uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline, bool has_av);
+/* Bytes of inline data that such a slot has room for: at least max_inline. */
+uint32_t ring_send_room(uint32_t max_sge, uint32_t max_inline, bool has_av);
 uint32_t ring_recv_stride(uint32_t max_sge);
 uint32_t ring_tm_stride(uint32_t max_sge);
 uint32_t ring_slots(uint32_t max_wr);

@@ -89,7 +89,7 @@ static const char *lead(const char *path, char *out)
 
 /* Connection management (librdmacm: perftest's -R, libfabric's message endpoints) wants this device of the kernel, and
  * without it says no more than "failed". So say what is missing, once in a process; but not below UCX, which asks in every
- * process and goes on without it. A kernel that has the device is asked, not judged. */
+ * process and goes on without it, nor in the ranks of an MPI job, which load libfabric to see whether it is of use. A kernel that has the device is asked, not judged. */
 static void tell_rdma_cm(const char *path)
 {
     static bool told;
@@ -97,7 +97,7 @@ static void tell_rdma_cm(const char *path)
                                "(perftest without -R, libfabric's verbs;ofi_rxd)\n";
     char out[PATH_MAX];
     int e = errno;
-    if (strcmp(path, DEV_ROOT "rdma_cm") != 0 || !in_tree("/infiniband", out) || !exists(out))
+    if (strcmp(path, DEV_ROOT "rdma_cm") != 0 || vb_session_launched() || !in_tree("/infiniband", out) || !exists(out))
         return;
     void *ucx = dlopen("libuct.so.0", RTLD_LAZY | RTLD_NOLOAD);
     if (ucx)

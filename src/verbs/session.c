@@ -13,7 +13,7 @@
 #include "fork.h"
 #include "wait.h"
 
-/* The local rank that a launcher gave this process, or 0. */
+/* The local rank that a launcher gave this process; -1: none did. */
 static long launcher_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK",
@@ -23,7 +23,12 @@ static long launcher_rank(void)
         if (v && *v)
             return strtol(v, NULL, 10);
     }
-    return 0;
+    return -1;
+}
+
+bool vb_session_launched(void)
+{
+    return launcher_rank() >= 0;
 }
 
 static long lab_host(void)
