@@ -112,7 +112,7 @@ def many(hosts, faults):
                 yield Case(f"{name}/64/collectives", hosts, faults, transport, mpi, 64, "collectives", timeout=580)
                 yield Case(f"{name}/64/death-kill", hosts, faults, transport, mpi, 64, "death", ("kill",), True, timeout=300)
                 yield Case(f"{name}/64/starve", hosts, faults, transport, mpi, 64, "pause", ("20",), check="starve", timeout=300,
-                           quick=hosts == 2 and transport == "rc")
+                           quick=hosts == 2 and transport == "rc" and mpi == "mpich")
 
 
 def tools(hosts, faults):

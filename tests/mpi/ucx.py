@@ -9,10 +9,10 @@ from jobs import packets
 
 # What a device must be able to do: parts of the lines that ucx_info -d prints for each transport.
 CAPABILITIES = {
-    "rc_verbs": ("am_short: <= 63", "am_bcopy: <= 8255", "am_zcopy: <= 8255", "put_short: <= 64", "put_bcopy: <= 8256", "put_zcopy: <= 2G",
+    "rc_verbs": ("am_short: <= 127", "am_bcopy: <= 8255", "am_zcopy: <= 8255", "put_short: <= 128", "put_bcopy: <= 8256", "put_zcopy: <= 2G",
                  "get_bcopy: <= 8256", "get_zcopy: 65..2G", "atomic_add: 64 bit", "atomic_fadd: 64 bit", "atomic_cswap: 64 bit",
                  "connection: to ep", "error handling: peer failure, ep_check"),
-    "ud_verbs": ("am_short: <= 56", "am_bcopy: <= 4088", "am_zcopy: <= 4088", "connection: to ep, to iface"),
+    "ud_verbs": ("am_short: <= 160", "am_bcopy: <= 4088", "am_zcopy: <= 4088", "connection: to ep, to iface"),
 }
 
 
