@@ -21,6 +21,8 @@
 #include "session.h"
 
 #define CONTROL_EVERY 64u /* passes between looks at control connections and other descriptors */
+/* Nor for longer than this, when every pass waits for its turn on a crowded processor. */
+#define CONTROL_NS (2 * NS_PER_MS)
 #define SLOW_YIELD_NS (150 * NS_PER_US)
 #define HOG_NS (20 * NS_PER_MS) /* how long the loop sleeps early after a slow yield */
 
@@ -183,6 +185,7 @@ static void yield(struct device *d)
 void loop_run(struct device *d)
 {
     uint64_t idle_ns = d->options->idle_us * NS_PER_US;
+    uint64_t looked = 0;
     unsigned passes = 0;
 
     prctl(PR_SET_NAME, d->name);
@@ -191,8 +194,10 @@ void loop_run(struct device *d)
     while (!d->stop) {
         uint64_t now = clock_ns();
 
-        if (++passes % CONTROL_EVERY == 0)
+        if (++passes % CONTROL_EVERY == 0 || now - looked > CONTROL_NS) {
             ev_run(d->loop, EVRUN_NOWAIT);
+            looked = now;
+        }
         if (datapath_pass(d, now)) {
             d->last_work = now;
             if (d->tx.held)

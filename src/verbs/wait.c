@@ -8,6 +8,8 @@
 #define SLOW_YIELD_NS UINT64_C(150000) /* a yield that takes longer means that others compute */
 #define SLOW_PERIOD_NS UINT64_C(20000000) /* then sleep instead for so long */
 #define NAP_NS 1000 /* the kernel's timer slack adds some 50 us */
+#define LATE_NS UINT64_C(500000) /* a nap that ends so much later than it should means that many wait for a processor */
+#define NAP_MAX_NS UINT64_C(4000000)
 #define CHECK_NS UINT64_C(50000000) /* between two looks at the session's socket */
 
 uint64_t vb_clock(int clock)
@@ -25,12 +27,28 @@ void vb_wait_check(struct vb_context *c)
         atomic_store(&c->gone, true);
 }
 
+/* Sleeps. If the processors are so crowded that the last nap came back late, as with many ranks of a job on each core,
+ * this one is as long as that was late: who only polls then leaves the processors to those who work, and to the daemon,
+ * and waits hardly longer than it would have anyway. */
+static void take_nap(struct vb_context *c, uint64_t before)
+{
+    uint64_t length = atomic_load_explicit(&c->nap, memory_order_relaxed);
+    struct timespec nap = {.tv_nsec = (long)(length ? length : NAP_NS)};
+    nanosleep(&nap, NULL);
+    uint64_t took = vb_clock(CLOCK_MONOTONIC) - before;
+    uint64_t late = took > length ? took - length : 0;
+    if (late <= LATE_NS)
+        late = length / 2 > LATE_NS ? length / 2 : 0;
+    atomic_store_explicit(&c->nap, late < NAP_MAX_NS ? late : NAP_MAX_NS, memory_order_relaxed);
+    if (late) /* still crowded */
+        atomic_store_explicit(&c->slow_until, before + took + SLOW_PERIOD_NS, memory_order_relaxed);
+}
+
 void vb_wait_idle(struct vb_context *c)
 {
     uint64_t before = vb_clock(CLOCK_MONOTONIC);
     if (before < atomic_load_explicit(&c->slow_until, memory_order_relaxed)) {
-        struct timespec nap = {.tv_nsec = NAP_NS};
-        nanosleep(&nap, NULL);
+        take_nap(c, before);
     } else {
         sched_yield();
         uint64_t after = vb_clock(CLOCK_MONOTONIC);
