@@ -290,6 +290,12 @@ stress-tagmpi: deps-test
 	@$(PUMICE) run --hosts 2 -- $(TAGMPI_STRESS) $(STRESS_ARGS)
 	@$(PUMICE) run --hosts 2 --fault loss=2%,reorder=2% -- $(TAGMPI_STRESS) $(STRESS_ARGS)
 
+# Both MPIs on Pumice beside the same MPIs over TCP.
+.PHONY: bench-mpi
+bench-mpi: deps-mpi
+	$(SUBMAKE) all $(foreach mpi,openmpi mpich,$(BUILD)/tests/mpi/$(mpi)/perf)
+	@BUILD=$(BUILD) tests/bench/mpi.py $(BENCH_ARGS)
+
 # A column of a matrix and faces of a cube, by layouts and by other means, between two hosts and within one device.
 .PHONY: bench-layout
 bench-layout: deps
@@ -299,7 +305,8 @@ bench-layout: deps
 
 # --- the source tree -------------------------------------------------------------------------------------------------
 C_FILES = $(wildcard $(addsuffix /*.[ch],wire daemon daemon/core pcap include/pumice src/verbs src/dv src/cmd \
-	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/mpi tests/fuzz tests/bench tests/soak tests/tagmpi examples examples/tagmpi))
+	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/mpi tests/fuzz tests/bench tests/soak tests/tagmpi examples \
+	examples/mpi examples/tagmpi))
 MAN_PAGES = $(wildcard docs/man/*.[1-8])
 
 .PHONY: check-pure check-spdx check-man check-format format
@@ -409,6 +416,7 @@ help:
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall takes it away again'
 	@echo 'make deb            Debian packages, in build/deb'
 	@echo 'make bench          side by side with what else there is'
+	@echo 'make bench-mpi      both MPIs beside the same MPIs over TCP (BENCH_ARGS=--quick)'
 	@echo 'make bench-layout   what layouts cost, beside scatter/gather lists, packing and a plain vectored copy'
 	@echo 'make stress-tagmpi  100,000 messages with wildcards, matched by the device and by software (STRESS_ARGS: --messages, --seed, --ranks)'
 	@echo 'make san            the tests with AddressSanitizer and UndefinedBehaviorSanitizer; tsan: with ThreadSanitizer'

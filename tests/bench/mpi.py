@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""How fast an MPI is on Pumice, beside the same MPI over TCP, all in one run: latency, bandwidth, message rate, MPI_Put, allreduce.
+
+    tests/bench/mpi.py               Open MPI and MPICH, five repetitions
+    tests/bench/mpi.py --quick       Open MPI alone, three repetitions, fewer measures
+    tests/bench/mpi.py -k latency    only some measures
+
+Every repetition runs each measure on each transport in turn, so that a machine that gets slower does so for all. Shown are medians; a
+ratio is the median of the ratios within each repetition, and more than 1 means that Pumice is ahead. Nothing is asserted.
+Also written to build/bench-mpi.json.
+"""
+
+import argparse
+import json
+import os
+import platform
+import signal
+import statistics
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+for folder in ("e2e", "mpi"):
+    sys.path.insert(0, os.path.join(os.path.dirname(HERE), folder))
+
+import cases as table  # noqa: E402
+import lab as labs  # noqa: E402
+
+MIB = 1 << 20
+SECONDS_MAX = 60  # of one measurement; what takes longer is a failure of the measure
+
+# Where the ranks are and what UCX takes; the last one is what the others are compared with.
+TRANSPORTS = {
+    "rc, 2 hosts": ("hosts", "rc_v,self"),
+    "ud, 2 hosts": ("hosts", "ud_verbs,self"),
+    "rc, one device": ("device", "rc_v,self"),
+    "tcp": (None, "tcp,self"),
+}
+
+# Key: (what perf does, bytes, iterations, ranks, unit, smaller is better, part of --quick)
+MEASURES = {
+    "latency 8 B": ("latency", 8, 10000, 2, "µs", True, True),
+    "latency 4 KiB": ("latency", 4096, 5000, 2, "µs", True, False),
+    "latency 1 MiB": ("latency", MIB, 128, 2, "µs", True, False),
+    "bandwidth 64 KiB": ("bandwidth", 65536, 6400, 2, "MiB/s", False, False),
+    "bandwidth 1 MiB": ("bandwidth", MIB, 640, 2, "MiB/s", False, True),
+    "put 1 MiB": ("put", MIB, 640, 2, "MiB/s", False, True),
+    "message rate 8 B": ("rate", 8, 200000, 2, "M/s", False, True),
+    "allreduce 8 B, 4 ranks": ("allreduce", 8, 1000, 4, "µs", True, False),
+    "allreduce 64 KiB, 4 ranks": ("allreduce", 65536, 256, 4, "µs", True, False),
+    "allreduce 8 B, 16 ranks": ("allreduce", 8, 128, 16, "µs", True, True),
+}
+
+# What the project wants to reach, with Open MPI over rc between two hosts: (measure, of TCP's figure, at most).
+TARGETS = {"latency 8 B": (2.5, True), "bandwidth 1 MiB": (0.7, False), "put 1 MiB": (1.5, False), "allreduce 8 B, 16 ranks": (1.0, True)}
+
+
+def measure(build, lab, mpi, tls, name):
+    """One run of perf; its figure."""
+    what, size, count, ranks = MEASURES[name][:4]
+    launcher, env = table.LAUNCH[mpi]
+    env = dict(env, UCX_TLS=tls, UCX_WARN_UNUSED_ENV_VARS="n")
+    if lab is None:
+        env["UCX_NET_DEVICES"] = "lo"
+        log = os.path.join(build.dir, "bench-mpi.log")
+    else:
+        env.update(LD_PRELOAD=lab.preload, PUMICE_LAB=lab.dir, PUMICE_HOSTS=str(len(lab.hosts)))
+        log = lab.log("perf")
+    program = os.path.join(build.dir, "tests", "mpi", mpi, "perf")
+    if not os.path.exists(program):
+        raise labs.Unavailable(f"{os.path.relpath(program)} is not built")
+    process = labs.Process([labs.which(launcher[0])] + launcher[1:] + ["-n", ranks, program, what, size, count], env, log)
+    try:
+        code = process.wait(SECONDS_MAX)
+    finally:
+        if process.alive():
+            process.kill()
+    if code != 0:
+        raise labs.Trouble(f"{process.line}: " + ("took too long" if code is None else f"exit code {code}") + f": {process.output()[-300:]}")
+    return float(process.output().split()[-1])
+
+
+class Bench:
+    def __init__(self, args):
+        self.args, self.build = args, labs.Build(args.build)
+        self.labs = {}
+        self.values, self.why = {}, {}  # (mpi, measure, transport): figures by repetition (None: it failed); the last failure
+        self.mpis = ["openmpi"] if args.quick else list(table.LAUNCH)
+        self.names = [n for n, m in MEASURES.items() if (m[6] or not args.quick) and (not args.filter or any(f in n for f in args.filter))]
+
+    def run(self):
+        for topology in ("hosts", "device"):
+            self.labs[topology] = labs.Lab(self.build, topology, (), self.args.block)
+        begin, slowest, done = time.monotonic(), 0.0, 0
+        for _ in range(self.args.repetitions):
+            started = time.monotonic()
+            if done and started - begin + slowest > self.args.budget:
+                break
+            for mpi in self.mpis:
+                for name in self.names:
+                    for transport in TRANSPORTS:
+                        self.once(mpi, name, transport)
+            slowest = max(slowest, time.monotonic() - started)
+            done += 1
+        return done, time.monotonic() - begin
+
+    def once(self, mpi, name, transport):
+        where, tls = TRANSPORTS[transport]
+        key = (mpi, name, transport)
+        if sys.stderr.isatty():
+            print(f"\r\033[K{' / '.join(key)}", end="", file=sys.stderr, flush=True)
+        try:
+            figure = measure(self.build, self.labs.get(where), mpi, tls, name)
+        except (labs.Unavailable, labs.Trouble, OSError, ValueError, IndexError) as e:
+            figure, self.why[key] = None, " ".join(str(e).split())[:300]
+        self.values.setdefault(key, []).append(figure)
+
+    def median(self, mpi, name, transport):
+        good = [v for v in self.values.get((mpi, name, transport), []) if v]
+        return statistics.median(good) if good else None
+
+    def ratio(self, mpi, name, transport):
+        """Pumice's figure divided by TCP's."""
+        pairs = [(a, b) for a, b in zip(self.values.get((mpi, name, transport), []), self.values.get((mpi, name, "tcp"), [])) if a and b]
+        return statistics.median(a / b for a, b in pairs) if pairs else None
+
+    def print_tables(self, done, seconds):
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr)
+        print(f"{done} repetitions in {seconds:.0f} s on {os.cpu_count()} CPUs, Linux {platform.release()}; medians, and how many times better than TCP")
+        for mpi in self.mpis:
+            print(f"\n{mpi:34}" + "".join(f"{t:>24}" for t in TRANSPORTS))
+            for name in self.names:
+                unit, less = MEASURES[name][4:6]
+                line = f"  {name + ', ' + unit:32}"
+                for transport in TRANSPORTS:
+                    value, ratio = self.median(mpi, name, transport), self.ratio(mpi, name, transport)
+                    text = "-" if value is None else number(value)
+                    if ratio and transport != "tcp":
+                        text += f"  ({number(1 / ratio if less else ratio)} ×)"
+                    line += f"{text:>24}"
+                print(line)
+        print("\nwhat is wanted of Open MPI over rc between 2 hosts, as parts of TCP's figures")
+        for name, (limit, at_most) in TARGETS.items():
+            ratio = self.ratio("openmpi", name, "rc, 2 hosts")
+            if ratio:
+                reached = ratio <= limit if at_most else ratio >= limit
+                print(f"  {name:32}{number(ratio):>10}   {'at most' if at_most else 'at least'} {limit}   {'met' if reached else 'MISSED'}")
+        for key, why in self.why.items():
+            print(f"failed: {' / '.join(key)}: {why}")
+
+    def write_json(self, path, done, seconds):
+        tree = {"cpus": os.cpu_count(), "kernel": platform.release(), "repetitions": done, "seconds": round(seconds, 1),
+                "measures": [{"mpi": m, "measure": n, "transport": t, "unit": MEASURES[n][4], "median": self.median(m, n, t), "values": v,
+                              "of_tcp": self.ratio(m, n, t), "failure": self.why.get((m, n, t))} for (m, n, t), v in self.values.items()]}
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(tree, f, indent=1, ensure_ascii=False)
+        print(f"\nwritten to {os.path.relpath(path)}")
+
+    def close(self):
+        for lab in self.labs.values():
+            lab.close()
+
+
+def number(v):
+    return f"{v:.0f}" if v >= 100 else f"{v:.1f}" if v >= 10 else f"{v:.2f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="Open MPI alone, three repetitions, fewer measures")
+    parser.add_argument("-r", "--repetitions", type=int, help="repetitions (5; with --quick 3)")
+    parser.add_argument("--budget", type=float, default=900, help="begin no repetition that would end after so many seconds (900)")
+    parser.add_argument("-k", "--filter", action="append", default=[], metavar="TEXT", help="only measures with TEXT in their name")
+    parser.add_argument("--build", default=labs.default_build(), metavar="DIR")
+    parser.add_argument("--block", default="127.0.61", metavar="A.B.C", help="addresses A.B.C.* (127.0.61)")
+    args = parser.parse_args()
+    args.repetitions = args.repetitions or (3 if args.quick else 5)
+    bench = Bench(args)
+    missing = bench.build.missing()
+    if missing:
+        print(f"not built: {' '.join(missing)} (run make)")
+        return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended, too
+    try:
+        done, seconds = bench.run()
+        bench.print_tables(done, seconds)
+        bench.write_json(os.path.join(bench.build.dir, "bench-mpi.json"), done, seconds)
+    finally:
+        bench.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What an MPI reaches, as one number on stdout: perf WHAT SIZE ITERATIONS
+ *
+ *   latency     microseconds one way, between ranks 0 and 1 in turn
+ *   bandwidth   MiB/s from rank 0 to rank 1, WINDOW messages under way
+ *   rate        the same as millions of messages per second
+ *   put         MiB/s by MPI_Put to a window of rank 1, which does nothing
+ *   allreduce   microseconds for one MPI_Allreduce of SIZE bytes of doubles, all ranks
+ *
+ * A tenth of the iterations, before these, is to warm up. But for the last, ranks beyond the second look on. */
+#include "mt.h"
+
+#define WINDOW 64
+
+static char *out, *in;
+
+static void latency(int size, int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        if (mt_rank == 0)
+            MPI_Send(out, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+        if (mt_rank <= 1)
+            MPI_Recv(in, size, MPI_BYTE, 1 - mt_rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (mt_rank == 1)
+            MPI_Send(out, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+    }
+}
+
+/* Window by window, each answered by an empty message. */
+static void stream(int size, int rounds)
+{
+    MPI_Request request[WINDOW];
+    for (int i = 0; i < rounds && mt_rank <= 1; i += WINDOW) {
+        for (int w = 0; w < WINDOW; w++) {
+            if (mt_rank == 0)
+                MPI_Isend(out, size, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &request[w]);
+            else
+                MPI_Irecv(in, size, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &request[w]);
+        }
+        MPI_Waitall(WINDOW, request, MPI_STATUSES_IGNORE);
+        if (mt_rank == 0)
+            MPI_Recv(NULL, 0, MPI_BYTE, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else
+            MPI_Send(NULL, 0, MPI_BYTE, 0, 3, MPI_COMM_WORLD);
+    }
+}
+
+static MPI_Win win;
+
+static void put(int size, int rounds)
+{
+    if (mt_rank != 0)
+        return;
+    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+    for (int i = 0; i < rounds; i++) {
+        MPI_Put(out, size, MPI_BYTE, 1, 0, size, MPI_BYTE, win);
+        if (i % WINDOW == WINDOW - 1)
+            MPI_Win_flush(1, win);
+    }
+    MPI_Win_unlock(1, win);
+}
+
+static void allreduce(int size, int rounds)
+{
+    for (int i = 0; i < rounds; i++)
+        MPI_Allreduce(out, in, size / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(int size, int rounds);
+    double (*result)(double seconds, double size, double rounds);
+} * chosen;
+
+static double one_way(double seconds, double size, double rounds)
+{
+    (void)size;
+    return seconds / rounds / 2 * 1e6;
+}
+
+static double each(double seconds, double size, double rounds)
+{
+    (void)size;
+    return seconds / rounds * 1e6;
+}
+
+static double mib(double seconds, double size, double rounds)
+{
+    return size * rounds / seconds / (1 << 20);
+}
+
+static double millions(double seconds, double size, double rounds)
+{
+    (void)size;
+    return rounds / seconds / 1e6;
+}
+
+int main(int argc, char **argv)
+{
+    static const __typeof__(*chosen) all[] = {{"latency", latency, one_way},
+                                              {"bandwidth", stream, mib},
+                                              {"rate", stream, millions},
+                                              {"put", put, mib},
+                                              {"allreduce", allreduce, each}};
+    mt_begin(&argc, &argv, MPI_THREAD_SINGLE);
+    for (size_t i = 0; argc == 4 && i < sizeof(all) / sizeof(all[0]); i++)
+        if (strcmp(argv[1], all[i].name) == 0)
+            chosen = &all[i];
+    if (!chosen || mt_size < 2) {
+        fprintf(stderr, "usage: mpirun -n N perf latency|bandwidth|rate|put|allreduce SIZE ITERATIONS\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+        return 2;
+    }
+    int size = atoi(argv[2]), rounds = (atoi(argv[3]) + WINDOW - 1) / WINDOW * WINDOW;
+    out = memset(mt_alloc((size_t)size), 0, (size_t)size);
+    in = memset(mt_alloc((size_t)size), 0, (size_t)size);
+    if (chosen->run == put)
+        MPI_Win_create(in, size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    chosen->run(size, rounds / 10 / WINDOW * WINDOW + WINDOW);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = MPI_Wtime();
+    chosen->run(size, rounds);
+    double seconds = MPI_Wtime() - begin;
+    if (mt_rank == 0) {
+        printf("%.4f\n", chosen->result(seconds, size, rounds));
+        fflush(stdout);
+    }
+    if (chosen->run == put)
+        MPI_Win_free(&win);
+    free(out);
+    free(in);
+    MPI_Finalize();
+    return 0;
+}
