@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# An MPI program between virtual hosts, over RDMA verbs, and what it sent.
+# Usage: examples/mpi/run.sh openmpi|mpich [HOSTS [RANKS [OPTION OF PUMICE RUN...]]]
+#        examples/mpi/run.sh openmpi 2 4 --fault loss=1% --capture halo.pcapng
+set -eu
+mpi=${1:?openmpi or mpich}
+hosts=${2:-2}
+ranks=${3:-4}
+[ $# -gt 3 ] && shift 3 || shift $#
+
+here=$(cd "$(dirname "$0")" && pwd)
+pumice=${PUMICE:-$(command -v pumice || echo "$here/../../build/bin/pumice")}
+program=$(mktemp)
+trap 'rm -f "$program"' EXIT
+
+# UCX: reliable connections between all ranks, no shared memory, which it would take on one machine.
+export UCX_TLS=rc_v,self
+
+case $mpi in
+openmpi)
+    mpirun="mpirun.openmpi --oversubscribe --bind-to none --mca pml ucx --mca osc ucx --mca btl ^openib"
+    # Open MPI wants to hear from root, in a container for example, that it is meant.
+    [ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ;;
+mpich)
+    mpirun=mpirun.mpich
+    export MPIR_CVAR_NOLOCAL=1 ;; # not MPICH's own shared memory either
+*)
+    echo "run.sh: openmpi or mpich, not $mpi" >&2
+    exit 2 ;;
+esac
+
+"mpicc.$mpi" -O2 -o "$program" "$here/halo.c" -lm
+"$pumice" run --hosts "$hosts" "$@" -- sh -c '"$@" && pumice status | grep -E "^===|sent_pkts|writes" || exit 1' sh $mpirun -n "$ranks" "$program"
