@@ -151,8 +151,8 @@ fault XRC_ETH req_send.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn
 fault UC_GAP uc.c 'if (begins || ahead != 0)' 'if (begins)'
 fault UC_SRQ_HELD uc.c 'qp->resp.message = 0;
     srq_put_back(qp);' 'qp->resp.message = 0;'
-fault UD_SRQ_SHORT ud.c 'COUNT(qp, rx_refused);
-        srq_put_back(qp);' 'COUNT(qp, rx_refused);'
+fault UD_SRQ_SHORT ud.c 'report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);
+        srq_put_back(qp);' 'report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);'
 fault UD_SRQ_PD resp.c 'source_sgl(s, &qp->e->keys, recv_pd(qp)' 'source_sgl(s, &qp->e->keys, qp_is_reliable(qp) ? recv_pd(qp) : qp->pd'
 fault UC_SRQ_CQ srq.c 'c->srq_owner = srq->owner;' 'c->srq_owner = qp_is_reliable(qp) ? srq->owner : NULL;'
 fault UD_QKEY ud.c 'p->deth.qkey != qp->attr.qkey' 'false'
