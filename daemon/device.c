@@ -53,6 +53,7 @@ static void configure_engine(struct device *d)
         c->window_pkts = o->window_pkts;
     if (o->ack_delay_us >= 0)
         c->ack_delay_ns = (uint64_t)o->ack_delay_us * NS_PER_US;
+    c->crowd_timeout_ns = DEVICE_CROWD_TIMEOUT_NS;
     if (o->min_timeout_us)
         c->min_timeout_ns = (uint64_t)o->min_timeout_us * NS_PER_US;
     if (d->udp.fd >= 0)

@@ -51,6 +51,10 @@ TAILQ_HEAD(cq_list, cq);
 TAILQ_HEAD(qpair_list, qpair);
 TAILQ_HEAD(srqueue_list, srqueue);
 
+/* 4.096 us * 2^16, a quarter of a second. The usual timeout of programs, 14, with 7 retries gives up after half a second,
+ * for which a daemon may well not run on a machine that does much else; stretched four times it is two. */
+#define DEVICE_CROWD_TIMEOUT_NS (4096ull << 16)
+
 /* Of one batch of packets: four rows of 15 packets of 4 KiB, the most that one send takes (gso.h), so that no row is cut
  * short at the end of the batch; and small enough to stay in the cache between gathering and sending. */
 #define DEVICE_TX_BYTES (4u * 15 * (4096 + 32))

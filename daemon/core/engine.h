@@ -50,6 +50,7 @@ struct engine_config {
     uint64_t
         ack_delay_ns; /* longest time that a received packet without AckReq stays unacknowledged; 0: off (row D3) */
     uint64_t min_timeout_ns; /* lower clamp of the QP's timeout (row D6) */
+    uint64_t crowd_timeout_ns; /* shorter timeouts are stretched to this, at most four times (9.7.6.1.3); 0: none is */
     uint64_t probe_min_ns; /* earliest tail probe after the last transmission, however short the round trips are */
     uint32_t burst_bytes; /* payload that one QP sends in its turn, per engine_tx pass */
     uint8_t active_mtu; /* enum ibv_mtu: the largest path_mtu that modify accepts */

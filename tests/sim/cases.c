@@ -107,6 +107,12 @@ const struct sim_case sim_cases[] = {
     {.name = "retry-exhausted", .about = "the path is dead: retry_cnt 3 means four timeouts", .retry_cnt = 3, .may_exhaust = true,
      .net = {.dead_until = ANY}, .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, 0, 10}, {WR_RDMA_READ, SIGNALED, 10}},
      .done_least = 4 * TIMEOUT_12, .done_most = 4 * TIMEOUT_12 + TIMEOUT_12 / 4, .count = {COUNT(retry_exceeded_err, 1, 1)}},
+    {.name = "retry-stretched", .about = "a timeout below crowd_timeout_ns is stretched to it", .retry_cnt = 3, .may_exhaust = true,
+     .net = {.dead_until = ANY}, .op[0] = {{WR_SEND, SIGNALED, 700}}, .crowd_timeout = 3 * TIMEOUT_12,
+     .done_least = 12 * TIMEOUT_12, .done_most = 12 * TIMEOUT_12 + TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
+    {.name = "retry-stretched-most", .about = "… but four times at most", .retry_cnt = 3, .may_exhaust = true,
+     .net = {.dead_until = ANY}, .op[0] = {{WR_SEND, SIGNALED, 700}}, .crowd_timeout = 100 * TIMEOUT_12,
+     .done_least = 16 * TIMEOUT_12, .done_most = 16 * TIMEOUT_12 + TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
     {.name = "retry-exhausted-late", .about = "the path dies in the middle", .retry_cnt = 1, .may_exhaust = true,
      .net = {.delay_ns = 10 * US, .dead_from = 25 * US, .dead_until = ANY}, .repeat = 3, .window_pkts = 2,
      .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, 0, 10}, {WR_RDMA_READ, SIGNALED, 1000}},
@@ -262,6 +268,7 @@ static void setup_hosts(struct sim *s, const struct sim_case *c)
     for (int i = 0; i < s->sc.nhosts; i++) {
         struct engine_config *g = &s->host[i].cfg;
         g->window_pkts = c->window_pkts ? c->window_pkts : g->window_pkts;
+        g->crowd_timeout_ns = c->crowd_timeout;
         g->peer_window_bytes = c->peer_window ? c->peer_window : g->peer_window_bytes;
         g->completion_slots = c->completion_slots ? c->completion_slots : g->completion_slots;
         g->ecn = c->ecn;

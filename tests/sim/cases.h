@@ -46,7 +46,7 @@ struct sim_case {
     uint8_t mtu_code; /* 0: 1, 256 bytes */
     uint8_t timeout, retry_cnt, rnr_retry, rnr_timer, rd_atomic; /* 0: as it comes */
     uint32_t window_pkts, peer_window, completion_slots, poll_max; /* likewise */
-    uint64_t poll_ns;
+    uint64_t crowd_timeout, poll_ns; /* likewise */
     bool ecn; /* both ends */
     bool defer, loopback, refill, may_exhaust;
     bool srq, xrc; /* end 1 takes its receives from an SRQ; and is an XRC target, which end 0 sends to */

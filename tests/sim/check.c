@@ -8,9 +8,11 @@
 
 static uint64_t timeout_ns(const struct end *e)
 {
+    const struct engine_config *c = &e->sim->host[e->host].cfg;
     uint64_t t = (uint64_t)4096 << e->attr.timeout;
-    uint64_t least = e->sim->host[e->host].cfg.min_timeout_ns;
-    return t < least ? least : t;
+    if (t < c->crowd_timeout_ns)
+        t = 4 * t < c->crowd_timeout_ns ? 4 * t : c->crowd_timeout_ns;
+    return t < c->min_timeout_ns ? c->min_timeout_ns : t;
 }
 
 /* The user learns that a QP has failed, and may give up its peer. */

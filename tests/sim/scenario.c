@@ -118,6 +118,7 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     c->ack_delay_ns = prng_pick(r, 0, 0, 10 * US, 50 * US);
     c->min_timeout_ns = prng_pick(r, 500 * US, 1 * MS, 4 * MS);
     c->probe_min_ns = prng_pick(r, 50 * US, 200 * US, 1 * MS);
+    c->crowd_timeout_ns = c->min_timeout_ns == 4 * MS ? 10 * MS : 0;
     c->burst_bytes = (uint32_t)prng_pick(r, 4096, 4096, 16384, 61440);
     c->active_mtu = (uint8_t)prng_range(r, s->sc.mtu_code, 5);
     c->first_qpn = (uint32_t)prng_pick(r, 17, 0xfffffe, prng_range(r, 17, 0xfffffe));
