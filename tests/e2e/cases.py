@@ -54,8 +54,8 @@ def perftest_rows(text):
     rows = {}
     for line in text.splitlines():
         field = line.partition("Correlation")[0].split()  # where speeds vary much it says so, at the end of the line
-        # (A percentile of few and very uneven times may be "-nan".)
-        if len(field) >= 4 and all(re.fullmatch(r"\d+(\.\d+)?|-?nan", f) for f in field):
+        # (A percentile of few and very uneven times may be "-nan", and all times "inf" if the tool measured the processor's frequency wrong.)
+        if len(field) >= 4 and all(re.fullmatch(r"\d+(\.\d+)?|-?nan|inf", f) for f in field):
             rows[int(field[0])] = [float(f) for f in field[1:] if "nan" not in f]
     return rows
 
