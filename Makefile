@@ -59,9 +59,19 @@ all: $(VERBS_SO) $(DV_SO) $(PUMICED) $(PUMICE)
 $(call obj,$(WIRE_SRC) $(CORE_SRC)): WARN += -Wconversion
 $(call obj,$(VERBS_SRC) $(DV_SRC)): CFLAGS += -fPIC -fvisibility=hidden
 
+# Of a source that has moved since, no list of dependencies must ask for the old place: hence its own name, as -MP does for headers.
+compile = $(CC) $(CPPFLAGS) $(CFLAGS) $(1) -c -o $@ $< && echo '$<:' >>$(@:.o=.d)
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(compile)
+
+# What there is to compile. It changes when a source comes or goes; what is made of many objects depends on it.
+SOURCES := $(WIRE_SRC) $(CORE_SRC) $(PCAP_SRC) $(DAEMON_SRC) $(VERBS_SRC) $(DV_SRC) $(CMD_SRC) $(SIM_SRC) $(ENDURANCE_SRC)
+$(BUILD)/sources: FORCE
+	@mkdir -p $(@D)
+	@echo '$(SOURCES)' | cmp -s - $@ || echo '$(SOURCES)' >$@
+.PHONY: FORCE
+$(LIBWIRE) $(LIBCORE) $(LIBPCAPW) $(LIBDAEMON) $(VERBS_SO) $(DV_SO) $(PUMICE) $(SIM_BIN) $(ENDURANCE): $(BUILD)/sources
 
 $(LIBWIRE): $(call obj,$(WIRE_SRC))
 $(LIBCORE): $(call obj,$(CORE_SRC))
@@ -70,7 +80,7 @@ $(LIBDAEMON): $(call obj,$(DAEMON_SRC))
 $(BUILD)/lib/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) rcs $@ $(filter %.o,$^)
 
 $(PUMICED): $(call obj,daemon/main.c) $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
@@ -84,7 +94,7 @@ $(VERBS_SO): $(call obj,$(VERBS_SRC)) src/verbs/libibverbs.map
 # The texts of what can be wrong with a layout are the engine's own, too.
 $(BUILD)/obj/src/dv/core/layout.o: daemon/core/layout.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -c -o $@ $<
+	$(call compile,-fPIC -fvisibility=hidden)
 $(DV_SO): $(call obj,$(DV_SRC)) $(BUILD)/obj/src/dv/core/layout.o src/dv/libpumice.map
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,libpumice.so.1 -Wl,--version-script=src/dv/libpumice.map -Wl,-z,defs \
@@ -94,7 +104,7 @@ $(DV_SO): $(call obj,$(DV_SRC)) $(BUILD)/obj/src/dv/core/layout.o src/dv/libpumi
 # `pumice layout` explains a mapping with the very code that the engine uses, a module that depends on nothing else.
 $(PUMICE): $(call obj,$(CMD_SRC) daemon/core/layout.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lpcap -lisal
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -ljansson -lpcap -lisal
 
 # --- tests -----------------------------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
@@ -103,7 +113,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIB
 
 $(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lisal
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lisal
 
 # Writes the capture for tests/e2e/wire_tshark.sh.
 WIRE_GEN := $(BUILD)/tests/e2e/wire_gen
@@ -140,16 +150,16 @@ $(LINT_GEN): $(call obj,tests/e2e/lint_gen.c tests/e2e/scene.c) $(LIBPCAPW) $(LI
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
 # Programs against the verbs API, linked with the system's library and run with ours.
-$(BUILD)/tests/verbs/%: tests/verbs/%.c
+$(BUILD)/tests/verbs/%: $(BUILD)/obj/tests/verbs/%.o
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(VT_LIBS) -libverbs -lpthread
+	$(CC) $(LDFLAGS) -o $@ $< $(VT_LIBS) -libverbs -lpthread
 LAYOUT_TESTS := $(filter $(BUILD)/tests/verbs/test_layout%,$(VTEST_BIN))
 $(LAYOUT_TESTS): $(DV_SO)
 $(LAYOUT_TESTS): VT_LIBS = $(DV_SO) -Wl,-rpath,$(abspath $(dir $(DV_SO)))
 
 $(ENDURANCE): $(call obj,$(ENDURANCE_SRC))
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -libverbs -lpthread
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -libverbs -lpthread
 
 # Examples, and the programs of the soak: one file each, linked with the system's library too.
 EXAMPLE_BIN := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
@@ -429,4 +439,4 @@ help:
 	@echo 'make deps-dev       all packages that any of these needs; each target installs its own'
 	@echo 'make clean          removes build/'
 
--include $(shell find $(BUILD)/obj $(BUILD)/tests -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

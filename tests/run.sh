@@ -70,6 +70,16 @@ try()
     esac
 }
 
+# What was built of the programs that there are sources of, as build/tests/FOLDER/NAME: a build outlives sources that move or go.
+built()
+{
+    local source t
+    for source in tests/"$1"/$2.c; do
+        t=$BUILD/${source%.c}
+        [ -x "$t" ] && echo "$t"
+    done
+}
+
 stage_check()
 {
     try check/pure tests/check_pure.sh
@@ -82,8 +92,8 @@ stage_check()
 stage_unit()
 {
     local t
-    for t in "$BUILD"/tests/unit/test_*; do
-        [ -x "$t" ] && try "unit/${t##*/}" "$t" --short-filename
+    for t in $(built unit 'test_*'); do
+        try "unit/${t##*/}" "$t" --short-filename
     done
 }
 
@@ -110,9 +120,8 @@ export logs
 verbs_legs()
 {
     local t name
-    for t in "$BUILD"/tests/verbs/test_tm*; do
+    for t in $(built verbs 'test_tm*'); do
         name=verbs/${t##*/}
-        [ -x "$t" ] && [[ $t != *.d ]] || continue
         VT_DAEMON="$BUILD/bin/pumiced --loopback wire" try "$name+wire" bash -c 'verbs_one "$0"' "$t"
         VT_DAEMON="$BUILD/bin/pumiced --tm-profile mlx5" try "$name+mlx5" bash -c 'verbs_one "$0"' "$t"
     done
@@ -121,8 +130,8 @@ verbs_legs()
 stage_verbs()
 {
     local t
-    for t in "$BUILD"/tests/verbs/test_*; do
-        [ -x "$t" ] && [[ $t != *.d ]] && try "verbs/${t##*/}" bash -c 'verbs_one "$0"' "$t"
+    for t in $(built verbs 'test_*'); do
+        try "verbs/${t##*/}" bash -c 'verbs_one "$0"' "$t"
     done
     verbs_legs
     for t in tests/verbs/*.sh; do
@@ -146,9 +155,9 @@ stage_e2e()
 stage_valgrind()
 {
     local t check="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --trace-children=yes"
-    for t in "$BUILD"/tests/unit/test_*; do
+    for t in $(built unit 'test_*'); do
         # shellcheck disable=SC2086
-        [ -x "$t" ] && try "valgrind/${t##*/}" $check "$t" -j1
+        try "valgrind/${t##*/}" $check "$t" -j1
     done
     # shellcheck disable=SC2086
     try valgrind/rc_pingpong $check --trace-children-skip='*/sh' "$BUILD/bin/pumice" run --hosts 2 -- sh -c \
@@ -158,8 +167,7 @@ stage_valgrind()
 stage_fuzz()
 {
     local t name seeds
-    for t in "$BUILD"/tests/fuzz/fuzz_*; do
-        [ -x "$t" ] || continue
+    for t in $(built fuzz 'fuzz_*'); do
         name=${t##*/}
         mkdir -p "$BUILD/corpus/$name" "$BUILD/findings"
         seeds=
