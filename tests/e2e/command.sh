@@ -1,36 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The pumice command: environment, exit codes, signals, addresses, cleaning up, faults and status at run time.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-BUILD=$(realpath "${BUILD:-$here/../../build}")
-pumice=$BUILD/bin/pumice
+. "$(dirname "$0")/common.bash"
 block=127.41.$(($$ % 256)) # of loopback addresses, so that two runs at once don't meet
 in_proc=$(printf '%02X297F:12B7' $(($$ % 256))) # the end of these in /proc/net/udp
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export TMPDIR=$work/tmp
+TMPDIR=$dir/tmp
 mkdir "$TMPDIR"
-unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
-failures=0
-
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-# is WHAT GOT WANTED
-is()
-{
-    [ "$2" = "$3" ] || fail "$1: got '$2', not '$3'"
-}
-
-# has WHAT TEXT PATTERN
-has()
-{
-    [[ $2 == *$3* ]] || fail "$1: no '$3' in: $2"
-}
 
 run() # in a lab of two hosts on addresses of our own
 {
@@ -103,13 +78,13 @@ clean "addresses"
 
 # --- signals ---
 "$pumice" run -a $block.1,$block.2 sh -c 'trap "exit 33" TERM; touch "$TMPDIR/../up"; while :; do sleep 0.05; done' & pid=$!
-while [ ! -e "$work/up" ]; do sleep 0.05; done
+while [ ! -e "$dir/up" ]; do sleep 0.05; done
 kill -TERM $pid
 wait $pid; is "SIGTERM is passed on" $? 33
-rm "$work/up"
+rm "$dir/up"
 clean "signals"
 "$pumice" run -a $block.1,$block.2 sh -c 'touch "$TMPDIR/../up"; exec sleep 60' & pid=$!
-while [ ! -e "$work/up" ]; do sleep 0.05; done
+while [ ! -e "$dir/up" ]; do sleep 0.05; done
 kill -KILL $pid
 wait $pid 2>/dev/null; is "pumice killed" $? 137
 clean "pumice killed"
@@ -130,8 +105,8 @@ out=$(run --loopback sideways true 2>&1); is "bad option for the daemon" $? 125
 has "bad option for the daemon" "$out" "engine or wire"
 
 # --- programs that can't be given the library ---
-if printf 'int main(void) { return 0; }' | cc -static -x c - -o "$work/static" 2>/dev/null; then
-    out=$(run "$work/static" 2>&1); is "static program" $? 0
+if printf 'int main(void) { return 0; }' | cc -static -x c - -o "$dir/static" 2>/dev/null; then
+    out=$(run "$dir/static" 2>&1); is "static program" $? 0
     has "static program" "$out" "statically linked"
 fi
 
@@ -155,16 +130,16 @@ out=$(run -- pumice status --host 1)
 has "status --host" "$out" "=== host 1"
 has "status --host" "$out" "$block.2"
 [[ $out == *"$block.1"* ]] && fail "status --host 1 shows host 0, too"
-out=$("$pumice" status --socket "$work/none" 2>&1); is "status without a daemon" $? 1
+out=$("$pumice" status --socket "$dir/none" 2>&1); is "status without a daemon" $? 1
 has "status without a daemon" "$out" "is a daemon running?"
-mkdir "$work/o'dd dir"
-"$BUILD/bin/pumiced" --socket "$work/o'dd dir/s" --device pumice7=$block.7 --ready-fd 3 3>"$work/ready" & pid=$!
-while [ ! -s "$work/ready" ]; do sleep 0.05; done
-out=$(eval "$("$pumice" env --socket "$work/o'dd dir/s")" && ibv_devices)
+mkdir "$dir/o'dd dir"
+"$BUILD/bin/pumiced" --socket "$dir/o'dd dir/s" --device pumice7=$block.7 --ready-fd 3 3>"$dir/ready" & pid=$!
+while [ ! -s "$dir/ready" ]; do sleep 0.05; done
+out=$(eval "$("$pumice" env --socket "$dir/o'dd dir/s")" && ibv_devices)
 has "pumice env" "$out" pumice7
 kill $pid
 wait $pid; is "orderly end of pumiced" $? 0
-out=$("$pumice" env --socket "$work/o'dd dir/s" 2>/dev/null); is "env without a daemon" "$? $out" "1 "
+out=$("$pumice" env --socket "$dir/o'dd dir/s" 2>/dev/null); is "env without a daemon" "$? $out" "1 "
 clean "end"
 
 [ $failures -eq 0 ] && echo "the pumice command does what it says"

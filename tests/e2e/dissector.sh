@@ -3,30 +3,10 @@
 # The Wireshark dissector: scenes (scene_gen.c) go through tshark with pcap/wireshark/pumice.lua, and what it shows must be what
 # tests/e2e/golden says. Nothing may be malformed, in these and in a capture of all opcodes.
 # Usage: dissector.sh [--update]   (--update writes the golden files, for a person to look at). Exit code 77: no tshark here.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-BUILD=$(realpath "${BUILD:-$here/../../build}")
+. "$(dirname "$0")/common.bash"
+. "$here/captures.bash"
 golden=$here/golden
-lua=$here/../../pcap/wireshark/pumice.lua
-command -v tshark >/dev/null || { echo "skip: no tshark"; exit 77; }
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failures=0
-
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-# shark FILE OPTION...: no personal preferences, two passes
-shark()
-{
-    local file=$1
-    shift
-    HOME=$dir XDG_CONFIG_HOME=$dir tshark -X "lua_script:$lua" -2 -r "$file" "$@" 2>"$dir/err"
-    grep -vE 'Running as user|^$' "$dir/err" | head -3
-}
+need tshark
 
 # The fields of each packet that has them, by name, so that a golden file can be read.
 fields="bth.name flow.peer_qp xrceth.srqn feth.plt feth.sel reth.va reth.r_key reth.dmalen atomiceth.va atomiceth.r_key atomiceth.swapdt
@@ -40,7 +20,7 @@ show()
     for f in $fields; do
         args+=(-e "pumice.$f")
     done
-    shark "$1" -T fields -e frame.number -e _ws.col.Info -e _ws.expert.message "${args[@]}" | awk -F'\t' -v names="$fields" '
+    dissect "$1" -T fields -e frame.number -e _ws.col.Info -e _ws.expert.message "${args[@]}" | awk -F'\t' -v names="$fields" '
         BEGIN { split(names, name, /[ \n]+/) }
         {
             print $1 ": " $2
@@ -64,50 +44,50 @@ done
 # Nothing that tshark complains about, but for what we say ourselves.
 "$BUILD/tests/e2e/wire_gen" "$dir/all.pcapng" >/dev/null || fail "no capture of all opcodes"
 for file in "$dir"/*.pcapng; do
-    wrong=$(shark "$file" -Y '_ws.malformed || _ws.lua.error || _ws.short')
+    wrong=$(dissect "$file" -Y '_ws.malformed || _ws.lua.error || _ws.short')
     [ -z "$wrong" ] || fail "$file: $wrong"
 done
 # Damaged packets may be malformed, but the dissector stands it and still says what it can.
-shark "$dir/all.pcapng" -Y ipv6 -w "$dir/ipv6.pcap"
+dissect "$dir/all.pcapng" -Y ipv6 -w "$dir/ipv6.pcap"
 for seed in 1 2 3 4 5 6 7 8; do # behind the UDP header
     editcap -E 0.05 -o 62 --seed $seed "$dir/ipv6.pcap" "$dir/damaged.pcap" 2>"$dir/err" || fail "editcap: $(cat "$dir/err")"
-    wrong=$(shark "$dir/damaged.pcap" -Y '_ws.lua.error || _ws.malformed && !pumice')
+    wrong=$(dissect "$dir/damaged.pcap" -Y '_ws.lua.error || _ws.malformed && !pumice')
     [ -z "$wrong" ] || fail "damaged with seed $seed: $wrong"
 done
-packets=$(shark "$dir/all.pcapng" -Y 'pumice.icrc.status == 1 && pumice.bth.name' | wc -l)
-all=$(shark "$dir/all.pcapng" | wc -l)
+packets=$(dissect "$dir/all.pcapng" -Y 'pumice.icrc.status == 1 && pumice.bth.name' | wc -l)
+all=$(dissect "$dir/all.pcapng" | wc -l)
 [ "$packets" -ge 100 ] && [ "$packets" -eq "$all" ] || fail "only $packets of $all packets with name and right ICRC"
-unknown=$(shark "$dir/all.pcapng" | grep -i unknown)
+unknown=$(dissect "$dir/all.pcapng" | grep -i unknown)
 [ -z "$unknown" ] || fail "unknown to the dissector: $unknown"
 
 # Fields filter, and expert information does.
-is() # WHAT FILE FILTER FRAMES
+frames() # WHAT FILE FILTER FRAMES
 {
     local got
-    got=$(shark "$dir/$2.pcapng" -Y "$3" -T fields -e frame.number | paste -sd ' ')
+    got=$(dissect "$dir/$2.pcapng" -Y "$3" -T fields -e frame.number | paste -sd ' ')
     [ "$got" = "$4" ] || fail "$1: frames '$got', not '$4'"
 }
-is "a tag" rendezvous 'pumice.tmh.tag == 0x1122334455667788' "1 7"
-is "FIN lost" lost_fin 'pumice.expert.no_fin' 1
-is "FIN there" rendezvous 'pumice.expert.no_fin' ""
-is "wrong ICRC" icrc 'pumice.expert.icrc' 3
-is "gap" retransmission 'pumice.expert.gap' 2
-is "retransmission" retransmission 'pumice.expert.retransmission' "5 9"
-is "NAK" retransmission 'pumice.expert.nak' 3
-is "RNR NAK" retransmission 'pumice.expert.rnr' 8
-is "message" eager 'pumice.msg.length == 522' "11 12 13"
+frames "a tag" rendezvous 'pumice.tmh.tag == 0x1122334455667788' "1 7"
+frames "FIN lost" lost_fin 'pumice.expert.no_fin' 1
+frames "FIN there" rendezvous 'pumice.expert.no_fin' ""
+frames "wrong ICRC" icrc 'pumice.expert.icrc' 3
+frames "gap" retransmission 'pumice.expert.gap' 2
+frames "retransmission" retransmission 'pumice.expert.retransmission' "5 9"
+frames "NAK" retransmission 'pumice.expert.nak' 3
+frames "RNR NAK" retransmission 'pumice.expert.rnr' 8
+frames "message" eager 'pumice.msg.length == 522' "11 12 13"
 
 # Preferences.
-got=$(shark "$dir/eager.pcapng" -o pumice.tm:"Never" -Y pumice.tmh.opcode | wc -l)
+got=$(dissect "$dir/eager.pcapng" -o pumice.tm:"Never" -Y pumice.tmh.opcode | wc -l)
 [ "$got" -eq 0 ] || fail "tag matching switched off: $got packets"
-got=$(shark "$dir/eager.pcapng" -o pumice.tm:"Only of listed QPs" -o pumice.tm_qps:"3-4, 0x11" -Y 'pumice.tmh.opcode' -T fields -e frame.number |
+got=$(dissect "$dir/eager.pcapng" -o pumice.tm:"Only of listed QPs" -o pumice.tm_qps:"3-4, 0x11" -Y 'pumice.tmh.opcode' -T fields -e frame.number |
     paste -sd ' ')
 [ "$got" = "1 9 11" ] || fail "tag matching of one QP: '$got'"
-got=$(shark "$dir/icrc.pcapng" -o pumice.icrc:FALSE -Y 'pumice.icrc.status == 0' | wc -l)
+got=$(dissect "$dir/icrc.pcapng" -o pumice.icrc:FALSE -Y 'pumice.icrc.status == 0' | wc -l)
 [ "$got" -eq 0 ] || fail "ICRCs are checked though switched off"
 
 # Statistics.
-shark "$dir/eager.pcapng" -q -o pumice.statistics:TRUE >"$dir/statistics"
+dissect "$dir/eager.pcapng" -q -o pumice.statistics:TRUE >"$dir/statistics"
 grep -qE 'eager +2 messages +273 bytes' "$dir/statistics" && grep -qE 'rendezvous +1 messages +700 bytes' "$dir/statistics" &&
     grep -qE 'request to FIN +1 +60.0' "$dir/statistics" || fail "statistics: $(cat "$dir/statistics")"
 

@@ -1,22 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # pumice doctor: finds what is in the way, on machines that are made up below a directory, and by limits set here.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-BUILD=$(realpath "${BUILD:-$here/../../build}")
-pumice=$BUILD/bin/pumice
-dir=$(mktemp -d)
+. "$(dirname "$0")/common.bash"
 pid=
-failures=0
-trap '[ -z "$pid" ] || kill $pid 2>/dev/null; wait; rm -rf "$dir"' EXIT
-export TMPDIR=$dir
-unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
+also_clean() { [ -z "$pid" ] || { kill "$pid" 2>/dev/null; wait "$pid"; }; }
 
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
 # verdict JSON CHECK: its worst verdict; mend JSON CHECK: how to mend it
 verdict()
 {
@@ -28,14 +16,6 @@ print(max(found, key=order.index) if found else "none")' "$2" <<<"$1"
 mend()
 {
     python3 -c 'import json, sys; print(" ".join(c["mend"] for c in json.load(sys.stdin)["checks"] if c["check"] == sys.argv[1]))' "$2" <<<"$1"
-}
-is() # WHAT GOT WANTED
-{
-    [ "$2" = "$3" ] || fail "$1: got '$2', not '$3'"
-}
-has() # WHAT TEXT PATTERN
-{
-    [[ $2 == *$3* ]] || fail "$1: no '$3' in: $2"
 }
 
 # A healthy machine.

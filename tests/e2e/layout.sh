@@ -1,24 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # pumice layout explain: the worked examples of docs/layouts.md, whole and offset by offset, and what it says to nonsense.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-pumice=${BUILD:-build}/bin/pumice
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-bad=0
-
-fail()
-{
-    echo "$*"
-    bad=1
-}
+. "$(dirname "$0")/common.bash"
+cd "$here/../.." || exit 1
 
 for expected in tests/e2e/layouts/*.out; do
     name=${expected##*/}
     name=${name%.out}
-    "$pumice" layout explain "examples/layouts/$name.json" >"$work/out" 2>&1 || fail "$name: exit code $?"
-    diff -u "$expected" "$work/out" || fail "$name: not as expected"
+    "$pumice" layout explain "examples/layouts/$name.json" >"$dir/out" 2>&1 || fail "$name: exit code $?"
+    diff -u "$expected" "$dir/out" || fail "$name: not as expected"
 done
 
 # at FILE WINDOW OFFSET ADDRESS...: where the bytes at an offset, and at those that follow, are
@@ -67,10 +57,10 @@ refuse()
 {
     local what=$1
     shift
-    printf '%s' "$*" >"$work/bad.json"
-    "$pumice" layout explain "$work/bad.json" >"$work/out" 2>"$work/err"
+    printf '%s' "$*" >"$dir/bad.json"
+    "$pumice" layout explain "$dir/bad.json" >"$dir/out" 2>"$dir/err"
     [ $? -eq 1 ] || fail "accepted, or crashed: $*"
-    grep -qF -- "$what" "$work/err" || fail "instead of '$what': $(cat "$work/err")"
+    grep -qF -- "$what" "$dir/err" || fail "instead of '$what': $(cat "$dir/err")"
 }
 region='"regions": {"m": {"address": 4096, "length": 160}}'
 window() # ENTRY
@@ -96,14 +86,14 @@ refuse 'outside of its object' "$(window '{"object": "m", "address": 4104, "leng
 refuse 'more dimensions' "$(window "{\"object\": \"m\", \"address\": 4096, \"length\": 8, \"dimensions\": [
     $(for i in 1 2 3 4 5 6 7 8; do echo '{"stride": 1, "count": 1},'; done) {\"stride\": 1, \"count\": 1}]}")"
 refuse 'no entries' "$(window '')"
-"$pumice" layout explain examples/layouts/column.json 20 13 >"$work/out" 2>&1 && fail "beyond the end"
-grep -q 'not within \[0, 32)' "$work/out" || fail "beyond the end: $(cat "$work/out")"
-"$pumice" layout explain -w nobody examples/layouts/column.json >"$work/out" 2>&1 && fail "no such window"
+"$pumice" layout explain examples/layouts/column.json 20 13 >"$dir/out" 2>&1 && fail "beyond the end"
+grep -q 'not within \[0, 32)' "$dir/out" || fail "beyond the end: $(cat "$dir/out")"
+"$pumice" layout explain -w nobody examples/layouts/column.json >"$dir/out" 2>&1 && fail "no such window"
 
 # A billion items, of which two are shown.
 window '{"object": "m", "address": 4096, "length": 1, "dimensions": [{"stride": 0, "count": 1000000000}]}' |
-    timeout 5 "$pumice" layout explain -m 2 - >"$work/out" || fail "a billion items: exit code $?"
-grep -q 'and 999999998 bytes more' "$work/out" || fail "a billion items: $(cat "$work/out")"
+    timeout 5 "$pumice" layout explain -m 2 - >"$dir/out" || fail "a billion items: exit code $?"
+grep -q 'and 999999998 bytes more' "$dir/out" || fail "a billion items: $(cat "$dir/out")"
 
-[ $bad -eq 0 ] && echo "layouts are explained"
-exit $bad
+[ $failures -eq 0 ] && echo "layouts are explained"
+exit $((failures > 0))

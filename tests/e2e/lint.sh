@@ -2,26 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The linter: accepts what is right (the scenes of the dissector's test, exchanges of the simulator), and finds in each of a set of
 # captures with one fault (lint_gen.c) exactly the rule that is broken.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-BUILD=$(realpath "${BUILD:-$here/../../build}")
-pumice=$BUILD/bin/pumice
-command -v python3 >/dev/null || { echo "skip: no python3"; exit 77; }
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-failures=0
-
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-# is WHAT GOT WANTED
-is()
-{
-    [ "$2" = "$3" ] || fail "$1: '$2', not '$3'"
-}
+. "$(dirname "$0")/common.bash"
+need python3
 
 # rules SEVERITY OPTION... FILE: which rules are broken, each once
 rules()

@@ -1,41 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # pumice ping: the four verdicts, and what is told of the way. As root, network namespaces with smaller MTUs on the way, too.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-BUILD=$(realpath "${BUILD:-$here/../../build}")
-pumice=$BUILD/bin/pumice
+. "$(dirname "$0")/common.bash"
 block=127.47.$(($$ % 256))
-dir=$(mktemp -d)
 ns=pping$$
-pids=()
-failures=0
-
-cleanup()
+also_clean()
 {
-    [ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null
-    wait 2>/dev/null
     for n in a r b; do
         ip netns del $ns$n 2>/dev/null
     done
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-export TMPDIR=$dir
-unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
-
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-has() # WHAT TEXT PATTERN
-{
-    [[ $2 == *$3* ]] || fail "$1: no '$3' in: $2"
-}
-is() # WHAT GOT WANTED
-{
-    [ "$2" = "$3" ] || fail "$1: got '$2', not '$3'"
 }
 start() # NAME ADDRESS [COMMAND...]: a daemon with socket $dir/NAME
 {

@@ -1,29 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Counters to look at: pumice top, and the daemon's text for Prometheus.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-BUILD=$(realpath "${BUILD:-$here/../../build}")
-pumice=$BUILD/bin/pumice
+. "$(dirname "$0")/common.bash"
 stuck=$BUILD/tests/verbs/stuck
 address=127.49.$(($$ % 256)).1
 port=$((32100 + $$ % 500))
-dir=$(mktemp -d)
 pid=
-failures=0
-trap '[ -z "$pid" ] || kill $pid 2>/dev/null; wait; rm -rf "$dir"' EXIT
-export TMPDIR=$dir
-unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
+also_clean() { [ -z "$pid" ] || { kill "$pid" 2>/dev/null; wait "$pid"; }; }
 
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-has() # WHAT TEXT PATTERN
-{
-    [[ $2 == *$3* ]] || fail "$1: no '$3' in: $2"
-}
 get() # METHOD PATH
 {
     python3 - "$port" "$1" "$2" <<'PY'

@@ -2,40 +2,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Captures of rendezvous: what is on the wire is the request, an RDMA READ of just what it offers, its responses, and then a FIN that
 # copies the request, in legal RoCEv2: between two hosts and within one device, by the device and by software.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-BUILD=$(realpath "${BUILD:-$here/../../build}")
-export PATH=$BUILD/bin:$PATH
-lua=$here/../../pcap/wireshark/pumice.lua
+. "$(dirname "$0")/common.bash"
+. "$here/captures.bash"
 block=127.34.$(($$ % 250)) # of loopback addresses, so that two runs at once don't meet
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-unset PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
-failures=0
 
-command -v tshark >/dev/null || { echo "skip: no tshark"; exit 77; }
+need tshark
 [ -z "${SANITIZED:-}" ] || { echo "skip: pumice run preloads the library alone, not the sanitizer's"; exit 77; }
-
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-shark() # FILE OPTION...: no personal preferences, two passes
-{
-    local file=$1
-    shift
-    HOME=$work XDG_CONFIG_HOME=$work tshark -X "lua_script:$lua" -2 -r "$file" "$@" 2>/dev/null
-}
 
 # legal WHAT FILE CONNECTIONS OPTION...: the linter knows what belongs together, and has nothing to say
 legal()
 {
     local what=$1 file=$2 connections=$3
     shift 3
-    pumice lint "$@" "$file" >"$work/out" || fail "$what: $(tail -6 "$work/out")"
-    grep -q " $connections connections: 0 violations" "$work/out" || fail "$what: not $connections connections: $(tail -1 "$work/out")"
+    pumice lint "$@" "$file" >"$dir/out" || fail "$what: $(tail -6 "$dir/out")"
+    grep -q " $connections connections: 0 violations" "$dir/out" || fail "$what: not $connections connections: $(tail -1 "$dir/out")"
 }
 
 # One line for each packet; empty fields are "-".
@@ -48,11 +28,11 @@ table() # FILE
     for f in $fields; do
         args+=(-e "$f")
     done
-    shark "$1" -T fields "${args[@]}" | awk -F'\t' -v OFS='\t' '{ for (i = 1; i <= NF; i++) if ($i == "") $i = "-"; print }'
+    dissect "$1" -T fields "${args[@]}" | awk -F'\t' -v OFS='\t' '{ for (i = 1; i <= NF; i++) if ($i == "") $i = "-"; print }'
 }
 
 # Follows each request by the frames that the dissector names; prints what is wrong, and in the end who answered how many.
-cat >"$work/follow.awk" <<'END'
+cat >"$dir/follow.awk" <<'END'
 function wrong(text) { print "FAIL frame " n ": " text }
 {
     for (i = 1; i <= NF; i++) packet[$1, i] = $i
@@ -87,30 +67,30 @@ END
 # rendezvous WHAT ADDRESSES: two ranks exchange rows of 8800 bytes
 rendezvous()
 {
-    local what=$1 file=$work/$1.pcapng said device
+    local what=$1 file=$dir/$1.pcapng said device
     said=$(timeout 60 pumice run --addresses "$2" --capture "$file" -- "$BUILD/examples/tagmpi/halo" --ranks 2 --n 1100 --offload on 2>&1) ||
         fail "$what: $said"
     device=$(awk '/device, rendezvous/ { print $NF }' <<<"$said")
     [ "${device:-0}" -ge 5 ] || fail "$what: the device did only ${device:-0} rendezvous: $said"
     legal "$what" "$file" 2
-    [ -z "$(shark "$file" -Y '_ws.malformed || _ws.lua.error || pumice.expert.no_fin || pumice.expert.fin')" ] || fail "$what: malformed, or a FIN is wrong"
-    table "$file" | awk -F'\t' -f "$work/follow.awk" >"$work/said"
-    grep FAIL "$work/said" && fail "$what"
-    tail -1 "$work/said" | { read -r all kinds; [ "${all:-0}" -ge 80 ] && [ "$kinds" -ge 2 ]; } ||
-        fail "$what: of 80 rendezvous $(tail -1 "$work/said")"
-    echo "$what: $(tail -1 "$work/said") rendezvous and ways, $device by the device"
+    [ -z "$(dissect "$file" -Y '_ws.malformed || _ws.lua.error || pumice.expert.no_fin || pumice.expert.fin')" ] || fail "$what: malformed, or a FIN is wrong"
+    table "$file" | awk -F'\t' -f "$dir/follow.awk" >"$dir/said"
+    grep FAIL "$dir/said" && fail "$what"
+    tail -1 "$dir/said" | { read -r all kinds; [ "${all:-0}" -ge 80 ] && [ "$kinds" -ge 2 ]; } ||
+        fail "$what: of 80 rendezvous $(tail -1 "$dir/said")"
+    echo "$what: $(tail -1 "$dir/said") rendezvous and ways, $device by the device"
 }
 rendezvous hosts "$block.1,$block.2"
 rendezvous device "$block.1"
 
 # Everything at once: both ways of matching, messages of all sizes, ranks that send to themselves; and on a bad network.
 stress=$BUILD/tests/tagmpi/stress
-timeout 60 pumice run --addresses "$block.1,$block.2" --capture "$work/all.pcapng" -- "$stress" --ranks 2 --messages 1500 --offload on >"$work/out" 2>&1 ||
-    fail "stress: $(cat "$work/out")"
-legal stress "$work/all.pcapng" 4
-timeout 60 pumice run --addresses "$block.1,$block.2" --fault loss=2%,dup=2%,reorder=2% --capture "$work/bad.pcapng" -- \
-    "$stress" --ranks 2 --messages 1500 --offload on >"$work/out" 2>&1 || fail "stress with faults: $(cat "$work/out")"
+timeout 60 pumice run --addresses "$block.1,$block.2" --capture "$dir/all.pcapng" -- "$stress" --ranks 2 --messages 1500 --offload on >"$dir/out" 2>&1 ||
+    fail "stress: $(cat "$dir/out")"
+legal stress "$dir/all.pcapng" 4
+timeout 60 pumice run --addresses "$block.1,$block.2" --fault loss=2%,dup=2%,reorder=2% --capture "$dir/bad.pcapng" -- \
+    "$stress" --ranks 2 --messages 1500 --offload on >"$dir/out" 2>&1 || fail "stress with faults: $(cat "$dir/out")"
 # (Buffers are used again and again, and what of all that came late or twice was for which use can't be told.)
-legal "stress with faults" "$work/bad.pcapng" 4 --faulty --tm=off
+legal "stress with faults" "$dir/bad.pcapng" 4 --faulty --tm=off
 
 exit $((failures > 0))

@@ -1,25 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # pumice tm replay: a saved trace of the race that synchronization is there for, and the same trace with decisions that break the rules.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-pumice=${BUILD:-build}/bin/pumice
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-bad=0
+. "$(dirname "$0")/common.bash"
+cd "$here/../.." || exit 1
 
-fail()
-{
-    echo "$*"
-    bad=1
-}
-
-"$pumice" tm replay --input tests/e2e/tm/race.json >"$work/out" || fail "exit code $?"
-diff -u tests/e2e/tm/race.out "$work/out" || fail "the diagram is not as expected"
-"$pumice" tm replay --input tests/e2e/tm/race.json --step 18 >"$work/out" || fail "step: exit code $?"
-diff -u tests/e2e/tm/race_step.out "$work/out" || fail "the list after event 18 is not as expected"
+"$pumice" tm replay --input tests/e2e/tm/race.json >"$dir/out" || fail "exit code $?"
+diff -u tests/e2e/tm/race.out "$dir/out" || fail "the diagram is not as expected"
+"$pumice" tm replay --input tests/e2e/tm/race.json --step 18 >"$dir/out" || fail "step: exit code $?"
+diff -u tests/e2e/tm/race_step.out "$dir/out" || fail "the list after event 18 is not as expected"
 "$pumice" tm replay --input tests/e2e/tm/race.json --step 99 >/dev/null 2>&1 && fail "there is no event 99"
-"$pumice" tm replay --input "$work/nothing" >/dev/null 2>&1 && fail "there is no such file"
+"$pumice" tm replay --input "$dir/nothing" >/dev/null 2>&1 && fail "there is no such file"
 "$pumice" tm trace --check >/dev/null 2>&1 && fail "--check is for replay"
 
 # broken WHAT SCRIPT TEXT: with the events changed by the Python statement, where e[n] is event n, replay must say TEXT
@@ -31,9 +21,9 @@ d = json.load(open('tests/e2e/tm/race.json'))
 l = d['hosts'][0]['tm']['devices'][0]['lists'][0]
 e = l['events']
 $2
-json.dump(d, open(sys.argv[1], 'w'))" "$work/broken.json" || fail "$1: can't be made"
-    "$pumice" tm replay --check --input "$work/broken.json" >"$work/out" && fail "$1: it is not noticed"
-    grep -qF -- "$3" "$work/out" || { fail "$1: not said"; cat "$work/out"; }
+json.dump(d, open(sys.argv[1], 'w'))" "$dir/broken.json" || fail "$1: can't be made"
+    "$pumice" tm replay --check --input "$dir/broken.json" >"$dir/out" && fail "$1: it is not noticed"
+    grep -qF -- "$3" "$dir/out" || { fail "$1: not said"; cat "$dir/out"; }
 }
 broken "a later entry matched" "e[13]['handle'] = '0x1003'" "must match entry 0x1002, which is the first"
 broken "a pending entry matched" "e[5].update(event='match'); del e[6]" "no active entry matches tag 0x5"
@@ -50,7 +40,7 @@ import json
 d = json.load(open('tests/e2e/tm/race.json'))
 l = d['hosts'][0]['tm']['devices'][0]['lists'][0]
 del l['events'][:6]
-json.dump(d, open('$work/late.json', 'w'))"
-"$pumice" tm replay --input "$work/late.json" >"$work/out" || fail "a late beginning: exit code $?"
-grep -q '0x1000? 0x1001?' "$work/out" && grep -q 'nothing is judged' "$work/out" || { fail "a late beginning"; cat "$work/out"; }
-exit $bad
+json.dump(d, open('$dir/late.json', 'w'))"
+"$pumice" tm replay --input "$dir/late.json" >"$dir/out" || fail "a late beginning: exit code $?"
+grep -q '0x1000? 0x1001?' "$dir/out" && grep -q 'nothing is judged' "$dir/out" || { fail "a late beginning"; cat "$dir/out"; }
+exit $((failures > 0))

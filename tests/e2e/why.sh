@@ -1,39 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # pumice why, the log and the counters: queue pairs that stand still, for every reason there is, and what is told of them.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-BUILD=$(realpath "${BUILD:-$here/../../build}")
-pumice=$BUILD/bin/pumice
+. "$(dirname "$0")/common.bash"
 stuck=$BUILD/tests/verbs/stuck
 block=127.46.$(($$ % 256))
-dir=$(mktemp -d)
-pids=()
-failures=0
 
-cleanup()
-{
-    [ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null
-    wait 2>/dev/null
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-export TMPDIR=$dir
-unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
-
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-has() # WHAT TEXT PATTERN
-{
-    [[ $2 == *$3* ]] || fail "$1: no '$3' in: $2"
-}
-hasnt()
-{
-    [[ $2 != *$3* ]] || fail "$1: '$3' in: $2"
-}
 json() # TEXT EXPRESSION: of the document d
 {
     python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval(sys.argv[1]))' "$2" <<<"$1"
