@@ -83,11 +83,25 @@ static const struct fault_rule *rule_for(const struct fault_spec *spec, const st
     return NULL;
 }
 
-/* How many times the packet with this hash was sent before; counts this time. */
-static uint16_t count_attempt(struct fault *f, uint64_t hash)
+/* Whether a packet is newer than all of its flow before it; a flow that is not known has no newer ones. */
+static bool is_newest(struct fault *f, uint64_t flow, uint32_t psn)
+{
+    struct fault_flow *known = &f->flow[flow % FAULT_FLOWS];
+    uint32_t tag = (uint32_t)(flow >> 32);
+    bool newest = known->tag == tag && ((psn - known->newest) & PSN_MASK) - 1 < PSN_MASK / 2;
+
+    if (newest || known->tag != tag)
+        *known = (struct fault_flow){.tag = tag, .newest = psn};
+    return newest;
+}
+
+/* How many times the packet with this hash was sent before, and counts this time; for one that may have been forgotten a
+ * number that no other gets. */
+static uint64_t count_attempt(struct fault *f, uint64_t flow, uint32_t psn, uint64_t hash)
 {
     uint64_t *set = f->attempts[hash % FAULT_SETS];
     uint64_t tag = hash & ~(uint64_t)0xffff; /* the set is chosen by the lower 13 bits, the tag is the upper 48 */
+    bool newest = is_newest(f, flow, psn), pushes_out = set[FAULT_WAYS - 1] != 0;
     uint64_t entry = tag;
     unsigned way;
 
@@ -95,13 +109,14 @@ static uint16_t count_attempt(struct fault *f, uint64_t hash)
         if ((set[way] & ~(uint64_t)0xffff) == tag)
             break;
     /* In the last way either it stands, or what is pushed out. */
-    if ((set[way] & ~(uint64_t)0xffff) == tag)
+    bool known = (set[way] & ~(uint64_t)0xffff) == tag;
+    if (known)
         entry = set[way];
     memmove(&set[1], &set[0], way * sizeof(set[0]));
 
     uint16_t before = (uint16_t)entry;
     set[0] = before == UINT16_MAX ? entry : entry + 1;
-    return before;
+    return known || newest || !pushes_out ? before : ++f->forgotten << 16;
 }
 
 static bool strikes(uint64_t hash, enum draw draw, uint64_t probability)
@@ -142,7 +157,9 @@ void fault_init(struct fault *f, const struct fault_spec *spec, uint64_t seed)
     memset(&f->counters, 0, sizeof(f->counters));
     if (was_on || spec->n) {
         memset(f->attempts, 0, sizeof(f->attempts));
+        memset(f->flow, 0, sizeof(f->flow));
         memset(f->mask_at, 0, sizeof(f->mask_at));
+        f->forgotten = 0;
     }
 }
 
@@ -160,7 +177,7 @@ void fault_decide(struct fault *f, const struct fault_pkt *p, struct fault_verdi
     uint64_t hash = mix(flow ^ ((p->psn & PSN_MASK) | (uint64_t)p->opcode << 24));
     uint64_t loss = r->has_ack_loss && is_ack(p->opcode) ? r->ack_loss : r->loss;
 
-    hash = mix(hash + count_attempt(f, hash));
+    hash = mix(hash + count_attempt(f, flow, p->psn & PSN_MASK, hash));
     if ((r->mask && masked(f, r, flow)) || strikes(hash, DRAW_LOSS, loss)) {
         f->counters.fault_dropped++;
         v->action = FAULT_DROP;

@@ -100,15 +100,22 @@ struct fault_counters {
 
 #define FAULT_SETS 8192 /* of the table of attempts; with FAULT_WAYS entries each */
 #define FAULT_WAYS 4
-#define FAULT_FLOWS 4096 /* positions in the mask */
+#define FAULT_FLOWS 4096 /* positions in the mask, and flows whose newest packet is known */
 
-/* The state of one device. Caller-owned, about 260 KiB; nothing of the tables is touched while no faults are set. */
+struct fault_flow {
+    uint32_t tag; /* of the flow's hash; flows that collide take the place from each other */
+    uint32_t newest; /* PSN */
+};
+
+/* The state of one device. Caller-owned, about 300 KiB; nothing of the tables is touched while no faults are set. */
 struct fault {
     struct fault_spec spec;
     uint64_t seed;
     struct fault_counters counters; /* since fault_init */
     uint64_t attempts[FAULT_SETS]
                      [FAULT_WAYS]; /* upper 48 bits: of which packet; lower 16: times sent. Latest used first */
+    struct fault_flow flow[FAULT_FLOWS];
+    uint64_t forgotten; /* packets sent again that were pushed out of attempts */
     uint8_t mask_at[FAULT_FLOWS]; /* next bit of the mask, by the flow's hash (flows that collide share one) */
 };
 
@@ -144,8 +151,12 @@ struct fault_verdict {
 
 /* Decides about one packet, just before it is sent (a retransmission is a new question, with a new answer). Of
  * several faults that strike the same packet one is taken: loss before damage before doubling; delays are added to
- * that. The table of attempts has room for FAULT_SETS * FAULT_WAYS packets; one that was pushed out counts as never
- * sent before. */
+ * that.
+ *
+ * The table of attempts has room for FAULT_SETS * FAULT_WAYS packets. One that was pushed out must not count as never sent
+ * before: it would be lost again, each time, if it was lost the first time, and its QP would run out of retries. Such a
+ * packet is known by its PSN, which is not newer than its flow's newest; its verdict depends on how many there were
+ * before it, and so on the timing. */
 void fault_decide(struct fault *f, const struct fault_pkt *pkt, struct fault_verdict *verdict);
 
 /* Flips one bit of the packet p[0 ... len), BTH to ICRC: any but those of the BTH's fifth byte (FECN, BECN,

@@ -10,7 +10,7 @@ transport, unmodified tools, and programs that make random verbs calls. Some are
 end well; the partner of a killed one must end by itself, with an error.
 
 The daemons get a long shortest timeout: on a machine with fewer processors than busy processes a daemon may not run for the half second
-after which most programs' connections give up, and some of the tools never notice that theirs did. If a pair does not end, the report says
+after which most programs' connections give up, and some of the tools never notice that theirs did. If a pair does not end well, the report says
 what the daemons know of its queues and where its processes are in the kernel.
 
 Every round ends in quiet: then no daemon may have an object left, and its memory must be what it was after the first round. The seed
@@ -31,7 +31,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 
 import lab as labs  # noqa: E402
 
-PATIENT = ["--min-timeout-us", "1000000"]
+PATIENT = ["--min-timeout-us", "1000000", "--log-level", "warn,qp=info"]
 FAULTS = PATIENT + ["--fault", "loss=1%,dup=1%,reorder=2%"]
 ROUND_SECONDS = 60
 KILL_SHARE = 0.2  # of all pairs
@@ -139,6 +139,7 @@ def diagnosis(lab, processes):
             text += [json.dumps(told(queues_of(d, pids)), indent=1) for d in host.status()["devices"]]
         except (OSError, KeyError, labs.Trouble) as e:
             text.append(f"no status: {type(e).__name__} {e}")
+        text.append("its log's end:\n" + host.daemon.output()[-4000:])
     for who in [h.daemon for h in lab.hosts] + processes:
         if who.alive():
             text.append(f"--- {who.argv[-1] if who in processes else who.line}: process {who.pid}\n{in_kernel(who.pid)}")
@@ -188,7 +189,7 @@ class Slot(threading.Thread):
         for p in reversed(processes):
             code = p.wait(END_SECONDS * 3)
             if code != 0:
-                why = text() + ("\n" + diagnosis(lab, processes) if code is None else "")
+                why = text() + "\n" + diagnosis(lab, processes)
                 for q in processes:
                     q.kill()
                 raise labs.Trouble(f"{'no end' if code is None else f'exit code {code}'}: {p.line}{why}")

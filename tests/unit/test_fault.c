@@ -54,7 +54,7 @@ Test(fault, off_is_off)
     cr_assert(!fault_on(&state));
 }
 
-Test(fault, same_seed_same_faults_in_any_order)
+Test(fault, same_seed_same_faults_whatever_is_in_between)
 {
     enum { N = 4000 };
     static struct fault_verdict first[N];
@@ -65,10 +65,11 @@ Test(fault, same_seed_same_faults_in_any_order)
     for (uint32_t i = 0; i < N; i++)
         first[i] = ask(&state, 17, i, OP_SEND_ONLY);
 
-    /* Backwards, with another flow in between. */
+    /* With more packets of other flows in between than the table has places. */
     start(&other, spec, 42);
-    for (uint32_t i = N; i-- > 0;) {
-        ask(&other, 18, i * 7, OP_WRITE_ONLY);
+    for (uint32_t i = 0; i < N; i++) {
+        for (uint32_t k = 0; k < 2 * FAULT_SETS * FAULT_WAYS / N; k++)
+            ask(&other, 18 + k, i * 7, OP_WRITE_ONLY);
         cr_assert(same(first[i], ask(&other, 17, i, OP_SEND_ONLY)), "PSN %u", i);
     }
 
@@ -132,6 +133,31 @@ Test(fault, attempts_of_many_packets_in_flight)
         lost_again += first[i] == FAULT_DROP && ask(&state, 17, i, OP_SEND_ONLY).action == FAULT_DROP;
     }
     cr_assert(plausible(lost_again, lost, 0.5), "%u of %u", lost_again, lost);
+}
+
+/* A packet that is sent again so late that the table has forgotten it meets another fate each time, all the same. */
+Test(fault, a_forgotten_packet_gets_through_in_the_end)
+{
+    enum { N = 200, OTHERS = 4 * FAULT_SETS * FAULT_WAYS };
+    static uint32_t lost[N];
+    uint32_t others = 0;
+    unsigned left = 0;
+
+    start(&state, "loss=50%", 13);
+    for (uint32_t i = 0; i < N; i++)
+        if (ask(&state, 17, i, OP_SEND_ONLY).action == FAULT_DROP)
+            lost[left++] = i;
+    for (unsigned tries = 0; left; tries++) {
+        unsigned again = 0;
+
+        cr_assert_lt(tries, 30u, "%u packets are lost again and again", left);
+        for (uint32_t k = 0; k < OTHERS; k++)
+            ask(&state, 18 + k % 7, others++ / 7, OP_WRITE_ONLY);
+        for (unsigned i = 0; i < left; i++)
+            if (ask(&state, 17, lost[i], OP_SEND_ONLY).action == FAULT_DROP)
+                lost[again++] = lost[i];
+        left = again;
+    }
 }
 
 struct rate {
