@@ -425,7 +425,8 @@ struct pm_send_wqe {
     uint64_t remote_addr; /* WRITE, READ, atomics; BIND_MW: first byte */
     uint64_t
         compare_add; /* atomics; BIND_MW, FLUSH: length; ATOMIC_WRITE without SGEs: the eight bytes, as in memory */
-    uint64_t swap; /* CAS; FLUSH: enum ibv_placement_type | enum ibv_selectivity_level << 8 */
+    uint64_t
+        swap; /* CAS; FLUSH: enum ibv_placement_type | enum ibv_selectivity_level << 8; BIND_MW: the client's own note */
     uint32_t rkey; /* BIND_MW: type 1: the window's rkey; type 2: the new one. Only its index counts for type 1 */
     uint32_t
         imm; /* immediate data as the application gave it (__be32), or the rkey to invalidate; BIND_MW: the rkey to come of type 1 (the last one that ibv_bind_mw returned, tag + 1), 0 for type 2 */

@@ -71,7 +71,8 @@ struct ibv_mw *pumice_alloc_mw_ex(const struct pumice_mw_alloc_attr_ex *attr);
 /* What the window was allocated for; 0 if by ibv_alloc_mw. */
 int pumice_mw_get_descriptor_num(const struct ibv_mw *mw, uint32_t *descriptor_num);
 /* The key for SGEs. It is valid from the completion of the newest bind posted until the window is invalidated or bound
- * again, if that bind asked for IBV_ACCESS_LOCAL_WRITE; other uses of it fail as with any wrong lkey. */
+ * again, if that bind asked for IBV_ACCESS_LOCAL_WRITE; other uses of it fail as with any wrong lkey. Once the completion of a
+ * bind that was refused or flushed has been polled, it is again the key before that bind. */
 int pumice_mw_get_lkey(const struct ibv_mw *mw, uint32_t *lkey);
 
 /* --- layouts -------------------------------------------------------------------------------------------------------- */
@@ -155,7 +156,7 @@ struct pumice_mw_bind {
     struct pumice_mw_bind_info bind_info;
 };
 /* Binds a window of type 1, which has its new rkey when this returns; to a layout, or to a range as ibv_bind_mw does.
- * EINVAL, ENOMEM (the send queue is full), EOPNOTSUPP. */
+ * If the bind is refused, mw->rkey is the old one again when its completion has been polled. EINVAL, ENOMEM (the send queue is full), EOPNOTSUPP. */
 int pumice_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, const struct pumice_mw_bind *bind);
 
 /* The rule that a bind broke, by the vendor_err of its completion with IBV_WC_MW_BIND_ERR: a static text. */

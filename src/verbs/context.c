@@ -121,6 +121,7 @@ static void free_context(struct vb_context *c)
     vb_table_fini(&c->cqs);
     vb_table_fini(&c->srqs);
     vb_table_fini(&c->mrs);
+    vb_table_fini(&c->mws);
     free(c);
 }
 
@@ -144,6 +145,8 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
         rc = vb_table_init(&c->srqs);
     if (rc == 0)
         rc = vb_table_init(&c->mrs);
+    if (rc == 0)
+        rc = vb_table_init(&c->mws);
     if (rc == 0)
         rc = vb_session_connect(&c->session, d->socket);
     if (rc == 0) {

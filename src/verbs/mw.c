@@ -36,15 +36,29 @@ struct ibv_mw *vb_alloc_mw_entries(struct ibv_pd *pd, enum ibv_mw_type type, uin
         (struct ibv_mw){.context = pd->context, .pd = pd, .rkey = rep.handle, .handle = rep.handle >> 8, .type = type};
     mw->max_entries = max_entries;
     mw->key = rep.handle;
+    pthread_mutex_lock(&c->lock);
+    rc = vb_table_set(&c->mws, mw->mw.handle, mw);
+    pthread_mutex_unlock(&c->lock);
+    if (rc) {
+        vb_dealloc_mw(&mw->mw);
+        return vb_null(rc);
+    }
     return &mw->mw;
 }
 
 int vb_dealloc_mw(struct ibv_mw *mw)
 {
-    int rc = vb_drop(mw->context, PM_OP_DEALLOC_MW, mw->rkey);
-    if (rc == 0)
-        free(VB_OF(struct vb_mw, mw, mw));
-    return rc;
+    struct vb_context *c = vb_ctx(mw->context);
+    struct vb_mw *vmw = VB_OF(struct vb_mw, mw, mw);
+    int rc = vb_drop(mw->context, PM_OP_DEALLOC_MW, vmw->key);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&c->lock);
+    if (vb_table_get(&c->mws, mw->handle) == vmw) /* else its place is another window's already */
+        vb_table_set(&c->mws, mw->handle, NULL);
+    pthread_mutex_unlock(&c->lock);
+    free(vmw);
+    return 0;
 }
 
 /* The fields that say what memory the window is to show. */
@@ -68,6 +82,56 @@ static int put_range(struct pm_send_wqe *w, const struct vb_mw *vmw, const struc
     return 0;
 }
 
+/* --- what becomes of the keys ------------------------------------------------------------------------------------------ */
+
+/* A window has its new keys when the bind is posted, so that requests behind it can use them. If the bind is refused, the
+ * device still knows the window by the key before: it stands in the request, together with the bind's number, until its
+ * completion is polled. When one is refused, all that were posted behind it are flushed; they change nothing any more. */
+static void bind_posted(struct pm_send_wqe *w, const struct vb_qp *qp, struct vb_mw *vmw, uint32_t key)
+{
+    struct vb_context *c = vb_ctx(vmw->mw.context);
+    pthread_mutex_lock(&c->lock);
+    vmw->binder = qp;
+    if (++vmw->binds == 0)
+        vmw->binds = 1;
+    w->swap = (uint64_t)vmw->binds << 32 | vmw->key;
+    vmw->key = key;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void vb_bind_undo(struct vb_qp *qp, const struct pm_send_wqe *w)
+{
+    struct vb_context *c = vb_ctx(qp->qp.context);
+    uint32_t number = (uint32_t)(w->swap >> 32), before = (uint32_t)w->swap;
+    pthread_mutex_lock(&c->lock);
+    struct vb_mw *vmw = vb_table_get(&c->mws, w->rkey >> 8);
+    if (vmw && number && vmw->binder == qp && (int32_t)(number - vmw->undone) > 0) {
+        if (vmw->mw.rkey == vmw->key) /* of type 2 only if the program has noted the new one there */
+            vmw->mw.rkey = before;
+        vmw->key = before;
+        vmw->undone = vmw->binds;
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+void vb_binds_drop(struct vb_qp *qp, uint32_t end)
+{
+    struct vb_context *c = vb_ctx(qp->qp.context);
+    while (end != qp->sq.tail) {
+        const struct pm_send_wqe *w = ring_slot(qp->sq.ring, qp->sq.stride, qp->sq.mask, --end);
+        uint32_t number = (uint32_t)(w->swap >> 32);
+        if (w->opcode != IBV_WR_BIND_MW || number == 0)
+            continue;
+        pthread_mutex_lock(&c->lock);
+        struct vb_mw *vmw = vb_table_get(&c->mws, w->rkey >> 8);
+        if (vmw && vmw->binds == number) { /* and none was posted meanwhile through another queue pair */
+            vmw->key = (uint32_t)w->swap;
+            vmw->binds--;
+        }
+        pthread_mutex_unlock(&c->lock);
+    }
+}
+
 int vb_wqe_bind(struct pm_send_wqe *w, struct vb_qp *qp, struct ibv_mw *mw, uint32_t new_rkey,
                 const struct ibv_mw_bind_info *info)
 {
@@ -87,7 +151,7 @@ int vb_wqe_bind(struct pm_send_wqe *w, struct vb_qp *qp, struct ibv_mw *mw, uint
     } else {
         w->rkey = (mw->rkey & ~UINT32_C(0xff)) | (new_rkey & 0xff);
     }
-    vmw->key = type1 ? new_rkey : w->rkey;
+    bind_posted(w, qp, vmw, type1 ? new_rkey : w->rkey);
     return 0;
 }
 

@@ -62,6 +62,7 @@ struct vb_context {
     pthread_mutex_t lock; /* the tables, the event counts of QPs, CQs and SRQs, channel reference counts */
     struct vb_table qps, cqs, srqs; /* by number or handle */
     struct vb_table mrs; /* by the upper 24 bits of the lkey */
+    struct vb_table mws; /* by the upper 24 bits of the rkey */
     _Atomic size_t dm_used; /* bytes of device memory */
     bool fatal_told; /* IBV_EVENT_DEVICE_FATAL was delivered */
 };
@@ -106,7 +107,11 @@ struct vb_channel {
 struct vb_mw {
     struct ibv_mw mw;
     uint32_t max_entries; /* of layouts; 0: none */
-    _Atomic uint32_t key; /* of the newest bind that was posted */
+    _Atomic uint32_t key; /* of the newest bind that was posted and, as far as is known, not refused */
+    /* Under the context's lock: */
+    uint32_t binds; /* number of the newest bind that was posted; they count from 1 */
+    uint32_t undone; /* one was refused, and those posted up to this one need not be looked at any more */
+    const struct vb_qp *binder; /* where the newest one was posted */
 };
 
 struct vb_xrcd {

@@ -5,6 +5,7 @@
 #include "cq.h"
 #include "fork.h"
 #include "ops.h"
+#include "post.h"
 #include "ring.h"
 #include "srq.h"
 #include "tm.h"
@@ -26,6 +27,9 @@ static void retire(struct vb_context *c, const struct pm_cqe *e, const uint8_t *
     if (!qp)
         return;
     if (!(e->kind & PM_CQE_RECV)) {
+        const struct pm_send_wqe *w = ring_slot(qp->sq.ring, qp->sq.stride, qp->sq.mask, e->slot);
+        if (__builtin_expect(e->status != IBV_WC_SUCCESS, 0) && w->opcode == IBV_WR_BIND_MW)
+            vb_bind_undo(qp, w);
         atomic_store_explicit(&qp->sq.head, e->slot + 1, memory_order_release);
     } else {
         const struct pm_recv_wqe *w = ring_slot(qp->rq.ring, qp->rq.stride, qp->rq.mask, e->slot);

@@ -34,6 +34,11 @@ const struct vb_op *vb_op(unsigned wr_opcode);
  * low byte counts. 0 or errno value. */
 int vb_wqe_bind(struct pm_send_wqe *w, struct vb_qp *qp, struct ibv_mw *mw, uint32_t new_rkey,
                 const struct ibv_mw_bind_info *info);
+/* Requests from the tail to index end were built and will not be posted after all: the keys of windows that they would have bound
+ * are what they were. Under the send queue's lock. */
+void vb_binds_drop(struct vb_qp *qp, uint32_t end);
+/* Likewise for a bind request that was refused or flushed. */
+void vb_bind_undo(struct vb_qp *qp, const struct pm_send_wqe *w);
 /* Fills the destination of a datagram. 0 or errno value. */
 int vb_wqe_ud(struct pm_send_wqe *w, const struct vb_qp *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
 

@@ -214,9 +214,12 @@ static int wr_complete(struct ibv_qp_ex *ex)
     struct vb_qp *qp = vb_qp_ex(ex);
     struct vb_context *c = vb_ctx(qp->qp.context);
     int error = qp->wr_error;
+    bool owned = vb_owned_quiet(c);
     if (!error && qp->wr_next != qp->sq.tail)
         vb_send_publish(c, qp, qp->wr_next);
-    if (vb_owned_quiet(c))
+    else if (owned)
+        vb_binds_drop(qp, qp->wr_next);
+    if (owned)
         pthread_mutex_unlock(&qp->sq.lock);
     return error;
 }
@@ -224,8 +227,10 @@ static int wr_complete(struct ibv_qp_ex *ex)
 static void wr_abort(struct ibv_qp_ex *ex)
 {
     struct vb_qp *qp = vb_qp_ex(ex);
-    if (vb_owned_quiet(vb_ctx(qp->qp.context)))
-        pthread_mutex_unlock(&qp->sq.lock);
+    if (!vb_owned_quiet(vb_ctx(qp->qp.context)))
+        return;
+    vb_binds_drop(qp, qp->wr_next);
+    pthread_mutex_unlock(&qp->sq.lock);
 }
 
 void vb_qp_ex_ops(struct ibv_qp_ex *ex)
