@@ -402,6 +402,41 @@ Test(responder, refuses_messages_that_are_out_of_joint)
     cr_expect_eq(fix.writes, 0);
 }
 
+/* 9.7.4.1.5: a MIDDLE is as long as the path MTU, a LAST has one byte at least and not more than that. */
+Test(responder, the_lengths_of_a_messages_packets_follow_from_the_mtu)
+{
+    static const uint8_t data[512];
+    static const struct {
+        uint8_t opcode;
+        uint32_t len, reth; /* of the second packet; and of the RETH, 0: it is a SEND */
+        bool right;
+    } cases[] = {
+        {OP_SEND_LAST, 0, 0, false},        {OP_SEND_LAST, 1, 0, true},      {OP_SEND_LAST, 256, 0, true},
+        {OP_SEND_LAST, 257, 0, false},      {OP_SEND_MIDDLE, 255, 0, false}, {OP_SEND_MIDDLE, 256, 0, true},
+        {OP_SEND_MIDDLE, 257, 0, false},    {OP_WRITE_LAST, 256, 512, true}, {OP_WRITE_LAST, 300, 556, false},
+        {OP_WRITE_MIDDLE, 100, 600, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sge sge = {FIX_VA, 1024, key};
+        struct recv_wr rr = {.wr_id = 1, .num_sge = 1};
+        cr_assert_eq(fix_modify(&fix, qp, QPS_RESET), 0);
+        fix_bring(&fix, qp, QPS_RTS);
+        cr_assert_eq(qp_post_recv(qp, &rr, &sge), 0);
+        arrive((struct pkt){.opcode = cases[i].reth ? OP_WRITE_FIRST : OP_SEND_FIRST,
+                            .psn = 100,
+                            .reth = {FIX_VA, key, cases[i].reth},
+                            .payload = data,
+                            .payload_len = 256});
+        arrive((struct pkt){
+            .opcode = cases[i].opcode, .psn = 101, .ackreq = true, .payload = data, .payload_len = cases[i].len});
+        uint8_t syndrome = cases[i].right ? AETH_ACK | AETH_NO_CREDITS : NAK_INVALID_REQUEST;
+        cr_assert_eq(transmit(), 1, "case %zu", i);
+        cr_expect_eq(sent(0).aeth.syndrome, syndrome, "case %zu: %#x", i, sent(0).aeth.syndrome);
+        while (engine_peek_completion(fix.e))
+            engine_drop_completion(fix.e);
+    }
+}
+
 Test(responder, a_message_may_not_be_begun_within_another)
 {
     static const uint8_t data[256];
