@@ -136,7 +136,8 @@ int vb_wqe_bind(struct pm_send_wqe *w, struct vb_qp *qp, struct ibv_mw *mw, uint
                 const struct ibv_mw_bind_info *info)
 {
     const unsigned known = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED | PUMICE_ACCESS_BIND_MW_NONCONTIG;
+                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED | VB_ACCESS_FLUSH_GLOBAL |
+                           PUMICE_ACCESS_BIND_MW_NONCONTIG;
     struct vb_mw *vmw = VB_OF(struct vb_mw, mw, mw);
     bool type1 = mw->type == IBV_MW_TYPE_1;
     if (info->mw_access_flags & ~known || mw->pd->handle != qp->qp.pd->handle)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "later.h"
 #include "pumice/abi.h"
 
 /* Marks what the shared object exports: all else is hidden (-fvisibility=hidden), and the version script only names
@@ -204,6 +205,7 @@ struct vb_qp {
     union {
         struct ibv_qp qp;
         struct ibv_qp_ex ex;
+        struct vb_qp_ex_later later;
     };
     struct vb_queue sq, rq;
     struct vb_layout *layouts,

@@ -21,6 +21,7 @@ static const struct vb_op ops[] = {
     [IBV_WR_LOCAL_INV]            = {VB_OP_INV,          RC | UC,      false, true,  IBV_WC_LOCAL_INV},
     [IBV_WR_BIND_MW]              = {VB_OP_BIND,         RC | UC,      false, false, IBV_WC_BIND_MW},
     [IBV_WR_SEND_WITH_INV]        = {VB_OP_SEND,         RC,           true,  true,  IBV_WC_SEND},
+    [VB_WR_FLUSH]                 = {VB_OP_FLUSH,        RC,           false, false, VB_WC_FLUSH},
     [IBV_WR_ATOMIC_WRITE]         = {VB_OP_ATOMIC_WRITE, RC,           true,  false, IBV_WC_ATOMIC_WRITE},
 };
 /* clang-format on */

@@ -88,6 +88,8 @@ static int put_send(struct vb_qp *qp, uint32_t next, const struct ibv_send_wr *w
         break;
     case VB_OP_ATOMIC_WRITE:
         return put_atomic_write(qp, w, wr);
+    case VB_OP_FLUSH: /* ibv_send_wr has no fields for it */
+        return EINVAL;
     case VB_OP_INV:
         return 0;
     case VB_OP_BIND: /* windows of type 1 are for ibv_bind_mw */

@@ -14,7 +14,16 @@ _Static_assert(sizeof(struct ibv_sge) == sizeof(struct pm_sge) &&
                "SGEs are copied as they are");
 
 /* What a send request's opcode asks for, and who may post it. */
-enum vb_op_kind { VB_OP_NONE, VB_OP_SEND, VB_OP_RDMA, VB_OP_ATOMIC, VB_OP_ATOMIC_WRITE, VB_OP_INV, VB_OP_BIND };
+enum vb_op_kind {
+    VB_OP_NONE,
+    VB_OP_SEND,
+    VB_OP_RDMA,
+    VB_OP_ATOMIC,
+    VB_OP_ATOMIC_WRITE,
+    VB_OP_FLUSH,
+    VB_OP_INV,
+    VB_OP_BIND
+};
 struct vb_op {
     uint8_t kind; /* enum vb_op_kind: which fields of the request count */
     uint8_t types; /* VB_TYPE_*: the QPs that may send it; 0: none */

@@ -25,7 +25,8 @@ static const struct kind {
 #define UC_OPS (UD_OPS | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV | \
                 IBV_QP_EX_WITH_BIND_MW)
 #define RC_OPS (UC_OPS | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
-                IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE)
+                IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE | \
+                VB_EX_WITH_FLUSH)
     {IBV_QPT_RC,       true,  true,  RC_OPS},
     {IBV_QPT_UC,       true,  true,  UC_OPS},
     {IBV_QPT_UD,       true,  true,  UD_OPS},

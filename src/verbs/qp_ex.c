@@ -114,6 +114,24 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, 
     memcpy(&word, value, sizeof(word));
     atomic(ex, IBV_WR_ATOMIC_WRITE, rkey, addr, word, 0);
 }
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t len, uint8_t placement,
+                     uint8_t selectivity)
+{
+    struct vb_qp *qp = vb_qp_ex(ex);
+    struct pm_send_wqe *w = begin(qp, VB_WR_FLUSH);
+    bool range = selectivity != VB_FLUSH_MR;
+    if (!w)
+        return;
+    if (placement == 0 || placement & ~(VB_FLUSH_GLOBAL | VB_FLUSH_PERSISTENT) || selectivity > VB_FLUSH_MR ||
+        (range && len > VB_MAX_MSG)) {
+        fail(qp, EINVAL);
+        return;
+    }
+    w->rkey = rkey;
+    w->remote_addr = addr;
+    w->compare_add = range ? len : 0;
+    w->swap = placement | (uint64_t)selectivity << 8;
+}
 /* What this device can't do: no such request in the batch may go out. */
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
 {
@@ -256,4 +274,5 @@ void vb_qp_ex_ops(struct ibv_qp_ex *ex)
     ex->wr_complete = wr_complete;
     ex->wr_abort = wr_abort;
     ex->wr_atomic_write = wr_atomic_write;
+    vb_qp_ex(ex)->later.wr_flush = wr_flush;
 }
