@@ -31,7 +31,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
     if (take(cq))
         return 0;
     vb_cq_unlock(cq);
-    vb_wait_idle(c);
+    vb_wait_idle(cq);
     return ENOENT;
 }
 

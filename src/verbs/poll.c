@@ -93,6 +93,6 @@ int vb_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
         ring_consume(cq->page, cq->consumer);
     vb_cq_unlock(cq);
     if (done == 0)
-        vb_wait_idle(c);
+        vb_wait_idle(cq);
     return done;
 }

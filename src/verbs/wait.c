@@ -11,6 +11,10 @@
 #define LATE_NS UINT64_C(500000) /* a nap that ends so much later than it should means that many wait for a processor */
 #define NAP_MAX_NS UINT64_C(4000000)
 #define CHECK_NS UINT64_C(50000000) /* between two looks at the session's socket */
+/* Who polls for the first time in so long is no busy poller yet, and is not for its first polls. */
+#define BUSY_GAP_NS UINT64_C(1000000)
+#define BUSY_POLLS 8
+#define OTHERS_MAX 16 /* queues that a thread polls in turn, and more */
 
 uint64_t vb_clock(int clock)
 {
@@ -29,8 +33,8 @@ void vb_wait_check(struct vb_context *c)
 
 /* Sleeps. If the processors are so crowded that the last nap came back late, as with many ranks of a job on each core,
  * this one is as long as that was late: who only polls then leaves the processors to those who work, and to the daemon,
- * and waits hardly longer than it would have anyway. */
-static void take_nap(struct vb_context *c, uint64_t before)
+ * and waits hardly longer than it would have anyway. Returns the time. */
+static uint64_t take_nap(struct vb_context *c, uint64_t before)
 {
     uint64_t length = atomic_load_explicit(&c->nap, memory_order_relaxed);
     struct timespec nap = {.tv_nsec = (long)(length ? length : NAP_NS)};
@@ -42,18 +46,52 @@ static void take_nap(struct vb_context *c, uint64_t before)
     atomic_store_explicit(&c->nap, late < NAP_MAX_NS ? late : NAP_MAX_NS, memory_order_relaxed);
     if (late) /* still crowded */
         atomic_store_explicit(&c->slow_until, before + took + SLOW_PERIOD_NS, memory_order_relaxed);
+    return before + took;
 }
 
-void vb_wait_idle(struct vb_context *c)
+/* What the calling thread polls. (initial-exec: a look at it never allocates.) */
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+    uint64_t last; /* ns: end of the last empty poll */
+    unsigned polls; /* empty ones, none of them long after the one before; stops at BUSY_POLLS */
+    const struct vb_cq *waited; /* after polling this one; only compared */
+    unsigned others; /* empty polls of others since */
+} poller;
+
+/* Whether a thread that has found nothing in cq is to wait now. One that only has a look now and then must not: UCX's
+ * helper thread looks into its queues every few milliseconds, with a spin lock held, for which the thread that works
+ * burns its time slices meanwhile. And one that polls several queues in turn waits once in each round. */
+static bool is_turn(const struct vb_cq *cq, uint64_t now)
 {
+    if (now - poller.last > BUSY_GAP_NS)
+        poller.polls = 0;
+    poller.last = now;
+    if (poller.polls < BUSY_POLLS) {
+        poller.polls++;
+        return false;
+    }
+    if (cq != poller.waited && poller.others < OTHERS_MAX) {
+        poller.others++;
+        return false;
+    }
+    poller.waited = cq;
+    poller.others = 0;
+    return true;
+}
+
+void vb_wait_idle(const struct vb_cq *cq)
+{
+    struct vb_context *c = vb_ctx(cq->cq.context);
     uint64_t before = vb_clock(CLOCK_MONOTONIC);
-    if (before < atomic_load_explicit(&c->slow_until, memory_order_relaxed)) {
-        take_nap(c, before);
+    if (!is_turn(cq, before)) {
+        /* none */
+    } else if (before < atomic_load_explicit(&c->slow_until, memory_order_relaxed)) {
+        poller.last = take_nap(c, before);
     } else {
         sched_yield();
         uint64_t after = vb_clock(CLOCK_MONOTONIC);
         if (after - before > SLOW_YIELD_NS)
             atomic_store_explicit(&c->slow_until, after + SLOW_PERIOD_NS, memory_order_relaxed);
+        poller.last = after;
     }
     uint64_t last = atomic_load_explicit(&c->checked_at, memory_order_relaxed);
     if (before - last > CHECK_NS && atomic_compare_exchange_strong_explicit(&c->checked_at, &last, before,
