@@ -185,12 +185,22 @@ $(TAGMPI_STRESS): $(call obj,$(wildcard tests/tagmpi/*.c) $(TAGMPI_LAYER))
 # does not have.)
 MPI_SRC := $(wildcard tests/mpi/*.c)
 MPI_BIN := $(foreach mpi,openmpi mpich,$(patsubst tests/mpi/%.c,$(BUILD)/tests/mpi/$(mpi)/%,$(MPI_SRC)))
+mpicc = mpicc.$(1) -D_GNU_SOURCE $(CSTD) $(WARN) $(if $(filter mpich,$(1)),-Wno-stringop-overflow) $(OPT)
 $(BUILD)/tests/mpi/openmpi/%: tests/mpi/%.c tests/mpi/mt.h
 	@mkdir -p $(@D)
-	mpicc.openmpi -D_GNU_SOURCE $(CSTD) $(WARN) $(OPT) -o $@ $< -lpthread
+	$(call mpicc,openmpi) -o $@ $< -lpthread
 $(BUILD)/tests/mpi/mpich/%: tests/mpi/%.c tests/mpi/mt.h
 	@mkdir -p $(@D)
-	mpicc.mpich -D_GNU_SOURCE $(CSTD) $(WARN) -Wno-stringop-overflow $(OPT) -o $@ $< -lpthread
+	$(call mpicc,mpich) -o $@ $< -lpthread
+
+# Several of them in one.
+MPI_PARTS := p2p collectives onesided datatypes threads forks
+MPI_SUITES := $(BUILD)/tests/mpi/openmpi/suite $(BUILD)/tests/mpi/mpich/suite
+$(MPI_SUITES): $(BUILD)/tests/mpi/%/suite: tests/mpi/suite.c tests/mpi/mt.h $(MPI_PARTS:%=tests/mpi/%.c)
+	@mkdir -p $(@D)
+	set -e; for part in $(MPI_PARTS); do \
+		$(call mpicc,$*) -DMT_PART=part_$$part -c -o $(@D)/part_$$part.o tests/mpi/$$part.c; done
+	$(call mpicc,$*) -o $@ $< $(MPI_PARTS:%=$(@D)/part_%.o) -lpthread
 
 # --- packages --------------------------------------------------------------------------------------------------------
 # Each group of packages (.ci/deps names them) is installed by the targets that need it, and only if something is missing.
@@ -241,11 +251,19 @@ test-e2e: deps-test
 	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
 	$(RUN) e2e
 
-# Real MPIs; not a part of `make test`, since it takes some minutes. MPI_ARGS=--full: every case.
-.PHONY: test-mpi
+# Real MPIs: of these a few are a part of `make test`, more take some minutes, and the whole matrix of MPIs, transports, ranks, hosts and
+# faults about half an hour. `make test-mpi-long`: how large a daemon is after a thousand MPI_Init. MPI_ARGS: for tests/mpi/run.py.
+.PHONY: test-mpi test-mpi-matrix test-mpi-long mpi-programs
+mpi-programs: $(MPI_BIN)
 test-mpi: deps-mpi
-	$(SUBMAKE) all $(MPI_BIN)
+	$(SUBMAKE) all mpi-programs
 	+@BUILD=$(BUILD) tests/mpi/run.py $(MPI_ARGS)
+test-mpi-matrix: deps-mpi
+	$(SUBMAKE) all mpi-programs
+	+@BUILD=$(BUILD) tests/mpi/run.py --matrix $(MPI_ARGS)
+test-mpi-long: deps-mpi
+	$(SUBMAKE) all mpi-programs
+	+@BUILD=$(BUILD) tests/mpi/run.py --long $(MPI_ARGS)
 
 # The simulator for as long as SOAK_SECONDS says, with seeds that nobody has seen.
 .PHONY: sim-soak

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The cases as data. A name is HOSTS[+faults]/WHO/TRANSPORT/..., where WHO is an MPI, "ucx" (UCX's own tools) or "fabric" (libfabric's);
-run.py --list prints them all. Those with quick=True make up `make test-mpi`, all of them `make test-mpi MPI_ARGS=--full`; those with
-basic=True need no MPI, and are a part of `make test`."""
+run.py --list prints them all. They make up sets, which are fields of a case:
+
+    basic   a part of `make test`, without an MPI        mpi     a part of `make test`, with both
+    quick   `make test-mpi`                              matrix  `make test-mpi-matrix`: everything with everything
+    long    a thousand times MPI_Init and MPI_Finalize   --full  all that there is
+"""
 
 import dataclasses
 
@@ -10,6 +14,8 @@ FAULT = ("--fault", "loss=1%,reorder=1%", "--seed", "7")
 # What UCX is told to use. rc_v is rc_verbs, and ud_verbs as its auxiliary transport: UCX connects queue pairs of RC by messages on a
 # transport that needs no connection.
 TRANSPORTS = {"rc": "rc_v,self", "ud": "ud_verbs,self"}
+# For comparison, with shared memory between the ranks: on one machine UCX then takes the device for little or nothing.
+WITH_SM = {"rc+sm": "rc_v,self,sm", "ud+sm": "ud_verbs,self,sm"}
 
 # How each MPI starts a job, and what it needs to take the network for ranks on one machine, too. (For such ranks some builds of MPICH
 # have shared memory of their own, below which UCX is never asked.)
@@ -21,6 +27,8 @@ LAUNCH = {
 
 PROGRAMS = ("p2p", "collectives", "onesided", "datatypes", "threads")
 DEATHS = ("abort", "kill")
+HOSTS = (1, 2, 4)
+RANKS = (2, 4, 16)
 MIB = 1 << 20
 
 # Tests of ucx_perftest with the sizes that make sense for them: on the level of UCP all, for each transport.
@@ -48,7 +56,7 @@ class Case:
     name: str
     hosts: int
     faults: bool
-    transport: str  # a key of TRANSPORTS
+    transport: str  # a key of TRANSPORTS or WITH_SM
     mpi: str = None  # a key of LAUNCH; None: no MPI
     ranks: int = 0
     program: str = None  # in build/tests/mpi/MPI, or the test of ucx_perftest
@@ -58,8 +66,11 @@ class Case:
     threads: int = 1  # of ucx_perftest
     check: str = None  # a key of run.py's CHECKS; None: a job that passes or dies
     user: str = None  # whose daemons and programs these are
-    quick: bool = False
     basic: bool = False
+    mpi_basic: bool = False
+    quick: bool = False
+    matrix: bool = False
+    long: bool = False
     timeout: float = 240  # seconds
 
     @property
@@ -72,24 +83,41 @@ class Case:
 
     @property
     def tls(self):
-        return TRANSPORTS[self.transport]
+        return {**TRANSPORTS, **WITH_SM}[self.transport]
 
 
 def first(hosts, faults=False):
     return f"{hosts}host" + ("s" if hosts > 1 else "") + ("+faults" if faults else "")
 
 
+def suites(hosts, faults):
+    """All of our own programs in one job, with every MPI, transport and number of ranks; and jobs that die. (Two ranks are on two hosts.)"""
+    for mpi in LAUNCH:
+        for transport in TRANSPORTS:
+            common = (hosts, faults, transport, mpi)
+            for ranks in RANKS:
+                name = f"{first(hosts, faults)}/{mpi}/{transport}/{ranks}"
+                if ranks >= hosts:
+                    yield Case(f"{name}/suite", *common, ranks, "suite", matrix=True, timeout=150 if ranks < 16 else 580,
+                               mpi_basic=hosts == 2 and not faults and ranks == 4 and transport == "rc")
+                for d in DEATHS:
+                    if ranks == 4 or (ranks == 16 and d == "kill"):
+                        yield Case(f"{name}/death-{d}", *common, ranks, "death", (d,), True, matrix=True, timeout=120,
+                                   quick=hosts == 2 and ranks == 4 and not faults, mpi_basic=hosts == 2 and ranks == 4 and not faults and transport == "rc")
+    if not faults:
+        for mpi in LAUNCH:
+            for transport in WITH_SM:
+                yield Case(f"{first(hosts, faults)}/{mpi}/{transport}/4/suite", hosts, faults, transport, mpi, 4, "suite", matrix=True, timeout=150)
+
+
 def programs(hosts, faults):
-    """Our own programs, with few ranks."""
+    """The same one by one, each a job of its own, with few ranks."""
     for mpi in LAUNCH:
         for transport in TRANSPORTS:
             for ranks in (2, 4):
-                name = f"{first(hosts, faults)}/{mpi}/{transport}/{ranks}"
-                quick = hosts == 2 and ranks == (2 if faults else 4)
                 for p in PROGRAMS:
-                    yield Case(f"{name}/{p}", hosts, faults, transport, mpi, ranks, p, quick=quick)
-                for d in DEATHS:
-                    yield Case(f"{name}/death-{d}", hosts, faults, transport, mpi, ranks, "death", (d,), True, quick=quick and not faults, timeout=90)
+                    yield Case(f"{first(hosts, faults)}/{mpi}/{transport}/{ranks}/{p}", hosts, faults, transport, mpi, ranks, p,
+                               quick=hosts == 2 and ranks == (2 if faults else 4))
 
 
 def habits(hosts, faults):
@@ -98,7 +126,8 @@ def habits(hosts, faults):
         for transport in TRANSPORTS:
             for program, ranks in (("big", 2), ("spawn", 2), ("forks", 4)):
                 quick = hosts == 2 and not faults and transport == "rc"
-                yield Case(f"{first(hosts, faults)}/{mpi}/{transport}/{ranks}/{program}", hosts, faults, transport, mpi, ranks, program, quick=quick)
+                yield Case(f"{first(hosts, faults)}/{mpi}/{transport}/{ranks}/{program}", hosts, faults, transport, mpi, ranks, program, quick=quick,
+                           matrix=hosts == 2 and program != "forks")
 
 
 def many(hosts, faults):
@@ -109,16 +138,18 @@ def many(hosts, faults):
             for p in ("p2p", "collectives", "onesided"):
                 yield Case(f"{name}/16/{p}", hosts, faults, transport, mpi, 16, p, quick=hosts == 4 and not faults and p == "collectives", timeout=400)
             if not faults:
-                yield Case(f"{name}/64/collectives", hosts, faults, transport, mpi, 64, "collectives", timeout=580)
-                yield Case(f"{name}/64/death-kill", hosts, faults, transport, mpi, 64, "death", ("kill",), True, timeout=300)
+                two = hosts == 2
+                yield Case(f"{name}/64/collectives", hosts, faults, transport, mpi, 64, "collectives", timeout=580, matrix=two)
+                yield Case(f"{name}/64/death-kill", hosts, faults, transport, mpi, 64, "death", ("kill",), True, timeout=300, matrix=two and transport == "rc")
                 yield Case(f"{name}/64/starve", hosts, faults, transport, mpi, 64, "pause", ("20",), check="starve", timeout=300,
-                           quick=hosts == 2 and transport == "rc" and mpi == "mpich")
+                           matrix=two and transport == "rc", quick=two and transport == "rc" and mpi == "mpich")
 
 
 def tools(hosts, faults):
     """UCX's and libfabric's own tools."""
     for case in tests_of_tools(hosts, faults):
         case.timeout = 60
+        case.matrix = hosts == 2
         yield case
 
 
@@ -150,24 +181,35 @@ def tests_of_tools(hosts, faults):
                    basic=clean2 and size in (8, 65536))
 
 
-def all_cases():
-    """Those that want the same daemons stand together."""
-    cases = []
-    for hosts in (2, 1):
-        for faults in (False, True):
-            for part in (programs, habits, tools):
-                cases += part(hosts, faults)
-    for hosts in (1, 2, 4):
-        for faults in ((False, True) if hosts == 2 else (False,)):
-            cases += many(hosts, faults)
+def storms():
+    """Jobs that do nothing but come and go; the name ends with how many times in all ranks do so."""
     for mpi in LAUNCH:
         for transport in TRANSPORTS:
-            name = f"2hosts/{mpi}/{transport}"
-            cases.append(Case(f"{name}/storm-1000", 2, False, transport, mpi, 8, "pause", ("0",), check="storm", size=1000, timeout=580))
-            cases.append(Case(f"{name}/storm-80", 2, False, transport, mpi, 8, "pause", ("0",), check="storm", size=80, timeout=240,
-                              quick=transport == "rc" and mpi == "mpich"))
+            def storm(ranks, times, **more):
+                return Case(f"2hosts/{mpi}/{transport}/storm-{times}", 2, False, transport, mpi, ranks, "pause", ("0",), check="storm", size=times, **more)
+
+            yield storm(2, 20, timeout=120, mpi_basic=transport == "rc")
+            yield storm(8, 80, timeout=240, matrix=True, quick=transport == "rc" and mpi == "mpich")
+            yield storm(8, 1000, timeout=1800, long=True)
+
+
+def of_users():
+    """Daemons and jobs of a user who may nothing."""
     for mpi in LAUNCH:
         for transport in TRANSPORTS:
             for p in ("p2p", "onesided", "forks"):
-                cases.append(Case(f"2hosts/{mpi}/{transport}/user-{p}", 2, False, transport, mpi, 2, p, user="nobody", quick=transport == "rc"))
-    return cases
+                yield Case(f"2hosts/{mpi}/{transport}/user-{p}", 2, False, transport, mpi, 2, p, user="nobody", quick=transport == "rc",
+                           matrix=True, mpi_basic=transport == "rc" and p == "onesided")
+
+
+def all_cases():
+    """Those that want the same daemons stand together."""
+    cases = []
+    for hosts in (2, 1, 4):
+        for faults in (False, True):
+            cases += suites(hosts, faults)
+            for part in (programs, habits, tools) if hosts < 4 else ():
+                cases += part(hosts, faults)
+            if hosts == 2 or not faults:
+                cases += many(hosts, faults)
+    return cases + list(storms()) + list(of_users())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the MPI programs of the tests share: data that can be checked, and a verdict of all ranks together. One source file
- * each; they use nothing but MPI and are compiled by the compiler wrapper of each MPI. */
+ * each; they use nothing but MPI and are compiled by the compiler wrapper of each MPI. Some are also compiled as parts of
+ * the program suite (-DMT_PART=NAME): then main is a function NAME, which finds MPI running and leaves it so. */
 #ifndef PUMICE_TESTS_MPI_MT_H
 #define PUMICE_TESTS_MPI_MT_H
 
@@ -8,6 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef MT_PART
+#define main MT_PART
+int main(int argc, char **argv);
+#endif
 
 static int mt_rank, mt_size; /* in MPI_COMM_WORLD */
 static int mt_errors; /* of this rank */
@@ -26,21 +32,40 @@ static int mt_errors; /* of this rank */
 static inline int mt_begin(int *argc, char ***argv, int level)
 {
     int given;
+#ifdef MT_PART
+    (void)argc, (void)argv, (void)level;
+    MPI_Query_thread(&given);
+#else
     MPI_Init_thread(argc, argv, level, &given);
+#endif
     MPI_Comm_rank(MPI_COMM_WORLD, &mt_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &mt_size);
     return given;
 }
 
-/* Ends MPI. Rank 0 prints "passed" if no rank has counted an error. Returns the exit code. */
+/* Ends MPI. Rank 0 prints "passed" if no rank has counted an error. Returns the exit code: the same for all ranks. */
 static inline int mt_end(void)
 {
     int all = 0;
     MPI_Allreduce(&mt_errors, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+#ifdef MT_PART
+    return all ? 1 : 0;
+#endif
     MPI_Finalize();
     if (mt_rank == 0)
         printf(all ? "%d errors\n" : "passed\n", all);
     return all ? 1 : 0;
+}
+
+/* Ends MPI; rank 0 says why there was nothing to test. Returns the exit code. */
+static inline int mt_skip(const char *why)
+{
+    if (mt_rank == 0)
+        printf("skip: %s\n", why);
+#ifndef MT_PART
+    MPI_Finalize();
+#endif
+    return 0;
 }
 
 static inline void *mt_alloc(size_t size)

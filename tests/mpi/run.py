@@ -4,8 +4,11 @@
 fi_pingpong.
 
     tests/mpi/run.py                     the quick set
+    tests/mpi/run.py --matrix            every MPI, transport, number of ranks and hosts, clean and with faults
+    tests/mpi/run.py --long              the daemons' memory over a thousand times MPI_Init and MPI_Finalize
     tests/mpi/run.py --full              all cases
-    tests/mpi/run.py --basic             only UCX's and libfabric's tools, few of their tests
+    tests/mpi/run.py --basic             only UCX's and libfabric's tools, few of their tests, as make test does
+    tests/mpi/run.py --mpi               jobs of both MPIs, few of them, as make test does
     tests/mpi/run.py -k openmpi/ud -k ucx     those whose name has one of these (fnmatch patterns work, too)
 
 A failure prints the job's output and the command that repeats it. Exit code 1 if anything failed.
@@ -45,9 +48,12 @@ class Runner(runner.Runner):
 
 def main():
     parser = Runner.parser(__doc__)
-    parser.add_argument("--basic", action="store_true", help="only the few that need no MPI, as make test does")
+    for name, text in (("basic", "the few that need no MPI"), ("mpi", "a few jobs of both MPIs"), ("matrix", "everything with everything"),
+                       ("long", "a thousand jobs")):
+        parser.add_argument("--" + name, action="store_true", help=text)
     args = parser.parse_args()
-    return Runner.main(args, [c for c in table.all_cases() if (c.basic if args.basic else args.full or c.quick)])
+    chosen = next((s for s in ("basic", "matrix", "long") if getattr(args, s)), "mpi_basic" if args.mpi else "quick")
+    return Runner.main(args, [c for c in table.all_cases() if args.full or getattr(c, chosen)])
 
 
 if __name__ == "__main__":

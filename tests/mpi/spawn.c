@@ -60,12 +60,8 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (int round = 0; round < 2; round++) {
         if (MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes) !=
-            MPI_SUCCESS) {
-            if (mt_rank == 0)
-                printf("skip: this MPI has no MPI_Comm_spawn here\n");
-            MPI_Finalize();
-            return 0;
-        }
+            MPI_SUCCESS)
+            return mt_skip("this MPI has no MPI_Comm_spawn here");
         together(inter, 0, buf);
         MPI_Comm_disconnect(&inter);
     }

@@ -34,12 +34,8 @@ int main(int argc, char **argv)
     pthread_t thread[THREADS];
     int number[THREADS], given = mt_begin(&argc, &argv, MPI_THREAD_MULTIPLE);
 
-    if (given < MPI_THREAD_MULTIPLE) {
-        MPI_Finalize();
-        if (mt_rank == 0)
-            printf("skip: this MPI has no MPI_THREAD_MULTIPLE\n");
-        return 0;
-    }
+    if (given < MPI_THREAD_MULTIPLE)
+        return mt_skip("this MPI has no MPI_THREAD_MULTIPLE");
     for (int t = 0; t < THREADS; t++)
         MPI_Comm_dup(MPI_COMM_WORLD, &own[t]);
     for (int t = 0; t < THREADS; t++) {
