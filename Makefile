@@ -235,7 +235,7 @@ E2E_BIN := $(WIRE_GEN) $(SCENE_GEN) $(LINT_GEN)
 tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
 
 .PHONY: test test-unit test-sim test-verbs test-e2e
-test: deps-test
+test: deps-test deps-mpi
 	$(SUBMAKE) tests
 	$(RUN) check unit sim verbs e2e
 test-unit: deps-test
@@ -247,7 +247,7 @@ test-sim: deps-test
 test-verbs: deps-test
 	$(SUBMAKE) all $(VTEST_BIN)
 	$(RUN) verbs
-test-e2e: deps-test
+test-e2e: deps-test deps-mpi
 	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
 	$(RUN) e2e
 
