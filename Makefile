@@ -111,6 +111,10 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIB
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lm -lpthread
 
+# Words of the command that are tested without a daemon.
+$(BUILD)/tests/unit/test_reasons: $(call obj,src/cmd/reasons.c)
+$(BUILD)/tests/unit/test_pingtext: $(call obj,src/cmd/pingtext.c)
+
 $(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lisal

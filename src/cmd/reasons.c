@@ -99,17 +99,52 @@ static const char *advice(const json_t *failure)
     return "Modify it to RESET and connect it again to go on.";
 }
 
+/* The completion queue that `which` names ("send_cq" or "recv_cq"); NULL: none. */
+static const json_t *cq_of(const struct scene *s, const char *which)
+{
+    const json_t *cq;
+    size_t i;
+
+    if (!json_is_integer(json_object_get(s->qp, which)))
+        return NULL;
+    json_array_foreach(json_object_get(s->device, "cqs"), i, cq)
+    {
+        if (whole(cq, "cq") == whole(s->qp, which) && whole(cq, "session") == whole(s->qp, "session"))
+            return cq;
+    }
+    return NULL;
+}
+
+/* True: it overran. */
+static bool by_overrun(struct reasons *r, const char *which)
+{
+    const json_t *cq = cq_of(r->s, which);
+
+    if (!cq || !yes(cq, "overrun"))
+        return false;
+    add(r, "overrun",
+        "Its completion queue %lld overran: it has room for %lld completions, more came before its program polled "
+        "them, and they are lost.",
+        (long long)whole(cq, "cq"), (long long)whole(cq, "entries"));
+    return true;
+}
+
 /* True: the state alone says it all. */
 static bool by_state(struct reasons *r)
 {
     const json_t *qp = r->s->qp, *failure = json_object_get(qp, "failure");
     const char *state = word(qp, "state");
+    bool known = json_is_string(json_object_get(qp, "broken"));
 
-    if (json_is_string(json_object_get(qp, "broken")))
+    if (known)
         add(r, "broken", "Its program wrote nonsense into its rings (%s), so the daemon does not read them any more.",
             word(qp, "broken"));
+    known |= by_overrun(r, "send_cq");
+    if (whole(qp, "recv_cq") != whole(qp, "send_cq"))
+        known |= by_overrun(r, "recv_cq");
     if (strcmp(state, "ERR") == 0 || strcmp(state, "SQE") == 0) {
-        if (json_is_object(failure))
+        /* What the daemon does for these two reasons looks to the engine like a wish of the program. */
+        if (json_is_object(failure) && !(known && is(failure, "cause", "program")))
             add(r, "error", "It is in %s: %s. %s", state, word(failure, "reason"), advice(failure));
         else
             add(r, "error", "It is in %s; all its requests were flushed.", state);
@@ -274,23 +309,12 @@ static void by_windows(struct reasons *r)
 
 static void by_cq(struct reasons *r, const char *which)
 {
-    json_int_t handle = whole(r->s->qp, which);
-    const json_t *cq;
-    size_t i;
+    const json_t *cq = cq_of(r->s, which);
 
-    if (!json_is_integer(json_object_get(r->s->qp, which)))
-        return;
-    json_array_foreach(json_object_get(r->s->device, "cqs"), i, cq)
-    {
-        if (whole(cq, "cq") != handle || whole(cq, "session") != whole(r->s->qp, "session"))
-            continue;
-        if (yes(cq, "overrun"))
-            add(r, "overrun", "Its completion queue %lld overran: completions were lost.", (long long)handle);
-        else if (whole(cq, "unread") > 0)
-            add(r, "unpolled", "Its program has not polled %lld completions of completion queue %lld%s.",
-                (long long)whole(cq, "unread"), (long long)handle,
-                is(cq, "armed", "no") ? "" : ", though it was told of them");
-    }
+    if (cq && !yes(cq, "overrun") && whole(cq, "unread") > 0)
+        add(r, "unpolled", "Its program has not polled %lld completions of completion queue %lld%s.",
+            (long long)whole(cq, "unread"), (long long)whole(cq, "cq"),
+            is(cq, "armed", "no") ? "" : ", though it was told of them");
 }
 
 static void by_receive(struct reasons *r)

@@ -5,17 +5,22 @@
 stuck=$BUILD/tests/verbs/stuck
 block=127.46.$(($$ % 256))
 
+ns=pwhy$$
+also_clean()
+{
+    ip netns del $ns 2>/dev/null
+}
 json() # TEXT EXPRESSION: of the document d
 {
     python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval(sys.argv[1]))' "$2" <<<"$1"
 }
 
-# Two hosts, h0 and h1, as `pumice run --hosts 2` makes them.
+# Two hosts, h0 and h1, as `pumice run --hosts 2` makes them. Their sockets' buffers are small, so that one can see them full.
 lab=$dir/lab
 mkdir "$lab"
 for h in 0 1; do
     mkfifo "$dir/ready$h"
-    "$BUILD/bin/pumiced" --socket "$lab/host$h.sock" --address "$block.$((h + 1))" --window 6 --log-level info,qp=debug --log-format json \
+    "$BUILD/bin/pumiced" --socket "$lab/host$h.sock" --address "$block.$((h + 1))" --window 6 --ecn on --rcvbuf 65536 --log-level info,qp=debug --log-format json \
         --ready-fd 3 3>"$dir/ready$h" 2>"$dir/log$h" &
     pids+=($!)
     read -r -t 10 _ <"$dir/ready$h" || { echo "the daemon does not start: $(cat "$dir/log$h")"; exit 1; }
@@ -150,7 +155,7 @@ has "completions" "$out" "has not polled 5 completions"
 status=$(in_lab "$pumice" status --json)
 q="next(q for q in d['hosts'][0]['status']['devices'][0]['qps'] if q['qpn'] == $((qp)))"
 dev="d['hosts'][0]['status']['devices'][0]"
-[ "$(json "$status" "$q['hw_counters']['sent_pkts']")" = 5 ] || fail "the queue pair's counters by rxe's names"
+[ "$(json "$status" "$q['hw_counters']['sent_pkts'] >= 5")" = True ] || fail "the queue pair's counters by rxe's names"
 [ "$(json "$status" "$q['usnic_counters']['ack_recvs'] >= 1")" = True ] || fail "the queue pair's counters by usnic's names"
 [ "$(json "$status" "$dev['port_counters']['port_xmit_packets'] == $dev['counters']['tx_packets'] > 0")" = True ] || fail "the port's counters"
 [ "$(json "$status" "$dev['hw_counters']['completer_retry_err'] > 0 and $dev['usnic_counters']['resends'] > 0")" = True ] ||
@@ -158,6 +163,66 @@ dev="d['hosts'][0]['status']['devices'][0]"
 has "status --all" "$(in_lab "$pumice" status --all)" "usnic_counters"
 hasnt "status" "$(in_lab "$pumice" status)" "usnic_counters"
 end
+
+scene nonsense
+out=$(why "$qp")
+has "nonsense in its rings" "$out" "Its program wrote nonsense into its rings (a tail beyond the end of its send queue)"
+hasnt "nonsense in its rings" "$out" "its program set it"
+has "nonsense in its rings: the other" "$(why "$other")" "is in RTS"
+end
+
+scene overrun
+out=$(why "$qp")
+has "a completion queue that overran" "$out" "overran: it has room for"
+hasnt "a completion queue that overran" "$out" "its program set it"
+end
+
+scene unread
+out=$(why "$qp")
+has "requests that the daemon was not told of" "$out" "The daemon has not read 3 of its requests yet."
+end
+
+scene crowd loss=100%
+out=$(why "$qp")
+has "the window of all who send there" "$out" "The window of its destination ::ffff:$block.2, which all queue pairs share that send there, is full"
+end
+
+scene marked ce=100%
+out=
+for _ in $(seq 20); do # the rate recovers soon
+    out=$(why --json "$qp")
+    [[ $out == *'"ecn"'* ]] && break
+    end
+    scene marked ce=100%
+done
+has "congestion" "$out" "Congested routers (ECN) have lowered its rate to"
+end
+in_lab "$pumice" fault off
+
+# An interface that goes down, in a network namespace.
+if [ "$(id -u)" = 0 ] && ip netns add $ns 2>/dev/null && ip -n $ns link add e0 type veth peer name e1 2>/dev/null; then
+    ip -n $ns link set lo up && ip -n $ns link set e1 up && ip -n $ns link set e0 up && ip -n $ns address add 10.79.1.1/24 dev e0
+    mkfifo "$dir/ready2"
+    ip netns exec $ns "$BUILD/bin/pumiced" --socket "$dir/link.sock" --address 10.79.1.1 --fault loss=100% \
+        --ready-fd 3 3>"$dir/ready2" 2>"$dir/log2" &
+    pids+=($!)
+    read -r -t 10 _ <"$dir/ready2" || fail "the daemon does not start: $(cat "$dir/log2")"
+    coproc P { LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/link.sock exec "$stuck" ack 2>"$dir/err"; }
+    program=$P_PID
+    exec 7>&"${P[1]}"
+    read -r -t 20 qp _ <&"${P[0]}" || fail "ack: the program does not get there: $(cat "$dir/err")"
+    hasnt "the link is up" "$("$pumice" why --socket "$dir/link.sock" "$qp" 2>&1)" "is down"
+    ip -n $ns link set e0 down
+    for _ in $(seq 50); do
+        out=$("$pumice" why --socket "$dir/link.sock" "$qp" 2>&1)
+        [[ $out == *"is down"* ]] && break
+        sleep 0.1
+    done
+    has "the link is down" "$out" "The interface e0 of device pumice0 is down."
+    end
+else
+    echo "not as root, or no network namespaces: an interface that is down was not tried"
+fi
 
 [ $failures -eq 0 ] && echo "ok"
 exit $((failures > 0))

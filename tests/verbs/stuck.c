@@ -3,9 +3,34 @@
  * connected queue pairs, the first of which is the one that is stuck, and holds still until its input ends.
  *
  * In most scenes packets between the hosts must be lost (pumice fault); the caller sees to that before. */
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "ends.h"
 
+#define CROWD 48
+
 static struct vt_end a, b;
+
+static int to_rts(struct ibv_qp *qp, uint8_t timeout)
+{
+    struct ibv_qp_attr rts = {
+        .qp_state = IBV_QPS_RTS, .timeout = timeout, .retry_cnt = 7, .rnr_retry = 6, .sq_psn = 1, .max_rd_atomic = 4};
+    return ibv_modify_qp(qp, &rts,
+                         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                             IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* Unsignaled ones, so that nothing has to be polled. */
+static void write_long(unsigned n, uint32_t length)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct ibv_send_wr wr = {.wr_id = i, .opcode = IBV_WR_RDMA_WRITE};
+        wr.wr.rdma.remote_addr = (uintptr_t)b.buf;
+        wr.wr.rdma.rkey = b.mr->rkey;
+        need(vt_end_post(&a, &wr, 0, length) == 0);
+    }
+}
 
 static void write_n(unsigned n, uint32_t rkey)
 {
@@ -51,18 +76,84 @@ static void drain(void)
     write_n(1, b.mr->rkey);
 }
 
+/* Twenty requests at once on a completion queue with room for few: a program that does not count its completions. */
+static void overrun(void)
+{
+    write_n(16, b.mr->rkey);
+}
+
+/* Enough other queue pairs that send to the same host that its socket's buffer is spoken for. */
+static void crowd(void)
+{
+    struct vt_end mine = a;
+    for (unsigned i = 0; i < CROWD; i++) {
+        need((a.qp = vt_end_qp(&a, IBV_QPT_RC, NULL, 0)));
+        need(vt_to_init(a.qp) == 0 && vt_to_rtr_at(a.qp, b.qp->qp_num, &b.gid) == 0);
+        need(to_rts(a.qp, 20) == 0);
+        write_long(4, 1024);
+    }
+    a = mine;
+    usleep(100000);
+    write_long(4, 1024);
+}
+
+/* The rings of this program's queue pairs are a "pumice-qp" of its memory each, which begins with the tail of the send queue. */
+static _Atomic uint32_t *tails[4];
+static unsigned find_tails(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    unsigned n = 0;
+
+    need(maps);
+    while (fgets(line, sizeof(line), maps) && n < 4) {
+        unsigned long at;
+        if (strstr(line, "pumice-qp") && sscanf(line, "%lx", &at) == 1)
+            tails[n++] = (_Atomic uint32_t *)at;
+    }
+    fclose(maps);
+    return n;
+}
+
+/* Three requests more than were posted, without a word to the daemon. */
+static void unread(void)
+{
+    for (unsigned i = find_tails(); i-- > 0;)
+        atomic_store(tails[i], 3);
+}
+
+/* While one thread writes nonsense into the rings, the other lets the daemon look at them. */
+static void *scribble(void *stop)
+{
+    unsigned n = find_tails();
+
+    while (!atomic_load((_Atomic bool *)stop))
+        for (unsigned i = 0; i < n; i++)
+            atomic_store(tails[i], 0x7fffffff);
+    return NULL;
+}
+static void nonsense(void)
+{
+    struct pollfd f = {.fd = a.ctx->async_fd, .events = POLLIN};
+    _Atomic bool stop = false;
+    pthread_t thread;
+
+    need(pthread_create(&thread, NULL, scribble, &stop) == 0);
+    usleep(50000);
+    for (unsigned i = 0; i < 16 && poll(&f, 1, 20) == 0; i++)
+        write_long(1, 64);
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+}
+
 /* timeout 20 is 4.3 s: nothing fails while the caller looks. */
 static void connect_both(uint8_t timeout)
 {
-    struct ibv_qp_attr rts = {
-        .qp_state = IBV_QPS_RTS, .timeout = timeout, .retry_cnt = 7, .rnr_retry = 6, .sq_psn = 1, .max_rd_atomic = 4};
-    int mask =
-        IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
     struct ibv_qp_attr slow = {.min_rnr_timer = 0}; /* 655 ms */
 
     need(vt_to_init(a.qp) == 0 && vt_to_init(b.qp) == 0);
     need(vt_to_rtr_at(a.qp, b.qp->qp_num, &b.gid) == 0 && vt_to_rtr_at(b.qp, a.qp->qp_num, &a.gid) == 0);
-    need(ibv_modify_qp(a.qp, &rts, mask) == 0 && ibv_modify_qp(b.qp, &rts, mask) == 0);
+    need(to_rts(a.qp, timeout) == 0 && to_rts(b.qp, timeout) == 0);
     need(ibv_modify_qp(b.qp, &slow, IBV_QP_MIN_RNR_TIMER) == 0);
 }
 
@@ -74,6 +165,10 @@ int main(int argc, char **argv)
 
     vt_end_open(&a, here);
     vt_end_open(&b, there ? there : here);
+    if (strcmp(scene, "overrun") == 0) {
+        need(ibv_destroy_cq(a.scq) == 0);
+        need((a.scq = ibv_create_cq(a.ctx, 2, NULL, NULL, 0)));
+    }
     need((a.qp = vt_end_qp(&a, IBV_QPT_RC, NULL, 0)) && (b.qp = vt_end_qp(&b, IBV_QPT_RC, NULL, 0)));
     if (strcmp(scene, "new") != 0)
         connect_both(strcmp(scene, "retry") == 0 ? 14 : 20);
@@ -95,6 +190,16 @@ int main(int argc, char **argv)
         write_n(1, b.mr->rkey ^ 0x55);
     else if (strcmp(scene, "unpolled") == 0)
         write_n(5, b.mr->rkey);
+    else if (strcmp(scene, "overrun") == 0)
+        overrun();
+    else if (strcmp(scene, "crowd") == 0)
+        crowd();
+    else if (strcmp(scene, "marked") == 0)
+        write_long(16, VT_BUF);
+    else if (strcmp(scene, "nonsense") == 0)
+        nonsense();
+    else if (strcmp(scene, "unread") == 0)
+        unread();
     if (strcmp(scene, "retry") == 0) {
         write_n(1, b.mr->rkey);
         usleep(200000);
