@@ -32,14 +32,18 @@ static void write_long(unsigned n, uint32_t length)
     }
 }
 
+static int post_write(uint64_t id, uint32_t rkey)
+{
+    struct ibv_send_wr wr = {.wr_id = id, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+    wr.wr.rdma.remote_addr = (uintptr_t)b.buf;
+    wr.wr.rdma.rkey = rkey;
+    return vt_end_post(&a, &wr, 0, 64);
+}
+
 static void write_n(unsigned n, uint32_t rkey)
 {
-    for (unsigned i = 0; i < n; i++) {
-        struct ibv_send_wr wr = {.wr_id = i, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
-        wr.wr.rdma.remote_addr = (uintptr_t)b.buf;
-        wr.wr.rdma.rkey = rkey;
-        need(vt_end_post(&a, &wr, 0, 64) == 0);
-    }
+    for (unsigned i = 0; i < n; i++)
+        need(post_write(i, rkey) == 0);
 }
 
 static void send_one(void)
@@ -140,8 +144,11 @@ static void nonsense(void)
 
     need(pthread_create(&thread, NULL, scribble, &stop) == 0);
     usleep(50000);
-    for (unsigned i = 0; i < 16 && poll(&f, 1, 20) == 0; i++)
-        write_long(1, 64);
+    for (unsigned i = 0; i < 5000 && poll(&f, 1, 2) == 0; i++) {
+        struct ibv_wc wc;
+        post_write(i, b.mr->rkey); /* unless the queue is full */
+        ibv_poll_cq(a.scq, 1, &wc);
+    }
     atomic_store(&stop, true);
     pthread_join(thread, NULL);
 }
