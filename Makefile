@@ -370,6 +370,8 @@ SYSTEMUNITDIR = $(PREFIX)/lib/systemd/system
 USERUNITDIR = $(PREFIX)/lib/systemd/user
 SYSUSERSDIR = $(PREFIX)/lib/sysusers.d
 COMPDIR = $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR = $(PREFIX)/share/zsh/site-functions
+FISHCOMPDIR = $(PREFIX)/share/fish/vendor_completions.d
 
 SHARK_FILES = $(wildcard pcap/wireshark/*.lua) pcap/wireshark/README.md
 PUBLIC_H = include/pumice/src.h include/pumice/layout.h
@@ -381,7 +383,7 @@ WITH_PATHS = sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VE
 INSTALLED = $(BINDIR)/pumice $(BINDIR)/pumiced $(LIBDIR)/libibverbs.so.1 $(LIBDIR)/libpumice.so.1 $(LIBDIR)/libpumice.so \
 	$(addprefix $(INCDIR)/,$(notdir $(PUBLIC_H))) $(addprefix $(DOCDIR)/,$(notdir $(DOC_FILES))) \
 	$(addprefix $(SHARKDIR)/,$(notdir $(SHARK_FILES))) $(addprefix $(SYSTEMUNITDIR)/,$(UNITS)) $(addprefix $(USERUNITDIR)/,$(UNITS)) $(SYSUSERSDIR)/pumice.conf \
-	$(COMPDIR)/pumice $(COMPDIR)/pumiced $(PCDIR)/libpumice.pc \
+	$(COMPDIR)/pumice $(COMPDIR)/pumiced $(ZSHCOMPDIR)/_pumice $(FISHCOMPDIR)/pumice.fish $(FISHCOMPDIR)/pumiced.fish $(PCDIR)/libpumice.pc \
 	$(foreach page,$(MAN_PAGES),$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 
 # install_to DIRECTORY,MODE,FILES
@@ -398,6 +400,9 @@ install: all
 	for page in $(MAN_PAGES); do install -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; done
 	install -D -m 644 packaging/completion/pumice.bash $(DESTDIR)$(COMPDIR)/pumice
 	ln -sf pumice $(DESTDIR)$(COMPDIR)/pumiced
+	install -D -m 644 packaging/completion/_pumice $(DESTDIR)$(ZSHCOMPDIR)/_pumice
+	install -D -m 644 packaging/completion/pumice.fish $(DESTDIR)$(FISHCOMPDIR)/pumice.fish
+	ln -sf pumice.fish $(DESTDIR)$(FISHCOMPDIR)/pumiced.fish
 	install -D -m 644 packaging/systemd/pumice.sysusers.conf $(DESTDIR)$(SYSUSERSDIR)/pumice.conf
 	install -d $(DESTDIR)$(SYSTEMUNITDIR) $(DESTDIR)$(USERUNITDIR) $(DESTDIR)$(PCDIR)
 	for unit in $(UNITS); do \

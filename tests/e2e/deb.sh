@@ -28,7 +28,8 @@ dev=$(echo "$BUILD"/deb/libpumice-dev_"$version"_*.deb)
 dpkg-deb -c "$main" | awk '{ print $6 }' >"$work/main"
 dpkg-deb -c "$dev" | awk '{ print $6 }' >"$work/dev"
 for f in ./usr/bin/pumice ./usr/bin/pumiced ./usr/lib/pumice/libibverbs.so.1 ./usr/lib/pumice/libpumice.so.1 ./usr/lib/sysusers.d/pumice.conf \
-    ./usr/lib/systemd/user/pumiced.socket ./usr/share/man/man1/pumice-run.1.gz ./usr/share/bash-completion/completions/pumice; do
+    ./usr/lib/systemd/user/pumiced.socket ./usr/share/man/man1/pumice-run.1.gz ./usr/share/bash-completion/completions/pumice \
+    ./usr/share/zsh/vendor-completions/_pumice ./usr/share/fish/vendor_completions.d/pumice.fish; do
     grep -qx "$f" "$work/main" || fail "pumice lacks $f"
 done
 grep -qx '\./\(usr/\)\?lib/systemd/system/pumiced.socket' "$work/main" || fail "pumice lacks the system's units"
