@@ -208,6 +208,17 @@ static bool heard(int sock, uint32_t device, const uint8_t gid[16], uint64_t *co
     return true;
 }
 
+/* How many packets with a wrong ICRC a daemon's device has had; 0, if it does not say. */
+static uint64_t damaged(const char *path, uint32_t device)
+{
+    json_t *status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+    const json_t *d = json_array_get(json_object_get(status, "devices"), device);
+    json_int_t n = json_integer_value(json_object_get(json_object_get(d, "counters"), "rx_icrc_errors"));
+
+    json_decref(status);
+    return (uint64_t)n;
+}
+
 static bool heard_there(const struct ping *p, uint64_t *count)
 {
     int sock = p->other[0] ? control_open(p->other) : -1;
@@ -298,6 +309,20 @@ static bool try_all(const struct ping_options *o, int sock, struct ping *p)
     return true;
 }
 
+static void show(const struct ping *p, bool json)
+{
+    json_t *o;
+
+    if (!json) {
+        ping_show(p);
+        return;
+    }
+    o = ping_json(p);
+    json_dumpf(o, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(o);
+}
+
 int cmd_ping(int argc, char **argv)
 {
     static const struct argp argp = {options, parse, "HOST", doc, which_child, NULL, NULL};
@@ -326,13 +351,14 @@ int cmd_ping(int argc, char **argv)
         control_explain(path, sock);
         return 1;
     }
+    p.damaged_here = damaged(path, p.device);
+    p.damaged_there = p.other[0] ? damaged(p.other, p.other_device) : 0;
     good = try_all(&o, sock, &p);
     close(sock);
     if (!good)
         return 1;
-    if (o.json)
-        ping_show_json(&p);
-    else
-        ping_show(&p);
+    p.damaged_here = damaged(path, p.device) - p.damaged_here;
+    p.damaged_there = p.other[0] ? damaged(p.other, p.other_device) - p.damaged_there : 0;
+    show(&p, o.json);
     return ping_exit_code(&p);
 }

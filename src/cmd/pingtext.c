@@ -131,6 +131,12 @@ static void nobody_answers(const struct ping *p, struct hints *h)
                                   : "`ip route get` and the address: is there a route, and is the host up?");
         return;
     }
+    if (p->damaged_here || p->damaged_there)
+        hint(h,
+             "%" PRIu64
+             " packets came in %s with a wrong ICRC meanwhile. The ICRC covers the addresses: something on the "
+             "way, such as NAT, may change them. RoCE does not get through that.",
+             p->damaged_here ? p->damaged_here : p->damaged_there, p->damaged_here ? "here" : "there");
     if (p->heard_here)
         hint(h,
              "ONE-WAY: %" PRIu64 " probes that %s sent meanwhile came in here, so the path from there works: what this "
@@ -143,7 +149,7 @@ static void nobody_answers(const struct ping *p, struct hints *h)
              p->heard_there, there);
     else if (p->knows_there)
         hint(h, "None of the probes came in at %s: the path from here to there is broken.", there);
-    if (p->heard_here || p->knows_there) {
+    if (p->heard_here || p->knows_there || p->damaged_here) {
         hint(h, "Look at faults (`pumice status`), firewalls, and routes that differ by direction.");
         return;
     }
@@ -234,7 +240,7 @@ static json_t *probe_json(const struct ping_probe *probe)
     return o;
 }
 
-void ping_show_json(const struct ping *p)
+json_t *ping_json(const struct ping *p)
 {
     static const char *const verdicts[] = {[0] = "ok", [2] = "large_lost", [3] = "small_lost", [4] = "both_lost"};
     char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
@@ -244,12 +250,11 @@ void ping_show_json(const struct ping *p)
     collect(p, &h);
     for (unsigned i = 0; i < h.n; i++)
         json_array_append_new(list, json_string(h.text[i]));
-    root = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o}", "host", p->host, "address", address(p->gid, to),
-                     "from", address(p->own, from), "verdict", verdicts[ping_exit_code(p)], "small",
-                     probe_json(&p->probe[SMALL_ONE]), "large", probe_json(&p->probe[LARGE]), "heard_here",
+    root = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:I, s:o}", "host", p->host, "address",
+                     address(p->gid, to), "from", address(p->own, from), "verdict", verdicts[ping_exit_code(p)],
+                     "small", probe_json(&p->probe[SMALL_ONE]), "large", probe_json(&p->probe[LARGE]), "heard_here",
                      (json_int_t)p->heard_here, "heard_there",
-                     p->knows_there ? json_integer((json_int_t)p->heard_there) : json_null(), "hints", list);
-    json_dumpf(root, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(root);
+                     p->knows_there ? json_integer((json_int_t)p->heard_there) : json_null(), "damaged_here",
+                     (json_int_t)p->damaged_here, "hints", list);
+    return root;
 }

@@ -3,6 +3,7 @@
 #ifndef PUMICE_CMD_PINGTEXT_H
 #define PUMICE_CMD_PINGTEXT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,6 +33,8 @@ struct ping {
     uint64_t heard_here; /* probes that came from there meanwhile */
     uint64_t heard_there; /* probes from here that came in there meanwhile */
     bool knows_there; /* … which is known */
+    uint64_t damaged_here; /* packets with a wrong ICRC that came in here meanwhile */
+    uint64_t damaged_there; /* … there, if that is known */
 };
 
 /* It was answered. */
@@ -42,8 +45,9 @@ static inline bool ping_arrived(const struct ping_probe *p)
 /* 0 both arrive, 2 large ones don't, 3 small ones don't, 4 neither. */
 int ping_exit_code(const struct ping *p);
 
-/* Both to standard output. */
+/* All of it as text, to standard output. */
 void ping_show(const struct ping *p);
-void ping_show_json(const struct ping *p);
+/* … as one object; the caller's. */
+json_t *ping_json(const struct ping *p);
 
 #endif

@@ -51,7 +51,7 @@ has "answers are lost" "$out" "ONE-WAY: 4 of the probes came in at $block.2"
 out=$(ping -c 2 -i 50 --host 1 $block.1); is "exit code, probes are lost" $? 4
 has "probes are lost" "$out" "None of the probes came in at $block.1"
 # Without a lab, the other's own probes tell.
-"$pumice" ping --socket "$dir/lab/host0.sock" -c 4 -i 300 $block.2 >"$dir/one" &
+"$pumice" ping --socket "$dir/lab/host0.sock" -c 12 -i 300 $block.2 >"$dir/one" &
 in_lab "$pumice" fault --host 0 loss=100%
 in_lab "$pumice" fault --host 1 off
 sleep 0.2
@@ -101,6 +101,40 @@ if netns; then
     ip -n ${ns}a route del default
     out=$("$pumice" ping --socket "$dir/a" -c 2 -i 100 10.77.2.1); is "exit code, no route" $? 4
     has "no route" "$out" "This host can't send to it"
+    # Firewalls of the router: small packets alone are dropped, packets go one way only, and answers get another source
+    # address (which their ICRC covers).
+    ip -n ${ns}a route add default via 10.77.1.2
+    ip -n ${ns}a link set e0 mtu 9000
+    ip -n ${ns}r link set e2 mtu 9000
+    nft() { ip netns exec ${ns}r nft "$@"; }
+    ask() { "$pumice" ping --socket "$dir/a" -c 2 -i 150 "$@" 10.77.2.1 2>&1; }
+    if command -v nft >/dev/null && nft add table ip p; then
+        nft add chain ip p way '{ type filter hook forward priority 0; }'
+        nft add rule ip p way ip daddr 10.77.2.1 udp dport 4791 meta length lt 1000 drop
+        out=$(ask); is "exit code, small ones are lost" $? 3
+        has "small ones are lost" "$out" "ODD: large packets arrive and are answered, small ones are not."
+        has "small ones are lost" "$out" "no matter of MTU"
+        is "small ones are lost, JSON" "$(verdict "$(ask --json)")" small_lost
+        nft flush chain ip p way
+        nft add rule ip p way ip daddr 10.77.1.1 drop
+        "$pumice" ping --socket "$dir/b" -c 6 -i 200 10.77.1.1 >"$dir/there" 2>&1 &
+        out=$(ask); is "exit code, one way" $? 4
+        wait $!
+        has "one way, seen from there" "$(cat "$dir/there")" "ONE-WAY: "
+        has "one way, seen from there" "$(cat "$dir/there")" "probes that 10.77.1.1 sent meanwhile came in here, so the path from there works"
+        [[ $out != *ONE-WAY* ]] || fail "one way, seen from here: nothing came in from there: $out"
+        nft flush chain ip p way
+        is "the firewall is open again" "$(verdict "$(ask --json)")" ok
+        nft add table ip q
+        nft add chain ip q turn '{ type filter hook forward priority 0; }'
+        nft add rule ip q turn ip saddr 10.77.2.1 notrack 2>/dev/null
+        nft add rule ip q turn ip saddr 10.77.2.1 ip saddr set 10.77.2.99
+        out=$(ask)
+        has "addresses that are rewritten" "$out" "came in here with a wrong ICRC meanwhile. The ICRC covers the addresses"
+        nft delete table ip q
+    else
+        echo "no nft: firewalls on the way were not tried"
+    fi
 else
     echo "not as root, or no network namespaces: MTUs on the way were not tried"
 fi
