@@ -1,24 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion in fish and zsh: everything that --help names, and nothing else. (installed.sh looks at that of bash.) Each shell that is here.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-BUILD=$(realpath "${BUILD:-$here/../../build}")
+. "$(dirname "$0")/common.bash"
 scripts=$(realpath "$here/../../packaging/completion")
-export PATH=$BUILD/bin:$PATH
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=$dir
 export HOME=$work XDG_CONFIG_HOME=$work XDG_DATA_HOME=$work
-unset PUMICE_LAB PUMICE_SOCKET
 cd "$work" || exit 1
-failures=0
 shells=0
 
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
 lines() # WORD...: each on a line, sorted
 {
     # shellcheck disable=SC2048,SC2086

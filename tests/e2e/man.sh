@@ -1,17 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Man pages and --help know the same options: each one of a command stands in its page, with its letter, and nothing else does.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-BUILD=$(realpath "${BUILD:-build}")
-export PATH=$BUILD/bin:$PATH
-failures=0
+. "$(dirname "$0")/common.bash"
+cd "$here/../.." || exit 1
 
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
 helped() # COMMAND...: "-x --long" or "--long" for each option of --help
 {
     "$@" --help | awk '/^ +-/' | sed -nE 's/^ +((-[A-Za-z]), )?(--[a-z-]+).*/\2 \3/p' | sed 's/^ //' | grep -vE -- '--(help|usage|version)$' | sort -u
