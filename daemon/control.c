@@ -94,6 +94,7 @@ static const struct {
     [PM_OP_ATTACH_MCAST]    = {"ATTACH_MCAST",    sizeof(struct pm_mcast_req),     group_attach},
     [PM_OP_DETACH_MCAST]    = {"DETACH_MCAST",    sizeof(struct pm_mcast_req),     group_detach},
     [PM_OP_TM]              = {"TM",              sizeof(struct pm_tm_req),        NULL},
+    [PM_OP_LAYOUT]          = {"LAYOUT",          sizeof(struct pm_layout_req),    NULL},
     [PM_OP_CAPTURE]         = {"CAPTURE",         sizeof(struct pm_capture_req),   NULL},
     [PM_OP_CHECK]           = {"CHECK",           sizeof(struct pm_check_req),     NULL},
     [PM_OP_OPEN_QP]         = {"OPEN_QP",         sizeof(struct pm_open_qp_req),   target_open_qp},

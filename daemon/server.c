@@ -12,6 +12,7 @@
 #include "checks.h"
 #include "clock.h"
 #include "control.h"
+#include "layoutstatus.h"
 #include "log.h"
 #include "metrics.h"
 #include "pumice/version.h"
@@ -143,6 +144,34 @@ static int tag_matching(struct server *sv, const struct pm_tm_req *r, struct con
         struct tm_call call = {sv->device[i], r, NULL};
 
         device_do(call.device, run_tm, &call);
+        json_array_append_new(devices, call.json);
+    }
+    return send_document(json_pack("{s:o}", "devices", devices), rp);
+}
+
+struct layout_call {
+    struct device *device;
+    const struct pm_layout_req *request;
+    json_t *json;
+};
+
+static void run_layouts(void *arg)
+{
+    struct layout_call *call = arg;
+
+    call->json = layoutstatus_device(call->device, call->request);
+}
+
+static int windows(struct server *sv, const struct pm_layout_req *r, struct control_reply *rp)
+{
+    json_t *devices = json_array();
+
+    if (r->pieces > PM_LAYOUT_PIECES)
+        return control_fail(rp, -EINVAL, "no more than %u pieces at a time", PM_LAYOUT_PIECES);
+    for (unsigned i = 0; i < sv->devices; i++) {
+        struct layout_call call = {sv->device[i], r, NULL};
+
+        device_do(call.device, run_layouts, &call);
         json_array_append_new(devices, call.json);
     }
     return send_document(json_pack("{s:o}", "devices", devices), rp);
@@ -303,6 +332,8 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
         return set_fault(sv, (const struct pm_fault_req *)rq->payload, rp);
     if (rq->op == PM_OP_TM && rq->len == sizeof(struct pm_tm_req))
         return tag_matching(sv, (const struct pm_tm_req *)rq->payload, rp);
+    if (rq->op == PM_OP_LAYOUT && rq->len == sizeof(struct pm_layout_req))
+        return windows(sv, (const struct pm_layout_req *)rq->payload, rp);
     if (rq->op == PM_OP_CHECK && rq->len == sizeof(struct pm_check_req))
         return check(sv, (const struct pm_check_req *)rq->payload, rp);
     if (rq->op == PM_OP_CAPTURE && rq->len == sizeof(struct pm_capture_req))

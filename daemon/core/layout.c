@@ -513,5 +513,6 @@ const struct layout *layout_walk_next(struct layout_walk *w, struct layout_piece
     if (layout_walk_done(w))
         return NULL;
     layout_next(&w->level[w->depth - 1], out);
+    w->path[w->depth - 1] = out->entry;
     return w->level[w->depth - 1].l;
 }

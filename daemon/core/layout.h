@@ -228,6 +228,7 @@ bool layout_span_has(const struct layout_span *s, uint32_t entry);
 
 struct layout_walk {
     uint32_t depth; /* cursors in use */
+    uint32_t path[LAYOUT_MAX_DEPTH]; /* the entry of the piece that each of them handed out last */
     struct layout_cursor level[LAYOUT_MAX_DEPTH];
 };
 

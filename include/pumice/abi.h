@@ -79,6 +79,7 @@ enum pm_op {
     PM_OP_CAPTURE, /* copies a device's packets until the connection is closed; the session stays unbound; same uid or
                     * root only; rep: fd[0] segment, see struct pm_capture_page */
     PM_OP_CHECK, /* connectivity: sends a probe, or tells what became of one; the session stays unbound */
+    PM_OP_LAYOUT, /* memory windows and where their bytes are; the session stays unbound; rep: fd[0] memfd with JSON text */
     PM_OP_MAX_, /* one past the last */
 };
 
@@ -348,6 +349,16 @@ struct pm_tm_req {
     uint32_t events; /* of each trace, at most so many, the newest */
     uint32_t entries; /* of each list, at most so many, the oldest */
 };
+
+/* All windows that can be bound to layouts (key 0); or one window, by any key of its index, with its entries and up to `pieces`
+ * pieces of the bytes [off, off + len) of its addresses. */
+struct pm_layout_req {
+    uint32_t key;
+    uint32_t pieces; /* at most PM_LAYOUT_PIECES */
+    uint64_t off;
+    uint64_t len; /* beyond the window's end: to its end */
+};
+#define PM_LAYOUT_PIECES 4096
 
 /* What to copy. One capture per connection; several connections may capture at the same device. -ENODEV: no such device;
  * -EINVAL: neither direction, or ring_bytes is no power of two within the limits; -EBUSY: this connection has one;

@@ -6,12 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/cmd/cmd.h"
 #include "src/cmd/layout_file.h"
+#include "src/cmd/layout_live.h"
+#include "src/cmd/which.h"
 
 struct layout_options {
+    const char *what; /* explain, list */
     const char *file, *window;
+    struct which which;
+    bool json;
     uint64_t off, len;
     unsigned words; /* arguments seen */
     bool has_len;
@@ -21,12 +27,17 @@ struct layout_options {
 static const struct argp_option options[] = {
     {"window", 'w', "NAME", 0, "Explain this window, not the last one of the file", 0},
     {"most", 'm', "N", 0, "Print up to so many pieces, 100 unless given", 0},
+    {"json", 'j', NULL, 0, "JSON in place of text (windows of running programs)", 0},
     {0},
 };
 
 static const char doc[] = "Prints how many bytes a window over non-contiguous memory has, and where those of [OFFSET, "
                           "OFFSET + LENGTH) are, all "
-                          "unless given. FILE (- is stdin) describes regions of memory and windows over them.\v"
+                          "unless given. FILE (- is stdin) describes regions of memory and windows over them; KEY is "
+                          "the rkey of a window that a running program has, as list shows them.\v"
+                          "The windows of programs, and the first 16 bytes of one of them:\n"
+                          "  pumice layout list\n"
+                          "  pumice layout explain 0x501 0 16\n\n"
                           "A column of a matrix of 4 rows and 5 columns of 8 bytes:\n"
                           "  {\"regions\": {\"matrix\": {\"address\": \"0x1000\", \"length\": 160}},\n"
                           "   \"windows\": [{\"name\": \"column\", \"type\": \"interleaved\", \"entries\": [\n"
@@ -56,9 +67,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (o->most < 0)
             argp_error(state, "--most=%s: must be a number", arg);
         break;
+    case 'j':
+        o->json = true;
+        break;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->which;
+        break;
     case ARGP_KEY_ARG:
-        if (o->words == 0 && strcmp(arg, "explain") != 0)
-            argp_error(state, "'%s' is nothing that can be done to a layout; explain is", arg);
+        if (o->words == 0 && strcmp(arg, "explain") != 0 && strcmp(arg, "list") != 0)
+            argp_error(state, "'%s' is nothing that can be done to a layout; explain and list are", arg);
+        else if (o->words == 0)
+            o->what = arg;
+        else if (strcmp(o->what, "list") == 0)
+            argp_error(state, "list takes no arguments");
         else if (o->words == 1)
             o->file = arg;
         else if (o->words == 2 && !parse_bytes(arg, &o->off))
@@ -71,8 +92,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->words++;
         break;
     case ARGP_KEY_END:
-        if (!o->file)
-            argp_error(state, "explain what? A FILE, or - for stdin");
+        if (!o->what)
+            argp_error(state, "explain or list?");
+        if (!o->file && strcmp(o->what, "explain") == 0)
+            argp_error(state, "explain what? A FILE, - for stdin, or the KEY of a window");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -136,9 +159,9 @@ static bool next_line(const struct layout_file *f, struct layout_walk *w, struct
     struct layout_piece p;
 
     while (layout_walk_next(w, &p)) {
-        out->path[w->depth - 1] = p.entry;
         if (!(p.object & WINDOW_BIT)) {
             out->depth = w->depth;
+            memcpy(out->path, w->path, w->depth * sizeof(w->path[0]));
             out->region = p.object;
             out->addr = p.addr;
             out->len = p.len;
@@ -201,14 +224,34 @@ static int explain(const struct layout_file *f, struct layout_options *o)
     return 0;
 }
 
+/* A number, and no file of that name? Then it is the key of a window. */
+static bool is_key(const char *name, uint32_t *key)
+{
+    uint64_t v;
+
+    if (!parse_bytes(name, &v) || v == 0 || v > UINT32_MAX || access(name, F_OK) == 0)
+        return false;
+    *key = (uint32_t)v;
+    return true;
+}
+
 int cmd_layout(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "explain FILE [OFFSET [LENGTH]]", doc, NULL, NULL, NULL};
-    struct layout_options o = {.most = 100};
+    static const struct argp argp = {options, parse, "explain FILE|KEY [OFFSET [LENGTH]]\nlist", doc, which_child,
+                                     NULL,    NULL};
+    struct layout_options o = {.most = 100, .which = WHICH_NONE};
+    struct layout_live live = {0};
     struct layout_file f;
     int result = 1;
 
     argp_parse(&argp, argc, argv, 0, NULL, &o);
+    if (strcmp(o.what, "list") == 0 || is_key(o.file, &live.key)) {
+        live.off = o.off;
+        live.len = o.has_len ? o.len : UINT64_MAX;
+        live.most = o.most < PM_LAYOUT_PIECES ? (uint32_t)o.most : PM_LAYOUT_PIECES;
+        live.json = o.json;
+        return layout_live(&live, &o.which);
+    }
     if (layout_file_read(&f, o.file) == 0)
         result = explain(&f, &o);
     layout_file_free(&f);

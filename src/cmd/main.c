@@ -28,7 +28,7 @@ static const struct command {
     {"capture", cmd_capture, "capture packets for Wireshark, live or to a file"},
     {"extcap", cmd_extcap, "what Wireshark calls, so that devices stand in its list of interfaces"},
     {"lint", cmd_lint, "look for violations of the protocol in a capture"},
-    {"layout", cmd_layout, "explain where the bytes of a window over non-contiguous memory are"},
+    {"layout", cmd_layout, "explain where the bytes of windows over non-contiguous memory are"},
 };
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
