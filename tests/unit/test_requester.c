@@ -195,3 +195,100 @@ Test(requester, why_it_waits_is_told)
     cr_expect_not(info().waiting_reads);
     cr_expect_eq(info().reads_outstanding, 1);
 }
+
+/* Row D1: what the windows were used for. */
+Test(requester, windows_are_counted)
+{
+    struct qp_info before = info();
+    post(WR_RDMA_WRITE, 256 * (fix.cfg.window_pkts + 100));
+    while (transmit() > 0)
+        ;
+    struct engine_counters c = info().counters;
+    uint32_t out = (info().next_psn - before.next_psn) & PSN_MASK;
+    cr_assert_gt(out, 1000);
+    cr_expect_eq(c.max_sent_window, out);
+    cr_expect_gt(c.window_full, 0);
+    for (uint32_t i = 0; i < out; i += 100)
+        ack(200 + i);
+    cr_expect_eq(info().counters.max_sent_window, out, "it never shrinks");
+    arrive((struct pkt){.opcode = OP_SEND_ONLY, .psn = 107}); /* 100 is expected */
+    arrive((struct pkt){.opcode = OP_SEND_ONLY, .psn = 103});
+    cr_expect_eq(info().counters.max_rcvd_window, 7);
+}
+
+/* Row D6: no timeout is shorter than what is configured, and RETRY_EXC comes after retry_cnt + 1 of them. */
+Test(requester, short_timeouts_are_clamped)
+{
+    struct qp_attr a = {.state = QPS_SQD};
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    a.timeout = 1; /* 8 us */
+    a.retry_cnt = 3;
+    cr_assert_eq(qp_modify(qp, &a, QPA_TIMEOUT | QPA_RETRY_CNT, 0, NULL), 0);
+    a.state = QPS_RTS;
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    post(WR_SEND, 100);
+    cr_assert_eq(transmit(), 1);
+    uint64_t start = fix.now;
+    while (qp_state(qp) == QPS_RTS) {
+        fix.now = engine_deadline(fix.e);
+        cr_assert_leq(fix.now, start + 100 * fix.cfg.min_timeout_ns);
+        engine_expire(fix.e, fix.now);
+        transmit();
+    }
+    cr_expect_eq(take_status(), WC_RETRY_EXC_ERR);
+    cr_expect_eq(info().timeout_ns, fix.cfg.min_timeout_ns);
+    cr_expect_geq(fix.now - start, 4 * fix.cfg.min_timeout_ns);
+    cr_expect_leq(fix.now - start, 5 * fix.cfg.min_timeout_ns);
+}
+
+/* Row E4: a timeout of 0 is none, however long it takes. */
+Test(requester, without_a_timeout_it_never_gives_up)
+{
+    struct qp_attr a = {.state = QPS_SQD};
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    a.timeout = 0;
+    cr_assert_eq(qp_modify(qp, &a, QPA_TIMEOUT, 0, NULL), 0);
+    a.state = QPS_RTS;
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    post(WR_SEND, 100);
+    cr_assert_eq(transmit(), 1);
+    for (const uint64_t end = fix.now + 3600000000000u; fix.now < end;) {
+        uint64_t next = engine_deadline(fix.e);
+        fix.now = next < fix.now + 1000000000u ? next : fix.now + 1000000000u;
+        engine_expire(fix.e, fix.now);
+        transmit();
+    }
+    cr_assert_eq(qp_state(qp), QPS_RTS);
+    cr_expect_eq(info().counters.timeout_retrans, 0);
+    cr_expect_gt(info().counters.probe_retrans, 1000, "the probes go on");
+    ack(200);
+    cr_expect_eq(take_status(), WC_SUCCESS);
+}
+
+/* Row E4: each message has rnr_retry of them. */
+Test(requester, rnr_retries_start_anew_after_progress)
+{
+    const int retries = fix_attr().rnr_retry;
+    for (uint32_t m = 0; m < 3; m++) {
+        post(WR_SEND, 100);
+        for (int i = 0; i < retries; i++) {
+            cr_assert_eq(transmit(), 1, "message %u, attempt %d", m, i);
+            nak(AETH_RNR | 1, 200 + m);
+            cr_assert_eq(transmit(), 0);
+            fix.now = engine_deadline(fix.e);
+            engine_expire(fix.e, fix.now);
+        }
+        cr_assert_eq(transmit(), 1);
+        ack(200 + m);
+        cr_assert_eq(take_status(), WC_SUCCESS, "message %u", m);
+    }
+    post(WR_SEND, 100);
+    for (int i = 0; i <= retries; i++) {
+        cr_assert_eq(transmit(), 1, "attempt %d", i);
+        nak(AETH_RNR | 1, 203);
+        fix.now += 1000000;
+        engine_expire(fix.e, fix.now);
+    }
+    transmit();
+    cr_expect_eq(take_status(), WC_RNR_RETRY_EXC_ERR);
+}

@@ -101,10 +101,59 @@ static void access_error(void)
     ok(vt_pair_end(&p), "everything is destroyed");
 }
 
+/* The first packet that comes in RTR: the peer is there, though this side may not send yet. */
+static void established(void)
+{
+    struct vt_pair p = {0};
+    struct ibv_async_event ev;
+    struct ibv_wc wc;
+    vt_pair_make(&p, ctx, NULL);
+    for (int i = 0; i < 2; i++)
+        need(vt_to_init(p.qp[i]) == 0 && vt_recv(&p, i, 0, 64, 8) == 0);
+    for (int i = 0; i < 2; i++)
+        need(vt_to_rtr(p.qp[i], p.qp[!i]->qp_num) == 0);
+    need(vt_to_rts(p.qp[0]) == 0 && vt_send(&p, 0, 1, 0, 8, IBV_SEND_SIGNALED) == 0);
+    ok(next(&ev, IBV_EVENT_COMM_EST) && ev.element.qp == p.qp[1], "a packet in RTR: COMM_EST names the QP");
+    ibv_ack_async_event(&ev);
+    ok(vt_poll(p.scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && vt_poll(p.rcq, 1, &wc) == 1,
+       "the message is received and acknowledged");
+    need(vt_recv(&p, 1, 0, 64, 8) == 0 && vt_send(&p, 0, 2, 0, 8, IBV_SEND_SIGNALED) == 0 &&
+         vt_poll(p.scq, 1, &wc) == 1 && vt_to_rts(p.qp[1]) == 0);
+    ok(vt_no_event(ctx), "it comes once");
+    ok(vt_pair_end(&p), "everything is destroyed");
+}
+
+/* A request that no rule of the responder's allows. */
+static void invalid_request(void)
+{
+    struct vt_pair p = {0};
+    struct ibv_async_event ev;
+    struct ibv_wc wc;
+    vt_pair_make(&p, ctx, NULL);
+    vt_connect(&p);
+    struct ibv_qp_attr none = {.qp_access_flags = 0};
+    need(ibv_modify_qp(p.qp[1], &none, IBV_QP_ACCESS_FLAGS) == 0);
+    struct ibv_sge s = vt_sge(&p, 0, 8);
+    struct ibv_send_wr wr = {.sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_READ,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {(uintptr_t)p.buf, p.mr->rkey}},
+                       *bad;
+    need(ibv_post_send(p.qp[0], &wr, &bad) == 0);
+    ok(vt_poll(p.scq, 1, &wc) == 1 && wc.status == IBV_WC_REM_INV_REQ_ERR,
+       "a READ that the QP does not grant: REM_INV_REQ_ERR");
+    ok(next(&ev, IBV_EVENT_QP_REQ_ERR) && ev.element.qp == p.qp[1], "and QP_REQ_ERR at the responder");
+    ibv_ack_async_event(&ev);
+    ok(vt_pair_end(&p), "everything is destroyed");
+}
+
 int main(void)
 {
     ctx = vt_open();
     drained();
+    established();
+    invalid_request();
     access_error();
     overrun();
     ok(ibv_close_device(ctx) == 0, "close");

@@ -143,6 +143,47 @@ static void deep_queues(void)
     ok(ibv_create_qp(pd, &init) == NULL && errno == EINVAL, "a deeper one is refused with EINVAL");
 }
 
+/* … and of sends, all at once: they complete in order, and each receive request gets its message. */
+static void deep_sends(void)
+{
+    unsigned depth = (unsigned)limits.max_qp_wr, sent = 0, done[2] = {0, 0};
+    struct ibv_cq *wide = ibv_create_cq(ctx, (int)(2 * depth), NULL, NULL, 0);
+    struct ibv_qp_init_attr init = {
+        .qp_type = IBV_QPT_RC,
+        .send_cq = wide,
+        .recv_cq = wide,
+        .cap = {.max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1}};
+    struct ibv_qp *qp[2] = {NULL, NULL};
+    struct ibv_mr *mr = make_mr();
+    struct ibv_sge sge = {(uintptr_t)memory, 64, mr ? mr->lkey : 0};
+    struct ibv_recv_wr rwr = {.sg_list = &sge, .num_sge = 1}, *rbad;
+    struct ibv_send_wr swr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED},
+                       *sbad;
+    bool right = true;
+
+    need(wide && mr);
+    for (int i = 0; i < 2; i++)
+        need((qp[i] = ibv_create_qp(pd, &init)) && vt_to_init(qp[i]) == 0);
+    for (unsigned i = 0; i < depth; i++) {
+        rwr.wr_id = i;
+        need(ibv_post_recv(qp[1], &rwr, &rbad) == 0);
+    }
+    need(vt_to_rtr(qp[0], qp[1]->qp_num) == 0 && vt_to_rtr(qp[1], qp[0]->qp_num) == 0 && vt_to_rts(qp[0]) == 0);
+    do
+        swr.wr_id = sent;
+    while (ibv_post_send(qp[0], &swr, &sbad) == 0 && ++sent <= depth);
+    ok(sent == depth, "a queue takes max_qp_wr sends, none of them polled, and not one more");
+    for (double end = vt_now() + 60; done[0] + done[1] < 2 * depth && vt_now() < end;) {
+        struct ibv_wc wc[32];
+        int n = ibv_poll_cq(wide, 32, wc);
+        for (int i = 0; i < n; i++)
+            right &= wc[i].status == IBV_WC_SUCCESS && wc[i].wr_id == done[wc[i].opcode == IBV_WC_RECV]++;
+    }
+    ok(right && done[0] == depth && done[1] == depth, "all of them complete, in order");
+    need(ibv_destroy_qp(qp[0]) == 0 && ibv_destroy_qp(qp[1]) == 0 && ibv_dereg_mr(mr) == 0 &&
+         ibv_destroy_cq(wide) == 0);
+}
+
 int main(void)
 {
     ctx = vt_open();
@@ -158,6 +199,7 @@ int main(void)
     reach("shared receive queues", (unsigned)limits.max_srq, 0, make_srq, drop_srq, NULL);
     reach("queue pairs", (unsigned)limits.max_qp, 0, make_qp, drop_qp, use_qps);
     deep_queues();
+    deep_sends();
     ok(ibv_destroy_cq(cq) == 0 && ibv_dealloc_pd(pd) == 0 && ibv_close_device(ctx) == 0, "nothing is left");
     return vt_failed;
 }
