@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "clock.h"
+#include "connectivity.h"
 #include "wire/pkt.h"
 #include "wire/probe.h"
 
@@ -95,6 +96,8 @@ void checks_take(struct device *d, uint64_t now)
     struct check c;
 
     while (engine_pop_check(d->engine, &c)) {
+        if (c.answer && connectivity_answer(d, &c, now))
+            continue;
         if (c.answer && d->checks)
             answered(d->checks, &c, now);
         else if (!c.answer && checks_of(d))
@@ -108,9 +111,10 @@ void checks_trouble(void *device, const union addr *to, int err, uint32_t mtu, c
     uint32_t headers = ROCE_HEADERS + (to->sa.sa_family == AF_INET6 ? V6_HEADERS : V4_HEADERS);
     uint8_t gid[16];
 
+    addr_to_gid(to, gid);
+    connectivity_trouble(d, gid, err, mtu);
     if (!d->checks)
         return;
-    addr_to_gid(to, gid);
     for (unsigned i = 0; i < PM_CHECKS_MAX; i++) {
         struct outgoing *o = &d->checks->out[i];
 

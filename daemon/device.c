@@ -13,6 +13,7 @@
 
 #include "checks.h"
 #include "clock.h"
+#include "connectivity.h"
 #include "log.h"
 #include "loop.h"
 #include "objects.h"
@@ -171,6 +172,7 @@ void device_fini(struct device *d)
 {
     while (!TAILQ_EMPTY(&d->sessions))
         session_close(TAILQ_FIRST(&d->sessions));
+    connectivity_fini(d);
     loop_fini(d);
     if (d->udp.fd >= 0)
         udp_close(&d->udp);

@@ -44,6 +44,7 @@ struct qpair;
 struct srqueue;
 struct tap;
 struct checks;
+struct connectivity;
 struct group;
 TAILQ_HEAD(group_list, group);
 TAILQ_HEAD(session_list, session);
@@ -82,6 +83,7 @@ struct device {
     struct faultq faultq;
     struct tx_batch tx;
     struct checks *checks; /* connectivity checks; NULL: none was ever made */
+    struct connectivity *connectivity; /* automatic ones; NULL: none was ever made */
     struct tap *taps; /* captures under way; NULL: none */
 
     struct session_list sessions;

@@ -161,6 +161,7 @@ struct qpair { /* queue pair: the engine's, and its rings */
     bool in_failed; /* in the device's list */
     bool errored; /* it was noticed that the engine has it in ERR */
     bool overran; /* a completion of it was lost */
+    const char *unreachable; /* why the connectivity check of its peer gave it up; NULL: it did not */
     const char *broken; /* what nonsense stood in its rings, which are not read any more; NULL: none */
     TAILQ_ENTRY(qpair) backlog_link, failed_link;
 };

@@ -36,6 +36,12 @@ enum memory_mode { /* which ways to client memory may be used */
                    MEMORY_PROC_MEM,
 };
 
+enum connectivity_mode { /* what is done about addresses that packets don't get to (row D12) */
+                         CONNECTIVITY_OFF, /* nobody looks */
+                         CONNECTIVITY_WARN, /* the log tells */
+                         CONNECTIVITY_ENFORCE, /* … and no queue pair is connected to them */
+};
+
 #define OPTIONS_WHY_MAX 512
 
 struct device_options {
@@ -61,6 +67,9 @@ struct options {
     uint32_t window_pkts; /* 0: the engine's default */
     int64_t ack_delay_us; /* -1: the engine's default */
     uint32_t min_timeout_us; /* queue pairs with a shorter timeout get this one (row D6); 0: the engine's default */
+    enum connectivity_mode connectivity;
+    uint32_t connectivity_tries; /* probes of each size, a quarter of a second apart, before it is given up */
+    char connectivity_map[256]; /* file that says who pairs with whom; empty: none */
     uint32_t idle_us; /* time without work before the loop sleeps */
     uint32_t rcvbuf; /* bytes asked for with SO_RCVBUF and SO_SNDBUF */
     int ready_fd; /* gets the line "ready" when everything listens; -1: none */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "connectivity.h"
 #include "device.h"
 #include "objects.h"
 #include "session.h"
@@ -510,6 +511,8 @@ int qpair_modify(struct session *s, const void *rq, struct control_reply *rp)
         return control_fail(rp, -EINVAL, "an attribute is out of its range");
     if (r->mask & QPA_AV) {
         rc = check_address(s, &r->attr.av, rp);
+        if (rc == 0 && r->mask & QPA_PATH_MTU && r->attr.path_mtu >= IBV_MTU_256 && r->attr.path_mtu <= IBV_MTU_4096)
+            rc = connectivity_use(s, r->attr.av.dgid, 128u << r->attr.path_mtu, rp);
         if (rc)
             return rc;
     }

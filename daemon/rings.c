@@ -170,12 +170,23 @@ static void fail_overrun(struct qpair *q, uint64_t now)
     qpair_event(q, IBV_EVENT_QP_FATAL);
 }
 
+static void fail_unreachable(struct qpair *q, uint64_t now)
+{
+    struct qp_attr attr = {.state = QPS_ERR};
+
+    log_warn("queue pair 0x%06x failed: connectivity of its peer: %s", q->qpn, q->unreachable);
+    qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
+    qpair_event(q, IBV_EVENT_QP_FATAL);
+}
+
 void qpair_settle(struct qpair *q, uint64_t now)
 {
     if (q->broken && !q->errored)
         fail_broken(q, now);
     if (q->overran && !q->errored && qp_state(q->qp) != QPS_ERR)
         fail_overrun(q, now);
+    if (q->unreachable && !q->errored && qp_state(q->qp) != QPS_ERR)
+        fail_unreachable(q, now);
     if (qp_state(q->qp) != QPS_ERR || q->errored)
         return;
     q->errored = true;
@@ -193,6 +204,7 @@ void qpair_reset_rings(struct qpair *q)
     q->rq.head = atomic_load_explicit(q->rq.tail, memory_order_acquire);
     q->broken = NULL;
     q->overran = false;
+    q->unreachable = NULL;
     q->errored = false;
     atomic_store(&q->page->rq_notify, 0);
 }

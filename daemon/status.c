@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "connectivity.h"
 #include "foreign.h"
 #include "objects.h"
 #include "reports.h"
@@ -193,6 +194,7 @@ static void add_qp(void *obj, void *ctx)
     json_object_set_new(o, "sq_ring", ring_json(&q->sq));
     json_object_set_new(o, "rq_ring", ring_json(&q->rq));
     json_object_set_new(o, "broken", q->broken ? json_string(q->broken) : json_null());
+    json_object_set_new(o, "unreachable", q->unreachable ? json_string(q->unreachable) : json_null());
     add_protocol(o, &info);
     json_array_append_new(l->qps, o);
 }
@@ -375,6 +377,7 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "mrs", l.mrs);
     json_object_set_new(o, "mws", l.mws);
     json_object_set_new(o, "groups", groups_json(d));
+    json_object_set_new(o, "connectivity", connectivity_json(d));
     return o;
 }
 

@@ -139,6 +139,12 @@ static bool by_state(struct reasons *r)
     if (known)
         add(r, "broken", "Its program wrote nonsense into its rings (%s), so the daemon does not read them any more.",
             word(qp, "broken"));
+    if (json_is_string(json_object_get(qp, "unreachable"))) {
+        add(r, "unreachable",
+            "The connectivity check of its peer %s failed, so it was given up (pumiced --connectivity enforce): %s.",
+            word(qp, "dgid"), word(qp, "unreachable"));
+        known = true;
+    }
     known |= by_overrun(r, "send_cq");
     if (whole(qp, "recv_cq") != whole(qp, "send_cq"))
         known |= by_overrun(r, "recv_cq");
