@@ -94,6 +94,7 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     udp_init(&d->udp, &d->addr, &d->io);
     d->udp.gso_mode = o->gso;
     d->udp.ecn = o->ecn;
+    d->udp.cnp_dscp = o->cnp_dscp;
     d->udp.trouble = checks_trouble;
     d->udp.trouble_ctx = d;
     d->timer_fd = d->port_fd = -1;

@@ -17,7 +17,7 @@ unsigned gso_span(const struct tx_pkt *pkt, unsigned n)
     for (i = 1; i < n && i < GSO_MAX_SEGMENTS; i++) {
         if (pkt[i].len > pkt[0].len || bytes + pkt[i].len > GSO_MAX_BYTES)
             break;
-        if (pkt[i].off != pkt[0].off + bytes || !same_destination(pkt[i].av, pkt[0].av))
+        if (pkt[i].off != pkt[0].off + bytes || pkt[i].cnp != pkt[0].cnp || !same_destination(pkt[i].av, pkt[0].av))
             break;
         bytes += pkt[i].len;
         if (pkt[i].len < pkt[0].len)

@@ -17,6 +17,7 @@ void options_defaults(struct options *o)
 {
     memset(o, 0, sizeof(*o));
     o->ack_delay_us = -1;
+    o->cnp_dscp = -1;
     o->idle_us = 100;
     o->connectivity_tries = 40;
     o->rcvbuf = 4u << 20;
@@ -127,6 +128,16 @@ static int set_ecn(struct options *o, const char *name, const char *value, char 
     if (i < 0)
         return bad(why, name, value, "on or off");
     o->ecn = i == 1;
+    return 0;
+}
+
+static int set_cnp_dscp(struct options *o, const char *name, const char *value, char *why)
+{
+    uint64_t v;
+
+    if (!parse_u64(value, 0, 63, &v))
+        return bad(why, name, value, "a number from 0 to 63");
+    o->cnp_dscp = (int)v;
     return 0;
 }
 
@@ -326,6 +337,7 @@ static const struct {
     {"address", set_address},
     {"loopback", set_loopback},
     {"ecn", set_ecn},
+    {"cnp-dscp", set_cnp_dscp},
     {"tm-profile", set_tm_profile},
     {"tm_profile", set_tm_profile}, /* as others spell it */
     {"gso", set_gso},

@@ -57,6 +57,7 @@ struct options {
     bool devices_from_file; /* the command line's devices replace them */
     bool loopback_wire; /* packets to the own address take the socket, too */
     enum tm_profile_id tm_profile; /* how strict tag matching is (row G11) */
+    int cnp_dscp; /* of the packets that answer marks; -1: as their QP sends */
     bool ecn; /* packets say that routers may mark them, and marks are heeded (row E28) */
     enum gso_mode gso;
     enum memory_mode memory;

@@ -163,7 +163,7 @@ static void describe_sent(struct device *d, const struct tx_pkt *pkt, bool ce, s
     memcpy(r->src, d->gid, sizeof(r->src));
     memcpy(r->dst, pkt->av->dgid, sizeof(r->dst));
     r->src_port = ROCE_PORT;
-    r->tos = pkt->av->traffic_class;
+    r->tos = udp_traffic_class(pkt, d->udp.cnp_dscp);
     if (ce)
         r->tos |= UDP_ECN_CE;
     else if (d->options->ecn)

@@ -139,6 +139,7 @@ void udp_init(struct udp *u, const union addr *addr, struct io_counters *counter
 {
     memset(u, 0, sizeof(*u));
     u->fd = -1;
+    u->cnp_dscp = -1;
     u->counters = counters;
     u->own = *addr;
     addr_set_port(&u->own, ROCE_PORT);

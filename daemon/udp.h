@@ -56,6 +56,7 @@ struct udp {
     bool gso_sniffer; /* auto, and somebody captures: off for now */
     uint64_t gso_checked; /* when it was looked */
     bool ecn; /* to be set before udp_open: packets leave as ECN-capable, and their marks are told */
+    int cnp_dscp; /* DSCP of CNPs, 0 ... 63; -1: that of their QP's address vector (udp_init's) */
     bool wants_headers; /* udp_want_headers */
     unsigned ifindex, loopback_ifindex;
     struct io_counters *counters; /* the device's */
@@ -83,6 +84,8 @@ uint64_t udp_window_bytes(const struct udp *u);
 /* --- out
  * -------------------------------------------------------------------------------------------------------------- */
 
+/* Traffic class of a packet, ECN's two bits not counted. cnp_dscp: as in struct udp. */
+uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp);
 /* Appends one message: the n packets pkt[0 ... n) of buf (as gso_span finds them; n is 1 without GSO), and fills in
  * their ICRCs; ce: marked as if a router had done it. buf must stay as it is until the message is gone. Returns the message's bytes, NULL if there is no such
  * address. */

@@ -23,10 +23,15 @@ static uint8_t *put_cmsg(uint8_t *p, int level, int type, const void *data, size
     return p + CMSG_SPACE(len);
 }
 
-/* TOS or traffic class of a packet: the last two bits are ECN's. */
-static int tos_of(const struct udp *u, const struct av *av, bool ce)
+uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp)
 {
-    unsigned tos = av->traffic_class;
+    return pkt->cnp && cnp_dscp >= 0 ? (uint8_t)(cnp_dscp << 2) : pkt->av->traffic_class;
+}
+
+/* TOS or traffic class of a packet: the last two bits are ECN's. */
+static int tos_of(const struct udp *u, const struct tx_pkt *pkt, bool ce)
+{
+    unsigned tos = udp_traffic_class(pkt, u->cnp_dscp);
 
     if (ce)
         tos |= UDP_ECN_CE;
@@ -35,8 +40,9 @@ static int tos_of(const struct udp *u, const struct av *av, bool ce)
     return (int)tos;
 }
 
-static size_t put_control(const struct udp *u, uint8_t *buf, const struct av *av, uint16_t segment, bool ce)
+static size_t put_control(const struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, uint16_t segment, bool ce)
 {
+    const struct av *av = pkt->av;
     bool v6 = u->own.sa.sa_family == AF_INET6;
     uint8_t *p = buf;
     int v;
@@ -48,7 +54,7 @@ static size_t put_control(const struct udp *u, uint8_t *buf, const struct av *av
         v = av->hop_limit;
         p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_HOPLIMIT : IP_TTL, &v, sizeof(v));
     }
-    v = tos_of(u, av, ce);
+    v = tos_of(u, pkt, ce);
     if (v != (u->ecn ? (int)UDP_ECN_ECT : 0)) { /* not what the socket has */
         p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &v, sizeof(v));
     }
@@ -89,7 +95,7 @@ uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned
     m->msg_namelen = addr_len(&tx->to[at]);
     m->msg_iov = &tx->iov[at];
     m->msg_iovlen = 1;
-    m->msg_controllen = put_control(u, tx->ctl[at].buf, pkt[0].av, n > 1 ? (uint16_t)pkt[0].len : 0, ce);
+    m->msg_controllen = put_control(u, tx->ctl[at].buf, pkt, n > 1 ? (uint16_t)pkt[0].len : 0, ce);
     m->msg_control = m->msg_controllen ? tx->ctl[at].buf : NULL;
     return tx->iov[at].iov_base;
 }

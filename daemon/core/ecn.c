@@ -45,8 +45,10 @@ bool ecn_tx(struct qp *qp, struct tx_batch *b)
         qp->ecn.cnp_due = false;
         return true;
     }
-    if (!qp_append(qp, b, &p, PKT_CNP_LEN, &payload))
+    struct tx_pkt *t = qp_append(qp, b, &p, PKT_CNP_LEN, &payload);
+    if (!t)
         return false;
+    t->cnp = true;
     memset(payload, 0, PKT_CNP_LEN);
     COUNT(qp, np_cnp_sent);
     qp->ecn.cnp_due = false;

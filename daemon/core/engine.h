@@ -302,6 +302,7 @@ struct tx_pkt {
     uint64_t wr_id; /* for traces: of the work request, if has_wr */
     uint16_t header_len;
     bool has_wr; /* a request's packet */
+    bool cnp; /* a CNP, for which its owner may have another traffic class than av's */
     bool retransmit;
 };
 struct tx_batch {

@@ -64,6 +64,7 @@ static uint32_t cnps(void)
         struct pkt p;
         cr_assert_eq(pkt_decode(out + b.pkt[i].off, b.pkt[i].len, &p), PKT_OK);
         if (p.opcode != OP_CNP) {
+            cr_expect_not(b.pkt[i].cnp);
             continue;
         }
         found++;
@@ -71,6 +72,7 @@ static uint32_t cnps(void)
         cr_expect_eq(p.dest_qpn, 1234u);
         cr_expect(p.payload_len == PKT_CNP_LEN && memcmp(p.payload, zero, PKT_CNP_LEN) == 0);
         cr_expect_eq(b.pkt[i].av->dgid[15], 2);
+        cr_expect(b.pkt[i].cnp);
     }
     return found;
 }

@@ -51,10 +51,10 @@ static void finish(void)
 }
 
 /* TOS of one packet as it arrives. */
-static int tos_of(uint8_t traffic_class, bool ce)
+static int tos_of_packet(uint8_t traffic_class, bool ce, bool cnp)
 {
     uint8_t buf[LEN] = {0x04};
-    struct tx_pkt pkt = {.av = &av, .len = LEN};
+    struct tx_pkt pkt = {.av = &av, .len = LEN, .cnp = cnp};
     struct pollfd p = {to->fd, POLLIN, 0};
     struct udp_datagram dg;
 
@@ -66,6 +66,10 @@ static int tos_of(uint8_t traffic_class, bool ce)
     udp_datagram(to, 0, &to->rx_peers, &dg);
     cr_assert_eq(dg.len, LEN);
     return dg.tos;
+}
+static int tos_of(uint8_t traffic_class, bool ce)
+{
+    return tos_of_packet(traffic_class, ce, false);
 }
 
 Test(ecn, on, .fini = finish)
@@ -85,6 +89,17 @@ Test(ecn, off, .fini = finish)
     cr_assert_eq(tos_of(0, false), 0);
     cr_assert_eq(tos_of(0x5c, false), 0x5c);
     cr_assert_eq(tos_of(0, true), 3, "routers of the test mark whatever comes");
+}
+
+Test(ecn, cnps_may_have_a_class_of_their_own, .fini = finish)
+{
+    start(true);
+    cr_assert_eq(tos_of_packet(0x5c, false, true), 0x5e, "that of their QP");
+    from->cnp_dscp = 48;
+    cr_assert_eq(tos_of_packet(0x5c, false, true), 48 << 2 | 2);
+    cr_assert_eq(tos_of_packet(0x5c, false, false), 0x5e, "all else as before");
+    from->cnp_dscp = 0;
+    cr_assert_eq(tos_of_packet(0x5c, false, true), 2);
 }
 
 /* --- with an engine behind it

@@ -72,6 +72,11 @@ Test(gso, traffic_class_and_hop_limit_count)
     add(&here, 80);
     add(&hops, 80);
     cr_assert_eq(gso_span(pkt, n), 1);
+    start();
+    add(&here, 80);
+    add(&here, 80);
+    pkt[1].cnp = true; /* its class may be another */
+    cr_assert_eq(gso_span(pkt, n), 1);
 }
 
 Test(gso, gap_ends_it)

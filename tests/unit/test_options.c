@@ -28,6 +28,7 @@ Test(options, defaults_make_one_device)
     cr_assert_eq(o.memory, MEMORY_AUTO);
     cr_assert_eq(o.mtu, 0);
     cr_assert_eq(o.ack_delay_us, -1);
+    cr_assert_eq(o.cnp_dscp, -1);
     cr_assert_eq(o.min_timeout_us, 0);
 }
 
@@ -36,7 +37,7 @@ Test(options, a_whole_file)
     static const char text[] = "# comment\n"
                                "socket = /run/x.sock\n"
                                "group = rdma\n"
-                               "gso = off\necn = on\nloopback = wire\nmemory = proc_mem\nmtu = 2048\n"
+                               "gso = off\necn = on\ncnp-dscp = 48\nloopback = wire\nmemory = proc_mem\nmtu = 2048\n"
                                "fault = \"loss=1%,dup=2%\"\nseed = 0x10\nwindow = 128\nack-delay-us = 0\nidle-us = 20\n"
                                "min-timeout-us = 500000\nrcvbuf = 1048576\nlog-level = debug\n"
                                "device eth { address = 192.0.2.1 }\n"
@@ -49,6 +50,7 @@ Test(options, a_whole_file)
     cr_assert_eq(o.gso, GSO_OFF);
     cr_assert(o.loopback_wire);
     cr_assert(o.ecn);
+    cr_assert_eq(o.cnp_dscp, 48);
     cr_assert_eq(o.memory, MEMORY_PROC_MEM);
     cr_assert_eq(o.mtu, 4);
     cr_assert_str_eq(o.fault, "loss=1%,dup=2%");
@@ -111,6 +113,27 @@ Test(options, numbers_are_whole)
         cr_assert_neq(options_set(&o, "seed", bad[i], why), 0, "\"%s\" was taken for a number", bad[i]);
     cr_assert_eq(options_set(&o, "seed", "18446744073709551615", why), 0);
     cr_assert_eq(o.seed, UINT64_MAX);
+}
+
+/* Row D3: an ACK is never later than a quarter of the shortest timeout that there can be. */
+Test(options, values_have_bounds)
+{
+    static const struct {
+        const char *name, *least, *most, *below, *above;
+    } bounds[] = {
+        {"ack-delay-us", "0", "250", "-1", "251"},
+        {"min-timeout-us", "1000", "60000000", "999", "60000001"},
+        {"window", "1", "4194304", "0", "4194305"},
+        {"cnp-dscp", "0", "63", "-1", "64"},
+    };
+
+    for (unsigned i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+        cr_expect_eq(options_set(&o, bounds[i].name, bounds[i].least, why), 0, "%s", bounds[i].name);
+        cr_expect_eq(options_set(&o, bounds[i].name, bounds[i].most, why), 0, "%s", bounds[i].name);
+        cr_expect_neq(options_set(&o, bounds[i].name, bounds[i].below, why), 0, "%s", bounds[i].name);
+        cr_expect_neq(options_set(&o, bounds[i].name, bounds[i].above, why), 0, "%s", bounds[i].name);
+        cr_expect_not_null(strstr(why, bounds[i].above), "%s", why);
+    }
 }
 
 Test(options, device_names_and_count)
