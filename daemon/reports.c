@@ -36,6 +36,8 @@ static const struct cause {
     [DROP_QKEY]       = {"bad_qkey",     "its Q_Key is not the queue pair's",                        LOG_LEVEL_WARN},
     [DROP_NO_RECV]    = {"no_recv",      "no receive request is posted",                             LOG_LEVEL_INFO},
     [DROP_REFUSED]    = {"refused",      "it is not allowed, too long, or of a message that was given up", LOG_LEVEL_INFO},
+    [DROP_ICRC]       = {"bad_icrc",     "its ICRC is wrong",                                        LOG_LEVEL_WARN},
+    [DROP_MALFORMED]  = {"malformed",    "it can't be decoded",                                      LOG_LEVEL_WARN},
 }, errors[ERROR_CAUSES] = {
     [ERROR_PROGRAM]   = {"program",      "its program set it to this state",                         LOG_LEVEL_DEBUG},
     [ERROR_PEER_NAK]  = {"peer_nak",     "the peer refused a request",                               LOG_LEVEL_WARN},
@@ -245,4 +247,22 @@ void reports_log(struct device *d)
 
     while (engine_pop_report(d->engine, &r))
         log_one(d, &r);
+}
+
+void reports_undecoded(struct device *d, enum drop_cause cause, const uint8_t from[16], const uint8_t *p, size_t len)
+{
+    struct report r = {.kind = REPORT_DROP, .cause = (uint8_t)cause};
+    struct pkt pkt;
+
+    memcpy(r.peer, from, sizeof(r.peer));
+    if (pkt_decode(p, len, &pkt) == PKT_OK) {
+        report_packet(&r, &pkt);
+        r.qpn = pkt.dest_qpn;
+    } else if (pkt_peek(p, len, &pkt)) {
+        r.has_packet = true;
+        r.opcode = pkt.opcode;
+        r.psn = pkt.psn;
+        r.qpn = pkt.dest_qpn;
+    }
+    log_one(d, &r);
 }

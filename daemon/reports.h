@@ -19,5 +19,8 @@ json_t *report_json(const struct report *r);
 
 /* Takes all reports from the device's engine and writes them to the log. */
 void reports_log(struct device *d);
+/* Logs a packet from this GID that does not get as far as the engine: p[0 ... len) is the UDP payload. What it says of itself is told
+ * as it stands, even if the ICRC is wrong. */
+void reports_undecoded(struct device *d, enum drop_cause cause, const uint8_t from[16], const uint8_t *p, size_t len);
 
 #endif

@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#define LOG_AREA LOG_PACKET
 #include <string.h>
 
 #include "datapath.h"
 #include "group.h"
-#include "log.h"
+#include "reports.h"
 #include "tap.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 
-static void bad_icrc(struct device *d, const struct udp_datagram *dg)
-{
-    char text[ADDR_TEXT_MAX];
-
-    d->io.rx_icrc_errors++;
-    log_warn("%s: wrong ICRC in a packet from %s", d->name, addr_text(&dg->peer->addr, text));
-}
-
 static void one(struct device *d, const struct udp_datagram *dg, const struct rx_meta *meta, unsigned index,
                 const uint8_t *p, size_t len, uint64_t now)
 {
-    enum pkt_error err;
     uint16_t ip_id;
     struct pkt pkt;
     bool right;
@@ -29,6 +19,7 @@ static void one(struct device *d, const struct udp_datagram *dg, const struct rx
     d->io.rx_bytes += len;
     if (len < BTH_LEN + ICRC_LEN) {
         d->io.rx_malformed++;
+        reports_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
         return;
     }
     /* Senders that segment number their packets from 0, and the kernel's GRO puts them together in order: so the index
@@ -37,15 +28,13 @@ static void one(struct device *d, const struct udp_datagram *dg, const struct rx
     if (tap_on(d))
         tap_received(d, meta, dg->peer->icrc.flow.src_port, right ? ip_id : (uint16_t)index, p, (uint32_t)len);
     if (!right) {
-        bad_icrc(d, dg);
+        d->io.rx_icrc_errors++;
+        reports_undecoded(d, DROP_ICRC, meta->src_gid, p, len);
         return;
     }
-    err = pkt_decode(p, len, &pkt);
-    if (err != PKT_OK) {
-        char text[ADDR_TEXT_MAX];
-
+    if (pkt_decode(p, len, &pkt) != PKT_OK) {
         d->io.rx_malformed++;
-        log_warn("%s: malformed packet (%s) from %s", d->name, pkt_error_name(err), addr_text(&dg->peer->addr, text));
+        reports_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
         return;
     }
     engine_rx(d->engine, &pkt, meta, now);

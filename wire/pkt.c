@@ -132,6 +132,14 @@ enum pkt_error pkt_decode(const uint8_t *data, size_t len, struct pkt *out)
     return PKT_OK;
 }
 
+bool pkt_peek(const uint8_t *data, size_t len, struct pkt *out)
+{
+    if (len < BTH_LEN)
+        return false;
+    get_bth(data, out);
+    return true;
+}
+
 static uint8_t *put_bth(uint8_t *d, const struct pkt *p)
 {
     unsigned flags = (p->solicited ? BTH_SE : 0u) | (p->migreq ? BTH_MIGREQ : 0u) |

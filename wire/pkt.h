@@ -89,6 +89,10 @@ enum pkt_error {
  * payload and pad together a multiple of four. Reserved fields are ignored. */
 enum pkt_error pkt_decode(const uint8_t *data, size_t len, struct pkt *out);
 
+/* What the BTH says of a packet that pkt_decode does not take, or whose ICRC is wrong: for a log, nothing else. Only the fields of
+ * the BTH are set. False: it is too short to have one. */
+bool pkt_peek(const uint8_t *data, size_t len, struct pkt *out);
+
 /* Writes BTH and the headers that op_table[p->opcode] names to dst, of which there must be PKT_HEADERS_MAX bytes;
  * returns how many were written (header_len). Payload, pad and ICRC are the caller's. Fields wider than their wire
  * width are masked to it; reserved fields are written as 0. */

@@ -40,8 +40,7 @@ static struct report of_qp(const struct qp *qp, enum report_kind kind)
     return r;
 }
 
-/* What the packet names: the first part of a message names more than those behind it. */
-static void add_packet(struct report *r, const struct pkt *p)
+void report_packet(struct report *r, const struct pkt *p)
 {
     uint16_t headers = op_table[p->opcode].headers;
     r->has_packet = true;
@@ -63,7 +62,7 @@ void report_nak_sent(struct qp *qp, uint8_t syndrome, uint32_t psn, const struct
 {
     struct report r = of_qp(qp, REPORT_NAK_SENT);
     if (p)
-        add_packet(&r, p);
+        report_packet(&r, p);
     if (p && !r.has_key && qp->resp.message == OP_IS_WRITE) {
         r.has_key = true;
         r.key = qp->resp.rkey;
@@ -82,7 +81,7 @@ void report_nak_sent(struct qp *qp, uint8_t syndrome, uint32_t psn, const struct
 void report_nak_rcvd(struct qp *qp, const struct pkt *p)
 {
     struct report r = of_qp(qp, REPORT_NAK_RCVD);
-    add_packet(&r, p);
+    report_packet(&r, p);
     r.syndrome = p->aeth.syndrome;
     add(qp->e, &r);
 }
@@ -98,7 +97,7 @@ void report_timeout(struct qp *qp)
 void report_drop(struct engine *e, enum drop_cause cause, const struct pkt *p, const uint8_t from[16])
 {
     struct report r = {.kind = REPORT_DROP, .cause = (uint8_t)cause, .qpn = p->dest_qpn};
-    add_packet(&r, p);
+    report_packet(&r, p);
     if (op_table[p->opcode].headers & OP_HAS_DETH)
         r.peer_qpn = p->deth.src_qpn;
     memcpy(r.peer, from, sizeof(r.peer));
@@ -108,7 +107,7 @@ void report_drop(struct engine *e, enum drop_cause cause, const struct pkt *p, c
 void report_drop_qp(struct qp *qp, enum drop_cause cause, const struct pkt *p)
 {
     struct report r = of_qp(qp, REPORT_DROP);
-    add_packet(&r, p);
+    report_packet(&r, p);
     r.cause = (uint8_t)cause;
     add(qp->e, &r);
 }
@@ -128,6 +127,27 @@ static void add_request(struct report *r, const struct qp *qp)
     r->va = w->wr.remote_addr;
 }
 
+/* The part of the oldest request that its lkey does not open; none: each of them does. */
+static void add_bad_sge(struct report *r, const struct qp *qp)
+{
+    const struct requester *req = &qp->req;
+    if (req->una == req->sq.tail)
+        return;
+    const struct send_wqe *w = req_wqe(qp, req->una);
+    uint32_t access = req_is_read(w) || req_is_atomic(w) ? ACCESS_LOCAL_WRITE : 0;
+    if (w->own != OWN_NONE || w->wr.flags & SEND_INLINE || req_is_local(w))
+        return;
+    for (unsigned i = 0; i < w->wr.num_sge; i++) {
+        const struct sge *sge = &w->u.sge[i];
+        if (key_open(&qp->e->keys, w->pd, false, 0, sge->lkey, sge->addr, sge->length, access))
+            continue;
+        r->has_key = true;
+        r->key = sge->lkey;
+        r->va = sge->addr;
+        return;
+    }
+}
+
 void report_error(struct qp *qp, enum error_cause cause, uint8_t status, uint8_t syndrome)
 {
     struct report r = of_qp(qp, REPORT_ERROR);
@@ -144,6 +164,8 @@ void report_error(struct qp *qp, enum error_cause cause, uint8_t status, uint8_t
     r.psn = qp->resp.epsn;
     if (cause != ERROR_RECV && cause != ERROR_PROGRAM && cause != ERROR_REFUSED)
         add_request(&r, qp);
+    if (status == WC_LOC_PROT_ERR && cause == ERROR_LOCAL)
+        add_bad_sge(&r, qp);
     qp->failure = r;
     add(qp->e, &r);
 }

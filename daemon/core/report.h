@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pkt;
+
 enum report_kind {
     REPORT_NONE = 0,
     REPORT_NAK_SENT, /* syndrome says which; RNR NAKs, too */
@@ -27,6 +29,9 @@ enum drop_cause {
     DROP_QKEY,
     DROP_NO_RECV, /* UC, UD: no receive request */
     DROP_REFUSED, /* UC, UD: not allowed, too long, or of a message given up */
+    /* By the engine's owner, which has not handed it over: */
+    DROP_ICRC, /* wrong ICRC */
+    DROP_MALFORMED, /* can't be decoded */
     DROP_CAUSES,
 };
 enum error_cause {
@@ -59,6 +64,10 @@ struct report {
     uint64_t va; /* address that goes with it */
     uint8_t peer[16]; /* its GID */
 };
+
+/* Adds what the packet names to a report: opcode, PSN, and key and address, if it has them. The first part of a message names more
+ * than those behind it. */
+void report_packet(struct report *r, const struct pkt *p);
 
 #define REPORT_SLOTS 128u
 struct report_ring { /* part of struct engine */

@@ -228,3 +228,167 @@ Test(report, sqd_waits_for_what_has_begun)
     rx_nak(AETH_ACK | AETH_NO_CREDITS, 200);
     cr_expect_not(info().waiting_drain);
 }
+
+/* --- the causes that are left: one of each that can be ---------------------------------------------------------------- */
+
+static uint32_t region(void)
+{
+    struct mr_init mr = {.pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM};
+    uint32_t key;
+    mr.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;
+    cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
+    return key;
+}
+
+static void rx_datagram(struct qp *to, uint32_t qkey, uint32_t len)
+{
+    static const uint8_t data[256];
+    struct pkt p = {.opcode = OP_SERVICE_UD | OP_SEND_ONLY,
+                    .dest_qpn = qp_number(to),
+                    .psn = 77,
+                    .deth = {.qkey = qkey, .src_qpn = 0xabc},
+                    .payload = data,
+                    .payload_len = len};
+    fix_rx(&fix, &p);
+}
+
+static void expect_drop(enum drop_cause cause, uint32_t peer_qpn)
+{
+    struct report r = next(REPORT_DROP);
+    cr_expect_eq(r.cause, cause, "%u, not %u", r.cause, cause);
+    cr_expect(r.psn == 77 && r.peer_qpn == peer_qpn && r.has_packet && r.peer[15] == 2);
+}
+
+Test(report, datagrams_are_dropped_for_reasons)
+{
+    struct qp *ud = fix_qp_of(&fix, QPT_UD);
+    struct sge sge = {FIX_VA, 60, region()};
+    struct recv_wr wr = {.num_sge = 1};
+    fix_bring(&fix, ud, QPS_RTS);
+    rx_datagram(ud, 0x999, 16);
+    expect_drop(DROP_QKEY, 0xabc);
+    rx_datagram(ud, 0x1234, 16);
+    expect_drop(DROP_NO_RECV, 0xabc);
+    cr_assert_eq(qp_post_recv(ud, &wr, &sge), 0);
+    rx_datagram(ud, 0x1234, 256); /* longer than what is there */
+    expect_drop(DROP_REFUSED, 0xabc);
+    nothing_more();
+}
+
+Test(report, unreliable_messages_are_dropped_for_reasons)
+{
+    struct qp *uc = fix_qp_of(&fix, QPT_UC);
+    fix_bring(&fix, uc, QPS_RTS);
+    struct pkt p = {.opcode = OP_SERVICE_UC | OP_SEND_ONLY, .dest_qpn = qp_number(uc), .psn = 77};
+    fix_rx(&fix, &p);
+    expect_drop(DROP_NO_RECV, 1234);
+    p = (struct pkt){.opcode = OP_SERVICE_UC | OP_WRITE_ONLY,
+                     .dest_qpn = qp_number(uc),
+                     .psn = 77,
+                     .reth = {.va = 0x99, .rkey = 0x1100, .length = 4},
+                     .payload = (const uint8_t *)"data",
+                     .payload_len = 4};
+    fix_rx(&fix, &p);
+    struct report r = next(REPORT_DROP);
+    cr_expect(r.cause == DROP_REFUSED && r.has_key && r.key == 0x1100 && r.va == 0x99);
+    nothing_more();
+}
+
+static struct report failure_after(enum report_kind before)
+{
+    if (before != REPORT_NONE)
+        next(before);
+    struct report r = next(REPORT_ERROR);
+    cr_expect_eq(info().failure.cause, r.cause, "the queue pair keeps it");
+    return r;
+}
+
+Test(report, rnr_naks_use_up_their_retries)
+{
+    post_write(1);
+    for (unsigned i = 0; i < 6; i++) {
+        uint8_t buf[65536];
+        struct pkt p[8];
+        rx_nak(AETH_RNR | 1, 200);
+        next(REPORT_NAK_RCVD);
+        fix.now += 1000000000u;
+        engine_expire(fix.e, fix.now);
+        fix_tx(&fix, buf, p, 8);
+    }
+    rx_nak(AETH_RNR | 1, 200);
+    struct report r = failure_after(REPORT_NAK_RCVD);
+    cr_expect(r.cause == ERROR_RNR_RETRY && r.status == WC_RNR_RETRY_EXC_ERR && r.psn == 200);
+    nothing_more();
+}
+
+Test(report, a_request_of_its_own_with_a_bad_key)
+{
+    struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED, .num_sge = 1};
+    struct sge sge = {0x5550000, 8, 0x6600};
+    uint8_t buf[65536];
+    struct pkt p[8];
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    fix_tx(&fix, buf, p, 8);
+    struct report r = failure_after(REPORT_NONE);
+    cr_expect(r.cause == ERROR_LOCAL && r.status == WC_LOC_PROT_ERR && r.has_key && r.key == 0x6600 &&
+              r.va == 0x5550000);
+    nothing_more();
+}
+
+Test(report, a_response_that_does_not_fit)
+{
+    struct send_wr wr = {
+        .opcode = WR_RDMA_READ, .flags = SEND_SIGNALED, .num_sge = 1, .remote_addr = 0xabc000, .rkey = 0x4321};
+    struct sge sge = {FIX_VA, 16, region()};
+    uint8_t buf[65536];
+    struct pkt p[8];
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    cr_assert_eq(fix_tx(&fix, buf, p, 8), 1);
+    struct pkt answer = {.opcode = OP_READ_RESP_ONLY,
+                         .dest_qpn = qp_number(qp),
+                         .psn = 200,
+                         .aeth = {.syndrome = AETH_ACK | AETH_NO_CREDITS},
+                         .payload = (const uint8_t *)"12345678",
+                         .payload_len = 8};
+    fix_rx(&fix, &answer);
+    struct report r = failure_after(REPORT_DROP);
+    cr_expect(r.cause == ERROR_RESPONSE && r.status == WC_BAD_RESP_ERR && r.psn == 200);
+    nothing_more();
+}
+
+Test(report, a_receive_request_that_is_too_short)
+{
+    static const uint8_t data[16];
+    struct sge sge = {FIX_VA, 8, region()};
+    struct recv_wr wr = {.num_sge = 1};
+    struct pkt p = {.opcode = OP_SEND_ONLY,
+                    .dest_qpn = qp_number(qp),
+                    .psn = 100,
+                    .ackreq = true,
+                    .payload = data,
+                    .payload_len = sizeof data};
+    cr_assert_eq(qp_post_recv(qp, &wr, &sge), 0);
+    fix_rx(&fix, &p);
+    struct report r = failure_after(REPORT_NONE);
+    next(REPORT_NAK_SENT);
+    cr_expect(r.cause == ERROR_RECV && r.status == WC_LOC_LEN_ERR && r.psn == 100);
+    nothing_more();
+}
+
+Test(report, memory_that_is_gone)
+{
+    uint32_t key = region();
+    struct pkt p = {.opcode = OP_WRITE_ONLY,
+                    .dest_qpn = qp_number(qp),
+                    .psn = 100,
+                    .reth = {.va = FIX_VA, .rkey = key, .length = 4},
+                    .payload = (const uint8_t *)"data",
+                    .payload_len = 4};
+    fix_rx(&fix, &p);
+    engine_mem_fault(fix.e, qp_number(qp), fix.now); /* the owner wrote later, and could not */
+    struct report r = {0};
+    while (r.kind != REPORT_ERROR)
+        cr_assert(engine_pop_report(fix.e, &r), "nothing of it is told");
+    cr_expect_eq(r.cause, ERROR_MEMORY);
+    cr_expect_eq(info().failure.cause, ERROR_MEMORY);
+}
