@@ -36,9 +36,26 @@ PUMICED_OPTIONS="--address $block.1" examples/ci/host.sh sh -c 'exit 7'
 rm -f "$TMPDIR/server" "$TMPDIR/client"
 [ -z "$(ls "$TMPDIR")" ] || fail "left behind: $(ls "$TMPDIR")"
 
+# The image's second stage has what the first one's programs are linked with.
 image=$(sed -n '/debian:12-slim/,$p' examples/ci/Containerfile | tr ' ' '\n')
-for package in $(sed -n 's/.*-l\(ev\|confuse\|jansson\|isal\|pcap\)\b.*/&/p' Makefile | grep -oE -- '-l(ev|confuse|jansson|isal|pcap)' | sort -u | sed 's/^-l/lib/'); do
-    echo "$image" | grep -q "^$package[0-9.]*$" || fail "the image lacks $package"
+if command -v dpkg-query >/dev/null && grep -q '^VERSION_ID="12"' /etc/os-release; then
+    for file in $(readelf -d "$BUILD/bin/pumice" "$BUILD/bin/pumiced" "$BUILD"/lib/pumice/*.so.1 | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort -u); do
+        package=$(dpkg-query -S "*/$file" 2>/dev/null | head -n 1 | cut -d: -f1)
+        case $package in
+        libc6 | libibverbs1) continue ;; # is there anyway; comes with ibverbs-utils
+        "") fail "whose is $file?" ;;
+        *) echo "$image" | grep -qx "$package" || fail "the image lacks $package, where $file is" ;;
+        esac
+    done
+    # Its packages exist, and can be installed together (nothing is).
+    packages=$(sed -n '/debian:12-slim/,$p' examples/ci/Containerfile | sed -n 's/.*--no-install-recommends \([^&\\]*\).*/\1/p')
+    [ -n "$packages" ] || fail "which packages does the image install?"
+    # shellcheck disable=SC2086
+    apt-get -s -q install --no-install-recommends $packages >"$TMPDIR/apt" 2>&1 || grep -q 'Could not open lock' "$TMPDIR/apt" || fail "packages: $(tail -3 "$TMPDIR/apt")"
+fi
+# What it copies is there.
+for file in $(sed -n 's/^COPY \([^-. ][^ ]*\) .*/\1/p' examples/ci/Containerfile); do
+    [ -e "$file" ] || fail "there is no $file to copy"
 done
 if python3 -c 'import yaml' 2>/dev/null; then
     python3 - <<'END' || fail "YAML"
