@@ -24,6 +24,12 @@ verdict() # TEXT of JSON
     python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["verdict"])' <<<"$1"
 }
 
+counter() # SOCKET NAME: of its device
+{
+    "$pumice" status --json --socket "$dir/$1" | python3 -c 'import json, sys
+print(json.load(sys.stdin)["hosts"][0]["status"]["devices"][0]["counters"][sys.argv[1]])' "$2"
+}
+
 # --- two hosts of a lab ---
 mkdir "$dir/lab"
 start lab/host0.sock $block.1
@@ -40,6 +46,8 @@ has "JSON: size" "$out" '"size": 1000'
 is "its own address" "$(verdict "$(ping --json $block.1)")" ok
 out=$(ping -c 2 -i 50 $block.3); is "exit code, nobody there" $? 4
 has "nobody there" "$out" "Nobody listens on UDP port 4791 of $block.3"
+[ "$(counter lab/host0.sock icmp_unreachable)" -ge 2 ] || fail "ICMP: port unreachable is not counted"
+[ "$(counter lab/host1.sock icmp_unreachable)" = 0 ] || fail "ICMP is counted by a host that got none"
 out=$(ping ::1); is "exit code, another family" $? 1
 has "another family" "$out" "no device of the daemon has an IPv6 address"
 out=$(ping no.such.host.invalid); is "exit code, no such host" $? 1
@@ -89,6 +97,9 @@ if netns; then
     has "a router with a small MTU" "$out" "MTU: small packets arrive"
     has "a router with a small MTU" "$out" "The router 10.77.1.2 says (ICMP, fragmentation needed) that it forwards at most 1400 bytes; these packets have 4148"
     has "what to do" "$out" "--mtu 1024"
+    [ "$(counter a icmp_too_big)" -ge 1 ] || fail "ICMP: fragmentation needed is not counted"
+    has "ICMP in the log" "$(cat "$dir/a.log")" "a router towards 10.77.2.1"
+    has "ICMP in the log" "$(cat "$dir/a.log")" "takes packets of at most 1400 bytes: use a smaller path MTU"
     is "what fits" "$(verdict "$("$pumice" ping --json --socket "$dir/a" --size 1024 10.77.2.1)")" ok
     # The other way, the packets get as far as the router's interface, whose MTU they exceed: it drops them without a word.
     out=$("$pumice" ping --socket "$dir/b" -c 3 -i 150 10.77.1.1); is "exit code, a black hole" $? 2
@@ -97,10 +108,14 @@ if netns; then
     ip -n ${ns}a link set e0 mtu 1400
     out=$("$pumice" ping --socket "$dir/a" -c 2 -i 100 --size 4096 10.77.2.1); is "exit code, the own interface" $? 2
     has "the own interface" "$out" "This host does not send packets of 4148 bytes"
+    [ "$(counter a tx_too_long)" -ge 1 ] || fail "packets longer than the interface takes are not counted"
+    has "the own interface, log" "$(cat "$dir/a.log")" "is longer than the interface's MTU and was dropped"
     # No route there.
     ip -n ${ns}a route del default
     out=$("$pumice" ping --socket "$dir/a" -c 2 -i 100 10.77.2.1); is "exit code, no route" $? 4
     has "no route" "$out" "This host can't send to it"
+    [ "$(counter a tx_unreachable)" -ge 1 ] || fail "packets without a route are not counted"
+    has "no route, log" "$(cat "$dir/a.log")" "can't send to 10.77.2.1"
     # Firewalls of the router: small packets alone are dropped, packets go one way only, and answers get another source
     # address (which their ICRC covers).
     ip -n ${ns}a route add default via 10.77.1.2

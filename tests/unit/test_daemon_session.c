@@ -521,6 +521,35 @@ Test(session_rings, completion_queue_overrun)
     cr_assert_eq(state_of(r.rep.qpn), QPS_RTS, "it did not");
 }
 
+/* The first loser ends the queue; another one that uses it goes on until it loses one, too, and is not left waiting for it. */
+Test(session_rings, completion_queue_overrun_of_two)
+{
+    struct fixture_cq small;
+    struct fixture_qp q[2], r[2];
+
+    cr_assert_eq(fixture_cq(&f, s, 4, 0, &small), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        cr_assert_eq(fixture_qp(&f, s, pd, small.rep.handle, 16, &q[i]), 0);
+        cr_assert_eq(fixture_qp(&f, s, pd, cq.rep.handle, 16, &r[i]), 0);
+        cr_assert_eq(fixture_connect(&f, s, q[i].rep.qpn, r[i].rep.qpn), 0);
+        cr_assert_eq(fixture_connect(&f, s, r[i].rep.qpn, q[i].rep.qpn), 0);
+    }
+    for (unsigned i = 0; i < 5; i++) {
+        write_wqe(&q[0], WR_RDMA_WRITE, 0, 100, 8);
+        fixture_post_send(s, &q[0]);
+    }
+    fixture_run(&f);
+    cr_assert_eq(f.device->io.cq_overruns, 1);
+    cr_assert_eq(state_of(q[0].rep.qpn), QPS_ERR);
+    cr_assert_eq(state_of(q[1].rep.qpn), QPS_RTS, "it has lost nothing yet");
+    write_wqe(&q[1], WR_RDMA_WRITE, 0, 100, 8);
+    fixture_post_send(s, &q[1]);
+    fixture_run(&f);
+    cr_assert_eq(state_of(q[1].rep.qpn), QPS_ERR, "its completion is lost");
+    cr_assert_eq(f.device->io.cq_overruns, 1, "it is the same one");
+    cr_assert_geq(f.device->io.completions_lost, 2);
+}
+
 /* A consumer index that can't be does not make the daemon write outside of the queue, nor wait for ever. */
 Test(session_rings, hostile_consumer_index)
 {

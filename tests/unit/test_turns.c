@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Whose packets leave first (rows D7, D8): what was lost before what is new, a burst of each queue pair in its turn, so that neither
+ * retransmissions nor bulk data keep another's ACKs and requests waiting. */
+#include "core_fixture.h"
+
+#define MTU 256u /* fix_attr's */
+#define BURST 4096u
+
+static struct fixture fix;
+static struct qp *bulk, *other;
+static uint32_t key;
+static uint8_t out[65536];
+
+static void setup(void)
+{
+    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
+    struct mr_init mr = {.pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM};
+
+    fix_init(&fix);
+    free(fix.mem);
+    fix.cfg.burst_bytes = BURST;
+    fix.cfg.window_pkts = 1000;
+    fix.mem = fix_zalloc(engine_size(&fix.cfg));
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
+    mr.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE;
+    cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
+    bulk = fix_qp(&fix);
+    other = fix_qp(&fix);
+    fix_bring(&fix, bulk, QPS_RTS);
+    fix_bring(&fix, other, QPS_RTS);
+    fix.now = 1000000;
+}
+static void teardown(void)
+{
+    fix_fini(&fix);
+}
+TestSuite(turns, .init = setup, .fini = teardown);
+
+static void post(struct qp *qp, uint32_t len)
+{
+    struct sge sge = {FIX_VA, len, key};
+    struct send_wr wr = {
+        .opcode = WR_RDMA_WRITE, .flags = SEND_SIGNALED, .num_sge = 1, .remote_addr = 0x1000, .rkey = 1};
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+}
+
+/* What leaves in one batch of at most cap bytes. */
+static uint32_t batch(struct tx_batch *b, size_t cap)
+{
+    *b = (struct tx_batch){.buf = out, .cap = cap};
+    return engine_tx(fix.e, b, fix.now);
+}
+
+static void sequence_nak(uint32_t psn)
+{
+    struct pkt p = {.opcode = OP_ACK, .dest_qpn = qp_number(bulk), .psn = psn, .aeth = {.syndrome = NAK_PSN_SEQUENCE}};
+    fix_rx(&fix, &p);
+}
+
+/* Index of the first packet of a QP; -1: there is none. */
+static int first_of(const struct tx_batch *b, const struct qp *qp)
+{
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->pkt[i].src_qpn == qp_number(qp))
+            return (int)i;
+    return -1;
+}
+
+Test(turns, what_was_lost_comes_before_what_is_new)
+{
+    struct tx_batch b;
+    for (int i = 0; i < 3; i++)
+        post(bulk, MTU);
+    cr_assert_eq(batch(&b, sizeof out), 3);
+    sequence_nak(201);
+    post(bulk, MTU);
+    cr_assert_eq(batch(&b, sizeof out), 3);
+    for (uint32_t i = 0; i < 3; i++)
+        cr_expect_eq(b.pkt[i].psn, 201 + i, "packet %u has PSN %u", i, b.pkt[i].psn);
+}
+
+Test(turns, retransmissions_are_a_burst_in_a_turn)
+{
+    struct tx_batch b;
+    post(bulk, 30 * MTU);
+    cr_assert_eq(batch(&b, sizeof out), 30);
+    sequence_nak(200);
+    post(other, MTU);
+    cr_assert_geq(batch(&b, 24 * (MTU + 32)), 6);
+    int at = first_of(&b, other);
+    cr_expect(at >= 0 && at <= (int)(BURST / MTU), "the other's request is packet %d", at);
+    cr_expect_neq(first_of(&b, bulk), -1);
+}
+
+Test(turns, an_ack_does_not_wait_for_bulk_data)
+{
+    struct tx_batch b;
+    struct pkt write = {.opcode = OP_WRITE_ONLY,
+                        .dest_qpn = qp_number(other),
+                        .psn = 100,
+                        .ackreq = true,
+                        .reth = {.va = FIX_VA, .rkey = key, .length = 4},
+                        .payload = (const uint8_t *)"data",
+                        .payload_len = 4};
+    post(bulk, 30 * MTU);
+    cr_assert_geq(batch(&b, 6 * (MTU + 64)), 5); /* it is in the midst of it */
+    fix_rx(&fix, &write);
+    cr_assert_geq(batch(&b, 24 * (MTU + 32)), 6);
+    int at = first_of(&b, other);
+    cr_assert(at >= 0, "the ACK is not in the next batch");
+    struct pkt p;
+    cr_assert_eq(pkt_decode(out + b.pkt[at].off, b.pkt[at].len, &p), PKT_OK);
+    cr_expect(p.opcode == OP_ACK && at <= (int)(BURST / MTU), "the ACK is packet %d", at);
+}
+
+/* A NAK is answered to at once, and before the same queue pair's data. */
+Test(turns, a_nak_comes_before_the_data_of_its_queue_pair)
+{
+    struct tx_batch b;
+    struct pkt write = {.opcode = OP_WRITE_ONLY, .dest_qpn = qp_number(bulk), .psn = 105, .ackreq = true};
+    post(bulk, 30 * MTU);
+    cr_assert_geq(batch(&b, 6 * (MTU + 64)), 5);
+    fix_rx(&fix, &write); /* 100 to 104 are missing */
+    cr_assert_geq(batch(&b, 24 * (MTU + 32)), 6);
+    struct pkt p;
+    cr_assert_eq(pkt_decode(out + b.pkt[0].off, b.pkt[0].len, &p), PKT_OK);
+    cr_expect(p.opcode == OP_ACK && p.aeth.syndrome == NAK_PSN_SEQUENCE && p.psn == 100, "opcode %02x", p.opcode);
+}
