@@ -10,19 +10,21 @@ static uint64_t page_of(uint64_t va)
     return va / PAGE;
 }
 
+static void append(struct iovec *v, unsigned *n, void *p, size_t len)
+{
+    struct iovec *last = *n ? &v[*n - 1] : NULL;
+
+    if (last && (uint8_t *)last->iov_base + last->iov_len == p)
+        last->iov_len += len;
+    else
+        v[(*n)++] = (struct iovec){p, len};
+}
+
 /* Adds a range to both lists, merged with what it follows. */
 static void add_range(struct gather *g, uint64_t va, uint8_t *to, size_t len)
 {
-    struct iovec *l = &g->local[g->nlocal - 1], *r = &g->remote[g->nremote - 1];
-
-    if (g->nlocal && (uint8_t *)l->iov_base + l->iov_len == to)
-        l->iov_len += len;
-    else
-        g->local[g->nlocal++] = (struct iovec){to, len};
-    if (g->nremote && (uintptr_t)r->iov_base + r->iov_len == va)
-        r->iov_len += len;
-    else
-        g->remote[g->nremote++] = (struct iovec){(void *)(uintptr_t)va, len};
+    append(g->local, &g->nlocal, to, len);
+    append(g->remote, &g->nremote, (void *)(uintptr_t)va, len);
     g->bytes += len;
 }
 
