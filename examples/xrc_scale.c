@@ -163,7 +163,7 @@ static void make_objects(void)
 
     need(list && list[0] && (job.ctx = ibv_open_device(list[0])) != NULL, "no device (run it by pumice run)");
     ibv_free_device_list(list);
-    job.mem = aligned_alloc(4096, (DEPTH + MESSAGES) * SIZE);
+    job.mem = aligned_alloc(4096, ((DEPTH + MESSAGES) * SIZE + 4095) & ~4095ul);
     need(job.mem && (job.pd = ibv_alloc_pd(job.ctx)) != NULL, "protection domain");
     need((job.mr = ibv_reg_mr(job.pd, job.mem, (DEPTH + MESSAGES) * SIZE, IBV_ACCESS_LOCAL_WRITE)) != NULL, "memory");
     need((job.send_cq = ibv_create_cq(job.ctx, MESSAGES, NULL, NULL, 0)) != NULL, "completion queue");
