@@ -128,6 +128,7 @@ static void add_protocol(json_t *o, const struct qp_info *i)
     json_object_set_new(o, "rate", i->rate ? number(i->rate) : json_null());
     json_object_set_new(o, "waiting_rate", json_boolean(i->waiting_rate));
     json_object_set_new(o, "waiting_rnr", json_boolean(i->waiting_rnr));
+    json_object_set_new(o, "waiting_srqn", i->waiting_srqn ? number(i->waiting_srqn) : json_null());
     json_object_set_new(o, "waiting_fence", json_boolean(i->waiting_fence));
     json_object_set_new(o, "waiting_reads", json_boolean(i->waiting_reads));
     json_object_set_new(o, "waiting_window", json_boolean(i->waiting_window));

@@ -252,6 +252,7 @@ struct qp_info {
     uint64_t rate; /* bytes per second that CNPs have lowered it to; 0: no limit */
     bool waiting_rate; /* … and it waits for that */
     bool waiting_rnr;
+    uint32_t waiting_srqn; /* XRC: … for a receive request in this SRQ of the peer's (row B11) */
     bool waiting_fence;
     bool waiting_reads; /* no READ or atomic credit */
     bool waiting_window; /* something could be sent, but its own window is full (bytes or packets) */

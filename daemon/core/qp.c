@@ -439,6 +439,8 @@ void qp_info(const struct qp *qp, struct qp_info *info)
         .rate = qp->ecn.rate,
         .waiting_rate = qp->ecn.waiting,
         .waiting_rnr = r->rnr_until != 0,
+        .waiting_srqn =
+            r->rnr_until && qp->type == QPT_XRC_SEND && r->una != r->sq.tail ? req_wqe(qp, r->una)->wr.srqn : 0,
         .waiting_fence = next && ((next->wr.flags & SEND_FENCE && r->rd_count) ||
                                   (next->wr.opcode == WR_LOCAL_INV && r->una != r->cur)),
         .waiting_reads = reading && r->rd_count >= qp->attr.max_rd_atomic,

@@ -178,6 +178,24 @@ static bool by_state(struct reasons *r)
 /* --- the peer
  * ------------------------------------------------------------------------------------------------------------ */
 
+/* The SRQ that an XRC message waits for, and whose it is; out says "" if nothing is known of it. */
+static void xrc_queue(const struct scene *s, json_int_t srqn, char out[TEXT_MAX])
+{
+    const json_t *srq, *session;
+    size_t i, k;
+
+    json_array_foreach(json_object_get(s->peer_device, "srqs"), i, srq)
+    {
+        if (whole(srq, "srqn") != srqn)
+            continue;
+        json_array_foreach(json_object_get(s->peer_device, "sessions"), k, session)
+        {
+            if (whole(session, "session") == whole(srq, "session"))
+                snprintf(out, TEXT_MAX, ", of %s (pid %lld),", word(session, "comm"), (long long)whole(session, "pid"));
+        }
+    }
+}
+
 /* No request that the peer could receive a message in. False: there is one, or nothing is known. */
 static bool peer_has_no_receive(const struct scene *s, char out[TEXT_MAX])
 {
@@ -185,7 +203,7 @@ static bool peer_has_no_receive(const struct scene *s, char out[TEXT_MAX])
     json_int_t posted;
     size_t i;
 
-    if (!s->peer || whole(s->peer, "rq_posted") || whole(s->peer, "rq_ring") > 0)
+    if (!s->peer || is(s->peer, "type", "XRC_RECV") || whole(s->peer, "rq_posted") || whole(s->peer, "rq_ring") > 0)
         return false;
     if (!json_is_integer(handle)) {
         snprintf(out, TEXT_MAX, "%s (pid %lld) has posted none", word(s->peer, "comm"),
@@ -241,6 +259,22 @@ static void by_network(struct reasons *r)
 /* --- the requester
  * -------------------------------------------------------------------------------------------------------- */
 
+/* Messages of one XRC queue pair stay in order, whichever SRQs they are for. */
+static void by_xrc_rnr(struct reasons *r)
+{
+    const json_t *qp = r->s->qp;
+    json_int_t srqn = whole(qp, "waiting_srqn");
+    char whose[TEXT_MAX] = "";
+
+    if (!srqn)
+        return;
+    xrc_queue(r->s, srqn, whose);
+    add(r, "xrc_blocked",
+        "It waits for SRQ 0x%06llx%s to have a receive request. What is behind this message, %lld requests, waits too, "
+        "though it may be for other SRQs: one XRC queue pair keeps the order of all.",
+        (long long)srqn, whose, (long long)(whole(qp, "sq_posted") - 1));
+}
+
 static void by_rnr(struct reasons *r)
 {
     const json_t *qp = r->s->qp;
@@ -258,6 +292,7 @@ static void by_rnr(struct reasons *r)
         "The peer has no receive request for PSN %lld (RNR NAK)%s%s. %s; the next try is in %s. %lld requests wait.",
         (long long)whole(qp, "una_psn"), who[0] ? ": " : "", who, tries, span(real(qp, "rnr_us"), left),
         (long long)whole(qp, "sq_posted"));
+    by_xrc_rnr(r);
 }
 
 static void by_ack(struct reasons *r)

@@ -14,7 +14,7 @@ struct scene {
     const json_t *peer_device; /* the device with the peer's address; NULL: not one of those asked */
 };
 
-/* An array of {code, text}, the most likely reason first; never empty. Codes: error, broken, unreachable, not_connected, drain, rnr,
+/* An array of {code, text}, the most likely reason first; never empty. Codes: error, broken, unreachable, not_connected, drain, rnr, xrc_blocked,
  * ack, retry, peer_gone, peer_state, peer_wait, port_down, faults, window, peer_window, credit, fence, ecn, unread, ready,
  * idle, no_receive, unpolled, overrun. */
 json_t *reasons_of(const struct scene *s);

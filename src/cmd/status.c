@@ -9,16 +9,21 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/control.h"
 #include "src/cmd/fetch.h"
+#include "src/cmd/interval.h"
 #include "src/cmd/show.h"
 #include "src/cmd/which.h"
 
 struct status_options {
     bool json, all;
+    double interval; /* seconds; 0: once, as it is */
+    long number;
     struct which which;
 };
 
 static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "JSON in place of text", 0},
+    {"interval", 'i', "SECONDS", 0, "In place of all that: what the counters have grown by, every so many seconds", 0},
+    {"number", 'n', "N", 0, "End after N intervals", 0},
     {"all", 'a', NULL, 0, "Everything: zero counters, too, and those of each QP", 0},
     {0},
 };
@@ -27,6 +32,7 @@ static const char doc[] = "Shows devices, programs that use them, objects, QP st
                           "in a lab, of all hosts.\v"
                           "Examples:\n"
                           "  pumice status\n"
+                          "  pumice status --interval 10\n"
                           "  pumice run --hosts 2 -- sh -c './my_test.sh; pumice status --json > counters.json'\n";
 
 /* What the daemon's arrays have more of is for --all and --json. */
@@ -39,8 +45,19 @@ static const struct show_columns columns[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct status_options *o = state->input;
+    char *end;
 
     switch (key) {
+    case 'i':
+        o->interval = strtod(arg, &end);
+        if (*end || end == arg || !(o->interval >= 0.05 && o->interval <= 3600))
+            argp_error(state, "--interval=%s: must be seconds from 0.05 to 3600", arg);
+        break;
+    case 'n':
+        o->number = parse_number(arg, 1, 1000000);
+        if (o->number < 0)
+            argp_error(state, "--number=%s: must be a number from 1", arg);
+        break;
     case 'j':
         o->json = true;
         break;
@@ -96,6 +113,10 @@ int cmd_status(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     if (which_find(&o.which, &t) != 0)
         return 1;
+    if (o.interval > 0) {
+        json_decref(hosts);
+        return interval_show(&t, o.interval, o.number, o.json);
+    }
     for (unsigned i = 0; i < t.n; i++) {
         json_t *status, *host;
 

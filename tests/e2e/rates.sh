@@ -68,6 +68,9 @@ has "top: the queue pair" "$out" "$qp RC"
 has "top: what it waits for" "$out" "idle"
 has "top: no rate at first" "$(sed -n 3p <<<"$out")" " - "
 [[ $out != *$'\033'* ]] || fail "codes for terminals in a batch"
+has "status: a bad interval" "$("$pumice" status --interval 0 2>&1)" "must be seconds"
+out=$("$pumice" status --socket "$dir/s" --interval 0.1 -n 1)
+[[ $out != *sent_pkts* ]] || fail "a counter that did not grow: $out"
 has "top: a bad delay" "$("$pumice" top -d 0 2>&1)" "must be seconds"
 eval "exec ${P[1]}>&-"
 wait "$program"
@@ -78,6 +81,20 @@ sleep 0.5
 LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s ib_write_bw -F -x 0 -s 4096 -D 4 -p $((port + 500)) 127.0.0.1 >"$dir/bw2" 2>&1 &
 sleep 2
 "$pumice" top --socket "$dir/s" -n 2 -d 0.5 >"$dir/top"
+"$pumice" status --socket "$dir/s" --interval 0.3 --number 2 >"$dir/grown"
+[ "$(grep -c '^---' "$dir/grown")" = 2 ] || fail "two intervals: $(cat "$dir/grown")"
+"$pumice" status --socket "$dir/s" --interval 0.3 --number 3 --json >"$dir/grown.json"
+python3 - "$dir/grown.json" <<'PY' || fail "intervals: $(head -c 2000 "$dir/grown.json")"
+import json, sys
+rows = [json.loads(l) for l in open(sys.argv[1])]
+assert len(rows) == 3 and all(0.25 < r["seconds"] < 5 for r in rows), rows
+for r in rows:
+    d = r["hosts"][0]["devices"][0]
+    busy = [q for q in d["qps"] if q.get("comm") == "ib_write_bw"]
+    assert d["device"] == "pumice0" and busy and all(v > 0 for q in d["qps"] for v in q["counters"].values())
+    # What one queue pair has sent in an interval is no more than the device's, and not what it has sent in all.
+    assert busy[0]["counters"]["sent_pkts"] <= d["counters"]["sent_pkts"]
+PY
 python3 - "$dir/top" <<'PY' || fail "top shows no rates: $(cat "$dir/top")"
 import sys
 rows = [l.split() for l in open(sys.argv[1]) if "ib_write_bw" in l]

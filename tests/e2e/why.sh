@@ -80,6 +80,14 @@ scene rnr
     fail "the peer is not looked up on other hosts with --host"
 end
 
+scene xrc
+out=$(why "$qp")
+has "XRC" "$out" "It waits for SRQ 0x"
+has "XRC: whose" "$out" ", of stuck (pid"
+has "XRC: what waits for nothing of its own" "$out" "What is behind this message, 1 requests, waits too"
+hasnt "XRC" "$out" "has posted none"
+end
+
 scene ack loss=100%
 out=$(why "$qp")
 has "ACK" "$out" "waits for an ACK: PSN 1 to 3"

@@ -50,6 +50,13 @@ static const struct known {
      "'srqs': [{'srq': 5, 'session': 3, 'posted': 1, 'qps': 1}, {'srq': 5, 'session': 4, 'posted': 0, 'ring': 0, "
      "'qps': 9}]",
      NULL, "rnr", "shared receive queue 5, of 9 queue pairs, is empty"},
+    {"RNR by the SRQ of an XRC message",
+     RTS
+     ", 'type': 'XRC_SEND', 'sq_posted': 5, 'waiting_rnr': true, 'rnr_us': 1.0, 'rnr_retry': 7, 'waiting_srqn': 258",
+     PEER ", 'type': 'XRC_RECV'",
+     "'srqs': [{'srq': 5, 'session': 3, 'srqn': 258}], 'sessions': [{'session': 3, 'comm': 'slow', 'pid': 77}]", NULL,
+     "rnr xrc_blocked",
+     "for SRQ 0x000102, of slow (pid 77), to have a receive request. What is behind this message, 4"},
     {"RNR, but there is one now", RTS ", 'sq_posted': 1, 'waiting_rnr': true, 'rnr_us': 1.0, 'rnr_retry': 7",
      PEER ", 'rq_posted': 1", NULL, NULL, "rnr", "(RNR NAK). It tries"},
     {"waits", WAITS ", 'una_psn': 5, 'max_psn': 8", PEER, NULL, NULL, "ack", "PSN 5 to 7 are unacknowledged"},
@@ -193,10 +200,11 @@ Test(reasons, advice_for_each_cause)
 /* The list of codes in the header, which top and man pages lean on, is what the scenes above show. */
 Test(reasons, every_code_has_a_scene)
 {
-    static const char *const codes[] = {
-        "error",     "unreachable", "broken",    "not_connected", "drain",  "rnr",        "ack",         "retry",
-        "peer_gone", "peer_state",  "peer_wait", "port_down",     "faults", "window",     "peer_window", "credit",
-        "fence",     "ecn",         "unread",    "ready",         "idle",   "no_receive", "unpolled",    "overrun"};
+    static const char *const codes[] = {"error",       "unreachable", "xrc_blocked", "broken",   "not_connected",
+                                        "drain",       "rnr",         "ack",         "retry",    "peer_gone",
+                                        "peer_state",  "peer_wait",   "port_down",   "faults",   "window",
+                                        "peer_window", "credit",      "fence",       "ecn",      "unread",
+                                        "ready",       "idle",        "no_receive",  "unpolled", "overrun"};
 
     for (unsigned c = 0; c < sizeof(codes) / sizeof(codes[0]); c++) {
         bool found = false;

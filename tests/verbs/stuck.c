@@ -3,6 +3,7 @@
  * connected queue pairs, the first of which is the one that is stuck, and holds still until its input ends.
  *
  * In most scenes packets between the hosts must be lost (pumice fault); the caller sees to that before. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -84,6 +85,41 @@ static void drain(void)
 static void overrun(void)
 {
     write_n(16, b.mr->rkey);
+}
+
+/* Two XRC messages: one for an SRQ without a receive request, behind it one for an SRQ that has one. */
+static void xrc(void)
+{
+    struct ibv_xrcd_init_attr x = {
+        .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+    struct ibv_xrcd *domain = ibv_open_xrcd(b.ctx, &x);
+    struct ibv_qp_init_attr_ex target = {
+        .qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = domain};
+    struct ibv_qp_attr slow = {.min_rnr_timer = 0}; /* 655 ms */
+    uint32_t num[2];
+
+    need(domain && (a.qp = vt_end_qp(&a, IBV_QPT_XRC_SEND, NULL, 0)) && (b.qp = ibv_create_qp_ex(b.ctx, &target)));
+    vt_link(a.qp, &a.gid, b.qp, &b.gid);
+    need(ibv_modify_qp(b.qp, &slow, IBV_QP_MIN_RNR_TIMER) == 0);
+    for (unsigned i = 0; i < 2; i++) {
+        struct ibv_srq_init_attr_ex attr = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+                                                         IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+                                            .srq_type = IBV_SRQT_XRC,
+                                            .attr = {.max_wr = 4, .max_sge = 1},
+                                            .pd = b.pd,
+                                            .xrcd = domain,
+                                            .cq = b.rcq};
+        struct ibv_srq *srq = ibv_create_srq_ex(b.ctx, &attr);
+        struct ibv_sge s = vt_at(&b, 0, 64);
+        struct ibv_recv_wr wr = {.sg_list = &s, .num_sge = 1}, *bad;
+
+        need(srq && ibv_get_srq_num(srq, &num[i]) == 0);
+        need(i == 0 || ibv_post_srq_recv(srq, &wr, &bad) == 0);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .qp_type.xrc.remote_srqn = num[i]};
+        need(vt_end_post(&a, &wr, 0, 64) == 0);
+    }
 }
 
 /* Enough other queue pairs that send to the same host that its socket's buffer is spoken for. */
@@ -177,7 +213,9 @@ int main(int argc, char **argv)
         need((a.scq = ibv_create_cq(a.ctx, 2, NULL, NULL, 0)));
     }
     need((a.qp = vt_end_qp(&a, IBV_QPT_RC, NULL, 0)) && (b.qp = vt_end_qp(&b, IBV_QPT_RC, NULL, 0)));
-    if (strcmp(scene, "new") != 0)
+    if (strcmp(scene, "xrc") == 0)
+        xrc();
+    else if (strcmp(scene, "new") != 0)
         connect_both(strcmp(scene, "retry") == 0 ? 14 : 20);
     if (strcmp(scene, "rnr") == 0)
         send_one();
