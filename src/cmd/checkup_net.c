@@ -225,25 +225,28 @@ void checkup_mtu(struct checkup *c)
 /* --- firewall
  * ------------------------------------------------------------------------------------------------------------- */
 
-/* Does the output of a firewall's list command show an input chain that drops what it does not name, and nothing of our
- * port? -1: it can't be listed. */
+/* Does the output of a firewall's list command show an input chain that drops what it does not name, and nothing that lets our
+ * port in; or a rule that drops our port? -1: it can't be listed. */
 static int drops_by_default(const char *command)
 {
     char line[1024];
     int input = 0, named = 0;
-    bool any = false;
+    bool any = false, refused = false;
     FILE *f = popen(command, "r");
 
     while (f && fgets(line, sizeof(line), f)) {
         any = true;
         if ((strstr(line, "hook input") && strstr(line, "policy drop")) || strstr(line, ":INPUT DROP"))
             input = 1;
-        if (strstr(line, "4791"))
+        if (strstr(line, "4791") &&
+            (strstr(line, "drop") || strstr(line, "reject") || strstr(line, "-j DROP") || strstr(line, "-j REJECT")))
+            refused = true;
+        else if (strstr(line, "4791"))
             named = 1;
     }
     if (!f || pclose(f) != 0)
         return -1;
-    return any && input && !named;
+    return any && (refused || (input && !named));
 }
 
 /* Sends a byte to the port on the loopback. EPERM: what leaves is filtered. */
@@ -273,10 +276,11 @@ void checkup_firewall(struct checkup *c)
         checkup_add(c, "firewall", V_FAIL, "allow UDP port 4791 in the output chain",
                     "a firewall of this host forbids to send to UDP port %d", ROCE_PORT);
     else if (nft == 1 || ipt == 1)
-        checkup_add(c, "firewall", V_WARN, mend,
-                    "the firewall drops what it does not know, and has no rule for UDP port %d: other hosts can't "
-                    "reach this one",
-                    ROCE_PORT);
+        checkup_add(
+            c, "firewall", V_WARN, mend,
+            "the firewall drops what comes to UDP port %d, by a rule or because it drops what it does not know: "
+            "other hosts can't reach this one",
+            ROCE_PORT);
     else if (nft < 0 && ipt < 0)
         checkup_add(c, "firewall", V_UNKNOWN, "as root: nft list ruleset; iptables-save",
                     "this user can't list the firewall's rules, or there is none; `pumice ping HOST` tells whether "

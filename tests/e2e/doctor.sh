@@ -116,6 +116,37 @@ PY
     rm "$well/proc/self/status"
 fi
 
+# Firewalls, in a network namespace.
+ns=pdoc$$
+also_clean()
+{
+    ip netns del $ns 2>/dev/null
+}
+if [ "$(id -u)" = 0 ] && command -v nft >/dev/null && ip netns add $ns 2>/dev/null && ip -n $ns link set lo up &&
+    ip netns exec $ns nft add table inet filter 2>/dev/null; then
+    nft() { ip netns exec $ns nft "$@"; }
+    there() { ip netns exec $ns "$pumice" doctor --json --sysroot "$well" 2>&1; }
+    is "no firewall" "$(verdict "$(there)" firewall)" ok
+    nft add chain inet filter input '{ type filter hook input priority 0; policy drop; }'
+    out=$(there)
+    is "a firewall that drops the rest" "$(verdict "$out" firewall)" warn
+    has "a firewall that drops the rest" "$(mend "$out" firewall)" "udp dport 4791 accept"
+    nft add rule inet filter input udp dport 4791 accept
+    is "what mends it" "$(verdict "$(there)" firewall)" ok
+    nft flush chain inet filter input
+    nft chain inet filter input '{ policy accept; }'
+    nft add rule inet filter input udp dport 4791 drop
+    is "a rule that drops the port" "$(verdict "$(there)" firewall)" warn
+    nft flush chain inet filter input
+    nft add chain inet filter output '{ type filter hook output priority 0; }'
+    nft add rule inet filter output udp dport 4791 drop
+    out=$(there)
+    is "sending is forbidden" "$(verdict "$out" firewall)" fail
+    has "sending is forbidden" "$out" "forbids to send to UDP port 4791"
+else
+    echo "not as root, no network namespaces or no nft: firewalls were not tried"
+fi
+
 # A daemon that answers, and one that does not.
 out=$(doctor --json --sysroot "$well" --socket "$dir/none"); is "exit code without the daemon that is asked for" $? 1
 is "no daemon" "$(verdict "$out" running)" fail
