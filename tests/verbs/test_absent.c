@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Everything that is not there says so, by EOPNOTSUPP and never by a crash: verbs of devices of other kinds, and what vendors' libraries
+ * import from rdma-core's for their own drivers. */
+#include <dlfcn.h>
+
+#include "vt.h"
+
+static struct vt_pair p;
+
+static void steering(void)
+{
+    struct ibv_flow_attr flow = {.size = sizeof(flow), .port = 1};
+    struct ibv_flow_action_esp_attr esp = {.comp_mask = 0};
+    struct ibv_counters_init_attr counters = {0};
+    struct ibv_qp_rate_limit_attr rate = {.rate_limit = 1000};
+    ok(!ibv_create_flow(p.qp[0], &flow) && errno == EOPNOTSUPP, "flow steering");
+    ok(!ibv_create_flow_action_esp(p.ctx, &esp) && errno == EOPNOTSUPP, "ESP");
+    ok(!ibv_create_counters(p.ctx, &counters) && errno == EOPNOTSUPP, "counters");
+    ok(ibv_modify_qp_rate_limit(p.qp[0], &rate) == EOPNOTSUPP, "rate limits");
+}
+
+static void receiving(void)
+{
+    struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = p.pd, .cq = p.rcq};
+    struct ibv_rwq_ind_table_init_attr table = {.log_ind_tbl_size = 0};
+    struct ibv_qp_init_attr raw = {
+        .send_cq = p.scq, .recv_cq = p.rcq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RAW_PACKET};
+    struct ibv_qp_init_attr driver = raw;
+    driver.qp_type = IBV_QPT_DRIVER;
+    ok(!ibv_create_wq(p.ctx, &wq) && errno == EOPNOTSUPP, "work queues");
+    ok(!ibv_create_rwq_ind_table(p.ctx, &table) && errno == EOPNOTSUPP, "indirection tables");
+    ok(!ibv_create_qp(p.pd, &raw) && errno == EOPNOTSUPP, "raw packets");
+    ok(!ibv_create_qp(p.pd, &driver) && errno == EOPNOTSUPP, "queue pairs of vendors");
+}
+
+static void sharing(void)
+{
+    ok(!ibv_import_device(0) && errno == EOPNOTSUPP, "import of a device");
+    ok(!ibv_import_pd(p.ctx, 1) && errno == EOPNOTSUPP, "… of a protection domain");
+    ok(!ibv_import_mr(p.pd, 1) && errno == EOPNOTSUPP, "… of a region");
+    ok(!ibv_import_dm(p.ctx, 1) && errno == EOPNOTSUPP, "… of device memory");
+    ibv_unimport_mr(p.mr);
+    ibv_unimport_pd(p.pd);
+    ok(ibv_dealloc_pd(p.pd) == EBUSY, "what was not imported can't be given back so");
+    ok(!ibv_alloc_null_mr(p.pd) && errno == EOPNOTSUPP, "null regions");
+    ok(!ibv_reg_dmabuf_mr(p.pd, 0, 64, 0, 0, 0) && errno == EOPNOTSUPP, "dma-buf");
+}
+
+static void hints(void)
+{
+    struct ibv_ece ece = {0};
+    ok(ibv_query_ece(p.qp[0], &ece) == EOPNOTSUPP && ibv_set_ece(p.qp[0], &ece) == EOPNOTSUPP, "ECE");
+    ok(ibv_query_qp_data_in_order(p.qp[0], IBV_WR_RDMA_WRITE, 0) == 0, "data may come out of order");
+    ok(ibv_get_device_index(p.ctx->device) == 0, "the first device has index 0");
+}
+
+/* What stands in the node IBVERBS_PRIVATE_34. */
+static void drivers(void)
+{
+    static const char *const commands[] = {
+        "alloc_pd",     "dealloc_pd", "reg_mr",        "dereg_mr",    "create_cq",        "destroy_cq",   "create_qp",
+        "create_qp_ex", "modify_qp",  "query_qp",      "destroy_qp",  "create_srq",       "destroy_srq",  "create_ah",
+        "create_flow",  "create_wq",  "query_context", "get_context", "query_device_any", "reg_dmabuf_mr"};
+    bool clean = true;
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "ibv_cmd_%s", commands[i]);
+        int (*command)(void *, void *, void *, size_t) =
+            (int (*)(void *, void *, void *, size_t))dlvsym(RTLD_DEFAULT, name, "IBVERBS_PRIVATE_34");
+        if (command && command(NULL, NULL, NULL, 0) != EOPNOTSUPP) {
+            printf("#   %s\n", name);
+            clean = false;
+        }
+    }
+    ok(clean, "a driver's commands to the kernel");
+    ok(dlvsym(RTLD_DEFAULT, "ibv_cmd_create_qp", "IBVERBS_PRIVATE_34") != NULL, "are those of this library");
+}
+
+int main(void)
+{
+    struct ibv_context *ctx = vt_open();
+    vt_pair_make(&p, ctx, NULL);
+    vt_connect(&p);
+    steering();
+    receiving();
+    sharing();
+    hints();
+    drivers();
+    ok(vt_pair_end(&p) && ibv_close_device(ctx) == 0, "and nothing of it has done harm");
+    return vt_failed;
+}
