@@ -370,3 +370,61 @@ Test(layout_window, invalidated_in_the_middle_of_a_message)
     cr_expect_eq(answer.psn, 8);
     cr_expect_neq(fix.bytes[REGION_AT(0) + 32 * 16], 0xee);
 }
+
+/* What a READ gave is read anew if it is asked again, and so it is looked at anew, too. That it comes again may be the network's
+ * doing, so nobody is to blame: there is no answer. */
+Test(layout_window, a_repeated_read_after_invalidation)
+{
+    column(0, 0, 8, 16, 4, RIGHTS);
+    uint8_t buf[16384];
+    struct pkt answer,
+        read = {.opcode = 0x0c, .dest_qpn = qp_number(a), .psn = 7, .migreq = true, .pkey = PKEY_DEFAULT};
+    struct rx_meta meta = {.src_gid = {[15] = 1}, .dst_gid = {[15] = 1}};
+    struct tx_batch batch = {.buf = buf, .cap = sizeof(buf)};
+    read.reth.rkey = window[0];
+    read.reth.length = 16;
+    for (unsigned i = 0; i < 2; i++) {
+        engine_rx(fix.e, &read, &meta, fix.now);
+        batch = (struct tx_batch){.buf = buf, .cap = sizeof(buf)};
+        cr_assert_eq(engine_tx(fix.e, &batch, fix.now), 1, "time %u", i);
+        cr_assert_eq(pkt_decode(buf + batch.pkt[0].off, batch.pkt[0].len, &answer), PKT_OK);
+        cr_expect(answer.opcode == 0x10 && answer.psn == 7 &&
+                      memcmp(answer.payload + 8, fix.bytes + REGION_AT(0) + 16, 8) == 0,
+                  "time %u", i);
+    }
+    struct send_wr inv = {.opcode = WR_LOCAL_INV, .inv_rkey = window[0]};
+    cr_assert_eq(qp_post_send(a, &inv, NULL, NULL, fix.now), 0);
+    batch = (struct tx_batch){.buf = buf, .cap = sizeof(buf)};
+    engine_tx(fix.e, &batch, fix.now);
+    engine_rx(fix.e, &read, &meta, fix.now);
+    batch = (struct tx_batch){.buf = buf, .cap = sizeof(buf)};
+    cr_expect_eq(engine_tx(fix.e, &batch, fix.now), 0, "nothing is told of what the window showed");
+    cr_expect_eq(qp_state(a), QPS_RTS);
+    read.psn = 8; /* but a new one is refused */
+    engine_rx(fix.e, &read, &meta, fix.now);
+    batch = (struct tx_batch){.buf = buf, .cap = sizeof(buf)};
+    cr_assert_eq(engine_tx(fix.e, &batch, fix.now), 1);
+    cr_assert_eq(pkt_decode(buf + batch.pkt[0].off, batch.pkt[0].len, &answer), PKT_OK);
+    cr_expect(answer.psn == 8 && answer.aeth.syndrome == NAK_REMOTE_ACCESS);
+}
+
+/* Its lkey is for every QP of its protection domain, and for no other. */
+Test(layout_window, lkeys_belong_to_their_domain)
+{
+    static uint8_t buf[16384];
+    struct qp_init init = {
+        .type = QPT_RC, .pd = FIX_PD + 1, .caps = {4, 4, 2, 2, 32}, .send_cq = &fix, .recv_cq = &fix, .owner = &fix};
+    struct tx_batch batch = {.buf = buf, .cap = sizeof(buf)};
+    struct sge sge = {.length = 8, .lkey = window[0]};
+    struct send_wr wr = {.opcode = WR_SEND, .num_sge = 1};
+    struct qp *stranger;
+    void *mem = fix.qpmem[fix.nqpmem++] = fix_zalloc(qp_size(&init));
+    cr_assert_eq(qp_create(fix.e, &init, mem, &stranger), 0);
+    fix_bring(&fix, stranger, QPS_RTS);
+    column(0, 0, 8, 16, 4, RIGHTS);
+    sge.lkey = window[0];
+    cr_assert_eq(qp_post_send(stranger, &wr, &sge, NULL, fix.now), 0);
+    cr_expect_eq(engine_tx(fix.e, &batch, fix.now), 0);
+    cr_assert_not_null(engine_peek_completion(fix.e));
+    cr_expect_eq(engine_peek_completion(fix.e)->status, WC_LOC_PROT_ERR);
+}
