@@ -10,7 +10,7 @@
 #include "daemon/core/key.h"
 #include "daemon/core/layout.h"
 
-#define PIECE_BATCH 256u /* pieces of one upcall */
+#define PIECE_BATCH 1024u /* pieces of one upcall: as many as a vectored system call takes */
 
 /* A range of bytes whose pieces can be asked for. All fields are pieces.c's own. Valid as long as nothing changes keys or the
  * SGE list; it is made anew for each packet or burst. */

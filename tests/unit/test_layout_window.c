@@ -125,6 +125,19 @@ Test(layout_window, single_bytes)
     }
 }
 
+/* As many pieces as a vectored system call takes are handed over at once. */
+Test(layout_window, few_calls)
+{
+    reconnect(3);
+    column(0, 1, 1, 2, 1000, RIGHTS);
+    fix.reads = fix.writes = 0;
+    cr_expect_eq(rdma(WR_RDMA_READ, window[0], 0, local(0, 1000)), WC_SUCCESS);
+    cr_expect_eq(fix.reads, 1, "%u calls to gather", fix.reads);
+    fix.writes = 0;
+    cr_expect_eq(rdma(WR_RDMA_WRITE, window[0], 0, local(0, 1000)), WC_SUCCESS);
+    cr_expect_eq(fix.writes, 1, "%u calls to scatter", fix.writes);
+}
+
 Test(layout_window, a_billion_items)
 {
     column(0, 8, 8, 0, 1000000000, RIGHTS);
