@@ -11,7 +11,8 @@
  *   mw.c          memory windows         layout.c  arithmetic of those over non-contiguous memory
  *   pieces.c      from keys and addresses to memory
  *   qp.c          life of a QP, posting  qp_state.c  transitions and attributes
- *   req_send.c    requester: work requests to packets, the window
+ *   req_send.c    requester: work requests to packets
+ *   req_window.c  requester: how much it may send
  *   req_ack.c     requester: ACKs, NAKs, responses, retirement
  *   req_timer.c   requester: timeout, tail probe, RNR wait
  *   resp.c        responder: checks and execution of requests
@@ -322,6 +323,14 @@ void req_fail(struct qp *qp, uint8_t status, uint8_t cause);
 uint64_t req_deadline(const struct qp *qp);
 uint64_t req_timeout_ns(const struct qp *qp); /* of attr.timeout, which is not 0 */
 bool req_window_full(const struct qp *qp); /* something could be sent but for its own window */
+static inline uint32_t min32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+/* How many of the packets [off, off + want) of a request the windows let through now. */
+uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want);
+uint32_t req_chunk_left(const struct qp *qp, const struct send_wqe *w, uint32_t off); /* packets that a READ asks for */
+struct peer *req_peer(struct qp *qp, const struct send_wqe *w); /* where its packets go */
 void req_expire(struct qp *qp, uint64_t now);
 /* Is every request that has begun complete? */
 bool req_is_drained(const struct qp *qp);

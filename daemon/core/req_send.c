@@ -10,7 +10,6 @@
 #define BURST_PIECES 256u
 #define BURST_RUNS TX_BATCH_PKTS
 #define ACK_EVERY 4u /* packets, while packets are being lost */
-#define READ_CHUNK 131072u /* bytes that one READ request asks for: bounds the responses in flight */
 
 struct run { /* consecutive packets of one request */
     uint32_t index; /* of the request */
@@ -64,32 +63,6 @@ void req_init(struct qp *qp)
     r->probe_due = false;
     r->rnr_until = r->progress_at = r->last_tx = r->rewound_at = 0;
     r->rtt_start = r->srtt = r->rtt_min = 0;
-}
-
-static uint32_t min32(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Packets of the READ chunk that holds packet off, from off to the chunk's end. The bounds of chunks depend on
- * nothing that changes, so that a repeated request never reaches beyond the first one's responses. */
-static uint32_t chunk_left(const struct qp *qp, const struct send_wqe *w, uint32_t off)
-{
-    const struct engine_config *cfg = &qp->e->cfg;
-    uint64_t bytes = cfg->peer_window_bytes / 2 < READ_CHUNK ? cfg->peer_window_bytes / 2 : READ_CHUNK;
-    uint32_t chunk = (uint32_t)(bytes / (qp->mtu + PACKET_OVERHEAD));
-    chunk = min32(chunk, cfg->window_pkts);
-    if (chunk == 0)
-        chunk = 1;
-    return min32(chunk - off % chunk, w->npkts - off);
-}
-
-uint64_t req_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to)
-{
-    uint64_t end = (uint64_t)to * qp->mtu;
-    if (end > w->length)
-        end = w->length;
-    return end - (uint64_t)from * qp->mtu + (uint64_t)(to - from) * PACKET_OVERHEAD;
 }
 
 /* --- one packet ------------------------------------------------------------------------------------------------------------ */
@@ -330,81 +303,6 @@ static void gather(struct burst *s)
     }
 }
 
-/* --- windows --------------------------------------------------------------------------------------------------------------- */
-
-/* Where packets of the request go. A datagram's destination mostly is the last one's. */
-static struct peer *peer_of(struct qp *qp, const struct send_wqe *w)
-{
-    if (qp->type == QPT_UD && (!qp->peer || memcmp(qp->peer->gid, w->wr.ud.av.dgid, 16) != 0))
-        qp->peer = peer_find(&qp->e->peers, w->wr.ud.av.dgid);
-    return qp->peer;
-}
-
-/* The same for what nobody acknowledges: the destination's window is the only one. */
-static uint32_t flow_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
-{
-    struct peer *p = peer_of(qp, w);
-    uint64_t room = peer_room(qp->e, p);
-    if (room >= req_cost(qp, w, off, off + want))
-        return want;
-    uint32_t n = (uint32_t)(room / (qp->mtu + PACKET_OVERHEAD)); /* fewer than want */
-    if (n == 0 && p->inflight == 0)
-        return 1;
-    if (n == 0)
-        peer_wait(qp, p);
-    return n;
-}
-
-/* How many of the packets [off, off + want) the windows let through now. */
-static uint32_t window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
-{
-    struct requester *r = &qp->req;
-    const struct engine_config *cfg = &qp->e->cfg;
-    uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn);
-    bool idle = r->inflight == 0;
-    if (!qp_is_reliable(qp))
-        return flow_allows(qp, w, off, want);
-    if (req_is_read(w)) { /* all or nothing: a chunk's bounds are fixed */
-        uint64_t cost = req_cost(qp, w, off, off + want);
-        if (!idle && (out + want > cfg->window_pkts || r->inflight + cost > r->cwnd)) {
-            COUNT(qp, window_full);
-            return 0;
-        }
-        return peer_admits(qp, cost) ? want : 0;
-    }
-    uint32_t n = out < cfg->window_pkts ? min32(want, cfg->window_pkts - out) : 0;
-    uint64_t cost = n ? req_cost(qp, w, off, off + n) : 0;
-    if (n && r->inflight + cost > r->cwnd) {
-        uint64_t room = r->cwnd > r->inflight ? r->cwnd - r->inflight : 0;
-        uint64_t fit = room / (qp->mtu + PACKET_OVERHEAD);
-        n = fit < n ? (uint32_t)fit : n;
-    }
-    if (n == 0 && idle)
-        n = 1;
-    if (n == 0) {
-        COUNT(qp, window_full);
-        return 0;
-    }
-    return peer_admits(qp, req_cost(qp, w, off, off + n)) ? n : 0;
-}
-
-bool req_window_full(const struct qp *qp)
-{
-    const struct requester *r = &qp->req;
-    const struct engine_config *cfg = &qp->e->cfg;
-    uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn);
-    if (!qp_is_reliable(qp) || r->cur == r->sq.tail || r->inflight == 0)
-        return false;
-    const struct send_wqe *w = req_wqe(qp, r->cur);
-    uint32_t off = r->cur == r->fresh ? 0 : req_offset(w, r->next_psn), n = 1;
-    if (req_is_local(w) || (r->cur == r->fresh && req_is_read(w)))
-        return false;
-    if (req_is_read(w))
-        n = chunk_left(qp, w, off);
-    uint64_t cost = r->cur == r->fresh ? min32(w->length, qp->mtu) + PACKET_OVERHEAD : req_cost(qp, w, off, off + n);
-    return out + n > cfg->window_pkts || r->inflight + cost > r->cwnd;
-}
-
 /* --- what comes next ------------------------------------------------------------------------------------------------------- */
 
 /* Gives the next request its PSNs. */
@@ -491,7 +389,7 @@ static void charge(struct burst *s, const struct send_wqe *w, uint64_t cost)
     if (qp_is_reliable(qp))
         peer_charge(qp, cost);
     else
-        flow_charge(qp->e, peer_of(qp, w), qp->type == QPT_UD ? &w->wr.ud.av : &qp->attr.av, cost, s->now);
+        flow_charge(qp->e, req_peer(qp, w), qp->type == QPT_UD ? &w->wr.ud.av : &qp->attr.av, cost, s->now);
 }
 
 /* Books what was planned: n PSNs of the request at cur. */
@@ -597,8 +495,8 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
             break;
         want = min32(want, rate > qp->mtu ? rate / qp->mtu : 1);
         if (req_is_read(w))
-            want = chunk_left(qp, w, off);
-        uint32_t n = window_allows(qp, w, off, want);
+            want = req_chunk_left(qp, w, off);
+        uint32_t n = req_window_allows(qp, w, off, want);
         if (n == 0)
             break;
         n = plan_run(&s, r->cur, off, n);
