@@ -384,6 +384,11 @@ Test(qp_state, reset_discards_in_silence)
     cr_expect_eq(engine_deadline(fix.e), NEVER);
     cr_expect_eq(qp_send_room(qp), 4);
     cr_expect_eq(qp_recv_room(qp), 4);
+    struct qp_attr left;
+    qp_query(qp, &left);
+    cr_expect(left.state == QPS_RESET && left.access == 0 && left.dest_qpn == 0 && left.timeout == 0 &&
+                  left.av.dgid[15] == 0,
+              "attributes are forgotten");
     fix_bring(&fix, qp, QPS_RTS); /* and it can be used again */
     cr_expect_eq(post_send(qp), 0);
     cr_expect_eq(tx(), 1);
