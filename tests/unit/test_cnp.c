@@ -218,6 +218,14 @@ Test(cnp, alpha_forgets_old_congestion)
     rx(OP_CNP, false, 2);
     cr_expect(rate() < before && rate() > before * 6 / 10, "%llu to %llu", (unsigned long long)before,
               (unsigned long long)rate());
+    double first = 0, last = 0; /* what one of them cuts, no time passing */
+    for (int i = 0; i < 8; i++) {
+        before = rate();
+        rx(OP_CNP, false, 2);
+        last = 1 - (double)rate() / (double)before;
+        first = i ? first : last;
+    }
+    cr_expect_gt(last, first * 1.02, "while congestion lasts, each one cuts more");
 }
 
 Test(cnp, it_starts_from_what_the_qp_was_sending)
