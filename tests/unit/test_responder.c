@@ -147,6 +147,21 @@ Test(responder, a_failed_deferred_write_is_not_acknowledged_by_a_response)
     expect_only(NAK_REMOTE_OPERATION, 100);
 }
 
+/* Its NAK must not be older than what responses have acknowledged before: the requester would drop it. */
+Test(responder, the_nak_of_a_failed_deferred_write_comes_after_what_was_answered)
+{
+    static const uint8_t data[4];
+    struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, 600}}; /* 3 packets */
+    struct pkt write = {
+        .opcode = OP_WRITE_ONLY, .psn = 104, .reth = {FIX_VA, key, 4}, .payload = data, .payload_len = 4};
+    arrive(read);
+    arrive(atomic_add(103, 1));
+    cr_assert_eq(transmit(), 4);
+    arrive(write);
+    engine_mem_fault(fix.e, qp_number(qp), fix.now);
+    expect_only(NAK_REMOTE_OPERATION, 104);
+}
+
 Test(responder, a_fault_of_a_qp_that_is_down_means_nothing)
 {
     struct qp *other = fix_qp(&fix);
