@@ -189,7 +189,7 @@ void tap_made(struct device *d, const struct tx_batch *b)
         struct pm_capture_record r;
 
         describe_sent(d, pkt, false, &r);
-        r.flags |= PM_RECORD_NO_ICRC | (inside(d, pkt) ? PM_RECORD_INSIDE : 0);
+        r.flags |= PM_RECORD_NO_ICRC | PM_RECORD_BEFORE | (inside(d, pkt) ? PM_RECORD_INSIDE : 0);
         for (struct tap *t = d->taps; t; t = t->next)
             if (t->filter.flags & PM_CAPTURE_BEFORE && t->filter.flags & direction)
                 put(t, &r, b->buf + pkt->off);

@@ -18,6 +18,7 @@ enum {
     BLOCK_PACKET = 6,
 };
 enum {
+    OPT_COMMENT = 1,
     OPT_EPB_FLAGS = 2,
     OPT_IF_TSRESOL = 9,
     OPT_IF_TSOFFSET = 14,
@@ -252,6 +253,7 @@ static int packet(struct capread *c, uint32_t type, size_t len, struct capread_f
     flags = option(c, b + 20 + padded, len - 20 - padded, OPT_EPB_FLAGS, &n);
     if (flags && n == 4 && (u32(c, flags) & 3) != 3)
         out->direction = u32(c, flags) & 3;
+    out->comment = (const char *)option(c, b + 20 + padded, len - 20 - padded, OPT_COMMENT, &out->comment_len);
     return 1;
 }
 
@@ -356,6 +358,8 @@ struct capread *capread_open(FILE *f, char error[CAPREAD_ERROR])
 
 int capread_next(struct capread *c, struct capread_frame *out, char error[CAPREAD_ERROR])
 {
+    out->comment = NULL;
+    out->comment_len = 0;
     return c->pcap ? next_pcap(c, out, error) : next_pcapng(c, out, error);
 }
 

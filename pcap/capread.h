@@ -24,6 +24,8 @@ struct capread_frame {
     int linktype; /* LINKTYPE_ number (those of the file formats, not libpcap's DLT_) */
     enum pcapng_direction direction;
     const uint8_t *data; /* valid until the next call */
+    const char *comment; /* likewise, comment_len bytes; NULL: it has none */
+    size_t comment_len;
 };
 
 struct capread; /* a capture that is being read */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "pcap/lint_priv.h"
+#include "pcap/note.h"
 #include "wire/bytes.h"
 #include "wire/icrc.h"
 
@@ -70,6 +71,7 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
                    const struct pkt *p, size_t there, bool damaged)
 {
     struct half_key key;
+    struct note note = {0};
     struct half *h;
     struct rec *r;
 
@@ -77,6 +79,8 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
     key.interface = f->interface;
     key.ifindex = d->ifindex;
     get_be24(bth + 5, &key.qpn);
+    if (d->direction == PCAPNG_DIR_OUT && f->comment && note_parse(f->comment, f->comment_len, &note))
+        key.src_qpn = note.qpn;
     key.service = bth[0] & OP_SERVICE_MASK;
     memcpy(key.src, d->src, 16);
     memcpy(key.dst, d->dst, 16);
@@ -86,7 +90,8 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
         return;
     r->opcode = bth[0];
     get_be24(bth + 9, &r->psn);
-    r->flags |= (uint8_t)((damaged ? REC_DAMAGED : 0) | (p ? 0 : REC_MALFORMED));
+    r->flags |= (uint8_t)((damaged ? REC_DAMAGED : 0) | (p ? 0 : REC_MALFORMED) | (note.qpn ? REC_NOTED : 0) |
+                          (note.retransmit ? REC_AGAIN : 0) | (note.before ? REC_BEFORE : 0));
     if (!p)
         return;
     r->len = p->payload_len;

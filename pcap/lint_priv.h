@@ -19,6 +19,9 @@ enum rec_flags {
     REC_DAMAGED = 1 << 0, /* wrong ICRC: its fields can't be believed */
     REC_MALFORMED = 1 << 1, /* headers couldn't be decoded; opcode and PSN are all there is */
     REC_IGNORED = 1 << 2, /* the same packet on its way in as well as out */
+    REC_NOTED = 1 << 3, /* a comment says what its sender knows of it; the next flags are part of that */
+    REC_AGAIN = 1 << 4, /* a retransmission */
+    REC_BEFORE = 1 << 5, /* whether it got anywhere is not known */
 };
 
 struct rec { /* one packet */
@@ -32,6 +35,7 @@ struct rec { /* one packet */
     uint32_t srqn;
     uint32_t msn;
     uint32_t tm; /* index in lint.tm plus one; 0: not the beginning of a SEND */
+    uint32_t rndv; /* of a READ: the request that it is for, as an index in the peer's rndv plus one; 0: none */
     uint8_t opcode;
     uint8_t syndrome;
     uint8_t flags; /* enum rec_flags */
@@ -60,7 +64,8 @@ struct sent { /* a request packet, and for a READ all PSNs that it takes */
     uint32_t rec;
     bool damaged; /* what it was can't be told */
     bool settled; /* it and all before it are acknowledged and, where that is due, answered */
-    uint32_t settled_by; /* number of the response that did it */
+    bool informed; /* and the requester has got the response that did it */
+    uint32_t settled_by; /* number of that response */
     uint64_t settled_ns;
     struct answer *answer; /* NULL for what has none */
 };
@@ -78,15 +83,19 @@ struct rndv { /* a rendezvous request */
 struct half_key {
     uint32_t interface, ifindex;
     uint32_t qpn;
+    uint32_t src_qpn; /* where a comment says it (note.h); else 0 */
     uint32_t service;
     uint8_t src[16], dst[16];
 };
 
-struct half { /* everything that goes from an address to a QP */
+#define REC_UNUSABLE (REC_DAMAGED | REC_MALFORMED | REC_IGNORED)
+
+struct half { /* everything that goes from an address, or one QP there, to a QP */
     struct half_key key;
     UT_hash_handle hh;
     uint32_t index;
     uint8_t direction; /* of its first packet; copies in the other direction are ignored */
+    struct half *newest; /* of those with the same key but a known src_qpn; NULL: there is none */
     struct half *peer; /* the other direction of the connection; NULL: not known */
     uint32_t *recs; /* its records */
     size_t num_recs, cap_recs;
@@ -152,11 +161,15 @@ void lint_tell_unless(struct lint *l, bool excused, enum lint_rule rule, uint32_
 /* lint_packet.c: rules for a datagram by itself; appends its packets to the records. */
 void lint_datagram(struct lint *l, const struct capread_frame *f, const struct decap *d);
 
-/* lint_flow.c: the half of a packet, made if it is new; NULL without memory. */
+/* lint_flow.c: the half of a packet, made if it is new; NULL without memory. Without src_qpn it is the newest half whose other key
+ * this is, if there is one: a packet that was seen leaving is seen again as it arrives. */
 struct half *lint_half(struct lint *l, const struct half_key *key);
 
-/* May the halves be the two directions of a connection, by all but their PSNs? */
+/* May the halves be the two directions of a connection, by their addresses? */
 bool lint_may_pair(const struct half *a, const struct half *b);
+
+/* Were they captured at the same interface? */
+bool lint_same_interface(const struct half *a, const struct half *b);
 
 /* Pairs the halves and finds path MTUs. */
 void lint_pair(struct lint *l);

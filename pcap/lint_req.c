@@ -116,7 +116,7 @@ static void check_write(struct lint *l, const struct half *h, size_t i)
 
 static void check_mtu(struct lint *l, const struct half *h, const struct rec *r)
 {
-    if (!h->mtu || r->flags)
+    if (!h->mtu || r->flags & REC_UNUSABLE)
         return;
     if (op_table[r->opcode].payload == OP_PAYLOAD_FULL ? r->len != h->mtu : r->len > h->mtu)
         lint_tell(l, LINT_MTU, r->frame, "%s of %u bytes; the path MTU is %u", name(r), r->len, h->mtu);
@@ -197,6 +197,30 @@ static void restart(struct half *h)
     }
 }
 
+/* Is r, off PSNs behind the beginning of s, what s was, or for a READ the rest of it? */
+static bool repeats(const struct half *h, const struct rec *r, const struct rec *s, uint64_t off)
+{
+    if (r->opcode != s->opcode || r->srqn != s->srqn || r->rkey != s->rkey)
+        return false;
+    if (off == 0)
+        return r->len == s->len && r->va == s->va && r->dmalen == s->dmalen;
+    return is_read(r) && (!h->mtu || (r->va == s->va + off * h->mtu && r->dmalen == s->dmalen - off * h->mtu));
+}
+
+/* Does the connection begin again with the PSN that it began with? The QPs may have been reset in between, and nothing on the wire says so.
+ * What was acknowledged altogether is not sent again, and a retransmission is no other packet. (Pumice's own captures say which
+ * packets are retransmissions; elsewhere both must hold.) */
+static bool begins_again(const struct lint *l, const struct half *h, const struct rec *r, uint64_t psn)
+{
+    bool acked = h->counted == h->num_sent, other;
+
+    if (!h->num_sent || psn != h->sent[0].psn || h->sent[0].damaged || r->flags & (REC_DAMAGED | REC_AGAIN) ||
+        op_table[r->opcode].properties & (OP_IS_MIDDLE | OP_IS_LAST))
+        return false;
+    other = !repeats(h, r, &l->recs[h->sent[0].rec], 0);
+    return r->flags & REC_NOTED ? acked || other : acked && other;
+}
+
 static void start(struct lint *l, struct half *h, const struct rec *r)
 {
     h->started = true;
@@ -216,16 +240,6 @@ static void gap(struct lint *l, struct half *h, const struct rec *r, uint64_t mi
 
 /* --- repeated requests --------------------------------------------------------------------------------------------------------- */
 
-/* Is r, off PSNs behind the beginning of s, what s was, or for a READ the rest of it? */
-static bool repeats(const struct half *h, const struct rec *r, const struct rec *s, uint64_t off)
-{
-    if (r->opcode != s->opcode || r->srqn != s->srqn || r->rkey != s->rkey)
-        return false;
-    if (off == 0)
-        return r->len == s->len && r->va == s->va && r->dmalen == s->dmalen;
-    return is_read(r) && (!h->mtu || (r->va == s->va + off * h->mtu && r->dmalen == s->dmalen - off * h->mtu));
-}
-
 static void again(struct lint *l, struct half *h, uint32_t number, struct sent *s, uint64_t psn)
 {
     const struct rec *r = &l->recs[number], *old = &l->recs[s->rec];
@@ -244,7 +258,7 @@ static void again(struct lint *l, struct half *h, uint32_t number, struct sent *
         s->answer->num_starts += off && s->answer->num_starts <= 8;
         s->answer->skipped = 0; /* asked again, as it should be */
     }
-    if (h->direction == PCAPNG_DIR_OUT && s->settled && h->responses > s->settled_by &&
+    if (h->direction == PCAPNG_DIR_OUT && s->settled && s->informed && h->responses > s->settled_by &&
         r->time_ns > s->settled_ns + DUPLICATE_NS)
         lint_tell(l, LINT_DUPLICATE, r->frame, "PSN %u again, %.0f ms after it was acknowledged", r->psn,
                   (double)(r->time_ns - s->settled_ns) / 1e6);
@@ -309,8 +323,9 @@ void lint_request(struct lint *l, struct half *h, uint32_t number)
     d = (int64_t)(psn - h->next);
     if (damaged && (d > 0 || d < -FAR_PSNS))
         return; /* the PSN itself may be wrong */
-    if (d > FAR_PSNS || d < -FAR_PSNS) {
-        lint_tell(l, LINT_RESTART, r->frame, "PSN %u after %u: a new connection", r->psn, (uint32_t)h->next & PSN_MASK);
+    if (d > FAR_PSNS || d < -FAR_PSNS || begins_again(l, h, r, psn)) {
+        lint_tell(l, LINT_RESTART, r->frame, "PSN %u after %u: a new connection", r->psn,
+                  (uint32_t)(h->next - 1) & PSN_MASK);
         restart(h);
         start(l, h, r);
         psn = h->next;

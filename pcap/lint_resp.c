@@ -92,6 +92,12 @@ static bool is_complete(const struct sent *s)
     return !s->answer || !s->span || s->answer->got >= s->span;
 }
 
+/* Has the requester got it? One that was seen leaving elsewhere, or before faults, may have been lost on the way. */
+static bool has_arrived(const struct half *x, const struct half *r, const struct rec *by)
+{
+    return by->direction != PCAPNG_DIR_OUT || (!(by->flags & REC_BEFORE) && lint_same_interface(x, r));
+}
+
 /* All requests up to psn are acknowledged; READs and atomics among them must have been answered before. As long as one
  * is not, its requester goes back to it and repeats what follows, acknowledged or not. */
 static void acknowledge(struct lint *l, struct half *x, const struct half *r, uint64_t psn, const struct rec *by)
@@ -103,6 +109,7 @@ static void acknowledge(struct lint *l, struct half *x, const struct half *r, ui
         if (s->psn + s->span > psn + 1 || !is_complete(s))
             break;
         s->settled = true;
+        s->informed = has_arrived(x, r, by);
         s->settled_by = x->responses;
         s->settled_ns = by->time_ns;
     }

@@ -149,7 +149,7 @@ void lint_tm_detect(struct lint *l)
     for (size_t i = 0; l->options->tm == LINT_TM_AUTO && i < l->num_recs; i++) {
         struct half *h = l->halves[l->recs[i].half];
 
-        if (!h->peer || l->recs[i].flags)
+        if (!h->peer || l->recs[i].flags & REC_UNUSABLE)
             continue;
         if (l->recs[i].tm)
             detect_send(l, h, (uint32_t)i);
@@ -162,10 +162,11 @@ void lint_tm_detect(struct lint *l)
 
 /* --- READs --------------------------------------------------------------------------------------------------------------- */
 
-/* The open rendezvous that the READ is for; whether by key or by address only is in *exact. */
+/* The open rendezvous that the READ is for. *exact: by key and address; else something in it is wrong. Requests that nobody will ever answer may
+ * offer the same address, so the first is taken of which so much is still to be read. */
 static struct rndv *find_for(struct half *h, const struct rec *r, bool *exact)
 {
-    struct rndv *near = NULL;
+    struct rndv *near = NULL, *inside = NULL;
 
     for (size_t i = h->peer->first_rndv; i < h->peer->num_rndv && i < h->peer->first_rndv + MOST_OPEN; i++) {
         struct rndv *e = &h->peer->rndv[i];
@@ -173,18 +174,20 @@ static struct rndv *find_for(struct half *h, const struct rec *r, bool *exact)
         if (e->done)
             continue;
         *exact = e->rvh.rkey == r->rkey && reads_from(e, r);
-        if (*exact)
+        if (*exact && r->dmalen <= e->rvh.len - (r->va - e->rvh.va) && e->read + r->dmalen <= e->rvh.len)
             return e;
+        if (*exact && !inside)
+            inside = e;
         if (!near && (reads_from(e, r) || (e->rvh.rkey == r->rkey && e->read < e->rvh.len)))
             near = e;
     }
-    *exact = false;
-    return near;
+    *exact = inside != NULL;
+    return inside ? inside : near;
 }
 
 void lint_tm_read(struct lint *l, struct half *h, uint32_t number)
 {
-    const struct rec *r = &l->recs[number];
+    struct rec *r = &l->recs[number];
     struct rndv *e;
     bool exact;
 
@@ -203,18 +206,15 @@ void lint_tm_read(struct lint *l, struct half *h, uint32_t number)
                   l->recs[e->rec].frame, e->rvh.len);
     e->read += r->dmalen;
     e->open_reads++;
+    r->rndv = (uint32_t)(e - h->peer->rndv) + 1;
 }
 
 void lint_tm_read_done(struct lint *l, struct half *h, uint32_t number)
 {
-    struct rndv *e;
-    bool exact;
+    const struct rec *r = &l->recs[number];
 
-    if (!h->peer || !h->peer->tm)
-        return;
-    e = find_for(h, &l->recs[number], &exact);
-    if (e && e->open_reads)
-        e->open_reads--;
+    if (r->rndv && h->peer->rndv[r->rndv - 1].open_reads)
+        h->peer->rndv[r->rndv - 1].open_reads--;
 }
 
 /* --- SENDs --------------------------------------------------------------------------------------------------------------- */

@@ -599,6 +599,7 @@ enum pm_record_flags {
     PM_RECORD_RETRANSMIT = 8, /* sent before */
     PM_RECORD_WR = 16, /* wr_id is valid */
     PM_RECORD_INSIDE = 32, /* stays inside of the device */
+    PM_RECORD_BEFORE = 64, /* as it was before faults, which may lose it yet */
 };
 struct pm_capture_record { /* then len bytes, and pad */
     uint32_t size; /* of all of it: a multiple of 8 */

@@ -9,13 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pcap/note.h"
 #include "pumice/version.h"
 #include "src/cmd/cmd.h"
 
 #define ROCE_UDP_PORT 4791
 #define PACKET_MAX 65536u
 #define BLOCK_OVERHEAD 100 /* of a packet in the file, about */
-#define COMMENT_MAX 160
 
 static uint64_t clock_of(clockid_t id)
 {
@@ -103,21 +103,20 @@ static int end_file(struct capout *o)
     return err ? err : rc;
 }
 
+_Static_assert(sizeof(((struct pm_capture_record *)0)->comm) == NOTE_COMM, "names of programs");
+
 static void comment(const struct pm_capture_record *r, char *out)
 {
-    int n = 0;
+    struct note n = {.qpn = r->qpn,
+                     .pid = r->pid,
+                     .has_wr = (r->flags & PM_RECORD_WR) != 0,
+                     .wr_id = r->wr_id,
+                     .retransmit = (r->flags & PM_RECORD_RETRANSMIT) != 0,
+                     .inside = (r->flags & PM_RECORD_INSIDE) != 0,
+                     .before = (r->flags & PM_RECORD_BEFORE) != 0};
 
-    out[0] = 0;
-    if (r->qpn)
-        n += snprintf(out + n, COMMENT_MAX - (size_t)n, "QP 0x%06x", r->qpn);
-    if (r->pid)
-        n += snprintf(out + n, COMMENT_MAX - (size_t)n, " of %.16s (pid %u)", r->comm, r->pid);
-    if (r->flags & PM_RECORD_WR)
-        n += snprintf(out + n, COMMENT_MAX - (size_t)n, ", wr_id 0x%llx", (unsigned long long)r->wr_id);
-    if (r->flags & PM_RECORD_RETRANSMIT)
-        n += snprintf(out + n, COMMENT_MAX - (size_t)n, ", retransmission");
-    if (r->flags & PM_RECORD_INSIDE)
-        snprintf(out + n, COMMENT_MAX - (size_t)n, "%sinside of the device", n ? ", " : "");
+    memcpy(n.comm, r->comm, sizeof(n.comm));
+    note_format(&n, out);
 }
 
 int capout_add(struct capout *o, unsigned source, const struct pm_capture_record *r)
@@ -129,7 +128,7 @@ int capout_add(struct capout *o, unsigned source, const struct pm_capture_record
                               .tos = r->tos,
                               .cut = (uint16_t)(r->orig_len - len)};
     enum pcapng_direction direction = r->flags & PM_RECORD_OUT ? PCAPNG_DIR_OUT : PCAPNG_DIR_IN;
-    char text[COMMENT_MAX];
+    char text[NOTE_MAX];
     int err = 0;
 
     if (o->size && o->written >= o->size) {

@@ -393,6 +393,45 @@ static void new_connection(struct scene *s)
     scene_send(s, NULL, A, NULL, 12);
 }
 
+/* Both QPs were reset and connected again, with the PSNs of before. */
+static void begins_again(struct scene *s)
+{
+    s->qpn[A] = 0x311;
+    s->qpn[B] = 0x322;
+    for (unsigned i = 0; i < 2; i++) {
+        s->psn[A] = 1;
+        s->msn[B] = 0;
+        scene_send(s, NULL, A, NULL, 12 + i);
+        scene_send(s, NULL, A, NULL, 30);
+        scene_send(s, NULL, A, NULL, 40 - i);
+    }
+}
+
+/* Connections between the same addresses that all have the same PSNs: of one the requests, but few answers, of the next READs, and more
+ * answers than that. */
+static void same_psns(struct scene *s)
+{
+    for (unsigned i = 0; i < 10; i++) {
+        uint32_t psn = 0;
+
+        s->qpn[A] = 0x411 + i;
+        s->qpn[B] = 0x522 + i * 7 % 10; /* in another order */
+        s->psn[A] = 1;
+        s->msn[B] = 0;
+        for (unsigned k = 0; k < 40 && i % 2 == 0; k++) {
+            psn = scene_request(s, NULL, A, OP_SEND_ONLY, NULL, 12);
+            scene_done(s, B);
+        }
+        if (psn)
+            scene_ack(s, NULL, B, psn, AETH_NO_CREDITS);
+        for (unsigned k = 0; k < 13 && i % 2 != 0; k++) {
+            psn = scene_read(s, NULL, A, VA, RKEY, READ_LEN);
+            scene_done(s, B);
+            scene_read_responses(s, "same", B, psn, READ_LEN);
+        }
+    }
+}
+
 static void unpaired(struct scene *s)
 {
     s->qpn[A] = 0x333;
@@ -468,6 +507,8 @@ static const struct fault {
     {"rnr", "nak", NULL, NULL, NOWHERE, rnr},
     {"lost", "psn-lost", NULL, NULL, NOWHERE, lost},
     {"restart", "restart", NULL, NULL, NOWHERE, new_connection},
+    {"begins-again", "restart", NULL, NULL, NOWHERE, begins_again},
+    {"same-psns", "none", NULL, NULL, NOWHERE, same_psns},
     {"unpaired", "unpaired", NULL, NULL, NOWHERE, unpaired},
     {"midway", "midway", NULL, NULL, NOWHERE, midway},
 };

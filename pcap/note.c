@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "pcap/note.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QP "QP 0x"
+#define QP_DIGITS 6
+#define PID "(pid "
+#define WR_ID ", wr_id 0x"
+#define AGAIN ", retransmission"
+#define INSIDE "inside of the device"
+#define BEFORE "before faults"
+
+static void add(char text[NOTE_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(char text[NOTE_MAX], const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(text + used, NOTE_MAX - used, format, ap);
+    va_end(ap);
+}
+
+void note_format(const struct note *n, char text[NOTE_MAX])
+{
+    text[0] = 0;
+    if (n->qpn)
+        add(text, QP "%0*" PRIx32, QP_DIGITS, n->qpn);
+    if (n->pid)
+        add(text, " of %.*s " PID "%" PRIu32 ")", NOTE_COMM, n->comm, n->pid);
+    if (n->has_wr)
+        add(text, WR_ID "%" PRIx64, n->wr_id);
+    if (n->retransmit)
+        add(text, AGAIN);
+    if (n->inside)
+        add(text, "%s" INSIDE, text[0] ? ", " : "");
+    if (n->before)
+        add(text, "%s" BEFORE, text[0] ? ", " : "");
+}
+
+bool note_parse(const char *text, size_t len, struct note *out)
+{
+    char copy[NOTE_MAX], *end, *rest;
+    const char *at;
+
+    memset(out, 0, sizeof(*out));
+    if (len >= sizeof(copy))
+        return false;
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    if (strncmp(copy, QP, strlen(QP)) != 0)
+        return false;
+    out->qpn = (uint32_t)strtoul(copy + strlen(QP), &end, 16);
+    if (end != copy + strlen(QP) + QP_DIGITS || out->qpn == 0) {
+        out->qpn = 0;
+        return false;
+    }
+    rest = end; /* a program's name comes next, and may look like anything: so from its end on */
+    at = strstr(rest, PID);
+    while (at && strstr(at + 1, PID))
+        at = strstr(at + 1, PID);
+    if (at) {
+        out->pid = (uint32_t)strtoul(at + strlen(PID), &end, 10);
+        rest = end;
+    }
+    at = strstr(rest, WR_ID);
+    out->has_wr = at != NULL;
+    if (at)
+        out->wr_id = strtoull(at + strlen(WR_ID), NULL, 16);
+    out->retransmit = strstr(rest, AGAIN) != NULL;
+    out->inside = strstr(rest, INSIDE) != NULL;
+    out->before = strstr(rest, BEFORE) != NULL;
+    return true;
+}

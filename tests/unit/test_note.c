@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Comments of captured packets: what was written is read again, and anything else does no harm. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "pcap/note.h"
+
+static struct note note(uint32_t qpn, const char *comm)
+{
+    struct note n = {.qpn = qpn, .pid = qpn * 3};
+
+    memcpy(n.comm, comm, strnlen(comm, sizeof(n.comm)));
+    return n;
+}
+
+Test(note, comes_back)
+{
+    static const char *const names[] = {"a", "sixteen letters!", "(pid 7), retran", ", wr_id 0x5", ""};
+
+    for (unsigned i = 0; i < 16 * sizeof(names) / sizeof(names[0]); i++) {
+        struct note n = note(i % 3 ? 0xffffff : 1, names[i / 16]), got;
+        char text[NOTE_MAX];
+
+        n.has_wr = i & 1;
+        n.wr_id = i & 1 ? UINT64_MAX - i : 0;
+        n.retransmit = i & 2;
+        n.inside = i & 4;
+        n.before = i & 8;
+        note_format(&n, text);
+        cr_assert(note_parse(text, strlen(text), &got), "%s", text);
+        memset(n.comm, 0, sizeof(n.comm)); /* is not read back */
+        cr_assert_eq(memcmp(&n, &got, sizeof(n)), 0, "%s", text);
+    }
+}
+
+Test(note, text)
+{
+    struct note n = {.inside = true};
+    char text[NOTE_MAX];
+
+    note_format(&n, text);
+    cr_assert_str_eq(text, "inside of the device");
+    n = note(0x1a, "sixteen letters!");
+    n.has_wr = n.retransmit = n.inside = n.before = true;
+    n.wr_id = UINT64_MAX;
+    note_format(&n, text);
+    cr_assert_str_eq(
+        text, "QP 0x00001a of sixteen letters! (pid 78), wr_id 0xffffffffffffffff, retransmission, inside of the "
+              "device, before faults");
+    memset(&n, 0, sizeof(n));
+    note_format(&n, text);
+    cr_assert_str_empty(text);
+}
+
+Test(note, others)
+{
+    static const char *const texts[] = {
+        "", "QP 0x", "QP 0x12", "QP 0x000000", "QP 0x1234567", "QP 17 of nobody", "a QP 0x000011", "packet 3 lost"};
+    char many[400];
+    struct note n;
+
+    for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        cr_assert_not(note_parse(texts[i], strlen(texts[i]), &n), "%s", texts[i]);
+        cr_assert_eq(n.qpn, 0);
+    }
+    memset(many, 'x', sizeof(many));
+    memcpy(many, "QP 0x000011", 11);
+    cr_assert_not(note_parse(many, sizeof(many), &n), "too long to be ours");
+    cr_assert(note_parse(many, 11, &n), "the length counts, not an end");
+}
