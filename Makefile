@@ -255,6 +255,12 @@ test-e2e: deps-test deps-mpi
 	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
 	$(RUN) e2e
 
+# Captures of all programs of the verbs suite, of both ways within a device; `make test` looks at the most of them.
+.PHONY: test-captured
+test-captured: deps-test
+	$(SUBMAKE) all $(VTEST_BIN)
+	@BUILD=$(BUILD) tests/e2e/captured.sh --full
+
 # Real MPIs: of these a few are a part of `make test`, more take some minutes, and the whole matrix of MPIs, transports, ranks, hosts and
 # faults about half an hour. `make test-mpi-long`: how large a daemon is after a thousand MPI_Init. MPI_ARGS: for tests/mpi/run.py.
 .PHONY: test-mpi test-mpi-matrix test-mpi-long mpi-programs
@@ -449,6 +455,7 @@ help:
 	@echo 'make                library, daemon and command, in build/'
 	@echo 'make demo           two virtual hosts on this machine, unmodified programs between them'
 	@echo 'make test           every test (some ten minutes); in parts: test-unit test-sim test-verbs test-e2e'
+	@echo 'make test-captured  captures of all programs of the verbs suite, judged by the linter and by tshark (some minutes)'
 	@echo 'make test-mpi       Open MPI, MPICH and UCX on it (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall takes it away again'
 	@echo 'make deb            Debian packages, in build/deb'
