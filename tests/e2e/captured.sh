@@ -9,11 +9,11 @@
 full=${1:-}
 cd "$here/../.." || exit 1
 block=$(($$ % 250)) # of loopback addresses, so that two runs at once don't meet
-number=0
+number=0 speaking=0
 need tshark mergecap editcap
 
 # These have nothing to send, or send nothing on purpose.
-silent=" test_files test_limits test_names test_no_daemon test_objects test_tm test_xrc_domain "
+silent=" test_files test_layout_explain test_limits test_names test_no_daemon test_objects test_tm test_xrc_domain "
 # More packets in a moment than a capture can hold: what is lost is counted, and excuses what it explains.
 torrent=" test_big "
 # These take seconds each, and send what others send, too.
@@ -43,7 +43,7 @@ judge() # WHAT FILE
     pumice lint "$file" >"$dir/out" || fail "$what: $(head -4 "$dir/out"; tail -2 "$dir/out")"
     packets=$(sed -n 's/.* \([0-9]*\) RoCEv2 packets.*/\1/p' "$dir/out")
     echo "$what: ${packets:-0} packets"
-    [ "${packets:-0}" -gt 0 ] || [[ $silent == *" ${what%% *} "* ]] || fail "$what: nothing is captured: $(tail -5 "$dir/said")"
+    [ "${packets:-0}" -eq 0 ] || speaking=$((speaking + 1))
     if grep -q 'has lost' "$dir/out" && [[ $torrent != *" ${what%% *} "* ]]; then
         fail "$what: $(tail -1 "$dir/out")"
     fi
@@ -63,7 +63,7 @@ for program in "$BUILD"/tests/verbs/test_*; do
         capture "$name" --loopback wire
     fi
 done
-[ "$number" -ge 30 ] || fail "only $number captures"
+[ "$speaking" -ge 35 ] || fail "only $speaking captures with packets, of $number"
 
 # One for all, since it takes tshark longer to start than to read one.
 mergecap -w "$dir/all.pcapng" "$dir"/captured.*.pcapng || fail "mergecap"
@@ -71,7 +71,7 @@ dissect "$dir/all.pcapng" -Y "$wrong" >"$dir/out"
 [ ! -s "$dir/out" ] || fail "the dissector: $(head -5 "$dir/out")"
 dissect "$dir/all.pcapng" -T fields -e pumice.bth.name -e pumice.icrc.status | sort | uniq -c | sort -rn >"$dir/names"
 grep -vE $'^ *[0-9]+ [^\t]+\t1$' "$dir/names" >"$dir/out" && fail "without a name or with a wrong ICRC: $(head -5 "$dir/out")"
-for name in "RC SEND Only" "RC RDMA WRITE Last" "RC RDMA READ response Middle" "RC ATOMIC Acknowledge" "RC ATOMIC WRITE" \
+for name in "RC SEND Only" "RC RDMA WRITE Last" "RC RDMA READ response Middle" "RC ATOMIC Acknowledge" "RC ATOMIC WRITE" "RC FLUSH" \
     "UC SEND Only" "UD SEND Only" "XRC SEND Only"; do
     grep -qi " $name" "$dir/names" || fail "no $name among: $(cut -c 9- "$dir/names" | tr -s '\t\n' ' ,')"
 done
