@@ -85,6 +85,29 @@ longest=$(shark -r "$dir/short.pcapng" -T fields -e frame.cap_len | sort -n | ta
 [ "$longest" = 82 ] || fail "a snap length of 40 gave frames of $longest bytes"
 [ "$(shark -r "$dir/short.pcapng" -T fields -e frame.len | sort -n | tail -1)" -gt 1000 ] || fail "the length got lost"
 
+# One queue pair of several: what goes to it, and what it sends.
+# shellcheck disable=SC2016
+within --addresses "$block.1,$block.2" -- bash -c '
+    for port in 20001 20002; do
+        pumice on 0 -- ibv_rc_pingpong -g 0 -p $port -n 1000000 >/dev/null &
+        for i in 1 2 3 4 5 6 7 8 9 10; do
+            sleep 0.3
+            pumice on 1 -- ibv_rc_pingpong -g 0 -p $port -n 1000000 127.0.0.1 >/dev/null 2>&1 &
+            sleep 0.3
+            kill -0 $! 2>/dev/null && break
+        done
+    done
+    qp=$(pumice status --host 0 --json | sed -n "s/.*\"qpn\": \([0-9]*\).*/\1/p" | head -1)
+    qp=$(printf "0x%06x" "$qp")
+    echo "$qp" >"$dir/qp"
+    timeout 20 pumice capture -q --host 0 --qp "$qp" -c 200 "$dir/one.pcapng"
+    kill $(jobs -p)
+    wait'
+qp=$(cat "$dir/qp")
+[ "$(shark -r "$dir/one.pcapng" -T fields -e frame.number | wc -l)" = 200 ] || fail "a queue pair's packets: $(cat "$dir/out")"
+shark -r "$dir/one.pcapng" -T fields -e frame.comment -e infiniband.bth.destqp | grep -vi "^QP $qp \|$qp$" >"$dir/out" &&
+    fail "packets of another queue pair than $qp: $(head -3 "$dir/out")"
+
 # Files that take turns.
 # shellcheck disable=SC2016
 within --addresses "$block.1,$block.2" -- bash -c '
