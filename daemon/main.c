@@ -135,21 +135,30 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp parser = {.options = cli, .parser = parse, .doc = doc};
 
-static void read_options(int argc, char **argv, struct options *o)
+static struct {
+    int argc;
+    char **argv;
+    bool has_file; /* it names a configuration file */
+} command_line;
+
+/* 0, or what config_load says. Does not come back if the command line is wrong. */
+static int read_options(struct options *o, char why[OPTIONS_WHY_MAX])
 {
     struct parsed p = {NULL, NULL};
-    char why[OPTIONS_WHY_MAX];
+    int rc = 0;
 
     argp_err_exit_status = EXIT_BAD_CONFIG;
     options_defaults(o);
-    argp_parse(&parser, argc, argv, 0, NULL, &p);
-    if (p.config && config_load(o, p.config, why) != 0) {
-        log_error("%s", why);
-        exit(EXIT_BAD_CONFIG);
-    }
+    argp_parse(&parser, command_line.argc, command_line.argv, 0, NULL, &p);
+    command_line.has_file = p.config != NULL;
+    if (p.config)
+        rc = config_load(o, p.config, why);
+    if (rc)
+        return rc;
     p.options = o;
-    argp_parse(&parser, argc, argv, 0, NULL, &p);
+    argp_parse(&parser, command_line.argc, command_line.argv, 0, NULL, &p);
     options_finish(o);
+    return 0;
 }
 
 /* Each session has some descriptors, and each completion channel; the hard limit is what the user was allowed. */
@@ -185,7 +194,12 @@ int main(int argc, char **argv)
     char why[OPTIONS_WHY_MAX];
     int rc;
 
-    read_options(argc, argv, &options);
+    command_line.argc = argc;
+    command_line.argv = argv;
+    if (read_options(&options, why) != 0) {
+        log_error("%s", why);
+        return EXIT_BAD_CONFIG;
+    }
     log_set_levels(&options.log_levels);
     log_set_json(options.log_json);
     signal(SIGPIPE, SIG_IGN);
@@ -194,6 +208,8 @@ int main(int argc, char **argv)
     if (rc) {
         log_error("%s", why);
     } else {
+        server.reload = command_line.has_file ? read_options : NULL; /* its command line was right before */
+        server.heeds_hangup = command_line.has_file || getenv("NOTIFY_SOCKET");
         say_ready(&options);
         server_run(&server);
         service_notify("STOPPING=1");

@@ -216,23 +216,31 @@ static void run_fault(void *arg)
     device_set_fault(call->device, &call->spec, call->seed);
 }
 
-static int set_fault(struct server *sv, const struct pm_fault_req *r, struct control_reply *rp)
+/* 0, or -EINVAL with why. */
+static int inject(struct server *sv, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX])
 {
-    struct fault_call call;
-    char why[FAULT_WHY_MAX];
+    struct fault_call call = {.seed = seed};
 
-    if (memchr(r->spec, 0, sizeof(r->spec)) == NULL)
-        return control_fail(rp, -EINVAL, "the fault specification has no end");
-    if (fault_parse(r->spec, &call.spec, why, sizeof(why)) != 0)
-        return control_fail(rp, -EINVAL, "%s", why);
-    call.seed = r->seed;
+    if (fault_parse(spec, &call.spec, why, FAULT_WHY_MAX) != 0)
+        return -EINVAL;
     for (unsigned i = 0; i < sv->devices; i++) {
         call.device = sv->device[i];
         device_do(call.device, run_fault, &call);
     }
-    snprintf(sv->fault, sizeof(sv->fault), "%s", r->spec);
-    sv->seed = r->seed;
+    snprintf(sv->fault, sizeof(sv->fault), "%s", spec);
+    sv->seed = seed;
     log_info("faults: %s, seed %llu", sv->fault[0] ? sv->fault : "none", (unsigned long long)sv->seed);
+    return 0;
+}
+
+static int set_fault(struct server *sv, const struct pm_fault_req *r, struct control_reply *rp)
+{
+    char why[FAULT_WHY_MAX];
+
+    if (memchr(r->spec, 0, sizeof(r->spec)) == NULL)
+        return control_fail(rp, -EINVAL, "the fault specification has no end");
+    if (inject(sv, r->spec, r->seed, why) != 0)
+        return control_fail(rp, -EINVAL, "%s", why);
     return 0;
 }
 
@@ -455,6 +463,46 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
     ev_break(loop, EVBREAK_ALL);
 }
 
+bool server_reconfigure(struct server *sv, struct options *configured, const struct options *fresh)
+{
+    char why[FAULT_WHY_MAX];
+    struct options rest = *fresh;
+
+    /* What `pumice fault` has set meanwhile stays, unless the configuration says something new. */
+    if (strcmp(configured->fault, fresh->fault) != 0 || configured->seed != fresh->seed)
+        inject(sv, fresh->fault, fresh->seed, why); /* it was checked when it was read */
+    log_set_levels(&fresh->log_levels);
+    log_set_json(fresh->log_json);
+    memcpy(configured->fault, fresh->fault, sizeof(configured->fault));
+    configured->log_levels = fresh->log_levels;
+    configured->log_json = fresh->log_json;
+    configured->seed = fresh->seed;
+    configured->has_seed = rest.has_seed;
+    return memcmp(configured, &rest, sizeof(rest)) == 0;
+}
+
+/* Devices' threads read the options that they were started with, of which those that change here are none. */
+static void on_reload(struct ev_loop *loop, ev_signal *w, int revents)
+{
+    struct server *sv = w->data;
+    static struct options fresh;
+    char why[OPTIONS_WHY_MAX] = "";
+
+    (void)loop;
+    (void)revents;
+    if (!sv->reload) {
+        log_warn("SIGHUP: there is no configuration to read again");
+    } else if (sv->reload(&fresh, why) != 0) {
+        log_warn("the configuration is not read again, because of what is wrong in it: %s", why);
+    } else {
+        bool all = server_reconfigure(sv, sv->options, &fresh);
+
+        log_info("configuration read again%s", all ? "" : "; some of it waits for a restart");
+        if (!all)
+            log_warn("the configuration has changed in what can't change before a restart");
+    }
+}
+
 /* --- life
  * ---------------------------------------------------------------------------------------------------------------- */
 
@@ -488,13 +536,15 @@ static void watch(struct server *sv)
     ev_timer_init(&sv->accept_again, on_accept_again, 0.2, 0);
     ev_signal_init(&sv->sigterm, on_signal, SIGTERM);
     ev_signal_init(&sv->sigint, on_signal, SIGINT);
+    ev_signal_init(&sv->sighup, on_reload, SIGHUP);
+    sv->sighup.data = sv;
     sv->acceptable.data = sv->accept_again.data = sv->sigterm.data = sv->sigint.data = sv;
     ev_io_start(sv->loop, &sv->acceptable);
     ev_signal_start(sv->loop, &sv->sigterm);
     ev_signal_start(sv->loop, &sv->sigint);
 }
 
-int server_init(struct server *sv, const struct options *o, char why[OPTIONS_WHY_MAX])
+int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX])
 {
     int rc;
 
@@ -538,6 +588,8 @@ int server_init(struct server *sv, const struct options *o, char why[OPTIONS_WHY
 
 void server_run(struct server *sv)
 {
+    if (sv->heeds_hangup)
+        ev_signal_start(sv->loop, &sv->sighup);
     ev_run(sv->loop, 0);
 }
 

@@ -17,7 +17,7 @@ struct connection; /* one that is not bound to a device */
 TAILQ_HEAD(connection_list, connection);
 
 struct server {
-    const struct options *options;
+    struct options *options;
     struct ev_loop *loop;
     struct listener listener;
     struct device *device[PM_DEVICES_MAX];
@@ -30,12 +30,18 @@ struct server {
     uint64_t seed;
     ev_io acceptable;
     ev_timer accept_again; /* runs while there are too many connections or open files */
-    ev_signal sigterm, sigint;
+    ev_signal sigterm, sigint, sighup;
+    bool heeds_hangup; /* SIGHUP is for the configuration; else it ends the daemon, as it does a program whose terminal goes */
+    /* Reads the configuration once more, for SIGHUP: 0, or -errno with why. NULL: there is none. */
+    int (*reload)(struct options *fresh, char why[OPTIONS_WHY_MAX]);
 };
 
 /* Opens the devices and the control socket and starts the threads. 0, or an enum exit_code with why saying what to do;
  * then server_fini, too. */
-int server_init(struct server *sv, const struct options *o, char why[OPTIONS_WHY_MAX]);
+int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX]);
+/* Takes over what can change while it runs, of options that were read again: log levels and format, and faults if they are others
+ * than those of `configured`, which is brought up to date. False: something else has changed, too, which waits for a restart. */
+bool server_reconfigure(struct server *sv, struct options *configured, const struct options *fresh);
 /* Serves until a signal or PM_OP_SHUTDOWN. */
 void server_run(struct server *sv);
 /* Ends the threads, all sessions and all connections. */

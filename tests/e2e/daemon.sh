@@ -106,6 +106,43 @@ pids+=($pid)
 read -r -t 10 line <"$dir/ready"
 check "two devices by configuration" test "$line" = ready
 check "the log names them" grep -qE "device lo6: (::1|127.0.31.6) on lo" "$dir/err"
+"$daemon" --socket "$dir/hup" --address 127.0.31.9 2>/dev/null &
+hup=$!
+pids+=($hup)
+for ((i = 0; i < 100; i++)); do
+    [ -S "$dir/hup" ] && break
+    sleep 0.05
+done
+kill -HUP $hup
+wait $hup 2>/dev/null
+check "SIGHUP without a configuration ends it" test $? = 129
+rm -f "$dir/hup"
+# Read again: what can change does, what can't is told, and nonsense changes nothing.
+logs() # TEXT: it comes
+{
+    local i
+    for ((i = 0; i < 100; i++)); do
+        grep -q "$1" "$dir/err" && return
+        sleep 0.05
+    done
+    return 1
+}
+status() { "$BUILD/bin/pumice" status --json --socket "$dir/c"; }
+printf 'fault = "dup=3%%"\n' >>"$dir/good.conf"
+kill -HUP "$pid"
+check "SIGHUP: it reads the configuration again" logs "configuration read again"
+check "faults have changed" grep -q '"fault": "dup=3%"' <(status)
+check "nothing waits for a restart" test "$(grep -c 'before a restart' "$dir/err")" = 0
+"$BUILD/bin/pumice" fault --socket "$dir/c" dup=4%
+printf 'mtu = 1024\nlog-format = json\n' >>"$dir/good.conf"
+kill -HUP "$pid"
+check "SIGHUP: what waits for a restart" logs "can't change before a restart"
+check "the log is JSON now" grep -q '^{.*read again; some of it waits' "$dir/err"
+check "faults that were set meanwhile stay" grep -q '"fault": "dup=4%"' <(status)
+printf 'mtu = many\nlog-level = error\n' >>"$dir/good.conf"
+kill -HUP "$pid"
+check "SIGHUP: nonsense" logs "good.conf:[0-9]*: mtu"
+check "nonsense changes nothing" grep -q '"fault": "dup=4%"' <(status)
 kill -INT "$pid"
 check "SIGINT: exit code 0" exits "$pid" 0
 exit $failed
