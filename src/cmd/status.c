@@ -2,6 +2,7 @@
 /* pumice status: what daemons have to tell about themselves. */
 #include <argp.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -10,11 +11,14 @@
 #include "src/cmd/control.h"
 #include "src/cmd/fetch.h"
 #include "src/cmd/interval.h"
+#include "src/cmd/select.h"
 #include "src/cmd/show.h"
 #include "src/cmd/which.h"
 
 struct status_options {
     bool json, all;
+    const char *only; /* lists; NULL: everything */
+    long pid; /* 0: all */
     double interval; /* seconds; 0: once, as it is */
     long number;
     struct which which;
@@ -22,6 +26,8 @@ struct status_options {
 
 static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "JSON in place of text", 0},
+    {"only", 'o', "LIST", 0, "Only these lists: " SELECT_KINDS "; several with commas between them", 0},
+    {"pid", 'p', "PID", 0, "Only what this process has", 0},
     {"interval", 'i', "SECONDS", 0, "In place of all that: what the counters have grown by, every so many seconds", 0},
     {"number", 'n', "N", 0, "End after N intervals", 0},
     {"all", 'a', NULL, 0, "Everything: zero counters, too, and those of each QP", 0},
@@ -48,6 +54,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     char *end;
 
     switch (key) {
+    case 'o':
+        if (!select_knows(arg))
+            argp_error(state, "--only=%s: must be of " SELECT_KINDS, arg);
+        o->only = arg;
+        break;
+    case 'p':
+        o->pid = parse_number(arg, 1, INT_MAX);
+        if (o->pid < 0)
+            argp_error(state, "--pid=%s: must be the number of a process", arg);
+        break;
     case 'i':
         o->interval = strtod(arg, &end);
         if (*end || end == arg || !(o->interval >= 0.05 && o->interval <= 3600))
@@ -126,6 +142,10 @@ int cmd_status(int argc, char **argv)
             code = 1;
             continue;
         }
+        if (o.pid)
+            select_process(status, o.pid);
+        if (o.only)
+            select_kinds(status, o.only);
         if (!o.json && !o.all)
             leave_out_foreign(status);
         if (!o.json)
