@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # pumice doctor: finds what is in the way, on machines that are made up below a directory, and by limits set here.
 . "$(dirname "$0")/common.bash"
-pid=
 also_clean() { [ -z "$pid" ] || { kill "$pid" 2>/dev/null; wait "$pid"; }; }
 
 # verdict JSON CHECK: its worst verdict; mend JSON CHECK: how to mend it
@@ -152,7 +151,7 @@ out=$(doctor --json --sysroot "$well" --socket "$dir/none"); is "exit code witho
 is "no daemon" "$(verdict "$out" running)" fail
 mkfifo "$dir/ready"
 "$BUILD/bin/pumiced" --socket "$dir/s" --address 127.48.$(($$ % 256)).1 --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &
-pid=$!
+pids+=($!)
 read -r -t 20 _ <"$dir/ready" || fail "the daemon does not start: $(cat "$dir/log")"
 is "a daemon" "$(verdict "$(doctor --json --sysroot "$well" --socket "$dir/s")" running)" ok
 has "it is not in the way" "$(doctor --socket "$dir/s")" "a daemon with 1 device answers"
