@@ -31,7 +31,8 @@ struct server {
     ev_io acceptable;
     ev_timer accept_again; /* runs while there are too many connections or open files */
     ev_signal sigterm, sigint, sighup;
-    bool heeds_hangup; /* SIGHUP is for the configuration; else it ends the daemon, as it does a program whose terminal goes */
+    bool
+        heeds_hangup; /* SIGHUP is for the configuration; else it ends the daemon, as it does a program whose terminal goes */
     /* Reads the configuration once more, for SIGHUP: 0, or -errno with why. NULL: there is none. */
     int (*reload)(struct options *fresh, char why[OPTIONS_WHY_MAX]);
 };
