@@ -144,6 +144,8 @@ struct vb_cq {
     struct vb_link *senders, *receivers; /* QPs whose send or receive completions come here */
     struct vb_srq *srqs; /* those of XRC and of tag matching whose completions come here, by next_of_cq */
     uint32_t comp_events, async_events; /* delivered; under the context's lock */
+    const void *_Atomic poller; /* stands for the thread that polled last in vain; only compared (wait.c) */
+    _Atomic uint64_t shared_until; /* ns, CLOCK_MONOTONIC: until then other threads are thought to poll it, too */
 };
 
 /* A send or receive queue. */

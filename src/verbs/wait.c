@@ -15,6 +15,9 @@
 #define BUSY_GAP_NS UINT64_C(1000000)
 #define BUSY_POLLS 8
 #define OTHERS_MAX 16 /* queues that a thread polls in turn, and more */
+/* How long at least several threads that poll the same queue do so before one of them waits: more than a time slice. */
+#define SHARED_NS UINT64_C(5000000)
+#define SHARED_PERIOD_NS UINT64_C(10000000000) /* a queue is thought to be shared for so long after it was seen */
 
 uint64_t vb_clock(int clock)
 {
@@ -55,12 +58,28 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
     unsigned polls; /* empty ones, none of them long after the one before; stops at BUSY_POLLS */
     const struct vb_cq *waited; /* after polling this one; only compared */
     unsigned others; /* empty polls of others since */
+    uint64_t waited_at; /* ns: end of the last wait */
 } poller;
+
+/* Whether other threads poll this queue, too: then their callers have a lock around it, as UCX does for
+ * MPI_THREAD_MULTIPLE, and it is held during this poll. A spin lock whose holder always gives the processor away inside and
+ * never outside starves whoever wants to send. So such a queue is hardly ever waited for: a thread that is interrupted
+ * at any time has not always the lock. */
+static bool is_shared(struct vb_cq *cq, uint64_t now)
+{
+    const void *last = atomic_load_explicit(&cq->poller, memory_order_relaxed);
+    if (last != &poller) {
+        atomic_store_explicit(&cq->poller, &poller, memory_order_relaxed);
+        if (last)
+            atomic_store_explicit(&cq->shared_until, now + SHARED_PERIOD_NS, memory_order_relaxed);
+    }
+    return now < atomic_load_explicit(&cq->shared_until, memory_order_relaxed);
+}
 
 /* Whether a thread that has found nothing in cq is to wait now. One that only has a look now and then must not: UCX's
  * helper thread looks into its queues every few milliseconds, with a spin lock held, for which the thread that works
  * burns its time slices meanwhile. And one that polls several queues in turn waits once in each round. */
-static bool is_turn(const struct vb_cq *cq, uint64_t now)
+static bool is_turn(struct vb_cq *cq, uint64_t now)
 {
     if (now - poller.last > BUSY_GAP_NS)
         poller.polls = 0;
@@ -69,6 +88,8 @@ static bool is_turn(const struct vb_cq *cq, uint64_t now)
         poller.polls++;
         return false;
     }
+    if (is_shared(cq, now) && now - poller.waited_at < SHARED_NS)
+        return false;
     if (cq != poller.waited && poller.others < OTHERS_MAX) {
         poller.others++;
         return false;
@@ -78,20 +99,20 @@ static bool is_turn(const struct vb_cq *cq, uint64_t now)
     return true;
 }
 
-void vb_wait_idle(const struct vb_cq *cq)
+void vb_wait_idle(struct vb_cq *cq)
 {
     struct vb_context *c = vb_ctx(cq->cq.context);
     uint64_t before = vb_clock(CLOCK_MONOTONIC);
     if (!is_turn(cq, before)) {
         /* none */
     } else if (before < atomic_load_explicit(&c->slow_until, memory_order_relaxed)) {
-        poller.last = take_nap(c, before);
+        poller.last = poller.waited_at = take_nap(c, before);
     } else {
         sched_yield();
         uint64_t after = vb_clock(CLOCK_MONOTONIC);
         if (after - before > SLOW_YIELD_NS)
             atomic_store_explicit(&c->slow_until, after + SLOW_PERIOD_NS, memory_order_relaxed);
-        poller.last = after;
+        poller.last = poller.waited_at = after;
     }
     uint64_t last = atomic_load_explicit(&c->checked_at, memory_order_relaxed);
     if (before - last > CHECK_NS && atomic_compare_exchange_strong_explicit(&c->checked_at, &last, before,

@@ -127,7 +127,7 @@ def habits(hosts, faults):
             for program, ranks in (("big", 2), ("spawn", 2), ("forks", 4)):
                 quick = hosts == 2 and not faults and transport == "rc"
                 yield Case(f"{first(hosts, faults)}/{mpi}/{transport}/{ranks}/{program}", hosts, faults, transport, mpi, ranks, program, quick=quick,
-                           matrix=hosts == 2 and program != "forks")
+                           matrix=hosts == 2 and program != "forks" and not (faults and transport == "ud" and program == "big"), timeout=600)
 
 
 def many(hosts, faults):
