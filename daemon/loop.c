@@ -206,7 +206,7 @@ void loop_run(struct device *d)
         }
         if (now - d->last_work < idle_ns && now >= d->hog_until)
             yield(d);
-        else
+        else if (!d->stop) /* which it may have been told in this very pass: nothing more would wake it */
             sleep_until_event(d);
     }
 }
