@@ -30,7 +30,7 @@ PYTHON = "/usr/bin/python3"  # the one that Debian's extension modules are made 
 MODULES = ("test_addr", "test_device", "test_pd", "test_mr", "test_cq", "test_cqex", "test_cq_events", "test_qp", "test_qpex", "test_atomic", "test_odp",
            "test_fork", "test_parent_domain", "test_relaxed_ordering", "test_shared_pd", "test_tag_matching", "test_flow", "test_rss_traffic")
 # Reasons to skip that lie in the machine or its user (huge pages, a GPU, root), not in our library: such a test may have another reason elsewhere.
-MACHINE_REASONS = ("huge pages", "dmabuf", "must be done by root")
+MACHINE_REASONS = ("huge pages", "dmabuf", "must be done by root", "Must be run by root")
 HEADER = """# What each pyverbs test of Debian's rdma-core 44 does with our library: name, outcome, reason of a skip.
 # Made by tests/e2e/pyverbs.py --write and then reviewed; any difference is a failure.
 """
