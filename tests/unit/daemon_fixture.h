@@ -244,6 +244,15 @@ static inline int fixture_connect(struct fixture *f, struct session *s, uint32_t
     return fixture_call(f, s, PM_OP_MODIFY_QP, &m, sizeof(m), NULL, 0);
 }
 
+/* Two queue pairs with each other. */
+static inline int fixture_connect_both(struct fixture *f, struct session *s, const struct fixture_qp *a,
+                                       const struct fixture_qp *b)
+{
+    int rc = fixture_connect(f, s, a->rep.qpn, b->rep.qpn);
+
+    return rc ? rc : fixture_connect(f, s, b->rep.qpn, a->rep.qpn);
+}
+
 static inline int fixture_state(struct fixture *f, struct session *s, uint32_t qpn, enum qp_state state)
 {
     struct pm_modify_qp_req m = {.qpn = qpn, .mask = QPA_STATE};
@@ -268,6 +277,23 @@ static inline struct pm_send_wqe *fixture_send_slot(struct fixture_qp *qp)
 {
     return (struct pm_send_wqe *)(qp->base + qp->rep.sq_offset +
                                   (size_t)(qp->tail & (qp->rep.sq_slots - 1)) * qp->rep.sq_stride);
+}
+
+/* A signaled request at the tail of the send queue; wr_id is 1000 and its index. */
+static inline void fixture_wqe(struct fixture_qp *qp, uint8_t opcode, uint32_t key, const uint8_t *from,
+                               const uint8_t *to, uint32_t len)
+{
+    struct pm_send_wqe *w = fixture_send_slot(qp);
+    struct pm_sge *sge = (struct pm_sge *)(w + 1);
+
+    memset(w, 0, sizeof(*w));
+    w->wr_id = 1000 + qp->tail;
+    w->opcode = opcode;
+    w->flags = PM_SEND_SIGNALED;
+    w->num_sge = 1;
+    w->rkey = key;
+    w->remote_addr = (uintptr_t)to;
+    *sge = (struct pm_sge){(uintptr_t)from, len, key};
 }
 
 static inline struct pm_recv_wqe *fixture_recv_slot(struct fixture_qp *qp)

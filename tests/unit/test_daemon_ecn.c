@@ -131,8 +131,7 @@ static const struct engine_counters *traffic(const char *ecn, const char *fault)
     cr_assert_eq(fixture_cq(&f, s, 64, 0, &cq), 0);
     cr_assert_eq(fixture_qp(&f, s, pd, cq.rep.handle, 16, &a), 0);
     cr_assert_eq(fixture_qp(&f, s, pd, cq.rep.handle, 16, &b), 0);
-    cr_assert_eq(fixture_connect(&f, s, a.rep.qpn, b.rep.qpn), 0);
-    cr_assert_eq(fixture_connect(&f, s, b.rep.qpn, a.rep.qpn), 0);
+    cr_assert_eq(fixture_connect_both(&f, s, &a, &b), 0, "%s", (char *)f.rp.payload);
     for (int i = 0; i < 12; i++) {
         struct pm_send_wqe *w = fixture_send_slot(&a);
 

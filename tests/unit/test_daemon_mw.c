@@ -24,8 +24,7 @@ static void start(void)
     cr_assert_eq(fixture_cq(&f, s, 64, 0, &cq), 0);
     cr_assert_eq(fixture_qp(&f, s, pd, cq.rep.handle, 16, &a), 0);
     cr_assert_eq(fixture_qp(&f, s, pd, cq.rep.handle, 16, &b), 0);
-    cr_assert_eq(fixture_connect(&f, s, a.rep.qpn, b.rep.qpn), 0);
-    cr_assert_eq(fixture_connect(&f, s, b.rep.qpn, a.rep.qpn), 0);
+    cr_assert_eq(fixture_connect_both(&f, s, &a, &b), 0, "%s", (char *)f.rp.payload);
 }
 
 static void finish(void)

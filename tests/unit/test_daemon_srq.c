@@ -35,8 +35,7 @@ static void start_pair(void)
     cr_assert_eq(fixture_qp(&f, s, pd, cq.rep.handle, 16, &a), 0);
     cr_assert_eq(fixture_qp_typed(&f, s, pd, cq.rep.handle, QPT_RC, srq.rep.handle, 16, &b), 0, "%s",
                  (char *)f.rp.payload);
-    cr_assert_eq(fixture_connect(&f, s, a.rep.qpn, b.rep.qpn), 0, "%s", (char *)f.rp.payload);
-    cr_assert_eq(fixture_connect(&f, s, b.rep.qpn, a.rep.qpn), 0, "%s", (char *)f.rp.payload);
+    cr_assert_eq(fixture_connect_both(&f, s, &a, &b), 0, "%s", (char *)f.rp.payload);
 }
 
 static void finish(void)
