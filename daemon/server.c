@@ -9,18 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checks.h"
 #include "clock.h"
 #include "control.h"
-#include "layoutstatus.h"
 #include "log.h"
 #include "metrics.h"
-#include "pumice/version.h"
+#include "query.h"
+#include "reload.h"
 #include "session.h"
-#include "status.h"
 #include "sysfs.h"
 #include "tap.h"
-#include "tmstatus.h"
 
 #define CONNECTIONS_MAX 1024u
 
@@ -74,135 +71,6 @@ static int list(struct server *sv, struct control_reply *rp)
     return 0;
 }
 
-struct status_call {
-    struct device *device;
-    json_t *json;
-};
-
-static void run_status(void *arg)
-{
-    struct status_call *call = arg;
-
-    call->json = status_device(call->device);
-}
-
-struct check_call {
-    struct device *device;
-    const struct pm_check_req *request;
-    struct control_reply *reply;
-    int status;
-};
-
-static void run_check(void *arg)
-{
-    struct check_call *call = arg;
-
-    call->status = checks_request(call->device, call->request, call->reply);
-}
-
-static int check(struct server *sv, const struct pm_check_req *r, struct control_reply *rp)
-{
-    struct check_call call = {.request = r, .reply = rp};
-
-    if (r->device >= sv->devices)
-        return control_fail(rp, -ENODEV, "device %u: there are %u", r->device, sv->devices);
-    call.device = sv->device[r->device];
-    device_do(call.device, run_check, &call);
-    return call.status;
-}
-
-/* Hands out the document, and forgets it. */
-static int send_document(json_t *root, struct control_reply *rp)
-{
-    int fd = root ? status_memfd(root) : -ENOMEM;
-
-    json_decref(root);
-    if (fd < 0)
-        return control_fail(rp, fd, "the daemon can't write its status: %s", strerror(-fd));
-    control_attach(rp, fd);
-    return 0;
-}
-
-struct tm_call {
-    struct device *device;
-    const struct pm_tm_req *request;
-    json_t *json;
-};
-
-static void run_tm(void *arg)
-{
-    struct tm_call *call = arg;
-
-    call->json = tmstatus_device(call->device, call->request);
-}
-
-static int tag_matching(struct server *sv, const struct pm_tm_req *r, struct control_reply *rp)
-{
-    json_t *devices = json_array();
-
-    for (unsigned i = 0; i < sv->devices; i++) {
-        struct tm_call call = {sv->device[i], r, NULL};
-
-        device_do(call.device, run_tm, &call);
-        json_array_append_new(devices, call.json);
-    }
-    return send_document(json_pack("{s:o}", "devices", devices), rp);
-}
-
-struct layout_call {
-    struct device *device;
-    const struct pm_layout_req *request;
-    json_t *json;
-};
-
-static void run_layouts(void *arg)
-{
-    struct layout_call *call = arg;
-
-    call->json = layoutstatus_device(call->device, call->request);
-}
-
-static int windows(struct server *sv, const struct pm_layout_req *r, struct control_reply *rp)
-{
-    json_t *devices = json_array();
-
-    if (r->pieces > PM_LAYOUT_PIECES)
-        return control_fail(rp, -EINVAL, "no more than %u pieces at a time", PM_LAYOUT_PIECES);
-    for (unsigned i = 0; i < sv->devices; i++) {
-        struct layout_call call = {sv->device[i], r, NULL};
-
-        device_do(call.device, run_layouts, &call);
-        json_array_append_new(devices, call.json);
-    }
-    return send_document(json_pack("{s:o}", "devices", devices), rp);
-}
-
-/* What all devices have to tell. */
-static json_t *describe_devices(void *server)
-{
-    struct server *sv = server;
-    json_t *devices = json_array();
-
-    for (unsigned i = 0; i < sv->devices; i++) {
-        struct status_call call = {sv->device[i], NULL};
-
-        device_do(call.device, run_status, &call);
-        json_array_append_new(devices, call.json);
-    }
-    return devices;
-}
-
-static int status(struct server *sv, struct control_reply *rp)
-{
-    json_t *root =
-        json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(), "uid",
-                  (int)geteuid(), "socket", sv->listener.path, "uptime_s", (double)(clock_ns() - sv->started) / 1e9,
-                  "fault", sv->fault, "seed", (json_int_t)sv->seed);
-
-    json_object_set_new(root, "devices", describe_devices(sv));
-    return send_document(root, rp);
-}
-
 struct fault_call {
     struct device *device;
     struct fault_spec spec;
@@ -216,8 +84,7 @@ static void run_fault(void *arg)
     device_set_fault(call->device, &call->spec, call->seed);
 }
 
-/* 0, or -EINVAL with why. */
-static int inject(struct server *sv, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX])
+int server_inject(struct server *sv, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX])
 {
     struct fault_call call = {.seed = seed};
 
@@ -239,7 +106,7 @@ static int set_fault(struct server *sv, const struct pm_fault_req *r, struct con
 
     if (memchr(r->spec, 0, sizeof(r->spec)) == NULL)
         return control_fail(rp, -EINVAL, "the fault specification has no end");
-    if (inject(sv, r->spec, r->seed, why) != 0)
+    if (server_inject(sv, r->spec, r->seed, why) != 0)
         return control_fail(rp, -EINVAL, "%s", why);
     return 0;
 }
@@ -339,11 +206,11 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
     if (rq->op == PM_OP_FAULT && rq->len == sizeof(struct pm_fault_req))
         return set_fault(sv, (const struct pm_fault_req *)rq->payload, rp);
     if (rq->op == PM_OP_TM && rq->len == sizeof(struct pm_tm_req))
-        return tag_matching(sv, (const struct pm_tm_req *)rq->payload, rp);
+        return query_tags(sv, (const struct pm_tm_req *)rq->payload, rp);
     if (rq->op == PM_OP_LAYOUT && rq->len == sizeof(struct pm_layout_req))
-        return windows(sv, (const struct pm_layout_req *)rq->payload, rp);
+        return query_layouts(sv, (const struct pm_layout_req *)rq->payload, rp);
     if (rq->op == PM_OP_CHECK && rq->len == sizeof(struct pm_check_req))
-        return check(sv, (const struct pm_check_req *)rq->payload, rp);
+        return query_check(sv, (const struct pm_check_req *)rq->payload, rp);
     if (rq->op == PM_OP_CAPTURE && rq->len == sizeof(struct pm_capture_req))
         return capture(sv, c, (const struct pm_capture_req *)rq->payload, rp);
     if (rq->len)
@@ -354,7 +221,7 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
     case PM_OP_LIST:
         return list(sv, rp);
     case PM_OP_STATUS:
-        return status(sv, rp);
+        return query_status(sv, rp);
     case PM_OP_SHUTDOWN:
         return shut_down(sv, c, rp);
     default:
@@ -463,46 +330,6 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
     ev_break(loop, EVBREAK_ALL);
 }
 
-bool server_reconfigure(struct server *sv, struct options *configured, const struct options *fresh)
-{
-    char why[FAULT_WHY_MAX];
-    struct options rest = *fresh;
-
-    /* What `pumice fault` has set meanwhile stays, unless the configuration says something new. */
-    if (strcmp(configured->fault, fresh->fault) != 0 || configured->seed != fresh->seed)
-        inject(sv, fresh->fault, fresh->seed, why); /* it was checked when it was read */
-    log_set_levels(&fresh->log_levels);
-    log_set_json(fresh->log_json);
-    memcpy(configured->fault, fresh->fault, sizeof(configured->fault));
-    configured->log_levels = fresh->log_levels;
-    configured->log_json = fresh->log_json;
-    configured->seed = fresh->seed;
-    configured->has_seed = rest.has_seed;
-    return memcmp(configured, &rest, sizeof(rest)) == 0;
-}
-
-/* Devices' threads read the options that they were started with, of which those that change here are none. */
-static void on_reload(struct ev_loop *loop, ev_signal *w, int revents)
-{
-    struct server *sv = w->data;
-    static struct options fresh;
-    char why[OPTIONS_WHY_MAX] = "";
-
-    (void)loop;
-    (void)revents;
-    if (!sv->reload) {
-        log_warn("SIGHUP: there is no configuration to read again");
-    } else if (sv->reload(&fresh, why) != 0) {
-        log_warn("the configuration is not read again, because of what is wrong in it: %s", why);
-    } else {
-        bool all = server_reconfigure(sv, sv->options, &fresh);
-
-        log_info("configuration read again%s", all ? "" : "; some of it waits for a restart");
-        if (!all)
-            log_warn("the configuration has changed in what can't change before a restart");
-    }
-}
-
 /* --- life
  * ---------------------------------------------------------------------------------------------------------------- */
 
@@ -536,8 +363,6 @@ static void watch(struct server *sv)
     ev_timer_init(&sv->accept_again, on_accept_again, 0.2, 0);
     ev_signal_init(&sv->sigterm, on_signal, SIGTERM);
     ev_signal_init(&sv->sigint, on_signal, SIGINT);
-    ev_signal_init(&sv->sighup, on_reload, SIGHUP);
-    sv->sighup.data = sv;
     sv->acceptable.data = sv->accept_again.data = sv->sigterm.data = sv->sigint.data = sv;
     ev_io_start(sv->loop, &sv->acceptable);
     ev_signal_start(sv->loop, &sv->sigterm);
@@ -577,7 +402,7 @@ int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX])
         }
     }
     if (addr_port(&o->metrics)) {
-        sv->metrics = metrics_open(sv->loop, &o->metrics, describe_devices, sv, why);
+        sv->metrics = metrics_open(sv->loop, &o->metrics, query_devices, sv, why);
         if (!sv->metrics)
             return EXIT_SOCKET;
     }
@@ -589,7 +414,7 @@ int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX])
 void server_run(struct server *sv)
 {
     if (sv->heeds_hangup)
-        ev_signal_start(sv->loop, &sv->sighup);
+        reload_watch(sv);
     ev_run(sv->loop, 0);
 }
 

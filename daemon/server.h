@@ -31,8 +31,8 @@ struct server {
     ev_io acceptable;
     ev_timer accept_again; /* runs while there are too many connections or open files */
     ev_signal sigterm, sigint, sighup;
-    bool
-        heeds_hangup; /* SIGHUP is for the configuration; else it ends the daemon, as it does a program whose terminal goes */
+    /* SIGHUP is for the configuration; else it ends the daemon, as it does a program whose terminal goes. */
+    bool heeds_hangup;
     /* Reads the configuration once more, for SIGHUP: 0, or -errno with why. NULL: there is none. */
     int (*reload)(struct options *fresh, char why[OPTIONS_WHY_MAX]);
 };
@@ -40,9 +40,8 @@ struct server {
 /* Opens the devices and the control socket and starts the threads. 0, or an enum exit_code with why saying what to do;
  * then server_fini, too. */
 int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX]);
-/* Takes over what can change while it runs, of options that were read again: log levels and format, and faults if they are others
- * than those of `configured`, which is brought up to date. False: something else has changed, too, which waits for a restart. */
-bool server_reconfigure(struct server *sv, struct options *configured, const struct options *fresh);
+/* Sets the fault specification of all devices. 0, or -EINVAL with why. */
+int server_inject(struct server *sv, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);
 /* Serves until a signal or PM_OP_SHUTDOWN. */
 void server_run(struct server *sv);
 /* Ends the threads, all sessions and all connections. */
