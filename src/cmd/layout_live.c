@@ -9,24 +9,7 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/control.h"
 #include "src/cmd/fetch.h"
-
-static long long whole(const json_t *o, const char *name)
-{
-    return json_integer_value(json_object_get(o, name));
-}
-
-static const char *text(const json_t *o, const char *name)
-{
-    const char *s = json_string_value(json_object_get(o, name));
-
-    return s ? s : "";
-}
-
-/* Large numbers and keys are texts. */
-static uint64_t big(const json_t *o, const char *name)
-{
-    return strtoull(text(o, name), NULL, 0);
-}
+#include "src/cmd/member.h"
 
 static void print_rights(long long access)
 {
@@ -47,26 +30,26 @@ static void print_rights(long long access)
 
 static void print_window(const char *device, const json_t *w)
 {
-    long long entries = whole(w, "entry_count");
+    long long entries = member_whole(w, "entry_count");
 
-    printf("%s: %s, type %lld, of %s (pid %lld)", device, text(w, "key"), whole(w, "type"), text(w, "comm"),
-           whole(w, "pid"));
+    printf("%s: %s, type %lld, of %s (pid %lld)", device, member_text(w, "key"), member_whole(w, "type"),
+           member_text(w, "comm"), member_whole(w, "pid"));
     if (!json_is_true(json_object_get(w, "bound"))) {
-        printf(": not bound, up to %lld entries\n", whole(w, "max_entries"));
+        printf(": not bound, up to %lld entries\n", member_whole(w, "max_entries"));
         return;
     }
-    printf(": %" PRIu64 " bytes, ", big(w, "length"));
-    print_rights(whole(w, "access"));
+    printf(": %" PRIu64 " bytes, ", member_u64(w, "length"));
+    print_rights(member_whole(w, "access"));
     if (json_object_get(w, "region"))
-        printf("; of region %s, from %s on", text(w, "region"), text(w, "start"));
+        printf("; of region %s, from %s on", member_text(w, "region"), member_text(w, "start"));
     else
         printf("; %lld %s", entries, entries == 1 ? "entry" : "entries");
-    if (whole(w, "depth") > 1)
-        printf(", %lld levels", whole(w, "depth"));
-    if (entries > 1 && big(w, "round") && big(w, "round") != big(w, "length"))
-        printf(", rounds of %" PRIu64, big(w, "round"));
+    if (member_whole(w, "depth") > 1)
+        printf(", %lld levels", member_whole(w, "depth"));
+    if (entries > 1 && member_u64(w, "round") && member_u64(w, "round") != member_u64(w, "length"))
+        printf(", rounds of %" PRIu64, member_u64(w, "round"));
     if (json_is_integer(json_object_get(w, "qpn")))
-        printf("; bound to QP 0x%06llx", whole(w, "qpn"));
+        printf("; bound to QP 0x%06llx", member_whole(w, "qpn"));
     putchar('\n');
 }
 
@@ -75,14 +58,15 @@ static void print_entry(size_t i, const json_t *e)
     const json_t *d;
     size_t k;
 
-    printf("  entry %zu: %s %s, %" PRIu64 " bytes at %s", i, text(e, "kind"), text(e, "object"), big(e, "length"),
-           text(e, "address"));
+    printf("  entry %zu: %s %s, %" PRIu64 " bytes at %s", i, member_text(e, "kind"), member_text(e, "object"),
+           member_u64(e, "length"), member_text(e, "address"));
     json_array_foreach(json_object_get(e, "dimensions"), k, d)
     {
-        printf("%s%" PRIu64 " times every %" PRIu64, k ? ", that " : ", ", big(d, "count"), big(d, "stride"));
+        printf("%s%" PRIu64 " times every %" PRIu64, k ? ", that " : ", ", member_u64(d, "count"),
+               member_u64(d, "stride"));
     }
-    if (big(e, "items") > 1)
-        printf("; %" PRIu64 " of %" PRIu64 " in a round", big(e, "repeat"), big(e, "items"));
+    if (member_u64(e, "items") > 1)
+        printf("; %" PRIu64 " of %" PRIu64 " in a round", member_u64(e, "repeat"), member_u64(e, "items"));
     putchar('\n');
 }
 
@@ -91,8 +75,8 @@ static void print_piece(const json_t *p)
     const json_t *number;
     size_t i;
 
-    printf("%12" PRIu64 " %12" PRIu64 " %#18" PRIx64 "  %-16s ", big(p, "offset"), big(p, "length"), big(p, "address"),
-           text(p, "object"));
+    printf("%12" PRIu64 " %12" PRIu64 " %#18" PRIx64 "  %-16s ", member_u64(p, "offset"), member_u64(p, "length"),
+           member_u64(p, "address"), member_text(p, "object"));
     json_array_foreach(json_object_get(p, "path"), i, number)
     {
         printf("%s%lld", i ? "." : "", json_integer_value(number));
@@ -103,8 +87,8 @@ static void print_piece(const json_t *p)
 /* The exit code. */
 static int explain(const struct layout_live *l, const json_t *w)
 {
-    uint64_t start = big(w, "start"), length = big(w, "length");
-    const char *rest = text(w, "rest");
+    uint64_t start = member_u64(w, "start"), length = member_u64(w, "length");
+    const char *rest = member_text(w, "rest");
     const json_t *item;
     size_t i;
 
@@ -144,7 +128,7 @@ static unsigned print_host(const struct layout_live *l, const json_t *document, 
             n++;
             if (l->json)
                 continue;
-            print_window(text(device, "name"), w);
+            print_window(member_text(device, "name"), w);
             if (l->key && explain(l, w) != 0)
                 *code = 1;
         }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/cmd/member.h"
+
 #define TEXT_MAX 600
 #define FOREVER 7 /* rnr_retry */
 
@@ -17,31 +19,14 @@ struct reasons {
 /* --- reading documents
  * --------------------------------------------------------------------------------------------------- */
 
-static json_int_t whole(const json_t *o, const char *name)
-{
-    return json_integer_value(json_object_get(o, name));
-}
-
 static double real(const json_t *o, const char *name)
 {
     return json_number_value(json_object_get(o, name));
 }
 
-static const char *word(const json_t *o, const char *name)
-{
-    const char *s = json_string_value(json_object_get(o, name));
-
-    return s ? s : "";
-}
-
 static bool yes(const json_t *o, const char *name)
 {
     return json_is_true(json_object_get(o, name));
-}
-
-static bool is(const json_t *o, const char *name, const char *value)
-{
-    return strcmp(word(o, name), value) == 0;
 }
 
 static void add(struct reasons *r, const char *code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -93,7 +78,7 @@ static const char *advice(const json_t *failure)
     };
 
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        if (is(failure, "cause", table[i].cause))
+        if (member_is(failure, "cause", table[i].cause))
             return table[i].text;
     }
     return "Modify it to RESET and connect it again to go on.";
@@ -109,7 +94,8 @@ static const json_t *cq_of(const struct scene *s, const char *which)
         return NULL;
     json_array_foreach(json_object_get(s->device, "cqs"), i, cq)
     {
-        if (whole(cq, "cq") == whole(s->qp, which) && whole(cq, "session") == whole(s->qp, "session"))
+        if (member_whole(cq, "cq") == member_whole(s->qp, which) &&
+            member_whole(cq, "session") == member_whole(s->qp, "session"))
             return cq;
     }
     return NULL;
@@ -125,7 +111,7 @@ static bool by_overrun(struct reasons *r, const char *which)
     add(r, "overrun",
         "Its completion queue %lld overran: it has room for %lld completions, more came before its program polled "
         "them, and they are lost.",
-        (long long)whole(cq, "cq"), (long long)whole(cq, "entries"));
+        member_whole(cq, "cq"), member_whole(cq, "entries"));
     return true;
 }
 
@@ -133,25 +119,25 @@ static bool by_overrun(struct reasons *r, const char *which)
 static bool by_state(struct reasons *r)
 {
     const json_t *qp = r->s->qp, *failure = json_object_get(qp, "failure");
-    const char *state = word(qp, "state");
+    const char *state = member_text(qp, "state");
     bool known = json_is_string(json_object_get(qp, "broken"));
 
     if (known)
         add(r, "broken", "Its program wrote nonsense into its rings (%s), so the daemon does not read them any more.",
-            word(qp, "broken"));
+            member_text(qp, "broken"));
     if (json_is_string(json_object_get(qp, "unreachable"))) {
         add(r, "unreachable",
             "The connectivity check of its peer %s failed, so it was given up (pumiced --connectivity enforce): %s.",
-            word(qp, "dgid"), word(qp, "unreachable"));
+            member_text(qp, "dgid"), member_text(qp, "unreachable"));
         known = true;
     }
     known |= by_overrun(r, "send_cq");
-    if (whole(qp, "recv_cq") != whole(qp, "send_cq"))
+    if (member_whole(qp, "recv_cq") != member_whole(qp, "send_cq"))
         known |= by_overrun(r, "recv_cq");
     if (strcmp(state, "ERR") == 0 || strcmp(state, "SQE") == 0) {
         /* What the daemon does for these two reasons looks to the engine like a wish of the program. */
-        if (json_is_object(failure) && !(known && is(failure, "cause", "program")))
-            add(r, "error", "It is in %s: %s. %s", state, word(failure, "reason"), advice(failure));
+        if (json_is_object(failure) && !(known && member_is(failure, "cause", "program")))
+            add(r, "error", "It is in %s: %s. %s", state, member_text(failure, "reason"), advice(failure));
         else
             add(r, "error", "It is in %s; all its requests were flushed.", state);
         return true;
@@ -169,7 +155,7 @@ static bool by_state(struct reasons *r)
         add(r, "drain",
             "It is in SQD: requests that have begun are being finished (%lld in the queue), new ones wait until its "
             "program moves it back to RTS.",
-            (long long)whole(qp, "sq_posted"));
+            member_whole(qp, "sq_posted"));
     else if (strcmp(state, "SQD") == 0)
         add(r, "drain", "It is in SQD and drained: what is posted waits until its program moves it back to RTS.");
     return false;
@@ -186,12 +172,13 @@ static void xrc_queue(const struct scene *s, json_int_t srqn, char out[TEXT_MAX]
 
     json_array_foreach(json_object_get(s->peer_device, "srqs"), i, srq)
     {
-        if (whole(srq, "srqn") != srqn)
+        if (member_whole(srq, "srqn") != srqn)
             continue;
         json_array_foreach(json_object_get(s->peer_device, "sessions"), k, session)
         {
-            if (whole(session, "session") == whole(srq, "session"))
-                snprintf(out, TEXT_MAX, ", of %s (pid %lld),", word(session, "comm"), (long long)whole(session, "pid"));
+            if (member_whole(session, "session") == member_whole(srq, "session"))
+                snprintf(out, TEXT_MAX, ", of %s (pid %lld),", member_text(session, "comm"),
+                         member_whole(session, "pid"));
         }
     }
 }
@@ -203,20 +190,22 @@ static bool peer_has_no_receive(const struct scene *s, char out[TEXT_MAX])
     json_int_t posted;
     size_t i;
 
-    if (!s->peer || is(s->peer, "type", "XRC_RECV") || whole(s->peer, "rq_posted") || whole(s->peer, "rq_ring") > 0)
+    if (!s->peer || member_is(s->peer, "type", "XRC_RECV") || member_whole(s->peer, "rq_posted") ||
+        member_whole(s->peer, "rq_ring") > 0)
         return false;
     if (!json_is_integer(handle)) {
-        snprintf(out, TEXT_MAX, "%s (pid %lld) has posted none", word(s->peer, "comm"),
-                 (long long)whole(s->peer, "pid"));
+        snprintf(out, TEXT_MAX, "%s (pid %lld) has posted none", member_text(s->peer, "comm"),
+                 member_whole(s->peer, "pid"));
         return true;
     }
     json_array_foreach(json_object_get(s->peer_device, "srqs"), i, srq)
     {
-        if (whole(srq, "srq") != json_integer_value(handle) || whole(srq, "session") != whole(s->peer, "session"))
+        if (member_whole(srq, "srq") != json_integer_value(handle) ||
+            member_whole(srq, "session") != member_whole(s->peer, "session"))
             continue;
-        posted = whole(srq, "posted") + whole(srq, "ring");
+        posted = member_whole(srq, "posted") + member_whole(srq, "ring");
         snprintf(out, TEXT_MAX, "its shared receive queue %lld, of %lld queue pairs, is empty",
-                 (long long)json_integer_value(handle), (long long)whole(srq, "qps"));
+                 (long long)json_integer_value(handle), member_whole(srq, "qps"));
         return posted == 0;
     }
     return false;
@@ -226,21 +215,21 @@ static void by_peer(struct reasons *r)
 {
     const struct scene *s = r->s;
 
-    if (!s->peer_device || is(s->qp, "type", "UD"))
+    if (!s->peer_device || member_is(s->qp, "type", "UD"))
         return;
     if (!s->peer) {
         add(r, "peer_gone", "There is no queue pair 0x%06llx at %s: its program has ended, or has destroyed it.",
-            (long long)whole(s->qp, "dest_qpn"), word(s->peer_device, "address"));
+            member_whole(s->qp, "dest_qpn"), member_text(s->peer_device, "address"));
         return;
     }
-    if (!is(s->peer, "state", "RTR") && !is(s->peer, "state", "RTS") && !is(s->peer, "state", "SQD") &&
-        !is(s->peer, "state", "SQE")) {
+    if (!member_is(s->peer, "state", "RTR") && !member_is(s->peer, "state", "RTS") &&
+        !member_is(s->peer, "state", "SQD") && !member_is(s->peer, "state", "SQE")) {
         const json_t *failure = json_object_get(s->peer, "failure");
 
         add(r, "peer_state", "The peer, queue pair 0x%06llx of %s (pid %lld), is in %s and answers nothing%s%s.",
-            (long long)whole(s->peer, "qpn"), word(s->peer, "comm"), (long long)whole(s->peer, "pid"),
-            word(s->peer, "state"), json_is_object(failure) ? ": " : "",
-            json_is_object(failure) ? word(failure, "reason") : "");
+            member_whole(s->peer, "qpn"), member_text(s->peer, "comm"), member_whole(s->peer, "pid"),
+            member_text(s->peer, "state"), json_is_object(failure) ? ": " : "",
+            json_is_object(failure) ? member_text(failure, "reason") : "");
     }
 }
 
@@ -249,11 +238,11 @@ static void by_network(struct reasons *r)
 {
     const struct scene *s = r->s;
 
-    if (is(s->device, "port", "down"))
-        add(r, "port_down", "The interface %s of device %s is down.", word(s->device, "netdev"),
-            word(s->device, "name"));
-    if (word(s->status, "fault")[0])
-        add(r, "faults", "Faults are injected into what this host sends: %s.", word(s->status, "fault"));
+    if (member_is(s->device, "port", "down"))
+        add(r, "port_down", "The interface %s of device %s is down.", member_text(s->device, "netdev"),
+            member_text(s->device, "name"));
+    if (member_text(s->status, "fault")[0])
+        add(r, "faults", "Faults are injected into what this host sends: %s.", member_text(s->status, "fault"));
 }
 
 /* --- the requester
@@ -263,7 +252,7 @@ static void by_network(struct reasons *r)
 static void by_xrc_rnr(struct reasons *r)
 {
     const json_t *qp = r->s->qp;
-    json_int_t srqn = whole(qp, "waiting_srqn");
+    json_int_t srqn = member_whole(qp, "waiting_srqn");
     char whose[TEXT_MAX] = "";
 
     if (!srqn)
@@ -272,7 +261,7 @@ static void by_xrc_rnr(struct reasons *r)
     add(r, "xrc_blocked",
         "It waits for SRQ 0x%06llx%s to have a receive request. What is behind this message, %lld requests, waits too, "
         "though it may be for other SRQs: one XRC queue pair keeps the order of all.",
-        (long long)srqn, whose, (long long)(whole(qp, "sq_posted") - 1));
+        (long long)srqn, whose, (long long)(member_whole(qp, "sq_posted") - 1));
 }
 
 static void by_rnr(struct reasons *r)
@@ -282,23 +271,24 @@ static void by_rnr(struct reasons *r)
 
     if (!yes(qp, "waiting_rnr"))
         return;
-    if (whole(qp, "rnr_retry") == FOREVER)
+    if (member_whole(qp, "rnr_retry") == FOREVER)
         snprintf(tries, sizeof(tries), "It tries for ever");
     else
-        snprintf(tries, sizeof(tries), "%lld of %lld RNR retries are left", (long long)whole(qp, "rnr_retries_left"),
-                 (long long)whole(qp, "rnr_retry"));
+        snprintf(tries, sizeof(tries), "%lld of %lld RNR retries are left", member_whole(qp, "rnr_retries_left"),
+                 member_whole(qp, "rnr_retry"));
     peer_has_no_receive(r->s, who);
     add(r, "rnr",
         "The peer has no receive request for PSN %lld (RNR NAK)%s%s. %s; the next try is in %s. %lld requests wait.",
-        (long long)whole(qp, "una_psn"), who[0] ? ": " : "", who, tries, span(real(qp, "rnr_us"), left),
-        (long long)whole(qp, "sq_posted"));
+        member_whole(qp, "una_psn"), who[0] ? ": " : "", who, tries, span(real(qp, "rnr_us"), left),
+        member_whole(qp, "sq_posted"));
     by_xrc_rnr(r);
 }
 
 static void by_ack(struct reasons *r)
 {
     const json_t *qp = r->s->qp, *silent = json_object_get(qp, "silent_us");
-    json_int_t una = whole(qp, "una_psn"), left = whole(qp, "retries_left"), most = whole(qp, "retry_cnt");
+    json_int_t una = member_whole(qp, "una_psn"), left = member_whole(qp, "retries_left"),
+               most = member_whole(qp, "retry_cnt");
     char since[32], due[32], timeout[32], rtt[32];
 
     if (!json_is_number(silent) || yes(qp, "waiting_rnr"))
@@ -306,7 +296,8 @@ static void by_ack(struct reasons *r)
     add(r, "ack",
         "It waits for an ACK: PSN %lld to %lld are unacknowledged, the oldest for %s (usual round trip %s). The next "
         "look is in %s.%s",
-        (long long)una, (long long)((whole(qp, "max_psn") - 1) & 0xffffff), span(json_number_value(silent), since),
+        (long long)una, (long long)((member_whole(qp, "max_psn") - 1) & 0xffffff),
+        span(json_number_value(silent), since),
         real(qp, "srtt_us") > 0 ? span(real(qp, "srtt_us"), rtt) : "not known yet", span(real(qp, "deadline_us"), due),
         yes(qp, "retransmitting") ? " It is sending again what was lost." : "");
     if (left < most && json_is_number(json_object_get(qp, "timeout_us")))
@@ -326,23 +317,23 @@ static void by_windows(struct reasons *r)
         add(r, "window",
             "Its window is full: %lld of %lld bytes are in flight (at most %lld packets); it sends more when an ACK "
             "comes.",
-            (long long)whole(qp, "inflight_bytes"), (long long)whole(qp, "window_bytes"),
-            (long long)whole(r->s->device, "window_pkts"));
+            member_whole(qp, "inflight_bytes"), member_whole(qp, "window_bytes"),
+            member_whole(r->s->device, "window_pkts"));
     if (yes(qp, "waiting_peer"))
         add(r, "peer_window",
             "The window of its destination %s, which all queue pairs share that send there, is full (%lld bytes, what "
             "its socket can take).",
-            word(qp, "dgid"), (long long)whole(r->s->device, "peer_window"));
+            member_text(qp, "dgid"), member_whole(r->s->device, "peer_window"));
     if (yes(qp, "waiting_reads"))
         add(r, "credit",
             "It has no credit for the next READ or atomic: %lld are outstanding, and max_rd_atomic is %lld.",
-            (long long)whole(qp, "reads_outstanding"), (long long)whole(qp, "max_rd_atomic"));
+            member_whole(qp, "reads_outstanding"), member_whole(qp, "max_rd_atomic"));
     if (yes(qp, "waiting_fence"))
         add(r, "fence", "The next request has a fence, and waits for %lld READs or atomics before it.",
-            (long long)whole(qp, "reads_outstanding"));
+            member_whole(qp, "reads_outstanding"));
     if (json_is_integer(json_object_get(qp, "rate")))
-        add(r, "ecn", "Congested routers (ECN) have lowered its rate to %.1f MB/s%s.", (double)whole(qp, "rate") / 1e6,
-            yes(qp, "waiting_rate") ? ", and it waits for its next turn" : "");
+        add(r, "ecn", "Congested routers (ECN) have lowered its rate to %.1f MB/s%s.",
+            (double)member_whole(qp, "rate") / 1e6, yes(qp, "waiting_rate") ? ", and it waits for its next turn" : "");
 }
 
 /* --- what its program does
@@ -352,22 +343,23 @@ static void by_cq(struct reasons *r, const char *which)
 {
     const json_t *cq = cq_of(r->s, which);
 
-    if (cq && !yes(cq, "overrun") && whole(cq, "unread") > 0)
+    if (cq && !yes(cq, "overrun") && member_whole(cq, "unread") > 0)
         add(r, "unpolled", "Its program has not polled %lld completions of completion queue %lld%s.",
-            (long long)whole(cq, "unread"), (long long)whole(cq, "cq"),
-            is(cq, "armed", "no") ? "" : ", though it was told of them");
+            member_whole(cq, "unread"), member_whole(cq, "cq"),
+            member_is(cq, "armed", "no") ? "" : ", though it was told of them");
 }
 
 static void by_receive(struct reasons *r)
 {
     const json_t *qp = r->s->qp;
 
-    if (is(qp, "type", "XRC_SEND") || is(qp, "type", "XRC_RECV") || json_is_integer(json_object_get(qp, "srq")))
+    if (member_is(qp, "type", "XRC_SEND") || member_is(qp, "type", "XRC_RECV") ||
+        json_is_integer(json_object_get(qp, "srq")))
         return;
-    if (whole(qp, "rq_max") && whole(qp, "rq_posted") == 0 && whole(qp, "rq_ring") == 0)
+    if (member_whole(qp, "rq_max") && member_whole(qp, "rq_posted") == 0 && member_whole(qp, "rq_ring") == 0)
         add(r, "no_receive", "It has no receive request posted: %s.",
-            is(qp, "type", "RC") ? "a SEND from the peer is told to come back later (RNR)"
-                                 : "messages to it are dropped");
+            member_is(qp, "type", "RC") ? "a SEND from the peer is told to come back later (RNR)"
+                                        : "messages to it are dropped");
 }
 
 /* Does the peer wait for this one? */
@@ -377,10 +369,9 @@ static void by_waiting_peer(struct reasons *r)
 
     if (peer && yes(peer, "waiting_rnr"))
         add(r, "peer_wait", "The peer, queue pair 0x%06llx, wants to send, and waits for a receive request here.",
-            (long long)whole(peer, "qpn"));
+            member_whole(peer, "qpn"));
     else if (peer && json_is_number(json_object_get(peer, "silent_us")))
-        add(r, "peer_wait", "The peer, queue pair 0x%06llx, waits for an ACK from here.",
-            (long long)whole(peer, "qpn"));
+        add(r, "peer_wait", "The peer, queue pair 0x%06llx, waits for an ACK from here.", member_whole(peer, "qpn"));
 }
 
 json_t *reasons_of(const struct scene *s)
@@ -398,17 +389,19 @@ json_t *reasons_of(const struct scene *s)
         by_peer(&r);
         by_network(&r);
     }
-    if (whole(s->qp, "sq_ring") > 0)
-        add(&r, "unread", "The daemon has not read %lld of its requests yet%s.", (long long)whole(s->qp, "sq_ring"),
-            whole(s->qp, "sq_posted") >= whole(s->qp, "sq_max") ? ", because the queue with the engine is full" : "");
-    if (json_array_size(r.list) == 0 && whole(s->qp, "sq_posted") > 0)
-        add(&r, "ready", "%lld requests are posted and nothing is in their way.", (long long)whole(s->qp, "sq_posted"));
+    if (member_whole(s->qp, "sq_ring") > 0)
+        add(&r, "unread", "The daemon has not read %lld of its requests yet%s.", member_whole(s->qp, "sq_ring"),
+            member_whole(s->qp, "sq_posted") >= member_whole(s->qp, "sq_max")
+                ? ", because the queue with the engine is full"
+                : "");
+    if (json_array_size(r.list) == 0 && member_whole(s->qp, "sq_posted") > 0)
+        add(&r, "ready", "%lld requests are posted and nothing is in their way.", member_whole(s->qp, "sq_posted"));
     if (json_array_size(r.list) == 0)
         add(&r, "idle", "It has nothing to send: every request that was posted is complete.");
     by_receive(&r);
     by_waiting_peer(&r);
     by_cq(&r, "send_cq");
-    if (whole(s->qp, "recv_cq") != whole(s->qp, "send_cq"))
+    if (member_whole(s->qp, "recv_cq") != member_whole(s->qp, "send_cq"))
         by_cq(&r, "recv_cq");
     return r.list;
 }

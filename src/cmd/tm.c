@@ -10,6 +10,7 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/control.h"
 #include "src/cmd/fetch.h"
+#include "src/cmd/member.h"
 #include "src/cmd/tmreplay.h"
 #include "src/cmd/which.h"
 
@@ -118,18 +119,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* --- reading the document
  * ------------------------------------------------------------------------------------------------------------ */
 
-static long long whole(const json_t *o, const char *name)
-{
-    return json_integer_value(json_object_get(o, name));
-}
-
-static const char *text(const json_t *o, const char *name)
-{
-    const char *s = json_string_value(json_object_get(o, name));
-
-    return s ? s : "";
-}
-
 /* Numbers of 64 bits are texts. */
 static bool has_value(const json_t *o, const char *name, uint64_t v)
 {
@@ -142,7 +131,7 @@ static bool wanted(const struct tm_options *o, const json_t *row)
 {
     if (o->has_tag && !has_value(row, "tag", o->tag))
         return false;
-    return !o->has_qp || (json_object_get(row, "qpn") && (uint64_t)whole(row, "qpn") == o->qp);
+    return !o->has_qp || (json_object_get(row, "qpn") && (uint64_t)member_whole(row, "qpn") == o->qp);
 }
 
 /* "1.234 ms ago" */
@@ -161,14 +150,15 @@ static void print_age(const json_t *row)
 
 static void print_head(const char *device, const json_t *list)
 {
-    printf("%s: SRQ %lld of %s (pid %lld), %lld QPs, profile %s\n", device, whole(list, "srq"), text(list, "comm"),
-           whole(list, "pid"), whole(list, "qps"), text(list, "profile"));
+    printf("%s: SRQ %lld of %s (pid %lld), %lld QPs, profile %s\n", device, member_whole(list, "srq"),
+           member_text(list, "comm"), member_whole(list, "pid"), member_whole(list, "qps"),
+           member_text(list, "profile"));
     printf("  %s: hw_cnt %lld, sw_cnt %lld, %lld unexpected messages arriving\n",
            json_is_true(json_object_get(list, "in_sync")) ? "in sync" : "out of sync, new entries stay pending",
-           whole(list, "hw_cnt"), whole(list, "sw_cnt"), whole(list, "inflight"));
+           member_whole(list, "hw_cnt"), member_whole(list, "sw_cnt"), member_whole(list, "inflight"));
     printf("  %lld entries active, %lld pending, %lld matched and arriving, of %lld; %lld untagged buffers\n",
-           whole(list, "active"), whole(list, "pending"), whole(list, "consumed"), whole(list, "max_num_tags"),
-           whole(list, "buffers"));
+           member_whole(list, "active"), member_whole(list, "pending"), member_whole(list, "consumed"),
+           member_whole(list, "max_num_tags"), member_whole(list, "buffers"));
 }
 
 static void print_list(const struct tm_options *o, const json_t *list)
@@ -188,8 +178,9 @@ static void print_list(const struct tm_options *o, const json_t *list)
     {
         if (!wanted(o, e))
             continue;
-        printf("  %4zu  %-7s  tag %-18s mask %-18s %10lld bytes  handle %-10s wr_id %-6lld ", i, text(e, "state"),
-               text(e, "tag"), text(e, "mask"), whole(e, "bytes"), text(e, "handle"), whole(e, "recv_wr_id"));
+        printf("  %4zu  %-7s  tag %-18s mask %-18s %10lld bytes  handle %-10s wr_id %-6lld ", i,
+               member_text(e, "state"), member_text(e, "tag"), member_text(e, "mask"), member_whole(e, "bytes"),
+               member_text(e, "handle"), member_whole(e, "recv_wr_id"));
         print_age(e);
         printf("\n");
     }
@@ -205,21 +196,21 @@ static void print_trace(const struct tm_options *o, const json_t *list)
     {
         if (!wanted(o, ev))
             continue;
-        printf("  #%-6lld ", whole(ev, "number"));
+        printf("  #%-6lld ", member_whole(ev, "number"));
         print_age(ev);
-        printf("%-10s", text(ev, "event"));
+        printf("%-10s", member_text(ev, "event"));
         if (json_object_get(ev, "qpn"))
-            printf("  QP 0x%06llx", whole(ev, "qpn"));
+            printf("  QP 0x%06llx", member_whole(ev, "qpn"));
         for (unsigned k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
             if (json_object_get(ev, names[k]))
-                printf("  %s %s", names[k], text(ev, names[k]));
+                printf("  %s %s", names[k], member_text(ev, names[k]));
         }
         if (json_is_false(json_object_get(ev, "active")))
             printf("  pending");
         if (json_object_get(ev, "entries"))
-            printf("  %lld entries", whole(ev, "entries"));
-        printf("  hw_cnt %lld sw_cnt %lld inflight %lld\n", whole(ev, "hw_cnt"), whole(ev, "sw_cnt"),
-               whole(ev, "inflight"));
+            printf("  %lld entries", member_whole(ev, "entries"));
+        printf("  hw_cnt %lld sw_cnt %lld inflight %lld\n", member_whole(ev, "hw_cnt"), member_whole(ev, "sw_cnt"),
+               member_whole(ev, "inflight"));
     }
 }
 
@@ -246,22 +237,24 @@ static void print_why(const struct tm_options *o, const json_t *list)
 
     json_array_foreach(json_object_get(list, "events"), i, ev)
     {
-        const char *d = decision(text(ev, "event")), *why = text(ev, "why_text"), *handle = text(ev, "handle");
+        const char *d = decision(member_text(ev, "event")), *why = member_text(ev, "why_text"),
+                   *handle = member_text(ev, "handle");
 
         if (!d || !wanted(o, ev))
             continue;
-        printf("  #%-6lld ", whole(ev, "number"));
+        printf("  #%-6lld ", member_whole(ev, "number"));
         print_age(ev);
-        printf("QP 0x%06llx  %-7s", whole(ev, "qpn"), text(ev, "kind"));
+        printf("QP 0x%06llx  %-7s", member_whole(ev, "qpn"), member_text(ev, "kind"));
         if (json_object_get(ev, "tag"))
-            printf(" tag %s", text(ev, "tag"));
+            printf(" tag %s", member_text(ev, "tag"));
         printf(": %s", d);
         if (strcmp(d, "matched") == 0)
-            printf(" entry %s after %lld comparisons", handle, whole(ev, "depth"));
+            printf(" entry %s after %lld comparisons", handle, member_whole(ev, "depth"));
         if (*why)
             printf(": %s", why);
         if (*handle && *why)
-            printf(" [entry %s; hw_cnt %lld, sw_cnt %lld]", handle, whole(ev, "hw_cnt"), whole(ev, "sw_cnt"));
+            printf(" [entry %s; hw_cnt %lld, sw_cnt %lld]", handle, member_whole(ev, "hw_cnt"),
+                   member_whole(ev, "sw_cnt"));
         printf("\n");
     }
 }
@@ -287,9 +280,9 @@ static unsigned print_host(struct tm_options *o, const json_t *document)
     {
         json_array_foreach(json_object_get(device, "lists"), k, list)
         {
-            if (o->srq >= 0 && whole(list, "srq") != o->srq)
+            if (o->srq >= 0 && member_whole(list, "srq") != o->srq)
                 continue;
-            print_head(text(device, "name"), list);
+            print_head(member_text(device, "name"), list);
             if (strcmp(o->what, "list") == 0)
                 print_list(o, list);
             else if (strcmp(o->what, "trace") == 0)

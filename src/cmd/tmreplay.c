@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/cmd/cmd.h"
+#include "src/cmd/member.h"
 
 #define SHOWN 6u /* entries per line of the diagram */
 #define COLUMN 40 /* characters */
@@ -28,28 +29,6 @@ struct replay {
     long long number; /* of the event */
     unsigned decisions, contradictions;
 };
-
-static long long whole(const json_t *o, const char *name)
-{
-    return json_integer_value(json_object_get(o, name));
-}
-
-static const char *text(const json_t *o, const char *name)
-{
-    const char *s = json_string_value(json_object_get(o, name));
-
-    return s ? s : "";
-}
-
-static uint64_t hex(const json_t *o, const char *name)
-{
-    return strtoull(text(o, name), NULL, 0);
-}
-
-static bool is(const json_t *ev, const char *name, const char *value)
-{
-    return strcmp(text(ev, name), value) == 0;
-}
 
 __attribute__((format(printf, 2, 3))) static void contradict(struct replay *r, const char *format, ...)
 {
@@ -116,37 +95,40 @@ static void take_out(struct replay *r, struct entry *e)
 
 static void on_add(struct replay *r, const json_t *ev)
 {
-    struct entry e = {
-        .handle = hex(ev, "handle"), .tag = hex(ev, "tag"), .mask = hex(ev, "mask"), .active = in_sync(r)};
+    struct entry e = {.handle = member_u64(ev, "handle"),
+                      .tag = member_u64(ev, "tag"),
+                      .mask = member_u64(ev, "mask"),
+                      .active = in_sync(r)};
 
     if (find(r, e.handle))
-        contradict(r, "entry %s is in the list already", text(ev, "handle"));
+        contradict(r, "entry %s is in the list already", member_text(ev, "handle"));
     if (e.active != (bool)json_is_true(json_object_get(ev, "active")))
-        contradict(r, "entry %s should be %s", text(ev, "handle"), e.active ? "active at once" : "pending");
+        contradict(r, "entry %s should be %s", member_text(ev, "handle"), e.active ? "active at once" : "pending");
     r->list[r->n++] = e;
 }
 
 static void on_del(struct replay *r, const json_t *ev)
 {
-    struct entry *e = find(r, hex(ev, "handle"));
+    struct entry *e = find(r, member_u64(ev, "handle"));
 
-    if (*text(ev, "why") && e)
-        contradict(r, "entry %s is in the list, so it can be deleted", text(ev, "handle"));
-    else if (!*text(ev, "why") && !e)
-        contradict(r, "entry %s is not in the list", text(ev, "handle"));
+    if (*member_text(ev, "why") && e)
+        contradict(r, "entry %s is in the list, so it can be deleted", member_text(ev, "handle"));
+    else if (!*member_text(ev, "why") && !e)
+        contradict(r, "entry %s is not in the list", member_text(ev, "handle"));
     else if (e)
         take_out(r, e);
 }
 
 static void on_match(struct replay *r, const json_t *ev)
 {
-    struct entry *must = first_match(r, hex(ev, "tag")), *e = find(r, hex(ev, "handle"));
+    struct entry *must = first_match(r, member_u64(ev, "tag")), *e = find(r, member_u64(ev, "handle"));
 
     r->decisions++;
     if (!must)
-        contradict(r, "no active entry matches tag %s", text(ev, "tag"));
+        contradict(r, "no active entry matches tag %s", member_text(ev, "tag"));
     else if (must != e)
-        contradict(r, "tag %s must match entry 0x%" PRIx64 ", which is the first", text(ev, "tag"), must->handle);
+        contradict(r, "tag %s must match entry 0x%" PRIx64 ", which is the first", member_text(ev, "tag"),
+                   must->handle);
     if (e)
         take_out(r, e);
 }
@@ -154,29 +136,29 @@ static void on_match(struct replay *r, const json_t *ev)
 /* Messages that are no match: unexpected, and put off for want of a buffer. */
 static void on_no_match(struct replay *r, const json_t *ev)
 {
-    struct entry *e = first_match(r, hex(ev, "tag"));
+    struct entry *e = first_match(r, member_u64(ev, "tag"));
 
     r->decisions++;
     if (!json_object_get(ev, "tag")) /* it has none, so it is not matched */
         return;
-    if (e && !is(ev, "why", "few-buffers"))
-        contradict(r, "tag %s must match entry 0x%" PRIx64, text(ev, "tag"), e->handle);
-    if (is(ev, "why", "no-entry") && r->n)
+    if (e && !member_is(ev, "why", "few-buffers"))
+        contradict(r, "tag %s must match entry 0x%" PRIx64, member_text(ev, "tag"), e->handle);
+    if (member_is(ev, "why", "no-entry") && r->n)
         contradict(r, "the list is not empty");
-    e = find(r, hex(ev, "handle"));
-    if (!strncmp(text(ev, "why"), "pending", 7) && !(e && !e->active && matches(e, hex(ev, "tag"))))
-        contradict(r, "entry %s does not wait for tag %s", text(ev, "handle"), text(ev, "tag"));
+    e = find(r, member_u64(ev, "handle"));
+    if (!strncmp(member_text(ev, "why"), "pending", 7) && !(e && !e->active && matches(e, member_u64(ev, "tag"))))
+        contradict(r, "entry %s does not wait for tag %s", member_text(ev, "handle"), member_text(ev, "tag"));
 }
 
 /* Does an unexpected message like this count? */
 static bool counts(const json_t *ev)
 {
-    return is(ev, "kind", "eager") || is(ev, "kind", "rndv");
+    return member_is(ev, "kind", "eager") || member_is(ev, "kind", "rndv");
 }
 
 static void on_end(struct replay *r, const json_t *ev)
 {
-    bool delivered = is(ev, "event", "deliver");
+    bool delivered = member_is(ev, "event", "deliver");
 
     if (!counts(ev) || json_object_get(ev, "handle")) /* of a matched message: its entry has left the list before */
         return;
@@ -186,18 +168,19 @@ static void on_end(struct replay *r, const json_t *ev)
 
 static void on_activate(struct replay *r, const json_t *ev)
 {
-    if ((long long)r->activated != whole(ev, "entries"))
-        contradict(r, "%zu entries become active, not %lld", r->activated, whole(ev, "entries"));
+    if ((long long)r->activated != member_whole(ev, "entries"))
+        contradict(r, "%zu entries become active, not %lld", r->activated, member_whole(ev, "entries"));
     r->activated = 0;
 }
 
 static void apply(struct replay *r, const json_t *ev)
 {
-    const char *what = text(ev, "event");
+    const char *what = member_text(ev, "event");
 
-    r->number = whole(ev, "number");
-    if (r->sw_cnt != (uint16_t)whole(ev, "sw_cnt")) { /* the program's report comes before what else it asks for */
-        r->sw_cnt = (uint16_t)whole(ev, "sw_cnt");
+    r->number = member_whole(ev, "number");
+    if (r->sw_cnt !=
+        (uint16_t)member_whole(ev, "sw_cnt")) { /* the program's report comes before what else it asks for */
+        r->sw_cnt = (uint16_t)member_whole(ev, "sw_cnt");
         settle(r);
     }
     if (r->activated && strcmp(what, "activate") != 0)
@@ -218,10 +201,10 @@ static void apply(struct replay *r, const json_t *ev)
         r->hw_cnt--;
     if (strcmp(what, "unexpected") == 0 && counts(ev))
         r->inflight++;
-    if (r->hw_cnt != (uint16_t)whole(ev, "hw_cnt") || r->inflight != whole(ev, "inflight"))
+    if (r->hw_cnt != (uint16_t)member_whole(ev, "hw_cnt") || r->inflight != member_whole(ev, "inflight"))
         contradict(r, "hw_cnt %u and inflight %lld are right", r->hw_cnt, r->inflight);
-    r->hw_cnt = (uint16_t)whole(ev, "hw_cnt");
-    r->inflight = whole(ev, "inflight");
+    r->hw_cnt = (uint16_t)member_whole(ev, "hw_cnt");
+    r->inflight = member_whole(ev, "inflight");
     settle(r);
 }
 
@@ -243,13 +226,14 @@ static void begin_late(struct replay *r, const json_t *list)
 
     json_array_foreach(events, i, ev)
     {
-        bool leaves = is(ev, "event", "match") || (is(ev, "event", "del") && !*text(ev, "why")), added = false;
+        bool leaves = member_is(ev, "event", "match") || (member_is(ev, "event", "del") && !*member_text(ev, "why")),
+             added = false;
 
         for (k = 0; leaves && k < i; k++)
-            added |= is(json_array_get(events, k), "event", "add") &&
-                     hex(json_array_get(events, k), "handle") == hex(ev, "handle");
+            added |= member_is(json_array_get(events, k), "event", "add") &&
+                     member_u64(json_array_get(events, k), "handle") == member_u64(ev, "handle");
         if (leaves && !added)
-            add_old(r, hex(ev, "handle"));
+            add_old(r, member_u64(ev, "handle"));
     }
     json_array_foreach(json_object_get(list, "entries"), i, e)
     {
@@ -257,14 +241,14 @@ static void begin_late(struct replay *r, const json_t *list)
 
         json_array_foreach(events, k, ev)
         {
-            added |= is(ev, "event", "add") && hex(ev, "handle") == hex(e, "handle");
+            added |= member_is(ev, "event", "add") && member_u64(ev, "handle") == member_u64(e, "handle");
         }
         if (!added)
-            add_old(r, hex(e, "handle"));
+            add_old(r, member_u64(e, "handle"));
     }
-    r->hw_cnt = (uint16_t)whole(first, "hw_cnt");
-    r->sw_cnt = (uint16_t)whole(first, "sw_cnt");
-    r->inflight = whole(first, "inflight");
+    r->hw_cnt = (uint16_t)member_whole(first, "hw_cnt");
+    r->sw_cnt = (uint16_t)member_whole(first, "sw_cnt");
+    r->inflight = member_whole(first, "inflight");
 }
 
 /* What the daemon says of the list now must be what the trace leads to. */
@@ -277,11 +261,12 @@ static void compare(struct replay *r, const json_t *list)
         contradict(r, "%zu entries are left, the daemon has %zu", r->n, json_array_size(entries));
     json_array_foreach(entries, i, e)
     {
-        if (i < r->n && (r->list[i].handle != hex(e, "handle") || r->list[i].active != is(e, "state", "active")))
+        if (i < r->n &&
+            (r->list[i].handle != member_u64(e, "handle") || r->list[i].active != member_is(e, "state", "active")))
             contradict(r, "entry %zu is another one, or in another state", i);
     }
-    if (r->hw_cnt != whole(list, "hw_cnt") || r->sw_cnt != whole(list, "sw_cnt"))
-        contradict(r, "the daemon counts %lld and %lld", whole(list, "hw_cnt"), whole(list, "sw_cnt"));
+    if (r->hw_cnt != member_whole(list, "hw_cnt") || r->sw_cnt != member_whole(list, "sw_cnt"))
+        contradict(r, "the daemon counts %lld and %lld", member_whole(list, "hw_cnt"), member_whole(list, "sw_cnt"));
 }
 
 /* --- what is shown
@@ -300,31 +285,32 @@ static void print_entries(const struct replay *r)
 static void print_line(const struct replay *r, const json_t *ev, double start_us)
 {
     char what[128];
-    int len = snprintf(what, sizeof(what), "%s", text(ev, "event"));
+    int len = snprintf(what, sizeof(what), "%s", member_text(ev, "event"));
     bool message = json_object_get(ev, "kind") != NULL;
 
     if (message && len > 0)
-        len += snprintf(what + len, sizeof(what) - (size_t)len, " %s QP 0x%llx", text(ev, "kind"), whole(ev, "qpn"));
+        len += snprintf(what + len, sizeof(what) - (size_t)len, " %s QP 0x%llx", member_text(ev, "kind"),
+                        member_whole(ev, "qpn"));
     if (json_object_get(ev, "tag"))
-        len += snprintf(what + len, sizeof(what) - (size_t)len, " tag %s", text(ev, "tag"));
+        len += snprintf(what + len, sizeof(what) - (size_t)len, " tag %s", member_text(ev, "tag"));
     if (json_object_get(ev, "handle"))
-        len += snprintf(what + len, sizeof(what) - (size_t)len, " [%s]", text(ev, "handle"));
+        len += snprintf(what + len, sizeof(what) - (size_t)len, " [%s]", member_text(ev, "handle"));
     if (json_object_get(ev, "entries"))
-        snprintf(what + len, sizeof(what) - (size_t)len, " %lld entries", whole(ev, "entries"));
+        snprintf(what + len, sizeof(what) - (size_t)len, " %lld entries", member_whole(ev, "entries"));
     printf("  #%-5lld %11.3f ms  %-*s| %-*s| hw %u sw %u%s |", r->number,
            (start_us - json_number_value(json_object_get(ev, "age_us"))) / 1e3, COLUMN, message ? "" : what, COLUMN + 8,
            message ? what : "", r->hw_cnt, r->sw_cnt, r->inflight ? "+" : "");
     print_entries(r);
     printf("\n");
-    if (*text(ev, "why_text"))
-        printf("  %*s%s\n", message ? COLUMN + 26 : 24, "", text(ev, "why_text"));
+    if (*member_text(ev, "why_text"))
+        printf("  %*s%s\n", message ? COLUMN + 26 : 24, "", member_text(ev, "why_text"));
 }
 
 static void print_state(const struct replay *r, const json_t *ev)
 {
     printf("  after #%lld, %s: %s, hw_cnt %u, sw_cnt %u, %lld unexpected messages arriving\n", r->number,
-           text(ev, "event"), in_sync(r) ? "in sync" : "out of sync, new entries stay pending", r->hw_cnt, r->sw_cnt,
-           r->inflight);
+           member_text(ev, "event"), in_sync(r) ? "in sync" : "out of sync, new entries stay pending", r->hw_cnt,
+           r->sw_cnt, r->inflight);
     for (size_t i = 0; i < r->n; i++) {
         const struct entry *e = &r->list[i];
 
@@ -350,7 +336,7 @@ int tmreplay(const json_t *list, const struct tmreplay_options *o)
 {
     const json_t *events = json_object_get(list, "events"), *first = json_array_get(events, 0);
     size_t n = json_array_size(events), left = json_array_size(json_object_get(list, "entries")), i;
-    struct replay r = {.judges = !first || whole(first, "number") == 0};
+    struct replay r = {.judges = !first || member_whole(first, "number") == 0};
     double start_us = json_number_value(json_object_get(first, "age_us"));
     bool found = o->step < 0;
     json_t *ev;
@@ -364,14 +350,14 @@ int tmreplay(const json_t *list, const struct tmreplay_options *o)
         apply(&r, ev);
         if (o->step < 0 && !o->check)
             print_line(&r, ev, start_us);
-        if (o->step >= 0 && whole(ev, "number") == o->step) {
+        if (o->step >= 0 && member_whole(ev, "number") == o->step) {
             found = true;
             print_state(&r, ev);
             break;
         }
     }
     if (!found)
-        say("there is no event #%ld in the trace (it has #%lld and %zu more)", o->step, whole(first, "number"),
+        say("there is no event #%ld in the trace (it has #%lld and %zu more)", o->step, member_whole(first, "number"),
             n ? n - 1 : 0);
     if (o->step < 0) {
         compare(&r, list);

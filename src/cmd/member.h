@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Members of the daemon's documents. One that is not there, or of another kind, is 0 or "". */
+#ifndef PUMICE_CMD_MEMBER_H
+#define PUMICE_CMD_MEMBER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline long long member_whole(const json_t *o, const char *name)
+{
+    return json_integer_value(json_object_get(o, name));
+}
+
+/* Valid as long as o is. */
+static inline const char *member_text(const json_t *o, const char *name)
+{
+    const char *s = json_string_value(json_object_get(o, name));
+
+    return s ? s : "";
+}
+
+/* Numbers of 64 bits, and keys, are texts. */
+static inline uint64_t member_u64(const json_t *o, const char *name)
+{
+    return strtoull(member_text(o, name), NULL, 0);
+}
+
+static inline bool member_is(const json_t *o, const char *name, const char *value)
+{
+    return strcmp(member_text(o, name), value) == 0;
+}
+
+#endif
