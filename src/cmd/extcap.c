@@ -63,38 +63,42 @@ static const char doc[] =
     "  ln -s $(which pumice) ~/.config/wireshark/extcap/pumice-extcap\n"
     "  tshark -D; tshark -i pumice0";
 
-/* One entry of the dialogue that Wireshark shows: option, label, kind, whatever else there is, help. */
+/* The dialogue that Wireshark shows: option, label, kind, whatever else there is, help; and the values of a selector. */
 #define ARG(number, option, label, kind, more, tip)                                                                    \
     "arg {number=" #number "}{call=--" option "}{display=" label "}{type=" kind "}" more "{tooltip=" tip "}\n"
+#define FILTER(number, option, label, kind, more, tip) ARG(number, option, label, kind, more "{group=Filter}", tip)
+#define CAPTURE(number, option, label, kind, more, tip) ARG(number, option, label, kind, more "{group=Capture}", tip)
 #define VALUE(number, value, label, is_default)                                                                        \
     "value {arg=" #number "}{value=" value "}{display=" label "}{default=" is_default "}\n"
+#define DEFAULT(number, value, label) VALUE(number, value, label, "true")
+#define OTHER(number, value, label) VALUE(number, value, label, "false")
 
 /* In the order of the options of capfilter.c; tests/e2e/extcap.sh compares the two. */
 /* clang-format off */
 static const char config[] =
-    ARG(0, "qp", "Queue pair", "string", "{validation=^(0[xX][0-9a-fA-F]+|[0-9]+)$}{group=Filter}",
+    FILTER(0, "qp", "Queue pair", "string", "{validation=^(0[xX][0-9a-fA-F]+|[0-9]+)$}",
         "Only packets of or to this queue pair number")
-    ARG(1, "peer", "Peer", "string", "{placeholder=IPv4 or IPv6 address}{group=Filter}",
+    FILTER(1, "peer", "Peer", "string", "{placeholder=IPv4 or IPv6 address}",
         "Only packets from or to this address")
-    ARG(2, "opcode", "Opcodes", "string", "{placeholder=send, ack, read response ...}{group=Filter}",
+    FILTER(2, "opcode", "Opcodes", "string", "{placeholder=send, ack, read response ...}",
         "Only packets whose opcode has one of these in its name, separated by commas")
-    ARG(3, "direction", "Direction", "selector", "{group=Filter}",
+    FILTER(3, "direction", "Direction", "selector", "",
         "What devices receive or send; for several hosts what they send is enough, or each packet is there twice")
-    VALUE(3, "", "both, but sent packets of several hosts", "true")
-    VALUE(3, "in", "received", "false")
-    VALUE(3, "out", "sent", "false")
-    VALUE(3, "both", "both", "false")
-    ARG(4, "before-faults", "Before faults", "boolflag", "{group=Capture}",
+    DEFAULT(3, "", "both, but sent packets of several hosts")
+    OTHER(3, "in", "received")
+    OTHER(3, "out", "sent")
+    OTHER(3, "both", "both")
+    CAPTURE(4, "before-faults", "Before faults", "boolflag", "",
         "Sent packets as they were before injected faults struck them")
-    ARG(5, "snaplen", "Bytes of each packet", "unsigned", "{range=16,65535}{group=Capture}",
+    CAPTURE(5, "snaplen", "Bytes of each packet", "unsigned", "{range=16,65535}",
         "From the transport header on; all unless given")
-    ARG(6, "buffer", "Buffer of each device (MiB)", "selector", "{group=Capture}",
+    CAPTURE(6, "buffer", "Buffer of each device (MiB)", "selector", "",
         "When Wireshark is slower than the traffic for longer than this lasts, packets are dropped from the capture")
-    VALUE(6, "4", "4", "false")
-    VALUE(6, "16", "16", "true")
-    VALUE(6, "64", "64", "false")
-    VALUE(6, "256", "256", "false")
-    ARG(7, "socket", "Control socket", "string", "{group=Capture}",
+    OTHER(6, "4", "4")
+    DEFAULT(6, "16", "16")
+    OTHER(6, "64", "64")
+    OTHER(6, "256", "256")
+    CAPTURE(7, "socket", "Control socket", "string", "",
         "Of the daemon, if it is neither at a usual place nor in the environment");
 /* clang-format on */
 
