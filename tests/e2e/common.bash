@@ -16,9 +16,9 @@ export BUILD PATH=$BUILD/bin:$PATH
 pumice=$BUILD/bin/pumice
 dir=$(mktemp -d) || exit 1
 export dir TMPDIR=$dir
+. "$here/checks.bash"
 unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
 pids=()
-failures=0
 
 cleanup()
 {
@@ -31,12 +31,6 @@ cleanup()
 }
 trap cleanup EXIT
 
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
 need() # TOOL...: without one of them the script is skipped
 {
     local tool
@@ -45,17 +39,35 @@ need() # TOOL...: without one of them the script is skipped
     done
 }
 
-is() # WHAT GOT WANTED
+# router NET MTU: the network namespaces ${ns}a and ${ns}b, with the addresses NET.1.1 and NET.2.1 on interfaces e0 with an MTU of 9000, and
+# between them ${ns}r, a router (NET.1.2 and NET.2.2) whose interface e2, towards b, has that MTU. It fails where that can't be: not as root, or without `ip`.
+router()
 {
-    [ "$2" = "$3" ] || fail "$1: got '$2', not '$3'"
+    local net=$1 mtu=$2 n where interface
+    [ "$(id -u)" = 0 ] && command -v ip >/dev/null || return 1
+    for n in a r b; do
+        ip netns add "$ns$n" 2>/dev/null && ip -n "$ns$n" link set lo up || return 1
+    done
+    ip -n "${ns}a" link add e0 type veth peer name e1 netns "${ns}r" 2>/dev/null || return 1
+    ip -n "${ns}b" link add e0 type veth peer name e2 netns "${ns}r" || return 1
+    ip -n "${ns}a" address add "$net.1.1/24" dev e0 && ip -n "${ns}r" address add "$net.1.2/24" dev e1 &&
+        ip -n "${ns}b" address add "$net.2.1/24" dev e0 && ip -n "${ns}r" address add "$net.2.2/24" dev e2 || return 1
+    while read -r where interface mtu; do
+        ip -n "$ns$where" link set "$interface" mtu "$mtu" up || return 1
+    done <<END
+a e0 9000
+r e1 9000
+r e2 $mtu
+b e0 9000
+END
+    ip -n "${ns}a" route add default via "$net.1.2" && ip -n "${ns}b" route add default via "$net.2.2" &&
+        ip netns exec "${ns}r" sysctl -qw net.ipv4.ip_forward=1
 }
 
-has() # WHAT TEXT PART
+no_router() # takes it away
 {
-    [[ $2 == *$3* ]] || fail "$1: no '$3' in: $2"
-}
-
-hasnt() # WHAT TEXT PART
-{
-    [[ $2 != *$3* ]] || fail "$1: '$3' in: $2"
+    local n
+    for n in a r b; do
+        ip netns del "$ns$n" 2>/dev/null
+    done
 }

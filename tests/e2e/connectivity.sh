@@ -6,12 +6,7 @@
 stuck=$BUILD/tests/verbs/stuck
 block=127.50.$(($$ % 256))
 ns=pconn$$
-also_clean()
-{
-    for n in a r b; do
-        ip netns del $ns$n 2>/dev/null
-    done
-}
+also_clean() { no_router; }
 library=$BUILD/lib/pumice/libibverbs.so.1
 asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
 
@@ -120,24 +115,7 @@ scene idle strict peer || fail "not connected, though it is reached now: $qp $re
 end
 
 # A router that forwards 900 bytes.
-netns()
-{
-    [ "$(id -u)" = 0 ] && command -v ip >/dev/null || return 1
-    for n in a r b; do
-        ip netns add $ns$n 2>/dev/null && ip -n $ns$n link set lo up || return 1
-    done
-    ip -n ${ns}a link add e0 type veth peer name e1 netns ${ns}r 2>/dev/null || return 1
-    ip -n ${ns}b link add e0 type veth peer name e2 netns ${ns}r || return 1
-    ip -n ${ns}a address add 10.78.1.1/24 dev e0 && ip -n ${ns}r address add 10.78.1.2/24 dev e1 &&
-        ip -n ${ns}b address add 10.78.2.1/24 dev e0 && ip -n ${ns}r address add 10.78.2.2/24 dev e2 || return 1
-    for l in "a e0 9000" "r e1 9000" "r e2 900" "b e0 9000"; do
-        set -- $l
-        ip -n $ns$1 link set $2 mtu $3 up || return 1
-    done
-    ip -n ${ns}a route add default via 10.78.1.2 && ip -n ${ns}b route add default via 10.78.2.2 &&
-        ip netns exec ${ns}r sysctl -qw net.ipv4.ip_forward=1
-}
-if netns; then
+if router 10.78 900; then
     start a 10.78.1.1 ip netns exec ${ns}a -- --connectivity warn --connectivity-tries 3
     start b 10.78.2.1 ip netns exec ${ns}b --
     scene idle a b || fail "the program: $qp $rest"

@@ -4,12 +4,7 @@
 . "$(dirname "$0")/common.bash"
 block=127.47.$(($$ % 256))
 ns=pping$$
-also_clean()
-{
-    for n in a r b; do
-        ip netns del $ns$n 2>/dev/null
-    done
-}
+also_clean() { no_router; }
 start() # NAME ADDRESS [COMMAND...]: a daemon with socket $dir/NAME
 {
     local name=$1 address=$2
@@ -73,24 +68,7 @@ is "half of them lost" "$(verdict "$(ping --json -i 30 $block.2)")" ok
 in_lab "$pumice" fault off
 
 # --- smaller MTUs on the way ---
-netns()
-{
-    [ "$(id -u)" = 0 ] && command -v ip >/dev/null || return 1
-    for n in a r b; do
-        ip netns add $ns$n 2>/dev/null && ip -n $ns$n link set lo up || return 1
-    done
-    ip -n ${ns}a link add e0 type veth peer name e1 netns ${ns}r 2>/dev/null || return 1
-    ip -n ${ns}b link add e0 type veth peer name e2 netns ${ns}r || return 1
-    ip -n ${ns}a address add 10.77.1.1/24 dev e0 && ip -n ${ns}r address add 10.77.1.2/24 dev e1 &&
-        ip -n ${ns}b address add 10.77.2.1/24 dev e0 && ip -n ${ns}r address add 10.77.2.2/24 dev e2 || return 1
-    for l in "a e0 9000" "r e1 9000" "r e2 1400" "b e0 9000"; do
-        set -- $l
-        ip -n $ns$1 link set $2 mtu $3 up || return 1
-    done
-    ip -n ${ns}a route add default via 10.77.1.2 && ip -n ${ns}b route add default via 10.77.2.2 &&
-        ip netns exec ${ns}r sysctl -qw net.ipv4.ip_forward=1
-}
-if netns; then
+if router 10.77 1400; then
     start a 10.77.1.1 ip netns exec ${ns}a
     start b 10.77.2.1 ip netns exec ${ns}b
     out=$("$pumice" ping --socket "$dir/a" -c 3 -i 150 10.77.2.1); is "exit code, a router with a small MTU" $? 2
