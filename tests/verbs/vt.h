@@ -207,10 +207,10 @@ static inline int vt_send(struct vt_pair *p, int i, uint64_t id, uint32_t at, ui
     return ibv_post_send(p->qp[i], &wr, &bad);
 }
 
-/* Polls until num completions are there or some seconds have passed; how many. */
+/* Polls until num completions are there or half a minute has passed; how many. */
 static inline int vt_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
-    double end = vt_now() + 5;
+    double end = vt_now() + 30;
     int n = 0;
     while (n < num && vt_now() < end) {
         int k = ibv_poll_cq(cq, num - n, wc + n);
@@ -221,11 +221,11 @@ static inline int vt_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
     return n;
 }
 
-/* Waits some seconds for an asynchronous event of that type; false: none of it came. It is acknowledged. */
+/* Waits half a minute for an asynchronous event of that type; false: none of it came. It is acknowledged. */
 static inline bool vt_event(struct ibv_context *ctx, enum ibv_event_type type, void *element)
 {
     struct pollfd f = {.fd = ctx->async_fd, .events = POLLIN};
-    double end = vt_now() + 5;
+    double end = vt_now() + 30;
     while (vt_now() < end && poll(&f, 1, 100) >= 0) {
         struct ibv_async_event e;
         if (!(f.revents & POLLIN) || ibv_get_async_event(ctx, &e))
