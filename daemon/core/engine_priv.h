@@ -54,6 +54,7 @@ struct send_wqe {
     uint32_t length; /* bytes of the message */
     uint32_t first_psn; /* set when the requester gets to it */
     uint32_t npkts; /* PSNs that it takes; likewise. Local operations take none */
+    uint32_t chunk; /* of a READ: how many of them each of its requests is for; likewise */
     uint32_t pd; /* of its SGEs' keys */
     struct tm_entry *entry; /* OWN_READ: whose data it fetches */
     uint8_t own; /* enum own_request: not the program's, but the tag matching offload's */
@@ -329,7 +330,8 @@ static inline uint32_t min32(uint32_t a, uint32_t b)
 }
 /* How many of the packets [off, off + want) of a request the windows let through now. */
 uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want);
-uint32_t req_chunk_left(const struct qp *qp, const struct send_wqe *w, uint32_t off); /* packets that a READ asks for */
+uint32_t req_read_chunk(const struct qp *qp);
+uint32_t req_chunk_left(const struct send_wqe *w, uint32_t off); /* packets that a READ asks for */
 struct peer *req_peer(struct qp *qp, const struct send_wqe *w); /* where its packets go */
 void req_expire(struct qp *qp, uint64_t now);
 /* Is every request that has begun complete? */

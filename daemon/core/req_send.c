@@ -311,6 +311,7 @@ static void number_request(struct qp *qp, struct send_wqe *w)
     struct requester *r = &qp->req;
     w->first_psn = r->fresh_psn;
     w->npkts = psn_count(w->length, qp->mtu);
+    w->chunk = req_is_read(w) ? req_read_chunk(qp) : 0;
     if (req_is_atomic(w) || qp->type == QPT_UD)
         w->npkts = 1;
     r->fresh_psn = psn_add(r->fresh_psn, w->npkts);
@@ -495,7 +496,7 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
             break;
         want = min32(want, rate > qp->mtu ? rate / qp->mtu : 1);
         if (req_is_read(w))
-            want = req_chunk_left(qp, w, off);
+            want = req_chunk_left(w, off);
         uint32_t n = req_window_allows(qp, w, off, want);
         if (n == 0)
             break;

@@ -5,19 +5,34 @@
 
 #include "daemon/core/engine_priv.h"
 
-#define READ_CHUNK 131072u /* bytes that one READ request asks for: bounds the responses in flight */
+/* Bytes that one READ request asks for. The responses in flight are to fill the pipe even when few requests may be
+ * outstanding, but after a loss, when the window is small, not to exceed it by far. */
+#define READ_FLIGHT (2u << 20) /* of all outstanding requests together */
+#define READ_CHUNK_MIN (128u << 10)
+#define READ_CHUNK_MAX (512u << 10)
+
+/* Packets in which a READ that begins now is asked for. */
+uint32_t req_read_chunk(const struct qp *qp)
+{
+    const struct engine_config *cfg = &qp->e->cfg;
+    uint32_t bytes = READ_CHUNK_MIN;
+    if (qp->req.cwnd == cfg->peer_window_bytes && qp->attr.max_rd_atomic > 0)
+        bytes = READ_FLIGHT / qp->attr.max_rd_atomic;
+    if (bytes < READ_CHUNK_MIN)
+        bytes = READ_CHUNK_MIN;
+    if (bytes > READ_CHUNK_MAX)
+        bytes = READ_CHUNK_MAX;
+    if (bytes > cfg->peer_window_bytes / 2)
+        bytes = (uint32_t)(cfg->peer_window_bytes / 2);
+    uint32_t chunk = min32(bytes / (qp->mtu + PACKET_OVERHEAD), cfg->window_pkts);
+    return chunk ? chunk : 1;
+}
 
 /* Packets of the READ chunk that holds packet off, from off to the chunk's end. The bounds of chunks depend on
  * nothing that changes, so that a repeated request never reaches beyond the first one's responses. */
-uint32_t req_chunk_left(const struct qp *qp, const struct send_wqe *w, uint32_t off)
+uint32_t req_chunk_left(const struct send_wqe *w, uint32_t off)
 {
-    const struct engine_config *cfg = &qp->e->cfg;
-    uint64_t bytes = cfg->peer_window_bytes / 2 < READ_CHUNK ? cfg->peer_window_bytes / 2 : READ_CHUNK;
-    uint32_t chunk = (uint32_t)(bytes / (qp->mtu + PACKET_OVERHEAD));
-    chunk = min32(chunk, cfg->window_pkts);
-    if (chunk == 0)
-        chunk = 1;
-    return min32(chunk - off % chunk, w->npkts - off);
+    return min32(w->chunk - off % w->chunk, w->npkts - off);
 }
 
 uint64_t req_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to)
@@ -96,7 +111,7 @@ bool req_window_full(const struct qp *qp)
     if (req_is_local(w) || (r->cur == r->fresh && req_is_read(w)))
         return false;
     if (req_is_read(w))
-        n = req_chunk_left(qp, w, off);
+        n = req_chunk_left(w, off);
     uint64_t cost = r->cur == r->fresh ? min32(w->length, qp->mtu) + PACKET_OVERHEAD : req_cost(qp, w, off, off + n);
     return out + n > cfg->window_pkts || r->inflight + cost > r->cwnd;
 }

@@ -169,6 +169,45 @@ Test(requester, a_read_without_credit_is_a_local_error)
     cr_expect_eq(take_status(), WC_LOC_QP_OP_ERR);
 }
 
+/* Bytes that the first request of a READ of 1 MiB asks for, by a QP that may have so many outstanding. */
+static uint32_t asks_for(uint8_t max_rd_atomic)
+{
+    struct qp_attr a = {.state = QPS_SQD, .max_rd_atomic = max_rd_atomic};
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_MAX_RD_ATOMIC, 0, NULL), 0);
+    a.state = QPS_RTS;
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    post(WR_RDMA_READ, 1 << 20);
+    cr_assert_gt(transmit(), 0);
+    cr_assert_eq(sent(0).opcode, OP_READ_REQUEST);
+    return sent(0).reth.length;
+}
+
+/* 2 MiB in flight, in requests of 128 to 512 KiB, half of which is headers with packets of 256 bytes. */
+Test(requester, reads_ask_for_more_where_few_may_be_outstanding)
+{
+    static const struct {
+        uint8_t max_rd_atomic;
+        uint32_t bytes;
+    } cases[] = {{1, 256 << 10}, {4, 256 << 10}, {8, 128 << 10}, {ENGINE_MAX_RD_ATOMIC, 64 << 10}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (i > 0)
+            fix_fini(&fix), setup();
+        cr_expect_eq(asks_for(cases[i].max_rd_atomic), cases[i].bytes, "max_rd_atomic %u", cases[i].max_rd_atomic);
+    }
+}
+
+Test(requester, reads_ask_for_less_after_a_loss)
+{
+    post(WR_SEND, 100);
+    cr_assert_eq(transmit(), 1);
+    nak(NAK_PSN_SEQUENCE, 200);
+    cr_assert_eq(transmit(), 1);
+    ack(200);
+    cr_assert_eq(take_status(), WC_SUCCESS);
+    cr_expect_eq(asks_for(1), 64 << 10);
+}
+
 Test(requester, a_new_destination_takes_what_is_in_flight_along)
 {
     post(WR_SEND, 100);
