@@ -138,6 +138,18 @@ static unsigned send_all(struct device *d, uint64_t now)
     return work + publish(d, now); /* taking packets out can make completions, too */
 }
 
+void datapath_send_posted(struct device *d, struct qpair *q, uint64_t now)
+{
+    int64_t left = ring_waiting(&q->sq); /* what is posted from now on is too late */
+    unsigned n;
+
+    do {
+        n = qpair_drain_send(q, now);
+        send_all(d, now); /* also what is out of the ring already, and has not left */
+        left -= n;
+    } while (n && left > 0);
+}
+
 bool datapath_pass(struct device *d, uint64_t now)
 {
     struct session *s;

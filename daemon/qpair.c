@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "clock.h"
 #include "connectivity.h"
+#include "datapath.h"
 #include "device.h"
 #include "objects.h"
 #include "session.h"
@@ -384,6 +386,8 @@ int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp)
         return control_fail(rp, -EINVAL, "no queue pair 0x%06x", h->handle);
     if (!q->session)
         target_open_free(target_find(s, h->handle));
+    else
+        datapath_send_posted(s->device, q, clock_ns());
     if (TAILQ_EMPTY(&q->openers))
         qpair_free(q);
     return 0;

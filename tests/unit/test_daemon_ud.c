@@ -136,6 +136,23 @@ Test(ud_rings, what_was_posted_before_counts_when_the_queue_is_resized)
     cr_assert_eq(fixture_call(&f, s, PM_OP_RESIZE_CQ, &rq, sizeof(rq), NULL, 0), -EINVAL);
 }
 
+/* Nor here: the daemon was asleep, say. */
+Test(ud_rings, what_was_posted_leaves_before_the_queue_pair_goes)
+{
+    struct pm_handle h = {a.rep.qpn};
+    struct pm_cqe e;
+
+    for (unsigned i = 0; i < 10; i++) {
+        post_recv(8192, 100);
+        write_send(10);
+        fixture_post_send(s, &a);
+    }
+    cr_assert_eq(fixture_call(&f, s, PM_OP_DESTROY_QP, &h, sizeof(h), NULL, 0), 0);
+    fixture_run(&f);
+    for (unsigned i = 0; i < 10; i++)
+        cr_assert(next(true, &e) && e.status == WC_SUCCESS, "message %u", i);
+}
+
 Test(ud_rings, inline_data_stands_behind_the_address)
 {
     struct pm_cqe e = {0};
