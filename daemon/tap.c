@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "addr.h"
 #include "clock.h"
+#include "core/mcast.h"
 #include "objects.h"
 #include "session.h"
 #include "wire/pkt.h"
@@ -149,6 +151,18 @@ static void name_owner(struct device *d, struct pm_capture_record *r)
     memcpy(r->comm, q->session->comm, sizeof(r->comm));
 }
 
+/* Where a packet really goes: a device of one family reaches multicast groups of the other at addresses of its own, and the ICRC is that
+ * of these. */
+static void name_destination(const struct device *d, const uint8_t dgid[16], uint8_t out[16])
+{
+    union addr to;
+
+    if (mcast_is_group(dgid) && gid_to_addr(dgid, &d->addr, &to))
+        addr_to_gid(&to, out);
+    else
+        memcpy(out, dgid, 16);
+}
+
 static void describe_sent(struct device *d, const struct tx_pkt *pkt, bool ce, struct pm_capture_record *r)
 {
     memset(r, 0, sizeof(*r));
@@ -161,7 +175,7 @@ static void describe_sent(struct device *d, const struct tx_pkt *pkt, bool ce, s
     r->orig_len = pkt->len;
     r->time = clock_ns();
     memcpy(r->src, d->gid, sizeof(r->src));
-    memcpy(r->dst, pkt->av->dgid, sizeof(r->dst));
+    name_destination(d, pkt->av->dgid, r->dst);
     r->src_port = ROCE_PORT;
     r->tos = udp_traffic_class(pkt, d->udp.cnp_dscp);
     if (ce)
