@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Our counters under the names that others have given them, so that their tools and eyes find what they know: soft-RoCE's
- * hw_counters, the port counters of InfiniBand, and the statistics of Open MPI's usnic transport. */
+ * and mlx5's hw_counters, the port counters of InfiniBand, and the statistics of Open MPI's usnic transport. */
 #ifndef PUMICE_DAEMON_FOREIGN_H
 #define PUMICE_DAEMON_FOREIGN_H
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "daemon/core/engine.h"
 #include "iocounters.h"
@@ -28,15 +29,40 @@
     X(link_downed, io->link_downed, "times the interface went down")                                                   \
     X(rdma_sends, e->sends, "SEND messages sent")                                                                      \
     X(rdma_recvs, e->recvs, "messages received in a receive request")
+/* As NICs have them that perftest and monitoring know; those that rxe has, too, are above. */
+#define MLX5_COUNTERS(X)                                                                                               \
+    X(out_of_sequence, e->out_of_seq_request, "requests with a PSN beyond the expected one")                           \
+    X(out_of_buffer, e->send_rnr_err + e->rx_no_recv, "messages that found no receive request")                        \
+    X(packet_seq_err, e->rcvd_seq_err, "PSN sequence NAKs received")                                                   \
+    X(rnr_nak_retry_err, e->rcvd_rnr_err, "RNR NAKs received")                                                         \
+    X(np_ecn_marked_roce_packets, e->np_ecn_marked_roce_packets, "packets received with ECN congestion experienced")   \
+    X(np_cnp_sent, e->np_cnp_sent, "congestion notification packets sent")                                             \
+    X(rp_cnp_handled, e->rp_cnp_handled, "congestion notification packets received")                                   \
+    X(rx_icrc_encapsulated, io->rx_icrc_errors, "packets with a wrong ICRC")
+/* All that Linux shows of a port. What a socket knows nothing of, the link's own errors, has not happened. */
 #define PORT_COUNTERS(X)                                                                                               \
     X(port_xmit_data, io->tx_bytes / 4, "sent, in units of 4 bytes")                                                   \
     X(port_rcv_data, io->rx_bytes / 4, "received, in units of 4 bytes")                                                \
     X(port_xmit_packets, io->tx_packets, "packets sent")                                                               \
     X(port_rcv_packets, io->rx_packets, "packets received")                                                            \
+    X(unicast_xmit_packets, io->tx_packets - io->tx_multicast, "packets sent, to one device")                          \
+    X(unicast_rcv_packets, io->rx_packets - io->rx_multicast, "packets received, for this device alone")               \
+    X(multicast_xmit_packets, io->tx_multicast, "packets sent to multicast groups")                                    \
+    X(multicast_rcv_packets, io->rx_multicast, "packets received as a member of a group")                              \
     X(port_xmit_discards, io->tx_nobufs + io->tx_too_long + io->tx_unreachable + io->tx_errors,                        \
       "packets that could not be sent")                                                                                \
+    X(port_xmit_wait, io->tx_again, "times the socket's send buffer was full")                                         \
     X(port_rcv_errors, io->rx_icrc_errors + io->rx_malformed, "packets with a wrong ICRC or form")                     \
-    X(link_downed, io->link_downed, "times the interface went down")
+    X(link_downed, io->link_downed, "times the interface went down")                                                   \
+    X(link_error_recovery, 0, "none")                                                                                  \
+    X(symbol_error, 0, "none")                                                                                         \
+    X(local_link_integrity_errors, 0, "none")                                                                          \
+    X(excessive_buffer_overrun_errors, 0, "none")                                                                      \
+    X(port_rcv_remote_physical_errors, 0, "none")                                                                      \
+    X(port_rcv_switch_relay_errors, 0, "none")                                                                         \
+    X(port_rcv_constraint_errors, 0, "none")                                                                           \
+    X(port_xmit_constraint_errors, 0, "none")                                                                          \
+    X(VL15_dropped, 0, "none")
 #define USNIC_COUNTERS(X)                                                                                              \
     X(total_sends, e->sent_pkts, "packets sent, ACKs and repeated ones included")                                      \
     X(resends, e->fast_retrans + e->probe_retrans + e->timeout_retrans, "packets sent again")                          \
@@ -56,8 +82,13 @@
     X(max_sent_window_size, e->max_sent_window, "most packets that a QP had unacknowledged")                           \
     X(max_rcvd_window_size, e->max_rcvd_window, "farthest that a packet was ahead")
 
-/* Adds "hw_counters" and "usnic_counters" to o, and "port_counters" if io is not NULL (a whole device, not one QP).
- * all: those that are 0, too. */
+/* Adds "hw_counters" (rxe's), "mlx5_counters" and "usnic_counters" to o, and "port_counters" if io is not NULL (a whole device, not
+ * one QP). all: those that are 0, too. */
 void foreign_add(json_t *o, const struct engine_counters *e, const struct io_counters *io, bool all);
+
+/* The counters of a port that sysfs has as files, below ports/1: counters/NAME, InfiniBand's, and hw_counters/NAME, all others. */
+void foreign_files(void (*fn)(void *ctx, const char *dir, const char *name), void *ctx);
+/* The value of such a file, "counters/port_xmit_data". False: there is none of that name. */
+bool foreign_value(const char *file, const struct engine_counters *e, const struct io_counters *io, uint64_t *value);
 
 #endif

@@ -12,6 +12,7 @@
     X(tx_packets, "RoCEv2 packets in them")                                                                            \
     X(tx_bytes, "bytes in them, BTH to ICRC")                                                                          \
     X(tx_gso_sends, "of the datagrams, those that the kernel was asked to segment")                                    \
+    X(tx_multicast, "of the packets, those to multicast groups")                                                       \
     X(tx_again, "times the socket's send buffer was full; nothing is lost by that")                                    \
     X(tx_nobufs, "packets dropped because the kernel's queue was full")                                                \
     X(tx_too_long, "packets dropped because they are longer than the interface's MTU")                                 \
@@ -21,6 +22,7 @@
     X(rx_datagrams, "datagrams received (a GRO batch is one)")                                                         \
     X(rx_packets, "RoCEv2 packets in them")                                                                            \
     X(rx_bytes, "bytes in them, BTH to ICRC")                                                                          \
+    X(rx_multicast, "of the packets, those to multicast groups")                                                       \
     X(rx_icrc_errors, "packets dropped: wrong ICRC")                                                                   \
     X(rx_malformed, "packets dropped: can't be decoded")                                                               \
     X(icmp_unreachable, "ICMP messages: destination, port or network unreachable")                                     \

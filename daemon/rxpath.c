@@ -63,6 +63,7 @@ static unsigned take_in(struct device *d, unsigned datagrams, struct group *grou
 
             one(d, &dg, &meta, index, dg.data + off, len, now);
         }
+        d->io.rx_multicast += group ? index : 0;
         packets += index;
     }
     return packets + (datagrams && !packets);

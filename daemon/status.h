@@ -5,7 +5,7 @@
  *
  * DEVICE: name, address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload), gso, loopback, ecn, rcvbuf,
  *     sndbuf, peer_window (bytes), window_pkts, counters: { name: number } (engine, I/O and faults in one),
- *     hw_counters, port_counters, usnic_counters (the same by rxe's, InfiniBand's and usnic's names, foreign.h),
+ *     hw_counters, mlx5_counters, port_counters, usnic_counters (the same by rxe's, mlx5's, InfiniBand's and usnic's names, foreign.h),
  *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ],
  *     cqs: [ CQ ], mrs: [ MR ], mws: [ MW ],
  *     groups: [ { gid, members } ] (multicast)
@@ -15,7 +15,7 @@
  *     requester ("free", "queued", "in hotel": waiting for an ACK, "on re-send list"), sq_posted, rq_posted (with the engine), sq_ring, rq_ring (written by the client and not yet read; null: nonsense),
  *     sq_max, rq_max, una_psn, next_psn, max_psn, epsn, msn, retries_left, rnr_retries_left, reads_outstanding,
  *     deadline_us (from now; null: no timer), srtt_us, window_bytes, inflight_bytes,
- *     rate (bytes per second that congestion has lowered it to; null: no limit), waiting_rate, waiting_rnr, waiting_fence, waiting_reads, broken (text, or null), counters (those that are not 0), hw_counters and usnic_counters (the same by rxe's and usnic's names)
+ *     rate (bytes per second that congestion has lowered it to; null: no limit), waiting_rate, waiting_rnr, waiting_fence, waiting_reads, broken (text, or null), counters (those that are not 0), hw_counters, mlx5_counters and usnic_counters (likewise)
  *     retry_cnt, rnr_retry, max_rd_atomic (attributes), waiting_window, waiting_peer (windows that are full), waiting_drain (SQD),
  *     retransmitting, probes (tail probes since the last progress), silent_us (since the oldest unacknowledged packet became that; null: none is), rnr_us (left of the peer's RNR timer; null: none runs),
  *     timeout_us (the QP's; null: none), failure (its first cause of error: see reports.h; null: none)

@@ -31,6 +31,7 @@ struct udp_tx {
     struct udp_tx_info {
         uint16_t segments;
         uint16_t segment_len; /* of all but the last */
+        bool multicast;
     } info[UDP_TX_MSGS];
     struct udp_tx_ctl { /* UDP_SEGMENT, IP_TTL, IP_TOS */
         _Alignas(struct cmsghdr) uint8_t buf[CMSG_SPACE(sizeof(uint16_t)) + 2 * CMSG_SPACE(sizeof(int))];

@@ -89,7 +89,7 @@ uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned
     bytes = pkt[n - 1].off + pkt[n - 1].len - pkt[0].off;
     tx->to[at] = peer->addr;
     tx->iov[at] = (struct iovec){buf + pkt[0].off, bytes};
-    tx->info[at] = (struct udp_tx_info){(uint16_t)n, (uint16_t)pkt[0].len};
+    tx->info[at] = (struct udp_tx_info){(uint16_t)n, (uint16_t)pkt[0].len, mcast_is_group(pkt[0].av->dgid)};
     m = &tx->msg[at].msg_hdr;
     m->msg_name = &tx->to[at];
     m->msg_namelen = addr_len(&tx->to[at]);
@@ -106,6 +106,7 @@ static void count_sent(struct udp *u, unsigned first, unsigned n)
         u->counters->tx_packets += u->tx.info[i].segments;
         u->counters->tx_bytes += u->tx.iov[i].iov_len;
         u->counters->tx_gso_sends += u->tx.info[i].segments > 1;
+        u->counters->tx_multicast += u->tx.info[i].multicast ? u->tx.info[i].segments : 0;
     }
     u->counters->tx_datagrams += n;
 }
@@ -163,6 +164,7 @@ static void send_singly(struct udp *u, unsigned at)
             count_dropped(u, 1, &tx->to[at], errno);
         } else {
             u->counters->tx_packets++;
+            u->counters->tx_multicast += tx->info[at].multicast;
             u->counters->tx_datagrams++;
             u->counters->tx_bytes += len;
         }

@@ -95,7 +95,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* The same counters under other names are for --all and --json. */
 static void leave_out_foreign(json_t *status)
 {
-    static const char *const names[] = {"hw_counters", "port_counters", "usnic_counters"};
+    static const char *const names[] = {"hw_counters", "mlx5_counters", "port_counters", "usnic_counters"};
     json_t *device;
     size_t i;
 
