@@ -7,6 +7,7 @@
 
 #include "checks.h"
 #include "clock.h"
+#include "foreign.h"
 #include "layoutstatus.h"
 #include "pumice/version.h"
 #include "status.h"
@@ -138,4 +139,45 @@ int query_check(struct server *sv, const struct pm_check_req *r, struct control_
     call.device = sv->device[r->device];
     device_do(call.device, run_check, &call);
     return call.status;
+}
+
+struct counter_call {
+    struct device *device;
+    struct engine_counters engine;
+    struct io_counters io;
+};
+
+/* A copy, so that the device is kept no longer than that takes. */
+static void run_counter(void *arg)
+{
+    struct counter_call *call = arg;
+
+    call->engine = *engine_counters(call->device->engine);
+    call->io = call->device->io;
+}
+
+static struct device *device_named(const struct server *sv, const char *name)
+{
+    for (unsigned i = 0; i < sv->devices; i++) {
+        if (strcmp(sv->device[i]->name, name) == 0)
+            return sv->device[i];
+    }
+    return NULL;
+}
+
+int query_counter(struct server *sv, const struct pm_counter_req *r, struct control_reply *rp)
+{
+    struct counter_call call;
+    uint64_t value;
+
+    if (!memchr(r->device, 0, sizeof(r->device)) || !memchr(r->file, 0, sizeof(r->file)))
+        return control_fail(rp, -EINVAL, "the name of a counter has no end");
+    call.device = device_named(sv, r->device);
+    if (!call.device)
+        return control_fail(rp, -ENODEV, "there is no device %s", r->device);
+    device_do(call.device, run_counter, &call);
+    if (!foreign_value(r->file, &call.engine, &call.io, &value))
+        return control_fail(rp, -ENOENT, "there is no counter %s", r->file);
+    ((struct pm_counter_rep *)control_payload(rp, sizeof(struct pm_counter_rep)))->value = value;
+    return 0;
 }

@@ -13,6 +13,7 @@ int query_status(struct server *sv, struct control_reply *rp);
 int query_tags(struct server *sv, const struct pm_tm_req *r, struct control_reply *rp);
 int query_layouts(struct server *sv, const struct pm_layout_req *r, struct control_reply *rp);
 int query_check(struct server *sv, const struct pm_check_req *r, struct control_reply *rp);
+int query_counter(struct server *sv, const struct pm_counter_req *r, struct control_reply *rp);
 /* What all devices of a struct server have to tell; the caller's. */
 json_t *query_devices(void *server);
 

@@ -211,6 +211,8 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
         return query_layouts(sv, (const struct pm_layout_req *)rq->payload, rp);
     if (rq->op == PM_OP_CHECK && rq->len == sizeof(struct pm_check_req))
         return query_check(sv, (const struct pm_check_req *)rq->payload, rp);
+    if (rq->op == PM_OP_COUNTER && rq->len == sizeof(struct pm_counter_req))
+        return query_counter(sv, (const struct pm_counter_req *)rq->payload, rp);
     if (rq->op == PM_OP_CAPTURE && rq->len == sizeof(struct pm_capture_req))
         return capture(sv, c, (const struct pm_capture_req *)rq->payload, rp);
     if (rq->len)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "foreign.h"
 #include "log.h"
 #include "pumice/version.h"
 
@@ -99,6 +100,17 @@ static void cpus(struct tree *t)
     file(t, "local_cpulist", "0-%ld", n - 1);
 }
 
+/* The library shows the value, which the daemon tells it when the file is read. Whoever looks here without it finds no number that
+ * was right once. */
+static void counter(void *tree, const char *dir, const char *name)
+{
+    struct tree *t = tree;
+    char file_name[96];
+
+    snprintf(file_name, sizeof(file_name), "%s/%s", dir, name);
+    file(t, file_name, "N/A");
+}
+
 static void port(struct tree *t, const struct device *d)
 {
     const uint8_t *g = d->gid;
@@ -107,7 +119,10 @@ static void port(struct tree *t, const struct device *d)
 
     for (unsigned i = 0; i < 16; i += 2)
         at += (size_t)snprintf(gid + at, sizeof(gid) - at, i ? ":%02x%02x" : "%02x%02x", g[i], g[i + 1]);
+    directory(t, "infiniband/%s/ports/1/counters", d->name);
+    directory(t, "infiniband/%s/ports/1/hw_counters", d->name);
     directory(t, "infiniband/%s/ports/1", d->name);
+    foreign_files(counter, t);
     file(t, "state", "4: ACTIVE");
     file(t, "phys_state", "5: LinkUp");
     file(t, "link_layer", "Ethernet");

@@ -80,6 +80,7 @@ enum pm_op {
                     * root only; rep: fd[0] segment, see struct pm_capture_page */
     PM_OP_CHECK, /* connectivity: sends a probe, or tells what became of one; the session stays unbound */
     PM_OP_LAYOUT, /* memory windows and where their bytes are; the session stays unbound; rep: fd[0] memfd with JSON text */
+    PM_OP_COUNTER, /* the value of a port's counter; the session stays unbound */
     PM_OP_MAX_, /* one past the last */
 };
 
@@ -359,6 +360,15 @@ struct pm_layout_req {
     uint64_t len; /* beyond the window's end: to its end */
 };
 #define PM_LAYOUT_PIECES 4096
+
+/* -ENODEV: no such device; -ENOENT: no such counter. */
+struct pm_counter_req {
+    char device[PM_NAME_MAX];
+    char file[64]; /* that it has in sysfs, below ports/1: "counters/port_xmit_data" */
+};
+struct pm_counter_rep {
+    uint64_t value;
+};
 
 /* What to copy. One capture per connection; several connections may capture at the same device. -ENODEV: no such device;
  * -EINVAL: neither direction, or ring_bytes is no power of two within the limits; -EBUSY: this connection has one;

@@ -6,8 +6,9 @@
  *
  * The library is preloaded into every shell and launcher, and these may run in constructors, in signal handlers and
  * between fork and exec: for other paths they cost a few compares and call the function of libc that takes a directory
- * descriptor, which is not replaced; nothing is allocated. What a real device of this machine has in these trees is
- * still found, because only names that the daemon has are led away. */
+ * descriptor, or the one that they stand in for (next.h); nothing is allocated. What a real device of this machine
+ * has in these trees is still found, because only names that the daemon has are led away. Counters change, so that directory has only
+ * their names: see counter.h. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,11 +16,14 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "counter.h"
+#include "next.h"
 #include "session.h"
 
 #define SYS_ROOT "/sys/class/infiniband"
@@ -186,44 +190,99 @@ VB_EXPORT int access(const char *path, int mode)
         va_end(ap);                                                                                                    \
     }
 
-VB_EXPORT int open(const char *path, int flags, ...)
+/* What openat does; libc's is called with another name, at most. */
+static int open_at(int dir, const char *path, int flags, mode_t mode)
 {
     char out[PATH_MAX];
-    MODE_OF(flags, mode)
-    int fd = openat(AT_FDCWD, lead(path, out), flags, mode);
+    const char *to = lead(path, out);
+    if (to == out && !(flags & (O_DIRECTORY | O_PATH)) && vb_counter_is(path))
+        return vb_counter_open(path, flags);
+    int fd = VB_NEXT(openat)(dir, to, flags, mode);
     if (fd < 0 && errno == ENOENT && strncmp(path, DEV_ROOT, PREFIX_LEN(DEV_ROOT)) == 0)
         tell_rdma_cm(path);
     return fd;
+}
+
+VB_EXPORT int open(const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return open_at(AT_FDCWD, path, flags, mode);
 }
 
 VB_EXPORT int open64(const char *path, int flags, ...)
 {
-    char out[PATH_MAX];
     MODE_OF(flags, mode)
-    int fd = openat64(AT_FDCWD, lead(path, out), flags, mode);
-    if (fd < 0 && errno == ENOENT && strncmp(path, DEV_ROOT, PREFIX_LEN(DEV_ROOT)) == 0)
-        tell_rdma_cm(path);
-    return fd;
+    return open_at(AT_FDCWD, path, flags | O_LARGEFILE, mode);
 }
 
-/* There is no fopen that takes a descriptor of a directory: libc's own does the work. */
-static FILE *libc_fopen(const char *name, const char *path, const char *mode)
+/* As grep opens the files that it was told of. A name that begins at an open folder is the kernel's. */
+VB_EXPORT int openat(int dir, const char *path, int flags, ...)
 {
-    char out[PATH_MAX];
-    FILE *(*real)(const char *, const char *);
-    void *symbol = dlsym(RTLD_NEXT, name);
-    memcpy(&real, &symbol, sizeof(real));
-    return real(lead(path, out), mode);
+    MODE_OF(flags, mode)
+    return open_at(dir, path, flags, mode);
+}
+
+VB_EXPORT int openat64(int dir, const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return open_at(dir, path, flags | O_LARGEFILE, mode);
+}
+
+static FILE *open_counter(const char *path, const char *mode)
+{
+    int flags = mode[0] == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR;
+    int fd = vb_counter_open(path, flags | (strchr(mode, 'e') ? O_CLOEXEC : 0));
+    FILE *f = fd < 0 ? NULL : fdopen(fd, mode);
+    if (fd >= 0 && !f)
+        close(fd);
+    return f;
 }
 
 VB_EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
 {
-    return libc_fopen("fopen", path, mode);
+    char out[PATH_MAX];
+    const char *to = lead(path, out);
+    return to == out && vb_counter_is(path) ? open_counter(path, mode) : VB_NEXT(fopen)(to, mode);
 }
 
 VB_EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
 {
-    return libc_fopen("fopen64", path, mode);
+    char out[PATH_MAX];
+    const char *to = lead(path, out);
+    return to == out && vb_counter_is(path) ? open_counter(path, mode) : VB_NEXT(fopen64)(to, mode);
+}
+
+/* Attributes are where programs look for them: a name that they get from here leads here again. (Links there are none in the tree, but
+ * the way to it may have some.) */
+static char *real_name(const char *path, char *resolved)
+{
+    char out[PATH_MAX], root[PATH_MAX], real[PATH_MAX];
+    if (lead(path, out) != out)
+        return VB_NEXT(realpath)(path, resolved);
+    if (!VB_NEXT(realpath)(out, real) || !in_tree("", out) || !VB_NEXT(realpath)(out, root))
+        return NULL;
+    size_t len = strlen(root);
+    if (strncmp(real, root, len) != 0) /* ".." led out of it */
+        return VB_NEXT(realpath)(real, resolved);
+    snprintf(out, sizeof(out), "/sys/class%s", real + len);
+    return resolved ? strcpy(resolved, out) : strdup(out);
+}
+
+VB_EXPORT char *realpath(const char *restrict path, char *restrict resolved)
+{
+    return real_name(path, resolved);
+}
+
+VB_EXPORT char *canonicalize_file_name(const char *path)
+{
+    return real_name(path, NULL);
+}
+
+/* realpath, as programs call it that were compiled with _FORTIFY_SOURCE: size is that of resolved, of which libc wants PATH_MAX bytes. */
+char *__realpath_chk(const char *path, char *resolved, size_t size);
+VB_EXPORT char *__realpath_chk(const char *path, char *resolved, size_t size)
+{
+    return size < PATH_MAX ? VB_NEXT(__realpath_chk)(path, resolved, size) : real_name(path, resolved);
 }
 
 VB_EXPORT ssize_t readlink(const char *restrict path, char *restrict buf, size_t len)
@@ -235,7 +294,7 @@ VB_EXPORT ssize_t readlink(const char *restrict path, char *restrict buf, size_t
 VB_EXPORT DIR *opendir(const char *path)
 {
     char out[PATH_MAX];
-    int fd = openat(AT_FDCWD, lead(path, out), O_RDONLY | O_NDELAY | O_DIRECTORY | O_CLOEXEC);
+    int fd = VB_NEXT(openat)(AT_FDCWD, lead(path, out), O_RDONLY | O_NDELAY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return NULL;
     DIR *dir = fdopendir(fd);

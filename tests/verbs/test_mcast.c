@@ -45,6 +45,21 @@ static void fixed_group(void)
     ok(ibv_detach_mcast(member[0].qp, &v6, 0) == 0 && ibv_destroy_ah(ah) == 0, "leaving it");
 }
 
+/* The port's counter of that name; of the other host, if peer. */
+static long counter(const char *name, bool peer)
+{
+    char path[300], text[32] = "", *own = strdup(getenv("PUMICE_SOCKET"));
+    snprintf(path, sizeof(path), "%s/ports/1/counters/%s", a.ctx->device->ibdev_path, name);
+    if (peer)
+        setenv("PUMICE_SOCKET", getenv("VT_PEER_SOCKET"), 1);
+    FILE *f = fopen(path, "r");
+    need(f && fgets(text, sizeof(text), f));
+    fclose(f);
+    setenv("PUMICE_SOCKET", own, 1);
+    free(own);
+    return strtol(text, NULL, 10);
+}
+
 static void test(struct ibv_context *ca, struct ibv_context *cb)
 {
     struct ibv_device_attr d;
@@ -62,9 +77,15 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     for (int i = 0; i < MEMBERS; i++)
         for (int k = 0; k < 2; k++)
             need(vt_end_recv(&member[i], 1, 0, 128) == 0);
+    long sent = counter("multicast_xmit_packets", false), received = counter("multicast_rcv_packets", ca != cb);
     shout(ah, "hear me");
     ok(heard(&member[0], "hear me") && heard(&member[1], "hear me"), "each member gets one copy");
     ok(vt_quiet(member[2].rcq), "who is no member gets none");
+    ok(counter("multicast_xmit_packets", false) == sent + 1, "the port has sent one packet to a group");
+    /* What stays within a device is received from no network, unless the daemon sends that through its socket, too. */
+    bool inside = ca == cb && !strstr(getenv("VT_DAEMON") ? getenv("VT_DAEMON") : "", "loopback wire");
+    ok(counter("multicast_rcv_packets", ca != cb) == received + !inside,
+       "and a host's port has received it, if it left one");
     ok(ibv_detach_mcast(member[0].qp, &group, 0) == 0, "one leaves");
     ok(ibv_detach_mcast(member[0].qp, &group, 0) != 0, "and can't leave twice");
     need(vt_end_recv(&member[1], 1, 0, 128) == 0);

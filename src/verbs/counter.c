@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "counter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "next.h"
+#include "session.h"
+
+#define SYS "/sys/class/"
+#define MEMFD "/memfd:" /* before the name of a memory file, in /proc/self/fd */
+#define CLASS "infiniband/"
+#define PORT "/ports/1/"
+#define LEN(text) (sizeof(text) - 1)
+
+/* Takes "infiniband/DEVICE/ports/1/counters/NAME" apart; a blank ends it, too. */
+static bool parse(const char *name, struct pm_counter_req *rq)
+{
+    if (strncmp(name, CLASS, LEN(CLASS)) != 0)
+        return false;
+    const char *device = name + LEN(CLASS);
+    size_t device_len = strcspn(device, "/");
+    if (device_len == 0 || device_len >= sizeof(rq->device) || strncmp(device + device_len, PORT, LEN(PORT)) != 0)
+        return false;
+    const char *file = device + device_len + LEN(PORT);
+    size_t dir_len = strcspn(file, "/"), file_len = strcspn(file, " ");
+    if (strncmp(file, "counters/", dir_len + 1) != 0 && strncmp(file, "hw_counters/", dir_len + 1) != 0)
+        return false;
+    if (file_len <= dir_len + 1 || file_len >= sizeof(rq->file) ||
+        memchr(file + dir_len + 1, '/', file_len - dir_len - 1))
+        return false;
+    memset(rq, 0, sizeof(*rq));
+    memcpy(rq->device, device, device_len);
+    memcpy(rq->file, file, file_len);
+    return true;
+}
+
+/* Has the daemon tell the value, on a connection of its own: there may be no other, and this works in a forked child, too. */
+static bool ask(const struct pm_counter_req *rq, uint64_t *value)
+{
+    char path[256];
+    struct vb_session s;
+    struct pm_counter_rep rep = {0};
+    struct vb_call call = {
+        .op = PM_OP_COUNTER, .req = rq, .req_len = sizeof(*rq), .send_fd = -1, .rep = &rep, .rep_len = sizeof(rep)};
+    if (vb_session_path(path, sizeof(path)) != 0 || vb_session_connect(&s, path) != 0)
+        return false;
+    int rc = vb_session_call(&s, &call);
+    vb_session_close(&s);
+    *value = rep.value;
+    return rc == 0;
+}
+
+static bool compose(int fd, const struct pm_counter_req *rq)
+{
+    char text[24];
+    uint64_t value;
+    if (!ask(rq, &value))
+        return false;
+    int n = snprintf(text, sizeof(text), "%" PRIu64 "\n", value);
+    return pwrite(fd, text, (size_t)n, 0) == n && ftruncate(fd, n) == 0;
+}
+
+/* --- opening ---------------------------------------------------------------------------------------------------------- */
+/* Descriptors that open gave for counters, or what they have become since. One that is not below that, like a duplicate, has the value
+ * that the counter had when it was last read through a marked one. */
+#define MARKED_MAX 1024
+static _Atomic bool marked[MARKED_MAX];
+
+bool vb_counter_is(const char *path)
+{
+    struct pm_counter_req rq;
+    return strncmp(path, SYS, LEN(SYS)) == 0 && !strchr(path, ' ') && parse(path + LEN(SYS), &rq);
+}
+
+int vb_counter_open(const char *path, int flags)
+{
+    struct pm_counter_req rq;
+    if ((flags & O_ACCMODE) != O_RDONLY || !parse(path + LEN(SYS), &rq)) {
+        errno = EACCES;
+        return -1;
+    }
+    int fd = memfd_create(path + LEN(SYS), flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+    if (fd < 0)
+        return -1;
+    if (fchmod(fd, 0444) != 0 || !compose(fd, &rq)) {
+        close(fd);
+        errno = ENODEV;
+        return -1;
+    }
+    if (fd < MARKED_MAX)
+        atomic_store_explicit(&marked[fd], true, memory_order_relaxed);
+    return fd;
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------------------- */
+static inline bool is_marked(int fd)
+{
+    return (unsigned)fd < MARKED_MAX && atomic_load_explicit(&marked[fd], memory_order_relaxed);
+}
+
+/* What comes before a read of a marked descriptor; at: where it begins, -1: where the descriptor stands. False, with errno: the daemon
+ * that has the counter is gone. */
+static bool freshen(int fd, off_t at)
+{
+    char link[32], name[256];
+    struct pm_counter_req rq;
+    int e = errno;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlinkat(AT_FDCWD, link, name, sizeof(name) - 1);
+    name[n < 0 ? 0 : n] = 0;
+    if (strncmp(name, MEMFD, LEN(MEMFD)) != 0 || !parse(name + LEN(MEMFD), &rq)) /* it is something else by now */
+        atomic_store_explicit(&marked[fd], false, memory_order_relaxed);
+    else if ((at < 0 ? lseek(fd, 0, SEEK_CUR) : at) == 0 && !compose(fd, &rq)) {
+        errno = ENODEV;
+        return false;
+    }
+    errno = e;
+    return true;
+}
+
+/* These stand in for libc's; for descriptors that are no counters they cost a load. The vector forms, which are not replaced, do the
+ * work: nothing has to be looked up, in a signal handler or between fork and exec either. What libc reads for a stream is not
+ * seen here, so a stream of a counter has the value of when it was opened. */
+VB_EXPORT ssize_t read(int fd, void *buf, size_t len)
+{
+    if (is_marked(fd) && !freshen(fd, -1))
+        return -1;
+    return readv(fd, &(struct iovec){buf, len}, 1);
+}
+
+VB_EXPORT ssize_t pread(int fd, void *buf, size_t len, off_t at)
+{
+    if (is_marked(fd) && !freshen(fd, at))
+        return -1;
+    return preadv(fd, &(struct iovec){buf, len}, 1, at);
+}
+
+VB_EXPORT ssize_t pread64(int fd, void *buf, size_t len, off64_t at)
+{
+    if (is_marked(fd) && !freshen(fd, at))
+        return -1;
+    return preadv64(fd, &(struct iovec){buf, len}, 1, at);
+}
+
+/* read, as programs call it that were compiled with _FORTIFY_SOURCE: size is that of buf. */
+ssize_t __read_chk(int fd, void *buf, size_t len, size_t size);
+VB_EXPORT ssize_t __read_chk(int fd, void *buf, size_t len, size_t size)
+{
+    return len <= size ? read(fd, buf, len) : VB_NEXT(__read_chk)(fd, buf, len, size); /* which ends the program */
+}
