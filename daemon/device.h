@@ -20,6 +20,7 @@
 #include "memory.h"
 #include "netdev.h"
 #include "options.h"
+#include "turns.h"
 #include "udp.h"
 
 /* What a device offers. */
@@ -114,7 +115,7 @@ struct device {
     int port_fd; /* rtnetlink; negative: none */
     uint64_t now; /* as the present pass has it */
     uint64_t last_work; /* when a pass last had something to do */
-    uint64_t hog_until; /* somebody hogs the processors: sleep rather than yield until then */
+    struct turns turns; /* on the processor */
 };
 
 /* Sets up what needs no network. 0, or -errno with why; device_fini in either case. */

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Hot: one pass after the other, without a system call that could sleep; between empty passes sched_yield, so that a
  * client on the same processor gets on. After idle-us without work the loop sleeps in epoll: it says so in the session
- * pages, whose clients then ring by eventfd, and looks at the doorbells once more. If a single yield takes long,
- * somebody hogs the processors, and yielding on would cost milliseconds each time; then the loop sleeps early for a
- * while, because the scheduler prefers those that slept. */
+ * pages, whose clients then ring by eventfd, and looks at the doorbells once more; sooner while somebody hogs the processors
+ * (turns.h). */
 #include "loop.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -23,8 +21,6 @@
 #define CONTROL_EVERY 64u /* passes between looks at control connections and other descriptors */
 /* Nor for longer than this, when every pass waits for its turn on a crowded processor. */
 #define CONTROL_NS (2 * NS_PER_MS)
-#define SLOW_YIELD_NS (150 * NS_PER_US)
-#define HOG_NS (20 * NS_PER_MS) /* how long the loop sleeps early after a slow yield */
 
 /* --- watchers
  * ------------------------------------------------------------------------------------------------------------ */
@@ -169,17 +165,9 @@ static void sleep_until_event(struct device *d)
 /* -------------------------------------------------------------------------------------------------------------------------
  */
 
-/* Lets others run. Notes when that took long. */
 static void yield(struct device *d)
 {
-    uint64_t before = clock_ns(), after;
-
-    sched_yield();
-    after = clock_ns();
-    if (after - before > SLOW_YIELD_NS) {
-        d->hog_until = after + HOG_NS;
-        d->io.slow_yields++;
-    }
+    d->io.slow_yields += !turns_yield(&d->turns);
 }
 
 void loop_run(struct device *d)
@@ -205,7 +193,7 @@ void loop_run(struct device *d)
                 yield(d); /* to those who were told */
             continue;
         }
-        if (now - d->last_work < idle_ns && now >= d->hog_until)
+        if (now - d->last_work < idle_ns && !turns_hogged(&d->turns, now))
             yield(d);
         else if (!d->stop) /* which it may have been told in this very pass: nothing more would wake it */
             sleep_until_event(d);

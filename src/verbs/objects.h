@@ -58,7 +58,8 @@ struct vb_context {
     _Atomic bool gone; /* the daemon is: set once, never cleared */
     _Atomic uint64_t checked_at; /* ns, CLOCK_MONOTONIC: when an empty poll last asked whether the daemon lives */
     _Atomic uint64_t slow_until; /* ns: until then an empty poll sleeps instead of yielding */
-    _Atomic uint64_t nap; /* ns: how long the next such sleep is; 0: as short as can be */
+    _Atomic uint64_t slow_for; /* ns: how long that was */
+    _Atomic uint64_t nap; /* ns: how long the next such sleep is, at least */
     uint64_t probe; /* random value that the daemon reads at open to find a way to our memory */
     pthread_mutex_t lock; /* the tables, the event counts of QPs, CQs and SRQs, channel reference counts */
     struct vb_table qps, cqs, srqs; /* by number or handle */

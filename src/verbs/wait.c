@@ -5,9 +5,14 @@
 #include <sched.h>
 #include <time.h>
 
-#define SLOW_YIELD_NS UINT64_C(150000) /* a yield that takes longer means that others compute */
-#define SLOW_PERIOD_NS UINT64_C(20000000) /* then sleep instead for so long */
-#define NAP_NS 1000 /* the kernel's timer slack adds some 50 us */
+/* A yield that takes longer means that others compute: more than the turns of many ranks that poll and yield, less than a
+ * time slice. */
+#define SLOW_YIELD_NS UINT64_C(1000000)
+/* Then sleep instead, for so long: it may have been a chance, so only for long after several in a row. */
+#define SLOW_PERIOD_MIN_NS UINT64_C(1000000)
+#define SLOW_PERIOD_MAX_NS UINT64_C(20000000)
+/* Many processes that sleep for less at a time starve others for seconds, as Linux 6.18 schedules. */
+#define NAP_MIN_NS UINT64_C(100000)
 #define LATE_NS UINT64_C(500000) /* a nap that ends so much later than it should means that many wait for a processor */
 #define NAP_MAX_NS UINT64_C(4000000)
 #define CHECK_NS UINT64_C(50000000) /* between two looks at the session's socket */
@@ -40,7 +45,9 @@ void vb_wait_check(struct vb_context *c)
 static uint64_t take_nap(struct vb_context *c, uint64_t before)
 {
     uint64_t length = atomic_load_explicit(&c->nap, memory_order_relaxed);
-    struct timespec nap = {.tv_nsec = (long)(length ? length : NAP_NS)};
+    if (length < NAP_MIN_NS)
+        length = NAP_MIN_NS;
+    struct timespec nap = {.tv_nsec = (long)length};
     nanosleep(&nap, NULL);
     uint64_t took = vb_clock(CLOCK_MONOTONIC) - before;
     uint64_t late = took > length ? took - length : 0;
@@ -48,7 +55,7 @@ static uint64_t take_nap(struct vb_context *c, uint64_t before)
         late = length / 2 > LATE_NS ? length / 2 : 0;
     atomic_store_explicit(&c->nap, late < NAP_MAX_NS ? late : NAP_MAX_NS, memory_order_relaxed);
     if (late) /* still crowded */
-        atomic_store_explicit(&c->slow_until, before + took + SLOW_PERIOD_NS, memory_order_relaxed);
+        atomic_store_explicit(&c->slow_until, before + took + SLOW_PERIOD_MAX_NS, memory_order_relaxed);
     return before + took;
 }
 
@@ -99,6 +106,24 @@ static bool is_turn(struct vb_cq *cq, uint64_t now)
     return true;
 }
 
+/* Gives the processor away, and notes whether it came back late. Returns the time. */
+static uint64_t yield(struct vb_context *c, uint64_t before)
+{
+    sched_yield();
+    uint64_t after = vb_clock(CLOCK_MONOTONIC);
+    if (after - before > SLOW_YIELD_NS) {
+        uint64_t until = atomic_load_explicit(&c->slow_until, memory_order_relaxed);
+        uint64_t last = atomic_load_explicit(&c->slow_for, memory_order_relaxed);
+        if (before >= until + 2 * last)
+            last = SLOW_PERIOD_MIN_NS;
+        else
+            last = last < SLOW_PERIOD_MAX_NS / 2 ? 2 * last : SLOW_PERIOD_MAX_NS;
+        atomic_store_explicit(&c->slow_for, last, memory_order_relaxed);
+        atomic_store_explicit(&c->slow_until, after + last, memory_order_relaxed);
+    }
+    return after;
+}
+
 void vb_wait_idle(struct vb_cq *cq)
 {
     struct vb_context *c = vb_ctx(cq->cq.context);
@@ -108,11 +133,7 @@ void vb_wait_idle(struct vb_cq *cq)
     } else if (before < atomic_load_explicit(&c->slow_until, memory_order_relaxed)) {
         poller.last = poller.waited_at = take_nap(c, before);
     } else {
-        sched_yield();
-        uint64_t after = vb_clock(CLOCK_MONOTONIC);
-        if (after - before > SLOW_YIELD_NS)
-            atomic_store_explicit(&c->slow_until, after + SLOW_PERIOD_NS, memory_order_relaxed);
-        poller.last = poller.waited_at = after;
+        poller.last = poller.waited_at = yield(c, before);
     }
     uint64_t last = atomic_load_explicit(&c->checked_at, memory_order_relaxed);
     if (before - last > CHECK_NS && atomic_compare_exchange_strong_explicit(&c->checked_at, &last, before,
