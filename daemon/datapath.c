@@ -6,6 +6,7 @@
 #include "reports.h"
 #include "session.h"
 #include "taglist.h"
+#include "waiter.h"
 
 #define HOLD_ACKS_MAX 4u /* packets received in a pass up to which their ACKs wait for the next one */
 #define ROUNDS_MAX 16 /* batches sent in one pass, before receiving gets its turn */
@@ -105,6 +106,7 @@ static unsigned publish(struct device *d, uint64_t now)
     while ((cq = TAILQ_FIRST(&d->dirty_cqs)) != NULL) {
         TAILQ_REMOVE(&d->dirty_cqs, cq, dirty_link);
         cq->dirty = false;
+        waiter_tell(cq->session);
         cq_notify(cq, now);
     }
     return n;

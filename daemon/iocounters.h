@@ -36,6 +36,7 @@
     X(events_lost, "asynchronous events lost because the client does not read them")                                   \
     X(bad_rings, "QPs failed because their client wrote nonsense to a ring")                                           \
     X(sleeps, "times the loop slept")                                                                                  \
+    X(wakes, "times a client that waited for completions was woken")                                                   \
     X(slow_yields, "times a yield took long, so that the loop slept early for a while")
 
 struct io_counters {

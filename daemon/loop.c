@@ -17,6 +17,7 @@
 #include "log.h"
 #include "portwatch.h"
 #include "session.h"
+#include "waiter.h"
 
 #define CONTROL_EVERY 64u /* passes between looks at control connections and other descriptors */
 /* Nor for longer than this, when every pass waits for its turn on a crowded processor. */
@@ -147,6 +148,7 @@ static void sleep_until_event(struct device *d)
     if (when <= clock_ns())
         return;
     announce(d, true);
+    waiters_release(d);
     if (!rings(d)) {
         if (when != NEVER)
             set_timer(d, when);
@@ -182,6 +184,7 @@ void loop_run(struct device *d)
     while (!d->stop) {
         uint64_t now = clock_ns();
 
+        waiters_pass(d, now);
         if (++passes % CONTROL_EVERY == 0 || now - looked > CONTROL_NS) {
             ev_run(d->loop, EVRUN_NOWAIT);
             /* Once more: control calls may have sent, and the engine's time never runs backwards. */

@@ -43,6 +43,8 @@ struct session {
     struct pm_session_page *page; /* hostile */
     struct bell *bells; /* PM_DOORBELLS entries */
     uint32_t bells_end; /* all slots in use are below */
+    uint64_t
+        wait_end; /* when the client's wait was long enough, see waiter.h; 0: it does not wait, or was not seen to */
 
     struct space *space;
     struct evpipe async; /* asynchronous events */

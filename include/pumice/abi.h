@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define PM_ABI_VERSION 3u
+#define PM_ABI_VERSION 4u
 
 /* --- names in the environment --------------------------------------------------------------------------------------- */
 #define PM_ENV_SOCKET "PUMICE_SOCKET" /* path of the control socket; default: the first that is there of */
@@ -411,8 +411,19 @@ struct pm_comp_event {
  * tail; then, if `sleeping` reads 1, it exchanges it with 0 and if it was still 1 writes the eventfd. The daemon
  * clears a summary word, then the words, then reads the tails: so it sees the new tail, or the bit is set again. */
 #define PM_DOORBELLS 16384
+/* And who waits for completions: polls that find nothing, while the daemon is awake, may but keep it from the processor that
+ * it needs. So the client stores in `waiting` how many µs it wants to sleep, then looks at `sleeping`, and if that
+ * is 0 sleeps on the futex `published`, with the value that it had before the queues were last found empty. After
+ * completions the daemon adds PM_PUBLISHED to `published`, and if it is to end a sleep for another reason flips
+ * PM_PATIENCE in it; then it reads `waiting`, and if that is not 0 makes it 0 and wakes the futex. All of it is
+ * sequentially consistent, so the sleep does not begin or is ended. */
+#define PM_PUBLISHED 2u
+#define PM_PATIENCE 1u
 struct pm_session_page {
     _Alignas(64) _Atomic uint32_t sleeping; /* daemon: 1 before it sleeps. client: 0 when it wakes it */
+    _Alignas(64) _Atomic uint32_t published; /* daemon */
+    _Atomic uint32_t cpu; /* daemon: the processor that the device's thread is on */
+    _Alignas(64) _Atomic uint32_t waiting; /* client, and 0 by the daemon */
     _Alignas(64) _Atomic uint64_t summary[PM_DOORBELLS / 64 / 64];
     _Alignas(64) _Atomic uint64_t bits[PM_DOORBELLS / 64];
 };

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "waiter.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "device.h"
+#include "session.h"
+
+#define PATIENCE_MAX_NS (5 * NS_PER_MS) /* what a client may want */
+
+/* After `published` was changed: sequentially consistent, see pm_session_page. The one system call on this path is made
+ * only for a client that sleeps, or says so. */
+static void wake(struct session *s)
+{
+    struct pm_session_page *page = s->page;
+
+    s->wait_end = 0;
+    if (atomic_load(&page->waiting) == 0 || atomic_exchange(&page->waiting, 0) == 0)
+        return;
+    s->device->io.wakes++;
+    syscall(SYS_futex, &page->published, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void waiter_tell(struct session *s)
+{
+    atomic_fetch_add(&s->page->published, PM_PUBLISHED);
+    wake(s);
+}
+
+static void end_wait(struct session *s)
+{
+    atomic_fetch_xor(&s->page->published, PM_PATIENCE);
+    wake(s);
+}
+
+void waiters_pass(struct device *d, uint64_t now)
+{
+    uint32_t cpu = (uint32_t)sched_getcpu();
+    struct session *s;
+
+    TAILQ_FOREACH(s, &d->sessions, link)
+    {
+        uint64_t patience = atomic_load_explicit(&s->page->waiting, memory_order_relaxed) * NS_PER_US;
+
+        if (atomic_load_explicit(&s->page->cpu, memory_order_relaxed) != cpu)
+            atomic_store_explicit(&s->page->cpu, cpu, memory_order_relaxed);
+        if (patience == 0)
+            s->wait_end = 0;
+        else if (s->wait_end == 0)
+            s->wait_end = now + (patience < PATIENCE_MAX_NS ? patience : PATIENCE_MAX_NS);
+        else if (s->wait_end <= now)
+            end_wait(s);
+    }
+}
+
+void waiters_release(struct device *d)
+{
+    struct session *s;
+
+    TAILQ_FOREACH(s, &d->sessions, link)
+    {
+        if (atomic_load(&s->page->waiting) != 0)
+            end_wait(s);
+    }
+}
