@@ -66,9 +66,9 @@ static int on_device(cfg_t *cfg, cfg_opt_t *opt)
 }
 
 static const char *const text_settings[] = {
-    "socket",     "ecn",        "group",          "loopback", "gso",    "memory",    "fault",      "seed",
-    "mtu",        "window",     "ack-delay-us",   "idle-us",  "rcvbuf", "log-level", "log-format", "metrics",
-    "tm-profile", "tm_profile", "min-timeout-us", "cnp-dscp",
+    "socket",    "ecn",        "group",   "loopback",     "gso",        "memory",         "fault",
+    "seed",      "mtu",        "window",  "ack-delay-us", "idle-us",    "cpus",           "rcvbuf",
+    "log-level", "log-format", "metrics", "tm-profile",   "tm_profile", "min-timeout-us", "cnp-dscp",
 };
 #define NUM_TEXT (sizeof(text_settings) / sizeof(text_settings[0]))
 

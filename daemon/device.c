@@ -198,16 +198,26 @@ static void *run(void *arg)
     return NULL;
 }
 
-int device_start(struct device *d)
+int device_start(struct device *d, int cpu)
 {
+    pthread_attr_t attr;
     sigset_t all, old;
+    cpu_set_t set;
     int rc;
+
+    pthread_attr_init(&attr);
+    CPU_ZERO(&set);
+    if (cpu >= 0) {
+        CPU_SET((unsigned)cpu, &set);
+        pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+    }
 
     /* Signals are the main thread's. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = -pthread_create(&d->thread, NULL, run, d);
+    rc = -pthread_create(&d->thread, &attr, run, d);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
     d->running = rc == 0;
     return rc;
 }

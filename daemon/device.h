@@ -128,8 +128,8 @@ int device_make_engine(struct device *d, char why[OPTIONS_WHY_MAX]);
 /* Ends all sessions and frees everything. */
 void device_fini(struct device *d);
 
-/* Starts the thread. 0 or -errno. */
-int device_start(struct device *d);
+/* Starts the thread, which keeps to a processor (-1: any). 0 or -errno; -EINVAL: it may not use that one. */
+int device_start(struct device *d, int cpu);
 /* Ends and joins it. */
 void device_stop(struct device *d);
 /* Runs fn(arg) in the device's thread and waits for it (or here, if the thread does not run). */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,6 +264,25 @@ static int set_idle(struct options *o, const char *name, const char *value, char
     return 0;
 }
 
+static int set_cpus(struct options *o, const char *name, const char *value, char *why)
+{
+    char list[256], *rest = list, *item;
+    uint64_t v;
+    int rc = set_text(list, sizeof(list), name, value, why);
+
+    o->cpus = 0;
+    if (rc || strcmp(value, "any") == 0)
+        return rc;
+    while ((item = strsep(&rest, ",")) != NULL) {
+        if (o->cpus == PM_DEVICES_MAX || !parse_u64(item, 0, CPU_SETSIZE - 1, &v)) {
+            o->cpus = 0;
+            return bad(why, name, value, "any, or numbers of processors, as 0,1 (one for each device)");
+        }
+        o->cpu[o->cpus++] = (uint16_t)v;
+    }
+    return 0;
+}
+
 static int set_rcvbuf(struct options *o, const char *name, const char *value, char *why)
 {
     uint64_t v;
@@ -352,6 +372,7 @@ static const struct {
     {"connectivity-tries", set_connectivity_tries},
     {"connectivity-map", set_connectivity_map},
     {"idle-us", set_idle},
+    {"cpus", set_cpus},
     {"rcvbuf", set_rcvbuf},
     {"ready-fd", set_ready_fd},
     {"log-level", set_log_level},

@@ -71,6 +71,9 @@ struct options {
     enum connectivity_mode connectivity;
     uint32_t connectivity_tries; /* probes of each size, a quarter of a second apart, before it is given up */
     char connectivity_map[256]; /* file that says who pairs with whom; empty: none */
+    uint16_t
+        cpu[PM_DEVICES_MAX]; /* processors that the devices' threads keep to: device i to the (i % cpus)-th of them */
+    unsigned cpus; /* 0: any */
     uint32_t idle_us; /* time without work before the loop sleeps */
     uint32_t rcvbuf; /* bytes asked for with SO_RCVBUF and SO_SNDBUF */
     int ready_fd; /* gets the line "ready" when everything listens; -1: none */

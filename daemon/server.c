@@ -397,7 +397,13 @@ int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX])
         return EXIT_SOCKET;
     sysfs_create(sv->listener.path, sv->device, sv->devices);
     for (unsigned i = 0; i < sv->devices; i++) {
-        rc = device_start(sv->device[i]);
+        int cpu = o->cpus ? o->cpu[i % o->cpus] : -1;
+
+        rc = device_start(sv->device[i], cpu);
+        if (rc == -EINVAL && cpu >= 0) {
+            snprintf(why, OPTIONS_WHY_MAX, "cpus: there is no processor %d that this process may use", cpu);
+            return EXIT_BAD_CONFIG;
+        }
         if (rc) {
             snprintf(why, OPTIONS_WHY_MAX, "can't start a thread: %s", strerror(-rc));
             return EXIT_TROUBLE;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,15 +162,31 @@ static void guard_stop(struct lab *lab)
 
 /* --- daemons -------------------------------------------------------------------------------------------------------- */
 
+/* Which processor the daemon of host i keeps to, -1: any. All daemons work at the same time, and so do their clients. Where
+ * there is no processor for each of them, the scheduler often has two daemons on one and only clients on another. */
+static int place(unsigned i, const struct lab_options *o)
+{
+    cpu_set_t set;
+    unsigned left;
+    int cpu = 0;
+
+    if (!o->spread || o->hosts < 2 || sched_getaffinity(0, sizeof(set), &set) != 0 ||
+        (unsigned)CPU_COUNT(&set) >= 2 * o->hosts)
+        return -1;
+    for (left = i % (unsigned)CPU_COUNT(&set); left || !CPU_ISSET(cpu, &set); cpu++)
+        left -= CPU_ISSET(cpu, &set) ? 1 : 0;
+    return cpu;
+}
+
 /* The child's side: never returns. */
 static void daemon_exec(const struct lab *lab, unsigned i, const char *path, const struct lab_options *o, pid_t parent,
                         int ready)
 {
-    char socket[SOCKET_PATH_MAX], log[PATH_MAX], device[INET6_ADDRSTRLEN + 16], ready_fd[12];
-    const char *argv[16 + sizeof(o->pass) / sizeof(o->pass[0])] = {path,   "--socket",   socket,  "--device",
+    char socket[SOCKET_PATH_MAX], log[PATH_MAX], device[INET6_ADDRSTRLEN + 16], ready_fd[12], cpu[12];
+    const char *argv[18 + sizeof(o->pass) / sizeof(o->pass[0])] = {path,   "--socket",   socket,  "--device",
                                                                    device, "--ready-fd", ready_fd};
     unsigned argc = 7;
-    int null = open("/dev/null", O_RDONLY), out;
+    int null = open("/dev/null", O_RDONLY), out, processor = place(i, o);
     sigset_t none;
 
     /* A session of its own: what the terminal sends is for the command, which ends first. */
@@ -185,6 +202,11 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
     snprintf(ready_fd, sizeof(ready_fd), "%d", READY_FD);
     for (unsigned j = 0; j < o->num_pass; j++)
         argv[argc++] = o->pass[j];
+    if (processor >= 0) {
+        snprintf(cpu, sizeof(cpu), "%d", processor);
+        argv[argc++] = "--cpus";
+        argv[argc++] = cpu;
+    }
     argv[argc] = NULL;
 
     out = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);

@@ -15,6 +15,7 @@ struct lab_options {
     unsigned hosts;
     const char *addresses; /* one for each host, separated by commas; NULL: from 127.0.0.0/8, whatever is free */
     bool keep_logs; /* leave the directory with the logs behind */
+    bool spread; /* where processors are few, each daemon keeps to one */
     unsigned num_pass; /* options for each daemon, passed as they are */
     const char *pass[32];
 };

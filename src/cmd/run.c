@@ -39,6 +39,7 @@ enum key {
     KEY_LOG_LEVEL,
     KEY_LOG_FORMAT,
     KEY_KEEP_LOGS,
+    KEY_CPUS,
 };
 
 static const struct argp_option options[] = {
@@ -58,6 +59,8 @@ static const struct argp_option options[] = {
      "Many packets per system call; auto: unless somebody captures, because a capture shows them as one", 3},
     {"ecn", KEY_ECN, "on|off", 0,
      "Whether packets can be marked by congested routers, and by the fault ce=P, and senders heed that", 3},
+    {"cpus", KEY_CPUS, "any|spread", 0,
+     "Which processors the daemons run on; spread: each keeps to one if there are several hosts and few processors", 3},
     {"tm-profile", KEY_TM_PROFILE, "generous|mlx5", 0, "How strict tag matching is; mlx5: as those adapters are", 3},
     {"log-level", KEY_LOG_LEVEL, "error|warn|info|debug[,AREA=LEVEL...]", 0,
      "What the daemons log; areas: daemon, net, session, qp, packet", 4},
@@ -136,6 +139,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                 snprintf(name, sizeof(names[0]), "--%s", options[i].name);
                 pass(&o->lab, name, arg);
             }
+        break;
+    case KEY_CPUS:
+        if (strcmp(arg, "spread") != 0 && strcmp(arg, "any") != 0)
+            argp_error(state, "--cpus=%s: must be any or spread", arg);
+        o->lab.spread = strcmp(arg, "spread") == 0;
         break;
     case KEY_KEEP_LOGS:
         o->lab.keep_logs = true;

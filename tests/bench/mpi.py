@@ -93,7 +93,7 @@ class Bench:
 
     def run(self):
         for topology in ("hosts", "device"):
-            self.labs[topology] = labs.Lab(self.build, topology, (), self.args.block)
+            self.labs[topology] = labs.Lab(self.build, topology, (), self.args.block, spread=True)
         begin, slowest, done = time.monotonic(), 0.0, 0
         for _ in range(self.args.repetitions):
             started = time.monotonic()

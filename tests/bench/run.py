@@ -104,7 +104,7 @@ class Bench:
             try:
                 if self.build.missing():
                     raise labs.Unavailable("not built: " + ", ".join(os.path.relpath(m) for m in self.build.missing()))
-                self.labs[name] = labs.Lab(self.build, topology, options, self.args.block)
+                self.labs[name] = labs.Lab(self.build, topology, options, self.args.block, spread=True)
             except (labs.Unavailable, labs.Trouble) as e:
                 self.lab_why[name] = str(e).split("\n", maxsplit=1)[0]
                 raise labs.Unavailable(self.lab_why[name]) from None

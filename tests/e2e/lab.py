@@ -325,9 +325,9 @@ def object_counts(tree):
 class Lab:
     """Hosts. topology: "hosts" (two, or "hosts4" and the like), "device", "device-wire", "veth1500", "veth9000", or "netns" (two hosts on
     the loopback interface of one namespace of its own). user: the name of the user that everything runs as. device: the name of every
-    host's device; without it each has another."""
+    host's device; without it each has another. spread: where processors are few, each daemon keeps to one, as with `pumice run --cpus spread`."""
 
-    def __init__(self, build, topology, options=(), block="127.0.50", user=None, device=None):
+    def __init__(self, build, topology, options=(), block="127.0.50", user=None, device=None, spread=False):
         self.build, self.topology, self.user, self.device = build, topology, user, device
         self.pumiced, self.preload = build.pumiced, build.preload()
         self.daemon_env, self.client_env = {}, {}
@@ -337,12 +337,12 @@ class Lab:
         self.dir = tempfile.mkdtemp(prefix="pumice-e2e-")
         self.hosts, self.namespaces, self.processes, self._logs = [], [], [], 0
         try:
-            self._make(topology, list(options), block)
+            self._make(topology, list(options), block, spread)
         except BaseException:
             self.close()
             raise
 
-    def _make(self, topology, options, block):
+    def _make(self, topology, options, block, spread):
         prefix = self._user_prefix() if self.user else []
         if topology in ("device", "device-wire"):
             if topology == "device-wire":
@@ -358,7 +358,10 @@ class Lab:
             self._veth(int(topology[4:]), prefix, options)
         else:
             raise ValueError(topology)
-        for host in self.hosts:
+        cpus = sorted(os.sched_getaffinity(0))
+        for i, host in enumerate(self.hosts):
+            if spread and 1 < len(self.hosts) and len(cpus) < 2 * len(self.hosts):
+                host.options += ["--cpus", str(cpus[i % len(cpus)])]
             host.start()
 
     def _user_prefix(self):

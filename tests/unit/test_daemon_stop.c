@@ -20,7 +20,7 @@ Test(stop, just_woken, .timeout = 30)
     cr_assert(fixture_start(&f));
     for (unsigned i = 0; i < ROUNDS; i++) {
         f.device->stop = false;
-        cr_assert_eq(device_start(f.device), 0);
+        cr_assert_eq(device_start(f.device, -1), 0);
         usleep(3000); /* until it sleeps */
         device_do(f.device, nothing, NULL);
         device_stop(f.device);

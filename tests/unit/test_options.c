@@ -34,14 +34,15 @@ Test(options, defaults_make_one_device)
 
 Test(options, a_whole_file)
 {
-    static const char text[] = "# comment\n"
-                               "socket = /run/x.sock\n"
-                               "group = rdma\n"
-                               "gso = off\necn = on\ncnp-dscp = 48\nloopback = wire\nmemory = proc_mem\nmtu = 2048\n"
-                               "fault = \"loss=1%,dup=2%\"\nseed = 0x10\nwindow = 128\nack-delay-us = 0\nidle-us = 20\n"
-                               "min-timeout-us = 500000\nrcvbuf = 1048576\nlog-level = debug\n"
-                               "device eth { address = 192.0.2.1 }\n"
-                               "device six { address = \"fd00::1\" }\n";
+    static const char text[] =
+        "# comment\n"
+        "socket = /run/x.sock\n"
+        "group = rdma\n"
+        "gso = off\necn = on\ncnp-dscp = 48\nloopback = wire\nmemory = proc_mem\nmtu = 2048\n"
+        "fault = \"loss=1%,dup=2%\"\nseed = 0x10\nwindow = 128\nack-delay-us = 0\nidle-us = 20\ncpus = \"3,1\"\n"
+        "min-timeout-us = 500000\nrcvbuf = 1048576\nlog-level = debug\n"
+        "device eth { address = 192.0.2.1 }\n"
+        "device six { address = \"fd00::1\" }\n";
     char buf[ADDR_TEXT_MAX];
 
     cr_assert_eq(config_load_text(&o, text, why), 0, "%s", why);
@@ -60,6 +61,9 @@ Test(options, a_whole_file)
     cr_assert_eq(o.ack_delay_us, 0);
     cr_assert_eq(o.min_timeout_us, 500000);
     cr_assert_eq(o.idle_us, 20);
+    cr_assert_eq(o.cpus, 2);
+    cr_assert_eq(o.cpu[0], 3);
+    cr_assert_eq(o.cpu[1], 1);
     cr_assert_eq(o.rcvbuf, 1048576);
     for (unsigned i = 0; i < LOG_AREAS; i++)
         cr_assert_eq(o.log_levels.of[i], LOG_LEVEL_DEBUG);
