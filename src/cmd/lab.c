@@ -189,8 +189,10 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
     int null = open("/dev/null", O_RDONLY), out, processor = place(i, o);
     sigset_t none;
 
-    /* A session of its own: what the terminal sends is for the command, which ends first. */
-    setsid();
+    /* A process group of its own: what the terminal sends is for the command, which ends first. But the command's session:
+     * Linux shares a processor between sessions first (autogroup), and a yield gives nothing to another one. The daemon
+     * would run again after each turn of a client, mostly in vain. */
+    setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(EXIT_OWN);

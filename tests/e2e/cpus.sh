@@ -61,4 +61,10 @@ is "a lab of one host is not spread" "$("$pumice" run --cpus spread --addresses 
 out=$("$pumice" run --cpus "$first" true 2>&1)
 is "a lab's --cpus takes no numbers" $? 125
 has "a lab's --cpus takes no numbers" "$out" "must be any or spread"
+
+# Yields work within a session only (autogroup); what a terminal sends is for process groups.
+out=$("$pumice" run --addresses "$address.11" -- bash -c 'for p in $(pgrep -f "pumiced.*=$address.11"); do ps -o sid=,pgid= $p; done; ps -o sid=,pgid= $$')
+read -r sid pgid own_sid own_pgid <<<"$(echo $out)"
+is "the daemons of a lab are in its session" "$sid" "$own_sid"
+[ "$pgid" != "$own_pgid" ] || fail "they are in its process group, too"
 exit $((failures > 0))

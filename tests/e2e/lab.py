@@ -159,9 +159,11 @@ class Process:
         self.argv = list(prefix) + (["env"] + assign if assign else []) + [str(a) for a in argv]
         self.line = shlex.join(self.argv)
         self.log = log
+        # A process group of its own, to be ended whole. But no session: a daemon and its programs then share processors as those of
+        # one terminal do, and those of `pumice run`.
+        group = {"process_group": 0} if sys.version_info >= (3, 11) else {"preexec_fn": os.setpgrp}
         with open(log, "wb") as out:
-            self.popen = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-                                          start_new_session=True, **popen)
+            self.popen = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, **group, **popen)
         self.pid = self.popen.pid
 
     def output(self):
