@@ -23,7 +23,7 @@
 #define DEVICE_NAME "pumice0" /* of each host's only device */
 #define READY_FD 3 /* in the daemon */
 #define READY_MS 30000 /* how long all daemons together may take to get ready */
-#define STOP_MS 5000 /* how long one may take to end */
+#define STOP_MS 20000 /* how long all may take to end, on a machine where dozens of others want its processors */
 #define LOG_TAIL 4096 /* bytes of a log that are shown when its daemon failed */
 
 /* --- the directory -------------------------------------------------------------------------------------------------- */
