@@ -86,7 +86,7 @@ enum pm_op {
 
 #define PM_MSG_MAX 4096 /* bytes of a request or reply, header included */
 #define PM_FDS_MAX 4
-#define PM_WHY_MAX 160 /* bytes of explanation in a failed reply, with the final 0 */
+#define PM_WHY_MAX 256 /* bytes of explanation in a failed reply, with the final 0 */
 
 struct pm_request {
     uint32_t op; /* enum pm_op */

@@ -2,6 +2,7 @@
 #include "src/cmd/control.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,20 +204,41 @@ int control_call(int sock, struct control_call *call)
     return 0;
 }
 
-void control_explain(const char *path, int err)
+void control_users(const char *path, char *out, size_t size)
 {
+    const struct group *g = NULL;
+    struct stat st;
+
+    if (stat(path, &st) == 0 && (st.st_mode & S_IWGRP))
+        g = getgrgid(st.st_gid);
+    if (g)
+        snprintf(out, size,
+                 "the daemon there is for the members of the group %s (as root: usermod -aG %s USER; then log in anew)",
+                 g->gr_name, g->gr_name);
+    else
+        snprintf(out, size, "the daemon belongs to another user");
+}
+
+void control_explain(const char *path, int err, const char *why)
+{
+    char users[256];
     const char *hint = "";
 
+    if (why[0]) {
+        say("%s: %s", path, why);
+        return;
+    }
     switch (-err) {
     case ENOENT:
         hint = "; is a daemon running? For one of your own: pumice run -- COMMAND";
         break;
     case ECONNREFUSED:
-        hint = "; the daemon that made this socket is gone";
+        hint = "; the daemon that made this socket is gone, or its service has failed (systemctl status pumiced)";
         break;
     case EACCES:
-        hint = "; the daemon belongs to another user";
-        break;
+        control_users(path, users, sizeof(users));
+        say("no answer at %s: %s; %s", path, strerror(-err), users);
+        return;
     case EAGAIN:
         hint = "; the daemon is there but does not answer";
         break;

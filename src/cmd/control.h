@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pumice/abi.h"
+
 #define SOCKET_PATH_MAX 108 /* sizeof(sun_path) */
 #define HOSTS_MAX 254 /* of a lab: the last byte of an address */
 
@@ -43,11 +45,13 @@ struct control_call {
     void *rep;
     uint32_t rep_len;
     int *fd;
-    char why[256];
+    char why[PM_WHY_MAX];
 };
 int control_call(int sock, struct control_call *call);
 
-/* "nobody answers at PATH: …" with a hint for each cause. */
-void control_explain(const char *path, int err);
+/* Says what the daemon said (why), or if that is "": "no answer at PATH: …" with a hint for each cause. */
+void control_explain(const char *path, int err, const char *why);
+/* Who may connect, to out: a sentence for somebody who may not. */
+void control_users(const char *path, char *out, size_t size);
 
 #endif

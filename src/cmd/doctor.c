@@ -60,7 +60,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* Is there a daemon that answers? That there is none is no illness. */
+/* That there is no daemon is no illness. */
+static void nobody(struct checkup *c, const struct which *w, const char *path, int err)
+{
+    char users[256];
+
+    if (err == -EACCES) {
+        control_users(path, users, sizeof(users));
+        checkup_add(c, "running", V_WARN, "pumice run brings a daemon of its own", "%s: %s", path, users);
+    } else if (w->socket) {
+        checkup_add(c, "running", V_FAIL, "pumiced --socket PATH", "no daemon answers at %s", path);
+    } else {
+        checkup_add(c, "running", V_FINE, "", "no daemon runs now (pumice run brings its own)");
+    }
+}
+
+/* Is there a daemon that answers? */
 static void running(struct checkup *c, const struct which *w)
 {
     char path[SOCKET_PATH_MAX];
@@ -78,10 +93,11 @@ static void running(struct checkup *c, const struct which *w)
         err = sock < 0 ? sock : control_call(sock, &call);
         if (sock >= 0)
             close(sock);
-        if (sock < 0 && w->socket)
-            checkup_add(c, "running", V_FAIL, "pumiced --socket PATH", "no daemon answers at %s", path);
-        else if (sock < 0)
-            checkup_add(c, "running", V_FINE, "", "no daemon runs now (pumice run brings its own)");
+        if (sock < 0)
+            nobody(c, w, path, sock);
+        else if (call.why[0])
+            checkup_add(c, "running", V_FAIL, "systemctl status pumiced, or with --user, says more", "%s: %s", path,
+                        call.why);
         else if (err || rep.abi_version != PM_ABI_VERSION)
             checkup_add(c, "running", V_FAIL, "use daemon, library and command of one release",
                         "the daemon at %s does not understand this command", path);

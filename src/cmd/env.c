@@ -65,7 +65,7 @@ static int check(const char *path)
     if (sock >= 0)
         close(sock);
     if (err) {
-        control_explain(path, err);
+        control_explain(path, err, call.why);
         return -1;
     }
     if (call.rep_len < sizeof(rep.abi_version) || rep.abi_version != PM_ABI_VERSION) {

@@ -70,7 +70,7 @@ static int set_one(const char *path, const struct pm_fault_req *req)
     int sock = control_open(path), err;
 
     if (sock < 0) {
-        control_explain(path, sock);
+        control_explain(path, sock, "");
         return -1;
     }
     err = control_call(sock, &call);
@@ -78,7 +78,7 @@ static int set_one(const char *path, const struct pm_fault_req *req)
     if (err && call.why[0])
         say("%s", call.why);
     else if (err)
-        control_explain(path, err);
+        control_explain(path, err, "");
     return err ? -1 : 0;
 }
 

@@ -46,10 +46,8 @@ json_t *fetch_document(const char *path, uint32_t op, const void *req, uint32_t 
 
     if (sock >= 0)
         close(sock);
-    if (err && sock >= 0 && call.why[0])
-        say("%s: %s", path, call.why);
-    else if (err)
-        control_explain(path, err);
+    if (err)
+        control_explain(path, err, call.why);
     else
         document = load(fd, path);
     if (fd >= 0)

@@ -348,7 +348,7 @@ int cmd_ping(int argc, char **argv)
         find_other(&all, &p);
     sock = control_open(path);
     if (sock < 0) {
-        control_explain(path, sock);
+        control_explain(path, sock, "");
         return 1;
     }
     p.damaged_here = damaged(path, p.device);

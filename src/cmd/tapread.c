@@ -23,10 +23,7 @@ static int ask(const char *path, struct control_call *call)
         return sock;
     if (sock >= 0)
         close(sock);
-    if (sock >= 0 && call->why[0])
-        say("%s: %s", path, call->why);
-    else
-        control_explain(path, err);
+    control_explain(path, err, call->why);
     return -1;
 }
 

@@ -14,12 +14,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_device *devices; /* all that are held, under lock */
 
 /* One line on stderr, once per process: programs ask for devices again and again. */
-static void hint(const char *path, int error)
+static void hint(const char *path, int error, const char *why)
 {
     static atomic_flag given = ATOMIC_FLAG_INIT;
     if (atomic_flag_test_and_set(&given))
         return;
-    if (error == -EPROTO)
+    if (why[0])
+        fprintf(stderr, "pumice: no RDMA devices: %s: %s\n", path, why);
+    else if (error == -EACCES)
+        fprintf(stderr,
+                "pumice: no RDMA devices: this user may not use the daemon at %s (`pumice doctor` says who may). Start "
+                "the program with `pumice run -- CMD` for a daemon of your own.\n",
+                path);
+    else if (error == -EPROTO)
         fprintf(stderr,
                 "pumice: no RDMA devices: the daemon at %s is of another version than this library. "
                 "Use `pumice run` and the library of one installation.\n",
@@ -32,13 +39,13 @@ static void hint(const char *path, int error)
                 path, strerror(-error));
 }
 
-static int query_list(const char *path, struct pm_list_rep *rep)
+static int query_list(const char *path, struct pm_list_rep *rep, char why[PM_WHY_MAX])
 {
     struct vb_session s;
     int rc = vb_session_connect(&s, path);
     if (rc)
         return rc;
-    struct vb_call call = {.op = PM_OP_LIST, .send_fd = -1, .rep = rep, .rep_len = sizeof(*rep)};
+    struct vb_call call = {.op = PM_OP_LIST, .send_fd = -1, .rep = rep, .rep_len = sizeof(*rep), .why = why};
     rc = vb_session_call(&s, &call);
     vb_session_close(&s);
     pthread_mutex_destroy(&s.lock);
@@ -97,13 +104,13 @@ void vb_device_drop(struct vb_device *d)
 
 VB_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
-    char path[sizeof(((struct vb_device *)0)->socket)];
+    char path[sizeof(((struct vb_device *)0)->socket)], why[PM_WHY_MAX] = "";
     struct pm_list_rep rep = {.num = 0};
     int rc = vb_session_path(path, sizeof(path));
     if (rc == 0)
-        rc = query_list(path, &rep);
+        rc = query_list(path, &rep, why);
     if (rc) {
-        hint(path, rc);
+        hint(path, rc, why);
         rep.num = 0;
     }
     if (num_devices)

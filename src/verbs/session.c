@@ -180,6 +180,8 @@ static int receive_reply(int fd, const struct vb_call *call)
         close(fds[--num]);
     if (!formed || head.status >= 0)
         return -EPROTO;
+    if (call->why)
+        snprintf(call->why, PM_WHY_MAX, "%.*s", (int)len, payload);
     if (len && getenv("PUMICE_VERBOSE"))
         fprintf(stderr, "pumice: request %u: %s: %.*s\n", call->op, strerror(-head.status), (int)len, payload);
     return head.status;
@@ -189,6 +191,8 @@ int vb_session_call(struct vb_session *s, const struct vb_call *call)
 {
     if (call->req_len > PM_MSG_MAX - sizeof(struct pm_request))
         return -EINVAL;
+    if (call->why)
+        call->why[0] = 0;
     pthread_mutex_lock(&s->lock);
     int fd = atomic_load(&s->fd);
     int rc = fd < 0 ? -EIO : send_request(fd, call);

@@ -27,6 +27,7 @@ struct vb_call {
     size_t rep_len;
     int *fds; /* where received descriptors go, num_fds exactly; the caller owns them on success */
     unsigned num_fds;
+    char *why; /* PM_WHY_MAX bytes for what the daemon says when it refuses, else empty; NULL: nobody wants it */
 };
 /* Sends a request and waits for its reply. -EIO: the daemon is gone; -EPROTO: it spoke out of form; else what it
  * answered. */
