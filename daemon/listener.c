@@ -143,8 +143,7 @@ static int take_inherited(struct listener *l, const struct options *o, char *why
     if (o->socket[0] && strcmp(o->socket, l->path) != 0) {
         snprintf(why, OPTIONS_WHY_MAX, "the service manager's socket is %s, but socket = %s was asked for", l->path,
                  o->socket);
-        close(fd);
-        return -EINVAL;
+        return -EINVAL; /* it stays open for service_refuse */
     }
     if (stat(l->path, &st) == 0) {
         l->dev = st.st_dev;

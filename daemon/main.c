@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "addr.h"
 #include "log.h"
 #include "options.h"
 #include "pumice/version.h"
@@ -174,12 +175,30 @@ static void raise_file_limit(void)
     }
 }
 
+/* Why the daemon can't start; NULL: it could. Until it is known to be something else, the command line is at fault, for which
+ * argp ends the process itself. */
+static const char *trouble = "its command line is wrong; its log says how";
+
+static void refuse_clients(void)
+{
+    if (trouble)
+        service_refuse(trouble);
+    trouble = NULL;
+}
+
 static void say_ready(const struct options *o)
 {
     static const char line[] = "ready\n";
+    char state[2048] = "READY=1\nSTATUS=Serving", address[ADDR_TEXT_MAX];
     int rc;
 
-    rc = service_notify("READY=1\nSTATUS=Serving");
+    for (unsigned i = 0; i < o->devices; i++) {
+        size_t len = strlen(state);
+
+        addr_text(&o->device[i].addr, address);
+        snprintf(state + len, sizeof(state) - len, "%s %s on %s", i ? "," : "", o->device[i].name, address);
+    }
+    rc = service_notify(state);
     if (rc)
         log_warn("the service manager can't be told: %s", strerror(-rc));
     if (o->ready_fd < 0)
@@ -198,8 +217,11 @@ int main(int argc, char **argv)
 
     command_line.argc = argc;
     command_line.argv = argv;
+    atexit(refuse_clients);
     if (read_options(&options, why) != 0) {
         log_error("%s", why);
+        trouble = why;
+        refuse_clients();
         return EXIT_BAD_CONFIG;
     }
     log_set_levels(&options.log_levels);
@@ -207,8 +229,10 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     raise_file_limit();
     rc = server_init(&server, &options, why);
+    trouble = rc ? why : NULL;
     if (rc) {
         log_error("%s", why);
+        refuse_clients(); /* while the socket is open */
     } else {
         server.reload = command_line.has_file ? read_options : NULL; /* its command line was right before */
         server.heeds_hangup = command_line.has_file || getenv("NOTIFY_SOCKET");

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "control.h"
+
 #define FIRST_FD 3 /* SD_LISTEN_FDS_START */
+#define REFUSALS_MAX 1024 /* more than a backlog has; somebody who connects in a loop must not keep us */
+#define REFUSAL_MS 1000 /* for all of them together; a client sends its request at once */
+
+static bool passed; /* there is a socket at FIRST_FD */
 
 /* The value of a variable that must be a number; -1: it is not there, or none. */
 static long number(const char *name)
@@ -71,7 +79,40 @@ int service_socket(char path[108], char why[OPTIONS_WHY_MAX])
         snprintf(why, OPTIONS_WHY_MAX, "the service manager's socket: %s", strerror(errno));
         return -EINVAL;
     }
+    passed = true;
     return FIRST_FD;
+}
+
+/* A reply needs a request: a client that finds the connection closed while it sends does not look for one. */
+static void refuse(int sock, const char *why, uint64_t end)
+{
+    struct pollfd p = {.fd = sock, .events = POLLIN};
+    struct control_reply rp = {.status = 0};
+    struct control_request rq;
+    uint64_t now = clock_ns();
+
+    if (poll(&p, 1, now < end ? (int)((end - now) / NS_PER_MS) : 0) == 1 && control_recv(sock, &rq) == 1) {
+        control_request_fini(&rq);
+        rp.status = control_fail(&rp, -ENODEV, "the daemon can't start: %s", why);
+        control_send(sock, &rp);
+    }
+    close(sock);
+}
+
+void service_refuse(const char *why)
+{
+    uint64_t end = clock_ns() + REFUSAL_MS * NS_PER_MS;
+    char path[108], other[OPTIONS_WHY_MAX];
+    int sock;
+
+    if (!passed)
+        service_socket(path, other);
+    for (unsigned i = 0; passed && i < REFUSALS_MAX; i++) {
+        sock = accept4(FIRST_FD, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (sock < 0)
+            return;
+        refuse(sock, why, end);
+    }
 }
 
 int service_notify(const char *state)
