@@ -255,6 +255,12 @@ test-e2e: deps-test deps-mpi
 	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
 	$(RUN) e2e
 
+# The Debian package under a real systemd, in a container. As root.
+.PHONY: test-systemd
+test-systemd: deb
+	@.ci/deps systemd
+	@BUILD=$(BUILD) tests/systemd/run.sh
+
 # Captures of all programs of the verbs suite, of both ways within a device; `make test` looks at the most of them.
 .PHONY: test-captured
 test-captured: deps-test
@@ -456,6 +462,7 @@ help:
 	@echo 'make demo           two virtual hosts on this machine, unmodified programs between them'
 	@echo 'make test           every test (some ten minutes); in parts: test-unit test-sim test-verbs test-e2e'
 	@echo 'make test-captured  captures of all programs of the verbs suite, judged by the linter and by tshark (some minutes)'
+	@echo 'make test-systemd   the Debian package under a real systemd, in a container (as root; the first time some minutes)'
 	@echo 'make test-mpi       Open MPI, MPICH and UCX on it (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall takes it away again'
 	@echo 'make deb            Debian packages, in build/deb'
