@@ -435,7 +435,7 @@ uninstall:
 	@dir='$(DESTDIR)$(WIRESHARKDIR)'; set -x; rm -f "$$dir/extcap/pumice-extcap"; \
 	rm -f $(patsubst %,"$$dir/plugins/pumice/%",$(filter %.lua,$(notdir $(SHARK_FILES)))); \
 	rmdir --ignore-fail-on-non-empty "$$dir/plugins/pumice" 2>/dev/null || :
-	-rmdir $(addprefix $(DESTDIR),$(LIBDIR) $(DOCDIR) $(SHARKDIR) $(INCDIR))
+	-rmdir $(addprefix $(DESTDIR),$(LIBDIR) $(DOCDIR) $(SHARKDIR) $(dir $(SHARKDIR)) $(INCDIR))
 
 # The Debian packages, from a copy of the sources, to $(BUILD)/deb.
 DEBDIR = $(BUILD)/deb

@@ -20,6 +20,13 @@ fail()
 version=$(sed -n 's/^#define PUMICE_VERSION "\(.*\)"/\1/p' include/pumice/version.h)
 [ "$(sed -n '1s/^pumice (\(.*\)) .*/\1/p' packaging/debian/changelog)" = "$version" ] || fail "the changelog is not of version $version"
 
+# A machine that has nothing but what the packages say builds them, too.
+wanted=$(sed -n '/^ *build)/,/;;/p' .ci/deps | grep -oE '[a-z0-9.+-]+-dev')
+[ "$(echo "$wanted" | wc -l)" -ge 5 ] || fail "what does .ci/deps install to build? $wanted"
+for p in $wanted; do
+    sed -n '/^Build-Depends/,/^[A-Z]/p' packaging/debian/control | tr ', ' '\n' | grep -qx "$p" || [ "$p" = libc6-dev ] || fail "Build-Depends lacks $p"
+done
+
 DEB_BUILD_OPTIONS="noautodbgsym parallel=2" nice make --no-print-directory -s BUILD="$BUILD" deb-here >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
 main=$(echo "$BUILD"/deb/pumice_"$version"_*.deb)
 dev=$(echo "$BUILD"/deb/libpumice-dev_"$version"_*.deb)

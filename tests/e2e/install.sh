@@ -28,6 +28,6 @@ out=$("$work/opt/some where/bin/pumice" run --hosts 2 -- sh -c 'pumice on 1 -- i
 [[ $out == *pumice0* ]] || { echo "no device from an installed Pumice: $out"; exit 1; }
 mv "$work/opt/some where" "$work/opt/pumice"
 make --no-print-directory -s BUILD="$(realpath --relative-to=. "$build")" DESTDIR="$work" PREFIX=/opt/pumice uninstall >/dev/null 2>&1
-left=$(find "$work" -type f -o -type l)
+left=$(find "$work" -mindepth 3 \( -type f -o -type l -o -name pumice \))
 [ -z "$left" ] || { echo "left behind: $left"; exit 1; }
 echo "installs, works, uninstalls"
