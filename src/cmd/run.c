@@ -261,9 +261,14 @@ static int set_environment(const struct lab *lab)
 
 void exec_command(char **command)
 {
+    char path[PATH_MAX];
+
     execvp(command[0], command);
     int err = errno;
 
+    /* It is told of a folder of PATH that may not be searched, too, although there is no such command in any other. */
+    if (err == EACCES && where_command(command[0], path) == ENOENT)
+        err = ENOENT;
     say("%s: %s", command[0], err == ENOENT ? "no such command" : strerror(err));
     _exit(err == ENOENT ? EXIT_NOTFOUND : EXIT_NOEXEC);
 }

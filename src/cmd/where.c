@@ -78,7 +78,7 @@ int where_command(const char *name, char *out)
 
     if (strchr(name, '/')) {
         snprintf(out, PATH_MAX, "%s", name);
-        return executable(name) ? 0 : access(name, F_OK) == 0 ? EACCES : ENOENT;
+        return executable(name) ? 0 : access(name, F_OK) == 0 || errno == EACCES ? EACCES : ENOENT;
     }
     if (!path)
         path = "/usr/local/bin:/usr/bin:/bin";

@@ -14,7 +14,8 @@ bool where_library(char *out);
 /* The directory of this executable, for PATH; "" if it can't be known. */
 void where_self(char *out);
 
-/* The file that `name` means as a command, by PATH if it has no slash. 0, or ENOENT or EACCES. */
+/* The file that `name` means as a command, by PATH if it has no slash. 0, or ENOENT or EACCES. What is in folders of PATH that may
+ * not be searched is not there, as for a shell. */
 int where_command(const char *name, char *out);
 
 /* Says so on stderr if the executable at path can't be given the library: setuid, with capabilities, statically

@@ -53,6 +53,23 @@ out=$(run -- pumice on 2 true 2>&1); is "no such host" $? 125
 has "no such host" "$out" "the hosts of this lab are 0 to 1"
 run -- pumice on 1 sh -c 'exit 5'; is "exit code of pumice on" $? 5
 run -- pumice on 1 no-such-command 2>/dev/null; is "pumice on: no such command" $? 127
+mkdir -m 0 "$dir/closed"
+limited() # without root's right to search every folder
+{
+    if [ "$(id -u)" = 0 ]; then setpriv --bounding-set=-dac_override,-dac_read_search "$@"; else "$@"; fi
+}
+if limited ls "$dir/closed" 2>/dev/null; then
+    fail "everybody may search every folder"
+fi
+out=$(limited env PATH="$dir/closed:$PATH" "$pumice" run --addresses $block.1,$block.2 -- pumice on 1 no-such-command 2>&1)
+is "pumice on: no such command, and a folder that may not be searched" $? 127
+has "a folder that may not be searched" "$out" "no such command"
+limited env PATH="$dir/closed:$PATH" "$pumice" run --addresses $block.1,$block.2 no-such-command 2>/dev/null
+is "pumice run: no such command, and a folder that may not be searched" $? 127
+run -- pumice on 1 /etc/passwd 2>/dev/null; is "pumice on: not executable" $? 126
+cp /bin/true "$dir/closed-too" && chmod 644 "$dir/closed-too"
+run -- env PATH="$dir:$PATH" pumice on 1 closed-too 2>/dev/null; is "pumice on: not executable, by PATH" $? 126
+limited "$pumice" run --addresses $block.1,$block.2 "$dir/closed/true" 2>/dev/null; is "in a folder that may not be searched" $? 126
 out=$("$pumice" on 0 true 2>&1); is "pumice on without a lab" $? 125
 has "pumice on without a lab" "$out" "inside of pumice run"
 out=$(run -- sh -c 'pumice on 0 -- ibv_devices; pumice on 1 -- ibv_devinfo -v')
