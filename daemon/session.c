@@ -89,6 +89,8 @@ static void read_comm(struct session *s)
         close(fd);
     s->comm[n > 0 ? n : 0] = 0;
     s->comm[strcspn(s->comm, "\n")] = 0;
+    if (!s->comm[0])
+        strcpy(s->comm, "?"); /* in a PID namespace that we don't see: another container */
 }
 
 /* --- opening
