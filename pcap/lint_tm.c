@@ -217,6 +217,38 @@ void lint_tm_read_done(struct lint *l, struct half *h, uint32_t number)
         h->peer->rndv[r->rndv - 1].open_reads--;
 }
 
+static bool fetched(const struct rndv *e)
+{
+    return !e->open_reads && e->read >= e->rvh.len;
+}
+
+/* Several requests may offer the same memory, and then any of them may be what a READ is for: the first READ may have been lost
+ * before the capture had it, so that the second seemed to be the first. A FIN says which it was. If e's data aren't complete,
+ * but those of one with the same memory are, the two trade their READs, which h has sent. */
+static void trade_reads(struct lint *l, struct half *h, struct rndv *e, size_t most)
+{
+    struct half *x = h->peer;
+    uint32_t its = (uint32_t)(e - x->rndv) + 1, other;
+    struct rndv *f = NULL, kept = *e;
+
+    for (size_t i = x->first_rndv; !f && i < most; i++)
+        if (!x->rndv[i].done && same_rvh(&x->rndv[i].rvh, &e->rvh) && fetched(&x->rndv[i]))
+            f = &x->rndv[i];
+    if (!f)
+        return;
+    other = (uint32_t)(f - x->rndv) + 1;
+    for (size_t i = h->num_sent, n = 0; i > 0 && n < MOST_OPEN; i--, n++) {
+        struct rec *r = &l->recs[h->sent[i - 1].rec];
+
+        if (r->rndv == its || r->rndv == other)
+            r->rndv = r->rndv == its ? other : its;
+    }
+    e->read = f->read;
+    e->open_reads = f->open_reads;
+    f->read = kept.read;
+    f->open_reads = kept.open_reads;
+}
+
 /* --- SENDs --------------------------------------------------------------------------------------------------------------- */
 
 static void fin(struct lint *l, struct half *h, const struct rec *r, const struct tmh *t, const struct rvh *v)
@@ -245,12 +277,16 @@ static void fin(struct lint *l, struct half *h, const struct rec *r, const struc
         lint_tell(l, LINT_TM_FIN_COPY, r->frame,
                   "FIN with tag 0x%llx, context 0x%x is no copy of the request in frame %u", (unsigned long long)t->tag,
                   t->app_ctx, l->recs[e->rec].frame);
-    } else if (e->read && (e->open_reads || e->read < e->rvh.len)) {
+        finish(x, e);
+        return;
+    }
+    if (e->read && !fetched(e))
+        trade_reads(l, h, e, most);
+    if (e->read && !fetched(e))
         lint_tell_unless(
             l, l->options->incomplete || l->lost, LINT_TM_FIN_EARLY, r->frame,
             "FIN for the request in frame %u, of which %llu of %u bytes were asked for and %u READs are open",
             l->recs[e->rec].frame, (unsigned long long)e->read, e->rvh.len, e->open_reads);
-    }
     finish(x, e);
 }
 

@@ -65,6 +65,16 @@ static void atomics(struct scene *s)
               NULL, 0);
 }
 
+/* From A; returns its PSN. */
+static uint32_t send_fin(struct scene *s, const char *label, struct tmh t, const struct rvh *r)
+{
+    uint8_t fin[TMH_LEN + RVH_LEN];
+
+    t.opcode = TMH_FIN;
+    rvh_encode(r, fin + tmh_encode(&t, fin));
+    return scene_request(s, label, A, OP_SEND_ONLY, fin, sizeof(fin));
+}
+
 static bool fin_early; /* the second rendezvous' FIN comes before the data */
 
 /* B offers, A reads and finishes. */
@@ -72,7 +82,7 @@ static void rendezvous(struct scene *s)
 {
     struct tmh t = {TMH_RNDV, {1, 2, 3}, 0xcafe0001, 0x1122334455667788};
     struct rvh r = {VA + 4096, RKEY + 1, READ_LEN};
-    uint32_t psn;
+    uint32_t psn, fin = 0;
 
     scene_tm(s, "rndv", B, &t, &r, 0);
     psn = scene_read(s, "rndv.read", A, r.va, r.rkey, r.len);
@@ -87,18 +97,38 @@ static void rendezvous(struct scene *s)
     scene_tm(s, "rndv2", B, &t, &r, 0);
     psn = scene_read(s, "rndv2.read", A, r.va, r.rkey, r.len);
     scene_done(s, B);
-    t.opcode = TMH_FIN;
-    if (fin_early) {
-        uint8_t fin[TMH_LEN + RVH_LEN];
-
-        rvh_encode(&r, fin + tmh_encode(&t, fin));
-        scene_request(s, "fin2", A, OP_SEND_ONLY, fin, sizeof(fin));
-    }
-    scene_read_responses(s, "rndv2.data", B, psn, r.len);
     if (fin_early)
-        acknowledge(s, "ack.fin2", s->psn[A] - 1);
-    else
-        scene_tm(s, "fin2", A, &t, &r, 0);
+        fin = send_fin(s, "fin2", t, &r);
+    scene_read_responses(s, "rndv2.data", B, psn, r.len);
+    if (!fin_early)
+        fin = send_fin(s, "fin2", t, &r);
+    acknowledge(s, "ack.fin2", fin);
+}
+
+/* Two requests offer the same memory. The READ for the first is lost, and its repetition comes behind the READ for the second. */
+static void late_read(struct scene *s)
+{
+    struct rvh r = {VA + 4096, RKEY + 1, READ_LEN};
+    struct tmh t[2] = {{TMH_RNDV, {0}, 1, 5}, {TMH_RNDV, {0}, 2, 6}};
+    uint32_t first, second, next;
+
+    for (int i = 0; i < 2; i++)
+        scene_tm(s, NULL, B, &t[i], &r, 0);
+    first = s->psn[A];
+    s->psn[A] += (READ_LEN + MTU - 1) / MTU;
+    second = scene_read(s, NULL, A, r.va, r.rkey, r.len);
+    next = s->psn[A];
+    scene_ack(s, NULL, B, first, NAK_PSN_SEQUENCE);
+    s->psn[A] = first;
+    scene_read(s, NULL, A, r.va, r.rkey, r.len);
+    s->psn[A] = next;
+    scene_done(s, B);
+    scene_read_responses(s, "late", B, first, r.len);
+    next = send_fin(s, NULL, t[0], &r); /* before the other data come */
+    scene_done(s, B);
+    scene_read_responses(s, "late", B, second, r.len);
+    acknowledge(s, NULL, next);
+    acknowledge(s, NULL, send_fin(s, NULL, t[1], &r));
 }
 
 static void conversation(struct scene *s, void (*more)(struct scene *s))
@@ -509,6 +539,7 @@ static const struct fault {
     {"restart", "restart", NULL, NULL, NOWHERE, new_connection},
     {"begins-again", "restart", NULL, NULL, NOWHERE, begins_again},
     {"same-psns", "none", NULL, NULL, NOWHERE, same_psns},
+    {"late-read", "psn-lost", NULL, NULL, NOWHERE, late_read},
     {"unpaired", "unpaired", NULL, NULL, NOWHERE, unpaired},
     {"midway", "midway", NULL, NULL, NOWHERE, midway},
 };
