@@ -2,8 +2,9 @@
 -- What Wireshark 4.0 does not show of RoCEv2: tag matching (TMH, RVH, a rendezvous linked from request to FIN), XRC, FLUSH,
 -- ATOMIC WRITE and CNP, whether the ICRC is right, messages and READs of several packets put together, lost and repeated packets.
 --
---     tshark -X lua_script:pumice.lua -2 -r FILE -V          (-2: with links to packets that come later)
+--     tshark -X lua_script:pumice.lua -2 -R frame -r FILE -V
 --
+-- (-2: with links to packets that come later; -R frame: with comments seen in both passes, see sender_of)
 -- or put the three files pumice*.lua into Wireshark's folder of personal Lua plugins (Help, About, Folders), or `make install`.
 -- Wireshark's own dissection of RoCEv2 stays as it is, and a subtree "Pumice" is added. Fields are pumice.*.
 
@@ -95,6 +96,8 @@ local X = {
     rnr = ProtoExpert.new("pumice.expert.rnr", "Receiver not ready", G.RESPONSE_CODE, S.NOTE),
     no_fin = ProtoExpert.new("pumice.expert.no_fin", "Rendezvous without FIN in this capture", G.SEQUENCE, S.WARN),
     fin = ProtoExpert.new("pumice.expert.fin", "FIN does not copy a rendezvous request", G.PROTOCOL, S.WARN),
+    guess = ProtoExpert.new("pumice.expert.guess", "Linked with another connection's packets, for its comment was not seen in the " ..
+        "first pass (tshark -2 needs -R frame for that)", G.ASSUMPTION, S.WARN),
     merged = ProtoExpert.new("pumice.expert.merged", "Several packets in one datagram (GSO or GRO)", G.ASSUMPTION, S.NOTE),
 }
 pumice.experts = X
@@ -152,8 +155,10 @@ claim:register_heuristic("infiniband.payload", function(tvb, _, tree)
     return true
 end)
 
--- Only there when there is a tree, which is not so in every pass. Nothing but the ICRC needs them.
+-- Only there when there is a tree, which is not so in every pass: tshark -2 has one in its first pass only with -R, -Y or --color.
 local f_ip4, f_ip6 = Field.new("ip"), Field.new("ipv6")
+local f_comment, f_direction = Field.new("frame.comment"), Field.new("frame.packet_flags_direction")
+local OUTBOUND = 2
 
 -- The innermost IP header of the frame, as a string; nil if it isn't known.
 local function ip_header()
@@ -166,6 +171,22 @@ local function ip_header()
         end
     end
     return best and best.range:raw()
+end
+
+-- The number of the QP that has sent the packet, if one of Pumice's comments says so (pcap/note.h); nil if none does. Of a packet
+-- that came in, they name the QP that gets it, which is nothing new.
+local function sender_of()
+    local direction = f_direction()
+    if not direction or direction.value ~= OUTBOUND then
+        return nil
+    end
+    for _, comment in ipairs({f_comment()}) do
+        local digits = tostring(comment.value):match("^QP 0x(%x%x%x%x%x%x)%f[%X]")
+        if digits then
+            return tonumber(digits, 16)
+        end
+    end
+    return nil
 end
 
 local function be16(n)
@@ -245,7 +266,11 @@ local function elapsed(tree, field, from, to)
 end
 
 local function show_order(tree, rec)
-    link(tree, F.peer, rec.half.peer and rec.half.peer.qpn)
+    local sender, guess = rec.half.sender or sender_of(), rec.half.peer and rec.half.peer.qpn
+    link(tree, F.peer, sender or guess)
+    if sender and guess and sender ~= guess then
+        tree:add_proto_expert_info(X.guess)
+    end
     if rec.repeats then
         local item = tree:add(F.repeats, rec.repeats):set_generated()
         item:add_proto_expert_info(X.repeats, "Retransmission of frame " .. rec.repeats)
@@ -392,7 +417,8 @@ local function learn(tvb, pinfo, p)
         p.va, p.rkey = tvb(p.at.reth, 8):uint64(), tvb(p.at.reth + 8, 4):uint()
         p.dmalen = tvb(p.at.reth + 12, 4):uint()
     end
-    local info = {frame = pinfo.number, time = pinfo.rel_ts, src = tostring(pinfo.src), dst = tostring(pinfo.dst)}
+    local info = {frame = pinfo.number, time = pinfo.rel_ts, src = tostring(pinfo.src), dst = tostring(pinfo.dst),
+                  sender = sender_of()}
     return track.packet(info, p, keep, candidate(tvb, p))
 end
 

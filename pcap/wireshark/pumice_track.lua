@@ -9,11 +9,13 @@ local PSNS = 0x1000000
 local RESTART = 0x10000 -- a jump by more PSNs than that is a new connection with an old QP number
 
 -- A *half* is what goes from one address to one QP at another: packets name only the QP they go to. Two halves make a connection;
--- which two is found out by a response whose PSN is that of a request.
-local halves, by_pair, records, rendezvous, stats
+-- which two is found out by a response whose PSN is that of a request. Many connections begin with the same PSNs, so that is a
+-- guess. Pumice's captures say in comments which QP has sent a packet: then a half is what goes from that QP to the other one,
+-- and there is nothing to guess.
+local halves, newest, by_pair, records, rendezvous, stats
 
 function M.reset()
-    halves, by_pair, records, rendezvous = {}, {}, {}, {}
+    halves, newest, by_pair, records, rendezvous = {}, {}, {}, {}, {}
     stats = {eager = 0, eager_bytes = 0, notag = 0, rndv = 0, rndv_bytes = 0, fin = 0, strange_fin = 0}
 end
 M.reset()
@@ -26,17 +28,34 @@ local function ahead(a, b) -- how many PSNs a is behind b, 0 ... 2^24 - 1
     return (a - b) % PSNS
 end
 
-local function half_of(src, dst, qpn)
-    local pair = src .. " " .. dst
-    local key = pair .. " " .. qpn
-    local h = halves[key]
-    if not h then
-        h = {src = src, dst = dst, qpn = qpn, at = {}, frag = {}, reads = {}, rndv = {}, mtu = nil, tm = false}
-        halves[key] = h
-        by_pair[pair] = by_pair[pair] or {}
-        table.insert(by_pair[pair], h)
+local function key_of(src, dst, qpn, sender)
+    return src .. " " .. dst .. " " .. qpn .. (sender and " " .. sender or "")
+end
+
+-- sender: the QP that has sent the packet; nil: not known, so it's of the newest half that goes to this QP.
+local function half_of(src, dst, qpn, sender)
+    local anybody = key_of(src, dst, qpn)
+    local key = key_of(src, dst, qpn, sender)
+    local h = sender and halves[key] or not sender and newest[anybody]
+    if h then
+        return h, false
     end
-    return h
+    local pair = src .. " " .. dst
+    local before = newest[anybody]
+    h = {src = src, dst = dst, qpn = qpn, sender = sender, at = {}, frag = {}, reads = {}, rndv = {}, early = {}, mtu = nil, tm = false}
+    halves[key], newest[anybody] = h, h
+    by_pair[pair] = by_pair[pair] or {}
+    table.insert(by_pair[pair], h)
+    local peer = sender and halves[key_of(dst, src, sender, qpn)]
+    if peer then
+        h.peer, peer.peer = peer, h
+    end
+    return h, before and before.sender and sender
+end
+
+-- May these be the two directions of a connection, by what is known of their QPs?
+local function fit(a, b)
+    return (not a.sender or a.sender == b.qpn) and (not b.sender or b.sender == a.qpn)
 end
 
 -- All halves that go the other way between the same addresses; the peer alone once it is known.
@@ -69,6 +88,29 @@ local function find_read(h, psn)
     return nil
 end
 
+-- From now on the path MTU of x is known, and with it how many responses its READs get.
+local function set_mtu(x, mtu)
+    if x.mtu == mtu then
+        return
+    end
+    x.mtu = mtu
+    for _, r in ipairs(x.reads) do
+        if not r.span then
+            r.span = math.max(1, math.ceil(r.len / mtu))
+            if x.next == nil then
+                x.next = (r.psn + r.span) % PSNS
+            end
+        end
+    end
+end
+
+local function learn_mtu(h, mtu)
+    set_mtu(h, mtu)
+    if h.peer then
+        set_mtu(h.peer, mtu)
+    end
+end
+
 -- The half whose requests the responses in h answer.
 local function asked(h, psn)
     if h.peer then
@@ -76,7 +118,7 @@ local function asked(h, psn)
     end
     local best
     for _, other in ipairs(opposite(h)) do
-        if not other.peer and other ~= h and (other.at[psn] or find_read(other, psn)) then
+        if not other.peer and other ~= h and fit(h, other) and (other.at[psn] or find_read(other, psn)) then
             if not best or (other.newest or 0) > (best.newest or 0) then
                 best = other
             end
@@ -84,24 +126,11 @@ local function asked(h, psn)
     end
     if best then
         h.peer, best.peer = best, h
-        best.mtu = best.mtu or h.mtu
-        h.mtu = h.mtu or best.mtu
-    end
-    return best
-end
-
-local function learn_mtu(h, mtu)
-    for _, x in ipairs({h, h.peer}) do
-        x.mtu = mtu
-        for _, r in ipairs(x.reads) do
-            if not r.span then
-                r.span = math.max(1, math.ceil(r.len / mtu))
-                if x.next == nil then
-                    x.next = (r.psn + r.span) % PSNS
-                end
-            end
+        if best.mtu or h.mtu then
+            learn_mtu(h, best.mtu or h.mtu)
         end
     end
+    return best
 end
 
 -- --- PSNs of requests ----------------------------------------------------------------------------------------------------
@@ -244,6 +273,40 @@ end
 
 -- --- tag matching --------------------------------------------------------------------------------------------------------
 
+-- A SEND's beginning on a half that has tag matching headers, if it is no rendezvous request or FIN that fits.
+local function classify(rec, t)
+    rec.tm = true
+    if t.opcode == 3 and t.whole then
+        stats.eager, stats.eager_bytes = stats.eager + 1, stats.eager_bytes + math.max(0, t.message_len - 16)
+    elseif t.opcode == 2 and t.whole then
+        rec.fin_strange = true
+        stats.strange_fin = stats.strange_fin + 1
+    elseif t.opcode ~= 1 or not t.rvh then
+        rec.notag = true
+        stats.notag = stats.notag + 1
+    end
+end
+
+local function copy(rec, original)
+    rec.tm, rec.notag, rec.rndv, rec.fin_strange = original.tm, original.notag, original.rndv, original.fin_strange
+end
+
+-- From now on it is known that SENDs in h have tag matching headers; those before had them, too.
+local function has_headers(h)
+    if h.tm then
+        return
+    end
+    h.tm = true
+    for _, e in ipairs(h.early) do
+        if e.rec.repeats then
+            copy(e.rec, records[e.rec.repeats])
+        elseif not e.rec.tm then
+            classify(e.rec, e.t)
+        end
+    end
+    h.early = {}
+end
+
 -- A READ may be the receiver's of a rendezvous: it reads what a request in the other direction offers.
 local function read_of_rndv(h, rec, p)
     for _, other in ipairs(offerers(h)) do
@@ -252,7 +315,8 @@ local function read_of_rndv(h, rec, p)
             if not e.fin_in and e.rkey == p.rkey and p.va >= e.va and p.va < e.va + e.len then
                 rec.rndv, rec.read.rndv = e, e
                 e.read_in, e.read_time = e.read_in or rec.frame, e.read_time or rec.time
-                other.tm, h.tm = true, true
+                has_headers(other)
+                has_headers(h)
                 return
             end
         end
@@ -268,7 +332,9 @@ local function fin(h, rec, t)
                 e.fin_in, e.fin_time, rec.rndv = rec.frame, rec.time, e
                 rec.fin_differs = e.reserved ~= t.reserved or (t.rvh ~= nil and t.rvh ~= e.rvh)
                 table.remove(other.rndv, i)
-                other.tm, h.tm = true, true
+                rec.tm = true
+                has_headers(other)
+                has_headers(h)
                 stats.fin = stats.fin + 1
                 return true
             elseif sure and not e.fin_in and (e.app_ctx == t.app_ctx or e.tag == t.tag) then
@@ -284,42 +350,40 @@ local function fin(h, rec, t)
     return false
 end
 
--- t: what may be a TMH, as pumice.lua read it. forced: the user says that this QP has TMHs. Returns whether it is taken for one.
+-- t: what may be a TMH, as pumice.lua read it. forced: the user says that this QP has TMHs.
 local function tag_match(h, rec, t, forced)
-    if rec.repeats then
-        local original = records[rec.repeats]
-        rec.tm, rec.rndv = original.tm, original.rndv
-        return
+    if forced then
+        has_headers(h)
     end
-    h.tm = h.tm or forced
-    if t.opcode == 1 and t.rvh and (h.tm or t.plausible) then
+    if rec.repeats then
+        copy(rec, records[rec.repeats])
+    elseif t.opcode == 1 and t.rvh and (h.tm or t.plausible) then
         local e = {frame = rec.frame, time = rec.time, app_ctx = t.app_ctx, tag = t.tag, reserved = t.reserved, va = t.va,
-                   rkey = t.rkey, len = t.len, rvh = t.rvh, reads_done = 0, sure = h.tm}
+                   rkey = t.rkey, len = t.len, rvh = t.rvh, reads_done = 0}
         table.insert(h.rndv, e)
         table.insert(rendezvous, e)
         rec.tm, rec.rndv = true, e
         stats.rndv, stats.rndv_bytes = stats.rndv + 1, stats.rndv_bytes + t.len
     elseif t.opcode == 2 and t.whole then
         rec.tm = fin(h, rec, t)
-    elseif h.tm and t.opcode == 3 and t.whole then
-        rec.tm = true
-        stats.eager, stats.eager_bytes = stats.eager + 1, stats.eager_bytes + math.max(0, t.message_len - 16)
     elseif h.tm then
-        rec.tm, rec.notag = true, true
-        stats.notag = stats.notag + 1
+        classify(rec, t)
+    end
+    if not h.tm and not rec.tm then
+        table.insert(h.early, {rec = rec, t = t})
     end
 end
 
 -- --- one packet ----------------------------------------------------------------------------------------------------------
 
--- info: frame, time (seconds), src, dst (text). keep: the payload as a string, nil if messages are not put together. t: see
+-- info: frame, time (seconds), src, dst (text), sender (number of the QP that has sent it, if that is known). keep: the payload as a string, nil if messages are not put together. t: see
 -- tag_match; nil if it can't be one.
 function M.packet(info, p, keep, t, forced)
     local rec = {frame = info.frame, time = info.time}
-    local h = half_of(info.src, info.dst, p.qpn)
     local kind = p.op.kind
+    local h, again = half_of(info.src, info.dst, p.qpn, p.op.service ~= "UD" and info.sender or nil)
     records[info.frame] = rec
-    rec.half = h
+    rec.half, rec.restart = h, again
     if kind == "cnp" or p.op.service == "UD" then
         return rec
     elseif kind == "response" then

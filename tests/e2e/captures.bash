@@ -8,11 +8,12 @@ shark() # OPTION...: tshark without personal preferences
     HOME=$dir XDG_CONFIG_HOME=$dir tshark "$@" 2>/dev/null
 }
 
-dissect() # FILE OPTION...: with the dissector, in two passes; what it complains about on stderr comes last
+# dissect FILE OPTION...: with the dissector, in two passes, with comments in both; what it complains about on stderr comes last
+dissect()
 {
     local file=$1
     shift
-    HOME=$dir XDG_CONFIG_HOME=$dir tshark -X "lua_script:$lua" -2 -r "$file" "$@" 2>"$dir/err"
+    HOME=$dir XDG_CONFIG_HOME=$dir tshark -X "lua_script:$lua" -2 -R frame -r "$file" "$@" 2>"$dir/err"
     grep -vE 'Running as user|^$' "$dir/err" | head -3
 }
 

@@ -77,6 +77,31 @@ frames "NAK" retransmission 'pumice.expert.nak' 3
 frames "RNR NAK" retransmission 'pumice.expert.rnr' 8
 frames "message" eager 'pumice.msg.length == 522' "11 12 13"
 
+# What has tag matching headers is seen when a rendezvous shows it: in two passes from the beginning, in one from there on.
+frames "headers before the rendezvous" early 'pumice.tmh.opcode' "1 5 6 8 14"
+got=$(shark -X "lua_script:$lua" -r "$dir/early.pcapng" -Y 'pumice.tmh.opcode' -T fields -e frame.number | paste -sd ' ')
+is "headers in one pass" "$got" "8 14"
+
+# Which connection a packet is of: comments know it, PSNs alone don't, where connections have the same. What went wrong is said.
+peers() # FILE OPTION...
+{
+    local file=$1
+    shift
+    shark -X "lua_script:$lua" -r "$file" "$@" -T fields -e pumice.flow.peer_qp -e pumice.analysis.acks -e pumice.analysis.repeats |
+        tr -s '\t\n' ' '
+}
+known="0x00000011 0x00000012 0x00000022 1 0x00000011 0x00000023 2 0x00000012 0x00000022 4 0x00000022 0x00000022 0x00000023 6 0x00000023 "
+is "twins, one pass" "$(peers "$dir/twins.pcapng")" "$known"
+is "twins, two passes" "$(peers "$dir/twins.pcapng" -2 -R frame)" "$known"
+frames "twins, nothing guessed" twins 'pumice.expert.guess' ""
+got=$(shark -X "lua_script:$lua" -2 -r "$dir/twins.pcapng" -z expert,warn -q | grep -c "tshark -2 needs -R frame")
+[ "$got" -eq 1 ] || fail "nothing said of comments that were not seen"
+shark -r "$dir/twins.pcapng" -F pcap -w "$dir/bare.pcap" # without comments
+[ "$(peers "$dir/bare.pcap")" != "$known" ] || fail "twins are told apart by PSNs: they test nothing"
+shark -r "$dir/reused.pcapng" -F pcap -w "$dir/bare.pcap"
+has "a QP reused, without comments" "$(peers "$dir/bare.pcap" -2)" "0x00000011 1"
+frames "a QP reused" reused 'pumice.expert.restart' 3
+
 # Preferences.
 got=$(dissect "$dir/eager.pcapng" -o pumice.tm:"Never" -Y pumice.tmh.opcode | wc -l)
 [ "$got" -eq 0 ] || fail "tag matching switched off: $got packets"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pcap/note.h"
 #include "scene.h"
 #include "wire/icrc.h"
 
@@ -75,14 +76,26 @@ static size_t assemble(const struct scene *s, int from, struct scene_draft *d, u
     return len + ICRC_LEN;
 }
 
+/* Writes buf[0 ... n) as it leaves an end. */
+static void put(struct scene *s, const char *label, int from, const uint8_t *buf, size_t n)
+{
+    struct frame_flow flow = flow_from(s, from);
+    struct note note = {.qpn = s->qpn[from]};
+    char text[NOTE_MAX];
+    enum pcapng_direction direction = s->noted                           ? PCAPNG_DIR_OUT
+                                      : s->seen == NOWHERE               ? PCAPNG_DIR_UNKNOWN
+                                      : (from == A) == (s->seen == AT_A) ? PCAPNG_DIR_OUT
+                                                                         : PCAPNG_DIR_IN;
+
+    note_format(&note, text);
+    s->now += STEP_NS;
+    keep(capfile_add_udp(&s->file, 0, s->now, &flow, buf, n, direction, s->noted ? text : label));
+}
+
 void scene_put(struct scene *s, const char *label, int from, struct pkt p, const void *payload, uint32_t len)
 {
     struct scene_draft d = {.p = p, .len = len, .copies = 1};
-    struct frame_flow flow = flow_from(s, from);
     uint8_t buf[PKT_HEADERS_MAX + sizeof(d.payload) + 8];
-    enum pcapng_direction direction = s->seen == NOWHERE                 ? PCAPNG_DIR_UNKNOWN
-                                      : (from == A) == (s->seen == AT_A) ? PCAPNG_DIR_OUT
-                                                                         : PCAPNG_DIR_IN;
 
     d.p.migreq = true;
     d.p.pkey = p.pkey ? p.pkey : PKEY_DEFAULT;
@@ -101,8 +114,7 @@ void scene_put(struct scene *s, const char *label, int from, struct pkt p, const
     for (unsigned i = 0; i < d.copies; i++) {
         size_t n = assemble(s, from, &d, buf);
 
-        s->now += STEP_NS;
-        keep(capfile_add_udp(&s->file, 0, s->now, &flow, buf, n, direction, label));
+        put(s, label, from, buf, n);
     }
 }
 

@@ -33,6 +33,7 @@ struct scene {
     struct capfile file;
     bool is_v6;
     enum { NOWHERE, AT_A, AT_B } seen; /* where it is captured, if the capture says so by directions */
+    bool noted; /* captured where it leaves, with comments (note.h) that name the QP instead of labels */
     uint64_t now; /* ns */
     uint32_t psn[2]; /* next PSN of requests of each end */
     uint32_t msn[2]; /* messages completed by each end as responder */

@@ -62,6 +62,19 @@ static void eager(struct scene *s)
     scene_ack(s, "ack.eager.last", A, scene_request(s, "eager.last", B, OP_SEND_LAST, NULL, 10), AETH_NO_CREDITS);
 }
 
+/* The rendezvous that shows it comes last. */
+static void early(struct scene *s)
+{
+    struct tmh t = {TMH_EAGER, {0, 0, 0}, 7, 0xfeed};
+
+    scene_tm(s, "eager", B, &t, NULL, 33);
+    scene_send(s, "notag", B, NULL, 0);
+    scene_request(s, "notag.lost", B, OP_SEND_ONLY, NULL, 4);
+    s->psn[B]--;
+    scene_send(s, "notag.again", B, NULL, 4);
+    rendezvous_from(s, B, true);
+}
+
 static void no_tag(struct scene *s)
 {
     static const uint8_t message[1] = {TMH_NO_TAG};
@@ -156,6 +169,46 @@ static void icrc(struct scene *s)
     scene_send(s, "again", A, NULL, 31);
 }
 
+static void use(struct scene *s, uint32_t qpn_a, uint32_t qpn_b, uint32_t psn)
+{
+    s->qpn[A] = qpn_a;
+    s->qpn[B] = qpn_b;
+    s->psn[A] = psn;
+}
+
+/* Two connections of equal PSNs, used at once: only the comments say which answer is to which request. */
+static void twins(struct scene *s)
+{
+    s->noted = true;
+    use(s, 0x11, 0x22, 0x100);
+    scene_request(s, "send.one", A, OP_SEND_ONLY, NULL, 10);
+    use(s, 0x12, 0x23, 0x100);
+    scene_request(s, "send.two", A, OP_SEND_ONLY, NULL, 20);
+    scene_done(s, B);
+    use(s, 0x11, 0x22, 0x101);
+    scene_ack(s, "ack.one", B, 0x100, AETH_NO_CREDITS);
+    scene_read(s, "read.one", A, VA, RKEY, LEN);
+    use(s, 0x12, 0x23, 0x101);
+    scene_ack(s, "ack.two", B, 0x100, AETH_NO_CREDITS);
+    scene_read(s, "read.two", A, VA, RKEY, SCENE_MTU + 1);
+    scene_done(s, B);
+    use(s, 0x11, 0x22, 0);
+    scene_read_responses(s, "read.one", B, 0x101, LEN);
+    use(s, 0x12, 0x23, 0);
+    scene_read_responses(s, "read.two", B, 0x101, SCENE_MTU + 1);
+}
+
+/* A second connection to the same QP, of another QP and with the same PSNs: it repeats nothing. */
+static void reused(struct scene *s)
+{
+    s->noted = true;
+    use(s, 0x11, 0x22, 0x100);
+    scene_send(s, "send.one", A, NULL, 10);
+    s->msn[B] = 0;
+    use(s, 0x12, 0x22, 0x100);
+    scene_send(s, "send.two", A, NULL, 20);
+}
+
 static const struct {
     const char *name;
     void (*write)(struct scene *s);
@@ -164,6 +217,7 @@ static const struct {
     {"lost_fin", lost_fin},
     {"ipv6", ipv6},
     {"eager", eager},
+    {"early", early},
     {"no_tag", no_tag},
     {"xrc", xrc},
     {"cnp", cnp},
@@ -171,6 +225,8 @@ static const struct {
     {"flush", flush},
     {"retransmission", retransmission},
     {"icrc", icrc},
+    {"twins", twins},
+    {"reused", reused},
 };
 #define NUM_SCENES (sizeof(scenes) / sizeof(scenes[0]))
 
