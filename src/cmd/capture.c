@@ -99,7 +99,7 @@ static void summarize(const struct capture *c, const struct tapread *taps)
         dropped += atomic_load(&taps->source[i].page->dropped);
     if (!c->quiet || dropped)
         say("%" PRIu64 " packets captured, %" PRIu64 " dropped%s", c->out.packets, dropped,
-            dropped ? " (the output was too slow: a larger --buffer, or --snaplen, may help)" : "");
+            dropped ? " (the output was too slow: pumice capture with a larger --buffer, or --snaplen, may help)" : "");
 }
 
 int capture_run(struct capture *c, const struct targets *t)
