@@ -41,16 +41,16 @@ TRANSPORTS = {
 
 # Key: (what perf does, bytes, iterations, ranks, unit, smaller is better, part of --quick)
 MEASURES = {
-    "latency 8 B": ("latency", 8, 10000, 2, "µs", True, True),
+    "latency 8 B": ("latency", 8, 20000, 2, "µs", True, True),
     "latency 4 KiB": ("latency", 4096, 5000, 2, "µs", True, False),
     "latency 1 MiB": ("latency", MIB, 128, 2, "µs", True, False),
     "bandwidth 64 KiB": ("bandwidth", 65536, 6400, 2, "MiB/s", False, False),
-    "bandwidth 1 MiB": ("bandwidth", MIB, 640, 2, "MiB/s", False, True),
-    "put 1 MiB": ("put", MIB, 640, 2, "MiB/s", False, True),
+    "bandwidth 1 MiB": ("bandwidth", MIB, 1280, 2, "MiB/s", False, True),
+    "put 1 MiB": ("put", MIB, 1280, 2, "MiB/s", False, True),
     "message rate 8 B": ("rate", 8, 200000, 2, "M/s", False, True),
     "allreduce 8 B, 4 ranks": ("allreduce", 8, 1000, 4, "µs", True, False),
     "allreduce 64 KiB, 4 ranks": ("allreduce", 65536, 256, 4, "µs", True, False),
-    "allreduce 8 B, 16 ranks": ("allreduce", 8, 128, 16, "µs", True, True),
+    "allreduce 8 B, 16 ranks": ("allreduce", 8, 2000, 16, "µs", True, True),
 }
 
 # What the project wants to reach, with Open MPI over rc between two hosts: (measure, of TCP's figure, at most).

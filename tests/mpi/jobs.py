@@ -16,6 +16,8 @@ def packets(lab):
 def environment(case, lab):
     """What a process needs to be on the lab's host of its local rank, and UCX to use this transport."""
     env = dict(lab.client_env, LD_PRELOAD=lab.preload, PUMICE_LAB=lab.dir, PUMICE_HOSTS=str(len(lab.hosts)), UCX_TLS=case.tls)
+    if case.patient:
+        env["UCX_UD_TIMEOUT"] = f"{case.timeout:.0f}s"
     if case.user:
         env["HOME"] = lab.dir
     if case.mpi:
