@@ -3,9 +3,11 @@
 """messages.py CAPTURE inside|between: the messages of a capture of pumice capture, put together from their packets: of those
 that stay inside of a device, or of those between two. One line each: transport, operation, bytes, hash of the payload, and what the
 headers say besides, but for addresses and keys, which differ from run to run. Repeated packets count once, and ACKs not at all, since
-one may stand for many. The messages from a queue pair to another are in their order; these groups are sorted, so that two
+one may stand for many. READs of adjoining memory with adjoining PSNs are one: in how many requests a READ is asked for depends on
+how congested the path was when it began. The messages from a queue pair to another are in their order; these groups are sorted, so that two
 lists can be compared. Shares no code with pcap/ and wire/."""
 
+import copy
 import hashlib
 import re
 import shutil
@@ -48,7 +50,7 @@ def text_of(opcode, headers):
         return headers[12:28].hex()
     if name == "ATOMIC ACK":
         return headers[4:12].hex()
-    if name in ("WRITE", "READ") and len(headers) >= 16:
+    if name == "WRITE" and len(headers) >= 16:
         return (str(struct.unpack(">I", headers[12:16])[0]) + " " + headers[16:].hex()).rstrip()
     if opcode & 0x1F in INVALIDATE:
         return "invalidate"
@@ -62,43 +64,90 @@ def without_addresses(payload):
     return payload
 
 
+class Read:
+    """What READ requests asked for that follow one another."""
+
+    def __init__(self, data, at, mtu):
+        self.kind = SERVICES[data[0] & 0xE0] + " READ"
+        self.psn = int.from_bytes(data[9:12], "big")
+        self.va, self.rkey, self.len = struct.unpack(">QII", data[at:at + 16])
+        self.end = self.psn + max(1, -(-self.len // mtu))
+        self.mtu = mtu
+
+    def goes_on_with(self, other):
+        return (self.end == other.psn and self.rkey == other.rkey and self.va + self.len == other.va and
+                self.len % self.mtu == 0 and self.len and other.len)
+
+    def extend(self, other):
+        self.len += other.len
+        self.end = other.end
+
+
 class Flow:
     """What one queue pair sends to another."""
 
     def __init__(self):
-        self.seen = {}  # (whether it is an answer, PSN): what the packet is
-        self.reads = []  # PSNs that READs take: first and behind the last
+        self.requests = {}  # by PSN, what the packet is: (transport and operation, place, text, payload)
+        self.answers = {}  # likewise
+        self.asked = []  # READs in the order of their PSNs, as they were sent
 
     def packet(self, data, mtu):
         opcode, psn = data[0], int.from_bytes(data[9:12], "big")
         operation, place, length = OPERATIONS[opcode & 0x1F]
         answer = operation in ("DATA", "ATOMIC ACK")
-        if (answer, psn) in self.seen or operation == "READ" and any(first <= psn < end for first, end in self.reads):
-            return
+        packets = self.answers if answer else self.requests
         at = 12 + {"XRC": 4, "UD": 8}.get(SERVICES[opcode & 0xE0], 0) * (not answer)
-        payload = data[at + length:]
-        payload = payload[:len(payload) - (data[1] >> 4 & 3)]
         if operation == "READ":
-            self.reads.append((psn, psn + max(1, -(-int.from_bytes(data[at + 12:at + 16], "big") // mtu))))
-        self.seen[answer, psn] = (SERVICES[opcode & 0xE0] + " " + operation, place, text_of(opcode, data[at:at + length]), payload)
+            if not any(r.psn <= psn < r.end for r in self.asked):
+                self.asked.append(Read(data, at, mtu))
+        elif psn not in packets:
+            payload = data[at + length:]
+            payload = payload[:len(payload) - (data[1] >> 4 & 3)]
+            packets[psn] = (SERVICES[opcode & 0xE0] + " " + operation, place, text_of(opcode, data[at:at + length]), payload)
 
-    def lines(self):
-        """Packets in the order of PSNs are messages; those that were cut off by an error are told as such."""
-        out, parts = [], None
-        for key in sorted(self.seen):
-            kind, place, text, payload = self.seen[key]
-            if "F" in place:
-                parts = [[], []]
-            if parts is None:
-                out.append(kind + " without beginning")
-                continue
-            parts[0].append(payload)
-            parts[1].append(text)
-            if "L" in place:
-                whole = without_addresses(b"".join(parts[0]))
-                out.append(f"{kind} {len(whole)} {hashlib.sha256(whole).hexdigest()[:16]} {' '.join(t for t in parts[1] if t)}".rstrip())
-                parts = None
+    def reads(self):
+        out = []
+        for read in sorted(self.asked, key=lambda r: r.psn):
+            if out and out[-1].goes_on_with(read):
+                out[-1].extend(read)
+            else:
+                out.append(copy.copy(read))
         return out
+
+    def lines(self, back):
+        """The messages in the order of PSNs. back: what the other queue pair sends to this one."""
+        found = [(read.psn, f"{read.kind} {read.len}") for read in self.reads()] + messages(self.requests)
+        answers = dict(self.answers)
+        data = []
+        for read in back.reads():
+            parts = [answers.pop(psn, None) for psn in range(read.psn, read.end)]
+            if None not in parts:
+                data.append((read.psn, line(parts[0][0], b"".join(p[3] for p in parts), [])))
+        data += messages(answers)
+        return [text for _, text in sorted(found) + sorted(data)]
+
+
+def line(kind, whole, texts):
+    whole = without_addresses(whole)
+    return f"{kind} {len(whole)} {hashlib.sha256(whole).hexdigest()[:16]} {' '.join(t for t in texts if t)}".rstrip()
+
+
+def messages(packets):
+    """What packets are together, with the PSNs; those that were cut off by an error are told as such."""
+    out, parts = [], None
+    for psn in sorted(packets):
+        kind, place, text, payload = packets[psn]
+        if "F" in place:
+            parts = [[], []]
+        if parts is None:
+            out.append((psn, kind + " without beginning"))
+            continue
+        parts[0].append(payload)
+        parts[1].append(text)
+        if "L" in place:
+            out.append((psn, line(kind, b"".join(parts[0]), parts[1])))
+            parts = None
+    return out
 
 
 def main():
@@ -111,7 +160,7 @@ def main():
     mtu = max((1 << (len(data) - 12).bit_length() - 1 for _, _, data in found if "L" not in OPERATIONS[data[0] & 0x1F][1]), default=4096)
     for src, dst, data in found:
         flows.setdefault((src, dst), Flow()).packet(data, mtu)
-    for lines in sorted(flow.lines() for flow in flows.values()):
+    for lines in sorted(flow.lines(flows.get(way[::-1], Flow())) for way, flow in flows.items()):
         print("from one queue pair to another:")
         for line in lines:
             print("  " + line)
