@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "pumice/abi.h"
@@ -75,6 +77,28 @@ static void nobody(struct checkup *c, const struct which *w, const char *path, i
     }
 }
 
+/* The kernel shares processors between sessions first, and a daemon that answers fast needs to take turns with its programs
+ * (docs/mpi.md). With socket activation the peer is the service manager, which is in another session as well. */
+static void session(struct checkup *c, int sock)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    char on[16];
+    pid_t sid;
+
+    if (!checkup_read(c, "/proc/sys/kernel/sched_autogroup_enabled", on, sizeof(on)) || strcmp(on, "0") == 0)
+        return;
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.pid <= 0)
+        return; /* it is in a PID namespace that we don't see */
+    sid = getsid(peer.pid);
+    if (sid == getsid(0))
+        checkup_add(c, "session", V_FINE, "", "the daemon takes turns on the processors with programs of this session");
+    else if (sid > 0)
+        checkup_add(c, "session", V_FINE, "sysctl -w kernel.sched_autogroup_enabled=0",
+                    "the daemon is in another session than programs started here, and the kernel shares processors "
+                    "between sessions first: many ranks on few processors wait longer for it");
+}
+
 /* Is there a daemon that answers? */
 static void running(struct checkup *c, const struct which *w)
 {
@@ -91,8 +115,6 @@ static void running(struct checkup *c, const struct which *w)
         targets_socket(&t, i, path);
         sock = control_open(path);
         err = sock < 0 ? sock : control_call(sock, &call);
-        if (sock >= 0)
-            close(sock);
         if (sock < 0)
             nobody(c, w, path, sock);
         else if (call.why[0])
@@ -104,6 +126,10 @@ static void running(struct checkup *c, const struct which *w)
         else
             checkup_add(c, "running", V_FINE, "", "a daemon with %u device%s answers at %s", rep.num,
                         rep.num == 1 ? "" : "s", path);
+        if (sock >= 0) {
+            session(c, sock);
+            close(sock);
+        }
     }
 }
 

@@ -155,6 +155,14 @@ pids+=($!)
 read -r -t 20 _ <"$dir/ready" || fail "the daemon does not start: $(cat "$dir/log")"
 is "a daemon" "$(verdict "$(doctor --json --sysroot "$well" --socket "$dir/s")" running)" ok
 has "it is not in the way" "$(doctor --socket "$dir/s")" "a daemon with 1 device answers"
+# Its session, and whether that matters.
+echo 1 >"$well/proc/sys/kernel/sched_autogroup_enabled"
+here_now() { doctor --json --sysroot "$well" --socket "$dir/s"; }
+is "a daemon of this session" "$(verdict "$(here_now)" session)/$(mend "$(here_now)" session)" ok/
+there_now() { setsid --wait "$pumice" doctor --json --sysroot "$well" --socket "$dir/s"; }
+has "a daemon of another session" "$(mend "$(there_now)" session)" "kernel.sched_autogroup_enabled=0"
+echo 0 >"$well/proc/sys/kernel/sched_autogroup_enabled"
+is "sessions don't matter" "$(verdict "$(there_now)" session)" none
 out=$(doctor nonsense); has "an argument" "$out" "takes no arguments"
 
 [ $failures -eq 0 ] && echo "ok"
