@@ -6,25 +6,35 @@
 #include "daemon/core/engine_priv.h"
 
 /* Bytes that one READ request asks for. The responses in flight are to fill the pipe even when few requests may be
- * outstanding, but after a loss, when the window is small, not to exceed it by far. */
+ * outstanding, but after a loss, when the window is small, or when other QPs fill the peer's, not to exceed it by far: a QP
+ * with nothing else in flight is never kept waiting by these. */
 #define READ_FLIGHT (2u << 20) /* of all outstanding requests together */
 #define READ_CHUNK_MIN (128u << 10)
 #define READ_CHUNK_MAX (512u << 10)
+
+/* What other QPs leave of the peer's window. */
+static uint64_t left_by_others(const struct qp *qp)
+{
+    uint64_t others = qp->peer->inflight - qp->req.inflight, window = qp->e->cfg.peer_window_bytes;
+    return others < window ? window - others : 0;
+}
 
 /* Packets in which a READ that begins now is asked for. */
 uint32_t req_read_chunk(const struct qp *qp)
 {
     const struct engine_config *cfg = &qp->e->cfg;
-    uint32_t bytes = READ_CHUNK_MIN;
+    uint64_t bytes = READ_CHUNK_MIN;
     if (qp->req.cwnd == cfg->peer_window_bytes && qp->attr.max_rd_atomic > 0)
         bytes = READ_FLIGHT / qp->attr.max_rd_atomic;
-    if (bytes < READ_CHUNK_MIN)
-        bytes = READ_CHUNK_MIN;
     if (bytes > READ_CHUNK_MAX)
         bytes = READ_CHUNK_MAX;
+    if (bytes > left_by_others(qp))
+        bytes = left_by_others(qp);
+    if (bytes < READ_CHUNK_MIN)
+        bytes = READ_CHUNK_MIN;
     if (bytes > cfg->peer_window_bytes / 2)
-        bytes = (uint32_t)(cfg->peer_window_bytes / 2);
-    uint32_t chunk = min32(bytes / (qp->mtu + PACKET_OVERHEAD), cfg->window_pkts);
+        bytes = cfg->peer_window_bytes / 2;
+    uint32_t chunk = min32((uint32_t)bytes / (qp->mtu + PACKET_OVERHEAD), cfg->window_pkts);
     return chunk ? chunk : 1;
 }
 

@@ -208,6 +208,35 @@ Test(requester, reads_ask_for_less_after_a_loss)
     cr_expect_eq(asks_for(1), 64 << 10);
 }
 
+/* Another QP has sent so many packets to the same peer, each of which takes 512 bytes of its window. */
+static void others_send(uint32_t packets)
+{
+    struct qp *this = qp;
+    qp = fix_qp(&fix);
+    fix_bring(&fix, qp, QPS_RTS);
+    post(WR_RDMA_WRITE, packets * 256);
+    uint32_t n = 0;
+    while (n < packets)
+        n += transmit();
+    qp = this;
+}
+
+/* But not for less than 128 KiB, however full it is. */
+Test(requester, reads_ask_for_what_others_leave_of_the_peers_window)
+{
+    const uint32_t room = (uint32_t)(fix.cfg.peer_window_bytes / 512);
+    const struct {
+        uint32_t packets;
+        uint32_t bytes;
+    } cases[] = {{room - 2048, 256 << 10}, {room - 512, 128 << 10}, {room - 10, 64 << 10}, {room, 64 << 10}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (i > 0)
+            fix_fini(&fix), setup();
+        others_send(cases[i].packets);
+        cr_expect_eq(asks_for(1), cases[i].bytes, "%u packets of others", cases[i].packets);
+    }
+}
+
 Test(requester, a_new_destination_takes_what_is_in_flight_along)
 {
     post(WR_SEND, 100);
