@@ -114,6 +114,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIB
 # Words of the command that are tested without a daemon.
 $(BUILD)/tests/unit/test_reasons: $(call obj,src/cmd/reasons.c)
 $(BUILD)/tests/unit/test_pingtext: $(call obj,src/cmd/pingtext.c)
+$(BUILD)/tests/unit/test_wait: $(call obj,src/verbs/wait.c)
 
 $(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)

@@ -24,6 +24,7 @@
 #define BUSY_GAP_NS UINT64_C(1000000)
 #define BUSY_POLLS 8
 #define OTHERS_MAX 16 /* queues that a thread polls in turn, and more */
+#define ALONE_POLLS (2 * OTHERS_MAX) /* after so many of one context alone, the thread polls no other */
 /* How long at least several threads that poll the same queue do so before one of them waits: more than a time slice. */
 #define SHARED_NS UINT64_C(5000000)
 #define SHARED_PERIOD_NS UINT64_C(10000000000) /* a queue is thought to be shared for so long after it was seen */
@@ -58,7 +59,9 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
     const struct vb_cq *waited; /* after polling this one; only compared */
     unsigned others; /* empty polls of others since */
     uint64_t waited_at; /* ns: end of the last wait */
-    struct pm_session_page *page; /* of that queue's context; only compared */
+    const struct vb_context *polled; /* last; only compared */
+    unsigned alone; /* empty polls in a row of this context's queues; stops at ALONE_POLLS */
+    struct pm_session_page *page; /* of the context that was waited for last; only compared */
     uint32_t published; /* there, at the end of the last wait: what came before was polled since */
     uint32_t patience; /* us */
     unsigned yields; /* since something was published */
@@ -81,14 +84,23 @@ static void wait_anew(void)
     poller.slow = false;
 }
 
-/* A thread that polls queues of several contexts in turn can't sleep for one of them. */
+/* Notes which context an empty poll was of. */
+static void note_context(struct vb_context *c)
+{
+    if (poller.polled != c) {
+        poller.polled = c;
+        poller.alone = 0;
+        wait_anew();
+    } else if (poller.alone < ALONE_POLLS) {
+        poller.alone++;
+    }
+}
+
+/* A thread that polls queues of several contexts in turn can't sleep for one of them. Nor without knowing what was published
+ * before it polled. */
 static bool is_only_context(struct vb_context *c)
 {
-    if (poller.page == c->page)
-        return true;
-    poller.page = c->page;
-    wait_anew();
-    return false;
+    return poller.alone == ALONE_POLLS && poller.page == c->page;
 }
 
 /* Whether others have run on this processor since the last such look. */
@@ -108,7 +120,8 @@ static bool is_crowded(void)
 static bool is_worth_a_wait(struct vb_context *c)
 {
     struct pm_session_page *page = c->page;
-    if (atomic_load_explicit(&page->sleeping, memory_order_relaxed))
+    if (atomic_load_explicit(&page->sleeping, memory_order_relaxed) ||
+        atomic_load_explicit(&c->gone, memory_order_relaxed)) /* nobody would wake it */
         return false;
     if (poller.slow)
         return true;
@@ -223,15 +236,17 @@ static void give_way(struct vb_context *c, uint64_t before)
     }
     poller.last = poller.waited_at = after;
     uint32_t published = atomic_load(&c->page->published);
-    if ((published ^ poller.published) & ~PM_PATIENCE)
+    if (published / PM_PUBLISHED != poller.published / PM_PUBLISHED)
         wait_anew();
     poller.published = published;
+    poller.page = c->page;
 }
 
 void vb_wait_idle(struct vb_cq *cq)
 {
     struct vb_context *c = vb_ctx(cq->cq.context);
     uint64_t before = vb_clock(CLOCK_MONOTONIC);
+    note_context(c);
     if (is_turn(cq, before))
         give_way(c, before);
     uint64_t last = atomic_load_explicit(&c->checked_at, memory_order_relaxed);
