@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "waiter.h"
 
-#include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -12,6 +11,9 @@
 #include "session.h"
 
 #define PATIENCE_MAX_NS (5 * NS_PER_MS) /* what a client may want */
+/* Threads woken at a time: more than are in a poll at once on most machines, and few enough that a client can't keep the
+ * loop busy with sleepers. Others wake by themselves, as when the daemon dies. */
+#define WAKES_MAX 128
 
 /* After `published` was changed: sequentially consistent, see pm_session_page. The one system call on this path is made
  * only for a client that sleeps, or says so. */
@@ -23,7 +25,7 @@ static void wake(struct session *s)
     if (atomic_load(&page->waiting) == 0 || atomic_exchange(&page->waiting, 0) == 0)
         return;
     s->device->io.wakes++;
-    syscall(SYS_futex, &page->published, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    syscall(SYS_futex, &page->published, FUTEX_WAKE, WAKES_MAX, NULL, NULL, 0);
 }
 
 void waiter_tell(struct session *s)
@@ -34,8 +36,22 @@ void waiter_tell(struct session *s)
 
 static void end_wait(struct session *s)
 {
-    atomic_fetch_xor(&s->page->published, PM_PATIENCE);
+    atomic_fetch_add(&s->page->published, PM_PATIENCE);
     wake(s);
+}
+
+/* Several threads of a client may wait: the one with the least patience decides. */
+static void look_at(struct session *s, uint64_t now)
+{
+    uint64_t patience = atomic_load_explicit(&s->page->waiting, memory_order_relaxed) * NS_PER_US;
+    uint64_t end = now + (patience < PATIENCE_MAX_NS ? patience : PATIENCE_MAX_NS);
+
+    if (patience == 0)
+        s->wait_end = 0;
+    else if (s->wait_end == 0 || end < s->wait_end)
+        s->wait_end = end;
+    else if (s->wait_end <= now)
+        end_wait(s);
 }
 
 void waiters_pass(struct device *d, uint64_t now)
@@ -45,16 +61,9 @@ void waiters_pass(struct device *d, uint64_t now)
 
     TAILQ_FOREACH(s, &d->sessions, link)
     {
-        uint64_t patience = atomic_load_explicit(&s->page->waiting, memory_order_relaxed) * NS_PER_US;
-
         if (atomic_load_explicit(&s->page->cpu, memory_order_relaxed) != cpu)
             atomic_store_explicit(&s->page->cpu, cpu, memory_order_relaxed);
-        if (patience == 0)
-            s->wait_end = 0;
-        else if (s->wait_end == 0)
-            s->wait_end = now + (patience < PATIENCE_MAX_NS ? patience : PATIENCE_MAX_NS);
-        else if (s->wait_end <= now)
-            end_wait(s);
+        look_at(s, now);
     }
 }
 

@@ -414,11 +414,12 @@ struct pm_comp_event {
 /* And who waits for completions: polls that find nothing, while the daemon is awake, may but keep it from the processor that
  * it needs. So the client stores in `waiting` how many µs it wants to sleep, then looks at `sleeping`, and if that
  * is 0 sleeps on the futex `published`, with the value that it had before the queues were last found empty. After
- * completions the daemon adds PM_PUBLISHED to `published`, and if it is to end a sleep for another reason flips
- * PM_PATIENCE in it; then it reads `waiting`, and if that is not 0 makes it 0 and wakes the futex. All of it is
- * sequentially consistent, so the sleep does not begin or is ended. */
-#define PM_PUBLISHED 2u
+ * completions the daemon adds PM_PUBLISHED to `published`, and if it is to end a sleep for another reason
+ * PM_PATIENCE (which in the end carries into what counts completions: a wait too few, no harm); then it reads `waiting`, and
+ * if that is not 0 makes it 0 and wakes the futex. All of it is sequentially consistent, so the sleep does not begin or is
+ * ended. */
 #define PM_PATIENCE 1u
+#define PM_PUBLISHED 256u
 struct pm_session_page {
     _Alignas(64) _Atomic uint32_t sleeping; /* daemon: 1 before it sleeps. client: 0 when it wakes it */
     _Alignas(64) _Atomic uint32_t published; /* daemon */

@@ -61,7 +61,7 @@ Test(waiter, loses_patience)
     cr_assert_eq(page->published, before);
     waiters_pass(f.device, NS_PER_S + 50 * NS_PER_US);
     cr_assert_eq(page->waiting, 0);
-    cr_assert_eq(page->published, before ^ PM_PATIENCE);
+    cr_assert_eq(page->published, before + PM_PATIENCE);
 }
 
 /* The next wait begins when it is seen, not when the last one did. */
@@ -80,6 +80,30 @@ Test(waiter, waits_anew)
     cr_assert_eq(page->waiting, 50);
     waiters_pass(f.device, NS_PER_S + 210 * NS_PER_US);
     cr_assert_eq(page->waiting, 0);
+}
+
+Test(waiter, the_thread_with_the_least_patience_decides)
+{
+    page->waiting = 4000;
+    waiters_pass(f.device, NS_PER_S);
+    page->waiting = 20; /* another one */
+    waiters_pass(f.device, NS_PER_S + 100 * NS_PER_US);
+    waiters_pass(f.device, NS_PER_S + 119 * NS_PER_US);
+    cr_assert_eq(page->waiting, 20);
+    waiters_pass(f.device, NS_PER_S + 120 * NS_PER_US);
+    cr_assert_eq(page->waiting, 0);
+}
+
+/* A thread that sleeps late, after others have come and gone, sees that its value is an old one. */
+Test(waiter, each_end_of_a_wait_has_a_value_of_its_own)
+{
+    uint32_t first = page->published;
+
+    for (unsigned i = 0; i < 2; i++) {
+        page->waiting = 50;
+        waiters_release(f.device);
+        cr_assert_neq(page->published, first);
+    }
 }
 
 Test(waiter, patience_has_a_bound)
@@ -101,7 +125,7 @@ Test(waiter, is_released_when_the_loop_sleeps)
     page->waiting = 50;
     waiters_release(f.device);
     cr_assert_eq(page->waiting, 0);
-    cr_assert_eq(page->published, before ^ PM_PATIENCE);
+    cr_assert_eq(page->published, before + PM_PATIENCE);
 }
 
 Test(waiter, learns_the_processor)
