@@ -189,6 +189,7 @@ void loop_run(struct device *d)
             ev_run(d->loop, EVRUN_NOWAIT);
             /* Once more: control calls may have sent, and the engine's time never runs backwards. */
             looked = now = clock_ns();
+            turns_check(&d->turns, now);
         }
         if (datapath_pass(d, now)) {
             d->last_work = now;

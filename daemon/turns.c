@@ -56,18 +56,27 @@ bool turns_took(struct turns *t, uint64_t before, uint64_t after)
     return after < t->brief_until;
 }
 
-bool turns_yield(struct turns *t)
+static void set_brief(struct turns *t, bool brief)
 {
-    uint64_t before = clock_ns(), after;
-    bool brief;
-
-    sched_yield();
-    after = clock_ns();
-    brief = turns_took(t, before, after);
     if (brief && !t->brief)
         t->usual = change_slice(BRIEF_SLICE_NS);
     else if (t->brief && !brief)
         change_slice(t->usual);
     t->brief = brief;
+}
+
+bool turns_yield(struct turns *t)
+{
+    uint64_t before = clock_ns(), after;
+
+    sched_yield();
+    after = clock_ns();
+    set_brief(t, turns_took(t, before, after));
     return after - before <= SLOW_YIELD_NS;
+}
+
+void turns_check(struct turns *t, uint64_t now)
+{
+    if (t->brief && now >= t->brief_until)
+        set_brief(t, false);
 }

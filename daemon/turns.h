@@ -22,6 +22,9 @@ struct turns {
 /* Lets others run. False: that took long. Of the calling thread, and always the same one. */
 bool turns_yield(struct turns *t);
 
+/* Now and then between yields: ends the short slice of a thread that has no time to yield. */
+void turns_check(struct turns *t, uint64_t now);
+
 /* For a yield that took from before to after, ns (the part of turns_yield that needs no clock and no scheduler). Returns whether
  * the thread is to have a short slice. */
 bool turns_took(struct turns *t, uint64_t before, uint64_t after);
