@@ -2,6 +2,7 @@
 #include "datapath.h"
 
 #include "checks.h"
+#include "clock.h"
 #include "objects.h"
 #include "reports.h"
 #include "session.h"
@@ -140,18 +141,6 @@ static unsigned send_all(struct device *d, uint64_t now)
     return work + publish(d, now); /* taking packets out can make completions, too */
 }
 
-void datapath_send_posted(struct device *d, struct qpair *q, uint64_t now)
-{
-    int64_t left = ring_waiting(&q->sq); /* what is posted from now on is too late */
-    unsigned n;
-
-    do {
-        n = qpair_drain_send(q, now);
-        send_all(d, now); /* also what is out of the ring already, and has not left */
-        left -= n;
-    } while (n && left > 0);
-}
-
 bool datapath_pass(struct device *d, uint64_t now)
 {
     struct session *s;
@@ -181,6 +170,20 @@ bool datapath_pass(struct device *d, uint64_t now)
     d->tx.hold_acks = received && received <= HOLD_ACKS_MAX;
     work += send_all(d, now);
     return work != 0;
+}
+
+void datapath_send_posted(struct device *d, struct qpair *q)
+{
+    int64_t left = ring_waiting(&q->sq); /* what is posted from now on is too late */
+    unsigned n;
+
+    do { /* in whole passes, so that nobody's packets wait for a long queue of another's */
+        uint64_t now = clock_ns();
+
+        n = qpair_drain_send(q, now);
+        datapath_pass(d, now); /* also what is out of the ring already, and has not left */
+        left -= n;
+    } while (n && left > 0);
 }
 
 uint64_t datapath_deadline(const struct device *d)

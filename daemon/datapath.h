@@ -13,7 +13,7 @@
 bool datapath_pass(struct device *d, uint64_t now);
 /* What q's program has posted leaves now, as far as it may be sent: before q goes. A NIC begins with a request when it is posted,
  * and programs count on that: the last datagram of a conversation is often followed by the end of its queue pair. */
-void datapath_send_posted(struct device *d, struct qpair *q, uint64_t now);
+void datapath_send_posted(struct device *d, struct qpair *q);
 /* When the next pass has something to do that nobody announces: retransmissions, delayed packets, events of
  * moderated completion queues. NEVER: nothing. */
 uint64_t datapath_deadline(const struct device *d);

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "clock.h"
 #include "connectivity.h"
 #include "datapath.h"
 #include "device.h"
@@ -387,7 +386,7 @@ int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp)
     if (!q->session)
         target_open_free(target_find(s, h->handle));
     else
-        datapath_send_posted(s->device, q, clock_ns());
+        datapath_send_posted(s->device, q);
     if (TAILQ_EMPTY(&q->openers))
         qpair_free(q);
     return 0;

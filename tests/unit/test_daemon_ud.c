@@ -137,20 +137,34 @@ Test(ud_rings, what_was_posted_before_counts_when_the_queue_is_resized)
 }
 
 /* Nor here: the daemon was asleep, say. */
-Test(ud_rings, what_was_posted_leaves_before_the_queue_pair_goes)
+static void post_and_destroy(unsigned messages)
 {
     struct pm_handle h = {a.rep.qpn};
     struct pm_cqe e;
 
-    for (unsigned i = 0; i < 10; i++) {
+    for (unsigned i = 0; i < messages; i++) {
         post_recv(8192, 100);
         write_send(10);
         fixture_post_send(s, &a);
     }
     cr_assert_eq(fixture_call(&f, s, PM_OP_DESTROY_QP, &h, sizeof(h), NULL, 0), 0);
     fixture_run(&f);
-    for (unsigned i = 0; i < 10; i++)
+    for (unsigned i = 0; i < messages; i++)
         cr_assert(next(true, &e) && e.status == WC_SUCCESS, "message %u", i);
+}
+Test(ud_rings, what_was_posted_leaves_before_the_queue_pair_goes)
+{
+    post_and_destroy(10);
+}
+/* Also more than a queue pair may send in its turn. */
+Test(ud_rings, and_more_than_is_taken_at_once)
+{
+    cr_assert_eq(fixture_cq(&f, s, 2048, 0, &cq), 0);
+    cr_assert_eq(fixture_qp_typed(&f, s, pd, cq.rep.handle, QPT_UD, 0, 1000, &a), 0);
+    cr_assert_eq(fixture_qp_typed(&f, s, pd, cq.rep.handle, QPT_UD, 0, 1000, &b), 0);
+    to_rts(a.rep.qpn);
+    to_rts(b.rep.qpn);
+    post_and_destroy(1000);
 }
 
 Test(ud_rings, inline_data_stands_behind_the_address)
