@@ -169,6 +169,14 @@ static int busier(const void *a, const void *b)
 /* --- looking
  * ------------------------------------------------------------------------------------------------------------- */
 
+/* Of an XRC target, for one, no program is known; a row has a word in each column all the same. */
+static const char *word(const json_t *o, const char *name)
+{
+    const char *s = member_text(o, name);
+
+    return *s ? s : "-";
+}
+
 static void add_qps(struct look *l, const json_t *status, const json_t *device, int host, size_t index)
 {
     const json_t *qp;
@@ -184,9 +192,9 @@ static void add_qps(struct look *l, const json_t *status, const json_t *device, 
         fill(r, json_object_get(qp, "counters"));
         r->key = (uint64_t)(unsigned)(host + 1) << 48 | (uint64_t)index << 32 | (uint64_t)qpn;
         snprintf(r->title, sizeof(r->title), "%4d 0x%06" PRIx64 " %-8.8s %-5.5s", host < 0 ? 0 : host, (uint64_t)qpn,
-                 member_text(qp, "type"), member_text(qp, "state"));
-        snprintf(r->detail, sizeof(r->detail), "%-15.15s %-13s", member_text(qp, "comm"),
-                 member_text(json_array_get(why, 0), "code"));
+                 word(qp, "type"), word(qp, "state"));
+        snprintf(r->detail, sizeof(r->detail), "%-15.15s %-13s", word(qp, "comm"),
+                 word(json_array_get(why, 0), "code"));
         json_decref(why);
     }
 }
@@ -202,9 +210,9 @@ static void add_host(struct look *l, const json_t *status, int host)
 
         fill(r, json_object_get(device, "counters"));
         r->key = (uint64_t)(unsigned)(host + 1) << 48 | (uint64_t)i << 32;
-        snprintf(r->title, sizeof(r->title), "%4d %-23.23s", host < 0 ? 0 : host, member_text(device, "name"));
-        snprintf(r->detail, sizeof(r->detail), "%s, %s, %zu queue pairs", member_text(device, "address"),
-                 member_text(device, "port"), json_array_size(json_object_get(device, "qps")));
+        snprintf(r->title, sizeof(r->title), "%4d %-23.23s", host < 0 ? 0 : host, word(device, "name"));
+        snprintf(r->detail, sizeof(r->detail), "%s, %s, %zu queue pairs", word(device, "address"), word(device, "port"),
+                 json_array_size(json_object_get(device, "qps")));
         add_qps(l, status, device, host, i);
     }
 }

@@ -75,6 +75,15 @@ has "top: a bad delay" "$("$pumice" top -d 0 2>&1)" "must be seconds"
 eval "exec ${P[1]}>&-"
 wait "$program"
 
+# An XRC target is no program's, and its row has a column for that all the same.
+coproc P { LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s exec "$stuck" xrc 2>"$dir/err"; }
+program=$P_PID
+read -r -t 20 _ qp _ <&"${P[0]}" || fail "the XRC program does not get there: $(cat "$dir/err")"
+out=$("$pumice" top --socket "$dir/s" -n 1)
+is "top: an XRC target" "$(awk -v qp="$qp" '$2 == qp { print NF, $3, $10 }' <<<"$out")" "11 XRC_RECV -"
+eval "exec ${P[1]}>&-"
+wait "$program"
+
 # Rates while something is sent.
 LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s ib_write_bw -F -x 0 -s 4096 -D 4 -p $((port + 500)) >"$dir/bw1" 2>&1 &
 sleep 0.5
