@@ -15,10 +15,10 @@
 #include "control.h"
 
 #define FIRST_FD 3 /* SD_LISTEN_FDS_START */
-#define REFUSALS_MAX 1024 /* more than a backlog has; somebody who connects in a loop must not keep us */
+#define REFUSALS_MAX 1024 /* at each socket: more than a backlog has; who connects in a loop must not keep us */
 #define REFUSAL_MS 1000 /* for all of them together; a client sends its request at once */
 
-static bool passed; /* there is a socket at FIRST_FD */
+static int passed; /* so many descriptors from FIRST_FD on are the service manager's */
 
 /* The value of a variable that must be a number; -1: it is not there, or none. */
 static long number(const char *name)
@@ -67,8 +67,8 @@ int service_socket(char path[108], char why[OPTIONS_WHY_MAX])
     unsetenv("LISTEN_FDNAMES");
     if (pid != getpid() || fds < 1) /* they may be meant for the process that started us */
         return -ENOENT;
-    for (int fd = FIRST_FD; fd < FIRST_FD + fds && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0; fd++)
-        ;
+    while (passed < fds && fcntl(FIRST_FD + passed, F_SETFD, FD_CLOEXEC) == 0)
+        passed++;
     if (fds != 1 || !is_ours(FIRST_FD, path)) {
         snprintf(why, OPTIONS_WHY_MAX,
                  "what the service manager passed is not one listening SOCK_SEQPACKET socket with a path "
@@ -79,7 +79,6 @@ int service_socket(char path[108], char why[OPTIONS_WHY_MAX])
         snprintf(why, OPTIONS_WHY_MAX, "the service manager's socket: %s", strerror(errno));
         return -EINVAL;
     }
-    passed = true;
     return FIRST_FD;
 }
 
@@ -99,20 +98,41 @@ static void refuse(int sock, const char *why, uint64_t end)
     close(sock);
 }
 
+/* Takes what waits at a descriptor; whoever speaks the clients' protocol is told why. What does not listen has datagrams, or bytes. */
+static void take_all(int fd, const char *why, uint64_t end)
+{
+    bool listens = socket_option_is(fd, SO_ACCEPTCONN, 1);
+    bool speaks = socket_option_is(fd, SO_DOMAIN, AF_UNIX) && socket_option_is(fd, SO_TYPE, SOCK_SEQPACKET);
+    char bytes[4096];
+    int sock;
+
+    if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) != 0)
+        return;
+    for (unsigned i = 0; i < REFUSALS_MAX; i++) {
+        if (!listens) {
+            if (read(fd, bytes, sizeof(bytes)) < 0)
+                return;
+            continue;
+        }
+        sock = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (sock < 0)
+            return;
+        if (speaks)
+            refuse(sock, why, end);
+        else
+            close(sock);
+    }
+}
+
 void service_refuse(const char *why)
 {
     uint64_t end = clock_ns() + REFUSAL_MS * NS_PER_MS;
     char path[108], other[OPTIONS_WHY_MAX];
-    int sock;
 
     if (!passed)
         service_socket(path, other);
-    for (unsigned i = 0; passed && i < REFUSALS_MAX; i++) {
-        sock = accept4(FIRST_FD, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (sock < 0)
-            return;
-        refuse(sock, why, end);
-    }
+    for (int i = 0; i < passed; i++)
+        take_all(FIRST_FD + i, why, end);
 }
 
 int service_notify(const char *state)

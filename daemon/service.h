@@ -12,9 +12,10 @@
  * gone from the environment afterwards, so a second call finds none. */
 int service_socket(char path[108], char why[OPTIONS_WHY_MAX]);
 
-/* Takes everybody who waits at the socket that was passed, tells them why they are not served, and hangs up; for a daemon
- * that can't start. Left waiting, they would make the service manager start it again and again, until it gives up the
- * socket as well. Nothing happens if no socket was passed. */
+/* Takes everybody who waits at what was passed, tells them why they are not served, and hangs up; for a daemon that can't
+ * start. That goes for each descriptor, and for those that service_socket does not take, too: with somebody left waiting at
+ * any of them, the service manager would start the daemon again and again, as fast as it can. Who connects to another kind
+ * of socket is only hung up on. Nothing happens if nothing was passed. */
 void service_refuse(const char *why);
 
 /* Tells the service manager, if there is one. state is one or more lines such as "READY=1". 0, or -errno. */

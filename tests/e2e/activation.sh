@@ -9,13 +9,21 @@ asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
 echo 'fault = "los=1%"' >"$dir/wrong.conf"
 
 ASAN=$asan python3 - "$BUILD" "$dir" "127.51.$(($$ % 256)).9" <<'END' || fail "see above"
-import os, select, signal, socket, subprocess, sys
+import fcntl, os, select, signal, socket, subprocess, sys
 
 build, folder, address = sys.argv[1:]
+
+
+def bound(name, kind):
+    s = socket.socket(socket.AF_UNIX, kind)
+    s.bind(folder + name)
+    if kind != socket.SOCK_DGRAM:
+        s.listen(16)
+    return s
+
+
 path = folder + "/s.sock"
-listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-listener.bind(path)
-listener.listen(16)
+listener = bound("/s.sock", socket.SOCK_SEQPACKET)
 taken = socket.create_server(("127.0.0.1", 0))
 failures = 0
 preload = ":".join(filter(None, [os.environ["ASAN"], build + "/lib/pumice/libibverbs.so.1"]))
@@ -28,7 +36,7 @@ def check(good, *text):
         failures += 1
 
 
-def client(verbs):
+def client(verbs, path=path):
     env = dict(os.environ, PUMICE_SOCKET=path)
     command = [build + "/bin/pumice", "env"]
     if verbs:
@@ -37,17 +45,18 @@ def client(verbs):
     return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def waiting(seconds):
-    return bool(select.select([listener], [], [], seconds)[0])
+def waiting(seconds, where=listener):
+    return bool(select.select([where], [], [], seconds)[0])
 
 
-def daemon(*options):
+def daemon(*options, passed=(listener,)):
     pid = os.fork()
     if pid == 0:
-        if listener.fileno() != 3:
-            os.dup2(listener.fileno(), 3)
-        os.set_inheritable(3, True)
-        os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+        copies = [fcntl.fcntl(s, fcntl.F_DUPFD, 50) for s in passed]
+        for i, fd in enumerate(copies):
+            os.dup2(fd, 3 + i)
+            os.close(fd)
+        os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(passed)))
         os.execv(build + "/bin/pumiced", ["pumiced", *options])
     return pid
 
@@ -68,6 +77,31 @@ for options, code, reason in (
         out = c.communicate(timeout=30)[0]
         check("the daemon can't start: " in out and reason in out, options, "the client says:", out)
         check(verbs or c.returncode != 0, options, "pumice env succeeds")
+
+# What a service manager should not pass: whoever waits there must not stay, either.
+second = bound("/second", socket.SOCK_SEQPACKET)
+stream, datagrams = bound("/stream", socket.SOCK_STREAM), bound("/datagrams", socket.SOCK_DGRAM)
+for options, code, reason in (
+    (("--address", address), 4, "is not one listening SOCK_SEQPACKET socket"),
+    (("--mtu", "77"), 2, "its command line is wrong"),
+):
+    for passed in (listener, second), (stream, listener, datagrams), (stream,), (datagrams,):
+        what = options, [s.getsockname() for s in passed]
+        clients = [client(False, s.getsockname()) for s in passed if s in (listener, second)]
+        visitor, sender = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        if stream in passed:
+            visitor.connect(folder + "/stream")
+        if datagrams in passed:
+            sender.sendto(b"hello", folder + "/datagrams")
+        check(all(waiting(30, s) for s in passed), what, "nobody is there to be refused")
+        status = os.waitstatus_to_exitcode(os.waitpid(daemon(*options, passed=passed), 0)[1])
+        check(status == code, what, "exit code", status)
+        check(not any(waiting(0, s) for s in passed), what, "somebody is left waiting")
+        visitor.settimeout(10)
+        check(stream not in passed or visitor.recv(1) == b"", what, "the stream is not ended")
+        for c in clients:
+            out = c.communicate(timeout=30)[0]
+            check("the daemon can't start: " in out and reason in out, what, "the client says:", out)
 
 # A program that waits must not be refused because others were.
 c = client(True)

@@ -113,6 +113,20 @@ for _ in 1 2 3 4 5 6; do # more often than systemd lets a service fail, unless t
 done
 is "after a wrong configuration" "$(state pumiced.socket pumiced.service)" "active failed"
 rm /etc/pumiced.conf /etc/default/pumiced
+# An administrator's second socket is one too many: no client of either may stay there, or systemd would start it as fast as it can.
+mkdir /etc/systemd/system/pumiced.socket.d
+printf '[Socket]\nListenSequentialPacket=/run/pumice/second.sock\n' >/etc/systemd/system/pumiced.socket.d/second.conf
+systemctl daemon-reload
+systemctl restart pumiced.socket || fail "a second socket"
+for s in pumiced second; do
+    has "two sockets" "$(as alice "pumice env --socket /run/pumice/$s.sock")" "is not one listening SOCK_SEQPACKET socket"
+done
+sleep 1
+is "with two sockets" "$(state pumiced.socket pumiced.service)" "active failed"
+is "starts with two sockets" "$(journalctl -q -u pumiced | grep -c 'is not one listening')" 2
+rm -r /etc/systemd/system/pumiced.socket.d
+systemctl daemon-reload
+systemctl restart pumiced.socket || fail "the socket alone again"
 traffic alice
 
 echo "# a user's own daemon"
