@@ -385,7 +385,7 @@ end
 
 -- --- the packet ----------------------------------------------------------------------------------------------------------
 
--- What may be a TMH at the beginning of a SEND, for track.packet; nil if the preferences forbid it.
+-- What may be a TMH at the beginning of a SEND, for track.packet and track.again; nil if the preferences forbid it.
 local function candidate(tvb, p)
     if P.tm == OFF or p.op.kind ~= "send" or (p.op.place ~= "first" and p.op.place ~= "only") then
         return nil
@@ -450,6 +450,8 @@ local function dissect(tvb, pinfo, tree, ports)
     local rec = track.record(pinfo.number)
     if not pinfo.visited or not rec then
         rec = learn(tvb, pinfo, p)
+    elseif rec.half.tm and not rec.tm then
+        track.again(rec, p, (candidate(tvb, p)))
     end
     root:append_text(", " .. p.op.name)
     root:add(F.op, tvb(0, 1), p.op.name)

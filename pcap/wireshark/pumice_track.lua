@@ -42,7 +42,8 @@ local function half_of(src, dst, qpn, sender)
     end
     local pair = src .. " " .. dst
     local before = newest[anybody]
-    h = {src = src, dst = dst, qpn = qpn, sender = sender, at = {}, frag = {}, reads = {}, rndv = {}, early = {}, mtu = nil, tm = false}
+    h = {src = src, dst = dst, qpn = qpn, sender = sender, at = {}, frag = {}, reads = {}, rndv = {}, mtu = nil, tm = false,
+         early = {eager = 0, eager_bytes = 0, notag = 0, strange_fin = 0}}
     halves[key], newest[anybody] = h, h
     by_pair[pair] = by_pair[pair] or {}
     table.insert(by_pair[pair], h)
@@ -273,17 +274,31 @@ end
 
 -- --- tag matching --------------------------------------------------------------------------------------------------------
 
--- A SEND's beginning on a half that has tag matching headers, if it is no rendezvous request or FIN that fits.
-local function classify(rec, t)
-    rec.tm = true
+-- What a SEND's beginning is on a half that has tag matching headers, if it is no rendezvous request or FIN that fits. nil: a request
+-- that offers nothing.
+local function kind_of(t)
     if t.opcode == 3 and t.whole then
-        stats.eager, stats.eager_bytes = stats.eager + 1, stats.eager_bytes + math.max(0, t.message_len - 16)
+        return "eager"
     elseif t.opcode == 2 and t.whole then
-        rec.fin_strange = true
-        stats.strange_fin = stats.strange_fin + 1
+        return "strange_fin"
     elseif t.opcode ~= 1 or not t.rvh then
-        rec.notag = true
-        stats.notag = stats.notag + 1
+        return "notag"
+    end
+    return nil
+end
+
+local function mark(rec, t)
+    local kind = kind_of(t)
+    rec.tm, rec.notag, rec.fin_strange = true, kind == "notag", kind == "strange_fin"
+end
+
+local function count(counts, t)
+    local kind = kind_of(t)
+    if kind then
+        counts[kind] = counts[kind] + 1
+    end
+    if kind == "eager" then
+        counts.eager_bytes = counts.eager_bytes + math.max(0, t.message_len - 16)
     end
 end
 
@@ -291,20 +306,16 @@ local function copy(rec, original)
     rec.tm, rec.notag, rec.rndv, rec.fin_strange = original.tm, original.notag, original.rndv, original.fin_strange
 end
 
--- From now on it is known that SENDs in h have tag matching headers; those before had them, too.
+-- From now on it is known that SENDs in h have tag matching headers. Those before had them, too: they were counted, no more, because most
+-- connections have no headers, and may have millions of SENDs; M.again marks them.
 local function has_headers(h)
     if h.tm then
         return
     end
     h.tm = true
-    for _, e in ipairs(h.early) do
-        if e.rec.repeats then
-            copy(e.rec, records[e.rec.repeats])
-        elseif not e.rec.tm then
-            classify(e.rec, e.t)
-        end
+    for what, n in pairs(h.early) do
+        stats[what] = stats[what] + n
     end
-    h.early = {}
 end
 
 -- A READ may be the receiver's of a rendezvous: it reads what a request in the other direction offers.
@@ -357,6 +368,9 @@ local function tag_match(h, rec, t, forced)
     end
     if rec.repeats then
         copy(rec, records[rec.repeats])
+        if h.tm and not rec.tm then
+            mark(rec, t)
+        end
     elseif t.opcode == 1 and t.rvh and (h.tm or t.plausible) then
         local e = {frame = rec.frame, time = rec.time, app_ctx = t.app_ctx, tag = t.tag, reserved = t.reserved, va = t.va,
                    rkey = t.rkey, len = t.len, rvh = t.rvh, reads_done = 0}
@@ -367,10 +381,22 @@ local function tag_match(h, rec, t, forced)
     elseif t.opcode == 2 and t.whole then
         rec.tm = fin(h, rec, t)
     elseif h.tm then
-        classify(rec, t)
+        mark(rec, t)
+        count(stats, t)
     end
-    if not h.tm and not rec.tm then
-        table.insert(h.early, {rec = rec, t = t})
+    if not h.tm and not rec.tm and not rec.repeats then
+        count(h.early, t)
+    end
+end
+
+local function may_have_header(p)
+    return p.op.service ~= "UC" and p.op.service ~= "UD"
+end
+
+-- A packet that M.packet has seen, once more, with the same p and t: what came after it may have shown that it has a header.
+function M.again(rec, p, t)
+    if t and may_have_header(p) and rec.half.tm and not rec.tm then
+        mark(rec, t)
     end
 end
 
@@ -403,7 +429,7 @@ function M.packet(info, p, keep, t, forced)
     if kind == "read" and rec.read then
         read_of_rndv(h, rec, p)
     end
-    if t and p.op.service ~= "UC" then
+    if t and may_have_header(p) then
         tag_match(h, rec, t, forced)
     end
     return rec

@@ -82,6 +82,30 @@ frames "headers before the rendezvous" early 'pumice.tmh.opcode' "1 5 6 8 14"
 got=$(shark -X "lua_script:$lua" -r "$dir/early.pcapng" -Y 'pumice.tmh.opcode' -T fields -e frame.number | paste -sd ' ')
 is "headers in one pass" "$got" "8 14"
 
+# Where no rendezvous ever shows headers, what may be one is not kept, and yet it counts when one does, and is one when it is repeated.
+cat >"$dir/plain.lua" <<'END'
+local track = dofile(os.getenv("TRACK"))
+local op, n = {kind = "send", place = "only", service = "RC"}, 20000
+local function send(frame, psn, forced)
+    local t = {opcode = 3, whole = true, message_len = 64, reserved = "\0\0\0", app_ctx = psn, tag = string.format("%016x", psn)}
+    return track.packet({frame = frame, time = frame, src = "a", dst = "b"}, {op = op, qpn = 17, psn = psn, payload_len = 64}, nil, t, forced)
+end
+send(1, 1)
+collectgarbage()
+local before = collectgarbage("count")
+for i = 2, n do
+    send(i, i)
+end
+collectgarbage()
+local each = (collectgarbage("count") - before) * 1024 / n
+print(each < 500 and "little" or each .. " bytes for each SEND")
+send(n + 1, n + 1, true)
+print(send(n + 2, 5).tm)
+print((track.report():match("eager +%d+")))
+END
+got=$(TRACK=${lua%/*}/pumice_track.lua shark -X "lua_script:$dir/plain.lua" -r "$dir/eager.pcapng" -Y 'frame.number == 0' | tr -s ' \n' ' ')
+is "SENDs without headers" "$got" "little true eager 20001 "
+
 # Which connection a packet is of: comments know it, PSNs alone don't, where connections have the same. What went wrong is said.
 peers() # FILE OPTION...
 {
