@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +12,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "next.h"
 #include "session.h"
 
 #define SYS "/sys/class/"
@@ -150,9 +150,30 @@ VB_EXPORT ssize_t pread64(int fd, void *buf, size_t len, off64_t at)
     return preadv64(fd, &(struct iovec){buf, len}, 1, at);
 }
 
-/* read, as programs call it that were compiled with _FORTIFY_SOURCE: size is that of buf. */
+/* The same, as programs call them that were compiled with _FORTIFY_SOURCE, where the compiler does not know len: size is that of buf. No
+ * header has them. */
+_Noreturn void __chk_fail(void); /* ends the program, as libc's do */
 ssize_t __read_chk(int fd, void *buf, size_t len, size_t size);
+ssize_t __pread_chk(int fd, void *buf, size_t len, off_t at, size_t size);
+ssize_t __pread64_chk(int fd, void *buf, size_t len, off64_t at, size_t size);
+
 VB_EXPORT ssize_t __read_chk(int fd, void *buf, size_t len, size_t size)
 {
-    return len <= size ? read(fd, buf, len) : VB_NEXT(__read_chk)(fd, buf, len, size); /* which ends the program */
+    if (len > size)
+        __chk_fail();
+    return read(fd, buf, len);
+}
+
+VB_EXPORT ssize_t __pread_chk(int fd, void *buf, size_t len, off_t at, size_t size)
+{
+    if (len > size)
+        __chk_fail();
+    return pread(fd, buf, len, at);
+}
+
+VB_EXPORT ssize_t __pread64_chk(int fd, void *buf, size_t len, off64_t at, size_t size)
+{
+    if (len > size)
+        __chk_fail();
+    return pread64(fd, buf, len, at);
 }

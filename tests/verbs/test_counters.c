@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -92,6 +93,50 @@ static void stays_open(struct ibv_context *c)
     ok(vt_pair_end(&p), "all is closed");
     close(fd);
     close(recvs);
+}
+
+/* What reads become in programs that were compiled with _FORTIFY_SOURCE. */
+ssize_t __read_chk(int fd, void *buf, size_t len, size_t size);
+ssize_t __pread_chk(int fd, void *buf, size_t len, off_t at, size_t size);
+ssize_t __pread64_chk(int fd, void *buf, size_t len, off64_t at, size_t size);
+
+static bool ends(unsigned way)
+{
+    char text[32];
+    pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+        dup2(open("/dev/null", O_WRONLY), STDERR_FILENO); /* libc says what has happened */
+        if (way == 0)
+            __read_chk(-1, text, sizeof(text) + 1, sizeof(text));
+        else if (way == 1)
+            __pread_chk(-1, text, sizeof(text) + 1, 0, sizeof(text));
+        else
+            __pread64_chk(-1, text, sizeof(text) + 1, 0, sizeof(text));
+        _exit(0);
+    }
+    int status = 0;
+    return waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void fortified(struct ibv_context *c)
+{
+    struct vt_pair p = {0};
+    char text[3][32] = {{0}};
+    int fd = open_counter("hw_counters/rdma_sends");
+    long long before = again(fd);
+    vt_pair_make(&p, c, NULL);
+    vt_connect(&p);
+    send_five(&p);
+    ok(__pread_chk(fd, text[0], 31, 0, 32) > 0 && strtoll(text[0], NULL, 10) == before + 5, "a checked pread, current");
+    send_five(&p);
+    ok(__pread64_chk(fd, text[1], 32, 0, 32) > 0 && strtoll(text[1], NULL, 10) == before + 10, "as pread64");
+    send_five(&p);
+    ok(lseek(fd, 0, SEEK_SET) == 0 && __read_chk(fd, text[2], 31, 32) > 0 && strtoll(text[2], NULL, 10) == before + 15,
+       "a checked read, current");
+    ok(ends(0) && ends(1) && ends(2), "each ends a program that asks for more than it has room for");
+    ok(vt_pair_end(&p), "all is closed");
+    close(fd);
 }
 
 /* Another file may get the number of a descriptor that was a counter's. */
@@ -212,6 +257,7 @@ int main(void)
     snprintf(port, sizeof(port), "%s/ports/1", a->device->ibdev_path);
     names();
     stays_open(a);
+    fortified(a);
     others_not();
     if (b) {
         to_the_byte(a, b);
