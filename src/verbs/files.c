@@ -6,7 +6,7 @@
  *
  * The library is preloaded into every shell and launcher, and these may run in constructors, in signal handlers and
  * between fork and exec: for other paths they cost a few compares and call the function of libc that takes a directory
- * descriptor, or the one that they stand in for (next.h); nothing is allocated. What a real device of this machine
+ * descriptor, or the one that they stand in for (next.h); nothing is allocated, and nothing is looked up. What a real device of this machine
  * has in these trees is still found, because only names that the daemon has are led away. Counters change, so that directory has only
  * their names: see counter.h. */
 #include <dirent.h>
@@ -279,7 +279,6 @@ VB_EXPORT char *canonicalize_file_name(const char *path)
 }
 
 /* realpath, as programs call it that were compiled with _FORTIFY_SOURCE: size is that of resolved, of which libc wants PATH_MAX bytes. */
-char *__realpath_chk(const char *path, char *resolved, size_t size);
 VB_EXPORT char *__realpath_chk(const char *path, char *resolved, size_t size)
 {
     return size < PATH_MAX ? VB_NEXT(__realpath_chk)(path, resolved, size) : real_name(path, resolved);

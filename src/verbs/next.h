@@ -1,30 +1,38 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The function that would be called if this library did not stand in for it: libc's, or that of another library that stands in, too.
- * Each place remembers what it has found. */
+/* The functions that would be called if this library did not stand in for them: libc's, or those of another library that stands in, too.
+ *
+ * dlsym finds them, which takes locks and may allocate; but some of these functions may be called in a signal handler, or between vfork
+ * and exec. So a constructor finds all of them. Other libraries' constructors may come before it: until then those functions are system
+ * calls of ours (libc's are cancellation points, too, but nobody cancels a thread that early), and the others are looked up when they are called. */
 #ifndef VERBS_NEXT_H
 #define VERBS_NEXT_H
 
-#include <dlfcn.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdatomic.h>
-#include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-static inline void *vb_next(void *_Atomic *found, const char *name)
-{
-    void *symbol = atomic_load_explicit(found, memory_order_relaxed);
-    if (!symbol) {
-        symbol = dlsym(RTLD_NEXT, name);
-        atomic_store_explicit(found, symbol, memory_order_relaxed);
-    }
-    return symbol;
-}
+char *__realpath_chk(const char *path, char *resolved, size_t size); /* no header has it */
 
+#define VB_NEXT_FUNCTIONS(X) X(openat) X(fopen) X(fopen64) X(realpath) X(__realpath_chk)
+
+struct vb_next {
+#define VB_NEXT_FIELD(function) __typeof__(&function) _Atomic function;
+    VB_NEXT_FUNCTIONS(VB_NEXT_FIELD)
+#undef VB_NEXT_FIELD
+};
+extern struct vb_next vb_next;
+
+/* Finds them all; any number of times. */
+void vb_next_find(void);
+
+/* What comes next after this library's function of that name. Of these openat may be called anywhere and at any time. */
 #define VB_NEXT(function)                                                                                              \
     ({                                                                                                                 \
-        static void *_Atomic vb_found_;                                                                                \
-        void *vb_symbol_ = vb_next(&vb_found_, #function);                                                             \
-        __typeof__(&function) vb_function_;                                                                            \
-        memcpy(&vb_function_, &vb_symbol_, sizeof(vb_function_));                                                      \
-        vb_function_;                                                                                                  \
+        if (!atomic_load_explicit(&vb_next.function, memory_order_relaxed))                                            \
+            vb_next_find();                                                                                            \
+        atomic_load_explicit(&vb_next.function, memory_order_relaxed);                                                 \
     })
 
 #endif
