@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include "next.h"
 #include "session.h"
 
 #define SYS "/sys/class/"
@@ -126,28 +126,28 @@ static bool freshen(int fd, off_t at)
     return true;
 }
 
-/* These stand in for libc's; for descriptors that are no counters they cost a load. The vector forms, which are not replaced, do the
- * work: nothing has to be looked up, in a signal handler or between fork and exec either. What libc reads for a stream is not
- * seen here, so a stream of a counter has the value of when it was opened. */
+/* These stand in for libc's; for descriptors that are no counters they cost two loads, and the system call is the one that the program
+ * asked for: there may be a filter that allows no other. What libc reads for a stream is not seen here, so a stream of a counter has the
+ * value of when it was opened. */
 VB_EXPORT ssize_t read(int fd, void *buf, size_t len)
 {
     if (is_marked(fd) && !freshen(fd, -1))
         return -1;
-    return readv(fd, &(struct iovec){buf, len}, 1);
+    return VB_NEXT(read)(fd, buf, len);
 }
 
 VB_EXPORT ssize_t pread(int fd, void *buf, size_t len, off_t at)
 {
     if (is_marked(fd) && !freshen(fd, at))
         return -1;
-    return preadv(fd, &(struct iovec){buf, len}, 1, at);
+    return VB_NEXT(pread)(fd, buf, len, at);
 }
 
 VB_EXPORT ssize_t pread64(int fd, void *buf, size_t len, off64_t at)
 {
     if (is_marked(fd) && !freshen(fd, at))
         return -1;
-    return preadv64(fd, &(struct iovec){buf, len}, 1, at);
+    return VB_NEXT(pread64)(fd, buf, len, at);
 }
 
 /* The same, as programs call them that were compiled with _FORTIFY_SOURCE, where the compiler does not know len: size is that of buf. No

@@ -5,10 +5,10 @@
  * the daemon keeps beside its control socket. Everything else goes to the kernel as it came.
  *
  * The library is preloaded into every shell and launcher, and these may run in constructors, in signal handlers and
- * between fork and exec: for other paths they cost a few compares and call the function of libc that takes a directory
- * descriptor, or the one that they stand in for (next.h); nothing is allocated, and nothing is looked up. What a real device of this machine
- * has in these trees is still found, because only names that the daemon has are led away. Counters change, so that directory has only
- * their names: see counter.h. */
+ * between fork and exec, and behind filters of system calls: for other paths they cost a few compares and call the function that they
+ * stand in for (next.h), or one of libc that makes the same system call; nothing is allocated, and nothing is looked up. What a real
+ * device of this machine has in these trees is still found, because only names that the daemon has are led away. Counters change, so
+ * that directory has only their names: see counter.h. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -171,13 +171,13 @@ VB_EXPORT int __lxstat64(int version, const char *path, struct stat64 *st)
 VB_EXPORT int statx(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict st)
 {
     char out[PATH_MAX];
-    return (int)syscall(SYS_statx, dir, lead(path, out), flags, mask, st);
+    return VB_NEXT(statx)(dir, lead(path, out), flags, mask, st);
 }
 
 VB_EXPORT int access(const char *path, int mode)
 {
     char out[PATH_MAX];
-    return faccessat(AT_FDCWD, lead(path, out), mode, 0);
+    return VB_NEXT(access)(lead(path, out), mode);
 }
 
 /* The third argument of open is there with O_CREAT and O_TMPFILE only. */
@@ -287,20 +287,11 @@ VB_EXPORT char *__realpath_chk(const char *path, char *resolved, size_t size)
 VB_EXPORT ssize_t readlink(const char *restrict path, char *restrict buf, size_t len)
 {
     char out[PATH_MAX];
-    return readlinkat(AT_FDCWD, lead(path, out), buf, len);
+    return VB_NEXT(readlink)(lead(path, out), buf, len);
 }
 
 VB_EXPORT DIR *opendir(const char *path)
 {
     char out[PATH_MAX];
-    int fd = VB_NEXT(openat)(AT_FDCWD, lead(path, out), O_RDONLY | O_NDELAY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    DIR *dir = fdopendir(fd);
-    if (!dir) {
-        int e = errno;
-        close(fd);
-        errno = e;
-    }
-    return dir;
+    return VB_NEXT(opendir)(lead(path, out));
 }

@@ -12,10 +12,16 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 char *__realpath_chk(const char *path, char *resolved, size_t size); /* no header has it */
 
-#define VB_NEXT_FUNCTIONS(X) X(openat) X(fopen) X(fopen64) X(realpath) X(__realpath_chk)
+// clang-format off
+#define VB_NEXT_FUNCTIONS(X) \
+    X(openat) X(access) X(readlink) X(statx) X(read) X(pread) X(pread64) /* anywhere and at any time */ \
+    X(opendir) X(fopen) X(fopen64) X(realpath) X(__realpath_chk)
+// clang-format on
 
 struct vb_next {
 #define VB_NEXT_FIELD(function) __typeof__(&function) _Atomic function;
@@ -27,12 +33,15 @@ extern struct vb_next vb_next;
 /* Finds them all; any number of times. */
 void vb_next_find(void);
 
-/* What comes next after this library's function of that name. Of these openat may be called anywhere and at any time. */
+/* What comes next after this library's function of that name. */
 #define VB_NEXT(function)                                                                                              \
     ({                                                                                                                 \
-        if (!atomic_load_explicit(&vb_next.function, memory_order_relaxed))                                            \
+        __typeof__(&function) vb_next_ = atomic_load_explicit(&vb_next.function, memory_order_relaxed);                \
+        if (!vb_next_) {                                                                                               \
             vb_next_find();                                                                                            \
-        atomic_load_explicit(&vb_next.function, memory_order_relaxed);                                                 \
+            vb_next_ = atomic_load_explicit(&vb_next.function, memory_order_relaxed);                                  \
+        }                                                                                                              \
+        vb_next_;                                                                                                      \
     })
 
 #endif
