@@ -106,19 +106,39 @@ static inline bool is_marked(int fd)
     return (unsigned)fd < MARKED_MAX && atomic_load_explicit(&marked[fd], memory_order_relaxed);
 }
 
-/* What comes before a read of a marked descriptor; at: where it begins, -1: where the descriptor stands. False, with errno: the daemon
- * that has the counter is gone. */
-static bool freshen(int fd, off_t at)
+/* Whether the file at fd is a counter's, and which. */
+static bool at_counter(int fd, struct pm_counter_req *rq)
 {
     char link[32], name[256];
-    struct pm_counter_req rq;
-    int e = errno;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     ssize_t n = readlinkat(AT_FDCWD, link, name, sizeof(name) - 1);
     name[n < 0 ? 0 : n] = 0;
-    if (strncmp(name, MEMFD, LEN(MEMFD)) != 0 || !parse(name + LEN(MEMFD), &rq)) /* it is something else by now */
+    return strncmp(name, MEMFD, LEN(MEMFD)) == 0 && parse(name + LEN(MEMFD), rq);
+}
+
+/* While the daemon is asked, another thread may give the number fd to another file, one of the program's own: a duplicate stays what it
+ * is, so that is what is looked at and written. */
+static bool compose_again(int fd)
+{
+    struct pm_counter_req rq;
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return errno == EBADF; /* closed meanwhile: the read says so */
+    bool composed = !at_counter(own, &rq) || compose(own, &rq);
+    close(own);
+    return composed;
+}
+
+/* What comes before a read of a marked descriptor; at: where it begins, -1: where the descriptor stands. False, with errno: the daemon
+ * that has the counter is gone. (Only what seems to be a counter is duplicated: to close any descriptor of a file ends the process'
+ * locks of it.) */
+static bool freshen(int fd, off_t at)
+{
+    struct pm_counter_req rq;
+    int e = errno;
+    if (!at_counter(fd, &rq)) /* it is something else by now */
         atomic_store_explicit(&marked[fd], false, memory_order_relaxed);
-    else if ((at < 0 ? lseek(fd, 0, SEEK_CUR) : at) == 0 && !compose(fd, &rq)) {
+    else if ((at < 0 ? lseek(fd, 0, SEEK_CUR) : at) == 0 && !compose_again(fd)) {
         errno = ENODEV;
         return false;
     }

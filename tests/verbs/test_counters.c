@@ -3,13 +3,17 @@
  * stays open, too; and exact. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "ends.h"
+#include "pumice/abi.h"
 
 static char port[300];
 
@@ -162,6 +166,82 @@ static void others_not(void)
     ok(open(path_of("counters/symbol_error"), O_RDONLY | O_DIRECTORY) == -1 && errno == ENOTDIR, "no directory");
 }
 
+/* --- a number that changes hands -------------------------------------------------------------------------------------- */
+#define LEN(text) (sizeof(text) - 1)
+#define MINE "what the program has in a file of its own\n"
+struct hands {
+    int listener, counter, mine;
+    bool served;
+};
+
+/* In place of the daemon: answers one request for a counter, but before that the number that is read from becomes another file's. */
+static void *slow_daemon(void *arg)
+{
+    struct hands *h = arg;
+    char request[PM_MSG_MAX];
+    struct {
+        struct pm_reply head;
+        struct pm_counter_rep rep;
+    } __attribute__((packed)) reply = {{0, sizeof(reply.rep)}, {7}};
+    int fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC);
+    h->served = recv(fd, request, sizeof(request), 0) > 0 && dup2(h->mine, h->counter) == h->counter &&
+                send(fd, &reply, sizeof(reply), MSG_NOSIGNAL) == sizeof(reply);
+    close(fd);
+    return NULL;
+}
+
+static void changes_hands(void)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct hands h = {.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), .mine = memfd_create("mine", 0)};
+    char text[2 * sizeof(MINE)], *own = strdup(getenv("PUMICE_SOCKET"));
+    pthread_t daemon;
+    h.counter = open_counter("counters/port_rcv_data");
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s/test_counters.%d", P_tmpdir, (int)getpid());
+    need(h.listener >= 0 && h.mine >= 0 && write(h.mine, MINE, LEN(MINE)) == (ssize_t)LEN(MINE));
+    need(bind(h.listener, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(h.listener, 1) == 0);
+    setenv("PUMICE_SOCKET", at.sun_path, 1);
+    need(pthread_create(&daemon, NULL, slow_daemon, &h) == 0);
+    ssize_t n = pread(h.counter, text, sizeof(text), 0);
+    need(pthread_join(daemon, NULL) == 0 && h.served);
+    setenv("PUMICE_SOCKET", own, 1);
+    free(own);
+    unlink(at.sun_path);
+    ok(n == (ssize_t)LEN(MINE) && memcmp(text, MINE, LEN(MINE)) == 0, "a read as the number changes hands");
+    n = pread(h.mine, text, sizeof(text), 0);
+    ok(n == (ssize_t)LEN(MINE) && memcmp(text, MINE, LEN(MINE)) == 0, "the program's own file is as it was");
+    close(h.listener);
+    close(h.mine);
+    close(h.counter);
+}
+
+/* A read needs descriptors for a moment. */
+static void few_descriptors(void)
+{
+    struct rlimit was;
+    char text[8];
+    int ends[2], fd = open_counter("counters/port_rcv_data"), other = open_counter("counters/port_rcv_data");
+    need(pipe(ends) == 0 && dup2(ends[0], other) == other && write(ends[1], "pipe", 4) == 4);
+    int next = dup(fd);
+    close(next);
+    for (unsigned i = 0; i < 10; i++)
+        need(again(fd) >= 0);
+    int then = dup(fd);
+    close(then);
+    ok(then == next, "none is left open");
+    need(getrlimit(RLIMIT_NOFILE, &was) == 0 &&
+         setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next, was.rlim_max}) == 0);
+    ssize_t n = pread(fd, text, sizeof(text), 0);
+    ok(n == -1 && errno == ENODEV, "no number without a descriptor to ask for it");
+    ok(read(other, text, sizeof(text)) == 4 && memcmp(text, "pipe", 4) == 0, "another file is read without one");
+    need(setrlimit(RLIMIT_NOFILE, &was) == 0);
+    ok(again(fd) >= 0, "and then there is a number again");
+    close(ends[0]);
+    close(ends[1]);
+    close(other);
+    close(fd);
+}
+
 static void names(void)
 {
     static const char *const expected[] = {"counters/port_xmit_data",       "counters/symbol_error",
@@ -259,6 +339,8 @@ int main(void)
     stays_open(a);
     fortified(a);
     others_not();
+    changes_hands();
+    few_descriptors();
     if (b) {
         to_the_byte(a, b);
         need(ibv_close_device(b) == 0);
