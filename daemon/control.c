@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "device.h"
 #include "objects.h"
+#include "pumice/abi_capture.h"
 #include "session.h"
 
 static int query_port(struct session *s, const void *rq, struct control_reply *rp)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Capture: copies a device's packets into rings in shared memory, one for each client that captures (struct
- * pm_capture_page in abi.h). The device's loop writes them and never waits: what has no room is counted and gone. The
+ * pm_capture_page in abi_capture.h). The device's loop writes them and never waits: what has no room is counted and gone. The
  * client makes pcapng of them, and fills in what is missing there (ICRCs of packets that had none).
  *
  * While nobody captures it costs a comparison for each message sent and each packet received. */
@@ -12,6 +12,7 @@
 
 #include "control.h"
 #include "device.h"
+#include "pumice/abi_capture.h"
 #include "segment.h"
 
 struct tap {

@@ -5,7 +5,7 @@
 
 #include <argp.h>
 
-#include "pumice/abi.h"
+#include "pumice/abi_capture.h"
 
 /* Everything of all queue pairs, peers and opcodes; neither direction is set yet. */
 void capfilter_init(struct pm_capture_req *rq);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "pumice/abi.h"
+#include "pumice/abi_capture.h"
 #include "src/cmd/capout.h"
 #include "src/cmd/control.h"
 

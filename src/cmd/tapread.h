@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "pumice/abi.h"
+#include "pumice/abi_capture.h"
 
 struct tap_source {
     int sock; /* the capture lives as long as this connection; -1: the daemon has ended */
