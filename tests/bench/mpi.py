@@ -27,6 +27,7 @@ for folder in ("e2e", "mpi"):
 
 import cases as table  # noqa: E402
 import lab as labs  # noqa: E402
+import processors  # noqa: E402
 
 MIB = 1 << 20
 SECONDS_MAX = 60  # of one measurement; what takes longer is a failure of the measure
@@ -86,6 +87,7 @@ def measure(build, lab, mpi, tls, name):
 class Bench:
     def __init__(self, args):
         self.args, self.build = args, labs.Build(args.build)
+        self.processors = processors.Processors(os.path.join(self.build.dir, "tests", "bench"))
         self.labs = {}
         self.values, self.why = {}, {}  # (mpi, measure, transport): figures by repetition (None: it failed); the last failure
         self.mpis = ["openmpi"] if args.quick else list(table.LAUNCH)
@@ -113,7 +115,7 @@ class Bench:
         if sys.stderr.isatty():
             print(f"\r\033[K{' / '.join(key)}", end="", file=sys.stderr, flush=True)
         try:
-            figure = measure(self.build, self.labs.get(where), mpi, tls, name)
+            figure = self.processors.run(lambda: measure(self.build, self.labs.get(where), mpi, tls, name))
         except (labs.Unavailable, labs.Trouble, OSError, ValueError, IndexError) as e:
             figure, self.why[key] = None, " ".join(str(e).split())[:300]
         self.values.setdefault(key, []).append(figure)
@@ -130,7 +132,8 @@ class Bench:
     def print_tables(self, done, seconds):
         if sys.stderr.isatty():
             print("\r\033[K", end="", file=sys.stderr)
-        print(f"{done} repetitions in {seconds:.0f} s on {os.cpu_count()} CPUs, Linux {platform.release()}; medians, and how many times better than TCP")
+        print(f"{done} repetitions in {seconds:.0f} s on {os.cpu_count()} CPUs, Linux {platform.release()}; medians, and how many times better than TCP;\n"
+              f"{self.processors.told()}")
         for mpi in self.mpis:
             print(f"\n{mpi:34}" + "".join(f"{t:>24}" for t in TRANSPORTS))
             for name in self.names:
@@ -154,6 +157,7 @@ class Bench:
 
     def write_json(self, path, done, seconds):
         tree = {"cpus": os.cpu_count(), "kernel": platform.release(), "repetitions": done, "seconds": round(seconds, 1),
+                "processors": self.processors.told(),
                 "measures": [{"mpi": m, "measure": n, "transport": t, "unit": MEASURES[n][4], "median": self.median(m, n, t), "values": v,
                               "of_tcp": self.ratio(m, n, t), "failure": self.why.get((m, n, t))} for (m, n, t), v in self.values.items()]}
         with open(path, "w", encoding="utf-8") as f:

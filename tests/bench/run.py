@@ -27,6 +27,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 
 import lab as labs  # noqa: E402
+import processors  # noqa: E402
 
 MIB = 1 << 20
 SIZE_NAME = {2: "2 B", 8: "8 B", 64: "64 B", 4096: "4 KiB", 65536: "64 KiB", MIB: "1 MiB"}
@@ -83,17 +84,15 @@ class Bench:
         self.build = labs.Build(args.build)
         self.tools = os.path.join(self.build.dir, "tests", "bench")
         self.labs, self.lab_why = {}, {}
+        self.processors = None  # once the tools are compiled
         self.measures = []
 
     # --- what is run -----------------------------------------------------------------------------------------------------
 
     def compile_tools(self):
-        os.makedirs(self.tools, exist_ok=True)
         for name in ("udp_pingpong", "udp_stream", "vm_copy"):
-            source, target = os.path.join(HERE, name + ".c"), os.path.join(self.tools, name)
-            if not os.path.exists(target) or os.path.getmtime(target) < os.path.getmtime(source):
-                subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-o", target, source],
-                               check=True)
+            processors.compile_tool(self.tools, name)
+        self.processors = processors.Processors(self.tools)
 
     def lab(self, name):
         """The hosts a measure needs; made at its first use and kept, idle daemons cost nothing."""
@@ -262,7 +261,7 @@ class Bench:
 
     def once(self, measure):
         try:
-            measure.values.append(measure.run())
+            measure.values.append(self.processors.run(measure.run))
         except (labs.Unavailable, labs.Trouble, OSError, ValueError, KeyError, IndexError, AttributeError, subprocess.SubprocessError) as e:
             measure.values.append(None)
             measure.why = " ".join(str(e).split())[:300]
@@ -298,7 +297,8 @@ class Bench:
         return "aim" if reached(target.aim) else "met" if reached(target.least) else "MISSED"
 
     def print_tables(self, done, seconds):
-        print(f"{done} repetitions in {seconds:.0f} s on {os.cpu_count()} CPUs, Linux {platform.release()}; medians (smallest … largest)\n")
+        print(f"{done} repetitions in {seconds:.0f} s on {os.cpu_count()} CPUs, Linux {platform.release()}; medians (smallest … largest);\n"
+              f"{self.processors.told()}\n")
         section = None
         for m in self.measures:
             if m.section != section:
@@ -319,6 +319,7 @@ class Bench:
     def write_json(self, path, done, seconds):
         tree = {
             "cpus": os.cpu_count(), "kernel": platform.release(), "repetitions": done, "seconds": round(seconds, 1),
+            "processors": self.processors.told(),
             "measures": {m.key: {"label": m.label, "where": m.section, "unit": m.unit, "median": m.median(), "values": m.values, "failure": m.why or None}
                          for m in self.measures},
             "ratios": [{"label": t.label, "value": (v := self.ratio(t)), "least": t.least, "aim": t.aim, "at_most": t.at_most,
