@@ -47,12 +47,12 @@ class Processors:
 
     def run(self, function):
         """What function returns, from a run between processors that were near before and after it if that can be had."""
-        for _ in range(TRIES):
+        for left in reversed(range(TRIES)):
             before = self.near()
             value = function()
             if before and self.near():
                 return value
-            if self.repeated == REPEATS_MAX:
+            if not left or self.repeated == REPEATS_MAX:
                 break
             self.repeated += 1
             time.sleep(PAUSE)
