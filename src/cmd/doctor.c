@@ -77,23 +77,36 @@ static void nobody(struct checkup *c, const struct which *w, const char *path, i
     }
 }
 
+/* The group of a process among which the kernel shares processors first, "/autogroup-N"; false: it is in none, or this
+ * kernel has no such groups. Not the session's number: that of a leader outside of our PID namespace is 0. */
+static bool autogroup(const struct checkup *c, pid_t pid, char *group, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/autogroup", (int)pid);
+    if (!checkup_read(c, path, group, size))
+        return false;
+    group[strcspn(group, " ")] = 0;
+    return true;
+}
+
 /* The kernel shares processors between sessions first, and a daemon that answers fast needs to take turns with its programs
  * (docs/mpi.md). With socket activation the peer is the service manager, which is in another session as well. */
 static void session(struct checkup *c, int sock)
 {
     struct ucred peer;
     socklen_t len = sizeof(peer);
-    char on[16];
-    pid_t sid;
+    char on[16], ours[64], its[64];
 
     if (!checkup_read(c, "/proc/sys/kernel/sched_autogroup_enabled", on, sizeof(on)) || strcmp(on, "0") == 0)
         return;
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.pid <= 0)
         return; /* it is in a PID namespace that we don't see */
-    sid = getsid(peer.pid);
-    if (sid == getsid(0))
+    if (!autogroup(c, getpid(), ours, sizeof(ours)) || !autogroup(c, peer.pid, its, sizeof(its)))
+        return;
+    if (strcmp(ours, its) == 0)
         checkup_add(c, "session", V_FINE, "", "the daemon takes turns on the processors with programs of this session");
-    else if (sid > 0)
+    else
         checkup_add(c, "session", V_FINE, "sysctl -w kernel.sched_autogroup_enabled=0",
                     "the daemon is in another session than programs started here, and the kernel shares processors "
                     "between sessions first: many ranks on few processors wait longer for it");

@@ -155,14 +155,27 @@ pids+=($!)
 read -r -t 20 _ <"$dir/ready" || fail "the daemon does not start: $(cat "$dir/log")"
 is "a daemon" "$(verdict "$(doctor --json --sysroot "$well" --socket "$dir/s")" running)" ok
 has "it is not in the way" "$(doctor --socket "$dir/s")" "a daemon with 1 device answers"
-# Its session, and whether that matters.
+# Its session, and whether that matters. Where Linux has no groups of sessions, and below a made up /proc, nothing is told.
 echo 1 >"$well/proc/sys/kernel/sched_autogroup_enabled"
 here_now() { doctor --json --sysroot "$well" --socket "$dir/s"; }
-is "a daemon of this session" "$(verdict "$(here_now)" session)/$(mend "$(here_now)" session)" ok/
-there_now() { setsid --wait "$pumice" doctor --json --sysroot "$well" --socket "$dir/s"; }
-has "a daemon of another session" "$(mend "$(there_now)" session)" "kernel.sched_autogroup_enabled=0"
+is "a kernel without such groups" "$(verdict "$(here_now)" session)" none
+# Sees a daemon in group $1 from group $2, as a shell does that becomes the command: its process number is known then.
+from()
+{
+    mkdir -p "$well/proc/${pids[-1]}"
+    echo "/autogroup-$1 nice 0" >"$well/proc/${pids[-1]}/autogroup"
+    bash -c 'mkdir -p "$1/proc/$$" && echo "/autogroup-$2 nice 0" >"$1/proc/$$/autogroup" &&
+        exec "$3" doctor --json --sysroot "$1" --socket "$4"' - "$well" "$2" "$pumice" "$dir/s" 2>&1
+}
+is "a daemon of this session" "$(verdict "$(from 7 7)" session)/$(mend "$(from 7 7)" session)" ok/
+has "a daemon of another session" "$(mend "$(from 7 77)" session)" "kernel.sched_autogroup_enabled=0"
 echo 0 >"$well/proc/sys/kernel/sched_autogroup_enabled"
-is "sessions don't matter" "$(verdict "$(there_now)" session)" none
+is "sessions don't matter" "$(verdict "$(from 7 77)" session)" none
+if [ "$(cat /proc/sys/kernel/sched_autogroup_enabled 2>/dev/null)" = 1 ] && [ -s /proc/self/autogroup ]; then
+    there_now() { setsid --wait "$pumice" doctor --json --socket "$dir/s"; }
+    is "a real daemon of this session" "$(mend "$(doctor --json --socket "$dir/s")" session)" ""
+    has "a real daemon of another session" "$(mend "$(there_now)" session)" "kernel.sched_autogroup_enabled=0"
+fi
 out=$(doctor nonsense); has "an argument" "$out" "takes no arguments"
 
 [ $failures -eq 0 ] && echo "ok"
