@@ -5,12 +5,12 @@
 
 #include "daemon/core/engine_priv.h"
 
-/* Bytes that one READ request asks for. The responses in flight are to fill the pipe even when few requests may be
- * outstanding, but after a loss, when the window is small, or when other QPs fill the peer's, not to exceed it by far: a QP
- * with nothing else in flight is never kept waiting by these. */
-#define READ_FLIGHT (2u << 20) /* of all outstanding requests together */
+/* Bytes that one READ request asks for: many, because each of its own costs both ends something, and its first and last response
+ * leave in a row of their own; a little more than the half of a megabyte, in aligned parts of which UCX asks. After a loss,
+ * when the window is small, or when other QPs fill the peer's, they are fewer, not to exceed it by far: a QP with nothing else
+ * in flight is never kept waiting by these. */
 #define READ_CHUNK_MIN (128u << 10)
-#define READ_CHUNK_MAX (512u << 10)
+#define READ_CHUNK_MAX (640u << 10)
 
 /* What other QPs leave of the peer's window. */
 static uint64_t left_by_others(const struct qp *qp)
@@ -23,11 +23,7 @@ static uint64_t left_by_others(const struct qp *qp)
 uint32_t req_read_chunk(const struct qp *qp)
 {
     const struct engine_config *cfg = &qp->e->cfg;
-    uint64_t bytes = READ_CHUNK_MIN;
-    if (qp->req.cwnd == cfg->peer_window_bytes && qp->attr.max_rd_atomic > 0)
-        bytes = READ_FLIGHT / qp->attr.max_rd_atomic;
-    if (bytes > READ_CHUNK_MAX)
-        bytes = READ_CHUNK_MAX;
+    uint64_t bytes = qp->req.cwnd == cfg->peer_window_bytes ? READ_CHUNK_MAX : READ_CHUNK_MIN;
     if (bytes > left_by_others(qp))
         bytes = left_by_others(qp);
     if (bytes < READ_CHUNK_MIN)
