@@ -141,6 +141,11 @@ static struct qp *take_ready(struct engine *e)
     return qp;
 }
 
+uint32_t engine_turn_bytes(const struct engine *e, bool more)
+{
+    return !more && link_alone(&e->ready) ? UINT32_MAX : e->cfg.burst_bytes;
+}
+
 struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
                          uint32_t payload_len, uint8_t **payload)
 {

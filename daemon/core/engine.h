@@ -52,7 +52,7 @@ struct engine_config {
     uint64_t min_timeout_ns; /* lower clamp of the QP's timeout (row D6) */
     uint64_t crowd_timeout_ns; /* shorter timeouts are stretched to this, at most four times (9.7.6.1.3); 0: none is */
     uint64_t probe_min_ns; /* earliest tail probe after the last transmission, however short the round trips are */
-    uint32_t burst_bytes; /* payload that one QP sends in its turn, per engine_tx pass */
+    uint32_t burst_bytes; /* payload that one QP sends in its turn, per engine_tx pass, while others wait for theirs */
     uint8_t active_mtu; /* enum ibv_mtu: the largest path_mtu that modify accepts */
     uint32_t
         first_qpn; /* QP numbers are given out from here to 0xfffffe, then from 17 upwards; 17 ... 0xfffffe (E30) */

@@ -259,6 +259,10 @@ static inline void raise_to(uint64_t *counter, uint64_t n)
 
 /* The QP may have something to send, to retire or to flush: engine_tx will look at it. */
 void engine_ready(struct qp *qp);
+
+/* Payload that a QP may send in its turn: all that the batch takes if nobody waits for his, because one long copy out of client
+ * memory costs less than several short ones. more: the QP has something else to send in this turn. */
+uint32_t engine_turn_bytes(const struct engine *e, bool more);
 /* Registers the QP's next deadline. */
 void engine_timer(struct qp *qp);
 

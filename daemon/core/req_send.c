@@ -472,7 +472,7 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
     s.qp = qp;
     s.b = b;
     s.now = now;
-    s.budget = qp->e->cfg.burst_bytes;
+    s.budget = engine_turn_bytes(qp->e, resp_urgent(qp));
     s.sent0 = r->sent_psn;
     s.runs = s.pieces = s.bufs = 0;
 

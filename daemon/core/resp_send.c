@@ -120,7 +120,8 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     uint32_t rate = ecn_allows(qp, now);
     if (rate == 0)
         return TX_DONE;
-    uint32_t turn = (rate < e->cfg.burst_bytes ? rate : e->cfg.burst_bytes) / qp->mtu;
+    uint32_t burst = engine_turn_bytes(e, qp->req.cur != qp->req.sq.tail);
+    uint32_t turn = (rate < burst ? rate : burst) / qp->mtu;
     if (want > turn)
         want = turn ? turn : 1;
     uint32_t bytes;

@@ -113,6 +113,16 @@ Test(turns, an_ack_does_not_wait_for_bulk_data)
     cr_expect(p.opcode == OP_ACK && at <= (int)(BURST / MTU), "the ACK is packet %d", at);
 }
 
+/* One copy out of client memory for all. */
+Test(turns, alone_a_queue_pair_sends_more_than_a_burst)
+{
+    struct tx_batch b;
+    cr_assert_eq(batch(&b, sizeof out), 0); /* nobody waits any more */
+    post(bulk, 30 * MTU);
+    cr_assert_eq(batch(&b, sizeof out), 30);
+    cr_expect_eq(fix.reads, 1, "%u copies", fix.reads);
+}
+
 /* A NAK is answered to at once, and before the same queue pair's data. */
 Test(turns, a_nak_comes_before_the_data_of_its_queue_pair)
 {
