@@ -191,6 +191,11 @@ static uint8_t *put_headers(uint8_t *d, uint16_t headers, const struct pkt *p)
     return d;
 }
 
+void pkt_ask_ack(uint8_t *bth)
+{
+    bth[8] |= BTH_ACKREQ;
+}
+
 size_t pkt_encode(const struct pkt *p, uint8_t *dst)
 {
     uint16_t headers = op_table[p->opcode].headers;

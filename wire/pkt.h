@@ -98,6 +98,9 @@ bool pkt_peek(const uint8_t *data, size_t len, struct pkt *out);
  * width are masked to it; reserved fields are written as 0. */
 size_t pkt_encode(const struct pkt *p, uint8_t *dst);
 
+/* Sets the acknowledge request bit of a packet that was written already; bth: its first byte. */
+void pkt_ask_ack(uint8_t *bth);
+
 /* Bytes of pad after len bytes of payload: 0 ... 3. */
 static inline uint32_t pkt_pad(uint32_t len)
 {

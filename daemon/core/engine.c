@@ -146,13 +146,34 @@ uint32_t engine_turn_bytes(const struct engine *e, bool more)
     return !more && link_alone(&e->ready) ? UINT32_MAX : e->cfg.burst_bytes;
 }
 
+static bool joins_row(const struct tx_batch *b, uint32_t len)
+{
+    return b->n && len <= b->last.len && b->last.bytes + len <= b->row.bytes && b->last.pkts < b->row.pkts;
+}
+
+/* Would it begin a row that the end of the batch cuts short? Such a row costs the owner almost as much as a whole one. */
+static bool cuts_row(const struct tx_batch *b, uint32_t len)
+{
+    uint64_t whole = (uint64_t)b->row.pkts * len;
+    return b->n && !joins_row(b, len) && (whole < b->row.bytes ? whole : b->row.bytes) > b->cap - b->used;
+}
+
+static void grow_row(struct tx_batch *b, uint32_t len)
+{
+    bool joins = joins_row(b, len);
+    b->last.bytes = len + (joins ? b->last.bytes : 0);
+    b->last.pkts = 1 + (joins ? b->last.pkts : 0);
+    b->last.len = joins && len < b->last.len ? 0 : len;
+}
+
 struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
                          uint32_t payload_len, uint8_t **payload)
 {
     uint32_t pad = pkt_pad(payload_len);
-    size_t len = (size_t)op_table[p->opcode].header_len + payload_len + pad + ICRC_LEN;
-    if (b->n == TX_BATCH_PKTS || len > b->cap - b->used)
+    uint32_t len = op_table[p->opcode].header_len + payload_len + pad + ICRC_LEN;
+    if (b->n == TX_BATCH_PKTS || len > b->cap - b->used || cuts_row(b, len))
         return NULL;
+    grow_row(b, len);
     uint8_t *at = b->buf + b->used;
     size_t header_len = pkt_encode(p, at);
     *payload = at + header_len;
@@ -161,7 +182,7 @@ struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct a
     *t = (struct tx_pkt){
         .av = av,
         .off = (uint32_t)b->used,
-        .len = (uint32_t)len,
+        .len = len,
         .src_qpn = src_qpn,
         .psn = p->psn,
         .header_len = (uint16_t)header_len,

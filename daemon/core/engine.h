@@ -306,6 +306,10 @@ struct tx_pkt {
     bool cnp; /* a CNP, for which its owner may have another traffic class than av's */
     bool retransmit;
 };
+/* What the owner sends at once: packets of one length, the last of which may be shorter. */
+struct tx_row {
+    uint32_t bytes, pkts; /* at most; 0: it sends each alone */
+};
 struct tx_batch {
     uint8_t *buf; /* the caller's; packets are laid out in it without gaps, so that equal ones can go out by GSO */
     size_t cap; /* bytes */
@@ -313,6 +317,10 @@ struct tx_batch {
     uint32_t n; /* packets, in and out */
     bool hold_acks; /* in: plain ACKs stay back; for owners who expect that data for the same peer follows at once */
     bool held; /* out: set when one stayed back */
+    struct tx_row row; /* in: a row for the whole of which there is no room is left for the next batch */
+    struct { /* the last row, if n > 0 */
+        uint32_t len, bytes, pkts; /* len: of its packets; 0: no more of them go in */
+    } last;
     struct tx_pkt pkt[TX_BATCH_PKTS];
 };
 /* Appends packets that are due, the QPs taking turns, until nothing is due or the batch has no room for another

@@ -262,6 +262,8 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
     } else {
         while (done < n && plan_packet(s, w, off + done, 0, done + 1 == n || asks_midway(qp, done)))
             done++;
+        if (done && done < n && qp_is_reliable(qp)) /* the batch has no room for more */
+            pkt_ask_ack(s->b->buf + s->b->pkt[s->b->n - 1].off);
         uint32_t start = off * qp->mtu;
         uint32_t len = done ? min32(done * qp->mtu, w->length - start) : 0;
         if (len && !(w->wr.flags & SEND_INLINE) && !plan_gather(s, run, w, start, len)) {

@@ -312,6 +312,7 @@ struct host {
     size_t ndeferred, cap_deferred;
     uint8_t *txbuf;
     size_t txcap;
+    struct tx_row row;
     bool wake_pending, poll_pending;
     uint64_t stuck; /* steps without time going on */
     struct icrc_ctx icrc[MAX_HOSTS][2]; /* of what this host sends, by destination and version */

@@ -271,6 +271,17 @@ static void check_decoding(unsigned op, const struct field *f, uint64_t v, bool 
     }
 }
 
+Test(pkt, an_ack_is_asked_for_afterwards)
+{
+    uint8_t plain[PKT_HEADERS_MAX] = {0}, asking[PKT_HEADERS_MAX] = {0};
+    struct pkt p = {.opcode = OP_WRITE_MIDDLE, .dest_qpn = 0x123456, .psn = 0xabcdef};
+    pkt_encode(&p, plain);
+    p.ackreq = true;
+    pkt_encode(&p, asking);
+    pkt_ask_ack(plain);
+    cr_expect_arr_eq(plain, asking, sizeof plain);
+}
+
 Test(pkt, every_field_is_decoded_from_its_place)
 {
     EACH_OPCODE(op)
