@@ -116,6 +116,7 @@ struct device {
     int port_fd; /* rtnetlink; negative: none */
     uint64_t now; /* as the present pass has it */
     uint64_t last_work; /* when a pass last had something to do */
+    uint64_t bulk_until; /* until then more bulk data is expected from the network */
     struct turns turns; /* on the processor */
 };
 

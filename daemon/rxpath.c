@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <string.h>
 
+#include "clock.h"
 #include "datapath.h"
 #include "group.h"
 #include "reports.h"
 #include "tap.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
+
+/* A datagram so long, of many packets, is part of a long message, or of many; more follow within this time. */
+#define BULK_BYTES 32768u
+#define BULK_NS (200 * NS_PER_US)
 
 static void one(struct device *d, const struct udp_datagram *dg, const struct rx_meta *meta, unsigned index,
                 const uint8_t *p, size_t len, uint64_t now)
@@ -65,6 +70,8 @@ static unsigned take_in(struct device *d, unsigned datagrams, struct group *grou
         }
         d->io.rx_multicast += group ? index : 0;
         packets += index;
+        if (dg.len >= BULK_BYTES)
+            d->bulk_until = now + BULK_NS;
     }
     return packets + (datagrams && !packets);
 }
