@@ -135,7 +135,9 @@ void lint_unanswered(struct lint *l, struct half *x)
 
         if (!s->answer || !s->span || s->answer->got >= s->span || !s->answer->skipped || s->answer->told)
             continue;
-        lint_tell_unless(l, excused(l) || (x->peer && x->peer->fatal), unanswered_rule(l, s), s->answer->skipped,
+        /* Who has sent a fatal NAK, or got one, sends nothing again. */
+        lint_tell_unless(l, excused(l) || x->fatal || (x->peer && x->peer->fatal), unanswered_rule(l, s),
+                         s->answer->skipped,
                          "acknowledges more than %s of frame %u, which has %u of %u responses and was not repeated",
                          op_table[q->opcode].name, q->frame, s->answer->got, s->span);
     }

@@ -390,6 +390,12 @@ static void ack_after_nak(struct scene *s)
     scene_ack(s, NULL, B, psn, AETH_NO_CREDITS);
 }
 
+/* Who could have asked again is in ERR. */
+static void fatal_reader(struct scene *s)
+{
+    scene_ack(s, NULL, A, scene_request(s, NULL, B, OP_SEND_ONLY, NULL, 12), NAK_REMOTE_OPERATION);
+}
+
 static void ack_back(struct scene *s)
 {
     uint32_t psn = s->psn[A];
@@ -514,6 +520,7 @@ static const struct fault {
     {"read-sequence-first", "read-sequence", "first.read", to_middle, NOWHERE, NULL},
     {"read-sequence-last", "read-sequence", "last.read", to_response_only, NOWHERE, NULL},
     {"read-missing", "read-unanswered", "middle.read", leave_out, NOWHERE, NULL},
+    {"read-missing-fatal", "none", "middle.read", leave_out, NOWHERE, fatal_reader},
     {"read-skipped", "read-sequence", "middle.read", leave_out, AT_B, NULL},
     {"atomic-skipped", "atomic-unanswered", "ack.add", leave_out, AT_B, NULL},
     {"read-length", "read-length", "only.small", shorter, NOWHERE, NULL},
