@@ -41,7 +41,8 @@ bool peer_admits(struct qp *qp, uint64_t cost);
 void peer_charge(struct qp *qp, uint64_t cost);
 void peer_release(struct qp *qp, uint64_t cost);
 
-/* What nobody acknowledges: bytes that may be sent to p now. One packet may always be sent if nothing is in flight. */
+/* Bytes that the window has room for. Who has nothing in flight there may send a little all the same: what is acknowledged a
+ * burst, what nobody acknowledges one packet. */
 uint64_t peer_room(const struct engine *e, const struct peer *p);
 /* The QP is woken when there is more room. */
 void peer_wait(struct qp *qp, struct peer *p);

@@ -30,7 +30,7 @@ uint32_t req_read_chunk(const struct qp *qp)
         bytes = READ_CHUNK_MIN;
     if (bytes > cfg->peer_window_bytes / 2)
         bytes = cfg->peer_window_bytes / 2;
-    uint32_t chunk = min32((uint32_t)bytes / (qp->mtu + PACKET_OVERHEAD), cfg->window_pkts);
+    uint32_t chunk = min32((uint32_t)bytes / (qp->mtu + PACKET_OVERHEAD), cfg->window_pkts / 2);
     return chunk ? chunk : 1;
 }
 
@@ -72,6 +72,21 @@ static uint32_t flow_allows(struct qp *qp, const struct send_wqe *w, uint32_t of
     return n;
 }
 
+/* How many of n packets the destination's window has room for. Who has nothing in flight may always send a burst: so no QP waits
+ * for ever behind others that are stuck. */
+static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
+{
+    uint64_t room = peer_room(qp->e, qp->peer);
+    if (req_cost(qp, w, off, off + n) <= room)
+        return n;
+    uint32_t fit = (uint32_t)(room / (qp->mtu + PACKET_OVERHEAD)); /* fewer than n */
+    uint32_t burst = qp->req.inflight == 0 ? qp->e->cfg.burst_bytes / qp->mtu : 0;
+    fit = fit > burst ? fit : min32(burst, n);
+    if (fit == 0)
+        peer_wait(qp, qp->peer);
+    return fit;
+}
+
 /* How many of the packets [off, off + want) the windows let through now. */
 uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
 {
@@ -102,7 +117,7 @@ uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off
         COUNT(qp, window_full);
         return 0;
     }
-    return peer_admits(qp, req_cost(qp, w, off, off + n)) ? n : 0;
+    return fits_peer(qp, w, off, n);
 }
 
 bool req_window_full(const struct qp *qp)

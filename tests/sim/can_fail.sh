@@ -73,7 +73,7 @@ fault STRANGER engine.c 'memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0' 'fals
 fault LINGER engine.c 'if (linger_rx(&e->linger, p, meta))' 'if (linger_rx(&(struct linger_ring){0}, p, meta))'
 fault FENCE req_send.c '&& w->wr.flags & SEND_FENCE && r->rd_count' '&& false'
 fault DRAIN req_send.c 'if (qp->attr.state == QPS_SQD && ' 'if (false && ' case
-fault INFLIGHT req_ack.c 'peer_release(qp, released);' 'peer_release(qp, released - released / 4);'
+fault INFLIGHT req_ack.c 'peer_release(qp, released);' 'peer_release(qp, released / 16);'
 fault RNR_RESTART req_ack.c 'req_loss(qp, RETRANS_RNR, r->una_psn, now)' \
     'req_loss(qp, RETRANS_RNR, psn_diff(r->next_psn, r->una_psn) > 1 ? psn_add(r->una_psn, 1) : r->una_psn, now)'
 fault NAK_RESTART req_ack.c 'if (!again)
