@@ -167,9 +167,9 @@ static void sleep_until_event(struct device *d)
 /* -------------------------------------------------------------------------------------------------------------------------
  */
 
-/* While bulk data comes in, empty passes are farther apart: each look into the socket takes cache lines away from whoever
- * sends, and, where two processors share a core, its time. It is about what a send of 64 KiB takes, and a client's
- * doorbell ends it. */
+/* While bulk data comes in, the two empty passes are farther apart: each look into the socket takes cache lines away from
+ * whoever sends, and, where two processors share a core, its time. It is about what a send of 64 KiB takes; a client's
+ * doorbell ends it, and what is due. */
 #define BULK_PAUSE_NS (10 * NS_PER_US)
 
 static void relax(void)
@@ -183,8 +183,10 @@ static void relax(void)
 
 static void pause_in_bulk(struct device *d, uint64_t now)
 {
-    uint64_t end = now + BULK_PAUSE_NS;
+    uint64_t end = now + BULK_PAUSE_NS, due = datapath_deadline(d);
 
+    if (due < end)
+        end = due;
     do {
         for (unsigned i = 0; i < 16; i++)
             relax();
@@ -226,15 +228,15 @@ void loop_run(struct device *d)
                 yield(d); /* to those who were told */
             continue;
         }
-        if (++empty < EMPTY_PASSES)
-            continue;
-        empty = 0;
-        if (now - d->last_work < idle_ns && !turns_hogged(&d->turns, now)) {
-            yield(d);
+        if (++empty < EMPTY_PASSES) {
             if (now < d->bulk_until)
-                pause_in_bulk(d, clock_ns());
-        } else if (!d->stop) { /* which it may have been told in this very pass: nothing more would wake it */
-            sleep_until_event(d);
+                pause_in_bulk(d, now);
+            continue;
         }
+        empty = 0;
+        if (now - d->last_work < idle_ns && !turns_hogged(&d->turns, now))
+            yield(d);
+        else if (!d->stop) /* which it may have been told in this very pass: nothing more would wake it */
+            sleep_until_event(d);
     }
 }
