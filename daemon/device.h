@@ -58,9 +58,9 @@ TAILQ_HEAD(srqueue_list, srqueue);
  * for which a daemon may well not run on a machine that does much else; stretched four times it is two. */
 #define DEVICE_CROWD_TIMEOUT_NS (4096ull << 16)
 
-/* Of one batch of packets: four rows of 15 packets of 4 KiB, the most that one send takes (gso.h), with a message's first two
- * packets before them; and small enough to stay in the cache between gathering and sending. */
-#define DEVICE_TX_BYTES (4u * GSO_MAX_BYTES + 2 * (4096 + 32))
+/* Of one batch of packets: four rows, the most that one send takes (gso.h), each with a message's first two packets before
+ * it; and small enough to stay in the cache between gathering and sending. */
+#define DEVICE_TX_BYTES (4u * (GSO_MAX_BYTES + 2 * (4096 + 32)))
 
 struct device {
     const struct options *options;

@@ -141,6 +141,15 @@ static struct qp *take_ready(struct engine *e)
     return qp;
 }
 
+/* A QP whose turn came when the batch had no room left has the first one in the next batch. */
+static void back_in_front(struct qp *qp)
+{
+    if (link_alone(&qp->ready)) {
+        link_prepend(&qp->e->ready, &qp->ready);
+        qp->e->ready_count++;
+    }
+}
+
 uint32_t engine_turn_bytes(const struct engine *e, bool more)
 {
     return !more && link_alone(&e->ready) ? UINT32_MAX : e->cfg.burst_bytes;
@@ -151,11 +160,16 @@ static bool joins_row(const struct tx_batch *b, uint32_t len)
     return b->n && len <= b->last.len && b->last.bytes + len <= b->row.bytes && b->last.pkts < b->row.pkts;
 }
 
-/* Would it begin a row that the end of the batch cuts short? Such a row costs the owner almost as much as a whole one. */
+/* Would it begin a row that the end of the batch cuts short? Such a row costs the owner almost as much as a whole one. A row
+ * of short packets, which has fewer bytes, may be cut at the last packet that the batch takes: it is cheap for what it is. */
 static bool cuts_row(const struct tx_batch *b, uint32_t len)
 {
+    if (b->n == 0 || joins_row(b, len))
+        return false;
     uint64_t whole = (uint64_t)b->row.pkts * len;
-    return b->n && !joins_row(b, len) && (whole < b->row.bytes ? whole : b->row.bytes) > b->cap - b->used;
+    if (whole <= b->row.bytes)
+        return whole > b->cap - b->used;
+    return b->row.bytes > b->cap - b->used || b->row.bytes / len > TX_BATCH_PKTS - b->n;
 }
 
 static void grow_row(struct tx_batch *b, uint32_t len)
@@ -164,6 +178,13 @@ static void grow_row(struct tx_batch *b, uint32_t len)
     b->last.bytes = len + (joins ? b->last.bytes : 0);
     b->last.pkts = 1 + (joins ? b->last.pkts : 0);
     b->last.len = joins && len < b->last.len ? 0 : len;
+}
+
+void tx_take_back(struct tx_batch *b, uint32_t n, size_t used)
+{
+    b->n = n;
+    b->used = used;
+    b->last.len = 0;
 }
 
 struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
@@ -241,7 +262,9 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
             uint32_t before_pkts = b->n, before_done = e->done_tail;
             struct qp *qp = take_ready(e);
             enum tx_result r = turn(qp, b, now);
-            if (r != TX_DONE)
+            if (r == TX_FULL && b->n == before_pkts)
+                back_in_front(qp);
+            else if (r != TX_DONE)
                 engine_ready(qp);
             if (r == TX_FULL)
                 return b->n - start;

@@ -319,7 +319,7 @@ struct tx_batch {
     bool held; /* out: set when one stayed back */
     struct tx_row row; /* in: a row for the whole of which there is no room is left for the next batch */
     struct { /* the last row, if n > 0 */
-        uint32_t len, bytes, pkts; /* len: of its packets; 0: no more of them go in */
+        uint32_t len, bytes, pkts; /* len: of its packets; 0: no more go in */
     } last;
     struct tx_pkt pkt[TX_BATCH_PKTS];
 };

@@ -500,5 +500,7 @@ struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p,
 /* The same for who is no QP; av must stay valid as struct tx_pkt says. */
 struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
                          uint32_t payload_len, uint8_t **payload);
+/* Back to what the batch held before: n packets in so many bytes. */
+void tx_take_back(struct tx_batch *b, uint32_t n, size_t used);
 
 #endif

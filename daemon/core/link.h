@@ -27,6 +27,10 @@ static inline void link_append(struct link *head, struct link *l)
     head->prev->next = l;
     head->prev = l;
 }
+static inline void link_prepend(struct link *head, struct link *l)
+{
+    link_append(head->next, l); /* before the first, or before the head itself */
+}
 static inline void link_remove(struct link *l)
 {
     l->prev->next = l->next;

@@ -143,6 +143,16 @@ static bool carries_payload(const struct send_wqe *w)
     return !req_is_answered(w) || w->wr.opcode == WR_ATOMIC_WRITE;
 }
 
+/* The time until the ACK of this packet, which asks for one and is new, is a round trip; one at a time is measured. */
+static void measure(struct burst *s, uint32_t psn)
+{
+    struct requester *r = &s->qp->req;
+    if (r->rtt_start == 0) {
+        r->rtt_psn = psn;
+        r->rtt_start = s->now;
+    }
+}
+
 static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t read_pkts,
                                   bool ask_ack)
 {
@@ -183,9 +193,8 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
         default:
             break;
         }
-    } else if (p.ackreq && qp->req.rtt_start == 0) {
-        qp->req.rtt_psn = p.psn;
-        qp->req.rtt_start = s->now;
+    } else if (p.ackreq) {
+        measure(s, p.psn);
     }
     return t;
 }
@@ -239,6 +248,15 @@ static bool fetch_word(struct qp *qp, struct send_wqe *w)
     return result == COPIED;
 }
 
+/* Asks for an ACK of the newest packet, which was not meant to be the last one. */
+static void ask_late(struct burst *s)
+{
+    const struct tx_pkt *t = &s->b->pkt[s->b->n - 1];
+    pkt_ask_ack(s->b->buf + t->off);
+    if (psn_diff(t->psn, s->sent0) >= 0)
+        measure(s, t->psn);
+}
+
 /* Plans packets [off, off + n) of a request (for a READ: the one request for them). Returns how many PSNs were
  * planned; 0: the batch has no room, or the request failed a local check, see local_error. */
 static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t n)
@@ -263,12 +281,11 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
         while (done < n && plan_packet(s, w, off + done, 0, done + 1 == n || asks_midway(qp, done)))
             done++;
         if (done && done < n && qp_is_reliable(qp)) /* the batch has no room for more */
-            pkt_ask_ack(s->b->buf + s->b->pkt[s->b->n - 1].off);
+            ask_late(s);
         uint32_t start = off * qp->mtu;
         uint32_t len = done ? min32(done * qp->mtu, w->length - start) : 0;
         if (len && !(w->wr.flags & SEND_INLINE) && !plan_gather(s, run, w, start, len)) {
-            s->b->n = run->pkt0;
-            s->b->used = run->used0;
+            tx_take_back(s->b, run->pkt0, run->used0);
             s->bufs = run->buf0;
             w->local_error = WC_LOC_PROT_ERR;
             qp->req.rtt_start = 0;
@@ -296,8 +313,7 @@ static void gather(struct burst *s)
             continue;
         struct requester *r = &s->qp->req;
         req_wqe(s->qp, run->index)->local_error = WC_LOC_PROT_ERR;
-        s->b->n = run->pkt0;
-        s->b->used = run->used0;
+        tx_take_back(s->b, run->pkt0, run->used0);
         if (psn_diff(run->psn, r->next_psn) < 0)
             req_rewind(s->qp, run->psn);
         r->sent_psn = psn_diff(run->psn, s->sent0) > 0 ? run->psn : s->sent0;
@@ -437,13 +453,14 @@ static uint32_t fits(const struct burst *s, const struct send_wqe *w, uint32_t o
     return min32(n, turns ? turns : 1);
 }
 
-/* The tail probe: the newest packet once more, which makes the responder say where it stands. */
-static void plan_probe(struct burst *s)
+/* The tail probe: the newest packet once more, which makes the responder say where it stands. False: the batch has no
+ * room for it, so it stays due. */
+static bool plan_probe(struct burst *s)
 {
     struct requester *r = &s->qp->req;
     r->probe_due = false;
     if (r->next_psn != r->sent_psn || r->una_psn == r->sent_psn)
-        return;
+        return true;
     uint32_t index = r->cur;
     if (index == r->fresh || req_wqe(s->qp, index)->first_psn == r->next_psn) {
         do /* some request in front of it has PSNs, since some are unacknowledged */
@@ -456,13 +473,14 @@ static void plan_probe(struct burst *s)
         uint32_t end = off + 1;
         const struct rd_credit *c = &r->rd[(r->rd_head + r->rd_count - 1) % ENGINE_MAX_RD_ATOMIC];
         if (r->rd_count == 0)
-            return;
+            return true;
         uint32_t from = psn_diff(c->first, r->una_psn) > 0 ? c->first : r->una_psn;
         off = req_offset(w, from);
         n = end - off;
     }
     r->cause = RETRANS_PROBE;
-    plan_run(s, index, off, n);
+    r->probe_due = plan_run(s, index, off, n) == 0 && !w->local_error;
+    return !r->probe_due;
 }
 
 enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
@@ -474,13 +492,13 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
     s.qp = qp;
     s.b = b;
     s.now = now;
-    s.budget = engine_turn_bytes(qp->e, resp_urgent(qp));
+    s.budget = engine_turn_bytes(qp->e, resp_has_work(qp));
     s.sent0 = r->sent_psn;
     s.runs = s.pieces = s.bufs = 0;
 
     enum tx_result result = TX_DONE;
-    if (r->probe_due)
-        plan_probe(&s);
+    if (r->probe_due && !plan_probe(&s))
+        return TX_FULL;
     struct send_wqe *w;
     while ((w = next_request(qp)) != NULL) {
         if (s.budget == 0 || s.runs == BURST_RUNS || s.pieces + ENGINE_MAX_SGE > BURST_PIECES) {

@@ -120,7 +120,7 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     uint32_t rate = ecn_allows(qp, now);
     if (rate == 0)
         return TX_DONE;
-    uint32_t burst = engine_turn_bytes(e, qp->req.cur != qp->req.sq.tail);
+    uint32_t burst = engine_turn_bytes(e, qp->req.cur != qp->req.sq.tail || qp->req.probe_due);
     uint32_t turn = (rate < burst ? rate : burst) / qp->mtu;
     if (want > turn)
         want = turn ? turn : 1;
@@ -134,8 +134,7 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     resp_source(qp, &from, res->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ);
     if (source_read(&from, e, buf, n) != COPIED) {
         /* Deregistered, invalidated, or gone from its owner's address space, since the request was accepted. */
-        b->n = pkt0;
-        b->used = used0;
+        tx_take_back(b, pkt0, used0);
         if (res->again) { /* it was answered in time; that the request came again may be the network's doing */
             no_longer_pending(qp, res);
             return TX_MORE;

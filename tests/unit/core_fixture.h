@@ -39,7 +39,7 @@ static inline uint8_t *fix_at(struct fixture *f, const struct piece *p)
 static inline int fix_read(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
     struct fixture *f = ctx;
-    uint8_t all[FIX_MEM];
+    uint8_t all[8 * FIX_MEM];
     size_t n = 0, at = 0;
     f->reads++;
     for (unsigned i = 0; i < nsrc; i++) {

@@ -28,13 +28,18 @@ static void teardown(void)
 }
 TestSuite(rows, .init = setup, .fini = teardown);
 
-/* How many packets of a WRITE leave in a batch with room for a FIRST and so many others. row: bytes of one. */
-static uint32_t send(uint32_t len, uint32_t room, uint32_t row)
+static void post(uint32_t len)
 {
     struct sge sge = {FIX_VA, len, key};
     struct send_wr wr = {
         .opcode = WR_RDMA_WRITE, .flags = SEND_SIGNALED, .num_sge = 1, .remote_addr = 0x1000, .rkey = 1};
     cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+}
+
+/* How many packets of a WRITE leave in a batch with room for a FIRST and so many others. row: bytes of one. */
+static uint32_t send(uint32_t len, uint32_t room, uint32_t row)
+{
+    post(len);
     b = (struct tx_batch){.buf = out, .cap = 16 + (1 + room) * MIDDLE, .row = {row, 64}};
     return engine_tx(fix.e, &b, fix.now);
 }
@@ -66,10 +71,31 @@ Test(rows, a_batch_that_is_shorter_than_one_is_filled)
     cr_expect_geq(engine_tx(fix.e, &b, fix.now), 4, "%u packets", b.n);
 }
 
-/* Of short packets a row is as many as one send takes, not as many bytes. */
-Test(rows, the_end_of_a_message_is_short)
+/* Of short packets a row is as many as one send takes, not as many bytes: so a message of four bytes goes in behind a whole row
+ * where one of whole packets has no room. */
+Test(rows, short_packets_make_short_rows)
 {
-    cr_expect_eq(send(3 * 256 + 4, 1 + ROW, ROW * MIDDLE), 4, "%u packets", b.n);
+    const uint32_t rest = 64 * 36; /* 64 WRITEs of 4 bytes: with RETH, payload and ICRC */
+    uint32_t row = rest + 100;
+    post(8 * 256);
+    post(4);
+    b = (struct tx_batch){.buf = out, .cap = 16 + 8 * MIDDLE + rest, .row = {row, 64}};
+    cr_expect_eq(engine_tx(fix.e, &b, fix.now), 9, "%u packets", b.n);
+    fix_fini(&fix);
+    setup();
+    post(8 * 256);
+    post(256);
+    b = (struct tx_batch){.buf = out, .cap = 16 + 8 * MIDDLE + rest, .row = {row, 64}};
+    cr_expect_eq(engine_tx(fix.e, &b, fix.now), 8, "%u packets", b.n);
+}
+
+/* Four messages of 32 packets would be 128, all that a batch takes; each is a row of two and one of 30. */
+Test(rows, none_is_cut_by_the_number_of_packets)
+{
+    for (unsigned i = 0; i < 4; i++)
+        post(FIX_MEM);
+    b = (struct tx_batch){.buf = out, .cap = sizeof out, .row = {31 * MIDDLE, 64}};
+    cr_expect_eq(engine_tx(fix.e, &b, fix.now), 3u * 32 + 2, "%u packets", b.n);
 }
 
 Test(rows, those_of_read_responses_are_not_cut_either)

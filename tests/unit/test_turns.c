@@ -123,6 +123,46 @@ Test(turns, alone_a_queue_pair_sends_more_than_a_burst)
     cr_expect_eq(fix.reads, 1, "%u copies", fix.reads);
 }
 
+Test(turns, an_ack_does_not_wait_for_its_own_queue_pairs_bulk_data)
+{
+    struct tx_batch b;
+    struct pkt write = {.opcode = OP_WRITE_ONLY,
+                        .dest_qpn = qp_number(bulk),
+                        .psn = 100,
+                        .ackreq = true,
+                        .reth = {.va = FIX_VA, .rkey = key, .length = 4},
+                        .payload = (const uint8_t *)"data",
+                        .payload_len = 4};
+    cr_assert_eq(batch(&b, sizeof out), 0);
+    post(bulk, 30 * MTU);
+    fix_rx(&fix, &write);
+    cr_assert_gt(batch(&b, 24 * (MTU + 32)), BURST / MTU);
+    struct pkt p;
+    cr_assert_eq(pkt_decode(out + b.pkt[BURST / MTU].off, b.pkt[BURST / MTU].len, &p), PKT_OK);
+    cr_expect_eq(p.opcode, OP_ACK, "opcode %02x", p.opcode);
+}
+
+/* What had no turn in one batch has the first in the next. */
+Test(turns, nobody_is_passed_over_when_the_batch_is_full)
+{
+    struct tx_batch b;
+    bool seen = false;
+    cr_assert_eq(batch(&b, sizeof out), 0);
+    struct qp *third = fix_qp(&fix);
+    fix_bring(&fix, third, QPS_RTS);
+    cr_assert_eq(batch(&b, sizeof out), 0);
+    for (unsigned i = 0; i < 3; i++) { /* more than two bursts each */
+        post(bulk, 30 * MTU);
+        post(other, 30 * MTU);
+        post(third, 30 * MTU);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        batch(&b, 2 * (BURST / MTU) * (MTU + 16) + 100); /* two bursts */
+        seen |= first_of(&b, third) != -1;
+    }
+    cr_expect(seen, "the third sends nothing");
+}
+
 /* A NAK is answered to at once, and before the same queue pair's data. */
 Test(turns, a_nak_comes_before_the_data_of_its_queue_pair)
 {
