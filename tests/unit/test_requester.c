@@ -20,6 +20,7 @@ static void setup(void)
         .pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = 1u << 31, .access = ACCESS_LOCAL_WRITE};
     fix_init(&fix);
     fix.cfg.peer_window_bytes = PEER_WINDOW;
+    fix.cfg.burst_bytes = 16384;
     memset(fix.mem, 0, engine_size(&fix.cfg));
     fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
@@ -235,6 +236,29 @@ Test(requester, reads_ask_for_what_others_leave_of_the_peers_window)
         others_send(cases[i].packets);
         cr_expect_eq(asks_for(1), cases[i].bytes, "%u packets of others", cases[i].packets);
     }
+}
+
+/* A packet takes 512 bytes of it at most. */
+Test(requester, what_others_leave_of_the_peers_window_is_used)
+{
+    others_send(PEER_WINDOW / 512 - 4);
+    post(WR_RDMA_WRITE, 256);
+    cr_assert_eq(transmit(), 1);
+    post(WR_RDMA_WRITE, 10 * 256);
+    cr_expect_eq(transmit(), 3);
+    cr_expect_eq(transmit(), 0);
+}
+
+/* However full it is. */
+Test(requester, who_has_nothing_in_flight_may_send_a_burst)
+{
+    const uint32_t burst = fix.cfg.burst_bytes / 256;
+    uint32_t n = 0, now;
+    others_send(PEER_WINDOW / 512);
+    post(WR_RDMA_WRITE, 3 * fix.cfg.burst_bytes);
+    while ((now = transmit()) != 0)
+        n += now;
+    cr_expect_eq(n, burst, "%u packets", n);
 }
 
 Test(requester, a_new_destination_takes_what_is_in_flight_along)
