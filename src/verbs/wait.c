@@ -97,10 +97,11 @@ static void note_context(struct vb_context *c)
 }
 
 /* A thread that polls queues of several contexts in turn can't sleep for one of them. Nor without knowing what was published
- * before it polled. */
+ * before it polled, nor for a daemon that is gone. */
 static bool is_only_context(struct vb_context *c)
 {
-    return poller.alone == ALONE_POLLS && poller.page == c->page;
+    return poller.alone == ALONE_POLLS && poller.page == c->page &&
+           !atomic_load_explicit(&c->gone, memory_order_relaxed);
 }
 
 /* Whether others have run on this processor since the last such look. */
@@ -120,8 +121,7 @@ static bool is_crowded(void)
 static bool is_worth_a_wait(struct vb_context *c)
 {
     struct pm_session_page *page = c->page;
-    if (atomic_load_explicit(&page->sleeping, memory_order_relaxed) ||
-        atomic_load_explicit(&c->gone, memory_order_relaxed)) /* nobody would wake it */
+    if (atomic_load_explicit(&page->sleeping, memory_order_relaxed)) /* nobody would wake it */
         return false;
     if (poller.slow)
         return true;
