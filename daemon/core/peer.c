@@ -96,7 +96,7 @@ void peer_wait(struct qp *qp, struct peer *p)
 bool peer_admits(struct qp *qp, uint64_t cost)
 {
     struct peer *p = qp->peer;
-    /* Who has nothing in flight may always send one burst: so no QP waits for ever behind others that are stuck. */
+    /* Who has nothing in flight may always send its request: so no QP waits for ever behind others that are stuck. */
     if (qp->req.inflight == 0 || p->inflight + cost <= qp->e->cfg.peer_window_bytes)
         return true;
     peer_wait(qp, p);

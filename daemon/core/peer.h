@@ -36,13 +36,13 @@ struct peer *peer_known(const struct peer_table *t, const uint8_t gid[16]);
 struct peer *peer_get(struct peer_table *t, const uint8_t gid[16]); /* the same, with one user more */
 void peer_put(struct peer *p);
 
-/* Connected QPs: true if cost more bytes may be sent to the QP's peer; else the QP is woken when that changes. */
+/* READs: true if responses of cost more bytes may be sent to the QP's peer; else the QP is woken when that changes. */
 bool peer_admits(struct qp *qp, uint64_t cost);
 void peer_charge(struct qp *qp, uint64_t cost);
 void peer_release(struct qp *qp, uint64_t cost);
 
 /* Bytes that the window has room for. Who has nothing in flight there may send a little all the same: what is acknowledged a
- * burst, what nobody acknowledges one packet. */
+ * burst, what nobody acknowledges one packet. READs go through peer_admits. */
 uint64_t peer_room(const struct engine *e, const struct peer *p);
 /* The QP is woken when there is more room. */
 void peer_wait(struct qp *qp, struct peer *p);

@@ -483,6 +483,16 @@ static bool plan_probe(struct burst *s)
     return !r->probe_due;
 }
 
+/* Who has just had a part of the peer's window waits for the next behind those who have not had theirs: its next turn, after
+ * theirs, comes to nothing but that. */
+static enum tx_result stops_at_window(const struct burst *s)
+{
+    if (s->runs == 0 || link_alone(&s->qp->peer_wait))
+        return TX_DONE;
+    link_remove(&s->qp->peer_wait);
+    return TX_MORE;
+}
+
 enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     struct requester *r = &qp->req;
@@ -518,8 +528,10 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
         if (req_is_read(w))
             want = req_chunk_left(w, off);
         uint32_t n = req_window_allows(qp, w, off, want);
-        if (n == 0)
+        if (n == 0) {
+            result = stops_at_window(&s);
             break;
+        }
         n = plan_run(&s, r->cur, off, n);
         if (n == 0) {
             result = w->local_error ? TX_DONE : TX_FULL;

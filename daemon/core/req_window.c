@@ -72,16 +72,19 @@ static uint32_t flow_allows(struct qp *qp, const struct send_wqe *w, uint32_t of
     return n;
 }
 
-/* How many of n packets the destination's window has room for. Who has nothing in flight may always send a burst: so no QP waits
- * for ever behind others that are stuck. */
+/* How many of n packets the destination's window has room for; not a few of many, which would free only as few again. Who has
+ * nothing in flight may always send a burst: so no QP waits for ever behind others that are stuck. */
 static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
     uint64_t room = peer_room(qp->e, qp->peer);
     if (req_cost(qp, w, off, off + n) <= room)
         return n;
     uint32_t fit = (uint32_t)(room / (qp->mtu + PACKET_OVERHEAD)); /* fewer than n */
-    uint32_t burst = qp->req.inflight == 0 ? qp->e->cfg.burst_bytes / qp->mtu : 0;
-    fit = fit > burst ? fit : min32(burst, n);
+    uint32_t burst = qp->e->cfg.burst_bytes / qp->mtu;
+    if (qp->req.inflight == 0)
+        fit = fit > burst ? fit : min32(burst, n);
+    else if (fit < min32(n, burst / 4))
+        fit = 0;
     if (fit == 0)
         peer_wait(qp, qp->peer);
     return fit;

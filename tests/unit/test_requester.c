@@ -241,12 +241,28 @@ Test(requester, reads_ask_for_what_others_leave_of_the_peers_window)
 /* A packet takes 512 bytes of it at most. */
 Test(requester, what_others_leave_of_the_peers_window_is_used)
 {
-    others_send(PEER_WINDOW / 512 - 4);
+    others_send(PEER_WINDOW / 512 - 24);
     post(WR_RDMA_WRITE, 256);
     cr_assert_eq(transmit(), 1);
-    post(WR_RDMA_WRITE, 10 * 256);
-    cr_expect_eq(transmit(), 3);
+    post(WR_RDMA_WRITE, 40 * 256);
+    cr_expect_eq(transmit(), 23);
     cr_expect_eq(transmit(), 0);
+}
+
+/* Less than a quarter of a burst of 64 packets, unless it is all that is wanted. */
+Test(requester, a_little_of_the_peers_window_is_not_taken)
+{
+    others_send(PEER_WINDOW / 512 - 16);
+    post(WR_RDMA_WRITE, 256);
+    cr_assert_eq(transmit(), 1);
+    post(WR_RDMA_WRITE, 40 * 256);
+    cr_expect_eq(transmit(), 0);
+    fix_fini(&fix), setup();
+    others_send(PEER_WINDOW / 512 - 16);
+    post(WR_RDMA_WRITE, 256);
+    cr_assert_eq(transmit(), 1);
+    post(WR_RDMA_WRITE, 15 * 256);
+    cr_expect_eq(transmit(), 15);
 }
 
 /* However full it is. */
