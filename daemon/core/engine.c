@@ -160,8 +160,9 @@ static bool joins_row(const struct tx_batch *b, uint32_t len)
     return b->n && len <= b->last.len && b->last.bytes + len <= b->row.bytes && b->last.pkts < b->row.pkts;
 }
 
-/* Would it begin a row that the end of the batch cuts short? Such a row costs the owner almost as much as a whole one. A row
- * of short packets, which has fewer bytes, may be cut at the last packet that the batch takes: it is cheap for what it is. */
+/* Would it begin a row that the end of the batch cuts short? Such a row costs the owner almost as much as a whole one. The last
+ * packet that the batch takes may cut a row, as long as half of it goes in, or one of short packets, which is cheap for what it
+ * is. */
 static bool cuts_row(const struct tx_batch *b, uint32_t len)
 {
     if (b->n == 0 || joins_row(b, len))
@@ -169,7 +170,7 @@ static bool cuts_row(const struct tx_batch *b, uint32_t len)
     uint64_t whole = (uint64_t)b->row.pkts * len;
     if (whole <= b->row.bytes)
         return whole > b->cap - b->used;
-    return b->row.bytes > b->cap - b->used || b->row.bytes / len > TX_BATCH_PKTS - b->n;
+    return b->row.bytes > b->cap - b->used || b->row.bytes / len / 2 > TX_BATCH_PKTS - b->n;
 }
 
 static void grow_row(struct tx_batch *b, uint32_t len)
@@ -235,8 +236,8 @@ static enum tx_result turn(struct qp *qp, struct tx_batch *b, uint64_t now)
         enum tx_result data = req_tx(qp, b, now);
         r = data > r ? data : r;
     }
-    if (r != TX_FULL && resp_has_work(qp) && !resp_urgent(qp)) {
-        if (b->hold_acks) {
+    if (resp_has_work(qp) && !resp_urgent(qp)) {
+        if (b->hold_acks && r == TX_DONE) {
             b->held = true;
             r = TX_MORE;
         } else if (resp_tx(qp, b, now) == TX_FULL) {

@@ -123,23 +123,59 @@ Test(turns, alone_a_queue_pair_sends_more_than_a_burst)
     cr_expect_eq(fix.reads, 1, "%u copies", fix.reads);
 }
 
-Test(turns, an_ack_does_not_wait_for_its_own_queue_pairs_bulk_data)
+static struct pkt write_of_four_bytes(void)
 {
-    struct tx_batch b;
-    struct pkt write = {.opcode = OP_WRITE_ONLY,
+    return (struct pkt){.opcode = OP_WRITE_ONLY,
                         .dest_qpn = qp_number(bulk),
                         .psn = 100,
                         .ackreq = true,
                         .reth = {.va = FIX_VA, .rkey = key, .length = 4},
                         .payload = (const uint8_t *)"data",
                         .payload_len = 4};
+}
+
+static bool is_ack(const struct tx_batch *b, uint32_t i)
+{
+    struct pkt p;
+    return i < b->n && pkt_decode(out + b->pkt[i].off, b->pkt[i].len, &p) == PKT_OK && p.opcode == OP_ACK;
+}
+
+Test(turns, an_ack_does_not_wait_for_its_own_queue_pairs_bulk_data)
+{
+    struct tx_batch b;
+    struct pkt write = write_of_four_bytes();
     cr_assert_eq(batch(&b, sizeof out), 0);
     post(bulk, 30 * MTU);
     fix_rx(&fix, &write);
-    cr_assert_gt(batch(&b, 24 * (MTU + 32)), BURST / MTU);
-    struct pkt p;
-    cr_assert_eq(pkt_decode(out + b.pkt[BURST / MTU].off, b.pkt[BURST / MTU].len, &p), PKT_OK);
-    cr_expect_eq(p.opcode, OP_ACK, "opcode %02x", p.opcode);
+    batch(&b, 24 * (MTU + 32));
+    cr_expect(is_ack(&b, BURST / MTU), "it is not behind the first burst");
+}
+
+/* Nor where data ends the batch that has room for an ACK. */
+Test(turns, an_ack_fits_behind_what_fills_the_batch)
+{
+    struct tx_batch b;
+    struct pkt write = write_of_four_bytes();
+    cr_assert_eq(batch(&b, sizeof out), 0);
+    post(bulk, 30 * MTU);
+    fix_rx(&fix, &write);
+    batch(&b, 5 * (MTU + 64));
+    cr_expect(is_ack(&b, b.n - 1));
+}
+
+Test(turns, an_ack_is_held_back_only_where_nothing_else_is_to_be_sent)
+{
+    struct pkt write = write_of_four_bytes();
+    struct tx_batch b;
+    fix_rx(&fix, &write);
+    b = (struct tx_batch){.buf = out, .cap = sizeof out, .hold_acks = true};
+    cr_expect_eq(engine_tx(fix.e, &b, fix.now), 0);
+    cr_expect(b.held);
+    post(bulk, 30 * MTU);
+    b = (struct tx_batch){.buf = out, .cap = 24 * (MTU + 32), .hold_acks = true};
+    engine_tx(fix.e, &b, fix.now);
+    cr_expect(is_ack(&b, BURST / MTU));
+    cr_expect_not(b.held);
 }
 
 /* What had no turn in one batch has the first in the next. */
