@@ -315,7 +315,8 @@ struct tx_batch {
     size_t cap; /* bytes */
     size_t used; /* in and out */
     uint32_t n; /* packets, in and out */
-    bool hold_acks; /* in: plain ACKs stay back; for owners who expect that data for the same peer follows at once */
+    bool
+        hold_acks; /* in: plain ACKs of QPs with nothing else to send stay back; for owners who expect that such follows at once */
     bool held; /* out: set when one stayed back */
     struct tx_row row; /* in: a row for the whole of which there is no room is left for the next batch */
     struct { /* the last row, if n > 0 */

@@ -13,7 +13,7 @@ static int no_read(void *ctx, const struct piece *src, unsigned nsrc, const stru
 #define PEER_WINDOW (2u << 20)
 
 /* An engine whose memory nobody looks at, and a region of 2 GiB. */
-static void setup(void)
+static void begin(uint32_t window_pkts)
 {
     static const struct mem_ops ops = {.read = no_read, .write = fix_write, .atomic = fix_atomic};
     struct mr_init mr = {
@@ -21,11 +21,16 @@ static void setup(void)
     fix_init(&fix);
     fix.cfg.peer_window_bytes = PEER_WINDOW;
     fix.cfg.burst_bytes = 16384;
+    fix.cfg.window_pkts = window_pkts;
     memset(fix.mem, 0, engine_size(&fix.cfg));
     fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     qp = fix_qp(&fix);
     fix_bring(&fix, qp, QPS_RTS); /* sends from PSN 200, MTU 256 */
+}
+static void setup(void)
+{
+    begin(4096);
 }
 static void teardown(void)
 {
@@ -198,6 +203,14 @@ Test(requester, reads_ask_for_much_at_once)
     }
 }
 
+/* So that there are two at a time. */
+Test(requester, reads_ask_for_half_of_the_window_of_packets)
+{
+    fix_fini(&fix);
+    begin(100);
+    cr_expect_eq(asks_for(4), 50 * 256);
+}
+
 Test(requester, reads_ask_for_less_after_a_loss)
 {
     post(WR_SEND, 100);
@@ -210,10 +223,11 @@ Test(requester, reads_ask_for_less_after_a_loss)
 }
 
 /* Another QP has sent so many packets to the same peer, each of which takes 512 bytes of its window. */
+static struct qp *last_other;
 static void others_send(uint32_t packets)
 {
     struct qp *this = qp;
-    qp = fix_qp(&fix);
+    qp = last_other = fix_qp(&fix);
     fix_bring(&fix, qp, QPS_RTS);
     post(WR_RDMA_WRITE, packets * 256);
     uint32_t n = 0;
@@ -238,31 +252,54 @@ Test(requester, reads_ask_for_what_others_leave_of_the_peers_window)
     }
 }
 
-/* A packet takes 512 bytes of it at most. */
+/* Of which a packet takes 512 bytes at most; but not less than a quarter of a burst of 64 packets, unless that is all there is to send. */
 Test(requester, what_others_leave_of_the_peers_window_is_used)
 {
-    others_send(PEER_WINDOW / 512 - 24);
-    post(WR_RDMA_WRITE, 256);
-    cr_assert_eq(transmit(), 1);
-    post(WR_RDMA_WRITE, 40 * 256);
-    cr_expect_eq(transmit(), 23);
-    cr_expect_eq(transmit(), 0);
+    static const struct {
+        uint32_t left, wanted, sent; /* packets; one more is in flight */
+    } cases[] = {{24, 40, 23}, {16, 40, 0}, {16, 15, 15}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (i > 0)
+            fix_fini(&fix), setup();
+        others_send(PEER_WINDOW / 512 - cases[i].left);
+        post(WR_RDMA_WRITE, 256);
+        cr_assert_eq(transmit(), 1);
+        post(WR_RDMA_WRITE, cases[i].wanted * 256);
+        cr_expect_eq(transmit(), cases[i].sent, "case %zu: %u packets", i, batch.n);
+        cr_expect_eq(transmit(), 0);
+    }
 }
 
-/* Less than a quarter of a burst of 64 packets, unless it is all that is wanted. */
-Test(requester, a_little_of_the_peers_window_is_not_taken)
+/* A QP with one packet in flight and a hundred to send, which wait for the peer's window. */
+static struct qp *one_that_waits(void)
 {
-    others_send(PEER_WINDOW / 512 - 16);
+    qp = fix_qp(&fix);
+    fix_bring(&fix, qp, QPS_RTS);
     post(WR_RDMA_WRITE, 256);
     cr_assert_eq(transmit(), 1);
-    post(WR_RDMA_WRITE, 40 * 256);
-    cr_expect_eq(transmit(), 0);
-    fix_fini(&fix), setup();
-    others_send(PEER_WINDOW / 512 - 16);
-    post(WR_RDMA_WRITE, 256);
-    cr_assert_eq(transmit(), 1);
-    post(WR_RDMA_WRITE, 15 * 256);
-    cr_expect_eq(transmit(), 15);
+    post(WR_RDMA_WRITE, 100 * 256);
+    return qp;
+}
+
+/* Each time a fifth of what they want is freed: less than a burst, so that whoever has had it must wait behind the other. */
+Test(requester, those_who_wait_for_the_peers_window_take_turns)
+{
+    struct qp *others, *waits[2];
+    uint32_t had[2] = {0, 0};
+    others_send(PEER_WINDOW / 512);
+    others = last_other;
+    for (unsigned i = 0; i < 2; i++) {
+        waits[i] = one_that_waits();
+        cr_assert_eq(transmit(), 0);
+    }
+    for (unsigned i = 1; i <= 4; i++) {
+        qp = others;
+        ack(200 + 22 * i - 1);
+        while (transmit() != 0)
+            for (unsigned j = 0; j < batch.n; j++)
+                had[batch.pkt[j].src_qpn == qp_number(waits[1])]++;
+    }
+    cr_expect(had[0] > 20 && had[1] > 20, "%u and %u packets", had[0], had[1]);
 }
 
 /* However full it is. */

@@ -59,6 +59,20 @@ Test(rows, none_is_begun_that_would_be_cut)
         cr_expect_eq(asks(i), i + 1 == b.n, "packet %u", i);
 }
 
+Test(rows, the_ack_that_is_asked_for_late_is_a_round_trip)
+{
+    struct qp_info info;
+    uint32_t n = send(FIX_MEM, 1 + 2 * ROW + 7, ROW * MIDDLE);
+    struct pkt ack = {.opcode = OP_ACK,
+                      .dest_qpn = qp_number(qp),
+                      .psn = b.pkt[n - 1].psn,
+                      .aeth.syndrome = AETH_ACK | AETH_NO_CREDITS};
+    fix.now += 5000;
+    fix_rx(&fix, &ack);
+    qp_info(qp, &info);
+    cr_expect_eq(info.srtt_ns, 5000, "%llu ns", (unsigned long long)info.srtt_ns);
+}
+
 Test(rows, nothing_is_held_back_where_there_are_none)
 {
     cr_expect_gt(send(FIX_MEM, 1 + 2 * ROW + 7, 0), 2 + 2 * ROW, "%u packets", b.n);
@@ -71,22 +85,23 @@ Test(rows, a_batch_that_is_shorter_than_one_is_filled)
     cr_expect_geq(engine_tx(fix.e, &b, fix.now), 4, "%u packets", b.n);
 }
 
-/* Of short packets a row is as many as one send takes, not as many bytes: so a message of four bytes goes in behind a whole row
- * where one of whole packets has no room. */
+/* Of short packets a row is as many as one send takes, not as many bytes: so a message of four bytes goes in behind rows that have
+ * ended, where one of 256 has no room. */
 Test(rows, short_packets_make_short_rows)
 {
     const uint32_t rest = 64 * 36; /* 64 WRITEs of 4 bytes: with RETH, payload and ICRC */
-    uint32_t row = rest + 100;
-    post(8 * 256);
-    post(4);
-    b = (struct tx_batch){.buf = out, .cap = 16 + 8 * MIDDLE + rest, .row = {row, 64}};
-    cr_expect_eq(engine_tx(fix.e, &b, fix.now), 9, "%u packets", b.n);
-    fix_fini(&fix);
-    setup();
-    post(8 * 256);
-    post(256);
-    b = (struct tx_batch){.buf = out, .cap = 16 + 8 * MIDDLE + rest, .row = {row, 64}};
-    cr_expect_eq(engine_tx(fix.e, &b, fix.now), 8, "%u packets", b.n);
+    const uint32_t ended = 16 + 7 * MIDDLE + 116; /* the last one is shorter */
+    static const struct {
+        uint32_t len, packets;
+    } cases[] = {{4, 9}, {256, 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (i > 0)
+            fix_fini(&fix), setup();
+        post(7 * 256 + 100);
+        post(cases[i].len);
+        b = (struct tx_batch){.buf = out, .cap = ended + rest, .row = {rest + 100, 64}};
+        cr_expect_eq(engine_tx(fix.e, &b, fix.now), cases[i].packets, "%u bytes: %u packets", cases[i].len, b.n);
+    }
 }
 
 /* 112 packets, and the first two of a message whose other 30 would be cut to less than half a row by what a batch takes, 128. */

@@ -140,26 +140,27 @@ static bool is_ack(const struct tx_batch *b, uint32_t i)
     return i < b->n && pkt_decode(out + b->pkt[i].off, b->pkt[i].len, &p) == PKT_OK && p.opcode == OP_ACK;
 }
 
+/* Bulk data, and an ACK of the same queue pair; what leaves in one batch of at most cap bytes. */
+static void answer_amid_bulk_data(struct tx_batch *b, size_t cap)
+{
+    struct pkt write = write_of_four_bytes();
+    cr_assert_eq(batch(b, sizeof out), 0); /* nobody waits any more */
+    post(bulk, 30 * MTU);
+    fix_rx(&fix, &write);
+    batch(b, cap);
+}
+
 Test(turns, an_ack_does_not_wait_for_its_own_queue_pairs_bulk_data)
 {
     struct tx_batch b;
-    struct pkt write = write_of_four_bytes();
-    cr_assert_eq(batch(&b, sizeof out), 0);
-    post(bulk, 30 * MTU);
-    fix_rx(&fix, &write);
-    batch(&b, 24 * (MTU + 32));
+    answer_amid_bulk_data(&b, 24 * (MTU + 32));
     cr_expect(is_ack(&b, BURST / MTU), "it is not behind the first burst");
 }
 
-/* Nor where data ends the batch that has room for an ACK. */
 Test(turns, an_ack_fits_behind_what_fills_the_batch)
 {
     struct tx_batch b;
-    struct pkt write = write_of_four_bytes();
-    cr_assert_eq(batch(&b, sizeof out), 0);
-    post(bulk, 30 * MTU);
-    fix_rx(&fix, &write);
-    batch(&b, 5 * (MTU + 64));
+    answer_amid_bulk_data(&b, 5 * (MTU + 64));
     cr_expect(is_ack(&b, b.n - 1));
 }
 
@@ -176,6 +177,22 @@ Test(turns, an_ack_is_held_back_only_where_nothing_else_is_to_be_sent)
     engine_tx(fix.e, &b, fix.now);
     cr_expect(is_ack(&b, BURST / MTU));
     cr_expect_not(b.held);
+}
+
+/* A burst of the other's fills the batch but for 232 bytes. */
+Test(turns, a_probe_that_finds_no_room_stays_due)
+{
+    struct tx_batch b;
+    post(bulk, MTU);
+    cr_assert_eq(batch(&b, sizeof out), 1);
+    post(other, 30 * MTU);
+    fix.now = engine_deadline(fix.e);
+    engine_expire(fix.e, fix.now);
+    cr_assert_eq(batch(&b, (BURST / MTU) * (MTU + 16) + 16 + 232), BURST / MTU);
+    cr_assert_eq(first_of(&b, bulk), -1);
+    batch(&b, sizeof out);
+    cr_assert_eq(first_of(&b, bulk), 0, "no probe");
+    cr_expect_eq(b.pkt[0].psn, 200);
 }
 
 /* What had no turn in one batch has the first in the next. */
