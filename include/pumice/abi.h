@@ -28,6 +28,7 @@
 #define PM_ENV_HOSTS "PUMICE_HOSTS" /* how many hosts the lab has */
 #define PM_ENV_HOST "PUMICE_HOST" /* the host that this process is on; else its launcher's local rank mod hosts */
 #define PM_ENV_VERBOSE "PUMICE_VERBOSE" /* not empty: the client library prints why the daemon refused a request */
+#define PM_ENV_HUGE_PAGES "PUMICE_HUGE_PAGES" /* off: registered memory stays in small pages */
 #define PM_SOCKET_NAME "pumiced.sock"
 /* The control socket's path and this name a directory with infiniband/DEVICE/… and infiniband_verbs/uverbs_DEVICE/…,
  * which have what programs look for in /sys/class/infiniband and /sys/class/infiniband_verbs. */

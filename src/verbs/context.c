@@ -11,6 +11,7 @@
 
 #include "device.h"
 #include "fork.h"
+#include "hugepage.h"
 #include "ops.h"
 #include "session.h"
 #include "wait.h"
@@ -157,6 +158,7 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
         free_context(c);
         return vb_null(rc);
     }
+    vb_hugepage_heap();
     set_ops(c);
     c->vctx.context.device = device;
     c->vctx.context.num_comp_vectors = 1;

@@ -2,9 +2,9 @@
 /* Memory regions. */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "fork.h"
+#include "hugepage.h"
 #include "ops.h"
 #include "session.h"
 
@@ -21,27 +21,6 @@ static int access_flags(unsigned access, uint32_t *out)
         return -EINVAL;
     *out = access;
     return 0;
-}
-
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* Linux 6.1 */
-#endif
-#define HUGE_PAGE ((uintptr_t)2 << 20)
-#define COLLAPSE_MAX                                                                                                   \
-    ((size_t)256                                                                                                       \
-     << 20) /* longer regions stay as they are: registering must not take long, nor fill memory that is never used */
-
-/* The daemon copies from and to this memory by system calls that look up every page, which costs more than the copy
- * itself: with huge pages it is twice as fast. Like the pinning of a NIC this makes the pages present; their content
- * and sharing stay as they are. Where it can't be done nothing is lost. */
-static void use_huge_pages(void *addr, size_t length)
-{
-    uintptr_t first = ((uintptr_t)addr + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-    uintptr_t end = ((uintptr_t)addr + length) & ~(HUGE_PAGE - 1);
-    int saved = errno;
-    if (length <= COLLAPSE_MAX && first < end)
-        madvise((void *)first, end - first, MADV_COLLAPSE);
-    errno = saved;
 }
 
 /* Makes the region known to ibv_advise_mr. */
@@ -86,7 +65,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
         return vb_null(rc);
     }
     if (!mr->on_demand)
-        use_huge_pages(addr, length);
+        vb_hugepage_use(addr, length, req.access & IBV_ACCESS_LOCAL_WRITE);
     return &mr->mr;
 }
 
@@ -157,6 +136,8 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, vo
     mr->access = req.mr.access;
     mr->on_demand = req.mr.access & IBV_ACCESS_ON_DEMAND;
     mr->iova = req.mr.iova;
+    if (!mr->on_demand)
+        vb_hugepage_use(ibmr->addr, ibmr->length, mr->access & IBV_ACCESS_LOCAL_WRITE);
     return 0;
 }
 
