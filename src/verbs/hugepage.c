@@ -4,13 +4,15 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "next.h"
+#include "objects.h"
 #include "pumice/abi.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -22,71 +24,115 @@
 
 #define MIB ((size_t)1 << 20)
 #define HUGE_PAGE (2 * MIB)
+#define SMALL_PAGE 4096 /* where it is this, a huge page is HUGE_PAGE: x86-64, most of arm64 and riscv64 */
 /* A region that fills less of a huge page isn't worth the memory of the rest. */
 #define WORTH_IT (HUGE_PAGE / 4)
 /* Longer regions stay as they are: registering must not take long, nor fill memory that is never used. */
 #define LENGTH_MAX (256 * MIB)
+#define UNTOUCHED_MAX (16 * MIB)
 
-/* What glibc's thresholds grow to by themselves: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit systems, and twice that. */
+/* What glibc's threshold grows to by itself at most: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit systems. */
 #define HEAP_BLOCK_MAX (32 * MIB)
-#define HEAP_TRIM (2 * HEAP_BLOCK_MAX)
-/* So much the heap grows beyond what is asked for: the last huge page of a block then mostly is all in the heap. */
+/* So much the main heap grows beyond what is asked for: the last huge page of a block then mostly is all in the heap. */
 #define HEAP_PAD (2 * HUGE_PAGE)
+/* The heap keeps one block of that size, and gives back what is more; a thread's heap, too, which is 64 MiB long. */
+#define HEAP_TRIM (HEAP_BLOCK_MAX + HEAP_PAD)
 
-static bool wanted(void)
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool wanted; /* set once */
+static atomic_bool heap_is_tuned; /* by the program */
+
+static void find_out(void)
 {
     const char *v = getenv(PM_ENV_HUGE_PAGES);
-    return !v || strcmp(v, "off") != 0;
+    wanted = (!v || strcmp(v, "off") != 0) && sysconf(_SC_PAGESIZE) == SMALL_PAGE &&
+             madvise(NULL, 0, MADV_COLLAPSE) == 0; /* the kernel has it */
 }
 
-/* The kernel passes over a huge page of which nothing was written yet, so one small page of the region becomes as if it were in
- * each. Its bytes stay. */
+/* The kernel leaves a huge page of which nothing is present as it is, so one small page of the region becomes present in each, as
+ * if it were written: its bytes stay. */
 static void begin_each(uintptr_t first, uintptr_t end, uintptr_t addr)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (uintptr_t p = first; p < end; p += HUGE_PAGE)
-        madvise((void *)((p < addr ? addr : p) & ~(page - 1)), page, MADV_POPULATE_WRITE);
+        madvise((void *)((p < addr ? addr : p) & ~(uintptr_t)(SMALL_PAGE - 1)), SMALL_PAGE, MADV_POPULATE_WRITE);
+}
+
+/* EAGAIN: somebody holds a page for a moment. The daemon does while it copies. */
+static void collapse(uintptr_t first, uintptr_t end)
+{
+    if (first < end && madvise((void *)first, end - first, MADV_COLLAPSE) != 0 && errno == EAGAIN)
+        madvise((void *)first, end - first, MADV_COLLAPSE);
+}
+
+/* The huge pages of [first, end) for what is at [begin, behind). The kernel stops at the first mapping where it can't: so those at
+ * the ends, which may have a part in others, come on their own. */
+static void collapse_all(uintptr_t first, uintptr_t end, uintptr_t begin, uintptr_t behind)
+{
+    uintptr_t inner = (begin + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1), inner_end = behind & ~(HUGE_PAGE - 1);
+    collapse(inner, inner_end);
+    collapse(first, inner);
+    collapse(inner < inner_end ? inner_end : inner, end);
 }
 
 void vb_hugepage_use(void *addr, size_t length, bool writable)
 {
-    if (length < WORTH_IT || length > LENGTH_MAX || !wanted())
-        return;
-    /* The first byte of a page of which the region fills WORTH_IT or more, and the first one behind the last such page. */
-    uintptr_t begin = (uintptr_t)addr, first = (begin + WORTH_IT - 1) & ~(HUGE_PAGE - 1);
-    uintptr_t end = (begin + length + HUGE_PAGE - WORTH_IT) & ~(HUGE_PAGE - 1);
     int saved = errno;
-    if (first < end) {
-        if (writable)
+    pthread_once(&once, find_out);
+    if (wanted && length >= WORTH_IT && length <= LENGTH_MAX) {
+        uintptr_t begin = (uintptr_t)addr, behind = begin + length;
+        /* The first byte of a page of which the region fills WORTH_IT or more, and the first one behind the last such page. */
+        uintptr_t first = (begin + WORTH_IT - 1) & ~(HUGE_PAGE - 1);
+        uintptr_t end = (behind + HUGE_PAGE - WORTH_IT) & ~(HUGE_PAGE - 1);
+        if (writable && length <= UNTOUCHED_MAX)
             begin_each(first, end, begin);
-        /* What isn't all of one mapping it passes over, too. */
-        madvise((void *)first, end - first, MADV_COLLAPSE);
+        collapse_all(first, end, begin, behind);
     }
     errno = saved;
 }
 
-static bool malloc_is_tuned(void)
+static bool heap_parameter(int parameter)
 {
-    static const char *const names[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_",
-                                        "MALLOC_TOP_PAD_"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (getenv(names[i]))
+    return parameter == M_MMAP_THRESHOLD || parameter == M_MMAP_MAX || parameter == M_TRIM_THRESHOLD ||
+           parameter == M_TOP_PAD;
+}
+
+/* Stands in for libc's, to see what the program sets: it can't be asked for. */
+VB_EXPORT int mallopt(int parameter, int value)
+{
+    if (heap_parameter(parameter))
+        atomic_store(&heap_is_tuned, true);
+    return VB_NEXT(mallopt)(parameter, value);
+}
+
+static bool environment_tunes(void)
+{
+    static const char *const variables[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_",
+                                            "MALLOC_TOP_PAD_"};
+    static const char *const tunables[] = {"glibc.malloc.mmap_threshold", "glibc.malloc.mmap_max",
+                                           "glibc.malloc.trim_threshold", "glibc.malloc.top_pad",
+                                           "glibc.malloc.hugetlb"};
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+        if (getenv(variables[i]))
             return true;
-    const char *tunables = getenv("GLIBC_TUNABLES");
-    return tunables && strstr(tunables, "glibc.malloc.");
+    const char *set = getenv("GLIBC_TUNABLES");
+    for (size_t i = 0; set && i < sizeof(tunables) / sizeof(tunables[0]); i++)
+        if (strstr(set, tunables[i]))
+            return true;
+    return false;
 }
 
 static void set_up_heap(void)
 {
-    if (!wanted() || malloc_is_tuned())
+    if (!wanted || atomic_load(&heap_is_tuned) || environment_tunes())
         return;
-    mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_MAX);
-    mallopt(M_TRIM_THRESHOLD, HEAP_TRIM);
-    mallopt(M_TOP_PAD, HEAP_PAD);
+    VB_NEXT(mallopt)(M_MMAP_THRESHOLD, HEAP_BLOCK_MAX);
+    VB_NEXT(mallopt)(M_TRIM_THRESHOLD, HEAP_TRIM);
+    VB_NEXT(mallopt)(M_TOP_PAD, HEAP_PAD);
 }
 
 void vb_hugepage_heap(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, set_up_heap);
+    static pthread_once_t heap_once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_out);
+    pthread_once(&heap_once, set_up_heap);
 }

@@ -136,7 +136,7 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, vo
     mr->access = req.mr.access;
     mr->on_demand = req.mr.access & IBV_ACCESS_ON_DEMAND;
     mr->iova = req.mr.iova;
-    if (!mr->on_demand)
+    if (!mr->on_demand && flags & (IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS))
         vb_hugepage_use(ibmr->addr, ibmr->length, mr->access & IBV_ACCESS_LOCAL_WRITE);
     return 0;
 }

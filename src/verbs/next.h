@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ char *__realpath_chk(const char *path, char *resolved, size_t size); /* no heade
 // clang-format off
 #define VB_NEXT_FUNCTIONS(X) \
     X(openat) X(access) X(readlink) X(statx) X(read) X(pread) X(pread64) /* anywhere and at any time */ \
-    X(opendir) X(fopen) X(fopen64) X(realpath) X(__realpath_chk)
+    X(opendir) X(fopen) X(fopen64) X(realpath) X(__realpath_chk) X(mallopt)
 // clang-format on
 
 struct vb_next {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Registered memory gets into huge pages, with that of its neighbours and without a change to their bytes; PUMICE_HUGE_PAGES=off
  * leaves it alone; and malloc's blocks of 1 MiB are in its heap once a device is open, unless the environment says otherwise. */
+#include <malloc.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "vt.h"
@@ -11,7 +13,7 @@
 #endif
 #define MIB ((size_t)1 << 20)
 #define HUGE (2 * MIB)
-#define SIZE (6 * HUGE)
+#define SIZE (10 * HUGE)
 
 static struct ibv_pd *pd;
 static char *area; /* SIZE bytes, aligned to a huge page, between pages that nobody may touch */
@@ -37,17 +39,18 @@ static long huge_kib(const void *p, bool *heap)
     return kib;
 }
 
-/* Maps the area anew; touched: with a different byte in each page. */
+/* Maps the area anew; touched: with a different byte in each page. Where the system uses huge pages by itself, it does not for this. */
 static void renew(bool touched)
 {
     static char *whole;
     if (!whole)
         whole = mmap(NULL, SIZE + 2 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    need(whole != MAP_FAILED);
+    need(whole != MAP_FAILED && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0);
     area = (char *)(((uintptr_t)whole + HUGE) & ~(HUGE - 1));
     need(mmap(area, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == area);
     for (size_t i = 0; touched && i < SIZE; i += 4096)
         area[i] = (char)(i / 4096 % 251 + 1);
+    need(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0) == 0);
 }
 
 static bool intact(void)
@@ -88,15 +91,55 @@ static void regions(void)
        "memory that was never touched: huge, and zero");
     renew(false);
     ok(after(0, 2 * HUGE, 0) == 0, "the same for a region that is only read: not");
-    renew(true);
-    need(mprotect(area + MIB + MIB / 2, 4096, PROT_READ) == 0); /* two mappings now, and the page is in both */
-    ok(after(0, MIB, 0) <= 0 && intact(), "a huge page of two mappings: none");
+    renew(false);
+    area[0] = 1;
+    ok(after(0, 9 * HUGE, IBV_ACCESS_LOCAL_WRITE) <= 2048, "more than 16 MiB of it: stays empty");
     renew(true);
     struct ibv_mr *mr = ibv_reg_mr(pd, area, 4096, IBV_ACCESS_LOCAL_WRITE);
     need(mr && huge_kib(area, NULL) == 0);
     need(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, area + HUGE, HUGE, 0) == 0);
     ok(huge_kib(area, NULL) == 2048 && intact(), "registered anew for other memory: that is");
     need(ibv_dereg_mr(mr) == 0);
+}
+
+/* Neighbours that are other mappings. */
+static void neighbours(void)
+{
+    renew(true);
+    need(mprotect(area + MIB + MIB / 2, 4096, PROT_READ) == 0);
+    ok(after(0, MIB, 0) == 0 && after(0, HUGE + MIB / 4, 0) <= 0 && intact(),
+       "a huge page of more than one mapping: stays small");
+    renew(true);
+    need(mprotect(area, 4096, PROT_READ) == 0 && mprotect(area + 4 * HUGE - 4096, 4096, PROT_READ) == 0);
+    struct ibv_mr *mr = ibv_reg_mr(pd, area + 4096, 4 * HUGE - 8192, 0);
+    need(mr);
+    ok(huge_kib(area + HUGE, NULL) == 4096 && intact(),
+       "such pages at both ends of a region: those between them are huge");
+    need(ibv_dereg_mr(mr) == 0);
+    renew(true);
+    errno = ERANGE;
+    mr = ibv_reg_mr(pd, area, HUGE, 0);
+    ok(mr && errno == ERANGE, "errno stays");
+    need(ibv_dereg_mr(mr) == 0);
+}
+
+/* The heap of which the blocks are: huge pages for all that are filled to a quarter, the last one included. */
+static bool blocks_huge(void)
+{
+    enum { BLOCKS = 5 };
+    char *block[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        need((block[i] = malloc(MIB)));
+        memset(block[i], i, MIB);
+        need(ibv_reg_mr(pd, block[i], MIB, IBV_ACCESS_LOCAL_WRITE));
+    }
+    uintptr_t begin = ((uintptr_t)block[0] + HUGE - 1) & ~(HUGE - 1), end = (uintptr_t)block[BLOCKS - 1] + MIB;
+    long pages = (long)((end + HUGE - HUGE / 4 - begin) / HUGE), found = 0;
+    for (int i = 0; i < BLOCKS; i++)
+        for (size_t j = 0; j < MIB; j += MIB - 1)
+            need(block[i][j] == i);
+    found = huge_kib(block[2], NULL);
+    return found >= pages * 2048;
 }
 
 /* In a process of its own, with one more variable in its environment: is malloc's block in the heap, and memory left alone? */
@@ -119,6 +162,8 @@ static bool child_finds(const char *variable, bool in_heap, bool huge)
 static int look(const char *where, const char *pages)
 {
     bool heap = false;
+    if (getenv("OWN_LIMIT"))
+        mallopt(M_TRIM_THRESHOLD, 1 << 20);
     pd = ibv_alloc_pd(vt_open());
     need(pd);
     char *block = malloc(MIB);
@@ -127,6 +172,8 @@ static int look(const char *where, const char *pages)
     need(huge_kib(block, &heap) >= 0);
     renew(true);
     bool huge = after(0, HUGE, 0) == 2048;
+    if (heap && !blocks_huge())
+        return 1;
     return heap == !strcmp(where, "heap") && huge == !strcmp(pages, "huge") ? 0 : 1;
 }
 
@@ -134,20 +181,27 @@ int main(int argc, char **argv)
 {
     if (argc == 3)
         return look(argv[1], argv[2]);
+    static const char *const ours[] = {"PUMICE_HUGE_PAGES", "GLIBC_TUNABLES",         "MALLOC_TOP_PAD_",
+                                       "MALLOC_MMAP_MAX_",  "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"};
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+        unsetenv(ours[i]);
     renew(true);
-    if (madvise(area, HUGE, MADV_COLLAPSE) != 0 || huge_kib(area, NULL) != 2048) {
+    if (madvise(area, 5 * HUGE, MADV_COLLAPSE) != 0 || huge_kib(area, NULL) != 5 * 2048) {
         printf("skip - this kernel makes no huge pages of small ones\n");
         return 77;
     }
     pd = ibv_alloc_pd(vt_open());
     need(pd);
     regions();
-#ifndef __SANITIZE_ADDRESS__ /* which has a malloc of its own */
+    neighbours();
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which have a malloc of their own */
     ok(child_finds(NULL, true, true), "by default malloc's block of 1 MiB is in the heap");
     ok(child_finds("PUMICE_HUGE_PAGES=off", false, false), "off: it is not, and memory stays in small pages");
     ok(child_finds("PUMICE_HUGE_PAGES=on", true, true), "on: as by default");
     ok(child_finds("MALLOC_TOP_PAD_=0", false, true), "a variable of malloc's is set: its limits stay");
-    ok(child_finds("GLIBC_TUNABLES=glibc.malloc.arena_max=4", false, true), "or one of its tunables");
+    ok(child_finds("GLIBC_TUNABLES=glibc.malloc.top_pad=4096", false, true), "or one of its tunables");
+    ok(child_finds("GLIBC_TUNABLES=glibc.malloc.arena_max=4", true, true), "one that has nothing to do with it");
+    ok(child_finds("OWN_LIMIT=1", false, true), "the program itself has set one: they stay");
 #endif
     return vt_failed;
 }
