@@ -107,8 +107,11 @@ stage_sim()
 # tests/verbs/run.sh has an exit code for "failed" only.
 verbs_one()
 {
-    # shellcheck disable=SC2016
-    bash -c 'tests/verbs/run.sh ${SANITIZED:+-p} -b "$BUILD" -a 127.20.$(($$ / 250 % 250)).$(($$ % 250 + 1)) "$0" | tee "$1"
+    local keep=
+    # Half a million control calls, one after the other: five times as fast if none has to wake up another processor.
+    [ "${1##*/}" != test_limits ] || keep="taskset -c $(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)"
+    # shellcheck disable=SC2016,SC2086
+    $keep bash -c 'tests/verbs/run.sh ${SANITIZED:+-p} -b "$BUILD" -a 127.20.$(($$ / 250 % 250)).$(($$ % 250 + 1)) "$0" | tee "$1"
         status=${PIPESTATUS[0]}
         [ $status -eq 0 ] && grep -q "^# .* skipped" "$1" && status=77
         exit $status' "$1" "$logs/verbs.out"
