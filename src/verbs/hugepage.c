@@ -29,7 +29,7 @@
 #define WORTH_IT (HUGE_PAGE / 4)
 /* Longer regions stay as they are: registering must not take long, nor fill memory that is never used. */
 #define LENGTH_MAX (256 * MIB)
-#define UNTOUCHED_MAX (16 * MIB)
+#define UNTOUCHED_MAX (16 * MIB) /* the same for what nobody has written to yet */
 
 /* What glibc's threshold grows to by itself at most: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit systems. */
 #define HEAP_BLOCK_MAX (32 * MIB)

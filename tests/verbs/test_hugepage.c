@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Registered memory gets into huge pages, with that of its neighbours and without a change to their bytes; PUMICE_HUGE_PAGES=off
- * leaves it alone; and malloc's blocks of 1 MiB are in its heap once a device is open, unless the environment says otherwise. */
+ * leaves it alone; and malloc's blocks of 1 MiB are in its heap once a device is open, unless the program or its environment says otherwise. */
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -134,12 +134,11 @@ static bool blocks_huge(void)
         need(ibv_reg_mr(pd, block[i], MIB, IBV_ACCESS_LOCAL_WRITE));
     }
     uintptr_t begin = ((uintptr_t)block[0] + HUGE - 1) & ~(HUGE - 1), end = (uintptr_t)block[BLOCKS - 1] + MIB;
-    long pages = (long)((end + HUGE - HUGE / 4 - begin) / HUGE), found = 0;
+    long pages = (long)((end + HUGE - HUGE / 4 - begin) / HUGE);
     for (int i = 0; i < BLOCKS; i++)
         for (size_t j = 0; j < MIB; j += MIB - 1)
             need(block[i][j] == i);
-    found = huge_kib(block[2], NULL);
-    return found >= pages * 2048;
+    return huge_kib(block[2], NULL) >= pages * 2048;
 }
 
 /* In a process of its own, with one more variable in its environment: is malloc's block in the heap, and memory left alone? */
