@@ -70,21 +70,25 @@ static void purge(struct vb_cq *cq, const struct ring_match *m)
 }
 
 /* Nobody will poll this completion: the request's place in its SRQ is free. */
-static void give_back(void *context, const struct pm_cqe *e)
+static void give_back(void *srq, const struct pm_cqe *e)
 {
-    struct vb_context *c = context;
-    struct vb_srq *srq = e->srq ? vb_table_get(&c->srqs, e->srq) : NULL;
-    if (srq)
+    if (e->srq)
         vb_srq_retire(srq, e->slot, NULL, 0);
 }
 
+/* The SRQ is locked until the completions' places are free as well: see poll.c. */
 void vb_cq_purge(struct vb_qp *qp)
 {
-    struct ring_match m = {.qpn = qp->qp.qp_num, .gone = give_back, .arg = vb_ctx(qp->qp.context)};
+    struct vb_srq *srq = qp->qp.srq ? vb_srq(qp->qp.srq) : NULL;
+    struct ring_match m = {.qpn = qp->qp.qp_num, .gone = srq ? give_back : NULL, .arg = srq};
+    if (srq)
+        pthread_mutex_lock(&srq->lock);
     if (qp->qp.send_cq)
         purge(vb_cq(qp->qp.send_cq), &m);
     if (qp->qp.recv_cq && qp->qp.recv_cq != qp->qp.send_cq)
         purge(vb_cq(qp->qp.recv_cq), &m);
+    if (srq)
+        pthread_mutex_unlock(&srq->lock);
 }
 
 void vb_cq_purge_srq(struct vb_cq *cq, uint32_t srq)

@@ -29,8 +29,8 @@ void vb_cq_purge(struct vb_qp *qp);
 /* Removes waiting completions of requests of an SRQ. The caller holds the lock. */
 void vb_cq_purge_srq(struct vb_cq *cq, uint32_t srq);
 
-/* The next completion that is there, taken off the ring, its request given back to its queue, its inline data
- * scattered; false: none. out gets all but the data. The caller holds the lock and publishes cq->consumer. */
+/* The next completion that is there, taken off the ring, its place given back to the daemon and its request to its queue, its
+ * inline data scattered; false: none. out gets all but the data. The caller holds the lock. */
 bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out);
 
 /* After the daemon's death: the next request outstanding in a queue behind cq, as a flushed completion without ring;

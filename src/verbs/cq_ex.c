@@ -7,7 +7,6 @@
 #include "cq.h"
 #include "fork.h"
 #include "ops.h"
-#include "ring.h"
 #include "wait.h"
 
 static bool take(struct vb_cq *cq)
@@ -42,9 +41,7 @@ static int next_poll(struct ibv_cq_ex *ex)
 
 static void end_poll(struct ibv_cq_ex *ex)
 {
-    struct vb_cq *cq = vb_cq_ex(ex);
-    ring_consume(cq->page, cq->consumer);
-    vb_cq_unlock(cq);
+    vb_cq_unlock(vb_cq_ex(ex));
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)

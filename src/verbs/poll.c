@@ -11,31 +11,49 @@
 #include "tm.h"
 #include "wait.h"
 
-/* Gives the request's slot, and in a send queue all before it, back to the poster. Release: see vb_queue.head. */
-static void retire(struct vb_context *c, const struct pm_cqe *e, const uint8_t *data)
+/* Gives the entry's place back to the daemon. */
+static inline void consume(struct vb_cq *cq)
 {
+    ring_consume(cq->page, cq->consumer);
+}
+
+static void retire_srq(struct vb_cq *cq, struct vb_srq *srq, const struct pm_cqe *e, const uint8_t *data, uint32_t len)
+{
+    pthread_mutex_lock(&srq->lock);
+    if (e->kind & (PM_CQE_TM_ENTRY | PM_CQE_TM_OP))
+        vb_tm_retire(srq, e);
+    else
+        vb_srq_retire(srq, e->slot, data, len);
+    consume(cq);
+    pthread_mutex_unlock(&srq->lock);
+}
+
+/* Gives the completion's place back to the daemon, and the request's slot, in a send queue with all before it, to the poster. In
+ * this order: what is posted into the slot may complete at once, and then needs that place if the CQ has no more of them than the
+ * queues. Release: see vb_queue.head. */
+static void retire(struct vb_cq *cq, const struct pm_cqe *e, const uint8_t *data)
+{
+    struct vb_context *c = vb_ctx(cq->cq.context);
     uint32_t len = e->inline_len < sizeof(e->data) ? e->inline_len : (uint32_t)sizeof(e->data);
-    if (e->srq) { /* the QP may be another process' */
-        struct vb_srq *srq = vb_table_get(&c->srqs, e->srq);
-        if (srq && e->kind & (PM_CQE_TM_ENTRY | PM_CQE_TM_OP))
-            vb_tm_retire(srq, e);
-        else if (srq)
-            vb_srq_retire(srq, e->slot, data, len);
-        return;
-    }
-    struct vb_qp *qp = vb_table_get(&c->qps, e->qpn);
-    if (!qp)
-        return;
-    if (!(e->kind & PM_CQE_RECV)) {
+    /* Of an SRQ's request the QP may be another process'. */
+    struct vb_srq *srq = e->srq ? vb_table_get(&c->srqs, e->srq) : NULL;
+    struct vb_qp *qp = e->srq ? NULL : vb_table_get(&c->qps, e->qpn);
+    if (srq) {
+        retire_srq(cq, srq, e, data, len);
+    } else if (!qp) {
+        consume(cq);
+    } else if (!(e->kind & PM_CQE_RECV)) {
         const struct pm_send_wqe *w = ring_slot(qp->sq.ring, qp->sq.stride, qp->sq.mask, e->slot);
         if (__builtin_expect(e->status != IBV_WC_SUCCESS, 0) && w->opcode == IBV_WR_BIND_MW)
             vb_bind_undo(qp, w);
+        consume(cq);
         atomic_store_explicit(&qp->sq.head, e->slot + 1, memory_order_release);
     } else {
         const struct pm_recv_wqe *w = ring_slot(qp->rq.ring, qp->rq.stride, qp->rq.mask, e->slot);
         if (len)
             vb_scatter((const struct pm_sge *)(w + 1), w->num_sge < qp->rq.max_sge ? w->num_sge : qp->rq.max_sge, data,
                        len);
+        consume(cq);
         atomic_store_explicit(&qp->rq.head, e->slot + 1, memory_order_release);
     }
 }
@@ -50,12 +68,12 @@ bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out)
         memcpy(out, e, offsetof(struct pm_cqe, data));
         if (out->kind & PM_CQE_TM_ENTRY)
             out->tm = e->tm;
-        retire(c, out, e->data);
         cq->consumer++;
+        retire(cq, out, e->data);
         return true;
     }
     if (__builtin_expect(atomic_load_explicit(&c->gone, memory_order_relaxed), 0) && vb_flush_next(cq, out)) {
-        retire(c, out, NULL);
+        retire(cq, out, NULL);
         return true;
     }
     return false;
@@ -89,8 +107,6 @@ int vb_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
     vb_cq_lock(cq);
     while (done < num && vb_cq_take(cq, &e))
         to_wc(cq, &e, &wc[done++]);
-    if (done)
-        ring_consume(cq->page, cq->consumer);
     vb_cq_unlock(cq);
     if (done == 0)
         vb_wait_idle(cq);

@@ -78,14 +78,12 @@ static void put_free(struct vb_srq *srq, uint32_t cookie)
 
 void vb_srq_retire(struct vb_srq *srq, uint32_t cookie, const uint8_t *data, uint32_t len)
 {
-    pthread_mutex_lock(&srq->lock);
     struct vb_srq_req *r = cookie < srq->capacity ? req_of(srq, cookie) : NULL;
     if (r && r->next == VB_SRQ_OUT) {
         if (len)
             vb_scatter(r->sge, r->num_sge, data, len);
         put_free(srq, cookie);
     }
-    pthread_mutex_unlock(&srq->lock);
 }
 
 bool vb_srq_flush_next(struct vb_srq *srq, struct vb_flushed *out)

@@ -103,12 +103,10 @@ static void retire_op(struct vb_tm *tm, const struct pm_cqe *e)
 
 void vb_tm_retire(struct vb_srq *srq, const struct pm_cqe *e)
 {
-    pthread_mutex_lock(&srq->lock);
     if (e->kind & PM_CQE_TM_OP)
         retire_op(srq->tm, e);
     else if (e->status != IBV_WC_SUCCESS || e->wc_flags & IBV_WC_TM_DATA_VALID) /* the entry's last */
         release(srq->tm, e->slot);
-    pthread_mutex_unlock(&srq->lock);
 }
 
 /* --- the end of all

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a program may do between ibv_start_poll and ibv_end_poll: post requests in the place of those it has polled, however full the
+ * CQ is. */
+#include "vt.h"
+
+#define SLOTS 16 /* of the CQ, and requests outstanding */
+
+static struct ibv_context *ctx;
+static struct vt_pair p;
+
+static struct ibv_cq_ex *make_cq(struct ibv_comp_channel *ch)
+{
+    struct ibv_cq_init_attr_ex a = {.cqe = SLOTS, .channel = ch, .wc_flags = IBV_WC_STANDARD_FLAGS};
+    struct ibv_cq_ex *cq = ibv_create_cq_ex(ctx, &a);
+    need(cq && ibv_cq_ex_to_cq(cq)->cqe == SLOTS);
+    return cq;
+}
+
+static void exchange(uint64_t id)
+{
+    need(vt_send(&p, 0, id, 0, 8, IBV_SEND_SIGNALED) == 0);
+}
+
+static void receive(uint64_t id)
+{
+    need((p.srq ? vt_srq_recv(&p, p.srq, id, 64, 8) : vt_recv(&p, 1, id, 64, 8)) == 0);
+}
+
+/* The CQ is full. One completion is polled, and another request posted, which completes while the first still is the current one. All
+ * must come, in order, and no word of an overrun. */
+static void one_more(struct ibv_cq_ex *cq, struct ibv_cq *other, const char *what)
+{
+    struct ibv_poll_cq_attr a = {0};
+    struct ibv_wc wc[SLOTS];
+    for (uint64_t i = 0; i < SLOTS; i++) {
+        receive(i);
+        exchange(i);
+    }
+    need(vt_poll(other, SLOTS, wc) == SLOTS);
+    usleep(20000);
+    need(ibv_start_poll(cq, &a) == 0);
+    receive(SLOTS);
+    exchange(SLOTS);
+    need(vt_poll(other, 1, wc) == 1);
+    usleep(20000);
+    int num = 0, rc = 0;
+    double end = vt_now() + 5;
+    while (num <= SLOTS && vt_now() < end) {
+        num += rc == 0 && cq->status == IBV_WC_SUCCESS && cq->wr_id == (uint64_t)num;
+        rc = ibv_next_poll(cq);
+    }
+    ibv_end_poll(cq);
+    ok(num == SLOTS + 1 && rc == ENOENT, what);
+    ok(vt_no_event(ctx), "and no event says otherwise");
+}
+
+static void full(bool sends, bool shared, const char *what)
+{
+    struct ibv_srq_init_attr a = {.attr = {.max_wr = SLOTS, .max_sge = 1}};
+    struct ibv_cq_ex *cq = make_cq(NULL);
+    p = (struct vt_pair){.pd = ibv_alloc_pd(ctx)};
+    *(sends ? &p.scq : &p.rcq) = ibv_cq_ex_to_cq(cq);
+    need(p.pd && (!shared || (p.srq = ibv_create_srq(p.pd, &a))));
+    vt_pair_make(&p, ctx, NULL);
+    vt_connect(&p);
+    one_more(cq, sends ? p.rcq : p.scq, what);
+    need(ibv_destroy_qp(p.qp[0]) == 0 && ibv_destroy_qp(p.qp[1]) == 0 && (!p.srq || ibv_destroy_srq(p.srq) == 0) &&
+         ibv_dereg_mr(p.mr) == 0 && ibv_destroy_cq(p.scq) == 0 && ibv_destroy_cq(p.rcq) == 0 &&
+         ibv_dealloc_pd(p.pd) == 0);
+    free(p.buf);
+}
+
+int main(void)
+{
+    ctx = vt_open();
+    full(true, false, "a full CQ of sends: one more in the place of the one that was polled");
+    full(false, false, "of receives");
+    full(false, true, "of receives from an SRQ");
+    ok(ibv_close_device(ctx) == 0, "everything is destroyed");
+    return vt_failed;
+}
