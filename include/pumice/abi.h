@@ -535,7 +535,7 @@ struct pm_cq_page {
     _Alignas(64) _Atomic uint32_t
         consumer; /* client: next index it will read; stored with release order after it has copied entries */
     _Alignas(64) _Atomic uint32_t
-        arm; /* enum pm_arm; client: stored sequentially consistent; daemon: exchanged with NONE when it sends the event */
+        arm; /* enum pm_arm; client: stored, then a sequentially consistent fence; daemon: exchanged with NONE when it sends the event */
 };
 #define PM_CQ_ENTRIES 128u
 

@@ -119,8 +119,8 @@ int vb_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     struct vb_cq *cq = vb_cq(ibcq);
     if (!vb_owned(vb_ctx(ibcq->context)))
         return EIO;
-    vb_cq_lock(cq); /* a resize may be replacing the page */
+    pthread_mutex_lock(&cq->arm_lock); /* not the CQ's: the caller may be between ibv_start_poll and ibv_end_poll */
     ring_arm(cq->page, solicited_only);
-    vb_cq_unlock(cq);
+    pthread_mutex_unlock(&cq->arm_lock);
     return 0;
 }

@@ -179,6 +179,7 @@ static struct vb_cq *make(struct ibv_context *context, const struct ibv_cq_init_
     if (attr->channel)
         req.channel = VB_OF(struct vb_channel, channel, attr->channel)->handle;
     vb_lock_init(&cq->lock);
+    pthread_mutex_init(&cq->arm_lock, NULL);
     pthread_mutex_init(&cq->cq.mutex, NULL);
     pthread_cond_init(&cq->cq.cond, NULL);
     vb_cq_ex_ops(&cq->ex, attr->wc_flags);
@@ -238,8 +239,9 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
                            .num_fds = 1};
     if (cqe < 1 || (uint32_t)cqe > c->caps.max_cqe)
         return vb_err(-EINVAL);
-    /* No completion may be taken between the daemon's copy and our change to it. */
+    /* No completion may be taken, and no wish for an event be made, between the daemon's copy and our change to it. */
     vb_cq_lock(cq);
+    pthread_mutex_lock(&cq->arm_lock);
     int rc = vb_call(c, &call);
     if (rc == 0)
         rc = map_ring(fd, rep.size, rep.slots, &page);
@@ -248,6 +250,7 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
         set_ring(cq, page, rep.size, rep.slots);
         cq->consumer = rep.consumer;
     }
+    pthread_mutex_unlock(&cq->arm_lock);
     vb_cq_unlock(cq);
     return vb_err(rc);
 }

@@ -2,7 +2,7 @@
 /* The library's objects. Each begins with the public structure of the verbs API that applications hold pointers to.
  *
  * Locks, in the order in which they may be nested: a CQ's lock (two CQs: the lower address first), a QP's queue
- * locks or an SRQ's lock, the context's lock, the session's lock. Posting takes one queue's or SRQ's lock, polling one
+ * locks or an SRQ's lock or a CQ's arm_lock, the context's lock, the session's lock. Posting takes one queue's or SRQ's lock, polling one
  * CQ lock (and for a request of an SRQ that one's); the rest is control path. */
 #ifndef VERBS_OBJECTS_H
 #define VERBS_OBJECTS_H
@@ -137,6 +137,8 @@ struct vb_cq {
     bool extended; /* made by ibv_create_cq_ex */
     bool overruns; /* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the daemon may overwrite what was not read */
     struct pm_cq_page *page;
+    pthread_mutex_t
+        arm_lock; /* for who only arms, since a CQ may be armed while it is polled: page is replaced under both */
     struct pm_cqe *entries;
     size_t size; /* bytes mapped at page */
     uint32_t mask; /* slots - 1 */

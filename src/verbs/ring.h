@@ -76,15 +76,16 @@ static inline void ring_consume(struct pm_cq_page *page, uint32_t consumer)
 }
 
 /* Asks for an event. A wish for any completion is not weakened by one for solicited completions only. No lock.
- * Sequentially consistent: the caller polls once more afterwards; either that poll sees a completion or the daemon
- * sees the wish. */
+ * The fence: the caller polls once more afterwards, and loads seq with acquire order only; either that poll sees a
+ * completion or the daemon, which has a fence between its store of seq and its load of arm, sees the wish. */
 static inline void ring_arm(struct pm_cq_page *page, bool solicited_only)
 {
     uint32_t none = PM_ARM_NONE;
     if (solicited_only)
         atomic_compare_exchange_strong(&page->arm, &none, PM_ARM_SOLICITED);
     else
-        atomic_store(&page->arm, PM_ARM_ANY);
+        atomic_store_explicit(&page->arm, PM_ARM_ANY, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
 }
 
 /* Which completions ring_purge removes. */

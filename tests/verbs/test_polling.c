@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a program may do between ibv_start_poll and ibv_end_poll: post requests in the place of those it has polled, however full the
- * CQ is. */
+ * CQ is, and ask for an event. */
 #include "vt.h"
 
 #define SLOTS 16 /* of the CQ, and requests outstanding */
@@ -70,12 +70,41 @@ static void full(bool sends, bool shared, const char *what)
     free(p.buf);
 }
 
+/* The usual order of an event-driven program: poll until nothing is left, ask for an event, look once more. */
+static void arm(void)
+{
+    struct ibv_poll_cq_attr a = {0};
+    struct ibv_comp_channel *ch = ibv_create_comp_channel(ctx);
+    struct ibv_cq_ex *cq = make_cq(ch);
+    struct ibv_cq *event = NULL;
+    struct ibv_wc wc;
+    void *context;
+    p = (struct vt_pair){.scq = ibv_cq_ex_to_cq(cq)};
+    vt_pair_make(&p, ctx, NULL);
+    vt_connect(&p);
+    receive(0), receive(1);
+    exchange(0);
+    need(vt_poll(p.rcq, 1, &wc) == 1);
+    usleep(20000);
+    alarm(5);
+    need(ibv_start_poll(cq, &a) == 0 && ibv_next_poll(cq) == ENOENT);
+    ok(ibv_req_notify_cq(p.scq, 0) == 0, "an event is asked for between two looks");
+    ok(ibv_next_poll(cq) == ENOENT, "nothing came meanwhile");
+    ibv_end_poll(cq);
+    exchange(1);
+    ok(ibv_get_cq_event(ch, &event, &context) == 0 && event == p.scq, "the event comes");
+    alarm(0);
+    ibv_ack_cq_events(event, 1);
+    ok(vt_pair_end(&p) && ibv_destroy_comp_channel(ch) == 0, "all of it is destroyed");
+}
+
 int main(void)
 {
     ctx = vt_open();
     full(true, false, "a full CQ of sends: one more in the place of the one that was polled");
     full(false, false, "of receives");
     full(false, true, "of receives from an SRQ");
+    arm();
     ok(ibv_close_device(ctx) == 0, "everything is destroyed");
     return vt_failed;
 }
