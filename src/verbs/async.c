@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "fork.h"
 #include "ops.h"
 #include "wait.h"
@@ -93,7 +94,7 @@ static int deliver_fatal(struct vb_context *c, struct ibv_async_event *event)
         c->fatal_told = true;
         if (silent >= 0) {
             dup3(silent, fd, O_CLOEXEC);
-            close(silent);
+            vb_close(silent);
         }
     }
     pthread_mutex_unlock(&c->lock);

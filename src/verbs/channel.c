@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cq.h"
+#include "cancel.h"
 #include "fork.h"
 #include "ops.h"
 #include "ring.h"
@@ -45,7 +45,7 @@ VB_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
         if (rc && rc != -EIO)
             return vb_err(rc);
     }
-    close(channel->fd);
+    vb_close(channel->fd);
     free(ch);
     return 0;
 }

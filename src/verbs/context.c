@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "device.h"
 #include "fork.h"
 #include "hugepage.h"
@@ -95,14 +96,14 @@ static int bind_session(struct vb_context *c, uint32_t index)
                            .num_fds = 3};
     int rc = vb_session_call(&c->session, &call);
     if (mem >= 0)
-        close(mem);
+        vb_close(mem);
     if (rc)
         return rc;
     c->doorbell_fd = fds[1];
     c->vctx.context.async_fd = fds[2];
     c->caps.fw_ver[sizeof(c->caps.fw_ver) - 1] = 0;
     void *page = mmap(NULL, sizeof(*c->page), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
-    close(fds[0]);
+    vb_close(fds[0]);
     if (page == MAP_FAILED)
         return -errno;
     c->page = page;
@@ -114,9 +115,9 @@ static void free_context(struct vb_context *c)
     if (c->page)
         munmap(c->page, sizeof(*c->page));
     if (c->doorbell_fd >= 0)
-        close(c->doorbell_fd);
+        vb_close(c->doorbell_fd);
     if (c->vctx.context.async_fd >= 0)
-        close(c->vctx.context.async_fd);
+        vb_close(c->vctx.context.async_fd);
     vb_session_close(&c->session);
     vb_table_fini(&c->qps);
     vb_table_fini(&c->cqs);
@@ -126,7 +127,7 @@ static void free_context(struct vb_context *c)
     free(c);
 }
 
-VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+static struct vb_context *open_device(struct ibv_device *device)
 {
     struct vb_device *d = vb_dev(device);
     struct vb_context *c = calloc(1, sizeof(*c));
@@ -165,7 +166,15 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
     c->vctx.context.cmd_fd = atomic_load(&c->session.fd);
     vb_fork_watch(&c->session);
     vb_device_hold(d);
-    return &c->vctx.context;
+    return c;
+}
+
+VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+    int was = vb_cancel_off();
+    struct vb_context *c = open_device(device);
+    vb_cancel_restore(was);
+    return c ? &c->vctx.context : NULL;
 }
 
 VB_EXPORT int ibv_close_device(struct ibv_context *context)

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "cancel.h"
 #include "fork.h"
 #include "ops.h"
 #include "ring.h"
@@ -106,7 +106,7 @@ static int map_ring(int fd, size_t size, uint32_t slots, struct pm_cq_page **pag
     void *p = rc ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (rc == 0 && p == MAP_FAILED)
         rc = -errno;
-    close(fd);
+    vb_close(fd);
     *page = p;
     return rc;
 }

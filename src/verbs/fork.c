@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cancel.h"
+
 static const uint32_t no_page; /* stands in before the first context is opened */
 const volatile uint32_t *vb_fork_page = &no_page;
 
@@ -23,7 +25,7 @@ static void in_child(void)
         struct vb_session *s = atomic_load(&watched[i]);
         int fd = s ? atomic_exchange(&s->fd, -1) : -1;
         if (fd >= 0)
-            close(fd);
+            vb_close(fd);
         atomic_store(&watched[i], NULL);
     }
     /* Another thread of the parent may have held it. */

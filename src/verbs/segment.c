@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "cancel.h"
 #include "session.h"
 
 int vb_call_segment(struct vb_context *c, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len,
@@ -32,7 +32,7 @@ void *vb_segment_map(int fd, size_t size)
 {
     void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     int error = errno;
-    close(fd);
+    vb_close(fd);
     errno = error;
     return base == MAP_FAILED ? NULL : base;
 }

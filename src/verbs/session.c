@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cancel.h"
 #include "fork.h"
 #include "wait.h"
 
@@ -83,7 +84,7 @@ int vb_session_path(char *path, size_t size)
     return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 
-int vb_session_connect(struct vb_session *s, const char *path)
+static int connect_to(struct vb_session *s, const char *path)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(addr.sun_path))
@@ -96,7 +97,7 @@ int vb_session_connect(struct vb_session *s, const char *path)
         if (errno == EINTR)
             continue;
         int e = errno;
-        close(fd);
+        vb_close(fd);
         return -e;
     }
     atomic_store(&s->fd, fd);
@@ -104,11 +105,19 @@ int vb_session_connect(struct vb_session *s, const char *path)
     return 0;
 }
 
+int vb_session_connect(struct vb_session *s, const char *path)
+{
+    int was = vb_cancel_off();
+    int rc = connect_to(s, path);
+    vb_cancel_restore(was);
+    return rc;
+}
+
 void vb_session_close(struct vb_session *s)
 {
     int fd = atomic_exchange(&s->fd, -1);
     if (fd >= 0)
-        close(fd);
+        vb_close(fd);
 }
 
 static int send_request(int fd, const struct vb_call *call)
@@ -177,7 +186,7 @@ static int receive_reply(int fd, const struct vb_call *call)
         return 0;
     }
     while (num > 0)
-        close(fds[--num]);
+        vb_close(fds[--num]);
     if (!formed || head.status >= 0)
         return -EPROTO;
     if (call->why)
@@ -193,12 +202,14 @@ int vb_session_call(struct vb_session *s, const struct vb_call *call)
         return -EINVAL;
     if (call->why)
         call->why[0] = 0;
+    int was = vb_cancel_off();
     pthread_mutex_lock(&s->lock);
     int fd = atomic_load(&s->fd);
     int rc = fd < 0 ? -EIO : send_request(fd, call);
     if (rc == 0)
         rc = receive_reply(fd, call);
     pthread_mutex_unlock(&s->lock);
+    vb_cancel_restore(was);
     return rc;
 }
 

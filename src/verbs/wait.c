@@ -48,7 +48,10 @@ void vb_wait_check(struct vb_context *c)
 {
     int fd = atomic_load(&c->session.fd);
     struct pollfd p = {.fd = fd, .events = POLLRDHUP};
-    if (fd < 0 || (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL))))
+    struct timespec at_once = {0};
+    /* By syscall(), as the waits below: see cancel.h. */
+    if (fd < 0 ||
+        (syscall(SYS_ppoll, &p, 1, &at_once, NULL, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL))))
         atomic_store(&c->gone, true);
 }
 
@@ -154,7 +157,7 @@ static uint64_t take_nap(struct vb_context *c, uint64_t before, bool only)
         atomic_store(&c->page->waiting, (uint32_t)(length / 1000));
         futex_wait(c->page, length);
     } else {
-        nanosleep(&nap, NULL);
+        syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, NULL);
     }
     uint64_t took = vb_clock(CLOCK_MONOTONIC) - before;
     uint64_t late = took > length ? took - length : 0;
