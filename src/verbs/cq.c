@@ -167,6 +167,8 @@ static struct vb_cq *make(struct ibv_context *context, const struct ibv_cq_init_
     struct pm_create_cq_req req = {.cqe = attr->cqe, .comp_vector = attr->comp_vector, .flags = attr->flags};
     if (attr->cqe == 0 || attr->cqe > c->caps.max_cqe || attr->comp_vector >= (uint32_t)context->num_comp_vectors)
         return vb_null(-EINVAL);
+    if (attr->channel && attr->channel->context != context) /* its handle may be another channel's here */
+        return vb_null(-EINVAL);
     struct vb_cq *cq = aligned_alloc(64, (sizeof(*cq) + 63) & ~(size_t)63);
     if (!cq)
         return NULL;

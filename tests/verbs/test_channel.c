@@ -181,6 +181,20 @@ static void acks(void)
     ok(destroyed, "and goes on after it");
 }
 
+/* Its handle is a number that this context has given to a channel of its own. */
+static void foreign(struct ibv_context *ctx)
+{
+    struct ibv_context *another = vt_open();
+    struct ibv_comp_channel *theirs = ibv_create_comp_channel(another);
+    need(theirs);
+    struct ibv_cq_init_attr_ex a = {.cqe = 4, .channel = theirs};
+    errno = 0;
+    ok(!ibv_create_cq(ctx, 4, NULL, theirs, 0) && errno == EINVAL, "a channel of another context: EINVAL");
+    errno = 0;
+    ok(!ibv_create_cq_ex(ctx, &a) && errno == EINVAL, "for an extended CQ, too");
+    ok(ibv_destroy_comp_channel(theirs) == 0 && ibv_close_device(another) == 0, "and nothing uses it");
+}
+
 int main(void)
 {
     struct ibv_context *ctx = vt_open();
@@ -188,6 +202,7 @@ int main(void)
     need((p.scq = ibv_create_cq(ctx, 64, &p, ch, 0)) && (p.rcq = ibv_create_cq(ctx, 64, &p, ch, 0)));
     vt_pair_make(&p, ctx, NULL);
     vt_connect(&p);
+    foreign(ctx);
     arming();
     nonblocking();
     no_event_lost();
