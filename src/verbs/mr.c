@@ -6,6 +6,7 @@
 #include "fork.h"
 #include "hugepage.h"
 #include "ops.h"
+#include "pd.h"
 #include "session.h"
 
 /* The access flags as the daemon gets them: what is optional or about the kind of pages means nothing to it. */
@@ -64,6 +65,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
         free(mr);
         return vb_null(rc);
     }
+    vb_pd_hold(pd);
     if (!mr->on_demand)
         vb_hugepage_use(addr, length, req.access & IBV_ACCESS_LOCAL_WRITE);
     return &mr->mr;
@@ -127,8 +129,11 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, vo
         errno = -rc;
         return IBV_REREG_MR_ERR_CMD;
     }
-    if (flags & IBV_REREG_MR_CHANGE_PD)
+    if (flags & IBV_REREG_MR_CHANGE_PD) {
+        vb_pd_hold(pd);
+        vb_pd_drop(ibmr->pd);
         ibmr->pd = pd;
+    }
     if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
         ibmr->addr = addr;
         ibmr->length = length;
@@ -171,6 +176,7 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
     }
     if (mr->dm)
         atomic_fetch_sub(&mr->dm->refs, 1);
+    vb_pd_drop(ibmr->pd);
     free(mr);
     return 0;
 }

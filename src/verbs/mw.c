@@ -7,6 +7,7 @@
 #include "fork.h"
 #include "layout.h"
 #include "ops.h"
+#include "pd.h"
 #include "post.h"
 #include "session.h"
 
@@ -36,6 +37,7 @@ struct ibv_mw *vb_alloc_mw_entries(struct ibv_pd *pd, enum ibv_mw_type type, uin
         (struct ibv_mw){.context = pd->context, .pd = pd, .rkey = rep.handle, .handle = rep.handle >> 8, .type = type};
     mw->max_entries = max_entries;
     mw->key = rep.handle;
+    vb_pd_hold(pd);
     pthread_mutex_lock(&c->lock);
     rc = vb_table_set(&c->mws, mw->mw.handle, mw);
     pthread_mutex_unlock(&c->lock);
@@ -57,6 +59,7 @@ int vb_dealloc_mw(struct ibv_mw *mw)
     if (vb_table_get(&c->mws, mw->handle) == vmw) /* else its place is another window's already */
         vb_table_set(&c->mws, mw->handle, NULL);
     pthread_mutex_unlock(&c->lock);
+    vb_pd_drop(mw->pd);
     free(vmw);
     return 0;
 }

@@ -72,7 +72,7 @@ struct vb_context {
 struct vb_pd {
     struct ibv_pd pd;
     struct vb_pd *parent; /* of a parent domain: the PD it stands for; else NULL */
-    _Atomic uint32_t refs; /* parent domains on it; of a parent domain, the memory blocks from its allocator */
+    _Atomic uint32_t refs; /* objects of it, see vb_pd_hold; parent domains on it */
     /* Of a parent domain, the application's allocator: NULL if it gave none. */
     void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment, uint64_t resource_type);
     void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
@@ -182,6 +182,7 @@ struct vb_srq {
     struct vb_cq *cq; /* XRC, tag matching: where its completions go; else NULL */
     struct vb_srq *next_of_cq; /* under the CQ's lock */
     struct vb_tm *tm; /* tag matching: its list; else NULL */
+    _Atomic uint32_t users; /* queue pairs that receive from it */
     uint32_t doorbell;
     pthread_mutex_t lock; /* all below, except the event count */
     struct pm_srq_page *page;

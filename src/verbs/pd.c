@@ -85,6 +85,16 @@ struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context, struct ibv_pa
     return &pd->pd;
 }
 
+void vb_pd_hold(struct ibv_pd *pd)
+{
+    atomic_fetch_add(&vb_pd(pd)->refs, 1);
+}
+
+void vb_pd_drop(struct ibv_pd *pd)
+{
+    atomic_fetch_sub(&vb_pd(pd)->refs, 1);
+}
+
 #define ALIGN 64u
 
 /* In front of memory that was asked of an allocator. */
@@ -106,8 +116,8 @@ void *vb_pd_alloc(struct ibv_pd *ibpd, size_t size, enum vb_alloc type)
         return NULL;
     }
     memset(p, 0, size);
-    if (pd && pd->parent)
-        atomic_fetch_add(&pd->refs, 1);
+    if (pd)
+        vb_pd_hold(ibpd);
     if (!ask)
         return p;
     struct block *b = p;
@@ -118,13 +128,15 @@ void *vb_pd_alloc(struct ibv_pd *ibpd, size_t size, enum vb_alloc type)
 void vb_pd_free(struct ibv_pd *ibpd, void *ptr, enum vb_alloc type)
 {
     struct vb_pd *pd = ibpd ? vb_pd(ibpd) : NULL;
-    struct block *b = pd && pd->alloc ? (struct block *)ptr - 1 : NULL;
-    if (pd && pd->parent)
-        atomic_fetch_sub(&pd->refs, 1);
-    if (b && b->custom)
+    struct block *b = (struct block *)ptr - 1;
+    if (!pd || !pd->alloc)
+        free(ptr);
+    else if (b->custom)
         pd->free(ibpd, pd->alloc_context, b, type);
     else
-        free(b ? (void *)b : ptr);
+        free(b);
+    if (pd)
+        vb_pd_drop(ibpd);
 }
 
 VB_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)

@@ -199,6 +199,8 @@ static struct vb_qp *object(struct ibv_context *context, const struct ibv_qp_ini
     qp->has_rq = k->receives && !a->srq;
     qp->sig_all = a->sq_sig_all != 0;
     qp->no_sends = k->receives && a->srq && vb_srq(a->srq)->tm && vb_ctx(context)->caps.tm_owns_sq;
+    if (qp->qp.srq)
+        atomic_fetch_add(&vb_srq(qp->qp.srq)->users, 1);
     vb_qp_ex_ops(&qp->ex);
     return qp;
 }
@@ -209,6 +211,8 @@ static void discard(struct vb_qp *qp)
     if (qp->page)
         munmap(qp->page, qp->size);
     vb_layouts_free(qp);
+    if (qp->qp.srq)
+        atomic_fetch_sub(&vb_srq(qp->qp.srq)->users, 1);
     vb_pd_free(qp->qp.pd, qp, VB_ALLOC_QP);
 }
 

@@ -305,6 +305,8 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 {
     struct vb_srq *srq = vb_srq(ibsrq);
     struct vb_context *c = vb_ctx(ibsrq->context);
+    if (atomic_load(&srq->users)) /* known here, so that it holds without a daemon too */
+        return vb_err(-EBUSY);
     if (vb_owned_quiet(c)) {
         struct pm_handle req = {ibsrq->handle};
         int rc = vb_call_simple(c, PM_OP_DESTROY_SRQ, &req, sizeof(req), NULL, 0);

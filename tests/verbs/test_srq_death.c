@@ -12,6 +12,7 @@ static struct ibv_srq *xrc, *tm;
 static struct ibv_cq *xrc_cq;
 static struct ibv_cq_ex *tm_cq;
 static struct ibv_xrcd *domain;
+static struct ibv_mw *mw;
 
 static void make(struct ibv_context *ctx)
 {
@@ -36,7 +37,7 @@ static void make(struct ibv_context *ctx)
     a.srq_type = IBV_SRQT_TM;
     a.cq = ibv_cq_ex_to_cq(tm_cq);
     a.tm_cap = (struct ibv_tm_cap){.max_num_tags = 4, .max_ops = 4};
-    need((tm = ibv_create_srq_ex(ctx, &a)));
+    need((tm = ibv_create_srq_ex(ctx, &a)) && (mw = ibv_alloc_mw(p.pd, IBV_MW_TYPE_2)));
 }
 
 static int op(enum ibv_ops_wr_opcode opcode, uint64_t id, bool signaled)
@@ -116,13 +117,18 @@ int main(void)
     ok(op(IBV_WR_TAG_ADD, 80, false) == 0 && op(IBV_WR_TAG_ADD, 81, true) == 0 &&
            FLUSHED(ibv_cq_ex_to_cq(tm_cq), 81, 180),
        "and what is posted later");
+    ok(ibv_destroy_srq(p.srq) == EBUSY && ibv_dealloc_pd(p.pd) == EBUSY,
+       "an SRQ and a PD that are in use are busy still");
     ok(ibv_destroy_srq(tm) == 0 && ibv_destroy_srq(xrc) == 0 && ibv_destroy_cq(ibv_cq_ex_to_cq(tm_cq)) == 0 &&
            ibv_destroy_cq(xrc_cq) == 0 && ibv_close_xrcd(domain) == 0,
        "all can be destroyed");
-    ok(ibv_destroy_qp(p.qp[0]) == 0 && ibv_destroy_qp(p.qp[1]) == 0 && ibv_destroy_srq(p.srq) == 0 &&
+    ok(ibv_destroy_qp(p.qp[0]) == 0 && ibv_destroy_srq(p.srq) == EBUSY, "one of two queue pairs is left");
+    ok(ibv_destroy_qp(p.qp[1]) == 0 && ibv_dealloc_pd(p.pd) == EBUSY && ibv_destroy_srq(p.srq) == 0,
+       "then the SRQ can go, also with requests outstanding");
+    ok(ibv_dealloc_pd(p.pd) == EBUSY && ibv_dealloc_mw(mw) == 0 && ibv_dealloc_pd(p.pd) == EBUSY &&
            ibv_dereg_mr(p.mr) == 0 && ibv_destroy_cq(p.scq) == 0 && ibv_destroy_cq(p.rcq) == 0 &&
            ibv_dealloc_pd(p.pd) == 0 && ibv_close_device(ctx) == 0,
-       "also with requests outstanding");
+       "and the PD after its last object");
     free(p.buf);
     return vt_failed;
 }
