@@ -239,6 +239,8 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
                            .rep_len = sizeof(rep),
                            .fds = &fd,
                            .num_fds = 1};
+    if (!vb_owned(c)) /* another thread of the parent may have had the lock */
+        return vb_err(-EIO);
     if (cqe < 1 || (uint32_t)cqe > c->caps.max_cqe)
         return vb_err(-EINVAL);
     /* No completion may be taken, and no wish for an event be made, between the daemon's copy and our change to it. */

@@ -13,6 +13,17 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_device *devices; /* all that are held, under lock */
 
+/* Another thread of the parent may have held it. The list is whole at any time. */
+static void in_child(void)
+{
+    pthread_mutex_init(&lock, NULL);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
 /* One line on stderr, once per process: programs ask for devices again and again. */
 static void hint(const char *path, int error, const char *why)
 {
@@ -106,6 +117,8 @@ VB_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
     char path[sizeof(((struct vb_device *)0)->socket)], why[PM_WHY_MAX] = "";
     struct pm_list_rep rep = {.num = 0};
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     int rc = vb_session_path(path, sizeof(path));
     if (rc == 0)
         rc = query_list(path, &rep, why);

@@ -55,10 +55,12 @@ int vb_dealloc_mw(struct ibv_mw *mw)
     int rc = vb_drop(mw->context, PM_OP_DEALLOC_MW, vmw->key);
     if (rc)
         return rc;
-    pthread_mutex_lock(&c->lock);
-    if (vb_table_get(&c->mws, mw->handle) == vmw) /* else its place is another window's already */
-        vb_table_set(&c->mws, mw->handle, NULL);
-    pthread_mutex_unlock(&c->lock);
+    if (vb_owned_quiet(c)) {
+        pthread_mutex_lock(&c->lock);
+        if (vb_table_get(&c->mws, mw->handle) == vmw) /* else its place is another window's already */
+            vb_table_set(&c->mws, mw->handle, NULL);
+        pthread_mutex_unlock(&c->lock);
+    }
     vb_pd_drop(mw->pd);
     free(vmw);
     return 0;
