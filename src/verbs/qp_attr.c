@@ -49,19 +49,45 @@ static void reset_queues(struct vb_qp *qp)
     vb_cq_unlock_pair(scq, rcq);
 }
 
+/* What a reply says of the state decides what may be posted. Threads that modify and ask at the same time must leave what the last
+ * reply said. */
+static void note_state(struct ibv_qp *qp, uint32_t state)
+{
+    __atomic_store_n(&qp->state, (enum ibv_qp_state)state, __ATOMIC_RELEASE);
+}
+
+static void modified(const struct vb_call *call)
+{
+    const struct pm_handle *state = call->rep;
+    note_state(call->arg, state->handle);
+}
+
+static void queried(const struct vb_call *call)
+{
+    const struct pm_query_qp_rep *rep = call->rep;
+    note_state(call->arg, rep->attr.qp_state);
+}
+
 VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
     struct vb_qp *qp = vb_qp(ibqp);
     struct pm_modify_qp_req req = {.qpn = ibqp->qp_num, .mask = (uint32_t)mask};
     struct pm_handle state;
+    struct vb_call call = {.op = PM_OP_MODIFY_QP,
+                           .req = &req,
+                           .req_len = sizeof(req),
+                           .send_fd = -1,
+                           .rep = &state,
+                           .rep_len = sizeof(state),
+                           .done = modified,
+                           .arg = ibqp};
     int rc = to_wire(attr, mask, &req.attr);
     if (rc == 0)
-        rc = vb_call_simple(vb_ctx(ibqp->context), PM_OP_MODIFY_QP, &req, sizeof(req), &state, sizeof(state));
+        rc = vb_call(vb_ctx(ibqp->context), &call);
     if (rc)
         return vb_err(rc);
     if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
         reset_queues(qp);
-    __atomic_store_n(&ibqp->state, (enum ibv_qp_state)state.handle, __ATOMIC_RELEASE);
     return 0;
 }
 
@@ -70,9 +96,16 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int ma
     struct vb_qp *qp = vb_qp(ibqp);
     struct pm_handle req = {ibqp->qp_num};
     struct pm_query_qp_rep rep;
-    const struct pm_qp_attr *w = &rep.attr;
-    (void)mask; /* all of it: the mask is a hint */
-    int rc = vb_call_simple(vb_ctx(ibqp->context), PM_OP_QUERY_QP, &req, sizeof(req), &rep, sizeof(rep));
+    struct vb_call call = {.op = PM_OP_QUERY_QP,
+                           .req = &req,
+                           .req_len = sizeof(req),
+                           .send_fd = -1,
+                           .rep = &rep,
+                           .rep_len = sizeof(rep),
+                           .done = mask & IBV_QP_STATE ? queried : NULL,
+                           .arg = ibqp};
+    const struct pm_qp_attr *w = &rep.attr; /* all of it: else the mask is a hint */
+    int rc = vb_call(vb_ctx(ibqp->context), &call);
     if (rc)
         return vb_err(rc);
     *attr = (struct ibv_qp_attr){.qp_state = w->qp_state,
@@ -103,7 +136,6 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int ma
                                       .cap = qp->cap,
                                       .qp_type = ibqp->qp_type,
                                       .sq_sig_all = qp->sig_all};
-    __atomic_store_n(&ibqp->state, (enum ibv_qp_state)w->qp_state, __ATOMIC_RELEASE);
     return 0;
 }
 

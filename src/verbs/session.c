@@ -208,6 +208,8 @@ int vb_session_call(struct vb_session *s, const struct vb_call *call)
     int rc = fd < 0 ? -EIO : send_request(fd, call);
     if (rc == 0)
         rc = receive_reply(fd, call);
+    if (rc == 0 && call->done)
+        call->done(call);
     pthread_mutex_unlock(&s->lock);
     vb_cancel_restore(was);
     return rc;

@@ -27,6 +27,10 @@ struct vb_call {
     size_t rep_len;
     int *fds; /* where received descriptors go, num_fds exactly; the caller owns them on success */
     unsigned num_fds;
+    /* Called once rep is filled, before the session's next reply is read: so what it notes is in the order of the replies. Under
+     * the session's lock. NULL: nothing is. */
+    void (*done)(const struct vb_call *call);
+    void *arg; /* for done */
     char *why; /* PM_WHY_MAX bytes for what the daemon says when it refuses, else empty; NULL: nobody wants it */
 };
 /* Sends a request and waits for its reply. -EIO: the daemon is gone; -EPROTO: it spoke out of form; else what it
