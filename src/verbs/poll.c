@@ -58,12 +58,23 @@ static void retire(struct vb_cq *cq, const struct pm_cqe *e, const uint8_t *data
     }
 }
 
+/* The next entry of the ring, if it is there. */
+static inline const struct pm_cqe *look(struct vb_cq *cq)
+{
+    if (cq->overruns)
+        cq->consumer = ring_overrun(cq->entries, cq->mask, cq->consumer);
+    return ring_cqe(cq->entries, cq->mask, cq->consumer);
+}
+
 bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out)
 {
     struct vb_context *c = vb_ctx(cq->cq.context);
-    if (cq->overruns)
-        cq->consumer = ring_overrun(cq->entries, cq->mask, cq->consumer);
-    const struct pm_cqe *e = ring_cqe(cq->entries, cq->mask, cq->consumer);
+    const struct pm_cqe *e = look(cq);
+    /* Only behind all that the daemon has completed comes what it never will. Acquire: its last entries may have come since that
+     * look, and are seen by the next one if its death is. */
+    bool gone = !e && __builtin_expect(atomic_load_explicit(&c->gone, memory_order_acquire), 0);
+    if (gone)
+        e = look(cq);
     if (e) {
         memcpy(out, e, offsetof(struct pm_cqe, data));
         if (out->kind & PM_CQE_TM_ENTRY)
@@ -72,7 +83,7 @@ bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out)
         retire(cq, out, e->data);
         return true;
     }
-    if (__builtin_expect(atomic_load_explicit(&c->gone, memory_order_relaxed), 0) && vb_flush_next(cq, out)) {
+    if (gone && vb_flush_next(cq, out)) {
         retire(cq, out, NULL);
         return true;
     }
