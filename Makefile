@@ -115,7 +115,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIB
 $(BUILD)/tests/unit/test_reasons: $(call obj,src/cmd/reasons.c)
 $(BUILD)/tests/unit/test_pingtext: $(call obj,src/cmd/pingtext.c)
 $(BUILD)/tests/unit/test_wait: $(call obj,src/verbs/wait.c)
-$(BUILD)/tests/unit/test_last_words: $(call obj,src/verbs/poll.c src/verbs/table.c)
+$(BUILD)/tests/unit/test_last_words: $(call obj,src/verbs/arm.c src/verbs/poll.c src/verbs/table.c)
 
 $(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)

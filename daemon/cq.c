@@ -28,6 +28,39 @@ static void map(struct cq *cq)
     cq->entries = (struct pm_cqe *)((uint8_t *)cq->segment.p + PM_CQ_ENTRIES);
 }
 
+/* The client has armed the queue while completions wait that its wish is about. */
+static void rang(void *owner, uint64_t now)
+{
+    struct cq *cq = owner;
+    uint32_t unread = cq->producer - atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
+
+    if (unread == 0)
+        return;
+    if (cq->untold < unread)
+        cq->untold = unread;
+    cq->solicited = true; /* or it would not have rung for them */
+    cq_notify(cq, now);
+}
+
+/* Makes the queue known to its session and its channel. 0, or -errno. */
+static int settle(struct cq *cq, struct channel *ch)
+{
+    int rc = handles_add(&cq->session->cqs, cq, &cq->handle);
+
+    cq->bell = UINT32_MAX;
+    if (rc || !ch)
+        return rc;
+    rc = session_take_bell(cq->session, rang, cq);
+    if (rc < 0) {
+        handles_remove(&cq->session->cqs, cq->handle);
+        return rc;
+    }
+    cq->bell = (uint32_t)rc;
+    cq->channel = ch;
+    ch->users++;
+    return 0;
+}
+
 int cq_create(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_create_cq_req *r = rq;
@@ -51,20 +84,18 @@ int cq_create(struct session *s, const void *rq, struct control_reply *rp)
     cq->slots = ring_slots(r->cqe);
     cq->ignore_overrun = r->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
     rc = segment_create(&cq->segment, "pumice-cq", segment_bytes(cq->slots));
-    if (rc == 0 && (rc = handles_add(&s->cqs, cq, &cq->handle)) != 0)
+    if (rc == 0 && (rc = settle(cq, ch)) != 0)
         segment_destroy(&cq->segment);
     if (rc) {
         free(cq);
         return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc, "the daemon can't make another completion queue");
     }
     map(cq);
-    cq->channel = ch;
-    if (ch)
-        ch->users++;
     rep = control_payload(rp, sizeof(*rep));
     rep->handle = cq->handle;
     rep->slots = cq->slots;
     rep->size = cq->segment.size;
+    rep->doorbell = cq->bell == UINT32_MAX ? 0 : cq->bell;
     control_attach(rp, segment_take_fd(&cq->segment));
     return 0;
 }
@@ -155,6 +186,7 @@ void cq_free(struct cq *cq)
     if (cq->channel) {
         evpipe_forget(&cq->channel->pipe, cq->handle);
         cq->channel->users--;
+        session_drop_bell(cq->session, cq->bell);
     }
     segment_destroy(&cq->segment);
     free(cq);

@@ -62,6 +62,7 @@ struct cq { /* completion queue */
     bool ignore_overrun;
     bool overrun; /* it has stopped: IBV_EVENT_CQ_ERR was sent */
     struct channel *channel; /* NULL: none */
+    uint32_t bell; /* UINT32_MAX: none */
     bool dirty; /* in the device's list */
     bool solicited; /* one of the entries since the last notification wakes those who wait for solicited ones */
     TAILQ_ENTRY(cq) dirty_link;

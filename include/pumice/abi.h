@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define PM_ABI_VERSION 4u
+#define PM_ABI_VERSION 5u
 
 /* --- names in the environment --------------------------------------------------------------------------------------- */
 #define PM_ENV_SOCKET "PUMICE_SOCKET" /* path of the control socket; default: the first that is there of */
@@ -199,6 +199,9 @@ struct pm_create_cq_rep {
     uint32_t handle;
     uint32_t slots; /* entries in the segment, a power of two */
     uint64_t size; /* bytes of the segment */
+    uint32_t
+        doorbell; /* slot in the session page, with a channel: ring for an event about what waits (pm_cq_page.arm) */
+    uint32_t reserved;
 };
 struct pm_resize_cq_req {
     uint32_t cq;
@@ -390,7 +393,7 @@ struct pm_comp_event {
  * and then bit (d / 64 % 64) of summary[d / 64 / 64], both sequentially consistent, after its store to the ring's
  * tail; then, if `sleeping` reads 1, it exchanges it with 0 and if it was still 1 writes the eventfd. The daemon
  * clears a summary word, then the words, then reads the tails: so it sees the new tail, or the bit is set again. */
-#define PM_DOORBELLS 16384
+#define PM_DOORBELLS 49152 /* as many as a session may have queue pairs, SRQs and CQs */
 /* And who waits for completions: polls that find nothing, while the daemon is awake, may but keep it from the processor that
  * it needs. So the client stores in `waiting` how many µs it wants to sleep, then looks at `sleeping`, and if that
  * is 0 sleeps on the futex `published`, with the value that it had before the queues were last found empty. After
@@ -535,7 +538,8 @@ struct pm_cq_page {
     _Alignas(64) _Atomic uint32_t
         consumer; /* client: next index it will read; stored with release order after it has copied entries */
     _Alignas(64) _Atomic uint32_t
-        arm; /* enum pm_arm; client: stored, then a sequentially consistent fence; daemon: exchanged with NONE when it sends the event */
+        arm; /* enum pm_arm; client: stored before its last look at seq, with a fence between; daemon: exchanged with NONE when it
+              * sends the event: after it has added such a completion, or when the doorbell rang and any wait */
 };
 #define PM_CQ_ENTRIES 128u
 

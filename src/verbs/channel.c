@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "arm.h"
 #include "cancel.h"
 #include "fork.h"
 #include "ops.h"
-#include "ring.h"
 #include "session.h"
 #include "wait.h"
 
@@ -56,8 +56,10 @@ static struct vb_cq *deliver(struct vb_context *c, uint32_t handle)
 {
     pthread_mutex_lock(&c->lock);
     struct vb_cq *cq = vb_table_get(&c->cqs, handle);
-    if (cq)
+    if (cq) {
         cq->comp_events++;
+        vb_arm_told(cq);
+    }
     pthread_mutex_unlock(&c->lock);
     return cq;
 }
@@ -112,15 +114,4 @@ VB_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int num)
     cq->comp_events_completed += num;
     pthread_cond_signal(&cq->cond);
     pthread_mutex_unlock(&cq->mutex);
-}
-
-int vb_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
-{
-    struct vb_cq *cq = vb_cq(ibcq);
-    if (!vb_owned(vb_ctx(ibcq->context)))
-        return EIO;
-    pthread_mutex_lock(&cq->arm_lock); /* not the CQ's: the caller may be between ibv_start_poll and ibv_end_poll */
-    ring_arm(cq->page, solicited_only);
-    pthread_mutex_unlock(&cq->arm_lock);
-    return 0;
 }

@@ -148,6 +148,7 @@ static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create
         return rc;
     }
     set_ring(cq, page, rep.size, rep.slots);
+    cq->doorbell = cq->cq.channel ? rep.doorbell : PM_DOORBELLS;
     cq->cq.handle = rep.handle;
     pthread_mutex_lock(&c->lock);
     rc = vb_table_set(&c->cqs, rep.handle, cq);

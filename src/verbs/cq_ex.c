@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "arm.h"
 #include "cq.h"
 #include "fork.h"
 #include "ops.h"
@@ -29,6 +30,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
     vb_cq_lock(cq);
     if (take(cq))
         return 0;
+    vb_arm_polled(cq);
     vb_cq_unlock(cq);
     vb_wait_idle(cq);
     return ENOENT;
@@ -41,7 +43,9 @@ static int next_poll(struct ibv_cq_ex *ex)
 
 static void end_poll(struct ibv_cq_ex *ex)
 {
-    vb_cq_unlock(vb_cq_ex(ex));
+    struct vb_cq *cq = vb_cq_ex(ex);
+    vb_arm_polled(cq);
+    vb_cq_unlock(cq);
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)

@@ -142,6 +142,8 @@ struct vb_cq {
     struct pm_cqe *entries;
     size_t size; /* bytes mapped at page */
     uint32_t mask; /* slots - 1 */
+    uint32_t doorbell; /* rung when completions wait that an event is wanted for; PM_DOORBELLS: without a channel */
+    _Atomic unsigned char told; /* enum vb_told */
     uint32_t consumer; /* index of the next completion to read */
     struct pm_cqe now; /* extended polling: the completion that the read functions speak of (without data) */
     struct vb_link *senders, *receivers; /* QPs whose send or receive completions come here */

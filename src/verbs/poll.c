@@ -2,6 +2,7 @@
 /* Taking completions: ibv_poll_cq, and what extended polling shares with it. */
 #include <errno.h>
 
+#include "arm.h"
 #include "cq.h"
 #include "fork.h"
 #include "ops.h"
@@ -118,6 +119,7 @@ int vb_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
     vb_cq_lock(cq);
     while (done < num && vb_cq_take(cq, &e))
         to_wc(cq, &e, &wc[done++]);
+    vb_arm_polled(cq);
     vb_cq_unlock(cq);
     if (done == 0)
         vb_wait_idle(cq);
