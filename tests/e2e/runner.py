@@ -112,7 +112,7 @@ class Runner:
             self.reasons[text] = self.reasons.get(text, 0) + 1
 
     def run(self, cases):
-        """Runs them; returns the exit code."""
+        """Runs them; returns the exit code: 1 if any has failed, 77 (automake's for a test that was skipped) if all were skipped."""
         start = time.monotonic()
         try:
             self.run_all(cases)
@@ -123,6 +123,9 @@ class Runner:
         for name in self.failed:
             print(f"failed: {name}")
         print(f"{self.count['ok']} passed, {self.count['FAIL']} failed, {self.count['skip']} skipped in {time.monotonic() - start:.0f} s")
+        if not self.count["ok"] and not self.failed:
+            print("nothing was tested")
+            return 77
         return 1 if self.failed else 0
 
     def run_all(self, cases):

@@ -19,13 +19,15 @@ WITH_SM = {"rc+sm": "rc_v,self,sm", "ud+sm": "ud_verbs,self,sm"}
 
 # How each MPI starts a job, and what it needs to take the network for ranks on one machine, too. (For such ranks some builds of MPICH
 # have shared memory of their own, below which UCX is never asked.)
+OPENMPI = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "^openib,ofi"]
 LAUNCH = {
-    "openmpi": (["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ucx", "--mca", "osc", "ucx", "--mca", "btl", "^openib"],
-                {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}),
+    "openmpi": (OPENMPI + ["--mca", "pml", "ucx", "--mca", "osc", "ucx"], {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}),
     "mpich": (["mpirun.mpich"], {"MPIR_CVAR_NOLOCAL": "1"}),
 }
 
 PROGRAMS = ("p2p", "collectives", "onesided", "datatypes", "threads")
+# Open MPI's other way to the device, libfabric's reliable datagrams.
+OVER_FABRIC = OPENMPI + ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxd"]
 DEATHS = ("abort", "kill")
 HOSTS = (1, 2, 4)
 RANKS = (2, 4, 16)
@@ -36,13 +38,25 @@ SIZES = (8, 64, 1024, 8192, 65536, MIB, 4 * MIB)
 UCP_TESTS = ("tag_lat", "tag_bw", "tag_sync_lat", "tag_sync_bw", "ucp_put_lat", "ucp_put_bw", "ucp_get", "stream_lat", "stream_bw", "ucp_am_lat",
              "ucp_am_bw")
 UCP_ATOMICS = ("ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap")
-THREADED = ("tag_lat", "tag_bw", "ucp_put_bw", "ucp_get", "ucp_am_lat")
+THREADS = ((4, 8), (4, 1024), (2, 65536), (2, 4 * MIB))  # with so many threads, of these sizes
+
+# ucx_perftest's ways of doing the same: (name, test, size, options).
+MODES = (("multi", "tag_bw", 8192, ("-M", "multi", "-T", "2")), ("multi-put", "ucp_put_bw", 8192, ("-M", "multi", "-T", "2")),
+         ("sleep", "tag_lat", 8, ("-E", "sleep")), ("sleep-large", "tag_bw", MIB, ("-E", "sleep")), ("sleep-am", "ucp_am_lat", 8192, ("-E", "sleep")),
+         ("iov", "tag_lat", 0, ("-D", "iov,iov", "-s", "64,1024,8192")), ("iov-large", "tag_bw", 0, ("-D", "iov,contig", "-s", "100000,8,65536,300001")),
+         ("iov-gaps", "tag_bw", 0, ("-D", "iov,iov", "-s", "8192,8192,8192,8192", "-i", "12288")),
+         ("any-tag", "tag_lat", 65536, ("-C",)), ("unexpected", "tag_lat", 65536, ("-U",)), ("unexpected-small", "tag_bw", 8, ("-U",)),
+         ("recv-data", "stream_lat", 8192, ("-r", "recv_data")), ("recv-data-large", "stream_bw", MIB, ("-r", "recv_data")),
+         ("errors", "tag_lat", 65536, ("-e",)), ("errors-put", "ucp_put_bw", 65536, ("-e",)), ("registered", "ucp_put_bw", MIB, ("-z",)),
+         ("outstanding", "tag_bw", MIB, ("-O", "64")), ("header", "ucp_am_bw", 8192, ("-H", "64")))
+# One-sided, while the target does nothing (UD needs its processor).
+PASSIVE = (("ucp_put_bw", 8), ("ucp_put_bw", MIB), ("ucp_get", 8), ("ucp_get", MIB))
 
 # On the level of UCT what a transport can do by itself: (test, layout, sizes). Short messages travel in the work request, bcopy copies them
-# to a buffer that is registered, zcopy takes them from where they are; rc_verbs has no atomic swap, UCP makes it of cswap.
+# to a buffer that is registered, zcopy takes them from where they are. rc_verbs has no atomic swap.
 UCT_TESTS = {
     "rc": [("am_lat", "short", (8, 63)), ("am_lat", "bcopy", (8, 8192)), ("am_lat", "zcopy", (64, 8192)), ("am_bw", "short", (8,)),
-           ("am_bw", "bcopy", (1024, 8192)), ("am_bw", "zcopy", (8192,)), ("put_lat", "short", (8, 64)), ("put_lat", "bcopy", (8, 8192)),
+           ("am_bw", "bcopy", (1024, 8192)), ("am_bw", "zcopy", (8192,)), ("am_lat", "shortiov", (8, 63)), ("put_lat", "short", (8, 64)), ("put_lat", "bcopy", (8, 8192)),
            ("put_lat", "zcopy", (8192, 4 * MIB)), ("put_bw", "short", (8, 64)), ("put_bw", "bcopy", (8192,)), ("put_bw", "zcopy", (65536, 4 * MIB)),
            ("get", "bcopy", (8, 8192)), ("get", "zcopy", (128, 65536, 4 * MIB)),
            ("add_lat", "short", (8,)), ("add_mr", "short", (8,)), ("fadd", "short", (8,)), ("cswap", "short", (8,))],
@@ -66,6 +80,8 @@ class Case:
     threads: int = 1  # of ucx_perftest
     check: str = None  # a key of run.py's CHECKS; None: a job that passes or dies
     user: str = None  # whose daemons and programs these are
+    memory: str = "auto"  # how daemons reach the memory of programs
+    fabric: bool = False  # Open MPI over libfabric in place of UCX
     basic: bool = False
     mpi_basic: bool = False
     quick: bool = False
@@ -76,7 +92,7 @@ class Case:
 
     @property
     def options(self):
-        return FAULT if self.faults else ()
+        return ("--memory", self.memory) + (FAULT if self.faults else ())
 
     @property
     def topology(self):
@@ -148,7 +164,7 @@ def many(hosts, faults):
                 yield Case(f"{name}/64/death-kill", hosts, faults, transport, mpi, 64, "death", ("kill",), True, timeout=300, patient=True,
                            matrix=two and transport == "rc")
                 yield Case(f"{name}/64/starve", hosts, faults, transport, mpi, 64, "pause", ("20",), check="starve", timeout=300, patient=True,
-                           matrix=two and transport == "rc", quick=two and transport == "rc" and mpi == "mpich")
+                           matrix=two, quick=two and transport == "rc" and mpi == "mpich")
 
 
 def tools(hosts, faults):
@@ -168,23 +184,43 @@ def tests_of_tools(hosts, faults):
             for size in SIZES:
                 yield Case(f"{name}/ucx/{transport}/{test}-{size}", *common, program=test, size=size, check="ucp",
                            quick=clean2 and size in (8, 65536, 4 * MIB), basic=clean2 and test in ("tag_bw", "ucp_put_lat", "stream_bw") and size == 65536)
+            for threads, size in THREADS:
+                yield Case(f"{name}/ucx/{transport}/{test}-{size}-threads", *common, program=test, size=size, threads=threads, check="ucp",
+                           quick=clean2 and size == 1024, basic=clean2 and test == "tag_lat" and size == 1024)
         for test in UCP_ATOMICS:
             for size in (4, 8):
                 yield Case(f"{name}/ucx/{transport}/{test}-{size}", *common, program=test, size=size, check="ucp", quick=clean2,
                            basic=clean2 and transport == "rc" and test == "ucp_cswap")
-        for test in THREADED:
-            yield Case(f"{name}/ucx/{transport}/{test}-threads", *common, program=test, size=1024, threads=4, check="ucp",
-                       quick=clean2, basic=clean2 and test == "tag_lat")
+        for mode, test, size, options in MODES:
+            yield Case(f"{name}/ucx/{transport}/{mode}", *common, program=test, size=size, args=options, check="ucp", quick=clean2,
+                       basic=clean2 and transport == "rc" and mode == "sleep")
+        for test, size in PASSIVE if transport == "rc" else ():
+            yield Case(f"{name}/ucx/{transport}/{test}-{size}-passive", *common, program=test, size=size, args=("-o",), check="ucp", quick=clean2)
         for test, layout, sizes in UCT_TESTS[transport]:
             for size in sizes:
                 yield Case(f"{name}/uct/{transport}/{test}-{layout}-{size}", *common, program=test, args=("-D", layout), size=size, check="uct",
                            quick=clean2, basic=clean2 and test in ("am_lat", "get", "fadd") and size == sizes[-1])
+    for transport in WITH_SM:
+        for test, size in (("tag_lat", 8), ("tag_bw", MIB), ("ucp_put_bw", 65536), ("ucp_get", 65536), ("ucp_fadd", 8)):
+            yield Case(f"{name}/ucx/{transport}/{test}-{size}", hosts, faults, transport, program=test, size=size, check="ucp", quick=clean2)
     yield Case(f"{name}/ucx/info", hosts, faults, "rc", check="info", quick=clean2, basic=clean2)
     yield Case(f"{name}/fabric/info", hosts, faults, "ud", check="fi_info", quick=clean2, basic=clean2)
     yield Case(f"{name}/fabric/rdma_cm", hosts, faults, "ud", check="rdma_cm", quick=clean2, basic=clean2)
     for size, count in ((8, 500), (4096, 200), (65536, 100), (MIB, 20), (4 * MIB, 5)):
         yield Case(f"{name}/fabric/pingpong-{size}", hosts, faults, "ud", size=size, args=(str(count),), check="fi_pingpong", quick=clean2,
                    basic=clean2 and size in (8, 65536))
+
+
+def over_fabric():
+    """MPI messages over libfabric's reliable datagrams. Not p2p: an MPI_Ssend ends in a crash in ofi_rxd of libfabric 1.17, over its own UDP, too."""
+    for ranks, p in ((2, "collectives"), (4, "collectives"), (4, "datatypes")):
+        yield Case(f"2hosts/openmpi/ofi/{ranks}/{p}", 2, False, "ud", "openmpi", ranks, p, fabric=True, matrix=True, quick=True, timeout=120)
+
+
+def without_process_vm():
+    """Memory by way of /proc/PID/mem, as in containers that forbid process_vm_readv."""
+    for mpi in LAUNCH:
+        yield Case(f"2hosts/{mpi}/rc/proc_mem/4/suite", 2, False, "rc", mpi, 4, "suite", memory="proc_mem", matrix=True, quick=True, timeout=150)
 
 
 def storms():
@@ -218,4 +254,4 @@ def all_cases():
                 cases += part(hosts, faults)
             if hosts == 2 or not faults:
                 cases += many(hosts, faults)
-    return cases + list(storms()) + list(of_users())
+    return cases + list(over_fabric()) + list(storms()) + list(without_process_vm()) + list(of_users())

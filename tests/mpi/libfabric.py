@@ -2,7 +2,7 @@
 """libfabric: reliable datagrams of its own (ofi_rxd) over the device's UD queue pairs; and what needs rdma_cm says so."""
 
 import lab as labs
-from jobs import packets
+from traffic import Traffic
 from ucx import need
 
 RXD = "verbs;ofi_rxd"
@@ -39,14 +39,14 @@ def check_pingpong(case, lab, _build):
     """With the data checked (-c), in both directions."""
     tool, port = labs.which("fi_pingpong"), labs.tcp_port()
     options = ["-p", RXD, "-e", "rdm", "-I", case.args[0], "-S", case.size, "-c"]
-    before = packets(lab)
+    traffic = Traffic(lab)
     result = lab.pair([tool, "-B", port] + options, [tool, "-P", port] + options + [lab.server_tcp()], port, case.timeout)
     told = "".join(f"\n--- {who}: {p.line}\n{p.output()}" for who, p, _ in result)
     for who, process, code in reversed(result):
         need(code == 0, f"the {who} " + ("did not end" if code is None else f"exited with {code}") + told)
         need("[error]" not in process.output(), f"the {who} reports an error{told}")
     need(f"={case.args[0]} " in result[1][1].output(), f"not all were acknowledged{told}")
-    need(packets(lab) - before >= 2 * int(case.args[0]), f"the test did not use the device{told}")
+    need(traffic.packets() >= 2 * int(case.args[0]), f"the test did not use the device{told}")
 
 
 CHECKS = {"fi_info": check_info, "rdma_cm": check_rdma_cm, "fi_pingpong": check_pingpong}

@@ -37,7 +37,7 @@ class Runner(runner.Runner):
     script, block, settle = "tests/mpi/run.py", "127.0.32", 30
 
     def key(self, case):
-        return (case.hosts, case.faults, case.user)
+        return (case.hosts, case.faults, case.memory, case.user)
 
     def make_lab(self, case):
         return labs.Lab(self.build, case.topology, case.options, self.args.block, case.user, "pumice0")

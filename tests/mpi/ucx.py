@@ -5,7 +5,8 @@ transport of one device, told which."""
 import re
 
 import lab as labs
-from jobs import packets
+from cases import TRANSPORTS
+from traffic import Traffic
 
 # What a device must be able to do: parts of the lines that ucx_info -d prints for each transport.
 CAPABILITIES = {
@@ -40,13 +41,23 @@ def check_info(case, lab, _build):
     need(re.search(r"register: unlimited", out), f"memory can't be registered without limit{told}")
 
 
+def one_sided(case):
+    """The engine's counter of what the test is made of, if RC's device does it: UD has no such operations, and UCP has the target's processor
+    do all atomics unless the device has every one of them (there is no swap)."""
+    if case.transport != "rc":
+        return None
+    if case.check == "uct" and case.program in ("add_lat", "add_mr", "fadd", "cswap"):
+        return "atomics"
+    return "writes" if "put_" in case.program else "reads" if case.program in ("get", "ucp_get") else None
+
+
 def check_perftest(case, lab, _build):
     """Server on the first host, client on the last. The iterations are few for what is large, or waits for each reply."""
     tool = labs.which("ucx_perftest")
     port = labs.tcp_port()
     slow = case.faults and case.transport == "ud"  # UCX repeats what was lost after 40 ms: see cases.habits
     count = (200 if case.size <= 65536 else 5 if slow else 20) * case.threads
-    before = packets(lab)
+    traffic = Traffic(lab)
 
     def argv(host):
         # `env` is what sets the environment, so that the line that is printed repeats it.
@@ -62,7 +73,11 @@ def check_perftest(case, lab, _build):
         need(code == 0, f"the {who} " + ("did not end" if code is None else f"exited with {code}") + f"\n{told}")
         need(" ERROR " not in process.output(), f"the {who} reports an error\n{told}")
     need("Final:" in result[1][1].output(), f"no result\n{told}")
-    need(packets(lab) - before >= count, f"the test did not use the device\n{told}")
+    if case.transport in TRANSPORTS:
+        need(traffic.packets() >= count, f"the test did not use the device\n{told}")
+        operation = one_sided(case)
+        did = traffic.each(operation)[-1] if operation else count
+        need(did >= count, f"of {count} the client's device did only {did} {operation}\n{told}")
 
 
 CHECKS = {"info": check_info, "ucp": check_perftest, "uct": check_perftest}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the devices of a lab have done since some moment: that they were used at all, on every host, with the operations and the faults
+that a case is about."""
+
+# Of a job of our own, for each rank; wire-up alone takes some twenty packets.
+PACKETS_MIN = 100
+PACKETS_SHORT = 10  # of one that dies, or does next to nothing
+FAULTS_SURE = 1500  # packets of which 1 % are lost and 1 % late: that none was is a matter of 1 in 10^13
+
+
+class Traffic:
+    """Counts from when it is made."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.start = self._read()
+
+    def _read(self):
+        """Each host's counters, those of its devices added up."""
+        hosts = []
+        for host in self.lab.hosts:
+            total = {}
+            for device in host.status()["devices"]:
+                for name, value in device["counters"].items():
+                    total[name] = total.get(name, 0) + value
+            hosts.append(total)
+        return hosts
+
+    def each(self, name):
+        """By how much a counter of status has grown on each host."""
+        return [now[name] - before[name] for before, now in zip(self.start, self._read())]
+
+    def packets(self):
+        """Packets that all hosts have sent; with one device, what its engine has kept inside counts, too."""
+        return sum(self.each("sent_pkts"))
+
+    def missing(self, case):
+        """What a case's job should have done and has not; "" if all is there."""
+        each = self.each("sent_pkts")
+        wanted = (PACKETS_SHORT if case.death or case.check else PACKETS_MIN) * case.ranks
+        if sum(each) < wanted:
+            return f"the job did not use the device: {sum(each)} packets of at least {wanted}"
+        if min(each) == 0 and case.ranks >= case.hosts:
+            return f"the job was not on all hosts: {each} packets"
+        return self.missing_faults(case)
+
+    def missing_faults(self, case):
+        """The same of the faults that the case is to have."""
+        seen, struck = sum(self.each("fault_packets")), sum(self.each("fault_dropped")) + sum(self.each("fault_reordered"))
+        return f"{seen} packets were to have faults, {struck} had" if case.faults and (not seen or seen >= FAULTS_SURE and not struck) else ""
