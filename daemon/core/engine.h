@@ -39,7 +39,8 @@ struct engine_config {
     uint32_t max_mcast; /* multicast groups times QPs in each, at most 1 << 20 */
     uint32_t max_peers; /* distinct destination addresses; more share one window */
     uint32_t completion_slots; /* of the outgoing completion queue; a power of two, at least 64 */
-    uint32_t event_slots; /* of the event queue; a power of two */
+    uint32_t
+        event_slots; /* of the event queue; a power of two. What finds no room is dropped, where not told otherwise */
     uint32_t window_pkts; /* packets that a QP may have unacknowledged, at most 1 << 22 (row D1) */
     uint64_t peer_window_bytes; /* bytes in flight to one destination: its socket's receive buffer */
     bool ecn; /* packets with ECN marks are answered with CNPs, and CNPs lower a QP's rate (row E28). The owner sends
@@ -136,7 +137,8 @@ int mw_dealloc(struct engine *e, uint32_t key);
  * and keeps it until it completes. Each request completes once, but for those of an SRQ that is destroyed, and those
  * whose completions were not popped yet when their QP was destroyed (so pop first, if the request's slot is to be known
  * free again). A request that a QP had taken when it was destroyed or reset is back in the SRQ, in front. A QP with an
- * SRQ that goes to ERR flushes what it has taken, and then gives EVENT_QP_LAST_WQE_REACHED, once. */
+ * SRQ that goes to ERR flushes what it has taken, and then gives EVENT_QP_LAST_WQE_REACHED, once, however many others do
+ * so, too: it waits in engine_tx until the event queue has room. */
 
 struct srq_init {
     uint32_t pd;
@@ -166,7 +168,8 @@ int srq_post_recv(struct srq *srq, const struct recv_wr *wr, const struct sge *s
 uint32_t srq_room(const struct srq *srq); /* a request that a message has taken keeps its place until it completes */
 uint32_t srq_posted(const struct srq *srq); /* requests in the private queue */
 /* Arms the limit event, which is given once when fewer requests than limit are left after a message wanted one, and
- * disarms it (limit becomes 0). The owner is asked for more by refill_srq before the engine counts. */
+ * disarms it (limit becomes 0). The owner is asked for more by refill_srq before the engine counts. While the event queue
+ * has no room, it stays armed. */
 void srq_set_limit(struct srq *srq, uint32_t limit);
 uint32_t srq_limit(const struct srq *srq); /* 0: not armed */
 /* Says that the requests can't be had any more, because the ring that they are in is broken: EVENT_SRQ_ERR, once. A

@@ -276,6 +276,8 @@ struct completion *completion_add(struct qp *qp, bool is_recv, uint8_t status, u
 struct completion *completion_add_srq(struct srq *srq, uint8_t status, uint64_t now);
 void completion_forget(struct qp *qp);
 void completion_forget_srq(const struct srq *srq);
+/* Asynchronous events. Without room they are dropped, and counted. */
+bool event_room(const struct engine *e);
 void event_add(struct qp *qp, uint8_t type);
 void event_add_srq(const struct srq *srq, uint8_t type);
 
@@ -410,7 +412,8 @@ bool resp_has_work(const struct qp *qp);
 void resp_stop(struct qp *qp); /* on entering ERR */
 void resp_drop(struct qp *qp); /* responses to READs and atomics that wait are not sent any more */
 bool resp_urgent(const struct qp *qp); /* more than a plain ACK is to be sent */
-bool resp_flush(struct qp *qp, uint64_t now); /* true: receive requests are left to flush */
+bool resp_flush(struct qp *qp,
+                uint64_t now); /* true: something is left: requests to flush, or to tell that it was the last */
 /* The receive request for the message under way, or the one that begins: the oldest of the QP or of its SRQ, whose owner
  * is asked for more if there is none. It stays the message's own until it is completed. NULL: none. */
 struct recv_wqe *resp_recv(struct qp *qp);

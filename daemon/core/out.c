@@ -99,10 +99,19 @@ void engine_drop_completion(struct engine *e)
         e->done_head++;
 }
 
+bool event_room(const struct engine *e)
+{
+    return e->event_tail - e->event_head <= e->event_mask;
+}
+
+/* What can wait for room does; the others need a burst of QPs that fail in one call, since the owner takes events after
+ * each. */
 static void add(struct engine *e, const struct event *ev)
 {
-    if (e->event_tail - e->event_head > e->event_mask)
-        return; /* events are advisory; the owner takes them after every call, so this needs a burst of dying QPs */
+    if (!event_room(e)) {
+        e->counters.events_dropped++;
+        return;
+    }
     e->events[e->event_tail++ & e->event_mask] = *ev;
 }
 

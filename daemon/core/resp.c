@@ -88,6 +88,8 @@ bool resp_flush(struct qp *qp, uint64_t now)
         resp_complete(qp, WC_WR_FLUSH_ERR, now);
     }
     if (qp->srqn && !qp->last_wqe_told) {
+        if (!event_room(qp->e))
+            return true;
         qp->last_wqe_told = true;
         event_add(qp, EVENT_QP_LAST_WQE_REACHED); /* 11.6.3: now it can be destroyed, and no request is lost */
     }

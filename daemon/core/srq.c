@@ -165,6 +165,8 @@ static void check_limit(struct srq *srq)
     srq_ask_owner(srq);
     if (queue_used(&srq->rq) >= srq->limit)
         return;
+    if (!event_room(srq->e)) /* it stays armed */
+        return;
     srq->limit = 0;
     event_add_srq(srq, EVENT_SRQ_LIMIT_REACHED);
 }

@@ -352,6 +352,7 @@ struct qp_caps {
     X(rx_no_recv, "UC messages and datagrams dropped: no receive request")                                             \
     X(rx_refused, "UC packets and datagrams dropped: not allowed, too long, or of a message given up")                 \
     X(xrc_refused, "XRC requests refused: no SRQ of that number in the domain")                                        \
+    X(events_dropped, "asynchronous events dropped: too many at once")                                                 \
     X(local_errors, "work requests that failed locally")                                                               \
     X(mem_faults, "copies from or to client memory that failed")                                                       \
     X(sends, "SEND messages completed by the requester")                                                               \

@@ -106,24 +106,29 @@ static inline void *fix_zalloc(size_t n)
     return memset(p, 0, (n + 63) / 64 * 64);
 }
 
-static inline void fix_init(struct fixture *f)
+static inline void fix_init_with(struct fixture *f, uint32_t max_qp, uint32_t event_slots)
 {
     static const struct mem_ops ops = {
         .read = fix_read, .write = fix_write, .atomic = fix_atomic, .refill_srq = fix_refill_srq};
     memset(f, 0, sizeof *f);
     engine_config_defaults(&f->cfg);
-    f->cfg.max_qp = 8;
+    f->cfg.max_qp = max_qp;
     f->cfg.max_mr = 8;
     f->cfg.max_srq = 4;
     f->cfg.max_peers = 4;
     f->cfg.completion_slots = 64;
-    f->cfg.event_slots = 16;
+    f->cfg.event_slots = event_slots;
     f->cfg.active_mtu = 4; /* 2048 */
     f->cfg.num_gids = 1;
     f->cfg.gids[0][15] = 1;
     f->mem = fix_zalloc(engine_size(&f->cfg));
     f->e = engine_init(f->mem, &f->cfg, &ops, f);
     cr_assert(f->e);
+}
+
+static inline void fix_init(struct fixture *f)
+{
+    fix_init_with(f, 8, 16);
 }
 
 static inline void fix_fini(struct fixture *f)

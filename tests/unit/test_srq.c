@@ -538,3 +538,71 @@ Test(srq, events_of_a_destroyed_one_are_dropped)
     cr_expect_eq(srq_destroy(srq), 0);
     expect_no_event();
 }
+
+/* --- more events than there is room for ---------------------------------------------------------------------------------------- */
+
+/* Each program waits for its QP's last event before it destroys it. */
+Test(srq_events, all_are_told_the_last_request, .fini = teardown)
+{
+    struct qp *many[16];
+    bool told[16] = {false};
+    uint32_t total = 0, turns = 0, got;
+    struct event ev;
+    fix_init_with(&fix, 32, 4);
+    srq = make_srq(DEPTH, 2, &srqmem);
+    for (int i = 0; i < 16; i++) {
+        many[i] = make_qp(srq);
+    }
+    for (int i = 0; i < 16; i++) {
+        cr_assert_eq(fix_modify(&fix, many[i], QPS_ERR), 0);
+    }
+    do {
+        turn();
+        for (got = 0; engine_pop_event(fix.e, &ev); got++) {
+            cr_expect_eq(ev.type, EVENT_QP_LAST_WQE_REACHED);
+            for (int i = 0; i < 16; i++) {
+                told[i] |= ev.qpn == qp_number(many[i]);
+            }
+        }
+        total += got;
+    } while (got > 0 && ++turns < 100);
+    cr_assert_eq(total, 16, "%u events", total);
+    for (int i = 0; i < 16; i++) {
+        cr_assert(told[i], "QP %d", i);
+    }
+    cr_assert_eq(engine_counters(fix.e)->events_dropped, 0);
+    qp_destroy(many[3]);
+}
+
+Test(srq_events, the_limit_stays_armed, .fini = teardown)
+{
+    struct event ev;
+    fix_init_with(&fix, 8, 1);
+    srq = make_srq(DEPTH, 2, &srqmem);
+    for (int i = 0; i < 2; i++) {
+        qp[i] = make_qp(srq);
+        psn[i] = 100;
+    }
+    post_many(4); /* without a key */
+    srq_set_limit(srq, 4);
+    cr_assert_eq(fix_modify(&fix, qp[1], QPS_ERR), 0);
+    turn();
+    cr_expect_eq(arrive_at(0, OP_SEND_ONLY, 0), ACKED);
+    cr_expect_eq(srq_limit(srq), 4, "the other QP's event takes the only place");
+    cr_assert(engine_pop_event(fix.e, &ev) && ev.type == EVENT_QP_LAST_WQE_REACHED);
+    cr_expect_eq(arrive_at(0, OP_SEND_ONLY, 0), ACKED);
+    cr_expect_eq(srq_limit(srq), 0);
+    expect_srq_event(EVENT_SRQ_LIMIT_REACHED);
+    expect_no_event();
+}
+
+Test(srq_events, what_is_dropped_is_counted, .fini = teardown)
+{
+    fix_init_with(&fix, 8, 1);
+    srq = make_srq(DEPTH, 2, &srqmem);
+    qp[0] = make_qp(srq);
+    cr_assert_eq(fix_modify(&fix, qp[0], QPS_ERR), 0);
+    turn();
+    srq_fail(srq);
+    cr_assert_eq(engine_counters(fix.e)->events_dropped, 1);
+}
