@@ -184,12 +184,22 @@ void cq_free(struct cq *cq)
     if (cq->dirty)
         TAILQ_REMOVE(&cq->session->device->dirty_cqs, cq, dirty_link);
     if (cq->channel) {
-        evpipe_forget(&cq->channel->pipe, cq->handle);
         cq->channel->users--;
         session_drop_bell(cq->session, cq->bell);
     }
     segment_destroy(&cq->segment);
     free(cq);
+}
+
+/* The events of it that the client has not read go with it. */
+static void forget_events(struct cq *cq)
+{
+    static const uint8_t events[] = {IBV_EVENT_CQ_ERR};
+    struct evrecord completion = {cq->handle, 0};
+
+    session_forget(cq->session, events, sizeof(events), cq->handle, 1);
+    if (cq->channel)
+        cq->session->device->io.events_lost += evpipe_forget(&cq->channel->pipe, &completion, 1, 1);
 }
 
 int cq_destroy(struct session *s, const void *rq, struct control_reply *rp)
@@ -201,6 +211,7 @@ int cq_destroy(struct session *s, const void *rq, struct control_reply *rp)
         return control_fail(rp, -EINVAL, "no completion queue %u", h->handle);
     if (cq->users)
         return control_fail(rp, -EBUSY, "completion queue %u is used by %u queues", h->handle, cq->users);
+    forget_events(cq);
     cq_free(cq);
     return 0;
 }

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "pumice/abi.h"
@@ -12,28 +15,28 @@
 _Static_assert(sizeof(struct evrecord) == sizeof(struct pm_async_event), "record");
 _Static_assert(sizeof(struct evrecord) == sizeof(struct pm_comp_event), "record");
 
-/* Writes one record. 1: done; 0: no room; -1: nobody reads any more. Records are far below PIPE_BUF, so writes are
- * whole. */
-static int put(struct evpipe *p, const struct evrecord *r)
+#define UNREAD_MAX (1 << 20) /* bytes in a pipe: a client can make it so large, by default */
+
+/* Writes records, and returns how many are dealt with: written, or dropped because nobody reads any more. The others
+ * find no room. A write of up to PIPE_BUF bytes is whole, or does not happen. */
+static unsigned put(const struct evpipe *p, const struct evrecord *r, unsigned n)
 {
-    if (write(p->write_fd, r, sizeof(*r)) == (ssize_t)sizeof(*r))
-        return 1;
-    return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    const unsigned most = PIPE_BUF / sizeof(*r);
+
+    for (unsigned done = 0, part; done < n; done += part) {
+        part = n - done < most ? n - done : most;
+        if (write(p->write_fd, r + done, part * sizeof(*r)) != (ssize_t)(part * sizeof(*r)))
+            return errno == EAGAIN || errno == EINTR ? done : n;
+    }
+    return n;
 }
 
 static void on_writable(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct evpipe *p = w->data;
-    unsigned done = 0;
+    unsigned done = put(p, p->waiting, p->n);
 
     (void)revents;
-    while (done < p->n) {
-        int r = put(p, &p->waiting[done]);
-
-        if (r == 0)
-            break;
-        done = r < 0 ? p->n : done + 1;
-    }
     p->n -= done;
     memmove(p->waiting, p->waiting + done, p->n * sizeof(p->waiting[0]));
     if (p->n == 0)
@@ -80,24 +83,31 @@ int evpipe_take_read_fd(struct evpipe *p)
     return fd;
 }
 
+static bool reserve(struct evpipe *p, unsigned n)
+{
+    unsigned cap = p->cap ? p->cap : 64;
+    struct evrecord *q;
+
+    while (cap < n)
+        cap *= 2;
+    if (cap == p->cap)
+        return true;
+    q = cap > EVPIPE_WAITING_MAX ? NULL : realloc(p->waiting, cap * sizeof(*q));
+    if (!q)
+        return false;
+    p->waiting = q;
+    p->cap = cap;
+    return true;
+}
+
 static bool keep(struct evpipe *p, const struct evrecord *r)
 {
     for (unsigned i = 0; i < p->n; i++) {
         if (p->waiting[i].a == r->a && p->waiting[i].b == r->b)
             return true;
     }
-    if (p->n == p->cap) {
-        unsigned cap = p->cap ? 2 * p->cap : 64;
-        struct evrecord *q;
-
-        if (cap > EVPIPE_WAITING_MAX)
-            return false;
-        q = realloc(p->waiting, cap * sizeof(*q));
-        if (!q)
-            return false;
-        p->waiting = q;
-        p->cap = cap;
-    }
+    if (!reserve(p, p->n + 1))
+        return false;
     p->waiting[p->n++] = *r;
     ev_io_start(p->loop, &p->writable);
     return true;
@@ -107,20 +117,114 @@ bool evpipe_push(struct evpipe *p, uint32_t a, uint32_t b)
 {
     struct evrecord r = {a, b};
 
-    if (p->n == 0 && put(p, &r) != 0)
+    if (p->n == 0 && put(p, &r, 1) == 1)
         return true;
     return keep(p, &r);
 }
 
-void evpipe_forget(struct evpipe *p, uint32_t a)
-{
-    unsigned n = 0;
+/* --- taking back
+ * ------------------------------------------------------------------------------------------------------- */
 
-    for (unsigned i = 0; i < p->n; i++) {
-        if (p->waiting[i].a != a)
-            p->waiting[n++] = p->waiting[i];
+/* Another read end, for a moment: while it is there, nobody can see that the client has closed its own. Whatever the client
+ * does to the flags of its own, this one does not block. */
+static int open_read_end(const struct evpipe *p)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", p->write_fd);
+    return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* Takes out what the client has not read, in one go: the client may be reading, or even writing, at the same time. The
+ * result is the caller's to free, and has room for the waiting records, too. NULL: there is nothing, or it stays. */
+static struct evrecord *take_unread(const struct evpipe *p, unsigned *n)
+{
+    struct evrecord *r = NULL;
+    ssize_t got = -1;
+    int bytes, fd;
+
+    if (ioctl(p->write_fd, FIONREAD, &bytes) != 0 || bytes < (int)sizeof(*r) || bytes > UNREAD_MAX)
+        return NULL;
+    fd = open_read_end(p);
+    if (fd < 0)
+        return NULL;
+    r = malloc((size_t)bytes + p->n * sizeof(*r));
+    if (r)
+        got = read(fd, r, (size_t)bytes);
+    close(fd);
+    if (got < (ssize_t)sizeof(*r)) {
+        free(r);
+        return NULL;
     }
-    p->n = n;
-    if (n == 0)
+    *n = (unsigned)((size_t)got / sizeof(*r));
+    return r;
+}
+
+static unsigned kind_of(const struct evrecord *r, const struct evrecord *kind, unsigned kinds)
+{
+    unsigned k = 0;
+
+    while (k < kinds && (r->a != kind[k].a || r->b != kind[k].b))
+        k++;
+    return k;
+}
+
+/* Removes what the one who goes has of n records; returns how many are left. */
+static unsigned filter(struct evrecord *r, unsigned n, const struct evrecord *kind, unsigned kinds, unsigned sharers)
+{
+    unsigned stay[EVPIPE_KINDS_MAX] = {0}, left = 0;
+
+    for (unsigned i = 0, k; i < n; i++) {
+        if ((k = kind_of(&r[i], kind, kinds)) < kinds)
+            stay[k]++;
+    }
+    for (unsigned k = 0; k < kinds; k++) { /* of so many events each has one, but for those that have read theirs */
+        unsigned events = (stay[k] + sharers - 1) / sharers, others = events * (sharers - 1);
+
+        stay[k] = stay[k] < others ? stay[k] : others;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        unsigned k = kind_of(&r[i], kind, kinds);
+
+        if (k == kinds || stay[k] > 0)
+            r[left++] = r[i];
+        if (k < kinds && stay[k] > 0)
+            stay[k]--;
+    }
+    return left;
+}
+
+/* Writes what was taken out again, and keeps what finds no room. */
+static unsigned put_back(struct evpipe *p, const struct evrecord *r, unsigned n)
+{
+    unsigned done = put(p, r, n), lost = 0;
+
+    p->n = n - done;
+    if (p->n && !reserve(p, p->n)) {
+        lost = p->n - p->cap;
+        p->n = p->cap;
+    }
+    if (p->n)
+        memcpy(p->waiting, r + done, p->n * sizeof(*r));
+    return lost;
+}
+
+unsigned evpipe_forget(struct evpipe *p, const struct evrecord *kind, unsigned kinds, unsigned sharers)
+{
+    unsigned unread = 0, lost = 0;
+    struct evrecord *all = take_unread(p, &unread);
+
+    if (all) {
+        if (p->n)
+            memcpy(all + unread, p->waiting, p->n * sizeof(*all));
+        lost = put_back(p, all, filter(all, unread + p->n, kind, kinds, sharers));
+        free(all);
+    } else {
+        p->n = filter(p->waiting, p->n, kind, kinds, sharers);
+    }
+    if (p->n)
+        ev_io_start(p->loop, &p->writable);
+    else
         ev_io_stop(p->loop, &p->writable);
+    return lost;
 }

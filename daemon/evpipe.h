@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A pipe by which a client gets events (struct pm_async_event, struct pm_comp_event): records of two words. The client
  * has the read end and decides itself whether it blocks; the daemon never does: what finds no room is kept and written
- * when there is. */
+ * when there is. An object that goes takes its records along, also those in the pipe, so that a client which was told
+ * that there is something to read does find it. */
 #ifndef PUMICE_DAEMON_EVPIPE_H
 #define PUMICE_DAEMON_EVPIPE_H
 
@@ -34,7 +35,12 @@ int evpipe_take_read_fd(struct evpipe *p); /* the caller sends and closes it */
  * not how often). False: too many wait, and this one is lost. */
 bool evpipe_push(struct evpipe *p, uint32_t a, uint32_t b);
 
-/* Takes waiting records with this first word back. */
-void evpipe_forget(struct evpipe *p, uint32_t a);
+/* Takes back the records of an object that goes: those that wait and those that the client has not read. kinds, at most
+ * EVPIPE_KINDS_MAX: what they look like. Of each kind every one of so many sharers gets as many (XRC target queue pairs),
+ * one of whom goes, and what may be the others' stays. A client that reads meanwhile may find the pipe empty for a
+ * moment. The order stays. If the pipe can't be read (no /proc, no descriptor), what is in it stays. Returns how many
+ * records of others were lost, because the client has made the pipe smaller. */
+#define EVPIPE_KINDS_MAX 8
+unsigned evpipe_forget(struct evpipe *p, const struct evrecord *kind, unsigned kinds, unsigned sharers);
 
 #endif

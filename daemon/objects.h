@@ -219,6 +219,8 @@ void target_open_add(struct target_open *o, struct session *s, struct qpair *q, 
 void target_open_free(struct target_open *o);
 /* One of the handles that the session has of target qpn; NULL: none. */
 struct target_open *target_find(const struct session *s, uint32_t qpn);
+/* How many handles the session has of a target. */
+unsigned target_opens(const struct session *s, const struct qpair *q);
 
 /* A queue pair that the session made, or an XRC target that it has open; NULL: none of that number. */
 struct qpair *qpair_find(const struct session *s, uint32_t qpn);

@@ -378,17 +378,23 @@ struct qpair *qpair_find(const struct session *s, uint32_t qpn)
 
 int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp)
 {
+    static const uint8_t events[] = {IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR,
+                                     IBV_EVENT_COMM_EST, IBV_EVENT_SQ_DRAINED, IBV_EVENT_QP_LAST_WQE_REACHED};
     const struct pm_handle *h = rq;
     struct qpair *q = qpair_find(s, h->handle);
+    unsigned handles = 1;
 
     if (!q)
         return control_fail(rp, -EINVAL, "no queue pair 0x%06x", h->handle);
-    if (!q->session)
+    if (!q->session) {
+        handles = target_opens(s, q);
         target_open_free(target_find(s, h->handle));
-    else
+    } else {
         datapath_send_posted(s->device, q);
+    }
     if (TAILQ_EMPTY(&q->openers))
         qpair_free(q);
+    session_forget(s, events, sizeof(events), h->handle, handles);
     return 0;
 }
 

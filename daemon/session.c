@@ -379,3 +379,12 @@ void session_event(struct session *s, uint32_t type, uint32_t handle)
     if (!evpipe_push(&s->async, type, handle))
         s->device->io.events_lost++;
 }
+
+void session_forget(struct session *s, const uint8_t *types, unsigned num, uint32_t handle, unsigned sharers)
+{
+    struct evrecord kind[EVPIPE_KINDS_MAX];
+
+    for (unsigned i = 0; i < num; i++)
+        kind[i] = (struct evrecord){types[i], handle};
+    s->device->io.events_lost += evpipe_forget(&s->async, kind, num, sharers);
+}

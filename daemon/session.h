@@ -79,5 +79,8 @@ void session_drop_bell(struct session *s, uint32_t bell);
 
 /* Tells the client of an asynchronous event (enum ibv_event_type). */
 void session_event(struct session *s, uint32_t type, uint32_t handle);
+/* Takes back what the client has not read of the events of an object that goes, of these types (EVPIPE_KINDS_MAX at most);
+ * sharers: how many handles of it the client has, this one included. */
+void session_forget(struct session *s, const uint8_t *types, unsigned num, uint32_t handle, unsigned sharers);
 
 #endif

@@ -313,6 +313,7 @@ static struct srqueue *find(struct session *s, uint32_t handle, struct control_r
 
 int srqueue_destroy(struct session *s, const void *rq, struct control_reply *rp)
 {
+    static const uint8_t events[] = {IBV_EVENT_SRQ_ERR, IBV_EVENT_SRQ_LIMIT_REACHED};
     const struct pm_handle *h = rq;
     struct srqueue *q = find(s, h->handle, rp);
 
@@ -323,6 +324,7 @@ int srqueue_destroy(struct session *s, const void *rq, struct control_reply *rp)
     if (taglist_busy(q, s->device->now))
         return control_fail(rp, -EBUSY, "list operations of shared receive queue %u are under way", h->handle);
     srqueue_free(q);
+    session_forget(s, events, sizeof(events), h->handle, 1);
     return 0;
 }
 

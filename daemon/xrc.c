@@ -221,6 +221,16 @@ struct target_open *target_find(const struct session *s, uint32_t qpn)
     return NULL;
 }
 
+unsigned target_opens(const struct session *s, const struct qpair *q)
+{
+    const struct target_open *o;
+    unsigned n = 0;
+
+    TAILQ_FOREACH(o, &q->openers, qpair_link)
+    n += o->session == s;
+    return n;
+}
+
 int target_open_qp(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_open_qp_req *r = rq;

@@ -383,6 +383,22 @@ Test(xrc_traffic, events_go_to_all_openers)
     cr_assert_not(fixture_event(receiver_events, &ev), "one for each handle");
 }
 
+/* With a handle goes what was not read of its events, and not the other handle's. */
+Test(xrc_traffic, events_go_with_their_handle)
+{
+    struct pm_async_event ev;
+
+    cr_assert_eq(open_target(receiver, recv_xrcd, target), 0);
+    cr_assert_eq(open_target(receiver, recv_xrcd, target), 0);
+    cr_assert_eq(send_to(srq.rep.srqn ^ 0x800000), WC_REM_ACCESS_ERR);
+    cr_assert_eq(on_handle(receiver, PM_OP_DESTROY_QP, target), 0);
+    cr_assert(fixture_event(receiver_events, &ev) && ev.type == IBV_EVENT_QP_ACCESS_ERR && ev.handle == target);
+    cr_assert_not(fixture_event(receiver_events, &ev));
+    cr_assert(fixture_event(maker_events, &ev) && ev.handle == target, "another session's are its own");
+    cr_assert_eq(on_handle(receiver, PM_OP_DESTROY_QP, target), 0);
+    cr_assert_not(fixture_event(receiver_events, &ev));
+}
+
 /* A receiver that dies in the middle: its SRQ is not found any more, the target goes on for others. */
 Test(xrc_traffic, a_receiver_that_dies)
 {

@@ -148,6 +148,45 @@ static void invalid_request(void)
     ok(vt_pair_end(&p), "everything is destroyed");
 }
 
+/* Events of all kinds of objects: of an SRQ's limit, of QPs that fail, of a CQ that overruns. */
+static void make_events(struct vt_pair *p)
+{
+    struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
+    struct ibv_srq_attr limit = {.srq_limit = 2};
+    struct ibv_wc wc;
+    *p = (struct vt_pair){.pd = ibv_alloc_pd(ctx), .scq = ibv_create_cq(ctx, 1, NULL, NULL, 0)};
+    need(p->pd && p->scq && (p->srq = ibv_create_srq(p->pd, &init)));
+    vt_pair_make(p, ctx, NULL);
+    vt_connect(p);
+    need(vt_srq_recv(p, p->srq, 0, 64, 8) == 0 && ibv_modify_srq(p->srq, &limit, IBV_SRQ_LIMIT) == 0);
+    need(vt_send(p, 0, 0, 0, 8, 0) == 0 && vt_poll(p->rcq, 1, &wc) == 1);
+    need(vt_to_state(p->qp[0], IBV_QPS_ERR) == 0 && vt_to_state(p->qp[1], IBV_QPS_ERR) == 0);
+    for (int i = 0; i < p->scq->cqe + 2; i++)
+        need(vt_send(p, 0, 1, 0, 8, IBV_SEND_SIGNALED) == 0);
+    usleep(50000);
+}
+
+/* What nobody has read of an object's events goes with it: the descriptor is not readable for nothing. */
+static void unread(void)
+{
+    struct vt_pair p;
+    struct ibv_async_event ev;
+    make_events(&p);
+    need(ibv_destroy_qp(p.qp[0]) == 0 && ibv_destroy_qp(p.qp[1]) == 0);
+    bool limit = next(&ev, IBV_EVENT_SRQ_LIMIT_REACHED) && ev.element.srq == p.srq;
+    ibv_ack_async_event(&ev);
+    bool overrun = next(&ev, IBV_EVENT_CQ_ERR) && ev.element.cq == p.scq;
+    ibv_ack_async_event(&ev);
+    ok(limit && overrun && vt_no_event(ctx), "QPs go, and their unread events; others' are there, in order");
+    need(ibv_destroy_srq(p.srq) == 0 && ibv_dereg_mr(p.mr) == 0 && ibv_destroy_cq(p.scq) == 0 &&
+         ibv_destroy_cq(p.rcq) == 0 && ibv_dealloc_pd(p.pd) == 0);
+    free(p.buf);
+    make_events(&p);
+    ok(vt_pair_end(&p) == false && errno == EBUSY && !vt_no_event(ctx), "all go but an SRQ and what it needs");
+    ok(ibv_destroy_srq(p.srq) == 0 && vt_no_event(ctx), "and when that goes, nothing is left to read");
+    need(ibv_dealloc_pd(p.pd) == 0);
+}
+
 int main(void)
 {
     ctx = vt_open();
@@ -156,6 +195,7 @@ int main(void)
     invalid_request();
     access_error();
     overrun();
+    unread();
     ok(ibv_close_device(ctx) == 0, "close");
     return vt_failed;
 }

@@ -148,6 +148,31 @@ static void moderation(void)
     ok(ibv_modify_cq(p.rcq, &a) == EOPNOTSUPP, "unknown attributes: EOPNOTSUPP");
 }
 
+/* What nobody has read of a CQ's events goes with it, so that a program which finds the descriptor readable finds an event,
+ * too; those of others stay. */
+static void unread(void)
+{
+    struct vt_pair q[2] = {{0}, {0}};
+    struct ibv_cq *cq = NULL;
+    struct ibv_wc wc;
+    void *context;
+    for (int i = 0; i < 2; i++) {
+        need((q[i].rcq = ibv_create_cq(p.ctx, 16, &q[i], ch, 0)));
+        vt_pair_make(&q[i], p.ctx, NULL);
+        vt_connect(&q[i]);
+        need(vt_recv(&q[i], 1, 0, 0, 8) == 0 && ibv_req_notify_cq(q[i].rcq, 0) == 0);
+        need(vt_to_state(q[i].qp[1], IBV_QPS_ERR) == 0 && vt_poll(q[i].rcq, 1, &wc) == 1 && readable(5000));
+    }
+    ok(vt_pair_end(&q[0]), "a CQ goes, and nobody has read its event");
+    ok(readable(5000) && ibv_get_cq_event(ch, &cq, &context) == 0 && cq == q[1].rcq && context == &q[1],
+       "another's is there");
+    ibv_ack_cq_events(q[1].rcq, 1);
+    ok(!readable(50), "and nothing else");
+    need(ibv_req_notify_cq(q[1].rcq, 0) == 0 && vt_recv(&q[1], 1, 0, 0, 8) == 0);
+    ok(vt_poll(q[1].rcq, 1, &wc) == 1 && readable(5000) && vt_pair_end(&q[1]), "that CQ goes likewise");
+    ok(!readable(50), "nothing is left to read");
+}
+
 static _Atomic bool destroyed;
 static void *destroy(void *arg)
 {
@@ -207,6 +232,7 @@ int main(void)
     nonblocking();
     no_event_lost();
     moderation();
+    unread();
     acks();
     ok(ibv_destroy_cq(p.scq) == 0 && ibv_destroy_comp_channel(ch) == 0, "the channel goes");
     ok(ibv_dereg_mr(p.mr) == 0 && ibv_dealloc_pd(p.pd) == 0 && ibv_close_device(ctx) == 0, "and the rest");
