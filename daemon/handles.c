@@ -47,11 +47,15 @@ int handles_add_at(struct handles *t, void *obj, uint32_t id)
 
 int handles_add(struct handles *t, void *obj, uint32_t *id)
 {
-    if (t->limit && t->count >= t->limit)
+    uint32_t limit = t->limit && t->limit < HANDLES_MAX ? t->limit : HANDLES_MAX;
+    uint32_t last = limit < HANDLES_MAX / HANDLES_TURNS ? limit * HANDLES_TURNS : HANDLES_MAX;
+
+    if (t->count >= limit)
         return -ENOSPC;
     do {
-        *id = ++t->next;
-    } while (*id == 0 || find(t, *id));
+        t->next = t->next < last ? t->next + 1 : 1;
+    } while (find(t, t->next));
+    *id = t->next;
     return handles_add_at(t, obj, *id);
 }
 

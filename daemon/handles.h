@@ -11,10 +11,15 @@ struct handles {
     struct handle *hash; /* NULL: empty */
     uint32_t count;
     uint32_t limit; /* entries at most; 0: none */
-    uint32_t next; /* number to try next: numbers come back as late as possible */
+    uint32_t next; /* number given last: a number comes back when all others had their turn */
 };
 
-/* Gives the object a new number, not 0, into *id. -ENOSPC: limit reached; -ENOMEM. */
+/* The numbers that are given are of 24 bits, and of a table with a limit only so many times its limit: clients have tables
+ * by number, too, which grow with the numbers and don't shrink. */
+#define HANDLES_MAX 0xffffffu
+#define HANDLES_TURNS 16u
+
+/* Gives the object a new number, not 0 and HANDLES_MAX at most, into *id. -ENOSPC: limit reached; -ENOMEM. */
 int handles_add(struct handles *t, void *obj, uint32_t *id);
 /* Enters it under a number of the caller's. -EEXIST, -ENOSPC, -ENOMEM. */
 int handles_add_at(struct handles *t, void *obj, uint32_t id);

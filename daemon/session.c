@@ -230,6 +230,7 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
     TAILQ_INIT(&s->targets);
     s->channels.limit = DEVICE_MAX_CHANNELS;
     s->cqs.limit = DEVICE_MAX_CQ;
+    s->srqs.limit = DEVICE_MAX_SRQ;
     rc = acquire(s, rq, mem_fd);
     bell = rc ? -1 : fcntl(s->bell_fd, F_DUPFD_CLOEXEC, 0);
     if (rc || bell < 0) {

@@ -296,7 +296,8 @@ VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
             return vb_err(rc);
         /* From here on no event finds it any more: the counts are final. */
         pthread_mutex_lock(&c->lock);
-        vb_table_set(&c->cqs, ibcq->handle, NULL);
+        if (vb_table_get(&c->cqs, ibcq->handle) == cq) /* else its handle is another CQ's already */
+            vb_table_set(&c->cqs, ibcq->handle, NULL);
         if (ibcq->channel)
             ibcq->channel->refcnt--;
         pthread_mutex_unlock(&c->lock);

@@ -320,7 +320,8 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
             leave_cq(srq);
         }
         pthread_mutex_lock(&c->lock);
-        vb_table_set(&c->srqs, ibsrq->handle, NULL);
+        if (vb_table_get(&c->srqs, ibsrq->handle) == srq) /* else its handle is another SRQ's already */
+            vb_table_set(&c->srqs, ibsrq->handle, NULL);
         pthread_mutex_unlock(&c->lock);
         if (srq->cq)
             vb_cq_unlock(srq->cq);

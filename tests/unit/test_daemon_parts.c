@@ -54,18 +54,41 @@ Test(handles, numbers_find_only_their_object)
 
 Test(handles, wraps_around_what_is_taken)
 {
-    struct handles t = {.next = 0xfffffffe};
+    struct handles t = {.next = 0xfffffe};
     int a, b;
     uint32_t h;
 
     handles_add_at(&t, &a, 1);
     cr_assert_eq(handles_add(&t, &b, &h), 0);
-    cr_assert_eq(h, 0xffffffff);
+    cr_assert_eq(h, 0xffffff, "the last that clients take");
     cr_assert_eq(handles_add(&t, &b, &h), 0);
     cr_assert_eq(h, 2, "neither 0 nor 1");
     handles_remove(&t, 1);
     handles_remove(&t, 2);
-    handles_remove(&t, 0xffffffff);
+    handles_remove(&t, 0xffffff);
+    cr_assert_null(t.hash);
+}
+
+/* What clients keep by number stays small, however often objects come and go. */
+Test(handles, numbers_are_of_the_order_of_the_limit)
+{
+    struct handles t = {.limit = 4};
+    int a[3], b;
+    uint32_t h, first, last = 0;
+
+    for (unsigned i = 0; i < 3; i++)
+        cr_assert_eq(handles_add(&t, &a[i], &h), 0);
+    cr_assert_eq(handles_add(&t, &b, &first), 0);
+    for (unsigned i = 0; i < 1000; i++) {
+        handles_remove(&t, last ? last : first);
+        cr_assert_eq(handles_add(&t, &b, &last), 0);
+        cr_assert(last > 3 && last <= 4 * HANDLES_TURNS);
+        cr_assert(i >= 4 * HANDLES_TURNS - 4 || last != first, "it comes back late");
+    }
+    cr_assert_eq(handles_add(&t, &b, &h), -ENOSPC);
+    handles_remove(&t, last);
+    for (h = 1; h <= 3; h++)
+        handles_remove(&t, h);
     cr_assert_null(t.hash);
 }
 
