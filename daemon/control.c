@@ -100,6 +100,8 @@ static const struct {
     [PM_OP_CHECK]           = {"CHECK",           sizeof(struct pm_check_req),     NULL},
     [PM_OP_COUNTER]         = {"COUNTER",         sizeof(struct pm_counter_req),   NULL},
     [PM_OP_OPEN_QP]         = {"OPEN_QP",         sizeof(struct pm_open_qp_req),   target_open_qp},
+    [PM_OP_SWITCH_CQ]       = {"SWITCH_CQ",       sizeof(struct pm_handle),        cq_switch},
+    [PM_OP_SWITCH_SRQ]      = {"SWITCH_SRQ",      sizeof(struct pm_handle),        srqueue_switch},
 };
 /* clang-format on */
 

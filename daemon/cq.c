@@ -83,6 +83,7 @@ int cq_create(struct session *s, const void *rq, struct control_reply *rp)
     cq->session = s;
     cq->slots = ring_slots(r->cqe);
     cq->ignore_overrun = r->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    cq->next.fd = -1;
     rc = segment_create(&cq->segment, "pumice-cq", segment_bytes(cq->slots));
     if (rc == 0 && (rc = settle(cq, ch)) != 0)
         segment_destroy(&cq->segment);
@@ -100,22 +101,10 @@ int cq_create(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-/* Moves the entries that the client has not read to a new segment. The client, which waits for the reply, neither reads
- * nor arms meanwhile; whatever else it may do, only its own entries can suffer. */
-static int move_entries(struct cq *cq, struct segment *seg, uint32_t slots, uint32_t *consumer)
+/* Are there more live entries than that? A consumer index that can't be counts as a full queue. */
+static bool exceeds(const struct cq *cq, uint32_t consumer, uint32_t slots)
 {
-    struct pm_cq_page *page = seg->p;
-    struct pm_cqe *entries = (struct pm_cqe *)((uint8_t *)seg->p + PM_CQ_ENTRIES);
-    uint32_t from = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
-
-    if (cq->producer - from > cq->slots || cq->producer - from > slots)
-        return -EINVAL;
-    for (uint32_t i = from; i != cq->producer; i++)
-        memcpy(&entries[i & (slots - 1)], &cq->entries[i & (cq->slots - 1)], sizeof(entries[0]));
-    atomic_store_explicit(&page->consumer, from, memory_order_relaxed);
-    atomic_store_explicit(&page->arm, atomic_load_explicit(&cq->page->arm, memory_order_relaxed), memory_order_relaxed);
-    *consumer = from;
-    return 0;
+    return cq->producer - consumer > cq->slots || cq->producer - consumer > slots;
 }
 
 int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
@@ -123,8 +112,7 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
     const struct pm_resize_cq_req *r = rq;
     struct cq *cq = handles_get(&s->cqs, r->cq);
     struct pm_resize_cq_rep *rep;
-    struct segment seg;
-    uint32_t slots, consumer;
+    uint32_t slots;
     int rc;
 
     if (!cq)
@@ -134,24 +122,63 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
     /* Requests that the client posted before it asked may be done at once: their completions count. */
     datapath_pass(s->device, clock_ns());
     slots = ring_slots(r->cqe);
-    rc = segment_create(&seg, "pumice-cq", segment_bytes(slots));
+    if (exceeds(cq, atomic_load_explicit(&cq->page->consumer, memory_order_acquire), slots))
+        return control_fail(rp, -EINVAL, "the queue holds more completions than the new size of %u", r->cqe);
+    segment_destroy(&cq->next);
+    rc = segment_create(&cq->next, "pumice-cq", segment_bytes(slots));
     if (rc)
         return control_fail(rp, rc, "the daemon can't make another completion queue");
-    rc = move_entries(cq, &seg, slots, &consumer);
+    cq->next_slots = slots;
+    rep = control_payload(rp, sizeof(*rep));
+    rep->slots = slots;
+    rep->size = cq->next.size;
+    control_attach(rp, segment_take_fd(&cq->next));
+    return 0;
+}
+
+/* Moves the entries that the client has not read to the new segment. The client, which waits for the reply, neither reads
+ * nor arms meanwhile; whatever else it may do, only its own entries can suffer. */
+static int move_entries(struct cq *cq, uint32_t *consumer)
+{
+    struct pm_cq_page *page = cq->next.p;
+    struct pm_cqe *entries = (struct pm_cqe *)((uint8_t *)cq->next.p + PM_CQ_ENTRIES);
+    uint32_t from = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
+
+    if (exceeds(cq, from, cq->next_slots))
+        return -EINVAL;
+    for (uint32_t i = from; i != cq->producer; i++)
+        memcpy(&entries[i & (cq->next_slots - 1)], &cq->entries[i & (cq->slots - 1)], sizeof(entries[0]));
+    atomic_store_explicit(&page->consumer, from, memory_order_relaxed);
+    atomic_store_explicit(&page->arm, atomic_load_explicit(&cq->page->arm, memory_order_relaxed), memory_order_relaxed);
+    *consumer = from;
+    return 0;
+}
+
+int cq_switch(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct cq *cq = handles_get(&s->cqs, h->handle);
+    struct pm_switch_cq_rep *rep;
+    uint32_t consumer;
+    int rc;
+
+    if (!cq)
+        return control_fail(rp, -EINVAL, "no completion queue %u", h->handle);
+    if (!cq->next.p)
+        return control_fail(rp, -EINVAL, "completion queue %u is not being resized", h->handle);
+    rc = move_entries(cq, &consumer);
     if (rc) {
-        segment_destroy(&seg);
-        return control_fail(rp, rc, "the queue holds more completions than the new size of %u", r->cqe);
+        segment_destroy(&cq->next);
+        return control_fail(rp, rc, "the queue holds more completions than the new size of %u", cq->next_slots);
     }
     segment_destroy(&cq->segment);
-    cq->segment = seg;
-    cq->slots = slots;
+    cq->segment = cq->next;
+    cq->next = (struct segment){.fd = -1};
+    cq->slots = cq->next_slots;
     cq->seen_consumer = consumer;
     map(cq);
     rep = control_payload(rp, sizeof(*rep));
-    rep->slots = slots;
     rep->consumer = consumer;
-    rep->size = cq->segment.size;
-    control_attach(rp, segment_take_fd(&cq->segment));
     return 0;
 }
 
@@ -188,6 +215,7 @@ void cq_free(struct cq *cq)
         session_drop_bell(cq->session, cq->bell);
     }
     segment_destroy(&cq->segment);
+    segment_destroy(&cq->next);
     free(cq);
 }
 

@@ -54,9 +54,10 @@ struct cq { /* completion queue */
     uint32_t handle;
     unsigned users;
     struct segment segment;
+    struct segment next; /* what a resize has made, until the client switches to it */
     struct pm_cq_page *page; /* hostile */
     struct pm_cqe *entries; /* written only */
-    uint32_t slots;
+    uint32_t slots, next_slots;
     uint32_t producer; /* next index to write */
     uint32_t seen_consumer; /* as last loaded; saves touching the client's line */
     bool ignore_overrun;
@@ -126,6 +127,8 @@ struct srqueue { /* shared receive queue: the engine's, and its ring */
     struct cq *cq; /* XRC, tag matching; else NULL */
     uint32_t max_wr, max_sge;
     struct segment segment;
+    struct segment next; /* what a resize has made, until the client switches to it, */
+    uint32_t next_max_wr; /* and for how many requests */
     struct pm_srq_page *page; /* hostile */
     struct ring ring;
     struct taglist list;
@@ -182,11 +185,13 @@ int channel_create(struct session *s, const void *rq, struct control_reply *rp);
 int channel_destroy(struct session *s, const void *rq, struct control_reply *rp);
 int cq_create(struct session *s, const void *rq, struct control_reply *rp);
 int cq_resize(struct session *s, const void *rq, struct control_reply *rp);
+int cq_switch(struct session *s, const void *rq, struct control_reply *rp);
 int cq_modify(struct session *s, const void *rq, struct control_reply *rp);
 int cq_destroy(struct session *s, const void *rq, struct control_reply *rp);
 int srqueue_create(struct session *s, const void *rq, struct control_reply *rp);
 int srqueue_modify(struct session *s, const void *rq, struct control_reply *rp);
 int srqueue_resize(struct session *s, const void *rq, struct control_reply *rp);
+int srqueue_switch(struct session *s, const void *rq, struct control_reply *rp);
 int srqueue_query(struct session *s, const void *rq, struct control_reply *rp);
 int srqueue_destroy(struct session *s, const void *rq, struct control_reply *rp);
 int qpair_create(struct session *s, const void *rq, struct control_reply *rp);

@@ -183,6 +183,7 @@ static void release(struct srqueue *q)
         srq_destroy(q->srq);
     taglist_release(&q->list);
     segment_destroy(&q->segment);
+    segment_destroy(&q->next);
     if (q->mem)
         munmap(q->mem, q->mem_size);
     free(q);
@@ -251,7 +252,7 @@ int srqueue_create(struct session *s, const void *rq, struct control_reply *rp)
     if (!q)
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     q->session = s;
-    q->segment.fd = -1;
+    q->segment.fd = q->next.fd = -1;
     q->bell = UINT32_MAX;
     q->max_wr = plan.max_wr;
     q->max_sge = plan.max_sge;
@@ -375,23 +376,19 @@ static int move_ring(struct srqueue *q, struct segment *seg, uint32_t slots)
     return 0;
 }
 
-static int resize(struct srqueue *q, uint32_t max_wr, uint32_t slots)
+/* To the segment that resizing has made. */
+static int go_over(struct srqueue *q)
 {
-    size_t size = srq_size(max_wr, q->max_sge);
-    struct segment seg;
+    size_t size = srq_size(q->next_max_wr, q->max_sge);
+    uint32_t slots = ring_slots(q->next_max_wr);
+    void *mem = engine_memory(size);
     struct srq *moved;
-    void *mem;
     int rc;
 
-    rc = segment_create(&seg, "pumice-srq", segment_bytes(slots, q->ring.stride));
-    if (rc)
-        return rc;
-    mem = engine_memory(size);
-    rc = mem ? move_ring(q, &seg, slots) : -ENOMEM;
+    rc = mem ? move_ring(q, &q->next, slots) : -ENOMEM;
     if (rc == 0)
-        rc = srq_resize(q->srq, max_wr, mem, &moved);
+        rc = srq_resize(q->srq, q->next_max_wr, mem, &moved);
     if (rc) {
-        segment_destroy(&seg);
         if (mem)
             munmap(mem, size);
         return rc;
@@ -400,10 +397,24 @@ static int resize(struct srqueue *q, uint32_t max_wr, uint32_t slots)
     q->mem = mem;
     q->mem_size = size;
     q->srq = moved;
-    q->max_wr = max_wr;
+    q->max_wr = q->next_max_wr;
     segment_destroy(&q->segment);
-    q->segment = seg;
+    q->segment = q->next;
+    q->next = (struct segment){.fd = -1};
     map_ring(q, slots, q->ring.head);
+    return 0;
+}
+
+/* May it have so many requests now? */
+static int check_size(struct srqueue *q, uint32_t max_wr, struct control_reply *rp)
+{
+    srqueue_refill(q);
+    if (q->broken)
+        return control_fail(rp, -EINVAL, "the queue has failed: its ring holds %s", q->broken);
+    if (max_wr < srq_limit(q->srq))
+        return control_fail(rp, -EINVAL, "its limit is %u", srq_limit(q->srq));
+    if (max_wr < q->max_wr - srq_room(q->srq))
+        return control_fail(rp, -EINVAL, "more than %u requests are outstanding", max_wr);
     return 0;
 }
 
@@ -421,24 +432,40 @@ int srqueue_resize(struct session *s, const void *rq, struct control_reply *rp)
                             r->max_wr);
     if (q->list.tm)
         return control_fail(rp, -EINVAL, "a shared receive queue that matches tags has one size for ever");
-    if (q->broken)
-        return control_fail(rp, -EINVAL, "the queue has failed: its ring holds %s", q->broken);
-    if (r->max_wr < srq_limit(q->srq))
-        return control_fail(rp, -EINVAL, "its limit is %u", srq_limit(q->srq));
-    srqueue_refill(q);
-    rc = resize(q, r->max_wr, ring_slots(r->max_wr));
-    if (rc == -EINVAL)
-        return control_fail(rp, rc, "more than %u requests are outstanding", r->max_wr);
+    rc = check_size(q, r->max_wr, rp);
+    if (rc)
+        return rc;
+    segment_destroy(&q->next);
+    rc = segment_create(&q->next, "pumice-srq", segment_bytes(ring_slots(r->max_wr), q->ring.stride));
     if (rc)
         return control_fail(rp, rc, "the daemon is out of memory");
+    q->next_max_wr = r->max_wr;
     rep = control_payload(rp, sizeof(*rep));
     *rep = (struct pm_resize_srq_rep){
-        .max_wr = q->max_wr,
-        .slots = q->ring.slots,
+        .max_wr = r->max_wr,
+        .slots = ring_slots(r->max_wr),
         .stride = q->ring.stride,
         .offset = RING_OFFSET,
-        .size = q->segment.size,
+        .size = q->next.size,
     };
-    control_attach(rp, segment_take_fd(&q->segment));
+    control_attach(rp, segment_take_fd(&q->next));
     return 0;
+}
+
+int srqueue_switch(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct srqueue *q = find(s, h->handle, rp);
+    int rc;
+
+    if (!q)
+        return -EINVAL;
+    if (!q->next.p)
+        return control_fail(rp, -EINVAL, "shared receive queue %u is not being resized", h->handle);
+    rc = check_size(q, q->next_max_wr, rp);
+    if (rc == 0 && (rc = go_over(q)) != 0)
+        control_fail(rp, rc, rc == -EINVAL ? "more requests are outstanding" : "the daemon is out of memory");
+    if (rc)
+        segment_destroy(&q->next);
+    return rc;
 }

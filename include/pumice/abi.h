@@ -57,7 +57,7 @@ enum pm_op {
     PM_OP_CREATE_CHANNEL, /* completion channel; rep: fd[0] its read end */
     PM_OP_DESTROY_CHANNEL,
     PM_OP_CREATE_CQ, /* rep: fd[0] segment */
-    PM_OP_RESIZE_CQ, /* rep: fd[0] new segment, live entries moved */
+    PM_OP_RESIZE_CQ, /* rep: fd[0] new segment, which is used from PM_OP_SWITCH_CQ on */
     PM_OP_DESTROY_CQ,
     PM_OP_CREATE_QP, /* rep: fd[0] segment */
     PM_OP_MODIFY_QP,
@@ -65,7 +65,7 @@ enum pm_op {
     PM_OP_DESTROY_QP,
     PM_OP_CREATE_SRQ, /* rep: fd[0] segment */
     PM_OP_MODIFY_SRQ, /* limit */
-    PM_OP_RESIZE_SRQ, /* rep: fd[0] new segment, requests that were not read yet moved */
+    PM_OP_RESIZE_SRQ, /* rep: fd[0] new segment, which is used from PM_OP_SWITCH_SRQ on */
     PM_OP_QUERY_SRQ,
     PM_OP_DESTROY_SRQ,
     PM_OP_MODIFY_CQ, /* moderation */
@@ -82,6 +82,8 @@ enum pm_op {
     PM_OP_CHECK, /* connectivity: sends a probe, or tells what became of one; the session stays unbound */
     PM_OP_LAYOUT, /* memory windows and where their bytes are; the session stays unbound; rep: fd[0] memfd with JSON text */
     PM_OP_COUNTER, /* the value of a port's counter; the session stays unbound */
+    PM_OP_SWITCH_CQ, /* the second half of a resize: live entries move to the new segment */
+    PM_OP_SWITCH_SRQ, /* likewise requests that were not read yet */
     PM_OP_MAX_, /* one past the last */
 };
 
@@ -203,15 +205,21 @@ struct pm_create_cq_rep {
         doorbell; /* slot in the session page, with a channel: ring for an event about what waits (pm_cq_page.arm) */
     uint32_t reserved;
 };
-struct pm_resize_cq_req {
+/* Resizing takes two requests, so that a client which can't have the new segment (no descriptor, no address space) keeps
+ * a queue that works: nothing changes before the second one, which comes once the segment is mapped. */
+struct pm_resize_cq_req { /* -EINVAL: fewer than are live */
     uint32_t cq;
     uint32_t cqe;
 };
-struct
-    pm_resize_cq_rep { /* `arm` is carried over; entries [consumer, consumer + live) are at the same indexes modulo the new size */
+struct pm_resize_cq_rep {
     uint32_t slots;
-    uint32_t consumer; /* index from which the client goes on */
+    uint32_t reserved;
     uint64_t size;
+};
+/* req: pm_handle. `arm` is carried over; entries [consumer, consumer + live) are at the same indexes modulo the new size.
+ * -EINVAL: it was not resized, or more are live by now. */
+struct pm_switch_cq_rep {
+    uint32_t consumer; /* index from which the client goes on */
 };
 
 struct
@@ -294,7 +302,9 @@ struct pm_resize_srq_req { /* -EINVAL: fewer than are outstanding, or beyond the
     uint32_t srq;
     uint32_t max_wr;
 };
-struct pm_resize_srq_rep { /* requests that the daemon has not read yet are at the same indexes modulo the new size */
+/* For PM_OP_SWITCH_SRQ, req: pm_handle; rep: none. Requests that the daemon has not read yet are at the same indexes modulo
+ * the new size then. -EINVAL: it was not resized, or more are outstanding by now. */
+struct pm_resize_srq_rep {
     uint32_t max_wr, slots, stride, offset;
     uint64_t size;
 };

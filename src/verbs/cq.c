@@ -224,6 +224,17 @@ struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
     return &cq->ex;
 }
 
+/* The new ring is mapped: the daemon moves what is live to it. */
+static int switch_ring(struct vb_context *c, struct vb_cq *cq)
+{
+    struct pm_handle req = {cq->cq.handle};
+    struct pm_switch_cq_rep rep;
+    int rc = vb_call_simple(c, PM_OP_SWITCH_CQ, &req, sizeof(req), &rep, sizeof(rep));
+    if (rc == 0)
+        cq->consumer = rep.consumer;
+    return rc;
+}
+
 VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
     struct vb_cq *cq = vb_cq(ibcq);
@@ -250,10 +261,11 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
     int rc = vb_call(c, &call);
     if (rc == 0)
         rc = map_ring(fd, rep.size, rep.slots, &page);
+    if (rc == 0 && (rc = switch_ring(c, cq)) != 0)
+        munmap(page, rep.size);
     if (rc == 0) {
         munmap(cq->page, cq->size);
         set_ring(cq, page, rep.size, rep.slots);
-        cq->consumer = rep.consumer;
     }
     pthread_mutex_unlock(&cq->arm_lock);
     vb_cq_unlock(cq);

@@ -233,11 +233,12 @@ int vb_get_srq_num(struct ibv_srq *ibsrq, uint32_t *num)
     return 0;
 }
 
-/* A new ring, and more cookies if need be. Nobody posts meanwhile. */
+/* A new ring, and more cookies if need be. Nobody posts meanwhile. On failure it is as it was. */
 static int resize(struct vb_srq *srq, uint32_t max_wr)
 {
     struct vb_context *c = vb_ctx(srq->srq.context);
     struct pm_resize_srq_req req = {.srq = srq->srq.handle, .max_wr = max_wr};
+    struct pm_handle handle = {srq->srq.handle};
     struct pm_resize_srq_rep rep;
     int fd;
     if (max_wr == 0 || max_wr > c->caps.max_srq_wr || max_wr < srq->outstanding || srq->tm)
@@ -248,10 +249,14 @@ static int resize(struct vb_srq *srq, uint32_t max_wr)
     if (rc)
         return rc;
     void *base = vb_segment_map(fd, rep.size);
-    if (!base || !ring_fits(rep.size, rep.offset, rep.slots, rep.stride, rep.max_wr, srq->max_sge)) {
-        rc = base ? -EPROTO : -errno;
-        if (base)
-            munmap(base, rep.size);
+    if (!base)
+        return -errno;
+    if (!ring_fits(rep.size, rep.offset, rep.slots, rep.stride, rep.max_wr, srq->max_sge))
+        rc = -EPROTO;
+    else
+        rc = vb_call_simple(c, PM_OP_SWITCH_SRQ, &handle, sizeof(handle), NULL, 0);
+    if (rc) {
+        munmap(base, rep.size);
         return rc;
     }
     munmap(srq->page, srq->size);

@@ -241,6 +241,7 @@ Test(srq_rings, limit_counts_the_ring)
 Test(srq_rings, resize_keeps_what_is_outstanding)
 {
     struct pm_resize_srq_req r = {.srq = srq.rep.handle, .max_wr = 3};
+    struct pm_handle h = {srq.rep.handle};
     struct pm_resize_srq_rep rep;
     struct pm_cqe e;
 
@@ -256,21 +257,47 @@ Test(srq_rings, resize_keeps_what_is_outstanding)
     r.max_wr = 100;
     cr_assert_eq(fixture_call(&f, s, PM_OP_RESIZE_SRQ, &r, sizeof(r), &rep, sizeof(rep)), 0);
     cr_assert(rep.max_wr == 100 && rep.slots == 128 && rep.stride == srq.rep.stride);
+    send_one(100);
+    cr_assert(next_recv(&e) && e.status == WC_SUCCESS && e.slot == 51, "the old ring is in use meanwhile");
     munmap(srq.page, srq.rep.size);
     srq.page = fixture_map(&f, rep.size);
+    cr_assert_eq(CALL(PM_OP_SWITCH_SRQ, h), 0);
+    cr_assert_eq(CALL(PM_OP_SWITCH_SRQ, h), -EINVAL, "there is nothing new");
     srq.base = (uint8_t *)srq.page;
     srq.rep.slots = rep.slots;
     srq.rep.size = rep.size;
     cr_assert_eq(atomic_load(&srq.page->tail), srq.tail);
     for (uint32_t i = 6; i < 90; i++)
         post_recv(4096, 1024, 50 + i);
-    for (uint32_t i = 1; i < 90; i++) {
+    for (uint32_t i = 2; i < 90; i++) {
         send_one(100);
         cr_assert(next_recv(&e) && e.status == WC_SUCCESS && e.slot == 50 + i, "request %u", i);
     }
     r.max_wr = 2;
     cr_assert_eq(fixture_call(&f, s, PM_OP_RESIZE_SRQ, &r, sizeof(r), &rep, sizeof(rep)), 0, "down again");
     cr_assert_eq(rep.slots, 2);
+    fixture_close_fds(&f);
+    cr_assert_eq(CALL(PM_OP_SWITCH_SRQ, h), 0);
+    srq.page = NULL;
+}
+
+/* What is posted between the halves of a resize may be too much for the new size. */
+Test(srq_rings, resize_that_came_too_late)
+{
+    struct pm_resize_srq_req r = {.srq = srq.rep.handle, .max_wr = 2};
+    struct pm_handle h = {srq.rep.handle};
+    struct pm_cqe e;
+
+    cr_assert_eq(CALL(PM_OP_SWITCH_SRQ, h), -EINVAL, "nobody has resized it");
+    cr_assert_eq(CALL(PM_OP_RESIZE_SRQ, r), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        post_recv(4096 + i * 1024, 1024, 50 + i);
+    cr_assert_eq(CALL(PM_OP_SWITCH_SRQ, h), -EINVAL);
+    for (uint32_t i = 0; i < 3; i++) {
+        send_one(100);
+        cr_assert(next_recv(&e) && e.status == WC_SUCCESS && e.slot == 50 + i);
+    }
+    cr_assert_eq(CALL(PM_OP_RESIZE_SRQ, r), 0, "begun, and never ended");
 }
 
 /* The SRQ fails, and with it the queue pairs that use it; others live on. */

@@ -332,7 +332,9 @@ Test(traffic, hostile_consumer_index)
 Test(traffic, resize_keeps_what_was_not_read)
 {
     struct pm_resize_cq_req rq = {cq.rep.handle, 200};
+    struct pm_handle h = {cq.rep.handle};
     struct pm_resize_cq_rep rep;
+    struct pm_switch_cq_rep moved;
     struct pm_cqe e;
 
     for (unsigned i = 0; i < 7; i++) {
@@ -345,18 +347,47 @@ Test(traffic, resize_keeps_what_was_not_read)
     cr_assert_eq(fixture_call(&f, s, PM_OP_RESIZE_CQ, &rq, sizeof(rq), NULL, 0), -EINVAL, "five are waiting");
     rq.cqe = 200;
     cr_assert_eq(fixture_call(&f, s, PM_OP_RESIZE_CQ, &rq, sizeof(rq), &rep, sizeof(rep)), 0);
-    cr_assert(rep.slots == 256 && rep.consumer == 2);
+    cr_assert_eq(rep.slots, 256);
+    write_wqe(&a, WR_RDMA_WRITE, 0, 100, 8);
+    fixture_post_send(s, &a);
+    fixture_run(&f);
+    cr_assert(fixture_poll(&cq, &e) && e.wr_id == 1002, "the old ring is in use meanwhile");
     cq.page = fixture_map(&f, rep.size);
+    cr_assert_eq(fixture_call(&f, s, PM_OP_SWITCH_CQ, &h, sizeof(h), &moved, sizeof(moved)), 0);
+    cr_assert_eq(moved.consumer, 3);
+    cr_assert_eq(fixture_call(&f, s, PM_OP_SWITCH_CQ, &h, sizeof(h), NULL, 0), -EINVAL, "there is nothing new");
     cq.entries = (struct pm_cqe *)((uint8_t *)cq.page + PM_CQ_ENTRIES);
     cq.rep.slots = rep.slots;
     write_wqe(&a, WR_RDMA_WRITE, 0, 100, 8);
     fixture_post_send(s, &a);
     fixture_run(&f);
-    for (unsigned i = 2; i < 8; i++) {
+    for (unsigned i = 3; i < 9; i++) {
         cr_assert(fixture_poll(&cq, &e));
         cr_assert_eq(e.wr_id, 1000 + i);
     }
     cr_assert_not(fixture_poll(&cq, &e));
+}
+
+/* What comes between the halves of a resize may be too much for the new size: then nothing has changed. */
+Test(traffic, resize_that_came_too_late)
+{
+    struct pm_resize_cq_req rq = {cq.rep.handle, 4};
+    struct pm_handle h = {cq.rep.handle};
+    struct pm_cqe e;
+
+    cr_assert_eq(fixture_call(&f, s, PM_OP_SWITCH_CQ, &h, sizeof(h), NULL, 0), -EINVAL, "nobody has resized it");
+    cr_assert_eq(fixture_call(&f, s, PM_OP_RESIZE_CQ, &rq, sizeof(rq), NULL, 0), 0);
+    fixture_close_fds(&f);
+    for (unsigned i = 0; i < 5; i++) {
+        write_wqe(&a, WR_RDMA_WRITE, 0, 100, 8);
+        fixture_post_send(s, &a);
+    }
+    fixture_run(&f);
+    cr_assert_eq(fixture_call(&f, s, PM_OP_SWITCH_CQ, &h, sizeof(h), NULL, 0), -EINVAL);
+    for (unsigned i = 0; i < 5; i++)
+        cr_assert(fixture_poll(&cq, &e) && e.wr_id == 1000 + i);
+    cr_assert_eq(fixture_call(&f, s, PM_OP_RESIZE_CQ, &rq, sizeof(rq), NULL, 0), 0, "begun, and never ended");
+    fixture_close_fds(&f);
 }
 
 Test(traffic, memory_that_went_away)
