@@ -14,7 +14,7 @@
 
 VB_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
-    struct pm_handle rep;
+    struct pm_handle rep = {0};
     int fd;
     struct vb_call call = {
         .op = PM_OP_CREATE_CHANNEL, .send_fd = -1, .rep = &rep, .rep_len = sizeof(rep), .fds = &fd, .num_fds = 1};
@@ -23,6 +23,8 @@ VB_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
         return NULL;
     int rc = vb_call(vb_ctx(context), &call);
     if (rc) {
+        if (rep.handle) /* but its descriptor can't be had */
+            vb_drop(context, PM_OP_DESTROY_CHANNEL, rep.handle);
         free(ch);
         return vb_null(rc);
     }

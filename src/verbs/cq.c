@@ -128,7 +128,7 @@ static void destroy_handle(struct vb_context *c, uint32_t handle)
 
 static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create_cq_req *req)
 {
-    struct pm_create_cq_rep rep;
+    struct pm_create_cq_rep rep = {0};
     struct pm_cq_page *page;
     int fd;
     struct vb_call call = {.op = PM_OP_CREATE_CQ,
@@ -140,6 +140,8 @@ static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create
                            .fds = &fd,
                            .num_fds = 1};
     int rc = vb_call(c, &call);
+    if (rc && rep.handle) /* but its descriptor can't be had */
+        destroy_handle(c, rep.handle);
     if (rc)
         return rc;
     rc = map_ring(fd, rep.size, rep.slots, &page);

@@ -73,9 +73,11 @@ static void destroy_handle(struct vb_context *c, uint32_t qpn)
 
 static int create(struct vb_context *c, struct vb_qp *qp, const struct pm_create_qp_req *req)
 {
-    struct pm_create_qp_rep rep;
+    struct pm_create_qp_rep rep = {0};
     int fd;
     int rc = vb_call_segment(c, PM_OP_CREATE_QP, req, sizeof(*req), &rep, sizeof(rep), &fd);
+    if (rc && rep.qpn) /* but its descriptor can't be had */
+        destroy_handle(c, rep.qpn);
     if (rc)
         return rc;
     void *base = vb_segment_map(fd, rep.size);

@@ -177,16 +177,20 @@ static int receive_reply(int fd, const struct vb_call *call)
     int fds[PM_FDS_MAX];
     unsigned num = take_fds(&msg, fds);
     size_t len = (size_t)n - sizeof(head);
-    bool formed = (size_t)n >= sizeof(head) && head.len == len && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
-    if (formed && head.status == 0 && len == call->rep_len && num == call->num_fds) {
-        if (len)
-            memcpy(call->rep, payload, len);
+    bool formed = (size_t)n >= sizeof(head) && head.len == len && !(msg.msg_flags & MSG_TRUNC);
+    bool lost = msg.msg_flags & MSG_CTRUNC; /* this process may not have so many descriptors */
+    bool done = formed && head.status == 0 && len == call->rep_len && (lost || num == call->num_fds);
+    if (done && len)
+        memcpy(call->rep, payload, len);
+    if (done && !lost) {
         if (num)
             memcpy(call->fds, fds, num * sizeof(int));
         return 0;
     }
     while (num > 0)
         vb_close(fds[--num]);
+    if (done)
+        return -EMFILE;
     if (!formed || head.status >= 0)
         return -EPROTO;
     if (call->why)

@@ -33,8 +33,9 @@ struct vb_call {
     void *arg; /* for done */
     char *why; /* PM_WHY_MAX bytes for what the daemon says when it refuses, else empty; NULL: nobody wants it */
 };
-/* Sends a request and waits for its reply. -EIO: the daemon is gone; -EPROTO: it spoke out of form; else what it
- * answered. */
+/* Sends a request and waits for its reply. -EIO: the daemon is gone; -EPROTO: it spoke out of form; -EMFILE: there is no
+ * room for the descriptors of the reply, whose payload is in rep: what was asked for is done; else what it answered, and
+ * rep is as it was. */
 int vb_session_call(struct vb_session *s, const struct vb_call *call);
 
 /* The two usual shapes, for a context: -EIO in a forked child and when the daemon is gone (then the context is

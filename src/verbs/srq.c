@@ -72,9 +72,11 @@ static bool ops_fit(const struct vb_context *c, const struct pm_create_srq_req *
 
 static int create(struct vb_context *c, struct vb_srq *srq, const struct pm_create_srq_req *req)
 {
-    struct pm_create_srq_rep rep;
+    struct pm_create_srq_rep rep = {0};
     int fd;
     int rc = vb_call_segment(c, PM_OP_CREATE_SRQ, req, sizeof(*req), &rep, sizeof(rep), &fd);
+    if (rc && rep.handle) /* but its descriptor can't be had */
+        destroy_handle(c, rep.handle);
     if (rc)
         return rc;
     void *base = vb_segment_map(fd, rep.size);
