@@ -190,19 +190,20 @@ $(TAGMPI_STRESS): $(call obj,$(wildcard tests/tagmpi/*.c) $(TAGMPI_LAYER))
 # The MPI programs, once for each MPI, by its own compiler wrapper. (MPICH's header says the size of an array that MPI_STATUSES_IGNORE
 # does not have.)
 MPI_SRC := $(wildcard tests/mpi/*.c)
+MPI_H := tests/mpi/mt.h tests/mpi/data.h
 MPI_BIN := $(foreach mpi,openmpi mpich,$(patsubst tests/mpi/%.c,$(BUILD)/tests/mpi/$(mpi)/%,$(MPI_SRC)))
 mpicc = mpicc.$(1) -D_GNU_SOURCE $(CSTD) $(WARN) $(if $(filter mpich,$(1)),-Wno-stringop-overflow) $(OPT)
-$(BUILD)/tests/mpi/openmpi/%: tests/mpi/%.c tests/mpi/mt.h
+$(BUILD)/tests/mpi/openmpi/%: tests/mpi/%.c $(MPI_H)
 	@mkdir -p $(@D)
 	$(call mpicc,openmpi) -o $@ $< -lpthread
-$(BUILD)/tests/mpi/mpich/%: tests/mpi/%.c tests/mpi/mt.h
+$(BUILD)/tests/mpi/mpich/%: tests/mpi/%.c $(MPI_H)
 	@mkdir -p $(@D)
 	$(call mpicc,mpich) -o $@ $< -lpthread
 
 # Several of them in one.
 MPI_PARTS := p2p collectives onesided datatypes threads forks
 MPI_SUITES := $(BUILD)/tests/mpi/openmpi/suite $(BUILD)/tests/mpi/mpich/suite
-$(MPI_SUITES): $(BUILD)/tests/mpi/%/suite: tests/mpi/suite.c tests/mpi/mt.h $(MPI_PARTS:%=tests/mpi/%.c)
+$(MPI_SUITES): $(BUILD)/tests/mpi/%/suite: tests/mpi/suite.c $(MPI_H) $(MPI_PARTS:%=tests/mpi/%.c)
 	@mkdir -p $(@D)
 	set -e; for part in $(MPI_PARTS); do \
 		$(call mpicc,$*) -DMT_PART=part_$$part -c -o $(@D)/part_$$part.o tests/mpi/$$part.c; done

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data.h"
+
 #ifdef MT_PART
 #define main MT_PART
 int main(int argc, char **argv);
@@ -74,29 +76,6 @@ static inline void *mt_alloc(size_t size)
     if (!p)
         abort();
     return p;
-}
-
-/* Byte i of the data that seed stands for: no two seeds and no shift by a few bytes give the same. */
-static inline unsigned char mt_byte(size_t i, unsigned seed)
-{
-    return (unsigned char)((i * 2654435761u + seed * 40503u + (i >> 8)) >> 3);
-}
-
-static inline void mt_fill(void *buf, size_t size, unsigned seed)
-{
-    unsigned char *p = buf;
-    for (size_t i = 0; i < size; i++)
-        p[i] = mt_byte(i, seed);
-}
-
-/* The first byte that is not what mt_fill wrote; size if there is none. */
-static inline size_t mt_differs(const void *buf, size_t size, unsigned seed)
-{
-    const unsigned char *p = buf;
-    size_t i = 0;
-    while (i < size && p[i] == mt_byte(i, seed))
-        i++;
-    return i;
 }
 
 #endif
