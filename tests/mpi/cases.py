@@ -107,6 +107,11 @@ def first(hosts, faults=False):
     return f"{hosts}host" + ("s" if hosts > 1 else "") + ("+faults" if faults else "")
 
 
+def level(transport, ranks, faults):
+    """What a suite asks MPI_Init_thread for: each transport, and each number of ranks, with both levels."""
+    return "single" if (list(TRANSPORTS).index(transport) + RANKS.index(ranks) + faults) % 2 == 0 else "multiple"
+
+
 def suites(hosts, faults):
     """All of our own programs in one job, with every MPI, transport and number of ranks; and jobs that die. (Two ranks are on two hosts.)"""
     for mpi in LAUNCH:
@@ -115,7 +120,7 @@ def suites(hosts, faults):
             for ranks in RANKS:
                 name = f"{first(hosts, faults)}/{mpi}/{transport}/{ranks}"
                 if ranks >= hosts:
-                    yield Case(f"{name}/suite", *common, ranks, "suite", matrix=True, timeout=150 if ranks < 16 else 580,
+                    yield Case(f"{name}/suite", *common, ranks, "suite", (level(transport, ranks, faults),), matrix=True, timeout=150 if ranks < 16 else 580,
                                mpi_basic=hosts == 2 and not faults and ranks == 4 and transport == "rc")
                 for d in DEATHS:
                     if ranks == 4 or (ranks == 16 and d == "kill"):
@@ -124,7 +129,7 @@ def suites(hosts, faults):
     if not faults:
         for mpi in LAUNCH:
             for transport in WITH_SM:
-                yield Case(f"{first(hosts, faults)}/{mpi}/{transport}/4/suite", hosts, faults, transport, mpi, 4, "suite", matrix=True, timeout=150)
+                yield Case(f"{first(hosts, faults)}/{mpi}/{transport}/4/suite", hosts, faults, transport, mpi, 4, "suite", ("multiple",), matrix=True, timeout=150)
 
 
 def programs(hosts, faults):

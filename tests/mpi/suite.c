@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Several of the programs as one job, because starting jobs takes longer than most of what they do: suite [NAME...], all of
- * them if no name is given. Rank 0 says how each ended; it prints "passed" if all did. */
+/* Several of the programs as one job, because starting jobs takes longer than most of what they do: suite LEVEL [NAME...], all of
+ * them if no name is given. LEVEL is what MPI is asked for, because its locks, and its progress, differ: "multiple", or "single", without
+ * the part that has threads. Rank 0 says how each ended; it prints "passed" if all did. */
 #include "mt.h"
 
 int part_p2p(int argc, char **argv);
@@ -13,25 +14,30 @@ int part_forks(int argc, char **argv);
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} parts[] = {{"p2p", part_p2p},           {"collectives", part_collectives},
-             {"onesided", part_onesided}, {"datatypes", part_datatypes},
-             {"threads", part_threads},   {"forks", part_forks}};
+    int level; /* the least that it needs */
+} parts[] = {{"p2p", part_p2p, MPI_THREAD_SINGLE},           {"collectives", part_collectives, MPI_THREAD_SINGLE},
+             {"onesided", part_onesided, MPI_THREAD_SINGLE}, {"datatypes", part_datatypes, MPI_THREAD_SINGLE},
+             {"threads", part_threads, MPI_THREAD_MULTIPLE}, {"forks", part_forks, MPI_THREAD_SINGLE}};
 
 static int wanted(const char *name, int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
+    for (int i = 2; i < argc; i++)
         if (strcmp(argv[i], name) == 0)
             return 1;
-    return argc < 2;
+    return argc < 3;
 }
 
 int main(int argc, char **argv)
 {
-    int done = 0;
+    const char *asked = argc > 1 ? argv[1] : "";
+    int level = strcmp(asked, "multiple") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, done = 0;
+    int given = mt_begin(&argc, &argv, level);
 
-    mt_begin(&argc, &argv, MPI_THREAD_MULTIPLE);
+    MT_CHECK(level == MPI_THREAD_MULTIPLE || strcmp(asked, "single") == 0, "'%s' is no level", asked);
+    MT_CHECK((given == MPI_THREAD_MULTIPLE) == (level == MPI_THREAD_MULTIPLE), "asked for %s, MPI gives level %d",
+             asked, given);
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (!wanted(parts[i].name, argc, argv))
+        if (!wanted(parts[i].name, argc, argv) || parts[i].level > level)
             continue;
         double begin = MPI_Wtime();
         int failed = parts[i].run(argc, argv);
