@@ -70,9 +70,10 @@ static inline int mt_skip(const char *why)
     return 0;
 }
 
+/* Zeros. */
 static inline void *mt_alloc(size_t size)
 {
-    void *p = malloc(size ? size : 1);
+    void *p = calloc(size ? size : 1, 1);
     if (!p)
         abort();
     return p;
