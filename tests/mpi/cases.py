@@ -143,13 +143,15 @@ def programs(hosts, faults):
 
 
 def habits(hosts, faults):
-    """What real jobs do besides: large messages, children, fork."""
+    """What real jobs do besides: large messages, children, ports, fork."""
     for mpi in LAUNCH:
         for transport in TRANSPORTS:
             # Where datagrams get lost, UCX waits some 40 ms for its timers each time, although the other side has said at once what
             # is missing: that makes some 2 MB/s of any device, and minutes of 64 MiB.
             slow = faults and transport == "ud"
-            for program, ranks, args in (("big", 2, ("8",) if slow else ()), ("spawn", 2, ()), ("forks", 4, ())):
+            for program, ranks, args in (("big", 2, ("8",) if slow else ()), ("spawn", 2, ()), ("connect", 4, ()), ("forks", 4, ())):
+                if program == "connect" and mpi == "mpich":
+                    continue  # which has no ports over UCX
                 quick = hosts == 2 and not faults and transport == "rc"
                 yield Case(f"{first(hosts, faults)}/{mpi}/{transport}/{ranks}/{program}", hosts, faults, transport, mpi, ranks, program, args, quick=quick,
                            matrix=hosts == 2 and program != "forks", timeout=600)
