@@ -27,6 +27,7 @@ def environment(case, lab):
         env["MT_BEGUN"] = begun(lab)
     if case.user:
         env["HOME"] = lab.dir
+    env.update(case.environment)
     if case.mpi:
         env.update(table.LAUNCH[case.mpi][1])
     return env
