@@ -144,18 +144,18 @@ def programs(hosts, faults):
 
 
 def habits(hosts, faults):
-    """What real jobs do besides: large messages, children, ports, fork."""
+    """What real jobs do besides: large messages, children, ports, targets that sleep, fork."""
     for mpi in LAUNCH:
         for transport in TRANSPORTS:
             # Where datagrams get lost, UCX waits some 40 ms for its timers each time, although the other side has said at once what
             # is missing: that makes some 2 MB/s of any device, and minutes of 64 MiB. With faster timers it is some 20 s.
             ticks = {"UCX_UD_TIMER_TICK": "1ms"} if faults and transport == "ud" else {}
-            for program, ranks in (("big", 2), ("spawn", 2), ("connect", 4), ("forks", 4)):
-                if program == "connect" and mpi == "mpich":
-                    continue  # which has no ports over UCX
+            for program, ranks in (("big", 2), ("spawn", 2), ("connect", 4), ("passive", 4), ("forks", 4)):
+                if (program == "connect" and mpi == "mpich") or (program == "passive" and transport == "ud"):
+                    continue  # MPICH has no ports over UCX, and UD no remote memory: the target must be awake
                 quick = hosts == 2 and not faults and transport == "rc"
                 yield Case(f"{first(hosts, faults)}/{mpi}/{transport}/{ranks}/{program}", hosts, faults, transport, mpi, ranks, program, quick=quick,
-                           matrix=program != "forks" if hosts == 2 else program == "big" and not faults, timeout=600,
+                           matrix=program != "forks" if hosts == 2 else program in ("big", "passive") and not faults, timeout=600,
                            environment=ticks if program == "big" else {})
 
 
