@@ -115,6 +115,98 @@ static void test_block(void)
     free(b);
 }
 
+/* Blocks of different lengths at byte addresses that follow no rule, from odd places to others; what is between them stays. */
+static void test_scattered(int blocks)
+{
+    size_t room = (size_t)blocks * 700, data = 0;
+    int right = (mt_rank + 1) % mt_size, left = (mt_rank + mt_size - 1) % mt_size;
+    int *length = mt_alloc((size_t)blocks * sizeof(int));
+    MPI_Aint *from = mt_alloc((size_t)blocks * sizeof(*from)), *to = mt_alloc((size_t)blocks * sizeof(*to));
+    unsigned char *out = mt_alloc(room), *in = mt_alloc(room), *want = mt_alloc(room);
+    MPI_Datatype source, target;
+
+    for (int i = 0; i < blocks; i++) {
+        length[i] = i * 37 % 300; /* the first one has none */
+        from[i] = i * 700 + i * 13 % 400;
+        to[i] = (blocks - 1 - i) * 700 + i * 7 % 400; /* the last one first */
+        data += (size_t)length[i];
+    }
+    MPI_Type_create_hindexed(blocks, length, from, MPI_BYTE, &source);
+    MPI_Type_create_hindexed(blocks, length, to, MPI_BYTE, &target);
+    MPI_Type_commit(&source);
+    MPI_Type_commit(&target);
+    mt_fill(out, room, (unsigned)mt_rank);
+    memset(in, 0x77, room);
+    MPI_Status st;
+    int count;
+    MPI_Sendrecv(out, 1, source, right, 4, in, 1, target, left, 4, MPI_COMM_WORLD, &st);
+    MPI_Get_count(&st, MPI_BYTE, &count);
+    MT_CHECK((size_t)count == data, "%d scattered blocks: %d bytes", blocks, count);
+    mt_fill(out, room, (unsigned)left);
+    memset(want, 0x77, room);
+    for (int i = 0; i < blocks; i++)
+        memcpy(want + to[i], out + from[i], (size_t)length[i]);
+    for (size_t i = 0; i < room; i++)
+        MT_CHECK(in[i] == want[i], "%d scattered blocks: byte %zu", blocks, i);
+    MPI_Type_free(&source);
+    MPI_Type_free(&target);
+    free(length);
+    free(from);
+    free(to);
+    free(out);
+    free(in);
+    free(want);
+}
+
+/* Every third block of a neighbour's window, together of more than a rendezvous's size: written, added to, and read back, by origins
+ * whose memory is contiguous or has other strides. */
+static void test_strided_window(int blocks)
+{
+    enum { BLOCK = 32, HALF = BLOCK / 2 };
+    int right = (mt_rank + 1) % mt_size, left = (mt_rank + mt_size - 1) % mt_size, n = blocks * BLOCK;
+    int *window = mt_alloc(3 * (size_t)n * sizeof(int)), *out = mt_alloc((size_t)n * sizeof(int));
+    int *in = mt_alloc(2 * (size_t)n * sizeof(int));
+    MPI_Datatype third, second;
+    MPI_Win win;
+
+    MPI_Type_vector(blocks, BLOCK, 3 * BLOCK, MPI_INT, &third);
+    MPI_Type_vector(2 * blocks, HALF, BLOCK, MPI_INT, &second);
+    MPI_Type_commit(&third);
+    MPI_Type_commit(&second);
+    for (int i = 0; i < 3 * n; i++)
+        window[i] = -1;
+    for (int i = 0; i < n; i++)
+        out[i] = mt_rank * 10000019 + i;
+    memset(in, 0xFF, 2 * (size_t)n * sizeof(int));
+    MPI_Win_create(window, 3 * (MPI_Aint)n * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, win);
+    MPI_Put(out, n, MPI_INT, right, BLOCK, 1, third, win);
+    MPI_Win_flush(right, win);
+    MPI_Accumulate(out, n, MPI_INT, right, BLOCK, 1, third, MPI_SUM, win);
+    MPI_Win_flush(right, win);
+    MPI_Get(in, 1, second, right, BLOCK, 1, third, win);
+    MPI_Win_unlock(right, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, mt_rank, 0, win);
+    for (int i = 0; i < 3 * n; i++) {
+        int written = i / BLOCK % 3 == 1, at = i / (3 * BLOCK) * BLOCK + i % BLOCK;
+        MT_CHECK(window[i] == (written ? 2 * (left * 10000019 + at) : -1), "window of %d blocks: element %d is %d",
+                 blocks, i, window[i]);
+    }
+    MPI_Win_unlock(mt_rank, win);
+    for (int i = 0; i < 2 * n; i++) {
+        int got = i % BLOCK < HALF, at = i / BLOCK * HALF + i % HALF;
+        MT_CHECK(in[i] == (got ? 2 * out[at] : -1), "got from a window of %d blocks: element %d is %d", blocks, i,
+                 in[i]);
+    }
+    MPI_Win_free(&win);
+    MPI_Type_free(&third);
+    MPI_Type_free(&second);
+    free(window);
+    free(out);
+    free(in);
+}
+
 int main(int argc, char **argv)
 {
     mt_begin(&argc, &argv, MPI_THREAD_SINGLE);
@@ -124,6 +216,10 @@ int main(int argc, char **argv)
     test_records(1);
     test_records(100);
     test_records(20000);
+    test_scattered(3);
+    test_scattered(2000);
     test_block();
+    test_strided_window(1);
+    test_strided_window(500);
     return mt_end();
 }
