@@ -23,6 +23,7 @@
 #include "options.h"
 #include "turns.h"
 #include "udp.h"
+#include "use.h"
 
 /* What a device offers. */
 #define DEVICE_MAX_QP 16384u
@@ -91,6 +92,7 @@ struct device {
     struct session_list sessions;
     unsigned num_sessions;
     uint32_t next_session; /* number for the next one */
+    struct use use;
     unsigned num_mrs, num_mws; /* of all sessions */
     struct handles pds; /* of all sessions: PD numbers must not collide */
     struct handles xrcds; /* XRC domains, by number */

@@ -342,6 +342,7 @@ int qpair_create(struct session *s, const void *rq, struct control_reply *rp)
         return explain(rc, &plan, rp);
     }
     take_parts(q, &plan);
+    use_made(s->device, s->cred.pid);
     if (q->type == IBV_QPT_UD)
         udp_want_headers(&s->device->udp); /* for the header area of receive requests */
     if (open)
@@ -364,6 +365,7 @@ void qpair_free(struct qpair *q)
     if (q->in_failed)
         TAILQ_REMOVE(&d->failed, q, failed_link);
     handles_remove(q->session ? &q->session->qps : &d->targets, q->qpn);
+    use_gone(q);
     drop_parts(q);
     release(q);
 }
@@ -503,6 +505,8 @@ static void after_modify(struct qpair *q, uint32_t mask)
         qpair_reset_rings(q);
     else if (qp_state(q->qp) == QPS_ERR)
         qpair_mark_failed(q); /* settled in the next pass, before the loop sleeps */
+    else if (qp_state(q->qp) == QPS_RTR)
+        use_ready(q);
 }
 
 int qpair_modify(struct session *s, const void *rq, struct control_reply *rp)

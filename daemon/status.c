@@ -363,6 +363,7 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "sndbuf", number(d->udp.sndbuf));
     json_object_set_new(o, "peer_window", number(d->config.peer_window_bytes));
     json_object_set_new(o, "window_pkts", number(d->config.window_pkts));
+    json_object_set_new(o, "use", use_json(d));
     json_object_set_new(o, "counters", device_counters(d));
     foreign_add(o, engine_counters(d->engine), &d->io, true);
     TAILQ_FOREACH(s, &d->sessions, link)

@@ -15,6 +15,7 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/lab.h"
 #include "src/cmd/run.h"
+#include "src/cmd/traffic.h"
 #include "src/cmd/where.h"
 
 struct run_options {
@@ -355,6 +356,19 @@ static int check_command(const char *name)
     return 0;
 }
 
+/* A job that succeeded although the devices had no part in it tests something else than it seems to. (What failed says why itself.) */
+static void warn_unused(const struct lab *lab)
+{
+    enum traffic t = traffic_look(lab);
+
+    if (t != TRAFFIC_FINE)
+        say("%s: MPIs and UCX take shared memory between processes of one machine unless told, by UCX_TLS=rc_v,self "
+            "for "
+            "example (docs/mpi.md)",
+            t == TRAFFIC_NONE ? "no packet went over the devices, though several processes made queue pairs"
+                              : "no packet went over the connections that were made, only datagrams to set them up");
+}
+
 int cmd_run(int argc, char **argv)
 {
     static const struct argp argp = {options, parse, "[--] COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
@@ -374,6 +388,8 @@ int cmd_run(int argc, char **argv)
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;
     code = set_environment(&lab) == 0 ? run_captured(&o, &lab) : EXIT_OWN;
+    if (code == 0)
+        warn_unused(&lab);
     lab_stop(&lab);
     if (code == 0 && lab.crashed)
         code = EXIT_OWN;

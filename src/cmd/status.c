@@ -92,10 +92,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* The same counters under other names are for --all and --json. */
-static void leave_out_foreign(json_t *status)
+/* The same counters under other names, and what pumice run wants to know in the end, are for --all and --json. */
+static void leave_out_rest(json_t *status)
 {
-    static const char *const names[] = {"hw_counters", "mlx5_counters", "port_counters", "usnic_counters"};
+    static const char *const names[] = {"hw_counters", "mlx5_counters", "port_counters", "usnic_counters", "use"};
     json_t *device;
     size_t i;
 
@@ -147,7 +147,7 @@ int cmd_status(int argc, char **argv)
         if (o.only)
             select_kinds(status, o.only);
         if (!o.json && !o.all)
-            leave_out_foreign(status);
+            leave_out_rest(status);
         if (!o.json)
             show_host(&t, i, path, status, o.all);
         host = json_pack("{s:s, s:o}", "socket", path, "status", status);
