@@ -32,7 +32,7 @@ static json_t *load(int fd, char *why)
     document = json_loadb(text, len, 0, &error);
     munmap(text, (size_t)st.st_size);
     if (!document)
-        snprintf(why, PM_WHY_MAX, "the status is no JSON: %s in line %d", error.text, error.line);
+        snprintf(why, PM_WHY_MAX, "the status is no JSON: %.160s in line %d", error.text, error.line);
     return document;
 }
 

@@ -10,7 +10,6 @@
  * device of this machine has in these trees is still found, because only names that the daemon has are led away. Counters change, so
  * that directory has only their names: see counter.h. */
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,6 +23,7 @@
 
 #include "counter.h"
 #include "next.h"
+#include "rdmacm.h"
 #include "session.h"
 
 #define SYS_ROOT "/sys/class/infiniband"
@@ -91,23 +91,13 @@ static const char *lead(const char *path, char *out)
     return to;
 }
 
-/* Connection management (librdmacm: perftest's -R, libfabric's message endpoints) wants this device of the kernel, and
- * without it says no more than "failed". So say what is missing, once in a process; but not below UCX, which asks in every
- * process and goes on without it, nor in the ranks of an MPI job, which load libfabric to see whether it is of use. A kernel that has the device is asked, not judged. */
-static void tell_rdma_cm(const char *path)
+/* The kernel has no rdma_cm (it was asked). Who has no device of ours either is not ours to talk to. */
+static void no_rdma_cm(const char *path)
 {
-    static bool told;
-    static const char text[] = "pumice: rdma_cm, connection management, is not there: take out-of-band connections "
-                               "(perftest without -R, libfabric's verbs;ofi_rxd)\n";
     char out[PATH_MAX];
     int e = errno;
-    if (strcmp(path, DEV_ROOT "rdma_cm") != 0 || vb_session_launched() || !in_tree("/infiniband", out) || !exists(out))
-        return;
-    void *ucx = dlopen("libuct.so.0", RTLD_LAZY | RTLD_NOLOAD);
-    if (ucx)
-        dlclose(ucx);
-    else if (!__atomic_test_and_set(&told, __ATOMIC_RELAXED))
-        (void)!write(STDERR_FILENO, text, PREFIX_LEN(text));
+    if (strcmp(path, DEV_ROOT "rdma_cm") == 0 && in_tree("/infiniband", out) && exists(out))
+        vb_rdmacm_tell();
     errno = e;
 }
 
@@ -199,7 +189,7 @@ static int open_at(int dir, const char *path, int flags, mode_t mode)
         return vb_counter_open(path, flags);
     int fd = VB_NEXT(openat)(dir, to, flags, mode);
     if (fd < 0 && errno == ENOENT && strncmp(path, DEV_ROOT, PREFIX_LEN(DEV_ROOT)) == 0)
-        tell_rdma_cm(path);
+        no_rdma_cm(path);
     return fd;
 }
 

@@ -27,9 +27,16 @@ static long launcher_rank(void)
     return -1;
 }
 
-bool vb_session_launched(void)
+/* srun gives SLURM's own variables to any program; PMI's and PMIx's are for those that it starts as an MPI. */
+bool vb_session_is_rank(void)
 {
-    return launcher_rank() >= 0;
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID", "PMI_RANK", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *v = getenv(names[i]);
+        if (v && *v)
+            return true;
+    }
+    return false;
 }
 
 static long lab_host(void)

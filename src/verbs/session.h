@@ -11,8 +11,8 @@
  * PM_ENV_* in abi.h): a lab's host if PUMICE_LAB is set, else PUMICE_SOCKET, else the default places. -ENAMETOOLONG
  * if it doesn't fit. */
 int vb_session_path(char *path, size_t size);
-/* Whether a launcher (mpirun, srun …) started this process as a rank, by what it says in the environment. */
-bool vb_session_launched(void);
+/* Whether this process is a rank of an MPI job, by what its launcher says in the environment. */
+bool vb_session_is_rank(void);
 
 /* Connects to the daemon at path. On success the caller owns s and ends it with vb_session_close. */
 int vb_session_connect(struct vb_session *s, const char *path);

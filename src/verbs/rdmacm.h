@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Connection management (rdma_cm), which is not there: who is told so. */
+#ifndef VERBS_RDMACM_H
+#define VERBS_RDMACM_H
+
+/* To be called when this process has looked for rdma_cm in vain. Writes one line to stderr, once in a process, if the process
+ * can't well go on without it; errno stays as it is. */
+void vb_rdmacm_tell(void);
+
+#endif
