@@ -31,4 +31,8 @@ mpich)
 esac
 
 "mpicc.$mpi" -O2 -o "$program" "$here/halo.c" -lm
-"$pumice" run --hosts "$hosts" "$@" -- sh -c '"$@" && pumice status | grep -E "^===|sent_pkts|writes" || exit 1' sh $mpirun -n "$ranks" "$program"
+# The exit code is the job's.
+# shellcheck disable=SC2016,SC2086
+"$pumice" run --hosts "$hosts" "$@" -- sh -c 'code=0; "$@" || code=$?
+    pumice status | grep -E "^===|sent_pkts|writes"
+    exit $code' sh $mpirun -n "$ranks" "$program"
