@@ -79,14 +79,17 @@ blocks=("$dir"/blocks/*)
 labs=$(cat "${blocks[@]}" | grep -cE 'pumice run|^examples/mpi/run.sh')
 [ ${#blocks[@]} -ge 8 ] && [ "$labs" -ge 9 ] || fail "only ${#blocks[@]} blocks and $labs jobs in $page"
 # shellcheck disable=SC2016
-(cd "$dir/clone" && bash -c 'for block; do
+(cd "$dir/clone" && exec setsid bash -c 'for block; do
         printf "=== %s\n%s\n---\n" "$block" "$(cat "$block")"
         set -eE -o pipefail; . "$block"; set +e
     done
-    echo "=== all"' bash "${blocks[@]}") >"$dir/out" 2>&1 </dev/null || fail "a command of the page failed: $(sed -n '/^===/h; //!H; ${g;p}' "$dir/out")"
+    echo "=== all"' bash "${blocks[@]}") >"$dir/out" 2>&1 </dev/null &
+shell=$!
+wait $shell || fail "a command of the page failed: $(sed -n '/^===/h; //!H; ${g;p}' "$dir/out")"
+kill -- -$shell 2>/dev/null # what a pair of programs has left of which one failed
 out=$(cat "$dir/out")
 has "the page" "$out" "=== all"
-sent "the page" "$labs" 50
+sent "the page" "$labs" 150
 quiet "the page" "$(sed '/^===/,/^---/d' "$dir/out")"
 greeted=$(grep -c '^4 ranks greeted each other 100 times, 0 greetings were wrong$' "$dir/out")
 [ "$greeted" -ge 6 ] || fail "$greeted greetings: $out"
@@ -145,5 +148,5 @@ while read -r line; do
     out=$(bash -ec "$line" 2>&1 </dev/null) || fail "$line: $out"
     [[ $line != *"pumice lint"* ]] || has "$line" "$out" " 0 violations"
 done <"$dir/steps"
-sent "the workflow" 2 50
+sent "the workflow" 2 150
 exit $((failures > 0))
