@@ -202,7 +202,7 @@ static int receive_reply(int fd, const struct vb_call *call)
         return -EPROTO;
     if (call->why)
         snprintf(call->why, PM_WHY_MAX, "%.*s", (int)len, payload);
-    if (len && getenv("PUMICE_VERBOSE"))
+    if (len && getenv(PM_ENV_VERBOSE))
         fprintf(stderr, "pumice: request %u: %s: %.*s\n", call->op, strerror(-head.status), (int)len, payload);
     return head.status;
 }
