@@ -169,13 +169,15 @@ struct vb_queue {
 
 /* What the poller needs of a request of an SRQ, by its cookie; max_sge SGEs follow it. */
 struct vb_srq_req {
-    uint32_t next; /* while free: the next free cookie, VB_SRQ_NONE at the list's end; while outstanding: VB_SRQ_OUT */
+    uint32_t next; /* while free: the next free cookie, VB_SRQ_NONE at the list's end; while outstanding: VB_SRQ_OUT or
+                    * VB_SRQ_TOLD */
     uint32_t num_sge;
     uint64_t wr_id;
     struct pm_sge sge[];
 };
 #define VB_SRQ_NONE UINT32_MAX
 #define VB_SRQ_OUT (UINT32_MAX - 1)
+#define VB_SRQ_TOLD (UINT32_MAX - 2) /* the daemon is dead, and had completed it: that waits in some CQ */
 
 struct vb_srq {
     struct ibv_srq srq;
@@ -198,6 +200,7 @@ struct vb_srq {
     size_t req_size; /* bytes of each */
     uint32_t capacity; /* cookies there are: max_wr, or what it was before a resize downwards */
     uint32_t free; /* first free cookie */
+    bool sifted; /* the daemon is dead: what is VB_SRQ_TOLD has been found out */
     uint32_t flush_at; /* the daemon is dead: the cookie to look at next */
     uint32_t async_events; /* delivered; under the context's lock */
 };

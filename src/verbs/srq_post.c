@@ -79,18 +79,51 @@ static void put_free(struct vb_srq *srq, uint32_t cookie)
 void vb_srq_retire(struct vb_srq *srq, uint32_t cookie, const uint8_t *data, uint32_t len)
 {
     struct vb_srq_req *r = cookie < srq->capacity ? req_of(srq, cookie) : NULL;
-    if (r && r->next == VB_SRQ_OUT) {
+    if (r && (r->next == VB_SRQ_OUT || r->next == VB_SRQ_TOLD)) {
         if (len)
             vb_scatter(r->sge, r->num_sge, data, len);
         put_free(srq, cookie);
     }
 }
 
+/* Those that have a completion in the CQ. Nobody takes one of this SRQ's from there now, since that needs its lock; where others' are
+ * purged, this SRQ's move only towards where the loop goes. */
+static void sift_cq(struct vb_srq *srq, const struct vb_cq *cq)
+{
+    /* Acquire: pairs with the poller's release. */
+    uint32_t i = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
+    const struct pm_cqe *e;
+    if (cq->overruns)
+        i = ring_overrun(cq->entries, cq->mask, i);
+    for (; (e = ring_cqe(cq->entries, cq->mask, i)); i++)
+        if (e->srq == srq->srq.handle && e->slot < srq->capacity && req_of(srq, e->slot)->next == VB_SRQ_OUT)
+            req_of(srq, e->slot)->next = VB_SRQ_TOLD;
+}
+
+/* Its queue pairs may have several CQs, and who polls one of them must not flush what was completed in another. Once is enough: the
+ * daemon completes nothing any more. */
+static void sift(struct vb_srq *srq)
+{
+    struct vb_context *c = vb_ctx(srq->srq.context);
+    pthread_mutex_lock(&c->lock);
+    for (uint32_t i = 0; i < VB_TABLE_SIZE; i++) {
+        for (uint32_t j = 0; atomic_load(&c->cqs.root[i]) && j < VB_TABLE_SIZE; j++) {
+            const struct vb_cq *cq = vb_table_get(&c->cqs, i << VB_TABLE_BITS | j);
+            if (cq)
+                sift_cq(srq, cq);
+        }
+    }
+    pthread_mutex_unlock(&c->lock);
+    srq->sifted = true;
+}
+
 bool vb_srq_flush_next(struct vb_srq *srq, struct vb_flushed *out)
 {
     pthread_mutex_lock(&srq->lock);
     bool found = srq->tm && vb_tm_flush_next(srq, out);
-    while (!found && srq->outstanding) {
+    if (!srq->cq && !srq->sifted)
+        sift(srq);
+    for (uint32_t n = srq->outstanding ? srq->capacity : 0; n > 0 && !found; n--) {
         uint32_t cookie = srq->flush_at;
         srq->flush_at = cookie + 1 < srq->capacity ? cookie + 1 : 0;
         found = req_of(srq, cookie)->next == VB_SRQ_OUT;

@@ -83,6 +83,48 @@ static void check_basic(void)
     need(vt_srq_recv(&p, p.srq, 40, 0, 64) == 0);
 }
 
+/* An SRQ whose queue pairs have a CQ each. */
+static struct vt_pair wide;
+static struct ibv_cq *second;
+
+static void make_wide(struct ibv_context *ctx)
+{
+    struct ibv_srq_init_attr basic = {.attr = {.max_wr = 8, .max_sge = 1}};
+    need((wide.pd = ibv_alloc_pd(ctx)) && (wide.srq = ibv_create_srq(wide.pd, &basic)));
+    vt_pair_make(&wide, ctx, NULL);
+    need((second = ibv_create_cq(ctx, 16, NULL, NULL, 0)) && ibv_destroy_qp(wide.qp[1]) == 0);
+    struct ibv_qp_init_attr a = {
+        .send_cq = wide.scq, .recv_cq = second, .srq = wide.srq, .cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+    need((wide.qp[1] = ibv_create_qp(wide.pd, &a)));
+    vt_connect(&wide);
+    for (uint64_t i = 0; i < 4; i++)
+        need(vt_srq_recv(&wide, wide.srq, 90 + i, 0, 64) == 0);
+    for (uint64_t i = 0; i < 2; i++) {
+        struct ibv_wc wc;
+        need(vt_send(&wide, 0, i, 0, 8, IBV_SEND_SIGNALED) == 0 && vt_poll(wide.scq, 1, &wc) == 1);
+    }
+}
+
+static void check_wide(void)
+{
+    struct ibv_wc wc[8];
+    ok(FLUSHED(wide.rcq, 92, 93), "what waits in one CQ of an SRQ is not flushed in another");
+    need(vt_srq_recv(&wide, wide.srq, 94, 0, 64) == 0);
+    ok(FLUSHED(wide.rcq, 94), "what is posted later is");
+    ok(vt_poll(second, 2, wc) == 2 && wc[0].wr_id == 90 && wc[0].status == IBV_WC_SUCCESS && wc[1].wr_id == 91 &&
+           wc[1].status == IBV_WC_SUCCESS && ibv_poll_cq(second, 8, wc) == 0 && ibv_poll_cq(wide.rcq, 8, wc) == 0,
+       "but comes when its CQ is polled, and nothing comes twice");
+    uint64_t id = 200;
+    while (vt_srq_recv(&wide, wide.srq, id, 0, 64) == 0)
+        id++;
+    ok(id == 208 && FLUSHED(second, 200, 201, 202, 203, 204, 205, 206, 207), "then the SRQ has room for all again");
+    ok(ibv_destroy_qp(wide.qp[0]) == 0 && ibv_destroy_qp(wide.qp[1]) == 0 && ibv_destroy_srq(wide.srq) == 0 &&
+           ibv_dereg_mr(wide.mr) == 0 && ibv_destroy_cq(wide.scq) == 0 && ibv_destroy_cq(wide.rcq) == 0 &&
+           ibv_destroy_cq(second) == 0 && ibv_dealloc_pd(wide.pd) == 0,
+       "and is destroyed");
+    free(wide.buf);
+}
+
 int main(void)
 {
     const char *pid = getenv("VT_DAEMON_PID");
@@ -94,6 +136,7 @@ int main(void)
     }
     struct ibv_context *ctx = vt_open();
     make(ctx);
+    make_wide(ctx);
     for (uint64_t i = 0; i < 4; i++)
         need(vt_srq_recv(&p, p.srq, 10 + i, 0, 64) == 0);
     for (uint64_t i = 0; i < 3; i++)
@@ -111,6 +154,7 @@ int main(void)
     need(kill((pid_t)atoi(pid), SIGKILL) == 0);
     need(ibv_get_async_event(ctx, &ev) == 0 && ev.event_type == IBV_EVENT_DEVICE_FATAL);
     check_basic();
+    check_wide();
     ok(FLUSHED(xrc_cq, 50, 51, 52), "those of an XRC SRQ, in its own");
     ok(FLUSHED(ibv_cq_ex_to_cq(tm_cq), 72, 73, 170, 171, 60, 61),
        "of a matching list: signaled operations, then entries, then buffers; an entry whose ADD is flushed was none");
