@@ -28,7 +28,14 @@ LAUNCH = {
 PROGRAMS = ("p2p", "collectives", "onesided", "datatypes", "threads")
 # Open MPI's other way to the device, libfabric's reliable datagrams.
 OVER_FABRIC = OPENMPI + ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxd"]
-DEATHS = ("abort", "kill")
+# How a job ends, by its launcher, whose last rank calls MPI_Abort with code 3, is killed, or is killed in the middle of large transfers:
+# the exit code (None: any but 0), and what the launcher says. In such a transfer others may learn of the death before the launcher
+# does: UCX then aborts them (signal 6), and it is chance which death the launcher tells of.
+DEATHS = {
+    "abort": {"openmpi": (3, "MPI_ABORT was invoked on rank"), "mpich": (3, "")},
+    "kill": {"openmpi": (137, "exited on signal 9 (Killed)"), "mpich": (9, "EXIT STRING: Killed (signal 9)")},
+    "storm": {"openmpi": (None, "exited on signal"), "mpich": (None, "EXIT STRING: ")},
+}
 HOSTS = (1, 2, 4)
 RANKS = (2, 4, 16)
 MIB = 1 << 20
@@ -75,7 +82,7 @@ class Case:
     ranks: int = 0
     program: str = None  # in build/tests/mpi/MPI, or the test of ucx_perftest
     args: tuple = ()
-    death: bool = False  # it must end with an error
+    death: str = None  # a key of DEATHS: it must end with an error, and so
     size: int = 0
     threads: int = 1  # of ucx_perftest
     environment: dict = dataclasses.field(default_factory=dict)  # what else is set
@@ -125,7 +132,7 @@ def suites(hosts, faults):
                                mpi_basic=hosts == 2 and not faults and ranks == 4 and transport == "rc")
                 for d in DEATHS:
                     if ranks == 4 or (ranks == 16 and d == "kill"):
-                        yield Case(f"{name}/death-{d}", *common, ranks, "death", (d,), True, matrix=True, timeout=120,
+                        yield Case(f"{name}/death-{d}", *common, ranks, "death", (d,), d, matrix=True, timeout=120,
                                    quick=hosts == 2 and ranks == 4 and not faults, mpi_basic=hosts == 2 and ranks == 4 and not faults and transport == "rc")
     if not faults:
         for mpi in LAUNCH:
@@ -170,7 +177,7 @@ def many(hosts, faults):
             if not faults:
                 two = hosts == 2
                 yield Case(f"{name}/64/collectives", hosts, faults, transport, mpi, 64, "collectives", timeout=580, patient=True, matrix=two)
-                yield Case(f"{name}/64/death-kill", hosts, faults, transport, mpi, 64, "death", ("kill",), True, timeout=300, patient=True,
+                yield Case(f"{name}/64/death-kill", hosts, faults, transport, mpi, 64, "death", ("kill",), "kill", timeout=300, patient=True,
                            matrix=two and transport == "rc")
                 yield Case(f"{name}/64/starve", hosts, faults, transport, mpi, 64, "pause", ("20",), check="starve", timeout=300, patient=True,
                            matrix=two, quick=two and transport == "rc" and mpi == "mpich")

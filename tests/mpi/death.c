@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A job that can't end well: after some traffic the last rank aborts it (death abort), or is killed (death kill), while all
- * others wait for a message from it. Nobody may print "passed". What they print may be lost with the job, so that it
- * has begun stands in a file, whose name is in MT_BEGUN. */
+/* A job that can't end well. After some traffic the last rank aborts it (death abort), or is killed (death kill), while all others
+ * wait for a message from it; or it is killed while all send and write 16 MiB without end (death storm). Nobody may print
+ * "passed". What they print may be lost with the job, so that it has begun stands in a file, whose name is in MT_BEGUN. */
 #include "mt.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <time.h>
 
 static void tell_begun(void)
 {
@@ -18,8 +19,44 @@ static void tell_begun(void)
     }
 }
 
+/* In half a second this process is killed, whatever it does then. */
+static void die_soon(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    struct itimerspec soon = {.it_value.tv_nsec = 500000000};
+    timer_t timer;
+
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &soon, NULL) != 0)
+        abort();
+}
+
+/* Messages to the right, writes to the left. */
+static void storm(void)
+{
+    enum { LEN = 16 << 20 };
+    int right = (mt_rank + 1) % mt_size, left = (mt_rank + mt_size - 1) % mt_size;
+    unsigned char *out = mt_alloc(LEN), *in = mt_alloc(LEN), *window = mt_alloc(LEN);
+    MPI_Win win;
+
+    mt_fill(out, LEN, (unsigned)mt_rank);
+    MPI_Win_create(window, LEN, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_lock_all(0, win);
+    for (int round = 0;; round++) {
+        int len = round == 0 ? 65536 : LEN; /* the first makes the connections */
+        MPI_Request req[2];
+        if (round == 1 && mt_rank == mt_size - 1)
+            die_soon();
+        MPI_Irecv(in, len, MPI_BYTE, left, 6, MPI_COMM_WORLD, &req[0]);
+        MPI_Isend(out, len, MPI_BYTE, right, 6, MPI_COMM_WORLD, &req[1]);
+        MPI_Put(out, len, MPI_BYTE, left, 0, len, MPI_BYTE, win);
+        MPI_Waitall(2, req, MPI_STATUSES_IGNORE);
+        MPI_Win_flush(left, win);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    const char *how = argc > 1 ? argv[1] : "abort";
     char *buf = mt_alloc(100000);
     int sum;
 
@@ -29,8 +66,10 @@ int main(int argc, char **argv)
     if (mt_rank == 0)
         tell_begun();
     MPI_Barrier(MPI_COMM_WORLD);
+    if (strcmp(how, "storm") == 0)
+        storm();
     if (mt_rank == mt_size - 1) {
-        if (argc > 1 && strcmp(argv[1], "kill") == 0)
+        if (strcmp(how, "kill") == 0)
             raise(SIGKILL);
         MPI_Abort(MPI_COMM_WORLD, 3);
     }

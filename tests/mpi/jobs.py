@@ -68,6 +68,40 @@ def wait_job(case, process, lab):
     return process.wait(0)
 
 
+def left_over(lab):
+    """Processes of a lab's jobs: those whose environment says so."""
+    mark = f"PUMICE_LAB={lab.dir}".encode()
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                if mark in f.read().split(b"\0"):
+                    found.append(int(pid))
+        except OSError:
+            pass  # it has just gone, or is another user's
+    return found
+
+
+DEATH_SECONDS = 30  # between a job's beginning and its end, if it dies; of many more ranks than cores, what the case allows
+
+
+def check_death(case, lab, code, out, told):
+    """A job that died did so after it had begun, in time, as the launcher has it, and nothing of it is left."""
+    if not os.path.exists(begun(lab)) or "passed" in out:
+        raise labs.Trouble(f"the job should have failed after it has begun; exit code {code}\n{told}")
+    took = time.time() - os.path.getmtime(begun(lab))
+    want, text = table.DEATHS[case.death][case.mpi]
+    if code == 0 or want not in (code, None) or text not in out:
+        raise labs.Trouble(f"exit code {code}; {want or 'an error'} is due, and that the launcher says '{text}'\n{told}")
+    if case.ranks <= 16 and took > DEATH_SECONDS:
+        raise labs.Trouble(f"the job ended {took:.0f} s after it had begun\n{told}")
+    end = time.monotonic() + 5
+    while left_over(lab):
+        if time.monotonic() > end:
+            raise labs.Trouble(f"processes of the job are left: {left_over(lab)}\n{told}")
+        time.sleep(0.05)
+
+
 def end_job(case, process, traffic):
     """Waits for its end, and says what is wrong with it. traffic: since before it was started."""
     code = wait_job(case, process, traffic.lab)
@@ -78,8 +112,7 @@ def end_job(case, process, traffic):
     if code is None:
         raise labs.Trouble(f"the job did not end within {case.timeout:.0f} s\n{told}")
     if case.death:
-        if code == 0 or not os.path.exists(begun(traffic.lab)) or "passed" in out:
-            raise labs.Trouble(f"the job should have failed after it has begun; exit code {code}\n{told}")
+        check_death(case, traffic.lab, code, out, told)
     elif code != 0:
         raise labs.Trouble(f"exit code {code}\n{told}")
     elif "skip: " in out and (case.mpi, case.program) in MAY_SKIP:
