@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import signal
 import time
 
 import cases as table
@@ -98,7 +99,10 @@ def check_death(case, lab, code, out, told):
     end = time.monotonic() + 5
     while left_over(lab):
         if time.monotonic() > end:
-            raise labs.Trouble(f"processes of the job are left: {left_over(lab)}\n{told}")
+            pids = left_over(lab)
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            raise labs.Trouble(f"processes of the job were left: {pids}\n{told}")
         time.sleep(0.05)
 
 
