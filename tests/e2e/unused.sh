@@ -38,8 +38,8 @@ hasnt "one program" "$out" "$told"
 run sh -c 'pumice on 0 -- ibv_devinfo; pumice on 1 -- ibv_devinfo -v'
 hasnt "no queue pair" "$out" "$told"
 run true
-is "nothing at all" "$out" ""
-if command -v ucx_info >/dev/null; then
+hasnt "nothing at all" "$out" "$told"
+if command -v ucx_info >/dev/null && [ -z "${SANITIZED:-}" ]; then # (UCX intercepts memory calls, as sanitizers do)
     run ucx_info -d
     hasnt "a program that makes queue pairs to see whether it can" "$out" "$told"
 fi
@@ -61,7 +61,7 @@ for hosts in "0 1" "1 1"; do
 done
 
 # UCX, which sets connections up by datagrams and then takes shared memory: unless told.
-if command -v ucx_perftest >/dev/null && [ -z "${SANITIZED:-}" ]; then # (UCX intercepts memory calls, as sanitizers do)
+if command -v ucx_perftest >/dev/null && [ -z "${SANITIZED:-}" ]; then
     perftest()
     {
         # shellcheck disable=SC2016

@@ -100,6 +100,21 @@ static void send_and_run(void)
     fixture_run(&f);
 }
 
+Test(ud_rings, datagrams_are_no_connections)
+{
+    json_t *use;
+
+    write_send(500);
+    send_and_run();
+    fixture_call(&f, s, PM_OP_DESTROY_QP, &(struct pm_handle){.handle = a.rep.qpn}, sizeof(struct pm_handle), NULL, 0);
+    use = use_json(f.device);
+    cr_assert_eq(engine_counters(f.device->engine)->sent_pkts, 1);
+    cr_assert_eq(json_integer_value(json_object_get(use, "makers")), 1);
+    cr_assert_eq(json_integer_value(json_object_get(use, "connected")), 0);
+    cr_assert_eq(json_integer_value(json_object_get(use, "connected_pkts")), 0);
+    json_decref(use);
+}
+
 Test(ud_rings, datagram_and_its_header)
 {
     struct pm_cqe e = {0};
