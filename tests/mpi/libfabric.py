@@ -26,11 +26,13 @@ def check_info(case, lab, _build):
 
 def check_rdma_cm(case, lab, _build):
     """What connects by rdma_cm fails, at once, and there is one line that says why. What does not ask for it says nothing."""
-    for argv in (["fi_info", "-p", "verbs", "-t", "FI_EP_MSG"], ["ib_write_bw", "-R", "-F"], ["ib_send_lat", "-R", "-F", "127.0.0.1"]):
+    messages = ["fi_info", "-p", "verbs", "-t", "FI_EP_MSG"]
+    for argv in (messages, ["ib_write_bw", "-R", "-F"], ["ib_send_lat", "-R", "-F", "127.0.0.1"],
+                 ["env", "PMI_RANK=0", "FI_PROVIDER=verbs;ofi_rxm"] + messages, ["env", "SLURM_LOCALID=0"] + messages):
         code, out, told = run(lab, lab.server, [labs.which(argv[0])] + argv[1:], 20)
         need(code not in (0, None), f"exit code {code}{told}")
         need(out.count(HINT) == 1, f"one line was to say that rdma_cm is missing{told}")
-    for argv in (["ucx_info", "-d"], ["ibv_devinfo"]):
+    for argv in (["ucx_info", "-d"], ["ibv_devinfo"], ["fi_info", "-p", RXD], ["env", "PMI_RANK=0", "fi_info", "-p", "verbs"]):
         code, out, told = run(lab, lab.server, [labs.which(argv[0])] + argv[1:], 20)
         need(code == 0 and HINT not in out, f"exit code {code}, or a needless hint{told}")
 
