@@ -67,8 +67,22 @@ sent()
 # quiet WHAT TEXT: nothing that a beginner would wonder about. (That other labs have the first addresses is none of this.)
 quiet()
 {
+    [[ $2 != *"exiting improperly"* ]] || starved=yes
     hasnt "$1" "$2" "no packet went"
     ! grep -v 'UDP port 4791 is in use on' <<<"$2" | grep -E 'pumice: |WARN|ERROR|[Ww]arning|[Ee]rror' || fail "$1: not quiet"
+}
+
+# A rank waits two seconds at its end for mpirun of Open MPI to answer, and then leaves; that mpirun calls improper. So it does, without any
+# RDMA, where it is stopped for as long, or finds no processor: such a failure gets a second try.
+starved=
+finish()
+{
+    if [ $failures -gt 0 ] && [ -n "$starved" ] && [ -z "${MPI_AGAIN:-}" ]; then
+        echo "mpirun did not get a processor for seconds; once more"
+        cd "$here" && cleanup
+        exec env -u TMPDIR MPI_AGAIN=yes "$here/mpi_docs.sh"
+    fi
+    exit $((failures > 0))
 }
 
 # --- the page ---
@@ -97,6 +111,7 @@ greeted=$(grep -c '^4 ranks greeted each other 100 times, 0 greetings were wrong
 has "the linter" "$out" "0 violations"
 has "ucx_perftest" "$out" "Final:"
 has "fi_pingpong" "$out" "=100"
+[ $failures -eq 0 ] || finish
 
 # --- what it warns of ---
 cd "$dir/clone" || exit 1
@@ -142,7 +157,7 @@ sent "the image" 1 450
 # --- the workflow: its step for the tests, with a test suite of ours that knows nothing of Pumice ---
 if ! python3 -c 'import yaml' 2>/dev/null; then
     echo "the workflow is not tried: no python3-yaml"
-    exit $((failures > 0))
+    finish
 fi
 printf '#!/bin/sh\n"mpirun.$MPI" -n 4 "./hello.$MPI"\n' >run_mpi_tests.sh
 chmod +x run_mpi_tests.sh
@@ -165,7 +180,8 @@ for values in list(itertools.product(*matrix.values()))[::3]:  # the first and t
 END
 while read -r line; do
     out=$(bash -ec "$line" 2>&1 </dev/null) || fail "$line: $out"
+    quiet "$line" "$out"
     [[ $line != *"pumice lint"* ]] || has "$line" "$out" " 0 violations"
 done <"$dir/steps"
 sent "the workflow" 2 150
-exit $((failures > 0))
+finish
