@@ -93,7 +93,7 @@ def check_death(case, lab, code, out, told):
     took = time.time() - os.path.getmtime(begun(lab))
     want, text = table.DEATHS[case.death][case.mpi]
     if code == 0 or want not in (code, None) or text not in out:
-        raise labs.Trouble(f"exit code {code}; {want or 'an error'} is due, and that the launcher says '{text}'\n{told}")
+        raise labs.Trouble(f"exit code {code}; {want or 'an error'} is due, and '{text}' of the launcher\n{told}")
     if case.ranks <= 16 and took > DEATH_SECONDS:
         raise labs.Trouble(f"the job ended {took:.0f} s after it had begun\n{told}")
     end = time.monotonic() + 5
