@@ -39,9 +39,11 @@ int vb_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     if (!vb_owned(vb_ctx(ibcq->context)))
         return EIO;
     pthread_mutex_lock(&cq->arm_lock); /* not the CQ's: the caller may be between ibv_start_poll and ibv_end_poll */
+    unsigned char told = VB_TOLD_STALE;
+    atomic_compare_exchange_strong(&cq->told, &told, VB_TOLD_NOTHING);
     ring_arm(cq->page, solicited_only);
     if (waits(cq, solicited_only)) {
-        unsigned char told = VB_TOLD;
+        told = VB_TOLD;
         if (!atomic_compare_exchange_strong(&cq->told, &told, VB_TOLD_ARMED) && told == VB_TOLD_NOTHING)
             ring_for_event(cq);
     }
@@ -49,11 +51,12 @@ int vb_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     return 0;
 }
 
-void vb_arm_look(struct vb_cq *cq)
+void vb_arm_look(struct vb_cq *cq, bool took)
 {
-    if (atomic_exchange(&cq->told, VB_TOLD_NOTHING) != VB_TOLD_ARMED)
-        return;
     uint32_t arm = atomic_load(&cq->page->arm);
+    if (atomic_exchange(&cq->told, took && arm == PM_ARM_NONE ? VB_TOLD_STALE : VB_TOLD_NOTHING) != VB_TOLD_ARMED)
+        return;
+    arm = atomic_load(&cq->page->arm);
     if (arm != PM_ARM_NONE && waits(cq, arm == PM_ARM_SOLICITED))
         ring_for_event(cq);
 }

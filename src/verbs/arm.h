@@ -14,24 +14,30 @@
 /* What is known of the completions that wait when a CQ is armed. */
 enum vb_told {
     VB_TOLD_NOTHING,
-    VB_TOLD, /* an event was fetched, and nothing polled since */
+    VB_TOLD, /* an event was fetched, and nothing polled since it was sent */
     VB_TOLD_ARMED, /* and the CQ was armed since, while completions waited */
+    VB_TOLD_STALE, /* completions were polled while the CQ was not armed: the event that is fetched next says nothing of the others */
 };
 
 /* An event for the CQ was fetched. */
 static inline void vb_arm_told(struct vb_cq *cq)
 {
-    atomic_store_explicit(&cq->told, VB_TOLD, memory_order_relaxed);
+    unsigned char told = VB_TOLD_NOTHING;
+    if (!atomic_compare_exchange_strong(&cq->told, &told, VB_TOLD) && told == VB_TOLD_ARMED)
+        atomic_compare_exchange_strong(&cq->told, &told, VB_TOLD);
 }
 
 /* Behind vb_arm_polled. */
-void vb_arm_look(struct vb_cq *cq);
+void vb_arm_look(struct vb_cq *cq, bool took);
 
-/* The CQ was polled, perhaps not empty. The caller holds its lock. */
-static inline void vb_arm_polled(struct vb_cq *cq)
+/* The CQ was polled, and something taken or not. The caller holds its lock. */
+static inline void vb_arm_polled(struct vb_cq *cq, bool took)
 {
-    if (__builtin_expect(atomic_load_explicit(&cq->told, memory_order_relaxed) != VB_TOLD_NOTHING, 0))
-        vb_arm_look(cq);
+    unsigned char told = atomic_load_explicit(&cq->told, memory_order_relaxed);
+    if (told == VB_TOLD_STALE || cq->doorbell >= PM_DOORBELLS)
+        return;
+    if (told != VB_TOLD_NOTHING || (took && atomic_load_explicit(&cq->page->arm, memory_order_relaxed) == PM_ARM_NONE))
+        vb_arm_look(cq, took);
 }
 
 #endif

@@ -87,6 +87,13 @@ static void wishes(int (*take)(int max))
     is(take(8) == 1 && !readable(50), "until none waits");
 
     need(ibv_req_notify_cq(p.rcq, 0) == 0);
+    arrive(1, 0);
+    need(take(8) == 1);
+    arrive(1, 0);
+    need(event() && ibv_req_notify_cq(p.rcq, 0) == 0);
+    is(event() && take(8) == 1, "poll, fetch the event about what was polled, arm while another waits: an event");
+
+    need(ibv_req_notify_cq(p.rcq, 0) == 0);
     arrive(2, 0);
     need(event() && take(1) == 1 && ibv_req_notify_cq(p.rcq, 0) == 0);
     is(event(), "event, poll one of two, arm: another event");
