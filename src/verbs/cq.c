@@ -266,8 +266,10 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
     if (rc == 0 && (rc = switch_ring(c, cq)) != 0)
         munmap(page, rep.size);
     if (rc == 0) {
+        pthread_mutex_lock(&c->lock); /* after the daemon's death others look into all CQs under it */
         munmap(cq->page, cq->size);
         set_ring(cq, page, rep.size, rep.slots);
+        pthread_mutex_unlock(&c->lock);
     }
     pthread_mutex_unlock(&cq->arm_lock);
     vb_cq_unlock(cq);

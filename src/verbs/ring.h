@@ -112,8 +112,9 @@ static inline uint32_t ring_purge(struct pm_cqe *entries, uint32_t mask, uint32_
                 m->gone(m->arg, e);
         } else if (gone) {
             struct pm_cqe *to = &entries[(i + gone) & mask];
-            memcpy(to, e, sizeof(*to));
-            to->seq = i + gone + 1;
+            /* Not seq, which is right there: who looks without the lock must not miss a completion that moves. */
+            memcpy(to, e, offsetof(struct pm_cqe, seq));
+            memcpy(to->data, e->data, sizeof(to->data));
         }
     }
     return consumer + gone;
