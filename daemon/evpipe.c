@@ -135,9 +135,42 @@ static int open_read_end(const struct evpipe *p)
     return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
+static unsigned kind_of(const struct evrecord *r, const struct evrecord *kind, unsigned kinds)
+{
+    unsigned k = 0;
+
+    while (k < kinds && (r->a != kind[k].a || r->b != kind[k].b))
+        k++;
+    return k;
+}
+
+/* Whether the first so many bytes in the pipe, which stay there, may hold such a record. */
+static bool holds(int fd, size_t bytes, const struct evrecord *kind, unsigned kinds)
+{
+    struct evrecord r[512];
+    bool found = true;
+    size_t seen = 0;
+    ssize_t got;
+    int copy[2];
+
+    if (pipe2(copy, O_CLOEXEC | O_NONBLOCK) != 0)
+        return true;
+    fcntl(copy[1], F_SETPIPE_SZ, (int)bytes); /* if it is not allowed to be so large, there is a part */
+    if (tee(fd, copy[1], bytes, SPLICE_F_NONBLOCK) > 0) {
+        for (found = false; !found && (got = read(copy[0], r, sizeof(r))) > 0; seen += (size_t)got) {
+            for (size_t i = 0; i < (size_t)got / sizeof(r[0]); i++)
+                found |= kind_of(&r[i], kind, kinds) < kinds;
+        }
+    }
+    close(copy[0]);
+    close(copy[1]);
+    return found || seen < bytes;
+}
+
 /* Takes out what the client has not read, in one go: the client may be reading, or even writing, at the same time. The
- * result is the caller's to free, and has room for the waiting records, too. NULL: there is nothing, or it stays. */
-static struct evrecord *take_unread(const struct evpipe *p, unsigned *n)
+ * result is the caller's to free, and has room for the waiting records, too. NULL: there is nothing of that kind, or it
+ * stays. */
+static struct evrecord *take_unread(const struct evpipe *p, const struct evrecord *kind, unsigned kinds, unsigned *n)
 {
     struct evrecord *r = NULL;
     ssize_t got = -1;
@@ -148,7 +181,8 @@ static struct evrecord *take_unread(const struct evpipe *p, unsigned *n)
     fd = open_read_end(p);
     if (fd < 0)
         return NULL;
-    r = malloc((size_t)bytes + p->n * sizeof(*r));
+    if (holds(fd, (size_t)bytes, kind, kinds))
+        r = malloc((size_t)bytes + p->n * sizeof(*r));
     if (r)
         got = read(fd, r, (size_t)bytes);
     close(fd);
@@ -158,15 +192,6 @@ static struct evrecord *take_unread(const struct evpipe *p, unsigned *n)
     }
     *n = (unsigned)((size_t)got / sizeof(*r));
     return r;
-}
-
-static unsigned kind_of(const struct evrecord *r, const struct evrecord *kind, unsigned kinds)
-{
-    unsigned k = 0;
-
-    while (k < kinds && (r->a != kind[k].a || r->b != kind[k].b))
-        k++;
-    return k;
 }
 
 /* Removes what the one who goes has of n records; returns how many are left. */
@@ -212,7 +237,7 @@ static unsigned put_back(struct evpipe *p, const struct evrecord *r, unsigned n)
 unsigned evpipe_forget(struct evpipe *p, const struct evrecord *kind, unsigned kinds, unsigned sharers)
 {
     unsigned unread = 0, lost = 0;
-    struct evrecord *all = take_unread(p, &unread);
+    struct evrecord *all = take_unread(p, kind, kinds, &unread);
 
     if (all) {
         if (p->n)

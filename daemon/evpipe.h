@@ -38,7 +38,7 @@ bool evpipe_push(struct evpipe *p, uint32_t a, uint32_t b);
 /* Takes back the records of an object that goes: those that wait and those that the client has not read. kinds, at most
  * EVPIPE_KINDS_MAX: what they look like. Of each kind every one of so many sharers gets as many (XRC target queue pairs),
  * one of whom goes, and what may be the others' stays. A client that reads meanwhile may find the pipe empty for a
- * moment. The order stays. If the pipe can't be read (no /proc, no descriptor), what is in it stays. Returns how many
+ * moment, if there were such records in it. The order stays. If the pipe can't be read (no /proc, no descriptor), what is in it stays. Returns how many
  * records of others were lost, because the client has made the pipe smaller. */
 #define EVPIPE_KINDS_MAX 8
 unsigned evpipe_forget(struct evpipe *p, const struct evrecord *kind, unsigned kinds, unsigned sharers);
