@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fork.h"
 #include "ops.h"
 
 #ifndef MADV_POPULATE_READ /* Linux 5.14 */
@@ -45,6 +46,8 @@ int vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t f
         return EOPNOTSUPP;
     if ((flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) || num == 0)
         return EINVAL;
+    if (!vb_owned(vb_ctx(pd->context)))
+        return EIO;
     for (uint32_t i = 0; i < num; i++) {
         uintptr_t start;
         size_t length;
