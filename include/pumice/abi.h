@@ -57,7 +57,7 @@ enum pm_op {
     PM_OP_CREATE_CHANNEL, /* completion channel; rep: fd[0] its read end */
     PM_OP_DESTROY_CHANNEL,
     PM_OP_CREATE_CQ, /* rep: fd[0] segment */
-    PM_OP_RESIZE_CQ, /* rep: fd[0] new segment, which is used from PM_OP_SWITCH_CQ on */
+    PM_OP_RESIZE_CQ, /* rep: fd[0] new segment, which is used from PM_OP_SWITCH_CQ on; without that it is the daemon's until the next, or the CQ's end */
     PM_OP_DESTROY_CQ,
     PM_OP_CREATE_QP, /* rep: fd[0] segment */
     PM_OP_MODIFY_QP,

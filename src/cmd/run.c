@@ -362,9 +362,8 @@ static void warn_unused(const struct lab *lab)
     enum traffic t = traffic_look(lab);
 
     if (t != TRAFFIC_FINE)
-        say("%s: MPIs and UCX take shared memory between processes of one machine unless told, by UCX_TLS=rc_v,self "
-            "for "
-            "example (docs/mpi.md)",
+        say("%s; if they were to talk to each other: MPIs and UCX take shared memory between processes of one machine "
+            "unless told, by UCX_TLS=rc_v,self for example (docs/mpi.md)",
             t == TRAFFIC_NONE ? "no packet went over the devices, though several processes made queue pairs"
                               : "no packet went over the connections that were made, only datagrams to set them up");
 }

@@ -2,7 +2,8 @@
 /* Threads that are cancelled. In rdma-core, posting, polling and control calls store to memory or call ioctl, and a thread is not
  * cancelled in them. Here they are system calls that POSIX has among its cancellation points: a thread that ended in one would leave
  * locks held, a request without its doorbell, a reply for the next to read. So these calls are made so that they are none (libc's
- * syscall() is none), or with cancellation off. What stays one is the read that waits for an event, under no lock. */
+ * syscall() is none), or with cancellation off. What stays one, as there, is the read that waits for an event, under no lock, and
+ * the wait for acknowledgements of those who destroy. */
 #ifndef VERBS_CANCEL_H
 #define VERBS_CANCEL_H
 
