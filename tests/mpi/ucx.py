@@ -56,7 +56,7 @@ def check_perftest(case, lab, _build):
     tool = labs.which("ucx_perftest")
     port = labs.tcp_port()
     slow = case.faults and case.transport == "ud"  # UCX repeats what was lost after 40 ms: see cases.habits
-    count = (200 if case.size <= 65536 else 5 if slow else 20) * case.threads
+    count = (5 if slow and case.size > 8192 else 200 if case.size <= 65536 else 20) * case.threads
     traffic = Traffic(lab)
 
     def argv(host):
