@@ -187,7 +187,7 @@ def many(hosts, faults):
 def tools(hosts, faults):
     """UCX's and libfabric's own tools."""
     for case in tests_of_tools(hosts, faults):
-        case.timeout = 60
+        case.timeout = 120 if faults else 60
         case.matrix = hosts == 2
         yield case
 

@@ -141,6 +141,8 @@ static bool blocks_huge(void)
     return huge_kib(block[2], NULL) >= pages * 2048;
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which have a malloc of their own */
+#define GLIBC_MALLOC
 /* In a process of its own, with one more variable in its environment: is malloc's block in the heap, and memory left alone? */
 static bool child_finds(const char *variable, bool in_heap, bool huge)
 {
@@ -157,6 +159,7 @@ static bool child_finds(const char *variable, bool in_heap, bool huge)
     int status;
     return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
+#endif
 
 static int look(const char *where, const char *pages)
 {
@@ -193,7 +196,7 @@ int main(int argc, char **argv)
     need(pd);
     regions();
     neighbours();
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which have a malloc of their own */
+#ifdef GLIBC_MALLOC
     ok(child_finds(NULL, true, true), "by default malloc's block of 1 MiB is in the heap");
     ok(child_finds("PUMICE_HUGE_PAGES=off", false, false), "off: it is not, and memory stays in small pages");
     ok(child_finds("PUMICE_HUGE_PAGES=on", true, true), "on: as by default");
