@@ -119,12 +119,9 @@ static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd)
     int rc;
 
     s->space = calloc(1, sizeof(*s->space));
-    s->bells = calloc(PM_DOORBELLS, sizeof(s->bells[0]));
-    if (!s->space || !s->bells) {
+    if (!s->space) {
         if (mem_fd >= 0)
             close(mem_fd);
-        free(s->space);
-        s->space = NULL;
         return -ENOMEM;
     }
     space_init(s->space, 0, s->cred.pid, mem_fd, s->cred.uid == geteuid(), d->options->memory, rq->probe_va,
@@ -305,17 +302,37 @@ void session_close(struct session *s)
 /* --- doorbells
  * --------------------------------------------------------------------------------------------------------- */
 
+/* Room for one more at the end: most sessions need few of so many. */
+static bool more_bells(struct session *s)
+{
+    uint32_t cap = s->bells_cap ? 2 * s->bells_cap : 64;
+    struct bell *more;
+
+    if (s->bells_end < s->bells_cap)
+        return true;
+    if (cap > PM_DOORBELLS)
+        cap = PM_DOORBELLS;
+    more = cap > s->bells_cap ? realloc(s->bells, cap * sizeof(*more)) : NULL;
+    if (!more)
+        return false;
+    memset(more + s->bells_cap, 0, (cap - s->bells_cap) * sizeof(*more));
+    s->bells = more;
+    s->bells_cap = cap;
+    return true;
+}
+
 int session_take_bell(struct session *s, void (*rang)(void *owner, uint64_t now), void *owner)
 {
-    for (uint32_t i = 0; i < PM_DOORBELLS; i++) {
-        if (!s->bells[i].rang) {
-            s->bells[i] = (struct bell){rang, owner};
-            if (i >= s->bells_end)
-                s->bells_end = i + 1;
-            return (int)i;
-        }
-    }
-    return -ENOSPC;
+    uint32_t i = 0;
+
+    while (i < s->bells_end && s->bells[i].rang)
+        i++;
+    if (i == s->bells_end && !more_bells(s))
+        return -ENOSPC;
+    s->bells[i] = (struct bell){rang, owner};
+    if (i == s->bells_end)
+        s->bells_end++;
+    return (int)i;
 }
 
 void session_drop_bell(struct session *s, uint32_t bell)
@@ -335,7 +352,7 @@ static unsigned scan_word(struct session *s, unsigned word, uint64_t now)
 
         bits &= bits - 1;
         n++;
-        if (s->bells[d].rang)
+        if (d < s->bells_end && s->bells[d].rang)
             s->bells[d].rang(s->bells[d].owner, now);
     }
     return n;

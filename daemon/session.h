@@ -41,8 +41,9 @@ struct session {
 
     struct segment page_segment;
     struct pm_session_page *page; /* hostile */
-    struct bell *bells; /* PM_DOORBELLS entries */
+    struct bell *bells;
     uint32_t bells_end; /* all slots in use are below */
+    uint32_t bells_cap; /* entries that there is memory for; at most PM_DOORBELLS */
     uint64_t
         wait_end; /* when the client's wait was long enough, see waiter.h; 0: it does not wait, or was not seen to */
 

@@ -237,7 +237,7 @@ def over_fabric():
 def without_process_vm():
     """Memory by way of /proc/PID/mem, as in containers that forbid process_vm_readv."""
     for mpi in LAUNCH:
-        yield Case(f"2hosts/{mpi}/rc/proc_mem/4/suite", 2, False, "rc", mpi, 4, "suite", memory="proc_mem", matrix=True, quick=True, timeout=150)
+        yield Case(f"2hosts/{mpi}/rc/proc_mem/4/suite", 2, False, "rc", mpi, 4, "suite", (level("rc", 4, False),), memory="proc_mem", matrix=True, quick=True, timeout=150)
 
 
 def storms():
