@@ -19,12 +19,11 @@ enum vb_told {
     VB_TOLD_STALE, /* completions were polled while the CQ was not armed: the event that is fetched next says nothing of the others */
 };
 
-/* An event for the CQ was fetched. */
+/* An event for the CQ was fetched. One from before the CQ was armed takes nothing back. */
 static inline void vb_arm_told(struct vb_cq *cq)
 {
     unsigned char told = VB_TOLD_NOTHING;
-    if (!atomic_compare_exchange_strong(&cq->told, &told, VB_TOLD) && told == VB_TOLD_ARMED)
-        atomic_compare_exchange_strong(&cq->told, &told, VB_TOLD);
+    atomic_compare_exchange_strong(&cq->told, &told, VB_TOLD);
 }
 
 /* Behind vb_arm_polled. */

@@ -136,9 +136,10 @@ struct vb_cq {
     bool unlocked; /* IBV_CREATE_CQ_ATTR_SINGLE_THREADED: the application serialises */
     bool extended; /* made by ibv_create_cq_ex */
     bool overruns; /* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the daemon may overwrite what was not read */
-    struct pm_cq_page *page;
     pthread_mutex_t
-        arm_lock; /* for who only arms, since a CQ may be armed while it is polled: page is replaced under both */
+        arm_lock; /* for who only arms, since a CQ may be armed while it is polled. What follows, up to mask, is
+                               * replaced under both and the context's lock */
+    struct pm_cq_page *page;
     struct pm_cqe *entries;
     size_t size; /* bytes mapped at page */
     uint32_t mask; /* slots - 1 */
