@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "cancel.h"
 #include "fork.h"
 #include "ops.h"
 #include "ring.h"
+#include "segment.h"
 #include "session.h"
 #include "srq.h"
 
@@ -100,15 +100,13 @@ void vb_cq_purge_srq(struct vb_cq *cq, uint32_t srq)
 /* Maps a segment of slots entries; takes the descriptor. */
 static int map_ring(int fd, size_t size, uint32_t slots, struct pm_cq_page **page)
 {
-    int rc = 0;
-    if (slots == 0 || (slots & (slots - 1)) || size < PM_CQ_ENTRIES + (size_t)slots * sizeof(struct pm_cqe))
-        rc = -EPROTO;
-    void *p = rc ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (rc == 0 && p == MAP_FAILED)
-        rc = -errno;
-    vb_close(fd);
-    *page = p;
-    return rc;
+    *page = vb_segment_map(fd, size);
+    if (!*page)
+        return -errno;
+    if (slots && vb_segment_fits(size, PM_CQ_ENTRIES, slots, sizeof(struct pm_cqe), 1, sizeof(struct pm_cqe)))
+        return 0;
+    munmap(*page, size);
+    return -EPROTO;
 }
 
 static void set_ring(struct vb_cq *cq, struct pm_cq_page *page, size_t size, uint32_t slots)
@@ -131,15 +129,7 @@ static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create
     struct pm_create_cq_rep rep = {0};
     struct pm_cq_page *page;
     int fd;
-    struct vb_call call = {.op = PM_OP_CREATE_CQ,
-                           .req = req,
-                           .req_len = sizeof(*req),
-                           .send_fd = -1,
-                           .rep = &rep,
-                           .rep_len = sizeof(rep),
-                           .fds = &fd,
-                           .num_fds = 1};
-    int rc = vb_call(c, &call);
+    int rc = vb_call_segment(c, PM_OP_CREATE_CQ, req, sizeof(*req), &rep, sizeof(rep), &fd);
     if (rc && rep.handle) /* but its descriptor can't be had */
         destroy_handle(c, rep.handle);
     if (rc)
@@ -245,14 +235,6 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
     struct pm_resize_cq_rep rep;
     struct pm_cq_page *page;
     int fd;
-    struct vb_call call = {.op = PM_OP_RESIZE_CQ,
-                           .req = &req,
-                           .req_len = sizeof(req),
-                           .send_fd = -1,
-                           .rep = &rep,
-                           .rep_len = sizeof(rep),
-                           .fds = &fd,
-                           .num_fds = 1};
     if (!vb_owned(c)) /* another thread of the parent may have had the lock */
         return vb_err(-EIO);
     if (cqe < 1 || (uint32_t)cqe > c->caps.max_cqe)
@@ -260,7 +242,7 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
     /* No completion may be taken, and no wish for an event be made, between the daemon's copy and our change to it. */
     vb_cq_lock(cq);
     pthread_mutex_lock(&cq->arm_lock);
-    int rc = vb_call(c, &call);
+    int rc = vb_call_segment(c, PM_OP_RESIZE_CQ, &req, sizeof(req), &rep, sizeof(rep), &fd);
     if (rc == 0)
         rc = map_ring(fd, rep.size, rep.slots, &page);
     if (rc == 0 && (rc = switch_ring(c, cq)) != 0)

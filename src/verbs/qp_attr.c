@@ -68,22 +68,28 @@ static void queried(const struct vb_call *call)
     note_state(call->arg, rep->attr.qp_state);
 }
 
+static int call(struct ibv_qp *qp, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len,
+                void (*done)(const struct vb_call *))
+{
+    struct vb_call call = {.op = op,
+                           .req = req,
+                           .req_len = req_len,
+                           .send_fd = -1,
+                           .rep = rep,
+                           .rep_len = rep_len,
+                           .done = done,
+                           .arg = qp};
+    return vb_call(vb_ctx(qp->context), &call);
+}
+
 VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
     struct vb_qp *qp = vb_qp(ibqp);
     struct pm_modify_qp_req req = {.qpn = ibqp->qp_num, .mask = (uint32_t)mask};
     struct pm_handle state;
-    struct vb_call call = {.op = PM_OP_MODIFY_QP,
-                           .req = &req,
-                           .req_len = sizeof(req),
-                           .send_fd = -1,
-                           .rep = &state,
-                           .rep_len = sizeof(state),
-                           .done = modified,
-                           .arg = ibqp};
     int rc = to_wire(attr, mask, &req.attr);
     if (rc == 0)
-        rc = vb_call(vb_ctx(ibqp->context), &call);
+        rc = call(ibqp, PM_OP_MODIFY_QP, &req, sizeof(req), &state, sizeof(state), modified);
     if (rc)
         return vb_err(rc);
     if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
@@ -96,16 +102,8 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int ma
     struct vb_qp *qp = vb_qp(ibqp);
     struct pm_handle req = {ibqp->qp_num};
     struct pm_query_qp_rep rep;
-    struct vb_call call = {.op = PM_OP_QUERY_QP,
-                           .req = &req,
-                           .req_len = sizeof(req),
-                           .send_fd = -1,
-                           .rep = &rep,
-                           .rep_len = sizeof(rep),
-                           .done = mask & IBV_QP_STATE ? queried : NULL,
-                           .arg = ibqp};
     const struct pm_qp_attr *w = &rep.attr; /* all of it: else the mask is a hint */
-    int rc = vb_call(vb_ctx(ibqp->context), &call);
+    int rc = call(ibqp, PM_OP_QUERY_QP, &req, sizeof(req), &rep, sizeof(rep), mask & IBV_QP_STATE ? queried : NULL);
     if (rc)
         return vb_err(rc);
     *attr = (struct ibv_qp_attr){.qp_state = w->qp_state,
