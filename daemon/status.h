@@ -3,7 +3,7 @@
  *
  *   { version, pid, uid, socket, uptime_s, fault, seed, devices: [ DEVICE ] }
  *
- * DEVICE: name, address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload), gso, loopback, ecn, rcvbuf,
+ * DEVICE: name, use (see use.h), address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload), gso, loopback, ecn, rcvbuf,
  *     sndbuf, peer_window (bytes), window_pkts, counters: { name: number } (engine, I/O and faults in one),
  *     hw_counters, mlx5_counters, port_counters, usnic_counters (the same by rxe's, mlx5's, InfiniBand's and usnic's names, foreign.h),
  *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ],

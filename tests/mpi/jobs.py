@@ -56,19 +56,6 @@ def start_job(case, lab, build):
     return process
 
 
-def wait_job(case, process, lab):
-    """Its exit code; None if it takes too long. With shared memory there may be no message for the devices at all, but each rank opens one."""
-    if case.transport in table.TRANSPORTS:
-        return process.wait(case.timeout)
-    unseen, end = list(lab.hosts), time.monotonic() + case.timeout
-    while process.alive() and time.monotonic() < end:
-        unseen = [h for h in unseen if "sessions" not in h.objects()]
-        process.wait(0.02 if unseen else end - time.monotonic())
-    if unseen:
-        raise labs.Trouble(f"no rank opened the device of {unseen[0].name}\n--- {process.line}\n{process.output()}")
-    return process.wait(0)
-
-
 def left_over(lab):
     """Processes of a lab's jobs: those whose environment says so."""
     mark = f"PUMICE_LAB={lab.dir}".encode()
@@ -108,7 +95,7 @@ def check_death(case, lab, code, out, told):
 
 def end_job(case, process, traffic):
     """Waits for its end, and says what is wrong with it. traffic: since before it was started."""
-    code = wait_job(case, process, traffic.lab)
+    code = process.wait(case.timeout)
     if code is None:
         process.kill()
     out = process.output()
@@ -123,7 +110,7 @@ def end_job(case, process, traffic):
         raise labs.Unavailable(out.partition("skip: ")[2].splitlines()[0])
     elif out.splitlines().count("passed") != 1:
         raise labs.Trouble(f"the job did not say that it passed\n{told}")
-    missing = traffic.missing(case) if case.transport in table.TRANSPORTS else ""
+    missing = traffic.missing(case)
     if missing:
         raise labs.Trouble(f"{missing}\n{told}")
 

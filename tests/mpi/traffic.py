@@ -2,6 +2,8 @@
 """What the devices of a lab have done since some moment: that they were used at all, on every host, with the operations and the faults
 that a case is about."""
 
+from cases import WITH_SM
+
 # Of a job of our own, for each rank; wire-up alone takes some twenty packets.
 PACKETS_MIN = 100
 PACKETS_SHORT = 10  # of one that dies, or does next to nothing
@@ -16,12 +18,12 @@ class Traffic:
         self.start = self._read()
 
     def _read(self):
-        """Each host's counters, those of its devices added up."""
+        """Each host's counters, those of its devices added up, and "makers": how often another process than before made a queue pair."""
         hosts = []
         for host in self.lab.hosts:
             total = {}
             for device in host.status()["devices"]:
-                for name, value in device["counters"].items():
+                for name, value in dict(device["counters"], makers=device["use"]["makers"]).items():
                     total[name] = total.get(name, 0) + value
             hosts.append(total)
         return hosts
@@ -36,6 +38,10 @@ class Traffic:
 
     def missing(self, case):
         """What a case's job should have done and has not; "" if all is there."""
+        if case.transport in WITH_SM:
+            # There may be no message for the device at all, but UCX opens it on each host.
+            made = self.each("makers")
+            return "" if min(made) else f"no process made a queue pair on some host: {made}"
         each = self.each("sent_pkts")
         wanted = (PACKETS_SHORT if case.death or case.check else PACKETS_MIN) * case.ranks
         if sum(each) < wanted:

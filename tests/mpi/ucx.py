@@ -5,7 +5,7 @@ transport of one device, told which."""
 import re
 
 import lab as labs
-from cases import TRANSPORTS
+from cases import WITH_SM
 from traffic import Traffic
 
 # What a device must be able to do: parts of the lines that ucx_info -d prints for each transport.
@@ -56,7 +56,8 @@ def check_perftest(case, lab, _build):
     tool = labs.which("ucx_perftest")
     port = labs.tcp_port()
     slow = case.faults and case.transport == "ud"  # UCX repeats what was lost after 40 ms: see cases.habits
-    count = (5 if slow and case.size > 8192 else 200 if case.size <= 65536 else 20) * case.threads
+    many = case.size <= (8192 if slow and case.threads > 1 else 65536)
+    count = (200 if many else 5 if slow else 20) * case.threads
     traffic = Traffic(lab)
 
     def argv(host):
@@ -73,11 +74,14 @@ def check_perftest(case, lab, _build):
         need(code == 0, f"the {who} " + ("did not end" if code is None else f"exited with {code}") + f"\n{told}")
         need(" ERROR " not in process.output(), f"the {who} reports an error\n{told}")
     need("Final:" in result[1][1].output(), f"no result\n{told}")
-    if case.transport in TRANSPORTS:
-        need(traffic.packets() >= count, f"the test did not use the device\n{told}")
-        operation = one_sided(case)
-        did = traffic.each(operation)[-1] if operation else count
-        need(did >= count, f"of {count} the client's device did only {did} {operation}\n{told}")
+    if case.transport in WITH_SM:
+        missing = traffic.missing(case)
+        need(not missing, f"{missing}\n{told}")
+        return
+    need(traffic.packets() >= count, f"the test did not use the device\n{told}")
+    operation = one_sided(case)
+    did = traffic.each(operation)[-1] if operation else count
+    need(did >= count, f"of {count} the client's device did only {did} {operation}\n{told}")
 
 
 CHECKS = {"info": check_info, "ucp": check_perftest, "uct": check_perftest}
