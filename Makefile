@@ -27,14 +27,17 @@ LDFLAGS += $(SANFLAGS)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-WIRE_SRC := $(wildcard wire/*.c)
-CORE_SRC := $(wildcard daemon/core/*.c)
-PCAP_SRC := $(wildcard pcap/*.c)
-DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
-VERBS_SRC := $(wildcard src/verbs/*.c)
-DV_SRC := $(wildcard src/dv/*.c)
-CMD_SRC := $(wildcard src/cmd/*.c)
-UNIT_SRC := $(wildcard tests/unit/test_*.c)
+# All sources below a folder, the folder's own and those of its sub-folders.
+sources = $(sort $(shell find $(1) -name '*.c'))
+
+WIRE_SRC := $(call sources,wire)
+CORE_SRC := $(call sources,daemon/core)
+PCAP_SRC := $(call sources,pcap)
+DAEMON_SRC := $(filter-out daemon/main.c daemon/core/%,$(call sources,daemon))
+VERBS_SRC := $(call sources,src/verbs)
+DV_SRC := $(call sources,src/dv)
+CMD_SRC := $(call sources,src/cmd)
+UNIT_SRC := $(call sources,tests/unit)
 SIM_SRC := $(wildcard tests/sim/*.c)
 VTEST_SRC := $(wildcard tests/verbs/*.c)
 ENDURANCE_SRC := $(wildcard tests/verbs/endurance/*.c)
@@ -86,13 +89,13 @@ $(PUMICED): $(call obj,daemon/main.c) $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBW
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lev -ljansson -lconfuse -lisal -lmicrohttpd -lpthread
 
-$(VERBS_SO): $(call obj,$(VERBS_SRC)) src/verbs/libibverbs.map
+$(VERBS_SO): $(call obj,$(VERBS_SRC)) src/verbs/abi/libibverbs.map
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=src/verbs/libibverbs.map -Wl,-z,defs \
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=src/verbs/abi/libibverbs.map -Wl,-z,defs \
 		-o $@ $(filter %.o,$^) -lpthread
 
 # The texts of what can be wrong with a layout are the engine's own, too.
-$(BUILD)/obj/src/dv/core/layout.o: daemon/core/layout.c Makefile
+$(BUILD)/obj/src/dv/core/layout.o: daemon/core/memory/layout.c Makefile
 	@mkdir -p $(@D)
 	$(call compile,-fPIC -fvisibility=hidden)
 $(DV_SO): $(call obj,$(DV_SRC)) $(BUILD)/obj/src/dv/core/layout.o src/dv/libpumice.map
@@ -102,7 +105,7 @@ $(DV_SO): $(call obj,$(DV_SRC)) $(BUILD)/obj/src/dv/core/layout.o src/dv/libpumi
 	@ln -sf libpumice.so.1 $(@D)/libpumice.so
 
 # `pumice layout` explains a mapping with the very code that the engine uses, a module that depends on nothing else.
-$(PUMICE): $(call obj,$(CMD_SRC) daemon/core/layout.c) $(LIBPCAPW) $(LIBWIRE)
+$(PUMICE): $(call obj,$(CMD_SRC) daemon/core/memory/layout.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -ljansson -lpcap -lisal
 
@@ -112,10 +115,10 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIB
 	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lm -lpthread
 
 # Words of the command that are tested without a daemon.
-$(BUILD)/tests/unit/test_reasons: $(call obj,src/cmd/reasons.c)
-$(BUILD)/tests/unit/test_pingtext: $(call obj,src/cmd/pingtext.c)
-$(BUILD)/tests/unit/test_wait: $(call obj,src/verbs/wait.c)
-$(BUILD)/tests/unit/test_last_words: $(call obj,src/verbs/arm.c src/verbs/poll.c src/verbs/table.c)
+$(BUILD)/tests/unit/cmd/test_diagnose: $(call obj,src/cmd/inspect/diagnose.c)
+$(BUILD)/tests/unit/cmd/test_ping_text: $(call obj,src/cmd/net/ping_text.c)
+$(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/datapath/poll_wait.c)
+$(BUILD)/tests/unit/verbs/test_last_words: $(call obj,src/verbs/datapath/cq_notify.c src/verbs/datapath/poll.c src/verbs/base/table.c)
 
 $(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
@@ -351,9 +354,7 @@ bench-layout: deps
 	@$(PUMICE) run --hosts 1 -- $(LAYOUT_BENCH) $(BENCH_ARGS)
 
 # --- the source tree -------------------------------------------------------------------------------------------------
-C_FILES = $(wildcard $(addsuffix /*.[ch],wire daemon daemon/core pcap include/pumice src/verbs src/dv src/cmd \
-	tests/unit tests/sim tests/verbs tests/verbs/endurance tests/e2e tests/mpi tests/fuzz tests/bench tests/soak tests/tagmpi examples \
-	examples/mpi examples/tagmpi))
+C_FILES = $(shell find wire daemon pcap include src tests examples -name '*.[ch]')
 MAN_PAGES = $(wildcard docs/man/*.[1-8])
 
 .PHONY: check-pure check-spdx check-man check-format format
@@ -366,7 +367,7 @@ check-man:
 check-format:
 	@clang-format --dry-run -Werror $(C_FILES)
 format:
-	clang-format -i $(C_FILES)
+	@clang-format -i $(C_FILES)
 
 # --- installing ------------------------------------------------------------------------------------------------------
 # The library goes to a directory of its own, where nobody finds it by accident: programs get it by `pumice run` or `pumice env`.

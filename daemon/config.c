@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "options.h"
+#include "daemon/options.h"
 
 /* libconfuse's callbacks have no argument of the caller's; reading happens once, at start, in one thread. */
 static struct {

@@ -9,12 +9,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "addr.h"
-#include "log.h"
-#include "options.h"
+#include "daemon/base/log.h"
+#include "daemon/net/address.h"
+#include "daemon/options.h"
+#include "daemon/server/server.h"
+#include "daemon/server/systemd.h"
 #include "pumice/version.h"
-#include "server.h"
-#include "service.h"
 
 const char *argp_program_version = "pumiced " PUMICE_VERSION;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "options.h"
+#include "daemon/options.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fault.h"
-#include "log.h"
-#include "netdev.h"
+#include "daemon/base/log.h"
+#include "daemon/net/fault.h"
+#include "daemon/net/netdev.h"
 
 void options_defaults(struct options *o)
 {

@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "addr.h"
-#include "daemon/core/tm.h"
-#include "log.h"
+#include "daemon/base/log.h"
+#include "daemon/core/tm/tag_list.h"
+#include "daemon/net/address.h"
 #include "pumice/abi.h"
 
 /* Exit codes of pumiced. */

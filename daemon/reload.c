@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "reload.h"
+#include "daemon/reload.h"
 
 #include <signal.h>
 #include <string.h>
 
-#include "log.h"
+#include "daemon/base/log.h"
 
 /* Takes over what can change while the daemon runs: log levels and format, and faults if they are others than those of `configured`,
  * which is brought up to date. False: something else has changed, too, which waits for a restart. */

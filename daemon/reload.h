@@ -3,7 +3,7 @@
 #ifndef PUMICE_DAEMON_RELOAD_H
 #define PUMICE_DAEMON_RELOAD_H
 
-#include "server.h"
+#include "daemon/server/server.h"
 
 /* Heeds SIGHUP from now on. */
 void reload_watch(struct server *sv);

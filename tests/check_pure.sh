@@ -32,7 +32,7 @@ allowed()
 
 # The one exception, FILE:HEADER. `pumice layout` explains a mapping, and it would be worth little if it were not the engine's own
 # code that does it; and the texts of its errors are there. This header includes nothing but standard ones, and knows no engine.
-exceptions="src/cmd/layout_file.h:daemon/core/layout.h src/dv/layout.c:daemon/core/layout.h"
+exceptions="src/cmd/inspect/layout_file.h:daemon/core/memory/layout.h src/dv/dv_layout.c:daemon/core/memory/layout.h"
 
 # Which system headers: those that bring no I/O, clock or allocation, for the pure folders; any for the others. (errno.h is there for the
 # names of errors; errno itself would be found by its symbol.)

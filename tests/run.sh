@@ -3,7 +3,7 @@
 # Runs what was built, and says how it went. Usage: tests/run.sh STAGE...
 #
 #   check   rules of the source tree: dependencies between folders, licence lines, man pages
-#   unit    build/tests/unit/test_*: Criterion, each in a process of its own
+#   unit    build/tests/unit/**/test_*: Criterion, each in a process of its own
 #   sim     build/tests/sim/sim: the protocol engine in virtual time
 #   verbs   build/tests/verbs/test_*: programs against the verbs API, each with a daemon of its own
 #   e2e     tests/e2e/*.sh, and tests/e2e/run.py: unmodified programs between hosts
@@ -70,11 +70,11 @@ try()
     esac
 }
 
-# What was built of the programs that there are sources of, as build/tests/FOLDER/NAME: a build outlives sources that move or go.
+# What was built of the programs that there are sources of, in all sub-folders: a build outlives sources that move or go.
 built()
 {
     local source t
-    for source in tests/"$1"/$2.c; do
+    find "tests/$1" -name "$2.c" | LC_ALL=C sort | while read -r source; do
         t=$BUILD/${source%.c}
         [ -x "$t" ] && echo "$t"
     done
@@ -93,7 +93,7 @@ stage_unit()
 {
     local t
     for t in $(built unit 'test_*'); do
-        try "unit/${t##*/}" "$t" --short-filename
+        try "${t#"$BUILD/tests/"}" "$t" --short-filename
     done
 }
 

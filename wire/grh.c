@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "grh.h"
+#include "wire/grh.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "bytes.h"
+#include "wire/bytes.h"
 
 #define IPV4_LEN 20u
 #define UDP_LEN 8u

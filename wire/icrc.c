@@ -2,9 +2,9 @@
 #include <isa-l/crc.h>
 #include <string.h>
 
-#include "bytes.h"
-#include "icrc.h"
-#include "pkt.h"
+#include "wire/bytes.h"
+#include "wire/icrc.h"
+#include "wire/pkt.h"
 
 /* crc32_gzip_refl is the CRC of zlib: polynomial 0x04c11db7 reflected, begun with and finished by inversion, a previous
  * result continues. That is what the ICRC is, least significant byte first. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stddef.h>
 
-#include "opcode.h"
-#include "pkt.h"
+#include "wire/opcode.h"
+#include "wire/pkt.h"
 
 /* The bytes of all headers of a set, BTH included. A constant expression, so that no row can state a length that its
  * headers don't have. */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "opcode.h"
+#include "wire/opcode.h"
 
 #define ROCE_PORT 4791 /* UDP destination port, A17.3.1 */
 #define BTH_LEN 12

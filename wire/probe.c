@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "probe.h"
+#include "wire/probe.h"
 
-#include "bytes.h"
+#include "wire/bytes.h"
 
 #define MAGIC 0x504d4345u /* "PMCE" */
 #define VERSION 1u

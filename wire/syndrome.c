@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "syndrome.h"
+#include "wire/syndrome.h"
 
 #define US(n) ((n)*1000u)
 

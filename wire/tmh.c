@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <string.h>
 
-#include "bytes.h"
-#include "tmh.h"
+#include "wire/bytes.h"
+#include "wire/tmh.h"
 
 bool tmh_decode(const uint8_t *p, size_t len, struct tmh *out)
 {

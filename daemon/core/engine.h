@@ -18,9 +18,9 @@
 #ifndef PUMICE_CORE_ENGINE_H
 #define PUMICE_CORE_ENGINE_H
 
-#include "daemon/core/mem.h"
-#include "daemon/core/report.h"
-#include "daemon/core/types.h"
+#include "daemon/core/base/mem_ops.h"
+#include "daemon/core/base/types.h"
+#include "daemon/core/qp/error_report.h"
 #include "wire/pkt.h"
 
 struct engine; /* opaque */

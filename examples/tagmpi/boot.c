@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "boot.h"
+#include "examples/tagmpi/boot.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "device.h"
+#include "examples/tagmpi/device.h"
 
 #include <errno.h>
 #include <stdio.h>

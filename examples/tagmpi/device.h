@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "boot.h"
-#include "tagmpi.h"
+#include "examples/tagmpi/boot.h"
+#include "examples/tagmpi/tagmpi.h"
 
 enum {
     SLOT_SIZE = sizeof(struct ibv_tmh) + TAGMPI_EAGER_MAX, /* one message as it is on the wire */

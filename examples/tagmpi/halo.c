@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "show.h"
+#include "examples/tagmpi/show.h"
 
 enum { STEPS = 40, NORTH = 0, SOUTH, WEST, EAST, SIDES };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "match.h"
+#include "examples/tagmpi/match.h"
 
 #define FIELD(bits) ((UINT64_C(1) << (bits)) - 1)
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "tagmpi.h"
+#include "examples/tagmpi/tagmpi.h"
 
 enum { TAG_COMM_BITS = 12, TAG_SOURCE_BITS = 20, TAG_TAG_BITS = 32 };
 

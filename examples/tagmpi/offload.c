@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "offload.h"
+#include "examples/tagmpi/offload.h"
 
 #include <errno.h>
 #include <string.h>

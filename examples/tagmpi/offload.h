@@ -20,8 +20,8 @@
 #ifndef OFFLOAD_H
 #define OFFLOAD_H
 
-#include "device.h"
-#include "match.h"
+#include "examples/tagmpi/device.h"
+#include "examples/tagmpi/match.h"
 
 struct offload {
     struct device *d;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "show.h"
+#include "examples/tagmpi/show.h"
 
 enum { LARGEST = 4 << 20, TAG = 7 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "show.h"
+#include "examples/tagmpi/show.h"
 
 #include <getopt.h>
 #include <stddef.h>

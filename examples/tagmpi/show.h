@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "tagmpi.h"
+#include "examples/tagmpi/tagmpi.h"
 
 struct show_options {
     const char *name; /* of the program */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "show.h"
+#include "examples/tagmpi/show.h"
 
 enum { WINDOW = 200, SIZE = 64, GO = 1, STORM = 2 }; /* receives posted at once; bytes of a message; communicators */
 

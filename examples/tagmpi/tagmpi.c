@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The layer itself: what the calls do, and what is done about each thing that arrives. Begin to read at tagmpi_irecv and
  * on_unexpected: they are the two halves of matching. */
-#include "tagmpi.h"
+#include "examples/tagmpi/tagmpi.h"
 
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
-#include "match.h"
-#include "offload.h"
+#include "examples/tagmpi/device.h"
+#include "examples/tagmpi/match.h"
+#include "examples/tagmpi/offload.h"
 
 enum { BATCH = 32, BARRIER_COMM = TAGMPI_MAX_COMM + 1 };
 

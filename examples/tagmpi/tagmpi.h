@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "boot.h"
+#include "examples/tagmpi/boot.h"
 
 enum { TAGMPI_ANY_SOURCE = -1, TAGMPI_ANY_TAG = -1 };
 enum {

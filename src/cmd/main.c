@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "pumice/version.h"
-#include "src/cmd/cmd.h"
+#include "src/cmd/common/cmd.h"
 
 static const struct command {
     const char *name;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/core/tm.h"
+#include "daemon/core/tm/tag_list.h"
 
 struct kind {
     const char *name;

@@ -35,7 +35,7 @@ while read -r name rule; do
     echo "$rule" >>"$dir/tested"
 done < <("$BUILD/tests/e2e/lint_gen" --list)
 
-# 2. All rules are tested, here or (those that are about frames, not packets) in tests/unit/test_lint.c.
+# 2. All rules are tested, here or (those that are about frames, not packets) in tests/unit/pcap/test_lint.c.
 for rule in $("$pumice" lint --rules | awk '{ print $1 }'); do
     grep -qx "$rule" "$dir/tested" || grep -q "\"$rule\"" "$here/../unit/test_lint.c" || fail "rule $rule is not tested"
 done

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "pcap/note.h"
-#include "scene.h"
+#include "tests/e2e/scene.h"
 #include "wire/icrc.h"
 
 #define TIME_NS 1700000000000000000u

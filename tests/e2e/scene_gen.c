@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "scene.h"
+#include "tests/e2e/scene.h"
 
 #define VA 0x7f0012340000u
 #define RKEY 0x1234abcdu

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "daemon/log.h"
-#include "tests/unit/daemon_fixture.h"
+#include "daemon/base/log.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 #define STEPS_MAX 200
 #define SEGMENTS_MAX 16

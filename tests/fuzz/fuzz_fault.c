@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/fault.h"
+#include "daemon/net/fault.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,9 +5,9 @@
  * not one more, makes progress with each step, and is what docs/layouts.md says. */
 #include <stdlib.h>
 
-#include "daemon/layouts.h"
-#include "daemon/log.h"
-#include "tests/unit/daemon_fixture.h"
+#include "daemon/base/log.h"
+#include "daemon/session/bound_layouts.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 enum {
     WINDOWS = 10 /* more than may be nested */,

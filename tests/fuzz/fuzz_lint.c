@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "pcap/frame.h"
-#include "pcap/lint.h"
+#include "pcap/lint/lint.h"
 #include "pcap/pcapng.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Messages of 64 MiB: round a ring, both neighbours at once, to all, and by passive-target MPI_Put and MPI_Get. big [MIB] */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 static size_t big = (size_t)64 << 20;
 

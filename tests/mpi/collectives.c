@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Collective operations: results against what every rank can compute by itself. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 static void test_barriers(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Dynamic connections: one half of the job opens a port, the other half connects to it, and they talk across, as strangers do that
  * have nothing in common but the port's name; twice. (MPICH 4.0 has no ports over UCX: see spawn.c.) */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 #define LEN 200000
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Derived datatypes: memory that is not contiguous, on one side or on both. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 #include <stddef.h>
 

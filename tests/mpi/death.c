@@ -2,7 +2,7 @@
 /* A job that can't end well. After some traffic the last rank aborts it (death abort), or is killed (death kill), while all others
  * wait for a message from it; or it is killed while all send and write 16 MiB without end (death storm). Nobody may print
  * "passed". What they print may be lost with the job, so that it has begun stands in a file, whose name is in MT_BEGUN. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 #include <errno.h>
 #include <signal.h>

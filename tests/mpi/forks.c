@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* fork, system and popen while messages are under way: the children go through inherited memory and leave, and what arrives in
  * the parent afterwards is right, in memory that was registered before the fork as well as in new memory. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
+#include "tests/mpi/data.h"
 
 #ifdef MT_PART
 #define main MT_PART

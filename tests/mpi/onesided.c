@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* One-sided communication with passive targets. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 enum { CELL = 100000, TICKETS = 40 };
 

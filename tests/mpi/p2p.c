@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Point to point: sizes across all protocols of an MPI (inline, eager, rendezvous), wildcards and their order, probes, and
  * storms of nonblocking messages. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 #define GUARD 64
 

@@ -7,7 +7,7 @@
  * MPICH's locks are messages to the target's MPI. Open MPI's are atomic operations; it wants those of 32 bits, too, which verbs
  * don't have, so UCX makes messages of all of them. Therefore an epoch here begins before the target sleeps, or needs no
  * lock (MPI_MODE_NOCHECK), and has no accumulating operations. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* All ranks but the first wait for a message, polling; the first sleeps for as many seconds as the argument says. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 #include <unistd.h>
 

@@ -8,7 +8,7 @@
  *   allreduce   microseconds for one MPI_Allreduce of SIZE bytes of doubles, all ranks
  *
  * A tenth of the iterations, before these, is to warm up. But for the last, ranks beyond the second look on. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 #define WINDOW 64
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Dynamic processes: the job starts two children by MPI_Comm_spawn, talks with them through the intercommunicator and, merged, in
  * collectives, and lets them go; twice. Open MPI must be able to. MPICH 4.0 has no dynamic processes over UCX, on any device, and says so. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 #define CHILDREN 2
 #define LEN 100000

@@ -2,7 +2,7 @@
 /* Several of the programs as one job, because starting jobs takes longer than most of what they do: suite LEVEL [NAME...], all of
  * them if no name is given. LEVEL is what MPI is asked for, because its locks, and its progress, differ: "multiple", or "single", without
  * the part that has threads. Rank 0 says how each ended; it prints "passed" if all did. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 int part_p2p(int argc, char **argv);
 int part_collectives(int argc, char **argv);

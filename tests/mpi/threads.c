@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* MPI_THREAD_MULTIPLE: several threads of each rank communicate at the same time, by communicators of their own and, told
  * apart by tags, in a common one. */
-#include "mt.h"
+#include "tests/mpi/mt.h"
 
 #include <pthread.h>
 

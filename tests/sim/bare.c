@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "bare.h"
+#include "tests/sim/bare.h"
 
 #include <stdlib.h>
 #include <string.h>

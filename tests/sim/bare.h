@@ -5,7 +5,7 @@
 #define PUMICE_SIM_BARE_H
 
 #include "daemon/core/engine.h"
-#include "net.h"
+#include "tests/sim/net.h"
 
 /* Zeroed memory, aligned to 64 bytes; the caller's, for free(). Never NULL. */
 void *bare_zeroed(size_t len);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Makes real what the scenario says: arenas, engines, keys, QPs. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>

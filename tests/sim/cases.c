@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "cases.h"
+#include "tests/sim/cases.h"
 
 #include "wire/syndrome.h"
 

@@ -3,7 +3,7 @@
 #ifndef PUMICE_SIM_CASES_H
 #define PUMICE_SIM_CASES_H
 
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #define CASE_OPS 10
 #define CASE_STEPS 4

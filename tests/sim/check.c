@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Judges completions and events as they come, and the engines' state after each step. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <string.h>
 

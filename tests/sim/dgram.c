@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Unreliable QPs: what they do. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>

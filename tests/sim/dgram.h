@@ -20,7 +20,7 @@
 #define PUMICE_SIM_DGRAM_H
 
 #include "daemon/core/engine.h"
-#include "net.h"
+#include "tests/sim/net.h"
 
 #define DG_ENDS 6
 #define DG_OPS 24

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Unreliable QPs: what must hold (dgram.h). */
-#include "sim.h"
+#include "tests/sim/sim.h"
 #include "wire/grh.h"
 #include "wire/probe.h"
 

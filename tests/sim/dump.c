@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a failure leaves behind: the last lines of what happened, and a capture that Wireshark opens. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include "pcap/capfile.h"
 #include "wire/syndrome.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What may go wrong, and what must come of it (rows E4, E7 and E8 of the requirements). */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include "wire/syndrome.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* How fast one connection is, in virtual time, when packets are lost. Reported, never asserted: it judges the loss
  * recovery, and says nothing about the processor time of a real daemon. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bare.h"
+#include "tests/sim/bare.h"
 
 #define LINK_RATE 4000u /* bytes per us, each way */
 #define ONE_WAY (15 * US)

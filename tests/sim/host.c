@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The owner of an engine: does what the top of engine.h asks, no more. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>

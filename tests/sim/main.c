@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The simulator's command line. */
-#include "cases.h"
-#include "tm.h"
+#include "tests/sim/cases.h"
+#include "tests/sim/tm.h"
 
 #include <errno.h>
 #include <stdlib.h>

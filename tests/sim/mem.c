@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The engine's upcalls on plain arrays, each judged by where it points: an engine that forgets a check is caught at
  * the very byte. Writes are deferred in a share of the runs, as the daemon does it. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "net.h"
+#include "tests/sim/net.h"
 
 #include "wire/pkt.h"
 

@@ -3,7 +3,7 @@
 #ifndef PUMICE_SIM_NET_H
 #define PUMICE_SIM_NET_H
 
-#include "prng.h"
+#include "tests/sim/prng.h"
 
 /* --- events --------------------------------------------------------------------------------------------------------- */
 

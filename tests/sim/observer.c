@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Judges every packet that leaves an engine against what was posted. It segments the requests itself, from the
  * message bytes that the oracle computed, so that headers, lengths, PSNs and payload have exactly one right form. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include "wire/syndrome.h"
 

@@ -2,7 +2,7 @@
 /* Work requests from chance. Each gets buffers of its own, so that the oracle knows every byte; the exceptions are
  * there on purpose: WRITEs over earlier WRITEs (a duplicate executed late would show), READs of what was written
  * before, fenced requests that send what a READ has brought, and atomics of several QPs on the same cells. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 bool op_takes_recv(uint8_t opcode)
 {

@@ -3,7 +3,7 @@
  * direction touches (but for the atomics' cells, which mem.c guards), so a sequential model is exact. After failures
  * some requests may have been carried out without anybody having been told: each of their bytes is either the old or
  * the new one. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <string.h>
 

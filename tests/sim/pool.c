@@ -5,7 +5,7 @@
  * expected PSN before and after it follows whether the packet was accepted, and so whether its message has taken a
  * receive: the oldest one there. What the engine then says (completions, RNR NAKs, limit events, the number of receives
  * left) must fit. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "prng.h"
+#include "tests/sim/prng.h"
 
 #include <string.h>
 

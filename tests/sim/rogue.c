@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Packets from those who mean no good. Their ICRC is always right. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Virtual time: jumps to whatever happens next, until nothing does. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

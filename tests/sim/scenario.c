@@ -2,7 +2,7 @@
 /* From a seed to an exchange. The kind of exchange is drawn first (calm, lossy, errors, back-pressure …), then
  * everything within what this kind allows: an exchange must either be sure to succeed, or its failure must be the
  * one planted. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 /* Regions that are known by the key of a memory window over layouts: the bytes are where they were, one after the other, but the engine
  * finds them by a window of two levels whose items take turns, not all of them as long as the others. So everything that the
  * simulator does to these regions goes through layouts, and what it knows of them stays true. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
-#include "daemon/core/layout.h"
+#include "daemon/core/memory/layout.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "tm.h"
+#include "tests/sim/tm.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bare.h"
+#include "tests/sim/bare.h"
 
 #define US 1000u
 #define MOST_NS 5000000000ull /* virtual; timeouts are of 67 ms */

@@ -10,8 +10,8 @@
 #define PUMICE_SIM_TM_H
 
 #include "daemon/core/engine.h"
-#include "daemon/core/tm.h"
-#include "net.h"
+#include "daemon/core/tm/tag_list.h"
+#include "tests/sim/net.h"
 
 #define TMS_HOSTS 3 /* 0 receives */
 #define TMS_QPS 4

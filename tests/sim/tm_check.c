@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What must be true at the end of an exchange. */
-#include "tm.h"
+#include "tests/sim/tm.h"
 
 static bool conn_settled(const struct tms *s, int i)
 {

@@ -2,7 +2,7 @@
 /* The program that receives: it keeps the list of its receives and the queue of messages that came too early, and lets the
  * device match what it can. Nothing that it does waits for the device: operations reach it later, in order, and so do
  * completions the program. */
-#include "tm.h"
+#include "tests/sim/tm.h"
 
 #include <string.h>
 

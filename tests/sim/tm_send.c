@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The senders: eager messages, rendezvous requests, and messages without a tag; they wait for FINs. */
-#include "tm.h"
+#include "tests/sim/tm.h"
 
 #include <string.h>
 

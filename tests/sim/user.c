@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The users of queue pairs: post when requests are due, move QPs from state to state, and leave. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  *
  * A window that opened too little, too late, or not for long enough shows as a refused request; one that opens too much
  * by the last round of some exchanges, in which a request must be refused. */
-#include "sim.h"
+#include "tests/sim/sim.h"
 
 #define ROUNDS 14
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ledger.h"
+#include "tests/tagmpi/ledger.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #define LEDGER_H
 
 #include "examples/tagmpi/tagmpi.h"
-#include "plan.h"
+#include "tests/tagmpi/plan.h"
 
 enum { LEDGER_NO_NUMBER = UINT32_MAX };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "plan.h"
+#include "tests/tagmpi/plan.h"
 
 #include <string.h>
 

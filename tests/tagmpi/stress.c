@@ -13,8 +13,8 @@
 
 #include "examples/tagmpi/show.h"
 #include "examples/tagmpi/tagmpi.h"
-#include "ledger.h"
-#include "plan.h"
+#include "tests/tagmpi/ledger.h"
+#include "tests/tagmpi/plan.h"
 
 enum {
     SMALL_WINDOW = 40, /* receives open at once, in communicator 0 */

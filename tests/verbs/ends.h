@@ -3,7 +3,7 @@
 #ifndef ENDS_H
 #define ENDS_H
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 struct vt_end {
     struct ibv_context *ctx;

@@ -3,8 +3,8 @@
 #ifndef LAYOUTS_H
 #define LAYOUTS_H
 
-#include "ends.h"
 #include "pumice/layout.h"
+#include "tests/verbs/ends.h"
 
 #define VL_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 

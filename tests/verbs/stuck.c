@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "ends.h"
+#include "tests/verbs/ends.h"
 
 #define CROWD 48
 

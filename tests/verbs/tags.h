@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "ends.h"
 #include "pumice/abi.h"
+#include "tests/verbs/ends.h"
 
 #define TM_BUF (4u << 20)
 #define TM_QPS 2

@@ -6,8 +6,8 @@
 #ifndef TAGS_MPI_H
 #define TAGS_MPI_H
 
-#include "tags.h"
-#include "tests/unit/tm_model.h"
+#include "tests/unit/core/tm_model.h"
+#include "tests/verbs/tags.h"
 
 #define MPI_MAX 4096 /* messages, and receives, of one program */
 #define MPI_BUFS 64 /* untagged buffers */

@@ -3,7 +3,7 @@
  * import from rdma-core's for their own drivers. */
 #include <dlfcn.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct vt_pair p;
 

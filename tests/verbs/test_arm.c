@@ -2,7 +2,7 @@
 /* A CQ is armed while completions wait in it: the event comes at once, as from NICs, which are told by the same doorbell what was
  * polled. Programs that poll, arm and then sleep hang without it. Those that fetch an event, arm and then poll get no second one
  * about what they poll. */
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct vt_pair p;
 static struct ibv_comp_channel *ch;

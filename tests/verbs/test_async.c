@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct ibv_context *ctx;
 static _Atomic bool destroyed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* ATOMIC WRITE, by ibv_post_send and by ibv_wr_atomic_write. */
-#include "ends.h"
+#include "tests/verbs/ends.h"
 
 static struct vt_end a, b;
 

@@ -3,7 +3,7 @@
  * what is written to one place of them is read at all. */
 #include <sys/mman.h>
 
-#include "ends.h"
+#include "tests/verbs/ends.h"
 
 #define CHUNK ((size_t)2 << 20)
 #define TOTAL ((size_t)1 << 31)

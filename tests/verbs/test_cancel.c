@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 #define ENDED ((void *)1)
 

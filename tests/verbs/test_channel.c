@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct vt_pair p;
 static struct ibv_comp_channel *ch;

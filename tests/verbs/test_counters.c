@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "ends.h"
 #include "pumice/abi.h"
+#include "tests/verbs/ends.h"
 
 static char port[300];
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Completion queues: refusals, what happens to a destroyed QP's completions, overruns. */
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct ibv_context *ctx;
 

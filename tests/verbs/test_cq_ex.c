@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Extended CQs and QPs: ibv_start_poll and its kin, ibv_wr_*. */
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct vt_pair p;
 static struct ibv_qp_ex *qpx;

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct vt_pair p;
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static char device[256], attributes[256];
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* FLUSH, as programs call it that were built with a later rdma-core. */
-#include "../../src/verbs/later.h"
-#include "ends.h"
+#include "src/verbs/abi/verbs_v45.h"
+#include "tests/verbs/ends.h"
 
 static struct vt_end a, b;
 static struct ibv_mr *open_mr; /* all of b.buf, to be flushed */

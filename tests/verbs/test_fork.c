@@ -3,7 +3,7 @@
  * device itself. */
 #include <sys/wait.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct vt_pair p;
 

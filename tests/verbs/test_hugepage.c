@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Memory windows over layouts by pumice/layout.h: rows into columns, every way to use them by local and remote key, nesting,
  * rights, bounds, what is refused, and that nothing else is touched. */
-#include "layouts.h"
+#include "tests/verbs/layouts.h"
 
 #define N 64 /* rows and columns of the matrices; cells are doubles */
 #define ROW (N * sizeof(double))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Binds to layouts that break a rule: each is refused with that very rule, and the window stays bound to what it was. */
-#include "layouts.h"
+#include "tests/verbs/layouts.h"
 
 #define MAX UINT64_MAX
 #define DEPTH 8

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "layouts.h"
+#include "tests/verbs/layouts.h"
 
 static struct vt_end a, b;
 static char said[1 << 16];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The keys of windows whose bind is refused, flushed or never posted: the program sees those under which the device knows the window,
  * and they work. */
-#include "layouts.h"
+#include "tests/verbs/layouts.h"
 
 static struct vt_end a, b; /* b binds, a looks */
 static struct ibv_qp *other; /* of b: what the windows of type 2 belong to, so that they outlive b.qp */

@@ -3,7 +3,7 @@
  * their memory. What has come stays, the rest is refused, and nothing between the items is ever touched. */
 #include <sys/mman.h>
 
-#include "layouts.h"
+#include "tests/verbs/layouts.h"
 
 #define ITEM 8u
 #define STRIDE 64u

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Windows over layouts at the limits that the device advertises, each moved through and not only bound; a billion items, which cost no
  * more than one; and uses that are rare: shared receive queues, and invalidation by the peer. */
-#include "layouts.h"
+#include "tests/verbs/layouts.h"
 
 #define MANY 1000000000u
 

@@ -3,7 +3,7 @@
  * and reading; what has no such form, or does not fit, is refused. */
 #include <pumice/mlx5.h>
 
-#include "layouts.h"
+#include "tests/verbs/layouts.h"
 
 #define ROOM 64
 #define MOST 8192 /* bytes of a layout here */

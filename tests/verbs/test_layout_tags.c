@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tagged buffers of a TM-SRQ that are windows over layouts: messages, and what rendezvous fetch, become a column of a matrix, with
  * nobody copying, whatever is lost. */
-#include "tags.h"
+#include "tests/verbs/tags.h"
 /* after it */
-#include "layouts.h"
+#include "tests/verbs/layouts.h"
 
 #define ROWS 1000u
 #define ROW 1000u /* bytes */

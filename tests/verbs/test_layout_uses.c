@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Windows over layouts where the transport isn't a reliable connection, and by ATOMIC WRITE: datagrams and unreliable connections
  * from a part of a matrix into another part, with every byte around watched. */
-#include "layouts.h"
+#include "tests/verbs/layouts.h"
 
 #define ROWS 64
 #define ROW 512 /* bytes of a row */

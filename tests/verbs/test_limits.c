@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The limits that the device reports are real: so many objects can be made, the last of them work, one more fails with
  * a clear error and hurts nobody, and all go away again. */
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct ibv_context *ctx;
 static struct ibv_pd *pd;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Multicast: each member QP gets one copy, on the sender's device and on others; who left gets none. */
-#include "ends.h"
+#include "tests/verbs/ends.h"
 
 #define MEMBERS 3
 static struct vt_end a, member[MEMBERS];

@@ -3,7 +3,7 @@
  * regions, and parent domains with allocators of their own. */
 #include <sys/mman.h>
 
-#include "ends.h"
+#include "tests/verbs/ends.h"
 
 static struct ibv_context *ctx;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Memory windows of both types: what they let through and for how long, rebinding, and what is refused. */
-#include "ends.h"
+#include "tests/verbs/ends.h"
 
 static struct vt_end a, b; /* b has the windows; a writes through them */
 

@@ -3,7 +3,7 @@
  * library does it. */
 #include <dlfcn.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static bool distinct(const char *(*name)(int), int first, int last, const char *none)
 {

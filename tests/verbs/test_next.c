@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 /* Calls each of those that may be called in a signal handler; false: one of them does not do what libc's does. */
 static bool calls(void)

@@ -3,7 +3,7 @@
  * names the socket. */
 #include <sys/wait.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 /* What a child with these settings says on stderr when it asks for devices twice. */
 static const char *said(const char *const set[])

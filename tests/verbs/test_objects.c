@@ -3,7 +3,7 @@
  * doesn't have fails with EOPNOTSUPP. */
 #include <dlfcn.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct ibv_context *ctx;
 

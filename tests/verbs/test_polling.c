@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a program may do between ibv_start_poll and ibv_end_poll: post requests in the place of those it has polled, however full the
  * CQ is, and ask for an event. */
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 #define SLOTS 16 /* of the CQ, and requests outstanding */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What ibv_post_send and ibv_post_recv refuse, where bad_wr points, and that what they refuse leaves no trace. */
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct vt_pair p;
 

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 #define FILE_NAME "/dev/infiniband/rdma_cm"
 #define RXD "verbs;ofi_rxd"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Resizing a CQ with completions in it, and with a wish for an event. */
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct vt_pair p;
 

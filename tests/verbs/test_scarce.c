@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct ibv_context *ctx;
 static struct vt_pair p;

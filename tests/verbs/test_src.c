@@ -6,7 +6,7 @@
 
 #include <fcntl.h>
 
-#include "ends.h"
+#include "tests/verbs/ends.h"
 
 #define NODES 2
 #define JOBS 3

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct ibv_context *ctx;
 static struct ibv_pd *pd;

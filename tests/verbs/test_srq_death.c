@@ -5,7 +5,7 @@
 #include <infiniband/tm_types.h>
 #include <signal.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 static struct vt_pair p; /* with a basic SRQ */
 static struct ibv_srq *xrc, *tm;

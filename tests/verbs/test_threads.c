@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "vt.h"
+#include "tests/verbs/vt.h"
 
 #define POSTERS 3
 #define POLLERS 2

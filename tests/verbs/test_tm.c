@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* TM-SRQs as objects: what they may be made of, list operations, handles, limits, and their end. */
-#include "tags.h"
+#include "tests/verbs/tags.h"
 
 static struct ibv_context *ctx;
 static int max_sge; /* of the device */

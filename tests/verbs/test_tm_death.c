@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "tags.h"
+#include "tests/verbs/tags.h"
 
 #define HEAD ((uint32_t)(sizeof(struct ibv_tmh) + sizeof(struct ibv_rvh)))
 #define BIG (1u << 20)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Eager messages to TM-SRQs: what matches, what is unexpected, in which order, and how the program is told. */
-#include "tags.h"
+#include "tests/verbs/tags.h"
 
 #define TMH ((uint32_t)sizeof(struct ibv_tmh))
 

@@ -2,7 +2,7 @@
 /* The race that the synchronization of tag matching is there for: messages m1 and m2 arrive while the program posts receives
  * b1 and b2 (row A16). In every order, with the program looking at its completions or not in between, the first message
  * must have the first receive, and every completion is the one that the reference model foretells. */
-#include "tags_mpi.h"
+#include "tests/verbs/tags_mpi.h"
 
 #define TAG 5
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Rendezvous to TM-SRQs: the offload reads the data and sends the FIN, on QPs without send requests of their own. */
-#include "tags.h"
+#include "tests/verbs/tags.h"
 
 #define HEAD ((uint32_t)(sizeof(struct ibv_tmh) + sizeof(struct ibv_rvh)))
 #define DATA 65536u /* where the sender's data are, and the receiver's go */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Entries, operations and their limits while messages come in: when a slot is free again, what a list that stops in the middle
  * leaves, a full queue of operations, and the end of an SRQ that is in use (rows A4, A6, A7 and A8). */
-#include "tags.h"
+#include "tests/verbs/tags.h"
 
 #define TAGS 64 /* of tm_open's SRQs */
 #define OPS 128

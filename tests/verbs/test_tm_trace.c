@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What `pumice tm` and `pumice status` tell of a matching list. */
-#include "tags.h"
+#include "tests/verbs/tags.h"
 
 static char said[65536];
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Unreliable connections: what they carry, and that the receiver's troubles are not the sender's. */
-#include "ends.h"
+#include "tests/verbs/ends.h"
 
 static struct vt_end a, b;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Datagrams: the 40 bytes in front, Q_Keys, what is dropped, and answers to the sender that a completion names. */
-#include "ends.h"
+#include "tests/verbs/ends.h"
 
 #define GRH 40
 static struct vt_end a, b;

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "ends.h"
+#include "tests/verbs/ends.h"
 
 static struct vt_end a, b; /* a sends; b has the target and SRQs */
 static struct ibv_xrcd *domain;

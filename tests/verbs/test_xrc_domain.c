@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "ends.h"
+#include "tests/verbs/ends.h"
 
 static struct ibv_context *one, *two; /* two sessions of one host */
 static char dir[] = "/tmp/vt-xrcd-XXXXXX", path[64], link_path[64];

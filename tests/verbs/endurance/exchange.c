@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "endurance.h"
+#include "tests/verbs/endurance/endurance.h"
 
 static void tcp_connect(void)
 {

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "endurance.h"
+#include "tests/verbs/endurance/endurance.h"
 
 struct options opt = {.port = 18600, .timeout = 14, .retries = 7, .stall_s = 20, .signal_every = 4};
 struct params par = {.seed = 1, .count = 10000, .max_size = 65536, .depth = 32, .ops = (1u << OP_MAX) - 1, .mtu = 1024};

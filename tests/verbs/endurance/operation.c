@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "endurance.h"
+#include "tests/verbs/endurance/endurance.h"
 
 const char *const op_name[OP_MAX] = {"send", "send_imm", "write", "write_imm", "read", "faa", "cas"};
 

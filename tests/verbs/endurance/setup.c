@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "endurance.h"
+#include "tests/verbs/endurance/endurance.h"
 
 void block_make(void)
 {

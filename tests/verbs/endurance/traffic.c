@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "endurance.h"
+#include "tests/verbs/endurance/endurance.h"
 
 void post_recv(uint64_t index)
 {

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "endurance.h"
+#include "tests/verbs/endurance/endurance.h"
 
 const char *const transport_name[TRANSPORT_MAX] = {"RC", "SRQ", "XRC", "UC"};
 

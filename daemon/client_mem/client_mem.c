@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/client_mem/client_mem.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* --- the two ways
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* Takes the next `want` bytes of a list of local buffers: copies the parts to part[], moves the cursor (*at, *skip) on,
+ * and returns how many parts there are. */
+static unsigned take(const struct iovec *local, unsigned nlocal, unsigned *at, size_t *skip, size_t want,
+                     struct iovec *part)
+{
+    unsigned n = 0;
+
+    while (want && *at < nlocal) {
+        size_t len = local[*at].iov_len - *skip;
+
+        if (len > want)
+            len = want;
+        part[n++] = (struct iovec){(uint8_t *)local[*at].iov_base + *skip, len};
+        want -= len;
+        *skip += len;
+        if (*skip == local[*at].iov_len) {
+            (*at)++;
+            *skip = 0;
+        }
+    }
+    return n;
+}
+
+static uint64_t proc_mem_copy(int fd, bool write, const struct iovec *local, unsigned nlocal,
+                              const struct iovec *remote, unsigned nremote)
+{
+    struct iovec part[SPACE_IOVS];
+    uint64_t done = 0;
+    unsigned at = 0;
+    size_t skip = 0;
+
+    for (unsigned i = 0; i < nremote; i++) {
+        unsigned n = take(local, nlocal, &at, &skip, remote[i].iov_len, part);
+        off_t off = (off_t)(uintptr_t)remote[i].iov_base;
+        ssize_t r;
+
+        if (remote[i].iov_len == 0)
+            continue;
+        r = write ? pwritev(fd, part, (int)n, off) : preadv(fd, part, (int)n, off);
+        if (r > 0)
+            done += (uint64_t)r;
+        if (r < 0 || (size_t)r != remote[i].iov_len)
+            break;
+    }
+    return done;
+}
+
+static uint64_t copy(const struct space *s, bool write, const struct iovec *local, unsigned nlocal,
+                     const struct iovec *remote, unsigned nremote)
+{
+    ssize_t r;
+
+    switch (s->path) {
+    case PM_MEMORY_PROCESS_VM:
+        r = write ? process_vm_writev(s->pid, local, nlocal, remote, nremote, 0)
+                  : process_vm_readv(s->pid, local, nlocal, remote, nremote, 0);
+        return r > 0 ? (uint64_t)r : 0;
+    case PM_MEMORY_PROC_MEM:
+        return proc_mem_copy(s->fd, write, local, nlocal, remote, nremote);
+    case PM_MEMORY_NONE:
+        break;
+    }
+    return 0;
+}
+
+uint64_t space_read(const struct space *s, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
+                    unsigned nremote)
+{
+    return copy(s, false, local, nlocal, remote, nremote);
+}
+
+uint64_t space_write(const struct space *s, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
+                     unsigned nremote)
+{
+    return copy(s, true, local, nlocal, remote, nremote);
+}
+
+/* --- probing
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static bool works(struct space *s, enum pm_memory_path path, uint64_t va, uint64_t value)
+{
+    uint64_t seen = 0;
+    struct iovec local = {&seen, sizeof(seen)};
+    struct iovec remote = {(void *)(uintptr_t)va, sizeof(seen)};
+
+    s->path = path;
+    if (space_read(s, &local, 1, &remote, 1) == sizeof(seen) && seen == value &&
+        space_write(s, &local, 1, &remote, 1) == sizeof(seen))
+        return true;
+    s->path = PM_MEMORY_NONE;
+    return false;
+}
+
+/* The descriptor comes from the client: on anything but a "mem" file of procfs reads and writes could block the loop.
+ */
+static bool is_proc_mem(int fd)
+{
+    char link[64], target[64];
+    struct statfs fs;
+    ssize_t n;
+
+    if (fd < 0 || fstatfs(fd, &fs) != 0 || fs.f_type != PROC_SUPER_MAGIC)
+        return false;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    n = readlink(link, target, sizeof(target) - 1);
+    return n > 4 && (size_t)n < sizeof(target) - 1 && memcmp(target + n - 4, "/mem", 4) == 0;
+}
+
+void space_init(struct space *s, uint32_t number, pid_t pid, int fd, bool same_user, enum memory_mode mode,
+                uint64_t probe_va, uint64_t probe_value)
+{
+    memset(s, 0, offsetof(struct space, local));
+    s->number = number;
+    s->pid = pid;
+    s->fd = fd;
+    s->path = PM_MEMORY_NONE;
+    if (mode != MEMORY_PROC_MEM && same_user && pid > 0 && works(s, PM_MEMORY_PROCESS_VM, probe_va, probe_value))
+        return;
+    if (mode != MEMORY_PROCESS_VM && is_proc_mem(fd))
+        works(s, PM_MEMORY_PROC_MEM, probe_va, probe_value);
+}
+
+void space_fini(struct space *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+    s->path = PM_MEMORY_NONE;
+}
+
+const char *space_path_name(enum pm_memory_path path)
+{
+    switch (path) {
+    case PM_MEMORY_PROCESS_VM:
+        return "process_vm";
+    case PM_MEMORY_PROC_MEM:
+        return "proc_mem";
+    case PM_MEMORY_NONE:
+        break;
+    }
+    return "none";
+}
+
+/* --- deferred writes
+ * -------------------------------------------------------------------------------------------------- */
+
+bool space_defer(struct space *s, uint32_t qpn, uint64_t va, const uint8_t *src, size_t len)
+{
+    struct iovec *last = s->nremote ? &s->remote[s->nremote - 1] : NULL;
+    bool adjacent = last && (uintptr_t)last->iov_base + last->iov_len == va;
+
+    if (s->nlocal == SPACE_IOVS || (!adjacent && s->nremote == SPACE_IOVS))
+        return false;
+    if (adjacent)
+        last->iov_len += len;
+    else
+        s->remote[s->nremote++] = (struct iovec){(void *)(uintptr_t)va, len};
+    s->local[s->nlocal] = (struct iovec){(void *)(uintptr_t)src, len};
+    s->qpn[s->nlocal++] = qpn;
+    s->waiting_bytes += len;
+    return true;
+}
+
+/* Removes the first `bytes` bytes of a list, and returns its new length. */
+static unsigned drop_front(struct iovec *v, unsigned n, uint64_t bytes)
+{
+    unsigned i = 0;
+
+    while (i < n && bytes >= v[i].iov_len)
+        bytes -= v[i++].iov_len;
+    memmove(v, v + i, (n - i) * sizeof(*v));
+    if (n > i && bytes) {
+        v[0].iov_base = (uint8_t *)v[0].iov_base + bytes;
+        v[0].iov_len -= bytes;
+    }
+    return n - i;
+}
+
+/* The write that contains byte `done` failed: removes it and everything before it. */
+static void skip_failed(struct space *s, uint64_t done, void (*failed)(void *ctx, uint32_t qpn), void *ctx)
+{
+    uint64_t end = 0;
+    unsigned i = 0;
+    uint32_t qpn;
+
+    do {
+        end += s->local[i++].iov_len;
+    } while (end <= done && i < s->nlocal);
+    qpn = s->qpn[i - 1];
+    s->nremote = drop_front(s->remote, s->nremote, end);
+    s->nlocal -= i;
+    memmove(s->local, s->local + i, s->nlocal * sizeof(s->local[0]));
+    memmove(s->qpn, s->qpn + i, s->nlocal * sizeof(s->qpn[0]));
+    s->waiting_bytes -= end;
+    failed(ctx, qpn);
+}
+
+void space_flush(struct space *s, void (*failed)(void *ctx, uint32_t qpn), void *ctx)
+{
+    while (s->nlocal) {
+        uint64_t done = space_write(s, s->local, s->nlocal, s->remote, s->nremote);
+
+        if (done >= s->waiting_bytes)
+            break;
+        skip_failed(s, done, failed, ctx);
+    }
+    s->nlocal = s->nremote = 0;
+    s->waiting_bytes = 0;
+}
+_Static_assert(sizeof(uintptr_t) == sizeof(uint64_t), "addresses of clients are 64 bits");

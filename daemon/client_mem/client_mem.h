@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* An address space of a client: how the daemon reads and writes its memory, and the writes that wait to be carried out
+ * together.
+ *
+ * Two ways. process_vm_readv/writev respect page protections and name the process by its number; the daemon uses them
+ * only for processes of its own user, so that a client can't make a privileged daemon write into a program that it
+ * could not write to itself. The descriptor of /proc/self/mem was opened by the client with the client's rights and
+ * stays bound to its memory, whatever becomes of the process number; it ignores page protections. Both touch only the
+ * ranges that the engine has checked against the client's own keys. */
+#ifndef PUMICE_DAEMON_SPACE_H
+#define PUMICE_DAEMON_SPACE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "daemon/options.h"
+#include "pumice/abi.h"
+
+#define SPACE_IOVS IOV_MAX /* of each side of a process_vm call */
+
+struct space {
+    uint32_t number; /* struct piece's */
+    enum pm_memory_path path;
+    pid_t pid; /* PROCESS_VM */
+    int fd; /* PROC_MEM; owned; -1: none */
+    bool dirty; /* writes are waiting */
+    unsigned nlocal, nremote;
+    uint64_t waiting_bytes;
+    TAILQ_ENTRY(space) link; /* of the dirty ones */
+    struct iovec local[SPACE_IOVS]; /* sources of the waiting writes, in order … */
+    uint32_t qpn[SPACE_IOVS]; /* … and the QP each is for */
+    struct iovec remote[SPACE_IOVS]; /* their destinations; adjacent ones merged */
+};
+
+/* Finds out which way works: reads the 8 bytes at probe_va, compares them with probe_value and writes them back. fd (or
+ * -1) becomes the space's. same_user: the client runs with the daemon's uid. If nothing works, path is PM_MEMORY_NONE.
+ */
+void space_init(struct space *s, uint32_t number, pid_t pid, int fd, bool same_user, enum memory_mode mode,
+                uint64_t probe_va, uint64_t probe_value);
+void space_fini(struct space *s);
+
+/* Copies between local[0 ... nlocal) and remote[0 ... nremote), which have the same total length; each at most
+ * SPACE_IOVS. Returns the bytes copied before the first that could not be. */
+uint64_t space_read(const struct space *s, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
+                    unsigned nremote);
+uint64_t space_write(const struct space *s, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
+                     unsigned nremote);
+
+/* Remembers a write of len bytes at src, which must stay valid until space_flush, to va. False: there is no room, flush
+ * first. */
+bool space_defer(struct space *s, uint32_t qpn, uint64_t va, const uint8_t *src, size_t len);
+
+/* Carries the waiting writes out, in order. failed is called for each write that failed; those behind it
+ * are carried out all the same, for other QPs may have made them. */
+void space_flush(struct space *s, void (*failed)(void *ctx, uint32_t qpn), void *ctx);
+
+const char *space_path_name(enum pm_memory_path path); /* "process_vm", "proc_mem", "none" */
+
+#endif

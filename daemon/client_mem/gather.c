@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/client_mem/gather.h"
+
+#include <string.h>
+
+#define PAGE 4096u /* no page of Linux is smaller; of larger ones a span holds fewer than it could */
+
+static uint64_t page_of(uint64_t va)
+{
+    return va / PAGE;
+}
+
+static void append(struct iovec *v, unsigned *n, void *p, size_t len)
+{
+    struct iovec *last = *n ? &v[*n - 1] : NULL;
+
+    if (last && (uint8_t *)last->iov_base + last->iov_len == p)
+        last->iov_len += len;
+    else
+        v[(*n)++] = (struct iovec){p, len};
+}
+
+/* Adds a range to both lists, merged with what it follows. */
+static void add_range(struct gather *g, uint64_t va, uint8_t *to, size_t len)
+{
+    append(g->local, &g->nlocal, to, len);
+    append(g->remote, &g->nremote, (void *)(uintptr_t)va, len);
+    g->bytes += len;
+}
+
+static void close_span(struct gather *g)
+{
+    uint64_t len = g->span.hi - g->span.lo;
+
+    if (len == 0)
+        return;
+    if (g->npicks == g->span.first_pick + 1) { /* alone: needs no second copy */
+        add_range(g, g->span.lo, g->pick[--g->npicks].to, len);
+    } else {
+        add_range(g, g->span.lo, g->stage + g->staged, len);
+        for (unsigned i = g->span.first_pick; i < g->npicks; i++)
+            g->pick[i].va += g->staged - g->span.lo;
+        g->staged += (uint32_t)len;
+    }
+    g->span.lo = g->span.hi = 0;
+}
+
+bool gather_finish(struct gather *g, const struct space *s)
+{
+    bool good = true;
+
+    close_span(g);
+    if (g->bytes)
+        good = space_read(s, g->local, g->nlocal, g->remote, g->nremote) == g->bytes;
+    for (unsigned i = 0; i < g->npicks && good; i++)
+        memcpy(g->pick[i].to, g->stage + g->pick[i].va, g->pick[i].len);
+    g->nlocal = g->nremote = g->npicks = 0;
+    g->staged = 0;
+    g->bytes = 0;
+    return good;
+}
+
+/* Does a piece start in a page of the span, and is there room for the two together? */
+static bool joins(const struct gather *g, uint64_t va, size_t len)
+{
+    uint64_t lo = va < g->span.lo ? va : g->span.lo;
+    uint64_t hi = va + len > g->span.hi ? va + len : g->span.hi;
+
+    return g->span.hi > g->span.lo && page_of(va) >= page_of(g->span.lo) && page_of(va) <= page_of(g->span.hi - 1) &&
+           hi - lo <= GATHER_STAGE - g->staged;
+}
+
+bool gather_add(struct gather *g, const struct space *s, uint64_t va, uint8_t *to, size_t len)
+{
+    bool small = len <= GATHER_SMALL;
+
+    if (len == 0)
+        return true;
+    if (!small || !joins(g, va, len))
+        close_span(g);
+    /* A span takes one entry of each list when it is closed. */
+    if (g->nlocal + 1 >= SPACE_IOVS || g->nremote + 1 >= SPACE_IOVS || g->npicks == SPACE_IOVS ||
+        (small && len > GATHER_STAGE - g->staged)) {
+        if (!gather_finish(g, s))
+            return false;
+    }
+    if (!small) {
+        add_range(g, va, to, len);
+        return true;
+    }
+    if (g->span.lo == g->span.hi) {
+        g->span.lo = va;
+        g->span.hi = va + len;
+        g->span.first_pick = g->npicks;
+    } else {
+        g->span.lo = va < g->span.lo ? va : g->span.lo;
+        g->span.hi = va + len > g->span.hi ? va + len : g->span.hi;
+    }
+    g->pick[g->npicks++] = (struct gather_pick){va, to, (uint32_t)len};
+    return true;
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_QP
+#include "daemon/client_mem/mem_backend.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+
+void memory_init(struct memory *m, void (*refill)(void *qp_owner), void (*refill_srq)(void *srq_owner),
+                 void (*list_ops)(void *srq_owner))
+{
+    memset(m, 0, sizeof(*m));
+    TAILQ_INIT(&m->dirty);
+    m->refill = refill;
+    m->refill_srq = refill_srq;
+    m->list_ops = list_ops;
+}
+
+void memory_fini(struct memory *m)
+{
+    free(m->faulted);
+    m->faulted = NULL;
+}
+
+int memory_add(struct memory *m, struct space *s)
+{
+    for (uint32_t i = 0; i < MEMORY_SPACES; i++) {
+        if (!m->space[i]) {
+            m->space[i] = s;
+            s->number = i;
+            return 0;
+        }
+    }
+    return -ENOSPC;
+}
+
+void memory_remove(struct memory *m, struct space *s)
+{
+    if (s->dirty)
+        memory_flush_all(m);
+    m->space[s->number] = NULL;
+}
+
+static void remember_fault(void *ctx, uint32_t qpn)
+{
+    struct memory *m = ctx;
+
+    for (unsigned i = 0; i < m->nfaulted; i++) {
+        if (m->faulted[i] == qpn)
+            return;
+    }
+    if (m->nfaulted == m->cap) {
+        unsigned cap = m->cap ? 2 * m->cap : 64;
+        uint32_t *p = realloc(m->faulted, cap * sizeof(*p));
+
+        if (!p) {
+            log_error("out of memory: a failed write of QP 0x%06x can't be told", qpn);
+            return;
+        }
+        m->faulted = p;
+        m->cap = cap;
+    }
+    m->faulted[m->nfaulted++] = qpn;
+}
+
+bool memory_pop_fault(struct memory *m, uint32_t *qpn)
+{
+    if (m->nfaulted == 0)
+        return false;
+    *qpn = m->faulted[--m->nfaulted];
+    return true;
+}
+
+void memory_flush_all(struct memory *m)
+{
+    struct space *s;
+
+    while ((s = TAILQ_FIRST(&m->dirty)) != NULL) {
+        TAILQ_REMOVE(&m->dirty, s, link);
+        s->dirty = false;
+        space_flush(s, remember_fault, m);
+    }
+}
+
+bool memory_probe(struct memory *m, const struct space *s, uint64_t va)
+{
+    uint8_t byte;
+    struct iovec local = {&byte, 1};
+    struct iovec remote = {(void *)(uintptr_t)va, 1};
+
+    (void)m;
+    return space_read(s, &local, 1, &remote, 1) == 1;
+}
+
+static struct space *space_of(const struct memory *m, const struct piece *p, unsigned n)
+{
+    for (unsigned i = 1; i < n; i++) {
+        if (p[i].space != p[0].space)
+            return NULL; /* a QP and all its keys belong to one client */
+    }
+    return n && p[0].space < MEMORY_SPACES ? m->space[p[0].space] : NULL;
+}
+
+/* --- reading
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/* Position in a list of ranges. */
+struct cursor {
+    unsigned at;
+    size_t skip; /* bytes of the range at `at` that are done */
+};
+
+static void advance(struct cursor *c, size_t len, size_t range_len)
+{
+    c->skip += len;
+    if (c->skip == range_len) {
+        c->at++;
+        c->skip = 0;
+    }
+}
+
+static int read_pieces(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+{
+    struct memory *m = ctx;
+    struct cursor from = {0, 0}, to = {0, 0};
+    const struct space *s;
+    bool good = true;
+
+    memory_flush(m);
+    if (nsrc == 0)
+        return 0;
+    s = space_of(m, src, nsrc);
+    if (!s)
+        return -1;
+    while (from.at < nsrc && to.at < ndst && good) {
+        size_t left_src = src[from.at].len - from.skip;
+        size_t left_dst = dst[to.at].len - to.skip;
+        size_t len = left_src < left_dst ? left_src : left_dst;
+
+        good = gather_add(&m->gather, s, src[from.at].va + from.skip, dst[to.at].p + to.skip, len);
+        advance(&to, len, dst[to.at].len);
+        advance(&from, len, src[from.at].len);
+    }
+    return gather_finish(&m->gather, s) && good ? 0 : -1;
+}
+
+/* --- writing
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static int write_pieces(void *ctx, uint32_t qpn, const struct piece *dst, unsigned ndst, const uint8_t *src, size_t len)
+{
+    struct memory *m = ctx;
+    struct space *s;
+
+    if (ndst == 0 || len == 0)
+        return 0;
+    s = space_of(m, dst, ndst);
+    if (!s)
+        return -1;
+    for (unsigned i = 0; i < ndst && len; i++) {
+        size_t n = dst[i].len < len ? dst[i].len : len;
+
+        if (n == 0)
+            continue;
+        if (!space_defer(s, qpn, dst[i].va, src, n)) {
+            space_flush(s, remember_fault, m);
+            space_defer(s, qpn, dst[i].va, src, n);
+        }
+        src += n;
+        len -= n;
+    }
+    if (!s->dirty) {
+        s->dirty = true;
+        TAILQ_INSERT_TAIL(&m->dirty, s, link);
+    }
+    return 0;
+}
+
+static int atomic_piece(void *ctx, const struct piece *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
+                        uint64_t *old)
+{
+    struct memory *m = ctx;
+    const struct space *s = space_of(m, where, 1);
+    uint64_t value;
+    struct iovec local = {old, sizeof(*old)};
+    struct iovec remote = {(void *)(uintptr_t)where->va, sizeof(*old)};
+
+    if (!s)
+        return -1;
+    memory_flush(m);
+    if (space_read(s, &local, 1, &remote, 1) != sizeof(*old))
+        return -1;
+    if (op == MEM_CMP_SWAP && *old != compare_add)
+        return 0;
+    value = op == MEM_CMP_SWAP ? swap : *old + compare_add;
+    local.iov_base = &value;
+    return space_write(s, &local, 1, &remote, 1) == sizeof(value) ? 0 : -1;
+}
+
+static void refill(void *ctx, void *qp_owner)
+{
+    struct memory *m = ctx;
+
+    m->refill(qp_owner);
+}
+
+static void refill_srq(void *ctx, void *srq_owner)
+{
+    struct memory *m = ctx;
+
+    m->refill_srq(srq_owner);
+}
+
+static void list_ops(void *ctx, void *srq_owner)
+{
+    struct memory *m = ctx;
+
+    m->list_ops(srq_owner);
+}
+
+const struct mem_ops memory_ops = {
+    .read = read_pieces,
+    .write = write_pieces,
+    .atomic = atomic_piece,
+    .refill = refill,
+    .refill_srq = refill_srq,
+    .list_ops = list_ops,
+};

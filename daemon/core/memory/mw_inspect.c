@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/memory/mw_inspect.h"
+
+#include "daemon/core/engine_priv.h"
+#include "daemon/core/memory/sge_iter.h"
+
+#define CHUNK (1u << 30) /* bytes of a source, which counts them in 32 bits */
+#define STEPS 64u /* steps for each piece that may be shown */
+
+static const struct mkey *find_window(const struct engine *e, uint32_t key)
+{
+    const struct mkey *k = key_find_index(&e->keys, key);
+    return k && k->kind != KEY_REGION ? k : NULL;
+}
+
+static uint32_t present_key(const struct engine *e, const struct mkey *k)
+{
+    return (uint32_t)(k - e->keys.entry) << 8 | k->tag;
+}
+
+bool mw_view(const struct engine *e, uint32_t key, struct mw_view *out)
+{
+    const struct mkey *k = find_window(e, key);
+    if (!k)
+        return false;
+    *out = (struct mw_view){.key = present_key(e, k),
+                            .pd = k->init.pd,
+                            .type = k->kind == KEY_WINDOW_1 ? MW_TYPE_1 : MW_TYPE_2,
+                            .bound = k->mw.region != 0};
+    if (!out->bound)
+        return true;
+    out->qpn = k->kind == KEY_WINDOW_2 ? k->mw.qpn : 0;
+    out->access = k->init.access;
+    out->start = k->init.iova;
+    out->length = k->init.length;
+    out->depth = k->depth;
+    if (k->depth)
+        out->layout = &k->shape->layout;
+    else
+        out->region = present_key(e, &e->keys.entry[k->mw.region]);
+    return true;
+}
+
+enum mw_object mw_object(const struct engine *e, const struct layout_entry *entry)
+{
+    const struct mkey *k = key_object(&e->keys, entry);
+    return !k ? MW_OBJECT_GONE : k->kind == KEY_REGION ? MW_OBJECT_REGION : MW_OBJECT_WINDOW;
+}
+
+/* What the source's newest piece is, and how it was found. */
+static struct mw_piece found(const struct engine *e, const struct mkey *window, const struct source *s,
+                             const struct piece *p)
+{
+    const struct layout_walk *w = &s->walk;
+    struct mw_piece out = {.va = p->va, .len = p->len, .depth = window->depth ? w->depth : 0};
+    if (out.depth == 0) {
+        out.object = present_key(e, window);
+        return out;
+    }
+    for (uint32_t i = 0; i < out.depth; i++)
+        out.path[i] = w->path[i];
+    out.object = w->level[out.depth - 1].l->entry[out.path[out.depth - 1]].object;
+    return out;
+}
+
+static bool joins(const struct mw_piece *a, const struct mw_piece *b)
+{
+    bool same = a->object == b->object && a->va + a->len == b->va && a->depth == b->depth;
+    for (uint32_t i = 0; same && i < a->depth; i++)
+        same = a->path[i] == b->path[i];
+    return same;
+}
+
+enum mw_explained mw_explain(const struct engine *e, uint32_t key, uint64_t off, uint64_t len, struct mw_piece *out,
+                             unsigned max, unsigned *n)
+{
+    const struct mkey *k = find_window(e, key);
+    *n = 0;
+    if (!k || k->mw.region == 0)
+        return MW_REFUSED;
+    uint32_t qpn = k->kind == KEY_WINDOW_2 ? k->mw.qpn : 0;
+    uint64_t steps = (uint64_t)STEPS * max;
+    while (len) {
+        uint32_t part = len < CHUNK ? (uint32_t)len : CHUNK;
+        struct source s;
+        struct piece p;
+        int result;
+        source_remote(&s, &e->keys, k->init.pd, qpn, present_key(e, k), off, part, 0);
+        while ((result = source_pieces(&s, &p, 1)) > 0) {
+            struct mw_piece now = found(e, k, &s, &p);
+            if (steps-- == 0)
+                return MW_MORE;
+            if (*n && joins(&out[*n - 1], &now))
+                out[*n - 1].len += now.len;
+            else if (*n == max)
+                return MW_MORE;
+            else
+                out[(*n)++] = now;
+        }
+        if (result < 0)
+            return MW_REFUSED;
+        off += part;
+        len -= part;
+    }
+    return MW_EXPLAINED;
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/memory/sge_iter.h"
+
+#include "daemon/core/engine_priv.h"
+
+void source_sgl(struct source *s, const struct key_table *t, uint32_t pd, const struct sge *sge, uint32_t off,
+                uint32_t len, uint32_t access)
+{
+    s->keys = t;
+    s->pd = pd;
+    s->access = access;
+    s->remote = s->layout = false;
+    s->left = len;
+    if (len)
+        for (; off >= sge->length; sge++)
+            off -= sge->length;
+    s->sge = sge;
+    s->off = off;
+    layout_walk_init(&s->walk);
+}
+
+void source_remote(struct source *s, const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t addr,
+                   uint32_t len, uint32_t access)
+{
+    s->keys = t;
+    s->pd = pd;
+    s->access = access;
+    s->qpn = qpn;
+    s->remote = true;
+    s->layout = false;
+    s->left = len;
+    s->own = (struct sge){.addr = addr, .length = len, .lkey = key};
+    s->sge = NULL;
+    s->off = 0;
+    layout_walk_init(&s->walk);
+}
+
+static const struct sge *present(const struct source *s)
+{
+    return s->sge ? s->sge : &s->own;
+}
+
+static const struct mkey *open_sge(const struct source *s, const struct sge *sge, uint32_t off, uint32_t len)
+{
+    return key_open(s->keys, s->pd, s->remote, s->qpn, sge->lkey, sge->addr + off, len, s->access);
+}
+
+/* --- without looking at pieces -------------------------------------------------------------------------------------------- */
+
+/* Is every object that has a byte in the range still what it was? */
+static bool objects_there(const struct key_table *t, const struct layout *l, uint64_t off, uint32_t len)
+{
+    struct layout_span span;
+    layout_span(&span, l, off, len);
+    for (uint32_t i = 0; i < l->count; i++)
+        if (layout_span_has(&span, i) && !key_object(t, &l->entry[i]))
+            return false;
+    return true;
+}
+
+/* Allowed; and, if plain, see source_plain. */
+static bool check(const struct source *s, bool plain)
+{
+    const struct sge *sge = present(s);
+    uint32_t off = s->off, left = s->left;
+    for (; left > 0; sge++, off = 0) {
+        uint32_t len = sge->length - off < left ? sge->length - off : left;
+        if (len == 0)
+            continue;
+        const struct mkey *k = open_sge(s, sge, off, len);
+        if (!k || (k->depth && !objects_there(s->keys, &k->shape->layout, sge->addr + off, len)))
+            return false;
+        if (plain && (k->depth || k->init.va != k->init.iova))
+            return false;
+        left -= len;
+    }
+    return true;
+}
+
+bool source_allowed(const struct source *s)
+{
+    return check(s, false);
+}
+
+bool source_plain(const struct source *s)
+{
+    return check(s, true);
+}
+
+/* --- pieces ----------------------------------------------------------------------------------------------------------------- */
+
+/* Steps through windows with layouts to the next piece of a region. False: it is not allowed. */
+static bool inner_piece(struct source *s, const struct layout *l, const struct layout_piece *from, struct piece *out)
+{
+    struct layout_piece p = *from;
+    for (;;) {
+        const struct mkey *k = key_object(s->keys, &l->entry[p.entry]);
+        if (!k)
+            return false;
+        if (k->depth == 0) { /* within it: binding saw to that, and it has not changed since */
+            *out = (struct piece){
+                .va = k->init.va + (p.addr - k->init.iova), .len = (uint32_t)p.len, .space = k->init.space};
+            return true;
+        }
+        if (!layout_walk_push(&s->walk, &k->shape->layout, p.addr, p.len) || !layout_walk_next(&s->walk, &p))
+            return false;
+        l = &k->shape->layout;
+    }
+}
+
+/* The next piece, not joined with anything. 1, 0: there is none, -1: it is not allowed. */
+static int next_piece(struct source *s, struct piece *out)
+{
+    for (;;) {
+        struct layout_piece p;
+        const struct layout *l = layout_walk_next(&s->walk, &p);
+        if (l)
+            return inner_piece(s, l, &p, out) ? 1 : -1;
+        if (s->left == 0)
+            return 0;
+        const struct sge *sge = present(s);
+        uint32_t len = sge->length - s->off < s->left ? sge->length - s->off : s->left;
+        uint64_t addr = sge->addr + s->off;
+        if (len) {
+            const struct mkey *k = open_sge(s, sge, s->off, len);
+            if (!k)
+                return -1;
+            s->left -= len;
+            s->off = 0;
+            if (s->left)
+                s->sge++;
+            if (k->depth == 0) {
+                *out = (struct piece){.va = k->init.va + (addr - k->init.iova), .len = len, .space = k->init.space};
+                return 1;
+            }
+            s->layout = true;
+            if (!layout_walk_push(&s->walk, &k->shape->layout, addr, len))
+                return -1;
+        } else { /* an SGE of no bytes between others */
+            s->sge++;
+            s->off = 0;
+        }
+    }
+}
+
+int source_pieces(struct source *s, struct piece *out, unsigned max)
+{
+    unsigned n = 0;
+    while (n < max) {
+        int result = next_piece(s, &out[n]);
+        if (result < 0)
+            return -1;
+        if (result == 0)
+            break;
+        struct piece *last = n ? &out[n - 1] : NULL;
+        if (last && last->space == out[n].space && last->va + last->len == out[n].va &&
+            out[n].len <= UINT32_MAX - last->len)
+            last->len += out[n].len;
+        else
+            n++;
+    }
+    return (int)n;
+}
+
+bool source_done(struct source *s)
+{
+    return s->left == 0 && layout_walk_done(&s->walk);
+}
+
+/* --- copying ---------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t sum(const struct piece *piece, unsigned n)
+{
+    uint32_t bytes = 0;
+    for (unsigned i = 0; i < n; i++)
+        bytes += piece[i].len;
+    return bytes;
+}
+
+enum copied source_read(struct source *s, struct engine *e, const struct buf *dst, unsigned ndst)
+{
+    struct piece piece[PIECE_BATCH];
+    struct buf part[TX_BATCH_PKTS];
+    unsigned at = 0; /* the buffer that is next … */
+    size_t filled = 0; /* … and how much of it is done */
+    int n;
+    while ((n = source_pieces(s, piece, PIECE_BATCH)) > 0) {
+        size_t bytes = sum(piece, (unsigned)n);
+        unsigned parts = 0;
+        while (bytes) {
+            if (at == ndst || parts == TX_BATCH_PKTS)
+                return COPY_REFUSED; /* can't be: dst has as many bytes, in no more buffers */
+            size_t len = dst[at].len - filled < bytes ? dst[at].len - filled : bytes;
+            part[parts++] = (struct buf){.p = dst[at].p + filled, .len = len};
+            bytes -= len;
+            filled += len;
+            if (filled == dst[at].len) {
+                at++;
+                filled = 0;
+            }
+        }
+        if (e->ops->read(e->ops_ctx, piece, (unsigned)n, part, parts))
+            return COPY_FAILED;
+    }
+    return n < 0 ? COPY_REFUSED : COPIED;
+}
+
+/* Are all pieces that are left allowed? */
+static bool rest_allowed(const struct source *s)
+{
+    struct source ahead = *s;
+    struct piece piece[PIECE_BATCH];
+    int n;
+    while ((n = source_pieces(&ahead, piece, PIECE_BATCH)) > 0)
+        ;
+    return n == 0;
+}
+
+enum copied source_write(struct source *s, struct engine *e, uint32_t qpn, const uint8_t *src, uint32_t len)
+{
+    struct piece piece[PIECE_BATCH];
+    int n = source_pieces(s, piece, PIECE_BATCH);
+    if (n < 0 || (!source_done(s) && !rest_allowed(s)))
+        return COPY_REFUSED;
+    for (; n > 0; n = source_pieces(s, piece, PIECE_BATCH)) {
+        uint32_t bytes = sum(piece, (unsigned)n);
+        if (bytes > len)
+            return COPY_REFUSED; /* can't be: the source has len bytes */
+        if (e->ops->write(e->ops_ctx, qpn, piece, (unsigned)n, src, bytes))
+            return COPY_FAILED;
+        src += bytes;
+        len -= bytes;
+    }
+    return COPIED;
+}

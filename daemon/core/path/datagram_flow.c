@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/path/datagram_flow.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+#define PACE_NS 250000u /* a mute address: so often a quarter of the window is released */
+#define RETRY_NS 1000000000u /* and so often it is probed nevertheless */
+#define PATIENCE 5u /* times that an address which has answered before is waited for; the wait doubles */
+#define MISSES_MUTE 3u /* times after which one that has not is mute */
+
+void flow_table_init(struct flow_table *t)
+{
+    link_init(&t->due);
+    t->sequence = t->head = t->tail = t->seen_head = t->seen_tail = 0;
+}
+
+void flow_init(struct flow *f, const uint8_t gid[16])
+{
+    memset(f, 0, sizeof(*f));
+    guest_init(&f->timer);
+    f->timer.kind = GUEST_PEER;
+    link_init(&f->due);
+    f->mute = mcast_is_group(gid);
+}
+
+/* --- sending ------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t quarter(const struct engine *e)
+{
+    return e->cfg.peer_window_bytes / 4;
+}
+
+/* Of an entry that several addresses share, only its own one is probed, if anything was sent there. */
+static bool can_probe(const struct peer *p)
+{
+    return !mcast_is_group(p->gid) && memcmp(p->flow.av.dgid, p->gid, sizeof(p->gid)) == 0;
+}
+
+static void probe_soon(struct engine *e, struct peer *p)
+{
+    struct flow *f = &p->flow;
+    if (can_probe(p) && link_alone(&f->due) && f->count < FLOW_PROBES)
+        link_append(&e->flows.due, &f->due);
+}
+
+/* How long an answer is waited for. */
+static uint64_t patience(const struct engine *e, const struct flow *f)
+{
+    return f->mute ? PACE_NS : e->cfg.flow_wait_ns << f->misses;
+}
+
+void flow_charge(struct engine *e, struct peer *p, const struct av *av, uint64_t cost, uint64_t now)
+{
+    struct flow *f = &p->flow;
+    p->inflight += cost;
+    if (flow_is_idle(f)) {
+        f->probed = f->charged;
+        hotel_check_in(e->timers, &f->timer, now + patience(e, f));
+    }
+    if (memcmp(p->gid, av->dgid, sizeof(p->gid)) == 0)
+        f->av = *av;
+    f->charged += cost;
+    if (f->charged - f->probed < quarter(e))
+        return;
+    if (!f->mute || now - f->probed_at >= RETRY_NS)
+        probe_soon(e, p);
+}
+
+static void release(struct peer *p, uint64_t mark)
+{
+    struct flow *f = &p->flow;
+    if (mark <= f->released)
+        return;
+    uint64_t bytes = mark - f->released;
+    f->released = mark;
+    peer_free(p, bytes);
+}
+
+/* The oldest n probes are done with. */
+static void forget(struct flow *f, unsigned n)
+{
+    f->count = (uint8_t)(f->count - n);
+    memmove(f->probe, f->probe + n, f->count * sizeof(f->probe[0]));
+}
+
+static bool append(struct tx_batch *b, const struct av *av, const struct probe *probe, uint32_t psn)
+{
+    struct pkt p = {
+        .opcode = OP_SERVICE_UD | OP_SEND_ONLY,
+        .migreq = true,
+        .pkey = PKEY_DEFAULT,
+        .dest_qpn = PROBE_QPN,
+        .psn = psn & PSN_MASK,
+        .deth = {.qkey = PROBE_QKEY, .src_qpn = PROBE_QPN},
+    };
+    uint32_t len = probe->kind == PROBE_ASK ? probe->size : PROBE_LEN;
+    uint8_t *payload;
+    p.pad = (uint8_t)pkt_pad(len);
+    if (!tx_append(b, &p, av, PROBE_QPN, len, &payload))
+        return false;
+    probe_encode(probe, payload);
+    memset(payload + PROBE_LEN, 0, len - PROBE_LEN);
+    return true;
+}
+
+/* What stands in the batch before the probe is part of what it asks for. */
+static bool send_probe(struct engine *e, struct tx_batch *b, struct flow *f, uint64_t now)
+{
+    struct probe probe = {
+        .kind = PROBE_ASK, .purpose = PROBE_FLOW, .sequence = e->flows.sequence + 1, .size = PROBE_LEN};
+    if (!append(b, &f->av, &probe, probe.sequence))
+        return false;
+    e->counters.flow_probes_sent++;
+    e->flows.sequence++;
+    f->probe[f->count++] = (struct flow_probe){.sequence = probe.sequence, .mark = f->charged};
+    f->probed = f->charged;
+    f->probed_at = now;
+    if (f->count == 1)
+        hotel_check_in(e->timers, &f->timer, now + patience(e, f));
+    return true;
+}
+
+bool flow_tx(struct engine *e, struct tx_batch *b, uint64_t now)
+{
+    struct flow_table *t = &e->flows;
+    for (; t->head != t->tail; t->head++) {
+        const struct flow_answer *a = &t->answer[t->head % FLOW_ANSWER_SLOTS];
+        if (!append(b, &a->av, &a->probe, a->probe.sequence))
+            return false;
+    }
+    while (!link_alone(&t->due)) {
+        struct flow *f = link_owner(t->due.next, struct flow, due);
+        if (!send_probe(e, b, f, now))
+            return false;
+        link_remove(&f->due);
+    }
+    return true;
+}
+
+/* --- the owner's checks -------------------------------------------------------------------------------------------------- */
+
+int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t sequence, uint64_t token)
+{
+    struct flow_table *t = &e->flows;
+    if (size < PROBE_LEN || size > PKT_MTU_MAX || mcast_is_group(av->dgid) || av->sgid_index >= e->cfg.num_gids)
+        return -EINVAL;
+    if (t->tail - t->head == FLOW_ANSWERS)
+        return -EAGAIN;
+    t->answer[t->tail++ % FLOW_ANSWER_SLOTS] = (struct flow_answer){
+        .av = *av,
+        .probe = {.kind = PROBE_ASK, .purpose = PROBE_CHECK, .sequence = sequence, .size = size, .token = token}};
+    return 0;
+}
+
+bool engine_pop_check(struct engine *e, struct check *c)
+{
+    struct flow_table *t = &e->flows;
+    if (t->seen_head == t->seen_tail)
+        return false;
+    *c = t->seen[t->seen_head++ % FLOW_CHECKS];
+    return true;
+}
+
+static void saw(struct engine *e, const struct probe *probe, const struct rx_meta *meta)
+{
+    struct flow_table *t = &e->flows;
+    if (t->seen_tail - t->seen_head == FLOW_CHECKS)
+        return;
+    struct check *c = &t->seen[t->seen_tail++ % FLOW_CHECKS];
+    *c = (struct check){
+        .answer = probe->kind == PROBE_ANSWER, .sequence = probe->sequence, .size = probe->size, .token = probe->token};
+    memcpy(c->peer, meta->src_gid, sizeof(c->peer));
+}
+
+/* --- time ---------------------------------------------------------------------------------------------------------------- */
+
+/* No answer has come. */
+static void missed(struct engine *e, struct peer *p)
+{
+    struct flow *f = &p->flow;
+    if (f->misses < UINT8_MAX)
+        f->misses++;
+    if (f->answers && f->misses < PATIENCE) {
+        forget(f, f->count - 1u); /* room for one more; the newest answer will do for all */
+        probe_soon(e, p);
+        return;
+    }
+    f->mute = f->misses >= MISSES_MUTE;
+    f->answers = false;
+    release(p, f->probe[f->count - 1].mark);
+    forget(f, f->count);
+}
+
+void flow_expire(struct engine *e, struct peer *p, uint64_t now)
+{
+    struct flow *f = &p->flow;
+    if (f->mute) {
+        uint64_t left = f->charged - f->released;
+        release(p, f->released + (left < quarter(e) ? left : quarter(e)));
+        if (f->count && now - f->probed_at >= e->cfg.flow_wait_ns)
+            forget(f, f->count);
+    } else if (f->count) {
+        missed(e, p);
+    } else if (f->charged - f->released >= quarter(e) / 4 && can_probe(p)) {
+        probe_soon(e, p);
+    } else {
+        release(p, f->charged);
+    }
+    hotel_check_in(e->timers, &f->timer, flow_is_idle(f) ? NEVER : now + patience(e, f));
+}
+
+/* --- receiving ----------------------------------------------------------------------------------------------------------- */
+
+/* The address index that the packet came to, 0 if it is none of ours. */
+static uint8_t address_index(const struct engine *e, const uint8_t gid[16])
+{
+    for (uint8_t i = 0; i < e->cfg.num_gids; i++)
+        if (memcmp(e->cfg.gids[i], gid, 16) == 0)
+            return i;
+    return 0;
+}
+
+static void answer(struct engine *e, const struct probe *probe, const struct rx_meta *meta)
+{
+    struct flow_table *t = &e->flows;
+    if (t->tail - t->head == FLOW_ANSWERS || mcast_is_group(meta->src_gid) || mcast_is_group(meta->dst_gid))
+        return;
+    struct flow_answer *a = &t->answer[t->tail++ % FLOW_ANSWER_SLOTS];
+    *a = (struct flow_answer){.probe = *probe};
+    a->probe.kind = PROBE_ANSWER;
+    memcpy(a->av.dgid, meta->src_gid, sizeof(a->av.dgid));
+    a->av.sgid_index = address_index(e, meta->dst_gid);
+    e->counters.flow_answers_sent++;
+}
+
+/* Sequences that are under way are few, so a forged or late answer matches none, or one only once. */
+static void answered(struct engine *e, struct peer *p, uint32_t sequence, uint64_t now)
+{
+    struct flow *f = &p->flow;
+    for (unsigned i = 0; i < f->count; i++) {
+        if (f->probe[i].sequence != sequence)
+            continue;
+        e->counters.flow_answers_rcvd++;
+        uint64_t mark = f->probe[i].mark;
+        forget(f, i + 1);
+        f->answers = true;
+        f->mute = false;
+        f->misses = 0;
+        release(p, mark);
+        if (f->charged - f->probed >= quarter(e))
+            probe_soon(e, p);
+        hotel_check_in(e->timers, &f->timer, flow_is_idle(f) ? NEVER : now + patience(e, f));
+        return;
+    }
+}
+
+void flow_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
+{
+    struct probe probe;
+    if (p->opcode != (OP_SERVICE_UD | OP_SEND_ONLY) || p->deth.qkey != PROBE_QKEY || !pkey_matches(p->pkey) ||
+        !probe_decode(p->payload, p->payload_len, &probe)) {
+        e->counters.rx_unknown_qp++;
+        report_drop(e, DROP_UNKNOWN_QP, p, meta->src_gid);
+        return;
+    }
+    if (probe.purpose == PROBE_CHECK)
+        saw(e, &probe, meta);
+    if (probe.kind == PROBE_ASK) {
+        answer(e, &probe, meta);
+    } else if (probe.purpose == PROBE_FLOW) {
+        struct peer *from = peer_known(&e->peers, meta->src_gid);
+        if (from)
+            answered(e, from, probe.sequence, now);
+    }
+}

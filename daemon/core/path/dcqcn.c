@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/path/dcqcn.h"
+
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+#define ALPHA_ONE 65536u
+#define ALPHA_SHIFT 8 /* each CNP, and each interval without one, moves alpha by 1/256 of the way */
+#define ALPHA_NS 55000u
+#define STEP_NS 300000u /* one step up */
+#define FAST_STEPS 5u /* of them go half of the way back, those after them beyond it */
+#define ADD_DIVISOR 100u /* … by so much of the line's rate */
+#define MIN_DIVISOR 500u /* the lowest rate, likewise */
+#define BURST 16384u /* bytes that leave together while there is a limit */
+#define MEASURE_NS 1000000u /* how long a QP's rate is measured without a limit */
+#define NS_PER_S 1000000000u
+
+/* --- the marked end ------------------------------------------------------------------------------------------------------ */
+
+void ecn_marked(struct qp *qp, uint64_t now)
+{
+    struct ecn *c = &qp->ecn;
+    COUNT(qp, np_ecn_marked_roce_packets);
+    if (!qp->e->cfg.ecn || c->cnp_due || (c->cnp_at && now - c->cnp_at < qp->e->cfg.cnp_interval_ns))
+        return;
+    c->cnp_due = true;
+    c->cnp_at = now;
+    engine_ready(qp);
+}
+
+bool ecn_tx(struct qp *qp, struct tx_batch *b)
+{
+    struct pkt p = {
+        .opcode = OP_CNP,
+        .migreq = true,
+        .becn = true,
+        .pkey = PKEY_DEFAULT,
+        .dest_qpn = qp->attr.dest_qpn,
+    };
+    uint8_t *payload;
+    if (!qp->ecn.cnp_due)
+        return true;
+    if (qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR) {
+        qp->ecn.cnp_due = false;
+        return true;
+    }
+    struct tx_pkt *t = qp_append(qp, b, &p, PKT_CNP_LEN, &payload);
+    if (!t)
+        return false;
+    t->cnp = true;
+    memset(payload, 0, PKT_CNP_LEN);
+    COUNT(qp, np_cnp_sent);
+    qp->ecn.cnp_due = false;
+    return true;
+}
+
+/* --- the sending end ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t lowest(const struct qp *qp)
+{
+    return qp->e->cfg.line_rate / MIN_DIVISOR;
+}
+
+/* What the QP has been sending, as far as that is known. */
+static uint64_t measured(const struct qp *qp, uint64_t now)
+{
+    const struct ecn *c = &qp->ecn;
+    uint64_t line = qp->e->cfg.line_rate;
+    uint64_t ns = now - c->sent_since;
+    if (c->sent == 0 || ns < MEASURE_NS / 20 || ns > 2 * (uint64_t)MEASURE_NS)
+        return line;
+    uint64_t rate = c->sent * NS_PER_S / ns;
+    return rate < lowest(qp) ? lowest(qp) : rate < line ? rate : line;
+}
+
+static void step_up(struct qp *qp)
+{
+    struct ecn *c = &qp->ecn;
+    uint64_t line = qp->e->cfg.line_rate;
+    if (++c->steps > FAST_STEPS)
+        c->target += line / ADD_DIVISOR;
+    c->rate = (c->rate + c->target) / 2;
+    if (c->rate >= line) {
+        c->rate = 0;
+        c->sent = 0;
+    }
+}
+
+/* All that time alone has changed. */
+static void catch_up(struct qp *qp, uint64_t now)
+{
+    struct ecn *c = &qp->ecn;
+    while (c->rate && now - c->step_at >= STEP_NS) {
+        c->step_at += STEP_NS;
+        step_up(qp);
+    }
+    if (!c->rate)
+        return;
+    for (; now - c->alpha_at >= ALPHA_NS; c->alpha_at += ALPHA_NS)
+        c->alpha -= c->alpha >> ALPHA_SHIFT;
+}
+
+void ecn_cnp(struct qp *qp, uint64_t now)
+{
+    struct ecn *c = &qp->ecn;
+    COUNT(qp, rp_cnp_handled);
+    if (!qp->e->cfg.ecn)
+        return;
+    catch_up(qp, now);
+    if (c->rate == 0) {
+        c->rate = measured(qp, now);
+        c->alpha = ALPHA_ONE;
+        c->next_at = now;
+    }
+    c->target = c->rate;
+    c->rate -= (uint64_t)((c->rate / 2 * c->alpha) / ALPHA_ONE);
+    if (c->rate < lowest(qp))
+        c->rate = lowest(qp);
+    c->alpha += (ALPHA_ONE - c->alpha) >> ALPHA_SHIFT;
+    c->steps = 0;
+    c->alpha_at = c->step_at = now;
+}
+
+uint32_t ecn_allows(struct qp *qp, uint64_t now)
+{
+    struct ecn *c = &qp->ecn;
+    if (c->rate)
+        catch_up(qp, now);
+    if (!c->rate)
+        return UINT32_MAX;
+    if (c->next_at <= now)
+        return BURST;
+    c->waiting = true;
+    return 0;
+}
+
+void ecn_sent(struct qp *qp, uint64_t bytes, uint64_t now)
+{
+    struct ecn *c = &qp->ecn;
+    if (c->rate) {
+        c->next_at = (c->next_at > now ? c->next_at : now) + bytes * NS_PER_S / c->rate;
+        return;
+    }
+    if (c->sent == 0 || now - c->sent_since > MEASURE_NS) {
+        c->sent = 0;
+        c->sent_since = now;
+    }
+    c->sent += bytes;
+}
+
+uint64_t ecn_deadline(const struct qp *qp)
+{
+    return qp->ecn.waiting ? qp->ecn.next_at : NEVER;
+}
+
+void ecn_expire(struct qp *qp, uint64_t now)
+{
+    if (!qp->ecn.waiting || qp->ecn.next_at > now)
+        return;
+    qp->ecn.waiting = false;
+    engine_ready(qp);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/path/mcast.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+void mcast_init(struct mcast *m, struct mcast_member *members, uint32_t size)
+{
+    for (uint32_t i = 0; i < MCAST_BUCKETS; i++)
+        link_init(&m->bucket[i]);
+    link_init(&m->unused);
+    m->members = members;
+    m->size = size;
+    m->untouched = 0;
+}
+
+bool mcast_is_group(const uint8_t gid[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    return gid[0] == 0xff || (memcmp(gid, mapped, sizeof(mapped)) == 0 && gid[12] >> 4 == 0xe);
+}
+
+/* Groups differ in their last bytes, if anywhere. */
+static uint32_t bucket_of(const uint8_t gid[16])
+{
+    uint32_t h = (uint32_t)gid[12] << 24 | (uint32_t)gid[13] << 16 | (uint32_t)gid[14] << 8 | gid[15];
+    return h * 2654435761u >> 26 & (MCAST_BUCKETS - 1);
+}
+
+struct mcast_member *mcast_next(const struct mcast *m, const uint8_t gid[16], struct mcast_member *at)
+{
+    const struct link *head = &m->bucket[bucket_of(gid)];
+    for (struct link *l = at ? at->group.next : head->next; l != head; l = l->next) {
+        struct mcast_member *member = link_owner(l, struct mcast_member, group);
+        if (memcmp(member->gid, gid, 16) == 0)
+            return member;
+    }
+    return NULL;
+}
+
+static struct mcast_member *find(const struct mcast *m, const uint8_t gid[16], const struct qp *qp)
+{
+    struct mcast_member *member = NULL;
+    while ((member = mcast_next(m, gid, member)) != NULL)
+        if (member->qp == qp)
+            return member;
+    return NULL;
+}
+
+static struct mcast_member *take_unused(struct mcast *m)
+{
+    if (!link_alone(&m->unused)) {
+        struct mcast_member *member = link_owner(m->unused.next, struct mcast_member, group);
+        link_remove(&member->group);
+        return member;
+    }
+    if (m->untouched == m->size)
+        return NULL;
+    struct mcast_member *member = &m->members[m->untouched++];
+    link_init(&member->group);
+    link_init(&member->of_qp);
+    return member;
+}
+
+int mcast_attach(struct qp *qp, const uint8_t gid[16])
+{
+    struct mcast *m = &qp->e->mcast;
+    if (qp->type != QPT_UD || !mcast_is_group(gid))
+        return -EINVAL;
+    if (find(m, gid, qp))
+        return 0;
+    struct mcast_member *member = take_unused(m);
+    if (!member)
+        return -ENOMEM;
+    member->qp = qp;
+    memcpy(member->gid, gid, 16);
+    link_append(&m->bucket[bucket_of(gid)], &member->group);
+    link_append(&qp->groups, &member->of_qp);
+    return 0;
+}
+
+static void leave(struct mcast *m, struct mcast_member *member)
+{
+    link_remove(&member->group);
+    link_remove(&member->of_qp);
+    member->qp = NULL;
+    link_append(&m->unused, &member->group);
+}
+
+int mcast_detach(struct qp *qp, const uint8_t gid[16])
+{
+    struct mcast *m = &qp->e->mcast;
+    if (qp->type != QPT_UD || !mcast_is_group(gid))
+        return -EINVAL;
+    struct mcast_member *member = find(m, gid, qp);
+    if (!member)
+        return -ENOENT;
+    leave(m, member);
+    return 0;
+}
+
+void mcast_leave_all(struct mcast *m, struct qp *qp)
+{
+    while (!link_alone(&qp->groups))
+        leave(m, link_owner(qp->groups.next, struct mcast_member, of_qp));
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/qp/time_wait.h"
+
+#include <string.h>
+
+#include "daemon/core/engine_priv.h"
+
+void linger_add(struct linger_ring *r, const struct qp *qp)
+{
+    if (!qp_is_reliable(qp) || qp->type == QPT_XRC_SEND || qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR)
+        return;
+    struct linger *l = &r->slot[r->tail++ % LINGER_SLOTS];
+    r->pending -= l->ack_pending;
+    *l = (struct linger){
+        .qpn = qp->qpn,
+        .dest_qpn = qp->attr.dest_qpn,
+        .epsn = qp->resp.epsn,
+        .msn = qp->resp.msn,
+        .av = qp->attr.av,
+        .service = qp->service,
+        /* An ACK that was due, unless it would pass over responses that will never be sent. */
+        .ack_pending = (qp->resp.ack_pending || qp->resp.ack_deadline) && !qp->resp.nak && !qp->resp.res_pending,
+    };
+    r->pending += l->ack_pending;
+}
+
+/* The newest one of that number: numbers come round after 2^24 others. */
+static struct linger *find(struct linger_ring *r, uint32_t qpn)
+{
+    for (uint32_t i = 0; i < LINGER_SLOTS; i++) {
+        struct linger *l = &r->slot[(r->tail - 1 - i) % LINGER_SLOTS];
+        if (l->qpn == qpn && qpn != 0)
+            return l;
+    }
+    return NULL;
+}
+
+bool linger_rx(struct linger_ring *r, const struct pkt *p, const struct rx_meta *meta)
+{
+    uint16_t props = op_table[p->opcode].properties;
+    if (!(props & (OP_IS_SEND | OP_IS_WRITE)) || !(props & OP_IS_REQUEST))
+        return false; /* the results of READs and atomics went with the QP */
+    struct linger *l = find(r, p->dest_qpn);
+    if (!l || (p->opcode & OP_SERVICE_MASK) != l->service || !pkey_matches(p->pkey) ||
+        memcmp(meta->src_gid, l->av.dgid, 16) != 0 || psn_diff(p->psn, l->epsn) >= 0)
+        return false;
+    r->pending += !l->ack_pending;
+    l->ack_pending = true;
+    return true;
+}
+
+bool linger_tx(struct linger_ring *r, struct tx_batch *b)
+{
+    for (uint32_t i = 0; i < LINGER_SLOTS && r->pending; i++) {
+        struct linger *l = &r->slot[i];
+        if (!l->ack_pending)
+            continue;
+        struct pkt p = {
+            .opcode = (uint8_t)(l->service | OP_ACK),
+            .migreq = true,
+            .pkey = PKEY_DEFAULT,
+            .dest_qpn = l->dest_qpn,
+            .psn = psn_add(l->epsn, PSN_MASK),
+            .aeth = {.syndrome = AETH_ACK | AETH_NO_CREDITS, .msn = l->msn},
+        };
+        uint8_t *payload;
+        if (!tx_append(b, &p, &l->av, l->qpn, 0, &payload))
+            return false;
+        l->ack_pending = false;
+        r->pending--;
+    }
+    return true;
+}

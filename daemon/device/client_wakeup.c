@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/device/client_wakeup.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/device/device.h"
+#include "daemon/session/session.h"
+
+#define PATIENCE_MAX_NS (5 * NS_PER_MS) /* what a client may want */
+/* Threads woken at a time: more than are in a poll at once on most machines, and few enough that a client can't keep the
+ * loop busy with sleepers. Others wake by themselves, as when the daemon dies. */
+#define WAKES_MAX 128
+
+/* After `published` was changed: sequentially consistent, see pm_session_page. The one system call on this path is made
+ * only for a client that sleeps, or says so. */
+static void wake(struct session *s)
+{
+    struct pm_session_page *page = s->page;
+
+    s->wait_end = 0;
+    if (atomic_load(&page->waiting) == 0 || atomic_exchange(&page->waiting, 0) == 0)
+        return;
+    s->device->io.wakes++;
+    syscall(SYS_futex, &page->published, FUTEX_WAKE, WAKES_MAX, NULL, NULL, 0);
+}
+
+void waiter_tell(struct session *s)
+{
+    atomic_fetch_add(&s->page->published, PM_PUBLISHED);
+    wake(s);
+}
+
+static void end_wait(struct session *s)
+{
+    atomic_fetch_add(&s->page->published, PM_PATIENCE);
+    wake(s);
+}
+
+/* Several threads of a client may wait: the one with the least patience decides. */
+static void look_at(struct session *s, uint64_t now)
+{
+    uint64_t patience = atomic_load_explicit(&s->page->waiting, memory_order_relaxed) * NS_PER_US;
+    uint64_t end = now + (patience < PATIENCE_MAX_NS ? patience : PATIENCE_MAX_NS);
+
+    if (patience == 0)
+        s->wait_end = 0;
+    else if (s->wait_end == 0 || end < s->wait_end)
+        s->wait_end = end;
+    else if (s->wait_end <= now)
+        end_wait(s);
+}
+
+void waiters_pass(struct device *d, uint64_t now)
+{
+    uint32_t cpu = (uint32_t)sched_getcpu();
+    struct session *s;
+
+    TAILQ_FOREACH(s, &d->sessions, link)
+    {
+        if (atomic_load_explicit(&s->page->cpu, memory_order_relaxed) != cpu)
+            atomic_store_explicit(&s->page->cpu, cpu, memory_order_relaxed);
+        look_at(s, now);
+    }
+}
+
+void waiters_release(struct device *d)
+{
+    struct session *s;
+
+    TAILQ_FOREACH(s, &d->sessions, link)
+    {
+        if (atomic_load(&s->page->waiting) != 0)
+            end_wait(s);
+    }
+}

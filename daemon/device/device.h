@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A device: one address, one UDP socket, one engine, one thread with its loop, and the sessions bound to it. Everything
+ * in here belongs to the device's thread from device_start to device_stop; other threads get in by device_do. */
+#ifndef PUMICE_DAEMON_DEVICE_H
+#define PUMICE_DAEMON_DEVICE_H
+
+#include <ev.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "daemon/client_mem/mem_backend.h"
+#include "daemon/core/engine.h"
+#include "daemon/device/cpu_yield.h"
+#include "daemon/device/mailbox.h"
+#include "daemon/monitor/usage.h"
+#include "daemon/net/address.h"
+#include "daemon/net/delay_queue.h"
+#include "daemon/net/fault.h"
+#include "daemon/net/gso.h"
+#include "daemon/net/io_counters.h"
+#include "daemon/net/netdev.h"
+#include "daemon/net/udp.h"
+#include "daemon/options.h"
+#include "daemon/session/handles.h"
+
+/* What a device offers. */
+#define DEVICE_MAX_QP 16384u
+#define DEVICE_MAX_CQ 16384u /* per session */
+#define DEVICE_MAX_CQE 262144u
+#define DEVICE_MAX_MR (1u << 17)
+#define DEVICE_MAX_MW (1u << 17)
+#define DEVICE_MAX_PD 32768u
+#define DEVICE_MAX_SRQ 16384u
+#define DEVICE_MAX_XRCD 4096u /* each holds a file open */
+#define DEVICE_MAX_CHANNELS 4096u /* per session */
+#define DEVICE_MAX_MCAST_GRP 1024u /* each has a socket */
+#define DEVICE_MAX_MCAST_QP 128u /* in each */
+#define DEVICE_MAX_QP_WR 16384u
+#define DEVICE_MAX_MSG (1u << 31)
+#define DEVICE_MAX_RD_ATOMIC ENGINE_MAX_RD_ATOMIC
+
+struct session;
+struct cq;
+struct qpair;
+struct srqueue;
+struct tap;
+struct checks;
+struct connectivity;
+struct group;
+TAILQ_HEAD(group_list, group);
+TAILQ_HEAD(session_list, session);
+TAILQ_HEAD(cq_list, cq);
+TAILQ_HEAD(qpair_list, qpair);
+TAILQ_HEAD(srqueue_list, srqueue);
+
+/* 4.096 us * 2^16, a quarter of a second. The usual timeout of programs, 14, with 7 retries gives up after half a second,
+ * for which a daemon may well not run on a machine that does much else; stretched four times it is two. */
+#define DEVICE_CROWD_TIMEOUT_NS (4096ull << 16)
+
+/* Of one batch of packets: four rows, the most that one send takes (gso.h), each with a message's first two packets before
+ * it; and small enough to stay in the cache between gathering and sending. */
+#define DEVICE_TX_BYTES (4u * (GSO_MAX_BYTES + 2 * (4096 + 32)))
+
+struct device {
+    const struct options *options;
+    unsigned index; /* in options, and in pm_list_rep */
+    char name[PM_NAME_MAX];
+    union addr addr; /* port 0 */
+    uint8_t gid[16];
+    bool gid_there; /* the interface has the address; else the entry of the GID table is empty */
+    uint64_t guid; /* host order */
+    struct netdev netdev;
+    uint8_t active_mtu; /* enum ibv_mtu */
+
+    struct engine_config config;
+    struct engine *engine;
+    void *engine_mem;
+    size_t engine_mem_size;
+    struct memory memory;
+
+    struct udp udp; /* fd -1 in tests that have no network */
+    struct io_counters io;
+    struct fault fault;
+    struct faultq faultq;
+    struct tx_batch tx;
+    struct checks *checks; /* connectivity checks; NULL: none was ever made */
+    struct connectivity *connectivity; /* automatic ones; NULL: none was ever made */
+    struct tap *taps; /* captures under way; NULL: none */
+
+    struct session_list sessions;
+    unsigned num_sessions;
+    uint32_t next_session; /* number for the next one */
+    struct use use;
+    unsigned num_mrs, num_mws; /* of all sessions */
+    struct handles pds; /* of all sessions: PD numbers must not collide */
+    struct handles xrcds; /* XRC domains, by number */
+    struct group_list groups; /* multicast groups with members here */
+    unsigned num_groups;
+    struct handles targets; /* XRC target queue pairs, by QP number */
+
+    struct cq_list dirty_cqs; /* have new entries, about which nobody was told yet */
+    struct cq_list held_cqs; /* have an event that waits (moderation) */
+    uint64_t held_due; /* not after the first of their times; NEVER: none */
+    struct qpair_list backlog; /* have requests in their send ring that were not read yet */
+    struct qpair_list failed; /* went to ERR, or broke their rings, and were not dealt with yet */
+    struct srqueue_list failed_srqs; /* broke their rings, likewise */
+    struct srqueue_list waiting_lists; /* have list operations in their ring that were not carried out yet */
+
+    /* The loop's own. */
+    struct ev_loop *loop;
+    struct mailbox mailbox;
+    pthread_t thread;
+    bool running, stop;
+    ev_io udp_readable, udp_writable, timer_readable, port_changed;
+    int timer_fd; /* CLOCK_MONOTONIC; armed only while the loop sleeps */
+    int port_fd; /* rtnetlink; negative: none */
+    uint64_t now; /* as the present pass has it */
+    uint64_t last_work; /* when a pass last had something to do */
+    uint64_t bulk_until; /* until then more bulk data is expected from the network */
+    struct turns turns; /* on the processor */
+};
+
+/* Sets up what needs no network. 0, or -errno with why; device_fini in either case. */
+int device_init(struct device *d, const struct options *o, unsigned index, char why[OPTIONS_WHY_MAX]);
+/* Then, for a device that is used: finds the interface, opens the socket, makes the engine. 0, or -errno with why. */
+int device_open(struct device *d, char why[OPTIONS_WHY_MAX]);
+/* Or, for tests: makes the engine alone; control operations work, and packets to other devices vanish. 0, or -errno
+ * with why. */
+int device_make_engine(struct device *d, char why[OPTIONS_WHY_MAX]);
+/* Ends all sessions and frees everything. */
+void device_fini(struct device *d);
+
+/* Starts the thread, which keeps to a processor (-1: any). 0 or -errno; -EINVAL: it may not use that one. */
+int device_start(struct device *d, int cpu);
+/* Ends and joins it. */
+void device_stop(struct device *d);
+/* Runs fn(arg) in the device's thread and waits for it (or here, if the thread does not run). */
+void device_do(struct device *d, void (*fn)(void *arg), void *arg);
+
+void device_describe(const struct device *d, struct pm_device_desc *desc);
+/* Re-reads the interface; tells the sessions when the port went up or down, and when its address went or came back. */
+void device_port_refresh(struct device *d);
+/* Sets the faults of all packets from now on; spec is one that fault_parse accepted. */
+void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed);
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/loop/pass.h"
+#include "daemon/monitor/error_log.h"
+#include "daemon/net/capture.h"
+#include "daemon/session/mcast_group.h"
+#include "wire/icrc.h"
+#include "wire/pkt.h"
+
+/* A datagram so long, of many packets, is part of a long message, or of many; more follow within this time. */
+#define BULK_BYTES 32768u
+#define BULK_NS (200 * NS_PER_US)
+
+static void one(struct device *d, const struct udp_datagram *dg, const struct rx_meta *meta, unsigned index,
+                const uint8_t *p, size_t len, uint64_t now)
+{
+    uint16_t ip_id;
+    struct pkt pkt;
+    bool right;
+
+    d->io.rx_packets++;
+    d->io.rx_bytes += len;
+    if (len < BTH_LEN + ICRC_LEN) {
+        d->io.rx_malformed++;
+        reports_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
+        return;
+    }
+    /* Senders that segment number their packets from 0, and the kernel's GRO puts them together in order: so the index
+     * is a good guess of the IP ID, which a UDP socket does not tell. */
+    right = icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id);
+    if (tap_on(d))
+        tap_received(d, meta, dg->peer->icrc.flow.src_port, right ? ip_id : (uint16_t)index, p, (uint32_t)len);
+    if (!right) {
+        d->io.rx_icrc_errors++;
+        reports_undecoded(d, DROP_ICRC, meta->src_gid, p, len);
+        return;
+    }
+    if (pkt_decode(p, len, &pkt) != PKT_OK) {
+        d->io.rx_malformed++;
+        reports_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
+        return;
+    }
+    engine_rx(d->engine, &pkt, meta, now);
+}
+
+/* Gives the engine what udp_recv has received. group: the multicast group whose socket it was, NULL: the device's. */
+static unsigned take_in(struct device *d, unsigned datagrams, struct group *group, uint64_t now)
+{
+    unsigned packets = 0;
+
+    for (unsigned i = 0; i < datagrams; i++) {
+        struct udp_datagram dg;
+        struct rx_meta meta;
+        unsigned index = 0;
+
+        udp_datagram(&d->udp, i, group ? &group->peers : &d->udp.rx_peers, &dg);
+        if (group && group_is_echo(group, dg.peer->gid))
+            continue;
+        memcpy(meta.src_gid, dg.peer->gid, sizeof(meta.src_gid));
+        memcpy(meta.dst_gid, group ? group->gid : d->gid, sizeof(meta.dst_gid));
+        meta.traffic_class = dg.tos;
+        meta.hop_limit = dg.hop_limit;
+        meta.ce = d->options->ecn && (dg.tos & UDP_ECN) == UDP_ECN_CE;
+        for (size_t off = 0; off < dg.len; off += dg.segment, index++) {
+            size_t len = dg.len - off < dg.segment ? dg.len - off : dg.segment;
+
+            one(d, &dg, &meta, index, dg.data + off, len, now);
+        }
+        d->io.rx_multicast += group ? index : 0;
+        packets += index;
+        if (dg.len >= BULK_BYTES)
+            d->bulk_until = now + BULK_NS;
+    }
+    return packets + (datagrams && !packets);
+}
+
+unsigned rxpath_receive(struct device *d, uint64_t now)
+{
+    return take_in(d, udp_recv(&d->udp, d->udp.fd), NULL, now);
+}
+
+unsigned rxpath_receive_groups(struct device *d, uint64_t now)
+{
+    struct group *g;
+    unsigned packets = 0;
+
+    TAILQ_FOREACH(g, &d->groups, link)
+    {
+        unsigned datagrams;
+
+        if (g->hot_until <= now || g->fd < 0)
+            continue;
+        memory_flush(&d->memory); /* the buffers are about to be used again */
+        datagrams = udp_recv(&d->udp, g->fd);
+        if (datagrams)
+            g->hot_until = now + GROUP_HOT_NS;
+        packets += take_in(d, datagrams, g, now);
+    }
+    return packets;
+}
+
+void rxpath_loopback(struct device *d, const struct av *av, bool ce, const uint8_t *p, uint32_t len, uint64_t now)
+{
+    struct rx_meta meta = {.traffic_class = av->traffic_class, .hop_limit = av->hop_limit, .ce = ce && d->options->ecn};
+    struct pkt pkt;
+
+    d->io.loopback_packets++;
+    memcpy(meta.src_gid, d->gid, sizeof(meta.src_gid));
+    memcpy(meta.dst_gid, av->dgid, sizeof(meta.dst_gid));
+    if (pkt_decode(p, len, &pkt) == PKT_OK)
+        engine_rx(d->engine, &pkt, &meta, now);
+    else
+        d->io.rx_malformed++;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Packets out: from the engine, past the faults, to the socket or back into the engine. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/loop/pass.h"
+#include "daemon/net/capture.h"
+#include "daemon/net/gso.h"
+#include "wire/pkt.h"
+
+/* A batch on its way out, sorted. */
+struct sorted {
+    struct inside { /* a packet that stays on the device, or comes back to it; one that is doubled is there twice */
+        unsigned index;
+        bool ce;
+    } inside[2 * TX_BATCH_PKTS];
+    unsigned n;
+};
+
+static void keep_inside(struct sorted *s, unsigned index, bool ce)
+{
+    s->inside[s->n++] = (struct inside){index, ce};
+}
+
+static bool stays(const struct device *d, const struct tx_pkt *p)
+{
+    return !d->options->loopback_wire && memcmp(p->av->dgid, d->gid, sizeof(d->gid)) == 0;
+}
+
+/* Packets to a multicast group go to the network and to the members here. */
+static bool comes_back(const struct device *d, const struct tx_pkt *p)
+{
+    return mcast_is_group(p->av->dgid) && !d->options->loopback_wire && !TAILQ_EMPTY(&d->groups);
+}
+
+/* Adds a message of n packets to what is sent; damage, if not NULL, strikes it. */
+static void send_out(struct device *d, const struct tx_batch *b, unsigned first, unsigned n, bool ce,
+                     const struct fault_verdict *damage)
+{
+    uint8_t *out = udp_add(&d->udp, b->buf, &b->pkt[first], n, ce);
+
+    if (out && damage)
+        fault_corrupt(damage, out, b->pkt[first].len);
+    if (out && tap_on(d))
+        tap_sent(d, &b->pkt[first], n, out, ce);
+}
+
+/* --- without faults
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted *s, bool gso)
+{
+    unsigned i = 0;
+
+    while (i < b->n) {
+        unsigned n = 1;
+
+        if (stays(d, &b->pkt[i])) {
+            keep_inside(s, i++, false);
+            continue;
+        }
+        if (gso)
+            n = gso_span(&b->pkt[i], b->n - i);
+        send_out(d, b, i, n, false, NULL);
+        if (comes_back(d, &b->pkt[i])) {
+            for (unsigned j = i; j < i + n; j++)
+                keep_inside(s, j, false);
+        }
+        i += n;
+    }
+}
+
+/* --- with faults
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* Sends one packet as the verdict has it. Inside the device there is no ICRC to notice damage, so a damaged packet is
+ * lost there. */
+static void apply(struct device *d, const struct tx_batch *b, unsigned i, const struct fault_verdict *v,
+                  struct sorted *s)
+{
+    const struct tx_pkt *p = &b->pkt[i];
+    unsigned copies = v->action == FAULT_DUPLICATE ? 2 : 1;
+
+    if (v->action == FAULT_DROP)
+        return;
+    if (stays(d, p)) {
+        if (v->action == FAULT_CORRUPT) {
+            d->io.rx_icrc_errors++;
+            return;
+        }
+        while (copies--)
+            keep_inside(s, i, v->ce);
+        return;
+    }
+    while (copies--) {
+        bool damaged = v->action == FAULT_CORRUPT;
+
+        send_out(d, b, i, 1, v->ce, damaged ? v : NULL);
+        if (!damaged && comes_back(d, p))
+            keep_inside(s, i, v->ce);
+    }
+}
+
+static void ask(struct device *d, const struct tx_batch *b, unsigned i, struct fault_verdict *v)
+{
+    const uint8_t *p = b->buf + b->pkt[i].off;
+    struct fault_pkt fp = {
+        .src_gid = d->gid,
+        .dst_gid = b->pkt[i].av->dgid,
+        .dest_qpn = (uint32_t)p[5] << 16 | (uint32_t)p[6] << 8 | p[7], /* BTH, 9.2.5 */
+        .psn = b->pkt[i].psn,
+        .opcode = p[0],
+    };
+
+    fault_decide(&d->fault, &fp, v);
+}
+
+/* Packets that pass still leave by GSO together; the others break the row. */
+static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorted *s, bool gso, uint64_t now)
+{
+    unsigned first = 0, n = 0; /* the row of packets that pass */
+
+    for (unsigned i = 0; i <= b->n; i++) {
+        struct fault_verdict v = {.action = FAULT_PASS};
+
+        if (i < b->n)
+            ask(d, b, i, &v);
+        if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !v.ce && !stays(d, &b->pkt[i]) &&
+            !comes_back(d, &b->pkt[i])) {
+            first = n++ ? first : i;
+            continue;
+        }
+        while (n) {
+            unsigned span = gso ? gso_span(&b->pkt[first], n) : 1;
+
+            send_out(d, b, first, span, false, NULL);
+            first += span;
+            n -= span;
+        }
+        if (i == b->n)
+            break;
+        if (v.delay_ns && v.action != FAULT_DROP) {
+            if (!faultq_push(&d->faultq, &b->pkt[i], b->buf + b->pkt[i].off, &v, now + v.delay_ns))
+                d->io.fault_queue_full++;
+            continue;
+        }
+        apply(d, b, i, &v, s);
+    }
+}
+
+/* Takes packets whose delay is over into the batch, to be sent as their verdicts have it. avs: room for their
+ * addresses. */
+static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s, struct av *avs, uint64_t now)
+{
+    struct faultq_entry *e;
+
+    while (b->n < TX_BATCH_PKTS && b->cap - b->used >= BTH_LEN + PKT_HEADERS_MAX + PKT_MTU_MAX + 2 * ICRC_LEN &&
+           (e = faultq_pop(&d->faultq, now)) != NULL) {
+        struct tx_pkt *p = &b->pkt[b->n];
+
+        memcpy(b->buf + b->used, e->data, e->pkt.len);
+        avs[b->n] = e->av;
+        *p = e->pkt;
+        p->av = &avs[b->n];
+        p->off = (uint32_t)b->used;
+        b->used += p->len;
+        b->n++;
+        apply(d, b, b->n - 1, &e->verdict, s);
+        free(e);
+    }
+}
+
+/* -----------------------------------------------------------------------------------------------------------------------
+ */
+
+unsigned txpath_send(struct device *d, uint64_t now)
+{
+    struct av avs[TX_BATCH_PKTS];
+    struct tx_batch *b = &d->tx;
+    struct sorted s;
+
+    if (udp_pending(&d->udp) && udp_flush(&d->udp) != 0)
+        return 0; /* the batch's buffer is still needed */
+    b->n = 0;
+    b->used = 0;
+    s.n = 0;
+    if (faultq_deadline(&d->faultq) <= now)
+        take_delayed(d, b, &s, avs, now);
+    if (b->n == 0) {
+        if (engine_tx(d->engine, b, now) == 0)
+            return 0;
+        if (tap_on(d))
+            tap_made(d, b);
+        if (fault_on(&d->fault))
+            sort_faulty(d, b, &s, udp_gso(&d->udp, now), now);
+        else
+            sort_plain(d, b, &s, udp_gso(&d->udp, now));
+    }
+    if (udp_pending(&d->udp))
+        udp_flush(&d->udp); /* if the socket is full, the rest leaves with the next call */
+    for (unsigned i = 0; i < s.n; i++) {
+        const struct tx_pkt *p = &b->pkt[s.inside[i].index];
+
+        if (tap_on(d))
+            tap_inside(d, p, b->buf + p->off, s.inside[i].ce);
+        rxpath_loopback(d, p->av, s.inside[i].ce, b->buf + p->off, p->len, now);
+    }
+    return b->n;
+}

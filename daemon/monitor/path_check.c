@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_NET
+#include "daemon/monitor/path_check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/session/objects.h"
+#include "wire/probe.h"
+
+enum half_of {
+    SMALL,
+    LARGE,
+    HALVES,
+};
+enum verdict { /* as exit codes of `pumice ping` have them */
+               V_OK,
+               V_TRYING,
+               V_LARGE_LOST,
+               V_SMALL_LOST,
+               V_BOTH_LOST,
+};
+static const char *const verdict_names[] = {"ok", "trying", "large_lost", "small_lost", "both_lost"};
+
+struct path {
+    uint8_t gid[16];
+    uint8_t verdict; /* enum verdict */
+    bool refused; /* nobody listens there, as ICMP says */
+    uint32_t size; /* payload of the large probes */
+    uint32_t mtu; /* what a router forwards at most, IP header included; 0: none has said so */
+    uint32_t tries;
+    struct half {
+        uint64_t token, sent; /* of the last probe; ns */
+        uint64_t rtt; /* ns; 0: not known, because a probe before the last was answered */
+        bool arrived;
+    } half[HALVES];
+    int pid; /* who used it first */
+    char comm[16];
+};
+struct connectivity {
+    struct device *device;
+    ev_timer timer; /* runs while a path is being tried */
+    uint32_t n, room;
+    struct path *path;
+};
+
+static void on_timer(struct ev_loop *loop, ev_timer *w, int revents);
+
+static struct connectivity *of_device(struct device *d)
+{
+    struct connectivity *c = d->connectivity;
+
+    if (c)
+        return c;
+    c = calloc(1, sizeof(*c));
+    if (!c)
+        return NULL;
+    c->device = d;
+    ev_timer_init(&c->timer, on_timer, CONNECTIVITY_TRY_S, CONNECTIVITY_TRY_S);
+    c->timer.data = c;
+    d->connectivity = c;
+    return c;
+}
+
+void connectivity_fini(struct device *d)
+{
+    struct connectivity *c = d->connectivity;
+
+    if (!c)
+        return;
+    ev_timer_stop(d->loop, &c->timer);
+    free(c->path);
+    free(c);
+    d->connectivity = NULL;
+}
+
+static struct path *find(const struct connectivity *c, const uint8_t gid[16])
+{
+    for (uint32_t i = 0; c && i < c->n; i++) {
+        if (memcmp(c->path[i].gid, gid, sizeof(c->path[i].gid)) == 0)
+            return &c->path[i];
+    }
+    return NULL;
+}
+
+static struct path *add(struct connectivity *c, const uint8_t gid[16])
+{
+    uint32_t room = c->room ? 2 * c->room : 16;
+    struct path *p;
+
+    if (c->n == CONNECTIVITY_PATHS_MAX)
+        return NULL;
+    if (c->n == c->room) {
+        p = realloc(c->path, room * sizeof(*p));
+        if (!p)
+            return NULL;
+        c->path = p;
+        c->room = room;
+    }
+    p = &c->path[c->n++];
+    *p = (struct path){.verdict = V_TRYING};
+    memcpy(p->gid, gid, sizeof(p->gid));
+    return p;
+}
+
+/* --- verdicts
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static const char *what_fails(const struct path *p)
+{
+    switch (p->verdict) {
+    case V_LARGE_LOST:
+        return "small packets arrive there and are answered, those as long as the path MTU makes them are not";
+    case V_SMALL_LOST:
+        return "large packets arrive there and are answered, small ones are not";
+    default:
+        return p->refused ? "nobody listens on its UDP port 4791" : "neither small nor large packets are answered";
+    }
+}
+
+static const char *what_to_do(const struct path *p)
+{
+    switch (p->verdict) {
+    case V_LARGE_LOST:
+        return "compare the MTUs of both hosts and of what is between them, or give both a smaller --mtu";
+    case V_SMALL_LOST:
+        return "a firewall, or losses";
+    default:
+        return p->refused
+                   ? "is pumiced running there, on that address?"
+                   : "is pumiced running there, and do firewalls let UDP port 4791 pass? (NICs and soft-RoCE don't "
+                     "answer these probes)";
+    }
+}
+
+static json_t *describe(const struct path *p)
+{
+    json_t *o = json_pack("{s:s, s:i, s:i}", "verdict", verdict_names[p->verdict], "size", (int)p->size, "tries",
+                          (int)p->tries);
+
+    for (unsigned i = 0; i < HALVES; i++) {
+        if (p->half[i].rtt)
+            json_object_set_new(o, i == SMALL ? "small_us" : "large_us", json_real((double)p->half[i].rtt / 1e3));
+    }
+    if (p->mtu)
+        json_object_set_new(o, "mtu", json_integer(p->mtu));
+    json_object_set_new(o, "program", json_string(p->comm));
+    json_object_set_new(o, "pid", json_integer(p->pid));
+    return o;
+}
+
+json_t *connectivity_json(const struct device *d)
+{
+    const struct connectivity *c = d->connectivity;
+    char text[ADDR_TEXT_MAX];
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; c && i < c->n; i++) {
+        json_t *o = describe(&c->path[i]);
+
+        json_object_set_new(o, "gid", json_string(gid_text(c->path[i].gid, text)));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+/* One line with one write: daemons may share the file. */
+static void write_line(const struct device *d, json_t *o)
+{
+    char *line = json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    int fd = open(d->options->connectivity_map, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    size_t len = line ? strlen(line) : 0;
+
+    if (line)
+        line[len] = '\n'; /* in place of the final 0 */
+    if (fd < 0 || !line || write(fd, line, len + 1) < 0)
+        log_warn("connectivity map %s: %s", d->options->connectivity_map, strerror(line ? errno : ENOMEM));
+    if (fd >= 0)
+        close(fd);
+    free(line);
+}
+
+static void add_to_map(const struct device *d, const struct path *p)
+{
+    char text[ADDR_TEXT_MAX], stamp[40];
+    time_t now = time(NULL);
+    union addr peer;
+    struct tm tm;
+    json_t *o, *rest;
+
+    if (!d->options->connectivity_map[0])
+        return;
+    gmtime_r(&now, &tm);
+    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    o = json_pack("{s:s, s:s, s:s}", "time", stamp, "device", d->name, "address", addr_text(&d->addr, text));
+    if (gid_to_addr(p->gid, &d->addr, &peer))
+        json_object_set_new(o, "peer", json_string(addr_text(&peer, text)));
+    rest = describe(p);
+    json_object_update(o, rest);
+    json_decref(rest);
+    write_line(d, o);
+    json_decref(o);
+}
+
+static void give_up_one(void *obj, void *ctx)
+{
+    const struct path *p = ctx;
+    struct qpair *q = obj;
+    struct qp_attr attr;
+
+    qp_query(q->qp, &attr);
+    if (q->type == IBV_QPT_UD || attr.state < QPS_RTR || attr.state >= QPS_ERR ||
+        memcmp(attr.av.dgid, p->gid, sizeof(p->gid)) != 0)
+        return;
+    if (p->verdict == V_LARGE_LOST && 128u << attr.path_mtu < p->size)
+        return; /* its packets are shorter than those that were lost */
+    q->unreachable = what_fails(p);
+    qpair_mark_failed(q);
+}
+
+static void decide(struct connectivity *c, struct path *p)
+{
+    const bool small = p->half[SMALL].arrived, large = p->half[LARGE].arrived;
+    struct device *d = c->device;
+    const struct session *s;
+    char text[ADDR_TEXT_MAX], told[80] = "";
+
+    p->verdict = small && large ? V_OK : small ? V_LARGE_LOST : large ? V_SMALL_LOST : V_BOTH_LOST;
+    add_to_map(d, p);
+    if (p->verdict == V_OK) {
+        log_info("device %s: %s is reached by packets of path MTU %u", d->name, gid_text(p->gid, text), p->size);
+        return;
+    }
+    if (p->verdict == V_LARGE_LOST && p->mtu)
+        snprintf(told, sizeof(told), " (a router on the way forwards %u bytes at most)", p->mtu);
+    log_warn("device %s: connectivity of %s, path MTU %u, after %u tries: %s%s; %s. `pumice ping` says more", d->name,
+             gid_text(p->gid, text), p->size, p->tries, what_fails(p), told, what_to_do(p));
+    if (d->options->connectivity != CONNECTIVITY_ENFORCE)
+        return;
+    TAILQ_FOREACH(s, &d->sessions, link)
+    handles_each(&s->qps, give_up_one, p);
+}
+
+/* --- probes
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static void send_probe(struct connectivity *c, struct path *p, unsigned which)
+{
+    struct half *h = &p->half[which];
+    struct av av = {.hop_limit = 64};
+
+    memcpy(av.dgid, p->gid, sizeof(av.dgid));
+    h->sent = clock_ns();
+    /* If the engine has no room, this try is lost like a packet. */
+    engine_check(c->device->engine, &av, which == SMALL ? PROBE_LEN : p->size, p->tries, h->token);
+}
+
+static void try_again(struct connectivity *c, struct path *p)
+{
+    p->tries++;
+    for (unsigned i = 0; i < HALVES; i++) {
+        if (!p->half[i].arrived)
+            send_probe(c, p, i);
+    }
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct connectivity *c = w->data;
+    unsigned open = 0;
+
+    (void)revents;
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (c->path[i].verdict != V_TRYING)
+            continue;
+        if (c->path[i].tries >= c->device->options->connectivity_tries) {
+            decide(c, &c->path[i]);
+            continue;
+        }
+        try_again(c, &c->path[i]);
+        open++;
+    }
+    if (!open)
+        ev_timer_stop(loop, w);
+}
+
+static uint64_t new_token(void)
+{
+    uint64_t token = 0;
+
+    if (getrandom(&token, sizeof(token), GRND_NONBLOCK) != (ssize_t)sizeof(token))
+        token = clock_ns();
+    return token ? token : 1;
+}
+
+static void begin(struct connectivity *c, struct path *p, uint32_t mtu, const struct session *s)
+{
+    memset(p->half, 0, sizeof(p->half));
+    p->verdict = V_TRYING;
+    p->size = mtu;
+    p->tries = p->mtu = 0;
+    p->refused = false;
+    p->pid = (int)s->cred.pid;
+    snprintf(p->comm, sizeof(p->comm), "%s", s->comm);
+    for (unsigned i = 0; i < HALVES; i++)
+        p->half[i].token = new_token();
+    if (!ev_is_active(&c->timer)) {
+        ev_now_update(c->device->loop); /* the loop may not have looked at the time for a while */
+        ev_timer_again(c->device->loop, &c->timer);
+    }
+    try_again(c, p);
+}
+
+int connectivity_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struct control_reply *rp)
+{
+    struct device *d = s->device;
+    struct connectivity *c;
+    struct path *p;
+    uint8_t verdict;
+    char text[ADDR_TEXT_MAX];
+
+    if (d->options->connectivity == CONNECTIVITY_OFF || memcmp(gid, d->gid, sizeof(d->gid)) == 0)
+        return 0;
+    c = of_device(d);
+    p = find(c, gid);
+    if (!p)
+        p = c ? add(c, gid) : NULL;
+    if (!p)
+        return 0; /* one too many */
+    verdict = p->verdict;
+    if (p->tries && (verdict == V_TRYING || verdict == V_OK) && mtu <= p->size)
+        return 0;
+    begin(c, p, mtu, s);
+    if (d->options->connectivity != CONNECTIVITY_ENFORCE || verdict <= V_TRYING)
+        return 0;
+    return control_fail(rp, -EHOSTUNREACH, "the connectivity check of %s failed before; it is being repeated",
+                        gid_text(gid, text));
+}
+
+bool connectivity_answer(struct device *d, const struct check *answer, uint64_t now)
+{
+    struct connectivity *c = d->connectivity;
+
+    for (uint32_t i = 0; c && i < c->n; i++) {
+        struct path *p = &c->path[i];
+
+        for (unsigned k = 0; k < HALVES; k++) {
+            struct half *h = &p->half[k];
+
+            if (h->token != answer->token)
+                continue;
+            /* An answer from elsewhere is none: queue pairs drop packets from other addresses than their peer's. */
+            if (memcmp(answer->peer, p->gid, sizeof(p->gid)) != 0 || h->arrived)
+                return true;
+            h->arrived = true;
+            h->rtt = answer->sequence == p->tries && now > h->sent ? now - h->sent : 0;
+            if (p->verdict == V_TRYING && p->half[SMALL].arrived && p->half[LARGE].arrived)
+                decide(c, p);
+            return true;
+        }
+    }
+    return false;
+}
+
+void connectivity_trouble(struct device *d, const uint8_t gid[16], int err, uint32_t mtu)
+{
+    struct path *p = find(d->connectivity, gid);
+
+    if (p && err == EMSGSIZE)
+        p->mtu = mtu;
+    else if (p && err == ECONNREFUSED)
+        p->refused = true;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/monitor/ping.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/monitor/path_check.h"
+#include "wire/pkt.h"
+#include "wire/probe.h"
+
+#define HEARD_MAX 64u /* addresses whose probes are counted; others take their places in turn */
+#define V4_HEADERS (20 + 8) /* IP and UDP */
+#define V6_HEADERS (40 + 8)
+#define ROCE_HEADERS (12 + 8 + 4) /* BTH, DETH and ICRC of a probe */
+
+struct outgoing { /* a probe */
+    uint64_t id; /* 0: free */
+    uint64_t sent; /* ns */
+    uint32_t size;
+    uint8_t gid[16];
+    struct pm_check_rep rep; /* as it stands */
+};
+struct checks {
+    struct outgoing out[PM_CHECKS_MAX]; /* ring */
+    uint32_t next;
+    struct heard {
+        uint8_t gid[16];
+        uint64_t count; /* 0: free */
+    } heard[HEARD_MAX];
+    uint32_t heard_next;
+};
+
+static struct checks *checks_of(struct device *d)
+{
+    if (!d->checks)
+        d->checks = calloc(1, sizeof(*d->checks));
+    return d->checks;
+}
+
+void checks_fini(struct device *d)
+{
+    free(d->checks);
+    d->checks = NULL;
+}
+
+static struct outgoing *find(struct checks *c, uint64_t id)
+{
+    for (unsigned i = 0; c && id && i < PM_CHECKS_MAX; i++) {
+        if (c->out[i].id == id)
+            return &c->out[i];
+    }
+    return NULL;
+}
+
+static struct heard *find_heard(struct checks *c, const uint8_t gid[16])
+{
+    for (unsigned i = 0; c && i < HEARD_MAX; i++) {
+        if (c->heard[i].count && memcmp(c->heard[i].gid, gid, sizeof(c->heard[i].gid)) == 0)
+            return &c->heard[i];
+    }
+    return NULL;
+}
+
+/* --- what came in
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void hear(struct checks *c, const uint8_t gid[16])
+{
+    struct heard *h = find_heard(c, gid);
+
+    if (!h) {
+        h = &c->heard[c->heard_next++ % HEARD_MAX];
+        memcpy(h->gid, gid, sizeof(h->gid));
+        h->count = 0;
+    }
+    h->count++;
+}
+
+/* The first answer counts, and it counts more than any complaint. */
+static void answered(struct checks *c, const struct check *answer, uint64_t now)
+{
+    struct outgoing *o = find(c, answer->token);
+
+    if (!o || o->size != answer->size || o->rep.state == PM_CHECK_ANSWERED)
+        return;
+    o->rep.state = PM_CHECK_ANSWERED;
+    o->rep.rtt_ns = now - o->sent;
+    memcpy(o->rep.from, answer->peer, sizeof(o->rep.from));
+}
+
+void checks_take(struct device *d, uint64_t now)
+{
+    struct check c;
+
+    while (engine_pop_check(d->engine, &c)) {
+        if (c.answer && connectivity_answer(d, &c, now))
+            continue;
+        if (c.answer && d->checks)
+            answered(d->checks, &c, now);
+        else if (!c.answer && checks_of(d))
+            hear(d->checks, c.peer);
+    }
+}
+
+void checks_trouble(void *device, const union addr *to, int err, uint32_t mtu, const union addr *offender)
+{
+    struct device *d = device;
+    uint32_t headers = ROCE_HEADERS + (to->sa.sa_family == AF_INET6 ? V6_HEADERS : V4_HEADERS);
+    uint8_t gid[16];
+
+    addr_to_gid(to, gid);
+    connectivity_trouble(d, gid, err, mtu);
+    if (!d->checks)
+        return;
+    for (unsigned i = 0; i < PM_CHECKS_MAX; i++) {
+        struct outgoing *o = &d->checks->out[i];
+
+        if (!o->id || o->rep.state != PM_CHECK_WAITING || memcmp(o->gid, gid, sizeof(gid)) != 0)
+            continue;
+        if (err == EMSGSIZE && o->size <= (mtu > headers ? mtu - headers : PROBE_LEN))
+            continue; /* this one fits */
+        o->rep.state = err == EMSGSIZE ? PM_CHECK_TOO_LONG : PM_CHECK_ERROR;
+        o->rep.error = err == EMSGSIZE ? 0 : (uint32_t)err;
+        o->rep.mtu = mtu;
+        o->rep.by_icmp = offender != NULL;
+        if (offender && offender->sa.sa_family)
+            addr_to_gid(offender, o->rep.from);
+    }
+}
+
+/* --- requests
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static uint64_t new_id(void)
+{
+    uint64_t id = 0;
+
+    if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != (ssize_t)sizeof(id))
+        id = clock_ns();
+    return id ? id : 1;
+}
+
+static int send_one(struct device *d, const struct pm_check_req *r, struct control_reply *rp)
+{
+    struct av av = {.hop_limit = 64};
+    struct outgoing *o;
+    union addr to;
+    int rc;
+
+    if (!gid_to_addr(r->gid, &d->addr, &to))
+        return control_fail(rp, -EINVAL, "device %s can't reach an address of that family", d->name);
+    o = &d->checks->out[d->checks->next % PM_CHECKS_MAX];
+    *o = (struct outgoing){.id = new_id(), .sent = clock_ns(), .size = r->size};
+    memcpy(o->gid, r->gid, sizeof(o->gid));
+    memcpy(av.dgid, r->gid, sizeof(av.dgid));
+    o->rep.id = o->id;
+    rc = engine_check(d->engine, &av, r->size, d->checks->next, o->id);
+    if (rc) {
+        o->id = 0;
+        return control_fail(rp, rc, "a probe of %u bytes can't be sent: %s", r->size,
+                            rc == -EAGAIN ? "too many wait" : "24 to 4096, and not to a multicast group");
+    }
+    d->checks->next++;
+    *(struct pm_check_rep *)control_payload(rp, sizeof(o->rep)) = o->rep;
+    return 0;
+}
+
+int checks_request(struct device *d, const struct pm_check_req *r, struct control_reply *rp)
+{
+    const struct outgoing *o;
+    const struct heard *h;
+    struct pm_check_rep *rep;
+
+    if (!checks_of(d))
+        return control_fail(rp, -ENOMEM, "out of memory");
+    if (r->size)
+        return send_one(d, r, rp);
+    o = find(d->checks, r->id);
+    if (r->id && !o)
+        return control_fail(rp, -ENOENT, "that probe is forgotten");
+    rep = control_payload(rp, sizeof(*rep));
+    if (o)
+        *rep = o->rep;
+    h = find_heard(d->checks, r->gid);
+    rep->heard = h ? h->count : 0;
+    return 0;
+}

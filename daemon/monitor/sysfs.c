@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/monitor/sysfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+#include "daemon/monitor/counter_names.h"
+#include "pumice/version.h"
+
+/* A tree under construction: paths are relative to its root. */
+struct tree {
+    char path[256];
+    size_t root; /* characters of path that name the root */
+    int error; /* the first one, as errno */
+};
+
+static void set_path(struct tree *t, const char *fmt, va_list ap)
+{
+    int n = vsnprintf(t->path + t->root, sizeof(t->path) - t->root, fmt, ap);
+
+    if ((n < 0 || (size_t)n >= sizeof(t->path) - t->root) && !t->error)
+        t->error = ENAMETOOLONG;
+}
+
+/* Makes a directory and those above it. */
+static void directory(struct tree *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void directory(struct tree *t, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    set_path(t, fmt, ap);
+    va_end(ap);
+    if (t->error)
+        return;
+    for (char *p = t->path + t->root - 1;; p++) { /* the root's own slash is the first */
+        char at = *p;
+
+        if (at != '/' && at != 0)
+            continue;
+        *p = 0;
+        if (mkdir(t->path, 0755) != 0 && errno != EEXIST && !t->error)
+            t->error = errno;
+        *p = at;
+        if (at == 0)
+            break;
+    }
+}
+
+/* Writes a file in the directory made last; sysfs ends everything with a new line. */
+static void file(struct tree *t, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void file(struct tree *t, const char *name, const char *fmt, ...)
+{
+    char path[sizeof(t->path) + 64];
+    va_list ap;
+    FILE *f;
+    bool failed;
+    int n;
+
+    if (t->error)
+        return;
+    snprintf(path, sizeof(path), "%s/%s", t->path, name);
+    f = fopen(path, "we");
+    if (!f) {
+        t->error = errno;
+        return;
+    }
+    va_start(ap, fmt);
+    n = vfprintf(f, fmt, ap);
+    va_end(ap);
+    failed = n < 0 || fputc('\n', f) == EOF;
+    if (fclose(f) != 0 || failed)
+        t->error = EIO;
+}
+
+/* The CPUs of this machine, as "ff" and "0-7": none is nearer to the device than the others. */
+static void cpus(struct tree *t)
+{
+    long n = sysconf(_SC_NPROCESSORS_CONF);
+    char mask[160] = "";
+    size_t at = 0;
+
+    if (n < 1 || n > 512)
+        n = n < 1 ? 1 : 512;
+    for (long word = (n + 31) / 32 - 1; word >= 0; word--) {
+        long bits = n - 32 * word < 32 ? n - 32 * word : 32;
+        unsigned value = bits == 32 ? UINT32_MAX : (1u << bits) - 1;
+
+        at += (size_t)snprintf(mask + at, sizeof(mask) - at, at ? ",%08x" : "%x", value);
+    }
+    file(t, "local_cpus", "%s", mask);
+    file(t, "local_cpulist", "0-%ld", n - 1);
+}
+
+/* The library shows the value, which the daemon tells it when the file is read. Whoever looks here without it finds no number that
+ * was right once. */
+static void counter(void *tree, const char *dir, const char *name)
+{
+    struct tree *t = tree;
+    char file_name[96];
+
+    snprintf(file_name, sizeof(file_name), "%s/%s", dir, name);
+    file(t, file_name, "N/A");
+}
+
+static void port(struct tree *t, const struct device *d)
+{
+    const uint8_t *g = d->gid;
+    char gid[40];
+    size_t at = 0;
+
+    for (unsigned i = 0; i < 16; i += 2)
+        at += (size_t)snprintf(gid + at, sizeof(gid) - at, i ? ":%02x%02x" : "%02x%02x", g[i], g[i + 1]);
+    directory(t, "infiniband/%s/ports/1/counters", d->name);
+    directory(t, "infiniband/%s/ports/1/hw_counters", d->name);
+    directory(t, "infiniband/%s/ports/1", d->name);
+    foreign_files(counter, t);
+    file(t, "state", "4: ACTIVE");
+    file(t, "phys_state", "5: LinkUp");
+    file(t, "link_layer", "Ethernet");
+    file(t, "rate", "40 Gb/sec (4X QDR)"); /* as query_port says */
+    file(t, "lid", "0x0");
+    file(t, "sm_lid", "0x0");
+    file(t, "sm_sl", "0");
+    file(t, "lid_mask_count", "0");
+    file(t, "cap_mask", "0x04010000");
+    directory(t, "infiniband/%s/ports/1/gids", d->name);
+    file(t, "0", "%s", gid);
+    directory(t, "infiniband/%s/ports/1/gid_attrs/types", d->name);
+    file(t, "0", "RoCE v2");
+    directory(t, "infiniband/%s/ports/1/gid_attrs/ndevs", d->name);
+    file(t, "0", "%s", d->netdev.name);
+    directory(t, "infiniband/%s/ports/1/pkeys", d->name);
+    file(t, "0", "0xffff");
+}
+
+static void guid_file(struct tree *t, const char *name, uint64_t guid)
+{
+    file(t, name, "%04x:%04x:%04x:%04x", (unsigned)(guid >> 48 & 0xffff), (unsigned)(guid >> 32 & 0xffff),
+         (unsigned)(guid >> 16 & 0xffff), (unsigned)(guid & 0xffff));
+}
+
+static void device(struct tree *t, const struct device *d)
+{
+    directory(t, "infiniband/%s", d->name);
+    file(t, "node_type", "1: CA");
+    file(t, "node_desc", "Pumice %s", d->name);
+    guid_file(t, "node_guid", d->guid);
+    guid_file(t, "sys_image_guid", d->guid);
+    file(t, "fw_ver", "%s", PUMICE_VERSION);
+    file(t, "hw_rev", "0x0");
+    file(t, "board_id", "PUMICE");
+    directory(t, "infiniband/%s/device", d->name);
+    file(t, "numa_node", "-1");
+    cpus(t);
+    directory(t, "infiniband/%s/device/net/%s", d->name, d->netdev.name);
+    port(t, d);
+    directory(t, "infiniband_verbs/uverbs_%s", d->name);
+    file(t, "ibdev", "%s", d->name);
+    file(t, "abi_version", "1");
+}
+
+static int remove_one(const char *path, const struct stat *st, int what, struct FTW *ftw)
+{
+    (void)st, (void)what, (void)ftw;
+    return remove(path);
+}
+
+static void root(struct tree *t, const char *socket_path)
+{
+    int n = snprintf(t->path, sizeof(t->path), "%s" PM_SYSFS_SUFFIX "/", socket_path);
+
+    t->root = (size_t)n;
+    t->error = 0;
+}
+
+void sysfs_create(const char *socket_path, struct device *const *dev, unsigned devices)
+{
+    mode_t old = umask(022); /* whoever may connect may read it: the directory of the socket keeps others out */
+    struct tree t;
+
+    sysfs_remove(socket_path);
+    root(&t, socket_path);
+    for (unsigned i = 0; i < devices; i++)
+        device(&t, dev[i]);
+    umask(old);
+    if (t.error)
+        log_warn("%s" PM_SYSFS_SUFFIX ": %s; programs that look into /sys/class/infiniband won't find the devices",
+                 socket_path, strerror(t.error));
+}
+
+void sysfs_remove(const char *socket_path)
+{
+    struct tree t;
+
+    root(&t, socket_path);
+    t.path[t.root - 1] = 0;
+    nftw(t.path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Matching lists as JSON: how they are, what is in them, and what has happened. In the device's thread. */
+#ifndef PUMICE_DAEMON_TMSTATUS_H
+#define PUMICE_DAEMON_TMSTATUS_H
+
+#include <jansson.h>
+
+#include "daemon/device/device.h"
+#include "daemon/session/objects.h"
+
+/* Synchronization, lengths and counters of the list of q, which has one. */
+json_t *tmstatus_summary(const struct srqueue *q);
+/* All lists of the device, with entries and events, as many as rq wants. */
+json_t *tmstatus_device(struct device *d, const struct pm_tm_req *rq);
+
+#endif

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/net/capture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/core/path/mcast.h"
+#include "daemon/net/address.h"
+#include "daemon/session/objects.h"
+#include "daemon/session/session.h"
+#include "wire/pkt.h"
+
+_Static_assert(sizeof(struct pm_capture_page) <= PM_CAPTURE_RING, "the ring follows the page");
+
+/* --- life
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static int check(const struct pm_capture_req *rq, struct control_reply *rp)
+{
+    if ((rq->flags & (PM_CAPTURE_OUT | PM_CAPTURE_IN)) == 0)
+        return control_fail(rp, -EINVAL, "a capture of neither direction");
+    if (rq->ring_bytes < PM_CAPTURE_RING_MIN || rq->ring_bytes > PM_CAPTURE_RING_MAX ||
+        (rq->ring_bytes & (rq->ring_bytes - 1)) != 0)
+        return control_fail(rp, -EINVAL, "a capture's buffer must be a power of two from %u KiB to %u MiB",
+                            PM_CAPTURE_RING_MIN >> 10, PM_CAPTURE_RING_MAX >> 20);
+    return 0;
+}
+
+struct tap *tap_create(struct device *d, const struct pm_capture_req *rq, struct control_reply *rp)
+{
+    struct tap *t;
+    int rc = check(rq, rp);
+
+    if (rc) {
+        rp->status = rc;
+        return NULL;
+    }
+    t = calloc(1, sizeof(*t));
+    rc = t ? segment_create(&t->segment, "pumice-capture", PM_CAPTURE_RING + rq->ring_bytes) : -ENOMEM;
+    if (rc) {
+        free(t);
+        rp->status = control_fail(rp, rc, "the daemon has no room for a capture: %s", strerror(-rc));
+        return NULL;
+    }
+    t->device = d;
+    t->filter = *rq;
+    t->page = t->segment.p;
+    t->ring = (uint8_t *)t->segment.p + PM_CAPTURE_RING;
+    memset(t->ring, 0, rq->ring_bytes); /* so that the device's loop has no page faults */
+    control_attach(rp, segment_take_fd(&t->segment));
+    return t;
+}
+
+void tap_destroy(struct tap *t)
+{
+    segment_destroy(&t->segment);
+    free(t);
+}
+
+void tap_attach(struct tap *t)
+{
+    t->next = t->device->taps;
+    t->device->taps = t;
+}
+
+void tap_detach(struct tap *t)
+{
+    struct tap **at = &t->device->taps;
+
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+}
+
+/* --- the ring
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static uint32_t dest_qpn(const uint8_t *bth)
+{
+    return (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7];
+}
+
+static bool wanted(const struct pm_capture_req *f, const struct pm_capture_record *r, const uint8_t *p)
+{
+    const uint64_t *o = f->opcodes;
+
+    if (f->qpn && f->qpn != r->qpn && f->qpn != dest_qpn(p))
+        return false;
+    if (f->has_peer && memcmp(f->peer, r->src, 16) != 0 && memcmp(f->peer, r->dst, 16) != 0)
+        return false;
+    return (o[0] | o[1] | o[2] | o[3]) == 0 || (o[p[0] / 64] >> p[0] % 64 & 1);
+}
+
+/* Where a record of size bytes goes, NULL: there is no room. The end of the ring is left out if it is too short. */
+static uint8_t *claim(struct tap *t, uint32_t size)
+{
+    uint64_t ring = t->filter.ring_bytes;
+    /* Acquire: pairs with the client's release, so that it has read what is written over now. */
+    uint64_t used = t->head - atomic_load_explicit(&t->page->tail, memory_order_acquire);
+    uint64_t at = t->head & (ring - 1), rest = ring - at, skip = rest < size ? rest : 0;
+
+    if (used > ring || ring - used < skip + size) /* a client that writes nonsense there gets nothing */
+        return NULL;
+    if (skip) {
+        struct pm_capture_record r = {.size = (uint32_t)skip, .flags = PM_RECORD_SKIP};
+
+        /* Only size and flags need room: 8 bytes are always there. */
+        memcpy(t->ring + at, &r, 8);
+        t->head += skip;
+        at = 0;
+    }
+    t->head += size;
+    return t->ring + at;
+}
+
+static void put(struct tap *t, const struct pm_capture_record *record, const uint8_t *p)
+{
+    struct pm_capture_record r = *record;
+    uint32_t snap = t->filter.snaplen;
+    uint8_t *to;
+
+    if (!wanted(&t->filter, &r, p))
+        return;
+    r.len = snap && snap < r.orig_len ? snap : r.orig_len;
+    r.size = (uint32_t)((sizeof(r) + r.len + 7) & ~7u);
+    atomic_store_explicit(&t->page->packets, ++t->packets, memory_order_relaxed);
+    to = claim(t, r.size);
+    if (!to) {
+        atomic_store_explicit(&t->page->dropped, ++t->dropped, memory_order_relaxed);
+        return;
+    }
+    memcpy(to, &r, sizeof(r));
+    memcpy(to + sizeof(r), p, r.len);
+    /* Release: pairs with the client's acquire, which then sees the records. */
+    atomic_store_explicit(&t->page->head, t->head, memory_order_release);
+}
+
+/* --- the records
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void name_owner(struct device *d, struct pm_capture_record *r)
+{
+    struct qp *qp = r->qpn ? qp_find(d->engine, r->qpn) : NULL;
+    const struct qpair *q = qp ? qp_owner(qp) : NULL;
+
+    if (!q || !q->session)
+        return;
+    r->pid = (uint32_t)q->session->cred.pid;
+    memcpy(r->comm, q->session->comm, sizeof(r->comm));
+}
+
+/* Where a packet really goes: a device of one family reaches multicast groups of the other at addresses of its own, and the ICRC is that
+ * of these. */
+static void name_destination(const struct device *d, const uint8_t dgid[16], uint8_t out[16])
+{
+    union addr to;
+
+    if (mcast_is_group(dgid) && gid_to_addr(dgid, &d->addr, &to))
+        addr_to_gid(&to, out);
+    else
+        memcpy(out, dgid, 16);
+}
+
+static void describe_sent(struct device *d, const struct tx_pkt *pkt, bool ce, struct pm_capture_record *r)
+{
+    memset(r, 0, sizeof(*r));
+    r->flags = PM_RECORD_OUT;
+    if (pkt->retransmit)
+        r->flags |= PM_RECORD_RETRANSMIT;
+    if (pkt->has_wr)
+        r->flags |= PM_RECORD_WR;
+    r->wr_id = pkt->wr_id;
+    r->orig_len = pkt->len;
+    r->time = clock_ns();
+    memcpy(r->src, d->gid, sizeof(r->src));
+    name_destination(d, pkt->av->dgid, r->dst);
+    r->src_port = ROCE_PORT;
+    r->tos = udp_traffic_class(pkt, d->udp.cnp_dscp);
+    if (ce)
+        r->tos |= UDP_ECN_CE;
+    else if (d->options->ecn)
+        r->tos = (uint8_t)((r->tos & ~UDP_ECN) | UDP_ECN_ECT);
+    r->qpn = pkt->src_qpn;
+    name_owner(d, r);
+}
+
+static bool inside(const struct device *d, const struct tx_pkt *pkt)
+{
+    return !d->options->loopback_wire && memcmp(pkt->av->dgid, d->gid, sizeof(d->gid)) == 0;
+}
+
+void tap_made(struct device *d, const struct tx_batch *b)
+{
+    bool before = false;
+
+    for (const struct tap *t = d->taps; t; t = t->next)
+        before |= (t->filter.flags & PM_CAPTURE_BEFORE) != 0;
+    for (unsigned i = 0; before && i < b->n; i++) {
+        const struct tx_pkt *pkt = &b->pkt[i];
+        uint32_t direction = PM_CAPTURE_OUT | (inside(d, pkt) ? PM_CAPTURE_IN : 0);
+        struct pm_capture_record r;
+
+        describe_sent(d, pkt, false, &r);
+        r.flags |= PM_RECORD_NO_ICRC | PM_RECORD_BEFORE | (inside(d, pkt) ? PM_RECORD_INSIDE : 0);
+        for (struct tap *t = d->taps; t; t = t->next)
+            if (t->filter.flags & PM_CAPTURE_BEFORE && t->filter.flags & direction)
+                put(t, &r, b->buf + pkt->off);
+    }
+}
+
+void tap_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const uint8_t *data, bool ce)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct pm_capture_record r;
+
+        describe_sent(d, &pkt[i], ce, &r);
+        r.ip_id = (uint16_t)i; /* as udp_add has it */
+        for (struct tap *t = d->taps; t; t = t->next)
+            if ((t->filter.flags & (PM_CAPTURE_BEFORE | PM_CAPTURE_OUT)) == PM_CAPTURE_OUT)
+                put(t, &r, data);
+        data += pkt[i].len;
+    }
+}
+
+void tap_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, bool ce)
+{
+    bool stays = inside(d, pkt); /* else its way out was told already */
+    struct pm_capture_record r;
+
+    describe_sent(d, pkt, ce, &r);
+    r.flags |= PM_RECORD_NO_ICRC | PM_RECORD_INSIDE;
+    if (!stays) {
+        r.flags &= ~(uint32_t)PM_RECORD_OUT;
+        r.qpn = 0;
+    }
+    for (struct tap *t = d->taps; t; t = t->next)
+        if (stays ? !(t->filter.flags & PM_CAPTURE_BEFORE) : t->filter.flags & PM_CAPTURE_IN)
+            put(t, &r, data);
+}
+
+void tap_received(struct device *d, const struct rx_meta *meta, uint16_t src_port, uint16_t ip_id, const uint8_t *data,
+                  uint32_t len)
+{
+    struct pm_capture_record r = {.orig_len = len, .time = clock_ns(), .src_port = src_port, .ip_id = ip_id};
+
+    memcpy(r.src, meta->src_gid, sizeof(r.src));
+    memcpy(r.dst, meta->dst_gid, sizeof(r.dst));
+    r.tos = meta->traffic_class;
+    r.qpn = dest_qpn(data);
+    name_owner(d, &r);
+    for (struct tap *t = d->taps; t; t = t->next)
+        if (t->filter.flags & PM_CAPTURE_IN)
+            put(t, &r, data);
+}

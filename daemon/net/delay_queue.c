@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/net/delay_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool earlier(const struct faultq_entry *a, const struct faultq_entry *b)
+{
+    return a->due < b->due || (a->due == b->due && a->order < b->order);
+}
+
+static void swap(struct faultq *q, unsigned a, unsigned b)
+{
+    struct faultq_entry *t = q->heap[a];
+
+    q->heap[a] = q->heap[b];
+    q->heap[b] = t;
+}
+
+bool faultq_push(struct faultq *q, const struct tx_pkt *pkt, const uint8_t *p, const struct fault_verdict *verdict,
+                 uint64_t due)
+{
+    struct faultq_entry *e;
+    uint32_t len = pkt->len;
+    unsigned i;
+
+    if (q->n == FAULTQ_PACKETS || q->bytes + len > FAULTQ_BYTES)
+        return false;
+    if (!q->heap)
+        q->heap = calloc(FAULTQ_PACKETS, sizeof(q->heap[0]));
+    e = q->heap ? malloc(sizeof(*e) + len) : NULL;
+    if (!e)
+        return false;
+    e->due = due;
+    e->order = q->next_order++;
+    e->verdict = *verdict;
+    e->av = *pkt->av;
+    e->pkt = *pkt;
+    memcpy(e->data, p, len);
+    q->bytes += len;
+    i = q->n++;
+    q->heap[i] = e;
+    for (; i && earlier(q->heap[i], q->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        swap(q, i, (i - 1) / 2);
+    return true;
+}
+
+struct faultq_entry *faultq_pop(struct faultq *q, uint64_t now)
+{
+    struct faultq_entry *e;
+    unsigned i = 0, child;
+
+    if (q->n == 0 || q->heap[0]->due > now)
+        return NULL;
+    e = q->heap[0];
+    q->bytes -= e->pkt.len;
+    q->heap[0] = q->heap[--q->n];
+    while ((child = 2 * i + 1) < q->n) {
+        if (child + 1 < q->n && earlier(q->heap[child + 1], q->heap[child]))
+            child++;
+        if (!earlier(q->heap[child], q->heap[i]))
+            break;
+        swap(q, i, child);
+        i = child;
+    }
+    return e;
+}
+
+void faultq_fini(struct faultq *q)
+{
+    for (unsigned i = 0; i < q->n; i++)
+        free(q->heap[i]);
+    free(q->heap);
+    memset(q, 0, sizeof(*q));
+}

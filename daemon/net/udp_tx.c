@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_NET
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/net/udp.h"
+#include "wire/icrc.h"
+#include "wire/pkt.h"
+
+#define TTL_DEFAULT 64 /* where the address vector leaves hop_limit 0 */
+
+static uint8_t *put_cmsg(uint8_t *p, int level, int type, const void *data, size_t len)
+{
+    struct cmsghdr *c = (struct cmsghdr *)(void *)p;
+
+    c->cmsg_level = level;
+    c->cmsg_type = type;
+    c->cmsg_len = CMSG_LEN(len);
+    memcpy(CMSG_DATA(c), data, len);
+    return p + CMSG_SPACE(len);
+}
+
+uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp)
+{
+    return pkt->cnp && cnp_dscp >= 0 ? (uint8_t)(cnp_dscp << 2) : pkt->av->traffic_class;
+}
+
+/* TOS or traffic class of a packet: the last two bits are ECN's. */
+static int tos_of(const struct udp *u, const struct tx_pkt *pkt, bool ce)
+{
+    unsigned tos = udp_traffic_class(pkt, u->cnp_dscp);
+
+    if (ce)
+        tos |= UDP_ECN_CE;
+    else if (u->ecn)
+        tos = (tos & ~UDP_ECN) | UDP_ECN_ECT;
+    return (int)tos;
+}
+
+static size_t put_control(const struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, uint16_t segment, bool ce)
+{
+    const struct av *av = pkt->av;
+    bool v6 = u->own.sa.sa_family == AF_INET6;
+    uint8_t *p = buf;
+    int v;
+
+    if (segment)
+        p = put_cmsg(p, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
+    /* Multicast has another default, 1. */
+    if (av->hop_limit && (av->hop_limit != TTL_DEFAULT || mcast_is_group(av->dgid))) {
+        v = av->hop_limit;
+        p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_HOPLIMIT : IP_TTL, &v, sizeof(v));
+    }
+    v = tos_of(u, pkt, ce);
+    if (v != (u->ecn ? (int)UDP_ECN_ECT : 0)) { /* not what the socket has */
+        p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &v, sizeof(v));
+    }
+    return (size_t)(p - buf);
+}
+
+/* The IP ID of a packet is its index within its send: see udp.c about IP_PMTUDISC_PROBE. */
+static void fill_icrcs(const struct icrc_ctx *ctx, uint8_t *buf, const struct tx_pkt *pkt, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        uint8_t *p = buf + pkt[i].off;
+        size_t len = pkt[i].len - ICRC_LEN;
+
+        icrc_store(p + len, icrc_compute(ctx, (uint16_t)i, p, len));
+    }
+}
+
+uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce)
+{
+    struct udp_tx *tx = &u->tx;
+    struct peer *peer = peers_by_gid(&u->tx_peers, pkt[0].av->dgid);
+    struct msghdr *m;
+    unsigned at;
+    size_t bytes;
+
+    if (!peer) {
+        u->counters->tx_bad_address += n;
+        return NULL;
+    }
+    fill_icrcs(&peer->icrc, buf, pkt, n);
+    at = tx->n++;
+    bytes = pkt[n - 1].off + pkt[n - 1].len - pkt[0].off;
+    tx->to[at] = peer->addr;
+    tx->iov[at] = (struct iovec){buf + pkt[0].off, bytes};
+    tx->info[at] = (struct udp_tx_info){(uint16_t)n, (uint16_t)pkt[0].len, mcast_is_group(pkt[0].av->dgid)};
+    m = &tx->msg[at].msg_hdr;
+    m->msg_name = &tx->to[at];
+    m->msg_namelen = addr_len(&tx->to[at]);
+    m->msg_iov = &tx->iov[at];
+    m->msg_iovlen = 1;
+    m->msg_controllen = put_control(u, tx->ctl[at].buf, pkt, n > 1 ? (uint16_t)pkt[0].len : 0, ce);
+    m->msg_control = m->msg_controllen ? tx->ctl[at].buf : NULL;
+    return tx->iov[at].iov_base;
+}
+
+static void count_sent(struct udp *u, unsigned first, unsigned n)
+{
+    for (unsigned i = first; i < first + n; i++) {
+        u->counters->tx_packets += u->tx.info[i].segments;
+        u->counters->tx_bytes += u->tx.iov[i].iov_len;
+        u->counters->tx_gso_sends += u->tx.info[i].segments > 1;
+        u->counters->tx_multicast += u->tx.info[i].multicast ? u->tx.info[i].segments : 0;
+    }
+    u->counters->tx_datagrams += n;
+}
+
+static void count_dropped(struct udp *u, unsigned packets, const union addr *to, int err)
+{
+    char text[ADDR_TEXT_MAX];
+
+    if (u->trouble && err != ENOBUFS && err != EAGAIN)
+        u->trouble(u->trouble_ctx, to, err, 0, NULL);
+    switch (err) {
+    case ENOBUFS:
+    case EAGAIN:
+        u->counters->tx_nobufs += packets;
+        return;
+    case EMSGSIZE:
+        u->counters->tx_too_long += packets;
+        log_warn("a packet to %s is longer than the interface's MTU and was dropped: use a smaller path MTU",
+                 addr_text(to, text));
+        return;
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case EPERM:
+    case ECONNREFUSED:
+        u->counters->tx_unreachable += packets;
+        break;
+    default:
+        u->counters->tx_errors += packets;
+    }
+    log_warn("can't send to %s: %s", addr_text(to, text), strerror(err));
+}
+
+/* The kernel or the interface took no GSO: the packets of the message leave one by one, each with IP ID 0 and so
+ * another ICRC. */
+static void send_singly(struct udp *u, unsigned at)
+{
+    struct udp_tx *tx = &u->tx;
+    uint8_t gid[16];
+    struct peer *peer;
+    uint8_t *p = tx->iov[at].iov_base;
+    size_t left = tx->iov[at].iov_len;
+
+    if (!u->gso_refused)
+        log_write(LOG_AREA, LOG_LEVEL_WARN,
+                  "this kernel or interface refuses UDP GSO: packets leave one by one from now on");
+    u->gso_refused = true;
+    addr_to_gid(&tx->to[at], gid);
+    peer = peers_by_gid(&u->tx_peers, gid);
+    while (left && peer) {
+        size_t len = left < tx->info[at].segment_len ? left : tx->info[at].segment_len;
+
+        icrc_store(p + len - ICRC_LEN, icrc_compute(&peer->icrc, 0, p, len - ICRC_LEN));
+        if (sendto(u->fd, p, len, MSG_DONTWAIT, &tx->to[at].sa, addr_len(&tx->to[at])) < 0) {
+            count_dropped(u, 1, &tx->to[at], errno);
+        } else {
+            u->counters->tx_packets++;
+            u->counters->tx_multicast += tx->info[at].multicast;
+            u->counters->tx_datagrams++;
+            u->counters->tx_bytes += len;
+        }
+        p += len;
+        left -= len;
+    }
+}
+
+/* Decides about the first unsent message after the kernel refused it with err. Returns false if it is to be tried
+ * again. */
+static bool give_up(struct udp *u, int err, unsigned tries)
+{
+    unsigned at = u->tx.sent;
+
+    if ((err == EINVAL || err == EIO || err == EOPNOTSUPP) && u->tx.info[at].segments > 1) {
+        send_singly(u, at);
+        return true;
+    }
+    /* An ICMP error that came in for an earlier packet is told once by the next send, which then did nothing. */
+    udp_drain_errors(u);
+    if (tries == 0 && err != EMSGSIZE && err != ENOBUFS)
+        return false;
+    count_dropped(u, u->tx.info[at].segments, &u->tx.to[at], err);
+    return true;
+}
+
+int udp_flush(struct udp *u)
+{
+    struct udp_tx *tx = &u->tx;
+    unsigned tries = 0;
+
+    while (tx->sent < tx->n) {
+        int r = sendmmsg(u->fd, &tx->msg[tx->sent], tx->n - tx->sent, MSG_DONTWAIT);
+
+        if (r > 0) {
+            count_sent(u, tx->sent, (unsigned)r);
+            tx->sent += (unsigned)r;
+            tries = 0;
+        } else if (r < 0 && errno == EAGAIN) {
+            u->counters->tx_again++;
+            return -EAGAIN;
+        } else if (r < 0 && errno != EINTR) {
+            if (give_up(u, errno, tries++)) {
+                tx->sent++;
+                tries = 0;
+            }
+        }
+    }
+    tx->n = tx->sent = 0;
+    return 0;
+}

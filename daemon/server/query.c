@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/server/query.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/monitor/counter_names.h"
+#include "daemon/monitor/layout_status.h"
+#include "daemon/monitor/ping.h"
+#include "daemon/monitor/status.h"
+#include "daemon/monitor/tm_status.h"
+#include "pumice/version.h"
+
+/* Hands out the document, and forgets it. */
+static int send_document(json_t *root, struct control_reply *rp)
+{
+    int fd = root ? status_memfd(root) : -ENOMEM;
+
+    json_decref(root);
+    if (fd < 0)
+        return control_fail(rp, fd, "the daemon can't write its status: %s", strerror(-fd));
+    control_attach(rp, fd);
+    return 0;
+}
+
+struct status_call {
+    struct device *device;
+    json_t *json;
+};
+
+static void run_status(void *arg)
+{
+    struct status_call *call = arg;
+
+    call->json = status_device(call->device);
+}
+
+json_t *query_devices(void *server)
+{
+    struct server *sv = server;
+    json_t *devices = json_array();
+
+    for (unsigned i = 0; i < sv->devices; i++) {
+        struct status_call call = {sv->device[i], NULL};
+
+        device_do(call.device, run_status, &call);
+        json_array_append_new(devices, call.json);
+    }
+    return devices;
+}
+
+int query_status(struct server *sv, struct control_reply *rp)
+{
+    json_t *root =
+        json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(), "uid",
+                  (int)geteuid(), "socket", sv->listener.path, "uptime_s", (double)(clock_ns() - sv->started) / 1e9,
+                  "fault", sv->fault, "seed", (json_int_t)sv->seed);
+
+    json_object_set_new(root, "devices", query_devices(sv));
+    return send_document(root, rp);
+}
+
+struct tm_call {
+    struct device *device;
+    const struct pm_tm_req *request;
+    json_t *json;
+};
+
+static void run_tm(void *arg)
+{
+    struct tm_call *call = arg;
+
+    call->json = tmstatus_device(call->device, call->request);
+}
+
+int query_tags(struct server *sv, const struct pm_tm_req *r, struct control_reply *rp)
+{
+    json_t *devices = json_array();
+
+    for (unsigned i = 0; i < sv->devices; i++) {
+        struct tm_call call = {sv->device[i], r, NULL};
+
+        device_do(call.device, run_tm, &call);
+        json_array_append_new(devices, call.json);
+    }
+    return send_document(json_pack("{s:o}", "devices", devices), rp);
+}
+
+struct layout_call {
+    struct device *device;
+    const struct pm_layout_req *request;
+    json_t *json;
+};
+
+static void run_layouts(void *arg)
+{
+    struct layout_call *call = arg;
+
+    call->json = layoutstatus_device(call->device, call->request);
+}
+
+int query_layouts(struct server *sv, const struct pm_layout_req *r, struct control_reply *rp)
+{
+    json_t *devices = json_array();
+
+    if (r->pieces > PM_LAYOUT_PIECES)
+        return control_fail(rp, -EINVAL, "no more than %u pieces at a time", PM_LAYOUT_PIECES);
+    for (unsigned i = 0; i < sv->devices; i++) {
+        struct layout_call call = {sv->device[i], r, NULL};
+
+        device_do(call.device, run_layouts, &call);
+        json_array_append_new(devices, call.json);
+    }
+    return send_document(json_pack("{s:o}", "devices", devices), rp);
+}
+
+struct check_call {
+    struct device *device;
+    const struct pm_check_req *request;
+    struct control_reply *reply;
+    int status;
+};
+
+static void run_check(void *arg)
+{
+    struct check_call *call = arg;
+
+    call->status = checks_request(call->device, call->request, call->reply);
+}
+
+int query_check(struct server *sv, const struct pm_check_req *r, struct control_reply *rp)
+{
+    struct check_call call = {.request = r, .reply = rp};
+
+    if (r->device >= sv->devices)
+        return control_fail(rp, -ENODEV, "device %u: there are %u", r->device, sv->devices);
+    call.device = sv->device[r->device];
+    device_do(call.device, run_check, &call);
+    return call.status;
+}
+
+struct counter_call {
+    struct device *device;
+    struct engine_counters engine;
+    struct io_counters io;
+};
+
+/* A copy, so that the device is kept no longer than that takes. */
+static void run_counter(void *arg)
+{
+    struct counter_call *call = arg;
+
+    call->engine = *engine_counters(call->device->engine);
+    call->io = call->device->io;
+}
+
+static struct device *device_named(const struct server *sv, const char *name)
+{
+    for (unsigned i = 0; i < sv->devices; i++) {
+        if (strcmp(sv->device[i]->name, name) == 0)
+            return sv->device[i];
+    }
+    return NULL;
+}
+
+int query_counter(struct server *sv, const struct pm_counter_req *r, struct control_reply *rp)
+{
+    struct counter_call call;
+    uint64_t value;
+
+    if (!memchr(r->device, 0, sizeof(r->device)) || !memchr(r->file, 0, sizeof(r->file)))
+        return control_fail(rp, -EINVAL, "the name of a counter has no end");
+    call.device = device_named(sv, r->device);
+    if (!call.device)
+        return control_fail(rp, -ENODEV, "there is no device %s", r->device);
+    device_do(call.device, run_counter, &call);
+    if (!foreign_value(r->file, &call.engine, &call.io, &value))
+        return control_fail(rp, -ENOENT, "there is no counter %s", r->file);
+    ((struct pm_counter_rep *)control_payload(rp, sizeof(struct pm_counter_rep)))->value = value;
+    return 0;
+}

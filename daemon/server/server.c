@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/server/server.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/monitor/metrics.h"
+#include "daemon/monitor/sysfs.h"
+#include "daemon/net/capture.h"
+#include "daemon/reload.h"
+#include "daemon/server/query.h"
+#include "daemon/session/control.h"
+#include "daemon/session/session.h"
+
+#define CONNECTIONS_MAX 1024u
+
+struct connection {
+    struct server *server;
+    TAILQ_ENTRY(connection) link;
+    int sock;
+    struct ucred cred;
+    struct tap *tap; /* its capture; NULL: none */
+    ev_io readable;
+};
+
+static void run_attach(void *arg)
+{
+    tap_attach(arg);
+}
+
+static void run_detach(void *arg)
+{
+    tap_detach(arg);
+}
+
+static void drop(struct connection *c)
+{
+    struct server *sv = c->server;
+
+    if (c->tap) {
+        device_do(c->tap->device, run_detach, c->tap);
+        tap_destroy(c->tap);
+    }
+    ev_io_stop(sv->loop, &c->readable);
+    TAILQ_REMOVE(&sv->connections, c, link);
+    sv->num_connections--;
+    if (c->sock >= 0)
+        close(c->sock);
+    free(c);
+}
+
+/* --- operations
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static int list(struct server *sv, struct control_reply *rp)
+{
+    struct pm_list_rep *rep = control_payload(rp, sizeof(*rep));
+
+    rep->abi_version = PM_ABI_VERSION;
+    rep->num = sv->devices;
+    rep->pid = (uint32_t)getpid();
+    for (unsigned i = 0; i < sv->devices; i++)
+        device_describe(sv->device[i], &rep->device[i]);
+    return 0;
+}
+
+struct fault_call {
+    struct device *device;
+    struct fault_spec spec;
+    uint64_t seed;
+};
+
+static void run_fault(void *arg)
+{
+    struct fault_call *call = arg;
+
+    device_set_fault(call->device, &call->spec, call->seed);
+}
+
+int server_inject(struct server *sv, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX])
+{
+    struct fault_call call = {.seed = seed};
+
+    if (fault_parse(spec, &call.spec, why, FAULT_WHY_MAX) != 0)
+        return -EINVAL;
+    for (unsigned i = 0; i < sv->devices; i++) {
+        call.device = sv->device[i];
+        device_do(call.device, run_fault, &call);
+    }
+    snprintf(sv->fault, sizeof(sv->fault), "%s", spec);
+    sv->seed = seed;
+    log_info("faults: %s, seed %llu", sv->fault[0] ? sv->fault : "none", (unsigned long long)sv->seed);
+    return 0;
+}
+
+static int set_fault(struct server *sv, const struct pm_fault_req *r, struct control_reply *rp)
+{
+    char why[FAULT_WHY_MAX];
+
+    if (memchr(r->spec, 0, sizeof(r->spec)) == NULL)
+        return control_fail(rp, -EINVAL, "the fault specification has no end");
+    if (server_inject(sv, r->spec, r->seed, why) != 0)
+        return control_fail(rp, -EINVAL, "%s", why);
+    return 0;
+}
+
+static int capture(struct server *sv, struct connection *c, const struct pm_capture_req *r, struct control_reply *rp)
+{
+    if (c->cred.uid != geteuid() && c->cred.uid != 0)
+        return control_fail(rp, -EPERM, "only the daemon's user and root may capture: they see everybody's data");
+    if (r->device >= sv->devices)
+        return control_fail(rp, -ENODEV, "device %u: there are %u", r->device, sv->devices);
+    if (c->tap)
+        return control_fail(rp, -EBUSY, "this connection captures already");
+    c->tap = tap_create(sv->device[r->device], r, rp);
+    if (!c->tap)
+        return rp->status;
+    device_do(c->tap->device, run_attach, c->tap);
+    log_info("pid %d captures at %s", (int)c->cred.pid, c->tap->device->name);
+    return 0;
+}
+
+static int shut_down(struct server *sv, const struct connection *c, struct control_reply *rp)
+{
+    if (c->cred.uid != geteuid() && c->cred.uid != 0)
+        return control_fail(rp, -EPERM, "only the daemon's user and root may end it");
+    ev_break(sv->loop, EVBREAK_ALL);
+    return 0;
+}
+
+/* --- handing a connection over
+ * ------------------------------------------------------------------------------------------- */
+
+struct open_call {
+    struct device *device;
+    struct connection *connection;
+    const struct pm_open_req *request;
+    int mem_fd;
+    struct control_reply *reply;
+    bool done; /* the socket is the session's, and the reply was sent */
+};
+
+/* In the device's thread. The reply is sent from there, because the session may end at any moment from then on. */
+static void run_open(void *arg)
+{
+    struct open_call *call = arg;
+    struct session *s;
+
+    if (session_open(call->device, call->connection->sock, &call->connection->cred, call->request, call->mem_fd,
+                     call->reply, &s) != 0)
+        return;
+    call->done = true;
+    if (!control_send(call->connection->sock, call->reply))
+        session_close(s);
+}
+
+/* Returns true if the connection is now a session's. */
+static bool open_session(struct connection *c, struct control_request *rq, struct control_reply *rp)
+{
+    struct server *sv = c->server;
+    const struct pm_open_req *r = (const struct pm_open_req *)rq->payload;
+    struct open_call call = {.connection = c, .request = r, .mem_fd = -1, .reply = rp};
+
+    if (r->abi_version != PM_ABI_VERSION) {
+        rp->status = control_fail(rp, -EPROTO,
+                                  "the client library speaks version %u, the daemon version %u: use those of one "
+                                  "release",
+                                  r->abi_version, PM_ABI_VERSION);
+        return false;
+    }
+    if (r->device >= sv->devices) {
+        rp->status = control_fail(rp, -ENODEV, "device %u: there are %u", r->device, sv->devices);
+        return false;
+    }
+    if (rq->fds) {
+        call.mem_fd = rq->fd[0];
+        rq->fd[0] = -1; /* session_open takes it */
+    }
+    call.device = sv->device[r->device];
+    /* The main loop must not look at the socket while the device's thread has it. */
+    ev_io_stop(sv->loop, &c->readable);
+    device_do(call.device, run_open, &call);
+    if (call.done) {
+        c->sock = -1;
+        drop(c);
+        return true;
+    }
+    ev_io_start(sv->loop, &c->readable);
+    return false;
+}
+
+/* --- requests
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static int dispatch(struct connection *c, const struct control_request *rq, struct control_reply *rp)
+{
+    struct server *sv = c->server;
+
+    if (rq->op == PM_OP_FAULT && rq->len == sizeof(struct pm_fault_req))
+        return set_fault(sv, (const struct pm_fault_req *)rq->payload, rp);
+    if (rq->op == PM_OP_TM && rq->len == sizeof(struct pm_tm_req))
+        return query_tags(sv, (const struct pm_tm_req *)rq->payload, rp);
+    if (rq->op == PM_OP_LAYOUT && rq->len == sizeof(struct pm_layout_req))
+        return query_layouts(sv, (const struct pm_layout_req *)rq->payload, rp);
+    if (rq->op == PM_OP_CHECK && rq->len == sizeof(struct pm_check_req))
+        return query_check(sv, (const struct pm_check_req *)rq->payload, rp);
+    if (rq->op == PM_OP_COUNTER && rq->len == sizeof(struct pm_counter_req))
+        return query_counter(sv, (const struct pm_counter_req *)rq->payload, rp);
+    if (rq->op == PM_OP_CAPTURE && rq->len == sizeof(struct pm_capture_req))
+        return capture(sv, c, (const struct pm_capture_req *)rq->payload, rp);
+    if (rq->len)
+        return control_fail(rp, -EINVAL,
+                            "operation %u with %u bytes: a device must be opened first, or it takes another length",
+                            rq->op, rq->len);
+    switch (rq->op) {
+    case PM_OP_LIST:
+        return list(sv, rp);
+    case PM_OP_STATUS:
+        return query_status(sv, rp);
+    case PM_OP_SHUTDOWN:
+        return shut_down(sv, c, rp);
+    default:
+        return control_fail(rp, -EINVAL, "operation %u: a device must be opened first", rq->op);
+    }
+}
+
+static void on_request(struct ev_loop *loop, ev_io *w, int revents)
+{
+    struct connection *c = w->data;
+    struct control_request rq;
+    struct control_reply rp = {.status = 0, .len = 0, .fds = 0};
+    bool gone = false;
+    int rc = control_recv(c->sock, &rq);
+
+    (void)loop;
+    (void)revents;
+    if (rc == 0)
+        return;
+    if (rc < 0) {
+        drop(c);
+        return;
+    }
+    if (rq.op == PM_OP_OPEN && rq.len == sizeof(struct pm_open_req))
+        gone = open_session(c, &rq, &rp);
+    else
+        rp.status = dispatch(c, &rq, &rp);
+    control_request_fini(&rq);
+    if (!gone && !control_send(c->sock, &rp))
+        drop(c);
+}
+
+/* --- accepting
+ * ----------------------------------------------------------------------------------------------------------- */
+
+static void admit(struct server *sv, int sock)
+{
+    struct connection *c;
+    struct ucred cred;
+    socklen_t len = sizeof(cred);
+
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 || !listener_admits(&sv->listener, sock, &cred)) {
+        log_warn("a connection was refused: its user may not use this daemon (--group lets a group in)");
+        close(sock);
+        return;
+    }
+    c = calloc(1, sizeof(*c));
+    if (!c) {
+        close(sock);
+        return;
+    }
+    c->server = sv;
+    c->sock = sock;
+    c->cred = cred;
+    TAILQ_INSERT_TAIL(&sv->connections, c, link);
+    sv->num_connections++;
+    ev_io_init(&c->readable, on_request, sock, EV_READ);
+    c->readable.data = c;
+    ev_io_start(sv->loop, &c->readable);
+}
+
+/* Stops accepting for a while: the socket stays readable, and trying again at once would spin. */
+static void pause_accepting(struct server *sv, const char *why)
+{
+    log_warn("no new connections for a moment: %s", why);
+    ev_io_stop(sv->loop, &sv->acceptable);
+    ev_timer_start(sv->loop, &sv->accept_again);
+}
+
+static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
+{
+    struct server *sv = w->data;
+
+    (void)loop;
+    (void)revents;
+    for (;;) {
+        int sock;
+
+        if (sv->num_connections >= CONNECTIONS_MAX) {
+            pause_accepting(sv, "too many that opened no device");
+            return;
+        }
+        sock = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (sock < 0) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+                pause_accepting(sv, strerror(errno));
+            return;
+        }
+        admit(sv, sock);
+    }
+}
+
+static void on_accept_again(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct server *sv = w->data;
+
+    (void)revents;
+    ev_io_start(loop, &sv->acceptable);
+    ev_timer_set(w, 0.2, 0);
+}
+
+static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
+{
+    (void)revents;
+    log_info("signal %d: ending", w->signum);
+    ev_break(loop, EVBREAK_ALL);
+}
+
+/* --- life
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+static int open_devices(struct server *sv, char *why)
+{
+    for (unsigned i = 0; i < sv->options->devices; i++) {
+        struct device *d = aligned_alloc(64, (sizeof(*d) + 63) & ~(size_t)63);
+        char text[OPTIONS_WHY_MAX - 64] = "";
+        int rc;
+
+        if (!d) {
+            snprintf(why, OPTIONS_WHY_MAX, "out of memory");
+            return EXIT_TROUBLE;
+        }
+        rc = device_init(d, sv->options, i, why);
+        sv->device[sv->devices++] = d;
+        if (rc == 0)
+            rc = device_open(d, why);
+        if (rc) {
+            snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, why);
+            snprintf(why, OPTIONS_WHY_MAX, "device %s: %s", d->name, text);
+            return rc == -ENOMEM ? EXIT_TROUBLE : EXIT_ADDRESS;
+        }
+    }
+    return EXIT_DONE;
+}
+
+static void watch(struct server *sv)
+{
+    ev_io_init(&sv->acceptable, on_accept, sv->listener.fd, EV_READ);
+    ev_timer_init(&sv->accept_again, on_accept_again, 0.2, 0);
+    ev_signal_init(&sv->sigterm, on_signal, SIGTERM);
+    ev_signal_init(&sv->sigint, on_signal, SIGINT);
+    sv->acceptable.data = sv->accept_again.data = sv->sigterm.data = sv->sigint.data = sv;
+    ev_io_start(sv->loop, &sv->acceptable);
+    ev_signal_start(sv->loop, &sv->sigterm);
+    ev_signal_start(sv->loop, &sv->sigint);
+}
+
+int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX])
+{
+    int rc;
+
+    memset(sv, 0, sizeof(*sv));
+    sv->options = o;
+    sv->listener.fd = -1;
+    sv->started = clock_ns();
+    snprintf(sv->fault, sizeof(sv->fault), "%s", o->fault);
+    sv->seed = o->seed;
+    TAILQ_INIT(&sv->connections);
+    json_object_seed(0); /* before threads use it */
+    /* Not epoll: there a socket stays until it is closed, and this loop would be woken once more, and touch it, when it
+     * has long been its device's. */
+    sv->loop = ev_default_loop(EVFLAG_NOENV | EVBACKEND_POLL);
+    if (!sv->loop) {
+        snprintf(why, OPTIONS_WHY_MAX, "can't make an event loop: %s", strerror(errno));
+        return EXIT_TROUBLE;
+    }
+    rc = open_devices(sv, why);
+    if (rc)
+        return rc;
+    if (listener_open(&sv->listener, o, why) != 0)
+        return EXIT_SOCKET;
+    sysfs_create(sv->listener.path, sv->device, sv->devices);
+    for (unsigned i = 0; i < sv->devices; i++) {
+        int cpu = o->cpus ? o->cpu[i % o->cpus] : -1;
+
+        rc = device_start(sv->device[i], cpu);
+        if (rc == -EINVAL && cpu >= 0) {
+            snprintf(why, OPTIONS_WHY_MAX, "cpus: there is no processor %d that this process may use", cpu);
+            return EXIT_BAD_CONFIG;
+        }
+        if (rc) {
+            snprintf(why, OPTIONS_WHY_MAX, "can't start a thread: %s", strerror(-rc));
+            return EXIT_TROUBLE;
+        }
+    }
+    if (addr_port(&o->metrics)) {
+        sv->metrics = metrics_open(sv->loop, &o->metrics, query_devices, sv, why);
+        if (!sv->metrics)
+            return EXIT_SOCKET;
+    }
+    watch(sv);
+    log_info("listening at %s", sv->listener.path);
+    return EXIT_DONE;
+}
+
+void server_run(struct server *sv)
+{
+    if (sv->heeds_hangup)
+        reload_watch(sv);
+    ev_run(sv->loop, 0);
+}
+
+void server_fini(struct server *sv)
+{
+    if (listener_owns_path(&sv->listener))
+        sysfs_remove(sv->listener.path);
+    listener_close(&sv->listener);
+    metrics_close(sv->metrics); /* while the devices are there, likewise */
+    while (!TAILQ_EMPTY(&sv->connections)) /* while the devices are there, which they may capture at */
+        drop(TAILQ_FIRST(&sv->connections));
+    for (unsigned i = 0; i < sv->devices; i++) {
+        device_stop(sv->device[i]);
+        device_fini(sv->device[i]);
+        free(sv->device[i]);
+    }
+    if (sv->loop)
+        ev_loop_destroy(sv->loop);
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The main thread: accepts connections, answers what is not about one device, and hands a connection to its device's
+ * thread at PM_OP_OPEN. */
+#ifndef PUMICE_DAEMON_SERVER_H
+#define PUMICE_DAEMON_SERVER_H
+
+#include <ev.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "daemon/device/device.h"
+#include "daemon/options.h"
+#include "daemon/server/listener.h"
+
+struct metrics;
+struct connection; /* one that is not bound to a device */
+TAILQ_HEAD(connection_list, connection);
+
+struct server {
+    struct options *options;
+    struct ev_loop *loop;
+    struct listener listener;
+    struct device *device[PM_DEVICES_MAX];
+    unsigned devices;
+    struct connection_list connections;
+    unsigned num_connections;
+    struct metrics *metrics; /* NULL: not served */
+    uint64_t started; /* clock_ns */
+    char fault[1024]; /* specification in force */
+    uint64_t seed;
+    ev_io acceptable;
+    ev_timer accept_again; /* runs while there are too many connections or open files */
+    ev_signal sigterm, sigint, sighup;
+    /* SIGHUP is for the configuration; else it ends the daemon, as it does a program whose terminal goes. */
+    bool heeds_hangup;
+    /* Reads the configuration once more, for SIGHUP: 0, or -errno with why. NULL: there is none. */
+    int (*reload)(struct options *fresh, char why[OPTIONS_WHY_MAX]);
+};
+
+/* Opens the devices and the control socket and starts the threads. 0, or an enum exit_code with why saying what to do;
+ * then server_fini, too. */
+int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX]);
+/* Sets the fault specification of all devices. 0, or -EINVAL with why. */
+int server_inject(struct server *sv, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);
+/* Serves until a signal or PM_OP_SHUTDOWN. */
+void server_run(struct server *sv);
+/* Ends the threads, all sessions and all connections. */
+void server_fini(struct server *sv);
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The operations of a bound session, as a table in the order of enum pm_op. */
+#include "daemon/session/control.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/device/device.h"
+#include "daemon/session/objects.h"
+#include "daemon/session/session.h"
+#include "pumice/abi_capture.h"
+
+static int query_port(struct session *s, const void *rq, struct control_reply *rp)
+{
+    struct device *d = s->device;
+    struct pm_query_port_rep *rep = control_payload(rp, sizeof(*rep));
+
+    (void)rq;
+    device_port_refresh(d);
+    *rep = (struct pm_query_port_rep){
+        .state = d->netdev.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+        .max_mtu = IBV_MTU_4096,
+        .active_mtu = d->active_mtu,
+        .active_width = 2, /* 4X … */
+        .active_speed = 4, /* … of QDR, 10 Gb/s each, which is near what the software path carries */
+        .phys_state = d->netdev.up ? 5 : 3, /* LinkUp, Disabled */
+        .pkey_tbl_len = 1,
+        .gid_tbl_len = d->config.num_gids,
+        .port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+        .max_msg_size = DEVICE_MAX_MSG,
+        .ifindex = d->netdev.index,
+    };
+    return 0;
+}
+
+static int query_gid(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_query_gid_req *r = rq;
+    const struct device *d = s->device;
+    struct pm_query_gid_rep *rep;
+
+    if (r->index >= d->config.num_gids)
+        return control_fail(rp, -EINVAL, "GID index %u: device %s has %u", r->index, d->name, d->config.num_gids);
+    if (!d->gid_there)
+        return control_fail(rp, -ENOENT, "GID index %u is empty: %s has lost its address", r->index, d->netdev.name);
+    rep = control_payload(rp, sizeof(*rep));
+    memcpy(rep->gid, d->config.gids[r->index], sizeof(rep->gid));
+    rep->ifindex = d->netdev.index;
+    rep->type = IBV_GID_TYPE_ROCE_V2;
+    return 0;
+}
+
+typedef int (*handler)(struct session *s, const void *rq, struct control_reply *rp);
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    uint32_t len; /* bytes of payload */
+    handler fn; /* NULL: not an operation of bound sessions */
+} ops[PM_OP_MAX_] = {
+    [PM_OP_LIST]            = {"LIST",            0,                               NULL},
+    [PM_OP_STATUS]          = {"STATUS",          0,                               NULL},
+    [PM_OP_FAULT]           = {"FAULT",           sizeof(struct pm_fault_req),     NULL},
+    [PM_OP_SHUTDOWN]        = {"SHUTDOWN",        0,                               NULL},
+    [PM_OP_OPEN]            = {"OPEN",            sizeof(struct pm_open_req),      NULL},
+    [PM_OP_QUERY_PORT]      = {"QUERY_PORT",      0,                               query_port},
+    [PM_OP_QUERY_GID]       = {"QUERY_GID",       sizeof(struct pm_query_gid_req), query_gid},
+    [PM_OP_ALLOC_PD]        = {"ALLOC_PD",        0,                               pd_alloc},
+    [PM_OP_DEALLOC_PD]      = {"DEALLOC_PD",      sizeof(struct pm_handle),        pd_dealloc},
+    [PM_OP_REG_MR]          = {"REG_MR",          sizeof(struct pm_reg_mr_req),    mr_reg},
+    [PM_OP_REREG_MR]        = {"REREG_MR",        sizeof(struct pm_rereg_mr_req),  mr_rereg},
+    [PM_OP_DEREG_MR]        = {"DEREG_MR",        sizeof(struct pm_handle),        mr_dereg},
+    [PM_OP_CREATE_CHANNEL]  = {"CREATE_CHANNEL",  0,                               channel_create},
+    [PM_OP_DESTROY_CHANNEL] = {"DESTROY_CHANNEL", sizeof(struct pm_handle),        channel_destroy},
+    [PM_OP_CREATE_CQ]       = {"CREATE_CQ",       sizeof(struct pm_create_cq_req), cq_create},
+    [PM_OP_RESIZE_CQ]       = {"RESIZE_CQ",       sizeof(struct pm_resize_cq_req), cq_resize},
+    [PM_OP_DESTROY_CQ]      = {"DESTROY_CQ",      sizeof(struct pm_handle),        cq_destroy},
+    [PM_OP_CREATE_QP]       = {"CREATE_QP",       sizeof(struct pm_create_qp_req), qpair_create},
+    [PM_OP_MODIFY_QP]       = {"MODIFY_QP",       sizeof(struct pm_modify_qp_req), qpair_modify},
+    [PM_OP_QUERY_QP]        = {"QUERY_QP",        sizeof(struct pm_handle),        qpair_query},
+    [PM_OP_DESTROY_QP]      = {"DESTROY_QP",      sizeof(struct pm_handle),        qpair_destroy},
+    [PM_OP_CREATE_SRQ]      = {"CREATE_SRQ",      sizeof(struct pm_create_srq_req), srqueue_create},
+    [PM_OP_MODIFY_SRQ]      = {"MODIFY_SRQ",      sizeof(struct pm_modify_srq_req), srqueue_modify},
+    [PM_OP_RESIZE_SRQ]      = {"RESIZE_SRQ",      sizeof(struct pm_resize_srq_req), srqueue_resize},
+    [PM_OP_QUERY_SRQ]       = {"QUERY_SRQ",       sizeof(struct pm_handle),        srqueue_query},
+    [PM_OP_MODIFY_CQ]       = {"MODIFY_CQ",       sizeof(struct pm_modify_cq_req), cq_modify},
+    [PM_OP_DESTROY_SRQ]     = {"DESTROY_SRQ",     sizeof(struct pm_handle),        srqueue_destroy},
+    [PM_OP_OPEN_XRCD]       = {"OPEN_XRCD",       sizeof(struct pm_open_xrcd_req), xrcd_open},
+    [PM_OP_CLOSE_XRCD]      = {"CLOSE_XRCD",      sizeof(struct pm_handle),        xrcd_close},
+    [PM_OP_ALLOC_MW]        = {"ALLOC_MW",        sizeof(struct pm_alloc_mw_req),  mw_alloc_window},
+    [PM_OP_DEALLOC_MW]      = {"DEALLOC_MW",      sizeof(struct pm_handle),        mw_dealloc_window},
+    [PM_OP_ATTACH_MCAST]    = {"ATTACH_MCAST",    sizeof(struct pm_mcast_req),     group_attach},
+    [PM_OP_DETACH_MCAST]    = {"DETACH_MCAST",    sizeof(struct pm_mcast_req),     group_detach},
+    [PM_OP_TM]              = {"TM",              sizeof(struct pm_tm_req),        NULL},
+    [PM_OP_LAYOUT]          = {"LAYOUT",          sizeof(struct pm_layout_req),    NULL},
+    [PM_OP_CAPTURE]         = {"CAPTURE",         sizeof(struct pm_capture_req),   NULL},
+    [PM_OP_CHECK]           = {"CHECK",           sizeof(struct pm_check_req),     NULL},
+    [PM_OP_COUNTER]         = {"COUNTER",         sizeof(struct pm_counter_req),   NULL},
+    [PM_OP_OPEN_QP]         = {"OPEN_QP",         sizeof(struct pm_open_qp_req),   target_open_qp},
+    [PM_OP_SWITCH_CQ]       = {"SWITCH_CQ",       sizeof(struct pm_handle),        cq_switch},
+    [PM_OP_SWITCH_SRQ]      = {"SWITCH_SRQ",      sizeof(struct pm_handle),        srqueue_switch},
+};
+/* clang-format on */
+
+static int carry_out(struct session *s, const struct control_request *rq, struct control_reply *rp)
+{
+    if (rq->op >= PM_OP_MAX_ || !ops[rq->op].name)
+        return control_fail(rp, -EOPNOTSUPP, "no such operation: %u", rq->op);
+    if (!ops[rq->op].fn)
+        return control_fail(rp, -EINVAL, "%s is for connections that opened no device", ops[rq->op].name);
+    if (rq->len != ops[rq->op].len)
+        return control_fail(rp, -EINVAL, "%s takes %u bytes, not %u", ops[rq->op].name, ops[rq->op].len, rq->len);
+    return ops[rq->op].fn(s, rq->payload, rp);
+}
+
+void control_handle(struct session *s, struct control_request *rq, struct control_reply *rp)
+{
+    rp->len = 0;
+    rp->fds = 0;
+    s->device->now = clock_ns();
+    s->request = rq;
+    rp->status = carry_out(s, rq, rp);
+    s->request = NULL;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "daemon/session/control.h"
+
+static void take_fds(struct msghdr *m, struct control_request *rq)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        size_t n;
+
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < n; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+            if (rq->fds < PM_FDS_MAX)
+                rq->fd[rq->fds++] = fd;
+            else
+                close(fd);
+        }
+    }
+}
+
+int control_recv(int sock, struct control_request *rq)
+{
+    struct pm_request head;
+    struct iovec iov[2] = {{&head, sizeof(head)}, {rq->payload, sizeof(rq->payload)}};
+    _Alignas(struct cmsghdr) uint8_t ctl[CMSG_SPACE(PM_FDS_MAX * sizeof(int))];
+    struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2, .msg_control = ctl, .msg_controllen = sizeof(ctl)};
+    ssize_t n;
+
+    rq->fds = 0;
+    do {
+        n = recvmsg(sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN)
+        return 0;
+    if (n < 0)
+        return -1;
+    take_fds(&m, rq);
+    if ((size_t)n < sizeof(head) || (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || head.len != (size_t)n - sizeof(head)) {
+        control_request_fini(rq);
+        return -1;
+    }
+    rq->op = head.op;
+    rq->len = head.len;
+    return 1;
+}
+
+void control_request_fini(struct control_request *rq)
+{
+    for (unsigned i = 0; i < rq->fds; i++) {
+        if (rq->fd[i] >= 0)
+            close(rq->fd[i]);
+    }
+    rq->fds = 0;
+}
+
+int control_take_fd(struct control_request *rq)
+{
+    for (unsigned i = 0; i < rq->fds; i++) {
+        int fd = rq->fd[i];
+
+        rq->fd[i] = -1;
+        if (fd >= 0)
+            return fd;
+    }
+    return -1;
+}
+
+bool control_send(int sock, struct control_reply *rp)
+{
+    struct pm_reply head = {rp->status, rp->len};
+    struct iovec iov[2] = {{&head, sizeof(head)}, {rp->payload, rp->len}};
+    _Alignas(struct cmsghdr) uint8_t ctl[CMSG_SPACE(PM_FDS_MAX * sizeof(int))] = {0};
+    struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2};
+    ssize_t n;
+
+    if (rp->fds) {
+        struct cmsghdr *c = (struct cmsghdr *)(void *)ctl;
+
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(rp->fds * sizeof(int));
+        memcpy(CMSG_DATA(c), rp->fd, rp->fds * sizeof(int));
+        m.msg_control = ctl;
+        m.msg_controllen = CMSG_SPACE(rp->fds * sizeof(int));
+    }
+    do {
+        /* A client has one request under way, so there is room, unless it breaks that rule. */
+        n = sendmsg(sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    for (unsigned i = 0; i < rp->fds; i++)
+        close(rp->fd[i]);
+    rp->fds = 0;
+    return n >= 0;
+}
+
+void *control_payload(struct control_reply *rp, size_t size)
+{
+    rp->len = (uint32_t)size;
+    memset(rp->payload, 0, size);
+    return rp->payload;
+}
+
+void control_attach(struct control_reply *rp, int fd)
+{
+    rp->fd[rp->fds++] = fd;
+}
+
+int control_fail(struct control_reply *rp, int err, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf((char *)rp->payload, PM_WHY_MAX, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        n = 0;
+    rp->len = n < PM_WHY_MAX ? (uint32_t)n + 1 : PM_WHY_MAX;
+    return err;
+}

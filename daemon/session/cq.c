@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_SESSION
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/device/device.h"
+#include "daemon/loop/pass.h"
+#include "daemon/session/objects.h"
+#include "daemon/session/session.h"
+
+_Static_assert(sizeof(struct pm_cq_page) <= PM_CQ_ENTRIES, "the entries begin behind the page");
+
+/* --- control operations
+ * ------------------------------------------------------------------------------------------------ */
+
+static size_t segment_bytes(uint32_t slots)
+{
+    return PM_CQ_ENTRIES + (size_t)slots * sizeof(struct pm_cqe);
+}
+
+static void map(struct cq *cq)
+{
+    cq->page = cq->segment.p;
+    cq->entries = (struct pm_cqe *)((uint8_t *)cq->segment.p + PM_CQ_ENTRIES);
+}
+
+/* The client has armed the queue while completions wait that its wish is about. */
+static void rang(void *owner, uint64_t now)
+{
+    struct cq *cq = owner;
+    uint32_t unread = cq->producer - atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
+
+    if (unread == 0)
+        return;
+    if (cq->untold < unread)
+        cq->untold = unread;
+    cq->solicited = true; /* or it would not have rung for them */
+    cq_notify(cq, now);
+}
+
+/* Makes the queue known to its session and its channel. 0, or -errno. */
+static int settle(struct cq *cq, struct channel *ch)
+{
+    int rc = handles_add(&cq->session->cqs, cq, &cq->handle);
+
+    cq->bell = UINT32_MAX;
+    if (rc || !ch)
+        return rc;
+    rc = session_take_bell(cq->session, rang, cq);
+    if (rc < 0) {
+        handles_remove(&cq->session->cqs, cq->handle);
+        return rc;
+    }
+    cq->bell = (uint32_t)rc;
+    cq->channel = ch;
+    ch->users++;
+    return 0;
+}
+
+int cq_create(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_create_cq_req *r = rq;
+    struct pm_create_cq_rep *rep;
+    struct channel *ch = NULL;
+    struct cq *cq;
+    int rc;
+
+    if (r->cqe == 0 || r->cqe > DEVICE_MAX_CQE)
+        return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", DEVICE_MAX_CQE, r->cqe);
+    if (r->comp_vector != 0)
+        return control_fail(rp, -EINVAL, "the device has one completion vector, number 0");
+    if (r->flags & ~(uint32_t)(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN))
+        return control_fail(rp, -EOPNOTSUPP, "completion queue flags 0x%x are not offered", r->flags);
+    if (r->channel && !(ch = handles_get(&s->channels, r->channel)))
+        return control_fail(rp, -EINVAL, "no completion channel %u", r->channel);
+    cq = calloc(1, sizeof(*cq));
+    if (!cq)
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    cq->session = s;
+    cq->slots = ring_slots(r->cqe);
+    cq->ignore_overrun = r->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    cq->next.fd = -1;
+    rc = segment_create(&cq->segment, "pumice-cq", segment_bytes(cq->slots));
+    if (rc == 0 && (rc = settle(cq, ch)) != 0)
+        segment_destroy(&cq->segment);
+    if (rc) {
+        free(cq);
+        return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc, "the daemon can't make another completion queue");
+    }
+    map(cq);
+    rep = control_payload(rp, sizeof(*rep));
+    rep->handle = cq->handle;
+    rep->slots = cq->slots;
+    rep->size = cq->segment.size;
+    rep->doorbell = cq->bell == UINT32_MAX ? 0 : cq->bell;
+    control_attach(rp, segment_take_fd(&cq->segment));
+    return 0;
+}
+
+/* Are there more live entries than that? A consumer index that can't be counts as a full queue. */
+static bool exceeds(const struct cq *cq, uint32_t consumer, uint32_t slots)
+{
+    return cq->producer - consumer > cq->slots || cq->producer - consumer > slots;
+}
+
+int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_resize_cq_req *r = rq;
+    struct cq *cq = handles_get(&s->cqs, r->cq);
+    struct pm_resize_cq_rep *rep;
+    uint32_t slots;
+    int rc;
+
+    if (!cq)
+        return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
+    if (r->cqe == 0 || r->cqe > DEVICE_MAX_CQE)
+        return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", DEVICE_MAX_CQE, r->cqe);
+    /* Requests that the client posted before it asked may be done at once: their completions count. */
+    datapath_pass(s->device, clock_ns());
+    slots = ring_slots(r->cqe);
+    if (exceeds(cq, atomic_load_explicit(&cq->page->consumer, memory_order_acquire), slots))
+        return control_fail(rp, -EINVAL, "the queue holds more completions than the new size of %u", r->cqe);
+    segment_destroy(&cq->next);
+    rc = segment_create(&cq->next, "pumice-cq", segment_bytes(slots));
+    if (rc)
+        return control_fail(rp, rc, "the daemon can't make another completion queue");
+    cq->next_slots = slots;
+    rep = control_payload(rp, sizeof(*rep));
+    rep->slots = slots;
+    rep->size = cq->next.size;
+    control_attach(rp, segment_take_fd(&cq->next));
+    return 0;
+}
+
+/* Moves the entries that the client has not read to the new segment. The client, which waits for the reply, neither reads
+ * nor arms meanwhile; whatever else it may do, only its own entries can suffer. */
+static int move_entries(struct cq *cq, uint32_t *consumer)
+{
+    struct pm_cq_page *page = cq->next.p;
+    struct pm_cqe *entries = (struct pm_cqe *)((uint8_t *)cq->next.p + PM_CQ_ENTRIES);
+    uint32_t from = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
+
+    if (exceeds(cq, from, cq->next_slots))
+        return -EINVAL;
+    for (uint32_t i = from; i != cq->producer; i++)
+        memcpy(&entries[i & (cq->next_slots - 1)], &cq->entries[i & (cq->slots - 1)], sizeof(entries[0]));
+    atomic_store_explicit(&page->consumer, from, memory_order_relaxed);
+    atomic_store_explicit(&page->arm, atomic_load_explicit(&cq->page->arm, memory_order_relaxed), memory_order_relaxed);
+    *consumer = from;
+    return 0;
+}
+
+int cq_switch(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct cq *cq = handles_get(&s->cqs, h->handle);
+    struct pm_switch_cq_rep *rep;
+    uint32_t consumer;
+    int rc;
+
+    if (!cq)
+        return control_fail(rp, -EINVAL, "no completion queue %u", h->handle);
+    if (!cq->next.p)
+        return control_fail(rp, -EINVAL, "completion queue %u is not being resized", h->handle);
+    rc = move_entries(cq, &consumer);
+    if (rc) {
+        segment_destroy(&cq->next);
+        return control_fail(rp, rc, "the queue holds more completions than the new size of %u", cq->next_slots);
+    }
+    segment_destroy(&cq->segment);
+    cq->segment = cq->next;
+    cq->next = (struct segment){.fd = -1};
+    cq->slots = cq->next_slots;
+    cq->seen_consumer = consumer;
+    map(cq);
+    rep = control_payload(rp, sizeof(*rep));
+    rep->consumer = consumer;
+    return 0;
+}
+
+int cq_modify(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_modify_cq_req *r = rq;
+    struct cq *cq = handles_get(&s->cqs, r->cq);
+
+    if (!cq)
+        return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
+    /* Without a time an event might never come, and one entry is no reason to wait. */
+    cq->moderate_count = r->count > 1 && r->period ? r->count : 0;
+    cq->moderate_ns = r->period * NS_PER_US;
+    if (cq->held)
+        cq->due = s->device->held_due = s->device->now;
+    return 0;
+}
+
+static void stop_holding(struct cq *cq)
+{
+    if (cq->held)
+        TAILQ_REMOVE(&cq->session->device->held_cqs, cq, held_link);
+    cq->held = false;
+}
+
+void cq_free(struct cq *cq)
+{
+    handles_remove(&cq->session->cqs, cq->handle);
+    stop_holding(cq);
+    if (cq->dirty)
+        TAILQ_REMOVE(&cq->session->device->dirty_cqs, cq, dirty_link);
+    if (cq->channel) {
+        cq->channel->users--;
+        session_drop_bell(cq->session, cq->bell);
+    }
+    segment_destroy(&cq->segment);
+    segment_destroy(&cq->next);
+    free(cq);
+}
+
+/* The events of it that the client has not read go with it. */
+static void forget_events(struct cq *cq)
+{
+    static const uint8_t events[] = {IBV_EVENT_CQ_ERR};
+    struct evrecord completion = {cq->handle, 0};
+
+    session_forget(cq->session, events, sizeof(events), cq->handle, 1);
+    if (cq->channel)
+        cq->session->device->io.events_lost += evpipe_forget(&cq->channel->pipe, &completion, 1, 1);
+}
+
+int cq_destroy(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct cq *cq = handles_get(&s->cqs, h->handle);
+
+    if (!cq)
+        return control_fail(rp, -EINVAL, "no completion queue %u", h->handle);
+    if (cq->users)
+        return control_fail(rp, -EBUSY, "completion queue %u is used by %u queues", h->handle, cq->users);
+    forget_events(cq);
+    cq_free(cq);
+    return 0;
+}
+
+/* --- completions
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* True if there is a slot. A consumer index that can't be counts as a full queue. */
+static bool has_room(struct cq *cq)
+{
+    if (cq->producer - cq->seen_consumer < cq->slots)
+        return true;
+    /* Acquire: pairs with the client's release store after it has copied an entry, which may be overwritten from then
+     * on. */
+    cq->seen_consumer = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
+    return cq->producer - cq->seen_consumer < cq->slots;
+}
+
+static void stop(struct cq *cq)
+{
+    if (!cq->overrun) {
+        cq->overrun = true;
+        cq->session->device->io.cq_overruns++;
+        log_warn("session %u (%s, pid %d): completion queue %u with %u entries overran", cq->session->number,
+                 cq->session->comm, (int)cq->session->cred.pid, cq->handle, cq->slots);
+        session_event(cq->session, IBV_EVENT_CQ_ERR, cq->handle);
+    }
+    cq->session->device->io.completions_lost++;
+}
+
+/* enum pm_cqe_kind, but for those that say how the entry is polled. */
+/* clang-format off */
+static const uint8_t kind_of[] = {
+    [OF_REQUEST]       = 0,
+    [OF_TM_BUFFER]     = PM_CQE_TM,
+    [OF_TM_UNEXPECTED] = PM_CQE_TM,
+    [OF_TM_ENTRY]      = PM_CQE_TM | PM_CQE_TM_ENTRY,
+    [OF_TM_OP]         = PM_CQE_TM | PM_CQE_TM_OP,
+};
+/* clang-format on */
+
+static void fill(struct pm_cqe *e, const struct completion *c)
+{
+    e->wr_id = c->wr_id;
+    e->timestamp = c->timestamp;
+    e->byte_len = c->byte_len;
+    if (c->flags & WC_WITH_INV)
+        e->imm = c->inv_rkey;
+    else
+        memcpy(&e->imm, c->imm, sizeof(e->imm));
+    e->qpn = c->qpn;
+    e->src_qp = c->src_qp;
+    e->slot = c->slot;
+    e->vendor_err = c->vendor_err;
+    e->status = c->status;
+    e->opcode = c->opcode;
+    e->wc_flags = c->flags;
+    e->kind = (uint8_t)((c->is_recv ? PM_CQE_RECV : 0) | (c->solicited ? PM_CQE_SOLICITED : 0) | kind_of[c->of]);
+    e->inline_len = c->inline_len;
+    e->srq = c->srq_owner ? ((const struct srqueue *)c->srq_owner)->handle : 0;
+    if (c->of == OF_TM_ENTRY)
+        e->tm = (struct pm_cqe_tm){.tag = c->tm_tag, .priv = c->tm_priv};
+    else
+        memcpy(e->data, c->data, c->inline_len <= sizeof(e->data) ? c->inline_len : sizeof(e->data));
+}
+
+bool cq_publish(struct cq *cq, const struct completion *c)
+{
+    struct pm_cqe *e;
+
+    if (cq->overrun || (!cq->ignore_overrun && !has_room(cq))) {
+        stop(cq);
+        return false;
+    }
+    e = &cq->entries[cq->producer & (cq->slots - 1)];
+    fill(e, c);
+    /* Release: pairs with the client's acquire load of seq, so that it sees the whole entry. */
+    atomic_store_explicit((_Atomic uint32_t *)&e->seq, cq->producer + 1, memory_order_release);
+    cq->producer++;
+    cq->untold++;
+    cq->solicited |= c->solicited || c->status != WC_SUCCESS;
+    if (!cq->dirty) {
+        cq->dirty = true;
+        TAILQ_INSERT_TAIL(&cq->session->device->dirty_cqs, cq, dirty_link);
+    }
+    return true;
+}
+
+/* Did the client ask for an event about what is there? */
+static bool wanted(struct cq *cq)
+{
+    uint32_t arm;
+
+    if (!cq->channel)
+        return false;
+    /* The entries' seq before this load, the client's arm before its last look at seq: one of the two sees the
+     * other. */
+    atomic_thread_fence(memory_order_seq_cst);
+    arm = atomic_load_explicit(&cq->page->arm, memory_order_relaxed);
+    return arm == PM_ARM_ANY || (arm == PM_ARM_SOLICITED && cq->solicited);
+}
+
+static void tell(struct cq *cq)
+{
+    if (atomic_exchange(&cq->page->arm, PM_ARM_NONE) != PM_ARM_NONE && !evpipe_push(&cq->channel->pipe, cq->handle, 0))
+        cq->session->device->io.events_lost++;
+}
+
+static void hold(struct cq *cq, uint64_t now)
+{
+    struct device *d = cq->session->device;
+
+    if (cq->held)
+        return;
+    cq->held = true;
+    cq->due = now + cq->moderate_ns;
+    TAILQ_INSERT_TAIL(&d->held_cqs, cq, held_link);
+    if (cq->due < d->held_due)
+        d->held_due = cq->due;
+}
+
+void cq_notify(struct cq *cq, uint64_t now)
+{
+    if (wanted(cq)) {
+        if (cq->untold < cq->moderate_count && !(cq->held && cq->due <= now)) {
+            hold(cq, now);
+            return;
+        }
+        tell(cq);
+    }
+    stop_holding(cq);
+    cq->untold = 0;
+    cq->solicited = false;
+}
+
+unsigned cq_release_held(struct device *d, uint64_t now)
+{
+    uint64_t first = NEVER;
+    struct cq *cq, *next;
+    unsigned n = 0;
+
+    for (cq = TAILQ_FIRST(&d->held_cqs); cq; cq = next) {
+        next = TAILQ_NEXT(cq, held_link);
+        if (cq->due <= now) {
+            cq_notify(cq, now);
+            n++;
+        } else if (cq->due < first) {
+            first = cq->due;
+        }
+    }
+    d->held_due = first;
+    return n;
+}

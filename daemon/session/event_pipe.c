@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/session/event_pipe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "pumice/abi.h"
+
+_Static_assert(sizeof(struct evrecord) == sizeof(struct pm_async_event), "record");
+_Static_assert(sizeof(struct evrecord) == sizeof(struct pm_comp_event), "record");
+
+#define UNREAD_MAX (1 << 20) /* bytes in a pipe: a client can make it so large, by default */
+
+/* Writes records, and returns how many are dealt with: written, or dropped because nobody reads any more. The others
+ * find no room. A write of up to PIPE_BUF bytes is whole, or does not happen. */
+static unsigned put(const struct evpipe *p, const struct evrecord *r, unsigned n)
+{
+    const unsigned most = PIPE_BUF / sizeof(*r);
+
+    for (unsigned done = 0, part; done < n; done += part) {
+        part = n - done < most ? n - done : most;
+        if (write(p->write_fd, r + done, part * sizeof(*r)) != (ssize_t)(part * sizeof(*r)))
+            return errno == EAGAIN || errno == EINTR ? done : n;
+    }
+    return n;
+}
+
+static void on_writable(struct ev_loop *loop, ev_io *w, int revents)
+{
+    struct evpipe *p = w->data;
+    unsigned done = put(p, p->waiting, p->n);
+
+    (void)revents;
+    p->n -= done;
+    memmove(p->waiting, p->waiting + done, p->n * sizeof(p->waiting[0]));
+    if (p->n == 0)
+        ev_io_stop(loop, w);
+}
+
+int evpipe_init(struct evpipe *p, struct ev_loop *loop)
+{
+    int fds[2];
+
+    memset(p, 0, sizeof(*p));
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return -errno;
+    p->loop = loop;
+    p->read_fd = fds[0];
+    p->write_fd = fds[1];
+    if (fcntl(p->write_fd, F_SETFL, O_NONBLOCK) != 0) {
+        int rc = -errno;
+
+        close(fds[0]);
+        close(fds[1]);
+        p->loop = NULL;
+        return rc;
+    }
+    ev_io_init(&p->writable, on_writable, p->write_fd, EV_WRITE);
+    p->writable.data = p;
+    return 0;
+}
+
+void evpipe_fini(struct evpipe *p)
+{
+    ev_io_stop(p->loop, &p->writable);
+    if (p->read_fd >= 0)
+        close(p->read_fd);
+    close(p->write_fd);
+    free(p->waiting);
+}
+
+int evpipe_take_read_fd(struct evpipe *p)
+{
+    int fd = p->read_fd;
+
+    p->read_fd = -1;
+    return fd;
+}
+
+static bool reserve(struct evpipe *p, unsigned n)
+{
+    unsigned cap = p->cap ? p->cap : 64;
+    struct evrecord *q;
+
+    while (cap < n)
+        cap *= 2;
+    if (cap == p->cap)
+        return true;
+    q = cap > EVPIPE_WAITING_MAX ? NULL : realloc(p->waiting, cap * sizeof(*q));
+    if (!q)
+        return false;
+    p->waiting = q;
+    p->cap = cap;
+    return true;
+}
+
+static bool keep(struct evpipe *p, const struct evrecord *r)
+{
+    for (unsigned i = 0; i < p->n; i++) {
+        if (p->waiting[i].a == r->a && p->waiting[i].b == r->b)
+            return true;
+    }
+    if (!reserve(p, p->n + 1))
+        return false;
+    p->waiting[p->n++] = *r;
+    ev_io_start(p->loop, &p->writable);
+    return true;
+}
+
+bool evpipe_push(struct evpipe *p, uint32_t a, uint32_t b)
+{
+    struct evrecord r = {a, b};
+
+    if (p->n == 0 && put(p, &r, 1) == 1)
+        return true;
+    return keep(p, &r);
+}
+
+/* --- taking back
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* Another read end, for a moment: while it is there, nobody can see that the client has closed its own. Whatever the client
+ * does to the flags of its own, this one does not block. */
+static int open_read_end(const struct evpipe *p)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", p->write_fd);
+    return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+static unsigned kind_of(const struct evrecord *r, const struct evrecord *kind, unsigned kinds)
+{
+    unsigned k = 0;
+
+    while (k < kinds && (r->a != kind[k].a || r->b != kind[k].b))
+        k++;
+    return k;
+}
+
+/* Whether the first so many bytes in the pipe, which stay there, may hold such a record. */
+static bool holds(int fd, size_t bytes, const struct evrecord *kind, unsigned kinds)
+{
+    struct evrecord r[512];
+    bool found = true;
+    size_t seen = 0;
+    ssize_t got;
+    int copy[2];
+
+    if (pipe2(copy, O_CLOEXEC | O_NONBLOCK) != 0)
+        return true;
+    fcntl(copy[1], F_SETPIPE_SZ, (int)bytes); /* if it is not allowed to be so large, there is a part */
+    if (tee(fd, copy[1], bytes, SPLICE_F_NONBLOCK) > 0) {
+        for (found = false; !found && (got = read(copy[0], r, sizeof(r))) > 0; seen += (size_t)got) {
+            for (size_t i = 0; i < (size_t)got / sizeof(r[0]); i++)
+                found |= kind_of(&r[i], kind, kinds) < kinds;
+        }
+    }
+    close(copy[0]);
+    close(copy[1]);
+    return found || seen < bytes;
+}
+
+/* Takes out what the client has not read, in one go: the client may be reading, or even writing, at the same time. The
+ * result is the caller's to free, and has room for the waiting records, too. NULL: there is nothing of that kind, or it
+ * stays. */
+static struct evrecord *take_unread(const struct evpipe *p, const struct evrecord *kind, unsigned kinds, unsigned *n)
+{
+    struct evrecord *r = NULL;
+    ssize_t got = -1;
+    int bytes, fd;
+
+    if (ioctl(p->write_fd, FIONREAD, &bytes) != 0 || bytes < (int)sizeof(*r) || bytes > UNREAD_MAX)
+        return NULL;
+    fd = open_read_end(p);
+    if (fd < 0)
+        return NULL;
+    if (holds(fd, (size_t)bytes, kind, kinds))
+        r = malloc((size_t)bytes + p->n * sizeof(*r));
+    if (r)
+        got = read(fd, r, (size_t)bytes);
+    close(fd);
+    if (got < (ssize_t)sizeof(*r)) {
+        free(r);
+        return NULL;
+    }
+    *n = (unsigned)((size_t)got / sizeof(*r));
+    return r;
+}
+
+/* Removes what the one who goes has of n records; returns how many are left. */
+static unsigned filter(struct evrecord *r, unsigned n, const struct evrecord *kind, unsigned kinds, unsigned sharers)
+{
+    unsigned stay[EVPIPE_KINDS_MAX] = {0}, left = 0;
+
+    for (unsigned i = 0, k; i < n; i++) {
+        if ((k = kind_of(&r[i], kind, kinds)) < kinds)
+            stay[k]++;
+    }
+    for (unsigned k = 0; k < kinds; k++) { /* of so many events each has one, but for those that have read theirs */
+        unsigned events = (stay[k] + sharers - 1) / sharers, others = events * (sharers - 1);
+
+        stay[k] = stay[k] < others ? stay[k] : others;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        unsigned k = kind_of(&r[i], kind, kinds);
+
+        if (k == kinds || stay[k] > 0)
+            r[left++] = r[i];
+        if (k < kinds && stay[k] > 0)
+            stay[k]--;
+    }
+    return left;
+}
+
+/* Writes what was taken out again, and keeps what finds no room. */
+static unsigned put_back(struct evpipe *p, const struct evrecord *r, unsigned n)
+{
+    unsigned done = put(p, r, n), lost = 0;
+
+    p->n = n - done;
+    if (p->n && !reserve(p, p->n)) {
+        lost = p->n - p->cap;
+        p->n = p->cap;
+    }
+    if (p->n)
+        memcpy(p->waiting, r + done, p->n * sizeof(*r));
+    return lost;
+}
+
+unsigned evpipe_forget(struct evpipe *p, const struct evrecord *kind, unsigned kinds, unsigned sharers)
+{
+    unsigned unread = 0, lost = 0;
+    struct evrecord *all = take_unread(p, kind, kinds, &unread);
+
+    if (all) {
+        if (p->n)
+            memcpy(all + unread, p->waiting, p->n * sizeof(*all));
+        lost = put_back(p, all, filter(all, unread + p->n, kind, kinds, sharers));
+        free(all);
+    } else {
+        p->n = filter(p->waiting, p->n, kind, kinds, sharers);
+    }
+    if (p->n)
+        ev_io_start(p->loop, &p->writable);
+    else
+        ev_io_stop(p->loop, &p->writable);
+    return lost;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/session/handles.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define HASH_NONFATAL_OOM 1
+#define uthash_nonfatal_oom(elt) ((elt)->obj = NULL) /* tells handles_add_at that it is not in the table */
+#include <uthash.h>
+
+struct handle {
+    uint32_t id;
+    void *obj;
+    UT_hash_handle hh;
+};
+
+static struct handle *find(const struct handles *t, uint32_t id)
+{
+    struct handle *h;
+
+    HASH_FIND(hh, t->hash, &id, sizeof(id), h);
+    return h;
+}
+
+int handles_add_at(struct handles *t, void *obj, uint32_t id)
+{
+    struct handle *h;
+
+    if (find(t, id))
+        return -EEXIST;
+    if (t->limit && t->count >= t->limit)
+        return -ENOSPC;
+    h = calloc(1, sizeof(*h));
+    if (!h)
+        return -ENOMEM;
+    h->id = id;
+    h->obj = obj;
+    HASH_ADD(hh, t->hash, id, sizeof(h->id), h);
+    if (!h->obj) {
+        free(h);
+        return -ENOMEM;
+    }
+    t->count++;
+    return 0;
+}
+
+int handles_add(struct handles *t, void *obj, uint32_t *id)
+{
+    uint32_t limit = t->limit && t->limit < HANDLES_MAX ? t->limit : HANDLES_MAX;
+    uint32_t last = limit < HANDLES_MAX / HANDLES_TURNS ? limit * HANDLES_TURNS : HANDLES_MAX;
+
+    if (t->count >= limit)
+        return -ENOSPC;
+    do {
+        t->next = t->next < last ? t->next + 1 : 1;
+    } while (find(t, t->next));
+    *id = t->next;
+    return handles_add_at(t, obj, *id);
+}
+
+void *handles_get(const struct handles *t, uint32_t id)
+{
+    const struct handle *h = find(t, id);
+
+    return h ? h->obj : NULL;
+}
+
+void handles_remove(struct handles *t, uint32_t id)
+{
+    struct handle *h = find(t, id);
+
+    if (!h)
+        return;
+    HASH_DEL(t->hash, h);
+    free(h);
+    t->count--;
+}
+
+void *handles_any(const struct handles *t)
+{
+    return t->hash ? t->hash->obj : NULL;
+}
+
+void handles_each(const struct handles *t, void (*fn)(void *obj, void *ctx), void *ctx)
+{
+    for (const struct handle *h = t->hash; h; h = h->hh.next)
+        fn(h->obj, ctx);
+}

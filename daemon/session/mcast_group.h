@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Multicast groups of a device: each that some queue pair is in has a socket of its own, which is a member of the group
+ * for the network (IGMP, MLD) while it is open. Which queue pairs get a copy is the engine's. */
+#ifndef PUMICE_DAEMON_GROUP_H
+#define PUMICE_DAEMON_GROUP_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/net/peer_cache.h"
+
+struct device;
+struct qpair;
+
+#define GROUP_HOT_NS NS_PER_MS
+
+struct group {
+    struct device *device;
+    uint8_t gid[16];
+    unsigned members; /* queue pairs */
+    int fd; /* -1 in tests that have no network */
+    ev_io readable;
+    uint64_t hot_until; /* each pass looks at the socket until then; later the loop's poll has to tell */
+    struct peers peers; /* senders */
+    TAILQ_ENTRY(group) link;
+};
+
+struct membership { /* of a queue pair */
+    struct group *group;
+    LIST_ENTRY(membership) link;
+};
+LIST_HEAD(membership_list, membership);
+
+/* Is this a packet of the device itself, that the kernel brought back? Members here have got it already. */
+bool group_is_echo(const struct group *g, const uint8_t src_gid[16]);
+
+/* For a queue pair that goes; the engine has forgotten it, or will. */
+void group_leave_all(struct membership_list *memberships);
+
+#endif

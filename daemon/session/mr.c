@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "daemon/device/device.h"
+#include "daemon/session/objects.h"
+#include "daemon/session/session.h"
+
+/* Flags that change nothing here: huge pages, relaxed ordering, and on-demand paging, which is how all client memory is
+ * reached. */
+#define ACCESS_NO_MATTER ((uint32_t)(IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_OPTIONAL_RANGE))
+
+/* A NIC would find out by pinning that there is no memory; the first and last byte tell most of it. */
+static int check_memory(struct session *s, const struct pm_reg_mr_req *rq, struct control_reply *rp)
+{
+    if (s->space->path == PM_MEMORY_NONE)
+        return control_fail(rp, -EPERM,
+                            "the daemon can't reach the memory of process %d (neither process_vm_readv nor "
+                            "/proc/self/mem worked)",
+                            (int)s->cred.pid);
+    if (rq->length == 0 || (rq->access & IBV_ACCESS_ON_DEMAND))
+        return 0;
+    if (rq->va + (rq->length - 1) < rq->va || !memory_probe(&s->device->memory, s->space, rq->va) ||
+        !memory_probe(&s->device->memory, s->space, rq->va + (rq->length - 1)))
+        return control_fail(rp, -EFAULT, "no memory at 0x%" PRIx64 ", length %" PRIu64, rq->va, rq->length);
+    return 0;
+}
+
+static int check(struct session *s, const struct pm_reg_mr_req *rq, struct control_reply *rp, struct pd **pd,
+                 struct mr_init *init)
+{
+    *pd = handles_get(&s->pds, rq->pd);
+    if (!*pd)
+        return control_fail(rp, -EINVAL, "no protection domain %u", rq->pd);
+    *init = (struct mr_init){
+        .pd = (*pd)->number,
+        .space = s->space->number,
+        .va = rq->va,
+        .iova = rq->iova,
+        .length = rq->length,
+        .access = rq->access & ~ACCESS_NO_MATTER,
+    };
+    return check_memory(s, rq, rp);
+}
+
+static int explain(int rc, struct control_reply *rp)
+{
+    switch (rc) {
+    case -ENOMEM:
+        return control_fail(rp, rc, "no more than %u memory regions on a device", DEVICE_MAX_MR);
+    case -EBUSY:
+        return control_fail(rp, rc, "a memory window is bound to the region");
+    default:
+        return control_fail(
+            rp, rc, "the access flags contradict each other (remote write needs local write), or the range wraps");
+    }
+}
+
+int mr_reg(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_reg_mr_req *r = rq;
+    struct pm_handle *rep;
+    struct mr_init init;
+    struct pd *pd;
+    struct mr *mr;
+    int rc = check(s, r, rp, &pd, &init);
+
+    if (rc)
+        return rc;
+    if (s->device->num_mrs >= DEVICE_MAX_MR)
+        return explain(-ENOMEM, rp);
+    mr = calloc(1, sizeof(*mr));
+    if (!mr)
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    rc = mr_register(s->device->engine, &init, &mr->key);
+    if (rc) {
+        free(mr);
+        return explain(rc, rp);
+    }
+    rc = handles_add_at(&s->mrs, mr, mr->key);
+    if (rc) {
+        mr_deregister(s->device->engine, mr->key);
+        free(mr);
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    }
+    mr->pd = pd;
+    mr->va = r->va;
+    mr->length = r->length;
+    mr->access = r->access;
+    pd->users++;
+    s->device->num_mrs++;
+    rep = control_payload(rp, sizeof(*rep));
+    rep->handle = mr->key;
+    return 0;
+}
+
+int mr_rereg(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_rereg_mr_req *r = rq;
+    struct mr *mr = handles_get(&s->mrs, r->key);
+    struct mr_init init;
+    struct pd *pd;
+    int rc;
+
+    if (!mr)
+        return control_fail(rp, -EINVAL, "no memory region with key 0x%x", r->key);
+    rc = check(s, &r->mr, rp, &pd, &init);
+    if (rc)
+        return rc;
+    rc = mr_reregister(s->device->engine, mr->key, &init);
+    if (rc)
+        return explain(rc, rp);
+    mr->pd->users--;
+    pd->users++;
+    mr->pd = pd;
+    mr->va = r->mr.va;
+    mr->length = r->mr.length;
+    mr->access = r->mr.access;
+    return 0;
+}
+
+void mr_free(struct session *s, struct mr *mr)
+{
+    handles_remove(&s->mrs, mr->key);
+    mr->pd->users--;
+    s->device->num_mrs--;
+    free(mr);
+}
+
+int mr_dereg(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct mr *mr = handles_get(&s->mrs, h->handle);
+    int rc;
+
+    if (!mr)
+        return control_fail(rp, -EINVAL, "no memory region with key 0x%x", h->handle);
+    rc = mr_deregister(s->device->engine, mr->key);
+    if (rc)
+        return explain(rc, rp);
+    mr_free(s, mr);
+    return 0;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Memory windows: making and freeing them. Binding them is a send request, and the engine's. */
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+
+#include "daemon/device/device.h"
+#include "daemon/session/objects.h"
+#include "daemon/session/session.h"
+
+#define SESSION_MW_ENTRIES (1u << 18)
+
+/* A window's rkey changes as it is bound, but for its index. */
+static uint32_t index_of(uint32_t key)
+{
+    return key >> 8;
+}
+
+int mw_alloc_window(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_alloc_mw_req *r = rq;
+    struct pd *pd = handles_get(&s->pds, r->pd);
+    struct device *d = s->device;
+    struct pm_handle *rep;
+    struct mw *mw;
+    int rc;
+
+    if (!pd)
+        return control_fail(rp, -EINVAL, "no protection domain %u", r->pd);
+    if (r->type != IBV_MW_TYPE_1 && r->type != IBV_MW_TYPE_2)
+        return control_fail(rp, -EINVAL, "a memory window has type 1 or 2, not %u", r->type);
+    if (r->max_entries > PM_LAYOUT_ENTRIES)
+        return control_fail(rp, -EINVAL, "a layout has at most %u entries, not %u", PM_LAYOUT_ENTRIES, r->max_entries);
+    if (s->mw_entries + r->max_entries > SESSION_MW_ENTRIES)
+        return control_fail(rp, -ENOMEM, "no more than %u entries in all windows of a session", SESSION_MW_ENTRIES);
+    if (d->num_mws >= DEVICE_MAX_MW)
+        return control_fail(rp, -ENOMEM, "no more than %u memory windows on a device", DEVICE_MAX_MW);
+    mw = calloc(1, sizeof(*mw));
+    if (mw && r->max_entries)
+        mw->shape = malloc(mw_layout_size(r->max_entries));
+    if (!mw || (r->max_entries && !mw->shape)) {
+        free(mw);
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    }
+    rc = mw->shape ? mw_alloc_layout(d->engine, pd->number, (uint8_t)r->type, r->max_entries, mw->shape, &mw->key)
+                   : mw_alloc(d->engine, pd->number, (uint8_t)r->type, &mw->key);
+    if (rc == 0 && (rc = handles_add_at(&s->mws, mw, index_of(mw->key))) != 0)
+        mw_dealloc(d->engine, mw->key);
+    if (rc) {
+        free(mw->shape);
+        free(mw);
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory or of keys");
+    }
+    mw->pd = pd;
+    mw->type = (uint8_t)r->type;
+    mw->max_entries = r->max_entries;
+    s->mw_entries += r->max_entries;
+    pd->users++;
+    d->num_mws++;
+    rep = control_payload(rp, sizeof(*rep));
+    rep->handle = mw->key;
+    return 0;
+}
+
+void mw_free(struct session *s, struct mw *mw)
+{
+    mw_dealloc(s->device->engine, mw->key);
+    handles_remove(&s->mws, index_of(mw->key));
+    mw->pd->users--;
+    s->device->num_mws--;
+    s->mw_entries -= mw->max_entries;
+    free(mw->shape);
+    free(mw);
+}
+
+int mw_dealloc_window(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct mw *mw = handles_get(&s->mws, index_of(h->handle));
+
+    if (!mw)
+        return control_fail(rp, -EINVAL, "no memory window with key 0x%x", h->handle);
+    mw_free(s, mw);
+    return 0;
+}

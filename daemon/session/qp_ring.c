@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* From the rings of a queue pair to the engine, and what happens to rings when the queue pair fails. */
+#define LOG_AREA LOG_SESSION
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/device/device.h"
+#include "daemon/session/objects.h"
+#include "daemon/session/session.h"
+
+#define DRAIN_MAX 256u /* send requests of one queue pair in its turn */
+#define REFILL_MAX 64u /* receive requests that the engine gets at a time */
+
+/* The client wrote what can't be. Its rings are not read any more; qpair_settle does the rest, because this may run
+ * inside of a call of the engine. */
+static void break_rings(struct qpair *q, const char *what)
+{
+    if (q->broken)
+        return;
+    q->broken = what;
+    qpair_mark_failed(q);
+}
+
+static void enter_backlog(struct qpair *q)
+{
+    if (q->in_backlog)
+        return;
+    q->in_backlog = true;
+    TAILQ_INSERT_TAIL(&q->device->backlog, q, backlog_link);
+}
+
+/* A datagram to an address that can't be is lost, as one to an address that nobody has; its queue pair goes on. Those of
+ * the other family are dropped where packets leave. */
+static void check_address(const struct qpair *q, struct ud_dest *ud)
+{
+    if (ud->av.sgid_index < q->device->config.num_gids)
+        return;
+    ud->av.sgid_index = 0;
+    memset(ud->av.dgid, 0, sizeof(ud->av.dgid));
+}
+
+/* False: the request stays where it is, for some time or for good. */
+static bool take_layout(struct qpair *q, struct mw_bind *bind, bool *taken)
+{
+    enum layouts_verdict v = qp_send_room(q->qp) ? layouts_take(q, bind) : LAYOUTS_LATER;
+
+    if (v == LAYOUTS_BAD)
+        break_rings(q, "a request to bind a layout that is not where it says");
+    *taken = v == LAYOUTS_OK;
+    return *taken;
+}
+
+/* Hands the request at the ring's head over. False: it stays where it is. */
+static bool take_send(struct qpair *q, uint64_t now)
+{
+    struct ring_send r;
+    enum ring_verdict v = ring_read_send(&q->sq, &r);
+    bool has_layout = false;
+    int rc;
+
+    if (v != RING_OK) {
+        break_rings(q, ring_verdict_text(v));
+        return false;
+    }
+    if (q->sq.has_av)
+        check_address(q, &r.wr.ud);
+    else if (r.wr.opcode == WR_BIND_MW && r.wr.bind.access & PM_BIND_LAYOUT && !take_layout(q, &r.wr.bind, &has_layout))
+        return false;
+    rc = qp_post_send(q->qp, &r.wr, r.sge, r.data, now);
+    if (rc && has_layout)
+        layouts_put_back(q);
+    if (rc == -ENOMEM)
+        return false; /* full; the engine makes room as it completes */
+    if (rc) {
+        break_rings(q, "a request that the queue pair can't carry out");
+        return false;
+    }
+    q->sq.head++;
+    return true;
+}
+
+unsigned qpair_drain_send(struct qpair *q, uint64_t now)
+{
+    int64_t waiting;
+    unsigned done = 0;
+
+    if (q->broken)
+        return 0;
+    waiting = ring_waiting(&q->sq);
+    if (waiting < 0) {
+        break_rings(q, "a tail beyond the end of its send queue");
+        return 0;
+    }
+    while (done < waiting && done < DRAIN_MAX && take_send(q, now))
+        done++;
+    if (done < waiting && !q->broken)
+        enter_backlog(q);
+    return done;
+}
+
+void qpair_refill(void *qpair)
+{
+    struct qpair *q = qpair;
+    uint32_t room = qp_recv_room(q->qp);
+    int64_t waiting;
+
+    if (q->broken)
+        return;
+    waiting = ring_waiting(&q->rq);
+    if (waiting < 0) {
+        break_rings(q, "a tail beyond the end of its receive queue");
+        return;
+    }
+    if (room > REFILL_MAX)
+        room = REFILL_MAX;
+    for (; waiting > 0 && room > 0; waiting--, room--) {
+        struct ring_recv r;
+        enum ring_verdict v = ring_read_recv(&q->rq, &r);
+
+        if (v != RING_OK) {
+            break_rings(q, ring_verdict_text(v));
+            return;
+        }
+        if (qp_post_recv(q->qp, &r.wr, r.sge) != 0)
+            return;
+        q->rq.head++;
+    }
+}
+
+void qpair_rang(void *qpair, uint64_t now)
+{
+    struct qpair *q = qpair;
+
+    qpair_drain_send(q, now);
+    if (q->errored)
+        qp_kick(q->qp);
+}
+
+void qpair_mark_failed(struct qpair *q)
+{
+    if (q->in_failed)
+        return;
+    q->in_failed = true;
+    TAILQ_INSERT_TAIL(&q->device->failed, q, failed_link);
+}
+
+/* A client that breaks its rings gets what a NIC would give it for a corrupted work queue. */
+static void fail_broken(struct qpair *q, uint64_t now)
+{
+    const struct session *s = q->session; /* XRC targets have no rings */
+    struct qp_attr attr = {.state = QPS_ERR};
+
+    q->device->io.bad_rings++;
+    log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its ring holds %s", s->number, s->comm,
+             (int)s->cred.pid, q->qpn, q->broken);
+    qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
+    qpair_event(q, IBV_EVENT_QP_FATAL);
+}
+
+static void fail_overrun(struct qpair *q, uint64_t now)
+{
+    const struct session *s = q->session;
+    struct qp_attr attr = {.state = QPS_ERR};
+
+    log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its completion queue overran", s->number, s->comm,
+             (int)s->cred.pid, q->qpn);
+    qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
+    qpair_event(q, IBV_EVENT_QP_FATAL);
+}
+
+static void fail_unreachable(struct qpair *q, uint64_t now)
+{
+    struct qp_attr attr = {.state = QPS_ERR};
+
+    log_warn("queue pair 0x%06x failed: connectivity of its peer: %s", q->qpn, q->unreachable);
+    qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
+    qpair_event(q, IBV_EVENT_QP_FATAL);
+}
+
+void qpair_settle(struct qpair *q, uint64_t now)
+{
+    if (q->broken && !q->errored)
+        fail_broken(q, now);
+    if (q->overran && !q->errored && qp_state(q->qp) != QPS_ERR)
+        fail_overrun(q, now);
+    if (q->unreachable && !q->errored && qp_state(q->qp) != QPS_ERR)
+        fail_unreachable(q, now);
+    if (qp_state(q->qp) != QPS_ERR || q->errored)
+        return;
+    q->errored = true;
+    /* Sequentially consistent, and before the ring is read: pairs with the client's store of rq_tail before its load of
+     * rq_notify. So either this sees the request, or the client rings. */
+    atomic_store(&q->page->rq_notify, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    qpair_drain_send(q, now);
+    qp_kick(q->qp);
+}
+
+void qpair_reset_rings(struct qpair *q)
+{
+    q->sq.head = atomic_load_explicit(q->sq.tail, memory_order_acquire);
+    q->rq.head = atomic_load_explicit(q->rq.tail, memory_order_acquire);
+    q->broken = NULL;
+    q->overran = false;
+    q->unreachable = NULL;
+    q->errored = false;
+    atomic_store(&q->page->rq_notify, 0);
+}

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Shared receive queues: control operations, and the way from their rings to the engine. */
+#define LOG_AREA LOG_SESSION
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "daemon/base/log.h"
+#include "daemon/device/device.h"
+#include "daemon/session/objects.h"
+#include "daemon/session/session.h"
+#include "daemon/session/tm_srq.h"
+
+#define RING_OFFSET ((uint32_t)(sizeof(struct pm_srq_page) + 63) & ~63u)
+
+/* --- the ring
+ * -------------------------------------------------------------------------------------------------------------- */
+
+/* May run inside of a call of the engine, so the rest is left to srqueue_settle. */
+void srqueue_break(struct srqueue *q, const char *what)
+{
+    if (q->broken)
+        return;
+    q->broken = what;
+    srq_fail(q->srq); /* tells the client, and fails XRC targets that want a request of it */
+    if (!q->in_failed) {
+        q->in_failed = true;
+        TAILQ_INSERT_TAIL(&q->session->device->failed_srqs, q, failed_link);
+    }
+}
+
+void srqueue_refill(void *srqueue)
+{
+    struct srqueue *q = srqueue;
+    uint32_t room = srq_room(q->srq);
+    int64_t waiting;
+
+    if (q->broken)
+        return;
+    waiting = ring_waiting(&q->ring);
+    if (waiting < 0) {
+        srqueue_break(q, "a tail beyond the end of the queue");
+        return;
+    }
+    for (; waiting > 0 && room > 0; waiting--, room--) {
+        struct ring_recv r;
+        enum ring_verdict v = ring_read_recv(&q->ring, &r);
+
+        if (v != RING_OK) {
+            srqueue_break(q, ring_verdict_text(v));
+            return;
+        }
+        if (srq_post_recv(q->srq, &r.wr, r.sge) != 0)
+            return;
+        q->ring.head++;
+    }
+}
+
+static void rang(void *srqueue, uint64_t now)
+{
+    struct srqueue *q = srqueue;
+
+    if (q->list.tm)
+        taglist_drain(q, now);
+    srqueue_refill(q);
+}
+
+static void fail_user(void *obj, void *ctx)
+{
+    struct qpair *q = obj;
+
+    if (q->srq == ctx && !q->broken) {
+        q->broken = "a broken request, in its shared receive queue";
+        qpair_mark_failed(q);
+    }
+}
+
+void srqueue_settle(struct srqueue *q, uint64_t now)
+{
+    const struct session *s = q->session;
+
+    (void)now;
+    if (!q->broken || q->errored)
+        return;
+    q->errored = true;
+    q->session->device->io.bad_rings++;
+    log_warn("session %u (%s, pid %d): shared receive queue %u failed: its ring holds %s", s->number, s->comm,
+             (int)s->cred.pid, q->handle, q->broken);
+    handles_each(&q->session->qps, fail_user, q);
+}
+
+/* --- creating
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/* What a queue is made of. */
+struct plan {
+    struct pd *pd;
+    struct xrcd_open *xrcd;
+    struct cq *cq;
+    uint32_t max_wr, max_sge, slots, stride;
+    size_t engine_bytes;
+    struct tm_params tags; /* max_num_tags 0: it matches none */
+};
+
+static size_t segment_bytes(uint32_t slots, uint32_t stride)
+{
+    return RING_OFFSET + (size_t)slots * stride;
+}
+
+/* Where the ring of list operations is, if there is one. */
+static uint32_t ops_offset(const struct plan *p)
+{
+    return (uint32_t)((segment_bytes(p->slots, p->stride) + 63) & ~(size_t)63);
+}
+
+/* The objects that it is made of. */
+static int find_parts(struct session *s, const struct pm_create_srq_req *r, struct control_reply *rp, struct plan *p)
+{
+    if (!(p->pd = handles_get(&s->pds, r->pd)))
+        return control_fail(rp, -EINVAL, "no protection domain %u", r->pd);
+    if (r->type != IBV_SRQT_BASIC && r->type != IBV_SRQT_XRC && r->type != IBV_SRQT_TM)
+        return control_fail(rp, -EOPNOTSUPP, "shared receive queues of type %u are not offered", r->type);
+    if (r->type == IBV_SRQT_XRC && !(p->xrcd = handles_get(&s->xrcds, r->xrcd)))
+        return control_fail(rp, -EINVAL, "no XRC domain %u", r->xrcd);
+    if (r->type != IBV_SRQT_BASIC && !(p->cq = handles_get(&s->cqs, r->cq)))
+        return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
+    return r->type == IBV_SRQT_TM ? taglist_check(s->device, r, rp, &p->tags) : 0;
+}
+
+static int make_plan(struct session *s, const struct pm_create_srq_req *r, struct control_reply *rp, struct plan *p)
+{
+    int rc;
+
+    memset(p, 0, sizeof(*p));
+    rc = find_parts(s, r, rp, p);
+    if (rc)
+        return rc;
+    if (r->max_wr == 0 || r->max_wr > DEVICE_MAX_QP_WR)
+        return control_fail(rp, -EINVAL, "a shared receive queue has 1 to %u requests, not %u", DEVICE_MAX_QP_WR,
+                            r->max_wr);
+    if (r->max_sge > ENGINE_MAX_SGE)
+        return control_fail(rp, -EINVAL, "%u SGEs per request asked, the limit is %u", r->max_sge, ENGINE_MAX_SGE);
+    if (r->limit > r->max_wr)
+        return control_fail(rp, -EINVAL, "a limit of %u, with %u requests", r->limit, r->max_wr);
+    p->max_wr = r->max_wr;
+    p->max_sge = r->max_sge ? r->max_sge : 1;
+    p->slots = ring_slots(p->max_wr);
+    p->stride = ring_recv_stride(p->max_sge);
+    p->engine_bytes = srq_size(p->max_wr, p->max_sge);
+    return 0;
+}
+
+static void map_ring(struct srqueue *q, uint32_t slots, uint32_t head)
+{
+    q->page = q->segment.p;
+    q->ring = (struct ring){
+        .base = (uint8_t *)q->segment.p + RING_OFFSET,
+        .tail = &q->page->tail,
+        .slots = slots,
+        .stride = ring_recv_stride(q->max_sge),
+        .head = head,
+        .max_sge = q->max_sge,
+        .has_cookies = true,
+    };
+}
+
+/* Mapped, not allocated: it comes zeroed, and pages that a queue never reaches cost nothing. */
+static void *engine_memory(size_t size)
+{
+    void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return mem == MAP_FAILED ? NULL : mem;
+}
+
+/* Frees what the queue holds, as far as it has it. */
+static void release(struct srqueue *q)
+{
+    if (q->bell != UINT32_MAX)
+        session_drop_bell(q->session, q->bell);
+    if (q->srq)
+        srq_destroy(q->srq);
+    taglist_release(&q->list);
+    segment_destroy(&q->segment);
+    segment_destroy(&q->next);
+    if (q->mem)
+        munmap(q->mem, q->mem_size);
+    free(q);
+}
+
+static int acquire(struct srqueue *q, const struct plan *p)
+{
+    struct srq_init init = {
+        .pd = p->pd->number,
+        .xrcd = p->xrcd ? p->xrcd->xrcd->number : 0,
+        .cq = p->cq,
+        .max_wr = p->max_wr,
+        .max_sge = p->max_sge,
+        .owner = q,
+    };
+    int rc;
+
+    q->mem_size = p->engine_bytes;
+    q->mem = engine_memory(q->mem_size);
+    if (!q->mem)
+        return -ENOMEM;
+    rc = taglist_acquire(&q->list, &p->tags);
+    if (rc)
+        return rc;
+    init.tm = q->list.tm;
+    rc = segment_create(&q->segment, "pumice-srq", ops_offset(p) + taglist_ring_bytes(&p->tags));
+    if (rc)
+        return rc;
+    map_ring(q, p->slots, 0);
+    taglist_map(q, ops_offset(p));
+    rc = session_take_bell(q->session, rang, q);
+    if (rc < 0)
+        return rc;
+    q->bell = (uint32_t)rc;
+    rc = srq_create(q->session->device->engine, &init, q->mem, &q->srq);
+    if (rc)
+        return rc;
+    return handles_add(&q->session->srqs, q, &q->handle);
+}
+
+static void take_parts(struct srqueue *q, const struct plan *p)
+{
+    q->pd = p->pd;
+    q->pd->users++;
+    q->xrcd = p->xrcd;
+    q->cq = p->cq;
+    if (q->cq)
+        q->cq->users++;
+    if (q->xrcd) {
+        q->xrcd->users++;
+        q->xrcd->xrcd->srqs++;
+    }
+}
+
+int srqueue_create(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_create_srq_req *r = rq;
+    struct pm_create_srq_rep *rep;
+    struct srqueue *q;
+    struct plan plan;
+    int rc = make_plan(s, r, rp, &plan);
+
+    if (rc)
+        return rc;
+    q = calloc(1, sizeof(*q));
+    if (!q)
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    q->session = s;
+    q->segment.fd = q->next.fd = -1;
+    q->bell = UINT32_MAX;
+    q->max_wr = plan.max_wr;
+    q->max_sge = plan.max_sge;
+    rc = acquire(q, &plan);
+    if (rc) {
+        release(q);
+        return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc,
+                            "the device can't make another shared receive queue (limit %u)", DEVICE_MAX_SRQ);
+    }
+    take_parts(q, &plan);
+    if (r->limit)
+        srq_set_limit(q->srq, r->limit);
+    rep = control_payload(rp, sizeof(*rep));
+    *rep = (struct pm_create_srq_rep){
+        .handle = q->handle,
+        .srqn = q->xrcd ? srq_number(q->srq) : 0,
+        .max_wr = q->max_wr,
+        .max_sge = q->max_sge,
+        .slots = plan.slots,
+        .stride = plan.stride,
+        .offset = RING_OFFSET,
+        .doorbell = q->bell,
+        .ops_slots = q->list.ring.slots,
+        .ops_stride = q->list.ring.stride,
+        .ops_offset = q->list.tm ? ops_offset(&plan) : 0,
+        .size = q->segment.size,
+    };
+    control_attach(rp, segment_take_fd(&q->segment));
+    return 0;
+}
+
+void srqueue_free(struct srqueue *q)
+{
+    if (q->in_failed)
+        TAILQ_REMOVE(&q->session->device->failed_srqs, q, failed_link);
+    handles_remove(&q->session->srqs, q->handle);
+    taglist_forget(q);
+    q->pd->users--;
+    if (q->cq)
+        q->cq->users--;
+    if (q->xrcd) {
+        q->xrcd->users--;
+        q->xrcd->xrcd->srqs--;
+    }
+    release(q);
+}
+
+/* --- the other operations
+ * ---------------------------------------------------------------------------------------------- */
+
+static struct srqueue *find(struct session *s, uint32_t handle, struct control_reply *rp)
+{
+    struct srqueue *q = handles_get(&s->srqs, handle);
+
+    if (!q)
+        control_fail(rp, -EINVAL, "no shared receive queue %u", handle);
+    return q;
+}
+
+int srqueue_destroy(struct session *s, const void *rq, struct control_reply *rp)
+{
+    static const uint8_t events[] = {IBV_EVENT_SRQ_ERR, IBV_EVENT_SRQ_LIMIT_REACHED};
+    const struct pm_handle *h = rq;
+    struct srqueue *q = find(s, h->handle, rp);
+
+    if (!q)
+        return -EINVAL;
+    if (q->users)
+        return control_fail(rp, -EBUSY, "shared receive queue %u is used by %u queue pairs", h->handle, q->users);
+    if (taglist_busy(q, s->device->now))
+        return control_fail(rp, -EBUSY, "list operations of shared receive queue %u are under way", h->handle);
+    srqueue_free(q);
+    session_forget(s, events, sizeof(events), h->handle, 1);
+    return 0;
+}
+
+int srqueue_query(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct srqueue *q = find(s, h->handle, rp);
+    struct pm_query_srq_rep *rep;
+
+    if (!q)
+        return -EINVAL;
+    rep = control_payload(rp, sizeof(*rep));
+    rep->max_wr = q->max_wr;
+    rep->max_sge = q->max_sge;
+    rep->limit = srq_limit(q->srq);
+    return 0;
+}
+
+int srqueue_modify(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_modify_srq_req *r = rq;
+    struct srqueue *q = find(s, r->srq, rp);
+
+    if (!q)
+        return -EINVAL;
+    if (r->limit > q->max_wr)
+        return control_fail(rp, -EINVAL, "a limit of %u: the queue has %u requests", r->limit, q->max_wr);
+    srq_set_limit(q->srq, r->limit);
+    return 0;
+}
+
+/* Copies the requests that were not read yet to a new segment; first all that fit go to the engine, so that those of a
+ * client that keeps to max_wr are none. */
+static int move_ring(struct srqueue *q, struct segment *seg, uint32_t slots)
+{
+    struct pm_srq_page *page = seg->p;
+    uint8_t *base = (uint8_t *)seg->p + RING_OFFSET;
+    uint32_t tail = atomic_load_explicit(q->ring.tail, memory_order_acquire);
+
+    if (tail - q->ring.head > q->ring.slots || tail - q->ring.head > slots)
+        return -EINVAL;
+    for (uint32_t i = q->ring.head; i != tail; i++)
+        memcpy(base + (size_t)(i & (slots - 1)) * q->ring.stride,
+               q->ring.base + (size_t)(i & (q->ring.slots - 1)) * q->ring.stride, q->ring.stride);
+    atomic_store_explicit(&page->tail, tail, memory_order_relaxed);
+    atomic_store_explicit(&page->notify, atomic_load_explicit(&q->page->notify, memory_order_relaxed),
+                          memory_order_relaxed);
+    return 0;
+}
+
+/* To the segment that resizing has made. */
+static int go_over(struct srqueue *q)
+{
+    size_t size = srq_size(q->next_max_wr, q->max_sge);
+    uint32_t slots = ring_slots(q->next_max_wr);
+    void *mem = engine_memory(size);
+    struct srq *moved;
+    int rc;
+
+    rc = mem ? move_ring(q, &q->next, slots) : -ENOMEM;
+    if (rc == 0)
+        rc = srq_resize(q->srq, q->next_max_wr, mem, &moved);
+    if (rc) {
+        if (mem)
+            munmap(mem, size);
+        return rc;
+    }
+    munmap(q->mem, q->mem_size);
+    q->mem = mem;
+    q->mem_size = size;
+    q->srq = moved;
+    q->max_wr = q->next_max_wr;
+    segment_destroy(&q->segment);
+    q->segment = q->next;
+    q->next = (struct segment){.fd = -1};
+    map_ring(q, slots, q->ring.head);
+    return 0;
+}
+
+/* May it have so many requests now? */
+static int check_size(struct srqueue *q, uint32_t max_wr, struct control_reply *rp)
+{
+    srqueue_refill(q);
+    if (q->broken)
+        return control_fail(rp, -EINVAL, "the queue has failed: its ring holds %s", q->broken);
+    if (max_wr < srq_limit(q->srq))
+        return control_fail(rp, -EINVAL, "its limit is %u", srq_limit(q->srq));
+    if (max_wr < q->max_wr - srq_room(q->srq))
+        return control_fail(rp, -EINVAL, "more than %u requests are outstanding", max_wr);
+    return 0;
+}
+
+int srqueue_resize(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_resize_srq_req *r = rq;
+    struct srqueue *q = find(s, r->srq, rp);
+    struct pm_resize_srq_rep *rep;
+    int rc;
+
+    if (!q)
+        return -EINVAL;
+    if (r->max_wr == 0 || r->max_wr > DEVICE_MAX_QP_WR)
+        return control_fail(rp, -EINVAL, "a shared receive queue has 1 to %u requests, not %u", DEVICE_MAX_QP_WR,
+                            r->max_wr);
+    if (q->list.tm)
+        return control_fail(rp, -EINVAL, "a shared receive queue that matches tags has one size for ever");
+    rc = check_size(q, r->max_wr, rp);
+    if (rc)
+        return rc;
+    segment_destroy(&q->next);
+    rc = segment_create(&q->next, "pumice-srq", segment_bytes(ring_slots(r->max_wr), q->ring.stride));
+    if (rc)
+        return control_fail(rp, rc, "the daemon is out of memory");
+    q->next_max_wr = r->max_wr;
+    rep = control_payload(rp, sizeof(*rep));
+    *rep = (struct pm_resize_srq_rep){
+        .max_wr = r->max_wr,
+        .slots = ring_slots(r->max_wr),
+        .stride = q->ring.stride,
+        .offset = RING_OFFSET,
+        .size = q->next.size,
+    };
+    control_attach(rp, segment_take_fd(&q->next));
+    return 0;
+}
+
+int srqueue_switch(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct srqueue *q = find(s, h->handle, rp);
+    int rc;
+
+    if (!q)
+        return -EINVAL;
+    if (!q->next.p)
+        return control_fail(rp, -EINVAL, "shared receive queue %u is not being resized", h->handle);
+    rc = check_size(q, q->next_max_wr, rp);
+    if (rc == 0 && (rc = go_over(q)) != 0)
+        control_fail(rp, rc, rc == -EINVAL ? "more requests are outstanding" : "the daemon is out of memory");
+    if (rc)
+        segment_destroy(&q->next);
+    return rc;
+}

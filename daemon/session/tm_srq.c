@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/session/tm_srq.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "daemon/device/device.h"
+#include "daemon/session/session.h"
+
+#define TRACE_SLOTS 4096u /* events of a list that are remembered; pages that it never reaches cost nothing */
+
+_Static_assert(PM_TM_SLOT_BITS == TM_SLOT_BITS, "handles go to the engine as they are");
+
+/* --- what it is made of
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+int taglist_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
+                  struct tm_params *p)
+{
+    const struct tm_profile *profile = tm_profile(d->options->tm_profile);
+
+    *p = (struct tm_params){
+        .max_num_tags = r->max_num_tags,
+        .max_ops = r->max_ops,
+        .trace_slots = TRACE_SLOTS,
+        .profile = (uint8_t)d->options->tm_profile,
+    };
+    if (r->max_num_tags == 0 || r->max_num_tags > profile->max_num_tags)
+        return control_fail(rp, -EINVAL, "a matching list has 1 to %u entries, not %u", profile->max_num_tags,
+                            r->max_num_tags);
+    if (r->max_ops == 0 || r->max_ops > profile->max_ops)
+        return control_fail(rp, -EINVAL, "a matching list has 1 to %u outstanding operations, not %u", profile->max_ops,
+                            r->max_ops);
+    return 0;
+}
+
+int taglist_acquire(struct taglist *l, const struct tm_params *p)
+{
+    if (p->max_num_tags == 0)
+        return 0;
+    l->params = *p;
+    l->mem_size = tm_size(p);
+    l->mem = mmap(NULL, l->mem_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (l->mem == MAP_FAILED) {
+        l->mem = NULL;
+        return -ENOMEM;
+    }
+    l->tm = tm_init(l->mem, p);
+    return l->tm ? 0 : -EINVAL;
+}
+
+void taglist_release(struct taglist *l)
+{
+    if (l->mem)
+        munmap(l->mem, l->mem_size);
+    l->mem = NULL;
+    l->tm = NULL;
+}
+
+static uint32_t max_sge(const struct tm_params *p)
+{
+    return tm_profile(p->profile)->max_sge;
+}
+
+size_t taglist_ring_bytes(const struct tm_params *p)
+{
+    return p->max_num_tags ? (size_t)ring_slots(p->max_ops) * ring_tm_stride(max_sge(p)) : 0;
+}
+
+void taglist_map(struct srqueue *q, uint32_t offset)
+{
+    struct taglist *l = &q->list;
+
+    if (!l->tm)
+        return;
+    l->base = (uint8_t *)q->segment.p + offset;
+    l->ring = (struct ring){
+        .base = l->base,
+        .tail = &q->page->ops_tail,
+        .slots = ring_slots(l->params.max_ops),
+        .stride = ring_tm_stride(max_sge(&l->params)),
+        .max_sge = max_sge(&l->params),
+    };
+}
+
+void taglist_forget(struct srqueue *q)
+{
+    if (q->list.waiting)
+        TAILQ_REMOVE(&q->session->device->waiting_lists, q, list.waiting_link);
+    q->list.waiting = false;
+}
+
+/* --- operations
+ * -------------------------------------------------------------------------------------------------------------------------- */
+
+static void wait_for_room(struct srqueue *q)
+{
+    if (q->list.waiting)
+        return;
+    q->list.waiting = true;
+    TAILQ_INSERT_TAIL(&q->session->device->waiting_lists, q, list.waiting_link);
+}
+
+/* Nobody polls a completion of this deletion, so the client is told in the ring that it may use the slot again. */
+static void tell_deleted(struct taglist *l)
+{
+    struct pm_tm_op *w =
+        (struct pm_tm_op *)(void *)(l->base + (size_t)(l->ring.head & (l->ring.slots - 1)) * l->ring.stride);
+
+    __atomic_store_n(&w->deleted, 1, __ATOMIC_RELAXED); /* ops_head follows with release order */
+}
+
+/* Carries out the operation at the ring's head. False: it stays there. */
+static bool take(struct srqueue *q, uint64_t now)
+{
+    struct taglist *l = &q->list;
+    struct tm_op_result result;
+    struct ring_tm_op r;
+    enum ring_verdict v = ring_read_tm_op(&l->ring, &r);
+
+    if (v != RING_OK) {
+        srqueue_break(q, ring_verdict_text(v));
+        return false;
+    }
+    if (srq_carry_out(q->srq, &r.op, &result, now) != 0) {
+        wait_for_room(q);
+        return false;
+    }
+    if (r.op.opcode == TM_DEL && !result.complete && result.status == WC_SUCCESS)
+        tell_deleted(l);
+    l->ring.head++;
+    return true;
+}
+
+unsigned taglist_drain(struct srqueue *q, uint64_t now)
+{
+    struct taglist *l = &q->list;
+    int64_t waiting;
+    unsigned done = 0;
+
+    if (q->broken)
+        return 0;
+    waiting = ring_waiting(&l->ring);
+    if (waiting < 0) {
+        srqueue_break(q, "a tail beyond the end of its list operations");
+        return 0;
+    }
+    while (done < waiting && take(q, now))
+        done++;
+    if (done) /* release: pairs with the client's acquire, before it writes the slots again */
+        atomic_store_explicit(&q->page->ops_head, l->ring.head, memory_order_release);
+    return done;
+}
+
+void taglist_before_match(void *srqueue)
+{
+    struct srqueue *q = srqueue;
+
+    taglist_drain(q, q->session->device->now);
+}
+
+unsigned taglist_drain_waiting(struct device *d, uint64_t now)
+{
+    struct srqueue_list list = TAILQ_HEAD_INITIALIZER(list);
+    struct srqueue *q;
+    unsigned n = 0;
+
+    TAILQ_CONCAT(&list, &d->waiting_lists, list.waiting_link);
+    while ((q = TAILQ_FIRST(&list)) != NULL) {
+        TAILQ_REMOVE(&list, q, list.waiting_link);
+        q->list.waiting = false;
+        n += taglist_drain(q, now);
+    }
+    return n;
+}
+
+bool taglist_busy(struct srqueue *q, uint64_t now)
+{
+    if (!q->list.tm || q->broken)
+        return false;
+    taglist_drain(q, now);
+    return !q->broken && ring_waiting(&q->list.ring) > 0;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Reading requests out of the rings of include/pumice/abi.h. What stands there was written by a client, may be
+ * nonsense, and may change at any moment: each entry is copied once, the copy is validated, and nothing is read twice.
+ * Pure, so that hostile rings can be tried on it. */
+#ifndef PUMICE_DAEMON_RING_H
+#define PUMICE_DAEMON_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/core/engine.h"
+#include "daemon/core/tm/tag_list.h"
+#include "pumice/abi.h"
+
+/* One queue in a segment. */
+struct ring {
+    const uint8_t *base; /* of slot 0; NULL: no such queue */
+    _Atomic uint32_t *tail; /* the client's */
+    uint32_t slots; /* a power of two; 0: no such queue */
+    uint32_t stride; /* bytes per slot */
+    uint32_t head; /* next index to read; ours alone */
+    uint32_t max_sge;
+    uint32_t max_inline; /* send queues */
+    bool has_av; /* UD send queues: an address vector stands behind the header of each request */
+    bool has_cookies; /* SRQs: a request is known by the client's number for it, not by its index */
+};
+
+/* Loads the tail once (acquire: pairs with the client's release store, so the entries before it are seen). Number of
+ * requests to read, or -1 if the tail is where it can't be. */
+int64_t ring_waiting(const struct ring *r);
+
+enum ring_verdict {
+    RING_OK,
+    RING_BAD_SGE, /* more SGEs than the queue pair's limit */
+    RING_BAD_OP, /* no such list operation */
+    RING_BAD_INLINE, /* more inline data than the limit, or inline data with an operation that has none */
+};
+const char *ring_verdict_text(enum ring_verdict v);
+
+struct ring_send { /* a private copy */
+    struct send_wr wr;
+    struct sge sge[ENGINE_MAX_SGE];
+    uint8_t data[ENGINE_MAX_INLINE];
+};
+struct ring_recv {
+    struct recv_wr wr;
+    struct sge sge[ENGINE_MAX_SGE];
+};
+struct ring_tm_op {
+    struct tm_op op; /* slot: the handle, by which the client knows the completion */
+    struct sge sge[TM_MAX_SGE];
+};
+/* Copies and validates the request at head; the caller moves head on. */
+enum ring_verdict ring_read_send(const struct ring *r, struct ring_send *out);
+enum ring_verdict ring_read_recv(const struct ring *r, struct ring_recv *out);
+/* op.sge is out's own sge. */
+enum ring_verdict ring_read_tm_op(const struct ring *r, struct ring_tm_op *out);
+
+/* Bytes of a slot, and slots of a queue (a power of two), for these limits. */
+uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline, bool has_av);
+/* Bytes of inline data that such a slot has room for: at least max_inline. */
+uint32_t ring_send_room(uint32_t max_sge, uint32_t max_inline, bool has_av);
+uint32_t ring_recv_stride(uint32_t max_sge);
+uint32_t ring_tm_stride(uint32_t max_sge);
+uint32_t ring_slots(uint32_t max_wr);
+
+#endif

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* XRC domains, and handles of the target queue pairs in them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/device/device.h"
+#include "daemon/session/objects.h"
+#include "daemon/session/session.h"
+
+/* --- domains
+ * ----------------------------------------------------------------------------------------------------------- */
+
+/* The file that names a domain. */
+struct file {
+    int fd; /* O_PATH */
+    dev_t dev;
+    ino_t ino;
+};
+
+/* What the client sent may be anything: a pipe whose end must not be kept open, a device that reacts to being closed.
+ * O_PATH holds the inode and nothing else. */
+static int take_file(struct session *s, struct file *f)
+{
+    int fd = control_take_fd(s->request);
+    char path[64];
+    struct stat st;
+    int rc = 0;
+
+    if (fd < 0)
+        return -EBADF;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    f->fd = open(path, O_PATH | O_CLOEXEC);
+    if (f->fd < 0)
+        rc = -errno;
+    else if (fstat(f->fd, &st) != 0)
+        rc = -EBADF;
+    close(fd);
+    if (rc) {
+        if (f->fd >= 0)
+            close(f->fd);
+        return rc;
+    }
+    f->dev = st.st_dev;
+    f->ino = st.st_ino;
+    return 0;
+}
+
+struct search {
+    const struct file *file;
+    struct xrcd *found;
+};
+
+static void compare(void *obj, void *ctx)
+{
+    struct search *search = ctx;
+    struct xrcd *x = obj;
+
+    if (x->fd >= 0 && x->dev == search->file->dev && x->ino == search->file->ino)
+        search->found = x;
+}
+
+static struct xrcd *find(const struct device *d, const struct file *f)
+{
+    struct search search = {f, NULL};
+
+    handles_each(&d->xrcds, compare, &search);
+    return search.found;
+}
+
+/* The file becomes the domain's if there is a domain then. */
+static struct xrcd *create(struct device *d, const struct file *f)
+{
+    struct xrcd *x = calloc(1, sizeof(*x));
+
+    if (!x || handles_add(&d->xrcds, x, &x->number) != 0) {
+        free(x);
+        return NULL;
+    }
+    x->device = d;
+    x->fd = f->fd;
+    x->dev = f->dev;
+    x->ino = f->ino;
+    TAILQ_INIT(&x->targets);
+    return x;
+}
+
+/* Nobody has it open any more. Targets that nobody destroyed go with it. */
+static void destroy(struct xrcd *x)
+{
+    struct qpair *q;
+
+    while ((q = TAILQ_FIRST(&x->targets)) != NULL)
+        qpair_free(q);
+    handles_remove(&x->device->xrcds, x->number);
+    if (x->fd >= 0)
+        close(x->fd);
+    free(x);
+}
+
+static int add_open(struct session *s, struct xrcd *x, struct control_reply *rp)
+{
+    struct xrcd_open *o = calloc(1, sizeof(*o));
+    struct pm_handle *rep;
+
+    if (!o || handles_add(&s->xrcds, o, &o->handle) != 0) {
+        free(o);
+        if (x->opens == 0)
+            destroy(x);
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    }
+    o->session = s;
+    o->xrcd = x;
+    x->opens++;
+    rep = control_payload(rp, sizeof(*rep));
+    rep->handle = o->handle;
+    return 0;
+}
+
+static int open_by_file(struct session *s, uint32_t oflags, const struct file *f, struct control_reply *rp)
+{
+    struct xrcd *x = find(s->device, f);
+
+    if (x) {
+        close(f->fd);
+        if (oflags & O_EXCL)
+            return control_fail(rp, -EINVAL, "there is an XRC domain of this file already, and O_EXCL was asked");
+        return add_open(s, x, rp);
+    }
+    x = oflags & O_CREAT ? create(s->device, f) : NULL;
+    if (!x) {
+        close(f->fd);
+        if (!(oflags & O_CREAT))
+            return control_fail(rp, -EAGAIN, "there is no XRC domain of this file, and O_CREAT was not asked");
+        return control_fail(rp, -ENOMEM, "no more than %u XRC domains on a device", DEVICE_MAX_XRCD);
+    }
+    return add_open(s, x, rp);
+}
+
+int xrcd_open(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_open_xrcd_req *r = rq;
+    const struct file none = {.fd = -1};
+    struct xrcd *x;
+    struct file f;
+    int rc;
+
+    if (r->has_fd) {
+        rc = take_file(s, &f);
+        if (rc)
+            return control_fail(rp, rc, "the descriptor that is to name the XRC domain is not of a file");
+        return open_by_file(s, r->oflags, &f, rp);
+    }
+    if (r->oflags != O_CREAT)
+        return control_fail(rp, -EINVAL, "an XRC domain without a file can only be created (O_CREAT)");
+    x = create(s->device, &none);
+    if (!x)
+        return control_fail(rp, -ENOMEM, "no more than %u XRC domains on a device", DEVICE_MAX_XRCD);
+    return add_open(s, x, rp);
+}
+
+void xrcd_open_free(struct xrcd_open *o)
+{
+    struct xrcd *x = o->xrcd;
+
+    handles_remove(&o->session->xrcds, o->handle);
+    free(o);
+    if (--x->opens == 0)
+        destroy(x);
+}
+
+int xrcd_close(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct xrcd_open *o = handles_get(&s->xrcds, h->handle);
+
+    if (!o)
+        return control_fail(rp, -EINVAL, "no XRC domain %u", h->handle);
+    if (o->users)
+        return control_fail(rp, -EBUSY, "XRC domain %u is used by %u objects of this process", h->handle, o->users);
+    xrcd_open_free(o);
+    return 0;
+}
+
+/* --- target queue pairs
+ * ------------------------------------------------------------------------------------------------ */
+
+void target_open_add(struct target_open *o, struct session *s, struct qpair *q, struct xrcd_open *via)
+{
+    *o = (struct target_open){.session = s, .qpair = q, .via = via};
+    via->users++;
+    s->num_targets++;
+    TAILQ_INSERT_TAIL(&q->openers, o, qpair_link);
+    TAILQ_INSERT_TAIL(&s->targets, o, session_link);
+}
+
+void target_open_free(struct target_open *o)
+{
+    o->via->users--;
+    o->session->num_targets--;
+    TAILQ_REMOVE(&o->qpair->openers, o, qpair_link);
+    TAILQ_REMOVE(&o->session->targets, o, session_link);
+    free(o);
+}
+
+struct target_open *target_find(const struct session *s, uint32_t qpn)
+{
+    const struct qpair *q = handles_get(&s->device->targets, qpn);
+    struct target_open *o;
+
+    if (!q)
+        return NULL;
+    TAILQ_FOREACH(o, &q->openers, qpair_link)
+    {
+        if (o->session == s)
+            return o;
+    }
+    return NULL;
+}
+
+unsigned target_opens(const struct session *s, const struct qpair *q)
+{
+    const struct target_open *o;
+    unsigned n = 0;
+
+    TAILQ_FOREACH(o, &q->openers, qpair_link)
+    n += o->session == s;
+    return n;
+}
+
+int target_open_qp(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_open_qp_req *r = rq;
+    struct xrcd_open *via = handles_get(&s->xrcds, r->xrcd);
+    struct qpair *q = handles_get(&s->device->targets, r->qpn);
+    struct target_open *o;
+    struct pm_handle *rep;
+
+    if (!via)
+        return control_fail(rp, -EINVAL, "no XRC domain %u", r->xrcd);
+    if (!q || q->xrcd != via->xrcd)
+        return control_fail(rp, -ENOENT, "no XRC target 0x%06x in domain %u", r->qpn, r->xrcd);
+    o = malloc(sizeof(*o));
+    if (!o)
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    target_open_add(o, s, q, via);
+    rep = control_payload(rp, sizeof(*rep));
+    rep->handle = q->qpn;
+    return 0;
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/cmd/capture/capture_reader.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/cmd/common/cmd.h"
+#include "src/cmd/common/control.h"
+
+/* One request on a connection of its own, which stays open. Returns it, or -1 after saying what is wrong. */
+static int ask(const char *path, struct control_call *call)
+{
+    int sock = control_open(path);
+    int err = sock < 0 ? sock : control_call(sock, call);
+
+    if (!err)
+        return sock;
+    if (sock >= 0)
+        close(sock);
+    control_explain(path, err, call->why);
+    return -1;
+}
+
+static int add_device(struct tapread *t, const char *path, const struct pm_capture_req *request, const char *name)
+{
+    size_t size = PM_CAPTURE_RING + (size_t)request->ring_bytes;
+    int fd = -1;
+    struct control_call call = {.op = PM_OP_CAPTURE, .req = request, .req_len = sizeof(*request), .fd = &fd};
+    struct tap_source *s = realloc(t->source, (t->n + 1) * sizeof(*s));
+    void *p = MAP_FAILED;
+
+    if (!s) {
+        say("out of memory");
+        return -1;
+    }
+    t->source = s;
+    s = &t->source[t->n];
+    memset(s, 0, sizeof(*s));
+    snprintf(s->name, sizeof(s->name), "%s", name);
+    s->sock = ask(path, &call);
+    if (s->sock < 0)
+        return -1;
+    if (fd >= 0)
+        p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (p == MAP_FAILED) {
+        say("%s: can't map the capture: %s", path, fd < 0 ? "the daemon sent none" : strerror(errno));
+        close(s->sock);
+        return -1;
+    }
+    s->page = p;
+    s->ring = (uint8_t *)p + PM_CAPTURE_RING;
+    s->size = request->ring_bytes;
+    t->n++;
+    return 0;
+}
+
+int tapread_add(struct tapread *t, const char *path, int host, const char *device, const struct pm_capture_req *request)
+{
+    struct pm_list_rep list;
+    struct control_call call = {.op = PM_OP_LIST, .rep = &list, .rep_len = sizeof(list)};
+    struct pm_capture_req rq = *request;
+    char name[sizeof(t->source->name)];
+    int sock = ask(path, &call), n = 0;
+
+    if (sock < 0)
+        return -1;
+    close(sock);
+    for (uint32_t i = 0; i < list.num && i < PM_DEVICES_MAX; i++) {
+        const char *its = list.device[i].name;
+
+        if (device && strncmp(its, device, PM_NAME_MAX) != 0)
+            continue;
+        if (host >= 0)
+            snprintf(name, sizeof(name), "host%d:%.*s", host, PM_NAME_MAX, its);
+        else
+            snprintf(name, sizeof(name), "%.*s", PM_NAME_MAX, its);
+        rq.device = i;
+        if (add_device(t, path, &rq, name) != 0)
+            return -1;
+        n++;
+    }
+    return n;
+}
+
+void tapread_look(struct tapread *t)
+{
+    struct timespec now;
+
+    /* The clock before the heads: a packet is in its ring before it can cause another one, so whatever caused a packet
+     * that is no later than this is found, too. */
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    t->until = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    for (unsigned i = 0; i < t->n; i++) /* acquire: pairs with the daemon's release after writing the records */
+        t->source[i].head = atomic_load_explicit(&t->source[i].page->head, memory_order_acquire);
+}
+
+static const struct pm_capture_record *first(struct tap_source *s)
+{
+    while (s->tail != s->head) {
+        const struct pm_capture_record *r = (const void *)(s->ring + (s->tail & (s->size - 1)));
+
+        if (!(r->flags & PM_RECORD_SKIP))
+            return r;
+        s->tail += r->size;
+    }
+    return NULL;
+}
+
+const struct pm_capture_record *tapread_next(struct tapread *t, unsigned *source)
+{
+    const struct pm_capture_record *oldest = NULL;
+
+    for (unsigned i = 0; i < t->n; i++) {
+        const struct pm_capture_record *r = first(&t->source[i]);
+
+        if (r && r->time <= t->until && (!oldest || r->time < oldest->time)) {
+            oldest = r;
+            *source = i;
+        }
+    }
+    return oldest;
+}
+
+void tapread_done(struct tapread *t, unsigned source)
+{
+    struct tap_source *s = &t->source[source];
+    const struct pm_capture_record *r = (const void *)(s->ring + (s->tail & (s->size - 1)));
+
+    s->tail += r->size;
+    /* Release: pairs with the daemon's acquire, which may then write over it. */
+    atomic_store_explicit(&s->page->tail, s->tail, memory_order_release);
+}
+
+bool tapread_wait(struct tapread *t, int ms)
+{
+    struct pollfd p[256];
+    unsigned n = 0, at[256];
+    bool alive = false;
+
+    for (unsigned i = 0; i < t->n && n < 256; i++)
+        if (t->source[i].sock >= 0) {
+            at[n] = i;
+            p[n++] = (struct pollfd){t->source[i].sock, POLLIN, 0};
+        }
+    poll(p, n, ms);
+    for (unsigned i = 0; i < n; i++)
+        if (p[i].revents) { /* nothing is ever sent to us */
+            close(t->source[at[i]].sock);
+            t->source[at[i]].sock = -1;
+        }
+    for (unsigned i = 0; i < t->n; i++)
+        alive |= t->source[i].sock >= 0;
+    return alive;
+}
+
+void tapread_stop(struct tapread *t)
+{
+    for (unsigned i = 0; i < t->n; i++) {
+        if (t->source[i].sock >= 0)
+            close(t->source[i].sock);
+        t->source[i].sock = -1;
+    }
+}
+
+void tapread_fini(struct tapread *t)
+{
+    tapread_stop(t);
+    for (unsigned i = 0; i < t->n; i++)
+        munmap(t->source[i].page, PM_CAPTURE_RING + t->source[i].size);
+    free(t->source);
+    memset(t, 0, sizeof(*t));
+}

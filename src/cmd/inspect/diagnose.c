@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/cmd/inspect/diagnose.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/cmd/common/member.h"
+
+#define TEXT_MAX 600
+#define FOREVER 7 /* rnr_retry */
+
+struct reasons {
+    const struct scene *s;
+    json_t *list;
+};
+
+/* --- reading documents
+ * --------------------------------------------------------------------------------------------------- */
+
+static double real(const json_t *o, const char *name)
+{
+    return json_number_value(json_object_get(o, name));
+}
+
+static bool yes(const json_t *o, const char *name)
+{
+    return json_is_true(json_object_get(o, name));
+}
+
+static void add(struct reasons *r, const char *code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void add(struct reasons *r, const char *code, const char *fmt, ...)
+{
+    char text[TEXT_MAX];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    json_array_append_new(r->list, json_pack("{s:s, s:s}", "code", code, "text", text));
+}
+
+/* "850 us", "12 ms", "3.4 s". Returns out. */
+static const char *span(double us, char out[32])
+{
+    if (us < 1000)
+        snprintf(out, 32, "%.0f us", us);
+    else if (us < 1e6)
+        snprintf(out, 32, "%.3g ms", us / 1e3);
+    else
+        snprintf(out, 32, "%.3g s", us / 1e6);
+    return out;
+}
+
+/* --- states
+ * -------------------------------------------------------------------------------------------------------------- */
+
+/* What to do about an error, by its cause. */
+static const char *advice(const json_t *failure)
+{
+    static const struct {
+        const char *cause, *text;
+    } table[] = {
+        {"peer_nak",
+         "The peer's log (pumice run --keep-logs) and its own `pumice why` say what it did not like: mostly "
+         "an rkey that is not there or not for this access, or a range beyond its region."},
+        {"retry", "Is the peer alive, and is its queue pair in RTS? `pumice ping ADDRESS` tells whether packets get "
+                  "there, small and large ones."},
+        {"rnr_retry", "The peer must post receive requests before it is sent to, or rnr_retry must be 7 (for ever)."},
+        {"local", "An lkey, an address or a length of the request does not fit its memory region, or a window was not "
+                  "there."},
+        {"refused", "The program at the peer asked for what this one does not allow: compare key and address with what "
+                    "it registered, and the access flags of region and queue pair."},
+        {"recv", "Post receive requests that are as long as the longest message, in registered memory with local write "
+                 "access."},
+        {"memory", "The program unmapped or freed memory that is still registered."},
+    };
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        if (member_is(failure, "cause", table[i].cause))
+            return table[i].text;
+    }
+    return "Modify it to RESET and connect it again to go on.";
+}
+
+/* The completion queue that `which` names ("send_cq" or "recv_cq"); NULL: none. */
+static const json_t *cq_of(const struct scene *s, const char *which)
+{
+    const json_t *cq;
+    size_t i;
+
+    if (!json_is_integer(json_object_get(s->qp, which)))
+        return NULL;
+    json_array_foreach(json_object_get(s->device, "cqs"), i, cq)
+    {
+        if (member_whole(cq, "cq") == member_whole(s->qp, which) &&
+            member_whole(cq, "session") == member_whole(s->qp, "session"))
+            return cq;
+    }
+    return NULL;
+}
+
+/* True: it overran. */
+static bool by_overrun(struct reasons *r, const char *which)
+{
+    const json_t *cq = cq_of(r->s, which);
+
+    if (!cq || !yes(cq, "overrun"))
+        return false;
+    add(r, "overrun",
+        "Its completion queue %lld overran: it has room for %lld completions, more came before its program polled "
+        "them, and they are lost.",
+        member_whole(cq, "cq"), member_whole(cq, "entries"));
+    return true;
+}
+
+/* True: the state alone says it all. */
+static bool by_state(struct reasons *r)
+{
+    const json_t *qp = r->s->qp, *failure = json_object_get(qp, "failure");
+    const char *state = member_text(qp, "state");
+    bool known = json_is_string(json_object_get(qp, "broken"));
+
+    if (known)
+        add(r, "broken", "Its program wrote nonsense into its rings (%s), so the daemon does not read them any more.",
+            member_text(qp, "broken"));
+    if (json_is_string(json_object_get(qp, "unreachable"))) {
+        add(r, "unreachable",
+            "The connectivity check of its peer %s failed, so it was given up (pumiced --connectivity enforce): %s.",
+            member_text(qp, "dgid"), member_text(qp, "unreachable"));
+        known = true;
+    }
+    known |= by_overrun(r, "send_cq");
+    if (member_whole(qp, "recv_cq") != member_whole(qp, "send_cq"))
+        known |= by_overrun(r, "recv_cq");
+    if (strcmp(state, "ERR") == 0 || strcmp(state, "SQE") == 0) {
+        /* What the daemon does for these two reasons looks to the engine like a wish of the program. */
+        if (json_is_object(failure) && !(known && member_is(failure, "cause", "program")))
+            add(r, "error", "It is in %s: %s. %s", state, member_text(failure, "reason"), advice(failure));
+        else
+            add(r, "error", "It is in %s; all its requests were flushed.", state);
+        return true;
+    }
+    if (strcmp(state, "RESET") == 0 || strcmp(state, "INIT") == 0) {
+        add(r, "not_connected",
+            "It is in %s: its program has not connected it yet (modify_qp to RTR and RTS), so it neither sends nor "
+            "receives.",
+            state);
+        return true;
+    }
+    if (strcmp(state, "RTR") == 0)
+        add(r, "not_connected", "It is in RTR: it receives, but can't send before its program moves it to RTS.");
+    if (strcmp(state, "SQD") == 0 && yes(qp, "waiting_drain"))
+        add(r, "drain",
+            "It is in SQD: requests that have begun are being finished (%lld in the queue), new ones wait until its "
+            "program moves it back to RTS.",
+            member_whole(qp, "sq_posted"));
+    else if (strcmp(state, "SQD") == 0)
+        add(r, "drain", "It is in SQD and drained: what is posted waits until its program moves it back to RTS.");
+    return false;
+}
+
+/* --- the peer
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* The SRQ that an XRC message waits for, and whose it is; out says "" if nothing is known of it. */
+static void xrc_queue(const struct scene *s, json_int_t srqn, char out[TEXT_MAX])
+{
+    const json_t *srq, *session;
+    size_t i, k;
+
+    json_array_foreach(json_object_get(s->peer_device, "srqs"), i, srq)
+    {
+        if (member_whole(srq, "srqn") != srqn)
+            continue;
+        json_array_foreach(json_object_get(s->peer_device, "sessions"), k, session)
+        {
+            if (member_whole(session, "session") == member_whole(srq, "session"))
+                snprintf(out, TEXT_MAX, ", of %s (pid %lld),", member_text(session, "comm"),
+                         member_whole(session, "pid"));
+        }
+    }
+}
+
+/* No request that the peer could receive a message in. False: there is one, or nothing is known. */
+static bool peer_has_no_receive(const struct scene *s, char out[TEXT_MAX])
+{
+    const json_t *srq, *handle = s->peer ? json_object_get(s->peer, "srq") : NULL;
+    json_int_t posted;
+    size_t i;
+
+    if (!s->peer || member_is(s->peer, "type", "XRC_RECV") || member_whole(s->peer, "rq_posted") ||
+        member_whole(s->peer, "rq_ring") > 0)
+        return false;
+    if (!json_is_integer(handle)) {
+        snprintf(out, TEXT_MAX, "%s (pid %lld) has posted none", member_text(s->peer, "comm"),
+                 member_whole(s->peer, "pid"));
+        return true;
+    }
+    json_array_foreach(json_object_get(s->peer_device, "srqs"), i, srq)
+    {
+        if (member_whole(srq, "srq") != json_integer_value(handle) ||
+            member_whole(srq, "session") != member_whole(s->peer, "session"))
+            continue;
+        posted = member_whole(srq, "posted") + member_whole(srq, "ring");
+        snprintf(out, TEXT_MAX, "its shared receive queue %lld, of %lld queue pairs, is empty",
+                 (long long)json_integer_value(handle), member_whole(srq, "qps"));
+        return posted == 0;
+    }
+    return false;
+}
+
+static void by_peer(struct reasons *r)
+{
+    const struct scene *s = r->s;
+
+    if (!s->peer_device || member_is(s->qp, "type", "UD"))
+        return;
+    if (!s->peer) {
+        add(r, "peer_gone", "There is no queue pair 0x%06llx at %s: its program has ended, or has destroyed it.",
+            member_whole(s->qp, "dest_qpn"), member_text(s->peer_device, "address"));
+        return;
+    }
+    if (!member_is(s->peer, "state", "RTR") && !member_is(s->peer, "state", "RTS") &&
+        !member_is(s->peer, "state", "SQD") && !member_is(s->peer, "state", "SQE")) {
+        const json_t *failure = json_object_get(s->peer, "failure");
+
+        add(r, "peer_state", "The peer, queue pair 0x%06llx of %s (pid %lld), is in %s and answers nothing%s%s.",
+            member_whole(s->peer, "qpn"), member_text(s->peer, "comm"), member_whole(s->peer, "pid"),
+            member_text(s->peer, "state"), json_is_object(failure) ? ": " : "",
+            json_is_object(failure) ? member_text(failure, "reason") : "");
+    }
+}
+
+/* What is in the way of packets on this host. */
+static void by_network(struct reasons *r)
+{
+    const struct scene *s = r->s;
+
+    if (member_is(s->device, "port", "down"))
+        add(r, "port_down", "The interface %s of device %s is down.", member_text(s->device, "netdev"),
+            member_text(s->device, "name"));
+    if (member_text(s->status, "fault")[0])
+        add(r, "faults", "Faults are injected into what this host sends: %s.", member_text(s->status, "fault"));
+}
+
+/* --- the requester
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* Messages of one XRC queue pair stay in order, whichever SRQs they are for. */
+static void by_xrc_rnr(struct reasons *r)
+{
+    const json_t *qp = r->s->qp;
+    json_int_t srqn = member_whole(qp, "waiting_srqn");
+    char whose[TEXT_MAX] = "";
+
+    if (!srqn)
+        return;
+    xrc_queue(r->s, srqn, whose);
+    add(r, "xrc_blocked",
+        "It waits for SRQ 0x%06llx%s to have a receive request. What is behind this message, %lld requests, waits too, "
+        "though it may be for other SRQs: one XRC queue pair keeps the order of all.",
+        (long long)srqn, whose, (long long)(member_whole(qp, "sq_posted") - 1));
+}
+
+static void by_rnr(struct reasons *r)
+{
+    const json_t *qp = r->s->qp;
+    char left[32], tries[64], who[TEXT_MAX] = "";
+
+    if (!yes(qp, "waiting_rnr"))
+        return;
+    if (member_whole(qp, "rnr_retry") == FOREVER)
+        snprintf(tries, sizeof(tries), "It tries for ever");
+    else
+        snprintf(tries, sizeof(tries), "%lld of %lld RNR retries are left", member_whole(qp, "rnr_retries_left"),
+                 member_whole(qp, "rnr_retry"));
+    peer_has_no_receive(r->s, who);
+    add(r, "rnr",
+        "The peer has no receive request for PSN %lld (RNR NAK)%s%s. %s; the next try is in %s. %lld requests wait.",
+        member_whole(qp, "una_psn"), who[0] ? ": " : "", who, tries, span(real(qp, "rnr_us"), left),
+        member_whole(qp, "sq_posted"));
+    by_xrc_rnr(r);
+}
+
+static void by_ack(struct reasons *r)
+{
+    const json_t *qp = r->s->qp, *silent = json_object_get(qp, "silent_us");
+    json_int_t una = member_whole(qp, "una_psn"), left = member_whole(qp, "retries_left"),
+               most = member_whole(qp, "retry_cnt");
+    char since[32], due[32], timeout[32], rtt[32];
+
+    if (!json_is_number(silent) || yes(qp, "waiting_rnr"))
+        return;
+    add(r, "ack",
+        "It waits for an ACK: PSN %lld to %lld are unacknowledged, the oldest for %s (usual round trip %s). The next "
+        "look is in %s.%s",
+        (long long)una, (long long)((member_whole(qp, "max_psn") - 1) & 0xffffff),
+        span(json_number_value(silent), since),
+        real(qp, "srtt_us") > 0 ? span(real(qp, "srtt_us"), rtt) : "not known yet", span(real(qp, "deadline_us"), due),
+        yes(qp, "retransmitting") ? " It is sending again what was lost." : "");
+    if (left < most && json_is_number(json_object_get(qp, "timeout_us")))
+        add(r, "retry",
+            "Nobody has answered in time for %lld timeouts of %s; %lld of %lld retries are left, then it fails with "
+            "\"transport retry counter exceeded\".",
+            (long long)(most - left), span(real(qp, "timeout_us"), timeout), (long long)left, (long long)most);
+    if (!json_is_number(json_object_get(qp, "timeout_us")))
+        add(r, "retry", "Its timeout is 0: it waits for ever.");
+}
+
+static void by_windows(struct reasons *r)
+{
+    const json_t *qp = r->s->qp;
+
+    if (yes(qp, "waiting_window"))
+        add(r, "window",
+            "Its window is full: %lld of %lld bytes are in flight (at most %lld packets); it sends more when an ACK "
+            "comes.",
+            member_whole(qp, "inflight_bytes"), member_whole(qp, "window_bytes"),
+            member_whole(r->s->device, "window_pkts"));
+    if (yes(qp, "waiting_peer"))
+        add(r, "peer_window",
+            "The window of its destination %s, which all queue pairs share that send there, is full (%lld bytes, what "
+            "its socket can take).",
+            member_text(qp, "dgid"), member_whole(r->s->device, "peer_window"));
+    if (yes(qp, "waiting_reads"))
+        add(r, "credit",
+            "It has no credit for the next READ or atomic: %lld are outstanding, and max_rd_atomic is %lld.",
+            member_whole(qp, "reads_outstanding"), member_whole(qp, "max_rd_atomic"));
+    if (yes(qp, "waiting_fence"))
+        add(r, "fence", "The next request has a fence, and waits for %lld READs or atomics before it.",
+            member_whole(qp, "reads_outstanding"));
+    if (json_is_integer(json_object_get(qp, "rate")))
+        add(r, "ecn", "Congested routers (ECN) have lowered its rate to %.1f MB/s%s.",
+            (double)member_whole(qp, "rate") / 1e6, yes(qp, "waiting_rate") ? ", and it waits for its next turn" : "");
+}
+
+/* --- what its program does
+ * ------------------------------------------------------------------------------------------------ */
+
+static void by_cq(struct reasons *r, const char *which)
+{
+    const json_t *cq = cq_of(r->s, which);
+
+    if (cq && !yes(cq, "overrun") && member_whole(cq, "unread") > 0)
+        add(r, "unpolled", "Its program has not polled %lld completions of completion queue %lld%s.",
+            member_whole(cq, "unread"), member_whole(cq, "cq"),
+            member_is(cq, "armed", "no") ? "" : ", though it was told of them");
+}
+
+static void by_receive(struct reasons *r)
+{
+    const json_t *qp = r->s->qp;
+
+    if (member_is(qp, "type", "XRC_SEND") || member_is(qp, "type", "XRC_RECV") ||
+        json_is_integer(json_object_get(qp, "srq")))
+        return;
+    if (member_whole(qp, "rq_max") && member_whole(qp, "rq_posted") == 0 && member_whole(qp, "rq_ring") == 0)
+        add(r, "no_receive", "It has no receive request posted: %s.",
+            member_is(qp, "type", "RC") ? "a SEND from the peer is told to come back later (RNR)"
+                                        : "messages to it are dropped");
+}
+
+/* Does the peer wait for this one? */
+static void by_waiting_peer(struct reasons *r)
+{
+    const json_t *peer = r->s->peer;
+
+    if (peer && yes(peer, "waiting_rnr"))
+        add(r, "peer_wait", "The peer, queue pair 0x%06llx, wants to send, and waits for a receive request here.",
+            member_whole(peer, "qpn"));
+    else if (peer && json_is_number(json_object_get(peer, "silent_us")))
+        add(r, "peer_wait", "The peer, queue pair 0x%06llx, waits for an ACK from here.", member_whole(peer, "qpn"));
+}
+
+json_t *reasons_of(const struct scene *s)
+{
+    struct reasons r = {s, json_array()};
+    bool asked;
+
+    if (by_state(&r))
+        return r.list;
+    by_rnr(&r);
+    by_ack(&r);
+    asked = json_array_size(r.list) > 0;
+    by_windows(&r);
+    if (asked) {
+        by_peer(&r);
+        by_network(&r);
+    }
+    if (member_whole(s->qp, "sq_ring") > 0)
+        add(&r, "unread", "The daemon has not read %lld of its requests yet%s.", member_whole(s->qp, "sq_ring"),
+            member_whole(s->qp, "sq_posted") >= member_whole(s->qp, "sq_max")
+                ? ", because the queue with the engine is full"
+                : "");
+    if (json_array_size(r.list) == 0 && member_whole(s->qp, "sq_posted") > 0)
+        add(&r, "ready", "%lld requests are posted and nothing is in their way.", member_whole(s->qp, "sq_posted"));
+    if (json_array_size(r.list) == 0)
+        add(&r, "idle", "It has nothing to send: every request that was posted is complete.");
+    by_receive(&r);
+    by_waiting_peer(&r);
+    by_cq(&r, "send_cq");
+    if (member_whole(s->qp, "recv_cq") != member_whole(s->qp, "send_cq"))
+        by_cq(&r, "recv_cq");
+    return r.list;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* pumice fault: other faults, while the daemons run. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pumice/abi.h"
+#include "src/cmd/common/cmd.h"
+#include "src/cmd/common/control.h"
+#include "src/cmd/common/target_options.h"
+
+struct fault_options {
+    const char *spec;
+    struct which which;
+    uint64_t seed;
+};
+
+static const struct argp_option options[] = {
+    {"seed", 's', "S", 0, "Seed of the faults, 1 unless given", 0},
+    {0},
+};
+
+static const char doc[] = "Sets the faults that running daemons apply to what they send. In a lab, all hosts are "
+                          "meant. SPEC replaces what was set before; "
+                          "off ends all faults.\v"
+                          "Example:\n"
+                          "  pumice fault loss=5%,dup=2%,reorder=5%\n"
+                          "  pumice fault 'peer=127.0.0.2,loss=100%'\n"
+                          "  pumice fault off\n\n"
+                          "SPEC is NAME=VALUE,NAME=VALUE,...; further rules follow after a semicolon. loss, ack-loss, "
+                          "dup, corrupt and reorder take a "
+                          "percentage, delay, jitter and reorder-by a time (50us), mask 64 bits; peer, qpn and only "
+                          "(request, response, ack, send, "
+                          "write, read, atomic) limit a rule to some packets. See pumice-fault(1).";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct fault_options *o = state->input;
+    char *end;
+
+    switch (key) {
+    case 's':
+        errno = 0;
+        o->seed = strtoull(arg, &end, 0);
+        if (errno || *end || arg[0] < '0' || arg[0] > '9')
+            argp_error(state, "--seed=%s: must be a number, such as 7 or 0x7f", arg);
+        break;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->which;
+        break;
+    case ARGP_KEY_ARG:
+        if (o->spec)
+            argp_error(state, "'%s' is too much: one specification (with commas, without spaces)", arg);
+        o->spec = arg;
+        break;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which faults? Such as loss=1%%, or off");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static int set_one(const char *path, const struct pm_fault_req *req)
+{
+    struct control_call call = {.op = PM_OP_FAULT, .req = req, .req_len = sizeof(*req)};
+    int sock = control_open(path), err;
+
+    if (sock < 0) {
+        control_explain(path, sock, "");
+        return -1;
+    }
+    err = control_call(sock, &call);
+    close(sock);
+    if (err && call.why[0])
+        say("%s", call.why);
+    else if (err)
+        control_explain(path, err, "");
+    return err ? -1 : 0;
+}
+
+int cmd_fault(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, "SPEC|off", doc, which_child, NULL, NULL};
+    struct fault_options o = {.which = WHICH_NONE, .seed = 1};
+    struct pm_fault_req req = {0};
+    char path[SOCKET_PATH_MAX];
+    struct targets t;
+
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    if (strcmp(o.spec, "off") == 0)
+        o.spec = "";
+    if (strlen(o.spec) >= sizeof(req.spec)) {
+        say("the specification is longer than %zu characters", sizeof(req.spec) - 1);
+        return 1;
+    }
+    strcpy(req.spec, o.spec);
+    req.seed = o.seed;
+    if (which_find(&o.which, &t) != 0)
+        return 1;
+    /* All or none would need a transaction; a bad specification is refused by the first. */
+    for (unsigned i = 0; i < t.n; i++) {
+        targets_socket(&t, i, path);
+        if (set_one(path, &req) != 0)
+            return 1;
+    }
+    return 0;
+}

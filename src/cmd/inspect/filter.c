@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/cmd/inspect/filter.h"
+
+#include <string.h>
+
+static const char *const lists[] = {"sessions", "qps", "srqs", "xrcds", "cqs", "mrs", "mws", "groups", "connectivity"};
+#define LISTS (sizeof(lists) / sizeof(lists[0]))
+
+/* Whether the name of len characters stands in text, between commas. */
+static bool among(const char *text, const char *name, size_t len)
+{
+    for (;;) {
+        size_t n = strcspn(text, ",");
+
+        if (n == len && memcmp(text, name, len) == 0)
+            return true;
+        if (!text[n])
+            return false;
+        text += n + 1;
+    }
+}
+
+bool select_knows(const char *kinds)
+{
+    for (;;) {
+        size_t n = strcspn(kinds, ",");
+        bool known = false;
+
+        for (unsigned i = 0; i < LISTS && !known; i++)
+            known = strlen(lists[i]) == n && memcmp(lists[i], kinds, n) == 0;
+        if (!known)
+            return false;
+        if (!kinds[n])
+            return true;
+        kinds += n + 1;
+    }
+}
+
+void select_kinds(json_t *status, const char *kinds)
+{
+    json_t *device, *member;
+    const char *name;
+    void *next;
+    size_t i;
+
+    json_array_foreach(json_object_get(status, "devices"), i, device)
+    {
+        json_object_foreach_safe(device, next, name, member)
+        {
+            if (!among("name,address,port", name, strlen(name)) && !among(kinds, name, strlen(name)))
+                json_object_del(device, name);
+        }
+    }
+}
+
+static bool is_of(const json_t *sessions, const json_t *row, json_int_t pid)
+{
+    const json_t *number = json_object_get(row, "session"), *own = json_object_get(row, "pid"), *s;
+    size_t i;
+
+    if (own)
+        return json_integer_value(own) == pid;
+    json_array_foreach(sessions, i, s)
+    {
+        if (json_integer_value(json_object_get(s, "pid")) == pid && json_equal(json_object_get(s, "session"), number))
+            return true;
+    }
+    return false;
+}
+
+void select_process(json_t *status, json_int_t pid)
+{
+    json_t *device;
+    size_t i;
+
+    json_array_foreach(json_object_get(status, "devices"), i, device)
+    {
+        json_t *sessions = json_deep_copy(json_object_get(device, "sessions"));
+
+        for (unsigned k = 0; k < LISTS; k++) {
+            json_t *list = json_object_get(device, lists[k]);
+
+            for (size_t row = json_array_size(list); row-- > 0;) {
+                if (!is_of(sessions, json_array_get(list, row), pid))
+                    json_array_remove(list, row);
+            }
+        }
+        json_decref(sessions);
+    }
+}

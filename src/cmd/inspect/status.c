@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* pumice status: what daemons have to tell about themselves. */
+#include <argp.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "pumice/abi.h"
+#include "src/cmd/common/cmd.h"
+#include "src/cmd/common/control.h"
+#include "src/cmd/common/fetch.h"
+#include "src/cmd/common/target_options.h"
+#include "src/cmd/inspect/filter.h"
+#include "src/cmd/inspect/interval.h"
+#include "src/cmd/inspect/table.h"
+
+struct status_options {
+    bool json, all;
+    const char *only; /* lists; NULL: everything */
+    long pid; /* 0: all */
+    double interval; /* seconds; 0: once, as it is */
+    long number;
+    struct which which;
+};
+
+static const struct argp_option options[] = {
+    {"json", 'j', NULL, 0, "JSON in place of text", 0},
+    {"only", 'o', "LIST", 0, "Only these lists: " SELECT_KINDS "; several with commas between them", 0},
+    {"pid", 'p', "PID", 0, "Only what this process has", 0},
+    {"interval", 'i', "SECONDS", 0, "In place of all that: what the counters have grown by, every so many seconds", 0},
+    {"number", 'n', "N", 0, "End after N intervals", 0},
+    {"all", 'a', NULL, 0, "Everything: zero counters, too, and those of each QP", 0},
+    {0},
+};
+
+static const char doc[] = "Shows devices, programs that use them, objects, QP states and counters of a running daemon; "
+                          "in a lab, of all hosts.\v"
+                          "Examples:\n"
+                          "  pumice status\n"
+                          "  pumice status --interval 10\n"
+                          "  pumice run --hosts 2 -- sh -c './my_test.sh; pumice status --json > counters.json'\n";
+
+/* What the daemon's arrays have more of is for --all and --json. */
+static const struct show_columns columns[] = {
+    {"qps", "qpn session comm type state requester dest_qpn dgid sq_posted rq_posted inflight_bytes srtt_us "
+            "deadline_us broken"},
+    {NULL, NULL},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct status_options *o = state->input;
+    char *end;
+
+    switch (key) {
+    case 'o':
+        if (!select_knows(arg))
+            argp_error(state, "--only=%s: must be of " SELECT_KINDS, arg);
+        o->only = arg;
+        break;
+    case 'p':
+        o->pid = parse_number(arg, 1, INT_MAX);
+        if (o->pid < 0)
+            argp_error(state, "--pid=%s: must be the number of a process", arg);
+        break;
+    case 'i':
+        o->interval = strtod(arg, &end);
+        if (*end || end == arg || !(o->interval >= 0.05 && o->interval <= 3600))
+            argp_error(state, "--interval=%s: must be seconds from 0.05 to 3600", arg);
+        break;
+    case 'n':
+        o->number = parse_number(arg, 1, 1000000);
+        if (o->number < 0)
+            argp_error(state, "--number=%s: must be a number from 1", arg);
+        break;
+    case 'j':
+        o->json = true;
+        break;
+    case 'a':
+        o->all = true;
+        break;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->which;
+        break;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is too much: pumice status takes no arguments", arg);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* The same counters under other names, and what pumice run wants to know in the end, are for --all and --json. */
+static void leave_out_rest(json_t *status)
+{
+    static const char *const names[] = {"hw_counters", "mlx5_counters", "port_counters", "usnic_counters", "use"};
+    json_t *device;
+    size_t i;
+
+    json_array_foreach(json_object_get(status, "devices"), i, device)
+    {
+        for (unsigned n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+            json_object_del(device, names[n]);
+    }
+}
+
+static void show_host(const struct targets *t, unsigned i, const char *path, const json_t *status, bool all)
+{
+    if (i)
+        putchar('\n');
+    if (t->first >= 0)
+        printf("=== host %u (%s)\n", (unsigned)t->first + i, path);
+    else
+        printf("=== %s\n", path);
+    show_json(stdout, status, columns, all);
+}
+
+int cmd_status(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, NULL, doc, which_child, NULL, NULL};
+    struct status_options o = {.which = WHICH_NONE};
+    json_t *hosts = json_array(), *root;
+    char path[SOCKET_PATH_MAX];
+    struct targets t;
+    int code = 0;
+
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    if (which_find(&o.which, &t) != 0)
+        return 1;
+    if (o.interval > 0) {
+        json_decref(hosts);
+        return interval_show(&t, o.interval, o.number, o.json);
+    }
+    for (unsigned i = 0; i < t.n; i++) {
+        json_t *status, *host;
+
+        targets_socket(&t, i, path);
+        status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+        if (!status) {
+            code = 1;
+            continue;
+        }
+        if (o.pid)
+            select_process(status, o.pid);
+        if (o.only)
+            select_kinds(status, o.only);
+        if (!o.json && !o.all)
+            leave_out_rest(status);
+        if (!o.json)
+            show_host(&t, i, path, status, o.all);
+        host = json_pack("{s:s, s:o}", "socket", path, "status", status);
+        if (t.first >= 0)
+            json_object_set_new(host, "host", json_integer(t.first + (json_int_t)i));
+        json_array_append_new(hosts, host);
+    }
+    root = json_pack("{s:o}", "hosts", hosts);
+    if (o.json) {
+        json_dumpf(root, stdout, JSON_INDENT(2));
+        putchar('\n');
+    }
+    json_decref(root);
+    return code;
+}

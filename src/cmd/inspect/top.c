@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* pumice top: a table of devices and queue pairs with rates, again and again. */
+#include <argp.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pumice/abi.h"
+#include "src/cmd/common/cmd.h"
+#include "src/cmd/common/fetch.h"
+#include "src/cmd/common/member.h"
+#include "src/cmd/common/target_options.h"
+#include "src/cmd/inspect/diagnose.h"
+
+#define ROWS_DEFAULT 40 /* lines, if it is no terminal */
+
+struct top_options {
+    struct which which;
+    bool batch;
+    long count; /* 0: for ever */
+    double delay; /* seconds */
+};
+
+static const struct argp_option options[] = {
+    {"delay", 'd', "SECONDS", 0, "Time between looks (1)", 0},
+    {"number", 'n', "N", 0, "End after N tables", 0},
+    {"batch", 'b', NULL, 0, "One table below the other, all rows; so always if the output is no terminal", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Shows devices and queue pairs of running daemons with rates, the busiest first, and what each "
+    "queue pair waits for; in a lab, of all hosts. Ctrl-C ends it.\v"
+    "Example:\n"
+    "  pumice top -d 0.5\n"
+    "  pumice top -b -n 10 -d 1 > rates.txt\n\n"
+    "The first table has no rates. The last column is a code of pumice-why(1), which says more.";
+
+static volatile sig_atomic_t ended;
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    ended = 1;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct top_options *o = state->input;
+    char *end;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->which;
+        break;
+    case 'd':
+        o->delay = strtod(arg, &end);
+        if (*end || end == arg || !(o->delay >= 0.05 && o->delay <= 3600))
+            argp_error(state, "--delay=%s: must be seconds from 0.05 to 3600", arg);
+        break;
+    case 'n':
+        o->count = parse_number(arg, 1, 1000000);
+        if (o->count < 0)
+            argp_error(state, "--number=%s: must be a number from 1", arg);
+        break;
+    case 'b':
+        o->batch = true;
+        break;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is too much: pumice top takes no arguments", arg);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* --- rates
+ * --------------------------------------------------------------------------------------------------------------- */
+
+struct row { /* of a device or a queue pair */
+    char title[64], detail[96];
+    uint64_t tx_pkts, rx_pkts, tx_bytes, rx_bytes, resent; /* counters */
+    double rate[5]; /* of these; negative: not known */
+    uint64_t key; /* what it is found again by: host, device, queue pair */
+};
+struct table {
+    struct row *row;
+    size_t n, room;
+    double when;
+};
+struct look { /* what was seen at one time */
+    struct table devices, qps;
+    unsigned hosts; /* that answered */
+};
+
+static struct row *add_row(struct table *t)
+{
+    if (t->n == t->room) {
+        t->room = t->room ? 2 * t->room : 64;
+        t->row = realloc(t->row, t->room * sizeof(t->row[0]));
+        if (!t->row) {
+            say("out of memory");
+            exit(1);
+        }
+    }
+    return memset(&t->row[t->n++], 0, sizeof(struct row));
+}
+
+static uint64_t count(const json_t *counters, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(counters, name));
+}
+
+static void fill(struct row *r, const json_t *counters)
+{
+    r->tx_pkts = count(counters, "sent_pkts");
+    r->rx_pkts = count(counters, "rcvd_pkts");
+    r->tx_bytes = count(counters, "sent_bytes");
+    r->rx_bytes = count(counters, "rcvd_bytes");
+    r->resent = count(counters, "fast_retrans") + count(counters, "probe_retrans") + count(counters, "timeout_retrans");
+}
+
+static void set_rates(struct table *now, const struct table *before)
+{
+    double span = now->when - before->when;
+
+    for (size_t i = 0; i < now->n; i++) {
+        struct row *r = &now->row[i];
+        const struct row *old = NULL;
+
+        for (size_t k = 0; k < before->n && !old; k++) {
+            if (before->row[k].key == r->key)
+                old = &before->row[k];
+        }
+        if (!old || span <= 0 || r->tx_pkts < old->tx_pkts) {
+            for (unsigned k = 0; k < 5; k++)
+                r->rate[k] = -1;
+            continue;
+        }
+        r->rate[0] = (double)(r->tx_pkts - old->tx_pkts) / span;
+        r->rate[1] = (double)(r->rx_pkts - old->rx_pkts) / span;
+        r->rate[2] = (double)(r->tx_bytes - old->tx_bytes) / span / 1e6;
+        r->rate[3] = (double)(r->rx_bytes - old->rx_bytes) / span / 1e6;
+        r->rate[4] = (double)(r->resent - old->resent) / span;
+    }
+}
+
+static double busy(const struct row *r)
+{
+    return r->rate[0] >= 0 ? r->rate[0] + r->rate[1] : 0;
+}
+
+static int busier(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+
+    if (busy(x) != busy(y))
+        return busy(x) < busy(y) ? 1 : -1;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* --- looking
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* Of an XRC target, for one, no program is known; a row has a word in each column all the same. */
+static const char *word(const json_t *o, const char *name)
+{
+    const char *s = member_text(o, name);
+
+    return *s ? s : "-";
+}
+
+static void add_qps(struct look *l, const json_t *status, const json_t *device, int host, size_t index)
+{
+    const json_t *qp;
+    size_t i;
+
+    json_array_foreach(json_object_get(device, "qps"), i, qp)
+    {
+        struct scene s = {.status = status, .device = device, .qp = qp};
+        json_t *why = reasons_of(&s);
+        struct row *r = add_row(&l->qps);
+        json_int_t qpn = json_integer_value(json_object_get(qp, "qpn"));
+
+        fill(r, json_object_get(qp, "counters"));
+        r->key = (uint64_t)(unsigned)(host + 1) << 48 | (uint64_t)index << 32 | (uint64_t)qpn;
+        snprintf(r->title, sizeof(r->title), "%4d 0x%06" PRIx64 " %-8.8s %-5.5s", host < 0 ? 0 : host, (uint64_t)qpn,
+                 word(qp, "type"), word(qp, "state"));
+        snprintf(r->detail, sizeof(r->detail), "%-15.15s %-13s", word(qp, "comm"),
+                 word(json_array_get(why, 0), "code"));
+        json_decref(why);
+    }
+}
+
+static void add_host(struct look *l, const json_t *status, int host)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach(json_object_get(status, "devices"), i, device)
+    {
+        struct row *r = add_row(&l->devices);
+
+        fill(r, json_object_get(device, "counters"));
+        r->key = (uint64_t)(unsigned)(host + 1) << 48 | (uint64_t)i << 32;
+        snprintf(r->title, sizeof(r->title), "%4d %-23.23s", host < 0 ? 0 : host, word(device, "name"));
+        snprintf(r->detail, sizeof(r->detail), "%s, %s, %zu queue pairs", word(device, "address"), word(device, "port"),
+                 json_array_size(json_object_get(device, "qps")));
+        add_qps(l, status, device, host, i);
+    }
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void look(struct look *l, const struct targets *t)
+{
+    char path[SOCKET_PATH_MAX];
+
+    *l = (struct look){.hosts = 0};
+    l->devices.when = l->qps.when = seconds();
+    for (unsigned i = 0; i < t->n; i++) {
+        json_t *status;
+
+        targets_socket(t, i, path);
+        status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+        if (!status)
+            continue;
+        l->hosts++;
+        add_host(l, status, t->first < 0 ? -1 : t->first + (int)i);
+        json_decref(status);
+    }
+}
+
+static void forget(struct look *l)
+{
+    free(l->devices.row);
+    free(l->qps.row);
+    *l = (struct look){.hosts = 0};
+}
+
+/* --- showing
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static void show_table(const struct table *t, const char *head, const char *tail, const char *eol, size_t rows)
+{
+    printf("%s %10s %10s %9s %9s %9s  %s%s\n", head, "tx pkt/s", "rx pkt/s", "tx MB/s", "rx MB/s", "resent/s", tail,
+           eol);
+    for (size_t i = 0; i < t->n && i < rows; i++) {
+        const struct row *r = &t->row[i];
+
+        printf("%s", r->title);
+        for (unsigned k = 0; k < 5; k++) {
+            int width = k < 2 ? 10 : 9;
+
+            if (r->rate[k] < 0)
+                printf(" %*s", width, "-");
+            else
+                printf(" %*.*f", width, k == 2 || k == 3 ? 1 : 0, r->rate[k]);
+        }
+        printf("  %s%s\n", r->detail, eol);
+    }
+}
+
+static size_t terminal_rows(void)
+{
+    struct winsize w;
+
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row ? w.ws_row : ROWS_DEFAULT;
+}
+
+static void show(const struct look *l, bool batch)
+{
+    const char *eol = batch ? "" : "\033[K"; /* clears what stood there before */
+    size_t rows = batch ? SIZE_MAX : terminal_rows(), used = l->devices.n + 4;
+    time_t now = time(NULL);
+    char stamp[32];
+
+    strftime(stamp, sizeof(stamp), "%H:%M:%S", localtime(&now));
+    if (!batch)
+        fputs("\033[H", stdout);
+    printf("pumice top  %s  %zu devices, %zu queue pairs%s\n", stamp, l->devices.n, l->qps.n, eol);
+    show_table(&l->devices, "host device                 ", "", eol, rows);
+    show_table(&l->qps, "host QP       type     state", "program         waits for", eol,
+               rows > used ? rows - used : 1);
+    fputs(batch ? "\n" : "\033[J", stdout);
+    fflush(stdout);
+}
+
+int cmd_top(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, NULL, doc, which_child, NULL, NULL};
+    struct top_options o = {.which = WHICH_NONE, .delay = 1};
+    struct look before = {.hosts = 0}, now;
+    struct targets t;
+    unsigned hosts = 1;
+
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    if (which_find(&o.which, &t) != 0)
+        return 1;
+    o.batch |= !isatty(STDOUT_FILENO);
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_signal}, NULL);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
+    if (!o.batch)
+        fputs("\033[2J", stdout);
+    for (long i = 0; (o.count == 0 || i < o.count) && !ended && hosts; i++) {
+        if (i)
+            usleep((useconds_t)(o.delay * 1e6));
+        if (ended)
+            break;
+        look(&now, &t);
+        set_rates(&now.devices, &before.devices);
+        set_rates(&now.qps, &before.qps);
+        if (now.qps.n)
+            qsort(now.qps.row, now.qps.n, sizeof(now.qps.row[0]), busier);
+        hosts = now.hosts;
+        if (hosts)
+            show(&now, o.batch);
+        forget(&before);
+        before = now;
+    }
+    forget(&before);
+    return hosts == 0;
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* pumice why QPN: what a queue pair waits for, in words. */
+#include <argp.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pumice/abi.h"
+#include "src/cmd/common/cmd.h"
+#include "src/cmd/common/fetch.h"
+#include "src/cmd/common/target_options.h"
+#include "src/cmd/inspect/diagnose.h"
+
+struct why_options {
+    struct which which;
+    bool json, all;
+    uint32_t qpn;
+};
+
+static const struct argp_option options[] = {
+    {"all", 'a', NULL, 0, "Every queue pair, in place of one", 0},
+    {"json", 'j', NULL, 0, "JSON in place of text", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Says in words what a queue pair of a running program is waiting for, or why it has failed. In "
+    "a lab, all hosts are searched, and what the peer has to do with it is looked up there.\v"
+    "Examples:\n"
+    "  pumice why 0x4711\n"
+    "  pumice why --all\n\n"
+    "pumice status lists the numbers of queue pairs.";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct why_options *o = state->input;
+    unsigned long n;
+    char *end;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->which;
+        break;
+    case 'a':
+        o->all = true;
+        break;
+    case 'j':
+        o->json = true;
+        break;
+    case ARGP_KEY_ARG:
+        n = strtoul(arg, &end, 0);
+        if (o->qpn || o->all)
+            argp_error(state, "'%s' is too much: one queue pair number, or --all", arg);
+        if (*end || arg[0] < '0' || arg[0] > '9' || n == 0 || n > 0xffffff)
+            argp_error(state, "'%s' is no queue pair number: 1 to 16777215, or 0x1 to 0xffffff", arg);
+        o->qpn = (uint32_t)n;
+        break;
+    case ARGP_KEY_END:
+        if (!o->qpn && !o->all)
+            argp_error(state, "which queue pair? (pumice status lists them; --all: all)");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* --- looking up
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/* hosts: array of {socket, status, host?}. Finds the device that has this GID, and on it the queue pair. */
+static void find_peer(const json_t *hosts, struct scene *s)
+{
+    const char *dgid = json_string_value(json_object_get(s->qp, "dgid"));
+    json_int_t qpn = json_integer_value(json_object_get(s->qp, "dest_qpn"));
+    const json_t *host, *device, *qp;
+    size_t i, j, k;
+
+    json_array_foreach(hosts, i, host)
+    {
+        json_array_foreach(json_object_get(json_object_get(host, "status"), "devices"), j, device)
+        {
+            const char *gid = json_string_value(json_object_get(device, "gid"));
+
+            if (!dgid || !gid || strcmp(gid, dgid) != 0)
+                continue;
+            s->peer_device = device;
+            json_array_foreach(json_object_get(device, "qps"), k, qp)
+            {
+                if (json_integer_value(json_object_get(qp, "qpn")) == qpn)
+                    s->peer = qp;
+            }
+        }
+    }
+}
+
+static json_t *collect(const struct targets *t, bool *failed)
+{
+    json_t *hosts = json_array(), *status, *host;
+    char path[SOCKET_PATH_MAX];
+
+    for (unsigned i = 0; i < t->n; i++) {
+        targets_socket(t, i, path);
+        status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+        if (!status) {
+            *failed = true;
+            continue;
+        }
+        host = json_pack("{s:s, s:o}", "socket", path, "status", status);
+        if (t->first >= 0)
+            json_object_set_new(host, "host", json_integer(t->first + (json_int_t)i));
+        json_array_append_new(hosts, host);
+    }
+    return hosts;
+}
+
+/* --- telling
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static json_t *answer(const json_t *host, const struct scene *s)
+{
+    static const char *const copied[] = {"qpn", "type", "state", "session", "pid", "comm", "dest_qpn", "dgid"};
+    json_t *o = json_object();
+
+    if (json_object_get(host, "host"))
+        json_object_set(o, "host", json_object_get(host, "host"));
+    json_object_set(o, "device", json_object_get(s->device, "name"));
+    for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++) {
+        if (json_object_get(s->qp, copied[i]))
+            json_object_set(o, copied[i], json_object_get(s->qp, copied[i]));
+    }
+    json_object_set_new(o, "why", reasons_of(s));
+    return o;
+}
+
+static void print(const json_t *o)
+{
+    const char *comm = json_string_value(json_object_get(o, "comm")), *text;
+    const json_t *host = json_object_get(o, "host"), *reason;
+    size_t i;
+
+    printf("QP 0x%06" PRIx64, (uint64_t)json_integer_value(json_object_get(o, "qpn")));
+    if (host)
+        printf(" on host %" JSON_INTEGER_FORMAT, json_integer_value(host));
+    printf(" (%s", json_string_value(json_object_get(o, "type")));
+    if (comm)
+        printf(" of %s, pid %" JSON_INTEGER_FORMAT, comm, json_integer_value(json_object_get(o, "pid")));
+    printf(") is in %s", json_string_value(json_object_get(o, "state")));
+    if (json_integer_value(json_object_get(o, "dest_qpn")))
+        printf(", connected to 0x%06" PRIx64 " at %s", (uint64_t)json_integer_value(json_object_get(o, "dest_qpn")),
+               json_string_value(json_object_get(o, "dgid")));
+    puts(".");
+    json_array_foreach(json_object_get(o, "why"), i, reason)
+    {
+        text = json_string_value(json_object_get(reason, "text"));
+        printf("  - %s\n", text ? text : "");
+    }
+}
+
+/* Answers for every queue pair that is asked for, and is on a host that was asked about. */
+static json_t *answers(const struct why_options *o, const json_t *hosts, const json_t *all_hosts)
+{
+    const json_t *host, *device, *qp;
+    json_t *list = json_array();
+    size_t i, j, k;
+
+    json_array_foreach(hosts, i, host)
+    {
+        const json_t *status = json_object_get(host, "status");
+
+        json_array_foreach(json_object_get(status, "devices"), j, device)
+        {
+            json_array_foreach(json_object_get(device, "qps"), k, qp)
+            {
+                struct scene s = {.status = status, .device = device, .qp = qp};
+
+                if (!o->all && json_integer_value(json_object_get(qp, "qpn")) != (json_int_t)o->qpn)
+                    continue;
+                find_peer(all_hosts, &s);
+                json_array_append_new(list, answer(host, &s));
+            }
+        }
+    }
+    return list;
+}
+
+static void say_none(const struct why_options *o)
+{
+    if (o->all)
+        say("there is no queue pair");
+    else
+        say("there is no queue pair 0x%06x (pumice status lists those that are)", o->qpn);
+}
+
+int cmd_why(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, "[QPN]", doc, which_child, NULL, NULL};
+    struct why_options o = {.which = WHICH_NONE};
+    struct targets t, everywhere;
+    json_t *hosts, *all_hosts, *list, *one;
+    bool failed = false, alone = false;
+    size_t i;
+
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    if (which_find(&o.which, &t) != 0)
+        return 1;
+    hosts = collect(&t, &failed);
+    all_hosts = hosts;
+    if (o.which.host >= 0 && targets_find(&everywhere, NULL, -1) == 0) /* peers may be on other hosts of the lab */
+        all_hosts = collect(&everywhere, &alone);
+    list = answers(&o, hosts, all_hosts);
+    if (o.json) {
+        one = json_pack("{s:O}", "qps", list);
+        json_dumpf(one, stdout, JSON_INDENT(2));
+        putchar('\n');
+        json_decref(one);
+    } else {
+        json_array_foreach(list, i, one) print(one);
+    }
+    if (json_array_size(list) == 0 && !failed && !o.json)
+        say_none(&o);
+    failed |= json_array_size(list) == 0 && !o.all;
+    json_decref(list);
+    if (all_hosts != hosts)
+        json_decref(all_hosts);
+    json_decref(hosts);
+    return failed;
+}

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/cmd/lab/lab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/cmd/common/cmd.h"
+#include "src/cmd/common/paths.h"
+#include "src/cmd/lab/address.h"
+
+#define DEVICE_NAME "pumice0" /* of each host's only device */
+#define READY_FD 3 /* in the daemon */
+#define READY_MS 30000 /* how long all daemons together may take to get ready */
+#define STOP_MS 20000 /* how long all may take to end, on a machine where dozens of others want its processors */
+#define LOG_TAIL 4096 /* bytes of a log that are shown when its daemon failed */
+
+/* --- the directory -------------------------------------------------------------------------------------------------- */
+
+static void log_path(const struct lab *lab, unsigned i, char *out)
+{
+    snprintf(out, PATH_MAX, "%.*s/host%u.log", PATH_MAX - 32, lab->dir, i);
+}
+
+void lab_places(const char *out[LAB_PLACES])
+{
+    out[0] = getenv("XDG_RUNTIME_DIR");
+    out[1] = getenv("TMPDIR");
+    out[2] = "/tmp";
+    for (unsigned i = 0; i < LAB_PLACES; i++)
+        if (out[i] && out[i][0] != '/')
+            out[i] = NULL;
+}
+
+static int make_dir(struct lab *lab)
+{
+    const char *places[LAB_PLACES];
+    char socket[SOCKET_PATH_MAX];
+
+    lab_places(places);
+    for (unsigned i = 0; i < LAB_PLACES; i++) {
+        if (!places[i])
+            continue;
+        snprintf(lab->dir, sizeof(lab->dir), "%s/" LAB_PREFIX "XXXXXX", places[i]);
+        /* mkdtemp makes it with mode 0700. */
+        if (lab_socket(lab->dir, HOSTS_MAX, socket) == 0 && mkdtemp(lab->dir))
+            return 0;
+    }
+    lab->dir[0] = 0;
+    say("can't make a directory for the sockets, neither in XDG_RUNTIME_DIR nor in TMPDIR nor in /tmp");
+    return -1;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+    (void)st;
+    (void)flag;
+    (void)at;
+    remove(path);
+    return 0;
+}
+
+static void remove_dir(const char *dir)
+{
+    nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void remove_sockets(const struct lab *lab)
+{
+    char path[SOCKET_PATH_MAX];
+
+    for (unsigned i = 0; i < lab->hosts; i++)
+        if (lab_socket(lab->dir, i, path) == 0)
+            unlink(path);
+}
+
+static void show_log(const struct lab *lab, unsigned i)
+{
+    char path[PATH_MAX], text[LOG_TAIL + 1], *line = text;
+    int fd;
+    ssize_t n;
+    off_t size;
+
+    log_path(lab, i, path);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+    n = size < 0 ? -1 : pread(fd, text, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return;
+    text[n] = 0;
+    while (*line) {
+        size_t len = strcspn(line, "\n");
+
+        fprintf(stderr, "  host %u: %.*s\n", i, (int)len, line);
+        line += len + (line[len] == '\n');
+    }
+}
+
+/* --- the guard ------------------------------------------------------------------------------------------------------ */
+
+/* A process that waits for this one's end, and removes the directory if it left that behind. (The daemons need no
+ * guard: the kernel sends them SIGTERM.) It must hold none of our descriptors, or whoever reads our output would
+ * wait for it. */
+static void guard_main(const char *dir, int pipe_end)
+{
+    const struct timespec grace = {.tv_nsec = 300000000};
+    int null = open("/dev/null", O_RDWR);
+    char c;
+
+    setsid();
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    prctl(PR_SET_NAME, "pumice-guard");
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+    if (read(pipe_end, &c, 1) == 0) {
+        nanosleep(&grace, NULL);
+        remove_dir(dir);
+    }
+    _exit(0);
+}
+
+static void guard_start(struct lab *lab)
+{
+    int ends[2];
+
+    lab->guard_pipe = -1;
+    if (lab->keep_logs || pipe2(ends, O_CLOEXEC) != 0)
+        return;
+    lab->guard = fork();
+    if (lab->guard == 0) {
+        close(ends[1]);
+        guard_main(lab->dir, ends[0]);
+    }
+    close(ends[0]);
+    lab->guard_pipe = ends[1];
+}
+
+static void guard_stop(struct lab *lab)
+{
+    if (lab->guard_pipe < 0)
+        return;
+    if (write(lab->guard_pipe, "", 1) == 1 && lab->guard > 0)
+        waitpid(lab->guard, NULL, 0);
+    close(lab->guard_pipe);
+    lab->guard_pipe = -1;
+}
+
+/* --- daemons -------------------------------------------------------------------------------------------------------- */
+
+/* Which processor the daemon of host i keeps to, -1: any. All daemons work at the same time, and so do their clients. Where
+ * there is no processor for each of them, the scheduler often has two daemons on one and only clients on another. */
+static int place(unsigned i, const struct lab_options *o)
+{
+    cpu_set_t set;
+    unsigned left;
+    int cpu = 0;
+
+    if (!o->spread || o->hosts < 2 || sched_getaffinity(0, sizeof(set), &set) != 0 ||
+        (unsigned)CPU_COUNT(&set) >= 2 * o->hosts)
+        return -1;
+    for (left = i % (unsigned)CPU_COUNT(&set); left || !CPU_ISSET(cpu, &set); cpu++)
+        left -= CPU_ISSET(cpu, &set) ? 1 : 0;
+    return cpu;
+}
+
+/* The child's side: never returns. */
+static void daemon_exec(const struct lab *lab, unsigned i, const char *path, const struct lab_options *o, pid_t parent,
+                        int ready)
+{
+    char socket[SOCKET_PATH_MAX], log[PATH_MAX], device[INET6_ADDRSTRLEN + 16], ready_fd[12], cpu[12];
+    const char *argv[18 + sizeof(o->pass) / sizeof(o->pass[0])] = {path,   "--socket",   socket,  "--device",
+                                                                   device, "--ready-fd", ready_fd};
+    unsigned argc = 7;
+    int null = open("/dev/null", O_RDONLY), out, processor = place(i, o);
+    sigset_t none;
+
+    /* A process group of its own: what the terminal sends is for the command, which ends first. But the command's session:
+     * Linux shares a processor between sessions first (autogroup), and a yield gives nothing to another one. The daemon
+     * would run again after each turn of a client, mostly in vain. */
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(EXIT_OWN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    lab_socket(lab->dir, i, socket);
+    log_path(lab, i, log);
+    snprintf(device, sizeof(device), DEVICE_NAME "=%s", lab->host[i].address);
+    snprintf(ready_fd, sizeof(ready_fd), "%d", READY_FD);
+    for (unsigned j = 0; j < o->num_pass; j++)
+        argv[argc++] = o->pass[j];
+    if (processor >= 0) {
+        snprintf(cpu, sizeof(cpu), "%d", processor);
+        argv[argc++] = "--cpus";
+        argv[argc++] = cpu;
+    }
+    argv[argc] = NULL;
+
+    out = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+    dup2(null, 0);
+    dup2(out, 1);
+    dup2(out, 2);
+    if (ready == READY_FD)
+        fcntl(ready, F_SETFD, 0);
+    else
+        dup2(ready, READY_FD);
+    execv(path, (char **)(uintptr_t)argv);
+    fprintf(stderr, "can't execute %s: %s\n", path, strerror(errno));
+    _exit(EXIT_NOEXEC);
+}
+
+static int daemon_start(struct lab *lab, unsigned i, const char *path, const struct lab_options *o)
+{
+    struct lab_host *h = &lab->host[i];
+    pid_t self = getpid();
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        say("can't make a pipe: %s", strerror(errno));
+        return -1;
+    }
+    h->pid = fork();
+    if (h->pid == 0)
+        daemon_exec(lab, i, path, o, self, ends[1]);
+    close(ends[1]);
+    h->ready = ends[0];
+    if (h->pid > 0)
+        return 0;
+    say("can't fork: %s", strerror(errno));
+    h->pid = 0;
+    return -1;
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Waits for the word of readiness: a byte, whatever it is. The end of the pipe without it means that the daemon
+ * ended. */
+static int daemon_wait(struct lab *lab, unsigned i, uint64_t until)
+{
+    struct lab_host *h = &lab->host[i];
+    struct pollfd p = {.fd = h->ready, .events = POLLIN};
+    uint64_t now = now_ms();
+    char byte;
+    int n = poll(&p, 1, now < until ? (int)(until - now) : 0);
+    bool ready = n == 1 && read(h->ready, &byte, 1) == 1;
+
+    close(h->ready);
+    h->ready = -1;
+    if (ready)
+        return 0;
+    return n == 0 ? -ETIMEDOUT : -ECHILD;
+}
+
+/* Waits for one that was told to end, and kills it if it doesn't. Returns false if that was necessary. */
+static bool daemon_reap(struct lab_host *h, uint64_t until, int *status)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+
+    while (waitpid(h->pid, status, WNOHANG) == 0) {
+        if (now_ms() >= until) {
+            kill(h->pid, SIGKILL);
+            waitpid(h->pid, status, 0);
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+static void stop_daemons(struct lab *lab)
+{
+    uint64_t until = now_ms() + STOP_MS;
+    int status;
+
+    lab->stopping = true;
+    for (unsigned i = 0; i < lab->hosts; i++)
+        if (lab->host[i].pid)
+            kill(lab->host[i].pid, SIGTERM);
+    for (unsigned i = 0; i < lab->hosts; i++) {
+        struct lab_host *h = &lab->host[i];
+
+        if (h->ready >= 0)
+            close(h->ready);
+        h->ready = -1;
+        if (!h->pid)
+            continue;
+        if (daemon_reap(h, until, &status)) {
+            lab_ended(lab, h->pid, status);
+        } else {
+            say("host %u: the daemon did not end within %d s of being told so", i, STOP_MS / 1000);
+            lab->crashed = true;
+            h->pid = 0;
+        }
+    }
+}
+
+/* --- the lab -------------------------------------------------------------------------------------------------------- */
+
+/* Starts all daemons at the addresses that are set, and waits for them. 0, -EADDRINUSE if another program took a
+ * port from them, or -1 after saying what happened. */
+static int start_daemons(struct lab *lab, const char *path, const struct lab_options *o)
+{
+    uint64_t until = now_ms() + READY_MS;
+    unsigned i;
+    int err = 0, status;
+
+    lab->starting = true;
+    lab->stopping = false;
+    for (i = 0; i < lab->hosts && !err; i++)
+        err = daemon_start(lab, i, path, o);
+    if (err) {
+        stop_daemons(lab);
+        return -1;
+    }
+    for (i = 0; i < lab->hosts && !err; i++)
+        err = daemon_wait(lab, i, until);
+    lab->starting = err != 0;
+    if (!err)
+        return 0;
+    i--; /* the one that failed */
+    if (err == -ECHILD) {
+        daemon_reap(&lab->host[i], until, &status);
+        lab->host[i].pid = 0;
+    }
+    stop_daemons(lab);
+    if (err == -ECHILD && address_check(lab->host[i].address) == -EADDRINUSE)
+        return -EADDRINUSE;
+    if (err == -ECHILD)
+        say("host %u (%s): the daemon did not start:", i, lab->host[i].address);
+    else
+        say("host %u (%s): the daemon was not ready after %d s", i, lab->host[i].address, READY_MS / 1000);
+    show_log(lab, i);
+    return -1;
+}
+
+static int start_given(struct lab *lab, const char *path, const struct lab_options *o)
+{
+    char address[HOSTS_MAX][INET6_ADDRSTRLEN];
+    int n = address_split(o->addresses, address, HOSTS_MAX), err;
+
+    if (n != (int)lab->hosts) {
+        say("--addresses must name one address for each of the %u hosts, separated by commas", lab->hosts);
+        return -1;
+    }
+    for (unsigned i = 0; i < lab->hosts; i++) {
+        memcpy(lab->host[i].address, address[i], sizeof(address[i]));
+        err = address_check(address[i]);
+        if (err == -EINVAL)
+            say("'%s' is not an IPv4 or IPv6 address", address[i]);
+        else if (err == -EADDRINUSE)
+            say("UDP port 4791 is in use on %s (another daemon? rdma_rxe?)", address[i]);
+        else if (err == -EADDRNOTAVAIL)
+            say("%s is not an address of this machine (see ip address)", address[i]);
+        else if (err)
+            say("%s: %s", address[i], strerror(-err));
+        if (err)
+            return -1;
+    }
+    err = start_daemons(lab, path, o);
+    if (err == -EADDRINUSE)
+        say("another program has just taken UDP port 4791 on one of %s", o->addresses);
+    return err;
+}
+
+static int block_check(struct lab *lab, unsigned block)
+{
+    int err = 0;
+
+    for (unsigned i = 0; i < lab->hosts && !err; i++) {
+        address_in_block(block, i, lab->host[i].address);
+        err = address_check(lab->host[i].address);
+    }
+    return err;
+}
+
+static int start_anywhere(struct lab *lab, const char *path, const struct lab_options *o)
+{
+    int err = 0;
+
+    for (unsigned block = 0; block < ADDRESS_BLOCKS; block++) {
+        err = block_check(lab, block);
+        if (!err)
+            err = start_daemons(lab, path, o);
+        if (err == 0 && block > 0)
+            say("UDP port 4791 is in use on 127.0.0.x; the hosts are %s%s%s", lab->host[0].address,
+                lab->hosts > 1 ? " to " : "", lab->hosts > 1 ? lab->host[lab->hosts - 1].address : "");
+        if (err == 0 || err == -1)
+            return err;
+        if (err != -EADDRINUSE)
+            break;
+    }
+    if (err == -EADDRINUSE)
+        say("UDP port 4791 is in use on every address from 127.0.0.1 to 127.0.255.1; a kernel RoCE device takes them "
+            "all "
+            "(sudo modprobe -r rdma_rxe)");
+    else
+        say("can't use %s: %s (is the loopback interface up?)", lab->host[0].address, strerror(-err));
+    return -1;
+}
+
+int lab_start(struct lab *lab, const struct lab_options *o)
+{
+    char path[PATH_MAX];
+    int err, lock;
+
+    *lab = (struct lab){.hosts = o->hosts, .keep_logs = o->keep_logs, .guard_pipe = -1};
+    for (unsigned i = 0; i < HOSTS_MAX; i++)
+        lab->host[i].ready = -1;
+    if (!where_daemon(path) || make_dir(lab) != 0)
+        return -1;
+    guard_start(lab);
+    lock = address_lock();
+    err = o->addresses ? start_given(lab, path, o) : start_anywhere(lab, path, o);
+    close(lock);
+    if (err)
+        lab_stop(lab);
+    return err;
+}
+
+bool lab_ended(struct lab *lab, pid_t pid, int status)
+{
+    for (unsigned i = 0; i < lab->hosts; i++) {
+        if (lab->host[i].pid != pid)
+            continue;
+        lab->host[i].pid = 0;
+        if (lab->starting)
+            return true;
+        if (lab->stopping && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM)
+            return true; /* told to end before it could listen to that */
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+            if (!lab->stopping)
+                say("host %u: the daemon has ended", i);
+            return true;
+        }
+        if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGTERM)) {
+            say("host %u: the daemon was killed", i);
+            return true;
+        }
+        if (WIFSIGNALED(status))
+            say("host %u: the daemon crashed: %s", i, strsignal(WTERMSIG(status)));
+        else
+            say("host %u: the daemon failed with exit code %d", i, WEXITSTATUS(status));
+        show_log(lab, i);
+        lab->crashed = true;
+        return true;
+    }
+    return false;
+}
+
+void lab_stop(struct lab *lab)
+{
+    stop_daemons(lab);
+    if (lab->keep_logs && lab->dir[0]) {
+        remove_sockets(lab);
+        say("the logs are in %s", lab->dir);
+    } else if (lab->dir[0]) {
+        remove_dir(lab->dir);
+    }
+    guard_stop(lab);
+    lab->dir[0] = 0;
+}

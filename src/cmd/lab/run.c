@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* pumice run: a lab for the life of one command. */
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pumice/abi.h"
+#include "src/cmd/capture/capture.h"
+#include "src/cmd/common/cmd.h"
+#include "src/cmd/common/paths.h"
+#include "src/cmd/lab/lab.h"
+#include "src/cmd/lab/run.h"
+#include "src/cmd/lab/traffic.h"
+
+struct run_options {
+    struct lab_options lab;
+    const char *fault, *seed;
+    const char *capture; /* file; NULL: none */
+    char **command; /* NULL-terminated */
+};
+
+enum key {
+    KEY_HOSTS = 'n',
+    KEY_ADDRESSES = 'a',
+    KEY_FAULT = 'f',
+    KEY_SEED = 's',
+    KEY_CAPTURE = 'C',
+    KEY_LOOPBACK = 256,
+    KEY_MEMORY,
+    KEY_GSO,
+    KEY_ECN,
+    KEY_TM_PROFILE,
+    KEY_CONFIG,
+    KEY_LOG_LEVEL,
+    KEY_LOG_FORMAT,
+    KEY_KEEP_LOGS,
+    KEY_CPUS,
+};
+
+static const struct argp_option options[] = {
+    {"hosts", KEY_HOSTS, "N", 0, "Number of virtual hosts, 1 unless given", 1},
+    {"addresses", KEY_ADDRESSES, "A,B,...", 0,
+     "Addresses of the hosts; without it 127.0.0.1, 127.0.0.2 and so on, or others of 127.0.0.0/8 if these are taken",
+     1},
+    {"fault", KEY_FAULT, "SPEC", 0,
+     "Faults that each host applies to what it sends, such as loss=1%,dup=1%,reorder=5%,delay=50us,corrupt=0.1%", 2},
+    {"seed", KEY_SEED, "S", 0, "Seed of the faults, 1 unless given: the same seed gives the same faults", 2},
+    {"capture", KEY_CAPTURE, "FILE", 0,
+     "Capture what all hosts send, as pcapng, after faults have struck it: each packet once", 2},
+    {"loopback", KEY_LOOPBACK, "engine|wire", 0,
+     "Whether traffic within one device stays in its engine (as in a NIC) or takes the network, too", 3},
+    {"memory", KEY_MEMORY, "auto|process_vm|proc_mem", 0, "How the daemon reaches the memory of programs", 3},
+    {"gso", KEY_GSO, "auto|on|off", 0,
+     "Many packets per system call; auto: unless somebody captures, because a capture shows them as one", 3},
+    {"ecn", KEY_ECN, "on|off", 0,
+     "Whether packets can be marked by congested routers, and by the fault ce=P, and senders heed that", 3},
+    {"cpus", KEY_CPUS, "any|spread", 0,
+     "Which processors the daemons run on; spread: each keeps to one if there are several hosts and few processors", 3},
+    {"tm-profile", KEY_TM_PROFILE, "generous|mlx5", 0, "How strict tag matching is; mlx5: as those adapters are", 3},
+    {"log-level", KEY_LOG_LEVEL, "error|warn|info|debug[,AREA=LEVEL...]", 0,
+     "What the daemons log; areas: daemon, net, session, qp, packet", 4},
+    {"log-format", KEY_LOG_FORMAT, "text|json", 0, "How they log it", 4},
+    {"keep-logs", KEY_KEEP_LOGS, NULL, 0, "Keep the daemons' logs, and say where they are", 4},
+    {0},
+};
+
+static const char doc[] =
+    "Runs COMMAND with private virtual hosts that live as long as it does. COMMAND and what it starts see a RDMA "
+    "device on host 0, or on "
+    "the host that pumice on puts them; processes that mpirun started are spread over the hosts.\v"
+    "Examples:\n"
+    "  pumice run ibv_devinfo -v\n"
+    "  pumice run --hosts 2 --fault loss=1% -- sh -c 'pumice on 0 -- ib_write_bw &\n"
+    "      sleep 1; pumice on 1 -- ib_write_bw 127.0.0.1'\n"
+    "  pumice run --hosts 2 -- bash\n\n"
+    "The exit code is that of COMMAND, 128 plus the signal that ended it, 127 if there is no such command, 126 if it "
+    "can't be "
+    "executed, 125 if pumice itself or one of its daemons failed.";
+
+static void pass(struct lab_options *lab, const char *name, const char *value)
+{
+    lab->pass[lab->num_pass++] = name;
+    lab->pass[lab->num_pass++] = value;
+}
+
+static void need_seed(struct argp_state *state, const char *text)
+{
+    char *end;
+
+    errno = 0;
+    strtoull(text, &end, 0);
+    if (errno || *end || text[0] < '0' || text[0] > '9')
+        argp_error(state, "--seed=%s: must be a number, such as 7 or 0x7f", text);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct run_options *o = state->input;
+    long n;
+
+    switch (key) {
+    case KEY_HOSTS:
+        n = parse_number(arg, 1, HOSTS_MAX);
+        if (n < 0)
+            argp_error(state, "--hosts=%s: must be a number from 1 to %d", arg, HOSTS_MAX);
+        o->lab.hosts = (unsigned)n;
+        break;
+    case KEY_ADDRESSES:
+        o->lab.addresses = arg;
+        break;
+    case KEY_FAULT:
+        o->fault = arg;
+        break;
+    case KEY_SEED:
+        need_seed(state, arg);
+        o->seed = arg;
+        break;
+    case KEY_CAPTURE:
+        o->capture = arg;
+        break;
+    case KEY_LOOPBACK:
+    case KEY_MEMORY:
+    case KEY_GSO:
+    case KEY_ECN:
+    case KEY_TM_PROFILE:
+    case KEY_LOG_LEVEL:
+    case KEY_LOG_FORMAT:
+        /* The daemon has the list of what is legal, and says so. */
+        for (size_t i = 0; options[i].name; i++)
+            if (options[i].key == key) {
+                static char names[KEY_KEEP_LOGS - KEY_LOOPBACK][32];
+                char *name = names[key - KEY_LOOPBACK];
+
+                snprintf(name, sizeof(names[0]), "--%s", options[i].name);
+                pass(&o->lab, name, arg);
+            }
+        break;
+    case KEY_CPUS:
+        if (strcmp(arg, "spread") != 0 && strcmp(arg, "any") != 0)
+            argp_error(state, "--cpus=%s: must be any or spread", arg);
+        o->lab.spread = strcmp(arg, "spread") == 0;
+        break;
+    case KEY_KEEP_LOGS:
+        o->lab.keep_logs = true;
+        break;
+    case ARGP_KEY_ARG:
+        o->command = &state->argv[state->next - 1];
+        state->next = state->argc;
+        break;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which command? For a shell: pumice run -- %s", getenv("SHELL") ? getenv("SHELL") : "sh");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* --addresses alone says how many hosts there are, too. */
+static void finish_options(struct run_options *o)
+{
+    if (!o->lab.hosts) {
+        o->lab.hosts = 1;
+        for (const char *p = o->lab.addresses ? o->lab.addresses : ""; *p && o->lab.hosts < HOSTS_MAX; p++)
+            o->lab.hosts += *p == ',';
+    }
+    if (o->fault) {
+        pass(&o->lab, "--fault", o->fault);
+        if (!o->seed)
+            o->seed = "1";
+    }
+    if (o->seed)
+        pass(&o->lab, "--seed", o->seed);
+}
+
+/* --- the command ---------------------------------------------------------------------------------------------------- */
+
+/* Whether path is one of the entries of a list that is separated by colons or spaces. */
+static bool in_list(const char *list, const char *path)
+{
+    size_t len = strlen(path);
+
+    for (const char *p = list; (p = strstr(p, path)) != NULL; p++)
+        if ((p == list || p[-1] == ':' || p[-1] == ' ') && (p[len] == 0 || p[len] == ':' || p[len] == ' '))
+            return true;
+    return false;
+}
+
+int preload_env(const char *dir, char *out, size_t size)
+{
+    const char *before = getenv("LD_PRELOAD");
+    char path[PATH_MAX];
+
+    if (strpbrk(dir, ": \t\n;")) {
+        say("the loader can't preload from a directory with a space or colon in its name: %s", dir);
+        return -1;
+    }
+    snprintf(path, sizeof(path), "%.*s/libibverbs.so.1", PATH_MAX - 32, dir);
+    if (!before || !before[0])
+        snprintf(out, size, "%s", path);
+    else if (in_list(before, path))
+        snprintf(out, size, "%s", before);
+    else
+        snprintf(out, size, "%s:%s", before, path); /* last, because some (sanitizers) insist on being the first */
+    return 0;
+}
+
+/* A directory with a space in its name can't be named in LD_PRELOAD: a link in the lab's directory can. */
+static int set_preload(const struct lab *lab)
+{
+    char dir[PATH_MAX], link[PATH_MAX], value[4 * PATH_MAX];
+
+    if (!where_library(dir))
+        return -1;
+    if (strpbrk(dir, ": \t\n;")) {
+        snprintf(link, sizeof(link), "%.*s/lib", PATH_MAX - 8, lab->dir);
+        if (symlink(dir, link) == 0)
+            strcpy(dir, link);
+    }
+    if (preload_env(dir, value, sizeof(value)) != 0)
+        return -1;
+    setenv("LD_PRELOAD", value, 1);
+    return 0;
+}
+
+/* `pumice on` must be found by name, even if this pumice is not installed. */
+static void set_path(void)
+{
+    const char *path = getenv("PATH");
+    char self[PATH_MAX], found[PATH_MAX], real[PATH_MAX], value[8 * PATH_MAX];
+
+    where_self(self);
+    if (!self[0] || !path)
+        return;
+    if (where_command("pumice", found) == 0 && realpath(found, real) && strrchr(real, '/')) {
+        *strrchr(real, '/') = 0;
+        if (strcmp(real, self) == 0)
+            return;
+    }
+    if ((size_t)snprintf(value, sizeof(value), "%s:%s", self, path) < sizeof(value))
+        setenv("PATH", value, 1);
+}
+
+static int set_environment(const struct lab *lab)
+{
+    char number[12], socket[SOCKET_PATH_MAX];
+
+    snprintf(number, sizeof(number), "%u", lab->hosts);
+    lab_socket(lab->dir, 0, socket);
+    setenv(PM_ENV_LAB, lab->dir, 1);
+    setenv(PM_ENV_HOSTS, number, 1);
+    setenv(PM_ENV_SOCKET, socket, 1);
+    unsetenv(PM_ENV_HOST);
+    return set_preload(lab);
+}
+
+void exec_command(char **command)
+{
+    char path[PATH_MAX];
+
+    execvp(command[0], command);
+    int err = errno;
+
+    /* It is told of a folder of PATH that may not be searched, too, although there is no such command in any other. */
+    if (err == EACCES && where_command(command[0], path) == ENOENT)
+        err = ENOENT;
+    say("%s: %s", command[0], err == ENOENT ? "no such command" : strerror(err));
+    _exit(err == ENOENT ? EXIT_NOTFOUND : EXIT_NOEXEC);
+}
+
+/* Waits for the command, while passing on the signals in set, which are blocked. Returns its wait status. */
+static int wait_for(pid_t child, const sigset_t *set, struct lab *lab)
+{
+    int status;
+
+    for (;;) {
+        siginfo_t info;
+        pid_t pid;
+        int sig = sigwaitinfo(set, &info);
+
+        if (sig < 0)
+            continue;
+        if (sig != SIGCHLD) {
+            /* What the terminal sends it sends to the command, too. */
+            if (info.si_code != SI_KERNEL)
+                kill(child, sig);
+            continue;
+        }
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+            if (pid == child)
+                return status;
+            lab_ended(lab, pid, status);
+        }
+    }
+}
+
+static int run_command(struct run_options *o, struct lab *lab)
+{
+    static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
+    pid_t self = getpid(), child;
+    sigset_t set, before;
+    int status;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+        sigaddset(&set, passed_on[i]);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != self)
+            _exit(EXIT_OWN);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        exec_command(o->command);
+    }
+    if (child < 0) {
+        say("can't fork: %s", strerror(errno));
+        return EXIT_OWN;
+    }
+    status = wait_for(child, &set, lab);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int run_captured(struct run_options *o, struct lab *lab)
+{
+    pid_t capture = 0;
+    int code;
+
+    if (o->capture)
+        capture = capture_start(lab->dir, lab->hosts, o->capture);
+    if (capture < 0)
+        return EXIT_OWN;
+    code = run_command(o, lab);
+    if (capture && !capture_stop(capture) && code == 0)
+        code = EXIT_OWN;
+    return code;
+}
+
+/* The command's file, before anything is started: to say at once what is wrong with it. */
+static int check_command(const char *name)
+{
+    char path[PATH_MAX];
+    int err = where_command(name, path);
+
+    if (err) {
+        say("%s: %s", name, err == ENOENT ? "no such command" : strerror(err));
+        return err == ENOENT ? EXIT_NOTFOUND : EXIT_NOEXEC;
+    }
+    where_warn(path);
+    return 0;
+}
+
+/* A job that succeeded although the devices had no part in it tests something else than it seems to. (What failed says why itself.) */
+static void warn_unused(const struct lab *lab)
+{
+    enum traffic t = traffic_look(lab);
+
+    if (t != TRAFFIC_FINE)
+        say("%s; if they were to talk to each other: MPIs and UCX take shared memory between processes of one machine "
+            "unless told, by UCX_TLS=rc_v,self for example (docs/mpi.md)",
+            t == TRAFFIC_NONE ? "no packet went over the devices, though several processes made queue pairs"
+                              : "no packet went over the connections that were made, only datagrams to set them up");
+}
+
+int cmd_run(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, "[--] COMMAND [ARGUMENT...]", doc, NULL, NULL, NULL};
+    static struct lab lab;
+    struct run_options o = {0};
+    int code;
+
+    argp_err_exit_status = EXIT_OWN;
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
+    finish_options(&o);
+    set_path();
+    code = check_command(o.command[0]);
+    if (code)
+        return code;
+    /* An inherited "ignore" would take away our children's exit codes. */
+    signal(SIGCHLD, SIG_DFL);
+    if (lab_start(&lab, &o.lab) != 0)
+        return EXIT_OWN;
+    code = set_environment(&lab) == 0 ? run_captured(&o, &lab) : EXIT_OWN;
+    if (code == 0)
+        warn_unused(&lab);
+    lab_stop(&lab);
+    if (code == 0 && lab.crashed)
+        code = EXIT_OWN;
+    if (code && o.fault)
+        say("to see this again: --fault '%s' --seed %s", o.fault, o.seed);
+    return code;
+}

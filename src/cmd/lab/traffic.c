@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/cmd/lab/traffic.h"
+
+#include <jansson.h>
+
+#include "pumice/abi.h"
+#include "src/cmd/common/fetch.h"
+
+/* Of all devices. */
+struct sums {
+    json_int_t makers; /* processes that made queue pairs; at least two if there were two */
+    json_int_t connected; /* queue pairs */
+    json_int_t over_them; /* packets over connected queue pairs */
+    json_int_t sent; /* packets */
+};
+
+static json_int_t value(const json_t *o, const char *name)
+{
+    return json_integer_value(json_object_get(o, name));
+}
+
+static void add(struct sums *s, const json_t *device)
+{
+    const json_t *use = json_object_get(device, "use");
+
+    s->makers += value(use, "makers");
+    s->connected += value(use, "connected");
+    s->over_them += value(use, "connected_pkts");
+    s->sent += value(json_object_get(device, "counters"), "sent_pkts");
+}
+
+enum traffic traffic_look(const struct lab *lab)
+{
+    struct sums s = {0};
+    char path[SOCKET_PATH_MAX];
+
+    for (unsigned i = 0; i < lab->hosts && !s.over_them; i++) {
+        json_t *status = NULL, *device;
+        size_t k;
+
+        if (lab->host[i].pid && lab_socket(lab->dir, i, path) == 0)
+            status = fetch_quietly(path, PM_OP_STATUS, NULL, 0);
+        if (!status)
+            return TRAFFIC_FINE;
+        json_array_foreach(json_object_get(status, "devices"), k, device) add(&s, device);
+        json_decref(status);
+    }
+    /* One process alone, such as a program that shows what a device can do, has nobody to talk to. */
+    if (s.makers < 2 || s.over_them)
+        return TRAFFIC_FINE;
+    return !s.sent ? TRAFFIC_NONE : s.connected ? TRAFFIC_SETUP : TRAFFIC_FINE;
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The checks that are about the network. */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/cmd/net/checkup.h"
+
+#define ROCE_PORT 4791
+
+/* --- the port
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* The name of the process that has the socket with that inode, by /proc; false: not known, or the kernel itself. */
+static bool owner_of(unsigned long inode, char *comm, size_t size, long *pid)
+{
+    char want[64], link[300], path[300], text[300];
+    struct dirent *p, *f;
+    bool found = false;
+    DIR *proc = inode ? opendir("/proc") : NULL, *fds;
+
+    snprintf(want, sizeof(want), "socket:[%lu]", inode);
+    while (proc && !found && (p = readdir(proc)) != NULL) {
+        if (p->d_name[0] < '0' || p->d_name[0] > '9')
+            continue;
+        snprintf(path, sizeof(path), "/proc/%.32s/fd", p->d_name);
+        fds = opendir(path);
+        while (fds && !found && (f = readdir(fds)) != NULL) {
+            ssize_t n;
+
+            snprintf(link, sizeof(link), "/proc/%.32s/fd/%.32s", p->d_name, f->d_name);
+            n = readlink(link, text, sizeof(text) - 1);
+            text[n > 0 ? n : 0] = 0;
+            found = strcmp(text, want) == 0;
+        }
+        if (fds)
+            closedir(fds);
+        if (found) {
+            static const struct checkup real = {.sysroot = ""};
+
+            *pid = atol(p->d_name);
+            snprintf(path, sizeof(path), "/proc/%.32s/comm", p->d_name);
+            if (!checkup_read(&real, path, comm, size))
+                snprintf(comm, size, "?");
+        }
+    }
+    if (proc)
+        closedir(proc);
+    return found;
+}
+
+static bool is_wildcard(const char *hex)
+{
+    return strspn(hex, "0") == strlen(hex);
+}
+
+/* One line of /proc/net/udp or udp6 whose port is ours. Returns true if it is in the way of every address. */
+static bool taken(struct checkup *c, const char *hex, unsigned long inode)
+{
+    char comm[64] = "", module[PATH_MAX];
+    long pid = 0;
+    bool known = owner_of(inode, comm, sizeof(comm), &pid);
+
+    snprintf(module, sizeof(module), "%s/sys/module/rdma_rxe", c->sysroot);
+    if (!is_wildcard(hex)) {
+        if (known && strcmp(comm, "pumiced") != 0)
+            checkup_add(c, "port", V_WARN, "end it, or give pumiced another --address",
+                        "%s (pid %ld) has UDP port %d of one address", comm, pid, ROCE_PORT);
+        return false;
+    }
+    if (access(module, F_OK) == 0)
+        checkup_add(c, "port", V_FAIL, "sudo modprobe -r rdma_rxe (or: unshare -n, a network namespace of your own)",
+                    "soft-RoCE (the kernel module rdma_rxe) has UDP port %d of all addresses", ROCE_PORT);
+    else if (known)
+        checkup_add(c, "port", V_FAIL, "end it (pumiced binds single addresses and is not in the way of others)",
+                    "%s (pid %ld) has UDP port %d of all addresses", comm, pid, ROCE_PORT);
+    else
+        checkup_add(c, "port", V_FAIL, "as root: ss -ulpn sport = :4791",
+                    "somebody has UDP port %d of all addresses; another user's process, or the kernel", ROCE_PORT);
+    return true;
+}
+
+static bool look_for_port(struct checkup *c, const char *file, bool *readable)
+{
+    char name[PATH_MAX], line[512], hex[40];
+    unsigned port;
+    unsigned long inode;
+    bool all = false;
+    FILE *f;
+
+    snprintf(name, sizeof(name), "%s%s", c->sysroot, file);
+    f = fopen(name, "re");
+    *readable |= f != NULL;
+    while (f && !all && fgets(line, sizeof(line), f)) {
+        if (sscanf(line, " %*u: %39[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %*u %*u %lu", hex, &port, &inode) == 3 &&
+            port == ROCE_PORT)
+            all = taken(c, hex, inode);
+    }
+    if (f)
+        fclose(f);
+    return all;
+}
+
+void checkup_port(struct checkup *c)
+{
+    bool readable = false;
+    bool all = look_for_port(c, "/proc/net/udp", &readable);
+
+    all = look_for_port(c, "/proc/net/udp6", &readable) || all;
+    if (!readable)
+        checkup_add(c, "port", V_UNKNOWN, "ss -uln", "/proc/net/udp can't be read");
+    else if (!all)
+        checkup_add(c, "port", V_FINE, "", "UDP port %d is not taken for all addresses", ROCE_PORT);
+}
+
+/* --- buffers
+ * -------------------------------------------------------------------------------------------------------------- */
+
+#define BUFFER_WANTED (4 << 20)
+
+static int granted(int option)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), v = BUFFER_WANTED;
+    socklen_t len = sizeof(v);
+
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, option, &v, sizeof(v)) != 0 || getsockopt(fd, SOL_SOCKET, option, &v, &len) != 0)
+        v = -1;
+    close(fd);
+    return v > 0 ? v / 2 : v; /* the kernel tells twice of what it grants */
+}
+
+void checkup_buffers(struct checkup *c)
+{
+    char text[32];
+    int receive = granted(SO_RCVBUF), send = granted(SO_SNDBUF);
+
+    if (c->sysroot[0] && checkup_read(c, "/proc/sys/net/core/rmem_max", text, sizeof(text)))
+        receive = atoi(text);
+    if (receive < 0 || send < 0)
+        checkup_add(c, "buffers", V_UNKNOWN, "", "no UDP socket can be made: %s", strerror(errno));
+    else if (receive < BUFFER_WANTED || send < BUFFER_WANTED)
+        checkup_add(
+            c, "buffers", V_WARN,
+            "sudo sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304 (before the daemon starts)",
+            "sockets get buffers of %d KiB (receive) and %d KiB (send): large transfers are slower than with 4 MiB",
+            receive >> 10, send >> 10);
+    else
+        checkup_add(c, "buffers", V_FINE, "", "sockets get buffers of 4 MiB");
+}
+
+/* --- MTU
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+static unsigned path_mtu(int mtu)
+{
+    for (unsigned m = 4096; m >= 256; m /= 2) {
+        if ((int)m + 76 <= mtu)
+            return m;
+    }
+    return 0;
+}
+
+static void one_interface(struct checkup *c, int sock, const char *name)
+{
+    struct ifreq r = {0};
+    char mend[128];
+    unsigned fits;
+
+    snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", name);
+    if (ioctl(sock, SIOCGIFMTU, &r) != 0)
+        return;
+    fits = path_mtu(r.ifr_mtu);
+    snprintf(mend, sizeof(mend), "sudo ip link set %s mtu 9000 (on both ends, and all between them)", name);
+    if (fits == 0)
+        checkup_add(c, "mtu", V_FAIL, mend, "%s: an MTU of %d is too small for RoCE", name, r.ifr_mtu);
+    else if (fits < 1024)
+        checkup_add(c, "mtu", V_WARN, mend, "%s: an MTU of %d allows a path MTU of only %u", name, r.ifr_mtu, fits);
+    else
+        checkup_add(c, "mtu", V_FINE, fits < 4096 ? mend : "", "%s: MTU %d, path MTU %u%s", name, r.ifr_mtu, fits,
+                    fits < 4096 ? "; with jumbo frames it would be faster" : "");
+}
+
+void checkup_mtu(struct checkup *c)
+{
+    struct ifaddrs *list = NULL;
+    int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    char seen[16][IFNAMSIZ];
+    unsigned n = 0;
+
+    if (getifaddrs(&list) != 0 || sock < 0)
+        checkup_add(c, "mtu", V_UNKNOWN, "ip link", "interfaces can't be listed: %s", strerror(errno));
+    for (const struct ifaddrs *i = list; i && n < 16; i = i->ifa_next) {
+        bool again = false;
+
+        if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) ||
+            (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6))
+            continue;
+        for (unsigned k = 0; k < n; k++)
+            again |= strcmp(seen[k], i->ifa_name) == 0;
+        if (again)
+            continue;
+        snprintf(seen[n++], IFNAMSIZ, "%s", i->ifa_name);
+        one_interface(c, sock, i->ifa_name);
+    }
+    freeifaddrs(list);
+    if (sock >= 0)
+        close(sock);
+}
+
+/* --- firewall
+ * ------------------------------------------------------------------------------------------------------------- */
+
+/* Does the output of a firewall's list command show an input chain that drops what it does not name, and nothing that lets our
+ * port in; or a rule that drops our port? -1: it can't be listed. */
+static int drops_by_default(const char *command)
+{
+    char line[1024];
+    int input = 0, named = 0;
+    bool any = false, refused = false;
+    FILE *f = popen(command, "r");
+
+    while (f && fgets(line, sizeof(line), f)) {
+        any = true;
+        if ((strstr(line, "hook input") && strstr(line, "policy drop")) || strstr(line, ":INPUT DROP"))
+            input = 1;
+        if (strstr(line, "4791") &&
+            (strstr(line, "drop") || strstr(line, "reject") || strstr(line, "-j DROP") || strstr(line, "-j REJECT")))
+            refused = true;
+        else if (strstr(line, "4791"))
+            named = 1;
+    }
+    if (!f || pclose(f) != 0)
+        return -1;
+    return any && (refused || (input && !named));
+}
+
+/* Sends a byte to the port on the loopback. EPERM: what leaves is filtered. */
+static int send_error(void)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(ROCE_PORT)};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+
+    inet_pton(AF_INET, "127.255.255.254", &to.sin_addr); /* of the loopback, where no daemon is disturbed */
+    if (fd < 0 || sendto(fd, "", 1, 0, (const struct sockaddr *)&to, sizeof(to)) < 0)
+        err = errno;
+    if (fd >= 0)
+        close(fd);
+    return err;
+}
+
+void checkup_firewall(struct checkup *c)
+{
+    static const char mend[] =
+        "sudo nft add rule inet filter input udp dport 4791 accept (or: sudo iptables -I INPUT -p udp "
+        "--dport 4791 -j ACCEPT; firewall-cmd --add-port=4791/udp)";
+    int nft = drops_by_default("PATH=$PATH:/usr/sbin:/sbin nft list ruleset 2>/dev/null");
+    int ipt = drops_by_default("PATH=$PATH:/usr/sbin:/sbin iptables-save 2>/dev/null");
+    int err = send_error();
+
+    if (err == EPERM)
+        checkup_add(c, "firewall", V_FAIL, "allow UDP port 4791 in the output chain",
+                    "a firewall of this host forbids to send to UDP port %d", ROCE_PORT);
+    else if (nft == 1 || ipt == 1)
+        checkup_add(
+            c, "firewall", V_WARN, mend,
+            "the firewall drops what comes to UDP port %d, by a rule or because it drops what it does not know: "
+            "other hosts can't reach this one",
+            ROCE_PORT);
+    else if (nft < 0 && ipt < 0)
+        checkup_add(c, "firewall", V_UNKNOWN, "as root: nft list ruleset; iptables-save",
+                    "this user can't list the firewall's rules, or there is none; `pumice ping HOST` tells whether "
+                    "packets arrive");
+    else
+        checkup_add(c, "firewall", V_FINE, "", "no firewall of this host is in the way of UDP port %d", ROCE_PORT);
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* pumice ping HOST: do small and large packets arrive, and do answers come back? */
+#include <argp.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pumice/abi.h"
+#include "src/cmd/common/cmd.h"
+#include "src/cmd/common/fetch.h"
+#include "src/cmd/common/target_options.h"
+#include "src/cmd/net/ping_text.h"
+
+#define SMALL 24u /* bytes of payload: a probe without padding */
+#define LOOK_US 2000
+
+struct ping_options {
+    struct which which;
+    bool json;
+    long tries, interval_ms, size;
+    const char *device, *host;
+};
+
+static const struct argp_option options[] = {
+    {"tries", 'c', "N", 0, "Send each probe at most so many times (40)", 0},
+    {"interval", 'i', "MS", 0, "Wait so many milliseconds for each answer (250)", 0},
+    {"size", 's', "BYTES", 0, "Payload of the large probes; else the path MTU of the device", 0},
+    {"device", 'd', "NAME", 0, "Send from this device", 0},
+    {"json", 'j', NULL, 0, "JSON in place of text", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Checks that small packets, and packets as large as the path MTU, reach the daemon of another host and that its "
+    "answers come back; says what may be wrong if not.\v"
+    "Exit code: 0 both arrive, 2 large ones don't (MTU), 3 small ones don't, 4 neither; 1 it could not be tried.";
+
+static long number(struct argp_state *state, const char *name, const char *text, long least, long most)
+{
+    long n = parse_number(text, least, most);
+
+    if (n < 0)
+        argp_error(state, "--%s=%s: must be a number from %ld to %ld", name, text, least, most);
+    return n;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct ping_options *o = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->which;
+        break;
+    case 'c':
+        o->tries = number(state, "tries", arg, 1, 10000);
+        break;
+    case 'i':
+        o->interval_ms = number(state, "interval", arg, 1, 60000);
+        break;
+    case 's':
+        o->size = number(state, "size", arg, SMALL, 4096);
+        break;
+    case 'd':
+        o->device = arg;
+        break;
+    case 'j':
+        o->json = true;
+        break;
+    case ARGP_KEY_ARG:
+        if (o->host)
+            argp_error(state, "'%s' is too much: one host", arg);
+        o->host = arg;
+        break;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which host?");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* --- whom, and from where
+ * ------------------------------------------------------------------------------------------------- */
+
+static bool is_v4(const uint8_t gid[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+    return memcmp(gid, mapped, sizeof(mapped)) == 0;
+}
+
+static bool resolve(const char *host, uint8_t gid[16])
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list;
+    int rc = getaddrinfo(host, NULL, &hints, &list);
+
+    if (rc) {
+        say("%s: %s", host, gai_strerror(rc));
+        return false;
+    }
+    memset(gid, 0, 16);
+    gid[10] = gid[11] = 0xff;
+    if (list->ai_family == AF_INET)
+        memcpy(gid + 12, &((const struct sockaddr_in *)(const void *)list->ai_addr)->sin_addr, 4);
+    else
+        memcpy(gid, &((const struct sockaddr_in6 *)(const void *)list->ai_addr)->sin6_addr, 16);
+    freeaddrinfo(list);
+    return true;
+}
+
+static bool gid_of(const json_t *device, uint8_t gid[16])
+{
+    const char *text = json_string_value(json_object_get(device, "gid"));
+
+    return text && inet_pton(AF_INET6, text, gid) == 1;
+}
+
+/* The device to send from; false after saying why there is none. */
+static bool choose_device(const struct ping_options *o, const json_t *status, struct ping *p)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach(json_object_get(status, "devices"), i, device)
+    {
+        const char *name = json_string_value(json_object_get(device, "name"));
+
+        if (!name || !gid_of(device, p->own) || (o->device && strcmp(o->device, name) != 0))
+            continue;
+        if (!o->device && is_v4(p->own) != is_v4(p->gid))
+            continue;
+        p->device = (uint32_t)i;
+        snprintf(p->name, sizeof(p->name), "%s", name);
+        p->mtu = (uint32_t)json_integer_value(json_object_get(device, "mtu"));
+        p->probe[LARGE].size = o->size ? (uint32_t)o->size : p->mtu;
+        return true;
+    }
+    if (o->device)
+        say("the daemon has no device %s (pumice status lists them)", o->device);
+    else
+        say("no device of the daemon has an %s address, as %s has", is_v4(p->gid) ? "IPv4" : "IPv6", o->host);
+    return false;
+}
+
+/* In a lab: the socket of the daemon that has the address that is asked. "": none of them. */
+static void find_other(const struct targets *t, struct ping *p)
+{
+    uint8_t gid[16];
+    const json_t *device;
+    json_t *status;
+    size_t k;
+
+    for (unsigned i = 0; i < t->n && !p->other[0]; i++) {
+        char path[SOCKET_PATH_MAX];
+
+        targets_socket(t, i, path);
+        status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+        json_array_foreach(json_object_get(status, "devices"), k, device)
+        {
+            if (gid_of(device, gid) && memcmp(gid, p->gid, sizeof(gid)) == 0) {
+                strcpy(p->other, path);
+                p->other_device = (uint32_t)k;
+            }
+        }
+        json_decref(status);
+    }
+}
+
+static unsigned own_host(const struct targets *t, const struct which *w)
+{
+    const char *host = getenv(PM_ENV_HOST);
+    long n = host ? parse_number(host, 0, HOSTS_MAX - 1) : -1;
+
+    return w->host < 0 && n >= 0 && n < (long)t->n ? (unsigned)n : 0;
+}
+
+/* --- asking the daemon
+ * ---------------------------------------------------------------------------------------------------- */
+
+static bool ask(int sock, const struct pm_check_req *req, struct pm_check_rep *rep)
+{
+    struct control_call call = {
+        .op = PM_OP_CHECK, .req = req, .req_len = sizeof(*req), .rep = rep, .rep_len = sizeof(*rep)};
+    int err = control_call(sock, &call);
+
+    if (err)
+        say("the daemon can't send a probe: %s", call.why[0] ? call.why : strerror(-err));
+    return err == 0;
+}
+
+/* How many probes have come to a daemon from an address. */
+static bool heard(int sock, uint32_t device, const uint8_t gid[16], uint64_t *count)
+{
+    struct pm_check_req req = {.device = device};
+    struct pm_check_rep rep = {0};
+
+    memcpy(req.gid, gid, sizeof(req.gid));
+    if (!ask(sock, &req, &rep))
+        return false;
+    *count = rep.heard;
+    return true;
+}
+
+/* How many packets with a wrong ICRC a daemon's device has had; 0, if it does not say. */
+static uint64_t damaged(const char *path, uint32_t device)
+{
+    json_t *status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+    const json_t *d = json_array_get(json_object_get(status, "devices"), device);
+    json_int_t n = json_integer_value(json_object_get(json_object_get(d, "counters"), "rx_icrc_errors"));
+
+    json_decref(status);
+    return (uint64_t)n;
+}
+
+static bool heard_there(const struct ping *p, uint64_t *count)
+{
+    int sock = p->other[0] ? control_open(p->other) : -1;
+    bool good = sock >= 0 && heard(sock, p->other_device, p->own, count);
+
+    if (sock >= 0)
+        close(sock);
+    return good;
+}
+
+/* --- trying
+ * --------------------------------------------------------------------------------------------------------------- */
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool send_probe(int sock, struct ping *p, struct ping_probe *probe, uint64_t *id)
+{
+    struct pm_check_req req = {.device = p->device, .size = probe->size};
+    struct pm_check_rep rep = {0};
+
+    memcpy(req.gid, p->gid, sizeof(req.gid));
+    if (!ask(sock, &req, &rep))
+        return false;
+    *id = rep.id;
+    probe->sent++;
+    return true;
+}
+
+static bool look(int sock, const struct ping *p, struct ping_probe *probe, uint64_t id)
+{
+    struct pm_check_req req = {.device = p->device, .id = id};
+    struct pm_check_rep rep = {0};
+
+    memcpy(req.gid, p->gid, sizeof(req.gid));
+    if (!ask(sock, &req, &rep))
+        return false;
+    if (rep.state != PM_CHECK_WAITING)
+        probe->told = rep;
+    return true;
+}
+
+/* One round: whatever is not answered yet is sent, and its answer waited for. */
+static bool one_try(int sock, struct ping *p, double wait)
+{
+    uint64_t id[PING_SIZES] = {0};
+    double end = seconds() + wait;
+
+    for (unsigned i = 0; i < PING_SIZES; i++) {
+        if (!ping_arrived(&p->probe[i]) && !send_probe(sock, p, &p->probe[i], &id[i]))
+            return false;
+    }
+    for (;;) {
+        bool all = true;
+
+        for (unsigned i = 0; i < PING_SIZES; i++) {
+            if (!ping_arrived(&p->probe[i]) && !look(sock, p, &p->probe[i], id[i]))
+                return false;
+            all = all && ping_arrived(&p->probe[i]);
+        }
+        if (all || seconds() >= end)
+            return true;
+        usleep(LOOK_US);
+    }
+}
+
+static bool try_all(const struct ping_options *o, int sock, struct ping *p)
+{
+    uint64_t here = 0, there = 0;
+    bool knows_there = heard_there(p, &there);
+
+    if (!heard(sock, p->device, p->gid, &here))
+        return false;
+    for (long i = 0; i < o->tries && !(ping_arrived(&p->probe[0]) && ping_arrived(&p->probe[1])); i++) {
+        if (!one_try(sock, p, (double)o->interval_ms / 1e3))
+            return false;
+    }
+    if (heard(sock, p->device, p->gid, &p->heard_here))
+        p->heard_here -= here;
+    p->knows_there = knows_there && heard_there(p, &p->heard_there);
+    if (p->knows_there)
+        p->heard_there -= there;
+    return true;
+}
+
+static void show(const struct ping *p, bool json)
+{
+    json_t *o;
+
+    if (!json) {
+        ping_show(p);
+        return;
+    }
+    o = ping_json(p);
+    json_dumpf(o, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(o);
+}
+
+int cmd_ping(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse, "HOST", doc, which_child, NULL, NULL};
+    struct ping_options o = {.which = WHICH_NONE, .tries = 40, .interval_ms = 250};
+    struct ping p = {.probe = {[SMALL_ONE] = {.size = SMALL}}};
+    char path[SOCKET_PATH_MAX];
+    struct targets t, all;
+    json_t *status;
+    bool good;
+    int sock;
+
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    p.host = o.host;
+    if (!resolve(o.host, p.gid) || which_find(&o.which, &t) != 0)
+        return 1;
+    targets_socket(&t, own_host(&t, &o.which), path);
+    status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+    good = status && choose_device(&o, status, &p);
+    json_decref(status);
+    if (!good)
+        return 1;
+    if (t.first >= 0 && targets_find(&all, NULL, -1) == 0)
+        find_other(&all, &p);
+    sock = control_open(path);
+    if (sock < 0) {
+        control_explain(path, sock, "");
+        return 1;
+    }
+    p.damaged_here = damaged(path, p.device);
+    p.damaged_there = p.other[0] ? damaged(p.other, p.other_device) : 0;
+    good = try_all(&o, sock, &p);
+    close(sock);
+    if (!good)
+        return 1;
+    p.damaged_here = damaged(path, p.device) - p.damaged_here;
+    p.damaged_there = p.other[0] ? damaged(p.other, p.other_device) - p.damaged_there : 0;
+    show(&p, o.json);
+    return ping_exit_code(&p);
+}

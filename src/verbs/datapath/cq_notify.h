@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Arming a CQ: asking for an event (ibv_req_notify_cq).
+ *
+ * The specification promises an event for the next completion that is added (IBTA 11.4.2.2), so a program polls once more
+ * after it has armed. NICs go further, since the doorbell by which a CQ is armed says what was polled: completions that wait
+ * already make an event, too. Programs that poll, arm and sleep rely on that (UCX does). Here it is the same, except that a
+ * program that fetches an event, arms and then polls, as most do, is spared a second event about what it is about to poll:
+ * it gets one if that poll leaves something behind. */
+#ifndef VERBS_ARM_H
+#define VERBS_ARM_H
+
+#include "src/verbs/base/objects.h"
+
+/* What is known of the completions that wait when a CQ is armed. */
+enum vb_told {
+    VB_TOLD_NOTHING,
+    VB_TOLD, /* an event was fetched, and nothing polled since it was sent */
+    VB_TOLD_ARMED, /* and the CQ was armed since, while completions waited */
+    VB_TOLD_STALE, /* completions were polled while the CQ was not armed: the event that is fetched next says nothing of the others */
+};
+
+/* An event for the CQ was fetched. One from before the CQ was armed takes nothing back. */
+static inline void vb_arm_told(struct vb_cq *cq)
+{
+    unsigned char told = VB_TOLD_NOTHING;
+    atomic_compare_exchange_strong(&cq->told, &told, VB_TOLD);
+}
+
+/* Behind vb_arm_polled. */
+void vb_arm_look(struct vb_cq *cq, bool took);
+
+/* The CQ was polled, and something taken or not. The caller holds its lock. */
+static inline void vb_arm_polled(struct vb_cq *cq, bool took)
+{
+    unsigned char told = atomic_load_explicit(&cq->told, memory_order_relaxed);
+    if (told == VB_TOLD_STALE || cq->doorbell >= PM_DOORBELLS)
+        return;
+    if (told != VB_TOLD_NOTHING || (took && atomic_load_explicit(&cq->page->arm, memory_order_relaxed) == PM_ARM_NONE))
+        vb_arm_look(cq, took);
+}
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Taking completions: ibv_poll_cq, and what extended polling shares with it. */
+#include <errno.h>
+
+#include "src/verbs/base/ops.h"
+#include "src/verbs/datapath/cq_notify.h"
+#include "src/verbs/datapath/poll_wait.h"
+#include "src/verbs/datapath/post.h"
+#include "src/verbs/datapath/ring.h"
+#include "src/verbs/objects/cq.h"
+#include "src/verbs/objects/srq.h"
+#include "src/verbs/objects/tm.h"
+#include "src/verbs/shim/fork.h"
+
+/* Gives the entry's place back to the daemon. */
+static inline void consume(struct vb_cq *cq)
+{
+    ring_consume(cq->page, cq->consumer);
+}
+
+static void retire_srq(struct vb_cq *cq, struct vb_srq *srq, const struct pm_cqe *e, const uint8_t *data, uint32_t len)
+{
+    pthread_mutex_lock(&srq->lock);
+    if (e->kind & (PM_CQE_TM_ENTRY | PM_CQE_TM_OP))
+        vb_tm_retire(srq, e);
+    else
+        vb_srq_retire(srq, e->slot, data, len);
+    consume(cq);
+    pthread_mutex_unlock(&srq->lock);
+}
+
+/* Gives the completion's place back to the daemon, and the request's slot, in a send queue with all before it, to the poster. In
+ * this order: what is posted into the slot may complete at once, and then needs that place if the CQ has no more of them than the
+ * queues. Release: see vb_queue.head. */
+static void retire(struct vb_cq *cq, const struct pm_cqe *e, const uint8_t *data)
+{
+    struct vb_context *c = vb_ctx(cq->cq.context);
+    uint32_t len = e->inline_len < sizeof(e->data) ? e->inline_len : (uint32_t)sizeof(e->data);
+    /* Of an SRQ's request the QP may be another process'. */
+    struct vb_srq *srq = e->srq ? vb_table_get(&c->srqs, e->srq) : NULL;
+    struct vb_qp *qp = e->srq ? NULL : vb_table_get(&c->qps, e->qpn);
+    if (srq) {
+        retire_srq(cq, srq, e, data, len);
+    } else if (!qp) {
+        consume(cq);
+    } else if (!(e->kind & PM_CQE_RECV)) {
+        const struct pm_send_wqe *w = ring_slot(qp->sq.ring, qp->sq.stride, qp->sq.mask, e->slot);
+        if (__builtin_expect(e->status != IBV_WC_SUCCESS, 0) && w->opcode == IBV_WR_BIND_MW)
+            vb_bind_undo(qp, w);
+        consume(cq);
+        atomic_store_explicit(&qp->sq.head, e->slot + 1, memory_order_release);
+    } else {
+        const struct pm_recv_wqe *w = ring_slot(qp->rq.ring, qp->rq.stride, qp->rq.mask, e->slot);
+        if (len)
+            vb_scatter((const struct pm_sge *)(w + 1), w->num_sge < qp->rq.max_sge ? w->num_sge : qp->rq.max_sge, data,
+                       len);
+        consume(cq);
+        atomic_store_explicit(&qp->rq.head, e->slot + 1, memory_order_release);
+    }
+}
+
+/* The next entry of the ring, if it is there. */
+static inline const struct pm_cqe *look(struct vb_cq *cq)
+{
+    if (cq->overruns)
+        cq->consumer = ring_overrun(cq->entries, cq->mask, cq->consumer);
+    return ring_cqe(cq->entries, cq->mask, cq->consumer);
+}
+
+bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out)
+{
+    struct vb_context *c = vb_ctx(cq->cq.context);
+    const struct pm_cqe *e = look(cq);
+    /* Only behind all that the daemon has completed comes what it never will. Acquire: its last entries may have come since that
+     * look, and are seen by the next one if its death is. */
+    bool gone = !e && __builtin_expect(atomic_load_explicit(&c->gone, memory_order_acquire), 0);
+    if (gone)
+        e = look(cq);
+    if (e) {
+        memcpy(out, e, offsetof(struct pm_cqe, data));
+        if (out->kind & PM_CQE_TM_ENTRY)
+            out->tm = e->tm;
+        cq->consumer++;
+        retire(cq, out, e->data);
+        return true;
+    }
+    if (gone && vb_flush_next(cq, out)) {
+        retire(cq, out, NULL);
+        return true;
+    }
+    return false;
+}
+
+static void to_wc(const struct vb_cq *cq, const struct pm_cqe *e, struct ibv_wc *wc)
+{
+    wc->wr_id = e->wr_id;
+    wc->status = e->status;
+    wc->opcode = e->opcode;
+    wc->vendor_err = e->vendor_err;
+    wc->byte_len = e->byte_len;
+    wc->imm_data = e->imm;
+    wc->qp_num = e->qpn;
+    wc->src_qp = e->src_qp;
+    wc->wc_flags = e->wc_flags;
+    wc->pkey_index = 0;
+    wc->slid = 0;
+    wc->sl = vb_wc_sl(cq, e);
+    wc->dlid_path_bits = 0;
+}
+
+int vb_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
+{
+    struct vb_cq *cq = vb_cq(ibcq);
+    struct vb_context *c = vb_ctx(ibcq->context);
+    struct pm_cqe e;
+    int done = 0;
+    if (!vb_owned(c))
+        return -EIO;
+    vb_cq_lock(cq);
+    while (done < num && vb_cq_take(cq, &e))
+        to_wc(cq, &e, &wc[done++]);
+    vb_arm_polled(cq, done > 0);
+    vb_cq_unlock(cq);
+    if (done == 0)
+        vb_wait_idle(cq);
+    return done;
+}

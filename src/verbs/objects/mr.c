@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Memory regions. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/verbs/base/ops.h"
+#include "src/verbs/base/session.h"
+#include "src/verbs/objects/pd.h"
+#include "src/verbs/shim/fork.h"
+#include "src/verbs/shim/hugepage.h"
+
+/* The access flags as the daemon gets them: what is optional or about the kind of pages means nothing to it. */
+static int access_flags(unsigned access, uint32_t *out)
+{
+    const unsigned plain = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                           IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+                           IBV_ACCESS_ON_DEMAND | VB_ACCESS_FLUSH_GLOBAL | VB_ACCESS_FLUSH_PERSISTENT;
+    access &= ~(unsigned)(IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB);
+    if (access & ~plain)
+        return -EINVAL;
+    if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !(access & IBV_ACCESS_LOCAL_WRITE))
+        return -EINVAL;
+    *out = access;
+    return 0;
+}
+
+/* Makes the region known to ibv_advise_mr. */
+static int publish(struct vb_mr *mr)
+{
+    struct vb_context *c = vb_ctx(mr->mr.context);
+    pthread_mutex_lock(&c->lock);
+    int rc = vb_table_set(&c->mrs, mr->mr.lkey >> 8, mr);
+    pthread_mutex_unlock(&c->lock);
+    return rc;
+}
+
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+{
+    struct pm_reg_mr_req req = {.pd = pd->handle, .va = (uint64_t)(uintptr_t)addr, .length = length, .iova = iova};
+    struct pm_handle rep;
+    int rc = access_flags(access, &req.access);
+    if (rc)
+        return vb_null(rc);
+    struct vb_mr *mr = calloc(1, sizeof(*mr));
+    if (!mr)
+        return NULL;
+    rc = vb_call_simple(vb_ctx(pd->context), PM_OP_REG_MR, &req, sizeof(req), &rep, sizeof(rep));
+    if (rc) {
+        free(mr);
+        return vb_null(rc);
+    }
+    mr->mr = (struct ibv_mr){.context = pd->context,
+                             .pd = pd,
+                             .addr = addr,
+                             .length = length,
+                             .handle = rep.handle,
+                             .lkey = rep.handle,
+                             .rkey = rep.handle};
+    mr->iova = iova;
+    mr->access = req.access;
+    mr->on_demand = access & IBV_ACCESS_ON_DEMAND;
+    rc = publish(mr);
+    if (rc) {
+        vb_drop(pd->context, PM_OP_DEREG_MR, rep.handle);
+        free(mr);
+        return vb_null(rc);
+    }
+    vb_pd_hold(pd);
+    if (!mr->on_demand)
+        vb_hugepage_use(addr, length, req.access & IBV_ACCESS_LOCAL_WRITE);
+    return &mr->mr;
+}
+
+static uint64_t natural_iova(const void *addr, unsigned access)
+{
+    return access & IBV_ACCESS_ZERO_BASED ? 0 : (uint64_t)(uintptr_t)addr;
+}
+
+#undef ibv_reg_mr
+VB_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    return reg_mr(pd, addr, length, natural_iova(addr, (unsigned)access), (unsigned)access);
+}
+
+#undef ibv_reg_mr_iova
+VB_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+    return reg_mr(pd, addr, length, iova, (unsigned)access);
+}
+
+/* The header's ibv_reg_mr comes here too, with iova == addr, when it can't see the flags. */
+VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+{
+    if (iova == (uint64_t)(uintptr_t)addr)
+        iova = natural_iova(addr, access);
+    return reg_mr(pd, addr, length, iova, access);
+}
+
+VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    struct vb_mr *mr = vb_mr(ibmr);
+    bool bad = mr->dm || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED ||
+               ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!addr || !length)) ||
+               ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) || (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS));
+    struct pm_rereg_mr_req req = {.key = ibmr->lkey};
+    req.mr = (struct pm_reg_mr_req){.pd = flags & IBV_REREG_MR_CHANGE_PD && pd ? pd->handle : ibmr->pd->handle,
+                                    .access = mr->access,
+                                    .va = (uint64_t)(uintptr_t)ibmr->addr,
+                                    .length = ibmr->length,
+                                    .iova = mr->iova};
+    if (bad) {
+        errno = EINVAL;
+        return IBV_REREG_MR_ERR_INPUT;
+    }
+    if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
+        int rc = access_flags((unsigned)access, &req.mr.access);
+        if (rc) {
+            errno = -rc;
+            return IBV_REREG_MR_ERR_INPUT;
+        }
+    }
+    if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+        req.mr.va = (uint64_t)(uintptr_t)addr;
+        req.mr.length = length;
+        req.mr.iova = natural_iova(addr, req.mr.access);
+    }
+    int rc = vb_call_simple(vb_ctx(ibmr->context), PM_OP_REREG_MR, &req, sizeof(req), NULL, 0);
+    if (rc) {
+        errno = -rc;
+        return IBV_REREG_MR_ERR_CMD;
+    }
+    if (flags & IBV_REREG_MR_CHANGE_PD) {
+        vb_pd_hold(pd);
+        vb_pd_drop(ibmr->pd);
+        ibmr->pd = pd;
+    }
+    if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+        ibmr->addr = addr;
+        ibmr->length = length;
+    }
+    mr->access = req.mr.access;
+    mr->on_demand = req.mr.access & IBV_ACCESS_ON_DEMAND;
+    mr->iova = req.mr.iova;
+    if (!mr->on_demand && flags & (IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS))
+        vb_hugepage_use(ibmr->addr, ibmr->length, mr->access & IBV_ACCESS_LOCAL_WRITE);
+    return 0;
+}
+
+struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset, size_t length, unsigned access)
+{
+    struct vb_dm *dm = VB_OF(struct vb_dm, dm, ibdm);
+    if (!(access & IBV_ACCESS_ZERO_BASED) || ibdm->context != pd->context || offset > dm->length ||
+        length > dm->length - offset)
+        return vb_null(-EINVAL);
+    struct ibv_mr *mr = reg_mr(pd, dm->base + offset, length, 0, access);
+    if (mr) {
+        atomic_fetch_add(&dm->refs, 1);
+        vb_mr(mr)->dm = dm;
+        mr->addr = NULL; /* programs have no address of it */
+    }
+    return mr;
+}
+
+VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
+{
+    struct vb_mr *mr = vb_mr(ibmr);
+    struct vb_context *c = vb_ctx(ibmr->context);
+    int rc = vb_drop(ibmr->context, PM_OP_DEREG_MR, ibmr->lkey);
+    if (rc)
+        return rc;
+    if (vb_owned_quiet(c)) {
+        pthread_mutex_lock(&c->lock);
+        if (vb_table_get(&c->mrs, ibmr->lkey >> 8) == mr) /* else its key is another region's already */
+            vb_table_set(&c->mrs, ibmr->lkey >> 8, NULL);
+        pthread_mutex_unlock(&c->lock);
+    }
+    if (mr->dm)
+        atomic_fetch_sub(&mr->dm->refs, 1);
+    vb_pd_drop(ibmr->pd);
+    free(mr);
+    return 0;
+}
+
+VB_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                           int access)
+{
+    (void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
+    return vb_null(-EOPNOTSUPP);
+}
+
+VB_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+    (void)pd, (void)handle;
+    return vb_null(-EOPNOTSUPP);
+}
+VB_EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
+{
+    (void)mr;
+}
+VB_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
+{
+    (void)context, (void)handle;
+    return vb_null(-EOPNOTSUPP);
+}
+VB_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
+{
+    (void)dm;
+}
+
+/* Fork support: nothing to prepare, since the daemon works on the memory of the process that registered it,
+ * copy-on-write or not, and a child can't use its parent's objects anyway. */
+VB_EXPORT int ibv_fork_init(void)
+{
+    return 0;
+}
+VB_EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+    return IBV_FORK_UNNEEDED;
+}
+VB_EXPORT int ibv_dontfork_range(void *base, size_t size);
+VB_EXPORT int ibv_dontfork_range(void *base, size_t size)
+{
+    (void)base, (void)size;
+    return 0;
+}
+VB_EXPORT int ibv_dofork_range(void *base, size_t size);
+VB_EXPORT int ibv_dofork_range(void *base, size_t size)
+{
+    (void)base, (void)size;
+    return 0;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a device, its port and its GID and P_Key tables are. */
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/verbs/base/ops.h"
+#include "src/verbs/base/session.h"
+#include "src/verbs/datapath/poll_wait.h"
+
+#define VENDOR_ID 0xffffff /* no vendor: as other software devices have it */
+#define VENDOR_PART_ID 1
+#define DEFAULT_PKEY 0xffff
+
+static int limit(uint32_t v)
+{
+    return v > INT32_MAX ? INT32_MAX : (int)v;
+}
+
+static void device_attr(const struct vb_context *c, struct ibv_device_attr *a)
+{
+    const struct pm_open_rep *k = &c->caps;
+    memset(a, 0, sizeof(*a));
+    snprintf(a->fw_ver, sizeof(a->fw_ver), "%s", k->fw_ver);
+    a->node_guid = a->sys_image_guid = htobe64(k->desc.guid);
+    a->max_mr_size = k->max_mr_size;
+    a->page_size_cap = ~UINT64_C(0xfff) & UINT32_MAX;
+    a->vendor_id = VENDOR_ID;
+    a->vendor_part_id = VENDOR_PART_ID;
+    a->max_qp = limit(k->max_qp);
+    a->max_qp_wr = limit(k->max_qp_wr);
+    a->device_cap_flags = (unsigned)k->device_cap_flags;
+    a->max_sge = a->max_sge_rd = limit(k->max_sge);
+    a->max_cq = limit(k->max_cq);
+    a->max_cqe = limit(k->max_cqe);
+    a->max_mr = limit(k->max_mr);
+    a->max_pd = limit(k->max_pd);
+    a->max_qp_rd_atom = a->max_qp_init_rd_atom = limit(k->max_rd_atomic);
+    uint64_t all = (uint64_t)k->max_rd_atomic * k->max_qp;
+    a->max_res_rd_atom = limit(all > UINT32_MAX ? UINT32_MAX : (uint32_t)all);
+    a->atomic_cap = IBV_ATOMIC_HCA;
+    a->max_mw = limit(k->max_mw);
+    a->max_ah = limit(k->max_ah);
+    a->max_srq = limit(k->max_srq);
+    a->max_srq_wr = limit(k->max_srq_wr);
+    a->max_srq_sge = limit(k->max_srq_sge);
+    a->max_mcast_grp = limit(k->max_mcast_grp);
+    a->max_mcast_qp_attach = limit(k->max_mcast_qp_attach);
+    all = (uint64_t)k->max_mcast_grp * k->max_mcast_qp_attach;
+    a->max_total_mcast_qp_attach = limit(all > UINT32_MAX ? UINT32_MAX : (uint32_t)all);
+    a->max_pkeys = 1;
+    a->local_ca_ack_delay = (uint8_t)k->ack_delay;
+    a->phys_port_cnt = 1;
+}
+
+/* On-demand paging: memory is reached through the process whose it is, so any page of it may come and go. */
+static void odp_attr(const struct vb_context *c, struct ibv_device_attr_ex *a)
+{
+    const uint32_t srq = c->caps.max_srq ? IBV_ODP_SUPPORT_SRQ_RECV : 0;
+    const uint32_t message = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | srq;
+    const uint32_t rdma = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+    a->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+    a->odp_caps.per_transport_caps.rc_odp_caps = message | rdma;
+    a->odp_caps.per_transport_caps.uc_odp_caps = message | IBV_ODP_SUPPORT_WRITE;
+    a->odp_caps.per_transport_caps.ud_odp_caps = message;
+    if (c->caps.max_xrcd)
+        a->xrc_odp_caps = IBV_ODP_SUPPORT_SEND | srq | rdma;
+}
+
+VB_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+    device_attr(vb_ctx(context), attr);
+    return 0;
+}
+
+int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *in,
+                       struct ibv_device_attr_ex *attr, size_t size)
+{
+    const struct vb_context *c = vb_ctx(context);
+    struct ibv_device_attr_ex a;
+    if (in && in->comp_mask)
+        return EINVAL;
+    if (size < sizeof(a.orig_attr))
+        return EINVAL;
+    memset(&a, 0, sizeof(a));
+    device_attr(c, &a.orig_attr);
+    a.completion_timestamp_mask = UINT64_MAX;
+    a.hca_core_clock = c->caps.hca_core_clock_khz;
+    a.device_cap_flags_ex = c->caps.device_cap_flags;
+    a.phys_port_cnt_ex = 1;
+    odp_attr(c, &a);
+    a.cq_mod_caps.max_cq_count = a.cq_mod_caps.max_cq_period = UINT16_MAX;
+    a.max_dm_size = VB_MAX_DM;
+    if (c->caps.tm_max_num_tags)
+        a.tm_caps = (struct ibv_tm_caps){.max_rndv_hdr_size = c->caps.tm_max_rndv_hdr,
+                                         .max_num_tags = c->caps.tm_max_num_tags,
+                                         .flags = IBV_TM_CAP_RC,
+                                         .max_ops = c->caps.tm_max_ops,
+                                         .max_sge = c->caps.tm_max_sge};
+    /* A program built against newer headers has a longer structure: what this library doesn't know reads as not
+     * there. */
+    if (size > sizeof(a))
+        memset((char *)attr + sizeof(a), 0, size - sizeof(a));
+    memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
+    return 0;
+}
+
+int vb_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size)
+{
+    struct pm_query_port_rep rep;
+    if (port != 1)
+        return vb_err(-EINVAL);
+    int rc = vb_call_simple(vb_ctx(context), PM_OP_QUERY_PORT, NULL, 0, &rep, sizeof(rep));
+    if (rc)
+        return vb_err(rc);
+    struct ibv_port_attr a = {
+        .state = rep.state,
+        .max_mtu = rep.max_mtu,
+        .active_mtu = rep.active_mtu,
+        .gid_tbl_len = limit(rep.gid_tbl_len),
+        .port_cap_flags = rep.port_cap_flags,
+        .max_msg_sz = rep.max_msg_size,
+        .pkey_tbl_len = rep.pkey_tbl_len,
+        .max_vl_num = 1,
+        .active_width = rep.active_width,
+        .active_speed = rep.active_speed,
+        .phys_state = rep.phys_state,
+        .link_layer = IBV_LINK_LAYER_ETHERNET,
+    };
+    if (size > sizeof(a))
+        memset((char *)attr + sizeof(a), 0, size - sizeof(a));
+    memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
+    return 0;
+}
+
+/* The exported function is what programs built before rdma-core 22 call: their structure ends before
+ * port_cap_flags2. */
+#undef ibv_query_port
+VB_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+    return vb_query_port(context, port, (struct ibv_port_attr *)attr, offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
+int vb_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+    (void)context;
+    if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
+        clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
+    values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;
+    return 0;
+}
+
+int vb_query_gid_entry(struct vb_context *c, uint32_t port, uint32_t index, struct pm_query_gid_rep *rep)
+{
+    struct pm_query_gid_req req = {.index = index};
+    if (port != 1)
+        return -EINVAL;
+    return vb_call_simple(c, PM_OP_QUERY_GID, &req, sizeof(req), rep, sizeof(*rep));
+}
+
+VB_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
+{
+    struct pm_query_gid_rep rep;
+    int rc = index < 0 ? -EINVAL : vb_query_gid_entry(vb_ctx(context), port, (uint32_t)index, &rep);
+    if (rc == -ENOENT) /* an empty entry reads as zeros: programs walk the whole table */
+        memset(&rep, 0, sizeof(rep));
+    else if (rc)
+        return vb_err(rc), -1;
+    memcpy(gid->raw, rep.gid, sizeof(gid->raw));
+    return 0;
+}
+
+VB_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
+                                uint32_t flags, size_t entry_size)
+{
+    struct pm_query_gid_rep rep;
+    if (flags)
+        return vb_err(-EOPNOTSUPP);
+    if (entry_size < sizeof(*entry))
+        return vb_err(-EINVAL);
+    int rc = vb_query_gid_entry(vb_ctx(context), port, index, &rep);
+    if (rc)
+        return vb_err(rc == -ENOENT ? -ENODATA : rc);
+    memset(entry, 0, entry_size);
+    memcpy(entry->gid.raw, rep.gid, sizeof(rep.gid));
+    entry->gid_index = index;
+    entry->port_num = port;
+    entry->gid_type = rep.type;
+    entry->ndev_ifindex = rep.ifindex;
+    return 0;
+}
+
+VB_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max_entries,
+                                       uint32_t flags, size_t entry_size)
+{
+    struct ibv_port_attr port;
+    if (flags)
+        return -vb_err(-EOPNOTSUPP);
+    int rc = vb_query_port(context, 1, &port, sizeof(port));
+    if (rc)
+        return -rc;
+    size_t num = 0;
+    for (int i = 0; i < port.gid_tbl_len; i++) {
+        struct ibv_gid_entry entry;
+        rc = _ibv_query_gid_ex(context, 1, (uint32_t)i, &entry, 0, sizeof(entry));
+        if (rc == ENODATA)
+            continue;
+        if (rc == 0 && (num == max_entries || entry_size < sizeof(entry)))
+            rc = EINVAL;
+        if (rc)
+            return -vb_err(-rc);
+        void *to = (char *)entries + num++ * entry_size;
+        memset(to, 0, entry_size);
+        memcpy(to, &entry, sizeof(entry));
+    }
+    return (ssize_t)num;
+}
+
+/* The old question of rdma-core's own tools: the type as sysfs tells it, where "RoCE v2" is 1 and all else 0. */
+enum gid_type_sysfs { GID_TYPE_SYSFS_IB_ROCE_V1, GID_TYPE_SYSFS_ROCE_V2 };
+VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
+                                 enum gid_type_sysfs *type);
+VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
+                                 enum gid_type_sysfs *type)
+{
+    struct pm_query_gid_rep rep;
+    int rc = vb_query_gid_entry(vb_ctx(context), port, index, &rep);
+    if (rc && rc != -ENOENT)
+        return vb_err(rc), -1;
+    *type = rc == 0 && rep.type == IBV_GID_TYPE_ROCE_V2 ? GID_TYPE_SYSFS_ROCE_V2 : GID_TYPE_SYSFS_IB_ROCE_V1;
+    return 0;
+}
+
+VB_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+    (void)context;
+    if (port != 1 || index != 0)
+        return vb_err(-EINVAL), -1;
+    *pkey = htobe16(DEFAULT_PKEY);
+    return 0;
+}
+
+VB_EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+    __be16 first;
+    if (ibv_query_pkey(context, port, 0, &first))
+        return -1;
+    return pkey == first ? 0 : (vb_err(-EINVAL), -1);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/verbs/shim/hugepage.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "pumice/abi.h"
+#include "src/verbs/base/objects.h"
+#include "src/verbs/shim/libc_next.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+
+#define MIB ((size_t)1 << 20)
+#define HUGE_PAGE (2 * MIB)
+#define SMALL_PAGE 4096 /* where it is this, a huge page is HUGE_PAGE: x86-64, most of arm64 and riscv64 */
+/* A region that fills less of a huge page isn't worth the memory of the rest. */
+#define WORTH_IT (HUGE_PAGE / 4)
+/* Longer regions stay as they are: registering must not take long, nor fill memory that is never used. */
+#define LENGTH_MAX (256 * MIB)
+#define UNTOUCHED_MAX (16 * MIB) /* the same for what nobody has written to yet */
+
+/* What glibc's threshold grows to by itself at most: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit systems. */
+#define HEAP_BLOCK_MAX (32 * MIB)
+/* So much the main heap grows beyond what is asked for: the last huge page of a block then mostly is all in the heap. */
+#define HEAP_PAD (2 * HUGE_PAGE)
+/* The heap keeps one block of that size, and gives back what is more; a thread's heap, too, which is 64 MiB long. */
+#define HEAP_TRIM (HEAP_BLOCK_MAX + HEAP_PAD)
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool wanted; /* set once */
+static atomic_bool heap_is_tuned; /* by the program */
+
+static void find_out(void)
+{
+    const char *v = getenv(PM_ENV_HUGE_PAGES);
+    wanted = (!v || strcmp(v, "off") != 0) && sysconf(_SC_PAGESIZE) == SMALL_PAGE &&
+             madvise(NULL, 0, MADV_COLLAPSE) == 0; /* the kernel has it */
+}
+
+/* The kernel leaves a huge page of which nothing is present as it is, so one small page of the region becomes present in each, as
+ * if it were written: its bytes stay. */
+static void begin_each(uintptr_t first, uintptr_t end, uintptr_t addr)
+{
+    for (uintptr_t p = first; p < end; p += HUGE_PAGE)
+        madvise((void *)((p < addr ? addr : p) & ~(uintptr_t)(SMALL_PAGE - 1)), SMALL_PAGE, MADV_POPULATE_WRITE);
+}
+
+/* EAGAIN: somebody holds a page for a moment. The daemon does while it copies. */
+static void collapse(uintptr_t first, uintptr_t end)
+{
+    if (first < end && madvise((void *)first, end - first, MADV_COLLAPSE) != 0 && errno == EAGAIN)
+        madvise((void *)first, end - first, MADV_COLLAPSE);
+}
+
+/* The huge pages of [first, end) for what is at [begin, behind). The kernel stops at the first mapping where it can't: so those at
+ * the ends, which may have a part in others, come on their own. */
+static void collapse_all(uintptr_t first, uintptr_t end, uintptr_t begin, uintptr_t behind)
+{
+    uintptr_t inner = (begin + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1), inner_end = behind & ~(HUGE_PAGE - 1);
+    collapse(inner, inner_end);
+    collapse(first, inner);
+    collapse(inner < inner_end ? inner_end : inner, end);
+}
+
+void vb_hugepage_use(void *addr, size_t length, bool writable)
+{
+    int saved = errno;
+    pthread_once(&once, find_out);
+    if (wanted && length >= WORTH_IT && length <= LENGTH_MAX) {
+        uintptr_t begin = (uintptr_t)addr, behind = begin + length;
+        /* The first byte of a page of which the region fills WORTH_IT or more, and the first one behind the last such page. */
+        uintptr_t first = (begin + WORTH_IT - 1) & ~(HUGE_PAGE - 1);
+        uintptr_t end = (behind + HUGE_PAGE - WORTH_IT) & ~(HUGE_PAGE - 1);
+        if (writable && length <= UNTOUCHED_MAX)
+            begin_each(first, end, begin);
+        collapse_all(first, end, begin, behind);
+    }
+    errno = saved;
+}
+
+static bool heap_parameter(int parameter)
+{
+    return parameter == M_MMAP_THRESHOLD || parameter == M_MMAP_MAX || parameter == M_TRIM_THRESHOLD ||
+           parameter == M_TOP_PAD;
+}
+
+/* Stands in for libc's, to see what the program sets: it can't be asked for. */
+VB_EXPORT int mallopt(int parameter, int value)
+{
+    if (heap_parameter(parameter))
+        atomic_store(&heap_is_tuned, true);
+    return VB_NEXT(mallopt)(parameter, value);
+}
+
+static bool environment_tunes(void)
+{
+    static const char *const variables[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_",
+                                            "MALLOC_TOP_PAD_"};
+    static const char *const tunables[] = {"glibc.malloc.mmap_threshold", "glibc.malloc.mmap_max",
+                                           "glibc.malloc.trim_threshold", "glibc.malloc.top_pad",
+                                           "glibc.malloc.hugetlb"};
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+        if (getenv(variables[i]))
+            return true;
+    const char *set = getenv("GLIBC_TUNABLES");
+    for (size_t i = 0; set && i < sizeof(tunables) / sizeof(tunables[0]); i++)
+        if (strstr(set, tunables[i]))
+            return true;
+    return false;
+}
+
+static void set_up_heap(void)
+{
+    if (!wanted || atomic_load(&heap_is_tuned) || environment_tunes())
+        return;
+    VB_NEXT(mallopt)(M_MMAP_THRESHOLD, HEAP_BLOCK_MAX);
+    VB_NEXT(mallopt)(M_TRIM_THRESHOLD, HEAP_TRIM);
+    VB_NEXT(mallopt)(M_TOP_PAD, HEAP_PAD);
+}
+
+void vb_hugepage_heap(void)
+{
+    static pthread_once_t heap_once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_out);
+    pthread_once(&heap_once, set_up_heap);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/verbs/shim/libc_next.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Its callers always give the mode. */
+static int early_openat(int dir, const char *path, int flags, ...)
+{
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = va_arg(ap, mode_t);
+    va_end(ap);
+    return (int)syscall(SYS_openat, dir, path, flags, mode);
+}
+
+static int early_access(const char *path, int mode)
+{
+    return (int)syscall(SYS_faccessat, AT_FDCWD, path, mode);
+}
+
+static ssize_t early_readlink(const char *restrict path, char *restrict buf, size_t len)
+{
+    return syscall(SYS_readlinkat, AT_FDCWD, path, buf, len);
+}
+
+static int early_statx(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict st)
+{
+    return (int)syscall(SYS_statx, dir, path, flags, mask, st);
+}
+
+static ssize_t early_read(int fd, void *buf, size_t len)
+{
+    return syscall(SYS_read, fd, buf, len);
+}
+
+static ssize_t early_pread(int fd, void *buf, size_t len, off_t at)
+{
+    return syscall(SYS_pread64, fd, buf, len, at);
+}
+
+struct vb_next vb_next = {
+    .openat = early_openat,
+    .access = early_access,
+    .readlink = early_readlink,
+    .statx = early_statx,
+    .read = early_read,
+    .pread = early_pread,
+    .pread64 = early_pread,
+};
+
+/* What is there already stays if there is no such function. */
+#define FIND(function)                                                                                                 \
+    {                                                                                                                  \
+        __typeof__(&function) found_;                                                                                  \
+        void *symbol_ = dlsym(RTLD_NEXT, #function);                                                                   \
+        memcpy(&found_, &symbol_, sizeof(found_));                                                                     \
+        if (symbol_)                                                                                                   \
+            atomic_store_explicit(&vb_next.function, found_, memory_order_relaxed);                                    \
+    }
+
+__attribute__((constructor)) void vb_next_find(void)
+{
+    VB_NEXT_FUNCTIONS(FIND)
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* librdmacm (perftest's -R, libfabric's message endpoints, Open MPI's btl openib) wants a device of the kernel, and without it says no
+ * more than "failed". But UCX and libfabric ask for it in every process, to see whether it is of use, and go on without; and
+ * many MPIs load both in each rank. So a rank, and a process with UCX in it, is told only if its environment shows that it has
+ * nothing else to go on with. */
+#include "src/verbs/shim/rdma_cm.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/verbs/base/session.h"
+
+/* Lists of libfabric's providers: its own, and those of Open MPI, MPICH and Intel MPI. */
+static const char *const provider_lists[] = {"FI_PROVIDER", "OMPI_MCA_mtl_ofi_provider_include",
+                                             "OMPI_MCA_btl_ofi_provider_include", "MPIR_CVAR_OFI_USE_PROVIDER",
+                                             "I_MPI_OFI_PROVIDER"};
+
+/* What the variable says is to be taken; "" if it says nothing, or what is not to be taken ("^…"). */
+static const char *chosen(const char *variable)
+{
+    const char *list = getenv(variable);
+    return list && list[0] != '^' ? list : "";
+}
+
+/* Reliable datagrams (verbs;ofi_rxd) need no rdma_cm; message endpoints (verbs alone, verbs;ofi_rxm) do. */
+static bool needs_it(const char *providers)
+{
+    if (strstr(providers, "verbs"))
+        return strstr(providers, "ofi_rxm") || !strstr(providers, "ofi_rxd");
+    return strcmp(providers, "ofi_rxm") == 0; /* over whatever there is */
+}
+
+static bool wanted(void)
+{
+    for (size_t i = 0; i < sizeof(provider_lists) / sizeof(provider_lists[0]); i++)
+        if (needs_it(chosen(provider_lists[i])))
+            return true;
+    return strstr(chosen("OMPI_MCA_btl"), "openib");
+}
+
+/* Whether an argument of the program names that provider. A longer command line is not read further. */
+static bool argument(const char *what)
+{
+    char line[4096];
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, line, sizeof(line));
+    if (fd >= 0)
+        close(fd);
+    return n > 0 && memmem(line, (size_t)n, what, strlen(what));
+}
+
+/* Who has chosen reliable datagrams needs no advice to do so. */
+static bool datagrams(void)
+{
+    for (size_t i = 0; i < sizeof(provider_lists) / sizeof(provider_lists[0]); i++)
+        if (strstr(chosen(provider_lists[i]), "ofi_rxd"))
+            return true;
+    return argument("ofi_rxd");
+}
+
+static bool has_ucx(void)
+{
+    void *ucx = dlopen("libuct.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    if (ucx)
+        dlclose(ucx);
+    return ucx != NULL;
+}
+
+void vb_rdmacm_tell(void)
+{
+    static bool told;
+    static const char text[] = "pumice: rdma_cm, connection management, is not there: take out-of-band connections "
+                               "(perftest without -R, libfabric's verbs;ofi_rxd, MPIs over UCX)\n";
+    int e = errno;
+    if ((wanted() || (!vb_session_is_rank() && !has_ucx() && !datagrams())) &&
+        !__atomic_test_and_set(&told, __ATOMIC_RELAXED))
+        (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    errno = e;
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Programs look for RDMA devices in the file system, too: UCX wants a character device /dev/infiniband/DEV_NAME, and
+ * reads /sys/class/infiniband/DEVICE/… by name. Without root there is no such thing, so these functions stand in for
+ * libc's and lead exactly these two trees elsewhere: the device file to /dev/null, the attributes to the directory that
+ * the daemon keeps beside its control socket. Everything else goes to the kernel as it came.
+ *
+ * The library is preloaded into every shell and launcher, and these may run in constructors, in signal handlers and
+ * between fork and exec, and behind filters of system calls: for other paths they cost a few compares and call the function that they
+ * stand in for (next.h), or one of libc that makes the same system call; nothing is allocated, and nothing is looked up. What a real
+ * device of this machine has in these trees is still found, because only names that the daemon has are led away. Counters change, so
+ * that directory has only their names: see counter.h. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "src/verbs/base/session.h"
+#include "src/verbs/shim/counter_files.h"
+#include "src/verbs/shim/libc_next.h"
+#include "src/verbs/shim/rdma_cm.h"
+
+#define SYS_ROOT "/sys/class/infiniband"
+#define DEV_ROOT "/dev/infiniband/"
+#define PREFIX_LEN(text) (sizeof(text) - 1)
+
+static bool exists(const char *path)
+{
+    return syscall(SYS_faccessat, AT_FDCWD, path, F_OK, 0) == 0;
+}
+
+/* Socket path, suffix and rest in out[PATH_MAX]; false: no socket is known, or too long. */
+static bool in_tree(const char *rest, char *out)
+{
+    if (vb_session_path(out, PATH_MAX) != 0)
+        return false;
+    size_t at = strlen(out), len = strlen(rest);
+    if (at + PREFIX_LEN(PM_SYSFS_SUFFIX) + len >= PATH_MAX)
+        return false;
+    memcpy(out + at, PM_SYSFS_SUFFIX, PREFIX_LEN(PM_SYSFS_SUFFIX));
+    memcpy(out + at + PREFIX_LEN(PM_SYSFS_SUFFIX), rest, len + 1);
+    return true;
+}
+
+/* A path below /sys/class/infiniband or /sys/class/infiniband_verbs, or one of them. */
+static const char *attribute(const char *path, char *out)
+{
+    const char *rest = path + PREFIX_LEN(SYS_ROOT);
+    if (strncmp(rest, "_verbs", 6) == 0)
+        rest += 6;
+    if (*rest != 0 && *rest != '/')
+        return path;
+    return in_tree(path + PREFIX_LEN("/sys/class"), out) && exists(out) ? out : path;
+}
+
+static const char *device_file(const char *path, char *out)
+{
+    static const char verbs[] = "/infiniband_verbs/";
+    char rest[NAME_MAX + sizeof(verbs)];
+    const char *name = path + PREFIX_LEN(DEV_ROOT);
+    size_t len = strlen(name);
+    if (len == 0 || len > NAME_MAX || strchr(name, '/'))
+        return path;
+    memcpy(rest, verbs, PREFIX_LEN(verbs));
+    memcpy(rest + PREFIX_LEN(verbs), name, len + 1);
+    return in_tree(rest, out) && exists(out) ? "/dev/null" : path;
+}
+
+/* Where the file really is: path itself, or another name that may be in out[PATH_MAX]. errno stays as it was. No path at all
+ * becomes an address where nothing is: the kernel says EFAULT of both, but libc's declarations promise the compiler that
+ * there is a path, and it may take out every test for NULL that comes before such a call. */
+static const char *lead(const char *path, char *out)
+{
+    if (!path)
+        return (const char *)1;
+    if (path[0] != '/' || (path[1] != 's' && path[1] != 'd'))
+        return path;
+    int e = errno;
+    const char *to = path;
+    if (strncmp(path, SYS_ROOT, PREFIX_LEN(SYS_ROOT)) == 0)
+        to = attribute(path, out);
+    else if (strncmp(path, DEV_ROOT, PREFIX_LEN(DEV_ROOT)) == 0)
+        to = device_file(path, out);
+    errno = e;
+    return to;
+}
+
+/* The kernel has no rdma_cm (it was asked). Who has no device of ours either is not ours to talk to. */
+static void no_rdma_cm(const char *path)
+{
+    char out[PATH_MAX];
+    int e = errno;
+    if (strcmp(path, DEV_ROOT "rdma_cm") == 0 && in_tree("/infiniband", out) && exists(out))
+        vb_rdmacm_tell();
+    errno = e;
+}
+
+/* --- what stands in --------------------------------------------------------------------------------------------------- */
+/* Prototypes of functions that the headers no longer have. */
+int __xstat(int version, const char *path, struct stat *st);
+int __xstat64(int version, const char *path, struct stat64 *st);
+int __lxstat(int version, const char *path, struct stat *st);
+int __lxstat64(int version, const char *path, struct stat64 *st);
+
+VB_EXPORT int stat(const char *restrict path, struct stat *restrict st)
+{
+    char out[PATH_MAX];
+    return fstatat(AT_FDCWD, lead(path, out), st, 0);
+}
+
+VB_EXPORT int stat64(const char *restrict path, struct stat64 *restrict st)
+{
+    char out[PATH_MAX];
+    return fstatat64(AT_FDCWD, lead(path, out), st, 0);
+}
+
+VB_EXPORT int lstat(const char *restrict path, struct stat *restrict st)
+{
+    char out[PATH_MAX];
+    return fstatat(AT_FDCWD, lead(path, out), st, AT_SYMLINK_NOFOLLOW);
+}
+
+VB_EXPORT int lstat64(const char *restrict path, struct stat64 *restrict st)
+{
+    char out[PATH_MAX];
+    return fstatat64(AT_FDCWD, lead(path, out), st, AT_SYMLINK_NOFOLLOW);
+}
+
+/* As programs linked before glibc 2.33 call them; there is one version of the structure on every 64-bit Linux. */
+VB_EXPORT int __xstat(int version, const char *path, struct stat *st)
+{
+    (void)version;
+    return stat(path, st);
+}
+
+VB_EXPORT int __xstat64(int version, const char *path, struct stat64 *st)
+{
+    (void)version;
+    return stat64(path, st);
+}
+
+VB_EXPORT int __lxstat(int version, const char *path, struct stat *st)
+{
+    (void)version;
+    return lstat(path, st);
+}
+
+VB_EXPORT int __lxstat64(int version, const char *path, struct stat64 *st)
+{
+    (void)version;
+    return lstat64(path, st);
+}
+
+/* What ls calls. */
+VB_EXPORT int statx(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict st)
+{
+    char out[PATH_MAX];
+    return VB_NEXT(statx)(dir, lead(path, out), flags, mask, st);
+}
+
+VB_EXPORT int access(const char *path, int mode)
+{
+    char out[PATH_MAX];
+    return VB_NEXT(access)(lead(path, out), mode);
+}
+
+/* The third argument of open is there with O_CREAT and O_TMPFILE only. */
+#define MODE_OF(flags, mode)                                                                                           \
+    mode_t mode = 0;                                                                                                   \
+    if ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE) {                                                         \
+        va_list ap;                                                                                                    \
+        va_start(ap, flags);                                                                                           \
+        mode = va_arg(ap, mode_t);                                                                                     \
+        va_end(ap);                                                                                                    \
+    }
+
+/* What openat does; libc's is called with another name, at most. */
+static int open_at(int dir, const char *path, int flags, mode_t mode)
+{
+    char out[PATH_MAX];
+    const char *to = lead(path, out);
+    if (to == out && !(flags & (O_DIRECTORY | O_PATH)) && vb_counter_is(path))
+        return vb_counter_open(path, flags);
+    int fd = VB_NEXT(openat)(dir, to, flags, mode);
+    if (fd < 0 && errno == ENOENT && strncmp(path, DEV_ROOT, PREFIX_LEN(DEV_ROOT)) == 0)
+        no_rdma_cm(path);
+    return fd;
+}
+
+VB_EXPORT int open(const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return open_at(AT_FDCWD, path, flags, mode);
+}
+
+VB_EXPORT int open64(const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return open_at(AT_FDCWD, path, flags | O_LARGEFILE, mode);
+}
+
+/* As grep opens the files that it was told of. A name that begins at an open folder is the kernel's. */
+VB_EXPORT int openat(int dir, const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return open_at(dir, path, flags, mode);
+}
+
+VB_EXPORT int openat64(int dir, const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return open_at(dir, path, flags | O_LARGEFILE, mode);
+}
+
+static FILE *open_counter(const char *path, const char *mode)
+{
+    int flags = mode[0] == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR;
+    int fd = vb_counter_open(path, flags | (strchr(mode, 'e') ? O_CLOEXEC : 0));
+    FILE *f = fd < 0 ? NULL : fdopen(fd, mode);
+    if (fd >= 0 && !f)
+        close(fd);
+    return f;
+}
+
+VB_EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
+{
+    char out[PATH_MAX];
+    const char *to = lead(path, out);
+    return to == out && vb_counter_is(path) ? open_counter(path, mode) : VB_NEXT(fopen)(to, mode);
+}
+
+VB_EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
+{
+    char out[PATH_MAX];
+    const char *to = lead(path, out);
+    return to == out && vb_counter_is(path) ? open_counter(path, mode) : VB_NEXT(fopen64)(to, mode);
+}
+
+/* Attributes are where programs look for them: a name that they get from here leads here again. (Links there are none in the tree, but
+ * the way to it may have some.) */
+static char *real_name(const char *path, char *resolved)
+{
+    char out[PATH_MAX], root[PATH_MAX], real[PATH_MAX];
+    if (lead(path, out) != out)
+        return VB_NEXT(realpath)(path, resolved);
+    if (!VB_NEXT(realpath)(out, real) || !in_tree("", out) || !VB_NEXT(realpath)(out, root))
+        return NULL;
+    size_t len = strlen(root);
+    if (strncmp(real, root, len) != 0) /* ".." led out of it */
+        return VB_NEXT(realpath)(real, resolved);
+    snprintf(out, sizeof(out), "/sys/class%s", real + len);
+    return resolved ? strcpy(resolved, out) : strdup(out);
+}
+
+VB_EXPORT char *realpath(const char *restrict path, char *restrict resolved)
+{
+    return real_name(path, resolved);
+}
+
+VB_EXPORT char *canonicalize_file_name(const char *path)
+{
+    return real_name(path, NULL);
+}
+
+/* realpath, as programs call it that were compiled with _FORTIFY_SOURCE: size is that of resolved, of which libc wants PATH_MAX bytes. */
+VB_EXPORT char *__realpath_chk(const char *path, char *resolved, size_t size)
+{
+    return size < PATH_MAX ? VB_NEXT(__realpath_chk)(path, resolved, size) : real_name(path, resolved);
+}
+
+VB_EXPORT ssize_t readlink(const char *restrict path, char *restrict buf, size_t len)
+{
+    char out[PATH_MAX];
+    return VB_NEXT(readlink)(lead(path, out), buf, len);
+}
+
+VB_EXPORT DIR *opendir(const char *path)
+{
+    char out[PATH_MAX];
+    return VB_NEXT(opendir)(lead(path, out));
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Explicit congestion notification (row E28): marks are answered, and who is told lowers its rate. */
+#include "tests/unit/core/core_fixture.h"
+
+#define LINE 1000000000u /* bytes per second */
+#define US 1000u
+#define MS 1000000u
+
+static struct fixture fix;
+static struct qp *qp;
+static uint32_t key;
+static uint8_t out[1 << 18];
+
+static void restart(bool ecn)
+{
+    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
+    fix.cfg.ecn = ecn;
+    fix.cfg.line_rate = LINE;
+    free(fix.mem);
+    fix.mem = fix_zalloc(engine_size(&fix.cfg));
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
+    struct mr_init mr = {.pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM};
+    mr.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ;
+    cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
+    fix.now = 1000 * MS;
+}
+
+static void start(enum qp_type type)
+{
+    qp = fix_qp_of(&fix, type);
+    fix_bring(&fix, qp, QPS_RTS);
+}
+
+static void setup(void)
+{
+    fix_init(&fix);
+    restart(true);
+}
+static void teardown(void)
+{
+    fix_fini(&fix);
+}
+TestSuite(cnp, .init = setup, .fini = teardown);
+
+static void rx(uint8_t opcode, bool ce, uint8_t from)
+{
+    static uint8_t zero[64];
+    struct rx_meta meta = {.src_gid = {[15] = from}, .dst_gid = {[15] = 1}, .ce = ce};
+    struct pkt p = {.opcode = opcode, .pkey = PKEY_DEFAULT, .dest_qpn = qp_number(qp), .payload = zero};
+    p.psn = 100; /* as expected at first */
+    p.payload_len = (opcode & OP_SERVICE_MASK) == OP_SERVICE_CNP ? PKT_CNP_LEN : 0;
+    p.reth.rkey = key;
+    p.deth.qkey = 0x1234;
+    engine_rx(fix.e, &p, &meta, fix.now);
+}
+
+/* CNPs that are sent; each must be as it should. */
+static uint32_t cnps(void)
+{
+    struct tx_batch b = {.buf = out, .cap = sizeof out};
+    uint32_t n = engine_tx(fix.e, &b, fix.now), found = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        static const uint8_t zero[PKT_CNP_LEN];
+        struct pkt p;
+        cr_assert_eq(pkt_decode(out + b.pkt[i].off, b.pkt[i].len, &p), PKT_OK);
+        if (p.opcode != OP_CNP) {
+            cr_expect_not(b.pkt[i].cnp);
+            continue;
+        }
+        found++;
+        cr_expect(p.becn && !p.fecn && !p.ackreq && p.migreq);
+        cr_expect_eq(p.dest_qpn, 1234u);
+        cr_expect(p.payload_len == PKT_CNP_LEN && memcmp(p.payload, zero, PKT_CNP_LEN) == 0);
+        cr_expect_eq(b.pkt[i].av->dgid[15], 2);
+        cr_expect(b.pkt[i].cnp);
+    }
+    return found;
+}
+
+/* --- the marked end ------------------------------------------------------------------------------------------------- */
+
+Test(cnp, a_mark_is_answered_and_not_too_often)
+{
+    start(QPT_UC);
+    rx(OP_SERVICE_UC | OP_WRITE_ONLY, true, 2);
+    cr_expect_eq(cnps(), 1u);
+    for (int i = 0; i < 49; i++) {
+        fix.now += US;
+        rx(OP_SERVICE_UC | OP_WRITE_ONLY, true, 2);
+        cr_expect_eq(cnps(), 0u, "after %d us", i + 1);
+    }
+    fix.now += US;
+    rx(OP_SERVICE_UC | OP_WRITE_ONLY, true, 2);
+    rx(OP_SERVICE_UC | OP_WRITE_ONLY, true, 2);
+    cr_expect_eq(cnps(), 1u);
+    cr_expect_eq(engine_counters(fix.e)->np_ecn_marked_roce_packets, 52u);
+    cr_expect_eq(engine_counters(fix.e)->np_cnp_sent, 2u);
+}
+
+Test(cnp, no_mark_no_cnp)
+{
+    start(QPT_RC);
+    rx(OP_SERVICE_RC | OP_WRITE_ONLY, false, 2);
+    cr_expect_eq(cnps(), 0u);
+    rx(OP_SERVICE_RC | OP_WRITE_ONLY, true, 2);
+    cr_expect_eq(cnps(), 1u, "RC, too");
+}
+
+Test(cnp, strangers_cnps_and_datagrams_are_not_answered)
+{
+    start(QPT_RC);
+    rx(OP_SERVICE_RC | OP_WRITE_ONLY, true, 3);
+    rx(OP_CNP, true, 2);
+    cr_expect_eq(cnps(), 0u);
+    start(QPT_UD);
+    rx(OP_SERVICE_UD | OP_SEND_ONLY, true, 2);
+    cr_expect_eq(cnps(), 0u);
+    cr_expect_eq(engine_counters(fix.e)->np_ecn_marked_roce_packets, 0u);
+}
+
+Test(cnp, it_can_be_off)
+{
+    restart(false);
+    start(QPT_UC);
+    rx(OP_SERVICE_UC | OP_WRITE_ONLY, true, 2);
+    cr_expect_eq(cnps(), 0u);
+    cr_expect_eq(engine_counters(fix.e)->np_ecn_marked_roce_packets, 1u, "counted all the same");
+}
+
+/* --- the sending end ------------------------------------------------------------------------------------------------ */
+
+static uint64_t rate(void)
+{
+    struct qp_info info;
+    qp_info(qp, &info);
+    return info.rate;
+}
+
+/* Sends as fast as it may for so long; returns the bytes of payload. The destination takes everything at once. */
+static uint64_t run(uint64_t ns)
+{
+    uint64_t end = fix.now + ns, bytes = 0;
+    struct sge sge = {FIX_VA, 256, key};
+    struct send_wr wr = {.opcode = WR_SEND, .num_sge = 1};
+    while (fix.now < end) {
+        while (qp_send_room(qp)) {
+            cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+        }
+        struct tx_batch b = {.buf = out, .cap = 4096};
+        engine_tx(fix.e, &b, fix.now);
+        for (uint32_t i = 0; i < b.n; i++) {
+            struct pkt p;
+            cr_assert_eq(pkt_decode(out + b.pkt[i].off, b.pkt[i].len, &p), PKT_OK);
+            bytes += p.dest_qpn == 1234 ? p.payload_len + 256 : 0; /* with what a packet costs besides */
+        }
+        fix.now += 1 * US;
+        if (engine_deadline(fix.e) <= fix.now) {
+            engine_expire(fix.e, fix.now);
+        }
+    }
+    return bytes;
+}
+
+Test(cnp, each_one_lowers_the_rate_and_time_brings_it_back)
+{
+    start(QPT_UC);
+    cr_expect_eq(rate(), 0u);
+    rx(OP_CNP, false, 2);
+    uint64_t first = rate();
+    cr_expect_eq(first, LINE / 2);
+    for (int i = 0; i < 3; i++) {
+        uint64_t before = rate();
+        fix.now += 50 * US;
+        rx(OP_CNP_ALT, false, 2);
+        cr_expect(rate() < before && rate() > before / 3, "0x80 is one, too");
+    }
+    uint64_t low = rate(), bytes = run(2 * MS);
+    cr_expect_gt(rate(), low, "it goes up again");
+    cr_expect_lt(bytes, 2 * MS * (LINE / 1000000000u), "and is kept to");
+    uint64_t last = rate();
+    for (int i = 0; i < 200 && rate(); i++) {
+        run(1 * MS);
+        cr_expect(rate() == 0 || rate() >= last);
+        last = rate();
+    }
+    cr_expect_eq(rate(), 0u, "to no limit at all");
+    cr_expect_eq(engine_counters(fix.e)->rp_cnp_handled, 4u);
+}
+
+Test(cnp, the_rate_is_what_it_says)
+{
+    start(QPT_UC);
+    fix.now += 10 * MS;
+    for (int i = 0; i < 100; i++) {
+        rx(OP_CNP, false, 2);
+    }
+    uint64_t low = rate();
+    cr_expect_eq(low, LINE / 500, "there is a lowest one");
+    uint64_t bytes = run(290 * US); /* before it goes up */
+    uint64_t most = low * 290 / 1000000 + 1024;
+    cr_expect(bytes <= most && bytes >= 512, "%llu of %llu", (unsigned long long)bytes, (unsigned long long)most);
+    uint64_t before = rate();
+    run(20 * US);
+    cr_expect_geq(rate(), before);
+}
+
+Test(cnp, alpha_forgets_old_congestion)
+{
+    start(QPT_UC);
+    for (int i = 0; i < 10; i++) {
+        rx(OP_CNP, false, 2);
+    }
+    for (int i = 0; i < 30; i++) { /* 9 ms: not enough to be without a limit */
+        run(300 * US);
+    }
+    uint64_t before = rate();
+    cr_assert_gt(before, 0u);
+    rx(OP_CNP, false, 2);
+    cr_expect(rate() < before && rate() > before * 6 / 10, "%llu to %llu", (unsigned long long)before,
+              (unsigned long long)rate());
+    double first = 0, last = 0; /* what one of them cuts, no time passing */
+    for (int i = 0; i < 8; i++) {
+        before = rate();
+        rx(OP_CNP, false, 2);
+        last = 1 - (double)rate() / (double)before;
+        first = i ? first : last;
+    }
+    cr_expect_gt(last, first * 1.02, "while congestion lasts, each one cuts more");
+}
+
+Test(cnp, it_starts_from_what_the_qp_was_sending)
+{
+    start(QPT_UC);
+    for (int i = 0; i < 80; i++) { /* 51 MB/s */
+        struct sge sge = {FIX_VA, 256, key};
+        struct send_wr wr = {.opcode = WR_SEND, .num_sge = 1};
+        cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+        cnps();
+        fix.now += 10 * US;
+    }
+    rx(OP_CNP, false, 2);
+    cr_expect(rate() > 20000000u && rate() < 30000000u, "%llu", (unsigned long long)rate());
+}
+
+Test(cnp, strangers_can_not_lower_it)
+{
+    start(QPT_RC);
+    rx(OP_CNP, false, 3);
+    cr_expect_eq(rate(), 0u);
+    rx(OP_CNP, false, 2);
+    cr_expect_gt(rate(), 0u);
+    restart(false);
+    start(QPT_RC);
+    rx(OP_CNP, false, 2);
+    cr_expect_eq(rate(), 0u, "nor anybody if it is off");
+}
+
+Test(cnp, responses_to_reads_are_held_back_too)
+{
+    start(QPT_RC);
+    for (int i = 0; i < 100; i++) {
+        rx(OP_CNP, false, 2);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        struct pkt p = {.opcode = OP_SERVICE_RC | OP_READ_REQUEST, .dest_qpn = qp_number(qp), .psn = 100 + 32 * i};
+        p.reth.va = FIX_VA;
+        p.reth.rkey = key;
+        p.reth.length = FIX_MEM;
+        fix_rx(&fix, &p);
+    }
+    struct pkt r[64];
+    uint32_t n = fix_tx(&fix, out, r, 64), rounds = 0;
+    cr_expect_lt(n, 64u, "not all at once");
+    while (n < 64 && rounds++ < 1000) {
+        cr_assert_neq(engine_deadline(fix.e), NEVER);
+        fix.now = engine_deadline(fix.e) > fix.now ? engine_deadline(fix.e) : fix.now;
+        engine_expire(fix.e, fix.now);
+        n += fix_tx(&fix, out, r, 64);
+    }
+    cr_expect_eq(n, 64u, "but all in the end");
+}
+
+Test(cnp, a_reset_forgets_it)
+{
+    start(QPT_RC);
+    rx(OP_CNP, false, 2);
+    cr_assert_eq(fix_modify(&fix, qp, QPS_RESET), 0);
+    fix_bring(&fix, qp, QPS_RTS);
+    cr_expect_eq(rate(), 0u);
+}

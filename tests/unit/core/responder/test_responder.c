@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The responder, spoken to packet by packet: what the simulator's own requester never sends, and rare turns of the
+ * PSN. */
+#include "tests/unit/daemon/talk.h"
+
+static uint32_t key;
+
+static void setup(void)
+{
+    fix_init(&fix);
+    struct mr_init mr = {.pd = FIX_PD,
+                         .space = 1,
+                         .va = FIX_VA,
+                         .iova = FIX_VA,
+                         .length = FIX_MEM,
+                         .access =
+                             ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC};
+    cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
+    qp = fix_qp(&fix);
+    fix_bring(&fix, qp, QPS_RTS); /* expects PSN 100, sends from 200 */
+}
+static void teardown(void)
+{
+    fix_fini(&fix);
+}
+TestSuite(responder, .init = setup, .fini = teardown);
+
+static void expect_only(uint8_t syndrome, uint32_t psn)
+{
+    cr_assert_eq(transmit(), 1);
+    struct pkt p = sent(0);
+    cr_expect_eq(p.opcode, OP_ACK);
+    cr_expect_eq(p.aeth.syndrome, syndrome, "%#x", p.aeth.syndrome);
+    cr_expect_eq(p.psn, psn, "%u", p.psn);
+}
+
+static struct pkt empty_write(uint32_t psn)
+{
+    return (struct pkt){.opcode = OP_WRITE_ONLY, .psn = psn & PSN_MASK, .ackreq = true};
+}
+
+static struct pkt atomic_add(uint32_t psn, uint64_t n)
+{
+    return (struct pkt){
+        .opcode = OP_FETCH_ADD, .psn = psn & PSN_MASK, .atomic = {.va = FIX_VA, .rkey = key, .swap_add = n}};
+}
+
+static void post_send(void)
+{
+    struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED | SEND_INLINE, .inline_len = 1};
+    cr_assert_eq(qp_post_send(qp, &wr, NULL, "x", fix.now), 0);
+}
+
+/* --- acknowledgements --------------------------------------------------------------------------------------------------------- */
+
+Test(responder, a_delayed_ack_survives_what_is_sent_meanwhile)
+{
+    struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, 8}};
+    struct pkt write = empty_write(101);
+    write.ackreq = false;
+    arrive(read);
+    arrive(write);
+    post_send();
+    cr_assert_eq(transmit(), 2);
+    cr_assert_eq(sent(0).opcode, OP_READ_RESP_ONLY);
+    cr_assert_eq(sent(1).opcode, OP_SEND_ONLY);
+    fix.now = fix.cfg.ack_delay_ns;
+    engine_expire(fix.e, fix.now);
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 101);
+}
+
+/* Row D3: a thousand messages that ask for an ACK each, in batches of ten. */
+Test(responder, one_ack_for_a_batch)
+{
+    struct qp_info info;
+    for (uint32_t i = 0; i < 1000; i++) {
+        arrive(empty_write(100 + i));
+        if (i % 10 == 9)
+            expect_only(AETH_ACK | AETH_NO_CREDITS, 100 + i);
+    }
+    qp_info(qp, &info);
+    cr_expect_eq(info.counters.acks_sent, 100);
+    cr_expect_eq(info.counters.ack_coalesced, 900);
+}
+
+Test(responder, what_asks_for_no_ack_gets_one_within_the_delay)
+{
+    struct pkt p = empty_write(100);
+    p.ackreq = false;
+    arrive(p);
+    cr_expect_eq(transmit(), 0);
+    cr_assert_leq(engine_deadline(fix.e), fix.now + fix.cfg.ack_delay_ns);
+    fix.now += fix.cfg.ack_delay_ns;
+    engine_expire(fix.e, fix.now);
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 100);
+    cr_expect_eq(engine_deadline(fix.e), NEVER);
+}
+
+/* Row D4, with the newest PSN. */
+Test(responder, a_duplicate_is_acknowledged_at_once)
+{
+    arrive(empty_write(100));
+    arrive(empty_write(101));
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 101);
+    struct pkt again = empty_write(100);
+    again.ackreq = false;
+    arrive(again);
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 101);
+}
+
+Test(responder, what_was_received_before_err_is_acknowledged)
+{
+    arrive(empty_write(100));
+    fix_bring(&fix, qp, QPS_ERR);
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 100);
+    cr_expect_eq(transmit(), 0);
+}
+
+Test(responder, in_err_no_response_is_sent_and_no_ack_passes_over_it)
+{
+    struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, 8}};
+    arrive(read);
+    arrive(empty_write(101));
+    fix_bring(&fix, qp, QPS_ERR);
+    cr_expect_eq(transmit(), 0);
+}
+
+Test(responder, repeats_a_sequence_nak_if_the_newest_packet_comes_again)
+{
+    arrive(empty_write(102));
+    expect_only(NAK_PSN_SEQUENCE, 100);
+    arrive(empty_write(103));
+    cr_expect_eq(transmit(), 0, "one NAK for each gap");
+    arrive(empty_write(103)); /* the tail probe of a sender that the NAK did not reach */
+    expect_only(NAK_PSN_SEQUENCE, 100);
+}
+
+Test(responder, a_failed_deferred_write_is_not_acknowledged_by_a_response)
+{
+    static const uint8_t data[4];
+    struct pkt write = {
+        .opcode = OP_WRITE_ONLY, .psn = 100, .reth = {FIX_VA, key, 4}, .payload = data, .payload_len = 4};
+    struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 101, .reth = {FIX_VA, key, 8}};
+    arrive(write);
+    arrive(read);
+    engine_mem_fault(fix.e, qp_number(qp), fix.now);
+    expect_only(NAK_REMOTE_OPERATION, 100);
+}
+
+/* Its NAK must not be older than what responses have acknowledged before: the requester would drop it. */
+Test(responder, the_nak_of_a_failed_deferred_write_comes_after_what_was_answered)
+{
+    static const uint8_t data[4];
+    struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, 600}}; /* 3 packets */
+    struct pkt write = {
+        .opcode = OP_WRITE_ONLY, .psn = 104, .reth = {FIX_VA, key, 4}, .payload = data, .payload_len = 4};
+    arrive(read);
+    arrive(atomic_add(103, 1));
+    cr_assert_eq(transmit(), 4);
+    arrive(write);
+    engine_mem_fault(fix.e, qp_number(qp), fix.now);
+    expect_only(NAK_REMOTE_OPERATION, 104);
+}
+
+Test(responder, a_fault_of_a_qp_that_is_down_means_nothing)
+{
+    struct qp *other = fix_qp(&fix);
+    engine_mem_fault(fix.e, qp_number(other), fix.now);
+    cr_expect_eq(qp_state(other), QPS_RESET);
+    fix_bring(&fix, qp, QPS_ERR);
+    engine_mem_fault(fix.e, qp_number(qp), fix.now);
+    engine_mem_fault(fix.e, 0xabcdef, fix.now);
+    cr_expect_eq(transmit(), 0);
+}
+
+Test(responder, drops_packets_of_other_services_and_partitions)
+{
+    struct pkt p = empty_write(100);
+    struct rx_meta meta = {.src_gid = {[15] = 2}};
+    p.dest_qpn = qp_number(qp);
+    p.pkey = 0x1234;
+    engine_rx(fix.e, &p, &meta, fix.now);
+    p.pkey = PKEY_DEFAULT;
+    p.opcode = OP_SERVICE_UC | OP_WRITE_ONLY;
+    engine_rx(fix.e, &p, &meta, fix.now);
+    cr_expect_eq(transmit(), 0);
+    cr_expect_eq(engine_counters(fix.e)->rx_bad_pkey, 1);
+    cr_expect_eq(engine_counters(fix.e)->rx_bad_opcode, 1);
+}
+
+/* --- READs and atomics -------------------------------------------------------------------------------------------------------- */
+
+Test(responder, a_stream_of_responses_lets_own_requests_through)
+{
+    struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, FIX_MEM}};
+    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic, .refill = NULL};
+    fix.cfg.burst_bytes = 4096;
+    memset(fix.mem, 0, engine_size(&fix.cfg));
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
+    struct mr_init mr = {
+        .pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM, .access = ACCESS_REMOTE_READ};
+    cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
+    qp = fix_qp(&fix);
+    fix_bring(&fix, qp, QPS_RTS);
+    read.reth.rkey = key;
+    arrive(read);
+    post_send();
+    cr_assert_gt(transmit(), 17u);
+    cr_expect_eq(sent(0).opcode, OP_READ_RESP_FIRST);
+    cr_expect_eq(sent(16).opcode, OP_SEND_ONLY, "after a burst of 4096 bytes");
+}
+
+Test(responder, a_repeated_atomic_gets_its_own_result_a_round_of_psns_later)
+{
+    struct pkt answer;
+    uint8_t out[16384];
+    struct pkt p = atomic_add(100, 5);
+    p.dest_qpn = qp_number(qp);
+    cr_assert_eq(fix_exchange(&fix, &p, out, &answer), 0);
+    uint64_t first = answer.atomic_orig;
+    for (uint32_t i = 1; i <= PSN_MASK; i++) {
+        arrive(empty_write(100 + i));
+        if (i % 4096 == 0)
+            transmit();
+    }
+    transmit();
+    p = atomic_add(100, 7);
+    p.dest_qpn = qp_number(qp);
+    for (int i = 0; i < 2; i++) { /* the second time it is a duplicate */
+        cr_assert_eq(fix_exchange(&fix, &p, out, &answer), 0);
+        cr_expect_eq(answer.atomic_orig, first + 5, "%llu", (unsigned long long)answer.atomic_orig);
+    }
+    cr_expect_eq(fix.atomics, 2);
+}
+
+Test(responder, a_read_may_be_repeated_in_part_but_not_changed)
+{
+    struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, 1000}};
+    arrive(read);
+    cr_assert_eq(transmit(), 4);
+    struct pkt part = {.opcode = OP_READ_REQUEST, .psn = 102, .reth = {FIX_VA + 512, key, 488}};
+    struct pkt wrong[] = {part, part, part, part, part};
+    wrong[0].reth.va++;
+    wrong[1].reth.rkey++;
+    wrong[2].reth.length++;
+    wrong[3].reth.length = UINT32_MAX;
+    wrong[4].psn = 99; /* nothing was READ there */
+    for (int i = 0; i < 5; i++) {
+        arrive(wrong[i]);
+        cr_expect_eq(transmit(), 0, "%d", i);
+    }
+    arrive(part);
+    cr_assert_eq(transmit(), 2);
+    cr_expect_eq(sent(0).opcode, OP_READ_RESP_FIRST);
+    cr_expect_eq(sent(0).psn, 102);
+    cr_expect_eq(sent(1).opcode, OP_READ_RESP_LAST);
+}
+
+Test(responder, an_atomics_address_must_be_aligned_on_the_wire_too)
+{
+    struct mr_init shifted = {.pd = FIX_PD,
+                              .space = 1,
+                              .va = FIX_VA,
+                              .iova = FIX_VA + 4,
+                              .length = 64,
+                              .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_ATOMIC};
+    struct pkt p = atomic_add(100, 1);
+    cr_assert_eq(mr_register(fix.e, &shifted, &p.atomic.rkey), 0);
+    p.atomic.va = FIX_VA + 4;
+    arrive(p);
+    expect_only(NAK_INVALID_REQUEST, 100);
+    cr_expect_eq(fix.atomics, 0);
+}
+
+Test(responder, what_is_being_repeated_keeps_its_place)
+{
+    for (uint32_t i = 0; i < ENGINE_MAX_RD_ATOMIC; i++) {
+        arrive(atomic_add(100 + i, 1));
+        cr_assert_eq(transmit(), 1);
+    }
+    arrive(atomic_add(100, 1)); /* the oldest once more */
+    arrive(atomic_add(116, 1));
+    cr_expect_eq(fix.atomics, 16, "no place for the new one, as if it had been lost");
+    arrive((struct pkt){.opcode = OP_READ_REQUEST, .psn = 116, .reth = {FIX_VA, key, 8}});
+    cr_assert_eq(transmit(), 1);
+    cr_expect_eq(sent(0).psn, 100);
+    cr_expect_eq(sent(0).opcode, OP_ATOMIC_ACK);
+    arrive(atomic_add(116, 1));
+    cr_assert_eq(transmit(), 1);
+    cr_expect_eq(sent(0).psn, 116);
+    cr_expect_eq(fix.atomics, 17);
+}
+
+/* --- the owner's side --------------------------------------------------------------------------------------------------------- */
+
+Test(responder, answers_wait_for_room_in_the_batch)
+{
+    const struct pkt requests[] = {
+        {.opcode = OP_WRITE_ONLY, .ackreq = true},
+        {.opcode = OP_READ_REQUEST, .reth = {FIX_VA, key, 8}},
+        {.opcode = OP_FETCH_ADD, .atomic = {.va = FIX_VA, .rkey = key}},
+        {.opcode = OP_SEND_ONLY}, /* no receive is there: an RNR NAK */
+    };
+    for (uint32_t i = 0; i < 4; i++) {
+        struct pkt p = requests[i];
+        p.psn = 100 + i;
+        arrive(p);
+        cr_assert_eq(transmit_up_to(10), 0, "%u", i);
+        cr_assert_eq(transmit(), 1, "%u", i);
+        cr_expect_eq(sent(0).psn, 100 + i);
+    }
+}
+
+Test(responder, memory_that_is_gone_is_an_operational_error)
+{
+    fix.gone = true;
+    arrive(atomic_add(100, 1));
+    expect_only(NAK_REMOTE_OPERATION, 100);
+    struct event ev;
+    cr_assert(engine_pop_event(fix.e, &ev));
+    cr_expect_eq(ev.type, EVENT_QP_FATAL);
+}
+
+Test(responder, a_receive_whose_memory_fails_on_the_way_completes_with_an_error)
+{
+    static const uint8_t data[256];
+    struct sge sge = {FIX_VA, 1000, key};
+    struct recv_wr wr = {.wr_id = 5, .num_sge = 1};
+    cr_assert_eq(qp_post_recv(qp, &wr, &sge), 0);
+    arrive((struct pkt){.opcode = OP_SEND_FIRST, .psn = 100, .payload = data, .payload_len = 256});
+    engine_mem_fault(fix.e, qp_number(qp), fix.now);
+    expect_only(NAK_REMOTE_OPERATION, 100);
+    const struct completion *c = engine_peek_completion(fix.e);
+    cr_assert_not_null(c);
+    cr_expect_eq(c->status, WC_LOC_PROT_ERR);
+    cr_expect_eq(c->wr_id, 5);
+}
+
+Test(responder, the_events_of_others_stay_when_a_qp_goes)
+{
+    struct qp *other = fix_qp(&fix);
+    struct event ev;
+    uint32_t qpn = qp_number(qp);
+    arrive((struct pkt){
+        .opcode = OP_WRITE_ONLY, .psn = 100, .reth = {FIX_VA, key ^ 1, 8}, .payload = buf, .payload_len = 8});
+    qp_destroy(other);
+    cr_assert(engine_pop_event(fix.e, &ev));
+    cr_expect_eq(ev.qpn, qpn);
+    cr_expect_eq(ev.type, EVENT_QP_ACCESS_ERR);
+}
+
+/* --- lengths ------------------------------------------------------------------------------------------------------------------ */
+
+static const uint32_t too_long = ENGINE_MAX_MSG + 1;
+
+static void expect_refused_length(uint8_t opcode)
+{
+    static const uint8_t data[256];
+    struct mr_init huge = {.pd = FIX_PD,
+                           .space = 1,
+                           .va = FIX_VA,
+                           .iova = FIX_VA,
+                           .length = 1ull << 32,
+                           .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ};
+    struct pkt p = {.opcode = opcode, .psn = 100, .reth = {FIX_VA, 0, too_long}};
+    cr_assert_eq(mr_register(fix.e, &huge, &p.reth.rkey), 0);
+    if (opcode == OP_WRITE_FIRST) {
+        p.payload = data;
+        p.payload_len = sizeof data;
+    }
+    arrive(p);
+    expect_only(NAK_INVALID_REQUEST, 100);
+    cr_expect_eq(fix.writes, 0);
+}
+
+Test(responder, no_write_is_longer_than_2_gib)
+{
+    expect_refused_length(OP_WRITE_FIRST);
+}
+
+Test(responder, no_read_is_longer_than_2_gib)
+{
+    expect_refused_length(OP_READ_REQUEST);
+}
+
+/* Each is refused with an invalid-request NAK, and nothing is written. */
+Test(responder, refuses_messages_that_are_out_of_joint)
+{
+    static const uint8_t data[512];
+    const struct pkt cases[] = {
+        {.opcode = OP_WRITE_MIDDLE, .payload = data, .payload_len = 256}, /* nothing was begun */
+        {.opcode = OP_SEND_LAST, .payload = data, .payload_len = 8},
+        {.opcode = OP_WRITE_FIRST,
+         .reth = {FIX_VA, key, 600},
+         .payload = data,
+         .payload_len = 512}, /* another path MTU */
+        {.opcode = OP_WRITE_FIRST,
+         .reth = {FIX_VA, key, 256},
+         .payload = data,
+         .payload_len = 256}, /* no room for a last packet */
+        {.opcode = OP_WRITE_ONLY, .reth = {FIX_VA, key, 9}, .payload = data, .payload_len = 8},
+        {.opcode = OP_WRITE_ONLY, .reth = {FIX_VA, key, 7}, .payload = data, .payload_len = 8},
+        {.opcode = OP_WRITE_ONLY, .reth = {FIX_VA, key, 512}, .payload = data, .payload_len = 512},
+        {.opcode = OP_FLUSH},
+        {.opcode = OP_ATOMIC_WRITE, .reth = {FIX_VA + 1, key, 8}, .payload = data, .payload_len = 8},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pkt p = cases[i];
+        p.psn = 100;
+        cr_assert_eq(fix_modify(&fix, qp, QPS_RESET), 0);
+        fix_bring(&fix, qp, QPS_RTS);
+        arrive(p);
+        cr_assert_eq(transmit(), 1, "case %zu", i);
+        cr_expect_eq(sent(0).aeth.syndrome, NAK_INVALID_REQUEST, "case %zu: %#x", i, sent(0).aeth.syndrome);
+        cr_expect_eq(qp_state(qp), QPS_ERR);
+    }
+    cr_expect_eq(fix.writes, 0);
+}
+
+/* 9.7.4.1.5: a MIDDLE is as long as the path MTU, a LAST has one byte at least and not more than that. */
+Test(responder, the_lengths_of_a_messages_packets_follow_from_the_mtu)
+{
+    static const uint8_t data[512];
+    static const struct {
+        uint8_t opcode;
+        uint32_t len, reth; /* of the second packet; and of the RETH, 0: it is a SEND */
+        bool right;
+    } cases[] = {
+        {OP_SEND_LAST, 0, 0, false},        {OP_SEND_LAST, 1, 0, true},      {OP_SEND_LAST, 256, 0, true},
+        {OP_SEND_LAST, 257, 0, false},      {OP_SEND_MIDDLE, 255, 0, false}, {OP_SEND_MIDDLE, 256, 0, true},
+        {OP_SEND_MIDDLE, 257, 0, false},    {OP_WRITE_LAST, 256, 512, true}, {OP_WRITE_LAST, 300, 556, false},
+        {OP_WRITE_MIDDLE, 100, 600, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sge sge = {FIX_VA, 1024, key};
+        struct recv_wr rr = {.wr_id = 1, .num_sge = 1};
+        cr_assert_eq(fix_modify(&fix, qp, QPS_RESET), 0);
+        fix_bring(&fix, qp, QPS_RTS);
+        cr_assert_eq(qp_post_recv(qp, &rr, &sge), 0);
+        arrive((struct pkt){.opcode = cases[i].reth ? OP_WRITE_FIRST : OP_SEND_FIRST,
+                            .psn = 100,
+                            .reth = {FIX_VA, key, cases[i].reth},
+                            .payload = data,
+                            .payload_len = 256});
+        arrive((struct pkt){
+            .opcode = cases[i].opcode, .psn = 101, .ackreq = true, .payload = data, .payload_len = cases[i].len});
+        uint8_t syndrome = cases[i].right ? AETH_ACK | AETH_NO_CREDITS : NAK_INVALID_REQUEST;
+        cr_assert_eq(transmit(), 1, "case %zu", i);
+        cr_expect_eq(sent(0).aeth.syndrome, syndrome, "case %zu: %#x", i, sent(0).aeth.syndrome);
+        while (engine_peek_completion(fix.e))
+            engine_drop_completion(fix.e);
+    }
+}
+
+Test(responder, a_message_may_not_be_begun_within_another)
+{
+    static const uint8_t data[256];
+    struct pkt first = {
+        .opcode = OP_WRITE_FIRST, .psn = 100, .reth = {FIX_VA, key, 600}, .payload = data, .payload_len = 256};
+    arrive(first);
+    arrive(empty_write(101));
+    expect_only(NAK_INVALID_REQUEST, 101);
+}

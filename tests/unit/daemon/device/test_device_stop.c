@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A device's thread ends when it is told to, whatever it is doing then. */
+#include <criterion/criterion.h>
+#include <unistd.h>
+
+#include "tests/unit/daemon/daemon_fixture.h"
+
+static struct fixture f;
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* Told so in the moment after it woke for something else, it must not go back to sleep. */
+Test(stop, just_woken, .timeout = 30)
+{
+    enum { ROUNDS = 300 };
+
+    cr_assert(fixture_start(&f));
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        f.device->stop = false;
+        cr_assert_eq(device_start(f.device, -1), 0);
+        usleep(3000); /* until it sleeps */
+        device_do(f.device, nothing, NULL);
+        device_stop(f.device);
+    }
+    fixture_end(&f);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What yields that come back late make of a device's thread: early sleep, then a short time slice. */
+#include <criterion/criterion.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/device/cpu_yield.h"
+
+#define SLOW (2 * NS_PER_MS)
+
+/* A slow yield at *now, which moves to its end. Returns whether a short slice is asked for. */
+static bool slow(struct turns *t, uint64_t *now)
+{
+    *now += SLOW;
+    return turns_took(t, *now - SLOW, *now);
+}
+
+Test(turns, quick_yields_change_nothing)
+{
+    struct turns t = {0};
+
+    for (uint64_t now = NS_PER_S; now < NS_PER_S + 100 * NS_PER_MS; now += NS_PER_MS / 2) {
+        cr_assert(!turns_took(&t, now, now + NS_PER_MS / 2));
+        cr_assert(!turns_hogged(&t, now + NS_PER_MS / 2));
+    }
+}
+
+Test(turns, one_slow_yield_means_a_millisecond_of_sleep)
+{
+    struct turns t = {0};
+    uint64_t now = NS_PER_S;
+
+    cr_assert(!slow(&t, &now));
+    cr_assert(turns_hogged(&t, now));
+    cr_assert(turns_hogged(&t, now + NS_PER_MS - 1));
+    cr_assert(!turns_hogged(&t, now + NS_PER_MS));
+}
+
+Test(turns, several_in_a_row_mean_more)
+{
+    static const unsigned ms[] = {1, 2, 4, 8, 16, 20, 20};
+    struct turns t = {0};
+    uint64_t now = NS_PER_S;
+
+    for (unsigned i = 0; i < sizeof(ms) / sizeof(ms[0]); i++) {
+        bool brief = slow(&t, &now);
+
+        cr_assert_eq(t.hog_until, now + ms[i] * NS_PER_MS, "the %u. time", i + 1);
+        cr_assert_eq(brief, i >= 4, "the %u. time", i + 1);
+        now = t.hog_until; /* yields again */
+    }
+}
+
+Test(turns, now_and_then_is_not_in_a_row)
+{
+    struct turns t = {0};
+    uint64_t now = NS_PER_S;
+
+    for (unsigned i = 0; i < 20; i++) {
+        cr_assert(!slow(&t, &now));
+        cr_assert_eq(t.hog_until, now + NS_PER_MS);
+        now += 10 * NS_PER_MS;
+    }
+}
+
+Test(turns, a_short_slice_ends_when_nothing_was_slow_for_long)
+{
+    struct turns t = {0};
+    uint64_t now = NS_PER_S;
+
+    for (unsigned i = 0; i < 5; i++) {
+        slow(&t, &now);
+        now = t.hog_until;
+    }
+    cr_assert(turns_took(&t, now, now + NS_PER_US));
+    now = t.brief_until;
+    cr_assert(turns_took(&t, now - NS_PER_US, now - 1));
+    cr_assert(!turns_took(&t, now - NS_PER_US, now));
+}
+
+/* The time slice of this thread in ns, as Linux tells it since 6.12; 0: unknown. */
+static uint64_t slice(void)
+{
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        uint32_t nice, priority;
+        uint64_t runtime, deadline, period;
+    } a = {0};
+
+    return syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) == 0 ? a.runtime : 0;
+}
+
+/* Makes t ask for a short slice by a yield; for how long is far from over then. */
+static void make_brief(struct turns *t)
+{
+    t->brief_until = clock_ns() + 100 * NS_PER_S;
+    turns_yield(t);
+    cr_assert(t->brief);
+}
+
+Test(turns, a_yield_asks_for_a_short_slice_and_gives_it_back)
+{
+    struct turns t = {0};
+    uint64_t usual = slice();
+
+    turns_yield(&t);
+    cr_assert_eq(slice(), usual);
+    make_brief(&t);
+    if (usual) /* else Linux doesn't know of it */
+        cr_assert_eq(slice(), 100 * NS_PER_US);
+    t.brief_until = 0;
+    turns_yield(&t);
+    if (t.brief_until) /* that very yield was slow, and the last of five */
+        cr_skip_test("this machine is too busy");
+    cr_assert(!t.brief);
+    cr_assert_eq(slice(), usual);
+}
+
+/* As it is under load. */
+Test(turns, a_short_slice_ends_without_a_yield)
+{
+    struct turns t = {0};
+    uint64_t usual = slice();
+
+    make_brief(&t);
+    turns_check(&t, t.brief_until - 1);
+    cr_assert(t.brief);
+    turns_check(&t, t.brief_until);
+    cr_assert(!t.brief);
+    cr_assert_eq(slice(), usual);
+}

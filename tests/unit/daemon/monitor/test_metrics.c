@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where counters may be served, and the text. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/monitor/metrics.h"
+#include "daemon/options.h"
+
+Test(metrics, only_on_the_loopback)
+{
+    static const char *const good[] = {"9400", "127.0.0.1:9400", "127.1.2.3:9400", "[::1]:9400"};
+    static const char *const bad[] = {
+        "",          "0",          "65536",     "x",     "0.0.0.0:9400",   "10.0.0.1:9400",
+        "[::]:9400", "127.0.0.1:", "127.0.0.1", ":9400", "localhost:9400", "127.0.0.1:94x"};
+    struct options o;
+    char why[OPTIONS_WHY_MAX];
+
+    options_defaults(&o);
+    cr_expect_eq(addr_port(&o.metrics), 0, "off by default");
+    for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        cr_expect_eq(options_set(&o, "metrics", good[i], why), 0, "%s: %s", good[i], why);
+        cr_expect_eq(addr_port(&o.metrics), 9400);
+    }
+    for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        cr_expect_neq(options_set(&o, "metrics", bad[i], why), 0, "'%s' was taken", bad[i]);
+        cr_expect_eq(addr_port(&o.metrics), 0);
+    }
+}
+
+Test(metrics, labels_are_escaped)
+{
+    json_t *devices =
+        json_pack("[{s:s, s:s, s:{s:i}, s:[{s:i, s:s, s:s, s:{s:i}}]}]", "name", "a\"b", "port", "active", "counters",
+                  "sent_pkts", 5, "qps", "qpn", 17, "type", "RC", "comm", "x\\\n", "counters", "sent_pkts", 4);
+    char *text;
+
+    cr_assert_not_null(devices);
+    text = metrics_text(devices);
+    cr_expect_not_null(strstr(text, "pumice_sent_pkts_total{device=\"a\\\"b\"} 5\n"));
+    cr_expect_not_null(strstr(
+        text, "pumice_qp_sent_pkts_total{device=\"a\\\"b\",qpn=\"0x000011\",type=\"RC\",program=\"x\\\\\\n\"} 4\n"));
+    free(text);
+    json_decref(devices);
+}

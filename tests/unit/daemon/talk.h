@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* One QP, spoken to packet by packet, for tests of its two halves: its fixture, what it sends, and what comes to it. */
+#ifndef TALK_H
+#define TALK_H
+
+#include "tests/unit/core/core_fixture.h"
+
+static struct fixture fix;
+static struct qp *qp;
+static uint8_t buf[1 << 17];
+static struct tx_batch batch; /* what was sent last; in buf */
+
+/* Sends what is due, at most cap bytes of it; returns the number of packets. */
+static inline uint32_t transmit_up_to(size_t cap)
+{
+    batch.buf = buf;
+    batch.cap = cap;
+    batch.used = batch.n = 0;
+    return engine_tx(fix.e, &batch, fix.now);
+}
+
+static inline uint32_t transmit(void)
+{
+    return transmit_up_to(sizeof buf);
+}
+
+/* The packets that were sent last, from 0. */
+static inline struct pkt sent(uint32_t i)
+{
+    struct pkt p;
+    cr_assert_lt(i, batch.n);
+    cr_assert_eq(pkt_decode(buf + batch.pkt[i].off, batch.pkt[i].len, &p), PKT_OK);
+    return p;
+}
+
+/* A packet of the peer's. */
+static inline void arrive(struct pkt p)
+{
+    p.dest_qpn = qp_number(qp);
+    p.psn &= PSN_MASK;
+    fix_rx(&fix, &p);
+}
+
+static inline void nak(uint8_t syndrome, uint32_t psn)
+{
+    arrive((struct pkt){.opcode = OP_ACK, .psn = psn, .aeth = {.syndrome = syndrome}});
+}
+
+static inline void ack(uint32_t psn)
+{
+    nak(AETH_ACK | AETH_NO_CREDITS, psn);
+}
+
+#endif

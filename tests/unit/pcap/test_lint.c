@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Reading captures: formats, link layers, and the linter's rules about frames. Its rules about packets and connections are tested
+ * by tests/e2e/lint.sh. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pcap/pcap.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcap/frame.h"
+#include "pcap/lint/lint.h"
+#include "pcap/pcapng.h"
+#include "wire/bytes.h"
+#include "wire/icrc.h"
+#include "wire/pkt.h"
+
+#define NUM 4 /* packets of a capture here */
+#define MAX 4096
+
+/* A SEND of len bytes as UDP payload, its ICRC right for ip_id; returns its length. */
+static size_t send_only(uint8_t *buf, const struct frame_flow *f, uint32_t psn, uint32_t len, bool is_v6,
+                        uint16_t ip_id)
+{
+    struct pkt p = {.opcode = OP_SEND_ONLY, .migreq = true, .pkey = PKEY_DEFAULT, .dest_qpn = 17, .psn = psn};
+    struct icrc_flow flow = {.src_port = f->src_port, .dst_port = f->dst_port, .is_v6 = is_v6};
+    struct icrc_ctx ctx;
+    size_t n = pkt_encode(&p, buf);
+
+    memcpy(flow.src, f->src, 16);
+    memcpy(flow.dst, f->dst, 16);
+    icrc_ctx_init(&ctx, &flow);
+    memset(buf + n, 0, len);
+    n += len;
+    icrc_store(buf + n, icrc_compute(&ctx, ip_id, buf, n));
+    return n + ICRC_LEN;
+}
+
+static struct frame_flow make_flow(bool is_v6)
+{
+    struct frame_flow f = {.src_port = 50000, .dst_port = ROCE_PORT};
+    static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, 0, 2, 1};
+    static const uint8_t v6[16] = {0x20, 0x01, 0x0d, 0xb8, [15] = 1};
+
+    memcpy(f.src, is_v6 ? v6 : v4, 16);
+    memcpy(f.dst, f.src, 16);
+    f.dst[15] = 2;
+    return f;
+}
+
+/* A frame without its Ethernet header; returns its length. */
+static size_t ip_packet(uint8_t *buf, uint32_t psn, bool is_v6)
+{
+    struct frame_flow f = make_flow(is_v6);
+    uint8_t payload[256], frame[FRAME_HEAD_MAX];
+    size_t len = send_only(payload, &f, psn, 40, is_v6, 0), head = frame_head(frame, &f, payload, len);
+
+    memcpy(buf, frame + 14, head - 14);
+    memcpy(buf + head - 14, payload, len);
+    return head - 14 + len;
+}
+
+static struct lint_result lint_bytes(const uint8_t *data, size_t len, int expected)
+{
+    struct lint_options options = {.tm = LINT_TM_AUTO};
+    struct lint_result r;
+    FILE *f = fmemopen((void *)data, len, "rb");
+
+    cr_assert_not_null(f);
+    cr_expect_eq(lint_run(&r, f, &options), expected, "%s", r.error);
+    return r;
+}
+
+static unsigned count(const struct lint_result *r, const char *rule)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < r->n; i++)
+        n += strcmp(lint_rules[r->findings[i].rule].id, rule) == 0;
+    return n;
+}
+
+/* --- a pcapng in memory ---------------------------------------------------------------------------------------------------- */
+
+struct file {
+    uint8_t data[65536];
+    size_t len;
+};
+
+static void begin(struct file *f, int linktype)
+{
+    f->len = pcapng_section(f->data, sizeof(f->data), "test");
+    f->len += pcapng_interface(f->data + f->len, sizeof(f->data) - f->len, NULL);
+    put_le16(f->data + f->len - pcapng_interface(NULL, 0, NULL) + 8, (uint16_t)linktype);
+}
+
+static void add_frame(struct file *f, const uint8_t *frame, size_t len, enum pcapng_direction direction)
+{
+    struct pcapng_packet p = {.direction = direction, .time_ns = 1000, .data = frame, .len = len};
+
+    f->len += pcapng_packet(f->data + f->len, sizeof(f->data) - f->len, &p);
+}
+
+/* One frame on Ethernet, with changes: the last bytes are cut off, one byte is another. */
+static struct lint_result one_frame(size_t cut_caplen, int at, uint8_t value)
+{
+    static struct file file;
+    uint8_t frame[MAX] = {[12] = 0x08};
+    size_t len = 14 + ip_packet(frame + 14, 100, false), block;
+
+    if (at >= 0)
+        frame[at] = value;
+    begin(&file, 1);
+    block = file.len;
+    add_frame(&file, frame, len - cut_caplen, PCAPNG_DIR_UNKNOWN);
+    put_le32(file.data + block + 24, (uint32_t)len); /* original length */
+    return lint_bytes(file.data, file.len, 0);
+}
+
+Test(lint, frame_as_it_should_be)
+{
+    struct lint_result r = one_frame(0, -1, 0);
+
+    cr_expect_eq(r.n, 0);
+    cr_expect_eq(r.packets, 1);
+    lint_free(&r);
+}
+
+Test(lint, lengths_that_contradict_each_other)
+{
+    struct lint_result r = one_frame(0, 14 + 20 + 5, 99); /* UDP length */
+
+    cr_expect_eq(count(&r, "udp-length"), 1);
+    cr_expect_eq(r.errors, 1);
+    lint_free(&r);
+    r = one_frame(0, 14 + 3, 255); /* IP total length: beyond the frame */
+    cr_expect_eq(count(&r, "udp-length"), 1);
+    lint_free(&r);
+}
+
+Test(lint, fragment)
+{
+    struct lint_result r = one_frame(0, 14 + 6, 0x20); /* more fragments */
+
+    cr_expect_eq(count(&r, "ip-fragment"), 1);
+    cr_expect_eq(r.packets, 0);
+    lint_free(&r);
+}
+
+Test(lint, truncated)
+{
+    struct lint_result r = one_frame(20, -1, 0);
+
+    cr_expect_eq(count(&r, "truncated"), 1);
+    cr_expect_eq(r.errors, 0);
+    cr_expect_eq(r.packets, 1);
+    lint_free(&r);
+}
+
+/* What GSO makes of packets: one datagram; the kernel would have numbered its segments 0, 1, 2. */
+static struct lint_result merged(unsigned step, bool spoil)
+{
+    static struct file file;
+    struct frame_flow f = make_flow(false);
+    uint8_t payload[MAX], frame[MAX + FRAME_HEAD_MAX];
+    size_t len = 0, head;
+
+    for (uint32_t i = 0; i < NUM; i++)
+        len += send_only(payload + len, &f, 100 + i, i + 1 < NUM ? 64 : 36, false, (uint16_t)(i * step));
+    payload[len / 2] ^= spoil;
+    head = frame_head(frame, &f, payload, len);
+    memcpy(frame + head, payload, len);
+    begin(&file, 1);
+    add_frame(&file, frame, head + len, PCAPNG_DIR_OUT);
+    return lint_bytes(file.data, file.len, 0);
+}
+
+Test(lint, merged_packets_are_taken_apart)
+{
+    for (unsigned step = 0; step < 2; step++) {
+        struct lint_result r = merged(step, false);
+
+        cr_expect_eq(count(&r, "merged"), 1);
+        cr_expect_eq(r.errors, 0, "%s", r.n > 1 ? r.findings[1].text : "");
+        cr_expect_eq(r.packets, NUM);
+        lint_free(&r);
+    }
+}
+
+Test(lint, merged_packets_that_cannot_be_taken_apart)
+{
+    struct lint_result r = merged(1, true);
+
+    cr_expect_eq(r.errors, 1); /* as one packet, it is a damaged one */
+    cr_expect_eq(count(&r, "icrc"), 1);
+    lint_free(&r);
+}
+
+/* --- link layers --------------------------------------------------------------------------------------------------------------- */
+
+/* Bytes before the IP header in captures of each link type. */
+static size_t link_header(int linktype, bool is_v6, uint8_t *p)
+{
+    uint16_t type = is_v6 ? 0x86dd : 0x0800;
+
+    memset(p, 0, 24);
+    switch (linktype) {
+    case 1:
+        put_be16(p + 12, 0x8100); /* with a VLAN tag */
+        put_be16(p + 16, type);
+        return 18;
+    case 113: /* SLL */
+        put_be16(p + 14, type);
+        return 16;
+    case 276: /* SLL2 */
+        put_be16(p, type);
+        p[7] = 3;
+        return 20;
+    case 0:
+    case 108:
+        p[3] = is_v6 ? 30 : 2;
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+Test(lint, link_layers)
+{
+    static const int types[] = {1, 0, 108, 101, 228, 229, 113, 276};
+    static struct file file;
+
+    for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
+        for (int v6 = types[t] == 229; v6 <= (types[t] != 228); v6++) {
+            struct lint_result r;
+
+            begin(&file, types[t]);
+            for (uint32_t i = 0; i < NUM; i++) {
+                uint8_t frame[MAX];
+                size_t len = link_header(types[t], v6, frame);
+
+                add_frame(&file, frame, len + ip_packet(frame + len, 100 + i, v6), PCAPNG_DIR_UNKNOWN);
+            }
+            r = lint_bytes(file.data, file.len, 0);
+            cr_expect_eq(r.packets, NUM, "link type %d: %u packets", types[t], r.packets);
+            cr_expect_eq(r.n, 0, "link type %d: %s", types[t], r.n ? r.findings[0].text : "");
+            lint_free(&r);
+        }
+    }
+}
+
+/* The same packets leaving and arriving at one interface, as on loopback: the copies are not retransmissions. */
+Test(lint, both_directions)
+{
+    static struct file file;
+    struct lint_result r;
+
+    begin(&file, 101);
+    for (uint32_t i = 0; i < NUM; i++) {
+        uint8_t frame[MAX];
+        size_t len = ip_packet(frame, 100 + i, false);
+
+        add_frame(&file, frame, len, PCAPNG_DIR_OUT);
+        add_frame(&file, frame, len, PCAPNG_DIR_IN);
+    }
+    r = lint_bytes(file.data, file.len, 0);
+    cr_expect_eq(r.n, 0);
+    cr_expect_eq(r.packets, 2 * NUM);
+    lint_free(&r);
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------------------ */
+
+/* Every beginning of a good file is read without a word too many, and said to be cut off unless it ends between blocks. */
+Test(lint, files_that_end_early)
+{
+    static struct file file;
+    unsigned whole = 0;
+
+    begin(&file, 101);
+    for (uint32_t i = 0; i < NUM; i++) {
+        uint8_t frame[MAX];
+
+        add_frame(&file, frame, ip_packet(frame, 100 + i, false), PCAPNG_DIR_UNKNOWN);
+    }
+    for (size_t len = 1; len <= file.len; len++) {
+        struct lint_options options = {.tm = LINT_TM_AUTO};
+        struct lint_result r;
+        FILE *f = fmemopen(file.data, len, "rb");
+        int err = lint_run(&r, f, &options);
+
+        cr_expect_eq(err == 0, r.error[0] == 0, "%zu bytes", len);
+        cr_expect_eq(r.errors, 0);
+        whole += err == 0;
+        lint_free(&r);
+    }
+    cr_expect_eq(whole, 2 + NUM); /* after the section, the interface, and each packet */
+}
+
+Test(lint, byte_order_and_lost_packets)
+{
+    /* A section of the other byte order: header, an interface (raw IP), its statistics with 3 packets dropped. */
+    static const uint8_t data[] = {
+        0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 28, 0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff,
+        0xff, 0xff, 0xff, 0xff, 0, 0, 0, 28, /* section */
+        0,    0,    0,    1,    0, 0, 0, 20, 0,    101,  0,    0,    0, 0, 0, 0, 0,    0,    0,    20, /* interface */
+        0,    0,    0,    5,    0, 0, 0, 40, 0,    0,    0,    0,    0, 0, 0, 0, 0,    0,    0,    0,
+        0,    5,    0,    8,    0, 0, 0, 0,  0,    0,    0,    3,    0, 0, 0, 0, 0,    0,    0,    40, /* statistics */
+    };
+    struct lint_result r = lint_bytes(data, sizeof(data), 0);
+
+    cr_expect_eq(r.lost, 3);
+    cr_expect_eq(r.frames, 0);
+    lint_free(&r);
+}
+
+Test(lint, classic_pcap)
+{
+    uint8_t frame[MAX], *data;
+    size_t size, len;
+    char *text = NULL;
+    FILE *memory = open_memstream(&text, &size);
+    pcap_t *dead = pcap_open_dead(DLT_RAW, 65535);
+    pcap_dumper_t *d = pcap_dump_fopen(dead, memory);
+    struct lint_result r;
+
+    for (uint32_t i = 0; i < NUM; i++) {
+        struct pcap_pkthdr h = {.ts = {1, (int)i}};
+
+        len = ip_packet(frame, 100 + i, i % 2);
+        h.caplen = h.len = (bpf_u_int32)len;
+        pcap_dump((u_char *)d, &h, frame);
+    }
+    fflush(memory);
+    data = malloc(size);
+    memcpy(data, text, size);
+    len = size;
+    pcap_dump_close(d);
+    pcap_close(dead);
+    r = lint_bytes(data, len, 0);
+    cr_expect_eq(r.packets, NUM);
+    cr_expect_eq(r.errors, 0);
+    lint_free(&r);
+    free(data);
+    free(text);
+}
+
+Test(lint, no_capture)
+{
+    struct lint_result r = lint_bytes((const uint8_t *)"hello, world, this is no capture", 32, -EINVAL);
+
+    cr_expect(r.error[0]);
+    lint_free(&r);
+}
+
+/* Rules by their own rule: complete, names unique. */
+Test(lint, table_of_rules)
+{
+    for (unsigned i = 0; i < LINT_RULES; i++) {
+        cr_assert(lint_rules[i].id && lint_rules[i].text && lint_rules[i].spec, "rule %u", i);
+        for (unsigned k = 0; k < i; k++)
+            cr_expect(strcmp(lint_rules[i].id, lint_rules[k].id) != 0, "%s twice", lint_rules[i].id);
+    }
+}
