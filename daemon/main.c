@@ -182,7 +182,7 @@ static const char *trouble = "its command line is wrong; its log says how";
 static void refuse_clients(void)
 {
     if (trouble)
-        service_refuse(trouble);
+        systemd_refuse(trouble);
     trouble = NULL;
 }
 
@@ -198,7 +198,7 @@ static void say_ready(const struct options *o)
         addr_text(&o->device[i].addr, address);
         snprintf(state + len, sizeof(state) - len, "%s %s on %s", i ? "," : "", o->device[i].name, address);
     }
-    rc = service_notify(state);
+    rc = systemd_notify(state);
     if (rc)
         log_warn("the service manager can't be told: %s", strerror(-rc));
     if (o->ready_fd < 0)
@@ -238,7 +238,7 @@ int main(int argc, char **argv)
         server.heeds_hangup = command_line.has_file || getenv("NOTIFY_SOCKET");
         say_ready(&options);
         server_run(&server);
-        service_notify("STOPPING=1");
+        systemd_notify("STOPPING=1");
     }
     server_fini(&server);
     return rc;

@@ -20,7 +20,7 @@ void options_defaults(struct options *o)
     o->ack_delay_us = -1;
     o->cnp_dscp = -1;
     o->idle_us = 100;
-    o->connectivity_tries = 40;
+    o->path_check_tries = 40;
     o->rcvbuf = 4u << 20;
     o->ready_fd = -1;
     log_levels_parse("warn", &o->log_levels);
@@ -228,30 +228,30 @@ static int set_min_timeout(struct options *o, const char *name, const char *valu
     return 0;
 }
 
-static int set_connectivity(struct options *o, const char *name, const char *value, char *why)
+static int set_path_check(struct options *o, const char *name, const char *value, char *why)
 {
     static const char *const choices[] = {"off", "warn", "enforce", NULL};
     int i = parse_choice(value, choices);
 
     if (i < 0)
         return bad(why, name, value, "off, warn or enforce");
-    o->connectivity = (enum connectivity_mode)i;
+    o->path_check = (enum path_check_mode)i;
     return 0;
 }
 
-static int set_connectivity_tries(struct options *o, const char *name, const char *value, char *why)
+static int set_path_check_tries(struct options *o, const char *name, const char *value, char *why)
 {
     uint64_t v;
 
     if (!parse_u64(value, 1, 10000, &v))
         return bad(why, name, value, "a number from 1 to 10000");
-    o->connectivity_tries = (uint32_t)v;
+    o->path_check_tries = (uint32_t)v;
     return 0;
 }
 
-static int set_connectivity_map(struct options *o, const char *name, const char *value, char *why)
+static int set_path_check_map(struct options *o, const char *name, const char *value, char *why)
 {
-    return set_text(o->connectivity_map, sizeof(o->connectivity_map), name, value, why);
+    return set_text(o->path_check_map, sizeof(o->path_check_map), name, value, why);
 }
 
 static int set_idle(struct options *o, const char *name, const char *value, char *why)
@@ -368,9 +368,9 @@ static const struct {
     {"window", set_window},
     {"ack-delay-us", set_ack_delay},
     {"min-timeout-us", set_min_timeout},
-    {"connectivity", set_connectivity},
-    {"connectivity-tries", set_connectivity_tries},
-    {"connectivity-map", set_connectivity_map},
+    {"connectivity", set_path_check},
+    {"connectivity-tries", set_path_check_tries},
+    {"connectivity-map", set_path_check_map},
     {"idle-us", set_idle},
     {"cpus", set_cpus},
     {"rcvbuf", set_rcvbuf},
@@ -437,8 +437,8 @@ int options_add_device(struct options *o, const char *name, const char *address,
 
 void options_finish(struct options *o)
 {
-    if (o->connectivity_map[0] && o->connectivity == CONNECTIVITY_OFF)
-        o->connectivity = CONNECTIVITY_WARN; /* a map of nothing is not what was meant */
+    if (o->path_check_map[0] && o->path_check == PATH_CHECK_OFF)
+        o->path_check = PATH_CHECK_WARN; /* a map of nothing is not what was meant */
     if (o->devices)
         return;
     snprintf(o->device[0].name, sizeof(o->device[0].name), "pumice0");

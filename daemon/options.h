@@ -36,10 +36,10 @@ enum memory_mode { /* which ways to client memory may be used */
                    MEMORY_PROC_MEM,
 };
 
-enum connectivity_mode { /* what is done about addresses that packets don't get to (row D12) */
-                         CONNECTIVITY_OFF, /* nobody looks */
-                         CONNECTIVITY_WARN, /* the log tells */
-                         CONNECTIVITY_ENFORCE, /* … and no queue pair is connected to them */
+enum path_check_mode { /* what is done about addresses that packets don't get to (row D12) */
+                       PATH_CHECK_OFF, /* nobody looks */
+                       PATH_CHECK_WARN, /* the log tells */
+                       PATH_CHECK_ENFORCE, /* … and no queue pair is connected to them */
 };
 
 #define OPTIONS_WHY_MAX 512
@@ -68,9 +68,9 @@ struct options {
     uint32_t window_pkts; /* 0: the engine's default */
     int64_t ack_delay_us; /* -1: the engine's default */
     uint32_t min_timeout_us; /* queue pairs with a shorter timeout get this one (row D6); 0: the engine's default */
-    enum connectivity_mode connectivity;
-    uint32_t connectivity_tries; /* probes of each size, a quarter of a second apart, before it is given up */
-    char connectivity_map[256]; /* file that says who pairs with whom; empty: none */
+    enum path_check_mode path_check;
+    uint32_t path_check_tries; /* probes of each size, a quarter of a second apart, before it is given up */
+    char path_check_map[256]; /* file that says who pairs with whom; empty: none */
     uint16_t
         cpu[PM_DEVICES_MAX]; /* processors that the devices' threads keep to: device i to the (i % cpus)-th of them */
     unsigned cpus; /* 0: any */

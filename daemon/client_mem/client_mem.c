@@ -37,7 +37,7 @@ static unsigned take(const struct iovec *local, unsigned nlocal, unsigned *at, s
 static uint64_t proc_mem_copy(int fd, bool write, const struct iovec *local, unsigned nlocal,
                               const struct iovec *remote, unsigned nremote)
 {
-    struct iovec part[SPACE_IOVS];
+    struct iovec part[CLIENT_MEM_IOVS];
     uint64_t done = 0;
     unsigned at = 0;
     size_t skip = 0;
@@ -58,7 +58,7 @@ static uint64_t proc_mem_copy(int fd, bool write, const struct iovec *local, uns
     return done;
 }
 
-static uint64_t copy(const struct space *s, bool write, const struct iovec *local, unsigned nlocal,
+static uint64_t copy(const struct client_mem *s, bool write, const struct iovec *local, unsigned nlocal,
                      const struct iovec *remote, unsigned nremote)
 {
     ssize_t r;
@@ -76,14 +76,14 @@ static uint64_t copy(const struct space *s, bool write, const struct iovec *loca
     return 0;
 }
 
-uint64_t space_read(const struct space *s, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
-                    unsigned nremote)
+uint64_t client_mem_read(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
+                         const struct iovec *remote, unsigned nremote)
 {
     return copy(s, false, local, nlocal, remote, nremote);
 }
 
-uint64_t space_write(const struct space *s, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
-                     unsigned nremote)
+uint64_t client_mem_write(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
+                          const struct iovec *remote, unsigned nremote)
 {
     return copy(s, true, local, nlocal, remote, nremote);
 }
@@ -91,15 +91,15 @@ uint64_t space_write(const struct space *s, const struct iovec *local, unsigned 
 /* --- probing
  * ---------------------------------------------------------------------------------------------------------- */
 
-static bool works(struct space *s, enum pm_memory_path path, uint64_t va, uint64_t value)
+static bool works(struct client_mem *s, enum pm_memory_path path, uint64_t va, uint64_t value)
 {
     uint64_t seen = 0;
     struct iovec local = {&seen, sizeof(seen)};
     struct iovec remote = {(void *)(uintptr_t)va, sizeof(seen)};
 
     s->path = path;
-    if (space_read(s, &local, 1, &remote, 1) == sizeof(seen) && seen == value &&
-        space_write(s, &local, 1, &remote, 1) == sizeof(seen))
+    if (client_mem_read(s, &local, 1, &remote, 1) == sizeof(seen) && seen == value &&
+        client_mem_write(s, &local, 1, &remote, 1) == sizeof(seen))
         return true;
     s->path = PM_MEMORY_NONE;
     return false;
@@ -120,10 +120,10 @@ static bool is_proc_mem(int fd)
     return n > 4 && (size_t)n < sizeof(target) - 1 && memcmp(target + n - 4, "/mem", 4) == 0;
 }
 
-void space_init(struct space *s, uint32_t number, pid_t pid, int fd, bool same_user, enum memory_mode mode,
-                uint64_t probe_va, uint64_t probe_value)
+void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, int fd, bool same_user, enum memory_mode mode,
+                     uint64_t probe_va, uint64_t probe_value)
 {
-    memset(s, 0, offsetof(struct space, local));
+    memset(s, 0, offsetof(struct client_mem, local));
     s->number = number;
     s->pid = pid;
     s->fd = fd;
@@ -134,7 +134,7 @@ void space_init(struct space *s, uint32_t number, pid_t pid, int fd, bool same_u
         works(s, PM_MEMORY_PROC_MEM, probe_va, probe_value);
 }
 
-void space_fini(struct space *s)
+void client_mem_fini(struct client_mem *s)
 {
     if (s->fd >= 0)
         close(s->fd);
@@ -142,7 +142,7 @@ void space_fini(struct space *s)
     s->path = PM_MEMORY_NONE;
 }
 
-const char *space_path_name(enum pm_memory_path path)
+const char *client_mem_path_name(enum pm_memory_path path)
 {
     switch (path) {
     case PM_MEMORY_PROCESS_VM:
@@ -158,12 +158,12 @@ const char *space_path_name(enum pm_memory_path path)
 /* --- deferred writes
  * -------------------------------------------------------------------------------------------------- */
 
-bool space_defer(struct space *s, uint32_t qpn, uint64_t va, const uint8_t *src, size_t len)
+bool client_mem_defer(struct client_mem *s, uint32_t qpn, uint64_t va, const uint8_t *src, size_t len)
 {
     struct iovec *last = s->nremote ? &s->remote[s->nremote - 1] : NULL;
     bool adjacent = last && (uintptr_t)last->iov_base + last->iov_len == va;
 
-    if (s->nlocal == SPACE_IOVS || (!adjacent && s->nremote == SPACE_IOVS))
+    if (s->nlocal == CLIENT_MEM_IOVS || (!adjacent && s->nremote == CLIENT_MEM_IOVS))
         return false;
     if (adjacent)
         last->iov_len += len;
@@ -191,7 +191,7 @@ static unsigned drop_front(struct iovec *v, unsigned n, uint64_t bytes)
 }
 
 /* The write that contains byte `done` failed: removes it and everything before it. */
-static void skip_failed(struct space *s, uint64_t done, void (*failed)(void *ctx, uint32_t qpn), void *ctx)
+static void skip_failed(struct client_mem *s, uint64_t done, void (*failed)(void *ctx, uint32_t qpn), void *ctx)
 {
     uint64_t end = 0;
     unsigned i = 0;
@@ -209,10 +209,10 @@ static void skip_failed(struct space *s, uint64_t done, void (*failed)(void *ctx
     failed(ctx, qpn);
 }
 
-void space_flush(struct space *s, void (*failed)(void *ctx, uint32_t qpn), void *ctx)
+void client_mem_flush(struct client_mem *s, void (*failed)(void *ctx, uint32_t qpn), void *ctx)
 {
     while (s->nlocal) {
-        uint64_t done = space_write(s, s->local, s->nlocal, s->remote, s->nremote);
+        uint64_t done = client_mem_write(s, s->local, s->nlocal, s->remote, s->nremote);
 
         if (done >= s->waiting_bytes)
             break;

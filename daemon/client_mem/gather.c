@@ -45,13 +45,13 @@ static void close_span(struct gather *g)
     g->span.lo = g->span.hi = 0;
 }
 
-bool gather_finish(struct gather *g, const struct space *s)
+bool gather_finish(struct gather *g, const struct client_mem *s)
 {
     bool good = true;
 
     close_span(g);
     if (g->bytes)
-        good = space_read(s, g->local, g->nlocal, g->remote, g->nremote) == g->bytes;
+        good = client_mem_read(s, g->local, g->nlocal, g->remote, g->nremote) == g->bytes;
     for (unsigned i = 0; i < g->npicks && good; i++)
         memcpy(g->pick[i].to, g->stage + g->pick[i].va, g->pick[i].len);
     g->nlocal = g->nremote = g->npicks = 0;
@@ -70,7 +70,7 @@ static bool joins(const struct gather *g, uint64_t va, size_t len)
            hi - lo <= GATHER_STAGE - g->staged;
 }
 
-bool gather_add(struct gather *g, const struct space *s, uint64_t va, uint8_t *to, size_t len)
+bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8_t *to, size_t len)
 {
     bool small = len <= GATHER_SMALL;
 
@@ -79,7 +79,7 @@ bool gather_add(struct gather *g, const struct space *s, uint64_t va, uint8_t *t
     if (!small || !joins(g, va, len))
         close_span(g);
     /* A span takes one entry of each list when it is closed. */
-    if (g->nlocal + 1 >= SPACE_IOVS || g->nremote + 1 >= SPACE_IOVS || g->npicks == SPACE_IOVS ||
+    if (g->nlocal + 1 >= CLIENT_MEM_IOVS || g->nremote + 1 >= CLIENT_MEM_IOVS || g->npicks == CLIENT_MEM_IOVS ||
         (small && len > GATHER_STAGE - g->staged)) {
         if (!gather_finish(g, s))
             return false;

@@ -26,15 +26,15 @@ struct gather {
         uint64_t va; /* until its span is closed; then its offset in the stage */
         uint8_t *to;
         uint32_t len;
-    } pick[SPACE_IOVS];
-    struct iovec local[SPACE_IOVS], remote[SPACE_IOVS];
+    } pick[CLIENT_MEM_IOVS];
+    struct iovec local[CLIENT_MEM_IOVS], remote[CLIENT_MEM_IOVS];
     uint8_t stage[GATHER_STAGE];
 };
 
 /* Will read len bytes at va to `to`, which may happen at once. False: something could not be read; what has been asked
  * since the last gather_finish is then undefined. */
-bool gather_add(struct gather *g, const struct space *s, uint64_t va, uint8_t *to, size_t len);
+bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8_t *to, size_t len);
 /* Reads what is left. False: something could not be read. In both cases ready for the next list. */
-bool gather_finish(struct gather *g, const struct space *s);
+bool gather_finish(struct gather *g, const struct client_mem *s);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "daemon/base/log.h"
 
-void memory_init(struct memory *m, void (*refill)(void *qp_owner), void (*refill_srq)(void *srq_owner),
-                 void (*list_ops)(void *srq_owner))
+void mem_backend_init(struct mem_backend *m, void (*refill)(void *qp_owner), void (*refill_srq)(void *srq_owner),
+                      void (*list_ops)(void *srq_owner))
 {
     memset(m, 0, sizeof(*m));
     TAILQ_INIT(&m->dirty);
@@ -18,15 +18,15 @@ void memory_init(struct memory *m, void (*refill)(void *qp_owner), void (*refill
     m->list_ops = list_ops;
 }
 
-void memory_fini(struct memory *m)
+void mem_backend_fini(struct mem_backend *m)
 {
     free(m->faulted);
     m->faulted = NULL;
 }
 
-int memory_add(struct memory *m, struct space *s)
+int mem_backend_add(struct mem_backend *m, struct client_mem *s)
 {
-    for (uint32_t i = 0; i < MEMORY_SPACES; i++) {
+    for (uint32_t i = 0; i < MEM_BACKEND_CLIENTS; i++) {
         if (!m->space[i]) {
             m->space[i] = s;
             s->number = i;
@@ -36,16 +36,16 @@ int memory_add(struct memory *m, struct space *s)
     return -ENOSPC;
 }
 
-void memory_remove(struct memory *m, struct space *s)
+void mem_backend_remove(struct mem_backend *m, struct client_mem *s)
 {
     if (s->dirty)
-        memory_flush_all(m);
+        mem_backend_flush_all(m);
     m->space[s->number] = NULL;
 }
 
 static void remember_fault(void *ctx, uint32_t qpn)
 {
-    struct memory *m = ctx;
+    struct mem_backend *m = ctx;
 
     for (unsigned i = 0; i < m->nfaulted; i++) {
         if (m->faulted[i] == qpn)
@@ -65,7 +65,7 @@ static void remember_fault(void *ctx, uint32_t qpn)
     m->faulted[m->nfaulted++] = qpn;
 }
 
-bool memory_pop_fault(struct memory *m, uint32_t *qpn)
+bool mem_backend_pop_fault(struct mem_backend *m, uint32_t *qpn)
 {
     if (m->nfaulted == 0)
         return false;
@@ -73,34 +73,34 @@ bool memory_pop_fault(struct memory *m, uint32_t *qpn)
     return true;
 }
 
-void memory_flush_all(struct memory *m)
+void mem_backend_flush_all(struct mem_backend *m)
 {
-    struct space *s;
+    struct client_mem *s;
 
     while ((s = TAILQ_FIRST(&m->dirty)) != NULL) {
         TAILQ_REMOVE(&m->dirty, s, link);
         s->dirty = false;
-        space_flush(s, remember_fault, m);
+        client_mem_flush(s, remember_fault, m);
     }
 }
 
-bool memory_probe(struct memory *m, const struct space *s, uint64_t va)
+bool mem_backend_probe(struct mem_backend *m, const struct client_mem *s, uint64_t va)
 {
     uint8_t byte;
     struct iovec local = {&byte, 1};
     struct iovec remote = {(void *)(uintptr_t)va, 1};
 
     (void)m;
-    return space_read(s, &local, 1, &remote, 1) == 1;
+    return client_mem_read(s, &local, 1, &remote, 1) == 1;
 }
 
-static struct space *space_of(const struct memory *m, const struct piece *p, unsigned n)
+static struct client_mem *space_of(const struct mem_backend *m, const struct mem_segment *p, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) {
         if (p[i].space != p[0].space)
             return NULL; /* a QP and all its keys belong to one client */
     }
-    return n && p[0].space < MEMORY_SPACES ? m->space[p[0].space] : NULL;
+    return n && p[0].space < MEM_BACKEND_CLIENTS ? m->space[p[0].space] : NULL;
 }
 
 /* --- reading
@@ -121,14 +121,14 @@ static void advance(struct cursor *c, size_t len, size_t range_len)
     }
 }
 
-static int read_pieces(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+static int read_pieces(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
-    struct memory *m = ctx;
+    struct mem_backend *m = ctx;
     struct cursor from = {0, 0}, to = {0, 0};
-    const struct space *s;
+    const struct client_mem *s;
     bool good = true;
 
-    memory_flush(m);
+    mem_backend_flush(m);
     if (nsrc == 0)
         return 0;
     s = space_of(m, src, nsrc);
@@ -149,10 +149,11 @@ static int read_pieces(void *ctx, const struct piece *src, unsigned nsrc, const 
 /* --- writing
  * ---------------------------------------------------------------------------------------------------------- */
 
-static int write_pieces(void *ctx, uint32_t qpn, const struct piece *dst, unsigned ndst, const uint8_t *src, size_t len)
+static int write_pieces(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src,
+                        size_t len)
 {
-    struct memory *m = ctx;
-    struct space *s;
+    struct mem_backend *m = ctx;
+    struct client_mem *s;
 
     if (ndst == 0 || len == 0)
         return 0;
@@ -164,9 +165,9 @@ static int write_pieces(void *ctx, uint32_t qpn, const struct piece *dst, unsign
 
         if (n == 0)
             continue;
-        if (!space_defer(s, qpn, dst[i].va, src, n)) {
-            space_flush(s, remember_fault, m);
-            space_defer(s, qpn, dst[i].va, src, n);
+        if (!client_mem_defer(s, qpn, dst[i].va, src, n)) {
+            client_mem_flush(s, remember_fault, m);
+            client_mem_defer(s, qpn, dst[i].va, src, n);
         }
         src += n;
         len -= n;
@@ -178,52 +179,52 @@ static int write_pieces(void *ctx, uint32_t qpn, const struct piece *dst, unsign
     return 0;
 }
 
-static int atomic_piece(void *ctx, const struct piece *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
-                        uint64_t *old)
+static int atomic_segment(void *ctx, const struct mem_segment *where, enum mem_atomic op, uint64_t compare_add,
+                          uint64_t swap, uint64_t *old)
 {
-    struct memory *m = ctx;
-    const struct space *s = space_of(m, where, 1);
+    struct mem_backend *m = ctx;
+    const struct client_mem *s = space_of(m, where, 1);
     uint64_t value;
     struct iovec local = {old, sizeof(*old)};
     struct iovec remote = {(void *)(uintptr_t)where->va, sizeof(*old)};
 
     if (!s)
         return -1;
-    memory_flush(m);
-    if (space_read(s, &local, 1, &remote, 1) != sizeof(*old))
+    mem_backend_flush(m);
+    if (client_mem_read(s, &local, 1, &remote, 1) != sizeof(*old))
         return -1;
     if (op == MEM_CMP_SWAP && *old != compare_add)
         return 0;
     value = op == MEM_CMP_SWAP ? swap : *old + compare_add;
     local.iov_base = &value;
-    return space_write(s, &local, 1, &remote, 1) == sizeof(value) ? 0 : -1;
+    return client_mem_write(s, &local, 1, &remote, 1) == sizeof(value) ? 0 : -1;
 }
 
 static void refill(void *ctx, void *qp_owner)
 {
-    struct memory *m = ctx;
+    struct mem_backend *m = ctx;
 
     m->refill(qp_owner);
 }
 
 static void refill_srq(void *ctx, void *srq_owner)
 {
-    struct memory *m = ctx;
+    struct mem_backend *m = ctx;
 
     m->refill_srq(srq_owner);
 }
 
 static void list_ops(void *ctx, void *srq_owner)
 {
-    struct memory *m = ctx;
+    struct mem_backend *m = ctx;
 
     m->list_ops(srq_owner);
 }
 
-const struct mem_ops memory_ops = {
+const struct mem_ops mem_backend_ops = {
     .read = read_pieces,
     .write = write_pieces,
-    .atomic = atomic_piece,
+    .atomic = atomic_segment,
     .refill = refill,
     .refill_srq = refill_srq,
     .list_ops = list_ops,

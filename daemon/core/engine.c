@@ -64,8 +64,8 @@ static void sections_of(const struct engine_config *c, struct sections *l)
     l->srqs = place(&at, (size_t)pow2_at_least(c->max_srq) * sizeof(struct srq *));
     l->keys = place(&at, ((size_t)c->max_mr + 1) * sizeof(struct mkey));
     l->mcast = place(&at, (size_t)c->max_mcast * sizeof(struct mcast_member));
-    l->peers = place(&at, (size_t)c->max_peers * sizeof(struct peer));
-    l->timers = place(&at, sizeof(struct hotel));
+    l->peers = place(&at, (size_t)c->max_peers * sizeof(struct peer_window));
+    l->timers = place(&at, sizeof(struct timer_wheel));
     l->done = place(&at, (size_t)c->completion_slots * sizeof(struct completion));
     l->events = place(&at, (size_t)c->event_slots * sizeof(struct event));
     l->total = at;
@@ -97,12 +97,12 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->next_srqn = 1;
     key_table_init(&e->keys, (struct mkey *)(void *)(base + l.keys), cfg->max_mr);
     mcast_init(&e->mcast, (struct mcast_member *)(void *)(base + l.mcast), cfg->max_mcast);
-    peer_table_init(&e->peers, (struct peer *)(void *)(base + l.peers), cfg->max_peers);
-    flow_table_init(&e->flows);
-    e->timers = (struct hotel *)(void *)(base + l.timers);
-    hotel_init(e->timers);
-    link_init(&e->ready);
-    link_init(&e->orphans);
+    peer_window_table_init(&e->peers, (struct peer_window *)(void *)(base + l.peers), cfg->max_peers);
+    datagram_flow_table_init(&e->flows);
+    e->timers = (struct timer_wheel *)(void *)(base + l.timers);
+    timer_wheel_init(e->timers);
+    list_init(&e->ready);
+    list_init(&e->orphans);
     e->done = (struct completion *)(void *)(base + l.done);
     e->done_mask = cfg->completion_slots - 1;
     e->events = (struct event *)(void *)(base + l.events);
@@ -127,16 +127,16 @@ struct qp *qp_find(struct engine *e, uint32_t qpn)
 
 void engine_ready(struct qp *qp)
 {
-    if (!link_alone(&qp->ready))
+    if (!list_empty(&qp->ready))
         return;
-    link_append(&qp->e->ready, &qp->ready);
+    list_append(&qp->e->ready, &qp->ready);
     qp->e->ready_count++;
 }
 
 static struct qp *take_ready(struct engine *e)
 {
-    struct qp *qp = link_owner(e->ready.next, struct qp, ready);
-    link_remove(&qp->ready);
+    struct qp *qp = list_entry(e->ready.next, struct qp, ready);
+    list_remove(&qp->ready);
     e->ready_count--;
     return qp;
 }
@@ -144,18 +144,18 @@ static struct qp *take_ready(struct engine *e)
 /* A QP whose turn came when the batch had no room left has the first one in the next batch. */
 static void back_in_front(struct qp *qp)
 {
-    if (link_alone(&qp->ready)) {
-        link_prepend(&qp->e->ready, &qp->ready);
+    if (list_empty(&qp->ready)) {
+        list_prepend(&qp->e->ready, &qp->ready);
         qp->e->ready_count++;
     }
 }
 
 uint32_t engine_turn_bytes(const struct engine *e, bool more)
 {
-    return !more && link_alone(&e->ready) ? UINT32_MAX : e->cfg.burst_bytes;
+    return !more && list_empty(&e->ready) ? UINT32_MAX : e->cfg.burst_bytes;
 }
 
-static bool joins_row(const struct tx_batch *b, uint32_t len)
+static bool joins_run(const struct tx_batch *b, uint32_t len)
 {
     return b->n && len <= b->last.len && b->last.bytes + len <= b->row.bytes && b->last.pkts < b->row.pkts;
 }
@@ -163,9 +163,9 @@ static bool joins_row(const struct tx_batch *b, uint32_t len)
 /* Would it begin a row that the end of the batch cuts short? Such a row costs the owner almost as much as a whole one. The last
  * packet that the batch takes may cut a row, as long as half of it goes in, or one of short packets, which is cheap for what it
  * is. */
-static bool cuts_row(const struct tx_batch *b, uint32_t len)
+static bool cuts_run(const struct tx_batch *b, uint32_t len)
 {
-    if (b->n == 0 || joins_row(b, len))
+    if (b->n == 0 || joins_run(b, len))
         return false;
     uint64_t whole = (uint64_t)b->row.pkts * len;
     if (whole <= b->row.bytes)
@@ -173,9 +173,9 @@ static bool cuts_row(const struct tx_batch *b, uint32_t len)
     return b->row.bytes > b->cap - b->used || b->row.bytes / len / 2 > TX_BATCH_PKTS - b->n;
 }
 
-static void grow_row(struct tx_batch *b, uint32_t len)
+static void grow_run(struct tx_batch *b, uint32_t len)
 {
-    bool joins = joins_row(b, len);
+    bool joins = joins_run(b, len);
     b->last.bytes = len + (joins ? b->last.bytes : 0);
     b->last.pkts = 1 + (joins ? b->last.pkts : 0);
     b->last.len = joins && len < b->last.len ? 0 : len;
@@ -193,9 +193,9 @@ struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct a
 {
     uint32_t pad = pkt_pad(payload_len);
     uint32_t len = op_table[p->opcode].header_len + payload_len + pad + ICRC_LEN;
-    if (b->n == TX_BATCH_PKTS || len > b->cap - b->used || cuts_row(b, len))
+    if (b->n == TX_BATCH_PKTS || len > b->cap - b->used || cuts_run(b, len))
         return NULL;
-    grow_row(b, len);
+    grow_run(b, len);
     uint8_t *at = b->buf + b->used;
     size_t header_len = pkt_encode(p, at);
     *payload = at + header_len;
@@ -255,11 +255,11 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
     uint32_t start = b->n;
     bool progress = true;
     tm_flush_orphans(e, now);
-    if ((e->linger.pending && !linger_tx(&e->linger, b)) || !flow_tx(e, b, now))
+    if ((e->time_wait.pending && !time_wait_tx(&e->time_wait, b)) || !datagram_flow_tx(e, b, now))
         return b->n - start;
-    while (progress && !link_alone(&e->ready)) {
+    while (progress && !list_empty(&e->ready)) {
         progress = false;
-        for (uint32_t i = e->ready_count; i > 0 && !link_alone(&e->ready); i--) {
+        for (uint32_t i = e->ready_count; i > 0 && !list_empty(&e->ready); i--) {
             uint32_t before_pkts = b->n, before_done = e->done_tail;
             struct qp *qp = take_ready(e);
             enum tx_result r = turn(qp, b, now);
@@ -272,7 +272,7 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
             progress |= b->n != before_pkts || e->done_tail != before_done;
         }
     }
-    flow_tx(e, b, now);
+    datagram_flow_tx(e, b, now);
     return b->n - start;
 }
 
@@ -355,13 +355,13 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
         return;
     }
     if (p->dest_qpn == PROBE_QPN) {
-        flow_rx(e, p, meta, now);
+        datagram_flow_rx(e, p, meta, now);
         return;
     }
     struct qp *qp = qp_find(e, p->dest_qpn);
     if (!qp) {
-        if (linger_rx(&e->linger, p, meta)) {
-            e->counters.rx_lingering++;
+        if (time_wait_rx(&e->time_wait, p, meta)) {
+            e->counters.rx_time_wait++;
             return;
         }
         e->counters.rx_unknown_qp++;
@@ -408,7 +408,7 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
         uc_mem_fault(qp, told);
         return;
     }
-    if (!told && qp->req.una != qp->req.fresh && req_is_read(req_wqe(qp, qp->req.una))) {
+    if (!told && qp->req.una != qp->req.unsent && req_is_read(req_wqe(qp, qp->req.una))) {
         req_fail(qp, WC_LOC_PROT_ERR, 0);
         told = true;
     }
@@ -422,7 +422,7 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
      * place, for all that it would have acknowledged, because nobody knows which of the writes has failed. Responses
      * would acknowledge it, too. */
     resp_drop(qp);
-    resp_fatal(qp, NAK_REMOTE_OPERATION, qp->resp.told_psn, NULL);
+    resp_fatal(qp, NAK_REMOTE_OPERATION, qp->resp.acked_psn, NULL);
 }
 
 /* --- time --------------------------------------------------------------------------------------------------------------- */
@@ -442,23 +442,23 @@ void engine_timer(struct qp *qp)
 {
     uint64_t d = qp_deadline(qp);
     if (d < qp->timer.when)
-        hotel_check_in(qp->e->timers, &qp->timer, d);
+        timer_wheel_set(qp->e->timers, &qp->timer, d);
 }
 
 uint64_t engine_deadline(const struct engine *e)
 {
-    return hotel_earliest(e->timers);
+    return timer_wheel_earliest(e->timers);
 }
 
 void engine_expire(struct engine *e, uint64_t now)
 {
-    struct guest *g;
-    while ((g = hotel_check_out(e->timers, now)) != NULL) {
-        if (g->kind == GUEST_PEER) {
-            flow_expire(e, link_owner(g, struct peer, flow.timer), now);
+    struct timer *g;
+    while ((g = timer_wheel_pop(e->timers, now)) != NULL) {
+        if (g->kind == TIMER_PEER) {
+            datagram_flow_expire(e, list_entry(g, struct peer_window, flow.timer), now);
             continue;
         }
-        struct qp *qp = link_owner(g, struct qp, timer);
+        struct qp *qp = list_entry(g, struct qp, timer);
         if (qp_deadline(qp) <= now) {
             if (qp->resp.ack_deadline && qp->resp.ack_deadline <= now) {
                 qp->resp.ack_deadline = 0;

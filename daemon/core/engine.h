@@ -26,7 +26,7 @@
 struct engine; /* opaque */
 struct qp; /* opaque */
 struct srq; /* opaque */
-struct tm; /* opaque, see tm.h */
+struct tag_list; /* opaque, see tm.h */
 struct tm_op;
 struct tm_op_result;
 
@@ -146,7 +146,8 @@ struct srq_init {
     uint32_t max_wr; /* at most 16,384 */
     uint32_t max_sge; /* at most ENGINE_MAX_SGE */
     void *cq; /* XRC, tags: where its completions go; a basic SRQ's go to the QP's receive CQ */
-    struct tm *tm; /* makes it an SRQ that matches tags: a list of its own, made by tm_init (tm.h), whose memory the
+    struct tag_list
+        *tm; /* makes it an SRQ that matches tags: a list of its own, made by tm_init (tm.h), whose memory the
                       owner frees after srq_destroy; NULL: none */
     void *owner; /* the owner's pointer, for completions, events and refill_srq */
 };
@@ -310,7 +311,7 @@ struct tx_pkt {
     bool retransmit;
 };
 /* What the owner sends at once: packets of one length, the last of which may be shorter. */
-struct tx_row {
+struct gso_run {
     uint32_t bytes, pkts; /* at most; 0: it sends each alone */
 };
 struct tx_batch {
@@ -321,7 +322,7 @@ struct tx_batch {
     bool
         hold_acks; /* in: plain ACKs of QPs with nothing else to send stay back; for owners who expect that such follows at once */
     bool held; /* out: set when one stayed back */
-    struct tx_row row; /* in: a row for the whole of which there is no room is left for the next batch */
+    struct gso_run row; /* in: a row for the whole of which there is no room is left for the next batch */
     struct { /* the last row, if n > 0 */
         uint32_t len, bytes, pkts; /* len: of its packets; 0: no more go in */
     } last;

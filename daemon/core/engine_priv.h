@@ -87,11 +87,11 @@ struct rd_credit { /* an outstanding READ request or atomic */
  * then on una, cur and all that goes back steps over it; only if it failed they stop there. */
 struct requester {
     struct queue sq;
-    uint32_t una, cur, fresh;
+    uint32_t una, cur, unsent;
     uint32_t una_psn; /* oldest unacknowledged */
     uint32_t next_psn; /* next to send; behind sent_psn while retransmitting */
     uint32_t sent_psn; /* next never sent */
-    uint32_t fresh_psn; /* next not given to a request */
+    uint32_t unsent_psn; /* next not given to a request */
     uint32_t flush_end; /* requests before this index that are still in the queue are to be flushed */
     uint64_t inflight; /* cost of the packets [una_psn, next_psn) */
     uint64_t cwnd; /* bound of inflight */
@@ -120,7 +120,7 @@ struct requester {
     /* Tag matching: requests of the offload's own are in the queue among the program's. */
     uint32_t own_queued; /* how many */
     uint32_t own_reads; /* READs among them: for each one a slot is kept, for its FIN */
-    struct link rndv; /* matched entries whose rendezvous wait for a slot, by their job */
+    struct list_node rndv; /* matched entries whose rendezvous wait for a slot, by their job */
 
     uint64_t *atomic_result; /* ring of ENGINE_MAX_RD_ATOMIC: sources of writes that may be deferred */
     uint32_t atomic_count;
@@ -147,7 +147,7 @@ struct responder {
     struct queue rq; /* with an SRQ: the one request that was taken from it */
     uint32_t srqn; /* where requests are taken from: the SRQ's number; XRC: of the message under way or the last one */
     uint32_t pd; /* that rkeys are checked against; XRC: likewise */
-    struct link held; /* in srq.holders while rq holds a request of it */
+    struct list_node held; /* in srq.holders while rq holds a request of it */
     struct tm_rx tm_rx; /* the message under way, if the SRQ matches tags */
     uint32_t epsn;
     uint32_t msn;
@@ -158,7 +158,7 @@ struct responder {
     bool ack_pending;
     uint8_t nak; /* syndrome of a NAK to be sent; 0: none */
     uint32_t nak_psn;
-    uint32_t told_psn; /* all before it were acknowledged or answered by something sent */
+    uint32_t acked_psn; /* all before it were acknowledged or answered by something sent */
     bool comm_est;
     uint32_t received; /* bytes of the message so far */
     uint64_t va; /* RDMA WRITE: where the next byte goes */
@@ -180,11 +180,11 @@ struct rd_atomic {
 
 struct qp {
     struct engine *e;
-    struct link ready; /* in engine.ready while it may have something to send or to complete */
-    struct link peer_wait; /* in peer.waiting */
-    struct guest timer;
-    struct link groups; /* UD: mcast_member.of_qp of the groups that it is in */
-    struct peer
+    struct list_node ready; /* in engine.ready while it may have something to send or to complete */
+    struct list_node peer_wait; /* in peer.waiting */
+    struct timer timer;
+    struct list_node groups; /* UD: mcast_member.of_qp of the groups that it is in */
+    struct peer_window
         *peer; /* connected QPs: their destination; UD: the one of the last request, if it still has this address */
     void *owner, *send_cq, *recv_cq;
     uint32_t qpn;
@@ -193,12 +193,12 @@ struct qp {
     uint8_t type;
     uint8_t service; /* enum op_service */
     bool sq_sig_all;
-    bool sq_drained_told;
-    bool last_wqe_told;
+    bool sq_drained_reported;
+    bool last_wqe_reported;
     uint32_t srqn; /* the SRQ that it is attached to; 0: none */
     uint32_t xrcd; /* XRC target: its domain */
     uint32_t windows; /* key index of the first memory window of type 2B that is bound through it; 0: none */
-    struct tm *tm; /* the SRQ's matching list; NULL: none */
+    struct tag_list *tm; /* the SRQ's matching list; NULL: none */
     struct qp_caps caps;
     struct qp_attr attr; /* state included */
     struct requester req;
@@ -206,7 +206,7 @@ struct qp {
     struct ecn ecn;
     struct engine_counters counters;
     struct report failure; /* the first cause of its error state; kind REPORT_NONE: none */
-    bool failure_told; /* … stands among the reports */
+    bool failure_reported; /* … stands among the reports */
 };
 
 struct engine {
@@ -218,14 +218,14 @@ struct engine {
     uint32_t qp_mask, qp_count, next_qpn;
     struct srq **srqs; /* by number & srq_mask */
     uint32_t srq_mask, srq_count, next_srqn;
-    struct peer_table peers;
-    struct flow_table flows;
-    struct hotel *timers;
-    struct linger_ring linger;
+    struct peer_window_table peers;
+    struct datagram_flow_table flows;
+    struct timer_wheel *timers;
+    struct time_wait_ring time_wait;
     struct mcast mcast;
-    struct link ready;
+    struct list_node ready;
     uint32_t ready_count;
-    struct link orphans; /* matched entries whose QPs have gone, by their job: to be flushed */
+    struct list_node orphans; /* matched entries whose QPs have gone, by their job: to be flushed */
     struct completion *done; /* ring */
     uint32_t done_mask, done_head, done_tail;
     struct event *events; /* ring */
@@ -338,7 +338,7 @@ static inline uint32_t min32(uint32_t a, uint32_t b)
 uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want);
 uint32_t req_read_chunk(const struct qp *qp);
 uint32_t req_chunk_left(const struct send_wqe *w, uint32_t off); /* packets that a READ asks for */
-struct peer *req_peer(struct qp *qp, const struct send_wqe *w); /* where its packets go */
+struct peer_window *req_peer(struct qp *qp, const struct send_wqe *w); /* where its packets go */
 void req_expire(struct qp *qp, uint64_t now);
 /* Is every request that has begun complete? */
 bool req_is_drained(const struct qp *qp);
@@ -384,27 +384,27 @@ static inline struct send_wqe *req_wqe(const struct qp *qp, uint32_t index)
 
 /* --- responder --------------------------------------------------------------------------------------------------------- */
 
-enum verdict { /* of the checks and the execution of a request */
-               V_OK,
-               V_DROP, /* as if the packet had been lost */
-               V_RNR, /* no receive request */
-               V_INVALID, /* invalid request */
-               V_ACCESS, /* the key does not allow it */
-               V_OPERATION, /* the responder's own fault */
-               V_LENGTH, /* longer than the receive request: invalid for the peer, a length error for the consumer */
-               V_PROTECTION, /* the receive request's memory: an operational error for the peer, a protection error for
+enum rx_verdict { /* of the checks and the execution of a request */
+                  V_OK,
+                  V_DROP, /* as if the packet had been lost */
+                  V_RNR, /* no receive request */
+                  V_INVALID, /* invalid request */
+                  V_ACCESS, /* the key does not allow it */
+                  V_OPERATION, /* the responder's own fault */
+                  V_LENGTH, /* longer than the receive request: invalid for the peer, a length error for the consumer */
+                  V_PROTECTION, /* the receive request's memory: an operational error for the peer, a protection error for
                                 the consumer */
 };
 
 void resp_init(struct qp *qp); /* on entering RTR */
 void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now);
-enum verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now);
+enum rx_verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now);
 /* The first packet has come: tells so if the QP is still in RTR. */
 void resp_established(struct qp *qp);
 /* Bytes that a receive request has room for, at most ENGINE_MAX_MSG. */
 uint32_t resp_capacity(const struct recv_wqe *w);
 /* Where bytes [off, off + len) of a receive request are; it holds them. */
-void resp_recv_source(const struct qp *qp, struct source *s, const struct recv_wqe *w, uint32_t off, uint32_t len);
+void resp_recv_iter(const struct qp *qp, struct sge_iter *s, const struct recv_wqe *w, uint32_t off, uint32_t len);
 /* Completes the receive request in use; there must be room for it. */
 struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now);
 enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now);
@@ -431,21 +431,21 @@ struct resource *resp_new_resource(struct qp *qp);
 /* Packets [start, end) of its response are to be sent; again: and have been before. */
 void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again);
 /* ATOMIC WRITE and FLUSH: may the peer ask for it at all? */
-enum verdict memext_granted(const struct qp *qp, const struct pkt *p);
-enum verdict memext_execute(struct qp *qp, const struct pkt *p);
+enum rx_verdict memext_granted(const struct qp *qp, const struct pkt *p);
+enum rx_verdict memext_execute(struct qp *qp, const struct pkt *p);
 /* What an rkey of the peer opens; pd: the protection domain that the request has to do with. */
-void resp_source(const struct qp *qp, struct source *s, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len,
-                 uint32_t access);
+void resp_remote_iter(const struct qp *qp, struct sge_iter *s, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len,
+                      uint32_t access);
 /* The memory of a receive request failed while its message was under way; false if none is. */
 bool resp_recv_fault(struct qp *qp, uint64_t now);
 
 /* Carries out a packet of a SEND in a receive request. */
-enum verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now);
+enum rx_verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now);
 
 /* --- tag matching: tm_rx.c ----------------------------------------------------------------------------------------------- */
 
 /* Carries out a packet of a SEND that came to a QP whose SRQ matches tags. */
-enum verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now);
+enum rx_verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now);
 /* A receive request of such an SRQ was completed successfully by c. */
 void tm_delivered(struct qp *qp, struct completion *c, uint64_t now);
 /* The message under way fails: if it has a tagged entry, completes that; false: it has none. There must be room. */

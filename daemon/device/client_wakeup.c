@@ -28,7 +28,7 @@ static void wake(struct session *s)
     syscall(SYS_futex, &page->published, FUTEX_WAKE, WAKES_MAX, NULL, NULL, 0);
 }
 
-void waiter_tell(struct session *s)
+void client_wakeup_tell(struct session *s)
 {
     atomic_fetch_add(&s->page->published, PM_PUBLISHED);
     wake(s);
@@ -54,7 +54,7 @@ static void look_at(struct session *s, uint64_t now)
         end_wait(s);
 }
 
-void waiters_pass(struct device *d, uint64_t now)
+void client_wakeup_pass(struct device *d, uint64_t now)
 {
     uint32_t cpu = (uint32_t)sched_getcpu();
     struct session *s;
@@ -67,7 +67,7 @@ void waiters_pass(struct device *d, uint64_t now)
     }
 }
 
-void waiters_release(struct device *d)
+void client_wakeup_release(struct device *d)
 {
     struct session *s;
 

@@ -9,14 +9,14 @@ struct device;
 struct session;
 
 /* To be called after completions of the session were published: wakes the client if it waits. */
-void waiter_tell(struct session *s);
+void client_wakeup_tell(struct session *s);
 
 /* In every pass: tells clients which processor this thread is on, and wakes those that have waited for as long as they
  * wanted to. (They set no timer, because that costs more than their wait is worth; this loop looks at the clock
  * anyway.) */
-void waiters_pass(struct device *d, uint64_t now);
+void client_wakeup_pass(struct device *d, uint64_t now);
 
 /* Before the loop sleeps, and after it has told so: wakes all that wait. */
-void waiters_release(struct device *d);
+void client_wakeup_release(struct device *d);
 
 #endif

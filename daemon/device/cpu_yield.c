@@ -43,7 +43,7 @@ static uint64_t change_slice(uint64_t ns)
     return old;
 }
 
-bool turns_took(struct turns *t, uint64_t before, uint64_t after)
+bool cpu_yield_took(struct cpu_yield *t, uint64_t before, uint64_t after)
 {
     if (after - before > SLOW_YIELD_NS) {
         bool again = before < t->hog_until + 2 * t->hog_ns;
@@ -56,7 +56,7 @@ bool turns_took(struct turns *t, uint64_t before, uint64_t after)
     return after < t->brief_until;
 }
 
-static void set_brief(struct turns *t, bool brief)
+static void set_brief(struct cpu_yield *t, bool brief)
 {
     if (brief && !t->brief)
         t->usual = change_slice(BRIEF_SLICE_NS);
@@ -65,17 +65,17 @@ static void set_brief(struct turns *t, bool brief)
     t->brief = brief;
 }
 
-bool turns_yield(struct turns *t)
+bool cpu_yield_now(struct cpu_yield *t)
 {
     uint64_t before = clock_ns(), after;
 
     sched_yield();
     after = clock_ns();
-    set_brief(t, turns_took(t, before, after));
+    set_brief(t, cpu_yield_took(t, before, after));
     return after - before <= SLOW_YIELD_NS;
 }
 
-void turns_check(struct turns *t, uint64_t now)
+void cpu_yield_check(struct cpu_yield *t, uint64_t now)
 {
     if (t->brief && now >= t->brief_until)
         set_brief(t, false);

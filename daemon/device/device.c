@@ -73,7 +73,7 @@ int device_make_engine(struct device *d, char why[OPTIONS_WHY_MAX])
         snprintf(why, OPTIONS_WHY_MAX, "out of memory");
         return -ENOMEM;
     }
-    d->engine = engine_init(d->engine_mem, &d->config, &memory_ops, &d->memory);
+    d->engine = engine_init(d->engine_mem, &d->config, &mem_backend_ops, &d->memory);
     if (!d->engine) {
         snprintf(why, OPTIONS_WHY_MAX, "the engine does not take these settings (window, MTU)");
         return -EINVAL;
@@ -95,7 +95,7 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     d->udp.gso_mode = o->gso;
     d->udp.ecn = o->ecn;
     d->udp.cnp_dscp = o->cnp_dscp;
-    d->udp.trouble = checks_trouble;
+    d->udp.trouble = ping_trouble;
     d->udp.trouble_ctx = d;
     d->timer_fd = d->port_fd = -1;
     d->netdev.up = d->gid_there = true;
@@ -112,12 +112,12 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     TAILQ_INIT(&d->failed);
     TAILQ_INIT(&d->failed_srqs);
     TAILQ_INIT(&d->waiting_lists);
-    memory_init(&d->memory, qpair_refill, srqueue_refill, taglist_before_match);
+    mem_backend_init(&d->memory, client_qp_refill, client_srq_refill, tm_srq_before_match);
     if (fault_parse(o->fault, &spec, why, OPTIONS_WHY_MAX) != 0)
         return -EINVAL;
     fault_init(&d->fault, &spec, o->seed);
     d->tx.cap = DEVICE_TX_BYTES;
-    d->tx.row = (struct tx_row){GSO_MAX_BYTES, GSO_MAX_SEGMENTS};
+    d->tx.row = (struct gso_run){GSO_MAX_BYTES, GSO_MAX_SEGMENTS};
     d->tx.buf = aligned_alloc(4096, (DEVICE_TX_BYTES + 4095) & ~(size_t)4095);
     d->loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
     if (!d->tx.buf || !d->loop) {
@@ -174,7 +174,7 @@ void device_fini(struct device *d)
 {
     while (!TAILQ_EMPTY(&d->sessions))
         session_close(TAILQ_FIRST(&d->sessions));
-    connectivity_fini(d);
+    path_check_fini(d);
     loop_fini(d);
     if (d->udp.fd >= 0)
         udp_close(&d->udp);
@@ -182,9 +182,9 @@ void device_fini(struct device *d)
         mailbox_fini(&d->mailbox);
         ev_loop_destroy(d->loop);
     }
-    faultq_fini(&d->faultq);
-    memory_fini(&d->memory);
-    checks_fini(d);
+    delay_queue_fini(&d->delay_queue);
+    mem_backend_fini(&d->memory);
+    ping_fini(d);
     if (d->engine_mem)
         munmap(d->engine_mem, d->engine_mem_size);
     free(d->tx.buf);

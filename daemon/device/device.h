@@ -43,17 +43,17 @@
 
 struct session;
 struct cq;
-struct qpair;
-struct srqueue;
-struct tap;
+struct client_qp;
+struct client_srq;
+struct capture;
 struct checks;
-struct connectivity;
-struct group;
-TAILQ_HEAD(group_list, group);
+struct path_check;
+struct mcast_group;
+TAILQ_HEAD(mcast_group_list, mcast_group);
 TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(cq_list, cq);
-TAILQ_HEAD(qpair_list, qpair);
-TAILQ_HEAD(srqueue_list, srqueue);
+TAILQ_HEAD(client_qp_list, client_qp);
+TAILQ_HEAD(client_srq_list, client_srq);
 
 /* 4.096 us * 2^16, a quarter of a second. The usual timeout of programs, 14, with 7 retries gives up after half a second,
  * for which a daemon may well not run on a machine that does much else; stretched four times it is two. */
@@ -78,35 +78,35 @@ struct device {
     struct engine *engine;
     void *engine_mem;
     size_t engine_mem_size;
-    struct memory memory;
+    struct mem_backend memory;
 
     struct udp udp; /* fd -1 in tests that have no network */
     struct io_counters io;
     struct fault fault;
-    struct faultq faultq;
+    struct delay_queue delay_queue;
     struct tx_batch tx;
     struct checks *checks; /* connectivity checks; NULL: none was ever made */
-    struct connectivity *connectivity; /* automatic ones; NULL: none was ever made */
-    struct tap *taps; /* captures under way; NULL: none */
+    struct path_check *path_check; /* automatic ones; NULL: none was ever made */
+    struct capture *captures; /* captures under way; NULL: none */
 
     struct session_list sessions;
     unsigned num_sessions;
     uint32_t next_session; /* number for the next one */
-    struct use use;
+    struct usage use;
     unsigned num_mrs, num_mws; /* of all sessions */
     struct handles pds; /* of all sessions: PD numbers must not collide */
     struct handles xrcds; /* XRC domains, by number */
-    struct group_list groups; /* multicast groups with members here */
+    struct mcast_group_list groups; /* multicast groups with members here */
     unsigned num_groups;
     struct handles targets; /* XRC target queue pairs, by QP number */
 
     struct cq_list dirty_cqs; /* have new entries, about which nobody was told yet */
     struct cq_list held_cqs; /* have an event that waits (moderation) */
     uint64_t held_due; /* not after the first of their times; NEVER: none */
-    struct qpair_list backlog; /* have requests in their send ring that were not read yet */
-    struct qpair_list failed; /* went to ERR, or broke their rings, and were not dealt with yet */
-    struct srqueue_list failed_srqs; /* broke their rings, likewise */
-    struct srqueue_list waiting_lists; /* have list operations in their ring that were not carried out yet */
+    struct client_qp_list backlog; /* have requests in their send ring that were not read yet */
+    struct client_qp_list failed; /* went to ERR, or broke their rings, and were not dealt with yet */
+    struct client_srq_list failed_srqs; /* broke their rings, likewise */
+    struct client_srq_list waiting_lists; /* have list operations in their ring that were not carried out yet */
 
     /* The loop's own. */
     struct ev_loop *loop;
@@ -119,7 +119,7 @@ struct device {
     uint64_t now; /* as the present pass has it */
     uint64_t last_work; /* when a pass last had something to do */
     uint64_t bulk_until; /* until then more bulk data is expected from the network */
-    struct turns turns; /* on the processor */
+    struct cpu_yield cpu_yield; /* on the processor */
 };
 
 /* Sets up what needs no network. 0, or -errno with why; device_fini in either case. */

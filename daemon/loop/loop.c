@@ -61,7 +61,7 @@ static void on_port(struct ev_loop *loop, ev_io *w, int revents)
 
     (void)loop;
     (void)revents;
-    if (portwatch_read(w->fd, d->netdev.index))
+    if (netlink_watch_read(w->fd, d->netdev.index))
         device_port_refresh(d);
 }
 
@@ -80,7 +80,7 @@ int loop_init(struct device *d, char why[OPTIONS_WHY_MAX])
         snprintf(why, OPTIONS_WHY_MAX, "can't make a timer: %s", strerror(-rc));
         return rc;
     }
-    d->port_fd = portwatch_open();
+    d->port_fd = netlink_watch_open();
     watch(d, &d->udp_readable, on_udp, d->udp.fd, EV_READ);
     watch(d, &d->udp_writable, on_nothing, d->udp.fd, EV_WRITE);
     watch(d, &d->timer_readable, on_timer, d->timer_fd, EV_READ);
@@ -142,13 +142,13 @@ static bool rings(const struct device *d)
 
 static void sleep_until_event(struct device *d)
 {
-    uint64_t when = datapath_deadline(d);
+    uint64_t when = device_deadline(d);
     bool full = udp_pending(&d->udp);
 
     if (when <= clock_ns())
         return;
     announce(d, true);
-    waiters_release(d);
+    client_wakeup_release(d);
     if (!rings(d)) {
         if (when != NEVER)
             set_timer(d, when);
@@ -183,7 +183,7 @@ static void relax(void)
 
 static void pause_in_bulk(struct device *d, uint64_t now)
 {
-    uint64_t end = now + BULK_PAUSE_NS, due = datapath_deadline(d);
+    uint64_t end = now + BULK_PAUSE_NS, due = device_deadline(d);
 
     if (due < end)
         end = due;
@@ -199,7 +199,7 @@ static void pause_in_bulk(struct device *d, uint64_t now)
 
 static void yield(struct device *d)
 {
-    d->io.slow_yields += !turns_yield(&d->turns);
+    d->io.slow_yields += !cpu_yield_now(&d->cpu_yield);
 }
 
 void loop_run(struct device *d)
@@ -214,14 +214,14 @@ void loop_run(struct device *d)
     while (!d->stop) {
         uint64_t now = clock_ns();
 
-        waiters_pass(d, now);
+        client_wakeup_pass(d, now);
         if (++passes % CONTROL_EVERY == 0 || now - looked > CONTROL_NS) {
             ev_run(d->loop, EVRUN_NOWAIT);
             /* Once more: control calls may have sent, and the engine's time never runs backwards. */
             looked = now = clock_ns();
-            turns_check(&d->turns, now);
+            cpu_yield_check(&d->cpu_yield, now);
         }
-        if (datapath_pass(d, now)) {
+        if (device_pass(d, now)) {
             d->last_work = now;
             empty = EMPTY_PASSES; /* whoever was told something is to have the processor now */
             if (d->tx.held)
@@ -234,7 +234,7 @@ void loop_run(struct device *d)
             continue;
         }
         empty = 0;
-        if (now - d->last_work < idle_ns && !turns_hogged(&d->turns, now))
+        if (now - d->last_work < idle_ns && !cpu_yield_hogged(&d->cpu_yield, now))
             yield(d);
         else if (!d->stop) /* which it may have been told in this very pass: nothing more would wake it */
             sleep_until_event(d);

@@ -19,15 +19,15 @@
  * its openers, and others use the target, too. That SRQ fails: else it would go on to take messages that nobody sees. */
 static void fail_overrun(const struct completion *c)
 {
-    struct qpair *q = c->qp_owner;
-    struct srqueue *srq = c->srq_owner;
+    struct client_qp *q = c->qp_owner;
+    struct client_srq *srq = c->srq_owner;
 
     if (srq && srq->xrcd)
         srq_fail(srq->srq);
     if (!q || !q->session)
         return;
     q->overran = true;
-    qpair_mark_failed(q);
+    client_qp_mark_failed(q);
 }
 
 static unsigned publish_completions(struct device *d)
@@ -39,7 +39,7 @@ static unsigned publish_completions(struct device *d)
         if (!cq_publish(c->cq, c))
             fail_overrun(c);
         if (c->qp_owner && c->status != WC_SUCCESS && c->status != WC_TM_RNDV_INCOMPLETE) {
-            qpair_mark_failed(c->qp_owner);
+            client_qp_mark_failed(c->qp_owner);
         }
         engine_drop_completion(d->engine);
         n++;
@@ -53,14 +53,14 @@ static unsigned publish_events(struct device *d)
     unsigned n = 0;
 
     while (engine_pop_event(d->engine, &ev)) {
-        struct srqueue *srq = ev.srq_owner;
-        struct qpair *q = ev.qp_owner;
+        struct client_srq *srq = ev.srq_owner;
+        struct client_qp *q = ev.qp_owner;
 
         if (srq)
             session_event(srq->session, ev.type, srq->handle);
         if (q) {
-            qpair_event(q, ev.type);
-            qpair_mark_failed(q); /* most events mean that the state changed */
+            client_qp_event(q, ev.type);
+            client_qp_mark_failed(q); /* most events mean that the state changed */
         }
         n++;
     }
@@ -69,20 +69,20 @@ static unsigned publish_events(struct device *d)
 
 static unsigned settle_failed(struct device *d, uint64_t now)
 {
-    struct srqueue *srq;
-    struct qpair *q;
+    struct client_srq *srq;
+    struct client_qp *q;
     unsigned n = 0;
 
     while ((srq = TAILQ_FIRST(&d->failed_srqs)) != NULL) {
         TAILQ_REMOVE(&d->failed_srqs, srq, failed_link);
         srq->in_failed = false;
-        srqueue_settle(srq, now);
+        client_srq_settle(srq, now);
         n++;
     }
     while ((q = TAILQ_FIRST(&d->failed)) != NULL) {
         TAILQ_REMOVE(&d->failed, q, failed_link);
         q->in_failed = false;
-        qpair_settle(q, now);
+        client_qp_settle(q, now);
         n++;
     }
     return n;
@@ -96,18 +96,18 @@ static unsigned publish(struct device *d, uint64_t now)
     unsigned n = 0, m;
 
     do {
-        memory_flush(&d->memory);
-        while (memory_pop_fault(&d->memory, &qpn))
+        mem_backend_flush(&d->memory);
+        while (mem_backend_pop_fault(&d->memory, &qpn))
             engine_mem_fault(d->engine, qpn, now);
-        checks_take(d, now);
-        reports_log(d); /* while the queue pairs that they are about are there */
+        ping_take(d, now);
+        error_log_take(d); /* while the queue pairs that they are about are there */
         m = publish_completions(d) + publish_events(d) + settle_failed(d, now);
         n += m;
     } while (m);
     while ((cq = TAILQ_FIRST(&d->dirty_cqs)) != NULL) {
         TAILQ_REMOVE(&d->dirty_cqs, cq, dirty_link);
         cq->dirty = false;
-        waiter_tell(cq->session);
+        client_wakeup_tell(cq->session);
         cq_notify(cq, now);
     }
     return n;
@@ -118,8 +118,8 @@ static unsigned publish(struct device *d, uint64_t now)
 
 static unsigned drain_backlog(struct device *d, uint64_t now)
 {
-    struct qpair_list list = TAILQ_HEAD_INITIALIZER(list);
-    struct qpair *q;
+    struct client_qp_list list = TAILQ_HEAD_INITIALIZER(list);
+    struct client_qp *q;
     unsigned n = 0;
 
     TAILQ_CONCAT(&list, &d->backlog,
@@ -127,7 +127,7 @@ static unsigned drain_backlog(struct device *d, uint64_t now)
     while ((q = TAILQ_FIRST(&list)) != NULL) {
         TAILQ_REMOVE(&list, q, backlog_link);
         q->in_backlog = false;
-        n += qpair_drain_send(q, now);
+        n += client_qp_drain_send(q, now);
     }
     return n;
 }
@@ -136,12 +136,12 @@ static unsigned send_all(struct device *d, uint64_t now)
 {
     unsigned work = 0, sent;
 
-    for (unsigned round = 0; round < ROUNDS_MAX && (sent = txpath_send(d, now)) != 0; round++)
+    for (unsigned round = 0; round < ROUNDS_MAX && (sent = device_tx(d, now)) != 0; round++)
         work += sent + publish(d, now);
     return work + publish(d, now); /* taking packets out can make completions, too */
 }
 
-bool datapath_pass(struct device *d, uint64_t now)
+bool device_pass(struct device *d, uint64_t now)
 {
     struct session *s;
     unsigned work = 0, received = 0;
@@ -154,13 +154,13 @@ bool datapath_pass(struct device *d, uint64_t now)
     if (!TAILQ_EMPTY(&d->backlog))
         work += drain_backlog(d, now);
     if (!TAILQ_EMPTY(&d->waiting_lists))
-        work += taglist_drain_waiting(d, now);
+        work += tm_srq_drain_waiting(d, now);
     if (work || held) /* what was posted leaves before the socket is asked, which costs as much as a small message */
         work += send_all(d, now);
     if (d->udp.fd >= 0)
-        received = rxpath_receive(d, now);
+        received = device_rx(d, now);
     if (!TAILQ_EMPTY(&d->groups))
-        received += rxpath_receive_groups(d, now);
+        received += device_rx_groups(d, now);
     if (engine_deadline(d->engine) <= now)
         engine_expire(d->engine, now);
     if (d->held_due <= now)
@@ -172,7 +172,7 @@ bool datapath_pass(struct device *d, uint64_t now)
     return work != 0;
 }
 
-void datapath_send_posted(struct device *d, struct qpair *q)
+void device_send_posted(struct device *d, struct client_qp *q)
 {
     int64_t left = ring_waiting(&q->sq); /* what is posted from now on is too late */
     unsigned n;
@@ -180,17 +180,17 @@ void datapath_send_posted(struct device *d, struct qpair *q)
     do { /* in whole passes, so that nobody's packets wait for a long queue of another's */
         uint64_t now = clock_ns();
 
-        n = qpair_drain_send(q, now);
-        datapath_pass(d, now); /* also what is out of the ring already, and has not left */
+        n = client_qp_drain_send(q, now);
+        device_pass(d, now); /* also what is out of the ring already, and has not left */
         left -= n;
     } while (n && left > 0);
 }
 
-uint64_t datapath_deadline(const struct device *d)
+uint64_t device_deadline(const struct device *d)
 {
     uint64_t due = engine_deadline(d->engine);
 
-    if (faultq_deadline(&d->faultq) < due)
-        due = faultq_deadline(&d->faultq);
+    if (delay_queue_deadline(&d->delay_queue) < due)
+        due = delay_queue_deadline(&d->delay_queue);
     return d->held_due < due ? d->held_due : due;
 }

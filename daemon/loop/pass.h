@@ -10,22 +10,22 @@
 
 /* Doorbells, datagrams, timers, then completions and packets until there is nothing more to do, within bounds that keep
  * one kind of work from starving another. Returns true if there was anything to do; then there may be more. */
-bool datapath_pass(struct device *d, uint64_t now);
+bool device_pass(struct device *d, uint64_t now);
 /* What q's program has posted leaves now, as far as it may be sent: before q goes. A NIC begins with a request when it is posted,
  * and programs count on that: the last datagram of a conversation is often followed by the end of its queue pair. */
-void datapath_send_posted(struct device *d, struct qpair *q);
+void device_send_posted(struct device *d, struct client_qp *q);
 /* When the next pass has something to do that nobody announces: retransmissions, delayed packets, events of
  * moderated completion queues. NEVER: nothing. */
-uint64_t datapath_deadline(const struct device *d);
+uint64_t device_deadline(const struct device *d);
 
 /* The parts. rxpath.c: receives a batch and gives it to the engine; number of packets. */
-unsigned rxpath_receive(struct device *d, uint64_t now);
+unsigned device_rx(struct device *d, uint64_t now);
 /* The same for the sockets of multicast groups on which something came in lately. */
-unsigned rxpath_receive_groups(struct device *d, uint64_t now);
+unsigned device_rx_groups(struct device *d, uint64_t now);
 /* txpath.c: takes packets out of the engine (or those whose delay is over) and sends them; number of packets, 0 if
  * there are none or the socket is full. */
-unsigned txpath_send(struct device *d, uint64_t now);
+unsigned device_tx(struct device *d, uint64_t now);
 /* Gives the engine a packet that never left; ce: it was marked. The packet must stay valid until deferred writes were carried out. */
-void rxpath_loopback(struct device *d, const struct av *av, bool ce, const uint8_t *p, uint32_t len, uint64_t now);
+void device_rx_loopback(struct device *d, const struct av *av, bool ce, const uint8_t *p, uint32_t len, uint64_t now);
 
 #endif

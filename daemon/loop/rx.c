@@ -24,29 +24,29 @@ static void one(struct device *d, const struct udp_datagram *dg, const struct rx
     d->io.rx_bytes += len;
     if (len < BTH_LEN + ICRC_LEN) {
         d->io.rx_malformed++;
-        reports_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
+        error_log_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
         return;
     }
     /* Senders that segment number their packets from 0, and the kernel's GRO puts them together in order: so the index
      * is a good guess of the IP ID, which a UDP socket does not tell. */
     right = icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id);
-    if (tap_on(d))
-        tap_received(d, meta, dg->peer->icrc.flow.src_port, right ? ip_id : (uint16_t)index, p, (uint32_t)len);
+    if (capture_on(d))
+        capture_received(d, meta, dg->peer->icrc.flow.src_port, right ? ip_id : (uint16_t)index, p, (uint32_t)len);
     if (!right) {
         d->io.rx_icrc_errors++;
-        reports_undecoded(d, DROP_ICRC, meta->src_gid, p, len);
+        error_log_undecoded(d, DROP_ICRC, meta->src_gid, p, len);
         return;
     }
     if (pkt_decode(p, len, &pkt) != PKT_OK) {
         d->io.rx_malformed++;
-        reports_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
+        error_log_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
         return;
     }
     engine_rx(d->engine, &pkt, meta, now);
 }
 
 /* Gives the engine what udp_recv has received. group: the multicast group whose socket it was, NULL: the device's. */
-static unsigned take_in(struct device *d, unsigned datagrams, struct group *group, uint64_t now)
+static unsigned take_in(struct device *d, unsigned datagrams, struct mcast_group *group, uint64_t now)
 {
     unsigned packets = 0;
 
@@ -56,7 +56,7 @@ static unsigned take_in(struct device *d, unsigned datagrams, struct group *grou
         unsigned index = 0;
 
         udp_datagram(&d->udp, i, group ? &group->peers : &d->udp.rx_peers, &dg);
-        if (group && group_is_echo(group, dg.peer->gid))
+        if (group && mcast_group_is_echo(group, dg.peer->gid))
             continue;
         memcpy(meta.src_gid, dg.peer->gid, sizeof(meta.src_gid));
         memcpy(meta.dst_gid, group ? group->gid : d->gid, sizeof(meta.dst_gid));
@@ -76,14 +76,14 @@ static unsigned take_in(struct device *d, unsigned datagrams, struct group *grou
     return packets + (datagrams && !packets);
 }
 
-unsigned rxpath_receive(struct device *d, uint64_t now)
+unsigned device_rx(struct device *d, uint64_t now)
 {
     return take_in(d, udp_recv(&d->udp, d->udp.fd), NULL, now);
 }
 
-unsigned rxpath_receive_groups(struct device *d, uint64_t now)
+unsigned device_rx_groups(struct device *d, uint64_t now)
 {
-    struct group *g;
+    struct mcast_group *g;
     unsigned packets = 0;
 
     TAILQ_FOREACH(g, &d->groups, link)
@@ -92,7 +92,7 @@ unsigned rxpath_receive_groups(struct device *d, uint64_t now)
 
         if (g->hot_until <= now || g->fd < 0)
             continue;
-        memory_flush(&d->memory); /* the buffers are about to be used again */
+        mem_backend_flush(&d->memory); /* the buffers are about to be used again */
         datagrams = udp_recv(&d->udp, g->fd);
         if (datagrams)
             g->hot_until = now + GROUP_HOT_NS;
@@ -101,7 +101,7 @@ unsigned rxpath_receive_groups(struct device *d, uint64_t now)
     return packets;
 }
 
-void rxpath_loopback(struct device *d, const struct av *av, bool ce, const uint8_t *p, uint32_t len, uint64_t now)
+void device_rx_loopback(struct device *d, const struct av *av, bool ce, const uint8_t *p, uint32_t len, uint64_t now)
 {
     struct rx_meta meta = {.traffic_class = av->traffic_class, .hop_limit = av->hop_limit, .ce = ce && d->options->ecn};
     struct pkt pkt;

@@ -41,8 +41,8 @@ static void send_out(struct device *d, const struct tx_batch *b, unsigned first,
 
     if (out && damage)
         fault_corrupt(damage, out, b->pkt[first].len);
-    if (out && tap_on(d))
-        tap_sent(d, &b->pkt[first], n, out, ce);
+    if (out && capture_on(d))
+        capture_sent(d, &b->pkt[first], n, out, ce);
 }
 
 /* --- without faults
@@ -140,7 +140,7 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
         if (i == b->n)
             break;
         if (v.delay_ns && v.action != FAULT_DROP) {
-            if (!faultq_push(&d->faultq, &b->pkt[i], b->buf + b->pkt[i].off, &v, now + v.delay_ns))
+            if (!delay_queue_push(&d->delay_queue, &b->pkt[i], b->buf + b->pkt[i].off, &v, now + v.delay_ns))
                 d->io.fault_queue_full++;
             continue;
         }
@@ -152,10 +152,10 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
  * addresses. */
 static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s, struct av *avs, uint64_t now)
 {
-    struct faultq_entry *e;
+    struct delay_queue_entry *e;
 
     while (b->n < TX_BATCH_PKTS && b->cap - b->used >= BTH_LEN + PKT_HEADERS_MAX + PKT_MTU_MAX + 2 * ICRC_LEN &&
-           (e = faultq_pop(&d->faultq, now)) != NULL) {
+           (e = delay_queue_pop(&d->delay_queue, now)) != NULL) {
         struct tx_pkt *p = &b->pkt[b->n];
 
         memcpy(b->buf + b->used, e->data, e->pkt.len);
@@ -173,7 +173,7 @@ static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s,
 /* -----------------------------------------------------------------------------------------------------------------------
  */
 
-unsigned txpath_send(struct device *d, uint64_t now)
+unsigned device_tx(struct device *d, uint64_t now)
 {
     struct av avs[TX_BATCH_PKTS];
     struct tx_batch *b = &d->tx;
@@ -184,13 +184,13 @@ unsigned txpath_send(struct device *d, uint64_t now)
     b->n = 0;
     b->used = 0;
     s.n = 0;
-    if (faultq_deadline(&d->faultq) <= now)
+    if (delay_queue_deadline(&d->delay_queue) <= now)
         take_delayed(d, b, &s, avs, now);
     if (b->n == 0) {
         if (engine_tx(d->engine, b, now) == 0)
             return 0;
-        if (tap_on(d))
-            tap_made(d, b);
+        if (capture_on(d))
+            capture_made(d, b);
         if (fault_on(&d->fault))
             sort_faulty(d, b, &s, udp_gso(&d->udp, now), now);
         else
@@ -201,9 +201,9 @@ unsigned txpath_send(struct device *d, uint64_t now)
     for (unsigned i = 0; i < s.n; i++) {
         const struct tx_pkt *p = &b->pkt[s.inside[i].index];
 
-        if (tap_on(d))
-            tap_inside(d, p, b->buf + p->off, s.inside[i].ce);
-        rxpath_loopback(d, p->av, s.inside[i].ce, b->buf + p->off, p->len, now);
+        if (capture_on(d))
+            capture_inside(d, p, b->buf + p->off, s.inside[i].ce);
+        device_rx_loopback(d, p->av, s.inside[i].ce, b->buf + p->off, p->len, now);
     }
     return b->n;
 }

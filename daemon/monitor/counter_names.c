@@ -34,7 +34,7 @@ OBJECT(usnic, USNIC_COUNTERS)
 OBJECT(port, PORT_COUNTERS)
 #undef X
 
-void foreign_add(json_t *o, const struct engine_counters *e, const struct io_counters *io, bool all)
+void counter_name_add(json_t *o, const struct engine_counters *e, const struct io_counters *io, bool all)
 {
     static const struct io_counters none;
 
@@ -45,7 +45,7 @@ void foreign_add(json_t *o, const struct engine_counters *e, const struct io_cou
         json_object_set_new(o, "port_counters", port(e, io, true));
 }
 
-void foreign_files(void (*fn)(void *ctx, const char *dir, const char *name), void *ctx)
+void counter_name_files(void (*fn)(void *ctx, const char *dir, const char *name), void *ctx)
 {
 #define X(name, value, text) fn(ctx, PORT_DIR, #name);
     PORT_COUNTERS(X)
@@ -55,7 +55,8 @@ void foreign_files(void (*fn)(void *ctx, const char *dir, const char *name), voi
 #undef X
 }
 
-bool foreign_value(const char *file, const struct engine_counters *e, const struct io_counters *io, uint64_t *value)
+bool counter_name_value(const char *file, const struct engine_counters *e, const struct io_counters *io,
+                        uint64_t *value)
 {
 #define X(name, v, text)                                                                                               \
     if (strcmp(file, PORT_DIR "/" #name) == 0)                                                                         \

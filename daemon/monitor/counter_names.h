@@ -84,11 +84,12 @@
 
 /* Adds "hw_counters" (rxe's), "mlx5_counters" and "usnic_counters" to o, and "port_counters" if io is not NULL (a whole device, not
  * one QP). all: those that are 0, too. */
-void foreign_add(json_t *o, const struct engine_counters *e, const struct io_counters *io, bool all);
+void counter_name_add(json_t *o, const struct engine_counters *e, const struct io_counters *io, bool all);
 
 /* The counters of a port that sysfs has as files, below ports/1: counters/NAME, InfiniBand's, and hw_counters/NAME, all others. */
-void foreign_files(void (*fn)(void *ctx, const char *dir, const char *name), void *ctx);
+void counter_name_files(void (*fn)(void *ctx, const char *dir, const char *name), void *ctx);
 /* The value of such a file, "counters/port_xmit_data". False: there is none of that name. */
-bool foreign_value(const char *file, const struct engine_counters *e, const struct io_counters *io, uint64_t *value);
+bool counter_name_value(const char *file, const struct engine_counters *e, const struct io_counters *io,
+                        uint64_t *value);
 
 #endif

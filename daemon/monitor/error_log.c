@@ -207,7 +207,7 @@ json_t *report_json(const struct report *r)
 static void write_line(struct device *d, const struct report *r, enum log_area area, enum log_level level)
 {
     const struct qp *qp = qp_find(d->engine, r->qpn);
-    const struct qpair *q = qp ? qp_owner(qp) : NULL;
+    const struct client_qp *q = qp ? qp_owner(qp) : NULL;
     char what[REPORT_TEXT_MAX], gid[ADDR_TEXT_MAX], line[REPORT_TEXT_MAX + 256];
     json_t *fields = report_json(r);
 
@@ -241,7 +241,7 @@ static void log_one(struct device *d, const struct report *r)
         write_line(d, r, area, level);
 }
 
-void reports_log(struct device *d)
+void error_log_take(struct device *d)
 {
     struct report r;
 
@@ -249,7 +249,7 @@ void reports_log(struct device *d)
         log_one(d, &r);
 }
 
-void reports_undecoded(struct device *d, enum drop_cause cause, const uint8_t from[16], const uint8_t *p, size_t len)
+void error_log_undecoded(struct device *d, enum drop_cause cause, const uint8_t from[16], const uint8_t *p, size_t len)
 {
     struct report r = {.kind = REPORT_DROP, .cause = (uint8_t)cause};
     struct pkt pkt;

@@ -18,9 +18,9 @@ const char *report_text(const struct report *r, char out[REPORT_TEXT_MAX]);
 json_t *report_json(const struct report *r);
 
 /* Takes all reports from the device's engine and writes them to the log. */
-void reports_log(struct device *d);
+void error_log_take(struct device *d);
 /* Logs a packet from this GID that does not get as far as the engine: p[0 ... len) is the UDP payload. What it says of itself is told
  * as it stands, even if the ICRC is wrong. */
-void reports_undecoded(struct device *d, enum drop_cause cause, const uint8_t from[16], const uint8_t *p, size_t len);
+void error_log_undecoded(struct device *d, enum drop_cause cause, const uint8_t from[16], const uint8_t *p, size_t len);
 
 #endif

@@ -31,7 +31,7 @@ static json_t *entry_json(const struct engine *e, const struct layout_entry *ent
                      hex(entry->items), "repeat", hex(entry->repeat), "dimensions", dims);
 }
 
-static json_t *piece_json(const struct mw_piece *p, uint64_t off)
+static json_t *piece_json(const struct mw_segment *p, uint64_t off)
 {
     json_t *path = json_array();
 
@@ -41,10 +41,10 @@ static json_t *piece_json(const struct mw_piece *p, uint64_t off)
                      "object", hex(p->object), "path", path);
 }
 
-static void add_pieces(json_t *o, const struct engine *e, const struct mw_view *v, const struct pm_layout_req *rq)
+static void add_segments(json_t *o, const struct engine *e, const struct mw_view *v, const struct pm_layout_req *rq)
 {
     static const char *const rests[] = {[MW_EXPLAINED] = "", [MW_MORE] = "more", [MW_REFUSED] = "gone"};
-    struct mw_piece *piece = malloc(rq->pieces * sizeof(*piece));
+    struct mw_segment *piece = malloc(rq->pieces * sizeof(*piece));
     json_t *list = json_array();
     uint64_t off = rq->off, end = v->start + v->length, room = off <= end ? end - off : 1; /* one that is refused */
     enum mw_explained rest = MW_MORE;
@@ -79,7 +79,7 @@ static void add_binding(json_t *o, const struct engine *e, const struct mw_view 
     for (uint32_t i = 0; v->layout && i < v->layout->count; i++)
         json_array_append_new(entries, entry_json(e, &v->layout->entry[i]));
     json_object_set_new(o, "entries", entries);
-    add_pieces(o, e, v, rq);
+    add_segments(o, e, v, rq);
 }
 
 struct call {
@@ -108,7 +108,7 @@ static void add_window(void *obj, void *ctx)
     json_array_append_new(call->windows, o);
 }
 
-json_t *layoutstatus_device(struct device *d, const struct pm_layout_req *rq)
+json_t *layout_status_device(struct device *d, const struct pm_layout_req *rq)
 {
     struct call call = {.rq = rq, .windows = json_array()};
 

@@ -20,6 +20,6 @@
 #include "daemon/device/device.h"
 #include "pumice/abi.h"
 
-json_t *layoutstatus_device(struct device *d, const struct pm_layout_req *rq);
+json_t *layout_status_device(struct device *d, const struct pm_layout_req *rq);
 
 #endif

@@ -21,18 +21,18 @@ enum half_of {
     LARGE,
     HALVES,
 };
-enum verdict { /* as exit codes of `pumice ping` have them */
-               V_OK,
-               V_TRYING,
-               V_LARGE_LOST,
-               V_SMALL_LOST,
-               V_BOTH_LOST,
+enum path_verdict { /* as exit codes of `pumice ping` have them */
+                    V_OK,
+                    V_TRYING,
+                    V_LARGE_LOST,
+                    V_SMALL_LOST,
+                    V_BOTH_LOST,
 };
 static const char *const verdict_names[] = {"ok", "trying", "large_lost", "small_lost", "both_lost"};
 
 struct path {
     uint8_t gid[16];
-    uint8_t verdict; /* enum verdict */
+    uint8_t verdict; /* enum path_verdict */
     bool refused; /* nobody listens there, as ICMP says */
     uint32_t size; /* payload of the large probes */
     uint32_t mtu; /* what a router forwards at most, IP header included; 0: none has said so */
@@ -45,7 +45,7 @@ struct path {
     int pid; /* who used it first */
     char comm[16];
 };
-struct connectivity {
+struct path_check {
     struct device *device;
     ev_timer timer; /* runs while a path is being tried */
     uint32_t n, room;
@@ -54,9 +54,9 @@ struct connectivity {
 
 static void on_timer(struct ev_loop *loop, ev_timer *w, int revents);
 
-static struct connectivity *of_device(struct device *d)
+static struct path_check *of_device(struct device *d)
 {
-    struct connectivity *c = d->connectivity;
+    struct path_check *c = d->path_check;
 
     if (c)
         return c;
@@ -64,25 +64,25 @@ static struct connectivity *of_device(struct device *d)
     if (!c)
         return NULL;
     c->device = d;
-    ev_timer_init(&c->timer, on_timer, CONNECTIVITY_TRY_S, CONNECTIVITY_TRY_S);
+    ev_timer_init(&c->timer, on_timer, PATH_CHECK_TRY_S, PATH_CHECK_TRY_S);
     c->timer.data = c;
-    d->connectivity = c;
+    d->path_check = c;
     return c;
 }
 
-void connectivity_fini(struct device *d)
+void path_check_fini(struct device *d)
 {
-    struct connectivity *c = d->connectivity;
+    struct path_check *c = d->path_check;
 
     if (!c)
         return;
     ev_timer_stop(d->loop, &c->timer);
     free(c->path);
     free(c);
-    d->connectivity = NULL;
+    d->path_check = NULL;
 }
 
-static struct path *find(const struct connectivity *c, const uint8_t gid[16])
+static struct path *find(const struct path_check *c, const uint8_t gid[16])
 {
     for (uint32_t i = 0; c && i < c->n; i++) {
         if (memcmp(c->path[i].gid, gid, sizeof(c->path[i].gid)) == 0)
@@ -91,12 +91,12 @@ static struct path *find(const struct connectivity *c, const uint8_t gid[16])
     return NULL;
 }
 
-static struct path *add(struct connectivity *c, const uint8_t gid[16])
+static struct path *add(struct path_check *c, const uint8_t gid[16])
 {
     uint32_t room = c->room ? 2 * c->room : 16;
     struct path *p;
 
-    if (c->n == CONNECTIVITY_PATHS_MAX)
+    if (c->n == PATH_CHECK_MAX)
         return NULL;
     if (c->n == c->room) {
         p = realloc(c->path, room * sizeof(*p));
@@ -157,9 +157,9 @@ static json_t *describe(const struct path *p)
     return o;
 }
 
-json_t *connectivity_json(const struct device *d)
+json_t *path_check_json(const struct device *d)
 {
-    const struct connectivity *c = d->connectivity;
+    const struct path_check *c = d->path_check;
     char text[ADDR_TEXT_MAX];
     json_t *list = json_array();
 
@@ -176,13 +176,13 @@ json_t *connectivity_json(const struct device *d)
 static void write_line(const struct device *d, json_t *o)
 {
     char *line = json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    int fd = open(d->options->connectivity_map, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    int fd = open(d->options->path_check_map, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     size_t len = line ? strlen(line) : 0;
 
     if (line)
         line[len] = '\n'; /* in place of the final 0 */
     if (fd < 0 || !line || write(fd, line, len + 1) < 0)
-        log_warn("connectivity map %s: %s", d->options->connectivity_map, strerror(line ? errno : ENOMEM));
+        log_warn("connectivity map %s: %s", d->options->path_check_map, strerror(line ? errno : ENOMEM));
     if (fd >= 0)
         close(fd);
     free(line);
@@ -196,7 +196,7 @@ static void add_to_map(const struct device *d, const struct path *p)
     struct tm tm;
     json_t *o, *rest;
 
-    if (!d->options->connectivity_map[0])
+    if (!d->options->path_check_map[0])
         return;
     gmtime_r(&now, &tm);
     strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", &tm);
@@ -213,7 +213,7 @@ static void add_to_map(const struct device *d, const struct path *p)
 static void give_up_one(void *obj, void *ctx)
 {
     const struct path *p = ctx;
-    struct qpair *q = obj;
+    struct client_qp *q = obj;
     struct qp_attr attr;
 
     qp_query(q->qp, &attr);
@@ -223,10 +223,10 @@ static void give_up_one(void *obj, void *ctx)
     if (p->verdict == V_LARGE_LOST && 128u << attr.path_mtu < p->size)
         return; /* its packets are shorter than those that were lost */
     q->unreachable = what_fails(p);
-    qpair_mark_failed(q);
+    client_qp_mark_failed(q);
 }
 
-static void decide(struct connectivity *c, struct path *p)
+static void decide(struct path_check *c, struct path *p)
 {
     const bool small = p->half[SMALL].arrived, large = p->half[LARGE].arrived;
     struct device *d = c->device;
@@ -243,7 +243,7 @@ static void decide(struct connectivity *c, struct path *p)
         snprintf(told, sizeof(told), " (a router on the way forwards %u bytes at most)", p->mtu);
     log_warn("device %s: connectivity of %s, path MTU %u, after %u tries: %s%s; %s. `pumice ping` says more", d->name,
              gid_text(p->gid, text), p->size, p->tries, what_fails(p), told, what_to_do(p));
-    if (d->options->connectivity != CONNECTIVITY_ENFORCE)
+    if (d->options->path_check != PATH_CHECK_ENFORCE)
         return;
     TAILQ_FOREACH(s, &d->sessions, link)
     handles_each(&s->qps, give_up_one, p);
@@ -252,7 +252,7 @@ static void decide(struct connectivity *c, struct path *p)
 /* --- probes
  * -------------------------------------------------------------------------------------------------------------- */
 
-static void send_probe(struct connectivity *c, struct path *p, unsigned which)
+static void send_probe(struct path_check *c, struct path *p, unsigned which)
 {
     struct half *h = &p->half[which];
     struct av av = {.hop_limit = 64};
@@ -263,7 +263,7 @@ static void send_probe(struct connectivity *c, struct path *p, unsigned which)
     engine_check(c->device->engine, &av, which == SMALL ? PROBE_LEN : p->size, p->tries, h->token);
 }
 
-static void try_again(struct connectivity *c, struct path *p)
+static void try_again(struct path_check *c, struct path *p)
 {
     p->tries++;
     for (unsigned i = 0; i < HALVES; i++) {
@@ -274,14 +274,14 @@ static void try_again(struct connectivity *c, struct path *p)
 
 static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 {
-    struct connectivity *c = w->data;
+    struct path_check *c = w->data;
     unsigned open = 0;
 
     (void)revents;
     for (uint32_t i = 0; i < c->n; i++) {
         if (c->path[i].verdict != V_TRYING)
             continue;
-        if (c->path[i].tries >= c->device->options->connectivity_tries) {
+        if (c->path[i].tries >= c->device->options->path_check_tries) {
             decide(c, &c->path[i]);
             continue;
         }
@@ -301,7 +301,7 @@ static uint64_t new_token(void)
     return token ? token : 1;
 }
 
-static void begin(struct connectivity *c, struct path *p, uint32_t mtu, const struct session *s)
+static void begin(struct path_check *c, struct path *p, uint32_t mtu, const struct session *s)
 {
     memset(p->half, 0, sizeof(p->half));
     p->verdict = V_TRYING;
@@ -319,15 +319,15 @@ static void begin(struct connectivity *c, struct path *p, uint32_t mtu, const st
     try_again(c, p);
 }
 
-int connectivity_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struct control_reply *rp)
+int path_check_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struct control_reply *rp)
 {
     struct device *d = s->device;
-    struct connectivity *c;
+    struct path_check *c;
     struct path *p;
     uint8_t verdict;
     char text[ADDR_TEXT_MAX];
 
-    if (d->options->connectivity == CONNECTIVITY_OFF || memcmp(gid, d->gid, sizeof(d->gid)) == 0)
+    if (d->options->path_check == PATH_CHECK_OFF || memcmp(gid, d->gid, sizeof(d->gid)) == 0)
         return 0;
     c = of_device(d);
     p = find(c, gid);
@@ -339,15 +339,15 @@ int connectivity_use(struct session *s, const uint8_t gid[16], uint32_t mtu, str
     if (p->tries && (verdict == V_TRYING || verdict == V_OK) && mtu <= p->size)
         return 0;
     begin(c, p, mtu, s);
-    if (d->options->connectivity != CONNECTIVITY_ENFORCE || verdict <= V_TRYING)
+    if (d->options->path_check != PATH_CHECK_ENFORCE || verdict <= V_TRYING)
         return 0;
     return control_fail(rp, -EHOSTUNREACH, "the connectivity check of %s failed before; it is being repeated",
                         gid_text(gid, text));
 }
 
-bool connectivity_answer(struct device *d, const struct check *answer, uint64_t now)
+bool path_check_answer(struct device *d, const struct check *answer, uint64_t now)
 {
-    struct connectivity *c = d->connectivity;
+    struct path_check *c = d->path_check;
 
     for (uint32_t i = 0; c && i < c->n; i++) {
         struct path *p = &c->path[i];
@@ -370,9 +370,9 @@ bool connectivity_answer(struct device *d, const struct check *answer, uint64_t 
     return false;
 }
 
-void connectivity_trouble(struct device *d, const uint8_t gid[16], int err, uint32_t mtu)
+void path_check_trouble(struct device *d, const uint8_t gid[16], int err, uint32_t mtu)
 {
-    struct path *p = find(d->connectivity, gid);
+    struct path *p = find(d->path_check, gid);
 
     if (p && err == EMSGSIZE)
         p->mtu = mtu;

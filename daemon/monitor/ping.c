@@ -33,14 +33,14 @@ struct checks {
     uint32_t heard_next;
 };
 
-static struct checks *checks_of(struct device *d)
+static struct checks *pings_of(struct device *d)
 {
     if (!d->checks)
         d->checks = calloc(1, sizeof(*d->checks));
     return d->checks;
 }
 
-void checks_fini(struct device *d)
+void ping_fini(struct device *d)
 {
     free(d->checks);
     d->checks = NULL;
@@ -91,28 +91,28 @@ static void answered(struct checks *c, const struct check *answer, uint64_t now)
     memcpy(o->rep.from, answer->peer, sizeof(o->rep.from));
 }
 
-void checks_take(struct device *d, uint64_t now)
+void ping_take(struct device *d, uint64_t now)
 {
     struct check c;
 
     while (engine_pop_check(d->engine, &c)) {
-        if (c.answer && connectivity_answer(d, &c, now))
+        if (c.answer && path_check_answer(d, &c, now))
             continue;
         if (c.answer && d->checks)
             answered(d->checks, &c, now);
-        else if (!c.answer && checks_of(d))
+        else if (!c.answer && pings_of(d))
             hear(d->checks, c.peer);
     }
 }
 
-void checks_trouble(void *device, const union addr *to, int err, uint32_t mtu, const union addr *offender)
+void ping_trouble(void *device, const union addr *to, int err, uint32_t mtu, const union addr *offender)
 {
     struct device *d = device;
     uint32_t headers = ROCE_HEADERS + (to->sa.sa_family == AF_INET6 ? V6_HEADERS : V4_HEADERS);
     uint8_t gid[16];
 
     addr_to_gid(to, gid);
-    connectivity_trouble(d, gid, err, mtu);
+    path_check_trouble(d, gid, err, mtu);
     if (!d->checks)
         return;
     for (unsigned i = 0; i < PM_CHECKS_MAX; i++) {
@@ -168,13 +168,13 @@ static int send_one(struct device *d, const struct pm_check_req *r, struct contr
     return 0;
 }
 
-int checks_request(struct device *d, const struct pm_check_req *r, struct control_reply *rp)
+int ping_request(struct device *d, const struct pm_check_req *r, struct control_reply *rp)
 {
     const struct outgoing *o;
     const struct heard *h;
     struct pm_check_rep *rep;
 
-    if (!checks_of(d))
+    if (!pings_of(d))
         return control_fail(rp, -ENOMEM, "out of memory");
     if (r->size)
         return send_one(d, r, rp);

@@ -142,11 +142,11 @@ static void add_protocol(json_t *o, const struct qp_info *i)
     json_object_set_new(o, "failure", i->failure.kind == REPORT_NONE ? json_null() : report_json(&i->failure));
     add_engine_counters(counters, &i->counters, false);
     json_object_set_new(o, "counters", counters);
-    foreign_add(o, &i->counters, NULL, false);
+    counter_name_add(o, &i->counters, NULL, false);
 }
 
 /* An XRC target belongs to no session; it has openers, or none. */
-static void add_owner(json_t *o, const struct qpair *q, const struct session *s)
+static void add_owner(json_t *o, const struct client_qp *q, const struct session *s)
 {
     const struct target_open *t;
     json_t *openers;
@@ -158,7 +158,7 @@ static void add_owner(json_t *o, const struct qpair *q, const struct session *s)
         return;
     }
     openers = json_array();
-    TAILQ_FOREACH(t, &q->openers, qpair_link)
+    TAILQ_FOREACH(t, &q->openers, client_qp_link)
     json_array_append_new(openers, number(t->session->number));
     json_object_set_new(o, "session", json_null());
     json_object_set_new(o, "openers", openers);
@@ -166,7 +166,7 @@ static void add_owner(json_t *o, const struct qpair *q, const struct session *s)
 
 static void add_qp(void *obj, void *ctx)
 {
-    const struct qpair *q = obj;
+    const struct client_qp *q = obj;
     struct lists *l = ctx;
     char gid[ADDR_TEXT_MAX];
     struct qp_attr attr;
@@ -177,7 +177,7 @@ static void add_qp(void *obj, void *ctx)
     qp_info(q->qp, &info);
     json_object_set_new(o, "qpn", number(q->qpn));
     add_owner(o, q, l->session);
-    json_object_set_new(o, "type", json_string(qpair_type_name(q)));
+    json_object_set_new(o, "type", json_string(client_qp_type_name(q)));
     json_object_set_new(o, "state", json_string(state_name(info.state)));
     json_object_set_new(o, "dest_qpn", number(info.dest_qpn));
     json_object_set_new(o, "dgid", json_string(gid_text(attr.av.dgid, gid)));
@@ -202,7 +202,7 @@ static void add_qp(void *obj, void *ctx)
 
 static void add_srq(void *obj, void *ctx)
 {
-    const struct srqueue *q = obj;
+    const struct client_srq *q = obj;
     struct lists *l = ctx;
     json_t *o = json_object();
 
@@ -219,7 +219,7 @@ static void add_srq(void *obj, void *ctx)
     json_object_set_new(o, "posted", number(srq_posted(q->srq)));
     json_object_set_new(o, "ring", ring_json(&q->ring));
     json_object_set_new(o, "broken", q->broken ? json_string(q->broken) : json_null());
-    json_object_set_new(o, "tm", q->list.tm ? tmstatus_summary(q) : json_null());
+    json_object_set_new(o, "tm", q->list.tm ? tm_status_summary(q) : json_null());
     json_array_append_new(l->srqs, o);
 }
 
@@ -274,7 +274,7 @@ static void add_mw(void *obj, void *ctx)
 static void add_xrcd(void *obj, void *ctx)
 {
     const struct xrcd *x = obj;
-    const struct qpair *q;
+    const struct client_qp *q;
     struct lists *l = ctx;
     unsigned targets = 0;
     json_t *o = json_object();
@@ -297,7 +297,7 @@ static void add_session(const struct session *s, struct lists *l)
     json_object_set_new(o, "pid", json_integer(s->cred.pid));
     json_object_set_new(o, "uid", number(s->cred.uid));
     json_object_set_new(o, "comm", json_string(s->comm));
-    json_object_set_new(o, "memory", json_string(space_path_name(s->space->path)));
+    json_object_set_new(o, "memory", json_string(client_mem_path_name(s->space->path)));
     json_object_set_new(o, "pds", number(s->pds.count));
     json_object_set_new(o, "mrs", number(s->mrs.count));
     json_object_set_new(o, "mws", number(s->mws.count));
@@ -322,7 +322,7 @@ static void add_session(const struct session *s, struct lists *l)
 static json_t *groups_json(const struct device *d)
 {
     json_t *list = json_array();
-    const struct group *g;
+    const struct mcast_group *g;
     char text[ADDR_TEXT_MAX];
 
     TAILQ_FOREACH(g, &d->groups, link)
@@ -363,9 +363,9 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "sndbuf", number(d->udp.sndbuf));
     json_object_set_new(o, "peer_window", number(d->config.peer_window_bytes));
     json_object_set_new(o, "window_pkts", number(d->config.window_pkts));
-    json_object_set_new(o, "use", use_json(d));
+    json_object_set_new(o, "use", usage_json(d));
     json_object_set_new(o, "counters", device_counters(d));
-    foreign_add(o, engine_counters(d->engine), &d->io, true);
+    counter_name_add(o, engine_counters(d->engine), &d->io, true);
     TAILQ_FOREACH(s, &d->sessions, link)
     add_session(s, &l);
     l.session = NULL;
@@ -379,7 +379,7 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "mrs", l.mrs);
     json_object_set_new(o, "mws", l.mws);
     json_object_set_new(o, "groups", groups_json(d));
-    json_object_set_new(o, "connectivity", connectivity_json(d));
+    json_object_set_new(o, "connectivity", path_check_json(d));
     return o;
 }
 

@@ -122,7 +122,7 @@ static void port(struct tree *t, const struct device *d)
     directory(t, "infiniband/%s/ports/1/counters", d->name);
     directory(t, "infiniband/%s/ports/1/hw_counters", d->name);
     directory(t, "infiniband/%s/ports/1", d->name);
-    foreign_files(counter, t);
+    counter_name_files(counter, t);
     file(t, "state", "4: ACTIVE");
     file(t, "phys_state", "5: LinkUp");
     file(t, "link_layer", "Ethernet");

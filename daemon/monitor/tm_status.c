@@ -26,7 +26,7 @@ static json_t *age(uint64_t then, uint64_t now)
     return json_real(now > then ? (double)(now - then) / 1e3 : 0.0);
 }
 
-json_t *tmstatus_summary(const struct srqueue *q)
+json_t *tm_status_summary(const struct client_srq *q)
 {
     json_t *o = json_object(), *counters = json_object();
     struct tm_info i;
@@ -51,7 +51,7 @@ json_t *tmstatus_summary(const struct srqueue *q)
     return o;
 }
 
-static json_t *entries_json(const struct tm *tm, uint32_t most, uint64_t now)
+static json_t *entries_json(const struct tag_list *tm, uint32_t most, uint64_t now)
 {
     const struct tm_entry *e = NULL;
     json_t *list = json_array();
@@ -110,7 +110,7 @@ static json_t *event_json(const struct tm_event *ev, uint64_t n, uint64_t now)
     return o;
 }
 
-static json_t *events_json(const struct tm *tm, uint32_t most, uint64_t now)
+static json_t *events_json(const struct tag_list *tm, uint32_t most, uint64_t now)
 {
     uint64_t end = tm_trace_end(tm);
     json_t *list = json_array();
@@ -131,14 +131,14 @@ struct call {
 
 static void add_list(void *obj, void *ctx)
 {
-    const struct srqueue *q = obj;
+    const struct client_srq *q = obj;
     const struct call *call = ctx;
     uint64_t now = clock_ns();
     json_t *o;
 
     if (!q->list.tm)
         return;
-    o = tmstatus_summary(q);
+    o = tm_status_summary(q);
     json_object_set_new(o, "srq", number(q->handle));
     json_object_set_new(o, "session", number(call->session->number));
     json_object_set_new(o, "pid", json_integer(call->session->cred.pid));
@@ -149,7 +149,7 @@ static void add_list(void *obj, void *ctx)
     json_array_append_new(call->lists, o);
 }
 
-json_t *tmstatus_device(struct device *d, const struct pm_tm_req *rq)
+json_t *tm_status_device(struct device *d, const struct pm_tm_req *rq)
 {
     struct call call = {.rq = rq, .lists = json_array()};
 

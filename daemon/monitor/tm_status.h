@@ -9,8 +9,8 @@
 #include "daemon/session/objects.h"
 
 /* Synchronization, lengths and counters of the list of q, which has one. */
-json_t *tmstatus_summary(const struct srqueue *q);
+json_t *tm_status_summary(const struct client_srq *q);
 /* All lists of the device, with entries and events, as many as rq wants. */
-json_t *tmstatus_device(struct device *d, const struct pm_tm_req *rq);
+json_t *tm_status_device(struct device *d, const struct pm_tm_req *rq);
 
 #endif

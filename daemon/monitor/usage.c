@@ -7,20 +7,20 @@
 #include "daemon/session/objects.h"
 #include "daemon/session/session.h"
 
-void use_made(struct device *d, pid_t pid)
+void usage_made(struct device *d, pid_t pid)
 {
     d->use.makers += pid != d->use.maker;
     d->use.maker = pid;
 }
 
-void use_ready(struct qpair *q)
+void usage_ready(struct client_qp *q)
 {
     q->device->use.connected += q->type != IBV_QPT_UD;
 }
 
 static void add(void *obj, void *ctx)
 {
-    const struct qpair *q = obj;
+    const struct client_qp *q = obj;
     uint64_t *sent = ctx;
     struct qp_info info;
 
@@ -30,12 +30,12 @@ static void add(void *obj, void *ctx)
     *sent += info.counters.sent_pkts;
 }
 
-void use_gone(const struct qpair *q)
+void usage_gone(const struct client_qp *q)
 {
     add((void *)(uintptr_t)q, &q->device->use.sent_pkts);
 }
 
-json_t *use_json(struct device *d)
+json_t *usage_json(struct device *d)
 {
     uint64_t sent = d->use.sent_pkts;
     json_t *o = json_object();

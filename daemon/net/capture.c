@@ -28,9 +28,9 @@ static int check(const struct pm_capture_req *rq, struct control_reply *rp)
     return 0;
 }
 
-struct tap *tap_create(struct device *d, const struct pm_capture_req *rq, struct control_reply *rp)
+struct capture *capture_create(struct device *d, const struct pm_capture_req *rq, struct control_reply *rp)
 {
-    struct tap *t;
+    struct capture *t;
     int rc = check(rq, rp);
 
     if (rc) {
@@ -53,21 +53,21 @@ struct tap *tap_create(struct device *d, const struct pm_capture_req *rq, struct
     return t;
 }
 
-void tap_destroy(struct tap *t)
+void capture_destroy(struct capture *t)
 {
     segment_destroy(&t->segment);
     free(t);
 }
 
-void tap_attach(struct tap *t)
+void capture_attach(struct capture *t)
 {
-    t->next = t->device->taps;
-    t->device->taps = t;
+    t->next = t->device->captures;
+    t->device->captures = t;
 }
 
-void tap_detach(struct tap *t)
+void capture_detach(struct capture *t)
 {
-    struct tap **at = &t->device->taps;
+    struct capture **at = &t->device->captures;
 
     while (*at != t)
         at = &(*at)->next;
@@ -94,7 +94,7 @@ static bool wanted(const struct pm_capture_req *f, const struct pm_capture_recor
 }
 
 /* Where a record of size bytes goes, NULL: there is no room. The end of the ring is left out if it is too short. */
-static uint8_t *claim(struct tap *t, uint32_t size)
+static uint8_t *claim(struct capture *t, uint32_t size)
 {
     uint64_t ring = t->filter.ring_bytes;
     /* Acquire: pairs with the client's release, so that it has read what is written over now. */
@@ -115,7 +115,7 @@ static uint8_t *claim(struct tap *t, uint32_t size)
     return t->ring + at;
 }
 
-static void put(struct tap *t, const struct pm_capture_record *record, const uint8_t *p)
+static void put(struct capture *t, const struct pm_capture_record *record, const uint8_t *p)
 {
     struct pm_capture_record r = *record;
     uint32_t snap = t->filter.snaplen;
@@ -143,7 +143,7 @@ static void put(struct tap *t, const struct pm_capture_record *record, const uin
 static void name_owner(struct device *d, struct pm_capture_record *r)
 {
     struct qp *qp = r->qpn ? qp_find(d->engine, r->qpn) : NULL;
-    const struct qpair *q = qp ? qp_owner(qp) : NULL;
+    const struct client_qp *q = qp ? qp_owner(qp) : NULL;
 
     if (!q || !q->session)
         return;
@@ -191,11 +191,11 @@ static bool inside(const struct device *d, const struct tx_pkt *pkt)
     return !d->options->loopback_wire && memcmp(pkt->av->dgid, d->gid, sizeof(d->gid)) == 0;
 }
 
-void tap_made(struct device *d, const struct tx_batch *b)
+void capture_made(struct device *d, const struct tx_batch *b)
 {
     bool before = false;
 
-    for (const struct tap *t = d->taps; t; t = t->next)
+    for (const struct capture *t = d->captures; t; t = t->next)
         before |= (t->filter.flags & PM_CAPTURE_BEFORE) != 0;
     for (unsigned i = 0; before && i < b->n; i++) {
         const struct tx_pkt *pkt = &b->pkt[i];
@@ -204,27 +204,27 @@ void tap_made(struct device *d, const struct tx_batch *b)
 
         describe_sent(d, pkt, false, &r);
         r.flags |= PM_RECORD_NO_ICRC | PM_RECORD_BEFORE | (inside(d, pkt) ? PM_RECORD_INSIDE : 0);
-        for (struct tap *t = d->taps; t; t = t->next)
+        for (struct capture *t = d->captures; t; t = t->next)
             if (t->filter.flags & PM_CAPTURE_BEFORE && t->filter.flags & direction)
                 put(t, &r, b->buf + pkt->off);
     }
 }
 
-void tap_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const uint8_t *data, bool ce)
+void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const uint8_t *data, bool ce)
 {
     for (unsigned i = 0; i < n; i++) {
         struct pm_capture_record r;
 
         describe_sent(d, &pkt[i], ce, &r);
         r.ip_id = (uint16_t)i; /* as udp_add has it */
-        for (struct tap *t = d->taps; t; t = t->next)
+        for (struct capture *t = d->captures; t; t = t->next)
             if ((t->filter.flags & (PM_CAPTURE_BEFORE | PM_CAPTURE_OUT)) == PM_CAPTURE_OUT)
                 put(t, &r, data);
         data += pkt[i].len;
     }
 }
 
-void tap_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, bool ce)
+void capture_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, bool ce)
 {
     bool stays = inside(d, pkt); /* else its way out was told already */
     struct pm_capture_record r;
@@ -235,13 +235,13 @@ void tap_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data,
         r.flags &= ~(uint32_t)PM_RECORD_OUT;
         r.qpn = 0;
     }
-    for (struct tap *t = d->taps; t; t = t->next)
+    for (struct capture *t = d->captures; t; t = t->next)
         if (stays ? !(t->filter.flags & PM_CAPTURE_BEFORE) : t->filter.flags & PM_CAPTURE_IN)
             put(t, &r, data);
 }
 
-void tap_received(struct device *d, const struct rx_meta *meta, uint16_t src_port, uint16_t ip_id, const uint8_t *data,
-                  uint32_t len)
+void capture_received(struct device *d, const struct rx_meta *meta, uint16_t src_port, uint16_t ip_id,
+                      const uint8_t *data, uint32_t len)
 {
     struct pm_capture_record r = {.orig_len = len, .time = clock_ns(), .src_port = src_port, .ip_id = ip_id};
 
@@ -250,7 +250,7 @@ void tap_received(struct device *d, const struct rx_meta *meta, uint16_t src_por
     r.tos = meta->traffic_class;
     r.qpn = dest_qpn(data);
     name_owner(d, &r);
-    for (struct tap *t = d->taps; t; t = t->next)
+    for (struct capture *t = d->captures; t; t = t->next)
         if (t->filter.flags & PM_CAPTURE_IN)
             put(t, &r, data);
 }

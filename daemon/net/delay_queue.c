@@ -4,23 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool earlier(const struct faultq_entry *a, const struct faultq_entry *b)
+static bool earlier(const struct delay_queue_entry *a, const struct delay_queue_entry *b)
 {
     return a->due < b->due || (a->due == b->due && a->order < b->order);
 }
 
-static void swap(struct faultq *q, unsigned a, unsigned b)
+static void swap(struct delay_queue *q, unsigned a, unsigned b)
 {
-    struct faultq_entry *t = q->heap[a];
+    struct delay_queue_entry *t = q->heap[a];
 
     q->heap[a] = q->heap[b];
     q->heap[b] = t;
 }
 
-bool faultq_push(struct faultq *q, const struct tx_pkt *pkt, const uint8_t *p, const struct fault_verdict *verdict,
-                 uint64_t due)
+bool delay_queue_push(struct delay_queue *q, const struct tx_pkt *pkt, const uint8_t *p,
+                      const struct fault_verdict *verdict, uint64_t due)
 {
-    struct faultq_entry *e;
+    struct delay_queue_entry *e;
     uint32_t len = pkt->len;
     unsigned i;
 
@@ -45,9 +45,9 @@ bool faultq_push(struct faultq *q, const struct tx_pkt *pkt, const uint8_t *p, c
     return true;
 }
 
-struct faultq_entry *faultq_pop(struct faultq *q, uint64_t now)
+struct delay_queue_entry *delay_queue_pop(struct delay_queue *q, uint64_t now)
 {
-    struct faultq_entry *e;
+    struct delay_queue_entry *e;
     unsigned i = 0, child;
 
     if (q->n == 0 || q->heap[0]->due > now)
@@ -66,7 +66,7 @@ struct faultq_entry *faultq_pop(struct faultq *q, uint64_t now)
     return e;
 }
 
-void faultq_fini(struct faultq *q)
+void delay_queue_fini(struct delay_queue *q)
 {
     for (unsigned i = 0; i < q->n; i++)
         free(q->heap[i]);

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-int portwatch_open(void)
+int netlink_watch_open(void)
 {
     struct sockaddr_nl sa = {.nl_family = AF_NETLINK,
                              .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
@@ -41,7 +41,7 @@ static bool concerns(const struct nlmsghdr *h, unsigned ifindex)
     }
 }
 
-bool portwatch_read(int fd, unsigned ifindex)
+bool netlink_watch_read(int fd, unsigned ifindex)
 {
     _Alignas(struct nlmsghdr) char buf[16384];
     bool hit = false;

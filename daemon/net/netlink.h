@@ -8,9 +8,9 @@
 
 /* A non-blocking socket that becomes readable when an interface or an address changes, or -errno (then the port's state is only read
  * when asked for). The caller closes it. */
-int portwatch_open(void);
+int netlink_watch_open(void);
 
 /* Reads what there is. True if one of the messages was about interface `ifindex`, or if messages were lost. */
-bool portwatch_read(int fd, unsigned ifindex);
+bool netlink_watch_read(int fd, unsigned ifindex);
 
 #endif

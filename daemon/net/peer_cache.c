@@ -13,7 +13,7 @@ void peers_init(struct peers *p, const union addr *own, bool incoming)
     p->last = &p->slot[0];
 }
 
-static struct peer *slot_of(struct peers *p, const uint8_t gid[16], uint16_t port)
+static struct peer_addr *slot_of(struct peers *p, const uint8_t gid[16], uint16_t port)
 {
     uint64_t a, b;
 
@@ -34,7 +34,7 @@ static void host_bytes(const union addr *a, uint8_t out[16])
         memcpy(out + 12, &a->v4.sin_addr, 4);
 }
 
-static struct peer *fill(struct peers *p, struct peer *slot, const uint8_t gid[16], const union addr *addr)
+static struct peer_addr *fill(struct peers *p, struct peer_addr *slot, const uint8_t gid[16], const union addr *addr)
 {
     struct icrc_flow flow = {0};
     const union addr *src = p->incoming ? addr : &p->own;
@@ -52,7 +52,7 @@ static struct peer *fill(struct peers *p, struct peer *slot, const uint8_t gid[1
     return slot;
 }
 
-struct peer *peers_by_gid(struct peers *p, const uint8_t gid[16])
+struct peer_addr *peers_by_gid(struct peers *p, const uint8_t gid[16])
 {
     union addr addr;
 
@@ -76,7 +76,7 @@ static bool same_addr(const union addr *a, const union addr *b)
     return memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, 16) == 0 && a->v6.sin6_port == b->v6.sin6_port;
 }
 
-struct peer *peers_by_addr(struct peers *p, const union addr *addr)
+struct peer_addr *peers_by_addr(struct peers *p, const union addr *addr)
 {
     uint8_t gid[16];
 

@@ -10,7 +10,7 @@
 #include "daemon/net/address.h"
 #include "wire/icrc.h"
 
-struct peer {
+struct peer_addr {
     bool valid;
     uint8_t gid[16];
     union addr addr; /* with the peer's port */
@@ -21,8 +21,8 @@ struct peer {
 struct peers {
     union addr own; /* with our port */
     bool incoming; /* packets come from the peers; else they go to them */
-    struct peer *last; /* the one looked up last */
-    struct peer slot[PEER_SLOTS];
+    struct peer_addr *last; /* the one looked up last */
+    struct peer_addr slot[PEER_SLOTS];
 };
 
 /* own must have its port. */
@@ -30,7 +30,7 @@ void peers_init(struct peers *p, const union addr *own, bool incoming);
 
 /* Valid until the next call of the same cache. peers_by_gid: port 4791; NULL if the GID is not of the device's family.
  */
-struct peer *peers_by_gid(struct peers *p, const uint8_t gid[16]);
-struct peer *peers_by_addr(struct peers *p, const union addr *addr);
+struct peer_addr *peers_by_gid(struct peers *p, const uint8_t gid[16]);
+struct peer_addr *peers_by_addr(struct peers *p, const union addr *addr);
 
 #endif

@@ -61,7 +61,7 @@ struct udp {
     bool wants_headers; /* udp_want_headers */
     unsigned ifindex, loopback_ifindex;
     struct io_counters *counters; /* the device's */
-    /* Told of each packet or burst that did not get where it should, see checks_trouble; NULL: nobody is. */
+    /* Told of each packet or burst that did not get where it should, see ping_trouble; NULL: nobody is. */
     void (*trouble)(void *ctx, const union addr *to, int err, uint32_t mtu, const union addr *offender);
     void *trouble_ctx;
     struct peers tx_peers, rx_peers;
@@ -108,7 +108,7 @@ struct udp_datagram {
     const uint8_t *data;
     size_t len;
     size_t segment; /* length of each packet but the last, which may be shorter; == len if it is one packet */
-    struct peer *peer; /* where it came from; valid until the next udp_datagram */
+    struct peer_addr *peer; /* where it came from; valid until the next udp_datagram */
     uint8_t tos; /* TOS or traffic class, and … */
     uint8_t hop_limit; /* … TTL or hop limit, if udp_want_headers was called; else 0 */
 };

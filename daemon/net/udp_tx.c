@@ -75,7 +75,7 @@ static void fill_icrcs(const struct icrc_ctx *ctx, uint8_t *buf, const struct tx
 uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce)
 {
     struct udp_tx *tx = &u->tx;
-    struct peer *peer = peers_by_gid(&u->tx_peers, pkt[0].av->dgid);
+    struct peer_addr *peer = peers_by_gid(&u->tx_peers, pkt[0].av->dgid);
     struct msghdr *m;
     unsigned at;
     size_t bytes;
@@ -146,7 +146,7 @@ static void send_singly(struct udp *u, unsigned at)
 {
     struct udp_tx *tx = &u->tx;
     uint8_t gid[16];
-    struct peer *peer;
+    struct peer_addr *peer;
     uint8_t *p = tx->iov[at].iov_base;
     size_t left = tx->iov[at].iov_len;
 

@@ -136,14 +136,14 @@ static int find_group(struct listener *l, const struct options *o, char *why)
 static int take_inherited(struct listener *l, const struct options *o, char *why)
 {
     struct stat st;
-    int fd = service_socket(l->path, why);
+    int fd = systemd_socket(l->path, why);
 
     if (fd < 0)
         return fd;
     if (o->socket[0] && strcmp(o->socket, l->path) != 0) {
         snprintf(why, OPTIONS_WHY_MAX, "the service manager's socket is %s, but socket = %s was asked for", l->path,
                  o->socket);
-        return -EINVAL; /* it stays open for service_refuse */
+        return -EINVAL; /* it stays open for systemd_refuse */
     }
     if (stat(l->path, &st) == 0) {
         l->dev = st.st_dev;

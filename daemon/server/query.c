@@ -72,7 +72,7 @@ static void run_tm(void *arg)
 {
     struct tm_call *call = arg;
 
-    call->json = tmstatus_device(call->device, call->request);
+    call->json = tm_status_device(call->device, call->request);
 }
 
 int query_tags(struct server *sv, const struct pm_tm_req *r, struct control_reply *rp)
@@ -98,7 +98,7 @@ static void run_layouts(void *arg)
 {
     struct layout_call *call = arg;
 
-    call->json = layoutstatus_device(call->device, call->request);
+    call->json = layout_status_device(call->device, call->request);
 }
 
 int query_layouts(struct server *sv, const struct pm_layout_req *r, struct control_reply *rp)
@@ -127,7 +127,7 @@ static void run_check(void *arg)
 {
     struct check_call *call = arg;
 
-    call->status = checks_request(call->device, call->request, call->reply);
+    call->status = ping_request(call->device, call->request, call->reply);
 }
 
 int query_check(struct server *sv, const struct pm_check_req *r, struct control_reply *rp)
@@ -176,7 +176,7 @@ int query_counter(struct server *sv, const struct pm_counter_req *r, struct cont
     if (!call.device)
         return control_fail(rp, -ENODEV, "there is no device %s", r->device);
     device_do(call.device, run_counter, &call);
-    if (!foreign_value(r->file, &call.engine, &call.io, &value))
+    if (!counter_name_value(r->file, &call.engine, &call.io, &value))
         return control_fail(rp, -ENOENT, "there is no counter %s", r->file);
     ((struct pm_counter_rep *)control_payload(rp, sizeof(struct pm_counter_rep)))->value = value;
     return 0;

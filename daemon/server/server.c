@@ -26,27 +26,27 @@ struct connection {
     TAILQ_ENTRY(connection) link;
     int sock;
     struct ucred cred;
-    struct tap *tap; /* its capture; NULL: none */
+    struct capture *capture; /* its capture; NULL: none */
     ev_io readable;
 };
 
 static void run_attach(void *arg)
 {
-    tap_attach(arg);
+    capture_attach(arg);
 }
 
 static void run_detach(void *arg)
 {
-    tap_detach(arg);
+    capture_detach(arg);
 }
 
 static void drop(struct connection *c)
 {
     struct server *sv = c->server;
 
-    if (c->tap) {
-        device_do(c->tap->device, run_detach, c->tap);
-        tap_destroy(c->tap);
+    if (c->capture) {
+        device_do(c->capture->device, run_detach, c->capture);
+        capture_destroy(c->capture);
     }
     ev_io_stop(sv->loop, &c->readable);
     TAILQ_REMOVE(&sv->connections, c, link);
@@ -117,13 +117,13 @@ static int capture(struct server *sv, struct connection *c, const struct pm_capt
         return control_fail(rp, -EPERM, "only the daemon's user and root may capture: they see everybody's data");
     if (r->device >= sv->devices)
         return control_fail(rp, -ENODEV, "device %u: there are %u", r->device, sv->devices);
-    if (c->tap)
+    if (c->capture)
         return control_fail(rp, -EBUSY, "this connection captures already");
-    c->tap = tap_create(sv->device[r->device], r, rp);
-    if (!c->tap)
+    c->capture = capture_create(sv->device[r->device], r, rp);
+    if (!c->capture)
         return rp->status;
-    device_do(c->tap->device, run_attach, c->tap);
-    log_info("pid %d captures at %s", (int)c->cred.pid, c->tap->device->name);
+    device_do(c->capture->device, run_attach, c->capture);
+    log_info("pid %d captures at %s", (int)c->cred.pid, c->capture->device->name);
     return 0;
 }
 

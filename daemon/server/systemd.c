@@ -58,7 +58,7 @@ static bool is_ours(int fd, char path[108])
     return true;
 }
 
-int service_socket(char path[108], char why[OPTIONS_WHY_MAX])
+int systemd_socket(char path[108], char why[OPTIONS_WHY_MAX])
 {
     long pid = number("LISTEN_PID"), fds = number("LISTEN_FDS");
 
@@ -124,18 +124,18 @@ static void take_all(int fd, const char *why, uint64_t end)
     }
 }
 
-void service_refuse(const char *why)
+void systemd_refuse(const char *why)
 {
     uint64_t end = clock_ns() + REFUSAL_MS * NS_PER_MS;
     char path[108], other[OPTIONS_WHY_MAX];
 
     if (!passed)
-        service_socket(path, other);
+        systemd_socket(path, other);
     for (int i = 0; i < passed; i++)
         take_all(FIRST_FD + i, why, end);
 }
 
-int service_notify(const char *state)
+int systemd_notify(const char *state)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un sa = {.sun_family = AF_UNIX};

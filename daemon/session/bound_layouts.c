@@ -20,7 +20,7 @@ _Static_assert(PM_LAYOUT_ENTRIES == LAYOUT_MAX_ENTRIES && PM_LAYOUT_DIMS == LAYO
                    PM_LAYOUT_DEPTH == LAYOUT_MAX_DEPTH,
                "what clients are told");
 
-static void drop(struct qpair *q, struct held_layout *h)
+static void drop(struct client_qp *q, struct held_layout *h)
 {
     TAILQ_REMOVE(&q->layouts, h, link);
     q->session->layout_entries -= h->desc.count;
@@ -28,7 +28,7 @@ static void drop(struct qpair *q, struct held_layout *h)
 }
 
 /* Requests are done in their order, so those before the ones that the engine has are. */
-static void drop_done(struct qpair *q)
+static void drop_done(struct client_qp *q)
 {
     uint32_t oldest = q->sq.head - (q->caps.max_send_wr - qp_send_room(q->qp));
     struct held_layout *h;
@@ -37,7 +37,7 @@ static void drop_done(struct qpair *q)
         drop(q, h);
 }
 
-enum layouts_verdict layouts_take(struct qpair *q, struct mw_bind *bind)
+enum layouts_verdict layouts_take(struct client_qp *q, struct mw_bind *bind)
 {
     uint64_t bytes = bind->length - sizeof(struct pm_layout); /* of the entries; wraps to something huge */
     uint64_t count = bytes / sizeof(struct pm_layout_entry);
@@ -54,7 +54,7 @@ enum layouts_verdict layouts_take(struct qpair *q, struct mw_bind *bind)
         return LAYOUTS_LATER;
     struct iovec local[] = {{&head, sizeof(head)}, {h->entry, bytes}};
     struct iovec remote = {(void *)(uintptr_t)bind->addr, bind->length};
-    if (space_read(q->session->space, local, 2, &remote, 1) != bind->length || head.count != count) {
+    if (client_mem_read(q->session->space, local, 2, &remote, 1) != bind->length || head.count != count) {
         free(h);
         return LAYOUTS_BAD;
     }
@@ -67,12 +67,12 @@ enum layouts_verdict layouts_take(struct qpair *q, struct mw_bind *bind)
     return LAYOUTS_OK;
 }
 
-void layouts_put_back(struct qpair *q)
+void layouts_put_back(struct client_qp *q)
 {
     drop(q, TAILQ_LAST(&q->layouts, held_list));
 }
 
-void layouts_free(struct qpair *q)
+void layouts_free(struct client_qp *q)
 {
     struct held_layout *h;
 

@@ -10,7 +10,7 @@
 #include "daemon/core/base/types.h"
 #include "daemon/core/memory/layout.h"
 
-struct qpair;
+struct client_qp;
 
 #define SESSION_LAYOUT_ENTRIES (1u << 16) /* of layouts that wait to be bound, in all requests of a session */
 
@@ -29,10 +29,10 @@ enum layouts_verdict {
 };
 /* Copies the layout of the request at the ring's head, and lets bind->layout point to the copy. Those of requests that are done are
  * freed. */
-enum layouts_verdict layouts_take(struct qpair *q, struct mw_bind *bind);
+enum layouts_verdict layouts_take(struct client_qp *q, struct mw_bind *bind);
 /* The request was not posted after all. */
-void layouts_put_back(struct qpair *q);
+void layouts_put_back(struct client_qp *q);
 /* Frees all; the engine has forgotten the queue pair's requests. */
-void layouts_free(struct qpair *q);
+void layouts_free(struct client_qp *q);
 
 #endif

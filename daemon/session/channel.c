@@ -16,27 +16,27 @@ int channel_create(struct session *s, const void *rq, struct control_reply *rp)
     if (!ch)
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     ch->session = s;
-    rc = evpipe_init(&ch->pipe, s->device->loop);
+    rc = event_pipe_init(&ch->pipe, s->device->loop);
     if (rc) {
         free(ch);
         return control_fail(rp, rc, "the daemon can't make a pipe (too many open files?)");
     }
     rc = handles_add(&s->channels, ch, &ch->handle);
     if (rc) {
-        evpipe_fini(&ch->pipe);
+        event_pipe_fini(&ch->pipe);
         free(ch);
         return control_fail(rp, -ENOMEM, "no more than %u completion channels", DEVICE_MAX_CHANNELS);
     }
     rep = control_payload(rp, sizeof(*rep));
     rep->handle = ch->handle;
-    control_attach(rp, evpipe_take_read_fd(&ch->pipe));
+    control_attach(rp, event_pipe_take_read_fd(&ch->pipe));
     return 0;
 }
 
 void channel_free(struct channel *ch)
 {
     handles_remove(&ch->session->channels, ch->handle);
-    evpipe_fini(&ch->pipe);
+    event_pipe_fini(&ch->pipe);
     free(ch);
 }
 

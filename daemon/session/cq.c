@@ -36,8 +36,8 @@ static void rang(void *owner, uint64_t now)
 
     if (unread == 0)
         return;
-    if (cq->untold < unread)
-        cq->untold = unread;
+    if (cq->unreported < unread)
+        cq->unreported = unread;
     cq->solicited = true; /* or it would not have rung for them */
     cq_notify(cq, now);
 }
@@ -120,7 +120,7 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
     if (r->cqe == 0 || r->cqe > DEVICE_MAX_CQE)
         return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", DEVICE_MAX_CQE, r->cqe);
     /* Requests that the client posted before it asked may be done at once: their completions count. */
-    datapath_pass(s->device, clock_ns());
+    device_pass(s->device, clock_ns());
     slots = ring_slots(r->cqe);
     if (exceeds(cq, atomic_load_explicit(&cq->page->consumer, memory_order_acquire), slots))
         return control_fail(rp, -EINVAL, "the queue holds more completions than the new size of %u", r->cqe);
@@ -227,7 +227,7 @@ static void forget_events(struct cq *cq)
 
     session_forget(cq->session, events, sizeof(events), cq->handle, 1);
     if (cq->channel)
-        cq->session->device->io.events_lost += evpipe_forget(&cq->channel->pipe, &completion, 1, 1);
+        cq->session->device->io.events_lost += event_pipe_forget(&cq->channel->pipe, &completion, 1, 1);
 }
 
 int cq_destroy(struct session *s, const void *rq, struct control_reply *rp)
@@ -299,7 +299,7 @@ static void fill(struct pm_cqe *e, const struct completion *c)
     e->wc_flags = c->flags;
     e->kind = (uint8_t)((c->is_recv ? PM_CQE_RECV : 0) | (c->solicited ? PM_CQE_SOLICITED : 0) | kind_of[c->of]);
     e->inline_len = c->inline_len;
-    e->srq = c->srq_owner ? ((const struct srqueue *)c->srq_owner)->handle : 0;
+    e->srq = c->srq_owner ? ((const struct client_srq *)c->srq_owner)->handle : 0;
     if (c->of == OF_TM_ENTRY)
         e->tm = (struct pm_cqe_tm){.tag = c->tm_tag, .priv = c->tm_priv};
     else
@@ -319,7 +319,7 @@ bool cq_publish(struct cq *cq, const struct completion *c)
     /* Release: pairs with the client's acquire load of seq, so that it sees the whole entry. */
     atomic_store_explicit((_Atomic uint32_t *)&e->seq, cq->producer + 1, memory_order_release);
     cq->producer++;
-    cq->untold++;
+    cq->unreported++;
     cq->solicited |= c->solicited || c->status != WC_SUCCESS;
     if (!cq->dirty) {
         cq->dirty = true;
@@ -344,7 +344,8 @@ static bool wanted(struct cq *cq)
 
 static void tell(struct cq *cq)
 {
-    if (atomic_exchange(&cq->page->arm, PM_ARM_NONE) != PM_ARM_NONE && !evpipe_push(&cq->channel->pipe, cq->handle, 0))
+    if (atomic_exchange(&cq->page->arm, PM_ARM_NONE) != PM_ARM_NONE &&
+        !event_pipe_push(&cq->channel->pipe, cq->handle, 0))
         cq->session->device->io.events_lost++;
 }
 
@@ -364,14 +365,14 @@ static void hold(struct cq *cq, uint64_t now)
 void cq_notify(struct cq *cq, uint64_t now)
 {
     if (wanted(cq)) {
-        if (cq->untold < cq->moderate_count && !(cq->held && cq->due <= now)) {
+        if (cq->unreported < cq->moderate_count && !(cq->held && cq->due <= now)) {
             hold(cq, now);
             return;
         }
         tell(cq);
     }
     stop_holding(cq);
-    cq->untold = 0;
+    cq->unreported = 0;
     cq->solicited = false;
 }
 

@@ -19,7 +19,7 @@ _Static_assert(sizeof(struct evrecord) == sizeof(struct pm_comp_event), "record"
 
 /* Writes records, and returns how many are dealt with: written, or dropped because nobody reads any more. The others
  * find no room. A write of up to PIPE_BUF bytes is whole, or does not happen. */
-static unsigned put(const struct evpipe *p, const struct evrecord *r, unsigned n)
+static unsigned put(const struct event_pipe *p, const struct evrecord *r, unsigned n)
 {
     const unsigned most = PIPE_BUF / sizeof(*r);
 
@@ -33,7 +33,7 @@ static unsigned put(const struct evpipe *p, const struct evrecord *r, unsigned n
 
 static void on_writable(struct ev_loop *loop, ev_io *w, int revents)
 {
-    struct evpipe *p = w->data;
+    struct event_pipe *p = w->data;
     unsigned done = put(p, p->waiting, p->n);
 
     (void)revents;
@@ -43,7 +43,7 @@ static void on_writable(struct ev_loop *loop, ev_io *w, int revents)
         ev_io_stop(loop, w);
 }
 
-int evpipe_init(struct evpipe *p, struct ev_loop *loop)
+int event_pipe_init(struct event_pipe *p, struct ev_loop *loop)
 {
     int fds[2];
 
@@ -66,7 +66,7 @@ int evpipe_init(struct evpipe *p, struct ev_loop *loop)
     return 0;
 }
 
-void evpipe_fini(struct evpipe *p)
+void event_pipe_fini(struct event_pipe *p)
 {
     ev_io_stop(p->loop, &p->writable);
     if (p->read_fd >= 0)
@@ -75,7 +75,7 @@ void evpipe_fini(struct evpipe *p)
     free(p->waiting);
 }
 
-int evpipe_take_read_fd(struct evpipe *p)
+int event_pipe_take_read_fd(struct event_pipe *p)
 {
     int fd = p->read_fd;
 
@@ -83,7 +83,7 @@ int evpipe_take_read_fd(struct evpipe *p)
     return fd;
 }
 
-static bool reserve(struct evpipe *p, unsigned n)
+static bool reserve(struct event_pipe *p, unsigned n)
 {
     unsigned cap = p->cap ? p->cap : 64;
     struct evrecord *q;
@@ -100,7 +100,7 @@ static bool reserve(struct evpipe *p, unsigned n)
     return true;
 }
 
-static bool keep(struct evpipe *p, const struct evrecord *r)
+static bool keep(struct event_pipe *p, const struct evrecord *r)
 {
     for (unsigned i = 0; i < p->n; i++) {
         if (p->waiting[i].a == r->a && p->waiting[i].b == r->b)
@@ -113,7 +113,7 @@ static bool keep(struct evpipe *p, const struct evrecord *r)
     return true;
 }
 
-bool evpipe_push(struct evpipe *p, uint32_t a, uint32_t b)
+bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b)
 {
     struct evrecord r = {a, b};
 
@@ -127,7 +127,7 @@ bool evpipe_push(struct evpipe *p, uint32_t a, uint32_t b)
 
 /* Another read end, for a moment: while it is there, nobody can see that the client has closed its own. Whatever the client
  * does to the flags of its own, this one does not block. */
-static int open_read_end(const struct evpipe *p)
+static int open_read_end(const struct event_pipe *p)
 {
     char path[64];
 
@@ -170,7 +170,8 @@ static bool holds(int fd, size_t bytes, const struct evrecord *kind, unsigned ki
 /* Takes out what the client has not read, in one go: the client may be reading, or even writing, at the same time. The
  * result is the caller's to free, and has room for the waiting records, too. NULL: there is nothing of that kind, or it
  * stays. */
-static struct evrecord *take_unread(const struct evpipe *p, const struct evrecord *kind, unsigned kinds, unsigned *n)
+static struct evrecord *take_unread(const struct event_pipe *p, const struct evrecord *kind, unsigned kinds,
+                                    unsigned *n)
 {
     struct evrecord *r = NULL;
     ssize_t got = -1;
@@ -220,7 +221,7 @@ static unsigned filter(struct evrecord *r, unsigned n, const struct evrecord *ki
 }
 
 /* Writes what was taken out again, and keeps what finds no room. */
-static unsigned put_back(struct evpipe *p, const struct evrecord *r, unsigned n)
+static unsigned put_back(struct event_pipe *p, const struct evrecord *r, unsigned n)
 {
     unsigned done = put(p, r, n), lost = 0;
 
@@ -234,7 +235,7 @@ static unsigned put_back(struct evpipe *p, const struct evrecord *r, unsigned n)
     return lost;
 }
 
-unsigned evpipe_forget(struct evpipe *p, const struct evrecord *kind, unsigned kinds, unsigned sharers)
+unsigned event_pipe_forget(struct event_pipe *p, const struct evrecord *kind, unsigned kinds, unsigned sharers)
 {
     unsigned unread = 0, lost = 0;
     struct evrecord *all = take_unread(p, kind, kinds, &unread);

@@ -17,7 +17,7 @@ struct evrecord {
 #define EVPIPE_WAITING_MAX                                                                                             \
     16384u /* records kept, one for each CQ that a session may have; the kernel holds another 8,192 */
 
-struct evpipe {
+struct event_pipe {
     struct ev_loop *loop;
     ev_io writable; /* runs while records wait */
     int read_fd; /* for the client; -1 after it was handed out */
@@ -26,14 +26,14 @@ struct evpipe {
     unsigned n, cap;
 };
 
-/* 0, or -errno and p->loop is NULL. The address of *p must stay the same until evpipe_fini. */
-int evpipe_init(struct evpipe *p, struct ev_loop *loop);
-void evpipe_fini(struct evpipe *p);
-int evpipe_take_read_fd(struct evpipe *p); /* the caller sends and closes it */
+/* 0, or -errno and p->loop is NULL. The address of *p must stay the same until event_pipe_fini. */
+int event_pipe_init(struct event_pipe *p, struct ev_loop *loop);
+void event_pipe_fini(struct event_pipe *p);
+int event_pipe_take_read_fd(struct event_pipe *p); /* the caller sends and closes it */
 
 /* Sends a record, now or later, in order; a record that waits already is not doubled (events say that something is so,
  * not how often). False: too many wait, and this one is lost. */
-bool evpipe_push(struct evpipe *p, uint32_t a, uint32_t b);
+bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b);
 
 /* Takes back the records of an object that goes: those that wait and those that the client has not read. kinds, at most
  * EVPIPE_KINDS_MAX: what they look like. Of each kind every one of so many sharers gets as many (XRC target queue pairs),
@@ -41,6 +41,6 @@ bool evpipe_push(struct evpipe *p, uint32_t a, uint32_t b);
  * moment, if there were such records in it. The order stays. If the pipe can't be read (no /proc, no descriptor), what is in it stays. Returns how many
  * records of others were lost, because the client has made the pipe smaller. */
 #define EVPIPE_KINDS_MAX 8
-unsigned evpipe_forget(struct evpipe *p, const struct evrecord *kind, unsigned kinds, unsigned sharers);
+unsigned event_pipe_forget(struct event_pipe *p, const struct evrecord *kind, unsigned kinds, unsigned sharers);
 
 #endif

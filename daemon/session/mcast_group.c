@@ -12,23 +12,23 @@
 
 static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 {
-    struct group *g = w->data;
+    struct mcast_group *g = w->data;
 
     (void)loop;
     (void)revents;
     g->hot_until = clock_ns() + GROUP_HOT_NS; /* the next pass receives */
 }
 
-bool group_is_echo(const struct group *g, const uint8_t src_gid[16])
+bool mcast_group_is_echo(const struct mcast_group *g, const uint8_t src_gid[16])
 {
     const struct device *d = g->device;
 
     return !d->options->loopback_wire && memcmp(src_gid, d->gid, sizeof(d->gid)) == 0;
 }
 
-static struct group *find(const struct device *d, const uint8_t gid[16])
+static struct mcast_group *find(const struct device *d, const uint8_t gid[16])
 {
-    struct group *g;
+    struct mcast_group *g;
 
     TAILQ_FOREACH(g, &d->groups, link)
     {
@@ -38,9 +38,9 @@ static struct group *find(const struct device *d, const uint8_t gid[16])
     return NULL;
 }
 
-static int join(struct device *d, const uint8_t gid[16], struct group **out)
+static int join(struct device *d, const uint8_t gid[16], struct mcast_group **out)
 {
-    struct group *g = calloc(1, sizeof(*g));
+    struct mcast_group *g = calloc(1, sizeof(*g));
     union addr addr;
 
     if (!g)
@@ -67,7 +67,7 @@ static int join(struct device *d, const uint8_t gid[16], struct group **out)
     return 0;
 }
 
-static void leave_if_empty(struct group *g)
+static void leave_if_empty(struct mcast_group *g)
 {
     if (g->members)
         return;
@@ -80,7 +80,7 @@ static void leave_if_empty(struct group *g)
     free(g);
 }
 
-static struct membership *find_membership(const struct qpair *q, const uint8_t gid[16])
+static struct membership *find_membership(const struct client_qp *q, const uint8_t gid[16])
 {
     struct membership *m;
 
@@ -94,7 +94,7 @@ static struct membership *find_membership(const struct qpair *q, const uint8_t g
 
 static void leave(struct membership *m)
 {
-    struct group *g = m->group;
+    struct mcast_group *g = m->group;
 
     LIST_REMOVE(m, link);
     free(m);
@@ -102,7 +102,7 @@ static void leave(struct membership *m)
     leave_if_empty(g);
 }
 
-void group_leave_all(struct membership_list *memberships)
+void mcast_group_leave_all(struct membership_list *memberships)
 {
     while (!LIST_EMPTY(memberships))
         leave(LIST_FIRST(memberships));
@@ -111,7 +111,7 @@ void group_leave_all(struct membership_list *memberships)
 /* --- control operations
  * ------------------------------------------------------------------------------------------------ */
 
-static int check(struct session *s, const struct pm_mcast_req *r, struct control_reply *rp, struct qpair **q)
+static int check(struct session *s, const struct pm_mcast_req *r, struct control_reply *rp, struct client_qp **q)
 {
     char gid[ADDR_TEXT_MAX];
 
@@ -125,7 +125,7 @@ static int check(struct session *s, const struct pm_mcast_req *r, struct control
     return 0;
 }
 
-static int attach(struct qpair *q, struct group *g)
+static int attach(struct client_qp *q, struct mcast_group *g)
 {
     struct membership *m = malloc(sizeof(*m));
     int rc = m ? mcast_attach(q->qp, g->gid) : -ENOMEM;
@@ -140,13 +140,13 @@ static int attach(struct qpair *q, struct group *g)
     return 0;
 }
 
-int group_attach(struct session *s, const void *rq, struct control_reply *rp)
+int mcast_group_attach(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_mcast_req *r = rq;
     struct device *d = s->device;
     char text[ADDR_TEXT_MAX];
-    struct qpair *q;
-    struct group *g;
+    struct client_qp *q;
+    struct mcast_group *g;
     int rc = check(s, r, rp, &q);
 
     if (rc)
@@ -170,11 +170,11 @@ int group_attach(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-int group_detach(struct session *s, const void *rq, struct control_reply *rp)
+int mcast_group_detach(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_mcast_req *r = rq;
     struct membership *m;
-    struct qpair *q;
+    struct client_qp *q;
     int rc = check(s, r, rp, &q);
 
     if (rc)

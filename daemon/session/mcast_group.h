@@ -13,11 +13,11 @@
 #include "daemon/net/peer_cache.h"
 
 struct device;
-struct qpair;
+struct client_qp;
 
 #define GROUP_HOT_NS NS_PER_MS
 
-struct group {
+struct mcast_group {
     struct device *device;
     uint8_t gid[16];
     unsigned members; /* queue pairs */
@@ -25,19 +25,19 @@ struct group {
     ev_io readable;
     uint64_t hot_until; /* each pass looks at the socket until then; later the loop's poll has to tell */
     struct peers peers; /* senders */
-    TAILQ_ENTRY(group) link;
+    TAILQ_ENTRY(mcast_group) link;
 };
 
 struct membership { /* of a queue pair */
-    struct group *group;
+    struct mcast_group *group;
     LIST_ENTRY(membership) link;
 };
 LIST_HEAD(membership_list, membership);
 
 /* Is this a packet of the device itself, that the kernel brought back? Members here have got it already. */
-bool group_is_echo(const struct group *g, const uint8_t src_gid[16]);
+bool mcast_group_is_echo(const struct mcast_group *g, const uint8_t src_gid[16]);
 
 /* For a queue pair that goes; the engine has forgotten it, or will. */
-void group_leave_all(struct membership_list *memberships);
+void mcast_group_leave_all(struct membership_list *memberships);
 
 #endif

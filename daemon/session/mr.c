@@ -22,8 +22,8 @@ static int check_memory(struct session *s, const struct pm_reg_mr_req *rq, struc
                             (int)s->cred.pid);
     if (rq->length == 0 || (rq->access & IBV_ACCESS_ON_DEMAND))
         return 0;
-    if (rq->va + (rq->length - 1) < rq->va || !memory_probe(&s->device->memory, s->space, rq->va) ||
-        !memory_probe(&s->device->memory, s->space, rq->va + (rq->length - 1)))
+    if (rq->va + (rq->length - 1) < rq->va || !mem_backend_probe(&s->device->memory, s->space, rq->va) ||
+        !mem_backend_probe(&s->device->memory, s->space, rq->va + (rq->length - 1)))
         return control_fail(rp, -EFAULT, "no memory at 0x%" PRIx64 ", length %" PRIu64, rq->va, rq->length);
     return 0;
 }

@@ -46,7 +46,7 @@ struct channel { /* completion channel */
     struct session *session;
     uint32_t handle;
     unsigned users;
-    struct evpipe pipe;
+    struct event_pipe pipe;
 };
 
 struct cq { /* completion queue */
@@ -69,7 +69,7 @@ struct cq { /* completion queue */
     TAILQ_ENTRY(cq) dirty_link;
     uint32_t moderate_count; /* an event for so many entries; 0: no moderation */
     uint64_t moderate_ns; /* or so long after the first of them */
-    uint32_t untold; /* entries since the last notification */
+    uint32_t unreported; /* entries since the last notification */
     bool held; /* in the device's list: an event waits for more entries, or for the time in due */
     uint64_t due;
     TAILQ_ENTRY(cq) held_link;
@@ -87,7 +87,7 @@ struct xrcd {
     ino_t ino;
     unsigned opens; /* struct xrcd_open */
     unsigned srqs;
-    TAILQ_HEAD(, qpair) targets;
+    TAILQ_HEAD(, client_qp) targets;
 };
 
 struct xrcd_open {
@@ -99,23 +99,23 @@ struct xrcd_open {
 
 struct target_open { /* a handle of a target queue pair */
     struct session *session;
-    struct qpair *qpair;
+    struct client_qp *client_qp;
     struct xrcd_open *via;
-    TAILQ_ENTRY(target_open) qpair_link, session_link;
+    TAILQ_ENTRY(target_open) client_qp_link, session_link;
 };
 
-struct taglist { /* of a shared receive queue that matches tags: the engine's list, and the ring of its operations */
-    struct tm *tm; /* NULL: it matches no tags */
+struct tm_srq { /* of a shared receive queue that matches tags: the engine's list, and the ring of its operations */
+    struct tag_list *tm; /* NULL: it matches no tags */
     void *mem; /* the engine's */
     size_t mem_size;
     struct tm_params params;
     struct ring ring;
     uint8_t *base; /* of the ring; written only */
     bool waiting; /* in the device's list: there was no room for the completion of the operation at the ring's head */
-    TAILQ_ENTRY(srqueue) waiting_link;
+    TAILQ_ENTRY(client_srq) waiting_link;
 };
 
-struct srqueue { /* shared receive queue: the engine's, and its ring */
+struct client_srq { /* shared receive queue: the engine's, and its ring */
     struct session *session;
     uint32_t handle;
     unsigned users; /* queue pairs */
@@ -131,15 +131,15 @@ struct srqueue { /* shared receive queue: the engine's, and its ring */
     uint32_t next_max_wr; /* and for how many requests */
     struct pm_srq_page *page; /* hostile */
     struct ring ring;
-    struct taglist list;
+    struct tm_srq list;
     uint32_t bell;
     bool in_failed; /* in the device's list */
     bool errored; /* its users were failed */
     const char *broken; /* what nonsense stood in its ring, which is not read any more; NULL: none */
-    TAILQ_ENTRY(srqueue) failed_link;
+    TAILQ_ENTRY(client_srq) failed_link;
 };
 
-struct qpair { /* queue pair: the engine's, and its rings */
+struct client_qp { /* queue pair: the engine's, and its rings */
     struct device *device;
     struct session *session; /* NULL: an XRC target */
     uint8_t type; /* enum qp_type */
@@ -152,8 +152,8 @@ struct qpair { /* queue pair: the engine's, and its rings */
     struct cq *send_cq, *recv_cq;
     struct xrcd *xrcd; /* XRC targets; else NULL */
     TAILQ_HEAD(, target_open) openers; /* XRC targets; may be empty, see struct xrcd */
-    TAILQ_ENTRY(qpair) xrcd_link;
-    struct srqueue *srq; /* NULL: it has its own receive queue */
+    TAILQ_ENTRY(client_qp) xrcd_link;
+    struct client_srq *srq; /* NULL: it has its own receive queue */
     struct qp_caps caps;
     struct segment segment;
     struct pm_qp_page *page; /* hostile */
@@ -167,7 +167,7 @@ struct qpair { /* queue pair: the engine's, and its rings */
     bool overran; /* a completion of it was lost */
     const char *unreachable; /* why the connectivity check of its peer gave it up; NULL: it did not */
     const char *broken; /* what nonsense stood in its rings, which are not read any more; NULL: none */
-    TAILQ_ENTRY(qpair) backlog_link, failed_link;
+    TAILQ_ENTRY(client_qp) backlog_link, failed_link;
 };
 
 /* --- control operations
@@ -188,18 +188,18 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp);
 int cq_switch(struct session *s, const void *rq, struct control_reply *rp);
 int cq_modify(struct session *s, const void *rq, struct control_reply *rp);
 int cq_destroy(struct session *s, const void *rq, struct control_reply *rp);
-int srqueue_create(struct session *s, const void *rq, struct control_reply *rp);
-int srqueue_modify(struct session *s, const void *rq, struct control_reply *rp);
-int srqueue_resize(struct session *s, const void *rq, struct control_reply *rp);
-int srqueue_switch(struct session *s, const void *rq, struct control_reply *rp);
-int srqueue_query(struct session *s, const void *rq, struct control_reply *rp);
-int srqueue_destroy(struct session *s, const void *rq, struct control_reply *rp);
-int qpair_create(struct session *s, const void *rq, struct control_reply *rp);
-int qpair_modify(struct session *s, const void *rq, struct control_reply *rp);
-int qpair_query(struct session *s, const void *rq, struct control_reply *rp);
-int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp);
-int group_attach(struct session *s, const void *rq, struct control_reply *rp);
-int group_detach(struct session *s, const void *rq, struct control_reply *rp);
+int client_srq_create(struct session *s, const void *rq, struct control_reply *rp);
+int client_srq_modify(struct session *s, const void *rq, struct control_reply *rp);
+int client_srq_resize(struct session *s, const void *rq, struct control_reply *rp);
+int client_srq_switch(struct session *s, const void *rq, struct control_reply *rp);
+int client_srq_query(struct session *s, const void *rq, struct control_reply *rp);
+int client_srq_destroy(struct session *s, const void *rq, struct control_reply *rp);
+int client_qp_create(struct session *s, const void *rq, struct control_reply *rp);
+int client_qp_modify(struct session *s, const void *rq, struct control_reply *rp);
+int client_qp_query(struct session *s, const void *rq, struct control_reply *rp);
+int client_qp_destroy(struct session *s, const void *rq, struct control_reply *rp);
+int mcast_group_attach(struct session *s, const void *rq, struct control_reply *rp);
+int mcast_group_detach(struct session *s, const void *rq, struct control_reply *rp);
 int xrcd_open(struct session *s, const void *rq, struct control_reply *rp);
 int xrcd_close(struct session *s, const void *rq, struct control_reply *rp);
 int target_open_qp(struct session *s, const void *rq, struct control_reply *rp);
@@ -210,8 +210,8 @@ void mr_free(struct session *s, struct mr *mr);
 void mw_free(struct session *s, struct mw *mw); /* bound or not */
 void channel_free(struct channel *ch);
 void cq_free(struct cq *cq);
-void srqueue_free(struct srqueue *srq);
-void qpair_free(struct qpair *q);
+void client_srq_free(struct client_srq *srq);
+void client_qp_free(struct client_qp *q);
 /* The last one of a domain takes the domain and its targets along. */
 void xrcd_open_free(struct xrcd_open *o);
 
@@ -219,19 +219,19 @@ void xrcd_open_free(struct xrcd_open *o);
  * ---------------------------------------------------------------------------------------------------------- */
 
 /* One more handle of a target for a session; the room for it comes from the caller's malloc. */
-void target_open_add(struct target_open *o, struct session *s, struct qpair *q, struct xrcd_open *via);
+void target_open_add(struct target_open *o, struct session *s, struct client_qp *q, struct xrcd_open *via);
 /* Gives a handle back; the target stays, even if it was the last. */
 void target_open_free(struct target_open *o);
 /* One of the handles that the session has of target qpn; NULL: none. */
 struct target_open *target_find(const struct session *s, uint32_t qpn);
 /* How many handles the session has of a target. */
-unsigned target_opens(const struct session *s, const struct qpair *q);
+unsigned target_opens(const struct session *s, const struct client_qp *q);
 
 /* A queue pair that the session made, or an XRC target that it has open; NULL: none of that number. */
-struct qpair *qpair_find(const struct session *s, uint32_t qpn);
+struct client_qp *client_qp_find(const struct session *s, uint32_t qpn);
 /* Tells all who have it of an asynchronous event (enum ibv_event_type). */
-void qpair_event(struct qpair *q, uint32_t type);
-const char *qpair_type_name(const struct qpair *q); /* "RC" … */
+void client_qp_event(struct client_qp *q, uint32_t type);
+const char *client_qp_type_name(const struct client_qp *q); /* "RC" … */
 
 /* --- completions
  * ------------------------------------------------------------------------------------------------------- */
@@ -248,24 +248,24 @@ unsigned cq_release_held(struct device *d, uint64_t now);
 
 /* Reads send requests into the engine, a bounded number at a time; what is left puts the queue pair on the device's
  * backlog. Returns how many were taken. */
-unsigned qpair_drain_send(struct qpair *q, uint64_t now);
+unsigned client_qp_drain_send(struct client_qp *q, uint64_t now);
 /* Reads receive requests; called back by the engine (mem_ops.refill), too. */
-void qpair_refill(void *qpair);
+void client_qp_refill(void *client_qp);
 /* The queue pair's doorbell rang. */
-void qpair_rang(void *qpair, uint64_t now);
-/* Puts it on the device's list of those that qpair_settle is to look after: it may be in ERR, or its rings are broken.
+void client_qp_rang(void *client_qp, uint64_t now);
+/* Puts it on the device's list of those that client_qp_settle is to look after: it may be in ERR, or its rings are broken.
  */
-void qpair_mark_failed(struct qpair *q);
+void client_qp_mark_failed(struct client_qp *q);
 /* Does what follows from that: asks the client to ring for receive requests, too, and flushes its rings. */
-void qpair_settle(struct qpair *q, uint64_t now);
+void client_qp_settle(struct client_qp *q, uint64_t now);
 /* After the state became RESET: what was in the rings is gone. */
-void qpair_reset_rings(struct qpair *q);
+void client_qp_reset_rings(struct client_qp *q);
 
 /* Reads requests into the SRQ; called back by the engine (mem_ops.refill_srq), and when its doorbell rang. */
-void srqueue_refill(void *srqueue);
+void client_srq_refill(void *client_srq);
 /* What follows from a ring that was found broken: the queue pairs that use it fail at once. */
-void srqueue_settle(struct srqueue *srq, uint64_t now);
-/* The ring holds what can't be: it is not read any more, and srqueue_settle will follow. */
-void srqueue_break(struct srqueue *srq, const char *what);
+void client_srq_settle(struct client_srq *srq, uint64_t now);
+/* The ring holds what can't be: it is not read any more, and client_srq_settle will follow. */
+void client_srq_break(struct client_srq *srq, const char *what);
 
 #endif

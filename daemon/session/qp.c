@@ -39,7 +39,7 @@ static const struct type *type_of(uint32_t number)
     return NULL;
 }
 
-const char *qpair_type_name(const struct qpair *q)
+const char *client_qp_type_name(const struct client_qp *q)
 {
     return type_of(q->type)->name;
 }
@@ -49,7 +49,7 @@ struct plan {
     const struct type *type;
     struct pd *pd;
     struct cq *send_cq, *recv_cq;
-    struct srqueue *srq;
+    struct client_srq *srq;
     struct xrcd_open *xrcd; /* XRC_RECV; else NULL */
     struct qp_caps caps;
     struct pm_create_qp_rep layout;
@@ -161,7 +161,7 @@ static int make_plan(struct session *s, const struct pm_create_qp_req *r, struct
     return 0;
 }
 
-static void map_rings(struct qpair *q, const struct pm_create_qp_rep *l)
+static void map_rings(struct client_qp *q, const struct pm_create_qp_rep *l)
 {
     uint8_t *base = q->segment.p;
 
@@ -185,7 +185,7 @@ static void map_rings(struct qpair *q, const struct pm_create_qp_rep *l)
 }
 
 /* Frees what a queue pair holds, as far as it has it. */
-static void release(struct qpair *q)
+static void release(struct client_qp *q)
 {
     if (q->bell != UINT32_MAX)
         session_drop_bell(q->session, q->bell);
@@ -201,7 +201,7 @@ static void release(struct qpair *q)
 
 /* The queues are mapped, not allocated: they come zeroed, and pages that a queue never reaches cost nothing. The queue
  * pair itself takes a good kilobyte, and thousands of them should not take a page each. */
-static int engine_memory(struct qpair *q, const struct qp_init *init)
+static int engine_memory(struct client_qp *q, const struct qp_init *init)
 {
     size_t size = qp_size(init), state = qp_state_size();
     void *queues;
@@ -220,7 +220,7 @@ static int engine_memory(struct qpair *q, const struct qp_init *init)
     return 0;
 }
 
-static int acquire(struct qpair *q, const struct plan *p, bool sig_all)
+static int acquire(struct client_qp *q, const struct plan *p, bool sig_all)
 {
     struct qp_init init = {
         .type = q->type,
@@ -243,7 +243,7 @@ static int acquire(struct qpair *q, const struct plan *p, bool sig_all)
         return rc;
     map_rings(q, &p->layout);
     if (q->session) {
-        rc = session_take_bell(q->session, qpair_rang, q);
+        rc = session_take_bell(q->session, client_qp_rang, q);
         if (rc < 0)
             return rc;
         q->bell = (uint32_t)rc;
@@ -255,7 +255,7 @@ static int acquire(struct qpair *q, const struct plan *p, bool sig_all)
     return handles_add_at(q->session ? &q->session->qps : &q->device->targets, q, q->qpn);
 }
 
-static void take_parts(struct qpair *q, const struct plan *p)
+static void take_parts(struct client_qp *q, const struct plan *p)
 {
     q->pd = p->pd;
     q->send_cq = p->send_cq;
@@ -274,9 +274,9 @@ static void take_parts(struct qpair *q, const struct plan *p)
         TAILQ_INSERT_TAIL(&q->xrcd->targets, q, xrcd_link);
 }
 
-static void drop_parts(struct qpair *q)
+static void drop_parts(struct client_qp *q)
 {
-    group_leave_all(&q->memberships);
+    mcast_group_leave_all(&q->memberships);
     if (q->pd)
         q->pd->users--;
     if (q->send_cq)
@@ -289,9 +289,9 @@ static void drop_parts(struct qpair *q)
         TAILQ_REMOVE(&q->xrcd->targets, q, xrcd_link);
 }
 
-static struct qpair *make(struct session *s, const struct plan *p)
+static struct client_qp *make(struct session *s, const struct plan *p)
 {
-    struct qpair *q = calloc(1, sizeof(*q));
+    struct client_qp *q = calloc(1, sizeof(*q));
 
     if (!q)
         return NULL;
@@ -316,13 +316,13 @@ static int explain(int rc, const struct plan *p, struct control_reply *rp)
                         DEVICE_MAX_QP);
 }
 
-int qpair_create(struct session *s, const void *rq, struct control_reply *rp)
+int client_qp_create(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_create_qp_req *r = rq;
     struct pm_create_qp_rep *rep;
     struct target_open *open;
     struct plan plan;
-    struct qpair *q;
+    struct client_qp *q;
     int rc;
 
     rc = make_plan(s, r, rp, &plan);
@@ -342,7 +342,7 @@ int qpair_create(struct session *s, const void *rq, struct control_reply *rp)
         return explain(rc, &plan, rp);
     }
     take_parts(q, &plan);
-    use_made(s->device, s->cred.pid);
+    usage_made(s->device, s->cred.pid);
     if (q->type == IBV_QPT_UD)
         udp_want_headers(&s->device->udp); /* for the header area of receive requests */
     if (open)
@@ -356,7 +356,7 @@ int qpair_create(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-void qpair_free(struct qpair *q)
+void client_qp_free(struct client_qp *q)
 {
     struct device *d = q->device;
 
@@ -365,25 +365,25 @@ void qpair_free(struct qpair *q)
     if (q->in_failed)
         TAILQ_REMOVE(&d->failed, q, failed_link);
     handles_remove(q->session ? &q->session->qps : &d->targets, q->qpn);
-    use_gone(q);
+    usage_gone(q);
     drop_parts(q);
     release(q);
 }
 
-struct qpair *qpair_find(const struct session *s, uint32_t qpn)
+struct client_qp *client_qp_find(const struct session *s, uint32_t qpn)
 {
-    struct qpair *q = handles_get(&s->qps, qpn);
+    struct client_qp *q = handles_get(&s->qps, qpn);
     const struct target_open *o = q ? NULL : target_find(s, qpn);
 
-    return o ? o->qpair : q;
+    return o ? o->client_qp : q;
 }
 
-int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp)
+int client_qp_destroy(struct session *s, const void *rq, struct control_reply *rp)
 {
     static const uint8_t events[] = {IBV_EVENT_QP_FATAL, IBV_EVENT_QP_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR,
                                      IBV_EVENT_COMM_EST, IBV_EVENT_SQ_DRAINED, IBV_EVENT_QP_LAST_WQE_REACHED};
     const struct pm_handle *h = rq;
-    struct qpair *q = qpair_find(s, h->handle);
+    struct client_qp *q = client_qp_find(s, h->handle);
     unsigned handles = 1;
 
     if (!q)
@@ -392,21 +392,21 @@ int qpair_destroy(struct session *s, const void *rq, struct control_reply *rp)
         handles = target_opens(s, q);
         target_open_free(target_find(s, h->handle));
     } else {
-        datapath_send_posted(s->device, q);
+        device_send_posted(s->device, q);
     }
     if (TAILQ_EMPTY(&q->openers))
-        qpair_free(q);
+        client_qp_free(q);
     session_forget(s, events, sizeof(events), h->handle, handles);
     return 0;
 }
 
-void qpair_event(struct qpair *q, uint32_t type)
+void client_qp_event(struct client_qp *q, uint32_t type)
 {
     const struct target_open *o;
 
     if (q->session)
         session_event(q->session, type, q->qpn);
-    TAILQ_FOREACH(o, &q->openers, qpair_link)
+    TAILQ_FOREACH(o, &q->openers, client_qp_link)
     session_event(o->session, type, q->qpn);
 }
 
@@ -497,22 +497,22 @@ static void attr_out(const struct qp_attr *a, struct pm_qp_attr *out)
     out->av.flow_label = a->av.flow_label;
 }
 
-static void after_modify(struct qpair *q, uint32_t mask)
+static void after_modify(struct client_qp *q, uint32_t mask)
 {
     if (!(mask & QPA_STATE))
         return;
     if (qp_state(q->qp) == QPS_RESET)
-        qpair_reset_rings(q);
+        client_qp_reset_rings(q);
     else if (qp_state(q->qp) == QPS_ERR)
-        qpair_mark_failed(q); /* settled in the next pass, before the loop sleeps */
+        client_qp_mark_failed(q); /* settled in the next pass, before the loop sleeps */
     else if (qp_state(q->qp) == QPS_RTR)
-        use_ready(q);
+        usage_ready(q);
 }
 
-int qpair_modify(struct session *s, const void *rq, struct control_reply *rp)
+int client_qp_modify(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_modify_qp_req *r = rq;
-    struct qpair *q = qpair_find(s, r->qpn);
+    struct client_qp *q = client_qp_find(s, r->qpn);
     const char *why = NULL;
     struct pm_handle *rep;
     struct qp_attr attr;
@@ -525,7 +525,7 @@ int qpair_modify(struct session *s, const void *rq, struct control_reply *rp)
     if (r->mask & QPA_AV) {
         rc = check_address(s, &r->attr.av, rp);
         if (rc == 0 && r->mask & QPA_PATH_MTU && r->attr.path_mtu >= IBV_MTU_256 && r->attr.path_mtu <= IBV_MTU_4096)
-            rc = connectivity_use(s, r->attr.av.dgid, 128u << r->attr.path_mtu, rp);
+            rc = path_check_use(s, r->attr.av.dgid, 128u << r->attr.path_mtu, rp);
         if (rc)
             return rc;
     }
@@ -541,10 +541,10 @@ int qpair_modify(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-int qpair_query(struct session *s, const void *rq, struct control_reply *rp)
+int client_qp_query(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_handle *h = rq;
-    struct qpair *q = qpair_find(s, h->handle);
+    struct client_qp *q = client_qp_find(s, h->handle);
     struct pm_query_qp_rep *rep;
     struct qp_attr attr;
 

@@ -13,17 +13,17 @@
 #define DRAIN_MAX 256u /* send requests of one queue pair in its turn */
 #define REFILL_MAX 64u /* receive requests that the engine gets at a time */
 
-/* The client wrote what can't be. Its rings are not read any more; qpair_settle does the rest, because this may run
+/* The client wrote what can't be. Its rings are not read any more; client_qp_settle does the rest, because this may run
  * inside of a call of the engine. */
-static void break_rings(struct qpair *q, const char *what)
+static void break_rings(struct client_qp *q, const char *what)
 {
     if (q->broken)
         return;
     q->broken = what;
-    qpair_mark_failed(q);
+    client_qp_mark_failed(q);
 }
 
-static void enter_backlog(struct qpair *q)
+static void enter_backlog(struct client_qp *q)
 {
     if (q->in_backlog)
         return;
@@ -33,7 +33,7 @@ static void enter_backlog(struct qpair *q)
 
 /* A datagram to an address that can't be is lost, as one to an address that nobody has; its queue pair goes on. Those of
  * the other family are dropped where packets leave. */
-static void check_address(const struct qpair *q, struct ud_dest *ud)
+static void check_address(const struct client_qp *q, struct ud_dest *ud)
 {
     if (ud->av.sgid_index < q->device->config.num_gids)
         return;
@@ -42,7 +42,7 @@ static void check_address(const struct qpair *q, struct ud_dest *ud)
 }
 
 /* False: the request stays where it is, for some time or for good. */
-static bool take_layout(struct qpair *q, struct mw_bind *bind, bool *taken)
+static bool take_layout(struct client_qp *q, struct mw_bind *bind, bool *taken)
 {
     enum layouts_verdict v = qp_send_room(q->qp) ? layouts_take(q, bind) : LAYOUTS_LATER;
 
@@ -53,7 +53,7 @@ static bool take_layout(struct qpair *q, struct mw_bind *bind, bool *taken)
 }
 
 /* Hands the request at the ring's head over. False: it stays where it is. */
-static bool take_send(struct qpair *q, uint64_t now)
+static bool take_send(struct client_qp *q, uint64_t now)
 {
     struct ring_send r;
     enum ring_verdict v = ring_read_send(&q->sq, &r);
@@ -81,7 +81,7 @@ static bool take_send(struct qpair *q, uint64_t now)
     return true;
 }
 
-unsigned qpair_drain_send(struct qpair *q, uint64_t now)
+unsigned client_qp_drain_send(struct client_qp *q, uint64_t now)
 {
     int64_t waiting;
     unsigned done = 0;
@@ -100,9 +100,9 @@ unsigned qpair_drain_send(struct qpair *q, uint64_t now)
     return done;
 }
 
-void qpair_refill(void *qpair)
+void client_qp_refill(void *client_qp)
 {
-    struct qpair *q = qpair;
+    struct client_qp *q = client_qp;
     uint32_t room = qp_recv_room(q->qp);
     int64_t waiting;
 
@@ -129,16 +129,16 @@ void qpair_refill(void *qpair)
     }
 }
 
-void qpair_rang(void *qpair, uint64_t now)
+void client_qp_rang(void *client_qp, uint64_t now)
 {
-    struct qpair *q = qpair;
+    struct client_qp *q = client_qp;
 
-    qpair_drain_send(q, now);
+    client_qp_drain_send(q, now);
     if (q->errored)
         qp_kick(q->qp);
 }
 
-void qpair_mark_failed(struct qpair *q)
+void client_qp_mark_failed(struct client_qp *q)
 {
     if (q->in_failed)
         return;
@@ -147,7 +147,7 @@ void qpair_mark_failed(struct qpair *q)
 }
 
 /* A client that breaks its rings gets what a NIC would give it for a corrupted work queue. */
-static void fail_broken(struct qpair *q, uint64_t now)
+static void fail_broken(struct client_qp *q, uint64_t now)
 {
     const struct session *s = q->session; /* XRC targets have no rings */
     struct qp_attr attr = {.state = QPS_ERR};
@@ -156,10 +156,10 @@ static void fail_broken(struct qpair *q, uint64_t now)
     log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its ring holds %s", s->number, s->comm,
              (int)s->cred.pid, q->qpn, q->broken);
     qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
-    qpair_event(q, IBV_EVENT_QP_FATAL);
+    client_qp_event(q, IBV_EVENT_QP_FATAL);
 }
 
-static void fail_overrun(struct qpair *q, uint64_t now)
+static void fail_overrun(struct client_qp *q, uint64_t now)
 {
     const struct session *s = q->session;
     struct qp_attr attr = {.state = QPS_ERR};
@@ -167,19 +167,19 @@ static void fail_overrun(struct qpair *q, uint64_t now)
     log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its completion queue overran", s->number, s->comm,
              (int)s->cred.pid, q->qpn);
     qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
-    qpair_event(q, IBV_EVENT_QP_FATAL);
+    client_qp_event(q, IBV_EVENT_QP_FATAL);
 }
 
-static void fail_unreachable(struct qpair *q, uint64_t now)
+static void fail_unreachable(struct client_qp *q, uint64_t now)
 {
     struct qp_attr attr = {.state = QPS_ERR};
 
     log_warn("queue pair 0x%06x failed: connectivity of its peer: %s", q->qpn, q->unreachable);
     qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
-    qpair_event(q, IBV_EVENT_QP_FATAL);
+    client_qp_event(q, IBV_EVENT_QP_FATAL);
 }
 
-void qpair_settle(struct qpair *q, uint64_t now)
+void client_qp_settle(struct client_qp *q, uint64_t now)
 {
     if (q->broken && !q->errored)
         fail_broken(q, now);
@@ -194,11 +194,11 @@ void qpair_settle(struct qpair *q, uint64_t now)
      * rq_notify. So either this sees the request, or the client rings. */
     atomic_store(&q->page->rq_notify, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    qpair_drain_send(q, now);
+    client_qp_drain_send(q, now);
     qp_kick(q->qp);
 }
 
-void qpair_reset_rings(struct qpair *q)
+void client_qp_reset_rings(struct client_qp *q)
 {
     q->sq.head = atomic_load_explicit(q->sq.tail, memory_order_acquire);
     q->rq.head = atomic_load_explicit(q->rq.tail, memory_order_acquire);

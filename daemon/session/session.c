@@ -124,11 +124,11 @@ static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd)
             close(mem_fd);
         return -ENOMEM;
     }
-    space_init(s->space, 0, s->cred.pid, mem_fd, s->cred.uid == geteuid(), d->options->memory, rq->probe_va,
-               rq->probe_value);
-    rc = memory_add(&d->memory, s->space);
+    client_mem_init(s->space, 0, s->cred.pid, mem_fd, s->cred.uid == geteuid(), d->options->memory, rq->probe_va,
+                    rq->probe_value);
+    rc = mem_backend_add(&d->memory, s->space);
     if (rc) {
-        space_fini(s->space);
+        client_mem_fini(s->space);
         free(s->space);
         s->space = NULL;
         return rc;
@@ -140,7 +140,7 @@ static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd)
     if (rc)
         return rc;
     s->page = s->page_segment.p;
-    return evpipe_init(&s->async, d->loop);
+    return event_pipe_init(&s->async, d->loop);
 }
 
 /* Frees what is there, as far as it is there. */
@@ -149,15 +149,15 @@ static void release(struct session *s)
     struct device *d = s->device;
 
     if (s->async.loop)
-        evpipe_fini(&s->async);
+        event_pipe_fini(&s->async);
     segment_destroy(&s->page_segment);
     if (s->bell_fd >= 0)
         close(s->bell_fd);
     if (s->pid_fd >= 0)
         close(s->pid_fd);
     if (s->space) {
-        memory_remove(&d->memory, s->space);
-        space_fini(s->space);
+        mem_backend_remove(&d->memory, s->space);
+        client_mem_fini(s->space);
         free(s->space);
     }
     free(s->bells);
@@ -244,9 +244,9 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
     fill_reply(s, rp);
     control_attach(rp, segment_take_fd(&s->page_segment));
     control_attach(rp, bell);
-    control_attach(rp, evpipe_take_read_fd(&s->async));
+    control_attach(rp, event_pipe_take_read_fd(&s->async));
     log_info("session %u on %s: %s, pid %d, uid %u, memory by %s", s->number, d->name, s->comm, (int)cred->pid,
-             cred->uid, space_path_name(s->space->path));
+             cred->uid, client_mem_path_name(s->space->path));
     if (s->space->path == PM_MEMORY_NONE)
         log_warn("session %u (%s, pid %d): its memory can't be reached, so it can't register any", s->number, s->comm,
                  (int)cred->pid);
@@ -272,11 +272,11 @@ void session_close(struct session *s)
     ev_io_stop(d->loop, &s->died);
     ev_io_stop(d->loop, &s->bell);
     while ((o = handles_any(&s->qps)) != NULL)
-        qpair_free(o);
+        client_qp_free(o);
     while ((o = TAILQ_FIRST(&s->targets)) != NULL)
         target_open_free(o);
     while ((o = handles_any(&s->srqs)) != NULL)
-        srqueue_free(o);
+        client_srq_free(o);
     while ((o = handles_any(&s->cqs)) != NULL)
         cq_free(o);
     while ((o = handles_any(&s->channels)) != NULL)
@@ -394,7 +394,7 @@ void session_set_sleeping(struct session *s, bool sleeping)
 
 void session_event(struct session *s, uint32_t type, uint32_t handle)
 {
-    if (!evpipe_push(&s->async, type, handle))
+    if (!event_pipe_push(&s->async, type, handle))
         s->device->io.events_lost++;
 }
 
@@ -404,5 +404,5 @@ void session_forget(struct session *s, const uint8_t *types, unsigned num, uint3
 
     for (unsigned i = 0; i < num; i++)
         kind[i] = (struct evrecord){types[i], handle};
-    s->device->io.events_lost += evpipe_forget(&s->async, kind, num, sharers);
+    s->device->io.events_lost += event_pipe_forget(&s->async, kind, num, sharers);
 }

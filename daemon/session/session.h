@@ -47,8 +47,8 @@ struct session {
     uint64_t
         wait_end; /* when the client's wait was long enough, see waiter.h; 0: it does not wait, or was not seen to */
 
-    struct space *space;
-    struct evpipe async; /* asynchronous events */
+    struct client_mem *space;
+    struct event_pipe async; /* asynchronous events */
     struct handles pds, mrs, channels, cqs, srqs, qps, xrcds;
     struct handles mws; /* by the upper 24 bits of their keys */
     uint32_t mw_entries; /* that its windows may have, together */

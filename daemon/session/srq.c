@@ -18,8 +18,8 @@
 /* --- the ring
  * -------------------------------------------------------------------------------------------------------------- */
 
-/* May run inside of a call of the engine, so the rest is left to srqueue_settle. */
-void srqueue_break(struct srqueue *q, const char *what)
+/* May run inside of a call of the engine, so the rest is left to client_srq_settle. */
+void client_srq_break(struct client_srq *q, const char *what)
 {
     if (q->broken)
         return;
@@ -31,9 +31,9 @@ void srqueue_break(struct srqueue *q, const char *what)
     }
 }
 
-void srqueue_refill(void *srqueue)
+void client_srq_refill(void *client_srq)
 {
-    struct srqueue *q = srqueue;
+    struct client_srq *q = client_srq;
     uint32_t room = srq_room(q->srq);
     int64_t waiting;
 
@@ -41,7 +41,7 @@ void srqueue_refill(void *srqueue)
         return;
     waiting = ring_waiting(&q->ring);
     if (waiting < 0) {
-        srqueue_break(q, "a tail beyond the end of the queue");
+        client_srq_break(q, "a tail beyond the end of the queue");
         return;
     }
     for (; waiting > 0 && room > 0; waiting--, room--) {
@@ -49,7 +49,7 @@ void srqueue_refill(void *srqueue)
         enum ring_verdict v = ring_read_recv(&q->ring, &r);
 
         if (v != RING_OK) {
-            srqueue_break(q, ring_verdict_text(v));
+            client_srq_break(q, ring_verdict_text(v));
             return;
         }
         if (srq_post_recv(q->srq, &r.wr, r.sge) != 0)
@@ -58,26 +58,26 @@ void srqueue_refill(void *srqueue)
     }
 }
 
-static void rang(void *srqueue, uint64_t now)
+static void rang(void *client_srq, uint64_t now)
 {
-    struct srqueue *q = srqueue;
+    struct client_srq *q = client_srq;
 
     if (q->list.tm)
-        taglist_drain(q, now);
-    srqueue_refill(q);
+        tm_srq_drain(q, now);
+    client_srq_refill(q);
 }
 
 static void fail_user(void *obj, void *ctx)
 {
-    struct qpair *q = obj;
+    struct client_qp *q = obj;
 
     if (q->srq == ctx && !q->broken) {
         q->broken = "a broken request, in its shared receive queue";
-        qpair_mark_failed(q);
+        client_qp_mark_failed(q);
     }
 }
 
-void srqueue_settle(struct srqueue *q, uint64_t now)
+void client_srq_settle(struct client_srq *q, uint64_t now)
 {
     const struct session *s = q->session;
 
@@ -126,7 +126,7 @@ static int find_parts(struct session *s, const struct pm_create_srq_req *r, stru
         return control_fail(rp, -EINVAL, "no XRC domain %u", r->xrcd);
     if (r->type != IBV_SRQT_BASIC && !(p->cq = handles_get(&s->cqs, r->cq)))
         return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
-    return r->type == IBV_SRQT_TM ? taglist_check(s->device, r, rp, &p->tags) : 0;
+    return r->type == IBV_SRQT_TM ? tm_srq_check(s->device, r, rp, &p->tags) : 0;
 }
 
 static int make_plan(struct session *s, const struct pm_create_srq_req *r, struct control_reply *rp, struct plan *p)
@@ -152,7 +152,7 @@ static int make_plan(struct session *s, const struct pm_create_srq_req *r, struc
     return 0;
 }
 
-static void map_ring(struct srqueue *q, uint32_t slots, uint32_t head)
+static void map_ring(struct client_srq *q, uint32_t slots, uint32_t head)
 {
     q->page = q->segment.p;
     q->ring = (struct ring){
@@ -175,13 +175,13 @@ static void *engine_memory(size_t size)
 }
 
 /* Frees what the queue holds, as far as it has it. */
-static void release(struct srqueue *q)
+static void release(struct client_srq *q)
 {
     if (q->bell != UINT32_MAX)
         session_drop_bell(q->session, q->bell);
     if (q->srq)
         srq_destroy(q->srq);
-    taglist_release(&q->list);
+    tm_srq_release(&q->list);
     segment_destroy(&q->segment);
     segment_destroy(&q->next);
     if (q->mem)
@@ -189,7 +189,7 @@ static void release(struct srqueue *q)
     free(q);
 }
 
-static int acquire(struct srqueue *q, const struct plan *p)
+static int acquire(struct client_srq *q, const struct plan *p)
 {
     struct srq_init init = {
         .pd = p->pd->number,
@@ -205,15 +205,15 @@ static int acquire(struct srqueue *q, const struct plan *p)
     q->mem = engine_memory(q->mem_size);
     if (!q->mem)
         return -ENOMEM;
-    rc = taglist_acquire(&q->list, &p->tags);
+    rc = tm_srq_acquire(&q->list, &p->tags);
     if (rc)
         return rc;
     init.tm = q->list.tm;
-    rc = segment_create(&q->segment, "pumice-srq", ops_offset(p) + taglist_ring_bytes(&p->tags));
+    rc = segment_create(&q->segment, "pumice-srq", ops_offset(p) + tm_srq_ring_bytes(&p->tags));
     if (rc)
         return rc;
     map_ring(q, p->slots, 0);
-    taglist_map(q, ops_offset(p));
+    tm_srq_map(q, ops_offset(p));
     rc = session_take_bell(q->session, rang, q);
     if (rc < 0)
         return rc;
@@ -224,7 +224,7 @@ static int acquire(struct srqueue *q, const struct plan *p)
     return handles_add(&q->session->srqs, q, &q->handle);
 }
 
-static void take_parts(struct srqueue *q, const struct plan *p)
+static void take_parts(struct client_srq *q, const struct plan *p)
 {
     q->pd = p->pd;
     q->pd->users++;
@@ -238,11 +238,11 @@ static void take_parts(struct srqueue *q, const struct plan *p)
     }
 }
 
-int srqueue_create(struct session *s, const void *rq, struct control_reply *rp)
+int client_srq_create(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_create_srq_req *r = rq;
     struct pm_create_srq_rep *rep;
-    struct srqueue *q;
+    struct client_srq *q;
     struct plan plan;
     int rc = make_plan(s, r, rp, &plan);
 
@@ -284,12 +284,12 @@ int srqueue_create(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-void srqueue_free(struct srqueue *q)
+void client_srq_free(struct client_srq *q)
 {
     if (q->in_failed)
         TAILQ_REMOVE(&q->session->device->failed_srqs, q, failed_link);
     handles_remove(&q->session->srqs, q->handle);
-    taglist_forget(q);
+    tm_srq_forget(q);
     q->pd->users--;
     if (q->cq)
         q->cq->users--;
@@ -303,36 +303,36 @@ void srqueue_free(struct srqueue *q)
 /* --- the other operations
  * ---------------------------------------------------------------------------------------------- */
 
-static struct srqueue *find(struct session *s, uint32_t handle, struct control_reply *rp)
+static struct client_srq *find(struct session *s, uint32_t handle, struct control_reply *rp)
 {
-    struct srqueue *q = handles_get(&s->srqs, handle);
+    struct client_srq *q = handles_get(&s->srqs, handle);
 
     if (!q)
         control_fail(rp, -EINVAL, "no shared receive queue %u", handle);
     return q;
 }
 
-int srqueue_destroy(struct session *s, const void *rq, struct control_reply *rp)
+int client_srq_destroy(struct session *s, const void *rq, struct control_reply *rp)
 {
     static const uint8_t events[] = {IBV_EVENT_SRQ_ERR, IBV_EVENT_SRQ_LIMIT_REACHED};
     const struct pm_handle *h = rq;
-    struct srqueue *q = find(s, h->handle, rp);
+    struct client_srq *q = find(s, h->handle, rp);
 
     if (!q)
         return -EINVAL;
     if (q->users)
         return control_fail(rp, -EBUSY, "shared receive queue %u is used by %u queue pairs", h->handle, q->users);
-    if (taglist_busy(q, s->device->now))
+    if (tm_srq_busy(q, s->device->now))
         return control_fail(rp, -EBUSY, "list operations of shared receive queue %u are under way", h->handle);
-    srqueue_free(q);
+    client_srq_free(q);
     session_forget(s, events, sizeof(events), h->handle, 1);
     return 0;
 }
 
-int srqueue_query(struct session *s, const void *rq, struct control_reply *rp)
+int client_srq_query(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_handle *h = rq;
-    struct srqueue *q = find(s, h->handle, rp);
+    struct client_srq *q = find(s, h->handle, rp);
     struct pm_query_srq_rep *rep;
 
     if (!q)
@@ -344,10 +344,10 @@ int srqueue_query(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-int srqueue_modify(struct session *s, const void *rq, struct control_reply *rp)
+int client_srq_modify(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_modify_srq_req *r = rq;
-    struct srqueue *q = find(s, r->srq, rp);
+    struct client_srq *q = find(s, r->srq, rp);
 
     if (!q)
         return -EINVAL;
@@ -359,7 +359,7 @@ int srqueue_modify(struct session *s, const void *rq, struct control_reply *rp)
 
 /* Copies the requests that were not read yet to a new segment; first all that fit go to the engine, so that those of a
  * client that keeps to max_wr are none. */
-static int move_ring(struct srqueue *q, struct segment *seg, uint32_t slots)
+static int move_ring(struct client_srq *q, struct segment *seg, uint32_t slots)
 {
     struct pm_srq_page *page = seg->p;
     uint8_t *base = (uint8_t *)seg->p + RING_OFFSET;
@@ -377,7 +377,7 @@ static int move_ring(struct srqueue *q, struct segment *seg, uint32_t slots)
 }
 
 /* To the segment that resizing has made. */
-static int go_over(struct srqueue *q)
+static int go_over(struct client_srq *q)
 {
     size_t size = srq_size(q->next_max_wr, q->max_sge);
     uint32_t slots = ring_slots(q->next_max_wr);
@@ -406,9 +406,9 @@ static int go_over(struct srqueue *q)
 }
 
 /* May it have so many requests now? */
-static int check_size(struct srqueue *q, uint32_t max_wr, struct control_reply *rp)
+static int check_size(struct client_srq *q, uint32_t max_wr, struct control_reply *rp)
 {
-    srqueue_refill(q);
+    client_srq_refill(q);
     if (q->broken)
         return control_fail(rp, -EINVAL, "the queue has failed: its ring holds %s", q->broken);
     if (max_wr < srq_limit(q->srq))
@@ -418,10 +418,10 @@ static int check_size(struct srqueue *q, uint32_t max_wr, struct control_reply *
     return 0;
 }
 
-int srqueue_resize(struct session *s, const void *rq, struct control_reply *rp)
+int client_srq_resize(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_resize_srq_req *r = rq;
-    struct srqueue *q = find(s, r->srq, rp);
+    struct client_srq *q = find(s, r->srq, rp);
     struct pm_resize_srq_rep *rep;
     int rc;
 
@@ -452,10 +452,10 @@ int srqueue_resize(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-int srqueue_switch(struct session *s, const void *rq, struct control_reply *rp)
+int client_srq_switch(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_handle *h = rq;
-    struct srqueue *q = find(s, h->handle, rp);
+    struct client_srq *q = find(s, h->handle, rp);
     int rc;
 
     if (!q)

@@ -14,8 +14,8 @@ _Static_assert(PM_TM_SLOT_BITS == TM_SLOT_BITS, "handles go to the engine as the
 /* --- what it is made of
  * ------------------------------------------------------------------------------------------------------------------ */
 
-int taglist_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
-                  struct tm_params *p)
+int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
+                 struct tm_params *p)
 {
     const struct tm_profile *profile = tm_profile(d->options->tm_profile);
 
@@ -34,7 +34,7 @@ int taglist_check(const struct device *d, const struct pm_create_srq_req *r, str
     return 0;
 }
 
-int taglist_acquire(struct taglist *l, const struct tm_params *p)
+int tm_srq_acquire(struct tm_srq *l, const struct tm_params *p)
 {
     if (p->max_num_tags == 0)
         return 0;
@@ -49,7 +49,7 @@ int taglist_acquire(struct taglist *l, const struct tm_params *p)
     return l->tm ? 0 : -EINVAL;
 }
 
-void taglist_release(struct taglist *l)
+void tm_srq_release(struct tm_srq *l)
 {
     if (l->mem)
         munmap(l->mem, l->mem_size);
@@ -62,14 +62,14 @@ static uint32_t max_sge(const struct tm_params *p)
     return tm_profile(p->profile)->max_sge;
 }
 
-size_t taglist_ring_bytes(const struct tm_params *p)
+size_t tm_srq_ring_bytes(const struct tm_params *p)
 {
     return p->max_num_tags ? (size_t)ring_slots(p->max_ops) * ring_tm_stride(max_sge(p)) : 0;
 }
 
-void taglist_map(struct srqueue *q, uint32_t offset)
+void tm_srq_map(struct client_srq *q, uint32_t offset)
 {
-    struct taglist *l = &q->list;
+    struct tm_srq *l = &q->list;
 
     if (!l->tm)
         return;
@@ -83,7 +83,7 @@ void taglist_map(struct srqueue *q, uint32_t offset)
     };
 }
 
-void taglist_forget(struct srqueue *q)
+void tm_srq_forget(struct client_srq *q)
 {
     if (q->list.waiting)
         TAILQ_REMOVE(&q->session->device->waiting_lists, q, list.waiting_link);
@@ -93,7 +93,7 @@ void taglist_forget(struct srqueue *q)
 /* --- operations
  * -------------------------------------------------------------------------------------------------------------------------- */
 
-static void wait_for_room(struct srqueue *q)
+static void wait_for_room(struct client_srq *q)
 {
     if (q->list.waiting)
         return;
@@ -102,7 +102,7 @@ static void wait_for_room(struct srqueue *q)
 }
 
 /* Nobody polls a completion of this deletion, so the client is told in the ring that it may use the slot again. */
-static void tell_deleted(struct taglist *l)
+static void tell_deleted(struct tm_srq *l)
 {
     struct pm_tm_op *w =
         (struct pm_tm_op *)(void *)(l->base + (size_t)(l->ring.head & (l->ring.slots - 1)) * l->ring.stride);
@@ -111,15 +111,15 @@ static void tell_deleted(struct taglist *l)
 }
 
 /* Carries out the operation at the ring's head. False: it stays there. */
-static bool take(struct srqueue *q, uint64_t now)
+static bool take(struct client_srq *q, uint64_t now)
 {
-    struct taglist *l = &q->list;
+    struct tm_srq *l = &q->list;
     struct tm_op_result result;
     struct ring_tm_op r;
     enum ring_verdict v = ring_read_tm_op(&l->ring, &r);
 
     if (v != RING_OK) {
-        srqueue_break(q, ring_verdict_text(v));
+        client_srq_break(q, ring_verdict_text(v));
         return false;
     }
     if (srq_carry_out(q->srq, &r.op, &result, now) != 0) {
@@ -132,9 +132,9 @@ static bool take(struct srqueue *q, uint64_t now)
     return true;
 }
 
-unsigned taglist_drain(struct srqueue *q, uint64_t now)
+unsigned tm_srq_drain(struct client_srq *q, uint64_t now)
 {
-    struct taglist *l = &q->list;
+    struct tm_srq *l = &q->list;
     int64_t waiting;
     unsigned done = 0;
 
@@ -142,7 +142,7 @@ unsigned taglist_drain(struct srqueue *q, uint64_t now)
         return 0;
     waiting = ring_waiting(&l->ring);
     if (waiting < 0) {
-        srqueue_break(q, "a tail beyond the end of its list operations");
+        client_srq_break(q, "a tail beyond the end of its list operations");
         return 0;
     }
     while (done < waiting && take(q, now))
@@ -152,32 +152,32 @@ unsigned taglist_drain(struct srqueue *q, uint64_t now)
     return done;
 }
 
-void taglist_before_match(void *srqueue)
+void tm_srq_before_match(void *client_srq)
 {
-    struct srqueue *q = srqueue;
+    struct client_srq *q = client_srq;
 
-    taglist_drain(q, q->session->device->now);
+    tm_srq_drain(q, q->session->device->now);
 }
 
-unsigned taglist_drain_waiting(struct device *d, uint64_t now)
+unsigned tm_srq_drain_waiting(struct device *d, uint64_t now)
 {
-    struct srqueue_list list = TAILQ_HEAD_INITIALIZER(list);
-    struct srqueue *q;
+    struct client_srq_list list = TAILQ_HEAD_INITIALIZER(list);
+    struct client_srq *q;
     unsigned n = 0;
 
     TAILQ_CONCAT(&list, &d->waiting_lists, list.waiting_link);
     while ((q = TAILQ_FIRST(&list)) != NULL) {
         TAILQ_REMOVE(&list, q, list.waiting_link);
         q->list.waiting = false;
-        n += taglist_drain(q, now);
+        n += tm_srq_drain(q, now);
     }
     return n;
 }
 
-bool taglist_busy(struct srqueue *q, uint64_t now)
+bool tm_srq_busy(struct client_srq *q, uint64_t now)
 {
     if (!q->list.tm || q->broken)
         return false;
-    taglist_drain(q, now);
+    tm_srq_drain(q, now);
     return !q->broken && ring_waiting(&q->list.ring) > 0;
 }

@@ -10,25 +10,25 @@
 struct device;
 
 /* Checks what a client asks for against the device's profile. 0, or -EINVAL told in *rp. */
-int taglist_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
-                  struct tm_params *p);
-/* Makes the engine's part; nothing if p->max_num_tags is 0. 0 or -ENOMEM; taglist_release in either case. */
-int taglist_acquire(struct taglist *l, const struct tm_params *p);
+int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
+                 struct tm_params *p);
+/* Makes the engine's part; nothing if p->max_num_tags is 0. 0 or -ENOMEM; tm_srq_release in either case. */
+int tm_srq_acquire(struct tm_srq *l, const struct tm_params *p);
 /* Frees it, after srq_destroy. */
-void taglist_release(struct taglist *l);
+void tm_srq_release(struct tm_srq *l);
 /* Bytes of the ring, 0 if there is none; and tells the list that it is at offset in q's segment. */
-size_t taglist_ring_bytes(const struct tm_params *p);
-void taglist_map(struct srqueue *q, uint32_t offset);
+size_t tm_srq_ring_bytes(const struct tm_params *p);
+void tm_srq_map(struct client_srq *q, uint32_t offset);
 /* Before the queue is freed: it waits for nothing any more. */
-void taglist_forget(struct srqueue *q);
+void tm_srq_forget(struct client_srq *q);
 
 /* Carries out what is in the ring. Returns how many operations. */
-unsigned taglist_drain(struct srqueue *q, uint64_t now);
+unsigned tm_srq_drain(struct client_srq *q, uint64_t now);
 /* mem_ops.list_ops. */
-void taglist_before_match(void *srqueue);
+void tm_srq_before_match(void *client_srq);
 /* Goes on with the rings that there was no room for (struct device.waiting_lists). Returns how many operations. */
-unsigned taglist_drain_waiting(struct device *d, uint64_t now);
+unsigned tm_srq_drain_waiting(struct device *d, uint64_t now);
 /* Are there operations in the ring, even after all that is possible was done? */
-bool taglist_busy(struct srqueue *q, uint64_t now);
+bool tm_srq_busy(struct client_srq *q, uint64_t now);
 
 #endif

@@ -91,10 +91,10 @@ static struct xrcd *create(struct device *d, const struct file *f)
 /* Nobody has it open any more. Targets that nobody destroyed go with it. */
 static void destroy(struct xrcd *x)
 {
-    struct qpair *q;
+    struct client_qp *q;
 
     while ((q = TAILQ_FIRST(&x->targets)) != NULL)
-        qpair_free(q);
+        client_qp_free(q);
     handles_remove(&x->device->xrcds, x->number);
     if (x->fd >= 0)
         close(x->fd);
@@ -188,12 +188,12 @@ int xrcd_close(struct session *s, const void *rq, struct control_reply *rp)
 /* --- target queue pairs
  * ------------------------------------------------------------------------------------------------ */
 
-void target_open_add(struct target_open *o, struct session *s, struct qpair *q, struct xrcd_open *via)
+void target_open_add(struct target_open *o, struct session *s, struct client_qp *q, struct xrcd_open *via)
 {
-    *o = (struct target_open){.session = s, .qpair = q, .via = via};
+    *o = (struct target_open){.session = s, .client_qp = q, .via = via};
     via->users++;
     s->num_targets++;
-    TAILQ_INSERT_TAIL(&q->openers, o, qpair_link);
+    TAILQ_INSERT_TAIL(&q->openers, o, client_qp_link);
     TAILQ_INSERT_TAIL(&s->targets, o, session_link);
 }
 
@@ -201,19 +201,19 @@ void target_open_free(struct target_open *o)
 {
     o->via->users--;
     o->session->num_targets--;
-    TAILQ_REMOVE(&o->qpair->openers, o, qpair_link);
+    TAILQ_REMOVE(&o->client_qp->openers, o, client_qp_link);
     TAILQ_REMOVE(&o->session->targets, o, session_link);
     free(o);
 }
 
 struct target_open *target_find(const struct session *s, uint32_t qpn)
 {
-    const struct qpair *q = handles_get(&s->device->targets, qpn);
+    const struct client_qp *q = handles_get(&s->device->targets, qpn);
     struct target_open *o;
 
     if (!q)
         return NULL;
-    TAILQ_FOREACH(o, &q->openers, qpair_link)
+    TAILQ_FOREACH(o, &q->openers, client_qp_link)
     {
         if (o->session == s)
             return o;
@@ -221,12 +221,12 @@ struct target_open *target_find(const struct session *s, uint32_t qpn)
     return NULL;
 }
 
-unsigned target_opens(const struct session *s, const struct qpair *q)
+unsigned target_opens(const struct session *s, const struct client_qp *q)
 {
     const struct target_open *o;
     unsigned n = 0;
 
-    TAILQ_FOREACH(o, &q->openers, qpair_link)
+    TAILQ_FOREACH(o, &q->openers, client_qp_link)
     n += o->session == s;
     return n;
 }
@@ -235,7 +235,7 @@ int target_open_qp(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_open_qp_req *r = rq;
     struct xrcd_open *via = handles_get(&s->xrcds, r->xrcd);
-    struct qpair *q = handles_get(&s->device->targets, r->qpn);
+    struct client_qp *q = handles_get(&s->device->targets, r->qpn);
     struct target_open *o;
     struct pm_handle *rep;
 

@@ -471,7 +471,7 @@ _Static_assert(sizeof(struct pm_send_wqe) == 64, "send request header");
 struct pm_recv_wqe { /* 16 bytes, then num_sge struct pm_sge */
     uint64_t wr_id;
     uint32_t num_sge;
-    uint32_t cookie; /* SRQ: the client's number of the request, which comes back as pm_cqe.slot; else 0 */
+    uint32_t wqe_index; /* SRQ: the client's number of the request, which comes back as pm_cqe.slot; else 0 */
 };
 _Static_assert(sizeof(struct pm_recv_wqe) == 16, "receive request header");
 

@@ -39,7 +39,7 @@ static uint64_t mask_of(const struct kind *k, uint32_t i, uint32_t depth)
     return i < end ? ~(uint64_t)(i % k->masks + 1) : UINT64_MAX;
 }
 
-static void add(struct tm *tm, uint32_t slot, uint32_t generation, uint64_t tag, uint64_t mask)
+static void add(struct tag_list *tm, uint32_t slot, uint32_t generation, uint64_t tag, uint64_t mask)
 {
     struct sge sge = {.addr = 0x1000, .length = 4096, .lkey = 1};
     struct tm_op op = {.opcode = TM_ADD,
@@ -56,7 +56,7 @@ static void add(struct tm *tm, uint32_t slot, uint32_t generation, uint64_t tag,
 static double measure(const struct kind *k, uint32_t depth, uint32_t rounds)
 {
     struct tm_params p = {.max_num_tags = TM_MAX_TAGS, .max_ops = 1, .trace_slots = 0};
-    struct tm *tm = tm_init(calloc(1, tm_size(&p)), &p);
+    struct tag_list *tm = tm_init(calloc(1, tm_size(&p)), &p);
     for (uint32_t i = 0; i < depth; i++)
         add(tm, i, 0, tag_of(i), mask_of(k, i, depth));
     uint32_t last = depth - 1;

@@ -247,10 +247,10 @@ static bool is_at(const struct layout_desc *d, wide off, uint32_t entry, uint64_
 /* --- accesses -------------------------------------------------------------------------------------------------------- */
 
 /* The pieces of one layout, whatever their objects are. */
-static void check_pieces(const struct window *w, uint64_t off, uint64_t len)
+static void check_segments(const struct window *w, uint64_t off, uint64_t len)
 {
     struct layout_cursor c;
-    struct layout_piece p;
+    struct layout_segment p;
     struct layout_span span;
     bool seen[ENTRIES] = {0};
     uint64_t done = 0;
@@ -278,7 +278,7 @@ static void check_pieces(const struct window *w, uint64_t off, uint64_t len)
 static void check_walk(const struct window *w, uint64_t off, uint64_t len)
 {
     struct layout_walk walk;
-    struct layout_piece p;
+    struct layout_segment p;
     const struct layout *l;
     uint64_t done = 0;
     unsigned steps = 0, down = 0;
@@ -311,7 +311,7 @@ static void access_window(struct input *in, const struct window *w)
     for (unsigned i = 0; i < 8; i++) { /* and others all over it: what an input has is short */
         off %= total;
         len %= total - off + 1;
-        check_pieces(w, off, len);
+        check_segments(w, off, len);
         check_walk(w, off, len);
         mix = (mix + i + 1) * 0x9e3779b97f4a7c15;
         off = mix ^ mix >> 29;

@@ -69,7 +69,7 @@ struct dg_end {
     bool ud, v6;
     struct dg_pool *pool; /* NULL: it has a receive queue */
     bool open; /* UC with an SRQ: a SEND is under way */
-    bool last_wqe_told;
+    bool last_wqe_reported;
     uint8_t window; /* UC: WRITEs come through one of this type; 0: by the region's own key */
     uint32_t window_key;
     int peer; /* UC */
@@ -122,7 +122,7 @@ bool dgram_event(struct host *h, const struct event *ev);
 /* Takes in a packet that may be for unreliable QPs: engine_rx, watched. */
 void dgram_rx(struct host *h, const struct pkt *p, const struct rx_meta *meta);
 /* The memory of a piece; NULL: it is nobody's here. */
-uint8_t *dgram_mem(struct host *h, const struct piece *p, bool write);
+uint8_t *dgram_mem(struct host *h, const struct mem_segment *p, bool write);
 /* A packet of an unreliable QP leaves, or is taken in. */
 void dgram_flies(struct sim *s, const struct wirepkt *p, bool lands);
 void dgram_check_end(struct sim *s);

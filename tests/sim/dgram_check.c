@@ -185,9 +185,9 @@ bool dgram_event(struct host *h, const struct event *ev)
     if (e < s->dg.end || e >= s->dg.end + DG_ENDS) {
         return false;
     }
-    sim_require(s, ev->type == EVENT_QP_LAST_WQE_REACHED && e->pool && e->killed && !e->last_wqe_told,
+    sim_require(s, ev->type == EVENT_QP_LAST_WQE_REACHED && e->pool && e->killed && !e->last_wqe_reported,
                 "datagram end %d: event %u, which nothing explains", e->index, ev->type);
-    e->last_wqe_told = true;
+    e->last_wqe_reported = true;
     return true;
 }
 
@@ -301,7 +301,7 @@ void dgram_flies(struct sim *s, const struct wirepkt *p, bool lands)
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
-uint8_t *dgram_mem(struct host *h, const struct piece *p, bool write)
+uint8_t *dgram_mem(struct host *h, const struct mem_segment *p, bool write)
 {
     struct sim *s = h->sim;
     struct dg_pool *q = &s->dg.pool[h->index];

@@ -32,7 +32,7 @@ void mem_gather(struct end *e, const struct seg *g, unsigned n, uint8_t *dst)
 }
 
 /* The host memory of a piece, which must lie within one region of the kinds allowed (bits of enum region_id). */
-static uint8_t *resolve(struct host *h, const struct piece *p, unsigned regions, const char *what)
+static uint8_t *resolve(struct host *h, const struct mem_segment *p, unsigned regions, const char *what)
 {
     struct sim *s = h->sim;
     for (int i = 0; i < s->sc.nends; i++) {
@@ -66,7 +66,7 @@ static uint8_t *resolve(struct host *h, const struct piece *p, unsigned regions,
 
 /* --- deferred writes ------------------------------------------------------------------------------------------------ */
 
-static void scatter(struct host *h, const struct piece *dst, unsigned ndst, const uint8_t *src, size_t len)
+static void scatter(struct host *h, const struct mem_segment *dst, unsigned ndst, const uint8_t *src, size_t len)
 {
     for (unsigned i = 0; i < ndst; i++) {
         sim_require(h->sim, dst[i].len <= len, "host %d: pieces are longer than what is to be written", h->index);
@@ -80,7 +80,7 @@ static void scatter(struct host *h, const struct piece *dst, unsigned ndst, cons
 
 /* True if this write brings the first bytes of the request whose planted fault it is that the responder's memory is
  * gone. */
-static bool is_faulty(struct host *h, uint32_t qpn, const struct piece *dst, unsigned ndst)
+static bool is_faulty(struct host *h, uint32_t qpn, const struct mem_segment *dst, unsigned ndst)
 {
     struct sim *s = h->sim;
     for (int i = 0; i < s->sc.nends; i++) {
@@ -120,7 +120,7 @@ void mem_flush(struct host *h)
 /* --- upcalls -------------------------------------------------------------------------------------------------------- */
 
 /* True if this memory is what a planted fault says is gone. */
-static bool is_gone(struct host *h, const struct piece *p)
+static bool is_gone(struct host *h, const struct mem_segment *p)
 {
     struct sim *s = h->sim;
     for (int i = 0; i < s->sc.nends; i++) {
@@ -139,7 +139,7 @@ static bool is_gone(struct host *h, const struct piece *p)
     return false;
 }
 
-static int up_read(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+static int up_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
     struct host *h = ctx;
     size_t at = 0; /* in dst[0] */
@@ -172,7 +172,8 @@ static int up_read(void *ctx, const struct piece *src, unsigned nsrc, const stru
     return 0;
 }
 
-static int up_write(void *ctx, uint32_t qpn, const struct piece *dst, unsigned ndst, const uint8_t *src, size_t len)
+static int up_write(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src,
+                    size_t len)
 {
     struct host *h = ctx;
     sim_require(h->sim, ndst <= ENGINE_MAX_SGE, "host %d: write of %u pieces", h->index, ndst);
@@ -231,8 +232,8 @@ static bool is_rogues(const struct sim *s, const struct op *o)
     return false;
 }
 
-static int up_atomic(void *ctx, const struct piece *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
-                     uint64_t *old)
+static int up_atomic(void *ctx, const struct mem_segment *where, enum mem_atomic op, uint64_t compare_add,
+                     uint64_t swap, uint64_t *old)
 {
     static struct op nobodys;
     struct host *h = ctx;

@@ -173,13 +173,13 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
 
 /* A READ request covers packets k … of its READ: one more part of it, or some of what was asked before. Returns how
  * many. */
-static uint32_t check_read_request(const struct view *v, struct op *o, uint32_t k, bool fresh)
+static uint32_t check_read_request(const struct view *v, struct op *o, uint32_t k, bool unsent)
 {
     uint32_t len = v->p->reth.length, left = o->len - k * v->e->mtu;
     uint32_t n = len ? (len + v->e->mtu - 1) / v->e->mtu : 1;
     require(v, len == left || (len < left && len > 0 && len % v->e->mtu == 0), "RETH length %u of %u", len, left);
     require(v, n <= v->s->host[v->e->host].cfg.window_pkts, "asks for %u packets, more than the window", n);
-    if (fresh) {
+    if (unsent) {
         o->ends[k + n - 1] = 1;
     } else {
         require(v, k + n - 1 <= read_end(o, k), "asks again for more than the request before it did");

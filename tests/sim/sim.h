@@ -293,7 +293,7 @@ struct end {
 /* --- hosts ---------------------------------------------------------------------------------------------------------- */
 
 struct deferred { /* a memory write that waits for the end of the batch */
-    struct piece dst[ENGINE_MAX_SGE];
+    struct mem_segment dst[ENGINE_MAX_SGE];
     unsigned ndst;
     uint32_t qpn;
     const uint8_t *src;
@@ -312,7 +312,7 @@ struct host {
     size_t ndeferred, cap_deferred;
     uint8_t *txbuf;
     size_t txcap;
-    struct tx_row row;
+    struct gso_run row;
     bool wake_pending, poll_pending;
     uint64_t stuck; /* steps without time going on */
     struct icrc_ctx icrc[MAX_HOSTS][2]; /* of what this host sends, by destination and version */

@@ -54,7 +54,7 @@ uint8_t tms_byte(int msg, uint32_t i)
     return (uint8_t)((uint32_t)msg * 37 + i * 11 + (i >> 8));
 }
 
-static uint8_t *piece_at(const struct tms_host *h, const struct piece *p)
+static uint8_t *piece_at(const struct tms_host *h, const struct mem_segment *p)
 {
     uint64_t size = (uint64_t)TMS_REGIONS * TMS_REGION;
     if (p->va < h->va || p->len > size || p->va - h->va > size - p->len)
@@ -62,7 +62,7 @@ static uint8_t *piece_at(const struct tms_host *h, const struct piece *p)
     return h->bytes + (p->va - h->va);
 }
 
-static int up_read(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+static int up_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
     const struct tms_host *h = ctx;
     unsigned at = 0;
@@ -85,7 +85,8 @@ static int up_read(void *ctx, const struct piece *src, unsigned nsrc, const stru
     return 0;
 }
 
-static int up_write(void *ctx, uint32_t qpn, const struct piece *dst, unsigned ndst, const uint8_t *src, size_t len)
+static int up_write(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src,
+                    size_t len)
 {
     const struct tms_host *h = ctx;
     (void)qpn, (void)len;

@@ -93,7 +93,7 @@ struct tms {
     bool small; /* eager messages fit into the shortest receives */
 
     /* the receiver */
-    struct tm *tm;
+    struct tag_list *tm;
     void *tm_mem, *srq_mem;
     struct srq *srq;
     uint32_t slots; /* max_num_tags */

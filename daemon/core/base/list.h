@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Intrusive doubly linked lists with a head node. A node that is on no list points at itself. */
-#ifndef PUMICE_CORE_LINK_H
-#define PUMICE_CORE_LINK_H
+#ifndef PUMICE_CORE_LIST_H
+#define PUMICE_CORE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct link {
-    struct link *prev, *next;
+struct list_node {
+    struct list_node *prev, *next;
 };
 
-#define link_owner(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+#define list_entry(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
-static inline void link_init(struct link *l)
+static inline void list_init(struct list_node *l)
 {
     l->prev = l->next = l;
 }
-static inline bool link_alone(const struct link *l)
+static inline bool list_empty(const struct list_node *l)
 {
     return l->next == l;
 }
-static inline void link_append(struct link *head, struct link *l)
+static inline void list_append(struct list_node *head, struct list_node *l)
 {
     l->prev = head->prev;
     l->next = head;
     head->prev->next = l;
     head->prev = l;
 }
-static inline void link_prepend(struct link *head, struct link *l)
+static inline void list_prepend(struct list_node *head, struct list_node *l)
 {
-    link_append(head->next, l); /* before the first, or before the head itself */
+    list_append(head->next, l); /* before the first, or before the head itself */
 }
-static inline void link_remove(struct link *l)
+static inline void list_remove(struct list_node *l)
 {
     l->prev->next = l->next;
     l->next->prev = l->prev;
-    link_init(l);
+    list_init(l);
 }
 
 #endif

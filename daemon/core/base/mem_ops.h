@@ -7,7 +7,7 @@
 #include "daemon/core/base/types.h"
 
 /* A contiguous range in one address space, already checked against keys. */
-struct piece {
+struct mem_segment {
     uint64_t va;
     uint32_t len;
     uint32_t space; /* the owner's number of the address space */
@@ -25,17 +25,17 @@ enum mem_atomic {
 struct mem_ops {
     /* Gathers the bytes of src[0 ... nsrc) into dst[0 ... ndst); both sides have the same total length. Must see all
      * earlier writes. Returns 0, or -1 if some byte could not be read (dst is then undefined). */
-    int (*read)(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst);
+    int (*read)(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst);
 
     /* Scatters src[0 ... len) to dst[0 ... ndst). May be deferred: the bytes of src stay valid until the end of the
      * receive batch, and the owner carries deferred writes out, in order, before it hands on any completion or
      * packet that the engine made after the call. Returns 0, or -1 if it failed at once. A deferred write that fails
      * later is told to the engine by engine_mem_fault(qpn). */
-    int (*write)(void *ctx, uint32_t qpn, const struct piece *dst, unsigned ndst, const uint8_t *src, size_t len);
+    int (*write)(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src, size_t len);
 
     /* Carries out an atomic on the 8 naturally aligned bytes at *where, in the host's byte order, atomically with
      * respect to all other atomics of the device. *old receives what stood there. Returns 0 or -1. */
-    int (*atomic)(void *ctx, const struct piece *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
+    int (*atomic)(void *ctx, const struct mem_segment *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
                   uint64_t *old);
 
     /* A message needs a receive request and the private receive queue is empty: the owner posts what it has by

@@ -342,7 +342,7 @@ struct qp_caps {
     X(flow_answers_sent, "flow probes and connectivity checks answered")                                               \
     X(flow_answers_rcvd, "flow probes that were answered")                                                             \
     X(rx_unknown_qp, "packets dropped: no such QP")                                                                    \
-    X(rx_lingering, "duplicates for a destroyed QP, acknowledged once more")                                           \
+    X(rx_time_wait, "duplicates for a destroyed QP, acknowledged once more")                                           \
     X(rx_bad_state, "packets dropped: QP not ready to receive")                                                        \
     X(rx_bad_pkey, "packets dropped: P_Key")                                                                           \
     X(rx_bad_source, "packets dropped: source address is not the QP's peer")                                           \

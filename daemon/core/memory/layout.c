@@ -465,7 +465,7 @@ static void next_item(struct layout_cursor *c, uint64_t items)
     }
 }
 
-bool layout_next(struct layout_cursor *c, struct layout_piece *out)
+bool layout_next(struct layout_cursor *c, struct layout_segment *out)
 {
     if (c->left == 0)
         return false;
@@ -508,7 +508,7 @@ bool layout_walk_done(struct layout_walk *w)
     return w->depth == 0;
 }
 
-const struct layout *layout_walk_next(struct layout_walk *w, struct layout_piece *out)
+const struct layout *layout_walk_next(struct layout_walk *w, struct layout_segment *out)
 {
     if (layout_walk_done(w))
         return NULL;

@@ -188,7 +188,7 @@ void layout_bind(struct layout *l, struct layout_entry *entries, const struct la
 
 /* --- pieces --------------------------------------------------------------------------------------------------------- */
 
-struct layout_piece {
+struct layout_segment {
     uint32_t entry; /* index of the entry */
     uint32_t object; /* of the entry */
     uint64_t addr; /* in the object */
@@ -210,7 +210,7 @@ struct layout_cursor {
  * be 0 at any offset within or at the end. */
 bool layout_seek(struct layout_cursor *c, const struct layout *l, uint64_t off, uint64_t len);
 /* The next piece of the range; false: there is none left. */
-bool layout_next(struct layout_cursor *c, struct layout_piece *out);
+bool layout_next(struct layout_cursor *c, struct layout_segment *out);
 
 /* Which entries have bytes in a range, without going through its pieces. */
 struct layout_position {
@@ -238,7 +238,7 @@ void layout_walk_init(struct layout_walk *w);
  * LAYOUT_MAX_DEPTH layouts are under way already. */
 bool layout_walk_push(struct layout_walk *w, const struct layout *l, uint64_t off, uint64_t len);
 /* The next piece of the innermost layout that has one, and which layout that is; NULL: all have been handed out. */
-const struct layout *layout_walk_next(struct layout_walk *w, struct layout_piece *out);
+const struct layout *layout_walk_next(struct layout_walk *w, struct layout_segment *out);
 /* Have all been handed out? */
 bool layout_walk_done(struct layout_walk *w);
 

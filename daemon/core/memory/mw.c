@@ -73,7 +73,7 @@ int mw_dealloc(struct engine *e, uint32_t key)
 
 /* --- the list of a QP --------------------------------------------------------------------------------------------------- */
 
-static void list_add(struct qp *qp, struct mkey *mw)
+static void add_to_qp(struct qp *qp, struct mkey *mw)
 {
     struct mkey *entry = qp->e->keys.entry;
     mw->mw.qpn = qp->qpn;
@@ -84,7 +84,7 @@ static void list_add(struct qp *qp, struct mkey *mw)
     qp->windows = index_of(qp->e, mw);
 }
 
-static void list_remove(struct engine *e, struct mkey *mw)
+static void remove_from_qp(struct engine *e, struct mkey *mw)
 {
     struct mkey *entry = e->keys.entry;
     if (mw->mw.next)
@@ -110,7 +110,7 @@ void mw_unbind(struct engine *e, struct mkey *mw)
     if (mw->mw.region == 0)
         return;
     if (mw->kind == KEY_WINDOW_2)
-        list_remove(e, mw);
+        remove_from_qp(e, mw);
     if (mw->depth)
         unpin_regions(e, &mw->shape->layout);
     else
@@ -245,7 +245,7 @@ bool mw_bind(struct qp *qp, const struct mw_bind *b, uint8_t *cause)
         return false;
     mw->tag = (uint8_t)(mw->kind == KEY_WINDOW_1 ? b->new_key : b->mw_key);
     if (mw->kind == KEY_WINDOW_2)
-        list_add(qp, mw);
+        add_to_qp(qp, mw);
     return true;
 }
 

@@ -48,11 +48,11 @@ enum mw_object mw_object(const struct engine *e, const struct layout_entry *entr
 }
 
 /* What the source's newest piece is, and how it was found. */
-static struct mw_piece found(const struct engine *e, const struct mkey *window, const struct source *s,
-                             const struct piece *p)
+static struct mw_segment found(const struct engine *e, const struct mkey *window, const struct sge_iter *s,
+                               const struct mem_segment *p)
 {
     const struct layout_walk *w = &s->walk;
-    struct mw_piece out = {.va = p->va, .len = p->len, .depth = window->depth ? w->depth : 0};
+    struct mw_segment out = {.va = p->va, .len = p->len, .depth = window->depth ? w->depth : 0};
     if (out.depth == 0) {
         out.object = present_key(e, window);
         return out;
@@ -63,7 +63,7 @@ static struct mw_piece found(const struct engine *e, const struct mkey *window, 
     return out;
 }
 
-static bool joins(const struct mw_piece *a, const struct mw_piece *b)
+static bool joins(const struct mw_segment *a, const struct mw_segment *b)
 {
     bool same = a->object == b->object && a->va + a->len == b->va && a->depth == b->depth;
     for (uint32_t i = 0; same && i < a->depth; i++)
@@ -71,7 +71,7 @@ static bool joins(const struct mw_piece *a, const struct mw_piece *b)
     return same;
 }
 
-enum mw_explained mw_explain(const struct engine *e, uint32_t key, uint64_t off, uint64_t len, struct mw_piece *out,
+enum mw_explained mw_explain(const struct engine *e, uint32_t key, uint64_t off, uint64_t len, struct mw_segment *out,
                              unsigned max, unsigned *n)
 {
     const struct mkey *k = find_window(e, key);
@@ -82,12 +82,12 @@ enum mw_explained mw_explain(const struct engine *e, uint32_t key, uint64_t off,
     uint64_t steps = (uint64_t)STEPS * max;
     while (len) {
         uint32_t part = len < CHUNK ? (uint32_t)len : CHUNK;
-        struct source s;
-        struct piece p;
+        struct sge_iter s;
+        struct mem_segment p;
         int result;
-        source_remote(&s, &e->keys, k->init.pd, qpn, present_key(e, k), off, part, 0);
-        while ((result = source_pieces(&s, &p, 1)) > 0) {
-            struct mw_piece now = found(e, k, &s, &p);
+        sge_iter_remote(&s, &e->keys, k->init.pd, qpn, present_key(e, k), off, part, 0);
+        while ((result = sge_iter_segments(&s, &p, 1)) > 0) {
+            struct mw_segment now = found(e, k, &s, &p);
             if (steps-- == 0)
                 return MW_MORE;
             if (*n && joins(&out[*n - 1], &now))

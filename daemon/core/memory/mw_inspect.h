@@ -31,7 +31,7 @@ enum mw_object { /* what a key in a layout names */
 enum mw_object mw_object(const struct engine *e, const struct layout_entry *entry);
 
 /* A range of the program's memory. Those that adjoin and come by the same entries are one. */
-struct mw_piece {
+struct mw_segment {
     uint64_t va, len;
     uint32_t object; /* the key of the region, or of the window without layout, that it lies in */
     uint32_t depth; /* numbers in path; 0: the window has no layout */
@@ -43,7 +43,7 @@ enum mw_explained {
     MW_REFUSED, /* the byte after those is not of the window, or of an object that is no more what it was */
 };
 /* Where [off, off + len) of the window's addresses is: fills out[max] in order, and *n. */
-enum mw_explained mw_explain(const struct engine *e, uint32_t key, uint64_t off, uint64_t len, struct mw_piece *out,
+enum mw_explained mw_explain(const struct engine *e, uint32_t key, uint64_t off, uint64_t len, struct mw_segment *out,
                              unsigned max, unsigned *n);
 
 #endif

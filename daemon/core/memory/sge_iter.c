@@ -3,8 +3,8 @@
 
 #include "daemon/core/engine_priv.h"
 
-void source_sgl(struct source *s, const struct key_table *t, uint32_t pd, const struct sge *sge, uint32_t off,
-                uint32_t len, uint32_t access)
+void sge_iter_sgl(struct sge_iter *s, const struct key_table *t, uint32_t pd, const struct sge *sge, uint32_t off,
+                  uint32_t len, uint32_t access)
 {
     s->keys = t;
     s->pd = pd;
@@ -19,8 +19,8 @@ void source_sgl(struct source *s, const struct key_table *t, uint32_t pd, const 
     layout_walk_init(&s->walk);
 }
 
-void source_remote(struct source *s, const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t addr,
-                   uint32_t len, uint32_t access)
+void sge_iter_remote(struct sge_iter *s, const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key,
+                     uint64_t addr, uint32_t len, uint32_t access)
 {
     s->keys = t;
     s->pd = pd;
@@ -35,12 +35,12 @@ void source_remote(struct source *s, const struct key_table *t, uint32_t pd, uin
     layout_walk_init(&s->walk);
 }
 
-static const struct sge *present(const struct source *s)
+static const struct sge *present(const struct sge_iter *s)
 {
     return s->sge ? s->sge : &s->own;
 }
 
-static const struct mkey *open_sge(const struct source *s, const struct sge *sge, uint32_t off, uint32_t len)
+static const struct mkey *open_sge(const struct sge_iter *s, const struct sge *sge, uint32_t off, uint32_t len)
 {
     return key_open(s->keys, s->pd, s->remote, s->qpn, sge->lkey, sge->addr + off, len, s->access);
 }
@@ -58,8 +58,8 @@ static bool objects_there(const struct key_table *t, const struct layout *l, uin
     return true;
 }
 
-/* Allowed; and, if plain, see source_plain. */
-static bool check(const struct source *s, bool plain)
+/* Allowed; and, if plain, see sge_iter_plain. */
+static bool check(const struct sge_iter *s, bool plain)
 {
     const struct sge *sge = present(s);
     uint32_t off = s->off, left = s->left;
@@ -77,12 +77,12 @@ static bool check(const struct source *s, bool plain)
     return true;
 }
 
-bool source_allowed(const struct source *s)
+bool sge_iter_allowed(const struct sge_iter *s)
 {
     return check(s, false);
 }
 
-bool source_plain(const struct source *s)
+bool sge_iter_plain(const struct sge_iter *s)
 {
     return check(s, true);
 }
@@ -90,15 +90,16 @@ bool source_plain(const struct source *s)
 /* --- pieces ----------------------------------------------------------------------------------------------------------------- */
 
 /* Steps through windows with layouts to the next piece of a region. False: it is not allowed. */
-static bool inner_piece(struct source *s, const struct layout *l, const struct layout_piece *from, struct piece *out)
+static bool inner_segment(struct sge_iter *s, const struct layout *l, const struct layout_segment *from,
+                          struct mem_segment *out)
 {
-    struct layout_piece p = *from;
+    struct layout_segment p = *from;
     for (;;) {
         const struct mkey *k = key_object(s->keys, &l->entry[p.entry]);
         if (!k)
             return false;
         if (k->depth == 0) { /* within it: binding saw to that, and it has not changed since */
-            *out = (struct piece){
+            *out = (struct mem_segment){
                 .va = k->init.va + (p.addr - k->init.iova), .len = (uint32_t)p.len, .space = k->init.space};
             return true;
         }
@@ -109,13 +110,13 @@ static bool inner_piece(struct source *s, const struct layout *l, const struct l
 }
 
 /* The next piece, not joined with anything. 1, 0: there is none, -1: it is not allowed. */
-static int next_piece(struct source *s, struct piece *out)
+static int next_segment(struct sge_iter *s, struct mem_segment *out)
 {
     for (;;) {
-        struct layout_piece p;
+        struct layout_segment p;
         const struct layout *l = layout_walk_next(&s->walk, &p);
         if (l)
-            return inner_piece(s, l, &p, out) ? 1 : -1;
+            return inner_segment(s, l, &p, out) ? 1 : -1;
         if (s->left == 0)
             return 0;
         const struct sge *sge = present(s);
@@ -130,7 +131,8 @@ static int next_piece(struct source *s, struct piece *out)
             if (s->left)
                 s->sge++;
             if (k->depth == 0) {
-                *out = (struct piece){.va = k->init.va + (addr - k->init.iova), .len = len, .space = k->init.space};
+                *out =
+                    (struct mem_segment){.va = k->init.va + (addr - k->init.iova), .len = len, .space = k->init.space};
                 return 1;
             }
             s->layout = true;
@@ -143,16 +145,16 @@ static int next_piece(struct source *s, struct piece *out)
     }
 }
 
-int source_pieces(struct source *s, struct piece *out, unsigned max)
+int sge_iter_segments(struct sge_iter *s, struct mem_segment *out, unsigned max)
 {
     unsigned n = 0;
     while (n < max) {
-        int result = next_piece(s, &out[n]);
+        int result = next_segment(s, &out[n]);
         if (result < 0)
             return -1;
         if (result == 0)
             break;
-        struct piece *last = n ? &out[n - 1] : NULL;
+        struct mem_segment *last = n ? &out[n - 1] : NULL;
         if (last && last->space == out[n].space && last->va + last->len == out[n].va &&
             out[n].len <= UINT32_MAX - last->len)
             last->len += out[n].len;
@@ -162,14 +164,14 @@ int source_pieces(struct source *s, struct piece *out, unsigned max)
     return (int)n;
 }
 
-bool source_done(struct source *s)
+bool sge_iter_done(struct sge_iter *s)
 {
     return s->left == 0 && layout_walk_done(&s->walk);
 }
 
 /* --- copying ---------------------------------------------------------------------------------------------------------------- */
 
-static uint32_t sum(const struct piece *piece, unsigned n)
+static uint32_t sum(const struct mem_segment *piece, unsigned n)
 {
     uint32_t bytes = 0;
     for (unsigned i = 0; i < n; i++)
@@ -177,14 +179,14 @@ static uint32_t sum(const struct piece *piece, unsigned n)
     return bytes;
 }
 
-enum copied source_read(struct source *s, struct engine *e, const struct buf *dst, unsigned ndst)
+enum copied sge_iter_read(struct sge_iter *s, struct engine *e, const struct buf *dst, unsigned ndst)
 {
-    struct piece piece[PIECE_BATCH];
+    struct mem_segment piece[MEM_SEGMENT_BATCH];
     struct buf part[TX_BATCH_PKTS];
     unsigned at = 0; /* the buffer that is next … */
     size_t filled = 0; /* … and how much of it is done */
     int n;
-    while ((n = source_pieces(s, piece, PIECE_BATCH)) > 0) {
+    while ((n = sge_iter_segments(s, piece, MEM_SEGMENT_BATCH)) > 0) {
         size_t bytes = sum(piece, (unsigned)n);
         unsigned parts = 0;
         while (bytes) {
@@ -206,23 +208,23 @@ enum copied source_read(struct source *s, struct engine *e, const struct buf *ds
 }
 
 /* Are all pieces that are left allowed? */
-static bool rest_allowed(const struct source *s)
+static bool rest_allowed(const struct sge_iter *s)
 {
-    struct source ahead = *s;
-    struct piece piece[PIECE_BATCH];
+    struct sge_iter ahead = *s;
+    struct mem_segment piece[MEM_SEGMENT_BATCH];
     int n;
-    while ((n = source_pieces(&ahead, piece, PIECE_BATCH)) > 0)
+    while ((n = sge_iter_segments(&ahead, piece, MEM_SEGMENT_BATCH)) > 0)
         ;
     return n == 0;
 }
 
-enum copied source_write(struct source *s, struct engine *e, uint32_t qpn, const uint8_t *src, uint32_t len)
+enum copied sge_iter_write(struct sge_iter *s, struct engine *e, uint32_t qpn, const uint8_t *src, uint32_t len)
 {
-    struct piece piece[PIECE_BATCH];
-    int n = source_pieces(s, piece, PIECE_BATCH);
-    if (n < 0 || (!source_done(s) && !rest_allowed(s)))
+    struct mem_segment piece[MEM_SEGMENT_BATCH];
+    int n = sge_iter_segments(s, piece, MEM_SEGMENT_BATCH);
+    if (n < 0 || (!sge_iter_done(s) && !rest_allowed(s)))
         return COPY_REFUSED;
-    for (; n > 0; n = source_pieces(s, piece, PIECE_BATCH)) {
+    for (; n > 0; n = sge_iter_segments(s, piece, MEM_SEGMENT_BATCH)) {
         uint32_t bytes = sum(piece, (unsigned)n);
         if (bytes > len)
             return COPY_REFUSED; /* can't be: the source has len bytes */

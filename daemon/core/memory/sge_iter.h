@@ -4,17 +4,17 @@
  * A range of a region or an ordinary window is one piece of memory; one of a window with a layout is any number of them,
  * up to one for each byte. So they are asked for in batches, from a source that remembers how far it is; nobody needs
  * memory in proportion. The functions below that copy do just that. */
-#ifndef PUMICE_CORE_PIECES_H
-#define PUMICE_CORE_PIECES_H
+#ifndef PUMICE_CORE_SGE_ITER_H
+#define PUMICE_CORE_SGE_ITER_H
 
 #include "daemon/core/memory/key.h"
 #include "daemon/core/memory/layout.h"
 
-#define PIECE_BATCH 1024u /* pieces of one upcall: as many as a vectored system call takes */
+#define MEM_SEGMENT_BATCH 1024u /* pieces of one upcall: as many as a vectored system call takes */
 
 /* A range of bytes whose pieces can be asked for. All fields are pieces.c's own. Valid as long as nothing changes keys or the
  * SGE list; it is made anew for each packet or burst. */
-struct source {
+struct sge_iter {
     const struct key_table *keys;
     uint32_t pd;
     uint32_t access; /* what the user of it wants to do, enum access_flags; 0: to read locally */
@@ -29,23 +29,23 @@ struct source {
 };
 
 /* Bytes [off, off + len) of an SGE list, which holds them, and stays where it is. */
-void source_sgl(struct source *s, const struct key_table *t, uint32_t pd, const struct sge *sge, uint32_t off,
-                uint32_t len, uint32_t access);
+void sge_iter_sgl(struct sge_iter *s, const struct key_table *t, uint32_t pd, const struct sge *sge, uint32_t off,
+                  uint32_t len, uint32_t access);
 /* [addr, addr + len) of an rkey, for a request that came in at the QP numbered qpn (0: windows of type 2B are closed to it, as
  * over XRC). */
-void source_remote(struct source *s, const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint64_t addr,
-                   uint32_t len, uint32_t access);
+void sge_iter_remote(struct sge_iter *s, const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key,
+                     uint64_t addr, uint32_t len, uint32_t access);
 
 /* Is the access allowed? Everything but what lies more than one window deep is looked at, in time that does not depend on how
  * many pieces there are; that is why nothing of a message is written before it. */
-bool source_allowed(const struct source *s);
+bool sge_iter_allowed(const struct sge_iter *s);
 /* Is it allowed, and is every byte of it at the very address that its SGE has? Then the user's own process can copy it, who
  * knows no keys. */
-bool source_plain(const struct source *s);
+bool sge_iter_plain(const struct sge_iter *s);
 /* The next pieces, at most max; those that adjoin are joined. 0: there are no more; -1: the next one is not allowed. */
-int source_pieces(struct source *s, struct piece *out, unsigned max);
+int sge_iter_segments(struct sge_iter *s, struct mem_segment *out, unsigned max);
 /* Have all pieces been handed out? */
-bool source_done(struct source *s);
+bool sge_iter_done(struct sge_iter *s);
 
 enum copied {
     COPIED,
@@ -54,8 +54,8 @@ enum copied {
 };
 struct engine;
 /* Gathers all of the source into dst[0 ... ndst), which has as many bytes. */
-enum copied source_read(struct source *s, struct engine *e, const struct buf *dst, unsigned ndst);
+enum copied sge_iter_read(struct sge_iter *s, struct engine *e, const struct buf *dst, unsigned ndst);
 /* Scatters len bytes, as many as the source has, for this QP: all or, if some piece is not allowed, none. src as in mem_ops.write. */
-enum copied source_write(struct source *s, struct engine *e, uint32_t qpn, const uint8_t *src, uint32_t len);
+enum copied sge_iter_write(struct sge_iter *s, struct engine *e, uint32_t qpn, const uint8_t *src, uint32_t len);
 
 #endif

@@ -8,22 +8,22 @@
 
 #define PACE_NS 250000u /* a mute address: so often a quarter of the window is released */
 #define RETRY_NS 1000000000u /* and so often it is probed nevertheless */
-#define PATIENCE 5u /* times that an address which has answered before is waited for; the wait doubles */
-#define MISSES_MUTE 3u /* times after which one that has not is mute */
+#define ANSWER_WAITS 5u /* times that an address which has answered before is waited for; the wait doubles */
+#define MISSES_UNPROBED 3u /* times after which one that has not is mute */
 
-void flow_table_init(struct flow_table *t)
+void datagram_flow_table_init(struct datagram_flow_table *t)
 {
-    link_init(&t->due);
+    list_init(&t->due);
     t->sequence = t->head = t->tail = t->seen_head = t->seen_tail = 0;
 }
 
-void flow_init(struct flow *f, const uint8_t gid[16])
+void datagram_flow_init(struct datagram_flow *f, const uint8_t gid[16])
 {
     memset(f, 0, sizeof(*f));
-    guest_init(&f->timer);
-    f->timer.kind = GUEST_PEER;
-    link_init(&f->due);
-    f->mute = mcast_is_group(gid);
+    timer_init(&f->timer);
+    f->timer.kind = TIMER_PEER;
+    list_init(&f->due);
+    f->unprobed = mcast_is_group(gid);
 }
 
 /* --- sending ------------------------------------------------------------------------------------------------------------- */
@@ -34,53 +34,53 @@ static uint64_t quarter(const struct engine *e)
 }
 
 /* Of an entry that several addresses share, only its own one is probed, if anything was sent there. */
-static bool can_probe(const struct peer *p)
+static bool can_probe(const struct peer_window *p)
 {
     return !mcast_is_group(p->gid) && memcmp(p->flow.av.dgid, p->gid, sizeof(p->gid)) == 0;
 }
 
-static void probe_soon(struct engine *e, struct peer *p)
+static void probe_soon(struct engine *e, struct peer_window *p)
 {
-    struct flow *f = &p->flow;
-    if (can_probe(p) && link_alone(&f->due) && f->count < FLOW_PROBES)
-        link_append(&e->flows.due, &f->due);
+    struct datagram_flow *f = &p->flow;
+    if (can_probe(p) && list_empty(&f->due) && f->count < FLOW_PROBES)
+        list_append(&e->flows.due, &f->due);
 }
 
 /* How long an answer is waited for. */
-static uint64_t patience(const struct engine *e, const struct flow *f)
+static uint64_t answer_wait_ns(const struct engine *e, const struct datagram_flow *f)
 {
-    return f->mute ? PACE_NS : e->cfg.flow_wait_ns << f->misses;
+    return f->unprobed ? PACE_NS : e->cfg.flow_wait_ns << f->misses;
 }
 
-void flow_charge(struct engine *e, struct peer *p, const struct av *av, uint64_t cost, uint64_t now)
+void datagram_flow_charge(struct engine *e, struct peer_window *p, const struct av *av, uint64_t cost, uint64_t now)
 {
-    struct flow *f = &p->flow;
+    struct datagram_flow *f = &p->flow;
     p->inflight += cost;
-    if (flow_is_idle(f)) {
+    if (datagram_flow_is_idle(f)) {
         f->probed = f->charged;
-        hotel_check_in(e->timers, &f->timer, now + patience(e, f));
+        timer_wheel_set(e->timers, &f->timer, now + answer_wait_ns(e, f));
     }
     if (memcmp(p->gid, av->dgid, sizeof(p->gid)) == 0)
         f->av = *av;
     f->charged += cost;
     if (f->charged - f->probed < quarter(e))
         return;
-    if (!f->mute || now - f->probed_at >= RETRY_NS)
+    if (!f->unprobed || now - f->probed_at >= RETRY_NS)
         probe_soon(e, p);
 }
 
-static void release(struct peer *p, uint64_t mark)
+static void release(struct peer_window *p, uint64_t mark)
 {
-    struct flow *f = &p->flow;
+    struct datagram_flow *f = &p->flow;
     if (mark <= f->released)
         return;
     uint64_t bytes = mark - f->released;
     f->released = mark;
-    peer_free(p, bytes);
+    peer_window_free(p, bytes);
 }
 
 /* The oldest n probes are done with. */
-static void forget(struct flow *f, unsigned n)
+static void forget(struct datagram_flow *f, unsigned n)
 {
     f->count = (uint8_t)(f->count - n);
     memmove(f->probe, f->probe + n, f->count * sizeof(f->probe[0]));
@@ -107,7 +107,7 @@ static bool append(struct tx_batch *b, const struct av *av, const struct probe *
 }
 
 /* What stands in the batch before the probe is part of what it asks for. */
-static bool send_probe(struct engine *e, struct tx_batch *b, struct flow *f, uint64_t now)
+static bool send_probe(struct engine *e, struct tx_batch *b, struct datagram_flow *f, uint64_t now)
 {
     struct probe probe = {
         .kind = PROBE_ASK, .purpose = PROBE_FLOW, .sequence = e->flows.sequence + 1, .size = PROBE_LEN};
@@ -115,27 +115,27 @@ static bool send_probe(struct engine *e, struct tx_batch *b, struct flow *f, uin
         return false;
     e->counters.flow_probes_sent++;
     e->flows.sequence++;
-    f->probe[f->count++] = (struct flow_probe){.sequence = probe.sequence, .mark = f->charged};
+    f->probe[f->count++] = (struct datagram_probe){.sequence = probe.sequence, .mark = f->charged};
     f->probed = f->charged;
     f->probed_at = now;
     if (f->count == 1)
-        hotel_check_in(e->timers, &f->timer, now + patience(e, f));
+        timer_wheel_set(e->timers, &f->timer, now + answer_wait_ns(e, f));
     return true;
 }
 
-bool flow_tx(struct engine *e, struct tx_batch *b, uint64_t now)
+bool datagram_flow_tx(struct engine *e, struct tx_batch *b, uint64_t now)
 {
-    struct flow_table *t = &e->flows;
+    struct datagram_flow_table *t = &e->flows;
     for (; t->head != t->tail; t->head++) {
-        const struct flow_answer *a = &t->answer[t->head % FLOW_ANSWER_SLOTS];
+        const struct datagram_answer *a = &t->answer[t->head % FLOW_ANSWER_SLOTS];
         if (!append(b, &a->av, &a->probe, a->probe.sequence))
             return false;
     }
-    while (!link_alone(&t->due)) {
-        struct flow *f = link_owner(t->due.next, struct flow, due);
+    while (!list_empty(&t->due)) {
+        struct datagram_flow *f = list_entry(t->due.next, struct datagram_flow, due);
         if (!send_probe(e, b, f, now))
             return false;
-        link_remove(&f->due);
+        list_remove(&f->due);
     }
     return true;
 }
@@ -144,12 +144,12 @@ bool flow_tx(struct engine *e, struct tx_batch *b, uint64_t now)
 
 int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t sequence, uint64_t token)
 {
-    struct flow_table *t = &e->flows;
+    struct datagram_flow_table *t = &e->flows;
     if (size < PROBE_LEN || size > PKT_MTU_MAX || mcast_is_group(av->dgid) || av->sgid_index >= e->cfg.num_gids)
         return -EINVAL;
     if (t->tail - t->head == FLOW_ANSWERS)
         return -EAGAIN;
-    t->answer[t->tail++ % FLOW_ANSWER_SLOTS] = (struct flow_answer){
+    t->answer[t->tail++ % FLOW_ANSWER_SLOTS] = (struct datagram_answer){
         .av = *av,
         .probe = {.kind = PROBE_ASK, .purpose = PROBE_CHECK, .sequence = sequence, .size = size, .token = token}};
     return 0;
@@ -157,7 +157,7 @@ int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t 
 
 bool engine_pop_check(struct engine *e, struct check *c)
 {
-    struct flow_table *t = &e->flows;
+    struct datagram_flow_table *t = &e->flows;
     if (t->seen_head == t->seen_tail)
         return false;
     *c = t->seen[t->seen_head++ % FLOW_CHECKS];
@@ -166,7 +166,7 @@ bool engine_pop_check(struct engine *e, struct check *c)
 
 static void saw(struct engine *e, const struct probe *probe, const struct rx_meta *meta)
 {
-    struct flow_table *t = &e->flows;
+    struct datagram_flow_table *t = &e->flows;
     if (t->seen_tail - t->seen_head == FLOW_CHECKS)
         return;
     struct check *c = &t->seen[t->seen_tail++ % FLOW_CHECKS];
@@ -178,26 +178,26 @@ static void saw(struct engine *e, const struct probe *probe, const struct rx_met
 /* --- time ---------------------------------------------------------------------------------------------------------------- */
 
 /* No answer has come. */
-static void missed(struct engine *e, struct peer *p)
+static void missed(struct engine *e, struct peer_window *p)
 {
-    struct flow *f = &p->flow;
+    struct datagram_flow *f = &p->flow;
     if (f->misses < UINT8_MAX)
         f->misses++;
-    if (f->answers && f->misses < PATIENCE) {
+    if (f->answers && f->misses < ANSWER_WAITS) {
         forget(f, f->count - 1u); /* room for one more; the newest answer will do for all */
         probe_soon(e, p);
         return;
     }
-    f->mute = f->misses >= MISSES_MUTE;
+    f->unprobed = f->misses >= MISSES_UNPROBED;
     f->answers = false;
     release(p, f->probe[f->count - 1].mark);
     forget(f, f->count);
 }
 
-void flow_expire(struct engine *e, struct peer *p, uint64_t now)
+void datagram_flow_expire(struct engine *e, struct peer_window *p, uint64_t now)
 {
-    struct flow *f = &p->flow;
-    if (f->mute) {
+    struct datagram_flow *f = &p->flow;
+    if (f->unprobed) {
         uint64_t left = f->charged - f->released;
         release(p, f->released + (left < quarter(e) ? left : quarter(e)));
         if (f->count && now - f->probed_at >= e->cfg.flow_wait_ns)
@@ -209,7 +209,7 @@ void flow_expire(struct engine *e, struct peer *p, uint64_t now)
     } else {
         release(p, f->charged);
     }
-    hotel_check_in(e->timers, &f->timer, flow_is_idle(f) ? NEVER : now + patience(e, f));
+    timer_wheel_set(e->timers, &f->timer, datagram_flow_is_idle(f) ? NEVER : now + answer_wait_ns(e, f));
 }
 
 /* --- receiving ----------------------------------------------------------------------------------------------------------- */
@@ -225,11 +225,11 @@ static uint8_t address_index(const struct engine *e, const uint8_t gid[16])
 
 static void answer(struct engine *e, const struct probe *probe, const struct rx_meta *meta)
 {
-    struct flow_table *t = &e->flows;
+    struct datagram_flow_table *t = &e->flows;
     if (t->tail - t->head == FLOW_ANSWERS || mcast_is_group(meta->src_gid) || mcast_is_group(meta->dst_gid))
         return;
-    struct flow_answer *a = &t->answer[t->tail++ % FLOW_ANSWER_SLOTS];
-    *a = (struct flow_answer){.probe = *probe};
+    struct datagram_answer *a = &t->answer[t->tail++ % FLOW_ANSWER_SLOTS];
+    *a = (struct datagram_answer){.probe = *probe};
     a->probe.kind = PROBE_ANSWER;
     memcpy(a->av.dgid, meta->src_gid, sizeof(a->av.dgid));
     a->av.sgid_index = address_index(e, meta->dst_gid);
@@ -237,9 +237,9 @@ static void answer(struct engine *e, const struct probe *probe, const struct rx_
 }
 
 /* Sequences that are under way are few, so a forged or late answer matches none, or one only once. */
-static void answered(struct engine *e, struct peer *p, uint32_t sequence, uint64_t now)
+static void answered(struct engine *e, struct peer_window *p, uint32_t sequence, uint64_t now)
 {
-    struct flow *f = &p->flow;
+    struct datagram_flow *f = &p->flow;
     for (unsigned i = 0; i < f->count; i++) {
         if (f->probe[i].sequence != sequence)
             continue;
@@ -247,17 +247,17 @@ static void answered(struct engine *e, struct peer *p, uint32_t sequence, uint64
         uint64_t mark = f->probe[i].mark;
         forget(f, i + 1);
         f->answers = true;
-        f->mute = false;
+        f->unprobed = false;
         f->misses = 0;
         release(p, mark);
         if (f->charged - f->probed >= quarter(e))
             probe_soon(e, p);
-        hotel_check_in(e->timers, &f->timer, flow_is_idle(f) ? NEVER : now + patience(e, f));
+        timer_wheel_set(e->timers, &f->timer, datagram_flow_is_idle(f) ? NEVER : now + answer_wait_ns(e, f));
         return;
     }
 }
 
-void flow_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
+void datagram_flow_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
     struct probe probe;
     if (p->opcode != (OP_SERVICE_UD | OP_SEND_ONLY) || p->deth.qkey != PROBE_QKEY || !pkey_matches(p->pkey) ||
@@ -271,7 +271,7 @@ void flow_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, 
     if (probe.kind == PROBE_ASK) {
         answer(e, &probe, meta);
     } else if (probe.purpose == PROBE_FLOW) {
-        struct peer *from = peer_known(&e->peers, meta->src_gid);
+        struct peer_window *from = peer_window_lookup(&e->peers, meta->src_gid);
         if (from)
             answered(e, from, probe.sequence, now);
     }

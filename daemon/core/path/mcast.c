@@ -9,8 +9,8 @@
 void mcast_init(struct mcast *m, struct mcast_member *members, uint32_t size)
 {
     for (uint32_t i = 0; i < MCAST_BUCKETS; i++)
-        link_init(&m->bucket[i]);
-    link_init(&m->unused);
+        list_init(&m->bucket[i]);
+    list_init(&m->unused);
     m->members = members;
     m->size = size;
     m->untouched = 0;
@@ -31,9 +31,9 @@ static uint32_t bucket_of(const uint8_t gid[16])
 
 struct mcast_member *mcast_next(const struct mcast *m, const uint8_t gid[16], struct mcast_member *at)
 {
-    const struct link *head = &m->bucket[bucket_of(gid)];
-    for (struct link *l = at ? at->group.next : head->next; l != head; l = l->next) {
-        struct mcast_member *member = link_owner(l, struct mcast_member, group);
+    const struct list_node *head = &m->bucket[bucket_of(gid)];
+    for (struct list_node *l = at ? at->group.next : head->next; l != head; l = l->next) {
+        struct mcast_member *member = list_entry(l, struct mcast_member, group);
         if (memcmp(member->gid, gid, 16) == 0)
             return member;
     }
@@ -51,16 +51,16 @@ static struct mcast_member *find(const struct mcast *m, const uint8_t gid[16], c
 
 static struct mcast_member *take_unused(struct mcast *m)
 {
-    if (!link_alone(&m->unused)) {
-        struct mcast_member *member = link_owner(m->unused.next, struct mcast_member, group);
-        link_remove(&member->group);
+    if (!list_empty(&m->unused)) {
+        struct mcast_member *member = list_entry(m->unused.next, struct mcast_member, group);
+        list_remove(&member->group);
         return member;
     }
     if (m->untouched == m->size)
         return NULL;
     struct mcast_member *member = &m->members[m->untouched++];
-    link_init(&member->group);
-    link_init(&member->of_qp);
+    list_init(&member->group);
+    list_init(&member->of_qp);
     return member;
 }
 
@@ -76,17 +76,17 @@ int mcast_attach(struct qp *qp, const uint8_t gid[16])
         return -ENOMEM;
     member->qp = qp;
     memcpy(member->gid, gid, 16);
-    link_append(&m->bucket[bucket_of(gid)], &member->group);
-    link_append(&qp->groups, &member->of_qp);
+    list_append(&m->bucket[bucket_of(gid)], &member->group);
+    list_append(&qp->groups, &member->of_qp);
     return 0;
 }
 
 static void leave(struct mcast *m, struct mcast_member *member)
 {
-    link_remove(&member->group);
-    link_remove(&member->of_qp);
+    list_remove(&member->group);
+    list_remove(&member->of_qp);
     member->qp = NULL;
-    link_append(&m->unused, &member->group);
+    list_append(&m->unused, &member->group);
 }
 
 int mcast_detach(struct qp *qp, const uint8_t gid[16])
@@ -103,6 +103,6 @@ int mcast_detach(struct qp *qp, const uint8_t gid[16])
 
 void mcast_leave_all(struct mcast *m, struct qp *qp)
 {
-    while (!link_alone(&qp->groups))
-        leave(m, link_owner(qp->groups.next, struct mcast_member, of_qp));
+    while (!list_empty(&qp->groups))
+        leave(m, list_entry(qp->groups.next, struct mcast_member, of_qp));
 }

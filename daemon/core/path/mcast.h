@@ -9,14 +9,14 @@
 #define MCAST_BUCKETS 64u /* a power of two */
 
 struct mcast_member { /* one QP in one group */
-    struct link group; /* in mcast.bucket, or in mcast.unused */
-    struct link of_qp; /* in qp.groups */
+    struct list_node group; /* in mcast.bucket, or in mcast.unused */
+    struct list_node of_qp; /* in qp.groups */
     struct qp *qp;
     uint8_t gid[16];
 };
 struct mcast {
-    struct link bucket[MCAST_BUCKETS]; /* of members, by hash of the group */
-    struct link unused;
+    struct list_node bucket[MCAST_BUCKETS]; /* of members, by hash of the group */
+    struct list_node unused;
     struct mcast_member *members; /* [size] */
     uint32_t size;
     uint32_t untouched; /* those from here on were never used */

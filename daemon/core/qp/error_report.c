@@ -151,9 +151,9 @@ static void add_bad_sge(struct report *r, const struct qp *qp)
 void report_error(struct qp *qp, enum error_cause cause, uint8_t status, uint8_t syndrome)
 {
     struct report r = of_qp(qp, REPORT_ERROR);
-    if (qp->failure_told)
+    if (qp->failure_reported)
         return; /* what followed from the first one */
-    qp->failure_told = true;
+    qp->failure_reported = true;
     if (qp->failure.kind != REPORT_NONE) {
         add(qp->e, &qp->failure);
         return;
@@ -173,5 +173,5 @@ void report_error(struct qp *qp, enum error_cause cause, uint8_t status, uint8_t
 void report_forget(struct qp *qp)
 {
     qp->failure.kind = REPORT_NONE;
-    qp->failure_told = false;
+    qp->failure_reported = false;
 }

@@ -142,10 +142,10 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     if (err)
         return err;
     qp->e = e;
-    link_init(&qp->ready);
-    link_init(&qp->peer_wait);
-    link_init(&qp->groups);
-    guest_init(&qp->timer);
+    list_init(&qp->ready);
+    list_init(&qp->peer_wait);
+    list_init(&qp->groups);
+    timer_init(&qp->timer);
     qp->owner = init->owner;
     qp->send_cq = init->send_cq;
     qp->recv_cq = init->recv_cq;
@@ -156,8 +156,8 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     qp->sq_sig_all = init->sq_sig_all;
     qp->caps = caps_of(init);
     lay_out_queues(qp, init);
-    link_init(&qp->resp.held);
-    link_init(&qp->req.rndv);
+    list_init(&qp->resp.held);
+    list_init(&qp->req.rndv);
     if (init->srq) {
         qp->tm = init->srq->tm;
         qp->srqn = qp->resp.srqn = init->srq->number;
@@ -173,17 +173,17 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
 static void detach(struct qp *qp)
 {
     struct engine *e = qp->e;
-    if (!link_alone(&qp->ready)) {
-        link_remove(&qp->ready);
+    if (!list_empty(&qp->ready)) {
+        list_remove(&qp->ready);
         e->ready_count--;
     }
-    link_remove(&qp->peer_wait);
+    list_remove(&qp->peer_wait);
     tm_detach(qp);
     srq_put_back(qp);
-    hotel_check_in(e->timers, &qp->timer, NEVER);
+    timer_wheel_set(e->timers, &qp->timer, NEVER);
     if (qp->peer && qp->type != QPT_UD) {
-        peer_release(qp, qp->req.inflight);
-        peer_put(qp->peer);
+        peer_window_release(qp, qp->req.inflight);
+        peer_window_put(qp->peer);
     }
     qp->peer = NULL;
 }
@@ -194,7 +194,7 @@ static void detach(struct qp *qp)
 void qp_destroy(struct qp *qp)
 {
     struct engine *e = qp->e;
-    linger_add(&e->linger, qp);
+    time_wait_add(&e->time_wait, qp);
     mw_forget_qp(qp);
     mcast_leave_all(&e->mcast, qp);
     detach(qp);
@@ -212,7 +212,7 @@ void qp_reset(struct qp *qp)
     qp->req.sq.head = qp->req.sq.tail;
     qp->resp.rq.head = qp->resp.rq.tail;
     qp->attr = (struct qp_attr){.state = QPS_RESET};
-    qp->last_wqe_told = false;
+    qp->last_wqe_reported = false;
     report_forget(qp);
     memset(&qp->ecn, 0, sizeof(qp->ecn));
     req_init(qp);
@@ -229,8 +229,8 @@ void qp_fail(struct qp *qp)
     qp->req.rnr_until = 0;
     resp_stop(qp);
     if (qp->peer)
-        peer_release(qp, qp->req.inflight);
-    link_remove(&qp->peer_wait);
+        peer_window_release(qp, qp->req.inflight);
+    list_remove(&qp->peer_wait);
     engine_ready(qp);
 }
 
@@ -240,7 +240,7 @@ void qp_fail_sends(struct qp *qp)
         return;
     qp->attr.state = QPS_SQE;
     qp->req.flush_end = qp->req.sq.tail;
-    link_remove(&qp->peer_wait);
+    list_remove(&qp->peer_wait);
     engine_ready(qp);
 }
 
@@ -445,7 +445,7 @@ void qp_info(const struct qp *qp, struct qp_info *info)
                                   (next->wr.opcode == WR_LOCAL_INV && r->una != r->cur)),
         .waiting_reads = reading && r->rd_count >= qp->attr.max_rd_atomic,
         .waiting_window = req_window_full(qp),
-        .waiting_peer = !link_alone(&qp->peer_wait),
+        .waiting_peer = !list_empty(&qp->peer_wait),
         .waiting_drain = qp->attr.state == QPS_SQD && !req_is_drained(qp),
         .windowless = !qp_is_reliable(qp),
         .progress_at = r->una_psn != r->sent_psn ? r->progress_at : 0,

@@ -205,13 +205,13 @@ static void connect_peer(struct qp *qp)
 {
     if (qp->peer) {
         uint64_t inflight = qp->req.inflight;
-        link_remove(&qp->peer_wait);
-        peer_release(qp, inflight);
-        peer_put(qp->peer);
-        qp->peer = peer_get(&qp->e->peers, qp->attr.av.dgid);
-        peer_charge(qp, inflight);
+        list_remove(&qp->peer_wait);
+        peer_window_release(qp, inflight);
+        peer_window_put(qp->peer);
+        qp->peer = peer_window_get(&qp->e->peers, qp->attr.av.dgid);
+        peer_window_charge(qp, inflight);
     } else {
-        qp->peer = peer_get(&qp->e->peers, qp->attr.av.dgid);
+        qp->peer = peer_window_get(&qp->e->peers, qp->attr.av.dgid);
     }
 }
 
@@ -255,7 +255,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
     if (to == QPS_SQD && from != QPS_SQD) {
         if (!(mask & QPA_EN_SQD_ASYNC_NOTIFY))
             qp->attr.sqd_async_notify = false; /* the event is asked for each time */
-        qp->sq_drained_told = false;
+        qp->sq_drained_reported = false;
         req_drained(qp);
     }
     engine_ready(qp);

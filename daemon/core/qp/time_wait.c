@@ -5,13 +5,13 @@
 
 #include "daemon/core/engine_priv.h"
 
-void linger_add(struct linger_ring *r, const struct qp *qp)
+void time_wait_add(struct time_wait_ring *r, const struct qp *qp)
 {
     if (!qp_is_reliable(qp) || qp->type == QPT_XRC_SEND || qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR)
         return;
-    struct linger *l = &r->slot[r->tail++ % LINGER_SLOTS];
+    struct time_wait *l = &r->slot[r->tail++ % TIME_WAIT_SLOTS];
     r->pending -= l->ack_pending;
-    *l = (struct linger){
+    *l = (struct time_wait){
         .qpn = qp->qpn,
         .dest_qpn = qp->attr.dest_qpn,
         .epsn = qp->resp.epsn,
@@ -25,22 +25,22 @@ void linger_add(struct linger_ring *r, const struct qp *qp)
 }
 
 /* The newest one of that number: numbers come round after 2^24 others. */
-static struct linger *find(struct linger_ring *r, uint32_t qpn)
+static struct time_wait *find(struct time_wait_ring *r, uint32_t qpn)
 {
-    for (uint32_t i = 0; i < LINGER_SLOTS; i++) {
-        struct linger *l = &r->slot[(r->tail - 1 - i) % LINGER_SLOTS];
+    for (uint32_t i = 0; i < TIME_WAIT_SLOTS; i++) {
+        struct time_wait *l = &r->slot[(r->tail - 1 - i) % TIME_WAIT_SLOTS];
         if (l->qpn == qpn && qpn != 0)
             return l;
     }
     return NULL;
 }
 
-bool linger_rx(struct linger_ring *r, const struct pkt *p, const struct rx_meta *meta)
+bool time_wait_rx(struct time_wait_ring *r, const struct pkt *p, const struct rx_meta *meta)
 {
     uint16_t props = op_table[p->opcode].properties;
     if (!(props & (OP_IS_SEND | OP_IS_WRITE)) || !(props & OP_IS_REQUEST))
         return false; /* the results of READs and atomics went with the QP */
-    struct linger *l = find(r, p->dest_qpn);
+    struct time_wait *l = find(r, p->dest_qpn);
     if (!l || (p->opcode & OP_SERVICE_MASK) != l->service || !pkey_matches(p->pkey) ||
         memcmp(meta->src_gid, l->av.dgid, 16) != 0 || psn_diff(p->psn, l->epsn) >= 0)
         return false;
@@ -49,10 +49,10 @@ bool linger_rx(struct linger_ring *r, const struct pkt *p, const struct rx_meta 
     return true;
 }
 
-bool linger_tx(struct linger_ring *r, struct tx_batch *b)
+bool time_wait_tx(struct time_wait_ring *r, struct tx_batch *b)
 {
-    for (uint32_t i = 0; i < LINGER_SLOTS && r->pending; i++) {
-        struct linger *l = &r->slot[i];
+    for (uint32_t i = 0; i < TIME_WAIT_SLOTS && r->pending; i++) {
+        struct time_wait *l = &r->slot[i];
         if (!l->ack_pending)
             continue;
         struct pkt p = {

@@ -33,7 +33,7 @@ static void progressed(struct qp *qp, uint64_t released, uint64_t now)
         r->cur = r->una;
         released = r->inflight;
     }
-    peer_release(qp, released);
+    peer_window_release(qp, released);
     while (r->rd_count && psn_diff(r->una_psn, r->rd[r->rd_head].end) >= 0) {
         r->rd_head = (r->rd_head + 1) % ENGINE_MAX_RD_ATOMIC;
         r->rd_count--;
@@ -68,7 +68,7 @@ static uint64_t released_cost(const struct qp *qp, const struct send_wqe *w, uin
 void req_pass_local(struct qp *qp)
 {
     struct requester *r = &qp->req;
-    while (r->una != r->fresh && req_wqe(qp, r->una)->npkts == 0 && !req_wqe(qp, r->una)->local_error)
+    while (r->una != r->unsent && req_wqe(qp, r->una)->npkts == 0 && !req_wqe(qp, r->una)->local_error)
         r->una++;
 }
 
@@ -79,7 +79,7 @@ static void advance(struct qp *qp, uint32_t to, uint64_t now)
     struct requester *r = &qp->req;
     uint32_t before = r->una_psn;
     uint64_t released = 0;
-    while (psn_diff(to, r->una_psn) > 0 && r->una != r->fresh) {
+    while (psn_diff(to, r->una_psn) > 0 && r->una != r->unsent) {
         const struct send_wqe *w = req_wqe(qp, r->una);
         if (req_is_answered(w))
             break;
@@ -106,7 +106,7 @@ void req_rewind(struct qp *qp, uint32_t psn)
     uint64_t inflight = 0;
     uint32_t at = r->una_psn;
     r->cur = r->una;
-    while (r->cur != r->fresh) {
+    while (r->cur != r->unsent) {
         const struct send_wqe *w = req_wqe(qp, r->cur);
         if (req_is_local(w) && w->local_error)
             break;
@@ -121,7 +121,7 @@ void req_rewind(struct qp *qp, uint32_t psn)
         r->cur++;
     }
     r->next_psn = psn;
-    peer_release(qp, r->inflight - min64(inflight, r->inflight));
+    peer_window_release(qp, r->inflight - min64(inflight, r->inflight));
     while (r->rd_count && psn_diff(r->rd[(r->rd_head + r->rd_count - 1) % ENGINE_MAX_RD_ATOMIC].end, psn) > 0)
         r->rd_count--;
     r->rtt_start = 0;
@@ -249,7 +249,7 @@ static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
         COUNT(qp, acks_rcvd);
         advance(qp, psn_add(p->psn, 1), now);
         /* An ACK beyond a READ or atomic without its response: the response was lost (9.7.5.1.3). */
-        if (psn_diff(p->psn, r->una_psn) >= 0 && r->una != r->fresh)
+        if (psn_diff(p->psn, r->una_psn) >= 0 && r->una != r->unsent)
             lost_response(qp, now);
         break;
     }
@@ -270,9 +270,9 @@ static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
 /* Puts bytes into the request's own buffers. */
 static bool place(struct qp *qp, const struct send_wqe *w, uint32_t off, const uint8_t *data, uint32_t len)
 {
-    struct source to;
-    source_sgl(&to, &qp->e->keys, w->pd, w->u.sge, off, len, ACCESS_LOCAL_WRITE);
-    return source_write(&to, qp->e, qp->qpn, data, len) == COPIED;
+    struct sge_iter to;
+    sge_iter_sgl(&to, &qp->e->keys, w->pd, w->u.sge, off, len, ACCESS_LOCAL_WRITE);
+    return sge_iter_write(&to, qp->e, qp->qpn, data, len) == COPIED;
 }
 
 /* Steps over one response packet of request una. */
@@ -295,7 +295,7 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
         lost_response(qp, now);
         return;
     }
-    const struct send_wqe *w = r->una != r->fresh ? req_wqe(qp, r->una) : NULL;
+    const struct send_wqe *w = r->una != r->unsent ? req_wqe(qp, r->una) : NULL;
     if (!w || !req_is_answered(w) || atomic != req_is_atomic(w)) {
         bad_response(qp, p);
         return;
@@ -415,14 +415,14 @@ static void count_done(struct qp *qp, const struct send_wqe *w)
 bool req_is_drained(const struct qp *qp)
 {
     const struct requester *r = &qp->req;
-    return r->sq.head == r->una && (r->una == r->fresh || !req_has_begun(qp, req_wqe(qp, r->una)));
+    return r->sq.head == r->una && (r->una == r->unsent || !req_has_begun(qp, req_wqe(qp, r->una)));
 }
 
 void req_drained(struct qp *qp)
 {
-    if (qp->attr.state != QPS_SQD || qp->sq_drained_told || !req_is_drained(qp))
+    if (qp->attr.state != QPS_SQD || qp->sq_drained_reported || !req_is_drained(qp))
         return;
-    qp->sq_drained_told = true;
+    qp->sq_drained_reported = true;
     if (qp->attr.sqd_async_notify)
         event_add(qp, EVENT_SQ_DRAINED);
 }
@@ -445,7 +445,7 @@ bool req_retire(struct qp *qp, uint64_t now)
     }
     /* A request that failed locally does so when its turn comes: all before it is done, and nothing of it is under
      * way. */
-    if (r->una != r->fresh && r->una == r->cur && r->una_psn == r->next_psn && !req_flushing(qp)) {
+    if (r->una != r->unsent && r->una == r->cur && r->una_psn == r->next_psn && !req_flushing(qp)) {
         const struct send_wqe *w = req_wqe(qp, r->una);
         if (w->local_error) {
             COUNT(qp, local_errors);
@@ -468,9 +468,9 @@ bool req_flush(struct qp *qp, uint64_t now)
         else
             complete(qp, req_wqe(qp, r->sq.head), status, r->fail_cause, now);
         r->fail_status = r->fail_cause = 0;
-        r->una = r->cur = r->fresh = ++r->sq.head;
+        r->una = r->cur = r->unsent = ++r->sq.head;
     }
-    r->fresh_psn = r->next_psn; /* what was flushed takes no PSNs: in SQE they are still needed */
+    r->unsent_psn = r->next_psn; /* what was flushed takes no PSNs: in SQE they are still needed */
     if (r->sq.head != r->sq.tail)
         engine_ready(qp); /* posted after SQE was left */
     return false;

@@ -26,7 +26,7 @@ struct burst {
     uint32_t budget; /* payload bytes left in this turn */
     uint32_t sent0; /* sent_psn at the start */
     unsigned runs, pieces, bufs;
-    struct piece piece[BURST_PIECES];
+    struct mem_segment piece[BURST_PIECES];
     struct buf buf[TX_BATCH_PKTS];
     struct run run[BURST_RUNS];
 };
@@ -50,8 +50,8 @@ static const uint8_t operations[][4] = {
 void req_init(struct qp *qp)
 {
     struct requester *r = &qp->req;
-    r->una = r->cur = r->fresh = r->sq.head;
-    r->una_psn = r->next_psn = r->sent_psn = r->fresh_psn = r->recover_psn = qp->attr.sq_psn;
+    r->una = r->cur = r->unsent = r->sq.head;
+    r->una_psn = r->next_psn = r->sent_psn = r->unsent_psn = r->recover_psn = qp->attr.sq_psn;
     r->flush_end = r->sq.head;
     r->inflight = 0;
     r->cwnd = qp->e->cfg.peer_window_bytes;
@@ -131,11 +131,11 @@ static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t
  * carried out whose result is lost. */
 static bool has_place(const struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
-    struct source s;
+    struct sge_iter s;
     uint32_t start = off * qp->mtu;
     uint32_t len = req_is_read(w) || req_is_atomic(w) ? min32(n * qp->mtu, w->length - start) : 0;
-    source_sgl(&s, &qp->e->keys, w->pd, w->u.sge, start, len, ACCESS_LOCAL_WRITE);
-    return source_allowed(&s);
+    sge_iter_sgl(&s, &qp->e->keys, w->pd, w->u.sge, start, len, ACCESS_LOCAL_WRITE);
+    return sge_iter_allowed(&s);
 }
 
 static bool carries_payload(const struct send_wqe *w)
@@ -214,18 +214,18 @@ static bool asks_midway(const struct qp *qp, uint32_t pkt)
 static bool plan_gather(struct burst *s, struct run *run, const struct send_wqe *w, uint32_t start, uint32_t len)
 {
     struct qp *qp = s->qp;
-    struct source from;
-    source_sgl(&from, &qp->e->keys, w->pd, w->u.sge, start, len, 0);
-    int pieces = source_pieces(&from, &s->piece[s->pieces], ENGINE_MAX_SGE);
+    struct sge_iter from;
+    sge_iter_sgl(&from, &qp->e->keys, w->pd, w->u.sge, start, len, 0);
+    int pieces = sge_iter_segments(&from, &s->piece[s->pieces], ENGINE_MAX_SGE);
     if (pieces < 0)
         return false;
-    if (source_done(&from)) {
+    if (sge_iter_done(&from)) {
         run->pieces = (unsigned)pieces;
         s->pieces += run->pieces;
         return true;
     }
-    source_sgl(&from, &qp->e->keys, w->pd, w->u.sge, start, len, 0);
-    enum copied result = source_read(&from, qp->e, &s->buf[run->buf0], s->bufs - run->buf0);
+    sge_iter_sgl(&from, &qp->e->keys, w->pd, w->u.sge, start, len, 0);
+    enum copied result = sge_iter_read(&from, qp->e, &s->buf[run->buf0], s->bufs - run->buf0);
     if (result == COPY_FAILED)
         COUNT(qp, mem_faults);
     s->bufs = run->buf0;
@@ -237,12 +237,12 @@ static bool fetch_word(struct qp *qp, struct send_wqe *w)
 {
     if (w->wr.opcode != WR_ATOMIC_WRITE || w->wr.num_sge == 0)
         return true;
-    struct source from;
+    struct sge_iter from;
     struct buf to = {.p = (uint8_t *)&w->wr.compare_add, .len = sizeof(w->wr.compare_add)};
-    source_sgl(&from, &qp->e->keys, w->pd, w->u.sge, 0, w->length, 0);
-    if (!source_allowed(&from))
+    sge_iter_sgl(&from, &qp->e->keys, w->pd, w->u.sge, 0, w->length, 0);
+    if (!sge_iter_allowed(&from))
         return false;
-    enum copied result = source_read(&from, qp->e, &to, 1);
+    enum copied result = sge_iter_read(&from, qp->e, &to, 1);
     if (result == COPY_FAILED)
         COUNT(qp, mem_faults);
     return result == COPIED;
@@ -327,13 +327,13 @@ static void gather(struct burst *s)
 static void number_request(struct qp *qp, struct send_wqe *w)
 {
     struct requester *r = &qp->req;
-    w->first_psn = r->fresh_psn;
+    w->first_psn = r->unsent_psn;
     w->npkts = psn_count(w->length, qp->mtu);
     w->chunk = req_is_read(w) ? req_read_chunk(qp) : 0;
     if (req_is_atomic(w) || qp->type == QPT_UD)
         w->npkts = 1;
-    r->fresh_psn = psn_add(r->fresh_psn, w->npkts);
-    r->fresh++;
+    r->unsent_psn = psn_add(r->unsent_psn, w->npkts);
+    r->unsent++;
 }
 
 /* Carries out the local operation at cur. It begins after all before it have begun; an invalidation, after which
@@ -345,9 +345,9 @@ static bool run_local(struct qp *qp, struct send_wqe *w)
         return false;
     if (w->wr.flags & SEND_FENCE && r->rd_count)
         return false;
-    w->first_psn = r->fresh_psn;
+    w->first_psn = r->unsent_psn;
     w->npkts = 0;
-    r->fresh++;
+    r->unsent++;
     if (w->wr.opcode == WR_BIND_MW) {
         if (!mw_bind(qp, &w->wr.bind, &w->local_cause))
             w->local_error = WC_MW_BIND_ERR;
@@ -386,17 +386,17 @@ static struct send_wqe *next_request(struct qp *qp)
     struct requester *r = &qp->req;
     while (r->cur != r->sq.tail && !r->rnr_until && !r->fail_status && !req_flushing(qp)) {
         struct send_wqe *w = req_wqe(qp, r->cur);
-        bool fresh = r->cur == r->fresh;
-        if (qp->attr.state == QPS_SQD && (fresh || !req_has_begun(qp, w)))
+        bool unsent = r->cur == r->unsent;
+        if (qp->attr.state == QPS_SQD && (unsent || !req_has_begun(qp, w)))
             return NULL;
         if (!req_is_local(w)) {
-            if (fresh)
+            if (unsent)
                 number_request(qp, w);
             return may_go_on(qp, w) ? w : NULL;
         }
-        if (!fresh && !w->local_error)
+        if (!unsent && !w->local_error)
             r->cur++; /* it was carried out before the QP went back */
-        else if (!fresh || !run_local(qp, w))
+        else if (!unsent || !run_local(qp, w))
             return NULL;
     }
     return NULL;
@@ -406,9 +406,9 @@ static void charge(struct burst *s, const struct send_wqe *w, uint64_t cost)
 {
     struct qp *qp = s->qp;
     if (qp_is_reliable(qp))
-        peer_charge(qp, cost);
+        peer_window_charge(qp, cost);
     else
-        flow_charge(qp->e, req_peer(qp, w), qp->type == QPT_UD ? &w->wr.ud.av : &qp->attr.av, cost, s->now);
+        datagram_flow_charge(qp->e, req_peer(qp, w), qp->type == QPT_UD ? &w->wr.ud.av : &qp->attr.av, cost, s->now);
 }
 
 /* Books what was planned: n PSNs of the request at cur. */
@@ -462,7 +462,7 @@ static bool plan_probe(struct burst *s)
     if (r->next_psn != r->sent_psn || r->una_psn == r->sent_psn)
         return true;
     uint32_t index = r->cur;
-    if (index == r->fresh || req_wqe(s->qp, index)->first_psn == r->next_psn) {
+    if (index == r->unsent || req_wqe(s->qp, index)->first_psn == r->next_psn) {
         do /* some request in front of it has PSNs, since some are unacknowledged */
             index--;
         while (req_wqe(s->qp, index)->npkts == 0);
@@ -487,9 +487,9 @@ static bool plan_probe(struct burst *s)
  * theirs, comes to nothing but that. */
 static enum tx_result stops_at_window(const struct burst *s)
 {
-    if (s->runs == 0 || link_alone(&s->qp->peer_wait))
+    if (s->runs == 0 || list_empty(&s->qp->peer_wait))
         return TX_DONE;
-    link_remove(&s->qp->peer_wait);
+    list_remove(&s->qp->peer_wait);
     return TX_MORE;
 }
 

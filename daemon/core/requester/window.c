@@ -50,18 +50,18 @@ uint64_t req_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, 
 }
 
 /* Where packets of the request go. A datagram's destination mostly is the last one's. */
-struct peer *req_peer(struct qp *qp, const struct send_wqe *w)
+struct peer_window *req_peer(struct qp *qp, const struct send_wqe *w)
 {
     if (qp->type == QPT_UD && (!qp->peer || memcmp(qp->peer->gid, w->wr.ud.av.dgid, 16) != 0))
-        qp->peer = peer_find(&qp->e->peers, w->wr.ud.av.dgid);
+        qp->peer = peer_window_find(&qp->e->peers, w->wr.ud.av.dgid);
     return qp->peer;
 }
 
 /* The same for what nobody acknowledges: the destination's window is the only one. */
-static uint32_t flow_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
+static uint32_t datagram_flow_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
 {
-    struct peer *p = req_peer(qp, w);
-    uint64_t room = peer_room(qp->e, p);
+    struct peer_window *p = req_peer(qp, w);
+    uint64_t room = peer_window_room(qp->e, p);
     if (room >= req_cost(qp, w, off, off + want))
         return want;
     uint32_t n = (uint32_t)(room / (qp->mtu + PACKET_OVERHEAD)); /* fewer than want */
@@ -76,7 +76,7 @@ static uint32_t flow_allows(struct qp *qp, const struct send_wqe *w, uint32_t of
  * nothing in flight may always send a burst: so no QP waits for ever behind others that are stuck. */
 static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
-    uint64_t room = peer_room(qp->e, qp->peer);
+    uint64_t room = peer_window_room(qp->e, qp->peer);
     if (req_cost(qp, w, off, off + n) <= room)
         return n;
     uint32_t fit = (uint32_t)(room / (qp->mtu + PACKET_OVERHEAD)); /* fewer than n */
@@ -98,14 +98,14 @@ uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off
     uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn);
     bool idle = r->inflight == 0;
     if (!qp_is_reliable(qp))
-        return flow_allows(qp, w, off, want);
+        return datagram_flow_allows(qp, w, off, want);
     if (req_is_read(w)) { /* all or nothing: a chunk's bounds are fixed */
         uint64_t cost = req_cost(qp, w, off, off + want);
         if (!idle && (out + want > cfg->window_pkts || r->inflight + cost > r->cwnd)) {
             COUNT(qp, window_full);
             return 0;
         }
-        return peer_admits(qp, cost) ? want : 0;
+        return peer_window_admits(qp, cost) ? want : 0;
     }
     uint32_t n = out < cfg->window_pkts ? min32(want, cfg->window_pkts - out) : 0;
     uint64_t cost = n ? req_cost(qp, w, off, off + n) : 0;
@@ -131,11 +131,11 @@ bool req_window_full(const struct qp *qp)
     if (!qp_is_reliable(qp) || r->cur == r->sq.tail || r->inflight == 0)
         return false;
     const struct send_wqe *w = req_wqe(qp, r->cur);
-    uint32_t off = r->cur == r->fresh ? 0 : req_offset(w, r->next_psn), n = 1;
-    if (req_is_local(w) || (r->cur == r->fresh && req_is_read(w)))
+    uint32_t off = r->cur == r->unsent ? 0 : req_offset(w, r->next_psn), n = 1;
+    if (req_is_local(w) || (r->cur == r->unsent && req_is_read(w)))
         return false;
     if (req_is_read(w))
         n = req_chunk_left(w, off);
-    uint64_t cost = r->cur == r->fresh ? min32(w->length, qp->mtu) + PACKET_OVERHEAD : req_cost(qp, w, off, off + n);
+    uint64_t cost = r->cur == r->unsent ? min32(w->length, qp->mtu) + PACKET_OVERHEAD : req_cost(qp, w, off, off + n);
     return out + n > cfg->window_pkts || r->inflight + cost > r->cwnd;
 }

@@ -15,7 +15,7 @@ static uint32_t flush_access(const struct pkt *p)
            (p->feth.placement & FLUSH_PERSISTENT ? ACCESS_FLUSH_PERSISTENT : 0u);
 }
 
-enum verdict memext_granted(const struct qp *qp, const struct pkt *p)
+enum rx_verdict memext_granted(const struct qp *qp, const struct pkt *p)
 {
     uint32_t need = 0;
     switch (p->opcode & OP_OPERATION_MASK) {
@@ -44,14 +44,14 @@ static struct resource *keep(struct qp *qp, const struct pkt *p)
     return res;
 }
 
-static enum verdict do_atomic_write(struct qp *qp, const struct pkt *p)
+static enum rx_verdict do_atomic_write(struct qp *qp, const struct pkt *p)
 {
-    struct source where;
-    struct piece piece[2];
+    struct sge_iter where;
+    struct mem_segment piece[2];
     if (p->reth.length != 8)
         return V_INVALID;
-    resp_source(qp, &where, qp->resp.pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE);
-    if (source_pieces(&where, piece, 2) != 1) /* not allowed, or not in one piece */
+    resp_remote_iter(qp, &where, qp->resp.pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE);
+    if (sge_iter_segments(&where, piece, 2) != 1) /* not allowed, or not in one piece */
         return V_ACCESS;
     if ((where.layout ? piece[0].va : p->reth.va | piece[0].va) & 7)
         return V_INVALID;
@@ -64,7 +64,7 @@ static enum verdict do_atomic_write(struct qp *qp, const struct pkt *p)
     return V_OK;
 }
 
-static enum verdict do_flush(struct qp *qp, const struct pkt *p)
+static enum rx_verdict do_flush(struct qp *qp, const struct pkt *p)
 {
     bool range = p->feth.selectivity == FLUSH_RANGE;
     if (p->feth.selectivity > FLUSH_REGION || (range && p->reth.length > ENGINE_MAX_MSG))
@@ -80,7 +80,7 @@ static enum verdict do_flush(struct qp *qp, const struct pkt *p)
     return V_OK;
 }
 
-enum verdict memext_execute(struct qp *qp, const struct pkt *p)
+enum rx_verdict memext_execute(struct qp *qp, const struct pkt *p)
 {
     return (p->opcode & OP_OPERATION_MASK) == OP_FLUSH ? do_flush(qp, p) : do_atomic_write(qp, p);
 }

@@ -27,7 +27,7 @@ static const struct consequence {
 void resp_init(struct qp *qp)
 {
     struct responder *r = &qp->resp;
-    r->epsn = r->told_psn = qp->attr.rq_psn;
+    r->epsn = r->acked_psn = qp->attr.rq_psn;
     r->msn = 0;
     r->message = 0;
     r->nak_sent = r->nak_quiet = r->ack_pending = r->comm_est = false;
@@ -62,9 +62,9 @@ static uint32_t recv_pd(const struct qp *qp)
     return srq ? srq->pd : qp->pd;
 }
 
-void resp_recv_source(const struct qp *qp, struct source *s, const struct recv_wqe *w, uint32_t off, uint32_t len)
+void resp_recv_iter(const struct qp *qp, struct sge_iter *s, const struct recv_wqe *w, uint32_t off, uint32_t len)
 {
-    source_sgl(s, &qp->e->keys, recv_pd(qp), w->sge, off, len, ACCESS_LOCAL_WRITE);
+    sge_iter_sgl(s, &qp->e->keys, recv_pd(qp), w->sge, off, len, ACCESS_LOCAL_WRITE);
 }
 
 struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
@@ -87,10 +87,10 @@ bool resp_flush(struct qp *qp, uint64_t now)
             return true;
         resp_complete(qp, WC_WR_FLUSH_ERR, now);
     }
-    if (qp->srqn && !qp->last_wqe_told) {
+    if (qp->srqn && !qp->last_wqe_reported) {
         if (!event_room(qp->e))
             return true;
-        qp->last_wqe_told = true;
+        qp->last_wqe_reported = true;
         event_add(qp, EVENT_QP_LAST_WQE_REACHED); /* 11.6.3: now it can be destroyed, and no request is lost */
     }
     return false;
@@ -118,7 +118,7 @@ uint32_t resp_capacity(const struct recv_wqe *w)
 #define OP_HAS_KIND (OP_IS_SEND | OP_IS_WRITE | OP_IS_READ | OP_IS_ATOMIC) /* what is else is of resp_memext.c */
 
 /* Does the packet continue what came before it? (9.7.4.1.2) */
-static enum verdict check_sequence(const struct qp *qp, uint16_t props)
+static enum rx_verdict check_sequence(const struct qp *qp, uint16_t props)
 {
     uint16_t kind = props & (OP_IS_SEND | OP_IS_WRITE);
     bool begins = !(props & (OP_IS_MIDDLE | OP_IS_LAST));
@@ -128,7 +128,7 @@ static enum verdict check_sequence(const struct qp *qp, uint16_t props)
 }
 
 /* Did the QP's owner allow such requests at all? (9.7.4.1.4) */
-static enum verdict check_granted(const struct qp *qp, const struct pkt *p)
+static enum rx_verdict check_granted(const struct qp *qp, const struct pkt *p)
 {
     uint16_t props = op_table[p->opcode].properties;
     uint32_t need = 0;
@@ -145,7 +145,7 @@ static enum verdict check_granted(const struct qp *qp, const struct pkt *p)
 
 /* More outstanding than the peer was told it may have (9.7.4.1.4): at 0 that is every one. Repeated answers don't
  * count, since the first one may have arrived. */
-static enum verdict check_outstanding(const struct qp *qp, const struct pkt *p)
+static enum rx_verdict check_outstanding(const struct qp *qp, const struct pkt *p)
 {
     uint32_t outstanding = qp->resp.res_pending - qp->resp.res_again;
     bool one_more = resp_is_answered(p->opcode & OP_OPERATION_MASK);
@@ -153,7 +153,7 @@ static enum verdict check_outstanding(const struct qp *qp, const struct pkt *p)
 }
 
 /* 9.7.4.1.5 */
-static enum verdict check_length(const struct qp *qp, const struct pkt *p, uint8_t payload)
+static enum rx_verdict check_length(const struct qp *qp, const struct pkt *p, uint8_t payload)
 {
     switch (payload) {
     case OP_PAYLOAD_FULL:
@@ -169,7 +169,7 @@ static enum verdict check_length(const struct qp *qp, const struct pkt *p, uint8
 
 /* Messages that end with a completion need a receive request: a SEND from its first packet on, a WRITE with
  * immediate data at its last. */
-static enum verdict check_recv(struct qp *qp, const struct pkt *p)
+static enum rx_verdict check_recv(struct qp *qp, const struct pkt *p)
 {
     if (!(op_table[p->opcode].properties & OP_NEEDS_RECV))
         return V_OK;
@@ -181,10 +181,10 @@ static enum verdict check_recv(struct qp *qp, const struct pkt *p)
     return srq && srq->failed ? V_OPERATION : V_RNR;
 }
 
-void resp_source(const struct qp *qp, struct source *s, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len,
-                 uint32_t access)
+void resp_remote_iter(const struct qp *qp, struct sge_iter *s, uint32_t pd, uint32_t key, uint64_t addr, uint32_t len,
+                      uint32_t access)
 {
-    source_remote(s, &qp->e->keys, pd, qp->type == QPT_XRC_RECV ? 0 : qp->qpn, key, addr, len, access);
+    sge_iter_remote(s, &qp->e->keys, pd, qp->type == QPT_XRC_RECV ? 0 : qp->qpn, key, addr, len, access);
 }
 
 /* --- execution -------------------------------------------------------------------------------------------------------------- */
@@ -214,7 +214,7 @@ static void deliver(struct qp *qp, const struct pkt *p, uint8_t opcode, const ui
     COUNT(qp, recvs);
 }
 
-enum verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now)
+enum rx_verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     uint16_t props = op_table[p->opcode].properties;
     struct responder *r = &qp->resp;
@@ -232,11 +232,11 @@ enum verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now)
         return V_ACCESS;
     const uint8_t *inline_data = NULL;
     if (p->payload_len) {
-        struct source to;
-        resp_recv_source(qp, &to, w, r->received, p->payload_len);
-        if (props & OP_IS_ONLY && p->payload_len <= COMPLETION_INLINE && source_plain(&to))
+        struct sge_iter to;
+        resp_recv_iter(qp, &to, w, r->received, p->payload_len);
+        if (props & OP_IS_ONLY && p->payload_len <= COMPLETION_INLINE && sge_iter_plain(&to))
             inline_data = p->payload;
-        else if (source_write(&to, qp->e, qp->qpn, p->payload, p->payload_len) != COPIED)
+        else if (sge_iter_write(&to, qp->e, qp->qpn, p->payload, p->payload_len) != COPIED)
             return V_PROTECTION;
     }
     r->received += p->payload_len;
@@ -252,17 +252,17 @@ enum verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now)
 }
 
 /* Does the payload fit what the RETH announced? */
-static enum verdict check_write_length(const struct qp *qp, const struct pkt *p, uint16_t props)
+static enum rx_verdict check_write_length(const struct qp *qp, const struct pkt *p, uint16_t props)
 {
     if (props & (OP_IS_LAST | OP_IS_ONLY))
         return p->payload_len == qp->resp.remaining ? V_OK : V_INVALID;
     return p->payload_len < qp->resp.remaining ? V_OK : V_INVALID;
 }
 
-static enum verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
+static enum rx_verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
 {
     struct responder *r = &qp->resp;
-    struct source to;
+    struct sge_iter to;
     if (props & (OP_IS_FIRST | OP_IS_ONLY)) {
         r->va = p->reth.va;
         r->rkey = p->reth.rkey;
@@ -270,16 +270,16 @@ static enum verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props,
         r->received = 0;
         if (r->remaining > ENGINE_MAX_MSG)
             return V_INVALID;
-        resp_source(qp, &to, r->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE);
-        if (!source_allowed(&to))
+        resp_remote_iter(qp, &to, r->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE);
+        if (!sge_iter_allowed(&to))
             return V_ACCESS;
     }
-    enum verdict v = check_write_length(qp, p, props);
+    enum rx_verdict v = check_write_length(qp, p, props);
     if (v != V_OK)
         return v;
     if (p->payload_len) {
-        resp_source(qp, &to, r->pd, r->rkey, r->va, p->payload_len, ACCESS_REMOTE_WRITE);
-        enum copied result = source_write(&to, qp->e, qp->qpn, p->payload, p->payload_len);
+        resp_remote_iter(qp, &to, r->pd, r->rkey, r->va, p->payload_len, ACCESS_REMOTE_WRITE);
+        enum copied result = sge_iter_write(&to, qp->e, qp->qpn, p->payload, p->payload_len);
         if (result != COPIED) /* refused: deregistered or invalidated since the first packet */
             return result == COPY_REFUSED ? V_ACCESS : V_OPERATION;
     }
@@ -317,14 +317,14 @@ void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint
     res->end_pkt = end;
 }
 
-static enum verdict do_read(struct qp *qp, const struct pkt *p)
+static enum rx_verdict do_read(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;
-    struct source from;
+    struct sge_iter from;
     if (p->reth.length > ENGINE_MAX_MSG)
         return V_INVALID;
-    resp_source(qp, &from, r->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ);
-    if (!source_allowed(&from))
+    resp_remote_iter(qp, &from, r->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ);
+    if (!sge_iter_allowed(&from))
         return V_ACCESS;
     struct resource *res = resp_new_resource(qp);
     if (!res)
@@ -342,13 +342,13 @@ static enum verdict do_read(struct qp *qp, const struct pkt *p)
     return V_OK;
 }
 
-static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
+static enum rx_verdict do_atomic(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;
-    struct source where;
-    struct piece piece[2];
-    resp_source(qp, &where, r->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC);
-    if (source_pieces(&where, piece, 2) != 1) /* not allowed, or not in one piece */
+    struct sge_iter where;
+    struct mem_segment piece[2];
+    resp_remote_iter(qp, &where, r->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC);
+    if (sge_iter_segments(&where, piece, 2) != 1) /* not allowed, or not in one piece */
         return V_ACCESS;
     if ((where.layout ? piece[0].va : p->atomic.va | piece[0].va) & 7)
         return V_INVALID;
@@ -365,11 +365,11 @@ static enum verdict do_atomic(struct qp *qp, const struct pkt *p)
     return V_OK;
 }
 
-enum verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
+enum rx_verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     const struct op_info *op = &op_table[p->opcode];
     uint16_t props = op->properties;
-    enum verdict v;
+    enum rx_verdict v;
     if ((v = check_sequence(qp, props)) != V_OK || (v = check_granted(qp, p)) != V_OK ||
         (v = check_outstanding(qp, p)) != V_OK || (v = check_length(qp, p, op->payload)) != V_OK)
         return v;
@@ -466,7 +466,7 @@ static void out_of_sequence(struct qp *qp, const struct pkt *p)
     COUNT(qp, send_seq_err);
 }
 
-static void refuse(struct qp *qp, const struct pkt *p, enum verdict v, uint64_t now)
+static void refuse(struct qp *qp, const struct pkt *p, enum rx_verdict v, uint64_t now)
 {
     struct responder *r = &qp->resp;
     const struct consequence *c = &consequences[v];
@@ -529,7 +529,7 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
     } else if (ahead < 0) {
         duplicate(qp, p);
     } else {
-        enum verdict v = resp_execute(qp, p, now);
+        enum rx_verdict v = resp_execute(qp, p, now);
         if (v == V_OK) {
             accepted(qp, p, now);
         } else if (v == V_DROP) {

@@ -62,8 +62,8 @@ static struct resource *next_pending(struct qp *qp)
 /* All before psn is acknowledged by what was just planned. */
 static void told(struct qp *qp, uint32_t psn)
 {
-    if (psn_diff(psn, qp->resp.told_psn) > 0)
-        qp->resp.told_psn = psn;
+    if (psn_diff(psn, qp->resp.acked_psn) > 0)
+        qp->resp.acked_psn = psn;
 }
 
 static void no_longer_pending(struct qp *qp, struct resource *res)
@@ -129,10 +129,10 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     if (n == 0)
         return TX_FULL;
 
-    struct source from;
+    struct sge_iter from;
     uint64_t va = res->va + (uint64_t)res->next_pkt * qp->mtu;
-    resp_source(qp, &from, res->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ);
-    if (source_read(&from, e, buf, n) != COPIED) {
+    resp_remote_iter(qp, &from, res->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ);
+    if (sge_iter_read(&from, e, buf, n) != COPIED) {
         /* Deregistered, invalidated, or gone from its owner's address space, since the request was accepted. */
         tx_take_back(b, pkt0, used0);
         if (res->again) { /* it was answered in time; that the request came again may be the network's doing */

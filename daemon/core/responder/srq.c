@@ -58,7 +58,7 @@ int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct 
     srq->xrcd = init->xrcd;
     srq->max_sge = init->max_sge;
     srq->tm = init->tm;
-    link_init(&srq->holders);
+    list_init(&srq->holders);
     queue_init(&srq->rq, (uint8_t *)mem + SRQ_BYTES, init->max_wr, recv_stride(init->max_sge));
     *out = srq;
     return 0;
@@ -67,7 +67,7 @@ int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct 
 /* The request that the QP has taken is no longer the SRQ's business. */
 static void let_go(struct srq *srq, struct qp *qp)
 {
-    link_remove(&qp->resp.held);
+    list_remove(&qp->resp.held);
     srq->held--;
 }
 
@@ -76,8 +76,8 @@ int srq_destroy(struct srq *srq)
     struct engine *e = srq->e;
     if (srq->users)
         return -EBUSY;
-    while (!link_alone(&srq->holders)) {
-        struct qp *qp = link_owner(srq->holders.next, struct qp, resp.held);
+    while (!list_empty(&srq->holders)) {
+        struct qp *qp = list_entry(srq->holders.next, struct qp, resp.held);
         qp->resp.rq.head = qp->resp.rq.tail;
         let_go(srq, qp);
     }
@@ -98,11 +98,11 @@ int srq_resize(struct srq *srq, uint32_t max_wr, void *mem, struct srq **out)
     queue_init(&to->rq, (uint8_t *)mem + SRQ_BYTES, max_wr, srq->rq.stride);
     for (uint32_t i = 0; i < used; i++)
         memcpy(queue_at(&to->rq, to->rq.tail++), queue_at(&srq->rq, srq->rq.head + i), srq->rq.stride);
-    link_init(&to->holders);
-    while (!link_alone(&srq->holders)) {
-        struct link *held = srq->holders.next;
-        link_remove(held);
-        link_append(&to->holders, held);
+    list_init(&to->holders);
+    while (!list_empty(&srq->holders)) {
+        struct list_node *held = srq->holders.next;
+        list_remove(held);
+        list_append(&to->holders, held);
     }
     to->e->srqs[to->number & to->e->srq_mask] = to; /* QPs know it by its number */
     *out = to;
@@ -186,7 +186,7 @@ bool srq_take(struct srq *srq, struct qp *qp)
     bool found = queue_used(&srq->rq) > 0;
     if (found) {
         copy(own, own->tail++, queue_at(&srq->rq, srq->rq.head++));
-        link_append(&srq->holders, &qp->resp.held);
+        list_append(&srq->holders, &qp->resp.held);
         srq->held++;
     }
     check_limit(srq);
@@ -196,7 +196,7 @@ bool srq_take(struct srq *srq, struct qp *qp)
 void srq_put_back(struct qp *qp)
 {
     struct queue *own = &qp->resp.rq;
-    if (link_alone(&qp->resp.held))
+    if (list_empty(&qp->resp.held))
         return;
     struct srq *srq = srq_find(qp->e, qp->resp.srqn);
     let_go(srq, qp);
@@ -205,7 +205,7 @@ void srq_put_back(struct qp *qp)
 
 void srq_completed(struct qp *qp, struct completion *c)
 {
-    if (link_alone(&qp->resp.held))
+    if (list_empty(&qp->resp.held))
         return;
     struct srq *srq = srq_find(qp->e, qp->resp.srqn);
     let_go(srq, qp);

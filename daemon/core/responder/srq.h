@@ -16,7 +16,7 @@
 struct srq {
     struct engine *e;
     struct queue rq; /* requests that no message has taken */
-    struct link holders; /* responder.held of QPs that have taken one */
+    struct list_node holders; /* responder.held of QPs that have taken one */
     uint32_t held; /* how many; they count for the queue's depth, so that each can be put back */
     uint32_t users; /* QPs attached to it */
     void *owner, *cq;
@@ -26,7 +26,7 @@ struct srq {
     uint32_t max_sge;
     uint32_t limit; /* 0: not armed */
     bool failed; /* nothing is taken from it any more */
-    struct tm *tm; /* NULL: it matches no tags */
+    struct tag_list *tm; /* NULL: it matches no tags */
 };
 
 struct srq *srq_find(const struct engine *e, uint32_t number); /* NULL: none */

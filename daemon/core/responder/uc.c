@@ -13,7 +13,7 @@ static void give_up(struct qp *qp)
     srq_put_back(qp);
 }
 
-static void refuse(struct qp *qp, const struct pkt *p, enum verdict v, uint64_t now)
+static void refuse(struct qp *qp, const struct pkt *p, enum rx_verdict v, uint64_t now)
 {
     if (v == V_RNR)
         COUNT(qp, rx_no_recv);
@@ -46,7 +46,7 @@ void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now)
         refuse(qp, p, V_DROP, now);
         return;
     }
-    enum verdict v = resp_execute(qp, p, now);
+    enum rx_verdict v = resp_execute(qp, p, now);
     if (v != V_OK) {
         refuse(qp, p, v, now);
         return;

@@ -20,31 +20,32 @@ static void fill_grh(const struct pkt *p, const struct rx_meta *meta, uint8_t ou
 
 /* Is there a place for the datagram? *direct: its beginning, headers (and payload, if it is small) can travel in the
  * completion, because the poller knows where they belong. Puts the payload of longer ones there. */
-static enum verdict place(struct qp *qp, const struct pkt *p, bool small, bool *direct)
+static enum rx_verdict place(struct qp *qp, const struct pkt *p, bool small, bool *direct)
 {
-    struct source to;
+    struct sge_iter to;
     const struct recv_wqe *w = resp_recv(qp);
     if (!w)
         return V_RNR;
     if (resp_capacity(w) < GRH_LEN + p->payload_len)
         return V_LENGTH;
     uint32_t beginning = GRH_LEN + (small ? p->payload_len : 0);
-    resp_recv_source(qp, &to, w, 0, beginning);
-    *direct = source_plain(&to);
-    if (!*direct && !source_allowed(&to))
+    resp_recv_iter(qp, &to, w, 0, beginning);
+    *direct = sge_iter_plain(&to);
+    if (!*direct && !sge_iter_allowed(&to))
         return V_PROTECTION;
-    resp_recv_source(qp, &to, w, beginning, GRH_LEN + p->payload_len - beginning);
-    return source_write(&to, qp->e, qp->qpn, p->payload, GRH_LEN + p->payload_len - beginning) == COPIED ? V_OK
-                                                                                                         : V_PROTECTION;
+    resp_recv_iter(qp, &to, w, beginning, GRH_LEN + p->payload_len - beginning);
+    return sge_iter_write(&to, qp->e, qp->qpn, p->payload, GRH_LEN + p->payload_len - beginning) == COPIED
+               ? V_OK
+               : V_PROTECTION;
 }
 
 /* The beginning of the datagram is in the completion; of a receive request whose poller could not find the place, it is put there from
  * here. (The completion stays until deferred writes are done.) */
 static void put_beginning(struct qp *qp, const struct recv_wqe *w, struct completion *c)
 {
-    struct source to;
-    resp_recv_source(qp, &to, w, 0, c->inline_len);
-    if (source_write(&to, qp->e, qp->qpn, c->data, c->inline_len) != COPIED) {
+    struct sge_iter to;
+    resp_recv_iter(qp, &to, w, 0, c->inline_len);
+    if (sge_iter_write(&to, qp->e, qp->qpn, c->data, c->inline_len) != COPIED) {
         c->status = WC_LOC_PROT_ERR;
         report_error(qp, ERROR_RECV, WC_LOC_PROT_ERR, 0);
         qp_fail(qp);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/core/responder/xrc.h"
 
-enum verdict xrc_check(struct qp *qp, const struct pkt *p)
+enum rx_verdict xrc_check(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;
     if (r->message && p->srqn != r->srqn)

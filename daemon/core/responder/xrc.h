@@ -13,6 +13,6 @@
 /* May the request use the SRQ that it names? Asked when all that holds for RC, too, was found right. On V_OK the message
  * under way has this SRQ and its protection domain. V_ACCESS: no such SRQ, or one of another domain. V_INVALID: not the
  * one that the message began with. */
-enum verdict xrc_check(struct qp *qp, const struct pkt *p);
+enum rx_verdict xrc_check(struct qp *qp, const struct pkt *p);
 
 #endif

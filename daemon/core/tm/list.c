@@ -6,7 +6,7 @@
 
 #define NEVER_LOOKED_AT 16u /* entries that can never match are only looked at to explain */
 
-static struct link *bucket(const struct tm_list *l, uint64_t tag, uint64_t mask)
+static struct list_node *bucket(const struct tm_list *l, uint64_t tag, uint64_t mask)
 {
     uint64_t x = tag + mask * 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
@@ -14,18 +14,19 @@ static struct link *bucket(const struct tm_list *l, uint64_t tag, uint64_t mask)
     return &l->buckets[(x ^ (x >> 32)) & l->bucket_mask];
 }
 
-void tm_list_init(struct tm_list *l, struct link *buckets, uint32_t num_buckets, struct mask_class *classes, uint32_t n)
+void tm_list_init(struct tm_list *l, struct list_node *buckets, uint32_t num_buckets, struct mask_class *classes,
+                  uint32_t n)
 {
-    link_init(&l->order);
-    link_init(&l->never);
-    link_init(&l->classes);
-    link_init(&l->free_classes);
+    list_init(&l->order);
+    list_init(&l->never);
+    list_init(&l->classes);
+    list_init(&l->free_classes);
     for (uint32_t i = 0; i < n; i++)
-        link_append(&l->free_classes, &classes[i].link);
+        list_append(&l->free_classes, &classes[i].link);
     l->buckets = buckets;
     l->bucket_mask = num_buckets - 1;
     for (uint32_t i = 0; i < num_buckets; i++)
-        link_init(&buckets[i]);
+        list_init(&buckets[i]);
     l->num_classes = 0;
     l->next_seq = l->active_end = 0;
     l->active = l->pending = 0;
@@ -34,16 +35,16 @@ void tm_list_init(struct tm_list *l, struct link *buckets, uint32_t num_buckets,
 /* There is a free class for every entry, so one is always found. */
 static struct mask_class *class_get(struct tm_list *l, uint64_t mask)
 {
-    for (struct link *at = l->classes.next; at != &l->classes; at = at->next) {
-        struct mask_class *c = link_owner(at, struct mask_class, link);
+    for (struct list_node *at = l->classes.next; at != &l->classes; at = at->next) {
+        struct mask_class *c = list_entry(at, struct mask_class, link);
         if (c->mask == mask) {
             c->count++;
             return c;
         }
     }
-    struct mask_class *c = link_owner(l->free_classes.next, struct mask_class, link);
-    link_remove(&c->link);
-    link_append(&l->classes, &c->link);
+    struct mask_class *c = list_entry(l->free_classes.next, struct mask_class, link);
+    list_remove(&c->link);
+    list_append(&l->classes, &c->link);
     c->mask = mask;
     c->count = 1;
     l->num_classes++;
@@ -54,8 +55,8 @@ static void class_put(struct tm_list *l, struct mask_class *c)
 {
     if (--c->count)
         return;
-    link_remove(&c->link);
-    link_append(&l->free_classes, &c->link);
+    list_remove(&c->link);
+    list_append(&l->free_classes, &c->link);
     l->num_classes--;
 }
 
@@ -67,13 +68,13 @@ bool tm_list_active(const struct tm_list *l, const struct tm_entry *e)
 void tm_list_append(struct tm_list *l, struct tm_entry *e, bool active)
 {
     e->seq = l->next_seq++;
-    link_append(&l->order, &e->order);
+    list_append(&l->order, &e->order);
     if (e->tag & ~e->mask) {
         e->class = NULL;
-        link_append(&l->never, &e->chain);
+        list_append(&l->never, &e->chain);
     } else {
         e->class = class_get(l, e->mask);
-        link_append(bucket(l, e->tag, e->mask), &e->chain);
+        list_append(bucket(l, e->tag, e->mask), &e->chain);
     }
     l->pending++;
     if (active)
@@ -82,8 +83,8 @@ void tm_list_append(struct tm_list *l, struct tm_entry *e, bool active)
 
 void tm_list_remove(struct tm_list *l, struct tm_entry *e)
 {
-    link_remove(&e->order);
-    link_remove(&e->chain);
+    list_remove(&e->order);
+    list_remove(&e->chain);
     if (e->class)
         class_put(l, e->class);
     e->class = NULL;
@@ -106,12 +107,12 @@ uint32_t tm_list_activate(struct tm_list *l)
 static struct tm_entry *find_in_class(const struct tm_list *l, const struct mask_class *c, uint64_t tag,
                                       uint32_t *depth)
 {
-    const struct link *head = bucket(l, tag & c->mask, c->mask);
-    for (const struct link *at = head->next; at != head; at = at->next) {
-        const struct tm_entry *e = link_owner(at, const struct tm_entry, chain);
+    const struct list_node *head = bucket(l, tag & c->mask, c->mask);
+    for (const struct list_node *at = head->next; at != head; at = at->next) {
+        const struct tm_entry *e = list_entry(at, const struct tm_entry, chain);
         ++*depth;
         if (e->mask == c->mask && e->tag == (tag & c->mask))
-            return link_owner(at, struct tm_entry, chain);
+            return list_entry(at, struct tm_entry, chain);
     }
     return NULL;
 }
@@ -119,8 +120,8 @@ static struct tm_entry *find_in_class(const struct tm_list *l, const struct mask
 struct tm_entry *tm_list_find(const struct tm_list *l, uint64_t tag, uint32_t *depth)
 {
     struct tm_entry *first = NULL;
-    for (const struct link *at = l->classes.next; at != &l->classes; at = at->next) {
-        struct tm_entry *e = find_in_class(l, link_owner(at, const struct mask_class, link), tag, depth);
+    for (const struct list_node *at = l->classes.next; at != &l->classes; at = at->next) {
+        struct tm_entry *e = find_in_class(l, list_entry(at, const struct mask_class, link), tag, depth);
         ++*depth;
         if (e && (!first || e->seq < first->seq))
             first = e;
@@ -131,8 +132,8 @@ struct tm_entry *tm_list_find(const struct tm_list *l, uint64_t tag, uint32_t *d
 struct tm_entry *tm_list_find_never(const struct tm_list *l, uint64_t tag)
 {
     uint32_t n = 0;
-    for (const struct link *at = l->never.next; at != &l->never && n < NEVER_LOOKED_AT; at = at->next, n++) {
-        struct tm_entry *e = link_owner(at, struct tm_entry, chain);
+    for (const struct list_node *at = l->never.next; at != &l->never && n < NEVER_LOOKED_AT; at = at->next, n++) {
+        struct tm_entry *e = list_entry(at, struct tm_entry, chain);
         if (((tag ^ e->tag) & e->mask) == 0)
             return e;
     }

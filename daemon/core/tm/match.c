@@ -49,7 +49,7 @@ uint8_t tm_wc_opcode(uint8_t action, uint8_t kind)
 /* --- deciding ---------------------------------------------------------------------------------------------------------- */
 
 /* Fills in kind, why, tmh and rvh; true: the message is to be matched. */
-static bool classify(const struct tm *tm, const struct tm_msg *m, struct tm_decision *d)
+static bool classify(const struct tag_list *tm, const struct tm_msg *m, struct tm_decision *d)
 {
     static const struct kind_info empty = {TM_KIND_NO_TAG, TM_WHY_EMPTY, 0};
     static const struct kind_info unknown = {TM_KIND_GARBAGE, TM_WHY_UNKNOWN_OP, 1};
@@ -77,7 +77,7 @@ static bool classify(const struct tm *tm, const struct tm_msg *m, struct tm_deci
 }
 
 /* Why there is no match, for people; candidate is a pending entry that has the tag, if there is one. */
-static void explain(const struct tm *tm, const struct tm_entry *candidate, struct tm_decision *d)
+static void explain(const struct tag_list *tm, const struct tm_entry *candidate, struct tm_decision *d)
 {
     const struct tm_entry *never;
     if (candidate) {
@@ -111,7 +111,7 @@ static void match(const struct tm_msg *m, struct tm_decision *d)
         d->action = d->rvh.len ? TM_ACT_READ : TM_ACT_FIN;
 }
 
-void tm_decide(const struct tm *tm, const struct tm_msg *m, struct tm_decision *d)
+void tm_decide(const struct tag_list *tm, const struct tm_msg *m, struct tm_decision *d)
 {
     *d = (struct tm_decision){
         .action = TM_ACT_BUFFER, .whole = m->whole, .qpn = m->qpn, .other = TM_NO_HANDLE, .version = tm->version};
@@ -134,7 +134,7 @@ void tm_decide(const struct tm *tm, const struct tm_msg *m, struct tm_decision *
 
 /* --- making it true ---------------------------------------------------------------------------------------------------- */
 
-static void trace_decision(struct tm *tm, const struct tm_decision *d, enum tm_event_type type, uint64_t now)
+static void trace_decision(struct tag_list *tm, const struct tm_decision *d, enum tm_event_type type, uint64_t now)
 {
     struct tm_event ev = {
         .type = (uint8_t)type,
@@ -150,14 +150,14 @@ static void trace_decision(struct tm *tm, const struct tm_decision *d, enum tm_e
 }
 
 /* Is this what the trace says last? A message that is put off comes again every few microseconds, and would fill it. */
-static bool waits_already(const struct tm *tm, const struct tm_decision *d)
+static bool waits_already(const struct tag_list *tm, const struct tm_decision *d)
 {
     struct tm_event ev;
     return tm_trace_end(tm) && tm_trace_get(tm, tm_trace_end(tm) - 1, &ev) && ev.type == TM_EV_WAIT &&
            ev.qpn == d->qpn && ev.kind == d->kind && ev.tag == d->tmh.tag && ev.why == d->why;
 }
 
-void tm_refuse(struct tm *tm, const struct tm_decision *d, uint64_t now)
+void tm_refuse(struct tag_list *tm, const struct tm_decision *d, uint64_t now)
 {
     bool forever = d->action == TM_ACT_REFUSE;
     if (forever)
@@ -168,14 +168,14 @@ void tm_refuse(struct tm *tm, const struct tm_decision *d, uint64_t now)
         trace_decision(tm, d, forever ? TM_EV_REFUSE : TM_EV_WAIT, now);
 }
 
-static void count_depth(struct tm *tm, uint32_t depth)
+static void count_depth(struct tag_list *tm, uint32_t depth)
 {
     tm->counters.depth_sum += depth;
     if (depth > tm->counters.depth_max)
         tm->counters.depth_max = depth;
 }
 
-void tm_commit(struct tm *tm, const struct tm_decision *d, struct tm_rx *rx, uint64_t now)
+void tm_commit(struct tag_list *tm, const struct tm_decision *d, struct tm_rx *rx, uint64_t now)
 {
     assert(d->version == tm->version && d->action != TM_ACT_WAIT && d->action != TM_ACT_REFUSE);
     *rx = (struct tm_rx){
@@ -198,7 +198,7 @@ void tm_commit(struct tm *tm, const struct tm_decision *d, struct tm_rx *rx, uin
 
 /* --- and its end ------------------------------------------------------------------------------------------------------- */
 
-static void trace_end(struct tm *tm, const struct tm_rx *rx, enum tm_event_type type, uint8_t flags, uint64_t now)
+static void trace_end(struct tag_list *tm, const struct tm_rx *rx, enum tm_event_type type, uint8_t flags, uint64_t now)
 {
     struct tm_event ev = {
         .type = (uint8_t)type,
@@ -212,14 +212,14 @@ static void trace_end(struct tm *tm, const struct tm_rx *rx, enum tm_event_type 
     tm_trace_add(tm, ev, now);
 }
 
-static void free_entry(struct tm *tm, struct tm_entry *e)
+static void free_entry(struct tag_list *tm, struct tm_entry *e)
 {
     assert(e->state == TM_CONSUMED);
     e->state = TM_FREE;
     tm->consumed--;
 }
 
-static void count_match(struct tm *tm, const struct tm_rx *rx)
+static void count_match(struct tag_list *tm, const struct tm_rx *rx)
 {
     if (rx->kind == TM_KIND_EAGER)
         tm->counters.rx_exp++;
@@ -231,7 +231,7 @@ static void count_match(struct tm *tm, const struct tm_rx *rx)
         tm->counters.rndv_fin++;
 }
 
-static void count_untagged(struct tm *tm, const struct tm_rx *rx)
+static void count_untagged(struct tag_list *tm, const struct tm_rx *rx)
 {
     tm->counters.rx_no_tag++;
     if (rx->kind == TM_KIND_FIN)
@@ -241,7 +241,7 @@ static void count_untagged(struct tm *tm, const struct tm_rx *rx)
 }
 
 /* An unexpected message has arrived: from now on the program has to know of it. */
-static uint8_t deliver(struct tm *tm, const struct tm_rx *rx)
+static uint8_t deliver(struct tag_list *tm, const struct tm_rx *rx)
 {
     if (rx->kind == TM_KIND_EAGER)
         tm->counters.rx_unexp_eager++;
@@ -255,7 +255,7 @@ static uint8_t deliver(struct tm *tm, const struct tm_rx *rx)
     return WC_TM_SYNC_REQ;
 }
 
-uint8_t tm_done(struct tm *tm, struct tm_rx *rx, uint64_t now)
+uint8_t tm_done(struct tag_list *tm, struct tm_rx *rx, uint64_t now)
 {
     struct tm_rx had = *rx;
     uint8_t flags = 0;
@@ -280,7 +280,7 @@ uint8_t tm_done(struct tm *tm, struct tm_rx *rx, uint64_t now)
     return flags;
 }
 
-void tm_uncount(struct tm *tm, uint64_t now)
+void tm_uncount(struct tag_list *tm, uint64_t now)
 {
     tm->hw_cnt--;
     tm->counters.rx_dropped++;
@@ -288,7 +288,7 @@ void tm_uncount(struct tm *tm, uint64_t now)
     tm_settle(tm, now);
 }
 
-void tm_drop(struct tm *tm, struct tm_rx *rx, uint64_t now)
+void tm_drop(struct tag_list *tm, struct tm_rx *rx, uint64_t now)
 {
     struct tm_rx had = *rx;
     *rx = (struct tm_rx){0};

@@ -57,19 +57,19 @@ static bool has_slots(const struct qp *qp, const struct tm_rx *rx)
 
 bool rndv_start(struct qp *qp, uint64_t now)
 {
-    while (!link_alone(&qp->req.rndv)) {
-        struct tm_entry *e = link_owner(qp->req.rndv.next, struct tm_entry, job);
+    while (!list_empty(&qp->req.rndv)) {
+        struct tm_entry *e = list_entry(qp->req.rndv.next, struct tm_entry, job);
         if (!has_slots(qp, &e->rx))
             break;
         if (e->rx.action == TM_ACT_READ) {
-            link_remove(&e->job);
+            list_remove(&e->job);
             queue_read(qp, e);
             continue;
         }
         if (completion_room(qp->e) == 0)
             return false;
         struct tm_rx rx = e->rx;
-        link_remove(&e->job);
+        list_remove(&e->job);
         queue_fin(qp, &rx);
         tm_complete(qp, &rx, WC_SUCCESS, WC_TM_DATA_VALID, now)->solicited = e->solicited;
         tm_done(qp->tm, &rx, now);
@@ -79,7 +79,7 @@ bool rndv_start(struct qp *qp, uint64_t now)
 
 bool rndv_begin(struct qp *qp, struct tm_rx *rx, bool solicited, uint64_t now)
 {
-    if (rx->action == TM_ACT_FIN && link_alone(&qp->req.rndv) && has_slots(qp, rx)) {
+    if (rx->action == TM_ACT_FIN && list_empty(&qp->req.rndv) && has_slots(qp, rx)) {
         queue_fin(qp, rx);
         tm_done(qp->tm, rx, now);
         return true;
@@ -88,7 +88,7 @@ bool rndv_begin(struct qp *qp, struct tm_rx *rx, bool solicited, uint64_t now)
     e->rx = *rx;
     e->solicited = solicited;
     *rx = (struct tm_rx){0};
-    link_append(&qp->req.rndv, &e->job);
+    list_append(&qp->req.rndv, &e->job);
     rndv_start(qp, now);
     return false;
 }

@@ -107,11 +107,11 @@ static void decide(struct qp *qp, const struct pkt *p, bool whole, struct tm_dec
 }
 
 /* Decides upon a message and, if what it needs is there, commits. */
-static enum verdict begin(struct qp *qp, const struct pkt *p, bool whole, uint64_t now)
+static enum rx_verdict begin(struct qp *qp, const struct pkt *p, bool whole, uint64_t now)
 {
     struct tm_decision d;
     decide(qp, p, whole, &d);
-    enum verdict v = V_OK;
+    enum rx_verdict v = V_OK;
     if (d.action == TM_ACT_WAIT)
         v = V_RNR;
     else if (d.action == TM_ACT_REFUSE)
@@ -135,12 +135,12 @@ static enum verdict begin(struct qp *qp, const struct pkt *p, bool whole, uint64
 static bool store(struct qp *qp, const uint8_t *data, uint32_t len)
 {
     const struct tm_entry *e = qp->resp.tm_rx.entry;
-    struct source to;
-    source_sgl(&to, &qp->e->keys, srq_of(qp)->pd, e->sge, qp->resp.received, len, ACCESS_LOCAL_WRITE);
-    return source_write(&to, qp->e, qp->qpn, data, len) == COPIED;
+    struct sge_iter to;
+    sge_iter_sgl(&to, &qp->e->keys, srq_of(qp)->pd, e->sge, qp->resp.received, len, ACCESS_LOCAL_WRITE);
+    return sge_iter_write(&to, qp->e, qp->qpn, data, len) == COPIED;
 }
 
-static enum verdict receive_eager(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
+static enum rx_verdict receive_eager(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
 {
     struct responder *r = &qp->resp;
     struct tm_rx *rx = &r->tm_rx;
@@ -170,7 +170,7 @@ static enum verdict receive_eager(struct qp *qp, const struct pkt *p, uint16_t p
 }
 
 /* The whole request goes to the program, as far as its buffer reaches. */
-static enum verdict receive_incomplete(struct qp *qp, const struct pkt *p, uint64_t now)
+static enum rx_verdict receive_incomplete(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct tm_rx *rx = &qp->resp.tm_rx;
     const struct tm_wc *wc = &tm_wc_table[TM_ACT_INCOMPLETE];
@@ -187,7 +187,7 @@ static enum verdict receive_incomplete(struct qp *qp, const struct pkt *p, uint6
     return V_OK;
 }
 
-static enum verdict receive_rndv(struct qp *qp, const struct pkt *p, uint64_t now)
+static enum rx_verdict receive_rndv(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct tm_rx *rx = &qp->resp.tm_rx;
     struct mkey *window;
@@ -203,7 +203,7 @@ static enum verdict receive_rndv(struct qp *qp, const struct pkt *p, uint64_t no
 /* A packet may make two completions: the match, and the message's end. */
 #define COMPLETIONS 2u
 
-enum verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now)
+enum rx_verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     uint16_t props = op_table[p->opcode].properties;
     if (props & (OP_IS_FIRST | OP_IS_ONLY) && qp->e->ops->list_ops)
@@ -211,7 +211,7 @@ enum verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now)
     if (completion_room(qp->e) < COMPLETIONS)
         return V_DROP;
     if (props & (OP_IS_FIRST | OP_IS_ONLY)) {
-        enum verdict v = begin(qp, p, props & OP_IS_ONLY, now);
+        enum rx_verdict v = begin(qp, p, props & OP_IS_ONLY, now);
         if (v != V_OK)
             return v;
     }
@@ -240,11 +240,11 @@ bool tm_flush(struct qp *qp, uint64_t now)
         return true;
     else
         tm_complete_entry(qp, rx, WC_WR_FLUSH_ERR, now);
-    while (!link_alone(&qp->req.rndv)) {
-        struct tm_entry *e = link_owner(qp->req.rndv.next, struct tm_entry, job);
+    while (!list_empty(&qp->req.rndv)) {
+        struct tm_entry *e = list_entry(qp->req.rndv.next, struct tm_entry, job);
         if (completion_room(qp->e) == 0)
             return true;
-        link_remove(&e->job);
+        list_remove(&e->job);
         struct tm_rx held = e->rx;
         tm_complete_entry(qp, &held, WC_WR_FLUSH_ERR, now);
     }
@@ -254,7 +254,7 @@ bool tm_flush(struct qp *qp, uint64_t now)
 static void orphan(struct qp *qp, struct tm_entry *e)
 {
     e->srqn = qp->srqn;
-    link_append(&qp->e->orphans, &e->job);
+    list_append(&qp->e->orphans, &e->job);
 }
 
 void tm_detach(struct qp *qp)
@@ -266,9 +266,9 @@ void tm_detach(struct qp *qp)
     for (uint32_t i = r->sq.head; i != r->sq.tail; i++)
         if (req_wqe(qp, i)->own == OWN_READ)
             orphan(qp, req_wqe(qp, i)->entry);
-    while (!link_alone(&r->rndv)) {
-        struct tm_entry *e = link_owner(r->rndv.next, struct tm_entry, job);
-        link_remove(&e->job);
+    while (!list_empty(&r->rndv)) {
+        struct tm_entry *e = list_entry(r->rndv.next, struct tm_entry, job);
+        list_remove(&e->job);
         orphan(qp, e);
     }
     if (rx->entry) {
@@ -283,12 +283,12 @@ void tm_detach(struct qp *qp)
 
 void tm_flush_orphans(struct engine *e, uint64_t now)
 {
-    while (!link_alone(&e->orphans) && completion_room(e) > 0) {
-        struct tm_entry *entry = link_owner(e->orphans.next, struct tm_entry, job);
+    while (!list_empty(&e->orphans) && completion_room(e) > 0) {
+        struct tm_entry *entry = list_entry(e->orphans.next, struct tm_entry, job);
         struct srq *srq = srq_find(e, entry->srqn);
         struct completion *c = completion_add_srq(srq, WC_WR_FLUSH_ERR, now);
         struct tm_rx held = entry->rx;
-        link_remove(&entry->job);
+        list_remove(&entry->job);
         c->of = OF_TM_ENTRY;
         c->slot = TM_SLOT(entry->handle);
         c->wr_id = entry->recv_wr_id;
@@ -300,11 +300,11 @@ void tm_flush_orphans(struct engine *e, uint64_t now)
 
 void tm_forget_orphans(const struct srq *srq)
 {
-    struct link *at = srq->e->orphans.next;
+    struct list_node *at = srq->e->orphans.next;
     while (at != &srq->e->orphans) {
-        struct tm_entry *entry = link_owner(at, struct tm_entry, job);
+        struct tm_entry *entry = list_entry(at, struct tm_entry, job);
         at = at->next;
         if (entry->srqn == srq->number)
-            link_remove(&entry->job);
+            list_remove(&entry->job);
     }
 }

@@ -41,11 +41,11 @@ static bool lay_out(const struct tm_params *p, struct layout *l)
     l->num_buckets = 64;
     while (l->num_buckets < 2 * n)
         l->num_buckets *= 2;
-    part(&at, sizeof(struct tm));
+    part(&at, sizeof(struct tag_list));
     l->entries = part(&at, n * sizeof(struct tm_entry));
     l->sges = part(&at, n * profile->max_sge * sizeof(struct sge));
     l->classes = part(&at, n * sizeof(struct mask_class));
-    l->buckets = part(&at, l->num_buckets * sizeof(struct link));
+    l->buckets = part(&at, l->num_buckets * sizeof(struct list_node));
     l->trace = part(&at, p->trace_slots * sizeof(struct tm_event));
     l->size = at;
     return true;
@@ -57,26 +57,26 @@ size_t tm_size(const struct tm_params *p)
     return lay_out(p, &l) ? l.size : 0;
 }
 
-struct tm *tm_init(void *mem, const struct tm_params *p)
+struct tag_list *tm_init(void *mem, const struct tm_params *p)
 {
     struct layout l;
     if (!lay_out(p, &l))
         return NULL;
-    struct tm *tm = mem;
+    struct tag_list *tm = mem;
     uint8_t *base = mem;
     tm->params = *p;
     tm->profile = tm_profile(p->profile);
     tm->entries = (struct tm_entry *)(void *)(base + l.entries);
     struct sge *sges = (struct sge *)(void *)(base + l.sges);
     for (uint32_t i = 0; i < p->max_num_tags; i++) {
-        link_init(&tm->entries[i].order);
-        link_init(&tm->entries[i].chain);
-        link_init(&tm->entries[i].job);
+        list_init(&tm->entries[i].order);
+        list_init(&tm->entries[i].chain);
+        list_init(&tm->entries[i].job);
         tm->entries[i].state = TM_FREE;
         tm->entries[i].handle = TM_NO_HANDLE;
         tm->entries[i].sge = sges + (size_t)i * tm->profile->max_sge;
     }
-    tm_list_init(&tm->list, (struct link *)(void *)(base + l.buckets), l.num_buckets,
+    tm_list_init(&tm->list, (struct list_node *)(void *)(base + l.buckets), l.num_buckets,
                  (struct mask_class *)(void *)(base + l.classes), p->max_num_tags);
     tm->hw_cnt = tm->sw_cnt = 0;
     tm->inflight = tm->consumed = 0;
@@ -87,19 +87,19 @@ struct tm *tm_init(void *mem, const struct tm_params *p)
     return tm;
 }
 
-const struct tm_profile *tm_profile_of(const struct tm *tm)
+const struct tm_profile *tm_profile_of(const struct tag_list *tm)
 {
     return tm->profile;
 }
 
 /* --- synchronization --------------------------------------------------------------------------------------------------- */
 
-bool tm_in_sync(const struct tm *tm)
+bool tm_in_sync(const struct tag_list *tm)
 {
     return tm->hw_cnt == tm->sw_cnt && tm->inflight == 0;
 }
 
-void tm_settle(struct tm *tm, uint64_t now)
+void tm_settle(struct tag_list *tm, uint64_t now)
 {
     tm->version++;
     if (!tm_in_sync(tm) || tm->list.pending == 0)
@@ -110,7 +110,7 @@ void tm_settle(struct tm *tm, uint64_t now)
 }
 
 /* Any count is taken for what it is (row A19); those that an honest program can't send are counted. */
-static void report(struct tm *tm, uint32_t unexpected_cnt, uint64_t now)
+static void report(struct tag_list *tm, uint32_t unexpected_cnt, uint64_t now)
 {
     uint16_t cnt = (uint16_t)unexpected_cnt;
     bool backwards = (uint16_t)(cnt - tm->sw_cnt) >= 0x8000;
@@ -131,7 +131,7 @@ static uint32_t capacity(const struct tm_op *op)
     return total > ENGINE_MAX_MSG ? ENGINE_MAX_MSG : (uint32_t)total;
 }
 
-static enum tm_reason add(struct tm *tm, const struct tm_op *op, uint64_t now)
+static enum tm_reason add(struct tag_list *tm, const struct tm_op *op, uint64_t now)
 {
     if (TM_SLOT(op->handle) >= tm->params.max_num_tags)
         return TM_WHY_BAD_SLOT;
@@ -155,7 +155,7 @@ static enum tm_reason add(struct tm *tm, const struct tm_op *op, uint64_t now)
     return TM_WHY_NONE;
 }
 
-static enum tm_reason del(struct tm *tm, const struct tm_op *op)
+static enum tm_reason del(struct tag_list *tm, const struct tm_op *op)
 {
     if (TM_SLOT(op->handle) >= tm->params.max_num_tags)
         return TM_WHY_STALE;
@@ -181,7 +181,7 @@ static const struct {
 };
 /* clang-format on */
 
-static enum tm_reason carry_out(struct tm *tm, const struct tm_op *op, uint64_t now)
+static enum tm_reason carry_out(struct tag_list *tm, const struct tm_op *op, uint64_t now)
 {
     switch (op->opcode) {
     case TM_ADD:
@@ -196,7 +196,7 @@ static enum tm_reason carry_out(struct tm *tm, const struct tm_op *op, uint64_t 
     }
 }
 
-static void trace_op(struct tm *tm, const struct tm_op *op, bool refused, enum tm_reason why, uint64_t now)
+static void trace_op(struct tag_list *tm, const struct tm_op *op, bool refused, enum tm_reason why, uint64_t now)
 {
     bool adds = op->opcode == TM_ADD;
     struct tm_event ev = {
@@ -211,7 +211,7 @@ static void trace_op(struct tm *tm, const struct tm_op *op, bool refused, enum t
     tm_trace_add(tm, ev, now);
 }
 
-void tm_op(struct tm *tm, const struct tm_op *op, struct tm_op_result *result, uint64_t now)
+void tm_op(struct tag_list *tm, const struct tm_op *op, struct tm_op_result *result, uint64_t now)
 {
     bool known = op->opcode <= TM_SYNC;
     if (op->opcode == TM_SYNC || op->flags & TM_OP_SYNC)
@@ -234,7 +234,7 @@ void tm_op(struct tm *tm, const struct tm_op *op, struct tm_op_result *result, u
         tm->counters.sync_req++;
 }
 
-void tm_buffers_posted(struct tm *tm, uint32_t n)
+void tm_buffers_posted(struct tag_list *tm, uint32_t n)
 {
     if (tm->buffers < tm->profile->min_buffers)
         tm->version++; /* a decision to wait is no longer true */

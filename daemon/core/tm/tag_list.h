@@ -65,15 +65,15 @@ struct tm_params {
     uint32_t trace_slots; /* events that are remembered; 0 or a power of two, at most 1 << 20 */
     uint8_t profile; /* enum tm_profile_id */
 };
-struct tm; /* opaque */
+struct tag_list; /* opaque */
 
 /* Bytes of zeroed, 64-byte aligned memory that tm_init wants; 0: the parameters break a bound. */
 size_t tm_size(const struct tm_params *p);
 /* mem stays the caller's, who frees it after the last call: nothing else has to be undone, entries vanish without
  * completions (row A4). NULL: the parameters break a bound. */
-struct tm *tm_init(void *mem, const struct tm_params *p);
+struct tag_list *tm_init(void *mem, const struct tm_params *p);
 
-const struct tm_profile *tm_profile_of(const struct tm *tm);
+const struct tm_profile *tm_profile_of(const struct tag_list *tm);
 
 /* --- the matching list ------------------------------------------------------------------------------------------- */
 
@@ -97,8 +97,8 @@ struct tm_rx {
 
 struct mask_class;
 struct tm_entry {
-    struct link order; /* in the list, in the order of posting */
-    struct link chain; /* in its bucket; likewise */
+    struct list_node order; /* in the list, in the order of posting */
+    struct list_node chain; /* in its bucket; likewise */
     struct mask_class *class; /* of all entries with this mask */
     uint64_t seq; /* number of the ADD that made it */
     uint64_t tag, mask; /* matches a message if (its tag & mask) == tag (row A10) */
@@ -111,16 +111,16 @@ struct tm_entry {
     struct sge *sge; /* num_sge of them */
 
     /* For the user while the entry is consumed; this module doesn't look at them. */
-    struct link job; /* of rendezvous that wait */
+    struct list_node job; /* of rendezvous that wait */
     struct tm_rx rx; /* of the message, when its QP is busy with others already */
     uint32_t srqn;
     bool solicited;
 };
 
 /* The listed entries in the order of posting: the one after e, or the first if e is NULL; NULL: no more. */
-const struct tm_entry *tm_next_entry(const struct tm *tm, const struct tm_entry *e);
+const struct tm_entry *tm_next_entry(const struct tag_list *tm, const struct tm_entry *e);
 /* Does this listed entry take messages? */
-bool tm_is_active(const struct tm *tm, const struct tm_entry *e);
+bool tm_is_active(const struct tag_list *tm, const struct tm_entry *e);
 
 /* --- operations -------------------------------------------------------------------------------------------------- */
 
@@ -154,11 +154,11 @@ struct tm_op_result {
 /* Carries out one operation at once. A DEL whose entry is consumed or gone is WC_TM_ERR if signaled and silent if not
  * (row A12). An ADD that breaks the rules of slots or SGEs, which no honest poster sends, is always completed with
  * WC_TM_ERR, and no receive completion follows. */
-void tm_op(struct tm *tm, const struct tm_op *op, struct tm_op_result *result, uint64_t now);
+void tm_op(struct tag_list *tm, const struct tm_op *op, struct tm_op_result *result, uint64_t now);
 
 /* Says that n more untagged buffers were posted; only a profile's min_buffers asks for it. May come between tm_decide
  * and tm_commit. */
-void tm_buffers_posted(struct tm *tm, uint32_t n);
+void tm_buffers_posted(struct tag_list *tm, uint32_t n);
 
 /* --- messages ---------------------------------------------------------------------------------------------------- */
 
@@ -236,20 +236,20 @@ struct tm_decision {
     uint64_t version; /* of the list that was decided on */
 };
 /* Decides, and changes nothing. */
-void tm_decide(const struct tm *tm, const struct tm_msg *m, struct tm_decision *d);
+void tm_decide(const struct tag_list *tm, const struct tm_msg *m, struct tm_decision *d);
 /* The message can't be taken now (RNR), or never (TM_ACT_REFUSE): goes to the trace, nothing else changes. */
-void tm_refuse(struct tm *tm, const struct tm_decision *d, uint64_t now);
+void tm_refuse(struct tag_list *tm, const struct tm_decision *d, uint64_t now);
 /* Makes the decision true. No other call that changes tm may come between tm_decide and tm_commit. */
-void tm_commit(struct tm *tm, const struct tm_decision *d, struct tm_rx *rx, uint64_t now);
+void tm_commit(struct tag_list *tm, const struct tm_decision *d, struct tm_rx *rx, uint64_t now);
 /* The message has arrived whole and well. For an unexpected one it counts now; the flags (WC_TM_SYNC_REQ or none)
  * belong on its completion. For a matched one the entry's slot is free again; call it when the last completion for the
  * entry is made (after the READ, for a rendezvous). rx holds nothing afterwards. Does nothing if rx holds nothing. */
-uint8_t tm_done(struct tm *tm, struct tm_rx *rx, uint64_t now);
+uint8_t tm_done(struct tag_list *tm, struct tm_rx *rx, uint64_t now);
 /* The message will never be delivered: its QP died, or its buffer was bad. Not counted (row A20). */
-void tm_drop(struct tm *tm, struct tm_rx *rx, uint64_t now);
+void tm_drop(struct tag_list *tm, struct tm_rx *rx, uint64_t now);
 /* An unexpected message was delivered, but its completion turned into an error before the program could see it: the
  * count is taken back. */
-void tm_uncount(struct tm *tm, uint64_t now);
+void tm_uncount(struct tag_list *tm, uint64_t now);
 
 /* The completion of a message that was dealt with by this action (rows A24-A35): opcode and flags of the completion
  * when it is decided (first) and when it is all there (last); if the message is whole at once, there is one completion
@@ -308,7 +308,7 @@ struct tm_info {
     bool in_sync;
     struct tm_counters counters;
 };
-void tm_info(const struct tm *tm, struct tm_info *info);
+void tm_info(const struct tag_list *tm, struct tm_info *info);
 
 /* X(name, short name). */
 /* clang-format off */
@@ -353,9 +353,9 @@ struct tm_event {
 #define TM_NO_HANDLE UINT32_MAX
 
 /* Events are numbered from 0 on. The number of the next one to come. */
-uint64_t tm_trace_end(const struct tm *tm);
+uint64_t tm_trace_end(const struct tag_list *tm);
 /* Event number n; false: it is too old, or has not been. */
-bool tm_trace_get(const struct tm *tm, uint64_t n, struct tm_event *ev);
+bool tm_trace_get(const struct tag_list *tm, uint64_t n, struct tm_event *ev);
 
 /* Static strings; "?" for what does not exist. */
 const char *tm_event_name(uint8_t type);

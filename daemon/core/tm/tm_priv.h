@@ -12,16 +12,17 @@
 /* All listed entries with one mask. A message is looked up once per mask, so what a lookup costs grows with the number
  * of different masks, not with the length of the list. */
 struct mask_class {
-    struct link link; /* in tm_list.classes or .free_classes */
+    struct list_node link; /* in tm_list.classes or .free_classes */
     uint64_t mask;
     uint32_t count; /* entries */
 };
 
 struct tm_list {
-    struct link order; /* all listed entries */
-    struct link never; /* of them, by their chain: those with tag bits outside of the mask, which nothing matches */
-    struct link classes, free_classes;
-    struct link *buckets; /* chains of entries by hash of tag and mask, each in the order of posting */
+    struct list_node order; /* all listed entries */
+    struct list_node
+        never; /* of them, by their chain: those with tag bits outside of the mask, which nothing matches */
+    struct list_node classes, free_classes;
+    struct list_node *buckets; /* chains of entries by hash of tag and mask, each in the order of posting */
     uint32_t bucket_mask;
     uint32_t num_classes;
     uint64_t next_seq;
@@ -29,7 +30,7 @@ struct tm_list {
     uint32_t active, pending; /* how many */
 };
 
-struct tm {
+struct tag_list {
     struct tm_params params;
     const struct tm_profile *profile;
     struct tm_list list;
@@ -47,13 +48,13 @@ struct tm {
 
 /* --- tm.c -------------------------------------------------------------------------------------------------------- */
 
-bool tm_in_sync(const struct tm *tm);
+bool tm_in_sync(const struct tag_list *tm);
 /* To be called after any change of hw_cnt, sw_cnt or inflight. */
-void tm_settle(struct tm *tm, uint64_t now);
+void tm_settle(struct tag_list *tm, uint64_t now);
 
 /* --- tm_list.c --------------------------------------------------------------------------------------------------- */
 
-void tm_list_init(struct tm_list *l, struct link *buckets, uint32_t num_buckets, struct mask_class *classes,
+void tm_list_init(struct tm_list *l, struct list_node *buckets, uint32_t num_buckets, struct mask_class *classes,
                   uint32_t n);
 /* tag and mask are set; the list fills in seq. */
 void tm_list_append(struct tm_list *l, struct tm_entry *e, bool active);
@@ -69,6 +70,6 @@ struct tm_entry *tm_list_find_never(const struct tm_list *l, uint64_t tag);
 /* --- tm_trace.c -------------------------------------------------------------------------------------------------- */
 
 /* Fills in time and the state of synchronization. */
-void tm_trace_add(struct tm *tm, struct tm_event ev, uint64_t now);
+void tm_trace_add(struct tag_list *tm, struct tm_event ev, uint64_t now);
 
 #endif

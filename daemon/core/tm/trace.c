@@ -2,7 +2,7 @@
 /* Tag matching as people see it: events, the list, counters, names. */
 #include "daemon/core/tm/tm_priv.h"
 
-void tm_trace_add(struct tm *tm, struct tm_event ev, uint64_t now)
+void tm_trace_add(struct tag_list *tm, struct tm_event ev, uint64_t now)
 {
     if (tm->params.trace_slots == 0)
         return;
@@ -15,12 +15,12 @@ void tm_trace_add(struct tm *tm, struct tm_event ev, uint64_t now)
     tm->trace[tm->trace_end++ & (tm->params.trace_slots - 1)] = ev;
 }
 
-uint64_t tm_trace_end(const struct tm *tm)
+uint64_t tm_trace_end(const struct tag_list *tm)
 {
     return tm->trace_end;
 }
 
-bool tm_trace_get(const struct tm *tm, uint64_t n, struct tm_event *ev)
+bool tm_trace_get(const struct tag_list *tm, uint64_t n, struct tm_event *ev)
 {
     if (n >= tm->trace_end || tm->trace_end - n > tm->params.trace_slots)
         return false;
@@ -28,18 +28,18 @@ bool tm_trace_get(const struct tm *tm, uint64_t n, struct tm_event *ev)
     return true;
 }
 
-const struct tm_entry *tm_next_entry(const struct tm *tm, const struct tm_entry *e)
+const struct tm_entry *tm_next_entry(const struct tag_list *tm, const struct tm_entry *e)
 {
-    const struct link *at = e ? e->order.next : tm->list.order.next;
-    return at == &tm->list.order ? NULL : link_owner(at, const struct tm_entry, order);
+    const struct list_node *at = e ? e->order.next : tm->list.order.next;
+    return at == &tm->list.order ? NULL : list_entry(at, const struct tm_entry, order);
 }
 
-bool tm_is_active(const struct tm *tm, const struct tm_entry *e)
+bool tm_is_active(const struct tag_list *tm, const struct tm_entry *e)
 {
     return tm_list_active(&tm->list, e);
 }
 
-void tm_info(const struct tm *tm, struct tm_info *info)
+void tm_info(const struct tag_list *tm, struct tm_info *info)
 {
     *info = (struct tm_info){
         .hw_cnt = tm->hw_cnt,

@@ -48,7 +48,7 @@ void capture_init(struct capture *c, const char *path)
 
 /* --- the loop ------------------------------------------------------------------------------------------------------- */
 
-static int open_taps(struct capture *c, const struct targets *t, struct tapread *taps)
+static int open_taps(struct capture *c, const struct targets *t, struct capture_reader *taps)
 {
     char path[SOCKET_PATH_MAX];
     int n, sum = 0;
@@ -57,7 +57,7 @@ static int open_taps(struct capture *c, const struct targets *t, struct tapread 
         c->request.flags |= PM_CAPTURE_OUT | (t->n > 1 ? 0 : PM_CAPTURE_IN);
     for (unsigned i = 0; i < t->n; i++) {
         targets_socket(t, i, path);
-        n = tapread_add(taps, path, t->lab ? t->first + (int)i : -1, c->device, &c->request);
+        n = capture_reader_add(taps, path, t->lab ? t->first + (int)i : -1, c->device, &c->request);
         if (n < 0)
             return -1;
         sum += n;
@@ -69,17 +69,17 @@ static int open_taps(struct capture *c, const struct targets *t, struct tapread 
 }
 
 /* Writes what has come. 1: something; 0: nothing; -1: it is the end. */
-static int drain(struct capture *c, struct tapread *taps)
+static int drain(struct capture *c, struct capture_reader *taps)
 {
     const struct pm_capture_record *r;
     unsigned source;
     int n = 0;
 
-    tapread_look(taps);
-    while ((r = tapread_next(taps, &source)) != NULL) {
+    capture_reader_look(taps);
+    while ((r = capture_reader_next(taps, &source)) != NULL) {
         int err = capout_add(&c->out, source, r);
 
-        tapread_done(taps, source);
+        capture_reader_done(taps, source);
         if (err)
             return -1;
         n = 1;
@@ -91,7 +91,7 @@ static int drain(struct capture *c, struct tapread *taps)
     return c->limit && c->out.packets >= c->limit ? -1 : n;
 }
 
-static void summarize(const struct capture *c, const struct tapread *taps)
+static void summarize(const struct capture *c, const struct capture_reader *taps)
 {
     uint64_t dropped = 0;
 
@@ -104,12 +104,12 @@ static void summarize(const struct capture *c, const struct tapread *taps)
 
 int capture_run(struct capture *c, const struct targets *t)
 {
-    struct tapread taps = {0};
+    struct capture_reader taps = {0};
     int n = 0, code = 1;
 
     catch_signals();
     if (open_taps(c, t, &taps) != 0 || capout_open(&c->out, &taps) != 0) {
-        tapread_fini(&taps);
+        capture_reader_fini(&taps);
         return 1;
     }
     if (!c->quiet)
@@ -119,16 +119,16 @@ int capture_run(struct capture *c, const struct targets *t)
         stop = 1;
     while (!stop && n >= 0) {
         n = drain(c, &taps);
-        if (n == 0 && !stop && (!tapread_wait(&taps, PAUSE_MS) || capout_abandoned(&c->out)))
+        if (n == 0 && !stop && (!capture_reader_wait(&taps, PAUSE_MS) || capout_abandoned(&c->out)))
             break;
     }
-    tapread_stop(&taps);
+    capture_reader_stop(&taps);
     if (n >= 0)
         n = drain(c, &taps);
     if (capout_close(&c->out) == 0 && (n >= 0 || c->limit))
         code = 0;
     summarize(c, &taps);
-    tapread_fini(&taps);
+    capture_reader_fini(&taps);
     return code;
 }
 

@@ -69,7 +69,7 @@ static int begin_file(struct capout *o)
     return err ? err : capout_flush(o);
 }
 
-int capout_open(struct capout *o, const struct tapread *taps)
+int capout_open(struct capout *o, const struct capture_reader *taps)
 {
     int err;
 

@@ -20,13 +20,13 @@ struct capout {
     uint64_t written; /* bytes in it, about */
     uint64_t packets; /* in all files */
     uint64_t offset; /* of CLOCK_REALTIME to CLOCK_MONOTONIC, ns */
-    const struct tapread *taps; /* whose sources are the interfaces */
+    const struct capture_reader *taps; /* whose sources are the interfaces */
     uint8_t *packet; /* room for one */
 };
 
 /* Opens the first file and writes what precedes the packets. path, size and count must be set. 0 or -errno, said; then
  * there is nothing to close. */
-int capout_open(struct capout *o, const struct tapread *taps);
+int capout_open(struct capout *o, const struct capture_reader *taps);
 /* 0, or -errno after saying so (but for EPIPE, where the reader has just had enough). */
 int capout_add(struct capout *o, unsigned source, const struct pm_capture_record *r);
 int capout_flush(struct capout *o);

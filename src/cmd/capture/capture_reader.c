@@ -27,12 +27,13 @@ static int ask(const char *path, struct control_call *call)
     return -1;
 }
 
-static int add_device(struct tapread *t, const char *path, const struct pm_capture_req *request, const char *name)
+static int add_device(struct capture_reader *t, const char *path, const struct pm_capture_req *request,
+                      const char *name)
 {
     size_t size = PM_CAPTURE_RING + (size_t)request->ring_bytes;
     int fd = -1;
     struct control_call call = {.op = PM_OP_CAPTURE, .req = request, .req_len = sizeof(*request), .fd = &fd};
-    struct tap_source *s = realloc(t->source, (t->n + 1) * sizeof(*s));
+    struct capture_source *s = realloc(t->source, (t->n + 1) * sizeof(*s));
     void *p = MAP_FAILED;
 
     if (!s) {
@@ -62,7 +63,8 @@ static int add_device(struct tapread *t, const char *path, const struct pm_captu
     return 0;
 }
 
-int tapread_add(struct tapread *t, const char *path, int host, const char *device, const struct pm_capture_req *request)
+int capture_reader_add(struct capture_reader *t, const char *path, int host, const char *device,
+                       const struct pm_capture_req *request)
 {
     struct pm_list_rep list;
     struct control_call call = {.op = PM_OP_LIST, .rep = &list, .rep_len = sizeof(list)};
@@ -90,7 +92,7 @@ int tapread_add(struct tapread *t, const char *path, int host, const char *devic
     return n;
 }
 
-void tapread_look(struct tapread *t)
+void capture_reader_look(struct capture_reader *t)
 {
     struct timespec now;
 
@@ -102,7 +104,7 @@ void tapread_look(struct tapread *t)
         t->source[i].head = atomic_load_explicit(&t->source[i].page->head, memory_order_acquire);
 }
 
-static const struct pm_capture_record *first(struct tap_source *s)
+static const struct pm_capture_record *first(struct capture_source *s)
 {
     while (s->tail != s->head) {
         const struct pm_capture_record *r = (const void *)(s->ring + (s->tail & (s->size - 1)));
@@ -114,7 +116,7 @@ static const struct pm_capture_record *first(struct tap_source *s)
     return NULL;
 }
 
-const struct pm_capture_record *tapread_next(struct tapread *t, unsigned *source)
+const struct pm_capture_record *capture_reader_next(struct capture_reader *t, unsigned *source)
 {
     const struct pm_capture_record *oldest = NULL;
 
@@ -129,9 +131,9 @@ const struct pm_capture_record *tapread_next(struct tapread *t, unsigned *source
     return oldest;
 }
 
-void tapread_done(struct tapread *t, unsigned source)
+void capture_reader_done(struct capture_reader *t, unsigned source)
 {
-    struct tap_source *s = &t->source[source];
+    struct capture_source *s = &t->source[source];
     const struct pm_capture_record *r = (const void *)(s->ring + (s->tail & (s->size - 1)));
 
     s->tail += r->size;
@@ -139,7 +141,7 @@ void tapread_done(struct tapread *t, unsigned source)
     atomic_store_explicit(&s->page->tail, s->tail, memory_order_release);
 }
 
-bool tapread_wait(struct tapread *t, int ms)
+bool capture_reader_wait(struct capture_reader *t, int ms)
 {
     struct pollfd p[256];
     unsigned n = 0, at[256];
@@ -161,7 +163,7 @@ bool tapread_wait(struct tapread *t, int ms)
     return alive;
 }
 
-void tapread_stop(struct tapread *t)
+void capture_reader_stop(struct capture_reader *t)
 {
     for (unsigned i = 0; i < t->n; i++) {
         if (t->source[i].sock >= 0)
@@ -170,9 +172,9 @@ void tapread_stop(struct tapread *t)
     }
 }
 
-void tapread_fini(struct tapread *t)
+void capture_reader_fini(struct capture_reader *t)
 {
-    tapread_stop(t);
+    capture_reader_stop(t);
     for (unsigned i = 0; i < t->n; i++)
         munmap(t->source[i].page, PM_CAPTURE_RING + t->source[i].size);
     free(t->source);

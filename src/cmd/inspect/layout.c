@@ -156,7 +156,7 @@ static bool joins(const struct line *a, const struct line *b)
 /* The next piece that lies in a region, through however many windows; false: that was all. */
 static bool next_line(const struct layout_file *f, struct layout_walk *w, struct line *out)
 {
-    struct layout_piece p;
+    struct layout_segment p;
 
     while (layout_walk_next(w, &p)) {
         if (!(p.object & WINDOW_BIT)) {

@@ -22,7 +22,7 @@
 
 #include "src/cmd/common/paths.h"
 
-void checkup_add(struct checkup *c, const char *name, enum verdict v, const char *mend, const char *fmt, ...)
+void checkup_add(struct checkup *c, const char *name, enum check_verdict v, const char *mend, const char *fmt, ...)
 {
     struct finding *f = &c->finding[c->n];
     va_list ap;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum verdict {
+enum check_verdict {
     V_FINE,
     V_UNKNOWN, /* it can't be found out (by this user) */
     V_WARN, /* it works, but worse, or something else on the machine won't */
@@ -14,7 +14,7 @@ enum verdict {
 };
 struct finding {
     const char *name; /* of the check */
-    enum verdict verdict;
+    enum check_verdict verdict;
     char text[400];
     char mend[300]; /* a command, or what to do; empty: nothing */
 };
@@ -27,7 +27,7 @@ struct checkup {
 };
 
 /* Adds one. mend: a text with %-less content, "" for none. */
-void checkup_add(struct checkup *c, const char *name, enum verdict v, const char *mend, const char *fmt, ...)
+void checkup_add(struct checkup *c, const char *name, enum check_verdict v, const char *mend, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 /* First line of a file below the sysroot, without the newline; false: it can't be read. */
 bool checkup_read(const struct checkup *c, const char *path, char *out, size_t size);

@@ -2,7 +2,7 @@
 /* The library's objects. Each begins with the public structure of the verbs API that applications hold pointers to.
  *
  * Locks, in the order in which they may be nested: a CQ's lock (two CQs: the lower address first), a QP's queue
- * locks or an SRQ's lock or a CQ's arm_lock, the context's lock, the session's lock. Posting takes one queue's or SRQ's lock, polling one
+ * locks or an SRQ's lock or a CQ's notify_lock, the context's lock, the session's lock. Posting takes one queue's or SRQ's lock, polling one
  * CQ lock (and for a request of an SRQ that one's); the rest is control path. */
 #ifndef VERBS_OBJECTS_H
 #define VERBS_OBJECTS_H
@@ -59,14 +59,14 @@ struct vb_context {
     _Atomic uint64_t checked_at; /* ns, CLOCK_MONOTONIC: when an empty poll last asked whether the daemon lives */
     _Atomic uint64_t slow_until; /* ns: until then an empty poll sleeps instead of yielding */
     _Atomic uint64_t slow_for; /* ns: how long that was */
-    _Atomic uint64_t nap; /* ns: how long the next such sleep is, at least */
+    _Atomic uint64_t backoff_ns; /* ns: how long the next such sleep is, at least */
     uint64_t probe; /* random value that the daemon reads at open to find a way to our memory */
     pthread_mutex_t lock; /* the tables, the event counts of QPs, CQs and SRQs, channel reference counts */
     struct vb_table qps, cqs, srqs; /* by number or handle */
     struct vb_table mrs; /* by the upper 24 bits of the lkey */
     struct vb_table mws; /* by the upper 24 bits of the rkey */
     _Atomic size_t dm_used; /* bytes of device memory */
-    bool fatal_told; /* IBV_EVENT_DEVICE_FATAL was delivered */
+    bool fatal_reported; /* IBV_EVENT_DEVICE_FATAL was delivered */
 };
 
 struct vb_pd {
@@ -137,14 +137,14 @@ struct vb_cq {
     bool extended; /* made by ibv_create_cq_ex */
     bool overruns; /* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the daemon may overwrite what was not read */
     pthread_mutex_t
-        arm_lock; /* for who only arms, since a CQ may be armed while it is polled. What follows, up to mask, is
+        notify_lock; /* for who only arms, since a CQ may be armed while it is polled. What follows, up to mask, is
                                * replaced under both and the context's lock */
     struct pm_cq_page *page;
     struct pm_cqe *entries;
     size_t size; /* bytes mapped at page */
     uint32_t mask; /* slots - 1 */
     uint32_t doorbell; /* rung when completions wait that an event is wanted for; PM_DOORBELLS: without a channel */
-    _Atomic unsigned char told; /* enum vb_told */
+    _Atomic unsigned char notify_state; /* enum vb_notify_state */
     uint32_t consumer; /* index of the next completion to read */
     struct pm_cqe now; /* extended polling: the completion that the read functions speak of (without data) */
     struct vb_link *senders, *receivers; /* QPs whose send or receive completions come here */
@@ -171,14 +171,14 @@ struct vb_queue {
 /* What the poller needs of a request of an SRQ, by its cookie; max_sge SGEs follow it. */
 struct vb_srq_req {
     uint32_t next; /* while free: the next free cookie, VB_SRQ_NONE at the list's end; while outstanding: VB_SRQ_OUT or
-                    * VB_SRQ_TOLD */
+                    * VB_SRQ_REPORTED */
     uint32_t num_sge;
     uint64_t wr_id;
     struct pm_sge sge[];
 };
 #define VB_SRQ_NONE UINT32_MAX
 #define VB_SRQ_OUT (UINT32_MAX - 1)
-#define VB_SRQ_TOLD (UINT32_MAX - 2) /* the daemon is dead, and had completed it: that waits in some CQ */
+#define VB_SRQ_REPORTED (UINT32_MAX - 2) /* the daemon is dead, and had completed it: that waits in some CQ */
 
 struct vb_srq {
     struct ibv_srq srq;
@@ -201,7 +201,7 @@ struct vb_srq {
     size_t req_size; /* bytes of each */
     uint32_t capacity; /* cookies there are: max_wr, or what it was before a resize downwards */
     uint32_t free; /* first free cookie */
-    bool sifted; /* the daemon is dead: what is VB_SRQ_TOLD has been found out */
+    bool sifted; /* the daemon is dead: what is VB_SRQ_REPORTED has been found out */
     uint32_t flush_at; /* the daemon is dead: the cookie to look at next */
     uint32_t async_events; /* delivered; under the context's lock */
 };

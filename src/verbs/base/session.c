@@ -232,7 +232,7 @@ int vb_call(struct vb_context *c, const struct vb_call *call)
         return -EIO;
     int rc = vb_session_call(&c->session, call);
     if (rc == -EIO)
-        vb_wait_check(c);
+        vb_poll_wait_check(c);
     return rc;
 }
 

@@ -30,9 +30,9 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
     vb_cq_lock(cq);
     if (take(cq))
         return 0;
-    vb_arm_polled(cq, false);
+    vb_cq_notify_polled(cq, false);
     vb_cq_unlock(cq);
-    vb_wait_idle(cq);
+    vb_poll_wait(cq);
     return ENOENT;
 }
 
@@ -44,7 +44,7 @@ static int next_poll(struct ibv_cq_ex *ex)
 static void end_poll(struct ibv_cq_ex *ex)
 {
     struct vb_cq *cq = vb_cq_ex(ex);
-    vb_arm_polled(cq, true);
+    vb_cq_notify_polled(cq, true);
     vb_cq_unlock(cq);
 }
 

@@ -38,23 +38,25 @@ int vb_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     struct vb_cq *cq = vb_cq(ibcq);
     if (!vb_owned(vb_ctx(ibcq->context)))
         return EIO;
-    pthread_mutex_lock(&cq->arm_lock); /* not the CQ's: the caller may be between ibv_start_poll and ibv_end_poll */
-    unsigned char told = VB_TOLD_STALE;
-    atomic_compare_exchange_strong(&cq->told, &told, VB_TOLD_NOTHING);
+    pthread_mutex_lock(&cq->notify_lock); /* not the CQ's: the caller may be between ibv_start_poll and ibv_end_poll */
+    unsigned char notify_state = VB_NOTIFY_STALE;
+    atomic_compare_exchange_strong(&cq->notify_state, &notify_state, VB_NOTIFY_NONE);
     ring_arm(cq->page, solicited_only);
     if (waits(cq, solicited_only)) {
-        told = VB_TOLD;
-        if (!atomic_compare_exchange_strong(&cq->told, &told, VB_TOLD_ARMED) && told == VB_TOLD_NOTHING)
+        notify_state = VB_NOTIFY_FETCHED;
+        if (!atomic_compare_exchange_strong(&cq->notify_state, &notify_state, VB_NOTIFY_ARMED) &&
+            notify_state == VB_NOTIFY_NONE)
             ring_for_event(cq);
     }
-    pthread_mutex_unlock(&cq->arm_lock);
+    pthread_mutex_unlock(&cq->notify_lock);
     return 0;
 }
 
-void vb_arm_look(struct vb_cq *cq, bool took)
+void vb_cq_notify_look(struct vb_cq *cq, bool took)
 {
     uint32_t arm = atomic_load(&cq->page->arm);
-    if (atomic_exchange(&cq->told, took && arm == PM_ARM_NONE ? VB_TOLD_STALE : VB_TOLD_NOTHING) != VB_TOLD_ARMED)
+    if (atomic_exchange(&cq->notify_state, took && arm == PM_ARM_NONE ? VB_NOTIFY_STALE : VB_NOTIFY_NONE) !=
+        VB_NOTIFY_ARMED)
         return;
     arm = atomic_load(&cq->page->arm);
     if (arm != PM_ARM_NONE && waits(cq, arm == PM_ARM_SOLICITED))

@@ -12,31 +12,32 @@
 #include "src/verbs/base/objects.h"
 
 /* What is known of the completions that wait when a CQ is armed. */
-enum vb_told {
-    VB_TOLD_NOTHING,
-    VB_TOLD, /* an event was fetched, and nothing polled since it was sent */
-    VB_TOLD_ARMED, /* and the CQ was armed since, while completions waited */
-    VB_TOLD_STALE, /* completions were polled while the CQ was not armed: the event that is fetched next says nothing of the others */
+enum vb_notify_state {
+    VB_NOTIFY_NONE,
+    VB_NOTIFY_FETCHED, /* an event was fetched, and nothing polled since it was sent */
+    VB_NOTIFY_ARMED, /* and the CQ was armed since, while completions waited */
+    VB_NOTIFY_STALE, /* completions were polled while the CQ was not armed: the event that is fetched next says nothing of the others */
 };
 
 /* An event for the CQ was fetched. One from before the CQ was armed takes nothing back. */
-static inline void vb_arm_told(struct vb_cq *cq)
+static inline void vb_cq_notify_fetched(struct vb_cq *cq)
 {
-    unsigned char told = VB_TOLD_NOTHING;
-    atomic_compare_exchange_strong(&cq->told, &told, VB_TOLD);
+    unsigned char notify_state = VB_NOTIFY_NONE;
+    atomic_compare_exchange_strong(&cq->notify_state, &notify_state, VB_NOTIFY_FETCHED);
 }
 
-/* Behind vb_arm_polled. */
-void vb_arm_look(struct vb_cq *cq, bool took);
+/* Behind vb_cq_notify_polled. */
+void vb_cq_notify_look(struct vb_cq *cq, bool took);
 
 /* The CQ was polled, and something taken or not. The caller holds its lock. */
-static inline void vb_arm_polled(struct vb_cq *cq, bool took)
+static inline void vb_cq_notify_polled(struct vb_cq *cq, bool took)
 {
-    unsigned char told = atomic_load_explicit(&cq->told, memory_order_relaxed);
-    if (told == VB_TOLD_STALE || cq->doorbell >= PM_DOORBELLS)
+    unsigned char notify_state = atomic_load_explicit(&cq->notify_state, memory_order_relaxed);
+    if (notify_state == VB_NOTIFY_STALE || cq->doorbell >= PM_DOORBELLS)
         return;
-    if (told != VB_TOLD_NOTHING || (took && atomic_load_explicit(&cq->page->arm, memory_order_relaxed) == PM_ARM_NONE))
-        vb_arm_look(cq, took);
+    if (notify_state != VB_NOTIFY_NONE ||
+        (took && atomic_load_explicit(&cq->page->arm, memory_order_relaxed) == PM_ARM_NONE))
+        vb_cq_notify_look(cq, took);
 }
 
 #endif

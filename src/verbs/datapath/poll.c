@@ -119,9 +119,9 @@ int vb_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
     vb_cq_lock(cq);
     while (done < num && vb_cq_take(cq, &e))
         to_wc(cq, &e, &wc[done++]);
-    vb_arm_polled(cq, done > 0);
+    vb_cq_notify_polled(cq, done > 0);
     vb_cq_unlock(cq);
     if (done == 0)
-        vb_wait_idle(cq);
+        vb_poll_wait(cq);
     return done;
 }

@@ -16,9 +16,9 @@
 #define SLOW_PERIOD_MIN_NS UINT64_C(1000000)
 #define SLOW_PERIOD_MAX_NS UINT64_C(20000000)
 /* Many processes that sleep for less at a time starve others for seconds, as Linux 6.18 schedules. */
-#define NAP_MIN_NS UINT64_C(100000)
+#define BACKOFF_MIN_NS UINT64_C(100000)
 #define LATE_NS UINT64_C(500000) /* a nap that ends so much later than it should means that many wait for a processor */
-#define NAP_MAX_NS UINT64_C(4000000)
+#define BACKOFF_MAX_NS UINT64_C(4000000)
 #define CHECK_NS UINT64_C(50000000) /* between two looks at the session's socket */
 /* Who polls for the first time in so long is no busy poller yet, and is not for its first polls. */
 #define BUSY_GAP_NS UINT64_C(1000000)
@@ -30,8 +30,8 @@
 #define SHARED_PERIOD_NS UINT64_C(10000000000) /* a queue is thought to be shared for so long after it was seen */
 /* How long the daemon is to let a thread sleep, doubled whenever nothing had come: who polls other things, too, loses no more
  * than it has waited already. */
-#define PATIENCE_MIN_US 20
-#define PATIENCE_MAX_US 320
+#define WAIT_MIN_US 20
+#define WAIT_MAX_US 320
 #define YIELDS 32 /* that have brought nothing */
 #define YIELDS_SAME 8 /* … on the daemon's processor */
 /* Sleeps end after this if the daemon dies; longer than a tick of the kernel's, before which a timer costs 5 us. */
@@ -44,7 +44,7 @@ uint64_t vb_clock(int clock)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-void vb_wait_check(struct vb_context *c)
+void vb_poll_wait_check(struct vb_context *c)
 {
     int fd = atomic_load(&c->session.fd);
     struct pollfd p = {.fd = fd, .events = POLLRDHUP};
@@ -66,7 +66,7 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
     unsigned alone; /* empty polls in a row of this context's queues; stops at ALONE_POLLS */
     struct pm_session_page *page; /* of the context that was waited for last; only compared */
     uint32_t published; /* there, at the end of the last wait: what came before was polled since */
-    uint32_t patience; /* us */
+    uint32_t wait_us; /* us */
     unsigned yields; /* since something was published */
     bool slow; /* and others want the processor meanwhile */
     long switches; /* involuntary ones, at the last look */
@@ -82,7 +82,7 @@ static void futex_wait(struct pm_session_page *page, uint64_t ns)
 /* Something was published, or the thread polls for something else now: it waits anew. */
 static void wait_anew(void)
 {
-    poller.patience = PATIENCE_MIN_US;
+    poller.wait_us = WAIT_MIN_US;
     poller.yields = 0;
     poller.slow = false;
 }
@@ -136,34 +136,34 @@ static bool is_worth_a_wait(struct vb_context *c)
 
 static void wait_for_daemon(struct vb_context *c)
 {
-    atomic_store(&c->page->waiting, poller.patience);
+    atomic_store(&c->page->waiting, poller.wait_us);
     if (!atomic_load(&c->page->sleeping)) /* else it would not look at that */
         futex_wait(c->page, DEATH_NS);
-    if (poller.patience < PATIENCE_MAX_US)
-        poller.patience *= 2;
+    if (poller.wait_us < WAIT_MAX_US)
+        poller.wait_us *= 2;
 }
 
 /* Sleeps; if it is the only context that the thread polls, no longer than until something is published. If the processors
  * are so crowded that the last nap came back late, as with many ranks of a job on each core, this one is as long as that
  * was late: who only polls then leaves the processors to those who work, and to the daemon, and waits hardly longer than it
  * would have anyway. Returns the time. */
-static uint64_t take_nap(struct vb_context *c, uint64_t before, bool only)
+static uint64_t backoff(struct vb_context *c, uint64_t before, bool only)
 {
-    uint64_t length = atomic_load_explicit(&c->nap, memory_order_relaxed);
-    if (length < NAP_MIN_NS)
-        length = NAP_MIN_NS;
-    struct timespec nap = {.tv_nsec = (long)length};
+    uint64_t length = atomic_load_explicit(&c->backoff_ns, memory_order_relaxed);
+    if (length < BACKOFF_MIN_NS)
+        length = BACKOFF_MIN_NS;
+    struct timespec backoff_ns = {.tv_nsec = (long)length};
     if (only) {
         atomic_store(&c->page->waiting, (uint32_t)(length / 1000));
         futex_wait(c->page, length);
     } else {
-        syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, NULL);
+        syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &backoff_ns, NULL);
     }
     uint64_t took = vb_clock(CLOCK_MONOTONIC) - before;
     uint64_t late = took > length ? took - length : 0;
     if (late <= LATE_NS)
         late = length / 2 > LATE_NS ? length / 2 : 0;
-    atomic_store_explicit(&c->nap, late < NAP_MAX_NS ? late : NAP_MAX_NS, memory_order_relaxed);
+    atomic_store_explicit(&c->backoff_ns, late < BACKOFF_MAX_NS ? late : BACKOFF_MAX_NS, memory_order_relaxed);
     if (late) /* still crowded */
         atomic_store_explicit(&c->slow_until, before + took + SLOW_PERIOD_MAX_NS, memory_order_relaxed);
     return before + took;
@@ -233,7 +233,7 @@ static void give_way(struct vb_context *c, uint64_t before)
         wait_for_daemon(c);
         after = vb_clock(CLOCK_MONOTONIC);
     } else if (before < atomic_load_explicit(&c->slow_until, memory_order_relaxed)) {
-        after = take_nap(c, before, only);
+        after = backoff(c, before, only);
     } else {
         after = yield(c, before);
     }
@@ -245,7 +245,7 @@ static void give_way(struct vb_context *c, uint64_t before)
     poller.page = c->page;
 }
 
-void vb_wait_idle(struct vb_cq *cq)
+void vb_poll_wait(struct vb_cq *cq)
 {
     struct vb_context *c = vb_ctx(cq->cq.context);
     uint64_t before = vb_clock(CLOCK_MONOTONIC);
@@ -255,5 +255,5 @@ void vb_wait_idle(struct vb_cq *cq)
     uint64_t last = atomic_load_explicit(&c->checked_at, memory_order_relaxed);
     if (before - last > CHECK_NS && atomic_compare_exchange_strong_explicit(&c->checked_at, &last, before,
                                                                             memory_order_relaxed, memory_order_relaxed))
-        vb_wait_check(c);
+        vb_poll_wait_check(c);
 }

@@ -12,9 +12,9 @@ uint64_t vb_clock(int clock);
  * others hog the processors; then a process that sleeps gets them sooner than one that yields, so empty polls sleep
  * for some time. A thread that only polls now and then has no wait, and one that polls several queues in turn one for
  * all; several threads that poll the same queue hardly ever wait. Now and then looks whether the daemon lives. */
-void vb_wait_idle(struct vb_cq *cq);
+void vb_poll_wait(struct vb_cq *cq);
 
 /* Looks whether the daemon still has its end of the session, and marks the context if not. */
-void vb_wait_check(struct vb_context *c);
+void vb_poll_wait_check(struct vb_context *c);
 
 #endif

@@ -134,7 +134,7 @@ static int put_recv(struct vb_qp *qp, uint32_t next, const struct ibv_recv_wr *w
     struct pm_recv_wqe *w = ring_slot(qp->rq.ring, qp->rq.stride, qp->rq.mask, next);
     w->wr_id = wr->wr_id;
     w->num_sge = (uint32_t)wr->num_sge;
-    w->cookie = 0; /* completions come in order: the slot's index is enough */
+    w->wqe_index = 0; /* completions come in order: the slot's index is enough */
     if (wr->num_sge)
         memcpy(w + 1, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
     return 0;

@@ -8,9 +8,9 @@
 #include "src/verbs/objects/tm.h"
 #include "src/verbs/shim/fork.h"
 
-static struct vb_srq_req *req_of(struct vb_srq *srq, uint32_t cookie)
+static struct vb_srq_req *req_of(struct vb_srq *srq, uint32_t wqe_index)
 {
-    return (struct vb_srq_req *)(srq->reqs + cookie * srq->req_size);
+    return (struct vb_srq_req *)(srq->reqs + wqe_index * srq->req_size);
 }
 
 /* Writes one request at the tail; 0 or errno value. The ring has a free slot whenever there is a free cookie: see
@@ -21,8 +21,8 @@ static int put(struct vb_srq *srq, const struct ibv_recv_wr *wr)
         return EINVAL;
     if (srq->outstanding >= srq->max_wr)
         return ENOMEM;
-    uint32_t cookie = srq->free;
-    struct vb_srq_req *r = req_of(srq, cookie);
+    uint32_t wqe_index = srq->free;
+    struct vb_srq_req *r = req_of(srq, wqe_index);
     struct pm_recv_wqe *w = ring_slot(srq->ring, srq->stride, srq->mask, srq->tail);
     srq->free = r->next;
     r->next = VB_SRQ_OUT;
@@ -30,7 +30,7 @@ static int put(struct vb_srq *srq, const struct ibv_recv_wr *wr)
     r->wr_id = wr->wr_id;
     w->wr_id = wr->wr_id;
     w->num_sge = (uint32_t)wr->num_sge;
-    w->cookie = cookie;
+    w->wqe_index = wqe_index;
     if (wr->num_sge) {
         memcpy(r->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
         memcpy(w + 1, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
@@ -69,20 +69,20 @@ void vb_scatter(const struct pm_sge *sge, uint32_t num, const uint8_t *data, uin
     }
 }
 
-static void put_free(struct vb_srq *srq, uint32_t cookie)
+static void put_free(struct vb_srq *srq, uint32_t wqe_index)
 {
-    req_of(srq, cookie)->next = srq->free;
-    srq->free = cookie;
+    req_of(srq, wqe_index)->next = srq->free;
+    srq->free = wqe_index;
     srq->outstanding--;
 }
 
-void vb_srq_retire(struct vb_srq *srq, uint32_t cookie, const uint8_t *data, uint32_t len)
+void vb_srq_retire(struct vb_srq *srq, uint32_t wqe_index, const uint8_t *data, uint32_t len)
 {
-    struct vb_srq_req *r = cookie < srq->capacity ? req_of(srq, cookie) : NULL;
-    if (r && (r->next == VB_SRQ_OUT || r->next == VB_SRQ_TOLD)) {
+    struct vb_srq_req *r = wqe_index < srq->capacity ? req_of(srq, wqe_index) : NULL;
+    if (r && (r->next == VB_SRQ_OUT || r->next == VB_SRQ_REPORTED)) {
         if (len)
             vb_scatter(r->sge, r->num_sge, data, len);
-        put_free(srq, cookie);
+        put_free(srq, wqe_index);
     }
 }
 
@@ -97,7 +97,7 @@ static void sift_cq(struct vb_srq *srq, const struct vb_cq *cq)
         i = ring_overrun(cq->entries, cq->mask, i);
     for (; (e = ring_cqe(cq->entries, cq->mask, i)); i++)
         if (e->srq == srq->srq.handle && e->slot < srq->capacity && req_of(srq, e->slot)->next == VB_SRQ_OUT)
-            req_of(srq, e->slot)->next = VB_SRQ_TOLD;
+            req_of(srq, e->slot)->next = VB_SRQ_REPORTED;
 }
 
 /* Its queue pairs may have several CQs, and who polls one of them must not flush what was completed in another. Once is enough: the
@@ -124,12 +124,12 @@ bool vb_srq_flush_next(struct vb_srq *srq, struct vb_flushed *out)
     if (!srq->cq && !srq->sifted)
         sift(srq);
     for (uint32_t n = srq->outstanding ? srq->capacity : 0; n > 0 && !found; n--) {
-        uint32_t cookie = srq->flush_at;
-        srq->flush_at = cookie + 1 < srq->capacity ? cookie + 1 : 0;
-        found = req_of(srq, cookie)->next == VB_SRQ_OUT;
+        uint32_t wqe_index = srq->flush_at;
+        srq->flush_at = wqe_index + 1 < srq->capacity ? wqe_index + 1 : 0;
+        found = req_of(srq, wqe_index)->next == VB_SRQ_OUT;
         if (found) {
-            *out = (struct vb_flushed){req_of(srq, cookie)->wr_id, IBV_WC_RECV};
-            put_free(srq, cookie);
+            *out = (struct vb_flushed){req_of(srq, wqe_index)->wr_id, IBV_WC_RECV};
+            put_free(srq, wqe_index);
         }
     }
     pthread_mutex_unlock(&srq->lock);

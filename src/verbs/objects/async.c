@@ -87,11 +87,11 @@ static bool deliver(struct vb_context *c, const struct pm_async_event *rec, stru
 static int deliver_fatal(struct vb_context *c, struct ibv_async_event *event)
 {
     pthread_mutex_lock(&c->lock);
-    bool first = !c->fatal_told;
+    bool first = !c->fatal_reported;
     if (first) {
         int fd = c->vctx.context.async_fd, flags = fcntl(fd, F_GETFL);
         int silent = eventfd(0, EFD_CLOEXEC | (flags & O_NONBLOCK ? EFD_NONBLOCK : 0));
-        c->fatal_told = true;
+        c->fatal_reported = true;
         if (silent >= 0) {
             dup3(silent, fd, O_CLOEXEC);
             vb_close(silent);

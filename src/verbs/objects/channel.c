@@ -60,7 +60,7 @@ static struct vb_cq *deliver(struct vb_context *c, uint32_t handle)
     struct vb_cq *cq = vb_table_get(&c->cqs, handle);
     if (cq) {
         cq->comp_events++;
-        vb_arm_told(cq);
+        vb_cq_notify_fetched(cq);
     }
     pthread_mutex_unlock(&c->lock);
     return cq;
@@ -100,7 +100,7 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
             cq = deliver(c, ev.cq);
             continue;
         }
-        vb_wait_check(c);
+        vb_poll_wait_check(c);
         cq = deliver_last(c, channel);
         if (!cq)
             return vb_err(-EIO), -1;

@@ -174,7 +174,7 @@ static struct vb_cq *make(struct ibv_context *context, const struct ibv_cq_init_
     if (attr->channel)
         req.channel = VB_OF(struct vb_channel, channel, attr->channel)->handle;
     vb_lock_init(&cq->lock);
-    pthread_mutex_init(&cq->arm_lock, NULL);
+    pthread_mutex_init(&cq->notify_lock, NULL);
     pthread_mutex_init(&cq->cq.mutex, NULL);
     pthread_cond_init(&cq->cq.cond, NULL);
     vb_cq_ex_ops(&cq->ex, attr->wc_flags);
@@ -241,7 +241,7 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
         return vb_err(-EINVAL);
     /* No completion may be taken, and no wish for an event be made, between the daemon's copy and our change to it. */
     vb_cq_lock(cq);
-    pthread_mutex_lock(&cq->arm_lock);
+    pthread_mutex_lock(&cq->notify_lock);
     int rc = vb_call_segment(c, PM_OP_RESIZE_CQ, &req, sizeof(req), &rep, sizeof(rep), &fd);
     if (rc == 0)
         rc = map_ring(fd, rep.size, rep.slots, &page);
@@ -253,7 +253,7 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
         set_ring(cq, page, rep.size, rep.slots);
         pthread_mutex_unlock(&c->lock);
     }
-    pthread_mutex_unlock(&cq->arm_lock);
+    pthread_mutex_unlock(&cq->notify_lock);
     vb_cq_unlock(cq);
     return vb_err(rc);
 }

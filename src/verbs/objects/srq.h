@@ -11,7 +11,7 @@
 
 /* Ends the request with that cookie: len bytes of data that came with its completion go to its SGEs (len 0: none), and
  * its place is free. The caller holds the SRQ's lock, and gives the completion's place back before it lets that go. */
-void vb_srq_retire(struct vb_srq *srq, uint32_t cookie, const uint8_t *data, uint32_t len);
+void vb_srq_retire(struct vb_srq *srq, uint32_t wqe_index, const uint8_t *data, uint32_t len);
 
 /* What the library completes by itself after the daemon's death. */
 struct vb_flushed {

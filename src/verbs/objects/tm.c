@@ -32,10 +32,10 @@ struct vb_tm *vb_tm_new(void *segment, const struct pm_create_srq_req *req, cons
                         uint32_t max_sge)
 {
     struct vb_tm *tm =
-        calloc(1, sizeof(*tm) + req->max_num_tags * sizeof(tm->entry[0]) + req->max_ops * sizeof(tm->told[0]));
+        calloc(1, sizeof(*tm) + req->max_num_tags * sizeof(tm->entry[0]) + req->max_ops * sizeof(tm->notify_state[0]));
     if (!tm)
         return NULL;
-    tm->told = (struct vb_tm_told *)(tm->entry + req->max_num_tags);
+    tm->notify_state = (struct vb_tm_reported *)(tm->entry + req->max_num_tags);
     tm->ring = (uint8_t *)segment + rep->ops_offset;
     tm->mask = rep->ops_slots - 1;
     tm->stride = rep->ops_stride;
@@ -117,7 +117,7 @@ bool vb_tm_flush_next(struct vb_srq *srq, struct vb_flushed *out)
     struct vb_tm *tm = srq->tm;
     see_done(srq);
     if (tm->told_count) {
-        const struct vb_tm_told *t = &tm->told[tm->told_head];
+        const struct vb_tm_reported *t = &tm->notify_state[tm->told_head];
         struct pm_cqe e = {.opcode = t->opcode, .status = IBV_WC_WR_FLUSH_ERR, .slot = t->handle};
         *out = (struct vb_flushed){t->wr_id, t->opcode};
         retire_op(tm, &e);
@@ -202,8 +202,8 @@ static int put(struct vb_srq *srq, struct ibv_ops_wr *wr)
         tm->entry[handle & SLOT_MASK].recv_wr_id = wr->tm.add.recv_wr_id;
     }
     if (wr->flags & IBV_OPS_SIGNALED)
-        tm->told[(tm->told_head + tm->told_count++) % tm->max_ops] =
-            (struct vb_tm_told){wr->wr_id, handle, completion_of(wr->opcode)};
+        tm->notify_state[(tm->told_head + tm->told_count++) % tm->max_ops] =
+            (struct vb_tm_reported){wr->wr_id, handle, completion_of(wr->opcode)};
     tm->tail++;
     tm->outstanding++;
     return 0;

@@ -23,7 +23,7 @@ struct vb_tm_entry {
     uint32_t next; /* while free: slot of the next free one; VB_TM_NONE: it is the last */
     uint64_t recv_wr_id;
 };
-struct vb_tm_told { /* a signaled operation */
+struct vb_tm_reported { /* a signaled operation */
     uint64_t wr_id;
     uint32_t handle;
     uint8_t opcode; /* enum ibv_wc_opcode */
@@ -37,7 +37,8 @@ struct vb_tm {
     uint32_t outstanding; /* operations; at most max_ops */
     uint32_t max_ops, max_num_tags, max_sge;
     uint32_t first, last; /* free slots, those longest free first, so that generations last; first may be VB_TM_NONE */
-    struct vb_tm_told *told; /* signaled operations whose completions were not polled, in order: ring of max_ops */
+    struct vb_tm_reported
+        *notify_state; /* signaled operations whose completions were not polled, in order: ring of max_ops */
     uint32_t told_head, told_count; /* place of the oldest; how many */
     struct vb_tm_entry entry[]; /* max_num_tags; told's memory follows */
 };

@@ -71,14 +71,14 @@ static bool has_ucx(void)
     return ucx != NULL;
 }
 
-void vb_rdmacm_tell(void)
+void vb_rdma_cm_hint(void)
 {
-    static bool told;
+    static bool notify_state;
     static const char text[] = "pumice: rdma_cm, connection management, is not there: take out-of-band connections "
                                "(perftest without -R, libfabric's verbs;ofi_rxd, MPIs over UCX)\n";
     int e = errno;
     if ((wanted() || (!vb_session_is_rank() && !has_ucx() && !datagrams())) &&
-        !__atomic_test_and_set(&told, __ATOMIC_RELAXED))
+        !__atomic_test_and_set(&notify_state, __ATOMIC_RELAXED))
         (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
     errno = e;
 }

@@ -5,6 +5,6 @@
 
 /* To be called when this process has looked for rdma_cm in vain. Writes one line to stderr, once in a process, if the process
  * can't well go on without it; errno stays as it is. */
-void vb_rdmacm_tell(void);
+void vb_rdma_cm_hint(void);
 
 #endif

@@ -97,7 +97,7 @@ static void no_rdma_cm(const char *path)
     char out[PATH_MAX];
     int e = errno;
     if (strcmp(path, DEV_ROOT "rdma_cm") == 0 && in_tree("/infiniband", out) && exists(out))
-        vb_rdmacm_tell();
+        vb_rdma_cm_hint();
     errno = e;
 }
 

@@ -29,14 +29,15 @@ struct fixture {
     bool gone; /* memory can't be changed any more */
 };
 
-static inline uint8_t *fix_at(struct fixture *f, const struct piece *p)
+static inline uint8_t *fix_at(struct fixture *f, const struct mem_segment *p)
 {
     cr_assert(p->space == 1 && p->va >= FIX_VA && p->len <= FIX_MEM && p->va - FIX_VA <= FIX_MEM - p->len,
               "upcall for %u bytes at %#llx of space %u", p->len, (unsigned long long)p->va, p->space);
     return f->bytes + (p->va - FIX_VA);
 }
 
-static inline int fix_read(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+static inline int fix_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst,
+                           unsigned ndst)
 {
     struct fixture *f = ctx;
     uint8_t all[8 * FIX_MEM];
@@ -55,7 +56,7 @@ static inline int fix_read(void *ctx, const struct piece *src, unsigned nsrc, co
     return 0;
 }
 
-static inline int fix_write(void *ctx, uint32_t qpn, const struct piece *dst, unsigned ndst, const uint8_t *src,
+static inline int fix_write(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src,
                             size_t len)
 {
     struct fixture *f = ctx;
@@ -72,7 +73,7 @@ static inline int fix_write(void *ctx, uint32_t qpn, const struct piece *dst, un
     return 0;
 }
 
-static inline int fix_atomic(void *ctx, const struct piece *where, enum mem_atomic op, uint64_t compare_add,
+static inline int fix_atomic(void *ctx, const struct mem_segment *where, enum mem_atomic op, uint64_t compare_add,
                              uint64_t swap, uint64_t *old)
 {
     struct fixture *f = ctx;

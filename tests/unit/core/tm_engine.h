@@ -17,7 +17,7 @@
 #define MAX_OUT 128
 
 static struct fixture fix;
-static struct tm *tm;
+static struct tag_list *tm;
 static struct srq *srq;
 static void *srqmem, *tmmem;
 static struct qp *qp[TM_QPS];

@@ -11,7 +11,7 @@
 #define EXACT UINT64_MAX
 #define TRACE_SLOTS 4096u
 
-static inline struct tm *tm_make(uint32_t max_num_tags, enum tm_profile_id profile)
+static inline struct tag_list *tm_make(uint32_t max_num_tags, enum tm_profile_id profile)
 {
     struct tm_params p = {
         .max_num_tags = max_num_tags, .max_ops = TM_MAX_OPS, .trace_slots = TRACE_SLOTS, .profile = (uint8_t)profile};
@@ -30,7 +30,7 @@ static inline uint32_t handle_of(uint32_t slot, uint32_t generation)
 }
 
 /* A buffer of 1 MiB, so that nothing is too long. */
-static inline struct tm_op_result do_add(struct tm *tm, uint32_t handle, uint64_t tag, uint64_t mask, int cnt)
+static inline struct tm_op_result do_add(struct tag_list *tm, uint32_t handle, uint64_t tag, uint64_t mask, int cnt)
 {
     struct sge sge = {.addr = 0x1000, .length = 1 << 20, .lkey = 1};
     struct tm_op op = {.opcode = TM_ADD,
@@ -47,7 +47,7 @@ static inline struct tm_op_result do_add(struct tm *tm, uint32_t handle, uint64_
     return r;
 }
 
-static inline struct tm_op_result do_del(struct tm *tm, uint32_t handle, int cnt)
+static inline struct tm_op_result do_del(struct tag_list *tm, uint32_t handle, int cnt)
 {
     struct tm_op op = {.opcode = TM_DEL,
                        .flags = (uint8_t)(TM_OP_SIGNALED | (cnt >= 0 ? TM_OP_SYNC : 0)),
@@ -58,7 +58,7 @@ static inline struct tm_op_result do_del(struct tm *tm, uint32_t handle, int cnt
     return r;
 }
 
-static inline struct tm_op_result do_sync(struct tm *tm, uint32_t cnt)
+static inline struct tm_op_result do_sync(struct tag_list *tm, uint32_t cnt)
 {
     struct tm_op op = {.opcode = TM_SYNC, .flags = TM_OP_SIGNALED, .unexpected_cnt = cnt};
     struct tm_op_result r;
@@ -88,7 +88,7 @@ static inline const struct tm_msg *make_rndv(struct packet *p, uint64_t tag, uin
 }
 
 /* Decides on an eager message of one packet and commits; the entry that it matched, NULL: unexpected. */
-static inline const struct tm_entry *begin_eager(struct tm *tm, uint64_t tag, struct tm_rx *rx)
+static inline const struct tm_entry *begin_eager(struct tag_list *tm, uint64_t tag, struct tm_rx *rx)
 {
     struct packet p;
     struct tm_decision d;
@@ -97,7 +97,7 @@ static inline const struct tm_entry *begin_eager(struct tm *tm, uint64_t tag, st
     return d.entry;
 }
 /* The same, and delivers it at once. The handle that it matched, TM_NO_HANDLE: unexpected. */
-static inline uint32_t send_eager(struct tm *tm, uint64_t tag)
+static inline uint32_t send_eager(struct tag_list *tm, uint64_t tag)
 {
     struct tm_rx rx;
     const struct tm_entry *e = begin_eager(tm, tag, &rx);
@@ -106,13 +106,13 @@ static inline uint32_t send_eager(struct tm *tm, uint64_t tag)
     return handle;
 }
 
-static inline struct tm_info info_of(const struct tm *tm)
+static inline struct tm_info info_of(const struct tag_list *tm)
 {
     struct tm_info info;
     tm_info(tm, &info);
     return info;
 }
-static inline struct tm_event last_event(const struct tm *tm)
+static inline struct tm_event last_event(const struct tag_list *tm)
 {
     struct tm_event ev = {0};
     if (tm_trace_end(tm))

@@ -19,7 +19,7 @@
 
 struct history {
     uint64_t random;
-    struct tm *tm;
+    struct tag_list *tm;
     uint32_t tags;
     struct model model;
     uint32_t generation[MAX_TAGS];

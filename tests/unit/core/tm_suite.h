@@ -7,7 +7,7 @@
 
 #include "tests/unit/core/tm_fixture.h"
 
-static struct tm *tm;
+static struct tag_list *tm;
 
 static inline void setup(void)
 {

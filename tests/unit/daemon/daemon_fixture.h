@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A device without network or thread, and sessions on it whose client is the test itself: control operations are called
- * as functions, rings are written by hand, and datapath_pass is the loop. Shared by the daemon's unit tests and fuzz
+ * as functions, rings are written by hand, and device_pass is the loop. Shared by the daemon's unit tests and fuzz
  * targets. */
 #ifndef PUMICE_TESTS_DAEMON_FIXTURE_H
 #define PUMICE_TESTS_DAEMON_FIXTURE_H
@@ -334,9 +334,9 @@ static inline void fixture_run(struct fixture *f)
     uint64_t end = clock_ns() + NS_PER_S;
 
     while (clock_ns() < end) {
-        bool work = datapath_pass(f->device, clock_ns());
+        bool work = device_pass(f->device, clock_ns());
 
-        if (!work && datapath_deadline(f->device) > clock_ns() + 100 * NS_PER_MS)
+        if (!work && device_deadline(f->device) > clock_ns() + 100 * NS_PER_MS)
             return;
     }
 }

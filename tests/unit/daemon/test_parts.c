@@ -95,46 +95,46 @@ Test(handles, numbers_are_of_the_order_of_the_limit)
 /* --- delayed packets
  * ----------------------------------------------------------------------------------------------------- */
 
-Test(faultq, due_order_then_arrival_order)
+Test(delay_queue, due_order_then_arrival_order)
 {
     static const uint64_t due[] = {50, 10, 40, 10, 30, 20, 10};
     static const uint8_t order[] = {1, 3, 6, 5, 4, 2, 0};
-    struct faultq q = {0};
+    struct delay_queue q = {0};
     struct fault_verdict v = {.action = FAULT_PASS};
     struct av av = {.hop_limit = 9};
     struct tx_pkt pkt = {.av = &av, .len = 1};
 
-    cr_assert_eq(faultq_deadline(&q), NEVER);
+    cr_assert_eq(delay_queue_deadline(&q), NEVER);
     for (uint8_t i = 0; i < 7; i++)
-        cr_assert(faultq_push(&q, &pkt, &i, &v, due[i]));
-    cr_assert_eq(faultq_deadline(&q), 10);
-    cr_assert_null(faultq_pop(&q, 9));
+        cr_assert(delay_queue_push(&q, &pkt, &i, &v, due[i]));
+    cr_assert_eq(delay_queue_deadline(&q), 10);
+    cr_assert_null(delay_queue_pop(&q, 9));
     for (unsigned i = 0; i < 7; i++) {
-        struct faultq_entry *e = faultq_pop(&q, 50);
+        struct delay_queue_entry *e = delay_queue_pop(&q, 50);
 
         cr_assert_eq(e->data[0], order[i]);
         cr_assert_eq(e->av.hop_limit, 9);
         free(e);
     }
     cr_assert_eq(q.bytes, 0);
-    faultq_fini(&q);
+    delay_queue_fini(&q);
 }
 
-Test(faultq, bounded)
+Test(delay_queue, bounded)
 {
     static uint8_t packet[4200];
-    struct faultq q = {0};
+    struct delay_queue q = {0};
     struct fault_verdict v = {.action = FAULT_PASS};
     struct av av = {.hop_limit = 9};
     struct tx_pkt pkt = {.av = &av, .len = sizeof(packet)};
     unsigned n = 0;
 
-    while (faultq_push(&q, &pkt, packet, &v, n))
+    while (delay_queue_push(&q, &pkt, packet, &v, n))
         n++;
     cr_assert(n <= FAULTQ_PACKETS && (uint64_t)n * sizeof(packet) <= FAULTQ_BYTES);
     cr_assert(n > 3000);
-    faultq_fini(&q);
-    cr_assert_eq(faultq_deadline(&q), NEVER);
+    delay_queue_fini(&q);
+    cr_assert_eq(delay_queue_deadline(&q), NEVER);
 }
 
 /* --- addresses
@@ -240,20 +240,20 @@ Test(sniffer, who_counts)
 /* --- pipes, segments, log
  * ------------------------------------------------------------------------------------------------ */
 
-Test(evpipe, nothing_lost_nothing_doubled)
+Test(event_pipe, nothing_lost_nothing_doubled)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
     struct evrecord r;
-    struct evpipe p;
+    struct event_pipe p;
     unsigned sent = 0, got = 0, skipped = 0;
 
-    cr_assert_eq(evpipe_init(&p, loop), 0);
+    cr_assert_eq(event_pipe_init(&p, loop), 0);
     fcntl(p.read_fd, F_SETFL, O_NONBLOCK);
     while (p.n < 100) /* the kernel's buffer first, then ours */
-        cr_assert(evpipe_push(&p, ++sent, 7));
-    cr_assert(evpipe_push(&p, sent, 7), "it waits already");
+        cr_assert(event_pipe_push(&p, ++sent, 7));
+    cr_assert(event_pipe_push(&p, sent, 7), "it waits already");
     cr_assert_eq(p.n, 100);
-    cr_assert_eq(evpipe_forget(&p, (struct evrecord[]){{sent - 5, 7}, {300, 7}, {301, 8}}, 3, 1), 0);
+    cr_assert_eq(event_pipe_forget(&p, (struct evrecord[]){{sent - 5, 7}, {300, 7}, {301, 8}}, 3, 1), 0);
     cr_assert_eq(p.n, 98, "one was waiting, one was in the pipe and has left its place to another");
     for (int i = 0; i < 3; i++) {
         while (read(p.read_fd, &r, sizeof(r)) == sizeof(r)) {
@@ -265,11 +265,11 @@ Test(evpipe, nothing_lost_nothing_doubled)
         ev_run(loop, EVRUN_NOWAIT);
     }
     cr_assert_eq(got, sent - 2);
-    evpipe_fini(&p);
+    event_pipe_fini(&p);
     ev_loop_destroy(loop);
 }
 
-static unsigned unread(const struct evpipe *p)
+static unsigned unread(const struct event_pipe *p)
 {
     int bytes = -1;
 
@@ -279,108 +279,108 @@ static unsigned unread(const struct evpipe *p)
 
 static const struct evrecord gone = {1, 1}, stays = {2, 2};
 
-static void push_both(struct evpipe *p, unsigned times)
+static void push_both(struct event_pipe *p, unsigned times)
 {
     for (unsigned i = 0; i < times; i++) {
-        cr_assert(evpipe_push(p, gone.a, gone.b));
-        cr_assert(evpipe_push(p, stays.a, stays.b));
+        cr_assert(event_pipe_push(p, gone.a, gone.b));
+        cr_assert(event_pipe_push(p, stays.a, stays.b));
     }
 }
 
 /* Each of three sharers has one record of each event. */
-Test(evpipe, sharers)
+Test(event_pipe, sharers)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
     struct evrecord r;
-    struct evpipe p;
+    struct event_pipe p;
 
-    cr_assert_eq(evpipe_init(&p, loop), 0);
+    cr_assert_eq(event_pipe_init(&p, loop), 0);
     push_both(&p, 6);
-    evpipe_forget(&p, &gone, 1, 3);
+    event_pipe_forget(&p, &gone, 1, 3);
     cr_assert_eq(unread(&p), 10, "one of two events each");
     for (unsigned i = 0; i < 6; i++)
         cr_assert_eq(read(p.read_fd, &r, sizeof(r)), (ssize_t)sizeof(r));
-    evpipe_forget(&p, &gone, 1, 2);
+    event_pipe_forget(&p, &gone, 1, 2);
     cr_assert_eq(unread(&p), 4, "whose the one is nobody knows");
-    evpipe_forget(&p, &gone, 1, 1);
+    event_pipe_forget(&p, &gone, 1, 1);
     cr_assert_eq(unread(&p), 3, "the last one takes it");
-    evpipe_fini(&p);
+    event_pipe_fini(&p);
     ev_loop_destroy(loop);
 }
 
 /* Whatever a client does with its end, the daemon neither waits nor loses more than that client's records. */
-Test(evpipe, hostile_reader, .timeout = 20)
+Test(event_pipe, hostile_reader, .timeout = 20)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
     char path[64], some[5];
-    struct evpipe p;
+    struct event_pipe p;
     int fd;
 
     signal(SIGPIPE, SIG_IGN);
-    cr_assert_eq(evpipe_init(&p, loop), 0);
+    cr_assert_eq(event_pipe_init(&p, loop), 0);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", p.read_fd);
-    cr_assert(evpipe_forget(&p, &gone, 1, 1) == 0 && unread(&p) == 0, "an empty pipe");
+    cr_assert(event_pipe_forget(&p, &gone, 1, 1) == 0 && unread(&p) == 0, "an empty pipe");
     push_both(&p, 10);
     cr_assert_eq(read(p.read_fd, some, sizeof(some)), (ssize_t)sizeof(some), "half a record");
-    evpipe_forget(&p, &gone, 1, 1);
+    event_pipe_forget(&p, &gone, 1, 1);
     while (unread(&p) > 0)
         cr_assert_gt(read(p.read_fd, some, 1), 0);
     fd = open(path, O_WRONLY);
     cr_assert(fd >= 0 && write(fd, some, sizeof(some)) == sizeof(some), "it writes");
     push_both(&p, 10);
-    evpipe_forget(&p, &gone, 1, 1);
-    evpipe_forget(&p, &stays, 1, 1);
+    event_pipe_forget(&p, &gone, 1, 1);
+    event_pipe_forget(&p, &stays, 1, 1);
     close(fd);
     cr_assert_geq(fcntl(p.read_fd, F_SETPIPE_SZ, 1 << 20), 1 << 20, "it makes it large");
     while (unread(&p) < 100000)
-        cr_assert(evpipe_push(&p, stays.a, unread(&p)));
-    evpipe_forget(&p, &gone, 1, 1);
+        cr_assert(event_pipe_push(&p, stays.a, unread(&p)));
+    event_pipe_forget(&p, &gone, 1, 1);
     cr_assert_eq(unread(&p), 100000);
     cr_assert_eq(p.n, 0);
-    close(evpipe_take_read_fd(&p));
-    evpipe_forget(&p, &gone, 1, 1);
-    cr_assert(evpipe_push(&p, 3, 3) && p.n == 0, "it closes it: nobody will read this");
-    evpipe_fini(&p);
+    close(event_pipe_take_read_fd(&p));
+    event_pipe_forget(&p, &gone, 1, 1);
+    cr_assert(event_pipe_push(&p, 3, 3) && p.n == 0, "it closes it: nobody will read this");
+    event_pipe_fini(&p);
     ev_loop_destroy(loop);
 }
 
 /* What is waiting goes; what is in the pipe can't be had without a descriptor, and stays. */
-Test(evpipe, without_a_descriptor)
+Test(event_pipe, without_a_descriptor)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
     struct rlimit was;
-    struct evpipe p;
+    struct event_pipe p;
     unsigned full;
 
-    cr_assert_eq(evpipe_init(&p, loop), 0);
+    cr_assert_eq(event_pipe_init(&p, loop), 0);
     do
         push_both(&p, 1);
     while (p.n < 2);
     full = unread(&p);
     cr_assert_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, was.rlim_max}), 0);
-    evpipe_forget(&p, &gone, 1, 1);
+    event_pipe_forget(&p, &gone, 1, 1);
     setrlimit(RLIMIT_NOFILE, &was);
     cr_assert(p.n == 1 && unread(&p) == full);
-    evpipe_fini(&p);
+    event_pipe_fini(&p);
     ev_loop_destroy(loop);
 }
 
-Test(evpipe, bounded_and_safe_without_reader)
+Test(event_pipe, bounded_and_safe_without_reader)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
-    struct evpipe p;
+    struct event_pipe p;
     uint32_t n = 0;
 
     signal(SIGPIPE, SIG_IGN);
-    cr_assert_eq(evpipe_init(&p, loop), 0);
-    while (evpipe_push(&p, n, n))
+    cr_assert_eq(event_pipe_init(&p, loop), 0);
+    while (event_pipe_push(&p, n, n))
         n++;
     cr_assert_eq(p.n, EVPIPE_WAITING_MAX);
-    close(evpipe_take_read_fd(&p));
+    close(event_pipe_take_read_fd(&p));
     ev_run(loop, EVRUN_NOWAIT);
     cr_assert_eq(p.n, 0, "nobody will read it");
-    evpipe_fini(&p);
+    event_pipe_fini(&p);
     ev_loop_destroy(loop);
 }
 

@@ -41,15 +41,15 @@ void vb_scatter(const struct pm_sge *sge, uint32_t num, const uint8_t *data, uin
 {
     (void)sge, (void)num, (void)data, (void)len;
 }
-void vb_srq_retire(struct vb_srq *srq, uint32_t cookie, const uint8_t *data, uint32_t len)
+void vb_srq_retire(struct vb_srq *srq, uint32_t wqe_index, const uint8_t *data, uint32_t len)
 {
-    (void)srq, (void)cookie, (void)data, (void)len;
+    (void)srq, (void)wqe_index, (void)data, (void)len;
 }
 void vb_tm_retire(struct vb_srq *srq, const struct pm_cqe *e)
 {
     (void)srq, (void)e;
 }
-void vb_wait_idle(struct vb_cq *q)
+void vb_poll_wait(struct vb_cq *q)
 {
     (void)q;
 }

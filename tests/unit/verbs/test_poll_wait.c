@@ -52,7 +52,7 @@ static bool waited(struct fake *f)
 static void poll_in_vain(struct fake *f, unsigned queue, unsigned times)
 {
     for (unsigned i = 0; i < times; i++)
-        vb_wait_idle(&f->cq[queue]);
+        vb_poll_wait(&f->cq[queue]);
 }
 
 Test(wait, who_polls_one_queue_in_vain_waits)

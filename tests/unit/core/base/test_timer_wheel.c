@@ -7,8 +7,8 @@
 
 #define GUESTS 4096
 
-static struct hotel hotel;
-static struct guest guests[GUESTS];
+static struct timer_wheel timer_wheel;
+static struct timer timers[GUESTS];
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -22,43 +22,43 @@ static uint64_t model_earliest(void)
 {
     uint64_t best = NEVER;
     for (int i = 0; i < GUESTS; i++)
-        if (guests[i].when < best)
-            best = guests[i].when;
+        if (timers[i].when < best)
+            best = timers[i].when;
     return best;
 }
 
 static void setup(void)
 {
-    hotel_init(&hotel);
+    timer_wheel_init(&timer_wheel);
     for (int i = 0; i < GUESTS; i++)
-        guest_init(&guests[i]);
+        timer_init(&timers[i]);
 }
 
-Test(hotel, empty_never_wakes, .init = setup)
+Test(timer_wheel, empty_never_wakes, .init = setup)
 {
-    cr_assert_eq(hotel_earliest(&hotel), NEVER);
-    cr_assert_null(hotel_check_out(&hotel, 1ull << 60));
+    cr_assert_eq(timer_wheel_earliest(&timer_wheel), NEVER);
+    cr_assert_null(timer_wheel_pop(&timer_wheel, 1ull << 60));
 }
 
-Test(hotel, nobody_leaves_early_and_nobody_is_forgotten, .init = setup)
+Test(timer_wheel, nobody_leaves_early_and_nobody_is_forgotten, .init = setup)
 {
     uint64_t seed = 1, now = 12345;
     for (int step = 0; step < 3000; step++) {
         for (int n = 0; n < 8; n++) {
-            struct guest *g = &guests[next_random(&seed) % GUESTS];
+            struct timer *g = &timers[next_random(&seed) % GUESTS];
             /* from overdue to several laps of the wheel */
             uint64_t span = 1ull << (next_random(&seed) % 32);
-            hotel_check_in(&hotel, g, next_random(&seed) % 8 == 0 ? NEVER : now + next_random(&seed) % span);
+            timer_wheel_set(&timer_wheel, g, next_random(&seed) % 8 == 0 ? NEVER : now + next_random(&seed) % span);
         }
-        cr_assert_leq(hotel_earliest(&hotel), model_earliest(), "step %d", step);
+        cr_assert_leq(timer_wheel_earliest(&timer_wheel), model_earliest(), "step %d", step);
         now += next_random(&seed) % (1ull << (next_random(&seed) % 28));
-        struct guest *g;
+        struct timer *g;
         static bool out[GUESTS];
         for (int i = 0; i < GUESTS; i++)
-            out[i] = guests[i].when <= now;
-        while ((g = hotel_check_out(&hotel, now)) != NULL) {
-            cr_assert(out[g - guests], "step %d: guest left early", step);
-            out[g - guests] = false;
+            out[i] = timers[i].when <= now;
+        while ((g = timer_wheel_pop(&timer_wheel, now)) != NULL) {
+            cr_assert(out[g - timers], "step %d: guest left early", step);
+            out[g - timers] = false;
             cr_assert_eq(g->when, NEVER);
         }
         for (int i = 0; i < GUESTS; i++)
@@ -66,24 +66,24 @@ Test(hotel, nobody_leaves_early_and_nobody_is_forgotten, .init = setup)
     }
 }
 
-Test(hotel, every_room_can_be_taken, .init = setup)
+Test(timer_wheel, every_room_can_be_taken, .init = setup)
 {
-    for (uint64_t i = 0; i < HOTEL_ROOMS; i++)
-        hotel_check_in(&hotel, &guests[i], i << HOTEL_TICK_SHIFT);
-    for (uint64_t i = 0; i < HOTEL_ROOMS; i++) {
-        cr_assert_eq(hotel_earliest(&hotel), i << HOTEL_TICK_SHIFT);
-        cr_assert_eq(hotel_check_out(&hotel, i << HOTEL_TICK_SHIFT), &guests[i]);
-        cr_assert_null(hotel_check_out(&hotel, i << HOTEL_TICK_SHIFT));
+    for (uint64_t i = 0; i < TIMER_WHEEL_SLOTS; i++)
+        timer_wheel_set(&timer_wheel, &timers[i], i << TIMER_WHEEL_TICK_SHIFT);
+    for (uint64_t i = 0; i < TIMER_WHEEL_SLOTS; i++) {
+        cr_assert_eq(timer_wheel_earliest(&timer_wheel), i << TIMER_WHEEL_TICK_SHIFT);
+        cr_assert_eq(timer_wheel_pop(&timer_wheel, i << TIMER_WHEEL_TICK_SHIFT), &timers[i]);
+        cr_assert_null(timer_wheel_pop(&timer_wheel, i << TIMER_WHEEL_TICK_SHIFT));
     }
-    cr_assert_eq(hotel_earliest(&hotel), NEVER);
+    cr_assert_eq(timer_wheel_earliest(&timer_wheel), NEVER);
 }
 
-Test(hotel, moving_out_before_time, .init = setup)
+Test(timer_wheel, moving_out_before_time, .init = setup)
 {
-    hotel_check_in(&hotel, &guests[0], 1000000);
-    hotel_check_in(&hotel, &guests[0], 500000000); /* later than one lap */
-    cr_assert_null(hotel_check_out(&hotel, 400000000));
-    hotel_check_in(&hotel, &guests[0], NEVER);
-    cr_assert_null(hotel_check_out(&hotel, 1ull << 40));
-    cr_assert_eq(hotel_earliest(&hotel), NEVER);
+    timer_wheel_set(&timer_wheel, &timers[0], 1000000);
+    timer_wheel_set(&timer_wheel, &timers[0], 500000000); /* later than one lap */
+    cr_assert_null(timer_wheel_pop(&timer_wheel, 400000000));
+    timer_wheel_set(&timer_wheel, &timers[0], NEVER);
+    cr_assert_null(timer_wheel_pop(&timer_wheel, 1ull << 40));
+    cr_assert_eq(timer_wheel_earliest(&timer_wheel), NEVER);
 }

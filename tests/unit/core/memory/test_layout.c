@@ -42,7 +42,7 @@ static void expect(const struct layout *l, uint64_t total, const struct place *p
     cr_assert_eq(l->total, total);
     for (unsigned i = 0; i < n; i++) {
         struct layout_cursor c;
-        struct layout_piece p;
+        struct layout_segment p;
         cr_assert(layout_seek(&c, l, place[i].off, 1));
         cr_assert(layout_next(&c, &p));
         cr_expect_eq(p.addr, place[i].addr, "offset %lu: %#lx", place[i].off, p.addr);
@@ -66,11 +66,11 @@ static void expect(const struct layout *l, uint64_t total, const struct place *p
     } while (0)
 
 /* The pieces of a range, exactly. */
-static void expect_pieces(const struct layout *l, uint64_t off, uint64_t len, const struct layout_piece *want,
-                          unsigned n)
+static void expect_segments(const struct layout *l, uint64_t off, uint64_t len, const struct layout_segment *want,
+                            unsigned n)
 {
     struct layout_cursor c;
-    struct layout_piece p;
+    struct layout_segment p;
     cr_assert(layout_seek(&c, l, off, len));
     for (unsigned i = 0; i < n; i++) {
         cr_assert(layout_next(&c, &p), "piece %u", i);
@@ -89,8 +89,8 @@ Test(layout, matrix_column)
     struct layout_entry m[1];
     struct layout l = bind(LAYOUT_INTERLEAVED, &e, 1, m);
     EXPECT(l, 32, {0, 0x1008}, {8, 0x1030}, {16, 0x1058}, {19, 0x105b}, {24, 0x1080}, {31, 0x1087});
-    static const struct layout_piece pieces[] = {{0, 0, 0x100c, 4}, {0, 0, 0x1030, 8}, {0, 0, 0x1058, 2}};
-    expect_pieces(&l, 4, 14, pieces, 3);
+    static const struct layout_segment pieces[] = {{0, 0, 0x100c, 4}, {0, 0, 0x1030, 8}, {0, 0, 0x1058, 2}};
+    expect_segments(&l, 4, 14, pieces, 3);
 }
 
 Test(layout, part_of_a_cube_face)
@@ -109,8 +109,8 @@ Test(layout, whole_cube_face_is_one_pattern)
     cr_expect_eq(m[0].ndim, 1);
     cr_expect_eq(m[0].dim[0].count, 12);
     for (uint64_t k = 0; k < 12; k++) {
-        struct layout_piece p = {0, 0, 32 + 40 * k, 8};
-        expect_pieces(&l, 8 * k, 8, &p, 1);
+        struct layout_segment p = {0, 0, 32 + 40 * k, 8};
+        expect_segments(&l, 8 * k, 8, &p, 1);
     }
 }
 
@@ -123,9 +123,9 @@ Test(layout, planes_of_a_cube)
     /* m fixed, however it is described, is one contiguous piece */
     struct layout_entry_desc m_fixed = {
         .addr = 160, .length = 8, .repeat = 1, .ndim = 3, .dim = {DIM(8, 5), DIM(0, 1), DIM(40, 4)}};
-    static const struct layout_piece whole = {0, 0, 160, 160};
+    static const struct layout_segment whole = {0, 0, 160, 160};
     l = bind(LAYOUT_INTERLEAVED, &m_fixed, 1, m);
-    expect_pieces(&l, 0, 160, &whole, 1);
+    expect_segments(&l, 0, 160, &whole, 1);
 }
 
 Test(layout, composite_of_three)
@@ -136,8 +136,8 @@ Test(layout, composite_of_three)
     struct layout_entry m[3];
     struct layout l = bind(LAYOUT_COMPOSITE, e, 3, m);
     EXPECT(l, 350, {0, 0x100}, {99, 0x100 + 99}, {100, 0x200}, {149, 0x200 + 49}, {150, 0x300}, {349, 0x300 + 199});
-    static const struct layout_piece pieces[] = {{0, 1, 0x100 + 95, 5}, {1, 2, 0x200, 50}, {2, 3, 0x300, 5}};
-    expect_pieces(&l, 95, 60, pieces, 3);
+    static const struct layout_segment pieces[] = {{0, 1, 0x100 + 95, 5}, {1, 2, 0x200, 50}, {2, 3, 0x300, 5}};
+    expect_segments(&l, 95, 60, pieces, 3);
 }
 
 Test(layout, two_to_one)
@@ -172,7 +172,7 @@ Test(layout, last_group_may_be_partial)
     EXPECT(l, 17, {0, 0x1000}, {2, 0x1010}, {4, 0x2000}, {5, 0x2010}, {6, 0x2020}, {7, 0x3000}, {9, 0x3002},
            {10, 0x1020}, {12, 0x1030}, {14, 0x2030}, {15, 0x1040}, {16, 0x1041});
     struct layout_cursor c;
-    struct layout_piece p;
+    struct layout_segment p;
     cr_expect(layout_seek(&c, &l, 17, 0), "nothing, at the end");
     cr_expect_not(layout_next(&c, &p));
     cr_expect_not(layout_seek(&c, &l, 17, 1));
@@ -208,7 +208,7 @@ Test(layout, eight_dimensions)
     struct layout l = bind(LAYOUT_INTERLEAVED, &e, 1, m);
     cr_expect_eq(l.total, 6561);
     struct layout_cursor c;
-    struct layout_piece p;
+    struct layout_segment p;
     layout_seek(&c, &l, 0, l.total);
     for (uint64_t k = 0; layout_next(&c, &p); k++) {
         uint64_t addr = 0, rest = k;
@@ -224,7 +224,7 @@ Test(layout, ranges_must_be_within)
     struct layout_entry m[1];
     struct layout l = bind(LAYOUT_INTERLEAVED, &e, 1, m);
     struct layout_cursor c;
-    struct layout_piece p;
+    struct layout_segment p;
     cr_expect(layout_seek(&c, &l, 0, 32), "all of it");
     cr_expect(layout_seek(&c, &l, 31, 1), "its last byte");
     cr_expect(layout_seek(&c, &l, 32, 0), "nothing, at the end");
@@ -249,7 +249,7 @@ Test(layout, a_billion_items, .timeout = 30)
     clock_gettime(CLOCK_MONOTONIC, &a);
     for (int i = 0; i < 10000; i++) {
         struct layout_cursor c;
-        struct layout_piece p;
+        struct layout_segment p;
         l = bind(LAYOUT_INTERLEAVED, e, 2, m);
         cr_assert(layout_seek(&c, &l, l.total - 1, 1) && layout_next(&c, &p));
         cr_assert_eq(p.addr, (1ull << 40) + 3ull * 999999998 + 1);
@@ -271,7 +271,7 @@ Test(layout, as_large_as_it_can_be)
     struct layout l = bind(LAYOUT_INTERLEAVED, e, 2, m);
     cr_assert_eq(l.total, LAYOUT_MAX_TOTAL);
     struct layout_cursor c;
-    struct layout_piece p;
+    struct layout_segment p;
     cr_assert(layout_seek(&c, &l, l.total - 1, 1) && layout_next(&c, &p));
     cr_expect_eq(p.addr, (1ull << 31) - 1);
     cr_assert(layout_seek(&c, &l, (1ull << 30) * ((1ull << 31) + 2) - 1, 2) && layout_next(&c, &p));
@@ -292,9 +292,10 @@ Test(layout, a_walk_goes_down_and_comes_back)
                                       {.object = 1, .addr = 6, .length = 2}};
     struct layout_entry mi[1], mo[3];
     struct layout inner = bind(LAYOUT_INTERLEAVED, &in, 1, mi), outer = bind(LAYOUT_COMPOSITE, out, 3, mo);
-    static const struct layout_piece want[] = {{0, 9, 0x102, 2}, {0, 9, 0x110, 2}, {1, 2, 0x500, 3}, {0, 9, 0x112, 2}};
+    static const struct layout_segment want[] = {
+        {0, 9, 0x102, 2}, {0, 9, 0x110, 2}, {1, 2, 0x500, 3}, {0, 9, 0x112, 2}};
     struct layout_walk w;
-    struct layout_piece p;
+    struct layout_segment p;
     unsigned n = 0;
     layout_walk_init(&w);
     cr_assert(layout_walk_push(&w, &outer, 0, 9));
@@ -316,7 +317,7 @@ Test(layout, a_walk_has_its_depth)
     struct layout_entry m[1];
     struct layout l = bind(LAYOUT_COMPOSITE, &e, 1, m);
     struct layout_walk w;
-    struct layout_piece p;
+    struct layout_segment p;
     layout_walk_init(&w);
     for (unsigned i = 0; i < LAYOUT_MAX_DEPTH; i++)
         cr_expect(layout_walk_push(&w, &l, i, 8 - i));

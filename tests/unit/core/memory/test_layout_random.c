@@ -15,7 +15,7 @@ static const struct layout_limits limits = {
 static uint64_t compare(const struct window *w, uint64_t off, uint64_t len)
 {
     struct layout_walk walk;
-    struct layout_piece p;
+    struct layout_segment p;
     uint64_t done = 0;
     layout_walk_init(&walk);
     if (!layout_walk_push(&walk, &w->l, off, len))
@@ -127,14 +127,14 @@ Test(layout_random, huge_ones_by_the_inverse_mapping)
             uint64_t off = offset_of(&w->d, i, k) + byte;
             uint64_t addr = e->addr + k % e->dim[0].count * e->dim[0].stride + k / e->dim[0].count * e->dim[1].stride;
             struct layout_cursor c;
-            struct layout_piece p;
+            struct layout_segment p;
             cr_assert(layout_seek(&c, &w->l, off, total - off) && layout_next(&c, &p));
             cr_assert(p.object == i && p.addr == addr + byte, "LAYOUT_SEED=%lu layout %u: item %lu of entry %u", from,
                       number, k, i);
             /* what comes next by going on is what comes next by seeking */
             for (unsigned s = 0; s < 5 && (off += p.len) < total; s++) {
                 struct layout_cursor again;
-                struct layout_piece other;
+                struct layout_segment other;
                 cr_assert(layout_next(&c, &p));
                 cr_assert(layout_seek(&again, &w->l, off, total - off) && layout_next(&again, &other));
                 cr_assert(p.entry == other.entry && p.addr == other.addr && p.len == other.len,

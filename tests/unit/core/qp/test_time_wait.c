@@ -62,9 +62,9 @@ static void teardown(void)
 {
     fix_fini(&fix);
 }
-TestSuite(linger, .init = setup, .fini = teardown);
+TestSuite(time_wait, .init = setup, .fini = teardown);
 
-Test(linger, acknowledges_duplicates_across_the_psn_wrap)
+Test(time_wait, acknowledges_duplicates_across_the_psn_wrap)
 {
     struct qp *qp = fix_qp(&fix);
     uint32_t qpn = qp_number(qp);
@@ -77,10 +77,10 @@ Test(linger, acknowledges_duplicates_across_the_psn_wrap)
         write_arrives(qpn, FIRST_PSN + i);
         expect_ack(FIRST_PSN + 3);
     }
-    cr_assert_eq(engine_counters(fix.e)->rx_lingering, 4);
+    cr_assert_eq(engine_counters(fix.e)->rx_time_wait, 4);
 }
 
-Test(linger, sends_the_ack_that_was_due)
+Test(time_wait, sends_the_ack_that_was_due)
 {
     struct qp *qp = fix_qp(&fix);
     connect_qp(qp);
@@ -89,7 +89,7 @@ Test(linger, sends_the_ack_that_was_due)
     expect_ack(FIRST_PSN);
 }
 
-Test(linger, says_nothing_to_what_is_new)
+Test(time_wait, says_nothing_to_what_is_new)
 {
     struct qp *qp = fix_qp(&fix);
     uint32_t qpn = qp_number(qp);
@@ -102,7 +102,7 @@ Test(linger, says_nothing_to_what_is_new)
     cr_assert_eq(engine_counters(fix.e)->rx_unknown_qp, 1);
 }
 
-Test(linger, says_nothing_to_others_nor_to_reads)
+Test(time_wait, says_nothing_to_others_nor_to_reads)
 {
     struct qp *qp = fix_qp(&fix);
     uint32_t qpn = qp_number(qp);
@@ -124,7 +124,7 @@ Test(linger, says_nothing_to_others_nor_to_reads)
     cr_assert_eq(transmit(), 0);
 }
 
-Test(linger, sends_the_ack_that_was_delayed)
+Test(time_wait, sends_the_ack_that_was_delayed)
 {
     static const uint8_t data[256];
     struct qp *qp = fix_qp(&fix);
@@ -150,7 +150,7 @@ Test(linger, sends_the_ack_that_was_delayed)
     expect_ack(FIRST_PSN);
 }
 
-Test(linger, says_nothing_to_another_partition)
+Test(time_wait, says_nothing_to_another_partition)
 {
     struct qp *qp = fix_qp(&fix);
     struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_ONLY,
@@ -166,7 +166,7 @@ Test(linger, says_nothing_to_another_partition)
     cr_assert_eq(transmit(), 0);
 }
 
-Test(linger, waits_for_room_in_the_batch)
+Test(time_wait, waits_for_room_in_the_batch)
 {
     struct qp *qp = fix_qp(&fix);
     connect_qp(qp);
@@ -177,7 +177,7 @@ Test(linger, waits_for_room_in_the_batch)
     expect_ack(FIRST_PSN);
 }
 
-Test(linger, a_failed_qp_leaves_nothing)
+Test(time_wait, a_failed_qp_leaves_nothing)
 {
     struct qp *qp = fix_qp(&fix);
     uint32_t qpn = qp_number(qp);

@@ -4,7 +4,7 @@
 
 static uint32_t key;
 
-static int no_read(void *ctx, const struct piece *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
     (void)ctx, (void)src, (void)nsrc, (void)dst, (void)ndst;
     return 0;

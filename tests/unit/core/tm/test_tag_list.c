@@ -504,7 +504,7 @@ Test(tm, depth_does_not_grow_with_the_list)
 
 Test(tm, mlx5_profile)
 {
-    struct tm *strict = tm_make(127, TM_PROFILE_MLX5);
+    struct tag_list *strict = tm_make(127, TM_PROFILE_MLX5);
     struct packet p;
     struct tm_decision d;
     struct sge sge[2] = {{.length = 4}, {.length = 4}};

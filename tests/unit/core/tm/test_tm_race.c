@@ -24,7 +24,7 @@ struct scenario {
 
 struct world {
     const struct scenario *s;
-    struct tm *tm;
+    struct tag_list *tm;
     /* The network. */
     int sent[MESSAGES]; /* packets of each that have arrived */
     struct tm_rx rx[MESSAGES];
@@ -270,7 +270,7 @@ Test(tm_race, without_the_protocol_the_order_breaks)
 /* b1 is added after m1 has arrived and before m2: m2 must not match b1. */
 Test(tm_race, as_the_rfc_tells_it)
 {
-    struct tm *tm = tm_make(8, TM_PROFILE_GENEROUS);
+    struct tag_list *tm = tm_make(8, TM_PROFILE_GENEROUS);
     cr_assert_eq(send_eager(tm, TAG), TM_NO_HANDLE, "m1");
     cr_assert_eq(do_add(tm, 1, TAG, EXACT, 0).flags, WC_TM_SYNC_REQ, "b1");
     cr_assert_eq(send_eager(tm, TAG), TM_NO_HANDLE, "m2");

@@ -106,7 +106,7 @@ Test(tm_trace, the_trace_can_be_left_out)
     struct tm_params traced = p;
     traced.trace_slots = 1024;
     cr_assert_gt(tm_size(&traced), tm_size(&p) + 1000 * sizeof(struct tm_event));
-    struct tm *quiet = tm_init(calloc(1, tm_size(&p)), &p);
+    struct tag_list *quiet = tm_init(calloc(1, tm_size(&p)), &p);
     struct tm_event ev;
     do_sync(quiet, 3);
     cr_assert_not(tm_trace_get(quiet, 0, &ev));

@@ -12,8 +12,8 @@
 #include "daemon/client_mem/mem_backend.h"
 
 static uint64_t probe = 0xfeedfacecafebeefull;
-static struct memory m;
-static struct space s;
+static struct mem_backend m;
+static struct client_mem s;
 static char *area; /* four pages, the third is not there */
 #define PAGE 4096
 
@@ -26,22 +26,22 @@ static void start(enum memory_mode mode)
 {
     area = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(area + 2 * PAGE, PAGE);
-    memory_init(&m, NULL, NULL, NULL);
-    space_init(&s, 0, getpid(), self_mem(), true, mode, (uintptr_t)&probe, probe);
-    cr_assert_eq(memory_add(&m, &s), 0);
+    mem_backend_init(&m, NULL, NULL, NULL);
+    client_mem_init(&s, 0, getpid(), self_mem(), true, mode, (uintptr_t)&probe, probe);
+    cr_assert_eq(mem_backend_add(&m, &s), 0);
 }
 
 static void finish(void)
 {
-    memory_remove(&m, &s);
-    space_fini(&s);
-    memory_fini(&m);
+    mem_backend_remove(&m, &s);
+    client_mem_fini(&s);
+    mem_backend_fini(&m);
     munmap(area, 4 * PAGE);
 }
 
-static struct piece at(size_t off, uint32_t len)
+static struct mem_segment at(size_t off, uint32_t len)
 {
-    return (struct piece){(uintptr_t)area + off, len, s.number};
+    return (struct mem_segment){(uintptr_t)area + off, len, s.number};
 }
 
 static enum memory_mode modes[] = {MEMORY_PROCESS_VM, MEMORY_PROC_MEM};
@@ -56,24 +56,24 @@ Test(space, probing_takes_what_works)
 {
     uint64_t local = probe;
 
-    space_init(&s, 0, getpid(), self_mem(), true, MEMORY_AUTO, (uintptr_t)&probe, probe);
+    client_mem_init(&s, 0, getpid(), self_mem(), true, MEMORY_AUTO, (uintptr_t)&probe, probe);
     cr_assert_eq(s.path, PM_MEMORY_PROCESS_VM);
-    space_fini(&s);
-    space_init(&s, 0, getpid(), self_mem(), false, MEMORY_AUTO, (uintptr_t)&probe, probe);
+    client_mem_fini(&s);
+    client_mem_init(&s, 0, getpid(), self_mem(), false, MEMORY_AUTO, (uintptr_t)&probe, probe);
     cr_assert_eq(s.path, PM_MEMORY_PROC_MEM, "another user's process is not written by its number");
-    space_fini(&s);
-    space_init(&s, 0, 0, self_mem(), true, MEMORY_AUTO, (uintptr_t)&probe, probe);
+    client_mem_fini(&s);
+    client_mem_init(&s, 0, 0, self_mem(), true, MEMORY_AUTO, (uintptr_t)&probe, probe);
     cr_assert_eq(s.path, PM_MEMORY_PROC_MEM, "a process of another PID namespace");
-    space_fini(&s);
-    space_init(&s, 0, getpid(), -1, true, MEMORY_PROC_MEM, (uintptr_t)&probe, probe);
+    client_mem_fini(&s);
+    client_mem_init(&s, 0, getpid(), -1, true, MEMORY_PROC_MEM, (uintptr_t)&probe, probe);
     cr_assert_eq(s.path, PM_MEMORY_NONE);
-    space_fini(&s);
-    space_init(&s, 0, getpid(), self_mem(), true, MEMORY_AUTO, (uintptr_t)&probe, probe + 1);
+    client_mem_fini(&s);
+    client_mem_init(&s, 0, getpid(), self_mem(), true, MEMORY_AUTO, (uintptr_t)&probe, probe + 1);
     cr_assert_eq(s.path, PM_MEMORY_NONE, "not the process that sent the value");
-    space_fini(&s);
-    space_init(&s, 0, getpid(), self_mem(), true, MEMORY_AUTO, 8, probe);
+    client_mem_fini(&s);
+    client_mem_init(&s, 0, getpid(), self_mem(), true, MEMORY_AUTO, 8, probe);
     cr_assert_eq(s.path, PM_MEMORY_NONE);
-    space_fini(&s);
+    client_mem_fini(&s);
     cr_assert_eq(probe, local);
 }
 
@@ -83,19 +83,19 @@ Test(space, other_files_are_not_memory)
     int fd = mkstemp(name);
 
     cr_assert_eq(pwrite(fd, &probe, sizeof(probe), 64), (ssize_t)sizeof(probe));
-    space_init(&s, 0, 0, fd, true, MEMORY_AUTO, 64, probe);
+    client_mem_init(&s, 0, 0, fd, true, MEMORY_AUTO, 64, probe);
     cr_assert_eq(s.path, PM_MEMORY_NONE, "a plain file with the value at the right place");
-    space_fini(&s);
+    client_mem_fini(&s);
     unlink(name);
-    space_init(&s, 0, 0, open("/proc/self/maps", O_RDONLY), true, MEMORY_AUTO, 0, probe);
+    client_mem_init(&s, 0, 0, open("/proc/self/maps", O_RDONLY), true, MEMORY_AUTO, 0, probe);
     cr_assert_eq(s.path, PM_MEMORY_NONE);
-    space_fini(&s);
+    client_mem_fini(&s);
 }
 
 BOTH_WAYS(scatter_and_gather_at_different_cuts)
 {
     uint8_t src[1000], dst[1000];
-    struct piece out[4], in[3];
+    struct mem_segment out[4], in[3];
     struct buf bufs[] = {{dst, 300}, {dst + 300, 0}, {dst + 300, 650}, {dst + 950, 50}};
 
     start(*mode);
@@ -103,9 +103,9 @@ BOTH_WAYS(scatter_and_gather_at_different_cuts)
     in[0] = out[0], in[1] = out[1], in[2] = out[3];
     for (unsigned i = 0; i < sizeof(src); i++)
         src[i] = (uint8_t)(i * 7 + 1);
-    cr_assert_eq(memory_ops.write(&m, 17, out, 4, src, sizeof(src)), 0);
+    cr_assert_eq(mem_backend_ops.write(&m, 17, out, 4, src, sizeof(src)), 0);
     cr_assert_eq(area[100], 0, "deferred");
-    cr_assert_eq(memory_ops.read(&m, in, 3, bufs, 4), 0, "sees the write before it");
+    cr_assert_eq(mem_backend_ops.read(&m, in, 3, bufs, 4), 0, "sees the write before it");
     cr_assert_arr_eq(dst, src, sizeof(src));
     cr_assert_eq((uint8_t)area[100], src[1]);
     finish();
@@ -113,9 +113,9 @@ BOTH_WAYS(scatter_and_gather_at_different_cuts)
 
 BOTH_WAYS(more_pieces_than_a_call_takes)
 {
-    enum { N = 3 * SPACE_IOVS + 5 };
+    enum { N = 3 * CLIENT_MEM_IOVS + 5 };
     static uint8_t src[N], dst[N];
-    static struct piece p[N];
+    static struct mem_segment p[N];
     static struct buf bufs[N];
 
     start(*mode);
@@ -124,9 +124,9 @@ BOTH_WAYS(more_pieces_than_a_call_takes)
         p[i] = at(2 * i, 1);
         bufs[i] = (struct buf){dst + i, 1};
     }
-    cr_assert_eq(memory_ops.write(&m, 17, p, N, src, N), 0);
-    memory_flush(&m);
-    cr_assert_eq(memory_ops.read(&m, p, N, bufs, N), 0);
+    cr_assert_eq(mem_backend_ops.write(&m, 17, p, N, src, N), 0);
+    mem_backend_flush(&m);
+    cr_assert_eq(mem_backend_ops.read(&m, p, N, bufs, N), 0);
     cr_assert_arr_eq(dst, src, N);
     finish();
 }
@@ -134,48 +134,48 @@ BOTH_WAYS(more_pieces_than_a_call_takes)
 BOTH_WAYS(a_failure_hits_its_own_queue_pair)
 {
     static uint8_t src[4 * PAGE];
-    struct piece p;
+    struct mem_segment p;
     uint32_t qpn = 0;
 
     start(*mode);
     memset(src, 0x5a, sizeof(src));
     p = at(0, 100);
-    cr_assert_eq(memory_ops.write(&m, 1, &p, 1, src, 100), 0);
+    cr_assert_eq(mem_backend_ops.write(&m, 1, &p, 1, src, 100), 0);
     p = at(2 * PAGE - 50, 100); /* runs into the hole */
-    cr_assert_eq(memory_ops.write(&m, 2, &p, 1, src, 100), 0);
+    cr_assert_eq(mem_backend_ops.write(&m, 2, &p, 1, src, 100), 0);
     p = at(3 * PAGE, 100);
-    cr_assert_eq(memory_ops.write(&m, 3, &p, 1, src, 100), 0);
+    cr_assert_eq(mem_backend_ops.write(&m, 3, &p, 1, src, 100), 0);
     p = at(2 * PAGE + 8, 8);
-    cr_assert_eq(memory_ops.write(&m, 4, &p, 1, src, 8), 0);
+    cr_assert_eq(mem_backend_ops.write(&m, 4, &p, 1, src, 8), 0);
     p = at(3 * PAGE + 100, 100); /* adjacent to nothing that is still there */
-    cr_assert_eq(memory_ops.write(&m, 5, &p, 1, src, 100), 0);
-    memory_flush(&m);
+    cr_assert_eq(mem_backend_ops.write(&m, 5, &p, 1, src, 100), 0);
+    mem_backend_flush(&m);
     cr_assert_eq(area[99], 0x5a);
     cr_assert_eq(area[3 * PAGE + 99], 0x5a, "what came behind the failure is there");
     cr_assert_eq(area[3 * PAGE + 199], 0x5a);
-    cr_assert(memory_pop_fault(&m, &qpn));
+    cr_assert(mem_backend_pop_fault(&m, &qpn));
     cr_assert_eq(qpn, 4);
-    cr_assert(memory_pop_fault(&m, &qpn));
+    cr_assert(mem_backend_pop_fault(&m, &qpn));
     cr_assert_eq(qpn, 2);
-    cr_assert_not(memory_pop_fault(&m, &qpn));
+    cr_assert_not(mem_backend_pop_fault(&m, &qpn));
     finish();
 }
 
 BOTH_WAYS(order_of_overlapping_writes)
 {
     uint8_t a[64], b[64];
-    struct piece p;
+    struct mem_segment p;
 
     start(*mode);
     memset(a, 'a', sizeof(a));
     memset(b, 'b', sizeof(b));
     p = at(0, 64);
-    memory_ops.write(&m, 1, &p, 1, a, 64);
+    mem_backend_ops.write(&m, 1, &p, 1, a, 64);
     p = at(32, 64);
-    memory_ops.write(&m, 2, &p, 1, b, 64);
+    mem_backend_ops.write(&m, 2, &p, 1, b, 64);
     p = at(0, 8);
-    memory_ops.write(&m, 1, &p, 1, b, 8);
-    memory_flush(&m);
+    mem_backend_ops.write(&m, 1, &p, 1, b, 8);
+    mem_backend_flush(&m);
     cr_assert(area[0] == 'b' && area[8] == 'a' && area[31] == 'a' && area[32] == 'b' && area[95] == 'b');
     finish();
 }
@@ -184,37 +184,37 @@ BOTH_WAYS(unreadable_memory)
 {
     uint8_t dst[64];
     struct buf buf = {dst, sizeof(dst)};
-    struct piece p;
+    struct mem_segment p;
 
     start(*mode);
     p = at(2 * PAGE, 64);
-    cr_assert_neq(memory_ops.read(&m, &p, 1, &buf, 1), 0);
+    cr_assert_neq(mem_backend_ops.read(&m, &p, 1, &buf, 1), 0);
     p = at(2 * PAGE - 32, 64);
-    cr_assert_neq(memory_ops.read(&m, &p, 1, &buf, 1), 0, "half of it");
+    cr_assert_neq(mem_backend_ops.read(&m, &p, 1, &buf, 1), 0, "half of it");
     p.space = 4095;
-    cr_assert_neq(memory_ops.read(&m, &p, 1, &buf, 1), 0, "nobody's space");
+    cr_assert_neq(mem_backend_ops.read(&m, &p, 1, &buf, 1), 0, "nobody's space");
     p.space = UINT32_MAX;
-    cr_assert_neq(memory_ops.write(&m, 1, &p, 1, dst, 8), 0);
+    cr_assert_neq(mem_backend_ops.write(&m, 1, &p, 1, dst, 8), 0);
     finish();
 }
 
 BOTH_WAYS(atomics)
 {
     uint64_t old, *word;
-    struct piece p;
+    struct mem_segment p;
 
     start(*mode);
     word = (uint64_t *)area;
     *word = 40;
     p = at(0, 8);
-    cr_assert_eq(memory_ops.atomic(&m, &p, MEM_FETCH_ADD, 2, 0, &old), 0);
+    cr_assert_eq(mem_backend_ops.atomic(&m, &p, MEM_FETCH_ADD, 2, 0, &old), 0);
     cr_assert(old == 40 && *word == 42);
-    cr_assert_eq(memory_ops.atomic(&m, &p, MEM_CMP_SWAP, 41, 7, &old), 0);
+    cr_assert_eq(mem_backend_ops.atomic(&m, &p, MEM_CMP_SWAP, 41, 7, &old), 0);
     cr_assert(old == 42 && *word == 42, "compared unequal");
-    cr_assert_eq(memory_ops.atomic(&m, &p, MEM_CMP_SWAP, 42, 7, &old), 0);
+    cr_assert_eq(mem_backend_ops.atomic(&m, &p, MEM_CMP_SWAP, 42, 7, &old), 0);
     cr_assert(old == 42 && *word == 7);
     p = at(2 * PAGE, 8);
-    cr_assert_neq(memory_ops.atomic(&m, &p, MEM_FETCH_ADD, 2, 0, &old), 0);
+    cr_assert_neq(mem_backend_ops.atomic(&m, &p, MEM_FETCH_ADD, 2, 0, &old), 0);
     finish();
 }
 
@@ -224,7 +224,7 @@ Test(space, adjacent_writes_are_merged)
 
     start(MEMORY_PROCESS_VM);
     for (unsigned i = 0; i < 4; i++)
-        cr_assert(space_defer(&s, 1, 0x10000 + i * 4096, src[i] + 16, 4096));
+        cr_assert(client_mem_defer(&s, 1, 0x10000 + i * 4096, src[i] + 16, 4096));
     cr_assert_eq(s.nremote, 1);
     cr_assert_eq(s.nlocal, 4);
     cr_assert_eq(s.remote[0].iov_len, 4 * 4096);
@@ -237,15 +237,15 @@ Test(space, adjacent_writes_are_merged)
 Test(space, read_only_memory)
 {
     uint8_t src[8] = {1};
-    struct piece p;
+    struct mem_segment p;
     uint32_t qpn;
 
     start(MEMORY_PROCESS_VM);
     mprotect(area, PAGE, PROT_READ);
     p = at(0, 8);
-    cr_assert_eq(memory_ops.write(&m, 9, &p, 1, src, 8), 0);
-    memory_flush(&m);
-    cr_assert(memory_pop_fault(&m, &qpn));
+    cr_assert_eq(mem_backend_ops.write(&m, 9, &p, 1, src, 8), 0);
+    mem_backend_flush(&m);
+    cr_assert(mem_backend_pop_fault(&m, &qpn));
     cr_assert_eq(qpn, 9);
     finish();
 }

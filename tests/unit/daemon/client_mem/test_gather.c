@@ -13,7 +13,7 @@
 #define PAGES 32
 
 static uint64_t probe = 0xfeedfacecafebeefull;
-static struct space s;
+static struct client_mem s;
 static struct gather g;
 static uint8_t *area;
 
@@ -22,14 +22,14 @@ static void start(void)
     area = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (unsigned i = 0; i < PAGES * PAGE; i++)
         area[i] = (uint8_t)(i * 7 + i / PAGE);
-    space_init(&s, 0, getpid(), -1, true, MEMORY_PROCESS_VM, (uintptr_t)&probe, probe);
+    client_mem_init(&s, 0, getpid(), -1, true, MEMORY_PROCESS_VM, (uintptr_t)&probe, probe);
     cr_assert_eq(s.path, PM_MEMORY_PROCESS_VM);
 }
 
 static void finish(void)
 {
     munmap(area, PAGES * PAGE);
-    space_fini(&s);
+    client_mem_fini(&s);
 }
 
 static bool add(size_t off, uint8_t *to, size_t len)

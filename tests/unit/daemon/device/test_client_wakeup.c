@@ -28,107 +28,107 @@ static void end(void)
     fixture_end(&f);
 }
 
-TestSuite(waiter, .init = begin, .fini = end, .timeout = 30);
+TestSuite(client_wakeup, .init = begin, .fini = end, .timeout = 30);
 
-Test(waiter, who_does_not_wait_costs_no_system_call)
+Test(client_wakeup, who_does_not_wait_costs_no_system_call)
 {
     uint32_t before = page->published;
 
-    waiter_tell(s);
+    client_wakeup_tell(s);
     cr_assert_eq(page->published, before + PM_PUBLISHED);
     cr_assert_eq(f.device->io.wakes, 0);
 }
 
-Test(waiter, is_told)
+Test(client_wakeup, is_told)
 {
     uint32_t before = page->published;
 
     page->waiting = 50;
-    waiter_tell(s);
+    client_wakeup_tell(s);
     cr_assert_eq(page->published, before + PM_PUBLISHED);
     cr_assert_eq(page->waiting, 0);
     cr_assert_eq(f.device->io.wakes, 1);
 }
 
-Test(waiter, loses_patience)
+Test(client_wakeup, loses_patience)
 {
     uint32_t before = page->published;
 
     page->waiting = 50;
-    waiters_pass(f.device, NS_PER_S);
-    waiters_pass(f.device, NS_PER_S + 49 * NS_PER_US);
+    client_wakeup_pass(f.device, NS_PER_S);
+    client_wakeup_pass(f.device, NS_PER_S + 49 * NS_PER_US);
     cr_assert_eq(page->waiting, 50);
     cr_assert_eq(page->published, before);
-    waiters_pass(f.device, NS_PER_S + 50 * NS_PER_US);
+    client_wakeup_pass(f.device, NS_PER_S + 50 * NS_PER_US);
     cr_assert_eq(page->waiting, 0);
     cr_assert_eq(page->published, before + PM_PATIENCE);
 }
 
 /* The next wait begins when it is seen, not when the last one did. */
-Test(waiter, waits_anew)
+Test(client_wakeup, waits_anew)
 {
     page->waiting = 50;
-    waiters_pass(f.device, NS_PER_S);
-    waiter_tell(s);
+    client_wakeup_pass(f.device, NS_PER_S);
+    client_wakeup_tell(s);
     page->waiting = 50;
-    waiters_pass(f.device, NS_PER_S + 100 * NS_PER_US);
+    client_wakeup_pass(f.device, NS_PER_S + 100 * NS_PER_US);
     cr_assert_eq(page->waiting, 50);
     page->waiting = 0; /* it woke by itself */
-    waiters_pass(f.device, NS_PER_S + 120 * NS_PER_US);
+    client_wakeup_pass(f.device, NS_PER_S + 120 * NS_PER_US);
     page->waiting = 50;
-    waiters_pass(f.device, NS_PER_S + 160 * NS_PER_US);
+    client_wakeup_pass(f.device, NS_PER_S + 160 * NS_PER_US);
     cr_assert_eq(page->waiting, 50);
-    waiters_pass(f.device, NS_PER_S + 210 * NS_PER_US);
+    client_wakeup_pass(f.device, NS_PER_S + 210 * NS_PER_US);
     cr_assert_eq(page->waiting, 0);
 }
 
-Test(waiter, the_thread_with_the_least_patience_decides)
+Test(client_wakeup, the_thread_with_the_least_patience_decides)
 {
     page->waiting = 4000;
-    waiters_pass(f.device, NS_PER_S);
+    client_wakeup_pass(f.device, NS_PER_S);
     page->waiting = 20; /* another one */
-    waiters_pass(f.device, NS_PER_S + 100 * NS_PER_US);
-    waiters_pass(f.device, NS_PER_S + 119 * NS_PER_US);
+    client_wakeup_pass(f.device, NS_PER_S + 100 * NS_PER_US);
+    client_wakeup_pass(f.device, NS_PER_S + 119 * NS_PER_US);
     cr_assert_eq(page->waiting, 20);
-    waiters_pass(f.device, NS_PER_S + 120 * NS_PER_US);
+    client_wakeup_pass(f.device, NS_PER_S + 120 * NS_PER_US);
     cr_assert_eq(page->waiting, 0);
 }
 
 /* A thread that sleeps late, after others have come and gone, sees that its value is an old one. */
-Test(waiter, each_end_of_a_wait_has_a_value_of_its_own)
+Test(client_wakeup, each_end_of_a_wait_has_a_value_of_its_own)
 {
     uint32_t first = page->published;
 
     for (unsigned i = 0; i < 2; i++) {
         page->waiting = 50;
-        waiters_release(f.device);
+        client_wakeup_release(f.device);
         cr_assert_neq(page->published, first);
     }
 }
 
-Test(waiter, patience_has_a_bound)
+Test(client_wakeup, patience_has_a_bound)
 {
     page->waiting = UINT32_MAX;
-    waiters_pass(f.device, NS_PER_S);
-    waiters_pass(f.device, NS_PER_S + 5 * NS_PER_MS - 1);
+    client_wakeup_pass(f.device, NS_PER_S);
+    client_wakeup_pass(f.device, NS_PER_S + 5 * NS_PER_MS - 1);
     cr_assert_eq(page->waiting, UINT32_MAX);
-    waiters_pass(f.device, NS_PER_S + 5 * NS_PER_MS);
+    client_wakeup_pass(f.device, NS_PER_S + 5 * NS_PER_MS);
     cr_assert_eq(page->waiting, 0);
 }
 
-Test(waiter, is_released_when_the_loop_sleeps)
+Test(client_wakeup, is_released_when_the_loop_sleeps)
 {
     uint32_t before = page->published;
 
-    waiters_release(f.device);
+    client_wakeup_release(f.device);
     cr_assert_eq(page->published, before);
     page->waiting = 50;
-    waiters_release(f.device);
+    client_wakeup_release(f.device);
     cr_assert_eq(page->waiting, 0);
     cr_assert_eq(page->published, before + PM_PATIENCE);
 }
 
-Test(waiter, learns_the_processor)
+Test(client_wakeup, learns_the_processor)
 {
     cpu_set_t set;
     unsigned cpu = (unsigned)sched_getcpu();
@@ -137,7 +137,7 @@ Test(waiter, learns_the_processor)
     CPU_SET(cpu, &set);
     cr_assert_eq(sched_setaffinity(0, sizeof(set), &set), 0);
     page->cpu = cpu + 1;
-    waiters_pass(f.device, NS_PER_S);
+    client_wakeup_pass(f.device, NS_PER_S);
     cr_assert_eq(page->cpu, cpu);
 }
 
@@ -151,7 +151,7 @@ static void *sleeper(void *arg)
 }
 
 /* For ever, if nobody wakes it. */
-Test(waiter, sleeps_and_wakes)
+Test(client_wakeup, sleeps_and_wakes)
 {
     for (unsigned i = 0; i < 100; i++) {
         pthread_t thread;
@@ -159,7 +159,7 @@ Test(waiter, sleeps_and_wakes)
         cr_assert_eq(pthread_create(&thread, NULL, sleeper, NULL), 0);
         while (page->waiting == 0)
             usleep(10);
-        waiter_tell(s);
+        client_wakeup_tell(s);
         pthread_join(thread, NULL);
     }
     cr_assert_eq(f.device->io.wakes, 100);

@@ -34,7 +34,7 @@ static void teardown(void)
 {
     fix_fini(&fix);
 }
-TestSuite(turns, .init = setup, .fini = teardown);
+TestSuite(cpu_yield, .init = setup, .fini = teardown);
 
 static void post(struct qp *qp, uint32_t len)
 {
@@ -66,7 +66,7 @@ static int first_of(const struct tx_batch *b, const struct qp *qp)
     return -1;
 }
 
-Test(turns, what_was_lost_comes_before_what_is_new)
+Test(cpu_yield, what_was_lost_comes_before_what_is_new)
 {
     struct tx_batch b;
     for (int i = 0; i < 3; i++)
@@ -79,7 +79,7 @@ Test(turns, what_was_lost_comes_before_what_is_new)
         cr_expect_eq(b.pkt[i].psn, 201 + i, "packet %u has PSN %u", i, b.pkt[i].psn);
 }
 
-Test(turns, retransmissions_are_a_burst_in_a_turn)
+Test(cpu_yield, retransmissions_are_a_burst_in_a_turn)
 {
     struct tx_batch b;
     post(bulk, 30 * MTU);
@@ -92,7 +92,7 @@ Test(turns, retransmissions_are_a_burst_in_a_turn)
     cr_expect_neq(first_of(&b, bulk), -1);
 }
 
-Test(turns, an_ack_does_not_wait_for_bulk_data)
+Test(cpu_yield, an_ack_does_not_wait_for_bulk_data)
 {
     struct tx_batch b;
     struct pkt write = {.opcode = OP_WRITE_ONLY,
@@ -114,7 +114,7 @@ Test(turns, an_ack_does_not_wait_for_bulk_data)
 }
 
 /* One copy out of client memory for all. */
-Test(turns, alone_a_queue_pair_sends_more_than_a_burst)
+Test(cpu_yield, alone_a_queue_pair_sends_more_than_a_burst)
 {
     struct tx_batch b;
     cr_assert_eq(batch(&b, sizeof out), 0); /* nobody waits any more */
@@ -150,21 +150,21 @@ static void answer_amid_bulk_data(struct tx_batch *b, size_t cap)
     batch(b, cap);
 }
 
-Test(turns, an_ack_does_not_wait_for_its_own_queue_pairs_bulk_data)
+Test(cpu_yield, an_ack_does_not_wait_for_its_own_queue_pairs_bulk_data)
 {
     struct tx_batch b;
     answer_amid_bulk_data(&b, 24 * (MTU + 32));
     cr_expect(is_ack(&b, BURST / MTU), "it is not behind the first burst");
 }
 
-Test(turns, an_ack_fits_behind_what_fills_the_batch)
+Test(cpu_yield, an_ack_fits_behind_what_fills_the_batch)
 {
     struct tx_batch b;
     answer_amid_bulk_data(&b, 5 * (MTU + 64));
     cr_expect(is_ack(&b, b.n - 1));
 }
 
-Test(turns, an_ack_is_held_back_only_where_nothing_else_is_to_be_sent)
+Test(cpu_yield, an_ack_is_held_back_only_where_nothing_else_is_to_be_sent)
 {
     struct pkt write = write_of_four_bytes();
     struct tx_batch b;
@@ -180,7 +180,7 @@ Test(turns, an_ack_is_held_back_only_where_nothing_else_is_to_be_sent)
 }
 
 /* A burst of the other's fills the batch but for 232 bytes. */
-Test(turns, a_probe_that_finds_no_room_stays_due)
+Test(cpu_yield, a_probe_that_finds_no_room_stays_due)
 {
     struct tx_batch b;
     post(bulk, MTU);
@@ -196,7 +196,7 @@ Test(turns, a_probe_that_finds_no_room_stays_due)
 }
 
 /* What had no turn in one batch has the first in the next. */
-Test(turns, nobody_is_passed_over_when_the_batch_is_full)
+Test(cpu_yield, nobody_is_passed_over_when_the_batch_is_full)
 {
     struct tx_batch b;
     bool seen = false;
@@ -217,7 +217,7 @@ Test(turns, nobody_is_passed_over_when_the_batch_is_full)
 }
 
 /* A NAK is answered to at once, and before the same queue pair's data. */
-Test(turns, a_nak_comes_before_the_data_of_its_queue_pair)
+Test(cpu_yield, a_nak_comes_before_the_data_of_its_queue_pair)
 {
     struct tx_batch b;
     struct pkt write = {.opcode = OP_WRITE_ONLY, .dest_qpn = qp_number(bulk), .psn = 105, .ackreq = true};

@@ -10,37 +10,37 @@
 #define SLOW (2 * NS_PER_MS)
 
 /* A slow yield at *now, which moves to its end. Returns whether a short slice is asked for. */
-static bool slow(struct turns *t, uint64_t *now)
+static bool slow(struct cpu_yield *t, uint64_t *now)
 {
     *now += SLOW;
-    return turns_took(t, *now - SLOW, *now);
+    return cpu_yield_took(t, *now - SLOW, *now);
 }
 
-Test(turns, quick_yields_change_nothing)
+Test(cpu_yield, quick_yields_change_nothing)
 {
-    struct turns t = {0};
+    struct cpu_yield t = {0};
 
     for (uint64_t now = NS_PER_S; now < NS_PER_S + 100 * NS_PER_MS; now += NS_PER_MS / 2) {
-        cr_assert(!turns_took(&t, now, now + NS_PER_MS / 2));
-        cr_assert(!turns_hogged(&t, now + NS_PER_MS / 2));
+        cr_assert(!cpu_yield_took(&t, now, now + NS_PER_MS / 2));
+        cr_assert(!cpu_yield_hogged(&t, now + NS_PER_MS / 2));
     }
 }
 
-Test(turns, one_slow_yield_means_a_millisecond_of_sleep)
+Test(cpu_yield, one_slow_yield_means_a_millisecond_of_sleep)
 {
-    struct turns t = {0};
+    struct cpu_yield t = {0};
     uint64_t now = NS_PER_S;
 
     cr_assert(!slow(&t, &now));
-    cr_assert(turns_hogged(&t, now));
-    cr_assert(turns_hogged(&t, now + NS_PER_MS - 1));
-    cr_assert(!turns_hogged(&t, now + NS_PER_MS));
+    cr_assert(cpu_yield_hogged(&t, now));
+    cr_assert(cpu_yield_hogged(&t, now + NS_PER_MS - 1));
+    cr_assert(!cpu_yield_hogged(&t, now + NS_PER_MS));
 }
 
-Test(turns, several_in_a_row_mean_more)
+Test(cpu_yield, several_in_a_row_mean_more)
 {
     static const unsigned ms[] = {1, 2, 4, 8, 16, 20, 20};
-    struct turns t = {0};
+    struct cpu_yield t = {0};
     uint64_t now = NS_PER_S;
 
     for (unsigned i = 0; i < sizeof(ms) / sizeof(ms[0]); i++) {
@@ -52,9 +52,9 @@ Test(turns, several_in_a_row_mean_more)
     }
 }
 
-Test(turns, now_and_then_is_not_in_a_row)
+Test(cpu_yield, now_and_then_is_not_in_a_row)
 {
-    struct turns t = {0};
+    struct cpu_yield t = {0};
     uint64_t now = NS_PER_S;
 
     for (unsigned i = 0; i < 20; i++) {
@@ -64,19 +64,19 @@ Test(turns, now_and_then_is_not_in_a_row)
     }
 }
 
-Test(turns, a_short_slice_ends_when_nothing_was_slow_for_long)
+Test(cpu_yield, a_short_slice_ends_when_nothing_was_slow_for_long)
 {
-    struct turns t = {0};
+    struct cpu_yield t = {0};
     uint64_t now = NS_PER_S;
 
     for (unsigned i = 0; i < 5; i++) {
         slow(&t, &now);
         now = t.hog_until;
     }
-    cr_assert(turns_took(&t, now, now + NS_PER_US));
+    cr_assert(cpu_yield_took(&t, now, now + NS_PER_US));
     now = t.brief_until;
-    cr_assert(turns_took(&t, now - NS_PER_US, now - 1));
-    cr_assert(!turns_took(&t, now - NS_PER_US, now));
+    cr_assert(cpu_yield_took(&t, now - NS_PER_US, now - 1));
+    cr_assert(!cpu_yield_took(&t, now - NS_PER_US, now));
 }
 
 /* The time slice of this thread in ns, as Linux tells it since 6.12; 0: unknown. */
@@ -93,25 +93,25 @@ static uint64_t slice(void)
 }
 
 /* Makes t ask for a short slice by a yield; for how long is far from over then. */
-static void make_brief(struct turns *t)
+static void make_brief(struct cpu_yield *t)
 {
     t->brief_until = clock_ns() + 100 * NS_PER_S;
-    turns_yield(t);
+    cpu_yield_now(t);
     cr_assert(t->brief);
 }
 
-Test(turns, a_yield_asks_for_a_short_slice_and_gives_it_back)
+Test(cpu_yield, a_yield_asks_for_a_short_slice_and_gives_it_back)
 {
-    struct turns t = {0};
+    struct cpu_yield t = {0};
     uint64_t usual = slice();
 
-    turns_yield(&t);
+    cpu_yield_now(&t);
     cr_assert_eq(slice(), usual);
     make_brief(&t);
     if (usual) /* else Linux doesn't know of it */
         cr_assert_eq(slice(), 100 * NS_PER_US);
     t.brief_until = 0;
-    turns_yield(&t);
+    cpu_yield_now(&t);
     if (t.brief_until) /* that very yield was slow, and the last of five */
         cr_skip_test("this machine is too busy");
     cr_assert(!t.brief);
@@ -119,15 +119,15 @@ Test(turns, a_yield_asks_for_a_short_slice_and_gives_it_back)
 }
 
 /* As it is under load. */
-Test(turns, a_short_slice_ends_without_a_yield)
+Test(cpu_yield, a_short_slice_ends_without_a_yield)
 {
-    struct turns t = {0};
+    struct cpu_yield t = {0};
     uint64_t usual = slice();
 
     make_brief(&t);
-    turns_check(&t, t.brief_until - 1);
+    cpu_yield_check(&t, t.brief_until - 1);
     cr_assert(t.brief);
-    turns_check(&t, t.brief_until);
+    cpu_yield_check(&t, t.brief_until);
     cr_assert(!t.brief);
     cr_assert_eq(slice(), usual);
 }

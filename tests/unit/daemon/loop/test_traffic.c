@@ -106,7 +106,7 @@ Test(traffic, inline_data_is_a_copy)
     w->inline_len = 60;
     memset(w + 1, 0x77, 60);
     fixture_post_send(s, &a);
-    datapath_pass(f.device, clock_ns());
+    device_pass(f.device, clock_ns());
     memset(w, 0, a.rep.sq_stride); /* what a client does to a slot that was read must not matter */
     fixture_run(&f);
     cr_assert(fixture_poll(&cq, &e) && e.status == WC_SUCCESS);
@@ -144,8 +144,8 @@ Test(traffic, receive_tail_beyond_the_ring)
     atomic_store(&a.page->rq_tail, UINT32_MAX);
     write_wqe(&b, WR_SEND, 0, 0, 100); /* makes the engine ask for a receive request */
     fixture_post_send(s, &b);
-    datapath_pass(f.device, clock_ns());
-    datapath_pass(f.device, clock_ns());
+    device_pass(f.device, clock_ns());
+    device_pass(f.device, clock_ns());
     cr_assert_eq(f.device->io.bad_rings, 1);
 }
 
@@ -415,7 +415,7 @@ Test(traffic, hostile_doorbells)
         atomic_store(&s->page->bits[i], UINT64_MAX);
     for (unsigned i = 0; i < PM_DOORBELLS / 64 / 64; i++)
         atomic_store(&s->page->summary[i], UINT64_MAX);
-    datapath_pass(f.device, clock_ns());
+    device_pass(f.device, clock_ns());
     write_wqe(&a, WR_RDMA_WRITE, 0, 100, 8);
     fixture_post_send(s, &a);
     fixture_run(&f);

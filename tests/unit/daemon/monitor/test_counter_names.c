@@ -39,7 +39,7 @@ static json_t *in_status(json_t *o, const char *file)
     return v;
 }
 
-Test(foreign, each_file_has_what_status_tells)
+Test(counter_name, each_file_has_what_status_tells)
 {
     struct engine_counters e;
     struct io_counters io;
@@ -49,14 +49,14 @@ Test(foreign, each_file_has_what_status_tells)
 
     fill((uint64_t *)&e, sizeof(e));
     fill((uint64_t *)&io, sizeof(io));
-    foreign_add(o, &e, &io, true);
-    foreign_files(collect, &l);
+    counter_name_add(o, &e, &io, true);
+    counter_name_files(collect, &l);
     cr_assert_gt(l.n, 50);
     for (unsigned i = 0; i < l.n; i++) {
         json_t *told = in_status(o, l.text[i]);
 
         cr_assert_not_null(told, "%s", l.text[i]);
-        cr_assert(foreign_value(l.text[i], &e, &io, &v), "%s", l.text[i]);
+        cr_assert(counter_name_value(l.text[i], &e, &io, &v), "%s", l.text[i]);
         cr_expect_eq((json_int_t)v, json_integer_value(told), "%s", l.text[i]);
         for (unsigned k = 0; k < i; k++)
             cr_expect_str_neq(l.text[i], l.text[k]);
@@ -69,27 +69,27 @@ Test(foreign, each_file_has_what_status_tells)
     json_decref(o);
 }
 
-Test(foreign, what_the_values_are_made_of)
+Test(counter_name, what_the_values_are_made_of)
 {
     struct engine_counters e = {.send_rnr_err = 3, .rx_no_recv = 4, .sends = 5};
     struct io_counters io = {.tx_bytes = 4000, .tx_packets = 10, .tx_multicast = 4, .rx_bytes = 803};
     uint64_t v;
 
-    cr_assert(foreign_value("counters/port_xmit_data", &e, &io, &v));
+    cr_assert(counter_name_value("counters/port_xmit_data", &e, &io, &v));
     cr_expect_eq(v, 1000, "words of 4 bytes");
-    cr_assert(foreign_value("counters/port_rcv_data", &e, &io, &v));
+    cr_assert(counter_name_value("counters/port_rcv_data", &e, &io, &v));
     cr_expect_eq(v, 200);
-    cr_assert(foreign_value("counters/unicast_xmit_packets", &e, &io, &v));
+    cr_assert(counter_name_value("counters/unicast_xmit_packets", &e, &io, &v));
     cr_expect_eq(v, 6);
-    cr_assert(foreign_value("counters/multicast_xmit_packets", &e, &io, &v));
+    cr_assert(counter_name_value("counters/multicast_xmit_packets", &e, &io, &v));
     cr_expect_eq(v, 4);
-    cr_assert(foreign_value("hw_counters/out_of_buffer", &e, &io, &v));
+    cr_assert(counter_name_value("hw_counters/out_of_buffer", &e, &io, &v));
     cr_expect_eq(v, 7);
-    cr_assert(foreign_value("hw_counters/rdma_sends", &e, &io, &v));
+    cr_assert(counter_name_value("hw_counters/rdma_sends", &e, &io, &v));
     cr_expect_eq(v, 5);
 }
 
-Test(foreign, other_names_are_none)
+Test(counter_name, other_names_are_none)
 {
     static const char *const no[] = {"",
                                      "counters",
@@ -104,5 +104,5 @@ Test(foreign, other_names_are_none)
     uint64_t v;
 
     for (unsigned i = 0; i < sizeof(no) / sizeof(no[0]); i++)
-        cr_expect_not(foreign_value(no[i], &e, &io, &v), "'%s'", no[i]);
+        cr_expect_not(counter_name_value(no[i], &e, &io, &v), "'%s'", no[i]);
 }

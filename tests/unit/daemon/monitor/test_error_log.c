@@ -157,11 +157,11 @@ Test(reports, a_flood_is_a_few_lines_and_does_not_hide_others)
         p.psn = k;
         engine_rx(f.device->engine, &p, &meta, 1);
     }
-    reports_log(f.device);
-    reports_undecoded(f.device, DROP_MALFORMED, meta.src_gid, bytes, sizeof(bytes));
+    error_log_take(f.device);
+    error_log_undecoded(f.device, DROP_MALFORMED, meta.src_gid, bytes, sizeof(bytes));
     usleep(1100000);
     engine_rx(f.device->engine, &p, &meta, 1);
-    reports_log(f.device);
+    error_log_take(f.device);
     list = logged();
     json_array_foreach(list, i, o)
     {
@@ -202,8 +202,8 @@ Test(reports, packets_that_are_not_taken)
 
     memcpy(bytes + len, "data\xff\xff\xff\xff", 8);
     len += 8;
-    reports_undecoded(f.device, DROP_ICRC, from, bytes, len);
-    reports_undecoded(f.device, DROP_MALFORMED, from, bytes, 3);
+    error_log_undecoded(f.device, DROP_ICRC, from, bytes, len);
+    error_log_undecoded(f.device, DROP_MALFORMED, from, bytes, 3);
     list = logged();
     cr_assert_eq(json_array_size(list), 2);
     const json_t *o = json_array_get(list, 0);

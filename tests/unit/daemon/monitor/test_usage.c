@@ -28,7 +28,7 @@ TestSuite(use, .init = start, .fini = finish);
 
 static json_int_t use(const char *name)
 {
-    json_t *o = use_json(f.device), *value = json_object_get(o, name);
+    json_t *o = usage_json(f.device), *value = json_object_get(o, name);
     json_int_t n = value ? json_integer_value(value) : -1;
 
     json_decref(o);

@@ -10,7 +10,7 @@
 #define RING PM_CAPTURE_RING_MIN
 
 struct reader { /* the client's side */
-    struct tap *tap;
+    struct capture *capture;
     struct pm_capture_page *page;
     const uint8_t *ring;
     uint64_t tail;
@@ -27,18 +27,18 @@ static struct pm_capture_req both(void)
 static void start(struct reader *r, const struct pm_capture_req *rq)
 {
     f.rp.fds = 0;
-    r->tap = tap_create(f.device, rq, &f.rp);
-    cr_assert_not_null(r->tap);
+    r->capture = capture_create(f.device, rq, &f.rp);
+    cr_assert_not_null(r->capture);
     r->page = fixture_map(&f, PM_CAPTURE_RING + rq->ring_bytes);
     r->ring = (uint8_t *)r->page + PM_CAPTURE_RING;
     r->tail = 0;
-    tap_attach(r->tap);
+    capture_attach(r->capture);
 }
 
 static void end(struct reader *r)
 {
-    tap_detach(r->tap);
-    tap_destroy(r->tap);
+    capture_detach(r->capture);
+    capture_destroy(r->capture);
     munmap(r->page, PM_CAPTURE_RING + RING);
 }
 
@@ -74,12 +74,12 @@ static void receive(uint8_t opcode, uint32_t qpn, uint8_t src, uint8_t fill, uin
     packet[5] = (uint8_t)(qpn >> 16);
     packet[6] = (uint8_t)(qpn >> 8);
     packet[7] = (uint8_t)qpn;
-    tap_received(f.device, &meta, 4791, 3, packet, len);
+    capture_received(f.device, &meta, 4791, 3, packet, len);
 }
 
-TestSuite(tap, .timeout = 60);
+TestSuite(capture, .timeout = 60);
 
-Test(tap, overflow_counts)
+Test(capture, overflow_counts)
 {
     struct pm_capture_req rq = both();
     const struct pm_capture_record *c;
@@ -87,9 +87,9 @@ Test(tap, overflow_counts)
     unsigned n = 0;
 
     cr_assert(fixture_start(&f));
-    cr_assert_not(tap_on(f.device));
+    cr_assert_not(capture_on(f.device));
     start(&r, &rq);
-    cr_assert(tap_on(f.device));
+    cr_assert(capture_on(f.device));
     for (unsigned i = 0; i < 200; i++)
         receive(4, 17, 1, (uint8_t)i, 904); /* 1000 bytes with its header */
     cr_assert_eq(r.page->packets, 200);
@@ -110,11 +110,11 @@ Test(tap, overflow_counts)
     cr_assert_not_null(c, "there is room again");
     cr_assert_eq(((const uint8_t *)(c + 1))[903], 77);
     end(&r);
-    cr_assert_not(tap_on(f.device));
+    cr_assert_not(capture_on(f.device));
     fixture_end(&f);
 }
 
-Test(tap, goes_round)
+Test(capture, goes_round)
 {
     struct pm_capture_req rq = both();
     struct reader r;
@@ -143,7 +143,7 @@ Test(tap, goes_round)
     fixture_end(&f);
 }
 
-Test(tap, hostile_tail)
+Test(capture, hostile_tail)
 {
     static const int64_t lies[] = {1, 8, -1, RING, 2 * RING, INT64_MAX, INT64_MIN, -8};
     struct pm_capture_req rq = both();
@@ -155,10 +155,10 @@ Test(tap, hostile_tail)
         /* What is written there may cost the client packets, and nothing else (sanitizers and the guard below look). */
         atomic_store(&r.page->tail, r.page->head + (uint64_t)lies[i % 8] * (1 + i % 3));
         receive(4, 17, 1, (uint8_t)i, 16 + i % 4200);
-        cr_assert_leq(r.tap->dropped, r.tap->packets);
+        cr_assert_leq(r.capture->dropped, r.capture->packets);
     }
-    cr_assert_eq(r.tap->packets, 20000);
-    cr_assert_eq(r.tap->head % 8, 0);
+    cr_assert_eq(r.capture->packets, 20000);
+    cr_assert_eq(r.capture->head % 8, 0);
     atomic_store(&r.page->head, 12345);
     receive(4, 17, 1, 0, 16);
     cr_assert_neq(r.page->head, 12345 + 112, "the daemon has a count of its own");
@@ -179,7 +179,7 @@ static unsigned passes(const struct pm_capture_req *rq, uint8_t opcode, uint32_t
     return n;
 }
 
-Test(tap, filters)
+Test(capture, filters)
 {
     struct pm_capture_req rq = both();
     struct reader r;
@@ -212,7 +212,7 @@ Test(tap, filters)
     fixture_end(&f);
 }
 
-Test(tap, two_at_once)
+Test(capture, two_at_once)
 {
     struct pm_capture_req rq = both();
     struct reader a, b;
@@ -232,7 +232,7 @@ Test(tap, two_at_once)
     fixture_end(&f);
 }
 
-Test(tap, bad_requests)
+Test(capture, bad_requests)
 {
     static const uint32_t sizes[] = {0, 1, RING - 1, RING / 2, RING + 8, 3 * RING, UINT32_MAX, 1u << 31};
     struct pm_capture_req rq = both();
@@ -240,11 +240,11 @@ Test(tap, bad_requests)
     cr_assert(fixture_start(&f));
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         rq.ring_bytes = sizes[i];
-        cr_expect_null(tap_create(f.device, &rq, &f.rp), "%u", sizes[i]);
+        cr_expect_null(capture_create(f.device, &rq, &f.rp), "%u", sizes[i]);
         cr_expect_eq(f.rp.status, -EINVAL);
     }
     rq = both();
     rq.flags = PM_CAPTURE_BEFORE;
-    cr_expect_null(tap_create(f.device, &rq, &f.rp));
+    cr_expect_null(capture_create(f.device, &rq, &f.rp));
     fixture_end(&f);
 }

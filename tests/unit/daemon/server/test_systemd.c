@@ -82,10 +82,10 @@ Test(service, none)
 
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
-    cr_assert_eq(service_socket(path, why), -ENOENT);
+    cr_assert_eq(systemd_socket(path, why), -ENOENT);
     setenv("LISTEN_PID", "1", 1); /* inherited by mistake: meant for another process */
     setenv("LISTEN_FDS", "1", 1);
-    cr_assert_eq(service_socket(path, why), -ENOENT);
+    cr_assert_eq(systemd_socket(path, why), -ENOENT);
     cr_assert_null(getenv("LISTEN_FDS"));
 }
 
@@ -135,7 +135,7 @@ static int refused(int type, bool listening, const char *fds)
     char path[108];
 
     EXPECT(pass(type, listening, fds, path) == 0);
-    EXPECT(service_socket(path, why) == -EINVAL && strstr(why, "SOCK_SEQPACKET"));
+    EXPECT(systemd_socket(path, why) == -EINVAL && strstr(why, "SOCK_SEQPACKET"));
     return 0;
 }
 
@@ -183,7 +183,7 @@ static void notified(bool abstract)
         sa.sun_path[0] = 0;
     cr_assert_eq(bind(fd, (struct sockaddr *)&sa, len), 0);
     setenv("NOTIFY_SOCKET", name, 1);
-    cr_assert_eq(service_notify("READY=1"), 0);
+    cr_assert_eq(systemd_notify("READY=1"), 0);
     cr_assert_eq(recv(fd, text, sizeof(text), MSG_DONTWAIT), 7);
     cr_assert_str_eq(text, "READY=1");
     close(fd);
@@ -194,9 +194,9 @@ Test(service, notification)
     notified(false);
     notified(true);
     setenv("NOTIFY_SOCKET", "nonsense", 1);
-    cr_assert_eq(service_notify("READY=1"), -EINVAL);
+    cr_assert_eq(systemd_notify("READY=1"), -EINVAL);
     setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
-    cr_assert_eq(service_notify("READY=1"), -ENOENT);
+    cr_assert_eq(systemd_notify("READY=1"), -ENOENT);
     unsetenv("NOTIFY_SOCKET");
-    cr_assert_eq(service_notify("READY=1"), 0);
+    cr_assert_eq(systemd_notify("READY=1"), 0);
 }

@@ -56,7 +56,7 @@ static void complete(unsigned n)
         fixture_send_slot(&a)->flags = PM_SEND_SIGNALED;
         fixture_post_send(s, &a);
     }
-    datapath_pass(f.device, now);
+    device_pass(f.device, now);
 }
 
 static unsigned events(void)
@@ -107,9 +107,9 @@ Test(cq_moderation, count)
     cr_assert_eq(events(), 1);
     cr_assert_eq(f.device->held_due == NEVER || f.device->held_due > now, true);
     now += 2 * NS_PER_MS;
-    datapath_pass(f.device, now);
+    device_pass(f.device, now);
     cr_assert_eq(events(), 0, "nothing is held any more");
-    cr_assert_eq(datapath_deadline(f.device), NEVER);
+    cr_assert_eq(device_deadline(f.device), NEVER);
 }
 
 Test(cq_moderation, period)
@@ -117,14 +117,14 @@ Test(cq_moderation, period)
     cr_assert_eq(moderate(cq.rep.handle, 4, 1000), 0);
     arm();
     complete(1);
-    cr_assert_eq(datapath_deadline(f.device), now + 1000 * NS_PER_US, "the loop wakes for it");
+    cr_assert_eq(device_deadline(f.device), now + 1000 * NS_PER_US, "the loop wakes for it");
     now += 600 * NS_PER_US;
     complete(1);
     cr_assert_eq(events(), 0);
     now += 400 * NS_PER_US;
-    datapath_pass(f.device, now);
+    device_pass(f.device, now);
     cr_assert_eq(events(), 1, "from the first one on");
-    cr_assert_eq(datapath_deadline(f.device), NEVER);
+    cr_assert_eq(device_deadline(f.device), NEVER);
 }
 
 Test(cq_moderation, changing_it_lets_go)
@@ -149,7 +149,7 @@ Test(cq_moderation, a_queue_that_goes_is_not_waited_for)
     h.handle = cq.rep.handle;
     cr_assert_eq(fixture_call(&f, s, PM_OP_DESTROY_CQ, &h, sizeof(h), NULL, 0), 0);
     now += NS_PER_S;
-    datapath_pass(f.device, now);
+    device_pass(f.device, now);
     cr_assert_eq(events(), 0);
-    cr_assert_eq(datapath_deadline(f.device), NEVER);
+    cr_assert_eq(device_deadline(f.device), NEVER);
 }

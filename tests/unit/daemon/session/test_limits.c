@@ -80,7 +80,7 @@ Test(limits, queue_pairs)
     printf("%zu bytes for each of %d connected queue pairs\n", (after - before) * 1024 / N, N);
     cr_assert_lt((after - before) * 1024 / N, 16384);
     session_close(s);
-    cr_assert_eq(datapath_deadline(f.device), NEVER);
+    cr_assert_eq(device_deadline(f.device), NEVER);
     s = fixture_session(&f);
 }
 

@@ -233,7 +233,7 @@ static void run_both(void)
     for (int i = 0; i < 20; i++) {
         for (int k = 0; k < 2; k++) {
             ev_run(host[k].f.device->loop, EVRUN_NOWAIT);
-            datapath_pass(host[k].f.device, clock_ns());
+            device_pass(host[k].f.device, clock_ns());
         }
         usleep(500);
     }

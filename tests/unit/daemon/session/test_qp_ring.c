@@ -131,7 +131,7 @@ Test(daemon_ring, receive_requests_go_by_index_or_cookie)
     struct ring_recv in;
 
     start(WR_SEND, false);
-    *r = (struct pm_recv_wqe){.wr_id = 77, .num_sge = 1, .cookie = 99};
+    *r = (struct pm_recv_wqe){.wr_id = 77, .num_sge = 1, .wqe_index = 99};
     cr_assert_eq(ring_read_recv(&ring, &in), RING_OK);
     cr_assert_eq(in.wr.slot, 5);
     ring.has_cookies = true;

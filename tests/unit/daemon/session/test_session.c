@@ -222,7 +222,7 @@ Test(session_control, ending_frees_everything)
         cr_assert_eq(fixture_connect(&f, s, a.rep.qpn, b.rep.qpn), 0);
         fixture_wqe(&a, WR_RDMA_WRITE, key, memory, memory + 2048, 1024);
         fixture_post_send(s, &a);
-        datapath_pass(f.device, clock_ns());
+        device_pass(f.device, clock_ns());
         session_close(s);
         munmap(q.page, q.rep.size);
         munmap(a.page, a.rep.size);
@@ -232,6 +232,6 @@ Test(session_control, ending_frees_everything)
     }
     after = open_files();
     cr_assert_eq(before, after, "%d files open before, %d after", before, after);
-    cr_assert_eq(datapath_deadline(f.device), NEVER, "no timer of a queue pair that is gone");
+    cr_assert_eq(device_deadline(f.device), NEVER, "no timer of a queue pair that is gone");
     s = fixture_session(&f);
 }

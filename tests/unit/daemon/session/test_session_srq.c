@@ -53,11 +53,11 @@ static int call(uint32_t op, const void *rq, size_t len)
 }
 #define CALL(op, rq) call(op, &(rq), sizeof(rq))
 
-static void post_recv(size_t to, uint32_t len, uint32_t cookie)
+static void post_recv(size_t to, uint32_t len, uint32_t wqe_index)
 {
     struct pm_recv_wqe *w = fixture_srq_slot(&srq);
 
-    *w = (struct pm_recv_wqe){.wr_id = 2000 + srq.tail, .num_sge = 1, .cookie = cookie};
+    *w = (struct pm_recv_wqe){.wr_id = 2000 + srq.tail, .num_sge = 1, .wqe_index = wqe_index};
     *(struct pm_sge *)(w + 1) = (struct pm_sge){(uintptr_t)memory + to, len, key};
     fixture_post_srq(s, &srq);
 }
@@ -356,5 +356,5 @@ Test(srq_rings, ending_frees_everything)
     session_close(s);
     cr_assert_eq(f.device->num_sessions, 0);
     cr_assert_eq(f.device->pds.count, 0);
-    cr_assert_eq(datapath_deadline(f.device), NEVER);
+    cr_assert_eq(device_deadline(f.device), NEVER);
 }

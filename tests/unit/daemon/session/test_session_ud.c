@@ -107,7 +107,7 @@ Test(ud_rings, datagrams_are_no_connections)
     write_send(500);
     send_and_run();
     fixture_call(&f, s, PM_OP_DESTROY_QP, &(struct pm_handle){.handle = a.rep.qpn}, sizeof(struct pm_handle), NULL, 0);
-    use = use_json(f.device);
+    use = usage_json(f.device);
     cr_assert_eq(engine_counters(f.device->engine)->sent_pkts, 1);
     cr_assert_eq(json_integer_value(json_object_get(use, "makers")), 1);
     cr_assert_eq(json_integer_value(json_object_get(use, "connected")), 0);

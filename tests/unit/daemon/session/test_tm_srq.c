@@ -295,7 +295,7 @@ Test(tm, what_is_told, .init = start_pair, .fini = finish)
         post(add(0x1000 + i, i, PM_TM_OP_SIGNALED), true);
     while (fixture_poll(&cq, &e))
         ;
-    told = tmstatus_device(f.device, &rq);
+    told = tm_status_device(f.device, &rq);
     list = json_array_get(json_object_get(told, "lists"), 0);
     cr_expect_eq(json_integer_value(json_object_get(list, "active")), 3);
     cr_expect_eq(json_array_size(json_object_get(list, "entries")), 1);

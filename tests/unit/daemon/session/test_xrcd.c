@@ -281,11 +281,11 @@ static void finish_traffic(void)
 
 TestSuite(xrc_traffic, .init = start_traffic, .fini = finish_traffic);
 
-static void post_recv(uint32_t cookie)
+static void post_recv(uint32_t wqe_index)
 {
     struct pm_recv_wqe *w = fixture_srq_slot(&srq);
 
-    *w = (struct pm_recv_wqe){.wr_id = 2000 + srq.tail, .num_sge = 1, .cookie = cookie};
+    *w = (struct pm_recv_wqe){.wr_id = 2000 + srq.tail, .num_sge = 1, .wqe_index = wqe_index};
     *(struct pm_sge *)(w + 1) = (struct pm_sge){(uintptr_t)memory + 8192, 4096, recv_key};
     fixture_post_srq(receiver, &srq);
 }
@@ -308,15 +308,15 @@ static uint8_t send_to(uint32_t srqn)
     return e.status;
 }
 
-static void assert_arrives(uint32_t cookie)
+static void assert_arrives(uint32_t wqe_index)
 {
     struct pm_cqe e = {0};
 
-    memset(memory, (int)(cookie & 0xff), 1000);
-    post_recv(cookie);
+    memset(memory, (int)(wqe_index & 0xff), 1000);
+    post_recv(wqe_index);
     cr_assert_eq(send_to(srq.rep.srqn), WC_SUCCESS);
     cr_assert(fixture_poll(&recv_cq, &e));
-    cr_assert(e.status == WC_SUCCESS && e.byte_len == 1000 && e.slot == cookie && e.srq == srq.rep.handle);
+    cr_assert(e.status == WC_SUCCESS && e.byte_len == 1000 && e.slot == wqe_index && e.srq == srq.rep.handle);
     cr_assert_eq(e.qpn, target);
     cr_assert_arr_eq(memory + 8192, memory, 1000);
 }
