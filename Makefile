@@ -359,7 +359,7 @@ MAN_PAGES = $(wildcard docs/man/*.[1-8])
 
 .PHONY: check-pure check-spdx check-man check-format format
 check-pure: $(LIBCORE) $(LIBWIRE)
-	@BUILD=$(BUILD) tests/check_pure.sh $(LIBCORE) $(LIBWIRE)
+	@BUILD=$(BUILD) tests/check_pure.py --core $(LIBCORE) --wire $(LIBWIRE)
 check-spdx:
 	@tests/check_spdx.sh
 check-man:

@@ -16,9 +16,9 @@
 #include "daemon/loop/loop.h"
 #include "daemon/monitor/path_check.h"
 #include "daemon/monitor/ping.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
+#include "daemon/objects/tm_srq.h"
 #include "daemon/session/session.h"
-#include "daemon/session/tm_srq.h"
 
 /* --- setting up
  * ---------------------------------------------------------------------------------------------------------- */

@@ -5,9 +5,9 @@
 #include "daemon/device/client_wakeup.h"
 #include "daemon/monitor/error_log.h"
 #include "daemon/monitor/ping.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
+#include "daemon/objects/tm_srq.h"
 #include "daemon/session/session.h"
-#include "daemon/session/tm_srq.h"
 
 #define HOLD_ACKS_MAX 4u /* packets received in a pass up to which their ACKs wait for the next one */
 #define ROUNDS_MAX 16 /* batches sent in one pass, before receiving gets its turn */

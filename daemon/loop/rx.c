@@ -5,7 +5,7 @@
 #include "daemon/loop/pass.h"
 #include "daemon/monitor/error_log.h"
 #include "daemon/net/capture.h"
-#include "daemon/session/mcast_group.h"
+#include "daemon/objects/mcast_group.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 

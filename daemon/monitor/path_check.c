@@ -13,7 +13,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "wire/probe.h"
 
 enum half_of {

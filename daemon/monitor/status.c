@@ -14,7 +14,7 @@
 #include "daemon/monitor/error_log.h"
 #include "daemon/monitor/path_check.h"
 #include "daemon/monitor/tm_status.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 static json_t *number(uint64_t v)

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "daemon/device/device.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 
 /* Synchronization, lengths and counters of the list of q, which has one. */
 json_t *tm_status_summary(const struct client_srq *q);

@@ -4,7 +4,7 @@
 #include <infiniband/verbs.h>
 
 #include "daemon/device/device.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 void usage_made(struct device *d, pid_t pid)

@@ -8,7 +8,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/core/path/mcast.h"
 #include "daemon/net/address.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 #include "wire/pkt.h"
 

@@ -9,7 +9,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/device/device.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 #include "pumice/abi_capture.h"
 

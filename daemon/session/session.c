@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "pumice/version.h"
 
 #ifndef SO_PEERPIDFD

@@ -8,9 +8,9 @@
 #include "src/verbs/base/segment.h"
 #include "src/verbs/base/session.h"
 #include "src/verbs/datapath/post.h"
+#include "src/verbs/memory/mw_layout.h"
+#include "src/verbs/memory/pd.h"
 #include "src/verbs/objects/cq.h"
-#include "src/verbs/objects/mw_layout.h"
-#include "src/verbs/objects/pd.h"
 #include "src/verbs/shim/fork.h"
 
 /* clang-format off */

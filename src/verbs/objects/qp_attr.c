@@ -4,7 +4,7 @@
 
 #include "src/verbs/base/ops.h"
 #include "src/verbs/base/session.h"
-#include "src/verbs/objects/ah.h"
+#include "src/verbs/device/ah.h"
 #include "src/verbs/objects/cq.h"
 
 static int to_wire(const struct ibv_qp_attr *a, int mask, struct pm_qp_attr *w)

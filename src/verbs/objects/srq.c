@@ -10,8 +10,8 @@
 #include "src/verbs/base/segment.h"
 #include "src/verbs/base/session.h"
 #include "src/verbs/datapath/ring.h"
+#include "src/verbs/memory/pd.h"
 #include "src/verbs/objects/cq.h"
-#include "src/verbs/objects/pd.h"
 #include "src/verbs/objects/tm.h"
 #include "src/verbs/shim/fork.h"
 

@@ -15,8 +15,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/device/device.h"
 #include "daemon/loop/pass.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/control.h"
-#include "daemon/session/objects.h"
 #include "daemon/session/session.h"
 
 struct fixture {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/session/tm_srq.h"
+#include "daemon/objects/tm_srq.h"
 
 #include <errno.h>
 #include <sys/mman.h>

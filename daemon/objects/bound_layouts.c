@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/session/bound_layouts.h"
+#include "daemon/objects/bound_layouts.h"
 
 #include <stdlib.h>
 
 #include "daemon/core/engine.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 /* Entries are read as the engine wants them. */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/device/device.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 /* --- domains

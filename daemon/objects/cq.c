@@ -9,7 +9,7 @@
 #include "daemon/base/log.h"
 #include "daemon/device/device.h"
 #include "daemon/loop/pass.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 _Static_assert(sizeof(struct pm_cq_page) <= PM_CQ_ENTRIES, "the entries begin behind the page");

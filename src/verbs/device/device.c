@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The device list. The same device has the same struct ibv_device in every list, as long as somebody holds it. */
-#include "src/verbs/objects/device.h"
+#include "src/verbs/device/device.h"
 
 #include <endian.h>
 #include <errno.h>

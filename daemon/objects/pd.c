@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/device/device.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 int pd_alloc(struct session *s, const void *rq, struct control_reply *rp)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "src/verbs/objects/mw_layout.h"
+#include "src/verbs/memory/mw_layout.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/device/device.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 int channel_create(struct session *s, const void *rq, struct control_reply *rp)

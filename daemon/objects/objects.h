@@ -12,10 +12,10 @@
 
 #include "daemon/core/engine.h"
 #include "daemon/core/tm/tag_list.h"
-#include "daemon/session/bound_layouts.h"
+#include "daemon/objects/bound_layouts.h"
+#include "daemon/objects/mcast_group.h"
 #include "daemon/session/control.h"
 #include "daemon/session/event_pipe.h"
-#include "daemon/session/mcast_group.h"
 #include "daemon/session/segment.h"
 #include "daemon/session/wqe_ring.h"
 

@@ -5,7 +5,7 @@
 #ifndef PUMICE_DAEMON_TAGLIST_H
 #define PUMICE_DAEMON_TAGLIST_H
 
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 
 struct device;
 

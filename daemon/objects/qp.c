@@ -9,7 +9,7 @@
 #include "daemon/device/device.h"
 #include "daemon/loop/pass.h"
 #include "daemon/monitor/path_check.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 /* --- creating

@@ -9,9 +9,9 @@
 
 #include "daemon/base/log.h"
 #include "daemon/device/device.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
+#include "daemon/objects/tm_srq.h"
 #include "daemon/session/session.h"
-#include "daemon/session/tm_srq.h"
 
 #define RING_OFFSET ((uint32_t)(sizeof(struct pm_srq_page) + 63) & ~63u)
 

@@ -7,8 +7,8 @@
 #include "src/verbs/base/ops.h"
 #include "src/verbs/base/session.h"
 #include "src/verbs/datapath/post.h"
-#include "src/verbs/objects/mw_layout.h"
-#include "src/verbs/objects/pd.h"
+#include "src/verbs/memory/mw_layout.h"
+#include "src/verbs/memory/pd.h"
 #include "src/verbs/shim/fork.h"
 
 struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)

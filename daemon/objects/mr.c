@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/device/device.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 /* Flags that change nothing here: huge pages, relaxed ordering, and on-demand paging, which is how all client memory is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Address handles. They are made here: only the source GID is asked of the daemon. */
-#include "src/verbs/objects/ah.h"
+#include "src/verbs/device/ah.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

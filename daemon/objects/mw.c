@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/device/device.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 #define SESSION_MW_ENTRIES (1u << 18)

@@ -13,7 +13,7 @@
 #include "src/verbs/base/ops.h"
 #include "src/verbs/base/session.h"
 #include "src/verbs/datapath/poll_wait.h"
-#include "src/verbs/objects/device.h"
+#include "src/verbs/device/device.h"
 #include "src/verbs/shim/fork.h"
 #include "src/verbs/shim/hugepage.h"
 

@@ -5,7 +5,7 @@
 
 #include "src/verbs/base/ops.h"
 #include "src/verbs/base/session.h"
-#include "src/verbs/objects/pd.h"
+#include "src/verbs/memory/pd.h"
 #include "src/verbs/shim/fork.h"
 #include "src/verbs/shim/hugepage.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Protection domains, thread domains, parent domains. */
-#include "src/verbs/objects/pd.h"
+#include "src/verbs/memory/pd.h"
 
 #include <errno.h>
 #include <stdlib.h>

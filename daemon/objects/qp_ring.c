@@ -7,7 +7,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/device/device.h"
-#include "daemon/session/objects.h"
+#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 #define DRAIN_MAX 256u /* send requests of one queue pair in its turn */
