@@ -4,6 +4,7 @@
 
 #include "pcap/decap.h"
 #include "wire/bytes.h"
+#include "wire/gid.h"
 #include "wire/pkt.h"
 
 /* Link types as files have them (LINKTYPE_), and where DLT_ of Linux's libpcap differs, these as well. */
@@ -100,13 +101,6 @@ static long link_layer(const struct capread_frame *f, struct decap *out)
     return type == ETHERTYPE_IP4 || type == ETHERTYPE_IP6 ? (long)at + 1 : 0;
 }
 
-static void map_ip4(uint8_t *dst, const uint8_t *src)
-{
-    memset(dst, 0, 10);
-    dst[10] = dst[11] = 0xff;
-    memcpy(dst + 12, src, 4);
-}
-
 /* Sets addresses and ip_len, and *total to the bytes of the whole datagram. */
 static enum decap_verdict ip4(const uint8_t *p, size_t n, struct decap *out, size_t *total)
 {
@@ -116,8 +110,8 @@ static enum decap_verdict ip4(const uint8_t *p, size_t n, struct decap *out, siz
         return DECAP_SHORT;
     if (p[9] != PROTOCOL_UDP)
         return DECAP_OTHER;
-    map_ip4(out->src, p + 12);
-    map_ip4(out->dst, p + 16);
+    gid_from_v4(out->src, p + 12);
+    gid_from_v4(out->dst, p + 16);
     out->ip_len = (size_t)(p[0] & 15) * 4;
     *total = be16(p + 2);
     fragment = be16(p + 6) & 0x3fff; /* more fragments, offset */

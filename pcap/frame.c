@@ -4,6 +4,7 @@
 
 #include "pcap/frame.h"
 #include "wire/bytes.h"
+#include "wire/gid.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 
@@ -17,13 +18,6 @@
 #define IP4_CHECKSUM_AT 10
 #define UDP_LEN 8
 #define UDP_CHECKSUM_AT 6
-
-static bool is_mapped(const uint8_t *addr)
-{
-    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-    return memcmp(addr, prefix, sizeof(prefix)) == 0;
-}
 
 /* The sum of the 16-bit words of p[0 ... n), an odd last byte padded, on top of sum (RFC 1071). */
 static uint64_t sum16(uint64_t sum, const uint8_t *p, size_t n)
@@ -82,7 +76,7 @@ static uint8_t *put_ip6(uint8_t *d, const struct frame_flow *flow, uint16_t udp_
 
 size_t frame_head(uint8_t *dst, const struct frame_flow *flow, const uint8_t *payload, size_t len)
 {
-    bool is_v4 = is_mapped(flow->src) && is_mapped(flow->dst);
+    bool is_v4 = gid_is_v4(flow->src) && gid_is_v4(flow->dst);
     size_t from = is_v4 ? 12 : 0; /* first byte of the addresses proper */
     uint8_t *d = dst;
     uint8_t *udp;
@@ -114,7 +108,7 @@ void frame_icrc(const struct frame_flow *flow, uint8_t *payload, size_t len)
 {
     struct icrc_flow f = {.src_port = flow->src_port,
                           .dst_port = flow->dst_port,
-                          .is_v6 = !(is_mapped(flow->src) && is_mapped(flow->dst))};
+                          .is_v6 = !(gid_is_v4(flow->src) && gid_is_v4(flow->dst))};
     struct icrc_ctx ctx;
 
     memcpy(f.src, flow->src, sizeof(f.src));

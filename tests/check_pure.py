@@ -42,7 +42,7 @@ USES = {
     "daemon": ["wire", "daemon/core", "pcap", "include/pumice"],
     "src/verbs": ["include/pumice"],
     "src/dv": ["include/pumice"],
-    "src/cmd": ["include/pumice", "pcap"],
+    "src/cmd": ["wire", "include/pumice", "pcap"],
 }
 
 # The one exception, (file, header). `pumice layout` explains a mapping by the engine's own code, and libpumice.so has the

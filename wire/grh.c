@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "wire/grh.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "wire/bytes.h"
+#include "wire/gid.h"
 
 #define IPV4_LEN 20u
 #define UDP_LEN 8u
 #define IPPROTO_IS_UDP 17u
 #define IPV4_DF 0x4000u
-
-static bool is_v4(const uint8_t gid[16])
-{
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    return memcmp(gid, mapped, sizeof(mapped)) == 0;
-}
 
 /* The ones' complement sum of RFC 791. */
 static uint16_t checksum(const uint8_t *p, unsigned len)
@@ -60,7 +54,7 @@ static void build_v6(const struct grh *g, uint8_t *out)
 
 void grh_build(const struct grh *g, uint8_t out[GRH_LEN])
 {
-    if (is_v4(g->src) || is_v4(g->dst))
+    if (gid_is_v4(g->src) || gid_is_v4(g->dst))
         build_v4(g, out);
     else
         build_v6(g, out);

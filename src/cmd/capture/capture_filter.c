@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pcap/opname.h"
+#include "wire/gid.h"
 
 #define RING_DEFAULT (16u << 20)
 
@@ -54,13 +55,14 @@ long capfilter_number(struct argp_state *state, const char *option, const char *
 
 static void set_peer(struct argp_state *state, struct pm_capture_req *rq, const char *text)
 {
+    struct in_addr v4;
+
     rq->has_peer = 1;
-    memset(rq->peer, 0, sizeof(rq->peer));
     if (inet_pton(AF_INET6, text, rq->peer) == 1)
         return;
-    rq->peer[10] = rq->peer[11] = 0xff;
-    if (inet_pton(AF_INET, text, rq->peer + 12) != 1)
+    if (inet_pton(AF_INET, text, &v4) != 1)
         argp_error(state, "--peer=%s: must be an IPv4 or IPv6 address", text);
+    gid_from_v4(rq->peer, &v4);
 }
 
 static void set_direction(struct argp_state *state, struct pm_capture_req *rq, const char *text)

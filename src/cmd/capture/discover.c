@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/cmd/lab/lab.h"
+#include "wire/gid.h"
 
 typedef bool visit(const struct place *, void *arg);
 
@@ -30,8 +31,7 @@ static bool list(const char *path, struct pm_list_rep *rep)
 
 static void address_text(const struct pm_device_desc *d, char out[INET6_ADDRSTRLEN])
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    bool v4 = memcmp(d->gid, mapped, sizeof(mapped)) == 0;
+    bool v4 = gid_is_v4(d->gid);
 
     if (!inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? d->gid + 12 : d->gid, out, INET6_ADDRSTRLEN))
         out[0] = 0;

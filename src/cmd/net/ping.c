@@ -15,6 +15,7 @@
 #include "src/cmd/common/fetch.h"
 #include "src/cmd/common/target_options.h"
 #include "src/cmd/net/ping_text.h"
+#include "wire/gid.h"
 
 #define SMALL 24u /* bytes of payload: a probe without padding */
 #define LOOK_US 2000
@@ -89,13 +90,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* --- whom, and from where
  * ------------------------------------------------------------------------------------------------- */
 
-static bool is_v4(const uint8_t gid[16])
-{
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-    return memcmp(gid, mapped, sizeof(mapped)) == 0;
-}
-
 static bool resolve(const char *host, uint8_t gid[16])
 {
     struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *list;
@@ -105,10 +99,8 @@ static bool resolve(const char *host, uint8_t gid[16])
         say("%s: %s", host, gai_strerror(rc));
         return false;
     }
-    memset(gid, 0, 16);
-    gid[10] = gid[11] = 0xff;
     if (list->ai_family == AF_INET)
-        memcpy(gid + 12, &((const struct sockaddr_in *)(const void *)list->ai_addr)->sin_addr, 4);
+        gid_from_v4(gid, &((const struct sockaddr_in *)(const void *)list->ai_addr)->sin_addr);
     else
         memcpy(gid, &((const struct sockaddr_in6 *)(const void *)list->ai_addr)->sin6_addr, 16);
     freeaddrinfo(list);
@@ -134,7 +126,7 @@ static bool choose_device(const struct ping_options *o, const json_t *status, st
 
         if (!name || !gid_of(device, p->own) || (o->device && strcmp(o->device, name) != 0))
             continue;
-        if (!o->device && is_v4(p->own) != is_v4(p->gid))
+        if (!o->device && gid_is_v4(p->own) != gid_is_v4(p->gid))
             continue;
         p->device = (uint32_t)i;
         snprintf(p->name, sizeof(p->name), "%s", name);
@@ -145,7 +137,7 @@ static bool choose_device(const struct ping_options *o, const json_t *status, st
     if (o->device)
         say("the daemon has no device %s (pumice status lists them)", o->device);
     else
-        say("no device of the daemon has an %s address, as %s has", is_v4(p->gid) ? "IPv4" : "IPv6", o->host);
+        say("no device of the daemon has an %s address, as %s has", gid_is_v4(p->gid) ? "IPv4" : "IPv6", o->host);
     return false;
 }
 

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/gid.h"
+
 #define HINTS_MAX 8
 #define HINT_LEN 400
 #define HEADERS_V4 (20 + 8 + 12 + 8 + 4) /* IP, UDP, BTH, DETH, ICRC */
@@ -20,9 +22,7 @@ struct hints {
 
 static const char *address(const uint8_t gid[16], char out[INET6_ADDRSTRLEN])
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-    if (memcmp(gid, mapped, sizeof(mapped)) == 0)
+    if (gid_is_v4(gid))
         inet_ntop(AF_INET, gid + 12, out, INET6_ADDRSTRLEN);
     else
         inet_ntop(AF_INET6, gid, out, INET6_ADDRSTRLEN);
@@ -59,7 +59,7 @@ static const char *verdict(const struct ping *p)
 
 static uint32_t length_of(const struct ping *p, uint32_t size)
 {
-    return size + (p->gid[10] == 0xff && p->gid[11] == 0xff && !p->gid[0] ? HEADERS_V4 : HEADERS_V6);
+    return size + (gid_is_v4(p->gid) ? HEADERS_V4 : HEADERS_V6);
 }
 
 /* The path MTU (256 ... 4096) whose packets fit into an IP MTU, with the longest headers that RoCE has; 0: none. */
