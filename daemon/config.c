@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The configuration file, read by libconfuse: the settings of options.h as `name = value`, and devices as sections:
+/* The configuration file, read by libconfuse: the options of options.h as `name = value`, and devices as sections:
  *
  *     gso = auto
  *     log-level = info
@@ -7,6 +7,8 @@
  *
  * Values are kept as text and go through options_set when their line has been read, so that an error names that line.
  */
+#include "daemon/config.h"
+
 #include <confuse.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -17,7 +19,7 @@
 
 /* libconfuse's callbacks have no argument of the caller's; reading happens once, at start, in one thread. */
 static struct {
-    struct options *o;
+    struct settings *o;
     char *why;
     const char *file;
 } reading;
@@ -28,15 +30,15 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
 
     if (reading.why[0])
         return; /* the first error is the one to tell */
-    n = snprintf(reading.why, OPTIONS_WHY_MAX, "%s:%d: ", reading.file, cfg ? cfg->line : 0);
-    if (n > 0 && n < OPTIONS_WHY_MAX)
-        vsnprintf(reading.why + n, OPTIONS_WHY_MAX - (size_t)n, fmt, ap);
+    n = snprintf(reading.why, ERROR_TEXT_MAX, "%s:%d: ", reading.file, cfg ? cfg->line : 0);
+    if (n > 0 && n < ERROR_TEXT_MAX)
+        vsnprintf(reading.why + n, ERROR_TEXT_MAX - (size_t)n, fmt, ap);
 }
 
 /* Called for each value as soon as it was read. */
 static int on_value(cfg_t *cfg, cfg_opt_t *opt)
 {
-    char text[OPTIONS_WHY_MAX];
+    char text[ERROR_TEXT_MAX];
     const char *value = cfg_opt_getnstr(opt, cfg_opt_size(opt) - 1);
     const char *name = cfg_opt_name(opt);
 
@@ -52,13 +54,13 @@ static int on_device(cfg_t *cfg, cfg_opt_t *opt)
 {
     cfg_t *sec = cfg_opt_getnsec(opt, cfg_opt_size(opt) - 1);
     const char *address = cfg_getstr(sec, "address");
-    char text[OPTIONS_WHY_MAX];
+    char text[ERROR_TEXT_MAX];
 
     if (!address) {
         cfg_error(cfg, "device %s has no address", cfg_title(sec));
         return -1;
     }
-    if (options_add_device(reading.o, cfg_title(sec), address, text) != 0) {
+    if (settings_add_device(reading.o, cfg_title(sec), address, text) != 0) {
         cfg_error(cfg, "%s", text);
         return -1;
     }
@@ -92,7 +94,7 @@ static cfg_t *make_parser(void)
     return cfg;
 }
 
-static int finish(cfg_t *cfg, int rc, struct options *o, char *why)
+static int finish(cfg_t *cfg, int rc, struct settings *o, char *why)
 {
     cfg_free(cfg);
     if (rc == CFG_SUCCESS) {
@@ -100,11 +102,11 @@ static int finish(cfg_t *cfg, int rc, struct options *o, char *why)
         return 0;
     }
     if (!why[0])
-        snprintf(why, OPTIONS_WHY_MAX, "%s: can't be read as a configuration", reading.file);
+        snprintf(why, ERROR_TEXT_MAX, "%s: can't be read as a configuration", reading.file);
     return -EINVAL;
 }
 
-int config_load(struct options *o, const char *path, char why[OPTIONS_WHY_MAX])
+int config_load(struct settings *o, const char *path, char why[ERROR_TEXT_MAX])
 {
     FILE *f = fopen(path, "re");
     cfg_t *cfg;
@@ -112,7 +114,7 @@ int config_load(struct options *o, const char *path, char why[OPTIONS_WHY_MAX])
 
     if (!f) {
         rc = -errno;
-        snprintf(why, OPTIONS_WHY_MAX, "%s: %s", path, strerror(-rc));
+        snprintf(why, ERROR_TEXT_MAX, "%s: %s", path, strerror(-rc));
         return rc;
     }
     why[0] = 0;
@@ -125,7 +127,7 @@ int config_load(struct options *o, const char *path, char why[OPTIONS_WHY_MAX])
     return finish(cfg, rc, o, why);
 }
 
-int config_load_text(struct options *o, const char *text, char why[OPTIONS_WHY_MAX])
+int config_load_text(struct settings *o, const char *text, char why[ERROR_TEXT_MAX])
 {
     cfg_t *cfg;
 

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
+#include "daemon/config.h"
 #include "daemon/net/address.h"
 #include "daemon/options.h"
+#include "daemon/reload.h"
 #include "daemon/server/server.h"
 #include "daemon/server/systemd.h"
 #include "pumice/version.h"
@@ -108,27 +110,27 @@ static const struct argp_option cli[] = {
 };
 
 struct parsed {
-    struct options *options; /* NULL: the first look, for --config only */
+    struct settings *settings; /* NULL: the first look, for --config only */
     const char *config;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct parsed *p = state->input;
-    char why[OPTIONS_WHY_MAX];
+    char why[ERROR_TEXT_MAX];
 
     if (key == ARGP_KEY_ARG)
         argp_error(state, "\"%s\": pumiced takes options only", arg);
     if (key == KEY_CONFIG) {
         p->config = arg;
     } else if (key > KEY_FIRST && key < KEY_END) {
-        if (!p->options)
+        if (!p->settings)
             return 0;
-        if ((key == KEY_DEVICE || key == KEY_ADDRESS) && p->options->devices_from_file) {
-            p->options->devices = 0;
-            p->options->devices_from_file = false;
+        if ((key == KEY_DEVICE || key == KEY_ADDRESS) && p->settings->devices_from_file) {
+            p->settings->devices = 0;
+            p->settings->devices_from_file = false;
         }
-        if (options_set(p->options, cli[key - KEY_FIRST].name, arg, why) != 0)
+        if (options_set(p->settings, cli[key - KEY_FIRST].name, arg, why) != 0)
             argp_error(state, "--%s", why);
     } else if (key != 'f' && key != ARGP_KEY_ARG) {
         return ARGP_ERR_UNKNOWN;
@@ -145,22 +147,22 @@ static struct {
 } command_line;
 
 /* 0, or what config_load says. Does not come back if the command line is wrong. */
-static int read_options(struct options *o, char why[OPTIONS_WHY_MAX])
+static int read_options(struct settings *o, char why[ERROR_TEXT_MAX])
 {
     struct parsed p = {NULL, NULL};
     int rc = 0;
 
     argp_err_exit_status = EXIT_BAD_CONFIG;
-    options_defaults(o);
+    settings_init(o);
     argp_parse(&parser, command_line.argc, command_line.argv, 0, NULL, &p);
     command_line.has_file = p.config != NULL;
     if (p.config)
         rc = config_load(o, p.config, why);
     if (rc)
         return rc;
-    p.options = o;
+    p.settings = o;
     argp_parse(&parser, command_line.argc, command_line.argv, 0, NULL, &p);
-    options_finish(o);
+    settings_finish(o);
     return 0;
 }
 
@@ -186,7 +188,7 @@ static void refuse_clients(void)
     trouble = NULL;
 }
 
-static void say_ready(const struct options *o)
+static void say_ready(const struct settings *o)
 {
     static const char line[] = "ready\n";
     char state[2048] = "READY=1\nSTATUS=Serving", address[ADDR_TEXT_MAX];
@@ -210,33 +212,36 @@ static void say_ready(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    static struct options options;
+    static struct settings settings;
     static struct server server;
-    char why[OPTIONS_WHY_MAX];
+    static struct reload reload;
+    char why[ERROR_TEXT_MAX];
     int rc;
 
     command_line.argc = argc;
     command_line.argv = argv;
     atexit(refuse_clients);
-    if (read_options(&options, why) != 0) {
+    if (read_options(&settings, why) != 0) {
         log_error("%s", why);
         trouble = why;
         refuse_clients();
         return EXIT_BAD_CONFIG;
     }
-    log_set_levels(&options.log_levels);
-    log_set_json(options.log_json);
+    log_set_levels(&settings.log_levels);
+    log_set_json(settings.log_json);
     signal(SIGPIPE, SIG_IGN);
     raise_file_limit();
-    rc = server_init(&server, &options, why);
+    rc = server_init(&server, &settings, why);
     trouble = rc ? why : NULL;
     if (rc) {
         log_error("%s", why);
         refuse_clients(); /* while the socket is open */
     } else {
-        server.reload = command_line.has_file ? read_options : NULL; /* its command line was right before */
-        server.heeds_hangup = command_line.has_file || getenv("NOTIFY_SOCKET");
-        say_ready(&options);
+        /* Without a configuration file and a service manager, SIGHUP ends the daemon, as it ends any program whose
+         * terminal goes away. */
+        if (command_line.has_file || getenv("NOTIFY_SOCKET"))
+            reload_watch(&reload, &server, command_line.has_file ? read_options : NULL);
+        say_ready(&settings);
         server_run(&server);
         systemd_notify("STOPPING=1");
     }

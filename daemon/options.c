@@ -12,23 +12,10 @@
 
 #include "daemon/base/log.h"
 #include "daemon/net/fault.h"
-#include "daemon/net/netdev.h"
-
-void options_defaults(struct options *o)
-{
-    memset(o, 0, sizeof(*o));
-    o->ack_delay_us = -1;
-    o->cnp_dscp = -1;
-    o->idle_us = 100;
-    o->path_check_tries = 40;
-    o->rcvbuf = 4u << 20;
-    o->ready_fd = -1;
-    log_levels_parse("warn", &o->log_levels);
-}
 
 static int bad(char *why, const char *name, const char *value, const char *accepted)
 {
-    snprintf(why, OPTIONS_WHY_MAX, "%s: \"%.80s\" is not right; it takes %s", name, value, accepted);
+    snprintf(why, ERROR_TEXT_MAX, "%s: \"%.80s\" is not right; it takes %s", name, value, accepted);
     return -EINVAL;
 }
 
@@ -64,24 +51,24 @@ static int parse_choice(const char *value, const char *const *choices)
 static int set_text(char *dst, size_t size, const char *name, const char *value, char *why)
 {
     if (strlen(value) >= size) {
-        snprintf(why, OPTIONS_WHY_MAX, "%s: longer than %zu characters", name, size - 1);
+        snprintf(why, ERROR_TEXT_MAX, "%s: longer than %zu characters", name, size - 1);
         return -EINVAL;
     }
     strcpy(dst, value);
     return 0;
 }
 
-static int set_socket(struct options *o, const char *name, const char *value, char *why)
+static int set_socket(struct settings *o, const char *name, const char *value, char *why)
 {
     return set_text(o->socket, sizeof(o->socket), name, value, why);
 }
 
-static int set_group(struct options *o, const char *name, const char *value, char *why)
+static int set_group(struct settings *o, const char *name, const char *value, char *why)
 {
     return set_text(o->group, sizeof(o->group), name, value, why);
 }
 
-static int set_device(struct options *o, const char *name, const char *value, char *why)
+static int set_device(struct settings *o, const char *name, const char *value, char *why)
 {
     char dev[PM_NAME_MAX];
     const char *eq = strchr(value, '=');
@@ -90,16 +77,16 @@ static int set_device(struct options *o, const char *name, const char *value, ch
         return bad(why, name, value, "NAME=ADDRESS, as pumice0=127.0.0.1");
     memcpy(dev, value, (size_t)(eq - value));
     dev[eq - value] = 0;
-    return options_add_device(o, dev, eq + 1, why);
+    return settings_add_device(o, dev, eq + 1, why);
 }
 
-static int set_address(struct options *o, const char *name, const char *value, char *why)
+static int set_address(struct settings *o, const char *name, const char *value, char *why)
 {
     (void)name;
-    return options_add_device(o, NULL, value, why);
+    return settings_add_device(o, NULL, value, why);
 }
 
-static int set_loopback(struct options *o, const char *name, const char *value, char *why)
+static int set_loopback(struct settings *o, const char *name, const char *value, char *why)
 {
     static const char *const choices[] = {"engine", "wire", NULL};
     int i = parse_choice(value, choices);
@@ -110,7 +97,7 @@ static int set_loopback(struct options *o, const char *name, const char *value, 
     return 0;
 }
 
-static int set_gso(struct options *o, const char *name, const char *value, char *why)
+static int set_gso(struct settings *o, const char *name, const char *value, char *why)
 {
     static const char *const choices[] = {"auto", "on", "off", NULL};
     int i = parse_choice(value, choices);
@@ -121,7 +108,7 @@ static int set_gso(struct options *o, const char *name, const char *value, char 
     return 0;
 }
 
-static int set_ecn(struct options *o, const char *name, const char *value, char *why)
+static int set_ecn(struct settings *o, const char *name, const char *value, char *why)
 {
     static const char *const choices[] = {"off", "on", NULL};
     int i = parse_choice(value, choices);
@@ -132,7 +119,7 @@ static int set_ecn(struct options *o, const char *name, const char *value, char 
     return 0;
 }
 
-static int set_cnp_dscp(struct options *o, const char *name, const char *value, char *why)
+static int set_cnp_dscp(struct settings *o, const char *name, const char *value, char *why)
 {
     uint64_t v;
 
@@ -142,7 +129,7 @@ static int set_cnp_dscp(struct options *o, const char *name, const char *value, 
     return 0;
 }
 
-static int set_tm_profile(struct options *o, const char *name, const char *value, char *why)
+static int set_tm_profile(struct settings *o, const char *name, const char *value, char *why)
 {
     const struct tm_profile *p;
 
@@ -155,7 +142,7 @@ static int set_tm_profile(struct options *o, const char *name, const char *value
     return bad(why, name, value, "generous or mlx5");
 }
 
-static int set_memory(struct options *o, const char *name, const char *value, char *why)
+static int set_memory(struct settings *o, const char *name, const char *value, char *why)
 {
     static const char *const choices[] = {"auto", "process_vm", "proc_mem", NULL};
     int i = parse_choice(value, choices);
@@ -166,19 +153,19 @@ static int set_memory(struct options *o, const char *name, const char *value, ch
     return 0;
 }
 
-static int set_fault(struct options *o, const char *name, const char *value, char *why)
+static int set_fault(struct settings *o, const char *name, const char *value, char *why)
 {
     struct fault_spec spec;
     char text[FAULT_WHY_MAX];
 
     if (fault_parse(value, &spec, text, sizeof(text)) != 0) {
-        snprintf(why, OPTIONS_WHY_MAX, "%s: %s", name, text);
+        snprintf(why, ERROR_TEXT_MAX, "%s: %s", name, text);
         return -EINVAL;
     }
     return set_text(o->fault, sizeof(o->fault), name, value, why);
 }
 
-static int set_seed(struct options *o, const char *name, const char *value, char *why)
+static int set_seed(struct settings *o, const char *name, const char *value, char *why)
 {
     if (!parse_u64(value, 0, UINT64_MAX, &o->seed))
         return bad(why, name, value, "a whole number");
@@ -186,7 +173,7 @@ static int set_seed(struct options *o, const char *name, const char *value, char
     return 0;
 }
 
-static int set_mtu(struct options *o, const char *name, const char *value, char *why)
+static int set_mtu(struct settings *o, const char *name, const char *value, char *why)
 {
     static const char *const choices[] = {"auto", "256", "512", "1024", "2048", "4096", NULL};
     int i = parse_choice(value, choices);
@@ -197,7 +184,7 @@ static int set_mtu(struct options *o, const char *name, const char *value, char 
     return 0;
 }
 
-static int set_window(struct options *o, const char *name, const char *value, char *why)
+static int set_window(struct settings *o, const char *name, const char *value, char *why)
 {
     uint64_t v;
 
@@ -207,7 +194,7 @@ static int set_window(struct options *o, const char *name, const char *value, ch
     return 0;
 }
 
-static int set_ack_delay(struct options *o, const char *name, const char *value, char *why)
+static int set_ack_delay(struct settings *o, const char *name, const char *value, char *why)
 {
     uint64_t v;
 
@@ -218,7 +205,7 @@ static int set_ack_delay(struct options *o, const char *name, const char *value,
     return 0;
 }
 
-static int set_min_timeout(struct options *o, const char *name, const char *value, char *why)
+static int set_min_timeout(struct settings *o, const char *name, const char *value, char *why)
 {
     uint64_t v;
 
@@ -228,7 +215,7 @@ static int set_min_timeout(struct options *o, const char *name, const char *valu
     return 0;
 }
 
-static int set_path_check(struct options *o, const char *name, const char *value, char *why)
+static int set_path_check(struct settings *o, const char *name, const char *value, char *why)
 {
     static const char *const choices[] = {"off", "warn", "enforce", NULL};
     int i = parse_choice(value, choices);
@@ -239,7 +226,7 @@ static int set_path_check(struct options *o, const char *name, const char *value
     return 0;
 }
 
-static int set_path_check_tries(struct options *o, const char *name, const char *value, char *why)
+static int set_path_check_tries(struct settings *o, const char *name, const char *value, char *why)
 {
     uint64_t v;
 
@@ -249,12 +236,12 @@ static int set_path_check_tries(struct options *o, const char *name, const char 
     return 0;
 }
 
-static int set_path_check_map(struct options *o, const char *name, const char *value, char *why)
+static int set_path_check_map(struct settings *o, const char *name, const char *value, char *why)
 {
     return set_text(o->path_check_map, sizeof(o->path_check_map), name, value, why);
 }
 
-static int set_idle(struct options *o, const char *name, const char *value, char *why)
+static int set_idle(struct settings *o, const char *name, const char *value, char *why)
 {
     uint64_t v;
 
@@ -264,7 +251,7 @@ static int set_idle(struct options *o, const char *name, const char *value, char
     return 0;
 }
 
-static int set_cpus(struct options *o, const char *name, const char *value, char *why)
+static int set_cpus(struct settings *o, const char *name, const char *value, char *why)
 {
     char list[256], *rest = list, *item;
     uint64_t v;
@@ -283,7 +270,7 @@ static int set_cpus(struct options *o, const char *name, const char *value, char
     return 0;
 }
 
-static int set_rcvbuf(struct options *o, const char *name, const char *value, char *why)
+static int set_rcvbuf(struct settings *o, const char *name, const char *value, char *why)
 {
     uint64_t v;
 
@@ -293,7 +280,7 @@ static int set_rcvbuf(struct options *o, const char *name, const char *value, ch
     return 0;
 }
 
-static int set_ready_fd(struct options *o, const char *name, const char *value, char *why)
+static int set_ready_fd(struct settings *o, const char *name, const char *value, char *why)
 {
     uint64_t v;
 
@@ -303,7 +290,7 @@ static int set_ready_fd(struct options *o, const char *name, const char *value, 
     return 0;
 }
 
-static int set_log_level(struct options *o, const char *name, const char *value, char *why)
+static int set_log_level(struct settings *o, const char *name, const char *value, char *why)
 {
     if (log_levels_parse(value, &o->log_levels) != 0)
         return bad(why, name, value,
@@ -313,7 +300,7 @@ static int set_log_level(struct options *o, const char *name, const char *value,
 }
 
 /* PORT or ADDRESS:PORT, IPv6 in brackets. Whoever can connect may read, so it must be an address of the loopback. */
-static int set_metrics(struct options *o, const char *name, const char *value, char *why)
+static int set_metrics(struct settings *o, const char *name, const char *value, char *why)
 {
     static const char takes[] =
         "a port, or ADDRESS:PORT with an address of the loopback, as 127.0.0.1:9400 or [::1]:9400";
@@ -339,7 +326,7 @@ static int set_metrics(struct options *o, const char *name, const char *value, c
     return 0;
 }
 
-static int set_log_format(struct options *o, const char *name, const char *value, char *why)
+static int set_log_format(struct settings *o, const char *name, const char *value, char *why)
 {
     if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
         return bad(why, name, value, "text or json");
@@ -349,7 +336,7 @@ static int set_log_format(struct options *o, const char *name, const char *value
 
 static const struct {
     const char *name;
-    int (*set)(struct options *o, const char *name, const char *value, char *why);
+    int (*set)(struct settings *o, const char *name, const char *value, char *why);
 } settings[] = {
     {"socket", set_socket},
     {"group", set_group},
@@ -380,68 +367,12 @@ static const struct {
     {"metrics", set_metrics},
 };
 
-int options_set(struct options *o, const char *name, const char *value, char why[OPTIONS_WHY_MAX])
+int options_set(struct settings *o, const char *name, const char *value, char why[ERROR_TEXT_MAX])
 {
     for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         if (strcmp(name, settings[i].name) == 0)
             return settings[i].set(o, name, value, why);
     }
-    snprintf(why, OPTIONS_WHY_MAX, "%.80s: there is no such setting", name);
+    snprintf(why, ERROR_TEXT_MAX, "%.80s: there is no such setting", name);
     return -EINVAL;
-}
-
-static bool good_name(const char *name)
-{
-    size_t n = strlen(name);
-
-    if (n == 0 || n >= PM_NAME_MAX)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-')
-            return false;
-    }
-    return true;
-}
-
-int options_add_device(struct options *o, const char *name, const char *address, char why[OPTIONS_WHY_MAX])
-{
-    struct device_options d = {0};
-    char gid_a[ADDR_TEXT_MAX], gid_b[ADDR_TEXT_MAX];
-
-    if (o->devices == PM_DEVICES_MAX) {
-        snprintf(why, OPTIONS_WHY_MAX, "more than %d devices", PM_DEVICES_MAX);
-        return -EINVAL;
-    }
-    if (name)
-        snprintf(d.name, sizeof(d.name), "%s", good_name(name) ? name : "");
-    else
-        snprintf(d.name, sizeof(d.name), "pumice%u", o->devices);
-    if (!d.name[0])
-        return bad(why, "device", name ? name : "", "a name of letters, digits, _ and -, at most 31");
-    if (addr_parse(address, &d.addr) != 0)
-        return bad(why, "address", address, "a numeric IPv4 or IPv6 address, as 127.0.0.1, fd00::1 or fe80::1%eth0");
-    for (unsigned i = 0; i < o->devices; i++) {
-        if (strcmp(o->device[i].name, d.name) == 0) {
-            snprintf(why, OPTIONS_WHY_MAX, "device %s is there twice", d.name);
-            return -EINVAL;
-        }
-        if (strcmp(addr_text(&o->device[i].addr, gid_a), addr_text(&d.addr, gid_b)) == 0) {
-            snprintf(why, OPTIONS_WHY_MAX, "devices %s and %s have the same address %s", o->device[i].name, d.name,
-                     gid_a);
-            return -EINVAL;
-        }
-    }
-    o->device[o->devices++] = d;
-    return 0;
-}
-
-void options_finish(struct options *o)
-{
-    if (o->path_check_map[0] && o->path_check == PATH_CHECK_OFF)
-        o->path_check = PATH_CHECK_WARN; /* a map of nothing is not what was meant */
-    if (o->devices)
-        return;
-    snprintf(o->device[0].name, sizeof(o->device[0].name), "pumice0");
-    netdev_default_address(&o->device[0].addr);
-    o->devices = 1;
 }

@@ -8,10 +8,10 @@
 
 /* Takes over what can change while the daemon runs: log levels and format, and faults if they are others than those of `configured`,
  * which is brought up to date. False: something else has changed, too, which waits for a restart. */
-static bool take_over(struct server *sv, struct options *configured, const struct options *fresh)
+static bool take_over(struct server *sv, struct settings *configured, const struct settings *fresh)
 {
     char why[FAULT_WHY_MAX];
-    struct options rest = *fresh;
+    struct settings rest = *fresh;
 
     /* What `pumice fault` has set meanwhile stays, unless the configuration says something new. */
     if (strcmp(configured->fault, fresh->fault) != 0 || configured->seed != fresh->seed)
@@ -29,18 +29,18 @@ static bool take_over(struct server *sv, struct options *configured, const struc
 /* Devices' threads read the options that they were started with, of which those that change here are none. */
 static void on_reload(struct ev_loop *loop, ev_signal *w, int revents)
 {
-    struct server *sv = w->data;
-    static struct options fresh;
-    char why[OPTIONS_WHY_MAX] = "";
+    struct reload *r = w->data;
+    static struct settings fresh;
+    char why[ERROR_TEXT_MAX] = "";
 
     (void)loop;
     (void)revents;
-    if (!sv->reload) {
+    if (!r->read) {
         log_warn("SIGHUP: there is no configuration to read again");
-    } else if (sv->reload(&fresh, why) != 0) {
+    } else if (r->read(&fresh, why) != 0) {
         log_warn("the configuration is not read again, because of what is wrong in it: %s", why);
     } else {
-        bool all = take_over(sv, sv->options, &fresh);
+        bool all = take_over(r->server, r->server->settings, &fresh);
 
         log_info("configuration read again%s", all ? "" : "; some of it waits for a restart");
         if (!all)
@@ -48,9 +48,11 @@ static void on_reload(struct ev_loop *loop, ev_signal *w, int revents)
     }
 }
 
-void reload_watch(struct server *sv)
+void reload_watch(struct reload *r, struct server *sv, int (*read)(struct settings *fresh, char why[ERROR_TEXT_MAX]))
 {
-    ev_signal_init(&sv->sighup, on_reload, SIGHUP);
-    sv->sighup.data = sv;
-    ev_signal_start(sv->loop, &sv->sighup);
+    r->server = sv;
+    r->read = read;
+    ev_signal_init(&r->sighup, on_reload, SIGHUP);
+    r->sighup.data = r;
+    ev_signal_start(sv->loop, &r->sighup);
 }

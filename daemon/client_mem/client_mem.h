@@ -12,15 +12,22 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "daemon/options.h"
 #include "pumice/abi.h"
 
 #define CLIENT_MEM_IOVS IOV_MAX /* of each side of a process_vm call */
+
+/* Which ways to client memory may be used. */
+enum memory_mode {
+    MEMORY_AUTO, /* the first one that works */
+    MEMORY_PROCESS_VM,
+    MEMORY_PROC_MEM,
+};
 
 struct client_mem {
     uint32_t number; /* struct mem_segment's */

@@ -25,7 +25,7 @@
 
 /* Where QP numbers start. Not always at the same place: a packet for a queue pair of a daemon that ended must not fit
  * one of its successor. */
-static uint32_t pick_first_qpn(const struct options *o, unsigned index)
+static uint32_t pick_first_qpn(const struct settings *o, unsigned index)
 {
     uint32_t v = 0;
 
@@ -39,7 +39,7 @@ static uint32_t pick_first_qpn(const struct options *o, unsigned index)
 
 static void configure_engine(struct device *d)
 {
-    const struct options *o = d->options;
+    const struct settings *o = d->settings;
     struct engine_config *c = &d->config;
 
     engine_config_defaults(c);
@@ -63,30 +63,30 @@ static void configure_engine(struct device *d)
     c->num_gids = 1;
 }
 
-int device_make_engine(struct device *d, char why[OPTIONS_WHY_MAX])
+int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX])
 {
     configure_engine(d);
     d->engine_mem_size = engine_size(&d->config);
     d->engine_mem = mmap(NULL, d->engine_mem_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (d->engine_mem == MAP_FAILED) {
         d->engine_mem = NULL;
-        snprintf(why, OPTIONS_WHY_MAX, "out of memory");
+        snprintf(why, ERROR_TEXT_MAX, "out of memory");
         return -ENOMEM;
     }
     d->engine = engine_init(d->engine_mem, &d->config, &mem_backend_ops, &d->memory);
     if (!d->engine) {
-        snprintf(why, OPTIONS_WHY_MAX, "the engine does not take these settings (window, MTU)");
+        snprintf(why, ERROR_TEXT_MAX, "the engine does not take these settings (window, MTU)");
         return -EINVAL;
     }
     return 0;
 }
 
-int device_init(struct device *d, const struct options *o, unsigned index, char why[OPTIONS_WHY_MAX])
+int device_init(struct device *d, const struct settings *o, unsigned index, char why[ERROR_TEXT_MAX])
 {
     struct fault_spec spec;
 
     memset(d, 0, sizeof(*d));
-    d->options = o;
+    d->settings = o;
     d->index = index;
     memcpy(d->name, o->device[index].name, sizeof(d->name));
     d->addr = o->device[index].addr;
@@ -113,7 +113,7 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     TAILQ_INIT(&d->failed_srqs);
     TAILQ_INIT(&d->waiting_lists);
     mem_backend_init(&d->memory, client_qp_refill, client_srq_refill, tm_srq_before_match);
-    if (fault_parse(o->fault, &spec, why, OPTIONS_WHY_MAX) != 0)
+    if (fault_parse(o->fault, &spec, why, ERROR_TEXT_MAX) != 0)
         return -EINVAL;
     fault_init(&d->fault, &spec, o->seed);
     d->tx.cap = DEVICE_TX_BYTES;
@@ -121,7 +121,7 @@ int device_init(struct device *d, const struct options *o, unsigned index, char 
     d->tx.buf = aligned_alloc(4096, (DEVICE_TX_BYTES + 4095) & ~(size_t)4095);
     d->loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
     if (!d->tx.buf || !d->loop) {
-        snprintf(why, OPTIONS_WHY_MAX, "out of memory or files");
+        snprintf(why, ERROR_TEXT_MAX, "out of memory or files");
         return -ENOMEM;
     }
     mailbox_init(&d->mailbox, d->loop);
@@ -134,25 +134,25 @@ static int find_interface(struct device *d, char *why)
     uint8_t fits;
 
     if (netdev_find(&d->addr, &d->netdev) != 0) {
-        snprintf(why, OPTIONS_WHY_MAX, "%s is not an address of this host: `ip address` lists those that are",
+        snprintf(why, ERROR_TEXT_MAX, "%s is not an address of this host: `ip address` lists those that are",
                  addr_text(&d->addr, text));
         return -EADDRNOTAVAIL;
     }
     d->guid = netdev_guid(&d->netdev, &d->addr);
     fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
     if (fits == 0) {
-        snprintf(why, OPTIONS_WHY_MAX, "the MTU of %s, %u, is too small for RoCE", d->netdev.name, d->netdev.mtu);
+        snprintf(why, ERROR_TEXT_MAX, "the MTU of %s, %u, is too small for RoCE", d->netdev.name, d->netdev.mtu);
         return -EMSGSIZE;
     }
-    if (d->options->mtu > fits)
+    if (d->settings->mtu > fits)
         log_write(LOG_AREA, LOG_LEVEL_WARN,
                   "device %s: a path MTU of %u does not fit into the MTU of %s, %u; such packets get lost", d->name,
-                  128u << d->options->mtu, d->netdev.name, d->netdev.mtu);
-    d->active_mtu = d->options->mtu ? d->options->mtu : fits;
+                  128u << d->settings->mtu, d->netdev.name, d->netdev.mtu);
+    d->active_mtu = d->settings->mtu ? d->settings->mtu : fits;
     return 0;
 }
 
-int device_open(struct device *d, char why[OPTIONS_WHY_MAX])
+int device_open(struct device *d, char why[ERROR_TEXT_MAX])
 {
     char text[ADDR_TEXT_MAX];
     int rc;
@@ -160,7 +160,7 @@ int device_open(struct device *d, char why[OPTIONS_WHY_MAX])
     rc = find_interface(d, why);
     d->udp.ifindex = d->netdev.index;
     if (rc == 0)
-        rc = udp_open(&d->udp, d->options->rcvbuf, why);
+        rc = udp_open(&d->udp, d->settings->rcvbuf, why);
     if (rc == 0)
         rc = loop_init(d, why);
     if (rc)
@@ -289,7 +289,7 @@ void device_port_refresh(struct device *d)
         return; /* no network, in tests */
     netdev_refresh(&d->netdev);
     fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
-    if (d->options->mtu == 0 && fits)
+    if (d->settings->mtu == 0 && fits)
         d->active_mtu = fits;
     if (d->netdev.up != was_up) {
         d->io.link_downed += was_up;

@@ -14,6 +14,7 @@
 #include "daemon/core/engine.h"
 #include "daemon/device/cpu_yield.h"
 #include "daemon/device/mailbox.h"
+#include "daemon/device/settings.h"
 #include "daemon/monitor/usage.h"
 #include "daemon/net/address.h"
 #include "daemon/net/delay_queue.h"
@@ -22,7 +23,6 @@
 #include "daemon/net/io_counters.h"
 #include "daemon/net/netdev.h"
 #include "daemon/net/udp.h"
-#include "daemon/options.h"
 #include "daemon/session/handles.h"
 
 /* What a device offers. */
@@ -64,7 +64,7 @@ TAILQ_HEAD(client_srq_list, client_srq);
 #define DEVICE_TX_BYTES (4u * (GSO_MAX_BYTES + 2 * (4096 + 32)))
 
 struct device {
-    const struct options *options;
+    const struct settings *settings;
     unsigned index; /* in options, and in pm_list_rep */
     char name[PM_NAME_MAX];
     union addr addr; /* port 0 */
@@ -123,12 +123,12 @@ struct device {
 };
 
 /* Sets up what needs no network. 0, or -errno with why; device_fini in either case. */
-int device_init(struct device *d, const struct options *o, unsigned index, char why[OPTIONS_WHY_MAX]);
+int device_init(struct device *d, const struct settings *o, unsigned index, char why[ERROR_TEXT_MAX]);
 /* Then, for a device that is used: finds the interface, opens the socket, makes the engine. 0, or -errno with why. */
-int device_open(struct device *d, char why[OPTIONS_WHY_MAX]);
+int device_open(struct device *d, char why[ERROR_TEXT_MAX]);
 /* Or, for tests: makes the engine alone; control operations work, and packets to other devices vanish. 0, or -errno
  * with why. */
-int device_make_engine(struct device *d, char why[OPTIONS_WHY_MAX]);
+int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX]);
 /* Ends all sessions and frees everything. */
 void device_fini(struct device *d);
 

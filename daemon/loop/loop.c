@@ -71,13 +71,13 @@ static void watch(struct device *d, ev_io *w, void (*fn)(struct ev_loop *, ev_io
     w->data = d;
 }
 
-int loop_init(struct device *d, char why[OPTIONS_WHY_MAX])
+int loop_init(struct device *d, char why[ERROR_TEXT_MAX])
 {
     d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (d->timer_fd < 0) {
         int rc = -errno;
 
-        snprintf(why, OPTIONS_WHY_MAX, "can't make a timer: %s", strerror(-rc));
+        snprintf(why, ERROR_TEXT_MAX, "can't make a timer: %s", strerror(-rc));
         return rc;
     }
     d->port_fd = netlink_watch_open();
@@ -204,7 +204,7 @@ static void yield(struct device *d)
 
 void loop_run(struct device *d)
 {
-    uint64_t idle_ns = d->options->idle_us * NS_PER_US;
+    uint64_t idle_ns = d->settings->idle_us * NS_PER_US;
     uint64_t looked = 0;
     unsigned passes = 0, empty = 0; /* empty: since the last yield */
 

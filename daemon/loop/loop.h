@@ -6,7 +6,7 @@
 #include "daemon/device/device.h"
 
 /* Sets the watchers up. 0 or -errno with why. */
-int loop_init(struct device *d, char why[OPTIONS_WHY_MAX]);
+int loop_init(struct device *d, char why[ERROR_TEXT_MAX]);
 void loop_fini(struct device *d);
 
 /* Runs until d->stop. */

@@ -62,7 +62,7 @@ static unsigned take_in(struct device *d, unsigned datagrams, struct mcast_group
         memcpy(meta.dst_gid, group ? group->gid : d->gid, sizeof(meta.dst_gid));
         meta.traffic_class = dg.tos;
         meta.hop_limit = dg.hop_limit;
-        meta.ce = d->options->ecn && (dg.tos & UDP_ECN) == UDP_ECN_CE;
+        meta.ce = d->settings->ecn && (dg.tos & UDP_ECN) == UDP_ECN_CE;
         for (size_t off = 0; off < dg.len; off += dg.segment, index++) {
             size_t len = dg.len - off < dg.segment ? dg.len - off : dg.segment;
 
@@ -103,7 +103,8 @@ unsigned device_rx_groups(struct device *d, uint64_t now)
 
 void device_rx_loopback(struct device *d, const struct av *av, bool ce, const uint8_t *p, uint32_t len, uint64_t now)
 {
-    struct rx_meta meta = {.traffic_class = av->traffic_class, .hop_limit = av->hop_limit, .ce = ce && d->options->ecn};
+    struct rx_meta meta = {
+        .traffic_class = av->traffic_class, .hop_limit = av->hop_limit, .ce = ce && d->settings->ecn};
     struct pkt pkt;
 
     d->io.loopback_packets++;

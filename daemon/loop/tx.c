@@ -24,13 +24,13 @@ static void keep_inside(struct sorted *s, unsigned index, bool ce)
 
 static bool stays(const struct device *d, const struct tx_pkt *p)
 {
-    return !d->options->loopback_wire && memcmp(p->av->dgid, d->gid, sizeof(d->gid)) == 0;
+    return !d->settings->loopback_wire && memcmp(p->av->dgid, d->gid, sizeof(d->gid)) == 0;
 }
 
 /* Packets to a multicast group go to the network and to the members here. */
 static bool comes_back(const struct device *d, const struct tx_pkt *p)
 {
-    return mcast_is_group(p->av->dgid) && !d->options->loopback_wire && !TAILQ_EMPTY(&d->groups);
+    return mcast_is_group(p->av->dgid) && !d->settings->loopback_wire && !TAILQ_EMPTY(&d->groups);
 }
 
 /* Adds a message of n packets to what is sent; damage, if not NULL, strikes it. */

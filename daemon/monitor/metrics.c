@@ -239,7 +239,7 @@ static void on_again(struct ev_loop *loop, ev_timer *w, int revents)
 }
 
 struct metrics *metrics_open(struct ev_loop *loop, const union addr *at, json_t *(*devices)(void *ctx), void *ctx,
-                             char why[OPTIONS_WHY_MAX])
+                             char why[ERROR_TEXT_MAX])
 {
     unsigned flags = MHD_USE_EPOLL | (at->sa.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     struct metrics *m = calloc(1, sizeof(*m));
@@ -247,7 +247,7 @@ struct metrics *metrics_open(struct ev_loop *loop, const union addr *at, json_t 
     char text[ADDR_TEXT_MAX];
 
     if (!m) {
-        snprintf(why, OPTIONS_WHY_MAX, "out of memory");
+        snprintf(why, ERROR_TEXT_MAX, "out of memory");
         return NULL;
     }
     m->loop = loop;
@@ -258,7 +258,7 @@ struct metrics *metrics_open(struct ev_loop *loop, const union addr *at, json_t 
                                MHD_OPTION_END);
     info = m->http ? MHD_get_daemon_info(m->http, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info) {
-        snprintf(why, OPTIONS_WHY_MAX, "metrics: can't listen at port %u of %s: %s", addr_port(at), addr_text(at, text),
+        snprintf(why, ERROR_TEXT_MAX, "metrics: can't listen at port %u of %s: %s", addr_port(at), addr_text(at, text),
                  strerror(errno));
         if (m->http)
             MHD_stop_daemon(m->http);

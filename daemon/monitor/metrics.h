@@ -6,8 +6,8 @@
 #include <ev.h>
 #include <jansson.h>
 
+#include "daemon/base/error_text.h"
 #include "daemon/net/address.h"
-#include "daemon/options.h"
 
 /* The text (exposition format 0.0.4) for these devices, an array of what status_device returns. The caller's, to be freed;
  * NULL: out of memory. Counters of queue pairs that are 0 are left out. */
@@ -17,7 +17,7 @@ char *metrics_text(const json_t *devices);
  * reference. NULL, with why, if the address can't be had. */
 struct metrics;
 struct metrics *metrics_open(struct ev_loop *loop, const union addr *at, json_t *(*devices)(void *ctx), void *ctx,
-                             char why[OPTIONS_WHY_MAX]);
+                             char why[ERROR_TEXT_MAX]);
 void metrics_close(struct metrics *m); /* NULL: nothing happens */
 
 #endif

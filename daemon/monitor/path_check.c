@@ -176,13 +176,13 @@ json_t *path_check_json(const struct device *d)
 static void write_line(const struct device *d, json_t *o)
 {
     char *line = json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    int fd = open(d->options->path_check_map, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    int fd = open(d->settings->path_check_map, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     size_t len = line ? strlen(line) : 0;
 
     if (line)
         line[len] = '\n'; /* in place of the final 0 */
     if (fd < 0 || !line || write(fd, line, len + 1) < 0)
-        log_warn("connectivity map %s: %s", d->options->path_check_map, strerror(line ? errno : ENOMEM));
+        log_warn("connectivity map %s: %s", d->settings->path_check_map, strerror(line ? errno : ENOMEM));
     if (fd >= 0)
         close(fd);
     free(line);
@@ -196,7 +196,7 @@ static void add_to_map(const struct device *d, const struct path *p)
     struct tm tm;
     json_t *o, *rest;
 
-    if (!d->options->path_check_map[0])
+    if (!d->settings->path_check_map[0])
         return;
     gmtime_r(&now, &tm);
     strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", &tm);
@@ -243,7 +243,7 @@ static void decide(struct path_check *c, struct path *p)
         snprintf(told, sizeof(told), " (a router on the way forwards %u bytes at most)", p->mtu);
     log_warn("device %s: connectivity of %s, path MTU %u, after %u tries: %s%s; %s. `pumice ping` says more", d->name,
              gid_text(p->gid, text), p->size, p->tries, what_fails(p), told, what_to_do(p));
-    if (d->options->path_check != PATH_CHECK_ENFORCE)
+    if (d->settings->path_check != PATH_CHECK_ENFORCE)
         return;
     TAILQ_FOREACH(s, &d->sessions, link)
     handles_each(&s->qps, give_up_one, p);
@@ -281,7 +281,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
     for (uint32_t i = 0; i < c->n; i++) {
         if (c->path[i].verdict != V_TRYING)
             continue;
-        if (c->path[i].tries >= c->device->options->path_check_tries) {
+        if (c->path[i].tries >= c->device->settings->path_check_tries) {
             decide(c, &c->path[i]);
             continue;
         }
@@ -327,7 +327,7 @@ int path_check_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struc
     uint8_t verdict;
     char text[ADDR_TEXT_MAX];
 
-    if (d->options->path_check == PATH_CHECK_OFF || memcmp(gid, d->gid, sizeof(d->gid)) == 0)
+    if (d->settings->path_check == PATH_CHECK_OFF || memcmp(gid, d->gid, sizeof(d->gid)) == 0)
         return 0;
     c = of_device(d);
     p = find(c, gid);
@@ -339,7 +339,7 @@ int path_check_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struc
     if (p->tries && (verdict == V_TRYING || verdict == V_OK) && mtu <= p->size)
         return 0;
     begin(c, p, mtu, s);
-    if (d->options->path_check != PATH_CHECK_ENFORCE || verdict <= V_TRYING)
+    if (d->settings->path_check != PATH_CHECK_ENFORCE || verdict <= V_TRYING)
         return 0;
     return control_fail(rp, -EHOSTUNREACH, "the connectivity check of %s failed before; it is being repeated",
                         gid_text(gid, text));

@@ -357,8 +357,8 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "port", json_string(d->netdev.up ? "active" : "down"));
     json_object_set_new(o, "mtu", number(128u << d->active_mtu));
     json_object_set_new(o, "gso", json_string(udp_gso_state(&d->udp)));
-    json_object_set_new(o, "loopback", json_string(d->options->loopback_wire ? "wire" : "engine"));
-    json_object_set_new(o, "ecn", json_string(d->options->ecn ? "on" : "off"));
+    json_object_set_new(o, "loopback", json_string(d->settings->loopback_wire ? "wire" : "engine"));
+    json_object_set_new(o, "ecn", json_string(d->settings->ecn ? "on" : "off"));
     json_object_set_new(o, "rcvbuf", number(d->udp.rcvbuf));
     json_object_set_new(o, "sndbuf", number(d->udp.sndbuf));
     json_object_set_new(o, "peer_window", number(d->config.peer_window_bytes));

@@ -180,7 +180,7 @@ static void describe_sent(struct device *d, const struct tx_pkt *pkt, bool ce, s
     r->tos = udp_traffic_class(pkt, d->udp.cnp_dscp);
     if (ce)
         r->tos |= UDP_ECN_CE;
-    else if (d->options->ecn)
+    else if (d->settings->ecn)
         r->tos = (uint8_t)((r->tos & ~UDP_ECN) | UDP_ECN_ECT);
     r->qpn = pkt->src_qpn;
     name_owner(d, r);
@@ -188,7 +188,7 @@ static void describe_sent(struct device *d, const struct tx_pkt *pkt, bool ce, s
 
 static bool inside(const struct device *d, const struct tx_pkt *pkt)
 {
-    return !d->options->loopback_wire && memcmp(pkt->av->dgid, d->gid, sizeof(d->gid)) == 0;
+    return !d->settings->loopback_wire && memcmp(pkt->av->dgid, d->gid, sizeof(d->gid)) == 0;
 }
 
 void capture_made(struct device *d, const struct tx_batch *b)

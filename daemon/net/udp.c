@@ -104,17 +104,17 @@ static void explain_bind(int err, const union addr *addr, char *why)
     addr_text(addr, text);
     switch (err) {
     case EADDRINUSE:
-        snprintf(why, OPTIONS_WHY_MAX,
+        snprintf(why, ERROR_TEXT_MAX,
                  "UDP port %d of %s is taken: is another pumiced running on that address, or is the kernel's soft-RoCE "
                  "loaded "
                  "(rmmod rdma_rxe)? `ss -ulnp sport = :%d` shows who has it",
                  ROCE_PORT, text, ROCE_PORT);
         break;
     case EADDRNOTAVAIL:
-        snprintf(why, OPTIONS_WHY_MAX, "%s is not an address of this host: `ip address` lists those that are", text);
+        snprintf(why, ERROR_TEXT_MAX, "%s is not an address of this host: `ip address` lists those that are", text);
         break;
     default:
-        snprintf(why, OPTIONS_WHY_MAX, "can't bind UDP port %d of %s: %s", ROCE_PORT, text, strerror(err));
+        snprintf(why, ERROR_TEXT_MAX, "can't bind UDP port %d of %s: %s", ROCE_PORT, text, strerror(err));
     }
 }
 
@@ -147,7 +147,7 @@ void udp_init(struct udp *u, const union addr *addr, struct io_counters *counter
     peers_init(&u->rx_peers, &u->own, true);
 }
 
-int udp_open(struct udp *u, uint32_t bufsize, char why[OPTIONS_WHY_MAX])
+int udp_open(struct udp *u, uint32_t bufsize, char why[ERROR_TEXT_MAX])
 {
     int rc;
 
@@ -155,14 +155,14 @@ int udp_open(struct udp *u, uint32_t bufsize, char why[OPTIONS_WHY_MAX])
     u->fd = socket(u->own.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (u->fd < 0) {
         rc = -errno;
-        snprintf(why, OPTIONS_WHY_MAX, "can't make a UDP socket: %s", strerror(-rc));
+        snprintf(why, ERROR_TEXT_MAX, "can't make a UDP socket: %s", strerror(-rc));
         return rc;
     }
     rc = set_options(u, bufsize);
     if (rc == 0)
         rc = prepare_rx(u);
     if (rc) {
-        snprintf(why, OPTIONS_WHY_MAX, "can't set up the UDP socket: %s", strerror(-rc));
+        snprintf(why, ERROR_TEXT_MAX, "can't set up the UDP socket: %s", strerror(-rc));
         goto fail;
     }
     if (bind(u->fd, &u->own.sa, addr_len(&u->own)) != 0) {

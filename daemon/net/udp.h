@@ -11,12 +11,12 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "daemon/base/error_text.h"
 #include "daemon/core/engine.h"
 #include "daemon/net/address.h"
 #include "daemon/net/gso.h"
 #include "daemon/net/io_counters.h"
 #include "daemon/net/peer_cache.h"
-#include "daemon/options.h"
 
 #define UDP_TX_MSGS (2 * TX_BATCH_PKTS) /* each packet alone, and each sent twice */
 #define UDP_RX_MSGS 16 /* datagrams per receive call */
@@ -72,7 +72,7 @@ struct udp {
 /* Prepares it for our address; not open yet. counters must outlive it. */
 void udp_init(struct udp *u, const union addr *addr, struct io_counters *counters);
 /* Opens and binds; ifindex must be set. 0, or -errno with `why` saying what to do. */
-int udp_open(struct udp *u, uint32_t bufsize, char why[OPTIONS_WHY_MAX]);
+int udp_open(struct udp *u, uint32_t bufsize, char why[ERROR_TEXT_MAX]);
 void udp_close(struct udp *u);
 
 /* GSO as it stands: "on", "off", "off (sniffer)", "off (refused)". */

@@ -17,13 +17,13 @@ _Static_assert(PM_TM_SLOT_BITS == TM_SLOT_BITS, "handles go to the engine as the
 int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
                  struct tm_params *p)
 {
-    const struct tm_profile *profile = tm_profile(d->options->tm_profile);
+    const struct tm_profile *profile = tm_profile(d->settings->tm_profile);
 
     *p = (struct tm_params){
         .max_num_tags = r->max_num_tags,
         .max_ops = r->max_ops,
         .trace_slots = TRACE_SLOTS,
-        .profile = (uint8_t)d->options->tm_profile,
+        .profile = (uint8_t)d->settings->tm_profile,
     };
     if (r->max_num_tags == 0 || r->max_num_tags > profile->max_num_tags)
         return control_fail(rp, -EINVAL, "a matching list has 1 to %u entries, not %u", profile->max_num_tags,

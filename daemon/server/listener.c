@@ -52,7 +52,7 @@ static bool default_path(char *out, size_t size, bool group)
 
 static int fail(char *why, int rc, const char *what, const char *path, const char *advice)
 {
-    snprintf(why, OPTIONS_WHY_MAX, "%s %s: %s%s", what, path, strerror(-rc), advice);
+    snprintf(why, ERROR_TEXT_MAX, "%s %s: %s%s", what, path, strerror(-rc), advice);
     return rc;
 }
 
@@ -100,7 +100,7 @@ static int bind_path(struct listener *l, const struct sockaddr_un *sa, char *why
     return 0;
 }
 
-static int set_access(struct listener *l, const struct options *o, char *why)
+static int set_access(struct listener *l, const struct settings *o, char *why)
 {
     struct stat st;
 
@@ -115,7 +115,7 @@ static int set_access(struct listener *l, const struct options *o, char *why)
     return 0;
 }
 
-static int find_group(struct listener *l, const struct options *o, char *why)
+static int find_group(struct listener *l, const struct settings *o, char *why)
 {
     const struct group *g;
 
@@ -124,7 +124,7 @@ static int find_group(struct listener *l, const struct options *o, char *why)
     errno = 0;
     g = getgrnam(o->group);
     if (!g) {
-        snprintf(why, OPTIONS_WHY_MAX, "there is no group \"%s\"", o->group);
+        snprintf(why, ERROR_TEXT_MAX, "there is no group \"%s\"", o->group);
         return -EINVAL;
     }
     l->group = g->gr_gid;
@@ -133,7 +133,7 @@ static int find_group(struct listener *l, const struct options *o, char *why)
 }
 
 /* -ENOENT: there is none. */
-static int take_inherited(struct listener *l, const struct options *o, char *why)
+static int take_inherited(struct listener *l, const struct settings *o, char *why)
 {
     struct stat st;
     int fd = systemd_socket(l->path, why);
@@ -141,7 +141,7 @@ static int take_inherited(struct listener *l, const struct options *o, char *why
     if (fd < 0)
         return fd;
     if (o->socket[0] && strcmp(o->socket, l->path) != 0) {
-        snprintf(why, OPTIONS_WHY_MAX, "the service manager's socket is %s, but socket = %s was asked for", l->path,
+        snprintf(why, ERROR_TEXT_MAX, "the service manager's socket is %s, but socket = %s was asked for", l->path,
                  o->socket);
         return -EINVAL; /* it stays open for systemd_refuse */
     }
@@ -154,7 +154,7 @@ static int take_inherited(struct listener *l, const struct options *o, char *why
     return 0;
 }
 
-int listener_open(struct listener *l, const struct options *o, char why[OPTIONS_WHY_MAX])
+int listener_open(struct listener *l, const struct settings *o, char why[ERROR_TEXT_MAX])
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     int rc;
@@ -170,7 +170,7 @@ int listener_open(struct listener *l, const struct options *o, char why[OPTIONS_
     if (o->socket[0]) {
         snprintf(l->path, sizeof(l->path), "%s", o->socket);
     } else if (!default_path(l->path, sizeof(l->path), l->has_group)) {
-        snprintf(why, OPTIONS_WHY_MAX,
+        snprintf(why, ERROR_TEXT_MAX,
                  "no place for the control socket: none of $XDG_RUNTIME_DIR/pumice, /run/pumice and "
                  "/tmp/pumice-%u is ours and writable; --socket PATH names another",
                  (unsigned)geteuid());

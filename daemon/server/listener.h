@@ -7,7 +7,8 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "daemon/options.h"
+#include "daemon/base/error_text.h"
+#include "daemon/device/settings.h"
 
 struct listener {
     int fd; /* -1: none */
@@ -22,7 +23,7 @@ struct listener {
 /* Takes the socket that a service manager passed, or makes and binds one, and its directory if it is one of the default
  * ones: $XDG_RUNTIME_DIR/pumice, /run/pumice, /tmp/pumice-UID, the first that can be made. A socket file that nobody
  * listens on is replaced. 0, or -errno with why saying what to do. */
-int listener_open(struct listener *l, const struct options *o, char why[OPTIONS_WHY_MAX]);
+int listener_open(struct listener *l, const struct settings *o, char why[ERROR_TEXT_MAX]);
 /* False if another daemon has made a socket of its own at the same path since. */
 bool listener_owns_path(const struct listener *l);
 /* Closes it, and removes the file that listener_open made. */

@@ -14,7 +14,6 @@
 #include "daemon/monitor/metrics.h"
 #include "daemon/monitor/sysfs.h"
 #include "daemon/net/capture.h"
-#include "daemon/reload.h"
 #include "daemon/server/query.h"
 #include "daemon/session/control.h"
 #include "daemon/session/session.h"
@@ -337,22 +336,22 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 
 static int open_devices(struct server *sv, char *why)
 {
-    for (unsigned i = 0; i < sv->options->devices; i++) {
+    for (unsigned i = 0; i < sv->settings->devices; i++) {
         struct device *d = aligned_alloc(64, (sizeof(*d) + 63) & ~(size_t)63);
-        char text[OPTIONS_WHY_MAX - 64] = "";
+        char text[ERROR_TEXT_MAX - 64] = "";
         int rc;
 
         if (!d) {
-            snprintf(why, OPTIONS_WHY_MAX, "out of memory");
+            snprintf(why, ERROR_TEXT_MAX, "out of memory");
             return EXIT_TROUBLE;
         }
-        rc = device_init(d, sv->options, i, why);
+        rc = device_init(d, sv->settings, i, why);
         sv->device[sv->devices++] = d;
         if (rc == 0)
             rc = device_open(d, why);
         if (rc) {
             snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, why);
-            snprintf(why, OPTIONS_WHY_MAX, "device %s: %s", d->name, text);
+            snprintf(why, ERROR_TEXT_MAX, "device %s: %s", d->name, text);
             return rc == -ENOMEM ? EXIT_TROUBLE : EXIT_ADDRESS;
         }
     }
@@ -371,12 +370,12 @@ static void watch(struct server *sv)
     ev_signal_start(sv->loop, &sv->sigint);
 }
 
-int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX])
+int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX])
 {
     int rc;
 
     memset(sv, 0, sizeof(*sv));
-    sv->options = o;
+    sv->settings = o;
     sv->listener.fd = -1;
     sv->started = clock_ns();
     snprintf(sv->fault, sizeof(sv->fault), "%s", o->fault);
@@ -387,7 +386,7 @@ int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX])
      * has long been its device's. */
     sv->loop = ev_default_loop(EVFLAG_NOENV | EVBACKEND_POLL);
     if (!sv->loop) {
-        snprintf(why, OPTIONS_WHY_MAX, "can't make an event loop: %s", strerror(errno));
+        snprintf(why, ERROR_TEXT_MAX, "can't make an event loop: %s", strerror(errno));
         return EXIT_TROUBLE;
     }
     rc = open_devices(sv, why);
@@ -401,11 +400,11 @@ int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX])
 
         rc = device_start(sv->device[i], cpu);
         if (rc == -EINVAL && cpu >= 0) {
-            snprintf(why, OPTIONS_WHY_MAX, "cpus: there is no processor %d that this process may use", cpu);
+            snprintf(why, ERROR_TEXT_MAX, "cpus: there is no processor %d that this process may use", cpu);
             return EXIT_BAD_CONFIG;
         }
         if (rc) {
-            snprintf(why, OPTIONS_WHY_MAX, "can't start a thread: %s", strerror(-rc));
+            snprintf(why, ERROR_TEXT_MAX, "can't start a thread: %s", strerror(-rc));
             return EXIT_TROUBLE;
         }
     }
@@ -421,8 +420,6 @@ int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX])
 
 void server_run(struct server *sv)
 {
-    if (sv->heeds_hangup)
-        reload_watch(sv);
     ev_run(sv->loop, 0);
 }
 

@@ -9,15 +9,23 @@
 #include <sys/queue.h>
 
 #include "daemon/device/device.h"
-#include "daemon/options.h"
 #include "daemon/server/listener.h"
+
+/* Exit codes of pumiced. */
+enum exit_code {
+    EXIT_DONE = 0, /* orderly end, by signal or by PM_OP_SHUTDOWN */
+    EXIT_TROUBLE = 1, /* out of memory, threads or files */
+    EXIT_BAD_CONFIG = 2, /* command line or configuration file */
+    EXIT_ADDRESS = 3, /* a device's address is not ours, or its port 4791 is taken */
+    EXIT_SOCKET = 4, /* the control socket can't be made, or a living daemon has it */
+};
 
 struct metrics;
 struct connection; /* one that is not bound to a device */
 TAILQ_HEAD(connection_list, connection);
 
 struct server {
-    struct options *options;
+    struct settings *settings;
     struct ev_loop *loop;
     struct listener listener;
     struct device *device[PM_DEVICES_MAX];
@@ -30,16 +38,12 @@ struct server {
     uint64_t seed;
     ev_io acceptable;
     ev_timer accept_again; /* runs while there are too many connections or open files */
-    ev_signal sigterm, sigint, sighup;
-    /* SIGHUP is for the configuration; else it ends the daemon, as it does a program whose terminal goes. */
-    bool heeds_hangup;
-    /* Reads the configuration once more, for SIGHUP: 0, or -errno with why. NULL: there is none. */
-    int (*reload)(struct options *fresh, char why[OPTIONS_WHY_MAX]);
+    ev_signal sigterm, sigint;
 };
 
 /* Opens the devices and the control socket and starts the threads. 0, or an enum exit_code with why saying what to do;
  * then server_fini, too. */
-int server_init(struct server *sv, struct options *o, char why[OPTIONS_WHY_MAX]);
+int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX]);
 /* Sets the fault specification of all devices. 0, or -EINVAL with why. */
 int server_inject(struct server *sv, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);
 /* Serves until a signal or PM_OP_SHUTDOWN. */

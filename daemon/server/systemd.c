@@ -58,7 +58,7 @@ static bool is_ours(int fd, char path[108])
     return true;
 }
 
-int systemd_socket(char path[108], char why[OPTIONS_WHY_MAX])
+int systemd_socket(char path[108], char why[ERROR_TEXT_MAX])
 {
     long pid = number("LISTEN_PID"), fds = number("LISTEN_FDS");
 
@@ -70,13 +70,13 @@ int systemd_socket(char path[108], char why[OPTIONS_WHY_MAX])
     while (passed < fds && fcntl(FIRST_FD + passed, F_SETFD, FD_CLOEXEC) == 0)
         passed++;
     if (fds != 1 || !is_ours(FIRST_FD, path)) {
-        snprintf(why, OPTIONS_WHY_MAX,
+        snprintf(why, ERROR_TEXT_MAX,
                  "what the service manager passed is not one listening SOCK_SEQPACKET socket with a path "
                  "(in a unit: ListenSequentialPacket=/run/pumice/" PM_SOCKET_NAME ")");
         return -EINVAL;
     }
     if (fcntl(FIRST_FD, F_SETFL, fcntl(FIRST_FD, F_GETFL) | O_NONBLOCK) != 0) {
-        snprintf(why, OPTIONS_WHY_MAX, "the service manager's socket: %s", strerror(errno));
+        snprintf(why, ERROR_TEXT_MAX, "the service manager's socket: %s", strerror(errno));
         return -EINVAL;
     }
     return FIRST_FD;
@@ -127,7 +127,7 @@ static void take_all(int fd, const char *why, uint64_t end)
 void systemd_refuse(const char *why)
 {
     uint64_t end = clock_ns() + REFUSAL_MS * NS_PER_MS;
-    char path[108], other[OPTIONS_WHY_MAX];
+    char path[108], other[ERROR_TEXT_MAX];
 
     if (!passed)
         systemd_socket(path, other);

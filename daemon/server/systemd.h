@@ -5,12 +5,12 @@
 #ifndef PUMICE_DAEMON_SERVICE_H
 #define PUMICE_DAEMON_SERVICE_H
 
-#include "daemon/options.h"
+#include "daemon/base/error_text.h"
 
 /* The control socket that was passed: a descriptor, close-on-exec and non-blocking, with its path in
  * path[0 ... 108). -ENOENT: none was. -EINVAL, with why: something else was passed, or more than one. The variables are
  * gone from the environment afterwards, so a second call finds none. */
-int systemd_socket(char path[108], char why[OPTIONS_WHY_MAX]);
+int systemd_socket(char path[108], char why[ERROR_TEXT_MAX]);
 
 /* Takes everybody who waits at what was passed, tells them why they are not served, and hangs up; for a daemon that can't
  * start. That goes for each descriptor, and for those that systemd_socket does not take, too: with somebody left waiting at

@@ -124,7 +124,7 @@ static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd)
             close(mem_fd);
         return -ENOMEM;
     }
-    client_mem_init(s->space, 0, s->cred.pid, mem_fd, s->cred.uid == geteuid(), d->options->memory, rq->probe_va,
+    client_mem_init(s->space, 0, s->cred.pid, mem_fd, s->cred.uid == geteuid(), d->settings->memory, rq->probe_va,
                     rq->probe_value);
     rc = mem_backend_add(&d->memory, s->space);
     if (rc) {
@@ -204,7 +204,7 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     rep->max_srq_sge = ENGINE_MAX_SGE;
     rep->hca_core_clock_khz = 1000000; /* timestamps are nanoseconds */
     rep->ack_delay = 15;
-    fill_tm_caps(tm_profile(s->device->options->tm_profile), rep);
+    fill_tm_caps(tm_profile(s->device->settings->tm_profile), rep);
     snprintf(rep->fw_ver, sizeof(rep->fw_ver), "%s", PUMICE_VERSION);
 }
 

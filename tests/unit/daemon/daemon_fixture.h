@@ -20,7 +20,7 @@
 #include "daemon/session/session.h"
 
 struct fixture {
-    struct options options;
+    struct settings settings;
     struct device *device;
     struct control_request rq;
     struct control_reply rp;
@@ -50,15 +50,15 @@ static uint64_t fixture_probe = 0x0123456789abcdefull;
 
 static inline bool fixture_start(struct fixture *f)
 {
-    char why[OPTIONS_WHY_MAX];
+    char why[ERROR_TEXT_MAX];
 
     signal(SIGPIPE, SIG_IGN); /* as pumiced does: clients close their ends of pipes */
     memset(f, 0, sizeof(*f));
-    options_defaults(&f->options);
-    if (options_add_device(&f->options, "test0", "127.0.0.1", why) != 0)
+    settings_init(&f->settings);
+    if (settings_add_device(&f->settings, "test0", "127.0.0.1", why) != 0)
         return false;
     f->device = aligned_alloc(64, (sizeof(*f->device) + 63) & ~(size_t)63);
-    return f->device && device_init(f->device, &f->options, 0, why) == 0 && device_make_engine(f->device, why) == 0;
+    return f->device && device_init(f->device, &f->settings, 0, why) == 0 && device_make_engine(f->device, why) == 0;
 }
 
 static inline void fixture_end(struct fixture *f)

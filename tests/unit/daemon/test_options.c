@@ -6,14 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/config.h"
 #include "daemon/options.h"
 
-static struct options o;
-static char why[OPTIONS_WHY_MAX];
+static struct settings o;
+static char why[ERROR_TEXT_MAX];
 
 static void start(void)
 {
-    options_defaults(&o);
+    settings_init(&o);
     why[0] = 0;
 }
 
@@ -21,7 +22,7 @@ TestSuite(options, .init = start);
 
 Test(options, defaults_make_one_device)
 {
-    options_finish(&o);
+    settings_finish(&o);
     cr_assert_eq(o.devices, 1);
     cr_assert_str_eq(o.device[0].name, "pumice0");
     cr_assert_eq(o.gso, GSO_AUTO);
@@ -98,7 +99,7 @@ ParameterizedTestParameters(options, file_errors_name_the_line)
 }
 ParameterizedTest(struct bad_text *p, options, file_errors_name_the_line)
 {
-    options_defaults(&o);
+    settings_init(&o);
     cr_assert_neq(config_load_text(&o, p->text, why), 0, "accepted: %s", p->text);
     cr_assert_not_null(strstr(why, p->says), "\"%s\" does not say \"%s\"", why, p->says);
 }

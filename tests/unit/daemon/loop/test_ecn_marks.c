@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/net/udp.h"
+#include "daemon/options.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 #include "wire/pkt.h"
 
@@ -21,7 +22,7 @@ static struct av av;
 static struct udp *open_at(int last, bool ecn)
 {
     struct udp *u = malloc(sizeof(*u));
-    char text[32], why[OPTIONS_WHY_MAX];
+    char text[32], why[ERROR_TEXT_MAX];
     union addr addr;
 
     /* Tests run side by side: addresses of the process. */
@@ -115,15 +116,15 @@ static const struct engine_counters *traffic(const char *ecn, const char *fault)
     struct fixture_qp a, b;
     struct session *s;
     struct pm_cqe e;
-    char why[OPTIONS_WHY_MAX];
+    char why[ERROR_TEXT_MAX];
     uint32_t pd, key;
 
-    options_defaults(&f.options);
-    cr_assert_eq(options_add_device(&f.options, "test0", "127.0.0.1", why), 0);
-    cr_assert_eq(options_set(&f.options, "ecn", ecn, why), 0);
-    cr_assert_eq(options_set(&f.options, "fault", fault, why), 0);
+    settings_init(&f.settings);
+    cr_assert_eq(settings_add_device(&f.settings, "test0", "127.0.0.1", why), 0);
+    cr_assert_eq(options_set(&f.settings, "ecn", ecn, why), 0);
+    cr_assert_eq(options_set(&f.settings, "fault", fault, why), 0);
     f.device = aligned_alloc(64, (sizeof(*f.device) + 63) & ~(size_t)63);
-    cr_assert_eq(device_init(f.device, &f.options, 0, why), 0);
+    cr_assert_eq(device_init(f.device, &f.settings, 0, why), 0);
     cr_assert_eq(device_make_engine(f.device, why), 0);
     s = fixture_session(&f);
     pd = fixture_pd(&f, s);

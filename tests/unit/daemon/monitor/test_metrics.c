@@ -13,10 +13,10 @@ Test(metrics, only_on_the_loopback)
     static const char *const bad[] = {
         "",          "0",          "65536",     "x",     "0.0.0.0:9400",   "10.0.0.1:9400",
         "[::]:9400", "127.0.0.1:", "127.0.0.1", ":9400", "localhost:9400", "127.0.0.1:94x"};
-    struct options o;
-    char why[OPTIONS_WHY_MAX];
+    struct settings o;
+    char why[ERROR_TEXT_MAX];
 
-    options_defaults(&o);
+    settings_init(&o);
     cr_expect_eq(addr_port(&o.metrics), 0, "off by default");
     for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         cr_expect_eq(options_set(&o, "metrics", good[i], why), 0, "%s: %s", good[i], why);

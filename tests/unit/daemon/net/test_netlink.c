@@ -23,17 +23,17 @@ static bool ip(const char *args)
 
 static bool start(void)
 {
-    char why[OPTIONS_WHY_MAX];
+    char why[ERROR_TEXT_MAX];
 
     /* As root no user namespace is needed, and often none is allowed. */
     if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
         return false;
     if (!ip("link set lo up") || !ip("address add 10.9.8.7/24 dev lo"))
         return false;
-    options_defaults(&f.options);
-    cr_assert_eq(options_add_device(&f.options, "test0", "10.9.8.7", why), 0);
+    settings_init(&f.settings);
+    cr_assert_eq(settings_add_device(&f.settings, "test0", "10.9.8.7", why), 0);
     f.device = aligned_alloc(64, (sizeof(*f.device) + 63) & ~(size_t)63);
-    cr_assert_eq(device_init(f.device, &f.options, 0, why), 0);
+    cr_assert_eq(device_init(f.device, &f.settings, 0, why), 0);
     cr_assert_eq(device_open(f.device, why), 0, "%s", why);
     s = fixture_session_events(&f, &events);
     cr_assert_not_null(s);

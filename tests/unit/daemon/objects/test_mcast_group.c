@@ -202,7 +202,7 @@ Test(mcast_control, members_of_the_same_device)
 
 static void start_two(void)
 {
-    char why[OPTIONS_WHY_MAX], address[32];
+    char why[ERROR_TEXT_MAX], address[32];
 
     pick_groups();
     for (int i = 0; i < 2; i++) {
@@ -211,10 +211,10 @@ static void start_two(void)
         snprintf(address, sizeof(address), "127.%d.%d.%d", 64 + (getpid() >> 15 & 63), getpid() >> 7 & 255,
                  (getpid() & 127) * 2 + i);
         signal(SIGPIPE, SIG_IGN);
-        options_defaults(&f->options);
-        cr_assert_eq(options_add_device(&f->options, "test0", address, why), 0);
+        settings_init(&f->settings);
+        cr_assert_eq(settings_add_device(&f->settings, "test0", address, why), 0);
         f->device = aligned_alloc(64, (sizeof(*f->device) + 63) & ~(size_t)63);
-        cr_assert_eq(device_init(f->device, &f->options, 0, why), 0);
+        cr_assert_eq(device_init(f->device, &f->settings, 0, why), 0);
         cr_assert_eq(device_open(f->device, why), 0, "%s", why);
         start_users(&host[i]);
     }
@@ -317,7 +317,7 @@ Test(mcast_network, a_row_of_them)
     unsigned n = 0;
 
     cr_assert_eq(member(&host[1], PM_OP_ATTACH_MCAST, host[1].qp[0].rep.qpn, group), 0);
-    host[0].f.options.gso = GSO_ON;
+    host[0].f.settings.gso = GSO_ON;
     host[0].f.device->udp.gso_mode = GSO_ON;
     for (unsigned i = 0; i < 16; i++)
         post_recv(&host[1], 0, 4096);

@@ -15,7 +15,7 @@
 #include "daemon/server/listener.h"
 #include "daemon/server/systemd.h"
 
-static char dir[64], why[OPTIONS_WHY_MAX];
+static char dir[64], why[ERROR_TEXT_MAX];
 
 static void start(void)
 {
@@ -91,13 +91,13 @@ Test(service, none)
 
 static int takes(void)
 {
-    struct options o;
+    struct settings o;
     struct listener l;
     struct stat st;
     char path[108];
 
     EXPECT(pass(SOCK_SEQPACKET, true, "1", path) == 0 && chmod(path, 0660) == 0);
-    options_defaults(&o);
+    settings_init(&o);
     EXPECT(listener_open(&l, &o, why) == 0);
     EXPECT(l.fd == 3 && strcmp(l.path, path) == 0 && listener_owns_path(&l));
     EXPECT((fcntl(3, F_GETFL) & O_NONBLOCK) && (fcntl(3, F_GETFD) & FD_CLOEXEC));
@@ -114,12 +114,12 @@ Test(service, listener_takes_it_and_leaves_the_file)
 
 static int elsewhere(void)
 {
-    struct options o;
+    struct settings o;
     struct listener l;
     char path[108];
 
     EXPECT(pass(SOCK_SEQPACKET, true, "1", path) == 0);
-    options_defaults(&o);
+    settings_init(&o);
     strcpy(o.socket, "/tmp/elsewhere.sock");
     EXPECT(listener_open(&l, &o, why) == -EINVAL && strstr(why, "/tmp/elsewhere.sock"));
     return 0;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/device/settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/net/netdev.h"
+
+void settings_init(struct settings *s)
+{
+    memset(s, 0, sizeof(*s));
+    s->ack_delay_us = -1;
+    s->cnp_dscp = -1;
+    s->idle_us = 100;
+    s->path_check_tries = 40;
+    s->rcvbuf = 4u << 20;
+    s->ready_fd = -1;
+    log_levels_parse("warn", &s->log_levels);
+}
+
+static int bad(char *why, const char *name, const char *value, const char *accepted)
+{
+    snprintf(why, ERROR_TEXT_MAX, "%s: \"%.80s\" is not right; it takes %s", name, value, accepted);
+    return -EINVAL;
+}
+
+static bool good_name(const char *name)
+{
+    size_t n = strlen(name);
+
+    if (n == 0 || n >= PM_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-')
+            return false;
+    }
+    return true;
+}
+
+int settings_add_device(struct settings *s, const char *name, const char *address, char why[ERROR_TEXT_MAX])
+{
+    struct device_address d = {0};
+    char gid_a[ADDR_TEXT_MAX], gid_b[ADDR_TEXT_MAX];
+
+    if (s->devices == PM_DEVICES_MAX) {
+        snprintf(why, ERROR_TEXT_MAX, "more than %d devices", PM_DEVICES_MAX);
+        return -EINVAL;
+    }
+    if (name)
+        snprintf(d.name, sizeof(d.name), "%s", good_name(name) ? name : "");
+    else
+        snprintf(d.name, sizeof(d.name), "pumice%u", s->devices);
+    if (!d.name[0])
+        return bad(why, "device", name ? name : "", "a name of letters, digits, _ and -, at most 31");
+    if (addr_parse(address, &d.addr) != 0)
+        return bad(why, "address", address, "a numeric IPv4 or IPv6 address, as 127.0.0.1, fd00::1 or fe80::1%eth0");
+    for (unsigned i = 0; i < s->devices; i++) {
+        if (strcmp(s->device[i].name, d.name) == 0) {
+            snprintf(why, ERROR_TEXT_MAX, "device %s is there twice", d.name);
+            return -EINVAL;
+        }
+        if (strcmp(addr_text(&s->device[i].addr, gid_a), addr_text(&d.addr, gid_b)) == 0) {
+            snprintf(why, ERROR_TEXT_MAX, "devices %s and %s have the same address %s", s->device[i].name, d.name,
+                     gid_a);
+            return -EINVAL;
+        }
+    }
+    s->device[s->devices++] = d;
+    return 0;
+}
+
+void settings_finish(struct settings *s)
+{
+    if (s->path_check_map[0] && s->path_check == PATH_CHECK_OFF)
+        s->path_check = PATH_CHECK_WARN; /* a map of nothing is not what was meant */
+    if (s->devices)
+        return;
+    snprintf(s->device[0].name, sizeof(s->device[0].name), "pumice0");
+    netdev_default_address(&s->device[0].addr);
+    s->devices = 1;
+}

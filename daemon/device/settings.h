@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The settings of a daemon: plain values, which the command line and the configuration file fill in (daemon/options.h).
+ *
+ * The main thread writes them before the devices start. Afterwards it changes only what SIGHUP may change
+ * (daemon/reload.h), and the threads of the devices read none of these members. */
+#ifndef PUMICE_DAEMON_DEVICE_SETTINGS_H
+#define PUMICE_DAEMON_DEVICE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/base/error_text.h"
+#include "daemon/base/log.h"
+#include "daemon/client_mem/client_mem.h"
+#include "daemon/core/tm/tag_list.h"
+#include "daemon/net/address.h"
+#include "daemon/net/gso.h"
+#include "pumice/abi.h"
+
+/* What the daemon does about an address that probes do not reach. */
+enum path_check_mode {
+    PATH_CHECK_OFF, /* the daemon sends no probes */
+    PATH_CHECK_WARN, /* the daemon logs it */
+    PATH_CHECK_ENFORCE, /* the daemon logs it, and connects no QP to the address */
+};
+
+/* The name and the address of one device. */
+struct device_address {
+    char name[PM_NAME_MAX];
+    union addr addr; /* port 0 */
+};
+
+struct settings {
+    char socket[108]; /* path of the control socket; empty: the default */
+    char group[64]; /* members may use the socket; empty: only the user of the daemon */
+    struct device_address device[PM_DEVICES_MAX];
+    unsigned devices; /* 0 until settings_finish: pumice0 on the default address */
+    bool devices_from_file; /* devices on the command line replace them */
+    bool loopback_wire; /* packets to the device's own address pass through the socket, too */
+    enum tm_profile_id tm_profile;
+    /* DSCP of congestion notification packets (CNPs); -1: the DSCP of the QP. */
+    int cnp_dscp;
+    /* Packets are sent as ECN-capable, and senders slow down after a CNP. */
+    bool ecn;
+    enum gso_mode gso;
+    enum memory_mode memory;
+    char fault[1024]; /* fault specification, checked */
+    uint64_t seed; /* of the faults and of the first QP number */
+    bool has_seed;
+    uint8_t mtu; /* enum ibv_mtu; 0: the largest that fits the interface */
+    uint32_t window_pkts; /* 0: the engine's default */
+    int64_t ack_delay_us; /* -1: the engine's default */
+    /* A QP with a shorter timeout uses this one. 0: the engine's default. */
+    uint32_t min_timeout_us;
+    enum path_check_mode path_check;
+    /* Probes of each size, 250 ms apart, before the daemon gives up. */
+    uint32_t path_check_tries;
+    /* File to which the results of path checks are appended; empty: none. */
+    char path_check_map[256];
+    /* Processors of the devices' threads: device i runs on cpu[i % cpus]. */
+    uint16_t cpu[PM_DEVICES_MAX];
+    unsigned cpus; /* 0: any processor */
+    uint32_t idle_us; /* time without work before the loop sleeps */
+    uint32_t rcvbuf; /* bytes to ask for with SO_RCVBUF and SO_SNDBUF */
+    int ready_fd; /* receives the line "ready" when the daemon is ready; -1: none */
+    struct log_levels log_levels; /* of the lines on standard error */
+    bool log_json; /* the log is JSON */
+    /* Loopback address that serves the counters for Prometheus; port 0: none. */
+    union addr metrics;
+};
+
+/* Sets the defaults. */
+void settings_init(struct settings *s);
+
+/* Adds a device. name NULL: pumice0, pumice1, … 0, or -EINVAL with why. */
+int settings_add_device(struct settings *s, const char *name, const char *address, char why[ERROR_TEXT_MAX]);
+
+/* To be called when all settings were read: adds the default device if there is none. */
+void settings_finish(struct settings *s);
+
+#endif
