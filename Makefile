@@ -391,7 +391,7 @@ FISHCOMPDIR = $(PREFIX)/share/fish/vendor_completions.d
 
 SHARK_FILES = $(wildcard pcap/wireshark/*.lua) pcap/wireshark/README.md
 PUBLIC_H = include/pumice/src.h include/pumice/layout.h include/pumice/mlx5.h
-DOC_FILES = README.md LICENSE $(wildcard docs/*.md)
+DOC_FILES = README.md CHANGELOG.md LICENSE $(wildcard docs/*.md)
 UNITS = pumiced.service pumiced.socket
 WITH_PATHS = sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|'
 
