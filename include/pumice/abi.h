@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The one contract between the client library (src/verbs), the command (src/cmd) and the daemon: control messages on
- * a Unix socket, and rings in shared memory.
+/* The contract between the client library (src/verbs), the command (src/cmd) and the daemon: control messages on a
+ * Unix socket, and rings in shared memory.
  *
- * Trust. The daemon trusts nothing that stands in memory which a client can write: it loads an index once, copies an
- * entry once, and validates the copy. Clients trust the daemon. The daemon keeps no state of its own in these
- * segments.
+ * Trust. The daemon trusts nothing in memory that a client can write. It loads an index once, copies an entry once,
+ * and validates the copy. Clients trust the daemon. The daemon keeps no state of its own in these segments.
  *
- * Handles (pd, cq, channel, …) are numbers that the daemon gives out; they mean something only within the session
- * that got them. Numbers that exist in the verbs API (opcodes, states, attribute masks, access flags, event types,
- * statuses) have the verbs API's values.
+ * Handles (pd, cq, channel, …) are numbers that the daemon gives out. A handle is valid only in the session that got
+ * it. Numbers that exist in the verbs API (opcodes, states, attribute masks, access flags, event types, statuses)
+ * have the values of the verbs API.
  *
- * Versioning. PM_ABI_VERSION changes with any change of layout or meaning; daemon and client must have the same. */
+ * Versioning. PM_ABI_VERSION changes with any change of layout or meaning. Daemon and client must have the same
+ * version. */
 #ifndef PUMICE_ABI_H
 #define PUMICE_ABI_H
 
@@ -20,33 +20,43 @@
 #define PM_ABI_VERSION 5u
 
 /* --- names in the environment --------------------------------------------------------------------------------------- */
-#define PM_ENV_SOCKET "PUMICE_SOCKET" /* path of the control socket; default: the first that is there of */
-/* $XDG_RUNTIME_DIR/pumice/pumiced.sock, /run/pumice/pumiced.sock and, if the directory is the */
-/* user's own, /tmp/pumice-UID/pumiced.sock */
-#define PM_ENV_LAB                                                                                                     \
-    "PUMICE_LAB" /* directory of a lab of several hosts: host0.sock, host1.sock, … in it; wins over PUMICE_SOCKET */
-#define PM_ENV_HOSTS "PUMICE_HOSTS" /* how many hosts the lab has */
-#define PM_ENV_HOST "PUMICE_HOST" /* the host that this process is on; else its launcher's local rank mod hosts */
-#define PM_ENV_VERBOSE "PUMICE_VERBOSE" /* not empty: the client library prints why the daemon refused a request */
-#define PM_ENV_HUGE_PAGES "PUMICE_HUGE_PAGES" /* off: registered memory stays in small pages */
+/* The path of the control socket. Default: the first of these that exists:
+ * $XDG_RUNTIME_DIR/pumice/pumiced.sock, /run/pumice/pumiced.sock,
+ * /tmp/pumice-UID/pumiced.sock (only if the user owns the directory). */
+#define PM_ENV_SOCKET "PUMICE_SOCKET"
+/* The directory of a lab of several hosts. It holds host0.sock, host1.sock, … It wins over PUMICE_SOCKET. */
+#define PM_ENV_LAB "PUMICE_LAB"
+/* The number of hosts in the lab. */
+#define PM_ENV_HOSTS "PUMICE_HOSTS"
+/* The host that this process is on. Default: the local rank that its launcher gives it, modulo the number of hosts. */
+#define PM_ENV_HOST "PUMICE_HOST"
+/* Not empty: the client library prints why the daemon refused a request. */
+#define PM_ENV_VERBOSE "PUMICE_VERBOSE"
+/* "off": registered memory stays in small pages. */
+#define PM_ENV_HUGE_PAGES "PUMICE_HUGE_PAGES"
 #define PM_SOCKET_NAME "pumiced.sock"
-/* The control socket's path and this name a directory with infiniband/DEVICE/… and infiniband_verbs/uverbs_DEVICE/…,
- * which have what programs look for in /sys/class/infiniband and /sys/class/infiniband_verbs. */
+/* The path of the control socket plus this suffix names a directory. It contains infiniband/DEVICE/… and
+ * infiniband_verbs/uverbs_DEVICE/…: the files that programs expect in /sys/class/infiniband and
+ * /sys/class/infiniband_verbs. */
 #define PM_SYSFS_SUFFIX ".sysfs"
 
 /* --- control messages ----------------------------------------------------------------------------------------------- */
-/* A SOCK_SEQPACKET Unix socket. Each request is one message: struct pm_request with len bytes of payload, of the
- * struct named pm_<op>_req (none where no such struct is defined). Each gets exactly one reply: struct pm_reply, and
- * on success the payload pm_<op>_rep, with the file descriptors attached (SCM_RIGHTS) that its comment names, in
- * that order. A client has one request under way at a time. Closing the socket ends the session and frees everything
- * that belongs to it. A message that is not of this form ends the session. */
+/* The control socket is a Unix socket of type SOCK_SEQPACKET. Each request is one message: struct pm_request, then
+ * len bytes of payload, which are a struct pm_<op>_req (no payload if no such struct is defined). The daemon sends
+ * exactly one reply for each request: struct pm_reply and, on success, the payload pm_<op>_rep. File descriptors are
+ * attached (SCM_RIGHTS) as the comment of the operation says, in that order. A client has one request under way at a
+ * time. When the socket is closed, the session ends and everything that belongs to it is freed. A message of any
+ * other form ends the session. */
 
 enum pm_op {
-    PM_OP_LIST = 1, /* devices; the session stays unbound */
+    PM_OP_LIST = 1, /* lists the devices; the session stays unbound */
     PM_OP_STATUS, /* rep: fd[0] memfd with JSON text */
-    PM_OP_FAULT, /* set the fault specification of all devices */
-    PM_OP_SHUTDOWN, /* orderly end of the daemon; same uid or root only */
-    PM_OP_OPEN, /* binds the session to a device; must precede all below */
+    /* Sets the fault specification of all devices. */
+    PM_OP_FAULT,
+    /* Ends the daemon in an orderly way. Only for the daemon's own uid and root. */
+    PM_OP_SHUTDOWN,
+    /* Binds the session to a device. It must precede all operations below, except those marked "unbound". */
+    PM_OP_OPEN,
     PM_OP_QUERY_PORT,
     PM_OP_QUERY_GID,
     PM_OP_ALLOC_PD,
@@ -57,39 +67,50 @@ enum pm_op {
     PM_OP_CREATE_CHANNEL, /* completion channel; rep: fd[0] its read end */
     PM_OP_DESTROY_CHANNEL,
     PM_OP_CREATE_CQ, /* rep: fd[0] segment */
-    PM_OP_RESIZE_CQ, /* rep: fd[0] new segment, which is used from PM_OP_SWITCH_CQ on; without that it is the daemon's until the next, or the CQ's end */
+    /* rep: fd[0] the new segment. It is used from PM_OP_SWITCH_CQ on. Without PM_OP_SWITCH_CQ the daemon keeps it
+     * until the next resize or until the CQ is destroyed. */
+    PM_OP_RESIZE_CQ,
     PM_OP_DESTROY_CQ,
     PM_OP_CREATE_QP, /* rep: fd[0] segment */
     PM_OP_MODIFY_QP,
     PM_OP_QUERY_QP,
     PM_OP_DESTROY_QP,
     PM_OP_CREATE_SRQ, /* rep: fd[0] segment */
-    PM_OP_MODIFY_SRQ, /* limit */
-    PM_OP_RESIZE_SRQ, /* rep: fd[0] new segment, which is used from PM_OP_SWITCH_SRQ on */
+    PM_OP_MODIFY_SRQ, /* sets the limit */
+    /* rep: fd[0] the new segment. It is used from PM_OP_SWITCH_SRQ on. */
+    PM_OP_RESIZE_SRQ,
     PM_OP_QUERY_SRQ,
     PM_OP_DESTROY_SRQ,
-    PM_OP_MODIFY_CQ, /* moderation */
-    PM_OP_OPEN_XRCD, /* req: fd[0] the file that names the domain, if pm_open_xrcd_req.has_fd */
+    PM_OP_MODIFY_CQ, /* sets the moderation */
+    /* req: fd[0] the file that names the domain, if pm_open_xrcd_req.has_fd */
+    PM_OP_OPEN_XRCD,
     PM_OP_CLOSE_XRCD,
-    PM_OP_OPEN_QP, /* a handle of another session's XRC target QP */
+    PM_OP_OPEN_QP, /* rep: a handle of another session's XRC target QP */
     PM_OP_ALLOC_MW,
     PM_OP_DEALLOC_MW,
     PM_OP_ATTACH_MCAST,
     PM_OP_DETACH_MCAST,
-    PM_OP_TM, /* matching lists and their traces; the session stays unbound; rep: fd[0] memfd with JSON text */
-    PM_OP_CAPTURE, /* copies a device's packets until the connection is closed; the session stays unbound; same uid or
-                    * root only; rep: fd[0] segment, see abi_capture.h */
-    PM_OP_CHECK, /* connectivity: sends a probe, or tells what became of one; the session stays unbound */
-    PM_OP_LAYOUT, /* memory windows and where their bytes are; the session stays unbound; rep: fd[0] memfd with JSON text */
-    PM_OP_COUNTER, /* the value of a port's counter; the session stays unbound */
-    PM_OP_SWITCH_CQ, /* the second half of a resize: live entries move to the new segment */
-    PM_OP_SWITCH_SRQ, /* likewise requests that were not read yet */
+    /* Shows the matching lists and their traces. Unbound. rep: fd[0] memfd with JSON text */
+    PM_OP_TM,
+    /* Copies the packets of a device until the connection is closed. Unbound. Only for the daemon's own uid and root.
+     * rep: fd[0] segment, see abi_capture.h */
+    PM_OP_CAPTURE,
+    /* Connectivity check: sends a probe, or reports the result of one. Unbound. */
+    PM_OP_CHECK,
+    /* Shows memory windows and where their bytes are. Unbound. rep: fd[0] memfd with JSON text */
+    PM_OP_LAYOUT,
+    /* Reads a counter of a port. Unbound. */
+    PM_OP_COUNTER,
+    /* The second half of a resize: live entries move to the new segment. */
+    PM_OP_SWITCH_CQ,
+    /* The second half of a resize: requests that the daemon has not read move to the new segment. */
+    PM_OP_SWITCH_SRQ,
     PM_OP_MAX_, /* one past the last */
 };
 
 #define PM_MSG_MAX 4096 /* bytes of a request or reply, header included */
 #define PM_FDS_MAX 4
-#define PM_WHY_MAX 256 /* bytes of explanation in a failed reply, with the final 0 */
+#define PM_WHY_MAX 256 /* bytes of explanation in a failed reply, with the final NUL */
 
 struct pm_request {
     uint32_t op; /* enum pm_op */
@@ -97,61 +118,65 @@ struct pm_request {
 };
 struct pm_reply {
     int32_t status; /* 0 or -errno */
-    uint32_t len; /* bytes of payload that follow; on failure a text for people, PM_WHY_MAX at most, or nothing */
+    /* Bytes of payload that follow. On failure: a text for people, at most PM_WHY_MAX bytes, or nothing. */
+    uint32_t len;
 };
 
 #define PM_NAME_MAX 32
 #define PM_DEVICES_MAX 16
 struct pm_device_desc {
-    char name[PM_NAME_MAX]; /* as ibv_get_device_name has it */
+    char name[PM_NAME_MAX]; /* as ibv_get_device_name returns it */
     uint64_t guid; /* node GUID, host order */
     uint8_t gid[16]; /* GID 0 */
-    char netdev[PM_NAME_MAX]; /* the interface that has the address */
+    char netdev[PM_NAME_MAX]; /* the interface that has the device's address */
 };
 struct pm_list_rep {
     uint32_t abi_version; /* PM_ABI_VERSION of the daemon */
     uint32_t num;
-    uint32_t pid; /* the daemon's */
+    uint32_t pid; /* of the daemon */
     uint32_t reserved;
     struct pm_device_desc device[PM_DEVICES_MAX];
 };
 
 struct pm_fault_req {
-    char spec[1024]; /* as --fault takes it; empty: none */
+    char spec[1024]; /* in the syntax of --fault; empty: no faults */
     uint64_t seed;
 };
 
-/* Opening. The request carries fd[0], the client's /proc/self/mem opened read-write, if it could be opened. probe_va
- * is the address of eight bytes in the client that hold probe_value: by reading them (and writing them back) the
- * daemon finds out which ways to the client's memory work. */
+/* Opening a device. The request carries fd[0], the client's /proc/self/mem opened read-write, if the client could
+ * open it. probe_va is the address of eight bytes in the client that hold probe_value. The daemon reads them and
+ * writes them back, and so finds out which ways to the client's memory work. */
 struct pm_open_req {
     uint32_t abi_version;
     uint32_t device; /* index in pm_list_rep */
     uint64_t probe_va;
     uint64_t probe_value;
 };
-enum pm_memory_path { /* how the daemon reaches the memory of a client */
-                      PM_MEMORY_NONE,
-                      PM_MEMORY_PROCESS_VM, /* process_vm_readv, process_vm_writev */
-                      PM_MEMORY_PROC_MEM, /* the descriptor of /proc/self/mem */
+/* How the daemon reaches the memory of a client. */
+enum pm_memory_path {
+    PM_MEMORY_NONE,
+    PM_MEMORY_PROCESS_VM, /* process_vm_readv, process_vm_writev */
+    PM_MEMORY_PROC_MEM, /* the descriptor of /proc/self/mem */
 };
-struct pm_open_rep { /* fd[0] session page, fd[1] doorbell eventfd, fd[2] read end of the asynchronous events */
+/* fd[0] session page, fd[1] doorbell eventfd, fd[2] read end of the pipe of asynchronous events */
+struct pm_open_rep {
     struct pm_device_desc desc;
-    uint32_t session; /* number, for status */
+    uint32_t session; /* number of the session, as `pumice status` shows it */
     uint32_t memory_path; /* enum pm_memory_path */
     uint64_t max_mr_size;
     uint64_t max_msg_size;
     uint64_t device_cap_flags; /* enum ibv_device_cap_flags */
     uint32_t max_qp, max_qp_wr, max_sge, max_cq, max_cqe, max_mr, max_pd, max_ah;
     uint32_t max_inline;
-    uint32_t max_rd_atomic; /* per QP, both directions */
+    uint32_t max_rd_atomic; /* per QP, in both directions */
     uint32_t max_srq, max_srq_wr, max_srq_sge, max_mw, max_xrcd; /* 0: not offered */
-    uint32_t max_mcast_grp, max_mcast_qp_attach; /* groups on the device, QPs in a group */
-    uint32_t hca_core_clock_khz; /* of completion timestamps */
-    uint32_t ack_delay; /* local_ca_ack_delay: 4.096 us * 2^n */
+    uint32_t max_mcast_grp, max_mcast_qp_attach; /* groups of the device, QPs in one group */
+    uint32_t hca_core_clock_khz; /* clock of the completion timestamps */
+    uint32_t ack_delay; /* local_ca_ack_delay: the delay is 4.096 us * 2^n */
     uint32_t tm_max_num_tags, tm_max_ops, tm_max_sge, tm_max_rndv_hdr; /* struct ibv_tm_caps */
-    uint32_t tm_owns_sq; /* 1: programs may not post sends to the QPs of a TM-SRQ (a strict profile) */
-    char fw_ver[32]; /* the daemon's version */
+    /* 1: programs may not post sends to the QPs of a TM-SRQ (strict profile). */
+    uint32_t tm_owns_sq;
+    char fw_ver[32]; /* the version of the daemon */
 };
 
 struct pm_query_port_rep {
@@ -163,37 +188,41 @@ struct pm_query_port_rep {
     uint32_t gid_tbl_len;
     uint32_t port_cap_flags;
     uint32_t max_msg_size;
-    uint32_t ifindex; /* of the interface that has the address */
+    uint32_t ifindex; /* the interface that has the device's address */
 };
 
 struct pm_query_gid_req {
     uint32_t index;
 };
-struct pm_query_gid_rep { /* -ENOENT: the entry is empty; -EINVAL: beyond gid_tbl_len */
+/* -ENOENT: the entry is empty. -EINVAL: the index is not below gid_tbl_len. */
+struct pm_query_gid_rep {
     uint8_t gid[16];
     uint32_t ifindex;
     uint32_t type; /* enum ibv_gid_type: IBV_GID_TYPE_ROCE_V2 */
 };
 
-struct pm_handle { /* payload of all that name one object or return one */
+/* Payload of all operations that name one object or return one. */
+struct pm_handle {
     uint32_t handle;
 };
 
-struct pm_reg_mr_req { /* rep: pm_handle, which is lkey and rkey */
+/* rep: pm_handle, which is both lkey and rkey */
+struct pm_reg_mr_req {
     uint32_t pd;
     uint32_t access; /* enum ibv_access_flags */
     uint64_t va;
     uint64_t length;
     uint64_t iova;
 };
-struct pm_rereg_mr_req { /* rep: none; the new values in full, unchanged ones included */
+/* rep: none. The request holds all values, also those that stay as they are. */
+struct pm_rereg_mr_req {
     uint32_t key;
     struct pm_reg_mr_req mr;
 };
 
 struct pm_create_cq_req {
-    uint32_t cqe; /* entries wanted, at least */
-    uint32_t channel; /* handle, 0: none */
+    uint32_t cqe; /* number of entries wanted, at least */
+    uint32_t channel; /* handle; 0: none */
     uint32_t comp_vector;
     uint32_t flags; /* enum ibv_create_cq_attr_flags */
 };
@@ -201,13 +230,17 @@ struct pm_create_cq_rep {
     uint32_t handle;
     uint32_t slots; /* entries in the segment, a power of two */
     uint64_t size; /* bytes of the segment */
-    uint32_t
-        doorbell; /* slot in the session page, with a channel: ring for an event about what waits (pm_cq_page.arm) */
+    /* Slot in the session page, if the CQ has a channel. The client rings it to get an event for completions that
+     * already wait (pm_cq_page.arm). */
+    uint32_t doorbell;
     uint32_t reserved;
 };
-/* Resizing takes two requests, so that a client which can't have the new segment (no descriptor, no address space) keeps
- * a queue that works: nothing changes before the second one, which comes once the segment is mapped. */
-struct pm_resize_cq_req { /* -EINVAL: fewer than are live */
+/* A resize takes two requests. Nothing changes before the second one, which the client sends when it has mapped the
+ * new segment. So a client that can't have the new segment (no descriptor, no address space) keeps a queue that
+ * works. */
+
+/* -EINVAL: cqe is below the number of live entries. */
+struct pm_resize_cq_req {
     uint32_t cq;
     uint32_t cqe;
 };
@@ -216,20 +249,21 @@ struct pm_resize_cq_rep {
     uint32_t reserved;
     uint64_t size;
 };
-/* req: pm_handle. `arm` is carried over; entries [consumer, consumer + live) are at the same indexes modulo the new size.
- * -EINVAL: it was not resized, or more are live by now. */
+/* req: pm_handle. `arm` is carried over. The entries [consumer, consumer + live) are at the same indexes, modulo the
+ * new size. -EINVAL: the CQ was not resized, or more entries are live now than the new segment holds. */
 struct pm_switch_cq_rep {
-    uint32_t consumer; /* index from which the client goes on */
+    uint32_t consumer; /* the index from which the client continues */
 };
 
-struct
-    pm_modify_cq_req { /* an event after count completions or period us since the first of them, whichever is first; one of them 0: at once */
+/* The CQ sends an event after `count` completions, or `period` us after the first of them, whichever comes first. If
+ * one of the two is 0, the CQ sends the event at once. */
+struct pm_modify_cq_req {
     uint32_t cq;
     uint16_t count, period;
 };
 
 struct pm_create_qp_req {
-    uint32_t pd, send_cq, recv_cq, srq; /* srq: 0 none. XRC_SEND: recv_cq 0; XRC_RECV: all 0 */
+    uint32_t pd, send_cq, recv_cq, srq; /* srq: 0 is none. XRC_SEND: recv_cq is 0. XRC_RECV: all are 0. */
     uint32_t xrcd; /* XRC_RECV; else 0 */
     uint32_t type; /* enum ibv_qp_type */
     uint32_t sq_sig_all;
@@ -237,9 +271,11 @@ struct pm_create_qp_req {
 };
 struct pm_create_qp_rep {
     uint32_t qpn; /* also the handle */
-    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline; /* granted, never less than asked */
-    uint32_t doorbell; /* slot in the session page; XRC_RECV: there is nothing to ring for */
-    uint32_t sq_slots, rq_slots; /* powers of two, at least max_send_wr and max_recv_wr; 0: no such queue */
+    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline; /* granted; never less than requested */
+    /* Slot in the session page. Not used for XRC_RECV, which has no queues. */
+    uint32_t doorbell;
+    /* Powers of two, at least max_send_wr and max_recv_wr. 0: the QP has no such queue. */
+    uint32_t sq_slots, rq_slots;
     uint32_t sq_stride, rq_stride; /* bytes, multiples of 64 and 16 */
     uint32_t sq_offset, rq_offset; /* bytes from the start of the segment */
     uint64_t size; /* bytes of the segment */
@@ -262,7 +298,8 @@ struct pm_qp_attr {
     uint8_t reserved[3];
     struct pm_av av;
 };
-struct pm_modify_qp_req { /* rep: pm_handle, the state after it */
+/* rep: pm_handle, the state after the change */
+struct pm_modify_qp_req {
     uint32_t qpn;
     uint32_t mask; /* enum ibv_qp_attr_mask */
     struct pm_qp_attr attr;
@@ -271,7 +308,8 @@ struct pm_query_qp_rep {
     struct pm_qp_attr attr;
 };
 
-struct pm_open_qp_req { /* rep: pm_handle, the number again; -ENOENT: no target QP of that number in the domain */
+/* rep: pm_handle, the QP number again. -ENOENT: the domain has no target QP of this number. */
+struct pm_open_qp_req {
     uint32_t xrcd;
     uint32_t qpn;
 };
@@ -287,23 +325,25 @@ struct pm_create_srq_req {
 };
 struct pm_create_srq_rep {
     uint32_t handle;
-    uint32_t srqn; /* XRC: its number on the wire; else 0 */
-    uint32_t max_wr, max_sge; /* granted, never less than asked */
-    uint32_t slots, stride, offset; /* of the ring, as pm_create_qp_rep has them */
-    uint32_t doorbell; /* slot in the session page; TM: for list operations, too */
-    uint32_t ops_slots, ops_stride, ops_offset; /* TM: likewise of the ring of list operations; else 0 */
+    uint32_t srqn; /* XRC: SRQ number on the wire; else 0 */
+    uint32_t max_wr, max_sge; /* granted; never less than requested */
+    uint32_t slots, stride, offset; /* of the ring of receive requests, as in pm_create_qp_rep */
+    uint32_t doorbell; /* slot in the session page; TM: also for list operations */
+    uint32_t ops_slots, ops_stride, ops_offset; /* TM: of the ring of list operations; else 0 */
     uint64_t size; /* bytes of the segment */
 };
 struct pm_modify_srq_req {
     uint32_t srq;
-    uint32_t limit; /* 0: disarms it; -EINVAL beyond max_wr */
+    uint32_t limit; /* 0 disarms the limit; -EINVAL: above max_wr */
 };
-struct pm_resize_srq_req { /* -EINVAL: fewer than are outstanding, or beyond the device's limit, or type TM */
+/* -EINVAL: max_wr is below the number of outstanding requests, or above the device's limit, or the SRQ has type TM. */
+struct pm_resize_srq_req {
     uint32_t srq;
     uint32_t max_wr;
 };
-/* For PM_OP_SWITCH_SRQ, req: pm_handle; rep: none. Requests that the daemon has not read yet are at the same indexes modulo
- * the new size then. -EINVAL: it was not resized, or more are outstanding by now. */
+/* PM_OP_SWITCH_SRQ has req: pm_handle; rep: none. After it, the requests that the daemon has not read yet are at the
+ * same indexes, modulo the new size. -EINVAL: the SRQ was not resized, or more requests are outstanding now than the
+ * new ring holds. */
 struct pm_resize_srq_rep {
     uint32_t max_wr, slots, stride, offset;
     uint64_t size;
@@ -312,73 +352,81 @@ struct pm_query_srq_rep {
     uint32_t max_wr, max_sge, limit;
 };
 
-/* rep: pm_handle, a new one with each call. With a file: -EAGAIN: there is no such domain, and no O_CREAT; -EINVAL: there
- * is one, and O_EXCL (row B2); -EBADF: no descriptor came, or one without an inode. Without: oflags must be O_CREAT alone,
- * else -EINVAL. */
+/* rep: pm_handle, a new one for each call. Errors with a file: -EAGAIN: the domain does not exist, and oflags has no
+ * O_CREAT. -EINVAL: the domain exists, and oflags has O_EXCL. -EBADF: no descriptor came, or it has no inode. Without
+ * a file, oflags must be exactly O_CREAT, else -EINVAL. */
 struct pm_open_xrcd_req {
     uint32_t has_fd; /* 0: an anonymous domain */
     uint32_t oflags; /* O_CREAT, O_EXCL */
 };
 
-struct pm_alloc_mw_req { /* rep: pm_handle, its rkey, by which it is known from then on (the upper 24 bits) */
+/* rep: pm_handle, the window's rkey. The upper 24 bits of it identify the window from then on. */
+struct pm_alloc_mw_req {
     uint32_t pd;
     uint32_t type; /* enum ibv_mw_type */
-    uint32_t max_entries; /* of layouts that it may be bound to, at most PM_LAYOUT_ENTRIES; 0: it is an ordinary one */
+    /* The most entries that a layout of this window may have, at most PM_LAYOUT_ENTRIES. 0: an ordinary window. */
+    uint32_t max_entries;
 };
 
-/* Attach and detach; rep: none. Attaching twice counts once. -EINVAL: not a UD queue pair, not a group,
- * or (detach) it is no member; -ENOMEM: max_mcast_grp or max_mcast_qp_attach reached. */
+/* For attach and detach; rep: none. Attaching twice counts once. -EINVAL: the QP is not of type UD, or the address is
+ * not a multicast group, or (detach) the QP is not a member. -ENOMEM: max_mcast_grp or max_mcast_qp_attach is
+ * reached. */
 struct pm_mcast_req {
     uint32_t qpn;
     uint8_t gid[16];
 };
 
-/* Sends a probe of the given size from a device to an address, or tells what has become of one that was sent before, or
- * neither. -ENODEV: no such device; -EINVAL: size out of range, or an address that the device can't reach (its family);
- * -EAGAIN: too many at once; -ENOENT: the probe is forgotten (a device remembers the last PM_CHECKS_MAX). */
+/* Sends a probe of the given size from a device to an address (size above 0), or reports the result of an earlier
+ * probe (size 0, id above 0), or only reports `heard` (both 0). -ENODEV: no such device. -EINVAL: size is out of
+ * range, or the device can't reach the address because its family differs. -EAGAIN: too many probes at once. -ENOENT:
+ * the probe is no longer known (a device remembers the last PM_CHECKS_MAX). */
 #define PM_CHECKS_MAX 64
 struct pm_check_req {
     uint32_t device;
-    uint32_t size; /* bytes of payload, 24 ... 4096: send one; 0: don't */
-    uint64_t id; /* of the probe to tell about, if size is 0; 0: none */
-    uint8_t gid[16]; /* whom to send to; of what was heard, whom from */
+    uint32_t size; /* bytes of payload, 24 … 4096: sends a probe; 0: sends none */
+    uint64_t id; /* the probe to report, if size is 0; 0: none */
+    uint8_t gid[16]; /* destination of the probe, and source of the probes counted in `heard` */
 };
 enum pm_check_state {
     PM_CHECK_WAITING = 0,
     PM_CHECK_ANSWERED,
-    PM_CHECK_TOO_LONG, /* a router (ICMP) or the own host says that it does not fit */
-    PM_CHECK_ERROR, /* it could not be sent, or ICMP says that it did not arrive */
+    /* A router (by ICMP) or the own host says that the probe does not fit. */
+    PM_CHECK_TOO_LONG,
+    /* The probe could not be sent, or ICMP says that it did not arrive. */
+    PM_CHECK_ERROR,
 };
 struct pm_check_rep {
-    uint64_t id; /* the probe's */
+    uint64_t id; /* of the probe */
     uint32_t state; /* enum pm_check_state */
-    uint32_t error; /* errno, if it is PM_CHECK_ERROR */
-    uint32_t mtu; /* PM_CHECK_TOO_LONG: what would fit, IP header included; 0: not known */
-    uint32_t by_icmp; /* 1: somebody on the way said so */
+    uint32_t error; /* errno if state is PM_CHECK_ERROR */
+    uint32_t mtu; /* PM_CHECK_TOO_LONG: the size that would fit, with IP header; 0: not known */
+    uint32_t by_icmp; /* 1: the verdict came by ICMP from a host on the path */
     uint64_t rtt_ns; /* PM_CHECK_ANSWERED */
-    uint8_t from[16]; /* who answered, or who on the way complained; zeroes: not known */
-    uint64_t heard; /* probes that came from req.gid so far */
+    /* The address that answered, or the host on the path that sent the ICMP error. Zero: not known. */
+    uint8_t from[16];
+    uint64_t heard; /* number of probes that came from req.gid so far */
 };
 
 struct pm_tm_req {
-    uint32_t events; /* of each trace, at most so many, the newest */
-    uint32_t entries; /* of each list, at most so many, the oldest */
+    uint32_t events; /* at most this many of each trace, the newest */
+    uint32_t entries; /* at most this many of each list, the oldest */
 };
 
-/* All windows that can be bound to layouts (key 0); or one window, by any key of its index, with its entries and up to `pieces`
- * pieces of the bytes [off, off + len) of its addresses. */
+/* key 0: all windows that can be bound to layouts. Any other key: the one window with this key's index, its entries,
+ * and up to `pieces` pieces of the bytes [off, off + len) of its addresses. */
 struct pm_layout_req {
     uint32_t key;
     uint32_t pieces; /* at most PM_LAYOUT_PIECES */
     uint64_t off;
-    uint64_t len; /* beyond the window's end: to its end */
+    uint64_t len; /* a range beyond the end of the window stops there */
 };
 #define PM_LAYOUT_PIECES 4096
 
 /* -ENODEV: no such device; -ENOENT: no such counter. */
 struct pm_counter_req {
     char device[PM_NAME_MAX];
-    char file[64]; /* that it has in sysfs, below ports/1: "counters/port_xmit_data" */
+    /* The path in sysfs below ports/1, for example "counters/port_xmit_data". */
+    char file[64];
 };
 struct pm_counter_rep {
     uint64_t value;
@@ -388,7 +436,7 @@ struct pm_counter_rep {
  * once for each handle that the session has of it. */
 struct pm_async_event {
     uint32_t type; /* enum ibv_event_type */
-    uint32_t handle; /* qpn, cq handle, srq handle or port number */
+    uint32_t handle; /* qpn, CQ handle, SRQ handle or port number */
 };
 struct pm_comp_event {
     uint32_t cq;
@@ -396,28 +444,36 @@ struct pm_comp_event {
 };
 
 /* --- shared memory -------------------------------------------------------------------------------------------------- */
-/* Segments are memfds made by the daemon, sealed against shrinking and growing. Indexes run freely (mod 2^32); the
- * entry of index i is in slot i & (slots - 1). */
+/* Segments are memfds that the daemon makes and seals against shrinking and growing. Indexes run freely (mod 2^32).
+ * The entry of index i is in slot i & (slots - 1). */
 
-/* The session page: doorbells. To tell the daemon of new send requests, the client sets bit (d % 64) of bits[d / 64]
- * and then bit (d / 64 % 64) of summary[d / 64 / 64], both sequentially consistent, after its store to the ring's
- * tail; then, if `sleeping` reads 1, it exchanges it with 0 and if it was still 1 writes the eventfd. The daemon
- * clears a summary word, then the words, then reads the tails: so it sees the new tail, or the bit is set again. */
-#define PM_DOORBELLS 49152 /* as many as a session may have queue pairs, SRQs and CQs */
-/* And who waits for completions: polls that find nothing, while the daemon is awake, may but keep it from the processor that
- * it needs. So the client stores in `waiting` how many µs it wants to sleep, then looks at `sleeping`, and if that
- * is 0 sleeps on the futex `published`, with the value that it had before the queues were last found empty. After
- * completions the daemon adds PM_PUBLISHED to `published`, and if it is to end a sleep for another reason
- * PM_PATIENCE (which in the end carries into what counts completions: a wait too few, no harm); then it reads `waiting`, and
- * if that is not 0 makes it 0 and wakes the futex. All of it is sequentially consistent, so the sleep does not begin or is
- * ended. */
+/* The session page holds the doorbells. To announce new send requests, the client stores the ring's tail first. Then
+ * it sets bit (d % 64) of bits[d / 64], and after that bit (d / 64 % 64) of summary[d / 64 / 64], both sequentially
+ * consistent. Then it reads `sleeping`. If this is 1, the client exchanges it with 0, and if it was still 1, writes
+ * the eventfd. The daemon clears a summary word, then the words below it, then reads the tails. So either the daemon
+ * sees the new tail, or the bit is set again. */
+#define PM_DOORBELLS 49152 /* the most QPs, SRQs and CQs together that a session may have */
+/* The session page also holds the state of clients that wait for completions. A poll that finds nothing while the
+ * daemon is awake may only keep the daemon from the processor that it needs. So the client sleeps:
+ *
+ * 1. The client stores in `waiting` how many µs it wants to sleep, and then reads `sleeping`.
+ * 2. If `sleeping` is 0, the client sleeps on the futex `published`, with the value that it read before it last found
+ *    the queues empty.
+ * 3. After it has published completions, the daemon adds PM_PUBLISHED to `published`. To end a sleep for another
+ *    reason, it adds PM_PATIENCE.
+ * 4. Then the daemon reads `waiting`. If this is not 0, the daemon sets it to 0 and wakes the futex.
+ *
+ * All of these accesses are sequentially consistent. So either the sleep does not begin, or the daemon ends it.
+ * (PM_PATIENCE added often enough carries into the bits that count completions. Then a client skips one sleep, which
+ * is harmless.) */
 #define PM_PATIENCE 1u
 #define PM_PUBLISHED 256u
 struct pm_session_page {
-    _Alignas(64) _Atomic uint32_t sleeping; /* daemon: 1 before it sleeps. client: 0 when it wakes it */
-    _Alignas(64) _Atomic uint32_t published; /* daemon */
-    _Atomic uint32_t cpu; /* daemon: the processor that the device's thread is on */
-    _Alignas(64) _Atomic uint32_t waiting; /* client, and 0 by the daemon */
+    /* The daemon stores 1 before it sleeps. The client that wakes it stores 0. */
+    _Alignas(64) _Atomic uint32_t sleeping;
+    _Alignas(64) _Atomic uint32_t published; /* written by the daemon */
+    _Atomic uint32_t cpu; /* written by the daemon: the processor of the device's thread */
+    _Alignas(64) _Atomic uint32_t waiting; /* µs, written by the client; the daemon sets it to 0 */
     _Alignas(64) _Atomic uint64_t summary[PM_DOORBELLS / 64 / 64];
     _Alignas(64) _Atomic uint64_t bits[PM_DOORBELLS / 64];
 };
@@ -428,39 +484,46 @@ struct pm_sge {
     uint32_t lkey;
 };
 
-/* Start of a QP's segment. The client alone writes sq_tail, rq_tail; the daemon alone writes rq_notify. How far the
- * daemon has read is not shown: a send slot is free again when its completion, or that of a later signaled request,
- * was polled; a receive slot when its completion was polled (its SGEs are needed until then, see pm_cqe.inline_len).
- * A change to RESET empties both rings: their heads move to the tails. */
+/* Start of a QP's segment. Only the client writes sq_tail and rq_tail. Only the daemon writes rq_notify. The client
+ * does not see how far the daemon has read. A send slot is free again when the client has polled its completion, or
+ * that of a later signaled request. A receive slot is free again when its completion was polled, because its SGEs are
+ * needed until then (see pm_cqe.inline_len). A change to RESET empties both rings: their heads move to the tails. */
 struct pm_qp_page {
     _Alignas(64) _Atomic uint32_t sq_tail; /* next free index; stored with release order after the entries */
-    _Alignas(
-        64) _Atomic uint32_t rq_tail; /* likewise, but sequentially consistent, because rq_notify is read after it */
-    _Alignas(64) _Atomic uint32_t rq_notify; /* 1: ring the doorbell for receive requests too (the QP is in ERR) */
+    /* Next free index. Stored sequentially consistent after the entries, because the client reads rq_notify after
+     * it. */
+    _Alignas(64) _Atomic uint32_t rq_tail;
+    /* 1: ring the doorbell for receive requests too, because the QP is in the error state. */
+    _Alignas(64) _Atomic uint32_t rq_notify;
 };
 
-enum pm_send_flags { /* enum ibv_send_flags */
-                     PM_SEND_FENCE = 1,
-                     PM_SEND_SIGNALED = 2,
-                     PM_SEND_SOLICITED = 4,
-                     PM_SEND_INLINE = 8,
+/* enum ibv_send_flags */
+enum pm_send_flags {
+    PM_SEND_FENCE = 1,
+    PM_SEND_SIGNALED = 2,
+    PM_SEND_SOLICITED = 4,
+    PM_SEND_INLINE = 8,
 };
-/* 64 bytes, then in UD queue pairs a struct pm_av, then num_sge struct pm_sge, or inline_len bytes of data. */
+/* 64 bytes, then for UD QPs a struct pm_av, then num_sge struct pm_sge or inline_len bytes of data. */
 struct pm_send_wqe {
     uint64_t wr_id;
-    uint64_t remote_addr; /* WRITE, READ, atomics; BIND_MW: first byte */
-    uint64_t
-        compare_add; /* atomics; BIND_MW, FLUSH: length; ATOMIC_WRITE without SGEs: the eight bytes, as in memory */
-    uint64_t
-        swap; /* CAS; FLUSH: enum ibv_placement_type | enum ibv_selectivity_level << 8; BIND_MW: the client's own note */
-    uint32_t rkey; /* BIND_MW: type 1: the window's rkey; type 2: the new one. Only its index counts for type 1 */
-    uint32_t
-        imm; /* immediate data as the application gave it (__be32), or the rkey to invalidate; BIND_MW: the rkey to come of type 1 (the last one that ibv_bind_mw returned, tag + 1), 0 for type 2 */
+    uint64_t remote_addr; /* WRITE, READ, atomics; BIND_MW: address of the first byte */
+    /* Atomics: compare or add operand. BIND_MW and FLUSH: length. ATOMIC_WRITE without SGEs: the eight bytes as they
+     * are in memory. */
+    uint64_t compare_add;
+    /* CAS: swap operand. FLUSH: enum ibv_placement_type | enum ibv_selectivity_level << 8. BIND_MW: a note of the
+     * client, for its own use. */
+    uint64_t swap;
+    /* BIND_MW of type 1: the window's rkey, of which only the index counts. BIND_MW of type 2: the new rkey. */
+    uint32_t rkey;
+    /* Immediate data as the application gave it (__be32), or the rkey to invalidate. BIND_MW of type 1: the new rkey
+     * (the last one that ibv_bind_mw returned, with its tag plus 1). BIND_MW of type 2: 0. */
+    uint32_t imm;
     uint32_t inline_len;
     uint32_t remote_qpn; /* UD */
     uint32_t remote_qkey; /* UD */
     uint32_t mr_key; /* BIND_MW: lkey of the region */
-    uint32_t srqn; /* XRC: SRQ number; BIND_MW: enum ibv_access_flags of the window */
+    uint32_t srqn; /* XRC: SRQ number; BIND_MW: access of the window (enum ibv_access_flags) */
     uint8_t opcode; /* enum ibv_wr_opcode */
     uint8_t flags; /* enum pm_send_flags */
     uint8_t num_sge;
@@ -468,16 +531,18 @@ struct pm_send_wqe {
 };
 _Static_assert(sizeof(struct pm_send_wqe) == 64, "send request header");
 
-struct pm_recv_wqe { /* 16 bytes, then num_sge struct pm_sge */
+/* 16 bytes, then num_sge struct pm_sge. */
+struct pm_recv_wqe {
     uint64_t wr_id;
     uint32_t num_sge;
-    uint32_t wqe_index; /* SRQ: the client's number of the request, which comes back as pm_cqe.slot; else 0 */
+    /* SRQ: the number that the client gave to the request. It comes back as pm_cqe.slot. Other queues: 0. */
+    uint32_t wqe_index;
 };
 _Static_assert(sizeof(struct pm_recv_wqe) == 16, "receive request header");
 
-/* A bind to a layout (docs/layouts.md) is a BIND_MW with PM_BIND_LAYOUT among the access flags. Then remote_addr is where the
- * client has a struct pm_layout, private memory that stays until the request is done; compare_add its bytes, entries included;
- * mr_key 0. */
+/* A bind to a layout (docs/layouts.md) is a BIND_MW with PM_BIND_LAYOUT among the access flags. Then remote_addr is
+ * the address of a struct pm_layout in the client's private memory, which must stay there until the request is done.
+ * compare_add is the number of its bytes, entries included. mr_key is 0. */
 #define PM_BIND_LAYOUT (1u << 30)
 #define PM_LAYOUT_ENTRIES 1024
 #define PM_LAYOUT_DIMS 8
@@ -496,99 +561,120 @@ struct pm_layout {
     struct pm_layout_entry entry[];
 };
 
-/* Start of an SRQ's segment; the ring of struct pm_recv_wqe is at the offset that the reply told. The client alone
- * writes tail. Requests of an SRQ complete out of order, so a slot says nothing about a request once the daemon has
- * read it: what the poller needs later (the SGEs, for inline data) the client keeps itself, under the request's
- * cookie. The ring can't overflow: what the daemon has not read has not completed, and no more than max_wr requests
- * are outstanding, from posting until their completions are polled. A request that a QP holds when it is reset or
- * destroyed goes back to the head of the SRQ: each one completes at last. notify is the daemon's: 1 asks the client to
- * ring the doorbell after storing tail.
+/* Start of an SRQ's segment. The ring of struct pm_recv_wqe is at the offset that the reply gives. Only the client
+ * writes tail.
  *
- * TM: the client alone writes ops_tail and rings the doorbell after that; the daemon alone writes ops_head, with release
- * order after it has carried out what is before it. So a client finds room. */
+ * Requests of an SRQ complete out of order. So a slot says nothing about a request once the daemon has read it. The
+ * client itself keeps what the poller needs later (the SGEs, for inline data), under the request's wqe_index.
+ *
+ * The ring can't overflow: a request that the daemon has not read has not completed, and at most max_wr requests are
+ * outstanding from the post until their completions are polled. A request that a QP holds when it is reset or
+ * destroyed goes back to the head of the SRQ, so each request completes in the end. notify belongs to the daemon: 1
+ * asks the client to ring the doorbell after it has stored tail.
+ *
+ * TM: only the client writes ops_tail, and it rings the doorbell after that. Only the daemon writes ops_head, with
+ * release order, after it has executed the operations before it. So a client sees which slots of the ring are free. */
 struct pm_srq_page {
-    _Alignas(64) _Atomic uint32_t
-        tail; /* next free index; stored after the entries, sequentially consistent, because notify is read after it */
+    /* Next free index. Stored sequentially consistent after the entries, because the client reads notify after it. */
+    _Alignas(64) _Atomic uint32_t tail;
     _Alignas(64) _Atomic uint32_t notify;
     _Alignas(64) _Atomic uint32_t ops_tail; /* next free index; stored with release order after the entries */
-    _Alignas(64) _Atomic uint32_t ops_head; /* operations before it are done */
+    _Alignas(64) _Atomic uint32_t ops_head; /* all operations before this index are done */
 };
 
-/* An operation on the matching list of a TM-SRQ: 64 bytes, then num_sge struct pm_sge. Handles are the client's: the low
- * PM_TM_SLOT_BITS bits are a slot below max_num_tags, the others a generation, different with each use of the slot.
- * The client uses a slot again when all completions of its last use were polled: the ADD's if it was signaled, and the
- * last receive completion or a successful DEL's; of an unsignaled DEL it learns by `deleted`. An operation that was
- * posted before a message was sent is carried out before the message is matched. */
-enum pm_tm_op_flags { /* enum ibv_ops_flags */
-                      PM_TM_OP_SIGNALED = 1,
-                      PM_TM_OP_SYNC = 2,
+/* enum ibv_ops_flags */
+enum pm_tm_op_flags {
+    PM_TM_OP_SIGNALED = 1,
+    PM_TM_OP_SYNC = 2,
 };
 #define PM_TM_SLOT_BITS 12
+/* An operation on the matching list of a TM-SRQ: 64 bytes, then num_sge struct pm_sge.
+ *
+ * The client chooses the handles. The low PM_TM_SLOT_BITS bits are a slot below max_num_tags. The other bits are a
+ * generation, which differs for each use of the slot. The client may use a slot again when it has polled all
+ * completions of the last use: that of the ADD if it was signaled, and either the last receive completion or the
+ * completion of a successful DEL. The result of an unsignaled DEL is in `deleted`.
+ *
+ * The daemon executes an operation that was posted before a message was sent, before it matches that message. */
 struct pm_tm_op {
     uint64_t wr_id;
     uint64_t recv_wr_id, tag, mask; /* ADD */
-    uint32_t handle; /* ADD, DEL: the entry's; comes back as pm_cqe.slot */
-    uint32_t unexpected_cnt; /* SYNC, and those with PM_TM_OP_SYNC */
+    /* ADD, DEL: handle of the entry. It comes back as pm_cqe.slot. */
+    uint32_t handle;
+    uint32_t unexpected_cnt; /* SYNC, and operations with PM_TM_OP_SYNC */
     uint8_t opcode; /* enum ibv_ops_wr_opcode */
     uint8_t flags; /* enum pm_tm_op_flags */
     uint8_t num_sge; /* ADD */
     uint8_t reserved8;
-    uint32_t deleted; /* unsignaled DEL, the daemon's, before ops_head moves: 1: the entry is gone without a match */
+    /* Unsignaled DEL: the daemon writes 1 before it moves ops_head, if the entry was deleted without a match. */
+    uint32_t deleted;
     uint32_t reserved[4];
 };
 _Static_assert(sizeof(struct pm_tm_op) == 64, "list operation header");
 
-/* Start of a CQ's segment; the entries begin at PM_CQ_ENTRIES. */
+/* Start of a CQ's segment. The entries begin at PM_CQ_ENTRIES. */
 enum pm_arm {
     PM_ARM_NONE,
-    PM_ARM_SOLICITED, /* an event for the next solicited or failed completion */
-    PM_ARM_ANY, /* an event for the next completion */
+    PM_ARM_SOLICITED, /* event for the next solicited or failed completion */
+    PM_ARM_ANY, /* event for the next completion */
 };
 struct pm_cq_page {
-    _Alignas(64) _Atomic uint32_t
-        consumer; /* client: next index it will read; stored with release order after it has copied entries */
-    _Alignas(64) _Atomic uint32_t
-        arm; /* enum pm_arm; client: stored before its last look at seq, with a fence between; daemon: exchanged with NONE when it
-              * sends the event: after it has added such a completion, or when the doorbell rang and any wait */
+    /* Written by the client: the next index that it will read. Stored with release order after it has copied
+     * entries. */
+    _Alignas(64) _Atomic uint32_t consumer;
+    /* enum pm_arm. The client stores it before its last look at seq, with a fence between. The daemon exchanges it
+     * with NONE when it sends the event: after it has added such a completion, or when the doorbell rang and
+     * completions wait. */
+    _Alignas(64) _Atomic uint32_t arm;
 };
 #define PM_CQ_ENTRIES 128u
 
 enum pm_cqe_kind {
-    PM_CQE_RECV = 1, /* slot is of the receive queue */
+    PM_CQE_RECV = 1, /* slot belongs to the receive queue */
     PM_CQE_SOLICITED = 2,
-    PM_CQE_TM = 4, /* of a TM-SRQ: stays when its QP is destroyed, because entries and counts depend on it */
-    PM_CQE_TM_ENTRY = 8, /* slot is that of a matched entry of the list; tm is valid */
-    PM_CQE_TM_OP = 16, /* a list operation; slot is its handle */
+    /* Completion of a TM-SRQ. It stays in the CQ when its QP is destroyed, because entries and counts depend on it. */
+    PM_CQE_TM = 4,
+    /* slot is the handle of a matched list entry; tm is valid */
+    PM_CQE_TM_ENTRY = 8,
+    PM_CQE_TM_OP = 16, /* completion of a list operation; slot is its handle */
 };
-struct pm_cqe_tm { /* zeros unless wc_flags has IBV_WC_TM_MATCH */
+/* All zero unless wc_flags has IBV_WC_TM_MATCH. */
+struct pm_cqe_tm {
     uint64_t tag; /* host order */
-    uint32_t priv; /* likewise */
+    uint32_t priv; /* host order */
     uint32_t reserved;
 };
-/* An entry is valid for index i when seq, loaded with acquire order, equals (uint32_t)(i + 1); the daemon stores it
- * last, with release order. (A new segment is all zero, and index 2^32 - 1 is skipped by starting at 0 and never
- * reusing a slot before it was consumed: seq 0 is only met after a wrap, when the slot holds the older seq.) With
- * IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN the daemon overwrites what was not consumed: seq is then beyond the expected
- * one, and the client goes on from there. */
+/* The entry of index i is valid when seq, loaded with acquire order, equals (uint32_t)(i + 1). The daemon stores seq
+ * last, with release order.
+ *
+ * A new segment is all zero. Indexes start at 0, and no slot is reused before it was consumed. So the seq of index
+ * 2^32 - 1, which is 0, is expected only after a wrap, when the slot holds an older seq.
+ *
+ * With IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN the daemon overwrites entries that were not consumed. Then seq is beyond the
+ * expected value, and the client continues from there. */
 struct pm_cqe { /* 128 bytes */
     uint64_t wr_id;
     uint64_t timestamp; /* CLOCK_MONOTONIC, ns */
     uint32_t byte_len;
-    uint32_t imm; /* immediate data (__be32 as on the wire), or the invalidated rkey */
+    /* Immediate data (__be32, as on the wire), or the invalidated rkey. */
+    uint32_t imm;
     uint32_t qpn;
     uint32_t src_qp;
-    uint32_t
-        slot; /* free-running index of the request in its ring: it and all before it in the same send queue are done. SRQ: its cookie */
+    /* Free-running index of the request in its ring. Send queue: this request and all before it in the same queue are
+     * done. SRQ: the request's wqe_index. */
+    uint32_t slot;
     uint32_t vendor_err;
     uint8_t status; /* enum ibv_wc_status */
     uint8_t opcode; /* enum ibv_wc_opcode */
     uint8_t wc_flags; /* enum ibv_wc_flags */
     uint8_t kind; /* enum pm_cqe_kind */
-    uint16_t inline_len; /* bytes of data[] that the poller scatters to the SGEs of the receive request; 0: none */
+    /* Number of bytes in data[] that the poller copies to the SGEs of the receive request. 0: none. */
+    uint16_t inline_len;
     uint16_t reserved16;
-    uint32_t srq; /* handle of the SRQ whose request it was; 0: the QP's own queue */
+    /* Handle of the SRQ that the request came from. 0: the QP's own receive queue. */
+    uint32_t srq;
     uint32_t reserved[2];
-    uint32_t seq; /* last word of the first cache line */
+    uint32_t seq; /* the last word of the first cache line */
     union {
         uint8_t data[64];
         struct pm_cqe_tm tm; /* PM_CQE_TM_ENTRY */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Layouts in the terms of mlx5dv, for programs that are to run on ConnectX adapters as well: what the hardware can take of what
- * pumice/layout.h can say, and back. These functions only translate; they work with objects of any vendor.
+/* Translates between layouts (pumice/layout.h) and the structures of mlx5dv, for programs that also run on ConnectX
+ * adapters. The functions only translate; they work with objects of any vendor.
  *
  *     layout                                          mlx5dv
  *     composite                                       mlx5dv_wr_mr_list: an SGE for each entry
- *     interleaved, all entries in all rounds          mlx5dv_wr_mr_interleaved: repeat_count is the number of rounds,
- *         repeat_count 1, items at equal distances        {addr, length, stride - length}
- *         repeat_count R                                  R of them: for the first item of a round, for the second …
- *     several dimensions                              likewise, if a round ends where a line of the inner dimensions does
- *     all else                                        nothing: only by mkeys over mkeys, which the program has to make
+ *     interleaved, all entries in all rounds          mlx5dv_wr_mr_interleaved: repeat_count is the number of rounds
+ *         repeat_count 1, items at equal distances        one element {addr, length, stride - length}
+ *         repeat_count R                                  R such elements: for the first item of a round, the second …
+ *     several dimensions                              as above, if rounds end where a line of the inner dimensions ends
+ *     anything else                                   no such form: the program has to make mkeys over mkeys
  *
- * An mlx5dv_mr_interleaved tells of gaps (bytes_skip), a dimension of distances from start to start. */
+ * An mlx5dv_mr_interleaved has gaps (bytes_skip). A dimension has distances from start to start (stride). */
 #ifndef PUMICE_MLX5_H
 #define PUMICE_MLX5_H
 
@@ -23,29 +23,34 @@ extern "C" {
 
 /* The arguments of mlx5dv_wr_mr_list and mlx5dv_wr_mr_interleaved. */
 struct pumice_mlx5_mkey {
-    uint32_t repeat_count; /* rounds; 0: it is a list */
-    uint16_t num; /* elements in use */
-    uint16_t max; /* elements that there is room for: set by the caller of pumice_layout_to_mlx5 */
-    struct ibv_sge *list; /* [max], the caller's; NULL: no room for a list */
-    struct mlx5dv_mr_interleaved *interleaved; /* [max], the caller's; NULL: no room for these */
+    uint32_t repeat_count; /* number of rounds; 0: a list */
+    uint16_t num; /* number of elements used */
+    /* The number of elements in the caller's arrays. The caller of pumice_layout_to_mlx5 sets it. */
+    uint16_t max;
+    struct ibv_sge *list; /* [max], owned by the caller; NULL: the caller takes no list */
+    /* [max], owned by the caller; NULL: the caller takes no interleaved form */
+    struct mlx5dv_mr_interleaved *interleaved;
 };
-/* What the mkey and the queue pair were created for. Each element of a list takes one entry of both, and so does each interleaved one,
- * with one more for the pattern as a whole. */
+/* The limits that the mkey and the QP were created with. Each element of a list or of an interleaved form takes one
+ * entry of both limits. An interleaved form takes one more entry for the pattern as a whole. */
 struct pumice_mlx5_limits {
-    uint32_t max_entries; /* of mlx5dv_create_mkey */
-    uint32_t max_inline_data; /* of the queue pair, in bytes; an entry takes 16, and four fit into any request */
+    uint32_t max_entries; /* as given to mlx5dv_create_mkey */
+    /* Of the QP, in bytes. An entry takes 16 bytes, and any request has room for four entries. */
+    uint32_t max_inline_data;
 };
 
-/* Fills *out, but for max, list and interleaved. limits may be NULL: they are not looked at. An inner window stands with its lkey.
- * EINVAL: it is no sound layout, whatever the objects are
- * EOPNOTSUPP: there is no such form: entries run out in different rounds, lines end within a round, or items overlap
- * ERANGE: it has the form, but a number is too large: an item and a distance have 16 bits, an entry of a list and the number
- *     of rounds 32
- * ENOMEM: more elements than there is room for, or than the limits allow */
+/* Fills *out except for max, list and interleaved. limits may be NULL: then they are not checked. An inner window is
+ * represented by its lkey.
+ * EINVAL: the layout is malformed, whatever the objects are
+ * EOPNOTSUPP: mlx5dv has no such form: entries end in different rounds, lines end within a round, or items overlap
+ * ERANGE: mlx5dv has the form, but a number is too large: the size of an item and a distance have 16 bits, the size of
+ *     a list entry and the number of rounds have 32
+ * ENOMEM: the layout needs more elements than the arrays or the limits allow */
 int pumice_layout_to_mlx5(const struct pumice_mw_bind_layout *layout, const struct pumice_mlx5_limits *limits,
                           struct pumice_mlx5_mkey *out);
-/* The same as a layout, in arrays of in->num (dimension: only for interleaved ones), to which it points. The regions are found among mr[num_mr] by
- * their lkeys. EINVAL: one isn't, there are no elements, or one has no bytes. */
+/* The reverse: makes a layout of *in. entry and dimension are arrays of in->num elements (dimension only for
+ * interleaved forms); *layout points to them. Each lkey must belong to one of mr[num_mr]. EINVAL: an lkey is not
+ * found, there are no elements, or an element has no bytes. */
 int pumice_layout_from_mlx5(const struct pumice_mlx5_mkey *in, struct ibv_mr *const *mr, unsigned num_mr,
                             struct pumice_mw_bind_layout *layout, struct pumice_mw_bind_layout_entry *entry,
                             struct pumice_mw_dimension *dimension);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What libpumice.so asks of the libibverbs.so.1 that it finds in the process. Not for programs: use pumice/layout.h. */
+/* The interface between libpumice.so and the libibverbs.so.1 that it finds in the process. Programs use
+ * pumice/layout.h instead. */
 #ifndef PUMICE_PROVIDER_H
 #define PUMICE_PROVIDER_H
 
@@ -11,7 +12,8 @@
 #define PUMICE_PROVIDER_VERSION 1u
 struct pumice_provider {
     uint32_t version; /* PUMICE_PROVIDER_VERSION */
-    bool (*owns)(const struct ibv_context *context); /* is it a context of this library? Asked before all below */
+    /* Does the context belong to this library? Called before any of the functions below. */
+    bool (*owns)(const struct ibv_context *context);
     void (*query_caps)(struct ibv_context *context, struct pumice_ncm_caps *caps);
     struct ibv_mw *(*alloc_mw)(const struct pumice_mw_alloc_attr_ex *attr); /* NULL with errno */
     int (*bind_mw)(struct ibv_qp *qp, struct ibv_mw *mw, const struct pumice_mw_bind *bind);
@@ -19,7 +21,7 @@ struct pumice_provider {
     uint32_t (*mw_lkey)(const struct ibv_mw *mw);
 };
 
-/* Our libibverbs.so.1 exports this; the real one does not. */
+/* Our libibverbs.so.1 exports this symbol; the real one does not. */
 #define PUMICE_PROVIDER_SYMBOL "pumice_provider"
 extern const struct pumice_provider pumice_provider;
 

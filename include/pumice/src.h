@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Scalable Reliable Connections under the names of the proposal of 2007 ("[PATCHv3 RFC] Scalable Reliable Connection:
- * API and documentation"), on top of what became of it: XRC. Nothing of this is in the library: these are inline
- * functions on the verbs API, and work with any device that has XRC (IBV_DEVICE_XRC).
+/* Scalable Reliable Connections under the names of the 2007 proposal ("[PATCHv3 RFC] Scalable Reliable Connection:
+ * API and documentation"), built on XRC, into which the proposal developed. This header holds inline functions on the
+ * verbs API only; the library has no part of it. They work with any device that has XRC (IBV_DEVICE_XRC).
  *
- * The proposal has one type of QP for both directions; XRC has two. ibv_create_src_qp makes the one that the proposal's
- * roles ask for: a QP that sends ("qp1 is only used to post send WRs") or one that does the transport checks of a
+ * The proposal has one QP type for both directions; XRC has two. ibv_create_src_qp makes the one that the proposal's
+ * roles ask for: a QP that sends ("qp1 is only used to post send WRs"), or one that does the transport checks of a
  * domain ("qp2 … neither send nor receive WRs are posted on qp2").
  *
  *   proposal                       here
@@ -30,12 +30,13 @@ extern "C" {
 #define IBV_DEVICE_SRC IBV_DEVICE_XRC
 #define IBV_QPT_SRC IBV_QPT_XRC_SEND
 #define ibv_src_domain ibv_xrcd
-/* The member of struct ibv_send_wr. */
+/* A member of struct ibv_send_wr. */
 #define src_remote_srq_num qp_type.xrc.remote_srqn
 
-/* Opens the domain that belongs to the file behind fd (its inode, whatever its name). fd -1: a domain of its own, for
- * which oflag must be O_CREAT. O_CREAT: makes it if there is none; with O_EXCL: fails if there is one. NULL with errno:
- * EAGAIN (none there, no O_CREAT), EINVAL (O_EXCL and it is there; other flags), EBADF, EOPNOTSUPP. */
+/* Opens the domain that belongs to the file behind fd. The inode of the file identifies the domain; its name does not
+ * matter. fd -1 makes a domain without a file; oflag must then be O_CREAT. O_CREAT makes the domain if it does not
+ * exist; O_CREAT with O_EXCL fails if it exists. NULL with errno: EAGAIN (the domain does not exist, and oflag has no
+ * O_CREAT), EINVAL (the domain exists, and oflag has O_EXCL; or oflag has other flags), EBADF, EOPNOTSUPP. */
 static inline struct ibv_src_domain *ibv_open_src_domain(struct ibv_context *context, int fd, int oflag)
 {
     struct ibv_xrcd_init_attr attr;
@@ -45,14 +46,15 @@ static inline struct ibv_src_domain *ibv_open_src_domain(struct ibv_context *con
     return ibv_open_xrcd(context, &attr);
 }
 
-/* 0 or errno value; EBUSY while QPs or SRQs of this process use it. The last reference ends the domain. */
+/* Returns 0 or an errno value. EBUSY: QPs or SRQs of this process use the domain. The domain ends with its last
+ * reference. */
 static inline int ibv_close_src_domain(struct ibv_src_domain *d)
 {
     return ibv_close_xrcd(d);
 }
 
-/* A shared receive queue of a domain, whose completions go to src_cq. max_wr and max_sge of the attributes are set to
- * what was granted. NULL with errno. */
+/* Creates a shared receive queue of a domain. Its completions go to src_cq. The function sets max_wr and max_sge of
+ * the attributes to the granted values. NULL with errno. */
 static inline struct ibv_srq *ibv_create_src_srq(struct ibv_pd *pd, struct ibv_src_domain *domain,
                                                  struct ibv_cq *src_cq, struct ibv_srq_init_attr *srq_init_attr)
 {
@@ -72,16 +74,16 @@ static inline struct ibv_srq *ibv_create_src_srq(struct ibv_pd *pd, struct ibv_s
     return srq;
 }
 
-/* The number by which senders name the queue; 0: it is not of a domain. */
+/* The number by which senders name the queue. 0: the queue belongs to no domain. */
 static inline uint32_t ibv_src_srq_num(struct ibv_srq *srq)
 {
     uint32_t num = 0;
     return ibv_get_srq_num(srq, &num) ? 0 : num;
 }
 
-/* A QP of type IBV_QPT_SRC. With max_send_wr it sends, and needs pd and send_cq; without, it is the receiving end, which
- * belongs to domain and has neither queues nor CQs. Receive queue, receive CQ and SRQ of the attributes don't count. NULL
- * with errno. */
+/* Creates a QP of type IBV_QPT_SRC. If max_send_wr is above 0, the QP sends, and needs pd and send_cq. Otherwise it
+ * is the receiving end: it belongs to domain and has neither queues nor CQs. The receive queue, receive CQ and SRQ of
+ * the attributes are ignored. NULL with errno. */
 static inline struct ibv_qp *ibv_create_src_qp(struct ibv_pd *pd, struct ibv_src_domain *domain,
                                                struct ibv_qp_init_attr *qp_init_attr)
 {
