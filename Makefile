@@ -38,9 +38,9 @@ VERBS_SRC := $(call sources,src/verbs)
 DV_SRC := $(call sources,src/dv)
 CMD_SRC := $(call sources,src/cmd)
 UNIT_SRC := $(call sources,tests/unit)
-SIM_SRC := $(wildcard tests/sim/*.c)
-VTEST_SRC := $(wildcard tests/verbs/*.c)
+SIM_SRC := $(call sources,tests/sim)
 ENDURANCE_SRC := $(wildcard tests/verbs/endurance/*.c)
+VTEST_SRC := $(filter-out $(ENDURANCE_SRC),$(call sources,tests/verbs))
 
 LIBWIRE := $(BUILD)/lib/libwire.a
 LIBCORE := $(BUILD)/lib/libcore.a
@@ -124,15 +124,9 @@ $(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lisal
 
-# Writes the capture for tests/e2e/wire_tshark.sh.
-WIRE_GEN := $(BUILD)/tests/e2e/wire_gen
-$(WIRE_GEN): $(call obj,tests/e2e/wire_gen.c) $(LIBPCAPW) $(LIBWIRE)
-	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lisal
-
-# Writes the captures for tests/e2e/dissector.sh and tests/e2e/lint.sh.
-SCENE_GEN := $(BUILD)/tests/e2e/scene_gen
-$(SCENE_GEN): $(call obj,tests/e2e/scene_gen.c tests/e2e/scene.c) $(LIBPCAPW) $(LIBWIRE)
+# Programs that write captures for the scripts in tests/e2e/capture.
+E2E_BIN := $(addprefix $(BUILD)/tests/e2e/capture/,wire_gen scene_gen lint_gen)
+$(E2E_BIN): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/e2e/capture/scene.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
@@ -153,16 +147,11 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIBCORE) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
-LINT_GEN := $(BUILD)/tests/e2e/lint_gen
-$(LINT_GEN): $(call obj,tests/e2e/lint_gen.c tests/e2e/scene.c) $(LIBPCAPW) $(LIBWIRE)
-	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lisal
-
 # Programs against the verbs API, linked with the system's library and run with ours.
 $(BUILD)/tests/verbs/%: $(BUILD)/obj/tests/verbs/%.o
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(VT_LIBS) -libverbs -lpthread
-LAYOUT_TESTS := $(filter $(BUILD)/tests/verbs/test_layout%,$(VTEST_BIN))
+LAYOUT_TESTS := $(filter $(BUILD)/tests/verbs/layout/%,$(VTEST_BIN))
 $(LAYOUT_TESTS): $(DV_SO)
 $(LAYOUT_TESTS): VT_LIBS = $(DV_SO) -Wl,-rpath,$(abspath $(dir $(DV_SO)))
 
@@ -240,7 +229,6 @@ demo: deps
 	$(SUBMAKE) all
 	@PUMICE=$(PUMICE) examples/demo.sh
 
-E2E_BIN := $(WIRE_GEN) $(SCENE_GEN) $(LINT_GEN)
 .PHONY: tests
 tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
 
@@ -271,7 +259,7 @@ test-systemd: deb
 .PHONY: test-captured
 test-captured: deps-test
 	$(SUBMAKE) all $(VTEST_BIN)
-	@BUILD=$(BUILD) tests/e2e/captured.sh --full
+	@BUILD=$(BUILD) tests/e2e/capture/captured.sh --full
 
 # Real MPIs: of these a few are a part of `make test`, more take some minutes, and the whole matrix of MPIs, transports, ranks, hosts and
 # faults about half an hour. `make test-mpi-long`: how large a daemon is after a thousand MPI_Init. MPI_ARGS: for tests/mpi/run.py.
@@ -310,7 +298,7 @@ san: deps-test
 		SANITIZED=yes BUILD=$(BUILD)/san tests/run.sh verbs e2e
 tsan: deps-test
 	$(SUBMAKE) BUILD=$(BUILD)/tsan SAN=thread tests
-	+@ONLY='unit/test_ring|verbs/*' SANITIZED=yes BUILD=$(BUILD)/tsan tests/run.sh unit verbs
+	+@ONLY='unit/*/test_ring|verbs/*' SANITIZED=yes BUILD=$(BUILD)/tsan tests/run.sh unit verbs
 valgrind: deps-test deps-dev
 	$(SUBMAKE) tests
 	+@BUILD=$(BUILD) tests/run.sh valgrind

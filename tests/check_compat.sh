@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 failed=0
-sed -n 's/^tests[^ ]* skip //p' tests/e2e/pyverbs.expected | sort -u | {
+sed -n 's/^tests[^ ]* skip //p' tests/e2e/programs/pyverbs.expected | sort -u | {
     while read -r reason; do
         # Numbers and names of this machine are not repeated there.
         key=$(printf '%s' "$reason" | sed 's/ by \/dev.*//; s/Create Raw Packet QP .*/Create Raw Packet QP/')

@@ -5,8 +5,8 @@
 #   check   rules of the source tree: dependencies between folders, licence lines, man pages
 #   unit    build/tests/unit/**/test_*: Criterion, each in a process of its own
 #   sim     build/tests/sim/sim: the protocol engine in virtual time
-#   verbs   build/tests/verbs/test_*: programs against the verbs API, each with a daemon of its own
-#   e2e     tests/e2e/*.sh, and tests/e2e/run.py: unmodified programs between hosts
+#   verbs   build/tests/verbs/**/test_*: programs against the verbs API, each with a daemon of its own
+#   e2e     tests/e2e/**/*.sh, and tests/e2e/programs/run.py: unmodified programs between hosts
 #   valgrind  the unit tests and a first traffic under valgrind
 #   fuzz    build/fuzz/tests/fuzz/fuzz_*, each for FUZZ_SECONDS
 #
@@ -124,7 +124,7 @@ verbs_legs()
 {
     local t name
     for t in $(built verbs 'test_tm*'); do
-        name=verbs/${t##*/}
+        name=${t#"$BUILD/tests/"}
         VT_DAEMON="$BUILD/bin/pumiced --loopback wire" try "$name+wire" bash -c 'verbs_one "$0"' "$t"
         VT_DAEMON="$BUILD/bin/pumiced --tm-profile mlx5" try "$name+mlx5" bash -c 'verbs_one "$0"' "$t"
     done
@@ -134,7 +134,7 @@ stage_verbs()
 {
     local t
     for t in $(built verbs 'test_*'); do
-        try "verbs/${t##*/}" bash -c 'verbs_one "$0"' "$t"
+        try "${t#"$BUILD/tests/"}" bash -c 'verbs_one "$0"' "$t"
     done
     verbs_legs
     for t in tests/verbs/*.sh; do
@@ -145,14 +145,16 @@ stage_verbs()
 
 stage_e2e()
 {
-    local t long=900
-    for t in tests/e2e/*.sh; do
+    local t name long=900
+    for t in tests/e2e/*/*.sh; do
+        name=${t#tests/}
+        name=${name%.sh}
         # These build what they install, without the sanitizer, or put the library into programs by other ways than "pumice run".
         [ -n "${SANITIZED:-}" ] && [[ $t == */@(ci_example|deb|extcap|install|installed).sh ]] && continue
-        [ -x "$t" ] && try "e2e/${t##*/}" "$t"
+        [ -x "$t" ] && try "$name" "$t"
     done
     [ -n "${SANITIZED:-}" ] && long=3600
-    live=yes limit=${TEST_TIMEOUT:-$long} try e2e/run.py tests/e2e/run.py --build "$BUILD"
+    live=yes limit=${TEST_TIMEOUT:-$long} try e2e/programs/run tests/e2e/programs/run.py --build "$BUILD"
 }
 
 stage_valgrind()

@@ -22,7 +22,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
-for folder in ("e2e", "mpi"):
+for folder in ("e2e/lib", "mpi"):
     sys.path.insert(0, os.path.join(os.path.dirname(HERE), folder))
 
 import cases as table  # noqa: E402

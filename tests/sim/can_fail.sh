@@ -35,7 +35,8 @@ build()
             $CC -D_GNU_SOURCE "-I$dir" -I. -Iinclude -std=gnu11 -O1 -w -c -o "$dir/$(basename "$f" .c).o" "$f" || return 1
         fi
     done
-    $CC -o "$dir/sim" "$dir"/*.o "$BUILD"/obj/tests/sim/*.o "$BUILD/lib/libpcapng.a" "$BUILD/lib/libwire.a" -lisal
+    # shellcheck disable=SC2046
+    $CC -o "$dir/sim" "$dir"/*.o $(find tests/sim -name '*.c' | sed "s|.*|$BUILD/obj/&|; s|c\$|o|") "$BUILD/lib/libpcapng.a" "$BUILD/lib/libwire.a" -lisal
 }
 
 # fault NAME FILE FROM TO [case|tm]; with `case` the random exchanges need not find it, with `tm` those with tag matching must

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/bare.h"
+#include "tests/sim/host/bare.h"
 
 #define LINK_RATE 4000u /* bytes per us, each way */
 #define ONE_WAY (15 * US)

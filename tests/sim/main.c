@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The simulator's command line. */
-#include "tests/sim/cases.h"
-#include "tests/sim/tm.h"
+#include "tests/sim/scenarios/cases.h"
+#include "tests/sim/tag_matching/tm.h"
 
 #include <errno.h>
 #include <stdlib.h>

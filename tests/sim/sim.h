@@ -22,8 +22,8 @@
 #define PUMICE_SIM_H
 
 #include "daemon/core/engine.h"
-#include "tests/sim/dgram.h"
-#include "tests/sim/net.h"
+#include "tests/sim/datagrams/dgram.h"
+#include "tests/sim/network/net.h"
 #include "wire/icrc.h"
 
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Runs in a container that systemd has booted; see run.sh. alice is in the group pumice, bob is not.
 set -u
-. "$(dirname "$0")/checks.bash" # of tests/e2e
+. "$(dirname "$0")/checks.bash" # of tests/e2e/lib
 socket=/run/pumice/pumiced.sock
 
 as() # USER COMMAND: as if that user had logged in

@@ -44,7 +44,7 @@ fi
 # It has a network of its own, so that UDP port 4791 is free on its 127.0.0.1.
 options=(--quiet --directory="$root" --machine="pumice-test-$$" --volatile=overlay --private-network --console=pipe --kill-signal=SIGRTMIN+3
     --bind-ro="$(realpath "$BUILD/deb")":/mnt --bind-ro="$(realpath tests/systemd/inside.sh)":/opt/inside.sh
-    --bind-ro="$(realpath tests/e2e/checks.bash)":/opt/checks.bash)
+    --bind-ro="$(realpath tests/e2e/lib/checks.bash)":/opt/checks.bash)
 [ -d /run/systemd/system ] || options+=(--register=no --keep-unit) # nobody there to register with
 systemd-nspawn "${options[@]}" --boot </dev/null >"$BUILD/systemd/boot" 2>&1 &
 nspawn=$!

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Runs the programs of this folder, each with two daemons of its own, which are two hosts: PUMICE_SOCKET leads to the first, VT_PEER_SOCKET to the other.
+# Runs the programs of the folders here, each with two daemons of its own, which are two hosts: PUMICE_SOCKET leads to the first, VT_PEER_SOCKET to the other.
 # usage: run.sh [-b BUILD] [-a ADDRESS] [-c DIR] [-p] [NAME ...]        exit 0 or 1; skipped programs (77) are named and don't fail
 #   -a   of the first daemon (A.B.C.D; the other gets A.B+100.C.D)
 #   -c   capture all packets of both, to DIR/NAME.pcapng; VT_CAPTURE: options of pumice capture
@@ -23,7 +23,7 @@ while getopts b:a:c:p o; do
     esac
 done
 shift $((OPTIND - 1))
-[ $# -gt 0 ] || set -- "$build"/tests/verbs/test_*
+[ $# -gt 0 ] || set -- "$here"/*/test_*.c
 library=$(realpath "$build/lib/pumice/libibverbs.so.1") || exit 1
 [ $how = LD_PRELOAD ] || library=$(dirname "$library")
 # Does a daemon answer at that socket? (That the socket is there is not enough: it listens a moment later.)
@@ -46,9 +46,9 @@ failed=0
 rest=${address#*.}
 peer_address=${address%%.*}.$((${rest%%.*} + 100)).${rest#*.}
 for program in "$@"; do
-    name=$(basename "$program")
-    [ -x "$program" ] || program=$build/tests/verbs/$name
-    case $name in *.d) continue ;; esac
+    name=$(basename "$program" .c)
+    source=$(echo "$here"/*/"$name.c")
+    [ -x "$program" ] || program=$build/tests/verbs/$(basename "$(dirname "$source")")/$name
     tmp=$(mktemp -d) || exit 1
     ${VT_DAEMON:-"$build/bin/pumiced"} --socket "$tmp/host0.sock" --address "$address" >"$tmp/log" 2>&1 &
     daemon=$!

@@ -73,7 +73,7 @@ static const char doc[] =
 #define DEFAULT(number, value, label) VALUE(number, value, label, "true")
 #define OTHER(number, value, label) VALUE(number, value, label, "false")
 
-/* In the order of the options of capfilter.c; tests/e2e/extcap.sh compares the two. */
+/* In the order of the options of capfilter.c; tests/e2e/capture/extcap.sh compares the two. */
 /* clang-format off */
 static const char config[] =
     FILTER(0, "qp", "Queue pair", "string", "{validation=^(0[xX][0-9a-fA-F]+|[0-9]+)$}",

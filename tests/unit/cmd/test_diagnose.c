@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice why: each reason that it knows, from documents as the daemon writes them. tests/e2e/why.sh provokes what a program
+/* pumice why: each reason that it knows, from documents as the daemon writes them. tests/e2e/cli/why.sh provokes what a program
  * can be made to provoke. */
 #include <criterion/criterion.h>
 #include <stdio.h>

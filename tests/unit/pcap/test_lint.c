@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Reading captures: formats, link layers, and the linter's rules about frames. Its rules about packets and connections are tested
- * by tests/e2e/lint.sh. */
+ * by tests/e2e/capture/lint.sh. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pcap/pcap.h>

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# `pumice run` says so if a command succeeds and its programs have not used the devices that they were given; and it says it then only.
+. "$(dirname "$0")/../lib/common.bash"
+need ibv_rc_pingpong ibv_devinfo timeout
+block=127.92.$(($$ % 256)) # of loopback addresses, so that two runs at once don't meet
+export port=$((23000 + $$ % 500))
+told="no packet went over"
+
+run() # in a lab of two hosts; output and messages in out
+{
+    out=$("$pumice" run --addresses $block.1,$block.2 -- "$@" 2>&1)
+}
+
+# A server that nobody comes to has its queue pair, and sends nothing.
+cat >"$dir/server" <<'END'
+#!/bin/sh
+# server HOST PORT
+timeout 20 pumice on "$1" -- ibv_rc_pingpong -g 0 -p "$2" >/dev/null 2>&1 &
+until pumice status --host "$1" --only qps | grep -q INIT || ! kill -0 $! 2>/dev/null; do sleep 0.05; done
+kill $!
+wait $! || :
+END
+chmod +x "$dir/server"
+
+run sh -c '"$TMPDIR/server" 0 $port; "$TMPDIR/server" 1 $((port + 1))'
+is "two programs" $? 0
+has "two programs" "$out" "$told"
+has "what to do" "$out" "UCX_TLS=rc_v,self"
+is "one line" "$(grep -c "$told" <<<"$out")" 1
+run sh -c '"$TMPDIR/server" 1 $port; "$TMPDIR/server" 1 $((port + 1))'
+has "two programs on one host" "$out" "$told"
+run sh -c '"$TMPDIR/server" 0 $port; "$TMPDIR/server" 1 $((port + 1)); exit 7'
+is "exit code" $? 7
+hasnt "a command that fails" "$out" "$told"
+run sh -c '"$TMPDIR/server" 0 $port'
+hasnt "one program" "$out" "$told"
+run sh -c 'pumice on 0 -- ibv_devinfo; pumice on 1 -- ibv_devinfo -v'
+hasnt "no queue pair" "$out" "$told"
+run true
+hasnt "nothing at all" "$out" "$told"
+if command -v ucx_info >/dev/null && [ -z "${SANITIZED:-}" ]; then # (UCX intercepts memory calls, as sanitizers do)
+    run ucx_info -d
+    hasnt "a program that makes queue pairs to see whether it can" "$out" "$told"
+fi
+# shellcheck disable=SC2016
+run sh -c '"$TMPDIR/server" 0 $port; "$TMPDIR/server" 1 $((port + 1))
+    kill -KILL $(ps -e -o pid=,args= | awk "/[p]umiced.*$0/ { print \$1 }"); sleep 0.3' "$block.2"
+hasnt "a daemon that was killed" "$out" "$told"
+hasnt "a daemon that was killed" "$out" "no answer"
+
+# With traffic, between two hosts and within one.
+for hosts in "0 1" "1 1"; do
+    set -- $hosts
+    # shellcheck disable=SC2016
+    run sh -c 'pumice on $0 -- ibv_rc_pingpong -g 0 -n 10 -p $port & for i in $(seq 100); do sleep 0.1
+        pumice on $1 -- ibv_rc_pingpong -g 0 -n 10 -p $port 127.0.0.1 && wait $! && exit 0; done; exit 1' "$1" "$2"
+    is "pingpong" $? 0
+    has "pingpong" "$out" "10 iters"
+    hasnt "pingpong" "$out" "$told"
+done
+
+# UCX, which sets connections up by datagrams and then takes shared memory: unless told.
+if command -v ucx_perftest >/dev/null && [ -z "${SANITIZED:-}" ]; then
+    perftest()
+    {
+        # shellcheck disable=SC2016
+        run env "$1" sh -c 'pumice on 0 -- ucx_perftest -p $port & for i in $(seq 100); do sleep 0.1
+            pumice on 1 -- ucx_perftest -p $port 127.0.0.1 -t tag_lat -n 100 -w 10 && wait $! && exit 0; done; exit 1'
+        is "ucx_perftest, $1" $? 0
+        has "ucx_perftest, $1" "$out" "Final:"
+    }
+    perftest UCX_TLS=all
+    has "UCX by itself" "$out" "no packet went over the connections"
+    for tls in rc_v ud_v; do
+        perftest UCX_TLS=$tls,self
+        hasnt "UCX by $tls" "$out" "no packet"
+    done
+fi
+exit $((failures > 0))

@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# What daemons find out by themselves when an address is first used: verdicts in log, status and map, and what becomes of queue pairs.
+# As root with network namespaces, a router with a small MTU, too.
+. "$(dirname "$0")/../lib/common.bash"
+stuck=$BUILD/tests/verbs/stuck
+block=127.50.$(($$ % 256))
+ns=pconn$$
+also_clean() { no_router; }
+library=$BUILD/lib/pumice/libibverbs.so.1
+asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
+
+start() # NAME ADDRESS COMMAND... -- OPTION...: a daemon with socket $dir/NAME
+{
+    local name=$1 address=$2 before=()
+    shift 2
+    while [ "$1" != -- ]; do
+        before+=("$1")
+        shift
+    done
+    shift
+    rm -f "$dir/$name.ready"
+    mkfifo "$dir/$name.ready"
+    "${before[@]}" "$BUILD/bin/pumiced" --socket "$dir/$name" --address "$address" --ready-fd 3 "$@" 3>"$dir/$name.ready" 2>"$dir/$name.log" &
+    pids+=($!)
+    read -r -t 20 _ <"$dir/$name.ready" || { echo "the daemon does not start: $(cat "$dir/$name.log")"; exit 1; }
+}
+# scene NAME SOCKET PEER: the program connects two queue pairs, and holds still; qp is the first. 1: it could not.
+scene()
+{
+    coproc P { LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/$2 VT_PEER_SOCKET=$dir/$3 exec "$stuck" "$1" 2>&1; }
+    program=$P_PID
+    exec 7>&"${P[1]}"
+    read -r -t 30 qp rest <&"${P[0]}"
+    [[ $qp == 0x* ]]
+}
+end()
+{
+    exec 7>&-
+    [ -z "${P[1]:-}" ] || eval "exec ${P[1]}>&-"
+    wait "$program" 2>/dev/null
+}
+verdict() # SOCKET GID [NAME]: what the daemon thinks of it
+{
+    "$pumice" status --json --socket "$dir/$1" | python3 -c 'import json, sys
+found = [c for c in json.load(sys.stdin)["hosts"][0]["status"]["devices"][0]["connectivity"] if c["gid"] == "::ffff:" + sys.argv[1]]
+print(found[0].get(sys.argv[2]) if found else "none")' "$2" "${3:-verdict}"
+}
+wait_for() # SOCKET GID VERDICT
+{
+    local got
+    for _ in $(seq 150); do
+        got=$(verdict "$1" "$2")
+        [ "$got" = "$3" ] && return
+        sleep 0.1
+    done
+    fail "$1: $2 is '$got', not '$3'"
+}
+map() # EXPRESSION of a line d: how many lines of the map
+{
+    python3 -c 'import json, sys
+print(sum(1 for d in map(json.loads, open(sys.argv[1])) if eval(sys.argv[2])))' "$dir/map" "$1"
+}
+
+"$BUILD/bin/pumiced" --connectivity often --socket "$dir/no" --address $block.9 2>"$dir/err"
+is "exit code of a wrong policy" $? 2
+has "a wrong policy" "$(cat "$dir/err")" "off, warn or enforce"
+
+start off $block.1 -- --log-level info
+start peer $block.2 --
+scene idle off peer || fail "the program: $qp $rest"
+sleep 0.5
+is "nobody asked for it" "$(verdict off $block.2)" none
+end
+
+start warn $block.3 -- --connectivity-map "$dir/map" --connectivity-tries 3 --log-level info
+scene idle warn peer || fail "the program: $qp $rest"
+wait_for warn $block.2 ok
+end
+has "log" "$(cat "$dir/warn.log")" "::ffff:$block.2 is reached by packets of path MTU 1024"
+is "the map" "$(map "d['verdict'] == 'ok' and d['address'] == '$block.3' and d['peer'] == '$block.2' and d['size'] == 1024 and d['program'] == 'stuck' and d['pid'] > 0")" 1
+"$pumice" status --socket "$dir/warn" | grep -q "connectivity" || fail "status does not show it"
+scene idle warn peer && end
+is "once is enough" "$(map 'True')" 1
+is "not for itself" "$(verdict warn $block.3)" none
+# Nothing comes back: that is told, and no more.
+"$pumice" fault --socket "$dir/warn" loss=100%
+start alone $block.4 --
+scene idle warn alone || fail "the program: $qp $rest"
+wait_for warn $block.4 both_lost
+has "log" "$(cat "$dir/warn.log")" "connectivity of ::ffff:$block.4, path MTU 1024, after 3 tries: neither small nor large packets are answered; is pumiced running there"
+has "warned only" "$("$pumice" why --socket "$dir/warn" "$qp")" "is in RTS"
+end
+is "the map" "$(map "d['verdict'] == 'both_lost' and d['peer'] == '$block.4' and d['tries'] == 3")" 1
+# It is better now, and asked again when it is used again.
+"$pumice" fault --socket "$dir/warn" off
+scene idle warn alone && wait_for warn $block.4 ok
+end
+
+# A policy that is enforced: the queue pair is given up, and the next one is not even connected; but then there is another check.
+start strict $block.5 -- --connectivity enforce --connectivity-tries 2 --fault loss=100%
+scene idle strict peer || fail "the program: $qp $rest"
+wait_for strict $block.2 both_lost
+sleep 0.3
+out=$("$pumice" why --socket "$dir/strict" "$qp")
+has "enforced" "$out" "is in ERR"
+has "enforced" "$out" "The connectivity check of its peer ::ffff:$block.2 failed, so it was given up"
+end
+"$pumice" fault --socket "$dir/strict" off
+scene idle strict peer && fail "connected to an address that is not reached"
+has "not connected" "$qp $rest" "not ok"
+end
+wait_for strict $block.2 ok
+scene idle strict peer || fail "not connected, though it is reached now: $qp $rest"
+end
+
+# A router that forwards 900 bytes.
+if router 10.78 900; then
+    start a 10.78.1.1 ip netns exec ${ns}a -- --connectivity warn --connectivity-tries 3
+    start b 10.78.2.1 ip netns exec ${ns}b --
+    scene idle a b || fail "the program: $qp $rest"
+    wait_for a 10.78.2.1 large_lost
+    has "a small MTU" "$(cat "$dir/a.log")" "those as long as the path MTU makes them are not"
+    is "what the router says" "$(verdict a 10.78.2.1 mtu)" 900
+    end
+else
+    echo "not as root, or no network namespaces: a router with a small MTU was not tried"
+fi
+
+[ $failures -eq 0 ] && echo "ok"
+exit $((failures > 0))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
+# What the scripts of tests/e2e have in common. They begin with
+#   . "$(dirname "$0")/../lib/common.bash"
+# and end with
+#   exit $((failures > 0))
+# It gives them
+#   root, lib     the top of the source tree, and this folder
+#   here          the folder of the script
+#   BUILD         the build; its commands are found first
+#   pumice        the command
+#   dir           a directory of their own, where labs and sockets are, too. It goes in the end; so do the processes in the array pids
+# and the functions below. A script with more to clean up has a function also_clean.
+set -u
+lib=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=${lib%/tests/e2e/lib}
+here=$(cd "$(dirname "$0")" && pwd)
+BUILD=$(realpath "${BUILD:-$root/build}")
+export BUILD PATH=$BUILD/bin:$PATH
+pumice=$BUILD/bin/pumice
+dir=$(mktemp -d) || exit 1
+export dir TMPDIR=$dir
+. "$lib/checks.bash"
+unset XDG_RUNTIME_DIR PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
+pids=()
+
+cleanup()
+{
+    if [ ${#pids[@]} -gt 0 ]; then
+        kill "${pids[@]}" 2>/dev/null
+        wait "${pids[@]}" 2>/dev/null
+    fi
+    declare -F also_clean >/dev/null && also_clean
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+
+need() # TOOL...: without one of them the script is skipped
+{
+    local tool
+    for tool; do
+        command -v "$tool" >/dev/null || { echo "skip: no $tool"; exit 77; }
+    done
+}
+
+# router NET MTU: the network namespaces ${ns}a and ${ns}b, with the addresses NET.1.1 and NET.2.1 on interfaces e0 with an MTU of 9000, and
+# between them ${ns}r, a router (NET.1.2 and NET.2.2) whose interface e2, towards b, has that MTU. It fails where that can't be: not as root, or without `ip`.
+router()
+{
+    local net=$1 mtu=$2 n where interface
+    [ "$(id -u)" = 0 ] && command -v ip >/dev/null || return 1
+    for n in a r b; do
+        ip netns add "$ns$n" 2>/dev/null && ip -n "$ns$n" link set lo up || return 1
+    done
+    ip -n "${ns}a" link add e0 type veth peer name e1 netns "${ns}r" 2>/dev/null || return 1
+    ip -n "${ns}b" link add e0 type veth peer name e2 netns "${ns}r" || return 1
+    ip -n "${ns}a" address add "$net.1.1/24" dev e0 && ip -n "${ns}r" address add "$net.1.2/24" dev e1 &&
+        ip -n "${ns}b" address add "$net.2.1/24" dev e0 && ip -n "${ns}r" address add "$net.2.2/24" dev e2 || return 1
+    while read -r where interface mtu; do
+        ip -n "$ns$where" link set "$interface" mtu "$mtu" up || return 1
+    done <<END
+a e0 9000
+r e1 9000
+r e2 $mtu
+b e0 9000
+END
+    ip -n "${ns}a" route add default via "$net.1.2" && ip -n "${ns}b" route add default via "$net.2.2" &&
+        ip netns exec "${ns}r" sysctl -qw net.ipv4.ip_forward=1
+}
+
+no_router() # takes it away
+{
+    local n
+    for n in a r b; do
+        ip netns del "$ns$n" 2>/dev/null
+    done
+}

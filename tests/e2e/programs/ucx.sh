@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# UCX's and libfabric's own tools on two hosts, a few tests of each transport; make test-mpi has all of them, and MPIs.
+cd "$(dirname "$0")/../../.." || exit 1
+if [ -n "${SANITIZED:-}" ]; then
+    echo "without sanitizers only: UCX intercepts memory calls, as they do"
+    exit 77
+fi
+exec tests/mpi/run.py --basic --build "${BUILD:-build}"

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "tests/sim/scenarios/cases.h"
+
+#include "wire/syndrome.h"
+
+#include <string.h>
+
+#define SIGNALED SEND_SIGNALED
+#define COUNT(name, least, most)                                                                                       \
+    {                                                                                                                  \
+        offsetof(struct engine_counters, name), least, most                                                            \
+    }
+#define ONCE_MASK(m)                                                                                                   \
+    {                                                                                                                  \
+        .delay_ns = 10 * US, .mask = (m), .mask_once = true                                                            \
+    }
+#define DROP(op, synd, first, last)                                                                                    \
+    {                                                                                                                  \
+        .delay_ns = 10 * US, .drop_opcode = (op), .drop_syndrome = (synd), .drop_first = (first), .drop_last = (last)  \
+    }
+#define TIMEOUT_12 (4096ull << 12) /* 16.8 ms, what the scripts' QPs have */
+#define ANY UINT64_MAX
+
+/* clang-format off */
+const struct sim_case sim_cases[] = {
+    /* --- every loss of one packet, and of two, in a short exchange ------------------------------------------------- */
+    {.name = "loss-send", .about = "SENDs of one and of three packets", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_SEND, SIGNALED, 100}, {WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 0, true}}},
+    {.name = "loss-send-imm", .about = "the same with immediate data", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_SEND_WITH_IMM, SIGNALED, 100}, {WR_SEND_WITH_IMM, SIGNALED | SEND_SOLICITED, 700}}},
+    {.name = "loss-write", .about = "WRITEs of one and of three packets", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 100}, {WR_RDMA_WRITE, SIGNALED, 700}, {WR_RDMA_WRITE, SIGNALED, 0, true}}},
+    {.name = "loss-write-imm", .about = "the same with immediate data", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_RDMA_WRITE_WITH_IMM, SIGNALED, 100}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 700}}},
+    {.name = "loss-read", .about = "READs of one and of four packets", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 100}, {WR_RDMA_READ, SIGNALED, 1000}, {WR_RDMA_READ, SIGNALED, 0, true}}},
+    {.name = "loss-cas", .about = "compare and swap", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}, {WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}, {WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}}},
+    {.name = "loss-faa", .about = "fetch and add", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}}},
+    {.name = "loss-atomic-write", .about = "ATOMIC WRITE and FLUSH, over and behind WRITEs", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_RDMA_WRITE, 0, 300}, {WR_ATOMIC_WRITE, SIGNALED, 8}, {WR_FLUSH, SIGNALED, 0, true}, {WR_RDMA_WRITE, SIGNALED, 200}}},
+    {.name = "loss-inline", .about = "inline data", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_SEND, SIGNALED | SEND_INLINE, 64}, {WR_RDMA_WRITE, SIGNALED | SEND_INLINE, 33}, {WR_SEND, SIGNALED | SEND_INLINE, 1}}},
+    {.name = "loss-mixed", .about = "all kinds, some unsignaled, some fenced", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_SEND, 0, 300}, {WR_RDMA_READ, 0, 600}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_RDMA_WRITE, 0, 257},
+               {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 256}, {WR_RDMA_READ, SIGNALED, 256}, {WR_SEND, SIGNALED | SEND_FENCE, 1}}},
+    {.name = "loss-both-ways", .about = "both ends at once", .sweep = SWEEP_TWO,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_READ, SIGNALED, 600}, {WR_SEND, SIGNALED, 20}},
+     .op[1] = {{WR_RDMA_WRITE, SIGNALED, 600}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_SEND, SIGNALED, 10}}},
+    {.name = "loss-psn-wrap", .about = "all kinds over the wrap of the PSN", .sweep = SWEEP_TWO, .psn = 0xfffffd,
+     .op[0] = {{WR_SEND, SIGNALED, 600}, {WR_RDMA_READ, SIGNALED, 900}, {WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}, {WR_RDMA_WRITE, SIGNALED, 600}}},
+    {.name = "loss-window-1", .about = "one packet at a time", .sweep = SWEEP_ONE, .window_pkts = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 900}, {WR_RDMA_READ, SIGNALED, 700}, {WR_RDMA_WRITE, SIGNALED, 513}}},
+    {.name = "loss-one-read-credit", .about = "READs and atomics one after the other", .sweep = SWEEP_ONE, .rd_atomic = 1,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 300}, {WR_ATOMIC_FETCH_AND_ADD, 0, 8}, {WR_RDMA_READ, 0, 300}, {WR_SEND, SIGNALED, 3}}},
+    {.name = "mask-walk", .about = "three packets of 64, everywhere", .sweep = SWEEP_WALK, .repeat = 4,
+     .net = {.delay_ns = 10 * US, .mask = 7},
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_RDMA_READ, 0, 900}, {WR_RDMA_WRITE, SIGNALED, 600}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}}},
+
+    /* --- recovery, and how long it may take ------------------------------------------------------------------------ */
+    {.name = "calm", .about = "nothing is lost: nothing is sent twice, and it takes one round trip",
+     .op[0] = {{WR_SEND, SIGNALED, 700}}, .done_most = 100 * US,
+     .count = {COUNT(duplicate_request, 0, 0), COUNT(sent_pkts, 4, 4)}},
+    {.name = "lost-ack", .about = "the probe asks again, before the timeout; nothing is done twice",
+     .op[0] = {{WR_SEND, SIGNALED, 700}}, .net = DROP(OP_ACK, 0, 1, 1), .done_most = TIMEOUT_12 / 2,
+     .count = {COUNT(timeout_retrans, 0, 0), COUNT(duplicate_request, 1, ANY), COUNT(recvs, 1, 1)}},
+    {.name = "lost-last-packet", .about = "the tail probe repeats it, before the timeout",
+     .op[0] = {{WR_SEND, SIGNALED, 700}}, .net = DROP(OP_SEND_LAST, 0, 1, 1), .done_most = TIMEOUT_12 / 2,
+     .count = {COUNT(timeout_retrans, 0, 0), COUNT(probe_retrans, 1, ANY)}},
+    {.name = "lost-only-packet", .about = "likewise, when nothing at all arrives",
+     .op[0] = {{WR_SEND, SIGNALED, 10}}, .net = DROP(OP_SEND_ONLY, 0, 1, 1), .done_most = TIMEOUT_12 / 2,
+     .count = {COUNT(timeout_retrans, 0, 0), COUNT(probe_retrans, 1, ANY)}},
+    {.name = "lost-middle-packet", .about = "the sequence NAK brings it back in about a round trip",
+     .op[0] = {{WR_SEND, SIGNALED, 2000}}, .net = DROP(OP_SEND_MIDDLE, 0, 2, 2), .done_most = 150 * US,
+     .count = {COUNT(timeout_retrans, 0, 0), COUNT(send_seq_err, 1, 1), COUNT(fast_retrans, 1, ANY)}},
+    {.name = "lost-nak", .about = "a packet and the NAK for it are lost: it must not take the timeout",
+     .op[0] = {{WR_SEND, SIGNALED, 2000}}, .net = {.delay_ns = 10 * US, .mask = 1 << 2, .mask_once = true, .drop_opcode = OP_ACK,
+      .drop_syndrome = NAK_PSN_SEQUENCE, .drop_first = 1, .drop_last = 1}, .done_most = TIMEOUT_12 + 1 * MS},
+    {.name = "lost-read-response", .about = "the READ is asked for again from where it stopped",
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 2000}}, .net = DROP(OP_READ_RESP_MIDDLE, 0, 3, 3), .done_most = TIMEOUT_12 / 2,
+     .count = {COUNT(duplicate_request, 1, 1), COUNT(reads, 1, 1)}},
+    {.name = "lost-read-last", .about = "the last response is lost",
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 2000}}, .net = DROP(OP_READ_RESP_LAST, 0, 1, 1), .done_most = TIMEOUT_12 / 2,
+     .count = {COUNT(duplicate_request, 1, 1), COUNT(reads, 1, 1)}},
+    {.name = "lost-atomic-response", .about = "twice: the saved result is sent, nothing is done again",
+     .op[0] = {{WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}}, .net = DROP(OP_ATOMIC_ACK, 0, 1, 2),
+     .count = {COUNT(duplicate_request, 2, ANY), COUNT(atomics, 1, 1)}},
+    {.name = "stale-packets", .about = "packets from long ago, after the exchange has gone on", .repeat = 6,
+     .net = {.delay_ns = 10 * US, .dup = 300, .reorder = 300, .reorder_ns = 5 * MS},
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_RDMA_READ, SIGNALED, 600}}},
+
+    /* --- receiver not ready ---------------------------------------------------------------------------------------- */
+    {.name = "rnr-then-success", .about = "the receive comes after 3 ms; the timer is 0.64 ms",
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}, .recv_at = 3 * MS, .done_least = 3 * MS, .done_most = 4 * MS,
+     .count = {COUNT(send_rnr_err, 4, 5), COUNT(recvs, 2, 2), COUNT(timeout_retrans, 0, 0)}},
+    {.name = "rnr-write-imm", .about = "only the last packet needs the receive, and only it waits",
+     .op[0] = {{WR_RDMA_WRITE_WITH_IMM, SIGNALED, 700}}, .recv_at = 1 * MS, .done_least = 1 * MS, .done_most = 2 * MS,
+     .count = {COUNT(send_rnr_err, 1, 2)}},
+    {.name = "rnr-loss", .about = "with each packet lost in turn", .sweep = SWEEP_TWO, .recv_at = 700 * US,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_READ, SIGNALED, 300}, {WR_SEND, SIGNALED, 300}}},
+    {.name = "rnr-exhausted", .about = "rnr_retry 3: the fourth NAK is the end", .plant = PLANT_RNR, .rnr_retry = 3,
+     .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, 0, 10}, {WR_RDMA_WRITE, SIGNALED, 10}},
+     .done_least = 3 * 640 * US, .done_most = 3 * 640 * US + 600 * US, .count = {COUNT(send_rnr_err, 4, 4), COUNT(retry_rnr_exceeded_err, 1, 1)}},
+
+    /* --- failures -------------------------------------------------------------------------------------------------- */
+    {.name = "retry-exhausted", .about = "the path is dead: retry_cnt 3 means four timeouts", .retry_cnt = 3, .may_exhaust = true,
+     .net = {.dead_until = ANY}, .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, 0, 10}, {WR_RDMA_READ, SIGNALED, 10}},
+     .done_least = 4 * TIMEOUT_12, .done_most = 4 * TIMEOUT_12 + TIMEOUT_12 / 4, .count = {COUNT(retry_exceeded_err, 1, 1)}},
+    {.name = "retry-stretched", .about = "a timeout below crowd_timeout_ns is stretched to it", .retry_cnt = 3, .may_exhaust = true,
+     .net = {.dead_until = ANY}, .op[0] = {{WR_SEND, SIGNALED, 700}}, .crowd_timeout = 3 * TIMEOUT_12,
+     .done_least = 12 * TIMEOUT_12, .done_most = 12 * TIMEOUT_12 + TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
+    {.name = "retry-stretched-most", .about = "… but four times at most", .retry_cnt = 3, .may_exhaust = true,
+     .net = {.dead_until = ANY}, .op[0] = {{WR_SEND, SIGNALED, 700}}, .crowd_timeout = 100 * TIMEOUT_12,
+     .done_least = 16 * TIMEOUT_12, .done_most = 16 * TIMEOUT_12 + TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
+    {.name = "retry-exhausted-late", .about = "the path dies in the middle", .retry_cnt = 1, .may_exhaust = true,
+     .net = {.delay_ns = 10 * US, .dead_from = 25 * US, .dead_until = ANY}, .repeat = 3, .window_pkts = 2,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, 0, 10}, {WR_RDMA_READ, SIGNALED, 1000}},
+     .done_least = 2 * TIMEOUT_12, .done_most = 2 * TIMEOUT_12 + TIMEOUT_12 / 2},
+    {.name = "flush-order", .about = "what follows a wrong request is flushed, in order, unsignaled ones too", .plant = PLANT_BAD_RKEY,
+     .plant_at = 2, .op[0] = {{WR_SEND, 0, 10}, {WR_RDMA_READ, SIGNALED, 700}, {WR_RDMA_WRITE, 0, 700}, {WR_SEND, 0, 10},
+     {WR_RDMA_READ, SIGNALED, 10}, {WR_SEND, 0, 300}}, .op[1] = {{WR_SEND, 0, 3000}, {WR_SEND, 0, 3000}, {WR_SEND, SIGNALED, 3000}}},
+    {.name = "nak-behind-read", .about = "a NAK waits until the READ before it is answered", .plant = PLANT_BAD_RKEY, .plant_at = 1,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 5000}, {WR_RDMA_WRITE, SIGNALED, 10}}},
+    {.name = "nak-old-key", .about = "a deregistered key", .plant = PLANT_OLD_RKEY, .op[0] = {{WR_RDMA_READ, SIGNALED, 700}}},
+    {.name = "nak-range", .about = "one byte too many", .plant = PLANT_RANGE, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}}},
+    {.name = "nak-wrap", .about = "the address wraps", .plant = PLANT_WRAP, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}}},
+    {.name = "nak-pd", .about = "a key of another protection domain", .plant = PLANT_PD, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}}},
+    {.name = "nak-mr-access-write", .about = "the region does not grant it", .plant = PLANT_MR_ACCESS, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 7}}},
+    {.name = "nak-mr-access-read", .about = "likewise", .plant = PLANT_MR_ACCESS, .op[0] = {{WR_RDMA_READ, SIGNALED, 7}}},
+    {.name = "nak-mr-access-atomic", .about = "likewise", .plant = PLANT_MR_ACCESS, .op[0] = {{WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}}},
+    {.name = "nak-qp-access-write", .about = "the QP does not grant it", .plant = PLANT_QP_ACCESS, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 7}}},
+    {.name = "nak-qp-access-read", .about = "likewise", .plant = PLANT_QP_ACCESS, .op[0] = {{WR_RDMA_READ, SIGNALED, 7}}},
+    {.name = "nak-qp-access-atomic", .about = "likewise", .plant = PLANT_QP_ACCESS, .op[0] = {{WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}}},
+    {.name = "nak-misaligned", .about = "an atomic on an odd address", .plant = PLANT_MISALIGNED, .op[0] = {{WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}}},
+    {.name = "nak-no-rd-resources", .about = "a READ when max_dest_rd_atomic is 0", .plant = PLANT_NO_RD, .op[0] = {{WR_RDMA_READ, SIGNALED, 8}}},
+    {.name = "nak-too-long", .about = "the message is longer than the receive buffer", .plant = PLANT_RECV_SHORT, .plant_at = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 20}, {WR_SEND, SIGNALED, 900}, {WR_SEND, SIGNALED, 20}}},
+    {.name = "nak-recv-key", .about = "the receive buffer has a bad key", .plant = PLANT_RECV_LKEY, .op[0] = {{WR_SEND, SIGNALED, 900}}},
+    {.name = "local-key", .about = "a bad local key, behind requests that are under way", .plant = PLANT_LKEY, .plant_at = 2,
+     .op[0] = {{WR_RDMA_READ, 0, 3000}, {WR_SEND, SIGNALED, 900}, {WR_SEND, SIGNALED, 900}, {WR_SEND, 0, 9}}},
+    {.name = "local-range", .about = "beyond the local region", .plant = PLANT_LRANGE, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 900}}},
+    {.name = "local-access", .about = "a READ into memory that may not be written", .plant = PLANT_LACCESS, .op[0] = {{WR_RDMA_READ, SIGNALED, 900}}},
+    {.name = "write-fault", .about = "the responder's memory is gone", .plant = PLANT_WRITE_FAULT, .plant_at = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 100}, {WR_SEND, SIGNALED, 900}, {WR_SEND, SIGNALED, 20}}},
+    {.name = "write-fault-deferred", .about = "likewise, found out when the batch is over", .plant = PLANT_WRITE_FAULT, .plant_at = 0,
+     .defer = true, .op[0] = {{WR_SEND, SIGNALED, 900}, {WR_SEND, SIGNALED, 20}}},
+
+    {.name = "write-fault-deferred-read", .about = "the response to a READ behind it must not acknowledge it", .plant = PLANT_WRITE_FAULT,
+     .plant_at = 0, .defer = true, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 900}, {WR_RDMA_READ, SIGNALED, 20}}},
+    {.name = "invalidate", .about = "no peer can invalidate a region's key", .plant = PLANT_INVALIDATE, .plant_at = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 20}, {WR_SEND_WITH_INV, SIGNALED, 20}, {WR_SEND, SIGNALED, 20}}},
+    {.name = "invalidate-long", .about = "likewise, found out at the message's last packet", .plant = PLANT_INVALIDATE,
+     .op[0] = {{WR_SEND_WITH_INV, SIGNALED, 900}, {WR_SEND, SIGNALED, 20}}},
+    {.name = "path-mtu", .about = "the path loses what is long: retries run out although the short packets bring NAKs", .retry_cnt = 2,
+     .may_exhaust = true, .net = {.delay_ns = 10 * US, .most_bytes = 200}, .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 300}, {WR_SEND, 0, 300}},
+     .done_least = 3 * TIMEOUT_12, .done_most = 4 * TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
+    {.name = "path-mtu-read", .about = "likewise with READ responses", .retry_cnt = 2, .may_exhaust = true,
+     .net = {.delay_ns = 10 * US, .most_bytes = 200}, .op[0] = {{WR_RDMA_READ, SIGNALED, 300}, {WR_RDMA_READ, SIGNALED, 300}},
+     .done_least = 3 * TIMEOUT_12, .done_most = 4 * TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
+
+    /* --- keys that go while they are in use ------------------------------------------------------------------------- */
+    {.name = "dereg-write", .about = "the target is deregistered in the middle of a WRITE", .plant = PLANT_DEREG, .window_pkts = 4,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(naks_sent, 1, 1)}},
+    {.name = "dereg-write-late", .about = "… when it was there already: nothing happens", .plant = PLANT_DEREG, .window_pkts = 4,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(recvs, 1, 1)}},
+    {.name = "dereg-read", .about = "… in the middle of a READ", .plant = PLANT_DEREG, .window_pkts = 4,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 5000}, {WR_RDMA_READ, 0, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(naks_sent, 1, 1)}},
+    {.name = "rereg-write", .about = "the target loses REMOTE_WRITE in the middle of a WRITE", .plant = PLANT_REREG, .window_pkts = 4,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(naks_sent, 1, 1)}},
+    {.name = "dereg-source", .about = "the source of a SEND is deregistered in the middle", .plant = PLANT_LDEREG, .window_pkts = 4,
+     .op[0] = {{WR_SEND, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 0, STEP_KEY}}, .count = {COUNT(local_errors, 1, 1)}},
+    {.name = "dereg-sink", .about = "where a READ brings its data is deregistered in the middle", .plant = PLANT_LDEREG, .window_pkts = 4,
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 0, STEP_KEY}}, .count = {COUNT(local_errors, 1, 1)}},
+
+    /* --- leaving: the QP is destroyed as soon as its user is done ---------------------------------------------------- */
+    {.name = "leave-send", .about = "the receiver leaves", .sweep = SWEEP_TWO, .leaves = 2,
+     .op[0] = {{WR_SEND, SIGNALED, 100}, {WR_SEND, SIGNALED, 700}, {WR_RDMA_WRITE, 0, 300}, {WR_SEND, SIGNALED, 50}}},
+    {.name = "leave-write-imm", .about = "likewise, with another end", .sweep = SWEEP_TWO, .leaves = 2,
+     .op[0] = {{WR_SEND_WITH_IMM, 0, 300}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 1000}}, .op[1] = {{WR_SEND, SIGNALED, 10}}},
+    {.name = "leave-both", .about = "both leave", .sweep = SWEEP_TWO, .leaves = 3,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}}, .op[1] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}}},
+    {.name = "leave-rnr", .about = "the receiver is not ready first, and leaves then", .sweep = SWEEP_TWO, .leaves = 2, .recv_at = 700 * US,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 300}}},
+    {.name = "leave-psn-wrap", .about = "over the wrap of the PSN", .sweep = SWEEP_TWO, .leaves = 2, .psn = 0xfffffd,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 300}}},
+
+    /* --- megabytes through small windows ----------------------------------------------------------------------------- */
+    {.name = "big-write", .about = "4 MB, window of 16 packets, loss", .mtu_code = 5, .window_pkts = 16, .net = {.delay_ns = 10 * US, .loss = 10},
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 4000001}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 1000000}}},
+    {.name = "big-send", .about = "3 MB, 20 KB for the peer, loss", .mtu_code = 3, .peer_window = 20000, .net = {.delay_ns = 10 * US, .loss = 10},
+     .op[0] = {{WR_SEND, SIGNALED, 2000003}}, .op[1] = {{WR_SEND, SIGNALED, 1000000}}},
+    {.name = "big-read", .about = "4 MB, in parts that the window holds, loss", .mtu_code = 4, .peer_window = 65536, .net = {.delay_ns = 10 * US, .loss = 10},
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 3000001}, {WR_RDMA_READ, SIGNALED, 1000000}}},
+    {.name = "big-both-ways", .about = "a megabyte each, all kinds, over the wrap of the PSN", .mtu_code = 2, .window_pkts = 32, .psn = 0xfffc00,
+     .net = {.delay_ns = 10 * US, .loss = 5}, .op[0] = {{WR_SEND, SIGNALED, 500000}, {WR_RDMA_READ, SIGNALED, 500000}},
+     .op[1] = {{WR_RDMA_READ, SIGNALED, 500000}, {WR_RDMA_WRITE, SIGNALED, 500000}}},
+
+    /* --- states ---------------------------------------------------------------------------------------------------- */
+    {.name = "comm-est", .about = "packets in RTR are answered, and reported once", .rts_late = 1 * MS,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_READ, SIGNALED, 300}}, .op[1] = {{WR_SEND, SIGNALED, 10}},
+     .done_least = 1 * MS, .done_most = 2 * MS},
+    {.name = "drain", .about = "SQD: what was begun is finished, the rest waits for RTS", .repeat = 3,
+     .op[0] = {{WR_SEND, SIGNALED, 3000}, {WR_RDMA_READ, SIGNALED, 3000}, {WR_RDMA_WRITE, 0, 3000}, {WR_SEND, SIGNALED, 3000}},
+     .step = {{5 * US, 0, STEP_SQD}, {3 * MS, 0, STEP_RESUME}}, .window_pkts = 4, .done_least = 3 * MS},
+    {.name = "reset-discards", .about = "RESET in the middle: no completion, and the peer's retries run out", .retry_cnt = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 3000}, {WR_RDMA_READ, SIGNALED, 3000}}, .op[1] = {{WR_SEND, SIGNALED, 3000}, {WR_SEND, SIGNALED, 3000}},
+     .window_pkts = 4, .step = {{15 * US, 0, STEP_RESET}}},
+    {.name = "kill-in-the-middle", .about = "to ERR while packets are under way: all flushed, in order", .retry_cnt = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 3000}, {WR_RDMA_READ, 0, 3000}, {WR_SEND, 0, 3}}, .op[1] = {{WR_SEND, SIGNALED, 3000}, {WR_SEND, 0, 3000}},
+     .window_pkts = 4, .step = {{15 * US, 0, STEP_KILL}}},
+
+    /* --- owners ---------------------------------------------------------------------------------------------------- */
+    /* --- congestion ------------------------------------------------------------------------------------------------- */
+    {.name = "marks-ignored", .about = "every packet is marked, and nobody cares", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 60000}}, .mtu_code = 3, .done_most = 10 * MS,
+     .count = {COUNT(np_ecn_marked_roce_packets, 1000, 1000000), COUNT(np_cnp_sent, 0, 0)}},
+    {.name = "marks", .about = "the same with ECN: CNPs come, and the sender slows down", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_least = 50 * MS, .done_most = 400 * MS,
+     .count = {COUNT(np_cnp_sent, 100, 20000), COUNT(rp_cnp_handled, 100, 20000), COUNT(timeout_retrans, 0, 0)}},
+    {.name = "marks-read", .about = "responses to READs slow down, too", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
+     .op[0] = {{WR_RDMA_READ, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_least = 50 * MS, .done_most = 400 * MS,
+     .count = {COUNT(np_cnp_sent, 100, 20000), COUNT(rp_cnp_handled, 100, 20000)}},
+    {.name = "marks-few", .about = "few marks cost little, and all is right with losses besides", .repeat = 30,
+     .net = {.delay_ns = 10 * US, .ce = 2, .loss = 5}, .op[0] = {{WR_SEND, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_most = 100 * MS},
+
+    {.name = "back-pressure", .about = "64 completion slots, taken one by one", .repeat = 30, .completion_slots = 64, .poll_ns = 10 * US,
+     .poll_max = 1, .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_RDMA_WRITE, SIGNALED, 10}}},
+    {.name = "back-pressure-loopback", .about = "both ends' completions in the same 64 slots", .repeat = 30, .completion_slots = 64,
+     .poll_ns = 10 * US, .poll_max = 3, .loopback = true, .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND_WITH_IMM, SIGNALED, 100}}},
+    {.name = "loopback", .about = "two QPs of one engine", .sweep = SWEEP_ONE, .loopback = true, .defer = true,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_RDMA_READ, SIGNALED, 700}, {WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}, {WR_RDMA_WRITE, SIGNALED, 700}},
+     .op[1] = {{WR_SEND, SIGNALED, 700}, {WR_RDMA_READ, SIGNALED, 700}}},
+    {.name = "refill", .about = "receives are fetched when they are needed", .sweep = SWEEP_ONE, .refill = true, .defer = true,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 700}, {WR_SEND_WITH_IMM, SIGNALED, 60}}},
+
+    /* --- shared receive queues and XRC --------------------------------------------------------------------------------- */
+    {.name = "srq", .about = "receives from an SRQ, its limit reached at the third message", .sweep = SWEEP_TWO, .srq = true, .srq_limit = 2,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_WRITE_WITH_IMM, 0, 300}, {WR_SEND, SIGNALED, 700}, {WR_SEND_WITH_IMM, SIGNALED, 10}},
+     .op[1] = {{WR_SEND, SIGNALED, 10}}},
+    {.name = "srq-late", .about = "the SRQ is empty first", .sweep = SWEEP_ONE, .srq = true, .recv_at = 700 * US, .srq_limit = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}, .done_least = 700 * US},
+    {.name = "srq-kill", .about = "to ERR in the middle of a message: it is flushed, and the last", .retry_cnt = 1, .srq = true, .window_pkts = 4,
+     .op[0] = {{WR_SEND, SIGNALED, 3000}, {WR_SEND, SIGNALED, 10}}, .step = {{15 * US, 1, STEP_KILL}}},
+    {.name = "srq-reset", .about = "RESET in the middle of a message puts its receive back", .retry_cnt = 1, .srq = true, .window_pkts = 4,
+     .op[0] = {{WR_SEND, SIGNALED, 3000}, {WR_SEND, SIGNALED, 10}}, .step = {{15 * US, 1, STEP_RESET}}},
+    {.name = "srq-leave", .about = "the receiver leaves", .sweep = SWEEP_TWO, .srq = true, .leaves = 2,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 50}}},
+    {.name = "xrc", .about = "all kinds of requests, each packet lost in turn", .sweep = SWEEP_TWO, .xrc = true,
+     .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_READ, 0, 700}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 600}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8},
+               {WR_RDMA_WRITE, SIGNALED, 300}, {WR_SEND_WITH_IMM, SIGNALED, 0, true}}},
+    {.name = "xrc-psn-wrap", .about = "likewise over the wrap of the PSN, with late receives", .sweep = SWEEP_ONE, .xrc = true, .psn = 0xfffffe,
+     .recv_at = 300 * US, .op[0] = {{WR_SEND, SIGNALED, 600}, {WR_RDMA_READ, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}},
+    {.name = "xrc-leave", .about = "both leave", .sweep = SWEEP_TWO, .xrc = true, .leaves = 3,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 50}}},
+    {.name = "xrc-number", .about = "a number that no SRQ has, behind what is right", .xrc = true, .plant = PLANT_XRC_NUMBER, .plant_at = 1,
+     .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 700}, {WR_SEND, 0, 10}}, .count = {COUNT(xrc_refused, 1, 1), COUNT(naks_sent, 1, 1)}},
+    {.name = "xrc-rkey", .about = "a key of another protection domain than the SRQ's", .xrc = true, .plant = PLANT_PD, .plant_at = 1,
+     .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}, {WR_RDMA_WRITE, SIGNALED, 700}}, .count = {COUNT(xrc_refused, 0, 0), COUNT(naks_sent, 1, 1)}},
+};
+/* clang-format on */
+const size_t sim_case_count = sizeof sim_cases / sizeof sim_cases[0];
+
+/* --- from row to exchange ------------------------------------------------------------------------------------------- */
+
+static void setup_hosts(struct sim *s, const struct sim_case *c)
+{
+    for (int i = 0; i < s->sc.nhosts; i++) {
+        struct engine_config *g = &s->host[i].cfg;
+        g->window_pkts = c->window_pkts ? c->window_pkts : g->window_pkts;
+        g->crowd_timeout_ns = c->crowd_timeout;
+        g->peer_window_bytes = c->peer_window ? c->peer_window : g->peer_window_bytes;
+        g->completion_slots = c->completion_slots ? c->completion_slots : g->completion_slots;
+        g->ecn = c->ecn;
+    }
+}
+
+static void setup_end(struct end *e, const struct sim_case *c)
+{
+    struct qp_attr *a = &e->attr;
+    e->mtu = 128u << e->sim->sc.mtu_code;
+    a->path_mtu = (uint8_t)e->sim->sc.mtu_code;
+    a->timeout = c->timeout ? c->timeout : a->timeout;
+    a->retry_cnt = c->retry_cnt ? c->retry_cnt : a->retry_cnt;
+    a->min_rnr_timer = c->rnr_timer ? c->rnr_timer : a->min_rnr_timer;
+    a->max_rd_atomic = c->rd_atomic ? c->rd_atomic : a->max_rd_atomic;
+    e->sq_psn = c->psn ? c->psn : e->sq_psn;
+    e->sig_all = false;
+    e->refill = c->refill;
+    e->leaves = (c->leaves >> e->index) & 1;
+    e->host = c->loopback ? 0 : e->host;
+    if (e->index == 1) {
+        e->rts_at = c->rts_late;
+    }
+    int times = e->index == 0 && c->repeat ? c->repeat : 1;
+    for (int k = 0; k < times; k++) {
+        for (const struct case_op *o = c->op[e->index]; o < c->op[e->index] + CASE_OPS && (o->len > 0 || o->zero);
+             o++) {
+            ops_add(e, o->opcode, o->len, o->flags);
+        }
+    }
+}
+
+/* The number of the second packet of pair `pair`: pairs are numbered (0,1), (0,2) …, (1,2) … */
+static uint64_t pair_mask(uint64_t pair, uint64_t packets)
+{
+    for (uint64_t i = 0; i < packets; i++) {
+        uint64_t row = packets - 1 - i;
+        if (pair < row) {
+            return (uint64_t)1 << i | (uint64_t)1 << (i + 1 + pair);
+        }
+        pair -= row;
+    }
+    return 0;
+}
+
+static uint64_t capped(uint32_t packets)
+{
+    return packets < 40 ? packets : 40;
+}
+
+uint64_t case_variants(const struct sim_case *c, uint32_t base_packets)
+{
+    uint64_t n = capped(base_packets);
+    switch (c->sweep) {
+    case SWEEP_ONE:
+        return 1 + n;
+    case SWEEP_TWO:
+        return 1 + n + n * (n - 1) / 2;
+    case SWEEP_WALK:
+        return 64;
+    default:
+        return 1;
+    }
+}
+
+/* A variant names its mask: 0 no loss, else bits to lose, so that it can be replayed without knowing exchange 0. */
+static void setup_net(struct sim *s, const struct sim_case *c, uint64_t mask)
+{
+    struct net_faults *f = &s->sc.net;
+    *f = c->net;
+    f->delay_ns = f->delay_ns ? f->delay_ns : 10 * US;
+    f->reorder_ns = f->reorder_ns ? f->reorder_ns : 1;
+    if (c->sweep == SWEEP_WALK) {
+        f->mask = mask ? mask : f->mask;
+    } else if (mask) {
+        f->mask = mask;
+        f->mask_once = true;
+    }
+    s->sc.lossless = f->mask == 0 && f->drop_first == 0 && f->dead_until == 0 && f->loss == 0 && f->most_bytes == 0;
+    s->sc.may_exhaust = c->may_exhaust;
+}
+
+uint64_t case_mask(const struct sim_case *c, uint64_t variant, uint32_t base_packets)
+{
+    uint64_t n = capped(base_packets);
+    if (c->sweep == SWEEP_WALK) {
+        return variant == 0 ? c->net.mask : c->net.mask << variant | c->net.mask >> (64 - variant);
+    }
+    if (variant == 0) {
+        return 0;
+    }
+    return variant <= n ? (uint64_t)1 << (variant - 1) : pair_mask(variant - 1 - n, n);
+}
+
+void case_setup(struct sim *s, const struct sim_case *c, uint64_t mask)
+{
+    scenario_defaults(s, 1000 + (uint64_t)(c - sim_cases));
+    s->sc.name = c->name;
+    s->sc.mtu_code = c->mtu_code ? c->mtu_code : 1;
+    s->sc.defer = c->defer;
+    s->sc.poll_ns = c->poll_ns;
+    s->sc.poll_max = c->poll_max ? c->poll_max : 100;
+    setup_net(s, c, mask);
+    setup_hosts(s, c);
+    if (c->srq || c->xrc) {
+        pool_script(s, c->xrc);
+    }
+    setup_end(&s->end[0], c);
+    setup_end(&s->end[1], c);
+    if (c->plant) {
+        ops_plant(&s->end[0], c->plant_at, c->plant);
+        s->end[0].attr.rnr_retry = c->rnr_retry ? c->rnr_retry : 7;
+    }
+    if (s->npools > 0) {
+        pools_draw_recvs(s, false, true);
+        s->pool[0].limit = c->srq_limit;
+    }
+    for (int i = 0; i < s->end[1].nrcv; i++) {
+        s->end[1].rcv[i].at = c->recv_at;
+    }
+    for (int i = 0; i < CASE_STEPS; i++) {
+        const struct case_step *p = &c->step[i];
+        if (p->at) {
+            evq_push(&s->events, (struct timed){.at = p->at, .kind = EV_STEP, .n = p->end, .v = p->step});
+        }
+    }
+}
+
+int case_check(struct sim *s, const struct sim_case *c, uint64_t mask)
+{
+    const struct totals *t = &s->totals;
+    const uint8_t *counters = (const uint8_t *)&t->counters;
+    if (mask != 0) {
+        return 0; /* the table speaks of the exchange without other losses */
+    }
+    if (t->done_at < c->done_least || (c->done_most && t->done_at > c->done_most)) {
+        snprintf(s->failure, sizeof s->failure, "done after %llu ns, must be %llu … %llu",
+                 (unsigned long long)t->done_at, (unsigned long long)c->done_least, (unsigned long long)c->done_most);
+        return -1;
+    }
+    for (int i = 0; i < CASE_COUNTS; i++) {
+        const struct case_count *k = &c->count[i];
+        uint64_t n;
+        memcpy(&n, counters + k->offset, sizeof n);
+        if ((k->offset || k->least || k->most) && (n < k->least || n > k->most)) {
+            snprintf(s->failure, sizeof s->failure, "counter %d of the case is %llu, must be %llu … %llu", i,
+                     (unsigned long long)n, (unsigned long long)k->least, (unsigned long long)k->most);
+            return -1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A program that receives as MPI does, as the tag-matching proposal has it: a list of receives and a queue of unexpected
+ * messages of its own beside the device's list, and the count that keeps both together. Its messages are eager ones; each
+ * has a number, which travels in app_ctx. While messages are sent one at a time, a reference model of the device runs
+ * along and foretells every completion. */
+#ifndef TAGS_MPI_H
+#define TAGS_MPI_H
+
+#include "tests/unit/core/tm_model.h"
+#include "tests/verbs/tag_matching/tags.h"
+
+#define MPI_MAX 4096 /* messages, and receives, of one program */
+#define MPI_BUFS 64 /* untagged buffers */
+#define MPI_BUF_LEN 4096u
+#define MPI_BUF_AT (1u << 20) /* where they are; before them is what the receives share */
+#define MPI_LISTED 48 /* receives without a message at once, at most: the model has room for 64 entries */
+#define NOBODY (-1)
+
+struct mpi_recv {
+    uint64_t tag, mask;
+    uint32_t handle;
+    int msg; /* that it got; NOBODY */
+    bool done; /* all of it is there */
+};
+struct mpi_due { /* what the model foretells */
+    int recv; /* that matches; NOBODY: unexpected */
+    int msg;
+    bool one; /* a message of one packet: one completion */
+};
+struct mpi {
+    struct tm_pair *p;
+    struct mpi_recv recv[MPI_MAX];
+    int posted, waiting; /* receives; those without a message */
+    struct {
+        int msg;
+        uint64_t tag;
+    } queue[MPI_MAX];
+    int queued;
+    uint32_t count; /* unexpected messages that were polled */
+    int taken, unexpected; /* messages that have their receive or place; of them those that came unexpected */
+    bool strange; /* a completion that should not be */
+    bool exact; /* the model runs along */
+    struct model model;
+    struct mpi_due due[MPI_MAX];
+    int due_head, due_tail;
+};
+
+static inline void mpi_buffer(struct mpi *m, uint64_t id)
+{
+    tm_buffer(&m->p->r, id, MPI_BUF_AT + (uint32_t)id * MPI_BUF_LEN, MPI_BUF_LEN);
+}
+static inline void mpi_begin(struct mpi *m, struct tm_pair *p, bool exact)
+{
+    memset(m, 0, sizeof(*m));
+    m->p = p;
+    m->exact = exact;
+    for (uint64_t i = 0; i < MPI_BUFS; i++)
+        mpi_buffer(m, i);
+}
+
+static inline int mpi_wrong(struct mpi *m, const char *what, int is, int should)
+{
+    printf("# %s: %d, not %d\n", what, is, should);
+    m->strange = true;
+    return 0;
+}
+#define MPI_SAME(m, what, is, should) ((int)(is) == (int)(should) ? 0 : mpi_wrong(m, what, (int)(is), (int)(should)))
+
+/* --- receives */
+
+static inline void mpi_delete(struct mpi *m, uint32_t handle)
+{
+    need(tm_op(&m->p->r, 1, IBV_WR_TAG_DEL, IBV_OPS_TM_SYNC, handle, m->count) == 0);
+    model_report(&m->model, m->count);
+    int i = model_index(&m->model, handle);
+    if (m->exact && i < 0)
+        mpi_wrong(m, "deleted entry", (int)handle, 0);
+    else if (m->exact)
+        model_remove(&m->model, i);
+}
+
+/* Posts a receive: what waits in the queue comes first, else the device gets it. */
+static inline int mpi_post(struct mpi *m, uint64_t tag, uint64_t mask)
+{
+    int n = m->posted++;
+    struct mpi_recv *r = &m->recv[n];
+    *r = (struct mpi_recv){.tag = tag, .mask = mask, .msg = NOBODY};
+    for (int i = 0; i < m->queued; i++) {
+        if ((m->queue[i].tag & mask) == tag) {
+            r->msg = m->queue[i].msg;
+            r->done = true;
+            memmove(&m->queue[i], &m->queue[i + 1], (size_t)(--m->queued - i) * sizeof(m->queue[0]));
+            return n;
+        }
+    }
+    struct tm_add a = {.id = (uint64_t)n, .tag = tag, .mask = mask, .len = MPI_BUF_LEN, .flags = IBV_OPS_TM_SYNC};
+    double end = vt_now() + 5;
+    int rc;
+    a.count = m->count;
+    while ((rc = tm_try_add(&m->p->r, &a, &r->handle)) == ENOMEM && vt_now() < end)
+        ; /* slots come back as deletions are carried out */
+    need(rc == 0);
+    m->waiting++;
+    if (m->exact) {
+        model_report(&m->model, m->count);
+        model_add(&m->model, r->handle, tag, mask);
+    }
+    return n;
+}
+
+/* --- completions */
+
+static inline void mpi_matched(struct mpi *m, const struct tm_wc *wc)
+{
+    int n = (int)wc->wr_id - 1000;
+    if (n < 0 || n >= m->posted || m->recv[n].done) {
+        mpi_wrong(m, "a completion of receive", n, m->posted);
+        return;
+    }
+    struct mpi_recv *r = &m->recv[n];
+    if (wc->flags & IBV_WC_TM_MATCH) {
+        MPI_SAME(m, "message of a receive that had one", r->msg, NOBODY);
+        MPI_SAME(m, "tag matches", (wc->tag & r->mask) == r->tag, true);
+        r->msg = (int)wc->priv;
+        m->waiting--;
+        m->taken++;
+    }
+    r->done = wc->flags & IBV_WC_TM_DATA_VALID;
+}
+static inline void mpi_unexpected(struct mpi *m, const struct tm_wc *wc)
+{
+    const struct ibv_tmh *h = (const void *)(m->p->r.buf + MPI_BUF_AT + wc->wr_id * MPI_BUF_LEN);
+    uint64_t tag = be64toh(h->tag);
+    int msg = (int)be32toh(h->app_ctx);
+    m->count++;
+    m->taken++;
+    m->unexpected++;
+    mpi_buffer(m, wc->wr_id);
+    for (int n = 0; n < m->posted; n++) {
+        struct mpi_recv *r = &m->recv[n];
+        if (r->msg == NOBODY && (tag & r->mask) == r->tag) {
+            r->msg = msg;
+            r->done = true;
+            m->waiting--;
+            mpi_delete(m, r->handle);
+            return;
+        }
+    }
+    m->queue[m->queued].msg = msg;
+    m->queue[m->queued++].tag = tag;
+}
+
+/* Is it what the model has foretold? */
+static inline void mpi_compare(struct mpi *m, const struct tm_wc *wc)
+{
+    if (m->due_head == m->due_tail) {
+        mpi_wrong(m, "a completion too many, of", (int)wc->wr_id, 0);
+        return;
+    }
+    struct mpi_due *d = &m->due[m->due_head % MPI_MAX];
+    unsigned flags = d->recv == NOBODY ? 0 : d->one ? BOTH : d->msg >= 0 ? IBV_WC_TM_MATCH : IBV_WC_TM_DATA_VALID;
+    MPI_SAME(m, "flags", wc->flags, flags);
+    if (d->recv != NOBODY)
+        MPI_SAME(m, "receive", (int)wc->wr_id - 1000, d->recv);
+    if (flags & IBV_WC_TM_MATCH)
+        MPI_SAME(m, "message", wc->priv, d->msg);
+    m->due_head++;
+}
+
+/* Polls one completion; false: there is none (yet). */
+static inline bool mpi_poll(struct mpi *m)
+{
+    struct tm_wc wc;
+    if (!tm_poll(m->p->r.cq, &wc))
+        return false;
+    if (wc.status != IBV_WC_SUCCESS || wc.opcode != IBV_WC_TM_RECV) {
+        mpi_wrong(m, "status", wc.status, 0);
+        return true;
+    }
+    if (m->exact)
+        mpi_compare(m, &wc);
+    if (wc.flags & BOTH)
+        mpi_matched(m, &wc);
+    else
+        mpi_unexpected(m, &wc);
+    return true;
+}
+/* Polls all that the model knows of. */
+static inline void mpi_poll_due(struct mpi *m)
+{
+    double end = vt_now() + 10;
+    while (m->due_head != m->due_tail && !m->strange && vt_now() < end)
+        mpi_poll(m);
+    MPI_SAME(m, "completions that are missing", m->due_tail - m->due_head, 0);
+}
+
+/* --- messages */
+
+/* Posts message number msg, of len bytes behind the header. */
+static inline void mpi_send(struct mpi *m, struct ibv_qp *qp, int msg, uint64_t tag, uint32_t len)
+{
+    struct tm_side *s = &m->p->s;
+    uint32_t at = (uint32_t)msg % 1024 * 4096;
+    struct ibv_tmh h = {.opcode = IBV_TMH_EAGER, .app_ctx = htobe32((uint32_t)msg), .tag = htobe64(tag)};
+    struct ibv_sge sge = tm_at(s, at, len + (uint32_t)sizeof(h));
+    struct ibv_send_wr wr = {.wr_id = 5,
+                             .sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
+    memcpy(s->buf + at, &h, sizeof(h));
+    need(ibv_post_send(qp, &wr, &bad) == 0);
+}
+/* Sends it, and asks the model what must become of it. */
+static inline void mpi_send_exact(struct mpi *m, struct ibv_qp *qp, int msg, uint64_t tag, uint32_t len)
+{
+    struct model *model = &m->model;
+    int i = model_match(model, tag), recv = NOBODY;
+    bool one = len + sizeof(struct ibv_tmh) <= 1024;
+    for (int n = 0; i >= 0 && n < m->posted; n++)
+        if (m->recv[n].handle == model->list[i].handle)
+            recv = n; /* the latest that has the handle */
+    if (i >= 0) {
+        model_remove(model, i);
+    } else {
+        model->inflight++;
+        model_end(model, true);
+    }
+    m->due[m->due_tail++ % MPI_MAX] = (struct mpi_due){recv, msg, one || i < 0};
+    if (i >= 0 && !one)
+        m->due[m->due_tail++ % MPI_MAX] = (struct mpi_due){recv, NOBODY, false};
+    mpi_send(m, qp, msg, tag, len);
+    need(tm_sent(&m->p->s) == IBV_WC_SUCCESS);
+}
+
+#endif
