@@ -6,6 +6,7 @@
 #include "daemon/loop/pass.h"
 #include "daemon/net/capture.h"
 #include "daemon/net/gso.h"
+#include "wire/bth.h"
 #include "wire/pkt.h"
 
 /* A batch on its way out, sorted. */
@@ -107,9 +108,9 @@ static void ask(struct device *d, const struct tx_batch *b, unsigned i, struct f
     struct fault_pkt fp = {
         .src_gid = d->gid,
         .dst_gid = b->pkt[i].av->dgid,
-        .dest_qpn = (uint32_t)p[5] << 16 | (uint32_t)p[6] << 8 | p[7], /* BTH, 9.2.5 */
+        .dest_qpn = bth_dest_qpn(p),
         .psn = b->pkt[i].psn,
-        .opcode = p[0],
+        .opcode = bth_opcode(p),
     };
 
     fault_decide(&d->fault, &fp, v);

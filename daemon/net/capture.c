@@ -10,6 +10,7 @@
 #include "daemon/net/address.h"
 #include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
+#include "wire/bth.h"
 #include "wire/pkt.h"
 
 _Static_assert(sizeof(struct pm_capture_page) <= PM_CAPTURE_RING, "the ring follows the page");
@@ -77,20 +78,15 @@ void capture_detach(struct capture *t)
 /* --- the ring
  * ---------------------------------------------------------------------------------------------------------- */
 
-static uint32_t dest_qpn(const uint8_t *bth)
-{
-    return (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7];
-}
-
 static bool wanted(const struct pm_capture_req *f, const struct pm_capture_record *r, const uint8_t *p)
 {
     const uint64_t *o = f->opcodes;
 
-    if (f->qpn && f->qpn != r->qpn && f->qpn != dest_qpn(p))
+    if (f->qpn && f->qpn != r->qpn && f->qpn != bth_dest_qpn(p))
         return false;
     if (f->has_peer && memcmp(f->peer, r->src, 16) != 0 && memcmp(f->peer, r->dst, 16) != 0)
         return false;
-    return (o[0] | o[1] | o[2] | o[3]) == 0 || (o[p[0] / 64] >> p[0] % 64 & 1);
+    return (o[0] | o[1] | o[2] | o[3]) == 0 || (o[bth_opcode(p) / 64] >> bth_opcode(p) % 64 & 1);
 }
 
 /* Where a record of size bytes goes, NULL: there is no room. The end of the ring is left out if it is too short. */
@@ -248,7 +244,7 @@ void capture_received(struct device *d, const struct rx_meta *meta, uint16_t src
     memcpy(r.src, meta->src_gid, sizeof(r.src));
     memcpy(r.dst, meta->dst_gid, sizeof(r.dst));
     r.tos = meta->traffic_class;
-    r.qpn = dest_qpn(data);
+    r.qpn = bth_dest_qpn(data);
     name_owner(d, &r);
     for (struct capture *t = d->captures; t; t = t->next)
         if (t->filter.flags & PM_CAPTURE_IN)

@@ -3,10 +3,9 @@
 
 #include <string.h>
 
+#include "wire/bth.h"
 #include "wire/opcode.h"
 #include "wire/pkt.h"
-
-#define BTH_UNCOVERED_BYTE 4 /* FECN, BECN, resv6: read as ones by the ICRC */
 
 /* Independent draws from one hash. */
 enum draw {
