@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const uint8_t mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+#include "wire/gid.h"
 
 int addr_parse(const char *text, union addr *out)
 {
@@ -72,8 +72,7 @@ void addr_to_gid(const union addr *a, uint8_t gid[16])
     if (a->sa.sa_family == AF_INET6) {
         memcpy(gid, &a->v6.sin6_addr, 16);
     } else {
-        memcpy(gid, mapped_prefix, 12);
-        memcpy(gid + 12, &a->v4.sin_addr, 4);
+        gid_from_v4(gid, &a->v4.sin_addr);
     }
 }
 
@@ -93,8 +92,8 @@ static bool to_v4(const uint8_t gid[16], union addr *out)
     out->v4.sin_family = AF_INET;
     if (gid[0] == 0xff)
         out->v4.sin_addr.s_addr = htonl(group_of_mgid(gid));
-    else if (memcmp(gid, mapped_prefix, 12) == 0)
-        memcpy(&out->v4.sin_addr, gid + 12, 4);
+    else if (gid_is_v4(gid))
+        memcpy(&out->v4.sin_addr, gid + GID_V4_AT, 4);
     return out->v4.sin_addr.s_addr != 0;
 }
 
@@ -103,11 +102,11 @@ static bool to_v6(const uint8_t gid[16], uint32_t scope, union addr *out)
 {
     static const uint8_t zero[16];
     uint8_t *a = out->v6.sin6_addr.s6_addr;
-    bool mapped = memcmp(gid, mapped_prefix, 12) == 0;
+    bool mapped = gid_is_v4(gid);
 
     out->v6.sin6_family = AF_INET6;
     memcpy(a, gid, 16);
-    if (mapped && gid[12] >> 4 == 0xe) { /* a group of IPv4: below a transient prefix, of organization scope */
+    if (mapped && gid[GID_V4_AT] >> 4 == 0xe) { /* a group of IPv4: below a transient prefix, of organization scope */
         a[0] = 0xff;
         a[1] = 0x18;
         return true;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The text form of fault specifications; see fault.h. */
+#include "daemon/net/fault_spec.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/net/fault.h"
+#include "wire/gid.h"
 
 #define REORDER_NS 100000 /* reorder-by unless given */
 #define QPN_MAX 0xffffffu
@@ -142,9 +143,10 @@ static bool to_address(struct str s, uint8_t gid[16])
     text[s.len] = 0;
     if (inet_pton(AF_INET6, text, gid) == 1)
         return true;
-    memset(gid, 0, 10);
-    gid[10] = gid[11] = 0xff;
-    return inet_pton(AF_INET, text, gid + 12) == 1;
+    if (inet_pton(AF_INET, text, gid + GID_V4_AT) != 1)
+        return false;
+    gid_from_v4(gid, gid + GID_V4_AT);
+    return true;
 }
 
 static bool to_class(struct str s, uint8_t *only)
