@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "pcap/capfile.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "pcap/capfile.h"
 
 #define BLOCK_INITIAL 8192
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "pcap/capread.h"
+
 #include <pcap/pcap.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "pcap/capread.h"
 
 #define MAGIC_PCAPNG 0x0a0d0d0au
 #define BYTE_ORDER_MAGIC 0x1a2b3c4du

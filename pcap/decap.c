@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "pcap/decap.h"
+
 #include <isa-l/crc.h>
 #include <string.h>
 
-#include "pcap/decap.h"
 #include "wire/bytes.h"
 #include "wire/gid.h"
 #include "wire/pkt.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "pcap/frame.h"
+
 #include <stdbool.h>
 #include <string.h>
 
-#include "pcap/frame.h"
 #include "wire/bytes.h"
 #include "wire/gid.h"
 #include "wire/icrc.h"

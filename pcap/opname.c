@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "pcap/opname.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "pcap/opname.h"
 #include "wire/opcode.h"
 
 unsigned opname_match(const char *text, uint64_t set[4])

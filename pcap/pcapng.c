@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "pcap/pcapng.h"
+
 #include <string.h>
 
-#include "pcap/pcapng.h"
 #include "wire/bytes.h"
 
 #define BLOCK_SECTION 0x0a0d0d0au

@@ -30,7 +30,7 @@ daemon/base daemon/net daemon/client_mem daemon/device daemon/session daemon/obj
 daemon/server daemon
 src/verbs/base src/verbs/shim src/verbs/device src/verbs/memory src/verbs/objects src/verbs/datapath src/verbs/abi
 src/dv
-src/cmd/common src/cmd/lab src/cmd/inspect src/cmd/net src/cmd/capture src/cmd
+src/cmd/common src/cmd/lab src/cmd/inspect src/cmd/net src/cmd/capture src/cmd/run src/cmd
 """.split()
 
 # Which parts of the product a part may use, itself apart. The part of a folder is the longest name that it begins with.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "wire/icrc.h"
+
 #include <isa-l/crc.h>
 #include <string.h>
 
 #include "wire/bytes.h"
-#include "wire/icrc.h"
 #include "wire/pkt.h"
 
 /* crc32_gzip_refl is the CRC of zlib: polynomial 0x04c11db7 reflected, begun with and finished by inversion, a previous

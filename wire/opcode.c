@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <stddef.h>
-
 #include "wire/opcode.h"
-#include "wire/pkt.h"
+
+#include <stddef.h>
 
 /* The bytes of all headers of a set, BTH included. A constant expression, so that no row can state a length that its
  * headers don't have. */

@@ -62,7 +62,8 @@ enum op_header {
     OP_HAS_IETH = 1 << 8,
 };
 
-/* Bytes of each on the wire. */
+/* Bytes of each header on the wire, and of the BTH before them. */
+#define BTH_LEN 12
 enum op_header_len {
     XRCETH_LEN = 4,
     DETH_LEN = 8,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "wire/pkt.h"
+
 #include <string.h>
 
 #include "wire/bytes.h"
-#include "wire/pkt.h"
 
 /* BTH (IBA 9.2): opcode 8 | SE 1, MigReq 1, pad 2, TVer 4 | P_Key 16 | FECN 1, BECN 1, reserved 6 | dest QP 24 |
  * AckReq 1, reserved 7 | PSN 24. */

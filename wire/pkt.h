@@ -11,7 +11,6 @@
 #include "wire/opcode.h"
 
 #define ROCE_PORT 4791 /* UDP destination port, A17.3.1 */
-#define BTH_LEN 12
 #define ICRC_LEN 4
 #define PKT_HEADERS_MAX (BTH_LEN + 4 + 28 + 16) /* an upper bound over op_table */
 #define PKT_MTU_MIN 256 /* bytes of payload of the smallest and largest path MTU */

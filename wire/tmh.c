@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "wire/tmh.h"
+
 #include <string.h>
 
 #include "wire/bytes.h"
-#include "wire/tmh.h"
 
 bool tmh_decode(const uint8_t *p, size_t len, struct tmh *out)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "pcap/lint/lint.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  * A capture is what one place has seen. What a sender did can be judged where its packets leave; elsewhere packets may
  * have been lost, doubled or reordered on the way. So a missing packet is no violation by itself; one that is acknowledged though
  * nobody ever saw it is. Where the capture says in which direction packets went, more can be said. */
-#ifndef PUMICE_PCAP_LINT_H
-#define PUMICE_PCAP_LINT_H
+#ifndef PUMICE_PCAP_LINT_LINT_H
+#define PUMICE_PCAP_LINT_LINT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /* What the parts of the linter share; see lint.h. First every packet becomes a record (lint_packet.c), of a half; then
  * halves are paired and path MTUs found (lint_flow.c); then the records are gone through in order, requests by
  * lint_req.c, responses by lint_resp.c, SENDs with tag matching headers by lint_tm.c. */
-#ifndef PUMICE_PCAP_LINT_PRIV_H
-#define PUMICE_PCAP_LINT_PRIV_H
+#ifndef PUMICE_PCAP_LINT_LINT_PRIV_H
+#define PUMICE_PCAP_LINT_LINT_PRIV_H
 
 #include <uthash.h>
 

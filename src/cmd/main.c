@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The `pumice` command: picks the subcommand. */
-#include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pumice/version.h"
+#include "src/cmd/capture/capture.h"
 #include "src/cmd/common/cmd.h"
+#include "src/cmd/inspect/inspect.h"
+#include "src/cmd/net/net.h"
+#include "src/cmd/run/run.h"
 
 static const struct command {
     const char *name;
@@ -31,29 +32,6 @@ static const struct command {
     {"layout", cmd_layout, "explain where the bytes of windows over non-contiguous memory are"},
 };
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
-
-void say(const char *format, ...)
-{
-    va_list ap;
-
-    va_start(ap, format);
-    fputs("pumice: ", stderr);
-    vfprintf(stderr, format, ap);
-    fputc('\n', stderr);
-    va_end(ap);
-}
-
-long parse_number(const char *text, long least, long most)
-{
-    char *end;
-    long n;
-
-    if (text[0] < '0' || text[0] > '9')
-        return -1;
-    errno = 0;
-    n = strtol(text, &end, 10);
-    return errno || *end || n < least || n > most ? -1 : n;
-}
 
 static void help(FILE *to)
 {

@@ -1,36 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice capture, and pumice run --capture: a process that captures until it is told to end. */
-#ifndef PUMICE_CMD_CAPTURE_H
-#define PUMICE_CMD_CAPTURE_H
+/* The subcommands about captures of packets. Each function
+ * gets argv[0] = "pumice NAME" and returns the exit code. It may also exit by itself (usage errors, --help). */
+#ifndef PUMICE_SRC_CMD_CAPTURE_CAPTURE_H
+#define PUMICE_SRC_CMD_CAPTURE_CAPTURE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "pumice/abi.h"
-#include "pumice/abi_capture.h"
-#include "src/cmd/capture/capture_out.h"
-#include "src/cmd/common/control.h"
-
-struct capture {
-    struct pm_capture_req request; /* both directions unset: in and out for one daemon, out for several (each sends what
-                                    * another receives, so each packet is there once) */
-    const char *device; /* NULL: all */
-    uint64_t limit; /* ends after so many packets; 0: no limit */
-    bool quiet; /* says nothing but what went wrong */
-    int ready_fd; /* a byte is written there when it captures; -1: none */
-    struct capout out;
-};
-
-/* Everything at its default, with the output to path. */
-void capture_init(struct capture *c, const char *path);
-/* Captures at those daemons until SIGINT or SIGTERM, or their end. The exit code. */
-int capture_run(struct capture *c, const struct targets *t);
-
-/* For a lab: a process that captures what all hosts send, to path. Returns when it captures; its number, or -1 after
- * saying what is wrong. */
-pid_t capture_start(const char *lab, unsigned hosts, const char *path);
-/* Ends it, after what it has seen so far was written. False: something went wrong, which was said. */
-bool capture_stop(pid_t pid);
+/* pumice capture (capture.c): captures packets to a file or to standard output. */
+int cmd_capture(int argc, char **argv);
+/* pumice extcap (extcap.c): the capture interface that Wireshark calls. */
+int cmd_extcap(int argc, char **argv);
+/* pumice lint (lint.c): judges a capture by the rules of RoCEv2. */
+int cmd_lint(int argc, char **argv);
 
 #endif

@@ -35,13 +35,13 @@ static const struct argp_option options[] = {
     {0},
 };
 
-void capfilter_init(struct pm_capture_req *rq)
+void capture_filter_init(struct pm_capture_req *rq)
 {
     memset(rq, 0, sizeof(*rq));
     rq->ring_bytes = RING_DEFAULT;
 }
 
-long capfilter_number(struct argp_state *state, const char *option, const char *text, long least, long most)
+long capture_filter_number(struct argp_state *state, const char *option, const char *text, long least, long most)
 {
     char *end;
     long n;
@@ -93,7 +93,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case KEY_QP:
-        rq->qpn = (uint32_t)capfilter_number(state, "qp", arg, 1, 0xffffff);
+        rq->qpn = (uint32_t)capture_filter_number(state, "qp", arg, 1, 0xffffff);
         break;
     case KEY_PEER:
         set_peer(state, rq, arg);
@@ -108,10 +108,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         rq->flags |= PM_CAPTURE_BEFORE;
         break;
     case 's':
-        rq->snaplen = (uint32_t)capfilter_number(state, "snaplen", arg, 16, 65535);
+        rq->snaplen = (uint32_t)capture_filter_number(state, "snaplen", arg, 16, 65535);
         break;
     case 'B':
-        rq->ring_bytes = (uint32_t)capfilter_number(state, "buffer", arg, 1, PM_CAPTURE_RING_MAX >> 20) << 20;
+        rq->ring_bytes = (uint32_t)capture_filter_number(state, "buffer", arg, 1, PM_CAPTURE_RING_MAX >> 20) << 20;
         if (rq->ring_bytes & (rq->ring_bytes - 1))
             argp_error(state, "--buffer=%s: must be a power of two", arg);
         break;
@@ -121,4 +121,4 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-const struct argp capfilter_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+const struct argp capture_filter_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};

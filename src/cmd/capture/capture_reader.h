@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The reading end of captures (PM_OP_CAPTURE): the rings of one or more devices, of one or more daemons, as one stream of
  * packets in the order of time. All daemons are on this machine and so have one clock. */
-#ifndef PUMICE_CMD_TAPREAD_H
-#define PUMICE_CMD_TAPREAD_H
+#ifndef PUMICE_SRC_CMD_CAPTURE_CAPTURE_READER_H
+#define PUMICE_SRC_CMD_CAPTURE_CAPTURE_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>

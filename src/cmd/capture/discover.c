@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/cmd/common/control.h"
+#include "src/cmd/common/targets.h"
 #include "src/cmd/lab/lab.h"
 #include "wire/gid.h"
 
@@ -80,9 +82,9 @@ static bool visit_lab(const char *dir, visit *each, void *arg)
 
     if (strlen(dir) >= sizeof(p.dir) || lstat(dir, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != getuid())
         return false;
-    while (hosts < HOSTS_MAX && lab_socket(dir, hosts, path) == 0 && access(path, F_OK) == 0)
+    while (hosts < HOSTS_MAX && targets_lab_socket(dir, hosts, path) == 0 && access(path, F_OK) == 0)
         hosts++;
-    sock = hosts && lab_socket(dir, 0, path) == 0 ? control_open(path) : -1;
+    sock = hosts && targets_lab_socket(dir, 0, path) == 0 ? control_open(path) : -1;
     if (sock < 0) /* nobody, or what is left of one that was killed */
         return false;
     close(sock);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What there is to capture at on this machine, under names that can be typed: the devices of the daemon or lab that the
  * environment leads to, and the labs of this user that it does not lead to. */
-#ifndef PUMICE_CMD_DISCOVER_H
-#define PUMICE_CMD_DISCOVER_H
+#ifndef PUMICE_SRC_CMD_CAPTURE_DISCOVER_H
+#define PUMICE_SRC_CMD_CAPTURE_DISCOVER_H
 
 #include <limits.h>
 #include <stdbool.h>
 
 #include "pumice/abi.h"
-#include "src/cmd/common/control.h"
+#include "src/cmd/common/targets.h"
 
 struct place {
     char name[PM_NAME_MAX + 16]; /* "pumice": all devices; "pumice0", "host1:pumice0"; "lab-XXXXXX": all of that lab */

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice extcap, and the command under the name pumice-extcap: what Wireshark calls to list what it can capture at, to ask
  * for options, and to capture (extcap(4)). */
+#include "src/cmd/capture/capture.h"
+
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pumice/version.h"
-#include "src/cmd/capture/capture.h"
 #include "src/cmd/capture/capture_filter.h"
+#include "src/cmd/capture/capture_run.h"
 #include "src/cmd/capture/discover.h"
 #include "src/cmd/common/cmd.h"
+#include "src/cmd/common/targets.h"
 
 enum act {
     ACT_NONE,
@@ -222,7 +225,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cmd_extcap(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&capfilter_argp, 0, NULL, 2}, {0}};
+    static const struct argp_child children[] = {{&capture_filter_argp, 0, NULL, 2}, {0}};
     static const struct argp argp = {options, parse, NULL, doc, children, NULL, NULL};
     struct extcap e = {0};
 

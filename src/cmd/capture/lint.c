@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice lint: judges a capture of RoCEv2. */
+#include "src/cmd/capture/capture.h"
+
 #include <argp.h>
 #include <errno.h>
 #include <jansson.h>

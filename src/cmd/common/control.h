@@ -1,36 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The command's side of a control connection (include/pumice/abi.h), and which daemons a command is about. */
-#ifndef PUMICE_CMD_CONTROL_H
-#define PUMICE_CMD_CONTROL_H
+/* The command's side of a control connection (include/pumice/abi.h): requests and their replies, and the documents (JSON
+ * in a memfd) that daemons give out. */
+#ifndef PUMICE_SRC_CMD_COMMON_CONTROL_H
+#define PUMICE_SRC_CMD_COMMON_CONTROL_H
 
-#include <limits.h>
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "pumice/abi.h"
-
-#define SOCKET_PATH_MAX 108 /* sizeof(sun_path) */
-#define HOSTS_MAX 254 /* of a lab: the last byte of an address */
-
-/* The daemons that a command is about: those of the lab it runs in, or one. */
-struct targets {
-    unsigned n;
-    int first; /* number of the first host; -1: not a lab */
-    const char *lab; /* directory, if it is a lab */
-    char socket[SOCKET_PATH_MAX]; /* the only one, if it is not a lab */
-};
-
-/* socket (an option's argument, NULL: not given) wins; then the lab in the environment, all of it or, if host is not
- * -1, one host of it; then PUMICE_SOCKET; then the default places. 0, or -1 after saying what is wrong. */
-int targets_find(struct targets *t, const char *socket, int host);
-/* Path of the i-th control socket to out, of which there are SOCKET_PATH_MAX bytes. */
-void targets_socket(const struct targets *t, unsigned i, char *out);
-
-/* Directory of the lab and its number of hosts by the environment; NULL if this is no lab or the environment is
- * broken, which is then said. */
-const char *lab_from_env(unsigned *hosts);
-/* dir/hostN.sock to out, of which there are SOCKET_PATH_MAX bytes; -1 if it is too long. */
-int lab_socket(const char *dir, unsigned host, char *out);
 
 /* Connects to the daemon at path. A descriptor, or -errno. */
 int control_open(const char *path);
@@ -53,5 +31,11 @@ int control_call(int sock, struct control_call *call);
 void control_explain(const char *path, int err, const char *why);
 /* Who may connect, to out: a sentence for somebody who may not. */
 void control_users(const char *path, char *out, size_t size);
+
+/* Asks the daemon at path for the document that op gives, with len bytes of request. NULL after saying what is wrong;
+ * else the caller's, for json_decref. */
+json_t *control_fetch(const char *path, uint32_t op, const void *req, uint32_t len);
+/* The same, but nobody is told what is wrong. */
+json_t *control_fetch_quietly(const char *path, uint32_t op, const void *req, uint32_t len);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define LIBRARY "libibverbs.so.1"
 
-void where_self(char *out)
+void paths_self(char *out)
 {
     ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
     char *slash;
@@ -36,26 +36,26 @@ static bool resolve(const char *dir, const char *rest, char *out)
     return realpath(path, out) != NULL;
 }
 
-bool where_daemon(char *out)
+bool paths_daemon(char *out)
 {
     static const char *const places[] = {"pumiced", "../libexec/pumice/pumiced", "../sbin/pumiced"};
     char self[PATH_MAX];
 
-    where_self(self);
+    paths_self(self);
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
         if (resolve(self, places[i], out) && access(out, X_OK) == 0)
             return true;
-    if (where_command("pumiced", out) == 0)
+    if (paths_command("pumiced", out) == 0)
         return true;
     say("can't find pumiced: not in %s, not in %s/../libexec/pumice, not by PATH (is it built? make)", self, self);
     return false;
 }
 
-bool where_library(char *out)
+bool paths_library(char *out)
 {
     char self[PATH_MAX];
 
-    where_self(self);
+    paths_self(self);
     if (resolve(self, "../lib/pumice/" LIBRARY, out)) {
         *strrchr(out, '/') = 0;
         return true;
@@ -71,7 +71,7 @@ static bool executable(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-int where_command(const char *name, char *out)
+int paths_command(const char *name, char *out)
 {
     const char *path = getenv("PATH");
     int err = ENOENT;
@@ -130,7 +130,7 @@ out:
     return found;
 }
 
-void where_warn(const char *path)
+void paths_warn_no_preload(const char *path)
 {
     struct stat st;
 

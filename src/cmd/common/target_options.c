@@ -11,7 +11,7 @@ static const struct argp_option options[] = {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct which *w = state->input;
+    struct target_options *w = state->input;
 
     switch (key) {
     case 'H':
@@ -30,9 +30,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
 
-const struct argp_child which_child[] = {{&argp, 0, NULL, 8}, {0}};
+const struct argp_child target_options_child[] = {{&argp, 0, NULL, 8}, {0}};
 
-int which_find(const struct which *w, struct targets *t)
+int target_options_find(const struct target_options *w, struct targets *t)
 {
     return targets_find(t, w->socket, w->host);
 }

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/cmd/common/member.h"
+#include "src/cmd/common/json_member.h"
 
 #define TEXT_MAX 600
 #define FOREVER 7 /* rnr_retry */
 
 struct reasons {
-    const struct scene *s;
+    const struct diagnose_input *s;
     json_t *list;
 };
 
@@ -85,7 +85,7 @@ static const char *advice(const json_t *failure)
 }
 
 /* The completion queue that `which` names ("send_cq" or "recv_cq"); NULL: none. */
-static const json_t *cq_of(const struct scene *s, const char *which)
+static const json_t *cq_of(const struct diagnose_input *s, const char *which)
 {
     const json_t *cq;
     size_t i;
@@ -165,7 +165,7 @@ static bool by_state(struct reasons *r)
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* The SRQ that an XRC message waits for, and whose it is; out says "" if nothing is known of it. */
-static void xrc_queue(const struct scene *s, json_int_t srqn, char out[TEXT_MAX])
+static void xrc_queue(const struct diagnose_input *s, json_int_t srqn, char out[TEXT_MAX])
 {
     const json_t *srq, *session;
     size_t i, k;
@@ -184,7 +184,7 @@ static void xrc_queue(const struct scene *s, json_int_t srqn, char out[TEXT_MAX]
 }
 
 /* No request that the peer could receive a message in. False: there is one, or nothing is known. */
-static bool peer_has_no_receive(const struct scene *s, char out[TEXT_MAX])
+static bool peer_has_no_receive(const struct diagnose_input *s, char out[TEXT_MAX])
 {
     const json_t *srq, *handle = s->peer ? json_object_get(s->peer, "srq") : NULL;
     json_int_t posted;
@@ -213,7 +213,7 @@ static bool peer_has_no_receive(const struct scene *s, char out[TEXT_MAX])
 
 static void by_peer(struct reasons *r)
 {
-    const struct scene *s = r->s;
+    const struct diagnose_input *s = r->s;
 
     if (!s->peer_device || member_is(s->qp, "type", "UD"))
         return;
@@ -236,7 +236,7 @@ static void by_peer(struct reasons *r)
 /* What is in the way of packets on this host. */
 static void by_network(struct reasons *r)
 {
-    const struct scene *s = r->s;
+    const struct diagnose_input *s = r->s;
 
     if (member_is(s->device, "port", "down"))
         add(r, "port_down", "The interface %s of device %s is down.", member_text(s->device, "netdev"),
@@ -374,7 +374,7 @@ static void by_waiting_peer(struct reasons *r)
         add(r, "peer_wait", "The peer, queue pair 0x%06llx, waits for an ACK from here.", member_whole(peer, "qpn"));
 }
 
-json_t *reasons_of(const struct scene *s)
+json_t *diagnose_qp(const struct diagnose_input *s)
 {
     struct reasons r = {s, json_array()};
     bool asked;

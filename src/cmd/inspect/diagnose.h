@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a queue pair waits for, in words, from what daemons tell of it (daemon/monitor/status.h). */
-#ifndef PUMICE_CMD_REASONS_H
-#define PUMICE_CMD_REASONS_H
+#ifndef PUMICE_SRC_CMD_INSPECT_DIAGNOSE_H
+#define PUMICE_SRC_CMD_INSPECT_DIAGNOSE_H
 
 #include <jansson.h>
 
 /* A queue pair and what is known around it; pointers into the daemons' documents. */
-struct scene {
+struct diagnose_input {
     const json_t *status; /* the daemon's document */
     const json_t *device;
     const json_t *qp;
@@ -17,6 +17,6 @@ struct scene {
 /* An array of {code, text}, the most likely reason first; never empty. Codes: error, broken, unreachable, not_connected, drain, rnr, xrc_blocked,
  * ack, retry, peer_gone, peer_state, peer_wait, port_down, faults, window, peer_window, credit, fence, ecn, unread, ready,
  * idle, no_receive, unpolled, overrun. */
-json_t *reasons_of(const struct scene *s);
+json_t *diagnose_qp(const struct diagnose_input *s);
 
 #endif

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice fault: other faults, while the daemons run. */
+#include "src/cmd/inspect/inspect.h"
+
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 
 struct fault_options {
     const char *spec;
-    struct which which;
+    struct target_options target;
     uint64_t seed;
 };
 
@@ -48,7 +50,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--seed=%s: must be a number, such as 7 or 0x7f", arg);
         break;
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &o->which;
+        state->child_inputs[0] = &o->target;
         break;
     case ARGP_KEY_ARG:
         if (o->spec)
@@ -84,8 +86,8 @@ static int set_one(const char *path, const struct pm_fault_req *req)
 
 int cmd_fault(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "SPEC|off", doc, which_child, NULL, NULL};
-    struct fault_options o = {.which = WHICH_NONE, .seed = 1};
+    static const struct argp argp = {options, parse, "SPEC|off", doc, target_options_child, NULL, NULL};
+    struct fault_options o = {.target = TARGET_OPTIONS_NONE, .seed = 1};
     struct pm_fault_req req = {0};
     char path[SOCKET_PATH_MAX];
     struct targets t;
@@ -99,7 +101,7 @@ int cmd_fault(int argc, char **argv)
     }
     strcpy(req.spec, o.spec);
     req.seed = o.seed;
-    if (which_find(&o.which, &t) != 0)
+    if (target_options_find(&o.target, &t) != 0)
         return 1;
     /* All or none would need a transaction; a bad specification is refused by the first. */
     for (unsigned i = 0; i < t.n; i++) {

@@ -20,7 +20,7 @@ static bool among(const char *text, const char *name, size_t len)
     }
 }
 
-bool select_knows(const char *kinds)
+bool filter_knows(const char *kinds)
 {
     for (;;) {
         size_t n = strcspn(kinds, ",");
@@ -36,7 +36,7 @@ bool select_knows(const char *kinds)
     }
 }
 
-void select_kinds(json_t *status, const char *kinds)
+void filter_lists(json_t *status, const char *kinds)
 {
     json_t *device, *member;
     const char *name;
@@ -68,7 +68,7 @@ static bool is_of(const json_t *sessions, const json_t *row, json_int_t pid)
     return false;
 }
 
-void select_process(json_t *status, json_int_t pid)
+void filter_process(json_t *status, json_int_t pid)
 {
     json_t *device;
     size_t i;

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "pumice/abi.h"
-#include "src/cmd/common/fetch.h"
+#include "src/cmd/common/control.h"
+#include "src/cmd/common/targets.h"
 
 static volatile sig_atomic_t ended;
 
@@ -176,7 +177,7 @@ static json_t *look(const struct targets *t, unsigned *answered)
         json_t *status;
 
         targets_socket(t, i, path);
-        status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+        status = control_fetch(path, PM_OP_STATUS, NULL, 0);
         *answered += status != NULL;
         json_array_append_new(list, status ? status : json_null());
     }

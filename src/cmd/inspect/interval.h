@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice status --interval: what counters grow by (row D13). */
-#ifndef PUMICE_CMD_INTERVAL_H
-#define PUMICE_CMD_INTERVAL_H
+#ifndef PUMICE_SRC_CMD_INSPECT_INTERVAL_H
+#define PUMICE_SRC_CMD_INSPECT_INTERVAL_H
 
 #include <stdbool.h>
 

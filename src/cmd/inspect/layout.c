@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice layout: what a description of non-contiguous memory means, worked out by the engine's own code. */
+#include "src/cmd/inspect/inspect.h"
+
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +18,7 @@
 struct layout_options {
     const char *what; /* explain, list */
     const char *file, *window;
-    struct which which;
+    struct target_options target;
     bool json;
     uint64_t off, len;
     unsigned words; /* arguments seen */
@@ -71,7 +73,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->json = true;
         break;
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &o->which;
+        state->child_inputs[0] = &o->target;
         break;
     case ARGP_KEY_ARG:
         if (o->words == 0 && strcmp(arg, "explain") != 0 && strcmp(arg, "list") != 0)
@@ -237,9 +239,9 @@ static bool is_key(const char *name, uint32_t *key)
 
 int cmd_layout(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "explain FILE|KEY [OFFSET [LENGTH]]\nlist", doc, which_child,
-                                     NULL,    NULL};
-    struct layout_options o = {.most = 100, .which = WHICH_NONE};
+    static const struct argp argp = {
+        options, parse, "explain FILE|KEY [OFFSET [LENGTH]]\nlist", doc, target_options_child, NULL, NULL};
+    struct layout_options o = {.most = 100, .target = TARGET_OPTIONS_NONE};
     struct layout_live live = {0};
     struct layout_file f;
     int result = 1;
@@ -250,7 +252,7 @@ int cmd_layout(int argc, char **argv)
         live.len = o.has_len ? o.len : UINT64_MAX;
         live.most = o.most < PM_LAYOUT_PIECES ? (uint32_t)o.most : PM_LAYOUT_PIECES;
         live.json = o.json;
-        return layout_live(&live, &o.which);
+        return layout_live(&live, &o.target);
     }
     if (layout_file_read(&f, o.file) == 0)
         result = explain(&f, &o);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Layout descriptions in files (JSON), for `pumice layout`. docs/man/pumice-layout.1 describes the form. */
-#ifndef PUMICE_CMD_LAYOUT_FILE_H
-#define PUMICE_CMD_LAYOUT_FILE_H
+#ifndef PUMICE_SRC_CMD_INSPECT_LAYOUT_FILE_H
+#define PUMICE_SRC_CMD_INSPECT_LAYOUT_FILE_H
 
 #include <stdint.h>
 

@@ -8,8 +8,8 @@
 
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/control.h"
-#include "src/cmd/common/fetch.h"
-#include "src/cmd/common/member.h"
+#include "src/cmd/common/json_member.h"
+#include "src/cmd/common/targets.h"
 
 static void print_rights(long long access)
 {
@@ -136,7 +136,7 @@ static unsigned print_host(const struct layout_live *l, const json_t *document, 
     return n;
 }
 
-int layout_live(const struct layout_live *l, const struct which *which)
+int layout_live(const struct layout_live *l, const struct target_options *which)
 {
     struct pm_layout_req req = {.key = l->key, .pieces = l->most, .off = l->off, .len = l->len};
     json_t *hosts = json_array(), *root;
@@ -145,13 +145,13 @@ int layout_live(const struct layout_live *l, const struct which *which)
     unsigned windows = 0;
     int code = 0;
 
-    if (which_find(which, &t) != 0)
+    if (target_options_find(which, &t) != 0)
         return 1;
     for (unsigned i = 0; i < t.n; i++) {
         json_t *document, *host;
 
         targets_socket(&t, i, path);
-        document = fetch_document(path, PM_OP_LAYOUT, &req, sizeof(req));
+        document = control_fetch(path, PM_OP_LAYOUT, &req, sizeof(req));
         if (!document) {
             code = 1;
             continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Memory windows over layouts that running programs have, as their daemons know them. */
-#ifndef PUMICE_CMD_LAYOUT_LIVE_H
-#define PUMICE_CMD_LAYOUT_LIVE_H
+#ifndef PUMICE_SRC_CMD_INSPECT_LAYOUT_LIVE_H
+#define PUMICE_SRC_CMD_INSPECT_LAYOUT_LIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +17,6 @@ struct layout_live {
 };
 /* Asks the daemons and prints. The exit code: 0; 1 if there is no such window, it is not bound, or has no such bytes (any more), or
  * a daemon did not answer. */
-int layout_live(const struct layout_live *l, const struct which *which);
+int layout_live(const struct layout_live *l, const struct target_options *which);
 
 #endif

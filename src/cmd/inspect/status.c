@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice status: what daemons have to tell about themselves. */
+#include "src/cmd/inspect/inspect.h"
+
 #include <argp.h>
 #include <jansson.h>
 #include <limits.h>
@@ -9,7 +11,6 @@
 #include "pumice/abi.h"
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/control.h"
-#include "src/cmd/common/fetch.h"
 #include "src/cmd/common/target_options.h"
 #include "src/cmd/inspect/filter.h"
 #include "src/cmd/inspect/interval.h"
@@ -21,12 +22,12 @@ struct status_options {
     long pid; /* 0: all */
     double interval; /* seconds; 0: once, as it is */
     long number;
-    struct which which;
+    struct target_options target;
 };
 
 static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "JSON in place of text", 0},
-    {"only", 'o', "LIST", 0, "Only these lists: " SELECT_KINDS "; several with commas between them", 0},
+    {"only", 'o', "LIST", 0, "Only these lists: " FILTER_LISTS "; several with commas between them", 0},
     {"pid", 'p', "PID", 0, "Only what this process has", 0},
     {"interval", 'i', "SECONDS", 0, "In place of all that: what the counters have grown by, every so many seconds", 0},
     {"number", 'n', "N", 0, "End after N intervals", 0},
@@ -42,7 +43,7 @@ static const char doc[] = "Shows devices, programs that use them, objects, QP st
                           "  pumice run --hosts 2 -- sh -c './my_test.sh; pumice status --json > counters.json'\n";
 
 /* What the daemon's arrays have more of is for --all and --json. */
-static const struct show_columns columns[] = {
+static const struct table_columns columns[] = {
     {"qps", "qpn session comm type state requester dest_qpn dgid sq_posted rq_posted inflight_bytes srtt_us "
             "deadline_us broken"},
     {NULL, NULL},
@@ -55,8 +56,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'o':
-        if (!select_knows(arg))
-            argp_error(state, "--only=%s: must be of " SELECT_KINDS, arg);
+        if (!filter_knows(arg))
+            argp_error(state, "--only=%s: must be of " FILTER_LISTS, arg);
         o->only = arg;
         break;
     case 'p':
@@ -81,7 +82,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->all = true;
         break;
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &o->which;
+        state->child_inputs[0] = &o->target;
         break;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s' is too much: pumice status takes no arguments", arg);
@@ -114,20 +115,20 @@ static void show_host(const struct targets *t, unsigned i, const char *path, con
         printf("=== host %u (%s)\n", (unsigned)t->first + i, path);
     else
         printf("=== %s\n", path);
-    show_json(stdout, status, columns, all);
+    table_print(stdout, status, columns, all);
 }
 
 int cmd_status(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, which_child, NULL, NULL};
-    struct status_options o = {.which = WHICH_NONE};
+    static const struct argp argp = {options, parse, NULL, doc, target_options_child, NULL, NULL};
+    struct status_options o = {.target = TARGET_OPTIONS_NONE};
     json_t *hosts = json_array(), *root;
     char path[SOCKET_PATH_MAX];
     struct targets t;
     int code = 0;
 
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    if (which_find(&o.which, &t) != 0)
+    if (target_options_find(&o.target, &t) != 0)
         return 1;
     if (o.interval > 0) {
         json_decref(hosts);
@@ -137,15 +138,15 @@ int cmd_status(int argc, char **argv)
         json_t *status, *host;
 
         targets_socket(&t, i, path);
-        status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+        status = control_fetch(path, PM_OP_STATUS, NULL, 0);
         if (!status) {
             code = 1;
             continue;
         }
         if (o.pid)
-            select_process(status, o.pid);
+            filter_process(status, o.pid);
         if (o.only)
-            select_kinds(status, o.only);
+            filter_lists(status, o.only);
         if (!o.json && !o.all)
             leave_out_rest(status);
         if (!o.json)

@@ -12,7 +12,7 @@
 
 struct out {
     FILE *to;
-    const struct show_columns *columns;
+    const struct table_columns *columns;
     bool all;
 };
 
@@ -146,7 +146,7 @@ static void widen(struct column *c, const json_t *v)
 /* The columns that were chosen for this array. 0: none were. */
 static unsigned chosen_columns(const struct out *o, const char *array, struct column columns[COLUMNS_MAX])
 {
-    const struct show_columns *s = o->columns;
+    const struct table_columns *s = o->columns;
     unsigned n = 0;
 
     while (s->array && strcmp(s->array, array) != 0)
@@ -278,7 +278,7 @@ static void show_object(const struct out *o, const char *path, const json_t *obj
     json_object_foreach((json_t *)(uintptr_t)object, key, v) show_member(o, path, key, v, depth);
 }
 
-void show_json(FILE *to, const json_t *document, const struct show_columns *columns, bool all)
+void table_print(FILE *to, const json_t *document, const struct table_columns *columns, bool all)
 {
     const struct out o = {.to = to, .columns = columns, .all = all};
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice tm: what is in matching lists, what has happened to them, and why each message went the way it did. */
+#include "src/cmd/inspect/inspect.h"
+
 #include <argp.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,8 +11,7 @@
 #include "pumice/abi.h"
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/control.h"
-#include "src/cmd/common/fetch.h"
-#include "src/cmd/common/member.h"
+#include "src/cmd/common/json_member.h"
 #include "src/cmd/common/target_options.h"
 #include "src/cmd/inspect/tm_replay.h"
 
@@ -19,10 +20,10 @@
 struct tm_options {
     const char *what; /* list, trace, why, replay */
     const char *input; /* a saved trace; NULL: ask daemons */
-    struct tmreplay_options replay;
+    struct tm_replay_options replay;
     int contradictions; /* that were found; -1: there is nothing to be shown */
     bool json;
-    struct which which;
+    struct target_options target;
     long srq, number; /* -1: not given */
     uint64_t qp, tag;
     bool has_qp, has_tag;
@@ -86,7 +87,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->has_tag = true;
         break;
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &o->which;
+        state->child_inputs[0] = &o->target;
         break;
     case 'k':
         o->replay.step = parse_number(arg, 0, INT32_MAX);
@@ -261,7 +262,7 @@ static void print_why(const struct tm_options *o, const json_t *list)
 
 static void print_replay(struct tm_options *o, const json_t *list)
 {
-    int n = tmreplay(list, &o->replay);
+    int n = tm_replay(list, &o->replay);
 
     if (n < 0 || o->contradictions < 0)
         o->contradictions = -1;
@@ -337,8 +338,8 @@ static int from_file(struct tm_options *o)
 
 int cmd_tm(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "list|trace|why|replay", doc, which_child, NULL, NULL};
-    struct tm_options o = {.which = WHICH_NONE, .srq = -1, .number = -1, .replay = {.step = -1}};
+    static const struct argp argp = {options, parse, "list|trace|why|replay", doc, target_options_child, NULL, NULL};
+    struct tm_options o = {.target = TARGET_OPTIONS_NONE, .srq = -1, .number = -1, .replay = {.step = -1}};
     json_t *hosts, *root;
     char path[SOCKET_PATH_MAX];
     struct pm_tm_req req;
@@ -351,13 +352,13 @@ int cmd_tm(int argc, char **argv)
         return from_file(&o);
     hosts = json_array();
     req = request(&o);
-    if (which_find(&o.which, &t) != 0)
+    if (target_options_find(&o.target, &t) != 0)
         return 1;
     for (unsigned i = 0; i < t.n; i++) {
         json_t *document, *host;
 
         targets_socket(&t, i, path);
-        document = fetch_document(path, PM_OP_TM, &req, sizeof(req));
+        document = control_fetch(path, PM_OP_TM, &req, sizeof(req));
         if (!document) {
             code = 1;
             continue;

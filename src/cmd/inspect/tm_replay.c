@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/cmd/common/cmd.h"
-#include "src/cmd/common/member.h"
+#include "src/cmd/common/json_member.h"
 
 #define SHOWN 6u /* entries per line of the diagram */
 #define COLUMN 40 /* characters */
@@ -332,7 +332,7 @@ static void print_summary(const struct replay *r, size_t events)
         printf("  %zu events, %u decisions: %u contradictions to the rules\n", events, r->decisions, r->contradictions);
 }
 
-int tmreplay(const json_t *list, const struct tmreplay_options *o)
+int tm_replay(const json_t *list, const struct tm_replay_options *o)
 {
     const json_t *events = json_object_get(list, "events"), *first = json_array_get(events, 0);
     size_t n = json_array_size(events), left = json_array_size(json_object_get(list, "entries")), i;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice top: a table of devices and queue pairs with rates, again and again. */
+#include "src/cmd/inspect/inspect.h"
+
 #include <argp.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -13,15 +15,15 @@
 
 #include "pumice/abi.h"
 #include "src/cmd/common/cmd.h"
-#include "src/cmd/common/fetch.h"
-#include "src/cmd/common/member.h"
+#include "src/cmd/common/control.h"
+#include "src/cmd/common/json_member.h"
 #include "src/cmd/common/target_options.h"
 #include "src/cmd/inspect/diagnose.h"
 
 #define ROWS_DEFAULT 40 /* lines, if it is no terminal */
 
 struct top_options {
-    struct which which;
+    struct target_options target;
     bool batch;
     long count; /* 0: for ever */
     double delay; /* seconds */
@@ -57,7 +59,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &o->which;
+        state->child_inputs[0] = &o->target;
         break;
     case 'd':
         o->delay = strtod(arg, &end);
@@ -184,8 +186,8 @@ static void add_qps(struct look *l, const json_t *status, const json_t *device, 
 
     json_array_foreach(json_object_get(device, "qps"), i, qp)
     {
-        struct scene s = {.status = status, .device = device, .qp = qp};
-        json_t *why = reasons_of(&s);
+        struct diagnose_input s = {.status = status, .device = device, .qp = qp};
+        json_t *why = diagnose_qp(&s);
         struct row *r = add_row(&l->qps);
         json_int_t qpn = json_integer_value(json_object_get(qp, "qpn"));
 
@@ -235,7 +237,7 @@ static void look(struct look *l, const struct targets *t)
         json_t *status;
 
         targets_socket(t, i, path);
-        status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+        status = control_fetch(path, PM_OP_STATUS, NULL, 0);
         if (!status)
             continue;
         l->hosts++;
@@ -301,14 +303,14 @@ static void show(const struct look *l, bool batch)
 
 int cmd_top(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, which_child, NULL, NULL};
-    struct top_options o = {.which = WHICH_NONE, .delay = 1};
+    static const struct argp argp = {options, parse, NULL, doc, target_options_child, NULL, NULL};
+    struct top_options o = {.target = TARGET_OPTIONS_NONE, .delay = 1};
     struct look before = {.hosts = 0}, now;
     struct targets t;
     unsigned hosts = 1;
 
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    if (which_find(&o.which, &t) != 0)
+    if (target_options_find(&o.target, &t) != 0)
         return 1;
     o.batch |= !isatty(STDOUT_FILENO);
     sigaction(SIGINT, &(struct sigaction){.sa_handler = on_signal}, NULL);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice why QPN: what a queue pair waits for, in words. */
+#include "src/cmd/inspect/inspect.h"
+
 #include <argp.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -8,12 +10,12 @@
 
 #include "pumice/abi.h"
 #include "src/cmd/common/cmd.h"
-#include "src/cmd/common/fetch.h"
+#include "src/cmd/common/control.h"
 #include "src/cmd/common/target_options.h"
 #include "src/cmd/inspect/diagnose.h"
 
 struct why_options {
-    struct which which;
+    struct target_options target;
     bool json, all;
     uint32_t qpn;
 };
@@ -40,7 +42,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &o->which;
+        state->child_inputs[0] = &o->target;
         break;
     case 'a':
         o->all = true;
@@ -70,7 +72,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
  * ---------------------------------------------------------------------------------------------------------- */
 
 /* hosts: array of {socket, status, host?}. Finds the device that has this GID, and on it the queue pair. */
-static void find_peer(const json_t *hosts, struct scene *s)
+static void find_peer(const json_t *hosts, struct diagnose_input *s)
 {
     const char *dgid = json_string_value(json_object_get(s->qp, "dgid"));
     json_int_t qpn = json_integer_value(json_object_get(s->qp, "dest_qpn"));
@@ -102,7 +104,7 @@ static json_t *collect(const struct targets *t, bool *failed)
 
     for (unsigned i = 0; i < t->n; i++) {
         targets_socket(t, i, path);
-        status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+        status = control_fetch(path, PM_OP_STATUS, NULL, 0);
         if (!status) {
             *failed = true;
             continue;
@@ -118,7 +120,7 @@ static json_t *collect(const struct targets *t, bool *failed)
 /* --- telling
  * ------------------------------------------------------------------------------------------------------------- */
 
-static json_t *answer(const json_t *host, const struct scene *s)
+static json_t *answer(const json_t *host, const struct diagnose_input *s)
 {
     static const char *const copied[] = {"qpn", "type", "state", "session", "pid", "comm", "dest_qpn", "dgid"};
     json_t *o = json_object();
@@ -130,7 +132,7 @@ static json_t *answer(const json_t *host, const struct scene *s)
         if (json_object_get(s->qp, copied[i]))
             json_object_set(o, copied[i], json_object_get(s->qp, copied[i]));
     }
-    json_object_set_new(o, "why", reasons_of(s));
+    json_object_set_new(o, "why", diagnose_qp(s));
     return o;
 }
 
@@ -173,7 +175,7 @@ static json_t *answers(const struct why_options *o, const json_t *hosts, const j
         {
             json_array_foreach(json_object_get(device, "qps"), k, qp)
             {
-                struct scene s = {.status = status, .device = device, .qp = qp};
+                struct diagnose_input s = {.status = status, .device = device, .qp = qp};
 
                 if (!o->all && json_integer_value(json_object_get(qp, "qpn")) != (json_int_t)o->qpn)
                     continue;
@@ -195,19 +197,19 @@ static void say_none(const struct why_options *o)
 
 int cmd_why(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "[QPN]", doc, which_child, NULL, NULL};
-    struct why_options o = {.which = WHICH_NONE};
+    static const struct argp argp = {options, parse, "[QPN]", doc, target_options_child, NULL, NULL};
+    struct why_options o = {.target = TARGET_OPTIONS_NONE};
     struct targets t, everywhere;
     json_t *hosts, *all_hosts, *list, *one;
     bool failed = false, alone = false;
     size_t i;
 
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    if (which_find(&o.which, &t) != 0)
+    if (target_options_find(&o.target, &t) != 0)
         return 1;
     hosts = collect(&t, &failed);
     all_hosts = hosts;
-    if (o.which.host >= 0 && targets_find(&everywhere, NULL, -1) == 0) /* peers may be on other hosts of the lab */
+    if (o.target.host >= 0 && targets_find(&everywhere, NULL, -1) == 0) /* peers may be on other hosts of the lab */
         all_hosts = collect(&everywhere, &alone);
     list = answers(&o, hosts, all_hosts);
     if (o.json) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which addresses the hosts of a lab get. */
-#ifndef PUMICE_CMD_ADDRESS_H
-#define PUMICE_CMD_ADDRESS_H
+#ifndef PUMICE_SRC_CMD_LAB_ADDRESS_H
+#define PUMICE_SRC_CMD_LAB_ADDRESS_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

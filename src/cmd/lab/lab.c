@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/paths.h"
+#include "src/cmd/common/targets.h"
 #include "src/cmd/lab/address.h"
 
 #define DEVICE_NAME "pumice0" /* of each host's only device */
@@ -54,7 +56,7 @@ static int make_dir(struct lab *lab)
             continue;
         snprintf(lab->dir, sizeof(lab->dir), "%s/" LAB_PREFIX "XXXXXX", places[i]);
         /* mkdtemp makes it with mode 0700. */
-        if (lab_socket(lab->dir, HOSTS_MAX, socket) == 0 && mkdtemp(lab->dir))
+        if (targets_lab_socket(lab->dir, HOSTS_MAX, socket) == 0 && mkdtemp(lab->dir))
             return 0;
     }
     lab->dir[0] = 0;
@@ -81,7 +83,7 @@ static void remove_sockets(const struct lab *lab)
     char path[SOCKET_PATH_MAX];
 
     for (unsigned i = 0; i < lab->hosts; i++)
-        if (lab_socket(lab->dir, i, path) == 0)
+        if (targets_lab_socket(lab->dir, i, path) == 0)
             unlink(path);
 }
 
@@ -198,7 +200,7 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
         _exit(EXIT_OWN);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    lab_socket(lab->dir, i, socket);
+    targets_lab_socket(lab->dir, i, socket);
     log_path(lab, i, log);
     snprintf(device, sizeof(device), DEVICE_NAME "=%s", lab->host[i].address);
     snprintf(ready_fd, sizeof(ready_fd), "%d", READY_FD);
@@ -427,7 +429,7 @@ int lab_start(struct lab *lab, const struct lab_options *o)
     *lab = (struct lab){.hosts = o->hosts, .keep_logs = o->keep_logs, .guard_pipe = -1};
     for (unsigned i = 0; i < HOSTS_MAX; i++)
         lab->host[i].ready = -1;
-    if (!where_daemon(path) || make_dir(lab) != 0)
+    if (!paths_daemon(path) || make_dir(lab) != 0)
         return -1;
     guard_start(lab);
     lock = address_lock();

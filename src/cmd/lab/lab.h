@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A lab: private daemons, each of them a virtual host with an address of its own, and the directory with their
  * sockets and logs. */
-#ifndef PUMICE_CMD_LAB_H
-#define PUMICE_CMD_LAB_H
+#ifndef PUMICE_SRC_CMD_LAB_LAB_H
+#define PUMICE_SRC_CMD_LAB_LAB_H
 
 #include <limits.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "src/cmd/common/control.h"
+#include "src/cmd/common/targets.h"
 
 struct lab_options {
     unsigned hosts;

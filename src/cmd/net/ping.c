@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice ping HOST: do small and large packets arrive, and do answers come back? */
+#include "src/cmd/net/net.h"
+
 #include <argp.h>
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,7 +14,7 @@
 
 #include "pumice/abi.h"
 #include "src/cmd/common/cmd.h"
-#include "src/cmd/common/fetch.h"
+#include "src/cmd/common/control.h"
 #include "src/cmd/common/target_options.h"
 #include "src/cmd/net/ping_text.h"
 #include "wire/gid.h"
@@ -21,7 +23,7 @@
 #define LOOK_US 2000
 
 struct ping_options {
-    struct which which;
+    struct target_options target;
     bool json;
     long tries, interval_ms, size;
     const char *device, *host;
@@ -56,7 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &o->which;
+        state->child_inputs[0] = &o->target;
         break;
     case 'c':
         o->tries = number(state, "tries", arg, 1, 10000);
@@ -153,7 +155,7 @@ static void find_other(const struct targets *t, struct ping *p)
         char path[SOCKET_PATH_MAX];
 
         targets_socket(t, i, path);
-        status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+        status = control_fetch(path, PM_OP_STATUS, NULL, 0);
         json_array_foreach(json_object_get(status, "devices"), k, device)
         {
             if (gid_of(device, gid) && memcmp(gid, p->gid, sizeof(gid)) == 0) {
@@ -165,7 +167,7 @@ static void find_other(const struct targets *t, struct ping *p)
     }
 }
 
-static unsigned own_host(const struct targets *t, const struct which *w)
+static unsigned own_host(const struct targets *t, const struct target_options *w)
 {
     const char *host = getenv(PM_ENV_HOST);
     long n = host ? parse_number(host, 0, HOSTS_MAX - 1) : -1;
@@ -203,7 +205,7 @@ static bool heard(int sock, uint32_t device, const uint8_t gid[16], uint64_t *co
 /* How many packets with a wrong ICRC a daemon's device has had; 0, if it does not say. */
 static uint64_t damaged(const char *path, uint32_t device)
 {
-    json_t *status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+    json_t *status = control_fetch(path, PM_OP_STATUS, NULL, 0);
     const json_t *d = json_array_get(json_object_get(status, "devices"), device);
     json_int_t n = json_integer_value(json_object_get(json_object_get(d, "counters"), "rx_icrc_errors"));
 
@@ -317,8 +319,8 @@ static void show(const struct ping *p, bool json)
 
 int cmd_ping(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "HOST", doc, which_child, NULL, NULL};
-    struct ping_options o = {.which = WHICH_NONE, .tries = 40, .interval_ms = 250};
+    static const struct argp argp = {options, parse, "HOST", doc, target_options_child, NULL, NULL};
+    struct ping_options o = {.target = TARGET_OPTIONS_NONE, .tries = 40, .interval_ms = 250};
     struct ping p = {.probe = {[SMALL_ONE] = {.size = SMALL}}};
     char path[SOCKET_PATH_MAX];
     struct targets t, all;
@@ -328,10 +330,10 @@ int cmd_ping(int argc, char **argv)
 
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     p.host = o.host;
-    if (!resolve(o.host, p.gid) || which_find(&o.which, &t) != 0)
+    if (!resolve(o.host, p.gid) || target_options_find(&o.target, &t) != 0)
         return 1;
-    targets_socket(&t, own_host(&t, &o.which), path);
-    status = fetch_document(path, PM_OP_STATUS, NULL, 0);
+    targets_socket(&t, own_host(&t, &o.target), path);
+    status = control_fetch(path, PM_OP_STATUS, NULL, 0);
     good = status && choose_device(&o, status, &p);
     json_decref(status);
     if (!good)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What `pumice ping` has found out, and its words for it. */
-#ifndef PUMICE_CMD_PINGTEXT_H
-#define PUMICE_CMD_PINGTEXT_H
+#ifndef PUMICE_SRC_CMD_NET_PING_TEXT_H
+#define PUMICE_SRC_CMD_NET_PING_TEXT_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "pumice/abi.h"
-#include "src/cmd/common/control.h"
+#include "src/cmd/common/targets.h"
 
 enum ping_size {
     SMALL_ONE,

@@ -124,11 +124,11 @@ static json_t *reasons_in(const struct known *k)
 {
     json_t *qp = document(k->qp), *peer = document(k->peer), *device = document(k->device ? k->device : "");
     json_t *status = document(k->status ? k->status : "");
-    struct scene s = {.status = status, .device = device, .qp = qp, .peer = peer};
+    struct diagnose_input s = {.status = status, .device = device, .qp = qp, .peer = peer};
     json_t *list;
 
     s.peer_device = peer || strstr(k->codes, "peer_gone") ? device : NULL;
-    list = reasons_of(&s);
+    list = diagnose_qp(&s);
     json_decref(qp);
     json_decref(peer);
     json_decref(device);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The writing end of `pumice capture`: packets from rings to pcapng, in one file, several that take turns, or a pipe. */
-#ifndef PUMICE_CMD_CAPOUT_H
-#define PUMICE_CMD_CAPOUT_H
+#ifndef PUMICE_SRC_CMD_CAPTURE_CAPTURE_OUTPUT_H
+#define PUMICE_SRC_CMD_CAPTURE_CAPTURE_OUTPUT_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "pcap/capfile.h"
 #include "src/cmd/capture/capture_reader.h"
 
-struct capout {
+struct capture_output {
     const char *path; /* "-": standard output */
     uint64_t size; /* bytes after which the next file begins; 0: never */
     unsigned count; /* files after which the first is written over; 0: never */
@@ -26,13 +26,13 @@ struct capout {
 
 /* Opens the first file and writes what precedes the packets. path, size and count must be set. 0 or -errno, said; then
  * there is nothing to close. */
-int capout_open(struct capout *o, const struct capture_reader *taps);
+int capture_output_open(struct capture_output *o, const struct capture_reader *taps);
 /* 0, or -errno after saying so (but for EPIPE, where the reader has just had enough). */
-int capout_add(struct capout *o, unsigned source, const struct pm_capture_record *r);
-int capout_flush(struct capout *o);
+int capture_output_add(struct capture_output *o, unsigned source, const struct pm_capture_record *r);
+int capture_output_flush(struct capture_output *o);
 /* Whether it is a pipe that nobody reads any more. */
-bool capout_abandoned(const struct capout *o);
+bool capture_output_abandoned(const struct capture_output *o);
 /* Appends the statistics and closes. 0 or -errno, likewise. */
-int capout_close(struct capout *o);
+int capture_output_close(struct capture_output *o);
 
 #endif

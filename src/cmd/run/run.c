@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice run: a lab for the life of one command. */
+#include "src/cmd/run/run.h"
+
 #include <argp.h>
 #include <errno.h>
 #include <signal.h>
@@ -11,12 +13,13 @@
 #include <unistd.h>
 
 #include "pumice/abi.h"
-#include "src/cmd/capture/capture.h"
+#include "src/cmd/capture/capture_run.h"
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/paths.h"
+#include "src/cmd/common/targets.h"
 #include "src/cmd/lab/lab.h"
-#include "src/cmd/lab/run.h"
-#include "src/cmd/lab/traffic.h"
+#include "src/cmd/run/program.h"
+#include "src/cmd/run/traffic.h"
 
 struct run_options {
     struct lab_options lab;
@@ -181,49 +184,19 @@ static void finish_options(struct run_options *o)
 
 /* --- the command ---------------------------------------------------------------------------------------------------- */
 
-/* Whether path is one of the entries of a list that is separated by colons or spaces. */
-static bool in_list(const char *list, const char *path)
-{
-    size_t len = strlen(path);
-
-    for (const char *p = list; (p = strstr(p, path)) != NULL; p++)
-        if ((p == list || p[-1] == ':' || p[-1] == ' ') && (p[len] == 0 || p[len] == ':' || p[len] == ' '))
-            return true;
-    return false;
-}
-
-int preload_env(const char *dir, char *out, size_t size)
-{
-    const char *before = getenv("LD_PRELOAD");
-    char path[PATH_MAX];
-
-    if (strpbrk(dir, ": \t\n;")) {
-        say("the loader can't preload from a directory with a space or colon in its name: %s", dir);
-        return -1;
-    }
-    snprintf(path, sizeof(path), "%.*s/libibverbs.so.1", PATH_MAX - 32, dir);
-    if (!before || !before[0])
-        snprintf(out, size, "%s", path);
-    else if (in_list(before, path))
-        snprintf(out, size, "%s", before);
-    else
-        snprintf(out, size, "%s:%s", before, path); /* last, because some (sanitizers) insist on being the first */
-    return 0;
-}
-
 /* A directory with a space in its name can't be named in LD_PRELOAD: a link in the lab's directory can. */
 static int set_preload(const struct lab *lab)
 {
     char dir[PATH_MAX], link[PATH_MAX], value[4 * PATH_MAX];
 
-    if (!where_library(dir))
+    if (!paths_library(dir))
         return -1;
     if (strpbrk(dir, ": \t\n;")) {
         snprintf(link, sizeof(link), "%.*s/lib", PATH_MAX - 8, lab->dir);
         if (symlink(dir, link) == 0)
             strcpy(dir, link);
     }
-    if (preload_env(dir, value, sizeof(value)) != 0)
+    if (program_preload(dir, value, sizeof(value)) != 0)
         return -1;
     setenv("LD_PRELOAD", value, 1);
     return 0;
@@ -235,10 +208,10 @@ static void set_path(void)
     const char *path = getenv("PATH");
     char self[PATH_MAX], found[PATH_MAX], real[PATH_MAX], value[8 * PATH_MAX];
 
-    where_self(self);
+    paths_self(self);
     if (!self[0] || !path)
         return;
-    if (where_command("pumice", found) == 0 && realpath(found, real) && strrchr(real, '/')) {
+    if (paths_command("pumice", found) == 0 && realpath(found, real) && strrchr(real, '/')) {
         *strrchr(real, '/') = 0;
         if (strcmp(real, self) == 0)
             return;
@@ -252,26 +225,12 @@ static int set_environment(const struct lab *lab)
     char number[12], socket[SOCKET_PATH_MAX];
 
     snprintf(number, sizeof(number), "%u", lab->hosts);
-    lab_socket(lab->dir, 0, socket);
+    targets_lab_socket(lab->dir, 0, socket);
     setenv(PM_ENV_LAB, lab->dir, 1);
     setenv(PM_ENV_HOSTS, number, 1);
     setenv(PM_ENV_SOCKET, socket, 1);
     unsetenv(PM_ENV_HOST);
     return set_preload(lab);
-}
-
-void exec_command(char **command)
-{
-    char path[PATH_MAX];
-
-    execvp(command[0], command);
-    int err = errno;
-
-    /* It is told of a folder of PATH that may not be searched, too, although there is no such command in any other. */
-    if (err == EACCES && where_command(command[0], path) == ENOENT)
-        err = ENOENT;
-    say("%s: %s", command[0], err == ENOENT ? "no such command" : strerror(err));
-    _exit(err == ENOENT ? EXIT_NOTFOUND : EXIT_NOEXEC);
 }
 
 /* Waits for the command, while passing on the signals in set, which are blocked. Returns its wait status. */
@@ -317,7 +276,7 @@ static int run_command(struct run_options *o, struct lab *lab)
         if (getppid() != self)
             _exit(EXIT_OWN);
         sigprocmask(SIG_SETMASK, &before, NULL);
-        exec_command(o->command);
+        program_exec(o->command);
     }
     if (child < 0) {
         say("can't fork: %s", strerror(errno));
@@ -346,13 +305,13 @@ static int run_captured(struct run_options *o, struct lab *lab)
 static int check_command(const char *name)
 {
     char path[PATH_MAX];
-    int err = where_command(name, path);
+    int err = paths_command(name, path);
 
     if (err) {
         say("%s: %s", name, err == ENOENT ? "no such command" : strerror(err));
         return err == ENOENT ? EXIT_NOTFOUND : EXIT_NOEXEC;
     }
-    where_warn(path);
+    paths_warn_no_preload(path);
     return 0;
 }
 

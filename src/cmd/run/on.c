@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice on: run a command on one host of a lab. */
+#include "src/cmd/run/run.h"
+
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "pumice/abi.h"
 #include "src/cmd/common/cmd.h"
-#include "src/cmd/common/control.h"
-#include "src/cmd/lab/run.h"
+#include "src/cmd/common/targets.h"
+#include "src/cmd/run/program.h"
 
 struct on_options {
     const char *host;
@@ -56,7 +58,7 @@ int cmd_on(int argc, char **argv)
 
     argp_err_exit_status = EXIT_OWN;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
-    lab = lab_from_env(&hosts);
+    lab = targets_env_lab(&hosts);
     if (!lab) {
         if (!getenv(PM_ENV_LAB))
             say("pumice on is for use inside of pumice run --hosts N -- ...");
@@ -67,12 +69,12 @@ int cmd_on(int argc, char **argv)
         say("there is no host '%s'; the hosts of this lab are 0 to %u", o.host, hosts - 1);
         return EXIT_OWN;
     }
-    if (lab_socket(lab, (unsigned)host, socket) != 0) {
+    if (targets_lab_socket(lab, (unsigned)host, socket) != 0) {
         say("the path of the lab is too long: %s", lab);
         return EXIT_OWN;
     }
     snprintf(number, sizeof(number), "%u", (unsigned)host);
     setenv(PM_ENV_HOST, number, 1);
     setenv(PM_ENV_SOCKET, socket, 1);
-    exec_command(o.command);
+    program_exec(o.command);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumice env: the environment for a daemon that runs already. */
+#include "src/cmd/run/run.h"
+
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,8 @@
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/control.h"
 #include "src/cmd/common/paths.h"
-#include "src/cmd/lab/run.h"
+#include "src/cmd/common/targets.h"
+#include "src/cmd/run/program.h"
 
 static const struct argp_option options[] = {
     {"socket", 'S', "PATH", 0, "Control socket of the daemon; else PUMICE_SOCKET, or the usual places", 0},
@@ -89,7 +92,7 @@ int cmd_env(int argc, char **argv)
         say("inside of pumice run the environment is set already");
         return 1;
     }
-    if (check(t.socket) != 0 || !where_library(library) || preload_env(library, preload, sizeof(preload)) != 0)
+    if (check(t.socket) != 0 || !paths_library(library) || program_preload(library, preload, sizeof(preload)) != 0)
         return 1;
     if (getenv(PM_ENV_LAB)) /* it would win over the socket */
         puts("unset " PM_ENV_LAB " " PM_ENV_HOSTS " " PM_ENV_HOST);

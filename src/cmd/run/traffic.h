@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Whether the programs of a lab have used its network at all. Those that meant to talk over RDMA may have found another way. */
-#ifndef PUMICE_CMD_TRAFFIC_H
-#define PUMICE_CMD_TRAFFIC_H
+#ifndef PUMICE_SRC_CMD_RUN_TRAFFIC_H
+#define PUMICE_SRC_CMD_RUN_TRAFFIC_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "src/cmd/capture/capture_out.h"
+#include "src/cmd/capture/capture_output.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +25,7 @@ static uint64_t clock_of(clockid_t id)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static int failed(const struct capout *o, int err)
+static int failed(const struct capture_output *o, int err)
 {
     if (err && err != -EPIPE)
         say("can't write %s: %s", strcmp(o->path, "-") == 0 ? "to standard output" : o->path, strerror(-err));
@@ -33,7 +33,7 @@ static int failed(const struct capout *o, int err)
 }
 
 /* out.pcapng becomes out.0.pcapng, out.1.pcapng … where files take turns. */
-static void file_name(const struct capout *o, char *out)
+static void file_name(const struct capture_output *o, char *out)
 {
     const char *slash = strrchr(o->path, '/'), *base = slash ? slash + 1 : o->path, *dot = strrchr(base, '.');
     int stem = (int)(dot && dot != base ? dot - o->path : (ptrdiff_t)strlen(o->path));
@@ -44,7 +44,7 @@ static void file_name(const struct capout *o, char *out)
         snprintf(out, PATH_MAX, "%s", o->path);
 }
 
-static int begin_file(struct capout *o)
+static int begin_file(struct capture_output *o)
 {
     static const char application[] = "Pumice " PUMICE_VERSION;
     char name[PATH_MAX];
@@ -66,10 +66,10 @@ static int begin_file(struct capout *o)
 
         err = n < 0 ? n : 0;
     }
-    return err ? err : capout_flush(o);
+    return err ? err : capture_output_flush(o);
 }
 
-int capout_open(struct capout *o, const struct capture_reader *taps)
+int capture_output_open(struct capture_output *o, const struct capture_reader *taps)
 {
     int err;
 
@@ -88,7 +88,7 @@ int capout_open(struct capout *o, const struct capture_reader *taps)
     return err;
 }
 
-static int end_file(struct capout *o)
+static int end_file(struct capture_output *o)
 {
     uint64_t now = clock_of(CLOCK_MONOTONIC) + o->offset;
     int err = 0, rc;
@@ -119,7 +119,7 @@ static void comment(const struct pm_capture_record *r, char *out)
     note_format(&n, out);
 }
 
-int capout_add(struct capout *o, unsigned source, const struct pm_capture_record *r)
+int capture_output_add(struct capture_output *o, unsigned source, const struct pm_capture_record *r)
 {
     uint32_t len = r->len < PACKET_MAX ? r->len : PACKET_MAX;
     struct frame_flow flow = {.src_port = r->src_port,
@@ -151,20 +151,20 @@ int capout_add(struct capout *o, unsigned source, const struct pm_capture_record
     return failed(o, err);
 }
 
-int capout_flush(struct capout *o)
+int capture_output_flush(struct capture_output *o)
 {
     errno = EIO;
     return failed(o, fflush(o->file.stream) == 0 ? 0 : -errno);
 }
 
-bool capout_abandoned(const struct capout *o)
+bool capture_output_abandoned(const struct capture_output *o)
 {
     struct pollfd p = {.fd = fileno(o->file.stream)};
 
     return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 }
 
-int capout_close(struct capout *o)
+int capture_output_close(struct capture_output *o)
 {
     int err = o->open ? end_file(o) : 0;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The checks that are about the network. */
+#include "src/cmd/net/check_network.h"
+
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -16,8 +17,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "src/cmd/net/checkup.h"
 
 #define ROCE_PORT 4791
 
@@ -49,11 +48,11 @@ static bool owner_of(unsigned long inode, char *comm, size_t size, long *pid)
         if (fds)
             closedir(fds);
         if (found) {
-            static const struct checkup real = {.sysroot = ""};
+            static const struct doctor_report real = {.sysroot = ""};
 
             *pid = atol(p->d_name);
             snprintf(path, sizeof(path), "/proc/%.32s/comm", p->d_name);
-            if (!checkup_read(&real, path, comm, size))
+            if (!doctor_report_read(&real, path, comm, size))
                 snprintf(comm, size, "?");
         }
     }
@@ -68,32 +67,35 @@ static bool is_wildcard(const char *hex)
 }
 
 /* One line of /proc/net/udp or udp6 whose port is ours. Returns true if it is in the way of every address. */
-static bool taken(struct checkup *c, const char *hex, unsigned long inode)
+static bool taken(struct doctor_report *report, const char *hex, unsigned long inode)
 {
     char comm[64] = "", module[PATH_MAX];
     long pid = 0;
     bool known = owner_of(inode, comm, sizeof(comm), &pid);
 
-    snprintf(module, sizeof(module), "%s/sys/module/rdma_rxe", c->sysroot);
+    snprintf(module, sizeof(module), "%s/sys/module/rdma_rxe", report->sysroot);
     if (!is_wildcard(hex)) {
         if (known && strcmp(comm, "pumiced") != 0)
-            checkup_add(c, "port", V_WARN, "end it, or give pumiced another --address",
-                        "%s (pid %ld) has UDP port %d of one address", comm, pid, ROCE_PORT);
+            doctor_report_add(report, "port", FINDING_WARN, "end it, or give pumiced another --address",
+                              "%s (pid %ld) has UDP port %d of one address", comm, pid, ROCE_PORT);
         return false;
     }
     if (access(module, F_OK) == 0)
-        checkup_add(c, "port", V_FAIL, "sudo modprobe -r rdma_rxe (or: unshare -n, a network namespace of your own)",
-                    "soft-RoCE (the kernel module rdma_rxe) has UDP port %d of all addresses", ROCE_PORT);
+        doctor_report_add(report, "port", FINDING_FAIL,
+                          "sudo modprobe -r rdma_rxe (or: unshare -n, a network namespace of your own)",
+                          "soft-RoCE (the kernel module rdma_rxe) has UDP port %d of all addresses", ROCE_PORT);
     else if (known)
-        checkup_add(c, "port", V_FAIL, "end it (pumiced binds single addresses and is not in the way of others)",
-                    "%s (pid %ld) has UDP port %d of all addresses", comm, pid, ROCE_PORT);
+        doctor_report_add(report, "port", FINDING_FAIL,
+                          "end it (pumiced binds single addresses and is not in the way of others)",
+                          "%s (pid %ld) has UDP port %d of all addresses", comm, pid, ROCE_PORT);
     else
-        checkup_add(c, "port", V_FAIL, "as root: ss -ulpn sport = :4791",
-                    "somebody has UDP port %d of all addresses; another user's process, or the kernel", ROCE_PORT);
+        doctor_report_add(report, "port", FINDING_FAIL, "as root: ss -ulpn sport = :4791",
+                          "somebody has UDP port %d of all addresses; another user's process, or the kernel",
+                          ROCE_PORT);
     return true;
 }
 
-static bool look_for_port(struct checkup *c, const char *file, bool *readable)
+static bool look_for_port(struct doctor_report *report, const char *file, bool *readable)
 {
     char name[PATH_MAX], line[512], hex[40];
     unsigned port;
@@ -101,29 +103,29 @@ static bool look_for_port(struct checkup *c, const char *file, bool *readable)
     bool all = false;
     FILE *f;
 
-    snprintf(name, sizeof(name), "%s%s", c->sysroot, file);
+    snprintf(name, sizeof(name), "%s%s", report->sysroot, file);
     f = fopen(name, "re");
     *readable |= f != NULL;
     while (f && !all && fgets(line, sizeof(line), f)) {
         if (sscanf(line, " %*u: %39[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %*u %*u %lu", hex, &port, &inode) == 3 &&
             port == ROCE_PORT)
-            all = taken(c, hex, inode);
+            all = taken(report, hex, inode);
     }
     if (f)
         fclose(f);
     return all;
 }
 
-void checkup_port(struct checkup *c)
+void check_port(struct doctor_report *report)
 {
     bool readable = false;
-    bool all = look_for_port(c, "/proc/net/udp", &readable);
+    bool all = look_for_port(report, "/proc/net/udp", &readable);
 
-    all = look_for_port(c, "/proc/net/udp6", &readable) || all;
+    all = look_for_port(report, "/proc/net/udp6", &readable) || all;
     if (!readable)
-        checkup_add(c, "port", V_UNKNOWN, "ss -uln", "/proc/net/udp can't be read");
+        doctor_report_add(report, "port", FINDING_UNKNOWN, "ss -uln", "/proc/net/udp can't be read");
     else if (!all)
-        checkup_add(c, "port", V_FINE, "", "UDP port %d is not taken for all addresses", ROCE_PORT);
+        doctor_report_add(report, "port", FINDING_OK, "", "UDP port %d is not taken for all addresses", ROCE_PORT);
 }
 
 /* --- buffers
@@ -144,23 +146,23 @@ static int granted(int option)
     return v > 0 ? v / 2 : v; /* the kernel tells twice of what it grants */
 }
 
-void checkup_buffers(struct checkup *c)
+void check_buffers(struct doctor_report *report)
 {
     char text[32];
     int receive = granted(SO_RCVBUF), send = granted(SO_SNDBUF);
 
-    if (c->sysroot[0] && checkup_read(c, "/proc/sys/net/core/rmem_max", text, sizeof(text)))
+    if (report->sysroot[0] && doctor_report_read(report, "/proc/sys/net/core/rmem_max", text, sizeof(text)))
         receive = atoi(text);
     if (receive < 0 || send < 0)
-        checkup_add(c, "buffers", V_UNKNOWN, "", "no UDP socket can be made: %s", strerror(errno));
+        doctor_report_add(report, "buffers", FINDING_UNKNOWN, "", "no UDP socket can be made: %s", strerror(errno));
     else if (receive < BUFFER_WANTED || send < BUFFER_WANTED)
-        checkup_add(
-            c, "buffers", V_WARN,
+        doctor_report_add(
+            report, "buffers", FINDING_WARN,
             "sudo sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304 (before the daemon starts)",
             "sockets get buffers of %d KiB (receive) and %d KiB (send): large transfers are slower than with 4 MiB",
             receive >> 10, send >> 10);
     else
-        checkup_add(c, "buffers", V_FINE, "", "sockets get buffers of 4 MiB");
+        doctor_report_add(report, "buffers", FINDING_OK, "", "sockets get buffers of 4 MiB");
 }
 
 /* --- MTU
@@ -175,27 +177,28 @@ static unsigned path_mtu(int mtu)
     return 0;
 }
 
-static void one_interface(struct checkup *c, int sock, const char *name)
+static void one_interface(struct doctor_report *report, int sock, const char *name)
 {
     struct ifreq r = {0};
-    char mend[128];
+    char fix[128];
     unsigned fits;
 
     snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", name);
     if (ioctl(sock, SIOCGIFMTU, &r) != 0)
         return;
     fits = path_mtu(r.ifr_mtu);
-    snprintf(mend, sizeof(mend), "sudo ip link set %s mtu 9000 (on both ends, and all between them)", name);
+    snprintf(fix, sizeof(fix), "sudo ip link set %s mtu 9000 (on both ends, and all between them)", name);
     if (fits == 0)
-        checkup_add(c, "mtu", V_FAIL, mend, "%s: an MTU of %d is too small for RoCE", name, r.ifr_mtu);
+        doctor_report_add(report, "mtu", FINDING_FAIL, fix, "%s: an MTU of %d is too small for RoCE", name, r.ifr_mtu);
     else if (fits < 1024)
-        checkup_add(c, "mtu", V_WARN, mend, "%s: an MTU of %d allows a path MTU of only %u", name, r.ifr_mtu, fits);
+        doctor_report_add(report, "mtu", FINDING_WARN, fix, "%s: an MTU of %d allows a path MTU of only %u", name,
+                          r.ifr_mtu, fits);
     else
-        checkup_add(c, "mtu", V_FINE, fits < 4096 ? mend : "", "%s: MTU %d, path MTU %u%s", name, r.ifr_mtu, fits,
-                    fits < 4096 ? "; with jumbo frames it would be faster" : "");
+        doctor_report_add(report, "mtu", FINDING_OK, fits < 4096 ? fix : "", "%s: MTU %d, path MTU %u%s", name,
+                          r.ifr_mtu, fits, fits < 4096 ? "; with jumbo frames it would be faster" : "");
 }
 
-void checkup_mtu(struct checkup *c)
+void check_mtu(struct doctor_report *report)
 {
     struct ifaddrs *list = NULL;
     int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -203,7 +206,7 @@ void checkup_mtu(struct checkup *c)
     unsigned n = 0;
 
     if (getifaddrs(&list) != 0 || sock < 0)
-        checkup_add(c, "mtu", V_UNKNOWN, "ip link", "interfaces can't be listed: %s", strerror(errno));
+        doctor_report_add(report, "mtu", FINDING_UNKNOWN, "ip link", "interfaces can't be listed: %s", strerror(errno));
     for (const struct ifaddrs *i = list; i && n < 16; i = i->ifa_next) {
         bool again = false;
 
@@ -215,7 +218,7 @@ void checkup_mtu(struct checkup *c)
         if (again)
             continue;
         snprintf(seen[n++], IFNAMSIZ, "%s", i->ifa_name);
-        one_interface(c, sock, i->ifa_name);
+        one_interface(report, sock, i->ifa_name);
     }
     freeifaddrs(list);
     if (sock >= 0)
@@ -263,9 +266,9 @@ static int send_error(void)
     return err;
 }
 
-void checkup_firewall(struct checkup *c)
+void check_firewall(struct doctor_report *report)
 {
-    static const char mend[] =
+    static const char fix[] =
         "sudo nft add rule inet filter input udp dport 4791 accept (or: sudo iptables -I INPUT -p udp "
         "--dport 4791 -j ACCEPT; firewall-cmd --add-port=4791/udp)";
     int nft = drops_by_default("PATH=$PATH:/usr/sbin:/sbin nft list ruleset 2>/dev/null");
@@ -273,18 +276,20 @@ void checkup_firewall(struct checkup *c)
     int err = send_error();
 
     if (err == EPERM)
-        checkup_add(c, "firewall", V_FAIL, "allow UDP port 4791 in the output chain",
-                    "a firewall of this host forbids to send to UDP port %d", ROCE_PORT);
+        doctor_report_add(report, "firewall", FINDING_FAIL, "allow UDP port 4791 in the output chain",
+                          "a firewall of this host forbids to send to UDP port %d", ROCE_PORT);
     else if (nft == 1 || ipt == 1)
-        checkup_add(
-            c, "firewall", V_WARN, mend,
+        doctor_report_add(
+            report, "firewall", FINDING_WARN, fix,
             "the firewall drops what comes to UDP port %d, by a rule or because it drops what it does not know: "
             "other hosts can't reach this one",
             ROCE_PORT);
     else if (nft < 0 && ipt < 0)
-        checkup_add(c, "firewall", V_UNKNOWN, "as root: nft list ruleset; iptables-save",
-                    "this user can't list the firewall's rules, or there is none; `pumice ping HOST` tells whether "
-                    "packets arrive");
+        doctor_report_add(
+            report, "firewall", FINDING_UNKNOWN, "as root: nft list ruleset; iptables-save",
+            "this user can't list the firewall's rules, or there is none; `pumice ping HOST` tells whether "
+            "packets arrive");
     else
-        checkup_add(c, "firewall", V_FINE, "", "no firewall of this host is in the way of UDP port %d", ROCE_PORT);
+        doctor_report_add(report, "firewall", FINDING_OK, "", "no firewall of this host is in the way of UDP port %d",
+                          ROCE_PORT);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "src/cmd/lab/traffic.h"
+#include "src/cmd/run/traffic.h"
 
 #include <jansson.h>
 
 #include "pumice/abi.h"
-#include "src/cmd/common/fetch.h"
+#include "src/cmd/common/control.h"
+#include "src/cmd/common/targets.h"
 
 /* Of all devices. */
 struct sums {
@@ -38,8 +39,8 @@ enum traffic traffic_look(const struct lab *lab)
         json_t *status = NULL, *device;
         size_t k;
 
-        if (lab->host[i].pid && lab_socket(lab->dir, i, path) == 0)
-            status = fetch_quietly(path, PM_OP_STATUS, NULL, 0);
+        if (lab->host[i].pid && targets_lab_socket(lab->dir, i, path) == 0)
+            status = control_fetch_quietly(path, PM_OP_STATUS, NULL, 0);
         if (!status)
             return TRAFFIC_FINE;
         json_array_foreach(json_object_get(status, "devices"), k, device) add(&s, device);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Members of the daemon's documents. One that is not there, or of another kind, is 0 or "". */
-#ifndef PUMICE_CMD_MEMBER_H
-#define PUMICE_CMD_MEMBER_H
+#ifndef PUMICE_SRC_CMD_COMMON_JSON_MEMBER_H
+#define PUMICE_SRC_CMD_COMMON_JSON_MEMBER_H
 
 #include <jansson.h>
 #include <stdbool.h>
