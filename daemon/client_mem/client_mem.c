@@ -8,11 +8,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* --- the two ways
- * ----------------------------------------------------------------------------------------------------- */
+/* --- the two ways ------------------------------------------------------------------------------ */
 
-/* Takes the next `want` bytes of a list of local buffers: copies the parts to part[], moves the cursor (*at, *skip) on,
- * and returns how many parts there are. */
+/* Takes the next `want` bytes from a list of local buffers: stores the parts in part[], advances the cursor (*at,
+ * *skip), and returns the number of parts. */
 static unsigned take(const struct iovec *local, unsigned nlocal, unsigned *at, size_t *skip, size_t want,
                      struct iovec *part)
 {
@@ -88,8 +87,7 @@ uint64_t client_mem_write(const struct client_mem *s, const struct iovec *local,
     return copy(s, true, local, nlocal, remote, nremote);
 }
 
-/* --- probing
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- probing ----------------------------------------------------------------------------------- */
 
 static bool works(struct client_mem *s, enum pm_memory_path path, uint64_t va, uint64_t value)
 {
@@ -105,8 +103,8 @@ static bool works(struct client_mem *s, enum pm_memory_path path, uint64_t va, u
     return false;
 }
 
-/* The descriptor comes from the client: on anything but a "mem" file of procfs reads and writes could block the loop.
- */
+/* Is it a "mem" file of procfs? The descriptor comes from the client; on any other file, reads and writes could block
+ * the loop. */
 static bool is_proc_mem(int fd)
 {
     char link[64], target[64];
@@ -155,8 +153,7 @@ const char *client_mem_path_name(enum pm_memory_path path)
     return "none";
 }
 
-/* --- deferred writes
- * -------------------------------------------------------------------------------------------------- */
+/* --- deferred writes --------------------------------------------------------------------------- */
 
 bool client_mem_defer(struct client_mem *s, uint32_t qpn, uint64_t va, const uint8_t *src, size_t len)
 {
@@ -175,7 +172,7 @@ bool client_mem_defer(struct client_mem *s, uint32_t qpn, uint64_t va, const uin
     return true;
 }
 
-/* Removes the first `bytes` bytes of a list, and returns its new length. */
+/* Removes the first `bytes` bytes of a list and returns its new length. */
 static unsigned drop_front(struct iovec *v, unsigned n, uint64_t bytes)
 {
     unsigned i = 0;
@@ -190,7 +187,7 @@ static unsigned drop_front(struct iovec *v, unsigned n, uint64_t bytes)
     return n - i;
 }
 
-/* The write that contains byte `done` failed: removes it and everything before it. */
+/* The write that contains byte `done` failed. Removes it and everything before it. */
 static void skip_failed(struct client_mem *s, uint64_t done, void (*failed)(void *ctx, uint32_t qpn), void *ctx)
 {
     uint64_t end = 0;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* An address space of a client: how the daemon reads and writes its memory, and the writes that wait to be carried out
- * together.
+/* The memory of one client: how the daemon reads and writes it, and the writes that wait to be executed together.
  *
- * Two ways. process_vm_readv/writev respect page protections and name the process by its number; the daemon uses them
- * only for processes of its own user, so that a client can't make a privileged daemon write into a program that it
- * could not write to itself. The descriptor of /proc/self/mem was opened by the client with the client's rights and
- * stays bound to its memory, whatever becomes of the process number; it ignores page protections. Both touch only the
- * ranges that the engine has checked against the client's own keys. */
+ * There are two ways to reach the memory:
+ * - process_vm_readv and process_vm_writev respect page protections and name the process by its pid. The daemon uses
+ *   them only for processes of its own user. Otherwise a client could make a privileged daemon write into a program
+ *   that the client itself may not write to.
+ * - The descriptor of /proc/self/mem was opened by the client with the client's rights. It stays bound to the
+ *   client's memory even if the pid is reused. It ignores page protections.
+ *
+ * In both ways the daemon touches only ranges that the engine has checked against the client's own keys. */
 #ifndef PUMICE_DAEMON_CLIENT_MEM_H
 #define PUMICE_DAEMON_CLIENT_MEM_H
 
@@ -20,9 +22,9 @@
 
 #include "pumice/abi.h"
 
-#define CLIENT_MEM_IOVS IOV_MAX /* of each side of a process_vm call */
+#define CLIENT_MEM_IOVS IOV_MAX /* the most entries on each side of a process_vm call */
 
-/* Which ways to client memory may be used. */
+/* the number in struct mem_segment */
 enum memory_mode {
     MEMORY_AUTO, /* the first one that works */
     MEMORY_PROCESS_VM,
@@ -32,26 +34,34 @@ enum memory_mode {
 struct client_mem {
     uint32_t number; /* struct mem_segment's */
     enum pm_memory_path path;
-    pid_t pid; /* PROCESS_VM */
-    int fd; /* PROC_MEM; owned; -1: none */
-    bool dirty; /* writes are waiting */
+    pid_t pid; /* writes wait */
+    int fd; /* list of the dirty ones */
+    /* Sources of the waiting writes, in order. */
+    bool dirty;
     unsigned nlocal, nremote;
     uint64_t waiting_bytes;
-    TAILQ_ENTRY(client_mem) link; /* of the dirty ones */
-    struct iovec local[CLIENT_MEM_IOVS]; /* sources of the waiting writes, in order … */
-    uint32_t qpn[CLIENT_MEM_IOVS]; /* … and the QP each is for */
-    struct iovec remote[CLIENT_MEM_IOVS]; /* their destinations; adjacent ones merged */
+    /* The QP that each source belongs to. */
+    TAILQ_ENTRY(client_mem) link;
+    /* Destinations of the waiting writes. Adjacent ones are merged. */
+    struct iovec local[CLIENT_MEM_IOVS];
+    /* Finds a way that works: reads the 8 bytes at probe_va, compares them with probe_value, and writes them back.
+     * The struct takes ownership of fd (or -1). same_user: the client runs with the daemon's uid. If no way works,
+     * path is PM_MEMORY_NONE. */
+    uint32_t qpn[CLIENT_MEM_IOVS];
+    /* Copy between local[0 … nlocal) and remote[0 … nremote), which have the same total length and at most
+     * CLIENT_MEM_IOVS entries each. They return the number of bytes copied before the first byte that could not be
+     * copied. */
+    struct iovec remote[CLIENT_MEM_IOVS];
 };
 
-/* Finds out which way works: reads the 8 bytes at probe_va, compares them with probe_value and writes them back. fd (or
- * -1) becomes the space's. same_user: the client runs with the daemon's uid. If nothing works, path is PM_MEMORY_NONE.
- */
+/* Queues a write of len bytes from src to va. src must stay valid until client_mem_flush. False: there is no room;
+ * flush first. */
 void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, int fd, bool same_user, enum memory_mode mode,
                      uint64_t probe_va, uint64_t probe_value);
 void client_mem_fini(struct client_mem *s);
 
-/* Copies between local[0 ... nlocal) and remote[0 ... nremote), which have the same total length; each at most
- * CLIENT_MEM_IOVS. Returns the bytes copied before the first that could not be. */
+/* Executes the waiting writes in order. Calls `failed` for each write that failed. The writes after a failed one are
+ * still executed, because they may belong to other QPs. */
 uint64_t client_mem_read(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
                          const struct iovec *remote, unsigned nremote);
 uint64_t client_mem_write(const struct client_mem *s, const struct iovec *local, unsigned nlocal,

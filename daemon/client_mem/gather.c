@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define PAGE 4096u /* no page of Linux is smaller; of larger ones a span holds fewer than it could */
+/* No page of Linux is smaller. With larger pages a span is only shorter than possible. */
+#define PAGE 4096u
 
 static uint64_t page_of(uint64_t va)
 {
@@ -20,7 +21,7 @@ static void append(struct iovec *v, unsigned *n, void *p, size_t len)
         v[(*n)++] = (struct iovec){p, len};
 }
 
-/* Adds a range to both lists, merged with what it follows. */
+/* Adds a range to both lists. It is merged with the last range if it follows it. */
 static void add_range(struct gather *g, uint64_t va, uint8_t *to, size_t len)
 {
     append(g->local, &g->nlocal, to, len);
@@ -34,7 +35,7 @@ static void close_span(struct gather *g)
 
     if (len == 0)
         return;
-    if (g->npicks == g->span.first_pick + 1) { /* alone: needs no second copy */
+    if (g->npicks == g->span.first_pick + 1) { /* alone: no second copy */
         add_range(g, g->span.lo, g->pick[--g->npicks].to, len);
     } else {
         add_range(g, g->span.lo, g->stage + g->staged, len);
@@ -60,7 +61,7 @@ bool gather_finish(struct gather *g, const struct client_mem *s)
     return good;
 }
 
-/* Does a piece start in a page of the span, and is there room for the two together? */
+/* Does the piece start in a page of the span, and is there room for both together? */
 static bool joins(const struct gather *g, uint64_t va, size_t len)
 {
     uint64_t lo = va < g->span.lo ? va : g->span.lo;
@@ -78,7 +79,7 @@ bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8
         return true;
     if (!small || !joins(g, va, len))
         close_span(g);
-    /* A span takes one entry of each list when it is closed. */
+    /* When it is closed, a span takes one entry of each list. */
     if (g->nlocal + 1 >= CLIENT_MEM_IOVS || g->nremote + 1 >= CLIENT_MEM_IOVS || g->npicks == CLIENT_MEM_IOVS ||
         (small && len > GATHER_STAGE - g->staged)) {
         if (!gather_finish(g, s))

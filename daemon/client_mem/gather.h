@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reads many pieces of a client's memory with few calls and few page lookups.
+/* Reads many pieces of a client's memory with few system calls and few page lookups.
  *
- * The kernel looks up and pins a page for every range of a process_vm call: 0.2 us, for small pieces much more than the
- * copy. So small pieces that follow each other within the same pages are read as one range, the span from the first to
- * the last of their bytes, and picked out of it here. Each page of a span holds a byte of some piece, and the kernel
- * grants or refuses memory by pages: so a span can be read if and only if its pieces can. */
+ * The kernel looks up and pins a page for every range of a process_vm call. That takes 0.2 us, which for small pieces
+ * is much more than the copy. So small pieces that follow each other within the same pages are read as one range, the
+ * span. It goes from the first to the last of their bytes. The pieces are then copied out of the span. Each page of a
+ * span holds a byte of some piece, and the kernel grants or refuses memory by pages. So a span is readable if and
+ * only if its pieces are. */
 #ifndef PUMICE_DAEMON_GATHER_H
 #define PUMICE_DAEMON_GATHER_H
 
 #include "daemon/client_mem/client_mem.h"
 
-#define GATHER_SMALL 512u /* longest piece that is picked out of a span: above it the second copy costs more */
-#define GATHER_STAGE (64u << 10) /* bytes of spans in one call */
+/* The longest piece that is copied out of a span. For longer ones the second copy costs more than it saves. */
+#define GATHER_SMALL 512u
+#define GATHER_STAGE (64u << 10) /* bytes of all spans in one call */
 
-/* One reader; about 100 KiB, so not for the stack. Needs no initialization but zeros. */
+/* One reader. It takes about 100 KiB, so don't put it on the stack. All zero is the initialized state. */
 struct gather {
     unsigned nlocal, nremote, npicks;
-    uint32_t staged; /* bytes of the stage that closed spans take */
-    uint64_t bytes; /* of all ranges */
-    struct { /* the span that grows; picks first_pick and later are its own */
-        uint64_t lo, hi; /* empty: lo == hi */
+    uint32_t staged; /* bytes of the stage that closed spans use */
+    uint64_t bytes; /* bytes of all ranges */
+    /* The span that still grows. The picks from first_pick on belong to it. */
+    struct {
+        uint64_t lo, hi; /* lo == hi: empty */
         unsigned first_pick;
     } span;
     struct gather_pick {
-        uint64_t va; /* until its span is closed; then its offset in the stage */
+        /* An address until the span is closed, then an offset in the stage. */
+        uint64_t va;
         uint8_t *to;
         uint32_t len;
     } pick[CLIENT_MEM_IOVS];
@@ -31,10 +35,11 @@ struct gather {
     uint8_t stage[GATHER_STAGE];
 };
 
-/* Will read len bytes at va to `to`, which may happen at once. False: something could not be read; what has been asked
- * since the last gather_finish is then undefined. */
+/* Requests a read of len bytes at va into `to`. The read may happen at once. False: something could not be read. Then
+ * the results of all requests since the last gather_finish are undefined. */
 bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8_t *to, size_t len);
-/* Reads what is left. False: something could not be read. In both cases ready for the next list. */
+/* Reads what has not been read yet. False: something could not be read. In both cases the reader is ready for new
+ * requests. */
 bool gather_finish(struct gather *g, const struct client_mem *s);
 
 #endif

@@ -56,7 +56,7 @@ static void remember_fault(void *ctx, uint32_t qpn)
         uint32_t *p = realloc(m->faulted, cap * sizeof(*p));
 
         if (!p) {
-            log_error("out of memory: a failed write of QP 0x%06x can't be told", qpn);
+            log_error("out of memory: cannot report a failed write of QP 0x%06x", qpn);
             return;
         }
         m->faulted = p;
@@ -97,19 +97,19 @@ bool mem_backend_probe(struct mem_backend *m, const struct client_mem *s, uint64
 static struct client_mem *space_of(const struct mem_backend *m, const struct mem_segment *p, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) {
+        /* cannot happen for honest requests: a QP and all its keys belong to one client */
         if (p[i].space != p[0].space)
-            return NULL; /* a QP and all its keys belong to one client */
+            return NULL;
     }
     return n && p[0].space < MEM_BACKEND_CLIENTS ? m->space[p[0].space] : NULL;
 }
 
-/* --- reading
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- reading ----------------------------------------------------------------------------------- */
 
-/* Position in a list of ranges. */
+/* A position in a list of ranges. */
 struct cursor {
     unsigned at;
-    size_t skip; /* bytes of the range at `at` that are done */
+    size_t skip; /* bytes of range `at` that are done */
 };
 
 static void advance(struct cursor *c, size_t len, size_t range_len)
@@ -146,8 +146,7 @@ static int read_pieces(void *ctx, const struct mem_segment *src, unsigned nsrc, 
     return gather_finish(&m->gather, s) && good ? 0 : -1;
 }
 
-/* --- writing
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- writing ----------------------------------------------------------------------------------- */
 
 static int write_pieces(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src,
                         size_t len)

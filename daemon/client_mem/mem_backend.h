@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The engine's struct mem_ops over the address spaces of a device's clients.
+/* Implements the engine's struct mem_ops on the memory of a device's clients.
  *
- * Writes are deferred and carried out by mem_backend_flush, one system call per address space where possible: the caller
- * does that before completions or packets that the engine made later are handed on. Reads and atomics flush first by
+ * Writes are deferred. mem_backend_flush executes them, with one system call per client where possible. The caller
+ * flushes before it hands on completions or packets that the engine made later. Reads and atomics flush first by
  * themselves.
  *
- * Atomics are a read and a write by the device's one thread, so they are atomic with respect to each other, which is
- * what IBV_ATOMIC_HCA promises; not to the client's own CPU instructions, nor to another device that reaches the same
- * memory. */
+ * An atomic is a read and a write by the device's one thread. So atomics are atomic with respect to each other, which
+ * is what IBV_ATOMIC_HCA promises. They are not atomic with respect to the client's own CPU instructions, or to
+ * another device that reaches the same memory. */
 #ifndef PUMICE_DAEMON_MEM_BACKEND_H
 #define PUMICE_DAEMON_MEM_BACKEND_H
 
@@ -15,13 +15,14 @@
 #include "daemon/client_mem/gather.h"
 #include "daemon/core/base/mem_ops.h"
 
-#define MEM_BACKEND_CLIENTS 4096 /* clients of a device */
+#define MEM_BACKEND_CLIENTS 4096 /* the most clients of a device */
 
 TAILQ_HEAD(client_mem_list, client_mem);
 struct mem_backend {
     struct client_mem *space[MEM_BACKEND_CLIENTS]; /* by number; NULL: none */
     struct client_mem_list dirty;
-    uint32_t *faulted; /* QPs whose deferred writes failed; told to the engine by mem_backend_pop_fault */
+    /* QPs whose deferred writes failed. mem_backend_pop_fault reports them to the engine. */
+    uint32_t *faulted;
     unsigned nfaulted, cap;
     struct gather gather;
     void (*refill)(void *qp_owner); /* mem_ops.refill */
@@ -34,9 +35,10 @@ void mem_backend_init(struct mem_backend *m, void (*refill)(void *qp_owner), voi
                       void (*list_ops)(void *srq_owner));
 void mem_backend_fini(struct mem_backend *m);
 
-/* Finds a number for a new space and enters it; -ENOSPC if there are too many. The space stays the caller's. */
+/* Gives the client's memory a number and registers it. -ENOSPC: there are too many. The caller keeps the ownership of
+ * s. */
 int mem_backend_add(struct mem_backend *m, struct client_mem *s);
-/* To be called before the space is freed; no write to it may be waiting. */
+/* Call it before s is freed. No write to s may wait. */
 void mem_backend_remove(struct mem_backend *m, struct client_mem *s);
 
 void mem_backend_flush_all(struct mem_backend *m);
@@ -46,10 +48,10 @@ static inline void mem_backend_flush(struct mem_backend *m)
         mem_backend_flush_all(m);
 }
 
-/* The next QP whose write failed; false: none. */
+/* Returns the next QP whose write failed. False: there is none. */
 bool mem_backend_pop_fault(struct mem_backend *m, uint32_t *qpn);
 
-/* Can byte va be read? For checks at registration. */
+/* Can the byte at va be read? For checks at registration. */
 bool mem_backend_probe(struct mem_backend *m, const struct client_mem *s, uint64_t va);
 
 #endif

@@ -19,7 +19,7 @@ int addr_parse(const char *text, union addr *out)
         out->v4.sin_family = AF_INET;
         return 0;
     }
-    /* getaddrinfo knows scopes, but also takes 127.1 for an IPv4 address. */
+    /* getaddrinfo parses scopes, but it also accepts 127.1 as an IPv4 address. */
     if (!strchr(text, ':') || getaddrinfo(text, NULL, &hints, &res) != 0)
         return -EINVAL;
     if (res->ai_addrlen <= sizeof(*out))
@@ -76,7 +76,8 @@ void addr_to_gid(const union addr *a, uint8_t gid[16])
     }
 }
 
-/* 239.192.0.0/14, the organization's own groups (RFC 2365 6.2), and 18 bits of the MGID's FNV-1a hash. */
+/* 239.192.0.0/14 is the organization-local scope (RFC 2365 6.2). The lower 18 bits are from the FNV-1a hash of the
+ * MGID. */
 static uint32_t group_of_mgid(const uint8_t gid[16])
 {
     uint32_t hash = 2166136261u;
@@ -97,7 +98,7 @@ static bool to_v4(const uint8_t gid[16], union addr *out)
     return out->v4.sin_addr.s_addr != 0;
 }
 
-/* For an IPv6 device, whose scope is used where one is needed. */
+/* For an IPv6 device. Its scope is used where one is needed. */
 static bool to_v6(const uint8_t gid[16], uint32_t scope, union addr *out)
 {
     static const uint8_t zero[16];
@@ -111,7 +112,8 @@ static bool to_v6(const uint8_t gid[16], uint32_t scope, union addr *out)
         a[1] = 0x18;
         return true;
     }
-    if (gid[0] == 0xff && (gid[1] & 0xf) <= 1) /* would not leave the host; InfiniBand's scopes don't mean that */
+    /* Such a group would not leave the host. InfiniBand's scopes do not mean that. */
+    if (gid[0] == 0xff && (gid[1] & 0xf) <= 1)
         a[1] = (gid[1] & 0xf0) | 2;
     if (IN6_IS_ADDR_LINKLOCAL(&out->v6.sin6_addr))
         out->v6.sin6_scope_id = scope;

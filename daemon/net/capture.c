@@ -15,13 +15,12 @@
 
 _Static_assert(sizeof(struct pm_capture_page) <= PM_CAPTURE_RING, "the ring follows the page");
 
-/* --- life
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- life -------------------------------------------------------------------------------------- */
 
 static int check(const struct pm_capture_req *rq, struct control_reply *rp)
 {
     if ((rq->flags & (PM_CAPTURE_OUT | PM_CAPTURE_IN)) == 0)
-        return control_fail(rp, -EINVAL, "a capture of neither direction");
+        return control_fail(rp, -EINVAL, "a capture must select at least one direction");
     if (rq->ring_bytes < PM_CAPTURE_RING_MIN || rq->ring_bytes > PM_CAPTURE_RING_MAX ||
         (rq->ring_bytes & (rq->ring_bytes - 1)) != 0)
         return control_fail(rp, -EINVAL, "a capture's buffer must be a power of two from %u KiB to %u MiB",
@@ -42,14 +41,14 @@ struct capture *capture_create(struct device *d, const struct pm_capture_req *rq
     rc = t ? segment_create(&t->segment, "pumice-capture", PM_CAPTURE_RING + rq->ring_bytes) : -ENOMEM;
     if (rc) {
         free(t);
-        rp->status = control_fail(rp, rc, "the daemon has no room for a capture: %s", strerror(-rc));
+        rp->status = control_fail(rp, rc, "the daemon cannot allocate the capture's buffer: %s", strerror(-rc));
         return NULL;
     }
     t->device = d;
     t->filter = *rq;
     t->page = t->segment.p;
     t->ring = (uint8_t *)t->segment.p + PM_CAPTURE_RING;
-    memset(t->ring, 0, rq->ring_bytes); /* so that the device's loop has no page faults */
+    memset(t->ring, 0, rq->ring_bytes); /* so that the device's loop takes no page faults */
     control_attach(rp, segment_take_fd(&t->segment));
     return t;
 }
@@ -75,8 +74,7 @@ void capture_detach(struct capture *t)
     *at = t->next;
 }
 
-/* --- the ring
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- the ring ---------------------------------------------------------------------------------- */
 
 static bool wanted(const struct pm_capture_req *f, const struct pm_capture_record *r, const uint8_t *p)
 {
@@ -89,20 +87,22 @@ static bool wanted(const struct pm_capture_req *f, const struct pm_capture_recor
     return (o[0] | o[1] | o[2] | o[3]) == 0 || (o[bth_opcode(p) / 64] >> bth_opcode(p) % 64 & 1);
 }
 
-/* Where a record of size bytes goes, NULL: there is no room. The end of the ring is left out if it is too short. */
+/* Reserves room for a record of `size` bytes. NULL: there is no room. Skips the end of the ring if it is too short
+ * for the record. */
 static uint8_t *claim(struct capture *t, uint32_t size)
 {
     uint64_t ring = t->filter.ring_bytes;
-    /* Acquire: pairs with the client's release, so that it has read what is written over now. */
+    /* Acquire: pairs with the client's release. So the client has read the bytes that are overwritten now. */
     uint64_t used = t->head - atomic_load_explicit(&t->page->tail, memory_order_acquire);
     uint64_t at = t->head & (ring - 1), rest = ring - at, skip = rest < size ? rest : 0;
 
-    if (used > ring || ring - used < skip + size) /* a client that writes nonsense there gets nothing */
+    /* If a client wrote an impossible tail, it gets no packets. */
+    if (used > ring || ring - used < skip + size)
         return NULL;
     if (skip) {
         struct pm_capture_record r = {.size = (uint32_t)skip, .flags = PM_RECORD_SKIP};
 
-        /* Only size and flags need room: 8 bytes are always there. */
+        /* Only size and flags are written: 8 bytes are always free. */
         memcpy(t->ring + at, &r, 8);
         t->head += skip;
         at = 0;
@@ -129,12 +129,11 @@ static void put(struct capture *t, const struct pm_capture_record *record, const
     }
     memcpy(to, &r, sizeof(r));
     memcpy(to + sizeof(r), p, r.len);
-    /* Release: pairs with the client's acquire, which then sees the records. */
+    /* Release: pairs with the client's acquire. So a client that sees the new head also sees the records. */
     atomic_store_explicit(&t->page->head, t->head, memory_order_release);
 }
 
-/* --- the records
- * ------------------------------------------------------------------------------------------------------- */
+/* --- the records ------------------------------------------------------------------------------- */
 
 static void name_owner(struct device *d, struct pm_capture_record *r)
 {
@@ -147,8 +146,8 @@ static void name_owner(struct device *d, struct pm_capture_record *r)
     memcpy(r->comm, q->session->comm, sizeof(r->comm));
 }
 
-/* Where a packet really goes: a device of one family reaches multicast groups of the other at addresses of its own, and the ICRC is that
- * of these. */
+/* Finds the address that a packet really goes to. A device of one family maps multicast groups of the other family to
+ * addresses of its own, and the ICRC covers these. */
 static void name_destination(const struct device *d, const uint8_t dgid[16], uint8_t out[16])
 {
     union addr to;
@@ -212,7 +211,7 @@ void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const 
         struct pm_capture_record r;
 
         describe_sent(d, &pkt[i], ce, &r);
-        r.ip_id = (uint16_t)i; /* as udp_add has it */
+        r.ip_id = (uint16_t)i; /* the value that udp_add uses */
         for (struct capture *t = d->captures; t; t = t->next)
             if ((t->filter.flags & (PM_CAPTURE_BEFORE | PM_CAPTURE_OUT)) == PM_CAPTURE_OUT)
                 put(t, &r, data);
@@ -222,7 +221,7 @@ void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const 
 
 void capture_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, bool ce)
 {
-    bool stays = inside(d, pkt); /* else its way out was told already */
+    bool stays = inside(d, pkt); /* otherwise capture_sent has already recorded it as sent */
     struct pm_capture_record r;
 
     describe_sent(d, pkt, ce, &r);

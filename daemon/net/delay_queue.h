@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Packets that fault injection holds back: copies, in the order in which they are due. Bounded; touched only while
- * faults are on. */
+/* Copies of packets that fault injection holds back, in the order in which they are due. The queue is bounded. It is
+ * used only while faults are on. */
 #ifndef PUMICE_DAEMON_FAULTQ_H
 #define PUMICE_DAEMON_FAULTQ_H
 
@@ -15,29 +15,30 @@
 
 struct delay_queue_entry {
     uint64_t due;
-    uint64_t order; /* of arrival, to break ties */
-    struct fault_verdict verdict; /* what else is to happen to it */
-    struct av av; /* a copy: the QP may be gone by then */
-    struct tx_pkt pkt; /* as the engine gave it; av and off mean nothing any more */
+    uint64_t order; /* order of arrival, for packets that are due at the same time */
+    struct fault_verdict verdict; /* the other faults of this packet */
+    struct av av; /* a copy, because the QP may be gone when the packet is due */
+    /* As the engine made it. av and off are no longer valid. */
+    struct tx_pkt pkt;
     uint8_t data[];
 };
 struct delay_queue {
-    struct delay_queue_entry **heap; /* NULL until first used; the earliest at [0] */
+    struct delay_queue_entry **heap; /* NULL until first used; the earliest is heap[0] */
     unsigned n;
     uint64_t bytes;
     uint64_t next_order;
 };
 
-/* Keeps a copy of the packet pkt, which is at p[0 ... pkt->len), until `due`. False: too many are waiting. */
+/* Keeps a copy of the packet pkt, whose bytes are p[0 … pkt->len), until `due`. False: too many packets wait. */
 bool delay_queue_push(struct delay_queue *q, const struct tx_pkt *pkt, const uint8_t *p,
                       const struct fault_verdict *verdict, uint64_t due);
-/* Removes and returns the earliest one that is due, NULL: none. The caller frees it. */
+/* Removes and returns the earliest packet if it is due. NULL: none is due. The caller frees it. */
 struct delay_queue_entry *delay_queue_pop(struct delay_queue *q, uint64_t now);
-/* When the next one is due; NEVER: none. */
+/* The time when the next packet is due. NEVER: the queue is empty. */
 static inline uint64_t delay_queue_deadline(const struct delay_queue *q)
 {
     return q->n ? q->heap[0]->due : NEVER;
 }
-void delay_queue_fini(struct delay_queue *q); /* drops what waits; the queue can be used again */
+void delay_queue_fini(struct delay_queue *q); /* drops all waiting packets; the queue can be used again */
 
 #endif

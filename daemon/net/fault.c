@@ -82,7 +82,7 @@ static const struct fault_rule *rule_for(const struct fault_spec *spec, const st
     return NULL;
 }
 
-/* Whether a packet is newer than all of its flow before it; a flow that is not known has no newer ones. */
+/* Is the packet newer than all earlier packets of its flow? False for the first packet of an unknown flow. */
 static bool is_newest(struct fault *f, uint64_t flow, uint32_t psn)
 {
     struct fault_flow *known = &f->flow[flow % FAULT_FLOWS];
@@ -94,12 +94,12 @@ static bool is_newest(struct fault *f, uint64_t flow, uint32_t psn)
     return newest;
 }
 
-/* How many times the packet with this hash was sent before, and counts this time; for one that may have been forgotten a
- * number that no other gets. */
+/* Returns how many times the packet with this hash was sent before, and counts this time. If the table may have
+ * forgotten the packet, returns a number that no other packet gets. */
 static uint64_t count_attempt(struct fault *f, uint64_t flow, uint32_t psn, uint64_t hash)
 {
     uint64_t *set = f->attempts[hash % FAULT_SETS];
-    uint64_t tag = hash & ~(uint64_t)0xffff; /* the set is chosen by the lower 13 bits, the tag is the upper 48 */
+    uint64_t tag = hash & ~(uint64_t)0xffff; /* the lower 13 bits choose the set; the upper 48 bits are the tag */
     bool newest = is_newest(f, flow, psn), pushes_out = set[FAULT_WAYS - 1] != 0;
     uint64_t entry = tag;
     unsigned way;
@@ -107,7 +107,7 @@ static uint64_t count_attempt(struct fault *f, uint64_t flow, uint32_t psn, uint
     for (way = 0; way < FAULT_WAYS - 1; way++)
         if ((set[way] & ~(uint64_t)0xffff) == tag)
             break;
-    /* In the last way either it stands, or what is pushed out. */
+    /* The last way holds either this packet or the one to push out. */
     bool known = (set[way] & ~(uint64_t)0xffff) == tag;
     if (known)
         entry = set[way];

@@ -8,16 +8,16 @@
 
 #include "wire/gid.h"
 
-#define REORDER_NS 100000 /* reorder-by unless given */
+#define REORDER_NS 100000 /* default of reorder-by */
 #define QPN_MAX 0xffffffu
 
-/* A piece of the text: not 0-terminated. */
+/* A part of the text, not NUL-terminated. */
 struct str {
     const char *p;
     size_t len;
 };
 
-/* Cuts off what stands before the first sep (or all), and moves *s behind it. */
+/* Cuts off the part before the first `sep` (or everything), and moves *s behind it. */
 static struct str cut(struct str *s, char sep)
 {
     const char *at = memchr(s->p, sep, s->len);
@@ -45,8 +45,8 @@ static bool is(struct str s, const char *text)
     return s.len == strlen(text) && memcmp(s.p, text, s.len) == 0;
 }
 
-/* A decimal number in front of s, in billionths; *s moves behind it. At most nine digits before the point; those
- * after the ninth behind it are ignored. */
+/* Reads a decimal number at the start of s, in billionths, and moves *s behind it. At most nine digits may precede
+ * the point. Digits after the ninth decimal place are ignored. */
 static bool take_decimal(struct str *s, uint64_t *billionths)
 {
     uint64_t unit = 1000000000, whole = 0, fraction = 0;
@@ -173,7 +173,8 @@ static bool to_class(struct str s, uint8_t *only)
 #define NAMES                                                                                                          \
     "loss, ack-loss, dup, corrupt, reorder, reorder-by, delay, jitter, ce, mask; to limit the rule: peer, qpn, only"
 
-/* Sets one name of a rule. NULL, or what its value should have been; *known says whether the name exists. */
+/* Sets one name of a rule. Returns NULL, or a description of the values that the name takes. *known: the name
+ * exists. */
 static const char *set_value(struct fault_rule *r, struct str name, struct str value, bool *known)
 {
     uint64_t n;
@@ -218,7 +219,7 @@ static const char *set_value(struct fault_rule *r, struct str name, struct str v
     return NULL;
 }
 
-/* Whether the same name stands in the rule's text before name. */
+/* Does the same name occur in the rule's text before `name`? */
 static bool seen_before(struct str rule, struct str name)
 {
     while (rule.len) {
@@ -247,7 +248,8 @@ static int parse_rule(struct str text, struct fault_rule *r, char *why, size_t w
         bool known;
 
         if (!has_value) {
-            snprintf(why, why_len, "'%.*s' is not NAME=VALUE; an example: loss=1%%,reorder=5%%", (int)item.len, item.p);
+            snprintf(why, why_len, "'%.*s' is not NAME=VALUE, for example: loss=1%%,reorder=5%%", (int)item.len,
+                     item.p);
             return -EINVAL;
         }
         value = trim(value);
@@ -257,7 +259,7 @@ static int parse_rule(struct str text, struct fault_rule *r, char *why, size_t w
         }
         wanted = set_value(r, name, value, &known);
         if (!known) {
-            snprintf(why, why_len, "there is no fault '%.*s'; there are: " NAMES, (int)name.len, name.p);
+            snprintf(why, why_len, "unknown fault '%.*s': expected one of " NAMES, (int)name.len, name.p);
             return -EINVAL;
         }
         if (wanted) {
@@ -282,7 +284,7 @@ int fault_parse(const char *text, struct fault_spec *spec, char *why, size_t why
         if (rule.len == 0)
             continue;
         if (spec->n == FAULT_RULES_MAX) {
-            snprintf(why, why_len, "more than %d rules", FAULT_RULES_MAX);
+            snprintf(why, why_len, "too many rules: at most %d are allowed", FAULT_RULES_MAX);
             err = -EINVAL;
         } else {
             err = parse_rule(rule, &spec->rule[spec->n], why, why_len);

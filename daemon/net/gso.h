@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which packets of a batch can leave by one GSO send: they lie side by side, go to one destination, and are equally
- * long, but for the last, which may be shorter. Pure. */
+/* Finds the packets of a batch that one GSO send can carry. They are adjacent in memory, go to one destination, and
+ * have equal length; only the last may be shorter. Pure. */
 #ifndef PUMICE_DAEMON_GSO_H
 #define PUMICE_DAEMON_GSO_H
 
 #include "daemon/core/engine.h"
 
 #define GSO_MAX_SEGMENTS 64u /* UDP_MAX_SEGMENTS of older kernels */
-#define GSO_MAX_BYTES 65000u /* of one send; an IPv4 datagram has room for 65,507 */
+#define GSO_MAX_BYTES 65000u /* of one send; an IPv4 datagram holds up to 65,507 */
 
-/* Whether many packets travel in one system call (GSO and GRO). */
+/* Returns how many packets, starting at pkt[0], one send can carry: at least 1. n must be at least 1. */
 enum gso_mode {
     GSO_AUTO, /* on, but off while a sniffer is open */
     GSO_ON,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a device counts outside its engine: datagrams, losses at the socket, events that found no room. Names as status
- * has them. */
+/* Counters of a device outside its engine: datagrams, losses at the socket, events without room. Names as in status. */
 #ifndef PUMICE_DAEMON_IOCOUNTERS_H
 #define PUMICE_DAEMON_IOCOUNTERS_H
 

@@ -48,7 +48,7 @@ bool netdev_has(const struct netdev *nd, const union addr *addr)
     for (const struct ifaddrs *i = list; i && !has; i = i->ifa_next) {
         if (!i->ifa_addr || strcmp(i->ifa_name, nd->name) != 0 || i->ifa_addr->sa_family != addr->sa.sa_family)
             continue;
-        /* One address of 127.0.0.0/8 stands for all. */
+        /* One address of 127.0.0.0/8 represents the whole block. */
         has = loopback ? addr_is_loopback((const union addr *)(const void *)i->ifa_addr) : same_host(i->ifa_addr, addr);
     }
     freeifaddrs(list);
@@ -141,6 +141,6 @@ uint64_t netdev_guid(const struct netdev *nd, const union addr *addr)
         h = (h ^ nd->mac[i]) * 0x100000001b3ull;
     for (unsigned i = 0; i < sizeof(gid); i++)
         h = (h ^ gid[i]) * 0x100000001b3ull;
-    /* EUI-64: the universal/local bit says local, the group bit individual. */
+    /* EUI-64: set the universal/local bit to local, clear the group bit. */
     return (h | 0x02ull << 56) & ~(0x01ull << 56);
 }

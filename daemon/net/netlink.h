@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Watches a network interface and its addresses by rtnetlink, so that IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ACTIVE and
- * IBV_EVENT_GID_CHANGE can be told. */
+/* Watches a network interface and its addresses by rtnetlink. The daemon uses it to raise IBV_EVENT_PORT_ERR,
+ * IBV_EVENT_PORT_ACTIVE and IBV_EVENT_GID_CHANGE. */
 #ifndef PUMICE_DAEMON_PORTWATCH_H
 #define PUMICE_DAEMON_PORTWATCH_H
 
 #include <stdbool.h>
 
-/* A non-blocking socket that becomes readable when an interface or an address changes, or -errno (then the port's state is only read
- * when asked for). The caller closes it. */
+/* Opens a non-blocking socket that becomes readable when an interface or an address changes. -errno: without the
+ * socket the port's state is read only when a client asks for it. The caller closes the socket. */
 int netlink_watch_open(void);
 
-/* Reads what there is. True if one of the messages was about interface `ifindex`, or if messages were lost. */
+/* Reads all waiting messages. True: one of them was about interface `ifindex`, or messages were lost. */
 bool netlink_watch_read(int fd, unsigned ifindex);
 
 #endif

@@ -24,7 +24,7 @@ static struct peer_addr *slot_of(struct peers *p, const uint8_t gid[16], uint16_
 }
 _Static_assert(PEER_SLOTS == 256, "slot_of takes eight bits");
 
-/* The bytes that enter the ICRC: IPv4 in the last four, where a mapped GID has them. */
+/* The address bytes that enter the ICRC. An IPv4 address is in the last four, as in a mapped GID. */
 static void host_bytes(const union addr *a, uint8_t out[16])
 {
     memset(out, 0, 16);

@@ -32,7 +32,7 @@ static uint32_t get_int(int fd, int level, int opt)
     return getsockopt(fd, level, opt, &v, &len) == 0 && v > 0 ? (uint32_t)v : 0;
 }
 
-/* Where multicast leaves: the device's interface, whatever the routes say. */
+/* Multicast leaves by the device's interface, whatever the routes say. */
 static void set_multicast_interface(struct udp *u)
 {
     if (u->own.sa.sa_family == AF_INET6) {
@@ -63,8 +63,9 @@ void udp_want_headers(struct udp *u)
     want_headers(u->fd, u->own.sa.sa_family == AF_INET6);
 }
 
-/* PMTUDISC_PROBE and no connect: only so does the kernel send IPv4 ID 0 with DF (and number GSO segments from 0), which
- * the ICRC has to cover; and no stale path MTU of a route refuses packets. */
+/* The ICRC covers the IPv4 ID. The kernel sends IPv4 ID 0 with DF (and numbers GSO segments from 0) only if the
+ * socket uses PMTUDISC_PROBE and is not connected. PMTUDISC_PROBE also ignores the path MTU cached in a route, so a
+ * stale one does not refuse packets. */
 static int set_options(struct udp *u, uint32_t bufsize)
 {
     bool v6 = u->own.sa.sa_family == AF_INET6;
@@ -85,9 +86,9 @@ static int set_options(struct udp *u, uint32_t bufsize)
         set_int(u->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, UDP_ECN_ECT);
         udp_want_headers(u);
     }
-    /* Without GRO each packet comes alone, which is slower and as right. */
+    /* Without GRO each packet arrives alone, which is slower but also correct. */
     set_int(u->fd, IPPROTO_UDP, UDP_GRO, 1);
-    /* The kernel grants less where net.core.rmem_max says so; FORCE is for those who may. */
+    /* The kernel limits the size to net.core.rmem_max. FORCE exceeds the limit; it needs CAP_NET_ADMIN. */
     if (set_int(u->fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)bufsize) != 0)
         set_int(u->fd, SOL_SOCKET, SO_RCVBUF, (int)bufsize);
     if (set_int(u->fd, SOL_SOCKET, SO_SNDBUFFORCE, (int)bufsize) != 0)
@@ -104,14 +105,14 @@ static void explain_bind(int err, const union addr *addr, char *why)
     addr_text(addr, text);
     switch (err) {
     case EADDRINUSE:
-        snprintf(why, ERROR_TEXT_MAX,
-                 "UDP port %d of %s is taken: is another pumiced running on that address, or is the kernel's soft-RoCE "
-                 "loaded "
-                 "(rmmod rdma_rxe)? `ss -ulnp sport = :%d` shows who has it",
-                 ROCE_PORT, text, ROCE_PORT);
+        snprintf(
+            why, ERROR_TEXT_MAX,
+            "UDP port %d of %s is in use: stop the other pumiced on that address, or unload the kernel's soft-RoCE "
+            "(rmmod rdma_rxe). `ss -ulnp sport = :%d` shows the owner",
+            ROCE_PORT, text, ROCE_PORT);
         break;
     case EADDRNOTAVAIL:
-        snprintf(why, ERROR_TEXT_MAX, "%s is not an address of this host: `ip address` lists those that are", text);
+        snprintf(why, ERROR_TEXT_MAX, "%s is not an address of this host: `ip address` lists the addresses", text);
         break;
     default:
         snprintf(why, ERROR_TEXT_MAX, "can't bind UDP port %d of %s: %s", ROCE_PORT, text, strerror(err));
@@ -186,7 +187,7 @@ static int join(const struct udp *u, int fd, const union addr *group)
     }
     struct ip_mreqn m = {group->v4.sin_addr, u->own.v4.sin_addr, (int)u->ifindex};
 
-    /* Only what this socket has joined, not what others of the host have. */
+    /* Receive only the groups that this socket has joined, not those of other sockets of the host. */
     set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
     return setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof(m));
 }
@@ -199,12 +200,13 @@ int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr)
     if (!gid_to_addr(gid, &u->own, addr))
         return -EINVAL;
     addr_set_port(addr, ROCE_PORT);
+    /* bind() needs it for link-local groups */
     if (v6)
-        addr->v6.sin6_scope_id = u->ifindex; /* link-local groups can't be bound without */
+        addr->v6.sin6_scope_id = u->ifindex;
     fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    /* Other daemons of the host, and other devices of this one, may be in the same group. */
+    /* Other daemons of the host, and other devices of this daemon, may be in the same group. */
     set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     set_int(fd, IPPROTO_UDP, UDP_GRO, 1);
     if (set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)u->rcvbuf / 2) != 0)
@@ -239,8 +241,8 @@ bool udp_gso(struct udp *u, uint64_t now)
     u->gso_checked = now;
     sniffer = sniffer_present(u->ifindex, u->loopback_ifindex);
     if (sniffer != u->gso_sniffer)
-        log_info("%s: packets leave %s", sniffer ? "somebody captures" : "nobody captures any more",
-                 sniffer ? "one by one (gso = auto)" : "in batches");
+        log_info("%s: packets leave %s", sniffer ? "a sniffer is open" : "no sniffer is open any more",
+                 sniffer ? "one by one, without GSO (gso = auto)" : "in batches, with GSO");
     u->gso_sniffer = sniffer;
     return !sniffer;
 }
@@ -256,8 +258,8 @@ const char *udp_gso_state(const struct udp *u)
 
 uint64_t udp_window_bytes(const struct udp *u)
 {
-    /* Measured on loopback, bytes stored per byte of rcvbuf: 0.45 for 1,040-byte packets sent alone, 0.49 for 4,112,
-     * over 0.9 for those that came by GSO. */
+    /* Measured on loopback, stored bytes per byte of rcvbuf: 0.45 for packets of 1,040 bytes sent alone, 0.49 for
+     * packets of 4,112 bytes, over 0.9 for packets that came by GSO. */
     return (uint64_t)u->rcvbuf * 2 / 5;
 }
 
@@ -270,7 +272,7 @@ static void count_error(struct udp *u, const struct sock_extended_err *e, const 
         u->trouble(u->trouble_ctx, to, (int)e->ee_errno, e->ee_errno == EMSGSIZE ? e->ee_info : 0, offender);
     if (e->ee_errno == EMSGSIZE) {
         u->counters->icmp_too_big++;
-        log_warn("a router towards %s takes packets of at most %u bytes: use a smaller path MTU", addr_text(to, text),
+        log_warn("a router towards %s accepts packets of at most %u bytes: use a smaller path MTU", addr_text(to, text),
                  e->ee_info);
     } else if (e->ee_origin == SO_EE_ORIGIN_ICMP || e->ee_origin == SO_EE_ORIGIN_ICMP6) {
         u->counters->icmp_unreachable++;
@@ -287,7 +289,7 @@ void udp_drain_errors(struct udp *u)
     _Alignas(struct cmsghdr) uint8_t ctl[512];
     struct msghdr m;
 
-    for (int i = 0; i < 64; i++) { /* bounded: a flood of ICMP must not hold up the loop */
+    for (int i = 0; i < 64; i++) { /* bounded: a flood of ICMP must not stop the loop */
         memset(&to, 0, sizeof(to));
         m = (struct msghdr){
             .msg_name = &to, .msg_namelen = sizeof(to), .msg_control = ctl, .msg_controllen = sizeof(ctl)};
@@ -296,7 +298,7 @@ void udp_drain_errors(struct udp *u)
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
             struct {
                 struct sock_extended_err e;
-                union addr offender; /* follows, if it is known (SO_EE_OFFENDER) */
+                union addr offender; /* follows if it is known (SO_EE_OFFENDER) */
             } error = {0};
             size_t len = c->cmsg_len - CMSG_LEN(0);
             bool known;

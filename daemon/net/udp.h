@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The UDP socket of a device: one, unconnected, bound to port 4791 of the device's address. Batches in both directions,
- * by GSO, GRO, sendmmsg and recvmmsg; the ICRC of outgoing packets is filled in here, because it depends on how they
- * are sent. */
+/* The UDP socket of a device: one unconnected socket, bound to port 4791 of the device's address. It sends and
+ * receives batches by GSO, GRO, sendmmsg and recvmmsg. This module also fills in the ICRC of outgoing packets,
+ * because the ICRC depends on how they are sent. Its parts are udp.c (the socket), udp_tx.c and udp_rx.c. */
 #ifndef PUMICE_DAEMON_UDP_H
 #define PUMICE_DAEMON_UDP_H
 
@@ -20,17 +20,17 @@
 
 #define UDP_TX_MSGS (2 * TX_BATCH_PKTS) /* each packet alone, and each sent twice */
 #define UDP_RX_MSGS 16 /* datagrams per receive call */
-#define UDP_RX_BYTES 65536 /* longest datagram */
+#define UDP_RX_BYTES 65536 /* the longest datagram */
 
 struct udp_tx {
-    unsigned n; /* messages made */
-    unsigned sent; /* of these, the first `sent` are gone */
+    unsigned n; /* messages added */
+    unsigned sent; /* the first `sent` of them were sent */
     struct mmsghdr msg[UDP_TX_MSGS];
     struct iovec iov[UDP_TX_MSGS];
     union addr to[UDP_TX_MSGS];
     struct udp_tx_info {
         uint16_t segments;
-        uint16_t segment_len; /* of all but the last */
+        uint16_t segment_len; /* of all segments but the last */
         bool multicast;
     } info[UDP_TX_MSGS];
     struct udp_tx_ctl { /* UDP_SEGMENT, IP_TTL, IP_TOS */
@@ -51,17 +51,21 @@ struct udp_rx {
 struct udp {
     int fd; /* -1: not open */
     union addr own; /* with port 4791 */
-    uint32_t rcvbuf, sndbuf; /* as the kernel gives them back: twice what was granted */
+    uint32_t rcvbuf, sndbuf; /* as the kernel reports them: twice the granted value */
     enum gso_mode gso_mode;
-    bool gso_refused; /* by the kernel or the interface: off for good */
-    bool gso_sniffer; /* auto, and somebody captures: off for now */
-    uint64_t gso_checked; /* when it was looked */
-    bool ecn; /* to be set before udp_open: packets leave as ECN-capable, and their marks are told */
-    int cnp_dscp; /* DSCP of CNPs, 0 ... 63; -1: that of their QP's address vector (udp_init's) */
+    /* The kernel or the interface refused GSO: off for good. */
+    bool gso_refused;
+    /* GSO mode is auto and a sniffer is open: off for now. */
+    bool gso_sniffer;
+    uint64_t gso_checked; /* time of the last look for sniffers */
+    /* Set before udp_open. Packets leave as ECN-capable, and received ECN bits are reported. */
+    bool ecn;
+    /* DSCP of CNPs, 0 … 63. -1: the DSCP of their QP's address vector (the value after udp_init). */
+    int cnp_dscp;
     bool wants_headers; /* udp_want_headers */
     unsigned ifindex, loopback_ifindex;
-    struct io_counters *counters; /* the device's */
-    /* Told of each packet or burst that did not get where it should, see ping_trouble; NULL: nobody is. */
+    struct io_counters *counters; /* of the device */
+    /* Called for each packet or burst that did not arrive, see ping_trouble. May be NULL. */
     void (*trouble)(void *ctx, const union addr *to, int err, uint32_t mtu, const union addr *offender);
     void *trouble_ctx;
     struct peers tx_peers, rx_peers;
@@ -69,68 +73,71 @@ struct udp {
     struct udp_rx rx;
 };
 
-/* Prepares it for our address; not open yet. counters must outlive it. */
+/* Prepares *u for our address. The socket is not open yet. counters must outlive *u. */
 void udp_init(struct udp *u, const union addr *addr, struct io_counters *counters);
-/* Opens and binds; ifindex must be set. 0, or -errno with `why` saying what to do. */
+/* Opens and binds the socket. ifindex must be set. Returns 0, or -errno with an explanation in `why`. */
 int udp_open(struct udp *u, uint32_t bufsize, char why[ERROR_TEXT_MAX]);
 void udp_close(struct udp *u);
 
-/* GSO as it stands: "on", "off", "off (sniffer)", "off (refused)". */
+/* The current state of GSO: "on", "off", "off (sniffer)", "off (refused)". */
 const char *udp_gso_state(const struct udp *u);
 
-/* Payload bytes that a peer with a receive buffer like ours can take in without loss while it does not read, if every
- * packet is about as long as the path MTU. The kernel charges a packet that comes alone with about twice its length. */
+/* Returns how many payload bytes a peer with a receive buffer like ours can take without loss while it does not read,
+ * if every packet is about as long as the path MTU. The kernel charges a packet that arrives alone with about twice
+ * its length. */
 uint64_t udp_window_bytes(const struct udp *u);
 
-/* --- out
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- out --------------------------------------------------------------------------------------- */
 
-/* Traffic class of a packet, ECN's two bits not counted. cnp_dscp: as in struct udp. */
+/* Traffic class of a packet, without the two ECN bits. cnp_dscp: as in struct udp. */
 uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp);
-/* Appends one message: the n packets pkt[0 ... n) of buf (as gso_span finds them; n is 1 without GSO), and fills in
- * their ICRCs; ce: marked as if a router had done it. buf must stay as it is until the message is gone. Returns the message's bytes, NULL if there is no such
- * address. */
+/* Appends one message and fills in the ICRCs of its packets. The message consists of the packets pkt[0 … n) of buf,
+ * which gso_span found (without GSO, n is 1). ce: the packets are marked as a congested router would mark them. buf
+ * must not change until the message was sent. Returns the bytes of the message. NULL: the device can't reach the
+ * destination's address. */
 uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce);
-/* True while GSO may be used; looks for sniffers about once a second. */
+/* True while GSO may be used. Looks for sniffers about once a second. */
 bool udp_gso(struct udp *u, uint64_t now);
-/* Sends what was added. 0 when all is gone (sent, or dropped and counted), -EAGAIN if the socket is full: to be called
- * again. */
+/* Sends the added messages. 0: all messages are gone (sent, or dropped and counted). -EAGAIN: the socket is full;
+ * call again. */
 int udp_flush(struct udp *u);
 static inline bool udp_pending(const struct udp *u)
 {
     return u->tx.sent < u->tx.n;
 }
 
-/* --- in
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- in ---------------------------------------------------------------------------------------- */
 
 struct udp_datagram {
     const uint8_t *data;
     size_t len;
-    size_t segment; /* length of each packet but the last, which may be shorter; == len if it is one packet */
-    struct peer_addr *peer; /* where it came from; valid until the next udp_datagram */
-    uint8_t tos; /* TOS or traffic class, and … */
-    uint8_t hop_limit; /* … TTL or hop limit, if udp_want_headers was called; else 0 */
+    /* Length of each packet but the last, which may be shorter. Equal to len if there is one packet. */
+    size_t segment;
+    struct peer_addr *peer; /* the sender; valid until the next udp_datagram */
+    /* TOS or traffic class, if udp_want_headers was called; else 0. */
+    uint8_t tos;
+    /* TTL or hop limit, if udp_want_headers was called; else 0. */
+    uint8_t hop_limit;
 };
-#define UDP_ECN 3u /* bits of tos */
+#define UDP_ECN 3u /* the ECN bits of tos */
 #define UDP_ECN_ECT 2u /* ECN-capable, ECT(0) */
 #define UDP_ECN_CE 3u /* congestion experienced */
-/* Receives what is there on fd, the device's own socket or a group's, at most UDP_RX_MSGS datagrams; returns how many.
- * Their data stay valid until the next call. */
+/* Receives waiting datagrams from fd, at most UDP_RX_MSGS, and returns their number. fd is the device's own socket or
+ * that of a group. The data stay valid until the next call. */
 unsigned udp_recv(struct udp *u, int fd);
-/* peers: of the socket that it was received from. */
+/* Describes datagram i. peers: the cache of the socket that received it. */
 void udp_datagram(struct udp *u, unsigned i, struct peers *peers, struct udp_datagram *d);
 
-/* Asks the kernel for what only datagram QPs and congestion control need to know of each datagram. */
+/* Asks the kernel for the TOS and TTL of each datagram. Only datagram QPs and congestion control need them. */
 void udp_want_headers(struct udp *u);
 
-/* A socket for what is sent to a multicast group: bound to the group's address, so that it gets nothing else and tells
- * the destination by being the one that it came from (the device's own socket, which is bound to a unicast address, gets
- * no multicast at all); a member of the group on the device's interface. addr receives the group's address with port
- * 4791. A descriptor, or -errno. */
+/* Opens a socket that receives what is sent to a multicast group. It is bound to the group's address, so it receives
+ * nothing else, and the socket itself identifies the destination. (The device's own socket is bound to a unicast
+ * address and receives no multicast at all.) The socket joins the group on the device's interface. addr receives the
+ * group's address with port 4791. Returns a descriptor or -errno. */
 int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr);
 
-/* Takes ICMP errors off the socket and counts them. */
+/* Reads ICMP errors from the socket and counts them. */
 void udp_drain_errors(struct udp *u);
 
 #endif

@@ -20,12 +20,13 @@ unsigned udp_recv(struct udp *u, int fd)
         u->counters->rx_datagrams += (unsigned)n;
         return (unsigned)n;
     }
+    /* an ICMP error; the next call returns the datagrams */
     if (n < 0 && errno != EAGAIN && errno != EINTR && fd == u->fd)
-        udp_drain_errors(u); /* an ICMP error; the datagrams come with the next call */
+        udp_drain_errors(u);
     return 0;
 }
 
-/* Of IPv4 one byte, of IPv6 an int; both are below 256. */
+/* Reads a TOS or TTL. IPv4 delivers one byte or an int, IPv6 an int; all values are below 256. */
 static uint8_t byte_of(const struct cmsghdr *c)
 {
     int v;

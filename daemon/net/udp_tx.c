@@ -10,7 +10,7 @@
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 
-#define TTL_DEFAULT 64 /* where the address vector leaves hop_limit 0 */
+#define TTL_DEFAULT 64 /* used where the address vector has hop_limit 0 */
 
 static uint8_t *put_cmsg(uint8_t *p, int level, int type, const void *data, size_t len)
 {
@@ -28,7 +28,7 @@ uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp)
     return pkt->cnp && cnp_dscp >= 0 ? (uint8_t)(cnp_dscp << 2) : pkt->av->traffic_class;
 }
 
-/* TOS or traffic class of a packet: the last two bits are ECN's. */
+/* TOS or traffic class of a packet; the low two bits are the ECN bits. */
 static int tos_of(const struct udp *u, const struct tx_pkt *pkt, bool ce)
 {
     unsigned tos = udp_traffic_class(pkt, u->cnp_dscp);
@@ -49,19 +49,19 @@ static size_t put_control(const struct udp *u, uint8_t *buf, const struct tx_pkt
 
     if (segment)
         p = put_cmsg(p, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
-    /* Multicast has another default, 1. */
+    /* For multicast the kernel's default is 1. */
     if (av->hop_limit && (av->hop_limit != TTL_DEFAULT || mcast_is_group(av->dgid))) {
         v = av->hop_limit;
         p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_HOPLIMIT : IP_TTL, &v, sizeof(v));
     }
     v = tos_of(u, pkt, ce);
-    if (v != (u->ecn ? (int)UDP_ECN_ECT : 0)) { /* not what the socket has */
+    if (v != (u->ecn ? (int)UDP_ECN_ECT : 0)) { /* differs from the socket's setting */
         p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &v, sizeof(v));
     }
     return (size_t)(p - buf);
 }
 
-/* The IP ID of a packet is its index within its send: see udp.c about IP_PMTUDISC_PROBE. */
+/* The IP ID of a packet is its index within its send; see udp.c about PMTUDISC_PROBE. */
 static void fill_icrcs(const struct icrc_ctx *ctx, uint8_t *buf, const struct tx_pkt *pkt, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -140,8 +140,8 @@ static void count_dropped(struct udp *u, unsigned packets, const union addr *to,
     log_warn("can't send to %s: %s", addr_text(to, text), strerror(err));
 }
 
-/* The kernel or the interface took no GSO: the packets of the message leave one by one, each with IP ID 0 and so
- * another ICRC. */
+/* The kernel or the interface refused GSO. Sends the packets of the message one by one. Each has IP ID 0 then, and so
+ * needs a new ICRC. */
 static void send_singly(struct udp *u, unsigned at)
 {
     struct udp_tx *tx = &u->tx;
@@ -173,7 +173,7 @@ static void send_singly(struct udp *u, unsigned at)
     }
 }
 
-/* Decides about the first unsent message after the kernel refused it with err. Returns false if it is to be tried
+/* Handles the first unsent message after the kernel refused it with err. Returns false if the message should be sent
  * again. */
 static bool give_up(struct udp *u, int err, unsigned tries)
 {
@@ -183,7 +183,7 @@ static bool give_up(struct udp *u, int err, unsigned tries)
         send_singly(u, at);
         return true;
     }
-    /* An ICMP error that came in for an earlier packet is told once by the next send, which then did nothing. */
+    /* The kernel reports an ICMP error for an earlier packet by failing the next send, which then sent nothing. */
     udp_drain_errors(u);
     if (tries == 0 && err != EMSGSIZE && err != ENOBUFS)
         return false;

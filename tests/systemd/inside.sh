@@ -95,7 +95,7 @@ printf 'fault = "los=7%%"\n' >/etc/pumiced.conf
 systemctl reload pumiced
 complains()
 {
-    journalctl -q -u pumiced | grep -q "there is no fault 'los'"
+    journalctl -q -u pumiced | grep -q "unknown fault 'los'"
 }
 until_true complains || fail "nothing is said of a wrong configuration"
 loses || fail "a wrong configuration takes the old one away"
@@ -138,7 +138,7 @@ echo "# a user's own daemon"
 loginctl enable-linger bob
 until_true as bob 'systemctl --user -q is-active default.target' >/dev/null || fail "there is no service manager for users"
 as bob 'systemctl --user -q enable --now pumiced.socket' || fail "the user's socket"
-has "its address is the system's daemon's" "$(as bob 'pumice env')" "UDP port 4791 of 127.0.0.1 is taken"
+has "its address is the system's daemon's" "$(as bob 'pumice env')" "UDP port 4791 of 127.0.0.1 is in use"
 as bob 'mkdir -p ~/.config/pumice; echo PUMICED_OPTIONS=\"--address 127.0.0.9\" >~/.config/pumice/pumiced'
 traffic bob
 is "a user's own memory" "$(memory bob "/run/user/$(id -u bob)/pumice/pumiced.sock")" process_vm

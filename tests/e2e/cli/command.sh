@@ -129,13 +129,13 @@ fi
 
 # --- faults ---
 out=$(run --fault lost=1% true 2>&1); is "bad faults" $? 125
-has "bad faults" "$out" "there is no fault 'lost'"
+has "bad faults" "$out" "unknown fault 'lost'"
 out=$(run --fault loss=1% --seed 9 false 2>&1); is "false" $? 1
 has "how to repeat" "$out" "--fault 'loss=1%' --seed 9"
 out=$(run -- sh -c 'pumice fault dup=3% && pumice status --json && pumice fault off && pumice fault lost=1%' 2>&1)
 is "pumice fault with nonsense" $? 1
 has "faults in status" "$out" "dup=3%"
-has "nonsense" "$out" "there is no fault 'lost'"
+has "nonsense" "$out" "unknown fault 'lost'"
 
 # --- status and env ---
 out=$(run -- pumice status --json | python3 -c '

@@ -77,7 +77,7 @@ if router 10.77 1400; then
     has "what to do" "$out" "--mtu 1024"
     [ "$(counter a icmp_too_big)" -ge 1 ] || fail "ICMP: fragmentation needed is not counted"
     has "ICMP in the log" "$(cat "$dir/a.log")" "a router towards 10.77.2.1"
-    has "ICMP in the log" "$(cat "$dir/a.log")" "takes packets of at most 1400 bytes: use a smaller path MTU"
+    has "ICMP in the log" "$(cat "$dir/a.log")" "accepts packets of at most 1400 bytes: use a smaller path MTU"
     is "what fits" "$(verdict "$("$pumice" ping --json --socket "$dir/a" --size 1024 10.77.2.1)")" ok
     # The other way, the packets get as far as the router's interface, whose MTU they exceed: it drops them without a word.
     out=$("$pumice" ping --socket "$dir/b" -c 3 -i 150 10.77.1.1); is "exit code, a black hole" $? 2

@@ -344,9 +344,9 @@ ParameterizedTestParameters(fault, texts)
         {"qpn=0xffffff,loss=1%", ""},
         {"peer=fe80::1,loss=1%", ""},
         {"loss=1%;;dup=1%;", ""},
-        {"loss", "'loss' is not NAME=VALUE; an example: loss=1%"},
+        {"loss", "'loss' is not NAME=VALUE, for example: loss=1%"},
         {"loss=1%,,dup=1%", "'' is not NAME=VALUE"},
-        {"lost=1%", "there is no fault 'lost'; there are: loss, ack-loss, dup"},
+        {"lost=1%", "unknown fault 'lost': expected one of loss, ack-loss, dup"},
         {"loss=1", "loss='1': must be a percentage from 0% to 100%, such as 1%"},
         {"loss=-1%", "must be a percentage"},
         {"loss=101%", "must be a percentage"},
@@ -370,7 +370,7 @@ ParameterizedTestParameters(fault, texts)
         {"peer=localhost,loss=1%", "peer='localhost': must be an IPv4 or IPv6 address"},
         {"only=reads,loss=1%", "only='reads': must be one of request, response"},
         {"loss=1%,loss=2%", "'loss' is given twice in one rule"},
-        {"loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%", "more than 8 rules"},
+        {"loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%", "too many rules: at most 8 are allowed"},
     };
     return cr_make_param_array(struct text, t, sizeof(t) / sizeof(t[0]));
 }
