@@ -5,7 +5,7 @@
 
 #define PORT_DIR "counters"
 #define HW_DIR "hw_counters"
-/* InfiniBand's are of a port alone: the others are in one folder of sysfs, so their names differ. */
+/* All lists except InfiniBand's. They share one folder of sysfs, so their names differ. */
 #define HW_COUNTERS(X)                                                                                                 \
     RXE_COUNTERS(X)                                                                                                    \
     MLX5_COUNTERS(X)                                                                                                   \
@@ -17,7 +17,7 @@ static void set(json_t *o, const char *name, uint64_t v, bool all)
         json_object_set_new(o, name, json_integer((json_int_t)v));
 }
 
-/* The functions that make an object of one list. */
+/* Functions that make a JSON object from one list. */
 #define X(name, value, text) set(o, #name, value, all);
 #define OBJECT(function, COUNTERS)                                                                                     \
     static json_t *function(const struct engine_counters *e, const struct io_counters *io, bool all)                   \

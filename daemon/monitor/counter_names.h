@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Our counters under the names that others have given them, so that their tools and eyes find what they know: soft-RoCE's
- * and mlx5's hw_counters, the port counters of InfiniBand, and the statistics of Open MPI's usnic transport. */
+/* Our counters under the names of other systems, so that their tools and their users find what they know: the
+ * hw_counters of soft-RoCE (rxe) and mlx5, the port counters of InfiniBand, and the statistics of Open MPI's usnic
+ * transport. */
 #ifndef PUMICE_DAEMON_FOREIGN_H
 #define PUMICE_DAEMON_FOREIGN_H
 
@@ -11,7 +12,7 @@
 #include "daemon/core/engine.h"
 #include "daemon/net/io_counters.h"
 
-/* X(name, value of e (struct engine_counters) and io (struct io_counters), what it counts) */
+/* X(name, value from e (struct engine_counters) and io (struct io_counters), what it counts) */
 #define RXE_COUNTERS(X)                                                                                                \
     X(sent_pkts, e->sent_pkts, "packets sent")                                                                         \
     X(rcvd_pkts, e->rcvd_pkts, "packets received")                                                                     \
@@ -20,7 +21,7 @@
     X(rcvd_rnr_err, e->rcvd_rnr_err, "RNR NAKs received")                                                              \
     X(send_rnr_err, e->send_rnr_err, "RNR NAKs sent")                                                                  \
     X(rcvd_seq_err, e->rcvd_seq_err, "PSN sequence NAKs received")                                                     \
-    X(ack_deferred, e->ack_coalesced, "ACKs that a later one stood for")                                               \
+    X(ack_deferred, e->ack_coalesced, "ACKs that a later ACK covered")                                                 \
     X(retry_exceeded_err, e->retry_exceeded_err, "QPs that ran out of retries")                                        \
     X(retry_rnr_exceeded_err, e->retry_rnr_exceeded_err, "QPs that ran out of RNR retries")                            \
     X(completer_retry_err, e->fast_retrans + e->probe_retrans + e->timeout_retrans, "packets sent again")              \
@@ -29,7 +30,7 @@
     X(link_downed, io->link_downed, "times the interface went down")                                                   \
     X(rdma_sends, e->sends, "SEND messages sent")                                                                      \
     X(rdma_recvs, e->recvs, "messages received in a receive request")
-/* As NICs have them that perftest and monitoring know; those that rxe has, too, are above. */
+/* The mlx5 names that perftest and monitoring tools know. Names that rxe also has are above. */
 #define MLX5_COUNTERS(X)                                                                                               \
     X(out_of_sequence, e->out_of_seq_request, "requests with a PSN beyond the expected one")                           \
     X(out_of_buffer, e->send_rnr_err + e->rx_no_recv, "messages that found no receive request")                        \
@@ -39,7 +40,8 @@
     X(np_cnp_sent, e->np_cnp_sent, "congestion notification packets sent")                                             \
     X(rp_cnp_handled, e->rp_cnp_handled, "congestion notification packets received")                                   \
     X(rx_icrc_encapsulated, io->rx_icrc_errors, "packets with a wrong ICRC")
-/* All that Linux shows of a port. What a socket knows nothing of, the link's own errors, has not happened. */
+/* All port counters that Linux shows. A socket knows nothing about errors of the link itself, so these counters are
+ * 0. */
 #define PORT_COUNTERS(X)                                                                                               \
     X(port_xmit_data, io->tx_bytes / 4, "sent, in units of 4 bytes")                                                   \
     X(port_rcv_data, io->rx_bytes / 4, "received, in units of 4 bytes")                                                \
@@ -66,29 +68,31 @@
 #define USNIC_COUNTERS(X)                                                                                              \
     X(total_sends, e->sent_pkts, "packets sent, ACKs and repeated ones included")                                      \
     X(resends, e->fast_retrans + e->probe_retrans + e->timeout_retrans, "packets sent again")                          \
-    X(timeout_retrans, e->timeout_retrans + e->probe_retrans, "… because no answer came in time")                      \
-    X(fast_retrans, e->fast_retrans, "… because the other end missed them")                                            \
+    X(timeout_retrans, e->timeout_retrans + e->probe_retrans, "packets sent again because no answer came in time")     \
+    X(fast_retrans, e->fast_retrans, "packets sent again because the peer reported them lost")                         \
     X(ack_sends, e->acks_sent, "ACKs sent")                                                                            \
     X(total_recvs, e->rcvd_pkts, "packets received")                                                                   \
-    X(unk_recvs, e->rx_unknown_qp + e->rx_bad_source, "packets of unknown senders or for unknown QPs")                 \
+    X(unk_recvs, e->rx_unknown_qp + e->rx_bad_source, "packets from unknown senders or for unknown QPs")               \
     X(dup_recvs, e->duplicate_request, "packets received before")                                                      \
     X(oow_low_recvs, e->duplicate_request, "packets before the window")                                                \
     X(oow_high_recvs, e->out_of_seq_request, "packets ahead of the expected one")                                      \
-    X(badfrag_recvs, e->rx_bad_opcode + e->rx_refused + io->rx_malformed, "packets that don't fit")                    \
+    X(badfrag_recvs, e->rx_bad_opcode + e->rx_refused + io->rx_malformed,                                              \
+      "packets with a wrong form or opcode, or refused")                                                               \
     X(ack_recvs, e->acks_rcvd, "ACKs received")                                                                        \
-    X(old_dup_acks, e->old_acks, "ACKs of what was acknowledged before")                                               \
-    X(dup_acks, e->rcvd_seq_err, "repeated ACKs, which here are sequence NAKs")                                        \
+    X(old_dup_acks, e->old_acks, "ACKs of packets that were already acknowledged")                                     \
+    X(dup_acks, e->rcvd_seq_err, "sequence NAKs (usnic: repeated ACKs)")                                               \
     X(crc_errors, io->rx_icrc_errors, "packets with a wrong ICRC")                                                     \
-    X(max_sent_window_size, e->max_sent_window, "most packets that a QP had unacknowledged")                           \
-    X(max_rcvd_window_size, e->max_rcvd_window, "farthest that a packet was ahead")
+    X(max_sent_window_size, e->max_sent_window, "most unacknowledged packets of a QP")                                 \
+    X(max_rcvd_window_size, e->max_rcvd_window, "largest distance of a packet ahead of the expected one")
 
-/* Adds "hw_counters" (rxe's), "mlx5_counters" and "usnic_counters" to o, and "port_counters" if io is not NULL (a whole device, not
- * one QP). all: those that are 0, too. */
+/* Adds "hw_counters" (those of rxe), "mlx5_counters" and "usnic_counters" to o. If io is not NULL (a whole device,
+ * not one QP), adds "port_counters" too. all: also counters that are 0. */
 void counter_name_add(json_t *o, const struct engine_counters *e, const struct io_counters *io, bool all);
 
-/* The counters of a port that sysfs has as files, below ports/1: counters/NAME, InfiniBand's, and hw_counters/NAME, all others. */
+/* Calls fn for each counter file that sysfs has below ports/1: counters/NAME for InfiniBand's port counters,
+ * hw_counters/NAME for all others. */
 void counter_name_files(void (*fn)(void *ctx, const char *dir, const char *name), void *ctx);
-/* The value of such a file, "counters/port_xmit_data". False: there is none of that name. */
+/* Returns the value of such a file, for example "counters/port_xmit_data". False: there is no counter of that name. */
 bool counter_name_value(const char *file, const struct engine_counters *e, const struct io_counters *io,
                         uint64_t *value);
 

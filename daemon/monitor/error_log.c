@@ -12,8 +12,7 @@
 #include "wire/opcode.h"
 #include "wire/syndrome.h"
 
-/* --- tables
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- tables ------------------------------------------------------------------------------------ */
 
 /* clang-format off */
 static const char *const event_names[REPORT_KINDS] = {
@@ -31,11 +30,11 @@ static const struct cause {
     [DROP_STATE]      = {"bad_state",    "the queue pair is not ready to receive",                   LOG_LEVEL_INFO},
     [DROP_PKEY]       = {"bad_pkey",     "its P_Key is not 0xffff",                                  LOG_LEVEL_WARN},
     [DROP_SOURCE]     = {"bad_source",   "its source address is not that of the queue pair's peer",  LOG_LEVEL_WARN},
-    [DROP_OPCODE]     = {"bad_opcode",   "its opcode is not of the queue pair's service",            LOG_LEVEL_WARN},
-    [DROP_RESPONSE]   = {"bad_response", "it answers nothing that was asked",                        LOG_LEVEL_INFO},
+    [DROP_OPCODE]     = {"bad_opcode",   "its opcode belongs to another service",            LOG_LEVEL_WARN},
+    [DROP_RESPONSE]   = {"bad_response", "it is a response to no outstanding request",                        LOG_LEVEL_INFO},
     [DROP_QKEY]       = {"bad_qkey",     "its Q_Key is not the queue pair's",                        LOG_LEVEL_WARN},
     [DROP_NO_RECV]    = {"no_recv",      "no receive request is posted",                             LOG_LEVEL_INFO},
-    [DROP_REFUSED]    = {"refused",      "it is not allowed, too long, or of a message that was given up", LOG_LEVEL_INFO},
+    [DROP_REFUSED]    = {"refused",      "it is not allowed, too long, or part of a message that was dropped", LOG_LEVEL_INFO},
     [DROP_ICRC]       = {"bad_icrc",     "its ICRC is wrong",                                        LOG_LEVEL_WARN},
     [DROP_MALFORMED]  = {"malformed",    "it can't be decoded",                                      LOG_LEVEL_WARN},
 }, errors[ERROR_CAUSES] = {
@@ -43,11 +42,11 @@ static const struct cause {
     [ERROR_PEER_NAK]  = {"peer_nak",     "the peer refused a request",                               LOG_LEVEL_WARN},
     [ERROR_RETRY]     = {"retry",        "the peer did not answer, and all retries are used up",     LOG_LEVEL_WARN},
     [ERROR_RNR_RETRY] = {"rnr_retry",    "the peer had no receive request posted, and all RNR retries are used up", LOG_LEVEL_WARN},
-    [ERROR_LOCAL]     = {"local",        "a request of its own could not be carried out (key, range, or memory)", LOG_LEVEL_WARN},
+    [ERROR_LOCAL]     = {"local",        "one of its own requests could not be executed (key, range, or memory)", LOG_LEVEL_WARN},
     [ERROR_RESPONSE]  = {"bad_response", "a response did not fit its request",                       LOG_LEVEL_WARN},
     [ERROR_REFUSED]   = {"refused",      "it refused a request of the peer",                         LOG_LEVEL_WARN},
     [ERROR_RECV]      = {"recv",         "a receive request is too small for the message, or its memory can't be written", LOG_LEVEL_WARN},
-    [ERROR_MEMORY]    = {"memory",       "memory of the program that was to be written is gone",     LOG_LEVEL_WARN},
+    [ERROR_MEMORY]    = {"memory",       "memory of the program that must be written is gone",     LOG_LEVEL_WARN},
 };
 /* clang-format on */
 
@@ -92,13 +91,12 @@ static const struct cause *cause_of(const struct report *r)
     return NULL;
 }
 
-static bool is_usual(uint8_t syndrome) /* a NAK that the protocol recovers from */
+static bool is_usual(uint8_t syndrome) /* is it a NAK that the protocol recovers from? */
 {
     return syndrome == NAK_PSN_SEQUENCE || (syndrome & AETH_KIND_MASK) == AETH_RNR;
 }
 
-/* --- words
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- words ------------------------------------------------------------------------------------- */
 
 struct text {
     char *at;
@@ -201,8 +199,7 @@ json_t *report_json(const struct report *r)
     return o;
 }
 
-/* --- the log
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- the log ----------------------------------------------------------------------------------- */
 
 static void write_line(struct device *d, const struct report *r, enum log_area area, enum log_level level)
 {
@@ -226,7 +223,7 @@ static void write_line(struct device *d, const struct report *r, enum log_area a
 
 static void log_one(struct device *d, const struct report *r)
 {
-    /* One limit for each kind and cause: a flood of one doesn't hide the others. */
+    /* One limit for each kind and cause, so that a flood of one does not hide the others. */
     static struct log_rate rates[REPORT_KINDS][16];
     const struct cause *c = cause_of(r);
     enum log_area area = r->kind == REPORT_DROP ? LOG_PACKET : LOG_QP;

@@ -46,7 +46,8 @@ static void add_segments(json_t *o, const struct engine *e, const struct mw_view
     static const char *const rests[] = {[MW_EXPLAINED] = "", [MW_MORE] = "more", [MW_REFUSED] = "gone"};
     struct mw_segment *piece = malloc(rq->pieces * sizeof(*piece));
     json_t *list = json_array();
-    uint64_t off = rq->off, end = v->start + v->length, room = off <= end ? end - off : 1; /* one that is refused */
+    /* A range that starts beyond the end gets one byte, which mw_explain refuses. */
+    uint64_t off = rq->off, end = v->start + v->length, room = off <= end ? end - off : 1;
     enum mw_explained rest = MW_MORE;
     unsigned n = 0;
 

@@ -15,8 +15,7 @@
 #define CONNECTIONS 8u
 #define TIMEOUT_S 5u
 
-/* --- the text
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- the text ---------------------------------------------------------------------------------- */
 
 /* clang-format off */
 static const struct {
@@ -31,7 +30,7 @@ static const struct {
 /* clang-format on */
 #define NUM_COUNTERS (sizeof(counters) / sizeof(counters[0]))
 
-/* Values of labels: backslash, quote and newline are escaped. */
+/* Writes a label. Backslash, quote and newline in the value are escaped. */
 static void put_label(FILE *to, const char *name, const char *value)
 {
     fprintf(to, "%s=\"", name);
@@ -53,7 +52,7 @@ static const char *word(const json_t *o, const char *name)
     return s ? s : "";
 }
 
-static bool is_highest(const char *name) /* not a sum */
+static bool is_highest(const char *name) /* is it a maximum, not a sum? */
 {
     return strncmp(name, "max_", 4) == 0;
 }
@@ -92,7 +91,7 @@ static void put_qp(FILE *to, const json_t *d, const json_t *qp)
     fputs("} ", to);
 }
 
-/* Of queue pairs, those that are not 0. */
+/* Writes a counter of all QPs for which it is not 0. */
 static void put_qps(FILE *to, const json_t *devices, unsigned k)
 {
     bool highest = is_highest(counters[k].name), head = false;
@@ -160,14 +159,13 @@ char *metrics_text(const json_t *devices)
     return text;
 }
 
-/* --- the server
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- the server -------------------------------------------------------------------------------- */
 
 struct metrics {
     struct ev_loop *loop;
     struct MHD_Daemon *http;
-    ev_io ready; /* its epoll descriptor */
-    ev_timer again; /* while it waits for slow clients */
+    ev_io ready; /* its epoll descriptor is readable */
+    ev_timer again; /* runs while it waits for slow clients */
     json_t *(*devices)(void *ctx);
     void *ctx;
 };
@@ -188,7 +186,8 @@ static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, char *t
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url, const char *method,
                                   const char *version, const char *upload, size_t *upload_size, void **state)
 {
-    static char not_found[] = "there is only /metrics\n", not_allowed[] = "GET or HEAD\n", failed[] = "out of memory\n";
+    static char not_found[] = "not found: the only page is /metrics\n",
+                not_allowed[] = "method not allowed: use GET or HEAD\n", failed[] = "out of memory\n";
     struct metrics *m = cls;
     enum MHD_Result rc;
     json_t *devices;
@@ -258,7 +257,7 @@ struct metrics *metrics_open(struct ev_loop *loop, const union addr *at, json_t 
                                MHD_OPTION_END);
     info = m->http ? MHD_get_daemon_info(m->http, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info) {
-        snprintf(why, ERROR_TEXT_MAX, "metrics: can't listen at port %u of %s: %s", addr_port(at), addr_text(at, text),
+        snprintf(why, ERROR_TEXT_MAX, "metrics: cannot listen at port %u of %s: %s", addr_port(at), addr_text(at, text),
                  strerror(errno));
         if (m->http)
             MHD_stop_daemon(m->http);

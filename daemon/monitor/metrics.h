@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The counters for Prometheus: a text by HTTP, at a loopback address only, if the option "metrics" asks for it. */
+/* Serves the counters to Prometheus: a text over HTTP, at a loopback address only, if the option "metrics" is set. */
 #ifndef PUMICE_DAEMON_METRICS_H
 #define PUMICE_DAEMON_METRICS_H
 
@@ -9,15 +9,15 @@
 #include "daemon/base/error_text.h"
 #include "daemon/net/address.h"
 
-/* The text (exposition format 0.0.4) for these devices, an array of what status_device returns. The caller's, to be freed;
- * NULL: out of memory. Counters of queue pairs that are 0 are left out. */
+/* Makes the text (exposition format 0.0.4) for these devices, an array of status_device results. The caller frees it.
+ * NULL: out of memory. Counters of QPs that are 0 are left out. */
 char *metrics_text(const json_t *devices);
 
-/* Serves GET /metrics in the loop, whose thread may wait for devices. devices is called for each request, and returns a new
- * reference. NULL, with why, if the address can't be had. */
+/* Serves GET /metrics in the loop. The loop's thread may wait for devices. `devices` is called for each request and
+ * returns a new reference. Returns NULL, with `why`, if it can't listen at the address. */
 struct metrics;
 struct metrics *metrics_open(struct ev_loop *loop, const union addr *at, json_t *(*devices)(void *ctx), void *ctx,
                              char why[ERROR_TEXT_MAX]);
-void metrics_close(struct metrics *m); /* NULL: nothing happens */
+void metrics_close(struct metrics *m); /* m may be NULL */
 
 #endif

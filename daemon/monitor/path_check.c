@@ -21,33 +21,36 @@ enum half_of {
     LARGE,
     HALVES,
 };
-enum path_verdict { /* as exit codes of `pumice ping` have them */
-                    V_OK,
-                    V_TRYING,
-                    V_LARGE_LOST,
-                    V_SMALL_LOST,
-                    V_BOTH_LOST,
+/* In the order of the exit codes of `pumice ping`. */
+enum path_verdict {
+    V_OK,
+    V_TRYING,
+    V_LARGE_LOST,
+    V_SMALL_LOST,
+    V_BOTH_LOST,
 };
 static const char *const verdict_names[] = {"ok", "trying", "large_lost", "small_lost", "both_lost"};
 
 struct path {
     uint8_t gid[16];
     uint8_t verdict; /* enum path_verdict */
-    bool refused; /* nobody listens there, as ICMP says */
-    uint32_t size; /* payload of the large probes */
-    uint32_t mtu; /* what a router forwards at most, IP header included; 0: none has said so */
+    bool refused; /* ICMP says that no process listens there */
+    uint32_t size; /* payload of the large probes, in bytes */
+    /* The longest IP packet that a router on the way forwards. 0: no router has reported one. */
+    uint32_t mtu;
     uint32_t tries;
     struct half {
-        uint64_t token, sent; /* of the last probe; ns */
-        uint64_t rtt; /* ns; 0: not known, because a probe before the last was answered */
+        uint64_t token, sent; /* of the last probe; sent: ns */
+        /* ns. 0: not known, because the answer belongs to an earlier probe than the last. */
+        uint64_t rtt;
         bool arrived;
     } half[HALVES];
-    int pid; /* who used it first */
+    int pid; /* of the first process that used the path */
     char comm[16];
 };
 struct path_check {
     struct device *device;
-    ev_timer timer; /* runs while a path is being tried */
+    ev_timer timer; /* runs while a path is checked */
     uint32_t n, room;
     struct path *path;
 };
@@ -111,18 +114,17 @@ static struct path *add(struct path_check *c, const uint8_t gid[16])
     return p;
 }
 
-/* --- verdicts
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- verdicts ---------------------------------------------------------------------------------- */
 
 static const char *what_fails(const struct path *p)
 {
     switch (p->verdict) {
     case V_LARGE_LOST:
-        return "small packets arrive there and are answered, those as long as the path MTU makes them are not";
+        return "small packets are answered, packets as long as the path MTU makes them are not";
     case V_SMALL_LOST:
-        return "large packets arrive there and are answered, small ones are not";
+        return "large packets are answered, small ones are not";
     default:
-        return p->refused ? "nobody listens on its UDP port 4791" : "neither small nor large packets are answered";
+        return p->refused ? "no process listens on its UDP port 4791" : "neither small nor large packets are answered";
     }
 }
 
@@ -130,9 +132,9 @@ static const char *what_to_do(const struct path *p)
 {
     switch (p->verdict) {
     case V_LARGE_LOST:
-        return "compare the MTUs of both hosts and of what is between them, or give both a smaller --mtu";
+        return "compare the MTUs of both hosts and of the network between them, or give both daemons a smaller --mtu";
     case V_SMALL_LOST:
-        return "a firewall, or losses";
+        return "look for a firewall or for packet loss";
     default:
         return p->refused
                    ? "is pumiced running there, on that address?"
@@ -172,15 +174,16 @@ json_t *path_check_json(const struct device *d)
     return list;
 }
 
-/* One line with one write: daemons may share the file. */
+/* Writes one line with one write, because daemons may share the file. */
 static void write_line(const struct device *d, json_t *o)
 {
     char *line = json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
     int fd = open(d->settings->path_check_map, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     size_t len = line ? strlen(line) : 0;
 
+    /* in place of the final NUL */
     if (line)
-        line[len] = '\n'; /* in place of the final 0 */
+        line[len] = '\n';
     if (fd < 0 || !line || write(fd, line, len + 1) < 0)
         log_warn("connectivity map %s: %s", d->settings->path_check_map, strerror(line ? errno : ENOMEM));
     if (fd >= 0)
@@ -220,8 +223,9 @@ static void give_up_one(void *obj, void *ctx)
     if (q->type == IBV_QPT_UD || attr.state < QPS_RTR || attr.state >= QPS_ERR ||
         memcmp(attr.av.dgid, p->gid, sizeof(p->gid)) != 0)
         return;
+    /* its packets are shorter than the lost ones */
     if (p->verdict == V_LARGE_LOST && 128u << attr.path_mtu < p->size)
-        return; /* its packets are shorter than those that were lost */
+        return;
     q->unreachable = what_fails(p);
     client_qp_mark_failed(q);
 }
@@ -236,21 +240,20 @@ static void decide(struct path_check *c, struct path *p)
     p->verdict = small && large ? V_OK : small ? V_LARGE_LOST : large ? V_SMALL_LOST : V_BOTH_LOST;
     add_to_map(d, p);
     if (p->verdict == V_OK) {
-        log_info("device %s: %s is reached by packets of path MTU %u", d->name, gid_text(p->gid, text), p->size);
+        log_info("device %s: %s receives packets of path MTU %u", d->name, gid_text(p->gid, text), p->size);
         return;
     }
     if (p->verdict == V_LARGE_LOST && p->mtu)
-        snprintf(told, sizeof(told), " (a router on the way forwards %u bytes at most)", p->mtu);
-    log_warn("device %s: connectivity of %s, path MTU %u, after %u tries: %s%s; %s. `pumice ping` says more", d->name,
-             gid_text(p->gid, text), p->size, p->tries, what_fails(p), told, what_to_do(p));
+        snprintf(told, sizeof(told), " (a router on the way forwards at most %u bytes)", p->mtu);
+    log_warn("device %s: connectivity of %s, path MTU %u, after %u tries: %s%s; %s. Use `pumice ping` for details",
+             d->name, gid_text(p->gid, text), p->size, p->tries, what_fails(p), told, what_to_do(p));
     if (d->settings->path_check != PATH_CHECK_ENFORCE)
         return;
     TAILQ_FOREACH(s, &d->sessions, link)
     handles_each(&s->qps, give_up_one, p);
 }
 
-/* --- probes
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- probes ------------------------------------------------------------------------------------ */
 
 static void send_probe(struct path_check *c, struct path *p, unsigned which)
 {
@@ -259,7 +262,7 @@ static void send_probe(struct path_check *c, struct path *p, unsigned which)
 
     memcpy(av.dgid, p->gid, sizeof(av.dgid));
     h->sent = clock_ns();
-    /* If the engine has no room, this try is lost like a packet. */
+    /* If the engine has no room, this try counts as a lost packet. */
     engine_check(c->device->engine, &av, which == SMALL ? PROBE_LEN : p->size, p->tries, h->token);
 }
 
@@ -313,7 +316,7 @@ static void begin(struct path_check *c, struct path *p, uint32_t mtu, const stru
     for (unsigned i = 0; i < HALVES; i++)
         p->half[i].token = new_token();
     if (!ev_is_active(&c->timer)) {
-        ev_now_update(c->device->loop); /* the loop may not have looked at the time for a while */
+        ev_now_update(c->device->loop); /* the loop's time may be old */
         ev_timer_again(c->device->loop, &c->timer);
     }
     try_again(c, p);
@@ -333,8 +336,9 @@ int path_check_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struc
     p = find(c, gid);
     if (!p)
         p = c ? add(c, gid) : NULL;
+    /* the table of paths is full */
     if (!p)
-        return 0; /* one too many */
+        return 0;
     verdict = p->verdict;
     if (p->tries && (verdict == V_TRYING || verdict == V_OK) && mtu <= p->size)
         return 0;
@@ -357,7 +361,8 @@ bool path_check_answer(struct device *d, const struct check *answer, uint64_t no
 
             if (h->token != answer->token)
                 continue;
-            /* An answer from elsewhere is none: queue pairs drop packets from other addresses than their peer's. */
+            /* Ignore an answer from another address: QPs also drop packets that do not come from their peer's
+             * address. */
             if (memcmp(answer->peer, p->gid, sizeof(p->gid)) != 0 || h->arrived)
                 return true;
             h->arrived = true;

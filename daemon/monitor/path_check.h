@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Row D12: when the first queue pair of a device is connected to an address, the device finds out by itself whether small and large
- * packets get there and are answered, as `pumice ping` does when it is asked. A large one is as long as the queue pair's path MTU
- * makes packets. What is found goes to the log if it is bad, to `pumice status`, and to the map, a file that says who pairs with
- * whom. Nothing waits for it. With PATH_CHECK_ENFORCE queue pairs that nothing would come of are given up at once, rather than
- * after their retries, and no more are connected that way; the next attempt checks again. */
+/* Automatic connectivity checks. When the first QP of a device is connected to an address, the device tests whether
+ * small and large packets reach it and are answered, as `pumice ping` does on request. A large packet is as long as
+ * the QP's path MTU makes packets. A bad result goes to the log. Every result goes to `pumice status` and to the map,
+ * a file that lists who pairs with whom. Nothing waits for the check. With PATH_CHECK_ENFORCE, QPs that can't work
+ * fail at once instead of after their retries, and the daemon refuses new connections to that address. Each such
+ * attempt checks again. */
 #ifndef PUMICE_DAEMON_PATH_CHECK_H
 #define PUMICE_DAEMON_PATH_CHECK_H
 
@@ -13,15 +14,16 @@
 #include "daemon/session/control.h"
 #include "daemon/session/session.h"
 
-#define PATH_CHECK_MAX 1024u /* of a device; those beyond are not checked */
-#define PATH_CHECK_TRY_S 0.25 /* between tries */
+#define PATH_CHECK_MAX 1024u /* paths of a device; further ones are not checked */
+#define PATH_CHECK_TRY_S 0.25 /* seconds between two tries */
 
-/* A queue pair of s is about to be connected to gid with packets of up to mtu bytes of payload: a check begins unless there was
- * one. 0, or -EHOSTUNREACH told in *rp if it is known to fail and policy is to enforce; then it is checked again, too. */
+/* A QP of s is about to be connected to gid, with packets of up to mtu bytes of payload. Begins a check unless there
+ * was one. Returns 0, or -EHOSTUNREACH with the reason in *rp if the path is known to fail and the policy is to
+ * enforce. In that case the check also begins again. */
 int path_check_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struct control_reply *rp);
-/* An answer to somebody's probe came; true: it was one of these. */
+/* An answer to a probe came. True: the probe was one of this module. */
 bool path_check_answer(struct device *d, const struct check *answer, uint64_t now);
-/* The kernel or a router says (as in ping_trouble) that something does not get to gid. */
+/* The kernel or a router reports (see ping_trouble) that packets do not reach gid. */
 void path_check_trouble(struct device *d, const uint8_t gid[16], int err, uint32_t mtu);
 /* An array of {gid, verdict, size, tries, small_us, large_us, program, pid}. */
 json_t *path_check_json(const struct device *d);

@@ -11,24 +11,26 @@
 #include "wire/pkt.h"
 #include "wire/probe.h"
 
-#define HEARD_MAX 64u /* addresses whose probes are counted; others take their places in turn */
-#define V4_HEADERS (20 + 8) /* IP and UDP */
+/* Addresses whose probes are counted. A new address replaces the oldest. */
+#define HEARD_MAX 64u
+#define V4_HEADERS (20 + 8) /* IP and UDP headers */
 #define V6_HEADERS (40 + 8)
 #define ROCE_HEADERS (12 + 8 + 4) /* BTH, DETH and ICRC of a probe */
 
-struct outgoing { /* a probe */
-    uint64_t id; /* 0: free */
-    uint64_t sent; /* ns */
+/* A probe that was sent. */
+struct outgoing {
+    uint64_t id; /* 0: the slot is free */
+    uint64_t sent; /* time, ns */
     uint32_t size;
     uint8_t gid[16];
-    struct pm_check_rep rep; /* as it stands */
+    struct pm_check_rep rep; /* the result so far */
 };
 struct checks {
-    struct outgoing out[PM_CHECKS_MAX]; /* ring */
+    struct outgoing out[PM_CHECKS_MAX]; /* a ring */
     uint32_t next;
     struct heard {
         uint8_t gid[16];
-        uint64_t count; /* 0: free */
+        uint64_t count; /* 0: the slot is free */
     } heard[HEARD_MAX];
     uint32_t heard_next;
 };
@@ -64,8 +66,7 @@ static struct heard *find_heard(struct checks *c, const uint8_t gid[16])
     return NULL;
 }
 
-/* --- what came in
- * -------------------------------------------------------------------------------------------------------- */
+/* --- what came in ------------------------------------------------------------------------------ */
 
 static void hear(struct checks *c, const uint8_t gid[16])
 {
@@ -79,7 +80,7 @@ static void hear(struct checks *c, const uint8_t gid[16])
     h->count++;
 }
 
-/* The first answer counts, and it counts more than any complaint. */
+/* The first answer counts. It replaces any error reported before. */
 static void answered(struct checks *c, const struct check *answer, uint64_t now)
 {
     struct outgoing *o = find(c, answer->token);
@@ -120,8 +121,9 @@ void ping_trouble(void *device, const union addr *to, int err, uint32_t mtu, con
 
         if (!o->id || o->rep.state != PM_CHECK_WAITING || memcmp(o->gid, gid, sizeof(gid)) != 0)
             continue;
+        /* this probe fits */
         if (err == EMSGSIZE && o->size <= (mtu > headers ? mtu - headers : PROBE_LEN))
-            continue; /* this one fits */
+            continue;
         o->rep.state = err == EMSGSIZE ? PM_CHECK_TOO_LONG : PM_CHECK_ERROR;
         o->rep.error = err == EMSGSIZE ? 0 : (uint32_t)err;
         o->rep.mtu = mtu;
@@ -131,8 +133,7 @@ void ping_trouble(void *device, const union addr *to, int err, uint32_t mtu, con
     }
 }
 
-/* --- requests
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- requests ---------------------------------------------------------------------------------- */
 
 static uint64_t new_id(void)
 {
@@ -151,7 +152,7 @@ static int send_one(struct device *d, const struct pm_check_req *r, struct contr
     int rc;
 
     if (!gid_to_addr(r->gid, &d->addr, &to))
-        return control_fail(rp, -EINVAL, "device %s can't reach an address of that family", d->name);
+        return control_fail(rp, -EINVAL, "device %s cannot reach an address of this family", d->name);
     o = &d->checks->out[d->checks->next % PM_CHECKS_MAX];
     *o = (struct outgoing){.id = new_id(), .sent = clock_ns(), .size = r->size};
     memcpy(o->gid, r->gid, sizeof(o->gid));
@@ -160,8 +161,9 @@ static int send_one(struct device *d, const struct pm_check_req *r, struct contr
     rc = engine_check(d->engine, &av, r->size, d->checks->next, o->id);
     if (rc) {
         o->id = 0;
-        return control_fail(rp, rc, "a probe of %u bytes can't be sent: %s", r->size,
-                            rc == -EAGAIN ? "too many wait" : "24 to 4096, and not to a multicast group");
+        return control_fail(rp, rc, "cannot send a probe of %u bytes: %s", r->size,
+                            rc == -EAGAIN ? "too many probes are waiting"
+                                          : "expected 24 to 4096 bytes and no multicast group");
     }
     d->checks->next++;
     *(struct pm_check_rep *)control_payload(rp, sizeof(o->rep)) = o->rep;
@@ -180,7 +182,7 @@ int ping_request(struct device *d, const struct pm_check_req *r, struct control_
         return send_one(d, r, rp);
     o = find(d->checks, r->id);
     if (r->id && !o)
-        return control_fail(rp, -ENOENT, "that probe is forgotten");
+        return control_fail(rp, -ENOENT, "the daemon no longer knows this probe");
     rep = control_payload(rp, sizeof(*rep));
     if (o)
         *rep = o->rep;

@@ -30,10 +30,9 @@ static json_t *hex(uint64_t v)
     return json_string(text);
 }
 
-/* --- counters
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- counters ---------------------------------------------------------------------------------- */
 
-/* all: those that are 0, too. */
+/* all: also counters that are 0. */
 static void add_engine_counters(json_t *o, const struct engine_counters *c, bool all)
 {
 #define X(name, text)                                                                                                  \
@@ -57,10 +56,9 @@ static json_t *device_counters(const struct device *d)
     return o;
 }
 
-/* --- objects
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- objects ----------------------------------------------------------------------------------- */
 
-/* Lists that the objects of one session are added to. */
+/* The lists that a session's objects are added to. */
 struct lists {
     json_t *sessions, *qps, *srqs, *cqs, *mrs, *mws, *xrcds;
     const struct session *session;
@@ -96,7 +94,7 @@ static json_t *since_json(uint64_t then)
     return json_real(now > then ? (double)(now - then) / 1e3 : 0.0);
 }
 
-/* Where the requester's packets are, in the words of the usnic transport. */
+/* The state of the requester's packets, in the words of the usnic transport. */
 static const char *requester_state(const struct qp_info *i)
 {
     if (i->next_psn != i->max_psn)
@@ -145,7 +143,7 @@ static void add_protocol(json_t *o, const struct qp_info *i)
     counter_name_add(o, &i->counters, NULL, false);
 }
 
-/* An XRC target belongs to no session; it has openers, or none. */
+/* An XRC target belongs to no session. It has openers, or none. */
 static void add_owner(json_t *o, const struct client_qp *q, const struct session *s)
 {
     const struct target_open *t;
@@ -316,8 +314,7 @@ static void add_session(const struct session *s, struct lists *l)
     handles_each(&s->mws, add_mw, l);
 }
 
-/* -------------------------------------------------------------------------------------------------------------------------
- */
+/* --- the device and the text ------------------------------------------------------------------- */
 
 static json_t *groups_json(const struct device *d)
 {
@@ -383,8 +380,8 @@ json_t *status_device(struct device *d)
     return o;
 }
 
-/* jansson gives a document away in pieces of a few bytes; each as a system call of its own, the status of two thousand queue
- * pairs took seconds. */
+/* Collects text before it is written. jansson passes a document in pieces of a few bytes. With one system call for
+ * each, the status of two thousand QPs took seconds. */
 struct sheet {
     int fd;
     size_t used; /* bytes of text that are not written yet */

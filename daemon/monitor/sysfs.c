@@ -15,11 +15,11 @@
 #include "daemon/monitor/counter_names.h"
 #include "pumice/version.h"
 
-/* A tree under construction: paths are relative to its root. */
+/* A tree under construction. Paths are relative to its root. */
 struct tree {
     char path[256];
-    size_t root; /* characters of path that name the root */
-    int error; /* the first one, as errno */
+    size_t root; /* length of the root's part of path */
+    int error; /* the first error, as errno */
 };
 
 static void set_path(struct tree *t, const char *fmt, va_list ap)
@@ -30,7 +30,7 @@ static void set_path(struct tree *t, const char *fmt, va_list ap)
         t->error = ENAMETOOLONG;
 }
 
-/* Makes a directory and those above it. */
+/* Makes a directory and its parents. */
 static void directory(struct tree *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void directory(struct tree *t, const char *fmt, ...)
 {
@@ -55,7 +55,7 @@ static void directory(struct tree *t, const char *fmt, ...)
     }
 }
 
-/* Writes a file in the directory made last; sysfs ends everything with a new line. */
+/* Writes a file in the directory made last. As in sysfs, every file ends with a newline. */
 static void file(struct tree *t, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static void file(struct tree *t, const char *name, const char *fmt, ...)
 {
@@ -81,7 +81,7 @@ static void file(struct tree *t, const char *name, const char *fmt, ...)
         t->error = EIO;
 }
 
-/* The CPUs of this machine, as "ff" and "0-7": none is nearer to the device than the others. */
+/* The CPUs of this machine, as "ff" and "0-7". No CPU is nearer to the device than the others. */
 static void cpus(struct tree *t)
 {
     long n = sysconf(_SC_NPROCESSORS_CONF);
@@ -100,8 +100,8 @@ static void cpus(struct tree *t)
     file(t, "local_cpulist", "0-%ld", n - 1);
 }
 
-/* The library shows the value, which the daemon tells it when the file is read. Whoever looks here without it finds no number that
- * was right once. */
+/* The client library shows the value, which it gets from the daemon when the file is read. A program without the
+ * library sees "N/A" instead of an outdated number. */
 static void counter(void *tree, const char *dir, const char *name)
 {
     struct tree *t = tree;
@@ -126,7 +126,7 @@ static void port(struct tree *t, const struct device *d)
     file(t, "state", "4: ACTIVE");
     file(t, "phys_state", "5: LinkUp");
     file(t, "link_layer", "Ethernet");
-    file(t, "rate", "40 Gb/sec (4X QDR)"); /* as query_port says */
+    file(t, "rate", "40 Gb/sec (4X QDR)"); /* the same as query_port */
     file(t, "lid", "0x0");
     file(t, "sm_lid", "0x0");
     file(t, "sm_sl", "0");
@@ -184,7 +184,8 @@ static void root(struct tree *t, const char *socket_path)
 
 void sysfs_create(const char *socket_path, struct device *const *dev, unsigned devices)
 {
-    mode_t old = umask(022); /* whoever may connect may read it: the directory of the socket keeps others out */
+    /* Every user who can reach the directory may read the tree. The directory of the socket keeps others out. */
+    mode_t old = umask(022);
     struct tree t;
 
     sysfs_remove(socket_path);
@@ -193,7 +194,7 @@ void sysfs_create(const char *socket_path, struct device *const *dev, unsigned d
         device(&t, dev[i]);
     umask(old);
     if (t.error)
-        log_warn("%s" PM_SYSFS_SUFFIX ": %s; programs that look into /sys/class/infiniband won't find the devices",
+        log_warn("%s" PM_SYSFS_SUFFIX ": %s; programs that read /sys/class/infiniband will not find the devices",
                  socket_path, strerror(t.error));
 }
 

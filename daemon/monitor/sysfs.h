@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A directory tree beside the control socket that holds what the kernel shows of an RDMA device in
- * /sys/class/infiniband and /sys/class/infiniband_verbs. Programs read those by name (UCX, Open MPI, rdma-core's
- * scripts); the client library leads them here. Whatever does not change while the daemon runs is there; numbers that
- * do are asked from the daemon. */
+/* A directory tree beside the control socket. It holds what the kernel shows of an RDMA device in
+ * /sys/class/infiniband and /sys/class/infiniband_verbs. Programs read these files by name (UCX, Open MPI,
+ * rdma-core's scripts), and the client library redirects them here. The tree holds values that do not change while
+ * the daemon runs. The client library asks the daemon for values that change. */
 #ifndef PUMICE_DAEMON_SYSFS_H
 #define PUMICE_DAEMON_SYSFS_H
 
 #include "daemon/device/device.h"
 
-/* Makes the tree for these devices beside the socket, in place of one that a dead daemon left. Trouble is a warning: most
- * programs do without. */
+/* Makes the tree for these devices beside the socket. Replaces the tree of a dead daemon. An error is only logged as
+ * a warning, because most programs do not need the tree. */
 void sysfs_create(const char *socket_path, struct device *const *device, unsigned devices);
-/* Takes it away. */
+/* Removes the tree. */
 void sysfs_remove(const char *socket_path);
 
 #endif

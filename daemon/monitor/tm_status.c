@@ -20,7 +20,7 @@ static json_t *hex(uint64_t v)
     return json_string(text);
 }
 
-/* How long ago that was, in us. */
+/* The time since `then`, in us. */
 static json_t *age(uint64_t then, uint64_t now)
 {
     return json_real(now > then ? (double)(now - then) / 1e3 : 0.0);

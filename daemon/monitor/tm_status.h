@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Matching lists as JSON: how they are, what is in them, and what has happened. In the device's thread. */
+/* Matching lists as JSON: their state, their entries, and their recent events. Runs in the device's thread. */
 #ifndef PUMICE_DAEMON_TMSTATUS_H
 #define PUMICE_DAEMON_TMSTATUS_H
 
@@ -8,9 +8,9 @@
 #include "daemon/device/device.h"
 #include "daemon/objects/objects.h"
 
-/* Synchronization, lengths and counters of the list of q, which has one. */
+/* Synchronization, lengths and counters of the list of q. q must have a list. */
 json_t *tm_status_summary(const struct client_srq *q);
-/* All lists of the device, with entries and events, as many as rq wants. */
+/* All lists of the device, with as many entries and events as rq asks for. */
 json_t *tm_status_device(struct device *d, const struct pm_tm_req *rq);
 
 #endif

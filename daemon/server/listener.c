@@ -14,10 +14,9 @@
 #include "daemon/base/log.h"
 #include "daemon/server/systemd.h"
 
-/* --- where
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- where ------------------------------------------------------------------------------------- */
 
-/* A directory of ours: made if it is not there, refused if it is another user's or others may write to it. */
+/* Makes a directory if it does not exist. False if it belongs to another user or others may write to it. */
 static bool own_directory(const char *path, bool group)
 {
     struct stat st;
@@ -47,8 +46,7 @@ static bool default_path(char *out, size_t size, bool group)
     return false;
 }
 
-/* --- making
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- making ------------------------------------------------------------------------------------ */
 
 static int fail(char *why, int rc, const char *what, const char *path, const char *advice)
 {
@@ -56,7 +54,7 @@ static int fail(char *why, int rc, const char *what, const char *path, const cha
     return rc;
 }
 
-/* Does somebody listen there? */
+/* Does a process listen there? */
 static bool is_alive(const struct sockaddr_un *sa)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -64,7 +62,7 @@ static bool is_alive(const struct sockaddr_un *sa)
 
     if (fd < 0)
         return false;
-    /* EAGAIN: its backlog is full; EPROTOTYPE: a socket of another kind, which is not ours to remove. */
+    /* EAGAIN: its backlog is full. EPROTOTYPE: a socket of another type, which we must not remove. */
     alive = connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN || errno == EPROTOTYPE;
     close(fd);
     return alive;
@@ -72,7 +70,7 @@ static bool is_alive(const struct sockaddr_un *sa)
 
 static int bind_path(struct listener *l, const struct sockaddr_un *sa, char *why)
 {
-    mode_t old = umask(0177); /* nobody gets in before the mode is set */
+    mode_t old = umask(0177); /* no access before the mode is set */
     struct stat st;
     int rc;
 
@@ -80,22 +78,23 @@ static int bind_path(struct listener *l, const struct sockaddr_un *sa, char *why
     if (rc == -EADDRINUSE) {
         if (lstat(l->path, &st) != 0 || !S_ISSOCK(st.st_mode)) {
             umask(old);
-            return fail(why, rc, "control socket", l->path, ": a file that is not a socket is there");
+            return fail(why, rc, "control socket", l->path,
+                        ": the file exists and is not a socket; remove it, or use --socket");
         }
         if (is_alive(sa)) {
             umask(old);
             return fail(why, rc, "control socket", l->path,
                         ": another pumiced listens there; stop it, or use --socket");
         }
-        log_info("replacing %s, which a daemon that is gone left behind", l->path);
+        log_info("replacing %s, the socket of a daemon that no longer runs", l->path);
         unlink(l->path);
         rc = bind(l->fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 ? 0 : -errno;
     }
     umask(old);
     if (rc)
-        return fail(why, rc, "can't make the control socket", l->path,
+        return fail(why, rc, "cannot create the control socket", l->path,
                     rc == -ENOENT || rc == -EACCES || rc == -EROFS
-                        ? ": is its directory there, and writable? --socket PATH puts it elsewhere"
+                        ? ": check that its directory exists and is writable, or use --socket PATH"
                         : "");
     return 0;
 }
@@ -108,10 +107,12 @@ static int set_access(struct listener *l, const struct settings *o, char *why)
         l->dev = st.st_dev;
         l->ino = st.st_ino;
     }
+    /* the umask gave it mode 0600 */
     if (!o->group[0])
-        return 0; /* 0600 by the umask */
+        return 0;
     if (chown(l->path, (uid_t)-1, l->group) != 0 || chmod(l->path, 0660) != 0)
-        return fail(why, -errno, "can't give group", o->group, ": are you root or a member of it?");
+        return fail(why, -errno, "cannot give the control socket to group", o->group,
+                    ": only root and members of the group may");
     return 0;
 }
 
@@ -124,7 +125,7 @@ static int find_group(struct listener *l, const struct settings *o, char *why)
     errno = 0;
     g = getgrnam(o->group);
     if (!g) {
-        snprintf(why, ERROR_TEXT_MAX, "there is no group \"%s\"", o->group);
+        snprintf(why, ERROR_TEXT_MAX, "unknown group \"%s\"", o->group);
         return -EINVAL;
     }
     l->group = g->gr_gid;
@@ -132,7 +133,7 @@ static int find_group(struct listener *l, const struct settings *o, char *why)
     return 0;
 }
 
-/* -ENOENT: there is none. */
+/* -ENOENT: there is no inherited socket. */
 static int take_inherited(struct listener *l, const struct settings *o, char *why)
 {
     struct stat st;
@@ -141,8 +142,8 @@ static int take_inherited(struct listener *l, const struct settings *o, char *wh
     if (fd < 0)
         return fd;
     if (o->socket[0] && strcmp(o->socket, l->path) != 0) {
-        snprintf(why, ERROR_TEXT_MAX, "the service manager's socket is %s, but socket = %s was asked for", l->path,
-                 o->socket);
+        snprintf(why, ERROR_TEXT_MAX, "the service manager passed the socket %s, but the setting is socket = %s",
+                 l->path, o->socket);
         return -EINVAL; /* it stays open for systemd_refuse */
     }
     if (stat(l->path, &st) == 0) {
@@ -171,20 +172,20 @@ int listener_open(struct listener *l, const struct settings *o, char why[ERROR_T
         snprintf(l->path, sizeof(l->path), "%s", o->socket);
     } else if (!default_path(l->path, sizeof(l->path), l->has_group)) {
         snprintf(why, ERROR_TEXT_MAX,
-                 "no place for the control socket: none of $XDG_RUNTIME_DIR/pumice, /run/pumice and "
-                 "/tmp/pumice-%u is ours and writable; --socket PATH names another",
+                 "no directory for the control socket: $XDG_RUNTIME_DIR/pumice, /run/pumice and /tmp/pumice-%u are not "
+                 "writable or belong to another user; use --socket PATH",
                  (unsigned)geteuid());
         return -EACCES;
     }
     memcpy(sa.sun_path, l->path, sizeof(sa.sun_path));
     l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->fd < 0)
-        return fail(why, -errno, "can't make the control socket", l->path, "");
+        return fail(why, -errno, "cannot create the control socket", l->path, "");
     rc = bind_path(l, &sa, why);
     if (rc == 0) {
         rc = set_access(l, o, why);
         if (rc == 0 && listen(l->fd, 128) != 0)
-            rc = fail(why, -errno, "can't listen at", l->path, "");
+            rc = fail(why, -errno, "cannot listen at", l->path, "");
         if (rc)
             unlink(l->path);
     }
@@ -212,8 +213,7 @@ void listener_close(struct listener *l)
     l->fd = -1;
 }
 
-/* --- who
- * ----------------------------------------------------------------------------------------------------------------- */
+/* --- who --------------------------------------------------------------------------------------- */
 
 static bool in_groups(int sock, gid_t group)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The control socket: where it is, making it, and who may use it. */
+/* The control socket: its path, its creation, and its users. */
 #ifndef PUMICE_DAEMON_LISTENER_H
 #define PUMICE_DAEMON_LISTENER_H
 
@@ -13,23 +13,24 @@
 struct listener {
     int fd; /* -1: none */
     char path[108];
-    dev_t dev; /* of the socket file, so that another daemon's is not removed */
+    dev_t dev; /* of the socket file; protects another daemon's file from removal */
     ino_t ino;
-    bool inherited; /* a service manager made it: the file is not ours to change or remove */
+    /* A service manager made the socket. The daemon must not change or remove the file. */
+    bool inherited;
     bool has_group;
-    gid_t group; /* members may connect */
+    gid_t group; /* its members may connect */
 };
 
-/* Takes the socket that a service manager passed, or makes and binds one, and its directory if it is one of the default
- * ones: $XDG_RUNTIME_DIR/pumice, /run/pumice, /tmp/pumice-UID, the first that can be made. A socket file that nobody
- * listens on is replaced. 0, or -errno with why saying what to do. */
+/* Takes the socket that a service manager passed, or makes and binds one. Without a path in the settings it uses, and
+ * makes, the first possible directory of $XDG_RUNTIME_DIR/pumice, /run/pumice, /tmp/pumice-UID. A socket file without
+ * a listener is replaced. Returns 0, or -errno with advice in `why`. */
 int listener_open(struct listener *l, const struct settings *o, char why[ERROR_TEXT_MAX]);
-/* False if another daemon has made a socket of its own at the same path since. */
+/* False if another daemon has since made its own socket at the same path. */
 bool listener_owns_path(const struct listener *l);
-/* Closes it, and removes the file that listener_open made. */
+/* Closes the socket, and removes the file if listener_open made it. */
 void listener_close(struct listener *l);
 
-/* May the process at the other end use the daemon: same user, root, or a member of the group. */
+/* May the process at the other end use the daemon? Yes for the same user, root, and members of the group. */
 bool listener_admits(const struct listener *l, int sock, const struct ucred *cred);
 
 #endif

@@ -13,14 +13,14 @@
 #include "daemon/monitor/tm_status.h"
 #include "pumice/version.h"
 
-/* Hands out the document, and forgets it. */
+/* Attaches the document to the reply and releases it. */
 static int send_document(json_t *root, struct control_reply *rp)
 {
     int fd = root ? status_memfd(root) : -ENOMEM;
 
     json_decref(root);
     if (fd < 0)
-        return control_fail(rp, fd, "the daemon can't write its status: %s", strerror(-fd));
+        return control_fail(rp, fd, "the daemon cannot write its status: %s", strerror(-fd));
     control_attach(rp, fd);
     return 0;
 }
@@ -106,7 +106,7 @@ int query_layouts(struct server *sv, const struct pm_layout_req *r, struct contr
     json_t *devices = json_array();
 
     if (r->pieces > PM_LAYOUT_PIECES)
-        return control_fail(rp, -EINVAL, "no more than %u pieces at a time", PM_LAYOUT_PIECES);
+        return control_fail(rp, -EINVAL, "too many pieces: at most %u in one request", PM_LAYOUT_PIECES);
     for (unsigned i = 0; i < sv->devices; i++) {
         struct layout_call call = {sv->device[i], r, NULL};
 
@@ -135,7 +135,7 @@ int query_check(struct server *sv, const struct pm_check_req *r, struct control_
     struct check_call call = {.request = r, .reply = rp};
 
     if (r->device >= sv->devices)
-        return control_fail(rp, -ENODEV, "device %u: there are %u", r->device, sv->devices);
+        return control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, sv->devices);
     call.device = sv->device[r->device];
     device_do(call.device, run_check, &call);
     return call.status;
@@ -147,7 +147,7 @@ struct counter_call {
     struct io_counters io;
 };
 
-/* A copy, so that the device is kept no longer than that takes. */
+/* Copies the counters, so that the device's thread is held only for the time of the copy. */
 static void run_counter(void *arg)
 {
     struct counter_call *call = arg;
@@ -171,13 +171,13 @@ int query_counter(struct server *sv, const struct pm_counter_req *r, struct cont
     uint64_t value;
 
     if (!memchr(r->device, 0, sizeof(r->device)) || !memchr(r->file, 0, sizeof(r->file)))
-        return control_fail(rp, -EINVAL, "the name of a counter has no end");
+        return control_fail(rp, -EINVAL, "the device or counter name is not terminated by a NUL");
     call.device = device_named(sv, r->device);
     if (!call.device)
-        return control_fail(rp, -ENODEV, "there is no device %s", r->device);
+        return control_fail(rp, -ENODEV, "no device %s", r->device);
     device_do(call.device, run_counter, &call);
     if (!counter_name_value(r->file, &call.engine, &call.io, &value))
-        return control_fail(rp, -ENOENT, "there is no counter %s", r->file);
+        return control_fail(rp, -ENOENT, "no counter %s", r->file);
     ((struct pm_counter_rep *)control_payload(rp, sizeof(struct pm_counter_rep)))->value = value;
     return 0;
 }

@@ -25,7 +25,7 @@ struct connection {
     TAILQ_ENTRY(connection) link;
     int sock;
     struct ucred cred;
-    struct capture *capture; /* its capture; NULL: none */
+    struct capture *capture; /* capture of this connection; NULL: none */
     ev_io readable;
 };
 
@@ -55,8 +55,7 @@ static void drop(struct connection *c)
     free(c);
 }
 
-/* --- operations
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- operations -------------------------------------------------------------------------------- */
 
 static int list(struct server *sv, struct control_reply *rp)
 {
@@ -104,7 +103,7 @@ static int set_fault(struct server *sv, const struct pm_fault_req *r, struct con
     char why[FAULT_WHY_MAX];
 
     if (memchr(r->spec, 0, sizeof(r->spec)) == NULL)
-        return control_fail(rp, -EINVAL, "the fault specification has no end");
+        return control_fail(rp, -EINVAL, "the fault specification is not terminated by a NUL");
     if (server_inject(sv, r->spec, r->seed, why) != 0)
         return control_fail(rp, -EINVAL, "%s", why);
     return 0;
@@ -113,11 +112,12 @@ static int set_fault(struct server *sv, const struct pm_fault_req *r, struct con
 static int capture(struct server *sv, struct connection *c, const struct pm_capture_req *r, struct control_reply *rp)
 {
     if (c->cred.uid != geteuid() && c->cred.uid != 0)
-        return control_fail(rp, -EPERM, "only the daemon's user and root may capture: they see everybody's data");
+        return control_fail(
+            rp, -EPERM, "only the daemon's user and root may capture, because a capture shows the data of all users");
     if (r->device >= sv->devices)
-        return control_fail(rp, -ENODEV, "device %u: there are %u", r->device, sv->devices);
+        return control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, sv->devices);
     if (c->capture)
-        return control_fail(rp, -EBUSY, "this connection captures already");
+        return control_fail(rp, -EBUSY, "this connection already has a capture");
     c->capture = capture_create(sv->device[r->device], r, rp);
     if (!c->capture)
         return rp->status;
@@ -129,13 +129,12 @@ static int capture(struct server *sv, struct connection *c, const struct pm_capt
 static int shut_down(struct server *sv, const struct connection *c, struct control_reply *rp)
 {
     if (c->cred.uid != geteuid() && c->cred.uid != 0)
-        return control_fail(rp, -EPERM, "only the daemon's user and root may end it");
+        return control_fail(rp, -EPERM, "only the daemon's user and root may stop the daemon");
     ev_break(sv->loop, EVBREAK_ALL);
     return 0;
 }
 
-/* --- handing a connection over
- * ------------------------------------------------------------------------------------------- */
+/* --- handing a connection over ----------------------------------------------------------------- */
 
 struct open_call {
     struct device *device;
@@ -143,10 +142,10 @@ struct open_call {
     const struct pm_open_req *request;
     int mem_fd;
     struct control_reply *reply;
-    bool done; /* the socket is the session's, and the reply was sent */
+    bool done; /* the session owns the socket, and the reply was sent */
 };
 
-/* In the device's thread. The reply is sent from there, because the session may end at any moment from then on. */
+/* Runs in the device's thread. It sends the reply there, because the session may end at any moment after that. */
 static void run_open(void *arg)
 {
     struct open_call *call = arg;
@@ -160,7 +159,7 @@ static void run_open(void *arg)
         session_close(s);
 }
 
-/* Returns true if the connection is now a session's. */
+/* Returns true if the connection now belongs to a session. */
 static bool open_session(struct connection *c, struct control_request *rq, struct control_reply *rp)
 {
     struct server *sv = c->server;
@@ -168,14 +167,13 @@ static bool open_session(struct connection *c, struct control_request *rq, struc
     struct open_call call = {.connection = c, .request = r, .mem_fd = -1, .reply = rp};
 
     if (r->abi_version != PM_ABI_VERSION) {
-        rp->status = control_fail(rp, -EPROTO,
-                                  "the client library speaks version %u, the daemon version %u: use those of one "
-                                  "release",
-                                  r->abi_version, PM_ABI_VERSION);
+        rp->status =
+            control_fail(rp, -EPROTO, "ABI versions differ: client library %u, daemon %u; use both from one release",
+                         r->abi_version, PM_ABI_VERSION);
         return false;
     }
     if (r->device >= sv->devices) {
-        rp->status = control_fail(rp, -ENODEV, "device %u: there are %u", r->device, sv->devices);
+        rp->status = control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, sv->devices);
         return false;
     }
     if (rq->fds) {
@@ -183,7 +181,7 @@ static bool open_session(struct connection *c, struct control_request *rq, struc
         rq->fd[0] = -1; /* session_open takes it */
     }
     call.device = sv->device[r->device];
-    /* The main loop must not look at the socket while the device's thread has it. */
+    /* The main loop must not use the socket while the device's thread has it. */
     ev_io_stop(sv->loop, &c->readable);
     device_do(call.device, run_open, &call);
     if (call.done) {
@@ -195,8 +193,7 @@ static bool open_session(struct connection *c, struct control_request *rq, struc
     return false;
 }
 
-/* --- requests
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- requests ---------------------------------------------------------------------------------- */
 
 static int dispatch(struct connection *c, const struct control_request *rq, struct control_reply *rp)
 {
@@ -216,8 +213,8 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
         return capture(sv, c, (const struct pm_capture_req *)rq->payload, rp);
     if (rq->len)
         return control_fail(rp, -EINVAL,
-                            "operation %u with %u bytes: a device must be opened first, or it takes another length",
-                            rq->op, rq->len);
+                            "operation %u with %u bytes: open a device first, or send the operation's length", rq->op,
+                            rq->len);
     switch (rq->op) {
     case PM_OP_LIST:
         return list(sv, rp);
@@ -226,7 +223,7 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
     case PM_OP_SHUTDOWN:
         return shut_down(sv, c, rp);
     default:
-        return control_fail(rp, -EINVAL, "operation %u: a device must be opened first", rq->op);
+        return control_fail(rp, -EINVAL, "operation %u: open a device first", rq->op);
     }
 }
 
@@ -255,8 +252,7 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
         drop(c);
 }
 
-/* --- accepting
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- accepting --------------------------------------------------------------------------------- */
 
 static void admit(struct server *sv, int sock)
 {
@@ -265,7 +261,7 @@ static void admit(struct server *sv, int sock)
     socklen_t len = sizeof(cred);
 
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 || !listener_admits(&sv->listener, sock, &cred)) {
-        log_warn("a connection was refused: its user may not use this daemon (--group lets a group in)");
+        log_warn("refused a connection: its user may not use this daemon (--group admits a group)");
         close(sock);
         return;
     }
@@ -284,10 +280,10 @@ static void admit(struct server *sv, int sock)
     ev_io_start(sv->loop, &c->readable);
 }
 
-/* Stops accepting for a while: the socket stays readable, and trying again at once would spin. */
+/* Stops accepting for a while. The socket stays readable, so an immediate retry would spin. */
 static void pause_accepting(struct server *sv, const char *why)
 {
-    log_warn("no new connections for a moment: %s", why);
+    log_warn("accepting no connections for 0.2 s: %s", why);
     ev_io_stop(sv->loop, &sv->acceptable);
     ev_timer_start(sv->loop, &sv->accept_again);
 }
@@ -302,7 +298,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
         int sock;
 
         if (sv->num_connections >= CONNECTIONS_MAX) {
-            pause_accepting(sv, "too many that opened no device");
+            pause_accepting(sv, "too many connections have not opened a device");
             return;
         }
         sock = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -331,8 +327,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* --- life
- * ---------------------------------------------------------------------------------------------------------------- */
+/* --- life -------------------------------------------------------------------------------------- */
 
 static int open_devices(struct server *sv, char *why)
 {
@@ -381,12 +376,12 @@ int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX])
     snprintf(sv->fault, sizeof(sv->fault), "%s", o->fault);
     sv->seed = o->seed;
     TAILQ_INIT(&sv->connections);
-    json_object_seed(0); /* before threads use it */
-    /* Not epoll: there a socket stays until it is closed, and this loop would be woken once more, and touch it, when it
-     * has long been its device's. */
+    json_object_seed(0); /* must precede the threads that use it */
+    /* Not epoll: epoll watches a socket until it is closed. So this loop would wake once more for a socket that
+     * already belongs to its device, and touch it. */
     sv->loop = ev_default_loop(EVFLAG_NOENV | EVBACKEND_POLL);
     if (!sv->loop) {
-        snprintf(why, ERROR_TEXT_MAX, "can't make an event loop: %s", strerror(errno));
+        snprintf(why, ERROR_TEXT_MAX, "cannot create an event loop: %s", strerror(errno));
         return EXIT_TROUBLE;
     }
     rc = open_devices(sv, why);
@@ -400,11 +395,11 @@ int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX])
 
         rc = device_start(sv->device[i], cpu);
         if (rc == -EINVAL && cpu >= 0) {
-            snprintf(why, ERROR_TEXT_MAX, "cpus: there is no processor %d that this process may use", cpu);
+            snprintf(why, ERROR_TEXT_MAX, "cpus: this process may not use processor %d, or it does not exist", cpu);
             return EXIT_BAD_CONFIG;
         }
         if (rc) {
-            snprintf(why, ERROR_TEXT_MAX, "can't start a thread: %s", strerror(-rc));
+            snprintf(why, ERROR_TEXT_MAX, "cannot start a thread: %s", strerror(-rc));
             return EXIT_TROUBLE;
         }
     }
@@ -428,8 +423,9 @@ void server_fini(struct server *sv)
     if (listener_owns_path(&sv->listener))
         sysfs_remove(sv->listener.path);
     listener_close(&sv->listener);
-    metrics_close(sv->metrics); /* while the devices are there, likewise */
-    while (!TAILQ_EMPTY(&sv->connections)) /* while the devices are there, which they may capture at */
+    metrics_close(sv->metrics); /* needs the devices, so it comes before their end */
+    /* Needs the devices too: a connection may capture at one. */
+    while (!TAILQ_EMPTY(&sv->connections))
         drop(TAILQ_FIRST(&sv->connections));
     for (unsigned i = 0; i < sv->devices; i++) {
         device_stop(sv->device[i]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The main thread: accepts connections, answers what is not about one device, and hands a connection to its device's
- * thread at PM_OP_OPEN. */
+/* The main thread: accepts connections, answers requests that do not need a session, and hands a connection to its
+ * device's thread at PM_OP_OPEN. */
 #ifndef PUMICE_DAEMON_SERVER_H
 #define PUMICE_DAEMON_SERVER_H
 
@@ -13,15 +13,17 @@
 
 /* Exit codes of pumiced. */
 enum exit_code {
-    EXIT_DONE = 0, /* orderly end, by signal or by PM_OP_SHUTDOWN */
-    EXIT_TROUBLE = 1, /* out of memory, threads or files */
-    EXIT_BAD_CONFIG = 2, /* command line or configuration file */
-    EXIT_ADDRESS = 3, /* a device's address is not ours, or its port 4791 is taken */
-    EXIT_SOCKET = 4, /* the control socket can't be made, or a living daemon has it */
+    EXIT_DONE = 0, /* orderly end, by a signal or by PM_OP_SHUTDOWN */
+    EXIT_TROUBLE = 1, /* no memory, threads or files */
+    EXIT_BAD_CONFIG = 2, /* error in the command line or the configuration file */
+    /* A device's address is not an address of this host, or its port 4791 is in use. */
+    EXIT_ADDRESS = 3,
+    /* The control socket can't be created, or another daemon is using it. */
+    EXIT_SOCKET = 4,
 };
 
 struct metrics;
-struct connection; /* one that is not bound to a device */
+struct connection; /* a connection that is not bound to a device */
 TAILQ_HEAD(connection_list, connection);
 
 struct server {
@@ -33,18 +35,18 @@ struct server {
     struct connection_list connections;
     unsigned num_connections;
     struct metrics *metrics; /* NULL: not served */
-    uint64_t started; /* clock_ns */
-    char fault[1024]; /* specification in force */
+    uint64_t started; /* clock_ns at the start */
+    char fault[1024]; /* the current fault specification */
     uint64_t seed;
     ev_io acceptable;
     ev_timer accept_again; /* runs while there are too many connections or open files */
     ev_signal sigterm, sigint;
 };
 
-/* Opens the devices and the control socket and starts the threads. 0, or an enum exit_code with why saying what to do;
- * then server_fini, too. */
+/* Opens the devices and the control socket, and starts the threads. Returns 0, or an enum exit_code with advice in
+ * `why`. Call server_fini also after an error. */
 int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX]);
-/* Sets the fault specification of all devices. 0, or -EINVAL with why. */
+/* Sets the fault specification of all devices. Returns 0, or -EINVAL with `why`. */
 int server_inject(struct server *sv, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);
 /* Serves until a signal or PM_OP_SHUTDOWN. */
 void server_run(struct server *sv);

@@ -77,7 +77,7 @@ start warn $block.3 -- --connectivity-map "$dir/map" --connectivity-tries 3 --lo
 scene idle warn peer || fail "the program: $qp $rest"
 wait_for warn $block.2 ok
 end
-has "log" "$(cat "$dir/warn.log")" "::ffff:$block.2 is reached by packets of path MTU 1024"
+has "log" "$(cat "$dir/warn.log")" "::ffff:$block.2 receives packets of path MTU 1024"
 is "the map" "$(map "d['verdict'] == 'ok' and d['address'] == '$block.3' and d['peer'] == '$block.2' and d['size'] == 1024 and d['program'] == 'stuck' and d['pid'] > 0")" 1
 "$pumice" status --socket "$dir/warn" | grep -q "connectivity" || fail "status does not show it"
 scene idle warn peer && end
