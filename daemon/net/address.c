@@ -107,7 +107,7 @@ static bool to_v6(const uint8_t gid[16], uint32_t scope, union addr *out)
 
     out->v6.sin6_family = AF_INET6;
     memcpy(a, gid, 16);
-    if (mapped && gid[GID_V4_AT] >> 4 == 0xe) { /* a group of IPv4: below a transient prefix, of organization scope */
+    if (mapped && gid[GID_V4_AT] >> 4 == 0xe) { /* IPv4 group: below a transient prefix of organization scope */
         a[0] = 0xff;
         a[1] = 0x18;
         return true;
