@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Pumice's build. Everything that is made goes to build/ (BUILD=dir for another variant).
+# Pumice's build. All output goes to build/ (BUILD=dir for another variant).
 #   make            library, daemon and command
 #   make demo       two virtual hosts on this machine, unmodified programs between them
 #   make test       every test
-# The other targets: make help.
+# For the other targets: make help.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -18,7 +18,7 @@ OPT ?= -O2 -g
 SAN ?=
 ifneq ($(SAN),)
 SANFLAGS := -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
-# ThreadSanitizer does not know fences. Ours stand between two accesses that are atomic themselves, which it never reports.
+# ThreadSanitizer does not support fences. Our fences stand between two atomic accesses, which it never reports.
 SANFLAGS += $(if $(filter thread,$(SAN)),-Wno-tsan)
 endif
 CPPFLAGS += -D_GNU_SOURCE -I. -Iinclude
@@ -27,7 +27,7 @@ LDFLAGS += $(SANFLAGS)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-# All sources below a folder, the folder's own and those of its sub-folders.
+# All sources below a folder, at any depth.
 sources = $(sort $(shell find $(1) -name '*.c'))
 
 WIRE_SRC := $(call sources,wire)
@@ -62,13 +62,15 @@ all: $(VERBS_SO) $(DV_SO) $(PUMICED) $(PUMICE)
 $(call obj,$(WIRE_SRC) $(CORE_SRC)): WARN += -Wconversion
 $(call obj,$(VERBS_SRC) $(DV_SRC)): CFLAGS += -fPIC -fvisibility=hidden
 
-# Of a source that has moved since, no list of dependencies must ask for the old place: hence its own name, as -MP does for headers.
+# A dependency list must not ask for the old place of a source that has moved. So each list also defines its source as
+# a target without a rule, as -MP does for headers.
 compile = $(CC) $(CPPFLAGS) $(CFLAGS) $(1) -c -o $@ $< && echo '$<:' >>$(@:.o=.d)
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(compile)
 
-# What there is to compile. It changes when a source comes or goes; what is made of many objects depends on it.
+# The list of sources. The file changes when a source is added or removed. Everything that is linked from many objects
+# depends on it.
 SOURCES := $(WIRE_SRC) $(CORE_SRC) $(PCAP_SRC) $(DAEMON_SRC) $(VERBS_SRC) $(DV_SRC) $(CMD_SRC) $(SIM_SRC) $(ENDURANCE_SRC)
 $(BUILD)/sources: FORCE
 	@mkdir -p $(@D)
@@ -94,7 +96,7 @@ $(VERBS_SO): $(call obj,$(VERBS_SRC)) src/verbs/abi/libibverbs.map
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=src/verbs/abi/libibverbs.map -Wl,-z,defs \
 		-o $@ $(filter %.o,$^) -lpthread
 
-# The texts of what can be wrong with a layout are the engine's own, too.
+# The texts that describe a wrong layout come from the engine.
 $(BUILD)/obj/src/dv/core/layout.o: daemon/core/memory/layout.c Makefile
 	@mkdir -p $(@D)
 	$(call compile,-fPIC -fvisibility=hidden)
@@ -104,7 +106,7 @@ $(DV_SO): $(call obj,$(DV_SRC)) $(BUILD)/obj/src/dv/core/layout.o src/dv/libpumi
 		-o $@ $(filter %.o,$^)
 	@ln -sf libpumice.so.1 $(@D)/libpumice.so
 
-# `pumice layout` explains a mapping with the very code that the engine uses, a module that depends on nothing else.
+# `pumice layout` explains a mapping with the engine's own code, a module that depends on nothing else.
 $(PUMICE): $(call obj,$(CMD_SRC) daemon/core/memory/layout.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -ljansson -lpcap -lisal
@@ -114,7 +116,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIB
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lm -lpthread
 
-# Words of the command that are tested without a daemon.
+# Texts of the command that are tested without a daemon.
 $(BUILD)/tests/unit/cmd/test_diagnose: $(call obj,src/cmd/inspect/diagnose.c)
 $(BUILD)/tests/unit/cmd/test_ping_text: $(call obj,src/cmd/net/ping_text.c)
 $(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/datapath/poll_wait.c)
@@ -130,24 +132,24 @@ $(E2E_BIN): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/e2e/capture/scene.c) $
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
-# What an idle queue pair costs.
+# The benchmark of idle QPs.
 IDLE_QPS := $(BUILD)/tests/bench/idle_qps
 $(IDLE_QPS): $(call obj,tests/bench/idle_qps.c)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
 
-# What layouts cost, beside lists and packing.
+# The benchmark of layouts, compared with lists and packing.
 LAYOUT_BENCH := $(BUILD)/tests/bench/layout
 $(LAYOUT_BENCH): $(call obj,tests/bench/layout.c) $(DV_SO)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(abspath $(dir $(DV_SO))) -libverbs
 
-# What tag matching costs by depth.
+# The benchmark of tag matching by depth.
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIBCORE) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
-# Programs against the verbs API, linked with the system's library and run with ours.
+# Programs for the verbs API. They are linked with the system's library and run with ours.
 $(BUILD)/tests/verbs/%: $(BUILD)/obj/tests/verbs/%.o
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(VT_LIBS) -libverbs -lpthread
@@ -159,7 +161,7 @@ $(ENDURANCE): $(call obj,$(ENDURANCE_SRC))
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -libverbs -lpthread
 
-# Examples, and the programs of the soak: one file each, linked with the system's library too.
+# Examples, and the programs of the soak test: one file each, also linked with the system's library.
 EXAMPLE_BIN := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
 SOAK_BIN := $(patsubst tests/soak/%.c,$(BUILD)/tests/soak/%,$(wildcard tests/soak/*.c))
 $(EXAMPLE_BIN) $(SOAK_BIN): $(BUILD)/%: $(BUILD)/obj/%.o
@@ -168,7 +170,7 @@ $(EXAMPLE_BIN) $(SOAK_BIN): $(BUILD)/%: $(BUILD)/obj/%.o
 $(BUILD)/examples/transpose: $(DV_SO)
 $(BUILD)/examples/transpose: EX_LIBS = -Wl,-rpath,$(abspath $(dir $(DV_SO)))
 
-# The example of a small MPI: programs, and the layer that they share. Its stress is a test.
+# The example of a small MPI: programs and their shared layer. Its stress program is a test.
 TAGMPI_LAYER := $(addprefix examples/tagmpi/,boot.c device.c match.c offload.c show.c tagmpi.c)
 TAGMPI_BIN := $(patsubst examples/%.c,$(BUILD)/examples/%,$(filter-out $(TAGMPI_LAYER),$(wildcard examples/tagmpi/*.c)))
 $(TAGMPI_BIN): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,$(TAGMPI_LAYER))
@@ -179,8 +181,8 @@ $(TAGMPI_STRESS): $(call obj,$(wildcard tests/tagmpi/*.c) $(TAGMPI_LAYER))
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
 
-# The MPI programs, once for each MPI, by its own compiler wrapper. (MPICH's header says the size of an array that MPI_STATUSES_IGNORE
-# does not have.)
+# The MPI programs, built once for each MPI with its own compiler wrapper. (MPICH's header declares an array size that
+# MPI_STATUSES_IGNORE does not have.)
 MPI_SRC := $(wildcard tests/mpi/*.c)
 MPI_H := tests/mpi/mt.h tests/mpi/data.h
 MPI_BIN := $(foreach mpi,openmpi mpich,$(patsubst tests/mpi/%.c,$(BUILD)/tests/mpi/$(mpi)/%,$(MPI_SRC)))
@@ -192,7 +194,7 @@ $(BUILD)/tests/mpi/mpich/%: tests/mpi/%.c $(MPI_H)
 	@mkdir -p $(@D)
 	$(call mpicc,mpich) -o $@ $< -lpthread
 
-# Several of them in one.
+# Several MPI programs in one.
 MPI_PARTS := p2p collectives onesided datatypes threads forks
 MPI_SUITES := $(BUILD)/tests/mpi/openmpi/suite $(BUILD)/tests/mpi/mpich/suite
 $(MPI_SUITES): $(BUILD)/tests/mpi/%/suite: tests/mpi/suite.c $(MPI_H) $(MPI_PARTS:%=tests/mpi/%.c)
@@ -202,7 +204,7 @@ $(MPI_SUITES): $(BUILD)/tests/mpi/%/suite: tests/mpi/suite.c $(MPI_H) $(MPI_PART
 	$(call mpicc,$*) -o $@ $< $(MPI_PARTS:%=$(@D)/part_%.o) -lpthread
 
 # --- packages --------------------------------------------------------------------------------------------------------
-# Each group of packages (.ci/deps names them) is installed by the targets that need it, and only if something is missing.
+# Each target installs the groups of packages (see .ci/deps) that it needs, and only if something is missing.
 .PHONY: deps deps-test deps-mpi deps-fuzz deps-bench deps-dev
 deps:
 	@.ci/deps build demo
@@ -218,7 +220,7 @@ deps-dev:
 	@.ci/deps build test mpi fuzz bench dev
 
 # --- running it ------------------------------------------------------------------------------------------------------
-# These make what they need by a second make, because the packages must be there before the first compiler runs.
+# These targets build with a second make, because the packages must be installed before the first compiler runs.
 SUBMAKE = +@$(MAKE) --no-print-directory
 RUN = +@BUILD=$(BUILD) tests/run.sh
 SOAK_SECONDS ?= 600
@@ -249,20 +251,21 @@ test-e2e: deps-test deps-mpi
 	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
 	$(RUN) e2e
 
-# The Debian package under a real systemd, in a container. As root.
+# Tests the Debian package under a real systemd, in a container. Needs root.
 .PHONY: test-systemd
 test-systemd: deb
 	@.ci/deps systemd
 	@BUILD=$(BUILD) tests/systemd/run.sh
 
-# Captures of all programs of the verbs suite, of both ways within a device; `make test` looks at the most of them.
+# Captures all programs of the verbs suite, with both paths inside a device. `make test` checks most of these captures.
 .PHONY: test-captured
 test-captured: deps-test
 	$(SUBMAKE) all $(VTEST_BIN)
 	@BUILD=$(BUILD) tests/e2e/capture/captured.sh --full
 
-# Real MPIs: of these a few are a part of `make test`, more take some minutes, and the whole matrix of MPIs, transports, ranks, hosts and
-# faults about half an hour. `make test-mpi-long`: how large a daemon is after a thousand MPI_Init. MPI_ARGS: for tests/mpi/run.py.
+# Real MPIs. A few of these tests are part of `make test`. `make test-mpi` runs more and takes some minutes.
+# `make test-mpi-matrix` runs all combinations of MPIs, transports, ranks, hosts and faults, and takes about half an hour.
+# `make test-mpi-long` measures the size of a daemon after a thousand MPI_Init. MPI_ARGS: options of tests/mpi/run.py.
 .PHONY: test-mpi test-mpi-matrix test-mpi-long mpi-programs
 mpi-programs: $(MPI_BIN)
 test-mpi: deps-mpi
@@ -275,21 +278,22 @@ test-mpi-long: deps-mpi
 	$(SUBMAKE) all mpi-programs
 	+@BUILD=$(BUILD) tests/mpi/run.py --long $(MPI_ARGS)
 
-# The simulator for as long as SOAK_SECONDS says, with seeds that nobody has seen.
+# Runs the simulator for SOAK_SECONDS with new seeds.
 .PHONY: sim-soak
 sim-soak: deps-test
 	$(SUBMAKE) $(SIM_BIN)
 	@end=$$(($$(date +%s) + $(SOAK_SECONDS))); while [ $$(date +%s) -lt $$end ]; do \
 		$(SIM_BIN) --seed $$(date +%s%N) -n 20000 --out $(BUILD)/sim || exit 1; done
 
-# Pairs of programs that come and go on several hosts, with faults and sudden deaths, for half an hour.
+# Pairs of programs that start and end on several hosts, with faults and sudden deaths, for half an hour.
 .PHONY: soak
 soak: deps-test
 	$(SUBMAKE) tests
 	@BUILD=$(BUILD) tests/soak/soak.py $(SOAK_ARGS)
 
-# The same tests with sanitizers, in a build of their own. What the operating system's own programs leak is not our business, what
-# the unit tests and the simulator leak is. (Criterion and ThreadSanitizer don't go together; the ring tests do without Criterion.)
+# The same tests with sanitizers, in a separate build. Leaks in the operating system's programs are ignored; leaks in
+# the unit tests and the simulator are errors. (Criterion does not work with ThreadSanitizer; the ring tests do not use
+# Criterion.)
 .PHONY: san tsan valgrind
 san: deps-test
 	$(SUBMAKE) BUILD=$(BUILD)/san SAN=address,undefined tests
@@ -303,7 +307,8 @@ valgrind: deps-test deps-dev
 	$(SUBMAKE) tests
 	+@BUILD=$(BUILD) tests/run.sh valgrind
 
-# Each tests/fuzz/fuzz_*.c, for FUZZ_SECONDS. What is found is left in build/fuzz; tests/fuzz/corpus/NAME has seeds, if it is there.
+# Runs each tests/fuzz/fuzz_*.c for FUZZ_SECONDS. Findings stay in build/fuzz. tests/fuzz/corpus/NAME holds seeds, if
+# it exists.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
@@ -321,14 +326,15 @@ bench: deps-bench
 	@BUILD=$(BUILD) tests/bench/idle_qps.py
 	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
 
-# The stress of matching that `make test` has a short look at: by the device and by software, clean and with faults.
+# The full stress test of matching, by the device and by software, without and with faults. `make test` runs a short
+# version.
 .PHONY: stress-tagmpi
 stress-tagmpi: deps-test
 	$(SUBMAKE) all $(TAGMPI_STRESS)
 	@$(PUMICE) run --hosts 2 -- $(TAGMPI_STRESS) $(STRESS_ARGS)
 	@$(PUMICE) run --hosts 2 --fault loss=2%,reorder=2% -- $(TAGMPI_STRESS) $(STRESS_ARGS)
 
-# Both MPIs on Pumice beside the same MPIs over TCP.
+# Compares both MPIs on Pumice with the same MPIs over TCP.
 .PHONY: bench-mpi
 bench-mpi: deps-mpi
 	$(SUBMAKE) all $(foreach mpi,openmpi mpich,$(BUILD)/tests/mpi/$(mpi)/perf)
@@ -358,9 +364,10 @@ format:
 	@clang-format -i $(C_FILES)
 
 # --- installing ------------------------------------------------------------------------------------------------------
-# The library goes to a directory of its own, where nobody finds it by accident: programs get it by `pumice run` or `pumice env`.
-# Wireshark looks for plugins only where it is installed itself: if this goes to one of the system's prefixes, its directory is asked for,
-# else it is below PREFIX. WIRESHARKDIR=none: nothing for Wireshark but the files in share/pumice/wireshark.
+# The library goes to its own directory, which is in no search path: programs get it by `pumice run` or `pumice env`.
+# Wireshark searches plugins only below its own prefix. If PREFIX is one of the system's prefixes,
+# packaging/wireshark_dir.sh finds that directory; else plugins go below PREFIX. WIRESHARKDIR=none installs nothing for
+# Wireshark except the files in share/pumice/wireshark.
 VERSION := $(shell sed -n 's/^.define PUMICE_VERSION "\(.*\)"/\1/p' include/pumice/version.h)
 WIRESHARKDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(shell packaging/wireshark_dir.sh),$(PREFIX)/lib/wireshark)
 BINDIR = $(PREFIX)/bin
@@ -383,7 +390,7 @@ DOC_FILES = README.md CHANGELOG.md LICENSE $(wildcard docs/*.md)
 UNITS = pumiced.service pumiced.socket
 WITH_PATHS = sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|'
 
-# What there is at the end, directories apart; all of it is gone after `make uninstall`.
+# All installed files, without directories. `make uninstall` removes all of them.
 INSTALLED = $(BINDIR)/pumice $(BINDIR)/pumiced $(LIBDIR)/libibverbs.so.1 $(LIBDIR)/libpumice.so.1 $(LIBDIR)/libpumice.so \
 	$(addprefix $(INCDIR)/,$(notdir $(PUBLIC_H))) $(addprefix $(DOCDIR)/,$(notdir $(DOC_FILES))) \
 	$(addprefix $(SHARKDIR)/,$(notdir $(SHARK_FILES))) $(addprefix $(SYSTEMUNITDIR)/,$(UNITS)) $(addprefix $(USERUNITDIR)/,$(UNITS)) $(SYSUSERSDIR)/pumice.conf \
@@ -415,7 +422,7 @@ install: all
 	$(WITH_PATHS) packaging/libpumice.pc.in >$(DESTDIR)$(PCDIR)/libpumice.pc
 	@$(MAKE) --no-print-directory install-wireshark
 
-# By links: the extcap program is the command itself, under another name.
+# Links: the extcap program is the command under another name.
 install-wireshark:
 	@dir='$(WIRESHARKDIR)'; if [ "$$dir" = none ]; then exit 0; fi; set -x; \
 	mkdir -p "$(DESTDIR)$$dir/extcap" "$(DESTDIR)$$dir/plugins/pumice" && \
@@ -429,7 +436,7 @@ uninstall:
 	rmdir --ignore-fail-on-non-empty "$$dir/plugins/pumice" 2>/dev/null || :
 	-rmdir $(addprefix $(DESTDIR),$(LIBDIR) $(DOCDIR) $(SHARKDIR) $(dir $(SHARKDIR)) $(INCDIR))
 
-# The Debian packages, from a copy of the sources, to $(BUILD)/deb.
+# Builds the Debian packages from a copy of the sources, in $(BUILD)/deb.
 DEBDIR = $(BUILD)/deb
 .PHONY: deb deb-here
 deb:
@@ -455,21 +462,21 @@ help:
 	@echo 'make test           every test (some ten minutes); in parts: test-unit test-sim test-verbs test-e2e'
 	@echo 'make test-captured  captures of all programs of the verbs suite, judged by the linter and by tshark (some minutes)'
 	@echo 'make test-systemd   the Debian package under a real systemd, in a container (as root; the first time some minutes)'
-	@echo 'make test-mpi       Open MPI, MPICH and UCX on it (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'
-	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall takes it away again'
+	@echo 'make test-mpi       Open MPI, MPICH and UCX on Pumice (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'
+	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall removes it'
 	@echo 'make deb            Debian packages, in build/deb'
-	@echo 'make bench          side by side with what else there is'
-	@echo 'make bench-mpi      both MPIs beside the same MPIs over TCP (BENCH_ARGS=--quick)'
-	@echo 'make bench-layout   what layouts cost, beside scatter/gather lists, packing and a plain vectored copy'
+	@echo 'make bench          measures Pumice and its alternatives side by side'
+	@echo 'make bench-mpi      both MPIs on Pumice and over TCP (BENCH_ARGS=--quick)'
+	@echo 'make bench-layout   the cost of layouts, of scatter/gather lists, of packing and of a plain vectored copy'
 	@echo 'make stress-tagmpi  100,000 messages with wildcards, matched by the device and by software (STRESS_ARGS: --messages, --seed, --ranks)'
 	@echo 'make san            the tests with AddressSanitizer and UndefinedBehaviorSanitizer; tsan: with ThreadSanitizer'
-	@echo 'make valgrind       the unit tests and a first traffic under valgrind'
+	@echo 'make valgrind       the unit tests and some traffic under valgrind'
 	@echo 'make fuzz           every fuzz target, for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
-	@echo 'make soak           programs that come, go and die on several hosts, for half an hour (SOAK_ARGS: tests/soak/soak.py --help)'
+	@echo 'make soak           programs that start, end and crash on several hosts, for half an hour (SOAK_ARGS: tests/soak/soak.py --help)'
 	@echo 'make sim-soak       the simulator for SOAK_SECONDS=$(SOAK_SECONDS)'
 	@echo 'make check-pure     the dependency rule; check-spdx, check-man, check-format: licences, man pages, format'
 	@echo 'make format         clang-format over all'
-	@echo 'make deps-dev       all packages that any of these needs; each target installs its own'
+	@echo 'make deps-dev       the packages of all targets; each target installs its own'
 	@echo 'make clean          removes build/'
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Prints the directory in which the installed Wireshark has its extcap programs and plugins; "none" if there is no Wireshark.
+# Prints the directory of the installed Wireshark's extcap programs and plugins, or "none" if there is no Wireshark.
 for program in wireshark tshark; do
     extcap=$("$program" -G folders 2>/dev/null | sed -n 's/^[A-Za-z ]*[Ee]xtcap path:[[:space:]]*//p' | grep -v "^$HOME/" | tail -n 1)
     if [ -n "$extcap" ]; then

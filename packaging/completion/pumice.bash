@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Completion of pumice and pumiced in bash. It asks the commands' own --help, so it knows what the installed version knows.
+# Completion of pumice and pumiced in bash. It reads the commands' own --help, so it matches the installed version.
 
-# _pumice_options COMMAND...: for each line of its --help with options, those, each with what may follow its "="
+# _pumice_options COMMAND...: prints one line for each line of --help with options, each option with its possible "="
+# value
 _pumice_options()
 {
     "$@" --help 2>/dev/null </dev/null | sed -nE '/^ +-/{ s/^ +//; s/^(-[A-Za-z?]), /\1 /; s/^(((-[A-Za-z?]|--[a-z-]+(=[^ ]*)?) ?)+).*/\1/p; }'
 }
 
-# _pumice_commands PUMICE: its subcommands
+# _pumice_commands PUMICE: prints its subcommands
 _pumice_commands()
 {
     "$1" --help 2>/dev/null </dev/null | awk '/^  [a-z]+ +[a-z]/ { print $1; seen = 1; next } seen { exit }'
 }
 
-# _pumice_arguments COMMAND...: what its arguments can be, by its usage: words as they are, and FILE
+# _pumice_arguments COMMAND...: prints its possible arguments, from the usage text: fixed words, and FILE
 _pumice_arguments()
 {
     "$@" --help 2>/dev/null </dev/null | sed -nE '1s/^[^]]*\] //p' | tr -s ' |[]' '\n' | grep -E '^([a-z]+|FILE)$'
 }
 
-# _pumice_values COMMAND... -- OPTION: what may follow the option, if that is one of several words; "FILE" and the like else
+# _pumice_values COMMAND... -- OPTION: prints the possible values of the option if it has several words; else "FILE" or
+# another kind
 _pumice_values()
 {
     local option=${*: -1} word line
@@ -31,7 +33,7 @@ _pumice_values()
     return 1
 }
 
-# _pumice_reply KIND: fills COMPREPLY with what can be where an option's value or an argument is wanted
+# _pumice_reply KIND: fills COMPREPLY with the values of this kind
 _pumice_reply()
 {
     local current=$2
@@ -42,14 +44,14 @@ _pumice_reply()
     esac
 }
 
-# _pumice_option_words COMMAND...: the options, "=" after those that want a value
+# _pumice_option_words COMMAND...: prints the options, with "=" after those that take a value
 _pumice_option_words()
 {
     _pumice_options "$@" | tr ' ' '\n' | sed -E 's/=.*/=/' | grep -v '^$'
 }
 
-# What an option's value or an option can be; fails if neither is wanted here. "--option=value" comes as three words or as one,
-# as COMP_WORDBREAKS has it.
+# Completes an option or its value. Fails if neither is expected here. "--option=value" arrives as three words or as
+# one, depending on COMP_WORDBREAKS.
 _pumice_complete_option()
 {
     local current=$1 previous=$2 before=$3 kind
@@ -73,11 +75,12 @@ _pumice_complete_option()
     return 0
 }
 
-# _pumice_command_at I COMMAND...: from the I-th word on it is a command line of its own, which its own completion knows
+# _pumice_command_at I COMMAND...: from word I on the words are another command line; completes it with that command's
+# own completion
 _pumice_command_at()
 {
     if declare -F _command_offset >/dev/null; then
-        _command_offset "$1" # of the package bash-completion
+        _command_offset "$1" # from the package bash-completion
     elif [ "$COMP_CWORD" -eq "$1" ]; then
         mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")
     else
@@ -85,7 +88,8 @@ _pumice_command_at()
     fi
 }
 
-# Where the command of pumice run or pumice on begins: after its options, and after the host's number if $1 is 1
+# Prints the index where the command of pumice run or pumice on begins: after its options, and after the host's number
+# if $1 is 1
 _pumice_inner()
 {
     local host=$1 i word
@@ -97,7 +101,7 @@ _pumice_inner()
             echo $((i + 1))
             return
             ;;
-        =) i=$((i + 1)) ;; # and the value behind it
+        =) i=$((i + 1)) ;; # skip the value too
         -*) [ "${COMP_WORDS[i + 1]:-}" != = ] && [[ $word != *=* ]] && _pumice_values "$@" -- "$word" >/dev/null && i=$((i + 1)) ;;
         *)
             [ "$host" -eq 0 ] && echo "$i" && return

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Completion of pumice and pumiced in fish. It asks the commands' own --help, so it knows what the installed version knows.
+# Completion of pumice and pumiced in fish. It reads the commands' own --help, so it matches the installed version.
 
-# __pumice_options COMMAND...: a line for each option of its --help: short, long, value and text, with ; between the first three
+# __pumice_options COMMAND...: prints a line for each option of --help: short, long, value and text, separated by ;
 function __pumice_options
     $argv --help 2>/dev/null </dev/null | awk '/^ +-/ {
         sub(/^ +/, ""); short = value = ""
@@ -16,7 +16,7 @@ function __pumice_commands
     $argv --help 2>/dev/null </dev/null | awk '/^  [a-z]+ +[a-z]/ { c = $1; sub(/^ *[a-z]+ +/, ""); print c "\t" $0; seen = 1; next } seen { exit }'
 end
 
-# __pumice_values KIND TOKEN PREFIX: what can stand where a value of this kind is wanted, each with PREFIX before it
+# __pumice_values KIND TOKEN PREFIX: prints the values of this kind, each with PREFIX before it
 function __pumice_values
     switch $argv[1]
         case '*|*'
@@ -28,7 +28,7 @@ function __pumice_values
     end
 end
 
-# __pumice_value_of OPTION LINES: the kind of value that this option wants; fails if it wants none
+# __pumice_value_of OPTION LINES: prints the kind of value that this option takes; fails if it takes none
 function __pumice_value_of
     for line in $argv[2..]
         set -l part (string split -m 3 ';' -- $line)
@@ -40,7 +40,8 @@ function __pumice_value_of
     return 1
 end
 
-# __pumice_options_here LINES: options, or what is wanted after "=" or as the word after an option; fails if neither is
+# __pumice_options_here LINES: prints options, or the values after "=" or after an option; fails if neither is expected
+# here
 function __pumice_options_here
     set -l current (commandline -ct)
     set -l before (commandline -opc)
@@ -64,8 +65,8 @@ function __pumice_options_here
     return 0
 end
 
-# __pumice_inner HOST LINES: the index of the word where the command of pumice run or on begins, after its options and, if HOST is 1,
-# after the host's number; fails if that is not reached
+# __pumice_inner HOST LINES: prints the index of the word where the command of pumice run or on begins: after its
+# options and, if HOST is 1, after the host's number. Fails if it is not reached yet.
 function __pumice_inner
     set -l words (commandline -opc)
     set -l host $argv[1]

@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- What Wireshark 4.0 does not show of RoCEv2: tag matching (TMH, RVH, a rendezvous linked from request to FIN), XRC, FLUSH,
--- ATOMIC WRITE and CNP, whether the ICRC is right, messages and READs of several packets put together, lost and repeated packets.
+-- Adds to Wireshark 4.0 what it does not show of RoCEv2: tag matching (TMH, RVH, a rendezvous linked from request to
+-- FIN), XRC, FLUSH, ATOMIC WRITE and CNP, the check of the ICRC, reassembled messages and READs of several packets,
+-- lost and repeated packets.
 --
 --     tshark -X lua_script:pumice.lua -2 -R frame -r FILE -V
 --
--- (-2: with links to packets that come later; -R frame: with comments seen in both passes, see sender_of)
--- or put the three files pumice*.lua into Wireshark's folder of personal Lua plugins (Help, About, Folders), or `make install`.
--- Wireshark's own dissection of RoCEv2 stays as it is, and a subtree "Pumice" is added. Fields are pumice.*.
+-- (-2: with links to later packets; -R frame: comments are visible in both passes, see sender_of.) To install: put the
+-- three files pumice*.lua into Wireshark's folder of personal Lua plugins (Help, About, Folders), or run `make
+-- install`. Wireshark's own dissection of RoCEv2 does not change; this script adds a subtree "Pumice". Its fields are
+-- pumice.*.
 
--- As a plugin, and by -X lua_script once more. (Globals are each script's own.)
+-- The script may be loaded twice: as a plugin, and by -X lua_script. (Each script has its own globals.)
 if package.loaded.pumice then
     return
 end
@@ -28,7 +30,7 @@ local H, D = base.HEX, base.DEC
 local F = {
     op = ProtoField.string("pumice.bth.name", "Operation"),
     peer = ProtoField.uint32("pumice.flow.peer_qp", "QP of the other direction", H),
-    -- extended headers, under the names that they have in infiniband.*
+    -- extended headers, under their names in infiniband.*
     srqn = ProtoField.uint24("pumice.xrceth.srqn", "XRC SRQ number", H),
     feth_plt = ProtoField.uint32("pumice.feth.plt", "Placement type", H, {
         [0] = "none", "global visibility", "persistence", "global visibility and persistence"}, 0x0000000f),
@@ -96,8 +98,8 @@ local X = {
     rnr = ProtoExpert.new("pumice.expert.rnr", "Receiver not ready", G.RESPONSE_CODE, S.NOTE),
     no_fin = ProtoExpert.new("pumice.expert.no_fin", "Rendezvous without FIN in this capture", G.SEQUENCE, S.WARN),
     fin = ProtoExpert.new("pumice.expert.fin", "FIN does not copy a rendezvous request", G.PROTOCOL, S.WARN),
-    guess = ProtoExpert.new("pumice.expert.guess", "Linked with another connection's packets, for its comment was not seen in the " ..
-        "first pass (tshark -2 needs -R frame for that)", G.ASSUMPTION, S.WARN),
+    guess = ProtoExpert.new("pumice.expert.guess", "Linked with another connection's packets, because its comment was not visible in the " ..
+        "first pass (use tshark -2 -R frame)", G.ASSUMPTION, S.WARN),
     merged = ProtoExpert.new("pumice.expert.merged", "Several packets in one datagram (GSO or GRO)", G.ASSUMPTION, S.NOTE),
 }
 pumice.experts = X
@@ -142,8 +144,9 @@ end
 local udp_ports = DissectorTable.get("udp.port")
 local infiniband = udp_ports:get_dissector(4791)
 
--- What the payload of a SEND is, Wireshark guesses, and Wireshark 4.0 guesses badly: its dissector of RPC over RDMA calls SENDs of
--- a few bytes malformed, and fails when the middle of a message is lost. So we claim all payloads first, if the user lets us.
+-- Wireshark guesses the protocol in the payload of a SEND. Version 4.0 guesses badly: its dissector of RPC over RDMA
+-- calls SENDs of a few bytes malformed, and fails when the middle of a message is lost. So this script claims all
+-- payloads first, unless the user allows the guess.
 local claim = Proto("pumice.payload", "RoCEv2 payload")
 claim:register_heuristic("infiniband.payload", function(tvb, _, tree)
     if P.subdissectors then
@@ -155,12 +158,13 @@ claim:register_heuristic("infiniband.payload", function(tvb, _, tree)
     return true
 end)
 
--- Only there when there is a tree, which is not so in every pass: tshark -2 has one in its first pass only with -R, -Y or --color.
+-- These fields exist only if there is a tree, which not every pass has: in its first pass, tshark -2 has a tree only
+-- with -R, -Y or --color.
 local f_ip4, f_ip6 = Field.new("ip"), Field.new("ipv6")
 local f_comment, f_direction = Field.new("frame.comment"), Field.new("frame.packet_flags_direction")
 local OUTBOUND = 2
 
--- The innermost IP header of the frame, as a string; nil if it isn't known.
+-- The innermost IP header of the frame, as a string; nil if it is not known.
 local function ip_header()
     local best
     for _, list in ipairs({{f_ip4()}, {f_ip6()}}) do
@@ -173,8 +177,8 @@ local function ip_header()
     return best and best.range:raw()
 end
 
--- The number of the QP that has sent the packet, if one of Pumice's comments says so (pcap/note.h); nil if none does. Of a packet
--- that came in, they name the QP that gets it, which is nothing new.
+-- The number of the QP that sent the packet, if one of Pumice's comments says so (pcap/note.h); else nil. In a
+-- received packet, the comments name the receiving QP, which the packet itself names too.
 local function sender_of()
     local direction = f_direction()
     if not direction or direction.value ~= OUTBOUND then
@@ -205,7 +209,7 @@ local header_names = {
     aeth = "ACK Extended Transport Header", atomicacketh = "Atomic ACK Extended Transport Header",
     immdt = "Immediate Data", ieth = "Invalidate Extended Transport Header",
 }
--- Field, offset in the header, length.
+-- Each entry: field, offset in the header, length.
 local header_fields = {
     xrceth = {{F.srqn, 1, 3}},
     deth = {},
@@ -218,7 +222,7 @@ local header_fields = {
     ieth = {{F.ieth, 0, 4}},
 }
 
--- What Wireshark shows as unknown.
+-- Shows the headers that Wireshark does not know.
 local function show_headers(tvb, tree, p)
     for _, h in ipairs(p.op.headers) do
         local at = p.at[h]
@@ -385,7 +389,8 @@ end
 
 -- --- the packet ----------------------------------------------------------------------------------------------------------
 
--- What may be a TMH at the beginning of a SEND, for track.packet and track.again; nil if the preferences forbid it.
+-- The fields of a possible TMH at the beginning of a SEND, for track.packet and track.again; nil if the preferences
+-- forbid it.
 local function candidate(tvb, p)
     if P.tm == OFF or p.op.kind ~= "send" or (p.op.place ~= "first" and p.op.place ~= "only") then
         return nil
@@ -437,7 +442,7 @@ local function dissect(tvb, pinfo, tree, ports)
     end
     local root = tree:add(pumice, tvb:range())
     local p = wire.parse(tvb, 0, len, tvb:len())
-    if not p then -- damaged, most likely
+    if not p then -- most likely damaged
         root:append_text(", no such packet")
         show_icrc(tvb, ports, root, {whole = tvb:len() >= len}, len)
         return
@@ -471,9 +476,9 @@ local function dissect(tvb, pinfo, tree, ports)
 end
 
 function pumice.dissector(tvb, pinfo, tree)
-    local ports = {pinfo.src_port, pinfo.dst_port} -- Wireshark's dissector puts QP numbers there
-    -- What a damaged opcode makes of a packet can be too short for Wireshark's dissector; that marks it and raises an error, but
-    -- the ICRC below says why.
+    local ports = {pinfo.src_port, pinfo.dst_port} -- Wireshark's dissector overwrites them with QP numbers
+    -- If the opcode is damaged, the packet can be too short for Wireshark's dissector. It marks the packet and raises
+    -- an error. The ICRC below shows the cause.
     pcall(infiniband.call, infiniband, tvb, pinfo, tree)
     dissect(tvb, pinfo, tree, ports)
     return tvb:len()
@@ -493,7 +498,7 @@ if gui_enabled() then
         window:set(track.report())
     end, MENU_TOOLS_UNSORTED)
 else
-    -- A tap, because its draw() is called at the end.
+    -- A listener, because its draw() is called at the end.
     local tap = Listener.new("frame", "pumice")
     function tap.draw()
         if P.statistics then

@@ -1,17 +1,18 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- What pumice.lua remembers of a capture: flows, the order of PSNs, messages of several packets, READs, and rendezvous from
--- request to FIN. It sees each packet once, in order, and gives a record for it, which later packets may add to.
--- Loaded by pumice.lua. Wireshark may load it on its own, too, as it does with all of a plugin folder: that has no effect.
+-- The state that pumice.lua keeps of a capture: flows, the order of PSNs, messages of several packets, READs, and
+-- rendezvous from request to FIN. M.packet sees each packet once, in order, and returns a record for it. Later packets
+-- may add to the record. pumice.lua loads this file. Wireshark may also load it by itself, as every file of a plugin
+-- folder. That has no effect.
 
 local M = {}
 
 local PSNS = 0x1000000
-local RESTART = 0x10000 -- a jump by more PSNs than that is a new connection with an old QP number
+local RESTART = 0x10000 -- a jump by more PSNs is a new connection with an old QP number
 
--- A *half* is what goes from one address to one QP at another: packets name only the QP they go to. Two halves make a connection;
--- which two is found out by a response whose PSN is that of a request. Many connections begin with the same PSNs, so that is a
--- guess. Pumice's captures say in comments which QP has sent a packet: then a half is what goes from that QP to the other one,
--- and there is nothing to guess.
+-- A *half* is the flow from one address to one QP at another address: a packet names only its destination QP. Two
+-- halves make a connection. A response whose PSN is that of a request shows which two belong together. That is a
+-- guess, because many connections begin with the same PSNs. The comments in Pumice's captures name the QP that sent a
+-- packet. Then a half is the flow from that QP to the other one, and no guess is needed.
 local halves, newest, by_pair, records, rendezvous, stats
 
 function M.reset()
@@ -24,7 +25,7 @@ function M.record(number)
     return records[number]
 end
 
-local function ahead(a, b) -- how many PSNs a is behind b, 0 ... 2^24 - 1
+local function ahead(a, b) -- a - b modulo 2^24: the number of PSNs from b to a
     return (a - b) % PSNS
 end
 
@@ -32,7 +33,7 @@ local function key_of(src, dst, qpn, sender)
     return src .. " " .. dst .. " " .. qpn .. (sender and " " .. sender or "")
 end
 
--- sender: the QP that has sent the packet; nil: not known, so it's of the newest half that goes to this QP.
+-- sender: the QP that sent the packet. nil: not known; then the packet belongs to the newest half to this QP.
 local function half_of(src, dst, qpn, sender)
     local anybody = key_of(src, dst, qpn)
     local key = key_of(src, dst, qpn, sender)
@@ -59,7 +60,7 @@ local function fit(a, b)
     return (not a.sender or a.sender == b.qpn) and (not b.sender or b.sender == a.qpn)
 end
 
--- All halves that go the other way between the same addresses; the peer alone once it is known.
+-- All halves in the opposite direction between the same addresses. Only the peer, once it is known.
 local function opposite(h)
     if h.peer then
         return {h.peer}
@@ -67,8 +68,8 @@ local function opposite(h)
     return by_pair[h.dst .. " " .. h.src] or {}
 end
 
--- Where the rendezvous may have been asked for that a READ or FIN in h is about. In the peer, if a device answers; but software has to
--- answer by a connection of its own, because that of the request belongs to the device.
+-- The halves that may hold the rendezvous request of a READ or FIN in h. If a device answers, it is the peer. Software
+-- has to answer on a connection of its own, because the connection of the request belongs to the device.
 local function offerers(h)
     local list = {h.peer}
     for _, other in ipairs(by_pair[h.dst .. " " .. h.src] or {}) do
@@ -89,7 +90,7 @@ local function find_read(h, psn)
     return nil
 end
 
--- From now on the path MTU of x is known, and with it how many responses its READs get.
+-- Sets the path MTU of x, which also gives the number of responses to each READ.
 local function set_mtu(x, mtu)
     if x.mtu == mtu then
         return
@@ -112,7 +113,7 @@ local function learn_mtu(h, mtu)
     end
 end
 
--- The half whose requests the responses in h answer.
+-- The half whose requests are answered by the responses in h.
 local function asked(h, psn)
     if h.peer then
         return h.peer
@@ -155,7 +156,7 @@ local function order(h, rec, p)
     elseif p.op.kind == "read" and find_read(h, p.psn) then
         rec.repeats = find_read(h, p.psn).frame
     else
-        rec.late = true -- fills a gap, or the capture began after the original
+        rec.late = true -- fills a gap, or the original was before the capture
     end
     h.at[p.psn] = h.at[p.psn] or rec.frame
     h.newest = rec.frame
@@ -168,7 +169,7 @@ end
 
 -- --- messages of several packets ----------------------------------------------------------------------------------------
 
--- Is the message that has a fragment at psn complete? Then its fragments in order.
+-- Returns the fragments in order if the message with the fragment at psn is complete, else nil.
 local function collect(h, psn)
     local first, last = psn, psn
     while h.frag[first] and h.frag[first].place ~= "first" do
@@ -274,8 +275,8 @@ end
 
 -- --- tag matching --------------------------------------------------------------------------------------------------------
 
--- What a SEND's beginning is on a half that has tag matching headers, if it is no rendezvous request or FIN that fits. nil: a request
--- that offers nothing.
+-- The kind of a SEND on a half with tag matching headers, if it is not a matching rendezvous request or FIN. nil: a
+-- request without an offer.
 local function kind_of(t)
     if t.opcode == 3 and t.whole then
         return "eager"
@@ -306,8 +307,8 @@ local function copy(rec, original)
     rec.tm, rec.notag, rec.rndv, rec.fin_strange = original.tm, original.notag, original.rndv, original.fin_strange
 end
 
--- From now on it is known that SENDs in h have tag matching headers. Those before had them, too: they were counted, no more, because most
--- connections have no headers, and may have millions of SENDs; M.again marks them.
+-- Records that SENDs in h have tag matching headers. Earlier SENDs had them too. Until now they were only counted,
+-- because most connections have no headers and may have millions of SENDs. M.again marks them.
 local function has_headers(h)
     if h.tm then
         return
@@ -318,7 +319,7 @@ local function has_headers(h)
     end
 end
 
--- A READ may be the receiver's of a rendezvous: it reads what a request in the other direction offers.
+-- Links a READ with a rendezvous if it reads memory that a request in the other direction offers.
 local function read_of_rndv(h, rec, p)
     for _, other in ipairs(offerers(h)) do
         for i = #other.rndv, 1, -1 do
@@ -361,7 +362,7 @@ local function fin(h, rec, t)
     return false
 end
 
--- t: what may be a TMH, as pumice.lua read it. forced: the user says that this QP has TMHs.
+-- t: the fields of a possible TMH, from pumice.lua. forced: the user says that this QP has TMHs.
 local function tag_match(h, rec, t, forced)
     if forced then
         has_headers(h)
@@ -393,7 +394,8 @@ local function may_have_header(p)
     return p.op.service ~= "UC" and p.op.service ~= "UD"
 end
 
--- A packet that M.packet has seen, once more, with the same p and t: what came after it may have shown that it has a header.
+-- Processes a packet again that M.packet has seen, with the same p and t. Later packets may have shown that it has a
+-- header.
 function M.again(rec, p, t)
     if t and may_have_header(p) and rec.half.tm and not rec.tm then
         mark(rec, t)
@@ -402,8 +404,8 @@ end
 
 -- --- one packet ----------------------------------------------------------------------------------------------------------
 
--- info: frame, time (seconds), src, dst (text), sender (number of the QP that has sent it, if that is known). keep: the payload as a string, nil if messages are not put together. t: see
--- tag_match; nil if it can't be one.
+-- info: frame, time (seconds), src, dst (text), sender (number of the QP that sent it, if known). keep: the payload as
+-- a string; nil if messages are not reassembled. t: see tag_match; nil if the packet can't have a TMH.
 function M.packet(info, p, keep, t, forced)
     local rec = {frame = info.frame, time = info.time}
     local kind = p.op.kind

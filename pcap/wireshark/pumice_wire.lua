@@ -1,13 +1,15 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- The bytes of a RoCEv2 packet for pumice.lua: opcodes (IBA 9.2.1, table 38; annexes A14, A17, A19), headers, ICRC.
--- Loaded by pumice.lua. Wireshark may load it on its own, too, as it does with all of a plugin folder: that has no effect.
+-- Decodes the bytes of a RoCEv2 packet for pumice.lua: opcodes (IBA 9.2.1, table 38; annexes A14, A17, A19), headers,
+-- ICRC. pumice.lua loads this file. Wireshark may also load it by itself, as every file of a plugin folder. That has
+-- no effect.
 
 local M = {}
 local bits = bit32 or bit
 
 M.SERVICE = {[0x00] = "RC", [0x20] = "UC", [0x60] = "UD", [0x80] = "CNP", [0xa0] = "XRC"}
 
--- What each operation is. headers: those behind the BTH, XRCETH and DETH apart. kind: what it is part of; place: where in it.
+-- Describes an operation. headers: the headers behind the BTH, except XRCETH and DETH. kind: the kind of message.
+-- place: the packet's place in the message.
 local function op(name, kind, place, ...)
     return {name = name, kind = kind, place = place, headers = {...}}
 end
@@ -75,19 +77,20 @@ for service, name in pairs(M.SERVICE) do
         end
     end
 end
--- Annex A17 says 0x81; Wireshark and some devices know 0x80.
+-- Annex A17 defines 0x81; Wireshark and some devices use 0x80.
 for _, code in ipairs({0x80, 0x81}) do
     M.ops[code] = {name = "CNP", kind = "cnp", place = "only", headers = {}, service = "CNP", request = false}
 end
 
--- What Wireshark 4.0 doesn't take apart by itself.
+-- Operations that Wireshark 4.0 does not dissect.
 function M.is_unknown_to_wireshark(opcode)
     local service, operation = bits.band(opcode, 0xe0), bits.band(opcode, 0x1f)
     return service == 0xa0 or service == 0x80 or operation == 0x1c or operation == 0x1d
 end
 
--- The packet in tvb from off, len bytes long of which the capture has have: {opcode, op, psn, qpn, pad, at = {header = offset},
--- payload = offset, payload_len}. nil if it is too short for its headers, or the opcode is none.
+-- Parses the packet in tvb at off. It is len bytes long; the capture has `have` of them. Returns {opcode, op, psn,
+-- qpn, pad, at = {header = offset}, payload = offset, payload_len}, or nil if it is too short for its headers or the
+-- opcode is undefined.
 function M.parse(tvb, off, len, have)
     if have < 12 then
         return nil
@@ -141,7 +144,7 @@ end
 
 local ones = string.rep("\255", 8)
 
--- s with the bytes at the given places (from 1) all ones.
+-- Returns s with all ones in the bytes at the given places (from 1).
 local function masked(s, ...)
     local t = {s:byte(1, -1)}
     for _, i in ipairs({...}) do
@@ -150,8 +153,9 @@ local function masked(s, ...)
     return string.char(table.unpack(t))
 end
 
--- The right ICRC of a packet: ip is its IP header, udp the eight bytes of the UDP header, packet BTH up to and without the ICRC.
--- In a capture everything that the ICRC covers is there, the identification of IPv4 included, so the check is a full one.
+-- Computes the ICRC of a packet. ip: its IP header. udp: the eight bytes of the UDP header. packet: from the BTH up to
+-- the ICRC, without it. A capture has everything that the ICRC covers, also the IPv4 identification, so the check is a
+-- full one.
 function M.icrc(ip, udp, packet)
     if math.floor(ip:byte(1) / 16) == 4 then
         ip = masked(ip, 2, 9, 11, 12) -- TOS, TTL, checksum
@@ -161,7 +165,7 @@ function M.icrc(ip, udp, packet)
     local head = ones .. ip .. masked(udp, 7, 8) .. masked(packet:sub(1, 12), 5)
     local state = crc(0xffffffff, head, 1, #head)
     state = bits.bnot(crc(state, packet, 13, #packet))
-    -- it stands on the wire least significant byte first, and that is how Wireshark shows it
+    -- on the wire the least significant byte comes first; Wireshark shows it in that order
     local function b(n)
         return bits.band(bits.rshift(state, n), 0xff)
     end
@@ -180,7 +184,7 @@ local rnr_us = {
     20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
 }
 
--- "ack", "rnr", "nak" or "reserved", and the same in words.
+-- Returns "ack", "rnr", "nak" or "reserved", and the same in words.
 function M.syndrome(s)
     local kind, value = bits.band(s, 0xe0), bits.band(s, 0x1f)
     if kind == 0 then
