@@ -370,7 +370,8 @@ ParameterizedTestParameters(fault, texts)
         {"peer=localhost,loss=1%", "peer='localhost': must be an IPv4 or IPv6 address"},
         {"only=reads,loss=1%", "only='reads': must be one of request, response"},
         {"loss=1%,loss=2%", "'loss' is given twice in one rule"},
-        {"loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%", "too many rules: at most 8 are allowed"},
+        {"loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%;loss=1%",
+         "too many rules: at most 8 are allowed"},
     };
     return cr_make_param_array(struct text, t, sizeof(t) / sizeof(t[0]));
 }
