@@ -28,7 +28,8 @@ daemon/core/responder daemon/core
 pcap pcap/lint
 daemon/base daemon/net daemon/client_mem daemon/device daemon/session daemon/objects daemon/monitor daemon/loop
 daemon/server daemon
-src/verbs/base src/verbs/shim src/verbs/device src/verbs/memory src/verbs/objects src/verbs/datapath src/verbs/abi
+src/verbs/base src/verbs/session src/verbs/shim src/verbs/memory src/verbs/device src/verbs/objects src/verbs/datapath
+src/verbs/control src/verbs/abi
 src/dv
 src/cmd/common src/cmd/lab src/cmd/inspect src/cmd/net src/cmd/capture src/cmd/run src/cmd
 """.split()
@@ -65,6 +66,9 @@ SYMBOLS = set("""memcmp memcpy memmove memset memchr __assert_fail __stack_chk_f
 
 MAX_LINES = 600
 MAX_FILES = 26 # of one folder, sub-folders apart
+
+# Headers for programs. A source of src/verbs or src/dv that includes one of them first defines what it declares.
+PUBLIC = re.compile(r'^\s*#\s*include\s*("pumice/|<infiniband/verbs\.h>)')
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 
@@ -143,7 +147,8 @@ class Check:
             self.check_headers(folder, paths)
 
     def check_headers(self, folder, paths):
-        """Each source has a header of its name, or a header of its folder names it as one of its parts."""
+        """Each source has a header of its name, or a header of its folder names it as one of its parts. In a library the
+        header may also be a public one, which the source includes first. Then it defines nothing for other sources."""
         texts = ""
         for path in paths:
             if path.endswith(".h"):
@@ -152,8 +157,21 @@ class Check:
         for path in paths:
             name = os.path.basename(path)
             if name.endswith(".c") and name != "main.c" and path[:-1] + "h" not in paths:
-                if not re.search(r"(?<![\w/])" + re.escape(name), texts):
-                    self.complain(path, "has no header of its own, and no header of its folder names it")
+                if self.has_public_header(folder, path) or re.search(r"(?<![\w/])" + re.escape(name), texts):
+                    continue
+                self.complain(path, "has no header of its own, and no header of its folder names it")
+
+    def has_public_header(self, folder, path):
+        if part_of(folder) not in ("src/verbs", "src/dv"):
+            return False
+        with open(os.path.join(self.root, path), encoding="utf-8") as f:
+            lines = f.read().split("\n")
+        first = next((l for l in lines if INCLUDE.match(l)), "")
+        for line in lines:
+            m = re.match(r"(?!static\b|extern\b|typedef\b)[a-z][\w *]*\b(vb_\w+)\(", line)
+            if m and PUBLIC.match(first):
+                self.complain(path, f"defines {m.group(1)}, which its public header doesn't declare")
+        return PUBLIC.match(first) is not None
 
     def check_circles(self):
         """Strongly connected files (Tarjan)."""

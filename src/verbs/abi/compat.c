@@ -1,39 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The first ABI, IBVERBS_1.0 of 2005. Its structures differ from today's, so no object of ours could be used through
  * it. The device list is empty there, which leaves nothing to call the rest with; what is called all the same fails. */
-#include <errno.h>
+#include "src/verbs/abi/stubs.h"
+
+#include <infiniband/verbs.h>
 #include <stdlib.h>
 
-#include "src/verbs/base/ops.h"
-
 #define OLD(name) VB_SYMVER(old_##name, ibv_##name, "IBVERBS_1.0")
-#define OLD_INT(name)                                                                                                  \
-    VB_EXPORT int old_##name(void);                                                                                    \
-    VB_EXPORT int old_##name(void)                                                                                     \
-    {                                                                                                                  \
-        return vb_err(-EOPNOTSUPP);                                                                                    \
-    }                                                                                                                  \
-    OLD(name)
-#define OLD_MINUS(name)                                                                                                \
-    VB_EXPORT int old_##name(void);                                                                                    \
-    VB_EXPORT int old_##name(void)                                                                                     \
-    {                                                                                                                  \
-        return vb_err(-EOPNOTSUPP), -1;                                                                                \
-    }                                                                                                                  \
-    OLD(name)
-#define OLD_PTR(name)                                                                                                  \
-    VB_EXPORT void *old_##name(void);                                                                                  \
-    VB_EXPORT void *old_##name(void)                                                                                   \
-    {                                                                                                                  \
-        return vb_null(-EOPNOTSUPP);                                                                                   \
-    }                                                                                                                  \
-    OLD(name)
-#define OLD_VOID(name)                                                                                                 \
-    VB_EXPORT void old_##name(void);                                                                                   \
-    VB_EXPORT void old_##name(void)                                                                                    \
-    {                                                                                                                  \
-    }                                                                                                                  \
-    OLD(name)
+#define OLD_INT(name) VB_STUB_INT(old_##name) OLD(name)
+#define OLD_MINUS(name) VB_STUB_MINUS(old_##name) OLD(name)
+#define OLD_PTR(name) VB_STUB_PTR(old_##name) OLD(name)
+#define OLD_VOID(name) VB_STUB_VOID(old_##name) OLD(name)
 
 VB_EXPORT void *old_get_device_list(int *num);
 VB_EXPORT void *old_get_device_list(int *num)
@@ -93,8 +70,5 @@ OLD_VOID(ack_async_event);
 OLD_VOID(ack_cq_events);
 
 /* Drivers of that time registered themselves with it, at load. */
-VB_EXPORT void old_register_driver(void);
-VB_EXPORT void old_register_driver(void)
-{
-}
+VB_STUB_VOID(old_register_driver)
 VB_SYMVER(old_register_driver, ibv_register_driver, "IBVERBS_1.1");

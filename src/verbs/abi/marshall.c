@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Structures of the kernel's interface to and from those of the verbs API (librdmacm uses them), and the two helpers
- * to read sysfs. */
+#include "src/verbs/abi/marshall.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <infiniband/sa.h>
-#include <rdma/ib_user_sa.h>
-#include <rdma/ib_user_verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "src/verbs/base/ops.h"
-
-/* Not in Debian's public headers. */
-void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, struct ib_uverbs_ah_attr *src);
-void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src);
-void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *dst, struct ib_user_path_rec *src);
-void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *dst, struct ibv_sa_path_rec *src);
-const char *ibv_get_sysfs_path(void);
-int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
+#include "src/verbs/base/api.h"
 
 VB_EXPORT void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, struct ib_uverbs_ah_attr *src)
 {
@@ -120,7 +109,6 @@ VB_EXPORT const char *ibv_get_sysfs_path(void)
     return path && *path ? path : "/sys";
 }
 
-/* Reads dir/file into buf[size], a final newline cut off; bytes read, or -1. */
 VB_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
     char path[4096];

@@ -2,40 +2,21 @@
 /* IBVERBS_PRIVATE_34: what Debian 12's libibverbs offers its provider libraries (libmlx5, libefa …). Programs load
  * those for their extensions, and they insist on every one of these symbols. There is no kernel device behind this
  * library for a provider to drive, so registering a driver does nothing, and commands to the kernel fail.
- * ibv_query_gid_type of this node is in query.c. */
-#include <errno.h>
-#include <stdarg.h>
+ * ibv_query_gid_type of this node is in device/gid_table.c. */
+#include "src/verbs/abi/stubs.h"
 
-#include "src/verbs/base/ops.h"
-
-#define NO_COMMAND(name)                                                                                               \
-    VB_EXPORT int name(void);                                                                                          \
-    VB_EXPORT int name(void)                                                                                           \
-    {                                                                                                                  \
-        return vb_err(-EOPNOTSUPP);                                                                                    \
-    }
-#define NOTHING(name)                                                                                                  \
-    VB_EXPORT void name(void);                                                                                         \
-    VB_EXPORT void name(void)                                                                                          \
-    {                                                                                                                  \
-    }
-#define NO_OBJECT(name)                                                                                                \
-    VB_EXPORT void *name(void);                                                                                        \
-    VB_EXPORT void *name(void)                                                                                         \
-    {                                                                                                                  \
-        return vb_null(-EOPNOTSUPP);                                                                                   \
-    }
+#include <stdbool.h>
 
 extern VB_EXPORT bool verbs_allow_disassociate_destroy;
 bool verbs_allow_disassociate_destroy;
 
-NOTHING(verbs_register_driver_34)
-NOTHING(verbs_init_cq)
-NOTHING(verbs_set_ops)
-NOTHING(verbs_uninit_context)
-NOTHING(__verbs_log)
-NO_OBJECT(_verbs_init_and_alloc_context)
-NO_OBJECT(verbs_open_device)
+VB_STUB_VOID(verbs_register_driver_34)
+VB_STUB_VOID(verbs_init_cq)
+VB_STUB_VOID(verbs_set_ops)
+VB_STUB_VOID(verbs_uninit_context)
+VB_STUB_VOID(__verbs_log)
+VB_STUB_PTR(_verbs_init_and_alloc_context)
+VB_STUB_PTR(verbs_open_device)
 
 /* How many attributes a command holds: none. */
 VB_EXPORT unsigned __ioctl_final_num_attrs(void);
@@ -45,73 +26,69 @@ VB_EXPORT unsigned __ioctl_final_num_attrs(void)
 }
 
 /* Bytes read, or negative. */
-VB_EXPORT int ibv_read_ibdev_sysfs_file(void);
-VB_EXPORT int ibv_read_ibdev_sysfs_file(void)
-{
-    return vb_err(-EOPNOTSUPP), -1;
-}
+VB_STUB_MINUS(ibv_read_ibdev_sysfs_file)
 VB_EXPORT int ibv_cmd_poll_cq(void);
 VB_EXPORT int ibv_cmd_poll_cq(void)
 {
     return -vb_err(-EOPNOTSUPP);
 }
 
-NO_COMMAND(execute_ioctl)
-NO_COMMAND(ibv_cmd_advise_mr)
-NO_COMMAND(ibv_cmd_alloc_dm)
-NO_COMMAND(ibv_cmd_alloc_mw)
-NO_COMMAND(ibv_cmd_alloc_pd)
-NO_COMMAND(ibv_cmd_attach_mcast)
-NO_COMMAND(ibv_cmd_close_xrcd)
-NO_COMMAND(ibv_cmd_create_ah)
-NO_COMMAND(ibv_cmd_create_counters)
-NO_COMMAND(ibv_cmd_create_cq)
-NO_COMMAND(ibv_cmd_create_cq_ex)
-NO_COMMAND(ibv_cmd_create_flow)
-NO_COMMAND(ibv_cmd_create_flow_action_esp)
-NO_COMMAND(ibv_cmd_create_qp)
-NO_COMMAND(ibv_cmd_create_qp_ex)
-NO_COMMAND(ibv_cmd_create_qp_ex2)
-NO_COMMAND(ibv_cmd_create_rwq_ind_table)
-NO_COMMAND(ibv_cmd_create_srq)
-NO_COMMAND(ibv_cmd_create_srq_ex)
-NO_COMMAND(ibv_cmd_create_wq)
-NO_COMMAND(ibv_cmd_dealloc_mw)
-NO_COMMAND(ibv_cmd_dealloc_pd)
-NO_COMMAND(ibv_cmd_dereg_mr)
-NO_COMMAND(ibv_cmd_destroy_ah)
-NO_COMMAND(ibv_cmd_destroy_counters)
-NO_COMMAND(ibv_cmd_destroy_cq)
-NO_COMMAND(ibv_cmd_destroy_flow)
-NO_COMMAND(ibv_cmd_destroy_flow_action)
-NO_COMMAND(ibv_cmd_destroy_qp)
-NO_COMMAND(ibv_cmd_destroy_rwq_ind_table)
-NO_COMMAND(ibv_cmd_destroy_srq)
-NO_COMMAND(ibv_cmd_destroy_wq)
-NO_COMMAND(ibv_cmd_detach_mcast)
-NO_COMMAND(ibv_cmd_free_dm)
-NO_COMMAND(ibv_cmd_get_context)
-NO_COMMAND(ibv_cmd_modify_cq)
-NO_COMMAND(ibv_cmd_modify_flow_action_esp)
-NO_COMMAND(ibv_cmd_modify_qp)
-NO_COMMAND(ibv_cmd_modify_qp_ex)
-NO_COMMAND(ibv_cmd_modify_srq)
-NO_COMMAND(ibv_cmd_modify_wq)
-NO_COMMAND(ibv_cmd_open_qp)
-NO_COMMAND(ibv_cmd_open_xrcd)
-NO_COMMAND(ibv_cmd_post_recv)
-NO_COMMAND(ibv_cmd_post_send)
-NO_COMMAND(ibv_cmd_post_srq_recv)
-NO_COMMAND(ibv_cmd_query_context)
-NO_COMMAND(ibv_cmd_query_device_any)
-NO_COMMAND(ibv_cmd_query_mr)
-NO_COMMAND(ibv_cmd_query_port)
-NO_COMMAND(ibv_cmd_query_qp)
-NO_COMMAND(ibv_cmd_query_srq)
-NO_COMMAND(ibv_cmd_read_counters)
-NO_COMMAND(ibv_cmd_reg_dm_mr)
-NO_COMMAND(ibv_cmd_reg_dmabuf_mr)
-NO_COMMAND(ibv_cmd_reg_mr)
-NO_COMMAND(ibv_cmd_req_notify_cq)
-NO_COMMAND(ibv_cmd_rereg_mr)
-NO_COMMAND(ibv_cmd_resize_cq)
+VB_STUB_INT(execute_ioctl)
+VB_STUB_INT(ibv_cmd_advise_mr)
+VB_STUB_INT(ibv_cmd_alloc_dm)
+VB_STUB_INT(ibv_cmd_alloc_mw)
+VB_STUB_INT(ibv_cmd_alloc_pd)
+VB_STUB_INT(ibv_cmd_attach_mcast)
+VB_STUB_INT(ibv_cmd_close_xrcd)
+VB_STUB_INT(ibv_cmd_create_ah)
+VB_STUB_INT(ibv_cmd_create_counters)
+VB_STUB_INT(ibv_cmd_create_cq)
+VB_STUB_INT(ibv_cmd_create_cq_ex)
+VB_STUB_INT(ibv_cmd_create_flow)
+VB_STUB_INT(ibv_cmd_create_flow_action_esp)
+VB_STUB_INT(ibv_cmd_create_qp)
+VB_STUB_INT(ibv_cmd_create_qp_ex)
+VB_STUB_INT(ibv_cmd_create_qp_ex2)
+VB_STUB_INT(ibv_cmd_create_rwq_ind_table)
+VB_STUB_INT(ibv_cmd_create_srq)
+VB_STUB_INT(ibv_cmd_create_srq_ex)
+VB_STUB_INT(ibv_cmd_create_wq)
+VB_STUB_INT(ibv_cmd_dealloc_mw)
+VB_STUB_INT(ibv_cmd_dealloc_pd)
+VB_STUB_INT(ibv_cmd_dereg_mr)
+VB_STUB_INT(ibv_cmd_destroy_ah)
+VB_STUB_INT(ibv_cmd_destroy_counters)
+VB_STUB_INT(ibv_cmd_destroy_cq)
+VB_STUB_INT(ibv_cmd_destroy_flow)
+VB_STUB_INT(ibv_cmd_destroy_flow_action)
+VB_STUB_INT(ibv_cmd_destroy_qp)
+VB_STUB_INT(ibv_cmd_destroy_rwq_ind_table)
+VB_STUB_INT(ibv_cmd_destroy_srq)
+VB_STUB_INT(ibv_cmd_destroy_wq)
+VB_STUB_INT(ibv_cmd_detach_mcast)
+VB_STUB_INT(ibv_cmd_free_dm)
+VB_STUB_INT(ibv_cmd_get_context)
+VB_STUB_INT(ibv_cmd_modify_cq)
+VB_STUB_INT(ibv_cmd_modify_flow_action_esp)
+VB_STUB_INT(ibv_cmd_modify_qp)
+VB_STUB_INT(ibv_cmd_modify_qp_ex)
+VB_STUB_INT(ibv_cmd_modify_srq)
+VB_STUB_INT(ibv_cmd_modify_wq)
+VB_STUB_INT(ibv_cmd_open_qp)
+VB_STUB_INT(ibv_cmd_open_xrcd)
+VB_STUB_INT(ibv_cmd_post_recv)
+VB_STUB_INT(ibv_cmd_post_send)
+VB_STUB_INT(ibv_cmd_post_srq_recv)
+VB_STUB_INT(ibv_cmd_query_context)
+VB_STUB_INT(ibv_cmd_query_device_any)
+VB_STUB_INT(ibv_cmd_query_mr)
+VB_STUB_INT(ibv_cmd_query_port)
+VB_STUB_INT(ibv_cmd_query_qp)
+VB_STUB_INT(ibv_cmd_query_srq)
+VB_STUB_INT(ibv_cmd_read_counters)
+VB_STUB_INT(ibv_cmd_reg_dm_mr)
+VB_STUB_INT(ibv_cmd_reg_dmabuf_mr)
+VB_STUB_INT(ibv_cmd_reg_mr)
+VB_STUB_INT(ibv_cmd_req_notify_cq)
+VB_STUB_INT(ibv_cmd_rereg_mr)
+VB_STUB_INT(ibv_cmd_resize_cq)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names of enumerators, for people; and the conversions of enum ibv_rate. */
-#include "src/verbs/base/objects.h"
+/* Names of enumerators for people, and the conversions of enum ibv_rate. */
+#include <infiniband/verbs.h>
+
+#include "src/verbs/base/api.h"
 
 #define NAME_OF(table, i, other)                                                                                       \
     ((unsigned)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] ? (table)[i] : (other))

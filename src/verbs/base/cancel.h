@@ -4,8 +4,8 @@
  * locks held, a request without its doorbell, a reply for the next to read. So these calls are made so that they are none (libc's
  * syscall() is none), or with cancellation off. What stays one, as there, is the read that waits for an event, under no lock, and
  * the wait for acknowledgements of those who destroy. */
-#ifndef VERBS_CANCEL_H
-#define VERBS_CANCEL_H
+#ifndef PUMICE_SRC_VERBS_BASE_CANCEL_H
+#define PUMICE_SRC_VERBS_BASE_CANCEL_H
 
 #include <pthread.h>
 #include <sys/syscall.h>

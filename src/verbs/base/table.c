@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sparse arrays of pointers: QPs by number, CQs by handle. Leaves are never freed before the table, so that readers
- * need no lock. */
+#include "src/verbs/base/table.h"
+
 #include <errno.h>
 #include <stdlib.h>
-
-#include "src/verbs/base/objects.h"
 
 int vb_table_init(struct vb_table *t)
 {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Extended polling: between a successful start_poll and end_poll the CQ's lock is held, and cq->now is the
- * completion that the read functions speak of. */
-#include <errno.h>
-#include <time.h>
+#include "src/verbs/datapath/cq_ex.h"
 
-#include "src/verbs/base/ops.h"
+#include <errno.h>
+
+#include "src/verbs/base/clock.h"
 #include "src/verbs/datapath/cq_notify.h"
+#include "src/verbs/datapath/poll.h"
 #include "src/verbs/datapath/poll_wait.h"
-#include "src/verbs/objects/cq.h"
-#include "src/verbs/shim/fork.h"
+#include "src/verbs/session/fork.h"
 
 static bool take(struct vb_cq *cq)
 {

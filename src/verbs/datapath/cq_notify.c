@@ -3,10 +3,7 @@
 
 #include <errno.h>
 
-#include "src/verbs/base/ops.h"
-#include "src/verbs/datapath/post.h"
-#include "src/verbs/datapath/ring.h"
-#include "src/verbs/shim/fork.h"
+#include "src/verbs/session/fork.h"
 
 /* Whether a completion waits that such a wish is about. page and entries stay: the caller holds one of the locks under
  * which they are replaced. Others may poll meanwhile: then it is an event too many. */
@@ -29,8 +26,8 @@ static bool waits(const struct vb_cq *cq, bool solicited_only)
 static void ring_for_event(struct vb_cq *cq)
 {
     struct vb_context *c = vb_ctx(cq->cq.context);
-    if (cq->doorbell < PM_DOORBELLS && ring_doorbell(c->page, cq->doorbell))
-        vb_wake(c);
+    if (cq->doorbell < PM_DOORBELLS)
+        vb_doorbell(c, cq->doorbell);
 }
 
 int vb_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
@@ -41,7 +38,7 @@ int vb_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     pthread_mutex_lock(&cq->notify_lock); /* not the CQ's: the caller may be between ibv_start_poll and ibv_end_poll */
     unsigned char notify_state = VB_NOTIFY_STALE;
     atomic_compare_exchange_strong(&cq->notify_state, &notify_state, VB_NOTIFY_NONE);
-    ring_arm(cq->page, solicited_only);
+    ring_request_notify(cq->page, solicited_only);
     if (waits(cq, solicited_only)) {
         notify_state = VB_NOTIFY_FETCHED;
         if (!atomic_compare_exchange_strong(&cq->notify_state, &notify_state, VB_NOTIFY_ARMED) &&

@@ -6,10 +6,10 @@
  * already make an event, too. Programs that poll, arm and sleep rely on that (UCX does). Here it is the same, except that a
  * program that fetches an event, arms and then polls, as most do, is spared a second event about what it is about to poll:
  * it gets one if that poll leaves something behind. */
-#ifndef VERBS_ARM_H
-#define VERBS_ARM_H
+#ifndef PUMICE_SRC_VERBS_DATAPATH_CQ_NOTIFY_H
+#define PUMICE_SRC_VERBS_DATAPATH_CQ_NOTIFY_H
 
-#include "src/verbs/base/objects.h"
+#include "src/verbs/objects/cq.h"
 
 /* What is known of the completions that wait when a CQ is armed. */
 enum vb_notify_state {
@@ -25,6 +25,9 @@ static inline void vb_cq_notify_fetched(struct vb_cq *cq)
     unsigned char notify_state = VB_NOTIFY_NONE;
     atomic_compare_exchange_strong(&cq->notify_state, &notify_state, VB_NOTIFY_FETCHED);
 }
+
+/* ibv_req_notify_cq, a function that a context points to. 0, or EIO in a forked child. */
+int vb_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 
 /* Behind vb_cq_notify_polled. */
 void vb_cq_notify_look(struct vb_cq *cq, bool took);

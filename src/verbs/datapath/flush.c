@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* After the daemon's death the library completes what is outstanding: each request that was not polled, in posting
- * order, with IBV_WC_WR_FLUSH_ERR. What the daemon had done of them is not known. Requests of a basic SRQ, which has no CQ, come
- * to the first CQ of its queue pairs that is polled. */
-#include <time.h>
+#include "src/verbs/datapath/flush.h"
 
-#include "src/verbs/datapath/poll_wait.h"
-#include "src/verbs/datapath/ring.h"
-#include "src/verbs/objects/cq.h"
+#include <string.h>
+
+#include "src/verbs/base/clock.h"
+#include "src/verbs/datapath/wr_opcode.h"
 #include "src/verbs/objects/srq.h"
+#include "src/verbs/objects/tm.h"
 
 static void flushed(uint32_t qpn, uint64_t wr_id, uint32_t slot, uint8_t opcode, uint8_t kind, struct pm_cqe *out)
 {
@@ -21,11 +20,63 @@ static void flushed(uint32_t qpn, uint64_t wr_id, uint32_t slot, uint8_t opcode,
     out->kind = kind;
 }
 
+/* --- shared receive queues ------------------------------------------------------------------------------------------- */
+
+/* Those that have a completion in the CQ. Nobody takes one of this SRQ's from there now, since that needs its lock; where others' are
+ * purged, this SRQ's move only towards where the loop goes. */
+static void sift_cq(struct vb_srq *srq, const struct vb_cq *cq)
+{
+    /* Acquire: pairs with the poller's release. */
+    uint32_t i = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
+    const struct pm_cqe *e;
+    if (cq->overruns)
+        i = ring_overrun(cq->entries, cq->mask, i);
+    for (; (e = ring_cqe(cq->entries, cq->mask, i)); i++)
+        if (e->srq == srq->srq.handle && e->slot < srq->capacity && vb_srq_req(srq, e->slot)->next == VB_SRQ_OUT)
+            vb_srq_req(srq, e->slot)->next = VB_SRQ_REPORTED;
+}
+
+/* Its queue pairs may have several CQs, and who polls one of them must not flush what was completed in another. Once is enough: the
+ * daemon completes nothing any more. */
+static void sift(struct vb_srq *srq)
+{
+    struct vb_context *c = vb_ctx(srq->srq.context);
+    pthread_mutex_lock(&c->lock);
+    for (uint32_t i = 0; i < VB_TABLE_SIZE; i++) {
+        for (uint32_t j = 0; atomic_load(&c->cqs.root[i]) && j < VB_TABLE_SIZE; j++) {
+            const struct vb_cq *cq = vb_table_get(&c->cqs, i << VB_TABLE_BITS | j);
+            if (cq)
+                sift_cq(srq, cq);
+        }
+    }
+    pthread_mutex_unlock(&c->lock);
+    srq->sifted = true;
+}
+
+static bool srq_flush_next(struct vb_srq *srq, struct vb_flushed *out)
+{
+    pthread_mutex_lock(&srq->lock);
+    bool found = srq->tm && vb_tm_flush_next(srq, out);
+    if (!srq->cq && !srq->sifted)
+        sift(srq);
+    for (uint32_t n = srq->outstanding ? srq->capacity : 0; n > 0 && !found; n--) {
+        uint32_t wqe_index = srq->flush_at;
+        srq->flush_at = wqe_index + 1 < srq->capacity ? wqe_index + 1 : 0;
+        found = vb_srq_req(srq, wqe_index)->next == VB_SRQ_OUT;
+        if (found) {
+            *out = (struct vb_flushed){vb_srq_req(srq, wqe_index)->wr_id, IBV_WC_RECV};
+            vb_srq_put_free(srq, wqe_index);
+        }
+    }
+    pthread_mutex_unlock(&srq->lock);
+    return found;
+}
+
 /* Of an SRQ. It is retired already, so the completion names no request. */
 static bool flush_srq(struct vb_srq *srq, uint32_t qpn, struct pm_cqe *out)
 {
     struct vb_flushed f;
-    if (!vb_srq_flush_next(srq, &f))
+    if (!srq_flush_next(srq, &f))
         return false;
     flushed(qpn, f.wr_id, VB_SRQ_NONE, f.opcode, PM_CQE_RECV, out);
     out->srq = srq->srq.handle;
@@ -34,7 +85,7 @@ static bool flush_srq(struct vb_srq *srq, uint32_t qpn, struct pm_cqe *out)
 
 bool vb_flush_next(struct vb_cq *cq, struct pm_cqe *out)
 {
-    for (struct vb_link *l = cq->senders; l; l = l->next) {
+    for (struct vb_cq_link *l = cq->senders; l; l = l->next) {
         struct vb_queue *q = &l->qp->sq;
         uint32_t head = atomic_load(&q->head);
         /* Acquire, by the default order: pairs with the poster's release of the tail. */
@@ -44,7 +95,7 @@ bool vb_flush_next(struct vb_cq *cq, struct pm_cqe *out)
             return true;
         }
     }
-    for (struct vb_link *l = cq->receivers; l; l = l->next) {
+    for (struct vb_cq_link *l = cq->receivers; l; l = l->next) {
         struct vb_queue *q = &l->qp->rq;
         uint32_t head = atomic_load(&q->head);
         if (head != atomic_load(&l->qp->page->rq_tail)) {

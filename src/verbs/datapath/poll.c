@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Taking completions: ibv_poll_cq, and what extended polling shares with it. */
-#include <errno.h>
+#include "src/verbs/datapath/poll.h"
 
-#include "src/verbs/base/ops.h"
+#include <errno.h>
+#include <string.h>
+
+#include "src/verbs/base/sge.h"
+#include "src/verbs/datapath/bind.h"
 #include "src/verbs/datapath/cq_notify.h"
+#include "src/verbs/datapath/flush.h"
 #include "src/verbs/datapath/poll_wait.h"
-#include "src/verbs/datapath/post.h"
-#include "src/verbs/datapath/ring.h"
-#include "src/verbs/objects/cq.h"
 #include "src/verbs/objects/srq.h"
 #include "src/verbs/objects/tm.h"
-#include "src/verbs/shim/fork.h"
+#include "src/verbs/session/fork.h"
 
 /* Gives the entry's place back to the daemon. */
 static inline void consume(struct vb_cq *cq)

@@ -2,12 +2,13 @@
 #include "src/verbs/datapath/poll_wait.h"
 
 #include <linux/futex.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "src/verbs/base/clock.h"
 
 /* A yield that takes longer means that others compute: more than the turns of many ranks that poll and yield, less than a
  * time slice. */
@@ -36,24 +37,6 @@
 #define YIELDS_SAME 8 /* … on the daemon's processor */
 /* Sleeps end after this if the daemon dies; longer than a tick of the kernel's, before which a timer costs 5 us. */
 #define DEATH_NS 20000000
-
-uint64_t vb_clock(int clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
-void vb_poll_wait_check(struct vb_context *c)
-{
-    int fd = atomic_load(&c->session.fd);
-    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
-    struct timespec at_once = {0};
-    /* By syscall(), as the waits below: see cancel.h. */
-    if (fd < 0 ||
-        (syscall(SYS_ppoll, &p, 1, &at_once, NULL, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL))))
-        atomic_store(&c->gone, true);
-}
 
 /* What the calling thread polls. (initial-exec: a look at it never allocates.) */
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
@@ -255,5 +238,5 @@ void vb_poll_wait(struct vb_cq *cq)
     uint64_t last = atomic_load_explicit(&c->checked_at, memory_order_relaxed);
     if (before - last > CHECK_NS && atomic_compare_exchange_strong_explicit(&c->checked_at, &last, before,
                                                                             memory_order_relaxed, memory_order_relaxed))
-        vb_poll_wait_check(c);
+        vb_context_check(c);
 }

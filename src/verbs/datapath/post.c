@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* ibv_post_send and ibv_post_recv: one lock, one store of the tail and one doorbell per call, however long the list. */
 #include "src/verbs/datapath/post.h"
 
 #include <errno.h>
+#include <string.h>
 
-#include "src/verbs/base/ops.h"
-#include "src/verbs/objects/cq.h"
-#include "src/verbs/shim/fork.h"
+#include "src/verbs/base/sge.h"
+#include "src/verbs/datapath/bind.h"
+#include "src/verbs/datapath/wqe.h"
+#include "src/verbs/datapath/wr_opcode.h"
+#include "src/verbs/session/fork.h"
 
 /* Collects the request's data, room bytes at most; how many, or -1: it is more. */
 static int64_t gather(uint8_t *to, uint32_t room, const struct ibv_send_wr *wr)
@@ -63,36 +65,36 @@ static int put_atomic_write(struct vb_qp *qp, struct pm_send_wqe *w, const struc
 /* Writes one request at index next; 0 or errno value. */
 static int put_send(struct vb_qp *qp, uint32_t next, const struct ibv_send_wr *wr)
 {
-    const struct vb_op *op = vb_op(wr->opcode);
-    if (!(op->types & qp->type_bit) || wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge ||
-        ((wr->send_flags & IBV_SEND_INLINE) && !op->can_inline))
+    const struct vb_wr_opcode *opcode = vb_wr_opcode(wr->opcode);
+    if (!(opcode->types & qp->type_bit) || wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge ||
+        ((wr->send_flags & IBV_SEND_INLINE) && !opcode->can_inline))
         return EINVAL;
     if (!vb_queue_room(&qp->sq, next))
         return ENOMEM;
     struct pm_send_wqe *w = vb_wqe_start(qp, next, wr->wr_id, (uint8_t)wr->opcode, wr->send_flags);
     int rc = 0;
-    if (op->imm)
+    if (opcode->imm)
         w->imm = wr->imm_data;
     if (qp->qp.qp_type == IBV_QPT_XRC_SEND)
         w->srqn = wr->qp_type.xrc.remote_srqn;
-    switch (op->kind) {
-    case VB_OP_RDMA:
+    switch (opcode->kind) {
+    case VB_WR_KIND_RDMA:
         w->remote_addr = wr->wr.rdma.remote_addr;
         w->rkey = wr->wr.rdma.rkey;
         break;
-    case VB_OP_ATOMIC:
+    case VB_WR_KIND_ATOMIC:
         w->remote_addr = wr->wr.atomic.remote_addr;
         w->compare_add = wr->wr.atomic.compare_add;
         w->swap = wr->wr.atomic.swap;
         w->rkey = wr->wr.atomic.rkey;
         break;
-    case VB_OP_ATOMIC_WRITE:
+    case VB_WR_KIND_ATOMIC_WRITE:
         return put_atomic_write(qp, w, wr);
-    case VB_OP_FLUSH: /* ibv_send_wr has no fields for it */
+    case VB_WR_KIND_FLUSH: /* ibv_send_wr has no fields for it */
         return EINVAL;
-    case VB_OP_INV:
+    case VB_WR_KIND_INV:
         return 0;
-    case VB_OP_BIND: /* windows of type 1 are for ibv_bind_mw */
+    case VB_WR_KIND_BIND: /* windows of type 1 are for ibv_bind_mw */
         return wr->bind_mw.mw->type == IBV_MW_TYPE_2
                    ? vb_wqe_bind(w, qp, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info)
                    : EINVAL;
@@ -155,8 +157,8 @@ int vb_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr
         }
         if (next != qp->rq.tail) {
             qp->rq.tail = next;
-            if (ring_publish_recv(qp->page, next) && ring_doorbell(c->page, qp->doorbell))
-                vb_wake(c);
+            if (ring_publish_recv(qp->page, next))
+                vb_doorbell(c, qp->doorbell);
         }
         pthread_mutex_unlock(&qp->rq.lock);
     }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* ibv_wr_*: requests built field by field between wr_start and wr_complete, which alone shows them to the daemon.
- * The send queue's lock is held in between. The first failure stands until then, and makes wr_complete drop the
- * whole batch. */
-#include <errno.h>
+#include "src/verbs/datapath/qp_ex.h"
 
-#include "src/verbs/base/ops.h"
-#include "src/verbs/datapath/post.h"
-#include "src/verbs/shim/fork.h"
+#include <errno.h>
+#include <string.h>
+
+#include "src/verbs/base/sge.h"
+#include "src/verbs/base/verbs_v45.h"
+#include "src/verbs/datapath/bind.h"
+#include "src/verbs/datapath/wqe.h"
+#include "src/verbs/datapath/wr_opcode.h"
+#include "src/verbs/session/fork.h"
 
 static void fail(struct vb_qp *qp, int error)
 {
@@ -16,12 +19,12 @@ static void fail(struct vb_qp *qp, int error)
 }
 
 /* Begins the next request; NULL after a failure, this one included. */
-static struct pm_send_wqe *begin(struct vb_qp *qp, enum ibv_wr_opcode op)
+static struct pm_send_wqe *begin(struct vb_qp *qp, enum ibv_wr_opcode opcode)
 {
     qp->wr_wqe = NULL;
     if (qp->wr_error)
         return NULL;
-    if (!(vb_op(op)->types & qp->type_bit)) {
+    if (!(vb_wr_opcode(opcode)->types & qp->type_bit)) {
         fail(qp, EINVAL);
         return NULL;
     }
@@ -30,13 +33,13 @@ static struct pm_send_wqe *begin(struct vb_qp *qp, enum ibv_wr_opcode op)
         return NULL;
     }
     qp->wr_wqe =
-        vb_wqe_start(qp, qp->wr_next++, qp->ex.wr_id, (uint8_t)op, qp->ex.wr_flags & ~(unsigned)IBV_SEND_INLINE);
+        vb_wqe_start(qp, qp->wr_next++, qp->ex.wr_id, (uint8_t)opcode, qp->ex.wr_flags & ~(unsigned)IBV_SEND_INLINE);
     return qp->wr_wqe;
 }
 
-static void rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode op, uint32_t rkey, uint64_t addr, uint32_t imm)
+static void rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t addr, uint32_t imm)
 {
-    struct pm_send_wqe *w = begin(vb_qp_ex(ex), op);
+    struct pm_send_wqe *w = begin(vb_qp_ex(ex), opcode);
     if (w) {
         w->rkey = rkey;
         w->remote_addr = addr;
@@ -57,10 +60,10 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr)
     rdma(ex, IBV_WR_RDMA_READ, rkey, addr, 0);
 }
 
-static void atomic(struct ibv_qp_ex *ex, enum ibv_wr_opcode op, uint32_t rkey, uint64_t addr, uint64_t compare_add,
+static void atomic(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t addr, uint64_t compare_add,
                    uint64_t swap)
 {
-    struct pm_send_wqe *w = begin(vb_qp_ex(ex), op);
+    struct pm_send_wqe *w = begin(vb_qp_ex(ex), opcode);
     if (w) {
         w->rkey = rkey;
         w->remote_addr = addr;
@@ -77,9 +80,9 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t ad
     atomic(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, addr, add, 0);
 }
 
-static void with_imm(struct ibv_qp_ex *ex, enum ibv_wr_opcode op, uint32_t imm)
+static void with_imm(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t imm)
 {
-    struct pm_send_wqe *w = begin(vb_qp_ex(ex), op);
+    struct pm_send_wqe *w = begin(vb_qp_ex(ex), opcode);
     if (w)
         w->imm = imm;
 }
@@ -162,8 +165,8 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 /* Does the request that is being built take data from memory, or bring it there? */
 static bool has_data(const struct pm_send_wqe *w)
 {
-    uint8_t kind = vb_op(w->opcode)->kind;
-    return kind == VB_OP_SEND || kind == VB_OP_RDMA || kind == VB_OP_ATOMIC;
+    uint8_t kind = vb_wr_opcode(w->opcode)->kind;
+    return kind == VB_WR_KIND_SEND || kind == VB_WR_KIND_RDMA || kind == VB_WR_KIND_ATOMIC;
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num, const struct ibv_sge *list)
@@ -192,7 +195,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num, const stru
     struct pm_send_wqe *w = qp->wr_wqe;
     if (!w)
         return;
-    if (!has_data(w) || !vb_op(w->opcode)->can_inline) {
+    if (!has_data(w) || !vb_wr_opcode(w->opcode)->can_inline) {
         fail(qp, EINVAL);
         return;
     }
@@ -274,5 +277,5 @@ void vb_qp_ex_ops(struct ibv_qp_ex *ex)
     ex->wr_complete = wr_complete;
     ex->wr_abort = wr_abort;
     ex->wr_atomic_write = wr_atomic_write;
-    vb_qp_ex(ex)->later.wr_flush = wr_flush;
+    vb_qp_ex(ex)->v45.wr_flush = wr_flush;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The device list. The same device has the same struct ibv_device in every list, as long as somebody holds it. */
 #include "src/verbs/device/device.h"
 
 #include <endian.h>
@@ -8,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/verbs/base/session.h"
+#include "src/verbs/session/session.h"
+#include "src/verbs/session/session_path.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_device *devices; /* all that are held, under lock */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* ibv_advise_mr: prefetching pages of on-demand regions. All client memory is reached on demand; what can be done ahead
- * is to make the pages present, which the kernel does for us. */
+#include "src/verbs/memory/advise.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/verbs/base/ops.h"
-#include "src/verbs/shim/fork.h"
+#include "src/verbs/memory/mr.h"
+#include "src/verbs/session/fork.h"
 
 #ifndef MADV_POPULATE_READ /* Linux 5.14 */
 #define MADV_POPULATE_READ 22

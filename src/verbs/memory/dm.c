@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Device memory. The device is a process, so its memory is ordinary memory; what makes it device memory is the contract:
- * programs reach it by copies of whole words only, and its regions are zero based. */
+#include "src/verbs/memory/dm.h"
+
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
-#include "src/verbs/base/ops.h"
+#include "src/verbs/session/context.h"
 
 #define WORD 4u
 
@@ -16,7 +17,7 @@ static bool copies(const struct vb_dm *dm, uint64_t offset, size_t length)
 
 static int copy_to(struct ibv_dm *ibdm, uint64_t offset, const void *from, size_t length)
 {
-    struct vb_dm *dm = VB_OF(struct vb_dm, dm, ibdm);
+    struct vb_dm *dm = vb_dm(ibdm);
     if (!copies(dm, offset, length))
         return EINVAL;
     memcpy(dm->base + offset, from, length);
@@ -25,7 +26,7 @@ static int copy_to(struct ibv_dm *ibdm, uint64_t offset, const void *from, size_
 
 static int copy_from(void *to, struct ibv_dm *ibdm, uint64_t offset, size_t length)
 {
-    struct vb_dm *dm = VB_OF(struct vb_dm, dm, ibdm);
+    struct vb_dm *dm = vb_dm(ibdm);
     if (!copies(dm, offset, length))
         return EINVAL;
     memcpy(to, dm->base + offset, length);
@@ -62,7 +63,7 @@ struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr
 
 int vb_free_dm(struct ibv_dm *ibdm)
 {
-    struct vb_dm *dm = VB_OF(struct vb_dm, dm, ibdm);
+    struct vb_dm *dm = vb_dm(ibdm);
     if (atomic_load(&dm->refs))
         return vb_err(-EBUSY);
     munmap(dm->base, dm->length);

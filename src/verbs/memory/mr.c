@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory regions. */
+#include "src/verbs/memory/mr.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/verbs/base/ops.h"
-#include "src/verbs/base/session.h"
+#include "src/verbs/base/verbs_v45.h"
+#include "src/verbs/memory/dm.h"
 #include "src/verbs/memory/pd.h"
-#include "src/verbs/shim/fork.h"
+#include "src/verbs/session/call.h"
+#include "src/verbs/session/fork.h"
 #include "src/verbs/shim/hugepage.h"
 
 /* The access flags as the daemon gets them: what is optional or about the kind of pages means nothing to it. */
@@ -148,7 +150,7 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, vo
 
 struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t offset, size_t length, unsigned access)
 {
-    struct vb_dm *dm = VB_OF(struct vb_dm, dm, ibdm);
+    struct vb_dm *dm = vb_dm(ibdm);
     if (!(access & IBV_ACCESS_ZERO_BASED) || ibdm->context != pd->context || offset > dm->length ||
         length > dm->length - offset)
         return vb_null(-EINVAL);

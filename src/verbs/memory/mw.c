@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows. Those of type 1 are bound by ibv_bind_mw, which chooses their next rkey; those of type 2 by a send
- * request that names it. Both are ordered with the other requests of the send queue. */
+#include "src/verbs/memory/mw.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/verbs/base/ops.h"
-#include "src/verbs/base/session.h"
-#include "src/verbs/datapath/post.h"
-#include "src/verbs/memory/mw_layout.h"
 #include "src/verbs/memory/pd.h"
-#include "src/verbs/shim/fork.h"
+#include "src/verbs/session/call.h"
+#include "src/verbs/session/fork.h"
 
 struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
@@ -51,7 +48,7 @@ struct ibv_mw *vb_alloc_mw_entries(struct ibv_pd *pd, enum ibv_mw_type type, uin
 int vb_dealloc_mw(struct ibv_mw *mw)
 {
     struct vb_context *c = vb_ctx(mw->context);
-    struct vb_mw *vmw = VB_OF(struct vb_mw, mw, mw);
+    struct vb_mw *vmw = vb_mw(mw);
     int rc = vb_drop(mw->context, PM_OP_DEALLOC_MW, vmw->key);
     if (rc)
         return rc;
@@ -64,123 +61,4 @@ int vb_dealloc_mw(struct ibv_mw *mw)
     vb_pd_drop(mw->pd);
     free(vmw);
     return 0;
-}
-
-/* The fields that say what memory the window is to show. */
-static int put_range(struct pm_send_wqe *w, const struct vb_mw *vmw, const struct ibv_mw_bind_info *info)
-{
-    const struct ibv_mw *mw = &vmw->mw;
-    bool type1 = mw->type == IBV_MW_TYPE_1;
-    unsigned access = info->mw_access_flags;
-    if (vmw->max_entries == 0)
-        access &= ~(unsigned)IBV_ACCESS_LOCAL_WRITE; /* local access goes by the region's own key */
-    if (type1 && (access & IBV_ACCESS_ZERO_BASED))
-        return EINVAL;
-    if (!info->mr && (info->length || !type1))
-        return EINVAL;
-    if (info->mr && info->mr->pd->handle != mw->pd->handle)
-        return EINVAL;
-    w->remote_addr = info->addr;
-    w->compare_add = info->length;
-    w->mr_key = info->mr ? info->mr->lkey : 0;
-    w->srqn = access;
-    return 0;
-}
-
-/* --- what becomes of the keys ------------------------------------------------------------------------------------------ */
-
-/* A window has its new keys when the bind is posted, so that requests behind it can use them. If the bind is refused, the
- * device still knows the window by the key before: it stands in the request, together with the bind's number, until its
- * completion is polled. When one is refused, all that were posted behind it are flushed; they change nothing any more. */
-static void bind_posted(struct pm_send_wqe *w, const struct vb_qp *qp, struct vb_mw *vmw, uint32_t key)
-{
-    struct vb_context *c = vb_ctx(vmw->mw.context);
-    pthread_mutex_lock(&c->lock);
-    vmw->binder = qp;
-    if (++vmw->binds == 0)
-        vmw->binds = 1;
-    w->swap = (uint64_t)vmw->binds << 32 | vmw->key;
-    vmw->key = key;
-    pthread_mutex_unlock(&c->lock);
-}
-
-void vb_bind_undo(struct vb_qp *qp, const struct pm_send_wqe *w)
-{
-    struct vb_context *c = vb_ctx(qp->qp.context);
-    uint32_t number = (uint32_t)(w->swap >> 32), before = (uint32_t)w->swap;
-    pthread_mutex_lock(&c->lock);
-    struct vb_mw *vmw = vb_table_get(&c->mws, w->rkey >> 8);
-    if (vmw && number && vmw->binder == qp && (int32_t)(number - vmw->undone) > 0) {
-        if (vmw->mw.rkey == vmw->key) /* of type 2 only if the program has noted the new one there */
-            vmw->mw.rkey = before;
-        vmw->key = before;
-        vmw->undone = vmw->binds;
-    }
-    pthread_mutex_unlock(&c->lock);
-}
-
-void vb_binds_drop(struct vb_qp *qp, uint32_t end)
-{
-    struct vb_context *c = vb_ctx(qp->qp.context);
-    while (end != qp->sq.tail) {
-        const struct pm_send_wqe *w = ring_slot(qp->sq.ring, qp->sq.stride, qp->sq.mask, --end);
-        uint32_t number = (uint32_t)(w->swap >> 32);
-        if (w->opcode != IBV_WR_BIND_MW || number == 0)
-            continue;
-        pthread_mutex_lock(&c->lock);
-        struct vb_mw *vmw = vb_table_get(&c->mws, w->rkey >> 8);
-        if (vmw && vmw->binds == number) { /* and none was posted meanwhile through another queue pair */
-            vmw->key = (uint32_t)w->swap;
-            vmw->binds--;
-        }
-        pthread_mutex_unlock(&c->lock);
-    }
-}
-
-int vb_wqe_bind(struct pm_send_wqe *w, struct vb_qp *qp, struct ibv_mw *mw, uint32_t new_rkey,
-                const struct ibv_mw_bind_info *info)
-{
-    const unsigned known = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED | VB_ACCESS_FLUSH_GLOBAL |
-                           PUMICE_ACCESS_BIND_MW_NONCONTIG;
-    struct vb_mw *vmw = VB_OF(struct vb_mw, mw, mw);
-    bool type1 = mw->type == IBV_MW_TYPE_1;
-    if (info->mw_access_flags & ~known || mw->pd->handle != qp->qp.pd->handle)
-        return EINVAL;
-    int rc = info->mw_access_flags & PUMICE_ACCESS_BIND_MW_NONCONTIG ? vb_wqe_layout(w, qp, vmw, info)
-                                                                     : put_range(w, vmw, info);
-    if (rc)
-        return rc;
-    if (type1) {
-        w->rkey = mw->rkey;
-        w->imm = new_rkey;
-    } else {
-        w->rkey = (mw->rkey & ~UINT32_C(0xff)) | (new_rkey & 0xff);
-    }
-    bind_posted(w, qp, vmw, type1 ? new_rkey : w->rkey);
-    return 0;
-}
-
-int vb_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-    struct vb_qp *qp = vb_qp(ibqp);
-    struct vb_context *c = vb_ctx(ibqp->context);
-    if (!vb_owned(c))
-        return EIO;
-    if (!(qp->type_bit & vb_op(IBV_WR_BIND_MW)->types) || !vb_can_send(qp) || qp->no_sends || mw->type != IBV_MW_TYPE_1)
-        return EINVAL;
-    pthread_mutex_lock(&qp->sq.lock);
-    uint32_t next = qp->sq.tail, rkey = ibv_inc_rkey(mw->rkey);
-    int rc = ENOMEM;
-    if (vb_queue_room(&qp->sq, next)) {
-        struct pm_send_wqe *w = vb_wqe_start(qp, next, bind->wr_id, IBV_WR_BIND_MW, bind->send_flags);
-        w->flags &= (uint8_t)~PM_SEND_INLINE;
-        rc = vb_wqe_bind(w, qp, mw, rkey, &bind->bind_info);
-    }
-    if (rc == 0) {
-        mw->rkey = rkey;
-        vb_send_publish(c, qp, next + 1);
-    }
-    pthread_mutex_unlock(&qp->sq.lock);
-    return rc;
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Protection domains, thread domains, parent domains. */
 #include "src/verbs/memory/pd.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/verbs/base/ops.h"
-#include "src/verbs/base/session.h"
-#include "src/verbs/shim/fork.h"
+#include "src/verbs/session/call.h"
+#include "src/verbs/session/fork.h"
 
 VB_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {

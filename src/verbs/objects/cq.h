@@ -1,9 +1,50 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Completion queues, for the rest of the library. */
-#ifndef VERBS_CQ_H
-#define VERBS_CQ_H
+/* A completion queue. The application owns it from ibv_create_cq to ibv_destroy_cq (control/create_cq.h). */
+#ifndef PUMICE_SRC_VERBS_OBJECTS_CQ_H
+#define PUMICE_SRC_VERBS_OBJECTS_CQ_H
 
-#include "src/verbs/base/objects.h"
+#include "src/verbs/objects/qp.h"
+#include "src/verbs/session/context.h"
+
+struct vb_srq;
+
+struct vb_cq {
+    union {
+        struct ibv_cq cq;
+        struct ibv_cq_ex ex;
+    };
+    pthread_mutex_t lock; /* of all fields below, except the event counts */
+    bool unlocked; /* IBV_CREATE_CQ_ATTR_SINGLE_THREADED: the application serialises, the lock is not taken */
+    bool extended; /* made by ibv_create_cq_ex */
+    bool overruns; /* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the daemon may overwrite entries that were not read */
+    /* Taken by ibv_req_notify_cq instead of lock, since a program may ask for an event while it polls. The fields from page to mask are
+     * replaced under lock, notify_lock and the lock of the context. */
+    pthread_mutex_t notify_lock;
+    struct pm_cq_page *page; /* shared with the daemon */
+    struct pm_cqe *entries;
+    size_t size; /* bytes mapped at page */
+    uint32_t mask; /* slots - 1 */
+    /* Rung when the daemon shall send an event for completions that wait. PM_DOORBELLS: the CQ has no channel. */
+    uint32_t doorbell;
+    _Atomic unsigned char notify_state; /* enum vb_notify_state of datapath/cq_notify.h */
+    uint32_t consumer; /* index of the next completion to read */
+    struct pm_cqe now; /* extended polling: the completion that the read functions return fields of; without its data */
+    struct vb_cq_link *senders, *receivers; /* QPs whose send or receive completions come here */
+    struct vb_srq *srqs; /* SRQs of XRC and of tag matching whose completions come here, linked by next_of_cq */
+    uint32_t comp_events, async_events; /* delivered; under the lock of the context */
+    /* Of datapath/poll_wait.h: */
+    const void *_Atomic poller; /* stands for the thread that last polled an empty queue; only compared */
+    _Atomic uint64_t shared_until; /* ns, CLOCK_MONOTONIC: until then the CQ counts as polled by several threads */
+};
+
+static inline struct vb_cq *vb_cq(struct ibv_cq *c)
+{
+    return VB_OF(struct vb_cq, cq, c);
+}
+static inline struct vb_cq *vb_cq_ex(struct ibv_cq_ex *c)
+{
+    return VB_OF(struct vb_cq, ex, c);
+}
 
 static inline void vb_cq_lock(struct vb_cq *cq)
 {
@@ -16,37 +57,17 @@ static inline void vb_cq_unlock(struct vb_cq *cq)
         pthread_mutex_unlock(&cq->lock);
 }
 
-/* Both CQs of a QP, which may be one, or NULL: the lower address first. */
+/* Locks both CQs of a QP, the one at the lower address first. They may be the same, or NULL. */
 void vb_cq_lock_pair(struct vb_cq *a, struct vb_cq *b);
 void vb_cq_unlock_pair(struct vb_cq *a, struct vb_cq *b);
 
-/* Makes qp's completions come to its CQs, and ends that: then none of them waits there any more. The caller holds
- * both locks. */
+/* Makes the completions of qp come to its CQs. The caller holds both locks. */
 void vb_cq_attach(struct vb_qp *qp);
+/* Ends that. No completion of qp may wait in its CQs any more. The caller holds both locks. */
 void vb_cq_detach(struct vb_qp *qp);
-/* Removes qp's waiting completions from its CQs; its requests of an SRQ go back there. The caller holds both locks. */
+/* Removes the waiting completions of qp from its CQs, and returns its requests of an SRQ to that SRQ. The caller holds both locks. */
 void vb_cq_purge(struct vb_qp *qp);
-/* Removes waiting completions of requests of an SRQ. The caller holds the lock. */
+/* Removes the waiting completions of requests of the SRQ with this handle. The caller holds the lock. */
 void vb_cq_purge_srq(struct vb_cq *cq, uint32_t srq);
-
-/* The next completion that is there, taken off the ring, its place given back to the daemon and its request to its queue, its
- * inline data scattered; false: none. out gets all but the data. The caller holds the lock. */
-bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out);
-
-/* After the daemon's death: the next request outstanding in a queue behind cq, as a flushed completion without ring;
- * false: none. The caller holds the lock and retires it (the queue's head moves); one of an SRQ is retired already. */
-bool vb_flush_next(struct vb_cq *cq, struct pm_cqe *out);
-
-/* What the service level of a completion says. RoCE has none; of a datagram it tells what its headers were, as NICs do
- * it (UCX reads that before it looks at the GRH area): bit 3, they ended with UDP; bits 2 to 0, IPv6 is 1, IPv4 is 2. */
-static inline uint8_t vb_wc_sl(const struct vb_cq *cq, const struct pm_cqe *e)
-{
-    if (!(e->wc_flags & IBV_WC_GRH))
-        return 0;
-    return vb_gid_is_v4(vb_ctx(cq->cq.context)->caps.desc.gid) ? 0x8 | 2 : 0x8 | 1;
-}
-
-/* Completion opcode of a send request's opcode. */
-uint8_t vb_wc_opcode(uint8_t wr_opcode);
 
 #endif

@@ -1,28 +1,74 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Shared receive queues, for the rest of the library.
+/* A shared receive queue, and its outstanding requests. The application owns it from ibv_create_srq to ibv_destroy_srq
+ * (control/create_srq.h).
  *
- * Requests of an SRQ complete out of order, so their slots in the ring say nothing once the daemon has read them.
- * Each outstanding request has a number, its cookie, and the library keeps the request's SGEs under it. Cookies are
- * free again when the completion was polled. */
-#ifndef VERBS_SRQ_H
-#define VERBS_SRQ_H
+ * Requests of an SRQ complete out of order, so the slot of a request in the ring says nothing once the daemon has read it. Therefore each
+ * outstanding request has a number, its WQE index. The library keeps the SGEs of the request under that number. The number is free again
+ * when the completion of the request was polled. */
+#ifndef PUMICE_SRC_VERBS_OBJECTS_SRQ_H
+#define PUMICE_SRC_VERBS_OBJECTS_SRQ_H
 
-#include "src/verbs/base/objects.h"
+#include "src/verbs/session/context.h"
 
-/* Ends the request with that cookie: len bytes of data that came with its completion go to its SGEs (len 0: none), and
- * its place is free. The caller holds the SRQ's lock, and gives the completion's place back before it lets that go. */
-void vb_srq_retire(struct vb_srq *srq, uint32_t wqe_index, const uint8_t *data, uint32_t len);
+struct vb_cq;
+struct vb_tm;
 
-/* What the library completes by itself after the daemon's death. */
-struct vb_flushed {
+/* An outstanding request, as the poller needs it. max_sge SGEs follow. */
+struct vb_srq_req {
+    /* While the number is free: the next free number, or VB_SRQ_NONE at the end of the list. While the request is outstanding:
+     * VB_SRQ_OUT or VB_SRQ_REPORTED. */
+    uint32_t next;
+    uint32_t num_sge;
     uint64_t wr_id;
-    uint8_t opcode; /* enum ibv_wc_opcode */
+    struct pm_sge sge[];
 };
-/* The daemon is dead: ends the next of what is outstanding in the SRQ, operations on its matching list first, then what the list
- * holds, then receive requests. False: nothing is. The caller holds the lock of a CQ where the SRQ's completions go. */
-bool vb_srq_flush_next(struct vb_srq *srq, struct vb_flushed *out);
+#define VB_SRQ_NONE UINT32_MAX
+#define VB_SRQ_OUT (UINT32_MAX - 1)
+#define VB_SRQ_REPORTED                                                                                                \
+    (UINT32_MAX - 2) /* the daemon is dead, and completed the request before: a CQ holds the completion */
 
-/* Distributes len bytes over num SGEs, which the daemon has checked. */
-void vb_scatter(const struct pm_sge *sge, uint32_t num, const uint8_t *data, uint32_t len);
+struct vb_srq {
+    struct ibv_srq srq;
+    enum ibv_srq_type type;
+    uint32_t srqn; /* XRC: its number on the wire */
+    struct vb_cq *cq; /* XRC, tag matching: the CQ of its completions; else NULL */
+    struct vb_srq *next_of_cq; /* under the lock of the CQ */
+    struct vb_tm *tm; /* tag matching: its list (objects/tm.h); else NULL */
+    _Atomic uint32_t users; /* queue pairs that receive from it */
+    uint32_t doorbell;
+    pthread_mutex_t lock; /* of all fields below, except the event count */
+    struct pm_srq_page *page; /* shared with the daemon */
+    size_t size; /* bytes mapped at page */
+    uint8_t *ring;
+    uint32_t mask, stride; /* slots - 1, bytes per slot */
+    uint32_t tail; /* index of the next request */
+    uint32_t max_wr, max_sge;
+    uint32_t outstanding; /* requests that were posted and not polled; at most max_wr */
+    uint8_t *reqs; /* capacity requests, see vb_srq_req */
+    size_t req_size; /* bytes of each */
+    uint32_t capacity; /* WQE indexes that exist: max_wr, or what it was before the SRQ was made smaller */
+    uint32_t free; /* first free WQE index */
+    bool sifted; /* the daemon is dead, and all requests that it completed are marked VB_SRQ_REPORTED */
+    uint32_t flush_at; /* the daemon is dead: the WQE index to look at next */
+    uint32_t async_events; /* delivered; under the lock of the context */
+};
+
+static inline struct vb_srq *vb_srq(struct ibv_srq *s)
+{
+    return VB_OF(struct vb_srq, srq, s);
+}
+
+/* The request with this WQE index, which must be below capacity. Under the lock of the SRQ. */
+static inline struct vb_srq_req *vb_srq_req(struct vb_srq *srq, uint32_t wqe_index)
+{
+    return (struct vb_srq_req *)(srq->reqs + wqe_index * srq->req_size);
+}
+
+/* Makes the WQE index of an outstanding request free again. Under the lock of the SRQ. */
+void vb_srq_put_free(struct vb_srq *srq, uint32_t wqe_index);
+
+/* Ends the request with this WQE index: copies the len bytes of data of its completion to its SGEs (len 0: none), and makes its WQE
+ * index free. The caller holds the lock of the SRQ, and must return the CQ entry of the completion before it unlocks. */
+void vb_srq_retire(struct vb_srq *srq, uint32_t wqe_index, const uint8_t *data, uint32_t len);
 
 #endif

@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/verbs/base/ops.h"
-#include "src/verbs/datapath/post.h"
-#include "src/verbs/shim/fork.h"
+#include "src/verbs/base/sge.h"
+#include "src/verbs/session/fork.h"
 
 #define SLOT_MASK ((1u << PM_TM_SLOT_BITS) - 1)
 #define NEXT_GENERATION (1u << PM_TM_SLOT_BITS)
@@ -32,10 +31,10 @@ struct vb_tm *vb_tm_new(void *segment, const struct pm_create_srq_req *req, cons
                         uint32_t max_sge)
 {
     struct vb_tm *tm =
-        calloc(1, sizeof(*tm) + req->max_num_tags * sizeof(tm->entry[0]) + req->max_ops * sizeof(tm->notify_state[0]));
+        calloc(1, sizeof(*tm) + req->max_num_tags * sizeof(tm->entry[0]) + req->max_ops * sizeof(tm->signaled[0]));
     if (!tm)
         return NULL;
-    tm->notify_state = (struct vb_tm_reported *)(tm->entry + req->max_num_tags);
+    tm->signaled = (struct vb_tm_signaled *)(tm->entry + req->max_num_tags);
     tm->ring = (uint8_t *)segment + rep->ops_offset;
     tm->mask = rep->ops_slots - 1;
     tm->stride = rep->ops_stride;
@@ -88,9 +87,9 @@ static void retire_op(struct vb_tm *tm, const struct pm_cqe *e)
 {
     if (tm->outstanding)
         tm->outstanding--;
-    if (tm->told_count) {
-        tm->told_count--;
-        tm->told_head = tm->told_head + 1 < tm->max_ops ? tm->told_head + 1 : 0;
+    if (tm->signaled_count) {
+        tm->signaled_count--;
+        tm->signaled_head = tm->signaled_head + 1 < tm->max_ops ? tm->signaled_head + 1 : 0;
     }
     if (e->opcode == IBV_WC_TM_ADD) {
         release_handle(tm, e->slot);
@@ -116,8 +115,8 @@ bool vb_tm_flush_next(struct vb_srq *srq, struct vb_flushed *out)
 {
     struct vb_tm *tm = srq->tm;
     see_done(srq);
-    if (tm->told_count) {
-        const struct vb_tm_reported *t = &tm->notify_state[tm->told_head];
+    if (tm->signaled_count) {
+        const struct vb_tm_signaled *t = &tm->signaled[tm->signaled_head];
         struct pm_cqe e = {.opcode = t->opcode, .status = IBV_WC_WR_FLUSH_ERR, .slot = t->handle};
         *out = (struct vb_flushed){t->wr_id, t->opcode};
         retire_op(tm, &e);
@@ -202,8 +201,8 @@ static int put(struct vb_srq *srq, struct ibv_ops_wr *wr)
         tm->entry[handle & SLOT_MASK].recv_wr_id = wr->tm.add.recv_wr_id;
     }
     if (wr->flags & IBV_OPS_SIGNALED)
-        tm->notify_state[(tm->told_head + tm->told_count++) % tm->max_ops] =
-            (struct vb_tm_reported){wr->wr_id, handle, completion_of(wr->opcode)};
+        tm->signaled[(tm->signaled_head + tm->signaled_count++) % tm->max_ops] =
+            (struct vb_tm_signaled){wr->wr_id, handle, completion_of(wr->opcode)};
     tm->tail++;
     tm->outstanding++;
     return 0;
@@ -222,8 +221,7 @@ int vb_post_srq_ops(struct ibv_srq *ibsrq, struct ibv_ops_wr *wr, struct ibv_ops
         if (srq->tm->tail != before) {
             /* Release: pairs with the daemon's acquire, so that it sees the operations that it counts. */
             atomic_store_explicit(&srq->page->ops_tail, srq->tm->tail, memory_order_release);
-            if (ring_doorbell(c->page, srq->doorbell))
-                vb_wake(c);
+            vb_doorbell(c, srq->doorbell);
         }
         pthread_mutex_unlock(&srq->lock);
     }

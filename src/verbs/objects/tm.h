@@ -11,8 +11,8 @@
  *
  * An operation is outstanding from its posting until its completion is polled or, if it is unsignaled, until the daemon
  * has carried it out. */
-#ifndef VERBS_TM_H
-#define VERBS_TM_H
+#ifndef PUMICE_SRC_VERBS_OBJECTS_TM_H
+#define PUMICE_SRC_VERBS_OBJECTS_TM_H
 
 #include "src/verbs/objects/srq.h"
 
@@ -23,7 +23,7 @@ struct vb_tm_entry {
     uint32_t next; /* while free: slot of the next free one; VB_TM_NONE: it is the last */
     uint64_t recv_wr_id;
 };
-struct vb_tm_reported { /* a signaled operation */
+struct vb_tm_signaled { /* a signaled operation */
     uint64_t wr_id;
     uint32_t handle;
     uint8_t opcode; /* enum ibv_wc_opcode */
@@ -37,11 +37,15 @@ struct vb_tm {
     uint32_t outstanding; /* operations; at most max_ops */
     uint32_t max_ops, max_num_tags, max_sge;
     uint32_t first, last; /* free slots, those longest free first, so that generations last; first may be VB_TM_NONE */
-    struct vb_tm_reported
-        *notify_state; /* signaled operations whose completions were not polled, in order: ring of max_ops */
-    uint32_t told_head, told_count; /* place of the oldest; how many */
-    struct vb_tm_entry entry[]; /* max_num_tags; told's memory follows */
+    /* Signaled operations whose completions were not polled, in order: a ring of max_ops. */
+    struct vb_tm_signaled *signaled;
+    uint32_t signaled_head, signaled_count; /* place of the oldest; how many */
+    struct vb_tm_entry entry[]; /* max_num_tags; the memory of signaled follows */
 };
+
+/* ibv_post_srq_ops, a function that a context points to. 0 or an errno value, and then *bad_wr is the first operation that was not
+ * posted. EINVAL: the SRQ has no list, or the operation is malformed. ENOMEM: no room for operations or entries. EIO: a forked child. */
+int vb_post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr);
 
 /* Of the ring that the daemon made; NULL with errno on failure. The caller frees it. */
 struct vb_tm *vb_tm_new(void *segment, const struct pm_create_srq_req *req, const struct pm_create_srq_rep *rep,
@@ -50,7 +54,13 @@ struct vb_tm *vb_tm_new(void *segment, const struct pm_create_srq_req *req, cons
 /* A completion of kind PM_CQE_TM_ENTRY or PM_CQE_TM_OP was taken. */
 void vb_tm_retire(struct vb_srq *srq, const struct pm_cqe *e);
 
-/* vb_srq_flush_next, of what has to do with the matching list. The caller holds the SRQ's lock. */
+/* A request that the library completes by itself after the death of the daemon. */
+struct vb_flushed {
+    uint64_t wr_id;
+    uint8_t opcode; /* enum ibv_wc_opcode */
+};
+/* After the death of the daemon: ends the next outstanding operation on the list, or the next entry of the list. Returns false if there is
+ * none. The caller holds the lock of the SRQ. */
 bool vb_tm_flush_next(struct vb_srq *srq, struct vb_flushed *out);
 
 #endif

@@ -11,7 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/verbs/base/session.h"
+#include "pumice/abi.h"
+#include "src/verbs/base/api.h"
+#include "src/verbs/session/session.h"
+#include "src/verbs/session/session_path.h"
 #include "src/verbs/shim/libc_next.h"
 
 #define SYS "/sys/class/"

@@ -5,8 +5,8 @@
  * sees what has happened meanwhile. Here the daemon has the number, and nobody keeps files up to date: what open gives is a memory file
  * of this process with the text, and its name says which counter it is. A read from its beginning asks the daemon first, so counting
  * costs the daemon nothing. */
-#ifndef VERBS_COUNTER_H
-#define VERBS_COUNTER_H
+#ifndef PUMICE_SRC_VERBS_SHIM_COUNTER_FILES_H
+#define PUMICE_SRC_VERBS_SHIM_COUNTER_FILES_H
 
 #include <stdbool.h>
 

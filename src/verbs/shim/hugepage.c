@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "pumice/abi.h"
-#include "src/verbs/base/objects.h"
+#include "src/verbs/base/api.h"
 #include "src/verbs/shim/libc_next.h"
 
 #ifndef MADV_POPULATE_WRITE

@@ -2,8 +2,8 @@
 /* Huge pages for registered memory. The daemon copies from and to it by system calls that look up every page, which costs more
  * than the copy itself; with huge pages a copy takes about half as long. PM_ENV_HUGE_PAGES=off leaves memory as it is, and so do
  * systems whose huge pages are not of 2 MiB. */
-#ifndef PUMICE_VERBS_HUGEPAGE_H
-#define PUMICE_VERBS_HUGEPAGE_H
+#ifndef PUMICE_SRC_VERBS_SHIM_HUGEPAGE_H
+#define PUMICE_SRC_VERBS_SHIM_HUGEPAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * dlsym finds them, which takes locks and may allocate; but some of these functions may be called in a signal handler, or between vfork
  * and exec. So a constructor finds all of them. Other libraries' constructors may come before it: until then those functions are system
  * calls of ours (libc's are cancellation points, too, but nobody cancels a thread that early), and the others are looked up when they are called. */
-#ifndef VERBS_NEXT_H
-#define VERBS_NEXT_H
+#ifndef PUMICE_SRC_VERBS_SHIM_LIBC_NEXT_H
+#define PUMICE_SRC_VERBS_SHIM_LIBC_NEXT_H
 
 #include <dirent.h>
 #include <fcntl.h>

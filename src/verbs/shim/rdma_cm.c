@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/verbs/base/session.h"
+#include "src/verbs/session/session_path.h"
 
 /* Lists of libfabric's providers: its own, and those of Open MPI, MPICH and Intel MPI. */
 static const char *const provider_lists[] = {"FI_PROVIDER", "OMPI_MCA_mtl_ofi_provider_include",
@@ -73,12 +73,12 @@ static bool has_ucx(void)
 
 void vb_rdma_cm_hint(void)
 {
-    static bool notify_state;
+    static bool hinted;
     static const char text[] = "pumice: rdma_cm, connection management, is not there: take out-of-band connections "
                                "(perftest without -R, libfabric's verbs;ofi_rxd, MPIs over UCX)\n";
     int e = errno;
     if ((wanted() || (!vb_session_is_rank() && !has_ucx() && !datagrams())) &&
-        !__atomic_test_and_set(&notify_state, __ATOMIC_RELAXED))
+        !__atomic_test_and_set(&hinted, __ATOMIC_RELAXED))
         (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
     errno = e;
 }

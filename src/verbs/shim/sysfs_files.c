@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Programs look for RDMA devices in the file system, too: UCX wants a character device /dev/infiniband/DEV_NAME, and
- * reads /sys/class/infiniband/DEVICE/… by name. Without root there is no such thing, so these functions stand in for
- * libc's and lead exactly these two trees elsewhere: the device file to /dev/null, the attributes to the directory that
- * the daemon keeps beside its control socket. Everything else goes to the kernel as it came.
- *
- * The library is preloaded into every shell and launcher, and these may run in constructors, in signal handlers and
- * between fork and exec, and behind filters of system calls: for other paths they cost a few compares and call the function that they
- * stand in for (next.h), or one of libc that makes the same system call; nothing is allocated, and nothing is looked up. What a real
- * device of this machine has in these trees is still found, because only names that the daemon has are led away. Counters change, so
- * that directory has only their names: see counter.h. */
+#include "src/verbs/shim/sysfs_files.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,11 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "src/verbs/base/session.h"
+#include "pumice/abi.h"
+#include "src/verbs/base/api.h"
+#include "src/verbs/session/session_path.h"
 #include "src/verbs/shim/counter_files.h"
 #include "src/verbs/shim/libc_next.h"
 #include "src/verbs/shim/rdma_cm.h"
@@ -102,12 +95,6 @@ static void no_rdma_cm(const char *path)
 }
 
 /* --- what stands in --------------------------------------------------------------------------------------------------- */
-/* Prototypes of functions that the headers no longer have. */
-int __xstat(int version, const char *path, struct stat *st);
-int __xstat64(int version, const char *path, struct stat64 *st);
-int __lxstat(int version, const char *path, struct stat *st);
-int __lxstat64(int version, const char *path, struct stat64 *st);
-
 VB_EXPORT int stat(const char *restrict path, struct stat *restrict st)
 {
     char out[PATH_MAX];

@@ -6,13 +6,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "src/verbs/base/lock.h"
+#include "src/verbs/datapath/bind.h"
+#include "src/verbs/datapath/flush.h"
+#include "src/verbs/datapath/poll.h"
 #include "src/verbs/datapath/poll_wait.h"
-#include "src/verbs/datapath/post.h"
-#include "src/verbs/datapath/ring.h"
-#include "src/verbs/objects/cq.h"
 #include "src/verbs/objects/srq.h"
 #include "src/verbs/objects/tm.h"
-#include "src/verbs/shim/fork.h"
+#include "src/verbs/session/fork.h"
 
 #define SLOTS 16
 #define QPN 7
@@ -36,10 +37,6 @@ bool vb_fork_complain(void)
 void vb_bind_undo(struct vb_qp *q, const struct pm_send_wqe *w)
 {
     (void)q, (void)w;
-}
-void vb_scatter(const struct pm_sge *sge, uint32_t num, const uint8_t *data, uint32_t len)
-{
-    (void)sge, (void)num, (void)data, (void)len;
 }
 void vb_srq_retire(struct vb_srq *srq, uint32_t wqe_index, const uint8_t *data, uint32_t len)
 {

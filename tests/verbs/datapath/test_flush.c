@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* FLUSH, as programs call it that were built with a later rdma-core. */
-#include "src/verbs/abi/verbs_v45.h"
+#include "src/verbs/base/verbs_v45.h"
 #include "tests/verbs/ends.h"
 
 static struct vt_end a, b;
@@ -8,7 +8,7 @@ static struct ibv_mr *open_mr; /* all of b.buf, to be flushed */
 
 static void flush(struct ibv_qp_ex *q, uint32_t rkey, uint32_t at, size_t len, unsigned placement, unsigned selectivity)
 {
-    ((struct vb_qp_ex_later *)(void *)q)
+    ((struct vb_qp_ex_v45 *)(void *)q)
         ->wr_flush(q, rkey, (uintptr_t)b.buf + at, len, (uint8_t)placement, (uint8_t)selectivity);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The client's side of the rings (src/verbs/datapath/ring.h) against threads that play the daemon, as pumice/abi.h says it
+/* The client's side of the rings (src/verbs/base/ring.h) against threads that play the daemon, as pumice/abi.h says it
  * behaves. Worth most under ThreadSanitizer. */
 #include <errno.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "src/verbs/datapath/ring.h"
+#include "src/verbs/base/ring.h"
 #include "tests/unit/core/plain.h"
 
 #define SLOTS 8u
@@ -146,7 +146,7 @@ Test(ring, no_event_is_lost)
     pthread_create(&t, NULL, notifier, NULL);
     while (i < EVENTS) {
         char c;
-        ring_arm(&cq, false);
+        ring_request_notify(&cq, false);
         if (!ring_cqe(entries, MASK, i)) { /* the last look after the wish */
             struct pollfd p = {.fd = event_pipe[0], .events = POLLIN};
             cr_assert_eq(poll(&p, 1, LOST_MS), 1, "no event for completion %u", i);
@@ -161,10 +161,10 @@ Test(ring, no_event_is_lost)
 Test(ring, a_wish_is_not_weakened)
 {
     start_at(0);
-    ring_arm(&cq, true);
+    ring_request_notify(&cq, true);
     cr_assert_eq(atomic_load(&cq.arm), PM_ARM_SOLICITED);
-    ring_arm(&cq, false);
-    ring_arm(&cq, true);
+    ring_request_notify(&cq, false);
+    ring_request_notify(&cq, true);
     cr_assert_eq(atomic_load(&cq.arm), PM_ARM_ANY);
 }
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/verbs/abi/context_ops.h"
+
+#include <errno.h>
+
+#include "src/verbs/control/create_cq.h"
+#include "src/verbs/control/create_qp.h"
+#include "src/verbs/control/create_srq.h"
+#include "src/verbs/control/xrcd.h"
+#include "src/verbs/datapath/bind.h"
+#include "src/verbs/datapath/cq_notify.h"
+#include "src/verbs/datapath/poll.h"
+#include "src/verbs/datapath/post.h"
+#include "src/verbs/datapath/srq_post.h"
+#include "src/verbs/device/query.h"
+#include "src/verbs/memory/advise.h"
+#include "src/verbs/memory/dm.h"
+#include "src/verbs/memory/mr.h"
+#include "src/verbs/memory/mw.h"
+#include "src/verbs/memory/pd.h"
+#include "src/verbs/objects/tm.h"
+
+/* The entries that only programs of the first ABI called. */
+static void *no_compat(void)
+{
+    return vb_null(-EOPNOTSUPP);
+}
+
+void vb_context_ops(struct vb_context *c)
+{
+    struct ibv_context_ops *o = &c->vctx.context.ops;
+    o->_compat_alloc_pd = o->_compat_dealloc_pd = o->_compat_reg_mr = o->_compat_rereg_mr = o->_compat_dereg_mr =
+        no_compat;
+    o->_compat_create_cq = o->_compat_cq_event = o->_compat_resize_cq = o->_compat_destroy_cq = no_compat;
+    o->_compat_create_srq = o->_compat_modify_srq = o->_compat_query_srq = o->_compat_destroy_srq = no_compat;
+    o->_compat_create_qp = o->_compat_query_qp = o->_compat_modify_qp = o->_compat_destroy_qp = no_compat;
+    o->_compat_create_ah = o->_compat_destroy_ah = o->_compat_attach_mcast = o->_compat_detach_mcast = no_compat;
+    o->_compat_async_event = no_compat;
+    o->alloc_mw = vb_alloc_mw;
+    o->bind_mw = vb_bind_mw;
+    o->dealloc_mw = vb_dealloc_mw;
+    o->post_srq_recv = vb_post_srq_recv;
+    o->poll_cq = vb_poll_cq;
+    o->req_notify_cq = vb_req_notify_cq;
+    o->post_send = vb_post_send;
+    o->post_recv = vb_post_recv;
+
+    /* Those left NULL make the header's inline functions answer EOPNOTSUPP. */
+    struct verbs_context *v = &c->vctx;
+    v->sz = sizeof(*v);
+    v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+    v->open_xrcd = vb_open_xrcd;
+    v->close_xrcd = vb_close_xrcd;
+    v->create_srq_ex = vb_create_srq_ex;
+    v->get_srq_num = vb_get_srq_num;
+    v->post_srq_ops = vb_post_srq_ops;
+    v->open_qp = vb_open_qp;
+    v->modify_cq = vb_modify_cq;
+    v->advise_mr = vb_advise_mr;
+    v->alloc_dm = vb_alloc_dm;
+    v->free_dm = vb_free_dm;
+    v->reg_dm_mr = vb_reg_dm_mr;
+    v->query_port = vb_query_port;
+    v->query_device_ex = vb_query_device_ex;
+    v->query_rt_values = vb_query_rt_values;
+    v->create_cq_ex = vb_create_cq_ex;
+    v->create_qp_ex = vb_create_qp_ex;
+    v->alloc_td = vb_alloc_td;
+    v->dealloc_td = vb_dealloc_td;
+    v->alloc_parent_domain = vb_alloc_parent_domain;
+}

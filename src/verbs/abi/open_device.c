@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Opening and closing a device. */
+#include <infiniband/verbs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "src/verbs/abi/context_ops.h"
+#include "src/verbs/base/cancel.h"
+#include "src/verbs/base/clock.h"
+#include "src/verbs/device/device.h"
+#include "src/verbs/session/call.h"
+#include "src/verbs/session/fork.h"
+#include "src/verbs/shim/hugepage.h"
+
+/* The daemon must be our tracer to reach our memory where the Yama module guards it; elsewhere this fails and is not
+ * needed. */
+static void admit_daemon(struct vb_context *c)
+{
+    struct pm_list_rep rep;
+    struct vb_call call = {.op = PM_OP_LIST, .send_fd = -1, .rep = &rep, .rep_len = sizeof(rep)};
+    if (vb_session_call(&c->session, &call) == 0)
+        prctl(PR_SET_PTRACER, (unsigned long)rep.pid, 0, 0, 0);
+}
+
+static int bind_session(struct vb_context *c, uint32_t index)
+{
+    if (getrandom(&c->probe, sizeof(c->probe), 0) != (ssize_t)sizeof(c->probe))
+        c->probe = vb_clock(CLOCK_MONOTONIC);
+    struct pm_open_req req = {.abi_version = PM_ABI_VERSION,
+                              .device = index,
+                              .probe_va = (uint64_t)(uintptr_t)&c->probe,
+                              .probe_value = c->probe};
+    int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC), fds[3];
+    struct vb_call call = {.op = PM_OP_OPEN,
+                           .req = &req,
+                           .req_len = sizeof(req),
+                           .send_fd = mem,
+                           .rep = &c->caps,
+                           .rep_len = sizeof(c->caps),
+                           .fds = fds,
+                           .num_fds = 3};
+    int rc = vb_session_call(&c->session, &call);
+    if (mem >= 0)
+        vb_close(mem);
+    if (rc)
+        return rc;
+    c->doorbell_fd = fds[1];
+    c->vctx.context.async_fd = fds[2];
+    c->caps.fw_ver[sizeof(c->caps.fw_ver) - 1] = 0;
+    void *page = mmap(NULL, sizeof(*c->page), PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+    vb_close(fds[0]);
+    if (page == MAP_FAILED)
+        return -errno;
+    c->page = page;
+    return 0;
+}
+
+static void free_context(struct vb_context *c)
+{
+    if (c->page)
+        munmap(c->page, sizeof(*c->page));
+    if (c->doorbell_fd >= 0)
+        vb_close(c->doorbell_fd);
+    if (c->vctx.context.async_fd >= 0)
+        vb_close(c->vctx.context.async_fd);
+    vb_session_close(&c->session);
+    vb_table_fini(&c->qps);
+    vb_table_fini(&c->cqs);
+    vb_table_fini(&c->srqs);
+    vb_table_fini(&c->mrs);
+    vb_table_fini(&c->mws);
+    free(c);
+}
+
+static struct vb_context *open_device(struct ibv_device *device)
+{
+    struct vb_device *d = vb_dev(device);
+    struct vb_context *c = calloc(1, sizeof(*c));
+    if (!c)
+        return NULL;
+    atomic_store(&c->session.fd, -1);
+    c->doorbell_fd = c->vctx.context.async_fd = -1;
+    c->generation = vb_fork_generation();
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->vctx.context.mutex, NULL);
+    int rc = c->generation ? 0 : -ENOMEM;
+    if (rc == 0)
+        rc = vb_table_init(&c->qps);
+    if (rc == 0)
+        rc = vb_table_init(&c->cqs);
+    if (rc == 0)
+        rc = vb_table_init(&c->srqs);
+    if (rc == 0)
+        rc = vb_table_init(&c->mrs);
+    if (rc == 0)
+        rc = vb_table_init(&c->mws);
+    if (rc == 0)
+        rc = vb_session_connect(&c->session, d->socket);
+    if (rc == 0) {
+        admit_daemon(c);
+        rc = bind_session(c, d->index);
+    }
+    if (rc) {
+        free_context(c);
+        return vb_null(rc);
+    }
+    vb_hugepage_heap();
+    vb_context_ops(c);
+    c->vctx.context.device = device;
+    c->vctx.context.num_comp_vectors = 1;
+    c->vctx.context.cmd_fd = atomic_load(&c->session.fd);
+    vb_fork_watch(&c->session);
+    vb_device_hold(d);
+    return c;
+}
+
+VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+    int was = vb_cancel_off();
+    struct vb_context *c = open_device(device);
+    vb_cancel_restore(was);
+    return c ? &c->vctx.context : NULL;
+}
+
+VB_EXPORT int ibv_close_device(struct ibv_context *context)
+{
+    struct vb_context *c = vb_ctx(context);
+    struct vb_device *d = vb_dev(context->device);
+    vb_fork_unwatch(&c->session);
+    free_context(c);
+    vb_device_drop(d);
+    return 0;
+}
+
+VB_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
+{
+    (void)cmd_fd;
+    return vb_null(-EOPNOTSUPP);
+}

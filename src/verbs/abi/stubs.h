@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Exported functions that only fail. Programs and libraries insist on these symbols when they are loaded, and hardly ever call them.
+ * compat.c holds those of the first ABI. private34.c holds those of rdma-core's provider libraries.
+ *
+ * Each macro defines one function. It has no parameters, since it looks at none; callers pass what they like. */
+#ifndef PUMICE_SRC_VERBS_ABI_STUBS_H
+#define PUMICE_SRC_VERBS_ABI_STUBS_H
+
+#include "src/verbs/base/api.h"
+
+/* Returns EOPNOTSUPP and sets errno. */
+#define VB_STUB_INT(name)                                                                                              \
+    VB_EXPORT int name(void);                                                                                          \
+    VB_EXPORT int name(void)                                                                                           \
+    {                                                                                                                  \
+        return vb_err(-EOPNOTSUPP);                                                                                    \
+    }
+/* Returns -1 and sets errno to EOPNOTSUPP. */
+#define VB_STUB_MINUS(name)                                                                                            \
+    VB_EXPORT int name(void);                                                                                          \
+    VB_EXPORT int name(void)                                                                                           \
+    {                                                                                                                  \
+        return vb_err(-EOPNOTSUPP), -1;                                                                                \
+    }
+/* Returns NULL and sets errno to EOPNOTSUPP. */
+#define VB_STUB_PTR(name)                                                                                              \
+    VB_EXPORT void *name(void);                                                                                        \
+    VB_EXPORT void *name(void)                                                                                         \
+    {                                                                                                                  \
+        return vb_null(-EOPNOTSUPP);                                                                                   \
+    }
+/* Does nothing. */
+#define VB_STUB_VOID(name)                                                                                             \
+    VB_EXPORT void name(void);                                                                                         \
+    VB_EXPORT void name(void)                                                                                          \
+    {                                                                                                                  \
+    }
+
+#endif

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Asynchronous events: records from the daemon in a pipe, whose end means that the device is no more. */
+#include <infiniband/verbs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "src/verbs/base/cancel.h"
+#include "src/verbs/objects/cq.h"
+#include "src/verbs/objects/srq.h"
+#include "src/verbs/session/fork.h"
+
+/* An XRC target may have several handles here, and each gets every event, from a record of its own: the one whose turn
+ * it is is the one that had the fewest. */
+static struct vb_qp *next_handle(struct vb_qp *first)
+{
+    struct vb_qp *best = first;
+    for (struct vb_qp *q = first; q; q = q->twin)
+        if ((int32_t)(q->turn + q->async_events - (best->turn + best->async_events)) < 0)
+            best = q;
+    return best;
+}
+
+/* The object that an event is about, one more event counted as delivered (the count keeps it alive until it is
+ * acknowledged); false: it is gone meanwhile, or the event is of no kind that we know. */
+static bool deliver(struct vb_context *c, const struct pm_async_event *rec, struct ibv_async_event *event)
+{
+    bool found = false;
+    event->event_type = (enum ibv_event_type)rec->type;
+    pthread_mutex_lock(&c->lock);
+    switch (rec->type) {
+    case IBV_EVENT_CQ_ERR: {
+        struct vb_cq *cq = vb_table_get(&c->cqs, rec->handle);
+        if (cq) {
+            cq->async_events++;
+            event->element.cq = &cq->cq;
+            found = true;
+        }
+        break;
+    }
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED: {
+        struct vb_qp *qp = next_handle(vb_table_get(&c->qps, rec->handle));
+        if (qp) {
+            qp->async_events++;
+            event->element.qp = &qp->qp;
+            found = true;
+        }
+        break;
+    }
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED: {
+        struct vb_srq *srq = vb_table_get(&c->srqs, rec->handle);
+        if (srq) {
+            srq->async_events++;
+            event->element.srq = &srq->srq;
+            found = true;
+        }
+        break;
+    }
+    case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+        event->element.port_num = (int)rec->handle;
+        found = true;
+        break;
+    default:
+        break;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return found;
+}
+
+/* The daemon is gone: the first caller gets the event. The descriptor becomes one that stays silent, as a device
+ * that said its last word, so that a program which polls it doesn't spin on the pipe's end. */
+static int deliver_fatal(struct vb_context *c, struct ibv_async_event *event)
+{
+    pthread_mutex_lock(&c->lock);
+    bool first = !c->fatal_reported;
+    if (first) {
+        int fd = c->vctx.context.async_fd, flags = fcntl(fd, F_GETFL);
+        int silent = eventfd(0, EFD_CLOEXEC | (flags & O_NONBLOCK ? EFD_NONBLOCK : 0));
+        c->fatal_reported = true;
+        if (silent >= 0) {
+            dup3(silent, fd, O_CLOEXEC);
+            vb_close(silent);
+        }
+    }
+    pthread_mutex_unlock(&c->lock);
+    atomic_store(&c->gone, true);
+    if (!first)
+        return vb_err(-EIO), -1;
+    event->event_type = IBV_EVENT_DEVICE_FATAL;
+    event->element.port_num = 1;
+    return 0;
+}
+
+VB_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+    struct vb_context *c = vb_ctx(context);
+    for (;;) {
+        struct pm_async_event rec;
+        if (!vb_owned(c))
+            return vb_err(-EIO), -1;
+        ssize_t n = read(context->async_fd, &rec, sizeof(rec));
+        if (n < 0)
+            return -1;
+        if (n != (ssize_t)sizeof(rec))
+            return deliver_fatal(c, event);
+        if (deliver(c, &rec, event))
+            return 0;
+    }
+}
+
+VB_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
+{
+    switch (event->event_type) {
+    case IBV_EVENT_CQ_ERR: {
+        struct ibv_cq *cq = event->element.cq;
+        pthread_mutex_lock(&cq->mutex);
+        cq->async_events_completed++;
+        pthread_cond_signal(&cq->cond);
+        pthread_mutex_unlock(&cq->mutex);
+        break;
+    }
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED: {
+        struct ibv_qp *qp = event->element.qp;
+        pthread_mutex_lock(&qp->mutex);
+        qp->events_completed++;
+        pthread_cond_signal(&qp->cond);
+        pthread_mutex_unlock(&qp->mutex);
+        break;
+    }
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED: {
+        struct ibv_srq *srq = event->element.srq;
+        pthread_mutex_lock(&srq->mutex);
+        srq->events_completed++;
+        pthread_cond_signal(&srq->cond);
+        pthread_mutex_unlock(&srq->mutex);
+        break;
+    }
+    default:
+        break;
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/verbs/control/create_cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "src/verbs/base/lock.h"
+#include "src/verbs/control/comp_channel.h"
+#include "src/verbs/datapath/cq_ex.h"
+#include "src/verbs/objects/cq.h"
+#include "src/verbs/session/call.h"
+#include "src/verbs/session/fork.h"
+#include "src/verbs/session/segment.h"
+
+/* Maps a segment of slots entries; takes the descriptor. */
+static int map_ring(int fd, size_t size, uint32_t slots, struct pm_cq_page **page)
+{
+    *page = vb_segment_map(fd, size);
+    if (!*page)
+        return -errno;
+    if (slots && vb_segment_fits(size, PM_CQ_ENTRIES, slots, sizeof(struct pm_cqe), 1, sizeof(struct pm_cqe)))
+        return 0;
+    munmap(*page, size);
+    return -EPROTO;
+}
+
+static void set_ring(struct vb_cq *cq, struct pm_cq_page *page, size_t size, uint32_t slots)
+{
+    cq->page = page;
+    cq->entries = (struct pm_cqe *)((char *)page + PM_CQ_ENTRIES);
+    cq->size = size;
+    cq->mask = slots - 1;
+    cq->cq.cqe = (int)slots;
+}
+
+static void destroy_handle(struct vb_context *c, uint32_t handle)
+{
+    struct pm_handle req = {handle};
+    vb_call_simple(c, PM_OP_DESTROY_CQ, &req, sizeof(req), NULL, 0);
+}
+
+static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create_cq_req *req)
+{
+    struct pm_create_cq_rep rep = {0};
+    struct pm_cq_page *page;
+    int fd;
+    int rc = vb_call_segment(c, PM_OP_CREATE_CQ, req, sizeof(*req), &rep, sizeof(rep), &fd);
+    if (rc && rep.handle) /* but its descriptor can't be had */
+        destroy_handle(c, rep.handle);
+    if (rc)
+        return rc;
+    rc = map_ring(fd, rep.size, rep.slots, &page);
+    if (rc) {
+        destroy_handle(c, rep.handle);
+        return rc;
+    }
+    set_ring(cq, page, rep.size, rep.slots);
+    cq->doorbell = cq->cq.channel ? rep.doorbell : PM_DOORBELLS;
+    cq->cq.handle = rep.handle;
+    pthread_mutex_lock(&c->lock);
+    rc = vb_table_set(&c->cqs, rep.handle, cq);
+    if (rc == 0 && cq->cq.channel)
+        cq->cq.channel->refcnt++;
+    pthread_mutex_unlock(&c->lock);
+    if (rc) {
+        destroy_handle(c, rep.handle);
+        munmap(page, rep.size);
+    }
+    return rc;
+}
+
+static struct vb_cq *make(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
+{
+    struct vb_context *c = vb_ctx(context);
+    struct pm_create_cq_req req = {.cqe = attr->cqe, .comp_vector = attr->comp_vector, .flags = attr->flags};
+    if (attr->cqe == 0 || attr->cqe > c->caps.max_cqe || attr->comp_vector >= (uint32_t)context->num_comp_vectors)
+        return vb_null(-EINVAL);
+    if (attr->channel && attr->channel->context != context) /* its handle may be another channel's here */
+        return vb_null(-EINVAL);
+    struct vb_cq *cq = aligned_alloc(64, (sizeof(*cq) + 63) & ~(size_t)63);
+    if (!cq)
+        return NULL;
+    memset(cq, 0, sizeof(*cq));
+    cq->cq.context = context;
+    cq->cq.cq_context = attr->cq_context;
+    cq->cq.channel = attr->channel;
+    cq->unlocked = attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+    cq->overruns = attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    if (attr->channel)
+        req.channel = vb_channel(attr->channel)->handle;
+    vb_lock_init(&cq->lock);
+    pthread_mutex_init(&cq->notify_lock, NULL);
+    pthread_mutex_init(&cq->cq.mutex, NULL);
+    pthread_cond_init(&cq->cq.cond, NULL);
+    vb_cq_ex_ops(&cq->ex, attr->wc_flags);
+    int rc = create(c, cq, &req);
+    if (rc) {
+        free(cq);
+        return vb_null(rc);
+    }
+    return cq;
+}
+
+VB_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+                                       struct ibv_comp_channel *channel, int comp_vector)
+{
+    if (cqe < 1 || comp_vector < 0)
+        return vb_null(-EINVAL);
+    struct ibv_cq_init_attr_ex attr = {
+        .cqe = (uint32_t)cqe, .cq_context = cq_context, .channel = channel, .comp_vector = (uint32_t)comp_vector};
+    struct vb_cq *cq = make(context, &attr);
+    return cq ? &cq->cq : NULL;
+}
+
+struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+    const uint64_t fields = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                            IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_TM_INFO;
+    const uint32_t flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    struct ibv_cq_init_attr_ex a = *attr;
+    if (a.comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD))
+        return vb_null(-EINVAL);
+    if (!(a.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS))
+        a.flags = 0;
+    if ((a.wc_flags & ~fields) || (a.flags & ~flags))
+        return vb_null(-EOPNOTSUPP);
+    struct vb_cq *cq = make(context, &a);
+    if (!cq)
+        return NULL;
+    cq->extended = true;
+    return &cq->ex;
+}
+
+/* The new ring is mapped: the daemon moves what is live to it. */
+static int switch_ring(struct vb_context *c, struct vb_cq *cq)
+{
+    struct pm_handle req = {cq->cq.handle};
+    struct pm_switch_cq_rep rep;
+    int rc = vb_call_simple(c, PM_OP_SWITCH_CQ, &req, sizeof(req), &rep, sizeof(rep));
+    if (rc == 0)
+        cq->consumer = rep.consumer;
+    return rc;
+}
+
+VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+    struct vb_cq *cq = vb_cq(ibcq);
+    struct vb_context *c = vb_ctx(ibcq->context);
+    struct pm_resize_cq_req req = {.cq = ibcq->handle, .cqe = (uint32_t)cqe};
+    struct pm_resize_cq_rep rep;
+    struct pm_cq_page *page;
+    int fd;
+    if (!vb_owned(c)) /* another thread of the parent may have had the lock */
+        return vb_err(-EIO);
+    if (cqe < 1 || (uint32_t)cqe > c->caps.max_cqe)
+        return vb_err(-EINVAL);
+    /* No completion may be taken, and no wish for an event be made, between the daemon's copy and our change to it. */
+    vb_cq_lock(cq);
+    pthread_mutex_lock(&cq->notify_lock);
+    int rc = vb_call_segment(c, PM_OP_RESIZE_CQ, &req, sizeof(req), &rep, sizeof(rep), &fd);
+    if (rc == 0)
+        rc = map_ring(fd, rep.size, rep.slots, &page);
+    if (rc == 0 && (rc = switch_ring(c, cq)) != 0)
+        munmap(page, rep.size);
+    if (rc == 0) {
+        pthread_mutex_lock(&c->lock); /* after the daemon's death others look into all CQs under it */
+        munmap(cq->page, cq->size);
+        set_ring(cq, page, rep.size, rep.slots);
+        pthread_mutex_unlock(&c->lock);
+    }
+    pthread_mutex_unlock(&cq->notify_lock);
+    vb_cq_unlock(cq);
+    return vb_err(rc);
+}
+
+int vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+    struct pm_modify_cq_req req = {
+        .cq = cq->handle, .count = attr->moderate.cq_count, .period = attr->moderate.cq_period};
+    if (attr->attr_mask & ~(uint32_t)(IBV_CQ_ATTR_RESERVED - 1))
+        return vb_err(-EOPNOTSUPP);
+    if (!(attr->attr_mask & IBV_CQ_ATTR_MODERATE))
+        return 0;
+    return vb_err(vb_call_simple(vb_ctx(cq->context), PM_OP_MODIFY_CQ, &req, sizeof(req), NULL, 0));
+}
+
+/* Waits until the application has acknowledged all events that it got. */
+static void await_acks(struct vb_cq *cq)
+{
+    pthread_mutex_lock(&cq->cq.mutex);
+    while (cq->cq.comp_events_completed != cq->comp_events || cq->cq.async_events_completed != cq->async_events)
+        pthread_cond_wait(&cq->cq.cond, &cq->cq.mutex);
+    pthread_mutex_unlock(&cq->cq.mutex);
+}
+
+VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
+{
+    struct vb_cq *cq = vb_cq(ibcq);
+    struct vb_context *c = vb_ctx(ibcq->context);
+    if (vb_owned_quiet(c)) {
+        struct pm_handle req = {ibcq->handle};
+        /* A QP or SRQ uses it: known here, so that it holds without a daemon too. */
+        vb_cq_lock(cq);
+        int rc = cq->senders || cq->receivers || cq->srqs ? -EBUSY : 0;
+        vb_cq_unlock(cq);
+        if (rc == 0)
+            rc = vb_call_simple(c, PM_OP_DESTROY_CQ, &req, sizeof(req), NULL, 0);
+        if (rc && rc != -EIO)
+            return vb_err(rc);
+        /* From here on no event finds it any more: the counts are final. */
+        pthread_mutex_lock(&c->lock);
+        if (vb_table_get(&c->cqs, ibcq->handle) == cq) /* else its handle is another CQ's already */
+            vb_table_set(&c->cqs, ibcq->handle, NULL);
+        if (ibcq->channel)
+            ibcq->channel->refcnt--;
+        pthread_mutex_unlock(&c->lock);
+        await_acks(cq);
+    } else if (ibcq->channel) {
+        ibcq->channel->refcnt--;
+    }
+    munmap(cq->page, cq->size);
+    free(cq);
+    return 0;
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/verbs/control/create_qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "src/verbs/base/lock.h"
+#include "src/verbs/control/xrcd.h"
+#include "src/verbs/datapath/bind_layout.h"
+#include "src/verbs/datapath/qp_ex.h"
+#include "src/verbs/datapath/wr_opcode.h"
+#include "src/verbs/memory/pd.h"
+#include "src/verbs/objects/cq.h"
+#include "src/verbs/objects/srq.h"
+#include "src/verbs/session/call.h"
+#include "src/verbs/session/fork.h"
+#include "src/verbs/session/segment.h"
+
+/* clang-format off */
+/* What a QP of each type has, and what it may send (enum ibv_qp_create_send_ops_flags). */
+static const struct kind {
+    enum ibv_qp_type type;
+    bool sends;    /* a PD, a send queue and its CQ */
+    bool receives; /* a receive CQ, and a receive queue or an SRQ */
+    uint64_t send_ops;
+} kinds[] = {
+#define UD_OPS (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define UC_OPS (UD_OPS | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV | \
+                IBV_QP_EX_WITH_BIND_MW)
+#define RC_OPS (UC_OPS | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
+                IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE | \
+                VB_EX_WITH_FLUSH)
+    {IBV_QPT_RC,       true,  true,  RC_OPS},
+    {IBV_QPT_UC,       true,  true,  UC_OPS},
+    {IBV_QPT_UD,       true,  true,  UD_OPS},
+    {IBV_QPT_XRC_SEND, true,  false, RC_OPS},
+    {IBV_QPT_XRC_RECV, false, false, 0},
+};
+/* clang-format on */
+
+static const struct kind *kind_of(enum ibv_qp_type type)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (kinds[i].type == type)
+            return &kinds[i];
+    return NULL;
+}
+
+static bool valid(const struct pm_create_qp_rep *r, enum ibv_qp_type type)
+{
+    uint64_t sges = (uint64_t)r->max_send_sge * sizeof(struct pm_sge);
+    uint64_t payload = sges > r->max_inline ? sges : r->max_inline;
+    uint64_t head = sizeof(struct pm_send_wqe) + (type == IBV_QPT_UD ? sizeof(struct pm_av) : 0);
+    return r->doorbell < PM_DOORBELLS && r->size >= sizeof(struct pm_qp_page) &&
+           vb_segment_fits(r->size, r->sq_offset, r->sq_slots, r->sq_stride, r->max_send_wr, head + payload) &&
+           vb_segment_fits(r->size, r->rq_offset, r->rq_slots, r->rq_stride, r->rq_slots ? r->max_recv_wr : 0,
+                           sizeof(struct pm_recv_wqe) + (uint64_t)r->max_recv_sge * sizeof(struct pm_sge));
+}
+
+static void set_queue(struct vb_queue *q, void *base, uint32_t offset, uint32_t slots, uint32_t stride, uint32_t max_wr,
+                      uint32_t max_sge)
+{
+    vb_lock_init(&q->lock);
+    q->ring = (uint8_t *)base + offset;
+    q->mask = slots ? slots - 1 : 0;
+    q->stride = stride;
+    q->max_wr = slots ? max_wr : 0;
+    q->max_sge = max_sge;
+}
+
+static void destroy_handle(struct vb_context *c, uint32_t qpn)
+{
+    struct pm_handle req = {qpn};
+    vb_call_simple(c, PM_OP_DESTROY_QP, &req, sizeof(req), NULL, 0);
+}
+
+static int create(struct vb_context *c, struct vb_qp *qp, const struct pm_create_qp_req *req)
+{
+    struct pm_create_qp_rep rep = {0};
+    int fd;
+    int rc = vb_call_segment(c, PM_OP_CREATE_QP, req, sizeof(*req), &rep, sizeof(rep), &fd);
+    if (rc && rep.qpn) /* but its descriptor can't be had */
+        destroy_handle(c, rep.qpn);
+    if (rc)
+        return rc;
+    void *base = vb_segment_map(fd, rep.size);
+    if (!base || !valid(&rep, req->type)) {
+        rc = base ? -EPROTO : -errno;
+        if (base)
+            munmap(base, rep.size);
+        destroy_handle(c, rep.qpn);
+        return rc;
+    }
+    qp->page = base;
+    qp->size = rep.size;
+    qp->doorbell = rep.doorbell;
+    qp->cap = (struct ibv_qp_cap){rep.max_send_wr, rep.max_recv_wr, rep.max_send_sge, rep.max_recv_sge, rep.max_inline};
+    qp->qp.qp_num = qp->qp.handle = rep.qpn;
+    set_queue(&qp->sq, base, rep.sq_offset, rep.sq_slots, rep.sq_stride, rep.max_send_wr, rep.max_send_sge);
+    set_queue(&qp->rq, base, rep.rq_offset, rep.rq_slots, rep.rq_stride, rep.max_recv_wr, rep.max_recv_sge);
+    return 0;
+}
+
+/* Makes the QP known to polling and to events. Several handles of one XRC target are a chain. */
+static int publish(struct vb_context *c, struct vb_qp *qp)
+{
+    struct vb_cq *scq = vb_cq(qp->qp.send_cq), *rcq = vb_cq(qp->qp.recv_cq);
+    vb_cq_lock_pair(scq, rcq);
+    pthread_mutex_lock(&c->lock);
+    qp->twin = vb_table_get(&c->qps, qp->qp.qp_num);
+    qp->turn = qp->twin ? qp->twin->turn + qp->twin->async_events : 0;
+    int rc = vb_table_set(&c->qps, qp->qp.qp_num, qp);
+    pthread_mutex_unlock(&c->lock);
+    if (rc == 0)
+        vb_cq_attach(qp);
+    vb_cq_unlock_pair(scq, rcq);
+    return rc;
+}
+
+static void unpublish(struct vb_context *c, struct vb_qp *qp)
+{
+    pthread_mutex_lock(&c->lock);
+    struct vb_qp *first = vb_table_get(&c->qps, qp->qp.qp_num);
+    if (first == qp) {
+        vb_table_set(&c->qps, qp->qp.qp_num, qp->twin);
+    } else {
+        while (first->twin != qp)
+            first = first->twin;
+        first->twin = qp->twin;
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+static int check_caps(const struct vb_context *c, const struct ibv_qp_cap *k, bool receives)
+{
+    if (k->max_send_wr > c->caps.max_qp_wr || k->max_send_sge > c->caps.max_sge ||
+        k->max_inline_data > c->caps.max_inline)
+        return -EINVAL;
+    if (receives && (k->max_recv_wr > c->caps.max_qp_wr || k->max_recv_sge > c->caps.max_sge))
+        return -EINVAL;
+    return 0;
+}
+
+static int check(const struct vb_context *c, const struct ibv_qp_init_attr_ex *a)
+{
+    const struct kind *k = kind_of(a->qp_type);
+    bool xrcd = a->comp_mask & IBV_QP_INIT_ATTR_XRCD;
+    if (!k || (!k->receives && c->caps.max_xrcd == 0))
+        return -EOPNOTSUPP;
+    if (!k->sends && (!xrcd || !a->xrcd || vb_ctx(a->xrcd->context) != c))
+        return -EINVAL;
+    if (k->sends && (xrcd || !a->pd || !a->send_cq || vb_ctx(a->send_cq->context) != c || vb_ctx(a->pd->context) != c))
+        return -EINVAL;
+    if (k->receives && (!a->recv_cq || vb_ctx(a->recv_cq->context) != c))
+        return -EINVAL;
+    if (k->receives && a->srq && (vb_ctx(a->srq->context) != c || vb_srq(a->srq)->type == IBV_SRQT_XRC))
+        return -EINVAL;
+    if (k->receives && a->srq && vb_srq(a->srq)->type == IBV_SRQT_TM && a->qp_type != IBV_QPT_RC)
+        return -EINVAL;
+    return k->sends ? check_caps(c, &a->cap, k->receives && !a->srq) : 0;
+}
+
+/* The request, without what a QP of that type doesn't have. */
+static void to_request(const struct ibv_qp_init_attr_ex *a, struct pm_create_qp_req *req)
+{
+    const struct kind *k = kind_of(a->qp_type);
+    *req = (struct pm_create_qp_req){.type = a->qp_type, .sq_sig_all = a->sq_sig_all != 0};
+    if (k->sends) {
+        req->pd = a->pd->handle;
+        req->send_cq = a->send_cq->handle;
+        req->max_send_wr = a->cap.max_send_wr;
+        req->max_send_sge = a->cap.max_send_sge;
+        req->max_inline = a->cap.max_inline_data;
+    } else {
+        req->xrcd = vb_xrcd(a->xrcd)->handle;
+    }
+    if (k->receives) {
+        req->recv_cq = a->recv_cq->handle;
+        req->srq = a->srq ? a->srq->handle : 0;
+        req->max_recv_wr = a->srq ? 0 : a->cap.max_recv_wr;
+        req->max_recv_sge = a->srq ? 0 : a->cap.max_recv_sge;
+    }
+}
+
+/* The QP's object, with what the application said; not known to the daemon yet. */
+static struct vb_qp *object(struct ibv_context *context, const struct ibv_qp_init_attr_ex *a)
+{
+    const struct kind *k = kind_of(a->qp_type);
+    struct ibv_pd *pd = k->sends ? a->pd : NULL;
+    struct vb_qp *qp = vb_pd_alloc(pd, sizeof(*qp), VB_ALLOC_QP);
+    if (!qp)
+        return NULL;
+    qp->qp.context = context;
+    qp->qp.qp_context = a->qp_context;
+    qp->qp.pd = pd;
+    qp->qp.send_cq = k->sends ? a->send_cq : NULL;
+    qp->qp.recv_cq = k->receives ? a->recv_cq : NULL;
+    qp->qp.srq = k->receives ? a->srq : NULL;
+    qp->qp.qp_type = a->qp_type;
+    qp->qp.state = IBV_QPS_RESET;
+    pthread_mutex_init(&qp->qp.mutex, NULL);
+    pthread_cond_init(&qp->qp.cond, NULL);
+    qp->type_bit = vb_type_bit(a->qp_type);
+    qp->has_rq = k->receives && !a->srq;
+    qp->sig_all = a->sq_sig_all != 0;
+    qp->no_sends = k->receives && a->srq && vb_srq(a->srq)->tm && vb_ctx(context)->caps.tm_owns_sq;
+    if (qp->qp.srq)
+        atomic_fetch_add(&vb_srq(qp->qp.srq)->users, 1);
+    vb_qp_ex_ops(&qp->ex);
+    return qp;
+}
+
+/* Forgets everything but the daemon's object. */
+static void discard(struct vb_qp *qp)
+{
+    if (qp->page)
+        munmap(qp->page, qp->size);
+    vb_layouts_free(qp);
+    if (qp->qp.srq)
+        atomic_fetch_sub(&vb_srq(qp->qp.srq)->users, 1);
+    vb_pd_free(qp->qp.pd, qp, VB_ALLOC_QP);
+}
+
+static struct vb_qp *make(struct ibv_context *context, struct ibv_qp_init_attr_ex *a)
+{
+    struct vb_context *c = vb_ctx(context);
+    struct pm_create_qp_req req;
+    int rc = check(c, a);
+    if (rc)
+        return vb_null(rc);
+    struct vb_qp *qp = object(context, a);
+    if (!qp)
+        return NULL;
+    to_request(a, &req);
+    rc = create(c, qp, &req);
+    if (rc == 0 && (rc = publish(c, qp)) != 0)
+        destroy_handle(c, qp->qp.qp_num);
+    if (rc) {
+        discard(qp);
+        return vb_null(rc);
+    }
+    a->cap = qp->cap;
+    return qp;
+}
+
+VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    struct ibv_qp_init_attr_ex a = {.qp_context = attr->qp_context,
+                                    .send_cq = attr->send_cq,
+                                    .recv_cq = attr->recv_cq,
+                                    .srq = attr->srq,
+                                    .cap = attr->cap,
+                                    .qp_type = attr->qp_type,
+                                    .sq_sig_all = attr->sq_sig_all,
+                                    .comp_mask = IBV_QP_INIT_ATTR_PD,
+                                    .pd = pd};
+    struct vb_qp *qp = make(pd->context, &a);
+    if (!qp)
+        return NULL;
+    attr->cap = a.cap;
+    return &qp->qp;
+}
+
+struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+    const uint32_t known =
+        IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    const struct kind *k = kind_of(attr->qp_type);
+    bool ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    if ((attr->comp_mask & ~known) || ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) || !k ||
+        (ops && (attr->send_ops_flags & ~k->send_ops)))
+        return vb_null(-EOPNOTSUPP);
+    if (k->sends && !(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
+        return vb_null(-EINVAL);
+    struct vb_qp *qp = make(context, attr);
+    if (!qp)
+        return NULL;
+    qp->extended = ops;
+    return &qp->qp;
+}
+
+struct ibv_qp *vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+{
+    const uint32_t all =
+        IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_CONTEXT | IBV_QP_OPEN_ATTR_TYPE;
+    struct vb_context *c = vb_ctx(context);
+    struct ibv_qp_init_attr_ex a = {.qp_type = IBV_QPT_XRC_RECV, .qp_context = attr->qp_context};
+    struct pm_handle rep;
+    if (attr->comp_mask & ~all)
+        return vb_null(-EOPNOTSUPP);
+    if ((attr->comp_mask & all) != all || attr->qp_type != IBV_QPT_XRC_RECV || !attr->xrcd ||
+        attr->xrcd->context != context)
+        return vb_null(-EINVAL);
+    struct vb_qp *qp = object(context, &a);
+    if (!qp)
+        return NULL;
+    struct pm_open_qp_req req = {.xrcd = vb_xrcd(attr->xrcd)->handle, .qpn = attr->qp_num};
+    int rc = vb_call_simple(c, PM_OP_OPEN_QP, &req, sizeof(req), &rep, sizeof(rep));
+    if (rc == 0) {
+        struct ibv_qp_attr now;
+        struct ibv_qp_init_attr init;
+        qp->qp.qp_num = qp->qp.handle = attr->qp_num;
+        rc = publish(c, qp);
+        if (rc)
+            destroy_handle(c, attr->qp_num);
+        else
+            ibv_query_qp(&qp->qp, &now, IBV_QP_STATE, &init); /* what state its maker has brought it to */
+    }
+    if (rc) {
+        discard(qp);
+        return vb_null(rc);
+    }
+    return &qp->qp;
+}
+
+VB_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+    return vb_qp(qp)->extended ? &vb_qp(qp)->ex : NULL;
+}
+
+VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
+{
+    struct vb_qp *qp = vb_qp(ibqp);
+    struct vb_context *c = vb_ctx(ibqp->context);
+    if (vb_owned_quiet(c)) {
+        struct vb_cq *scq = vb_cq(ibqp->send_cq), *rcq = vb_cq(ibqp->recv_cq);
+        struct pm_handle req = {ibqp->qp_num};
+        int rc = vb_call_simple(c, PM_OP_DESTROY_QP, &req, sizeof(req), NULL, 0);
+        if (rc && rc != -EIO)
+            return vb_err(rc);
+        /* The daemon writes no more completions of this QP. Under both CQs' locks no poll is using it, so once its
+         * completions are purged and the tables have forgotten it, none will. */
+        vb_cq_lock_pair(scq, rcq);
+        vb_cq_purge(qp);
+        vb_cq_detach(qp);
+        unpublish(c, qp);
+        vb_cq_unlock_pair(scq, rcq);
+        pthread_mutex_lock(&ibqp->mutex);
+        while (ibqp->events_completed != qp->async_events)
+            pthread_cond_wait(&ibqp->cond, &ibqp->mutex);
+        pthread_mutex_unlock(&ibqp->mutex);
+    }
+    discard(qp);
+    return 0;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A queue pair. The application owns it from ibv_create_qp or ibv_open_qp to ibv_destroy_qp (control/create_qp.h). */
+#ifndef PUMICE_SRC_VERBS_OBJECTS_QP_H
+#define PUMICE_SRC_VERBS_OBJECTS_QP_H
+
+#include "src/verbs/base/verbs_v45.h"
+#include "src/verbs/objects/queue.h"
+#include "src/verbs/session/context.h"
+
+struct vb_qp;
+struct vb_layout;
+
+/* The place of a QP in a list of a CQ. Under the lock of the CQ. */
+struct vb_cq_link {
+    struct vb_cq_link *next, **pprev;
+    struct vb_qp *qp;
+};
+
+struct vb_qp {
+    union {
+        struct ibv_qp qp;
+        struct ibv_qp_ex ex;
+        struct vb_qp_ex_v45 v45;
+    };
+    struct vb_queue sq, rq;
+    /* Layouts of binds that may not be done, oldest first (datapath/bind_layout.h). Under the lock of the send queue. */
+    struct vb_layout *layouts, **layouts_end;
+    struct pm_qp_page *page; /* shared with the daemon; NULL: a handle of a QP that another process made (XRC) */
+    size_t size; /* bytes mapped at page */
+    uint32_t doorbell;
+    struct ibv_qp_cap cap; /* granted */
+    uint8_t type_bit; /* VB_TYPE_* */
+    bool has_rq; /* it has a receive queue of its own */
+    bool sig_all;
+    bool extended; /* created with send_ops_flags */
+    bool no_sends; /* its send queue belongs to the tag matching offload (a strict profile) */
+    struct vb_cq_link send_link, recv_link;
+    struct vb_qp *twin; /* XRC target: the next handle of the same QP in this context; under the lock of the context */
+    uint32_t async_events; /* delivered; under the lock of the context */
+    uint32_t turn; /* XRC target: events that its handles had before it was made, so that each gets its own */
+    /* The batch that ibv_wr_* builds. Under the lock of the send queue, from wr_start to wr_complete or wr_abort: */
+    uint32_t wr_next; /* index behind the requests built so far */
+    struct pm_send_wqe *wr_wqe; /* the request that the setters fill; NULL after a failure */
+    int wr_error; /* first failure, errno value */
+};
+
+/* Values of type_bit: which send requests a QP may carry. */
+#define VB_TYPE_RC 1 /* RC, and the initiator of XRC */
+#define VB_TYPE_UC 2
+#define VB_TYPE_UD 4
+
+static inline struct vb_qp *vb_qp(struct ibv_qp *q)
+{
+    return VB_OF(struct vb_qp, qp, q);
+}
+static inline struct vb_qp *vb_qp_ex(struct ibv_qp_ex *q)
+{
+    return VB_OF(struct vb_qp, ex, q);
+}
+
+/* May requests be posted to the send queue in the state of the QP? In ERR and SQE they are flushed. */
+static inline bool vb_can_send(const struct vb_qp *qp)
+{
+    enum ibv_qp_state s = __atomic_load_n(&qp->qp.state, __ATOMIC_ACQUIRE);
+    return s >= IBV_QPS_RTS && s <= IBV_QPS_ERR;
+}
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* An open device: the session with the daemon, and the objects that were made in it. struct vb_context begins with a
+ * struct verbs_context, which ends with the public struct ibv_context: the ABI of libibverbs wants that. */
+#ifndef PUMICE_SRC_VERBS_SESSION_CONTEXT_H
+#define PUMICE_SRC_VERBS_SESSION_CONTEXT_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "pumice/abi.h"
+#include "src/verbs/base/api.h"
+#include "src/verbs/base/ring.h"
+#include "src/verbs/base/table.h"
+#include "src/verbs/session/session.h"
+
+struct vb_context {
+    struct verbs_context vctx;
+    struct vb_session session;
+    struct pm_open_rep caps;
+    /* Shared with the daemon: doorbells. NULL before the open succeeded. */
+    struct pm_session_page *page;
+    int doorbell_fd; /* eventfd that wakes the daemon */
+    uint32_t generation; /* of the process that opened the context, see fork.h */
+    _Atomic bool gone; /* the daemon is gone: set once, never cleared */
+    /* Of datapath/poll_wait.h, all in ns of CLOCK_MONOTONIC or ns: */
+    _Atomic uint64_t checked_at; /* when an empty poll last asked whether the daemon lives */
+    _Atomic uint64_t slow_until; /* until then an empty poll sleeps instead of yielding */
+    _Atomic uint64_t slow_for; /* how long that period is */
+    _Atomic uint64_t backoff_ns; /* how long the next such sleep is, at least */
+    uint64_t probe; /* random value; the daemon reads it at open to find a way to the memory of this process */
+    /* Of the tables, the event counts of QPs, CQs and SRQs, and the reference counts of channels. */
+    pthread_mutex_t lock;
+    struct vb_table qps, cqs, srqs; /* by number or handle */
+    struct vb_table mrs; /* by the upper 24 bits of the lkey */
+    struct vb_table mws; /* by the upper 24 bits of the rkey */
+    _Atomic size_t dm_used; /* bytes of device memory */
+    bool fatal_reported; /* IBV_EVENT_DEVICE_FATAL was delivered */
+};
+
+static inline struct vb_context *vb_ctx(struct ibv_context *c)
+{
+    return VB_OF(struct vb_context, vctx.context, c);
+}
+
+/* Looks whether the daemon still has its end of the session. If not, marks the context as gone. */
+void vb_context_check(struct vb_context *c);
+
+/* Tells the daemon to look at the queues behind doorbell d, and wakes it if it sleeps. No lock.
+ *
+ * The write can't block, and it can't fail in a way that matters: a counter that is not zero wakes the daemon as well. It is not a
+ * cancellation point: see cancel.h. */
+static inline void vb_doorbell(struct vb_context *c, uint32_t d)
+{
+    if (ring_doorbell(c->page, d)) {
+        uint64_t one = 1;
+        long n = syscall(SYS_write, c->doorbell_fd, &one, sizeof(one));
+        (void)n;
+    }
+}
+
+#endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Contexts after fork(). The child has a copy of each context, but it must not use it: the rings are shared with the parent, and the
+ * daemon reaches the memory of the process that opened the session. So the copy is dead. Every call on it fails with EIO. Closing it,
+ * or destroying an object of it, frees memory of the child and does nothing else. The child may open the device again.
+ *
+ * A process finds out by a generation number. The number of the contexts of this process is on a page that the kernel wipes in the
+ * child (MADV_WIPEONFORK). */
+#ifndef PUMICE_SRC_VERBS_SESSION_FORK_H
+#define PUMICE_SRC_VERBS_SESSION_FORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/verbs/session/context.h"
+
+extern const volatile uint32_t *vb_fork_page; /* never NULL */
+
+/* Prepares the page. Returns the generation of the contexts that are opened now, or 0 if memory is short. */
+uint32_t vb_fork_generation(void);
+
+/* Makes the child of a fork close the socket of this session. So the daemon notices the death of the parent even if the child lives
+ * on. */
+void vb_fork_watch(struct vb_session *s);
+void vb_fork_unwatch(struct vb_session *s);
+
+/* Explains on stderr, once per process, that the context belongs to the parent. Returns false. */
+bool vb_fork_complain(void);
+
+/* Did this process open the context? If not, says so on stderr. */
+static inline bool vb_owned(const struct vb_context *c)
+{
+    return __builtin_expect(*vb_fork_page == c->generation, 1) || vb_fork_complain();
+}
+/* Did this process open the context? It prints nothing: for functions that destroy. */
+static inline bool vb_owned_quiet(const struct vb_context *c)
+{
+    return *vb_fork_page == c->generation;
+}
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Shared memory segments, which the daemon makes and this process maps: the rings of queues. */
+#ifndef PUMICE_SRC_VERBS_SESSION_SEGMENT_H
+#define PUMICE_SRC_VERBS_SESSION_SEGMENT_H
+
+#include "src/verbs/session/context.h"
+
+/* Sends a request whose reply brings one descriptor, that of a segment. The results are those of vb_call. */
+int vb_call_segment(struct vb_context *c, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len,
+                    int *fd);
+
+/* Does a ring lie inside its segment of size bytes? Its slots must be a power of two, or none, enough for max_wr requests, and of
+ * slot_bytes at least. */
+bool vb_segment_fits(uint64_t size, uint32_t offset, uint32_t slots, uint32_t stride, uint32_t max_wr,
+                     uint64_t slot_bytes);
+
+/* Maps size bytes of the segment fd, and closes fd in any case. Returns NULL with errno on failure. */
+void *vb_segment_map(int fd, size_t size);
+
+#endif
