@@ -351,13 +351,15 @@ bench-layout: deps
 C_FILES = $(shell find wire daemon pcap include src tests examples -name '*.[ch]')
 MAN_PAGES = $(wildcard docs/man/*.[1-8])
 
-.PHONY: check-pure check-spdx check-man check-format format
+.PHONY: check-pure check-spdx check-man check-docs check-format format
 check-pure: $(LIBCORE) $(LIBWIRE)
 	@BUILD=$(BUILD) tests/check_pure.py --core $(LIBCORE) --wire $(LIBWIRE)
 check-spdx:
 	@tests/check_spdx.sh
 check-man:
 	@tests/check_man.sh $(MAN_PAGES)
+check-docs:
+	@tests/check_docs.py
 check-format:
 	@clang-format --dry-run -Werror $(C_FILES)
 format:
@@ -474,7 +476,7 @@ help:
 	@echo 'make fuzz           every fuzz target, for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make soak           programs that start, end and crash on several hosts, for half an hour (SOAK_ARGS: tests/soak/soak.py --help)'
 	@echo 'make sim-soak       the simulator for SOAK_SECONDS=$(SOAK_SECONDS)'
-	@echo 'make check-pure     the dependency rule; check-spdx, check-man, check-format: licences, man pages, format'
+	@echo 'make check-pure     the dependency rule; check-spdx, check-man, check-docs, check-format: licences, man pages, names in the documentation, format'
 	@echo 'make format         clang-format over all'
 	@echo 'make deps-dev       the packages of all targets; each target installs its own'
 	@echo 'make clean          removes build/'

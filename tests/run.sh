@@ -87,6 +87,7 @@ stage_check()
     try check/format tests/check_format.sh
     try check/compat tests/check_compat.sh
     try check/man tests/check_man.sh docs/man/*.[1-8]
+    try check/docs tests/check_docs.py
 }
 
 stage_unit()
