@@ -67,29 +67,27 @@ static int on_device(cfg_t *cfg, cfg_opt_t *opt)
     return 0;
 }
 
-static const char *const text_settings[] = {
-    "socket",    "ecn",        "group",   "loopback",     "gso",        "memory",         "fault",
-    "seed",      "mtu",        "window",  "ack-delay-us", "idle-us",    "cpus",           "rcvbuf",
-    "log-level", "log-format", "metrics", "tm-profile",   "tm_profile", "min-timeout-us", "cnp-dscp",
-};
-#define NUM_TEXT (sizeof(text_settings) / sizeof(text_settings[0]))
-
 static cfg_t *make_parser(void)
 {
     static cfg_opt_t device_opts[] = {CFG_STR("address", NULL, CFGF_NONE), CFG_END()};
-    cfg_opt_t opts[NUM_TEXT + 2];
+    cfg_opt_t opts[2 * OPTIONS_MAX + 2];
+    unsigned n = 0;
     cfg_t *cfg;
 
-    for (unsigned i = 0; i < NUM_TEXT; i++)
-        opts[i] = (cfg_opt_t)CFG_STR(text_settings[i], NULL, CFGF_NONE);
-    opts[NUM_TEXT] = (cfg_opt_t)CFG_SEC("device", device_opts, CFGF_MULTI | CFGF_TITLE);
-    opts[NUM_TEXT + 1] = (cfg_opt_t)CFG_END();
+    for (const struct option_def *o = options; o->name; o++) {
+        if (o->flags & OPTION_IN_FILE)
+            opts[n++] = (cfg_opt_t)CFG_STR(o->name, NULL, CFGF_NONE);
+        if (o->alias)
+            opts[n++] = (cfg_opt_t)CFG_STR(o->alias, NULL, CFGF_NONE);
+    }
+    opts[n] = (cfg_opt_t)CFG_SEC("device", device_opts, CFGF_MULTI | CFGF_TITLE);
+    opts[n + 1] = (cfg_opt_t)CFG_END();
     cfg = cfg_init(opts, CFGF_NONE); /* copies opts */
     if (!cfg)
         return NULL;
     cfg_set_error_function(cfg, on_error);
-    for (unsigned i = 0; i < NUM_TEXT; i++)
-        cfg_set_validate_func(cfg, text_settings[i], on_value);
+    for (unsigned i = 0; i < n; i++)
+        cfg_set_validate_func(cfg, opts[i].name, on_value);
     cfg_set_validate_func(cfg, "device", on_device);
     return cfg;
 }

@@ -10,16 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
 #include "daemon/net/fault.h"
 
-static int bad(char *why, const char *name, const char *value, const char *accepted)
-{
-    snprintf(why, ERROR_TEXT_MAX, "%s: \"%.80s\" is not right; it takes %s", name, value, accepted);
-    return -EINVAL;
-}
+/* --- kinds of values ------------------------------------------------------------------------------------------- */
 
-/* A whole number between lo and hi, decimal or 0x…; nothing may follow it. */
+/* Parses a whole number from lo to hi, decimal or 0x…; nothing may follow it. */
 static bool parse_u64(const char *text, uint64_t lo, uint64_t hi, uint64_t *out)
 {
     char *end;
@@ -35,344 +30,308 @@ static bool parse_u64(const char *text, uint64_t lo, uint64_t hi, uint64_t *out)
     return true;
 }
 
-/* Index of value in a NULL-terminated list, or -1. */
-static int parse_choice(const char *value, const char *const *choices)
+/* Stores a number in the member of the option, which has 1, 2, 4 or 8 bytes. */
+static void store(const struct option_def *o, struct settings *s, uint64_t value)
 {
-    for (int i = 0; choices[i]; i++) {
-        if (strcmp(value, choices[i]) == 0)
-            return i;
+    void *member = (char *)s + o->offset;
+
+    switch (o->size) {
+    case sizeof(uint8_t):
+        *(uint8_t *)member = (uint8_t)value;
+        break;
+    case sizeof(uint16_t):
+        *(uint16_t *)member = (uint16_t)value;
+        break;
+    case sizeof(uint32_t):
+        *(uint32_t *)member = (uint32_t)value;
+        break;
+    default:
+        *(uint64_t *)member = value;
     }
-    return -1;
 }
 
-/* --- one function per setting ---------------------------------------------------------------------------------------
- */
-
-static int set_text(char *dst, size_t size, const char *name, const char *value, char *why)
+static int copy_text(const struct option_def *o, char *to, size_t size, const char *value, char *why)
 {
+    char expected[64];
+
     if (strlen(value) >= size) {
-        snprintf(why, ERROR_TEXT_MAX, "%s: longer than %zu characters", name, size - 1);
-        return -EINVAL;
+        snprintf(expected, sizeof(expected), "at most %zu characters", size - 1);
+        return error_invalid_value(why, o->name, value, expected);
     }
-    strcpy(dst, value);
+    strcpy(to, value);
     return 0;
 }
 
-static int set_socket(struct settings *o, const char *name, const char *value, char *why)
+static int set_text(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
-    return set_text(o->socket, sizeof(o->socket), name, value, why);
+    return copy_text(o, (char *)s + o->offset, o->size, value, why);
 }
 
-static int set_group(struct settings *o, const char *name, const char *value, char *why)
+static int set_number(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
-    return set_text(o->group, sizeof(o->group), name, value, why);
-}
-
-static int set_device(struct settings *o, const char *name, const char *value, char *why)
-{
-    char dev[PM_NAME_MAX];
-    const char *eq = strchr(value, '=');
-
-    if (!eq || eq == value || (size_t)(eq - value) >= sizeof(dev))
-        return bad(why, name, value, "NAME=ADDRESS, as pumice0=127.0.0.1");
-    memcpy(dev, value, (size_t)(eq - value));
-    dev[eq - value] = 0;
-    return settings_add_device(o, dev, eq + 1, why);
-}
-
-static int set_address(struct settings *o, const char *name, const char *value, char *why)
-{
-    (void)name;
-    return settings_add_device(o, NULL, value, why);
-}
-
-static int set_loopback(struct settings *o, const char *name, const char *value, char *why)
-{
-    static const char *const choices[] = {"engine", "wire", NULL};
-    int i = parse_choice(value, choices);
-
-    if (i < 0)
-        return bad(why, name, value, "engine or wire");
-    o->loopback_wire = i == 1;
-    return 0;
-}
-
-static int set_gso(struct settings *o, const char *name, const char *value, char *why)
-{
-    static const char *const choices[] = {"auto", "on", "off", NULL};
-    int i = parse_choice(value, choices);
-
-    if (i < 0)
-        return bad(why, name, value, "auto, on or off");
-    o->gso = (enum gso_mode)i;
-    return 0;
-}
-
-static int set_ecn(struct settings *o, const char *name, const char *value, char *why)
-{
-    static const char *const choices[] = {"off", "on", NULL};
-    int i = parse_choice(value, choices);
-
-    if (i < 0)
-        return bad(why, name, value, "on or off");
-    o->ecn = i == 1;
-    return 0;
-}
-
-static int set_cnp_dscp(struct settings *o, const char *name, const char *value, char *why)
-{
+    char expected[128];
     uint64_t v;
 
-    if (!parse_u64(value, 0, 63, &v))
-        return bad(why, name, value, "a number from 0 to 63");
-    o->cnp_dscp = (int)v;
+    if (!parse_u64(value, o->min, o->max, &v)) {
+        snprintf(expected, sizeof(expected), "%s from %" PRIu64 "%s%s%s to %" PRIu64, o->unit, o->min,
+                 o->zero ? " (" : "", o->zero ? o->zero : "", o->zero ? ")" : "", o->max);
+        return error_invalid_value(why, o->name, value, expected);
+    }
+    store(o, s, v);
     return 0;
 }
 
-static int set_tm_profile(struct settings *o, const char *name, const char *value, char *why)
+/* "a|b|c" to "a, b or c". */
+static void list_choices(const char *choices, char *text, size_t size)
 {
-    const struct tm_profile *p;
+    size_t len = 0;
 
-    for (unsigned i = 0; (p = tm_profile(i)) != NULL; i++) {
-        if (strcmp(value, p->name) == 0) {
-            o->tm_profile = i;
+    for (const char *p = choices; *p && len + 5 < size; p++) {
+        if (*p != '|')
+            text[len++] = *p;
+        else
+            len += (size_t)snprintf(text + len, size - len, "%s", strchr(p + 1, '|') ? ", " : " or ");
+    }
+    text[len] = 0;
+}
+
+/* The member becomes the position of the value in the list of choices. */
+static int set_choice(const struct option_def *o, struct settings *s, const char *value, char *why)
+{
+    char expected[128];
+    size_t len = strlen(value);
+    unsigned index = 0;
+
+    for (const char *p = o->argument;; p++, index++) {
+        size_t n = strcspn(p, "|");
+
+        if (n == len && memcmp(p, value, n) == 0) {
+            store(o, s, index);
             return 0;
         }
+        p += n;
+        if (!*p)
+            break;
     }
-    return bad(why, name, value, "generous or mlx5");
+    list_choices(o->argument, expected, sizeof(expected));
+    return error_invalid_value(why, o->name, value, expected);
 }
 
-static int set_memory(struct settings *o, const char *name, const char *value, char *why)
+static int set_switch(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
-    static const char *const choices[] = {"auto", "process_vm", "proc_mem", NULL};
-    int i = parse_choice(value, choices);
-
-    if (i < 0)
-        return bad(why, name, value, "auto, process_vm or proc_mem");
-    o->memory = (enum memory_mode)i;
+    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+        return error_invalid_value(why, o->name, value, "on or off");
+    store(o, s, strcmp(value, "on") == 0);
     return 0;
 }
 
-static int set_fault(struct settings *o, const char *name, const char *value, char *why)
+/* --- values of a form of their own ----------------------------------------------------------------------------- */
+
+static int set_device(const struct option_def *o, struct settings *s, const char *value, char *why)
+{
+    char name[PM_NAME_MAX];
+    const char *eq = strchr(value, '=');
+
+    if (!eq || eq == value || (size_t)(eq - value) >= sizeof(name))
+        return error_invalid_value(why, o->name, value, "NAME=ADDRESS, such as pumice0=127.0.0.1");
+    memcpy(name, value, (size_t)(eq - value));
+    name[eq - value] = 0;
+    return settings_add_device(s, name, eq + 1, why);
+}
+
+static int set_address(const struct option_def *o, struct settings *s, const char *value, char *why)
+{
+    (void)o;
+    return settings_add_device(s, NULL, value, why);
+}
+
+static int set_fault(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
     struct fault_spec spec;
     char text[FAULT_WHY_MAX];
 
     if (fault_parse(value, &spec, text, sizeof(text)) != 0) {
-        snprintf(why, ERROR_TEXT_MAX, "%s: %s", name, text);
+        snprintf(why, ERROR_TEXT_MAX, "%s: %s", o->name, text);
         return -EINVAL;
     }
-    return set_text(o->fault, sizeof(o->fault), name, value, why);
+    return set_text(o, s, value, why);
 }
 
-static int set_seed(struct settings *o, const char *name, const char *value, char *why)
+static int set_seed(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
-    if (!parse_u64(value, 0, UINT64_MAX, &o->seed))
-        return bad(why, name, value, "a whole number");
-    o->has_seed = true;
+    if (!parse_u64(value, 0, UINT64_MAX, &s->seed))
+        return error_invalid_value(why, o->name, value, "a whole number from 0 to 18446744073709551615");
+    s->has_seed = true;
     return 0;
 }
 
-static int set_mtu(struct settings *o, const char *name, const char *value, char *why)
-{
-    static const char *const choices[] = {"auto", "256", "512", "1024", "2048", "4096", NULL};
-    int i = parse_choice(value, choices);
-
-    if (i < 0)
-        return bad(why, name, value, "auto, 256, 512, 1024, 2048 or 4096");
-    o->mtu = (uint8_t)i;
-    return 0;
-}
-
-static int set_window(struct settings *o, const char *name, const char *value, char *why)
-{
-    uint64_t v;
-
-    if (!parse_u64(value, 1, 1u << 22, &v))
-        return bad(why, name, value, "a number of packets from 1 to 4194304");
-    o->window_pkts = (uint32_t)v;
-    return 0;
-}
-
-static int set_ack_delay(struct settings *o, const char *name, const char *value, char *why)
-{
-    uint64_t v;
-
-    /* A quarter of the shortest timeout that a peer can have, so that a late ACK is no reason to send again. */
-    if (!parse_u64(value, 0, 250, &v))
-        return bad(why, name, value, "microseconds from 0 (off) to 250");
-    o->ack_delay_us = (int64_t)v;
-    return 0;
-}
-
-static int set_min_timeout(struct settings *o, const char *name, const char *value, char *why)
-{
-    uint64_t v;
-
-    if (!parse_u64(value, 1000, 60000000, &v))
-        return bad(why, name, value, "microseconds from 1000 to 60000000");
-    o->min_timeout_us = (uint32_t)v;
-    return 0;
-}
-
-static int set_path_check(struct settings *o, const char *name, const char *value, char *why)
-{
-    static const char *const choices[] = {"off", "warn", "enforce", NULL};
-    int i = parse_choice(value, choices);
-
-    if (i < 0)
-        return bad(why, name, value, "off, warn or enforce");
-    o->path_check = (enum path_check_mode)i;
-    return 0;
-}
-
-static int set_path_check_tries(struct settings *o, const char *name, const char *value, char *why)
-{
-    uint64_t v;
-
-    if (!parse_u64(value, 1, 10000, &v))
-        return bad(why, name, value, "a number from 1 to 10000");
-    o->path_check_tries = (uint32_t)v;
-    return 0;
-}
-
-static int set_path_check_map(struct settings *o, const char *name, const char *value, char *why)
-{
-    return set_text(o->path_check_map, sizeof(o->path_check_map), name, value, why);
-}
-
-static int set_idle(struct settings *o, const char *name, const char *value, char *why)
-{
-    uint64_t v;
-
-    if (!parse_u64(value, 0, 10000000, &v))
-        return bad(why, name, value, "microseconds from 0 (sleep at once) to 10000000");
-    o->idle_us = (uint32_t)v;
-    return 0;
-}
-
-static int set_cpus(struct settings *o, const char *name, const char *value, char *why)
+static int set_cpus(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
     char list[256], *rest = list, *item;
     uint64_t v;
-    int rc = set_text(list, sizeof(list), name, value, why);
+    int rc = copy_text(o, list, sizeof(list), value, why);
 
-    o->cpus = 0;
+    s->cpus = 0;
     if (rc || strcmp(value, "any") == 0)
         return rc;
     while ((item = strsep(&rest, ",")) != NULL) {
-        if (o->cpus == PM_DEVICES_MAX || !parse_u64(item, 0, CPU_SETSIZE - 1, &v)) {
-            o->cpus = 0;
-            return bad(why, name, value, "any, or numbers of processors, as 0,1 (one for each device)");
+        if (s->cpus == PM_DEVICES_MAX || !parse_u64(item, 0, CPU_SETSIZE - 1, &v)) {
+            s->cpus = 0;
+            return error_invalid_value(why, o->name, value,
+                                       "any, or numbers of processors, such as 0,1 (one for each device)");
         }
-        o->cpu[o->cpus++] = (uint16_t)v;
+        s->cpu[s->cpus++] = (uint16_t)v;
     }
     return 0;
 }
 
-static int set_rcvbuf(struct settings *o, const char *name, const char *value, char *why)
+static int set_log_level(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
-    uint64_t v;
+    struct log_levels levels;
 
-    if (!parse_u64(value, 65536, 1u << 30, &v))
-        return bad(why, name, value, "bytes from 65536 to 1073741824");
-    o->rcvbuf = (uint32_t)v;
+    if (log_levels_parse(value, &levels) != 0)
+        return error_invalid_value(why, o->name, value,
+                                   "error, warn, info or debug, also for single areas (daemon, net, session, qp, "
+                                   "packet), such as warn,qp=debug");
+    s->log_levels = levels;
     return 0;
 }
 
-static int set_ready_fd(struct settings *o, const char *name, const char *value, char *why)
+/* PORT or ADDRESS:PORT, IPv6 in brackets. Every user who can connect can read the counters, so only loopback addresses are
+ * allowed. */
+static int set_metrics(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
-    uint64_t v;
-
-    if (!parse_u64(value, 0, INT_MAX, &v))
-        return bad(why, name, value, "the number of an open file descriptor");
-    o->ready_fd = (int)v;
-    return 0;
-}
-
-static int set_log_level(struct settings *o, const char *name, const char *value, char *why)
-{
-    if (log_levels_parse(value, &o->log_levels) != 0)
-        return bad(why, name, value,
-                   "error, warn, info or debug, also for single areas (daemon, net, session, qp, packet) as in "
-                   "warn,qp=debug");
-    return 0;
-}
-
-/* PORT or ADDRESS:PORT, IPv6 in brackets. Whoever can connect may read, so it must be an address of the loopback. */
-static int set_metrics(struct settings *o, const char *name, const char *value, char *why)
-{
-    static const char takes[] =
-        "a port, or ADDRESS:PORT with an address of the loopback, as 127.0.0.1:9400 or [::1]:9400";
     const char *colon = strrchr(value, ':');
     char host[64] = "127.0.0.1";
     uint64_t port;
 
-    if (strcmp(value, "off") == 0) {
-        memset(&o->metrics, 0, sizeof(o->metrics));
+    memset(&s->metrics, 0, sizeof(s->metrics));
+    if (strcmp(value, "off") == 0)
         return 0;
-    }
     if (colon) {
         bool bracket = value[0] == '[' && colon > value && colon[-1] == ']';
 
         snprintf(host, sizeof(host), "%.*s", (int)(colon - value) - 2 * bracket, value + bracket);
     }
-    if (!parse_u64(colon ? colon + 1 : value, 1, 65535, &port) || addr_parse(host, &o->metrics) != 0 ||
-        !addr_is_loopback(&o->metrics)) {
-        memset(&o->metrics, 0, sizeof(o->metrics));
-        return bad(why, name, value, takes);
+    if (!parse_u64(colon ? colon + 1 : value, 1, 65535, &port) || addr_parse(host, &s->metrics) != 0 ||
+        !addr_is_loopback(&s->metrics)) {
+        memset(&s->metrics, 0, sizeof(s->metrics));
+        return error_invalid_value(why, o->name, value,
+                                   "off, a port, or ADDRESS:PORT with a loopback address, such as 127.0.0.1:9400 or "
+                                   "[::1]:9400");
     }
-    addr_set_port(&o->metrics, (uint16_t)port);
+    addr_set_port(&s->metrics, (uint16_t)port);
     return 0;
 }
 
-static int set_log_format(struct settings *o, const char *name, const char *value, char *why)
-{
-    if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
-        return bad(why, name, value, "text or json");
-    o->log_json = value[0] == 'j';
-    return 0;
-}
+/* --- the table ------------------------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    int (*set)(struct settings *o, const char *name, const char *value, char *why);
-} settings[] = {
-    {"socket", set_socket},
-    {"group", set_group},
-    {"device", set_device},
-    {"address", set_address},
-    {"loopback", set_loopback},
-    {"ecn", set_ecn},
-    {"cnp-dscp", set_cnp_dscp},
-    {"tm-profile", set_tm_profile},
-    {"tm_profile", set_tm_profile}, /* as others spell it */
-    {"gso", set_gso},
-    {"memory", set_memory},
-    {"fault", set_fault},
-    {"seed", set_seed},
-    {"mtu", set_mtu},
-    {"window", set_window},
-    {"ack-delay-us", set_ack_delay},
-    {"min-timeout-us", set_min_timeout},
-    {"connectivity", set_path_check},
-    {"connectivity-tries", set_path_check_tries},
-    {"connectivity-map", set_path_check_map},
-    {"idle-us", set_idle},
-    {"cpus", set_cpus},
-    {"rcvbuf", set_rcvbuf},
-    {"ready-fd", set_ready_fd},
-    {"log-level", set_log_level},
-    {"log-format", set_log_format},
-    {"metrics", set_metrics},
+#define END_OF(member) (offsetof(struct settings, member) + sizeof(((struct settings *)0)->member))
+/* The members from `first` to `last`, which are neighbours. */
+#define MEMBERS(first, last) offsetof(struct settings, first), END_OF(last) - offsetof(struct settings, first)
+#define MEMBER(member) MEMBERS(member, member)
+#define NO_MEMBER 0, 0
+#define FILE_ OPTION_IN_FILE
+#define RELOAD (OPTION_IN_FILE | OPTION_RELOAD)
+
+/* Columns: name, argument, group of --help, flags, setter, members of struct settings; then the text of --help.
+ * The names and the order of the choices are those of the members' enums. The names of tm-profile are those of tm_profile().
+ *
+ * ack-delay-us: 250 us is a quarter of the shortest timeout that a peer can have, so that a late ACK does not make the
+ * peer retransmit. */
+// clang-format off
+const struct option_def options[] = {
+    {"config", "FILE", 1, 0, NULL, NO_MEMBER,
+     .help = "Read options from FILE; the command line overrides them"},
+    {"socket", "PATH", 1, FILE_, set_text, MEMBER(socket),
+     .help = "Control socket"},
+    {"group", "NAME", 1, FILE_, set_text, MEMBER(group),
+     .help = "Let the members of a group use the daemon, too"},
+
+    {"device", "NAME=ADDRESS", 2, OPTION_DEVICE, set_device, MEMBERS(device, devices),
+     .help = "A device on an address of this host; up to 16"},
+    {"address", "ADDRESS", 2, OPTION_DEVICE, set_address, NO_MEMBER,
+     .help = "A device on ADDRESS; its name is the next of pumice0, pumice1, ..."},
+    {"mtu", "auto|256|512|1024|2048|4096", 2, FILE_, set_choice, MEMBER(mtu),
+     .help = "Path MTU; auto: the largest that fits the interface"},
+    {"loopback", "engine|wire", 2, FILE_, set_choice, MEMBER(loopback_wire),
+     .help = "Way of packets from a device to itself: inside the daemon, or through the UDP socket"},
+    {"gso", "auto|on|off", 2, FILE_, set_choice, MEMBER(gso),
+     .help = "Pass packets to the kernel in batches (GSO); auto: on, but off while a capture runs"},
+    {"ecn", "on|off", 2, FILE_, set_switch, MEMBER(ecn),
+     .help = "Mark packets as ECN-capable, and slow down when routers report congestion"},
+    {"cnp-dscp", "N", 3, FILE_, set_number, MEMBER(cnp_dscp),
+     .help = "DSCP of congestion notifications, 0 to 63 (that of their queue pair)",
+     .unit = "a number", .min = 0, .max = 63},
+    {"rcvbuf", "BYTES", 2, FILE_, set_number, MEMBER(rcvbuf),
+     .help = "Size of the socket buffers to ask for (4194304)",
+     .unit = "a number of bytes", .min = 65536, .max = 1u << 30},
+
+    {"tm-profile", "generous|mlx5", 3, FILE_, set_choice, MEMBER(tm_profile),
+     .help = "How strict tag matching is; mlx5: with the limits of ConnectX adapters",
+     .alias = "tm_profile"},
+    {"window", "PACKETS", 3, FILE_, set_number, MEMBER(window_pkts),
+     .help = "Largest number of unacknowledged packets of a queue pair",
+     .unit = "a number of packets", .min = 1, .max = 1u << 22},
+    {"ack-delay-us", "US", 3, FILE_, set_number, MEMBER(ack_delay_us),
+     .help = "Longest delay of an ACK that the sender did not ask for; 0: none",
+     .unit = "a number of microseconds", .min = 0, .max = 250, .zero = "off"},
+    {"min-timeout-us", "US", 3, FILE_, set_number, MEMBER(min_timeout_us),
+     .help = "Shortest timeout of a queue pair; overrides its timeout attribute (1000)",
+     .unit = "a number of microseconds", .min = 1000, .max = 60000000},
+    {"idle-us", "US", 3, FILE_, set_number, MEMBER(idle_us),
+     .help = "Time without work before the daemon sleeps (100)",
+     .unit = "a number of microseconds", .min = 0, .max = 10000000, .zero = "sleep at once"},
+    {"cpus", "any|N[,N...]", 3, FILE_, set_cpus, MEMBERS(cpu, cpus),
+     .help = "Processors for the threads of the devices (any)"},
+    {"memory", "auto|process_vm|proc_mem", 3, FILE_, set_choice, MEMBER(memory),
+     .help = "How to reach the memory of programs"},
+
+    {"connectivity", "off|warn|enforce", 4, FILE_, set_choice, MEMBER(path_check),
+     .help = "Check by probes whether packets reach an address when it is first used, and log a failure, or refuse the address, too"},
+    {"connectivity-tries", "N", 4, FILE_, set_number, MEMBER(path_check_tries),
+     .help = "Give up after N probes, 250 ms apart (40)",
+     .unit = "a number", .min = 1, .max = 10000},
+    {"connectivity-map", "FILE", 4, FILE_, set_text, MEMBER(path_check_map),
+     .help = "Append the result of each check to FILE"},
+    {"fault", "SPEC", 4, RELOAD, set_fault, MEMBER(fault),
+     .help = "Faults for the packets sent, such as loss=1%,dup=2%"},
+    {"seed", "NUMBER", 4, RELOAD, set_seed, MEMBERS(seed, has_seed),
+     .help = "Seed of the faults and of the QP numbers"},
+
+    {"log-level", "error|warn|info|debug[,AREA=LEVEL...]", 5, RELOAD, set_log_level, MEMBER(log_levels),
+     .help = "What to log on standard error (warn); areas: daemon, net, session, qp, packet"},
+    {"log-format", "text|json", 5, RELOAD, set_choice, MEMBER(log_json),
+     .help = "One line of text for each message, or one JSON object"},
+    {"metrics", "[ADDRESS:]PORT", 5, FILE_, set_metrics, MEMBER(metrics),
+     .help = "Serve counters for Prometheus by HTTP, on a loopback address only"},
+    {"ready-fd", "FD", 5, 0, set_number, MEMBER(ready_fd),
+     .help = "Write the line \"ready\" to this descriptor when the daemon accepts connections",
+     .unit = "the number of an open file descriptor", .min = 0, .max = INT_MAX},
+    {"foreground", NULL, 5, 0, NULL, NO_MEMBER,
+     .help = "Stay in the foreground (the daemon always does)",
+     .letter = 'f'},
+    {.name = NULL},
 };
+// clang-format on
+_Static_assert(sizeof(options) / sizeof(options[0]) <= OPTIONS_MAX, "OPTIONS_MAX");
 
-int options_set(struct settings *o, const char *name, const char *value, char why[ERROR_TEXT_MAX])
+int options_set(struct settings *s, const char *name, const char *value, char why[ERROR_TEXT_MAX])
 {
-    for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-        if (strcmp(name, settings[i].name) == 0)
-            return settings[i].set(o, name, value, why);
+    for (const struct option_def *o = options; o->name; o++) {
+        if (o->set && (strcmp(name, o->name) == 0 || (o->alias && strcmp(name, o->alias) == 0)))
+            return o->set(o, s, value, why);
     }
-    snprintf(why, ERROR_TEXT_MAX, "%.80s: there is no such setting", name);
+    snprintf(why, ERROR_TEXT_MAX, "there is no option \"%.80s\"", name);
     return -EINVAL;
+}
+
+bool option_is_equal(const struct option_def *o, const struct settings *a, const struct settings *b)
+{
+    return memcmp((const char *)a + o->offset, (const char *)b + o->offset, o->size) == 0;
+}
+
+void option_copy(const struct option_def *o, struct settings *to, const struct settings *from)
+{
+    memcpy((char *)to + o->offset, (const char *)from + o->offset, o->size);
 }

@@ -2,50 +2,54 @@
 #include "daemon/reload.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/options.h"
 
-/* Takes over what can change while the daemon runs: log levels and format, and faults if they are others than those of `configured`,
- * which is brought up to date. False: something else has changed, too, which waits for a restart. */
-static bool take_over(struct server *sv, struct settings *configured, const struct settings *fresh)
+/* The threads of the devices read the settings, too, but none that is marked OPTION_RELOAD. So this needs no lock. */
+void reload_apply(struct server *sv, const struct settings *fresh, char others[ERROR_TEXT_MAX])
 {
+    struct settings *current = sv->settings;
+    bool new_faults = strcmp(current->fault, fresh->fault) != 0 || current->seed != fresh->seed;
     char why[FAULT_WHY_MAX];
-    struct settings rest = *fresh;
+    size_t len = 0;
 
-    /* What `pumice fault` has set meanwhile stays, unless the configuration says something new. */
-    if (strcmp(configured->fault, fresh->fault) != 0 || configured->seed != fresh->seed)
-        server_inject(sv, fresh->fault, fresh->seed, why); /* it was checked when it was read */
-    log_set_levels(&fresh->log_levels);
-    log_set_json(fresh->log_json);
-    memcpy(configured->fault, fresh->fault, sizeof(configured->fault));
-    configured->log_levels = fresh->log_levels;
-    configured->log_json = fresh->log_json;
-    configured->seed = fresh->seed;
-    configured->has_seed = rest.has_seed;
-    return memcmp(configured, &rest, sizeof(rest)) == 0;
+    others[0] = 0;
+    for (const struct option_def *o = options; o->name; o++) {
+        if (o->flags & OPTION_RELOAD)
+            option_copy(o, current, fresh);
+        else if (!option_is_equal(o, current, fresh) && len < ERROR_TEXT_MAX)
+            len += (size_t)snprintf(others + len, ERROR_TEXT_MAX - len, "%s%s", len ? ", " : "", o->name);
+    }
+    log_set_levels(&current->log_levels);
+    log_set_json(current->log_json);
+    /* Faults that `pumice fault` has set stay if the configuration says the same as before. */
+    if (new_faults)
+        server_inject(sv, current->fault, current->seed, why); /* can't fail: the specification was checked when read */
 }
 
-/* Devices' threads read the options that they were started with, of which those that change here are none. */
 static void on_reload(struct ev_loop *loop, ev_signal *w, int revents)
 {
-    struct reload *r = w->data;
     static struct settings fresh;
-    char why[ERROR_TEXT_MAX] = "";
+    struct reload *r = w->data;
+    char text[ERROR_TEXT_MAX] = "";
 
     (void)loop;
     (void)revents;
     if (!r->read) {
-        log_warn("SIGHUP: there is no configuration to read again");
-    } else if (r->read(&fresh, why) != 0) {
-        log_warn("the configuration is not read again, because of what is wrong in it: %s", why);
-    } else {
-        bool all = take_over(r->server, r->server->settings, &fresh);
-
-        log_info("configuration read again%s", all ? "" : "; some of it waits for a restart");
-        if (!all)
-            log_warn("the configuration has changed in what can't change before a restart");
+        log_warn("SIGHUP: there is no configuration file to read again");
+        return;
     }
+    if (r->read(&fresh, text) != 0) {
+        log_warn("SIGHUP: the configuration stays as it was, because the file has an error: %s", text);
+        return;
+    }
+    reload_apply(r->server, &fresh, text);
+    log_info("configuration read again%s", text[0] ? "; some of it waits for a restart" : "");
+    if (text[0])
+        log_warn("configuration: these options can't change before a restart: %s", text);
 }
 
 void reload_watch(struct reload *r, struct server *sv, int (*read)(struct settings *fresh, char why[ERROR_TEXT_MAX]))

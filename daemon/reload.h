@@ -17,4 +17,8 @@ struct reload {
 /* Handles SIGHUP from now on. To be called once, after server_init; *r must outlive the server. */
 void reload_watch(struct reload *r, struct server *sv, int (*read)(struct settings *fresh, char why[ERROR_TEXT_MAX]));
 
+/* Copies the options marked OPTION_RELOAD from `fresh` to the settings of the server, and applies those that differ.
+ * others: receives the names of all other options that differ, separated by ", "; empty: there are none. */
+void reload_apply(struct server *sv, const struct settings *fresh, char others[ERROR_TEXT_MAX]);
+
 #endif

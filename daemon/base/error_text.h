@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The size of the buffers that receive a sentence about what went wrong. A function that fails writes the sentence into
- * `char why[ERROR_TEXT_MAX]` of its caller, which logs it or passes it on. */
+/* Sentences about what went wrong. A function that fails writes one into `char why[ERROR_TEXT_MAX]` of its caller, which
+ * logs it or passes it on. */
 #ifndef PUMICE_DAEMON_BASE_ERROR_TEXT_H
 #define PUMICE_DAEMON_BASE_ERROR_TEXT_H
 
 #define ERROR_TEXT_MAX 512
+
+/* Writes `NAME: invalid value "VALUE": expected EXPECTED` (a long value is cut), and returns -EINVAL. */
+int error_invalid_value(char why[ERROR_TEXT_MAX], const char *name, const char *value, const char *expected);
 
 #endif

@@ -20,12 +20,6 @@ void settings_init(struct settings *s)
     log_levels_parse("warn", &s->log_levels);
 }
 
-static int bad(char *why, const char *name, const char *value, const char *accepted)
-{
-    snprintf(why, ERROR_TEXT_MAX, "%s: \"%.80s\" is not right; it takes %s", name, value, accepted);
-    return -EINVAL;
-}
-
 static bool good_name(const char *name)
 {
     size_t n = strlen(name);
@@ -53,9 +47,10 @@ int settings_add_device(struct settings *s, const char *name, const char *addres
     else
         snprintf(d.name, sizeof(d.name), "pumice%u", s->devices);
     if (!d.name[0])
-        return bad(why, "device", name ? name : "", "a name of letters, digits, _ and -, at most 31");
+        return error_invalid_value(why, "device", name, "a name of at most 31 letters, digits, _ and -");
     if (addr_parse(address, &d.addr) != 0)
-        return bad(why, "address", address, "a numeric IPv4 or IPv6 address, as 127.0.0.1, fd00::1 or fe80::1%eth0");
+        return error_invalid_value(why, "address", address,
+                                   "a numeric IPv4 or IPv6 address, such as 127.0.0.1, fd00::1 or fe80::1%eth0");
     for (unsigned i = 0; i < s->devices; i++) {
         if (strcmp(s->device[i].name, d.name) == 0) {
             snprintf(why, ERROR_TEXT_MAX, "device %s is there twice", d.name);

@@ -81,11 +81,11 @@ struct bad_text {
 ParameterizedTestParameters(options, file_errors_name_the_line)
 {
     static struct bad_text t[] = {
-        {"gso = on\n\nidle-us = x\n", "config:3: idle-us: \"x\""},
-        {"gso = maybe\n", "config:1: gso: \"maybe\" is not right; it takes auto, on or off"},
+        {"gso = on\n\nidle-us = x\n", "config:3: idle-us: invalid value \"x\""},
+        {"gso = maybe\n", "config:1: gso: invalid value \"maybe\": expected auto, on or off"},
         {"gso = on\nspeed = 9\n", "config:2: no such option 'speed'"},
         {"device a {\n}\n", "device a has no address"},
-        {"\ndevice a { address = 127.1 }\n", "config:2: address: \"127.1\""},
+        {"\ndevice a { address = 127.1 }\n", "config:2: address: invalid value \"127.1\""},
         {"device a { address = 127.0.0.1 }\ndevice b { address = 127.0.0.1 }\n",
          "config:2: devices a and b have the same"},
         {"device a { address = 127.0.0.1 }\ndevice a { address = 127.0.0.2 }\n", "config:2: device a is there twice"},
