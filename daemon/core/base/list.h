@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Intrusive doubly linked lists with a head node. A node that is on no list points at itself. */
+/* Intrusive doubly linked lists with a head node. A node that is on no list points to itself. */
 #ifndef PUMICE_CORE_LIST_H
 #define PUMICE_CORE_LIST_H
 
@@ -29,7 +29,7 @@ static inline void list_append(struct list_node *head, struct list_node *l)
 }
 static inline void list_prepend(struct list_node *head, struct list_node *l)
 {
-    list_append(head->next, l); /* before the first, or before the head itself */
+    list_append(head->next, l); /* before the first node, or before the head if the list is empty */
 }
 static inline void list_remove(struct list_node *l)
 {

@@ -9,7 +9,7 @@ static uint32_t slot_of(uint64_t tick)
 void timer_wheel_init(struct timer_wheel *h)
 {
     for (uint32_t i = 0; i < TIMER_WHEEL_SLOTS; i++)
-        list_init(&h->room[i]);
+        list_init(&h->slot[i]);
     for (uint32_t i = 0; i < TIMER_WHEEL_SLOTS / 64; i++)
         h->occupied[i] = 0;
     h->earliest = NEVER;
@@ -39,36 +39,36 @@ void timer_wheel_set(struct timer_wheel *h, struct timer *g, uint64_t when)
         return;
     }
     uint64_t tick = when >> TIMER_WHEEL_TICK_SHIFT;
-    /* Rooms behind the porter would be visited a lap late: whoever is due already waits where he passes next. */
-    uint32_t room = slot_of(tick < h->tick ? h->tick : tick);
-    list_append(&h->room[room], &g->link);
-    h->occupied[room / 64] |= 1ull << (room % 64);
+    /* A timer that is already due goes into the current slot. A slot before it would be visited one lap late. */
+    uint32_t slot = slot_of(tick < h->tick ? h->tick : tick);
+    list_append(&h->slot[slot], &g->link);
+    h->occupied[slot / 64] |= 1ull << (slot % 64);
     h->timers++;
     if (when < h->earliest)
         h->earliest = when;
 }
 
-/* Next room that may have guests, in the order of the wheel from tick `from` on, at most one lap; returns its tick,
- * NEVER if none. */
+/* Finds the next slot that may hold timers, at most one lap from tick `from` on. Returns its tick; NEVER: there is
+ * none. */
 static uint64_t next_occupied(const struct timer_wheel *h, uint64_t from)
 {
     for (uint32_t step = 0; step < TIMER_WHEEL_SLOTS;) {
-        uint32_t room = slot_of(from + step);
-        uint64_t bits = h->occupied[room / 64] >> (room % 64);
+        uint32_t slot = slot_of(from + step);
+        uint64_t bits = h->occupied[slot / 64] >> (slot % 64);
         if (bits) {
             step += (uint32_t)__builtin_ctzll(bits);
             return step < TIMER_WHEEL_SLOTS ? from + step : NEVER;
         }
-        step += 64 - room % 64;
+        step += 64 - slot % 64;
     }
     return NEVER;
 }
 
-/* Earliest departure in the room of `tick` that is not in a later lap. */
-static uint64_t room_earliest(const struct timer_wheel *h, uint64_t tick)
+/* The earliest due time in the slot of `tick`, without timers of later laps. */
+static uint64_t slot_earliest(const struct timer_wheel *h, uint64_t tick)
 {
     uint64_t best = NEVER;
-    const struct list_node *head = &h->room[slot_of(tick)];
+    const struct list_node *head = &h->slot[slot_of(tick)];
     for (const struct list_node *l = head->next; l != head; l = l->next) {
         uint64_t when = list_entry(l, const struct timer, link)->when;
         if (when >> TIMER_WHEEL_TICK_SHIFT <= tick && when < best)
@@ -87,18 +87,18 @@ static void find_earliest(struct timer_wheel *h)
         tick = next_occupied(h, tick);
         if (tick >= lap_end)
             break;
-        h->earliest = room_earliest(h, tick);
+        h->earliest = slot_earliest(h, tick);
         if (h->earliest != NEVER)
             return;
     }
-    h->earliest = lap_end << TIMER_WHEEL_TICK_SHIFT; /* all stay longer than a lap: look again then */
+    h->earliest = lap_end << TIMER_WHEEL_TICK_SHIFT; /* all timers are due later than a lap: look again then */
 }
 
-/* A guest of the room of h->tick who is due. */
-static struct timer *due_in_room(struct timer_wheel *h, uint64_t now)
+/* Removes and returns a due timer in the slot of h->tick. */
+static struct timer *due_in_slot(struct timer_wheel *h, uint64_t now)
 {
-    uint32_t room = slot_of(h->tick);
-    struct list_node *head = &h->room[room];
+    uint32_t slot = slot_of(h->tick);
+    struct list_node *head = &h->slot[slot];
     for (struct list_node *l = head->next; l != head; l = l->next) {
         struct timer *g = list_entry(l, struct timer, link);
         if (g->when > now)
@@ -109,7 +109,7 @@ static struct timer *due_in_room(struct timer_wheel *h, uint64_t now)
         return g;
     }
     if (list_empty(head))
-        h->occupied[room / 64] &= ~(1ull << (room % 64));
+        h->occupied[slot / 64] &= ~(1ull << (slot % 64));
     return NULL;
 }
 
@@ -123,14 +123,15 @@ struct timer *timer_wheel_pop(struct timer_wheel *h, uint64_t now)
         h->earliest = NEVER;
         return NULL;
     }
+    /* a whole lap visits every slot */
     if (last >= TIMER_WHEEL_SLOTS && h->tick < last - TIMER_WHEEL_SLOTS + 1)
-        h->tick = last - TIMER_WHEEL_SLOTS + 1; /* a whole lap visits every room */
+        h->tick = last - TIMER_WHEEL_SLOTS + 1;
     while (h->tick <= last) {
         uint64_t tick = next_occupied(h, h->tick);
         if (tick > last)
             break;
         h->tick = tick;
-        struct timer *g = due_in_room(h, now);
+        struct timer *g = due_in_slot(h, now);
         if (g)
             return g;
         if (tick == last)

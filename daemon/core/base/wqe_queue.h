@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Queues of private copies of work requests: rings of fixed-size entries in memory that the owner of a QP or SRQ gave. */
+/* Queues of private copies of work requests: rings of fixed-size entries, in memory that the owner of a QP or SRQ
+ * provides. */
 #ifndef PUMICE_CORE_QUEUE_H
 #define PUMICE_CORE_QUEUE_H
 
@@ -9,13 +10,14 @@
 
 struct recv_wqe {
     struct recv_wr wr;
-    struct sge sge[]; /* wr.num_sge of them */
+    struct sge sge[]; /* [wr.num_sge] */
 };
-struct queue { /* indexes run freely */
+/* Indexes run freely. */
+struct queue {
     uint8_t *base;
     uint32_t mask;
     uint32_t stride;
-    uint32_t depth; /* entries that may be in use, <= mask + 1 */
+    uint32_t depth; /* entries that may be in use, at most mask + 1 */
     uint32_t head, tail;
 };
 static inline void *queue_at(const struct queue *q, uint32_t index)
@@ -39,12 +41,12 @@ static inline uint32_t round8(size_t n)
     return (uint32_t)((n + 7) & ~(size_t)7);
 }
 
-/* Bytes of an entry of a receive queue with so many SGEs per request. */
+/* Size of an entry of a receive queue with max_sge SGEs per request, in bytes. */
 static inline uint32_t recv_stride(uint32_t max_sge)
 {
     return round8(sizeof(struct recv_wqe) + max_sge * sizeof(struct sge));
 }
-/* Bytes of memory that a queue takes, a multiple of 64; 0 if depth is. */
+/* Bytes of memory that a queue takes, a multiple of 64; 0 if depth is 0. */
 static inline size_t queue_bytes(uint32_t depth, uint32_t stride)
 {
     return depth ? (((size_t)pow2_at_least(depth) * stride + 63) & ~(size_t)63) : 0;

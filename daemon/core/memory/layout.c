@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Layouts: checking and binding them. */
+/* Layouts: checking and binding, seeking and stepping. */
 #include "daemon/core/memory/layout.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ const char *layout_error_text(enum layout_error error)
     return error < LAYOUT_NUM_ERRORS ? text[error] : "unknown error";
 }
 
-/* --- arithmetic that notices its overflow: true if the result fits -------------------------------------------------- */
+/* --- arithmetic that notices its overflow: true if the result fits ----------------------------- */
 
 static bool add(uint64_t *sum, uint64_t a)
 {
@@ -27,7 +27,7 @@ static bool multiply(uint64_t a, uint64_t b, uint64_t *product)
     return !__builtin_mul_overflow(a, b, product);
 }
 
-/* --- checking ------------------------------------------------------------------------------------------------------- */
+/* --- checking ---------------------------------------------------------------------------------- */
 
 static bool count_items(const struct layout_entry_desc *e, uint64_t *items)
 {
@@ -38,7 +38,7 @@ static bool count_items(const struct layout_entry_desc *e, uint64_t *items)
     return true;
 }
 
-/* One past the last byte of the item that is farthest from the first one. */
+/* Computes the end of the item that is farthest from the first one: one past its last byte. */
 static bool find_end(const struct layout_entry_desc *e, uint64_t *end)
 {
     *end = e->addr;
@@ -64,7 +64,7 @@ static enum layout_error check_pattern(const struct layout_entry_desc *e, const 
     return LAYOUT_OK;
 }
 
-/* One entry by itself; *bytes receives what it adds to the layout. */
+/* Checks one entry by itself. *bytes receives the bytes that it adds to the layout. */
 static enum layout_error check_entry(const struct layout_entry_desc *e, uint32_t type,
                                      const struct layout_limits *limits, uint64_t *bytes)
 {
@@ -105,7 +105,7 @@ static enum layout_error check_whole(const struct layout_desc *d, const struct l
     return LAYOUT_OK;
 }
 
-/* What entry e needs beyond its own shape, because of the first entry: interleaved layouts only. */
+/* Checks entry e against the first entry. For interleaved layouts only. */
 static enum layout_error check_turns(const struct layout_entry_desc *e, const struct layout_entry_desc *first,
                                      uint32_t caps)
 {
@@ -167,7 +167,7 @@ enum layout_error layout_check_object(const struct layout_entry_desc *e, const s
     uint64_t end;
     if (!find_end(e, &end))
         return LAYOUT_E_SPAN;
-    /* addr - start wraps to something huge if addr is before the start. */
+    /* addr - start wraps to a huge number if addr is before the start. */
     uint64_t off = e->addr - o->start;
     if (off > o->length || end - e->addr > o->length - off)
         return LAYOUT_E_OUTSIDE;
@@ -176,10 +176,10 @@ enum layout_error layout_check_object(const struct layout_entry_desc *e, const s
     return LAYOUT_OK;
 }
 
-/* --- binding -------------------------------------------------------------------------------------------------------- */
+/* --- binding ----------------------------------------------------------------------------------- */
 
-/* Copies the dimensions, without those of count 1; two neighbours of which the outer one goes on where the inner one
- * ends are one. So a contiguous block is recognised in however many dimensions it was described. */
+/* Copies the dimensions except those of count 1. Joins two neighbours if the outer one continues where the inner one
+ * ends. So a contiguous block is recognized whatever the number of dimensions in its description. */
 static void copy_dims(struct layout_entry *e, const struct layout_entry_desc *d)
 {
     e->ndim = 0;
@@ -199,18 +199,18 @@ static void bind_entry(struct layout_entry *e, const struct layout_entry_desc *d
 {
     uint64_t items;
     bool fits = count_items(d, &items);
-    assert(fits); /* layout_check saw to it */
+    assert(fits); /* layout_check has checked it */
     (void)fits;
     *e = (struct layout_entry){.object = d->object, .addr = d->addr, .length = d->length, .items = items};
     copy_dims(e, d);
-    /* More items in a round than there are is the same as all of them, and so is any number if nobody else takes turns. A
-     * composite is a single round of one item each. */
+    /* `repeat` above the number of items means all items. So does any `repeat` if there is only one entry. A
+     * composite layout is a single round with one item for each entry. */
     e->repeat = alone || d->repeat > items ? items : d->repeat ? d->repeat : 1;
     e->full = items / e->repeat;
     e->rest = items % e->repeat;
 }
 
-/* Does a run out before b? */
+/* Does a end before b? */
 static bool earlier(const struct layout_entry *entries, uint32_t a, uint32_t b)
 {
     return entries[a].full != entries[b].full ? entries[a].full < entries[b].full : a < b;
@@ -233,7 +233,7 @@ static void sift(struct layout_entry *e, uint32_t root, uint32_t count)
     }
 }
 
-/* Sorts the entries' numbers in `nth` by when they run out (a heap sort). */
+/* Sorts the entries' numbers into `nth` by the round in which they end (heap sort). */
 static void sort_by_end(struct layout_entry *e, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -253,12 +253,12 @@ static uint64_t end_round(const struct layout_entry *e)
     return e->full + (e->rest != 0);
 }
 
-/* What a seek needs if entries run out in different rounds: between two such rounds, all rounds are equal. No sum here
- * exceeds the total. */
+/* Prepares seeking for entries that end in different rounds. Between two such rounds, all rounds are equal. No sum
+ * here exceeds the total. */
 static void find_phases(struct layout *l)
 {
     struct layout_entry *e = l->entry;
-    uint64_t done = 0; /* bytes of the entries that ran out before */
+    uint64_t done = 0; /* bytes of the entries that ended before */
     uint64_t rate = l->round_bytes;
     sort_by_end(e, l->count);
     for (uint32_t k = 0, next; k < l->count; k = next) {
@@ -299,9 +299,9 @@ void layout_bind(struct layout *l, struct layout_entry *entries, const struct la
         find_phases(l);
 }
 
-/* --- seeking -------------------------------------------------------------------------------------------------------- */
+/* --- seeking ----------------------------------------------------------------------------------- */
 
-/* Items that an entry has in a round. */
+/* Number of items that an entry has in a round. */
 static uint64_t items_in(const struct layout_entry *e, uint64_t round)
 {
     return round < e->full ? e->repeat : round == e->full ? e->rest : 0;
@@ -326,11 +326,11 @@ static void find_uniform(const struct layout *l, uint64_t off, struct layout_pos
 static void find_nonuniform(const struct layout *l, uint64_t off, struct layout_position *p)
 {
     const struct layout_entry *e = l->entry;
-    if (off < e[0].before) { /* nobody has run out */
+    if (off < e[0].before) { /* no entry has ended */
         find_uniform(l, off, p);
         return;
     }
-    uint32_t low = 0, high = l->count; /* the last to have run out is the one in slot [low, high) */
+    uint32_t low = 0, high = l->count; /* the last entry to end is in slot [low, high) */
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (e[middle].before <= off)
@@ -364,7 +364,7 @@ static void find(const struct layout *l, uint64_t off, struct layout_position *p
         find_nonuniform(l, off, p);
 }
 
-/* To item k of the cursor's entry. */
+/* Moves the cursor to item k of its entry. */
 static void go_to_item(struct layout_cursor *c, uint64_t k)
 {
     const struct layout_entry *e = &c->l->entry[c->entry];
@@ -398,7 +398,7 @@ bool layout_seek(struct layout_cursor *c, const struct layout *l, uint64_t off, 
     return true;
 }
 
-/* Bytes that entry i has before a position. */
+/* Number of bytes that entry i has before a position. */
 static uint64_t bytes_before(const struct layout *l, uint32_t i, const struct layout_position *p)
 {
     const struct layout_entry *e = &l->entry[i];
@@ -419,9 +419,9 @@ bool layout_span_has(const struct layout_span *s, uint32_t entry)
     return s->last.entry == entry || bytes_before(s->l, entry, &s->last) > bytes_before(s->l, entry, &s->first);
 }
 
-/* --- going on ------------------------------------------------------------------------------------------------------- */
+/* --- stepping ---------------------------------------------------------------------------------- */
 
-/* The first entry from i on that has items in this round; l->count: none has. */
+/* Returns the first entry from i on that has items in this round. l->count: none has. */
 static uint32_t next_live(const struct layout *l, uint32_t i, uint64_t round)
 {
     while (i < l->count && round >= end_round(&l->entry[i]))
@@ -429,7 +429,8 @@ static uint32_t next_live(const struct layout *l, uint32_t i, uint64_t round)
     return i < l->count ? i : l->count;
 }
 
-/* To the next entry's items, in this round or the next one. There is one: the range ends within the layout. */
+/* Moves the cursor to the next entry's items, in this round or the next one. They exist, because the range ends
+ * within the layout. */
 static void next_group(struct layout_cursor *c)
 {
     const struct layout *l = c->l;
@@ -446,7 +447,7 @@ static void next_group(struct layout_cursor *c)
     go_to_item(c, c->round * l->entry[i].repeat);
 }
 
-/* Past `items` items of this entry that lie in one line of dimension 0. */
+/* Moves the cursor past `items` items of this entry, which lie in one line of dimension 0. */
 static void next_item(struct layout_cursor *c, uint64_t items)
 {
     const struct layout_entry *e = &c->l->entry[c->entry];
@@ -457,8 +458,9 @@ static void next_item(struct layout_cursor *c, uint64_t items)
     }
     c->x[0] += items;
     c->place += items * e->dim[0].stride;
-    for (uint32_t d = 0; c->x[d] == e->dim[d].count; d++) { /* not beyond the last: the group would be empty */
-        c->place -= c->x[d] * e->dim[d].stride; /* a product may wrap: the difference is right all the same */
+    /* d stays below ndim: after the last item the group is empty */
+    for (uint32_t d = 0; c->x[d] == e->dim[d].count; d++) {
+        c->place -= c->x[d] * e->dim[d].stride; /* the product may wrap, but the difference is right */
         c->x[d] = 0;
         c->x[d + 1]++;
         c->place += e->dim[d + 1].stride;
@@ -471,7 +473,7 @@ bool layout_next(struct layout_cursor *c, struct layout_segment *out)
         return false;
     const struct layout_entry *e = &c->l->entry[c->entry];
     uint64_t items = 1;
-    if (e->ndim && e->dim[0].stride == e->length) { /* items without gaps between them */
+    if (e->ndim && e->dim[0].stride == e->length) { /* there are no gaps between items */
         items = e->dim[0].count - c->x[0];
         if (items > c->group)
             items = c->group;
