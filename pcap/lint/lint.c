@@ -2,65 +2,18 @@
 #include "pcap/lint/lint.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pcap/lint/lint_priv.h"
-
-void *lint_grow(struct lint *l, void *array, size_t n, size_t *cap, size_t size)
-{
-    size_t more = *cap ? *cap * 2 : 16;
-    void *bigger;
-
-    if (n < *cap)
-        return array;
-    bigger = realloc(array, more * size);
-    if (!bigger) {
-        l->no_memory = true;
-        return NULL;
-    }
-    *cap = more;
-    return bigger;
-}
-
-static void tell(struct lint *l, enum lint_rule rule, enum lint_severity severity, uint32_t frame, const char *format,
-                 va_list ap)
-{
-    struct lint_result *r = l->result;
-    struct lint_finding *f = lint_grow(l, r->findings, r->n, &l->cap_findings, sizeof(*f));
-
-    if (!f)
-        return;
-    r->findings = f;
-    f += r->n++;
-    f->rule = rule;
-    f->severity = severity;
-    f->frame = frame;
-    vsnprintf(f->text, sizeof(f->text), format, ap);
-    if (severity == LINT_ERROR)
-        r->errors++;
-    else
-        r->notes++;
-}
-
-void lint_tell(struct lint *l, enum lint_rule rule, uint32_t frame, const char *format, ...)
-{
-    va_list ap;
-
-    va_start(ap, format);
-    tell(l, rule, lint_rules[rule].severity, frame, format, ap);
-    va_end(ap);
-}
-
-void lint_tell_unless(struct lint *l, bool excused, enum lint_rule rule, uint32_t frame, const char *format, ...)
-{
-    va_list ap;
-
-    va_start(ap, format);
-    tell(l, rule, excused ? LINT_NOTE : lint_rules[rule].severity, frame, format, ap);
-    va_end(ap);
-}
+#include "pcap/capread.h"
+#include "pcap/decap.h"
+#include "pcap/lint/lint_flow.h"
+#include "pcap/lint/lint_packet.h"
+#include "pcap/lint/lint_request.h"
+#include "pcap/lint/lint_response.h"
+#include "pcap/lint/lint_state.h"
+#include "pcap/lint/lint_tm.h"
+#include "wire/opcode.h"
 
 static void read_frame(struct lint *l, const struct capread_frame *f)
 {
@@ -71,10 +24,10 @@ static void read_frame(struct lint *l, const struct capread_frame *f)
         lint_datagram(l, f, &d);
         break;
     case DECAP_FRAGMENT:
-        lint_tell(l, LINT_FRAGMENT, f->number, "an IP fragment; RoCEv2 packets are never fragmented");
+        lint_report(l, LINT_FRAGMENT, f->number, "an IP fragment; RoCEv2 packets are never fragmented");
         break;
     case DECAP_LENGTH:
-        lint_tell(l, LINT_UDP_LENGTH, f->number, "the lengths of frame, IP and UDP contradict each other");
+        lint_report(l, LINT_UDP_LENGTH, f->number, "the lengths of frame, IP and UDP contradict each other");
         break;
     case DECAP_SHORT:
     case DECAP_LINKTYPE:
@@ -107,32 +60,23 @@ static int read_all(struct lint *l, FILE *f)
 static void judge(struct lint *l)
 {
     /* Where packets get lost before they are seen, gaps are not their sender's. */
-    for (size_t i = 0; i < l->num_halves && l->options->faulty; i++)
-        l->halves[i]->direction = PCAPNG_DIR_UNKNOWN;
+    for (size_t i = 0; i < l->num_flows && l->options->faulty; i++)
+        l->flows[i]->direction = PCAPNG_DIR_UNKNOWN;
     for (size_t i = 0; i < l->num_recs && !l->no_memory; i++) {
-        struct half *h = l->halves[l->recs[i].half];
+        struct flow *flow = l->flows[l->recs[i].flow];
         uint16_t properties = op_table[l->recs[i].opcode].properties;
 
-        if (l->recs[i].flags & REC_IGNORED)
+        if (l->recs[i].flags & RECORD_IGNORED)
             continue;
-        if (properties & OP_IS_REQUEST && h->key.service != OP_SERVICE_UD)
-            lint_request(l, h, (uint32_t)i);
+        if (properties & OP_IS_REQUEST && flow->key.service != OP_SERVICE_UD)
+            lint_request(l, flow, (uint32_t)i);
         else if (properties & OP_IS_RESPONSE)
-            lint_response(l, h, (uint32_t)i);
+            lint_response(l, flow, (uint32_t)i);
     }
-    for (size_t i = 0; i < l->num_halves && !l->no_memory; i++) {
-        lint_unanswered(l, l->halves[i]);
-        lint_tm_end(l, l->halves[i]);
+    for (size_t i = 0; i < l->num_flows && !l->no_memory; i++) {
+        lint_unanswered(l, l->flows[i]);
+        lint_tm_end(l, l->flows[i]);
     }
-}
-
-static int by_frame(const void *a, const void *b)
-{
-    const struct lint_finding *x = a, *y = b;
-
-    if (x->frame != y->frame)
-        return x->frame < y->frame ? -1 : 1;
-    return (int)x->rule - (int)y->rule;
 }
 
 int lint_run(struct lint_result *out, FILE *f, const struct lint_options *options)
@@ -145,22 +89,15 @@ int lint_run(struct lint_result *out, FILE *f, const struct lint_options *option
     lint_pair(&l);
     lint_tm_detect(&l);
     judge(&l);
-    for (size_t i = 0; i < l.num_halves; i++)
-        out->connections += l.halves[i]->peer && l.halves[i]->peer->index > i;
-    if (out->n)
-        qsort(out->findings, out->n, sizeof(*out->findings), by_frame);
+    for (size_t i = 0; i < l.num_flows; i++)
+        out->connections += l.flows[i]->peer && l.flows[i]->peer->index > i;
+    lint_result_sort(out);
     out->packets = (uint32_t)l.num_recs;
     HASH_CLEAR(hh, l.by_key);
-    for (size_t i = 0; i < l.num_halves; i++)
-        lint_half_free(l.halves[i]);
-    free(l.halves);
+    for (size_t i = 0; i < l.num_flows; i++)
+        lint_flow_free(l.flows[i]);
+    free(l.flows);
     free(l.recs);
     free(l.tm);
     return l.no_memory ? -ENOMEM : err;
-}
-
-void lint_free(struct lint_result *r)
-{
-    free(r->findings);
-    memset(r, 0, sizeof(*r));
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which two halves make a connection. Packets name only the QP that they go to; but the PSNs of responses are those of
- * requests, and PSNs begin anywhere. So of all halves between the same two addresses those are paired whose responses
- * fit the other's requests best: first those that were captured at the same interface, and then, because a capture of what
- * each end sends has the two directions at an interface each, the rest. Where comments name the senders (note.h), they decide. */
+#include "pcap/lint/lint_flow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "pcap/lint/lint_priv.h"
+#include "pcap/pcapng.h"
+#include "wire/opcode.h"
+#include "wire/pkt.h"
 
 #define SAMPLES 32 /* responses of a half that are looked up */
 
-struct asked { /* PSNs that a half's requests take */
-    uint32_t psn, span, rec;
+struct psn_range { /* PSNs that a half's requests take */
+    uint32_t psn, span, record;
     uint8_t opcode;
 };
 
-struct asks { /* of one half, by PSN */
-    struct asked *list;
+struct psn_ranges { /* of one half, by PSN */
+    struct psn_range *list;
     size_t n;
 };
 
@@ -28,59 +28,59 @@ struct match {
     uint64_t delay; /* between these, in records */
 };
 
-static struct half *find_half(struct lint *l, const struct half_key *key)
+static struct flow *find_flow(struct lint *l, const struct flow_key *key)
 {
-    struct half *h, **list;
+    struct flow *flow, **list;
 
-    HASH_FIND(hh, l->by_key, key, sizeof(*key), h);
-    if (h)
-        return h;
-    list = lint_grow(l, l->halves, l->num_halves, &l->cap_halves, sizeof(*list));
+    HASH_FIND(hh, l->by_key, key, sizeof(*key), flow);
+    if (flow)
+        return flow;
+    list = lint_grow(l, l->flows, l->num_flows, &l->cap_flows, sizeof(*list));
     if (list)
-        l->halves = list;
-    h = list ? calloc(1, sizeof(*h)) : NULL;
-    if (!h) {
+        l->flows = list;
+    flow = list ? calloc(1, sizeof(*flow)) : NULL;
+    if (!flow) {
         l->no_memory = true;
         return NULL;
     }
-    h->key = *key;
-    h->index = (uint32_t)l->num_halves;
-    l->halves[l->num_halves++] = h;
-    HASH_ADD(hh, l->by_key, key, sizeof(h->key), h);
-    return h;
+    flow->key = *key;
+    flow->index = (uint32_t)l->num_flows;
+    l->flows[l->num_flows++] = flow;
+    HASH_ADD(hh, l->by_key, key, sizeof(flow->key), flow);
+    return flow;
 }
 
-struct half *lint_half(struct lint *l, const struct half_key *key)
+struct flow *lint_flow(struct lint *l, const struct flow_key *key)
 {
-    struct half *h = find_half(l, key), *unnamed;
-    struct half_key anybody = *key;
+    struct flow *flow = find_flow(l, key), *without_sender;
+    struct flow_key any_sender = *key;
 
-    if (!h || !key->src_qpn)
-        return h && h->newest ? h->newest : h;
-    anybody.src_qpn = 0;
-    unnamed = find_half(l, &anybody);
-    if (unnamed)
-        unnamed->newest = h;
-    return h;
+    if (!flow || !key->src_qpn)
+        return flow && flow->newest ? flow->newest : flow;
+    any_sender.src_qpn = 0;
+    without_sender = find_flow(l, &any_sender);
+    if (without_sender)
+        without_sender->newest = flow;
+    return flow;
 }
 
-void lint_half_free(struct half *h)
+void lint_flow_free(struct flow *flow)
 {
-    for (size_t i = 0; i < h->num_sent; i++) {
-        if (h->sent[i].answer)
-            free(h->sent[i].answer->seen);
-        free(h->sent[i].answer);
+    for (size_t i = 0; i < flow->num_requests; i++) {
+        if (flow->requests[i].response)
+            free(flow->requests[i].response->seen);
+        free(flow->requests[i].response);
     }
-    free(h->sent);
-    free(h->rndv);
-    free(h->recs);
-    free(h);
+    free(flow->requests);
+    free(flow->rndv);
+    free(flow->recs);
+    free(flow);
 }
 
-uint32_t lint_span(const struct half *h, uint32_t len)
+uint32_t lint_span(const struct flow *flow, uint32_t len)
 {
-    if (h->mtu)
-        return len ? (uint32_t)(((uint64_t)len + h->mtu - 1) / h->mtu) : 1;
+    if (flow->mtu)
+        return len ? (uint32_t)(((uint64_t)len + flow->mtu - 1) / flow->mtu) : 1;
     return len <= PKT_MTU_MIN ? 1 : 0;
 }
 
@@ -88,29 +88,29 @@ uint32_t lint_span(const struct half *h, uint32_t len)
 
 static int by_psn(const void *a, const void *b)
 {
-    const struct asked *x = a, *y = b;
+    const struct psn_range *x = a, *y = b;
 
     if (x->psn != y->psn)
         return x->psn < y->psn ? -1 : 1;
-    return x->rec < y->rec ? -1 : 1;
+    return x->record < y->record ? -1 : 1;
 }
 
-static struct asks collect(struct lint *l, const struct half *h)
+static struct psn_ranges collect(struct lint *l, const struct flow *flow)
 {
-    struct asks a = {calloc(h->num_recs + 1, sizeof(struct asked)), 0};
+    struct psn_ranges a = {calloc(flow->num_recs + 1, sizeof(struct psn_range)), 0};
 
     if (!a.list) {
         l->no_memory = true;
         return a;
     }
-    for (size_t i = 0; i < h->num_recs; i++) {
-        const struct rec *r = &l->recs[h->recs[i]];
+    for (size_t i = 0; i < flow->num_recs; i++) {
+        const struct record *r = &l->recs[flow->recs[i]];
         uint32_t span;
 
-        if (r->flags & REC_UNUSABLE || !(op_table[r->opcode].properties & OP_IS_REQUEST))
+        if (r->flags & RECORD_UNUSABLE || !(op_table[r->opcode].properties & OP_IS_REQUEST))
             continue;
-        span = (r->opcode & OP_OPERATION_MASK) == OP_READ_REQUEST ? lint_span(h, r->dmalen) : 1;
-        a.list[a.n++] = (struct asked){r->psn, span ? span : r->dmalen / PKT_MTU_MIN + 1, h->recs[i], r->opcode};
+        span = (r->opcode & OP_OPERATION_MASK) == OP_READ_REQUEST ? lint_span(flow, r->dmalen) : 1;
+        a.list[a.n++] = (struct psn_range){r->psn, span ? span : r->dmalen / PKT_MTU_MIN + 1, flow->recs[i], r->opcode};
     }
     qsort(a.list, a.n, sizeof(*a.list), by_psn);
     return a;
@@ -129,7 +129,7 @@ static bool can_answer(uint8_t response, uint8_t request)
 
 /* The newest request before record number before that the response in it can be to: how many records there are between them; 0: there
  * is none. Looks a few requests back, for READs of several responses. */
-static uint32_t has_asked(const struct asks *a, uint8_t opcode, uint32_t psn, uint32_t before)
+static uint32_t find_request(const struct psn_ranges *a, uint8_t opcode, uint32_t psn, uint32_t before)
 {
     size_t low = 0, high = a->n;
 
@@ -142,26 +142,26 @@ static uint32_t has_asked(const struct asks *a, uint8_t opcode, uint32_t psn, ui
             high = mid;
     }
     for (size_t i = 0; i < 8 && i < low; i++) {
-        const struct asked *q = &a->list[low - 1 - i];
+        const struct psn_range *q = &a->list[low - 1 - i];
 
-        if (psn - q->psn < q->span && q->rec < before && can_answer(opcode, q->opcode))
-            return before - q->rec;
+        if (psn - q->psn < q->span && q->record < before && can_answer(opcode, q->opcode))
+            return before - q->record;
     }
     return 0;
 }
 
 /* How well the responses in h fit the requests a: adds to m. */
-static void count_hits(const struct lint *l, const struct half *h, const struct asks *a, struct match *m)
+static void count_hits(const struct lint *l, const struct flow *flow, const struct psn_ranges *a, struct match *m)
 {
     uint32_t tried = 0, delay;
 
-    for (size_t i = 0; i < h->num_recs && tried < SAMPLES; i++) {
-        const struct rec *r = &l->recs[h->recs[i]];
+    for (size_t i = 0; i < flow->num_recs && tried < SAMPLES; i++) {
+        const struct record *r = &l->recs[flow->recs[i]];
 
-        if (r->flags & REC_UNUSABLE || !(op_table[r->opcode].properties & OP_IS_RESPONSE))
+        if (r->flags & RECORD_UNUSABLE || !(op_table[r->opcode].properties & OP_IS_RESPONSE))
             continue;
         tried++;
-        delay = has_asked(a, r->opcode, r->psn, h->recs[i]);
+        delay = find_request(a, r->opcode, r->psn, flow->recs[i]);
         m->hits += delay != 0;
         m->delay += delay;
     }
@@ -169,12 +169,12 @@ static void count_hits(const struct lint *l, const struct half *h, const struct 
 
 /* --- pairing -------------------------------------------------------------------------------------------------------------- */
 
-bool lint_same_interface(const struct half *a, const struct half *b)
+bool lint_same_interface(const struct flow *a, const struct flow *b)
 {
     return a->key.interface == b->key.interface && a->key.ifindex == b->key.ifindex;
 }
 
-bool lint_may_pair(const struct half *a, const struct half *b)
+bool lint_may_pair(const struct flow *a, const struct flow *b)
 {
     return a != b && a->key.service == b->key.service &&
            (a->key.service == OP_SERVICE_RC || a->key.service == OP_SERVICE_XRC) &&
@@ -187,7 +187,7 @@ static bool fits(uint32_t src_qpn, uint32_t qpn)
 }
 
 /* By all but their PSNs. */
-static bool may_connect(const struct half *a, const struct half *b)
+static bool may_connect(const struct flow *a, const struct flow *b)
 {
     return lint_may_pair(a, b) && fits(a->key.src_qpn, b->key.qpn) && fits(b->key.src_qpn, a->key.qpn);
 }
@@ -210,7 +210,7 @@ static int by_fit(const void *a, const void *b)
 }
 
 /* The most common size of full packets; 0: there are none. */
-static uint32_t common_size(const struct half *a, const struct half *b)
+static uint32_t common_size(const struct flow *a, const struct flow *b)
 {
     uint32_t best = 0, mtu = 0;
 
@@ -225,20 +225,20 @@ static uint32_t common_size(const struct half *a, const struct half *b)
     return mtu;
 }
 
-static void find_matches(struct lint *l, struct asks *asks, struct match **matches, size_t *n)
+static void find_matches(struct lint *l, struct psn_ranges *asks, struct match **matches, size_t *n)
 {
     size_t cap = 0;
 
-    for (size_t i = 0; i < l->num_halves; i++) {
-        for (size_t j = i + 1; j < l->num_halves; j++) {
+    for (size_t i = 0; i < l->num_flows; i++) {
+        for (size_t j = i + 1; j < l->num_flows; j++) {
             struct match *more, m = {.a = (uint32_t)i, .b = (uint32_t)j};
 
-            if (!may_connect(l->halves[i], l->halves[j]))
+            if (!may_connect(l->flows[i], l->flows[j]))
                 continue;
-            m.near = lint_same_interface(l->halves[i], l->halves[j]);
-            m.sure = l->halves[i]->key.src_qpn && l->halves[j]->key.src_qpn;
-            count_hits(l, l->halves[i], &asks[j], &m);
-            count_hits(l, l->halves[j], &asks[i], &m);
+            m.near = lint_same_interface(l->flows[i], l->flows[j]);
+            m.sure = l->flows[i]->key.src_qpn && l->flows[j]->key.src_qpn;
+            count_hits(l, l->flows[i], &asks[j], &m);
+            count_hits(l, l->flows[j], &asks[i], &m);
             if (!m.hits && !m.sure)
                 continue;
             more = lint_grow(l, *matches, *n, &cap, sizeof(*more));
@@ -252,20 +252,20 @@ static void find_matches(struct lint *l, struct asks *asks, struct match **match
 
 void lint_pair(struct lint *l)
 {
-    struct asks *asks = calloc(l->num_halves + 1, sizeof(*asks));
+    struct psn_ranges *asks = calloc(l->num_flows + 1, sizeof(*asks));
     struct match *matches = NULL;
     size_t n = 0;
 
-    for (size_t i = 0; i < l->num_halves; i++)
-        l->halves[i]->mtu = common_size(l->halves[i], NULL);
-    for (size_t i = 0; asks && i < l->num_halves; i++)
-        asks[i] = collect(l, l->halves[i]);
+    for (size_t i = 0; i < l->num_flows; i++)
+        l->flows[i]->mtu = common_size(l->flows[i], NULL);
+    for (size_t i = 0; asks && i < l->num_flows; i++)
+        asks[i] = collect(l, l->flows[i]);
     if (asks && !l->no_memory)
         find_matches(l, asks, &matches, &n);
     if (n)
         qsort(matches, n, sizeof(*matches), by_fit);
     for (size_t i = 0; i < n; i++) {
-        struct half *a = l->halves[matches[i].a], *b = l->halves[matches[i].b];
+        struct flow *a = l->flows[matches[i].a], *b = l->flows[matches[i].b];
 
         if (a->peer || b->peer)
             continue;
@@ -273,18 +273,18 @@ void lint_pair(struct lint *l)
         b->peer = a;
         a->mtu = b->mtu = common_size(a, b);
     }
-    for (size_t i = 0; asks && i < l->num_halves; i++)
+    for (size_t i = 0; asks && i < l->num_flows; i++)
         free(asks[i].list);
     free(asks);
     free(matches);
 }
 
-struct half *lint_asker(struct lint *l, const struct half *h, uint32_t psn, uint32_t before)
+struct flow *lint_find_requester(struct lint *l, const struct flow *flow, uint32_t psn, uint32_t before)
 {
-    for (size_t i = 0; i < l->num_halves; i++) {
-        struct half *x = l->halves[i];
+    for (size_t i = 0; i < l->num_flows; i++) {
+        struct flow *x = l->flows[i];
 
-        if (x == h->peer || !may_connect(h, x))
+        if (x == flow->peer || !may_connect(flow, x))
             continue;
         for (size_t k = 0; k < x->num_recs && x->recs[k] < before; k++)
             if (l->recs[x->recs[k]].psn == psn && op_table[l->recs[x->recs[k]].opcode].properties & OP_IS_REQUEST)

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "pcap/lint/lint_packet.h"
+
 #include <string.h>
 
-#include "pcap/lint/lint_priv.h"
+#include "pcap/lint/lint_flow.h"
 #include "pcap/note.h"
 #include "wire/bytes.h"
 #include "wire/icrc.h"
+#include "wire/pkt.h"
+#include "wire/syndrome.h"
 
 #define DATAGRAM_MAX (PKT_HEADERS_MAX + PKT_MTU_MAX + ICRC_LEN) /* of one packet */
 #define BTH_TVER 1
@@ -21,7 +25,7 @@ static bool has_tmh(uint8_t opcode)
            (opcode & OP_SERVICE_MASK) != OP_SERVICE_UD && (opcode & OP_SERVICE_MASK) != OP_SERVICE_UC;
 }
 
-static void keep_tmh(struct lint *l, struct rec *r, const struct pkt *p, size_t there)
+static void keep_tmh(struct lint *l, struct record *r, const struct pkt *p, size_t there)
 {
     struct tm_bytes *t = lint_grow(l, l->tm, l->num_tm, &l->cap_tm, sizeof(*t));
 
@@ -39,41 +43,43 @@ static void keep_tmh(struct lint *l, struct rec *r, const struct pkt *p, size_t 
 }
 
 /* The record of a packet whose half is h; NULL without memory. */
-static struct rec *add_record(struct lint *l, struct half *h, const struct capread_frame *f, const struct decap *d)
+static struct record *add_record(struct lint *l, struct flow *flow, const struct capread_frame *f,
+                                 const struct decap *d)
 {
-    struct rec *r = lint_grow(l, l->recs, l->num_recs, &l->cap_recs, sizeof(*r));
-    uint32_t *mine = lint_grow(l, h->recs, h->num_recs, &h->cap_recs, sizeof(*mine));
+    struct record *r = lint_grow(l, l->recs, l->num_recs, &l->cap_recs, sizeof(*r));
+    uint32_t *mine = lint_grow(l, flow->recs, flow->num_recs, &flow->cap_recs, sizeof(*mine));
 
     if (r)
         l->recs = r;
     if (mine)
-        h->recs = mine;
+        flow->recs = mine;
     if (!r || !mine)
         return NULL;
-    h->recs[h->num_recs++] = (uint32_t)l->num_recs;
+    flow->recs[flow->num_recs++] = (uint32_t)l->num_recs;
     r += l->num_recs++;
-    *r = (struct rec){.time_ns = f->time_ns, .frame = f->number, .half = h->index, .direction = (uint8_t)d->direction};
-    if (h->direction == PCAPNG_DIR_UNKNOWN)
-        h->direction = r->direction;
-    else if (r->direction != PCAPNG_DIR_UNKNOWN && r->direction != h->direction)
-        r->flags |= REC_IGNORED;
+    *r = (struct record){
+        .time_ns = f->time_ns, .frame = f->number, .flow = flow->index, .direction = (uint8_t)d->direction};
+    if (flow->direction == PCAPNG_DIR_UNKNOWN)
+        flow->direction = r->direction;
+    else if (r->direction != PCAPNG_DIR_UNKNOWN && r->direction != flow->direction)
+        r->flags |= RECORD_IGNORED;
     return r;
 }
 
-static void note_size(struct half *h, const struct pkt *p)
+static void note_size(struct flow *flow, const struct pkt *p)
 {
     for (unsigned i = 0; op_table[p->opcode].payload == OP_PAYLOAD_FULL && i < 5; i++)
-        h->sizes[i] += p->payload_len == (uint32_t)PKT_MTU_MIN << i;
+        flow->sizes[i] += p->payload_len == (uint32_t)PKT_MTU_MIN << i;
 }
 
 /* bth: as much as the BTH says is known, even if nothing else is. p: NULL if it couldn't be decoded. */
 static void record(struct lint *l, const struct capread_frame *f, const struct decap *d, const uint8_t *bth,
                    const struct pkt *p, size_t there, bool damaged)
 {
-    struct half_key key;
+    struct flow_key key;
     struct note note = {0};
-    struct half *h;
-    struct rec *r;
+    struct flow *flow;
+    struct record *r;
 
     memset(&key, 0, sizeof(key));
     key.interface = f->interface;
@@ -84,14 +90,14 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
     key.service = bth[0] & OP_SERVICE_MASK;
     memcpy(key.src, d->src, 16);
     memcpy(key.dst, d->dst, 16);
-    h = lint_half(l, &key);
-    r = h ? add_record(l, h, f, d) : NULL;
+    flow = lint_flow(l, &key);
+    r = flow ? add_record(l, flow, f, d) : NULL;
     if (!r)
         return;
     r->opcode = bth[0];
     get_be24(bth + 9, &r->psn);
-    r->flags |= (uint8_t)((damaged ? REC_DAMAGED : 0) | (p ? 0 : REC_MALFORMED) | (note.qpn ? REC_NOTED : 0) |
-                          (note.retransmit ? REC_AGAIN : 0) | (note.before ? REC_BEFORE : 0));
+    r->flags |= (uint8_t)((damaged ? RECORD_DAMAGED : 0) | (p ? 0 : RECORD_MALFORMED) | (note.qpn ? RECORD_NOTED : 0) |
+                          (note.retransmit ? RECORD_AGAIN : 0) | (note.before ? RECORD_BEFORE : 0));
     if (!p)
         return;
     r->len = p->payload_len;
@@ -102,8 +108,8 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
     r->rkey = op_table[p->opcode].headers & OP_HAS_ATOMICETH ? p->atomic.rkey : p->reth.rkey;
     r->dmalen = p->reth.length;
     if (!damaged)
-        note_size(h, p);
-    if (!damaged && !(r->flags & REC_IGNORED) && has_tmh(p->opcode))
+        note_size(flow, p);
+    if (!damaged && !(r->flags & RECORD_IGNORED) && has_tmh(p->opcode))
         keep_tmh(l, r, p, there);
 }
 
@@ -116,7 +122,7 @@ static void check_cnp(struct lint *l, uint32_t frame, const struct pkt *p)
     for (uint32_t i = 0; i < p->payload_len; i++)
         zero = zero && p->payload[i] == 0;
     if (!p->becn || !zero)
-        lint_tell(l, LINT_CNP, frame, !p->becn ? "CNP without BECN" : "CNP whose reserved bytes are not 0");
+        lint_report(l, LINT_CNP, frame, !p->becn ? "CNP without BECN" : "CNP whose reserved bytes are not 0");
 }
 
 /* Which syndromes a response may have: READ responses and atomic answers are positive. */
@@ -128,7 +134,7 @@ static void check_syndrome(struct lint *l, uint32_t frame, const struct pkt *p)
     if (kind == AETH_ACK || (plain && kind == AETH_RNR) ||
         (plain && p->aeth.syndrome >= NAK_PSN_SEQUENCE && p->aeth.syndrome <= NAK_INVALID_RD))
         return;
-    lint_tell(l, LINT_SYNDROME, frame, "syndrome 0x%02x in %s", p->aeth.syndrome, op_table[p->opcode].name);
+    lint_report(l, LINT_SYNDROME, frame, "syndrome 0x%02x in %s", p->aeth.syndrome, op_table[p->opcode].name);
 }
 
 /* What the whole packet pkt[0 ... len) can be asked. */
@@ -138,34 +144,34 @@ static void check_content(struct lint *l, uint32_t frame, const uint8_t *pkt, co
 
     for (uint32_t i = 0; i < p->pad; i++)
         if (p->payload[p->payload_len + i] != 0) {
-            lint_tell(l, LINT_PAD, frame, "pad byte %u is 0x%02x", i + 1, p->payload[p->payload_len + i]);
+            lint_report(l, LINT_PAD, frame, "pad byte %u is 0x%02x", i + 1, p->payload[p->payload_len + i]);
             break;
         }
     if (op_table[p->opcode].payload == OP_PAYLOAD_CNP)
         check_cnp(l, frame, p);
     if (headers & OP_HAS_XRCETH && pkt[BTH_LEN] != 0)
-        lint_tell(l, LINT_XRCETH, frame, "reserved bits of the XRCETH are 0x%02x: it is no XRCETH", pkt[BTH_LEN]);
+        lint_report(l, LINT_XRCETH, frame, "reserved bits of the XRCETH are 0x%02x: it is no XRCETH", pkt[BTH_LEN]);
     if (headers & OP_HAS_AETH)
         check_syndrome(l, frame, p);
 }
 
-static void tell_undecodable(struct lint *l, uint32_t frame, const uint8_t *pkt, size_t len, enum pkt_error err)
+static void report_undecodable(struct lint *l, uint32_t frame, const uint8_t *pkt, size_t len, enum pkt_error err)
 {
     switch (err) {
     case PKT_VERSION:
-        lint_tell(l, LINT_TVER, frame, "TVer is %u", pkt[BTH_TVER] & 15u);
+        lint_report(l, LINT_TVER, frame, "TVer is %u", pkt[BTH_TVER] & 15u);
         break;
     case PKT_OPCODE:
-        lint_tell(l, LINT_OPCODE, frame, "opcode 0x%02x is not assigned", pkt[0]);
+        lint_report(l, LINT_OPCODE, frame, "opcode 0x%02x is not assigned", pkt[0]);
         break;
     case PKT_SHORT:
-        lint_tell(l, LINT_SHORT, frame, "%s %s of %zu bytes: not even its headers fit", op_service_name(pkt[0]),
-                  op_table[pkt[0]].name ? op_table[pkt[0]].name : "?", len);
+        lint_report(l, LINT_SHORT, frame, "%s %s of %zu bytes: not even its headers fit", op_service_name(pkt[0]),
+                    op_table[pkt[0]].name ? op_table[pkt[0]].name : "?", len);
         break;
     default:
-        lint_tell(l, LINT_LENGTH, frame, "%s %s with %zu bytes after its headers, pad count %u",
-                  op_service_name(pkt[0]), op_table[pkt[0]].name, len - op_table[pkt[0]].header_len - ICRC_LEN,
-                  pkt[BTH_TVER] >> 4 & 3u);
+        lint_report(l, LINT_LENGTH, frame, "%s %s with %zu bytes after its headers, pad count %u",
+                    op_service_name(pkt[0]), op_table[pkt[0]].name, len - op_table[pkt[0]].header_len - ICRC_LEN,
+                    pkt[BTH_TVER] >> 4 & 3u);
     }
 }
 
@@ -179,21 +185,21 @@ static void packet(struct lint *l, const struct capread_frame *f, const struct d
     uint16_t pkey;
 
     if (len < BTH_LEN + ICRC_LEN) {
-        lint_tell(l, LINT_SHORT, f->number, "%zu bytes are no RoCEv2 packet", len);
+        lint_report(l, LINT_SHORT, f->number, "%zu bytes are no RoCEv2 packet", len);
         return;
     }
     damaged = decap_icrc(d, index, pkt, len - ICRC_LEN) != icrc_load(pkt + len - ICRC_LEN);
     memset(&p, 0, sizeof(p));
     err = pkt_decode(pkt, len, &p);
     if (damaged)
-        lint_tell_unless(l, l->options->faulty, LINT_ICRC, f->number, "ICRC is %08x, should be %08x",
-                         __builtin_bswap32(icrc_load(pkt + len - ICRC_LEN)),
-                         __builtin_bswap32(decap_icrc(d, index, pkt, len - ICRC_LEN)));
+        lint_report_unless(l, l->options->faulty, LINT_ICRC, f->number, "ICRC is %08x, should be %08x",
+                           __builtin_bswap32(icrc_load(pkt + len - ICRC_LEN)),
+                           __builtin_bswap32(decap_icrc(d, index, pkt, len - ICRC_LEN)));
     else if (err != PKT_OK)
-        tell_undecodable(l, f->number, pkt, len, err);
+        report_undecodable(l, f->number, pkt, len, err);
     get_be16(pkt + BTH_PKEY, &pkey);
     if (!damaged && pkey != PKEY_DEFAULT && pkey != PKEY_LIMITED)
-        lint_tell(l, LINT_PKEY, f->number, "P_Key is 0x%04x", pkey);
+        lint_report(l, LINT_PKEY, f->number, "P_Key is 0x%04x", pkey);
     if (!damaged && err == PKT_OK)
         check_content(l, f->number, pkt, &p);
     if (err == PKT_OK || op_table[pkt[0]].name)
@@ -208,7 +214,7 @@ static void truncated(struct lint *l, const struct capread_frame *f, const struc
     uint8_t whole[DATAGRAM_MAX] = {0};
     struct pkt p;
 
-    lint_tell(l, LINT_TRUNCATED, f->number, "%zu of %zu bytes were captured", d->caplen, d->len);
+    lint_report(l, LINT_TRUNCATED, f->number, "%zu of %zu bytes were captured", d->caplen, d->len);
     if (d->caplen < BTH_LEN || d->len > sizeof(whole))
         return;
     memcpy(whole, d->payload, d->caplen);
@@ -269,7 +275,7 @@ void lint_datagram(struct lint *l, const struct capread_frame *f, const struct d
     if (!right)
         size = segment_size(d, &step);
     if (!size && d->len > DATAGRAM_MAX) {
-        lint_tell(
+        lint_report(
             l, LINT_MERGED, f->number,
             "%zu bytes: packets merged by GSO or GRO, which can't be taken apart; switch it off and capture again",
             d->len);
@@ -280,8 +286,8 @@ void lint_datagram(struct lint *l, const struct capread_frame *f, const struct d
         packet(l, f, d, d->payload, d->len, 0);
         return;
     }
-    lint_tell(l, LINT_MERGED, f->number, "%zu packets in one datagram, as GSO or GRO make it",
-              (d->len + size - 1) / size);
+    lint_report(l, LINT_MERGED, f->number, "%zu packets in one datagram, as GSO or GRO make it",
+                (d->len + size - 1) / size);
     for (size_t at = 0; at < d->len; at += size)
         packet(l, f, d, d->payload + at, d->len - at < size ? d->len - at : size, (uint16_t)(at / size * step));
 }

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "pcap/lint/lint_request.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcap/lint/lint_flow.h"
+#include "pcap/lint/lint_tm.h"
+#include "pcap/pcapng.h"
+#include "wire/pkt.h"
+
+#define PSN_BASE ((uint64_t)1 << 40) /* so that extended PSNs never go below 0 */
+#define DUPLICATE_NS 100000000u /* so long after its acknowledgment a packet is no late retransmission any more */
+
+uint64_t lint_unwrap(uint32_t psn, uint64_t near)
+{
+    int32_t d = (int32_t)((psn - (uint32_t)near) << 8) >> 8;
+
+    return near + (uint64_t)(int64_t)d;
+}
+
+static const char *name(const struct record *r)
+{
+    return op_table[r->opcode].name;
+}
+
+static bool is_read(const struct record *r)
+{
+    return (r->opcode & OP_OPERATION_MASK) == OP_READ_REQUEST;
+}
+
+/* Does it get a response of its own, other than an ACK? */
+static bool is_answered(const struct record *r)
+{
+    uint8_t operation = r->opcode & OP_OPERATION_MASK;
+
+    return (r->opcode & OP_SERVICE_MASK) != OP_SERVICE_UC &&
+           (operation == OP_READ_REQUEST || operation == OP_CMP_SWAP || operation == OP_FETCH_ADD ||
+            operation == OP_FLUSH || operation == OP_ATOMIC_WRITE);
+}
+
+bool lint_ends_message(const struct lint *l, const struct request *s)
+{
+    return (op_table[l->recs[s->record].opcode].properties & (OP_IS_LAST | OP_IS_ONLY)) != 0;
+}
+
+static size_t after(const struct flow *flow, uint64_t psn) /* index of the first request behind psn */
+{
+    size_t low = 0, high = flow->num_requests;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+
+        if (flow->requests[mid].psn <= psn)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+struct request *lint_find_request(struct flow *flow, uint64_t psn)
+{
+    size_t i = after(flow, psn);
+    struct request *s = i ? &flow->requests[i - 1] : NULL;
+    uint64_t limit;
+
+    if (!s)
+        return NULL;
+    limit = s->span                  ? s->span
+            : i < flow->num_requests ? flow->requests[i].psn - s->psn
+                                     : flow->next + flow->slack - s->psn;
+    return psn - s->psn < limit ? s : NULL;
+}
+
+/* --- neighbours ------------------------------------------------------------------------------------------------------------- */
+
+/* b directly follows a, and both are known. */
+static bool adjacent(const struct request *a, const struct request *b)
+{
+    return a->span && a->psn + a->span == b->psn && !a->damaged && !b->damaged;
+}
+
+static void check_sequence(struct lint *l, const struct flow *flow, size_t i)
+{
+    const struct record *a = &l->recs[flow->requests[i].record], *b = &l->recs[flow->requests[i + 1].record];
+    uint16_t pa = op_table[a->opcode].properties, pb = op_table[b->opcode].properties;
+    bool open = (pa & (OP_IS_FIRST | OP_IS_MIDDLE)) != 0, goes_on = (pb & (OP_IS_MIDDLE | OP_IS_LAST)) != 0;
+    uint16_t kinds = OP_IS_SEND | OP_IS_WRITE;
+
+    if (!adjacent(&flow->requests[i], &flow->requests[i + 1]))
+        return;
+    if (open != goes_on || (open && (pa & kinds) != (pb & kinds)))
+        lint_report(l, LINT_SEQUENCE, b->frame, "%s (PSN %u) after %s", name(b), b->psn, name(a));
+    else if (goes_on && op_table[b->opcode].headers & OP_HAS_XRCETH && a->srqn != b->srqn &&
+             !((a->flags | b->flags) & RECORD_MALFORMED))
+        lint_report(l, LINT_XRC_SRQN, b->frame, "SRQ %u in a message to SRQ %u", b->srqn, a->srqn);
+}
+
+/* The length of a WRITE whose last packet is sent[i], if all of it is there. */
+static void check_write(struct lint *l, const struct flow *flow, size_t i)
+{
+    const struct record *last = &l->recs[flow->requests[i].record], *r = last;
+    uint64_t sum = last->len;
+
+    if (!(op_table[last->opcode].properties & OP_IS_WRITE) || !lint_ends_message(l, &flow->requests[i]) ||
+        flow->requests[i].damaged || last->flags & RECORD_MALFORMED)
+        return;
+    while (!(op_table[r->opcode].properties & (OP_IS_FIRST | OP_IS_ONLY))) {
+        if (i == 0 || !adjacent(&flow->requests[i - 1], &flow->requests[i]))
+            return;
+        r = &l->recs[flow->requests[--i].record];
+        if (r->flags & RECORD_MALFORMED || !(op_table[r->opcode].properties & OP_IS_WRITE))
+            return;
+        sum += r->len;
+    }
+    if (sum != r->dmalen)
+        lint_report(l, LINT_WRITE_LENGTH, last->frame, "WRITE of %" PRIu64 " bytes; its RETH says %u", sum, r->dmalen);
+}
+
+static void check_mtu(struct lint *l, const struct flow *flow, const struct record *r)
+{
+    if (!flow->mtu || r->flags & RECORD_UNUSABLE)
+        return;
+    if (op_table[r->opcode].payload == OP_PAYLOAD_FULL ? r->len != flow->mtu : r->len > flow->mtu)
+        lint_report(l, LINT_MTU, r->frame, "%s of %u bytes; the path MTU is %u", name(r), r->len, flow->mtu);
+}
+
+/* --- new requests ------------------------------------------------------------------------------------------------------------ */
+
+/* Puts a request into the list, checks it together with those around it, and lets tag matching see it. */
+static void insert(struct lint *l, struct flow *flow, uint32_t number, uint64_t psn)
+{
+    const struct record *r = &l->recs[number];
+    struct request *list = lint_grow(l, flow->requests, flow->num_requests, &flow->cap_requests, sizeof(*list));
+    size_t i;
+
+    if (!list)
+        return;
+    flow->requests = list;
+    i = after(flow, psn);
+    memmove(list + i + 1, list + i, (flow->num_requests - i) * sizeof(*list));
+    flow->num_requests++;
+    list[i] = (struct request){.psn = psn, .span = 1, .record = number, .damaged = (r->flags & RECORD_DAMAGED) != 0};
+    if (is_read(r))
+        list[i].span = r->flags & RECORD_MALFORMED ? 0 : lint_span(flow, r->dmalen);
+    if (is_answered(r) && !list[i].damaged) {
+        list[i].response = calloc(1, sizeof(struct response));
+        if (!list[i].response)
+            l->no_memory = true;
+    }
+    flow->total_messages += lint_ends_message(l, &list[i]);
+    if (i < flow->num_acked) { /* it was acknowledged before the capture had it */
+        flow->num_acked++;
+        flow->acked_messages += lint_ends_message(l, &list[i]);
+    }
+    flow->completed += i < flow->completed;
+    check_mtu(l, flow, r);
+    if (i > 0)
+        check_sequence(l, flow, i - 1);
+    if (i + 1 < flow->num_requests)
+        check_sequence(l, flow, i);
+    check_write(l, flow, i);
+    if (r->tm && flow->tm && !list[i].damaged)
+        lint_tm_send(l, flow, number);
+    else if (is_read(r) && !list[i].damaged)
+        lint_tm_read(l, flow, number);
+}
+
+static void append(struct lint *l, struct flow *flow, uint32_t number, uint64_t psn)
+{
+    const struct record *r = &l->recs[number];
+    struct request *s;
+
+    insert(l, flow, number, psn);
+    s = lint_find_request(flow, psn);
+    flow->next = psn + 1;
+    flow->slack = 0;
+    if (s && s->span)
+        flow->next = psn + s->span;
+    else if (is_read(r) && r->flags & RECORD_MALFORMED) /* nobody knows how long it was */
+        flow->slack = FAR_PSNS / 2;
+    else if (is_read(r)) /* what the smallest path MTU would make of it */
+        flow->slack = (uint32_t)(((uint64_t)r->dmalen + PKT_MTU_MIN - 1) / PKT_MTU_MIN - 1);
+}
+
+static void restart(struct flow *flow)
+{
+    for (size_t i = 0; i < flow->num_requests; i++) {
+        if (flow->requests[i].response)
+            free(flow->requests[i].response->seen);
+        free(flow->requests[i].response);
+    }
+    flow->num_requests = flow->num_acked = flow->completed = 0;
+    flow->total_messages = flow->acked_messages = 0;
+    flow->started = flow->msn_known = false;
+    flow->slack = 0;
+    flow->first_rndv = flow->num_rndv;
+    if (flow->peer) { /* as responder to us */
+        flow->peer->has_acked = flow->peer->fatal = false;
+    }
+}
+
+/* Is r, off PSNs behind the beginning of s, what s was, or for a READ the rest of it? */
+static bool repeats(const struct flow *flow, const struct record *r, const struct record *s, uint64_t off)
+{
+    if (r->opcode != s->opcode || r->srqn != s->srqn || r->rkey != s->rkey)
+        return false;
+    if (off == 0)
+        return r->len == s->len && r->va == s->va && r->dmalen == s->dmalen;
+    return is_read(r) && (!flow->mtu || (r->va == s->va + off * flow->mtu && r->dmalen == s->dmalen - off * flow->mtu));
+}
+
+/* Does the connection begin again with the PSN that it began with? The QPs may have been reset in between, and nothing on the wire says so.
+ * What was acknowledged altogether is not sent again, and a retransmission is no other packet. (Pumice's own captures say which
+ * packets are retransmissions; elsewhere both must hold.) */
+static bool begins_again(const struct lint *l, const struct flow *flow, const struct record *r, uint64_t psn)
+{
+    bool acked = flow->num_acked == flow->num_requests, other;
+
+    if (!flow->num_requests || psn != flow->requests[0].psn || flow->requests[0].damaged ||
+        r->flags & (RECORD_DAMAGED | RECORD_AGAIN) || op_table[r->opcode].properties & (OP_IS_MIDDLE | OP_IS_LAST))
+        return false;
+    other = !repeats(flow, r, &l->recs[flow->requests[0].record], 0);
+    return r->flags & RECORD_NOTED ? acked || other : acked && other;
+}
+
+static void start(struct lint *l, struct flow *flow, const struct record *r)
+{
+    flow->started = true;
+    flow->next = PSN_BASE + r->psn;
+    if (op_table[r->opcode].properties & (OP_IS_MIDDLE | OP_IS_LAST))
+        lint_report(l, LINT_MIDWAY, r->frame, "the capture begins within a message");
+}
+
+static void gap(struct lint *l, struct flow *flow, const struct record *r, uint64_t missing)
+{
+    if (flow->direction == PCAPNG_DIR_OUT)
+        lint_report_unless(l, lint_may_lack_packets(l), LINT_GAP, r->frame, "%" PRIu64 " PSNs left out before PSN %u",
+                           missing, r->psn);
+    else
+        lint_report(l, LINT_LOST, r->frame, "%" PRIu64 " PSNs are missing before PSN %u", missing, r->psn);
+}
+
+/* --- repeated requests --------------------------------------------------------------------------------------------------------- */
+
+static void check_repeat(struct lint *l, struct flow *flow, uint32_t number, struct request *s, uint64_t psn)
+{
+    const struct record *r = &l->recs[number], *old_psn = &l->recs[s->record];
+    uint64_t off = psn - s->psn;
+
+    if (r->flags & RECORD_DAMAGED)
+        return;
+    if (!((r->flags | old_psn->flags) & RECORD_MALFORMED) && !repeats(flow, r, old_psn, off)) {
+        lint_report(l, LINT_REPEAT_DIFFERS, r->frame, "%s with PSN %u; that was %s of %u bytes in frame %u", name(r),
+                    r->psn, name(old_psn), old_psn->len ? old_psn->len : old_psn->dmalen, old_psn->frame);
+        return;
+    }
+    if (s->response) {
+        if (off && s->response->num_restarts < 8)
+            s->response->restarts[s->response->num_restarts] = (uint32_t)off;
+        s->response->num_restarts += off && s->response->num_restarts <= 8;
+        s->response->skipped = 0; /* asked again, as it should be */
+    }
+    if (flow->direction == PCAPNG_DIR_OUT && s->completed && s->requester_knows && flow->responses > s->completed_by &&
+        r->time_ns > s->completed_ns + DUPLICATE_NS)
+        lint_report(l, LINT_DUPLICATE, r->frame, "PSN %u again, %.0f ms after it was acknowledged", r->psn,
+                    (double)(r->time_ns - s->completed_ns) / 1e6);
+    else
+        lint_report(l, LINT_REPEAT, r->frame, "PSN %u again, first in frame %u", r->psn, old_psn->frame);
+}
+
+/* A damaged request is replaced by the good one. */
+static void replace_damaged(struct lint *l, struct flow *flow, uint32_t number, size_t i)
+{
+    uint64_t psn = flow->requests[i].psn;
+    bool was_end = lint_ends_message(l, &flow->requests[i]), was_last = i + 1 == flow->num_requests;
+
+    flow->total_messages -= was_end;
+    if (i < flow->num_acked) {
+        flow->num_acked--;
+        flow->acked_messages -= was_end;
+    }
+    flow->completed -= i < flow->completed;
+    memmove(flow->requests + i, flow->requests + i + 1, (flow->num_requests - i - 1) * sizeof(*flow->requests));
+    flow->num_requests--;
+    if (was_last)
+        append(l, flow, number, psn);
+    else
+        insert(l, flow, number, psn);
+}
+
+static void old_psn(struct lint *l, struct flow *flow, uint32_t number, uint64_t psn)
+{
+    const struct record *r = &l->recs[number];
+    struct request *s = lint_find_request(flow, psn);
+
+    if (s && s->damaged && s->psn == psn && !(r->flags & RECORD_DAMAGED)) {
+        replace_damaged(l, flow, number, (size_t)(s - flow->requests));
+    } else if (s && !s->damaged) {
+        check_repeat(l, flow, number, s, psn);
+    } else if (r->flags & RECORD_DAMAGED || s) {
+        return;
+    } else if (flow->num_requests && psn < flow->requests[0].psn) {
+        if (!flow->reported_midway)
+            lint_report(l, LINT_MIDWAY, r->frame, "PSN %u is from before the first packet of the capture", r->psn);
+        flow->reported_midway = true;
+    } else {
+        lint_report(l, LINT_REPEAT, r->frame, "PSN %u, late or sent again", r->psn);
+        insert(l, flow, number, psn);
+    }
+}
+
+void lint_request(struct lint *l, struct flow *flow, uint32_t number)
+{
+    const struct record *r = &l->recs[number];
+    bool damaged = (r->flags & RECORD_DAMAGED) != 0;
+    uint64_t psn;
+    int64_t d;
+
+    if (!flow->started) {
+        if (damaged)
+            return;
+        start(l, flow, r);
+    }
+    psn = lint_unwrap(r->psn, flow->next);
+    d = (int64_t)(psn - flow->next);
+    if (damaged && (d > 0 || d < -FAR_PSNS))
+        return; /* the PSN itself may be wrong */
+    if (d > FAR_PSNS || d < -FAR_PSNS || begins_again(l, flow, r, psn)) {
+        lint_report(l, LINT_RESTART, r->frame, "PSN %u after %u: a new connection", r->psn,
+                    (uint32_t)(flow->next - 1) & PSN_MASK);
+        restart(flow);
+        start(l, flow, r);
+        psn = flow->next;
+        d = 0;
+    }
+    if (d < 0) {
+        old_psn(l, flow, number, psn);
+        return;
+    }
+    if (d > (int64_t)flow->slack)
+        gap(l, flow, r, (uint64_t)d - flow->slack);
+    append(l, flow, number, psn);
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "pcap/lint/lint_response.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "pcap/lint/lint_flow.h"
+#include "pcap/lint/lint_request.h"
+#include "pcap/lint/lint_tm.h"
+#include "pcap/pcapng.h"
+#include "wire/pkt.h"
+#include "wire/syndrome.h"
+
+#define MOST_SEARCHES 64
+#define MOST_BACK 4096 /* requests that are counted back for an old response */
+
+/* --- the MSN ------------------------------------------------------------------------------------------------------------------ */
+
+/* Messages that end in sent[0] … up to and including psn. Moves on what is acknowledged; false if a packet is unknown. */
+static bool count_to(struct lint *l, struct flow *requester, uint64_t psn, const struct record *by, uint32_t *messages)
+{
+    bool sure = true, told = requester->direction == PCAPNG_DIR_OUT; /* there the gap itself was told */
+    uint64_t end;
+
+    while (requester->num_acked < requester->num_requests && requester->requests[requester->num_acked].psn <= psn) {
+        const struct request *s = &requester->requests[requester->num_acked],
+                             *before = requester->num_acked ? s - 1 : NULL;
+
+        if (before && before->span && before->psn + before->span < s->psn) {
+            sure = false;
+            if (!told)
+                lint_report_unless(l, lint_may_lack_packets(l), LINT_ACK_UNSEEN, by->frame,
+                                   "PSN %u acknowledges %" PRIu64 " packets before PSN %u that are not in the capture",
+                                   by->psn, s->psn - before->psn - before->span, (uint32_t)s->psn & PSN_MASK);
+            told = true;
+        }
+        sure = sure && !s->damaged && !(l->recs[s->record].flags & RECORD_MALFORMED);
+        requester->acked_messages += lint_ends_message(l, s);
+        requester->num_acked++;
+    }
+    *messages = requester->acked_messages;
+    for (size_t i = requester->num_acked; i > 0 && requester->requests[i - 1].psn > psn; i--) {
+        *messages -= lint_ends_message(l, &requester->requests[i - 1]);
+        if (requester->num_acked - i > MOST_BACK)
+            return false;
+    }
+    if (requester->num_acked) {
+        const struct request *s = &requester->requests[requester->num_acked - 1];
+
+        end = s->psn + s->span;
+        if (s->span && end <= psn && requester->num_acked < requester->num_requests)
+            sure = false; /* within a gap, which is told when it is passed */
+    }
+
+    return sure;
+}
+
+/* The MSN before the first request can be anything from msn - most to msn - least; that must agree with what earlier
+ * responses said. */
+static void check_msn(struct lint *l, struct flow *requester, const struct record *r, uint32_t least, uint32_t most,
+                      bool sure)
+{
+    uint32_t low = (r->msn - most) & PSN_MASK, width = most - least, shift;
+
+    if (!sure || !requester->msn_known) {
+        requester->msn_known = sure;
+        requester->msn_low = low;
+        requester->msn_width = width;
+        return;
+    }
+    shift = (low - requester->msn_low) & PSN_MASK; /* how far the new range begins behind the old one */
+    if (shift <= requester->msn_width) {
+        requester->msn_low = low;
+        requester->msn_width = requester->msn_width - shift < width ? requester->msn_width - shift : width;
+        return;
+    }
+    shift = (requester->msn_low - low) & PSN_MASK;
+    if (shift <= width) {
+        requester->msn_width = requester->msn_width < width - shift ? requester->msn_width : width - shift;
+        return;
+    }
+    lint_report_unless(l, lint_may_lack_packets(l), LINT_MSN, r->frame, "MSN %u; %u is right%s", r->msn,
+                       (requester->msn_low + requester->msn_width + least) & PSN_MASK,
+                       most > least ? ", or a little more" : "");
+}
+
+/* --- what is acknowledged -------------------------------------------------------------------------------------------------- */
+
+static enum lint_rule unanswered_rule(const struct lint *l, const struct request *s)
+{
+    return op_table[l->recs[s->record].opcode].properties & OP_IS_ATOMIC ? LINT_ATOMIC_UNANSWERED
+                                                                         : LINT_READ_UNANSWERED;
+}
+
+static bool is_complete(const struct request *s)
+{
+    return !s->response || !s->span || s->response->got >= s->span;
+}
+
+/* Has the requester got it? One that was seen leaving elsewhere, or before faults, may have been lost on the way. */
+static bool has_arrived(const struct flow *requester, const struct flow *r, const struct record *by)
+{
+    return by->direction != PCAPNG_DIR_OUT || (!(by->flags & RECORD_BEFORE) && lint_same_interface(requester, r));
+}
+
+/* All requests up to psn are acknowledged; READs and atomics among them must have been answered before. As long as one
+ * is not, its requester goes back to it and repeats what follows, acknowledged or not. */
+static void acknowledge(struct lint *l, struct flow *requester, const struct flow *r, uint64_t psn,
+                        const struct record *by)
+{
+    requester->responses++;
+    for (; requester->completed < requester->num_acked; requester->completed++) {
+        struct request *s = &requester->requests[requester->completed];
+
+        if (s->psn + s->span > psn + 1 || !is_complete(s))
+            break;
+        s->completed = true;
+        s->requester_knows = has_arrived(requester, r, by);
+        s->completed_by = requester->responses;
+        s->completed_ns = by->time_ns;
+    }
+    for (size_t i = requester->completed; i < requester->num_acked && i < requester->completed + 256; i++) {
+        struct request *s = &requester->requests[i];
+
+        if (is_complete(s) || s->psn + s->span > psn || s->response->skipped)
+            continue;
+        s->response->skipped = by->frame;
+        if (r->direction == PCAPNG_DIR_OUT && !lint_may_lack_packets(l) && !s->response->reported) {
+            s->response->reported = true;
+            lint_report(l, unanswered_rule(l, s), by->frame,
+                        "PSN %u is acknowledged, but %s of frame %u is not answered", by->psn,
+                        op_table[l->recs[s->record].opcode].name, l->recs[s->record].frame);
+        }
+    }
+}
+
+void lint_unanswered(struct lint *l, struct flow *requester)
+{
+    for (size_t i = 0; i < requester->num_requests; i++) {
+        const struct request *s = &requester->requests[i];
+        const struct record *q = &l->recs[s->record];
+
+        if (!s->response || !s->span || s->response->got >= s->span || !s->response->skipped || s->response->reported)
+            continue;
+        /* Who has sent a fatal NAK, or got one, sends nothing again. */
+        lint_report_unless(l,
+                           lint_may_lack_packets(l) || requester->fatal || (requester->peer && requester->peer->fatal),
+                           unanswered_rule(l, s), s->response->skipped,
+                           "acknowledges more than %s of frame %u, which has %u of %u responses and was not repeated",
+                           op_table[q->opcode].name, q->frame, s->response->got, s->span);
+    }
+}
+
+/* --- kinds of responses ---------------------------------------------------------------------------------------------------------- */
+
+static bool mark(struct lint *l, struct request *s, uint32_t index)
+{
+    struct response *a = s->response;
+    uint8_t bit = (uint8_t)(1u << index % 8);
+
+    if (!a->seen)
+        a->seen = calloc(s->span / 8 + 1, 1);
+    if (!a->seen) {
+        l->no_memory = true;
+        return false;
+    }
+    a->last = index;
+    if (a->seen[index / 8] & bit)
+        return false;
+    a->seen[index / 8] |= bit;
+    return ++a->got == s->span;
+}
+
+/* Did the requester ask for responses beginning with this one? */
+static bool begins(const struct response *a, uint32_t index)
+{
+    if (index == 0 || a->num_restarts > 8)
+        return true;
+    for (uint32_t i = 0; i < a->num_restarts; i++)
+        if (a->restarts[i] == index)
+            return true;
+    return false;
+}
+
+/* Does a READ response of this opcode belong at index of span? */
+static bool belongs(const struct response *a, uint8_t operation, uint32_t index, uint32_t span)
+{
+    bool last = index + 1 == span;
+
+    switch (operation) {
+    case OP_READ_RESP_FIRST:
+        return !last && begins(a, index);
+    case OP_READ_RESP_ONLY:
+        return last && begins(a, index);
+    case OP_READ_RESP_MIDDLE:
+        return !last && index > 0;
+    default:
+        return last && index > 0;
+    }
+}
+
+static void read_length(struct lint *l, const struct flow *requester, const struct record *r, const struct record *q,
+                        uint32_t index, uint32_t span)
+{
+    uint32_t want = (q->opcode & OP_OPERATION_MASK) == OP_READ_REQUEST ? q->dmalen : 0;
+
+    if (index + 1 < span)
+        want = requester->mtu;
+    else if (requester->mtu)
+        want -= index * requester->mtu;
+    if (want != r->len)
+        lint_report(l, index + 1 < span ? LINT_MTU : LINT_READ_LENGTH, r->frame, "%s of %u bytes; it should have %u",
+                    op_table[r->opcode].name, r->len, want);
+}
+
+static void read_response(struct lint *l, struct flow *requester, const struct flow *responder, const struct record *r,
+                          struct request *s, uint64_t psn)
+{
+    const struct record *q = &l->recs[s->record];
+    uint32_t index = (uint32_t)(psn - s->psn), last;
+    uint8_t operation = r->opcode & OP_OPERATION_MASK;
+
+    if (!s->response || op_table[q->opcode].properties & OP_IS_ATOMIC) {
+        lint_report(l, LINT_RESPONSE_KIND, r->frame, "%s to %s of frame %u", op_table[r->opcode].name,
+                    op_table[q->opcode].name, q->frame);
+        return;
+    }
+    if (!s->span || q->flags & RECORD_MALFORMED || r->flags & RECORD_MALFORMED)
+        return;
+    last = s->response->got ? s->response->last : UINT32_MAX;
+    if (!belongs(s->response, operation, index, s->span)) {
+        lint_report(l, LINT_READ_SEQUENCE, r->frame, "%s is number %u of %u to the READ of frame %u",
+                    op_table[r->opcode].name, index + 1, s->span, q->frame);
+    } else if (responder->direction == PCAPNG_DIR_OUT && index != last + 1 && operation != OP_READ_RESP_FIRST &&
+               operation != OP_READ_RESP_ONLY) {
+        s->response->reported = true;
+        lint_report_unless(l, lint_may_lack_packets(l), LINT_READ_SEQUENCE, r->frame,
+                           "%s number %u comes after number %u", op_table[r->opcode].name, index + 1, last + 1);
+    } else {
+        read_length(l, requester, r, q, index, s->span);
+    }
+    if (mark(l, s, index))
+        lint_tm_read_done(l, requester, s->record);
+}
+
+static void atomic_response(struct lint *l, const struct record *r, struct request *s)
+{
+    const struct record *q = &l->recs[s->record];
+
+    if (!(op_table[q->opcode].properties & OP_IS_ATOMIC))
+        lint_report(l, LINT_RESPONSE_KIND, r->frame, "%s to %s of frame %u", op_table[r->opcode].name,
+                    op_table[q->opcode].name, q->frame);
+    else if (s->response)
+        mark(l, s, 0);
+}
+
+static void negative(struct lint *l, struct flow *responder, const struct record *r, uint64_t psn)
+{
+    static const char *const names[] = {"PSN sequence error", "invalid request", "remote access error",
+                                        "remote operational error", "invalid RD request"};
+    unsigned code = r->syndrome & AETH_VALUE_MASK;
+
+    if ((r->syndrome & AETH_KIND_MASK) == AETH_RNR) {
+        lint_report(l, LINT_NAK, r->frame, "RNR NAK for PSN %u, timer code %u", r->psn, code);
+    } else if (r->syndrome >= NAK_PSN_SEQUENCE && r->syndrome <= NAK_INVALID_RD) {
+        lint_report(l, LINT_NAK, r->frame, "NAK for PSN %u: %s", r->psn, names[code]);
+        if (r->syndrome != NAK_PSN_SEQUENCE && !responder->fatal) {
+            responder->fatal = true;
+            responder->fatal_psn = psn;
+        }
+    }
+}
+
+/* --- one response ------------------------------------------------------------------------------------------------------------------ */
+
+/* What the response means: x has the requests, psn is what it answers. */
+static void judge(struct lint *l, struct flow *requester, struct flow *responder, const struct record *r, uint64_t psn)
+{
+    uint8_t operation = r->opcode & OP_OPERATION_MASK;
+    bool plain = operation == OP_ACK,
+         ack = (r->syndrome & AETH_KIND_MASK) == AETH_ACK || !(op_table[r->opcode].headers & OP_HAS_AETH);
+    uint64_t done = ack ? psn : psn - 1; /* what it acknowledges */
+    struct request *s;
+    uint32_t least = 0;
+    bool sure;
+
+    sure = count_to(l, requester, done, r, &least);
+    s = lint_find_request(requester, psn);
+    if (!plain && s && !s->damaged) {
+        if (operation == OP_ATOMIC_ACK)
+            atomic_response(l, r, s);
+        else
+            read_response(l, requester, responder, r, s, psn);
+    }
+    acknowledge(l, requester, responder, done, r);
+    if (plain && !ack)
+        negative(l, responder, r, psn);
+    if (plain && ack && responder->fatal && psn >= responder->fatal_psn)
+        lint_report(l, LINT_ACK_AFTER_NAK, r->frame, "acknowledges PSN %u after the NAK for PSN %u", r->psn,
+                    (uint32_t)responder->fatal_psn & PSN_MASK);
+    if (plain && ack && responder->direction == PCAPNG_DIR_OUT && responder->has_acked && psn < responder->last_ack)
+        lint_report(l, LINT_ACK_BACK, r->frame, "ACK of PSN %u after one of PSN %u", r->psn,
+                    (uint32_t)responder->last_ack & PSN_MASK);
+    if (plain && ack) {
+        responder->has_acked = true;
+        responder->last_ack = psn;
+    }
+    if (op_table[r->opcode].headers & OP_HAS_AETH && !(r->flags & RECORD_MALFORMED))
+        check_msn(l, requester, r, least, requester->total_messages,
+                  sure && requester->num_requests && psn >= requester->requests[0].psn);
+}
+
+void lint_response(struct lint *l, struct flow *responder, uint32_t number)
+{
+    const struct record *r = &l->recs[number];
+    struct flow *requester = responder->peer, *other;
+    uint64_t psn;
+
+    if (r->flags & RECORD_DAMAGED)
+        return;
+    if (!requester || !requester->started) {
+        if (!responder->reported_unpaired)
+            lint_report(l, LINT_UNPAIRED, r->frame, "%s for PSN %u, whose request is not in the capture",
+                        op_table[r->opcode].name, r->psn);
+        responder->reported_unpaired = true;
+        return;
+    }
+    psn = lint_unwrap(r->psn, requester->next);
+    if (psn >= requester->next + requester->slack) {
+        other = responder->searches++ < MOST_SEARCHES ? lint_find_requester(l, responder, r->psn, number) : NULL;
+        if (other) /* the QP has got another peer */
+            lint_report(l, LINT_RESTART, r->frame, "answers another QP than before");
+        else
+            lint_report_unless(l, lint_may_lack_packets(l), LINT_ACK_UNSENT, r->frame,
+                               "%s for PSN %u; the newest that was sent is %u", op_table[r->opcode].name, r->psn,
+                               (uint32_t)(requester->next - 1) & PSN_MASK);
+        return;
+    }
+    if (requester->num_requests && psn + 1 < requester->requests[0].psn) {
+        if (!responder->reported_midway)
+            lint_report(l, LINT_MIDWAY, r->frame, "%s for PSN %u, from before the capture", op_table[r->opcode].name,
+                        r->psn);
+        responder->reported_midway = true;
+        return;
+    }
+    judge(l, requester, responder, r, psn);
+}

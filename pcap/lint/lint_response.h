@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Rules for responses. A response answers a request, in the form that the request asks for. Its MSN counts the messages
+ * that are completed. */
+#ifndef PUMICE_PCAP_LINT_LINT_RESPONSE_H
+#define PUMICE_PCAP_LINT_LINT_RESPONSE_H
+
+#include "pcap/lint/lint_state.h"
+
+/* Judges the response in a record of this flow. */
+void lint_response(struct lint *l, struct flow *responder, uint32_t number);
+
+/* At the end of the capture: reports the requests of this flow that were acknowledged without all their responses. */
+void lint_unanswered(struct lint *l, struct flow *requester);
+
+#endif

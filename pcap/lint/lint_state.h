@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The state of one run of the linter. First every packet becomes a record of a flow (lint_packet). Then two flows become a
+ * connection, and their path MTU is found (lint_flow). Then the linter walks through the records in order: requests
+ * (lint_request), responses (lint_response), SENDs with tag matching headers (lint_tm). */
+#ifndef PUMICE_PCAP_LINT_LINT_STATE_H
+#define PUMICE_PCAP_LINT_LINT_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "pcap/lint/lint_result.h"
+#include "wire/tmh.h"
+
+enum record_flags {
+    RECORD_DAMAGED = 1 << 0, /* wrong ICRC: no field of the packet is reliable */
+    RECORD_MALFORMED = 1 << 1, /* the headers can't be decoded; only opcode and PSN are known */
+    RECORD_IGNORED = 1 << 2, /* a second copy of the packet: captured on its way in as well as out */
+    RECORD_NOTED = 1 << 3, /* a comment holds what the sender knows of the packet; it sets the next flags */
+    RECORD_AGAIN = 1 << 4, /* a retransmission */
+    RECORD_BEFORE = 1 << 5, /* captured before injected faults: it may have been lost or changed afterwards */
+};
+#define RECORD_UNUSABLE (RECORD_DAMAGED | RECORD_MALFORMED | RECORD_IGNORED)
+
+/* One packet. */
+struct record {
+    uint64_t time_ns;
+    uint64_t va; /* RETH or AtomicETH */
+    uint32_t frame;
+    uint32_t flow; /* index in lint.flows */
+    uint32_t psn;
+    uint32_t len; /* payload */
+    uint32_t dmalen, rkey; /* RETH */
+    uint32_t srqn;
+    uint32_t msn;
+    uint32_t tm; /* index in lint.tm plus one; 0: the packet is not the beginning of a SEND */
+    /* Of a READ: the rendezvous request that it serves, as an index in the peer's rndv plus one; 0: none. */
+    uint32_t rndv;
+    uint8_t opcode;
+    uint8_t syndrome;
+    uint8_t flags; /* enum record_flags */
+    uint8_t direction; /* enum pcapng_direction */
+};
+
+/* The beginning of a SEND. */
+struct tm_bytes {
+    uint8_t bytes[TMH_LEN + RVH_LEN]; /* the first bytes of the payload */
+    uint32_t len; /* of the packet's whole payload */
+    bool only; /* the message is this packet */
+};
+
+/* The responses to a READ, atomic, FLUSH or ATOMIC WRITE. */
+struct response {
+    uint8_t *seen; /* one bit for each response packet */
+    uint32_t got; /* bits set in seen */
+    uint32_t last; /* index of the newest response packet */
+    uint32_t restarts[8]; /* indexes, besides 0, at which the requester asked again */
+    uint32_t num_restarts; /* more than 8: it may have asked again at any index */
+    uint32_t skipped; /* frame that acknowledged something later while this was incomplete; 0: none */
+    bool reported; /* a missing response was reported */
+};
+
+/* A request packet. A READ takes several PSNs. */
+struct request {
+    uint64_t psn; /* extended to 64 bits */
+    uint32_t span; /* PSNs that it takes; 0: a READ whose path MTU is not known */
+    uint32_t record; /* index in lint.recs */
+    bool damaged; /* its opcode and length are not reliable */
+    bool completed; /* it and all requests before it are acknowledged, and have their responses */
+    bool requester_knows; /* the requester has received the response that completed it */
+    uint32_t completed_by; /* number of that response */
+    uint64_t completed_ns;
+    struct response *response; /* NULL: an ACK is its only response */
+};
+
+/* A rendezvous request. */
+struct rndv {
+    uint32_t record; /* index in lint.recs */
+    struct tmh tmh;
+    struct rvh rvh;
+    bool no_rvh; /* the packet has no RVH */
+    uint64_t read; /* bytes that READs asked for */
+    uint32_t open_reads; /* READs without all their responses */
+    bool done; /* a FIN came, right or wrong */
+};
+
+struct flow_key {
+    uint32_t interface, ifindex;
+    uint32_t qpn; /* destination QP */
+    uint32_t src_qpn; /* if a comment names it (note.h); else 0 */
+    uint32_t service;
+    uint8_t src[16], dst[16];
+};
+
+/* All packets from one address, or from one QP there, to one QP. */
+struct flow {
+    struct flow_key key;
+    UT_hash_handle hh;
+    uint32_t index; /* in lint.flows */
+    uint8_t direction; /* of its first packet; copies in the other direction are ignored */
+    /* Of a flow without src_qpn: the newest flow with the same key and a known src_qpn; NULL: there is none. */
+    struct flow *newest;
+    struct flow *peer; /* the other direction of the connection; NULL: not known */
+    uint32_t *recs; /* its records, as indexes in lint.recs */
+    size_t num_recs, cap_recs;
+    uint32_t sizes[5]; /* numbers of FIRST and MIDDLE packets with 256, 512 … 4096 bytes */
+    uint32_t mtu; /* 0: not known */
+
+    /* As requester. */
+    bool started;
+    uint64_t next; /* PSN of the next new request */
+    uint32_t slack; /* next may be too small by so many PSNs, because of a READ of unknown span */
+    struct request *requests; /* by PSN */
+    size_t num_requests, cap_requests;
+    uint32_t total_messages; /* in requests */
+    size_t num_acked; /* requests[0 ... num_acked) are acknowledged */
+    uint32_t acked_messages; /* in these */
+    size_t completed; /* requests[0 ... completed) are completed */
+    uint32_t responses; /* so far */
+    bool msn_known;
+    uint32_t msn_low, msn_width; /* the MSN before requests[0] is from msn_low to msn_low + msn_width */
+
+    /* As responder. */
+    bool has_acked;
+    uint64_t last_ack;
+    bool fatal; /* has sent a fatal NAK */
+    uint64_t fatal_psn;
+    bool reported_midway, reported_unpaired;
+    uint32_t searches; /* for another peer, so far; each is slow, so their number is limited */
+
+    /* Tag matching: SENDs in this flow begin with TMHs. */
+    bool tm;
+    struct rndv *rndv; /* rendezvous requests in this flow */
+    size_t num_rndv, cap_rndv;
+    size_t first_rndv; /* those before are done */
+};
+
+struct lint {
+    const struct lint_options *options;
+    struct lint_result *result;
+    struct record *recs; /* all packets, in the order of the capture */
+    size_t num_recs, cap_recs;
+    struct tm_bytes *tm;
+    size_t num_tm, cap_tm;
+    struct flow **flows;
+    size_t num_flows, cap_flows;
+    struct flow *by_key;
+    bool lost; /* the capture itself has lost packets */
+    bool no_memory;
+};
+
+/* Makes room for one more element in array[0 ... n). Returns the array, which may have moved; or NULL, with l->no_memory
+ * set. */
+void *lint_grow(struct lint *l, void *array, size_t n, size_t *cap, size_t size);
+
+/* Reports that a frame breaks a rule. */
+void lint_report(struct lint *l, enum lint_rule rule, uint32_t frame, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Like lint_report, but as a note if excused is true. */
+void lint_report_unless(struct lint *l, bool excused, enum lint_rule rule, uint32_t frame, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* True if packets may be missing from the capture: by the options, or by its own statistics. */
+static inline bool lint_may_lack_packets(const struct lint *l)
+{
+    return l->options->incomplete || l->lost;
+}
+
+#endif
