@@ -36,7 +36,7 @@ void client_wakeup_tell(struct session *s)
 
 static void end_wait(struct session *s)
 {
-    atomic_fetch_add(&s->page->published, PM_PATIENCE);
+    atomic_fetch_add(&s->page->published, PM_WAKE);
     wake(s);
 }
 

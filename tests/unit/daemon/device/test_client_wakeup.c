@@ -61,7 +61,7 @@ Test(client_wakeup, loses_patience)
     cr_assert_eq(page->published, before);
     client_wakeup_pass(f.device, NS_PER_S + 50 * NS_PER_US);
     cr_assert_eq(page->waiting, 0);
-    cr_assert_eq(page->published, before + PM_PATIENCE);
+    cr_assert_eq(page->published, before + PM_WAKE);
 }
 
 /* The next wait begins when it is seen, not when the last one did. */
@@ -125,7 +125,7 @@ Test(client_wakeup, is_released_when_the_loop_sleeps)
     page->waiting = 50;
     client_wakeup_release(f.device);
     cr_assert_eq(page->waiting, 0);
-    cr_assert_eq(page->published, before + PM_PATIENCE);
+    cr_assert_eq(page->published, before + PM_WAKE);
 }
 
 Test(client_wakeup, learns_the_processor)
