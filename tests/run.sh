@@ -10,9 +10,16 @@
 #   valgrind  the unit tests and a first traffic under valgrind
 #   fuzz    build/fuzz/tests/fuzz/fuzz_*, each for FUZZ_SECONDS
 #
-# A test succeeds with exit code 0; 77 means that it can't run here, and its last line says why. The output of each is in
-# $BUILD/log; that of a failed one is shown. The exit code is 0 if nothing failed.
-# From the environment: SANITIZED (not empty: it is a build with a sanitizer), BUILD, TEST_TIMEOUT (seconds for each test), ONLY (patterns, separated by |, one of which test names must match), SIM_ARGS.
+# A test succeeds with exit code 0. Exit code 77 means that it can't run here; a line "skip: WHY" or "skip - WHY" of its output gives the
+# reason. A test that can do only a part of its checks prints a line "# skipped: PART: WHY" for each part that it skips. Skipped tests and
+# skipped parts are counted, and listed at the end. The output of each test is in $BUILD/log; that of a failed one is shown.
+# The exit code is 0 if nothing failed. The totals are a line "N passed ..., N skipped, N failed, in N s"; the names of what failed follow.
+# From the environment:
+#   BUILD         the folder of the build (build)
+#   ONLY          patterns, separated by |: run only the tests whose names match one of them
+#   SANITIZED     not empty: this is a build with a sanitizer
+#   SIM_ARGS      arguments for the simulator
+#   TEST_TIMEOUT  seconds that each test may take
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=$(realpath "${BUILD:-build}")
@@ -24,15 +31,31 @@ mkdir -p "$logs"
 
 passed=0 failed=0 skipped=0 criterion=0
 failures=
+skips=() # a line "name: why" for each test and each part that is skipped
+
+# chosen NAME: does it match ONLY?
+chosen()
+{
+    # shellcheck disable=SC2053
+    [[ $1 == @(${ONLY:-*}) ]]
+}
+
+# skip NAME WHY: a test that is not even started
+skip()
+{
+    chosen "$1" || return
+    skipped=$((skipped + 1))
+    skips+=("$1: $2")
+    printf '%-44s skip  %s\n' "$1" "$2"
+}
 
 # try NAME COMMAND...; with live=yes its output is shown as it comes
 live=
 try()
 {
-    local name=$1 log status seconds note="" start=$EPOCHREALTIME
+    local name=$1 log status seconds part why note="" parts=() start=$EPOCHREALTIME
     shift
-    # shellcheck disable=SC2053
-    [[ $name == @(${ONLY:-*}) ]] || return
+    chosen "$name" || return
     log=$logs/${name//\//-}.log
     if [ -n "$live" ]; then
         echo "$name:"
@@ -46,6 +69,13 @@ try()
     fi
     seconds=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
     [ $status -eq 124 ] && echo "(no end after $limit s)" >>"$log"
+    if [ $status -ne 77 ]; then
+        mapfile -t parts < <(sed -n 's/^# skipped: //p' "$log")
+        for part in "${parts[@]}"; do
+            skips+=("$name: $part")
+        done
+        skipped=$((skipped + ${#parts[@]}))
+    fi
     case $status in
     0)
         # Criterion's totals: "[====] Synthesis: Tested: 59 | Passing: 59 | Failing: 0 | Crashing: 0"
@@ -54,12 +84,16 @@ try()
             criterion=$((criterion + note))
             note="  $note tests"
         fi
+        [ ${#parts[@]} -eq 0 ] || note="$note  ${#parts[@]} parts skipped"
         passed=$((passed + 1))
         echo "ok    ${seconds} s$note"
         ;;
     77)
+        why=$(sed -n 's/^skip\(:\| -\) //p' "$log" | tail -n 1)
+        [ -n "$why" ] || why=$(tail -n 1 "$log")
         skipped=$((skipped + 1))
-        echo "skip  $(tail -n 1 "$log")"
+        skips+=("$name: $why")
+        echo "skip  $why"
         ;;
     *)
         failed=$((failed + 1))
@@ -70,20 +104,24 @@ try()
     esac
 }
 
-# What was built of the programs that there are sources of, in all sub-folders: a build outlives sources that move or go.
+# programs FOLDER PATTERN: the programs in the build that have sources in this folder of tests or below it. (The build also has programs
+# of sources that are gone.)
+programs()
+{
+    find "tests/$1" -name "$2.c" | LC_ALL=C sort | sed "s|.*|$BUILD/&|; s|\.c\$||"
+}
+
+# built NAME PROGRAM: is it there? If not, the test NAME is skipped.
 built()
 {
-    local source t
-    find "tests/$1" -name "$2.c" | LC_ALL=C sort | while read -r source; do
-        t=$BUILD/${source%.c}
-        [ -x "$t" ] && echo "$t"
-    done
+    [ -x "$2" ] || { skip "$1" "not built"; return 1; }
 }
 
 stage_check()
 {
     try check/pure tests/check_pure.py --core "$BUILD/lib/libcore.a" --wire "$BUILD/lib/libwire.a"
     try check/pure_can_fail tests/check_pure_can_fail.sh
+    try check/totals tests/check_totals.sh
     try check/spdx tests/check_spdx.sh
     try check/format tests/check_format.sh
     try check/compat tests/check_compat.sh
@@ -93,16 +131,17 @@ stage_check()
 
 stage_unit()
 {
-    local t
-    for t in $(built unit 'test_*'); do
-        try "${t#"$BUILD/tests/"}" "$t" --short-filename
+    local t name
+    for t in $(programs unit 'test_*'); do
+        name=${t#"$BUILD/tests/"}
+        built "$name" "$t" && try "$name" "$t" --short-filename
     done
 }
 
 stage_sim()
 {
     # shellcheck disable=SC2086
-    [ -x "$BUILD/tests/sim/sim" ] && try sim/sim "$BUILD/tests/sim/sim" ${SIM_ARGS:-}
+    built sim/sim "$BUILD/tests/sim/sim" && try sim/sim "$BUILD/tests/sim/sim" ${SIM_ARGS:-}
     try sim/can_fail tests/sim/can_fail.sh
 }
 
@@ -115,7 +154,7 @@ verbs_one()
     # shellcheck disable=SC2016,SC2086
     $keep bash -c 'tests/verbs/run.sh ${SANITIZED:+-p} -b "$BUILD" -a 127.20.$(($$ / 250 % 250)).$(($$ % 250 + 1)) "$0" | tee "$1"
         status=${PIPESTATUS[0]}
-        [ $status -eq 0 ] && grep -q "^# .* skipped" "$1" && status=77
+        [ $status -eq 0 ] && grep -q "^# [^ ]* skipped$" "$1" && status=77
         exit $status' "$1" "$logs/verbs.out"
 }
 export -f verbs_one
@@ -125,8 +164,9 @@ export logs
 verbs_legs()
 {
     local t name
-    for t in $(built verbs 'test_tm*'); do
+    for t in $(programs verbs 'test_tm*'); do
         name=${t#"$BUILD/tests/"}
+        [ -x "$t" ] || continue
         VT_DAEMON="$BUILD/bin/pumiced --loopback wire" try "$name+wire" bash -c 'verbs_one "$0"' "$t"
         VT_DAEMON="$BUILD/bin/pumiced --tm-profile mlx5" try "$name+mlx5" bash -c 'verbs_one "$0"' "$t"
     done
@@ -134,15 +174,17 @@ verbs_legs()
 
 stage_verbs()
 {
-    local t
-    for t in $(built verbs 'test_*'); do
-        try "${t#"$BUILD/tests/"}" bash -c 'verbs_one "$0"' "$t"
+    local t name
+    for t in $(programs verbs 'test_*'); do
+        name=${t#"$BUILD/tests/"}
+        built "$name" "$t" && try "$name" bash -c 'verbs_one "$0"' "$t"
     done
     verbs_legs
-    for t in tests/verbs/*.sh; do
-        # A sanitizer adds symbols of its own.
-        [ "${t##*/}" = run.sh ] || [ -n "${SANITIZED:-}" ] || try "verbs/${t##*/}" "$t" "$BUILD/lib/pumice/libibverbs.so.1"
-    done
+    if [ -n "${SANITIZED:-}" ]; then
+        skip verbs/abi_symbols "a sanitizer adds symbols of its own"
+    else
+        try verbs/abi_symbols tests/verbs/abi_symbols.sh "$BUILD/lib/pumice/libibverbs.so.1"
+    fi
 }
 
 stage_e2e()
@@ -151,8 +193,10 @@ stage_e2e()
     for t in tests/e2e/*/*.sh; do
         name=${t#tests/}
         name=${name%.sh}
-        # These build what they install, without the sanitizer, or put the library into programs by other ways than "pumice run".
-        [ -n "${SANITIZED:-}" ] && [[ $t == */@(ci_example|deb|extcap|install|installed).sh ]] && continue
+        if [ -n "${SANITIZED:-}" ] && [[ $t == */@(ci_example|deb|extcap|install|installed).sh ]]; then
+            skip "$name" "it builds what it installs, or loads the library without the sanitizer's"
+            continue
+        fi
         [ -x "$t" ] && try "$name" "$t"
     done
     [ -n "${SANITIZED:-}" ] && long=3600
@@ -161,10 +205,11 @@ stage_e2e()
 
 stage_valgrind()
 {
-    local t check="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --trace-children=yes"
-    for t in $(built unit 'test_*'); do
+    local t name check="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --trace-children=yes"
+    for t in $(programs unit 'test_*'); do
+        name=valgrind/${t#"$BUILD/tests/"}
         # shellcheck disable=SC2086
-        try "valgrind/${t##*/}" $check "$t" -j1
+        built "$name" "$t" && try "$name" $check "$t" -j1
     done
     # shellcheck disable=SC2086
     try valgrind/rc_pingpong $check --trace-children-skip='*/sh' "$BUILD/bin/pumice" run --hosts 2 -- sh -c \
@@ -174,8 +219,9 @@ stage_valgrind()
 stage_fuzz()
 {
     local t name seeds
-    for t in $(built fuzz 'fuzz_*'); do
+    for t in $(programs fuzz 'fuzz_*'); do
         name=${t##*/}
+        built "fuzz/$name" "$t" || continue
         mkdir -p "$BUILD/corpus/$name" "$BUILD/findings"
         seeds=
         [ -d "tests/fuzz/corpus/$name" ] && seeds=tests/fuzz/corpus/$name
@@ -190,6 +236,10 @@ for stage; do
     "stage_$stage"
 done
 echo
+if [ ${#skips[@]} -gt 0 ]; then
+    echo "skipped:"
+    printf '    %s\n' "${skips[@]}"
+fi
 echo "$passed passed ($criterion Criterion tests in them), $skipped skipped, $failed failed, in $((SECONDS - start)) s"
 if [ $failed -gt 0 ]; then
     echo "failed:$failures"

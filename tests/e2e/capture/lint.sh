@@ -64,7 +64,7 @@ is "tag matching elsewhere" "$(rules error --tm 0x22,0x333 "$dir/tm.pcapng")" tm
 is "tag matching here" "$(rules error --tm 0x11,34 "$dir/tm.pcapng")" tm-short
 
 # 4. Other formats: classic pcap, without directions and comments.
-if command -v tshark >/dev/null; then
+if have "classic pcap" tshark; then
     tshark -r "$dir/good.pcapng" -F pcap -w "$dir/good.pcap" 2>/dev/null
     "$pumice" lint "$dir/good.pcap" >/dev/null
     is "classic pcap" $? 0

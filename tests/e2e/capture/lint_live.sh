@@ -20,8 +20,7 @@ start() # FILE
         sleep 0.1
     done
     capture=
-    echo "skip: can't capture on lo: $(head -1 "$dir/dumpcap")"
-    exit 77
+    skip "can't capture on lo: $(head -1 "$dir/dumpcap")"
 }
 
 stop()

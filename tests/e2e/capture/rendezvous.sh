@@ -7,7 +7,7 @@
 block=127.34.$(($$ % 250)) # of loopback addresses, so that two runs at once don't meet
 
 need tshark
-[ -z "${SANITIZED:-}" ] || { echo "skip: pumice run preloads the library alone, not the sanitizer's"; exit 77; }
+[ -z "${SANITIZED:-}" ] || skip "pumice run preloads the library alone, not the sanitizer's"
 
 # legal WHAT FILE CONNECTIONS OPTION...: the linter knows what belongs together, and has nothing to say
 legal()

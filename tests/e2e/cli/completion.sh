@@ -26,7 +26,7 @@ options() # COMMAND...: the long options of --help
 : >trace.pcapng
 touch trace.txt
 
-if command -v fish >/dev/null; then
+if have "completion in fish" fish; then
     shells=$((shells + 1))
     fish() { command fish --no-config -c "source $scripts/pumice.fish; complete -C '$1'" 2>&1 | sed 's/\t.*//' | sort -u; }
     offers() { same "fish: $2" "$(fish "$2")" "$(lines "$1")"; }
@@ -47,7 +47,7 @@ if command -v fish >/dev/null; then
     offers "ping" 'pumice help pi'
 fi
 
-if command -v zsh >/dev/null && command -v python3 >/dev/null; then
+if have "completion in zsh" zsh python3; then
     shells=$((shells + 1))
     # What the completion offers is written down on its way to the line editor, which wants a terminal.
     cat >"$work/.zshrc" <<END
@@ -114,6 +114,6 @@ END
     done
 fi
 
-[ $shells -gt 0 ] || { echo "skip: neither fish nor zsh"; exit 77; }
+[ $shells -gt 0 ] || skip "neither fish nor zsh"
 [ $failures -eq 0 ] && echo "ok, $shells shells"
 exit $((failures > 0))

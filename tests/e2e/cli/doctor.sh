@@ -143,7 +143,7 @@ if [ "$(id -u)" = 0 ] && command -v nft >/dev/null && ip netns add $ns 2>/dev/nu
     is "sending is forbidden" "$(verdict "$out" firewall)" fail
     has "sending is forbidden" "$out" "forbids to send to UDP port 4791"
 else
-    echo "not as root, no network namespaces or no nft: firewalls were not tried"
+    skip_part "firewalls: not root, no network namespaces or no nft"
 fi
 
 # A daemon that answers, and one that does not.
@@ -175,6 +175,8 @@ if [ "$(cat /proc/sys/kernel/sched_autogroup_enabled 2>/dev/null)" = 1 ] && [ -s
     there_now() { setsid --wait "$pumice" doctor --json --socket "$dir/s"; }
     is "a real daemon of this session" "$(mend "$(doctor --json --socket "$dir/s")" session)" ""
     has "a real daemon of another session" "$(mend "$(there_now)" session)" "kernel.sched_autogroup_enabled=0"
+else
+    skip_part "real daemons in other sessions: this kernel does not schedule by session"
 fi
 out=$(doctor nonsense); has "an argument" "$out" "takes no arguments"
 

@@ -240,7 +240,7 @@ if [ "$(id -u)" = 0 ] && ip netns add $ns 2>/dev/null && ip -n $ns link add e0 t
     has "the link is down" "$out" "The interface e0 of device pumice0 is down."
     end
 else
-    echo "not as root, or no network namespaces: an interface that is down was not tried"
+    skip_part "an interface that is down: not root, or no network namespaces"
 fi
 
 [ $failures -eq 0 ] && echo "ok"

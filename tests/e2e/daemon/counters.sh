@@ -4,7 +4,7 @@
 # says.
 . "$(dirname "$0")/../lib/common.bash"
 need ib_write_bw ib_send_bw python3
-ib_write_bw --help 2>&1 | grep -q -- --report-counters || { echo "skip: this ib_write_bw has no -W"; exit 77; }
+ib_write_bw --help 2>&1 | grep -q -- --report-counters || skip "this ib_write_bw has no -W"
 block=127.52.$(($$ % 256))
 port=$((33100 + $$ % 500))
 run() { "$pumice" run --addresses $block.1,$block.2 "$@"; }

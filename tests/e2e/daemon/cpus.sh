@@ -55,6 +55,8 @@ if [ "$hosts" -gt 1 ] && [ "$hosts" -le 16 ]; then
     list=$(seq -s, -f "$address.%g" 11 $((10 + hosts)))
     is "every daemon of a lab on its own" "$("$pumice" run --cpus spread --addresses "$list" -- bash -c places)" "$hosts"
     is "or on any" "$("$pumice" run --addresses "$list" -- bash -c places)" 1
+else
+    skip_part "a lab that is spread over processors: ${#allowed[@]} processors, needed are 2 to 31"
 fi
 is "a lab of one host is not spread" "$("$pumice" run --cpus spread --addresses "$address.11" -- bash -c 'for p in $(pgrep -f "pumiced.*=$address.11"); do cpus $p; done')" \
     "$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status)"

@@ -10,8 +10,7 @@ also_clean()
     ip netns del $ns 2>/dev/null
 }
 if [ "$(id -u)" != 0 ] || ! ip netns add $ns 2>/dev/null || ! ip -n $ns link add e0 type veth peer name e1 2>/dev/null; then
-    echo "skip: not as root, or no network namespaces"
-    exit 77
+    skip "not root, or no network namespaces"
 fi
 ip -n $ns link set lo up && ip -n $ns link set e1 up && ip -n $ns link set e0 up && ip -n $ns address add 10.80.1.1/24 dev e0
 mkfifo "$dir/ready"

@@ -39,7 +39,7 @@ need() # TOOL...: without one of them the script is skipped
 {
     local tool
     for tool; do
-        command -v "$tool" >/dev/null || { echo "skip: no $tool"; exit 77; }
+        command -v "$tool" >/dev/null || skip "no $tool"
     done
 }
 

@@ -29,7 +29,7 @@ class Runner:
         self.build = labs.Build(args.build)
         self.lab, self.lab_key, self.lab_error = None, None, None
         self.count = {"ok": 0, "FAIL": 0, "skip": 0}
-        self.reasons, self.failed = {}, []
+        self.skipped, self.failed = [], []
 
     # --- for subclasses ---
 
@@ -109,7 +109,7 @@ class Runner:
             print(f"    repeat with: python3 {self.script} --full --exact{extra} -k '{case.name}'\n", flush=True)
             self.failed.append(case.name)
         if verdict == "skip":
-            self.reasons[text] = self.reasons.get(text, 0) + 1
+            self.skipped.append(f"{case.name}: {text}")
 
     def run(self, cases):
         """Runs them; returns the exit code: 1 if any has failed, 77 (automake's for a test that was skipped) if all were skipped."""
@@ -118,13 +118,13 @@ class Runner:
             self.run_all(cases)
         finally:
             self.drop_lab()
-        for reason, n in self.reasons.items():
-            print(f"skipped {n}: {reason}")
+        for line in self.skipped:
+            print(f"# skipped: {line}")  # tests/run.sh counts these
         for name in self.failed:
             print(f"failed: {name}")
         print(f"{self.count['ok']} passed, {self.count['FAIL']} failed, {self.count['skip']} skipped in {time.monotonic() - start:.0f} s")
         if not self.count["ok"] and not self.failed:
-            print("nothing was tested")
+            print("skip: " + (self.skipped[0] if self.skipped else "nothing was tested"))
             return 77
         return 1 if self.failed else 0
 

@@ -9,14 +9,8 @@ export PATH=$BUILD/bin:$PATH
 block=127.39.$(($$ % 250)) # of loopback addresses, so that two runs at once don't meet
 port=$((20000 + $$ % 20000))
 unset PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS
-failures=0
-command -v ibv_rc_pingpong >/dev/null || { echo "skip: no ibv_rc_pingpong"; exit 77; }
-
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
+. tests/e2e/lib/checks.bash
+command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong"
 
 export TMPDIR
 TMPDIR=$(mktemp -d)
@@ -52,6 +46,8 @@ if command -v dpkg-query >/dev/null && grep -q '^VERSION_ID="12"' /etc/os-releas
     [ "$(wc -l <<<"$packages")" = 2 ] || fail "which packages do the images install? $packages"
     # shellcheck disable=SC2086
     apt-get -s -q install --no-install-recommends $packages >"$TMPDIR/apt" 2>&1 || grep -q 'Could not open lock' "$TMPDIR/apt" || fail "packages: $(tail -3 "$TMPDIR/apt")"
+else
+    skip_part "packages of the images: this system is not Debian 12"
 fi
 # What it copies is there.
 for file in $(sed -n 's/^COPY \([^-. ][^ ]*\) .*/\1/p' examples/ci/Containerfile); do
@@ -79,5 +75,7 @@ env = workflow["jobs"]["mpi"]["env"]
 image = open("examples/ci/Containerfile").read().replace("\\\n", " ").partition("ENV ")[2].splitlines()[0].split()
 assert sorted(image) == sorted(f"{k}={v}" for k, v in env.items() if k != "MPI" and not k.startswith("OMPI_ALLOW")), image
 END
+else
+    skip_part "the YAML files: no python3-yaml"
 fi
 exit $((failures > 0))

@@ -4,19 +4,12 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 BUILD=$(realpath --relative-to=. "${BUILD:-build}")
+. tests/e2e/lib/checks.bash
 for tool in dpkg-buildpackage dh dpkg-deb; do
-    command -v $tool >/dev/null || { echo "skip: no $tool (.ci/deps deb)"; exit 77; }
+    command -v $tool >/dev/null || skip "no $tool (.ci/deps deb)"
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
 version=$(sed -n 's/^#define PUMICE_VERSION "\(.*\)"/\1/p' include/pumice/version.h)
 [ "$(sed -n '1s/^pumice (\(.*\)) .*/\1/p' packaging/debian/changelog)" = "$version" ] || fail "the changelog is not of version $version"
 
@@ -46,13 +39,11 @@ grep -qE '\./usr/lib/[^/]*(/[^/]*)?/libibverbs' <(grep -v '/usr/lib/pumice/' "$w
 dpkg-deb -I "$main" | grep -q 'Depends:.*libev4' || fail "dependencies: $(dpkg-deb -I "$main" | grep Depends)"
 dpkg-deb --ctrl-tarfile "$main" | tar -xO ./postinst | grep -q 'systemd-sysusers' || fail "nobody makes the user pumice"
 
-if command -v lintian >/dev/null; then
+if have "lintian" lintian; then
     # The name of the maintainer is whoever's that builds a package for others.
     lintian --allow-root --fail-on error,warning --suppress-tags bogus-mail-host,initial-upload-closes-no-bugs,no-manual-page \
         "$main" "$dev" >"$work/lintian" 2>&1 || fail "lintian: $(cat "$work/lintian")"
     grep -v '^N:' "$work/lintian"
-else
-    echo "left out, no lintian"
 fi
 
 dpkg-deb --extract "$main" "$work/root" && dpkg-deb --extract "$dev" "$work/root" || fail "can't be unpacked"

@@ -19,9 +19,10 @@ mv "$work/opt/pumice" "$work/opt/some where"
 # In one of the system's prefixes, the links for Wireshark are where that looks, and lead to what is installed.
 make --no-print-directory -s BUILD="$(realpath --relative-to=. "$build")" SAN="${SAN:-}" DESTDIR="$work/sys" PREFIX=/usr install >/dev/null 2>&1
 dir=$work/sys$(packaging/wireshark_dir.sh)
-if command -v tshark >/dev/null && { [ ! -x "$dir/extcap/pumice-extcap" ] || [ ! -f "$dir/plugins/pumice/pumice.lua" ]; }; then
-    echo "nothing for Wireshark in $dir"
-    exit 1
+if command -v tshark >/dev/null; then
+    [ -x "$dir/extcap/pumice-extcap" ] && [ -f "$dir/plugins/pumice/pumice.lua" ] || { echo "nothing for Wireshark in $dir"; exit 1; }
+else
+    echo "# skipped: links for Wireshark: no tshark"
 fi
 make --no-print-directory -s BUILD="$(realpath --relative-to=. "$build")" DESTDIR="$work/sys" PREFIX=/usr uninstall >/dev/null 2>&1
 out=$("$work/opt/some where/bin/pumice" run --hosts 2 -- sh -c 'pumice on 1 -- ibv_devices')

@@ -18,21 +18,7 @@ finish()
 }
 trap finish EXIT
 unset PUMICE_LAB PUMICE_SOCKET PUMICE_HOST PUMICE_HOSTS LD_PRELOAD XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_DATA_HOME
-failures=0
-
-fail()
-{
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-has() # TOOL...: whether all are there; says what is left out if not
-{
-    local tool
-    for tool; do
-        command -v "$tool" >/dev/null || { echo "left out, no $tool"; return 1; }
-    done
-}
+. tests/e2e/lib/checks.bash
 
 prefix=${INSTALLED:-}
 if [ -z "$prefix" ]; then
@@ -50,7 +36,7 @@ cd "$work" || exit 1
 version=$(pumice --version)
 commands=$(pumice --help | awk '/^  [a-z]+ +[a-z]/ { print $1; seen = 1; next } seen { exit }')
 [ "$(echo "$commands" | wc -l)" -ge 9 ] || fail "subcommands: $commands"
-if has man; then
+if have "man pages" man; then
     # shellcheck disable=SC2086
     for page in pumice pumiced $(printf 'pumice-%s ' $commands); do
         found=$(man -M "$prefix/share/man" -w "$page" 2>/dev/null)
@@ -67,7 +53,7 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 exit 1
 END
-if has ibv_rc_pingpong; then
+if have "traffic" ibv_rc_pingpong; then
     timeout 120 pumice run --addresses "$block.1,$block.2" --capture "$work/run.pcapng" -- \
         sh "$work/ping" "pumice on 0 --" "pumice on 1 --" "$port" >"$work/out" 2>&1 || fail "pumice run: $(tail -3 "$work/out")"
     pumice lint "$work/run.pcapng" >"$work/out" || fail "lint: $(tail -3 "$work/out")"
@@ -75,7 +61,7 @@ fi
 
 export PUMICE_SOCKET=$work/s/pumiced.sock
 mkdir "$work/s"
-if has systemd-socket-activate ibv_rc_pingpong; then
+if have "a service with a socket that is passed to it" systemd-socket-activate ibv_rc_pingpong; then
     systemd-socket-activate --seqpacket --listen="$PUMICE_SOCKET" -E PATH "$prefix/bin/pumiced" --address "$block.3" 2>"$work/service" &
     pids+=($!)
     for _ in $(seq 100); do
@@ -95,7 +81,7 @@ if has systemd-socket-activate ibv_rc_pingpong; then
     pids=()
     rm -f "$PUMICE_SOCKET"
 fi
-if has python3; then
+if have "a service that tells when it is ready" python3; then
     python3 - "$prefix/bin/pumiced" "$block.3" "$work" <<'END' || fail "notification"
 import os, socket, subprocess, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -112,7 +98,7 @@ finally:
     d.kill()
 END
 fi
-if has systemd-analyze; then
+if have "systemd units" systemd-analyze; then
     for kind in system user; do
         units=$(find "$prefix/lib/systemd/$kind" "$prefix/../lib/systemd/$kind" -name 'pumiced.*' 2>/dev/null)
         [ "$(echo "$units" | wc -l)" -eq 2 ] || fail "units: $units"
@@ -130,7 +116,7 @@ if has systemd-analyze; then
 fi
 
 # --- a program of the user's own ----------------------------------------------------------------------------------------
-if has pkg-config cc; then
+if have "a program built by pkg-config" pkg-config cc; then
     PKG_CONFIG_PATH=$(dirname "$(find "$prefix/lib" -name libpumice.pc)")
     export PKG_CONFIG_PATH
     [ "pumice $(pkg-config --modversion libpumice)" = "$version" ] || fail "libpumice.pc: $(pkg-config --modversion libpumice 2>&1)"
@@ -180,7 +166,7 @@ offers "$commands" pumice help ""
 
 # --- Wireshark: as it would see the folders, if it were installed there itself ------------------------------------------
 shark=$(dirname "$(dirname "$(find "$prefix/lib" -name pumice-extcap)")")
-if has tshark && [ -n "$shark" ]; then
+if [ -n "$shark" ] && have "Wireshark" tshark; then
     mkdir -p "$HOME/.config/wireshark/extcap" "$HOME/.local/lib/wireshark/plugins"
     ln -s "$shark/extcap/pumice-extcap" "$HOME/.config/wireshark/extcap"
     ln -s "$shark/plugins/pumice" "$HOME/.local/lib/wireshark/plugins"

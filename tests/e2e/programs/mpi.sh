@@ -3,11 +3,11 @@
 # A few jobs of Open MPI and MPICH on two hosts: all of our programs, jobs that die, that come and go, of another user. More: make test-mpi.
 cd "$(dirname "$0")/../../.." || exit 1
 if [ -n "${SANITIZED:-}" ]; then
-    echo "without sanitizers only: UCX intercepts memory calls, as they do"
+    echo "skip: sanitizers intercept memory calls, as UCX does"
     exit 77
 fi
 for tool in mpicc.openmpi mpicc.mpich; do
-    command -v $tool >/dev/null || { echo "$tool is not installed (make deps-mpi)"; exit 77; }
+    command -v $tool >/dev/null || { echo "skip: $tool is not installed (make deps-mpi)"; exit 77; }
 done
 make -s mpi-programs BUILD="${BUILD:-build}" || exit 1
 exec tests/mpi/run.py --mpi --build "${BUILD:-build}"

@@ -4,10 +4,7 @@
 # its blocks marked "sh", in one shell. And what the MPI image of examples/ci does, the job of its workflow, and examples/mpi/run.sh.
 # MPI_PAGE: another page, in place of docs/mpi.md.
 . "$(dirname "$0")/../lib/common.bash"
-if [ -n "${SANITIZED:-}" ]; then
-    echo "without sanitizers only: UCX intercepts memory calls, as they do"
-    exit 77
-fi
+[ -z "${SANITIZED:-}" ] || skip "sanitizers intercept memory calls, as UCX does"
 need mpicc.openmpi mpicc.mpich mpirun.openmpi mpirun.mpich ucx_perftest fi_pingpong python3
 page=${MPI_PAGE:-$root/docs/mpi.md}
 unset UCX_TLS UCX_NET_DEVICES MPIR_CVAR_NOLOCAL "${!OMPI_MCA_@}" PUMICE
@@ -155,7 +152,7 @@ sent "the image" 1 450
 
 # --- the workflow: its step for the tests, with a test suite of ours that knows nothing of Pumice ---
 if ! python3 -c 'import yaml' 2>/dev/null; then
-    echo "the workflow is not tried: no python3-yaml"
+    skip_part "the workflow: no python3-yaml"
     finish
 fi
 printf '#!/bin/sh\n"mpirun.$MPI" -n 4 "./hello.$MPI"\n' >run_mpi_tests.sh

@@ -3,7 +3,7 @@
 # UCX's and libfabric's own tools on two hosts, a few tests of each transport; make test-mpi has all of them, and MPIs.
 cd "$(dirname "$0")/../../.." || exit 1
 if [ -n "${SANITIZED:-}" ]; then
-    echo "without sanitizers only: UCX intercepts memory calls, as they do"
+    echo "skip: sanitizers intercept memory calls, as UCX does"
     exit 77
 fi
 exec tests/mpi/run.py --basic --build "${BUILD:-build}"

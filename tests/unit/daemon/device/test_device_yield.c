@@ -6,6 +6,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/device/cpu_yield.h"
+#include "tests/unit/skip.h"
 
 #define SLOW (2 * NS_PER_MS)
 
@@ -113,7 +114,7 @@ Test(cpu_yield, a_yield_asks_for_a_short_slice_and_gives_it_back)
     t.brief_until = 0;
     cpu_yield_now(&t);
     if (t.brief_until) /* that very yield was slow, and the last of five */
-        cr_skip_test("this machine is too busy");
+        SKIP_TEST("the end of a brief slice", "this machine is too busy");
     cr_assert(!t.brief);
     cr_assert_eq(slice(), usual);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/unit/daemon/daemon_fixture.h"
+#include "tests/unit/skip.h"
 
 static struct fixture f;
 static struct session *s;
@@ -64,7 +65,7 @@ Test(port, events_of_the_interface)
     struct pm_query_port_rep port;
 
     if (!start())
-        cr_skip_test("no network namespace can be made here");
+        SKIP_TEST("events of the interface", "no network namespace can be made here");
     cr_assert_eq(gid_entry(), 0);
     cr_assert(ip("address del 10.9.8.7/24 dev lo"));
     cr_assert_eq(next_event(), IBV_EVENT_GID_CHANGE);
