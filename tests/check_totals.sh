@@ -43,7 +43,7 @@ is "what was skipped" "$list" "    unit/part/test_b: b/two: too busy
     e2e/kind/parts: the second: no no-such-tool
     e2e/kind/skipped: not today
     e2e/programs/run: a case: no network"
-has "a test with skipped parts" "$(grep 'kind/parts  ' <<<"$out")" "2 parts skipped"
+has "a test with skipped parts" "$(grep 'kind/parts  ' <<<"$out")" "skipped parts: 2"
 
 out=$(BUILD=$dir/build ONLY='e2e/kind/p*' "$dir/tests/run.sh" unit e2e 2>&1)
 is "exit code when nothing failed" $? 0

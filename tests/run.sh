@@ -84,7 +84,7 @@ try()
             criterion=$((criterion + note))
             note="  $note tests"
         fi
-        [ ${#parts[@]} -eq 0 ] || note="$note  ${#parts[@]} parts skipped"
+        [ ${#parts[@]} -eq 0 ] || note="$note  skipped parts: ${#parts[@]}"
         passed=$((passed + 1))
         echo "ok    ${seconds} s$note"
         ;;
