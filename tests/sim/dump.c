@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a failure leaves behind: the last lines of what happened, and a capture that Wireshark opens. */
+/* The output after a failure: the last lines of the log, and a capture for Wireshark. */
 #include "tests/sim/sim.h"
 
 #include "pcap/capfile.h"
@@ -14,8 +14,8 @@
 
 struct capture {
     struct capfile file;
-    bool only_peers; /* for those who judge what QPs send each other */
-    bool verbose; /* all lines at once, instead of the last ones in the end */
+    bool only_peers; /* records only packets between peers, for checks of such packets */
+    bool verbose; /* prints all lines at once, instead of the last ones at the end */
     char line[TAIL_LINES][LINE];
     unsigned n;
 };
@@ -102,7 +102,8 @@ void capture_packet(struct sim *s, const struct wirepkt *p, const char *what)
     snprintf(comment, sizeof comment, "packet %u %s", p->number, what);
     uint8_t data[PKT_HEADERS_MAX + PKT_MTU_MAX + ICRC_LEN];
     memcpy(data, p->data, p->len);
-    if (p->loop) { /* within a host nobody computes the ICRC, but who looks at it shall find it right */
+    /* No one computes the ICRC within a host, but the capture should show a right one. */
+    if (p->loop) {
         icrc_store(data + p->len - ICRC_LEN,
                    icrc_compute(&s->host[p->src].icrc[p->dst][p->v6], p->ip_id, data, p->len - ICRC_LEN));
     }

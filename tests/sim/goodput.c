@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How fast one connection is, in virtual time, when packets are lost. Reported, never asserted: it judges the loss
- * recovery, and says nothing about the processor time of a real daemon. */
+/* Measures the speed of one connection, in virtual time, when packets are lost. The result is reported, never
+ * asserted. It rates the loss recovery, and says nothing about the processor time of a real daemon. */
 #include "tests/sim/sim.h"
 
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 
 #include "tests/sim/host/bare.h"
 
-#define LINK_RATE 4000u /* bytes per us, each way */
+#define LINK_RATE 4000u /* bytes per us, in each direction */
 #define ONE_WAY (15 * US)
 #define MESSAGE 65536u
 #define MTU_CODE 5 /* 4096 */
 #define TOTAL (64u << 20) /* bytes of one stream */
-#define DEPTH 64 /* requests posted at once */
+#define DEPTH 64 /* number of requests posted at once */
 #define SEEDS 4
 
 struct side {
@@ -25,15 +25,15 @@ struct side {
     bool touched;
 };
 struct stream {
-    struct side side[2]; /* the requests are side 0's */
+    struct side side[2]; /* side 0 posts the requests */
     struct evq events;
     struct net net;
     uint64_t now;
     uint8_t opcode; /* enum send_op */
-    uint32_t posted, done, failed, total; /* requests */
+    uint32_t posted, done, failed, total; /* numbers of requests */
 };
 
-/* --- memory: nobody looks at the bytes ------------------------------------------------------------------------------------ */
+/* --- memory: its content does not matter ------------------------------------------------------- */
 
 static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
@@ -56,7 +56,7 @@ static int no_atomic(void *ctx, const struct mem_segment *where, enum mem_atomic
     return 0;
 }
 
-/* --- two engines, connected -------------------------------------------------------------------------------------------------- */
+/* --- two engines, connected -------------------------------------------------------------------- */
 
 static void make_side(struct side *s, int number)
 {
@@ -79,7 +79,7 @@ static void make_side(struct side *s, int number)
         abort();
 }
 
-/* --- running ------------------------------------------------------------------------------------------------------------------ */
+/* --- running ----------------------------------------------------------------------------------- */
 
 static void post(struct stream *s)
 {
@@ -127,7 +127,7 @@ static uint64_t earliest(const struct stream *s)
     return t;
 }
 
-/* Returns the time that it took, ns; 0 if it failed. */
+/* Returns the duration in ns; 0 if the stream failed. */
 static uint64_t run_stream(struct stream *s)
 {
     serve(s, 0);

@@ -17,13 +17,14 @@ struct options {
     const char *out; /* directory for captures */
     uint64_t max_failures;
 };
-struct job { /* one exchange */
-    const struct sim_case *script; /* NULL: from the seed */
+/* One exchange. */
+struct job {
+    const struct sim_case *script; /* NULL: drawn from the seed */
     uint64_t seed, mask;
     bool has_mask;
 };
 static uint64_t passed, failed;
-static struct sim sim; /* 200 KB: not for the stack */
+static struct sim sim; /* 200 KB, too large for the stack */
 
 static void usage(FILE *f)
 {
@@ -41,7 +42,7 @@ static void usage(FILE *f)
           f);
 }
 
-/* --- one exchange --------------------------------------------------------------------------------------------------- */
+/* --- one exchange ------------------------------------------------------------------------------ */
 
 static int run(const struct job *j, struct capture *capture)
 {
@@ -94,7 +95,7 @@ static void capture_path(const struct job *j, const struct options *o, char *pat
     }
 }
 
-/* Runs it again, now with everything written down. */
+/* Runs the exchange again and records everything. */
 static void explain(const struct job *j, const struct options *o)
 {
     char path[512], replay[256];
@@ -110,7 +111,7 @@ static void explain(const struct job *j, const struct options *o)
     printf("    replay:  %s --verbose\n    capture: %s\n", replay, path);
 }
 
-/* Runs it with a capture that is kept. */
+/* Runs the exchange with a capture that is kept. */
 static int run_kept(const struct job *j, const struct options *o)
 {
     char path[512];
@@ -123,7 +124,8 @@ static int run_kept(const struct job *j, const struct options *o)
     capture_only_peers(c);
     int err = run(j, c);
     capture_end(c);
-    if (sim.sc.rogues) { /* such captures are full of violations */
+    /* Such captures are full of violations. */
+    if (sim.sc.rogues) {
         char *name = strrchr(path, '/') + 1, other[512];
         snprintf(other, sizeof other, "%.*srogue-%s", (int)(name - path), path, name);
         rename(path, other);
@@ -139,8 +141,8 @@ static bool run_job(const struct job *j, const struct options *o)
     if (err == 0) {
         uint64_t trace = sim.trace;
         passed++;
-        if ((o->verbose && o->has_seed) ||
-            (j->seed % 64 == 0 && !j->script)) { /* the same seed must give the same run */
+        /* The same seed must give the same run. */
+        if ((o->verbose && o->has_seed) || (j->seed % 64 == 0 && !j->script)) {
             run(j, NULL);
             if (sim.trace != trace) {
                 printf("FAILED  %s: a second run sends other packets\n", replay);
@@ -156,7 +158,7 @@ static bool run_job(const struct job *j, const struct options *o)
     return failed < o->max_failures;
 }
 
-/* --- many ----------------------------------------------------------------------------------------------------------- */
+/* --- many exchanges ---------------------------------------------------------------------------- */
 
 static bool run_case(const struct sim_case *c, const struct options *o)
 {
@@ -211,7 +213,7 @@ static void run_seeds(const struct options *o)
     }
 }
 
-/* A single exchange, told in full. */
+/* Reports a single exchange in full. */
 static void tell(const struct options *o)
 {
     struct job j = {.seed = o->seed, .mask = o->mask, .has_mask = o->has_mask};
@@ -226,7 +228,7 @@ static void tell(const struct options *o)
     }
 }
 
-/* --- tag matching --------------------------------------------------------------------------------------------------- */
+/* --- tag matching ------------------------------------------------------------------------------ */
 
 static void run_tm(uint64_t seed, uint64_t count, uint64_t max_failures)
 {
@@ -253,7 +255,7 @@ static void run_tm(uint64_t seed, uint64_t count, uint64_t max_failures)
         (unsigned long long)late, (unsigned long long)died);
 }
 
-/* --- arguments ------------------------------------------------------------------------------------------------------ */
+/* --- arguments --------------------------------------------------------------------------------- */
 
 static bool number(const char *text, uint64_t *out)
 {

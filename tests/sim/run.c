@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Virtual time: jumps to whatever happens next, until nothing does. */
+/* Virtual time: jumps to the next event, until there is none. */
 #include "tests/sim/sim.h"
 
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void dispatch(struct sim *s, const struct timed *ev, bool *touched)
     }
 }
 
-/* Runs until nothing more will happen by itself. */
+/* Runs until no event is left. */
 static void run_until_quiet(struct sim *s)
 {
     uint64_t stuck = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Unreliable QPs: what they do. */
+/* Unreliable QPs: drawing, building and posting. */
 #include "tests/sim/sim.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #define POISON 0xdb
 
-/* --- drawing -------------------------------------------------------------------------------------------------------- */
+/* --- drawing ----------------------------------------------------------------------------------- */
 
 static void draw_op(struct sim *s, struct dg_end *e, struct dg_op *o)
 {
@@ -31,7 +31,7 @@ static void draw_op(struct sim *s, struct dg_end *e, struct dg_op *o)
         o->len = (uint32_t)prng_pick(r, 0, 64, e->mtu, e->mtu + 1, prng_range(r, 0, 12ull * e->mtu));
     }
     if (o->len < 4 && o->opcode == WR_SEND) {
-        o->opcode = WR_SEND_WITH_IMM; /* the receiver must be able to tell which one it is */
+        o->opcode = WR_SEND_WITH_IMM; /* the receiver must be able to identify the request */
     }
     if (o->len <= e->caps.max_inline && prng_chance(r, 500)) {
         o->flags |= SEND_INLINE;
@@ -92,7 +92,7 @@ static uint64_t draw_ops(struct sim *s, struct dg_end *e, uint32_t *tgt)
     return at;
 }
 
-/* One SRQ for most of a host's QPs. Some have too few requests, or too short ones. */
+/* One SRQ for most QPs of a host. Some SRQs have too few requests, or too short ones. */
 static void draw_pool(struct sim *s, int host)
 {
     struct prng *r = &s->dg.rng;
@@ -162,9 +162,9 @@ void dgram_draw(struct sim *s)
     }
 }
 
-/* --- building ------------------------------------------------------------------------------------------------------- */
+/* --- building ---------------------------------------------------------------------------------- */
 
-/* The bytes of a message: who sent it, and then what only this one has. */
+/* Fills in the bytes of a message: first its sender, then bytes that only this message has. */
 static void fill(const struct dg_end *e, int index, uint8_t *to)
 {
     uint32_t x = (uint32_t)(e->index * 1000 + index) * 2654435761u + 12345;
@@ -225,7 +225,7 @@ static void make_pool(struct sim *s, int host)
     sim_require(s, err == 0, "datagram pool %d: srq_create: %d", host, err);
 }
 
-/* Binds the window by the QP itself, which must be in RTS and have sent nothing. */
+/* Binds the window through the QP itself, which must be in RTS and must not have sent anything. */
 static void bind_window(struct dg_end *e)
 {
     struct sim *s = e->sim;
@@ -362,7 +362,7 @@ void dgram_free(struct sim *s)
     }
 }
 
-/* --- posting -------------------------------------------------------------------------------------------------------- */
+/* --- posting ----------------------------------------------------------------------------------- */
 
 static void post_recvs(struct dg_end *e)
 {
@@ -414,7 +414,8 @@ bool dgram_refill(struct host *h, void *qp_owner)
     return true;
 }
 
-/* A key that must not work: a window's that is bound through another QP, if there is one; else nobody's. */
+/* Uses a key that must not work: that of a window bound through another QP, if there is one; else a key that does not
+ * exist. */
 static void use_bad_key(const struct dg_end *p, uint32_t len, struct send_wr *wr)
 {
     wr->rkey = 0xdeadbeefu;
@@ -468,7 +469,7 @@ static bool is_due(const struct dg_end *e)
     return e->posted < e->nops && e->op[e->posted].at <= e->sim->now && qp_send_room(e->qp) > 0;
 }
 
-/* A user who has seen all that failed goes on. */
+/* The user returns the QP to RTS when it has seen all failures. */
 static void come_back(struct dg_end *e)
 {
     if (qp_state(e->qp) == QPS_SQE && (e->sdone == e->posted || prng_chance(&e->sim->dg.rng, 200))) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Unreliable QPs: what must hold (dgram.h). */
+/* Unreliable QPs: checks of the invariants (dgram.h). */
 #include "tests/sim/sim.h"
 #include "wire/grh.h"
 #include "wire/probe.h"
@@ -8,7 +8,7 @@
 
 #define POISON 0xdb
 
-/* --- completions of sends ------------------------------------------------------------------------------------------- */
+/* --- completions of sends ---------------------------------------------------------------------- */
 
 static bool is_signaled(const struct dg_end *e, const struct dg_op *o)
 {
@@ -23,7 +23,7 @@ static void check_send(struct dg_end *e, const struct completion *c)
                 "datagram end %d: request %d completes, but %d is next of %d", e->index, index, e->sdone, e->posted);
     struct dg_op *o = &e->op[index];
     sim_require(s, c->wr_id == 9000 + (uint64_t)index, "datagram end %d: request %d: wr_id", e->index, index);
-    for (; e->sdone < index; e->sdone++) { /* those that complete without telling */
+    for (; e->sdone < index; e->sdone++) { /* requests that complete without a completion */
         struct dg_op *before = &e->op[e->sdone];
         sim_require(s, !is_signaled(e, before) && !e->broken, "datagram end %d: no completion of %d", e->index,
                     e->sdone);
@@ -43,9 +43,9 @@ static void check_send(struct dg_end *e, const struct completion *c)
     e->broken = e->broken || (own != WC_SUCCESS && !flushed && index >= e->flush_end);
 }
 
-/* --- completions of receives ---------------------------------------------------------------------------------------- */
+/* --- completions of receives ------------------------------------------------------------------- */
 
-/* Which message is it? */
+/* Finds the message that a completion reports. */
 static struct dg_op *find_op(struct dg_end *e, const struct completion *c, const uint8_t *data, int *from, int *index)
 {
     struct sim *s = e->sim;
@@ -119,7 +119,7 @@ static void check_delivered(struct dg_end *e, const struct completion *c, uint8_
     capture_note(s, "datagram end %d: receive %d brings request %d of %d", e->index, (int)c->slot, index, from);
 }
 
-/* Of an SRQ: any one that was not used before; returns its buffer. */
+/* With an SRQ, any receive that was not used before may complete. Returns its buffer. */
 static uint8_t *check_pooled(struct dg_end *e, const struct completion *c)
 {
     struct sim *s = e->sim;
@@ -176,7 +176,7 @@ bool dgram_completion(struct host *h, const struct completion *c)
     return true;
 }
 
-/* --- what SRQs tell -------------------------------------------------------------------------------------------------- */
+/* --- events of SRQs ---------------------------------------------------------------------------- */
 
 bool dgram_event(struct host *h, const struct event *ev)
 {
@@ -198,7 +198,8 @@ static bool processed(const struct qp_info *a, const struct qp_info *b)
            x->rx_no_recv != y->rx_no_recv || x->rcvd_bytes != y->rcvd_bytes;
 }
 
-/* Who has taken in this packet holds a request of its SRQ if it is a UC SEND that goes on, and else none. */
+/* After this packet, the end holds a request of its SRQ if the packet is part of an unfinished UC SEND; otherwise it
+ * holds none. */
 static void check_held(struct dg_end *e, const struct pkt *p, const struct qp_info *before)
 {
     struct sim *s = e->sim;
@@ -206,7 +207,7 @@ static void check_held(struct dg_end *e, const struct pkt *p, const struct qp_in
     uint16_t props = op_table[p->opcode].properties;
     qp_info(e->qp, &after);
     if (after.state == QPS_ERR) {
-        return; /* it will be flushed */
+        return; /* the request will be flushed */
     }
     if (!e->ud && processed(before, &after)) {
         bool taken = after.counters.rcvd_bytes != before->counters.rcvd_bytes;
@@ -234,7 +235,7 @@ void dgram_rx(struct host *h, const struct pkt *p, const struct rx_meta *meta)
     }
 }
 
-/* --- packets -------------------------------------------------------------------------------------------------------- */
+/* --- packets ----------------------------------------------------------------------------------- */
 
 static void check_cnp(struct sim *s, const struct pkt *p)
 {
@@ -278,13 +279,14 @@ bool dgram_observe(struct host *h, const struct tx_pkt *t, const struct pkt *p)
     return false;
 }
 
-/* Multicast is paced, not acknowledged: nothing is promised about what is under way. */
+/* Multicast is paced, not acknowledged: there is no limit on its bytes under way. */
 void dgram_flies(struct sim *s, const struct wirepkt *p, bool lands)
 {
     uint8_t service = p->data[0] & OP_SERVICE_MASK;
     bool ours = (service == OP_SERVICE_UC || service == OP_SERVICE_UD) && !p->group && !p->stranger && !p->rogue;
     uint32_t qpn = (uint32_t)p->data[5] << 16 | (uint32_t)p->data[6] << 8 | p->data[7];
-    bool shared = s->host[p->src].cfg.max_peers < 16; /* several addresses in one window: whoever answers opens it */
+    /* several addresses share a window, and any of them may open it */
+    bool shared = s->host[p->src].cfg.max_peers < 16;
     if (!ours || qpn == PROBE_QPN || !s->sc.lossless || shared) {
         return;
     }
@@ -299,7 +301,7 @@ void dgram_flies(struct sim *s, const struct wirepkt *p, bool lands)
                 (unsigned long long)*bytes, p->src, p->dst, (unsigned long long)window);
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------ */
 
 uint8_t *dgram_mem(struct host *h, const struct mem_segment *p, bool write)
 {
@@ -331,9 +333,9 @@ uint8_t *dgram_mem(struct host *h, const struct mem_segment *p, bool write)
     return NULL;
 }
 
-/* --- when all is quiet ---------------------------------------------------------------------------------------------- */
+/* --- at the end -------------------------------------------------------------------------------- */
 
-/* Every byte of a target is as it was, or what the one WRITE to it brings. */
+/* Every byte of a target is unchanged, or is the byte that the one WRITE to it brings. */
 static void check_targets(const struct dg_end *q)
 {
     struct sim *s = q->sim;
@@ -353,7 +355,7 @@ static void check_targets(const struct dg_end *q)
     }
 }
 
-/* How often a request must have arrived at e, if nothing is lost. */
+/* How often a request must have arrived at e if nothing is lost. */
 static int expected(const struct dg_end *q, const struct dg_op *o, const struct dg_end *e)
 {
     bool group = o->to >= DG_ENDS;

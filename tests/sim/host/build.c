@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes real what the scenario says: arenas, engines, keys, QPs. */
+/* Builds the objects of a scenario: arenas, engines, keys, QPs. */
 #include "tests/sim/sim.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void make_arena(struct end *e)
     uint32_t off = CANARY;
     uint32_t data = 0;
     for (int i = 0; i < REG_COUNT; i++) {
-        off = i == REG_TGT ? (off + 7) & ~7u : off; /* it has aligned places */
+        off = i == REG_TGT ? (off + 7) & ~7u : off; /* this region needs aligned addresses */
         e->reg[i].off = off;
         e->reg[i].size = e->room[i] ? e->room[i] : 1;
         off += e->reg[i].size + CANARY + (uint32_t)prng_range(&s->rng, 0, 7);
@@ -95,7 +95,7 @@ static uint32_t reg_mr(struct end *e, uint32_t pd, const struct space *sp, uint3
     return key;
 }
 
-/* The key that STEP_KEY takes away is one of its own. */
+/* STEP_KEY removes a key that is used for nothing else. */
 static void make_fleeting_key(struct end *e, const uint32_t access[REG_COUNT])
 {
     const struct op *mine = e->plant >= 0 ? &e->op[e->plant] : NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The owner of an engine: does what the top of engine.h asks, no more. */
+/* The owner of an engine: it does exactly what the comment at the top of engine.h requires. */
 #include "tests/sim/sim.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #define POISON 0xdb
 
-/* --- packets in ----------------------------------------------------------------------------------------------------- */
+/* --- packets in -------------------------------------------------------------------------------- */
 
 void host_packet(struct host *h, struct wirepkt *p)
 {
@@ -67,7 +67,7 @@ static void rx_one(struct host *h, struct wirepkt *p)
     pool_rx(h, &k, &meta);
 }
 
-/* --- packets out ---------------------------------------------------------------------------------------------------- */
+/* --- packets out ------------------------------------------------------------------------------- */
 
 static int host_of(struct sim *s, const uint8_t gid[16], bool *v6)
 {
@@ -82,7 +82,7 @@ static int host_of(struct sim *s, const uint8_t gid[16], bool *v6)
     sim_fail(s, "a packet goes to an address that nobody has");
 }
 
-/* Number of the multicast group, from 1; 0: it is none. */
+/* Returns the number of the multicast group, from 1; 0: it is not a group. */
 static int group_of(const struct sim *s, const uint8_t gid[16])
 {
     for (int g = 0; g < DG_GROUPS; g++) {
@@ -138,7 +138,7 @@ static void ship_to(struct host *h, const struct tx_batch *b, uint32_t index, in
     s->totals.packets++;
     capture_packet(s, p, t->retransmit ? "sent again" : "sent");
     dgram_flies(s, p, false);
-    bool closed = (p->data[0] & OP_SERVICE_MASK) != OP_SERVICE_UD; /* a datagram may come from anybody */
+    bool closed = (p->data[0] & OP_SERVICE_MASK) != OP_SERVICE_UD; /* a datagram may come from any address */
     if (!p->loop && closed && prng_chance(&s->rng, s->sc.strangers)) {
         rogue_stranger(h, p);
     }
@@ -148,7 +148,7 @@ static void ship_to(struct host *h, const struct tx_batch *b, uint32_t index, in
     net_send(&s->net, p, s->now);
 }
 
-/* What receives the engine may use for the packets that come next. */
+/* Records the receives that the engine may use for the next packets. */
 static void note_receives(struct host *h)
 {
     struct sim *s = h->sim;
@@ -174,7 +174,7 @@ static void rx_direct(struct host *h, const struct tx_batch *b, uint32_t index, 
     pool_rx(h, k, &meta);
 }
 
-/* To a group: a copy to each other host, and back to the own engine, as engine.h has it. */
+/* Sends to a group: a copy to each other host, and one back to the own engine, as engine.h requires. */
 static void ship_group(struct host *h, const struct tx_batch *b, uint32_t index, const struct pkt *k, int group)
 {
     struct sim *s = h->sim;
@@ -234,7 +234,7 @@ static uint32_t send_batch(struct host *h, bool hold_acks)
     return n;
 }
 
-/* --- results -------------------------------------------------------------------------------------------------------- */
+/* --- results ----------------------------------------------------------------------------------- */
 
 static int take_completions(struct host *h, uint32_t most)
 {
@@ -271,7 +271,7 @@ static int take_results(struct host *h)
     return n + user_leave(h);
 }
 
-/* Returns how many results came. */
+/* Returns the number of results. */
 static int service(struct host *h)
 {
     struct sim *s = h->sim;
@@ -302,7 +302,7 @@ void host_poll(struct host *h)
     take_completions(h, h->sim->sc.poll_max);
 }
 
-/* --- a turn --------------------------------------------------------------------------------------------------------- */
+/* --- one step ---------------------------------------------------------------------------------- */
 
 void host_step(struct host *h)
 {
@@ -319,7 +319,7 @@ void host_step(struct host *h)
     do {
         posted = user_post(h);
         results = service(h);
-        if (n > 0) { /* deferred writes are done: the packets' memory goes */
+        if (n > 0) { /* deferred writes are done, so free the packets' memory */
             for (size_t i = 0; i < n; i++) {
                 memset(h->inbox[i]->data, POISON, h->inbox[i]->len);
                 free(h->inbox[i]);

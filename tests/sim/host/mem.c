@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The engine's upcalls on plain arrays, each judged by where it points: an engine that forgets a check is caught at
- * the very byte. Writes are deferred in a share of the runs, as the daemon does it. */
+/* The engine's upcalls, on plain arrays. Each is checked by the address that it uses, so an engine that misses a
+ * check is caught at the exact byte. In some of the runs, writes are deferred as in the daemon. */
 #include "tests/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- addresses ------------------------------------------------------------------------------------------------------ */
+/* --- addresses --------------------------------------------------------------------------------- */
 
 uint8_t *mem_at(struct end *e, const struct seg *g)
 {
@@ -31,7 +31,8 @@ void mem_gather(struct end *e, const struct seg *g, unsigned n, uint8_t *dst)
     }
 }
 
-/* The host memory of a piece, which must lie within one region of the kinds allowed (bits of enum region_id). */
+/* Returns the host memory of a piece. The piece must lie within one region of the allowed kinds (bits of enum
+ * region_id). */
 static uint8_t *resolve(struct host *h, const struct mem_segment *p, unsigned regions, const char *what)
 {
     struct sim *s = h->sim;
@@ -64,7 +65,7 @@ static uint8_t *resolve(struct host *h, const struct mem_segment *p, unsigned re
              (unsigned long long)p->va);
 }
 
-/* --- deferred writes ------------------------------------------------------------------------------------------------ */
+/* --- deferred writes --------------------------------------------------------------------------- */
 
 static void scatter(struct host *h, const struct mem_segment *dst, unsigned ndst, const uint8_t *src, size_t len)
 {
@@ -78,8 +79,7 @@ static void scatter(struct host *h, const struct mem_segment *dst, unsigned ndst
     sim_require(h->sim, len == 0, "host %d: %zu bytes of a write have no piece", h->index, len);
 }
 
-/* True if this write brings the first bytes of the request whose planted fault it is that the responder's memory is
- * gone. */
+/* True if this write carries the first bytes of a request with PLANT_WRITE_FAULT: the responder's memory is gone. */
 static bool is_faulty(struct host *h, uint32_t qpn, const struct mem_segment *dst, unsigned ndst)
 {
     struct sim *s = h->sim;
@@ -117,9 +117,9 @@ void mem_flush(struct host *h)
     h->ndeferred = 0;
 }
 
-/* --- upcalls -------------------------------------------------------------------------------------------------------- */
+/* --- upcalls ----------------------------------------------------------------------------------- */
 
-/* True if this memory is what a planted fault says is gone. */
+/* True if a planted fault has removed this memory. */
 static bool is_gone(struct host *h, const struct mem_segment *p)
 {
     struct sim *s = h->sim;
@@ -142,7 +142,7 @@ static bool is_gone(struct host *h, const struct mem_segment *p)
 static int up_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
     struct host *h = ctx;
-    size_t at = 0; /* in dst[0] */
+    size_t at = 0; /* position in dst[0] */
     mem_flush(h);
     for (unsigned i = 0; i < nsrc; i++) {
         if (is_gone(h, &src[i])) {
@@ -197,7 +197,7 @@ static int up_write(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsi
     return 0;
 }
 
-/* The request that an atomic belongs to: one of its operands is unique. */
+/* Finds the request of an atomic by its unique operand. */
 static struct op *find_atomic(struct sim *s, enum mem_atomic op, uint64_t compare_add, uint64_t swap)
 {
     uint64_t unique = op == MEM_CMP_SWAP ? swap : compare_add;

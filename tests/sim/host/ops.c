@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Work requests from chance. Each gets buffers of its own, so that the oracle knows every byte; the exceptions are
- * there on purpose: WRITEs over earlier WRITEs (a duplicate executed late would show), READs of what was written
- * before, fenced requests that send what a READ has brought, and atomics of several QPs on the same cells. */
+/* Random work requests. Each gets its own buffers, so that the oracle knows every byte. The exceptions are
+ * deliberate: WRITEs over earlier WRITEs (a duplicate that is executed late would show), READs of memory that was
+ * written before, fenced requests that send the data of a READ, and atomics of several QPs on the same cells. */
 #include "tests/sim/sim.h"
 
 bool op_takes_recv(uint8_t opcode)
@@ -43,16 +43,17 @@ bool op_is_answered(uint8_t opcode)
     return op_is_read_or_atomic(opcode) || opcode == WR_ATOMIC_WRITE || opcode == WR_FLUSH;
 }
 
-/* --- buffers -------------------------------------------------------------------------------------------------------- */
+/* --- buffers ----------------------------------------------------------------------------------- */
 
-static uint32_t take(struct end *e, enum region_id region, uint32_t len) /* e: whose region */
+/* e: the owner of the region. */
+static uint32_t take(struct end *e, enum region_id region, uint32_t len)
 {
     uint32_t off = e->room[region];
     e->room[region] += len + (uint32_t)prng_range(&e->sim->rng, 0, 9);
     return off;
 }
 
-/* Cuts len bytes into one to max segments of one region. */
+/* Divides len bytes into one to max segments of one region. */
 static uint8_t draw_segs(struct end *e, enum region_id region, uint32_t len, unsigned max, struct seg *seg)
 {
     struct prng *r = &e->sim->rng;
@@ -74,8 +75,7 @@ static bool overlap(uint32_t a, uint32_t alen, uint32_t b, uint32_t blen)
     return a < b + blen && b < a + alen;
 }
 
-/* True if a READ that was asked for earlier looks at these bytes of the peer's target region: they must stay as they
- * are. */
+/* True if an earlier READ reads these bytes of the peer's target region. Then they must not change. */
 static bool is_read_later(const struct end *e, const struct end *where, uint32_t off, uint32_t len)
 {
     for (int i = 0; i < e->nops; i++) {
@@ -137,7 +137,7 @@ static void place_read(struct end *e, struct op *o)
     }
 }
 
-/* Aligned places, in a region that is aligned (build.c). */
+/* Draws an aligned address, in an aligned region (build.c). */
 static void draw_atomic_write(struct end *e, struct op *o)
 {
     struct end *where = mem_end(e, o);
@@ -156,7 +156,7 @@ static void draw_atomic_write(struct end *e, struct op *o)
     o->roff = take(where, REG_TGT, 8);
 }
 
-/* Where also the misaligned address is within the region. */
+/* Moves the request to a place where the misaligned address is also within the region. */
 static void plant_misaligned(struct end *e, struct op *o)
 {
     if (o->opcode == WR_ATOMIC_WRITE) {
@@ -176,7 +176,7 @@ static void draw_flush(struct end *e, struct op *o)
     o->roff = take(mem_end(e, o), (enum region_id)o->rregion, o->flen);
 }
 
-/* --- one request ---------------------------------------------------------------------------------------------------- */
+/* --- one request ------------------------------------------------------------------------------- */
 
 void ops_draw_recv(struct end *home, uint32_t cap)
 {
@@ -208,7 +208,7 @@ static void draw_atomic(struct end *e, struct op *o)
     if (o->opcode == WR_ATOMIC_CMP_AND_SWP) {
         o->swap = unique;
         o->compare_add = 0;
-        for (int i = 0; i < e->nops; i++) { /* what stands there, if nobody else is at it */
+        for (int i = 0; i < e->nops; i++) { /* the current value of the cell, if no other request changes it */
             if (e->op[i].opcode == WR_ATOMIC_CMP_AND_SWP && e->op[i].roff == o->roff) {
                 o->compare_add = e->op[i].swap;
             }
@@ -277,7 +277,7 @@ struct op *ops_add(struct end *e, uint8_t opcode, uint32_t len, uint8_t flags)
     return o;
 }
 
-/* --- planted faults ------------------------------------------------------------------------------------------------- */
+/* --- planted faults ---------------------------------------------------------------------------- */
 
 void ops_plant(struct end *e, int index, enum plant plant)
 {
@@ -326,7 +326,7 @@ void ops_plant(struct end *e, int index, enum plant plant)
         break;
     case PLANT_RANGE:
     case PLANT_WRAP:
-        o->whole = false; /* or the range would not be looked at */
+        o->whole = false; /* otherwise the range would not be checked */
         break;
     case PLANT_QP_ACCESS:
         e->peer->attr.access &= ~(uint32_t)(o->opcode == WR_RDMA_READ ? ACCESS_REMOTE_READ
@@ -344,7 +344,7 @@ void ops_plant(struct end *e, int index, enum plant plant)
     }
 }
 
-/* Opcodes that can carry the fault. */
+/* An opcode that can have the fault. */
 static uint8_t plant_opcode(struct prng *r, enum plant plant)
 {
     switch (plant) {
@@ -386,7 +386,7 @@ static uint8_t plant_opcode(struct prng *r, enum plant plant)
     }
 }
 
-/* Before a right is found missing it must not be used. */
+/* May this request not be used with the fault? A missing right must not be used before the fault shows it. */
 static bool plant_forbids(enum plant plant, uint8_t planted, uint8_t opcode)
 {
     if (plant == PLANT_NO_RD) {
@@ -404,7 +404,7 @@ static bool plant_forbids(enum plant plant, uint8_t planted, uint8_t opcode)
     return op_is_write(opcode);
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------- */
+/* --- all requests ------------------------------------------------------------------------------ */
 
 static uint32_t draw_len(struct end *e, bool small)
 {
@@ -454,7 +454,7 @@ static uint8_t draw_opcode(struct end *e, uint8_t last)
                                   WR_ATOMIC_FETCH_AND_ADD, WR_ATOMIC_WRITE,        WR_FLUSH};
     uint8_t opcode = all[prng_range(r, 0, sizeof all - 1)];
     if (last != 0xff && prng_chance(r, 300)) {
-        opcode = last; /* several of a kind in a row */
+        opcode = last; /* several of one kind in a row */
     }
     return e->attr.max_rd_atomic == 0 && op_is_answered(opcode) ? WR_SEND : opcode;
 }
@@ -465,7 +465,7 @@ void ops_draw(struct end *e, int nops, bool small, enum plant plant)
     int at = plant ? (int)prng_range(r, 0, (uint64_t)nops - 1) : -1;
     uint8_t planted = plant ? plant_opcode(r, plant) : 0;
     uint32_t unsignaled = (uint32_t)prng_pick(r, 0, 300, 700, 900);
-    int quiet = 0; /* unsignaled ones in a row: a queue must be able to drain */
+    int quiet = 0; /* number of unsignaled requests in a row: a queue must be able to drain */
     uint64_t when = 0;
     uint8_t last = 0xff;
     for (int i = 0; i < nops; i++) {
@@ -476,14 +476,16 @@ void ops_draw(struct end *e, int nops, bool small, enum plant plant)
             opcode = planted;
             len = len == 0 ? 1 + (uint32_t)prng_range(r, 0, 3 * e->mtu) : len;
             flags &= (uint8_t)~SEND_INLINE;
-            len += plant == PLANT_WRITE_FAULT ? COMPLETION_INLINE : 0; /* less may travel in the completion */
+            /* a shorter message may travel in the completion */
+            len += plant == PLANT_WRITE_FAULT ? COMPLETION_INLINE : 0;
             len = plant == PLANT_LRANGE ? 1 + len % e->mtu : len; /* so that no part of it can be sent */
-            len += plant >= PLANT_DEREG ? (uint32_t)prng_range(r, 0, 30) * e->mtu : 0; /* so that it takes a while */
+            len += plant >= PLANT_DEREG ? (uint32_t)prng_range(r, 0, 30) * e->mtu : 0; /* so that it takes some time */
         } else if (i < at && plant_forbids(plant, planted, opcode)) {
             opcode = WR_SEND;
         }
         if (e->peer->leaves && (op_is_answered(opcode) || (i + 1 == nops && !op_takes_recv(opcode)))) {
-            opcode = WR_SEND; /* who leaves answers no READs, and must see the end */
+            /* An end that leaves answers no READs, and must see the last message. */
+            opcode = WR_SEND;
         }
         quiet = (flags & SEND_SIGNALED) || e->sig_all ? 0 : quiet + 1;
         if (i + 1 == nops || quiet >= (int)e->caps.max_send_wr) {

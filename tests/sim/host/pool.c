@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* SRQs: their users, and a model of which receive each message takes.
+/* SRQs: their users, and a model of the receive that each message takes.
  *
- * Packets to a QP that takes its receives from a pool go into the engine one by one under observation (pool_rx): from the
- * expected PSN before and after it follows whether the packet was accepted, and so whether its message has taken a
- * receive: the oldest one there. What the engine then says (completions, RNR NAKs, limit events, the number of receives
- * left) must fit. */
+ * pool_rx passes packets to a QP with a pool into the engine one by one and observes it. The expected PSN before and
+ * after shows whether the packet was accepted, and so whether its message has taken a receive: the oldest one. The
+ * results of the engine must agree with this model: completions, RNR NAKs, limit events, and the number of receives
+ * left. */
 #include "tests/sim/sim.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define POISON 0xdb
 
-/* --- from chance ---------------------------------------------------------------------------------------------------- */
+/* --- drawing ----------------------------------------------------------------------------------- */
 
 static struct pool *add_pool(struct sim *s, struct end *home, uint32_t xrcd)
 {
@@ -24,9 +24,10 @@ static struct pool *add_pool(struct sim *s, struct end *home, uint32_t xrcd)
     return p;
 }
 
-#define ROGUE_DOMAIN 9000u /* nobody else's */
+#define ROGUE_DOMAIN 9000u /* no other end uses this domain */
 
-/* The rogue pair has SRQs, and a domain, of its own: what it sends must not touch those of the others, whatever it names. */
+/* The rogue pair has its own SRQs and its own domain. Its packets must not touch those of other pairs, whatever they
+ * name. */
 static void draw_rogue_pools(struct sim *s)
 {
     struct end *ini = &s->end[0], *tgt = ini->peer;
@@ -40,7 +41,7 @@ static void draw_rogue_pools(struct sim *s)
         tgt->xrcd = ROGUE_DOMAIN;
         tgt->host = prng_chance(&s->rng, 500) ? ini->host : tgt->host;
         add_pool(s, tgt, ROGUE_DOMAIN);
-        if (ini->host == tgt->host) { /* between two of them a message may change its mind */
+        if (ini->host == tgt->host) { /* with two pools, a message may change its SRQ number */
             add_pool(s, ini, ROGUE_DOMAIN);
         }
     } else {
@@ -61,7 +62,7 @@ static void draw_types(struct sim *s)
         if (tgt->index > i && !ini->rogue && prng_chance(r, share)) {
             ini->type = QPT_XRC_SEND;
             tgt->type = QPT_XRC_RECV;
-            tgt->rts_at = prng_chance(r, 300) ? NEVER : tgt->rts_at; /* it need not send to receive */
+            tgt->rts_at = prng_chance(r, 300) ? NEVER : tgt->rts_at; /* a QP can receive without RTS */
         }
     }
 }
@@ -86,7 +87,7 @@ static void draw_xrc_pools(struct sim *s, int host)
     for (int i = 0; i < s->sc.nends; i++) {
         struct end *e = &s->end[i];
         if (e->host == host && e->type == QPT_XRC_RECV && !e->rogue) {
-            if (s->npools == first) { /* no place for a pool: an ordinary connection */
+            if (s->npools == first) { /* there is no room for a pool: make it an ordinary connection */
                 e->type = e->peer->type = QPT_RC;
                 e->rts_at = e->rts_at == NEVER ? e->rtr_at : e->rts_at;
                 continue;
@@ -147,7 +148,7 @@ struct pool *pool_draw(struct end *e)
     if (e->nops > 0 && prng_chance(&s->rng, 500)) {
         return e->op[e->nops - 1].pool;
     }
-    for (;;) { /* there is one: the domain was chosen so */
+    for (;;) { /* one exists: the domain was chosen from the pools */
         struct pool *q = &s->pool[prng_range(&s->rng, 0, (uint64_t)s->npools - 1)];
         if (q->host == p->host && q->xrcd == p->xrcd) {
             return q;
@@ -165,7 +166,7 @@ struct pool *pool_alien(struct sim *s, const struct end *target)
     return NULL;
 }
 
-/* Each message may take any of its pool's receives: all must be long enough. */
+/* Each message may take any receive of its pool, so all must be long enough. */
 void pools_draw_recvs(struct sim *s, bool limits, bool ample)
 {
     struct prng *r = &s->rng;
@@ -192,7 +193,7 @@ void pools_draw_recvs(struct sim *s, bool limits, bool ample)
     }
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- life -------------------------------------------------------------------------------------- */
 
 static void *memory(const struct pool *p, uint32_t max_wr)
 {
@@ -255,7 +256,7 @@ struct pool *pool_of(struct host *h, const void *owner)
     sim_fail(s, "host %d: something of an SRQ that it doesn't have", h->index);
 }
 
-/* --- posting -------------------------------------------------------------------------------------------------------- */
+/* --- posting ----------------------------------------------------------------------------------- */
 
 void pool_fill(struct pool *p)
 {
@@ -311,14 +312,14 @@ void pools_post(struct host *h)
     }
 }
 
-/* --- the model ------------------------------------------------------------------------------------------------------ */
+/* --- the model --------------------------------------------------------------------------------- */
 
 static uint32_t queued(const struct pool *p)
 {
     return (uint32_t)(p->home->rposted - p->next + p->nback);
 }
 
-/* What the engine would have if it asked for all that fits into so much room. */
+/* The number of receives that the engine has if it asks for all that fit into `room`. */
 static uint32_t available(const struct pool *p, uint32_t room)
 {
     uint32_t more = p->refill ? (uint32_t)(p->home->offered - p->home->rposted) : 0;
@@ -342,7 +343,7 @@ static void taken(struct end *e, struct op *o, bool ends)
     o->recv = p->nback > 0 ? p->back[--p->nback] : p->next++;
     capture_note(s, "end %d: message %d takes receive %d of pool %d", e->index, (int)(o - e->peer->op), o->recv,
                  p->index);
-    check_limit(p, srq_room(p->srq) - ends); /* who completes makes room only afterwards */
+    check_limit(p, srq_room(p->srq) - ends); /* a completing message frees its place only afterwards */
 }
 
 static void refused(struct end *e, struct op *o)
@@ -440,7 +441,7 @@ void pool_event(struct pool *p, uint8_t type)
     }
 }
 
-/* Of rogues' pools it is known how many receives they have, not which. */
+/* For rogue pools only the number of receives is known, not which ones they are. */
 static void check_rogues(struct sim *s)
 {
     uint32_t known = 0, found = 0;
@@ -475,7 +476,8 @@ void pools_check_step(struct sim *s)
     }
 }
 
-/* A full pool is held up by nobody: initiators whose messages go to such ones only are never told to wait. */
+/* A pool with plenty of receives never delays a message: initiators that send only to such pools never get an RNR
+ * NAK. */
 static void check_waits(struct end *e)
 {
     struct qp_info i;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Regions that are known by the key of a memory window over layouts: the bytes are where they were, one after the other, but the engine
- * finds them by a window of two levels whose items take turns, not all of them as long as the others. So everything that the
- * simulator does to these regions goes through layouts, and what it knows of them stays true. */
+/* Regions under the key of a memory window over layouts. The bytes are in the same places, one after the other, but
+ * the engine finds them through a window of two levels. Its items are interleaved, and not all have the same length.
+ * So everything that the simulator does to these regions goes through layouts, and its knowledge of the regions stays
+ * valid. */
 #include "tests/sim/sim.h"
 
 #include "daemon/core/memory/layout.h"
@@ -20,7 +21,7 @@ static void *zeroed(size_t size)
     return p;
 }
 
-/* Binds a window by a queue pair that exists for that only. */
+/* Binds a window through a QP that exists only for this purpose. */
 static void bind(struct end *e, uint32_t *key, const struct layout_desc *d, uint32_t access)
 {
     struct sim *s = e->sim;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The users of queue pairs: post when requests are due, move QPs from state to state, and leave. */
+/* The users of QPs: they post requests that are due, move QPs from state to state, and leave. */
 #include "tests/sim/sim.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #define POISON 0xdb
 
-/* --- posting -------------------------------------------------------------------------------------------------------- */
+/* --- posting ----------------------------------------------------------------------------------- */
 
 static void fill_sges(const struct end *e, const struct seg *seg, unsigned n, struct sge *sge)
 {
@@ -17,7 +17,7 @@ static void fill_sges(const struct end *e, const struct seg *seg, unsigned n, st
     }
 }
 
-/* The first segment that has bytes: a fault in an empty one would not count. */
+/* The first segment that has bytes. A fault in an empty segment would have no effect. */
 static struct sge *first_used(struct sge *sge, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -35,7 +35,7 @@ static void plant_send(const struct end *e, const struct op *o, const struct reg
 {
     struct sim *s = e->sim;
     const struct end *p = mem_end(e, o);
-    uint64_t flat = p->space.va + g->off + o->roff; /* in keys of the whole arena */
+    uint64_t flat = p->space.va + g->off + o->roff; /* its address in keys of the whole arena */
     struct sge *local = first_used(sge, o->nseg);
     switch (o->plant) {
     case PLANT_BAD_RKEY:
@@ -47,7 +47,7 @@ static void plant_send(const struct end *e, const struct op *o, const struct reg
         break;
     case PLANT_RANGE:
         wr->remote_addr = g->iova + g->size;
-        /* By one byte at least; a READ may be asked for in parts, and all of them must be wrong. */
+        /* Beyond the end by one byte at least. A READ may be requested in parts, and all parts must be wrong. */
         if (o->rregion != REG_CELLS && (o->opcode != WR_RDMA_READ || o->len <= e->mtu)) {
             uint32_t span = o->opcode == WR_FLUSH ? o->flen : o->len;
             wr->remote_addr -= span - 1 - o->roff % span;
@@ -120,7 +120,7 @@ static void make_send_wr(struct end *e, int index, struct send_wr *wr, struct sg
         wr->flush = (struct flush){
             .length = o->flen, .placement = FLUSH_GLOBAL, .selectivity = o->whole ? FLUSH_REGION : FLUSH_RANGE};
     } else if (o->len == 0 && !op_takes_recv(o->opcode)) {
-        wr->rkey = NO_SUCH_KEY; /* must not matter */
+        wr->rkey = NO_SUCH_KEY; /* must have no effect */
     }
     if (o->window >= 0) {
         window_wr(e, o, wr);
@@ -155,7 +155,7 @@ static void post_send(struct end *e)
                  o->opcode, o->len, o->flags, (e->sq_psn + o->rel) & PSN_MASK, o->npsn);
 }
 
-/* A queue without room must say so, and nothing more. */
+/* A full queue must report that it is full, and nothing else. */
 static void post_too_many(struct end *e)
 {
     struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED};
@@ -168,21 +168,21 @@ static bool may_send(const struct end *e)
     return e->qp && !e->closed && qp_state(e->qp) >= QPS_RTS;
 }
 
-/* Has this message of the peer come? */
+/* Has this message of the peer arrived? */
 static bool has_come(const struct end *e, int message)
 {
     const struct op *o = &e->peer->op[message];
     return o->recv >= 0 && !o->returned && recv_end(e->peer, o)->rcv[o->recv].done;
 }
 
-/* A user whose QP has failed waits for nothing any more. */
+/* A user whose QP has failed no longer waits. */
 static bool is_due(const struct end *e, const struct op *o)
 {
     bool waits = o->after >= 0 && qp_state(e->qp) != QPS_ERR && !has_come(e, o->after);
     return o->at <= e->sim->now && !waits;
 }
 
-/* Returns how many were posted; *more is set if others are due but have to wait for the next turn. */
+/* Returns the number of posted requests. *more: others are due but have to wait for the next step. */
 static int post_sends(struct end *e, bool *more)
 {
     struct sim *s = e->sim;
@@ -255,7 +255,7 @@ int user_post(struct host *h)
     return n;
 }
 
-/* --- moving ------------------------------------------------------------------------------------------------------ */
+/* --- states ------------------------------------------------------------------------------------ */
 
 static void move(struct end *e, uint8_t state, uint32_t mask)
 {
@@ -265,7 +265,7 @@ static void move(struct end *e, uint8_t state, uint32_t mask)
     sim_require(e->sim, err == 0, "end %d: qp_modify to %d: %d (%s)", e->index, state, err, why ? why : "?");
 }
 
-/* Is the key of the requester's planted request still wanted? Exact only if nothing is lost. */
+/* Is the key of the requester's planted request still needed? Exact only if nothing is lost. */
 static bool is_key_wanted(struct end *requester)
 {
     const struct op *o = &requester->op[requester->plant];
@@ -288,7 +288,7 @@ static void take_key(struct end *e)
     struct engine *en = s->host[e->host].e;
     struct end *requester = e->plant >= 0 && e->op[e->plant].plant == PLANT_LDEREG ? e : e->peer;
     if (requester->plant < 0 || e->key_gone) {
-        return; /* the request was complete before */
+        return; /* the request completed before */
     }
     struct op *o = &requester->op[requester->plant];
     if (!is_key_wanted(requester)) {
@@ -367,7 +367,7 @@ void user_step(struct end *e, enum end_step step)
         break;
     case STEP_RESUME:
         if (qp_state(e->qp) == QPS_SQD) {
-            e->sqd_pending = false; /* perhaps it was not drained yet */
+            e->sqd_pending = false; /* it may not have drained yet */
             move(e, QPS_RTS, 0);
         }
         break;

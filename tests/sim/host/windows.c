@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows: work for a pair of ends in which each lets the other use parts of its memory, for a while.
+/* Memory windows: work for a pair of ends in which each lets the other use parts of its memory for some time.
  *
- * A round: the owner binds a window and sends a message behind it; when that has come, the user reads and writes through
- * the window, and then gives it back: by a SEND with invalidate, or by a message after which the owner invalidates,
- * unbinds or rebinds it. Nothing else orders the two ends' requests, and other requests go on meanwhile. As rounds are
- * drawn one after the other, a request only waits for requests that were drawn before it, so that nobody waits for ever.
+ * One round: the owner binds a window and sends a message after the bind. When the message has arrived, the user
+ * reads and writes through the window. Then the user gives the window back: by a SEND with invalidate, or by a
+ * message after which the owner invalidates, unbinds or rebinds it. Nothing else orders the requests of the two ends,
+ * and other requests continue meanwhile. Rounds are drawn one after the other, and a request waits only for requests
+ * that were drawn before it. So there is no deadlock.
  *
- * A window that opened too little, too late, or not for long enough shows as a refused request; one that opens too much
- * by the last round of some exchanges, in which a request must be refused. */
+ * If a window opens too little, too late, or not for long enough, a request is refused. If a window opens too much,
+ * the last round of some exchanges shows it, because it has a request that must be refused. */
 #include "tests/sim/sim.h"
 
 #define ROUNDS 14
 
-enum ending { /* how a window comes back */
-              END_STAYS, /* it doesn't */
-              END_SEND_INV, /* type 2 */
-              END_LOCAL, /* the owner is told; type 2: it invalidates, type 1: it unbinds */
-              END_REBIND, /* type 1: the owner is told, and binds it anew some time */
+/* How a window comes back. */
+enum ending {
+    END_STAYS, /* it does not come back */
+    END_SEND_INV, /* type 2 */
+    END_LOCAL, /* the owner gets a message; type 2: it invalidates, type 1: it unbinds */
+    END_REBIND, /* type 1: the owner gets a message, and binds it again later */
 };
 
-/* Adds a request; every so often one must be signaled. */
+/* Adds a request. At certain intervals a request must be signaled. */
 static struct op *add(struct end *e, uint8_t opcode, uint32_t len, uint8_t flags)
 {
     uint32_t quiet = 1;
@@ -37,7 +39,7 @@ static uint32_t draw_len(struct end *e)
     return (uint32_t)prng_range(&e->sim->rng, 1, prng_chance(&e->sim->rng, 300) ? 3 * e->mtu : 80);
 }
 
-/* A message of e; returns its number, for what must wait until the peer has it. */
+/* Adds a message of e. Returns its number, for requests that wait until the peer has it. */
 static int message(struct end *e, int after, uint8_t flags)
 {
     struct op *o = add(e, WR_SEND, draw_len(e), flags);
@@ -55,7 +57,7 @@ static void add_noise(struct end *e)
     }
 }
 
-/* --- one round ------------------------------------------------------------------------------------------------------ */
+/* --- one round --------------------------------------------------------------------------------- */
 
 static uint32_t right_for(uint8_t opcode)
 {
@@ -67,7 +69,7 @@ static uint32_t span_of(const struct op *o)
     return o->opcode == WR_FLUSH ? o->flen : o->len;
 }
 
-/* The owner binds its window: what it opens is filled in by use(). */
+/* The owner binds its window. use() fills in the range. */
 static struct op *draw_bind(struct end *owner, int window)
 {
     struct prng *r = &owner->sim->rng;
@@ -78,7 +80,7 @@ static struct op *draw_bind(struct end *owner, int window)
     b->old_tag = w->tag;
     if (w->type == MW_TYPE_1) {
         w->tag++;
-    } else if (prng_chance(r, 300)) { /* else the same once more: it is the user's choice */
+    } else if (prng_chance(r, 300)) { /* otherwise the same tag again: the user may choose it */
         w->tag = (uint8_t)prng_next(r);
     }
     b->tag = w->tag;
@@ -87,7 +89,7 @@ static struct op *draw_bind(struct end *owner, int window)
     return b;
 }
 
-/* A request of the user through the window, which is made wide enough. */
+/* A request of the user through the window. The window is extended to cover it. */
 static struct op *use(struct end *user, struct op *bind, int after)
 {
     static const uint8_t opcodes[] = {
@@ -95,7 +97,7 @@ static struct op *use(struct end *user, struct op *bind, int after)
     struct op *o = add(user, opcodes[prng_range(&user->sim->rng, 0, sizeof opcodes - 1)], draw_len(user), 0);
     o->after = after;
     if (bind->wlen > 0 && bind->rregion != o->rregion) {
-        return o; /* by the region's own key */
+        return o; /* uses the region's own key */
     }
     uint32_t end = o->roff + span_of(o);
     if (bind->wlen == 0) {
@@ -107,7 +109,8 @@ static struct op *use(struct end *user, struct op *bind, int after)
         bind->woff = o->roff < bind->woff ? o->roff : bind->woff;
         bind->wlen = end - bind->woff;
     }
-    if (bind->waccess & ACCESS_ZERO_BASED) { /* what is aligned in memory is to be so from the window's start on */
+    /* Addresses that are aligned in memory must also be aligned relative to the window's start. */
+    if (bind->waccess & ACCESS_ZERO_BASED) {
         bind->wlen += bind->woff & 7;
         bind->woff &= ~7u;
     }
@@ -118,7 +121,7 @@ static struct op *use(struct end *user, struct op *bind, int after)
     return o;
 }
 
-/* A message by which the window comes back. READs through it must be done: fenced. */
+/* A message that gives the window back. It is fenced, because READs through the window must be done. */
 static int give_back(struct end *user, const struct op *bind, bool invalidate)
 {
     struct op *o = add(user, invalidate ? WR_SEND_WITH_INV : WR_SEND, draw_len(user), SEND_FENCE);
@@ -175,14 +178,14 @@ static void draw_round(struct end *owner)
     end_round(owner, bind, prng_chance(r, 100) ? END_STAYS : ending);
 }
 
-/* --- what must be refused ------------------------------------------------------------------------------------------- */
+/* --- requests that must be refused ------------------------------------------------------------- */
 
 static void plant(struct end *e, const struct op *o, enum plant p)
 {
     ops_plant(e, (int)(o - e->op), p);
 }
 
-/* One that writes, without an immediate, so that nothing but the key is at fault. */
+/* A WRITE without immediate data, so that only the key can be wrong. */
 static struct op *use_to_write(struct end *user, struct op *bind, int after)
 {
     struct op *o = add(user, WR_RDMA_WRITE, 8 + draw_len(user), 0);
@@ -197,7 +200,7 @@ static struct op *use_to_write(struct end *user, struct op *bind, int after)
     return o;
 }
 
-/* Of a window that is no longer bound, or no longer by this key. */
+/* Uses a window that is no longer bound, or no longer has this key. */
 static void plant_stale(struct end *owner, int window, enum ending ending)
 {
     int told;
@@ -222,7 +225,7 @@ static void plant_stale(struct end *owner, int window, enum ending ending)
     plant(owner->peer, bad, PLANT_WINDOW);
 }
 
-/* Beyond the window, though within its region; or without the right. */
+/* Uses memory beyond the window but within its region, or uses the window without the right. */
 static void plant_beyond(struct end *owner, int window, bool right)
 {
     int told;
@@ -239,7 +242,7 @@ static void plant_beyond(struct end *owner, int window, bool right)
     plant(owner->peer, o, PLANT_WINDOW);
 }
 
-/* A bind, an invalidation or a SEND with invalidate that is against the rules. */
+/* A bind or an invalidation that breaks a rule. */
 static void plant_local(struct end *owner, int window, bool bind_twice)
 {
     int told;
@@ -275,13 +278,14 @@ static void plant_invalidate(struct end *owner, int window)
 static void draw_refusal(struct end *owner)
 {
     struct prng *r = &owner->sim->rng;
-    int one = 0, two = 1; /* windows_draw: their types */
+    int one = 0, two = 1; /* their types are set in windows_draw */
     owner->window[one].used_up = owner->window[two].used_up = false;
-    if (owner->window[two].bound) { /* it stayed bound, and can't be bound again */
+    /* The window stayed bound and can't be bound again. */
+    if (owner->window[two].bound) {
         struct op *o = add(owner, WR_LOCAL_INV, 0, 0);
         o->window = two;
         o->tag = owner->window[two].tag;
-        o->after = message(owner->peer, -1, SEND_FENCE); /* its user is done */
+        o->after = message(owner->peer, -1, SEND_FENCE); /* then its user is done */
         owner->window[two].bound = false;
     }
     if (owner->window[one].after < 0) {
@@ -315,7 +319,7 @@ static void draw_refusal(struct end *owner)
     }
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* --- the whole work ---------------------------------------------------------------------------- */
 
 void windows_draw(struct end *a, struct end *b, bool refusal)
 {
@@ -399,7 +403,8 @@ void window_wr(const struct end *e, const struct op *o, struct send_wr *wr)
     }
 }
 
-/* Of an exchange without failures it is known which windows are bound at the end: their regions can't go. */
+/* After an exchange without failures it is known which windows are bound at the end. Their regions can't be
+ * deregistered. */
 void windows_destroy(struct end *e)
 {
     struct sim *s = e->sim;
@@ -410,7 +415,7 @@ void windows_destroy(struct end *e)
         return;
     }
     for (int i = 0; i < MAX_WINDOWS; i++) {
-        int region = 0; /* of its last bind, if it was not invalidated since */
+        int region = 0; /* region of the window's last bind, if it was not invalidated after that */
         for (int k = 0; k < e->nops; k++) {
             const struct op *o = &e->op[k];
             bool changes = o->opcode == WR_BIND_MW || o->opcode == WR_LOCAL_INV;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- events --------------------------------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------------ */
 
 static bool before(const struct timed *a, const struct timed *b)
 {
@@ -62,7 +62,7 @@ bool evq_pop(struct evq *q, uint64_t now, struct timed *ev)
     return true;
 }
 
-/* --- nodes ---------------------------------------------------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------------------------------- */
 
 static void pass(struct node *self, struct wirepkt *p, uint64_t now)
 {
@@ -75,7 +75,7 @@ static void lose(struct net *n, struct wirepkt *p)
     free(p);
 }
 
-/* Numbers the packets, and loses those that the rotating mask names. */
+/* Numbers the packets, and loses those that the rotating mask selects. */
 static void mask_forward(struct node *self, struct wirepkt *p, uint64_t now)
 {
     struct net *n = self->net;
@@ -88,7 +88,7 @@ static void mask_forward(struct node *self, struct wirepkt *p, uint64_t now)
     pass(self, p, now);
 }
 
-/* Loses packets by what they are. */
+/* Loses packets by opcode. */
 static void opcode_forward(struct node *self, struct wirepkt *p, uint64_t now)
 {
     struct net *n = self->net;
@@ -138,8 +138,8 @@ static void dup_forward(struct node *self, struct wirepkt *p, uint64_t now)
     pass(self, p, now);
 }
 
-/* Flips one to three bits, which the ICRC is sure to see. Byte 4 of the BTH (FECN, BECN, reserved) is not covered
- * and stays as it is, and so does what never leaves a host. */
+/* Flips one to three bits; the ICRC detects that for certain. Byte 4 of the BTH (FECN, BECN, reserved), which the
+ * ICRC does not cover, and packets within one host stay unchanged. */
 static void corrupt_forward(struct node *self, struct wirepkt *p, uint64_t now)
 {
     struct net *n = self->net;
@@ -160,8 +160,7 @@ static void corrupt_forward(struct node *self, struct wirepkt *p, uint64_t now)
 
 #define FRAME_OVERHEAD 42u /* Ethernet, IPv4 and UDP headers */
 
-/* The end of the chain: keeps packets back for the time that they travel. In order, but for those that are
- * reordered. */
+/* The end of the chain: delays packets by their travel time. They stay in order, except the reordered ones. */
 static void delay_forward(struct node *self, struct wirepkt *p, uint64_t now)
 {
     struct net *n = self->net;

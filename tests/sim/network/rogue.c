@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Packets from those who mean no good. Their ICRC is always right. */
+/* Malicious packets. Their ICRC is always right. */
 #include "tests/sim/sim.h"
 
 #include <string.h>
 
-/* A packet that looks like one of the peer's, but comes from the sender's other address: it must not have any
- * effect. */
+/* A packet that looks like one of the peer's but comes from the sender's other address. It must not have any effect. */
 void rogue_stranger(struct host *h, const struct wirepkt *real)
 {
     struct sim *s = h->sim;
@@ -13,7 +12,7 @@ void rogue_stranger(struct host *h, const struct wirepkt *real)
     memcpy(p, real, sizeof *p + real->len);
     p->v6 = !real->v6;
     p->stranger = true;
-    if (prng_chance(&s->rng, 700)) { /* another PSN, near by */
+    if (prng_chance(&s->rng, 700)) { /* a PSN close to the real one */
         p->data[11] = (uint8_t)(p->data[11] + prng_range(&s->rng, 0, 20) - 10);
     }
     for (uint32_t i = BTH_LEN + 16; i + ICRC_LEN < p->len; i++) {
@@ -24,7 +23,7 @@ void rogue_stranger(struct host *h, const struct wirepkt *real)
     net_send(&s->net, p, s->now);
 }
 
-/* One field of the packet, changed to what a hostile or broken peer might write there. */
+/* Changes one field of the packet to a value that a hostile or broken peer might write. */
 static void spoil(struct sim *s, struct wirepkt *p)
 {
     struct prng *r = &s->rng;
@@ -33,10 +32,10 @@ static void spoil(struct sim *s, struct wirepkt *p)
     uint32_t n;
     bool xrc = (d[0] & OP_SERVICE_MASK) == OP_SERVICE_XRC;
     switch (prng_range(r, 0, xrc ? 13 : 7)) {
-    case 0: /* any operation of the connection's service, or of RC's */
+    case 0: /* any operation of the connection's service, or of RC */
         d[0] = (uint8_t)((prng_chance(r, 700) ? d[0] & OP_SERVICE_MASK : 0) | prng_range(r, 0, 0x1f));
         break;
-    case 1: /* a PSN near by */
+    case 1: /* a PSN close to the real one */
         d[11] = (uint8_t)(d[11] + prng_range(r, 0, 40) - 20);
         break;
     case 2: /* any PSN */
@@ -50,7 +49,7 @@ static void spoil(struct sim *s, struct wirepkt *p)
             d[BTH_LEN] = (uint8_t)prng_next(r);
         }
         break;
-    case 5: /* the length in a RETH */
+    case 5: /* the length in the RETH */
         if (p->len >= BTH_LEN + RETH_LEN + ICRC_LEN) {
             n = lengths[prng_range(r, 0, sizeof lengths / sizeof lengths[0] - 1)];
             for (int i = 0; i < 4; i++) {
@@ -67,7 +66,7 @@ static void spoil(struct sim *s, struct wirepkt *p)
     case 7: /* shorter */
         p->len -= 4 * (uint32_t)prng_range(r, 0, (p->len - BTH_LEN - ICRC_LEN) / 4);
         break;
-    default: /* another SRQ, be it anybody's or nobody's */
+    default: /* another SRQ number, existing or not */
         if (p->len >= BTH_LEN + XRCETH_LEN + ICRC_LEN && s->npools > 0) {
             n = s->pool[prng_range(r, 0, (uint64_t)s->npools - 1)].number + (prng_chance(r, 100) ? 100 : 0);
             for (int i = 1; i < 4; i++) {

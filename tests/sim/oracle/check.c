@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Judges completions and events as they come, and the engines' state after each step. */
+/* Checks completions and events as they come, and the engines' state after each step. */
 #include "tests/sim/sim.h"
 
 #include <string.h>
 
-/* --- send completions ----------------------------------------------------------------------------------------------- */
+/* --- send completions -------------------------------------------------------------------------- */
 
 static uint64_t timeout_ns(const struct end *e)
 {
@@ -15,7 +15,7 @@ static uint64_t timeout_ns(const struct end *e)
     return t < c->min_timeout_ns ? c->min_timeout_ns : t;
 }
 
-/* The user learns that a QP has failed, and may give up its peer. */
+/* The user learns that a QP has failed, and may then kill the peer. */
 static void note_failure(struct end *e, const char *queue, int index, uint8_t status)
 {
     struct sim *s = e->sim;
@@ -25,7 +25,7 @@ static void note_failure(struct end *e, const char *queue, int index, uint8_t st
     }
     e->failed = true;
     e->failed_at = s->now;
-    bool waits = e->peer->plant >= 0 && !e->peer->failed; /* for the NAK, which is to be seen */
+    bool waits = e->peer->plant >= 0 && !e->peer->failed; /* for the NAK, which must be seen */
     if (s->sc.kill_peer && !s->closing && !waits) {
         uint64_t at = s->now + prng_range(&s->rng, 0, 1 * MS);
         evq_push(&s->events, (struct timed){.at = at, .kind = EV_STEP, .n = e->peer->index, .v = STEP_KILL});
@@ -48,7 +48,7 @@ static void first_send_error(struct end *e, int index, uint8_t status)
     note_failure(e, "send", index, status);
 }
 
-/* Requests that complete without telling: unsignaled ones before a signaled or failed one. */
+/* Retires requests that complete without a completion: unsignaled ones before a signaled or failed one. */
 static void retire(struct end *e, int upto)
 {
     for (; e->sdone < upto; e->sdone++) {
@@ -102,7 +102,7 @@ static void check_send(struct end *e, const struct completion *c)
     sim_require(s, (o->flags & SEND_SIGNALED) || e->sig_all, "end %d: request %d is unsignaled, and completes",
                 e->index, index);
     if (o->plant >= PLANT_DEREG && !e->key_gone && !e->peer->key_gone) {
-        o->plant = PLANT_NONE; /* the key will go when nobody needs it */
+        o->plant = PLANT_NONE; /* the key will be removed when it is no longer needed */
         e->plant = -1;
     }
     sim_require(s, o->plant == PLANT_NONE, "end %d: request %d succeeds in spite of fault %u", e->index, index,
@@ -113,7 +113,7 @@ static void check_send(struct end *e, const struct completion *c)
     capture_note(s, "end %d: request %d completes", e->index, index);
 }
 
-/* --- receive completions -------------------------------------------------------------------------------------------- */
+/* --- receive completions ----------------------------------------------------------------------- */
 
 static const struct op *op_of_recv(const struct end *e, const struct pool *p, int index)
 {
@@ -126,7 +126,7 @@ static const struct op *op_of_recv(const struct end *e, const struct pool *p, in
     return NULL;
 }
 
-/* A small message in the completion itself: the poller brings it to the buffer. */
+/* A small message travels in the completion: the poller copies it to the buffer. */
 static void scatter_inline(struct end *e, const struct rcv *v, const struct completion *c)
 {
     struct sim *s = e->sim;
@@ -173,7 +173,7 @@ static void check_recv_success(struct end *e, struct end *home, int index, const
     capture_note(s, "end %d: receive %d completes with %u bytes", e->index, index, c->byte_len);
 }
 
-/* A receive of an SRQ: once, for a message of the peer that has taken it, and in the order of these messages. */
+/* A receive of an SRQ completes once, for a message of the peer that has taken it, in the order of these messages. */
 static void check_pooled(struct end *e, const struct pool *p, int index)
 {
     struct sim *s = e->sim;
@@ -211,7 +211,7 @@ static void check_recv(struct end *e, const struct completion *c)
     v->status = c->status;
     e->rdone++;
     if (e->rfailed) {
-        /* A deferred write that fails takes the QP's other completions of the batch with it. */
+        /* A deferred write that fails also fails the QP's other completions of the batch. */
         bool taken = s->sc.defer && c->status == WC_LOC_PROT_ERR && e->peer->plant >= 0 &&
                      e->peer->op[e->peer->plant].plant == PLANT_WRITE_FAULT;
         sim_require(s, c->status == WC_WR_FLUSH_ERR || taken, "end %d: receive %d has status %u after a failure",
@@ -228,7 +228,7 @@ static void check_recv(struct end *e, const struct completion *c)
     }
 }
 
-/* With a peer out of its mind anything may come of a request, but only once and in order. */
+/* With a rogue peer, a request may have any result, but only one, and in order. */
 static void check_rogue(struct end *e, const struct completion *c)
 {
     struct sim *s = e->sim;
@@ -280,7 +280,7 @@ void check_completion(struct host *h, const struct completion *c)
     }
 }
 
-/* --- events --------------------------------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------------ */
 
 void check_event(struct host *h, const struct event *ev)
 {
@@ -320,7 +320,7 @@ void check_event(struct host *h, const struct event *ev)
     }
 }
 
-/* --- state after each step ------------------------------------------------------------------------------------------ */
+/* --- state after each step --------------------------------------------------------------------- */
 
 static void check_psns(struct end *e, const struct qp_info *i)
 {
@@ -378,7 +378,7 @@ void check_step(struct sim *s)
     pools_check_step(s);
 }
 
-/* --- when all is quiet ---------------------------------------------------------------------------------------------- */
+/* --- at the end -------------------------------------------------------------------------------- */
 
 static void check_plant(struct end *e)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What may go wrong, and what must come of it (rows E4, E7 and E8 of the requirements). */
+/* The planted faults and their expected results (IBA 9.9, verbs statuses). */
 #include "tests/sim/sim.h"
 
 #include "wire/syndrome.h"
@@ -40,7 +40,8 @@ const struct expectation expectations[PLANT_COUNT] = {
 
 uint8_t expected_event(const struct op *o, bool deferred)
 {
-    if (o->plant == PLANT_WRITE_FAULT && !op_takes_recv(o->opcode)) { /* no completion tells it */
+    /* No completion reports this fault. */
+    if (o->plant == PLANT_WRITE_FAULT && !op_takes_recv(o->opcode)) {
         return deferred ? EVENT_QP_ACCESS_ERR : EVENT_QP_FATAL;
     }
     return expectations[o->plant].event;
@@ -60,7 +61,7 @@ static const struct expectation *planted(const struct end *e)
     return e->plant >= 0 ? &expectations[e->op[e->plant].plant] : &expectations[PLANT_NONE];
 }
 
-/* The peer's wrong request has reached this end and brought it down. */
+/* The peer's wrong request has reached this end and moved it to ERR. */
 static bool is_hit(const struct end *e)
 {
     return planted(e->peer)->syndrome != 0 && e->qp && qp_state(e->qp) == QPS_ERR;
@@ -70,7 +71,7 @@ static bool peer_is_gone(const struct end *e)
 {
     const struct end *p = e->peer;
     if (p->left) {
-        return false; /* it was done, and its engine goes on to say so */
+        return false; /* it was done, and its engine still acknowledges duplicates */
     }
     return p->failed || p->killed || p->closed || qp_state(p->qp) == QPS_ERR;
 }
@@ -84,8 +85,8 @@ bool expect_send(const struct end *e, int index, uint8_t status)
     if (status == WC_RETRY_EXC_ERR) {
         return e->sim->sc.may_exhaust || peer_is_gone(e);
     }
-    /* If a response before the NAK is lost, the request that waits for it is the one that fails: nobody will answer
-     * it now. */
+    /* If a response before the NAK is lost, the request that waits for it fails instead, because nobody will answer
+     * it any more. */
     bool waits = !e->sim->sc.lossless && index < e->plant && op_is_answered(e->op[index].opcode);
     return (index == e->plant || waits) && status == x->status &&
            (x->syndrome == 0 || e->peer->nak_sent == x->syndrome);

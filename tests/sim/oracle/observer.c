@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Judges every packet that leaves an engine against what was posted. It segments the requests itself, from the
- * message bytes that the oracle computed, so that headers, lengths, PSNs and payload have exactly one right form. */
+/* Checks every packet that leaves an engine against the posted requests. The observer segments the requests
+ * itself, from the message bytes that the oracle computed. So headers, lengths, PSNs and payload have exactly one
+ * right form. */
 #include "tests/sim/sim.h"
 
 #include "wire/syndrome.h"
 
 #include <string.h>
 
-struct view { /* one packet under judgement */
+/* One packet under test. */
+struct view {
     struct sim *s;
     struct end *e; /* sender */
     const struct tx_pkt *t;
@@ -29,7 +31,7 @@ static struct end *sender_of(struct host *h, uint32_t qpn)
     sim_fail(s, "host %d: a packet from QP %u, which nobody has", h->index, qpn);
 }
 
-/* --- what holds for every packet ------------------------------------------------------------------------------------ */
+/* --- checks of every packet -------------------------------------------------------------------- */
 
 static void check_form(const struct view *v, const uint8_t *bytes)
 {
@@ -64,7 +66,7 @@ static void check_form(const struct view *v, const uint8_t *bytes)
     }
 }
 
-/* --- requests ------------------------------------------------------------------------------------------------------- */
+/* --- requests ---------------------------------------------------------------------------------- */
 
 /* The request that PSN rel belongs to; -1: none. */
 static int op_at(const struct end *requester, uint32_t rel)
@@ -78,8 +80,8 @@ static int op_at(const struct end *requester, uint32_t rel)
     return -1;
 }
 
-/* Messages that are complete before PSN rel. A requester may ask for a READ in several requests, each of which
- * counts. */
+/* Number of messages that are complete before PSN rel. A requester may divide a READ into several requests; each of
+ * them counts. */
 static uint32_t messages_before(const struct end *requester, uint32_t rel)
 {
     uint32_t n = 0;
@@ -96,7 +98,7 @@ static uint32_t messages_before(const struct end *requester, uint32_t rel)
     return n;
 }
 
-/* The last packet of the READ request that asked for packet k. */
+/* The last packet of the READ request that covers packet k. */
 static uint32_t read_end(const struct op *o, uint32_t k)
 {
     while (k + 1 < o->npsn && !o->ends[k]) {
@@ -124,8 +126,7 @@ static uint8_t expected_opcode(const struct op *o, uint32_t k)
     return table[o->opcode][first + 2 * last];
 }
 
-/* Where the request's key and address point, fault included, is what host.c has posted; only sound requests are
- * compared. */
+/* The addresses and keys of faulty requests are set by user.c. Only those of valid requests are compared here. */
 static void check_request_headers(const struct view *v, const struct op *o, uint32_t k)
 {
     const struct pkt *p = v->p;
@@ -171,8 +172,8 @@ static void check_request_headers(const struct view *v, const struct op *o, uint
     }
 }
 
-/* A READ request covers packets k … of its READ: one more part of it, or some of what was asked before. Returns how
- * many. */
+/* A READ request covers packets k … of its READ: either a new part of it, or a part of an earlier request. Returns
+ * the number of packets. */
 static uint32_t check_read_request(const struct view *v, struct op *o, uint32_t k, bool unsent)
 {
     uint32_t len = v->p->reth.length, left = o->len - k * v->e->mtu;
@@ -199,7 +200,7 @@ static bool is_here(struct end *e, const struct op *o)
     return true;
 }
 
-/* Nothing fenced starts before the READs and atomics in front of it are done. */
+/* A fenced request must not start before all earlier READs and atomics are done. */
 static void check_fence(const struct view *v, int index)
 {
     struct end *e = v->e;
@@ -264,7 +265,7 @@ static void check_request(const struct view *v)
     }
 }
 
-/* --- responses ------------------------------------------------------------------------------------------------------ */
+/* --- responses --------------------------------------------------------------------------------- */
 
 static uint32_t epsn_rel(const struct end *responder)
 {
@@ -276,7 +277,7 @@ static uint32_t epsn_rel(const struct end *responder)
     return psn_rel(responder->peer, i.epsn);
 }
 
-/* READs and atomics before rel must have been answered: responses keep the order of requests. */
+/* READs and atomics before rel must have been answered: responses keep the order of the requests. */
 static void check_answered(const struct view *v, uint32_t rel)
 {
     struct end *q = v->e->peer;
@@ -294,14 +295,15 @@ static void check_msn(const struct view *v, uint32_t want)
     require(v, v->p->aeth.msn == (want & PSN_MASK), "MSN %u, not %u", v->p->aeth.msn, want & PSN_MASK);
 }
 
-/* The receive that an RNR NAK says is missing. */
+/* Checks that the receive is really missing. */
 static void check_rnr(const struct view *v, uint32_t rel)
 {
     struct end *e = v->e;
     int index = op_at(e->peer, rel);
     require(v, index >= 0 && op_takes_recv(e->peer->op[index].opcode), "RNR NAK for what needs no receive");
     int needs = e->peer->op[index].recv;
-    require(v, !has_rq(e) || needs >= e->ready, "RNR NAK, but receive %d is posted", needs); /* else see pool.c */
+    /* otherwise pool.c checks it */
+    require(v, !has_rq(e) || needs >= e->ready, "RNR NAK, but receive %d is posted", needs);
     require(v, (v->p->aeth.syndrome & AETH_VALUE_MASK) == e->attr.min_rnr_timer, "RNR timer code");
 }
 

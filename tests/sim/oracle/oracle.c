@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What memory must look like. The requests of one direction take effect in order and touch nothing that another
- * direction touches (but for the atomics' cells, which mem.c guards), so a sequential model is exact. After failures
- * some requests may have been carried out without anybody having been told: each of their bytes is either the old or
- * the new one. */
+/* The expected content of memory. The requests of one direction take effect in order. They touch nothing that another
+ * direction touches, except the cells of atomics, which mem.c checks. So a sequential model is exact. After a
+ * failure, some requests may have been executed without a report. Then each of their bytes is either the old or the
+ * new one. */
 #include "tests/sim/sim.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static bool is_write(const struct op *o)
     return op_is_write(o->opcode);
 }
 
-/* --- effects -------------------------------------------------------------------------------------------------------- */
+/* --- effects ----------------------------------------------------------------------------------- */
 
 static void put_segs(struct end *e, const struct seg *seg, unsigned n, const uint8_t *data, uint32_t len, uint8_t *mem)
 {
@@ -62,8 +62,8 @@ void oracle_model(struct sim *s)
                     to += o->seg[g].len;
                 }
             }
-            bool may_be_done =
-                o->plant == PLANT_NONE || o->plant >= PLANT_DEREG; /* what follows comes to pass only if it is */
+            /* later requests take effect only if this one does */
+            bool may_be_done = o->plant == PLANT_NONE || o->plant >= PLANT_DEREG;
             if (may_be_done && (o->opcode == WR_RDMA_READ || is_write(o))) {
                 apply(e, o);
             }
@@ -74,7 +74,7 @@ void oracle_model(struct sim *s)
     }
 }
 
-/* --- at completions ------------------------------------------------------------------------------------------------- */
+/* --- checks at completions --------------------------------------------------------------------- */
 
 static bool segs_hold(struct end *e, const struct seg *seg, unsigned n, const uint8_t *data, uint32_t len)
 {
@@ -129,7 +129,7 @@ void oracle_send(struct end *e, int index)
     }
 }
 
-/* --- at the end ----------------------------------------------------------------------------------------------------- */
+/* --- checks at the end ------------------------------------------------------------------------- */
 
 enum effect {
     EFFECT_NONE,
@@ -152,7 +152,7 @@ static enum effect effect_of(const struct end *e, int index)
     return EFFECT_MAYBE;
 }
 
-/* Where byte off of arena owner gets from request o of end e; NULL: it doesn't touch it. */
+/* The value that request o of end e writes to byte `off` of the owner's arena; NULL: it does not write there. */
 static const uint8_t *byte_from(const struct end *e, const struct op *o, const struct end *owner, uint32_t off)
 {
     const struct end *p = mem_end(e, o);

@@ -18,19 +18,19 @@
     {                                                                                                                  \
         .delay_ns = 10 * US, .drop_opcode = (op), .drop_syndrome = (synd), .drop_first = (first), .drop_last = (last)  \
     }
-#define TIMEOUT_12 (4096ull << 12) /* 16.8 ms, what the scripts' QPs have */
+#define TIMEOUT_12 (4096ull << 12) /* 16.8 ms, the timeout of the scripts' QPs */
 #define ANY UINT64_MAX
 
 /* clang-format off */
 const struct sim_case sim_cases[] = {
-    /* --- every loss of one packet, and of two, in a short exchange ------------------------------------------------- */
+    /* --- every loss of one packet, and of two, in a short exchange --------------------------------- */
     {.name = "loss-send", .about = "SENDs of one and of three packets", .sweep = SWEEP_TWO,
      .op[0] = {{WR_SEND, SIGNALED, 100}, {WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 0, true}}},
-    {.name = "loss-send-imm", .about = "the same with immediate data", .sweep = SWEEP_TWO,
+    {.name = "loss-send-imm", .about = "SENDs with immediate data", .sweep = SWEEP_TWO,
      .op[0] = {{WR_SEND_WITH_IMM, SIGNALED, 100}, {WR_SEND_WITH_IMM, SIGNALED | SEND_SOLICITED, 700}}},
     {.name = "loss-write", .about = "WRITEs of one and of three packets", .sweep = SWEEP_TWO,
      .op[0] = {{WR_RDMA_WRITE, SIGNALED, 100}, {WR_RDMA_WRITE, SIGNALED, 700}, {WR_RDMA_WRITE, SIGNALED, 0, true}}},
-    {.name = "loss-write-imm", .about = "the same with immediate data", .sweep = SWEEP_TWO,
+    {.name = "loss-write-imm", .about = "WRITEs with immediate data", .sweep = SWEEP_TWO,
      .op[0] = {{WR_RDMA_WRITE_WITH_IMM, SIGNALED, 100}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 700}}},
     {.name = "loss-read", .about = "READs of one and of four packets", .sweep = SWEEP_TWO,
      .op[0] = {{WR_RDMA_READ, SIGNALED, 100}, {WR_RDMA_READ, SIGNALED, 1000}, {WR_RDMA_READ, SIGNALED, 0, true}}},
@@ -58,17 +58,17 @@ const struct sim_case sim_cases[] = {
      .net = {.delay_ns = 10 * US, .mask = 7},
      .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_RDMA_READ, 0, 900}, {WR_RDMA_WRITE, SIGNALED, 600}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}}},
 
-    /* --- recovery, and how long it may take ------------------------------------------------------------------------ */
+    /* --- recovery, and how long it may take -------------------------------------------------------- */
     {.name = "calm", .about = "nothing is lost: nothing is sent twice, and it takes one round trip",
      .op[0] = {{WR_SEND, SIGNALED, 700}}, .done_most = 100 * US,
      .count = {COUNT(duplicate_request, 0, 0), COUNT(sent_pkts, 4, 4)}},
-    {.name = "lost-ack", .about = "the probe asks again, before the timeout; nothing is done twice",
+    {.name = "lost-ack", .about = "the probe asks again, before the timeout; no request is executed twice",
      .op[0] = {{WR_SEND, SIGNALED, 700}}, .net = DROP(OP_ACK, 0, 1, 1), .done_most = TIMEOUT_12 / 2,
      .count = {COUNT(timeout_retrans, 0, 0), COUNT(duplicate_request, 1, ANY), COUNT(recvs, 1, 1)}},
     {.name = "lost-last-packet", .about = "the tail probe repeats it, before the timeout",
      .op[0] = {{WR_SEND, SIGNALED, 700}}, .net = DROP(OP_SEND_LAST, 0, 1, 1), .done_most = TIMEOUT_12 / 2,
      .count = {COUNT(timeout_retrans, 0, 0), COUNT(probe_retrans, 1, ANY)}},
-    {.name = "lost-only-packet", .about = "likewise, when nothing at all arrives",
+    {.name = "lost-only-packet", .about = "the probe repeats the only packet, before the timeout",
      .op[0] = {{WR_SEND, SIGNALED, 10}}, .net = DROP(OP_SEND_ONLY, 0, 1, 1), .done_most = TIMEOUT_12 / 2,
      .count = {COUNT(timeout_retrans, 0, 0), COUNT(probe_retrans, 1, ANY)}},
     {.name = "lost-middle-packet", .about = "the sequence NAK brings it back in about a round trip",
@@ -83,14 +83,14 @@ const struct sim_case sim_cases[] = {
     {.name = "lost-read-last", .about = "the last response is lost",
      .op[0] = {{WR_RDMA_READ, SIGNALED, 2000}}, .net = DROP(OP_READ_RESP_LAST, 0, 1, 1), .done_most = TIMEOUT_12 / 2,
      .count = {COUNT(duplicate_request, 1, 1), COUNT(reads, 1, 1)}},
-    {.name = "lost-atomic-response", .about = "twice: the saved result is sent, nothing is done again",
+    {.name = "lost-atomic-response", .about = "lost twice: the saved result is sent again, the atomic is not executed again",
      .op[0] = {{WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}}, .net = DROP(OP_ATOMIC_ACK, 0, 1, 2),
      .count = {COUNT(duplicate_request, 2, ANY), COUNT(atomics, 1, 1)}},
     {.name = "stale-packets", .about = "packets from long ago, after the exchange has gone on", .repeat = 6,
      .net = {.delay_ns = 10 * US, .dup = 300, .reorder = 300, .reorder_ns = 5 * MS},
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_RDMA_READ, SIGNALED, 600}}},
 
-    /* --- receiver not ready ---------------------------------------------------------------------------------------- */
+    /* --- receiver not ready ------------------------------------------------------------------------ */
     {.name = "rnr-then-success", .about = "the receive comes after 3 ms; the timer is 0.64 ms",
      .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}, .recv_at = 3 * MS, .done_least = 3 * MS, .done_most = 4 * MS,
      .count = {COUNT(send_rnr_err, 4, 5), COUNT(recvs, 2, 2), COUNT(timeout_retrans, 0, 0)}},
@@ -103,21 +103,21 @@ const struct sim_case sim_cases[] = {
      .op[0] = {{WR_SEND, SIGNALED, 10}, {WR_SEND, 0, 10}, {WR_RDMA_WRITE, SIGNALED, 10}},
      .done_least = 3 * 640 * US, .done_most = 3 * 640 * US + 600 * US, .count = {COUNT(send_rnr_err, 4, 4), COUNT(retry_rnr_exceeded_err, 1, 1)}},
 
-    /* --- failures -------------------------------------------------------------------------------------------------- */
+    /* --- failures ---------------------------------------------------------------------------------- */
     {.name = "retry-exhausted", .about = "the path is dead: retry_cnt 3 means four timeouts", .retry_cnt = 3, .may_exhaust = true,
      .net = {.dead_until = ANY}, .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, 0, 10}, {WR_RDMA_READ, SIGNALED, 10}},
      .done_least = 4 * TIMEOUT_12, .done_most = 4 * TIMEOUT_12 + TIMEOUT_12 / 4, .count = {COUNT(retry_exceeded_err, 1, 1)}},
     {.name = "retry-stretched", .about = "a timeout below crowd_timeout_ns is stretched to it", .retry_cnt = 3, .may_exhaust = true,
      .net = {.dead_until = ANY}, .op[0] = {{WR_SEND, SIGNALED, 700}}, .crowd_timeout = 3 * TIMEOUT_12,
      .done_least = 12 * TIMEOUT_12, .done_most = 12 * TIMEOUT_12 + TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
-    {.name = "retry-stretched-most", .about = "… but four times at most", .retry_cnt = 3, .may_exhaust = true,
+    {.name = "retry-stretched-most", .about = "a timeout is stretched at most four times", .retry_cnt = 3, .may_exhaust = true,
      .net = {.dead_until = ANY}, .op[0] = {{WR_SEND, SIGNALED, 700}}, .crowd_timeout = 100 * TIMEOUT_12,
      .done_least = 16 * TIMEOUT_12, .done_most = 16 * TIMEOUT_12 + TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
     {.name = "retry-exhausted-late", .about = "the path dies in the middle", .retry_cnt = 1, .may_exhaust = true,
      .net = {.delay_ns = 10 * US, .dead_from = 25 * US, .dead_until = ANY}, .repeat = 3, .window_pkts = 2,
      .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, 0, 10}, {WR_RDMA_READ, SIGNALED, 1000}},
      .done_least = 2 * TIMEOUT_12, .done_most = 2 * TIMEOUT_12 + TIMEOUT_12 / 2},
-    {.name = "flush-order", .about = "what follows a wrong request is flushed, in order, unsignaled ones too", .plant = PLANT_BAD_RKEY,
+    {.name = "flush-order", .about = "requests after a wrong one are flushed in order, also unsignaled ones", .plant = PLANT_BAD_RKEY,
      .plant_at = 2, .op[0] = {{WR_SEND, 0, 10}, {WR_RDMA_READ, SIGNALED, 700}, {WR_RDMA_WRITE, 0, 700}, {WR_SEND, 0, 10},
      {WR_RDMA_READ, SIGNALED, 10}, {WR_SEND, 0, 300}}, .op[1] = {{WR_SEND, 0, 3000}, {WR_SEND, 0, 3000}, {WR_SEND, SIGNALED, 3000}}},
     {.name = "nak-behind-read", .about = "a NAK waits until the READ before it is answered", .plant = PLANT_BAD_RKEY, .plant_at = 1,
@@ -126,12 +126,12 @@ const struct sim_case sim_cases[] = {
     {.name = "nak-range", .about = "one byte too many", .plant = PLANT_RANGE, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}}},
     {.name = "nak-wrap", .about = "the address wraps", .plant = PLANT_WRAP, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}}},
     {.name = "nak-pd", .about = "a key of another protection domain", .plant = PLANT_PD, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}}},
-    {.name = "nak-mr-access-write", .about = "the region does not grant it", .plant = PLANT_MR_ACCESS, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 7}}},
-    {.name = "nak-mr-access-read", .about = "likewise", .plant = PLANT_MR_ACCESS, .op[0] = {{WR_RDMA_READ, SIGNALED, 7}}},
-    {.name = "nak-mr-access-atomic", .about = "likewise", .plant = PLANT_MR_ACCESS, .op[0] = {{WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}}},
-    {.name = "nak-qp-access-write", .about = "the QP does not grant it", .plant = PLANT_QP_ACCESS, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 7}}},
-    {.name = "nak-qp-access-read", .about = "likewise", .plant = PLANT_QP_ACCESS, .op[0] = {{WR_RDMA_READ, SIGNALED, 7}}},
-    {.name = "nak-qp-access-atomic", .about = "likewise", .plant = PLANT_QP_ACCESS, .op[0] = {{WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}}},
+    {.name = "nak-mr-access-write", .about = "the region does not grant REMOTE_WRITE", .plant = PLANT_MR_ACCESS, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 7}}},
+    {.name = "nak-mr-access-read", .about = "the region does not grant REMOTE_READ", .plant = PLANT_MR_ACCESS, .op[0] = {{WR_RDMA_READ, SIGNALED, 7}}},
+    {.name = "nak-mr-access-atomic", .about = "the region does not grant REMOTE_ATOMIC", .plant = PLANT_MR_ACCESS, .op[0] = {{WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}}},
+    {.name = "nak-qp-access-write", .about = "the QP does not grant REMOTE_WRITE", .plant = PLANT_QP_ACCESS, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 7}}},
+    {.name = "nak-qp-access-read", .about = "the QP does not grant REMOTE_READ", .plant = PLANT_QP_ACCESS, .op[0] = {{WR_RDMA_READ, SIGNALED, 7}}},
+    {.name = "nak-qp-access-atomic", .about = "the QP does not grant REMOTE_ATOMIC", .plant = PLANT_QP_ACCESS, .op[0] = {{WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}}},
     {.name = "nak-misaligned", .about = "an atomic on an odd address", .plant = PLANT_MISALIGNED, .op[0] = {{WR_ATOMIC_CMP_AND_SWP, SIGNALED, 8}}},
     {.name = "nak-no-rd-resources", .about = "a READ when max_dest_rd_atomic is 0", .plant = PLANT_NO_RD, .op[0] = {{WR_RDMA_READ, SIGNALED, 8}}},
     {.name = "nak-too-long", .about = "the message is longer than the receive buffer", .plant = PLANT_RECV_SHORT, .plant_at = 1,
@@ -143,49 +143,49 @@ const struct sim_case sim_cases[] = {
     {.name = "local-access", .about = "a READ into memory that may not be written", .plant = PLANT_LACCESS, .op[0] = {{WR_RDMA_READ, SIGNALED, 900}}},
     {.name = "write-fault", .about = "the responder's memory is gone", .plant = PLANT_WRITE_FAULT, .plant_at = 1,
      .op[0] = {{WR_SEND, SIGNALED, 100}, {WR_SEND, SIGNALED, 900}, {WR_SEND, SIGNALED, 20}}},
-    {.name = "write-fault-deferred", .about = "likewise, found out when the batch is over", .plant = PLANT_WRITE_FAULT, .plant_at = 0,
+    {.name = "write-fault-deferred", .about = "the responder's memory is gone, which is found at the end of the batch", .plant = PLANT_WRITE_FAULT, .plant_at = 0,
      .defer = true, .op[0] = {{WR_SEND, SIGNALED, 900}, {WR_SEND, SIGNALED, 20}}},
 
     {.name = "write-fault-deferred-read", .about = "the response to a READ behind it must not acknowledge it", .plant = PLANT_WRITE_FAULT,
      .plant_at = 0, .defer = true, .op[0] = {{WR_RDMA_WRITE, SIGNALED, 900}, {WR_RDMA_READ, SIGNALED, 20}}},
     {.name = "invalidate", .about = "no peer can invalidate a region's key", .plant = PLANT_INVALIDATE, .plant_at = 1,
      .op[0] = {{WR_SEND, SIGNALED, 20}, {WR_SEND_WITH_INV, SIGNALED, 20}, {WR_SEND, SIGNALED, 20}}},
-    {.name = "invalidate-long", .about = "likewise, found out at the message's last packet", .plant = PLANT_INVALIDATE,
+    {.name = "invalidate-long", .about = "an invalid key to invalidate, found at the message's last packet", .plant = PLANT_INVALIDATE,
      .op[0] = {{WR_SEND_WITH_INV, SIGNALED, 900}, {WR_SEND, SIGNALED, 20}}},
-    {.name = "path-mtu", .about = "the path loses what is long: retries run out although the short packets bring NAKs", .retry_cnt = 2,
+    {.name = "path-mtu", .about = "the path loses long packets: retries run out although the short packets bring NAKs", .retry_cnt = 2,
      .may_exhaust = true, .net = {.delay_ns = 10 * US, .most_bytes = 200}, .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 300}, {WR_SEND, 0, 300}},
      .done_least = 3 * TIMEOUT_12, .done_most = 4 * TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
-    {.name = "path-mtu-read", .about = "likewise with READ responses", .retry_cnt = 2, .may_exhaust = true,
+    {.name = "path-mtu-read", .about = "the path loses long READ responses: retries run out", .retry_cnt = 2, .may_exhaust = true,
      .net = {.delay_ns = 10 * US, .most_bytes = 200}, .op[0] = {{WR_RDMA_READ, SIGNALED, 300}, {WR_RDMA_READ, SIGNALED, 300}},
      .done_least = 3 * TIMEOUT_12, .done_most = 4 * TIMEOUT_12, .count = {COUNT(retry_exceeded_err, 1, 1)}},
 
-    /* --- keys that go while they are in use ------------------------------------------------------------------------- */
+    /* --- keys that go while they are in use -------------------------------------------------------- */
     {.name = "dereg-write", .about = "the target is deregistered in the middle of a WRITE", .plant = PLANT_DEREG, .window_pkts = 4,
      .op[0] = {{WR_RDMA_WRITE, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(naks_sent, 1, 1)}},
-    {.name = "dereg-write-late", .about = "… when it was there already: nothing happens", .plant = PLANT_DEREG, .window_pkts = 4,
+    {.name = "dereg-write-late", .about = "the target is deregistered after the WRITE: it has no effect", .plant = PLANT_DEREG, .window_pkts = 4,
      .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(recvs, 1, 1)}},
-    {.name = "dereg-read", .about = "… in the middle of a READ", .plant = PLANT_DEREG, .window_pkts = 4,
+    {.name = "dereg-read", .about = "the target is deregistered in the middle of a READ", .plant = PLANT_DEREG, .window_pkts = 4,
      .op[0] = {{WR_RDMA_READ, SIGNALED, 5000}, {WR_RDMA_READ, 0, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(naks_sent, 1, 1)}},
     {.name = "rereg-write", .about = "the target loses REMOTE_WRITE in the middle of a WRITE", .plant = PLANT_REREG, .window_pkts = 4,
      .op[0] = {{WR_RDMA_WRITE, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 1, STEP_KEY}}, .count = {COUNT(naks_sent, 1, 1)}},
     {.name = "dereg-source", .about = "the source of a SEND is deregistered in the middle", .plant = PLANT_LDEREG, .window_pkts = 4,
      .op[0] = {{WR_SEND, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 0, STEP_KEY}}, .count = {COUNT(local_errors, 1, 1)}},
-    {.name = "dereg-sink", .about = "where a READ brings its data is deregistered in the middle", .plant = PLANT_LDEREG, .window_pkts = 4,
+    {.name = "dereg-sink", .about = "the buffer of a READ is deregistered in the middle", .plant = PLANT_LDEREG, .window_pkts = 4,
      .op[0] = {{WR_RDMA_READ, SIGNALED, 5000}, {WR_SEND, 0, 10}}, .step = {{65 * US, 0, STEP_KEY}}, .count = {COUNT(local_errors, 1, 1)}},
 
-    /* --- leaving: the QP is destroyed as soon as its user is done ---------------------------------------------------- */
+    /* --- leaving: the QP is destroyed as soon as its user is done ---------------------------------- */
     {.name = "leave-send", .about = "the receiver leaves", .sweep = SWEEP_TWO, .leaves = 2,
      .op[0] = {{WR_SEND, SIGNALED, 100}, {WR_SEND, SIGNALED, 700}, {WR_RDMA_WRITE, 0, 300}, {WR_SEND, SIGNALED, 50}}},
-    {.name = "leave-write-imm", .about = "likewise, with another end", .sweep = SWEEP_TWO, .leaves = 2,
+    {.name = "leave-write-imm", .about = "the receiver leaves after a WRITE with immediate data", .sweep = SWEEP_TWO, .leaves = 2,
      .op[0] = {{WR_SEND_WITH_IMM, 0, 300}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 1000}}, .op[1] = {{WR_SEND, SIGNALED, 10}}},
     {.name = "leave-both", .about = "both leave", .sweep = SWEEP_TWO, .leaves = 3,
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}}, .op[1] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 10}}},
-    {.name = "leave-rnr", .about = "the receiver is not ready first, and leaves then", .sweep = SWEEP_TWO, .leaves = 2, .recv_at = 700 * US,
+    {.name = "leave-rnr", .about = "the receiver is first not ready, and then leaves", .sweep = SWEEP_TWO, .leaves = 2, .recv_at = 700 * US,
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_SEND, SIGNALED, 300}}},
     {.name = "leave-psn-wrap", .about = "over the wrap of the PSN", .sweep = SWEEP_TWO, .leaves = 2, .psn = 0xfffffd,
      .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 300}}},
 
-    /* --- megabytes through small windows ----------------------------------------------------------------------------- */
+    /* --- megabytes through small windows ----------------------------------------------------------- */
     {.name = "big-write", .about = "4 MB, window of 16 packets, loss", .mtu_code = 5, .window_pkts = 16, .net = {.delay_ns = 10 * US, .loss = 10},
      .op[0] = {{WR_RDMA_WRITE, SIGNALED, 4000001}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 1000000}}},
     {.name = "big-send", .about = "3 MB, 20 KB for the peer, loss", .mtu_code = 3, .peer_window = 20000, .net = {.delay_ns = 10 * US, .loss = 10},
@@ -196,11 +196,11 @@ const struct sim_case sim_cases[] = {
      .net = {.delay_ns = 10 * US, .loss = 5}, .op[0] = {{WR_SEND, SIGNALED, 500000}, {WR_RDMA_READ, SIGNALED, 500000}},
      .op[1] = {{WR_RDMA_READ, SIGNALED, 500000}, {WR_RDMA_WRITE, SIGNALED, 500000}}},
 
-    /* --- states ---------------------------------------------------------------------------------------------------- */
+    /* --- states ------------------------------------------------------------------------------------ */
     {.name = "comm-est", .about = "packets in RTR are answered, and reported once", .rts_late = 1 * MS,
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_READ, SIGNALED, 300}}, .op[1] = {{WR_SEND, SIGNALED, 10}},
      .done_least = 1 * MS, .done_most = 2 * MS},
-    {.name = "drain", .about = "SQD: what was begun is finished, the rest waits for RTS", .repeat = 3,
+    {.name = "drain", .about = "SQD: started requests are finished, the others wait for RTS", .repeat = 3,
      .op[0] = {{WR_SEND, SIGNALED, 3000}, {WR_RDMA_READ, SIGNALED, 3000}, {WR_RDMA_WRITE, 0, 3000}, {WR_SEND, SIGNALED, 3000}},
      .step = {{5 * US, 0, STEP_SQD}, {3 * MS, 0, STEP_RESUME}}, .window_pkts = 4, .done_least = 3 * MS},
     {.name = "reset-discards", .about = "RESET in the middle: no completion, and the peer's retries run out", .retry_cnt = 1,
@@ -210,18 +210,18 @@ const struct sim_case sim_cases[] = {
      .op[0] = {{WR_SEND, SIGNALED, 3000}, {WR_RDMA_READ, 0, 3000}, {WR_SEND, 0, 3}}, .op[1] = {{WR_SEND, SIGNALED, 3000}, {WR_SEND, 0, 3000}},
      .window_pkts = 4, .step = {{15 * US, 0, STEP_KILL}}},
 
-    /* --- owners ---------------------------------------------------------------------------------------------------- */
-    /* --- congestion ------------------------------------------------------------------------------------------------- */
-    {.name = "marks-ignored", .about = "every packet is marked, and nobody cares", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
+    /* --- owners ------------------------------------------------------------------------------------ */
+    /* --- congestion -------------------------------------------------------------------------------- */
+    {.name = "marks-ignored", .about = "every packet is marked, and ECN is off: no CNP is sent", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
      .op[0] = {{WR_RDMA_WRITE, SIGNALED, 60000}}, .mtu_code = 3, .done_most = 10 * MS,
      .count = {COUNT(np_ecn_marked_roce_packets, 1000, 1000000), COUNT(np_cnp_sent, 0, 0)}},
-    {.name = "marks", .about = "the same with ECN: CNPs come, and the sender slows down", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
+    {.name = "marks", .about = "every packet is marked, with ECN: CNPs come, and the sender slows down", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
      .op[0] = {{WR_RDMA_WRITE, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_least = 50 * MS, .done_most = 400 * MS,
      .count = {COUNT(np_cnp_sent, 100, 20000), COUNT(rp_cnp_handled, 100, 20000), COUNT(timeout_retrans, 0, 0)}},
     {.name = "marks-read", .about = "responses to READs slow down, too", .repeat = 30, .net = {.delay_ns = 10 * US, .ce = 1000},
      .op[0] = {{WR_RDMA_READ, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_least = 50 * MS, .done_most = 400 * MS,
      .count = {COUNT(np_cnp_sent, 100, 20000), COUNT(rp_cnp_handled, 100, 20000)}},
-    {.name = "marks-few", .about = "few marks cost little, and all is right with losses besides", .repeat = 30,
+    {.name = "marks-few", .about = "few marks cost little, also with losses", .repeat = 30,
      .net = {.delay_ns = 10 * US, .ce = 2, .loss = 5}, .op[0] = {{WR_SEND, SIGNALED, 60000}}, .mtu_code = 3, .ecn = true, .done_most = 100 * MS},
 
     {.name = "back-pressure", .about = "64 completion slots, taken one by one", .repeat = 30, .completion_slots = 64, .poll_ns = 10 * US,
@@ -234,7 +234,7 @@ const struct sim_case sim_cases[] = {
     {.name = "refill", .about = "receives are fetched when they are needed", .sweep = SWEEP_ONE, .refill = true, .defer = true,
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 700}, {WR_SEND_WITH_IMM, SIGNALED, 60}}},
 
-    /* --- shared receive queues and XRC --------------------------------------------------------------------------------- */
+    /* --- shared receive queues and XRC ------------------------------------------------------------- */
     {.name = "srq", .about = "receives from an SRQ, its limit reached at the third message", .sweep = SWEEP_TWO, .srq = true, .srq_limit = 2,
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_WRITE_WITH_IMM, 0, 300}, {WR_SEND, SIGNALED, 700}, {WR_SEND_WITH_IMM, SIGNALED, 10}},
      .op[1] = {{WR_SEND, SIGNALED, 10}}},
@@ -249,11 +249,11 @@ const struct sim_case sim_cases[] = {
     {.name = "xrc", .about = "all kinds of requests, each packet lost in turn", .sweep = SWEEP_TWO, .xrc = true,
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_RDMA_READ, 0, 700}, {WR_RDMA_WRITE_WITH_IMM, SIGNALED, 600}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8},
                {WR_RDMA_WRITE, SIGNALED, 300}, {WR_SEND_WITH_IMM, SIGNALED, 0, true}}},
-    {.name = "xrc-psn-wrap", .about = "likewise over the wrap of the PSN, with late receives", .sweep = SWEEP_ONE, .xrc = true, .psn = 0xfffffe,
+    {.name = "xrc-psn-wrap", .about = "requests over the wrap of the PSN, with late receives", .sweep = SWEEP_ONE, .xrc = true, .psn = 0xfffffe,
      .recv_at = 300 * US, .op[0] = {{WR_SEND, SIGNALED, 600}, {WR_RDMA_READ, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}},
     {.name = "xrc-leave", .about = "both leave", .sweep = SWEEP_TWO, .xrc = true, .leaves = 3,
      .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 50}}},
-    {.name = "xrc-number", .about = "a number that no SRQ has, behind what is right", .xrc = true, .plant = PLANT_XRC_NUMBER, .plant_at = 1,
+    {.name = "xrc-number", .about = "a number that no SRQ has, after a valid request", .xrc = true, .plant = PLANT_XRC_NUMBER, .plant_at = 1,
      .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 700}, {WR_SEND, 0, 10}}, .count = {COUNT(xrc_refused, 1, 1), COUNT(naks_sent, 1, 1)}},
     {.name = "xrc-rkey", .about = "a key of another protection domain than the SRQ's", .xrc = true, .plant = PLANT_PD, .plant_at = 1,
      .op[0] = {{WR_RDMA_WRITE, SIGNALED, 700}, {WR_RDMA_WRITE, SIGNALED, 700}}, .count = {COUNT(xrc_refused, 0, 0), COUNT(naks_sent, 1, 1)}},
@@ -261,7 +261,7 @@ const struct sim_case sim_cases[] = {
 /* clang-format on */
 const size_t sim_case_count = sizeof sim_cases / sizeof sim_cases[0];
 
-/* --- from row to exchange ------------------------------------------------------------------------------------------- */
+/* --- from a case to an exchange ---------------------------------------------------------------- */
 
 static void setup_hosts(struct sim *s, const struct sim_case *c)
 {
@@ -301,7 +301,7 @@ static void setup_end(struct end *e, const struct sim_case *c)
     }
 }
 
-/* The number of the second packet of pair `pair`: pairs are numbered (0,1), (0,2) …, (1,2) … */
+/* The mask of two packets. Pairs are numbered (0,1), (0,2) …, (1,2) … */
 static uint64_t pair_mask(uint64_t pair, uint64_t packets)
 {
     for (uint64_t i = 0; i < packets; i++) {
@@ -334,7 +334,8 @@ uint64_t case_variants(const struct sim_case *c, uint32_t base_packets)
     }
 }
 
-/* A variant names its mask: 0 no loss, else bits to lose, so that it can be replayed without knowing exchange 0. */
+/* A variant is identified by its mask: 0 is no loss, otherwise the bits are the lost packets. So it can be replayed
+ * without exchange 0. */
 static void setup_net(struct sim *s, const struct sim_case *c, uint64_t mask)
 {
     struct net_faults *f = &s->sc.net;
@@ -402,7 +403,7 @@ int case_check(struct sim *s, const struct sim_case *c, uint64_t mask)
     const struct totals *t = &s->totals;
     const uint8_t *counters = (const uint8_t *)&t->counters;
     if (mask != 0) {
-        return 0; /* the table speaks of the exchange without other losses */
+        return 0; /* the table describes the exchange without other losses */
     }
     if (t->done_at < c->done_least || (c->done_most && t->done_at > c->done_most)) {
         snprintf(s->failure, sizeof s->failure, "done after %llu ns, must be %llu … %llu",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From a seed to an exchange. The kind of exchange is drawn first (calm, lossy, errors, back-pressure …), then
- * everything within what this kind allows: an exchange must either be sure to succeed, or its failure must be the
- * one planted. */
+/* Draws an exchange from a seed. First it draws the kind of exchange (calm, lossy, errors, back-pressure …), then
+ * everything within the limits of this kind: an exchange must either be sure to succeed, or fail only with the
+ * planted fault. */
 #include "tests/sim/sim.h"
 
 #include <string.h>
@@ -10,13 +10,13 @@ enum kind {
     KIND_CALM, /* nothing is lost; everything else varies */
     KIND_LOSSY, /* a few per cent of each fault */
     KIND_MASK, /* lost by mask */
-    KIND_HEAVY, /* so much that retries may run out */
-    KIND_FLOOD, /* many small requests, users slow to take completions */
+    KIND_HEAVY, /* so many faults that retries may run out */
+    KIND_FLOOD, /* many small requests, and users that poll completions slowly */
     KIND_PLANT, /* one request is wrong, nothing is lost */
-    KIND_PLANT_LOSSY, /* one request is wrong, and packets are lost, too */
+    KIND_PLANT_LOSSY, /* one request is wrong, and packets are also lost */
     KIND_DEAD, /* the path dies */
-    KIND_WINDOWS, /* memory windows, with losses or without; in some one request is wrong */
-    KIND_ROGUE, /* the first pair's packets are spoilt; the others must not notice */
+    KIND_WINDOWS, /* memory windows, with or without losses; in some exchanges one request is wrong */
+    KIND_ROGUE, /* the first pair's packets are damaged; the other pairs must not be affected */
 };
 static const struct {
     enum kind kind;
@@ -38,7 +38,7 @@ static enum kind draw_kind(struct prng *r)
     return KIND_CALM;
 }
 
-/* --- network -------------------------------------------------------------------------------------------------------- */
+/* --- network ----------------------------------------------------------------------------------- */
 
 static void draw_net(struct sim *s, enum kind kind)
 {
@@ -67,10 +67,11 @@ static void draw_net(struct sim *s, enum kind kind)
         f->dup = (uint32_t)prng_pick(r, 0, 10, 50, 200);
         f->reorder = (uint32_t)prng_pick(r, 0, 10, 50, 200);
         if (prng_chance(r, 50)) {
-            f->reorder_ns = 20 * MS; /* packets from long ago, which count as lost meanwhile */
+            f->reorder_ns = 20 * MS; /* packets that arrive so late that they count as lost */
             f->reorder = f->reorder > 20 ? 20 : f->reorder;
         }
-        if (kind == KIND_WINDOWS) { /* copies that come when windows are gone, or bound anew */
+        /* Copies that arrive when windows are unbound, or bound again. */
+        if (kind == KIND_WINDOWS) {
             f->dup = (uint32_t)prng_pick(r, 50, 200, 500);
             f->reorder_ns = prng_pick(r, 50 * US, 400 * US, 2 * MS);
         }
@@ -100,7 +101,7 @@ static void draw_net(struct sim *s, enum kind kind)
     }
 }
 
-/* --- hosts ---------------------------------------------------------------------------------------------------------- */
+/* --- hosts ------------------------------------------------------------------------------------- */
 
 static void draw_host(struct sim *s, struct host *h, enum kind kind)
 {
@@ -109,8 +110,8 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     engine_config_defaults(c);
     c->max_qp = 16;
     c->max_mr = 256;
-    c->max_srq = 2 * MAX_POOLS; /* and those of datagrams */
-    c->max_peers = (uint32_t)prng_pick(r, 1, 2, 16); /* 16 are enough for all */
+    c->max_srq = 2 * MAX_POOLS; /* including those of datagrams */
+    c->max_peers = (uint32_t)prng_pick(r, 1, 2, 16); /* 16 are enough for all hosts */
     c->completion_slots = kind == KIND_FLOOD ? 64 : (uint32_t)prng_pick(r, 64, 256, 1024);
     c->event_slots = 64;
     c->window_pkts = (uint32_t)prng_pick(r, 1, 2, 5, 16, 128, 4096);
@@ -138,7 +139,7 @@ static void host_addresses(struct host *h)
     c->num_gids = 2;
 }
 
-/* --- ends ----------------------------------------------------------------------------------------------------------- */
+/* --- ends -------------------------------------------------------------------------------------- */
 
 static void draw_caps(struct sim *s, struct end *e, enum kind kind)
 {
@@ -187,7 +188,7 @@ static void draw_attr(struct sim *s, struct end *e, enum kind kind)
     e->type = QPT_RC;
 }
 
-/* Peers must agree on what they are told about each other. */
+/* Sets the attributes on which two peers must agree. */
 static void connect_pair(struct sim *s, struct end *a, struct end *b, enum kind kind)
 {
     struct prng *r = &s->rng;
@@ -206,7 +207,7 @@ static void connect_pair(struct sim *s, struct end *a, struct end *b, enum kind 
         if (prng_chance(r, 300)) {
             e->attr.max_dest_rd_atomic = e->peer->attr.max_rd_atomic;
         }
-        /* Whoever comes late needs a peer with a timeout, or first packets lost would be lost for ever. */
+        /* If an end connects late, its peer needs a timeout; otherwise lost first packets would never be sent again. */
         if (e->peer->attr.timeout != 0 && a != b && kind != KIND_HEAVY && kind != KIND_DEAD && prng_chance(r, 200)) {
             e->rtr_at = prng_range(r, 0, 1 * MS);
             e->rts_at = e->rtr_at + prng_range(r, 0, 1 * MS);
@@ -242,7 +243,7 @@ static void draw_ends(struct sim *s, enum kind kind)
     }
 }
 
-/* --- work ----------------------------------------------------------------------------------------------------------- */
+/* --- work -------------------------------------------------------------------------------------- */
 
 static void draw_recv_times(struct sim *s, struct end *e, enum kind kind)
 {
@@ -255,7 +256,7 @@ static void draw_recv_times(struct sim *s, struct end *e, enum kind kind)
     }
 }
 
-/* Some QPs are drained in the middle, and go on later. */
+/* Some QPs are drained in the middle, and continue later. */
 static void draw_drains(struct sim *s, enum kind kind)
 {
     struct prng *r = &s->rng;
@@ -270,24 +271,26 @@ static void draw_drains(struct sim *s, enum kind kind)
     }
 }
 
-/* Faults that this end's requests can have; in place of others it has one that all can. */
+/* Returns the fault if this end's requests can have it, else a fault that all requests can have. */
 static enum plant fitting(struct end *e, enum plant plant)
 {
     switch (plant) {
-    case PLANT_RECV_SHORT: /* of an SRQ it is not known before who gets which receive */
+    /* With an SRQ it is not known beforehand which message gets which receive. */
+    case PLANT_RECV_SHORT:
     case PLANT_RECV_LKEY:
     case PLANT_RNR:
     case PLANT_WRITE_FAULT:
         return has_rq(e->peer) ? plant : PLANT_BAD_RKEY;
     case PLANT_XRC_DOMAIN:
         return e->type == QPT_XRC_SEND && pool_alien(e->sim, e->peer) ? plant : PLANT_PD;
-    case PLANT_WINDOW: /* windows.c */
+    case PLANT_WINDOW: /* windows.c plants these */
     case PLANT_BIND:
     case PLANT_LOCAL_INV:
         return PLANT_INVALIDATE;
     case PLANT_XRC_NUMBER:
         return e->type == QPT_XRC_SEND ? plant : PLANT_OLD_RKEY;
-    case PLANT_DEREG: /* the memory's owner is the peer */
+    /* The peer owns the memory. */
+    case PLANT_DEREG:
     case PLANT_REREG:
         return e->type == QPT_RC ? plant : PLANT_XRC_NUMBER;
     default:
@@ -313,8 +316,8 @@ static void draw_work(struct sim *s, enum kind kind)
     for (int i = 0; i < s->sc.nends && kind != KIND_WINDOWS; i++) {
         struct end *e = &s->end[i];
         int n = (int)prng_range(r, kind == KIND_FLOOD && !s->sc.big ? 20 : 0, (uint64_t)most);
-        int most_plant = kind == KIND_PLANT ? PLANT_COUNT - 1
-                                            : PLANT_INVALIDATE; /* what depends on time is exact if nothing is lost */
+        /* faults that depend on time are exact only if nothing is lost */
+        int most_plant = kind == KIND_PLANT ? PLANT_COUNT - 1 : PLANT_INVALIDATE;
         enum plant plant = i == planted ? (enum plant)prng_range(r, PLANT_NONE + 1, (uint64_t)most_plant) : PLANT_NONE;
         if (plant && e->type == QPT_XRC_SEND && prng_chance(r, 400)) {
             plant = (enum plant)prng_pick(r, PLANT_XRC_DOMAIN, PLANT_XRC_DOMAIN, PLANT_XRC_NUMBER);
@@ -322,7 +325,7 @@ static void draw_work(struct sim *s, enum kind kind)
         plant = fitting(e, plant);
         n = e->type == QPT_XRC_RECV ? 0 : n;
         if (plant == PLANT_WRITE_FAULT) {
-            s->sc.defer = false; /* or what came before in the same batch fails with it */
+            s->sc.defer = false; /* otherwise earlier requests of the same batch fail too */
         }
         n = plant && n == 0 ? 1 : n;
         if (n > 0) {
@@ -330,7 +333,7 @@ static void draw_work(struct sim *s, enum kind kind)
         }
         if (plant >= PLANT_DEREG) {
             struct end *owner = plant == PLANT_LDEREG ? e : e->peer;
-            e->rtr_at = e->rts_at = e->peer->rtr_at = e->peer->rts_at = 0; /* or packets are lost after all */
+            e->rtr_at = e->rts_at = e->peer->rtr_at = e->peer->rts_at = 0; /* otherwise packets are lost */
             uint64_t at = prng_range(r, 0, 400 * US);
             evq_push(&s->events, (struct timed){.at = at, .kind = EV_STEP, .n = owner->index, .v = STEP_KEY});
         }
@@ -340,13 +343,14 @@ static void draw_work(struct sim *s, enum kind kind)
         draw_recv_times(s, &s->end[i], kind);
     }
     draw_drains(s, kind);
-    if (kind == KIND_FLOOD && prng_chance(r, 150)) { /* flushed while completions wait */
+    /* Requests are flushed while completions wait. */
+    if (kind == KIND_FLOOD && prng_chance(r, 150)) {
         int i = (int)prng_range(r, 0, (uint64_t)s->sc.nends - 1);
         evq_push(&s->events, (struct timed){.at = prng_range(r, 0, 500 * US), .kind = EV_STEP, .n = i, .v = STEP_KILL});
     }
 }
 
-/* One that shares receives with others is reset in the middle of a message. */
+/* An end that shares receives with others is reset in the middle of a message. */
 static void draw_reset(struct sim *s)
 {
     struct end *e = &s->end[prng_range(&s->rng, 0, (uint64_t)s->sc.nends - 1)];
@@ -373,7 +377,7 @@ void scenario_draw(struct sim *s)
     s->sc.direct_loop = prng_chance(r, 500);
     s->sc.kill_peer = prng_chance(r, 500);
     if (kind == KIND_FLOOD && s->sc.poll_max == 1) {
-        s->sc.poll_ns = 5 * US; /* the peer must not run out of retries meanwhile */
+        s->sc.poll_ns = 5 * US; /* otherwise the peer may run out of retries */
     }
     draw_net(s, kind);
     for (int i = 0; i < s->sc.nhosts; i++) {

@@ -9,11 +9,11 @@
 #include "tests/sim/host/bare.h"
 
 #define US 1000u
-#define MOST_NS 5000000000ull /* virtual; timeouts are of 67 ms */
+#define MOST_NS 5000000000ull /* virtual time; the timeouts are 67 ms */
 #define POLL_NS (20 * US)
 #define PD 1u
 
-/* --- what is said ------------------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------ */
 
 void tms_fail(struct tms *s, const char *format, ...)
 {
@@ -37,7 +37,7 @@ void tms_say(const struct tms *s, const char *format, ...)
     printf("\n");
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------------------ */
+/* --- memory ------------------------------------------------------------------------------------ */
 
 uint64_t tms_va(const struct tms *s, int host, int region)
 {
@@ -97,7 +97,7 @@ static int up_write(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsi
     return 0;
 }
 
-/* --- making it --------------------------------------------------------------------------------------------------------------- */
+/* --- building ---------------------------------------------------------------------------------- */
 
 static void make_host(struct tms *s, int i)
 {
@@ -214,7 +214,7 @@ static void unmake(struct tms *s)
     }
 }
 
-/* --- running ----------------------------------------------------------------------------------------------------------------- */
+/* --- running ----------------------------------------------------------------------------------- */
 
 static void receive(struct tms *s, struct wirepkt *p)
 {
@@ -266,8 +266,8 @@ static void wake(struct tms *s, int host)
     evq_push(&s->events, (struct timed){.at = s->now + prng_range(&s->rng, 1, POLL_NS), .kind = EV_POLL, .n = host});
 }
 
-/* In the end the program learns that a peer is dead, and destroys its QP, which may be in the middle of a message. True if
- * there was one. */
+/* At the end the program learns that a peer is dead, and destroys its QP, which may be in the middle of a message.
+ * True if there was such a QP. */
 static bool bury(struct tms *s)
 {
     struct tms_conn *c = s->kill != TMS_NONE ? &s->conn[s->kill] : NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What must be true at the end of an exchange. */
+/* The checks at the end of an exchange. */
 #include "tests/sim/tag_matching/tm.h"
 
 static bool conn_settled(const struct tms *s, int i)
@@ -49,8 +49,8 @@ void tms_unsettled(struct tms *s)
     tms_fail(s, "no end: %u operations wait, connection %d was to be killed", s->op_tail - s->op_head, s->kill);
 }
 
-/* Of two messages of one sender that both match a receive, the earlier one must not have a later receive than the
- * later one has. */
+/* If two messages of one sender both match a receive, the earlier message must not have a later receive than the
+ * later message. */
 static void check_order(struct tms *s, int a, int b)
 {
     const struct tms_msg *first = &s->msg[a], *second = &s->msg[b];
@@ -65,7 +65,7 @@ static void check_order(struct tms *s, int a, int b)
         tms_fail(s, "message %d got receive %d, and %d before it receive %d", b, second->recv, a, first->recv);
 }
 
-/* Of two receives that both match a message, the one posted earlier must have got its own message before. */
+/* If two receives both match a message, the receive that was posted earlier must have got its own message before. */
 static void check_receives(struct tms *s)
 {
     for (int i = 0; i < s->matches; i++) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The program that receives: it keeps the list of its receives and the queue of messages that came too early, and lets the
- * device match what it can. Nothing that it does waits for the device: operations reach it later, in order, and so do
- * completions the program. */
+/* The receiving program. It keeps the list of its receives and the queue of unexpected messages, and lets the device
+ * match what it can. It never waits for the device: operations reach the device later, in order, and completions
+ * reach the program later. */
 #include "tests/sim/tag_matching/tm.h"
 
 #include <string.h>
 
-#define FIN_WR 1000u /* wr_id of a FIN is that plus the receive; of a READ it is the receive */
+/* The wr_id of a FIN is this plus the receive's number. The wr_id of a READ is the receive's number. */
+#define FIN_WR 1000u
 #define OPS (sizeof(((struct tms *)0)->op) / sizeof(struct tm_op))
 
 void tms_draw_receives(struct tms *s)
@@ -18,8 +19,9 @@ void tms_draw_receives(struct tms *s)
         uint64_t tag = prng_range(&s->rng, 0, (uint64_t)s->conns - 1) << 8 | prng_range(&s->rng, 0, 2);
         *recv = (struct tms_recv){.msg = TMS_NONE, .cap = TMS_REGION};
         recv->mask = prng_pick(&s->rng, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0xff, 0xff00, 0);
+        /* matches all remaining messages */
         if (r >= s->planned)
-            recv->mask = 0; /* whatever is left */
+            recv->mask = 0;
         recv->tag = tag & recv->mask;
         if (s->small && prng_chance(&s->rng, 200))
             recv->cap = (uint32_t)prng_range(&s->rng, 40, 100);
@@ -30,7 +32,7 @@ void tms_draw_receives(struct tms *s)
         s->free_buf[s->num_free_buf++] = i;
 }
 
-/* --- operations -------------------------------------------------------------------------------------------------------------- */
+/* --- operations -------------------------------------------------------------------------------- */
 
 static struct tm_op *new_op(struct tms *s, uint8_t opcode)
 {
@@ -44,8 +46,9 @@ static struct tm_op *new_op(struct tms *s, uint8_t opcode)
 static void process_ops(struct tms *s)
 {
     while (s->op_head != s->op_tail && prng_chance(&s->rng, 600)) {
+        /* no room for the completion */
         if (srq_post_op(s->srq, &s->op[s->op_head % OPS], s->now) != 0)
-            return; /* no room for the completion */
+            return;
         s->op_head++;
     }
 }
@@ -70,7 +73,7 @@ static void delete (struct tms *s, int r, bool signaled)
     }
 }
 
-/* --- a receive has a message --------------------------------------------------------------------------------------------- */
+/* --- a receive gets a message ------------------------------------------------------------------ */
 
 static void check_data(struct tms *s, int r, const uint8_t *data, uint32_t len)
 {
@@ -128,7 +131,7 @@ static void post_fin(struct tms *s, int r)
             tms_fail(s, "a FIN can't be posted");
 }
 
-/* Fetches a rendezvous' data, as the program's own business. */
+/* Reads the data of a rendezvous. The program does this itself. */
 static void fetch(struct tms *s, int r, const uint8_t *request)
 {
     struct tms_recv *recv = &s->recv[r];
@@ -161,7 +164,7 @@ static void take_unexpected(struct tms *s, int r, int m, int buf)
     s->free_buf[s->num_free_buf++] = buf;
 }
 
-/* --- posting ------------------------------------------------------------------------------------------------------------------ */
+/* --- posting ----------------------------------------------------------------------------------- */
 
 static bool from_queue(struct tms *s, int r)
 {
@@ -225,7 +228,7 @@ static void cancel(struct tms *s)
     delete (s, r, true);
 }
 
-/* Receives that take everything are posted when all planned ones are, as many as there are messages without one. */
+/* Receives that match everything are posted after all planned ones: as many as there are messages without a receive. */
 static int wanted(const struct tms *s)
 {
     int n = 0;
@@ -250,14 +253,14 @@ void tms_recv_step(struct tms *s)
     bool posted = true;
     while (posted && s->recvs < wanted(s) && prng_chance(&s->rng, s->recvs < s->planned ? 500 : 100))
         posted = post_receive(s);
-    if (prng_chance(&s->rng, posted ? 20 : 300)) /* more often where slots are wanted */
+    if (prng_chance(&s->rng, posted ? 20 : 300)) /* more often when slots are needed */
         cancel(s);
     if (prng_chance(&s->rng, 150))
         new_op(s, TM_SYNC);
     process_ops(s);
 }
 
-/* --- completions -------------------------------------------------------------------------------------------------------------- */
+/* --- completions ------------------------------------------------------------------------------- */
 
 static void op_done(struct tms *s, const struct completion *c)
 {
@@ -318,7 +321,7 @@ static void entry_done(struct tms *s, const struct completion *c)
     free_slot(s, recv);
 }
 
-/* Which receive does an unexpected message belong to? */
+/* Finds the receive of an unexpected message. */
 static int find_receive(const struct tms *s, uint64_t tag)
 {
     for (int r = 0; r < s->recvs; r++) {

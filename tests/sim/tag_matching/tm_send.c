@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The senders: eager messages, rendezvous requests, and messages without a tag; they wait for FINs. */
+/* The senders: eager messages, rendezvous requests, and messages without a tag. They wait for FINs. */
 #include "tests/sim/tag_matching/tm.h"
 
 #include <string.h>
 
-#define DATA_OFF 512u /* of a rendezvous' data in the message's region */
-#define FIN_REGION (TMS_BUF_AREA) /* where FINs go */
+#define DATA_OFF 512u /* of a rendezvous' data in the region of the message */
+#define FIN_REGION (TMS_BUF_AREA) /* buffers for FINs */
 
-/* tag: the connection in bits 8 and up, a small number below. */
+/* A tag has the connection in bits 8 and up, and a small number below. */
 void tms_draw_messages(struct tms *s)
 {
     s->start = prng_pick(&s->rng, 0, 20000, 300000);
@@ -31,7 +31,7 @@ void tms_draw_messages(struct tms *s)
     }
 }
 
-/* Writes message m to its region; returns its length. */
+/* Writes message m to its region and returns its length. */
 static uint32_t compose(struct tms *s, int m, uint8_t *at)
 {
     const struct tms_msg *msg = &s->msg[m];
