@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* One engine with plain memory, for tests that speak to the engine's API and forge packets. */
+/* One engine with plain memory, for tests that call the engine's API and forge packets. */
 #ifndef PUMICE_TESTS_CORE_FIXTURE_H
 #define PUMICE_TESTS_CORE_FIXTURE_H
 
@@ -22,10 +22,10 @@ struct fixture {
     void *qpmem[32];
     unsigned nqpmem;
     uint64_t now;
-    unsigned reads, writes, atomics; /* upcalls */
-    unsigned refills; /* of SRQs: */
-    struct srq *refill_srq; /* who gets requests then, */
-    unsigned refill_left; /* and how many there are */
+    unsigned reads, writes, atomics; /* number of upcalls */
+    unsigned refills; /* number of refills of SRQs */
+    struct srq *refill_srq; /* the SRQ that gets requests in a refill */
+    unsigned refill_left; /* the number of requests left for refills */
     bool gone; /* memory can't be changed any more */
 };
 
@@ -88,7 +88,7 @@ static inline int fix_atomic(void *ctx, const struct mem_segment *where, enum me
     return 0;
 }
 
-/* Requests that wait in the owner's ring have slots from 1000 on, and no buffer. */
+/* The requests in the owner's ring have slots from 1000 on, and no buffer. */
 static inline void fix_refill_srq(void *ctx, void *srq_owner)
 {
     struct fixture *f = ctx;
@@ -155,7 +155,7 @@ static inline struct qp *fix_qp(struct fixture *f)
     return fix_qp_of(f, QPT_RC);
 }
 
-/* Sound values for every attribute; the peer is address ::2, QP 1234. */
+/* Valid values for every attribute. The peer is address ::2, QP 1234. */
 static inline struct qp_attr fix_attr(void)
 {
     struct qp_attr a = {.port = 1,
@@ -175,7 +175,7 @@ static inline struct qp_attr fix_attr(void)
     return a;
 }
 
-/* What a transition to this state needs. */
+/* The attributes that a transition to this state requires. */
 static inline uint32_t fix_required_of(enum qp_type type, enum qp_state from, enum qp_state to)
 {
     if (from == QPS_RESET && to == QPS_INIT) {
@@ -227,7 +227,7 @@ static inline void fix_bring(struct fixture *f, struct qp *qp, enum qp_state to)
     cr_assert_eq(qp_state(qp), to);
 }
 
-/* A packet from the peer, and what it brings stays in the engine. */
+/* Gives the engine a packet from the peer. */
 static inline void fix_rx(struct fixture *f, struct pkt *p)
 {
     struct rx_meta meta = {.src_gid = {[15] = 2}, .dst_gid = {[15] = 1}, .hop_limit = 64};
@@ -236,7 +236,7 @@ static inline void fix_rx(struct fixture *f, struct pkt *p)
     engine_rx(f->e, p, &meta, f->now);
 }
 
-/* All packets that are due; returns how many, the first `max` of them decoded. */
+/* Sends all packets that are due and returns their number. The first `max` of them are decoded into out. */
 static inline uint32_t fix_tx(struct fixture *f, uint8_t buf[65536], struct pkt *out, uint32_t max)
 {
     struct tx_batch b = {.buf = buf, .cap = 65536};
@@ -247,7 +247,7 @@ static inline uint32_t fix_tx(struct fixture *f, uint8_t buf[65536], struct pkt 
     return n;
 }
 
-/* Takes the oldest completion, which must be there. */
+/* Takes the oldest completion, which must exist. */
 static inline struct completion fix_take(struct fixture *f)
 {
     const struct completion *c = engine_peek_completion(f->e);
@@ -257,8 +257,8 @@ static inline struct completion fix_take(struct fixture *f)
     return copy;
 }
 
-/* Feeds a request from the peer, and returns the packet that answers it: 0 and the decoded packet (its payload is in
- * buf), or -1 for silence. */
+/* Gives the engine a request from the peer and returns the answering packet: 0 and the decoded packet (its payload is
+ * in buf), or -1 for no answer. */
 static inline int fix_exchange(struct fixture *f, struct pkt *request, uint8_t buf[16384], struct pkt *answer)
 {
     struct tx_batch b = {.buf = buf, .cap = 16384};

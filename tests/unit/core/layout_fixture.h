@@ -17,11 +17,11 @@
 #define RIGHTS (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)
 
 static struct fixture fix;
-static struct qp *a, *b; /* connected with each other */
+static struct qp *a, *b; /* connected to each other */
 static uint32_t region[REGIONS], plain;
 static uint32_t window[TREE_LAYOUTS]; /* the rkeys of the tree */
 static void *shape[TREE_LAYOUTS];
-static struct completion last[8]; /* of the last run, the newest ones */
+static struct completion last[8]; /* of the last run; the newest one first */
 static unsigned completions;
 
 static inline void setup_engine(void)
@@ -95,7 +95,7 @@ static inline void teardown(void)
         free(shape[i]);
     fix_fini(&fix);
 }
-/* Carries packets from the engine to itself until nothing is due; the newest completion is in last[0]. */
+/* Carries packets from the engine to itself until nothing is due. The newest completion is in last[0]. */
 static inline void run(void)
 {
     static uint8_t buf[1 << 17];
@@ -127,7 +127,7 @@ static inline void post(struct qp *qp, struct send_wr wr, struct sge sge)
     cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
 }
 
-/* A request by itself; returns its status. */
+/* Executes one request and returns its status. */
 static inline enum wc_status done(struct qp *qp, struct send_wr wr, struct sge sge)
 {
     post(qp, wr, sge);
@@ -164,7 +164,7 @@ static inline struct sge local(uint32_t off, uint32_t len)
     return (struct sge){.addr = FIX_VA + PLAIN + off, .length = len, .lkey = plain};
 }
 
-/* Binds windows[i] of QP a to a layout of one kind of items in region 0. */
+/* Binds window[i] through QP a to a layout of equal items in region 0. */
 static inline void column(unsigned i, uint64_t addr, uint64_t length, uint64_t stride, uint64_t count, uint32_t access)
 {
     struct layout_entry_desc e = {
@@ -173,7 +173,7 @@ static inline void column(unsigned i, uint64_t addr, uint64_t length, uint64_t s
     cr_assert_eq(bind(a, &window[i], &d, access), WC_SUCCESS);
 }
 
-/* A small message may be in its completion: then this is the program that scatters it. */
+/* A small message may travel in its completion. Then this function copies it to the buffer, as a program does. */
 static inline void scatter_inline(struct sge to)
 {
     for (unsigned i = 0; i < completions && i < 8; i++)

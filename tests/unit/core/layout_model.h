@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Random layouts, nested, repeated and non-uniform, and a flat model of each that is made by doing what docs/layouts.md says,
- * byte by byte. */
+/* Random layouts (nested, repeated, non-uniform) and a flat model of each. The model follows docs/layouts.md byte by
+ * byte. */
 #ifndef PUMICE_TESTS_LAYOUT_MODEL_H
 #define PUMICE_TESTS_LAYOUT_MODEL_H
 
@@ -12,10 +12,10 @@
 
 #include "daemon/core/memory/layout.h"
 
-#define TREE_LAYOUTS 8u /* each with a chance to use the ones before it */
+#define TREE_LAYOUTS 8u /* each may use the ones before it */
 #define REGIONS 3u
 #define REGION_BYTES 2048u
-#define FIRST_WINDOW 1000u /* object numbers: below it regions, from it the layouts of the tree */
+#define FIRST_WINDOW 1000u /* object numbers: regions are below it, layouts of the tree start at it */
 #define MODEL_BYTES 6000u
 #define MOST_ENTRIES 100u
 
@@ -39,7 +39,7 @@ static inline uint64_t seed(void)
     return s ? strtoull(s, NULL, 0) : (uint64_t)time(NULL);
 }
 
-/* --- a layout and its model ------------------------------------------------------------------------------------------ */
+/* --- a layout and its model -------------------------------------------------------------------- */
 
 struct byte_place {
     uint32_t object; /* a region */
@@ -64,7 +64,7 @@ static inline uint64_t items_of(const struct layout_entry_desc *e)
     return n;
 }
 
-/* Appends one item; false: the model is full. */
+/* Appends one item. False: the model is full. */
 static inline bool model_item(struct window *w, const struct layout_entry_desc *e, uint64_t k)
 {
     uint64_t addr = e->addr;
@@ -102,7 +102,7 @@ static inline bool model(struct window *w)
     return true;
 }
 
-/* --- making them ----------------------------------------------------------------------------------------------------- */
+/* --- making them ------------------------------------------------------------------------------- */
 
 /* Splits n items over up to 8 dimensions. */
 static inline void split(struct layout_entry_desc *e, uint64_t n)
@@ -120,15 +120,16 @@ static inline void split(struct layout_entry_desc *e, uint64_t n)
     e->dim[e->ndim++].count = n;
 }
 
-/* Gives the items places within [start, start + size), gaps, overlaps and patterns that join included. */
+/* Chooses places for the items within [start, start + size), with gaps, overlaps and patterns that join. */
 static inline void place(struct layout_entry_desc *e, uint64_t start, uint64_t size)
 {
     uint64_t room = size - e->length, natural = e->length;
     for (uint32_t d = 0; d < e->ndim; d++) {
         struct layout_dim *dim = &e->dim[d];
         uint64_t most = dim->count > 1 ? room / (dim->count - 1) : 1000;
+        /* continues where the inner dimension ends */
         if (chance(40) && natural <= most)
-            dim->stride = natural; /* goes on where the inner dimension ends */
+            dim->stride = natural;
         else if (chance(70))
             dim->stride = rnd((most < 4 * e->length ? most : 4 * e->length) + 1);
         else
@@ -139,7 +140,8 @@ static inline void place(struct layout_entry_desc *e, uint64_t start, uint64_t s
     e->addr = start + rnd(room + 1);
 }
 
-/* A random layout that may use the first `built` of the tree, and its model; false: it would be too large for that. */
+/* Makes a random layout that may use the first `built` layouts of the tree, and its model. False: the layout is too
+ * large for the model. */
 static inline bool make(struct window *w, unsigned built)
 {
     bool composite = chance(20), uniform = chance(50), many = chance(5);

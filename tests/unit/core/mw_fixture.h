@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* For tests of memory windows: a region, a QP, binds through it, and requests of its peer. */
+/* For tests of memory windows: a region, a QP, binds through the QP, and requests of its peer. */
 #ifndef MW_FIXTURE_H
 #define MW_FIXTURE_H
 
@@ -9,8 +9,8 @@
 
 static struct fixture fix;
 static struct qp *qp;
-static uint32_t mr; /* bytes START … of the fixture's memory, known as IOVA … */
-static uint32_t psn; /* the peer's next one */
+static uint32_t mr; /* bytes START … of the fixture's memory, at the addresses IOVA … */
+static uint32_t psn; /* the peer's next PSN */
 
 #define LW ACCESS_LOCAL_WRITE
 #define RW ACCESS_REMOTE_WRITE
@@ -46,7 +46,7 @@ static inline void teardown(void)
 {
     fix_fini(&fix);
 }
-/* The QP that a refused request brought down is replaced. */
+/* Replaces the QP that a refused request moved to ERR. */
 static inline void renew(void)
 {
     struct event ev;
@@ -73,7 +73,7 @@ static inline uint32_t tagged(uint32_t key, uint8_t tag)
     return (key & ~0xffu) | tag;
 }
 
-/* Posts it and lets it run; the status that it completes with. */
+/* Posts a request, executes it, and returns the status of its completion. */
 static inline uint8_t run(struct qp *on, struct send_wr wr)
 {
     static uint8_t buf[16384];
@@ -106,7 +106,7 @@ static inline uint8_t invalidate(uint32_t rkey)
     return run(qp, (struct send_wr){.opcode = WR_LOCAL_INV, .inv_rkey = rkey});
 }
 
-/* A bound window of type 2 over all of the region. */
+/* A bound window of type 2 over the whole region. */
 static inline uint32_t window_2(uint32_t access)
 {
     uint32_t key = tagged(alloc(MW_TYPE_2), 0x2b);
@@ -122,7 +122,7 @@ enum kind {
     ATOMIC,
 };
 
-/* One request of the peer; the syndrome of its refusal, 0: it was carried out. */
+/* One request of the peer. Returns the syndrome of the NAK; 0: the request was executed. */
 static inline uint8_t ask_of(struct qp *target, uint32_t *at, enum kind kind, uint32_t key, uint64_t va, uint32_t len)
 {
     static const uint8_t opcodes[] = {OP_WRITE_ONLY, OP_READ_REQUEST, OP_FETCH_ADD};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Criterion, or where its sandbox can't start, under ThreadSanitizer, as much of it as threaded tests need: one
- * process, one test after the other, abort at the first failure. */
+/* Criterion. Under ThreadSanitizer Criterion's sandbox can't start; then this header has the parts of it that
+ * threaded tests need: one process, one test after the other, abort at the first failure. */
 #ifndef TESTS_UNIT_PLAIN_H
 #define TESTS_UNIT_PLAIN_H
 

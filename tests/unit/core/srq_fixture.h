@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* For tests of shared receive queues: one SRQ with three RC QPs, packets to each of them, and what must come out. */
+/* For tests of shared receive queues: one SRQ with three RC QPs, packets to each of them, and their expected
+ * results. */
 #ifndef PUMICE_TESTS_UNIT_CORE_SRQ_FIXTURE_H
 #define PUMICE_TESTS_UNIT_CORE_SRQ_FIXTURE_H
 
@@ -14,8 +15,8 @@ static struct fixture fix;
 static struct srq *srq;
 static void *srqmem;
 static struct qp *qp[3];
-static uint32_t psn[3]; /* next one of the peer, by QP */
-static uint32_t srq_key, qp_key; /* of the memory, for either protection domain */
+static uint32_t psn[3]; /* the peer's next PSN, by QP */
+static uint32_t srq_key, qp_key; /* keys of the memory, one for each protection domain */
 static uint8_t buf[16384];
 static int owner; /* of the SRQ */
 
@@ -33,7 +34,7 @@ static inline struct qp *make_qp(struct srq *s)
     struct qp_init init = {.type = QPT_RC,
                            .pd = FIX_PD,
                            .srq = s,
-                           .caps = {4, 1 << 20, 2, 77, 32}, /* its own receive side does not count */
+                           .caps = {4, 1 << 20, 2, 77, 32}, /* its own receive attributes are ignored */
                            .send_cq = &qp,
                            .recv_cq = &psn,
                            .owner = &fix};
@@ -83,7 +84,7 @@ static inline void post_many(uint32_t n)
     }
 }
 
-/* A packet of len bytes for QP i; returns the answer's syndrome, or 0xff. */
+/* Gives QP i a packet of len bytes. Returns the syndrome of the answer, or 0xff for no answer. */
 static inline uint8_t arrive_at(int i, uint8_t opcode, uint32_t len)
 {
     static const uint8_t bytes[256] = {1, 2, 3};

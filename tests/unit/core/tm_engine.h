@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* An engine whose QPs have an SRQ that matches tags, and a peer of forged packets. The path MTU is 256. */
+/* An engine whose QPs have an SRQ that matches tags, and a peer that forges packets. The path MTU is 256. */
 #ifndef TESTS_UNIT_TM_ENGINE_H
 #define TESTS_UNIT_TM_ENGINE_H
 
@@ -9,8 +9,8 @@
 #define TM_PD 9u
 #define TM_QPS 3
 #define TM_BUFFERS 12u
-#define BUFFER_LEN 600u /* of an untagged one */
-#define TAG_VA (FIX_VA + 4096) /* tagged ones: of 512 bytes each, by slot */
+#define BUFFER_LEN 600u /* length of an untagged buffer */
+#define TAG_VA (FIX_VA + 4096) /* tagged buffers: 512 bytes each, by slot */
 #define EXACT UINT64_MAX
 #define ACKED (AETH_ACK | AETH_NO_CREDITS)
 #define SILENCE 0xffu
@@ -21,11 +21,11 @@ static struct tag_list *tm;
 static struct srq *srq;
 static void *srqmem, *tmmem;
 static struct qp *qp[TM_QPS];
-static uint32_t psn[TM_QPS]; /* next one of the peer, by QP */
-static uint32_t key; /* of all memory, in the SRQ's protection domain */
+static uint32_t psn[TM_QPS]; /* the peer's next PSN, by QP */
+static uint32_t key; /* of the whole memory, in the SRQ's protection domain */
 static int srq_owner, srq_cq, qp_cq;
 static uint8_t wire[65536];
-static struct pkt out[MAX_OUT]; /* what the engine sent last */
+static struct pkt out[MAX_OUT]; /* the packets that the engine sent last */
 static uint32_t num_out;
 
 static inline struct qp *tm_qp(uint32_t max_send_wr, struct srq *of)
@@ -84,7 +84,7 @@ static inline struct tm_info tm_state(void)
     return info;
 }
 
-/* --- the program ----------------------------------------------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------------------- */
 
 static inline void post_buffers(uint32_t n)
 {
@@ -99,7 +99,7 @@ static inline void post_buffers(uint32_t n)
 static inline void add_with(uint32_t handle, uint64_t tag, uint32_t len, uint32_t lkey)
 {
     uint64_t at = TAG_VA + 512 * (TM_SLOT(handle) % 8);
-    /* In three parts, to be put together. */
+    /* In three parts, which the engine must join. */
     uint32_t a = len / 3, b = len / 2 - a;
     struct sge sge[3] = {{at, a, lkey}, {at + a, b, lkey}, {at + a + b, len - a - b, lkey}};
     struct tm_op op = {.opcode = TM_ADD,
@@ -150,14 +150,14 @@ static inline struct completion expect_wc(int i, struct expected want, int line)
 #define EXPECT_NOTHING() cr_expect_null(engine_peek_completion(fix.e), "line %d: no completion", __LINE__)
 #define BOTH (WC_TM_MATCH | WC_TM_DATA_VALID)
 
-/* --- the peer ---------------------------------------------------------------------------------------------------------------- */
+/* --- the peer ---------------------------------------------------------------------------------- */
 
 static inline void turn(void)
 {
     num_out = fix_tx(&fix, wire, out, MAX_OUT);
     cr_assert_leq(num_out, MAX_OUT);
 }
-/* The nth packet of this kind that the engine sent last from QP i; NULL: none. */
+/* The nth packet with this opcode among those that the engine sent last; NULL: none. */
 static inline const struct pkt *sent(uint8_t opcode, unsigned n)
 {
     for (uint32_t i = 0; i < num_out; i++)
@@ -166,7 +166,7 @@ static inline const struct pkt *sent(uint8_t opcode, unsigned n)
     return NULL;
 }
 
-/* A packet of a SEND; returns the syndrome of the ACK or NAK, or SILENCE. */
+/* Gives the engine a packet of a SEND. Returns the syndrome of the ACK or NAK, or SILENCE. */
 static inline uint8_t arrive(int i, uint8_t opcode, const uint8_t *bytes, uint32_t len)
 {
     struct pkt p = {.opcode = opcode, .psn = psn[i], .payload = bytes, .payload_len = len, .imm = {1, 2, 3, 4}};
@@ -181,7 +181,7 @@ static inline uint8_t arrive(int i, uint8_t opcode, const uint8_t *bytes, uint32
     return ack ? ack->aeth.syndrome : SILENCE;
 }
 
-/* The bytes of a message: TMH, then 1, 2, 3 ... */
+/* The bytes of a message: a TMH, then 1, 2, 3 ... */
 static inline const uint8_t *message(uint8_t opcode, uint64_t tag)
 {
     static uint8_t bytes[2048];
@@ -198,7 +198,7 @@ static inline const uint8_t *rndv_message(uint64_t tag, uint32_t len)
     rvh_encode(&rvh, bytes + TMH_LEN);
     return bytes;
 }
-/* An eager message in one packet with so much payload. */
+/* An eager message in one packet, with this much payload. */
 static inline uint8_t eager(int i, uint64_t tag, uint32_t payload)
 {
     return arrive(i, OP_SEND_ONLY, message(TMH_EAGER, tag), TMH_LEN + payload);
@@ -208,7 +208,7 @@ static inline uint8_t rndv(int i, uint64_t tag, uint32_t len)
     return arrive(i, OP_SEND_ONLY, rndv_message(tag, len), TMH_LEN + RVH_LEN);
 }
 
-/* Is memory at the tagged buffer 1, 2, 3 ... as in message()? */
+/* Does the tagged buffer hold 1, 2, 3 ... as in message()? */
 static inline bool tagged_data(uint32_t slot, uint32_t len)
 {
     const uint8_t *p = fix.bytes + (TAG_VA - FIX_VA) + 512 * slot;
@@ -218,7 +218,7 @@ static inline bool tagged_data(uint32_t slot, uint32_t len)
     return p[len] == 0;
 }
 
-/* Answers a READ request with 1, 2, 3 ...; what the engine sends then is in out. */
+/* Answers a READ request with 1, 2, 3 ... The packets that the engine then sends are in out. */
 static inline void answer_read(int i, const struct pkt *request)
 {
     static uint8_t data[2048];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A matching list and short ways to talk to it. */
+/* A matching list, and short functions to use it. */
 #ifndef TESTS_UNIT_TM_FIXTURE_H
 #define TESTS_UNIT_TM_FIXTURE_H
 
@@ -29,7 +29,7 @@ static inline uint32_t handle_of(uint32_t slot, uint32_t generation)
     return generation << TM_SLOT_BITS | slot;
 }
 
-/* A buffer of 1 MiB, so that nothing is too long. */
+/* Adds a buffer of 1 MiB, so that no message is too long. */
 static inline struct tm_op_result do_add(struct tag_list *tm, uint32_t handle, uint64_t tag, uint64_t mask, int cnt)
 {
     struct sge sge = {.addr = 0x1000, .length = 1 << 20, .lkey = 1};
@@ -66,7 +66,7 @@ static inline struct tm_op_result do_sync(struct tag_list *tm, uint32_t cnt)
     return r;
 }
 
-/* First packet of a message; whole unless it is said to be longer than what is in it. */
+/* The first packet of a message. It is the whole message unless msg.len is larger than its bytes. */
 struct packet {
     uint8_t bytes[512];
     struct tm_msg msg;
@@ -87,7 +87,7 @@ static inline const struct tm_msg *make_rndv(struct packet *p, uint64_t tag, uin
     return &p->msg;
 }
 
-/* Decides on an eager message of one packet and commits; the entry that it matched, NULL: unexpected. */
+/* Decides on an eager message of one packet and commits. Returns the entry that it matched; NULL: unexpected. */
 static inline const struct tm_entry *begin_eager(struct tag_list *tm, uint64_t tag, struct tm_rx *rx)
 {
     struct packet p;
@@ -96,7 +96,8 @@ static inline const struct tm_entry *begin_eager(struct tag_list *tm, uint64_t t
     tm_commit(tm, &d, rx, 0);
     return d.entry;
 }
-/* The same, and delivers it at once. The handle that it matched, TM_NO_HANDLE: unexpected. */
+/* As begin_eager, but also delivers the message at once. Returns the handle that it matched; TM_NO_HANDLE:
+ * unexpected. */
 static inline uint32_t send_eager(struct tag_list *tm, uint64_t tag)
 {
     struct tm_rx rx;

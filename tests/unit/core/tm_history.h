@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the random histories of tag matching share: the choice of operations, what the reference says to them, and the
- * comparison of the list with the reference's. */
+/* Shared by the random histories of tag matching: the choice of operations, the results of the reference, and the
+ * comparison of the list with the reference's list. */
 #ifndef TESTS_UNIT_TM_HISTORY_H
 #define TESTS_UNIT_TM_HISTORY_H
 
@@ -24,12 +24,12 @@ struct history {
     struct model model;
     uint32_t generation[MAX_TAGS];
     bool in_use[MAX_TAGS]; /* listed or consumed */
-    char *log; /* what happened, or NULL */
+    char *log; /* text of all events, or NULL */
     size_t log_len;
     char wrong[256]; /* the first difference; empty: none */
 };
 
-/* Begins the history of a seed. The list is made by the caller. */
+/* Begins the history of a seed. The caller makes the list. */
 static inline void history_begin(struct history *h, uint64_t seed)
 {
     memset(h, 0, offsetof(struct history, log));
@@ -94,7 +94,7 @@ static inline uint64_t random_mask(struct history *h)
                                      1,         2,         EVERY_BIT >> 1, 1ull << 63, 3};
     return masks[below(h, sizeof(masks) / sizeof(*masks))];
 }
-/* Mostly what an honest program would say. */
+/* Usually the count that an honest program would send. */
 static inline uint32_t random_count(struct history *h)
 {
     uint32_t kind = below(h, 10);
@@ -102,7 +102,7 @@ static inline uint32_t random_count(struct history *h)
         return h->model.hw + (chance(h, 20) ? below(h, 8) << 16 : 0);
     return kind < 9 ? h->model.hw - below(h, 3) : (uint32_t)next_random(h);
 }
-/* A handle of the past, the present, or of nobody. */
+/* A handle of an earlier use, of the current use, or of no use. */
 static inline uint32_t random_handle(struct history *h)
 {
     uint32_t slot = below(h, h->tags);
@@ -128,7 +128,7 @@ static inline void choose_op(struct history *h, struct tm_op *op)
         op->handle = ++h->generation[slot] << TM_SLOT_BITS | slot;
 }
 
-/* What the reference says to an operation. */
+/* The result of the reference for an operation. */
 static inline struct tm_op_result foretell_op(struct history *h, const struct tm_op *op)
 {
     uint32_t slot = TM_SLOT(op->handle);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The reference for tag matching: a plain array of entries, each with its own "active", and the rules one by one. */
+/* The reference for tag matching: a plain array of entries, each with its own `active` flag, and the rules one by
+ * one. */
 #ifndef TESTS_UNIT_TM_MODEL_H
 #define TESTS_UNIT_TM_MODEL_H
 

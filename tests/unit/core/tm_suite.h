@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* For suites about one matching list, which is made anew for each test: TestSuite(name, .init = setup, .fini = teardown). */
+/* For suites about one matching list, which is new for each test: TestSuite(name, .init = setup, .fini = teardown). */
 #ifndef TESTS_UNIT_TM_SUITE_H
 #define TESTS_UNIT_TM_SUITE_H
 

@@ -12,15 +12,15 @@
 #define PD_A 21u
 #define PD_B 22u
 
-enum { A, B, C, SRQS }; /* A and B are of DOMAIN, C is of ALIEN, with A's protection domain */
+enum { A, B, C, SRQS }; /* A and B belong to DOMAIN; C belongs to ALIEN and has A's protection domain */
 
 static struct fixture fix;
 static struct srq *srq[SRQS];
 static void *srqmem[SRQS];
 static int cq[SRQS], owner[SRQS];
-static uint32_t key[2]; /* of PD_A and PD_B, for all of the memory */
+static uint32_t key[2]; /* of PD_A and PD_B, for the whole memory */
 static struct qp *tgt, *ini;
-static uint32_t psn; /* next one of the peer's */
+static uint32_t psn; /* the peer's next PSN */
 static uint8_t buf[65536];
 
 static inline struct qp *make_qp(const struct qp_init *init, enum qp_state state)
@@ -84,7 +84,7 @@ static inline struct pkt request(uint8_t operation, uint32_t srqn, uint32_t len)
     return p;
 }
 
-/* The answer's syndrome, or 0xff: silence. */
+/* Returns the syndrome of the answer, or 0xff for no answer. */
 static inline uint8_t feed(struct pkt p, struct pkt *answer)
 {
     struct pkt a;
@@ -113,7 +113,7 @@ static inline void expect_recv(int i, uint32_t slot, uint8_t status)
     cr_expect_eq(c.status, status, "status %u", c.status);
 }
 
-/* The target has refused a request, is in ERR, and has said so once. */
+/* The target has refused a request, is in ERR, and has raised one event. */
 static inline void expect_dead(uint8_t event)
 {
     struct event ev = {.type = 0};

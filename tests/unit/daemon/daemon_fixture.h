@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A device without network or thread, and sessions on it whose client is the test itself: control operations are called
- * as functions, rings are written by hand, and device_pass is the loop. Shared by the daemon's unit tests and fuzz
- * targets. */
+/* A device without network or thread, and sessions on it whose client is the test itself. Control operations are
+ * called as functions, rings are written by hand, and device_pass is the loop. Shared by the daemon's unit tests and
+ * fuzz targets. */
 #ifndef PUMICE_TESTS_DAEMON_FIXTURE_H
 #define PUMICE_TESTS_DAEMON_FIXTURE_H
 
@@ -26,7 +26,7 @@ struct fixture {
     struct control_reply rp;
 };
 
-/* The client's view of a queue pair and its completion queue: separate mappings, as a client has them. */
+/* The client's view of a QP and its completion queue: separate mappings, as in a real client. */
 struct fixture_qp {
     struct pm_create_qp_rep rep;
     struct pm_qp_page *page;
@@ -52,7 +52,7 @@ static inline bool fixture_start(struct fixture *f)
 {
     char why[ERROR_TEXT_MAX];
 
-    signal(SIGPIPE, SIG_IGN); /* as pumiced does: clients close their ends of pipes */
+    signal(SIGPIPE, SIG_IGN); /* as in pumiced: clients close their ends of pipes */
     memset(f, 0, sizeof(*f));
     settings_init(&f->settings);
     if (settings_add_device(&f->settings, "test0", "127.0.0.1", why) != 0)
@@ -74,8 +74,8 @@ static inline void fixture_close_fds(struct fixture *f)
     f->rp.fds = 0;
 }
 
-/* A session of this process. Keeps no descriptors (the page is reached by s->page) but that of the asynchronous events,
- * if events is not NULL. */
+/* Opens a session of this process. It keeps no descriptors (the page is s->page), except that of the asynchronous
+ * events if events is not NULL. */
 static inline struct session *fixture_session_events(struct fixture *f, int *events)
 {
     struct pm_open_req rq = {PM_ABI_VERSION, 0, (uintptr_t)&fixture_probe, fixture_probe};
@@ -96,7 +96,7 @@ static inline struct session *fixture_session(struct fixture *f)
     return fixture_session_events(f, NULL);
 }
 
-/* The next asynchronous event, if there is one. */
+/* Reads the next asynchronous event. False: there is none. */
 static inline bool fixture_event(int events, struct pm_async_event *ev)
 {
     struct pollfd p = {events, POLLIN, 0};
@@ -104,7 +104,7 @@ static inline bool fixture_event(int events, struct pm_async_event *ev)
     return poll(&p, 1, 0) == 1 && read(events, ev, sizeof(*ev)) == (ssize_t)sizeof(*ev);
 }
 
-/* Carries out an operation, with a copy of descriptor fd if that is not -1; the reply's payload goes to rep. Returns its
+/* Executes an operation, with a copy of descriptor fd if fd is not -1. Copies the reply's payload to rep. Returns the
  * status. Descriptors stay in f->rp. */
 static inline int fixture_call_fd(struct fixture *f, struct session *s, uint32_t op, const void *rq, size_t len, int fd,
                                   void *rep, size_t rep_len)
@@ -210,7 +210,7 @@ static inline int fixture_srq(struct fixture *f, struct session *s, uint32_t pd,
     return 0;
 }
 
-/* RESET to RTS, towards QP number dest of the same device. */
+/* Moves a QP from RESET to RTS, connected to QP number dest of the same device. */
 static inline int fixture_connect(struct fixture *f, struct session *s, uint32_t qpn, uint32_t dest)
 {
     struct pm_modify_qp_req m = {.qpn = qpn};
@@ -244,7 +244,7 @@ static inline int fixture_connect(struct fixture *f, struct session *s, uint32_t
     return fixture_call(f, s, PM_OP_MODIFY_QP, &m, sizeof(m), NULL, 0);
 }
 
-/* Two queue pairs with each other. */
+/* Connects two QPs to each other. */
 static inline int fixture_connect_both(struct fixture *f, struct session *s, const struct fixture_qp *a,
                                        const struct fixture_qp *b)
 {
@@ -272,14 +272,14 @@ static inline void fixture_ring(struct session *s, const struct fixture_qp *qp)
     fixture_ring_bell(s, qp->rep.doorbell);
 }
 
-/* The slots that the next request goes to. */
+/* The slot of the next request. */
 static inline struct pm_send_wqe *fixture_send_slot(struct fixture_qp *qp)
 {
     return (struct pm_send_wqe *)(qp->base + qp->rep.sq_offset +
                                   (size_t)(qp->tail & (qp->rep.sq_slots - 1)) * qp->rep.sq_stride);
 }
 
-/* A signaled request at the tail of the send queue; wr_id is 1000 and its index. */
+/* Writes a signaled request to the tail of the send queue. Its wr_id is 1000 plus its index. */
 static inline void fixture_wqe(struct fixture_qp *qp, uint8_t opcode, uint32_t key, const uint8_t *from,
                                const uint8_t *to, uint32_t len)
 {
@@ -328,7 +328,7 @@ static inline void fixture_post_srq(struct session *s, struct fixture_srq *srq)
         fixture_ring_bell(s, srq->rep.doorbell);
 }
 
-/* Runs passes until nothing happens, for at most a second of real time. */
+/* Runs passes until nothing is left to do, for at most one second of real time. */
 static inline void fixture_run(struct fixture *f)
 {
     uint64_t end = clock_ns() + NS_PER_S;

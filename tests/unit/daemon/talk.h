@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* One QP, spoken to packet by packet, for tests of its two halves: its fixture, what it sends, and what comes to it. */
+/* Tests of the two halves of one QP, packet by packet: the fixture, the packets that the QP sends, and the packets
+ * that it gets. */
 #ifndef TALK_H
 #define TALK_H
 
@@ -8,9 +9,9 @@
 static struct fixture fix;
 static struct qp *qp;
 static uint8_t buf[1 << 17];
-static struct tx_batch batch; /* what was sent last; in buf */
+static struct tx_batch batch; /* the packets that were sent last; their bytes are in buf */
 
-/* Sends what is due, at most cap bytes of it; returns the number of packets. */
+/* Sends the packets that are due, at most cap bytes. Returns the number of packets. */
 static inline uint32_t transmit_up_to(size_t cap)
 {
     batch.buf = buf;
@@ -24,7 +25,7 @@ static inline uint32_t transmit(void)
     return transmit_up_to(sizeof buf);
 }
 
-/* The packets that were sent last, from 0. */
+/* Packet i of those sent last, from 0. */
 static inline struct pkt sent(uint32_t i)
 {
     struct pkt p;
@@ -33,7 +34,7 @@ static inline struct pkt sent(uint32_t i)
     return p;
 }
 
-/* A packet of the peer's. */
+/* Gives the QP a packet from the peer. */
 static inline void arrive(struct pkt p)
 {
     p.dest_qpn = qp_number(qp);
