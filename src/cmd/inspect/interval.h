@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice status --interval: what counters grow by (row D13). */
+/* pumice status --interval: what counters grow by. */
 #ifndef PUMICE_SRC_CMD_INSPECT_INTERVAL_H
 #define PUMICE_SRC_CMD_INSPECT_INTERVAL_H
 

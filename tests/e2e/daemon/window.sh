@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Windows from one packet to 4096 (row D1), clean and with losses: the data is right, nobody has more unacknowledged than the window, and
+# Windows from one packet to 4096, clean and with losses: the data is right, nobody has more unacknowledged than the window, and
 # the window is what holds a sender back if it is small.
 . "$(dirname "$0")/../lib/common.bash"
 endurance=$BUILD/tests/verbs/rdma_endurance

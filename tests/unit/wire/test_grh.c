@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The header area of received datagrams (row E12). */
+/* The header area of received datagrams. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <infiniband/verbs.h>

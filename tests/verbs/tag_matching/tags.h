@@ -372,7 +372,7 @@ static inline bool tm_data(const struct tm_side *r, uint32_t at, uint64_t tag, u
     return true;
 }
 
-/* A strict device wants 33 untagged buffers before it takes the first message (row A5). They are used up at once, so
+/* A strict device wants 33 untagged buffers before it takes the first message. They are used up at once, so
  * that what follows holds for every device. */
 static inline void tm_prime(struct tm_pair *p)
 {

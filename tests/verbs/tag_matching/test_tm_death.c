@@ -77,7 +77,7 @@ static bool arriving(struct tm_side *r)
     return false;
 }
 
-/* A sender is killed in the middle of an unexpected message (row A20). */
+/* A sender is killed in the middle of an unexpected message. */
 static void killed(struct tm_pair *p, bool other_host)
 {
     struct tm_side *r = &p->r, *s = &p->s;
@@ -159,7 +159,7 @@ static void too_long(struct tm_pair *p)
     ok(one.status == 0 && other.status == 0 && (one.opcode == IBV_WC_RECV || other.opcode == IBV_WC_RECV), "finished");
 }
 
-/* --- a QP that goes in the middle of a rendezvous (row A37) */
+/* --- a QP that goes in the middle of a rendezvous */
 
 enum way { TO_ERR, TO_RESET, DESTROYED, SILENCE, WAYS };
 
@@ -198,7 +198,7 @@ static void reading(struct tm_pair *p)
     tm_replace(p, 0, &tm_usual);
 }
 
-/* A FIN that nobody takes: its QP fails, and there is no completion to say so (row A38). */
+/* A FIN that nobody takes: its QP fails, and there is no completion to say so. */
 static void no_inbox(struct tm_pair *p)
 {
     struct tm_side *r = &p->r, *s = &p->s;

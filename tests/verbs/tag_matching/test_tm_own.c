@@ -89,7 +89,7 @@ static void software(struct tm_pair *p)
     ok(by_program(r, 0, r->buf + 8192, true) && tm_data(r, DATA, 61, LEN) && finished(s, 1, 61), "likewise");
 }
 
-/* The program's sends and the offload's READs and FINs take turns (row A39). */
+/* The program's sends and the offload's READs and FINs take turns. */
 static void together(struct tm_pair *p)
 {
     struct tm_side *r = &p->r, *s = &p->s;
@@ -129,7 +129,7 @@ static void together(struct tm_pair *p)
     ok(data == SENDS && sends == SENDS, "rendezvous and sends of one QP complete side by side");
 }
 
-/* --- invalidation (row A28) */
+/* --- invalidation */
 
 static struct ibv_mw *window;
 
@@ -213,7 +213,7 @@ static void invalidation(struct tm_pair *p)
     ok(ibv_dealloc_mw(window) == 0, "the window goes");
 }
 
-/* --- a QP that may not READ (row A33) */
+/* --- a QP that may not READ */
 
 static void no_reads(struct tm_pair *p, bool strict)
 {
@@ -242,7 +242,7 @@ static void no_reads(struct tm_pair *p, bool strict)
     ok(tm_matched(r, 2, 63, 20), "eager messages match");
 }
 
-/* A strict device takes no message before 33 untagged buffers were there, not even one that matches (row A5); another
+/* A strict device takes no message before 33 untagged buffers were there, not even one that matches; another
  * does not ask for any. */
 static void first_buffers(struct ibv_context *a, struct ibv_context *b, bool strict)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The race that the synchronization of tag matching is there for: messages m1 and m2 arrive while the program posts receives
- * b1 and b2 (row A16). In every order, with the program looking at its completions or not in between, the first message
+ * b1 and b2. In every order, with the program looking at its completions or not in between, the first message
  * must have the first receive, and every completion is the one that the reference model foretells. */
 #include "tests/verbs/tag_matching/tags_mpi.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Entries, operations and their limits while messages come in: when a slot is free again, what a list that stops in the middle
- * leaves, a full queue of operations, and the end of an SRQ that is in use (rows A4, A6, A7 and A8). */
+ * leaves, a full queue of operations, and the end of an SRQ that is in use. */
 #include "tests/verbs/tag_matching/tags.h"
 
 #define TAGS 64 /* of tm_open's SRQs */

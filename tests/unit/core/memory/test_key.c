@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory keys: what can be registered (row E17), and what a key then allows to whom, seen through forged requests
- * (rows E3, E7, E10). */
+/* Memory keys: what can be registered, and what a key then allows to whom, seen through forged
+ * requests. */
 #include <errno.h>
 
 #include "tests/unit/core/core_fixture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows over layouts (row C4): binds that are refused, and what else a bind looks at. */
+/* Memory windows over layouts: binds that are refused, and what else a bind looks at. */
 #include "tests/unit/core/layout_fixture.h"
 
 TestSuite(layout_bind, .init = setup, .fini = teardown);

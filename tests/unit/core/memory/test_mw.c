@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows (row E18): who may bind what to which region, and what a peer can do with it then, seen through
+/* Memory windows: who may bind what to which region, and what a peer can do with it then, seen through
  * forged requests. */
 #include "tests/unit/core/mw_fixture.h"
 

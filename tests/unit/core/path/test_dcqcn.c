@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Explicit congestion notification (row E28): marks are answered, and who is told lowers its rate. */
+/* Explicit congestion notification: marks are answered, and who is told lowers its rate. */
 #include "tests/unit/core/core_fixture.h"
 
 #define LINE 1000000000u /* bytes per second */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Multicast groups (row E27). */
+/* Multicast groups. */
 #include <errno.h>
 
 #include "tests/unit/core/core_fixture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* States of a QP and its attributes (IBA 11.2.5.2; row E19), and what may be posted in which (row E9). */
+/* States of a QP and its attributes (IBA 11.2.5.2), and what may be posted in which. */
 #include <errno.h>
 
 #include "tests/unit/core/core_fixture.h"

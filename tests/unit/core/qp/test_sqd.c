@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Draining a send queue (row E19, IBA 10.3.1.5): what has begun is finished, nothing else begins, one event tells. */
+/* Draining a send queue (IBA 10.3.1.5): what has begun is finished, nothing else begins, one event tells. */
 #include "tests/unit/daemon/talk.h"
 
 static uint32_t key;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Operations of the send queue that send nothing, binding and local invalidation: their place in the order of
- * requests (row E6), and that each is carried out once, however often the packets around it are sent. */
+ * requests, and that each is carried out once, however often the packets around it are sent. */
 #include <errno.h>
 
 #include "tests/unit/daemon/talk.h"

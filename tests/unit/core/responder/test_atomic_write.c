@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* ATOMIC WRITE and FLUSH (row E16, IBA A19), both halves. */
+/* ATOMIC WRITE and FLUSH (IBA A19), both halves. */
 #include <errno.h>
 
 #include "tests/unit/daemon/talk.h"

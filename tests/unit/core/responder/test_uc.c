@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Unreliable connections (row E11; IBA 9.8.2): what is sent, what is delivered, what is dropped, and the state SQE. */
+/* Unreliable connections (IBA 9.8.2): what is sent, what is delivered, what is dropped, and the state SQE. */
 #include <errno.h>
 
 #include "tests/unit/core/core_fixture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Unreliable datagrams (row E12; IBA 9.8.3). */
+/* Unreliable datagrams (IBA 9.8.3). */
 #include <errno.h>
 
 #include "tests/unit/core/core_fixture.h"

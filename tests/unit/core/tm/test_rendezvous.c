@@ -251,7 +251,7 @@ Test(tm_rndv_own, sends_and_rendezvous_share_the_queue)
     EXPECT_NOTHING();
 }
 
-/* A message may invalidate a memory window (row A28). */
+/* A message may invalidate a memory window. */
 Test(tm_rndv_own, invalidation)
 {
     uint32_t region, window;
@@ -416,7 +416,7 @@ Test(tm_rndv, waiting_ones_are_flushed)
 }
 
 /* The sender has no receive request for the FIN: RNR, again and again, and at last an event, since no completion can
- * tell it (row A38). */
+ * tell it. */
 Test(tm_rndv, the_fin_finds_no_receive_request)
 {
     answer_read(0, matched_rndv(0));

@@ -28,7 +28,7 @@ Test(tm, parameters_have_bounds)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         cr_expect_eq(tm_size(&cases[i].p) != 0, cases[i].good, "case %zu", i);
-    /* What programs rely on (row A1). */
+    /* What programs rely on. */
     const struct tm_profile *p = tm_profile(TM_PROFILE_GENEROUS);
     cr_assert(p->max_num_tags >= 4095 && p->max_ops >= 8192 && p->max_sge >= 16 && p->max_rndv_hdr >= 64);
     cr_assert_null(tm_profile(TM_PROFILES));
@@ -354,7 +354,7 @@ Test(tm, what_is_not_committed_leaves_no_trace)
     cr_assert(info.hw_cnt == 0 && info.inflight == 0 && info.active == 1 && info.in_sync);
     cr_assert_eq(info.counters.rx_wait, 3);
     cr_assert_eq(info.counters.depth_sum, 0);
-    /* When it comes again there is an entry, which is active: the first decisions don't count (row A5). */
+    /* When it comes again there is an entry, which is active: the first decisions don't count. */
     do_add(tm, 1, 5, EXACT, -1);
     struct tm_decision d = decide(&p.msg);
     cr_assert_not_null(d.entry);
@@ -410,7 +410,7 @@ Test(tm, deletions_and_races)
     cr_assert_eq(do_del(tm, handle_of(4, 2) + (1u << 31), -1).status, WC_TM_ERR);
     cr_assert_eq(do_del(tm, TM_NO_HANDLE, -1).status, WC_TM_ERR);
     cr_assert_eq(info_of(tm).active, 1);
-    /* Too late and not signaled: silence (row A12). */
+    /* Too late and not signaled: silence. */
     struct tm_op op = {.opcode = TM_DEL, .handle = handle_of(4, 1)};
     tm_op(tm, &op, &r, 0);
     cr_assert_not(r.complete);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tag matching into strided memory: a tagged buffer may be a memory window over a layout (row C6), so that a message becomes a
+/* Tag matching into strided memory: a tagged buffer may be a memory window over a layout, so that a message becomes a
  * column of a matrix with nobody copying. */
 #include "daemon/core/memory/layout.h"
 #include "tests/unit/core/tm_engine.h"

@@ -161,7 +161,7 @@ Test(tm_srq, unexpected_of_several_packets)
     cr_expect(tm_state().hw_cnt == 2 && tm_state().inflight == 0);
 }
 
-/* A message without a buffer leaves no trace, and is decided anew when it comes again (row A5). */
+/* A message without a buffer leaves no trace, and is decided anew when it comes again. */
 Test(tm_srq, no_buffer)
 {
     cr_expect_eq(eager(0, 7, 10), AETH_RNR | 12);
@@ -177,7 +177,7 @@ Test(tm_srq, no_buffer)
     EXPECT(1, OF_TM_BUFFER, WC_SUCCESS, WC_TM_NO_TAG, 0, 0, 10);
 }
 
-/* Packets that come twice are not matched, counted or delivered twice (row A45). */
+/* Packets that come twice are not matched, counted or delivered twice. */
 Test(tm_srq, duplicates)
 {
     post_buffers(2);
@@ -309,7 +309,7 @@ static void go(int i, enum way way)
     turn();
 }
 
-/* An unexpected message that dies with its QP is not counted, and its buffer serves another one (row A20). */
+/* An unexpected message that dies with its QP is not counted, and its buffer serves another one. */
 Test(tm_srq, a_qp_goes_in_the_middle_of_an_unexpected_message)
 {
     post_buffers(3);
@@ -326,7 +326,7 @@ Test(tm_srq, a_qp_goes_in_the_middle_of_an_unexpected_message)
     cr_expect_eq(srq_posted(srq), 2);
 }
 
-/* A matched entry gets its last completion, whatever becomes of the QP (row A37). */
+/* A matched entry gets its last completion, whatever becomes of the QP. */
 Test(tm_srq, a_qp_goes_in_the_middle_of_a_matched_message)
 {
     uint32_t qpn[] = {qp_number(qp[0]), qp_number(qp[1]), qp_number(qp[2])};

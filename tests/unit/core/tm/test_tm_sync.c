@@ -105,7 +105,7 @@ Test(tm_sync, nothing_is_activated_while_an_unexpected_message_arrives)
     cr_assert_eq(info_of(tm).pending, 0, "now it is true");
 }
 
-/* --- when to ask (row A18) ------------------------------------------------------------------------------------------------- */
+/* --- when to ask ------------------------------------------------------------------------------------------------- */
 
 Test(tm_sync, asks_after_16384_messages_without_a_report)
 {
@@ -150,7 +150,7 @@ Test(tm_sync, counts_wrap)
     cr_assert_eq(info_of(tm).counters.odd_counts, 0);
 }
 
-/* Counts that no honest program sends are values like any other (row A19). */
+/* Counts that no honest program sends are values like any other. */
 Test(tm_sync, odd_counts)
 {
     cr_assert_eq(do_sync(tm, 5).flags, WC_TM_SYNC_REQ, "ahead");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whose packets leave first (rows D7, D8): what was lost before what is new, a burst of each queue pair in its turn, so that neither
+/* Whose packets leave first: what was lost before what is new, a burst of each queue pair in its turn, so that neither
  * retransmissions nor bulk data keep another's ACKs and requests waiting. */
 #include "tests/unit/core/core_fixture.h"
 

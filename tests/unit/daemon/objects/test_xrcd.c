@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* XRC in the daemon: who opens which domain (rows B2 to B4), SRQs in it, target queue pairs that outlive their makers
- * (rows B12, B13), and events to all who have them open (row B14). */
+/* XRC in the daemon: who opens which domain, SRQs in it, target queue pairs that outlive their makers,
+ * and events to all who have them open. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
