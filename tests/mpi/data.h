@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Data that can be checked: what stands where says which message it belongs to, and which place in it. */
+/* Data that can be checked: each word shows its message and its place in the message. */
 #ifndef PUMICE_TESTS_MPI_DATA_H
 #define PUMICE_TESTS_MPI_DATA_H
 
@@ -7,9 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The eight bytes from byte 8 n on of the data that seed stands for. Seed and n (up to 32 GiB) make one number of 64 bits, and each
- * step maps these numbers one to one, so that no word occurs twice: at no other place, and in no other message. What is
- * a multiple of eight bytes off is seen at its first word, wherever it comes from; any other shift by chance, 1 in 2^64 for each word. */
+/* The eight bytes at offset 8 * n of the data of this seed. Seed and n (up to 32 GiB) form a number of 64 bits, and
+ * each step maps these numbers one to one. So no word occurs twice, neither at another place nor in another message.
+ * Data that are shifted by a multiple of eight bytes differ at the first word, wherever they come from. Any other
+ * shift differs with high probability: each word agrees with probability 1 in 2^64. */
 static inline uint64_t mt_word(size_t n, unsigned seed)
 {
     uint64_t z = ((uint64_t)seed << 32 | (n & UINT32_MAX)) + 0x9e3779b97f4a7c15u;
@@ -18,7 +19,7 @@ static inline uint64_t mt_word(size_t n, unsigned seed)
     return z ^ (z >> 31);
 }
 
-/* Byte i of them. */
+/* Byte i of the data. */
 static inline unsigned char mt_byte(size_t i, unsigned seed)
 {
     uint64_t word = mt_word(i / 8, seed);
@@ -37,7 +38,7 @@ static inline void mt_fill(void *buf, size_t size, unsigned seed)
         p[i] = mt_byte(i, seed);
 }
 
-/* The first byte that is not what mt_fill wrote; size if there is none. */
+/* The first byte that differs from mt_fill's data; size if there is none. */
 static inline size_t mt_differs(const void *buf, size_t size, unsigned seed)
 {
     const unsigned char *p = buf;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the MPI programs of the tests share: data that can be checked, and a verdict of all ranks together. One source file
- * each; they use nothing but MPI and are compiled by the compiler wrapper of each MPI. Some are also compiled as parts of
- * the program suite (-DMT_PART=NAME): then main is a function NAME, which finds MPI running and leaves it so. */
+/* Shared by the MPI tests: data that can be checked, and one verdict of all ranks. Each program is one source file.
+ * The programs use nothing but MPI and are compiled by the compiler wrapper of each MPI. Some are also compiled as
+ * parts of the program suite (-DMT_PART=NAME). Then main is a function NAME, which finds MPI running and leaves it
+ * running. */
 #ifndef PUMICE_TESTS_MPI_MT_H
 #define PUMICE_TESTS_MPI_MT_H
 
@@ -20,7 +21,7 @@ int main(int argc, char **argv);
 static int mt_rank, mt_size; /* in MPI_COMM_WORLD */
 static int mt_errors; /* of this rank */
 
-/* Counts what does not hold, and says the first ones. */
+/* Counts failed checks, and prints the first ones. */
 #define MT_CHECK(holds, ...)                                                                                           \
     do {                                                                                                               \
         if (!(holds) && __atomic_fetch_add(&mt_errors, 1, __ATOMIC_RELAXED) < 10) {                                    \
@@ -30,7 +31,7 @@ static int mt_errors; /* of this rank */
         }                                                                                                              \
     } while (0)
 
-/* MPI_Init_thread. Returns the level that the library gives. */
+/* Calls MPI_Init_thread. Returns the level that the library provides. */
 static inline int mt_begin(int *argc, char ***argv, int level)
 {
     int given;
@@ -45,7 +46,8 @@ static inline int mt_begin(int *argc, char ***argv, int level)
     return given;
 }
 
-/* Ends MPI. Rank 0 prints "passed" if no rank has counted an error. Returns the exit code: the same for all ranks. */
+/* Ends MPI. Rank 0 prints "passed" if no rank has counted an error. Returns the exit code, which is the same for all
+ * ranks. */
 static inline int mt_end(void)
 {
     int all = 0;
@@ -59,7 +61,7 @@ static inline int mt_end(void)
     return all ? 1 : 0;
 }
 
-/* Ends MPI; rank 0 says why there was nothing to test. Returns the exit code. */
+/* Ends MPI. Rank 0 prints why there was nothing to test. Returns the exit code. */
 static inline int mt_skip(const char *why)
 {
     if (mt_rank == 0)
@@ -70,7 +72,7 @@ static inline int mt_skip(const char *why)
     return 0;
 }
 
-/* Zeros. */
+/* Returns zeroed memory. */
 static inline void *mt_alloc(size_t size)
 {
     void *p = calloc(size ? size : 1, 1);

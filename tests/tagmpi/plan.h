@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the ranks of the stress send each other: a function of the seed alone, so that receivers know what must come. */
+/* The messages that the ranks of the stress test send each other. They depend only on the seed, so receivers know
+ * what to expect. */
 #ifndef PLAN_H
 #define PLAN_H
 
@@ -8,16 +9,17 @@
 #include <stdint.h>
 
 enum {
-    PLAN_COMMS = 2, /* in communicator 0 are many small messages, in 1 few that may be large */
+    /* Communicator 0 has many small messages, communicator 1 has few messages that may be large. */
+    PLAN_COMMS = 2,
     PLAN_TAGS = 6,
     PLAN_SMALL_MAX = 64 << 10, /* bytes of the largest message in communicator 0 */
-    PLAN_LARGE_MAX = 4 << 20, /* in communicator 1 */
-    PLAN_NUMBER = 4 /* a message of so many bytes or more begins with its number */
+    PLAN_LARGE_MAX = 4 << 20, /* bytes of the largest message in communicator 1 */
+    PLAN_NUMBER = 4 /* a message of at least this many bytes begins with its number */
 };
 
 struct plan {
     uint64_t seed;
-    uint32_t messages; /* each rank sends so many */
+    uint32_t messages; /* number of messages that each rank sends */
     unsigned ranks;
 };
 
@@ -26,16 +28,16 @@ struct message {
     uint32_t size; /* bytes */
 };
 
-/* A number that depends on all three arguments, evenly spread. */
+/* A number that depends on all three arguments, evenly distributed. */
 uint64_t plan_random(uint64_t seed, uint64_t a, uint64_t b);
 
-/* The message that rank sends as number, from 0. */
+/* The message with this number, from 0, that a rank sends. */
 struct message plan_message(const struct plan *p, unsigned rank, uint32_t number);
 
-/* Writes its content. */
+/* Writes the content of a message. */
 void plan_fill(const struct plan *p, unsigned rank, uint32_t number, uint8_t *to, size_t size);
 
-/* Is this its content? false: *at is the first byte that is not. */
+/* Is this the content of the message? False: *at is the first wrong byte. */
 bool plan_check(const struct plan *p, unsigned rank, uint32_t number, const uint8_t *got, size_t size, size_t *at);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Two ends of a connection, on one device or on two hosts: what the programs about transports share. */
+/* Two ends of a connection, on one device or on two hosts. Shared by the programs about transports. */
 #ifndef ENDS_H
 #define ENDS_H
 
@@ -10,12 +10,12 @@ struct vt_end {
     struct ibv_pd *pd;
     struct ibv_cq *scq, *rcq;
     struct ibv_qp *qp;
-    char *buf; /* VT_BUF bytes, mr covers them with all access */
+    char *buf; /* VT_BUF bytes; mr covers them with all access rights */
     struct ibv_mr *mr;
     union ibv_gid gid;
 };
 
-/* Opens the other host's device; NULL: there is no other host. */
+/* Opens the device of the other host. NULL: there is no other host. */
 static inline struct ibv_context *vt_open_peer(void)
 {
     const char *peer = getenv("VT_PEER_SOCKET"), *own = getenv("PUMICE_SOCKET");
@@ -45,7 +45,7 @@ static inline void vt_end_open(struct vt_end *e, struct ibv_context *ctx)
     need((e->mr = ibv_reg_mr(e->pd, e->buf, VT_BUF, VT_ALL_ACCESS)));
 }
 
-/* Ends all that vt_end_open made; true if every call succeeded. */
+/* Destroys everything that vt_end_open made. True if every call succeeded. */
 static inline bool vt_end_close(struct vt_end *e)
 {
     int rc =
@@ -55,7 +55,7 @@ static inline bool vt_end_close(struct vt_end *e)
     return rc == 0;
 }
 
-/* ops: send_ops_flags, 0: a plain QP. */
+/* ops: send_ops_flags; 0: an ordinary QP. */
 static inline struct ibv_qp *vt_end_qp(struct vt_end *e, enum ibv_qp_type type, struct ibv_srq *srq, uint64_t ops)
 {
     struct ibv_qp_init_attr_ex a = {.send_cq = e->scq,
@@ -71,7 +71,7 @@ static inline struct ibv_qp *vt_end_qp(struct vt_end *e, enum ibv_qp_type type, 
     return ibv_create_qp_ex(e->ctx, &a);
 }
 
-/* Brings a QP of each end to RTS; UD needs no connection. */
+/* Moves a QP of each end to RTS. UD needs no connection. */
 static inline void vt_link(struct ibv_qp *a, const union ibv_gid *a_gid, struct ibv_qp *b, const union ibv_gid *b_gid)
 {
     need(vt_to_init(a) == 0 && vt_to_init(b) == 0);
@@ -101,7 +101,7 @@ static inline int vt_end_post(struct vt_end *e, struct ibv_send_wr *wr, uint32_t
     return ibv_post_send(e->qp, wr, &bad);
 }
 
-/* The next completion of a CQ; its status is 255 if none came within seconds. */
+/* Returns the next completion of a CQ. Its status is 255 if none came within seconds. */
 static inline struct ibv_wc vt_next(struct ibv_cq *cq)
 {
     struct ibv_wc wc = {.status = 255};
@@ -110,7 +110,7 @@ static inline struct ibv_wc vt_next(struct ibv_cq *cq)
     return wc;
 }
 
-/* Does nothing complete for a while? */
+/* Does nothing complete for some time? */
 static inline bool vt_quiet(struct ibv_cq *cq)
 {
     struct ibv_wc wc;

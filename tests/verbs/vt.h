@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the programs of this folder share. Each prints one line per check, and ends with 0 (all held), 1, or 77
- * (nothing to test with). */
+/* Shared by the programs of this folder. Each program prints one line for each check. Its exit code is 0 (all checks
+ * passed), 1 (a check failed), or 77 (there is nothing to test with). */
 #ifndef VT_H
 #define VT_H
 
@@ -29,7 +29,7 @@ static inline bool vt_ok(bool held, const char *what, int line)
 }
 #define ok(held, what) vt_ok((held), (what), __LINE__)
 
-/* For what must hold before anything can be tested. */
+/* For conditions that must hold before anything can be tested. */
 #define need(held)                                                                                                     \
     do {                                                                                                               \
         if (!(held)) {                                                                                                 \
@@ -60,24 +60,26 @@ static inline struct ibv_context *vt_open(void)
 }
 
 #define VT_BUF 65536
-/* Two QPs of one process, connected with each other. */
+/* Two QPs of one process, connected to each other. */
 struct vt_pair {
     struct ibv_context *ctx;
-    enum ibv_qp_type type; /* RC (or 0, before it is made), UC, UD */
+    enum ibv_qp_type type; /* RC (or 0 before the pair is made), UC, UD */
     struct ibv_pd *pd;
-    struct ibv_cq *scq, *rcq; /* of both QPs */
-    struct ibv_srq *srq; /* of both QPs, if it was there before they were made */
+    struct ibv_cq *scq, *rcq; /* CQs of both QPs */
+    struct ibv_srq *srq; /* of both QPs, if it was set before they were made */
     struct ibv_qp *qp[2];
     struct ibv_mr *mr;
-    char *buf; /* VT_BUF bytes, mr covers them with all access */
+    char *buf; /* VT_BUF bytes; mr covers them with all access rights */
 };
 
 #define VT_QKEY 0x11111111u
-static inline bool vt_acks(const struct ibv_qp *qp) /* it has timers and counts retries */
+/* Does the QP have timers, and count retries? */
+static inline bool vt_acks(const struct ibv_qp *qp)
 {
     return qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_SEND;
 }
-static inline bool vt_reads(const struct ibv_qp *qp) /* it answers READs */
+/* Does the QP answer READs? */
+static inline bool vt_reads(const struct ibv_qp *qp)
 {
     return qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_RECV;
 }
@@ -93,7 +95,7 @@ static inline int vt_to_init(struct ibv_qp *qp)
                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
-/* gid: of the peer; NULL: it is on the same device. */
+/* gid: of the peer; NULL: the peer is on the same device. */
 static inline int vt_to_rtr_at(struct ibv_qp *qp, uint32_t peer, const union ibv_gid *gid)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
@@ -144,7 +146,7 @@ static inline void vt_connect(struct vt_pair *p)
         need(vt_to_rts(p->qp[i]) == 0);
 }
 
-/* cap: of both QPs, NULL: 16 requests, 4 SGEs, 64 bytes inline. scq and rcq are made here if NULL. */
+/* cap: capacities of both QPs; NULL: 16 requests, 4 SGEs, 64 bytes inline. Makes scq and rcq if they are NULL. */
 static inline void vt_pair_make(struct vt_pair *p, struct ibv_context *ctx, const struct ibv_qp_cap *cap)
 {
     static const struct ibv_qp_cap usual = {16, 16, 4, 4, 64};
@@ -169,7 +171,7 @@ static inline void vt_pair_make(struct vt_pair *p, struct ibv_context *ctx, cons
     }
 }
 
-/* Ends all but the context; true if every call succeeded. */
+/* Destroys everything except the context. True if every call succeeded. */
 static inline bool vt_pair_end(struct vt_pair *p)
 {
     int rc = ibv_destroy_qp(p->qp[0]) | ibv_destroy_qp(p->qp[1]) | ibv_dereg_mr(p->mr) | ibv_destroy_cq(p->scq);
@@ -207,7 +209,7 @@ static inline int vt_send(struct vt_pair *p, int i, uint64_t id, uint32_t at, ui
     return ibv_post_send(p->qp[i], &wr, &bad);
 }
 
-/* Polls until num completions are there or half a minute has passed; how many. */
+/* Polls until num completions came or half a minute has passed. Returns their number. */
 static inline int vt_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
     double end = vt_now() + 30;
@@ -221,7 +223,7 @@ static inline int vt_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
     return n;
 }
 
-/* Waits half a minute for an asynchronous event of that type; false: none of it came. It is acknowledged. */
+/* Waits up to half a minute for an asynchronous event of that type, and acknowledges it. False: it did not come. */
 static inline bool vt_event(struct ibv_context *ctx, enum ibv_event_type type, void *element)
 {
     struct pollfd f = {.fd = ctx->async_fd, .events = POLLIN};

@@ -31,7 +31,7 @@ extern const char *const op_name[OP_MAX];
 
 enum transport {
     TRANSPORT_RC,
-    TRANSPORT_SRQ, /* RC whose receive requests come from a shared receive queue */
+    TRANSPORT_SRQ, /* RC with receive requests from a shared receive queue */
     TRANSPORT_XRC,
     TRANSPORT_UC, /* no READ, no atomics, and nothing may be lost */
     TRANSPORT_MAX
@@ -41,20 +41,22 @@ extern const char *const transport_name[TRANSPORT_MAX];
 enum { ATOMIC_WORDS = 8, MAX_SGE = 3, CREDIT_BYTES = 16, EXIT_DATA = 2, EXIT_STATUS = 3, EXIT_STALL = 4 };
 #define CREDIT_WR UINT64_MAX
 
-struct params { /* the client's go for both ends */
+/* The client's parameters apply to both ends. */
+struct params {
     uint64_t seed;
     uint64_t count; /* operations; UINT64_MAX: until the client's time is over */
     uint32_t min_size, max_size;
-    uint32_t depth; /* operations between issue and check, at most */
+    uint32_t depth; /* the most operations between issue and check */
     uint32_t ops; /* bit mask of enum op */
     uint32_t mtu;
     uint32_t transport; /* enum transport */
 };
 
-struct peer { /* what travels over TCP, both ends on one architecture */
+/* The data exchanged over TCP. Both ends have the same architecture. */
+struct peer {
     struct params params;
     uint32_t qpn; /* of the QP that receives */
-    uint32_t sender; /* of the QP that sends: another one with XRC */
+    uint32_t sender; /* of the QP that sends; with XRC it is another QP */
     uint32_t srqn; /* XRC */
     uint32_t psn, rkey, pad;
     uint64_t addr;
@@ -68,7 +70,7 @@ extern struct options {
 } opt;
 extern struct params par;
 
-/* One registered block: depth slots for what is sent or received, depth slots as target of WRITEs (server) or READs
+/* One registered block: `depth` slots for sent or received data, `depth` slots as target of WRITEs (server) or READs
  * (client), the source of READs, the atomics, and the credits. */
 extern struct state {
     int tcp;
@@ -77,7 +79,7 @@ extern struct state {
     struct ibv_pd *pd;
     struct ibv_cq *cq;
     struct ibv_qp *qp; /* sends */
-    struct ibv_qp *target; /* XRC: receives; else NULL */
+    struct ibv_qp *target; /* XRC: the QP that receives; else NULL */
     struct ibv_srq *srq; /* NULL: receive requests go to qp */
     struct ibv_xrcd *xrcd;
     struct ibv_mr *mr;
@@ -85,12 +87,12 @@ extern struct state {
     uint64_t msg_at, target_at, source_at, atomic_at, credit_at, size; /* offsets in the block */
     uint32_t slot_size, inline_max;
     struct peer local, remote;
-    uint64_t posted, done; /* client: operations posted, and completed */
-    uint64_t checked; /* server: operations checked; client: as the server has granted */
+    uint64_t posted, done; /* client: operations posted and completed */
+    uint64_t checked; /* server: operations checked; client: operations that the server has granted */
     uint64_t granted; /* server: the last credit sent */
     uint64_t credits_posted, credits_done;
-    uint64_t atomic[ATOMIC_WORDS]; /* client: what the server's words hold */
-    uint64_t expect[4096]; /* client: what an atomic must return, by operation modulo depth */
+    uint64_t atomic[ATOMIC_WORDS]; /* client: the current values of the server's words */
+    uint64_t expect[4096]; /* client: the expected result of an atomic, by operation modulo depth */
     uint64_t bytes;
     uint64_t status[64]; /* completions by status */
     uint64_t last_progress;
@@ -98,17 +100,17 @@ extern struct state {
 } st;
 
 uint64_t now_ms(void);
-/* Says what failed, with errno, and exits with 1. */
+/* Prints what failed, with errno, and exits with 1. */
 void die(const char *what);
 
-/* --- operation.c ---------------------------------------------------------------------------------------------------- */
+/* --- operation.c ------------------------------------------------------------------------------- */
 
 struct operation {
     enum op op;
     uint32_t size;
     uint32_t word; /* atomics */
     uint64_t source; /* READ: offset in the source */
-    uint32_t cut; /* SGEs: the first gets this many bytes */
+    uint32_t cut; /* SGEs: the length of the first one */
     bool inlined, solicited, fence;
 };
 
@@ -116,38 +118,38 @@ uint64_t mix(uint64_t x);
 struct operation operation_get(uint64_t k);
 bool is_sync(uint64_t k);
 bool is_received(enum op op);
-/* Fills p with the bytes that belong to (stream, offset); a reader may start at any multiple of 8. */
+/* Fills p with the bytes that belong to (stream, offset). A reader may start at any multiple of 8. */
 void pattern(uint8_t *p, uint32_t size, uint64_t stream, uint64_t offset);
-/* Compares the data of operation k; exits with EXIT_DATA if they are wrong. */
+/* Compares the data of operation k. Exits with EXIT_DATA if they are wrong. */
 void check(uint64_t k, const struct operation *o, const uint8_t *data, uint64_t stream, uint64_t offset);
 
-/* --- setup.c, transport.c, exchange.c -------------------------------------------------------------------------------- */
+/* --- setup.c, transport.c, exchange.c ---------------------------------------------------------- */
 
 void block_make(void);
 void objects_create(void);
 void objects_destroy(void);
-/* The queue pairs of the transport, in INIT; and away with them. */
+/* Create the transport's QPs in INIT, connect them, and destroy them. */
 void transport_create(int access);
 void transport_connect(void);
 void transport_destroy(void);
-/* A TCP connection over which both tell each other who they are. Makes the objects in between. */
+/* Makes a TCP connection over which both ends exchange their parameters. Creates the objects in between. */
 void exchange(void);
 void tcp_write(const void *p, size_t n);
 void tcp_read(void *p, size_t n);
-/* The peer has died: what is posted now must complete with an error. */
+/* The peer has died. Checks that newly posted requests complete with an error. */
 bool peer_gone(void);
 
-/* --- traffic.c ------------------------------------------------------------------------------------------------------- */
+/* --- traffic.c --------------------------------------------------------------------------------- */
 
 void post_recv(uint64_t index);
 /* Client: issues operation k. */
 void issue(uint64_t k);
-/* Server: tells the client how far it has checked. Both use it as a probe when the peer's TCP connection has ended: a
- * side with nothing outstanding would never learn from its QP that the peer is dead. */
+/* Server: tells the client how far it has checked. Both ends also use it as a probe when the peer's TCP connection
+ * has ended: an end with nothing outstanding would never learn from its QP that the peer is dead. */
 void grant(void);
-/* Handles all completions that are there; how many there were. */
+/* Handles all waiting completions and returns their number. */
 int poll_all(void);
-/* Waits on the completion channel, for 100 ms at most, so that time limits are seen. */
+/* Waits on the completion channel, for 100 ms at most, so that time limits are noticed. */
 void wait_event(void);
 
 #endif

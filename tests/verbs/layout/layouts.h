@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the programs about windows over layouts share. */
+/* Shared by the programs about windows over layouts. */
 #ifndef LAYOUTS_H
 #define LAYOUTS_H
 
@@ -16,7 +16,8 @@ static inline struct ibv_mw *vl_window(struct ibv_pd *pd, enum ibv_mw_type type,
     return mw;
 }
 
-/* Of a window of type 2, which gets its next rkey; errno value. The request's wr_id is 5. */
+/* Posts a bind of a window of type 2, which gets its next rkey. Returns 0 or an errno value. The request's wr_id is
+ * 5. */
 static inline int vl_post_bind(struct ibv_qp *qp, struct ibv_mw *mw, const struct pumice_mw_bind_layout *l,
                                unsigned access)
 {
@@ -30,7 +31,7 @@ static inline int vl_post_bind(struct ibv_qp *qp, struct ibv_mw *mw, const struc
     return rc;
 }
 
-/* A window of type 2 that is bound to count items of length bytes, the first at addr. */
+/* Makes a window of type 2 that is bound to `count` items of `length` bytes, the first at addr. */
 static inline struct ibv_mw *vl_items(struct ibv_qp *qp, struct ibv_cq *cq, struct ibv_mr *mr, const void *addr,
                                       uint64_t length, uint64_t stride, uint64_t count, unsigned access)
 {

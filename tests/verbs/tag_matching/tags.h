@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the programs about tag matching share: a receiver with a TM-SRQ and two QPs, a sender with one QP to each. */
+/* Shared by the programs about tag matching: a receiver with a TM-SRQ and two QPs, and a sender with one QP to each. */
 #ifndef TAGS_H
 #define TAGS_H
 
@@ -16,7 +16,7 @@
 #define EXACT UINT64_MAX
 #define BOTH (IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID)
 
-/* Sets the faults of a daemon; spec "": none. */
+/* Sets the faults of a daemon. spec "": no faults. */
 static inline void tm_fault_at(const char *path, const char *spec)
 {
     struct {
@@ -30,18 +30,19 @@ static inline void tm_fault_at(const char *path, const char *spec)
     strncpy(m.fault.spec, spec, sizeof(m.fault.spec) - 1);
     double end = vt_now() + 5;
     need(sock >= 0);
+    /* it will listen soon */
     while (connect(sock, (struct sockaddr *)&to, sizeof(to)) != 0)
-        need(errno == ECONNREFUSED && vt_now() < end); /* it is about to listen */
+        need(errno == ECONNREFUSED && vt_now() < end);
     need(send(sock, &m, sizeof(m), 0) == (ssize_t)sizeof(m));
     need(recv(sock, &r, sizeof(r), 0) >= (ssize_t)sizeof(r) && r.status == 0);
     close(sock);
 }
-static const char *tm_faults = ""; /* of all packets, while a test runs */
+static const char *tm_faults = ""; /* faults of all packets while a test runs */
 static inline bool tm_lossy(void)
 {
     return *tm_faults != 0;
 }
-/* To both daemons. */
+/* Sets the faults of both daemons. */
 static inline void tm_fault(const char *spec)
 {
     if (getenv("PUMICE_SOCKET"))
@@ -50,7 +51,7 @@ static inline void tm_fault(const char *spec)
         tm_fault_at(getenv("VT_PEER_SOCKET"), spec);
 }
 
-/* What is struck for a while by this rule, all else by the faults of the test; "": nothing. */
+/* Adds a rule before the faults of the test. "": removes it again. */
 static inline void tm_strike(const char *rule)
 {
     char spec[256];
@@ -62,7 +63,7 @@ struct tm_side {
     struct ibv_context *ctx;
     struct ibv_pd *pd;
     struct ibv_cq_ex *cq; /* receiver: of the SRQ; sender: of everything */
-    struct ibv_cq *other; /* receiver: both CQs of the QPs, which nothing is to come to */
+    struct ibv_cq *other; /* receiver: both CQs of the QPs; no completion may come to it */
     struct ibv_srq *srq;
     struct ibv_qp *qp[TM_QPS];
     uint8_t *buf; /* TM_BUF bytes */
@@ -110,11 +111,11 @@ static inline struct ibv_srq *tm_srq(struct tm_side *e, uint32_t max_num_tags, u
     return ibv_create_srq_ex(e->ctx, &a);
 }
 
-/* How the receiver's QPs are made. */
+/* The attributes of the receiver's QPs. */
 struct tm_how {
     uint32_t own_sends; /* max_send_wr */
     uint8_t max_rd_atomic, rnr_retry, timeout, retry_cnt;
-    bool unprimed; /* a strict device is not given its first buffers */
+    bool unprimed; /* a strict device does not get its first buffers */
 };
 static const struct tm_how tm_usual = {.max_rd_atomic = 4, .rnr_retry = 7, .timeout = 14, .retry_cnt = 7};
 
@@ -133,7 +134,7 @@ static inline void tm_link(struct ibv_qp *r, const union ibv_gid *r_gid, struct 
                                             IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                                                 IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
 }
-/* A QP of each side. The receiver's has nothing of its own, usually: no send or receive requests at all. */
+/* Makes a QP on each side. The receiver's QP usually has no send or receive requests of its own. */
 static inline void tm_connect(struct tm_pair *p, struct ibv_qp **r, struct ibv_qp **s, const struct tm_how *how)
 {
     struct ibv_cq *cq = ibv_cq_ex_to_cq(p->s.cq);
@@ -142,7 +143,8 @@ static inline void tm_connect(struct tm_pair *p, struct ibv_qp **r, struct ibv_q
                                   .srq = p->r.srq,
                                   .cap = {.max_send_wr = how->own_sends, .max_send_sge = how->own_sends != 0},
                                   .qp_type = IBV_QPT_RC,
-                                  .sq_sig_all = 1}; /* which is not about the offload, nor about list operations */
+                                  /* This affects neither the offload nor list operations. */
+                                  .sq_sig_all = 1};
     struct ibv_qp_init_attr sa = {.send_cq = cq, .recv_cq = cq, .cap = {64, 64, 2, 2, 64}, .qp_type = IBV_QPT_RC};
     need((*r = ibv_create_qp(p->r.pd, &ra)) && (*s = ibv_create_qp(p->s.pd, &sa)));
     tm_link(*r, &p->r.gid, *s, &p->s.gid, how);
@@ -163,7 +165,7 @@ static inline void tm_open(struct tm_pair *p, struct ibv_context *a, struct ibv_
 {
     tm_open_as(p, a, b, &tm_usual);
 }
-/* A new pair of QPs in place of one that failed. */
+/* Replaces a pair of QPs after one of them failed. */
 static inline void tm_replace(struct tm_pair *p, int i, const struct tm_how *how)
 {
     need(!p->r.qp[i] || ibv_destroy_qp(p->r.qp[i]) == 0);
@@ -182,7 +184,7 @@ static inline int tm_side_close(struct tm_side *e)
     free(e->buf);
     return rc;
 }
-/* Follow all decisions on this device's lists, as far as their traces reach, from the rules of tag matching? */
+/* Do all decisions on this device's lists, as far as their traces reach, follow the rules of tag matching? */
 static inline bool tm_rules_kept(void)
 {
     char command[512];
@@ -214,12 +216,12 @@ static inline void tm_buffer(struct tm_side *e, uint64_t id, uint32_t at, uint32
 }
 
 struct tm_add {
-    uint64_t id, tag, mask; /* id: of the operation; the buffer's is id + 1000 */
+    uint64_t id, tag, mask; /* id: of the operation; the id of the buffer is id + 1000 */
     uint32_t at, len;
     int flags; /* enum ibv_ops_flags */
     uint32_t count;
 };
-/* errno value; *handle: of the entry, if not NULL. */
+/* Returns 0 or an errno value. *handle, if not NULL: of the entry. */
 static inline int tm_try_add(struct tm_side *e, const struct tm_add *a, uint32_t *handle)
 {
     struct ibv_sge s = tm_at(e, a->at, a->len);
@@ -235,7 +237,7 @@ static inline int tm_try_add(struct tm_side *e, const struct tm_add *a, uint32_t
         *handle = wr.tm.handle;
     return rc;
 }
-/* An unsignaled, exact entry. */
+/* Adds an unsignaled entry with an exact tag. */
 static inline uint32_t tm_add(struct tm_side *e, uint64_t id, uint64_t tag, uint32_t at, uint32_t len)
 {
     struct tm_add a = {.id = id, .tag = tag, .mask = EXACT, .at = at, .len = len};
@@ -257,7 +259,7 @@ static inline int tm_op(struct tm_side *e, uint64_t id, enum ibv_ops_wr_opcode o
 struct tm_wc {
     uint64_t wr_id, tag;
     uint32_t byte_len, qpn, priv, imm;
-    int status, opcode; /* status -1: none came */
+    int status, opcode; /* status -1: no completion came */
     unsigned flags;
 };
 static inline bool tm_poll(struct ibv_cq_ex *cq, struct tm_wc *wc)
@@ -287,7 +289,7 @@ static inline struct tm_wc tm_next(struct tm_side *e)
         ;
     return wc;
 }
-/* A successful one of that kind? Says what came if it isn't. */
+/* Is it a successful completion of this kind? If not, prints it. */
 static inline bool tm_is(const struct tm_wc *wc, enum ibv_wc_opcode opcode, uint64_t wr_id, unsigned flags)
 {
     bool is = wc->status == IBV_WC_SUCCESS && wc->opcode == (int)opcode && wc->wr_id == wr_id && wc->flags == flags;
@@ -301,14 +303,14 @@ static inline bool tm_got(struct tm_side *e, enum ibv_wc_opcode opcode, uint64_t
     struct tm_wc wc = tm_next(e);
     return tm_is(&wc, opcode, wr_id, flags);
 }
-/* A whole eager message that matched the entry made by tm_add(id). */
+/* A whole eager message came and matched the entry made by tm_add(id). */
 static inline bool tm_matched(struct tm_side *e, uint64_t id, uint64_t tag, uint32_t len)
 {
     struct tm_wc wc = tm_next(e);
     return tm_is(&wc, IBV_WC_TM_RECV, id + 1000, BOTH) && wc.tag == tag && wc.byte_len == len;
 }
 
-/* Waits until all operations posted so far are carried out, and reports the count. */
+/* Waits until all operations posted so far are executed, and reports the count. */
 static inline bool tm_sync(struct tm_side *e, uint32_t count)
 {
     return tm_op(e, 77, IBV_WR_TAG_SYNC, IBV_OPS_SIGNALED | IBV_OPS_TM_SYNC, 0, count) == 0 &&
@@ -317,7 +319,7 @@ static inline bool tm_sync(struct tm_side *e, uint32_t count)
 
 /* --- the sender */
 
-/* Writes a header at the start of the sender's buffer; what follows it is the buffer's content. */
+/* Writes a header at the start of the sender's buffer. The payload is the content of the buffer after it. */
 static inline void tm_header(struct tm_side *s, uint8_t op, uint64_t tag, uint32_t priv)
 {
     struct ibv_tmh h = {.opcode = op, .app_ctx = htobe32(priv), .tag = htobe64(tag)};
@@ -328,7 +330,7 @@ static inline void tm_rvh(struct tm_side *s, uint32_t at, uint32_t len, uint32_t
     struct ibv_rvh v = {.va = htobe64((uintptr_t)s->buf + at), .rkey = htobe32(rkey), .len = htobe32(len)};
     memcpy(s->buf + sizeof(struct ibv_tmh), &v, sizeof(v));
 }
-/* Sends the first len bytes of the buffer; imm: not NULL, with immediate data. */
+/* Sends the first len bytes of the buffer; with immediate data if imm is not NULL. */
 static inline void tm_post(struct tm_side *s, int qp, uint32_t len, const uint32_t *imm)
 {
     struct ibv_sge sge = tm_at(s, 0, len);
@@ -341,20 +343,20 @@ static inline void tm_post(struct tm_side *s, int qp, uint32_t len, const uint32
     wr.imm_data = imm ? *imm : 0;
     need(ibv_post_send(s->qp[qp], &wr, &bad) == 0);
 }
-/* Posts a receive request of the sender's, for len bytes at that place. */
+/* Posts a receive request of the sender, for len bytes at `at`. */
 static inline void tm_recv(struct tm_side *s, int qp, uint64_t id, uint32_t at, uint32_t len)
 {
     struct ibv_sge sge = tm_at(s, at, len);
     struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
     need(ibv_post_recv(s->qp[qp], &wr, &bad) == 0);
 }
-/* Waits for its end; the completion's status. */
+/* Waits for the completion and returns its status. */
 static inline int tm_sent(struct tm_side *s)
 {
     struct tm_wc wc = tm_next(s);
     return wc.opcode == IBV_WC_SEND || wc.status ? wc.status : -1;
 }
-/* An eager message of len bytes behind the header, delivered before this returns. */
+/* Sends an eager message with len bytes after the header. It is delivered when the function returns. */
 static inline bool tm_eager(struct tm_side *s, int qp, uint64_t tag, uint32_t len)
 {
     tm_header(s, IBV_TMH_EAGER, tag, (uint32_t)tag + 3);
@@ -363,7 +365,7 @@ static inline bool tm_eager(struct tm_side *s, int qp, uint64_t tag, uint32_t le
     tm_post(s, qp, len + (uint32_t)sizeof(struct ibv_tmh), NULL);
     return tm_sent(s) == IBV_WC_SUCCESS;
 }
-/* Does the receiver have the data of such a message there? */
+/* Does the receiver have the data of such a message at `at`? */
 static inline bool tm_data(const struct tm_side *r, uint32_t at, uint64_t tag, uint32_t len)
 {
     for (uint32_t i = 0; i < len; i++)
@@ -372,8 +374,8 @@ static inline bool tm_data(const struct tm_side *r, uint32_t at, uint64_t tag, u
     return true;
 }
 
-/* A strict device wants 33 untagged buffers before it takes the first message. They are used up at once, so
- * that what follows holds for every device. */
+/* A strict device needs 33 untagged buffers before it takes the first message. This uses them up at once, so that the
+ * test works the same way on every device. */
 static inline void tm_prime(struct tm_pair *p)
 {
     for (uint64_t i = 0; i < 33 && tm_strict(p->r.ctx); i++)
@@ -385,7 +387,7 @@ static inline void tm_prime(struct tm_pair *p)
     }
 }
 
-/* Runs a test within one device and between two hosts, clean and with losses. */
+/* Runs a test within one device and between two hosts, without and with losses. */
 static inline int tm_everywhere(void (*test)(struct ibv_context *a, struct ibv_context *b))
 {
     static const char *const faults[] = {"", "loss=5%"};

@@ -1,45 +1,47 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A program that receives as MPI does, as the tag-matching proposal has it: a list of receives and a queue of unexpected
- * messages of its own beside the device's list, and the count that keeps both together. Its messages are eager ones; each
- * has a number, which travels in app_ctx. While messages are sent one at a time, a reference model of the device runs
- * along and foretells every completion. */
+/* A program that receives as MPI does, following the tag-matching proposal. It has its own list of receives and its
+ * own queue of unexpected messages beside the device's list, and the count that keeps both in sync. Its messages are
+ * eager. Each has a number, which travels in app_ctx. While messages are sent one at a time, a reference model of the
+ * device predicts every completion. */
 #ifndef TAGS_MPI_H
 #define TAGS_MPI_H
 
 #include "tests/unit/core/tm_model.h"
 #include "tests/verbs/tag_matching/tags.h"
 
-#define MPI_MAX 4096 /* messages, and receives, of one program */
+#define MPI_MAX 4096 /* the most messages, and the most receives, of one program */
 #define MPI_BUFS 64 /* untagged buffers */
 #define MPI_BUF_LEN 4096u
-#define MPI_BUF_AT (1u << 20) /* where they are; before them is what the receives share */
-#define MPI_LISTED 48 /* receives without a message at once, at most: the model has room for 64 entries */
+#define MPI_BUF_AT (1u << 20) /* place of the untagged buffers; the receives share the memory before it */
+#define MPI_LISTED 48 /* the most receives without a message at a time; the model has room for 64 entries */
 #define NOBODY (-1)
 
 struct mpi_recv {
     uint64_t tag, mask;
     uint32_t handle;
-    int msg; /* that it got; NOBODY */
-    bool done; /* all of it is there */
+    int msg; /* the message that it got; NOBODY */
+    bool done; /* the whole message is there */
 };
-struct mpi_due { /* what the model foretells */
-    int recv; /* that matches; NOBODY: unexpected */
+/* A completion that the model predicts. */
+struct mpi_due {
+    int recv; /* the matching receive; NOBODY: unexpected */
     int msg;
-    bool one; /* a message of one packet: one completion */
+    bool one; /* a message of one packet has one completion */
 };
 struct mpi {
     struct tm_pair *p;
     struct mpi_recv recv[MPI_MAX];
-    int posted, waiting; /* receives; those without a message */
+    int posted, waiting; /* receives; those of them without a message */
     struct {
         int msg;
         uint64_t tag;
     } queue[MPI_MAX];
     int queued;
-    uint32_t count; /* unexpected messages that were polled */
-    int taken, unexpected; /* messages that have their receive or place; of them those that came unexpected */
-    bool strange; /* a completion that should not be */
-    bool exact; /* the model runs along */
+    uint32_t count; /* number of unexpected messages polled */
+    /* Messages that have a receive or a place in the queue; those of them that were unexpected. */
+    int taken, unexpected;
+    bool strange; /* a completion that must not come */
+    bool exact; /* the model is in use */
     struct model model;
     struct mpi_due due[MPI_MAX];
     int due_head, due_tail;
@@ -79,7 +81,7 @@ static inline void mpi_delete(struct mpi *m, uint32_t handle)
         model_remove(&m->model, i);
 }
 
-/* Posts a receive: what waits in the queue comes first, else the device gets it. */
+/* Posts a receive. A message in the queue comes first; otherwise the device gets the receive. */
 static inline int mpi_post(struct mpi *m, uint64_t tag, uint64_t mask)
 {
     int n = m->posted++;
@@ -97,8 +99,9 @@ static inline int mpi_post(struct mpi *m, uint64_t tag, uint64_t mask)
     double end = vt_now() + 5;
     int rc;
     a.count = m->count;
+    /* slots become free when deletions are executed */
     while ((rc = tm_try_add(&m->p->r, &a, &r->handle)) == ENOMEM && vt_now() < end)
-        ; /* slots come back as deletions are carried out */
+        ;
     need(rc == 0);
     m->waiting++;
     if (m->exact) {
@@ -150,7 +153,7 @@ static inline void mpi_unexpected(struct mpi *m, const struct tm_wc *wc)
     m->queue[m->queued++].tag = tag;
 }
 
-/* Is it what the model has foretold? */
+/* Does the completion agree with the model's prediction? */
 static inline void mpi_compare(struct mpi *m, const struct tm_wc *wc)
 {
     if (m->due_head == m->due_tail) {
@@ -167,7 +170,7 @@ static inline void mpi_compare(struct mpi *m, const struct tm_wc *wc)
     m->due_head++;
 }
 
-/* Polls one completion; false: there is none (yet). */
+/* Polls one completion. False: there is none yet. */
 static inline bool mpi_poll(struct mpi *m)
 {
     struct tm_wc wc;
@@ -185,7 +188,7 @@ static inline bool mpi_poll(struct mpi *m)
         mpi_unexpected(m, &wc);
     return true;
 }
-/* Polls all that the model knows of. */
+/* Polls all completions that the model has predicted. */
 static inline void mpi_poll_due(struct mpi *m)
 {
     double end = vt_now() + 10;
@@ -196,7 +199,7 @@ static inline void mpi_poll_due(struct mpi *m)
 
 /* --- messages */
 
-/* Posts message number msg, of len bytes behind the header. */
+/* Posts message number msg, with len bytes after the header. */
 static inline void mpi_send(struct mpi *m, struct ibv_qp *qp, int msg, uint64_t tag, uint32_t len)
 {
     struct tm_side *s = &m->p->s;
@@ -212,15 +215,16 @@ static inline void mpi_send(struct mpi *m, struct ibv_qp *qp, int msg, uint64_t 
     memcpy(s->buf + at, &h, sizeof(h));
     need(ibv_post_send(qp, &wr, &bad) == 0);
 }
-/* Sends it, and asks the model what must become of it. */
+/* Sends the message, and lets the model predict its completion. */
 static inline void mpi_send_exact(struct mpi *m, struct ibv_qp *qp, int msg, uint64_t tag, uint32_t len)
 {
     struct model *model = &m->model;
     int i = model_match(model, tag), recv = NOBODY;
     bool one = len + sizeof(struct ibv_tmh) <= 1024;
+    /* the latest receive with this handle */
     for (int n = 0; i >= 0 && n < m->posted; n++)
         if (m->recv[n].handle == model->list[i].handle)
-            recv = n; /* the latest that has the handle */
+            recv = n;
     if (i >= 0) {
         model_remove(model, i);
     } else {
