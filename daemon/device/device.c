@@ -134,7 +134,7 @@ static int find_interface(struct device *d, char *why)
     uint8_t fits;
 
     if (netdev_find(&d->addr, &d->netdev) != 0) {
-        snprintf(why, ERROR_TEXT_MAX, "%s is not an address of this host: `ip address` lists those that are",
+        snprintf(why, ERROR_TEXT_MAX, "%s is not an address of this host: `ip address` lists the addresses",
                  addr_text(&d->addr, text));
         return -EADDRNOTAVAIL;
     }

@@ -118,7 +118,7 @@ known="0x00000011 0x00000012 0x00000022 1 0x00000011 0x00000023 2 0x00000012 0x0
 is "twins, one pass" "$(peers "$dir/twins.pcapng")" "$known"
 is "twins, two passes" "$(peers "$dir/twins.pcapng" -2 -R frame)" "$known"
 frames "twins, nothing guessed" twins 'pumice.expert.guess' ""
-got=$(shark -X "lua_script:$lua" -2 -r "$dir/twins.pcapng" -z expert,warn -q | grep -c "tshark -2 needs -R frame")
+got=$(shark -X "lua_script:$lua" -2 -r "$dir/twins.pcapng" -z expert,warn -q | grep -c "use tshark -2 -R frame")
 [ "$got" -eq 1 ] || fail "nothing said of comments that were not seen"
 shark -r "$dir/twins.pcapng" -F pcap -w "$dir/bare.pcap" # without comments
 [ "$(peers "$dir/bare.pcap")" != "$known" ] || fail "twins are told apart by PSNs: they test nothing"

@@ -120,7 +120,7 @@ if router 10.78 900; then
     start b 10.78.2.1 ip netns exec ${ns}b --
     scene idle a b || fail "the program: $qp $rest"
     wait_for a 10.78.2.1 large_lost
-    has "a small MTU" "$(cat "$dir/a.log")" "those as long as the path MTU makes them are not"
+    has "a small MTU" "$(cat "$dir/a.log")" "packets as long as the path MTU makes them are not"
     is "what the router says" "$(verdict a 10.78.2.1 mtu)" 900
     end
 else
