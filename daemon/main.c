@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumiced: reads its settings, starts the server, and reports to whoever started it. */
+/* pumiced: reads its settings, starts the server, and reports to the service manager or the program that started it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "daemon/base/log.h"
@@ -19,7 +20,7 @@
 static struct {
     int argc;
     char **argv;
-    bool has_file; /* it names a configuration file */
+    bool has_file; /* --config names a configuration file */
 } command_line;
 
 /* Reads the command line and the configuration file that it names. The command line wins. 0, or what config_load returns.
@@ -40,7 +41,7 @@ static int read_settings(struct settings *s, char why[ERROR_TEXT_MAX])
     return 0;
 }
 
-/* Each session has some descriptors, and each completion channel; the hard limit is what the user was allowed. */
+/* Sessions and completion channels need descriptors. This raises the soft limit to the hard one, which needs no right. */
 static void raise_file_limit(void)
 {
     struct rlimit r;
@@ -51,10 +52,11 @@ static void raise_file_limit(void)
     }
 }
 
-/* Why the daemon can't start; NULL: it could. Until it is known to be something else, the command line is at fault, for which
- * argp ends the process itself. */
-static const char *trouble = "its command line is wrong; its log says how";
+/* The reason why the daemon can't start; NULL: it has started. At first it is the command line, because argp ends the process
+ * itself if that is wrong. */
+static const char *trouble = "its command line is wrong; see its log";
 
+/* Tells the reason to clients that wait at a socket of the service manager. Runs at exit, too. */
 static void refuse_clients(void)
 {
     if (trouble)
@@ -62,7 +64,8 @@ static void refuse_clients(void)
     trouble = NULL;
 }
 
-static void say_ready(const struct settings *o)
+/* Reports that the daemon accepts connections. */
+static void report_ready(const struct settings *o)
 {
     static const char line[] = "ready\n";
     char state[2048] = "READY=1\nSTATUS=Serving", address[ADDR_TEXT_MAX];
@@ -74,9 +77,9 @@ static void say_ready(const struct settings *o)
         addr_text(&o->device[i].addr, address);
         snprintf(state + len, sizeof(state) - len, "%s %s on %s", i ? "," : "", o->device[i].name, address);
     }
-    rc = systemd_notify(state);
-    if (rc)
-        log_warn("the service manager can't be told: %s", strerror(-rc));
+    rc = sd_notify(0, state); /* 0 without a service manager */
+    if (rc < 0)
+        log_warn("can't notify the service manager ($NOTIFY_SOCKET): %s", strerror(-rc));
     if (o->ready_fd < 0)
         return;
     if (write(o->ready_fd, line, sizeof(line) - 1) < 0)
@@ -109,15 +112,15 @@ int main(int argc, char **argv)
     trouble = rc ? why : NULL;
     if (rc) {
         log_error("%s", why);
-        refuse_clients(); /* while the socket is open */
+        refuse_clients(); /* now, because server_fini closes the socket */
     } else {
         /* Without a configuration file and a service manager, SIGHUP ends the daemon, as it ends any program whose
          * terminal goes away. */
         if (command_line.has_file || getenv("NOTIFY_SOCKET"))
             reload_watch(&reload, &server, command_line.has_file ? read_settings : NULL);
-        say_ready(&settings);
+        report_ready(&settings);
         server_run(&server);
-        systemd_notify("STOPPING=1");
+        sd_notify(0, "STOPPING=1");
     }
     server_fini(&server);
     return rc;

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What pumiced and a service manager tell each other, if one started it: a listening socket that was made beforehand
- * (sd_listen_fds(3)), and "ready" and "stopping" (sd_notify(3)). The two protocols are environment variables and one
- * datagram, and they are stable; so this needs no library, and works with whatever else speaks them. */
-#ifndef PUMICE_DAEMON_SERVICE_H
-#define PUMICE_DAEMON_SERVICE_H
+/* The service manager, if one started the daemon: the listening socket that it passes (sd_listen_fds(3)). Messages to the
+ * service manager, such as "READY=1", need nothing but sd_notify(3) of libsystemd. */
+#ifndef PUMICE_DAEMON_SERVER_SYSTEMD_H
+#define PUMICE_DAEMON_SERVER_SYSTEMD_H
 
 #include "daemon/base/error_text.h"
 
-/* The control socket that was passed: a descriptor, close-on-exec and non-blocking, with its path in
- * path[0 ... 108). -ENOENT: none was. -EINVAL, with why: something else was passed, or more than one. The variables are
- * gone from the environment afterwards, so a second call finds none. */
+/* Takes the control socket that the service manager passed. Returns its descriptor, close-on-exec and non-blocking, and
+ * writes its path to path[0 ... 108).
+ * -ENOENT: nothing was passed. -EINVAL, with why: something else was passed, or more than one socket.
+ * This removes the variables from the environment, so a second call finds nothing. */
 int systemd_socket(char path[108], char why[ERROR_TEXT_MAX]);
 
-/* Takes everybody who waits at what was passed, tells them why they are not served, and hangs up; for a daemon that can't
- * start. That goes for each descriptor, and for those that systemd_socket does not take, too: with somebody left waiting at
- * any of them, the service manager would start the daemon again and again, as fast as it can. Who connects to another kind
- * of socket is only hung up on. Nothing happens if nothing was passed. */
+/* For a daemon that can't start: accepts every client that waits at a passed descriptor, tells it why the daemon does not
+ * serve it, and hangs up. This includes descriptors that systemd_socket refuses. While a client waits at one of them, the
+ * service manager would start the daemon in a loop.
+ * On a socket of another kind this reads datagrams, or accepts connections, and drops them. If nothing was passed, this
+ * does nothing. */
 void systemd_refuse(const char *why);
-
-/* Tells the service manager, if there is one. state is one or more lines such as "READY=1". 0, or -errno. */
-int systemd_notify(const char *state);
 
 #endif

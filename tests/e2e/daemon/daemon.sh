@@ -79,13 +79,13 @@ check "no directory for the socket" says 4 "--socket" --socket "$dir/none/s" --a
 touch "$dir/file"
 check "a file in the socket's place" says 4 "not a socket" --socket "$dir/file" --address 127.0.31.1
 check "the file is still there" test -f "$dir/file"
-check "no such group" says 4 "no group" --socket "$dir/s" --address 127.0.31.1 --group nosuchgroup
+check "no such group" says 4 "unknown group" --socket "$dir/s" --address 127.0.31.1 --group nosuchgroup
 check "--version" grep -q "^pumiced [0-9]" <("$daemon" --version)
 
 check "start" start "$dir/s" 127.0.31.1
 first=$pid
 check "the socket is ours alone" mode_is "$dir/s" 600
-check "a second one on the same address" says 3 "is another pumiced running on that address" --socket "$dir/t" --address 127.0.31.1
+check "a second one on the same address" says 3 "UDP port 4791 of 127.0.31.1 is in use" --socket "$dir/t" --address 127.0.31.1
 check "a second one at the same socket" says 4 "another pumiced listens there" --socket "$dir/s" --address 127.0.31.2
 check "no processor time while idle" sleeps "$first"
 kill -KILL "$first"

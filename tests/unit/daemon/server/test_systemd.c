@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The daemon as a service: a control socket that was passed, and what is told to the service manager. */
+/* daemon/server/systemd: the control socket that a service manager passes. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -167,36 +167,4 @@ Test(service, socket_that_does_not_listen)
 Test(service, two_sockets)
 {
     in_child(two);
-}
-
-static void notified(bool abstract)
-{
-    struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    char text[64] = "", name[128];
-    int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-    socklen_t len;
-
-    snprintf(name, sizeof(name), "%s%s/notify", abstract ? "@" : "", dir);
-    strcpy(sa.sun_path, name);
-    len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
-    if (abstract)
-        sa.sun_path[0] = 0;
-    cr_assert_eq(bind(fd, (struct sockaddr *)&sa, len), 0);
-    setenv("NOTIFY_SOCKET", name, 1);
-    cr_assert_eq(systemd_notify("READY=1"), 0);
-    cr_assert_eq(recv(fd, text, sizeof(text), MSG_DONTWAIT), 7);
-    cr_assert_str_eq(text, "READY=1");
-    close(fd);
-}
-
-Test(service, notification)
-{
-    notified(false);
-    notified(true);
-    setenv("NOTIFY_SOCKET", "nonsense", 1);
-    cr_assert_eq(systemd_notify("READY=1"), -EINVAL);
-    setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
-    cr_assert_eq(systemd_notify("READY=1"), -ENOENT);
-    unsetenv("NOTIFY_SOCKET");
-    cr_assert_eq(systemd_notify("READY=1"), 0);
 }
