@@ -25,9 +25,10 @@ void reload_apply(struct server *sv, const struct settings *fresh, char others[E
     }
     log_set_levels(&current->log_levels);
     log_set_json(current->log_json);
-    /* Faults that `pumice fault` has set stay if the configuration says the same as before. */
+    /* Faults that `pumice fault` has set stay if the configuration says the same as before. The specification was
+     * checked when it was read, so this can't fail. */
     if (new_faults)
-        server_inject(sv, current->fault, current->seed, why); /* can't fail: the specification was checked when read */
+        device_set_inject(&sv->devices, current->fault, current->seed, why);
 }
 
 static void on_reload(struct ev_loop *loop, ev_signal *w, int revents)

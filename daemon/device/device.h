@@ -10,12 +10,13 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "daemon/base/handles.h"
 #include "daemon/client_mem/mem_backend.h"
 #include "daemon/core/engine.h"
 #include "daemon/device/cpu_yield.h"
 #include "daemon/device/mailbox.h"
 #include "daemon/device/settings.h"
-#include "daemon/monitor/usage.h"
+#include "daemon/device/usage.h"
 #include "daemon/net/address.h"
 #include "daemon/net/delay_queue.h"
 #include "daemon/net/fault.h"
@@ -23,7 +24,6 @@
 #include "daemon/net/io_counters.h"
 #include "daemon/net/netdev.h"
 #include "daemon/net/udp.h"
-#include "daemon/session/handles.h"
 
 /* What a device offers. */
 #define DEVICE_MAX_QP 16384u
@@ -92,7 +92,7 @@ struct device {
     struct session_list sessions;
     unsigned num_sessions;
     uint32_t next_session; /* number for the next one */
-    struct usage use;
+    struct usage usage;
     unsigned num_mrs, num_mws; /* of all sessions */
     struct handles pds; /* of all sessions: PD numbers must not collide */
     struct handles xrcds; /* XRC domains, by number */
@@ -122,26 +122,10 @@ struct device {
     struct cpu_yield cpu_yield; /* on the processor */
 };
 
-/* Sets up what needs no network. 0, or -errno with why; device_fini in either case. */
-int device_init(struct device *d, const struct settings *o, unsigned index, char why[ERROR_TEXT_MAX]);
-/* Then, for a device that is used: finds the interface, opens the socket, makes the engine. 0, or -errno with why. */
-int device_open(struct device *d, char why[ERROR_TEXT_MAX]);
-/* Or, for tests: makes the engine alone; control operations work, and packets to other devices vanish. 0, or -errno
- * with why. */
-int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX]);
-/* Ends all sessions and frees everything. */
-void device_fini(struct device *d);
-
-/* Starts the thread, which keeps to a processor (-1: any). 0 or -errno; -EINVAL: it may not use that one. */
-int device_start(struct device *d, int cpu);
-/* Ends and joins it. */
-void device_stop(struct device *d);
 /* Runs fn(arg) in the device's thread and waits for it (or here, if the thread does not run). */
 void device_do(struct device *d, void (*fn)(void *arg), void *arg);
 
 void device_describe(const struct device *d, struct pm_device_desc *desc);
-/* Re-reads the interface; tells the sessions when the port went up or down, and when its address went or came back. */
-void device_port_refresh(struct device *d);
 /* Sets the faults of all packets from now on; spec is one that fault_parse accepted. */
 void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed);
 

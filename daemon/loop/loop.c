@@ -14,9 +14,10 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/device/client_wakeup.h"
 #include "daemon/loop/pass.h"
 #include "daemon/net/netlink.h"
+#include "daemon/session/client_wakeup.h"
+#include "daemon/session/port.h"
 #include "daemon/session/session.h"
 
 #define CONTROL_EVERY 64u /* passes between looks at control connections and other descriptors */
@@ -62,7 +63,7 @@ static void on_port(struct ev_loop *loop, ev_io *w, int revents)
     (void)loop;
     (void)revents;
     if (netlink_watch_read(w->fd, d->netdev.index))
-        device_port_refresh(d);
+        port_refresh(d);
 }
 
 static void watch(struct device *d, ev_io *w, void (*fn)(struct ev_loop *, ev_io *, int), int fd, int events)
@@ -125,16 +126,16 @@ static void announce(struct device *d, bool sleeping)
     struct session *s;
 
     TAILQ_FOREACH(s, &d->sessions, link)
-    session_set_sleeping(s, sleeping);
+    doorbells_set_sleeping(&s->doorbells, sleeping);
 }
 
-static bool rings(const struct device *d)
+static bool doorbell_pending(const struct device *d)
 {
     const struct session *s;
 
     TAILQ_FOREACH(s, &d->sessions, link)
     {
-        if (session_rings(s))
+        if (doorbells_pending(&s->doorbells))
             return true;
     }
     return false;
@@ -149,7 +150,7 @@ static void sleep_until_event(struct device *d)
         return;
     announce(d, true);
     client_wakeup_release(d);
-    if (!rings(d)) {
+    if (!doorbell_pending(d)) {
         if (when != NEVER)
             set_timer(d, when);
         if (full)
@@ -190,7 +191,7 @@ static void pause_in_bulk(struct device *d, uint64_t now)
     do {
         for (unsigned i = 0; i < 16; i++)
             relax();
-    } while (clock_ns() < end && !rings(d));
+    } while (clock_ns() < end && !doorbell_pending(d));
 }
 
 /* Between yields that brought nothing. While the thread waits for the network most of its time goes into yields to clients that

@@ -2,11 +2,17 @@
 #include "daemon/loop/pass.h"
 
 #include "daemon/base/clock.h"
-#include "daemon/device/client_wakeup.h"
+#include "daemon/loop/rx.h"
+#include "daemon/loop/tx.h"
 #include "daemon/monitor/error_log.h"
 #include "daemon/monitor/ping.h"
-#include "daemon/objects/objects.h"
-#include "daemon/objects/tm_srq.h"
+#include "daemon/objects/cq.h"
+#include "daemon/objects/qp/failed_queues.h"
+#include "daemon/objects/qp/qp.h"
+#include "daemon/objects/qp/qp_ring.h"
+#include "daemon/objects/srq/srq.h"
+#include "daemon/objects/srq/tm_srq.h"
+#include "daemon/session/client_wakeup.h"
 #include "daemon/session/session.h"
 
 #define HOLD_ACKS_MAX 4u /* packets received in a pass up to which their ACKs wait for the next one */
@@ -36,7 +42,9 @@ static unsigned publish_completions(struct device *d)
     unsigned n = 0;
 
     while ((c = engine_peek_completion(d->engine)) != NULL) {
-        if (!cq_publish(c->cq, c))
+        const struct client_srq *srq = c->srq_owner;
+
+        if (!cq_publish(c->cq, c, srq ? srq->handle : 0))
             fail_overrun(c);
         if (c->qp_owner && c->status != WC_SUCCESS && c->status != WC_TM_RNDV_INCOMPLETE) {
             client_qp_mark_failed(c->qp_owner);
@@ -67,27 +75,6 @@ static unsigned publish_events(struct device *d)
     return n;
 }
 
-static unsigned settle_failed(struct device *d, uint64_t now)
-{
-    struct client_srq *srq;
-    struct client_qp *q;
-    unsigned n = 0;
-
-    while ((srq = TAILQ_FIRST(&d->failed_srqs)) != NULL) {
-        TAILQ_REMOVE(&d->failed_srqs, srq, failed_link);
-        srq->in_failed = false;
-        client_srq_settle(srq, now);
-        n++;
-    }
-    while ((q = TAILQ_FIRST(&d->failed)) != NULL) {
-        TAILQ_REMOVE(&d->failed, q, failed_link);
-        q->in_failed = false;
-        client_qp_settle(q, now);
-        n++;
-    }
-    return n;
-}
-
 /* Writes first, then what reports them; then the queues that failed, which makes more of both. */
 static unsigned publish(struct device *d, uint64_t now)
 {
@@ -101,7 +88,7 @@ static unsigned publish(struct device *d, uint64_t now)
             engine_mem_fault(d->engine, qpn, now);
         ping_take(d, now);
         error_log_take(d); /* while the queue pairs that they are about are there */
-        m = publish_completions(d) + publish_events(d) + settle_failed(d, now);
+        m = publish_completions(d) + publish_events(d) + failed_queues_settle(d, now);
         n += m;
     } while (m);
     while ((cq = TAILQ_FIRST(&d->dirty_cqs)) != NULL) {
@@ -150,7 +137,7 @@ bool device_pass(struct device *d, uint64_t now)
     d->now = now;
     d->tx.hold_acks = d->tx.held = false;
     TAILQ_FOREACH(s, &d->sessions, link)
-    work += session_scan(s, now);
+    work += doorbells_scan(&s->doorbells, now);
     if (!TAILQ_EMPTY(&d->backlog))
         work += drain_backlog(d, now);
     if (!TAILQ_EMPTY(&d->waiting_lists))

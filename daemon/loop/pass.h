@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* One pass of a device: what comes in, what goes out. Used by the loop, and by tests that have no loop. */
-#ifndef PUMICE_DAEMON_DATAPATH_H
-#define PUMICE_DAEMON_DATAPATH_H
+#ifndef PUMICE_DAEMON_LOOP_PASS_H
+#define PUMICE_DAEMON_LOOP_PASS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,15 +17,5 @@ void device_send_posted(struct device *d, struct client_qp *q);
 /* When the next pass has something to do that nobody announces: retransmissions, delayed packets, events of
  * moderated completion queues. NEVER: nothing. */
 uint64_t device_deadline(const struct device *d);
-
-/* The parts. rxpath.c: receives a batch and gives it to the engine; number of packets. */
-unsigned device_rx(struct device *d, uint64_t now);
-/* The same for the sockets of multicast groups on which something came in lately. */
-unsigned device_rx_groups(struct device *d, uint64_t now);
-/* txpath.c: takes packets out of the engine (or those whose delay is over) and sends them; number of packets, 0 if
- * there are none or the socket is full. */
-unsigned device_tx(struct device *d, uint64_t now);
-/* Gives the engine a packet that never left; ce: it was marked. The packet must stay valid until deferred writes were carried out. */
-void device_rx_loopback(struct device *d, const struct av *av, bool ce, const uint8_t *p, uint32_t len, uint64_t now);
 
 #endif

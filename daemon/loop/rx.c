@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/loop/rx.h"
+
 #include <string.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/loop/pass.h"
+#include "daemon/monitor/capture.h"
 #include "daemon/monitor/error_log.h"
-#include "daemon/net/capture.h"
-#include "daemon/objects/mcast_group.h"
+#include "daemon/objects/qp/mcast_group.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Packets out: from the engine, past the faults, to the socket or back into the engine. */
+#include "daemon/loop/tx.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/loop/pass.h"
-#include "daemon/net/capture.h"
+#include "daemon/loop/rx.h"
+#include "daemon/monitor/capture.h"
 #include "daemon/net/gso.h"
 #include "wire/bth.h"
 #include "wire/pkt.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/objects/objects.h"
+#include "daemon/objects/qp/qp.h"
 #include "daemon/session/session.h"
 #include "wire/opcode.h"
 #include "wire/syndrome.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "daemon/core/memory/mw_inspect.h"
-#include "daemon/objects/objects.h"
+#include "daemon/objects/mw.h"
 #include "daemon/session/session.h"
 
 static json_t *hex(uint64_t v)

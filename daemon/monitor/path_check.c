@@ -13,7 +13,8 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/objects/objects.h"
+#include "daemon/objects/qp/qp.h"
+#include "daemon/session/control_msg.h"
 #include "wire/probe.h"
 
 enum half_of {

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "daemon/device/device.h"
-#include "daemon/session/control.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
 #define PATH_CHECK_MAX 1024u /* paths of a device; further ones are not checked */

@@ -8,6 +8,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/monitor/path_check.h"
+#include "daemon/session/control_msg.h"
 #include "wire/pkt.h"
 #include "wire/probe.h"
 

@@ -5,7 +5,7 @@
 #define PUMICE_DAEMON_PING_H
 
 #include "daemon/device/device.h"
-#include "daemon/session/control.h"
+#include "daemon/session/control_msg.h"
 
 /* Executes one request in the device's thread. Returns 0, or -errno with the reason in *rp. */
 int ping_request(struct device *d, const struct pm_check_req *r, struct control_reply *rp);

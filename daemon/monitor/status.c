@@ -14,7 +14,16 @@
 #include "daemon/monitor/error_log.h"
 #include "daemon/monitor/path_check.h"
 #include "daemon/monitor/tm_status.h"
-#include "daemon/objects/objects.h"
+#include "daemon/monitor/usage_status.h"
+#include "daemon/objects/channel.h"
+#include "daemon/objects/cq.h"
+#include "daemon/objects/mr.h"
+#include "daemon/objects/mw.h"
+#include "daemon/objects/pd.h"
+#include "daemon/objects/qp/mcast_group.h"
+#include "daemon/objects/qp/qp.h"
+#include "daemon/objects/srq/srq.h"
+#include "daemon/objects/xrcd.h"
 #include "daemon/session/session.h"
 
 static json_t *number(uint64_t v)
@@ -295,7 +304,7 @@ static void add_session(const struct session *s, struct lists *l)
     json_object_set_new(o, "pid", json_integer(s->cred.pid));
     json_object_set_new(o, "uid", number(s->cred.uid));
     json_object_set_new(o, "comm", json_string(s->comm));
-    json_object_set_new(o, "memory", json_string(client_mem_path_name(s->space->path)));
+    json_object_set_new(o, "memory", json_string(client_mem_path_name(s->client_mem->path)));
     json_object_set_new(o, "pds", number(s->pds.count));
     json_object_set_new(o, "mrs", number(s->mrs.count));
     json_object_set_new(o, "mws", number(s->mws.count));

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "daemon/device/device.h"
-#include "daemon/objects/objects.h"
+#include "daemon/objects/srq/srq.h"
 
 /* Synchronization, lengths and counters of the list of q. q must have a list. */
 json_t *tm_status_summary(const struct client_srq *q);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/objects/channel.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "daemon/device/device.h"
-#include "daemon/objects/objects.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
 int channel_create(struct session *s, const void *rq, struct control_reply *rp)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #define LOG_AREA LOG_SESSION
+#include "daemon/objects/cq.h"
+
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>
@@ -8,9 +10,10 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/device/device.h"
-#include "daemon/loop/pass.h"
-#include "daemon/objects/objects.h"
+#include "daemon/objects/channel.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
+#include "daemon/session/wqe_ring.h"
 
 _Static_assert(sizeof(struct pm_cq_page) <= PM_CQ_ENTRIES, "the entries begin behind the page");
 
@@ -47,15 +50,15 @@ static int settle(struct cq *cq, struct channel *ch)
 {
     int rc = handles_add(&cq->session->cqs, cq, &cq->handle);
 
-    cq->bell = UINT32_MAX;
+    cq->doorbell = DOORBELL_NONE;
     if (rc || !ch)
         return rc;
-    rc = session_take_bell(cq->session, rang, cq);
+    rc = doorbells_take(&cq->session->doorbells, rang, cq);
     if (rc < 0) {
         handles_remove(&cq->session->cqs, cq->handle);
         return rc;
     }
-    cq->bell = (uint32_t)rc;
+    cq->doorbell = (uint32_t)rc;
     cq->channel = ch;
     ch->users++;
     return 0;
@@ -96,7 +99,7 @@ int cq_create(struct session *s, const void *rq, struct control_reply *rp)
     rep->handle = cq->handle;
     rep->slots = cq->slots;
     rep->size = cq->segment.size;
-    rep->doorbell = cq->bell == UINT32_MAX ? 0 : cq->bell;
+    rep->doorbell = cq->doorbell == DOORBELL_NONE ? 0 : cq->doorbell;
     control_attach(rp, segment_take_fd(&cq->segment));
     return 0;
 }
@@ -119,8 +122,6 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
         return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
     if (r->cqe == 0 || r->cqe > DEVICE_MAX_CQE)
         return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", DEVICE_MAX_CQE, r->cqe);
-    /* Requests that the client posted before it asked may be done at once: their completions count. */
-    device_pass(s->device, clock_ns());
     slots = ring_slots(r->cqe);
     if (exceeds(cq, atomic_load_explicit(&cq->page->consumer, memory_order_acquire), slots))
         return control_fail(rp, -EINVAL, "the queue holds more completions than the new size of %u", r->cqe);
@@ -212,7 +213,7 @@ void cq_free(struct cq *cq)
         TAILQ_REMOVE(&cq->session->device->dirty_cqs, cq, dirty_link);
     if (cq->channel) {
         cq->channel->users--;
-        session_drop_bell(cq->session, cq->bell);
+        doorbells_release(&cq->session->doorbells, cq->doorbell);
     }
     segment_destroy(&cq->segment);
     segment_destroy(&cq->next);
@@ -281,7 +282,7 @@ static const uint8_t kind_of[] = {
 };
 /* clang-format on */
 
-static void fill(struct pm_cqe *e, const struct completion *c)
+static void fill(struct pm_cqe *e, const struct completion *c, uint32_t srq)
 {
     e->wr_id = c->wr_id;
     e->timestamp = c->timestamp;
@@ -299,14 +300,14 @@ static void fill(struct pm_cqe *e, const struct completion *c)
     e->wc_flags = c->flags;
     e->kind = (uint8_t)((c->is_recv ? PM_CQE_RECV : 0) | (c->solicited ? PM_CQE_SOLICITED : 0) | kind_of[c->of]);
     e->inline_len = c->inline_len;
-    e->srq = c->srq_owner ? ((const struct client_srq *)c->srq_owner)->handle : 0;
+    e->srq = srq;
     if (c->of == OF_TM_ENTRY)
         e->tm = (struct pm_cqe_tm){.tag = c->tm_tag, .priv = c->tm_priv};
     else
         memcpy(e->data, c->data, c->inline_len <= sizeof(e->data) ? c->inline_len : sizeof(e->data));
 }
 
-bool cq_publish(struct cq *cq, const struct completion *c)
+bool cq_publish(struct cq *cq, const struct completion *c, uint32_t srq)
 {
     struct pm_cqe *e;
 
@@ -315,7 +316,7 @@ bool cq_publish(struct cq *cq, const struct completion *c)
         return false;
     }
     e = &cq->entries[cq->producer & (cq->slots - 1)];
-    fill(e, c);
+    fill(e, c, srq);
     /* Release: pairs with the client's acquire load of seq, so that it sees the whole entry. */
     atomic_store_explicit((_Atomic uint32_t *)&e->seq, cq->producer + 1, memory_order_release);
     cq->producer++;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/objects/mr.h"
+
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "daemon/device/device.h"
-#include "daemon/objects/objects.h"
+#include "daemon/objects/pd.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
 /* Flags that change nothing here: huge pages, relaxed ordering, and on-demand paging, which is how all client memory is
@@ -15,15 +18,15 @@
 /* A NIC would find out by pinning that there is no memory; the first and last byte tell most of it. */
 static int check_memory(struct session *s, const struct pm_reg_mr_req *rq, struct control_reply *rp)
 {
-    if (s->space->path == PM_MEMORY_NONE)
+    if (s->client_mem->path == PM_MEMORY_NONE)
         return control_fail(rp, -EPERM,
                             "the daemon can't reach the memory of process %d (neither process_vm_readv nor "
                             "/proc/self/mem worked)",
                             (int)s->cred.pid);
     if (rq->length == 0 || (rq->access & IBV_ACCESS_ON_DEMAND))
         return 0;
-    if (rq->va + (rq->length - 1) < rq->va || !mem_backend_probe(&s->device->memory, s->space, rq->va) ||
-        !mem_backend_probe(&s->device->memory, s->space, rq->va + (rq->length - 1)))
+    if (rq->va + (rq->length - 1) < rq->va || !mem_backend_probe(&s->device->memory, s->client_mem, rq->va) ||
+        !mem_backend_probe(&s->device->memory, s->client_mem, rq->va + (rq->length - 1)))
         return control_fail(rp, -EFAULT, "no memory at 0x%" PRIx64 ", length %" PRIu64, rq->va, rq->length);
     return 0;
 }
@@ -36,7 +39,7 @@ static int check(struct session *s, const struct pm_reg_mr_req *rq, struct contr
         return control_fail(rp, -EINVAL, "no protection domain %u", rq->pd);
     *init = (struct mr_init){
         .pd = (*pd)->number,
-        .space = s->space->number,
+        .space = s->client_mem->number,
         .va = rq->va,
         .iova = rq->iova,
         .length = rq->length,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows: making and freeing them. Binding them is a send request, and the engine's. */
+#include "daemon/objects/mw.h"
+
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
 #include "daemon/device/device.h"
-#include "daemon/objects/objects.h"
+#include "daemon/objects/pd.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
 #define SESSION_MW_ENTRIES (1u << 18)

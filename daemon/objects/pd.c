@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/objects/pd.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/device/device.h"
-#include "daemon/objects/objects.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
 int pd_alloc(struct session *s, const void *rq, struct control_reply *rp)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* XRC domains, and handles of the target queue pairs in them. */
+#include "daemon/objects/xrcd.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/device/device.h"
-#include "daemon/objects/objects.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
 /* --- domains
@@ -88,13 +90,9 @@ static struct xrcd *create(struct device *d, const struct file *f)
     return x;
 }
 
-/* Nobody has it open any more. Targets that nobody destroyed go with it. */
-static void destroy(struct xrcd *x)
+void xrcd_free(struct xrcd *x)
 {
-    struct client_qp *q;
-
-    while ((q = TAILQ_FIRST(&x->targets)) != NULL)
-        client_qp_free(q);
+    assert(x->opens == 0 && TAILQ_EMPTY(&x->targets));
     handles_remove(&x->device->xrcds, x->number);
     if (x->fd >= 0)
         close(x->fd);
@@ -109,7 +107,7 @@ static int add_open(struct session *s, struct xrcd *x, struct control_reply *rp)
     if (!o || handles_add(&s->xrcds, o, &o->handle) != 0) {
         free(o);
         if (x->opens == 0)
-            destroy(x);
+            xrcd_free(x);
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     }
     o->session = s;
@@ -160,94 +158,4 @@ int xrcd_open(struct session *s, const void *rq, struct control_reply *rp)
     if (!x)
         return control_fail(rp, -ENOMEM, "no more than %u XRC domains on a device", DEVICE_MAX_XRCD);
     return add_open(s, x, rp);
-}
-
-void xrcd_open_free(struct xrcd_open *o)
-{
-    struct xrcd *x = o->xrcd;
-
-    handles_remove(&o->session->xrcds, o->handle);
-    free(o);
-    if (--x->opens == 0)
-        destroy(x);
-}
-
-int xrcd_close(struct session *s, const void *rq, struct control_reply *rp)
-{
-    const struct pm_handle *h = rq;
-    struct xrcd_open *o = handles_get(&s->xrcds, h->handle);
-
-    if (!o)
-        return control_fail(rp, -EINVAL, "no XRC domain %u", h->handle);
-    if (o->users)
-        return control_fail(rp, -EBUSY, "XRC domain %u is used by %u objects of this process", h->handle, o->users);
-    xrcd_open_free(o);
-    return 0;
-}
-
-/* --- target queue pairs
- * ------------------------------------------------------------------------------------------------ */
-
-void target_open_add(struct target_open *o, struct session *s, struct client_qp *q, struct xrcd_open *via)
-{
-    *o = (struct target_open){.session = s, .client_qp = q, .via = via};
-    via->users++;
-    s->num_targets++;
-    TAILQ_INSERT_TAIL(&q->openers, o, client_qp_link);
-    TAILQ_INSERT_TAIL(&s->targets, o, session_link);
-}
-
-void target_open_free(struct target_open *o)
-{
-    o->via->users--;
-    o->session->num_targets--;
-    TAILQ_REMOVE(&o->client_qp->openers, o, client_qp_link);
-    TAILQ_REMOVE(&o->session->targets, o, session_link);
-    free(o);
-}
-
-struct target_open *target_find(const struct session *s, uint32_t qpn)
-{
-    const struct client_qp *q = handles_get(&s->device->targets, qpn);
-    struct target_open *o;
-
-    if (!q)
-        return NULL;
-    TAILQ_FOREACH(o, &q->openers, client_qp_link)
-    {
-        if (o->session == s)
-            return o;
-    }
-    return NULL;
-}
-
-unsigned target_opens(const struct session *s, const struct client_qp *q)
-{
-    const struct target_open *o;
-    unsigned n = 0;
-
-    TAILQ_FOREACH(o, &q->openers, client_qp_link)
-    n += o->session == s;
-    return n;
-}
-
-int target_open_qp(struct session *s, const void *rq, struct control_reply *rp)
-{
-    const struct pm_open_qp_req *r = rq;
-    struct xrcd_open *via = handles_get(&s->xrcds, r->xrcd);
-    struct client_qp *q = handles_get(&s->device->targets, r->qpn);
-    struct target_open *o;
-    struct pm_handle *rep;
-
-    if (!via)
-        return control_fail(rp, -EINVAL, "no XRC domain %u", r->xrcd);
-    if (!q || q->xrcd != via->xrcd)
-        return control_fail(rp, -ENOENT, "no XRC target 0x%06x in domain %u", r->qpn, r->xrcd);
-    o = malloc(sizeof(*o));
-    if (!o)
-        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
-    target_open_add(o, s, q, via);
-    rep = control_payload(rp, sizeof(*rep));
-    rep->handle = q->qpn;
-    return 0;
 }

@@ -37,13 +37,13 @@ static void run_status(void *arg)
     call->json = status_device(call->device);
 }
 
-json_t *query_devices(void *server)
+json_t *query_devices(void *device_set)
 {
-    struct server *sv = server;
+    struct device_set *s = device_set;
     json_t *devices = json_array();
 
-    for (unsigned i = 0; i < sv->devices; i++) {
-        struct status_call call = {sv->device[i], NULL};
+    for (unsigned i = 0; i < s->n; i++) {
+        struct status_call call = {s->device[i], NULL};
 
         device_do(call.device, run_status, &call);
         json_array_append_new(devices, call.json);
@@ -51,14 +51,13 @@ json_t *query_devices(void *server)
     return devices;
 }
 
-int query_status(struct server *sv, struct control_reply *rp)
+int query_status(struct device_set *s, const char *socket, uint64_t started, struct control_reply *rp)
 {
-    json_t *root =
-        json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(), "uid",
-                  (int)geteuid(), "socket", sv->listener.path, "uptime_s", (double)(clock_ns() - sv->started) / 1e9,
-                  "fault", sv->fault, "seed", (json_int_t)sv->seed);
+    json_t *root = json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(),
+                             "uid", (int)geteuid(), "socket", socket, "uptime_s", (double)(clock_ns() - started) / 1e9,
+                             "fault", s->fault, "seed", (json_int_t)s->seed);
 
-    json_object_set_new(root, "devices", query_devices(sv));
+    json_object_set_new(root, "devices", query_devices(s));
     return send_document(root, rp);
 }
 
@@ -75,12 +74,12 @@ static void run_tm(void *arg)
     call->json = tm_status_device(call->device, call->request);
 }
 
-int query_tags(struct server *sv, const struct pm_tm_req *r, struct control_reply *rp)
+int query_tags(struct device_set *s, const struct pm_tm_req *r, struct control_reply *rp)
 {
     json_t *devices = json_array();
 
-    for (unsigned i = 0; i < sv->devices; i++) {
-        struct tm_call call = {sv->device[i], r, NULL};
+    for (unsigned i = 0; i < s->n; i++) {
+        struct tm_call call = {s->device[i], r, NULL};
 
         device_do(call.device, run_tm, &call);
         json_array_append_new(devices, call.json);
@@ -101,14 +100,14 @@ static void run_layouts(void *arg)
     call->json = layout_status_device(call->device, call->request);
 }
 
-int query_layouts(struct server *sv, const struct pm_layout_req *r, struct control_reply *rp)
+int query_layouts(struct device_set *s, const struct pm_layout_req *r, struct control_reply *rp)
 {
     json_t *devices = json_array();
 
     if (r->pieces > PM_LAYOUT_PIECES)
         return control_fail(rp, -EINVAL, "too many pieces: at most %u in one request", PM_LAYOUT_PIECES);
-    for (unsigned i = 0; i < sv->devices; i++) {
-        struct layout_call call = {sv->device[i], r, NULL};
+    for (unsigned i = 0; i < s->n; i++) {
+        struct layout_call call = {s->device[i], r, NULL};
 
         device_do(call.device, run_layouts, &call);
         json_array_append_new(devices, call.json);
@@ -130,13 +129,13 @@ static void run_check(void *arg)
     call->status = ping_request(call->device, call->request, call->reply);
 }
 
-int query_check(struct server *sv, const struct pm_check_req *r, struct control_reply *rp)
+int query_check(struct device_set *s, const struct pm_check_req *r, struct control_reply *rp)
 {
     struct check_call call = {.request = r, .reply = rp};
 
-    if (r->device >= sv->devices)
-        return control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, sv->devices);
-    call.device = sv->device[r->device];
+    if (r->device >= s->n)
+        return control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, s->n);
+    call.device = s->device[r->device];
     device_do(call.device, run_check, &call);
     return call.status;
 }
@@ -156,23 +155,23 @@ static void run_counter(void *arg)
     call->io = call->device->io;
 }
 
-static struct device *device_named(const struct server *sv, const char *name)
+static struct device *device_named(const struct device_set *s, const char *name)
 {
-    for (unsigned i = 0; i < sv->devices; i++) {
-        if (strcmp(sv->device[i]->name, name) == 0)
-            return sv->device[i];
+    for (unsigned i = 0; i < s->n; i++) {
+        if (strcmp(s->device[i]->name, name) == 0)
+            return s->device[i];
     }
     return NULL;
 }
 
-int query_counter(struct server *sv, const struct pm_counter_req *r, struct control_reply *rp)
+int query_counter(struct device_set *s, const struct pm_counter_req *r, struct control_reply *rp)
 {
     struct counter_call call;
     uint64_t value;
 
     if (!memchr(r->device, 0, sizeof(r->device)) || !memchr(r->file, 0, sizeof(r->file)))
         return control_fail(rp, -EINVAL, "the device or counter name is not terminated by a NUL");
-    call.device = device_named(sv, r->device);
+    call.device = device_named(s, r->device);
     if (!call.device)
         return control_fail(rp, -ENODEV, "no device %s", r->device);
     device_do(call.device, run_counter, &call);

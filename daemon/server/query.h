@@ -6,15 +6,16 @@
 
 #include <jansson.h>
 
-#include "daemon/server/server.h"
-#include "daemon/session/control.h"
+#include "daemon/server/device_set.h"
+#include "daemon/session/control_msg.h"
 
-int query_status(struct server *sv, struct control_reply *rp);
-int query_tags(struct server *sv, const struct pm_tm_req *r, struct control_reply *rp);
-int query_layouts(struct server *sv, const struct pm_layout_req *r, struct control_reply *rp);
-int query_check(struct server *sv, const struct pm_check_req *r, struct control_reply *rp);
-int query_counter(struct server *sv, const struct pm_counter_req *r, struct control_reply *rp);
-/* Returns the status of all devices of a struct server. The caller owns it. */
-json_t *query_devices(void *server);
+/* socket: path of the control socket; started: when the daemon started, clock_ns. */
+int query_status(struct device_set *s, const char *socket, uint64_t started, struct control_reply *rp);
+int query_tags(struct device_set *s, const struct pm_tm_req *r, struct control_reply *rp);
+int query_layouts(struct device_set *s, const struct pm_layout_req *r, struct control_reply *rp);
+int query_check(struct device_set *s, const struct pm_check_req *r, struct control_reply *rp);
+int query_counter(struct device_set *s, const struct pm_counter_req *r, struct control_reply *rp);
+/* The status of all devices of a struct device_set; the caller's. */
+json_t *query_devices(void *device_set);
 
 #endif

@@ -11,12 +11,13 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/control/session_control.h"
+#include "daemon/loop/device_setup.h"
+#include "daemon/monitor/capture.h"
 #include "daemon/monitor/metrics.h"
 #include "daemon/monitor/sysfs.h"
-#include "daemon/net/capture.h"
 #include "daemon/server/query.h"
-#include "daemon/session/control.h"
-#include "daemon/session/session.h"
+#include "daemon/session/control_msg.h"
 
 #define CONNECTIONS_MAX 1024u
 
@@ -62,39 +63,10 @@ static int list(struct server *sv, struct control_reply *rp)
     struct pm_list_rep *rep = control_payload(rp, sizeof(*rep));
 
     rep->abi_version = PM_ABI_VERSION;
-    rep->num = sv->devices;
+    rep->num = sv->devices.n;
     rep->pid = (uint32_t)getpid();
-    for (unsigned i = 0; i < sv->devices; i++)
-        device_describe(sv->device[i], &rep->device[i]);
-    return 0;
-}
-
-struct fault_call {
-    struct device *device;
-    struct fault_spec spec;
-    uint64_t seed;
-};
-
-static void run_fault(void *arg)
-{
-    struct fault_call *call = arg;
-
-    device_set_fault(call->device, &call->spec, call->seed);
-}
-
-int server_inject(struct server *sv, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX])
-{
-    struct fault_call call = {.seed = seed};
-
-    if (fault_parse(spec, &call.spec, why, FAULT_WHY_MAX) != 0)
-        return -EINVAL;
-    for (unsigned i = 0; i < sv->devices; i++) {
-        call.device = sv->device[i];
-        device_do(call.device, run_fault, &call);
-    }
-    snprintf(sv->fault, sizeof(sv->fault), "%s", spec);
-    sv->seed = seed;
-    log_info("faults: %s, seed %llu", sv->fault[0] ? sv->fault : "none", (unsigned long long)sv->seed);
+    for (unsigned i = 0; i < sv->devices.n; i++)
+        device_describe(sv->devices.device[i], &rep->device[i]);
     return 0;
 }
 
@@ -104,7 +76,7 @@ static int set_fault(struct server *sv, const struct pm_fault_req *r, struct con
 
     if (memchr(r->spec, 0, sizeof(r->spec)) == NULL)
         return control_fail(rp, -EINVAL, "the fault specification is not terminated by a NUL");
-    if (server_inject(sv, r->spec, r->seed, why) != 0)
+    if (device_set_inject(&sv->devices, r->spec, r->seed, why) != 0)
         return control_fail(rp, -EINVAL, "%s", why);
     return 0;
 }
@@ -114,11 +86,11 @@ static int capture(struct server *sv, struct connection *c, const struct pm_capt
     if (c->cred.uid != geteuid() && c->cred.uid != 0)
         return control_fail(
             rp, -EPERM, "only the daemon's user and root may capture, because a capture shows the data of all users");
-    if (r->device >= sv->devices)
-        return control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, sv->devices);
+    if (r->device >= sv->devices.n)
+        return control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, sv->devices.n);
     if (c->capture)
         return control_fail(rp, -EBUSY, "this connection already has a capture");
-    c->capture = capture_create(sv->device[r->device], r, rp);
+    c->capture = capture_create(sv->devices.device[r->device], r, rp);
     if (!c->capture)
         return rp->status;
     device_do(c->capture->device, run_attach, c->capture);
@@ -172,15 +144,15 @@ static bool open_session(struct connection *c, struct control_request *rq, struc
                          r->abi_version, PM_ABI_VERSION);
         return false;
     }
-    if (r->device >= sv->devices) {
-        rp->status = control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, sv->devices);
+    if (r->device >= sv->devices.n) {
+        rp->status = control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, sv->devices.n);
         return false;
     }
     if (rq->fds) {
         call.mem_fd = rq->fd[0];
         rq->fd[0] = -1; /* session_open takes it */
     }
-    call.device = sv->device[r->device];
+    call.device = sv->devices.device[r->device];
     /* The main loop must not use the socket while the device's thread has it. */
     ev_io_stop(sv->loop, &c->readable);
     device_do(call.device, run_open, &call);
@@ -202,13 +174,13 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
     if (rq->op == PM_OP_FAULT && rq->len == sizeof(struct pm_fault_req))
         return set_fault(sv, (const struct pm_fault_req *)rq->payload, rp);
     if (rq->op == PM_OP_TM && rq->len == sizeof(struct pm_tm_req))
-        return query_tags(sv, (const struct pm_tm_req *)rq->payload, rp);
+        return query_tags(&sv->devices, (const struct pm_tm_req *)rq->payload, rp);
     if (rq->op == PM_OP_LAYOUT && rq->len == sizeof(struct pm_layout_req))
-        return query_layouts(sv, (const struct pm_layout_req *)rq->payload, rp);
+        return query_layouts(&sv->devices, (const struct pm_layout_req *)rq->payload, rp);
     if (rq->op == PM_OP_CHECK && rq->len == sizeof(struct pm_check_req))
-        return query_check(sv, (const struct pm_check_req *)rq->payload, rp);
+        return query_check(&sv->devices, (const struct pm_check_req *)rq->payload, rp);
     if (rq->op == PM_OP_COUNTER && rq->len == sizeof(struct pm_counter_req))
-        return query_counter(sv, (const struct pm_counter_req *)rq->payload, rp);
+        return query_counter(&sv->devices, (const struct pm_counter_req *)rq->payload, rp);
     if (rq->op == PM_OP_CAPTURE && rq->len == sizeof(struct pm_capture_req))
         return capture(sv, c, (const struct pm_capture_req *)rq->payload, rp);
     if (rq->len)
@@ -219,7 +191,7 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
     case PM_OP_LIST:
         return list(sv, rp);
     case PM_OP_STATUS:
-        return query_status(sv, rp);
+        return query_status(&sv->devices, sv->listener.path, sv->started, rp);
     case PM_OP_SHUTDOWN:
         return shut_down(sv, c, rp);
     default:
@@ -329,30 +301,6 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 
 /* --- life -------------------------------------------------------------------------------------- */
 
-static int open_devices(struct server *sv, char *why)
-{
-    for (unsigned i = 0; i < sv->settings->devices; i++) {
-        struct device *d = aligned_alloc(64, (sizeof(*d) + 63) & ~(size_t)63);
-        char text[ERROR_TEXT_MAX - 64] = "";
-        int rc;
-
-        if (!d) {
-            snprintf(why, ERROR_TEXT_MAX, "out of memory");
-            return EXIT_TROUBLE;
-        }
-        rc = device_init(d, sv->settings, i, why);
-        sv->device[sv->devices++] = d;
-        if (rc == 0)
-            rc = device_open(d, why);
-        if (rc) {
-            snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, why);
-            snprintf(why, ERROR_TEXT_MAX, "device %s: %s", d->name, text);
-            return rc == -ENOMEM ? EXIT_TROUBLE : EXIT_ADDRESS;
-        }
-    }
-    return EXIT_DONE;
-}
-
 static void watch(struct server *sv)
 {
     ev_io_init(&sv->acceptable, on_accept, sv->listener.fd, EV_READ);
@@ -373,8 +321,8 @@ int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX])
     sv->settings = o;
     sv->listener.fd = -1;
     sv->started = clock_ns();
-    snprintf(sv->fault, sizeof(sv->fault), "%s", o->fault);
-    sv->seed = o->seed;
+    snprintf(sv->devices.fault, sizeof(sv->devices.fault), "%s", o->fault);
+    sv->devices.seed = o->seed;
     TAILQ_INIT(&sv->connections);
     json_object_seed(0); /* must precede the threads that use it */
     /* Not epoll: epoll watches a socket until it is closed. So this loop would wake once more for a socket that
@@ -384,16 +332,16 @@ int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX])
         snprintf(why, ERROR_TEXT_MAX, "cannot create an event loop: %s", strerror(errno));
         return EXIT_TROUBLE;
     }
-    rc = open_devices(sv, why);
+    rc = device_set_open(&sv->devices, o, why);
     if (rc)
-        return rc;
+        return rc == -ENOMEM ? EXIT_TROUBLE : EXIT_ADDRESS;
     if (listener_open(&sv->listener, o, why) != 0)
         return EXIT_SOCKET;
-    sysfs_create(sv->listener.path, sv->device, sv->devices);
-    for (unsigned i = 0; i < sv->devices; i++) {
+    sysfs_create(sv->listener.path, sv->devices.device, sv->devices.n);
+    for (unsigned i = 0; i < sv->devices.n; i++) {
         int cpu = o->cpus ? o->cpu[i % o->cpus] : -1;
 
-        rc = device_start(sv->device[i], cpu);
+        rc = device_start(sv->devices.device[i], cpu);
         if (rc == -EINVAL && cpu >= 0) {
             snprintf(why, ERROR_TEXT_MAX, "cpus: this process may not use processor %d, or it does not exist", cpu);
             return EXIT_BAD_CONFIG;
@@ -404,7 +352,7 @@ int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX])
         }
     }
     if (addr_port(&o->metrics)) {
-        sv->metrics = metrics_open(sv->loop, &o->metrics, query_devices, sv, why);
+        sv->metrics = metrics_open(sv->loop, &o->metrics, query_devices, &sv->devices, why);
         if (!sv->metrics)
             return EXIT_SOCKET;
     }
@@ -427,11 +375,7 @@ void server_fini(struct server *sv)
     /* Needs the devices too: a connection may capture at one. */
     while (!TAILQ_EMPTY(&sv->connections))
         drop(TAILQ_FIRST(&sv->connections));
-    for (unsigned i = 0; i < sv->devices; i++) {
-        device_stop(sv->device[i]);
-        device_fini(sv->device[i]);
-        free(sv->device[i]);
-    }
+    device_set_close(&sv->devices);
     if (sv->loop)
         ev_loop_destroy(sv->loop);
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "daemon/device/device.h"
+#include "daemon/server/device_set.h"
 #include "daemon/server/listener.h"
 
 /* Exit codes of pumiced. */
@@ -30,14 +30,11 @@ struct server {
     struct settings *settings;
     struct ev_loop *loop;
     struct listener listener;
-    struct device *device[PM_DEVICES_MAX];
-    unsigned devices;
+    struct device_set devices;
     struct connection_list connections;
     unsigned num_connections;
     struct metrics *metrics; /* NULL: not served */
     uint64_t started; /* clock_ns at the start */
-    char fault[1024]; /* the current fault specification */
-    uint64_t seed;
     ev_io acceptable;
     ev_timer accept_again; /* runs while there are too many connections or open files */
     ev_signal sigterm, sigint;
@@ -46,8 +43,6 @@ struct server {
 /* Opens the devices and the control socket, and starts the threads. Returns 0, or an enum exit_code with advice in
  * `why`. Call server_fini also after an error. */
 int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX]);
-/* Sets the fault specification of all devices. Returns 0, or -EINVAL with `why`. */
-int server_inject(struct server *sv, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);
 /* Serves until a signal or PM_OP_SHUTDOWN. */
 void server_run(struct server *sv);
 /* Ends the threads, all sessions and all connections. */

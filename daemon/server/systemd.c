@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/session/control.h"
+#include "daemon/session/control_msg.h"
 
 /* Clients to refuse at each socket: more than a backlog holds. A client that connects in a loop must not keep the daemon
  * alive. */

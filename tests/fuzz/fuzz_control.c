@@ -136,7 +136,7 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         memcpy(r->gid, (uint8_t[16]){[10] = 0xff, [11] = 0xff, [12] = 239}, 16);
         r->gid[15] = take(in, 1) & 3;
     }
-    control_handle(c->session, &f->rq, &f->rp);
+    control_dispatch(c->session, &f->rq, &f->rp);
     control_request_fini(&f->rq);
     if (f->rp.status > 0 || (f->rp.status < 0 && f->rp.fds))
         abort();
@@ -387,7 +387,7 @@ static void check_end(struct fixture *f)
 
     if (d->num_sessions || d->pds.count || d->xrcds.count || d->targets.count || d->num_mrs || d->num_mws ||
         !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->failed_srqs) || !TAILQ_EMPTY(&d->backlog) ||
-        !TAILQ_EMPTY(&d->dirty_cqs) || !TAILQ_EMPTY(&d->waiting_lists) || datapath_deadline(d) != NEVER)
+        !TAILQ_EMPTY(&d->dirty_cqs) || !TAILQ_EMPTY(&d->waiting_lists) || device_deadline(d) != NEVER)
         abort();
 }
 
@@ -434,10 +434,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         default:
             now += take(&in, 1) * NS_PER_MS;
             for (int i = 0; i < 4; i++)
-                datapath_pass(f.device, now);
+                device_pass(f.device, now);
         }
     }
-    datapath_pass(f.device, now);
+    device_pass(f.device, now);
     session_close(c.session);
     check_end(&f);
     for (unsigned i = 0; i < c.segments; i++)

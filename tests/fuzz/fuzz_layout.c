@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "daemon/base/log.h"
-#include "daemon/objects/bound_layouts.h"
+#include "daemon/objects/qp/bound_layouts.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 
 enum {

@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/control/dispatch.h"
+#include "daemon/control/session_control.h"
 #include "daemon/device/device.h"
+#include "daemon/loop/device_setup.h"
 #include "daemon/loop/pass.h"
-#include "daemon/objects/objects.h"
-#include "daemon/session/control.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
 struct fixture {
@@ -63,6 +65,7 @@ static inline bool fixture_start(struct fixture *f)
 
 static inline void fixture_end(struct fixture *f)
 {
+    session_close_all(f->device);
     device_fini(f->device);
     free(f->device);
 }
@@ -115,7 +118,7 @@ static inline int fixture_call_fd(struct fixture *f, struct session *s, uint32_t
     f->rq.fd[0] = fd >= 0 ? dup(fd) : -1;
     if (len)
         memcpy(f->rq.payload, rq, len);
-    control_handle(s, &f->rq, &f->rp);
+    control_dispatch(s, &f->rq, &f->rp);
     control_request_fini(&f->rq);
     if (f->rp.status == 0 && rep)
         memcpy(rep, f->rp.payload, rep_len < f->rp.len ? rep_len : f->rp.len);

@@ -245,14 +245,14 @@ Test(option_table, sighup_applies_faults_and_log)
     cr_assert_eq(options_set(&fresh, "gso", "off", why), 0);
     reload_apply(&server, &fresh, others);
     cr_expect_str_eq(others, "mtu, gso");
-    cr_expect_str_eq(server.fault, "loss=1%");
-    cr_expect_eq(server.seed, 7);
+    cr_expect_str_eq(server.devices.fault, "loss=1%");
+    cr_expect_eq(server.devices.seed, 7);
     cr_expect(log_enabled(LOG_NET, LOG_LEVEL_DEBUG));
     cr_expect_not(log_enabled(LOG_QP, LOG_LEVEL_WARN));
 
-    strcpy(server.fault, "dup=2%"); /* `pumice fault` has set it meanwhile */
+    strcpy(server.devices.fault, "dup=2%"); /* `pumice fault` has set it meanwhile */
     reload_apply(&server, &fresh, others);
-    cr_expect_str_eq(server.fault, "dup=2%", "the configuration says the same as before");
+    cr_expect_str_eq(server.devices.fault, "dup=2%", "the configuration says the same as before");
 }
 
 /* The next option that the page describes, without its dashes: a line such as ".BR \-f ", " \-\-foreground" after ".TP".

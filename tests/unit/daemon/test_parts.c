@@ -12,13 +12,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "daemon/base/handles.h"
 #include "daemon/base/log.h"
 #include "daemon/net/address.h"
 #include "daemon/net/delay_queue.h"
 #include "daemon/net/netdev.h"
 #include "daemon/net/sniffer.h"
 #include "daemon/session/event_pipe.h"
-#include "daemon/session/handles.h"
 #include "daemon/session/segment.h"
 
 /* --- handles

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/device/client_wakeup.h"
+#include "daemon/session/client_wakeup.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 
 static struct fixture f;

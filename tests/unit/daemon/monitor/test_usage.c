@@ -2,6 +2,7 @@
 /* What a device knows of how much it is used: who made queue pairs, whether they were connected, and packets of those that are gone. */
 #include <criterion/criterion.h>
 
+#include "daemon/monitor/usage_status.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 
 static struct fixture f;

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "daemon/net/capture.h"
+#include "daemon/monitor/capture.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 #include "wire/pkt.h"
 

@@ -11,9 +11,9 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/net/peer_cache.h"
+#include "daemon/objects/qp/qp.h"
 
 struct device;
-struct client_qp;
 
 #define GROUP_HOT_NS NS_PER_MS
 
@@ -32,7 +32,12 @@ struct membership { /* of a queue pair */
     struct mcast_group *group;
     LIST_ENTRY(membership) link;
 };
-LIST_HEAD(membership_list, membership);
+
+struct control_reply;
+struct session;
+/* Control operations: ATTACH_MCAST and DETACH_MCAST. 0, or -errno with the reason in *rp. */
+int mcast_group_attach(struct session *s, const void *rq, struct control_reply *rp);
+int mcast_group_detach(struct session *s, const void *rq, struct control_reply *rp);
 
 /* Is this a packet of the device itself, that the kernel brought back? Members here have got it already. */
 bool mcast_group_is_echo(const struct mcast_group *g, const uint8_t src_gid[16]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/net/capture.h"
+#include "daemon/monitor/capture.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/core/path/mcast.h"
 #include "daemon/net/address.h"
-#include "daemon/objects/objects.h"
+#include "daemon/objects/qp/qp.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 #include "wire/bth.h"
 #include "wire/pkt.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/objects/tm_srq.h"
+#include "daemon/objects/srq/tm_srq.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 
 #include "daemon/device/device.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
 #define TRACE_SLOTS 4096u /* events of a list that are remembered; pages that it never reaches cost nothing */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/device/client_wakeup.h"
+#include "daemon/session/client_wakeup.h"
 
 #include <linux/futex.h>
 #include <sched.h>

@@ -9,8 +9,7 @@
 
 #include "daemon/core/base/types.h"
 #include "daemon/core/memory/layout.h"
-
-struct client_qp;
+#include "daemon/objects/qp/qp.h"
 
 #define SESSION_LAYOUT_ENTRIES (1u << 16) /* of layouts that wait to be bound, in all requests of a session */
 
@@ -20,7 +19,6 @@ struct held_layout {
     struct layout_desc desc;
     struct layout_entry_desc entry[]; /* [desc.count] */
 };
-TAILQ_HEAD(held_list, held_layout);
 
 enum layouts_verdict {
     LAYOUTS_OK,

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Control messages of include/pumice/abi.h: receiving one, replying, and finding the function that carries it out.
- *
- * A handler gets a private copy of the payload, of exactly the length that its operation has, checks every field, and
- * returns 0 after filling in the reply, or -errno after saying why (control_fail). It never touches the connection, so
- * that handlers can be tried without one. */
-#ifndef PUMICE_DAEMON_CONTROL_H
-#define PUMICE_DAEMON_CONTROL_H
+/* Control messages (include/pumice/abi.h): receives a request, fills in a reply, and sends it. */
+#ifndef PUMICE_DAEMON_SESSION_CONTROL_MSG_H
+#define PUMICE_DAEMON_SESSION_CONTROL_MSG_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "pumice/abi.h"
-
-struct session;
 
 #define CONTROL_PAYLOAD_MAX (PM_MSG_MAX - sizeof(struct pm_request))
 
@@ -48,8 +42,5 @@ void *control_payload(struct control_reply *rp, size_t size);
 void control_attach(struct control_reply *rp, int fd);
 /* Makes the reply a failure with a text for people; returns err (-errno). */
 int control_fail(struct control_reply *rp, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
-/* Carries out one of the operations of a bound session: fills in *rp, status included. */
-void control_handle(struct session *s, struct control_request *rq, struct control_reply *rp);
 
 #endif

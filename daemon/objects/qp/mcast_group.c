@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/objects/mcast_group.h"
+#include "daemon/objects/qp/mcast_group.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/core/path/mcast.h"
 #include "daemon/device/device.h"
-#include "daemon/objects/objects.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
 static void on_readable(struct ev_loop *loop, ev_io *w, int revents)

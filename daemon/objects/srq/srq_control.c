@@ -1,95 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Shared receive queues: control operations, and the way from their rings to the engine. */
-#define LOG_AREA LOG_SESSION
+#include "daemon/objects/srq/srq_control.h"
+
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "daemon/base/log.h"
 #include "daemon/device/device.h"
-#include "daemon/objects/objects.h"
-#include "daemon/objects/tm_srq.h"
+#include "daemon/objects/cq.h"
+#include "daemon/objects/pd.h"
+#include "daemon/objects/srq/srq.h"
+#include "daemon/objects/srq/tm_srq.h"
+#include "daemon/objects/xrcd.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
 #define RING_OFFSET ((uint32_t)(sizeof(struct pm_srq_page) + 63) & ~63u)
-
-/* --- the ring
- * -------------------------------------------------------------------------------------------------------------- */
-
-/* May run inside of a call of the engine, so the rest is left to client_srq_settle. */
-void client_srq_break(struct client_srq *q, const char *what)
-{
-    if (q->broken)
-        return;
-    q->broken = what;
-    srq_fail(q->srq); /* tells the client, and fails XRC targets that want a request of it */
-    if (!q->in_failed) {
-        q->in_failed = true;
-        TAILQ_INSERT_TAIL(&q->session->device->failed_srqs, q, failed_link);
-    }
-}
-
-void client_srq_refill(void *client_srq)
-{
-    struct client_srq *q = client_srq;
-    uint32_t room = srq_room(q->srq);
-    int64_t waiting;
-
-    if (q->broken)
-        return;
-    waiting = ring_waiting(&q->ring);
-    if (waiting < 0) {
-        client_srq_break(q, "a tail beyond the end of the queue");
-        return;
-    }
-    for (; waiting > 0 && room > 0; waiting--, room--) {
-        struct ring_recv r;
-        enum ring_verdict v = ring_read_recv(&q->ring, &r);
-
-        if (v != RING_OK) {
-            client_srq_break(q, ring_verdict_text(v));
-            return;
-        }
-        if (srq_post_recv(q->srq, &r.wr, r.sge) != 0)
-            return;
-        q->ring.head++;
-    }
-}
-
-static void rang(void *client_srq, uint64_t now)
-{
-    struct client_srq *q = client_srq;
-
-    if (q->list.tm)
-        tm_srq_drain(q, now);
-    client_srq_refill(q);
-}
-
-static void fail_user(void *obj, void *ctx)
-{
-    struct client_qp *q = obj;
-
-    if (q->srq == ctx && !q->broken) {
-        q->broken = "a broken request, in its shared receive queue";
-        client_qp_mark_failed(q);
-    }
-}
-
-void client_srq_settle(struct client_srq *q, uint64_t now)
-{
-    const struct session *s = q->session;
-
-    (void)now;
-    if (!q->broken || q->errored)
-        return;
-    q->errored = true;
-    q->session->device->io.bad_rings++;
-    log_warn("session %u (%s, pid %d): shared receive queue %u failed: its ring holds %s", s->number, s->comm,
-             (int)s->cred.pid, q->handle, q->broken);
-    handles_each(&q->session->qps, fail_user, q);
-}
 
 /* --- creating
  * ---------------------------------------------------------------------------------------------------------- */
@@ -152,6 +79,15 @@ static int make_plan(struct session *s, const struct pm_create_srq_req *r, struc
     return 0;
 }
 
+static void rang(void *client_srq, uint64_t now)
+{
+    struct client_srq *q = client_srq;
+
+    if (q->list.tm)
+        tm_srq_drain(q, now);
+    client_srq_refill(q);
+}
+
 static void map_ring(struct client_srq *q, uint32_t slots, uint32_t head)
 {
     q->page = q->segment.p;
@@ -177,8 +113,8 @@ static void *engine_memory(size_t size)
 /* Frees what the queue holds, as far as it has it. */
 static void release(struct client_srq *q)
 {
-    if (q->bell != UINT32_MAX)
-        session_drop_bell(q->session, q->bell);
+    if (q->doorbell != DOORBELL_NONE)
+        doorbells_release(&q->session->doorbells, q->doorbell);
     if (q->srq)
         srq_destroy(q->srq);
     tm_srq_release(&q->list);
@@ -214,10 +150,10 @@ static int acquire(struct client_srq *q, const struct plan *p)
         return rc;
     map_ring(q, p->slots, 0);
     tm_srq_map(q, ops_offset(p));
-    rc = session_take_bell(q->session, rang, q);
+    rc = doorbells_take(&q->session->doorbells, rang, q);
     if (rc < 0)
         return rc;
-    q->bell = (uint32_t)rc;
+    q->doorbell = (uint32_t)rc;
     rc = srq_create(q->session->device->engine, &init, q->mem, &q->srq);
     if (rc)
         return rc;
@@ -253,7 +189,7 @@ int client_srq_create(struct session *s, const void *rq, struct control_reply *r
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     q->session = s;
     q->segment.fd = q->next.fd = -1;
-    q->bell = UINT32_MAX;
+    q->doorbell = DOORBELL_NONE;
     q->max_wr = plan.max_wr;
     q->max_sge = plan.max_sge;
     rc = acquire(q, &plan);
@@ -274,7 +210,7 @@ int client_srq_create(struct session *s, const void *rq, struct control_reply *r
         .slots = plan.slots,
         .stride = plan.stride,
         .offset = RING_OFFSET,
-        .doorbell = q->bell,
+        .doorbell = q->doorbell,
         .ops_slots = q->list.ring.slots,
         .ops_stride = q->list.ring.stride,
         .ops_offset = q->list.tm ? ops_offset(&plan) : 0,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/objects/bound_layouts.h"
+#include "daemon/objects/qp/bound_layouts.h"
 
 #include <stdlib.h>
 
 #include "daemon/core/engine.h"
-#include "daemon/objects/objects.h"
 #include "daemon/session/session.h"
 
 /* Entries are read as the engine wants them. */
@@ -54,7 +53,7 @@ enum layouts_verdict layouts_take(struct client_qp *q, struct mw_bind *bind)
         return LAYOUTS_LATER;
     struct iovec local[] = {{&head, sizeof(head)}, {h->entry, bytes}};
     struct iovec remote = {(void *)(uintptr_t)bind->addr, bind->length};
-    if (client_mem_read(q->session->space, local, 2, &remote, 1) != bind->length || head.count != count) {
+    if (client_mem_read(q->session->client_mem, local, 2, &remote, 1) != bind->length || head.count != count) {
         free(h);
         return LAYOUTS_BAD;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Queue pairs: the control operations. What becomes of their rings is in rings.c. */
+#include "daemon/objects/qp/qp_control.h"
+
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>
@@ -7,46 +8,23 @@
 #include <sys/mman.h>
 
 #include "daemon/device/device.h"
-#include "daemon/loop/pass.h"
-#include "daemon/monitor/path_check.h"
-#include "daemon/objects/objects.h"
+#include "daemon/objects/cq.h"
+#include "daemon/objects/pd.h"
+#include "daemon/objects/qp/bound_layouts.h"
+#include "daemon/objects/qp/mcast_group.h"
+#include "daemon/objects/qp/qp.h"
+#include "daemon/objects/qp/qp_ring.h"
+#include "daemon/objects/srq/srq.h"
+#include "daemon/objects/xrcd.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
 /* --- creating
  * ---------------------------------------------------------------------------------------------------------- */
 
-/* The types that are offered, and what each is made of. */
-/* clang-format off */
-static const struct type {
-    const char *name;
-    uint32_t number;
-    bool send, recv; /* its queues */
-} types[] = {
-    {"RC",       IBV_QPT_RC,       true,  true},
-    {"UC",       IBV_QPT_UC,       true,  true},
-    {"UD",       IBV_QPT_UD,       true,  true},
-    {"XRC_SEND", IBV_QPT_XRC_SEND, true,  false},
-    {"XRC_RECV", IBV_QPT_XRC_RECV, false, false}, /* no PD either */
-};
-/* clang-format on */
-
-static const struct type *type_of(uint32_t number)
-{
-    for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        if (types[i].number == number)
-            return &types[i];
-    }
-    return NULL;
-}
-
-const char *client_qp_type_name(const struct client_qp *q)
-{
-    return type_of(q->type)->name;
-}
-
 /* What a queue pair is made of, all checked. */
 struct plan {
-    const struct type *type;
+    const struct client_qp_type *type;
     struct pd *pd;
     struct cq *send_cq, *recv_cq;
     struct client_srq *srq;
@@ -113,7 +91,7 @@ _Static_assert((uint64_t)DEVICE_MAX_QP_WR *(64 + ENGINE_MAX_INLINE + 64 + 16 + 1
 /* The objects that it is made of: those that its type has, whatever else the request names. */
 static int find_parts(struct session *s, const struct pm_create_qp_req *r, struct control_reply *rp, struct plan *p)
 {
-    p->type = type_of(r->type);
+    p->type = client_qp_type(r->type);
     if (!p->type)
         return control_fail(rp, -EOPNOTSUPP, "queue pairs of type %u are not offered", r->type);
     if (r->type == IBV_QPT_XRC_RECV) {
@@ -187,8 +165,8 @@ static void map_rings(struct client_qp *q, const struct pm_create_qp_rep *l)
 /* Frees what a queue pair holds, as far as it has it. */
 static void release(struct client_qp *q)
 {
-    if (q->bell != UINT32_MAX)
-        session_drop_bell(q->session, q->bell);
+    if (q->doorbell != DOORBELL_NONE)
+        doorbells_release(&q->session->doorbells, q->doorbell);
     if (q->qp)
         qp_destroy(q->qp);
     segment_destroy(&q->segment);
@@ -243,10 +221,10 @@ static int acquire(struct client_qp *q, const struct plan *p, bool sig_all)
         return rc;
     map_rings(q, &p->layout);
     if (q->session) {
-        rc = session_take_bell(q->session, client_qp_rang, q);
+        rc = doorbells_take(&q->session->doorbells, client_qp_rang, q);
         if (rc < 0)
             return rc;
-        q->bell = (uint32_t)rc;
+        q->doorbell = (uint32_t)rc;
     }
     rc = qp_create(q->device->engine, &init, q->mem, &q->qp);
     if (rc)
@@ -300,7 +278,7 @@ static struct client_qp *make(struct session *s, const struct plan *p)
     q->type = (uint8_t)p->type->number;
     q->caps = p->caps;
     q->segment.fd = -1;
-    q->bell = UINT32_MAX;
+    q->doorbell = DOORBELL_NONE;
     TAILQ_INIT(&q->openers);
     TAILQ_INIT(&q->layouts);
     LIST_INIT(&q->memberships);
@@ -342,7 +320,7 @@ int client_qp_create(struct session *s, const void *rq, struct control_reply *rp
         return explain(rc, &plan, rp);
     }
     take_parts(q, &plan);
-    usage_made(s->device, s->cred.pid);
+    usage_qp_created(&s->device->usage, s->cred.pid);
     if (q->type == IBV_QPT_UD)
         udp_want_headers(&s->device->udp); /* for the header area of receive requests */
     if (open)
@@ -350,10 +328,21 @@ int client_qp_create(struct session *s, const void *rq, struct control_reply *rp
     rep = control_payload(rp, sizeof(*rep));
     *rep = plan.layout;
     rep->qpn = q->qpn;
-    rep->doorbell = q->bell == UINT32_MAX ? 0 : q->bell;
+    rep->doorbell = q->doorbell == DOORBELL_NONE ? 0 : q->doorbell;
     rep->size = q->segment.size;
     control_attach(rp, segment_take_fd(&q->segment));
     return 0;
+}
+
+/* Adds the packets of a QP that is about to go to those of the device. */
+static void count_sent(const struct client_qp *q)
+{
+    struct qp_info info;
+
+    if (q->type == IBV_QPT_UD)
+        return;
+    qp_info(q->qp, &info);
+    q->device->usage.sent_pkts += info.counters.sent_pkts;
 }
 
 void client_qp_free(struct client_qp *q)
@@ -365,17 +354,9 @@ void client_qp_free(struct client_qp *q)
     if (q->in_failed)
         TAILQ_REMOVE(&d->failed, q, failed_link);
     handles_remove(q->session ? &q->session->qps : &d->targets, q->qpn);
-    usage_gone(q);
+    count_sent(q);
     drop_parts(q);
     release(q);
-}
-
-struct client_qp *client_qp_find(const struct session *s, uint32_t qpn)
-{
-    struct client_qp *q = handles_get(&s->qps, qpn);
-    const struct target_open *o = q ? NULL : target_find(s, qpn);
-
-    return o ? o->client_qp : q;
 }
 
 int client_qp_destroy(struct session *s, const void *rq, struct control_reply *rp)
@@ -391,167 +372,9 @@ int client_qp_destroy(struct session *s, const void *rq, struct control_reply *r
     if (!q->session) {
         handles = target_opens(s, q);
         target_open_free(target_find(s, h->handle));
-    } else {
-        device_send_posted(s->device, q);
     }
     if (TAILQ_EMPTY(&q->openers))
         client_qp_free(q);
     session_forget(s, events, sizeof(events), h->handle, handles);
-    return 0;
-}
-
-void client_qp_event(struct client_qp *q, uint32_t type)
-{
-    const struct target_open *o;
-
-    if (q->session)
-        session_event(q->session, type, q->qpn);
-    TAILQ_FOREACH(o, &q->openers, client_qp_link)
-    session_event(o->session, type, q->qpn);
-}
-
-/* --- attributes
- * -------------------------------------------------------------------------------------------------------- */
-
-/* The fields that are wider in the message than in the engine; nothing may be lost on the way. */
-static bool fits(const struct pm_qp_attr *a, uint32_t mask)
-{
-    return (!(mask & QPA_STATE) || a->qp_state <= UINT8_MAX) &&
-           (!(mask & QPA_CUR_STATE) || a->cur_qp_state <= UINT8_MAX) &&
-           (!(mask & QPA_PATH_MTU) || a->path_mtu <= UINT8_MAX);
-}
-
-static int check_address(const struct session *s, const struct pm_av *av, struct control_reply *rp)
-{
-    const struct device *d = s->device;
-    char gid[ADDR_TEXT_MAX], own[ADDR_TEXT_MAX];
-    union addr to;
-
-    if (av->sgid_index >= d->config.num_gids)
-        return control_fail(rp, -EINVAL, "source GID index %u: device %s has %u", av->sgid_index, d->name,
-                            d->config.num_gids);
-    if (mcast_is_group(av->dgid) || !gid_to_addr(av->dgid, &d->addr, &to))
-        return control_fail(rp, -EINVAL, "destination GID %s can't be reached from GID index %u, address %s",
-                            gid_text(av->dgid, gid), av->sgid_index, addr_text(&d->addr, own));
-    return 0;
-}
-
-static void attr_in(const struct pm_qp_attr *a, struct qp_attr *out)
-{
-    *out = (struct qp_attr){
-        .state = (uint8_t)a->qp_state,
-        .cur_state = (uint8_t)a->cur_qp_state,
-        .port = a->port_num,
-        .path_mtu = (uint8_t)a->path_mtu,
-        .timeout = a->timeout,
-        .retry_cnt = a->retry_cnt,
-        .rnr_retry = a->rnr_retry,
-        .min_rnr_timer = a->min_rnr_timer,
-        .max_rd_atomic = a->max_rd_atomic,
-        .max_dest_rd_atomic = a->max_dest_rd_atomic,
-        .sqd_async_notify = a->en_sqd_async_notify != 0,
-        .pkey_index = a->pkey_index,
-        .access =
-            a->qp_access_flags & ~(uint32_t)(IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND),
-        .dest_qpn = a->dest_qp_num,
-        .rq_psn = a->rq_psn,
-        .sq_psn = a->sq_psn,
-        .qkey = a->qkey,
-    };
-    memcpy(out->av.dgid, a->av.dgid, sizeof(out->av.dgid));
-    out->av.sgid_index = a->av.sgid_index;
-    out->av.traffic_class = a->av.traffic_class;
-    out->av.hop_limit = a->av.hop_limit;
-    out->av.sl = a->av.sl;
-    out->av.flow_label = a->av.flow_label;
-}
-
-static void attr_out(const struct qp_attr *a, struct pm_qp_attr *out)
-{
-    *out = (struct pm_qp_attr){
-        .qp_state = a->state,
-        .cur_qp_state = a->state,
-        .path_mtu = a->path_mtu,
-        .path_mig_state = IBV_MIG_MIGRATED,
-        .qkey = a->qkey,
-        .rq_psn = a->rq_psn,
-        .sq_psn = a->sq_psn,
-        .dest_qp_num = a->dest_qpn,
-        .qp_access_flags = a->access,
-        .pkey_index = a->pkey_index,
-        .en_sqd_async_notify = a->sqd_async_notify,
-        .sq_draining = a->sq_draining,
-        .max_rd_atomic = a->max_rd_atomic,
-        .max_dest_rd_atomic = a->max_dest_rd_atomic,
-        .min_rnr_timer = a->min_rnr_timer,
-        .port_num = a->port,
-        .timeout = a->timeout,
-        .retry_cnt = a->retry_cnt,
-        .rnr_retry = a->rnr_retry,
-    };
-    memcpy(out->av.dgid, a->av.dgid, sizeof(out->av.dgid));
-    out->av.sgid_index = a->av.sgid_index;
-    out->av.traffic_class = a->av.traffic_class;
-    out->av.hop_limit = a->av.hop_limit;
-    out->av.sl = a->av.sl;
-    out->av.flow_label = a->av.flow_label;
-}
-
-static void after_modify(struct client_qp *q, uint32_t mask)
-{
-    if (!(mask & QPA_STATE))
-        return;
-    if (qp_state(q->qp) == QPS_RESET)
-        client_qp_reset_rings(q);
-    else if (qp_state(q->qp) == QPS_ERR)
-        client_qp_mark_failed(q); /* settled in the next pass, before the loop sleeps */
-    else if (qp_state(q->qp) == QPS_RTR)
-        usage_ready(q);
-}
-
-int client_qp_modify(struct session *s, const void *rq, struct control_reply *rp)
-{
-    const struct pm_modify_qp_req *r = rq;
-    struct client_qp *q = client_qp_find(s, r->qpn);
-    const char *why = NULL;
-    struct pm_handle *rep;
-    struct qp_attr attr;
-    int rc;
-
-    if (!q)
-        return control_fail(rp, -EINVAL, "no queue pair 0x%06x", r->qpn);
-    if (!fits(&r->attr, r->mask))
-        return control_fail(rp, -EINVAL, "an attribute is out of its range");
-    if (r->mask & QPA_AV) {
-        rc = check_address(s, &r->attr.av, rp);
-        if (rc == 0 && r->mask & QPA_PATH_MTU && r->attr.path_mtu >= IBV_MTU_256 && r->attr.path_mtu <= IBV_MTU_4096)
-            rc = path_check_use(s, r->attr.av.dgid, 128u << r->attr.path_mtu, rp);
-        if (rc)
-            return rc;
-    }
-    if (r->mask & (QPA_ALT_PATH | QPA_RATE_LIMIT))
-        return control_fail(rp, -EOPNOTSUPP, "alternate paths and rate limits are not offered");
-    attr_in(&r->attr, &attr);
-    rc = qp_modify(q->qp, &attr, r->mask, s->device->now, &why);
-    if (rc)
-        return control_fail(rp, rc, "%s", why ? why : "the transition is not allowed");
-    after_modify(q, r->mask);
-    rep = control_payload(rp, sizeof(*rep));
-    rep->handle = qp_state(q->qp);
-    return 0;
-}
-
-int client_qp_query(struct session *s, const void *rq, struct control_reply *rp)
-{
-    const struct pm_handle *h = rq;
-    struct client_qp *q = client_qp_find(s, h->handle);
-    struct pm_query_qp_rep *rep;
-    struct qp_attr attr;
-
-    if (!q)
-        return control_fail(rp, -EINVAL, "no queue pair 0x%06x", h->handle);
-    qp_query(q->qp, &attr);
-    rep = control_payload(rp, sizeof(*rep));
-    attr_out(&attr, &rep->attr);
     return 0;
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "daemon/device/device.h"
-#include "daemon/session/control.h"
+#include "daemon/session/control_msg.h"
 #include "daemon/session/segment.h"
 #include "pumice/abi_capture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The operations of a bound session, as a table in the order of enum pm_op. */
-#include "daemon/session/control.h"
+#include "daemon/control/dispatch.h"
 
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -9,7 +9,21 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/device/device.h"
-#include "daemon/objects/objects.h"
+#include "daemon/loop/pass.h"
+#include "daemon/monitor/path_check.h"
+#include "daemon/objects/channel.h"
+#include "daemon/objects/cq.h"
+#include "daemon/objects/mr.h"
+#include "daemon/objects/mw.h"
+#include "daemon/objects/pd.h"
+#include "daemon/objects/qp/mcast_group.h"
+#include "daemon/objects/qp/qp_attr.h"
+#include "daemon/objects/qp/qp_control.h"
+#include "daemon/objects/qp/xrc_target.h"
+#include "daemon/objects/srq/srq_control.h"
+#include "daemon/objects/xrcd.h"
+#include "daemon/session/control_msg.h"
+#include "daemon/session/port.h"
 #include "daemon/session/session.h"
 #include "pumice/abi_capture.h"
 
@@ -19,7 +33,7 @@ static int query_port(struct session *s, const void *rq, struct control_reply *r
     struct pm_query_port_rep *rep = control_payload(rp, sizeof(*rep));
 
     (void)rq;
-    device_port_refresh(d);
+    port_refresh(d);
     *rep = (struct pm_query_port_rep){
         .state = d->netdev.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
         .max_mtu = IBV_MTU_4096,
@@ -53,6 +67,42 @@ static int query_gid(struct session *s, const void *rq, struct control_reply *rp
     return 0;
 }
 
+/* A QP's first use of an address begins a path check (monitor/path_check.h), which may refuse the address. */
+static int modify_qp(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_modify_qp_req *r = rq;
+    int rc = client_qp_check_modify(s, rq, rp);
+
+    if (rc == 0 && r->mask & QPA_AV && r->mask & QPA_PATH_MTU && r->attr.path_mtu >= IBV_MTU_256 &&
+        r->attr.path_mtu <= IBV_MTU_4096)
+        rc = path_check_use(s, r->attr.av.dgid, 128u << r->attr.path_mtu, rp);
+    return rc ? rc : client_qp_modify(s, rq, rp);
+}
+
+/* --- the data path ---
+ *
+ * Control operations don't run the data path. For two of them the loop settles it first. */
+
+/* DESTROY_QP: what the client has posted to the QP leaves now, as far as it may be sent. A NIC begins with a request when it
+ * is posted, and programs count on that: often the last datagram of a conversation is followed by the end of its QP. */
+static void send_posted(struct session *s, const void *rq)
+{
+    const struct pm_handle *h = rq;
+    struct client_qp *q = handles_get(&s->qps, h->handle);
+
+    if (q)
+        device_send_posted(s->device, q);
+}
+
+/* RESIZE_CQ: requests that the client posted before it asked may be done at once. Their completions count. */
+static void run_pass(struct session *s, const void *rq)
+{
+    (void)rq;
+    device_pass(s->device, clock_ns());
+}
+
+/* --- the table --- */
+
 typedef int (*handler)(struct session *s, const void *rq, struct control_reply *rp);
 
 /* clang-format off */
@@ -60,6 +110,7 @@ static const struct {
     const char *name;
     uint32_t len; /* bytes of payload */
     handler fn; /* NULL: not an operation of bound sessions */
+    void (*settle)(struct session *s, const void *rq); /* called before fn; NULL: nothing */
 } ops[PM_OP_MAX_] = {
     [PM_OP_LIST]            = {"LIST",            0,                               NULL},
     [PM_OP_STATUS]          = {"STATUS",          0,                               NULL},
@@ -76,12 +127,12 @@ static const struct {
     [PM_OP_CREATE_CHANNEL]  = {"CREATE_CHANNEL",  0,                               channel_create},
     [PM_OP_DESTROY_CHANNEL] = {"DESTROY_CHANNEL", sizeof(struct pm_handle),        channel_destroy},
     [PM_OP_CREATE_CQ]       = {"CREATE_CQ",       sizeof(struct pm_create_cq_req), cq_create},
-    [PM_OP_RESIZE_CQ]       = {"RESIZE_CQ",       sizeof(struct pm_resize_cq_req), cq_resize},
+    [PM_OP_RESIZE_CQ]       = {"RESIZE_CQ",       sizeof(struct pm_resize_cq_req), cq_resize, run_pass},
     [PM_OP_DESTROY_CQ]      = {"DESTROY_CQ",      sizeof(struct pm_handle),        cq_destroy},
     [PM_OP_CREATE_QP]       = {"CREATE_QP",       sizeof(struct pm_create_qp_req), client_qp_create},
-    [PM_OP_MODIFY_QP]       = {"MODIFY_QP",       sizeof(struct pm_modify_qp_req), client_qp_modify},
+    [PM_OP_MODIFY_QP]       = {"MODIFY_QP",       sizeof(struct pm_modify_qp_req), modify_qp},
     [PM_OP_QUERY_QP]        = {"QUERY_QP",        sizeof(struct pm_handle),        client_qp_query},
-    [PM_OP_DESTROY_QP]      = {"DESTROY_QP",      sizeof(struct pm_handle),        client_qp_destroy},
+    [PM_OP_DESTROY_QP]      = {"DESTROY_QP",      sizeof(struct pm_handle),        client_qp_destroy, send_posted},
     [PM_OP_CREATE_SRQ]      = {"CREATE_SRQ",      sizeof(struct pm_create_srq_req), client_srq_create},
     [PM_OP_MODIFY_SRQ]      = {"MODIFY_SRQ",      sizeof(struct pm_modify_srq_req), client_srq_modify},
     [PM_OP_RESIZE_SRQ]      = {"RESIZE_SRQ",      sizeof(struct pm_resize_srq_req), client_srq_resize},
@@ -113,10 +164,12 @@ static int carry_out(struct session *s, const struct control_request *rq, struct
         return control_fail(rp, -EINVAL, "%s is for connections that opened no device", ops[rq->op].name);
     if (rq->len != ops[rq->op].len)
         return control_fail(rp, -EINVAL, "%s takes %u bytes, not %u", ops[rq->op].name, ops[rq->op].len, rq->len);
+    if (ops[rq->op].settle)
+        ops[rq->op].settle(s, rq->payload);
     return ops[rq->op].fn(s, rq->payload, rp);
 }
 
-void control_handle(struct session *s, struct control_request *rq, struct control_reply *rp)
+void control_dispatch(struct session *s, struct control_request *rq, struct control_reply *rp)
 {
     rp->len = 0;
     rp->fds = 0;

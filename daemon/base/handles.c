@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/session/handles.h"
+#include "daemon/base/handles.h"
 
 #include <errno.h>
 #include <stdbool.h>

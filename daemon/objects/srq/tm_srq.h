@@ -5,8 +5,13 @@
 #ifndef PUMICE_DAEMON_TAGLIST_H
 #define PUMICE_DAEMON_TAGLIST_H
 
-#include "daemon/objects/objects.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "daemon/objects/srq/srq.h"
+
+struct control_reply;
 struct device;
 
 /* Checks what a client asks for against the device's profile. 0, or -EINVAL told in *rp. */

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From the rings of a queue pair to the engine, and what happens to rings when the queue pair fails. */
-#define LOG_AREA LOG_SESSION
+#include "daemon/objects/qp/qp_ring.h"
+
 #include <errno.h>
-#include <infiniband/verbs.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
 #include "daemon/device/device.h"
-#include "daemon/objects/objects.h"
+#include "daemon/objects/qp/bound_layouts.h"
+#include "daemon/objects/qp/qp.h"
 #include "daemon/session/session.h"
 
 #define DRAIN_MAX 256u /* send requests of one queue pair in its turn */
@@ -136,66 +135,6 @@ void client_qp_rang(void *client_qp, uint64_t now)
     client_qp_drain_send(q, now);
     if (q->errored)
         qp_kick(q->qp);
-}
-
-void client_qp_mark_failed(struct client_qp *q)
-{
-    if (q->in_failed)
-        return;
-    q->in_failed = true;
-    TAILQ_INSERT_TAIL(&q->device->failed, q, failed_link);
-}
-
-/* A client that breaks its rings gets what a NIC would give it for a corrupted work queue. */
-static void fail_broken(struct client_qp *q, uint64_t now)
-{
-    const struct session *s = q->session; /* XRC targets have no rings */
-    struct qp_attr attr = {.state = QPS_ERR};
-
-    q->device->io.bad_rings++;
-    log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its ring holds %s", s->number, s->comm,
-             (int)s->cred.pid, q->qpn, q->broken);
-    qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
-    client_qp_event(q, IBV_EVENT_QP_FATAL);
-}
-
-static void fail_overrun(struct client_qp *q, uint64_t now)
-{
-    const struct session *s = q->session;
-    struct qp_attr attr = {.state = QPS_ERR};
-
-    log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its completion queue overran", s->number, s->comm,
-             (int)s->cred.pid, q->qpn);
-    qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
-    client_qp_event(q, IBV_EVENT_QP_FATAL);
-}
-
-static void fail_unreachable(struct client_qp *q, uint64_t now)
-{
-    struct qp_attr attr = {.state = QPS_ERR};
-
-    log_warn("queue pair 0x%06x failed: connectivity of its peer: %s", q->qpn, q->unreachable);
-    qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
-    client_qp_event(q, IBV_EVENT_QP_FATAL);
-}
-
-void client_qp_settle(struct client_qp *q, uint64_t now)
-{
-    if (q->broken && !q->errored)
-        fail_broken(q, now);
-    if (q->overran && !q->errored && qp_state(q->qp) != QPS_ERR)
-        fail_overrun(q, now);
-    if (q->unreachable && !q->errored && qp_state(q->qp) != QPS_ERR)
-        fail_unreachable(q, now);
-    if (qp_state(q->qp) != QPS_ERR || q->errored)
-        return;
-    q->errored = true;
-    /* Sequentially consistent, and before the ring is read: pairs with the client's store of rq_tail before its load of
-     * rq_notify. So either this sees the request, or the client rings. */
-    atomic_store(&q->page->rq_notify, 1);
-    atomic_thread_fence(memory_order_seq_cst);
-    client_qp_drain_send(q, now);
-    qp_kick(q->qp);
 }
 
 void client_qp_reset_rings(struct client_qp *q)

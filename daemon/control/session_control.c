@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_SESSION
+#include "daemon/control/session_control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+#include "daemon/control/dispatch.h"
+#include "daemon/objects/channel.h"
+#include "daemon/objects/cq.h"
+#include "daemon/objects/mr.h"
+#include "daemon/objects/mw.h"
+#include "daemon/objects/pd.h"
+#include "daemon/objects/qp/qp.h"
+#include "daemon/objects/qp/qp_control.h"
+#include "daemon/objects/qp/xrc_target.h"
+#include "daemon/objects/srq/srq_control.h"
+#include "daemon/session/control_msg.h"
+#include "daemon/session/session.h"
+#include "pumice/version.h"
+
+/* --- the connection
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void on_request(struct ev_loop *loop, ev_io *w, int revents)
+{
+    struct session *s = w->data;
+    struct control_request rq;
+    struct control_reply rp;
+    int rc;
+
+    (void)loop;
+    (void)revents;
+    rc = control_recv(s->sock, &rq);
+    if (rc == 0)
+        return;
+    if (rc > 0) {
+        control_dispatch(s, &rq, &rp);
+        control_request_fini(&rq);
+        if (control_send(s->sock, &rp))
+            return;
+    }
+    session_close(s);
+}
+
+static void on_death(struct ev_loop *loop, ev_io *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    session_close(w->data);
+}
+
+static void on_doorbell(struct ev_loop *loop, ev_io *w, int revents)
+{
+    uint64_t n;
+
+    (void)loop;
+    (void)revents;
+    if (read(w->fd, &n, sizeof(n)) < 0) {
+        /* The loop is awake, and that was the point. */
+    }
+}
+
+/* --- opening
+ * ----------------------------------------------------------------------------------------------------------- */
+
+static void start_watchers(struct session *s)
+{
+    struct ev_loop *loop = s->device->loop;
+
+    ev_io_init(&s->doorbell_rang, on_doorbell, s->doorbell_fd, EV_READ);
+    s->doorbell_rang.data = s;
+    ev_io_start(loop, &s->doorbell_rang);
+    ev_io_init(&s->died, on_death, s->pid_fd, EV_READ);
+    s->died.data = s;
+    if (s->pid_fd >= 0)
+        ev_io_start(loop, &s->died);
+    ev_io_init(&s->sock_readable, on_request, s->sock, EV_READ);
+    s->sock_readable.data = s;
+    if (s->sock >= 0)
+        ev_io_start(loop, &s->sock_readable);
+}
+
+static void fill_tm_caps(const struct tm_profile *p, struct pm_open_rep *rep)
+{
+    rep->tm_max_num_tags = p->max_num_tags;
+    rep->tm_max_ops = p->max_ops;
+    rep->tm_max_sge = p->max_sge;
+    rep->tm_max_rndv_hdr = p->max_rndv_hdr;
+    rep->tm_owns_sq = p->owns_send_queue;
+}
+
+static void fill_reply(const struct session *s, struct control_reply *rp)
+{
+    struct pm_open_rep *rep = control_payload(rp, sizeof(*rep));
+
+    device_describe(s->device, &rep->desc);
+    rep->session = s->number;
+    rep->memory_path = s->client_mem->path;
+    rep->max_mr_size = UINT64_MAX;
+    rep->max_msg_size = DEVICE_MAX_MSG;
+    rep->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+                            IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+                            IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+    rep->max_qp = DEVICE_MAX_QP;
+    rep->max_qp_wr = DEVICE_MAX_QP_WR;
+    rep->max_sge = ENGINE_MAX_SGE;
+    rep->max_cq = DEVICE_MAX_CQ;
+    rep->max_cqe = DEVICE_MAX_CQE;
+    rep->max_mr = DEVICE_MAX_MR;
+    rep->max_pd = DEVICE_MAX_PD;
+    rep->max_ah = 65536;
+    rep->max_inline = ENGINE_MAX_INLINE;
+    rep->max_rd_atomic = DEVICE_MAX_RD_ATOMIC;
+    rep->max_mcast_grp = DEVICE_MAX_MCAST_GRP;
+    rep->max_mcast_qp_attach = DEVICE_MAX_MCAST_QP;
+    rep->max_mw = DEVICE_MAX_MW;
+    rep->max_xrcd = DEVICE_MAX_XRCD;
+    rep->max_srq = DEVICE_MAX_SRQ;
+    rep->max_srq_wr = DEVICE_MAX_QP_WR;
+    rep->max_srq_sge = ENGINE_MAX_SGE;
+    rep->hca_core_clock_khz = 1000000; /* timestamps are nanoseconds */
+    rep->ack_delay = 15;
+    fill_tm_caps(tm_profile(s->device->settings->tm_profile), rep);
+    snprintf(rep->fw_ver, sizeof(rep->fw_ver), "%s", PUMICE_VERSION);
+}
+
+int session_open(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
+                 struct control_reply *rp, struct session **out)
+{
+    struct session *s = NULL;
+    int rc = session_create(d, sock, cred, rq, mem_fd, &s);
+    int doorbell = rc ? -1 : fcntl(s->doorbell_fd, F_DUPFD_CLOEXEC, 0);
+
+    if (rc || doorbell < 0) {
+        rc = rc ? rc : -errno;
+        if (s)
+            session_destroy(s);
+        return rp->status = control_fail(rp, rc, "the daemon can't take another client: %s", strerror(-rc));
+    }
+    TAILQ_INSERT_TAIL(&d->sessions, s, link);
+    d->num_sessions++;
+    start_watchers(s);
+    rp->status = 0;
+    fill_reply(s, rp);
+    control_attach(rp, segment_take_fd(&s->page_segment));
+    control_attach(rp, doorbell);
+    control_attach(rp, event_pipe_take_read_fd(&s->async));
+    log_info("session %u on %s: %s, pid %d, uid %u, memory by %s", s->number, d->name, s->comm, (int)cred->pid,
+             cred->uid, client_mem_path_name(s->client_mem->path));
+    if (s->client_mem->path == PM_MEMORY_NONE)
+        log_warn("session %u (%s, pid %d): its memory can't be reached, so it can't register any", s->number, s->comm,
+                 (int)cred->pid);
+    *out = s;
+    return 0;
+}
+
+/* --- closing
+ * ----------------------------------------------------------------------------------------------------------- */
+
+/* Why nothing dangles. This runs from the event loop, between passes: no packet batch, no completion and no deferred
+ * write that mentions one of the objects is under way. First the watchers stop, so that nothing calls in any more. Then
+ * the queue pairs go, and the shared receive queues that they used, which removes their completions from the engine,
+ * themselves from the device's lists, and with them all pointers to completion queues; then those, and with them all
+ * pointers to channels; then the keys, which are the last to name the address space. XRC targets that the session had
+ * open live on without it: they have no pointer to a session, and what their domain's SRQs give them went before. */
+void session_close(struct session *s)
+{
+    struct device *d = s->device;
+    void *o;
+
+    ev_io_stop(d->loop, &s->sock_readable);
+    ev_io_stop(d->loop, &s->died);
+    ev_io_stop(d->loop, &s->doorbell_rang);
+    while ((o = handles_any(&s->qps)) != NULL)
+        client_qp_free(o);
+    while ((o = TAILQ_FIRST(&s->targets)) != NULL)
+        target_open_free(o);
+    while ((o = handles_any(&s->srqs)) != NULL)
+        client_srq_free(o);
+    while ((o = handles_any(&s->cqs)) != NULL)
+        cq_free(o);
+    while ((o = handles_any(&s->channels)) != NULL)
+        channel_free(o);
+    while ((o = handles_any(&s->xrcds)) != NULL)
+        xrcd_open_free(o);
+    while ((o = handles_any(&s->mws)) != NULL)
+        mw_free(s, o);
+    while ((o = handles_any(&s->mrs)) != NULL) {
+        mr_deregister(d->engine, ((struct mr *)o)->key);
+        mr_free(s, o);
+    }
+    while ((o = handles_any(&s->pds)) != NULL)
+        pd_free(o);
+    TAILQ_REMOVE(&d->sessions, s, link);
+    d->num_sessions--;
+    log_info("session %u (%s, pid %d) ended", s->number, s->comm, (int)s->cred.pid);
+    if (s->sock >= 0)
+        close(s->sock);
+    session_destroy(s);
+}
+
+void session_close_all(struct device *d)
+{
+    while (!TAILQ_EMPTY(&d->sessions))
+        session_close(TAILQ_FIRST(&d->sessions));
+}

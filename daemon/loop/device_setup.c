@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_NET
+#include "daemon/loop/device_setup.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/loop/loop.h"
+#include "daemon/monitor/path_check.h"
+#include "daemon/monitor/ping.h"
+#include "daemon/objects/qp/qp_ring.h"
+#include "daemon/objects/srq/srq.h"
+#include "daemon/objects/srq/tm_srq.h"
+
+/* --- setting up
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/* Where QP numbers start. Not always at the same place: a packet for a queue pair of a daemon that ended must not fit
+ * one of its successor. */
+static uint32_t pick_first_qpn(const struct settings *o, unsigned index)
+{
+    uint32_t v = 0;
+
+    if (o->has_seed)
+        v = (uint32_t)((o->seed + index + 1) * 0x9e3779b97f4a7c15ull >> 40);
+    else if (getrandom(&v, sizeof(v), GRND_NONBLOCK) != (ssize_t)sizeof(v))
+        v = (uint32_t)clock_ns();
+    v &= QPN_MASK;
+    return v < 17 ? v + 17 : v;
+}
+
+static void configure_engine(struct device *d)
+{
+    const struct settings *o = d->settings;
+    struct engine_config *c = &d->config;
+
+    engine_config_defaults(c);
+    c->max_qp = DEVICE_MAX_QP;
+    c->max_mr = DEVICE_MAX_MR + DEVICE_MAX_MW;
+    c->max_srq = DEVICE_MAX_SRQ;
+    c->max_mcast = DEVICE_MAX_MCAST_GRP * DEVICE_MAX_MCAST_QP;
+    c->active_mtu = d->active_mtu;
+    c->first_qpn = pick_first_qpn(o, d->index);
+    c->ecn = o->ecn;
+    if (o->window_pkts)
+        c->window_pkts = o->window_pkts;
+    if (o->ack_delay_us >= 0)
+        c->ack_delay_ns = (uint64_t)o->ack_delay_us * NS_PER_US;
+    c->crowd_timeout_ns = DEVICE_CROWD_TIMEOUT_NS;
+    if (o->min_timeout_us)
+        c->min_timeout_ns = (uint64_t)o->min_timeout_us * NS_PER_US;
+    if (d->udp.fd >= 0)
+        c->peer_window_bytes = udp_window_bytes(&d->udp);
+    memcpy(c->gids[0], d->gid, sizeof(d->gid));
+    c->num_gids = 1;
+}
+
+int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX])
+{
+    configure_engine(d);
+    d->engine_mem_size = engine_size(&d->config);
+    d->engine_mem = mmap(NULL, d->engine_mem_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (d->engine_mem == MAP_FAILED) {
+        d->engine_mem = NULL;
+        snprintf(why, ERROR_TEXT_MAX, "out of memory");
+        return -ENOMEM;
+    }
+    d->engine = engine_init(d->engine_mem, &d->config, &mem_backend_ops, &d->memory);
+    if (!d->engine) {
+        snprintf(why, ERROR_TEXT_MAX, "the engine does not take these settings (window, MTU)");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+int device_init(struct device *d, const struct settings *o, unsigned index, char why[ERROR_TEXT_MAX])
+{
+    struct fault_spec spec;
+
+    memset(d, 0, sizeof(*d));
+    d->settings = o;
+    d->index = index;
+    memcpy(d->name, o->device[index].name, sizeof(d->name));
+    d->addr = o->device[index].addr;
+    addr_to_gid(&d->addr, d->gid);
+    udp_init(&d->udp, &d->addr, &d->io);
+    d->udp.gso_mode = o->gso;
+    d->udp.ecn = o->ecn;
+    d->udp.cnp_dscp = o->cnp_dscp;
+    d->udp.trouble = ping_trouble;
+    d->udp.trouble_ctx = d;
+    d->timer_fd = d->port_fd = -1;
+    d->netdev.up = d->gid_there = true;
+    d->active_mtu = o->mtu ? o->mtu : IBV_MTU_1024;
+    d->guid = netdev_guid(&d->netdev, &d->addr);
+    d->pds.limit = DEVICE_MAX_PD;
+    d->xrcds.limit = DEVICE_MAX_XRCD;
+    TAILQ_INIT(&d->sessions);
+    TAILQ_INIT(&d->dirty_cqs);
+    TAILQ_INIT(&d->groups);
+    TAILQ_INIT(&d->held_cqs);
+    d->held_due = NEVER;
+    TAILQ_INIT(&d->backlog);
+    TAILQ_INIT(&d->failed);
+    TAILQ_INIT(&d->failed_srqs);
+    TAILQ_INIT(&d->waiting_lists);
+    mem_backend_init(&d->memory, client_qp_refill, client_srq_refill, tm_srq_before_match);
+    if (fault_parse(o->fault, &spec, why, ERROR_TEXT_MAX) != 0)
+        return -EINVAL;
+    fault_init(&d->fault, &spec, o->seed);
+    d->tx.cap = DEVICE_TX_BYTES;
+    d->tx.row = (struct gso_run){GSO_MAX_BYTES, GSO_MAX_SEGMENTS};
+    d->tx.buf = aligned_alloc(4096, (DEVICE_TX_BYTES + 4095) & ~(size_t)4095);
+    d->loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
+    if (!d->tx.buf || !d->loop) {
+        snprintf(why, ERROR_TEXT_MAX, "out of memory or files");
+        return -ENOMEM;
+    }
+    mailbox_init(&d->mailbox, d->loop);
+    return 0;
+}
+
+static int find_interface(struct device *d, char *why)
+{
+    char text[ADDR_TEXT_MAX];
+    uint8_t fits;
+
+    if (netdev_find(&d->addr, &d->netdev) != 0) {
+        snprintf(why, ERROR_TEXT_MAX, "%s is not an address of this host: `ip address` lists the addresses",
+                 addr_text(&d->addr, text));
+        return -EADDRNOTAVAIL;
+    }
+    d->guid = netdev_guid(&d->netdev, &d->addr);
+    fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
+    if (fits == 0) {
+        snprintf(why, ERROR_TEXT_MAX, "the MTU of %s, %u, is too small for RoCE", d->netdev.name, d->netdev.mtu);
+        return -EMSGSIZE;
+    }
+    if (d->settings->mtu > fits)
+        log_write(LOG_AREA, LOG_LEVEL_WARN,
+                  "device %s: a path MTU of %u does not fit into the MTU of %s, %u; such packets get lost", d->name,
+                  128u << d->settings->mtu, d->netdev.name, d->netdev.mtu);
+    d->active_mtu = d->settings->mtu ? d->settings->mtu : fits;
+    return 0;
+}
+
+int device_open(struct device *d, char why[ERROR_TEXT_MAX])
+{
+    char text[ADDR_TEXT_MAX];
+    int rc;
+
+    rc = find_interface(d, why);
+    d->udp.ifindex = d->netdev.index;
+    if (rc == 0)
+        rc = udp_open(&d->udp, d->settings->rcvbuf, why);
+    if (rc == 0)
+        rc = loop_init(d, why);
+    if (rc)
+        return rc;
+    log_info("device %s: %s on %s, path MTU %u, receive buffer %u KiB", d->name, addr_text(&d->addr, text),
+             d->netdev.name, 128u << d->active_mtu, d->udp.rcvbuf / 1024);
+    return device_make_engine(d, why);
+}
+
+void device_fini(struct device *d)
+{
+    assert(TAILQ_EMPTY(&d->sessions));
+    path_check_fini(d);
+    loop_fini(d);
+    if (d->udp.fd >= 0)
+        udp_close(&d->udp);
+    if (d->loop) {
+        mailbox_fini(&d->mailbox);
+        ev_loop_destroy(d->loop);
+    }
+    delay_queue_fini(&d->delay_queue);
+    mem_backend_fini(&d->memory);
+    ping_fini(d);
+    if (d->engine_mem)
+        munmap(d->engine_mem, d->engine_mem_size);
+    free(d->tx.buf);
+}
+
+/* --- the thread
+ * ---------------------------------------------------------------------------------------------------------- */
+
+static void *run(void *arg)
+{
+    loop_run(arg);
+    return NULL;
+}
+
+int device_start(struct device *d, int cpu)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    cpu_set_t set;
+    int rc;
+
+    pthread_attr_init(&attr);
+    CPU_ZERO(&set);
+    if (cpu >= 0) {
+        CPU_SET((unsigned)cpu, &set);
+        pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+    }
+
+    /* Signals are the main thread's. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rc = -pthread_create(&d->thread, &attr, run, d);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    d->running = rc == 0;
+    return rc;
+}
+
+static void set_stop(void *arg)
+{
+    struct device *d = arg;
+
+    d->stop = true;
+}
+
+void device_stop(struct device *d)
+{
+    if (!d->running)
+        return;
+    mailbox_do(&d->mailbox, set_stop, d);
+    pthread_join(d->thread, NULL);
+    d->running = false;
+}

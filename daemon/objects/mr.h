@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Memory regions (MRs). The engine has the key; this is what the daemon notes beside it. */
+#ifndef PUMICE_DAEMON_OBJECTS_MR_H
+#define PUMICE_DAEMON_OBJECTS_MR_H
+
+#include <stdint.h>
+
+struct pd;
+struct session;
+struct control_reply;
+
+struct mr { /* memory region */
+    struct pd *pd;
+    uint32_t key;
+    uint64_t va, length; /* for status */
+    uint32_t access;
+};
+
+/* Control operations: each takes the payload that pumice/abi.h has for it. 0, or -errno with the reason in *rp. */
+int mr_reg(struct session *s, const void *rq, struct control_reply *rp);
+int mr_rereg(struct session *s, const void *rq, struct control_reply *rp);
+int mr_dereg(struct session *s, const void *rq, struct control_reply *rp);
+
+/* Frees an MR that the engine no longer has. */
+void mr_free(struct session *s, struct mr *mr);
+
+#endif

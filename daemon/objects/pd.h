@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Protection domains (PDs). */
+#ifndef PUMICE_DAEMON_OBJECTS_PD_H
+#define PUMICE_DAEMON_OBJECTS_PD_H
+
+#include <stdint.h>
+
+struct session;
+struct control_reply;
+
+struct pd { /* protection domain */
+    struct session *session;
+    uint32_t number; /* the handle; unique on the device */
+    unsigned users;
+};
+
+/* Control operations: each takes the payload that pumice/abi.h has for it. 0, or -errno with the reason in *rp. */
+int pd_alloc(struct session *s, const void *rq, struct control_reply *rp);
+int pd_dealloc(struct session *s, const void *rq, struct control_reply *rp);
+
+/* Frees a PD that nothing uses. */
+void pd_free(struct pd *pd);
+
+#endif

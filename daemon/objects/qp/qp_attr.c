@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/objects/qp/qp_attr.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include "daemon/core/path/mcast.h"
+#include "daemon/device/device.h"
+#include "daemon/objects/qp/qp.h"
+#include "daemon/objects/qp/qp_ring.h"
+#include "daemon/session/control_msg.h"
+#include "daemon/session/session.h"
+
+/* The fields that are wider in the message than in the engine; nothing may be lost on the way. */
+static bool fits(const struct pm_qp_attr *a, uint32_t mask)
+{
+    return (!(mask & QPA_STATE) || a->qp_state <= UINT8_MAX) &&
+           (!(mask & QPA_CUR_STATE) || a->cur_qp_state <= UINT8_MAX) &&
+           (!(mask & QPA_PATH_MTU) || a->path_mtu <= UINT8_MAX);
+}
+
+static int check_address(const struct session *s, const struct pm_av *av, struct control_reply *rp)
+{
+    const struct device *d = s->device;
+    char gid[ADDR_TEXT_MAX], own[ADDR_TEXT_MAX];
+    union addr to;
+
+    if (av->sgid_index >= d->config.num_gids)
+        return control_fail(rp, -EINVAL, "source GID index %u: device %s has %u", av->sgid_index, d->name,
+                            d->config.num_gids);
+    if (mcast_is_group(av->dgid) || !gid_to_addr(av->dgid, &d->addr, &to))
+        return control_fail(rp, -EINVAL, "destination GID %s can't be reached from GID index %u, address %s",
+                            gid_text(av->dgid, gid), av->sgid_index, addr_text(&d->addr, own));
+    return 0;
+}
+
+static void attr_in(const struct pm_qp_attr *a, struct qp_attr *out)
+{
+    *out = (struct qp_attr){
+        .state = (uint8_t)a->qp_state,
+        .cur_state = (uint8_t)a->cur_qp_state,
+        .port = a->port_num,
+        .path_mtu = (uint8_t)a->path_mtu,
+        .timeout = a->timeout,
+        .retry_cnt = a->retry_cnt,
+        .rnr_retry = a->rnr_retry,
+        .min_rnr_timer = a->min_rnr_timer,
+        .max_rd_atomic = a->max_rd_atomic,
+        .max_dest_rd_atomic = a->max_dest_rd_atomic,
+        .sqd_async_notify = a->en_sqd_async_notify != 0,
+        .pkey_index = a->pkey_index,
+        .access =
+            a->qp_access_flags & ~(uint32_t)(IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND),
+        .dest_qpn = a->dest_qp_num,
+        .rq_psn = a->rq_psn,
+        .sq_psn = a->sq_psn,
+        .qkey = a->qkey,
+    };
+    memcpy(out->av.dgid, a->av.dgid, sizeof(out->av.dgid));
+    out->av.sgid_index = a->av.sgid_index;
+    out->av.traffic_class = a->av.traffic_class;
+    out->av.hop_limit = a->av.hop_limit;
+    out->av.sl = a->av.sl;
+    out->av.flow_label = a->av.flow_label;
+}
+
+static void attr_out(const struct qp_attr *a, struct pm_qp_attr *out)
+{
+    *out = (struct pm_qp_attr){
+        .qp_state = a->state,
+        .cur_qp_state = a->state,
+        .path_mtu = a->path_mtu,
+        .path_mig_state = IBV_MIG_MIGRATED,
+        .qkey = a->qkey,
+        .rq_psn = a->rq_psn,
+        .sq_psn = a->sq_psn,
+        .dest_qp_num = a->dest_qpn,
+        .qp_access_flags = a->access,
+        .pkey_index = a->pkey_index,
+        .en_sqd_async_notify = a->sqd_async_notify,
+        .sq_draining = a->sq_draining,
+        .max_rd_atomic = a->max_rd_atomic,
+        .max_dest_rd_atomic = a->max_dest_rd_atomic,
+        .min_rnr_timer = a->min_rnr_timer,
+        .port_num = a->port,
+        .timeout = a->timeout,
+        .retry_cnt = a->retry_cnt,
+        .rnr_retry = a->rnr_retry,
+    };
+    memcpy(out->av.dgid, a->av.dgid, sizeof(out->av.dgid));
+    out->av.sgid_index = a->av.sgid_index;
+    out->av.traffic_class = a->av.traffic_class;
+    out->av.hop_limit = a->av.hop_limit;
+    out->av.sl = a->av.sl;
+    out->av.flow_label = a->av.flow_label;
+}
+
+static void after_modify(struct client_qp *q, uint32_t mask)
+{
+    if (!(mask & QPA_STATE))
+        return;
+    if (qp_state(q->qp) == QPS_RESET)
+        client_qp_reset_rings(q);
+    else if (qp_state(q->qp) == QPS_ERR)
+        client_qp_mark_failed(q); /* settled in the next pass, before the loop sleeps */
+    else if (qp_state(q->qp) == QPS_RTR)
+        q->device->usage.connected += q->type != IBV_QPT_UD;
+}
+
+int client_qp_check_modify(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_modify_qp_req *r = rq;
+
+    if (!client_qp_find(s, r->qpn))
+        return control_fail(rp, -EINVAL, "no queue pair 0x%06x", r->qpn);
+    if (!fits(&r->attr, r->mask))
+        return control_fail(rp, -EINVAL, "an attribute is out of its range");
+    return r->mask & QPA_AV ? check_address(s, &r->attr.av, rp) : 0;
+}
+
+int client_qp_modify(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_modify_qp_req *r = rq;
+    struct client_qp *q = client_qp_find(s, r->qpn);
+    const char *why = NULL;
+    struct pm_handle *rep;
+    struct qp_attr attr;
+    int rc;
+
+    rc = client_qp_check_modify(s, rq, rp);
+    if (rc)
+        return rc;
+    if (r->mask & (QPA_ALT_PATH | QPA_RATE_LIMIT))
+        return control_fail(rp, -EOPNOTSUPP, "alternate paths and rate limits are not offered");
+    attr_in(&r->attr, &attr);
+    rc = qp_modify(q->qp, &attr, r->mask, s->device->now, &why);
+    if (rc)
+        return control_fail(rp, rc, "%s", why ? why : "the transition is not allowed");
+    after_modify(q, r->mask);
+    rep = control_payload(rp, sizeof(*rep));
+    rep->handle = qp_state(q->qp);
+    return 0;
+}
+
+int client_qp_query(struct session *s, const void *rq, struct control_reply *rp)
+{
+    const struct pm_handle *h = rq;
+    struct client_qp *q = client_qp_find(s, h->handle);
+    struct pm_query_qp_rep *rep;
+    struct qp_attr attr;
+
+    if (!q)
+        return control_fail(rp, -EINVAL, "no queue pair 0x%06x", h->handle);
+    qp_query(q->qp, &attr);
+    rep = control_payload(rp, sizeof(*rep));
+    attr_out(&attr, &rep->attr);
+    return 0;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/server/device_set.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/base/log.h"
+#include "daemon/control/session_control.h"
+#include "daemon/loop/device_setup.h"
+
+int device_set_open(struct device_set *s, const struct settings *settings, char why[ERROR_TEXT_MAX])
+{
+    for (unsigned i = 0; i < settings->devices; i++) {
+        struct device *d = aligned_alloc(64, (sizeof(*d) + 63) & ~(size_t)63);
+        char text[ERROR_TEXT_MAX - 64] = "";
+        int rc;
+
+        if (!d) {
+            snprintf(why, ERROR_TEXT_MAX, "out of memory");
+            return -ENOMEM;
+        }
+        rc = device_init(d, settings, i, why);
+        s->device[s->n++] = d;
+        if (rc == 0)
+            rc = device_open(d, why);
+        if (rc) {
+            snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, why);
+            snprintf(why, ERROR_TEXT_MAX, "device %s: %s", d->name, text);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+void device_set_close(struct device_set *s)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        device_stop(s->device[i]);
+        session_close_all(s->device[i]);
+        device_fini(s->device[i]);
+        free(s->device[i]);
+    }
+    s->n = 0;
+}
+
+struct fault_call {
+    struct device *device;
+    struct fault_spec spec;
+    uint64_t seed;
+};
+
+static void run_fault(void *arg)
+{
+    struct fault_call *call = arg;
+
+    device_set_fault(call->device, &call->spec, call->seed);
+}
+
+int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX])
+{
+    struct fault_call call = {.seed = seed};
+
+    if (fault_parse(spec, &call.spec, why, FAULT_WHY_MAX) != 0)
+        return -EINVAL;
+    for (unsigned i = 0; i < s->n; i++) {
+        call.device = s->device[i];
+        device_do(call.device, run_fault, &call);
+    }
+    snprintf(s->fault, sizeof(s->fault), "%s", spec);
+    s->seed = seed;
+    log_info("faults: %s, seed %llu", s->fault[0] ? s->fault : "none", (unsigned long long)s->seed);
+    return 0;
+}

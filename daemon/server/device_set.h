@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The devices of this daemon, and the faults that all of them have. */
+#ifndef PUMICE_DAEMON_SERVER_DEVICE_SET_H
+#define PUMICE_DAEMON_SERVER_DEVICE_SET_H
+
+#include <stdint.h>
+
+#include "daemon/device/device.h"
+
+struct device_set {
+    struct device *device[PM_DEVICES_MAX];
+    unsigned n;
+    char fault[1024]; /* fault specification in force */
+    uint64_t seed; /* of the faults */
+};
+
+/* Opens the devices of the settings; their threads don't run yet. 0, or -errno with why. device_set_close in either case. */
+int device_set_open(struct device_set *s, const struct settings *settings, char why[ERROR_TEXT_MAX]);
+/* Ends their threads and their sessions, and frees them. */
+void device_set_close(struct device_set *s);
+/* Sets the fault specification of all devices. 0, or -EINVAL with why. */
+int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The doorbells of a session. A client sets a bit of the session page (struct pm_session_page) after it has written to a ring, and the loop
+ * calls the owner of that bit. Posting makes no system call, unless the loop sleeps. */
+#ifndef PUMICE_DAEMON_SESSION_DOORBELL_H
+#define PUMICE_DAEMON_SESSION_DOORBELL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pumice/abi.h"
+
+#define DOORBELL_NONE UINT32_MAX /* the number of no doorbell */
+
+struct doorbell {
+    void (*rang)(void *owner, uint64_t now); /* NULL: the slot is free */
+    void *owner;
+};
+
+struct doorbells {
+    struct pm_session_page *page; /* hostile */
+    struct doorbell *slot;
+    uint32_t end; /* all slots in use are below */
+    uint32_t cap; /* slots that there is memory for; at most PM_DOORBELLS */
+};
+
+/* page must stay where it is until doorbells_fini. */
+void doorbells_init(struct doorbells *d, struct pm_session_page *page);
+void doorbells_fini(struct doorbells *d);
+
+/* Takes a free slot, and calls rang(owner) from then on whenever the client sets it. Its number, or -ENOSPC. */
+int doorbells_take(struct doorbells *d, void (*rang)(void *owner, uint64_t now), void *owner);
+void doorbells_release(struct doorbells *d, uint32_t doorbell);
+
+/* Clears the doorbells that are set and calls their owners. Returns how many were set. */
+unsigned doorbells_scan(struct doorbells *d, uint64_t now);
+/* True if a doorbell is set. */
+bool doorbells_pending(const struct doorbells *d);
+/* Says in the session page that the loop is about to sleep, or that it is awake. */
+void doorbells_set_sleeping(struct doorbells *d, bool sleeping);
+
+#endif

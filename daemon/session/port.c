@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_NET
+#include "daemon/session/port.h"
+
+#include <infiniband/verbs.h>
+
+#include "daemon/base/log.h"
+#include "daemon/device/device.h"
+#include "daemon/session/session.h"
+
+static void tell_all(struct device *d, uint32_t type)
+{
+    struct session *s;
+
+    TAILQ_FOREACH(s, &d->sessions, link)
+    session_event(s, type, 1);
+}
+
+static void address_refresh(struct device *d)
+{
+    bool was_there = d->gid_there;
+    char text[ADDR_TEXT_MAX];
+
+    d->gid_there = netdev_has(&d->netdev, &d->addr);
+    if (d->gid_there == was_there)
+        return;
+    log_warn("device %s: %s has %s its address %s", d->name, d->netdev.name, d->gid_there ? "got back" : "lost",
+             addr_text(&d->addr, text));
+    tell_all(d, IBV_EVENT_GID_CHANGE);
+}
+
+void port_refresh(struct device *d)
+{
+    bool was_up = d->netdev.up;
+    uint8_t fits;
+
+    if (d->netdev.index == 0)
+        return; /* no network, in tests */
+    netdev_refresh(&d->netdev);
+    fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
+    if (d->settings->mtu == 0 && fits)
+        d->active_mtu = fits;
+    if (d->netdev.up != was_up) {
+        d->io.link_downed += was_up;
+        log_warn("device %s: %s is %s", d->name, d->netdev.name, d->netdev.up ? "up again" : "down");
+        tell_all(d, d->netdev.up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+    }
+    address_refresh(d);
+}

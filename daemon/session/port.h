@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The port of a device as its sessions see it. */
+#ifndef PUMICE_DAEMON_SESSION_PORT_H
+#define PUMICE_DAEMON_SESSION_PORT_H
+
+struct device;
+
+/* Re-reads the interface. Sends the sessions an event when the port went up or down, and when the interface lost its address or got it
+ * back. */
+void port_refresh(struct device *d);
+
+#endif
