@@ -101,7 +101,7 @@ static void run_pass(struct session *s, const void *rq)
     device_pass(s->device, clock_ns());
 }
 
-/* --- the table --- */
+/* --- the table --------------------------------------------------------------------------------- */
 
 typedef int (*handler)(struct session *s, const void *rq, struct control_reply *rp);
 

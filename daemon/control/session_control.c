@@ -24,8 +24,7 @@
 #include "daemon/session/session.h"
 #include "pumice/version.h"
 
-/* --- the connection
- * ---------------------------------------------------------------------------------------------------- */
+/* --- the connection ---------------------------------------------------------------------------- */
 
 static void on_request(struct ev_loop *loop, ev_io *w, int revents)
 {
@@ -66,8 +65,7 @@ static void on_doorbell(struct ev_loop *loop, ev_io *w, int revents)
     }
 }
 
-/* --- opening
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- opening ----------------------------------------------------------------------------------- */
 
 static void start_watchers(struct session *s)
 {
@@ -160,8 +158,7 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
     return 0;
 }
 
-/* --- closing
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- closing ----------------------------------------------------------------------------------- */
 
 /* Why nothing dangles. This runs from the event loop, between passes: no packet batch, no completion and no deferred
  * write that mentions one of the objects is under way. First the watchers stop, so that nothing calls in any more. Then

@@ -21,8 +21,7 @@
 #include "daemon/objects/srq/srq.h"
 #include "daemon/objects/srq/tm_srq.h"
 
-/* --- setting up
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- setting up -------------------------------------------------------------------------------- */
 
 /* Where QP numbers start. Not always at the same place: a packet for a queue pair of a daemon that ended must not fit
  * one of its successor. */
@@ -190,8 +189,7 @@ void device_fini(struct device *d)
     free(d->tx.buf);
 }
 
-/* --- the thread
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- the thread -------------------------------------------------------------------------------- */
 
 static void *run(void *arg)
 {

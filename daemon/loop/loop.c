@@ -24,8 +24,7 @@
 /* Nor for longer than this, when every pass waits for its turn on a crowded processor. */
 #define CONTROL_NS (2 * NS_PER_MS)
 
-/* --- watchers
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- watchers ---------------------------------------------------------------------------------- */
 
 static void on_udp(struct ev_loop *loop, ev_io *w, int revents)
 {
@@ -107,8 +106,7 @@ void loop_fini(struct device *d)
     d->timer_fd = d->port_fd = -1;
 }
 
-/* --- sleeping
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- sleeping ---------------------------------------------------------------------------------- */
 
 static void set_timer(struct device *d, uint64_t when)
 {
@@ -165,8 +163,7 @@ static void sleep_until_event(struct device *d)
     announce(d, false);
 }
 
-/* -------------------------------------------------------------------------------------------------------------------------
- */
+/* ----------------------------------------------------------------------------------------------- */
 
 /* While bulk data comes in, the two empty passes are farther apart: each look into the socket takes cache lines away from
  * whoever sends, and, where two processors share a core, its time. It is about what a send of 64 KiB takes; a client's

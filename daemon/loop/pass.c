@@ -18,8 +18,7 @@
 #define HOLD_ACKS_MAX 4u /* packets received in a pass up to which their ACKs wait for the next one */
 #define ROUNDS_MAX 16 /* batches sent in one pass, before receiving gets its turn */
 
-/* --- what the engine tells
- * ---------------------------------------------------------------------------------------------- */
+/* --- what the engine tells --------------------------------------------------------------------- */
 
 /* A queue pair that lost a completion fails, as on a NIC. Not an XRC target: the overrun queue is an SRQ's, of one of
  * its openers, and others use the target, too. That SRQ fails: else it would go on to take messages that nobody sees. */
@@ -100,8 +99,7 @@ static unsigned publish(struct device *d, uint64_t now)
     return n;
 }
 
-/* --- a pass
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- a pass ------------------------------------------------------------------------------------ */
 
 static unsigned drain_backlog(struct device *d, uint64_t now)
 {

@@ -47,8 +47,7 @@ static void send_out(struct device *d, const struct tx_batch *b, unsigned first,
         capture_sent(d, &b->pkt[first], n, out, ce);
 }
 
-/* --- without faults
- * ---------------------------------------------------------------------------------------------------- */
+/* --- without faults ---------------------------------------------------------------------------- */
 
 static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted *s, bool gso)
 {
@@ -72,8 +71,7 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
     }
 }
 
-/* --- with faults
- * ------------------------------------------------------------------------------------------------------- */
+/* --- with faults ------------------------------------------------------------------------------- */
 
 /* Sends one packet as the verdict has it. Inside the device there is no ICRC to notice damage, so a damaged packet is
  * lost there. */
@@ -172,8 +170,7 @@ static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s,
     }
 }
 
-/* -----------------------------------------------------------------------------------------------------------------------
- */
+/* ----------------------------------------------------------------------------------------------- */
 
 unsigned device_tx(struct device *d, uint64_t now)
 {

@@ -17,8 +17,7 @@
 
 _Static_assert(sizeof(struct pm_cq_page) <= PM_CQ_ENTRIES, "the entries begin behind the page");
 
-/* --- control operations
- * ------------------------------------------------------------------------------------------------ */
+/* --- control operations ------------------------------------------------------------------------ */
 
 static size_t segment_bytes(uint32_t slots)
 {
@@ -245,8 +244,7 @@ int cq_destroy(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-/* --- completions
- * ------------------------------------------------------------------------------------------------------- */
+/* --- completions ------------------------------------------------------------------------------- */
 
 /* True if there is a slot. A consumer index that can't be counts as a full queue. */
 static bool has_room(struct cq *cq)

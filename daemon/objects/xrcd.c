@@ -13,8 +13,7 @@
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
-/* --- domains
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- domains ----------------------------------------------------------------------------------- */
 
 /* The file that names a domain. */
 struct file {

@@ -122,8 +122,7 @@ bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b)
     return keep(p, &r);
 }
 
-/* --- taking back
- * ------------------------------------------------------------------------------------------------------- */
+/* --- taking back ------------------------------------------------------------------------------- */
 
 /* Another read end, for a moment: while it is there, nobody can see that the client has closed its own. Whatever the client
  * does to the flags of its own, this one does not block. */

@@ -11,7 +11,7 @@
 #include "daemon/objects/srq/srq.h"
 #include "daemon/session/session.h"
 
-/* --- queue pairs --- */
+/* --- queue pairs ------------------------------------------------------------------------------- */
 
 /* A client that breaks its rings gets what a NIC would give it for a corrupted work queue. */
 static void fail_broken(struct client_qp *q, uint64_t now)
@@ -65,7 +65,7 @@ static void settle_qp(struct client_qp *q, uint64_t now)
     qp_kick(q->qp);
 }
 
-/* --- shared receive queues --- */
+/* --- shared receive queues --------------------------------------------------------------------- */
 
 static void fail_user(void *obj, void *ctx)
 {

@@ -109,8 +109,7 @@ void mcast_group_leave_all(struct membership_list *memberships)
         leave(LIST_FIRST(memberships));
 }
 
-/* --- control operations
- * ------------------------------------------------------------------------------------------------ */
+/* --- control operations ------------------------------------------------------------------------ */
 
 static int check(struct session *s, const struct pm_mcast_req *r, struct control_reply *rp, struct client_qp **q)
 {

@@ -58,7 +58,7 @@ void client_qp_mark_failed(struct client_qp *q)
     TAILQ_INSERT_TAIL(&q->device->failed, q, failed_link);
 }
 
-/* --- handles of XRC targets --- */
+/* --- handles of XRC targets -------------------------------------------------------------------- */
 
 void target_open_add(struct target_open *o, struct session *s, struct client_qp *q, struct xrcd_open *via)
 {

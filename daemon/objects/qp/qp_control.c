@@ -19,8 +19,7 @@
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
-/* --- creating
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- creating ---------------------------------------------------------------------------------- */
 
 /* What a queue pair is made of, all checked. */
 struct plan {

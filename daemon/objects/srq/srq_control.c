@@ -18,8 +18,7 @@
 
 #define RING_OFFSET ((uint32_t)(sizeof(struct pm_srq_page) + 63) & ~63u)
 
-/* --- creating
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- creating ---------------------------------------------------------------------------------- */
 
 /* What a queue is made of. */
 struct plan {
@@ -236,8 +235,7 @@ void client_srq_free(struct client_srq *q)
     release(q);
 }
 
-/* --- the other operations
- * ---------------------------------------------------------------------------------------------- */
+/* --- the other operations ---------------------------------------------------------------------- */
 
 static struct client_srq *find(struct session *s, uint32_t handle, struct control_reply *rp)
 {

@@ -12,8 +12,7 @@
 
 _Static_assert(PM_TM_SLOT_BITS == TM_SLOT_BITS, "handles go to the engine as they are");
 
-/* --- what it is made of
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- what it is made of ------------------------------------------------------------------------ */
 
 int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
                  struct tm_params *p)
@@ -91,8 +90,7 @@ void tm_srq_forget(struct client_srq *q)
     q->list.waiting = false;
 }
 
-/* --- operations
- * -------------------------------------------------------------------------------------------------------------------------- */
+/* --- operations -------------------------------------------------------------------------------- */
 
 static void wait_for_room(struct client_srq *q)
 {
