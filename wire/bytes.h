@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Cursor functions: each reads or writes a field of the width in its name, in network byte order (msb first) or, for
- * le, in little-endian order, and returns the cursor behind it. They don't check bounds: a codec compares the length
- * of all that it will touch once, before it starts. Written with shifts, which compilers turn into one load and one
- * byte swap, so that neither alignment nor the host's byte order matters. */
+/* Cursor functions. Each reads or writes a field of the width in its name and returns the cursor after the field.
+ * Functions named be use network byte order (msb first), those named le little-endian order. They do not check bounds:
+ * a codec checks once, before it starts, that all bytes it touches are there. The functions use shifts, so neither
+ * alignment nor the host's byte order matters. Compilers turn the shifts into one load and one byte swap. */
 #ifndef PUMICE_WIRE_BYTES_H
 #define PUMICE_WIRE_BYTES_H
 
@@ -61,7 +61,7 @@ static inline uint8_t *put_be16(uint8_t *p, uint16_t v)
     return p + 2;
 }
 
-/* The low 24 bits of v. */
+/* Writes the low 24 bits of v. */
 static inline uint8_t *put_be24(uint8_t *p, uint32_t v)
 {
     p[0] = (uint8_t)(v >> 16);

@@ -11,7 +11,7 @@
 #define IPPROTO_IS_UDP 17u
 #define IPV4_DF 0x4000u
 
-/* The ones' complement sum of RFC 791. */
+/* The checksum of RFC 791: the ones' complement of the ones' complement sum. */
 static uint16_t checksum(const uint8_t *p, unsigned len)
 {
     uint32_t sum = 0;

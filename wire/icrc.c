@@ -7,10 +7,10 @@
 #include "wire/bytes.h"
 #include "wire/pkt.h"
 
-/* crc32_gzip_refl is the CRC of zlib: polynomial 0x04c11db7 reflected, begun with and finished by inversion, a previous
- * result continues. That is what the ICRC is, least significant byte first. */
+/* crc32_gzip_refl is the CRC of zlib: polynomial 0x04c11db7 reflected, inverted at the beginning and at the end. It can
+ * continue from a previous result. The ICRC is this CRC, least significant byte first. */
 
-#define ONES_LEN 8 /* in place of the LRH that InfiniBand has here */
+#define ONES_LEN 8 /* in place of InfiniBand's LRH */
 #define IP4_LEN 20
 #define IP6_LEN 40
 #define UDP_LEN 8
@@ -24,13 +24,14 @@
 #define IPPROTO_UDP_NR 17
 #define BTH_RESV8A_AT 4 /* FECN, BECN and six reserved bits */
 
-/* Fewer bytes than these are copied behind the head, as the CRC function is slow with them on their own. */
+/* If fewer bytes than these follow the BTH, they are copied behind the head: the CRC function is slow on short inputs.
+ * */
 #define REST_MIN 16
 
-/* Measured (AMD EPYC, ns per call): with AVX-512, ISA-L takes 5 for 64 B and 62 for 4 KiB, libdeflate 5 and 241; without it
- * both take about 340 for 4 KiB, which makes a stream of large messages a sixth slower: ISA-L's later versions have a
- * function for AVX2, too. With AVX-512 a packet with all that icrc_compute does around that: ACK 17, 64 B of payload
- * 15, 1 KiB 24, 4 KiB 67. */
+/* Measured on an AMD EPYC, ns per call. With AVX-512: ISA-L takes 5 for 64 B and 62 for 4 KiB, libdeflate 5 and 241.
+ * Without AVX-512 both take about 340 for 4 KiB, and a stream of large messages is a sixth slower. (Later versions of
+ * ISA-L also have a function for AVX2.) The whole of icrc_compute with AVX-512: ACK 17, 64 B of payload 15, 1 KiB 24, 4
+ * KiB 67. */
 
 void icrc_ctx_init(struct icrc_ctx *ctx, const struct icrc_flow *flow)
 {
@@ -66,12 +67,12 @@ void icrc_ctx_init(struct icrc_ctx *ctx, const struct icrc_flow *flow)
     ctx->head_len = (uint8_t)(p - ctx->head);
 }
 
-/* The two functions below write what the CRC covers up to and including the BTH to buf and return its length. Small
- * packets are most of the cost: the CRC function reads 16 bytes at a time, and a processor stalls if it reads what
- * was just written in smaller pieces. So the head of IPv4, which is the common one and makes three times 16 with the
- * BTH, is put together in registers; without that a packet of 64 bytes takes twice as long. */
+/* The two functions below write the beginning of the CRC's input, up to and including the BTH, to buf and return its
+ * length. Small packets cause most of the cost. The CRC function reads 16 bytes at a time, and a processor stalls when
+ * it reads bytes that were just written in smaller units. So the head of IPv4 is put together in registers: it is the
+ * common one, and has three times 16 bytes with the BTH. Otherwise a packet of 64 bytes would take twice as long. */
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are put together for this order");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head_ip4 assembles words for little-endian machines");
 
 typedef uint64_t pair __attribute__((vector_size(16)));
 
@@ -91,7 +92,7 @@ static uint64_t load4(const uint8_t *p)
     return v;
 }
 
-/* v in network byte order, to be or-ed to a word at byte at, where there must be zeros. */
+/* v in network byte order, shifted to byte `at` of a word. The caller ORs it into a word that has zeroes there. */
 static uint64_t field16(uint16_t v, unsigned at)
 {
     return (uint64_t)__builtin_bswap16(v) << 8 * at;
@@ -122,8 +123,8 @@ static size_t head_ip6(const struct icrc_ctx *ctx, uint16_t udp_len, const uint8
     return IP6_HEAD_LEN + BTH_LEN;
 }
 
-/* From 256 bytes on, ISA-L uses 512-bit registers and doesn't clear their upper halves at the end; until somebody
- * does, SSE code (its own for fewer bytes, and ours) runs at half speed. */
+/* From 256 bytes on, ISA-L uses 512-bit registers and does not clear their upper halves at the end. Until they are
+ * cleared, all SSE code runs at half speed: ISA-L's own for short inputs, and ours. */
 #define WIDE_MIN 256
 #ifdef __x86_64__
 __attribute__((target("avx"))) static void clear_upper(void)
@@ -184,9 +185,9 @@ bool icrc_check(const struct icrc_ctx *ctx, uint16_t ip_id, const uint8_t *pkt, 
  *
  * Polynomials over GF(2) modulo P = x^32 + x^26 + ... + 1, in the CRC's reflected form: bit 31 is x^0, bit 0 is x^31.
  *
- * The CRCs of two messages that differ in the ID alone differ by D(x) * x^(8n) * x^32 mod P, where D is the difference
- * of the IDs as a polynomial of degree below 16 and n the number of bytes behind the ID. P isn't divisible by x, so
- * multiplying by x^-8(n+4) gives D back; if what comes out has a higher degree, no ID explains the difference. */
+ * If two messages differ only in the ID, their CRCs differ by D(x) * x^(8n) * x^32 mod P. D is the difference of the
+ * IDs as a polynomial of degree below 16, and n is the number of bytes after the ID. P is not divisible by x, so
+ * multiplication by x^-8(n+4) gives D back. If the result has degree 16 or more, no ID explains the difference. */
 
 #define POLY 0xedb88320u
 
@@ -230,7 +231,7 @@ bool icrc_check_any_id(const struct icrc_ctx *ctx, uint16_t hint, const uint8_t 
     if (diff != 0 && !ctx->flow.is_v6) {
         behind = IP4_HEAD_LEN - (IP4_ID_AT + 2) + len - ICRC_LEN;
         diff = poly_rewind(diff, behind + 4);
-        /* Now the ID's first byte is in bits 16 to 23, its second in 24 to 31: as a CRC takes them, lsb first. */
+        /* The first byte of the ID is now in bits 16 to 23, and the second in bits 24 to 31: a CRC takes lsb first. */
         hint ^= (uint16_t)((diff >> 16 & 0xff) << 8 | diff >> 24);
         diff &= 0xffff;
     }

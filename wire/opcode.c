@@ -3,8 +3,7 @@
 
 #include <stddef.h>
 
-/* The bytes of all headers of a set, BTH included. A constant expression, so that no row can state a length that its
- * headers don't have. */
+/* The length of the BTH and all headers of a set. The compiler computes it, so no row can state a wrong length. */
 #define LEN_IF(set, header, len) (((set) & (header)) ? (len) : 0)
 #define HEADER_LEN(set)                                                                                                \
     (BTH_LEN + LEN_IF(set, OP_HAS_XRCETH, XRCETH_LEN) + LEN_IF(set, OP_HAS_DETH, DETH_LEN) +                           \

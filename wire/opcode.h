@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The opcodes of the Base Transport Header (IBA 9.2.1, table 38, annexes A14 (XRC), A17 (RoCEv2 CNP) and A19 (memory
- * extensions)), as one table: which headers follow, how much payload is legal, who may send it. */
+/* The opcodes of the Base Transport Header (IBA 9.2.1, table 38; annexes A14 (XRC), A17 (RoCEv2 CNP) and A19 (memory
+ * extensions)) as one table. For each opcode it says which headers follow, how much payload is legal, and whether a
+ * requester or a responder sends it. */
 #ifndef PUMICE_WIRE_OPCODE_H
 #define PUMICE_WIRE_OPCODE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The three upper bits of an opcode name the transport service, the five lower ones the operation. */
+/* The three upper bits of an opcode are the transport service, the five lower bits are the operation. */
 enum op_service {
     OP_SERVICE_RC = 0x00,
     OP_SERVICE_UC = 0x20,
@@ -18,7 +19,7 @@ enum op_service {
 #define OP_SERVICE_MASK 0xe0
 #define OP_OPERATION_MASK 0x1f
 
-/* Operations, to be or-ed with a service. */
+/* Operations. An opcode is a service OR an operation. */
 enum op_operation {
     OP_SEND_FIRST = 0x00,
     OP_SEND_MIDDLE = 0x01,
@@ -47,9 +48,9 @@ enum op_operation {
     OP_ATOMIC_WRITE = 0x1d,
 };
 #define OP_CNP 0x81 /* what RoCEv2 NICs send (A17.9.3) */
-#define OP_CNP_ALT 0x80 /* accepted too: Wireshark 4.0 and some stacks call this one CNP */
+#define OP_CNP_ALT 0x80 /* also accepted: Wireshark 4.0 and some stacks use this opcode for a CNP */
 
-/* Headers that follow the BTH, in the order in which they stand on the wire. */
+/* Headers that follow the BTH, in the order of the wire. */
 enum op_header {
     OP_HAS_XRCETH = 1 << 0,
     OP_HAS_DETH = 1 << 1,
@@ -76,9 +77,9 @@ enum op_header_len {
     IETH_LEN = 4,
 };
 
-/* What the packet is, for those who dispatch on it. Each opcode has exactly one of FIRST, MIDDLE, LAST and ONLY
- * (ACKs and CNPs count as ONLY) and, but for CNPs, exactly one of REQUEST and RESPONSE. FLUSH and ATOMIC WRITE are
- * none of SEND, WRITE, READ and ATOMIC: go by the operation. */
+/* Properties of an opcode, for dispatch. Each opcode has exactly one of FIRST, MIDDLE, LAST and ONLY; ACKs and CNPs
+ * count as ONLY. Each opcode except CNP has exactly one of REQUEST and RESPONSE. FLUSH and ATOMIC WRITE have none of
+ * SEND, WRITE, READ and ATOMIC: test the operation instead. */
 enum op_property {
     OP_IS_REQUEST = 1 << 0, /* sent by a requester */
     OP_IS_RESPONSE = 1 << 1, /* sent by a responder */
@@ -90,7 +91,7 @@ enum op_property {
     OP_IS_WRITE = 1 << 7,
     OP_IS_READ = 1 << 8, /* READ request or READ response */
     OP_IS_ATOMIC = 1 << 9,
-    OP_NEEDS_RECV = 1 << 10, /* its arrival consumes or continues a receive work request */
+    OP_NEEDS_RECV = 1 << 10, /* the packet consumes or continues a receive work request */
 };
 
 /* How many bytes of payload (without pad) are legal. */
@@ -111,10 +112,10 @@ struct op_info {
     uint8_t payload; /* enum op_payload */
 };
 
-/* All 256 opcodes; an opcode that is not assigned has a NULL name. */
+/* All 256 opcodes. An opcode that is not assigned has a NULL name. */
 extern const struct op_info op_table[256];
 
-/* "RC", "UC", "UD", "XRC", "CNP", or "?" of an opcode. */
+/* The name of the opcode's service: "RC", "UC", "UD", "XRC", "CNP", or "?". */
 const char *op_service_name(uint8_t opcode);
 
 #endif

@@ -21,7 +21,7 @@
 #define FETH_SEL_MASK 0x3
 #define FETH_PLT_MASK 0xf
 
-/* Least and most bytes of payload of each kind whatever the path MTU is, in the order of enum op_payload. */
+/* Minimum and maximum payload of each kind at any path MTU, in the order of enum op_payload. */
 /* clang-format off */
 static const struct {
     uint16_t min, max;
@@ -42,7 +42,7 @@ static bool payload_legal(uint8_t kind, size_t len)
     return kind != OP_PAYLOAD_FULL || (len & (len - 1)) == 0;
 }
 
-/* Only b[1], b[4] and b[8] are shared by several fields. */
+/* Several fields share b[1], b[4] and b[8]; every other field has bytes of its own. */
 static const uint8_t *get_bth(const uint8_t *p, struct pkt *out)
 {
     uint8_t flags, ecn, ack;
@@ -115,7 +115,7 @@ enum pkt_error pkt_decode(const uint8_t *data, size_t len, struct pkt *out)
     if (len < BTH_LEN + ICRC_LEN)
         return PKT_SHORT;
     p = get_bth(data, out);
-    if (out->tver != 0) /* first: of another version we don't even know what the opcode means */
+    if (out->tver != 0) /* checked first: in another version the opcodes may mean something else */
         return PKT_VERSION;
     info = &op_table[out->opcode];
     if (!info->name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* One RoCEv2 packet in host form, and its two codecs. All numbers are in host byte order; immediate data is opaque and
- * kept as it stands on the wire. A packet here is the UDP payload: BTH, headers, payload, pad, ICRC. */
+/* One RoCEv2 packet in host form, its encoder and its decoder. All numbers are in host byte order. Immediate data is
+ * opaque and keeps the bytes of the wire. A packet here is the UDP payload: BTH, headers, payload, pad, ICRC. */
 #ifndef PUMICE_WIRE_PKT_H
 #define PUMICE_WIRE_PKT_H
 
@@ -19,7 +19,7 @@
 #define PKEY_DEFAULT 0xffff
 #define PSN_MASK 0xffffffu
 #define QPN_MASK 0xffffffu
-#define QPN_MULTICAST 0xffffffu /* destination of what goes to a multicast group */
+#define QPN_MULTICAST 0xffffffu /* destination QP of packets to a multicast group */
 
 struct pkt_reth { /* RDMA extended transport header, 9.3.3 */
     uint64_t va;
@@ -57,14 +57,14 @@ struct pkt {
     uint32_t dest_qpn; /* 24 bits */
     uint32_t psn; /* 24 bits */
 
-    /* Each is meaningful if op_table[opcode].headers says so. */
+    /* Each of these is set only if op_table[opcode].headers has its header. */
     uint32_t srqn; /* XRCETH, 24 bits */
     struct pkt_deth deth;
     struct pkt_feth feth;
     struct pkt_reth reth;
     struct pkt_atomic atomic;
     struct pkt_aeth aeth;
-    uint64_t atomic_orig; /* AtomicAckETH: what stood there before */
+    uint64_t atomic_orig; /* AtomicAckETH: the value before the atomic operation */
     uint8_t imm[4]; /* ImmDt, opaque */
     uint32_t inv_rkey; /* IETH */
 
@@ -75,29 +75,30 @@ struct pkt {
 /* Why a packet can't be decoded. */
 enum pkt_error {
     PKT_OK = 0,
-    PKT_SHORT, /* ends before its headers and ICRC do */
+    PKT_SHORT, /* too short for its headers and the ICRC */
     PKT_OPCODE, /* no such opcode */
     PKT_VERSION, /* TVer is not 0 */
-    PKT_LENGTH, /* pad reaches beyond the payload, or the payload is not of the opcode's kind at any MTU */
+    PKT_LENGTH, /* the pad is longer than the payload, or the opcode does not allow this payload at any MTU */
 };
 
-/* Decodes the UDP payload data[0 ... len), ICRC included but not verified (see icrc.h). On PKT_OK the fields of the
- * BTH, those of the headers that op_table[out->opcode].headers names, payload and payload_len are set and the others
- * are left as they were; out->payload points into data. On an error *out means nothing. MTU-dependent length rules
- * are the engine's; here FIRST and MIDDLE must be of some MTU (256 ... 4096), LAST and ONLY at most 4096 bytes, and
- * payload and pad together a multiple of four. Reserved fields are ignored. */
+/* Decodes the UDP payload data[0 ... len). It includes the ICRC, which this function does not verify (see icrc.h). On
+ * PKT_OK it sets the fields of the BTH, the fields of the headers in op_table[out->opcode].headers, payload and
+ * payload_len. It leaves the other fields as they were. out->payload points into data. On an error the contents of *out
+ * are undefined. The engine checks length rules that depend on the path MTU. This function checks the others: FIRST and
+ * MIDDLE have the length of some MTU (256 ... 4096), LAST and ONLY have at most 4096 bytes, and payload and pad
+ * together are a multiple of four. Reserved fields are ignored. */
 enum pkt_error pkt_decode(const uint8_t *data, size_t len, struct pkt *out);
 
-/* What the BTH says of a packet that pkt_decode does not take, or whose ICRC is wrong: for a log, nothing else. Only the fields of
- * the BTH are set. False: it is too short to have one. */
+/* Reads only the BTH, of a packet that pkt_decode refuses or whose ICRC is wrong. The result is for logs only. Returns
+ * false if the packet is too short for a BTH. */
 bool pkt_peek(const uint8_t *data, size_t len, struct pkt *out);
 
-/* Writes BTH and the headers that op_table[p->opcode] names to dst, of which there must be PKT_HEADERS_MAX bytes;
- * returns how many were written (header_len). Payload, pad and ICRC are the caller's. Fields wider than their wire
- * width are masked to it; reserved fields are written as 0. */
+/* Writes the BTH and the headers in op_table[p->opcode] to dst, which must have room for PKT_HEADERS_MAX bytes. Returns
+ * the number of bytes written (header_len). The caller writes payload, pad and ICRC. Values wider than their field on
+ * the wire are masked to it. Reserved fields are written as 0. */
 size_t pkt_encode(const struct pkt *p, uint8_t *dst);
 
-/* Sets the acknowledge request bit of a packet that was written already; bth: its first byte. */
+/* Sets the acknowledge request bit in a packet that is already encoded. bth points to its first byte. */
 void pkt_ask_ack(uint8_t *bth);
 
 /* Bytes of pad after len bytes of payload: 0 ... 3. */
@@ -106,7 +107,7 @@ static inline uint32_t pkt_pad(uint32_t len)
     return (0u - len) & 3u;
 }
 
-/* "ok", "short", … of an error. */
+/* The name of an error, for logs: "ok", "short", … */
 const char *pkt_error_name(enum pkt_error e);
 
 #endif

@@ -3,7 +3,7 @@
 
 #define US(n) ((n)*1000u)
 
-/* IBA 9.7.5.2.8, table 46: codes 0 ... 31, which the specification gives in ms with two decimals. */
+/* IBA 9.7.5.2.8, table 46: codes 0 ... 31. The specification gives them in ms with two decimals. */
 /* clang-format off */
 static const uint32_t rnr_ns[32] = {
     US(655360), US(    10), US(    20), US(    30), US(    40), US(    60), US(    80), US(   120),

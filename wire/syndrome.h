@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 enum aeth_kind {
-    AETH_ACK = 0x00, /* low five bits: credits; 0x1f: none are given */
+    AETH_ACK = 0x00, /* low five bits: credits; 0x1f: no credits are given */
     AETH_RNR = 0x20, /* low five bits: timer code */
     AETH_NAK = 0x60, /* low five bits: code */
     AETH_RESERVED = 0x40,
 };
-#define AETH_KIND_MASK 0xe0 /* bit 7 set is reserved and must be dropped, too */
+#define AETH_KIND_MASK 0xe0 /* with bit 7, which is reserved: a packet that has it set is dropped */
 #define AETH_VALUE_MASK 0x1f
 #define AETH_NO_CREDITS 0x1f
 
@@ -23,7 +23,8 @@ enum aeth_nak {
     NAK_INVALID_RD = 0x64,
 };
 
-/* RNR timer code (0 ... 31) to nanoseconds; table 46. Code 0 is the longest, 655.36 ms. Larger codes are masked. */
+/* The nanoseconds of an RNR timer code (0 ... 31); IBA table 46. Code 0 is the longest time, 655.36 ms. Larger codes
+ * are masked to five bits. */
 uint64_t rnr_timer_ns(uint8_t code);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The two headers of tag matching, which stand at the beginning of a SEND's payload: the tag matching header and, in a
- * rendezvous request, the rendezvous header behind it. The layouts are those of rdma-core's infiniband/tm_types.h. */
+/* The two headers of tag matching, at the beginning of a SEND's payload: the tag matching header (TMH) and, after it in
+ * a rendezvous request, the rendezvous header (RVH). The layouts are those of rdma-core's infiniband/tm_types.h. */
 #ifndef PUMICE_WIRE_TMH_H
 #define PUMICE_WIRE_TMH_H
 
@@ -20,20 +20,20 @@ enum tmh_op {
 };
 
 struct tmh {
-    uint8_t opcode; /* enum tmh_op; anything, as it comes from the peer */
-    uint8_t reserved[3]; /* never judged, always carried along: users keep private bytes here */
-    uint32_t app_ctx; /* the sender's opaque word, host byte order */
+    uint8_t opcode; /* enum tmh_op, but not checked: the peer may send any value */
+    uint8_t reserved[3]; /* never checked, always copied: users keep private bytes here */
+    uint32_t app_ctx; /* opaque word of the sender, host byte order */
     uint64_t tag; /* host byte order */
 };
 
 struct rvh {
-    uint64_t va; /* where the sender's data are, to be read by RDMA READ */
+    uint64_t va; /* address of the sender's data; the receiver reads them by RDMA READ */
     uint32_t rkey;
     uint32_t len; /* bytes */
 };
 
-/* Decode from p[0 ... len); false if len is less than TMH_LEN or RVH_LEN, and then *out is untouched. Any bytes
- * decode. */
+/* Decode a header from p[0 ... len). They return false, and leave *out as it was, if len is less than TMH_LEN or
+ * RVH_LEN. Any bytes decode. */
 bool tmh_decode(const uint8_t *p, size_t len, struct tmh *out);
 bool rvh_decode(const uint8_t *p, size_t len, struct rvh *out);
 
