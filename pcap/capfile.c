@@ -23,7 +23,7 @@ static int reserve(struct capfile *c, size_t size)
 
 static int flush_block(struct capfile *c, size_t size)
 {
-    errno = EIO; /* in case that stdio doesn't say */
+    errno = EIO; /* if stdio does not set it */
     return fwrite(c->block, 1, size, c->stream) == size ? 0 : -errno;
 }
 

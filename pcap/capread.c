@@ -30,24 +30,24 @@ struct interface {
     int linktype;
     uint32_t snaplen;
     uint64_t per_second; /* units of its timestamps */
-    uint64_t offset; /* seconds to add */
-    uint64_t lost; /* as its last statistics say */
+    uint64_t offset; /* seconds to add to its timestamps */
+    uint64_t lost; /* packets, by its newest statistics */
 };
 
 struct capread {
     FILE *f;
     pcap_t *pcap; /* NULL: pcapng */
-    bool swapped; /* this section has the other byte order */
+    bool swapped; /* the current section does not have this machine's byte order */
     uint8_t *block; /* body of the current block */
-    size_t cap;
-    struct interface *interfaces;
-    uint32_t first; /* number of the section's first interface in the whole file */
+    size_t cap; /* size of block, bytes */
+    struct interface *interfaces; /* of all sections */
+    uint32_t first; /* index of the current section's first interface */
     uint32_t n; /* interfaces of all sections */
-    uint32_t frames;
-    uint64_t lost; /* of earlier sections */
+    uint32_t frames; /* read so far */
+    uint64_t lost; /* packets, by the statistics of earlier sections */
 };
 
-/* --- bytes in the section's order --------------------------------------------------------------------------------- */
+/* --- numbers in the byte order of the section --------------------------------------------------------------------- */
 
 static uint16_t u16(const struct capread *c, const uint8_t *p)
 {
@@ -79,7 +79,7 @@ static int fail(char error[CAPREAD_ERROR], const char *text)
     return -1;
 }
 
-/* Option code in p[0 ... n): its value and length, or NULL. */
+/* Finds the option with this code in p[0 ... n). Returns its value and sets *len, or returns NULL. */
 static const uint8_t *option(const struct capread *c, const uint8_t *p, size_t n, unsigned code, size_t *len)
 {
     while (n >= 4) {
@@ -100,7 +100,8 @@ static const uint8_t *option(const struct capread *c, const uint8_t *p, size_t n
 
 /* --- blocks of pcapng --------------------------------------------------------------------------------------------- */
 
-/* A section header, whose type and length (in whichever order) were read: the byte order is found in it. */
+/* Reads the rest of a section header, whose type and length were read before. It tells the byte order of the section.
+ * */
 static int section(struct capread *c, const uint8_t raw_len[4], char error[CAPREAD_ERROR])
 {
     uint8_t fixed[16];
@@ -125,7 +126,8 @@ static int section(struct capread *c, const uint8_t raw_len[4], char error[CAPRE
     return 0;
 }
 
-/* The next block's type, and its body in c->block with the trailing length cut off. 0 at the end of the file. */
+/* Reads the next block: its type, and its body without the trailing length into c->block. Returns 1, 0 at the end of
+ * the file, or -1. */
 static int next_block(struct capread *c, uint32_t *type, size_t *len, char error[CAPREAD_ERROR])
 {
     uint8_t head[8];
@@ -138,7 +140,7 @@ static int next_block(struct capread *c, uint32_t *type, size_t *len, char error
         return fail(error, "ends within a block");
     *type = u32(c, head);
     *len = 0;
-    if (*type == MAGIC_PCAPNG) /* a palindrome */
+    if (*type == MAGIC_PCAPNG) /* the same number in both byte orders */
         return section(c, head + 4, error) ? -1 : 1;
     total = u32(c, head + 4);
     if (total < 12 || total % 4 || total > BLOCK_MAX)
@@ -222,13 +224,13 @@ static uint64_t to_ns(const struct interface *i, uint64_t t)
 {
     uint64_t seconds = t / i->per_second, rest = t % i->per_second;
 
-    /* The rest is below per_second; where a product would overflow, precision of double will do. */
+    /* rest is below per_second. Where the product would overflow, the precision of double is enough. */
     rest = i->per_second <= UINT64_MAX / 1000000000u ? rest * 1000000000u / i->per_second
                                                      : (uint64_t)((double)rest / (double)i->per_second * 1e9);
     return (seconds + i->offset) * 1000000000u + rest;
 }
 
-/* An enhanced packet block, or the one that it replaced, which has a drop count within the interface's word. */
+/* Reads an enhanced packet block, or the obsolete packet block, which has a drop count in the word of the interface. */
 static int packet(struct capread *c, uint32_t type, size_t len, struct capread_frame *out, char error[CAPREAD_ERROR])
 {
     uint32_t number;
@@ -300,7 +302,7 @@ static int next_pcapng(struct capread *c, struct capread_frame *out, char error[
     return got;
 }
 
-/* --- classic pcap ---------------------------------------------------------------------------------------------------- */
+/* --- classic pcap ------------------------------------------------------------------------------------------------- */
 
 static int next_pcap(struct capread *c, struct capread_frame *out, char error[CAPREAD_ERROR])
 {
@@ -346,7 +348,7 @@ struct capread *capread_open(FILE *f, char error[CAPREAD_ERROR])
         return NULL;
     }
     c->f = f;
-    if (first == (MAGIC_PCAPNG & 0xff)) /* no magic of classic pcap begins so */
+    if (first == (MAGIC_PCAPNG & 0xff)) /* no magic number of classic pcap begins with this byte */
         return c;
     c->pcap = open_pcap(f, error);
     if (!c->pcap) {

@@ -8,7 +8,7 @@
 #include "wire/gid.h"
 #include "wire/pkt.h"
 
-/* Link types as files have them (LINKTYPE_), and where DLT_ of Linux's libpcap differs, these as well. */
+/* Link types as in files (LINKTYPE_), and the DLT_ of Linux's libpcap where it has another number. */
 enum {
     LINK_NULL = 0,
     LINK_ETHERNET = 1,
@@ -26,7 +26,7 @@ enum {
 #define ETHERTYPE_QINQ 0x88a8
 #define PROTOCOL_UDP 17
 #define PROTOCOL_FRAGMENT 44
-#define PACKET_OUTGOING 4 /* packet type of SLL: sent by us */
+#define PACKET_OUTGOING 4 /* packet type of SLL: sent by this host */
 #define PACKET_HOST 0
 #define ETH_LEN 14
 #define UDP_LEN 8
@@ -41,7 +41,7 @@ static uint16_t be16(const uint8_t *p)
     return v;
 }
 
-/* The ethertype, behind any VLAN tags; *at is moved to what follows. 0: too short. */
+/* Reads the ethertype after any VLAN tags and moves *at past it. Returns 0 if the frame is too short. */
 static uint16_t ethertype(const uint8_t *p, size_t n, size_t *at)
 {
     uint16_t type;
@@ -62,7 +62,7 @@ static enum pcapng_direction sll_direction(unsigned packet_type)
                                           : PCAPNG_DIR_UNKNOWN;
 }
 
-/* Where the IP header is; 0: there is none, -1: unknown link layer. */
+/* Returns the offset of the IP header plus one; 0: there is none, -1: unknown link layer. */
 static long link_layer(const struct capread_frame *f, struct decap *out)
 {
     const uint8_t *p = f->data;
@@ -74,7 +74,7 @@ static long link_layer(const struct capread_frame *f, struct decap *out)
     case LINK_DLT_RAW:
     case LINK_IPV4:
     case LINK_IPV6:
-        return 1; /* one more than the offset, so that 0 can mean none */
+        return 1;
     case LINK_NULL:
     case LINK_LOOP:
         return n > 4 && (p[4] >> 4 == 4 || p[4] >> 4 == 6) ? 5 : 0;
@@ -102,7 +102,7 @@ static long link_layer(const struct capread_frame *f, struct decap *out)
     return type == ETHERTYPE_IP4 || type == ETHERTYPE_IP6 ? (long)at + 1 : 0;
 }
 
-/* Sets addresses and ip_len, and *total to the bytes of the whole datagram. */
+/* Sets the addresses, ip_len, and *total to the bytes of the whole datagram. */
 static enum decap_verdict ip4(const uint8_t *p, size_t n, struct decap *out, size_t *total)
 {
     uint16_t fragment;
@@ -117,7 +117,7 @@ static enum decap_verdict ip4(const uint8_t *p, size_t n, struct decap *out, siz
     *total = be16(p + 2);
     fragment = be16(p + 6) & 0x3fff; /* more fragments, offset */
     if (fragment & 0x1fff)
-        return DECAP_FRAGMENT; /* no first one: it has no ports */
+        return DECAP_FRAGMENT; /* only the first fragment has ports */
     if (out->ip_len < IP4_LEN || *total < out->ip_len + UDP_LEN)
         return DECAP_LENGTH;
     if (n < out->ip_len + UDP_LEN)
@@ -192,11 +192,11 @@ uint32_t decap_icrc(const struct decap *d, uint16_t ip_id_add, const uint8_t *pk
     memcpy(ip, d->ip, d->ip_len);
     memcpy(udp, d->udp, UDP_LEN);
     memcpy(bth, pkt, BTH_LEN);
-    if (d->is_v6) { /* traffic class, flow label and hop limit are masked */
+    if (d->is_v6) { /* mask traffic class, flow label and hop limit */
         put_be32(ip, 0x6fffffff);
         put_be16(ip + 4, udp_len);
         ip[7] = 0xff;
-    } else { /* TOS, TTL and checksum are */
+    } else { /* mask TOS, TTL and checksum */
         ip[1] = ip[8] = ip[10] = ip[11] = 0xff;
         put_be16(ip + 2, (uint16_t)(d->ip_len + udp_len));
         put_be16(ip + 4, (uint16_t)(be16(d->ip + 4) + ip_id_add));

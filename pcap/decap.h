@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From a captured frame to the RoCEv2 packet in it: link layer, IP, UDP. Pure. */
+/* Finds the RoCEv2 packet in a captured frame: link layer, IP, UDP. Pure: no state, no I/O. */
 #ifndef PUMICE_PCAP_DECAP_H
 #define PUMICE_PCAP_DECAP_H
 
@@ -7,11 +7,11 @@
 
 enum decap_verdict {
     DECAP_ROCE, /* a UDP datagram to port 4791 */
-    DECAP_OTHER, /* something else, of no concern */
-    DECAP_SHORT, /* so little was captured that it can't be told, or the headers of RoCEv2 are cut off */
-    DECAP_FRAGMENT, /* a fragment of an IP datagram to port 4791, or one that can't be told */
-    DECAP_LENGTH, /* UDP or IP lengths that contradict each other or the frame */
-    DECAP_LINKTYPE, /* a link layer that is not known */
+    DECAP_OTHER, /* not RoCEv2 */
+    DECAP_SHORT, /* too few bytes were captured to find the port */
+    DECAP_FRAGMENT, /* a fragment of an IP datagram to port 4791, or a fragment without ports */
+    DECAP_LENGTH, /* the lengths in UDP, IP and the frame contradict each other */
+    DECAP_LINKTYPE, /* unknown link layer */
 };
 
 struct decap {
@@ -19,19 +19,20 @@ struct decap {
     const uint8_t *ip; /* IP header with options, ip_len bytes */
     size_t ip_len;
     const uint8_t *udp; /* eight bytes */
-    const uint8_t *payload; /* the UDP payload as far as it was captured */
+    const uint8_t *payload; /* the UDP payload; caplen bytes */
     size_t len; /* bytes of the UDP payload as it was sent */
-    size_t caplen; /* bytes of it that are there */
+    size_t caplen; /* bytes of it that were captured */
     bool is_v6;
-    uint32_t ifindex; /* of the interface, where the link layer says it (SLL2); else 0 */
-    enum pcapng_direction direction; /* from the link layer, if the file itself doesn't know */
+    uint32_t ifindex; /* of the interface, if the link layer has it (SLL2); else 0 */
+    enum pcapng_direction direction; /* from the file, else from the link layer */
 };
 
-/* On DECAP_ROCE all of *out is set, pointing into the frame; on DECAP_LENGTH and DECAP_FRAGMENT the addresses. */
+/* Takes the headers of a frame apart. On DECAP_ROCE all of *out is set, and points into the frame. On DECAP_LENGTH and
+ * DECAP_FRAGMENT only the addresses are set. */
 enum decap_verdict decap_frame(const struct capread_frame *frame, struct decap *out);
 
-/* The ICRC that the packet pkt[0 ... len) (len without ICRC; at least a BTH) would have if it were a datagram of its own with
- * these headers; ip_id_add is added to the identification of IPv4. Since the headers are there, nothing is guessed. */
+/* Computes the ICRC that the packet pkt[0 ... len) has as a datagram of its own with these headers. len does not count
+ * the ICRC, and covers at least the BTH. ip_id_add is added to the identification of IPv4. */
 uint32_t decap_icrc(const struct decap *d, uint16_t ip_id_add, const uint8_t *pkt, size_t len);
 
 #endif

@@ -20,7 +20,7 @@
 #define UDP_LEN 8
 #define UDP_CHECKSUM_AT 6
 
-/* The sum of the 16-bit words of p[0 ... n), an odd last byte padded, on top of sum (RFC 1071). */
+/* Adds the 16-bit words of p[0 ... n) to sum (RFC 1071). An odd last byte is padded with zero. */
 static uint64_t sum16(uint64_t sum, const uint8_t *p, size_t n)
 {
     uint16_t word;
@@ -78,7 +78,7 @@ static uint8_t *put_ip6(uint8_t *d, const struct frame_flow *flow, uint16_t udp_
 size_t frame_head(uint8_t *dst, const struct frame_flow *flow, const uint8_t *payload, size_t len)
 {
     bool is_v4 = gid_is_v4(flow->src) && gid_is_v4(flow->dst);
-    size_t from = is_v4 ? 12 : 0; /* first byte of the addresses proper */
+    size_t from = is_v4 ? GID_V4_AT : 0; /* first byte of the IP address in a GID */
     uint8_t *d = dst;
     uint8_t *udp;
     uint16_t udp_len, check;
@@ -98,10 +98,10 @@ size_t frame_head(uint8_t *dst, const struct frame_flow *flow, const uint8_t *pa
     d = put_be16(d, 0);
     if (flow->cut)
         return (size_t)(d - dst);
-    /* The pseudo header: addresses, length, protocol. */
+    /* The checksum begins with the pseudo header: addresses, length, protocol. */
     sum = sum16(sum16(0, flow->src + from, 16 - from), flow->dst + from, 16 - from) + udp_len + PROTOCOL_UDP;
     check = checksum(sum16(sum16(sum, udp, UDP_LEN), payload, len));
-    put_be16(udp + UDP_CHECKSUM_AT, check ? check : 0xffff); /* 0 would mean that there is none */
+    put_be16(udp + UDP_CHECKSUM_AT, check ? check : 0xffff); /* 0 means no checksum */
     return (size_t)(d - dst);
 }
 

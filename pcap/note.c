@@ -61,7 +61,7 @@ bool note_parse(const char *text, size_t len, struct note *out)
         out->qpn = 0;
         return false;
     }
-    rest = end; /* a program's name comes next, and may look like anything: so from its end on */
+    rest = end; /* the name of the process comes next and can hold any text, so search after the last PID */
     at = strstr(rest, PID);
     while (at && strstr(at + 1, PID))
         at = strstr(at + 1, PID);

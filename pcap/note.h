@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What Pumice's captures say of a packet in its comment: a line that a person reads, and that the linter reads as well,
- * because packets themselves don't say which QP has sent them. */
+/* The comment of a packet in Pumice's captures. People read it, and the linter reads it too, because a packet itself
+ * does not name the QP that sent it. */
 #ifndef PUMICE_PCAP_NOTE_H
 #define PUMICE_PCAP_NOTE_H
 
@@ -12,20 +12,21 @@
 #define NOTE_COMM 16 /* bytes of the program's name */
 
 struct note {
-    uint32_t qpn; /* the QP that has sent the packet, of an incoming one the QP that gets it; 0: not known */
-    uint32_t pid; /* whose QP it is; 0: not known */
-    char comm[NOTE_COMM]; /* its name; without a 0 if it is that long. Not read back */
+    uint32_t qpn; /* the QP that sent the packet; for an incoming packet, the QP that receives it; 0: not known */
+    uint32_t pid; /* the process that owns the QP; 0: not known */
+    char comm[NOTE_COMM]; /* name of the process; without a final 0 if it fills the array; note_parse does not set it */
     bool has_wr;
     uint64_t wr_id; /* of the work request, if has_wr */
-    bool retransmit; /* it was sent before */
-    bool inside; /* it never left the device */
-    bool before; /* injected faults may have lost or changed it after that */
+    bool retransmit; /* a retransmission */
+    bool inside; /* the packet stayed within the device */
+    bool before; /* captured before injected faults, which may have dropped or changed it */
 };
 
-/* Writes the text, which is "" if nothing is known. */
+/* Writes the comment. It is "" if nothing is known. */
 void note_format(const struct note *n, char text[NOTE_MAX]);
 
-/* Reads a comment of len bytes, which may be anything and anybody's. false: it isn't of this kind; *out is all 0. */
+/* Reads a comment of len bytes. It is not trusted: other programs write comments too. Returns false, with *out all 0,
+ * if it is not of this form. */
 bool note_parse(const char *text, size_t len, struct note *out);
 
 #endif

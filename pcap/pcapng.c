@@ -11,7 +11,7 @@
 #define BLOCK_PACKET 6u
 #define BYTE_ORDER_MAGIC 0x1a2b3c4du
 #define LINKTYPE_ETHERNET 1
-#define BLOCK_OVERHEAD 12 /* type, and the length at both ends */
+#define BLOCK_OVERHEAD 12 /* the type, and the length at both ends */
 #define PACKET_FIXED 20 /* interface, timestamp, both lengths */
 
 #define OPT_END 0
@@ -37,7 +37,7 @@ static size_t text_len(const char *s)
     return n < OPT_MAX ? n : OPT_MAX;
 }
 
-/* What an option of n bytes takes; options that are empty are left out. */
+/* The size of an option with n bytes of value. Empty options are not written. */
 static size_t opt_size(size_t n)
 {
     return n ? 4 + pad4(n) : 0;
@@ -89,7 +89,7 @@ size_t pcapng_section(uint8_t *dst, size_t cap, const char *application)
     dst = put_le32(dst, BYTE_ORDER_MAGIC);
     dst = put_le16(dst, 1); /* version 1.0 */
     dst = put_le16(dst, 0);
-    dst = put_le32(dst, UINT32_MAX); /* section length: not said */
+    dst = put_le32(dst, UINT32_MAX); /* section length: unspecified */
     dst = put_le32(dst, UINT32_MAX);
     dst = put_opt(dst, OPT_SHB_USERAPPL, application, app);
     dst = put_opt_end(dst);

@@ -24,10 +24,10 @@ static void read_frame(struct lint *l, const struct capread_frame *f)
         lint_datagram(l, f, &d);
         break;
     case DECAP_FRAGMENT:
-        lint_report(l, LINT_FRAGMENT, f->number, "an IP fragment; RoCEv2 packets are never fragmented");
+        lint_report(l, LINT_FRAGMENT, f->number, "IP fragment; RoCEv2 packets must not be fragmented");
         break;
     case DECAP_LENGTH:
-        lint_report(l, LINT_UDP_LENGTH, f->number, "the lengths of frame, IP and UDP contradict each other");
+        lint_report(l, LINT_UDP_LENGTH, f->number, "the lengths of frame, IP and UDP do not agree");
         break;
     case DECAP_SHORT:
     case DECAP_LINKTYPE:
@@ -36,7 +36,7 @@ static void read_frame(struct lint *l, const struct capread_frame *f)
     }
 }
 
-/* All frames to records. */
+/* Reads all frames of the capture, judges them one by one, and makes records of them. */
 static int read_all(struct lint *l, FILE *f)
 {
     struct capread *c = capread_open(f, l->result->error);
@@ -57,9 +57,10 @@ static int read_all(struct lint *l, FILE *f)
     return got < 0 ? -EINVAL : 0;
 }
 
+/* Judges all requests and responses in the order of the capture. */
 static void judge(struct lint *l)
 {
-    /* Where packets get lost before they are seen, gaps are not their sender's. */
+    /* If packets may be lost before the place of the capture, no gap is an error of the sender. */
     for (size_t i = 0; i < l->num_flows && l->options->faulty; i++)
         l->flows[i]->direction = PCAPNG_DIR_UNKNOWN;
     for (size_t i = 0; i < l->num_recs && !l->no_memory; i++) {

@@ -8,24 +8,27 @@
 #include "wire/opcode.h"
 #include "wire/pkt.h"
 
-#define SAMPLES 32 /* responses of a half that are looked up */
+#define SAMPLES 32 /* responses of a flow that are compared with requests */
 
-struct psn_range { /* PSNs that a half's requests take */
+/* The PSNs that one request takes. */
+struct psn_range {
     uint32_t psn, span, record;
     uint8_t opcode;
 };
 
-struct psn_ranges { /* of one half, by PSN */
+/* The requests of one flow, by PSN. */
+struct psn_ranges {
     struct psn_range *list;
     size_t n;
 };
 
+/* Two flows that may be the directions of a connection. */
 struct match {
-    uint32_t a, b; /* indexes of halves */
-    bool near; /* at the same interface */
-    bool sure; /* comments say so */
-    uint32_t hits; /* responses that answer requests */
-    uint64_t delay; /* between these, in records */
+    uint32_t a, b; /* indexes of flows */
+    bool near; /* both were captured at the same interface */
+    bool sure; /* comments name the QPs */
+    uint32_t hits; /* responses that fit a request of the other flow */
+    uint64_t delay; /* sum over the hits: records between request and response */
 };
 
 static struct flow *find_flow(struct lint *l, const struct flow_key *key)
@@ -84,7 +87,7 @@ uint32_t lint_span(const struct flow *flow, uint32_t len)
     return len <= PKT_MTU_MIN ? 1 : 0;
 }
 
-/* --- who asked what ------------------------------------------------------------------------------------------------------- */
+/* --- which responses fit which requests --------------------------------------------------------------------------- */
 
 static int by_psn(const void *a, const void *b)
 {
@@ -116,7 +119,7 @@ static struct psn_ranges collect(struct lint *l, const struct flow *flow)
     return a;
 }
 
-/* Can a response of this opcode be one to such a request? */
+/* True if a response with this opcode can answer a request with that opcode. */
 static bool can_answer(uint8_t response, uint8_t request)
 {
     uint8_t operation = response & OP_OPERATION_MASK;
@@ -127,8 +130,9 @@ static bool can_answer(uint8_t response, uint8_t request)
                                       : (op_table[request].properties & (OP_IS_SEND | OP_IS_WRITE | OP_IS_ATOMIC)) == 0;
 }
 
-/* The newest request before record number before that the response in it can be to: how many records there are between them; 0: there
- * is none. Looks a few requests back, for READs of several responses. */
+/* Finds the newest request, before record number `before`, that the response in that record can answer. Returns the
+ * number of records between them; 0: there is none. It looks a few requests back, because a READ has several responses.
+ * */
 static uint32_t find_request(const struct psn_ranges *a, uint8_t opcode, uint32_t psn, uint32_t before)
 {
     size_t low = 0, high = a->n;
@@ -150,7 +154,7 @@ static uint32_t find_request(const struct psn_ranges *a, uint8_t opcode, uint32_
     return 0;
 }
 
-/* How well the responses in h fit the requests a: adds to m. */
+/* Counts how well the responses in a flow fit the requests a. Adds to m. */
 static void count_hits(const struct lint *l, const struct flow *flow, const struct psn_ranges *a, struct match *m)
 {
     uint32_t tried = 0, delay;
@@ -167,7 +171,7 @@ static void count_hits(const struct lint *l, const struct flow *flow, const stru
     }
 }
 
-/* --- pairing -------------------------------------------------------------------------------------------------------------- */
+/* --- pairing ------------------------------------------------------------------------------------------------------ */
 
 bool lint_same_interface(const struct flow *a, const struct flow *b)
 {
@@ -186,7 +190,7 @@ static bool fits(uint32_t src_qpn, uint32_t qpn)
     return src_qpn == 0 || src_qpn == qpn;
 }
 
-/* By all but their PSNs. */
+/* True if the flows can form a connection, by everything except their PSNs. */
 static bool may_connect(const struct flow *a, const struct flow *b)
 {
     return lint_may_pair(a, b) && fits(a->key.src_qpn, b->key.qpn) && fits(b->key.src_qpn, a->key.qpn);
@@ -209,7 +213,7 @@ static int by_fit(const void *a, const void *b)
     return x->b < y->b ? -1 : 1;
 }
 
-/* The most common size of full packets; 0: there are none. */
+/* The most common payload of full packets, which is the path MTU; 0: there are no full packets. */
 static uint32_t common_size(const struct flow *a, const struct flow *b)
 {
     uint32_t best = 0, mtu = 0;

@@ -10,12 +10,12 @@
 #include "wire/pkt.h"
 #include "wire/syndrome.h"
 
-#define DATAGRAM_MAX (PKT_HEADERS_MAX + PKT_MTU_MAX + ICRC_LEN) /* of one packet */
+#define DATAGRAM_MAX (PKT_HEADERS_MAX + PKT_MTU_MAX + ICRC_LEN) /* a longer datagram holds several packets */
 #define BTH_TVER 1
 #define BTH_PKEY 2
 #define PKEY_LIMITED 0x7fff /* limited member of the default partition */
 
-/* --- records --------------------------------------------------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------------------------------------------------ */
 
 static bool has_tmh(uint8_t opcode)
 {
@@ -42,7 +42,7 @@ static void keep_tmh(struct lint *l, struct record *r, const struct pkt *p, size
     r->tm = (uint32_t)l->num_tm;
 }
 
-/* The record of a packet whose half is h; NULL without memory. */
+/* Appends the record of a packet of this flow; NULL without memory. */
 static struct record *add_record(struct lint *l, struct flow *flow, const struct capread_frame *f,
                                  const struct decap *d)
 {
@@ -72,7 +72,7 @@ static void note_size(struct flow *flow, const struct pkt *p)
         flow->sizes[i] += p->payload_len == (uint32_t)PKT_MTU_MIN << i;
 }
 
-/* bth: as much as the BTH says is known, even if nothing else is. p: NULL if it couldn't be decoded. */
+/* Makes the record of a packet. The fields of bth are always known. p is NULL if the packet can't be decoded. */
 static void record(struct lint *l, const struct capread_frame *f, const struct decap *d, const uint8_t *bth,
                    const struct pkt *p, size_t there, bool damaged)
 {
@@ -113,7 +113,7 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
         keep_tmh(l, r, p, there);
 }
 
-/* --- rules for one packet ------------------------------------------------------------------------------------------------ */
+/* --- rules for one packet ----------------------------------------------------------------------------------------- */
 
 static void check_cnp(struct lint *l, uint32_t frame, const struct pkt *p)
 {
@@ -122,10 +122,10 @@ static void check_cnp(struct lint *l, uint32_t frame, const struct pkt *p)
     for (uint32_t i = 0; i < p->payload_len; i++)
         zero = zero && p->payload[i] == 0;
     if (!p->becn || !zero)
-        lint_report(l, LINT_CNP, frame, !p->becn ? "CNP without BECN" : "CNP whose reserved bytes are not 0");
+        lint_report(l, LINT_CNP, frame, !p->becn ? "CNP without BECN" : "CNP with reserved bytes that are not 0");
 }
 
-/* Which syndromes a response may have: READ responses and atomic answers are positive. */
+/* Checks that a response may have this syndrome. READ and atomic responses must have a positive one. */
 static void check_syndrome(struct lint *l, uint32_t frame, const struct pkt *p)
 {
     uint8_t kind = p->aeth.syndrome & AETH_KIND_MASK;
@@ -134,10 +134,10 @@ static void check_syndrome(struct lint *l, uint32_t frame, const struct pkt *p)
     if (kind == AETH_ACK || (plain && kind == AETH_RNR) ||
         (plain && p->aeth.syndrome >= NAK_PSN_SEQUENCE && p->aeth.syndrome <= NAK_INVALID_RD))
         return;
-    lint_report(l, LINT_SYNDROME, frame, "syndrome 0x%02x in %s", p->aeth.syndrome, op_table[p->opcode].name);
+    lint_report(l, LINT_SYNDROME, frame, "%s with syndrome 0x%02x", op_table[p->opcode].name, p->aeth.syndrome);
 }
 
-/* What the whole packet pkt[0 ... len) can be asked. */
+/* Checks the contents of a packet that was decoded: padding, reserved fields, syndrome. */
 static void check_content(struct lint *l, uint32_t frame, const uint8_t *pkt, const struct pkt *p)
 {
     uint16_t headers = op_table[p->opcode].headers;
@@ -150,7 +150,8 @@ static void check_content(struct lint *l, uint32_t frame, const uint8_t *pkt, co
     if (op_table[p->opcode].payload == OP_PAYLOAD_CNP)
         check_cnp(l, frame, p);
     if (headers & OP_HAS_XRCETH && pkt[BTH_LEN] != 0)
-        lint_report(l, LINT_XRCETH, frame, "reserved bits of the XRCETH are 0x%02x: it is no XRCETH", pkt[BTH_LEN]);
+        lint_report(l, LINT_XRCETH, frame, "the reserved bits of the XRCETH are 0x%02x: this is no XRCETH",
+                    pkt[BTH_LEN]);
     if (headers & OP_HAS_AETH)
         check_syndrome(l, frame, p);
 }
@@ -165,7 +166,7 @@ static void report_undecodable(struct lint *l, uint32_t frame, const uint8_t *pk
         lint_report(l, LINT_OPCODE, frame, "opcode 0x%02x is not assigned", pkt[0]);
         break;
     case PKT_SHORT:
-        lint_report(l, LINT_SHORT, frame, "%s %s of %zu bytes: not even its headers fit", op_service_name(pkt[0]),
+        lint_report(l, LINT_SHORT, frame, "%s %s of %zu bytes is too short for its headers", op_service_name(pkt[0]),
                     op_table[pkt[0]].name ? op_table[pkt[0]].name : "?", len);
         break;
     default:
@@ -175,7 +176,7 @@ static void report_undecodable(struct lint *l, uint32_t frame, const uint8_t *pk
     }
 }
 
-/* One packet pkt[0 ... len), number index of its datagram. */
+/* Judges one packet pkt[0 ... len). index is its number in the datagram. */
 static void packet(struct lint *l, const struct capread_frame *f, const struct decap *d, const uint8_t *pkt, size_t len,
                    uint16_t index)
 {
@@ -185,14 +186,14 @@ static void packet(struct lint *l, const struct capread_frame *f, const struct d
     uint16_t pkey;
 
     if (len < BTH_LEN + ICRC_LEN) {
-        lint_report(l, LINT_SHORT, f->number, "%zu bytes are no RoCEv2 packet", len);
+        lint_report(l, LINT_SHORT, f->number, "%zu bytes are too short for a RoCEv2 packet", len);
         return;
     }
     damaged = decap_icrc(d, index, pkt, len - ICRC_LEN) != icrc_load(pkt + len - ICRC_LEN);
     memset(&p, 0, sizeof(p));
     err = pkt_decode(pkt, len, &p);
     if (damaged)
-        lint_report_unless(l, l->options->faulty, LINT_ICRC, f->number, "ICRC is %08x, should be %08x",
+        lint_report_unless(l, l->options->faulty, LINT_ICRC, f->number, "the ICRC is %08x, expected %08x",
                            __builtin_bswap32(icrc_load(pkt + len - ICRC_LEN)),
                            __builtin_bswap32(decap_icrc(d, index, pkt, len - ICRC_LEN)));
     else if (err != PKT_OK)
@@ -206,15 +207,15 @@ static void packet(struct lint *l, const struct capread_frame *f, const struct d
         record(l, f, d, pkt, err == PKT_OK ? &p : NULL, len, damaged);
 }
 
-/* --- datagrams -------------------------------------------------------------------------------------------------------- */
+/* --- datagrams ---------------------------------------------------------------------------------------------------- */
 
-/* A packet of which only the beginning was captured: its ICRC and payload can't be judged, but its headers count. */
+/* A packet of which only the beginning was captured. Its headers are judged, its ICRC and payload are not. */
 static void truncated(struct lint *l, const struct capread_frame *f, const struct decap *d)
 {
     uint8_t whole[DATAGRAM_MAX] = {0};
     struct pkt p;
 
-    lint_report(l, LINT_TRUNCATED, f->number, "%zu of %zu bytes were captured", d->caplen, d->len);
+    lint_report(l, LINT_TRUNCATED, f->number, "only %zu of %zu bytes were captured", d->caplen, d->len);
     if (d->caplen < BTH_LEN || d->len > sizeof(whole))
         return;
     memcpy(whole, d->payload, d->caplen);
@@ -223,14 +224,15 @@ static void truncated(struct lint *l, const struct capread_frame *f, const struc
         pkt_decode(whole, d->len, &p) == PKT_OK) {
         record(l, f, d, whole, &p, d->caplen - op_table[whole[0]].header_len, false);
         if (has_tmh(p.opcode) && l->num_tm && d->caplen - op_table[whole[0]].header_len < sizeof(l->tm->bytes))
-            l->tm[l->num_tm - 1].len = 0; /* not enough of it to be judged as a TMH */
+            l->tm[l->num_tm - 1].len = 0; /* too few bytes were captured for a TMH */
     } else if (op_table[whole[0]].name) {
         record(l, f, d, whole, NULL, 0, false);
     }
 }
 
-/* Is the payload a row of packets of size bytes each (the last may have less), whose ICRCs are all right? They are numbered
- * on as the kernel numbers the segments of a GSO datagram, or a NIC's driver doesn't. */
+/* True if the payload is a sequence of packets of `size` bytes each (the last may be shorter) and all ICRCs are right.
+ * With step 1 their IP identifications count up, as the kernel numbers the segments of a GSO datagram. With step 0 they
+ * are equal, as some NIC drivers leave them. */
 static bool splits(const struct decap *d, size_t size, unsigned step)
 {
     size_t at = 0;
@@ -248,7 +250,7 @@ static bool splits(const struct decap *d, size_t size, unsigned step)
     return true;
 }
 
-/* Finds the size of the packets that GSO or GRO made one datagram of. 0: none fits. */
+/* Finds the size of the packets that GSO or GRO merged into one datagram, and the step of splits(). 0: no size fits. */
 static size_t segment_size(const struct decap *d, unsigned *step)
 {
     size_t most = d->len <= DATAGRAM_MAX ? d->len - (d->len ? 1 : 0) : DATAGRAM_MAX;
@@ -277,7 +279,7 @@ void lint_datagram(struct lint *l, const struct capread_frame *f, const struct d
     if (!size && d->len > DATAGRAM_MAX) {
         lint_report(
             l, LINT_MERGED, f->number,
-            "%zu bytes: packets merged by GSO or GRO, which can't be taken apart; switch it off and capture again",
+            "%zu bytes: packets merged by GSO or GRO that can't be separated; switch GSO and GRO off and capture again",
             d->len);
         l->lost = true;
         return;
@@ -286,7 +288,7 @@ void lint_datagram(struct lint *l, const struct capread_frame *f, const struct d
         packet(l, f, d, d->payload, d->len, 0);
         return;
     }
-    lint_report(l, LINT_MERGED, f->number, "%zu packets in one datagram, as GSO or GRO make it",
+    lint_report(l, LINT_MERGED, f->number, "%zu packets in one datagram, merged by GSO or GRO",
                 (d->len + size - 1) / size);
     for (size_t at = 0; at < d->len; at += size)
         packet(l, f, d, d->payload + at, d->len - at < size ? d->len - at : size, (uint16_t)(at / size * step));

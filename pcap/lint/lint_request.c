@@ -10,8 +10,8 @@
 #include "pcap/pcapng.h"
 #include "wire/pkt.h"
 
-#define PSN_BASE ((uint64_t)1 << 40) /* so that extended PSNs never go below 0 */
-#define DUPLICATE_NS 100000000u /* so long after its acknowledgment a packet is no late retransmission any more */
+#define PSN_BASE ((uint64_t)1 << 40) /* the first extended PSN is above this, so that none goes below 0 */
+#define DUPLICATE_NS 100000000u /* a packet so long after its acknowledgment is no late retransmission */
 
 uint64_t lint_unwrap(uint32_t psn, uint64_t near)
 {
@@ -30,7 +30,7 @@ static bool is_read(const struct record *r)
     return (r->opcode & OP_OPERATION_MASK) == OP_READ_REQUEST;
 }
 
-/* Does it get a response of its own, other than an ACK? */
+/* True if the request gets a response of its own, other than an ACK. */
 static bool is_answered(const struct record *r)
 {
     uint8_t operation = r->opcode & OP_OPERATION_MASK;
@@ -45,7 +45,8 @@ bool lint_ends_message(const struct lint *l, const struct request *s)
     return (op_table[l->recs[s->record].opcode].properties & (OP_IS_LAST | OP_IS_ONLY)) != 0;
 }
 
-static size_t after(const struct flow *flow, uint64_t psn) /* index of the first request behind psn */
+/* The index of the first request after psn. */
+static size_t after(const struct flow *flow, uint64_t psn)
 {
     size_t low = 0, high = flow->num_requests;
 
@@ -74,9 +75,9 @@ struct request *lint_find_request(struct flow *flow, uint64_t psn)
     return psn - s->psn < limit ? s : NULL;
 }
 
-/* --- neighbours ------------------------------------------------------------------------------------------------------------- */
+/* --- adjacent requests -------------------------------------------------------------------------------------------- */
 
-/* b directly follows a, and both are known. */
+/* True if b directly follows a, and both are undamaged. */
 static bool adjacent(const struct request *a, const struct request *b)
 {
     return a->span && a->psn + a->span == b->psn && !a->damaged && !b->damaged;
@@ -98,7 +99,7 @@ static void check_sequence(struct lint *l, const struct flow *flow, size_t i)
         lint_report(l, LINT_XRC_SRQN, b->frame, "SRQ %u in a message to SRQ %u", b->srqn, a->srqn);
 }
 
-/* The length of a WRITE whose last packet is sent[i], if all of it is there. */
+/* Checks the length of a WRITE whose last packet is requests[i], if the capture has all of its packets. */
 static void check_write(struct lint *l, const struct flow *flow, size_t i)
 {
     const struct record *last = &l->recs[flow->requests[i].record], *r = last;
@@ -127,9 +128,9 @@ static void check_mtu(struct lint *l, const struct flow *flow, const struct reco
         lint_report(l, LINT_MTU, r->frame, "%s of %u bytes; the path MTU is %u", name(r), r->len, flow->mtu);
 }
 
-/* --- new requests ------------------------------------------------------------------------------------------------------------ */
+/* --- new requests ------------------------------------------------------------------------------------------------- */
 
-/* Puts a request into the list, checks it together with those around it, and lets tag matching see it. */
+/* Puts a request into the list, and checks it together with its neighbours and by the rules of tag matching. */
 static void insert(struct lint *l, struct flow *flow, uint32_t number, uint64_t psn)
 {
     const struct record *r = &l->recs[number];
@@ -151,7 +152,7 @@ static void insert(struct lint *l, struct flow *flow, uint32_t number, uint64_t 
             l->no_memory = true;
     }
     flow->total_messages += lint_ends_message(l, &list[i]);
-    if (i < flow->num_acked) { /* it was acknowledged before the capture had it */
+    if (i < flow->num_acked) { /* a late packet: its acknowledgment was captured before */
         flow->num_acked++;
         flow->acked_messages += lint_ends_message(l, &list[i]);
     }
@@ -179,12 +180,13 @@ static void append(struct lint *l, struct flow *flow, uint32_t number, uint64_t 
     flow->slack = 0;
     if (s && s->span)
         flow->next = psn + s->span;
-    else if (is_read(r) && r->flags & RECORD_MALFORMED) /* nobody knows how long it was */
+    else if (is_read(r) && r->flags & RECORD_MALFORMED) /* its length is not known */
         flow->slack = FAR_PSNS / 2;
-    else if (is_read(r)) /* what the smallest path MTU would make of it */
+    else if (is_read(r)) /* the number of responses at the smallest path MTU */
         flow->slack = (uint32_t)(((uint64_t)r->dmalen + PKT_MTU_MIN - 1) / PKT_MTU_MIN - 1);
 }
 
+/* Forgets the requests of the old connection. */
 static void restart(struct flow *flow)
 {
     for (size_t i = 0; i < flow->num_requests; i++) {
@@ -197,12 +199,11 @@ static void restart(struct flow *flow)
     flow->started = flow->msn_known = false;
     flow->slack = 0;
     flow->first_rndv = flow->num_rndv;
-    if (flow->peer) { /* as responder to us */
+    if (flow->peer)
         flow->peer->has_acked = flow->peer->fatal = false;
-    }
 }
 
-/* Is r, off PSNs behind the beginning of s, what s was, or for a READ the rest of it? */
+/* True if r repeats s, or if r asks for the rest of the READ s. r is `off` PSNs after the beginning of s. */
 static bool repeats(const struct flow *flow, const struct record *r, const struct record *s, uint64_t off)
 {
     if (r->opcode != s->opcode || r->srqn != s->srqn || r->rkey != s->rkey)
@@ -212,9 +213,10 @@ static bool repeats(const struct flow *flow, const struct record *r, const struc
     return is_read(r) && (!flow->mtu || (r->va == s->va + off * flow->mtu && r->dmalen == s->dmalen - off * flow->mtu));
 }
 
-/* Does the connection begin again with the PSN that it began with? The QPs may have been reset in between, and nothing on the wire says so.
- * What was acknowledged altogether is not sent again, and a retransmission is no other packet. (Pumice's own captures say which
- * packets are retransmissions; elsewhere both must hold.) */
+/* True if r begins a new connection with the same first PSN as the old one. The program may have reset the QPs in
+ * between, and no packet shows that. Two facts speak against a retransmission: all requests are already acknowledged,
+ * or r differs from the packet with this PSN. Pumice's own captures mark retransmissions, so one of the two is enough
+ * there. In other captures both must hold. */
 static bool begins_again(const struct lint *l, const struct flow *flow, const struct record *r, uint64_t psn)
 {
     bool acked = flow->num_acked == flow->num_requests, other;
@@ -231,47 +233,47 @@ static void start(struct lint *l, struct flow *flow, const struct record *r)
     flow->started = true;
     flow->next = PSN_BASE + r->psn;
     if (op_table[r->opcode].properties & (OP_IS_MIDDLE | OP_IS_LAST))
-        lint_report(l, LINT_MIDWAY, r->frame, "the capture begins within a message");
+        lint_report(l, LINT_MIDWAY, r->frame, "the capture begins in the middle of a message");
 }
 
 static void gap(struct lint *l, struct flow *flow, const struct record *r, uint64_t missing)
 {
     if (flow->direction == PCAPNG_DIR_OUT)
-        lint_report_unless(l, lint_may_lack_packets(l), LINT_GAP, r->frame, "%" PRIu64 " PSNs left out before PSN %u",
-                           missing, r->psn);
+        lint_report_unless(l, lint_may_lack_packets(l), LINT_GAP, r->frame,
+                           "the sender left out %" PRIu64 " PSNs before PSN %u", missing, r->psn);
     else
         lint_report(l, LINT_LOST, r->frame, "%" PRIu64 " PSNs are missing before PSN %u", missing, r->psn);
 }
 
-/* --- repeated requests --------------------------------------------------------------------------------------------------------- */
+/* --- repeated requests -------------------------------------------------------------------------------------------- */
 
 static void check_repeat(struct lint *l, struct flow *flow, uint32_t number, struct request *s, uint64_t psn)
 {
-    const struct record *r = &l->recs[number], *old_psn = &l->recs[s->record];
+    const struct record *r = &l->recs[number], *first = &l->recs[s->record];
     uint64_t off = psn - s->psn;
 
     if (r->flags & RECORD_DAMAGED)
         return;
-    if (!((r->flags | old_psn->flags) & RECORD_MALFORMED) && !repeats(flow, r, old_psn, off)) {
-        lint_report(l, LINT_REPEAT_DIFFERS, r->frame, "%s with PSN %u; that was %s of %u bytes in frame %u", name(r),
-                    r->psn, name(old_psn), old_psn->len ? old_psn->len : old_psn->dmalen, old_psn->frame);
+    if (!((r->flags | first->flags) & RECORD_MALFORMED) && !repeats(flow, r, first, off)) {
+        lint_report(l, LINT_REPEAT_DIFFERS, r->frame, "%s has PSN %u of the %s of %u bytes in frame %u", name(r),
+                    r->psn, name(first), first->len ? first->len : first->dmalen, first->frame);
         return;
     }
     if (s->response) {
         if (off && s->response->num_restarts < 8)
             s->response->restarts[s->response->num_restarts] = (uint32_t)off;
         s->response->num_restarts += off && s->response->num_restarts <= 8;
-        s->response->skipped = 0; /* asked again, as it should be */
+        s->response->skipped = 0; /* the requester asked again, as it must */
     }
     if (flow->direction == PCAPNG_DIR_OUT && s->completed && s->requester_knows && flow->responses > s->completed_by &&
         r->time_ns > s->completed_ns + DUPLICATE_NS)
-        lint_report(l, LINT_DUPLICATE, r->frame, "PSN %u again, %.0f ms after it was acknowledged", r->psn,
+        lint_report(l, LINT_DUPLICATE, r->frame, "PSN %u is sent again, %.0f ms after its acknowledgment", r->psn,
                     (double)(r->time_ns - s->completed_ns) / 1e6);
     else
-        lint_report(l, LINT_REPEAT, r->frame, "PSN %u again, first in frame %u", r->psn, old_psn->frame);
+        lint_report(l, LINT_REPEAT, r->frame, "PSN %u again; first in frame %u", r->psn, first->frame);
 }
 
-/* A damaged request is replaced by the good one. */
+/* Replaces a damaged request by an undamaged retransmission. */
 static void replace_damaged(struct lint *l, struct flow *flow, uint32_t number, size_t i)
 {
     uint64_t psn = flow->requests[i].psn;
@@ -291,7 +293,8 @@ static void replace_damaged(struct lint *l, struct flow *flow, uint32_t number, 
         insert(l, flow, number, psn);
 }
 
-static void old_psn(struct lint *l, struct flow *flow, uint32_t number, uint64_t psn)
+/* Judges a request whose PSN is not new. */
+static void judge_old(struct lint *l, struct flow *flow, uint32_t number, uint64_t psn)
 {
     const struct record *r = &l->recs[number];
     struct request *s = lint_find_request(flow, psn);
@@ -304,10 +307,10 @@ static void old_psn(struct lint *l, struct flow *flow, uint32_t number, uint64_t
         return;
     } else if (flow->num_requests && psn < flow->requests[0].psn) {
         if (!flow->reported_midway)
-            lint_report(l, LINT_MIDWAY, r->frame, "PSN %u is from before the first packet of the capture", r->psn);
+            lint_report(l, LINT_MIDWAY, r->frame, "PSN %u is older than the first packet of the capture", r->psn);
         flow->reported_midway = true;
     } else {
-        lint_report(l, LINT_REPEAT, r->frame, "PSN %u, late or sent again", r->psn);
+        lint_report(l, LINT_REPEAT, r->frame, "PSN %u is late, or a retransmission", r->psn);
         insert(l, flow, number, psn);
     }
 }
@@ -327,7 +330,7 @@ void lint_request(struct lint *l, struct flow *flow, uint32_t number)
     psn = lint_unwrap(r->psn, flow->next);
     d = (int64_t)(psn - flow->next);
     if (damaged && (d > 0 || d < -FAR_PSNS))
-        return; /* the PSN itself may be wrong */
+        return; /* the damage may be in the PSN */
     if (d > FAR_PSNS || d < -FAR_PSNS || begins_again(l, flow, r, psn)) {
         lint_report(l, LINT_RESTART, r->frame, "PSN %u after %u: a new connection", r->psn,
                     (uint32_t)(flow->next - 1) & PSN_MASK);
@@ -337,7 +340,7 @@ void lint_request(struct lint *l, struct flow *flow, uint32_t number)
         d = 0;
     }
     if (d < 0) {
-        old_psn(l, flow, number, psn);
+        judge_old(l, flow, number, psn);
         return;
     }
     if (d > (int64_t)flow->slack)

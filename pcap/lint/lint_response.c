@@ -11,15 +11,17 @@
 #include "wire/pkt.h"
 #include "wire/syndrome.h"
 
-#define MOST_SEARCHES 64
-#define MOST_BACK 4096 /* requests that are counted back for an old response */
+#define MAX_SEARCHES 64 /* for another requester, per flow */
+#define MAX_BACK 4096 /* requests that count_to goes back for an old response */
 
-/* --- the MSN ------------------------------------------------------------------------------------------------------------------ */
+/* --- the MSN ------------------------------------------------------------------------------------------------------ */
 
-/* Messages that end in sent[0] … up to and including psn. Moves on what is acknowledged; false if a packet is unknown. */
+/* Counts the messages that end in requests[0] up to and including psn, to *messages. Advances num_acked. Returns false
+ * if the count is not sure, because a packet is unknown. */
 static bool count_to(struct lint *l, struct flow *requester, uint64_t psn, const struct record *by, uint32_t *messages)
 {
-    bool sure = true, told = requester->direction == PCAPNG_DIR_OUT; /* there the gap itself was told */
+    /* Where the capture has the packets that leave the requester, lint_request has reported the gap itself. */
+    bool sure = true, reported = requester->direction == PCAPNG_DIR_OUT;
     uint64_t end;
 
     while (requester->num_acked < requester->num_requests && requester->requests[requester->num_acked].psn <= psn) {
@@ -28,11 +30,11 @@ static bool count_to(struct lint *l, struct flow *requester, uint64_t psn, const
 
         if (before && before->span && before->psn + before->span < s->psn) {
             sure = false;
-            if (!told)
+            if (!reported)
                 lint_report_unless(l, lint_may_lack_packets(l), LINT_ACK_UNSEEN, by->frame,
                                    "PSN %u acknowledges %" PRIu64 " packets before PSN %u that are not in the capture",
                                    by->psn, s->psn - before->psn - before->span, (uint32_t)s->psn & PSN_MASK);
-            told = true;
+            reported = true;
         }
         sure = sure && !s->damaged && !(l->recs[s->record].flags & RECORD_MALFORMED);
         requester->acked_messages += lint_ends_message(l, s);
@@ -41,7 +43,7 @@ static bool count_to(struct lint *l, struct flow *requester, uint64_t psn, const
     *messages = requester->acked_messages;
     for (size_t i = requester->num_acked; i > 0 && requester->requests[i - 1].psn > psn; i--) {
         *messages -= lint_ends_message(l, &requester->requests[i - 1]);
-        if (requester->num_acked - i > MOST_BACK)
+        if (requester->num_acked - i > MAX_BACK)
             return false;
     }
     if (requester->num_acked) {
@@ -49,14 +51,14 @@ static bool count_to(struct lint *l, struct flow *requester, uint64_t psn, const
 
         end = s->psn + s->span;
         if (s->span && end <= psn && requester->num_acked < requester->num_requests)
-            sure = false; /* within a gap, which is told when it is passed */
+            sure = false; /* psn is within a gap, which is reported when an acknowledgment passes it */
     }
 
     return sure;
 }
 
-/* The MSN before the first request can be anything from msn - most to msn - least; that must agree with what earlier
- * responses said. */
+/* From a response with this MSN, the MSN before the first request is between msn - most and msn - least. This range
+ * must overlap the range from earlier responses. */
 static void check_msn(struct lint *l, struct flow *requester, const struct record *r, uint32_t least, uint32_t most,
                       bool sure)
 {
@@ -68,7 +70,7 @@ static void check_msn(struct lint *l, struct flow *requester, const struct recor
         requester->msn_width = width;
         return;
     }
-    shift = (low - requester->msn_low) & PSN_MASK; /* how far the new range begins behind the old one */
+    shift = (low - requester->msn_low) & PSN_MASK; /* from the beginning of the old range to that of the new one */
     if (shift <= requester->msn_width) {
         requester->msn_low = low;
         requester->msn_width = requester->msn_width - shift < width ? requester->msn_width - shift : width;
@@ -79,12 +81,12 @@ static void check_msn(struct lint *l, struct flow *requester, const struct recor
         requester->msn_width = requester->msn_width < width - shift ? requester->msn_width : width - shift;
         return;
     }
-    lint_report_unless(l, lint_may_lack_packets(l), LINT_MSN, r->frame, "MSN %u; %u is right%s", r->msn,
+    lint_report_unless(l, lint_may_lack_packets(l), LINT_MSN, r->frame, "the MSN is %u, expected %u%s", r->msn,
                        (requester->msn_low + requester->msn_width + least) & PSN_MASK,
-                       most > least ? ", or a little more" : "");
+                       most > least ? " or a little more" : "");
 }
 
-/* --- what is acknowledged -------------------------------------------------------------------------------------------------- */
+/* --- acknowledged requests ---------------------------------------------------------------------------------------- */
 
 static enum lint_rule unanswered_rule(const struct lint *l, const struct request *s)
 {
@@ -97,14 +99,16 @@ static bool is_complete(const struct request *s)
     return !s->response || !s->span || s->response->got >= s->span;
 }
 
-/* Has the requester got it? One that was seen leaving elsewhere, or before faults, may have been lost on the way. */
+/* True if the response has certainly reached the requester. A response that was captured as it left another interface,
+ * or before injected faults, may have been lost afterwards. */
 static bool has_arrived(const struct flow *requester, const struct flow *r, const struct record *by)
 {
     return by->direction != PCAPNG_DIR_OUT || (!(by->flags & RECORD_BEFORE) && lint_same_interface(requester, r));
 }
 
-/* All requests up to psn are acknowledged; READs and atomics among them must have been answered before. As long as one
- * is not, its requester goes back to it and repeats what follows, acknowledged or not. */
+/* A response acknowledges all requests up to psn. READs and atomics among them must have their responses before.
+ * Otherwise the requester goes back to the READ or atomic, and repeats all requests from there, even acknowledged ones.
+ * */
 static void acknowledge(struct lint *l, struct flow *requester, const struct flow *r, uint64_t psn,
                         const struct record *by)
 {
@@ -127,9 +131,8 @@ static void acknowledge(struct lint *l, struct flow *requester, const struct flo
         s->response->skipped = by->frame;
         if (r->direction == PCAPNG_DIR_OUT && !lint_may_lack_packets(l) && !s->response->reported) {
             s->response->reported = true;
-            lint_report(l, unanswered_rule(l, s), by->frame,
-                        "PSN %u is acknowledged, but %s of frame %u is not answered", by->psn,
-                        op_table[l->recs[s->record].opcode].name, l->recs[s->record].frame);
+            lint_report(l, unanswered_rule(l, s), by->frame, "acknowledges PSN %u, but %s in frame %u has no response",
+                        by->psn, op_table[l->recs[s->record].opcode].name, l->recs[s->record].frame);
         }
     }
 }
@@ -142,17 +145,18 @@ void lint_unanswered(struct lint *l, struct flow *requester)
 
         if (!s->response || !s->span || s->response->got >= s->span || !s->response->skipped || s->response->reported)
             continue;
-        /* Who has sent a fatal NAK, or got one, sends nothing again. */
+        /* After a fatal NAK, neither side sends anything again. */
         lint_report_unless(l,
                            lint_may_lack_packets(l) || requester->fatal || (requester->peer && requester->peer->fatal),
                            unanswered_rule(l, s), s->response->skipped,
-                           "acknowledges more than %s of frame %u, which has %u of %u responses and was not repeated",
+                           "acknowledges more than %s in frame %u, which has %u of %u responses and is not repeated",
                            op_table[q->opcode].name, q->frame, s->response->got, s->span);
     }
 }
 
-/* --- kinds of responses ---------------------------------------------------------------------------------------------------------- */
+/* --- kinds of responses ------------------------------------------------------------------------------------------- */
 
+/* Marks the response packet with this index as seen. Returns true if this completes the response. */
 static bool mark(struct lint *l, struct request *s, uint32_t index)
 {
     struct response *a = s->response;
@@ -171,7 +175,7 @@ static bool mark(struct lint *l, struct request *s, uint32_t index)
     return ++a->got == s->span;
 }
 
-/* Did the requester ask for responses beginning with this one? */
+/* True if the requester asked for responses that begin with this index. */
 static bool begins(const struct response *a, uint32_t index)
 {
     if (index == 0 || a->num_restarts > 8)
@@ -182,7 +186,7 @@ static bool begins(const struct response *a, uint32_t index)
     return false;
 }
 
-/* Does a READ response of this opcode belong at index of span? */
+/* True if a READ response with this opcode may have this index, of `span` responses. */
 static bool belongs(const struct response *a, uint8_t operation, uint32_t index, uint32_t span)
 {
     bool last = index + 1 == span;
@@ -209,7 +213,7 @@ static void read_length(struct lint *l, const struct flow *requester, const stru
     else if (requester->mtu)
         want -= index * requester->mtu;
     if (want != r->len)
-        lint_report(l, index + 1 < span ? LINT_MTU : LINT_READ_LENGTH, r->frame, "%s of %u bytes; it should have %u",
+        lint_report(l, index + 1 < span ? LINT_MTU : LINT_READ_LENGTH, r->frame, "%s has %u bytes, expected %u",
                     op_table[r->opcode].name, r->len, want);
 }
 
@@ -229,7 +233,7 @@ static void read_response(struct lint *l, struct flow *requester, const struct f
         return;
     last = s->response->got ? s->response->last : UINT32_MAX;
     if (!belongs(s->response, operation, index, s->span)) {
-        lint_report(l, LINT_READ_SEQUENCE, r->frame, "%s is number %u of %u to the READ of frame %u",
+        lint_report(l, LINT_READ_SEQUENCE, r->frame, "%s is response %u of %u to the READ in frame %u",
                     op_table[r->opcode].name, index + 1, s->span, q->frame);
     } else if (responder->direction == PCAPNG_DIR_OUT && index != last + 1 && operation != OP_READ_RESP_FIRST &&
                operation != OP_READ_RESP_ONLY) {
@@ -271,15 +275,15 @@ static void negative(struct lint *l, struct flow *responder, const struct record
     }
 }
 
-/* --- one response ------------------------------------------------------------------------------------------------------------------ */
+/* --- one response ------------------------------------------------------------------------------------------------- */
 
-/* What the response means: x has the requests, psn is what it answers. */
+/* Judges a response to the request with this PSN. */
 static void judge(struct lint *l, struct flow *requester, struct flow *responder, const struct record *r, uint64_t psn)
 {
     uint8_t operation = r->opcode & OP_OPERATION_MASK;
     bool plain = operation == OP_ACK,
          ack = (r->syndrome & AETH_KIND_MASK) == AETH_ACK || !(op_table[r->opcode].headers & OP_HAS_AETH);
-    uint64_t done = ack ? psn : psn - 1; /* what it acknowledges */
+    uint64_t done = ack ? psn : psn - 1; /* the newest PSN that it acknowledges */
     struct request *s;
     uint32_t least = 0;
     bool sure;
@@ -296,7 +300,7 @@ static void judge(struct lint *l, struct flow *requester, struct flow *responder
     if (plain && !ack)
         negative(l, responder, r, psn);
     if (plain && ack && responder->fatal && psn >= responder->fatal_psn)
-        lint_report(l, LINT_ACK_AFTER_NAK, r->frame, "acknowledges PSN %u after the NAK for PSN %u", r->psn,
+        lint_report(l, LINT_ACK_AFTER_NAK, r->frame, "acknowledges PSN %u after the fatal NAK for PSN %u", r->psn,
                     (uint32_t)responder->fatal_psn & PSN_MASK);
     if (plain && ack && responder->direction == PCAPNG_DIR_OUT && responder->has_acked && psn < responder->last_ack)
         lint_report(l, LINT_ACK_BACK, r->frame, "ACK of PSN %u after one of PSN %u", r->psn,
@@ -327,19 +331,19 @@ void lint_response(struct lint *l, struct flow *responder, uint32_t number)
     }
     psn = lint_unwrap(r->psn, requester->next);
     if (psn >= requester->next + requester->slack) {
-        other = responder->searches++ < MOST_SEARCHES ? lint_find_requester(l, responder, r->psn, number) : NULL;
-        if (other) /* the QP has got another peer */
+        other = responder->searches++ < MAX_SEARCHES ? lint_find_requester(l, responder, r->psn, number) : NULL;
+        if (other) /* the QP was connected to another peer */
             lint_report(l, LINT_RESTART, r->frame, "answers another QP than before");
         else
             lint_report_unless(l, lint_may_lack_packets(l), LINT_ACK_UNSENT, r->frame,
-                               "%s for PSN %u; the newest that was sent is %u", op_table[r->opcode].name, r->psn,
+                               "%s for PSN %u, but the newest PSN sent is %u", op_table[r->opcode].name, r->psn,
                                (uint32_t)(requester->next - 1) & PSN_MASK);
         return;
     }
     if (requester->num_requests && psn + 1 < requester->requests[0].psn) {
         if (!responder->reported_midway)
-            lint_report(l, LINT_MIDWAY, r->frame, "%s for PSN %u, from before the capture", op_table[r->opcode].name,
-                        r->psn);
+            lint_report(l, LINT_MIDWAY, r->frame, "%s for PSN %u, which is older than the capture",
+                        op_table[r->opcode].name, r->psn);
         responder->reported_midway = true;
         return;
     }

@@ -6,7 +6,7 @@
 #include "pcap/lint/lint_flow.h"
 #include "wire/opcode.h"
 
-#define MOST_OPEN 4096 /* requests that a READ or FIN is looked for among */
+#define MAX_OPEN 4096 /* the linter searches so many open rendezvous requests for that of a READ or FIN */
 
 static bool decode(const struct lint *l, const struct record *r, struct tmh *t, struct rvh *v)
 {
@@ -52,19 +52,19 @@ static bool same_rvh(const struct rvh *a, const struct rvh *b)
     return a->va == b->va && a->rkey == b->rkey && a->len == b->len;
 }
 
-/* --- software --------------------------------------------------------------------------------------------------------------
- * Software, too, may fetch what was unexpected. It has to use a QP of its own, since that of the request belongs to the device: so
- * its READ and its FIN come on another connection of the same two ends. */
+/* --- rendezvous that software finishes ---------------------------------------------------------------------------------------
+ *
+ * Software may fetch the data of an unexpected rendezvous itself. It uses a QP of its own, because the QP of the request
+ * belongs to the device. So its READ and its FIN come on another connection between the same two addresses. */
 
-/* May what comes in h be about requests in x, by its addresses? If both ends have the same address, they may even be one program that
- * sends to itself. */
+/* True if a READ or FIN in this flow may belong to a request in the other flow, by their addresses. If both ends have the same address, a program may also send to itself. */
 static bool other_way(const struct flow *flow, const struct flow *other)
 {
     return other != flow->peer && (lint_may_pair(flow, other) ||
                                    (other == flow && memcmp(flow->key.src, flow->key.dst, sizeof(flow->key.src)) == 0));
 }
 
-/* A FIN for the request has come; then what comes in x begins with TMHs. */
+/* A FIN for the request has come. So the SENDs of the request's flow begin with TMHs. */
 static void finish(struct flow *other, struct rndv *e)
 {
     e->done = true;
@@ -73,14 +73,14 @@ static void finish(struct flow *other, struct rndv *e)
         other->first_rndv++;
 }
 
-/* Ends the request that the FIN in h copies; false: there is none. */
+/* Finishes the request that the FIN in this flow copies. Returns false if there is none. */
 static bool finish_elsewhere(struct lint *l, const struct flow *flow, const struct tmh *t, const struct rvh *v)
 {
     for (size_t i = 0; i < l->num_flows; i++) {
         struct flow *other = l->flows[i];
 
         for (size_t k = other->first_rndv;
-             other_way(flow, other) && k < other->num_rndv && k < other->first_rndv + MOST_OPEN; k++) {
+             other_way(flow, other) && k < other->num_rndv && k < other->first_rndv + MAX_OPEN; k++) {
             if (other->rndv[k].done || !same_tmh(&other->rndv[k].tmh, t) || !same_rvh(&other->rndv[k].rvh, v))
                 continue;
             finish(other, &other->rndv[k]);
@@ -96,14 +96,14 @@ static bool read_elsewhere(struct lint *l, const struct flow *flow, const struct
         struct flow *other = l->flows[i];
 
         for (size_t k = other->first_rndv;
-             other_way(flow, other) && k < other->num_rndv && k < other->first_rndv + MOST_OPEN; k++)
+             other_way(flow, other) && k < other->num_rndv && k < other->first_rndv + MAX_OPEN; k++)
             if (!other->rndv[k].done && other->rndv[k].rvh.rkey == r->rkey && reads_from(&other->rndv[k], r))
                 return true;
     }
     return false;
 }
 
-/* --- which QPs have tag matching ------------------------------------------------------------------------------------------ */
+/* --- which QPs have tag matching ---------------------------------------------------------------------------------- */
 
 static bool is_listed(const struct lint *l, uint32_t qpn)
 {
@@ -164,15 +164,16 @@ void lint_tm_detect(struct lint *l)
         l->flows[i]->num_rndv = l->flows[i]->first_rndv = 0;
 }
 
-/* --- READs --------------------------------------------------------------------------------------------------------------- */
+/* --- READs -------------------------------------------------------------------------------------------------------- */
 
-/* The open rendezvous that the READ is for. *exact: by key and address; else something in it is wrong. Requests that nobody will ever answer may
- * offer the same address, so the first is taken of which so much is still to be read. */
+/* Finds the open rendezvous of a READ. *exact is true if key and address fit, otherwise one of them is wrong. Several
+ * requests may offer the same address, and some of them may never get an answer. So this takes the first one of which
+ * enough bytes are still unread. */
 static struct rndv *find_for(struct flow *flow, const struct record *r, bool *exact)
 {
     struct rndv *near = NULL, *inside = NULL;
 
-    for (size_t i = flow->peer->first_rndv; i < flow->peer->num_rndv && i < flow->peer->first_rndv + MOST_OPEN; i++) {
+    for (size_t i = flow->peer->first_rndv; i < flow->peer->num_rndv && i < flow->peer->first_rndv + MAX_OPEN; i++) {
         struct rndv *e = &flow->peer->rndv[i];
 
         if (e->done)
@@ -199,7 +200,7 @@ void lint_tm_read(struct lint *l, struct flow *flow, uint32_t number)
         return;
     e = find_for(flow, r, &exact);
     if (!e || (!exact && read_elsewhere(l, flow, r)))
-        return; /* the program's own */
+        return; /* a READ of the program, not of a rendezvous */
     if (!exact)
         lint_report(l, LINT_TM_READ, r->frame,
                     "READ of va 0x%llx, rkey 0x%x; the request in frame %u offers va 0x%llx, rkey 0x%x",
@@ -226,9 +227,10 @@ static bool data_fetched(const struct rndv *e)
     return !e->open_reads && e->read >= e->rvh.len;
 }
 
-/* Several requests may offer the same memory, and then any of them may be what a READ is for: the first READ may have been lost
- * before the capture had it, so that the second seemed to be the first. A FIN says which it was. If e's data aren't complete,
- * but those of one with the same memory are, the two trade their READs, which h has sent. */
+/* Several requests may offer the same memory, so it is not certain which of them a READ serves. The capture may lack
+ * the first READ, and then the second one seems to be the first. A FIN shows which request it was. If the data of e are
+ * not complete, but the data of another request for the same memory are, this exchanges the READs of the two. The READs
+ * are in `flow`. */
 static void trade_reads(struct lint *l, struct flow *flow, struct rndv *e, size_t most)
 {
     struct flow *other = flow->peer;
@@ -241,7 +243,7 @@ static void trade_reads(struct lint *l, struct flow *flow, struct rndv *e, size_
     if (!f)
         return;
     f_number = (uint32_t)(f - other->rndv) + 1;
-    for (size_t i = flow->num_requests, n = 0; i > 0 && n < MOST_OPEN; i--, n++) {
+    for (size_t i = flow->num_requests, n = 0; i > 0 && n < MAX_OPEN; i--, n++) {
         struct record *r = &l->recs[flow->requests[i - 1].record];
 
         if (r->rndv == e_number || r->rndv == f_number)
@@ -253,7 +255,7 @@ static void trade_reads(struct lint *l, struct flow *flow, struct rndv *e, size_
     f->open_reads = kept.open_reads;
 }
 
-/* --- SENDs --------------------------------------------------------------------------------------------------------------- */
+/* --- SENDs -------------------------------------------------------------------------------------------------------- */
 
 static void on_fin(struct lint *l, struct flow *flow, const struct record *r, const struct tmh *t, const struct rvh *v)
 {
@@ -261,21 +263,21 @@ static void on_fin(struct lint *l, struct flow *flow, const struct record *r, co
     struct rndv *e = NULL;
     bool whole = has_rvh(l, r);
 
-    size_t most = other->first_rndv + MOST_OPEN < other->num_rndv ? other->first_rndv + MOST_OPEN : other->num_rndv;
+    size_t most = other->first_rndv + MAX_OPEN < other->num_rndv ? other->first_rndv + MAX_OPEN : other->num_rndv;
 
-    for (size_t i = other->first_rndv; !e && i < most; i++) /* the request itself */
+    for (size_t i = other->first_rndv; !e && i < most; i++) /* the request that the FIN copies */
         if (!other->rndv[i].done && same_tmh(&other->rndv[i].tmh, t) &&
             (!whole || other->rndv[i].no_rvh || same_rvh(&other->rndv[i].rvh, v)))
             e = &other->rndv[i];
     if (!e && whole && finish_elsewhere(l, flow, t, v))
         return;
     if (!e) {
-        for (size_t i = other->first_rndv; !e && i < most; i++) /* or what it may have been copied from */
+        for (size_t i = other->first_rndv; !e && i < most; i++) /* or the oldest open one, copied wrongly */
             if (!other->rndv[i].done)
                 e = &other->rndv[i];
         if (!e) {
             lint_report_unless(l, l->options->incomplete || other->reported_midway, LINT_TM_FIN_UNASKED, r->frame,
-                               "FIN with tag 0x%llx, without a request that is open", (unsigned long long)t->tag);
+                               "FIN with tag 0x%llx, but no rendezvous request is open", (unsigned long long)t->tag);
             return;
         }
         lint_report(l, LINT_TM_FIN_COPY, r->frame,
@@ -289,7 +291,7 @@ static void on_fin(struct lint *l, struct flow *flow, const struct record *r, co
     if (e->read && !data_fetched(e))
         lint_report_unless(
             l, lint_may_lack_packets(l), LINT_TM_FIN_EARLY, r->frame,
-            "FIN for the request in frame %u, of which %llu of %u bytes were asked for and %u READs are open",
+            "FIN for the request in frame %u, but only %llu of its %u bytes were read and %u READs are open",
             l->recs[e->record].frame, (unsigned long long)e->read, e->rvh.len, e->open_reads);
     finish(other, e);
 }
@@ -304,13 +306,13 @@ void lint_tm_send(struct lint *l, struct flow *flow, uint32_t number)
     if (b->len == 0 || b->bytes[0] == TMH_NO_TAG)
         return;
     if (b->bytes[0] > TMH_EAGER) {
-        lint_report(l, LINT_TM_OPCODE, r->frame, "operation %u in a TMH", b->bytes[0]);
+        lint_report(l, LINT_TM_OPCODE, r->frame, "the TMH has operation %u, which is not assigned", b->bytes[0]);
         return;
     }
     if (!decode(l, r, &t, &v) || (t.opcode == TMH_RNDV && !has_rvh(l, r))) {
-        lint_report(l, LINT_TM_SHORT, r->frame, "%u bytes are no TMH%s", b->len,
-                    b->bytes[0] == TMH_RNDV ? " with RVH" : "");
-        if (b->len >= TMH_LEN) { /* what follows is judged as far as it can be */
+        lint_report(l, LINT_TM_SHORT, r->frame, "%u bytes are too short for a TMH%s", b->len,
+                    b->bytes[0] == TMH_RNDV ? " and an RVH" : "");
+        if (b->len >= TMH_LEN) { /* keep the request, so that its READs and FIN can be judged */
             struct rndv *e = add(l, flow, number, &t, &v);
 
             if (e)
@@ -328,5 +330,5 @@ void lint_tm_end(struct lint *l, struct flow *flow)
 {
     for (size_t i = flow->first_rndv; flow->tm && i < flow->num_rndv; i++)
         if (!flow->rndv[i].done)
-            lint_report(l, LINT_TM_NO_FIN, l->recs[flow->rndv[i].record].frame, "no FIN for this rendezvous request");
+            lint_report(l, LINT_TM_NO_FIN, l->recs[flow->rndv[i].record].frame, "this rendezvous request gets no FIN");
 }
