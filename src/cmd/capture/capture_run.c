@@ -45,7 +45,7 @@ void capture_init(struct capture *c, const char *path)
     c->out.path = path;
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------------------- */
+/* --- the loop ----------------------------------------------------------------------------------------------------- */
 
 static int open_taps(struct capture *c, const struct targets *t, struct capture_reader *taps)
 {
@@ -131,7 +131,7 @@ int capture_run(struct capture *c, const struct targets *t)
     return code;
 }
 
-/* --- for a lab ------------------------------------------------------------------------------------------------------ */
+/* --- for a lab ---------------------------------------------------------------------------------------------------- */
 
 static int capture_child(const char *lab, unsigned hosts, const char *path, int ready_fd)
 {

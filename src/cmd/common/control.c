@@ -153,7 +153,7 @@ void control_explain(const char *path, int err, const char *why)
     say("no answer at %s: %s%s", path, strerror(-err), hint);
 }
 
-/* --- documents ------------------------------------------------------------------------------------------------------ */
+/* --- documents ---------------------------------------------------------------------------------------------------- */
 
 /* The document in a memfd; NULL, with why of PM_WHY_MAX bytes. */
 static json_t *load(int fd, char *why)

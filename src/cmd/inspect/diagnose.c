@@ -16,8 +16,7 @@ struct reasons {
     json_t *list;
 };
 
-/* --- reading documents
- * --------------------------------------------------------------------------------------------------- */
+/* --- reading documents -------------------------------------------------------------------------------------------- */
 
 static double real(const json_t *o, const char *name)
 {
@@ -53,8 +52,7 @@ static const char *span(double us, char out[32])
     return out;
 }
 
-/* --- states
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- states ------------------------------------------------------------------------------------------------------- */
 
 /* What to do about an error, by its cause. */
 static const char *advice(const json_t *failure)
@@ -161,8 +159,7 @@ static bool by_state(struct reasons *r)
     return false;
 }
 
-/* --- the peer
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- the peer ----------------------------------------------------------------------------------------------------- */
 
 /* The SRQ that an XRC message waits for, and whose it is; out says "" if nothing is known of it. */
 static void xrc_queue(const struct diagnose_input *s, json_int_t srqn, char out[TEXT_MAX])
@@ -245,8 +242,7 @@ static void by_network(struct reasons *r)
         add(r, "faults", "Faults are injected into what this host sends: %s.", member_text(s->status, "fault"));
 }
 
-/* --- the requester
- * -------------------------------------------------------------------------------------------------------- */
+/* --- the requester ------------------------------------------------------------------------------------------------ */
 
 /* Messages of one XRC queue pair stay in order, whichever SRQs they are for. */
 static void by_xrc_rnr(struct reasons *r)
@@ -336,8 +332,7 @@ static void by_windows(struct reasons *r)
             (double)member_whole(qp, "rate") / 1e6, yes(qp, "waiting_rate") ? ", and it waits for its next turn" : "");
 }
 
-/* --- what its program does
- * ------------------------------------------------------------------------------------------------ */
+/* --- what its program does ---------------------------------------------------------------------------------------- */
 
 static void by_cq(struct reasons *r, const char *which)
 {

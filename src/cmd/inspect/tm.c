@@ -117,8 +117,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* --- reading the document
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- reading the document ----------------------------------------------------------------------------------------- */
 
 /* Numbers of 64 bits are texts. */
 static bool has_value(const json_t *o, const char *name, uint64_t v)
@@ -146,8 +145,7 @@ static void print_age(const json_t *row)
         printf("%8.3f s ago   ", us / 1e6);
 }
 
-/* --- text
- * ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------------------------------------- */
 
 static void print_head(const char *device, const json_t *list)
 {

@@ -44,8 +44,7 @@ __attribute__((format(printf, 2, 3))) static void contradict(struct replay *r, c
     printf("\n");
 }
 
-/* --- the rules
- * ------------------------------------------------------------------------------------------------------------------------ */
+/* --- the rules ---------------------------------------------------------------------------------------------------- */
 
 static bool in_sync(const struct replay *r)
 {
@@ -90,8 +89,7 @@ static void take_out(struct replay *r, struct entry *e)
     r->n--;
 }
 
-/* --- events
- * ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- events ------------------------------------------------------------------------------------------------------- */
 
 static void on_add(struct replay *r, const json_t *ev)
 {
@@ -208,8 +206,7 @@ static void apply(struct replay *r, const json_t *ev)
     settle(r);
 }
 
-/* --- the beginning and the end
- * ------------------------------------------------------------------------------------------------------- */
+/* --- the beginning and the end ------------------------------------------------------------------------------------ */
 
 static void add_old(struct replay *r, uint64_t handle)
 {
@@ -269,8 +266,7 @@ static void compare(struct replay *r, const json_t *list)
         contradict(r, "the daemon counts %lld and %lld", member_whole(list, "hw_cnt"), member_whole(list, "sw_cnt"));
 }
 
-/* --- what is shown
- * --------------------------------------------------------------------------------------------------------------------- */
+/* --- what is shown ------------------------------------------------------------------------------------------------ */
 
 /* "0x12* 0x13 …": handles, * for active ones. */
 static void print_entries(const struct replay *r)

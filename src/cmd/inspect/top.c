@@ -83,8 +83,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* --- rates
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- rates -------------------------------------------------------------------------------------------------------- */
 
 struct row { /* of a device or a queue pair */
     char title[64], detail[96];
@@ -168,8 +167,7 @@ static int busier(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* --- looking
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------------------------------------------------ */
 
 /* Of an XRC target, for one, no program is known; a row has a word in each column all the same. */
 static const char *word(const json_t *o, const char *name)
@@ -253,8 +251,7 @@ static void forget(struct look *l)
     *l = (struct look){.hosts = 0};
 }
 
-/* --- showing
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- showing ------------------------------------------------------------------------------------------------------ */
 
 static void show_table(const struct table *t, const char *head, const char *tail, const char *eol, size_t rows)
 {

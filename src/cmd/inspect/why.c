@@ -68,8 +68,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* --- looking up
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- looking up --------------------------------------------------------------------------------------------------- */
 
 /* hosts: array of {socket, status, host?}. Finds the device that has this GID, and on it the queue pair. */
 static void find_peer(const json_t *hosts, struct diagnose_input *s)
@@ -117,8 +116,7 @@ static json_t *collect(const struct targets *t, bool *failed)
     return hosts;
 }
 
-/* --- telling
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- telling ------------------------------------------------------------------------------------------------------ */
 
 static json_t *answer(const json_t *host, const struct diagnose_input *s)
 {

@@ -28,7 +28,7 @@
 #define STOP_MS 20000 /* how long all may take to end, on a machine where dozens of others want its processors */
 #define LOG_TAIL 4096 /* bytes of a log that are shown when its daemon failed */
 
-/* --- the directory -------------------------------------------------------------------------------------------------- */
+/* --- the directory ------------------------------------------------------------------------------------------------ */
 
 static void log_path(const struct lab *lab, unsigned i, char *out)
 {
@@ -111,7 +111,7 @@ static void show_log(const struct lab *lab, unsigned i)
     }
 }
 
-/* --- the guard ------------------------------------------------------------------------------------------------------ */
+/* --- the guard ---------------------------------------------------------------------------------------------------- */
 
 /* A process that waits for this one's end, and removes the directory if it left that behind. (The daemons need no
  * guard: the kernel sends them SIGTERM.) It must hold none of our descriptors, or whoever reads our output would
@@ -162,7 +162,7 @@ static void guard_stop(struct lab *lab)
     lab->guard_pipe = -1;
 }
 
-/* --- daemons -------------------------------------------------------------------------------------------------------- */
+/* --- daemons ------------------------------------------------------------------------------------------------------ */
 
 /* Which processor the daemon of host i keeps to, -1: any. All daemons work at the same time, and so do their clients. Where
  * there is no processor for each of them, the scheduler often has two daemons on one and only clients on another. */
@@ -317,7 +317,7 @@ static void stop_daemons(struct lab *lab)
     }
 }
 
-/* --- the lab -------------------------------------------------------------------------------------------------------- */
+/* --- the lab ------------------------------------------------------------------------------------------------------ */
 
 /* Starts all daemons at the addresses that are set, and waits for them. 0, -EADDRINUSE if another program took a
  * port from them, or -1 after saying what happened. */

@@ -20,8 +20,7 @@
 
 #define ROCE_PORT 4791
 
-/* --- the port
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- the port ----------------------------------------------------------------------------------------------------- */
 
 /* The name of the process that has the socket with that inode, by /proc; false: not known, or the kernel itself. */
 static bool owner_of(unsigned long inode, char *comm, size_t size, long *pid)
@@ -128,8 +127,7 @@ void check_port(struct doctor_report *report)
         doctor_report_add(report, "port", FINDING_OK, "", "UDP port %d is not taken for all addresses", ROCE_PORT);
 }
 
-/* --- buffers
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- buffers ------------------------------------------------------------------------------------------------------ */
 
 #define BUFFER_WANTED (4 << 20)
 
@@ -165,8 +163,7 @@ void check_buffers(struct doctor_report *report)
         doctor_report_add(report, "buffers", FINDING_OK, "", "sockets get buffers of 4 MiB");
 }
 
-/* --- MTU
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- MTU ---------------------------------------------------------------------------------------------------------- */
 
 static unsigned path_mtu(int mtu)
 {
@@ -225,8 +222,7 @@ void check_mtu(struct doctor_report *report)
         close(sock);
 }
 
-/* --- firewall
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- firewall ----------------------------------------------------------------------------------------------------- */
 
 /* Does the output of a firewall's list command show an input chain that drops what it does not name, and nothing that lets our
  * port in; or a rule that drops our port? -1: it can't be listed. */

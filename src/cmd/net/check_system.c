@@ -34,8 +34,7 @@ void check_installed(struct doctor_report *report)
         doctor_report_add(report, "daemon", FINDING_FAIL, "make, or make install", "the daemon can't be found");
 }
 
-/* --- memory of other processes
- * ------------------------------------------------------------------------------------------ */
+/* --- memory of other processes ------------------------------------------------------------------------------------ */
 
 /* In a child: tries to read the memory of its sibling `pid` at p. The exit code is 0 or errno. */
 static void read_sibling(pid_t pid, void *p)
@@ -130,8 +129,7 @@ void check_memory(struct doctor_report *report)
     proc_mem(report);
 }
 
-/* --- limits
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- limits ------------------------------------------------------------------------------------------------------- */
 
 #define MEMLOCK_LEAST (64u << 20)
 #define FILES_LEAST 1024
@@ -203,8 +201,7 @@ void check_limits(struct doctor_report *report)
     sealed_memory(report);
 }
 
-/* --- the machine
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- the machine -------------------------------------------------------------------------------------------------- */
 
 #define CLOCK_SLOW_NS 500
 

@@ -89,8 +89,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* --- whom, and from where
- * ------------------------------------------------------------------------------------------------- */
+/* --- whom, and from where ----------------------------------------------------------------------------------------- */
 
 static bool resolve(const char *host, uint8_t gid[16])
 {
@@ -175,8 +174,7 @@ static unsigned own_host(const struct targets *t, const struct target_options *w
     return w->host < 0 && n >= 0 && n < (long)t->n ? (unsigned)n : 0;
 }
 
-/* --- asking the daemon
- * ---------------------------------------------------------------------------------------------------- */
+/* --- asking the daemon -------------------------------------------------------------------------------------------- */
 
 static bool ask(int sock, const struct pm_check_req *req, struct pm_check_rep *rep)
 {
@@ -223,8 +221,7 @@ static bool heard_there(const struct ping *p, uint64_t *count)
     return good;
 }
 
-/* --- trying
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- trying ------------------------------------------------------------------------------------------------------- */
 
 static double seconds(void)
 {

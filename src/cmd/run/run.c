@@ -182,7 +182,7 @@ static void finish_options(struct run_options *o)
         pass(&o->lab, "--seed", o->seed);
 }
 
-/* --- the command ---------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
 /* A directory with a space in its name can't be named in LD_PRELOAD: a link in the lab's directory can. */
 static int set_preload(const struct lab *lab)
