@@ -28,6 +28,7 @@ for folder in ("e2e/lib", "mpi"):
 import cases as table  # noqa: E402
 import lab as labs  # noqa: E402
 import processors  # noqa: E402
+import progress  # noqa: E402
 
 MIB = 1 << 20
 SECONDS_MAX = 60  # of one measurement; what takes longer is a failure of the measure
@@ -97,10 +98,12 @@ class Bench:
         for topology in ("hosts", "device"):
             self.labs[topology] = labs.Lab(self.build, topology, (), self.args.block, spread=True)
         begin, slowest, done = time.monotonic(), 0.0, 0
-        for _ in range(self.args.repetitions):
+        for repetition in range(self.args.repetitions):
             started = time.monotonic()
             if done and started - begin + slowest > self.args.budget:
                 break
+            measures = len(self.mpis) * len(self.names) * len(TRANSPORTS)
+            progress.repetition(repetition + 1, self.args.repetitions, measures, started - begin)
             for mpi in self.mpis:
                 for name in self.names:
                     for transport in TRANSPORTS:
@@ -112,8 +115,7 @@ class Bench:
     def once(self, mpi, name, transport):
         where, tls = TRANSPORTS[transport]
         key = (mpi, name, transport)
-        if sys.stderr.isatty():
-            print(f"\r\033[K{' / '.join(key)}", end="", file=sys.stderr, flush=True)
+        progress.measure(" / ".join(key))
         try:
             figure = self.processors.run(lambda: measure(self.build, self.labs.get(where), mpi, tls, name))
         except (labs.Unavailable, labs.Trouble, OSError, ValueError, IndexError) as e:
@@ -130,8 +132,7 @@ class Bench:
         return statistics.median(a / b for a, b in pairs) if pairs else None
 
     def print_tables(self, done, seconds):
-        if sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr)
+        progress.measure("")
         print(f"{done} repetitions in {seconds:.0f} s on {os.cpu_count()} CPUs, Linux {platform.release()}; medians, and how many times better than TCP;\n"
               f"{self.processors.told()}")
         for mpi in self.mpis:

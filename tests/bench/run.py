@@ -28,6 +28,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e/lib"))
 
 import lab as labs  # noqa: E402
 import processors  # noqa: E402
+import progress  # noqa: E402
 
 MIB = 1 << 20
 SIZE_NAME = {2: "2 B", 8: "8 B", 64: "64 B", 4096: "4 KiB", 65536: "64 KiB", MIB: "1 MiB"}
@@ -247,8 +248,9 @@ class Bench:
             if repetition and spent + slowest > self.args.budget:
                 break
             started = time.monotonic()
+            progress.repetition(repetition + 1, self.args.repetitions, len(order), spent)
             for number, measure in enumerate(order):
-                self.progress(f"repetition {repetition + 1} of {self.args.repetitions}, {number + 1} of {len(order)}: {measure.key}")
+                progress.measure(f"repetition {repetition + 1} of {self.args.repetitions}, {number + 1} of {len(order)}: {measure.key}")
                 self.once(measure)
             slowest = max(slowest, time.monotonic() - started)
             done += 1
@@ -256,7 +258,7 @@ class Bench:
             idle = Measure("idle/cpu", "all daemons, 3 s", "% of a CPU", self.idle_cpu, "idle")
             self.once(idle)
             self.measures.append(idle)
-        self.progress("")
+        progress.measure("")
         return done, time.monotonic() - begin
 
     def once(self, measure):
@@ -265,11 +267,6 @@ class Bench:
         except (labs.Unavailable, labs.Trouble, OSError, ValueError, KeyError, IndexError, AttributeError, subprocess.SubprocessError) as e:
             measure.values.append(None)
             measure.why = " ".join(str(e).split())[:300]
-
-    @staticmethod
-    def progress(text):
-        if sys.stderr.isatty():
-            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
     def close(self):
         for lab in self.labs.values():
