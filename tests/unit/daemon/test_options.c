@@ -120,7 +120,7 @@ Test(options, numbers_are_whole)
     cr_assert_eq(o.seed, UINT64_MAX);
 }
 
-/* Row D3: an ACK is never later than a quarter of the shortest timeout that there can be. */
+/* An ACK is never later than a quarter of the shortest timeout that there can be. */
 Test(options, values_have_bounds)
 {
     static const struct {

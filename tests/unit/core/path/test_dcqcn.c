@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Explicit congestion notification: marks are answered, and who is told lowers its rate. */
+/* Explicit congestion notification (IBA A17.9): a mark is answered by a CNP, and the sender that gets the CNP lowers its
+ * rate. */
 #include "tests/unit/core/core_fixture.h"
 
 #define LINE 1000000000u /* bytes per second */

@@ -341,7 +341,7 @@ Test(requester, why_it_waits_is_told)
     cr_expect_eq(info().reads_outstanding, 1);
 }
 
-/* Row D1: what the windows were used for. */
+/* What the windows were used for. */
 Test(requester, windows_are_counted)
 {
     struct qp_info before = info();
@@ -361,7 +361,7 @@ Test(requester, windows_are_counted)
     cr_expect_eq(info().counters.max_rcvd_window, 7);
 }
 
-/* Row D6: no timeout is shorter than what is configured, and RETRY_EXC comes after retry_cnt + 1 of them. */
+/* No timeout is shorter than what is configured, and RETRY_EXC comes after retry_cnt + 1 of them. */
 Test(requester, short_timeouts_are_clamped)
 {
     struct qp_attr a = {.state = QPS_SQD};
@@ -386,7 +386,7 @@ Test(requester, short_timeouts_are_clamped)
     cr_expect_leq(fix.now - start, 5 * fix.cfg.min_timeout_ns);
 }
 
-/* Row E4: a timeout of 0 is none, however long it takes. */
+/* A timeout of 0 is none, however long it takes. */
 Test(requester, without_a_timeout_it_never_gives_up)
 {
     struct qp_attr a = {.state = QPS_SQD};
@@ -410,7 +410,7 @@ Test(requester, without_a_timeout_it_never_gives_up)
     cr_expect_eq(take_status(), WC_SUCCESS);
 }
 
-/* Row E4: each message has rnr_retry of them. */
+/* Each message has rnr_retry of them. */
 Test(requester, rnr_retries_start_anew_after_progress)
 {
     const int retries = fix_attr().rnr_retry;

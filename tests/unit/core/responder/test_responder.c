@@ -69,7 +69,7 @@ Test(responder, a_delayed_ack_survives_what_is_sent_meanwhile)
     expect_only(AETH_ACK | AETH_NO_CREDITS, 101);
 }
 
-/* Row D3: a thousand messages that ask for an ACK each, in batches of ten. */
+/* A thousand messages that ask for an ACK each, in batches of ten. */
 Test(responder, one_ack_for_a_batch)
 {
     struct qp_info info;
@@ -96,7 +96,7 @@ Test(responder, what_asks_for_no_ack_gets_one_within_the_delay)
     cr_expect_eq(engine_deadline(fix.e), NEVER);
 }
 
-/* Row D4, with the newest PSN. */
+/* With the newest PSN. */
 Test(responder, a_duplicate_is_acknowledged_at_once)
 {
     arrive(empty_write(100));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* XRC in the daemon: who opens which domain, SRQs in it, target queue pairs that outlive their makers,
- * and events to all who have them open. */
+/* XRC in the daemon: which processes open which domain, SRQs in it, target QPs that outlive their makers, and events to
+ * all processes that have a target QP open. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -342,7 +342,7 @@ Test(xrc_traffic, only_those_in_the_domain_open_a_target)
     cr_assert_eq(on_handle(receiver, PM_OP_CLOSE_XRCD, recv_xrcd), -EBUSY);
 }
 
-/* Row B12: the maker goes in order, the other opener keeps it. */
+/* The maker goes in order, the other opener keeps it. */
 Test(xrc_traffic, the_last_opener_destroys_it)
 {
     cr_assert_eq(open_target(receiver, recv_xrcd, target), 0);
@@ -357,7 +357,7 @@ Test(xrc_traffic, the_last_opener_destroys_it)
     cr_assert_eq(send_to(srq.rep.srqn), WC_RETRY_EXC_ERR);
 }
 
-/* Row B13: the maker dies; the target lives until the domain does. */
+/* The maker dies; the target lives until the domain does. */
 Test(xrc_traffic, it_outlives_a_maker_that_dies)
 {
     session_close(maker);
@@ -369,7 +369,6 @@ Test(xrc_traffic, it_outlives_a_maker_that_dies)
     cr_assert_eq(send_to(srq.rep.srqn), WC_RETRY_EXC_ERR);
 }
 
-/* Rows B9 and B14. */
 Test(xrc_traffic, events_go_to_all_openers)
 {
     struct pm_async_event ev;
