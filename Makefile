@@ -119,7 +119,8 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIB
 # Texts of the command that are tested without a daemon.
 $(BUILD)/tests/unit/cmd/test_diagnose: $(call obj,src/cmd/inspect/diagnose.c)
 $(BUILD)/tests/unit/cmd/test_ping_text: $(call obj,src/cmd/net/ping_text.c)
-$(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/datapath/poll_wait.c src/verbs/session/context.c)
+$(BUILD)/tests/unit/verbs/test_poll_state: $(call obj,src/verbs/base/poll_state.c)
+$(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/base/poll_state.c src/verbs/datapath/poll_wait.c src/verbs/session/context.c)
 $(BUILD)/tests/unit/verbs/test_last_words: $(call obj,src/verbs/base/table.c src/verbs/datapath/cq_notify.c src/verbs/datapath/poll.c)
 
 $(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)

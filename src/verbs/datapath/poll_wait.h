@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What an empty poll does. */
+/* What a thread does after a poll that found nothing: it returns at once, gives its processor away by a yield, or sleeps. base/poll_state.h
+ * decides which, and explains why; this module makes the system calls. */
 #ifndef PUMICE_SRC_VERBS_DATAPATH_POLL_WAIT_H
 #define PUMICE_SRC_VERBS_DATAPATH_POLL_WAIT_H
 
 #include "src/verbs/objects/cq.h"
 
-/* Called without locks when a poll of cq found nothing: gives the processor away. A yield that comes back late says that
- * others hog the processors; then a process that sleeps gets them sooner than one that yields, so empty polls sleep
- * for some time. A thread that only polls now and then has no wait, and one that polls several queues in turn one for
- * all; several threads that poll the same queue hardly ever wait. Now and then looks whether the daemon lives. */
+/* To be called without locks when a poll of cq found nothing. Every VB_POLL_CHECK_NS it looks whether the daemon lives. */
 void vb_poll_wait(struct vb_cq *cq);
 
 #endif

@@ -32,9 +32,7 @@ struct vb_cq {
     struct vb_cq_link *senders, *receivers; /* QPs whose send or receive completions come here */
     struct vb_srq *srqs; /* SRQs of XRC and of tag matching whose completions come here, linked by next_of_cq */
     uint32_t comp_events, async_events; /* delivered; under the lock of the context */
-    /* Of datapath/poll_wait.h: */
-    const void *_Atomic poller; /* stands for the thread that last polled an empty queue; only compared */
-    _Atomic uint64_t shared_until; /* ns, CLOCK_MONOTONIC: until then the CQ counts as polled by several threads */
+    struct vb_poll_queue polled; /* who polled it in vain */
 };
 
 static inline struct vb_cq *vb_cq(struct ibv_cq *c)

@@ -13,6 +13,7 @@
 
 #include "pumice/abi.h"
 #include "src/verbs/base/api.h"
+#include "src/verbs/base/poll_state.h"
 #include "src/verbs/base/ring.h"
 #include "src/verbs/base/table.h"
 #include "src/verbs/session/session.h"
@@ -26,11 +27,8 @@ struct vb_context {
     int doorbell_fd; /* eventfd that wakes the daemon */
     uint32_t generation; /* of the process that opened the context, see fork.h */
     _Atomic bool gone; /* the daemon is gone: set once, never cleared */
-    /* Of datapath/poll_wait.h, all in ns of CLOCK_MONOTONIC or ns: */
-    _Atomic uint64_t checked_at; /* when an empty poll last asked whether the daemon lives */
-    _Atomic uint64_t slow_until; /* until then an empty poll sleeps instead of yielding */
-    _Atomic uint64_t slow_for; /* how long that period is */
-    _Atomic uint64_t backoff_ns; /* how long the next such sleep is, at least */
+    _Atomic uint64_t checked_at; /* ns, CLOCK_MONOTONIC: when an empty poll last looked whether the daemon lives */
+    struct vb_poll_crowd crowd;
     uint64_t probe; /* random value; the daemon reads it at open to find a way to the memory of this process */
     /* Of the tables, the event counts of QPs, CQs and SRQs, and the reference counts of channels. */
     pthread_mutex_t lock;

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "src/verbs/base/poll_state.h"
+
+#include "pumice/abi.h"
+
+/* --- whose turn it is ------------------------------------------------------------------------------------------------- */
+
+/* The thread waits for something new: it begins with short waits. */
+static void start_yielding(struct vb_poll_thread *t)
+{
+    t->phase = VB_POLL_YIELDING;
+    t->yields = 0;
+    t->wait_us = VB_POLL_WAIT_MIN_US;
+}
+
+static void note_context(struct vb_poll_thread *t, const void *context)
+{
+    if (t->context != context) {
+        t->context = context;
+        t->alone = 0;
+        start_yielding(t);
+    } else if (t->alone < VB_POLL_ALONE) {
+        t->alone++;
+    }
+}
+
+static void note_rhythm(struct vb_poll_thread *t, uint64_t now)
+{
+    if (now - t->last > VB_POLL_BUSY_GAP_NS) {
+        t->rhythm = VB_POLL_OCCASIONAL;
+        t->polls = 0;
+    }
+    t->last = now;
+}
+
+/* Do other threads poll this queue, too? A second poller makes it count as shared for a long time: a thread that is interrupted at any
+ * moment does not always hold the lock around the queue. */
+static bool is_shared(const struct vb_poll_thread *t, struct vb_poll_queue *queue, uint64_t now)
+{
+    const void *last = atomic_load_explicit(&queue->poller, memory_order_relaxed);
+    if (last != t) {
+        atomic_store_explicit(&queue->poller, t, memory_order_relaxed);
+        if (last)
+            atomic_store_explicit(&queue->shared_until, now + VB_POLL_SHARED_PERIOD_NS, memory_order_relaxed);
+    }
+    return now < atomic_load_explicit(&queue->shared_until, memory_order_relaxed);
+}
+
+bool vb_poll_turn(struct vb_poll_thread *t, const void *context, struct vb_poll_queue *queue, uint64_t now)
+{
+    note_context(t, context);
+    note_rhythm(t, now);
+    if (t->rhythm == VB_POLL_OCCASIONAL) {
+        if (++t->polls == VB_POLL_BUSY_POLLS)
+            t->rhythm = VB_POLL_BUSY;
+        return false;
+    }
+    if (is_shared(t, queue, now) && now - t->turn_at < VB_POLL_SHARED_NS)
+        return false;
+    if (queue != t->turn_queue && t->others < VB_POLL_OTHERS_MAX) {
+        t->others++;
+        return false;
+    }
+    t->turn_queue = queue;
+    t->others = 0;
+    return true;
+}
+
+/* --- what it does in its turn ------------------------------------------------------------------------------------------ */
+
+bool vb_poll_is_alone(const struct vb_poll_thread *t, const void *page, bool gone)
+{
+    return t->alone == VB_POLL_ALONE && t->page == page && !gone;
+}
+
+/* The action of a thread that does not wait for the daemon. */
+static enum vb_poll_action give_way(const struct vb_poll_crowd *crowd, const struct vb_poll_view *view)
+{
+    if (view->now >= atomic_load_explicit(&crowd->slow_until, memory_order_relaxed))
+        return VB_POLL_YIELD;
+    return view->alone ? VB_POLL_SLEEP_OR_NEWS : VB_POLL_SLEEP;
+}
+
+enum vb_poll_action vb_poll_choose(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
+                                   const struct vb_poll_view *view)
+{
+    if (!view->alone || view->daemon_sleeps)
+        return give_way(crowd, view);
+    if (t->phase == VB_POLL_YIELDING && ++t->yields % (view->same_cpu ? VB_POLL_YIELDS_SAME : VB_POLL_YIELDS) == 0) {
+        if (!view->same_cpu)
+            return VB_POLL_COUNT_SWITCHES;
+        t->phase = VB_POLL_WAITING;
+    }
+    return t->phase == VB_POLL_WAITING ? VB_POLL_WAIT : give_way(crowd, view);
+}
+
+enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
+                                           const struct vb_poll_view *view, long switches)
+{
+    if (switches != t->switches)
+        t->phase = VB_POLL_WAITING;
+    t->switches = switches;
+    return t->phase == VB_POLL_WAITING ? VB_POLL_WAIT : give_way(crowd, view);
+}
+
+uint32_t vb_poll_wait_us(struct vb_poll_thread *t)
+{
+    uint32_t us = t->wait_us;
+    if (t->wait_us < VB_POLL_WAIT_MAX_US)
+        t->wait_us *= 2;
+    return us;
+}
+
+void vb_poll_turn_done(struct vb_poll_thread *t, const void *page, uint32_t published, uint64_t after)
+{
+    t->last = t->turn_at = after;
+    if (published / PM_PUBLISHED != t->published / PM_PUBLISHED)
+        start_yielding(t);
+    t->published = published;
+    t->page = page;
+}
+
+/* --- crowded processors ------------------------------------------------------------------------------------------------ */
+
+void vb_poll_yielded(struct vb_poll_crowd *crowd, uint64_t before, uint64_t after)
+{
+    if (after - before <= VB_POLL_SLOW_YIELD_NS)
+        return;
+    uint64_t until = atomic_load_explicit(&crowd->slow_until, memory_order_relaxed);
+    uint64_t last = atomic_load_explicit(&crowd->slow_for, memory_order_relaxed);
+    if (before >= until + 2 * last) /* the last slow yield is long ago */
+        last = VB_POLL_SLOW_PERIOD_MIN_NS;
+    else
+        last = last < VB_POLL_SLOW_PERIOD_MAX_NS / 2 ? 2 * last : VB_POLL_SLOW_PERIOD_MAX_NS;
+    atomic_store_explicit(&crowd->slow_for, last, memory_order_relaxed);
+    atomic_store_explicit(&crowd->slow_until, after + last, memory_order_relaxed);
+}
+
+uint64_t vb_poll_backoff(const struct vb_poll_crowd *crowd)
+{
+    uint64_t length = atomic_load_explicit(&crowd->backoff_ns, memory_order_relaxed);
+    return length < VB_POLL_BACKOFF_MIN_NS ? VB_POLL_BACKOFF_MIN_NS : length;
+}
+
+/* If the processors are so crowded that a sleep ends late, as with many ranks of a job on each core, the next sleep is as long as this one
+ * was late. So the pollers leave the processors to the threads that work, and to the daemon. They wait hardly longer than they would have
+ * anyway. If the sleep was not late, the next one is half as long. */
+void vb_poll_slept(struct vb_poll_crowd *crowd, uint64_t length, uint64_t before, uint64_t after)
+{
+    uint64_t took = after - before;
+    uint64_t late = took > length ? took - length : 0;
+    if (late <= VB_POLL_LATE_NS)
+        late = length / 2 > VB_POLL_LATE_NS ? length / 2 : 0;
+    atomic_store_explicit(&crowd->backoff_ns, late < VB_POLL_BACKOFF_MAX_NS ? late : VB_POLL_BACKOFF_MAX_NS,
+                          memory_order_relaxed);
+    if (late) /* still crowded */
+        atomic_store_explicit(&crowd->slow_until, after + VB_POLL_SLOW_PERIOD_MAX_NS, memory_order_relaxed);
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The state machines of a thread that polls in vain (src/verbs/base/poll_state.h), with made-up times: nothing here sleeps. */
+#include "src/verbs/base/poll_state.h"
+
+#include <criterion/criterion.h>
+
+#include "pumice/abi.h"
+
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+
+static uint64_t now;
+static struct vb_poll_thread thread, other;
+static struct vb_poll_queue queue[2];
+static struct vb_poll_crowd crowd;
+static uint32_t published; /* by the daemon */
+/* Stand for contexts and session pages; only their addresses count. */
+static char context[2], page[2];
+
+/* What the thread sees of the daemon. */
+static bool gone, daemon_sleeps, same_cpu;
+static long switches;
+
+static void setup(void)
+{
+    now = 1000 * MS;
+    same_cpu = true;
+}
+
+TestSuite(poll_state, .init = setup, .timeout = 60);
+
+/* A poll of a queue of context i that found nothing, 1 us after the last event. -1: not the turn of the thread. */
+static int poll_once(struct vb_poll_thread *t, unsigned i, struct vb_poll_queue *q)
+{
+    now += US;
+    if (!vb_poll_turn(t, &context[i], q, now))
+        return -1;
+    struct vb_poll_view view = {.now = now, .alone = vb_poll_is_alone(t, &page[i], gone)};
+    view.daemon_sleeps = daemon_sleeps;
+    view.same_cpu = view.alone && same_cpu;
+    enum vb_poll_action action = vb_poll_choose(t, &crowd, &view);
+    if (action == VB_POLL_COUNT_SWITCHES)
+        action = vb_poll_choose_counted(t, &crowd, &view, switches);
+    now += US;
+    vb_poll_turn_done(t, &page[i], published, now);
+    return (int)action;
+}
+
+/* Polls at most that often until it comes to an action. Returns the number of polls, or 0. */
+static unsigned polls_until(enum vb_poll_action action, unsigned most)
+{
+    for (unsigned i = 1; i <= most; i++)
+        if (poll_once(&thread, 0, &queue[0]) == (int)action)
+            return i;
+    return 0;
+}
+
+/* --- whose turn it is ------------------------------------------------------------------------------------------------- */
+
+Test(poll_state, occasional_polls_return_at_once)
+{
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < VB_POLL_BUSY_POLLS; i++)
+            cr_assert_eq(poll_once(&thread, 0, &queue[0]), -1);
+        cr_expect_eq(thread.rhythm, VB_POLL_BUSY);
+        now += VB_POLL_BUSY_GAP_NS;
+    }
+    poll_once(&thread, 0, &queue[0]);
+    cr_expect_eq(thread.rhythm, VB_POLL_OCCASIONAL);
+}
+
+Test(poll_state, a_busy_thread_has_a_turn_at_each_poll_of_one_queue)
+{
+    /* At first every queue is another one than that of the last turn. */
+    cr_expect_eq(polls_until(VB_POLL_YIELD, 100), VB_POLL_BUSY_POLLS + VB_POLL_OTHERS_MAX + 1);
+    cr_expect_eq(poll_once(&thread, 0, &queue[0]), VB_POLL_YIELD);
+}
+
+Test(poll_state, a_thread_that_polls_two_queues_has_one_turn_in_each_round)
+{
+    unsigned turns[2] = {0, 0};
+
+    for (unsigned i = 0; i < 200; i++)
+        turns[i % 2] += poll_once(&thread, 0, &queue[i % 2]) != -1;
+    cr_expect_gt(turns[0] + turns[1], 80);
+    cr_expect(turns[0] == 0 || turns[1] == 0, "%u and %u", turns[0], turns[1]);
+}
+
+Test(poll_state, another_queue_has_its_turn_when_the_first_is_not_polled_any_more)
+{
+    polls_until(VB_POLL_YIELD, 100);
+    for (int i = 0; i < VB_POLL_OTHERS_MAX; i++)
+        cr_assert_eq(poll_once(&thread, 0, &queue[1]), -1);
+    cr_expect_neq(poll_once(&thread, 0, &queue[1]), -1);
+}
+
+Test(poll_state, threads_that_share_a_queue_hardly_ever_have_a_turn)
+{
+    unsigned turns = 0;
+
+    for (int i = 0; i < 5000; i++) { /* 20 ms */
+        turns += poll_once(&thread, 0, &queue[0]) != -1;
+        turns += poll_once(&other, 0, &queue[0]) != -1;
+        now += 2 * US;
+    }
+    cr_expect_leq(turns, 2 * (20 * MS / VB_POLL_SHARED_NS + 1));
+    cr_expect_gt(turns, 0);
+    poll_once(&thread, 0, &queue[0]); /* the last time that the queue has another poller */
+    now += VB_POLL_SHARED_PERIOD_NS;
+    polls_until(VB_POLL_YIELD, 100);
+    cr_expect_neq(poll_once(&thread, 0, &queue[0]), -1);
+}
+
+/* --- waiting for the daemon ------------------------------------------------------------------------------------------- */
+
+Test(poll_state, a_thread_on_the_daemons_processor_waits_after_a_few_yields)
+{
+    cr_expect_eq(polls_until(VB_POLL_WAIT, 200), VB_POLL_ALONE + VB_POLL_YIELDS_SAME);
+    cr_expect_eq(thread.phase, VB_POLL_WAITING);
+    cr_expect_eq(poll_once(&thread, 0, &queue[0]), VB_POLL_WAIT, "and goes on waiting");
+}
+
+Test(poll_state, a_thread_on_another_processor_waits_only_if_others_run_there)
+{
+    same_cpu = false;
+    cr_expect_eq(polls_until(VB_POLL_WAIT, 500), 0);
+    switches = 1;
+    cr_expect_leq(polls_until(VB_POLL_WAIT, 500), VB_POLL_YIELDS);
+    cr_expect_eq(thread.phase, VB_POLL_WAITING);
+}
+
+Test(poll_state, waits_get_longer_up_to_a_limit)
+{
+    polls_until(VB_POLL_WAIT, 200);
+    for (uint32_t us = VB_POLL_WAIT_MIN_US; us <= VB_POLL_WAIT_MAX_US; us *= 2)
+        cr_expect_eq(vb_poll_wait_us(&thread), us);
+    cr_expect_eq(vb_poll_wait_us(&thread), VB_POLL_WAIT_MAX_US);
+}
+
+Test(poll_state, news_end_the_waiting)
+{
+    polls_until(VB_POLL_WAIT, 200);
+    vb_poll_wait_us(&thread);
+    published += PM_PUBLISHED;
+    poll_once(&thread, 0, &queue[0]);
+    cr_expect_eq(thread.phase, VB_POLL_YIELDING);
+    cr_expect_eq(thread.wait_us, VB_POLL_WAIT_MIN_US);
+    cr_expect_eq(polls_until(VB_POLL_WAIT, 200), VB_POLL_YIELDS_SAME);
+}
+
+/* The daemon also ends a sleep that got too long. Then nothing was published. */
+Test(poll_state, a_wakeup_without_news_does_not)
+{
+    polls_until(VB_POLL_WAIT, 200);
+    published += PM_PATIENCE;
+    poll_once(&thread, 0, &queue[0]);
+    cr_expect_eq(thread.phase, VB_POLL_WAITING);
+}
+
+/* A completion of one context would lie there while the thread sleeps for the other. */
+Test(poll_state, a_thread_that_polls_two_contexts_waits_for_neither)
+{
+    for (unsigned i = 0; i < 500; i++)
+        for (unsigned k = 0; k <= 1 + i % 3; k++)
+            cr_assert_neq(poll_once(&thread, k == 0, &queue[k == 0]), VB_POLL_WAIT);
+    cr_expect_neq(polls_until(VB_POLL_WAIT, 200), 0, "but once it polls one of them alone");
+}
+
+Test(poll_state, another_context_ends_the_waiting)
+{
+    polls_until(VB_POLL_WAIT, 200);
+    poll_once(&thread, 1, &queue[1]);
+    cr_expect_eq(thread.phase, VB_POLL_YIELDING);
+}
+
+Test(poll_state, no_thread_waits_for_a_daemon_that_sleeps)
+{
+    daemon_sleeps = true;
+    cr_expect_eq(polls_until(VB_POLL_WAIT, 500), 0);
+    daemon_sleeps = false;
+    polls_until(VB_POLL_WAIT, 500);
+    daemon_sleeps = true;
+    cr_expect_eq(poll_once(&thread, 0, &queue[0]), VB_POLL_YIELD, "nor one that waited before");
+}
+
+Test(poll_state, no_thread_waits_for_a_daemon_that_is_gone)
+{
+    polls_until(VB_POLL_WAIT, 500);
+    gone = true;
+    cr_expect_eq(polls_until(VB_POLL_WAIT, 500), 0);
+}
+
+/* --- crowded processors ------------------------------------------------------------------------------------------------ */
+
+Test(poll_state, a_slow_yield_makes_the_next_turns_sleep)
+{
+    polls_until(VB_POLL_YIELD, 100);
+    vb_poll_yielded(&crowd, now - VB_POLL_SLOW_YIELD_NS, now);
+    cr_expect_eq(poll_once(&thread, 0, &queue[0]), VB_POLL_YIELD, "it was not slower than the limit");
+    vb_poll_yielded(&crowd, now - VB_POLL_SLOW_YIELD_NS - 1, now);
+    cr_expect_eq(poll_once(&thread, 0, &queue[0]), VB_POLL_SLEEP);
+    now += VB_POLL_SLOW_PERIOD_MIN_NS;
+    polls_until(VB_POLL_YIELD, VB_POLL_BUSY_POLLS);
+    cr_expect_eq(poll_once(&thread, 0, &queue[0]), VB_POLL_YIELD, "the period is over");
+}
+
+Test(poll_state, a_thread_that_polls_one_context_sleeps_until_news)
+{
+    daemon_sleeps = true; /* so that it does not wait for it */
+    for (int i = 0; i < 2 * VB_POLL_ALONE; i++)
+        poll_once(&thread, 0, &queue[0]);
+    vb_poll_yielded(&crowd, now - 2 * MS, now);
+    cr_expect_eq(poll_once(&thread, 0, &queue[0]), VB_POLL_SLEEP_OR_NEWS);
+}
+
+Test(poll_state, slow_yields_in_a_row_count_for_more)
+{
+    uint64_t expected[] = {1 * MS, 2 * MS, 4 * MS, 8 * MS, 16 * MS, 20 * MS, 20 * MS};
+
+    for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        vb_poll_yielded(&crowd, now, now + 2 * MS);
+        now += 2 * MS;
+        cr_expect_eq(crowd.slow_for, expected[i], "%u: %lu", i, (unsigned long)crowd.slow_for);
+        cr_expect_eq(crowd.slow_until, now + expected[i]);
+        now = crowd.slow_until;
+    }
+    now += 2 * crowd.slow_for;
+    vb_poll_yielded(&crowd, now, now + 2 * MS);
+    cr_expect_eq(crowd.slow_for, VB_POLL_SLOW_PERIOD_MIN_NS, "after a calm time it starts anew");
+}
+
+Test(poll_state, a_sleep_is_as_long_as_the_last_one_was_late)
+{
+    cr_expect_eq(vb_poll_backoff(&crowd), VB_POLL_BACKOFF_MIN_NS);
+    vb_poll_slept(&crowd, 100 * US, now, now + 100 * US + 2 * MS);
+    cr_expect_eq(vb_poll_backoff(&crowd), 2 * MS);
+    cr_expect_eq(crowd.slow_until, now + 100 * US + 2 * MS + VB_POLL_SLOW_PERIOD_MAX_NS, "still crowded");
+    vb_poll_slept(&crowd, 2 * MS, now, now + 100 * MS);
+    cr_expect_eq(vb_poll_backoff(&crowd), VB_POLL_BACKOFF_MAX_NS);
+}
+
+Test(poll_state, sleeps_that_are_not_late_get_shorter)
+{
+    crowd.backoff_ns = 4 * MS;
+    for (uint64_t length = 4 * MS; length / 2 > VB_POLL_LATE_NS; length /= 2) {
+        cr_expect_eq(vb_poll_backoff(&crowd), length);
+        vb_poll_slept(&crowd, length, now, now + length + VB_POLL_LATE_NS);
+    }
+    uint64_t until = crowd.slow_until;
+    vb_poll_slept(&crowd, vb_poll_backoff(&crowd), now, now + vb_poll_backoff(&crowd));
+    cr_expect_eq(vb_poll_backoff(&crowd), VB_POLL_BACKOFF_MIN_NS);
+    cr_expect_eq(crowd.slow_until, until, "not crowded any more");
+}
