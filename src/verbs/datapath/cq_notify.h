@@ -1,46 +1,58 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Arming a CQ: asking for an event (ibv_req_notify_cq).
+/* Requesting an event from a CQ (ibv_req_notify_cq).
  *
- * The specification promises an event for the next completion that is added (IBTA 11.4.2.2), so a program polls once more
- * after it has armed. NICs go further, since the doorbell by which a CQ is armed says what was polled: completions that wait
- * already make an event, too. Programs that poll, arm and sleep rely on that (UCX does). Here it is the same, except that a
- * program that fetches an event, arms and then polls, as most do, is spared a second event about what it is about to poll:
- * it gets one if that poll leaves something behind. */
+ * The specification promises an event for the next completion that is added (IBTA 11.4.2.2), so a program polls once more after its
+ * request. NICs do more: the doorbell of a request says what was polled, so completions that wait already cause an event, too. Programs
+ * that poll, request and sleep rely on that (UCX does). Here it is the same, with one exception. Most programs fetch an event, request the
+ * next one and then poll. They get no second event for the completions that they are about to poll. They get one if that poll leaves
+ * something in the CQ.
+ *
+ * The state says what the library knows of the completions that wait when a program makes a request:
+ *
+ *              an event is fetched            requested, and completions wait
+ *        NONE --------------------> FETCHED ---------------------------------> REQUESTED
+ *         ^                            |                                           |
+ *         |<---------------------------+-------------------------------------------+
+ *         |      polled; from REQUESTED: if completions are left, the doorbell asks the daemon for the event
+ *         |
+ *         |  requested
+ *       STALE <------ from any state: polled, completions were taken, and no event is requested
+ *
+ * A request in state NONE, while completions wait, rings the doorbell at once. In STALE no fetched event counts: it says nothing of the
+ * completions that came after it. */
 #ifndef PUMICE_SRC_VERBS_DATAPATH_CQ_NOTIFY_H
 #define PUMICE_SRC_VERBS_DATAPATH_CQ_NOTIFY_H
 
 #include "src/verbs/objects/cq.h"
 
-/* What is known of the completions that wait when a CQ is armed. */
 enum vb_notify_state {
     VB_NOTIFY_NONE,
-    VB_NOTIFY_FETCHED, /* an event was fetched, and nothing polled since it was sent */
-    VB_NOTIFY_ARMED, /* and the CQ was armed since, while completions waited */
-    VB_NOTIFY_STALE, /* completions were polled while the CQ was not armed: the event that is fetched next says nothing of the others */
+    VB_NOTIFY_FETCHED, /* an event was fetched, and nothing was polled since it was sent */
+    VB_NOTIFY_REQUESTED, /* after that the next event was requested, while completions waited */
+    VB_NOTIFY_STALE, /* completions were taken while no event was requested: the next fetched event is an old one */
 };
-
-/* An event for the CQ was fetched. One from before the CQ was armed takes nothing back. */
-static inline void vb_cq_notify_fetched(struct vb_cq *cq)
-{
-    unsigned char notify_state = VB_NOTIFY_NONE;
-    atomic_compare_exchange_strong(&cq->notify_state, &notify_state, VB_NOTIFY_FETCHED);
-}
 
 /* ibv_req_notify_cq, a function that a context points to. 0, or EIO in a forked child. */
 int vb_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 
-/* Behind vb_cq_notify_polled. */
-void vb_cq_notify_look(struct vb_cq *cq, bool took);
+/* An event of the CQ was fetched. An event from before the last request changes nothing. */
+static inline void vb_cq_notify_fetched(struct vb_cq *cq)
+{
+    unsigned char state = VB_NOTIFY_NONE;
+    atomic_compare_exchange_strong(&cq->notify_state, &state, VB_NOTIFY_FETCHED);
+}
 
-/* The CQ was polled, and something taken or not. The caller holds its lock. */
+/* The part of vb_cq_notify_polled that is seldom needed. */
+void vb_cq_notify_after_poll(struct vb_cq *cq, bool took);
+
+/* The CQ was polled. took: completions were taken. The caller holds its lock. */
 static inline void vb_cq_notify_polled(struct vb_cq *cq, bool took)
 {
-    unsigned char notify_state = atomic_load_explicit(&cq->notify_state, memory_order_relaxed);
-    if (notify_state == VB_NOTIFY_STALE || cq->doorbell >= PM_DOORBELLS)
+    unsigned char state = atomic_load_explicit(&cq->notify_state, memory_order_relaxed);
+    if (state == VB_NOTIFY_STALE || cq->doorbell >= PM_DOORBELLS)
         return;
-    if (notify_state != VB_NOTIFY_NONE ||
-        (took && atomic_load_explicit(&cq->page->arm, memory_order_relaxed) == PM_ARM_NONE))
-        vb_cq_notify_look(cq, took);
+    if (state != VB_NOTIFY_NONE || (took && atomic_load_explicit(&cq->page->arm, memory_order_relaxed) == PM_ARM_NONE))
+        vb_cq_notify_after_poll(cq, took);
 }
 
 #endif

@@ -152,7 +152,7 @@ Test(poll_state, news_end_the_waiting)
 Test(poll_state, a_wakeup_without_news_does_not)
 {
     polls_until(VB_POLL_WAIT, 200);
-    published += PM_PATIENCE;
+    published += PM_WAKE;
     poll_once(&thread, 0, &queue[0]);
     cr_expect_eq(thread.phase, VB_POLL_WAITING);
 }
