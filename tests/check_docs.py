@@ -5,7 +5,7 @@
 1. Each relative link of a Markdown file leads to a file, and to a heading of it if it names one.
 2. In tables with the columns Code or Tests, and in text, `path` names a file by the end of its path; there must be one
    such file. Names that follow it in the same cell, such as `function`, must be in that file. In the column Tests, `sim`
-   stands for tests/sim/cases.c.
+   stands for tests/sim/scenarios/cases.c.
 3. Paths in text, such as `daemon/net/udp.c`, exist.
 
 Usage: check_docs.py [FILE...]; without FILE all Markdown files of the project.
@@ -50,15 +50,18 @@ def find(token):
 
 
 def text_of(file):
-    with open(os.path.join(ROOT, file), encoding="utf-8") as f:
-        return f.read()
+    try:
+        with open(os.path.join(ROOT, file), encoding="utf-8") as f:
+            return f.read()
+    except FileNotFoundError:
+        return ""
 
 
 def check_cell(file, number, cell, sim):
     at = None
     for token in TICKS.findall(cell):
         if sim and token == "sim":
-            at = "tests/sim/cases.c"
+            at = "tests/sim/scenarios/cases.c"
         elif FILE.match(token):
             found = find(token)
             at = found[0] if len(found) == 1 else None
