@@ -23,8 +23,8 @@ import sys
 ORDER = """
 wire
 include/pumice
-daemon/core/base daemon/core/memory daemon/core/path daemon/core/qp daemon/core/tm daemon/core/requester
-daemon/core/responder daemon/core
+daemon/core/base daemon/core/memory daemon/core/path daemon/core/tm daemon/core/qp daemon/core/requester
+daemon/core/responder daemon/core/control daemon/core
 pcap pcap/lint
 daemon/base daemon/net daemon/client_mem daemon/device daemon/session daemon/objects daemon/objects/srq daemon/objects/qp
 daemon/monitor daemon/loop daemon/control

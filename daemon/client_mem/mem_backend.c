@@ -8,14 +8,10 @@
 
 #include "daemon/base/log.h"
 
-void mem_backend_init(struct mem_backend *m, void (*refill)(void *qp_owner), void (*refill_srq)(void *srq_owner),
-                      void (*list_ops)(void *srq_owner))
+void mem_backend_init(struct mem_backend *m)
 {
     memset(m, 0, sizeof(*m));
     TAILQ_INIT(&m->dirty);
-    m->refill = refill;
-    m->refill_srq = refill_srq;
-    m->list_ops = list_ops;
 }
 
 void mem_backend_fini(struct mem_backend *m)
@@ -199,32 +195,8 @@ static int atomic_segment(void *ctx, const struct mem_segment *where, enum mem_a
     return client_mem_write(s, &local, 1, &remote, 1) == sizeof(value) ? 0 : -1;
 }
 
-static void refill(void *ctx, void *qp_owner)
-{
-    struct mem_backend *m = ctx;
-
-    m->refill(qp_owner);
-}
-
-static void refill_srq(void *ctx, void *srq_owner)
-{
-    struct mem_backend *m = ctx;
-
-    m->refill_srq(srq_owner);
-}
-
-static void list_ops(void *ctx, void *srq_owner)
-{
-    struct mem_backend *m = ctx;
-
-    m->list_ops(srq_owner);
-}
-
 const struct mem_ops mem_backend_ops = {
     .read = read_pieces,
     .write = write_pieces,
     .atomic = atomic_segment,
-    .refill = refill,
-    .refill_srq = refill_srq,
-    .list_ops = list_ops,
 };

@@ -25,14 +25,10 @@ struct mem_backend {
     uint32_t *faulted;
     unsigned nfaulted, cap;
     struct gather gather;
-    void (*refill)(void *qp_owner); /* mem_ops.refill */
-    void (*refill_srq)(void *srq_owner); /* mem_ops.refill_srq */
-    void (*list_ops)(void *srq_owner); /* mem_ops.list_ops */
 };
 extern const struct mem_ops mem_backend_ops; /* ctx: struct mem_backend */
 
-void mem_backend_init(struct mem_backend *m, void (*refill)(void *qp_owner), void (*refill_srq)(void *srq_owner),
-                      void (*list_ops)(void *srq_owner));
+void mem_backend_init(struct mem_backend *m);
 void mem_backend_fini(struct mem_backend *m);
 
 /* Gives the client's memory a number and registers it. -ENOSPC: there are too many. The caller keeps the ownership of

@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The engine as a whole: its tables, who is ready to send, and the dispatch of packets and time to QPs. */
-#include <errno.h>
+#include "daemon/core/engine.h"
+
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/base/min.h"
+#include "daemon/core/path/dcqcn.h"
+#include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/qp_fail.h"
+#include "daemon/core/qp/tm_entry.h"
+#include "daemon/core/requester/ack.h"
+#include "daemon/core/requester/failure.h"
+#include "daemon/core/requester/rendezvous.h"
+#include "daemon/core/requester/retire.h"
+#include "daemon/core/requester/retry.h"
+#include "daemon/core/requester/send.h"
+#include "daemon/core/responder/receive.h"
+#include "daemon/core/responder/reply.h"
+#include "daemon/core/responder/uc.h"
+#include "daemon/core/responder/ud.h"
+#include "wire/syndrome.h"
 
 void engine_config_defaults(struct engine_config *cfg)
 {
@@ -49,7 +64,7 @@ struct sections {
     size_t qps, srqs, keys, mcast, peers, timers, done, events, total;
 };
 
-static size_t place(size_t *at, size_t bytes)
+static size_t reserve(size_t *at, size_t bytes)
 {
     size_t here = *at;
     *at = (here + bytes + 63) & ~(size_t)63;
@@ -59,15 +74,15 @@ static size_t place(size_t *at, size_t bytes)
 static void sections_of(const struct engine_config *c, struct sections *l)
 {
     size_t at = 0;
-    place(&at, sizeof(struct engine));
-    l->qps = place(&at, (size_t)pow2_at_least(c->max_qp) * sizeof(struct qp *));
-    l->srqs = place(&at, (size_t)pow2_at_least(c->max_srq) * sizeof(struct srq *));
-    l->keys = place(&at, ((size_t)c->max_mr + 1) * sizeof(struct mkey));
-    l->mcast = place(&at, (size_t)c->max_mcast * sizeof(struct mcast_member));
-    l->peers = place(&at, (size_t)c->max_peers * sizeof(struct peer_window));
-    l->timers = place(&at, sizeof(struct timer_wheel));
-    l->done = place(&at, (size_t)c->completion_slots * sizeof(struct completion));
-    l->events = place(&at, (size_t)c->event_slots * sizeof(struct event));
+    reserve(&at, sizeof(struct engine));
+    l->qps = reserve(&at, (size_t)pow2_at_least(c->max_qp) * sizeof(struct qp *));
+    l->srqs = reserve(&at, (size_t)pow2_at_least(c->max_srq) * sizeof(struct srq *));
+    l->keys = reserve(&at, ((size_t)c->max_mr + 1) * sizeof(struct mkey));
+    l->mcast = reserve(&at, (size_t)c->max_mcast * sizeof(struct mcast_member));
+    l->peers = reserve(&at, (size_t)c->max_peers * sizeof(struct peer_window));
+    l->timers = reserve(&at, sizeof(struct timer_wheel));
+    l->done = reserve(&at, (size_t)c->completion_slots * sizeof(struct completion));
+    l->events = reserve(&at, (size_t)c->event_slots * sizeof(struct event));
     l->total = at;
 }
 
@@ -78,7 +93,8 @@ size_t engine_size(const struct engine_config *cfg)
     return l.total;
 }
 
-struct engine *engine_init(void *mem, const struct engine_config *cfg, const struct mem_ops *ops, void *ops_ctx)
+struct engine *engine_init(void *mem, const struct engine_config *cfg, const struct mem_ops *mem_ops, void *mem_ctx,
+                           const struct owner_ops *owner_ops, void *owner_ctx)
 {
     if (!config_ok(cfg))
         return NULL;
@@ -87,8 +103,8 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     uint8_t *base = mem;
     struct engine *e = mem;
     e->cfg = *cfg;
-    e->ops = ops;
-    e->ops_ctx = ops_ctx;
+    e->mem = (struct mem_access){.ops = mem_ops, .ctx = mem_ctx};
+    e->owner = (struct owner_calls){.ops = owner_ops, .ctx = owner_ctx};
     e->qps = (struct qp **)(void *)(base + l.qps);
     e->qp_mask = pow2_at_least(cfg->max_qp) - 1;
     e->next_qpn = cfg->first_qpn;
@@ -98,11 +114,11 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     key_table_init(&e->keys, (struct mkey *)(void *)(base + l.keys), cfg->max_mr);
     mcast_init(&e->mcast, (struct mcast_member *)(void *)(base + l.mcast), cfg->max_mcast);
     peer_window_table_init(&e->peers, (struct peer_window *)(void *)(base + l.peers), cfg->max_peers);
-    datagram_flow_table_init(&e->flows);
     e->timers = (struct timer_wheel *)(void *)(base + l.timers);
     timer_wheel_init(e->timers);
-    list_init(&e->ready);
-    list_init(&e->orphans);
+    datagram_flow_table_init(&e->flows, &e->cfg, e->timers, &e->peers, &e->counters);
+    scheduler_init(&e->scheduler);
+    list_init(&e->detached);
     e->done = (struct completion *)(void *)(base + l.done);
     e->done_mask = cfg->completion_slots - 1;
     e->events = (struct event *)(void *)(base + l.events);
@@ -123,120 +139,79 @@ struct qp *qp_find(struct engine *e, uint32_t qpn)
     return qp && qp->qpn == qpn ? qp : NULL;
 }
 
-/* --- who is ready ------------------------------------------------------------------------------------------------------- */
+/* --- sending ------------------------------------------------------------------------------------------------------------- */
 
-void engine_ready(struct qp *qp)
+/* Deadlines mostly move away, as with each ACK. Then the timer stays, and is set anew when it expires. */
+static uint64_t qp_deadline(const struct qp *qp)
 {
-    if (!list_empty(&qp->ready))
-        return;
-    list_append(&qp->e->ready, &qp->ready);
-    qp->e->ready_count++;
+    uint64_t d = req_deadline(qp);
+    if (qp->resp.ack_deadline && qp->resp.ack_deadline < d)
+        d = qp->resp.ack_deadline;
+    return min64(d, dcqcn_deadline(&qp->dcqcn));
 }
 
-static struct qp *take_ready(struct engine *e)
+static void set_timer(struct qp *qp)
 {
-    struct qp *qp = list_entry(e->ready.next, struct qp, ready);
-    list_remove(&qp->ready);
-    e->ready_count--;
-    return qp;
+    uint64_t d = qp_deadline(qp);
+    if (d < qp->timer.when)
+        timer_wheel_set(qp->e->timers, &qp->timer, d);
 }
 
-/* A QP whose turn came when the batch had no room left has the first one in the next batch. */
-static void back_in_front(struct qp *qp)
+/* Retires acknowledged requests and flushes those of a failed QP as far as the completion queue has room. True: something is left. */
+static bool complete(struct qp *qp, uint64_t now)
 {
-    if (list_empty(&qp->ready)) {
-        list_prepend(&qp->e->ready, &qp->ready);
-        qp->e->ready_count++;
-    }
+    bool left = req_retire(qp, now);
+    if (left)
+        return true;
+    if (qp->tm && qp->attr.state != QPS_ERR && !rndv_start(qp, now))
+        return true;
+    if (req_is_flushing(&qp->req))
+        left = req_flush(qp, now);
+    if (qp->attr.state != QPS_ERR)
+        return left;
+    left |= qp->tm && tm_flush(qp, now);
+    return resp_flush(qp, now) || left;
 }
 
-uint32_t engine_turn_bytes(const struct engine *e, bool more)
+/* Appends a CNP if one is due. False: the batch is full. */
+static bool send_cnp(struct qp *qp, struct tx_batch *b)
 {
-    return !more && list_empty(&e->ready) ? UINT32_MAX : e->cfg.burst_bytes;
-}
-
-static bool joins_run(const struct tx_batch *b, uint32_t len)
-{
-    return b->n && len <= b->last.len && b->last.bytes + len <= b->row.bytes && b->last.pkts < b->row.pkts;
-}
-
-/* Would it begin a row that the end of the batch cuts short? Such a row costs the owner almost as much as a whole one. The last
- * packet that the batch takes may cut a row, as long as half of it goes in, or one of short packets, which is cheap for what it
- * is. */
-static bool cuts_run(const struct tx_batch *b, uint32_t len)
-{
-    if (b->n == 0 || joins_run(b, len))
-        return false;
-    uint64_t whole = (uint64_t)b->row.pkts * len;
-    if (whole <= b->row.bytes)
-        return whole > b->cap - b->used;
-    return b->row.bytes > b->cap - b->used || b->row.bytes / len / 2 > TX_BATCH_PKTS - b->n;
-}
-
-static void grow_run(struct tx_batch *b, uint32_t len)
-{
-    bool joins = joins_run(b, len);
-    b->last.bytes = len + (joins ? b->last.bytes : 0);
-    b->last.pkts = 1 + (joins ? b->last.pkts : 0);
-    b->last.len = joins && len < b->last.len ? 0 : len;
-}
-
-void tx_take_back(struct tx_batch *b, uint32_t n, size_t used)
-{
-    b->n = n;
-    b->used = used;
-    b->last.len = 0;
-}
-
-struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
-                         uint32_t payload_len, uint8_t **payload)
-{
-    uint32_t pad = pkt_pad(payload_len);
-    uint32_t len = op_table[p->opcode].header_len + payload_len + pad + ICRC_LEN;
-    if (b->n == TX_BATCH_PKTS || len > b->cap - b->used || cuts_run(b, len))
-        return NULL;
-    grow_run(b, len);
-    uint8_t *at = b->buf + b->used;
-    size_t header_len = pkt_encode(p, at);
-    *payload = at + header_len;
-    memset(*payload + payload_len, 0, pad);
-    struct tx_pkt *t = &b->pkt[b->n++];
-    *t = (struct tx_pkt){
-        .av = av,
-        .off = (uint32_t)b->used,
-        .len = len,
-        .src_qpn = src_qpn,
-        .psn = p->psn,
-        .header_len = (uint16_t)header_len,
+    struct pkt p = {
+        .opcode = OP_CNP,
+        .migreq = true,
+        .becn = true,
+        .pkey = PKEY_DEFAULT,
+        .dest_qpn = qp->attr.dest_qpn,
     };
-    b->used += len;
-    return t;
-}
-
-struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len,
-                         uint8_t **payload)
-{
-    struct tx_pkt *t = tx_append(b, p, &qp->attr.av, qp->qpn, payload_len, payload);
-    if (t) {
-        COUNT(qp, sent_pkts);
-        COUNT_N(qp, sent_bytes, payload_len);
+    uint8_t *payload;
+    if (!qp->dcqcn.cnp_due)
+        return true;
+    if (qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR) {
+        qp->dcqcn.cnp_due = false;
+        return true;
     }
-    return t;
+    struct tx_pkt *t = qp_append(qp, b, &p, PKT_CNP_LEN, &payload);
+    if (!t)
+        return false;
+    t->cnp = true;
+    memset(payload, 0, PKT_CNP_LEN);
+    COUNT(qp, np_cnp_sent);
+    qp->dcqcn.cnp_due = false;
+    return true;
 }
 
-/* One turn of one QP. NAKs and responses come before data, a burst of each in a turn, so that a peer that READs
- * without end does not keep this QP's own requests back. A plain ACK comes after it: nobody waits for it as for the
- * data. */
-static enum tx_result turn(struct qp *qp, struct tx_batch *b, uint64_t now)
+/* One turn of one QP. NAKs and responses come before data, a burst of each in a turn, so that a peer that READs without end does not
+ * keep this QP's own requests back. A plain ACK comes after the data, which is more urgent. */
+static enum tx_result qp_turn(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
-    if (!ecn_tx(qp, b))
+    if (!send_cnp(qp, b))
         return TX_FULL;
-    enum tx_result r = resp_urgent(qp) ? resp_tx(qp, b, now) : TX_DONE;
+    enum tx_result r = resp_is_urgent(&qp->resp) ? resp_tx(qp, b, now) : TX_DONE;
     if (r != TX_FULL) {
         enum tx_result data = req_tx(qp, b, now);
         r = data > r ? data : r;
     }
-    if (resp_has_work(qp) && !resp_urgent(qp)) {
+    if (resp_has_work(&qp->resp) && !resp_is_urgent(&qp->resp)) {
         if (b->hold_acks && r == TX_DONE) {
             b->held = true;
             r = TX_MORE;
@@ -244,9 +219,9 @@ static enum tx_result turn(struct qp *qp, struct tx_batch *b, uint64_t now)
             r = TX_FULL;
         }
     }
-    if (qp_service(qp, now) && r == TX_DONE)
+    if (complete(qp, now) && r == TX_DONE)
         r = TX_MORE; /* completions wait for room */
-    engine_timer(qp);
+    set_timer(qp);
     return r;
 }
 
@@ -254,25 +229,26 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
 {
     uint32_t start = b->n;
     bool progress = true;
-    tm_flush_orphans(e, now);
-    if ((e->time_wait.pending && !time_wait_tx(&e->time_wait, b)) || !datagram_flow_tx(e, b, now))
+    tm_flush_detached(e, now);
+    if ((e->time_wait.pending && !time_wait_tx(&e->time_wait, b)) || !datagram_flow_tx(&e->flows, b, now))
         return b->n - start;
-    while (progress && !list_empty(&e->ready)) {
+    while (progress && !scheduler_is_idle(&e->scheduler)) {
         progress = false;
-        for (uint32_t i = e->ready_count; i > 0 && !list_empty(&e->ready); i--) {
+        for (uint32_t i = e->scheduler.count; i > 0 && !scheduler_is_idle(&e->scheduler); i--) {
             uint32_t before_pkts = b->n, before_done = e->done_tail;
-            struct qp *qp = take_ready(e);
-            enum tx_result r = turn(qp, b, now);
+            struct qp *qp = list_entry(scheduler_take(&e->scheduler), struct qp, sched);
+            enum tx_result r = qp_turn(qp, b, now);
+            /* A QP for which the batch had no room has the first turn in the next batch. */
             if (r == TX_FULL && b->n == before_pkts)
-                back_in_front(qp);
+                sched_make_ready_first(&qp->sched);
             else if (r != TX_DONE)
-                engine_ready(qp);
+                qp_schedule(qp);
             if (r == TX_FULL)
                 return b->n - start;
             progress |= b->n != before_pkts || e->done_tail != before_done;
         }
     }
-    datagram_flow_tx(e, b, now);
+    datagram_flow_tx(&e->flows, b, now);
     return b->n - start;
 }
 
@@ -330,22 +306,41 @@ static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta 
     return false;
 }
 
-/* One copy for each member (10.5.2.1), whose checks are its own; who sent it has it already. */
+/* The packet is for no QP here. */
+static void drop_unknown(struct engine *e, const struct pkt *p, const struct rx_meta *meta)
+{
+    e->counters.rx_unknown_qp++;
+    report_drop(e, DROP_UNKNOWN_QP, p, meta->src_gid);
+}
+
+/* Each member gets its own copy and makes its own checks (10.5.2.1). The sender gets none. */
 static void to_group(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
     struct mcast_member *m = mcast_next(&e->mcast, meta->dst_gid, NULL);
     bool own = is_own_address(e, meta->src_gid);
     if (!m || (p->opcode & OP_SERVICE_MASK) != OP_SERVICE_UD) {
-        e->counters.rx_unknown_qp++;
-        report_drop(e, DROP_UNKNOWN_QP, p, meta->src_gid);
+        drop_unknown(e, p, meta);
         return;
     }
     for (; m; m = mcast_next(&e->mcast, meta->dst_gid, m)) {
         if ((own && m->qp->qpn == p->deth.src_qpn) || !admissible(m->qp, p, meta))
             continue;
         ud_rx(m->qp, p, meta, now);
-        qp_service(m->qp, now);
+        complete(m->qp, now);
     }
+}
+
+static void marked(struct qp *qp, uint64_t now)
+{
+    COUNT(qp, np_ecn_marked_roce_packets);
+    if (dcqcn_marked(&qp->dcqcn, &qp->e->cfg, now))
+        qp_schedule(qp);
+}
+
+static void cnp_received(struct qp *qp, uint64_t now)
+{
+    COUNT(qp, rp_cnp_handled);
+    dcqcn_cnp(&qp->dcqcn, &qp->e->cfg, now);
 }
 
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
@@ -355,7 +350,8 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
         return;
     }
     if (p->dest_qpn == PROBE_QPN) {
-        datagram_flow_rx(e, p, meta, now);
+        if (!datagram_flow_rx(&e->flows, p, meta, now))
+            drop_unknown(e, p, meta);
         return;
     }
     struct qp *qp = qp_find(e, p->dest_qpn);
@@ -364,16 +360,15 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
             e->counters.rx_time_wait++;
             return;
         }
-        e->counters.rx_unknown_qp++;
-        report_drop(e, DROP_UNKNOWN_QP, p, meta->src_gid);
+        drop_unknown(e, p, meta);
         return;
     }
     if (!admissible(qp, p, meta))
         return;
     if (meta->ce && qp->type != QPT_UD && !is_cnp(p->opcode))
-        ecn_marked(qp, now);
+        marked(qp, now);
     if (is_cnp(p->opcode))
-        ecn_cnp(qp, now);
+        cnp_received(qp, now);
     else if (qp->type == QPT_UD)
         ud_rx(qp, p, meta, now);
     else if (qp->type == QPT_UC)
@@ -382,8 +377,8 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
         req_rx(qp, p, now);
     else
         resp_rx(qp, p, now);
-    qp_service(qp, now);
-    engine_timer(qp);
+    complete(qp, now);
+    set_timer(qp);
 }
 
 void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
@@ -392,27 +387,27 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
     if (!qp || !may_receive(qp))
         return;
     COUNT(qp, mem_faults);
-    bool told = false;
+    bool reported = false;
     for (uint32_t i = e->done_head; i != e->done_tail; i++) {
         struct completion *c = &e->done[i & e->done_mask];
         bool wrote = c->is_recv || c->opcode == WC_RDMA_READ || c->opcode == WC_COMP_SWAP || c->opcode == WC_FETCH_ADD;
         if (c->qpn == qpn && (c->status == WC_SUCCESS || c->status == WC_TM_RNDV_INCOMPLETE) && wrote &&
             tm_fault(qp, c, now)) {
             c->status = WC_LOC_PROT_ERR;
-            c->solicited = told = true;
+            c->solicited = reported = true;
         }
     }
-    told = told || resp_recv_fault(qp, now);
-    report_error(qp, ERROR_MEMORY, told ? WC_LOC_PROT_ERR : 0, 0);
+    reported = reported || resp_recv_fault(qp, now);
+    report_error(qp, ERROR_MEMORY, reported ? WC_LOC_PROT_ERR : 0, 0);
     if (!qp_is_reliable(qp)) {
-        uc_mem_fault(qp, told);
+        uc_mem_fault(qp, reported);
         return;
     }
-    if (!told && qp->req.una != qp->req.unsent && req_is_read(req_wqe(qp, qp->req.una))) {
+    if (!reported && qp->req.una != qp->req.unsent && wqe_is_read(req_wqe(&qp->req, qp->req.una))) {
         req_fail(qp, WC_LOC_PROT_ERR, 0);
-        told = true;
+        reported = true;
     }
-    if (!told)
+    if (!reported)
         event_add(qp, EVENT_QP_ACCESS_ERR);
     if (qp->type == QPT_XRC_SEND) { /* it was the result of its own request: the peer has done nothing wrong */
         qp_fail(qp);
@@ -421,29 +416,11 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
     /* The ACK for what was written has not gone out yet, since packets follow deferred writes: the NAK takes its
      * place, for all that it would have acknowledged, because nobody knows which of the writes has failed. Responses
      * would acknowledge it, too. */
-    resp_drop(qp);
-    resp_fatal(qp, NAK_REMOTE_OPERATION, qp->resp.acked_psn, NULL);
+    resp_drop(&qp->resp);
+    qp_fail_with_nak(qp, NAK_REMOTE_OPERATION, qp->resp.acked_psn, NULL);
 }
 
 /* --- time --------------------------------------------------------------------------------------------------------------- */
-
-static uint64_t qp_deadline(const struct qp *qp)
-{
-    uint64_t d = req_deadline(qp);
-    if (qp->resp.ack_deadline && qp->resp.ack_deadline < d)
-        d = qp->resp.ack_deadline;
-    if (ecn_deadline(qp) < d)
-        d = ecn_deadline(qp);
-    return d;
-}
-
-/* Deadlines mostly move away (each ACK does it): then the guest stays, and finds out when it is woken. */
-void engine_timer(struct qp *qp)
-{
-    uint64_t d = qp_deadline(qp);
-    if (d < qp->timer.when)
-        timer_wheel_set(qp->e->timers, &qp->timer, d);
-}
 
 uint64_t engine_deadline(const struct engine *e)
 {
@@ -452,22 +429,35 @@ uint64_t engine_deadline(const struct engine *e)
 
 void engine_expire(struct engine *e, uint64_t now)
 {
-    struct timer *g;
-    while ((g = timer_wheel_pop(e->timers, now)) != NULL) {
-        if (g->kind == TIMER_PEER) {
-            datagram_flow_expire(e, list_entry(g, struct peer_window, flow.timer), now);
+    struct timer *t;
+    while ((t = timer_wheel_pop(e->timers, now)) != NULL) {
+        if (t->kind == TIMER_PEER) {
+            datagram_flow_expire(&e->flows, list_entry(t, struct peer_window, flow.timer), now);
             continue;
         }
-        struct qp *qp = list_entry(g, struct qp, timer);
+        struct qp *qp = list_entry(t, struct qp, timer);
         if (qp_deadline(qp) <= now) {
             if (qp->resp.ack_deadline && qp->resp.ack_deadline <= now) {
                 qp->resp.ack_deadline = 0;
                 qp->resp.ack_pending = true;
-                engine_ready(qp);
+                qp_schedule(qp);
             }
-            ecn_expire(qp, now);
+            if (dcqcn_expire(&qp->dcqcn, now))
+                qp_schedule(qp);
             req_expire(qp, now);
         }
-        engine_timer(qp);
+        set_timer(qp);
     }
+}
+
+/* --- connectivity checks ------------------------------------------------------------------------------------------------- */
+
+int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t sequence, uint64_t token)
+{
+    return datagram_flow_check(&e->flows, av, size, sequence, token);
+}
+
+bool engine_pop_check(struct engine *e, struct check *c)
+{
+    return datagram_flow_pop_check(&e->flows, c);
 }

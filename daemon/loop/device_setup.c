@@ -63,8 +63,30 @@ static void configure_engine(struct device *d)
     c->num_gids = 1;
 }
 
+/* --- work requests that the engine asks for ------------------------------------------------------- */
+
+static void refill(void *device, void *client_qp)
+{
+    (void)device;
+    client_qp_refill(client_qp);
+}
+
+static void refill_srq(void *device, void *client_srq)
+{
+    (void)device;
+    client_srq_refill(client_srq);
+}
+
+static void list_ops(void *device, void *client_srq)
+{
+    (void)device;
+    tm_srq_before_match(client_srq);
+}
+
 int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX])
 {
+    static const struct owner_ops owner_ops = {.refill = refill, .refill_srq = refill_srq, .list_ops = list_ops};
+
     configure_engine(d);
     d->engine_mem_size = engine_size(&d->config);
     d->engine_mem = mmap(NULL, d->engine_mem_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -73,7 +95,7 @@ int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX])
         snprintf(why, ERROR_TEXT_MAX, "out of memory");
         return -ENOMEM;
     }
-    d->engine = engine_init(d->engine_mem, &d->config, &mem_backend_ops, &d->memory);
+    d->engine = engine_init(d->engine_mem, &d->config, &mem_backend_ops, &d->memory, &owner_ops, d);
     if (!d->engine) {
         snprintf(why, ERROR_TEXT_MAX, "the engine does not take these settings (window, MTU)");
         return -EINVAL;
@@ -112,7 +134,7 @@ int device_init(struct device *d, const struct settings *o, unsigned index, char
     TAILQ_INIT(&d->failed);
     TAILQ_INIT(&d->failed_srqs);
     TAILQ_INIT(&d->waiting_lists);
-    mem_backend_init(&d->memory, client_qp_refill, client_srq_refill, tm_srq_before_match);
+    mem_backend_init(&d->memory);
     if (fault_parse(o->fault, &spec, why, ERROR_TEXT_MAX) != 0)
         return -EINVAL;
     fault_init(&d->fault, &spec, o->seed);

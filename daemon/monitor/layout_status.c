@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/core/memory/mw_inspect.h"
+#include "daemon/core/control/mw_inspect.h"
 #include "daemon/objects/mw.h"
 #include "daemon/session/session.h"
 

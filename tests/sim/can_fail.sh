@@ -18,25 +18,30 @@ if nm "$BUILD/obj/tests/sim/prng.o" | grep -q '__asan\|__ubsan\|__tsan'; then
     exit 77
 fi
 
+sources=$(find daemon/core -name '*.c')
+sim_objects=$(find tests/sim -name '*.c' | sed "s|.*|$BUILD/obj/&|; s|c\$|o|")
+
 # The engine with text $3 of file $2 replaced by $4; a header's users are all compiled again.
 build()
 {
-    local dir=$out/$1 file=daemon/core/$2 f
+    local dir=$out/$1 file=daemon/core/$2 f o objects=
     rm -rf "$dir"
-    mkdir -p "$dir/daemon/core"
-    cp "$BUILD"/obj/daemon/core/*.o "$dir" || return 1
+    mkdir -p "$dir/$(dirname "$file")"
     FROM=$3 TO=$4 perl -0777 -pe '$n = s/\Q$ENV{FROM}\E/$ENV{TO}/g; END { exit($n == 1 ? 0 : 1) }' "$file" >"$dir/$file" || {
         echo "$1: the text to be replaced is not exactly once in $file"
         return 1
     }
-    for f in daemon/core/*.c; do
-        [ "$f" = "$file" ] && f=$dir/$file
-        if [ "$f" = "$dir/$file" ] || [[ $file == *.h ]]; then
-            $CC -D_GNU_SOURCE "-I$dir" -I. -Iinclude -std=gnu11 -O1 -w -c -o "$dir/$(basename "$f" .c).o" "$f" || return 1
+    for f in $sources; do
+        o=$BUILD/obj/${f%.c}.o
+        if [ "$f" = "$file" ] || [[ $file == *.h ]]; then
+            o=$dir/$(echo "${f%.c}.o" | tr / _)
+            [ "$f" = "$file" ] && f=$dir/$file
+            $CC -D_GNU_SOURCE "-I$dir" -I. -Iinclude -std=gnu11 -O1 -w -c -o "$o" "$f" || return 1
         fi
+        objects="$objects $o"
     done
-    # shellcheck disable=SC2046
-    $CC -o "$dir/sim" "$dir"/*.o $(find tests/sim -name '*.c' | sed "s|.*|$BUILD/obj/&|; s|c\$|o|") "$BUILD/lib/libpcapng.a" "$BUILD/lib/libwire.a" -lisal
+    # shellcheck disable=SC2086
+    $CC -o "$dir/sim" $objects $sim_objects "$BUILD/lib/libpcapng.a" "$BUILD/lib/libwire.a" -lisal
 }
 
 # fault NAME FILE FROM TO [case|tm]; with `case` the random exchanges need not find it, with `tm` those with tag matching must
@@ -65,127 +70,128 @@ fault()
 
 printf '%-14s %-10s %-12s %s\n' fault "at seed" "cases failed" "what was seen"
 
-fault ACCESS key.c '(k->init.access & access) == access' 'true'
-fault DEREGISTER key.c 'k->kind = KEY_NONE;
+fault ACCESS memory/key.c '(k->init.access & access) == access' 'true'
+fault DEREGISTER memory/key.c 'k->kind = KEY_NONE;
     k->tag++;' ''
-fault ROOM out.c 'return e->done_mask + 1 - (e->done_tail - e->done_head);' 'return e != NULL;'
-fault PSN_WRAP psn.h '? (int32_t)d - 0x1000000 : (int32_t)d' '? (int32_t)d : (int32_t)d'
+fault ROOM qp/event_queue.c 'return e->done_mask + 1 - (e->done_tail - e->done_head);' 'return e != NULL;'
+fault PSN_WRAP base/psn.h '? (int32_t)d - 0x1000000 : (int32_t)d' '? (int32_t)d : (int32_t)d'
 fault STRANGER engine.c 'memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0' 'false'
-fault LINGER engine.c 'if (linger_rx(&e->linger, p, meta))' 'if (linger_rx(&(struct linger_ring){0}, p, meta))'
-fault FENCE req_send.c '&& w->wr.flags & SEND_FENCE && r->rd_count' '&& false'
-fault DRAIN req_send.c 'if (qp->attr.state == QPS_SQD && ' 'if (false && ' case
-fault INFLIGHT req_ack.c 'peer_release(qp, released);' 'peer_release(qp, released / 16);'
-fault RNR_RESTART req_ack.c 'req_loss(qp, RETRANS_RNR, r->una_psn, now)' \
+fault TIME_WAIT engine.c 'if (time_wait_rx(&e->time_wait, p, meta))' 'if (time_wait_rx(&(struct time_wait_ring){0}, p, meta))'
+fault FENCE requester/send.c '&& w->wr.flags & SEND_FENCE && r->rd_count' '&& false'
+fault DRAIN requester/send.c 'if (qp->attr.state == QPS_SQD && ' 'if (false && ' case
+fault INFLIGHT requester/ack.c 'qp_release(qp, released);' 'qp_release(qp, released / 16);'
+fault RNR_RESTART requester/ack.c 'req_loss(qp, RETRANS_RNR, r->una_psn, now)' \
     'req_loss(qp, RETRANS_RNR, psn_diff(r->next_psn, r->una_psn) > 1 ? psn_add(r->una_psn, 1) : r->una_psn, now)'
-fault NAK_RESTART req_ack.c 'if (!again)
+fault NAK_RESTART requester/retry.c 'if (!again)
         r->progress_at' 'r->progress_at' case
-fault FLUSH_LOST req_ack.c 'complete(qp, req_wqe(qp, r->sq.head), status,' \
-    'if (status != WC_WR_FLUSH_ERR || req_wqe(qp, r->sq.head)->wr.flags & SEND_SIGNALED) complete(qp, req_wqe(qp, r->sq.head), status,'
-fault NAK_TIMER req_timer.c 'uint64_t d = r->last_tx' 'if (r->rewound_at && r->cause == RETRANS_FAST) return NEVER; uint64_t d = r->last_tx'
-fault RETRY_COUNT req_timer.c 'if (r->retries_left == 0)' 'if (r->retries_left <= 1)'
-fault REFILL resp.c 'qp->e->ops->refill && qp_has_rq(qp)' 'false'
-fault INVALIDATE resp.c '!(window = mw_find_bound(qp, p->inv_rkey))' 'false'
-fault ATOMIC_TWICE resp.c 'struct resource *res = find_resource(qp, p->psn, operation);' 'struct source where; struct piece piece; uint64_t old;
-        resp_source(qp, &where, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC);
-        if (operation == OP_FETCH_ADD && source_pieces(&where, &piece, 1) == 1)
-            qp->e->ops->atomic(qp->e->ops_ctx, &piece, MEM_FETCH_ADD, p->atomic.swap_add, 0, &old);
-        struct resource *res = find_resource(qp, p->psn, operation);'
-fault WRITE_TWICE resp.c 'qp->resp.ack_pending = true;' 'struct source to; qp->resp.ack_pending = true;
-        resp_source(qp, &to, qp->pd, p->reth.rkey, p->reth.va, p->payload_len, ACCESS_REMOTE_WRITE);
+fault FLUSH_LOST requester/retire.c 'complete(qp, req_wqe(r, r->sq.head), status,' \
+    'if (status != WC_WR_FLUSH_ERR || req_wqe(r, r->sq.head)->wr.flags & SEND_SIGNALED) complete(qp, req_wqe(r, r->sq.head), status,'
+fault NAK_TIMER requester/retry.c 'uint64_t d = r->last_tx' 'if (r->rewound_at && r->cause == RETRANS_FAST) return NEVER; uint64_t d = r->last_tx'
+fault RETRY_COUNT requester/retry.c 'if (r->retries_left == 0)' 'if (r->retries_left <= 1)'
+fault REFILL responder/recv_queue.c 'qp->e->owner.ops->refill && qp_has_rq(qp)' 'false'
+fault INVALIDATE responder/message.c '!(window = mw_find_bound(&qp->e->keys, qp->qpn, p->inv_rkey))' 'false'
+fault ATOMIC_TWICE responder/receive.c 'struct resource *res = resp_find_resource(qp, p->psn, operation);' 'struct sge_iter where; struct mem_segment segment; uint64_t old;
+        resp_remote_iter(qp, &where, qp->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC);
+        if (operation == OP_FETCH_ADD && sge_iter_segments(&where, &segment, 1) == 1)
+            qp->e->mem.ops->atomic(qp->e->mem.ctx, &segment, MEM_FETCH_ADD, p->atomic.swap_add, 0, &old);
+        struct resource *res = resp_find_resource(qp, p->psn, operation);'
+fault WRITE_TWICE responder/receive.c 'qp->resp.ack_pending = true;' 'struct sge_iter to; qp->resp.ack_pending = true;
+        resp_remote_iter(qp, &to, qp->pd, p->reth.rkey, p->reth.va, p->payload_len, ACCESS_REMOTE_WRITE);
         if (operation == OP_WRITE_ONLY)
-            source_write(&to, qp->e, qp->qpn, p->payload, p->payload_len);'
-fault AWRITE_TWICE resp.c 'struct resource *res = find_resource(qp, p->psn, operation);' 'struct source to;
-        resp_source(qp, &to, qp->resp.pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE);
+            sge_iter_write(&to, &qp->e->mem, qp->qpn, p->payload, p->payload_len);'
+fault AWRITE_TWICE responder/receive.c 'struct resource *res = resp_find_resource(qp, p->psn, operation);' 'struct sge_iter to;
+        resp_remote_iter(qp, &to, qp->resp.pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE);
         if (operation == OP_ATOMIC_WRITE)
-            source_write(&to, qp->e, qp->qpn, p->payload, 8);
-        struct resource *res = find_resource(qp, p->psn, operation);'
-fault FLUSH_KEY resp_memext.c 'if (range ? !key_open' 'if (false ? !key_open'
-fault WINDOW_TAG key.c 'k && k->tag == (key & 0xff)' 'k'
-fault WINDOW_RANGE key.c 'return off <= k->init.length && len <= k->init.length - off ? k : NULL;' \
+            sge_iter_write(&to, &qp->e->mem, qp->qpn, p->payload, 8);
+        struct resource *res = resp_find_resource(qp, p->psn, operation);'
+fault FLUSH_KEY responder/atomic_flush.c 'if (range ? !key_open' 'if (false ? !key_open'
+fault WINDOW_TAG memory/key.c 'k && k->tag == (key & 0xff)' 'k'
+fault WINDOW_RANGE memory/key.c 'return off <= k->init.length && len <= k->init.length - off ? k : NULL;' \
     'return k->kind != KEY_REGION || (off <= k->init.length && len <= k->init.length - off) ? k : NULL;'
-fault WINDOW_FREE key.c 'if (!k || (k->kind != KEY_REGION && k->mw.region == 0))' 'if (!k)'
-fault WINDOW_QP key.c 'return k->kind == KEY_WINDOW_2 && k->mw.qpn != qpn ? NULL : k;' 'return k;'
-fault WINDOW_SRQ resp.c 'if (window)
+fault WINDOW_FREE memory/key.c 'if (!k || (k->kind != KEY_REGION && k->mw.region == 0))' 'if (!k)'
+fault WINDOW_QP memory/key.c 'return k->kind == KEY_WINDOW_2 && k->mw.qpn != qpn ? NULL : k;' 'return k;'
+fault WINDOW_SRQ responder/message.c 'if (window)
             mw_unbind' 'if (window && !qp->srqn)
             mw_unbind'
-fault WINDOW_COUNT mw.c 'else
-        e->keys.entry[mw->mw.region].windows--;' ''
-fault BIND_AGAIN req_send.c 'r->cur++; /* it was carried out before the QP went back */' '{
+fault WINDOW_COUNT memory/mw.c 'else
+        t->entry[mw->mw.region].windows--;' ''
+fault BIND_AGAIN requester/send.c 'r->cur++; /* it was carried out before the QP went back */' '{
             uint8_t cause;
-            if (w->wr.opcode == WR_BIND_MW && !mw_bind(qp, &w->wr.bind, &cause))
+            struct mw_binder by = {.qpn = qp->qpn, .pd = qp->pd, .type_2 = true, .windows = &qp->windows};
+            if (w->wr.opcode == WR_BIND_MW && !mw_bind(&qp->e->keys, &by, &w->wr.bind, &cause))
                 w->local_error = WC_MW_BIND_ERR;
             else
                 r->cur++;
         }'
-fault INV_AGAIN resp.c 'qp->resp.ack_pending = true;' 'qp->resp.ack_pending = true;
-        struct mkey *window = op_table[p->opcode].headers & OP_HAS_IETH ? mw_find_bound(qp, p->inv_rkey) : NULL;
+fault INV_AGAIN responder/receive.c 'qp->resp.ack_pending = true;' 'qp->resp.ack_pending = true;
+        struct mkey *window = op_table[p->opcode].headers & OP_HAS_IETH ? mw_find_bound(&qp->e->keys, qp->qpn, p->inv_rkey) : NULL;
         if (window)
-            mw_unbind(qp->e, window);'
-fault READ_GONE resp_send.c 'if (res->again) {' 'if (false) {'
-fault MSN resp.c 'if (props & (OP_IS_LAST | OP_IS_ONLY))
+            mw_unbind(&qp->e->keys, window);'
+fault READ_GONE responder/reply.c 'if (res->again) {' 'if (false) {'
+fault MSN responder/receive.c 'if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn' 'if (props & (OP_IS_LAST | OP_IS_ONLY) && !(props & OP_IS_READ))
         r->msn'
-fault ACK_PSN resp_send.c 'AETH_NO_CREDITS, psn_add(r->epsn, PSN_MASK)' 'AETH_NO_CREDITS, r->epsn'
-fault READ_RESUME resp_send.c '(uint64_t)res->next_pkt * qp->mtu;' '(uint64_t)res->next_pkt * qp->mtu - (res->start_pkt ? qp->mtu : 0);'
-fault FAULTY_READ engine.c 'resp_drop(qp);' '' case
+fault ACK_PSN responder/reply.c 'AETH_NO_CREDITS, psn_add(r->epsn, PSN_MASK)' 'AETH_NO_CREDITS, r->epsn'
+fault READ_RESUME responder/reply.c '(uint64_t)res->next_pkt * qp->mtu;' '(uint64_t)res->next_pkt * qp->mtu - (res->start_pkt ? qp->mtu : 0);'
+fault FAULTY_READ engine.c 'resp_drop(&qp->resp);' '' case
 
-fault SRQ_ORDER srq.c 'queue_at(&srq->rq, srq->rq.head++)' 'queue_at(&srq->rq, --srq->rq.tail)'
-fault SRQ_HOLDUP srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0 && link_alone(&srq->holders);'
-fault SRQ_PUT_BACK srq.c 'copy(&srq->rq, --srq->rq.head,' 'own->head++; if (false) copy(&srq->rq, --srq->rq.head,'
-fault SRQ_LIMIT srq.c 'srq->limit = 0;' ''
-fault SRQ_LIMIT_RING srq.c 'srq_ask_owner(srq);
+fault SRQ_ORDER responder/srq.c 'queue_at(&srq->rq, srq->rq.head++)' 'queue_at(&srq->rq, --srq->rq.tail)'
+fault SRQ_HOLDUP responder/srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0 && list_empty(&srq->holders);'
+fault SRQ_PUT_BACK responder/srq.c 'copy(&srq->rq, --srq->rq.head,' 'own->head++; if (false) copy(&srq->rq, --srq->rq.head,'
+fault SRQ_LIMIT responder/srq.c 'srq->limit = 0;' ''
+fault SRQ_LIMIT_RING responder/srq.c 'srq_ask_owner(srq);
     if (queue_used(&srq->rq) >= srq->limit)' 'if (queue_used(&srq->rq) >= srq->limit)'
-fault SRQ_RESIZE srq.c 'to->e->srqs[to->number & to->e->srq_mask] = to;' 'to->rq.tail -= used > 1;'
-fault SRQ_PD resp.c 'return srq ? srq->pd : qp->pd;' 'return srq && srq->xrcd ? srq->pd : qp->pd;'
-fault SRQ_LAST_WQE resp.c 'qp->last_wqe_told = true;' ''
-fault XRC_DOMAIN xrc.c '!srq || srq->xrcd != qp->xrcd' '!srq'
-fault XRC_SPLIT xrc.c 'r->message && p->srqn != r->srqn' 'false'
-fault XRC_HOLDUP srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0;
+fault SRQ_RESIZE responder/srq.c 'to->e->srqs[to->number & to->e->srq_mask] = to;' 'to->rq.tail -= used > 1;'
+fault SRQ_PD responder/recv_queue.c 'return srq ? srq->pd : qp->pd;' 'return srq && srq->xrcd ? srq->pd : qp->pd;'
+fault SRQ_LAST_WQE responder/recv_queue.c 'qp->last_wqe_reported = true;' ''
+fault XRC_DOMAIN responder/xrc.c '!srq || srq->xrcd != qp->xrcd' '!srq'
+fault XRC_SPLIT responder/xrc.c 'r->message && p->srqn != r->srqn' 'false'
+fault XRC_HOLDUP responder/srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0;
     for (uint32_t i = 0; i <= srq->e->srq_mask && srq->xrcd; i++)
         found = found && (!srq->e->srqs[i] || srq->e->srqs[i]->xrcd != srq->xrcd || queue_used(&srq->e->srqs[i]->rq) > 0);'
-fault XRC_KEPT resp.c 'if (r->message != OP_IS_SEND)
+fault XRC_KEPT responder/receive.c 'if (r->message != OP_IS_SEND)
         srq_put_back(qp);' ''
-fault XRC_PD xrc.c 'r->pd = srq->pd;' 'r->pd = r->pd ? r->pd : srq->pd;'
-fault XRC_READ_PD resp_send.c 'resp_source(qp, &from, res->pd, res->rkey' 'resp_source(qp, &from, qp->resp.pd, res->rkey'
-fault XRC_CQ srq.c 'if (srq->cq)' 'if (false)'
-fault XRC_ETH req_send.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
-fault UC_GAP uc.c 'if (begins || ahead != 0)' 'if (begins)'
-fault UC_SRQ_HELD uc.c 'qp->resp.message = 0;
+fault XRC_PD responder/xrc.c 'r->pd = srq->pd;' 'r->pd = r->pd ? r->pd : srq->pd;'
+fault XRC_READ_PD responder/reply.c 'resp_remote_iter(qp, &from, res->pd, res->rkey' 'resp_remote_iter(qp, &from, qp->resp.pd, res->rkey'
+fault XRC_CQ responder/srq.c 'if (srq->cq)' 'if (false)'
+fault XRC_ETH requester/send.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
+fault UC_GAP responder/uc.c 'if (begins || ahead != 0)' 'if (begins)'
+fault UC_SRQ_HELD responder/uc.c 'qp->resp.message = 0;
     srq_put_back(qp);' 'qp->resp.message = 0;'
-fault UD_SRQ_SHORT ud.c 'report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);
+fault UD_SRQ_SHORT responder/ud.c 'report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);
         srq_put_back(qp);' 'report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);'
-fault UD_SRQ_PD resp.c 'source_sgl(s, &qp->e->keys, recv_pd(qp)' 'source_sgl(s, &qp->e->keys, qp_is_reliable(qp) ? recv_pd(qp) : qp->pd'
-fault UC_SRQ_CQ srq.c 'c->srq_owner = srq->owner;' 'c->srq_owner = qp_is_reliable(qp) ? srq->owner : NULL;'
-fault UD_QKEY ud.c 'p->deth.qkey != qp->attr.qkey' 'false'
-fault UD_GRH ud.c 'memcpy(g.dst, meta->dst_gid, sizeof(g.dst));' 'memcpy(g.dst, meta->src_gid, sizeof(g.dst));'
-fault SQE_FLUSH req_ack.c 'r->fresh_psn = r->next_psn;' 'qp->attr.state = qp->attr.state == QPS_SQE ? QPS_RTS : qp->attr.state;'
+fault UD_SRQ_PD responder/recv_queue.c 'sge_iter_sgl(s, &qp->e->keys, recv_pd(qp)' 'sge_iter_sgl(s, &qp->e->keys, qp_is_reliable(qp) ? recv_pd(qp) : qp->pd'
+fault UC_SRQ_CQ responder/srq.c 'c->srq_owner = srq->owner;' 'c->srq_owner = qp_is_reliable(qp) ? srq->owner : NULL;'
+fault UD_QKEY responder/ud.c 'p->deth.qkey != qp->attr.qkey' 'false'
+fault UD_GRH responder/ud.c 'memcpy(g.dst, meta->dst_gid, sizeof(g.dst));' 'memcpy(g.dst, meta->src_gid, sizeof(g.dst));'
+fault SQE_FLUSH requester/retire.c 'r->unsent_psn = r->next_psn;' 'qp->attr.state = qp->attr.state == QPS_SQE ? QPS_RTS : qp->attr.state;'
 fault MCAST_SELF engine.c '(own && m->qp->qpn == p->deth.src_qpn) || ' ''
-fault FLOW_WINDOW peer.c 'return p->inflight < e->cfg.peer_window_bytes ? e->cfg.peer_window_bytes - p->inflight : 0;' 'return e->cfg.peer_window_bytes;'
-fault FLOW_ANSWER flow.c 'uint64_t mark = f->probe[i].mark;' 'uint64_t mark = f->charged;'
-fault CNP_RATE ecn.c 'if (c->rate < lowest(qp))' 'c->rate = c->target; if (c->rate < lowest(qp))' case
+fault FLOW_WINDOW path/peer_window.h 'return p->inflight < window_bytes ? window_bytes - p->inflight : 0;' 'return p ? window_bytes : 0;'
+fault FLOW_ANSWER path/datagram_flow.c 'uint64_t mark = f->probe[i].mark;' 'uint64_t mark = f->charged;'
+fault CNP_RATE path/dcqcn.c 'if (c->rate < lowest(cfg))' 'c->rate = c->target; if (c->rate < lowest(cfg))' case
 
-fault TM_INFLIGHT tm.c '&& tm->inflight == 0;' ';' tm
-fault TM_PENDING tm_match.c 'if (e && tm_list_active(&tm->list, e))' 'if (e)' tm
-fault TM_ORDER tm_list.c 'e->seq < first->seq' 'e->seq > first->seq' tm
-fault TM_DEATH tm_match.c 'tm->inflight--;
+fault TM_INFLIGHT tm/state.h '&& tm->inflight == 0;' ';' tm
+fault TM_PENDING tm/match.c 'if (e && tm_list_active(&tm->list, e))' 'if (e)' tm
+fault TM_ORDER tm/match_list.c 'e->seq < first->seq' 'e->seq > first->seq' tm
+fault TM_DEATH tm/match.c 'tm->inflight--;
     trace_end' 'tm->inflight--, tm->hw_cnt++;
     trace_end' tm
-fault TM_RNR tm_rx.c 'tm_refuse(qp->tm, &d, now);
+fault TM_RNR responder/tm_receive.c 'tm_refuse(qp->tm, &d, now);
         return v;' 'tm_refuse(qp->tm, &d, now);
         if (v == V_RNR && !d.entry)
             tm_commit(qp->tm, &d, &qp->resp.tm_rx, now), tm_done(qp->tm, &qp->resp.tm_rx, now);
         return v;' tm
-fault TM_ORPHANS tm_rx.c 'link_append(&qp->e->orphans, &e->job);' '' tm
-fault TM_FORGET out.c '|| c->of != OF_REQUEST' '' tm
-fault TM_FIN_EARLY tm_rndv.c 'queue_read(qp, e);
+fault TM_DETACHED qp/tm_entry.c 'list_append(&qp->e->detached, &e->job);' '' tm
+fault TM_FORGET qp/event_queue.c '|| c->of != OF_REQUEST' '' tm
+fault TM_FIN_EARLY requester/rendezvous.c 'queue_read(qp, e);
             continue;' 'queue_read(qp, e);
             queue_fin(qp, &e->rx);
             continue;' tm
-fault TM_FIN_LOST tm_rndv.c 'queue_fin(qp, &rx);
+fault TM_FIN_LOST requester/rendezvous.c 'queue_fin(qp, &rx);
         tm_done' 'tm_done' tm
-fault LAYOUT_ITEM layout.c 'c->byte = p.in % e->length;' 'c->byte = 0;'
-fault LAYOUT_TURN layout.c 'p->round = off / l->round_bytes;' 'p->round = 0;'
-fault LAYOUT_INNER pieces.c 'layout_walk_push(&s->walk, &k->shape->layout, p.addr, p.len)' 'layout_walk_push(&s->walk, &k->shape->layout, 0, p.len)'
+fault LAYOUT_ITEM memory/layout.c 'c->byte = p.in % e->length;' 'c->byte = 0;'
+fault LAYOUT_TURN memory/layout.c 'p->round = off / l->round_bytes;' 'p->round = 0;'
+fault LAYOUT_INNER memory/sge_iter.c 'layout_walk_push(&s->walk, &k->shape->layout, p.addr, p.len)' 'layout_walk_push(&s->walk, &k->shape->layout, 0, p.len)'
 
 if [ $missed -ne 0 ]; then
     echo "$missed faults were not caught within $SEEDS seeds"

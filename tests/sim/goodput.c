@@ -60,6 +60,7 @@ static int no_atomic(void *ctx, const struct mem_segment *where, enum mem_atomic
 
 static void make_side(struct side *s, int number)
 {
+    static const struct owner_ops owner = {0};
     static const struct mem_ops ops = {.read = no_read, .write = no_write, .atomic = no_atomic};
     struct qp_init init = {
         .type = QPT_RC, .pd = 1, .caps = {DEPTH, 1, 1, 1, 0}, .send_cq = s, .recv_cq = s, .owner = s};
@@ -73,7 +74,7 @@ static void make_side(struct side *s, int number)
     s->cfg.num_gids = 1;
     bare_gid(number, s->cfg.gids[0]);
     s->mem = bare_zeroed(engine_size(&s->cfg));
-    s->e = engine_init(s->mem, &s->cfg, &ops, NULL);
+    s->e = engine_init(s->mem, &s->cfg, &ops, NULL, &owner, NULL);
     s->qpmem = bare_zeroed(qp_size(&init));
     if (!s->e || qp_create(s->e, &init, s->qpmem, &s->qp) != 0 || mr_register(s->e, &mr, &s->key) != 0)
         abort();

@@ -463,6 +463,7 @@ void rogue_stranger(struct host *h,
 void rogue_peer(struct host *h, const struct wirepkt *real); /* from the peer's address */
 /* mem.c */
 extern const struct mem_ops host_mem_ops;
+extern const struct owner_ops host_owner_ops;
 void mem_flush(struct host *h);
 uint8_t *mem_at(struct end *e, const struct seg *g);
 uint64_t seg_addr(const struct end *e, const struct seg *g);

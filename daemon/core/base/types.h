@@ -325,6 +325,33 @@ struct qp_caps {
     uint32_t max_inline;
 };
 
+/* --- memory registration ---------------------------------------------------------------------- */
+
+struct mr_init {
+    uint32_t pd; /* the owner's number of the protection domain; not 0 */
+    uint32_t space; /* address space of va */
+    uint64_t va; /* where the memory is */
+    /* Address of its first byte in work requests and on the wire. Equal to va, unless reg_mr_iova was used or it is zero-based. */
+    uint64_t iova;
+    uint64_t length; /* bytes; 0 is legal */
+    uint32_t access; /* enum access_flags */
+};
+
+enum mw_type { /* enum ibv_mw_type */
+               MW_TYPE_1 = 1,
+               MW_TYPE_2 = 2,
+};
+
+/* --- connectivity checks ---------------------------------------------------------------------- */
+
+/* A received check, or the answer to one that the owner sent. */
+struct check {
+    bool answer; /* else another device's probe */
+    uint8_t peer[16]; /* where the packet came from */
+    uint32_t sequence, size; /* of the probe, as its sender gave them to engine_check */
+    uint64_t token; /* as its sender gave it: a number that cannot be guessed tells answers from forged ones */
+};
+
 /* --- counters ---------------------------------------------------------------------------------- */
 
 /* Names as in rxe's hw_counters and usnic's statistics. X(name, what it counts). */

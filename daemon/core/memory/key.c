@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "daemon/core/engine_priv.h"
-
 /* --- the table ---------------------------------------------------------------------------------------------------------- */
 
 void key_table_init(struct key_table *t, struct mkey *entries, uint32_t max)
@@ -82,22 +80,22 @@ static struct mkey *find_region(const struct key_table *t, uint32_t key)
     return k && k->kind == KEY_REGION ? k : NULL;
 }
 
-int mr_register(struct engine *e, const struct mr_init *init, uint32_t *key)
+int key_register(struct key_table *t, const struct mr_init *init, uint32_t *key)
 {
     int err = check_init(init);
     if (err)
         return err;
-    uint32_t index = key_take(&e->keys, KEY_REGION);
+    uint32_t index = key_take(t, KEY_REGION);
     if (index == 0)
         return -ENOMEM;
-    struct mkey *mr = &e->keys.entry[index];
+    struct mkey *mr = &t->entry[index];
     mr->init = *init;
     *key = index << 8 | mr->tag;
     return 0;
 }
 
 /* Would a window that is bound to the region open something else afterwards, or more than the region allows? */
-static bool pulls_the_rug(const struct mr_init *old, const struct mr_init *new)
+static bool invalidates_windows(const struct mr_init *old, const struct mr_init *new)
 {
     const uint32_t needed = ACCESS_LOCAL_WRITE | ACCESS_MW_BIND | ACCESS_FLUSH_GLOBAL;
     if (old->access & ~new->access & needed)
@@ -106,28 +104,28 @@ static bool pulls_the_rug(const struct mr_init *old, const struct mr_init *new)
            new->length != old->length;
 }
 
-int mr_reregister(struct engine *e, uint32_t key, const struct mr_init *init)
+int key_reregister(struct key_table *t, uint32_t key, const struct mr_init *init)
 {
-    struct mkey *mr = find_region(&e->keys, key);
+    struct mkey *mr = find_region(t, key);
     if (!mr)
         return -ENOENT;
     int err = check_init(init);
     if (err)
         return err;
-    if (mr->windows && pulls_the_rug(&mr->init, init))
+    if (mr->windows && invalidates_windows(&mr->init, init))
         return -EBUSY;
     mr->init = *init;
     return 0;
 }
 
-int mr_deregister(struct engine *e, uint32_t key)
+int key_deregister(struct key_table *t, uint32_t key)
 {
-    struct mkey *mr = find_region(&e->keys, key);
+    struct mkey *mr = find_region(t, key);
     if (!mr)
         return -ENOENT;
     if (mr->windows)
         return -EBUSY;
-    key_release(&e->keys, key >> 8);
+    key_release(t, key >> 8);
     return 0;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory keys: what an lkey or rkey lets its holder touch. A key is an index (24 bits) and a tag (8 bits) that changes
- * whenever the index is used again, so that a stale key is recognised. Regions and memory windows share the table;
- * what a bound window opens is written down in the same terms as a region, so that both are checked by the same
- * lines. Binding is in mw.c. */
-#ifndef PUMICE_CORE_KEY_H
-#define PUMICE_CORE_KEY_H
+/* Memory keys: what an lkey or rkey lets its holder touch. A key is an index (24 bits) and a tag (8 bits). The tag changes
+ * whenever the index is used again, so that the engine recognizes a stale key. Regions and memory windows share the table. A
+ * bound window is described in the same terms as a region, so that the same code checks both. Binding is in mw.c. */
+#ifndef PUMICE_CORE_MEMORY_KEY_H
+#define PUMICE_CORE_MEMORY_KEY_H
 
-#include "daemon/core/engine.h"
+#include "daemon/core/base/list.h"
+#include "daemon/core/base/types.h"
 #include "daemon/core/memory/layout.h"
 
 enum key_kind {
@@ -15,27 +15,27 @@ enum key_kind {
     KEY_WINDOW_1, /* memory window of type 1 */
     KEY_WINDOW_2, /* of type 2B */
 };
-/* What a window has that may be bound to a layout: memory of the engine's owner, see mw_alloc_layout. */
+/* The part of a window that may be bound to a layout: memory of the engine's owner, see mw_alloc_layout. */
 struct shape {
     uint32_t max_entries;
     struct layout layout; /* if the window is bound to one */
     struct layout_entry entry[]; /* [max_entries]; object is a key, serial that of the window it names */
 };
 struct mkey {
-    struct mr_init init; /* region: as registered; window: its pd, and while it is bound what it opens */
+    struct mr_init init; /* region: as registered; window: its pd, and while it is bound, the memory that it opens */
     union {
         uint32_t next_free; /* KEY_NONE: index; 0: end of the list */
-        uint32_t windows; /* KEY_REGION: memory windows bound to it */
+        uint32_t windows; /* KEY_REGION: number of memory windows bound to it */
         struct {
-            uint32_t
-                region; /* index of the region that the window is bound to, its own if to a layout; 0: it is not bound */
-            uint32_t qpn; /* type 2B, bound: the QP through which alone it can be used */
-            uint32_t prev, next; /* type 2B, bound: indexes of the others of that QP; 0: none */
+            /* Index of the region that the window is bound to, or its own index if it is bound to a layout; 0: not bound. */
+            uint32_t region;
+            uint32_t qpn; /* type 2B, bound: only this QP may use it */
+            struct list_node of_qp; /* type 2B, bound: in mw_binder.windows */
         } mw;
     };
     struct shape *shape; /* NULL: a region, or a window that is never bound to a layout */
     uint32_t serial; /* windows: changes whenever it is bound or unbound */
-    uint8_t depth; /* of layouts below and including it: 0: it is contiguous */
+    uint8_t depth; /* number of layouts below and including it; 0: it is contiguous */
     uint8_t tag;
     uint8_t kind; /* enum key_kind */
 };
@@ -50,26 +50,37 @@ struct key_table {
 /* entries: max + 1 zeroed ones. */
 void key_table_init(struct key_table *t, struct mkey *entries, uint32_t max);
 
-/* A free entry, which becomes one of this kind, with all else but its tag zeroed; returns its index, 0: there is
+/* Registration of regions. See mr_register, mr_reregister and mr_deregister in control/keys.h. */
+int key_register(struct key_table *t, const struct mr_init *init, uint32_t *key);
+int key_reregister(struct key_table *t, uint32_t key, const struct mr_init *init);
+int key_deregister(struct key_table *t, uint32_t key);
+
+/* Takes a free entry and makes it one of this kind. Everything but its tag and serial is zeroed. Returns its index; 0: there is
  * none. */
 uint32_t key_take(struct key_table *t, enum key_kind kind);
-/* Frees an entry; its keys are stale from now on. */
+/* Frees an entry. Its keys are stale from now on. */
 void key_release(struct key_table *t, uint32_t index);
-/* The entry of a key, if its tag is right; NULL: there is none. */
+/* The entry of a key, if the key's tag is right; NULL: there is none. */
 struct mkey *key_find(const struct key_table *t, uint32_t key);
-/* Likewise, whatever the tag of the key is. */
+/* The entry of a key, whatever the key's tag is; NULL: there is none. */
 struct mkey *key_find_index(const struct key_table *t, uint32_t key);
+/* The present key of an entry. */
+static inline uint32_t key_of(const struct key_table *t, const struct mkey *k)
+{
+    return (uint32_t)(k - t->entry) << 8 | k->tag;
+}
 
-/* The region or window that a key opens, for users of protection domain pd, if it gives all of `access` (enum access_flags; 0:
- * reading locally) to [addr, addr + len); NULL: it does not. An lkey may be that of a region, or of a window that was bound with
- * the right to write locally. An rkey (`remote`) may be of any region or bound window; a window of type 2B must be bound to
- * the QP numbered qpn, at which the request came in (0: it can't be, as over XRC).
- * Where the memory is, pieces.h says. */
+/* The region or window that a key opens for users of protection domain pd, if it gives all of `access` (enum access_flags; 0:
+ * local read) to [addr, addr + len). NULL: it does not.
+ *   lkey             a region, or a window that was bound with local write access
+ *   rkey (remote)    any region or bound window. A window of type 2B must be bound to the QP numbered qpn, at which the request
+ *                    came in. 0: windows of type 2B are closed, as over XRC.
+ * sge_iter.h says where the memory is. */
 const struct mkey *key_open(const struct key_table *t, uint32_t pd, bool remote, uint32_t qpn, uint32_t key,
                             uint64_t addr, uint32_t len, uint32_t access);
-/* The object that an entry of a layout names; NULL: it is not what it was when the layout was bound. */
+/* The object that an entry of a layout names; NULL: the object has changed since the layout was bound. */
 const struct mkey *key_object(const struct key_table *t, const struct layout_entry *e);
-/* Whether such an rkey gives `access` to whatever it opens. */
+/* Does an rkey give `access` to the memory that it opens? */
 bool key_grants_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint32_t access);
 
 #endif

@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows of types 1 and 2B (IBA 10.6.7): binding, unbinding, invalidating. mw_alloc and mw_dealloc are in
- * engine.h. */
-#ifndef PUMICE_CORE_MW_H
-#define PUMICE_CORE_MW_H
+/* Memory windows of types 1 and 2B (IBA 10.6.7): allocate, bind, unbind, invalidate. control/keys.h has the rules of binding.
+ *
+ * A bound window of type 2B is on a list of its QP. So the window is unbound when the QP goes, and another QP of the same number
+ * does not inherit it. */
+#ifndef PUMICE_CORE_MEMORY_MW_H
+#define PUMICE_CORE_MEMORY_MW_H
 
 #include "daemon/core/memory/key.h"
 
-struct qp;
+/* The QP that binds a window. */
+struct mw_binder {
+    uint32_t qpn, pd;
+    bool type_2; /* the QP may bind windows of type 2B */
+    struct list_node *windows; /* list of the windows of type 2B that are bound through the QP: mkey.mw.of_qp */
+};
 
-/* Carries out a bind request of the QP's send queue. False: it is against the rules, and nothing has changed; *cause is
- * then the rule that the layout broke (enum layout_error), if that is why. */
-bool mw_bind(struct qp *qp, const struct mw_bind *bind, uint8_t *cause);
-/* The window of type 2B that is bound through this QP and has this rkey, which a request to invalidate names; NULL:
- * there is none, and it must be refused. */
-struct mkey *mw_find_bound(struct qp *qp, uint32_t rkey);
-/* Makes a bound window free. */
-void mw_unbind(struct engine *e, struct mkey *mw);
-/* A QP is going: the windows that are bound through it become free. */
-void mw_forget_qp(struct qp *qp);
+/* See mw_alloc, mw_alloc_layout and mw_dealloc in control/keys.h. */
+int mw_make(struct key_table *t, uint32_t pd, uint8_t type, uint32_t *key);
+int mw_make_layout(struct key_table *t, uint32_t pd, uint8_t type, uint32_t max_entries, void *mem, uint32_t *key);
+int mw_remove(struct key_table *t, uint32_t key);
+/* Bytes of memory for a window that can be bound to layouts of up to max_entries entries. */
+size_t mw_shape_size(uint32_t max_entries);
+
+/* Carries out a bind request of a QP's send queue. False: the request breaks a rule, and nothing has changed. *cause is then the
+ * rule that the layout broke (enum layout_error), or 0 for any other rule. */
+bool mw_bind(struct key_table *t, const struct mw_binder *by, const struct mw_bind *bind, uint8_t *cause);
+/* The window that a request to invalidate names by its rkey: a window of type 2B that is bound through the QP numbered qpn.
+ * NULL: there is none, and the request must be refused. */
+struct mkey *mw_find_bound(const struct key_table *t, uint32_t qpn, uint32_t rkey);
+/* Unbinds a window, if it is bound. */
+void mw_unbind(struct key_table *t, struct mkey *mw);
+/* Unbinds all windows of the list of a QP that is going. */
+void mw_unbind_all(struct key_table *t, struct list_node *windows);
 
 #endif

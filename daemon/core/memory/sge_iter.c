@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/core/memory/sge_iter.h"
 
-#include "daemon/core/engine_priv.h"
+#include <assert.h>
+
+#include "daemon/core/base/tx_batch.h"
 
 void sge_iter_sgl(struct sge_iter *s, const struct key_table *t, uint32_t pd, const struct sge *sge, uint32_t off,
                   uint32_t len, uint32_t access)
@@ -171,23 +173,23 @@ bool sge_iter_done(struct sge_iter *s)
 
 /* --- copying ---------------------------------------------------------------------------------------------------------------- */
 
-static uint32_t sum(const struct mem_segment *piece, unsigned n)
+static uint32_t sum(const struct mem_segment *segment, unsigned n)
 {
     uint32_t bytes = 0;
     for (unsigned i = 0; i < n; i++)
-        bytes += piece[i].len;
+        bytes += segment[i].len;
     return bytes;
 }
 
-enum copied sge_iter_read(struct sge_iter *s, struct engine *e, const struct buf *dst, unsigned ndst)
+enum copied sge_iter_read(struct sge_iter *s, const struct mem_access *mem, const struct buf *dst, unsigned ndst)
 {
-    struct mem_segment piece[MEM_SEGMENT_BATCH];
+    struct mem_segment segment[MEM_SEGMENT_BATCH];
     struct buf part[TX_BATCH_PKTS];
     unsigned at = 0; /* the buffer that is next … */
     size_t filled = 0; /* … and how much of it is done */
     int n;
-    while ((n = sge_iter_segments(s, piece, MEM_SEGMENT_BATCH)) > 0) {
-        size_t bytes = sum(piece, (unsigned)n);
+    while ((n = sge_iter_segments(s, segment, MEM_SEGMENT_BATCH)) > 0) {
+        size_t bytes = sum(segment, (unsigned)n);
         unsigned parts = 0;
         while (bytes) {
             if (at == ndst || parts == TX_BATCH_PKTS)
@@ -201,7 +203,7 @@ enum copied sge_iter_read(struct sge_iter *s, struct engine *e, const struct buf
                 filled = 0;
             }
         }
-        if (e->ops->read(e->ops_ctx, piece, (unsigned)n, part, parts))
+        if (mem->ops->read(mem->ctx, segment, (unsigned)n, part, parts))
             return COPY_FAILED;
     }
     return n < 0 ? COPY_REFUSED : COPIED;
@@ -211,24 +213,25 @@ enum copied sge_iter_read(struct sge_iter *s, struct engine *e, const struct buf
 static bool rest_allowed(const struct sge_iter *s)
 {
     struct sge_iter ahead = *s;
-    struct mem_segment piece[MEM_SEGMENT_BATCH];
+    struct mem_segment segment[MEM_SEGMENT_BATCH];
     int n;
-    while ((n = sge_iter_segments(&ahead, piece, MEM_SEGMENT_BATCH)) > 0)
+    while ((n = sge_iter_segments(&ahead, segment, MEM_SEGMENT_BATCH)) > 0)
         ;
     return n == 0;
 }
 
-enum copied sge_iter_write(struct sge_iter *s, struct engine *e, uint32_t qpn, const uint8_t *src, uint32_t len)
+enum copied sge_iter_write(struct sge_iter *s, const struct mem_access *mem, uint32_t qpn, const uint8_t *src,
+                           uint32_t len)
 {
-    struct mem_segment piece[MEM_SEGMENT_BATCH];
-    int n = sge_iter_segments(s, piece, MEM_SEGMENT_BATCH);
+    struct mem_segment segment[MEM_SEGMENT_BATCH];
+    int n = sge_iter_segments(s, segment, MEM_SEGMENT_BATCH);
     if (n < 0 || (!sge_iter_done(s) && !rest_allowed(s)))
         return COPY_REFUSED;
-    for (; n > 0; n = sge_iter_segments(s, piece, MEM_SEGMENT_BATCH)) {
-        uint32_t bytes = sum(piece, (unsigned)n);
+    for (; n > 0; n = sge_iter_segments(s, segment, MEM_SEGMENT_BATCH)) {
+        uint32_t bytes = sum(segment, (unsigned)n);
         if (bytes > len)
             return COPY_REFUSED; /* can't be: the source has len bytes */
-        if (e->ops->write(e->ops_ctx, qpn, piece, (unsigned)n, src, bytes))
+        if (mem->ops->write(mem->ctx, qpn, segment, (unsigned)n, src, bytes))
             return COPY_FAILED;
         src += bytes;
         len -= bytes;

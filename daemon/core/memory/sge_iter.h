@@ -7,6 +7,7 @@
 #ifndef PUMICE_CORE_SGE_ITER_H
 #define PUMICE_CORE_SGE_ITER_H
 
+#include "daemon/core/base/mem_ops.h"
 #include "daemon/core/memory/key.h"
 #include "daemon/core/memory/layout.h"
 
@@ -52,10 +53,10 @@ enum copied {
     COPY_REFUSED, /* by the keys */
     COPY_FAILED, /* the memory is gone */
 };
-struct engine;
 /* Gathers all of the source into dst[0 ... ndst), which has as many bytes. */
-enum copied sge_iter_read(struct sge_iter *s, struct engine *e, const struct buf *dst, unsigned ndst);
+enum copied sge_iter_read(struct sge_iter *s, const struct mem_access *mem, const struct buf *dst, unsigned ndst);
 /* Scatters len bytes, as many as the source has, for this QP: all or, if some piece is not allowed, none. src as in mem_ops.write. */
-enum copied sge_iter_write(struct sge_iter *s, struct engine *e, uint32_t qpn, const uint8_t *src, uint32_t len);
+enum copied sge_iter_write(struct sge_iter *s, const struct mem_access *mem, uint32_t qpn, const uint8_t *src,
+                           uint32_t len);
 
 #endif

@@ -4,33 +4,26 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/path/mcast.h"
 
 #define PACE_NS 250000u /* a mute address: so often a quarter of the window is released */
 #define RETRY_NS 1000000000u /* and so often it is probed nevertheless */
 #define ANSWER_WAITS 5u /* times that an address which has answered before is waited for; the wait doubles */
 #define MISSES_UNPROBED 3u /* times after which one that has not is mute */
 
-void datagram_flow_table_init(struct datagram_flow_table *t)
+void datagram_flow_table_init(struct datagram_flow_table *t, const struct engine_config *cfg,
+                              struct timer_wheel *timers, struct peer_window_table *peers,
+                              struct engine_counters *counters)
 {
+    *t = (struct datagram_flow_table){.cfg = cfg, .timers = timers, .peers = peers, .counters = counters};
     list_init(&t->due);
-    t->sequence = t->head = t->tail = t->seen_head = t->seen_tail = 0;
-}
-
-void datagram_flow_init(struct datagram_flow *f, const uint8_t gid[16])
-{
-    memset(f, 0, sizeof(*f));
-    timer_init(&f->timer);
-    f->timer.kind = TIMER_PEER;
-    list_init(&f->due);
-    f->unprobed = mcast_is_group(gid);
 }
 
 /* --- sending ------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t quarter(const struct engine *e)
+static uint64_t quarter(const struct datagram_flow_table *t)
 {
-    return e->cfg.peer_window_bytes / 4;
+    return t->cfg->peer_window_bytes / 4;
 }
 
 /* Of an entry that several addresses share, only its own one is probed, if anything was sent there. */
@@ -39,34 +32,35 @@ static bool can_probe(const struct peer_window *p)
     return !mcast_is_group(p->gid) && memcmp(p->flow.av.dgid, p->gid, sizeof(p->gid)) == 0;
 }
 
-static void probe_soon(struct engine *e, struct peer_window *p)
+static void probe_soon(struct datagram_flow_table *t, struct peer_window *p)
 {
     struct datagram_flow *f = &p->flow;
     if (can_probe(p) && list_empty(&f->due) && f->count < FLOW_PROBES)
-        list_append(&e->flows.due, &f->due);
+        list_append(&t->due, &f->due);
 }
 
 /* How long an answer is waited for. */
-static uint64_t answer_wait_ns(const struct engine *e, const struct datagram_flow *f)
+static uint64_t answer_wait_ns(const struct datagram_flow_table *t, const struct datagram_flow *f)
 {
-    return f->unprobed ? PACE_NS : e->cfg.flow_wait_ns << f->misses;
+    return f->unprobed ? PACE_NS : t->cfg->flow_wait_ns << f->misses;
 }
 
-void datagram_flow_charge(struct engine *e, struct peer_window *p, const struct av *av, uint64_t cost, uint64_t now)
+void datagram_flow_charge(struct datagram_flow_table *t, struct peer_window *p, const struct av *av, uint64_t cost,
+                          uint64_t now)
 {
     struct datagram_flow *f = &p->flow;
-    p->inflight += cost;
+    peer_window_charge(p, cost);
     if (datagram_flow_is_idle(f)) {
         f->probed = f->charged;
-        timer_wheel_set(e->timers, &f->timer, now + answer_wait_ns(e, f));
+        timer_wheel_set(t->timers, &f->timer, now + answer_wait_ns(t, f));
     }
     if (memcmp(p->gid, av->dgid, sizeof(p->gid)) == 0)
         f->av = *av;
     f->charged += cost;
-    if (f->charged - f->probed < quarter(e))
+    if (f->charged - f->probed < quarter(t))
         return;
     if (!f->unprobed || now - f->probed_at >= RETRY_NS)
-        probe_soon(e, p);
+        probe_soon(t, p);
 }
 
 static void release(struct peer_window *p, uint64_t mark)
@@ -76,7 +70,7 @@ static void release(struct peer_window *p, uint64_t mark)
         return;
     uint64_t bytes = mark - f->released;
     f->released = mark;
-    peer_window_free(p, bytes);
+    peer_window_release(p, bytes);
 }
 
 /* The oldest n probes are done with. */
@@ -107,25 +101,23 @@ static bool append(struct tx_batch *b, const struct av *av, const struct probe *
 }
 
 /* What stands in the batch before the probe is part of what it asks for. */
-static bool send_probe(struct engine *e, struct tx_batch *b, struct datagram_flow *f, uint64_t now)
+static bool send_probe(struct datagram_flow_table *t, struct tx_batch *b, struct datagram_flow *f, uint64_t now)
 {
-    struct probe probe = {
-        .kind = PROBE_ASK, .purpose = PROBE_FLOW, .sequence = e->flows.sequence + 1, .size = PROBE_LEN};
+    struct probe probe = {.kind = PROBE_ASK, .purpose = PROBE_FLOW, .sequence = t->sequence + 1, .size = PROBE_LEN};
     if (!append(b, &f->av, &probe, probe.sequence))
         return false;
-    e->counters.flow_probes_sent++;
-    e->flows.sequence++;
+    t->counters->flow_probes_sent++;
+    t->sequence++;
     f->probe[f->count++] = (struct datagram_probe){.sequence = probe.sequence, .mark = f->charged};
     f->probed = f->charged;
     f->probed_at = now;
     if (f->count == 1)
-        timer_wheel_set(e->timers, &f->timer, now + answer_wait_ns(e, f));
+        timer_wheel_set(t->timers, &f->timer, now + answer_wait_ns(t, f));
     return true;
 }
 
-bool datagram_flow_tx(struct engine *e, struct tx_batch *b, uint64_t now)
+bool datagram_flow_tx(struct datagram_flow_table *t, struct tx_batch *b, uint64_t now)
 {
-    struct datagram_flow_table *t = &e->flows;
     for (; t->head != t->tail; t->head++) {
         const struct datagram_answer *a = &t->answer[t->head % FLOW_ANSWER_SLOTS];
         if (!append(b, &a->av, &a->probe, a->probe.sequence))
@@ -133,7 +125,7 @@ bool datagram_flow_tx(struct engine *e, struct tx_batch *b, uint64_t now)
     }
     while (!list_empty(&t->due)) {
         struct datagram_flow *f = list_entry(t->due.next, struct datagram_flow, due);
-        if (!send_probe(e, b, f, now))
+        if (!send_probe(t, b, f, now))
             return false;
         list_remove(&f->due);
     }
@@ -142,10 +134,10 @@ bool datagram_flow_tx(struct engine *e, struct tx_batch *b, uint64_t now)
 
 /* --- the owner's checks -------------------------------------------------------------------------------------------------- */
 
-int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t sequence, uint64_t token)
+int datagram_flow_check(struct datagram_flow_table *t, const struct av *av, uint32_t size, uint32_t sequence,
+                        uint64_t token)
 {
-    struct datagram_flow_table *t = &e->flows;
-    if (size < PROBE_LEN || size > PKT_MTU_MAX || mcast_is_group(av->dgid) || av->sgid_index >= e->cfg.num_gids)
+    if (size < PROBE_LEN || size > PKT_MTU_MAX || mcast_is_group(av->dgid) || av->sgid_index >= t->cfg->num_gids)
         return -EINVAL;
     if (t->tail - t->head == FLOW_ANSWERS)
         return -EAGAIN;
@@ -155,18 +147,16 @@ int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t 
     return 0;
 }
 
-bool engine_pop_check(struct engine *e, struct check *c)
+bool datagram_flow_pop_check(struct datagram_flow_table *t, struct check *c)
 {
-    struct datagram_flow_table *t = &e->flows;
     if (t->seen_head == t->seen_tail)
         return false;
     *c = t->seen[t->seen_head++ % FLOW_CHECKS];
     return true;
 }
 
-static void saw(struct engine *e, const struct probe *probe, const struct rx_meta *meta)
+static void saw(struct datagram_flow_table *t, const struct probe *probe, const struct rx_meta *meta)
 {
-    struct datagram_flow_table *t = &e->flows;
     if (t->seen_tail - t->seen_head == FLOW_CHECKS)
         return;
     struct check *c = &t->seen[t->seen_tail++ % FLOW_CHECKS];
@@ -178,14 +168,14 @@ static void saw(struct engine *e, const struct probe *probe, const struct rx_met
 /* --- time ---------------------------------------------------------------------------------------------------------------- */
 
 /* No answer has come. */
-static void missed(struct engine *e, struct peer_window *p)
+static void missed(struct datagram_flow_table *t, struct peer_window *p)
 {
     struct datagram_flow *f = &p->flow;
     if (f->misses < UINT8_MAX)
         f->misses++;
     if (f->answers && f->misses < ANSWER_WAITS) {
         forget(f, f->count - 1u); /* room for one more; the newest answer will do for all */
-        probe_soon(e, p);
+        probe_soon(t, p);
         return;
     }
     f->unprobed = f->misses >= MISSES_UNPROBED;
@@ -194,85 +184,82 @@ static void missed(struct engine *e, struct peer_window *p)
     forget(f, f->count);
 }
 
-void datagram_flow_expire(struct engine *e, struct peer_window *p, uint64_t now)
+void datagram_flow_expire(struct datagram_flow_table *t, struct peer_window *p, uint64_t now)
 {
     struct datagram_flow *f = &p->flow;
     if (f->unprobed) {
         uint64_t left = f->charged - f->released;
-        release(p, f->released + (left < quarter(e) ? left : quarter(e)));
-        if (f->count && now - f->probed_at >= e->cfg.flow_wait_ns)
+        release(p, f->released + (left < quarter(t) ? left : quarter(t)));
+        if (f->count && now - f->probed_at >= t->cfg->flow_wait_ns)
             forget(f, f->count);
     } else if (f->count) {
-        missed(e, p);
-    } else if (f->charged - f->released >= quarter(e) / 4 && can_probe(p)) {
-        probe_soon(e, p);
+        missed(t, p);
+    } else if (f->charged - f->released >= quarter(t) / 4 && can_probe(p)) {
+        probe_soon(t, p);
     } else {
         release(p, f->charged);
     }
-    timer_wheel_set(e->timers, &f->timer, datagram_flow_is_idle(f) ? NEVER : now + answer_wait_ns(e, f));
+    timer_wheel_set(t->timers, &f->timer, datagram_flow_is_idle(f) ? NEVER : now + answer_wait_ns(t, f));
 }
 
 /* --- receiving ----------------------------------------------------------------------------------------------------------- */
 
 /* The address index that the packet came to, 0 if it is none of ours. */
-static uint8_t address_index(const struct engine *e, const uint8_t gid[16])
+static uint8_t address_index(const struct datagram_flow_table *t, const uint8_t gid[16])
 {
-    for (uint8_t i = 0; i < e->cfg.num_gids; i++)
-        if (memcmp(e->cfg.gids[i], gid, 16) == 0)
+    for (uint8_t i = 0; i < t->cfg->num_gids; i++)
+        if (memcmp(t->cfg->gids[i], gid, 16) == 0)
             return i;
     return 0;
 }
 
-static void answer(struct engine *e, const struct probe *probe, const struct rx_meta *meta)
+static void answer(struct datagram_flow_table *t, const struct probe *probe, const struct rx_meta *meta)
 {
-    struct datagram_flow_table *t = &e->flows;
     if (t->tail - t->head == FLOW_ANSWERS || mcast_is_group(meta->src_gid) || mcast_is_group(meta->dst_gid))
         return;
     struct datagram_answer *a = &t->answer[t->tail++ % FLOW_ANSWER_SLOTS];
     *a = (struct datagram_answer){.probe = *probe};
     a->probe.kind = PROBE_ANSWER;
     memcpy(a->av.dgid, meta->src_gid, sizeof(a->av.dgid));
-    a->av.sgid_index = address_index(e, meta->dst_gid);
-    e->counters.flow_answers_sent++;
+    a->av.sgid_index = address_index(t, meta->dst_gid);
+    t->counters->flow_answers_sent++;
 }
 
 /* Sequences that are under way are few, so a forged or late answer matches none, or one only once. */
-static void answered(struct engine *e, struct peer_window *p, uint32_t sequence, uint64_t now)
+static void answered(struct datagram_flow_table *t, struct peer_window *p, uint32_t sequence, uint64_t now)
 {
     struct datagram_flow *f = &p->flow;
     for (unsigned i = 0; i < f->count; i++) {
         if (f->probe[i].sequence != sequence)
             continue;
-        e->counters.flow_answers_rcvd++;
+        t->counters->flow_answers_rcvd++;
         uint64_t mark = f->probe[i].mark;
         forget(f, i + 1);
         f->answers = true;
         f->unprobed = false;
         f->misses = 0;
         release(p, mark);
-        if (f->charged - f->probed >= quarter(e))
-            probe_soon(e, p);
-        timer_wheel_set(e->timers, &f->timer, datagram_flow_is_idle(f) ? NEVER : now + answer_wait_ns(e, f));
+        if (f->charged - f->probed >= quarter(t))
+            probe_soon(t, p);
+        timer_wheel_set(t->timers, &f->timer, datagram_flow_is_idle(f) ? NEVER : now + answer_wait_ns(t, f));
         return;
     }
 }
 
-void datagram_flow_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
+bool datagram_flow_rx(struct datagram_flow_table *t, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
     struct probe probe;
     if (p->opcode != (OP_SERVICE_UD | OP_SEND_ONLY) || p->deth.qkey != PROBE_QKEY || !pkey_matches(p->pkey) ||
-        !probe_decode(p->payload, p->payload_len, &probe)) {
-        e->counters.rx_unknown_qp++;
-        report_drop(e, DROP_UNKNOWN_QP, p, meta->src_gid);
-        return;
-    }
+        !probe_decode(p->payload, p->payload_len, &probe))
+        return false;
     if (probe.purpose == PROBE_CHECK)
-        saw(e, &probe, meta);
+        saw(t, &probe, meta);
     if (probe.kind == PROBE_ASK) {
-        answer(e, &probe, meta);
+        answer(t, &probe, meta);
     } else if (probe.purpose == PROBE_FLOW) {
-        struct peer_window *from = peer_window_lookup(&e->peers, meta->src_gid);
+        struct peer_window *from = peer_window_lookup(t->peers, meta->src_gid);
         if (from)
-            answered(e, from, probe.sequence, now);
+            answered(t, from, probe.sequence, now);
     }
+    return true;
 }

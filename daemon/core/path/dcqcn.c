@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/core/path/dcqcn.h"
 
-#include <string.h>
-
-#include "daemon/core/engine_priv.h"
-
 #define ALPHA_ONE 65536u
 #define ALPHA_SHIFT 8 /* each CNP, and each interval without one, moves alpha by 1/256 of the way */
 #define ALPHA_NS 55000u
@@ -18,66 +14,36 @@
 
 /* --- the marked end ------------------------------------------------------------------------------------------------------ */
 
-void ecn_marked(struct qp *qp, uint64_t now)
+bool dcqcn_marked(struct dcqcn *c, const struct engine_config *cfg, uint64_t now)
 {
-    struct ecn *c = &qp->ecn;
-    COUNT(qp, np_ecn_marked_roce_packets);
-    if (!qp->e->cfg.ecn || c->cnp_due || (c->cnp_at && now - c->cnp_at < qp->e->cfg.cnp_interval_ns))
-        return;
+    if (!cfg->ecn || c->cnp_due || (c->cnp_at && now - c->cnp_at < cfg->cnp_interval_ns))
+        return false;
     c->cnp_due = true;
     c->cnp_at = now;
-    engine_ready(qp);
-}
-
-bool ecn_tx(struct qp *qp, struct tx_batch *b)
-{
-    struct pkt p = {
-        .opcode = OP_CNP,
-        .migreq = true,
-        .becn = true,
-        .pkey = PKEY_DEFAULT,
-        .dest_qpn = qp->attr.dest_qpn,
-    };
-    uint8_t *payload;
-    if (!qp->ecn.cnp_due)
-        return true;
-    if (qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR) {
-        qp->ecn.cnp_due = false;
-        return true;
-    }
-    struct tx_pkt *t = qp_append(qp, b, &p, PKT_CNP_LEN, &payload);
-    if (!t)
-        return false;
-    t->cnp = true;
-    memset(payload, 0, PKT_CNP_LEN);
-    COUNT(qp, np_cnp_sent);
-    qp->ecn.cnp_due = false;
     return true;
 }
 
 /* --- the sending end ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t lowest(const struct qp *qp)
+static uint64_t lowest(const struct engine_config *cfg)
 {
-    return qp->e->cfg.line_rate / MIN_DIVISOR;
+    return cfg->line_rate / MIN_DIVISOR;
 }
 
 /* What the QP has been sending, as far as that is known. */
-static uint64_t measured(const struct qp *qp, uint64_t now)
+static uint64_t measured(const struct dcqcn *c, const struct engine_config *cfg, uint64_t now)
 {
-    const struct ecn *c = &qp->ecn;
-    uint64_t line = qp->e->cfg.line_rate;
+    uint64_t line = cfg->line_rate;
     uint64_t ns = now - c->sent_since;
     if (c->sent == 0 || ns < MEASURE_NS / 20 || ns > 2 * (uint64_t)MEASURE_NS)
         return line;
     uint64_t rate = c->sent * NS_PER_S / ns;
-    return rate < lowest(qp) ? lowest(qp) : rate < line ? rate : line;
+    return rate < lowest(cfg) ? lowest(cfg) : rate < line ? rate : line;
 }
 
-static void step_up(struct qp *qp)
+static void step_up(struct dcqcn *c, const struct engine_config *cfg)
 {
-    struct ecn *c = &qp->ecn;
-    uint64_t line = qp->e->cfg.line_rate;
+    uint64_t line = cfg->line_rate;
     if (++c->steps > FAST_STEPS)
         c->target += line / ADD_DIVISOR;
     c->rate = (c->rate + c->target) / 2;
@@ -88,12 +54,11 @@ static void step_up(struct qp *qp)
 }
 
 /* All that time alone has changed. */
-static void catch_up(struct qp *qp, uint64_t now)
+static void catch_up(struct dcqcn *c, const struct engine_config *cfg, uint64_t now)
 {
-    struct ecn *c = &qp->ecn;
     while (c->rate && now - c->step_at >= STEP_NS) {
         c->step_at += STEP_NS;
-        step_up(qp);
+        step_up(c, cfg);
     }
     if (!c->rate)
         return;
@@ -101,32 +66,29 @@ static void catch_up(struct qp *qp, uint64_t now)
         c->alpha -= c->alpha >> ALPHA_SHIFT;
 }
 
-void ecn_cnp(struct qp *qp, uint64_t now)
+void dcqcn_cnp(struct dcqcn *c, const struct engine_config *cfg, uint64_t now)
 {
-    struct ecn *c = &qp->ecn;
-    COUNT(qp, rp_cnp_handled);
-    if (!qp->e->cfg.ecn)
+    if (!cfg->ecn)
         return;
-    catch_up(qp, now);
+    catch_up(c, cfg, now);
     if (c->rate == 0) {
-        c->rate = measured(qp, now);
+        c->rate = measured(c, cfg, now);
         c->alpha = ALPHA_ONE;
         c->next_at = now;
     }
     c->target = c->rate;
     c->rate -= (uint64_t)((c->rate / 2 * c->alpha) / ALPHA_ONE);
-    if (c->rate < lowest(qp))
-        c->rate = lowest(qp);
+    if (c->rate < lowest(cfg))
+        c->rate = lowest(cfg);
     c->alpha += (ALPHA_ONE - c->alpha) >> ALPHA_SHIFT;
     c->steps = 0;
     c->alpha_at = c->step_at = now;
 }
 
-uint32_t ecn_allows(struct qp *qp, uint64_t now)
+uint32_t dcqcn_allows(struct dcqcn *c, const struct engine_config *cfg, uint64_t now)
 {
-    struct ecn *c = &qp->ecn;
     if (c->rate)
-        catch_up(qp, now);
+        catch_up(c, cfg, now);
     if (!c->rate)
         return UINT32_MAX;
     if (c->next_at <= now)
@@ -135,9 +97,8 @@ uint32_t ecn_allows(struct qp *qp, uint64_t now)
     return 0;
 }
 
-void ecn_sent(struct qp *qp, uint64_t bytes, uint64_t now)
+void dcqcn_sent(struct dcqcn *c, uint64_t bytes, uint64_t now)
 {
-    struct ecn *c = &qp->ecn;
     if (c->rate) {
         c->next_at = (c->next_at > now ? c->next_at : now) + bytes * NS_PER_S / c->rate;
         return;
@@ -149,15 +110,10 @@ void ecn_sent(struct qp *qp, uint64_t bytes, uint64_t now)
     c->sent += bytes;
 }
 
-uint64_t ecn_deadline(const struct qp *qp)
+bool dcqcn_expire(struct dcqcn *c, uint64_t now)
 {
-    return qp->ecn.waiting ? qp->ecn.next_at : NEVER;
-}
-
-void ecn_expire(struct qp *qp, uint64_t now)
-{
-    if (!qp->ecn.waiting || qp->ecn.next_at > now)
-        return;
-    qp->ecn.waiting = false;
-    engine_ready(qp);
+    if (!c->waiting || c->next_at > now)
+        return false;
+    c->waiting = false;
+    return true;
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "wire/gid.h"
 
 void mcast_init(struct mcast *m, struct mcast_member *members, uint32_t size)
 {
@@ -18,8 +18,7 @@ void mcast_init(struct mcast *m, struct mcast_member *members, uint32_t size)
 
 bool mcast_is_group(const uint8_t gid[16])
 {
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    return gid[0] == 0xff || (memcmp(gid, mapped, sizeof(mapped)) == 0 && gid[12] >> 4 == 0xe);
+    return gid[0] == 0xff || (gid_is_v4(gid) && gid[GID_V4_AT] >> 4 == 0xe);
 }
 
 /* Groups differ in their last bytes, if anywhere. */
@@ -64,11 +63,8 @@ static struct mcast_member *take_unused(struct mcast *m)
     return member;
 }
 
-int mcast_attach(struct qp *qp, const uint8_t gid[16])
+int mcast_join(struct mcast *m, struct qp *qp, struct list_node *groups, const uint8_t gid[16])
 {
-    struct mcast *m = &qp->e->mcast;
-    if (qp->type != QPT_UD || !mcast_is_group(gid))
-        return -EINVAL;
     if (find(m, gid, qp))
         return 0;
     struct mcast_member *member = take_unused(m);
@@ -77,11 +73,11 @@ int mcast_attach(struct qp *qp, const uint8_t gid[16])
     member->qp = qp;
     memcpy(member->gid, gid, 16);
     list_append(&m->bucket[bucket_of(gid)], &member->group);
-    list_append(&qp->groups, &member->of_qp);
+    list_append(groups, &member->of_qp);
     return 0;
 }
 
-static void leave(struct mcast *m, struct mcast_member *member)
+static void release(struct mcast *m, struct mcast_member *member)
 {
     list_remove(&member->group);
     list_remove(&member->of_qp);
@@ -89,20 +85,17 @@ static void leave(struct mcast *m, struct mcast_member *member)
     list_append(&m->unused, &member->group);
 }
 
-int mcast_detach(struct qp *qp, const uint8_t gid[16])
+int mcast_leave(struct mcast *m, struct qp *qp, const uint8_t gid[16])
 {
-    struct mcast *m = &qp->e->mcast;
-    if (qp->type != QPT_UD || !mcast_is_group(gid))
-        return -EINVAL;
     struct mcast_member *member = find(m, gid, qp);
     if (!member)
         return -ENOENT;
-    leave(m, member);
+    release(m, member);
     return 0;
 }
 
-void mcast_leave_all(struct mcast *m, struct qp *qp)
+void mcast_leave_all(struct mcast *m, struct list_node *groups)
 {
-    while (!list_empty(&qp->groups))
-        leave(m, list_entry(qp->groups.next, struct mcast_member, of_qp));
+    while (!list_empty(groups))
+        release(m, list_entry(groups->next, struct mcast_member, of_qp));
 }

@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
-
-/* --- the table ----------------------------------------------------------------------------------------------------------- */
+#include "daemon/core/path/mcast.h"
 
 void peer_window_table_init(struct peer_window_table *t, struct peer_window *peers, uint32_t size)
 {
@@ -39,6 +37,15 @@ static bool may_be_taken(const struct peer_window *p)
     return p->users == 0 && p->inflight == 0 && datagram_flow_is_idle(&p->flow) && list_empty(&p->waiting);
 }
 
+static void init_flow(struct datagram_flow *f, const uint8_t gid[16])
+{
+    memset(f, 0, sizeof(*f));
+    timer_init(&f->timer);
+    f->timer.kind = TIMER_PEER;
+    list_init(&f->due);
+    f->unprobed = mcast_is_group(gid);
+}
+
 static struct peer_window *take(struct peer_window_table *t)
 {
     if (t->untouched < t->size)
@@ -65,7 +72,7 @@ struct peer_window *peer_window_find(struct peer_window_table *t, const uint8_t 
     p->users = 0;
     p->inflight = 0;
     list_init(&p->waiting);
-    datagram_flow_init(&p->flow, gid);
+    init_flow(&p->flow, gid);
     list_init(&p->bucket);
     list_append(&t->bucket[bucket_of(gid)], &p->bucket);
     return p;
@@ -81,52 +88,4 @@ struct peer_window *peer_window_get(struct peer_window_table *t, const uint8_t g
 void peer_window_put(struct peer_window *p)
 {
     p->users--;
-}
-
-/* --- the window ---------------------------------------------------------------------------------------------------------- */
-
-void peer_wait(struct qp *qp, struct peer_window *p)
-{
-    if (!list_empty(&qp->peer_wait))
-        return;
-    COUNT(qp, peer_window_full);
-    list_append(&p->waiting, &qp->peer_wait);
-}
-
-bool peer_window_admits(struct qp *qp, uint64_t cost)
-{
-    struct peer_window *p = qp->peer;
-    /* Who has nothing in flight may always send its request: so no QP waits for ever behind others that are stuck. */
-    if (qp->req.inflight == 0 || p->inflight + cost <= qp->e->cfg.peer_window_bytes)
-        return true;
-    peer_wait(qp, p);
-    return false;
-}
-
-void peer_window_charge(struct qp *qp, uint64_t cost)
-{
-    qp->req.inflight += cost;
-    qp->peer->inflight += cost;
-}
-
-void peer_window_free(struct peer_window *p, uint64_t cost)
-{
-    p->inflight -= cost;
-    while (cost && !list_empty(&p->waiting)) {
-        struct qp *waiter = list_entry(p->waiting.next, struct qp, peer_wait);
-        list_remove(&waiter->peer_wait);
-        engine_ready(waiter);
-    }
-}
-
-void peer_window_release(struct qp *qp, uint64_t cost)
-{
-    qp->req.inflight -= cost;
-    if (qp->peer)
-        peer_window_free(qp->peer, cost);
-}
-
-uint64_t peer_window_room(const struct engine *e, const struct peer_window *p)
-{
-    return p->inflight < e->cfg.peer_window_bytes ? e->cfg.peer_window_bytes - p->inflight : 0;
 }

@@ -1,53 +1,90 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Destination addresses, and the bytes in flight to each: all QPs that send to one share its socket's receive buffer. */
-#ifndef PUMICE_CORE_PEER_WINDOW_H
-#define PUMICE_CORE_PEER_WINDOW_H
+/* Destination addresses and the bytes in flight to each. All QPs that send to one address share the receive buffer of its socket.
+ *
+ * The state of datagram_flow.c, which belongs to an address, is here, too. */
+#ifndef PUMICE_CORE_PATH_PEER_WINDOW_H
+#define PUMICE_CORE_PATH_PEER_WINDOW_H
 
 #include "daemon/core/base/list.h"
-#include "daemon/core/path/datagram_flow.h"
+#include "daemon/core/base/scheduler.h"
+#include "daemon/core/base/timer_wheel.h"
+#include "daemon/core/base/types.h"
 
-/* Bytes that a packet of so much payload takes of a socket's buffer, headers and bookkeeping included. */
+/* Bytes of a socket's buffer that a packet takes beside its payload: headers and the kernel's bookkeeping. */
 #define PACKET_OVERHEAD 256u
 #define PEER_WINDOW_BUCKETS 256u /* a power of two */
+
+#define FLOW_PROBES 4u /* unanswered ones per address */
+
+struct datagram_flow { /* see datagram_flow.h */
+    struct av av; /* the way in which the address was reached last */
+    struct timer timer;
+    struct list_node due; /* in datagram_flow_table.due while a probe is to be sent */
+    uint64_t charged; /* bytes sent so far */
+    uint64_t released; /* … and no longer counted as in flight */
+    uint64_t probed; /* `charged` at the newest probe */
+    uint64_t probed_at; /* ns; 0: never */
+    struct datagram_probe {
+        uint32_t sequence;
+        uint64_t mark; /* its answer releases bytes up to this value of `charged` */
+    } probe[FLOW_PROBES]; /* unanswered, oldest first */
+    uint8_t count; /* of them */
+    uint8_t misses; /* times in a row that no answer came in time */
+    bool answers; /* the address has answered since it was given up last */
+    bool unprobed; /* the address does not answer probes: it is paced by time */
+};
 
 struct peer_window {
     struct list_node bucket; /* in peer_window_table.bucket, unless the entry was never used */
     uint8_t gid[16];
-    uint32_t users; /* QPs connected to it; 0 and nothing in flight: the entry may be taken for another address */
-    uint64_t inflight; /* bytes sent to its socket, or asked from it, and not answered */
-    struct list_node waiting; /* QPs that wait for room */
-    struct datagram_flow flow; /* of the bytes in flight that nobody acknowledges */
+    uint32_t
+        users; /* QPs connected to it. An entry without users and bytes in flight may be taken for another address */
+    uint64_t inflight; /* bytes sent to its socket, or requested from it, and not answered */
+    struct list_node waiting; /* QPs that wait for room: sched_entity.waiting */
+    struct datagram_flow flow; /* of the bytes in flight that are never acknowledged */
 };
 struct peer_window_table {
     struct list_node bucket[PEER_WINDOW_BUCKETS];
     struct peer_window *peers; /* [size] */
     uint32_t size;
     uint32_t untouched; /* entries from here on were never used */
-    uint32_t hand; /* where the search for an entry that may be taken goes on */
+    uint32_t hand; /* where the next search for an entry that may be taken starts */
 };
 
 /* peers: size zeroed ones. */
 void peer_window_table_init(struct peer_window_table *t, struct peer_window *peers, uint32_t size);
-/* The entry of an address; if there are more addresses in use than entries, one that several share, which is only slower.
- * It stays the address's own as long as it has users or something in flight. */
+/* The entry of an address. If more addresses are in use than there are entries, several addresses share one, which is only
+ * slower. The entry stays the address's own as long as it has users or bytes in flight. */
 struct peer_window *peer_window_find(struct peer_window_table *t, const uint8_t gid[16]);
-/* NULL: no datagram was sent there of late. */
+/* As peer_window_find, but takes no entry. NULL: the address has none. */
 struct peer_window *peer_window_lookup(const struct peer_window_table *t, const uint8_t gid[16]);
-struct peer_window *peer_window_get(struct peer_window_table *t,
-                                    const uint8_t gid[16]); /* the same, with one user more */
+/* As peer_window_find, and adds a user. */
+struct peer_window *peer_window_get(struct peer_window_table *t, const uint8_t gid[16]);
+/* Removes a user. */
 void peer_window_put(struct peer_window *p);
 
-/* READs: true if responses of cost more bytes may be sent to the QP's peer; else the QP is woken when that changes. */
-bool peer_window_admits(struct qp *qp, uint64_t cost);
-void peer_window_charge(struct qp *qp, uint64_t cost);
-void peer_window_release(struct qp *qp, uint64_t cost);
+/* Are all bytes released that were charged to the flow? */
+static inline bool datagram_flow_is_idle(const struct datagram_flow *f)
+{
+    return f->charged == f->released;
+}
 
-/* Bytes that the window has room for. Who has nothing in flight there may send a little all the same: what is acknowledged a
- * burst, what nobody acknowledges one packet. READs go through peer_window_admits. */
-uint64_t peer_window_room(const struct engine *e, const struct peer_window *p);
-/* The QP is woken when there is more room. */
-void peer_wait(struct qp *qp, struct peer_window *p);
-/* cost bytes less are in flight. */
-void peer_window_free(struct peer_window *p, uint64_t cost);
+/* cost more bytes are in flight. */
+static inline void peer_window_charge(struct peer_window *p, uint64_t cost)
+{
+    p->inflight += cost;
+}
+/* cost bytes less are in flight: the QPs that wait for room become ready. */
+static inline void peer_window_release(struct peer_window *p, uint64_t cost)
+{
+    p->inflight -= cost;
+    if (cost)
+        sched_wake_all(&p->waiting);
+}
+/* Bytes that a window of so many bytes in all has room for. */
+static inline uint64_t peer_window_room(const struct peer_window *p, uint64_t window_bytes)
+{
+    return p->inflight < window_bytes ? window_bytes - p->inflight : 0;
+}
 
 #endif

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/qp/qp.h"
+#include "wire/syndrome.h"
 
 static void add(struct engine *e, const struct report *r)
 {
@@ -119,8 +120,8 @@ static void add_request(struct report *r, const struct qp *qp)
     r->psn = req->una_psn;
     if (req->una == req->sq.tail)
         return;
-    const struct send_wqe *w = req_wqe(qp, req->una);
-    if (w->wr.opcode == WR_SEND || w->wr.opcode == WR_SEND_WITH_IMM || req_is_local(w))
+    const struct send_wqe *w = req_wqe(req, req->una);
+    if (w->wr.opcode == WR_SEND || w->wr.opcode == WR_SEND_WITH_IMM || wqe_is_local(w))
         return;
     r->has_key = true;
     r->key = w->wr.opcode == WR_SEND_WITH_INV ? w->wr.inv_rkey : w->wr.rkey;
@@ -133,9 +134,9 @@ static void add_bad_sge(struct report *r, const struct qp *qp)
     const struct requester *req = &qp->req;
     if (req->una == req->sq.tail)
         return;
-    const struct send_wqe *w = req_wqe(qp, req->una);
-    uint32_t access = req_is_read(w) || req_is_atomic(w) ? ACCESS_LOCAL_WRITE : 0;
-    if (w->own != OWN_NONE || w->wr.flags & SEND_INLINE || req_is_local(w))
+    const struct send_wqe *w = req_wqe(req, req->una);
+    uint32_t access = wqe_is_read(w) || wqe_is_atomic(w) ? ACCESS_LOCAL_WRITE : 0;
+    if (w->offload != OFFLOAD_NONE || w->wr.flags & SEND_INLINE || wqe_is_local(w))
         return;
     for (unsigned i = 0; i < w->wr.num_sge; i++) {
         const struct sge *sge = &w->u.sge[i];

@@ -1,79 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the engine has to say about things that go wrong: NAKs, packets dropped, timeouts, queue pairs that fail. Its owner
- * takes the reports (engine_pop_report) and writes them to a log. Nothing of the protocol depends on them: when nobody takes
- * them they are counted and forgotten. None is made on the way of a packet that nothing is wrong with. */
-#ifndef PUMICE_CORE_REPORT_H
-#define PUMICE_CORE_REPORT_H
+/* Makes the reports of base/report.h: NAKs, dropped packets, timeouts, QPs that fail. No report is made while a packet goes its
+ * ordinary way. */
+#ifndef PUMICE_CORE_QP_ERROR_REPORT_H
+#define PUMICE_CORE_QP_ERROR_REPORT_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "daemon/core/base/report.h"
 
+struct engine;
 struct pkt;
+struct qp;
 
-enum report_kind {
-    REPORT_NONE = 0,
-    REPORT_NAK_SENT, /* syndrome says which; RNR NAKs, too */
-    REPORT_NAK_RCVD,
-    REPORT_TIMEOUT, /* the QP's timeout passed without an answer: another try, of which retries_left are left */
-    REPORT_DROP, /* a packet was dropped; cause: enum drop_cause */
-    REPORT_ERROR, /* the QP went to ERR (SQE, if it is unreliable); cause: enum error_cause */
-    REPORT_KINDS, /* their number */
-};
-enum drop_cause {
-    DROP_UNKNOWN_QP, /* no such QP */
-    DROP_STATE, /* the QP is not ready to receive */
-    DROP_PKEY,
-    DROP_SOURCE, /* the source address is not the QP's peer */
-    DROP_OPCODE, /* not of the QP's service */
-    DROP_RESPONSE, /* answers nothing that was asked */
-    DROP_QKEY,
-    DROP_NO_RECV, /* UC, UD: no receive request */
-    DROP_REFUSED, /* UC, UD: not allowed, too long, or of a message given up */
-    /* By the engine's owner, which has not handed it over: */
-    DROP_ICRC, /* wrong ICRC */
-    DROP_MALFORMED, /* can't be decoded */
-    DROP_CAUSES,
-};
-enum error_cause {
-    ERROR_PROGRAM, /* modify_qp to ERR, or its owner closed it so */
-    ERROR_PEER_NAK, /* the peer refused: syndrome */
-    ERROR_RETRY, /* no answer after retry_cnt retries */
-    ERROR_RNR_RETRY, /* the peer had no receive request, rnr_retry times */
-    ERROR_LOCAL, /* a request of its own could not be carried out: status */
-    ERROR_RESPONSE, /* a response did not fit its request */
-    ERROR_REFUSED, /* it refused what the peer sent: syndrome */
-    ERROR_RECV, /* a receive request's memory can't be written, or is too small: status */
-    ERROR_MEMORY, /* client memory is gone */
-    ERROR_CAUSES,
-};
-
-struct report {
-    uint8_t kind; /* enum report_kind */
-    uint8_t cause; /* enum drop_cause or error_cause, by kind */
-    uint8_t syndrome; /* AETH, of NAKs */
-    uint8_t status; /* enum wc_status, of errors that a completion tells; else 0 */
-    uint8_t opcode; /* BTH, of the packet that it is about, if has_packet */
-    uint8_t retries_left; /* REPORT_TIMEOUT */
-    bool has_packet;
-    bool has_key; /* key and va mean something */
-    uint32_t qpn; /* the QP here; of REPORT_DROP with DROP_UNKNOWN_QP: that was meant */
-    uint32_t peer_qpn; /* the QP there; 0: not known */
-    uint32_t psn; /* of the packet; of errors of requests the oldest unacknowledged, of others the expected one */
-    uint32_t expected; /* PSN that the responder expects */
-    uint32_t key; /* rkey, or lkey of ERROR_LOCAL */
-    uint64_t va; /* address that goes with it */
-    uint8_t peer[16]; /* its GID */
-};
-
-/* Adds what the packet names to a report: opcode, PSN, and key and address, if it has them. The first part of a message names more
- * than those behind it. */
+/* Takes the oldest report. False: there is none. While the owner takes none, reports that find no room are counted. */
+bool engine_pop_report(struct engine *e, struct report *r);
+uint64_t engine_reports_lost(const struct engine *e);
+/* Adds to a report what the packet names: opcode and PSN, and key and address if the packet has them. The first packet of a message
+ * names more than the packets behind it. */
 void report_packet(struct report *r, const struct pkt *p);
 
-#define REPORT_SLOTS 128u
-struct report_ring { /* part of struct engine */
-    uint32_t head, tail;
-    uint64_t lost; /* found no room */
-    struct report slot[REPORT_SLOTS];
-};
+/* --- inside the engine ------------------------------------------------------------------------------------------------- */
+
+/* p: the packet that the NAK answers; NULL: none in particular. A NAK that ends the connection becomes the QP's failure, too; call
+ * report_error after it. */
+void report_nak_sent(struct qp *qp, uint8_t syndrome, uint32_t psn, const struct pkt *p);
+void report_nak_rcvd(struct qp *qp, const struct pkt *p);
+void report_timeout(struct qp *qp);
+/* from: the sender's GID. */
+void report_drop(struct engine *e, enum drop_cause cause, const struct pkt *p, const uint8_t from[16]);
+void report_drop_qp(struct qp *qp, enum drop_cause cause, const struct pkt *p);
+/* The QP is about to go to ERR or SQE. Only the first call since the last report_forget counts. status: enum wc_status of the
+ * completion that tells it, 0: no completion does. */
+void report_error(struct qp *qp, enum error_cause cause, uint8_t status, uint8_t syndrome);
+/* The QP starts anew, without a failure. */
+void report_forget(struct qp *qp);
 
 #endif

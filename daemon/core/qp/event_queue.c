@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the engine's users are to see: completions and asynchronous events, queued until the owner takes them. */
+#include "daemon/core/qp/event_queue.h"
+
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/qp/qp.h"
 
 uint32_t completion_room(const struct engine *e)
 {
@@ -65,9 +66,10 @@ void completion_forget(struct qp *qp)
         struct completion *c = &e->done[i & e->done_mask];
         if (c->qpn != qp->qpn)
             continue;
+        /* A completion of an SRQ's request stays: it belongs to the owner of the SRQ, which may be another session. The entries and
+         * counts of a matching list stay, too. */
         if (qp->type == QPT_XRC_RECV || c->of != OF_REQUEST)
-            c->qp_owner = NULL; /* the message was received, and is its SRQ's owner's, who may be somebody else; the
-                                   entries and counts of a matching list live on, too */
+            c->qp_owner = NULL;
         else
             c->cq = NULL;
     }

@@ -3,24 +3,14 @@
 
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/base/psn.h"
+#include "wire/syndrome.h"
 
-void time_wait_add(struct time_wait_ring *r, const struct qp *qp)
+void time_wait_add(struct time_wait_ring *r, const struct time_wait *qp)
 {
-    if (!qp_is_reliable(qp) || qp->type == QPT_XRC_SEND || qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR)
-        return;
     struct time_wait *l = &r->slot[r->tail++ % TIME_WAIT_SLOTS];
     r->pending -= l->ack_pending;
-    *l = (struct time_wait){
-        .qpn = qp->qpn,
-        .dest_qpn = qp->attr.dest_qpn,
-        .epsn = qp->resp.epsn,
-        .msn = qp->resp.msn,
-        .av = qp->attr.av,
-        .service = qp->service,
-        /* An ACK that was due, unless it would pass over responses that will never be sent. */
-        .ack_pending = (qp->resp.ack_pending || qp->resp.ack_deadline) && !qp->resp.nak && !qp->resp.res_pending,
-    };
+    *l = *qp;
     r->pending += l->ack_pending;
 }
 

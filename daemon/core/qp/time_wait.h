@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What remains of a destroyed QP: enough to acknowledge once more what it had received.
+/* What is kept of a destroyed QP: enough to acknowledge once more what it had received.
  *
- * The last ACK of a connection may be lost after the application that got the last message has seen all it wanted
- * and destroyed its QP. The peer would then repeat that message to nobody, and report a failure of something that
- * succeeded. So the newest destroyed QPs leave a trace that answers duplicates, and nothing else: what was never
- * received is never acknowledged. */
-#ifndef PUMICE_CORE_TIME_WAIT_H
-#define PUMICE_CORE_TIME_WAIT_H
+ * The last ACK of a connection may be lost after the application has its last message and destroys its QP. The peer would then
+ * repeat that message to a QP that does not exist, and report a failure of a message that arrived. So the engine remembers the newest
+ * destroyed QPs. It acknowledges duplicates for them, and nothing else: it never acknowledges what a QP had not received. */
+#ifndef PUMICE_CORE_QP_TIME_WAIT_H
+#define PUMICE_CORE_QP_TIME_WAIT_H
 
-#include "daemon/core/engine.h"
+#include "daemon/core/base/rx_meta.h"
+#include "daemon/core/base/tx_batch.h"
 
-#define TIME_WAIT_SLOTS 256u /* newest destroyed QPs that are remembered; a power of two */
+#define TIME_WAIT_SLOTS 256u /* number of destroyed QPs that are remembered; a power of two */
 
 struct time_wait {
     uint32_t qpn; /* 0: empty */
@@ -27,11 +27,11 @@ struct time_wait_ring {
     uint32_t pending; /* ACKs to be sent */
 };
 
-/* Remembers a QP that is being destroyed, if it could receive. */
-void time_wait_add(struct time_wait_ring *r, const struct qp *qp);
-/* A packet for a QP that does not exist. True if it repeats what was received: it will be acknowledged. */
+/* Remembers a QP that is being destroyed. */
+void time_wait_add(struct time_wait_ring *r, const struct time_wait *qp);
+/* Takes in a packet for a QP that does not exist. True: it repeats what a destroyed QP had received, and will be acknowledged. */
 bool time_wait_rx(struct time_wait_ring *r, const struct pkt *p, const struct rx_meta *meta);
-/* Appends pending ACKs; false: the batch is full. */
+/* Appends pending ACKs. False: the batch is full. */
 bool time_wait_tx(struct time_wait_ring *r, struct tx_batch *b);
 
 #endif

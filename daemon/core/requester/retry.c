@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The requester's timers, all derived from its state:
- *
- *   RNR wait   rnr_until                                the responder asked for it; nothing is sent before
- *   timeout    progress_at + 4.096 us * 2^timeout       nothing was heard for that long: one of retry_cnt retries
- *   tail probe last_tx + a few round trips, doubling    the last packets or their ACK may be lost; costs no retry
- *
- * The probe finds losses that no NAK reports long before the QP's timeout, which applications choose in the range of seconds. */
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/requester/retry.h"
+
+#include "daemon/core/qp/error_report.h"
+#include "daemon/core/requester/congestion.h"
+#include "daemon/core/requester/failure.h"
+#include "daemon/core/requester/window.h"
 
 #define PROBE_RTTS 4u
 #define PROBE_UNKNOWN_NS 1000000u /* before a round trip was measured */
@@ -80,7 +78,7 @@ static void probe(struct qp *qp, uint64_t now)
         r->probe_due = true;
     else
         req_loss(qp, RETRANS_PROBE, r->una_psn, now);
-    engine_ready(qp);
+    qp_schedule(qp);
 }
 
 void req_expire(struct qp *qp, uint64_t now)
@@ -93,7 +91,7 @@ void req_expire(struct qp *qp, uint64_t now)
             return;
         r->rnr_until = 0;
         r->progress_at = r->last_tx = now;
-        engine_ready(qp);
+        qp_schedule(qp);
         return;
     }
     if (!outstanding(r))
@@ -102,4 +100,71 @@ void req_expire(struct qp *qp, uint64_t now)
         timed_out(qp, now);
     else if (r->last_tx + probe_ns(qp) <= now)
         probe(qp, now);
+}
+
+void req_rewind(struct qp *qp, uint32_t psn)
+{
+    struct requester *r = &qp->req;
+    uint64_t inflight = 0;
+    uint32_t at = r->una_psn;
+    r->cur = r->una;
+    while (r->cur != r->unsent) {
+        const struct send_wqe *w = req_wqe(r, r->cur);
+        if (wqe_is_local(w) && w->local_error)
+            break;
+        uint32_t from = wqe_offset(w, at);
+        uint32_t upto = wqe_offset(w, psn);
+        if (upto < w->npkts) {
+            inflight += req_cost(qp, w, from, upto);
+            break;
+        }
+        inflight += req_cost(qp, w, from, w->npkts);
+        at = psn_add(w->first_psn, w->npkts);
+        r->cur++;
+    }
+    r->next_psn = psn;
+    qp_release(qp, r->inflight - min64(inflight, r->inflight));
+    while (r->rd_count && psn_diff(r->rd[(r->rd_head + r->rd_count - 1) % ENGINE_MAX_RD_ATOMIC].end, psn) > 0)
+        r->rd_count--;
+    rtt_cancel(r);
+    r->probe_due = false;
+    qp_schedule(qp);
+}
+
+void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t now)
+{
+    struct requester *r = &qp->req;
+    if (cause != RETRANS_RNR)
+        cwnd_loss(r, &qp->e->cfg);
+    r->cause = (uint8_t)cause;
+    r->rewound_at = now;
+    r->rewind_psn = psn;
+    req_rewind(qp, psn);
+}
+
+/* Duplicates of a NAK, and responses that were under way behind a lost one, tell the same loss again: what comes
+ * within `echo` after the retransmission began can't be about the retransmission. If the same packet is lost once
+ * more, the timeout goes on: on a path that never lets it pass, because it is too long, say, the QP must run out of
+ * retries although there are always NAKs. */
+static void lost(struct qp *qp, uint64_t echo, uint64_t now)
+{
+    struct requester *r = &qp->req;
+    bool again = r->rewound_at && r->una_psn == r->rewind_psn;
+    if (again && (r->next_psn == r->una_psn || now - r->rewound_at < echo))
+        return;
+    if (!again)
+        r->progress_at = now;
+    req_loss(qp, RETRANS_FAST, r->una_psn, now);
+}
+
+/* A responder's NAK: it takes a round trip until the next one can follow. */
+void req_lost_by_nak(struct qp *qp, uint64_t now)
+{
+    lost(qp, qp->req.rtt_min ? qp->req.rtt_min / 2 : 20000, now);
+}
+
+/* A missing response: those behind it are still coming in. */
+void req_lost_response(struct qp *qp, uint64_t now)
+{
+    lost(qp, qp->req.srtt ? 2 * qp->req.srtt : 50000, now);
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The requester's sending half: from work requests to packets, within the windows.
- *
- * A turn plans a run of packets for each request it gets to, headers written at once, and then gathers the payload
- * of all of them with one upcall, because a copy from client memory costs the same for one packet as for sixty. */
+#include "daemon/core/requester/send.h"
+
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/base/min.h"
+#include "daemon/core/memory/sge_iter.h"
+#include "daemon/core/qp/qp.h"
+#include "daemon/core/requester/congestion.h"
+#include "daemon/core/requester/local_ops.h"
+#include "daemon/core/requester/retry.h"
+#include "daemon/core/requester/window.h"
 
 #define BURST_PIECES 256u
 #define BURST_RUNS TX_BATCH_PKTS
@@ -47,30 +51,12 @@ static const uint8_t operations[][4] = {
 };
 /* clang-format on */
 
-void req_init(struct qp *qp)
-{
-    struct requester *r = &qp->req;
-    r->una = r->cur = r->unsent = r->sq.head;
-    r->una_psn = r->next_psn = r->sent_psn = r->unsent_psn = r->recover_psn = qp->attr.sq_psn;
-    r->flush_end = r->sq.head;
-    r->inflight = 0;
-    r->cwnd = qp->e->cfg.peer_window_bytes;
-    r->rd_head = r->rd_count = 0;
-    r->fail_status = 0;
-    r->retries_left = qp->attr.retry_cnt;
-    r->rnr_left = qp->attr.rnr_retry;
-    r->probes = 0;
-    r->probe_due = false;
-    r->rnr_until = r->progress_at = r->last_tx = r->rewound_at = 0;
-    r->rtt_start = r->srtt = r->rtt_min = 0;
-}
-
 /* --- one packet ------------------------------------------------------------------------------------------------------------ */
 
 static uint8_t operation_of(const struct send_wqe *w, uint32_t off)
 {
     const uint8_t *ops = operations[w->wr.opcode];
-    if (w->npkts == 1 || req_is_read(w))
+    if (w->npkts == 1 || wqe_is_read(w))
         return ops[3];
     if (off == 0)
         return ops[0];
@@ -83,7 +69,7 @@ static uint8_t operation_of(const struct send_wqe *w, uint32_t off)
 static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t read_pkts, struct pkt *p)
 {
     uint8_t operation = operation_of(w, off);
-    bool last = off + 1 == w->npkts && !req_is_read(w);
+    bool last = off + 1 == w->npkts && !wqe_is_read(w);
     p->opcode = (uint8_t)(qp->service | operation);
     p->tver = 0;
     p->migreq = true;
@@ -104,7 +90,7 @@ static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t
         p->srqn = w->wr.srqn;
     if (headers & OP_HAS_RETH) {
         uint64_t start = (uint64_t)off * qp->mtu;
-        uint64_t want = req_is_read(w) ? (uint64_t)read_pkts * qp->mtu : w->length;
+        uint64_t want = wqe_is_read(w) ? (uint64_t)read_pkts * qp->mtu : w->length;
         p->reth.va = w->wr.remote_addr + start;
         p->reth.rkey = w->wr.rkey;
         p->reth.length = (uint32_t)(want > w->length - start ? w->length - start : want);
@@ -133,24 +119,9 @@ static bool has_place(const struct qp *qp, const struct send_wqe *w, uint32_t of
 {
     struct sge_iter s;
     uint32_t start = off * qp->mtu;
-    uint32_t len = req_is_read(w) || req_is_atomic(w) ? min32(n * qp->mtu, w->length - start) : 0;
+    uint32_t len = wqe_is_read(w) || wqe_is_atomic(w) ? min32(n * qp->mtu, w->length - start) : 0;
     sge_iter_sgl(&s, &qp->e->keys, w->pd, w->u.sge, start, len, ACCESS_LOCAL_WRITE);
     return sge_iter_allowed(&s);
-}
-
-static bool carries_payload(const struct send_wqe *w)
-{
-    return !req_is_answered(w) || w->wr.opcode == WR_ATOMIC_WRITE;
-}
-
-/* The time until the ACK of this packet, which asks for one and is new, is a round trip; one at a time is measured. */
-static void measure(struct burst *s, uint32_t psn)
-{
-    struct requester *r = &s->qp->req;
-    if (r->rtt_start == 0) {
-        r->rtt_psn = psn;
-        r->rtt_start = s->now;
-    }
 }
 
 static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t read_pkts,
@@ -158,7 +129,7 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
 {
     struct qp *qp = s->qp;
     uint32_t start = off * qp->mtu;
-    uint32_t len = carries_payload(w) ? min32(qp->mtu, w->length - start) : 0;
+    uint32_t len = wqe_has_payload(w) ? min32(qp->mtu, w->length - start) : 0;
     struct pkt p;
     fill_headers(qp, w, off, read_pkts, &p);
     p.pad = (uint8_t)pkt_pad(len);
@@ -194,7 +165,7 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
             break;
         }
     } else if (p.ackreq) {
-        measure(s, p.psn);
+        rtt_packet_planned(&qp->req, p.psn, s->now);
     }
     return t;
 }
@@ -205,7 +176,7 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
  * too: then one lost ACK or last packet does not stop the sender, and the window moves smoothly. */
 static bool asks_midway(const struct qp *qp, uint32_t pkt)
 {
-    return qp->req.cwnd < qp->e->cfg.peer_window_bytes && pkt % ACK_EVERY == ACK_EVERY - 1;
+    return !cwnd_is_full_size(&qp->req, &qp->e->cfg) && pkt % ACK_EVERY == ACK_EVERY - 1;
 }
 
 /* Finds out where bytes [start, start + len) of a request are, which are the payload of a run. If they are few pieces, as they
@@ -225,7 +196,7 @@ static bool plan_gather(struct burst *s, struct run *run, const struct send_wqe 
         return true;
     }
     sge_iter_sgl(&from, &qp->e->keys, w->pd, w->u.sge, start, len, 0);
-    enum copied result = sge_iter_read(&from, qp->e, &s->buf[run->buf0], s->bufs - run->buf0);
+    enum copied result = sge_iter_read(&from, &qp->e->mem, &s->buf[run->buf0], s->bufs - run->buf0);
     if (result == COPY_FAILED)
         COUNT(qp, mem_faults);
     s->bufs = run->buf0;
@@ -242,7 +213,7 @@ static bool fetch_word(struct qp *qp, struct send_wqe *w)
     sge_iter_sgl(&from, &qp->e->keys, w->pd, w->u.sge, 0, w->length, 0);
     if (!sge_iter_allowed(&from))
         return false;
-    enum copied result = sge_iter_read(&from, qp->e, &to, 1);
+    enum copied result = sge_iter_read(&from, &qp->e->mem, &to, 1);
     if (result == COPY_FAILED)
         COUNT(qp, mem_faults);
     return result == COPIED;
@@ -254,7 +225,7 @@ static void ask_late(struct burst *s)
     const struct tx_pkt *t = &s->b->pkt[s->b->n - 1];
     pkt_ask_ack(s->b->buf + t->off);
     if (psn_diff(t->psn, s->sent0) >= 0)
-        measure(s, t->psn);
+        rtt_packet_planned(&s->qp->req, t->psn, s->now);
 }
 
 /* Plans packets [off, off + n) of a request (for a READ: the one request for them). Returns how many PSNs were
@@ -262,7 +233,7 @@ static void ask_late(struct burst *s)
 static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t n)
 {
     struct qp *qp = s->qp;
-    struct send_wqe *w = req_wqe(qp, index);
+    struct send_wqe *w = req_wqe(&qp->req, index);
     struct run *run = &s->run[s->runs];
     *run = (struct run){.index = index,
                         .psn = psn_add(w->first_psn, off),
@@ -271,7 +242,7 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
                         .piece0 = s->pieces,
                         .buf0 = s->bufs};
     uint32_t done = 0;
-    if (req_is_answered(w)) {
+    if (wqe_is_answered(w)) {
         if (!has_place(qp, w, off, n) || !fetch_word(qp, w)) {
             w->local_error = WC_LOC_PROT_ERR;
             return 0;
@@ -288,7 +259,7 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
             tx_take_back(s->b, run->pkt0, run->used0);
             s->bufs = run->buf0;
             w->local_error = WC_LOC_PROT_ERR;
-            qp->req.rtt_start = 0;
+            rtt_cancel(&qp->req);
             return 0;
         }
     }
@@ -303,16 +274,16 @@ static uint32_t plan_run(struct burst *s, uint32_t index, uint32_t off, uint32_t
 static void gather(struct burst *s)
 {
     struct engine *e = s->qp->e;
-    if (s->pieces == 0 || e->ops->read(e->ops_ctx, s->piece, s->pieces, s->buf, s->bufs) == 0)
+    if (s->pieces == 0 || e->mem.ops->read(e->mem.ctx, s->piece, s->pieces, s->buf, s->bufs) == 0)
         return;
     COUNT(s->qp, mem_faults);
     for (unsigned i = 0; i < s->runs; i++) {
         struct run *run = &s->run[i];
         if (run->pieces == 0 ||
-            e->ops->read(e->ops_ctx, &s->piece[run->piece0], run->pieces, &s->buf[run->buf0], run->bufs) == 0)
+            e->mem.ops->read(e->mem.ctx, &s->piece[run->piece0], run->pieces, &s->buf[run->buf0], run->bufs) == 0)
             continue;
         struct requester *r = &s->qp->req;
-        req_wqe(s->qp, run->index)->local_error = WC_LOC_PROT_ERR;
+        req_wqe(&s->qp->req, run->index)->local_error = WC_LOC_PROT_ERR;
         tx_take_back(s->b, run->pkt0, run->used0);
         if (psn_diff(run->psn, r->next_psn) < 0)
             req_rewind(s->qp, run->psn);
@@ -329,40 +300,11 @@ static void number_request(struct qp *qp, struct send_wqe *w)
     struct requester *r = &qp->req;
     w->first_psn = r->unsent_psn;
     w->npkts = psn_count(w->length, qp->mtu);
-    w->chunk = req_is_read(w) ? req_read_chunk(qp) : 0;
-    if (req_is_atomic(w) || qp->type == QPT_UD)
+    w->chunk = wqe_is_read(w) ? req_read_chunk(qp) : 0;
+    if (wqe_is_atomic(w) || qp->type == QPT_UD)
         w->npkts = 1;
     r->unsent_psn = psn_add(r->unsent_psn, w->npkts);
     r->unsent++;
-}
-
-/* Carries out the local operation at cur. It begins after all before it have begun; an invalidation, after which
- * nothing may use the window any more, not before they are done. False: it has to wait, or failed. */
-static bool run_local(struct qp *qp, struct send_wqe *w)
-{
-    struct requester *r = &qp->req;
-    if (w->wr.opcode == WR_LOCAL_INV && qp_is_reliable(qp) && r->una != r->cur)
-        return false;
-    if (w->wr.flags & SEND_FENCE && r->rd_count)
-        return false;
-    w->first_psn = r->unsent_psn;
-    w->npkts = 0;
-    r->unsent++;
-    if (w->wr.opcode == WR_BIND_MW) {
-        if (!mw_bind(qp, &w->wr.bind, &w->local_cause))
-            w->local_error = WC_MW_BIND_ERR;
-    } else {
-        struct mkey *window = mw_find_bound(qp, w->wr.inv_rkey);
-        if (window)
-            mw_unbind(qp->e, window);
-        else
-            w->local_error = WC_LOC_QP_OP_ERR;
-    }
-    if (w->local_error)
-        return false;
-    r->cur++;
-    req_pass_local(qp);
-    return true;
 }
 
 /* Whether the request at cur, which has its PSNs, can go on now; if not, something will make the QP ready again. */
@@ -373,7 +315,7 @@ static bool may_go_on(const struct qp *qp, struct send_wqe *w)
         return false;
     if (r->next_psn == w->first_psn && w->wr.flags & SEND_FENCE && r->rd_count)
         return false;
-    if (!req_is_answered(w))
+    if (!wqe_is_answered(w))
         return true;
     if (qp->attr.max_rd_atomic == 0)
         w->local_error = WC_LOC_QP_OP_ERR;
@@ -384,19 +326,19 @@ static bool may_go_on(const struct qp *qp, struct send_wqe *w)
 static struct send_wqe *next_request(struct qp *qp)
 {
     struct requester *r = &qp->req;
-    while (r->cur != r->sq.tail && !r->rnr_until && !r->fail_status && !req_flushing(qp)) {
-        struct send_wqe *w = req_wqe(qp, r->cur);
+    while (r->cur != r->sq.tail && !r->rnr_until && !r->fail_status && !req_is_flushing(&qp->req)) {
+        struct send_wqe *w = req_wqe(r, r->cur);
         bool unsent = r->cur == r->unsent;
-        if (qp->attr.state == QPS_SQD && (unsent || !req_has_begun(qp, w)))
+        if (qp->attr.state == QPS_SQD && (unsent || !req_has_begun(&qp->req, w)))
             return NULL;
-        if (!req_is_local(w)) {
+        if (!wqe_is_local(w)) {
             if (unsent)
                 number_request(qp, w);
             return may_go_on(qp, w) ? w : NULL;
         }
         if (!unsent && !w->local_error)
             r->cur++; /* it was carried out before the QP went back */
-        else if (!unsent || !run_local(qp, w))
+        else if (!unsent || !req_run_local(qp, w))
             return NULL;
     }
     return NULL;
@@ -406,9 +348,10 @@ static void charge(struct burst *s, const struct send_wqe *w, uint64_t cost)
 {
     struct qp *qp = s->qp;
     if (qp_is_reliable(qp))
-        peer_window_charge(qp, cost);
+        qp_charge(qp, cost);
     else
-        datagram_flow_charge(qp->e, req_peer(qp, w), qp->type == QPT_UD ? &w->wr.ud.av : &qp->attr.av, cost, s->now);
+        datagram_flow_charge(&qp->e->flows, req_peer(qp, w), qp->type == QPT_UD ? &w->wr.ud.av : &qp->attr.av, cost,
+                             s->now);
 }
 
 /* Books what was planned: n PSNs of the request at cur. */
@@ -417,14 +360,14 @@ static void sent(struct burst *s, struct send_wqe *w, uint32_t off, uint32_t n)
     struct requester *r = &s->qp->req;
     if (r->una_psn == r->next_psn && r->una_psn == r->sent_psn)
         r->progress_at = s->now;
-    if (req_is_answered(w)) {
+    if (wqe_is_answered(w)) {
         struct rd_credit *credit = &r->rd[(r->rd_head + r->rd_count++) % ENGINE_MAX_RD_ATOMIC];
         credit->first = psn_add(w->first_psn, off);
         credit->end = psn_add(w->first_psn, off + n);
     }
     uint64_t cost = req_cost(s->qp, w, off, off + n);
     charge(s, w, cost);
-    ecn_sent(s->qp, carries_payload(w) ? cost : PACKET_OVERHEAD, s->now);
+    dcqcn_sent(&s->qp->dcqcn, wqe_has_payload(w) ? cost : PACKET_OVERHEAD, s->now);
     r->next_psn = psn_add(r->next_psn, n);
     if (psn_diff(r->next_psn, r->sent_psn) > 0)
         r->sent_psn = r->next_psn;
@@ -462,20 +405,20 @@ static bool plan_probe(struct burst *s)
     if (r->next_psn != r->sent_psn || r->una_psn == r->sent_psn)
         return true;
     uint32_t index = r->cur;
-    if (index == r->unsent || req_wqe(s->qp, index)->first_psn == r->next_psn) {
+    if (index == r->unsent || req_wqe(&s->qp->req, index)->first_psn == r->next_psn) {
         do /* some request in front of it has PSNs, since some are unacknowledged */
             index--;
-        while (req_wqe(s->qp, index)->npkts == 0);
+        while (req_wqe(&s->qp->req, index)->npkts == 0);
     }
-    struct send_wqe *w = req_wqe(s->qp, index);
-    uint32_t off = req_offset(w, r->next_psn) - 1, n = 1;
-    if (req_is_read(w)) { /* ask again for what is missing of its last chunk */
+    struct send_wqe *w = req_wqe(&s->qp->req, index);
+    uint32_t off = wqe_offset(w, r->next_psn) - 1, n = 1;
+    if (wqe_is_read(w)) { /* ask again for what is missing of its last chunk */
         uint32_t end = off + 1;
         const struct rd_credit *c = &r->rd[(r->rd_head + r->rd_count - 1) % ENGINE_MAX_RD_ATOMIC];
         if (r->rd_count == 0)
             return true;
         uint32_t from = psn_diff(c->first, r->una_psn) > 0 ? c->first : r->una_psn;
-        off = req_offset(w, from);
+        off = wqe_offset(w, from);
         n = end - off;
     }
     r->cause = RETRANS_PROBE;
@@ -487,9 +430,9 @@ static bool plan_probe(struct burst *s)
  * theirs, comes to nothing but that. */
 static enum tx_result stops_at_window(const struct burst *s)
 {
-    if (s->runs == 0 || list_empty(&s->qp->peer_wait))
+    if (s->runs == 0 || !sched_is_waiting(&s->qp->sched))
         return TX_DONE;
-    list_remove(&s->qp->peer_wait);
+    sched_stop_waiting(&s->qp->sched);
     return TX_MORE;
 }
 
@@ -502,7 +445,7 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
     s.qp = qp;
     s.b = b;
     s.now = now;
-    s.budget = engine_turn_bytes(qp->e, resp_has_work(qp));
+    s.budget = engine_turn_bytes(qp->e, resp_has_work(&qp->resp));
     s.sent0 = r->sent_psn;
     s.runs = s.pieces = s.bufs = 0;
 
@@ -515,17 +458,17 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
             result = TX_MORE;
             break;
         }
-        uint32_t off = req_offset(w, r->next_psn);
+        uint32_t off = wqe_offset(w, r->next_psn);
         uint32_t want = fits(&s, w, off);
         if (want == 0) {
             result = TX_FULL;
             break;
         }
-        uint32_t rate = ecn_allows(qp, now);
+        uint32_t rate = dcqcn_allows(&qp->dcqcn, &qp->e->cfg, now);
         if (rate == 0)
             break;
         want = min32(want, rate > qp->mtu ? rate / qp->mtu : 1);
-        if (req_is_read(w))
+        if (wqe_is_read(w))
             want = req_chunk_left(w, off);
         uint32_t n = req_window_allows(qp, w, off, want);
         if (n == 0) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How much the requester may send: its own window of packets and bytes, the destination's, which it shares with other QPs, and
- * what a READ may ask for at once. */
+#include "daemon/core/requester/window.h"
+
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/base/min.h"
+#include "daemon/core/requester/congestion.h"
 
 /* Bytes that one READ request asks for: many, because each of its own costs both ends something, and its first and last response
  * leave in a row of their own; a little more than the half of a megabyte, in aligned parts of which UCX asks. After a loss,
@@ -23,7 +24,7 @@ static uint64_t left_by_others(const struct qp *qp)
 uint32_t req_read_chunk(const struct qp *qp)
 {
     const struct engine_config *cfg = &qp->e->cfg;
-    uint64_t bytes = qp->req.cwnd == cfg->peer_window_bytes ? READ_CHUNK_MAX : READ_CHUNK_MIN;
+    uint64_t bytes = cwnd_is_full_size(&qp->req, cfg) ? READ_CHUNK_MAX : READ_CHUNK_MIN;
     if (bytes > left_by_others(qp))
         bytes = left_by_others(qp);
     if (bytes < READ_CHUNK_MIN)
@@ -34,21 +35,6 @@ uint32_t req_read_chunk(const struct qp *qp)
     return chunk ? chunk : 1;
 }
 
-/* Packets of the READ chunk that holds packet off, from off to the chunk's end. The bounds of chunks depend on
- * nothing that changes, so that a repeated request never reaches beyond the first one's responses. */
-uint32_t req_chunk_left(const struct send_wqe *w, uint32_t off)
-{
-    return min32(w->chunk - off % w->chunk, w->npkts - off);
-}
-
-uint64_t req_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to)
-{
-    uint64_t end = (uint64_t)to * qp->mtu;
-    if (end > w->length)
-        end = w->length;
-    return end - (uint64_t)from * qp->mtu + (uint64_t)(to - from) * PACKET_OVERHEAD;
-}
-
 /* Where packets of the request go. A datagram's destination mostly is the last one's. */
 struct peer_window *req_peer(struct qp *qp, const struct send_wqe *w)
 {
@@ -57,18 +43,35 @@ struct peer_window *req_peer(struct qp *qp, const struct send_wqe *w)
     return qp->peer;
 }
 
-/* The same for what nobody acknowledges: the destination's window is the only one. */
+/* The QP is woken when its peer's window has more room. */
+static void wait_for_peer(struct qp *qp, struct peer_window *p)
+{
+    if (sched_wait(&qp->sched, &p->waiting))
+        COUNT(qp, peer_window_full);
+}
+
+/* READs: may responses of so many bytes be requested from the QP's peer? If not, the QP is woken when that changes. A QP with nothing
+ * in flight may always send its request: so no QP waits forever behind others that are stuck. */
+static bool peer_admits(struct qp *qp, uint64_t cost)
+{
+    if (qp->req.inflight == 0 || qp->peer->inflight + cost <= qp->e->cfg.peer_window_bytes)
+        return true;
+    wait_for_peer(qp, qp->peer);
+    return false;
+}
+
+/* UC and UD, whose packets are never acknowledged: the destination's window is the only one. */
 static uint32_t datagram_flow_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
 {
     struct peer_window *p = req_peer(qp, w);
-    uint64_t room = peer_window_room(qp->e, p);
+    uint64_t room = peer_window_room(p, qp->e->cfg.peer_window_bytes);
     if (room >= req_cost(qp, w, off, off + want))
         return want;
     uint32_t n = (uint32_t)(room / (qp->mtu + PACKET_OVERHEAD)); /* fewer than want */
     if (n == 0 && p->inflight == 0)
         return 1;
     if (n == 0)
-        peer_wait(qp, p);
+        wait_for_peer(qp, p);
     return n;
 }
 
@@ -76,7 +79,7 @@ static uint32_t datagram_flow_allows(struct qp *qp, const struct send_wqe *w, ui
  * nothing in flight may always send a burst: so no QP waits for ever behind others that are stuck. */
 static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
-    uint64_t room = peer_window_room(qp->e, qp->peer);
+    uint64_t room = peer_window_room(qp->peer, qp->e->cfg.peer_window_bytes);
     if (req_cost(qp, w, off, off + n) <= room)
         return n;
     uint32_t fit = (uint32_t)(room / (qp->mtu + PACKET_OVERHEAD)); /* fewer than n */
@@ -86,7 +89,7 @@ static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off,
     else if (fit < min32(n, burst / 4))
         fit = 0;
     if (fit == 0)
-        peer_wait(qp, qp->peer);
+        wait_for_peer(qp, qp->peer);
     return fit;
 }
 
@@ -99,13 +102,13 @@ uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off
     bool idle = r->inflight == 0;
     if (!qp_is_reliable(qp))
         return datagram_flow_allows(qp, w, off, want);
-    if (req_is_read(w)) { /* all or nothing: a chunk's bounds are fixed */
+    if (wqe_is_read(w)) { /* all or nothing: a chunk's bounds are fixed */
         uint64_t cost = req_cost(qp, w, off, off + want);
         if (!idle && (out + want > cfg->window_pkts || r->inflight + cost > r->cwnd)) {
             COUNT(qp, window_full);
             return 0;
         }
-        return peer_window_admits(qp, cost) ? want : 0;
+        return peer_admits(qp, cost) ? want : 0;
     }
     uint32_t n = out < cfg->window_pkts ? min32(want, cfg->window_pkts - out) : 0;
     uint64_t cost = n ? req_cost(qp, w, off, off + n) : 0;
@@ -130,11 +133,11 @@ bool req_window_full(const struct qp *qp)
     uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn);
     if (!qp_is_reliable(qp) || r->cur == r->sq.tail || r->inflight == 0)
         return false;
-    const struct send_wqe *w = req_wqe(qp, r->cur);
-    uint32_t off = r->cur == r->unsent ? 0 : req_offset(w, r->next_psn), n = 1;
-    if (req_is_local(w) || (r->cur == r->unsent && req_is_read(w)))
+    const struct send_wqe *w = req_wqe(&qp->req, r->cur);
+    uint32_t off = r->cur == r->unsent ? 0 : wqe_offset(w, r->next_psn), n = 1;
+    if (wqe_is_local(w) || (r->cur == r->unsent && wqe_is_read(w)))
         return false;
-    if (req_is_read(w))
+    if (wqe_is_read(w))
         n = req_chunk_left(w, off);
     uint64_t cost = r->cur == r->unsent ? min32(w->length, qp->mtu) + PACKET_OVERHEAD : req_cost(qp, w, off, off + n);
     return out + n > cfg->window_pkts || r->inflight + cost > r->cwnd;

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder's part of the memory extensions (IBA A19): ATOMIC WRITE and FLUSH. Both are answered by a READ response
- * without data, which takes the place of an ACK, and take a resource, so that a duplicate is answered once more and not
- * carried out again.
- *
- * FLUSH has nothing to carry out: what earlier packets wrote is in memory before any packet leaves that was made
- * after them (mem.h), so with its response everything is visible to everybody. No region can be registered as persistent,
- * hence FLUSHes to persistence are refused by the key. */
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/responder/atomic_flush.h"
+
+#include "daemon/core/responder/resource.h"
 
 /* Rights that a FLUSH needs, of the QP and of the key. */
 static uint32_t flush_access(const struct pkt *p)
@@ -47,18 +42,18 @@ static struct resource *keep(struct qp *qp, const struct pkt *p)
 static enum rx_verdict do_atomic_write(struct qp *qp, const struct pkt *p)
 {
     struct sge_iter where;
-    struct mem_segment piece[2];
+    struct mem_segment segment[2];
     if (p->reth.length != 8)
         return V_INVALID;
     resp_remote_iter(qp, &where, qp->resp.pd, p->reth.rkey, p->reth.va, 8, ACCESS_REMOTE_WRITE);
-    if (sge_iter_segments(&where, piece, 2) != 1) /* not allowed, or not in one piece */
+    if (sge_iter_segments(&where, segment, 2) != 1) /* not allowed, or not in one piece */
         return V_ACCESS;
-    if ((where.layout ? piece[0].va : p->reth.va | piece[0].va) & 7)
+    if ((where.layout ? segment[0].va : p->reth.va | segment[0].va) & 7)
         return V_INVALID;
     struct resource *res = keep(qp, p);
     if (!res)
         return V_DROP;
-    if (qp->e->ops->write(qp->e->ops_ctx, qp->qpn, piece, 1, p->payload, 8))
+    if (qp->e->mem.ops->write(qp->e->mem.ctx, qp->qpn, segment, 1, p->payload, 8))
         return V_OPERATION;
     resp_answer_later(qp, res, 0, 1, false);
     return V_OK;
@@ -69,7 +64,7 @@ static enum rx_verdict do_flush(struct qp *qp, const struct pkt *p)
     bool range = p->feth.selectivity == FLUSH_RANGE;
     if (p->feth.selectivity > FLUSH_REGION || (range && p->reth.length > ENGINE_MAX_MSG))
         return V_INVALID;
-    uint32_t need = flush_access(p), qpn = qp->type == QPT_XRC_RECV ? 0 : qp->qpn;
+    uint32_t need = flush_access(p), qpn = qp_window_qpn(qp);
     if (range ? !key_open(&qp->e->keys, qp->resp.pd, true, qpn, p->reth.rkey, p->reth.va, p->reth.length, need)
               : !key_grants_remote(&qp->e->keys, qp->resp.pd, qpn, p->reth.rkey, need))
         return V_ACCESS;

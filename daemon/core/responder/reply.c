@@ -1,39 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder's sending half: responses to READs, atomics and the like in the order of their PSNs, then a NAK or an ACK. An
- * ACK never overtakes a response, because it would tell the requester that the response was lost (9.7.5.1.3). */
-#include <string.h>
+#include "daemon/core/responder/reply.h"
 
-#include "daemon/core/engine_priv.h"
-
-bool resp_has_work(const struct qp *qp)
-{
-    return qp->resp.res_pending || qp->resp.nak || qp->resp.ack_pending;
-}
-
-void resp_drop(struct qp *qp)
-{
-    for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC && qp->resp.res_pending; i++)
-        qp->resp.res[i].pending = false;
-    qp->resp.res_pending = qp->resp.res_again = 0;
-}
-
-bool resp_urgent(const struct qp *qp)
-{
-    return qp->resp.res_pending || qp->resp.nak;
-}
-
-/* What was received is still acknowledged, since its user may have seen it already. Responses are not sent any more,
- * unless a NAK of the engine's own waits behind them. */
-void resp_stop(struct qp *qp)
-{
-    struct responder *r = &qp->resp;
-    r->ack_pending = r->ack_pending || r->ack_deadline;
-    r->ack_deadline = 0;
-    if (r->res_pending && !r->nak) {
-        resp_drop(qp);
-        r->ack_pending = false; /* it would pass over them */
-    }
-}
+#include "daemon/core/qp/event_queue.h"
+#include "daemon/core/qp/qp_fail.h"
+#include "daemon/core/responder/request.h"
+#include "wire/syndrome.h"
 
 static void start_packet(const struct qp *qp, struct pkt *p, uint8_t operation, uint32_t psn, uint32_t msn)
 {
@@ -59,8 +30,8 @@ static struct resource *next_pending(struct qp *qp)
     return &r->res[i % ENGINE_MAX_RD_ATOMIC];
 }
 
-/* All before psn is acknowledged by what was just planned. */
-static void told(struct qp *qp, uint32_t psn)
+/* The packet that was just planned acknowledges everything before psn. */
+static void acknowledged(struct qp *qp, uint32_t psn)
 {
     if (psn_diff(psn, qp->resp.acked_psn) > 0)
         qp->resp.acked_psn = psn;
@@ -75,7 +46,7 @@ static void no_longer_pending(struct qp *qp, struct resource *res)
 
 static void answered(struct qp *qp, struct resource *res)
 {
-    told(qp, psn_add(res->first_psn, res->end_pkt));
+    acknowledged(qp, psn_add(res->first_psn, res->end_pkt));
     no_longer_pending(qp, res);
 }
 
@@ -117,7 +88,7 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     size_t used0 = b->used;
     struct buf buf[TX_BATCH_PKTS];
     uint32_t want = res->end_pkt - res->next_pkt;
-    uint32_t rate = ecn_allows(qp, now);
+    uint32_t rate = dcqcn_allows(&qp->dcqcn, &qp->e->cfg, now);
     if (rate == 0)
         return TX_DONE;
     uint32_t burst = engine_turn_bytes(e, qp->req.cur != qp->req.sq.tail || qp->req.probe_due);
@@ -132,7 +103,7 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     struct sge_iter from;
     uint64_t va = res->va + (uint64_t)res->next_pkt * qp->mtu;
     resp_remote_iter(qp, &from, res->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ);
-    if (sge_iter_read(&from, e, buf, n) != COPIED) {
+    if (sge_iter_read(&from, &e->mem, buf, n) != COPIED) {
         /* Deregistered, invalidated, or gone from its owner's address space, since the request was accepted. */
         tx_take_back(b, pkt0, used0);
         if (res->again) { /* it was answered in time; that the request came again may be the network's doing */
@@ -140,12 +111,12 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
             return TX_MORE;
         }
         uint32_t psn = psn_add(res->first_psn, res->next_pkt);
-        resp_drop(qp);
+        resp_drop(&qp->resp);
         event_add(qp, EVENT_QP_ACCESS_ERR);
-        resp_fatal(qp, NAK_REMOTE_ACCESS, psn, NULL);
+        qp_fail_with_nak(qp, NAK_REMOTE_ACCESS, psn, NULL);
         return TX_MORE;
     }
-    ecn_sent(qp, bytes + (uint64_t)n * PACKET_OVERHEAD, now);
+    dcqcn_sent(&qp->dcqcn, bytes + (uint64_t)n * PACKET_OVERHEAD, now);
     res->next_pkt += n;
     if (res->next_pkt == res->end_pkt)
         answered(qp, res);
@@ -172,7 +143,7 @@ static bool send_ack(struct qp *qp, struct tx_batch *b, uint8_t syndrome, uint32
     p.aeth.syndrome = syndrome;
     if (!qp_append(qp, b, &p, 0, &payload))
         return false;
-    told(qp, (syndrome & AETH_KIND_MASK) == AETH_ACK ? psn_add(psn, 1) : psn);
+    acknowledged(qp, (syndrome & AETH_KIND_MASK) == AETH_ACK ? psn_add(psn, 1) : psn);
     return true;
 }
 

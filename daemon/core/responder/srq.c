@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/qp/event_queue.h"
+#include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/tm_entry.h"
+#include "daemon/core/tm/tag_list.h"
 
 #define SRQ_BYTES ((sizeof(struct srq) + 63) & ~(size_t)63)
 #define LAST_SRQN 0xffffffu
@@ -18,24 +21,18 @@ size_t srq_size(uint32_t max_wr, uint32_t max_sge)
     return SRQ_BYTES + queue_bytes(max_wr, recv_stride(max_sge));
 }
 
-struct srq *srq_find(const struct engine *e, uint32_t number)
-{
-    struct srq *srq = e->srqs[number & e->srq_mask];
-    return srq && srq->number == number ? srq : NULL;
-}
-
-/* Gives it a number whose place in the table is free, as QPs get theirs. */
-static int number(struct engine *e, struct srq *srq)
+/* Gives the SRQ a number whose slot in the table is free, as QPs get theirs. */
+static int assign_number(struct engine *e, struct srq *srq)
 {
     if (e->srq_count == e->cfg.max_srq)
         return -ENOMEM;
     for (;;) {
         uint32_t n = e->next_srqn;
         e->next_srqn = n >= LAST_SRQN ? 1 : n + 1;
-        struct srq **place = &e->srqs[n & e->srq_mask];
-        if (*place)
+        struct srq **slot = &e->srqs[n & e->srq_mask];
+        if (*slot)
             continue;
-        *place = srq;
+        *slot = srq;
         srq->number = n;
         e->srq_count++;
         return 0;
@@ -48,7 +45,7 @@ int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct 
         srq_size(init->max_wr, init->max_sge) == 0)
         return -EINVAL;
     struct srq *srq = mem;
-    int err = number(e, srq);
+    int err = assign_number(e, srq);
     if (err)
         return err;
     srq->e = e;
@@ -64,8 +61,8 @@ int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct 
     return 0;
 }
 
-/* The request that the QP has taken is no longer the SRQ's business. */
-static void let_go(struct srq *srq, struct qp *qp)
+/* The QP no longer holds a request of the SRQ. */
+static void release(struct srq *srq, struct qp *qp)
 {
     list_remove(&qp->resp.held);
     srq->held--;
@@ -79,9 +76,9 @@ int srq_destroy(struct srq *srq)
     while (!list_empty(&srq->holders)) {
         struct qp *qp = list_entry(srq->holders.next, struct qp, resp.held);
         qp->resp.rq.head = qp->resp.rq.tail;
-        let_go(srq, qp);
+        release(srq, qp);
     }
-    tm_forget_orphans(srq);
+    tm_forget_detached(srq);
     completion_forget_srq(srq);
     e->srqs[srq->number & e->srq_mask] = NULL;
     e->srq_count--;
@@ -153,8 +150,8 @@ uint32_t srq_posted(const struct srq *srq)
 void srq_ask_owner(struct srq *srq)
 {
     const struct engine *e = srq->e;
-    if (e->ops->refill_srq && !srq->failed)
-        e->ops->refill_srq(e->ops_ctx, srq->owner);
+    if (e->owner.ops->refill_srq && !srq->failed)
+        e->owner.ops->refill_srq(e->owner.ctx, srq->owner);
 }
 
 /* Is it time for the limit event? The owner may have requests that the queue doesn't show yet. */
@@ -199,7 +196,7 @@ void srq_put_back(struct qp *qp)
     if (list_empty(&qp->resp.held))
         return;
     struct srq *srq = srq_find(qp->e, qp->resp.srqn);
-    let_go(srq, qp);
+    release(srq, qp);
     copy(&srq->rq, --srq->rq.head, queue_at(own, own->head++));
 }
 
@@ -208,7 +205,7 @@ void srq_completed(struct qp *qp, struct completion *c)
     if (list_empty(&qp->resp.held))
         return;
     struct srq *srq = srq_find(qp->e, qp->resp.srqn);
-    let_go(srq, qp);
+    release(srq, qp);
     c->srq_owner = srq->owner;
     c->of = srq->tm ? OF_TM_BUFFER : OF_REQUEST;
     if (srq->cq)

@@ -6,38 +6,77 @@
  * completes; so all that the responder knows of receive requests holds for both. The requests that QPs have taken are
  * counted (held) and their QPs listed (holders): one whose QP goes away without having used it is put back, as the
  * first to be taken, and an SRQ that is destroyed takes those under way with it. */
-#ifndef PUMICE_CORE_SRQ_H
-#define PUMICE_CORE_SRQ_H
+#ifndef PUMICE_CORE_RESPONDER_SRQ_H
+#define PUMICE_CORE_RESPONDER_SRQ_H
 
-#include "daemon/core/base/list.h"
-#include "daemon/core/base/wqe_queue.h"
-#include "daemon/core/engine.h"
+#include "daemon/core/base/types.h"
 
-struct srq {
-    struct engine *e;
-    struct queue rq; /* requests that no message has taken */
-    struct list_node holders; /* responder.held of QPs that have taken one */
-    uint32_t held; /* how many; they count for the queue's depth, so that each can be put back */
-    uint32_t users; /* QPs attached to it */
-    void *owner, *cq;
-    uint32_t number;
-    uint32_t pd; /* of its receive requests' keys, whatever the QP's is; XRC: of remote access, too */
-    uint32_t xrcd; /* 0: basic */
-    uint32_t max_sge;
-    uint32_t limit; /* 0: not armed */
-    bool failed; /* nothing is taken from it any more */
-    struct tag_list *tm; /* NULL: it matches no tags */
+struct engine;
+struct qp;
+struct srq;
+struct tag_list;
+struct tm_op;
+struct tm_op_result;
+
+/* A message takes the oldest request of the SRQ with its first packet (an RDMA WRITE with immediate data with its last),
+ * and keeps it until it completes. Each request completes once, but for those of an SRQ that is destroyed, and those
+ * whose completions were not popped yet when their QP was destroyed (so pop first, if the request's slot is to be known
+ * free again). A request that a QP had taken when it was destroyed or reset is back in the SRQ, in front. A QP with an
+ * SRQ that goes to ERR flushes what it has taken, and then gives EVENT_QP_LAST_WQE_REACHED, once, however many others do
+ * so, too: it waits in engine_tx until the event queue has room. */
+
+struct srq_init {
+    uint32_t pd;
+    uint32_t xrcd; /* the owner's number of the XRC domain; 0: a basic SRQ */
+    uint32_t max_wr; /* at most 16,384 */
+    uint32_t max_sge; /* at most ENGINE_MAX_SGE */
+    void *cq; /* XRC, tags: where its completions go; a basic SRQ's go to the QP's receive CQ */
+    struct tag_list
+        *tm; /* makes it an SRQ that matches tags: a list of its own, made by tm_init (tm.h), whose memory the
+                      owner frees after srq_destroy; NULL: none */
+    void *owner; /* the owner's pointer, for completions, events and refill_srq */
 };
+/* Bytes of zeroed, 64-byte aligned memory that srq_create wants; 0: beyond a limit. */
+size_t srq_size(uint32_t max_wr, uint32_t max_sge);
+/* -EINVAL, -ENOMEM (max_srq reached). mem is the caller's, to be freed after srq_destroy. */
+int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct srq **srq);
+/* Removes it at once; requests in it vanish. A basic SRQ must have no QP (-EBUSY); packets of XRC that name it later
+ * are refused. Completions of it that were not popped yet are dropped. */
+int srq_destroy(struct srq *srq);
+/* Carries out an operation on the matching list; its completion, if it has one, goes to the SRQ's CQ. -EINVAL: the SRQ
+ * matches no tags. -EAGAIN: there is no room for the completion, nothing was done. */
+int srq_post_op(struct srq *srq, const struct tm_op *op, uint64_t now);
+/* The same, which says what became of it, completion or not. */
+int srq_carry_out(struct srq *srq, const struct tm_op *op, struct tm_op_result *result, uint64_t now);
+uint32_t srq_number(const struct srq *srq); /* 24 bits, unique on the device, not 0 */
+/* -EINVAL (too many SGEs), -ENOMEM (full). */
+int srq_post_recv(struct srq *srq, const struct recv_wr *wr, const struct sge *sge);
+uint32_t srq_room(const struct srq *srq); /* a request that a message has taken keeps its place until it completes */
+uint32_t srq_posted(const struct srq *srq); /* requests in the private queue */
+/* Arms the limit event, which is given once when fewer requests than limit are left after a message wanted one, and
+ * disarms it (limit becomes 0). The owner is asked for more by refill_srq before the engine counts. While the event queue
+ * has no room, it stays armed. */
+void srq_set_limit(struct srq *srq, uint32_t limit);
+uint32_t srq_limit(const struct srq *srq); /* 0: not armed */
+/* Says that the requests can't be had any more, because the ring that they are in is broken: EVENT_SRQ_ERR, once. A
+ * connected QP whose next message needs one gives a remote operational error and goes to ERR. May be called by
+ * refill_srq. */
+void srq_fail(struct srq *srq);
+/* Moves the queue to new memory (srq_size(max_wr, same max_sge)): -EINVAL if more than max_wr requests are in it or
+ * taken from it by messages that are not complete. The
+ * old memory is the caller's again. */
+int srq_resize(struct srq *srq, uint32_t max_wr, void *mem, struct srq **out);
 
-struct srq *srq_find(const struct engine *e, uint32_t number); /* NULL: none */
-/* Moves its oldest request to the QP's own receive queue, which is empty; false: there is none. May give the limit
+/* --- inside the engine ------------------------------------------------------------------------------------------------- */
+
+/* Moves the oldest request of the SRQ to the QP's own receive queue, which is empty. False: there is none. May give the limit
  * event. */
 bool srq_take(struct srq *srq, struct qp *qp);
-/* Has the owner post what it has. */
+/* Has the owner post the requests that it has (owner_ops.refill_srq). */
 void srq_ask_owner(struct srq *srq);
-/* The QP has no use for the request that it took, if it did: it is the first to be taken again. */
+/* If the QP holds a request of its SRQ, it goes back and is the first to be taken again. */
 void srq_put_back(struct qp *qp);
-/* The QP's request was completed by c: says where it came from. */
+/* c completes the QP's request. If the request came from the SRQ, says so in c. */
 void srq_completed(struct qp *qp, struct completion *c);
 
 #endif

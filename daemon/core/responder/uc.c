@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Unreliable connections (IBA 9.8.2). A request is done when its last packet has been handed out (req_send.c); the
- * responder acknowledges nothing, and carries out what arrives whole and in sequence. Everything else it drops without a
- * word: a message with a gap up to the next one that begins, a message without a receive request, and what keys or rights
- * don't allow (9.8.2.2; class D of its errors). Only if the consumer's own receive request is at fault does that request
- * complete with the error, and the QP go to ERR. */
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/responder/uc.h"
+
+#include "daemon/core/qp/error_report.h"
+#include "daemon/core/qp/qp_fail.h"
+#include "daemon/core/responder/execute.h"
+#include "daemon/core/responder/receive.h"
+#include "daemon/core/responder/recv_queue.h"
+#include "daemon/core/responder/srq.h"
 
 /* The message under way is given up: its receive request is the next one's, of an SRQ even if that is another QP's. */
 static void give_up(struct qp *qp)
@@ -56,10 +58,10 @@ void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now)
 }
 
 /* A WRITE that found no memory is dropped like others; a receive that failed ends the QP. */
-void uc_mem_fault(struct qp *qp, bool told)
+void uc_mem_fault(struct qp *qp, bool reported)
 {
     give_up(qp);
-    if (told) {
+    if (reported) {
         report_error(qp, ERROR_RECV, WC_LOC_PROT_ERR, 0);
         qp_fail(qp);
     }

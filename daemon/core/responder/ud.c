@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Unreliable datagrams (IBA 9.8.3): one packet is one message. A request is done when it has been handed out
- * (req_send.c); what comes with the right Q_Key takes a receive request, or is dropped without a word.
- *
- * The first 40 bytes of a receive buffer are the header area. They always travel in the completion, as small messages
- * do, together with up to 24 bytes of payload; longer payload is written to memory behind them. */
+#include "daemon/core/responder/ud.h"
+
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/qp/error_report.h"
+#include "daemon/core/qp/event_queue.h"
+#include "daemon/core/qp/qp_fail.h"
+#include "daemon/core/responder/recv_queue.h"
+#include "daemon/core/responder/request.h"
+#include "daemon/core/responder/srq.h"
 #include "wire/grh.h"
 
 static void fill_grh(const struct pkt *p, const struct rx_meta *meta, uint8_t out[GRH_LEN])
@@ -20,7 +22,7 @@ static void fill_grh(const struct pkt *p, const struct rx_meta *meta, uint8_t ou
 
 /* Is there a place for the datagram? *direct: its beginning, headers (and payload, if it is small) can travel in the
  * completion, because the poller knows where they belong. Puts the payload of longer ones there. */
-static enum rx_verdict place(struct qp *qp, const struct pkt *p, bool small, bool *direct)
+static enum rx_verdict receive(struct qp *qp, const struct pkt *p, bool small, bool *direct)
 {
     struct sge_iter to;
     const struct recv_wqe *w = resp_recv(qp);
@@ -34,7 +36,7 @@ static enum rx_verdict place(struct qp *qp, const struct pkt *p, bool small, boo
     if (!*direct && !sge_iter_allowed(&to))
         return V_PROTECTION;
     resp_recv_iter(qp, &to, w, beginning, GRH_LEN + p->payload_len - beginning);
-    return sge_iter_write(&to, qp->e, qp->qpn, p->payload, GRH_LEN + p->payload_len - beginning) == COPIED
+    return sge_iter_write(&to, &qp->e->mem, qp->qpn, p->payload, GRH_LEN + p->payload_len - beginning) == COPIED
                ? V_OK
                : V_PROTECTION;
 }
@@ -45,7 +47,7 @@ static void put_beginning(struct qp *qp, const struct recv_wqe *w, struct comple
 {
     struct sge_iter to;
     resp_recv_iter(qp, &to, w, 0, c->inline_len);
-    if (sge_iter_write(&to, qp->e, qp->qpn, c->data, c->inline_len) != COPIED) {
+    if (sge_iter_write(&to, &qp->e->mem, qp->qpn, c->data, c->inline_len) != COPIED) {
         c->status = WC_LOC_PROT_ERR;
         report_error(qp, ERROR_RECV, WC_LOC_PROT_ERR, 0);
         qp_fail(qp);
@@ -91,7 +93,7 @@ void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint6
         report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);
         return;
     }
-    switch (place(qp, p, small, &direct)) {
+    switch (receive(qp, p, small, &direct)) {
     case V_OK:
         deliver(qp, p, meta, small, direct, now);
         break;

@@ -5,10 +5,10 @@
  * requests nor a protection domain of its own. Every request packet names an SRQ (XRCETH), which must be of the target's
  * XRC domain: that SRQ gives the receive requests, its owner's protection domain is what keys are checked against, and
  * its completion queue is where completions go. */
-#ifndef PUMICE_CORE_XRC_H
-#define PUMICE_CORE_XRC_H
+#ifndef PUMICE_CORE_RESPONDER_XRC_H
+#define PUMICE_CORE_RESPONDER_XRC_H
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/responder/request.h"
 
 /* May the request use the SRQ that it names? Asked when all that holds for RC, too, was found right. On V_OK the message
  * under way has this SRQ and its protection domain. V_ACCESS: no such SRQ, or one of another domain. V_INVALID: not the

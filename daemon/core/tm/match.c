@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Decisions on messages. */
+#include "daemon/core/tm/match.h"
+
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/core/tm/tm_priv.h"
+#include "daemon/core/tm/state.h"
+#include "daemon/core/tm/sync.h"
+#include "daemon/core/tm/trace.h"
 
 enum tm_holds {
     HOLDS_NOTHING = 0,

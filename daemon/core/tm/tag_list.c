@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/tm/tag_list.h"
+
 #include <string.h>
 
-#include "daemon/core/tm/tm_priv.h"
+#include "daemon/core/tm/state.h"
+#include "daemon/core/tm/sync.h"
 
 /* clang-format off */
 static const struct tm_profile profiles[TM_PROFILES] = {
@@ -19,7 +22,7 @@ const struct tm_profile *tm_profile(enum tm_profile_id id)
 /* --- life ------------------------------------------------------------------------------------------------------------ */
 
 /* Where the parts are, from the beginning of the memory. */
-struct layout {
+struct parts {
     size_t entries, sges, classes, buckets, trace, size;
     uint32_t num_buckets;
 };
@@ -31,7 +34,7 @@ static size_t part(size_t *at, size_t size)
     return start;
 }
 
-static bool lay_out(const struct tm_params *p, struct layout *l)
+static bool lay_out(const struct tm_params *p, struct parts *l)
 {
     const struct tm_profile *profile = tm_profile(p->profile);
     if (!profile || p->max_num_tags == 0 || p->max_num_tags > profile->max_num_tags || p->max_ops == 0 ||
@@ -53,13 +56,13 @@ static bool lay_out(const struct tm_params *p, struct layout *l)
 
 size_t tm_size(const struct tm_params *p)
 {
-    struct layout l;
+    struct parts l;
     return lay_out(p, &l) ? l.size : 0;
 }
 
 struct tag_list *tm_init(void *mem, const struct tm_params *p)
 {
-    struct layout l;
+    struct parts l;
     if (!lay_out(p, &l))
         return NULL;
     struct tag_list *tm = mem;
@@ -94,22 +97,7 @@ const struct tm_profile *tm_profile_of(const struct tag_list *tm)
 
 /* --- synchronization --------------------------------------------------------------------------------------------------- */
 
-bool tm_in_sync(const struct tag_list *tm)
-{
-    return tm->hw_cnt == tm->sw_cnt && tm->inflight == 0;
-}
-
-void tm_settle(struct tag_list *tm, uint64_t now)
-{
-    tm->version++;
-    if (!tm_in_sync(tm) || tm->list.pending == 0)
-        return;
-    uint32_t n = tm_list_activate(&tm->list);
-    tm->counters.activations++;
-    tm_trace_add(tm, (struct tm_event){.type = TM_EV_ACTIVATE, .handle = TM_NO_HANDLE, .entries = n}, now);
-}
-
-/* Any count is taken for what it is (row A19); those that an honest program can't send are counted. */
+/* Any count is taken for what it is; those that an honest program can't send are counted. */
 static void report(struct tag_list *tm, uint32_t unexpected_cnt, uint64_t now)
 {
     uint16_t cnt = (uint16_t)unexpected_cnt;

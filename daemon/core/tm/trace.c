@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tag matching as people see it: events, the list, counters, names. */
-#include "daemon/core/tm/tm_priv.h"
+#include "daemon/core/tm/trace.h"
+
+#include "daemon/core/tm/state.h"
 
 void tm_trace_add(struct tag_list *tm, struct tm_event ev, uint64_t now)
 {

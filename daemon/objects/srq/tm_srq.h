@@ -29,7 +29,7 @@ void tm_srq_forget(struct client_srq *q);
 
 /* Carries out what is in the ring. Returns how many operations. */
 unsigned tm_srq_drain(struct client_srq *q, uint64_t now);
-/* mem_ops.list_ops. */
+/* owner_ops.list_ops. */
 void tm_srq_before_match(void *client_srq);
 /* Goes on with the rings that there was no room for (struct device.waiting_lists). Returns how many operations. */
 unsigned tm_srq_drain_waiting(struct device *d, uint64_t now);

@@ -70,7 +70,7 @@ static void make_host(struct host *h)
 {
     struct sim *s = h->sim;
     h->mem = zalloc(engine_size(&h->cfg));
-    h->e = engine_init(h->mem, &h->cfg, &host_mem_ops, h);
+    h->e = engine_init(h->mem, &h->cfg, &host_mem_ops, h, &host_owner_ops, h);
     sim_require(s, h->e, "engine_init refuses its configuration");
     h->txbuf = malloc(h->txcap);
     make_space(s, &h->cells, 100 + (uint32_t)h->index, CANARY + 8 * MAX_CELLS + 8 + CANARY);

@@ -285,5 +285,5 @@ static void up_refill_srq(void *ctx, void *srq_owner)
     }
 }
 
-const struct mem_ops host_mem_ops = {
-    .read = up_read, .write = up_write, .atomic = up_atomic, .refill = up_refill, .refill_srq = up_refill_srq};
+const struct mem_ops host_mem_ops = {.read = up_read, .write = up_write, .atomic = up_atomic};
+const struct owner_ops host_owner_ops = {.refill = up_refill, .refill_srq = up_refill_srq};

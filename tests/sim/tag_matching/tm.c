@@ -101,6 +101,7 @@ static int up_write(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsi
 
 static void make_host(struct tms *s, int i)
 {
+    static const struct owner_ops owner = {0};
     static const struct mem_ops ops = {.read = up_read, .write = up_write};
     struct tms_host *h = &s->host[i];
     h->va = 0x1000000ull * (uint64_t)(i + 1);
@@ -115,7 +116,7 @@ static void make_host(struct tms *s, int i)
     h->cfg.num_gids = 1;
     bare_gid(i, h->cfg.gids[0]);
     h->mem = bare_zeroed(engine_size(&h->cfg));
-    h->e = engine_init(h->mem, &h->cfg, &ops, h);
+    h->e = engine_init(h->mem, &h->cfg, &ops, h, &owner, h);
     struct mr_init mr = {.pd = PD,
                          .va = h->va,
                          .iova = h->va,

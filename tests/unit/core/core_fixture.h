@@ -107,10 +107,13 @@ static inline void *fix_zalloc(size_t n)
     return memset(p, 0, (n + 63) / 64 * 64);
 }
 
+/* An owner that always posts at once. */
+static const struct owner_ops fix_no_refill = {0};
+
 static inline void fix_init_with(struct fixture *f, uint32_t max_qp, uint32_t event_slots)
 {
-    static const struct mem_ops ops = {
-        .read = fix_read, .write = fix_write, .atomic = fix_atomic, .refill_srq = fix_refill_srq};
+    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
+    static const struct owner_ops owner_ops = {.refill_srq = fix_refill_srq};
     memset(f, 0, sizeof *f);
     engine_config_defaults(&f->cfg);
     f->cfg.max_qp = max_qp;
@@ -123,7 +126,7 @@ static inline void fix_init_with(struct fixture *f, uint32_t max_qp, uint32_t ev
     f->cfg.num_gids = 1;
     f->cfg.gids[0][15] = 1;
     f->mem = fix_zalloc(engine_size(&f->cfg));
-    f->e = engine_init(f->mem, &f->cfg, &ops, f);
+    f->e = engine_init(f->mem, &f->cfg, &ops, f, &owner_ops, f);
     cr_assert(f->e);
 }
 

@@ -37,7 +37,7 @@ static inline void setup_engine(void)
     fix.cfg.num_gids = 1;
     fix.cfg.gids[0][15] = 1;
     fix.mem = fix_zalloc(engine_size(&fix.cfg));
-    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
     cr_assert(fix.e);
 }
 

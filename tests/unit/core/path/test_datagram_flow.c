@@ -22,7 +22,7 @@ static void setup(void)
     fix.cfg.peer_window_bytes = WINDOW;
     fix.cfg.flow_wait_ns = WAIT;
     fix.mem = fix_zalloc(engine_size(&fix.cfg));
-    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
     struct mr_init mr = {.pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM};
     mr.access = ACCESS_LOCAL_WRITE;
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);

@@ -206,7 +206,7 @@ Test(report, a_full_window_is_seen)
     static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
     fix.cfg.window_pkts = 2;
     fix.mem = fix_zalloc(engine_size(&fix.cfg));
-    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
     qp = fix_qp(&fix);
     fix_bring(&fix, qp, QPS_RTS);
     for (int i = 0; i < 2; i++)

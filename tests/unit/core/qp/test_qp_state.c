@@ -490,7 +490,7 @@ Test(qp_state, numbers_wrap_before_the_multicast_qp)
     high.cfg.first_qpn = 0xfffffe;
     memset(high.mem, 0, engine_size(&high.cfg));
     static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
-    high.e = engine_init(high.mem, &high.cfg, &ops, &high);
+    high.e = engine_init(high.mem, &high.cfg, &ops, &high, &fix_no_refill, &high);
     cr_assert_not_null(high.e);
     cr_expect_eq(qp_number(fix_qp(&high)), 0xfffffe);
     for (uint32_t i = 0, last = 16; i < 7; i++) { /* numbers whose place in the table is taken are left out */
@@ -528,7 +528,7 @@ Test(qp_state, an_engine_refuses_what_it_cannot_be)
     bad[4].active_mtu = 6;
     bad[5].window_pkts = 0;
     for (int i = 0; i < 6; i++) {
-        cr_expect_null(engine_init(fix.mem, &bad[i], &ops, &fix), "%d", i);
+        cr_expect_null(engine_init(fix.mem, &bad[i], &ops, &fix, &fix_no_refill, &fix), "%d", i);
     }
 }
 

@@ -23,7 +23,7 @@ static void begin(uint32_t window_pkts)
     fix.cfg.burst_bytes = 16384;
     fix.cfg.window_pkts = window_pkts;
     memset(fix.mem, 0, engine_size(&fix.cfg));
-    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     qp = fix_qp(&fix);
     fix_bring(&fix, qp, QPS_RTS); /* sends from PSN 200, MTU 256 */

@@ -193,10 +193,10 @@ Test(responder, drops_packets_of_other_services_and_partitions)
 Test(responder, a_stream_of_responses_lets_own_requests_through)
 {
     struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, FIX_MEM}};
-    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic, .refill = NULL};
+    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
     fix.cfg.burst_bytes = 4096;
     memset(fix.mem, 0, engine_size(&fix.cfg));
-    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
     struct mr_init mr = {
         .pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM, .access = ACCESS_REMOTE_READ};
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);

@@ -21,7 +21,7 @@ static void setup(void)
     fix.cfg.burst_bytes = BURST;
     fix.cfg.window_pkts = 1000;
     fix.mem = fix_zalloc(engine_size(&fix.cfg));
-    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix);
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
     mr.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE;
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     bulk = fix_qp(&fix);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What memory windows show, for people who look: the pieces are those that a request would get, by the same code. */
-#ifndef PUMICE_CORE_EXPLAIN_H
-#define PUMICE_CORE_EXPLAIN_H
+#ifndef PUMICE_CORE_CONTROL_MW_INSPECT_H
+#define PUMICE_CORE_CONTROL_MW_INSPECT_H
 
-#include "daemon/core/engine.h"
 #include "daemon/core/memory/layout.h"
+
+struct engine;
 
 struct mw_view {
     uint32_t key; /* its present one */

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The rendezvous of tag matching: the offload fetches the data by an RDMA READ of its own, and tells the sender by a FIN.
- *
- * Its requests stand in the QP's send queue among the program's, in the order in which they came up, and have slots of
- * their own there (TM_SEND_SLOTS): so neither starves, and a QP without any send requests of the program's will do. The FIN
- * is queued when the READ is done, so that READs follow each other as closely as max_rd_atomic allows, and FINs leave in the
- * order in which the READs were done. Rendezvous that find no slots wait in their entries. */
+#include "daemon/core/requester/rendezvous.h"
+
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/qp/event_queue.h"
+#include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/tm_entry.h"
+#include "daemon/core/tm/tag_list.h"
 
-static struct send_wqe *append(struct qp *qp, uint8_t own, uint8_t opcode)
+static struct send_wqe *append(struct qp *qp, uint8_t offload, uint8_t opcode)
 {
     struct requester *r = &qp->req;
     struct send_wqe *w = queue_at(&r->sq, r->sq.tail++);
     memset(w, 0, offsetof(struct send_wqe, u));
-    w->own = own;
+    w->offload = offload;
     w->wr.opcode = opcode;
-    r->own_queued++;
+    r->offload_queued++;
     if (qp->attr.state == QPS_ERR)
         r->flush_end = r->sq.tail;
-    engine_ready(qp);
+    qp_schedule(qp);
     return w;
 }
 
 static void queue_read(struct qp *qp, struct tm_entry *e)
 {
-    struct send_wqe *w = append(qp, OWN_READ, WR_RDMA_READ);
+    struct send_wqe *w = append(qp, OFFLOAD_READ, WR_RDMA_READ);
     w->wr.remote_addr = e->rx.rvh.va;
     w->wr.rkey = e->rx.rvh.rkey;
     w->wr.num_sge = e->num_sge;
@@ -33,13 +32,13 @@ static void queue_read(struct qp *qp, struct tm_entry *e)
     w->pd = srq_find(qp->e, qp->srqn)->pd;
     w->entry = e;
     memcpy(w->u.sge, e->sge, e->num_sge * sizeof(*e->sge));
-    qp->req.own_reads++;
+    qp->req.offload_reads++;
 }
 
-/* A copy of the request's headers, apart from the operation (0.2). */
+/* A copy of the request's headers, apart from the operation. */
 static void queue_fin(struct qp *qp, const struct tm_rx *rx)
 {
-    struct send_wqe *w = append(qp, OWN_FIN, WR_SEND);
+    struct send_wqe *w = append(qp, OFFLOAD_FIN, WR_SEND);
     struct tmh tmh = rx->tmh;
     tmh.opcode = TMH_FIN;
     w->wr.flags = SEND_INLINE;
@@ -52,7 +51,7 @@ static void queue_fin(struct qp *qp, const struct tm_rx *rx)
 static bool has_slots(const struct qp *qp, const struct tm_rx *rx)
 {
     uint32_t want = rx->action == TM_ACT_READ ? 2 : 1;
-    return qp->req.own_queued + qp->req.own_reads + want <= TM_SEND_SLOTS;
+    return qp->req.offload_queued + qp->req.offload_reads + want <= TM_SEND_SLOTS;
 }
 
 bool rndv_start(struct qp *qp, uint64_t now)
@@ -96,28 +95,28 @@ bool rndv_begin(struct qp *qp, struct tm_rx *rx, bool solicited, uint64_t now)
 bool rndv_retire(struct qp *qp, const struct send_wqe *w, uint64_t now)
 {
     struct requester *r = &qp->req;
-    if (w->own == OWN_READ) {
+    if (w->offload == OFFLOAD_READ) {
         if (completion_room(qp->e) == 0)
             return false;
         struct tm_rx rx = w->entry->rx;
         struct completion *c = tm_complete(qp, &rx, WC_SUCCESS, tm_wc_table[TM_ACT_READ].last, now);
         c->byte_len = w->length;
         c->solicited = w->entry->solicited;
-        r->own_reads--;
+        r->offload_reads--;
         queue_fin(qp, &rx);
         tm_done(qp->tm, &rx, now);
     }
-    r->own_queued--;
+    r->offload_queued--;
     return true;
 }
 
 void rndv_flush_request(struct qp *qp, const struct send_wqe *w, uint8_t status, uint64_t now)
 {
     struct requester *r = &qp->req;
-    r->own_queued--;
-    if (w->own == OWN_READ) {
+    r->offload_queued--;
+    if (w->offload == OFFLOAD_READ) {
         struct tm_rx rx = w->entry->rx;
-        r->own_reads--;
+        r->offload_reads--;
         tm_complete_entry(qp, &rx, status, now);
     } else if (status != WC_WR_FLUSH_ERR) {
         event_add(qp, EVENT_QP_FATAL); /* no completion can tell that a FIN did not arrive */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/core/memory/mw_inspect.h"
+#include "daemon/core/control/mw_inspect.h"
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/memory/mw.h"
 #include "daemon/core/memory/sge_iter.h"
+#include "daemon/core/qp/engine_state.h"
 
 #define CHUNK (1u << 30) /* bytes of a source, which counts them in 32 bits */
 #define STEPS 64u /* steps for each piece that may be shown */
@@ -13,17 +14,12 @@ static const struct mkey *find_window(const struct engine *e, uint32_t key)
     return k && k->kind != KEY_REGION ? k : NULL;
 }
 
-static uint32_t present_key(const struct engine *e, const struct mkey *k)
-{
-    return (uint32_t)(k - e->keys.entry) << 8 | k->tag;
-}
-
 bool mw_view(const struct engine *e, uint32_t key, struct mw_view *out)
 {
     const struct mkey *k = find_window(e, key);
     if (!k)
         return false;
-    *out = (struct mw_view){.key = present_key(e, k),
+    *out = (struct mw_view){.key = key_of(&e->keys, k),
                             .pd = k->init.pd,
                             .type = k->kind == KEY_WINDOW_1 ? MW_TYPE_1 : MW_TYPE_2,
                             .bound = k->mw.region != 0};
@@ -37,7 +33,7 @@ bool mw_view(const struct engine *e, uint32_t key, struct mw_view *out)
     if (k->depth)
         out->layout = &k->shape->layout;
     else
-        out->region = present_key(e, &e->keys.entry[k->mw.region]);
+        out->region = key_of(&e->keys, &e->keys.entry[k->mw.region]);
     return true;
 }
 
@@ -54,7 +50,7 @@ static struct mw_segment found(const struct engine *e, const struct mkey *window
     const struct layout_walk *w = &s->walk;
     struct mw_segment out = {.va = p->va, .len = p->len, .depth = window->depth ? w->depth : 0};
     if (out.depth == 0) {
-        out.object = present_key(e, window);
+        out.object = key_of(&e->keys, window);
         return out;
     }
     for (uint32_t i = 0; i < out.depth; i++)
@@ -85,7 +81,7 @@ enum mw_explained mw_explain(const struct engine *e, uint32_t key, uint64_t off,
         struct sge_iter s;
         struct mem_segment p;
         int result;
-        sge_iter_remote(&s, &e->keys, k->init.pd, qpn, present_key(e, k), off, part, 0);
+        sge_iter_remote(&s, &e->keys, k->init.pd, qpn, key_of(&e->keys, k), off, part, 0);
         while ((result = sge_iter_segments(&s, &p, 1)) > 0) {
             struct mw_segment now = found(e, k, &s, &p);
             if (steps-- == 0)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The matching list. Active entries are a prefix of it, so one number tells them from the pending ones, and activating
- * all costs nothing. The first entry that matches is found by one hash lookup per distinct mask: entries without wildcards
- * share the mask of all ones, and programs use a handful of others. */
-#include "daemon/core/tm/tm_priv.h"
+#include "daemon/core/tm/match_list.h"
 
 #define NEVER_LOOKED_AT 16u /* entries that can never match are only looked at to explain */
 

@@ -1,40 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Messages that come to a QP whose SRQ matches tags. The responder hands over each packet of a SEND; the first one is
- * decided upon (tm_match.c), and then the message goes to the entry that it matched, without its header, or as a whole to
- * an untagged request of the SRQ, by the responder's ordinary way. */
+#include "daemon/core/responder/tm_receive.h"
+
 #include <string.h>
 
-#include "daemon/core/engine_priv.h"
+#include "daemon/core/memory/mw.h"
+#include "daemon/core/qp/event_queue.h"
+#include "daemon/core/qp/tm_entry.h"
+#include "daemon/core/requester/rendezvous.h"
+#include "daemon/core/responder/message.h"
+#include "daemon/core/responder/recv_queue.h"
+#include "daemon/core/responder/srq.h"
+#include "daemon/core/tm/tag_list.h"
 
 static struct srq *srq_of(const struct qp *qp)
 {
     return srq_find(qp->e, qp->srqn);
-}
-
-/* --- completions ----------------------------------------------------------------------------------------------------------- */
-
-struct completion *tm_complete(struct qp *qp, const struct tm_rx *rx, uint8_t status, uint8_t flags, uint64_t now)
-{
-    const struct srq *srq = srq_of(qp);
-    struct completion *c = completion_add(qp, true, status, now);
-    c->cq = srq->cq;
-    c->srq_owner = srq->owner;
-    c->of = OF_TM_ENTRY;
-    c->slot = TM_SLOT(rx->entry->handle);
-    c->wr_id = rx->entry->recv_wr_id;
-    c->opcode = WC_TM_RECV;
-    c->flags = flags;
-    if (flags & WC_TM_MATCH) {
-        c->tm_tag = rx->tmh.tag;
-        c->tm_priv = rx->tmh.app_ctx;
-    }
-    return c;
-}
-
-void tm_complete_entry(struct qp *qp, struct tm_rx *rx, uint8_t status, uint64_t now)
-{
-    tm_complete(qp, rx, status, 0, now);
-    tm_drop(qp->tm, rx, now);
 }
 
 /* What the message's last packet brings apart from data. window: to be invalidated; NULL: none. */
@@ -46,7 +26,7 @@ static void add_extras(struct qp *qp, struct completion *c, const struct pkt *p,
         memcpy(c->imm, p->imm, sizeof(c->imm));
     }
     if (window) {
-        mw_unbind(qp->e, window);
+        mw_unbind(&qp->e->keys, window);
         c->flags |= WC_WITH_INV;
         c->inv_rkey = p->inv_rkey;
         COUNT(qp, mw_invalidates);
@@ -58,36 +38,8 @@ static void add_extras(struct qp *qp, struct completion *c, const struct pkt *p,
 static bool find_window(struct qp *qp, const struct pkt *p, struct mkey **window)
 {
     *window = NULL;
-    return !(op_table[p->opcode].headers & OP_HAS_IETH) || (*window = mw_find_bound(qp, p->inv_rkey)) != NULL;
-}
-
-void tm_delivered(struct qp *qp, struct completion *c, uint64_t now)
-{
-    struct tm_rx *rx = &qp->resp.tm_rx;
-    if (c->opcode != WC_RECV)
-        return; /* of an RDMA WRITE with immediate data */
-    c->opcode = tm_wc_opcode(TM_ACT_BUFFER, rx->kind);
-    if (c->opcode == WC_TM_RECV)
-        c->of = OF_TM_UNEXPECTED;
-    c->flags |= tm_done(qp->tm, rx, now);
-}
-
-bool tm_fail_message(struct qp *qp, uint8_t status, uint64_t now)
-{
-    struct tm_rx *rx = &qp->resp.tm_rx;
-    if (!rx->entry)
-        return false;
-    tm_complete_entry(qp, rx, status, now);
-    return true;
-}
-
-bool tm_fault(struct qp *qp, const struct completion *c, uint64_t now)
-{
-    if (c->of == OF_TM_ENTRY)
-        return c->flags & WC_TM_DATA_VALID; /* a match alone reports no data */
-    if (c->of == OF_TM_UNEXPECTED)
-        tm_uncount(qp->tm, now);
-    return true;
+    return !(op_table[p->opcode].headers & OP_HAS_IETH) ||
+           (*window = mw_find_bound(&qp->e->keys, qp->qpn, p->inv_rkey)) != NULL;
 }
 
 /* --- the first packet ------------------------------------------------------------------------------------------------------- */
@@ -137,7 +89,7 @@ static bool store(struct qp *qp, const uint8_t *data, uint32_t len)
     const struct tm_entry *e = qp->resp.tm_rx.entry;
     struct sge_iter to;
     sge_iter_sgl(&to, &qp->e->keys, srq_of(qp)->pd, e->sge, qp->resp.received, len, ACCESS_LOCAL_WRITE);
-    return sge_iter_write(&to, qp->e, qp->qpn, data, len) == COPIED;
+    return sge_iter_write(&to, &qp->e->mem, qp->qpn, data, len) == COPIED;
 }
 
 static enum rx_verdict receive_eager(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
@@ -206,8 +158,8 @@ static enum rx_verdict receive_rndv(struct qp *qp, const struct pkt *p, uint64_t
 enum rx_verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     uint16_t props = op_table[p->opcode].properties;
-    if (props & (OP_IS_FIRST | OP_IS_ONLY) && qp->e->ops->list_ops)
-        qp->e->ops->list_ops(qp->e->ops_ctx, srq_of(qp)->owner);
+    if (props & (OP_IS_FIRST | OP_IS_ONLY) && qp->e->owner.ops->list_ops)
+        qp->e->owner.ops->list_ops(qp->e->owner.ctx, srq_of(qp)->owner);
     if (completion_room(qp->e) < COMPLETIONS)
         return V_DROP;
     if (props & (OP_IS_FIRST | OP_IS_ONLY)) {
@@ -226,85 +178,5 @@ enum rx_verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now)
         return receive_rndv(qp, p, now);
     default:
         return resp_send(qp, p, now);
-    }
-}
-
-/* --- the end of a QP -------------------------------------------------------------------------------------------------------- */
-
-bool tm_flush(struct qp *qp, uint64_t now)
-{
-    struct tm_rx *rx = &qp->resp.tm_rx;
-    if (!rx->entry)
-        tm_drop(qp->tm, rx, now); /* an unexpected message: not counted, and nobody waits for it any longer */
-    else if (completion_room(qp->e) == 0)
-        return true;
-    else
-        tm_complete_entry(qp, rx, WC_WR_FLUSH_ERR, now);
-    while (!list_empty(&qp->req.rndv)) {
-        struct tm_entry *e = list_entry(qp->req.rndv.next, struct tm_entry, job);
-        if (completion_room(qp->e) == 0)
-            return true;
-        list_remove(&e->job);
-        struct tm_rx held = e->rx;
-        tm_complete_entry(qp, &held, WC_WR_FLUSH_ERR, now);
-    }
-    return false;
-}
-
-static void orphan(struct qp *qp, struct tm_entry *e)
-{
-    e->srqn = qp->srqn;
-    list_append(&qp->e->orphans, &e->job);
-}
-
-void tm_detach(struct qp *qp)
-{
-    struct tm_rx *rx = &qp->resp.tm_rx;
-    struct requester *r = &qp->req;
-    if (!qp->tm)
-        return;
-    for (uint32_t i = r->sq.head; i != r->sq.tail; i++)
-        if (req_wqe(qp, i)->own == OWN_READ)
-            orphan(qp, req_wqe(qp, i)->entry);
-    while (!list_empty(&r->rndv)) {
-        struct tm_entry *e = list_entry(r->rndv.next, struct tm_entry, job);
-        list_remove(&e->job);
-        orphan(qp, e);
-    }
-    if (rx->entry) {
-        rx->entry->rx = *rx;
-        orphan(qp, rx->entry);
-        *rx = (struct tm_rx){0};
-    } else {
-        tm_drop(qp->tm, rx, 0);
-    }
-    r->own_queued = r->own_reads = 0;
-}
-
-void tm_flush_orphans(struct engine *e, uint64_t now)
-{
-    while (!list_empty(&e->orphans) && completion_room(e) > 0) {
-        struct tm_entry *entry = list_entry(e->orphans.next, struct tm_entry, job);
-        struct srq *srq = srq_find(e, entry->srqn);
-        struct completion *c = completion_add_srq(srq, WC_WR_FLUSH_ERR, now);
-        struct tm_rx held = entry->rx;
-        list_remove(&entry->job);
-        c->of = OF_TM_ENTRY;
-        c->slot = TM_SLOT(entry->handle);
-        c->wr_id = entry->recv_wr_id;
-        c->opcode = WC_TM_RECV;
-        c->qpn = held.qpn;
-        tm_drop(srq->tm, &held, now);
-    }
-}
-
-void tm_forget_orphans(const struct srq *srq)
-{
-    struct list_node *at = srq->e->orphans.next;
-    while (at != &srq->e->orphans) {
-        struct tm_entry *entry = list_entry(at, struct tm_entry, job);
-        at = at->next;
-        if (entry->srqn == srq->number)
-            list_remove(&entry->job);
     }
 }

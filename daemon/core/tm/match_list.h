@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the modules of tag matching share:
- *   tm.c        life, operations, the state of synchronization
- *   tm_list.c   the matching list: append, remove, find
- *   tm_match.c  decisions on messages
- *   tm_trace.c  events, counters, names */
-#ifndef PUMICE_CORE_TM_PRIV_H
-#define PUMICE_CORE_TM_PRIV_H
+/* The matching list. Active entries are a prefix of it, so one number tells them from the pending ones, and activating all costs
+ * nothing. The first entry that matches is found by one hash lookup per distinct mask: entries without wildcards share the mask of
+ * all ones, and programs use a handful of others. */
+#ifndef PUMICE_CORE_TM_MATCH_LIST_H
+#define PUMICE_CORE_TM_MATCH_LIST_H
 
-#include "daemon/core/tm/tag_list.h"
+#include "daemon/core/tm/types.h"
 
 /* All listed entries with one mask. A message is looked up once per mask, so what a lookup costs grows with the number
  * of different masks, not with the length of the list. */
@@ -30,30 +28,6 @@ struct tm_list {
     uint32_t active, pending; /* how many */
 };
 
-struct tag_list {
-    struct tm_params params;
-    const struct tm_profile *profile;
-    struct tm_list list;
-    struct tm_entry *entries; /* by slot */
-    uint16_t hw_cnt, sw_cnt;
-    uint32_t inflight;
-    uint32_t consumed;
-    uint64_t buffers; /* untagged ones that were ever posted, as far as min_buffers matters */
-    uint64_t version; /* changes with all that a decision depends on */
-    struct tm_counters counters;
-    struct tm_event *trace; /* ring */
-    uint64_t trace_end;
-    uint64_t now; /* the latest that was told */
-};
-
-/* --- tm.c -------------------------------------------------------------------------------------------------------- */
-
-bool tm_in_sync(const struct tag_list *tm);
-/* To be called after any change of hw_cnt, sw_cnt or inflight. */
-void tm_settle(struct tag_list *tm, uint64_t now);
-
-/* --- tm_list.c --------------------------------------------------------------------------------------------------- */
-
 void tm_list_init(struct tm_list *l, struct list_node *buckets, uint32_t num_buckets, struct mask_class *classes,
                   uint32_t n);
 /* tag and mask are set; the list fills in seq. */
@@ -66,10 +40,5 @@ bool tm_list_active(const struct tm_list *l, const struct tm_entry *e);
 struct tm_entry *tm_list_find(const struct tm_list *l, uint64_t tag, uint32_t *depth);
 /* An entry that has the tag under its mask, and tag bits outside of it, so that it never matches; NULL: none was found. */
 struct tm_entry *tm_list_find_never(const struct tm_list *l, uint64_t tag);
-
-/* --- tm_trace.c -------------------------------------------------------------------------------------------------- */
-
-/* Fills in time and the state of synchronization. */
-void tm_trace_add(struct tag_list *tm, struct tm_event ev, uint64_t now);
 
 #endif

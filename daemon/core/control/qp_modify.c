@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Transitions of a QP's state and the attributes that each demands and allows, by type of the QP (IBA 11.2.5.2, table
- * 91). */
-#include <errno.h>
-#include <string.h>
+#include "daemon/core/control/qp_modify.h"
 
-#include "daemon/core/engine_priv.h"
+#include <errno.h>
+
+#include "daemon/core/control/qp_life.h"
+#include "daemon/core/qp/error_report.h"
+#include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/qp_fail.h"
+#include "daemon/core/requester/retire.h"
 
 enum type_column { /* of the tables below */
                    RC,
@@ -100,9 +103,9 @@ static const struct masks *find_transition(uint8_t type, uint8_t from, uint8_t t
     return NULL;
 }
 
-/* Attributes of the half that an XRC QP does not have may be given, and mean nothing: programs give both halves' to
- * either, and Linux lets them. */
-static uint32_t foreign(uint8_t type)
+/* Attributes of the half that an XRC QP does not have. They may be given, and are ignored: programs give the attributes of both halves
+ * to either QP, and Linux allows that. */
+static uint32_t ignored_attributes(uint8_t type)
 {
     switch (type) {
     case QPT_XRC_SEND:
@@ -205,11 +208,11 @@ static void connect_peer(struct qp *qp)
 {
     if (qp->peer) {
         uint64_t inflight = qp->req.inflight;
-        list_remove(&qp->peer_wait);
-        peer_window_release(qp, inflight);
+        sched_stop_waiting(&qp->sched);
+        qp_release(qp, inflight);
         peer_window_put(qp->peer);
         qp->peer = peer_window_get(&qp->e->peers, qp->attr.av.dgid);
-        peer_window_charge(qp, inflight);
+        qp_charge(qp, inflight);
     } else {
         qp->peer = peer_window_get(&qp->e->peers, qp->attr.av.dgid);
     }
@@ -219,7 +222,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
 {
     uint8_t from = qp->attr.state;
     uint8_t to = mask & QPA_STATE ? attr->state : from;
-    mask &= ~foreign(qp->type);
+    mask &= ~ignored_attributes(qp->type);
     const char *wrong = check(qp, attr, mask, to);
     if (why)
         *why = wrong;
@@ -244,10 +247,10 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
             qp->attr.path_mtu =
                 qp->e->cfg.active_mtu; /* of the port: a datagram's path is not known before it is sent */
         qp->mtu = 128u << qp->attr.path_mtu;
-        resp_init(qp);
+        qp_start_responder(qp);
     }
     if (from == QPS_RTR && to == QPS_RTS)
-        req_init(qp);
+        qp_start_requester(qp);
     if (mask & QPA_RETRY_CNT)
         qp->req.retries_left = qp->attr.retry_cnt;
     if (mask & QPA_RNR_RETRY)
@@ -258,7 +261,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
         qp->sq_drained_reported = false;
         req_drained(qp);
     }
-    engine_ready(qp);
+    qp_schedule(qp);
     (void)now;
     return 0;
 }

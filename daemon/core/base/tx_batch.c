@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/base/tx_batch.h"
+
+#include <string.h>
+
+static bool joins_run(const struct tx_batch *b, uint32_t len)
+{
+    return b->n && len <= b->last.len && b->last.bytes + len <= b->row.bytes && b->last.pkts < b->row.pkts;
+}
+
+/* Would the packet begin a run that the end of the batch cuts short? Such a run costs the owner almost as much as a whole one. The
+ * last packet of the batch may cut a run if half of the run goes in, or if its packets are short, because such a run is cheap. */
+static bool cuts_run(const struct tx_batch *b, uint32_t len)
+{
+    if (b->n == 0 || joins_run(b, len))
+        return false;
+    uint64_t whole = (uint64_t)b->row.pkts * len;
+    if (whole <= b->row.bytes)
+        return whole > b->cap - b->used;
+    return b->row.bytes > b->cap - b->used || b->row.bytes / len / 2 > TX_BATCH_PKTS - b->n;
+}
+
+static void grow_run(struct tx_batch *b, uint32_t len)
+{
+    bool joins = joins_run(b, len);
+    b->last.bytes = len + (joins ? b->last.bytes : 0);
+    b->last.pkts = 1 + (joins ? b->last.pkts : 0);
+    b->last.len = joins && len < b->last.len ? 0 : len;
+}
+
+void tx_take_back(struct tx_batch *b, uint32_t n, size_t used)
+{
+    b->n = n;
+    b->used = used;
+    b->last.len = 0;
+}
+
+struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
+                         uint32_t payload_len, uint8_t **payload)
+{
+    uint32_t pad = pkt_pad(payload_len);
+    uint32_t len = op_table[p->opcode].header_len + payload_len + pad + ICRC_LEN;
+    if (b->n == TX_BATCH_PKTS || len > b->cap - b->used || cuts_run(b, len))
+        return NULL;
+    grow_run(b, len);
+    uint8_t *at = b->buf + b->used;
+    size_t header_len = pkt_encode(p, at);
+    *payload = at + header_len;
+    memset(*payload + payload_len, 0, pad);
+    struct tx_pkt *t = &b->pkt[b->n++];
+    *t = (struct tx_pkt){
+        .av = av,
+        .off = (uint32_t)b->used,
+        .len = len,
+        .src_qpn = src_qpn,
+        .psn = p->psn,
+        .header_len = (uint16_t)header_len,
+    };
+    b->used += len;
+    return t;
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/control/qp_life.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/core/memory/mw.h"
+#include "daemon/core/path/mcast.h"
+#include "daemon/core/qp/error_report.h"
+#include "daemon/core/qp/event_queue.h"
+#include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/qp_type.h"
+#include "daemon/core/qp/tm_entry.h"
+#include "daemon/core/requester/congestion.h"
+#include "daemon/core/requester/rendezvous.h"
+#include "daemon/core/responder/srq.h"
+#include "daemon/core/tm/tag_list.h"
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* With an SRQ that matches tags, the send queue has entries for the offload's own requests, too. */
+static uint32_t send_stride(const struct qp_init *init)
+{
+    size_t sges = init->caps.max_send_sge * sizeof(struct sge);
+    size_t room = larger(sges, init->caps.max_inline);
+    if (init->srq && init->srq->tm)
+        room = larger(room, larger(TM_MAX_SGE * sizeof(struct sge), TM_FIN_LEN));
+    return round8(offsetof(struct send_wqe, u) + room);
+}
+static uint32_t send_depth(const struct qp_init *init)
+{
+    return init->caps.max_send_wr + (init->srq && init->srq->tm ? TM_SEND_SLOTS : 0);
+}
+
+/* The caps that count: with an SRQ the receive queue holds the one request that a message has taken. */
+static struct qp_caps caps_of(const struct qp_init *init)
+{
+    struct qp_caps caps = init->caps;
+    if (init->type == QPT_XRC_RECV)
+        return (struct qp_caps){.max_recv_wr = 1, .max_recv_sge = ENGINE_MAX_SGE}; /* of any SRQ of its domain */
+    if (init->type == QPT_XRC_SEND) {
+        caps.max_recv_wr = caps.max_recv_sge = 0;
+    } else if (init->srq) {
+        caps.max_recv_wr = 1;
+        caps.max_recv_sge = init->srq->max_sge;
+    }
+    return caps;
+}
+
+#define QP_BYTES ((sizeof(struct qp) + 63) & ~(size_t)63)
+#define RD_ATOMIC_BYTES ((sizeof(struct rd_atomic) + 63) & ~(size_t)63)
+
+size_t qp_state_size(void)
+{
+    return QP_BYTES;
+}
+
+size_t qp_size(const struct qp_init *init)
+{
+    struct qp_caps caps = caps_of(init);
+    if (caps.max_send_wr > QUEUE_MAX_WR || caps.max_recv_wr > QUEUE_MAX_WR || caps.max_send_sge > ENGINE_MAX_SGE ||
+        caps.max_recv_sge > ENGINE_MAX_SGE || caps.max_inline > ENGINE_MAX_INLINE)
+        return 0;
+    return QP_BYTES + RD_ATOMIC_BYTES + queue_bytes(send_depth(init), send_stride(init)) +
+           queue_bytes(caps.max_recv_wr, recv_stride(caps.max_recv_sge));
+}
+
+#define FIRST_QPN 17u
+#define LAST_QPN (QPN_MULTICAST - 1)
+
+/* Gives the QP a number whose slot in the table is free. There is one, since consecutive numbers reach every slot. */
+static int assign_number(struct engine *e, struct qp *qp)
+{
+    if (e->qp_count == e->cfg.max_qp)
+        return -ENOMEM;
+    for (;;) {
+        uint32_t qpn = e->next_qpn;
+        e->next_qpn = qpn >= LAST_QPN ? FIRST_QPN : qpn + 1;
+        struct qp **slot = &e->qps[qpn & e->qp_mask];
+        if (*slot)
+            continue;
+        *slot = qp;
+        qp->qpn = qpn;
+        e->qp_count++;
+        return 0;
+    }
+}
+
+/* Does it have what its type needs? (11.2.5.1, A14.2) */
+static bool is_complete(const struct engine *e, const struct qp_init *init)
+{
+    switch (init->type) {
+    case QPT_XRC_SEND:
+        return init->pd && init->send_cq && !init->srq;
+    case QPT_XRC_RECV:
+        return init->xrcd && !init->srq;
+    default:
+        return init->pd && init->send_cq && init->recv_cq && !(init->srq && (init->srq->xrcd || init->srq->e != e));
+    }
+}
+
+static void lay_out_queues(struct qp *qp, const struct qp_init *init)
+{
+    uint8_t *base = init->queues ? init->queues : (uint8_t *)qp + QP_BYTES;
+    struct rd_atomic *rd_atomic = (struct rd_atomic *)(void *)base;
+    qp->resp.res = rd_atomic->res;
+    qp->req.rd = rd_atomic->rd;
+    qp->req.atomic_result = rd_atomic->atomic_result;
+    base += RD_ATOMIC_BYTES;
+    queue_init(&qp->req.sq, base, send_depth(init), send_stride(init));
+    base += queue_bytes(send_depth(init), send_stride(init));
+    queue_init(&qp->resp.rq, base, qp->caps.max_recv_wr, recv_stride(qp->caps.max_recv_sge));
+}
+
+int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **out)
+{
+    const struct qp_type_info *type = qp_type_info(init->type);
+    if (!type->exists || !is_complete(e, init) || qp_size(init) == 0)
+        return -EINVAL;
+    if (init->srq && init->srq->tm && init->type != QPT_RC)
+        return -EINVAL;
+    struct qp *qp = mem;
+    int err = assign_number(e, qp);
+    if (err)
+        return err;
+    qp->e = e;
+    sched_entity_init(&qp->sched, &e->scheduler);
+    list_init(&qp->groups);
+    list_init(&qp->windows);
+    timer_init(&qp->timer);
+    qp->owner = init->owner;
+    qp->send_cq = init->send_cq;
+    qp->recv_cq = init->recv_cq;
+    qp->pd = qp->resp.pd = init->pd;
+    qp->xrcd = init->xrcd;
+    qp->type = init->type;
+    qp->service = type->service;
+    qp->sq_sig_all = init->sq_sig_all;
+    qp->caps = caps_of(init);
+    lay_out_queues(qp, init);
+    list_init(&qp->resp.held);
+    list_init(&qp->req.rndv);
+    if (init->srq) {
+        qp->tm = init->srq->tm;
+        qp->srqn = qp->resp.srqn = init->srq->number;
+        init->srq->users++;
+    }
+    qp->attr.state = QPS_RESET;
+    *out = qp;
+    return 0;
+}
+
+/* Takes the QP off every list of the engine but the table. A request that it took from an SRQ goes back there: no
+ * completion will tell of it, and nobody else would ever get it. */
+static void detach(struct qp *qp)
+{
+    struct engine *e = qp->e;
+    sched_make_unready(&qp->sched);
+    sched_stop_waiting(&qp->sched);
+    tm_detach(qp);
+    srq_put_back(qp);
+    timer_wheel_set(e->timers, &qp->timer, NEVER);
+    if (qp->peer && qp->type != QPT_UD) {
+        qp_release(qp, qp->req.inflight);
+        peer_window_put(qp->peer);
+    }
+    qp->peer = NULL;
+}
+
+/* Leaves enough of a QP that could receive to acknowledge duplicates. */
+static void remember(const struct qp *qp)
+{
+    const struct responder *r = &qp->resp;
+    if (!qp_is_reliable(qp) || qp->type == QPT_XRC_SEND || qp->attr.state < QPS_RTR || qp->attr.state == QPS_ERR)
+        return;
+    time_wait_add(&qp->e->time_wait,
+                  &(struct time_wait){
+                      .qpn = qp->qpn,
+                      .dest_qpn = qp->attr.dest_qpn,
+                      .epsn = r->epsn,
+                      .msn = r->msn,
+                      .av = qp->attr.av,
+                      .service = qp->service,
+                      /* An ACK that was due, unless it would pass over responses that will never be sent. */
+                      .ack_pending = (r->ack_pending || r->ack_deadline) && !r->nak && !r->res_pending,
+                  });
+}
+
+/* Nothing points at the QP afterwards: windows are unbound, lists and timer are left (detach), the table forgets it, and queued
+ * completions and events of it are dropped. Packets of earlier batches are the owner's, and it has sent them before
+ * it makes control calls. */
+void qp_destroy(struct qp *qp)
+{
+    struct engine *e = qp->e;
+    remember(qp);
+    mw_unbind_all(&e->keys, &qp->windows);
+    mcast_leave_all(&e->mcast, &qp->groups);
+    detach(qp);
+    completion_forget(qp);
+    if (qp->srqn)
+        srq_find(e, qp->srqn)->users--;
+    e->qps[qp->qpn & e->qp_mask] = NULL;
+    e->qp_count--;
+}
+
+void qp_start_responder(struct qp *qp)
+{
+    struct responder *r = &qp->resp;
+    r->epsn = r->acked_psn = qp->attr.rq_psn;
+    r->msn = 0;
+    r->message = 0;
+    r->nak_sent = r->nak_quiet = r->ack_pending = r->comm_est = false;
+    r->nak = 0;
+    r->received = r->remaining = 0;
+    r->tm_rx = (struct tm_rx){0};
+    r->ack_deadline = 0;
+    if (r->res_tail)
+        memset(r->res, 0, ENGINE_MAX_RD_ATOMIC * sizeof(r->res[0]));
+    r->res_tail = r->res_pending = r->res_again = 0;
+}
+
+void qp_start_requester(struct qp *qp)
+{
+    struct requester *r = &qp->req;
+    r->una = r->cur = r->unsent = r->sq.head;
+    r->una_psn = r->next_psn = r->sent_psn = r->unsent_psn = qp->attr.sq_psn;
+    r->flush_end = r->sq.head;
+    r->inflight = 0;
+    cwnd_init(r, &qp->e->cfg);
+    r->rd_head = r->rd_count = 0;
+    r->fail_status = 0;
+    r->retries_left = qp->attr.retry_cnt;
+    r->rnr_left = qp->attr.rnr_retry;
+    r->probes = 0;
+    r->probe_due = false;
+    r->rnr_until = r->progress_at = r->last_tx = r->rewound_at = 0;
+    r->rtt_start = r->srtt = r->rtt_min = 0;
+}
+
+/* To RESET: all requests vanish without completions (IBA 10.3.1.1). */
+void qp_reset(struct qp *qp)
+{
+    detach(qp);
+    qp->req.sq.head = qp->req.sq.tail;
+    qp->resp.rq.head = qp->resp.rq.tail;
+    qp->attr = (struct qp_attr){.state = QPS_RESET};
+    qp->last_wqe_reported = false;
+    report_forget(qp);
+    memset(&qp->dcqcn, 0, sizeof(qp->dcqcn));
+    qp_start_requester(qp);
+    qp_start_responder(qp);
+}
+
+void *qp_owner(const struct qp *qp)
+{
+    return qp->owner;
+}
+
+uint32_t qp_number(const struct qp *qp)
+{
+    return qp->qpn;
+}
+
+void qp_kick(struct qp *qp)
+{
+    qp_schedule(qp);
+}
+
+int mcast_attach(struct qp *qp, const uint8_t gid[16])
+{
+    if (qp->type != QPT_UD || !mcast_is_group(gid))
+        return -EINVAL;
+    return mcast_join(&qp->e->mcast, qp, &qp->groups, gid);
+}
+
+int mcast_detach(struct qp *qp, const uint8_t gid[16])
+{
+    if (qp->type != QPT_UD || !mcast_is_group(gid))
+        return -EINVAL;
+    return mcast_leave(&qp->e->mcast, qp, gid);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The attributes and the state of a QP, for its owner and for people. */
+#ifndef PUMICE_CORE_CONTROL_QP_QUERY_H
+#define PUMICE_CORE_CONTROL_QP_QUERY_H
+
+#include "daemon/core/base/report.h"
+#include "daemon/core/base/types.h"
+
+struct qp;
+
+void qp_query(const struct qp *qp, struct qp_attr *attr);
+enum qp_state qp_state(const struct qp *qp);
+
+/* For `status` and `why`: a snapshot of what a QP is about. */
+struct qp_info {
+    uint32_t qpn, dest_qpn;
+    uint8_t type, state;
+    uint32_t sq_posted, rq_posted; /* requests in the private queues */
+    uint32_t una_psn; /* oldest unacknowledged PSN */
+    uint32_t next_psn; /* next PSN to send */
+    uint32_t max_psn; /* next PSN never sent */
+    uint32_t epsn; /* next expected PSN */
+    uint32_t msn;
+    uint8_t retries_left, rnr_retries_left;
+    uint32_t reads_outstanding;
+    uint64_t deadline; /* NEVER: no timer runs */
+    uint64_t srtt_ns;
+    uint64_t
+        progress_at; /* ns; when the oldest unacknowledged packet was sent first, or since when it is that; 0: never */
+    uint64_t rnr_until; /* ns; 0: it does not wait for the peer's RNR timer */
+    uint64_t timeout_ns; /* that of the QP as it is carried out; 0: none */
+    uint8_t probes; /* tail probes since the last progress */
+    bool retransmitting; /* what it sends next was sent before */
+    uint64_t window_bytes; /* present congestion window of the QP */
+    uint64_t inflight_bytes;
+    uint64_t rate; /* bytes per second that CNPs have lowered it to; 0: no limit */
+    bool waiting_rate; /* … and it waits for that */
+    bool waiting_rnr;
+    uint32_t waiting_srqn; /* XRC: … for a receive request in this SRQ of the peer's */
+    bool waiting_fence;
+    bool waiting_reads; /* no READ or atomic credit */
+    bool waiting_window; /* something could be sent, but its own window is full (bytes or packets) */
+    bool waiting_peer; /* … or the window of the destination address, shared with other QPs */
+    bool waiting_drain; /* SQD: requests wait, and some that began before are not done yet */
+    bool windowless; /* unreliable: it has no window of its own */
+    struct report failure; /* why it is in ERR or SQE: the first cause; kind REPORT_NONE: it is not */
+    struct engine_counters counters; /* this QP's */
+};
+void qp_info(const struct qp *qp, struct qp_info *info);
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The engine's tables and queues. engine.c makes them; each module uses its own part. */
+#ifndef PUMICE_CORE_QP_ENGINE_STATE_H
+#define PUMICE_CORE_QP_ENGINE_STATE_H
+
+#include "daemon/core/base/config.h"
+#include "daemon/core/base/mem_ops.h"
+#include "daemon/core/base/owner_ops.h"
+#include "daemon/core/base/report.h"
+#include "daemon/core/base/scheduler.h"
+#include "daemon/core/base/timer_wheel.h"
+#include "daemon/core/memory/key.h"
+#include "daemon/core/path/datagram_flow.h"
+#include "daemon/core/path/mcast.h"
+#include "daemon/core/path/peer_window.h"
+#include "daemon/core/qp/srq_state.h"
+#include "daemon/core/qp/time_wait.h"
+
+struct qp;
+
+struct engine {
+    struct engine_config cfg;
+    struct mem_access mem;
+    struct owner_calls owner;
+    struct key_table keys;
+    struct qp **qps; /* by qpn & qp_mask */
+    uint32_t qp_mask, qp_count, next_qpn;
+    struct srq **srqs; /* by number & srq_mask */
+    uint32_t srq_mask, srq_count, next_srqn;
+    struct peer_window_table peers;
+    struct datagram_flow_table flows;
+    struct timer_wheel *timers;
+    struct time_wait_ring time_wait;
+    struct mcast mcast;
+    struct scheduler scheduler;
+    struct list_node detached; /* tm_entry.job of matched entries whose QPs are gone: they are to be flushed */
+    struct completion *done; /* ring */
+    uint32_t done_mask, done_head, done_tail;
+    struct event *events; /* ring */
+    uint32_t event_mask, event_head, event_tail;
+    struct engine_counters counters;
+    struct report_ring reports;
+};
+
+/* NULL: there is no SRQ of this number. */
+static inline struct srq *srq_find(const struct engine *e, uint32_t number)
+{
+    struct srq *srq = e->srqs[number & e->srq_mask];
+    return srq && srq->number == number ? srq : NULL;
+}
+
+/* Payload that a QP may send in its turn. It is unlimited while no other QP waits for its turn, because one long copy out of client
+ * memory costs less than several short ones. more: the QP has other packets to send in this turn, too. */
+static inline uint32_t engine_turn_bytes(const struct engine *e, bool more)
+{
+    return !more && scheduler_is_idle(&e->scheduler) ? UINT32_MAX : e->cfg.burst_bytes;
+}
+
+#endif

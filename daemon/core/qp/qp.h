@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A queue pair: its attributes, and the state of its two halves. */
+#ifndef PUMICE_CORE_QP_QP_H
+#define PUMICE_CORE_QP_QP_H
+
+#include "daemon/core/base/scheduler.h"
+#include "daemon/core/base/timer_wheel.h"
+#include "daemon/core/base/tx_batch.h"
+#include "daemon/core/path/dcqcn.h"
+#include "daemon/core/qp/engine_state.h"
+#include "daemon/core/qp/requester_state.h"
+#include "daemon/core/qp/responder_state.h"
+
+struct qp {
+    struct engine *e;
+    struct sched_entity sched; /* ready: it may have something to send or to complete; waiting: for its peer's window */
+    struct timer timer;
+    struct list_node groups; /* UD: mcast_member.of_qp of the groups that it is in */
+    /* Connected QPs: the window of their destination. UD: that of the last request, if the entry still has this address. */
+    struct peer_window *peer;
+    void *owner, *send_cq, *recv_cq;
+    uint32_t qpn;
+    uint32_t pd;
+    uint32_t mtu; /* bytes */
+    uint8_t type;
+    uint8_t service; /* enum op_service */
+    bool sq_sig_all;
+    bool sq_drained_reported;
+    bool last_wqe_reported;
+    uint32_t srqn; /* the SRQ that it is attached to; 0: none */
+    uint32_t xrcd; /* XRC target: its domain */
+    struct list_node windows; /* mkey.mw.of_qp of the memory windows of type 2B that are bound through it */
+    struct tag_list *tm; /* the SRQ's matching list; NULL: none */
+    struct qp_caps caps;
+    struct qp_attr attr; /* state included */
+    struct requester req;
+    struct responder resp;
+    struct dcqcn dcqcn;
+    struct engine_counters counters;
+    struct report failure; /* the first cause of its error state; kind REPORT_NONE: none */
+    bool failure_reported; /* … stands among the reports */
+};
+
+/* Its packets are acknowledged, and sent again when they are lost: RC and XRC. */
+static inline bool qp_is_reliable(const struct qp *qp)
+{
+    return qp->service == OP_SERVICE_RC || qp->service == OP_SERVICE_XRC;
+}
+
+/* Receive requests are posted to the QP itself. */
+static inline bool qp_has_rq(const struct qp *qp)
+{
+    return qp->srqn == 0 && qp->type != QPT_XRC_SEND && qp->type != QPT_XRC_RECV;
+}
+
+/* The number that windows of type 2B must be bound to when a request comes in at this QP. 0: they are closed, because over XRC the
+ * QP that a packet arrives at is not the one that bound the window. */
+static inline uint32_t qp_window_qpn(const struct qp *qp)
+{
+    return qp->type == QPT_XRC_RECV ? 0 : qp->qpn;
+}
+
+/* The QP may have something to send, to retire or to flush: engine_tx will look at it. */
+static inline void qp_schedule(struct qp *qp)
+{
+    sched_make_ready(&qp->sched);
+}
+
+/* Counters of the QP and of the engine. */
+#define COUNT(qp, name) COUNT_N(qp, name, 1u)
+#define COUNT_N(qp, name, n) ((qp)->counters.name += (n), (qp)->e->counters.name += (n))
+#define COUNT_MAX(qp, name, n) (raise_to(&(qp)->counters.name, (n)), raise_to(&(qp)->e->counters.name, (n)))
+static inline void raise_to(uint64_t *counter, uint64_t n)
+{
+    if (n > *counter)
+        *counter = n;
+}
+
+/* More bytes of the QP are in flight to its peer. Connected QPs only. */
+static inline void qp_charge(struct qp *qp, uint64_t cost)
+{
+    qp->req.inflight += cost;
+    peer_window_charge(qp->peer, cost);
+}
+/* Fewer bytes of the QP are in flight to its peer. */
+static inline void qp_release(struct qp *qp, uint64_t cost)
+{
+    qp->req.inflight -= cost;
+    if (qp->peer)
+        peer_window_release(qp->peer, cost);
+}
+
+/* As tx_append, for a packet of this QP to its own destination. */
+static inline struct tx_pkt *qp_append(struct qp *qp, struct tx_batch *b, const struct pkt *p, uint32_t payload_len,
+                                       uint8_t **payload)
+{
+    struct tx_pkt *t = tx_append(b, p, &qp->attr.av, qp->qpn, payload_len, payload);
+    if (t) {
+        COUNT(qp, sent_pkts);
+        COUNT_N(qp, sent_bytes, payload_len);
+    }
+    return t;
+}
+
+#endif

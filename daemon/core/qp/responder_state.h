@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The responder's state. The code is in daemon/core/responder. */
+#ifndef PUMICE_CORE_QP_RESPONDER_STATE_H
+#define PUMICE_CORE_QP_RESPONDER_STATE_H
+
+#include "daemon/core/base/list.h"
+#include "daemon/core/base/wqe_queue.h"
+#include "daemon/core/qp/requester_state.h"
+#include "daemon/core/tm/types.h"
+
+struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and what is needed to repeat it */
+    uint32_t first_psn, npkts;
+    uint64_t va; /* READ */
+    uint32_t rkey;
+    uint32_t pd; /* that its rkey is checked against */
+    uint32_t length;
+    uint64_t atomic_orig;
+    uint32_t msn; /* as of its execution */
+    uint32_t next_pkt; /* next response packet to send */
+    uint32_t start_pkt; /* first packet of this round: it is the FIRST of the response */
+    uint32_t end_pkt; /* one past the last to send in this round */
+    uint8_t operation; /* enum op_operation of the request */
+    bool pending; /* next_pkt … end_pkt are to be sent */
+    bool again; /* … and were sent before: the requester may count it as done already */
+};
+struct responder {
+    struct queue rq; /* with an SRQ: the one request that was taken from it */
+    uint32_t srqn; /* the SRQ that requests are taken from. XRC: that of the message under way, or of the last one */
+    uint32_t pd; /* that rkeys are checked against. XRC: that of the message under way, or of the last one */
+    struct list_node held; /* in srq.holders while rq holds a request of it */
+    struct tm_rx tm_rx; /* the message under way, if the SRQ matches tags */
+    uint32_t epsn;
+    uint32_t msn;
+    uint8_t message; /* operation under way: 0, OP_IS_SEND or OP_IS_WRITE */
+    bool nak_sent; /* a sequence or RNR NAK was sent for epsn, which has not come since */
+    bool nak_quiet; /* the sender knows that it has to come back: no other NAK is to be sent */
+    uint32_t nak_last; /* PSN of the last packet that was out of sequence */
+    bool ack_pending;
+    uint8_t nak; /* syndrome of a NAK to be sent; 0: none */
+    uint32_t nak_psn;
+    uint32_t acked_psn; /* all before it were acknowledged or answered by a packet that was sent */
+    bool comm_est;
+    uint32_t received; /* bytes of the message so far */
+    uint64_t va; /* RDMA WRITE: address of the next byte */
+    uint32_t rkey;
+    uint32_t remaining; /* bytes of the RDMA WRITE to come */
+    uint64_t ack_deadline; /* 0: none */
+    struct resource *res; /* ring of ENGINE_MAX_RD_ATOMIC, oldest overwritten first; 16 divides 2^32 */
+    uint32_t res_tail; /* free-running index of the next one */
+    uint32_t res_pending; /* number of pending ones */
+    uint32_t res_again; /* number of pending ones that answer a duplicate request */
+};
+
+/* The rings of READs and atomics, at the start of the memory of the queues. They are not touched before the first READ or atomic. */
+struct rd_atomic {
+    struct resource res[ENGINE_MAX_RD_ATOMIC];
+    struct rd_credit rd[ENGINE_MAX_RD_ATOMIC];
+    uint64_t atomic_result[ENGINE_MAX_RD_ATOMIC];
+};
+
+/* Is a response, a NAK or an ACK to be sent? */
+static inline bool resp_has_work(const struct responder *r)
+{
+    return r->res_pending || r->nak || r->ack_pending;
+}
+/* Is more than a plain ACK to be sent? */
+static inline bool resp_is_urgent(const struct responder *r)
+{
+    return r->res_pending || r->nak;
+}
+/* The responses to READs and atomics that wait are not sent any more. */
+static inline void resp_drop(struct responder *r)
+{
+    for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC && r->res_pending; i++)
+        r->res[i].pending = false;
+    r->res_pending = r->res_again = 0;
+}
+
+#endif

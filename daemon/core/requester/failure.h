@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The failure of a send request. */
+#ifndef PUMICE_CORE_REQUESTER_FAILURE_H
+#define PUMICE_CORE_REQUESTER_FAILURE_H
+
+#include <stdint.h>
+
+struct qp;
+
+/* The oldest unacknowledged request fails with this enum wc_status. cause: the completion's vendor_err. The QP goes to ERR; to SQE if
+ * it is unreliable. */
+void req_fail(struct qp *qp, uint8_t status, uint8_t cause);
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/responder/execute.h"
+
+#include "daemon/core/qp/event_queue.h"
+#include "daemon/core/responder/atomic_flush.h"
+#include "daemon/core/responder/message.h"
+#include "daemon/core/responder/recv_queue.h"
+#include "daemon/core/responder/resource.h"
+#include "daemon/core/responder/tm_receive.h"
+#include "daemon/core/responder/xrc.h"
+
+/* --- checks ----------------------------------------------------------------------------------------------------------------- */
+
+#define OP_HAS_KIND                                                                                                    \
+    (OP_IS_SEND | OP_IS_WRITE | OP_IS_READ | OP_IS_ATOMIC) /* other requests are ATOMIC WRITE and FLUSH */
+
+/* Does the packet continue what came before it? (9.7.4.1.2) */
+static enum rx_verdict check_sequence(const struct qp *qp, uint16_t props)
+{
+    uint16_t kind = props & (OP_IS_SEND | OP_IS_WRITE);
+    bool begins = !(props & (OP_IS_MIDDLE | OP_IS_LAST));
+    if (begins)
+        return qp->resp.message ? V_INVALID : V_OK;
+    return qp->resp.message == kind ? V_OK : V_INVALID;
+}
+
+/* Did the QP's owner allow such requests at all? (9.7.4.1.4) */
+static enum rx_verdict check_granted(const struct qp *qp, const struct pkt *p)
+{
+    uint16_t props = op_table[p->opcode].properties;
+    uint32_t need = 0;
+    if (!(props & OP_HAS_KIND))
+        return memext_granted(qp, p);
+    if (props & OP_IS_WRITE)
+        need = ACCESS_REMOTE_WRITE;
+    else if (props & OP_IS_READ)
+        need = ACCESS_REMOTE_READ;
+    else if (props & OP_IS_ATOMIC)
+        need = ACCESS_REMOTE_ATOMIC;
+    return (qp->attr.access & need) == need ? V_OK : V_INVALID;
+}
+
+/* More outstanding than the peer was told it may have (9.7.4.1.4): at 0 that is every one. Repeated answers don't
+ * count, since the first one may have arrived. */
+static enum rx_verdict check_outstanding(const struct qp *qp, const struct pkt *p)
+{
+    uint32_t outstanding = qp->resp.res_pending - qp->resp.res_again;
+    bool one_more = resp_is_answered(p->opcode & OP_OPERATION_MASK);
+    return one_more && outstanding >= qp->attr.max_dest_rd_atomic ? V_INVALID : V_OK;
+}
+
+/* 9.7.4.1.5 */
+static enum rx_verdict check_length(const struct qp *qp, const struct pkt *p, uint8_t payload)
+{
+    switch (payload) {
+    case OP_PAYLOAD_FULL:
+        return p->payload_len == qp->mtu ? V_OK : V_INVALID;
+    case OP_PAYLOAD_LAST:
+        return p->payload_len >= 1 && p->payload_len <= qp->mtu ? V_OK : V_INVALID;
+    case OP_PAYLOAD_ONLY:
+        return p->payload_len <= qp->mtu ? V_OK : V_INVALID;
+    default:
+        return V_OK; /* fixed lengths were checked by the decoder */
+    }
+}
+
+/* Messages that end with a completion need a receive request: a SEND from its first packet on, a WRITE with
+ * immediate data at its last. */
+static enum rx_verdict check_recv(struct qp *qp, const struct pkt *p)
+{
+    if (!(op_table[p->opcode].properties & OP_NEEDS_RECV))
+        return V_OK;
+    if (completion_room(qp->e) == 0)
+        return V_DROP;
+    if (resp_recv(qp))
+        return V_OK;
+    const struct srq *srq = srq_find(qp->e, qp->resp.srqn);
+    return srq && srq->failed ? V_OPERATION : V_RNR;
+}
+
+/* --- execution -------------------------------------------------------------------------------------------------------------- */
+
+/* Does the payload fit what the RETH announced? */
+static enum rx_verdict check_write_length(const struct qp *qp, const struct pkt *p, uint16_t props)
+{
+    if (props & (OP_IS_LAST | OP_IS_ONLY))
+        return p->payload_len == qp->resp.remaining ? V_OK : V_INVALID;
+    return p->payload_len < qp->resp.remaining ? V_OK : V_INVALID;
+}
+
+static enum rx_verdict do_write(struct qp *qp, const struct pkt *p, uint16_t props, uint64_t now)
+{
+    struct responder *r = &qp->resp;
+    struct sge_iter to;
+    if (props & (OP_IS_FIRST | OP_IS_ONLY)) {
+        r->va = p->reth.va;
+        r->rkey = p->reth.rkey;
+        r->remaining = p->reth.length;
+        r->received = 0;
+        if (r->remaining > ENGINE_MAX_MSG)
+            return V_INVALID;
+        resp_remote_iter(qp, &to, r->pd, r->rkey, r->va, r->remaining, ACCESS_REMOTE_WRITE);
+        if (!sge_iter_allowed(&to))
+            return V_ACCESS;
+    }
+    enum rx_verdict v = check_write_length(qp, p, props);
+    if (v != V_OK)
+        return v;
+    if (p->payload_len) {
+        resp_remote_iter(qp, &to, r->pd, r->rkey, r->va, p->payload_len, ACCESS_REMOTE_WRITE);
+        enum copied result = sge_iter_write(&to, &qp->e->mem, qp->qpn, p->payload, p->payload_len);
+        if (result != COPIED) /* refused: deregistered or invalidated since the first packet */
+            return result == COPY_REFUSED ? V_ACCESS : V_OPERATION;
+    }
+    r->va += p->payload_len;
+    r->remaining -= p->payload_len;
+    r->received += p->payload_len;
+    r->message = OP_IS_WRITE;
+    if (props & (OP_IS_LAST | OP_IS_ONLY)) {
+        r->message = 0;
+        if (props & OP_NEEDS_RECV)
+            resp_deliver(qp, p, WC_RECV_RDMA_WITH_IMM, NULL, now);
+    }
+    return V_OK;
+}
+
+static enum rx_verdict do_read(struct qp *qp, const struct pkt *p)
+{
+    struct responder *r = &qp->resp;
+    struct sge_iter from;
+    if (p->reth.length > ENGINE_MAX_MSG)
+        return V_INVALID;
+    resp_remote_iter(qp, &from, r->pd, p->reth.rkey, p->reth.va, p->reth.length, ACCESS_REMOTE_READ);
+    if (!sge_iter_allowed(&from))
+        return V_ACCESS;
+    struct resource *res = resp_new_resource(qp);
+    if (!res)
+        return V_DROP;
+    *res = (struct resource){.operation = OP_READ_REQUEST,
+                             .first_psn = r->epsn,
+                             .npkts = psn_count(p->reth.length, qp->mtu),
+                             .va = p->reth.va,
+                             .rkey = p->reth.rkey,
+                             .pd = r->pd,
+                             .length = p->reth.length,
+                             .msn = psn_add(r->msn, 1)};
+    resp_answer_later(qp, res, 0, res->npkts, false);
+    r->epsn = psn_add(r->epsn, res->npkts - 1); /* the caller counts one */
+    return V_OK;
+}
+
+static enum rx_verdict do_atomic(struct qp *qp, const struct pkt *p)
+{
+    struct responder *r = &qp->resp;
+    struct sge_iter where;
+    struct mem_segment segment[2];
+    resp_remote_iter(qp, &where, r->pd, p->atomic.rkey, p->atomic.va, 8, ACCESS_REMOTE_ATOMIC);
+    if (sge_iter_segments(&where, segment, 2) != 1) /* not allowed, or not in one piece */
+        return V_ACCESS;
+    if ((where.layout ? segment[0].va : p->atomic.va | segment[0].va) & 7)
+        return V_INVALID;
+    struct resource *res = resp_new_resource(qp);
+    if (!res)
+        return V_DROP;
+    uint8_t operation = p->opcode & OP_OPERATION_MASK;
+    bool cas = operation == OP_CMP_SWAP;
+    *res = (struct resource){.operation = operation, .first_psn = r->epsn, .npkts = 1, .msn = psn_add(r->msn, 1)};
+    if (qp->e->mem.ops->atomic(qp->e->mem.ctx, segment, cas ? MEM_CMP_SWAP : MEM_FETCH_ADD,
+                               cas ? p->atomic.compare : p->atomic.swap_add, p->atomic.swap_add, &res->atomic_orig))
+        return V_OPERATION;
+    resp_answer_later(qp, res, 0, 1, false);
+    return V_OK;
+}
+
+enum rx_verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    const struct op_info *op = &op_table[p->opcode];
+    uint16_t props = op->properties;
+    enum rx_verdict v;
+    if ((v = check_sequence(qp, props)) != V_OK || (v = check_granted(qp, p)) != V_OK ||
+        (v = check_outstanding(qp, p)) != V_OK || (v = check_length(qp, p, op->payload)) != V_OK)
+        return v;
+    if (qp->type == QPT_XRC_RECV && (v = xrc_check(qp, p)) != V_OK)
+        return v;
+    if (props & OP_IS_SEND && qp->tm)
+        return tm_receive(qp, p, now);
+    if ((v = check_recv(qp, p)) != V_OK)
+        return v;
+    if (!(props & OP_HAS_KIND))
+        return memext_execute(qp, p);
+    if (props & OP_IS_SEND)
+        return resp_send(qp, p, now);
+    if (props & OP_IS_WRITE)
+        return do_write(qp, p, props, now);
+    return props & OP_IS_READ ? do_read(qp, p) : do_atomic(qp, p);
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the modules that carry out requests share: verdicts, and the memory that a peer's rkey opens. */
+#ifndef PUMICE_CORE_RESPONDER_REQUEST_H
+#define PUMICE_CORE_RESPONDER_REQUEST_H
+
+#include "daemon/core/memory/sge_iter.h"
+#include "daemon/core/qp/qp.h"
+
+enum rx_verdict { /* of the checks and the execution of a request */
+                  V_OK,
+                  V_DROP, /* as if the packet had been lost */
+                  V_RNR, /* no receive request */
+                  V_INVALID, /* invalid request */
+                  V_ACCESS, /* the key does not allow it */
+                  V_OPERATION, /* the responder's own fault */
+                  V_LENGTH, /* longer than the receive request: invalid for the peer, a length error for the consumer */
+                  V_PROTECTION, /* the receive request's memory: an operational error for the peer, a protection error for
+                                the consumer */
+};
+
+/* A request of this operation is answered by a response of its own, for which a resource is kept. */
+static inline bool resp_is_answered(uint8_t operation)
+{
+    return operation == OP_READ_REQUEST || operation == OP_CMP_SWAP || operation == OP_FETCH_ADD ||
+           operation == OP_ATOMIC_WRITE || operation == OP_FLUSH;
+}
+
+/* The memory [addr, addr + len) of an rkey of the peer. pd: the protection domain that the request belongs to. */
+static inline void resp_remote_iter(const struct qp *qp, struct sge_iter *s, uint32_t pd, uint32_t key, uint64_t addr,
+                                    uint32_t len, uint32_t access)
+{
+    sge_iter_remote(s, &qp->e->keys, pd, qp_window_qpn(qp), key, addr, len, access);
+}
+
+#endif

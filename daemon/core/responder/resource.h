@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Resources of the responder (IBA 9.7.4.1.4): for each of the last READs, atomics, ATOMIC WRITEs and FLUSHes, its response and what is
+ * needed to repeat it. */
+#ifndef PUMICE_CORE_RESPONDER_RESOURCE_H
+#define PUMICE_CORE_RESPONDER_RESOURCE_H
+
+#include "daemon/core/qp/qp.h"
+
+/* Takes the oldest resource for a new request. NULL: its response is still to be sent (once more). */
+struct resource *resp_new_resource(struct qp *qp);
+/* Packets [start, end) of the response are to be sent. again: they were sent before. */
+void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again);
+/* The resource of this operation whose responses hold psn; NULL: it is too old. */
+struct resource *resp_find_resource(struct qp *qp, uint32_t psn, uint8_t operation);
+
+#endif

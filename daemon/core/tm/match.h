@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Tag matching: decisions on messages. */
+#ifndef PUMICE_CORE_TM_MATCH_H
+#define PUMICE_CORE_TM_MATCH_H
+
+#include "daemon/core/tm/types.h"
+
+/* Decides, and changes nothing. */
+void tm_decide(const struct tag_list *tm, const struct tm_msg *m, struct tm_decision *d);
+/* The message can't be taken now (RNR), or never (TM_ACT_REFUSE): goes to the trace, nothing else changes. */
+void tm_refuse(struct tag_list *tm, const struct tm_decision *d, uint64_t now);
+/* Makes the decision true. No other call that changes tm may come between tm_decide and tm_commit. */
+void tm_commit(struct tag_list *tm, const struct tm_decision *d, struct tm_rx *rx, uint64_t now);
+/* The message has arrived whole and well. For an unexpected one it counts now; the flags (WC_TM_SYNC_REQ or none)
+ * belong on its completion. For a matched one the entry's slot is free again; call it when the last completion for the
+ * entry is made (after the READ, for a rendezvous). rx holds nothing afterwards. Does nothing if rx holds nothing. */
+uint8_t tm_done(struct tag_list *tm, struct tm_rx *rx, uint64_t now);
+/* The message will never be delivered: its QP died, or its buffer was bad. Not counted. */
+void tm_drop(struct tag_list *tm, struct tm_rx *rx, uint64_t now);
+/* An unexpected message was delivered, but its completion turned into an error before the program could see it: the
+ * count is taken back. */
+void tm_uncount(struct tag_list *tm, uint64_t now);
+
+/* The completion of a message that was dealt with by this action: opcode and flags of the completion
+ * when it is decided (first) and when it is all there (last); if the message is whole at once, there is one completion
+ * with what is in `whole`. A flags of 0 in `first` means that there is no completion then. */
+struct tm_wc {
+    uint8_t opcode; /* enum wc_opcode; NO_TAG, FIN and garbage have WC_TM_NO_TAG instead */
+    uint8_t status; /* enum wc_status of the last completion */
+    uint8_t first, last, whole; /* enum wc_flags */
+};
+extern const struct tm_wc tm_wc_table[TM_ACTIONS];
+/* enum wc_opcode of the last completion. */
+uint8_t tm_wc_opcode(uint8_t action, uint8_t kind);
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The state of a tag list: what the modules of this folder share. */
+#ifndef PUMICE_CORE_TM_STATE_H
+#define PUMICE_CORE_TM_STATE_H
+
+#include "daemon/core/tm/match_list.h"
+
+struct tag_list {
+    struct tm_params params;
+    const struct tm_profile *profile;
+    struct tm_list list;
+    struct tm_entry *entries; /* by slot */
+    uint16_t hw_cnt, sw_cnt;
+    uint32_t inflight;
+    uint32_t consumed;
+    uint64_t buffers; /* untagged ones that were ever posted, as far as min_buffers matters */
+    uint64_t version; /* changes with all that a decision depends on */
+    struct tm_counters counters;
+    struct tm_event *trace; /* ring */
+    uint64_t trace_end;
+    uint64_t now; /* the latest that was told */
+};
+
+static inline bool tm_in_sync(const struct tag_list *tm)
+{
+    return tm->hw_cnt == tm->sw_cnt && tm->inflight == 0;
+}
+
+#endif

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Synchronization of a tag list with the program: tag_list.h says what it means. */
+#ifndef PUMICE_CORE_TM_SYNC_H
+#define PUMICE_CORE_TM_SYNC_H
+
+#include "daemon/core/tm/types.h"
+
+/* To be called after any change of hw_cnt, sw_cnt or inflight. If the list is in sync, all pending entries become active. */
+void tm_settle(struct tag_list *tm, uint64_t now);
+
+#endif

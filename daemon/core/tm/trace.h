@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Tag matching for people: events, the list, counters, names. */
+#ifndef PUMICE_CORE_TM_TRACE_H
+#define PUMICE_CORE_TM_TRACE_H
+
+#include "daemon/core/tm/types.h"
+
+/* Adds an event. Fills in its time and the state of synchronization. */
+void tm_trace_add(struct tag_list *tm, struct tm_event ev, uint64_t now);
+
+/* Events are numbered from 0 on. The number of the next one to come. */
+uint64_t tm_trace_end(const struct tag_list *tm);
+/* Event number n; false: it is too old, or has not been. */
+bool tm_trace_get(const struct tag_list *tm, uint64_t n, struct tm_event *ev);
+
+/* The listed entries in the order of posting: the one after e, or the first if e is NULL; NULL: no more. */
+const struct tm_entry *tm_next_entry(const struct tag_list *tm, const struct tm_entry *e);
+/* Does this listed entry take messages? */
+bool tm_is_active(const struct tag_list *tm, const struct tm_entry *e);
+void tm_info(const struct tag_list *tm, struct tm_info *info);
+
+/* Static strings; "?" for what does not exist. */
+const char *tm_event_name(uint8_t type);
+const char *tm_kind_name(uint8_t kind);
+const char *tm_reason_name(uint8_t why);
+const char *tm_reason_text(uint8_t why);
+
+#endif
