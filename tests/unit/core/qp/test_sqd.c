@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Draining a send queue (IBA 10.3.1.5): what has begun is finished, nothing else begins, one event tells. */
-#include "tests/unit/daemon/talk.h"
+#include "tests/unit/core/one_qp.h"
 
 static uint32_t key;
 

@@ -3,7 +3,7 @@
  * requests, and that each is carried out once, however often the packets around it are sent. */
 #include <errno.h>
 
-#include "tests/unit/daemon/talk.h"
+#include "tests/unit/core/one_qp.h"
 
 static uint32_t mr, mw; /* the window is of type 2 */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The requester, answered packet by packet. */
-#include "tests/unit/daemon/talk.h"
+#include "tests/unit/core/one_qp.h"
 
 static uint32_t key;
 

@@ -2,7 +2,7 @@
 /* ATOMIC WRITE and FLUSH (IBA A19), both halves. */
 #include <errno.h>
 
-#include "tests/unit/daemon/talk.h"
+#include "tests/unit/core/one_qp.h"
 
 static uint32_t key, plain, readable; /* keys of the same memory with all rights; without FLUSH_GLOBAL; READ alone */
 static const uint8_t bytes[8] = {1, 2, 3, 4, 5, 6, 7, 8};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The responder, spoken to packet by packet: what the simulator's own requester never sends, and rare turns of the
  * PSN. */
-#include "tests/unit/daemon/talk.h"
+#include "tests/unit/core/one_qp.h"
 
 static uint32_t key;
 

@@ -1,231 +1,134 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whose packets leave first: what was lost before what is new, a burst of each queue pair in its turn, so that neither
- * retransmissions nor bulk data keep another's ACKs and requests waiting. */
-#include "tests/unit/core/core_fixture.h"
+/* What yields that come back late make of a device's thread: early sleep, then a short time slice. */
+#include <criterion/criterion.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#define MTU 256u /* fix_attr's */
-#define BURST 4096u
+#include "daemon/base/clock.h"
+#include "daemon/device/cpu_yield.h"
+#include "tests/unit/skip.h"
 
-static struct fixture fix;
-static struct qp *bulk, *other;
-static uint32_t key;
-static uint8_t out[65536];
+#define SLOW (2 * NS_PER_MS)
 
-static void setup(void)
+/* A slow yield at *now, which moves to its end. Returns whether a short slice is asked for. */
+static bool slow(struct cpu_yield *t, uint64_t *now)
 {
-    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
-    struct mr_init mr = {.pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM};
-
-    fix_init(&fix);
-    free(fix.mem);
-    fix.cfg.burst_bytes = BURST;
-    fix.cfg.window_pkts = 1000;
-    fix.mem = fix_zalloc(engine_size(&fix.cfg));
-    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
-    mr.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE;
-    cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
-    bulk = fix_qp(&fix);
-    other = fix_qp(&fix);
-    fix_bring(&fix, bulk, QPS_RTS);
-    fix_bring(&fix, other, QPS_RTS);
-    fix.now = 1000000;
-}
-static void teardown(void)
-{
-    fix_fini(&fix);
-}
-TestSuite(cpu_yield, .init = setup, .fini = teardown);
-
-static void post(struct qp *qp, uint32_t len)
-{
-    struct sge sge = {FIX_VA, len, key};
-    struct send_wr wr = {
-        .opcode = WR_RDMA_WRITE, .flags = SEND_SIGNALED, .num_sge = 1, .remote_addr = 0x1000, .rkey = 1};
-    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    *now += SLOW;
+    return cpu_yield_took(t, *now - SLOW, *now);
 }
 
-/* What leaves in one batch of at most cap bytes. */
-static uint32_t batch(struct tx_batch *b, size_t cap)
+Test(cpu_yield, quick_yields_change_nothing)
 {
-    *b = (struct tx_batch){.buf = out, .cap = cap};
-    return engine_tx(fix.e, b, fix.now);
-}
+    struct cpu_yield t = {0};
 
-static void sequence_nak(uint32_t psn)
-{
-    struct pkt p = {.opcode = OP_ACK, .dest_qpn = qp_number(bulk), .psn = psn, .aeth = {.syndrome = NAK_PSN_SEQUENCE}};
-    fix_rx(&fix, &p);
-}
-
-/* Index of the first packet of a QP; -1: there is none. */
-static int first_of(const struct tx_batch *b, const struct qp *qp)
-{
-    for (uint32_t i = 0; i < b->n; i++)
-        if (b->pkt[i].src_qpn == qp_number(qp))
-            return (int)i;
-    return -1;
-}
-
-Test(cpu_yield, what_was_lost_comes_before_what_is_new)
-{
-    struct tx_batch b;
-    for (int i = 0; i < 3; i++)
-        post(bulk, MTU);
-    cr_assert_eq(batch(&b, sizeof out), 3);
-    sequence_nak(201);
-    post(bulk, MTU);
-    cr_assert_eq(batch(&b, sizeof out), 3);
-    for (uint32_t i = 0; i < 3; i++)
-        cr_expect_eq(b.pkt[i].psn, 201 + i, "packet %u has PSN %u", i, b.pkt[i].psn);
-}
-
-Test(cpu_yield, retransmissions_are_a_burst_in_a_turn)
-{
-    struct tx_batch b;
-    post(bulk, 30 * MTU);
-    cr_assert_eq(batch(&b, sizeof out), 30);
-    sequence_nak(200);
-    post(other, MTU);
-    cr_assert_geq(batch(&b, 24 * (MTU + 32)), 6);
-    int at = first_of(&b, other);
-    cr_expect(at >= 0 && at <= (int)(BURST / MTU), "the other's request is packet %d", at);
-    cr_expect_neq(first_of(&b, bulk), -1);
-}
-
-Test(cpu_yield, an_ack_does_not_wait_for_bulk_data)
-{
-    struct tx_batch b;
-    struct pkt write = {.opcode = OP_WRITE_ONLY,
-                        .dest_qpn = qp_number(other),
-                        .psn = 100,
-                        .ackreq = true,
-                        .reth = {.va = FIX_VA, .rkey = key, .length = 4},
-                        .payload = (const uint8_t *)"data",
-                        .payload_len = 4};
-    post(bulk, 30 * MTU);
-    cr_assert_geq(batch(&b, 6 * (MTU + 64)), 5); /* it is in the midst of it */
-    fix_rx(&fix, &write);
-    cr_assert_geq(batch(&b, 24 * (MTU + 32)), 6);
-    int at = first_of(&b, other);
-    cr_assert(at >= 0, "the ACK is not in the next batch");
-    struct pkt p;
-    cr_assert_eq(pkt_decode(out + b.pkt[at].off, b.pkt[at].len, &p), PKT_OK);
-    cr_expect(p.opcode == OP_ACK && at <= (int)(BURST / MTU), "the ACK is packet %d", at);
-}
-
-/* One copy out of client memory for all. */
-Test(cpu_yield, alone_a_queue_pair_sends_more_than_a_burst)
-{
-    struct tx_batch b;
-    cr_assert_eq(batch(&b, sizeof out), 0); /* nobody waits any more */
-    post(bulk, 30 * MTU);
-    cr_assert_eq(batch(&b, sizeof out), 30);
-    cr_expect_eq(fix.reads, 1, "%u copies", fix.reads);
-}
-
-static struct pkt write_of_four_bytes(void)
-{
-    return (struct pkt){.opcode = OP_WRITE_ONLY,
-                        .dest_qpn = qp_number(bulk),
-                        .psn = 100,
-                        .ackreq = true,
-                        .reth = {.va = FIX_VA, .rkey = key, .length = 4},
-                        .payload = (const uint8_t *)"data",
-                        .payload_len = 4};
-}
-
-static bool is_ack(const struct tx_batch *b, uint32_t i)
-{
-    struct pkt p;
-    return i < b->n && pkt_decode(out + b->pkt[i].off, b->pkt[i].len, &p) == PKT_OK && p.opcode == OP_ACK;
-}
-
-/* Bulk data, and an ACK of the same queue pair; what leaves in one batch of at most cap bytes. */
-static void answer_amid_bulk_data(struct tx_batch *b, size_t cap)
-{
-    struct pkt write = write_of_four_bytes();
-    cr_assert_eq(batch(b, sizeof out), 0); /* nobody waits any more */
-    post(bulk, 30 * MTU);
-    fix_rx(&fix, &write);
-    batch(b, cap);
-}
-
-Test(cpu_yield, an_ack_does_not_wait_for_its_own_queue_pairs_bulk_data)
-{
-    struct tx_batch b;
-    answer_amid_bulk_data(&b, 24 * (MTU + 32));
-    cr_expect(is_ack(&b, BURST / MTU), "it is not behind the first burst");
-}
-
-Test(cpu_yield, an_ack_fits_behind_what_fills_the_batch)
-{
-    struct tx_batch b;
-    answer_amid_bulk_data(&b, 5 * (MTU + 64));
-    cr_expect(is_ack(&b, b.n - 1));
-}
-
-Test(cpu_yield, an_ack_is_held_back_only_where_nothing_else_is_to_be_sent)
-{
-    struct pkt write = write_of_four_bytes();
-    struct tx_batch b;
-    fix_rx(&fix, &write);
-    b = (struct tx_batch){.buf = out, .cap = sizeof out, .hold_acks = true};
-    cr_expect_eq(engine_tx(fix.e, &b, fix.now), 0);
-    cr_expect(b.held);
-    post(bulk, 30 * MTU);
-    b = (struct tx_batch){.buf = out, .cap = 24 * (MTU + 32), .hold_acks = true};
-    engine_tx(fix.e, &b, fix.now);
-    cr_expect(is_ack(&b, BURST / MTU));
-    cr_expect_not(b.held);
-}
-
-/* A burst of the other's fills the batch but for 232 bytes. */
-Test(cpu_yield, a_probe_that_finds_no_room_stays_due)
-{
-    struct tx_batch b;
-    post(bulk, MTU);
-    cr_assert_eq(batch(&b, sizeof out), 1);
-    post(other, 30 * MTU);
-    fix.now = engine_deadline(fix.e);
-    engine_expire(fix.e, fix.now);
-    cr_assert_eq(batch(&b, (BURST / MTU) * (MTU + 16) + 16 + 232), BURST / MTU);
-    cr_assert_eq(first_of(&b, bulk), -1);
-    batch(&b, sizeof out);
-    cr_assert_eq(first_of(&b, bulk), 0, "no probe");
-    cr_expect_eq(b.pkt[0].psn, 200);
-}
-
-/* What had no turn in one batch has the first in the next. */
-Test(cpu_yield, nobody_is_passed_over_when_the_batch_is_full)
-{
-    struct tx_batch b;
-    bool seen = false;
-    cr_assert_eq(batch(&b, sizeof out), 0);
-    struct qp *third = fix_qp(&fix);
-    fix_bring(&fix, third, QPS_RTS);
-    cr_assert_eq(batch(&b, sizeof out), 0);
-    for (unsigned i = 0; i < 3; i++) { /* more than two bursts each */
-        post(bulk, 30 * MTU);
-        post(other, 30 * MTU);
-        post(third, 30 * MTU);
+    for (uint64_t now = NS_PER_S; now < NS_PER_S + 100 * NS_PER_MS; now += NS_PER_MS / 2) {
+        cr_assert(!cpu_yield_took(&t, now, now + NS_PER_MS / 2));
+        cr_assert(!cpu_yield_hogged(&t, now + NS_PER_MS / 2));
     }
-    for (unsigned i = 0; i < 2; i++) {
-        batch(&b, 2 * (BURST / MTU) * (MTU + 16) + 100); /* two bursts */
-        seen |= first_of(&b, third) != -1;
-    }
-    cr_expect(seen, "the third sends nothing");
 }
 
-/* A NAK is answered to at once, and before the same queue pair's data. */
-Test(cpu_yield, a_nak_comes_before_the_data_of_its_queue_pair)
+Test(cpu_yield, one_slow_yield_means_a_millisecond_of_sleep)
 {
-    struct tx_batch b;
-    struct pkt write = {.opcode = OP_WRITE_ONLY, .dest_qpn = qp_number(bulk), .psn = 105, .ackreq = true};
-    post(bulk, 30 * MTU);
-    cr_assert_geq(batch(&b, 6 * (MTU + 64)), 5);
-    fix_rx(&fix, &write); /* 100 to 104 are missing */
-    cr_assert_geq(batch(&b, 24 * (MTU + 32)), 6);
-    struct pkt p;
-    cr_assert_eq(pkt_decode(out + b.pkt[0].off, b.pkt[0].len, &p), PKT_OK);
-    cr_expect(p.opcode == OP_ACK && p.aeth.syndrome == NAK_PSN_SEQUENCE && p.psn == 100, "opcode %02x", p.opcode);
+    struct cpu_yield t = {0};
+    uint64_t now = NS_PER_S;
+
+    cr_assert(!slow(&t, &now));
+    cr_assert(cpu_yield_hogged(&t, now));
+    cr_assert(cpu_yield_hogged(&t, now + NS_PER_MS - 1));
+    cr_assert(!cpu_yield_hogged(&t, now + NS_PER_MS));
+}
+
+Test(cpu_yield, several_in_a_row_mean_more)
+{
+    static const unsigned ms[] = {1, 2, 4, 8, 16, 20, 20};
+    struct cpu_yield t = {0};
+    uint64_t now = NS_PER_S;
+
+    for (unsigned i = 0; i < sizeof(ms) / sizeof(ms[0]); i++) {
+        bool brief = slow(&t, &now);
+
+        cr_assert_eq(t.hog_until, now + ms[i] * NS_PER_MS, "the %u. time", i + 1);
+        cr_assert_eq(brief, i >= 4, "the %u. time", i + 1);
+        now = t.hog_until; /* yields again */
+    }
+}
+
+Test(cpu_yield, now_and_then_is_not_in_a_row)
+{
+    struct cpu_yield t = {0};
+    uint64_t now = NS_PER_S;
+
+    for (unsigned i = 0; i < 20; i++) {
+        cr_assert(!slow(&t, &now));
+        cr_assert_eq(t.hog_until, now + NS_PER_MS);
+        now += 10 * NS_PER_MS;
+    }
+}
+
+Test(cpu_yield, a_short_slice_ends_when_nothing_was_slow_for_long)
+{
+    struct cpu_yield t = {0};
+    uint64_t now = NS_PER_S;
+
+    for (unsigned i = 0; i < 5; i++) {
+        slow(&t, &now);
+        now = t.hog_until;
+    }
+    cr_assert(cpu_yield_took(&t, now, now + NS_PER_US));
+    now = t.brief_until;
+    cr_assert(cpu_yield_took(&t, now - NS_PER_US, now - 1));
+    cr_assert(!cpu_yield_took(&t, now - NS_PER_US, now));
+}
+
+/* The time slice of this thread in ns, as Linux tells it since 6.12; 0: unknown. */
+static uint64_t slice(void)
+{
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        uint32_t nice, priority;
+        uint64_t runtime, deadline, period;
+    } a = {0};
+
+    return syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) == 0 ? a.runtime : 0;
+}
+
+/* Makes t ask for a short slice by a yield; for how long is far from over then. */
+static void make_brief(struct cpu_yield *t)
+{
+    t->brief_until = clock_ns() + 100 * NS_PER_S;
+    cpu_yield_now(t);
+    cr_assert(t->brief);
+}
+
+Test(cpu_yield, a_yield_asks_for_a_short_slice_and_gives_it_back)
+{
+    struct cpu_yield t = {0};
+    uint64_t usual = slice();
+
+    cpu_yield_now(&t);
+    cr_assert_eq(slice(), usual);
+    make_brief(&t);
+    if (usual) /* else Linux doesn't know of it */
+        cr_assert_eq(slice(), 100 * NS_PER_US);
+    t.brief_until = 0;
+    cpu_yield_now(&t);
+    if (t.brief_until) /* that very yield was slow, and the last of five */
+        SKIP_TEST("the end of a brief slice", "this machine is too busy");
+    cr_assert(!t.brief);
+    cr_assert_eq(slice(), usual);
+}
+
+/* As it is under load. */
+Test(cpu_yield, a_short_slice_ends_without_a_yield)
+{
+    struct cpu_yield t = {0};
+    uint64_t usual = slice();
+
+    make_brief(&t);
+    cpu_yield_check(&t, t.brief_until - 1);
+    cr_assert(t.brief);
+    cpu_yield_check(&t, t.brief_until);
+    cr_assert(!t.brief);
+    cr_assert_eq(slice(), usual);
 }

@@ -1,308 +1,142 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The client's side of the rings (src/verbs/base/ring.h) against threads that play the daemon, as pumice/abi.h says it
- * behaves. Worth most under ThreadSanitizer. */
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
+/* What the daemon makes of the fields of a request in a ring, operation by operation. */
+#include <criterion/criterion.h>
+#include <string.h>
 
-#include "src/verbs/base/ring.h"
-#include "tests/unit/core/plain.h"
+#include "daemon/session/wqe_ring.h"
 
-#define SLOTS 8u
-#define MASK (SLOTS - 1)
-#define LOST_MS 5000 /* a wake-up that takes longer was lost */
+static _Alignas(64) uint8_t slots[4 * 256];
+static _Atomic uint32_t tail;
+static struct ring ring;
+static struct ring_send out;
 
-static struct pm_cq_page cq;
-static struct pm_cqe entries[SLOTS];
-
-/* The daemon's store of one completion, entry by entry and seq last. */
-static void complete(uint32_t i, uint32_t qpn, uint64_t wr_id)
+/* A request in which every field is different. */
+static struct pm_send_wqe *start(uint8_t opcode, bool has_av)
 {
-    struct pm_cqe *e = &entries[i & MASK];
-    e->wr_id = wr_id;
-    e->qpn = qpn;
-    memset(e->data, (int)(i & 0xff), sizeof(e->data));
-    __atomic_store_n(&e->seq, i + 1, __ATOMIC_RELEASE);
+    struct pm_send_wqe *w = (struct pm_send_wqe *)(slots + 256);
+
+    memset(slots, 0xee, sizeof(slots));
+    memset(&out, 0x55, sizeof(out));
+    atomic_store(&tail, 6);
+    ring = (struct ring){.base = slots,
+                         .tail = &tail,
+                         .slots = 4,
+                         .stride = 256,
+                         .head = 5,
+                         .max_sge = 2,
+                         .max_inline = 64,
+                         .has_av = has_av};
+    *w = (struct pm_send_wqe){.wr_id = 0x0102030405060708,
+                              .remote_addr = 0x1112131415161718,
+                              .compare_add = 0x2122232425262728,
+                              .swap = 0x3132333435363738,
+                              .rkey = 0x41424344,
+                              .imm = 0x51525354,
+                              .remote_qpn = 0xff616263,
+                              .remote_qkey = 0x71727374,
+                              .mr_key = 0x81828384,
+                              .srqn = 0x91,
+                              .opcode = opcode};
+    return w;
 }
 
-/* A ring whose next index is first: the slots hold what came before. */
-static void start_at(uint32_t first)
+Test(daemon_ring, common_fields)
 {
-    memset(entries, 0, sizeof(entries));
-    for (uint32_t i = first - SLOTS; i != first; i++)
-        entries[i & MASK].seq = i + 1;
-    atomic_store(&cq.consumer, first);
-    atomic_store(&cq.arm, PM_ARM_NONE);
+    struct pm_send_wqe *w = start(WR_RDMA_WRITE_WITH_IMM, false);
+    const struct pm_sge sge[2] = {{1, 2, 3}, {4, 5, 6}};
+
+    w->num_sge = 2;
+    w->flags = PM_SEND_FENCE | PM_SEND_SOLICITED;
+    memcpy(w + 1, sge, sizeof(sge));
+    cr_assert_eq(ring_waiting(&ring), 1);
+    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert(out.wr.wr_id == w->wr_id && out.wr.slot == 5 && out.wr.opcode == WR_RDMA_WRITE_WITH_IMM);
+    cr_assert(out.wr.flags == (SEND_FENCE | SEND_SOLICITED) && out.wr.num_sge == 2 && out.wr.inline_len == 0);
+    cr_assert(out.wr.remote_addr == w->remote_addr && out.wr.rkey == w->rkey && out.wr.srqn == 0x91);
+    cr_assert_arr_eq(out.wr.imm, &w->imm, 4);
+    cr_assert_arr_eq((uint8_t *)out.sge, (const uint8_t *)sge, sizeof(sge));
 }
 
-/* --- completions ----------------------------------------------------------------------------------------------------- */
-
-#define NUM 100000u
-#define FIRST (0u - NUM / 2) /* so that the indexes wrap on the way */
-
-static void *producer(void *arg)
+Test(daemon_ring, atomics_and_atomic_write)
 {
-    (void)arg;
-    for (uint32_t i = FIRST; i != FIRST + NUM; i++) {
-        while (i - atomic_load_explicit(&cq.consumer, memory_order_acquire) >= SLOTS)
-            sched_yield();
-        complete(i, 1, i);
-    }
-    return NULL;
+    struct pm_send_wqe *w = start(WR_ATOMIC_CMP_AND_SWP, false);
+
+    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert(out.wr.compare_add == w->compare_add && out.wr.swap == w->swap);
+    w = start(WR_ATOMIC_WRITE, false);
+    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert_eq(out.wr.compare_add, w->compare_add);
 }
 
-Test(ring, completions_come_whole_and_in_order)
+Test(daemon_ring, invalidation)
 {
-    pthread_t t;
-    start_at(FIRST);
-    cr_assert_null(ring_cqe(entries, MASK, FIRST));
-    pthread_create(&t, NULL, producer, NULL);
-    for (uint32_t i = FIRST; i != FIRST + NUM; i++) {
-        struct pm_cqe *e;
-        while (!(e = ring_cqe(entries, MASK, i)))
-            sched_yield();
-        cr_assert_eq(e->wr_id, i);
-        cr_assert_eq(e->data[0], (uint8_t)i);
-        cr_assert_eq(e->data[63], (uint8_t)i);
-        ring_consume(&cq, i + 1);
-    }
-    pthread_join(t, NULL);
-    cr_assert_null(ring_cqe(entries, MASK, FIRST + NUM));
-}
+    const uint8_t ops[] = {WR_SEND_WITH_INV, WR_LOCAL_INV};
 
-Test(ring, an_overrun_is_skipped)
-{
-    start_at(3);
-    for (uint32_t i = 3; i < 3 + SLOTS + 2; i++)
-        complete(i, 1, i);
-    cr_assert_null(ring_cqe(entries, MASK, 3));
-    uint32_t on = ring_overrun(entries, MASK, 3);
-    cr_assert_eq(on, 3 + SLOTS);
-    cr_assert_eq(ring_cqe(entries, MASK, on)->wr_id, 3 + SLOTS);
-    cr_assert_eq(ring_overrun(entries, MASK, 3 + SLOTS + 2), 3 + SLOTS + 2, "an entry that is not there yet");
-    memset(entries, 0, sizeof(entries));
-    cr_assert_eq(ring_overrun(entries, MASK, 0), 0, "a new segment");
-}
-
-/* Against a plain list, over random contents and positions. */
-Test(ring, purge_removes_one_qp_and_keeps_the_rest_in_order)
-{
-    unsigned seed = 1;
-    for (int round = 0; round < 20000; round++) {
-        uint32_t first = (uint32_t)rand_r(&seed) * 2u + (uint32_t)(rand_r(&seed) & 1);
-        uint32_t live = (uint32_t)rand_r(&seed) % (SLOTS + 1);
-        uint64_t kept[SLOTS];
-        uint32_t num = 0;
-        if (round % 3 == 0)
-            first = 0u - live / 2; /* across the wrap */
-        start_at(first);
-        for (uint32_t k = 0; k < live; k++) {
-            uint32_t qpn = (uint32_t)rand_r(&seed) % 3;
-            complete(first + k, qpn, k + 100);
-            if (qpn != 1)
-                kept[num++] = k + 100;
-        }
-        uint32_t now = ring_purge(entries, MASK, first, &(struct ring_match){.qpn = 1});
-        cr_assert_eq(now, first + live - num);
-        for (uint32_t k = 0; k < num; k++) {
-            struct pm_cqe *e = ring_cqe(entries, MASK, now + k);
-            cr_assert(e && e->wr_id == kept[k] && e->qpn != 1);
-            cr_assert_eq(e->data[5], (uint8_t)(first + (uint32_t)(kept[k] - 100)), "inline data moved along");
-        }
-        cr_assert_null(ring_cqe(entries, MASK, now + num));
+    for (unsigned i = 0; i < sizeof(ops); i++) {
+        start(ops[i], false);
+        cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+        cr_assert_eq(out.wr.inv_rkey, 0x51525354);
     }
 }
 
-/* --- events ---------------------------------------------------------------------------------------------------------- */
-
-#define EVENTS 20000u
-static int event_pipe[2];
-
-static void *notifier(void *arg)
+Test(daemon_ring, bind)
 {
-    (void)arg;
-    for (uint32_t i = 0; i < EVENTS; i++) {
-        while (i - atomic_load_explicit(&cq.consumer, memory_order_acquire) >= SLOTS)
-            sched_yield();
-        complete(i, 1, i);
-        atomic_thread_fence(memory_order_seq_cst);
-        if (atomic_load(&cq.arm) != PM_ARM_NONE && atomic_exchange(&cq.arm, PM_ARM_NONE) != PM_ARM_NONE)
-            cr_assert_eq(write(event_pipe[1], "e", 1), 1);
-    }
-    return NULL;
+    struct pm_send_wqe *w = start(WR_BIND_MW, false);
+
+    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert(out.wr.bind.mw_key == w->rkey && out.wr.bind.new_key == w->imm && out.wr.bind.mr_key == w->mr_key);
+    cr_assert(out.wr.bind.access == 0x91 && out.wr.bind.addr == w->remote_addr);
+    cr_assert_eq(out.wr.bind.length, w->compare_add);
 }
 
-Test(ring, no_event_is_lost)
+Test(daemon_ring, flush)
 {
-    pthread_t t;
-    uint32_t i = 0;
-    start_at(0);
-    memset(entries, 0, sizeof(entries));
-    cr_assert_eq(pipe(event_pipe), 0);
-    pthread_create(&t, NULL, notifier, NULL);
-    while (i < EVENTS) {
-        char c;
-        ring_request_notify(&cq, false);
-        if (!ring_cqe(entries, MASK, i)) { /* the last look after the wish */
-            struct pollfd p = {.fd = event_pipe[0], .events = POLLIN};
-            cr_assert_eq(poll(&p, 1, LOST_MS), 1, "no event for completion %u", i);
-            cr_assert_eq(read(event_pipe[0], &c, 1), 1);
-        }
-        while (ring_cqe(entries, MASK, i))
-            ring_consume(&cq, ++i);
-    }
-    pthread_join(t, NULL);
+    struct pm_send_wqe *w = start(WR_FLUSH, false);
+
+    w->compare_add = 4096;
+    w->swap = FLUSH_PERSISTENT | FLUSH_REGION << 8;
+    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert(out.wr.flush.length == 4096 && out.wr.flush.placement == FLUSH_PERSISTENT &&
+              out.wr.flush.selectivity == FLUSH_REGION);
+    w->compare_add = 0x100000001;
+    w->swap = FLUSH_GLOBAL | 0x10000;
+    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert_eq(out.wr.flush.length, UINT32_MAX, "not cut off");
+    cr_assert_eq(out.wr.flush.selectivity, UINT8_MAX, "not cut off");
 }
 
-Test(ring, a_wish_is_not_weakened)
+Test(daemon_ring, address_vector)
 {
-    start_at(0);
-    ring_request_notify(&cq, true);
-    cr_assert_eq(atomic_load(&cq.arm), PM_ARM_SOLICITED);
-    ring_request_notify(&cq, false);
-    ring_request_notify(&cq, true);
-    cr_assert_eq(atomic_load(&cq.arm), PM_ARM_ANY);
+    struct pm_send_wqe *w = start(WR_SEND, true);
+    struct pm_av av = {
+        .dgid = {1, 2, 3}, .flow_label = 0xabcde, .sgid_index = 2, .hop_limit = 3, .traffic_class = 4, .sl = 5};
+    const struct pm_sge sge = {7, 8, 9};
+
+    memcpy(w + 1, &av, sizeof(av));
+    memcpy((uint8_t *)(w + 1) + sizeof(av), &sge, sizeof(sge));
+    w->num_sge = 1;
+    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert_arr_eq(out.wr.ud.av.dgid, av.dgid, 16);
+    cr_assert(out.wr.ud.av.flow_label == 0xabcde && out.wr.ud.av.sgid_index == 2 && out.wr.ud.av.hop_limit == 3 &&
+              out.wr.ud.av.traffic_class == 4 && out.wr.ud.av.sl == 5);
+    cr_assert(out.wr.ud.qpn == 0x616263 && out.wr.ud.qkey == 0x71727374);
+    cr_assert(out.sge[0].addr == 7 && out.sge[0].length == 8 && out.sge[0].lkey == 9);
+    cr_assert_eq(ring_send_stride(2, 64, true), 64 + 128);
+    cr_assert_eq(ring_send_stride(2, 64, false), 64 + 64);
 }
 
-/* --- posting and doorbells ------------------------------------------------------------------------------------------- */
-
-#define POSTERS 3
-static struct pm_session_page page;
-static struct pm_qp_page qp[POSTERS];
-static uint64_t requests[POSTERS][SLOTS];
-static const uint32_t doorbell[POSTERS] = {0, 63, 64 * 64 + 65}; /* of one word, and of another summary word */
-static _Atomic uint32_t taken[POSTERS];
-static int wake;
-static uint32_t posts, depth; /* requests per poster, and how many it has outstanding */
-
-static void *poster(void *arg)
+Test(daemon_ring, receive_requests_go_by_index_or_cookie)
 {
-    uint32_t me = (uint32_t)(uintptr_t)arg;
-    for (uint32_t i = 0; i < posts; i++) {
-        while (i - atomic_load(&taken[me]) >= depth)
-            sched_yield();
-        requests[me][i & MASK] = i;
-        ring_publish_send(&qp[me], i + 1);
-        if (ring_doorbell(&page, doorbell[me]))
-            cr_assert_eq(eventfd_write(wake, 1), 0);
-        if (i % 64 == 0)
-            sched_yield();
-    }
-    return NULL;
-}
+    struct pm_recv_wqe *r = (struct pm_recv_wqe *)(slots + 256);
+    struct ring_recv in;
 
-/* The daemon's look: summary word, words, tails. Returns how many requests it found. */
-static uint32_t serve(void)
-{
-    uint32_t found = 0;
-    for (uint32_t s = 0; s < PM_DOORBELLS / 64 / 64; s++) {
-        uint64_t words = atomic_exchange(&page.summary[s], 0);
-        for (; words; words &= words - 1) {
-            uint32_t w = s * 64 + (uint32_t)__builtin_ctzll(words);
-            uint64_t bits = atomic_exchange(&page.bits[w], 0);
-            for (uint32_t k = 0; k < POSTERS; k++) {
-                if (doorbell[k] / 64 != w || !(bits >> (doorbell[k] % 64) & 1))
-                    continue;
-                uint32_t i = atomic_load(&taken[k]), tail = atomic_load_explicit(&qp[k].sq_tail, memory_order_acquire);
-                for (; i != tail; i++, found++)
-                    cr_assert_eq(requests[k][i & MASK], i);
-                atomic_store(&taken[k], tail);
-            }
-        }
-    }
-    return found;
-}
-
-static void doorbells(uint32_t posters)
-{
-    pthread_t t[POSTERS];
-    uint32_t total = 0;
-    wake = eventfd(0, EFD_NONBLOCK);
-    memset(&page, 0, sizeof(page));
-    memset(qp, 0, sizeof(qp));
-    for (uint32_t k = 0; k < posters; k++)
-        atomic_store(&taken[k], 0);
-    for (uint32_t k = 0; k < posters; k++)
-        pthread_create(&t[k], NULL, poster, (void *)(uintptr_t)k);
-    while (total < posters * posts) {
-        uint32_t found = serve();
-        total += found;
-        if (found)
-            continue;
-        atomic_store(&page.sleeping, 1);
-        found = serve(); /* the last look before sleep */
-        total += found;
-        if (found == 0) {
-            struct pollfd p = {.fd = wake, .events = POLLIN};
-            eventfd_t v;
-            cr_assert_eq(poll(&p, 1, LOST_MS), 1, "asleep with %u of %u requests seen", total, posters * posts);
-            eventfd_read(wake, &v);
-        }
-        atomic_store(&page.sleeping, 0);
-    }
-    for (uint32_t k = 0; k < posters; k++)
-        pthread_join(t[k], NULL);
-    cr_assert_eq(total, posters * posts);
-}
-
-Test(ring, no_doorbell_of_several_posters_is_lost)
-{
-    posts = 5000, depth = SLOTS;
-    doorbells(POSTERS);
-}
-
-/* One at a time: no later request makes up for a doorbell that was lost. */
-Test(ring, no_doorbell_of_a_single_request_is_lost)
-{
-    posts = 50000, depth = 1;
-    doorbells(1);
-}
-
-Test(ring, only_a_sleeping_daemon_is_woken_and_once)
-{
-    memset(&page, 0, sizeof(page));
-    cr_assert_not(ring_doorbell(&page, 70));
-    cr_assert_eq(atomic_load(&page.bits[1]), UINT64_C(1) << 6);
-    cr_assert_eq(atomic_load(&page.summary[0]), UINT64_C(2));
-    atomic_store(&page.sleeping, 1);
-    cr_assert(ring_doorbell(&page, PM_DOORBELLS - 1));
-    cr_assert_eq(atomic_load(&page.bits[PM_DOORBELLS / 64 - 1]), UINT64_C(1) << 63);
-    cr_assert_eq(atomic_load(&page.summary[PM_DOORBELLS / 64 / 64 - 1]), UINT64_C(1) << 63);
-    cr_assert_not(ring_doorbell(&page, PM_DOORBELLS - 1));
-}
-
-static _Atomic uint32_t notified;
-static void *flusher(void *arg)
-{
-    (void)arg;
-    sched_yield();
-    atomic_store(&qp[0].rq_notify, 1);
-    atomic_store(&notified, 1 + atomic_load(&qp[0].rq_tail));
-    return NULL;
-}
-
-/* Whatever the moment at which the daemon begins to want doorbells, it sees a receive request or is told of it. */
-Test(ring, no_receive_request_is_overlooked)
-{
-    for (int round = 0; round < 2000; round++) {
-        pthread_t t;
-        memset(qp, 0, sizeof(qp));
-        atomic_store(&notified, 0);
-        pthread_create(&t, NULL, flusher, NULL);
-        bool told = ring_publish_recv(&qp[0], 1);
-        pthread_join(t, NULL);
-        cr_assert(told || atomic_load(&notified) == 2);
-    }
-}
-
-Test(ring, slots_follow_indexes_across_the_wrap)
-{
-    static uint8_t ring[4 * 48];
-    cr_assert_eq(ring_slot(ring, 48, 3, 0), ring);
-    cr_assert_eq(ring_slot(ring, 48, 3, UINT32_MAX), ring + 3 * 48);
-    cr_assert_eq(ring_slot(ring, 48, 3, 6), ring + 2 * 48);
+    start(WR_SEND, false);
+    *r = (struct pm_recv_wqe){.wr_id = 77, .num_sge = 1, .wqe_index = 99};
+    cr_assert_eq(ring_read_recv(&ring, &in), RING_OK);
+    cr_assert_eq(in.wr.slot, 5);
+    ring.has_cookies = true;
+    cr_assert_eq(ring_read_recv(&ring, &in), RING_OK);
+    cr_assert_eq(in.wr.slot, 99);
+    r->num_sge = 3;
+    cr_assert_eq(ring_read_recv(&ring, &in), RING_BAD_SGE);
 }

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Whose packets leave first: what was lost before what is new, a burst of each queue pair in its turn, so that neither
+ * retransmissions nor bulk data keep another's ACKs and requests waiting. */
+#include "tests/unit/core/core_fixture.h"
+
+#define MTU 256u /* fix_attr's */
+#define BURST 4096u
+
+static struct fixture fix;
+static struct qp *bulk, *other;
+static uint32_t key;
+static uint8_t out[65536];
+
+static void setup(void)
+{
+    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
+    struct mr_init mr = {.pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM};
+
+    fix_init(&fix);
+    free(fix.mem);
+    fix.cfg.burst_bytes = BURST;
+    fix.cfg.window_pkts = 1000;
+    fix.mem = fix_zalloc(engine_size(&fix.cfg));
+    fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
+    mr.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE;
+    cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
+    bulk = fix_qp(&fix);
+    other = fix_qp(&fix);
+    fix_bring(&fix, bulk, QPS_RTS);
+    fix_bring(&fix, other, QPS_RTS);
+    fix.now = 1000000;
+}
+static void teardown(void)
+{
+    fix_fini(&fix);
+}
+TestSuite(scheduler, .init = setup, .fini = teardown);
+
+static void post(struct qp *qp, uint32_t len)
+{
+    struct sge sge = {FIX_VA, len, key};
+    struct send_wr wr = {
+        .opcode = WR_RDMA_WRITE, .flags = SEND_SIGNALED, .num_sge = 1, .remote_addr = 0x1000, .rkey = 1};
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+}
+
+/* What leaves in one batch of at most cap bytes. */
+static uint32_t batch(struct tx_batch *b, size_t cap)
+{
+    *b = (struct tx_batch){.buf = out, .cap = cap};
+    return engine_tx(fix.e, b, fix.now);
+}
+
+static void sequence_nak(uint32_t psn)
+{
+    struct pkt p = {.opcode = OP_ACK, .dest_qpn = qp_number(bulk), .psn = psn, .aeth = {.syndrome = NAK_PSN_SEQUENCE}};
+    fix_rx(&fix, &p);
+}
+
+/* Index of the first packet of a QP; -1: there is none. */
+static int first_of(const struct tx_batch *b, const struct qp *qp)
+{
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->pkt[i].src_qpn == qp_number(qp))
+            return (int)i;
+    return -1;
+}
+
+Test(scheduler, what_was_lost_comes_before_what_is_new)
+{
+    struct tx_batch b;
+    for (int i = 0; i < 3; i++)
+        post(bulk, MTU);
+    cr_assert_eq(batch(&b, sizeof out), 3);
+    sequence_nak(201);
+    post(bulk, MTU);
+    cr_assert_eq(batch(&b, sizeof out), 3);
+    for (uint32_t i = 0; i < 3; i++)
+        cr_expect_eq(b.pkt[i].psn, 201 + i, "packet %u has PSN %u", i, b.pkt[i].psn);
+}
+
+Test(scheduler, retransmissions_are_a_burst_in_a_turn)
+{
+    struct tx_batch b;
+    post(bulk, 30 * MTU);
+    cr_assert_eq(batch(&b, sizeof out), 30);
+    sequence_nak(200);
+    post(other, MTU);
+    cr_assert_geq(batch(&b, 24 * (MTU + 32)), 6);
+    int at = first_of(&b, other);
+    cr_expect(at >= 0 && at <= (int)(BURST / MTU), "the other's request is packet %d", at);
+    cr_expect_neq(first_of(&b, bulk), -1);
+}
+
+Test(scheduler, an_ack_does_not_wait_for_bulk_data)
+{
+    struct tx_batch b;
+    struct pkt write = {.opcode = OP_WRITE_ONLY,
+                        .dest_qpn = qp_number(other),
+                        .psn = 100,
+                        .ackreq = true,
+                        .reth = {.va = FIX_VA, .rkey = key, .length = 4},
+                        .payload = (const uint8_t *)"data",
+                        .payload_len = 4};
+    post(bulk, 30 * MTU);
+    cr_assert_geq(batch(&b, 6 * (MTU + 64)), 5); /* it is in the midst of it */
+    fix_rx(&fix, &write);
+    cr_assert_geq(batch(&b, 24 * (MTU + 32)), 6);
+    int at = first_of(&b, other);
+    cr_assert(at >= 0, "the ACK is not in the next batch");
+    struct pkt p;
+    cr_assert_eq(pkt_decode(out + b.pkt[at].off, b.pkt[at].len, &p), PKT_OK);
+    cr_expect(p.opcode == OP_ACK && at <= (int)(BURST / MTU), "the ACK is packet %d", at);
+}
+
+/* One copy out of client memory for all. */
+Test(scheduler, alone_a_queue_pair_sends_more_than_a_burst)
+{
+    struct tx_batch b;
+    cr_assert_eq(batch(&b, sizeof out), 0); /* nobody waits any more */
+    post(bulk, 30 * MTU);
+    cr_assert_eq(batch(&b, sizeof out), 30);
+    cr_expect_eq(fix.reads, 1, "%u copies", fix.reads);
+}
+
+static struct pkt write_of_four_bytes(void)
+{
+    return (struct pkt){.opcode = OP_WRITE_ONLY,
+                        .dest_qpn = qp_number(bulk),
+                        .psn = 100,
+                        .ackreq = true,
+                        .reth = {.va = FIX_VA, .rkey = key, .length = 4},
+                        .payload = (const uint8_t *)"data",
+                        .payload_len = 4};
+}
+
+static bool is_ack(const struct tx_batch *b, uint32_t i)
+{
+    struct pkt p;
+    return i < b->n && pkt_decode(out + b->pkt[i].off, b->pkt[i].len, &p) == PKT_OK && p.opcode == OP_ACK;
+}
+
+/* Bulk data, and an ACK of the same queue pair; what leaves in one batch of at most cap bytes. */
+static void answer_amid_bulk_data(struct tx_batch *b, size_t cap)
+{
+    struct pkt write = write_of_four_bytes();
+    cr_assert_eq(batch(b, sizeof out), 0); /* nobody waits any more */
+    post(bulk, 30 * MTU);
+    fix_rx(&fix, &write);
+    batch(b, cap);
+}
+
+Test(scheduler, an_ack_does_not_wait_for_its_own_queue_pairs_bulk_data)
+{
+    struct tx_batch b;
+    answer_amid_bulk_data(&b, 24 * (MTU + 32));
+    cr_expect(is_ack(&b, BURST / MTU), "it is not behind the first burst");
+}
+
+Test(scheduler, an_ack_fits_behind_what_fills_the_batch)
+{
+    struct tx_batch b;
+    answer_amid_bulk_data(&b, 5 * (MTU + 64));
+    cr_expect(is_ack(&b, b.n - 1));
+}
+
+Test(scheduler, an_ack_is_held_back_only_where_nothing_else_is_to_be_sent)
+{
+    struct pkt write = write_of_four_bytes();
+    struct tx_batch b;
+    fix_rx(&fix, &write);
+    b = (struct tx_batch){.buf = out, .cap = sizeof out, .hold_acks = true};
+    cr_expect_eq(engine_tx(fix.e, &b, fix.now), 0);
+    cr_expect(b.held);
+    post(bulk, 30 * MTU);
+    b = (struct tx_batch){.buf = out, .cap = 24 * (MTU + 32), .hold_acks = true};
+    engine_tx(fix.e, &b, fix.now);
+    cr_expect(is_ack(&b, BURST / MTU));
+    cr_expect_not(b.held);
+}
+
+/* A burst of the other's fills the batch but for 232 bytes. */
+Test(scheduler, a_probe_that_finds_no_room_stays_due)
+{
+    struct tx_batch b;
+    post(bulk, MTU);
+    cr_assert_eq(batch(&b, sizeof out), 1);
+    post(other, 30 * MTU);
+    fix.now = engine_deadline(fix.e);
+    engine_expire(fix.e, fix.now);
+    cr_assert_eq(batch(&b, (BURST / MTU) * (MTU + 16) + 16 + 232), BURST / MTU);
+    cr_assert_eq(first_of(&b, bulk), -1);
+    batch(&b, sizeof out);
+    cr_assert_eq(first_of(&b, bulk), 0, "no probe");
+    cr_expect_eq(b.pkt[0].psn, 200);
+}
+
+/* What had no turn in one batch has the first in the next. */
+Test(scheduler, nobody_is_passed_over_when_the_batch_is_full)
+{
+    struct tx_batch b;
+    bool seen = false;
+    cr_assert_eq(batch(&b, sizeof out), 0);
+    struct qp *third = fix_qp(&fix);
+    fix_bring(&fix, third, QPS_RTS);
+    cr_assert_eq(batch(&b, sizeof out), 0);
+    for (unsigned i = 0; i < 3; i++) { /* more than two bursts each */
+        post(bulk, 30 * MTU);
+        post(other, 30 * MTU);
+        post(third, 30 * MTU);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        batch(&b, 2 * (BURST / MTU) * (MTU + 16) + 100); /* two bursts */
+        seen |= first_of(&b, third) != -1;
+    }
+    cr_expect(seen, "the third sends nothing");
+}
+
+/* A NAK is answered to at once, and before the same queue pair's data. */
+Test(scheduler, a_nak_comes_before_the_data_of_its_queue_pair)
+{
+    struct tx_batch b;
+    struct pkt write = {.opcode = OP_WRITE_ONLY, .dest_qpn = qp_number(bulk), .psn = 105, .ackreq = true};
+    post(bulk, 30 * MTU);
+    cr_assert_geq(batch(&b, 6 * (MTU + 64)), 5);
+    fix_rx(&fix, &write); /* 100 to 104 are missing */
+    cr_assert_geq(batch(&b, 24 * (MTU + 32)), 6);
+    struct pkt p;
+    cr_assert_eq(pkt_decode(out + b.pkt[0].off, b.pkt[0].len, &p), PKT_OK);
+    cr_expect(p.opcode == OP_ACK && p.aeth.syndrome == NAK_PSN_SEQUENCE && p.psn == 100, "opcode %02x", p.opcode);
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Pipes of events, and clients that do not read them as they should. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "daemon/session/event_pipe.h"
+
+Test(event_pipe, nothing_lost_nothing_doubled)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
+    struct evrecord r;
+    struct event_pipe p;
+    unsigned sent = 0, got = 0, skipped = 0;
+
+    cr_assert_eq(event_pipe_init(&p, loop), 0);
+    fcntl(p.read_fd, F_SETFL, O_NONBLOCK);
+    while (p.n < 100) /* the kernel's buffer first, then ours */
+        cr_assert(event_pipe_push(&p, ++sent, 7));
+    cr_assert(event_pipe_push(&p, sent, 7), "it waits already");
+    cr_assert_eq(p.n, 100);
+    cr_assert_eq(event_pipe_forget(&p, (struct evrecord[]){{sent - 5, 7}, {300, 7}, {301, 8}}, 3, 1), 0);
+    cr_assert_eq(p.n, 98, "one was waiting, one was in the pipe and has left its place to another");
+    for (int i = 0; i < 3; i++) {
+        while (read(p.read_fd, &r, sizeof(r)) == sizeof(r)) {
+            got++;
+            skipped += got + skipped == 300 || got + skipped == sent - 5;
+            cr_assert_eq(r.a, got + skipped);
+            cr_assert_eq(r.b, 7);
+        }
+        ev_run(loop, EVRUN_NOWAIT);
+    }
+    cr_assert_eq(got, sent - 2);
+    event_pipe_fini(&p);
+    ev_loop_destroy(loop);
+}
+
+static unsigned unread(const struct event_pipe *p)
+{
+    int bytes = -1;
+
+    cr_assert(ioctl(p->write_fd, FIONREAD, &bytes) == 0);
+    return (unsigned)bytes / sizeof(struct evrecord);
+}
+
+static const struct evrecord gone = {1, 1}, stays = {2, 2};
+
+static void push_both(struct event_pipe *p, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        cr_assert(event_pipe_push(p, gone.a, gone.b));
+        cr_assert(event_pipe_push(p, stays.a, stays.b));
+    }
+}
+
+/* Each of three sharers has one record of each event. */
+Test(event_pipe, sharers)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
+    struct evrecord r;
+    struct event_pipe p;
+
+    cr_assert_eq(event_pipe_init(&p, loop), 0);
+    push_both(&p, 6);
+    event_pipe_forget(&p, &gone, 1, 3);
+    cr_assert_eq(unread(&p), 10, "one of two events each");
+    for (unsigned i = 0; i < 6; i++)
+        cr_assert_eq(read(p.read_fd, &r, sizeof(r)), (ssize_t)sizeof(r));
+    event_pipe_forget(&p, &gone, 1, 2);
+    cr_assert_eq(unread(&p), 4, "whose the one is nobody knows");
+    event_pipe_forget(&p, &gone, 1, 1);
+    cr_assert_eq(unread(&p), 3, "the last one takes it");
+    event_pipe_fini(&p);
+    ev_loop_destroy(loop);
+}
+
+/* Whatever a client does with its end, the daemon neither waits nor loses more than that client's records. */
+Test(event_pipe, hostile_reader, .timeout = 20)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
+    char path[64], some[5];
+    struct event_pipe p;
+    int fd;
+
+    signal(SIGPIPE, SIG_IGN);
+    cr_assert_eq(event_pipe_init(&p, loop), 0);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", p.read_fd);
+    cr_assert(event_pipe_forget(&p, &gone, 1, 1) == 0 && unread(&p) == 0, "an empty pipe");
+    push_both(&p, 10);
+    cr_assert_eq(read(p.read_fd, some, sizeof(some)), (ssize_t)sizeof(some), "half a record");
+    event_pipe_forget(&p, &gone, 1, 1);
+    while (unread(&p) > 0)
+        cr_assert_gt(read(p.read_fd, some, 1), 0);
+    fd = open(path, O_WRONLY);
+    cr_assert(fd >= 0 && write(fd, some, sizeof(some)) == sizeof(some), "it writes");
+    push_both(&p, 10);
+    event_pipe_forget(&p, &gone, 1, 1);
+    event_pipe_forget(&p, &stays, 1, 1);
+    close(fd);
+    cr_assert_geq(fcntl(p.read_fd, F_SETPIPE_SZ, 1 << 20), 1 << 20, "it makes it large");
+    while (unread(&p) < 100000)
+        cr_assert(event_pipe_push(&p, stays.a, unread(&p)));
+    event_pipe_forget(&p, &gone, 1, 1);
+    cr_assert_eq(unread(&p), 100000);
+    cr_assert_eq(p.n, 0);
+    close(event_pipe_take_read_fd(&p));
+    event_pipe_forget(&p, &gone, 1, 1);
+    cr_assert(event_pipe_push(&p, 3, 3) && p.n == 0, "it closes it: nobody will read this");
+    event_pipe_fini(&p);
+    ev_loop_destroy(loop);
+}
+
+/* What is waiting goes; what is in the pipe can't be had without a descriptor, and stays. */
+Test(event_pipe, without_a_descriptor)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
+    struct rlimit was;
+    struct event_pipe p;
+    unsigned full;
+
+    cr_assert_eq(event_pipe_init(&p, loop), 0);
+    do
+        push_both(&p, 1);
+    while (p.n < 2);
+    full = unread(&p);
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, was.rlim_max}), 0);
+    event_pipe_forget(&p, &gone, 1, 1);
+    setrlimit(RLIMIT_NOFILE, &was);
+    cr_assert(p.n == 1 && unread(&p) == full);
+    event_pipe_fini(&p);
+    ev_loop_destroy(loop);
+}
+
+Test(event_pipe, bounded_and_safe_without_reader)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
+    struct event_pipe p;
+    uint32_t n = 0;
+
+    signal(SIGPIPE, SIG_IGN);
+    cr_assert_eq(event_pipe_init(&p, loop), 0);
+    while (event_pipe_push(&p, n, n))
+        n++;
+    cr_assert_eq(p.n, EVPIPE_WAITING_MAX);
+    close(event_pipe_take_read_fd(&p));
+    ev_run(loop, EVRUN_NOWAIT);
+    cr_assert_eq(p.n, 0, "nobody will read it");
+    event_pipe_fini(&p);
+    ev_loop_destroy(loop);
+}
