@@ -109,15 +109,16 @@ $(DV_SO): $(call obj,$(DV_SRC)) $(BUILD)/obj/src/dv/core/layout.o src/dv/libpumi
 # `pumice layout` explains a mapping with the engine's own code, a module that depends on nothing else.
 $(PUMICE): $(call obj,$(CMD_SRC) daemon/core/memory/layout.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -ljansson -lpcap -lisal
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -ljansson -lpcap -lisal -lsmartcols
 
 # --- tests -----------------------------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lsystemd -lm -lpthread
+	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lsystemd -lsmartcols -lm -lpthread
 
 # Texts of the command that are tested without a daemon.
 $(BUILD)/tests/unit/cmd/test_diagnose: $(call obj,src/cmd/inspect/diagnose.c)
+$(BUILD)/tests/unit/cmd/test_table: $(call obj,src/cmd/common/cmd.c src/cmd/common/columns.c src/cmd/inspect/table.c)
 $(BUILD)/tests/unit/cmd/test_ping_text: $(call obj,src/cmd/net/ping_text.c)
 $(BUILD)/tests/unit/verbs/test_poll_state: $(call obj,src/verbs/base/poll_state.c)
 $(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/base/poll_state.c src/verbs/datapath/poll_wait.c src/verbs/session/context.c)

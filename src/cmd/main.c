@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The `pumice` command: picks the subcommand. */
+#include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,6 +123,7 @@ int main(int argc, char **argv)
     const struct command *c;
     char title[WORD_MAX + 16], wants_help[] = "--help";
 
+    setlocale(LC_CTYPE, ""); /* tables know the widths of characters */
     if (argc > 0 && is_extcap(argv[0]))
         return cmd_extcap(argc, argv);
 

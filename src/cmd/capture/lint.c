@@ -13,6 +13,7 @@
 
 #include "pcap/lint/lint.h"
 #include "src/cmd/common/cmd.h"
+#include "src/cmd/common/columns.h"
 
 enum { LINT_CLEAN = 0, LINT_VIOLATIONS = 1, LINT_UNREADABLE = 2 }; /* exit codes */
 enum { KEY_RULES = 256 };
@@ -45,9 +46,22 @@ static const char doc[] =
 
 static void list_rules(void)
 {
-    for (unsigned i = 0; i < LINT_RULES; i++)
-        printf("%-18s %-6s %-18s %s\n", lint_rules[i].id, lint_rules[i].severity == LINT_ERROR ? "error" : "note",
-               lint_rules[i].spec, lint_rules[i].text);
+    struct columns columns;
+
+    columns_init(&columns, " ", false);
+    columns_add(&columns, "", 18, 0);
+    columns_add(&columns, "", 6, 0);
+    columns_add(&columns, "", 18, 0);
+    columns_add(&columns, "", 0, 0);
+    for (unsigned i = 0; i < LINT_RULES; i++) {
+        columns_row(&columns);
+        columns_cell(&columns, "%s", lint_rules[i].id);
+        columns_cell(&columns, "%s", lint_rules[i].severity == LINT_ERROR ? "error" : "note");
+        columns_cell(&columns, "%s", lint_rules[i].spec);
+        columns_cell(&columns, "%s", lint_rules[i].text);
+    }
+    columns_print(&columns, stdout, "", "");
+    columns_fini(&columns);
 }
 
 /* auto, off, or QP numbers. */

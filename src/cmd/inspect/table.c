@@ -4,9 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "src/cmd/common/columns.h"
+
 #define LINE_WIDTH 100
 #define CELL_MAX 64 /* characters of a scalar */
-#define COLUMNS_MAX 64
 #define PATH_LEN 128 /* of a heading */
 #define DEPTH_MAX 8
 
@@ -14,12 +15,6 @@ struct out {
     FILE *to;
     const struct table_columns *columns;
     bool all;
-};
-
-/* One column of a table. */
-struct column {
-    char name[CELL_MAX];
-    size_t width;
 };
 
 static void show_object(const struct out *o, const char *path, const json_t *object, unsigned depth);
@@ -35,7 +30,23 @@ static bool is_list(const json_t *v)
     return json_array_size(v) > 0 && is_scalar(json_array_get(v, 0));
 }
 
-/* Control characters and long values would break the table. Returns the width in columns. */
+/* A character of UTF-8 that was cut in its middle must not remain. */
+static void drop_broken_end(char *text)
+{
+    size_t len = strlen(text), start = len;
+    unsigned char lead;
+
+    while (start && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
+        start--;
+    if (!start)
+        return;
+    lead = (unsigned char)text[--start];
+    if (len - start < (lead >= 0xf0 ? 4u : lead >= 0xe0 ? 3u : lead >= 0xc0 ? 2u : 1u))
+        text[start] = 0;
+}
+
+/* A scalar, or a list of scalars, as text; "-": there is none. Long values are cut, and control characters, which would break
+ * the line, become "?". Returns the length. */
 static size_t cell(const json_t *v, char out[CELL_MAX])
 {
     size_t used = 0;
@@ -59,6 +70,7 @@ static size_t cell(const json_t *v, char out[CELL_MAX])
     for (char *p = out; *p; p++)
         if ((unsigned char)*p < ' ' || *p == 127)
             *p = '?';
+    drop_broken_end(out);
     if (!out[0])
         strcpy(out, "-");
     return strlen(out);
@@ -112,11 +124,16 @@ static bool is_counters(const char *key)
 
 static void show_counters(const struct out *o, const json_t *counters)
 {
-    size_t widest = 0, column = 0;
+    struct columns columns;
+    unsigned n = 0;
     const char *key;
     json_t *v;
 
-    json_object_foreach((json_t *)(uintptr_t)counters, key, v) if (strlen(key) > widest) widest = strlen(key);
+    columns_init(&columns, "  ", false);
+    for (unsigned side = 0; side < 2; side++) {
+        columns_add(&columns, "", 0, 0);
+        columns_add(&columns, "", 16, COLUMNS_RIGHT);
+    }
     json_object_foreach((json_t *)(uintptr_t)counters, key, v)
     {
         char text[CELL_MAX];
@@ -124,96 +141,116 @@ static void show_counters(const struct out *o, const json_t *counters)
         if (!is_scalar(v) || (!o->all && json_is_integer(v) && json_integer_value(v) == 0))
             continue;
         cell(v, text);
-        fprintf(o->to, "%s%-*s %16s", column % 2 ? "    " : "  ", (int)widest, key, text);
-        if (++column % 2 == 0)
-            fputc('\n', o->to);
+        if (n++ % 2 == 0)
+            columns_row(&columns);
+        columns_cell(&columns, "%s", key);
+        columns_cell(&columns, "%s", text);
     }
-    if (column % 2)
-        fputc('\n', o->to);
-    if (!column)
+    if (n)
+        columns_print(&columns, o->to, "  ", "");
+    else
         fputs("  all zero\n", o->to);
+    columns_fini(&columns);
 }
 
-static void widen(struct column *c, const json_t *v)
-{
-    char text[CELL_MAX];
-    size_t width = cell(v, text);
-
-    if (width > c->width)
-        c->width = width;
-}
-
-/* The columns that were chosen for this array. 0: none were. */
-static unsigned chosen_columns(const struct out *o, const char *array, struct column columns[COLUMNS_MAX])
+/* The names of the columns that were chosen for this array, an array of strings. NULL: none were. */
+static json_t *chosen_columns(const struct out *o, const char *array)
 {
     const struct table_columns *s = o->columns;
-    unsigned n = 0;
+    json_t *names;
 
     while (s->array && strcmp(s->array, array) != 0)
         s++;
     if (!s->array || o->all)
-        return 0;
-    for (const char *p = s->columns; *p && n < COLUMNS_MAX; n++) {
+        return NULL;
+    names = json_array();
+    for (const char *p = s->columns; *p;) {
         size_t len = strcspn(p, " ");
 
-        columns[n].width = (size_t)snprintf(columns[n].name, CELL_MAX, "%.*s", (int)len, p);
+        json_array_append_new(names, json_stringn(p, len));
         p += len + (p[len] == ' ');
     }
-    return n;
+    return names;
 }
 
-/* The scalar members of any row, in the order in which they appear. */
-static unsigned all_columns(const json_t *rows, struct column columns[COLUMNS_MAX])
+static bool contains(const json_t *names, const char *name)
 {
-    unsigned n = 0;
+    const json_t *v;
     size_t i;
-    json_t *row;
+
+    json_array_foreach(names, i, v)
+    {
+        if (strcmp(json_string_value(v), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The names of the scalar members of any row, in the order in which they appear. */
+static json_t *all_columns(const json_t *rows)
+{
+    json_t *names = json_array(), *row, *v;
+    const char *key;
+    size_t i;
 
     json_array_foreach((json_t *)(uintptr_t)rows, i, row)
     {
-        const char *key;
-        json_t *v;
-
         json_object_foreach(row, key, v)
         {
-            unsigned c;
-
-            if (!is_scalar(v) && !is_list(v))
-                continue;
-            for (c = 0; c < n && strcmp(columns[c].name, key) != 0; c++)
-                ;
-            if (c == n && n < COLUMNS_MAX) {
-                columns[n].width = (size_t)snprintf(columns[n].name, CELL_MAX, "%s", key);
-                n++;
-            }
+            if ((is_scalar(v) || is_list(v)) && !contains(names, key))
+                json_array_append_new(names, json_string(key));
         }
     }
-    return n;
+    return names;
+}
+
+/* Columns without text are aligned on the right. */
+static bool is_number_column(const json_t *rows, const char *name)
+{
+    const json_t *row, *v;
+    bool numbers = false;
+    size_t i;
+
+    json_array_foreach(rows, i, row)
+    {
+        v = json_object_get(row, name);
+        if (v && !json_is_null(v) && !json_is_number(v))
+            return false;
+        numbers |= json_is_number(v);
+    }
+    return numbers;
 }
 
 static void show_table(const struct out *o, const char *array, const json_t *rows)
 {
-    struct column columns[COLUMNS_MAX];
-    unsigned n = chosen_columns(o, array, columns);
-    size_t i;
-    json_t *row;
+    json_t *names = chosen_columns(o, array);
+    const json_t *name, *row;
+    struct columns columns;
+    size_t i, k;
 
-    if (!n)
-        n = all_columns(rows, columns);
-    json_array_foreach((json_t *)(uintptr_t)rows, i, row) for (unsigned c = 0; c < n; c++)
-        widen(&columns[c], json_object_get(row, columns[c].name));
-    if (n)
-        columns[n - 1].width = 0; /* no spaces at the ends of lines */
-    for (unsigned c = 0; c < n; c++)
-        fprintf(o->to, "  %-*s%s", (int)columns[c].width, columns[c].name, c + 1 == n ? "\n" : "");
-    json_array_foreach((json_t *)(uintptr_t)rows, i, row) for (unsigned c = 0; c < n; c++)
+    if (!names)
+        names = all_columns(rows);
+    columns_init(&columns, "  ", true);
+    json_array_foreach(names, k, name)
     {
-        const json_t *v = json_object_get(row, columns[c].name);
-        char text[CELL_MAX];
+        const char *text = json_string_value(name);
 
-        cell(v, text);
-        fprintf(o->to, json_is_number(v) ? "  %*s%s" : "  %-*s%s", (int)columns[c].width, text, c + 1 == n ? "\n" : "");
+        columns_add(&columns, text, 0, is_number_column(rows, text) ? COLUMNS_RIGHT : 0);
     }
+    json_array_foreach(rows, i, row)
+    {
+        columns_row(&columns);
+        json_array_foreach(names, k, name)
+        {
+            char text[CELL_MAX];
+
+            cell(json_object_get(row, json_string_value(name)), text);
+            columns_cell(&columns, "%s", text);
+        }
+    }
+    columns_print(&columns, o->to, "  ", "");
+    columns_fini(&columns);
+    json_decref(names);
 }
 
 /* How a row is called in headings: by its name or number, else by its place. */

@@ -5,6 +5,7 @@
 #include <argp.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,14 @@
 
 #include "pumice/abi.h"
 #include "src/cmd/common/cmd.h"
+#include "src/cmd/common/columns.h"
 #include "src/cmd/common/control.h"
 #include "src/cmd/common/json_member.h"
 #include "src/cmd/common/target_options.h"
 #include "src/cmd/inspect/diagnose.h"
 
 #define ROWS_DEFAULT 40 /* lines, if it is no terminal */
+#define TEXTS_MAX 6
 
 struct top_options {
     struct target_options target;
@@ -86,7 +89,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* --- rates -------------------------------------------------------------------------------------------------------- */
 
 struct row { /* of a device or a queue pair */
-    char title[64], detail[96];
+    char text[TEXTS_MAX][96]; /* the cells before and behind the rates */
     uint64_t tx_pkts, rx_pkts, tx_bytes, rx_bytes, resent; /* counters */
     double rate[5]; /* of these; negative: not known */
     uint64_t key; /* what it is found again by: host, device, queue pair */
@@ -177,6 +180,15 @@ static const char *word(const json_t *o, const char *name)
     return *s ? s : "-";
 }
 
+__attribute__((format(printf, 3, 4))) static void set_text(struct row *r, unsigned i, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(r->text[i], sizeof(r->text[i]), format, ap);
+    va_end(ap);
+}
+
 static void add_qps(struct look *l, const json_t *status, const json_t *device, int host, size_t index)
 {
     const json_t *qp;
@@ -191,10 +203,12 @@ static void add_qps(struct look *l, const json_t *status, const json_t *device, 
 
         fill(r, json_object_get(qp, "counters"));
         r->key = (uint64_t)(unsigned)(host + 1) << 48 | (uint64_t)index << 32 | (uint64_t)qpn;
-        snprintf(r->title, sizeof(r->title), "%4d 0x%06" PRIx64 " %-8.8s %-5.5s", host < 0 ? 0 : host, (uint64_t)qpn,
-                 word(qp, "type"), word(qp, "state"));
-        snprintf(r->detail, sizeof(r->detail), "%-15.15s %-13s", word(qp, "comm"),
-                 word(json_array_get(why, 0), "code"));
+        set_text(r, 0, "%d", host < 0 ? 0 : host);
+        set_text(r, 1, "0x%06" PRIx64, (uint64_t)qpn);
+        set_text(r, 2, "%s", word(qp, "type"));
+        set_text(r, 3, "%s", word(qp, "state"));
+        set_text(r, 4, "%s", word(qp, "comm"));
+        set_text(r, 5, "%s", word(json_array_get(why, 0), "code"));
         json_decref(why);
     }
 }
@@ -210,8 +224,9 @@ static void add_host(struct look *l, const json_t *status, int host)
 
         fill(r, json_object_get(device, "counters"));
         r->key = (uint64_t)(unsigned)(host + 1) << 48 | (uint64_t)i << 32;
-        snprintf(r->title, sizeof(r->title), "%4d %-23.23s", host < 0 ? 0 : host, word(device, "name"));
-        snprintf(r->detail, sizeof(r->detail), "%s, %s, %zu queue pairs", word(device, "address"), word(device, "port"),
+        set_text(r, 0, "%d", host < 0 ? 0 : host);
+        set_text(r, 1, "%s", word(device, "name"));
+        set_text(r, 2, "%s, %s, %zu queue pairs", word(device, "address"), word(device, "port"),
                  json_array_size(json_object_get(device, "qps")));
         add_qps(l, status, device, host, i);
     }
@@ -253,24 +268,65 @@ static void forget(struct look *l)
 
 /* --- showing ------------------------------------------------------------------------------------------------------ */
 
-static void show_table(const struct table *t, const char *head, const char *tail, const char *eol, size_t rows)
+/* The columns of texts, of which the rates stand behind the first `before`. The widths keep the columns in their place from one
+ * table to the next. */
+struct form {
+    unsigned texts, before;
+    struct {
+        const char *heading;
+        unsigned width, flags;
+    } text[TEXTS_MAX];
+};
+
+static const struct form device_form = {
+    .texts = 3,
+    .before = 2,
+    .text = {{"host", 4, COLUMNS_RIGHT}, {"device", 23, COLUMNS_CUT}, {"", 0, COLUMNS_CUT}},
+};
+static const struct form qp_form = {
+    .texts = 6,
+    .before = 4,
+    .text = {{"host", 4, COLUMNS_RIGHT},
+             {"QP", 8, 0},
+             {"type", 8, 0},
+             {"state", 5, 0},
+             {"program", 15, COLUMNS_CUT},
+             {"waits for", 0, COLUMNS_CUT}},
+};
+static const struct {
+    const char *heading;
+    unsigned width, decimals;
+} rates[] = {{"tx pkt/s", 10, 0}, {"rx pkt/s", 10, 0}, {"tx MB/s", 9, 1}, {"rx MB/s", 9, 1}, {"resent/s", 9, 0}};
+#define NUM_RATES (sizeof(rates) / sizeof(rates[0]))
+
+static void show_table(const struct table *t, const struct form *f, bool batch, const char *eol, size_t rows)
 {
-    printf("%s %10s %10s %9s %9s %9s  %s%s\n", head, "tx pkt/s", "rx pkt/s", "tx MB/s", "rx MB/s", "resent/s", tail,
-           eol);
-    for (size_t i = 0; i < t->n && i < rows; i++) {
-        const struct row *r = &t->row[i];
+    struct columns columns;
 
-        printf("%s", r->title);
-        for (unsigned k = 0; k < 5; k++) {
-            int width = k < 2 ? 10 : 9;
-
-            if (r->rate[k] < 0)
-                printf(" %*s", width, "-");
-            else
-                printf(" %*.*f", width, k == 2 || k == 3 ? 1 : 0, r->rate[k]);
-        }
-        printf("  %s%s\n", r->detail, eol);
+    columns_init(&columns, " ", true);
+    if (!batch)
+        columns_fit_terminal(&columns);
+    for (unsigned i = 0; i < f->texts; i++) {
+        for (unsigned k = 0; i == f->before && k < NUM_RATES; k++)
+            columns_add(&columns, rates[k].heading, rates[k].width, COLUMNS_RIGHT);
+        columns_add(&columns, f->text[i].heading, f->text[i].width, f->text[i].flags);
     }
+    for (size_t n = 0; n < t->n && n < rows; n++) {
+        const struct row *r = &t->row[n];
+
+        columns_row(&columns);
+        for (unsigned i = 0; i < f->texts; i++) {
+            for (unsigned k = 0; i == f->before && k < NUM_RATES; k++) {
+                if (r->rate[k] < 0)
+                    columns_cell(&columns, "-");
+                else
+                    columns_cell(&columns, "%.*f", (int)rates[k].decimals, r->rate[k]);
+            }
+            columns_cell(&columns, "%s", r->text[i]);
+        }
+    }
+    columns_print(&columns, stdout, "", eol);
+    columns_fini(&columns);
 }
 
 static size_t terminal_rows(void)
@@ -291,9 +347,8 @@ static void show(const struct look *l, bool batch)
     if (!batch)
         fputs("\033[H", stdout);
     printf("pumice top  %s  %zu devices, %zu queue pairs%s\n", stamp, l->devices.n, l->qps.n, eol);
-    show_table(&l->devices, "host device                 ", "", eol, rows);
-    show_table(&l->qps, "host QP       type     state", "program         waits for", eol,
-               rows > used ? rows - used : 1);
+    show_table(&l->devices, &device_form, batch, eol, rows);
+    show_table(&l->qps, &qp_form, batch, eol, rows > used ? rows - used : 1);
     fputs(batch ? "\n" : "\033[J", stdout);
     fflush(stdout);
 }
