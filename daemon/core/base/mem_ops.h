@@ -8,13 +8,14 @@
 
 #include "daemon/core/base/types.h"
 
-/* A contiguous range in one address space, already checked against keys. */
+/* A contiguous range in one address space. It was already checked against keys. */
 struct mem_segment {
     uint64_t va;
     uint32_t len;
     uint32_t space; /* the owner's number of the address space */
 };
-struct buf { /* a range of the caller's own memory */
+/* A range of the caller's own memory. */
+struct buf {
     uint8_t *p;
     size_t len;
 };

@@ -5,8 +5,8 @@
 #include "daemon/core/memory/sge_iter.h"
 #include "daemon/core/qp/engine_state.h"
 
-#define CHUNK (1u << 30) /* bytes of a source, which counts them in 32 bits */
-#define STEPS 64u /* steps for each piece that may be shown */
+#define CHUNK (1u << 30) /* bytes of one iterator, which counts them in 32 bits */
+#define STEPS 64u /* the most steps for each piece in the output */
 
 static const struct mkey *find_window(const struct engine *e, uint32_t key)
 {
@@ -43,7 +43,7 @@ enum mw_object mw_object(const struct engine *e, const struct layout_entry *entr
     return !k ? MW_OBJECT_GONE : k->kind == KEY_REGION ? MW_OBJECT_REGION : MW_OBJECT_WINDOW;
 }
 
-/* What the source's newest piece is, and how it was found. */
+/* Describes the iterator's newest piece and its path. */
 static struct mw_segment found(const struct engine *e, const struct mkey *window, const struct sge_iter *s,
                                const struct mem_segment *p)
 {

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* --- the table ---------------------------------------------------------------------------------------------------------- */
+/* --- the table --------------------------------------------------------------------------------- */
 
 void key_table_init(struct key_table *t, struct mkey *entries, uint32_t max)
 {
@@ -45,9 +45,9 @@ void key_release(struct key_table *t, uint32_t index)
 {
     struct mkey *k = &t->entry[index];
     k->kind = KEY_NONE;
-    k->tag++; /* 255 reuses until an old key could be mistaken for a new one */
+    k->tag++; /* an old key can match again only after 256 reuses */
     k->next_free = 0;
-    /* To the end of the list: the longer an index rests, the later its old keys come round. */
+    /* To the end of the list: the longer an index is unused, the later its old keys match again. */
     if (t->free)
         t->entry[t->free_last].next_free = index;
     else
@@ -55,16 +55,16 @@ void key_release(struct key_table *t, uint32_t index)
     t->free_last = index;
 }
 
-/* --- regions ------------------------------------------------------------------------------------------------------------ */
+/* --- regions ----------------------------------------------------------------------------------- */
 
 static int check_init(const struct mr_init *init)
 {
-    /* Not ACCESS_FLUSH_PERSISTENT: nobody here could make memory outlast a loss of power. */
+    /* Without ACCESS_FLUSH_PERSISTENT: the engine can't make memory survive a loss of power. */
     uint32_t known = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |
                      ACCESS_MW_BIND | ACCESS_ZERO_BASED | ACCESS_FLUSH_GLOBAL;
     if (init->pd == 0 || init->access & ~known)
         return -EINVAL;
-    /* IBA 10.6.3.1: remote rights to change memory need the local one. */
+    /* IBA 10.6.3.1: remote rights that change memory require the local write right. */
     if (init->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(init->access & ACCESS_LOCAL_WRITE))
         return -EINVAL;
     if (init->access & ACCESS_ZERO_BASED && init->iova != 0)
@@ -94,7 +94,7 @@ int key_register(struct key_table *t, const struct mr_init *init, uint32_t *key)
     return 0;
 }
 
-/* Would a window that is bound to the region open something else afterwards, or more than the region allows? */
+/* Would a window bound to the region open another range or more rights than the region after the change? */
 static bool invalidates_windows(const struct mr_init *old, const struct mr_init *new)
 {
     const uint32_t needed = ACCESS_LOCAL_WRITE | ACCESS_MW_BIND | ACCESS_FLUSH_GLOBAL;
@@ -129,9 +129,9 @@ int key_deregister(struct key_table *t, uint32_t key)
     return 0;
 }
 
-/* --- what keys allow ---------------------------------------------------------------------------------------------------- */
+/* --- what keys allow --------------------------------------------------------------------------- */
 
-/* The entry of an rkey that can be used through that QP. */
+/* The entry of an rkey that can be used through this QP. */
 static const struct mkey *find_remote(const struct key_table *t, uint32_t qpn, uint32_t key)
 {
     const struct mkey *k = key_find(t, key);
@@ -166,7 +166,7 @@ const struct mkey *key_open(const struct key_table *t, uint32_t pd, bool remote,
     const struct mkey *k = remote ? find_remote(t, qpn, key) : find_local(t, key);
     if (!k || !grants(k, pd, access))
         return NULL;
-    uint64_t off = addr - k->init.iova; /* wraps to something huge if addr is before the start */
+    uint64_t off = addr - k->init.iova; /* wraps to a huge number if addr is before the start */
     return off <= k->init.length && len <= k->init.length - off ? k : NULL;
 }
 

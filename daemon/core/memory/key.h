@@ -10,7 +10,7 @@
 #include "daemon/core/memory/layout.h"
 
 enum key_kind {
-    KEY_NONE, /* the entry is free */
+    KEY_NONE, /* a free entry */
     KEY_REGION,
     KEY_WINDOW_1, /* memory window of type 1 */
     KEY_WINDOW_2, /* of type 2B */
@@ -18,13 +18,13 @@ enum key_kind {
 /* The part of a window that may be bound to a layout: memory of the engine's owner, see mw_alloc_layout. */
 struct shape {
     uint32_t max_entries;
-    struct layout layout; /* if the window is bound to one */
-    struct layout_entry entry[]; /* [max_entries]; object is a key, serial that of the window it names */
+    struct layout layout; /* valid if the window is bound to one */
+    struct layout_entry entry[]; /* [max_entries]; object is a key, serial is that of the window that the key names */
 };
 struct mkey {
     struct mr_init init; /* region: as registered; window: its pd, and while it is bound, the memory that it opens */
     union {
-        uint32_t next_free; /* KEY_NONE: index; 0: end of the list */
+        uint32_t next_free; /* KEY_NONE: index of the next free entry; 0: end of the list */
         uint32_t windows; /* KEY_REGION: number of memory windows bound to it */
         struct {
             /* Index of the region that the window is bound to, or its own index if it is bound to a layout; 0: not bound. */
@@ -33,21 +33,22 @@ struct mkey {
             struct list_node of_qp; /* type 2B, bound: in mw_binder.windows */
         } mw;
     };
-    struct shape *shape; /* NULL: a region, or a window that is never bound to a layout */
-    uint32_t serial; /* windows: changes whenever it is bound or unbound */
+    struct shape *shape; /* NULL: a region, or a window that can't be bound to a layout */
+    uint32_t serial; /* windows: changes with each bind and unbind */
     uint8_t depth; /* number of layouts below and including it; 0: it is contiguous */
     uint8_t tag;
     uint8_t kind; /* enum key_kind */
 };
 struct key_table {
-    struct mkey *entry; /* [size], index 0 is never used, so that no key is 0 */
+    /* [size]. Index 0 is never used, so no key is 0. */
+    struct mkey *entry;
     uint32_t size;
-    uint32_t untouched; /* indexes from here on were never used */
-    uint32_t free; /* first of the free list; 0: empty */
-    uint32_t free_last; /* its last one, if it is not empty */
+    uint32_t untouched; /* entries from this index on were never used */
+    uint32_t free; /* first index of the free list; 0: the list is empty */
+    uint32_t free_last; /* last index of the free list, if it is not empty */
 };
 
-/* entries: max + 1 zeroed ones. */
+/* entries: max + 1 zeroed entries. */
 void key_table_init(struct key_table *t, struct mkey *entries, uint32_t max);
 
 /* Registration of regions. See mr_register, mr_reregister and mr_deregister in control/keys.h. */

@@ -32,7 +32,7 @@ int mw_make_layout(struct key_table *t, uint32_t pd, uint8_t type, uint32_t max_
 /* A layout that names the window as it was recognizes by the serial that it has changed. */
 static void new_serial(struct mkey *mw)
 {
-    if (++mw->serial == 0) /* that of regions */
+    if (++mw->serial == 0) /* 0 is the serial of regions */
         mw->serial = 1;
 }
 
@@ -50,7 +50,7 @@ int mw_make(struct key_table *t, uint32_t pd, uint8_t type, uint32_t *key)
     return 0;
 }
 
-/* The window of a key, whatever its tag is. */
+/* Returns the window of a key's index, whatever the tag is. */
 static struct mkey *find_window(const struct key_table *t, uint32_t key)
 {
     struct mkey *k = key_find_index(t, key);
@@ -67,9 +67,10 @@ int mw_remove(struct key_table *t, uint32_t key)
     return 0;
 }
 
-/* --- binding ------------------------------------------------------------------------------------------------------------ */
+/* --- binding ----------------------------------------------------------------------------------- */
 
-/* A window with a layout pins the regions that it names, not the windows: those may go, and are missed when they are needed. */
+/* A window with a layout pins the regions that it names. It does not pin the inner windows: these may be unbound, and
+ * an access that needs one then fails. */
 static void unpin_regions(struct key_table *t, const struct layout *l)
 {
     for (uint32_t i = 0; i < l->count; i++)
@@ -98,7 +99,7 @@ void mw_unbind_all(struct key_table *t, struct list_node *windows)
         mw_unbind(t, list_entry(windows->next, struct mkey, mw.of_qp));
 }
 
-/* May this QP bind this window like that at all? */
+/* May this QP bind this window in this way at all? */
 static bool check_window(const struct mw_binder *by, const struct mkey *mw, const struct mw_bind *b)
 {
     uint32_t known = WINDOW_ACCESS | (mw->shape ? (uint32_t)ACCESS_LOCAL_WRITE : 0);
@@ -106,11 +107,11 @@ static bool check_window(const struct mw_binder *by, const struct mkey *mw, cons
         return false;
     if (mw->kind == KEY_WINDOW_1)
         return b->new_key >> 8 == b->mw_key >> 8 && (b->layout || !(b->access & ACCESS_ZERO_BASED));
-    /* Type 2B. Over XRC it could not be used: the QP that a packet arrives at is not where it was bound. */
+    /* Type 2B. It could not be used over XRC: the QP that receives a packet is not the QP that bound the window. */
     return b->new_key == 0 && mw->mw.region == 0 && (b->layout || b->length != 0) && by->type_2;
 }
 
-/* Does the region beneath allow it? */
+/* Does the region allow the bind? */
 static bool check_region(const struct mw_binder *by, const struct mkey *mr, const struct mw_bind *b)
 {
     if (!mr || mr->kind != KEY_REGION || mr->init.pd != by->pd || !(mr->init.access & ACCESS_MW_BIND))
@@ -119,7 +120,7 @@ static bool check_region(const struct mw_binder *by, const struct mkey *mr, cons
         return false;
     if (b->access & ~mr->init.access & ACCESS_FLUSH_GLOBAL)
         return false;
-    uint64_t off = b->addr - mr->init.iova; /* wraps to something huge if addr is before the start */
+    uint64_t off = b->addr - mr->init.iova; /* wraps to a huge number if addr is before the start */
     return off <= mr->init.length && b->length <= mr->init.length - off;
 }
 
@@ -143,7 +144,7 @@ static struct layout_object object_of(const struct key_table *t, uint32_t key, c
                                   .length = k->init.length};
 }
 
-/* Is the layout sound, and what depth will it have? */
+/* Is the layout sound? *depth receives its depth. */
 static enum layout_error check_layout(const struct key_table *t, const struct mw_binder *by, const struct mkey *mw,
                                       const struct mw_bind *b, uint32_t access, uint8_t *depth)
 {
@@ -164,7 +165,7 @@ static bool bind_layout(struct key_table *t, const struct mw_binder *by, struct 
                         uint8_t *cause)
 {
     struct layout *l = mw->shape ? &mw->shape->layout : NULL;
-    uint32_t access = b->access & ~(uint32_t)ACCESS_ZERO_BASED; /* they always are */
+    uint32_t access = b->access & ~(uint32_t)ACCESS_ZERO_BASED; /* windows over layouts are always zero-based */
     uint8_t depth;
     *cause = (uint8_t)check_layout(t, by, mw, b, access, &depth);
     if (*cause || !l)

@@ -47,9 +47,9 @@ static const struct mkey *open_sge(const struct sge_iter *s, const struct sge *s
     return key_open(s->keys, s->pd, s->remote, s->qpn, sge->lkey, sge->addr + off, len, s->access);
 }
 
-/* --- without looking at pieces -------------------------------------------------------------------------------------------- */
+/* --- checks without pieces --------------------------------------------------------------------- */
 
-/* Is every object that has a byte in the range still what it was? */
+/* Is every object that has a byte in the range unchanged? */
 static bool objects_there(const struct key_table *t, const struct layout *l, uint64_t off, uint32_t len)
 {
     struct layout_span span;
@@ -60,7 +60,7 @@ static bool objects_there(const struct key_table *t, const struct layout *l, uin
     return true;
 }
 
-/* Allowed; and, if plain, see sge_iter_plain. */
+/* Is the access allowed? plain: also check the condition of sge_iter_plain. */
 static bool check(const struct sge_iter *s, bool plain)
 {
     const struct sge *sge = present(s);
@@ -89,7 +89,7 @@ bool sge_iter_plain(const struct sge_iter *s)
     return check(s, true);
 }
 
-/* --- pieces ----------------------------------------------------------------------------------------------------------------- */
+/* --- pieces ------------------------------------------------------------------------------------ */
 
 /* Steps through windows with layouts to the next piece of a region. False: it is not allowed. */
 static bool inner_segment(struct sge_iter *s, const struct layout *l, const struct layout_segment *from,
@@ -100,7 +100,7 @@ static bool inner_segment(struct sge_iter *s, const struct layout *l, const stru
         const struct mkey *k = key_object(s->keys, &l->entry[p.entry]);
         if (!k)
             return false;
-        if (k->depth == 0) { /* within it: binding saw to that, and it has not changed since */
+        if (k->depth == 0) { /* it lies in the object: the bind checked that, and the object has not changed */
             *out = (struct mem_segment){
                 .va = k->init.va + (p.addr - k->init.iova), .len = (uint32_t)p.len, .space = k->init.space};
             return true;
@@ -111,7 +111,7 @@ static bool inner_segment(struct sge_iter *s, const struct layout *l, const stru
     }
 }
 
-/* The next piece, not joined with anything. 1, 0: there is none, -1: it is not allowed. */
+/* Returns the next piece, not joined with others. 1: a piece; 0: there is none; -1: it is not allowed. */
 static int next_segment(struct sge_iter *s, struct mem_segment *out)
 {
     for (;;) {
@@ -140,7 +140,7 @@ static int next_segment(struct sge_iter *s, struct mem_segment *out)
             s->layout = true;
             if (!layout_walk_push(&s->walk, &k->shape->layout, addr, len))
                 return -1;
-        } else { /* an SGE of no bytes between others */
+        } else { /* an SGE without bytes, between others */
             s->sge++;
             s->off = 0;
         }
@@ -171,7 +171,7 @@ bool sge_iter_done(struct sge_iter *s)
     return s->left == 0 && layout_walk_done(&s->walk);
 }
 
-/* --- copying ---------------------------------------------------------------------------------------------------------------- */
+/* --- copying ----------------------------------------------------------------------------------- */
 
 static uint32_t sum(const struct mem_segment *segment, unsigned n)
 {
@@ -185,15 +185,18 @@ enum copied sge_iter_read(struct sge_iter *s, const struct mem_access *mem, cons
 {
     struct mem_segment segment[MEM_SEGMENT_BATCH];
     struct buf part[TX_BATCH_PKTS];
-    unsigned at = 0; /* the buffer that is next … */
-    size_t filled = 0; /* … and how much of it is done */
+    /* The next buffer. */
+    unsigned at = 0;
+    /* Bytes of it that are filled. */
+    size_t filled = 0;
     int n;
     while ((n = sge_iter_segments(s, segment, MEM_SEGMENT_BATCH)) > 0) {
         size_t bytes = sum(segment, (unsigned)n);
         unsigned parts = 0;
         while (bytes) {
+            /* cannot happen: dst has the same length, in no more buffers */
             if (at == ndst || parts == TX_BATCH_PKTS)
-                return COPY_REFUSED; /* can't be: dst has as many bytes, in no more buffers */
+                return COPY_REFUSED;
             size_t len = dst[at].len - filled < bytes ? dst[at].len - filled : bytes;
             part[parts++] = (struct buf){.p = dst[at].p + filled, .len = len};
             bytes -= len;
@@ -209,7 +212,7 @@ enum copied sge_iter_read(struct sge_iter *s, const struct mem_access *mem, cons
     return n < 0 ? COPY_REFUSED : COPIED;
 }
 
-/* Are all pieces that are left allowed? */
+/* Are all remaining pieces allowed? */
 static bool rest_allowed(const struct sge_iter *s)
 {
     struct sge_iter ahead = *s;
@@ -229,8 +232,9 @@ enum copied sge_iter_write(struct sge_iter *s, const struct mem_access *mem, uin
         return COPY_REFUSED;
     for (; n > 0; n = sge_iter_segments(s, segment, MEM_SEGMENT_BATCH)) {
         uint32_t bytes = sum(segment, (unsigned)n);
+        /* cannot happen: the range has len bytes */
         if (bytes > len)
-            return COPY_REFUSED; /* can't be: the source has len bytes */
+            return COPY_REFUSED;
         if (mem->ops->write(mem->ctx, qpn, segment, (unsigned)n, src, bytes))
             return COPY_FAILED;
         src += bytes;

@@ -6,10 +6,13 @@
 
 #include "daemon/core/path/mcast.h"
 
-#define PACE_NS 250000u /* a mute address: so often a quarter of the window is released */
-#define RETRY_NS 1000000000u /* and so often it is probed nevertheless */
-#define ANSWER_WAITS 5u /* times that an address which has answered before is waited for; the wait doubles */
-#define MISSES_UNPROBED 3u /* times after which one that has not is mute */
+/* Without probes, a quarter of the window is released in this interval, … */
+#define PACE_NS 250000u
+#define RETRY_NS 1000000000u /* … and in this interval a probe is sent nevertheless */
+/* How many waits an address gets that has answered before. The wait doubles each time. */
+#define ANSWER_WAITS 5u
+/* After this many misses, an address that has not answered is no longer probed. */
+#define MISSES_UNPROBED 3u
 
 void datagram_flow_table_init(struct datagram_flow_table *t, const struct engine_config *cfg,
                               struct timer_wheel *timers, struct peer_window_table *peers,
@@ -19,14 +22,14 @@ void datagram_flow_table_init(struct datagram_flow_table *t, const struct engine
     list_init(&t->due);
 }
 
-/* --- sending ------------------------------------------------------------------------------------------------------------- */
+/* --- sending ----------------------------------------------------------------------------------- */
 
 static uint64_t quarter(const struct datagram_flow_table *t)
 {
     return t->cfg->peer_window_bytes / 4;
 }
 
-/* Of an entry that several addresses share, only its own one is probed, if anything was sent there. */
+/* If several addresses share an entry, only the entry's own address is probed, if packets were sent there. */
 static bool can_probe(const struct peer_window *p)
 {
     return !mcast_is_group(p->gid) && memcmp(p->flow.av.dgid, p->gid, sizeof(p->gid)) == 0;
@@ -39,7 +42,7 @@ static void probe_soon(struct datagram_flow_table *t, struct peer_window *p)
         list_append(&t->due, &f->due);
 }
 
-/* How long an answer is waited for. */
+/* How long to wait for an answer. */
 static uint64_t answer_wait_ns(const struct datagram_flow_table *t, const struct datagram_flow *f)
 {
     return f->unprobed ? PACE_NS : t->cfg->flow_wait_ns << f->misses;
@@ -73,7 +76,7 @@ static void release(struct peer_window *p, uint64_t mark)
     peer_window_release(p, bytes);
 }
 
-/* The oldest n probes are done with. */
+/* Removes the oldest n probes. */
 static void forget(struct datagram_flow *f, unsigned n)
 {
     f->count = (uint8_t)(f->count - n);
@@ -100,7 +103,7 @@ static bool append(struct tx_batch *b, const struct av *av, const struct probe *
     return true;
 }
 
-/* What stands in the batch before the probe is part of what it asks for. */
+/* The probe also covers the packets before it in the batch. */
 static bool send_probe(struct datagram_flow_table *t, struct tx_batch *b, struct datagram_flow *f, uint64_t now)
 {
     struct probe probe = {.kind = PROBE_ASK, .purpose = PROBE_FLOW, .sequence = t->sequence + 1, .size = PROBE_LEN};
@@ -132,7 +135,7 @@ bool datagram_flow_tx(struct datagram_flow_table *t, struct tx_batch *b, uint64_
     return true;
 }
 
-/* --- the owner's checks -------------------------------------------------------------------------------------------------- */
+/* --- the owner's checks ------------------------------------------------------------------------ */
 
 int datagram_flow_check(struct datagram_flow_table *t, const struct av *av, uint32_t size, uint32_t sequence,
                         uint64_t token)
@@ -165,16 +168,16 @@ static void saw(struct datagram_flow_table *t, const struct probe *probe, const 
     memcpy(c->peer, meta->src_gid, sizeof(c->peer));
 }
 
-/* --- time ---------------------------------------------------------------------------------------------------------------- */
+/* --- time -------------------------------------------------------------------------------------- */
 
-/* No answer has come. */
+/* No answer came in time. */
 static void missed(struct datagram_flow_table *t, struct peer_window *p)
 {
     struct datagram_flow *f = &p->flow;
     if (f->misses < UINT8_MAX)
         f->misses++;
     if (f->answers && f->misses < ANSWER_WAITS) {
-        forget(f, f->count - 1u); /* room for one more; the newest answer will do for all */
+        forget(f, f->count - 1u); /* makes room for one more; the newest answer covers all */
         probe_soon(t, p);
         return;
     }
@@ -202,9 +205,9 @@ void datagram_flow_expire(struct datagram_flow_table *t, struct peer_window *p, 
     timer_wheel_set(t->timers, &f->timer, datagram_flow_is_idle(f) ? NEVER : now + answer_wait_ns(t, f));
 }
 
-/* --- receiving ----------------------------------------------------------------------------------------------------------- */
+/* --- receiving --------------------------------------------------------------------------------- */
 
-/* The address index that the packet came to, 0 if it is none of ours. */
+/* Index of the address that the packet was sent to; 0 if it is not one of ours. */
 static uint8_t address_index(const struct datagram_flow_table *t, const uint8_t gid[16])
 {
     for (uint8_t i = 0; i < t->cfg->num_gids; i++)
@@ -225,7 +228,7 @@ static void answer(struct datagram_flow_table *t, const struct probe *probe, con
     t->counters->flow_answers_sent++;
 }
 
-/* Sequences that are under way are few, so a forged or late answer matches none, or one only once. */
+/* Few sequence numbers are under way. So a forged or late answer matches none of them, or matches one only once. */
 static void answered(struct datagram_flow_table *t, struct peer_window *p, uint32_t sequence, uint64_t now)
 {
     struct datagram_flow *f = &p->flow;

@@ -39,11 +39,11 @@ struct datagram_flow_table {
     struct timer_wheel *timers;
     struct peer_window_table *peers;
     struct engine_counters *counters;
-    struct list_node due; /* flows with a probe to be sent */
+    struct list_node due; /* flows that must send a probe */
     uint32_t sequence; /* of the newest probe */
-    struct datagram_answer answer[FLOW_ANSWER_SLOTS]; /* ring */
+    struct datagram_answer answer[FLOW_ANSWER_SLOTS]; /* a ring */
     uint32_t head, tail;
-    struct check seen[FLOW_CHECKS]; /* ring */
+    struct check seen[FLOW_CHECKS]; /* a ring */
     uint32_t seen_head, seen_tail;
 };
 

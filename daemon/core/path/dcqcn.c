@@ -2,17 +2,19 @@
 #include "daemon/core/path/dcqcn.h"
 
 #define ALPHA_ONE 65536u
-#define ALPHA_SHIFT 8 /* each CNP, and each interval without one, moves alpha by 1/256 of the way */
+/* Each CNP, and each interval without a CNP, moves alpha by 1/256 of the distance. */
+#define ALPHA_SHIFT 8
 #define ALPHA_NS 55000u
-#define STEP_NS 300000u /* one step up */
-#define FAST_STEPS 5u /* of them go half of the way back, those after them beyond it */
-#define ADD_DIVISOR 100u /* … by so much of the line's rate */
-#define MIN_DIVISOR 500u /* the lowest rate, likewise */
+#define STEP_NS 300000u /* time between two steps up */
+/* The first steps go half of the way back. Later steps go beyond it, … */
+#define FAST_STEPS 5u
+#define ADD_DIVISOR 100u /* … by this part of the line rate */
+#define MIN_DIVISOR 500u /* the lowest rate, as a part of the line rate */
 #define BURST 16384u /* bytes that leave together while there is a limit */
-#define MEASURE_NS 1000000u /* how long a QP's rate is measured without a limit */
+#define MEASURE_NS 1000000u /* how long the rate of a QP without a limit is measured */
 #define NS_PER_S 1000000000u
 
-/* --- the marked end ------------------------------------------------------------------------------------------------------ */
+/* --- the receiver of marks --------------------------------------------------------------------- */
 
 bool dcqcn_marked(struct dcqcn *c, const struct engine_config *cfg, uint64_t now)
 {
@@ -23,14 +25,14 @@ bool dcqcn_marked(struct dcqcn *c, const struct engine_config *cfg, uint64_t now
     return true;
 }
 
-/* --- the sending end ----------------------------------------------------------------------------------------------------- */
+/* --- the sender -------------------------------------------------------------------------------- */
 
 static uint64_t lowest(const struct engine_config *cfg)
 {
     return cfg->line_rate / MIN_DIVISOR;
 }
 
-/* What the QP has been sending, as far as that is known. */
+/* The rate that the QP has been sending at, as far as it is known. */
 static uint64_t measured(const struct dcqcn *c, const struct engine_config *cfg, uint64_t now)
 {
     uint64_t line = cfg->line_rate;
@@ -53,7 +55,7 @@ static void step_up(struct dcqcn *c, const struct engine_config *cfg)
     }
 }
 
-/* All that time alone has changed. */
+/* Makes all changes that depend only on time. */
 static void catch_up(struct dcqcn *c, const struct engine_config *cfg, uint64_t now)
 {
     while (c->rate && now - c->step_at >= STEP_NS) {

@@ -11,16 +11,17 @@
 struct dcqcn {
     /* receiving */
     bool cnp_due;
-    uint64_t cnp_at; /* when the last CNP became due, ns; 0: never */
+    uint64_t cnp_at; /* time when the last CNP became due, ns; 0: never */
 
     /* sending */
     uint64_t rate; /* bytes per second; 0: no limit */
-    uint64_t target; /* the rate before the last cut, or beyond */
+    uint64_t target; /* the rate before the last cut, or above it */
     uint32_t alpha; /* 65536 is 1 */
-    uint32_t steps; /* up since the last cut */
-    uint64_t alpha_at, step_at; /* when they changed last, ns */
-    uint64_t next_at; /* with a limit: nothing leaves before, ns */
-    bool waiting; /* something wants to leave at next_at */
+    uint32_t steps; /* steps up since the last cut */
+    uint64_t alpha_at, step_at; /* times of their last change, ns */
+    /* With a limit: no packet leaves before this time, ns. */
+    uint64_t next_at;
+    bool waiting; /* packets wait for next_at */
     uint64_t sent, sent_since; /* bytes since then, while there is no limit: the first cut starts from this rate */
 };
 

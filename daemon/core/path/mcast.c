@@ -21,7 +21,7 @@ bool mcast_is_group(const uint8_t gid[16])
     return gid[0] == 0xff || (gid_is_v4(gid) && gid[GID_V4_AT] >> 4 == 0xe);
 }
 
-/* Groups differ in their last bytes, if anywhere. */
+/* Groups usually differ in their last bytes. */
 static uint32_t bucket_of(const uint8_t gid[16])
 {
     uint32_t h = (uint32_t)gid[12] << 24 | (uint32_t)gid[13] << 16 | (uint32_t)gid[14] << 8 | gid[15];

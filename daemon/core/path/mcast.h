@@ -12,14 +12,15 @@
 
 struct qp;
 
-struct mcast_member { /* one QP in one group */
+/* One QP in one group. */
+struct mcast_member {
     struct list_node group; /* in mcast.bucket, or in mcast.unused */
     struct list_node of_qp; /* in the QP's list of groups */
     struct qp *qp;
     uint8_t gid[16];
 };
 struct mcast {
-    struct list_node bucket[MCAST_BUCKETS]; /* of members, by hash of the group */
+    struct list_node bucket[MCAST_BUCKETS]; /* lists of members, by hash of the group */
     struct list_node unused;
     struct mcast_member *members; /* [size] */
     uint32_t size;
@@ -29,7 +30,7 @@ struct mcast {
 /* Is it a multicast group: ff00::/8, or 224.0.0.0/4 as an IPv4-mapped address? */
 bool mcast_is_group(const uint8_t gid[16]);
 
-/* members: size zeroed ones. */
+/* members: `size` zeroed entries. */
 void mcast_init(struct mcast *m, struct mcast_member *members, uint32_t size);
 /* Adds the QP to a group, and the membership to the QP's list of groups. Joining twice counts once. -ENOMEM: no room. */
 int mcast_join(struct mcast *m, struct qp *qp, struct list_node *groups, const uint8_t gid[16]);

@@ -14,22 +14,22 @@
 #define PACKET_OVERHEAD 256u
 #define PEER_WINDOW_BUCKETS 256u /* a power of two */
 
-#define FLOW_PROBES 4u /* unanswered ones per address */
+#define FLOW_PROBES 4u /* the most unanswered probes of one address */
 
 struct datagram_flow { /* see datagram_flow.h */
     struct av av; /* the way in which the address was reached last */
     struct timer timer;
-    struct list_node due; /* in datagram_flow_table.due while a probe is to be sent */
+    struct list_node due; /* in datagram_flow_table.due while a probe must be sent */
     uint64_t charged; /* bytes sent so far */
-    uint64_t released; /* … and no longer counted as in flight */
-    uint64_t probed; /* `charged` at the newest probe */
-    uint64_t probed_at; /* ns; 0: never */
+    uint64_t released; /* bytes that no longer count as in flight */
+    uint64_t probed; /* `charged` when the newest probe was sent */
+    uint64_t probed_at; /* time of the newest probe, ns; 0: never */
     struct datagram_probe {
         uint32_t sequence;
         uint64_t mark; /* its answer releases bytes up to this value of `charged` */
     } probe[FLOW_PROBES]; /* unanswered, oldest first */
-    uint8_t count; /* of them */
-    uint8_t misses; /* times in a row that no answer came in time */
+    uint8_t count; /* number of unanswered probes */
+    uint8_t misses; /* how often in a row no answer came in time */
     bool answers; /* the address has answered since it was given up last */
     bool unprobed; /* the address does not answer probes: it is paced by time */
 };
@@ -47,11 +47,11 @@ struct peer_window_table {
     struct list_node bucket[PEER_WINDOW_BUCKETS];
     struct peer_window *peers; /* [size] */
     uint32_t size;
-    uint32_t untouched; /* entries from here on were never used */
+    uint32_t untouched; /* entries from this index on were never used */
     uint32_t hand; /* where the next search for an entry that may be taken starts */
 };
 
-/* peers: size zeroed ones. */
+/* peers: `size` zeroed entries. */
 void peer_window_table_init(struct peer_window_table *t, struct peer_window *peers, uint32_t size);
 /* The entry of an address. If more addresses are in use than there are entries, several addresses share one, which is only
  * slower. The entry stays the address's own as long as it has users or bytes in flight. */

@@ -47,7 +47,7 @@ static void queue_fin(struct qp *qp, const struct tm_rx *rx)
     rvh_encode(&rx->rvh, w->u.data + TMH_LEN);
 }
 
-/* A READ takes two slots: it will be followed by its FIN. */
+/* A READ takes two slots, because its FIN will follow. */
 static bool has_slots(const struct qp *qp, const struct tm_rx *rx)
 {
     uint32_t want = rx->action == TM_ACT_READ ? 2 : 1;
@@ -119,6 +119,6 @@ void rndv_flush_request(struct qp *qp, const struct send_wqe *w, uint8_t status,
         r->offload_reads--;
         tm_complete_entry(qp, &rx, status, now);
     } else if (status != WC_WR_FLUSH_ERR) {
-        event_add(qp, EVENT_QP_FATAL); /* no completion can tell that a FIN did not arrive */
+        event_add(qp, EVENT_QP_FATAL); /* no completion can report that a FIN did not arrive */
     }
 }

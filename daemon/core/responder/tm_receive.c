@@ -17,7 +17,7 @@ static struct srq *srq_of(const struct qp *qp)
     return srq_find(qp->e, qp->srqn);
 }
 
-/* What the message's last packet brings apart from data. window: to be invalidated; NULL: none. */
+/* Adds what the message's last packet carries besides data. window: to be invalidated; NULL: none. */
 static void add_extras(struct qp *qp, struct completion *c, const struct pkt *p, struct mkey *window)
 {
     c->solicited = p->solicited;
@@ -34,7 +34,8 @@ static void add_extras(struct qp *qp, struct completion *c, const struct pkt *p,
     COUNT(qp, recvs);
 }
 
-/* The memory window that the packet asks to invalidate (9.4.1.1.3), NULL if it doesn't; false: there is no such one. */
+/* Finds the memory window that the packet invalidates (IBA 9.4.1.1.3). *window is NULL if it invalidates none. False:
+ * the window does not exist. */
 static bool find_window(struct qp *qp, const struct pkt *p, struct mkey **window)
 {
     *window = NULL;
@@ -42,7 +43,7 @@ static bool find_window(struct qp *qp, const struct pkt *p, struct mkey **window
            (*window = mw_find_bound(&qp->e->keys, qp->qpn, p->inv_rkey)) != NULL;
 }
 
-/* --- the first packet ------------------------------------------------------------------------------------------------------- */
+/* --- the first packet -------------------------------------------------------------------------- */
 
 static void decide(struct qp *qp, const struct pkt *p, bool whole, struct tm_decision *d)
 {
@@ -54,11 +55,11 @@ static void decide(struct qp *qp, const struct pkt *p, bool whole, struct tm_dec
     tm_decide(qp->tm, &m, d);
     if (d->action != TM_ACT_WAIT)
         return;
-    srq_ask_owner(srq_of(qp)); /* it may have posted what the profile asks for */
+    srq_ask_owner(srq_of(qp)); /* it may have posted the buffers that the profile requires */
     tm_decide(qp->tm, &m, d);
 }
 
-/* Decides upon a message and, if what it needs is there, commits. */
+/* Decides on a message and, if its buffer is available, commits. */
 static enum rx_verdict begin(struct qp *qp, const struct pkt *p, bool whole, uint64_t now)
 {
     struct tm_decision d;
@@ -82,7 +83,7 @@ static enum rx_verdict begin(struct qp *qp, const struct pkt *p, bool whole, uin
     return V_OK;
 }
 
-/* --- matched messages ------------------------------------------------------------------------------------------------------- */
+/* --- matched messages -------------------------------------------------------------------------- */
 
 static bool store(struct qp *qp, const uint8_t *data, uint32_t len)
 {
@@ -121,7 +122,7 @@ static enum rx_verdict receive_eager(struct qp *qp, const struct pkt *p, uint16_
     return V_OK;
 }
 
-/* The whole request goes to the program, as far as its buffer reaches. */
+/* The whole request goes to the program, as far as it fits into the buffer. */
 static enum rx_verdict receive_incomplete(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct tm_rx *rx = &qp->resp.tm_rx;
@@ -152,7 +153,7 @@ static enum rx_verdict receive_rndv(struct qp *qp, const struct pkt *p, uint64_t
     return V_OK;
 }
 
-/* A packet may make two completions: the match, and the message's end. */
+/* A packet may make two completions: that of the match, and that of the message's end. */
 #define COMPLETIONS 2u
 
 enum rx_verdict tm_receive(struct qp *qp, const struct pkt *p, uint64_t now)

@@ -11,8 +11,8 @@
 enum tm_holds {
     HOLDS_NOTHING = 0,
     HOLDS_ENTRY, /* matched */
-    HOLDS_COUNT, /* unexpected, will count: part of inflight */
-    HOLDS_BUFFER, /* NO_TAG, FIN, garbage: nothing of ours */
+    HOLDS_COUNT, /* unexpected; it will count, and is part of inflight */
+    HOLDS_BUFFER, /* NO_TAG, FIN, garbage: holds nothing of this module */
 };
 
 /* clang-format off */
@@ -29,11 +29,11 @@ const struct tm_wc tm_wc_table[TM_ACTIONS] = {
     [TM_ACT_INCOMPLETE] = {WC_TM_RECV, WC_TM_RNDV_INCOMPLETE,  0,           0,                BOTH},
 };
 
-/* What the operation of a TMH asks for. */
+/* The requirements of a TMH's operation. */
 static const struct kind_info {
     uint8_t kind; /* enum tm_kind */
-    uint8_t why; /* enum tm_reason why it is not matched; TM_WHY_NONE: it is */
-    uint8_t headers; /* bytes that must be there */
+    uint8_t why; /* enum tm_reason why it is not matched; TM_WHY_NONE: it is matched */
+    uint8_t headers; /* bytes that must be present */
 } kinds[] = {
     [TMH_NO_TAG] = {TM_KIND_NO_TAG, TM_WHY_NO_TAG, 1},
     [TMH_RNDV]   = {TM_KIND_RNDV,   TM_WHY_NONE,   TMH_LEN + RVH_LEN},
@@ -49,9 +49,9 @@ uint8_t tm_wc_opcode(uint8_t action, uint8_t kind)
     return tm_wc_table[action].opcode;
 }
 
-/* --- deciding ---------------------------------------------------------------------------------------------------------- */
+/* --- deciding ---------------------------------------------------------------------------------- */
 
-/* Fills in kind, why, tmh and rvh; true: the message is to be matched. */
+/* Sets kind, why, tmh and rvh. True: the message must be matched. */
 static bool classify(const struct tag_list *tm, const struct tm_msg *m, struct tm_decision *d)
 {
     static const struct kind_info empty = {TM_KIND_NO_TAG, TM_WHY_EMPTY, 0};
@@ -79,7 +79,7 @@ static bool classify(const struct tag_list *tm, const struct tm_msg *m, struct t
     return true;
 }
 
-/* Why there is no match, for people; candidate is a pending entry that has the tag, if there is one. */
+/* Explains to people why there is no match. candidate: a pending entry that has the tag, or NULL. */
 static void explain(const struct tag_list *tm, const struct tm_entry *candidate, struct tm_decision *d)
 {
     const struct tm_entry *never;
@@ -94,7 +94,7 @@ static void explain(const struct tag_list *tm, const struct tm_entry *candidate,
     }
 }
 
-/* How the message goes to the entry that it matched. */
+/* Chooses the action for a message that has matched an entry. */
 static void match(const struct tm_msg *m, struct tm_decision *d)
 {
     uint32_t room = d->entry->capacity;
@@ -135,7 +135,7 @@ void tm_decide(const struct tag_list *tm, const struct tm_msg *m, struct tm_deci
     }
 }
 
-/* --- making it true ---------------------------------------------------------------------------------------------------- */
+/* --- executing a decision ---------------------------------------------------------------------- */
 
 static void trace_decision(struct tag_list *tm, const struct tm_decision *d, enum tm_event_type type, uint64_t now)
 {
@@ -152,7 +152,8 @@ static void trace_decision(struct tag_list *tm, const struct tm_decision *d, enu
     tm_trace_add(tm, ev, now);
 }
 
-/* Is this what the trace says last? A message that is put off comes again every few microseconds, and would fill it. */
+/* Is this the last event in the trace? A delayed message comes again every few microseconds and would fill the
+ * trace. */
 static bool waits_already(const struct tag_list *tm, const struct tm_decision *d)
 {
     struct tm_event ev;
@@ -199,7 +200,7 @@ void tm_commit(struct tag_list *tm, const struct tm_decision *d, struct tm_rx *r
     trace_decision(tm, d, d->entry ? TM_EV_MATCH : TM_EV_UNEXPECTED, now);
 }
 
-/* --- and its end ------------------------------------------------------------------------------------------------------- */
+/* --- the end of a message ---------------------------------------------------------------------- */
 
 static void trace_end(struct tag_list *tm, const struct tm_rx *rx, enum tm_event_type type, uint8_t flags, uint64_t now)
 {
@@ -243,7 +244,7 @@ static void count_untagged(struct tag_list *tm, const struct tm_rx *rx)
         tm->counters.rx_garbage++;
 }
 
-/* An unexpected message has arrived: from now on the program has to know of it. */
+/* An unexpected message has arrived. From now on the program must report it. */
 static uint8_t deliver(struct tag_list *tm, const struct tm_rx *rx)
 {
     if (rx->kind == TM_KIND_EAGER)

@@ -5,20 +5,21 @@
 
 #include "daemon/core/tm/types.h"
 
-/* Decides, and changes nothing. */
+/* Decides, without changing anything. */
 void tm_decide(const struct tag_list *tm, const struct tm_msg *m, struct tm_decision *d);
-/* The message can't be taken now (RNR), or never (TM_ACT_REFUSE): goes to the trace, nothing else changes. */
+/* The message can't be taken now (RNR), or never (TM_ACT_REFUSE). Adds this to the trace; nothing else changes. */
 void tm_refuse(struct tag_list *tm, const struct tm_decision *d, uint64_t now);
-/* Makes the decision true. No other call that changes tm may come between tm_decide and tm_commit. */
+/* Executes the decision. No other call that changes tm may come between tm_decide and tm_commit. */
 void tm_commit(struct tag_list *tm, const struct tm_decision *d, struct tm_rx *rx, uint64_t now);
-/* The message has arrived whole and well. For an unexpected one it counts now; the flags (WC_TM_SYNC_REQ or none)
- * belong on its completion. For a matched one the entry's slot is free again; call it when the last completion for the
- * entry is made (after the READ, for a rendezvous). rx holds nothing afterwards. Does nothing if rx holds nothing. */
+/* The message has arrived completely and without error. An unexpected message counts from now on; the returned flags
+ * (WC_TM_SYNC_REQ or none) belong in its completion. For a matched message the entry's slot becomes free. Call it
+ * when the last completion of the entry is made (for a rendezvous, after the READ). Afterwards rx is empty. Does
+ * nothing if rx is empty. */
 uint8_t tm_done(struct tag_list *tm, struct tm_rx *rx, uint64_t now);
 /* The message will never be delivered: its QP died, or its buffer was bad. Not counted. */
 void tm_drop(struct tag_list *tm, struct tm_rx *rx, uint64_t now);
-/* An unexpected message was delivered, but its completion turned into an error before the program could see it: the
- * count is taken back. */
+/* An unexpected message was delivered, but its completion became an error before the program could see it. Takes the
+ * count back. */
 void tm_uncount(struct tag_list *tm, uint64_t now);
 
 /* The completion of a message that was dealt with by this action: opcode and flags of the completion

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/core/tm/match_list.h"
 
-#define NEVER_LOOKED_AT 16u /* entries that can never match are only looked at to explain */
+/* Entries that never match are searched only for explanations. At most this many are searched. */
+#define NEVER_LOOKED_AT 16u
 
 static struct list_node *bucket(const struct tm_list *l, uint64_t tag, uint64_t mask)
 {
@@ -29,7 +30,7 @@ void tm_list_init(struct tm_list *l, struct list_node *buckets, uint32_t num_buc
     l->active = l->pending = 0;
 }
 
-/* There is a free class for every entry, so one is always found. */
+/* There is one free class for each entry, so a class is always available. */
 static struct mask_class *class_get(struct tm_list *l, uint64_t mask)
 {
     for (struct list_node *at = l->classes.next; at != &l->classes; at = at->next) {
@@ -100,7 +101,8 @@ uint32_t tm_list_activate(struct tm_list *l)
     return n;
 }
 
-/* The first entry with this mask that matches. A chain is in the order of posting, so it is the first one there. */
+/* Returns the first matching entry with this mask. A chain is in the order of posting, so this is the first match in
+ * the chain. */
 static struct tm_entry *find_in_class(const struct tm_list *l, const struct mask_class *c, uint64_t tag,
                                       uint32_t *depth)
 {

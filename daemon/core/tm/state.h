@@ -9,16 +9,17 @@ struct tag_list {
     struct tm_params params;
     const struct tm_profile *profile;
     struct tm_list list;
-    struct tm_entry *entries; /* by slot */
+    struct tm_entry *entries; /* [max_num_tags], by slot */
     uint16_t hw_cnt, sw_cnt;
     uint32_t inflight;
     uint32_t consumed;
-    uint64_t buffers; /* untagged ones that were ever posted, as far as min_buffers matters */
-    uint64_t version; /* changes with all that a decision depends on */
+    /* Number of untagged buffers posted so far, as far as min_buffers needs it. */
+    uint64_t buffers;
+    uint64_t version; /* changes whenever a decision could change */
     struct tm_counters counters;
-    struct tm_event *trace; /* ring */
+    struct tm_event *trace; /* a ring */
     uint64_t trace_end;
-    uint64_t now; /* the latest that was told */
+    uint64_t now; /* the latest known time */
 };
 
 static inline bool tm_in_sync(const struct tag_list *tm)

@@ -19,9 +19,9 @@ const struct tm_profile *tm_profile(enum tm_profile_id id)
     return (unsigned)id < TM_PROFILES ? &profiles[id] : NULL;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- life -------------------------------------------------------------------------------------- */
 
-/* Where the parts are, from the beginning of the memory. */
+/* Offsets of the parts in the memory. */
 struct parts {
     size_t entries, sges, classes, buckets, trace, size;
     uint32_t num_buckets;
@@ -95,7 +95,7 @@ const struct tm_profile *tm_profile_of(const struct tag_list *tm)
     return tm->profile;
 }
 
-/* --- synchronization --------------------------------------------------------------------------------------------------- */
+/* --- synchronization --------------------------------------------------------------------------- */
 
 /* Any count is taken for what it is; those that an honest program can't send are counted. */
 static void report(struct tag_list *tm, uint32_t unexpected_cnt, uint64_t now)
@@ -109,7 +109,7 @@ static void report(struct tag_list *tm, uint32_t unexpected_cnt, uint64_t now)
     tm_settle(tm, now);
 }
 
-/* --- operations -------------------------------------------------------------------------------------------------------- */
+/* --- operations -------------------------------------------------------------------------------- */
 
 static uint32_t capacity(const struct tm_op *op)
 {
@@ -158,7 +158,7 @@ static enum tm_reason del(struct tag_list *tm, const struct tm_op *op)
     return TM_WHY_NONE;
 }
 
-/* What an operation is: its completion, its event, and how an error of it counts. */
+/* For each operation: the opcode of its completion and its event. */
 /* clang-format off */
 static const struct {
     uint8_t wc_opcode, event;
@@ -224,7 +224,8 @@ void tm_op(struct tag_list *tm, const struct tm_op *op, struct tm_op_result *res
 
 void tm_buffers_posted(struct tag_list *tm, uint32_t n)
 {
+    /* a decision to wait is no longer right */
     if (tm->buffers < tm->profile->min_buffers)
-        tm->version++; /* a decision to wait is no longer true */
+        tm->version++;
     tm->buffers += n;
 }

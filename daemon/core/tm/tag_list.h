@@ -34,7 +34,7 @@
 /* NULL: there is no such profile. */
 const struct tm_profile *tm_profile(enum tm_profile_id id);
 
-/* Bytes of zeroed, 64-byte aligned memory that tm_init wants; 0: the parameters break a bound. */
+/* Bytes of zeroed, 64-byte aligned memory for tm_init. 0: a parameter is out of range. */
 size_t tm_size(const struct tm_params *p);
 /* mem stays the caller's, who frees it after the last call: nothing else has to be undone, entries vanish without
  * completions. NULL: the parameters break a bound. */
@@ -47,8 +47,8 @@ const struct tm_profile *tm_profile_of(const struct tag_list *tm);
  * WC_TM_ERR, and no receive completion follows. */
 void tm_op(struct tag_list *tm, const struct tm_op *op, struct tm_op_result *result, uint64_t now);
 
-/* Says that n more untagged buffers were posted; only a profile's min_buffers asks for it. May come between tm_decide
- * and tm_commit. */
+/* Reports that n more untagged buffers were posted. Needed only for a profile with min_buffers. May be called between
+ * tm_decide and tm_commit. */
 void tm_buffers_posted(struct tag_list *tm, uint32_t n);
 
 #endif

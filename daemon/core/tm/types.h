@@ -7,12 +7,12 @@
 #include "daemon/core/base/types.h"
 #include "wire/tmh.h"
 
-/* --- limits --------------------------------------------------------------------------------------------------------- */
+/* --- limits ------------------------------------------------------------------------------------ */
 
 #define TM_MAX_TAGS 4095u
 #define TM_MAX_OPS 8192u
 #define TM_MAX_SGE 16u
-#define TM_MAX_RNDV_HDR 256u /* the smallest path MTU: a rendezvous request is always a single packet */
+#define TM_MAX_RNDV_HDR 256u /* the smallest path MTU, so a rendezvous request is always a single packet */
 #define TM_SLOT_BITS 12
 #define TM_SLOT(handle) ((handle) & ((1u << TM_SLOT_BITS) - 1))
 #define TM_SYNC_REQ_AHEAD 0x3fffu /* more unexpected messages than this without a report: SYNC_REQ */
@@ -20,27 +20,32 @@
 /* How strict the device is. */
 enum tm_profile_id {
     TM_PROFILE_GENEROUS = 0,
-    TM_PROFILE_MLX5, /* as ConnectX adapters are */
+    TM_PROFILE_MLX5, /* like ConnectX adapters */
     TM_PROFILES,
 };
 struct tm_profile {
-    const char *name; /* in configuration files */
+    const char *name; /* name in configuration files */
     uint32_t max_num_tags, max_ops, max_sge; /* capabilities */
-    uint32_t max_rndv_hdr; /* bytes of a rendezvous request, all headers and metadata included */
-    uint32_t min_buffers; /* untagged buffers that must have been posted before the first message is taken; 0: none */
-    bool owns_send_queue; /* programs may not post sends to the QPs of a TM-SRQ */
+    /* Bytes of a rendezvous request, with all headers and metadata. */
+    uint32_t max_rndv_hdr;
+    /* Untagged buffers that must be posted before the first message is taken. 0: none. */
+    uint32_t min_buffers;
+    /* Programs may not post sends to the QPs of a TM-SRQ. */
+    bool owns_send_queue;
 };
 
 struct tm_params {
-    uint32_t max_num_tags; /* entries, 1 ... the profile's bound */
-    uint32_t max_ops; /* outstanding operations, 1 ... the profile's bound; who queues them keeps to it */
-    uint32_t trace_slots; /* events that are remembered; 0 or a power of two, at most 1 << 20 */
+    uint32_t max_num_tags; /* entries, 1 … the limit of the profile */
+    /* Outstanding operations, 1 … the limit of the profile. The queue of operations enforces it. */
+    uint32_t max_ops;
+    /* Number of events in the trace. 0 or a power of two, at most 1 << 20. */
+    uint32_t trace_slots;
     uint8_t profile; /* enum tm_profile_id */
 };
 
 struct tag_list; /* opaque, tag_list.h */
 
-/* --- the matching list ---------------------------------------------------------------------------------------------- */
+/* --- the matching list ------------------------------------------------------------------------- */
 
 enum tm_entry_state {
     TM_FREE = 0,
@@ -48,14 +53,15 @@ enum tm_entry_state {
     TM_CONSUMED, /* matched; its data are arriving */
 };
 struct tm_entry;
-/* What a message holds between tm_commit and tm_done or tm_drop; all zeros: nothing. May be copied, if the copied one is
- * forgotten. */
+/* The resources of a message between tm_commit and tm_done or tm_drop. All zero: none. It may be copied if the
+ * original is not used any more. */
 struct tm_rx {
     uint8_t holds; /* private: enum tm_holds */
     uint8_t kind; /* enum tm_kind */
     uint8_t action; /* enum tm_action */
     uint32_t qpn;
-    struct tm_entry *entry; /* the matched one: its SGEs are valid until tm_done or tm_drop. NULL: unexpected */
+    /* The matched entry. Its SGEs are valid until tm_done or tm_drop. NULL: unexpected. */
+    struct tm_entry *entry;
     struct tmh tmh; /* TM_KIND_EAGER, TM_KIND_RNDV */
     struct rvh rvh; /* TM_KIND_RNDV */
 };
@@ -63,38 +69,42 @@ struct tm_rx {
 struct mask_class;
 struct tm_entry {
     struct list_node order; /* in the list, in the order of posting */
-    struct list_node chain; /* in its bucket; likewise */
+    struct list_node chain; /* in its bucket, in the order of posting */
     struct mask_class *class; /* of all entries with this mask */
-    uint64_t seq; /* number of the ADD that made it */
+    uint64_t seq; /* number of its ADD */
     uint64_t tag, mask; /* matches a message if (its tag & mask) == tag */
     uint64_t recv_wr_id;
-    uint64_t posted; /* when, ns */
+    uint64_t posted; /* time of the ADD, ns */
     uint32_t handle;
     uint32_t capacity; /* bytes of all SGEs, at most ENGINE_MAX_MSG */
     uint8_t state; /* enum tm_entry_state */
     uint8_t num_sge;
-    struct sge *sge; /* num_sge of them */
+    struct sge *sge; /* [num_sge] */
 
     /* For the user while the entry is consumed. The modules of this folder do not look at them. */
     struct list_node job; /* of rendezvous that wait, or of entries whose QP is gone */
-    struct tm_rx rx; /* of the message, when its QP is busy with others already */
+    /* The message's resources, while its QP is busy with other messages. */
+    struct tm_rx rx;
     uint32_t srqn;
     bool solicited;
 };
 
-/* --- operations ----------------------------------------------------------------------------------------------------- */
+/* --- operations -------------------------------------------------------------------------------- */
 
-enum tm_opcode { /* enum ibv_ops_wr_opcode */
-                 TM_ADD = 0,
-                 TM_DEL = 1,
-                 TM_SYNC = 2,
+/* As enum ibv_ops_wr_opcode. */
+enum tm_opcode {
+    TM_ADD = 0,
+    TM_DEL = 1,
+    TM_SYNC = 2,
 };
-enum tm_op_flags { /* enum ibv_ops_flags */
-                   TM_OP_SIGNALED = 1 << 0,
-                   TM_OP_SYNC = 1 << 1,
+/* As enum ibv_ops_flags. */
+enum tm_op_flags {
+    TM_OP_SIGNALED = 1 << 0,
+    TM_OP_SYNC = 1 << 1,
 };
 struct tm_op {
-    uint64_t wr_id; /* of the operation; the owner's, as slot is: they come back in the completion */
+    /* The operation's id. wr_id and slot are the owner's; they come back in the completion. */
+    uint64_t wr_id;
     uint32_t slot;
     uint64_t tag, mask, recv_wr_id; /* ADD */
     uint32_t unexpected_cnt; /* if TM_OP_SYNC is set, or the opcode is SYNC; taken modulo 2^16 */
@@ -102,17 +112,17 @@ struct tm_op {
     uint8_t opcode; /* enum tm_opcode */
     uint8_t flags; /* enum tm_op_flags */
     uint8_t num_sge; /* ADD; 0 is legal */
-    const struct sge *sge; /* ADD: num_sge of them, copied */
+    const struct sge *sge; /* ADD: [num_sge], copied */
 };
 struct tm_op_result {
-    bool complete; /* there is a completion to be reported */
+    bool complete; /* there is a completion to report */
     uint8_t status; /* enum wc_status */
     uint8_t opcode; /* enum wc_opcode */
     uint8_t flags; /* enum wc_flags: WC_TM_SYNC_REQ or none */
-    uint8_t why; /* enum tm_reason of an error */
+    uint8_t why; /* enum tm_reason of the error */
 };
 
-/* --- messages ------------------------------------------------------------------------------------------------------- */
+/* --- messages ---------------------------------------------------------------------------------- */
 
 enum tm_kind {
     TM_KIND_NO_TAG, /* TMH_NO_TAG, and messages of no bytes */
@@ -122,20 +132,23 @@ enum tm_kind {
     TM_KIND_RNDV,
 };
 
-/* What is to be done with a message. */
+/* How to handle a message. */
 enum tm_action {
-    TM_ACT_WAIT, /* RNR: the device has not been given the buffers that the profile asks for */
-    TM_ACT_REFUSE, /* NAK invalid request, the QP fails */
+    /* RNR: the program has not posted the buffers that the profile requires. */
+    TM_ACT_WAIT,
+    TM_ACT_REFUSE, /* NAK invalid request; the QP fails */
     TM_ACT_BUFFER, /* the whole message goes to an untagged buffer; RNR if there is none */
-    TM_ACT_EAGER, /* what follows the TMH goes to the entry's SGEs */
-    TM_ACT_OVERFLOW, /* likewise, but it is longer than they are: length error, NAK invalid request, the QP fails */
+    TM_ACT_EAGER, /* the bytes after the TMH go to the entry's SGEs */
+    /* As TM_ACT_EAGER, but the message is longer than the SGEs: length error, NAK invalid request, the QP fails. */
+    TM_ACT_OVERFLOW,
     TM_ACT_READ, /* RDMA READ of rvh to the entry's SGEs, then FIN */
     TM_ACT_FIN, /* a rendezvous of 0 bytes: FIN at once */
-    TM_ACT_INCOMPLETE, /* the whole request goes to the entry's SGEs, as far as they reach: the program goes on */
+    /* The whole request goes to the entry's SGEs, as far as it fits. The program does the rest. */
+    TM_ACT_INCOMPLETE,
     TM_ACTIONS,
 };
 
-/* X(name, short name, what is to be said to people). */
+/* X(name, short name, text for people). */
 /* clang-format off */
 #define TM_REASONS(X)                                                                                                  \
     X(NONE, "ok", "")                                                                                                  \
@@ -168,29 +181,31 @@ enum tm_reason {
 };
 
 struct tm_msg {
-    const uint8_t *data; /* the message's first packet, or all that there is of it */
-    uint32_t len; /* bytes there */
-    bool whole; /* that is all of it */
+    const uint8_t *data; /* the message's first packet */
+    uint32_t len; /* bytes in data */
+    bool whole; /* data is the whole message */
     bool can_read; /* the QP's max_rd_atomic is not 0 */
     uint32_t qpn; /* for the trace */
 };
 struct tm_decision {
     uint8_t action; /* enum tm_action */
     uint8_t kind; /* enum tm_kind */
-    uint8_t why; /* enum tm_reason: of not matching, or of the way the match goes */
-    bool whole; /* the message's */
-    uint32_t qpn; /* the message's */
-    struct tm_entry *entry; /* the one that matches; NULL: none does */
-    uint32_t other; /* TM_WHY_PENDING, _PENDING_INFLIGHT and _MASK: handle of the entry meant */
-    uint32_t depth; /* comparisons that it took */
-    struct tmh tmh; /* zeros if there is none */
+    /* enum tm_reason: why there is no match, or why the match has this action. */
+    uint8_t why;
+    bool whole; /* from the message */
+    uint32_t qpn; /* from the message */
+    struct tm_entry *entry; /* the matching entry; NULL: none */
+    /* TM_WHY_PENDING, _PENDING_INFLIGHT and _MASK: handle of the entry in question. */
+    uint32_t other;
+    uint32_t depth; /* number of comparisons */
+    struct tmh tmh; /* all zero if there is none */
     struct rvh rvh; /* TM_KIND_RNDV */
-    uint64_t version; /* of the list that was decided on */
+    uint64_t version; /* version of the list at the decision */
 };
 
-/* --- for people ----------------------------------------------------------------------------------------------------- */
+/* --- for people -------------------------------------------------------------------------------- */
 
-/* Names as UCX's statistics have them, where it has them. X(name, what it counts). */
+/* Names as in UCX's statistics, where UCX has the counter. X(name, what it counts). */
 /* clang-format off */
 #define TM_COUNTERS(X)                                                                                                 \
     X(list_add, "entries added")                                                                                       \
@@ -225,9 +240,9 @@ struct tm_counters {
 struct tm_info {
     uint16_t hw_cnt, sw_cnt;
     uint32_t inflight; /* unexpected messages that are arriving */
-    uint32_t active, pending; /* entries listed */
-    uint32_t consumed; /* entries matched whose data are arriving */
-    uint32_t masks; /* distinct masks of listed entries */
+    uint32_t active, pending; /* numbers of listed entries */
+    uint32_t consumed; /* number of matched entries whose data are arriving */
+    uint32_t masks; /* number of distinct masks of listed entries */
     uint32_t max_num_tags, max_ops;
     uint8_t profile; /* enum tm_profile_id */
     bool in_sync;
@@ -257,14 +272,16 @@ enum tm_event_type {
 #undef X
         TM_EVENT_COUNT,
 };
-/* One line of the trace. The counters are as they were after it. */
+/* One event of the trace. The counts are those after the event. */
 struct tm_event {
     uint64_t time; /* ns */
     uint64_t tag; /* ADD, messages with a TMH */
     uint64_t mask; /* ADD */
     uint32_t qpn; /* messages */
-    uint32_t handle; /* ADD, DEL; messages: the entry that matched, or the one that why speaks of. TM_NO_HANDLE: none */
-    uint32_t entries; /* ACTIVATE: entries that became active; messages: comparisons made */
+    /* ADD, DEL: the entry. Messages: the entry that matched, or the one that `why` is about. TM_NO_HANDLE: none. */
+    uint32_t handle;
+    /* ACTIVATE: number of entries that became active. Messages: number of comparisons. */
+    uint32_t entries;
     uint32_t inflight;
     uint16_t hw_cnt, sw_cnt;
     uint8_t type; /* enum tm_event_type */
@@ -272,7 +289,7 @@ struct tm_event {
     uint8_t kind; /* messages: enum tm_kind */
     uint8_t action; /* messages: enum tm_action */
     uint8_t flags; /* operations: enum tm_op_flags; DELIVER: enum wc_flags */
-    bool active; /* ADD: it became active at once */
+    bool active; /* ADD: active at once */
 };
 #define TM_NO_HANDLE UINT32_MAX
 
