@@ -93,9 +93,8 @@ bool mem_backend_probe(struct mem_backend *m, const struct client_mem *s, uint64
 static struct client_mem *space_of(const struct mem_backend *m, const struct mem_segment *p, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) {
-        /* cannot happen for honest requests: a QP and all its keys belong to one client */
         if (p[i].space != p[0].space)
-            return NULL;
+            return NULL; /* cannot happen for honest requests: a QP and all its keys belong to one client */
     }
     return n && p[0].space < MEM_BACKEND_CLIENTS ? m->space[p[0].space] : NULL;
 }

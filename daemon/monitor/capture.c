@@ -97,9 +97,8 @@ static uint8_t *claim(struct capture *t, uint32_t size)
     uint64_t used = t->head - atomic_load_explicit(&t->page->tail, memory_order_acquire);
     uint64_t at = t->head & (ring - 1), rest = ring - at, skip = rest < size ? rest : 0;
 
-    /* If a client wrote an impossible tail, it gets no packets. */
     if (used > ring || ring - used < skip + size)
-        return NULL;
+        return NULL; /* If a client wrote an impossible tail, it gets no packets. */
     if (skip) {
         struct pm_capture_record r = {.size = (uint32_t)skip, .flags = PM_RECORD_SKIP};
 

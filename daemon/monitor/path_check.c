@@ -182,9 +182,8 @@ static void write_line(const struct device *d, json_t *o)
     int fd = open(d->settings->path_check_map, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     size_t len = line ? strlen(line) : 0;
 
-    /* in place of the final NUL */
     if (line)
-        line[len] = '\n';
+        line[len] = '\n'; /* in place of the final NUL */
     if (fd < 0 || !line || write(fd, line, len + 1) < 0)
         log_warn("connectivity map %s: %s", d->settings->path_check_map, strerror(line ? errno : ENOMEM));
     if (fd >= 0)
@@ -224,9 +223,8 @@ static void give_up_one(void *obj, void *ctx)
     if (q->type == IBV_QPT_UD || attr.state < QPS_RTR || attr.state >= QPS_ERR ||
         memcmp(attr.av.dgid, p->gid, sizeof(p->gid)) != 0)
         return;
-    /* its packets are shorter than the lost ones */
     if (p->verdict == V_LARGE_LOST && 128u << attr.path_mtu < p->size)
-        return;
+        return; /* its packets are shorter than the lost ones */
     q->unreachable = what_fails(p);
     client_qp_mark_failed(q);
 }
@@ -337,9 +335,8 @@ int path_check_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struc
     p = find(c, gid);
     if (!p)
         p = c ? add(c, gid) : NULL;
-    /* the table of paths is full */
     if (!p)
-        return 0;
+        return 0; /* the table of paths is full */
     verdict = p->verdict;
     if (p->tries && (verdict == V_TRYING || verdict == V_OK) && mtu <= p->size)
         return 0;

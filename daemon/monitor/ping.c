@@ -122,9 +122,8 @@ void ping_trouble(void *device, const union addr *to, int err, uint32_t mtu, con
 
         if (!o->id || o->rep.state != PM_CHECK_WAITING || memcmp(o->gid, gid, sizeof(gid)) != 0)
             continue;
-        /* this probe fits */
         if (err == EMSGSIZE && o->size <= (mtu > headers ? mtu - headers : PROBE_LEN))
-            continue;
+            continue; /* this probe fits */
         o->rep.state = err == EMSGSIZE ? PM_CHECK_TOO_LONG : PM_CHECK_ERROR;
         o->rep.error = err == EMSGSIZE ? 0 : (uint32_t)err;
         o->rep.mtu = mtu;

@@ -20,9 +20,8 @@ unsigned gso_span(const struct tx_pkt *pkt, unsigned n)
         if (pkt[i].off != pkt[0].off + bytes || pkt[i].cnp != pkt[0].cnp || !same_destination(pkt[i].av, pkt[0].av))
             break;
         bytes += pkt[i].len;
-        /* the shorter packet is the last of the send */
         if (pkt[i].len < pkt[0].len)
-            return i + 1;
+            return i + 1; /* the shorter packet is the last of the send */
     }
     return i;
 }

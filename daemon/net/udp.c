@@ -200,9 +200,8 @@ int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr)
     if (!gid_to_addr(gid, &u->own, addr))
         return -EINVAL;
     addr_set_port(addr, ROCE_PORT);
-    /* bind() needs it for link-local groups */
     if (v6)
-        addr->v6.sin6_scope_id = u->ifindex;
+        addr->v6.sin6_scope_id = u->ifindex; /* bind() needs it for link-local groups */
     fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;

@@ -107,9 +107,8 @@ static int set_access(struct listener *l, const struct settings *o, char *why)
         l->dev = st.st_dev;
         l->ino = st.st_ino;
     }
-    /* the umask gave it mode 0600 */
     if (!o->group[0])
-        return 0;
+        return 0; /* the umask gave it mode 0600 */
     if (chown(l->path, (uid_t)-1, l->group) != 0 || chmod(l->path, 0660) != 0)
         return fail(why, -errno, "cannot give the control socket to group", o->group,
                     ": only root and members of the group may");

@@ -123,9 +123,8 @@ struct timer *timer_wheel_pop(struct timer_wheel *h, uint64_t now)
         h->earliest = NEVER;
         return NULL;
     }
-    /* a whole lap visits every slot */
     if (last >= TIMER_WHEEL_SLOTS && h->tick < last - TIMER_WHEEL_SLOTS + 1)
-        h->tick = last - TIMER_WHEEL_SLOTS + 1;
+        h->tick = last - TIMER_WHEEL_SLOTS + 1; /* a whole lap visits every slot */
     while (h->tick <= last) {
         uint64_t tick = next_occupied(h, h->tick);
         if (tick > last)

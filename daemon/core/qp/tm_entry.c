@@ -37,9 +37,8 @@ void tm_complete_entry(struct qp *qp, struct tm_rx *rx, uint8_t status, uint64_t
 void tm_delivered(struct qp *qp, struct completion *c, uint64_t now)
 {
     struct tm_rx *rx = &qp->resp.tm_rx;
-    /* the completion belongs to an RDMA WRITE with immediate data */
     if (c->opcode != WC_RECV)
-        return;
+        return; /* the completion belongs to an RDMA WRITE with immediate data */
     c->opcode = tm_wc_opcode(TM_ACT_BUFFER, rx->kind);
     if (c->opcode == WC_TM_RECV)
         c->of = OF_TM_UNEXPECTED;
@@ -57,9 +56,8 @@ bool tm_fail_message(struct qp *qp, uint8_t status, uint64_t now)
 
 bool tm_fault(struct qp *qp, const struct completion *c, uint64_t now)
 {
-    /* a match alone reports no data */
     if (c->of == OF_TM_ENTRY)
-        return c->flags & WC_TM_DATA_VALID;
+        return c->flags & WC_TM_DATA_VALID; /* a match alone reports no data */
     if (c->of == OF_TM_UNEXPECTED)
         tm_uncount(qp->tm, now);
     return true;
@@ -70,9 +68,8 @@ bool tm_fault(struct qp *qp, const struct completion *c, uint64_t now)
 bool tm_flush(struct qp *qp, uint64_t now)
 {
     struct tm_rx *rx = &qp->resp.tm_rx;
-    /* an unexpected message is not counted, and no one waits for it any more */
     if (!rx->entry)
-        tm_drop(qp->tm, rx, now);
+        tm_drop(qp->tm, rx, now); /* an unexpected message is not counted, and no one waits for it any more */
     else if (completion_room(qp->e) == 0)
         return true;
     else

@@ -16,15 +16,15 @@ void tm_commit(struct tag_list *tm, const struct tm_decision *d, struct tm_rx *r
  * when the last completion of the entry is made (for a rendezvous, after the READ). Afterwards rx is empty. Does
  * nothing if rx is empty. */
 uint8_t tm_done(struct tag_list *tm, struct tm_rx *rx, uint64_t now);
-/* The message will never be delivered: its QP died, or its buffer was bad. Not counted. */
+/* The message will never be delivered, because its QP failed or its buffer was bad. It is not counted. */
 void tm_drop(struct tag_list *tm, struct tm_rx *rx, uint64_t now);
 /* An unexpected message was delivered, but its completion became an error before the program could see it. Takes the
  * count back. */
 void tm_uncount(struct tag_list *tm, uint64_t now);
 
-/* The completion of a message that was dealt with by this action: opcode and flags of the completion
- * when it is decided (first) and when it is all there (last); if the message is whole at once, there is one completion
- * with what is in `whole`. A flags of 0 in `first` means that there is no completion then. */
+/* The completions of a message with this action. `first` are the flags of the completion at the decision, and `last`
+ * those of the completion at the end. 0 in `first`: there is no completion at the decision. If the message is whole
+ * at the decision, there is one completion, with the flags in `whole`. */
 struct tm_wc {
     uint8_t opcode; /* enum wc_opcode; NO_TAG, FIN and garbage have WC_TM_NO_TAG instead */
     uint8_t status; /* enum wc_status of the last completion */

@@ -97,7 +97,7 @@ const struct tm_profile *tm_profile_of(const struct tag_list *tm)
 
 /* --- synchronization --------------------------------------------------------------------------- */
 
-/* Any count is taken for what it is; those that an honest program can't send are counted. */
+/* Takes any reported count as it is. Counts those that an honest program can't send. */
 static void report(struct tag_list *tm, uint32_t unexpected_cnt, uint64_t now)
 {
     uint16_t cnt = (uint16_t)unexpected_cnt;
@@ -224,8 +224,7 @@ void tm_op(struct tag_list *tm, const struct tm_op *op, struct tm_op_result *res
 
 void tm_buffers_posted(struct tag_list *tm, uint32_t n)
 {
-    /* a decision to wait is no longer right */
     if (tm->buffers < tm->profile->min_buffers)
-        tm->version++;
+        tm->version++; /* a decision to wait is no longer right */
     tm->buffers += n;
 }

@@ -15,7 +15,8 @@
 #define TM_MAX_RNDV_HDR 256u /* the smallest path MTU, so a rendezvous request is always a single packet */
 #define TM_SLOT_BITS 12
 #define TM_SLOT(handle) ((handle) & ((1u << TM_SLOT_BITS) - 1))
-#define TM_SYNC_REQ_AHEAD 0x3fffu /* more unexpected messages than this without a report: SYNC_REQ */
+/* With more unexpected messages than this without a report, completions have SYNC_REQ. */
+#define TM_SYNC_REQ_AHEAD 0x3fffu
 
 /* How strict the device is. */
 enum tm_profile_id {
@@ -107,7 +108,8 @@ struct tm_op {
     uint64_t wr_id;
     uint32_t slot;
     uint64_t tag, mask, recv_wr_id; /* ADD */
-    uint32_t unexpected_cnt; /* if TM_OP_SYNC is set, or the opcode is SYNC; taken modulo 2^16 */
+    /* If TM_OP_SYNC is set, or the opcode is SYNC. Taken modulo 2^16. */
+    uint32_t unexpected_cnt;
     uint32_t handle; /* ADD, DEL */
     uint8_t opcode; /* enum tm_opcode */
     uint8_t flags; /* enum tm_op_flags */
@@ -125,7 +127,7 @@ struct tm_op_result {
 /* --- messages ---------------------------------------------------------------------------------- */
 
 enum tm_kind {
-    TM_KIND_NO_TAG, /* TMH_NO_TAG, and messages of no bytes */
+    TM_KIND_NO_TAG, /* TMH_NO_TAG, and empty messages */
     TM_KIND_FIN,
     TM_KIND_GARBAGE, /* unknown operation, or shorter than its headers */
     TM_KIND_EAGER,

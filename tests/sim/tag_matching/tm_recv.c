@@ -19,9 +19,8 @@ void tms_draw_receives(struct tms *s)
         uint64_t tag = prng_range(&s->rng, 0, (uint64_t)s->conns - 1) << 8 | prng_range(&s->rng, 0, 2);
         *recv = (struct tms_recv){.msg = TMS_NONE, .cap = TMS_REGION};
         recv->mask = prng_pick(&s->rng, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0xff, 0xff00, 0);
-        /* matches all remaining messages */
         if (r >= s->planned)
-            recv->mask = 0;
+            recv->mask = 0; /* matches all remaining messages */
         recv->tag = tag & recv->mask;
         if (s->small && prng_chance(&s->rng, 200))
             recv->cap = (uint32_t)prng_range(&s->rng, 40, 100);
@@ -46,9 +45,8 @@ static struct tm_op *new_op(struct tms *s, uint8_t opcode)
 static void process_ops(struct tms *s)
 {
     while (s->op_head != s->op_tail && prng_chance(&s->rng, 600)) {
-        /* no room for the completion */
         if (srq_post_op(s->srq, &s->op[s->op_head % OPS], s->now) != 0)
-            return;
+            return; /* no room for the completion */
         s->op_head++;
     }
 }

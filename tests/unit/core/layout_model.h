@@ -127,9 +127,8 @@ static inline void place(struct layout_entry_desc *e, uint64_t start, uint64_t s
     for (uint32_t d = 0; d < e->ndim; d++) {
         struct layout_dim *dim = &e->dim[d];
         uint64_t most = dim->count > 1 ? room / (dim->count - 1) : 1000;
-        /* continues where the inner dimension ends */
         if (chance(40) && natural <= most)
-            dim->stride = natural;
+            dim->stride = natural; /* continues where the inner dimension ends */
         else if (chance(70))
             dim->stride = rnd((most < 4 * e->length ? most : 4 * e->length) + 1);
         else

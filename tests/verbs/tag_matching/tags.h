@@ -30,9 +30,8 @@ static inline void tm_fault_at(const char *path, const char *spec)
     strncpy(m.fault.spec, spec, sizeof(m.fault.spec) - 1);
     double end = vt_now() + 5;
     need(sock >= 0);
-    /* it will listen soon */
     while (connect(sock, (struct sockaddr *)&to, sizeof(to)) != 0)
-        need(errno == ECONNREFUSED && vt_now() < end);
+        need(errno == ECONNREFUSED && vt_now() < end); /* it will listen soon */
     need(send(sock, &m, sizeof(m), 0) == (ssize_t)sizeof(m));
     need(recv(sock, &r, sizeof(r), 0) >= (ssize_t)sizeof(r) && r.status == 0);
     close(sock);

@@ -99,9 +99,8 @@ static inline int mpi_post(struct mpi *m, uint64_t tag, uint64_t mask)
     double end = vt_now() + 5;
     int rc;
     a.count = m->count;
-    /* slots become free when deletions are executed */
     while ((rc = tm_try_add(&m->p->r, &a, &r->handle)) == ENOMEM && vt_now() < end)
-        ;
+        ; /* slots become free when deletions are executed */
     need(rc == 0);
     m->waiting++;
     if (m->exact) {
