@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A matrix is transposed on its way from one process to another, and neither of them moves a byte.
+/* Transposes a matrix on its way from one process to another. Neither process moves a byte.
  *
  *     pumice run --hosts 2 -- build/examples/transpose           between two hosts
  *     pumice run --hosts 1 -- build/examples/transpose --n 1024  within one device
  *
- * Rank 0 has a matrix of n rows, rank 1 wants its transpose: row r of rank 0 is column r of rank 1. In rank 1's memory a
- * column is n cells that lie a whole row apart. So rank 1 describes all its columns, one after the other, as a layout,
- * and binds a memory window to it. Who has the window's key sees the matrix column by column, from address 0 on:
+ * Rank 0 has a matrix of n rows. Rank 1 needs its transpose: row r of rank 0 is column r of rank 1. In the memory of
+ * rank 1, a column is n cells that are a whole row apart. So rank 1 describes all its columns, one after the other,
+ * as a layout, and binds a memory window to it. A user of the window's key sees the matrix column by column, from
+ * address 0 on:
  *
  *     rank 1's memory                            the window
  *     a0 b0 c0                                   a0 a1 a2  b0 b1 b2  c0 c1 c2
- *     a1 b1 c1     layout: first down a column,
+ *     a1 b1 c1     layout: first along a column,
  *     a2 b2 c2     then on to the next column
  *
- * Rank 0 writes its row r to address r * (bytes of a row) of the window, by one RDMA WRITE with one SGE, as if it was
- * ordinary memory. Then rank 1 checks every cell, and that the gaps behind its rows are as they were.
+ * Rank 0 writes its row r to address r * (bytes of a row) of the window, with one RDMA WRITE of one SGE, as if the
+ * window was ordinary memory. Then rank 1 checks every cell, and checks that the gaps behind its rows did not
+ * change.
  *
- * The program starts both ranks itself; each picks its host by PUMICE_HOST. They tell each other what they need to know
- * through a socket pair. */
+ * The program starts both ranks itself. PUMICE_HOST puts each on its host. They exchange addresses and keys through
+ * a socket pair. */
 #include <errno.h>
 #include <getopt.h>
 #include <infiniband/verbs.h>
@@ -32,12 +34,12 @@
 #include <unistd.h>
 
 enum { DEFAULT_N = 256, MAX_N = 8192, GAP = 3, DEPTH = 64, PSN = 77 };
-static const double UNTOUCHED = -1; /* what rank 1's memory holds before */
+static const double UNTOUCHED = -1; /* value of rank 1's memory before the transfer */
 
 static unsigned n = DEFAULT_N;
 static int other; /* socket to the other rank */
 
-/* What a rank tells the other one. */
+/* What a rank sends to the other one. */
 struct card {
     union ibv_gid gid;
     uint32_t qpn;
@@ -64,7 +66,7 @@ static void need(bool holds, const char *what)
     exit(1);
 }
 
-/* Cells from one row of the matrix to the next: behind each row is a gap that nobody may touch. */
+/* Cells from one row of the matrix to the next. Behind each row is a gap that the transfer must not change. */
 static size_t pitch(void)
 {
     return n + GAP;
@@ -80,7 +82,7 @@ static double value(size_t row, size_t column)
     return (double)(row * n + column);
 }
 
-/* --- telling each other ---------------------------------------------------------------------------------------------- */
+/* --- exchanging messages -------------------------------------------------- */
 
 static void tell(const void *data, size_t size)
 {
@@ -92,7 +94,7 @@ static void hear(void *data, size_t size)
     need(recv(other, data, size, MSG_WAITALL) == (ssize_t)size, "the other rank is gone");
 }
 
-/* --- objects --------------------------------------------------------------------------------------------------------- */
+/* --- objects -------------------------------------------------------------- */
 
 static void make_objects(void)
 {
@@ -105,7 +107,7 @@ static void make_objects(void)
     ibv_free_device_list(list);
     need((rank.matrix = malloc(size)) != NULL, "memory for the matrix");
     need((rank.pd = ibv_alloc_pd(rank.ctx)) != NULL, "protection domain");
-    /* Rank 1's memory can be written only through windows: it grants no remote access itself. */
+    /* The region grants no remote access, so a peer can write rank 1's memory only through a window. */
     rank.mr = ibv_reg_mr(rank.pd, rank.matrix, size, IBV_ACCESS_LOCAL_WRITE | (rank.me == 1 ? IBV_ACCESS_MW_BIND : 0));
     need(rank.mr != NULL, "memory region");
     need((rank.cq = ibv_create_cq(rank.ctx, DEPTH, NULL, NULL, 0)) != NULL, "completion queue");
@@ -155,13 +157,13 @@ static void wait_for_completion(const char *what)
     exit(1);
 }
 
-/* --- rank 1: the window over the columns ----------------------------------------------------------------------------- */
+/* --- rank 1: the window over the columns ---------------------------------- */
 
 static void bind_columns(void)
 {
     struct pumice_mw_alloc_attr_ex attr = {.pd = rank.pd, .type = IBV_MW_TYPE_2, .max_descriptors = 1};
     struct pumice_mw_dimension dimensions[] = {
-        {.stride = pitch() * sizeof(double), .count = n}, /* changes fastest: down a column, from row to row */
+        {.stride = pitch() * sizeof(double), .count = n}, /* changes fastest: along a column, from row to row */
         {.stride = sizeof(double), .count = n}, /* then to the next column */
     };
     struct pumice_mw_bind_layout_entry cells = {
@@ -212,10 +214,10 @@ static int receive_columns(void)
     if (!is_transposed())
         return 1;
     printf("rank 1: all %u x %u cells are right, and the gaps untouched\n", n, n);
-    return 0; /* all objects go with the process */
+    return 0; /* the end of the process frees all objects */
 }
 
-/* --- rank 0: its rows ------------------------------------------------------------------------------------------------ */
+/* --- rank 0: its rows ----------------------------------------------------- */
 
 static void post_row(size_t row)
 {
@@ -251,7 +253,7 @@ static int send_rows(void)
     return 0;
 }
 
-/* --- starting -------------------------------------------------------------------------------------------------------- */
+/* --- starting ------------------------------------------------------------- */
 
 static int run_rank(unsigned number, int sockets[2])
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How many queue pairs does all-to-all communication take?
+/* Counts the queue pairs that all-to-all communication needs.
  *
  *     pumice run --hosts 3 -- build/examples/xrc_scale --hosts 3 --jobs 4
  *
- * N hosts run J jobs each, and every job talks to every job on the other hosts. With reliable connections each pair of
- * jobs needs a queue pair at either end: N (N-1) J J of them in all. With XRC a job has one sending queue pair for each
- * other host, whatever number of jobs runs there: the message itself names the shared receive queue of the job that it
- * is for. At the other end stands one receiving queue pair for each sending one, shared by the jobs of that host
- * through a domain: 2 N (N-1) J in all.
+ * N hosts run J jobs each, and every job talks to every job on the other hosts. With reliable connections, each pair
+ * of jobs needs a queue pair at both ends: N (N-1) J J in all. With XRC, a job has one sending queue pair for each
+ * other host, whatever the number of its jobs: the message itself names the shared receive queue of the job that
+ * gets it. At the other end is one receiving queue pair for each sending one. The jobs of that host share it through
+ * a domain. This makes 2 N (N-1) J queue pairs in all.
  *
- * The program runs both, sends messages from every job to every other one, checks them, and prints the numbers. It
- * starts the jobs itself; each is a process of its own that picks its host by PUMICE_HOST. The jobs find each other
+ * The program runs both ways, sends messages from every job to every other one, checks them, and prints the numbers.
+ * It starts the jobs itself. Each job is a process, and PUMICE_HOST puts it on its host. The jobs find each other
  * through files in a temporary directory. */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,13 +31,14 @@ static unsigned hosts = 3, jobs = 4;
 static bool xrc;
 static char dir[64];
 
-/* What a job tells the others. Jobs are numbered host * jobs + job. */
+/* What a job publishes for the others. The number of a job is host * jobs + job. */
 struct card {
     union ibv_gid gid;
-    uint32_t srqn; /* XRC: where messages for this job go */
-    uint32_t sender[MAX_ALL]; /* RC: the queue pair for that job. XRC: in [host], the one for that host */
-    uint32_t receiver[MAX_ALL]; /* XRC: the receiving queue pair that this job made for that job; 0: another one did */
-    uint32_t made; /* queue pairs that this job has made */
+    uint32_t srqn; /* XRC: the shared receive queue for messages to this job */
+    uint32_t sender[MAX_ALL]; /* RC: the queue pair to that job. XRC: [host] is the one to that host */
+    /* XRC: the receiving queue pair that this job made for that job; 0: another job made it. */
+    uint32_t receiver[MAX_ALL];
+    uint32_t made; /* queue pairs that this job made */
 };
 
 static struct job {
@@ -49,7 +50,7 @@ static struct job {
     struct ibv_srq *srq;
     struct ibv_qp *sender[MAX_ALL], *receiver[MAX_ALL];
     struct ibv_mr *mr;
-    uint8_t *mem; /* DEPTH slots for what comes, and one for what goes, per message under way */
+    uint8_t *mem; /* DEPTH slots to receive, and one slot to send for each message under way */
     struct card card, cards[MAX_ALL];
 } job;
 
@@ -66,13 +67,13 @@ static unsigned all(void)
     return hosts * jobs;
 }
 
-/* Which job of a host makes the receiving queue pair for a job elsewhere: they take turns. */
+/* The job of a host that makes the receiving queue pair for a job of another host. The jobs take turns. */
 static bool is_mine(unsigned sender)
 {
     return sender % jobs == job.me % jobs;
 }
 
-/* --- finding each other ---------------------------------------------------------------------------------------------- */
+/* --- finding each other --------------------------------------------------- */
 
 static void path_of(char *path, size_t size, const char *what, unsigned number)
 {
@@ -101,7 +102,7 @@ static void look_up(const char *what, unsigned number, void *data, size_t size)
     fclose(f);
 }
 
-/* All jobs have got here. */
+/* Waits until all jobs are here. */
 static void barrier(const char *name)
 {
     publish(name, NULL, 0);
@@ -109,7 +110,7 @@ static void barrier(const char *name)
         look_up(name, i, NULL, 0);
 }
 
-/* --- objects --------------------------------------------------------------------------------------------------------- */
+/* --- objects -------------------------------------------------------------- */
 
 static void to_init(struct ibv_qp *qp)
 {
@@ -139,7 +140,7 @@ static struct ibv_qp *make_qp(enum ibv_qp_type type)
     return qp;
 }
 
-/* The domain of a host is a file that all its jobs open. */
+/* The domain of a host is named by a file that all its jobs open. */
 static void open_domain(void)
 {
     char path[128];
@@ -203,7 +204,7 @@ static void make_qps(void)
     }
 }
 
-/* --- connecting ------------------------------------------------------------------------------------------------------ */
+/* --- connecting ----------------------------------------------------------- */
 
 static void connect_qp(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t peer)
 {
@@ -226,7 +227,7 @@ static void connect_qp(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t pee
          "to RTS");
 }
 
-/* The job of host h that has made the receiving queue pair for this one. */
+/* The job of host h that made the receiving queue pair for this job. */
 static const struct card *made_by(unsigned h)
 {
     unsigned i = h * jobs;
@@ -251,7 +252,7 @@ static void connect_all(void)
             connect_qp(job.sender[h], &made_by(h)->gid, made_by(h)->receiver[job.me]);
 }
 
-/* --- traffic --------------------------------------------------------------------------------------------------------- */
+/* --- traffic -------------------------------------------------------------- */
 
 static void fill(uint8_t *p, unsigned from, unsigned to, unsigned number)
 {
@@ -271,7 +272,7 @@ static void post_recv(uint64_t slot)
 
 static unsigned receive(void)
 {
-    static unsigned next[MAX_ALL]; /* number of the message that comes next from each job: they keep their order */
+    static unsigned next[MAX_ALL]; /* number of the next message of each job: messages of a job keep their order */
     uint8_t expected[SIZE];
     struct ibv_wc wc;
     unsigned got = 0;
@@ -335,10 +336,10 @@ static int run_job(unsigned number)
     barrier("connected");
     talk();
     barrier("done");
-    return 0; /* all objects go with the process */
+    return 0; /* the end of the process frees all objects */
 }
 
-/* --- both ways ------------------------------------------------------------------------------------------------------- */
+/* --- both ways ------------------------------------------------------------ */
 
 static unsigned run_all(bool with_xrc)
 {
@@ -347,7 +348,7 @@ static unsigned run_all(bool with_xrc)
     int status;
 
     xrc = with_xrc;
-    fflush(stdout); /* or each job would print it once more */
+    fflush(stdout); /* otherwise each job would print it again */
     for (unsigned i = 0; i < all(); i++) {
         pid_t pid = fork();
         need(pid >= 0, "fork");

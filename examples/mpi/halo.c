@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What many programs do all day: each rank owns a strip of a rod that is hot at one end, and in every step gives its border
- * to its neighbours. The neighbours' copies of the border are written by MPI_Put, an RDMA WRITE if the MPI uses verbs;
- * then all agree on how much has changed.
+/* A halo exchange: each rank owns a part of a rod that is hot at one end. In every step it writes its border cells
+ * to the copies that its neighbours have. It does so with MPI_Put, which is an RDMA WRITE if the MPI uses verbs.
+ * Then all ranks agree on how much has changed.
  *
  *   mpicc -O2 -o halo halo.c && mpirun -n 4 ./halo */
 #include <math.h>
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < CELLS + 2; i++)
         cell[i] = 0;
     if (rank == 0)
-        cell[1] = 1000; /* the hot end; nothing leaves the rod, so this is the sum for ever */
+        cell[1] = 1000; /* the hot end; no heat leaves the rod, so the sum stays the same */
 
     double begin = MPI_Wtime();
     for (int i = 0; i < STEPS; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Each rank greets the next one, and rank 0 says that all have been greeted. The first program to try: see docs/mpi.md.
+/* Each rank greets the next one, and rank 0 prints how many greetings arrived. Try this program first: see docs/mpi.md.
  *
  *   mpicc -O2 -o hello hello.c && mpirun -n 4 ./hello */
 #include <mpi.h>

@@ -24,7 +24,7 @@ static void need(bool holds, const char *what)
     exit(1);
 }
 
-/* --- bytes over TCP -------------------------------------------------------------------------------------------------- */
+/* --- bytes over TCP ------------------------------------------------------- */
 
 static void put(int fd, const void *data, size_t size)
 {
@@ -43,7 +43,7 @@ static void get(int fd, void *data, size_t size)
     need(size == 0 || recv(fd, data, size, MSG_WAITALL) == (ssize_t)size, "another rank is gone");
 }
 
-/* --- the star: rank 0 has a connection to each other rank ------------------------------------------------------------- */
+/* --- the star: rank 0 has a connection to each other rank ----------------- */
 
 static int listen_at(const struct addrinfo *at)
 {
@@ -54,7 +54,7 @@ static int listen_at(const struct addrinfo *at)
     return fd;
 }
 
-/* Rank 0 may come up later than the others: so they try for a while. */
+/* Rank 0 may start later than the others, so they try for a while. */
 static int connect_to(const struct addrinfo *at)
 {
     for (int attempt = 0; attempt < 300; attempt++) {
@@ -116,7 +116,7 @@ void boot_exchange(const struct boot *b, const void *mine, void *all, size_t siz
     }
 }
 
-/* --- by hand --------------------------------------------------------------------------------------------------------- */
+/* --- by hand -------------------------------------------------------------- */
 
 static void start_by_hand(struct boot *b, const char *rank)
 {
@@ -137,9 +137,9 @@ static void start_by_hand(struct boot *b, const char *rank)
     freeaddrinfo(at);
 }
 
-/* --- the launcher ---------------------------------------------------------------------------------------------------- */
+/* --- the launcher --------------------------------------------------------- */
 
-/* Waits for the ranks; the first failure ends all that are left. */
+/* Waits for the ranks. The first failure ends all remaining ranks. */
 static int wait_for_ranks(const pid_t *pid, unsigned ranks)
 {
     int worst = 0, status;
@@ -151,7 +151,8 @@ static int wait_for_ranks(const pid_t *pid, unsigned ranks)
             continue;
         worst = code;
         for (unsigned i = 0; i < ranks; i++)
-            kill(pid[i], SIGTERM); /* one that has ended is a zombie or gone; its number is not in use again so soon */
+            /* A rank that has ended is a zombie or gone. The kernel does not use its number again so soon. */
+            kill(pid[i], SIGTERM);
     }
     return worst;
 }
@@ -160,7 +161,7 @@ static void become(struct boot *b, unsigned rank, pid_t launcher)
 {
     char host[16];
 
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* nobody is left behind if the launcher is killed */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* if the launcher is killed, the ranks end */
     if (getppid() != launcher)
         exit(1);
     b->rank = rank;
@@ -175,11 +176,11 @@ static void launch(struct boot *b)
     struct addrinfo at = {.ai_family = AF_INET, .ai_addr = (struct sockaddr *)&sa, .ai_addrlen = sizeof(sa)};
     socklen_t len = sizeof(sa);
     pid_t pid[BOOT_MAX_RANKS], launcher = getpid();
-    int listener = listen_at(&at); /* at whatever port is free */
+    int listener = listen_at(&at); /* at any free port */
 
     need(getsockname(listener, at.ai_addr, &len) == 0, "address of the socket");
     b->hosts = hosts && atoi(hosts) > 0 ? (unsigned)atoi(hosts) : 1;
-    fflush(stdout); /* or each rank would print it once more */
+    fflush(stdout); /* otherwise each rank would print it again */
     for (unsigned i = 0; i < b->ranks; i++) {
         pid[i] = fork();
         need(pid[i] >= 0, "fork");

@@ -8,12 +8,12 @@
 
 enum { PORT = 1, FIN_SIZE = sizeof(struct ibv_tmh) + sizeof(struct ibv_rvh), MAX_READS = 16 };
 
-/* What a rank tells the others. */
+/* What a rank sends to the others. */
 struct card {
     union ibv_gid gid;
     uint16_t lid;
     uint8_t mtu; /* enum ibv_mtu */
-    uint8_t reads; /* RDMA READs that it takes and makes at once, on each queue pair */
+    uint8_t reads; /* RDMA READs that it can serve and send at the same time, on each queue pair */
     uint32_t tx[BOOT_MAX_RANKS], rx[BOOT_MAX_RANKS]; /* numbers of its queue pairs to each rank */
 };
 
@@ -35,7 +35,7 @@ static void need(const struct device *d, bool holds, const char *what)
         fatal(d->rank, "%s: %s", what, strerror(errno));
 }
 
-/* --- memory ---------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------- */
 
 void device_register(struct device *d, void *memory, size_t size)
 {
@@ -87,7 +87,7 @@ static void make_memory(struct device *d)
     }
 }
 
-/* --- objects --------------------------------------------------------------------------------------------------------- */
+/* --- objects -------------------------------------------------------------- */
 
 static void open_context(struct device *d)
 {
@@ -103,7 +103,7 @@ static void open_context(struct device *d)
     need(d, (d->pd = ibv_alloc_pd(d->context)) != NULL, "protection domain");
 }
 
-/* How large the device's list gets. A device that has tag matching says so in its attributes. */
+/* The size of the device's list. The attributes of a device say whether it has tag matching. */
 static void see_capabilities(struct device *d, struct ibv_device_attr_ex *attr)
 {
     const struct ibv_tm_caps *caps = &attr->tm_caps;
@@ -111,11 +111,11 @@ static void see_capabilities(struct device *d, struct ibv_device_attr_ex *attr)
     if (!(caps->flags & IBV_TM_CAP_RC))
         fatal(d->rank, "this device has no tag matching; try --offload off");
     d->max_tags = caps->max_num_tags < MAX_TAGS ? caps->max_num_tags : MAX_TAGS;
-    /* Each entry may be added and deleted, and there are some reports of the count. */
+    /* Each entry may be added and deleted, and some operations report the count. */
     d->max_ops = caps->max_ops < 4 * d->max_tags ? caps->max_ops : 4 * d->max_tags;
 }
 
-/* The queue where everything arrives, and its completions. */
+/* The queue at which everything arrives, and its CQ. */
 static void make_srq(struct device *d)
 {
     struct ibv_cq_init_attr_ex cq = {.cqe = RECV_SLOTS + 2 * d->max_tags + d->max_ops,
@@ -164,7 +164,7 @@ static void make_links(struct device *d)
     }
 }
 
-/* --- connecting ------------------------------------------------------------------------------------------------------ */
+/* --- connecting ----------------------------------------------------------- */
 
 static unsigned gid_index(void)
 {
@@ -172,8 +172,9 @@ static unsigned gid_index(void)
     return index ? (unsigned)atoi(index) : 0;
 }
 
-/* Where the packets that a queue pair sends begin to count. Any number will do if both ends know it. Far apart ones, as here, help
- * those who look at the packets: acknowledgements don't name the queue pair that they come from, but they count like it. */
+/* The first PSN of a queue pair. Any number is right if both ends know it. Numbers that are far apart, as here, help
+ * readers of a capture: an ACK does not name the queue pair that sent it, but its PSN shows which connection it
+ * belongs to. */
 static uint32_t first_psn(uint32_t qpn)
 {
     return qpn * 2654435761u >> 8;
@@ -189,7 +190,7 @@ static void connect_qp(const struct device *d, struct ibv_qp *qp, const struct c
         .path_mtu = mine->mtu < theirs->mtu ? mine->mtu : theirs->mtu,
         .dest_qp_num = qpn,
         .rq_psn = first_psn(qpn),
-        .min_rnr_timer = 1, /* 10 us: a receiver without buffers is busy emptying them */
+        .min_rnr_timer = 1, /* 10 us: a receiver without buffers is about to free some */
         .max_dest_rd_atomic = reads,
         .ah_attr = {.is_global = 1,
                     .dlid = theirs->lid,
@@ -197,9 +198,9 @@ static void connect_qp(const struct device *d, struct ibv_qp *qp, const struct c
                     .grh = {.dgid = theirs->gid, .sgid_index = (uint8_t)gid_index(), .hop_limit = 64}}};
     struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
                               .sq_psn = first_psn(qp->qp_num),
-                              .timeout = 18, /* a second: the peer's machine may be busy with other things */
+                              .timeout = 18, /* one second: the peer's machine may be busy */
                               .retry_cnt = 7,
-                              .rnr_retry = 7, /* for ever: a receiver that computes takes nothing */
+                              .rnr_retry = 7, /* for ever: a receiver that computes receives nothing */
                               .max_rd_atomic = reads};
 
     need(d, ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
@@ -236,7 +237,7 @@ static void connect_all(struct device *d, const struct boot *b, const struct ibv
         connect_qp(d, d->link[i].tx, &mine, &all[i], all[i].rx[d->rank]);
         connect_qp(d, d->link[i].rx, &mine, &all[i], all[i].tx[d->rank]);
     }
-    boot_exchange(b, NULL, NULL, 0); /* nobody sends before all are connected */
+    boot_exchange(b, NULL, NULL, 0); /* no rank sends before all are connected */
 }
 
 void device_open(struct device *d, const struct boot *b, bool offload)
@@ -269,7 +270,7 @@ void device_close(struct device *d)
     free(d->memory);
 }
 
-/* --- receiving ------------------------------------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------ */
 
 static void post(struct device *d, struct ibv_srq *srq, uint64_t slot, void *at, uint32_t size)
 {
@@ -312,7 +313,7 @@ bool device_poll(struct device *d, struct arrival *a)
     return true;
 }
 
-/* --- sending --------------------------------------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------- */
 
 void *device_send_slot(struct device *d, unsigned peer, unsigned *slot)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the layer has of the verbs device: queue pairs to every rank, the shared receive queue, buffers. This is where the
- * program is like any other RDMA program; what is special to tag matching is in offload.c.
+/* The verbs objects of the layer: queue pairs to every rank, the shared receive queue, buffers. This part is like
+ * any other RDMA program. What is special to tag matching is in offload.c.
  *
  * Each rank has two queue pairs to each rank, itself included:
  *
- *     tx: what this rank sends, and RDMA READs of its software. Its other end is the peer's rx.
- *     rx: what the peer sends comes here, and with the offload on the device itself sends from here: the READ and the FIN of
- *         a rendezvous. The program posts nothing to it, because its send queue belongs to the device.
+ *     tx: sends the messages of this rank, and the RDMA READs of its software. Its other end is the peer's rx.
+ *     rx: receives the messages of the peer. With the offload on, the device itself sends from here: the READ and the
+ *         FIN of a rendezvous. The program posts nothing to it, because its send queue belongs to the device.
  *
- * All rx share one receive queue, the TM-SRQ: so there is one order of all arrivals, and one list of receives whatever
- * rank they are for. With the offload off it is an ordinary SRQ. A FIN of a device comes to the tx, so these have a
- * small SRQ of their own; a FIN of software comes to the rx, like any message. */
+ * All rx share one receive queue, the TM-SRQ. So all arrivals have one order, and there is one list of receives for
+ * all ranks. With the offload off, it is an ordinary SRQ. The FIN of a device arrives at the tx, so all tx share a
+ * small SRQ of their own. The FIN of software arrives at the rx, like any message. */
 #ifndef DEVICE_H
 #define DEVICE_H
 
@@ -24,18 +24,18 @@
 #include "examples/tagmpi/tagmpi.h"
 
 enum {
-    SLOT_SIZE = sizeof(struct ibv_tmh) + TAGMPI_EAGER_MAX, /* one message as it is on the wire */
-    RECV_SLOTS = 512, /* for what comes and is not matched by the device */
+    SLOT_SIZE = sizeof(struct ibv_tmh) + TAGMPI_EAGER_MAX, /* one message with its header */
+    RECV_SLOTS = 512, /* for messages that the device does not match */
     FIN_SLOTS = 64,
     SEND_SLOTS = 256, /* messages being sent */
-    LINK_SENDS = 64, /* requests in one tx */
-    MAX_TAGS = 1023, /* entries in the device's list, if it can have so many */
+    LINK_SENDS = 64, /* send requests that one tx can hold */
+    MAX_TAGS = 1023, /* entries in the device's list, if the device allows so many */
     MAX_REGIONS = 16
 };
 
 struct link {
     struct ibv_qp *tx, *rx;
-    unsigned room; /* requests that fit into tx */
+    unsigned room; /* free places in the send queue of tx */
 };
 
 struct device {
@@ -43,25 +43,25 @@ struct device {
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_cq_ex *rx_cq; /* of srq */
-    struct ibv_cq *tx_cq; /* of all tx, in both directions */
+    struct ibv_cq *tx_cq; /* of all tx, for sends and receives */
     struct ibv_srq *srq, *fin_srq;
-    uint32_t max_tags, max_ops; /* of the TM-SRQ; 0: an ordinary one */
+    uint32_t max_tags, max_ops; /* of the TM-SRQ; 0: an ordinary SRQ */
     uint32_t max_inline; /* bytes */
-    uint8_t *memory; /* all slots: to receive, for FINs, to send */
+    uint8_t *memory; /* all slots: for receives, for FINs, for sends */
     struct ibv_mr *memory_mr;
-    struct ibv_mr *region[MAX_REGIONS]; /* what the program has registered */
+    struct ibv_mr *region[MAX_REGIONS]; /* memory that the program registered */
     unsigned regions;
     struct link link[BOOT_MAX_RANKS];
     unsigned ranks;
     unsigned free_slot[SEND_SLOTS], free_slots; /* a stack */
-    unsigned slot_peer[SEND_SLOTS]; /* whom it is being sent to */
+    unsigned slot_peer[SEND_SLOTS]; /* the rank that a slot is being sent to */
 };
 
 /* One completion of the shared receive queue. */
 struct arrival {
     enum ibv_wc_opcode opcode;
     unsigned flags;
-    uint64_t wr_id; /* of a slot its number; of an entry of the device's list the receive; of an operation its number */
+    uint64_t wr_id; /* a slot's number, the receive of an entry of the device's list, or an operation's number */
     uint32_t length; /* bytes */
     uint64_t tag; /* of a match */
 };
@@ -73,34 +73,34 @@ void fatal(unsigned rank, const char *format, ...) __attribute__((format(printf,
 void device_open(struct device *d, const struct boot *b, bool offload);
 void device_close(struct device *d);
 
-/* Makes memory known. */
+/* Registers memory. */
 void device_register(struct device *d, void *memory, size_t size);
 
-/* The region that has these bytes; fatal if there is none. Empty ones are in every region: NULL. */
+/* The region that contains these bytes; fatal if there is none. NULL if length is 0. */
 const struct ibv_mr *device_region(const struct device *d, const void *p, size_t size);
 
-/* The next thing that came; false: nothing. A failed one is fatal. */
+/* Takes the next completion of the shared receive queue. False: there is none. A completion with an error is fatal. */
 bool device_poll(struct device *d, struct arrival *a);
 
-/* The bytes of a slot for arrivals, and its way back to the receive queue. */
+/* The bytes of a receive slot; and the call that posts it to the receive queue again. */
 void *device_slot(const struct device *d, uint64_t slot);
 void device_repost(struct device *d, uint64_t slot);
 
-/* The bytes of a FIN that came to a tx, and its way back. */
+/* The bytes of a FIN that arrived at a tx; and the call that posts its slot again. */
 void *device_fin(const struct device *d, uint64_t slot);
 void device_repost_fin(struct device *d, uint64_t slot);
 
-/* A free slot to send a message from; *slot is its number. NULL: all are under way, or this peer's tx is full. */
+/* A free slot for a message to a peer; *slot is its number. NULL: all slots are in use, or this peer's tx is full. */
 void *device_send_slot(struct device *d, unsigned peer, unsigned *slot);
 
-/* Sends the first length bytes of that slot. flags: 0 or IBV_SEND_FENCE, which waits for READs before it to be done. */
+/* Sends the first length bytes of that slot. flags: 0, or IBV_SEND_FENCE to wait for the READs before it. */
 void device_send(struct device *d, unsigned peer, unsigned slot, uint32_t length, unsigned flags);
 
-/* A message has left its slot, says a completion. */
+/* Frees the slot of a message, after its completion. */
 void device_sent(struct device *d, uint64_t slot);
 
-/* Fetches length bytes of a peer's memory. wr_id comes back with the completion; then the caller adds 1 to the link's
- * room. The caller has seen to it that there is room. */
+/* Fetches length bytes of a peer's memory. The caller makes sure that there is room. The completion has the same
+ * wr_id; then the caller adds 1 to the link's room. */
 void device_read(struct device *d, unsigned peer, const struct ibv_sge *to, uint64_t va, uint32_t rkey, uint64_t wr_id);
 
 #endif

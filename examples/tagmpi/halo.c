@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Halo exchange: heat spreads over a square plate that the ranks have divided among them.
+/* Halo exchange: heat spreads over a square plate. Each rank has a part of the plate.
  *
  *     pumice run --hosts 2 -- build/examples/tagmpi/halo --ranks 4
  *
- * Each rank has a block of n x n cells with a rim of one cell around it. In every step it sends its outermost rows and
- * columns to its neighbours, receives theirs into its rim, and computes each cell anew as the mean of the four around it.
- * Receives are posted before anything is sent, one for each side, and told apart by tags. In the end each rank compares
- * its block with what a single process computes for the whole plate: bit by bit. */
+ * Each rank has a block of n x n cells with a rim of one cell around it. In every step it sends its outermost rows
+ * and columns to its neighbours, receives theirs into its rim, and computes each cell again as the mean of the four
+ * around it. It posts one receive for each side before it sends anything. Tags distinguish the sides. At the end,
+ * each rank compares its block with the result of a single process for the whole plate, bit by bit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +35,15 @@ static double *at(const struct plate *p, double *cells, unsigned row, unsigned c
     return &cells[(size_t)row * (p->columns + 2) + column];
 }
 
-/* Hot at the north rim of the whole plate, cold elsewhere; something uneven within. row, column: in the whole plate. */
+/* The first temperature of a cell: hot at the north rim of the whole plate, cold at the other rims, uneven inside.
+ * row, column: in the whole plate. */
 static double initial(unsigned row, unsigned column)
 {
     return row == 0 ? 100 : (double)((row * 7 + column * 13) % 5);
 }
 
-/* The block whose first cell (of its rim) is at that place of the whole plate. memory: for two times all cells. */
+/* Makes the block whose first cell (of its rim) is at that place of the whole plate. memory: room for two times all
+ * cells. */
 static void init(struct plate *p, unsigned rows, unsigned columns, unsigned row, unsigned column, double *memory)
 {
     size_t cells = (size_t)(rows + 2) * (columns + 2);
@@ -64,15 +66,15 @@ static void step(struct plate *p)
     p->next = now;
 }
 
-/* --- the exchange ---------------------------------------------------------------------------------------------------- */
+/* --- the exchange --------------------------------------------------------- */
 
-/* How the ranks lie: rank r is in row r / across, column r % across. */
+/* The arrangement of the ranks: rank r is in row r / across, column r % across. */
 struct grid {
     unsigned down, across, row, column;
-    int neighbour[SIDES]; /* rank; -1: the rim of the whole plate */
+    int neighbour[SIDES]; /* a rank; -1: the rim of the whole plate */
 };
 
-/* As square as possible. */
+/* Arranges the ranks in a rectangle that is as square as possible. */
 static void arrange(struct grid *g, unsigned rank, unsigned ranks)
 {
     g->down = 1;
@@ -88,7 +90,7 @@ static void arrange(struct grid *g, unsigned rank, unsigned ranks)
     g->neighbour[EAST] = g->column + 1 < g->across ? (int)rank + 1 : -1;
 }
 
-/* Copies a side of the block (depth 1), or of its rim (depth 0), to a row of doubles, or from it. */
+/* Copies a side of the block (depth 1), or of its rim (depth 0), to a row of doubles or from it. */
 static void copy_side(struct plate *p, int side, unsigned depth, double *line, bool to_line)
 {
     unsigned n = side == NORTH || side == SOUTH ? p->columns : p->rows;
@@ -104,7 +106,7 @@ static void copy_side(struct plate *p, int side, unsigned depth, double *line, b
     }
 }
 
-/* lines: four rows to send from and four to receive into. A message's tag is the side of the block that it leaves at. */
+/* lines: four rows to send and four to receive. The tag of a message is the side of the block that the sender sends. */
 static void exchange(struct tagmpi *t, const struct grid *g, struct plate *p, double *lines)
 {
     static const int opposite[SIDES] = {SOUTH, NORTH, EAST, WEST};
@@ -129,7 +131,7 @@ static void exchange(struct tagmpi *t, const struct grid *g, struct plate *p, do
     }
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------ */
 
 static double *doubles(size_t n)
 {
@@ -142,7 +144,7 @@ static double *doubles(size_t n)
     return p;
 }
 
-/* Does the block look as if one process had computed the plate? */
+/* Compares the block with the result of a single process for the whole plate. */
 static bool is_right(const struct grid *g, struct plate *block)
 {
     unsigned n = block->rows, rows = n * g->down, columns = n * g->across;

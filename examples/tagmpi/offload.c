@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Every so many operations one has a completion, which says that all before it are finished, too: so the program knows how
- * many are outstanding, and hardware gets to reuse what it needs for them. */
+/* One of so many operations has a completion. It says that all operations before it are finished, too. So the
+ * program knows how many are outstanding, and hardware can reuse its resources. */
 enum { SIGNAL_EVERY = 16 };
 
 void offload_init(struct offload *o, struct device *d)
@@ -33,7 +33,7 @@ static int post(struct offload *o, struct ibv_ops_wr *wr)
     return rc;
 }
 
-/* Half of the operations are kept for DELs and SYNCs, so that these never lack room. */
+/* Half of the operations are reserved for DELs and SYNCs, so that these always have room. */
 static bool may_add(const struct offload *o)
 {
     return o->listed < o->d->max_tags && o->posted - o->finished < o->d->max_ops / 2;
@@ -63,7 +63,7 @@ void offload_del(struct offload *o, struct tagmpi_request *r)
 {
     struct ibv_ops_wr wr = {.opcode = IBV_WR_TAG_DEL};
 
-    /* No count with it: this says that a message is dealt with only after the entry is gone. */
+    /* It reports no count: the message of this entry counts as handled only after the entry is gone. */
     wr.tm.handle = r->handle;
     if (post(o, &wr) != 0)
         fatal(o->d->rank, "no room to delete an entry of the matching list");
@@ -81,11 +81,11 @@ void offload_sync(struct offload *o)
 {
     struct ibv_ops_wr wr = {.opcode = IBV_WR_TAG_SYNC, .flags = IBV_OPS_TM_SYNC};
 
-    /* Without entries nothing can be pending, and the next ADD brings the count anyway. */
+    /* Without entries, none can be pending, and the next ADD reports the count anyway. */
     if (o->count == o->reported || (o->listed == 0 && !o->asked))
         return;
     if (o->posted - o->finished >= o->d->max_ops - o->d->max_tags)
-        return; /* there will be room when completions have come */
+        return; /* there is room again after the next completions */
     wr.tm.unexpected_cnt = o->count;
     if (post(o, &wr) == 0)
         o->syncs++;

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The device's matching list, and how the program and the device keep in step.
+/* The device's matching list, and how the program and the device keep in sync.
  *
- * The trouble is that both match. Think of a message that comes before its receive: the device finds no entry and hands it
- * to the program, as *unexpected*. While that is under way the program posts the receive. If the device took the new entry
- * at once, the sender's next message with the same tag could get it, and would have overtaken the first.
+ * Both the device and the program match, and this can break the order of messages. Say a message comes before its
+ * receive. The device finds no entry and gives the message to the program, as *unexpected*. Before the program sees
+ * it, it posts the receive. If the device used the new entry at once, the next message of the sender with the same
+ * tag could get it. It would overtake the first.
  *
- * The remedy is a count. The device counts the unexpected messages that it has handed over, the program counts those that it
- * has dealt with, and says its count with every ADD. If the two are equal, program and device are *in sync*: nothing is under
- * way, and the new entry is active at once. If not, it is pending: it stands in the list but does not match, until the
- * program has reported a count that is equal. Therefore, for the program:
+ * Counts solve this. The device counts the unexpected messages that it has delivered. The program counts those that
+ * it has handled, and reports its count with every ADD. If the counts are equal, program and device are *in sync*:
+ * no unexpected message is under way, and the new entry is active at once. Otherwise the entry is pending: it is in
+ * the list but does not match, until the program reports an equal count. Therefore the program follows these rules:
  *
- *   - a receive is looked for in the unexpected queue first, and only then added to the device's list;
- *   - an unexpected message is looked for among the posted receives first. The one that it matches is pending for sure, so it
- *     can be taken out of the device's list (DEL) without asking whether that succeeded;
- *   - when everything that came has been dealt with and entries may be pending, the count is reported (SYNC).
+ *   - For a new receive, it searches the queue of unexpected messages first. Only then it adds the receive to the
+ *     device's list.
+ *   - For an unexpected message, it searches the posted receives first. The receive that matches is certainly pending.
+ *     So the program can take it out of the device's list (DEL) without a check whether that succeeded.
+ *   - When the program has handled all arrivals and entries may be pending, it reports the count (SYNC).
  *
- * The device's list is finite. Receives that don't fit wait in the program, and since the device must not prefer later
- * receives to them, the device's list is always the first part of the program's. */
+ * The device's list is finite. Receives that do not fit wait in the program. The device must not prefer later
+ * receives to them. So the device's list is always the first part of the program's list. */
 #ifndef OFFLOAD_H
 #define OFFLOAD_H
 
@@ -25,33 +27,33 @@
 
 struct offload {
     struct device *d;
-    uint16_t count; /* unexpected messages dealt with, modulo 2^16 */
-    uint16_t reported; /* the count that the device knows */
+    uint16_t count; /* unexpected messages that the program has handled, modulo 2^16 */
+    uint16_t reported; /* the last count that the device was told */
     bool asked; /* the device asks for a report: many messages are unexpected */
-    uint32_t listed; /* entries of the device's list that are not free for others yet */
+    uint32_t listed; /* entries of the device's list that are in use */
     uint64_t posted, finished; /* operations */
     uint64_t adds, dels, syncs;
 };
 
-/* d stays the caller's, and must stay as long as o is used. */
+/* The caller owns d, and keeps it as long as it uses o. */
 void offload_init(struct offload *o, struct device *d);
 
-/* Puts a receive at the end of the device's list. false: no room, now. */
+/* Puts a receive at the end of the device's list. False: there is no room now. */
 bool offload_add(struct offload *o, struct tagmpi_request *r);
 
-/* Software has matched a receive that is listed: takes it out of the device's list. */
+/* Takes a receive out of the device's list after software has matched it. */
 void offload_del(struct offload *o, struct tagmpi_request *r);
 
-/* An unexpected message has been dealt with. */
+/* Counts an unexpected message that the program has handled. */
 void offload_count(struct offload *o);
 
-/* Everything that came has been dealt with: reports the count, if that may help. */
+/* Reports the count if entries may be pending. Call it when all arrivals are handled. */
 void offload_sync(struct offload *o);
 
-/* The receive of an entry is complete, so that the entry is free. */
+/* Frees an entry whose receive is complete. */
 void offload_release(struct offload *o);
 
-/* A completion of an operation. */
+/* Handles the completion of an operation. */
 void offload_finished(struct offload *o, const struct arrival *a);
 
 #endif

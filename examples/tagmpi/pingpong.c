@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ping-pong: how long a message takes one way, by its size, with the device matching and with software matching.
+/* Ping-pong: measures the time of a message in one direction, by size, with matching by the device and by software.
  *
  *     pumice run --hosts 2 -- build/examples/tagmpi/pingpong
  *
- * The receive for the answer is posted before the ping is sent, as MPI programs should do it: so the device can match. */
+ * It posts the receive for the answer before it sends the ping, as MPI programs should. So the device can match. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +25,14 @@ static struct show_options options = {
     .min_ranks = 2,
 };
 
-/* Large messages go fewer times. */
+/* Fewer rounds for large messages. */
 static unsigned rounds(unsigned size)
 {
     unsigned n = size <= TAGMPI_EAGER_MAX ? options.size : options.size * 8 / (1 + size / 8192);
     return n < 4 ? 4 : n;
 }
 
-/* Microseconds one way. */
+/* Microseconds in one direction. */
 static double play(struct tagmpi *t, unsigned rank, uint8_t *out, uint8_t *in, unsigned size)
 {
     unsigned n = rounds(size), warm = n / 10 + 1, other = 1 - rank;

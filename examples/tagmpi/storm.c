@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A storm of unexpected messages, and how the device comes back from it.
+/* A storm of unexpected messages, and how the device matches again after it.
  *
  *     pumice run --hosts 2 -- build/examples/tagmpi/storm
  *
- * First every rank but rank 0 sends all its messages when rank 0 has posted nothing: software has to keep them all. Then
- * rank 0 posts its receives, the last tag first, and each is found in software's queue. When the storm is over
- * program and device are in step again: the same messages once more, this time into receives that are posted before, are
- * matched by the device. */
+ * First, every rank but rank 0 sends all its messages while rank 0 has posted no receive. Software has to keep them
+ * all. Then rank 0 posts its receives, the last tag first, and software finds each message in its queue. After the
+ * storm, program and device are in sync again. The ranks send the same messages again, now to receives that are
+ * posted before, and the device matches them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "examples/tagmpi/show.h"
 
-enum { WINDOW = 200, SIZE = 64, GO = 1, STORM = 2 }; /* receives posted at once; bytes of a message; communicators */
+/* Receives posted at the same time; bytes of a message; communicators. */
+enum { WINDOW = 200, SIZE = 64, GO = 1, STORM = 2 };
 
 static struct show_options options = {
     .name = "storm",
@@ -25,14 +26,14 @@ static struct show_options options = {
     .min_ranks = 2,
 };
 
-/* What happened in one mode. */
+/* The results of one mode. */
 struct result {
     double storm_ms, drain_ms,
-        calm_ms; /* until all messages are here; until all receives got theirs; the second time */
+        calm_ms; /* until all messages are here; until all receives are complete; the second part */
     struct tagmpi_counts after_drain, after_all; /* of all ranks */
 };
 
-static uint8_t *buffers; /* of the receives: for the first part one for each message */
+static uint8_t *buffers; /* of the receives; in the first part, one for each message */
 
 static void content(uint8_t *p, unsigned source, unsigned number)
 {
@@ -62,7 +63,7 @@ static void send_messages(struct tagmpi *t, unsigned rank, unsigned first, unsig
     }
 }
 
-/* Messages first ... first + count - 1 of every rank, the last first. */
+/* Receives messages first ... first + count - 1 of every rank, the last one first. */
 static void receive_messages(struct tagmpi *t, unsigned ranks, unsigned first, unsigned count, bool go)
 {
     static struct tagmpi_request *r[WINDOW * BOOT_MAX_RANKS];
@@ -83,7 +84,8 @@ static void receive_messages(struct tagmpi *t, unsigned ranks, unsigned first, u
     }
 }
 
-/* Part 1. The barrier ends when the last message has been sent; then all are in rank 0's hands, or will be soon. */
+/* Part 1. The barrier ends after every rank has sent its last message. Then rank 0 has all of them, or will have
+ * them soon. */
 static void storm(struct tagmpi *t, const struct boot *b, struct result *result)
 {
     unsigned left = options.size;
@@ -101,7 +103,7 @@ static void storm(struct tagmpi *t, const struct boot *b, struct result *result)
     result->drain_ms = (show_now() - start) * 1e3;
 }
 
-/* Part 2: rank 0 says when its receives are posted. */
+/* Part 2: rank 0 sends a message when it has posted its receives. */
 static void calm(struct tagmpi *t, const struct boot *b, struct result *result)
 {
     double start = show_now();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The layer itself: what the calls do, and what is done about each thing that arrives. Begin to read at tagmpi_irecv and
- * on_unexpected: they are the two halves of matching. */
+/* The layer itself: its functions, and the handling of all arrivals. Begin to read at tagmpi_irecv and
+ * on_unexpected. They are the two halves of matching. */
 #include "examples/tagmpi/tagmpi.h"
 
 #include <endian.h>
@@ -17,19 +17,20 @@ struct tagmpi {
     const struct boot *boot;
     bool offload;
     struct device device;
-    struct offload list; /* with the offload on */
+    struct offload list; /* used if the offload is on */
     struct request_list posted; /* receives that nothing has matched yet, in order */
-    struct tagmpi_request
-        *unlisted; /* the first of them that is not in the device's list; nor are those behind it. Or NULL */
+    /* The first posted receive from which on none is in the device's list; NULL: all are. */
+    struct tagmpi_request *unlisted;
     struct unexpected_list unexpected; /* messages that no receive has matched yet, in order */
     struct request_list fetch[BOOT_MAX_RANKS]; /* matched rendezvous whose data software has to fetch, by sender */
-    struct tagmpi_request **rendezvous; /* sends whose FIN has not come, and NULLs; the index is in their headers */
-    uint32_t rendezvous_count; /* of both */
-    uint32_t rendezvous_next; /* where to look for a NULL first */
+    /* Sends whose FIN has not come, or NULL; the index is in the header of the message. */
+    struct tagmpi_request **rendezvous;
+    uint32_t rendezvous_count; /* size of that array */
+    uint32_t rendezvous_next; /* index at which the search for a NULL begins */
     struct tagmpi_counts counts;
 };
 
-/* --- receives: from posted to done ----------------------------------------------------------------------------------- */
+/* --- receives: from posted to done ---------------------------------------- */
 
 static void append_posted(struct tagmpi *t, struct tagmpi_request *r)
 {
@@ -38,14 +39,14 @@ static void append_posted(struct tagmpi *t, struct tagmpi_request *r)
         t->unlisted = r;
 }
 
-/* Entries have become free: receives that had to wait go to the device's list, in order. */
+/* Adds waiting receives to the device's list, in order, after entries have become free. */
 static void list_waiting(struct tagmpi *t)
 {
     while (t->unlisted && offload_add(&t->list, t->unlisted))
         t->unlisted = TAILQ_NEXT(t->unlisted, link);
 }
 
-/* A message goes to this receive. */
+/* Notes that a message has matched this receive. */
 static void matched(struct tagmpi *t, struct tagmpi_request *r, uint64_t tag)
 {
     if (t->unlisted == r)
@@ -68,20 +69,20 @@ static void check_length(const struct tagmpi *t, const struct tagmpi_request *r,
               length, r->status.tag, r->status.source, r->capacity);
 }
 
-/* --- rendezvous in software: READ, then FIN --------------------------------------------------------------------------- */
+/* --- rendezvous in software: READ, then FIN ------------------------------- */
 
 static void send_fin(struct tagmpi *t, struct tagmpi_request *r, unsigned peer, void *at, unsigned slot)
 {
     uint8_t *p = at;
 
-    r->tmh.opcode = IBV_TMH_FIN; /* all else is as it came: the sender knows its request by app_ctx */
+    r->tmh.opcode = IBV_TMH_FIN; /* the rest is as it came: the sender finds its request by app_ctx */
     memcpy(p, &r->tmh, sizeof(r->tmh));
     memcpy(p + sizeof(r->tmh), &r->rvh, sizeof(r->rvh));
     device_send(&t->device, peer, slot, sizeof(r->tmh) + sizeof(r->rvh), IBV_SEND_FENCE);
 }
 
-/* Starts what has been matched, as far as there is room. The FIN is posted right behind its READ; the fence holds it back
- * until the data are here. */
+/* Starts the READs of matched rendezvous, as long as there is room. Posts each FIN right behind its READ. The fence
+ * delays the FIN until the data are here. */
 static void start_fetches(struct tagmpi *t, unsigned peer)
 {
     struct tagmpi_request *r;
@@ -109,7 +110,7 @@ static void fetch(struct tagmpi *t, struct tagmpi_request *r, const struct ibv_t
     start_fetches(t, peer);
 }
 
-/* --- what arrives ---------------------------------------------------------------------------------------------------- */
+/* --- what arrives --------------------------------------------------------- */
 
 static void deliver(struct tagmpi *t, struct tagmpi_request *r, const struct ibv_tmh *tmh, const struct ibv_rvh *rvh,
                     const void *data, size_t length)
@@ -124,7 +125,7 @@ static void deliver(struct tagmpi *t, struct tagmpi_request *r, const struct ibv
     complete(r, length);
 }
 
-/* Keeps a message until a receive asks for it. */
+/* Keeps a message until its receive is posted. */
 static void keep(struct tagmpi *t, uint64_t tag, const struct ibv_tmh *tmh, const struct ibv_rvh *rvh, const void *data,
                  uint32_t length)
 {
@@ -142,7 +143,8 @@ static void keep(struct tagmpi *t, uint64_t tag, const struct ibv_tmh *tmh, cons
     TAILQ_INSERT_TAIL(&t->unexpected, u, link);
 }
 
-/* A message that the device did not match: perhaps its receive was posted when the message was on its way already. */
+/* Handles a message that the device did not match. The program may have posted its receive while the message was
+ * under way. */
 static void on_unexpected(struct tagmpi *t, const uint8_t *message, uint32_t size)
 {
     struct ibv_tmh tmh;
@@ -167,7 +169,7 @@ static void on_unexpected(struct tagmpi *t, const uint8_t *message, uint32_t siz
     offload_count(&t->list);
 }
 
-/* The receiver of a rendezvous has the data. */
+/* Handles a FIN: the receiver of a rendezvous has the data. */
 static void on_fin(struct tagmpi *t, const void *message)
 {
     struct ibv_tmh tmh;
@@ -180,7 +182,7 @@ static void on_fin(struct tagmpi *t, const void *message)
     t->rendezvous[id] = NULL;
 }
 
-/* The device has matched a message, or has all its data, or both. */
+/* Handles a match: the device has matched a message, or has all its data, or both. */
 static void on_match(struct tagmpi *t, const struct arrival *a)
 {
     struct tagmpi_request *r = (struct tagmpi_request *)(uintptr_t)a->wr_id;
@@ -198,7 +200,7 @@ static void on_match(struct tagmpi *t, const struct arrival *a)
     complete(r, a->length);
 }
 
-/* A whole message in one of our slots. */
+/* Handles a whole message in one of our slots. */
 static void on_message(struct tagmpi *t, const struct arrival *a)
 {
     const uint8_t *message = device_slot(&t->device, a->wr_id);
@@ -222,7 +224,7 @@ static void on_arrival(struct tagmpi *t, const struct arrival *a)
     case IBV_WC_TM_SYNC:
         offload_finished(&t->list, a);
         break;
-    case IBV_WC_TM_RECV: /* of a tagged buffer, or an unexpected message */
+    case IBV_WC_TM_RECV: /* a match, or an unexpected message */
         if (a->flags & (IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID))
             on_match(t, a);
         else
@@ -233,7 +235,7 @@ static void on_arrival(struct tagmpi *t, const struct arrival *a)
     }
 }
 
-/* A request of ours is done, or a device's FIN has come. */
+/* Handles a completion of a tx: a request of ours is done, or a FIN of a device has come. */
 static void on_sent(struct tagmpi *t, const struct ibv_wc *wc)
 {
     if (wc->status != IBV_WC_SUCCESS)
@@ -261,7 +263,7 @@ void tagmpi_progress(struct tagmpi *t)
         on_arrival(t, &a);
     if (t->offload) {
         list_waiting(t);
-        if (n < BATCH) /* else there is more to be dealt with, and a report would be out of date at once */
+        if (n < BATCH) /* otherwise there are more arrivals, and a report would soon be out of date */
             offload_sync(&t->list);
     }
     n = ibv_poll_cq(t->device.tx_cq, BATCH, wc);
@@ -271,7 +273,7 @@ void tagmpi_progress(struct tagmpi *t)
         start_fetches(t, i);
 }
 
-/* --- send and receive ------------------------------------------------------------------------------------------------ */
+/* --- send and receive ----------------------------------------------------- */
 
 static struct tagmpi_request *new_request(const struct tagmpi *t)
 {
@@ -282,7 +284,7 @@ static struct tagmpi_request *new_request(const struct tagmpi *t)
     return r;
 }
 
-/* A slot to send from, as soon as there is one. */
+/* Waits for a slot to send from. */
 static uint8_t *wait_for_slot(struct tagmpi *t, unsigned peer, unsigned *slot)
 {
     uint8_t *at;
@@ -304,8 +306,8 @@ static void grow_rendezvous(struct tagmpi *t)
     t->rendezvous_next = count;
 }
 
-/* Remembers a send until its FIN comes: the number by which the FIN tells it. Numbers take turns, so that who looks at the packets
- * sees which FIN belongs to which request. */
+/* Remembers a send until its FIN comes, and returns the number that the FIN will have. Numbers are used in turn, so
+ * that a reader of a capture sees which FIN belongs to which request. */
 static uint32_t remember(struct tagmpi *t, struct tagmpi_request *r)
 {
     for (uint32_t i = 0; i < t->rendezvous_count; i++) {
@@ -436,7 +438,7 @@ void tagmpi_recv(struct tagmpi *t, void *buf, size_t capacity, int source, int t
     tagmpi_wait(t, tagmpi_irecv(t, buf, capacity, source, tag, comm), s);
 }
 
-/* In round k every rank tells the one 2^k further on, and waits for the one 2^k before it. */
+/* In round k, every rank sends to the rank 2^k after it, and waits for the rank 2^k before it. */
 void tagmpi_barrier(struct tagmpi *t)
 {
     unsigned n = t->boot->ranks, me = t->boot->rank;
@@ -449,7 +451,7 @@ void tagmpi_barrier(struct tagmpi *t)
     }
 }
 
-/* --- begin and end --------------------------------------------------------------------------------------------------- */
+/* --- begin and end -------------------------------------------------------- */
 
 struct tagmpi *tagmpi_open(const struct boot *b, bool offload)
 {
