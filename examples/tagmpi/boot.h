@@ -8,8 +8,8 @@
  *
  *     TAGMPI_RANK=1 TAGMPI_RANKS=2 TAGMPI_ROOT=address:port     (the address of rank 0's machine)
  */
-#ifndef BOOT_H
-#define BOOT_H
+#ifndef PUMICE_EXAMPLES_TAGMPI_BOOT_H
+#define PUMICE_EXAMPLES_TAGMPI_BOOT_H
 
 #include <stddef.h>
 

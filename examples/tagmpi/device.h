@@ -11,8 +11,8 @@
  * All rx share one receive queue, the TM-SRQ. So all arrivals have one order, and there is one list of receives for
  * all ranks. With the offload off, it is an ordinary SRQ. The FIN of a device arrives at the tx, so all tx share a
  * small SRQ of their own. The FIN of software arrives at the rx, like any message. */
-#ifndef DEVICE_H
-#define DEVICE_H
+#ifndef PUMICE_EXAMPLES_TAGMPI_DEVICE_H
+#define PUMICE_EXAMPLES_TAGMPI_DEVICE_H
 
 #include <infiniband/tm_types.h>
 #include <infiniband/verbs.h>

@@ -9,8 +9,8 @@
  *
  * A receive also has a mask. A message matches it if (tag of the message & mask) == tag of the receive. For a
  * wildcard, the bits of the field are 0 in the mask, and therefore 0 in the tag of the receive, too. */
-#ifndef MATCH_H
-#define MATCH_H
+#ifndef PUMICE_EXAMPLES_TAGMPI_MATCH_H
+#define PUMICE_EXAMPLES_TAGMPI_MATCH_H
 
 #include <infiniband/tm_types.h>
 #include <stdbool.h>

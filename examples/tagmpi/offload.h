@@ -19,8 +19,8 @@
  *
  * The device's list is finite. Receives that do not fit wait in the program. The device must not prefer later
  * receives to them. So the device's list is always the first part of the program's list. */
-#ifndef OFFLOAD_H
-#define OFFLOAD_H
+#ifndef PUMICE_EXAMPLES_TAGMPI_OFFLOAD_H
+#define PUMICE_EXAMPLES_TAGMPI_OFFLOAD_H
 
 #include "examples/tagmpi/device.h"
 #include "examples/tagmpi/match.h"

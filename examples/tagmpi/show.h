@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Common parts of the programs: options, runs with the offload on and off, and the table that shows whether the
  * device or software matched the messages. */
-#ifndef SHOW_H
-#define SHOW_H
+#ifndef PUMICE_EXAMPLES_TAGMPI_SHOW_H
+#define PUMICE_EXAMPLES_TAGMPI_SHOW_H
 
 #include <stdbool.h>
 

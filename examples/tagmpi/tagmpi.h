@@ -10,8 +10,8 @@
  * A process has one thread. The layer works only within calls. So a rank that computes for a long time should call
  * tagmpi_progress now and then, as with most MPIs. Errors are fatal, as by default in MPI: a message on stderr and
  * exit code 1. A message that is longer than the buffer of its receive is such an error. */
-#ifndef TAGMPI_H
-#define TAGMPI_H
+#ifndef PUMICE_EXAMPLES_TAGMPI_TAGMPI_H
+#define PUMICE_EXAMPLES_TAGMPI_TAGMPI_H
 
 #include <stdbool.h>
 #include <stddef.h>
