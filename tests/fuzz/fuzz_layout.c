@@ -39,7 +39,7 @@ static unsigned bound;
 static uint64_t client_memory[(sizeof(struct pm_layout) + (ENTRIES + 1) * sizeof(struct pm_layout_entry)) / 8];
 static struct pm_layout *const client = (struct pm_layout *)(void *)client_memory;
 
-static struct qpair *qpair;
+static struct client_qp *client_qp;
 
 static void must(bool condition)
 {
@@ -121,20 +121,20 @@ static bool take_layout(struct input *in, struct window *w)
         bind.length = take_value(in);
     if (what == 253)
         bind.addr = take_value(in) % 4096; /* nothing is there */
-    enum layouts_verdict verdict = layouts_take(qpair, &bind);
+    enum layouts_verdict verdict = layouts_take(client_qp, &bind);
     if (verdict != LAYOUTS_OK) {
-        must(verdict == LAYOUTS_BAD && what >= 253 && qpair->session->layout_entries == 0 && !bind.layout);
+        must(verdict == LAYOUTS_BAD && what >= 253 && client_qp->session->layout_entries == 0 && !bind.layout);
         return false;
     }
     const struct layout_desc *d = bind.layout;
     must(d->count >= 1 && d->count == client->count && d->count <= ENTRIES + 1);
     must(d->type == client->type && !(bind.access & PM_BIND_LAYOUT));
     must(memcmp(d->entry, client->entry, d->count * sizeof(*d->entry)) == 0);
-    must(qpair->session->layout_entries == d->count);
+    must(client_qp->session->layout_entries == d->count);
     w->d = (struct layout_desc){.type = d->type, .count = d->count, .entry = w->desc};
     memcpy(w->desc, d->entry, (d->count < ENTRIES ? d->count : ENTRIES) * sizeof(*d->entry));
-    layouts_put_back(qpair);
-    must(qpair->session->layout_entries == 0);
+    layouts_put_back(client_qp);
+    must(client_qp->session->layout_entries == 0);
     return true;
 }
 
@@ -331,7 +331,7 @@ static void start(void)
     must(fixture_start(&f) && (s = fixture_session(&f)) != NULL);
     uint32_t pd = fixture_pd(&f, s);
     must(fixture_cq(&f, s, 16, 0, &cq) == 0 && fixture_qp(&f, s, pd, cq.rep.handle, 8, &qp) == 0);
-    must((qpair = qpair_find(s, qp.rep.qpn)) != NULL);
+    must((client_qp = client_qp_find(s, qp.rep.qpn)) != NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -339,7 +339,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     struct input in = {data, len};
 
-    if (!qpair)
+    if (!client_qp)
         start();
     bound = 0;
     for (unsigned i = 0; in.len && i < 2 * WINDOWS && bound < WINDOWS; i++) {
