@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How far two processors are from each other: the time in which a cache line goes from one to the other and back.
+/* Measures how far two processors are apart: the time in which a cache line goes from one to the other and back.
  *
  *     apart
  *
- * Prints nanoseconds, for the first two processors that this process may use; exit code 77 if there is only one. A virtual machine's
- * may move while it runs, and then two that shared a cache don't any more: several times as far, and so is everything that processes on them
- * hand to each other. */
+ * Prints nanoseconds, for the first two processors that this process may use. Exit code 77: there is only one. A
+ * hypervisor may move a virtual machine's processors while it runs. Two processors that shared a cache may not share
+ * one then. The time is several times as long, and so is everything that processes on them exchange. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

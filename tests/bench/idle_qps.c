@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes queue pairs that are connected and do nothing, says "ready", and waits until its standard input ends.
+/* Makes QPs that are connected and idle, prints "ready", and waits until its standard input ends.
  *
  *     idle_qps NUMBER DEPTH */
 #include <infiniband/verbs.h>

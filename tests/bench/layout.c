@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What layouts cost: a column of a matrix of 4,096 x 4,096 doubles, and faces of a cube of 256 x 256 x 256, are moved
+/* Measures the cost of layouts. It moves a column of a matrix of 4,096 x 4,096 doubles, and faces of a cube of 256 x
+ * 256 x 256,
  *
- *     gather    from where they lie in rank 0 to a buffer of rank 1
- *     scatter   from a buffer of rank 0 to where they belong in rank 1, which is told and answers
+ *     gather    from their places in rank 0 to a buffer of rank 1
+ *     scatter   from a buffer of rank 0 to their places in rank 1, which is notified and answers
  *
  * in four ways:
  *
  *     layout    a memory window, local or remote: one request with one SGE
- *     list      one request with an SGE for each piece, if there may be that many (scatter: it is the receiver's list)
- *     pack      the program copies the pieces to or from a buffer of its own, and the request is about that
- *     raw       process_vm_readv (gather) and process_vm_writev (scatter) of the same pieces: no network at all
+ *     list      one request with an SGE for each item, if so many are allowed (scatter: the receiver's list)
+ *     pack      the program copies the items to or from a buffer of its own, and the request uses this buffer
+ *     raw       process_vm_readv (gather) and process_vm_writev (scatter) of the same items: no network at all
  *
  *     pumice run --hosts 2 -- build/tests/bench/layout [REPETITIONS [MILLISECONDS]]
  *
- * Each repetition does each of them for so many milliseconds (or once), in turn; shown are the medians of the time of one
- * transfer, and of the ratios within each repetition. Every way is checked once before it is measured. */
+ * Each repetition runs each of them in turn, for MILLISECONDS or once. It prints the median time of one transfer, and
+ * the medians of the ratios within each repetition. It checks every way once before it measures. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What tag matching costs by the depth at which the match is found, in nanoseconds per message; each message is
- * matched, its entry is freed and added again at the tail. For comparison: a linear search of the same tags, as software
- * does it.
+/* Measures the cost of tag matching, in nanoseconds per message, by the depth of the entry that matches. Each message
+ * is matched; then its entry is freed and added again at the tail. For comparison it also measures a linear search
+ * for the same tags, as software does it.
  * Usage: tm_depth [ROUNDS] */
 #include <stdio.h>
 #include <stdlib.h>

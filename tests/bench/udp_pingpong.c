@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The floor of latency between two processes over UDP: a ping-pong of small datagrams.
+/* Measures the lowest latency between two processes over UDP, by a ping-pong of small datagrams.
  *
  *     udp_pingpong busy|block ADDRESS_A ADDRESS_B SIZE ROUNDS
  *
- * busy: both ends poll with MSG_DONTWAIT and yield the CPU in between; block: both sleep in recv. Prints half of the median round trip in µs. */
+ * busy: both ends poll with MSG_DONTWAIT and yield the CPU in between. block: both sleep in recv. Prints half of the
+ * median round trip in µs. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The ceiling of bandwidth between two processes over UDP with GSO and GRO: a stream of segments, without protocol or any look at the data.
+/* Measures the highest bandwidth between two processes over UDP with GSO and GRO, by a stream of segments. There is
+ * no protocol, and no process reads the data.
  *
  *     udp_stream ADDRESS_A ADDRESS_B SEGMENT SECONDS
  *
- * The receiver's count is what matters; the sender keeps no window, so what overruns the socket buffer is lost and not
- * counted. Prints MiB/s received. */
+ * The sender has no window. Segments that overrun the socket buffer are lost, and only received segments count.
+ * Prints MiB/s received. */
 #include <arpa/inet.h>
 #include <netinet/udp.h>
 #include <signal.h>

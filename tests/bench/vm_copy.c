@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The ceiling of bandwidth for copying between processes by system call: process_vm_readv of a child's memory.
+/* Measures the highest bandwidth of copies between processes by system call: process_vm_readv of a child's memory.
  *
  *     vm_copy SIZE SECONDS
  *

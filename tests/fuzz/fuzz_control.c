@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* libFuzzer: what a hostile client can do to the daemon. The input is a program for it: control messages with any
- * payload, stores to any place of its rings, pages and doorbells, and passes of the loop in between. Whatever it does,
- * the daemon must not crash, hang or lose track of what belongs to whom; at the end everything must be gone. */
+/* libFuzzer target: a hostile client of the daemon. The input is a program for the client: control messages with any
+ * payload, stores to any place of its rings, pages and doorbells, and passes of the loop in between. The daemon must
+ * not crash, hang or confuse the owners of objects. At the end all objects must be gone. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* libFuzzer target for fault specifications, which come from whoever may use the control socket. What was accepted
- * must be within its bounds, and decisions by it must not depend on anything but their input. */
+/* libFuzzer target: fault specifications, which any user of the control socket can send. An accepted specification is
+ * within its bounds, and its decisions depend on nothing but their input. */
 #include <stdlib.h>
 #include <string.h>
 

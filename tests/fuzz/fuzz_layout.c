@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* libFuzzer target for layouts: a client's description, as the daemon copies it from the client's memory, and what the
- * engine does with it. The input is descriptions, each of which may use windows over the ones before it, and ranges to
- * be accessed. What was accepted must never lead outside of an object that it names, gives every byte that was asked for and
- * not one more, makes progress with each step, and is what docs/layouts.md says. */
+/* libFuzzer target: a client's description of a layout, as the daemon copies it from the client's memory, and its use
+ * by the engine. The input is several descriptions, each of which may use windows over earlier ones, and ranges to
+ * access. An accepted layout must never lead outside of an object that it names. It gives exactly the requested
+ * bytes, makes progress with each step, and agrees with docs/layouts.md. */
 #include <stdlib.h>
 
 #include "daemon/base/log.h"

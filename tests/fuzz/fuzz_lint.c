@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* libFuzzer target for captures: any bytes as a file, or, since few bytes make a file, as the UDP payloads of one that is put
- * together here. The sanitizers see reads out of bounds; that findings are in order and counted is checked here. */
+/* libFuzzer target: captures. The input is the bytes of a file, or the UDP payloads of a file that is built here,
+ * because few bytes make a valid file. The sanitizers detect reads out of bounds. The target checks that findings are
+ * in order and counted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* libFuzzer target for what the network hands us: any bytes as UDP payload. The sanitizers see reads out of bounds (the
- * fuzzer's buffers end where the data end); the invariants here are ours. */
+/* libFuzzer target: packets from the network, any bytes as UDP payload. The sanitizers detect reads out of bounds,
+ * because the fuzzer's buffers end where the data end. The target checks the invariants of the decoder. */
 #include <stdlib.h>
 #include <string.h>
 

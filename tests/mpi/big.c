@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Messages of 64 MiB: round a ring, both neighbours at once, to all, and by passive-target MPI_Put and MPI_Get. big [MIB] */
+/* Messages of 64 MiB: around a ring, between neighbours in both directions, to all ranks, and by passive-target
+ * MPI_Put and MPI_Get. Usage: big [MIB] */
 #include "tests/mpi/mt.h"
 
 static size_t big = (size_t)64 << 20;

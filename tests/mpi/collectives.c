@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Collective operations: results against what every rank can compute by itself. */
+/* Collective operations. Every rank computes the expected results by itself and compares. */
 #include "tests/mpi/mt.h"
 
 static void test_barriers(void)

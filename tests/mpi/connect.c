@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Dynamic connections: one half of the job opens a port, the other half connects to it, and they talk across, as strangers do that
- * have nothing in common but the port's name; twice. (MPICH 4.0 has no ports over UCX: see spawn.c.) */
+/* Dynamic connections: one half of the job opens a port, the other half connects to it, and both talk. They share
+ * nothing but the port's name. The test does this twice. (MPICH 4.0 has no ports over UCX: see spawn.c.) */
 #include "tests/mpi/mt.h"
 
 #define LEN 200000

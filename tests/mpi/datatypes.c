@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Derived datatypes: memory that is not contiguous, on one side or on both. */
+/* Derived datatypes: memory that is not contiguous, on one side or on both sides. */
 #include "tests/mpi/mt.h"
 
 #include <stddef.h>

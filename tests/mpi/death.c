@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A job that can't end well. After some traffic the last rank aborts it (death abort), or is killed (death kill), while all others
- * wait for a message from it; or it is killed while all send and write 16 MiB without end (death storm). Nobody may print
- * "passed". What they print may be lost with the job, so that it has begun stands in a file, whose name is in MT_BEGUN. */
+/* A job that fails on purpose. After some traffic, all ranks wait for a message from the last rank, which aborts the
+ * job (death abort) or is killed (death kill). Or it is killed while all ranks send and write 16 MiB in a loop (death
+ * storm). No rank may print "passed". The output may be lost with the job. So the job writes to the file MT_BEGUN
+ * that it has begun. */
 #include "tests/mpi/mt.h"
 
 #include <errno.h>

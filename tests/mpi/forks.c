@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* fork, system and popen while messages are under way: the children go through inherited memory and leave, and what arrives in
- * the parent afterwards is right, in memory that was registered before the fork as well as in new memory. */
+/* fork, system and popen during communication. The children read inherited memory and exit. Messages that the parent
+ * receives afterwards are right, in memory from before the fork and in new memory. */
 #include "tests/mpi/mt.h"
 
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Point to point: sizes across all protocols of an MPI (inline, eager, rendezvous), wildcards and their order, probes, and
- * storms of nonblocking messages. */
+/* Point to point: sizes for all protocols of an MPI (inline, eager, rendezvous), wildcards and their order, probes,
+ * and many nonblocking messages at once. */
 #include "tests/mpi/mt.h"
 
 #define GUARD 64

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Passive targets that are passive: rank 0 sleeps outside of MPI while all others write its window and read it back. Nobody on its side
- * makes progress then but the device, so all of it must be there when it wakes up, before it calls MPI again.
+/* Passive targets really are passive. Rank 0 sleeps outside of MPI while all other ranks write its window and read it
+ * back. Only the device makes progress on its side. So all data must be there when rank 0 wakes up, before it calls
+ * MPI again.
  *
- * What that takes: a transport that reads and writes remote memory by itself (RC; over datagrams UCX asks the target's UCX for
- * everything), and connections that exist, hence a first round in which the target is awake. And no lock that it must grant.
- * MPICH's locks are messages to the target's MPI. Open MPI's are atomic operations; it wants those of 32 bits, too, which verbs
- * don't have, so UCX makes messages of all of them. Therefore an epoch here begins before the target sleeps, or needs no
- * lock (MPI_MODE_NOCHECK), and has no accumulating operations. */
+ * This needs a transport that reads and writes remote memory by itself: RC. (Over datagrams UCX asks the target's UCX
+ * for everything.) It needs existing connections, hence a first round in which the target is awake. And it must need
+ * no lock that the target grants. MPICH's locks are messages to the target's MPI. Open MPI's locks are atomic
+ * operations, also of 32 bits, which verbs don't have, so UCX sends messages for all of them. Therefore each epoch
+ * here begins before the target sleeps, or needs no lock (MPI_MODE_NOCHECK), and has no accumulating operations. */
 #include "tests/mpi/mt.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* All ranks but the first wait for a message, polling; the first sleeps for as many seconds as the argument says. */
+/* All ranks but the first poll for a message. The first sleeps as many seconds as the argument says. */
 #include "tests/mpi/mt.h"
 
 #include <unistd.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What an MPI reaches, as one number on stdout: perf WHAT SIZE ITERATIONS
+/* Measures an MPI, and prints one number: perf WHAT SIZE ITERATIONS
  *
  *   latency     microseconds one way, between ranks 0 and 1 in turn
- *   bandwidth   MiB/s from rank 0 to rank 1, WINDOW messages under way
- *   rate        the same as millions of messages per second
+ *   bandwidth   MiB/s from rank 0 to rank 1, with WINDOW outstanding messages
+ *   rate        the same in millions of messages per second
  *   put         MiB/s by MPI_Put to a window of rank 1, which does nothing
  *   allreduce   microseconds for one MPI_Allreduce of SIZE bytes of doubles, all ranks
  *
- * A tenth of the iterations, before these, is to warm up. But for the last, ranks beyond the second look on. */
+ * It first warms up with a tenth of the iterations. Except for allreduce, ranks 2 and higher do nothing. */
 #include "tests/mpi/mt.h"
 
 #define WINDOW 64

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Dynamic processes: the job starts two children by MPI_Comm_spawn, talks with them through the intercommunicator and, merged, in
- * collectives, and lets them go; twice. Open MPI must be able to. MPICH 4.0 has no dynamic processes over UCX, on any device, and says so. */
+/* Dynamic processes: the job starts two children by MPI_Comm_spawn, talks to them through the intercommunicator and
+ * in collectives of the merged communicator, and disconnects. The test does this twice. Open MPI must succeed. MPICH
+ * 4.0 has no dynamic processes over UCX, on any device, and its error says so. */
 #include "tests/mpi/mt.h"
 
 #define CHILDREN 2

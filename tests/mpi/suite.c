@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Several of the programs as one job, because starting jobs takes longer than most of what they do: suite LEVEL [NAME...], all of
- * them if no name is given. LEVEL is what MPI is asked for, because its locks, and its progress, differ: "multiple", or "single", without
- * the part that has threads. Rank 0 says how each ended; it prints "passed" if all did. */
+/* Runs several of the programs as one job, because starting a job takes longer than most of them: suite LEVEL
+ * [NAME...], all of them without a name. LEVEL is the thread level that it asks MPI for, because MPI's locks and
+ * progress depend on it: "multiple", or "single", without the part that has threads. Rank 0 prints the result of each
+ * program, and "passed" if all passed. */
 #include "tests/mpi/mt.h"
 
 int part_p2p(int argc, char **argv);

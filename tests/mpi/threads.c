@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* MPI_THREAD_MULTIPLE: several threads of each rank communicate at the same time, by communicators of their own and, told
- * apart by tags, in a common one. */
+/* MPI_THREAD_MULTIPLE: several threads of each rank communicate at the same time. They use communicators of their
+ * own, and a common one in which tags separate them. */
 #include "tests/mpi/mt.h"
 
 #include <pthread.h>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Random verbs calls in one process, for a time: objects come and go in all orders that are legal (and some that are
- * not), and queue pairs that are connected to each other carry messages whose data is checked.
+/* Makes random verbs calls in one process for some time. It creates and destroys objects in all legal orders, and in
+ * some illegal ones. Connected QPs carry messages, and it checks their data.
  *
  *     chaos [--seconds N] [--seed N]
  *
- * A world is a protection domain with two connected queue pairs, their memory and completion queues; several live at a
- * time. Each step picks a world and does one thing to it. Exit code: 0 all was as it must be; 1 not, with the seed. */
+ * A world is a protection domain with two connected QPs, their memory and completion queues. Several worlds exist at
+ * a time. Each step picks a world and does one thing to it. Exit code: 0 all was right; 1 something was wrong, and
+ * the output has the seed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>

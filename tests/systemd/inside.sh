@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Runs in a container that systemd has booted; see run.sh. alice is in the group pumice, bob is not.
+# run.sh starts this script in a container that systemd has booted. The user alice is in the group pumice, bob is not.
 set -u
 . "$(dirname "$0")/checks.bash" # of tests/e2e/lib
 socket=/run/pumice/pumiced.sock

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The Debian package under a real systemd: a small Debian (or Ubuntu) of the same release as this machine's is made in build/systemd/root, once, and booted
-# in a container; inside.sh installs the package there, and tries the units as an administrator and as users would. Nothing that it changes there
-# lasts, and nothing of this machine is changed. Needs root, debootstrap and systemd-nspawn (systemd-container), and the network for the first run.
-# Usage: run.sh [-k]      -k: give a shell in it at the end, whatever the result
+# Tests the Debian package under a real systemd. The first run makes a small Debian or Ubuntu of this machine's release in
+# build/systemd/root, and boots it in a container. inside.sh installs the package there, and uses the units as an administrator and as users
+# do. Its changes don't last, and this machine stays unchanged. Needs root, debootstrap, systemd-nspawn (package systemd-container), and for
+# the first run the network.
+# Usage: run.sh [-k]      -k: open a shell in the container at the end, whatever the result
 # MIRROR: where debootstrap gets the packages.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

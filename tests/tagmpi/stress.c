@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A stress of matching: all ranks send each other (and themselves) messages of 0 bytes to 4 MiB, and receive them with all
- * kinds of wildcards, over the small MPI of examples/tagmpi, with the device matching and with software matching.
+/* A stress test of matching. All ranks send each other, and themselves, messages of 0 bytes to 4 MiB, and receive
+ * them with all kinds of wildcards. They use the small MPI of examples/tagmpi, with matching by the device and by
+ * software.
  *
  *     pumice run --hosts 2 -- build/tests/tagmpi/stress --messages 100000 --seed 1
  *
- * What is sent is a function of the seed. Receives are posted as chance will have it, a few dozen at a time, sometimes
- * late, sometimes after a probe. Content and length of each message are checked as it comes, the order of all in the end. */
+ * The messages depend on the seed only. Receives are posted at random, a few dozen at a time, sometimes late,
+ * sometimes after a probe. Each message's content and length are checked when it arrives, and the order of all
+ * messages at the end. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>

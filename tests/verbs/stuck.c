@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Queue pairs that stand still, for tests of `pumice why`, `status` and the log. Usage: stuck SCENE; prints the numbers of two
- * connected queue pairs, the first of which is the one that is stuck, and holds still until its input ends.
+/* Makes QPs that stand still, for tests of `pumice why`, `status` and the log. Usage: stuck SCENE. It prints the
+ * numbers of two connected QPs; the first one is stuck. It waits until its input ends.
  *
- * In most scenes packets between the hosts must be lost (pumice fault); the caller sees to that before. */
+ * In most scenes packets between the hosts must be lost (pumice fault). The caller sets this up before. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# pumice capture: within one device and between two hosts, clean and with faults; what it writes passes the linter and tshark; filters,
-# snap length, rotation; a reader that does not read holds nothing up.
+# Tests pumice capture, within one device and between two hosts, without and with faults. The linter and tshark accept what it writes.
+# Filters, snap length and rotation work. A reader that does not read delays nothing.
 . "$(dirname "$0")/../lib/common.bash"
 . "$lib/captures.bash"
 block=127.33.$(($$ % 250)) # of loopback addresses, so that two runs at once don't meet

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Every program of tests/verbs is captured while it runs, at both of its hosts: once as the engine makes its packets, and once, with those
-# that stay within a device sent by the socket, too, as they leave, with the ICRCs that the daemon gives them.
-# Each program succeeds while it is captured, the linter accepts each capture, nothing is missing in any, and to tshark with the dissector
-# each packet has a name and a right ICRC and none is malformed.
-# Usage: captured.sh [--full] [NAME ...]   Without --full what takes long is left out, only some programs are captured as their packets
-# leave, too, and of each capture tshark reads the beginning. With names, only these programs.
+# Captures every program of tests/verbs at both of its hosts. "before" captures the packets as the engine makes them. "wire" captures them
+# as they leave, with the ICRCs of the daemon; packets within a device also go through the socket then.
+# Each program succeeds while it is captured. The linter accepts each capture, and no packet is missing in it. tshark with the dissector
+# gives each packet a name and a right ICRC, and calls none malformed.
+# Usage: captured.sh [--full] [NAME ...]   With names, it runs only these programs. Without --full it leaves out slow programs, captures
+# only some programs with "wire" too, and gives tshark only the beginning of each capture.
 . "$(dirname "$0")/../lib/common.bash"
 . "$lib/captures.bash"
 full=

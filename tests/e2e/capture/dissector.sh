@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The Wireshark dissector: scenes (scene_gen.c) go through tshark with pcap/wireshark/pumice.lua, and what it shows must be what
-# tests/e2e/capture/golden says. Nothing may be malformed, in these and in a capture of all opcodes.
-# Usage: dissector.sh [--update]   (--update writes the golden files, for a person to look at). Exit code 77: no tshark here.
+# Tests the Wireshark dissector. tshark reads scenes (scene_gen.c) with pcap/wireshark/pumice.lua, and must show what the files in
+# tests/e2e/capture/golden say. Nothing may be malformed in the scenes and in a capture of all opcodes.
+# Usage: dissector.sh [--update]   --update writes the golden files; read them before you commit them.
 . "$(dirname "$0")/../lib/common.bash"
 . "$lib/captures.bash"
 golden=$here/golden

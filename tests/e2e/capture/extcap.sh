@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Pumice's devices in Wireshark's list of interfaces, as tshark sees them: a daemon's, a lab's from inside and from outside; options;
-# capturing through it; and what Wireshark's dialogue offers is what the program takes.
+# Tests Pumice's devices in Wireshark's list of interfaces, by tshark: a daemon's device, and a lab's devices from inside and outside the
+# lab. Tests options and captures by extcap. Wireshark's dialogue offers the same values as the program accepts.
 . "$(dirname "$0")/../lib/common.bash"
 block=127.35.$(($$ % 250)) # of loopback addresses, so that two runs at once don't meet
 port=$((20000 + $$ % 20000))

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The linter: accepts what is right (the scenes of the dissector's test, exchanges of the simulator), and finds in each of a set of
-# captures with one fault (lint_gen.c) exactly the rule that is broken.
+# Tests the linter. It accepts correct captures: the scenes of the dissector's test and the simulator's exchanges. lint_gen.c makes captures
+# with one fault each; the linter reports exactly the rule that the fault breaks.
 . "$(dirname "$0")/../lib/common.bash"
 need python3
 

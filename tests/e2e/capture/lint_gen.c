@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Captures with exactly one fault, for the test of the linter.
- *   lint_gen --list        one line for each: its name, and the rule that it breaks
- *   lint_gen NAME FILE     writes it; NAME good: without fault
- * All are the same conversation of two QPs (SENDs, WRITEs, READs, atomics, a rendezvous, then the same over XRC), of which one
- * packet, named by its label, is spoilt. */
+/* Writes captures with exactly one fault, for the test of the linter.
+ *   lint_gen --list        a line for each fault: its name, and the rule that it breaks
+ *   lint_gen NAME FILE     writes the capture with this fault; NAME good: without a fault
+ * All are the same conversation of two QPs: SENDs, WRITEs, READs, atomics, a rendezvous, then the same over XRC. A
+ * label names the one packet that is wrong. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Real traffic between two daemons, captured on loopback: the linter accepts it, clean, with faults, and with GSO (which must be taken
-# apart); the dissector shows it without complaint. Exit code 77: this user may not capture, or there is no dumpcap.
+# Captures real traffic between two daemons on loopback: without faults, with faults, and with GSO, whose datagrams must be split. The
+# linter and the dissector accept it. The test is skipped if this user may not capture, or if dumpcap is missing.
 . "$(dirname "$0")/../lib/common.bash"
 . "$lib/captures.bash"
 block=127.43.$(($$ % 250)) # of loopback addresses, so that two runs at once don't meet

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What is captured within one device and what is captured between two hosts are the same messages, byte for byte, for the same program.
+# A program sends the same messages within one device and between two hosts. The test captures both and compares them byte for byte.
 . "$(dirname "$0")/../lib/common.bash"
 cd "$root" || exit 1
 block=127.38.$(($$ % 250)) # of loopback addresses, so that two runs at once don't meet

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Captures of rendezvous: what is on the wire is the request, an RDMA READ of just what it offers, its responses, and then a FIN that
-# copies the request, in legal RoCEv2: between two hosts and within one device, by the device and by software.
+# Tests captures of rendezvous. The wire has the request, an RDMA READ of exactly the offered bytes, its responses, and a FIN that copies
+# the request. All of it is legal RoCEv2: between two hosts and within one device, by the device and by software.
 . "$(dirname "$0")/../lib/common.bash"
 . "$lib/captures.bash"
 block=127.34.$(($$ % 250)) # of loopback addresses, so that two runs at once don't meet

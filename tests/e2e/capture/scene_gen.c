@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* scene_gen NAME FILE.pcapng: writes the capture of one of the scenes below, for the tests of the Wireshark dissector
- * and of the linter. scene_gen --list names them. */
+ * and of the linter. scene_gen --list prints their names. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

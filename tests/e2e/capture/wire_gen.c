@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* wire_gen FILE.pcapng: writes a capture with packets of every opcode, each over IPv4 and IPv6, and prints for each
- * what a reader of the capture must find, one line of tab-separated fields as `tshark -T fields` prints them. For
- * tests/e2e/capture/wire_tshark.sh. */
+/* wire_gen FILE.pcapng: writes a capture with packets of every opcode, over IPv4 and IPv6. For each packet it prints
+ * what a reader of the capture must find: one line of tab-separated fields, as `tshark -T fields` prints them.
+ * tests/e2e/capture/wire_tshark.sh uses it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

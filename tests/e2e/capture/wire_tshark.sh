@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Wireshark must read what wire/ and pcap/ write: a capture with every opcode over IPv4 and IPv6 goes through tshark, whose
-# fields must be those that went in; nothing may be malformed, no checksum wrong. Then every ICRC is recomputed elsewhere.
-# Usage: wire_tshark.sh [wire_gen program]. Exit code 77: no tshark or python3 here.
+# Wireshark reads what wire/ and pcap/ write. tshark reads a capture with every opcode over IPv4 and IPv6. Its fields must equal the
+# fields that were written. No packet may be malformed, and no checksum wrong. Then icrc_check.py recomputes every ICRC independently.
+# Usage: wire_tshark.sh [wire_gen program]. Exit code 77: tshark or python3 is missing.
 set -eu
 
 here=$(dirname "$0")

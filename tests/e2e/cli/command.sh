@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The pumice command: environment, exit codes, signals, addresses, cleaning up, faults and status at run time.
+# Tests the pumice command: environment, exit codes, signals, addresses, clean-up, faults and status at run time.
 . "$(dirname "$0")/../lib/common.bash"
 block=127.41.$(($$ % 256)) # of loopback addresses, so that two runs at once don't meet
 in_proc=$(printf '%02X297F:12B7' $(($$ % 256))) # the end of these in /proc/net/udp

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Completion in fish and zsh: everything that --help names, and nothing else. (installed.sh looks at that of bash.) Each shell that is here.
+# Completion in fish and zsh offers everything that --help names, and nothing else. Tests each of these shells that is installed.
+# (packaging/installed.sh tests completion in bash.)
 . "$(dirname "$0")/../lib/common.bash"
 scripts=$(realpath "$root/packaging/completion")
 work=$dir

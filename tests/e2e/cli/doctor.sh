@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# pumice doctor: finds what is in the way, on machines that are made up below a directory, and by limits set here.
+# pumice doctor finds obstacles: on imitated machines, whose files lie below a directory, and with limits that this script sets.
 . "$(dirname "$0")/../lib/common.bash"
 also_clean() { [ -z "$pid" ] || { kill "$pid" 2>/dev/null; wait "$pid"; }; }
 

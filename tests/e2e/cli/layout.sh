@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# pumice layout explain: the worked examples of docs/layouts.md, whole and offset by offset, and what it says to nonsense.
+# Tests pumice layout explain: the worked examples of docs/layouts.md, as a whole and offset by offset, and its answers to wrong input.
 . "$(dirname "$0")/../lib/common.bash"
 cd "$root" || exit 1
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Man pages and --help know the same options: each one of a command stands in its page, with its letter, and nothing else does.
+# Man pages and --help describe the same options. Each option of a command, with its letter, is in the command's page, and no other is.
 . "$(dirname "$0")/../lib/common.bash"
 cd "$root" || exit 1
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# pumice ping: the four verdicts, and what is told of the way. As root, network namespaces with smaller MTUs on the way, too.
+# Tests pumice ping: the four verdicts, and what it reports about the path. As root it also tests small MTUs and firewalls on the path, in
+# network namespaces.
 . "$(dirname "$0")/../lib/common.bash"
 block=127.47.$(($$ % 256))
 ns=pping$$

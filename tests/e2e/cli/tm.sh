@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# pumice tm replay: a saved trace of the race that synchronization is there for, and the same trace with decisions that break the rules.
+# Tests pumice tm replay: a saved trace of the race that synchronization prevents, and the same trace with decisions that break the rules.
 . "$(dirname "$0")/../lib/common.bash"
 cd "$root" || exit 1
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# `pumice run` says so if a command succeeds and its programs have not used the devices that they were given; and it says it then only.
+# `pumice run` prints a hint if a command succeeds but its programs did not use their devices. It prints the hint in no other case.
 . "$(dirname "$0")/../lib/common.bash"
 need ibv_rc_pingpong ibv_devinfo timeout
 block=127.92.$(($$ % 256)) # of loopback addresses, so that two runs at once don't meet

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# pumice why, the log and the counters: queue pairs that stand still, for every reason there is, and what is told of them.
+# Tests pumice why, the log and the counters. For every reason why a QP can stand still, a QP does, and the test checks what Pumice reports.
 . "$(dirname "$0")/../lib/common.bash"
 stuck=$BUILD/tests/verbs/stuck
 block=127.46.$(($$ % 256))

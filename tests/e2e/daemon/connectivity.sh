@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What daemons find out by themselves when an address is first used: verdicts in log, status and map, and what becomes of queue pairs.
-# As root with network namespaces, a router with a small MTU, too.
+# Tests the path checks that daemons start when an address is first used: verdicts in log, status and map, and their effect on QPs.
+# As root it also tests a router with a small MTU, in network namespaces.
 . "$(dirname "$0")/../lib/common.bash"
 stuck=$BUILD/tests/verbs/stuck
 block=127.50.$(($$ % 256))

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# perftest -W, and whoever else reads a port's counters in /sys/class/infiniband: what it tells is what was sent, and what `pumice status`
-# says.
+# Programs read a port's counters in /sys/class/infiniband, perftest -W for example. The counters equal what was sent, and what
+# `pumice status` reports.
 . "$(dirname "$0")/../lib/common.bash"
 need ib_write_bw ib_send_bw python3
 ib_write_bw --help 2>&1 | grep -q -- --report-counters || skip "this ib_write_bw has no -W"

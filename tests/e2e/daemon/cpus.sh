@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Processors: the daemon keeps to those it is told, a lab of several hosts can spread its daemons where processors are few, and a
-# program on the processor of its daemon leaves it to that, instead of polling until the scheduler takes it away.
+# Tests the choice of processors. The daemon stays on the processors of --cpus. A lab of several hosts can spread its daemons where
+# processors are few. A program that shares its daemon's processor yields it, instead of polling until the scheduler preempts the program.
 . "$(dirname "$0")/../lib/common.bash"
 need taskset ps ibv_rc_pingpong
 address=127.49.$(($$ % 256))

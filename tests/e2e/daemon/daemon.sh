@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# pumiced as a process: what it says when it can't start, its exit codes, what it leaves behind, and that it costs nothing when idle.
+# Tests pumiced as a process: its messages when it can't start, its exit codes, what it leaves behind, and that it uses no CPU when idle.
 set -u
 BUILD=${BUILD:-build}
 daemon=$BUILD/bin/pumiced

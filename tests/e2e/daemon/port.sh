@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What programs see when an interface goes down, comes back, loses its address and gets it back: asynchronous events, the port's state,
-# the GID table, in an unmodified program. As root, with network namespaces.
+# An interface goes down and up, loses its address and gets it back. The test checks what an unmodified program sees: asynchronous
+# events, the port's state and the GID table. Needs root and network namespaces.
 . "$(dirname "$0")/../lib/common.bash"
 need ip ibv_asyncwatch ibv_devinfo script
 ns=pport$$

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Counters to look at: pumice top, and the daemon's text for Prometheus.
+# Tests pumice top, and the daemon's metrics for Prometheus.
 . "$(dirname "$0")/../lib/common.bash"
 stuck=$BUILD/tests/verbs/stuck
 address=127.49.$(($$ % 256)).1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Windows from one packet to 4096, clean and with losses: the data is right, nobody has more unacknowledged than the window, and
-# the window is what holds a sender back if it is small.
+# Tests windows from one packet to 4096, without and with losses. The data is right. No sender has more unacknowledged packets than its
+# window allows. A small window limits the sender.
 . "$(dirname "$0")/../lib/common.bash"
 endurance=$BUILD/tests/verbs/rdma_endurance
 block=127.52.$(($$ % 256))

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A daemon that a service manager starts for the first client, and that can't start: the client learns why, and nobody is left
-# waiting at the socket, for whom the service manager would start it again and again. With what was wrong mended, the same socket serves.
+# A service manager starts a daemon for the first client, and the daemon can't start. The client gets the reason. No client stays at the
+# socket, for which the service manager would start the daemon again and again. After the cause is removed, the same socket works.
 . "$(dirname "$0")/../lib/common.bash"
 need python3 ibv_devices
 library=$BUILD/lib/pumice/libibverbs.so.1

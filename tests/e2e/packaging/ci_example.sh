@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# examples/ci, as far as it can be tried without a container engine: host.sh makes two hosts that reach each other, its exit code is
-# the command's; the image has the packages whose libraries the programs need; the YAML files can be read.
+# Tests examples/ci without a container engine. host.sh makes two hosts that reach each other, and returns the command's exit code. The
+# images have the packages whose libraries the programs need. The YAML files can be read.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 BUILD=$(realpath "${BUILD:-build}")

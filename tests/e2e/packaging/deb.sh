@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The Debian packages: they build, have what they should have, lintian finds nothing wrong, and what is taken out of them works.
+# Tests the Debian packages: they build, contain the right files, and lintian finds nothing wrong. The files in them work.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 BUILD=$(realpath --relative-to=. "${BUILD:-build}")

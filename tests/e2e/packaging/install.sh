@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What `make install` puts somewhere works there, and `make uninstall` leaves nothing of it.
+# The files of `make install` work at their place, and `make uninstall` removes all of them.
 set -eu
 cd "$(dirname "$0")/../../.."
 work=$(mktemp -d)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What was installed works as a whole, with nothing of the source tree in sight: commands by PATH, a service with a socket that was
-# passed to it, programs by `pumice env` and `pumice run`, a program built by pkg-config, man pages, completion, units, Wireshark.
-# INSTALLED=PREFIX: take what is installed there (of a package, for example); else `make install` to a directory of its own.
+# An installed Pumice works as a whole, without the source tree: commands by PATH, a service with a passed socket, programs by
+# `pumice env` and `pumice run`, a program built by pkg-config, man pages, completion, units, Wireshark.
+# INSTALLED=PREFIX: test what is installed there, the contents of a package for example. Else `make install` to a temporary directory.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 source=$PWD

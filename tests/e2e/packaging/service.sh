@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What the systemd units leave the daemon is enough for its work: it reaches the memory of programs of its own user and, by the
-# descriptors that they pass, that of others'. As root, the daemon and the program are two other users, without any capability.
+# The daemon works with what the systemd units leave it. It reaches the memory of programs of its own user. It reaches the memory of other
+# users by the descriptors that their programs pass. As root, the daemon and the program run as two other users without capabilities.
 . "$(dirname "$0")/../lib/common.bash"
 units=$root/packaging/systemd
 block=127.51.$(($$ % 256))

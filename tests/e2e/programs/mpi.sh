@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A few jobs of Open MPI and MPICH on two hosts: all of our programs, jobs that die, that come and go, of another user. More: make test-mpi.
+# Runs a few jobs of Open MPI and MPICH on two hosts: all our MPI programs, jobs that die, many jobs in turn, a job of another user. `make
+# test-mpi` runs more.
 cd "$(dirname "$0")/../../.." || exit 1
 if [ -n "${SANITIZED:-}" ]; then
     echo "skip: sanitizers intercept memory calls, as UCX does"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What docs/mpi.md tells a new user to type works, as it stands there, for the user who runs this test, and goes over the devices: all of
-# its blocks marked "sh", in one shell. And what the MPI image of examples/ci does, the job of its workflow, and examples/mpi/run.sh.
+# Runs all blocks of docs/mpi.md that are marked "sh", in one shell, as a new user types them. They work and use the devices. It also runs
+# what the MPI image of examples/ci runs, the job of its workflow, and examples/mpi/run.sh.
 # MPI_PAGE: another page, in place of docs/mpi.md.
 . "$(dirname "$0")/../lib/common.bash"
 [ -z "${SANITIZED:-}" ] || skip "sanitizers intercept memory calls, as UCX does"

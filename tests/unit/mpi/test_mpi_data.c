@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The data of the MPI programs, tests/mpi/data.h: whatever lands at a wrong place, or belongs to another message, is seen. */
+/* The data of the MPI programs (tests/mpi/data.h): the check detects bytes at a wrong place and bytes of another
+ * message. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 

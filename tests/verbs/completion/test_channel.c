@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Completion channels: when an event comes, that none is lost, and that a CQ waits for its acknowledgements. */
+/* Completion channels: an event comes when it must, no event is lost, and a CQ waits for the acknowledgement of its
+ * events. */
 #include <fcntl.h>
 #include <pthread.h>
 

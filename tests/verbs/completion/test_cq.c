@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Completion queues: refusals, what happens to a destroyed QP's completions, overruns. */
+/* Completion queues: what they refuse, the completions of a destroyed QP, and overruns. */
 #include "tests/verbs/vt.h"
 
 static struct ibv_context *ctx;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Extended CQs and QPs: ibv_start_poll and its kin, ibv_wr_*. */
+/* Extended CQs and QPs: ibv_start_poll and its family, and ibv_wr_*. */
 #include "tests/verbs/vt.h"
 
 static struct vt_pair p;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A CQ is armed while completions wait in it: the event comes at once, as from NICs, which are told by the same doorbell what was
- * polled. Programs that poll, arm and then sleep hang without it. Those that fetch an event, arm and then poll get no second one
- * about what they poll. */
+/* Arming a CQ that holds completions. The event comes at once, as from a NIC: its doorbell also tells the NIC what
+ * was polled. Programs that poll, arm and then sleep hang without this event. A program that fetches an event, arms
+ * and then polls gets no second event for the completions that it polls. */
 #include "tests/verbs/vt.h"
 
 static struct vt_pair p;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a program may do between ibv_start_poll and ibv_end_poll: post requests in the place of those it has polled, however full the
- * CQ is, and ask for an event. */
+/* Between ibv_start_poll and ibv_end_poll a program may post requests in place of those that it has polled, even if
+ * the CQ is full, and may ask for an event. */
 #include "tests/verbs/vt.h"
 
 #define SLOTS 16 /* of the CQ, and requests outstanding */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Resizing a CQ with completions in it, and with a wish for an event. */
+/* Resizing a CQ that holds completions, and one that is armed. */
 #include "tests/verbs/vt.h"
 
 static struct vt_pair p;

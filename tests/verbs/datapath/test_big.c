@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Messages at the limit of 2^31 bytes, within two GiB of address space that are the same two MiB again and again:
- * what is written to one place of them is read at all. */
+/* Messages at the limit of 2^31 bytes. Two GiB of address space map the same two MiB again and again, so that memory
+ * suffices. */
 #include <sys/mman.h>
 
 #include "tests/verbs/ends.h"

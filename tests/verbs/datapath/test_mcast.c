@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Multicast: each member QP gets one copy, on the sender's device and on others; who left gets none. */
+/* Multicast: each member QP gets one copy, on the sender's device and on other devices. A QP that has left the group
+ * gets none. */
 #include "tests/verbs/ends.h"
 
 #define MEMBERS 3

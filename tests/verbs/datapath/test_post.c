@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What ibv_post_send and ibv_post_recv refuse, where bad_wr points, and that what they refuse leaves no trace. */
+/* ibv_post_send and ibv_post_recv: what they refuse, where bad_wr points then, and that a refused request leaves no
+ * trace. */
 #include "tests/verbs/vt.h"
 
 static struct vt_pair p;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The proposal's pseudo-code of Scalable Reliable Connections, through the names of pumice/src.h: NODES nodes with JOBS
- * jobs each, all-to-all, with O(N^2 * J) queue pairs. A job is a context of its own; nodes are the hosts that there
- * are, or the same device twice. */
+/* The pseudo-code of the proposal of Scalable Reliable Connections, with the names of pumice/src.h: NODES nodes with
+ * JOBS jobs each, all-to-all, with O(N^2 * J) QPs. Each job is a context. Each node is a host, or the same device
+ * twice if there is one host only. */
 #include "pumice/src.h"
 
 #include <fcntl.h>

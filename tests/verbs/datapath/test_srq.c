@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Shared receive queues: what is refused, several QPs that complete out of order, the limit, resizing, and that no
- * request is lost when QPs fail or go. */
+/* Shared receive queues: what they refuse, several QPs that complete out of order, the limit, and resizing. No
+ * request is lost when a QP fails or is destroyed. */
 #include <pthread.h>
 #include <sched.h>
 

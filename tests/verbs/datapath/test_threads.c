@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Many threads on one context: posting to one QP, polling one CQ, making and ending objects at the same time. Every
- * request completes exactly once. */
+/* Many threads on one context: they post to one QP, poll one CQ, and create and destroy objects at the same time.
+ * Every request completes exactly once. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

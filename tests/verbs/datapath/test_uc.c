@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Unreliable connections: what they carry, and that the receiver's troubles are not the sender's. */
+/* Unreliable connections: the operations that they carry. An error at the receiver does not affect the sender. */
 #include "tests/verbs/ends.h"
 
 static struct vt_end a, b;

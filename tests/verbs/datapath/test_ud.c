@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Datagrams: the 40 bytes in front, Q_Keys, what is dropped, and answers to the sender that a completion names. */
+/* Datagrams: the 40 bytes of GRH, Q_Keys, which datagrams are dropped, and answers to the sender that a completion
+ * names. */
 #include "tests/verbs/ends.h"
 
 #define GRH 40

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* XRC traffic: messages find the SRQ that each request names, in whatever process; domains and protection domains keep
- * them apart; and errors reach all who hold the target. */
+/* XRC traffic. Each message goes to the SRQ that its request names, in whatever process that SRQ is. XRC domains and
+ * protection domains separate them. Errors reach all processes that have the target QP open. */
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

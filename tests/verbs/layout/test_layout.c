@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows over layouts by pumice/layout.h: rows into columns, every way to use them by local and remote key, nesting,
- * rights, bounds, what is refused, and that nothing else is touched. */
+/* Memory windows over layouts by pumice/layout.h: rows become columns, by every use of local and remote keys. Also
+ * nesting, access rights, bounds and refusals. No other byte changes. */
 #include "tests/verbs/layout/layouts.h"
 
 #define N 64 /* rows and columns of the matrices; cells are doubles */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Binds to layouts that break a rule: each is refused with that very rule, and the window stays bound to what it was. */
+/* Binds to layouts that break a rule. Each is refused with this rule as its reason, and the window keeps its old
+ * binding. */
 #include "tests/verbs/layout/layouts.h"
 
 #define MAX UINT64_MAX

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* `pumice layout` about windows of a running program: the worked examples, bound for real, must be explained as those in files are, and
- * what is gone as gone. Where the examples have address N, the memory is byte N of a buffer. */
+/* `pumice layout` explains windows of a running program. It explains the worked examples, bound in this program, like
+ * those in files. It reports a window that is gone as gone. Address N of an example is byte N of a buffer. */
 #include <inttypes.h>
 #include <stdarg.h>
 

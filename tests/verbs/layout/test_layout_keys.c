@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The keys of windows whose bind is refused, flushed or never posted: the program sees those under which the device knows the window,
- * and they work. */
+/* The keys of windows whose bind is refused, flushed or never posted. The program sees the keys that the device
+ * knows, and they work. */
 #include "tests/verbs/layout/layouts.h"
 
 static struct vt_end a, b; /* b binds, a looks */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Windows over layouts that go in the middle of transfers: invalidated, deallocated, with their queue pair, their region or
- * their memory. What has come stays, the rest is refused, and nothing between the items is ever touched. */
+/* Windows over layouts that go away in the middle of a transfer: invalidated, deallocated, or with their QP, their
+ * region or their memory. The bytes that have arrived stay, the rest is refused, and no byte between the items ever
+ * changes. */
 #include <sys/mman.h>
 
 #include "tests/verbs/layout/layouts.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Windows over layouts at the limits that the device advertises, each moved through and not only bound; a billion items, which cost no
- * more than one; and uses that are rare: shared receive queues, and invalidation by the peer. */
+/* Windows over layouts at the limits that the device advertises; each is used for a transfer. A billion items cost no
+ * more than one. Also rare uses: shared receive queues, and invalidation by the peer. */
 #include "tests/verbs/layout/layouts.h"
 
 #define MANY 1000000000u

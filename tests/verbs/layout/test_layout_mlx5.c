@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Layouts as mlx5dv has them, and back (pumice/mlx5.h): every byte stays where it is, by the definitions of both, and by binding both
- * and reading; what has no such form, or does not fit, is refused. */
+/* Conversions between layouts and mlx5dv's layouts (pumice/mlx5.h). Every byte keeps its place, by the definitions of
+ * both, and when both are bound and read. A layout that has no such form, or does not fit, is refused. */
 #include <pumice/mlx5.h>
 
 #include "tests/verbs/layout/layouts.h"

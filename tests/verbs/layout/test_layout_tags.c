@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tagged buffers of a TM-SRQ that are windows over layouts: messages, and what rendezvous fetch, become a column of a matrix, with
- * nobody copying, whatever is lost. */
+/* Tagged buffers of a TM-SRQ that are windows over layouts. Messages, and data that a rendezvous fetches, become a
+ * column of a matrix without a copy by the program, also when packets are lost. */
 #include "tests/verbs/tag_matching/tags.h"
 /* after it */
 #include "tests/verbs/layout/layouts.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Windows over layouts where the transport isn't a reliable connection, and by ATOMIC WRITE: datagrams and unreliable connections
- * from a part of a matrix into another part, with every byte around watched. */
+/* Windows over layouts with other transports, and with ATOMIC WRITE. Datagrams and unreliable connections move a part
+ * of a matrix into another part; the test checks every byte around both. */
 #include "tests/verbs/layout/layouts.h"
 
 #define ROWS 64

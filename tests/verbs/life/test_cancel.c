@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Threads that somebody cancels while they post, poll or ask the device: they get through, and no lock, doorbell or reply is lost. Only the
- * reads that wait for events are cancellation points. */
+/* Threads that are cancelled while they post, poll or ask the device. They finish their call, and no lock, doorbell
+ * or reply is lost. Only the reads that wait for events are cancellation points. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The daemon is killed under the program's feet: outstanding requests are flushed in order, the device says it is
- * dead once, nothing hangs, everything can be destroyed. Needs a daemon of its own: VT_DAEMON_PID. */
+/* The daemon is killed while a program uses it. Outstanding requests are flushed in order, the device reports its
+ * death once, nothing hangs, and everything can be destroyed. Needs a daemon of its own: VT_DAEMON_PID. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

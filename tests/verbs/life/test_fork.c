@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* fork(): the child's copy of a context is dead and says so, does no harm to the parent, and the child can open the
- * device itself. */
+/* fork(): the child's copy of a context is dead, and its calls say so. The child does not disturb the parent, and can
+ * open the device itself. */
 #include <sys/wait.h>
 
 #include "tests/verbs/vt.h"

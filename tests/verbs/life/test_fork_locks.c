@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* fork() while another thread is in the middle of a call: the child has a copy of the locks that it held, and of no thread that would
- * release them. What the child calls must not wait for them. */
+/* fork() while another thread is in the middle of a call. The child has copies of the locks that this thread held,
+ * but no thread that releases them. Calls of the child must not wait for them. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Without a daemon: no devices, and one line on stderr that says where it was looked for. And how the environment
- * names the socket. */
+/* Without a daemon there are no devices, and one line on stderr says where the library looked for the daemon. Also:
+ * how the environment names the socket. */
 #include <sys/wait.h>
 
 #include "tests/verbs/vt.h"

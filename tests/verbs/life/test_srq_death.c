@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The daemon is killed: what was posted to shared receive queues and to a matching list comes back flushed, each
- * request once, by the CQ that it would have completed in. Needs a daemon of its own: VT_DAEMON_PID. */
+/* The daemon is killed. The requests in shared receive queues and in a matching list come back flushed, each once, by
+ * the CQ in which it would have completed. Needs a daemon of its own: VT_DAEMON_PID. */
 #include <fcntl.h>
 #include <infiniband/tm_types.h>
 #include <signal.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Registered memory gets into huge pages, with that of its neighbours and without a change to their bytes; PUMICE_HUGE_PAGES=off
- * leaves it alone; and malloc's blocks of 1 MiB are in its heap once a device is open, unless the program or its environment says otherwise. */
+/* Registered memory moves into huge pages, together with its neighbours, and no byte changes. PUMICE_HUGE_PAGES=off
+ * leaves it alone. malloc takes blocks of 1 MiB from its heap once a device is open, unless the program or its
+ * environment has set this. */
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory that is not the usual region: on-demand and implicit regions with their prefetching, device memory, zero-based
- * regions, and parent domains with allocators of their own. */
+/* Unusual memory: on-demand and implicit regions and their prefetch, device memory, zero-based regions, and parent
+ * domains with allocators of their own. */
 #include <sys/mman.h>
 
 #include "tests/verbs/ends.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Regions whose addresses are not those of their memory, and regions that are registered anew while peers use their keys. */
+/* Regions whose addresses differ from those of their memory, and regions that are registered again while peers use
+ * their keys. */
 #include "tests/verbs/ends.h"
 
 #define HIGH 0x123456789000u /* an address that this process has nothing at */

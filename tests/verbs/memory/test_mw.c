@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows of both types: what they let through and for how long, rebinding, and what is refused. */
+/* Memory windows of both types: what they permit and for how long, rebinding, and what is refused. */
 #include "tests/verbs/ends.h"
 
 static struct vt_end a, b; /* b has the windows; a writes through them */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Everything that is not there says so, by EOPNOTSUPP and never by a crash: verbs of devices of other kinds, and what vendors' libraries
- * import from rdma-core's for their own drivers. */
+/* Missing features fail with EOPNOTSUPP, and never by a crash: verbs of other kinds of devices, and functions that
+ * vendors' libraries import from rdma-core for their own drivers. */
 #include <dlfcn.h>
 
 #include "tests/verbs/vt.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Asynchronous events: that they come and name their object, that it waits for the acknowledgement, that the
+/* Asynchronous events: they come and name their object, destroying this object waits for the acknowledgement, and the
  * descriptor can be polled. */
 #include <fcntl.h>
 #include <pthread.h>

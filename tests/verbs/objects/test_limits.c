@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The limits that the device reports are real: so many objects can be made, the last of them work, one more fails with
- * a clear error and hurts nobody, and all go away again. */
+/* The limits that the device reports are real. A program can create so many objects, and the last of them work. One
+ * more fails with a clear error and disturbs nothing. All can be destroyed again. */
 #include "tests/verbs/vt.h"
 
 static struct ibv_context *ctx;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names and rates: every enumerator has a name of its own, what is none has none, and rates convert as the system's
- * library does it. */
+/* Names and rates: every enumerator has a name of its own, other values have none, and rates convert as in the
+ * system's library. */
 #include <dlfcn.h>
 
 #include "tests/verbs/vt.h"

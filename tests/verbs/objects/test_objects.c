@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Making, asking and ending objects: what is refused and with which error, what is granted, and that what the device
- * doesn't have fails with EOPNOTSUPP. */
+/* Creating, querying and destroying objects: what is refused and with which error, and what is granted. What the
+ * device doesn't have fails with EOPNOTSUPP. */
 #include <dlfcn.h>
 
 #include "tests/verbs/vt.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A process that has no descriptor or no address space left: what needs one fails and leaves nothing behind, and what was
- * there before goes on. */
+/* A process has no descriptors or no address space left. A call that needs one fails and leaves nothing behind.
+ * Existing objects keep working. */
 #include <fcntl.h>
 #include <sys/resource.h>
 

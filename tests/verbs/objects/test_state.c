@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A queue pair's state as the library knows it, by which it refuses requests: threads that modify and ask at the same time leave it as
- * the last of them was told. */
+/* The library's copy of a QP's state, by which it refuses requests. Threads modify and query a QP at the same time;
+ * the copy then equals the last state that the device has set. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>

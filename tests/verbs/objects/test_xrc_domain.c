@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* XRC domains: which file means which domain, open flags, several processes, and who keeps a domain alive. */
+/* XRC domains: which file means which domain, open flags, several processes, and what keeps a domain alive. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A port's counters as programs read them in /sys/class/infiniband: current at each read from the beginning, through a descriptor that
- * stays open, too; and exact. */
+/* A port's counters in /sys/class/infiniband, as programs read them. Each read from the beginning of the file gives
+ * the current and exact value, also through a descriptor that stays open. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The library stands in for functions that may be called anywhere: before any constructor has run, in signal handlers, between fork and
- * exec, and behind filters of system calls. */
+/* The library replaces functions that may be called anywhere: before any constructor, in signal handlers, between
+ * fork and exec, and under filters of system calls. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Who is told that rdma_cm is not there: programs that can't go on without it. Those that only look whether it is there, as UCX
- * and libfabric do in every rank of an MPI job, are left alone. */
+/* The message that rdma_cm is missing. Programs that can't go on without rdma_cm get it. Programs that only look for
+ * rdma_cm, as UCX and libfabric do in every rank of an MPI job, don't. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What programs look for in the file system: the device in /dev/infiniband, its attributes in /sys/class/infiniband, by
- * every function of libc that the library stands in for; and that nothing else has changed. */
+/* Files that programs look for: the device in /dev/infiniband and its attributes in /sys/class/infiniband, by every
+ * function of libc that the library replaces. All other files are unchanged. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>

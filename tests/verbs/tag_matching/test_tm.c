@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* TM-SRQs as objects: what they may be made of, list operations, handles, limits, and their end. */
+/* TM-SRQs as objects: their parameters, list operations, handles, limits, and their destruction. */
 #include "tests/verbs/tag_matching/tags.h"
 
 static struct ibv_context *ctx;

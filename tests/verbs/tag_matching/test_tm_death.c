@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Messages to TM-SRQs that don't end well: senders that are killed, QPs that fail, buffers that are too short, FINs that
- * nobody takes. Nothing of that is counted, every matched entry has one last completion, and the list serves the other
- * QPs as before. */
+/* Messages to TM-SRQs that fail: the sender is killed, the QP fails, the buffer is too short, or nobody takes the
+ * FIN. None of them is counted, every matched entry gets one last completion, and the list still serves the other
+ * QPs. */
 #include <signal.h>
 #include <sys/wait.h>
 

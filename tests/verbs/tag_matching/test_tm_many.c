@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* One TM-SRQ for 64 QPs: the list doesn't care where messages come from. First one message at a time, and each
- * completion is the one that the reference model foretells; then all QPs at once, and the rules of MPI's order must hold.
- * Also with packets that are lost and doubled: nothing is matched, counted or delivered twice. */
+/* One TM-SRQ for 64 QPs: matching does not depend on the QP of a message. First the messages come one at a time, and
+ * each completion equals the one of the reference model. Then all QPs send at once, and MPI's rules of order must
+ * hold. With lost and duplicated packets too, nothing is matched, counted or delivered twice. */
 #include "tests/verbs/tag_matching/tags_mpi.h"
 
 #define QPS 64

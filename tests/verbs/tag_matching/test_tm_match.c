@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Eager messages to TM-SRQs: what matches, what is unexpected, in which order, and how the program is told. */
+/* Eager messages to TM-SRQs: which match, which are unexpected, their order, and their completions. */
 #include "tests/verbs/tag_matching/tags.h"
 
 #define TMH ((uint32_t)sizeof(struct ibv_tmh))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* QPs of a TM-SRQ that have send requests of their own: programs may use them beside the offload (0.7), for rendezvous that
- * are left to them, and for windows that messages invalidate. A strict device keeps these send queues for itself. */
+/* QPs of a TM-SRQ with send requests of their own. Programs may use these QPs beside the offload: for rendezvous that
+ * the device leaves to them, and for windows that messages invalidate. A strict device keeps these send queues for
+ * itself. */
 #include "tests/verbs/tag_matching/tags.h"
 
 #define HEAD ((uint32_t)(sizeof(struct ibv_tmh) + sizeof(struct ibv_rvh)))

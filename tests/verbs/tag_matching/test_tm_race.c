@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The race that the synchronization of tag matching is there for: messages m1 and m2 arrive while the program posts receives
- * b1 and b2. In every order, with the program looking at its completions or not in between, the first message
- * must have the first receive, and every completion is the one that the reference model foretells. */
+/* The race that the synchronization of tag matching prevents. Messages m1 and m2 arrive while the program posts
+ * receives b1 and b2. The test tries every order, and lets the program look at its completions in between or not. The
+ * first message must match the first receive, and every completion must equal the one of the reference model. */
 #include "tests/verbs/tag_matching/tags_mpi.h"
 
 #define TAG 5

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Entries, operations and their limits while messages come in: when a slot is free again, what a list that stops in the middle
- * leaves, a full queue of operations, and the end of an SRQ that is in use. */
+/* Entries, operations and their limits while messages arrive: when a slot is free again, what a list leaves behind
+ * when it stops in the middle, a full queue of operations, and destroying an SRQ that is in use. */
 #include "tests/verbs/tag_matching/tags.h"
 
 #define TAGS 64 /* of tm_open's SRQs */

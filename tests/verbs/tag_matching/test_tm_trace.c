@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What `pumice tm` and `pumice status` tell of a matching list. */
+/* What `pumice tm` and `pumice status` report about a matching list. */
 #include "tests/verbs/tag_matching/tags.h"
 
 static char said[65536];
