@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a queue pair that does nothing costs the daemon: private memory, and pages of its rings that were touched.
+"""Measures what an idle queue pair costs the daemon: private memory, and touched pages of the QP's rings.
 
     tests/bench/idle_qps.py [NUMBER [DEPTH]]      (4096 queue pairs of 128 requests)
 """

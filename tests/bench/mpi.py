@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""How fast an MPI is on Pumice, beside the same MPI over TCP, all in one run: latency, bandwidth, message rate, MPI_Put, allreduce.
+"""Compares an MPI on Pumice with the same MPI over TCP: latency, bandwidth, message rate, MPI_Put, allreduce.
 
     tests/bench/mpi.py               Open MPI and MPICH, five repetitions
     tests/bench/mpi.py --quick       Open MPI alone, three repetitions, fewer measures
     tests/bench/mpi.py -k latency    only some measures
 
-Every repetition runs each measure on each transport in turn, so that a machine that gets slower does so for all. Shown are medians; a
-ratio is the median of the ratios within each repetition, and more than 1 means that Pumice is ahead. A figure that is worse than what is
-wanted is no failure; one that is missing is: exit code 1. Also written to build/bench-mpi.json.
+Every repetition runs each measure on each transport in turn. So a machine that becomes slower becomes slower for all of them. The
+tables show medians. A ratio is the median of the ratios within each repetition; above 1 Pumice is better. A figure below its target is
+no failure. A missing figure is one: exit code 1. The results are also written to build/bench-mpi.json.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tools of benchmarks that are programs of their own, and runs between processors that stay where they are."""
+"""Compiles tools of the benchmarks, and repeats runs during which the processors of a virtual machine were moved."""
 
 import os
 import subprocess

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""How fast Pumice is, beside what else would do the work on the same machine, all in one run.
+"""Compares Pumice with its alternatives on the same machine, in one run.
 
     tests/bench/run.py               five repetitions, all sizes (under 15 minutes)
     tests/bench/run.py --quick       three repetitions, fewer sizes (under 4 minutes)
     tests/bench/run.py -k send_lat   only some measures (and the ratios that need no others)
 
-Every repetition runs each measure once, ours and the others' in turn, so that a machine that gets slower does so for all.
-Shown are medians; a ratio is the median of the ratios within each repetition. Nothing is asserted: numbers are to be read.
-Also written to build/bench.json.
+Every repetition runs each measure once, Pumice's and the alternatives' in turn. So a machine that becomes slower becomes slower for all
+of them. The tables show medians. A ratio is the median of the ratios within each repetition. The benchmark only reports; it never fails
+because of a figure. The results are also written to build/bench.json.
 """
 
 import argparse

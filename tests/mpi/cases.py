@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cases as data. A name is HOSTS[+faults]/WHO/TRANSPORT/..., where WHO is an MPI, "ucx" (UCX's own tools) or "fabric" (libfabric's);
-run.py --list prints them all. They make up sets, which are fields of a case:
+"""The cases as data. A name is HOSTS[+faults]/WHO/TRANSPORT/... WHO is an MPI, "ucx" (UCX's own tools) or "fabric" (libfabric's).
+run.py --list prints all names. A case is in one or more of these sets, which are its fields:
 
-    basic   a part of `make test`, without an MPI        mpi     a part of `make test`, with both
-    quick   `make test-mpi`                              matrix  `make test-mpi-matrix`: everything with everything
-    long    a thousand times MPI_Init and MPI_Finalize   --full  all that there is
+    basic   a part of `make test`, without an MPI        mpi     a part of `make test`, with both MPIs
+    quick   `make test-mpi`                              matrix  `make test-mpi-matrix`: all combinations
+    long    a thousand times MPI_Init and MPI_Finalize   --full  all cases
 """
 
 import dataclasses

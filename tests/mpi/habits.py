@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What jobs do to a daemon beside messages: they come and go a thousand times, and poll with more ranks than there are cores."""
+"""Load on a daemon beside messages: a thousand jobs in turn, and more polling ranks than there are cores."""
 
 import os
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Jobs of an MPI: how they are started on a lab, and what must hold at their end."""
+"""Jobs of an MPI: how to start them on a lab, and the checks at their end."""
 
 import os
 import shutil

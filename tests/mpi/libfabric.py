@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""libfabric: reliable datagrams of its own (ofi_rxd) over the device's UD queue pairs; and what needs rdma_cm says so."""
+"""libfabric: its reliable datagrams (ofi_rxd) over the device's UD queue pairs. What needs rdma_cm fails with a message that says so."""
 
 import lab as labs
 from traffic import Traffic

@@ -3,15 +3,15 @@
 """Unmodified MPIs over UCX on Pumice: the programs of tests/mpi with Open MPI and with MPICH; ucx_info and ucx_perftest, fi_info and
 fi_pingpong.
 
-    tests/mpi/run.py                     the quick set
-    tests/mpi/run.py --matrix            every MPI, transport, number of ranks and hosts, clean and with faults
-    tests/mpi/run.py --long              the daemons' memory over a thousand times MPI_Init and MPI_Finalize
-    tests/mpi/run.py --full              all cases
-    tests/mpi/run.py --basic             only UCX's and libfabric's tools, few of their tests, as make test does
-    tests/mpi/run.py --mpi               jobs of both MPIs, few of them, as make test does
-    tests/mpi/run.py -k openmpi/ud -k ucx     those whose name has one of these (fnmatch patterns work, too)
+    tests/mpi/run.py                       the quick set
+    tests/mpi/run.py --matrix              every MPI, transport, number of ranks and hosts, without and with faults
+    tests/mpi/run.py --long                the daemons' memory over a thousand times MPI_Init and MPI_Finalize
+    tests/mpi/run.py --full                all cases
+    tests/mpi/run.py --basic               a few tests of UCX's and libfabric's tools; `make test` runs these
+    tests/mpi/run.py --mpi                 a few jobs of both MPIs; `make test` runs these
+    tests/mpi/run.py -k openmpi/ud -k ucx  cases whose name contains one of these, or matches one as an fnmatch pattern
 
-A failure prints the job's output and the command that repeats it. Exit code 1 if anything failed.
+A failure prints the job's output and the command that repeats it. Exit code 1: a case failed.
 """
 
 import os

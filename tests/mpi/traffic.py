@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the devices of a lab have done since some moment: that they were used at all, on every host, with the operations and the faults
-that a case is about."""
+"""Compares a lab's counters with those of an earlier moment. A case passes only if its job used the devices of every host, with the
+operations and the faults of this case."""
 
 from cases import WITH_SM
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""UCX's own tools: ucx_info, and ucx_perftest on both of its levels. UCP is what MPIs use, and chooses transports itself; UCT is one
-transport of one device, told which."""
+"""UCX's own tools: ucx_info, and ucx_perftest on both of its levels. UCP is the level that MPIs use; it chooses transports itself. UCT is
+one transport of one device, which the command line names."""
 
 import re
 

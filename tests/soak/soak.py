@@ -1,20 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A long time of mixed traffic with faults and sudden deaths.
+"""Runs mixed traffic with faults and sudden deaths for a long time.
 
     tests/soak/soak.py [--seconds N] [--seed N] [--pairs N] [--only KIND]
 
-Several hosts run at once: two whose packets are lost, doubled and reordered, one that talks to itself under the same faults, and two
-without faults for UC and UD, which repeat nothing. On them pairs of programs come and go at random: data-checked traffic over every
-transport, unmodified tools, and programs that make random verbs calls. Some are killed in the middle. A pair that nobody killed must
-end well; the partner of a killed one must end by itself, with an error.
+Several hosts run at once. Two lose, duplicate and reorder packets. One talks to itself under the same faults. Two are without faults,
+for UC and UD, which retransmit nothing. Pairs of programs start and end on them at random: data-checked traffic over every transport,
+unmodified tools, and programs that make random verbs calls. Some programs are killed in the middle. A pair must succeed if none of its
+programs was killed. The partner of a killed program must end by itself, with an error.
 
-The daemons get a long shortest timeout: on a machine with fewer processors than busy processes a daemon may not run for the half second
-after which most programs' connections give up, and some of the tools never notice that theirs did. If a pair does not end well, the report says
-what the daemons know of its queues and where its processes are in the kernel.
+The daemons get a large minimum timeout. On a machine with fewer processors than busy processes, a daemon may not run for half a second.
+Most programs' connections fail after this time, and some of the tools never notice their failure. If a pair does not succeed, the report
+shows what the daemons know about its queues, and where its processes are in the kernel.
 
-Every round ends in quiet: then no daemon may have an object left, and its memory must be what it was after the first round. The seed
-repeats the choice of programs, not their timing.
+At the end of each round all is quiet. Then no daemon may have an object left, and its memory must be the same as after the first
+round. A seed repeats the choice of programs, not their timing.
 """
 
 import argparse

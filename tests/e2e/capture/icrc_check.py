@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""icrc_check.py CAPTURE [MINIMUM]: recomputes the ICRC of every RoCEv2 packet of a capture (pcap or pcapng, Ethernet) with
-zlib, from the bytes that are in the capture, and compares. Shares no code with wire/. Exits 1 if one is wrong or there are
-fewer than MINIMUM (1) packets, 77 without tshark."""
+"""icrc_check.py CAPTURE [MINIMUM]: recomputes the ICRC of every RoCEv2 packet of a capture (pcap or pcapng, Ethernet) with zlib, and
+compares it with the ICRC in the packet. It shares no code with wire/. Exit code 1: an ICRC is wrong, or there are fewer than MINIMUM (1)
+packets. Exit code 77: tshark is missing."""
 
 import shutil
 import struct

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""messages.py CAPTURE inside|between: the messages of a capture of pumice capture, put together from their packets: of those
-that stay inside of a device, or of those between two. One line each: transport, operation, bytes, hash of the payload, and what the
-headers say besides, but for addresses and keys, which differ from run to run. Repeated packets count once, and ACKs not at all, since
-one may stand for many. READs of adjoining memory with adjoining PSNs are one: in how many requests a READ is asked for depends on
-how congested the path was when it began. The messages from a queue pair to another are in their order; these groups are sorted, so that two
-lists can be compared. Shares no code with pcap/ and wire/."""
+"""messages.py CAPTURE inside|between: prints the messages of a capture of pumice capture, assembled from packets. It prints the messages
+within devices, or the messages between devices.
+
+Each line has the transport, the operation, the number of bytes, a hash of the payload, and the other header fields, except addresses and
+keys, which differ from run to run. Repeated packets count once. ACKs don't count, because one ACK may stand for many. READs of adjoining
+memory with adjoining PSNs count as one READ, because the number of requests depends on the congestion of the path. The messages from one
+QP to another are in their order. These groups are sorted, so that two lists can be compared. The script shares no code with pcap/ and
+wire/."""
 
 import copy
 import hashlib

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Virtual hosts for the end-to-end tests and the benchmarks: daemons on private addresses and sockets, network namespaces, and
-processes on them whose output is kept.
+"""Virtual hosts for the end-to-end tests and the benchmarks: daemons on private addresses and sockets, network namespaces, and processes on
+these hosts, with their output.
 
-Nothing here needs more than the standard library. Whatever a Lab has started or made is gone after close().
+This module needs only the standard library. After close() everything that a Lab has started or made is gone.
 """
 
 import array

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What runners of end-to-end tests share: they choose cases by name, run one after the other on laboratories (lab.Lab) that cases
-with the same wishes share, print a verdict for each, with the command that repeats a failure, and leave nothing behind when they are
-told to end."""
+"""The common part of the runners of end-to-end tests. A runner selects cases by name and runs one after the other. Cases with the same key
+share a laboratory (lab.Lab). A runner prints a verdict for each case, and the command that repeats a failure. It leaves nothing behind
+when it is told to end."""
 
 import argparse
 import fnmatch

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The cases as data: unmodified programs, their arguments, where they run, and what must be true afterwards.
 
-A case's name is TOPOLOGY[+VARIANT]/PROGRAM/WHAT; run.py --list prints them all. Those with quick=True make up `make test`, all
-of them `make e2e-full`.
+A case's name is TOPOLOGY[+VARIANT]/PROGRAM/WHAT. run.py --list prints all names. `make test` runs the cases with quick=True,
+run.py --full runs all.
 """
 
 import dataclasses

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cases of more than two programs, or of one that does not come in pairs. As in special.py, each takes a lab."""
+"""Cases of more than two programs, or of a program that does not run as a pair. Like those in special.py, each gets a lab."""
 
 import os
 import signal

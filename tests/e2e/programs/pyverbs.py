@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""rdma-core's own pyverbs tests, as Debian's python3-pyverbs package ships them, against our library.
+"""Runs rdma-core's pyverbs tests, as Debian's python3-pyverbs package ships them, with our library.
 
     tests/e2e/programs/pyverbs.py                 run all modules, compare with pyverbs.expected
     tests/e2e/programs/pyverbs.py test_qp         only these modules
-    tests/e2e/programs/pyverbs.py --write         make what happened the expectation (then review the difference)
+    tests/e2e/programs/pyverbs.py --write         make the results the expectation (then review the difference)
 
-pyverbs.expected has one line per test: name, outcome, and for a skip the reason the test gives. Every difference fails.
+pyverbs.expected has one line per test: name, outcome, and for a skipped test its reason. Every difference is a failure.
 """
 
 import argparse

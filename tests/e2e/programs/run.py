@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """End-to-end tests: unmodified verbs programs between virtual hosts.
 
-    tests/e2e/programs/run.py                     the quick set
-    tests/e2e/programs/run.py --full              all cases
-    tests/e2e/programs/run.py -k faults -k ib_read     those whose name has one of these (fnmatch patterns work, too)
+    tests/e2e/programs/run.py                       the quick set
+    tests/e2e/programs/run.py --full                all cases
+    tests/e2e/programs/run.py -k faults -k ib_read  cases whose name contains one of these, or matches one as an fnmatch pattern
 
-A failure prints the output of both sides and the command that repeats it. Exit code 1 if anything failed.
+A failure prints the output of both sides and the command that repeats it. Exit code 1: a case failed.
 """
 
 import os

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cases that are more than running a pair of programs: death, start-up errors, captures, idleness.
+"""Cases that are more than a pair of programs: death, start-up errors, captures, idleness.
 
-Those that work on a lab are called with (lab, full); those that make their own daemons with (build, args). They raise
-lab.Trouble with all that is needed to understand it, or lab.Unavailable with the reason to skip.
+Cases on a lab are called with (lab, full). Cases that start their own daemons are called with (build, args). They raise lab.Trouble with
+everything that is needed to understand the failure, or lab.Unavailable with the reason to skip the case.
 """
 
 import os

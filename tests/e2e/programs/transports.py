@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cases for what is not plain RC: UC, UD, shared receive queues, XRC. The same programs as in cases.py, with other options.
+"""Cases for other transports than plain RC: UC, UD, shared receive queues, XRC. They run the programs of cases.py with other options.
 
-UC and UD may lose messages, and none of these programs repeats one: so they run without faults only.
+UC and UD may lose messages, and none of these programs repeats one. So these cases run without faults only.
 """
 
 PINGPONG = [
