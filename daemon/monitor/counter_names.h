@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Our counters under the names of other systems, so that their tools and their users find what they know: the
- * hw_counters of soft-RoCE (rxe) and mlx5, the port counters of InfiniBand, and the statistics of Open MPI's usnic
- * transport. */
+/* Pumice's counters under the names that other systems use, so that their tools find them and their users know them.
+ * The systems are soft-RoCE (rxe) and mlx5 (hw_counters), InfiniBand (port counters), and Open MPI's usnic transport
+ * (its statistics). */
 #ifndef PUMICE_DAEMON_FOREIGN_H
 #define PUMICE_DAEMON_FOREIGN_H
 

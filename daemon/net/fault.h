@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Fault injection: decides for each packet that a device is about to send whether it is lost, duplicated, corrupted,
+/* Fault injection: decides for each packet, just before a device sends it, whether it is lost, duplicated, corrupted,
  * marked or delayed.
  *
  * This is a pure module: no I/O, no clock, no allocation, no random numbers. The decision is a hash of

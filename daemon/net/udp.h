@@ -82,9 +82,9 @@ void udp_close(struct udp *u);
 /* The current state of GSO: "on", "off", "off (sniffer)", "off (refused)". */
 const char *udp_gso_state(const struct udp *u);
 
-/* Returns how many payload bytes a peer with a receive buffer like ours can take without loss while it does not read,
- * if every packet is about as long as the path MTU. The kernel charges a packet that arrives alone with about twice
- * its length. */
+/* Returns how many payload bytes fit into the receive buffer of a peer that does not read for a while. The buffer is
+ * assumed to be as large as ours, and every packet about as long as the path MTU. The kernel charges a packet that
+ * arrives alone with about twice its length. */
 uint64_t udp_window_bytes(const struct udp *u);
 
 /* --- out --------------------------------------------------------------------------------------- */

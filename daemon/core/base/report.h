@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reports of what went wrong: NAKs, packets dropped, timeouts, queue pairs that fail. The engine's owner takes them
- * (engine_pop_report) and writes them to a log. Nothing of the protocol depends on them. Reports that find no room are counted. */
+/* Error reports: a NAK, a dropped packet, a timeout or a QP that failed. The engine makes them, and its owner takes
+ * them with engine_pop_report and writes them to a log. They have no influence on the protocol. While the ring of
+ * reports is full, further reports are only counted. */
 #ifndef PUMICE_CORE_BASE_REPORT_H
 #define PUMICE_CORE_BASE_REPORT_H
 
@@ -9,63 +10,68 @@
 
 enum report_kind {
     REPORT_NONE = 0,
-    REPORT_NAK_SENT, /* syndrome says which; RNR NAKs, too */
+    REPORT_NAK_SENT, /* syndrome: the kind of NAK. RNR NAKs are reported too. */
     REPORT_NAK_RCVD,
-    REPORT_TIMEOUT, /* the QP's timeout passed without an answer: another try, of which retries_left are left */
+    /* no answer within the QP's timeout. The request is sent again; after that, retries_left retries are left. */
+    REPORT_TIMEOUT,
     REPORT_DROP, /* a packet was dropped; cause: enum drop_cause */
     REPORT_ERROR, /* the QP went to ERR (SQE, if it is unreliable); cause: enum error_cause */
-    REPORT_KINDS, /* their number */
+    REPORT_KINDS, /* number of report kinds */
 };
 enum drop_cause {
     DROP_UNKNOWN_QP, /* no such QP */
     DROP_STATE, /* the QP is not ready to receive */
     DROP_PKEY,
     DROP_SOURCE, /* the source address is not the QP's peer */
-    DROP_OPCODE, /* not of the QP's service */
-    DROP_RESPONSE, /* answers nothing that was asked */
+    DROP_OPCODE, /* its opcode belongs to another service than the QP's */
+    DROP_RESPONSE, /* a response to no outstanding request */
     DROP_QKEY,
-    DROP_NO_RECV, /* UC, UD: no receive request */
-    DROP_REFUSED, /* UC, UD: not allowed, too long, or of a message given up */
-    /* By the engine's owner, which has not handed it over: */
+    DROP_NO_RECV, /* UC, UD: no receive request is posted */
+    DROP_REFUSED, /* UC, UD: it is not allowed, too long, or part of a message that was dropped */
+    /* The engine never sees these packets. Its owner reports them: */
     DROP_ICRC, /* wrong ICRC */
     DROP_MALFORMED, /* can't be decoded */
     DROP_CAUSES,
 };
 enum error_cause {
-    ERROR_PROGRAM, /* modify_qp to ERR, or its owner closed it so */
-    ERROR_PEER_NAK, /* the peer refused: syndrome */
+    ERROR_PROGRAM, /* the program set it to ERR with modify_qp */
+    ERROR_PEER_NAK, /* the peer sent a NAK: syndrome */
     ERROR_RETRY, /* no answer after retry_cnt retries */
-    ERROR_RNR_RETRY, /* the peer had no receive request, rnr_retry times */
-    ERROR_LOCAL, /* a request of its own could not be carried out: status */
-    ERROR_RESPONSE, /* a response did not fit its request */
-    ERROR_REFUSED, /* it refused what the peer sent: syndrome */
-    ERROR_RECV, /* a receive request's memory can't be written, or is too small: status */
-    ERROR_MEMORY, /* client memory is gone */
+    ERROR_RNR_RETRY, /* the peer had no receive request, and rnr_retry retries did not help */
+    ERROR_LOCAL, /* one of the QP's own requests could not be carried out: status */
+    ERROR_RESPONSE, /* a response did not match its request */
+    ERROR_REFUSED, /* the QP answered a request with a NAK that ends the connection: syndrome */
+    ERROR_RECV, /* a receive request's memory is too small or not writable: status */
+    ERROR_MEMORY, /* the client's memory can no longer be accessed */
     ERROR_CAUSES,
 };
 
 struct report {
     uint8_t kind; /* enum report_kind */
-    uint8_t cause; /* enum drop_cause or error_cause, by kind */
-    uint8_t syndrome; /* AETH, of NAKs */
-    uint8_t status; /* enum wc_status, of errors that a completion tells; else 0 */
-    uint8_t opcode; /* BTH, of the packet that it is about, if has_packet */
-    uint8_t retries_left; /* REPORT_TIMEOUT */
+    uint8_t cause; /* enum drop_cause or error_cause, as kind says */
+    uint8_t syndrome; /* AETH syndrome of a NAK */
+    /* enum wc_status of the completion that tells the program of the error; 0: none does */
+    uint8_t status;
+    uint8_t opcode; /* BTH opcode of the packet, if has_packet */
+    uint8_t retries_left; /* of REPORT_TIMEOUT */
     bool has_packet;
-    bool has_key; /* key and va mean something */
-    uint32_t qpn; /* the QP here; of REPORT_DROP with DROP_UNKNOWN_QP: that was meant */
-    uint32_t peer_qpn; /* the QP there; 0: not known */
-    uint32_t psn; /* of the packet; of errors of requests the oldest unacknowledged, of others the expected one */
+    bool has_key; /* key and va are valid */
+    /* the local QP. With DROP_UNKNOWN_QP, the destination QP that the packet names. */
+    uint32_t qpn;
+    uint32_t peer_qpn; /* the peer's QP; 0: not known */
+    /* PSN of the packet. Of a requester's error, the PSN of the oldest unacknowledged request; of any other error,
+     * the expected PSN. */
+    uint32_t psn;
     uint32_t expected; /* PSN that the responder expects */
-    uint32_t key; /* rkey, or lkey of ERROR_LOCAL */
-    uint64_t va; /* address that goes with it */
-    uint8_t peer[16]; /* its GID */
+    uint32_t key; /* rkey. With ERROR_LOCAL and WC_LOC_PROT_ERR, the lkey. */
+    uint64_t va; /* the address that was accessed with key */
+    uint8_t peer[16]; /* the peer's GID */
 };
 
 #define REPORT_SLOTS 128u
 struct report_ring { /* part of struct engine */
     uint32_t head, tail;
-    uint64_t lost; /* found no room */
+    uint64_t lost; /* reports for which the ring had no slot */
     struct report slot[REPORT_SLOTS];
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the IP header of a received packet says. */
+/* The fields of a received packet's IP header that the engine uses. */
 #ifndef PUMICE_CORE_BASE_RX_META_H
 #define PUMICE_CORE_BASE_RX_META_H
 
@@ -16,7 +16,7 @@ struct rx_meta {
     bool ce; /* ECN congestion experienced */
 };
 
-/* Does the packet belong to the one partition, as a full or as a limited member (IBA 10.9.3)? */
+/* True if the packet belongs to the one partition there is, as a full or a limited member (IBA 10.9.3). */
 static inline bool pkey_matches(uint16_t pkey)
 {
     return (pkey & 0x7fff) == (PKEY_DEFAULT & 0x7fff);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Synchronization of a tag list with the program: tag_list.h says what it means. */
+/* When the driver's entries of a matching list become active again after the list was out of sync with the program.
+ * tag_list.h describes the rule. */
 #ifndef PUMICE_CORE_TM_SYNC_H
 #define PUMICE_CORE_TM_SYNC_H
 
