@@ -89,6 +89,15 @@ fresh_copy
 source_with src/dv/zz.c ''
 breach "a source without a header" "src/dv/zz.c: has no header of its own"
 
+source_with daemon/base/zz.c '#include "pumice/abi.h"'
+breach "a public header does not stand in for a source's own one in the daemon" "daemon/base/zz.c: has no header of its own"
+
+source_with src/verbs/base/zz.c '#include <errno.h>' '#include <infiniband/verbs.h>'
+breach "a public header that does not come first" "src/verbs/base/zz.c: has no header of its own"
+
+source_with src/verbs/base/zz.c '#include <infiniband/verbs.h>' 'int vb_zz(void)' '{'
+breach "a function that the public header lacks" "src/verbs/base/zz.c: defines vb_zz"
+
 source_with daemon/core/base/zz.h '#include <stdio.h>'
 breach "a system header in the engine" "daemon/core/base/zz.h: includes <stdio.h>"
 
