@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The functions of pumice/layout.h. All that is done to objects is done by the libibverbs.so.1 that made them; this library finds out
- * whether that is ours. */
+/* The functions of pumice/layout.h. The libibverbs.so.1 that made an object also carries out the operations on it. This
+ * library only finds out whether that is the one of Pumice. */
 #include "pumice/layout.h"
 
 #include <dlfcn.h>
@@ -12,8 +12,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Our libibverbs, if it is the one in this process; NULL: it is another. It may have been loaded for a plugin alone, so that the
- * global scope doesn't show it. */
+/* The interface of Pumice's libibverbs, or NULL if the context is of another one. The library may have been loaded for
+ * a plugin only. Then the global scope does not show it. */
 static const struct pumice_provider *provider(const struct ibv_context *context)
 {
     const struct pumice_provider *p = dlsym(RTLD_DEFAULT, PUMICE_PROVIDER_SYMBOL);

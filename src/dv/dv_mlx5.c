@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The functions of pumice/mlx5.h: conversions between layouts and the structures of mlx5dv. */
 #include "pumice/mlx5.h"
 
 #include <errno.h>
@@ -8,10 +9,10 @@
 #define LIST_INLINE 4u /* entries that fit into any request */
 #define ENTRY_BYTES 16u
 
-/* An entry of an interleaved layout, worked out. */
+/* The pattern of an entry of an interleaved layout. */
 struct pattern {
-    uint64_t items, rounds;
-    uint64_t distance; /* from an item to the one in its place a round later */
+    uint64_t items, rounds; /* a round has repeat_count items */
+    uint64_t distance; /* bytes from an item to the corresponding item of the next round */
 };
 
 static int key_of(const struct pumice_mw_bind_layout_entry *e, uint32_t *lkey)
@@ -25,7 +26,7 @@ static int key_of(const struct pumice_mw_bind_layout_entry *e, uint32_t *lkey)
     return 0;
 }
 
-/* Room for so many elements and, if they are interleaved, the header? */
+/* Is there room for num elements and, if they are interleaved, for the header? Returns 0 or ENOMEM. */
 static int check_room(const struct pumice_mlx5_limits *limits, const struct pumice_mlx5_mkey *out, uint64_t num,
                       uint32_t header)
 {
@@ -51,7 +52,7 @@ static int to_list(const struct pumice_mw_bind_layout *l, const struct pumice_ml
         if (rc == 0 && e->length > UINT32_MAX)
             rc = ERANGE;
         if (rc)
-            continue; /* whether it is sound comes first */
+            continue; /* go on, because EINVAL of a later entry comes first */
         out->list[i] = (struct ibv_sge){.addr = e->addr, .length = (uint32_t)e->length};
         rc = key_of(e, &out->list[i].lkey);
     }
@@ -62,9 +63,9 @@ static int to_list(const struct pumice_mw_bind_layout *l, const struct pumice_ml
     return rc;
 }
 
-/* --- interleaved ----------------------------------------------------------------------------------------------------- */
+/* --- interleaved ------------------------------------------------------------------------------ */
 
-/* Sound, and what it is like. */
+/* Checks an entry and computes its pattern. Returns 0 or EINVAL. */
 static int read_pattern(const struct pumice_mw_bind_layout_entry *e, struct pattern *p)
 {
     uint32_t ndim = e->interleaved.dimension_count;
@@ -83,7 +84,7 @@ static int read_pattern(const struct pumice_mw_bind_layout_entry *e, struct patt
     return 0;
 }
 
-/* The place of item k, relative to the first. */
+/* The offset of item k from the first item, in bytes. */
 static uint64_t place(const struct pumice_mw_bind_layout_entry *e, uint64_t k)
 {
     uint64_t at = 0;
@@ -97,12 +98,12 @@ static uint64_t place(const struct pumice_mw_bind_layout_entry *e, uint64_t k)
     return at;
 }
 
-/* Does each item lie at the same distance from the one that is in its place in the round before? It does if dimensions that are one
- * pattern are taken as one, and all but the last of these begin anew with each round. */
+/* Is the distance from each item to the corresponding item of the next round the same? First merge dimensions that
+ * continue each other. Then it is the same if all merged dimensions but the last begin anew with each round. */
 static bool is_regular(const struct pumice_mw_bind_layout_entry *e, struct pattern *p)
 {
     const struct pumice_mw_dimension *dim = e->interleaved.dimension;
-    uint64_t inner = 1, stride = 0, count = 1; /* items of all dimensions before; the one that grows */
+    uint64_t inner = 1, stride = 0, count = 1; /* items of all dimensions before; the dimension that grows */
 
     for (uint32_t d = 0; d < e->interleaved.dimension_count; d++) {
         uint64_t span;
@@ -191,7 +192,7 @@ EXPORT int pumice_layout_to_mlx5(const struct pumice_mw_bind_layout *layout, con
     return EINVAL;
 }
 
-/* --- back ------------------------------------------------------------------------------------------------------------ */
+/* --- from mlx5 -------------------------------------------------------------------------------- */
 
 EXPORT int pumice_layout_from_mlx5(const struct pumice_mlx5_mkey *in, struct ibv_mr *const *mr, unsigned num_mr,
                                    struct pumice_mw_bind_layout *layout, struct pumice_mw_bind_layout_entry *entry,

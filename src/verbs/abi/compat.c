@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The first ABI, IBVERBS_1.0 of 2005. Its structures differ from today's, so no object of ours could be used through
- * it. The device list is empty there, which leaves nothing to call the rest with; what is called all the same fails. */
+/* The first ABI, IBVERBS_1.0 of 2005. Its structures differ from today's, so a program can't use objects of this
+ * library through it. Its device list is empty, so a program gets no object to call the other functions with. All other
+ * functions fail. */
 #include "src/verbs/abi/stubs.h"
 
 #include <infiniband/verbs.h>
@@ -69,6 +70,6 @@ OLD_INT(detach_mcast);
 OLD_VOID(ack_async_event);
 OLD_VOID(ack_cq_events);
 
-/* Drivers of that time registered themselves with it, at load. */
+/* Drivers of that time called this when they were loaded. */
 VB_STUB_VOID(old_register_driver)
 VB_SYMVER(old_register_driver, ibv_register_driver, "IBVERBS_1.1");

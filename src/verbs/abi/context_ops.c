@@ -20,7 +20,7 @@
 #include "src/verbs/memory/pd.h"
 #include "src/verbs/objects/tm.h"
 
-/* The entries that only programs of the first ABI called. */
+/* The entries that only programs of the first ABI call. */
 static void *no_compat(void)
 {
     return vb_null(-EOPNOTSUPP);
@@ -45,7 +45,7 @@ void vb_context_ops(struct vb_context *c)
     o->post_send = vb_post_send;
     o->post_recv = vb_post_recv;
 
-    /* Those left NULL make the header's inline functions answer EOPNOTSUPP. */
+    /* For an entry that is NULL, the inline function of the header returns EOPNOTSUPP. */
     struct verbs_context *v = &c->vctx;
     v->sz = sizeof(*v);
     v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;

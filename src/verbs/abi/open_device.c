@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Opening and closing a device. */
+/* Opening and closing a device: ibv_open_device and ibv_close_device. */
 #include <infiniband/verbs.h>
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 #include "src/verbs/session/fork.h"
 #include "src/verbs/shim/hugepage.h"
 
-/* The daemon must be our tracer to reach our memory where the Yama module guards it; elsewhere this fails and is not
- * needed. */
+/* Makes the daemon the tracer of this process. The Yama security module demands that before the daemon may reach the
+ * memory of this process. Without Yama this fails, and is not needed. */
 static void admit_daemon(struct vb_context *c)
 {
     struct pm_list_rep rep;

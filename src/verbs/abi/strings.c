@@ -93,7 +93,7 @@ VB_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 }
 
 /* clang-format off */
-/* Rates: multiple of 2.5 Gbit/s where it is one (-1: no such conversion), and Mbit/s on the line. */
+/* Rates. mult: the multiple of 2.5 Gbit/s, or -1 if the verbs API has none. mbps: Mbit/s on the line. */
 static const struct {
     enum ibv_rate rate;
     int mult, mbps;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Exported functions that only fail. Programs and libraries insist on these symbols when they are loaded, and hardly ever call them.
- * compat.c holds those of the first ABI. private34.c holds those of rdma-core's provider libraries.
+/* Exported functions that only fail. Programs and libraries insist on these symbols when they are loaded, and hardly
+ * ever call them. compat.c holds those of the first ABI. private34.c holds those of rdma-core's provider libraries.
  *
  * Each macro defines one function. It has no parameters, since it looks at none; callers pass what they like. */
 #ifndef PUMICE_SRC_VERBS_ABI_STUBS_H

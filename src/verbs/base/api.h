@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The conventions that every function of the verbs API follows here: how it is exported, how it gets from a public structure to the
- * library's own one, and how it reports an error. */
+/* The conventions that every function of the verbs API follows here: how it is exported, how it gets from a public
+ * structure to the library's own one, and how it reports an error. */
 #ifndef PUMICE_SRC_VERBS_BASE_API_H
 #define PUMICE_SRC_VERBS_BASE_API_H
 
 #include <errno.h>
 #include <stddef.h>
 
-/* Marks a symbol that the shared object exports. All other symbols are hidden (-fvisibility=hidden). The version script only gives
- * the exported symbols their versions. */
+/* Marks a symbol that the shared object exports. All other symbols are hidden (-fvisibility=hidden). The version script
+ * only gives the exported symbols their versions. */
 #define VB_EXPORT __attribute__((visibility("default")))
 /* Binds the local function impl to the old version of a public symbol. */
 #define VB_SYMVER(impl, name, version) __asm__(".symver " #impl ", " #name "@" version ", remove")
@@ -16,7 +16,8 @@
 /* The object of the given type whose member is at ptr. */
 #define VB_OF(type, member, ptr) ((type *)((char *)(ptr)-offsetof(type, member)))
 
-/* Inside the library a function returns 0 or -errno. The verbs API wants NULL or a positive errno value, and errno set. */
+/* Inside the library a function returns 0 or -errno. The verbs API wants NULL or a positive errno value, and errno
+ * set. */
 
 /* Sets errno to -rc and returns NULL. */
 static inline void *vb_null(int rc)

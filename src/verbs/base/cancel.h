@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Threads that are cancelled. In rdma-core, posting, polling and control calls store to memory or call ioctl, and a thread is not
- * cancelled in them. Here they are system calls that POSIX has among its cancellation points: a thread that ended in one would leave
- * locks held, a request without its doorbell, a reply for the next to read. So these calls are made so that they are none (libc's
- * syscall() is none), or with cancellation off. What stays one, as there, is the read that waits for an event, under no lock, and
- * the wait for acknowledgements of those who destroy. */
+/* Threads that are cancelled (pthread_cancel). In rdma-core, posting, polling and control calls store to memory or call
+ * ioctl, which are no cancellation points. In this library they make system calls that POSIX counts among its
+ * cancellation points. A thread that ended in one of them would leave a lock held, a request without its doorbell, or a
+ * reply for the next request to read. So the library makes these calls through syscall() of the C library, which is no
+ * cancellation point, or with cancellation off. Two calls stay cancellation points, as in rdma-core: the read that
+ * waits for an event, under no lock, and the wait for acknowledgements when an object is destroyed. */
 #ifndef PUMICE_SRC_VERBS_BASE_CANCEL_H
 #define PUMICE_SRC_VERBS_BASE_CANCEL_H
 
@@ -11,12 +12,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* close(), but no cancellation point. */
 static inline void vb_close(int fd)
 {
     syscall(SYS_close, fd);
 }
 
-/* Returns what vb_cancel_restore takes. They may be nested. */
+/* Turns cancellation off. Returns the old state, for vb_cancel_restore. The calls may be nested. */
 static inline int vb_cancel_off(void)
 {
     int was;

@@ -6,15 +6,15 @@
  *   3. the lock of the context
  *   4. the lock of the session
  *
- * Posting takes the lock of one queue or SRQ. Polling takes the lock of one CQ, and that of an SRQ if the completion is of one of its
- * requests. All other uses are on the control path. */
+ * Posting takes the lock of one queue or SRQ. Polling takes the lock of one CQ, and that of an SRQ if the completion is
+ * of one of its requests. All other uses are on the control path. */
 #ifndef PUMICE_SRC_VERBS_BASE_LOCK_H
 #define PUMICE_SRC_VERBS_BASE_LOCK_H
 
 #include <pthread.h>
 
-/* Initialises a lock of the data path. It is held for some tens of instructions, so a thread that finds it taken spins for a short
- * time before it sleeps. */
+/* Initialises a lock of the data path. It is held for some tens of instructions, so a thread that finds it taken spins
+ * for a short time before it sleeps. */
 static inline void vb_lock_init(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t a;

@@ -3,7 +3,7 @@
 
 #include "pumice/abi.h"
 
-/* --- whose turn it is ------------------------------------------------------------------------------------------------- */
+/* --- whose turn it is ------------------------------------------------------------------------- */
 
 /* The thread waits for something new: it begins with short waits. */
 static void start_yielding(struct vb_poll_thread *t)
@@ -33,8 +33,8 @@ static void note_rhythm(struct vb_poll_thread *t, uint64_t now)
     t->last = now;
 }
 
-/* Do other threads poll this queue, too? A second poller makes it count as shared for a long time: a thread that is interrupted at any
- * moment does not always hold the lock around the queue. */
+/* Do other threads poll this queue, too? A second poller makes it count as shared for a long time: a thread that is
+ * interrupted at any moment does not always hold the lock around the queue. */
 static bool is_shared(const struct vb_poll_thread *t, struct vb_poll_queue *queue, uint64_t now)
 {
     const void *last = atomic_load_explicit(&queue->poller, memory_order_relaxed);
@@ -66,7 +66,7 @@ bool vb_poll_turn(struct vb_poll_thread *t, const void *context, struct vb_poll_
     return true;
 }
 
-/* --- what it does in its turn ------------------------------------------------------------------------------------------ */
+/* --- what it does in its turn ----------------------------------------------------------------- */
 
 bool vb_poll_is_alone(const struct vb_poll_thread *t, const void *page, bool gone)
 {
@@ -120,7 +120,7 @@ void vb_poll_turn_done(struct vb_poll_thread *t, const void *page, uint32_t publ
     t->page = page;
 }
 
-/* --- crowded processors ------------------------------------------------------------------------------------------------ */
+/* --- crowded processors ----------------------------------------------------------------------- */
 
 void vb_poll_yielded(struct vb_poll_crowd *crowd, uint64_t before, uint64_t after)
 {
@@ -142,9 +142,9 @@ uint64_t vb_poll_backoff(const struct vb_poll_crowd *crowd)
     return length < VB_POLL_BACKOFF_MIN_NS ? VB_POLL_BACKOFF_MIN_NS : length;
 }
 
-/* If the processors are so crowded that a sleep ends late, as with many ranks of a job on each core, the next sleep is as long as this one
- * was late. So the pollers leave the processors to the threads that work, and to the daemon. They wait hardly longer than they would have
- * anyway. If the sleep was not late, the next one is half as long. */
+/* If the processors are so crowded that a sleep ends late, as with many ranks of a job on each core, the next sleep is
+ * as long as this one was late. So the pollers leave the processors to the threads that work, and to the daemon. They
+ * wait hardly longer than they would have anyway. If the sleep was not late, the next one is half as long. */
 void vb_poll_slept(struct vb_poll_crowd *crowd, uint64_t length, uint64_t before, uint64_t after)
 {
     uint64_t took = after - before;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Decides what a thread does when its poll of a CQ found nothing: return, yield, or sleep. It gets times and counts and returns an action;
- * it makes no system call. datapath/poll_wait.c makes the calls.
+/* Decides what a thread does when its poll of a CQ found nothing: return, yield, or sleep. It gets times and counts and
+ * returns an action; it makes no system call. datapath/poll_wait.c makes the calls.
  *
  * Three small state machines decide together.
  *
- * 1. How often does the thread poll? (vb_poll_thread.rhythm) A thread that only looks now and then must not wait: UCX's helper thread looks
- * into its queues every few milliseconds with a spin lock held, and meanwhile the working thread burns its time slices on that lock.
+ * 1. How often does the thread poll? (vb_poll_thread.rhythm) A thread that only looks now and then must not wait: UCX's
+ * helper thread looks into its queues every few milliseconds with a spin lock held, and meanwhile the working thread
+ * burns its time slices on that lock.
  *
  *                      BUSY_POLLS empty polls in a row
  *       OCCASIONAL ------------------------------------> BUSY
  *                  <------------------------------------
  *                       no empty poll for BUSY_GAP_NS
  *
- * 2. How does a busy thread wait for the daemon? (vb_poll_thread.phase) Yields are quicker than being woken. But if many yields brought
- * nothing, the completion takes its time, and other programs can have the processor.
+ * 2. How does a busy thread wait for the daemon? (vb_poll_thread.phase) Yields are quicker than being woken. But if
+ * many yields brought nothing, the completion takes its time, and other programs can have the processor.
  *
  *                  YIELDS or YIELDS_SAME turns without news
  *         YIELDING ------------------------------------> WAITING
@@ -21,10 +22,11 @@
  *              the daemon published something, or the thread
  *                       polls another context now
  *
- * With YIELDS_SAME the thread shares its processor with the daemon. With YIELDS other threads must have run there since the last count.
+ * With YIELDS_SAME the thread shares its processor with the daemon. With YIELDS other threads must have run there since
+ * the last count.
  *
- * 3. Do other programs compute on the processors? (vb_poll_crowd, one for all threads of a context) Then a process that sleeps gets a
- * processor sooner than a process that yields.
+ * 3. Do other programs compute on the processors? (vb_poll_crowd, one for all threads of a context) Then a process that
+ * sleeps gets a processor sooner than a process that yields.
  *
  *                 a yield takes more than SLOW_YIELD_NS
  *             CALM ------------------------------------> CROWDED
@@ -36,7 +38,7 @@
  * Not every empty poll of a busy thread is its turn to give the processor away:
  *   - A thread that polls several queues in turn does it once in each round, at the queue where it did it last.
  *   - Threads that share a queue do it only every SHARED_NS. Their callers hold a lock around the poll, as UCX does for
- *     MPI_THREAD_MULTIPLE. A spin lock whose holder always gives the processor away inside it starves the other threads.
+ *     MPI_THREAD_MULTIPLE. If the holder of a spin lock always gives its processor away, the other threads starve.
  *
  * The action of a turn:
  *
@@ -45,7 +47,8 @@
  *      YIELDING, CROWDED sleep, until the daemon publishes       sleep
  *      WAITING           wait for the daemon                     (like YIELDING)
  *
- * A thread can't wait for a daemon that sleeps (the daemon would not wake it) or that is gone; it then acts as in YIELDING. */
+ * A thread can't wait for a daemon that sleeps (the daemon would not wake it) or that is gone; it then acts as in
+ * YIELDING. */
 #ifndef PUMICE_SRC_VERBS_BASE_POLL_STATE_H
 #define PUMICE_SRC_VERBS_BASE_POLL_STATE_H
 
@@ -53,49 +56,54 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* --- thresholds ------------------------------------------------------------------------------------------------------- */
+/* --- thresholds ------------------------------------------------------------------------------- */
 /* clang-format off */
 
-/* A thread that pauses longer is no busy poller. Shorter than the few milliseconds between two looks of UCX's helper thread. */
+/* A thread that pauses longer is no busy poller. Shorter than the few milliseconds between two looks of UCX's helper
+ * thread. */
 #define VB_POLL_BUSY_GAP_NS         UINT64_C(1000000)
-/* Empty polls before a thread is a busy poller. Measured together with one wait per round of queues: a job of 64 ranks of Open MPI on two
- * cores took 30 to 50 s instead of 150 s. The number 8: chosen, not measured. */
+/* Empty polls before a thread is a busy poller. Measured together with one wait per round of queues: a job of 64 ranks
+ * of Open MPI on two cores took 30 to 50 s instead of 150 s. The number 8: chosen, not measured. */
 #define VB_POLL_BUSY_POLLS          8
-/* Empty polls of other queues before it is a queue's turn anyway: as many queues as a thread polls in turn, and more. Chosen, not
- * measured. */
+/* Empty polls of other queues before it is a queue's turn anyway: as many queues as a thread polls in turn, and more.
+ * Chosen, not measured. */
 #define VB_POLL_OTHERS_MAX          16
 /* Empty polls of one context alone after which the thread polls no other context. Follows from OTHERS_MAX. */
 #define VB_POLL_ALONE               (2 * VB_POLL_OTHERS_MAX)
-/* The least time between two turns at a shared queue: more than a time slice. Measured: three threads in each of two ranks of Open MPI took
- * 6 to 11 s on a busy machine, instead of 40 s or for ever. */
+/* The least time between two turns at a shared queue: more than a time slice. Measured: three threads in each of two
+ * ranks of Open MPI took 6 to 11 s on a busy machine, instead of 40 s or for ever. */
 #define VB_POLL_SHARED_NS           UINT64_C(5000000)
 /* A queue counts as shared for so long after a second thread polled it. Chosen, not measured. */
 #define VB_POLL_SHARED_PERIOD_NS    UINT64_C(10000000000)
 
-/* Turns without news before the thread waits: for the daemon on another processor, and on the same one. Sooner on the same one, since a
- * yield does not always give the processor away, above all not to a daemon in another session: Linux shares a processor between sessions
- * first (autogroup). The numbers: chosen, not measured. */
+/* Turns without news before the thread waits: for the daemon on another processor, and on the same one. Sooner on the
+ * same one, since a yield does not always give the processor away, above all not to a daemon in another session: Linux
+ * shares a processor between sessions first (autogroup). The numbers: chosen, not measured. */
 #define VB_POLL_YIELDS              32
 #define VB_POLL_YIELDS_SAME         8
-/* How long the daemon lets a waiting thread sleep: doubled from MIN to MAX while nothing comes. So a thread that polls other things, too,
- * loses no more time than it has waited already. Measured together with one processor for each daemon: twice the bandwidth of 1 MiB
- * messages between MPI ranks on two processors. The numbers: chosen, not measured. */
+/* How long the daemon lets a waiting thread sleep: doubled from MIN to MAX while nothing comes. So a thread that polls
+ * other things, too, loses no more time than it has waited already. Measured together with one processor for each
+ * daemon, before daemons and ranks shared a session: twice the bandwidth of 1 MiB messages between MPI ranks on two
+ * processors. The numbers: chosen, not measured. */
 #define VB_POLL_WAIT_MIN_US         20
 #define VB_POLL_WAIT_MAX_US         320
-/* A wait ends after this if the daemon dies. Longer than a tick of the kernel: measured, a timer that ends before the next tick costs 5 us. */
+/* A wait ends after this if the daemon dies. Longer than a tick of the kernel: measured, a timer that ends before the
+ * next tick costs 5 us. */
 #define VB_POLL_DEATH_NS            UINT64_C(20000000)
 
-/* A yield that takes longer says that other programs compute. More than the turns of many ranks that poll and yield, less than a time
- * slice. Measured: 150 us was less than those turns, and the ranks slept as if other programs computed. */
+/* A yield that takes longer says that other programs compute. More than the turns of many ranks that poll and yield,
+ * less than a time slice. Measured: 150 us was less than those turns, and the ranks slept as if other programs
+ * computed. */
 #define VB_POLL_SLOW_YIELD_NS       UINT64_C(1000000)
-/* How long CROWDED lasts: MIN after the first slow yield, which may be a chance, then doubled up to MAX. Chosen, not measured. */
+/* How long CROWDED lasts: MIN after the first slow yield, which may be a chance, then doubled up to MAX. Chosen, not
+ * measured. */
 #define VB_POLL_SLOW_PERIOD_MIN_NS  UINT64_C(1000000)
 #define VB_POLL_SLOW_PERIOD_MAX_NS  UINT64_C(20000000)
-/* The shortest sleep in CROWDED. Measured: with 50 us, 64 ranks on two cores filled the cores with sleeps; many processes that sleep for
- * less than 100 us starve others for seconds, as Linux 6.18 schedules. */
+/* The shortest sleep in CROWDED. Measured: with 50 us, 64 ranks on two cores filled the cores with sleeps; many
+ * processes that sleep for less than 100 us starve others for seconds, as Linux 6.18 schedules. */
 #define VB_POLL_BACKOFF_MIN_NS      UINT64_C(100000)
-/* The longest one. Measured: with sleeps as long as the last one ended late, up to 4 ms, round trips of another program beside 64 ranks on
- * two cores went from 14 ms to about 1.5 ms. */
+/* The longest one. Measured: with sleeps as long as the last one ended late, up to 4 ms, round trips of another program
+ * beside 64 ranks on two cores went from 14 ms to about 1.5 ms. */
 #define VB_POLL_BACKOFF_MAX_NS      UINT64_C(4000000)
 /* A sleep that ends so much later than asked says that many threads wait for a processor. Chosen, not measured. */
 #define VB_POLL_LATE_NS             UINT64_C(500000)
@@ -104,7 +112,7 @@
 #define VB_POLL_CHECK_NS            UINT64_C(50000000)
 /* clang-format on */
 
-/* --- state ------------------------------------------------------------------------------------------------------------ */
+/* --- state ------------------------------------------------------------------------------------ */
 
 enum vb_poll_rhythm { VB_POLL_OCCASIONAL, VB_POLL_BUSY };
 enum vb_poll_phase { VB_POLL_YIELDING, VB_POLL_WAITING };
@@ -124,8 +132,8 @@ struct vb_poll_thread {
     long switches; /* involuntary context switches of the thread, at the last count */
     uint32_t wait_us; /* how long the next wait is */
     const void *page; /* session page of the context of the last turn */
-    uint32_t
-        published; /* its count of published completions at the end of the last turn; what came before was polled since */
+    /* The published completions on that page at the end of the last turn. The thread has polled all of them since. */
+    uint32_t published;
 };
 
 /* Of a queue. Shared by all threads that poll it. */
@@ -157,19 +165,21 @@ enum vb_poll_action {
     VB_POLL_COUNT_SWITCHES, /* count the involuntary context switches of the thread, and call vb_poll_choose_counted */
 };
 
-/* --- a poll that found nothing ----------------------------------------------------------------------------------------- */
+/* --- a poll that found nothing ---------------------------------------------------------------- */
 
-/* Notes an empty poll of queue, which is one of context. Returns whether it is the turn of the thread to give the processor away. */
+/* Notes an empty poll of queue, which is one of context. Returns whether it is the turn of the thread to give the
+ * processor away. */
 bool vb_poll_turn(struct vb_poll_thread *t, const void *context, struct vb_poll_queue *queue, uint64_t now);
 
-/* In its turn: does the thread poll no context but the one with this session page? Then it may sleep for that daemon alone. It must also
- * know which completions it has polled, and the daemon must live. */
+/* In its turn: does the thread poll no context but the one with this session page? Then it may sleep for that daemon
+ * alone. It must also know which completions it has polled, and the daemon must live. */
 bool vb_poll_is_alone(const struct vb_poll_thread *t, const void *page, bool gone);
 
 /* Chooses the action of a turn. */
 enum vb_poll_action vb_poll_choose(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
                                    const struct vb_poll_view *view);
-/* Chooses it after VB_POLL_COUNT_SWITCHES. switches is the count. sched_yield counts as an involuntary switch if another thread ran. */
+/* Chooses it after VB_POLL_COUNT_SWITCHES. switches is the count. sched_yield counts as an involuntary switch if
+ * another thread ran. */
 enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
                                            const struct vb_poll_view *view, long switches);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Scatter/gather elements. Those of the verbs API and those of the rings (pumice/abi.h) have the same layout, so lists of them are
- * copied as they are. */
+/* Scatter/gather elements. Those of the verbs API and those of the rings (pumice/abi.h) have the same layout, so lists
+ * of them are copied as they are. */
 #ifndef PUMICE_SRC_VERBS_BASE_SGE_H
 #define PUMICE_SRC_VERBS_BASE_SGE_H
 
@@ -15,7 +15,8 @@ _Static_assert(sizeof(struct ibv_sge) == sizeof(struct pm_sge) &&
                    offsetof(struct ibv_sge, lkey) == offsetof(struct pm_sge, lkey),
                "SGEs are copied as they are");
 
-/* Distributes len bytes of data over num SGEs. The daemon has checked that the bytes fit, and that the client may write there. */
+/* Distributes len bytes of data over num SGEs. The daemon has checked that the bytes fit, and that the client may write
+ * there. */
 static inline void vb_scatter(const struct pm_sge *sge, uint32_t num, const uint8_t *data, uint32_t len)
 {
     for (uint32_t i = 0; i < num && len; i++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Sparse arrays of pointers: QPs by number, and CQs, SRQs, MRs and MWs by handle or key. A key has 24 bits.
  *
- * A table is written under the lock of its context and read without a lock: its leaves are made when they are needed, and stay until the
- * table goes. */
+ * A table is written under the lock of its context and read without a lock: its leaves are made when they are needed,
+ * and stay until the table goes. */
 #ifndef PUMICE_SRC_VERBS_BASE_TABLE_H
 #define PUMICE_SRC_VERBS_BASE_TABLE_H
 
@@ -20,8 +20,8 @@ struct vb_table {
 int vb_table_init(struct vb_table *t);
 /* Frees the table, but not the objects in it. A table of zeros is allowed. */
 void vb_table_fini(struct vb_table *t);
-/* Sets the entry of key. NULL removes it, which never fails. The caller holds the lock of the context. Returns 0, -ENOMEM, or -EPROTO if
- * the key has more than 24 bits. */
+/* Sets the entry of key. NULL removes it, which never fails. The caller holds the lock of the context. Returns 0,
+ * -ENOMEM, or -EPROTO if the key has more than 24 bits. */
 int vb_table_set(struct vb_table *t, uint32_t key, void *value);
 
 /* The entry of key, or NULL. It needs no lock as long as the object itself can't go away. */

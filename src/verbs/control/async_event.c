@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Asynchronous events: records from the daemon in a pipe, whose end means that the device is no more. */
+/* Asynchronous events: ibv_get_async_event and ibv_ack_async_event. The daemon writes records into a pipe. The end of
+ * the pipe means that the daemon is gone. */
 #include <infiniband/verbs.h>
 
 #include <errno.h>
@@ -12,8 +13,8 @@
 #include "src/verbs/objects/srq.h"
 #include "src/verbs/session/fork.h"
 
-/* An XRC target may have several handles here, and each gets every event, from a record of its own: the one whose turn
- * it is is the one that had the fewest. */
+/* The handle of a QP that gets the next event. An XRC target may have several handles in this process. The daemon sends
+ * a record for each, so that each handle gets every event. The handle that had the fewest events is next. */
 static struct vb_qp *next_handle(struct vb_qp *first)
 {
     struct vb_qp *best = first;
@@ -23,8 +24,9 @@ static struct vb_qp *next_handle(struct vb_qp *first)
     return best;
 }
 
-/* The object that an event is about, one more event counted as delivered (the count keeps it alive until it is
- * acknowledged); false: it is gone meanwhile, or the event is of no kind that we know. */
+/* Fills event with the object of the record, and counts one more event as delivered. The count keeps the object alive
+ * until the application acknowledges the event. Returns false if the object is gone meanwhile, or if the type of the
+ * event is unknown. */
 static bool deliver(struct vb_context *c, const struct pm_async_event *rec, struct ibv_async_event *event)
 {
     bool found = false;
@@ -84,8 +86,8 @@ static bool deliver(struct vb_context *c, const struct pm_async_event *rec, stru
     return found;
 }
 
-/* The daemon is gone: the first caller gets the event. The descriptor becomes one that stays silent, as a device
- * that said its last word, so that a program which polls it doesn't spin on the pipe's end. */
+/* The daemon is gone: the first caller gets IBV_EVENT_DEVICE_FATAL. Then the descriptor is replaced by one that never
+ * becomes readable, so that a program which polls it doesn't loop on the end of the pipe. */
 static int deliver_fatal(struct vb_context *c, struct ibv_async_event *event)
 {
     pthread_mutex_lock(&c->lock);

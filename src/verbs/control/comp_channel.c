@@ -21,7 +21,7 @@ VB_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
         return NULL;
     int rc = vb_call(vb_ctx(context), &call);
     if (rc) {
-        if (rep.handle) /* but its descriptor can't be had */
+        if (rep.handle) /* the daemon made it, but its descriptor did not fit into this process */
             vb_drop(context, PM_OP_DESTROY_CHANNEL, rep.handle);
         free(ch);
         return vb_null(rc);
@@ -50,8 +50,8 @@ VB_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
     return 0;
 }
 
-/* The CQ with this handle, one more event counted as delivered; NULL if it is gone meanwhile. The count keeps it
- * alive until the application acknowledges. */
+/* Returns the CQ with this handle, and counts one more event as delivered. The count keeps the CQ alive until the
+ * application acknowledges the event. Returns NULL if the CQ is gone meanwhile. */
 static struct vb_cq *deliver(struct vb_context *c, uint32_t handle)
 {
     pthread_mutex_lock(&c->lock);
@@ -64,8 +64,8 @@ static struct vb_cq *deliver(struct vb_context *c, uint32_t handle)
     return cq;
 }
 
-/* After the daemon's death: a CQ of the channel that waits for an event gets it now, since its requests are flushed;
- * NULL if none waits. */
+/* After the death of the daemon: delivers an event to a CQ of the channel that has a request for one, since the
+ * requests of its queues are flushed. Returns NULL if there is no such CQ. */
 static struct vb_cq *deliver_last(struct vb_context *c, struct ibv_comp_channel *channel)
 {
     struct vb_cq *found = NULL;
@@ -91,7 +91,8 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
         struct pm_comp_event ev;
         if (!vb_owned(c))
             return vb_err(-EIO), -1;
-        ssize_t n = read(channel->fd, &ev, sizeof(ev)); /* the pipe passes records whole: PIPE_BUF is larger */
+        /* The pipe never splits a record, because a record is shorter than PIPE_BUF. */
+        ssize_t n = read(channel->fd, &ev, sizeof(ev));
         if (n < 0)
             return -1;
         if (n == (ssize_t)sizeof(ev)) {

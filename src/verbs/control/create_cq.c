@@ -13,7 +13,7 @@
 #include "src/verbs/session/fork.h"
 #include "src/verbs/session/segment.h"
 
-/* Maps a segment of slots entries; takes the descriptor. */
+/* Maps a segment of slots entries, and closes the descriptor. */
 static int map_ring(int fd, size_t size, uint32_t slots, struct pm_cq_page **page)
 {
     *page = vb_segment_map(fd, size);
@@ -46,7 +46,7 @@ static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create
     struct pm_cq_page *page;
     int fd;
     int rc = vb_call_segment(c, PM_OP_CREATE_CQ, req, sizeof(*req), &rep, sizeof(rep), &fd);
-    if (rc && rep.handle) /* but its descriptor can't be had */
+    if (rc && rep.handle) /* the daemon made it, but its descriptor did not fit into this process */
         destroy_handle(c, rep.handle);
     if (rc)
         return rc;
@@ -76,7 +76,7 @@ static struct vb_cq *make(struct ibv_context *context, const struct ibv_cq_init_
     struct pm_create_cq_req req = {.cqe = attr->cqe, .comp_vector = attr->comp_vector, .flags = attr->flags};
     if (attr->cqe == 0 || attr->cqe > c->caps.max_cqe || attr->comp_vector >= (uint32_t)context->num_comp_vectors)
         return vb_null(-EINVAL);
-    if (attr->channel && attr->channel->context != context) /* its handle may be another channel's here */
+    if (attr->channel && attr->channel->context != context) /* in this context another channel may have its handle */
         return vb_null(-EINVAL);
     struct vb_cq *cq = aligned_alloc(64, (sizeof(*cq) + 63) & ~(size_t)63);
     if (!cq)
@@ -132,7 +132,7 @@ struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
     return &cq->ex;
 }
 
-/* The new ring is mapped: the daemon moves what is live to it. */
+/* The new ring is mapped: asks the daemon to move the waiting completions to it. */
 static int switch_ring(struct vb_context *c, struct vb_cq *cq)
 {
     struct pm_handle req = {cq->cq.handle};
@@ -151,11 +151,12 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
     struct pm_resize_cq_rep rep;
     struct pm_cq_page *page;
     int fd;
-    if (!vb_owned(c)) /* another thread of the parent may have had the lock */
+    if (!vb_owned(c)) /* at the fork, another thread of the parent may have held the lock */
         return vb_err(-EIO);
     if (cqe < 1 || (uint32_t)cqe > c->caps.max_cqe)
         return vb_err(-EINVAL);
-    /* No completion may be taken, and no wish for an event be made, between the daemon's copy and our change to it. */
+    /* Between the copy by the daemon and the switch to the new ring, no thread may take a completion or request an
+     * event. */
     vb_cq_lock(cq);
     pthread_mutex_lock(&cq->notify_lock);
     int rc = vb_call_segment(c, PM_OP_RESIZE_CQ, &req, sizeof(req), &rep, sizeof(rep), &fd);
@@ -164,7 +165,8 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
     if (rc == 0 && (rc = switch_ring(c, cq)) != 0)
         munmap(page, rep.size);
     if (rc == 0) {
-        pthread_mutex_lock(&c->lock); /* after the daemon's death others look into all CQs under it */
+        /* After the death of the daemon, other threads look into all CQs under this lock. */
+        pthread_mutex_lock(&c->lock);
         munmap(cq->page, cq->size);
         set_ring(cq, page, rep.size, rep.slots);
         pthread_mutex_unlock(&c->lock);
@@ -185,7 +187,7 @@ int vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
     return vb_err(vb_call_simple(vb_ctx(cq->context), PM_OP_MODIFY_CQ, &req, sizeof(req), NULL, 0));
 }
 
-/* Waits until the application has acknowledged all events that it got. */
+/* Waits until the application has acknowledged all its events. */
 static void await_acks(struct vb_cq *cq)
 {
     pthread_mutex_lock(&cq->cq.mutex);
@@ -200,7 +202,7 @@ VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
     struct vb_context *c = vb_ctx(ibcq->context);
     if (vb_owned_quiet(c)) {
         struct pm_handle req = {ibcq->handle};
-        /* A QP or SRQ uses it: known here, so that it holds without a daemon too. */
+        /* Does a QP or an SRQ use it? The library checks that itself, so that it also works without a daemon. */
         vb_cq_lock(cq);
         int rc = cq->senders || cq->receivers || cq->srqs ? -EBUSY : 0;
         vb_cq_unlock(cq);
@@ -208,9 +210,9 @@ VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
             rc = vb_call_simple(c, PM_OP_DESTROY_CQ, &req, sizeof(req), NULL, 0);
         if (rc && rc != -EIO)
             return vb_err(rc);
-        /* From here on no event finds it any more: the counts are final. */
+        /* From here on no event finds the CQ any more, so the counts are final. */
         pthread_mutex_lock(&c->lock);
-        if (vb_table_get(&c->cqs, ibcq->handle) == cq) /* else its handle is another CQ's already */
+        if (vb_table_get(&c->cqs, ibcq->handle) == cq) /* else another CQ has the handle already */
             vb_table_set(&c->cqs, ibcq->handle, NULL);
         if (ibcq->channel)
             ibcq->channel->refcnt--;

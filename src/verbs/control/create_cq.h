@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Creating, resizing, modifying and destroying completion queues. ibv_create_cq, ibv_resize_cq and ibv_destroy_cq are exported; these
- * are the functions that a context points to. */
+/* Creating, resizing, modifying and destroying completion queues. ibv_create_cq, ibv_resize_cq and ibv_destroy_cq are
+ * exported; these are the functions that a context points to. */
 #ifndef PUMICE_SRC_VERBS_CONTROL_CREATE_CQ_H
 #define PUMICE_SRC_VERBS_CONTROL_CREATE_CQ_H
 

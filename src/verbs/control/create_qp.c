@@ -18,7 +18,7 @@
 #include "src/verbs/session/segment.h"
 
 /* clang-format off */
-/* What a QP of each type has, and what it may send (enum ibv_qp_create_send_ops_flags). */
+/* The parts of a QP of each type, and the requests that it may send (enum ibv_qp_create_send_ops_flags). */
 static const struct kind {
     enum ibv_qp_type type;
     bool sends;    /* a PD, a send queue and its CQ */
@@ -80,7 +80,7 @@ static int create(struct vb_context *c, struct vb_qp *qp, const struct pm_create
     struct pm_create_qp_rep rep = {0};
     int fd;
     int rc = vb_call_segment(c, PM_OP_CREATE_QP, req, sizeof(*req), &rep, sizeof(rep), &fd);
-    if (rc && rep.qpn) /* but its descriptor can't be had */
+    if (rc && rep.qpn) /* the daemon made it, but its descriptor did not fit into this process */
         destroy_handle(c, rep.qpn);
     if (rc)
         return rc;
@@ -102,7 +102,7 @@ static int create(struct vb_context *c, struct vb_qp *qp, const struct pm_create
     return 0;
 }
 
-/* Makes the QP known to polling and to events. Several handles of one XRC target are a chain. */
+/* Makes the QP known to polling and to events. Several handles of one XRC target form a chain. */
 static int publish(struct vb_context *c, struct vb_qp *qp)
 {
     struct vb_cq *scq = vb_cq(qp->qp.send_cq), *rcq = vb_cq(qp->qp.recv_cq);
@@ -161,7 +161,7 @@ static int check(const struct vb_context *c, const struct ibv_qp_init_attr_ex *a
     return k->sends ? check_caps(c, &a->cap, k->receives && !a->srq) : 0;
 }
 
-/* The request, without what a QP of that type doesn't have. */
+/* Fills the request with the attributes that a QP of this type has. */
 static void to_request(const struct ibv_qp_init_attr_ex *a, struct pm_create_qp_req *req)
 {
     const struct kind *k = kind_of(a->qp_type);
@@ -183,7 +183,7 @@ static void to_request(const struct ibv_qp_init_attr_ex *a, struct pm_create_qp_
     }
 }
 
-/* The QP's object, with what the application said; not known to the daemon yet. */
+/* Makes the object of the QP with the attributes of the application. The daemon doesn't know it yet. */
 static struct vb_qp *object(struct ibv_context *context, const struct ibv_qp_init_attr_ex *a)
 {
     const struct kind *k = kind_of(a->qp_type);
@@ -211,7 +211,7 @@ static struct vb_qp *object(struct ibv_context *context, const struct ibv_qp_ini
     return qp;
 }
 
-/* Forgets everything but the daemon's object. */
+/* Frees everything but the object of the daemon. */
 static void discard(struct vb_qp *qp)
 {
     if (qp->page)
@@ -305,7 +305,7 @@ struct ibv_qp *vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *
         if (rc)
             destroy_handle(c, attr->qp_num);
         else
-            ibv_query_qp(&qp->qp, &now, IBV_QP_STATE, &init); /* what state its maker has brought it to */
+            ibv_query_qp(&qp->qp, &now, IBV_QP_STATE, &init); /* its maker may have modified it already */
     }
     if (rc) {
         discard(qp);
@@ -329,8 +329,8 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
         int rc = vb_call_simple(c, PM_OP_DESTROY_QP, &req, sizeof(req), NULL, 0);
         if (rc && rc != -EIO)
             return vb_err(rc);
-        /* The daemon writes no more completions of this QP. Under both CQs' locks no poll is using it, so once its
-         * completions are purged and the tables have forgotten it, none will. */
+        /* The daemon writes no more completions of this QP. Under the locks of both CQs no poll uses it. Once its
+         * completions are purged and the tables have no entry of it, no later poll will use it. */
         vb_cq_lock_pair(scq, rcq);
         vb_cq_purge(qp);
         vb_cq_detach(qp);

@@ -16,8 +16,8 @@
 #include "src/verbs/session/fork.h"
 #include "src/verbs/session/segment.h"
 
-/* Makes room for the requests with WQE indexes [old capacity, capacity), all free. On failure nothing has changed. Under
- * the SRQ's lock. */
+/* Adds the free WQE indexes from the old capacity up to capacity. Returns 0, or -ENOMEM: nothing has changed. The
+ * caller holds the lock of the SRQ. */
 static int grow(struct vb_srq *srq, uint32_t capacity)
 {
     if (capacity <= srq->capacity)
@@ -76,7 +76,7 @@ static int create(struct vb_context *c, struct vb_srq *srq, const struct pm_crea
     struct pm_create_srq_rep rep = {0};
     int fd;
     int rc = vb_call_segment(c, PM_OP_CREATE_SRQ, req, sizeof(*req), &rep, sizeof(rep), &fd);
-    if (rc && rep.handle) /* but its descriptor can't be had */
+    if (rc && rep.handle) /* the daemon made it, but its descriptor did not fit into this process */
         destroy_handle(c, rep.handle);
     if (rc)
         return rc;
@@ -125,7 +125,7 @@ static int check(const struct vb_context *c, const struct ibv_srq_attr *a)
     return 0;
 }
 
-/* a: with the fields that its type has, and no others. */
+/* Creates an SRQ. In a, only the fields of its type are set. */
 static struct ibv_srq *make(struct ibv_srq_init_attr_ex *a)
 {
     struct vb_context *c = vb_ctx(a->pd->context);
@@ -182,7 +182,6 @@ static struct ibv_srq *make_xrc(struct ibv_context *context, struct ibv_srq_init
 {
     const uint32_t all = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
     struct ibv_srq_init_attr_ex a = *attr;
-    /* domain, number and CQ: all or none */
     if ((a.comp_mask & all) != all || !a.pd || !a.xrcd || !a.cq)
         return vb_null(-EINVAL);
     if (a.pd->context != context || a.xrcd->context != context || a.cq->context != context)
@@ -220,7 +219,7 @@ struct ibv_srq *vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_ini
         return make_xrc(context, attr);
     case IBV_SRQT_TM:
         return make_tm(context, attr);
-    case IBV_SRQT_BASIC: /* the header's inline function lets only those with too much in them come here */
+    case IBV_SRQT_BASIC: /* the inline function of the header calls this only if other fields are set, too */
         return vb_null(-EINVAL);
     default:
         return vb_null(-EOPNOTSUPP);
@@ -231,12 +230,13 @@ int vb_get_srq_num(struct ibv_srq *ibsrq, uint32_t *num)
 {
     const struct vb_srq *srq = vb_srq(ibsrq);
     if (srq->type != IBV_SRQT_XRC)
-        return EINVAL; /* only those have a number on the wire */
+        return EINVAL; /* other SRQs have no number on the wire */
     *num = srq->srqn;
     return 0;
 }
 
-/* A new ring, and more WQE indexes if need be. Nobody posts meanwhile. On failure it is as it was. */
+/* Switches to a new ring, and adds WQE indexes if they are needed. The caller holds the lock of the SRQ, so no thread
+ * posts meanwhile. On failure the SRQ is unchanged. */
 static int resize(struct vb_srq *srq, uint32_t max_wr)
 {
     struct vb_context *c = vb_ctx(srq->srq.context);
@@ -300,7 +300,7 @@ VB_EXPORT int ibv_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
     return 0;
 }
 
-/* Under the CQ's lock. */
+/* Takes the SRQ out of the list of its CQ. The caller holds the lock of the CQ. */
 static void leave_cq(struct vb_srq *srq)
 {
     struct vb_srq **at = &srq->cq->srqs;
@@ -313,22 +313,23 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 {
     struct vb_srq *srq = vb_srq(ibsrq);
     struct vb_context *c = vb_ctx(ibsrq->context);
-    if (atomic_load(&srq->users)) /* known here, so that it holds without a daemon too */
+    if (atomic_load(&srq->users)) /* the library checks that itself, so that it also works without a daemon */
         return vb_err(-EBUSY);
     if (vb_owned_quiet(c)) {
         struct pm_handle req = {ibsrq->handle};
         int rc = vb_call_simple(c, PM_OP_DESTROY_SRQ, &req, sizeof(req), NULL, 0);
         if (rc && rc != -EIO)
             return vb_err(rc);
-        /* The daemon writes no more completions of it. A basic SRQ has no QP any more, so none of its completions waits
-         * anywhere; those of the other types wait in one CQ, under whose lock nobody looks at the SRQ. */
+        /* The daemon writes no more completions of this SRQ. A basic SRQ has no QP any more, so none of its completions
+         * waits in a CQ. Completions of the other types wait in one CQ. Under the lock of that CQ no thread looks at
+         * the SRQ. */
         if (srq->cq) {
             vb_cq_lock(srq->cq);
             vb_cq_purge_srq(srq->cq, ibsrq->handle);
             leave_cq(srq);
         }
         pthread_mutex_lock(&c->lock);
-        if (vb_table_get(&c->srqs, ibsrq->handle) == srq) /* else its handle is another SRQ's already */
+        if (vb_table_get(&c->srqs, ibsrq->handle) == srq) /* else another SRQ has the handle already */
             vb_table_set(&c->srqs, ibsrq->handle, NULL);
         pthread_mutex_unlock(&c->lock);
         if (srq->cq)

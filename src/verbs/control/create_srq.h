@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Creating, modifying, querying and destroying shared receive queues: basic ones, those of XRC and those that match tags. ibv_create_srq,
- * ibv_modify_srq, ibv_query_srq and ibv_destroy_srq are exported; these are the functions that a context points to. */
+/* Creating, modifying, querying and destroying shared receive queues: basic ones, those of XRC and those that match
+ * tags. ibv_create_srq, ibv_modify_srq, ibv_query_srq and ibv_destroy_srq are exported; these are the functions that a
+ * context points to. */
 #ifndef PUMICE_SRC_VERBS_CONTROL_CREATE_SRQ_H
 #define PUMICE_SRC_VERBS_CONTROL_CREATE_SRQ_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Multicast groups of UD queue pairs. A group's GID is a mapped IPv4 group or an IPv6 group; LIDs mean nothing. */
+/* Multicast groups of UD queue pairs: ibv_attach_mcast and ibv_detach_mcast. The GID of a group is an IPv4-mapped or an
+ * IPv6 multicast address. LIDs are ignored. */
 #include <infiniband/verbs.h>
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Modifying and querying queue pairs. */
+/* Modifying and querying queue pairs: ibv_modify_qp and ibv_query_qp. */
 #include <infiniband/verbs.h>
 
 #include <errno.h>
@@ -31,13 +31,13 @@ static int to_wire(const struct ibv_qp_attr *a, int mask, struct pm_qp_attr *w)
     return mask & IBV_QP_AV ? vb_ah_to_av(&a->ah_attr, &w->av) : 0;
 }
 
-/* All requests of both queues are gone without a word: what waits in the CQs too. */
+/* After a transition to RESET: drops all requests of both queues, and their completions in the CQs. */
 static void reset_queues(struct vb_qp *qp)
 {
     struct vb_cq *scq = vb_cq(qp->qp.send_cq), *rcq = vb_cq(qp->qp.recv_cq);
     vb_cq_lock_pair(scq, rcq);
     vb_cq_purge(qp);
-    if (!qp->page) { /* a handle of a QP that another made */
+    if (!qp->page) { /* a handle of a QP that another process made */
         vb_cq_unlock_pair(scq, rcq);
         return;
     }
@@ -50,8 +50,8 @@ static void reset_queues(struct vb_qp *qp)
     vb_cq_unlock_pair(scq, rcq);
 }
 
-/* What a reply says of the state decides what may be posted. Threads that modify and ask at the same time must leave what the last
- * reply said. */
+/* Notes the state in a reply, which decides whether requests may be posted. It runs as vb_call.done. So if threads
+ * modify and query at the same time, the state of the last reply stays. */
 static void note_state(struct ibv_qp *qp, uint32_t state)
 {
     __atomic_store_n(&qp->state, (enum ibv_qp_state)state, __ATOMIC_RELEASE);
@@ -103,7 +103,7 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int ma
     struct vb_qp *qp = vb_qp(ibqp);
     struct pm_handle req = {ibqp->qp_num};
     struct pm_query_qp_rep rep;
-    const struct pm_qp_attr *w = &rep.attr; /* all of it: else the mask is a hint */
+    const struct pm_qp_attr *w = &rep.attr; /* all attributes: apart from IBV_QP_STATE the mask is only a hint */
     int rc = call(ibqp, PM_OP_QUERY_QP, &req, sizeof(req), &rep, sizeof(rep), mask & IBV_QP_STATE ? queried : NULL);
     if (rc)
         return vb_err(rc);
@@ -141,7 +141,7 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int ma
 VB_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t flags)
 {
     (void)qp, (void)opcode, (void)flags;
-    return 0; /* packets that were lost come later than those behind them */
+    return 0; /* a lost packet arrives after its successors */
 }
 
 VB_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)

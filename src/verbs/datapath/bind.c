@@ -11,14 +11,14 @@
 #include "src/verbs/memory/mw.h"
 #include "src/verbs/session/fork.h"
 
-/* The fields that say what memory the window is to show. */
+/* Fills the fields that say which memory the window shall expose. */
 static int put_range(struct pm_send_wqe *w, const struct vb_mw *vmw, const struct ibv_mw_bind_info *info)
 {
     const struct ibv_mw *mw = &vmw->mw;
     bool type1 = mw->type == IBV_MW_TYPE_1;
     unsigned access = info->mw_access_flags;
     if (vmw->max_entries == 0)
-        access &= ~(unsigned)IBV_ACCESS_LOCAL_WRITE; /* local access goes by the region's own key */
+        access &= ~(unsigned)IBV_ACCESS_LOCAL_WRITE; /* local access uses the key of the region */
     if (type1 && (access & IBV_ACCESS_ZERO_BASED))
         return EINVAL;
     if (!info->mr && (info->length || !type1))
@@ -32,11 +32,11 @@ static int put_range(struct pm_send_wqe *w, const struct vb_mw *vmw, const struc
     return 0;
 }
 
-/* --- what becomes of the keys ------------------------------------------------------------------------------------------ */
+/* --- keys ------------------------------------------------------------------------------------- */
 
-/* A window has its new keys when the bind is posted, so that requests behind it can use them. If the bind is refused, the
- * device still knows the window by the key before: it stands in the request, together with the bind's number, until its
- * completion is polled. When one is refused, all that were posted behind it are flushed; they change nothing any more. */
+/* Gives the window its new key. If the daemon refuses the bind, the window still has its old key there. So the request
+ * keeps the old key and the number of the bind until its completion is polled. When a bind is refused, all later binds
+ * of the QP are flushed, and they change nothing any more. */
 static void bind_posted(struct pm_send_wqe *w, const struct vb_qp *qp, struct vb_mw *vmw, uint32_t key)
 {
     struct vb_context *c = vb_ctx(vmw->mw.context);
@@ -56,7 +56,7 @@ void vb_bind_undo(struct vb_qp *qp, const struct pm_send_wqe *w)
     pthread_mutex_lock(&c->lock);
     struct vb_mw *vmw = vb_table_get(&c->mws, w->rkey >> 8);
     if (vmw && number && vmw->binder == qp && (int32_t)(number - vmw->undone) > 0) {
-        if (vmw->mw.rkey == vmw->key) /* of type 2 only if the program has noted the new one there */
+        if (vmw->mw.rkey == vmw->key) /* in a window of type 2 only if the program has stored the new key there */
             vmw->mw.rkey = before;
         vmw->key = before;
         vmw->undone = vmw->binds;
@@ -74,7 +74,7 @@ void vb_binds_drop(struct vb_qp *qp, uint32_t end)
             continue;
         pthread_mutex_lock(&c->lock);
         struct vb_mw *vmw = vb_table_get(&c->mws, w->rkey >> 8);
-        if (vmw && vmw->binds == number) { /* and none was posted meanwhile through another queue pair */
+        if (vmw && vmw->binds == number) { /* and no other QP has posted a bind meanwhile */
             vmw->key = (uint32_t)w->swap;
             vmw->binds--;
         }

@@ -8,12 +8,12 @@
 
 /* The copy of a layout that a bind request points to. */
 struct vb_layout {
-    struct vb_layout *next; /* of the request posted after it */
+    struct vb_layout *next; /* the copy of a request that was posted later */
     uint32_t index; /* of the request in the send queue */
     struct pm_layout desc;
 };
 
-/* The object of an entry: of the same domain, and known by its key. */
+/* Fills in the key of the object that the entry names. Returns 0 or EINVAL. */
 static int put_object(struct pm_layout_entry *to, const struct pumice_mw_bind_layout_entry *e)
 {
     if (e->mem_obj_type == PUMICE_MW_ENTRY_USE_MR && e->mr)
@@ -46,7 +46,7 @@ static size_t desc_size(uint32_t entries)
     return sizeof(struct pm_layout) + entries * sizeof(struct pm_layout_entry);
 }
 
-/* Copies of requests that are done. */
+/* Frees the copies of requests that are done. */
 static void free_done(struct vb_qp *qp)
 {
     uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_acquire);

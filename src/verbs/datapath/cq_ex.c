@@ -99,7 +99,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
     return vb_cq_ex(ex)->now.timestamp + vb_clock(CLOCK_REALTIME) - vb_clock(CLOCK_MONOTONIC);
 }
-/* CQs that would need these can't be made. */
+/* No CQ has these fields: creating one with them fails. */
 static uint16_t read_cvlan(struct ibv_cq_ex *ex)
 {
     (void)ex;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Extended polling (ibv_start_poll, ibv_next_poll, ibv_end_poll). Between a successful start_poll and end_poll the lock of the CQ is held,
- * and the read functions return fields of the completion in vb_cq.now. */
+/* Extended polling (ibv_start_poll, ibv_next_poll, ibv_end_poll). Between a successful start_poll and end_poll the lock
+ * of the CQ is held, and the read functions return fields of the completion in vb_cq.now. */
 #ifndef PUMICE_SRC_VERBS_DATAPATH_CQ_EX_H
 #define PUMICE_SRC_VERBS_DATAPATH_CQ_EX_H
 

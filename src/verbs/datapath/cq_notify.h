@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Requesting an event from a CQ (ibv_req_notify_cq).
  *
- * The specification promises an event for the next completion that is added (IBTA 11.4.2.2), so a program polls once more after its
- * request. NICs do more: the doorbell of a request says what was polled, so completions that wait already cause an event, too. Programs
- * that poll, request and sleep rely on that (UCX does). Here it is the same, with one exception. Most programs fetch an event, request the
- * next one and then poll. They get no second event for the completions that they are about to poll. They get one if that poll leaves
- * something in the CQ.
+ * The specification promises an event for the next completion that is added (IBTA 11.4.2.2), so a program polls once
+ * more after its request. NICs do more: the doorbell of a request says what was polled, so completions that wait
+ * already cause an event, too. Programs that poll, request and sleep rely on that (UCX does). Here it is the same, with
+ * one exception. Most programs fetch an event, request the next one and then poll. They get no second event for the
+ * completions that they are about to poll. They get one if that poll leaves something in the CQ.
  *
  * The state says what the library knows of the completions that wait when a program makes a request:
  *
@@ -18,8 +18,8 @@
  *         |  requested
  *       STALE <------ from any state: polled, completions were taken, and no event is requested
  *
- * A request in state NONE, while completions wait, rings the doorbell at once. In STALE no fetched event counts: it says nothing of the
- * completions that came after it. */
+ * A request in state NONE, while completions wait, rings the doorbell at once. In STALE no fetched event counts: it
+ * says nothing of the completions that came after it. */
 #ifndef PUMICE_SRC_VERBS_DATAPATH_CQ_NOTIFY_H
 #define PUMICE_SRC_VERBS_DATAPATH_CQ_NOTIFY_H
 

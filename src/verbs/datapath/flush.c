@@ -20,13 +20,14 @@ static void flushed(uint32_t qpn, uint64_t wr_id, uint32_t slot, uint8_t opcode,
     out->kind = kind;
 }
 
-/* --- shared receive queues ------------------------------------------------------------------------------------------- */
+/* --- shared receive queues -------------------------------------------------------------------- */
 
-/* Those that have a completion in the CQ. Nobody takes one of this SRQ's from there now, since that needs its lock; where others' are
- * purged, this SRQ's move only towards where the loop goes. */
+/* Marks the requests whose completion waits in this CQ. No thread takes a completion of this SRQ now, because that
+ * needs the lock of the SRQ. Another thread may purge other completions. Then those of this SRQ move only towards
+ * higher indexes, where this loop finds them. */
 static void sift_cq(struct vb_srq *srq, const struct vb_cq *cq)
 {
-    /* Acquire: pairs with the poller's release. */
+    /* Acquire: pairs with the release store by the poller. */
     uint32_t i = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
     const struct pm_cqe *e;
     if (cq->overruns)
@@ -36,8 +37,9 @@ static void sift_cq(struct vb_srq *srq, const struct vb_cq *cq)
             vb_srq_req(srq, e->slot)->next = VB_SRQ_REPORTED;
 }
 
-/* Its queue pairs may have several CQs, and who polls one of them must not flush what was completed in another. Once is enough: the
- * daemon completes nothing any more. */
+/* Marks the requests whose completion waits in any CQ. The queue pairs of the SRQ may have several CQs, and a poll of
+ * one of them must not flush a request that has a completion in another one. Once is enough, because the daemon
+ * completes nothing any more. */
 static void sift(struct vb_srq *srq)
 {
     struct vb_context *c = vb_ctx(srq->srq.context);
@@ -72,7 +74,7 @@ static bool srq_flush_next(struct vb_srq *srq, struct vb_flushed *out)
     return found;
 }
 
-/* Of an SRQ. It is retired already, so the completion names no request. */
+/* The next request of an SRQ. It is retired already, so the completion names no request. */
 static bool flush_srq(struct vb_srq *srq, uint32_t qpn, struct pm_cqe *out)
 {
     struct vb_flushed f;
@@ -88,7 +90,7 @@ bool vb_flush_next(struct vb_cq *cq, struct pm_cqe *out)
     for (struct vb_cq_link *l = cq->senders; l; l = l->next) {
         struct vb_queue *q = &l->qp->sq;
         uint32_t head = atomic_load(&q->head);
-        /* Acquire, by the default order: pairs with the poster's release of the tail. */
+        /* Acquire, as part of the default order: pairs with the release store of the tail by the poster. */
         if (head != atomic_load(&l->qp->page->sq_tail)) {
             const struct pm_send_wqe *w = ring_slot(q->ring, q->stride, q->mask, head);
             flushed(l->qp->qp.qp_num, w->wr_id, head, vb_wc_opcode(w->opcode), 0, out);

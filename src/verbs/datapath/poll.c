@@ -13,7 +13,7 @@
 #include "src/verbs/objects/tm.h"
 #include "src/verbs/session/fork.h"
 
-/* Gives the entry's place back to the daemon. */
+/* Gives the CQ entry back to the daemon. */
 static inline void consume(struct vb_cq *cq)
 {
     ring_consume(cq->page, cq->consumer);
@@ -30,14 +30,14 @@ static void retire_srq(struct vb_cq *cq, struct vb_srq *srq, const struct pm_cqe
     pthread_mutex_unlock(&srq->lock);
 }
 
-/* Gives the completion's place back to the daemon, and the request's slot, in a send queue with all before it, to the poster. In
- * this order: what is posted into the slot may complete at once, and then needs that place if the CQ has no more of them than the
- * queues. Release: see vb_queue.head. */
+/* Gives the CQ entry back to the daemon, and then the slot of the request to the poster; in a send queue, together with
+ * all earlier slots. The order matters: a request that is posted into the slot may complete at once, and needs that
+ * entry if the CQ is no larger than its queues. Release: see vb_queue.head. */
 static void retire(struct vb_cq *cq, const struct pm_cqe *e, const uint8_t *data)
 {
     struct vb_context *c = vb_ctx(cq->cq.context);
     uint32_t len = e->inline_len < sizeof(e->data) ? e->inline_len : (uint32_t)sizeof(e->data);
-    /* Of an SRQ's request the QP may be another process'. */
+    /* The QP of a request of an SRQ may belong to another process. */
     struct vb_srq *srq = e->srq ? vb_table_get(&c->srqs, e->srq) : NULL;
     struct vb_qp *qp = e->srq ? NULL : vb_table_get(&c->qps, e->qpn);
     if (srq) {
@@ -60,8 +60,8 @@ static void retire(struct vb_cq *cq, const struct pm_cqe *e, const uint8_t *data
     }
 }
 
-/* The next entry of the ring, if it is there. */
-static inline const struct pm_cqe *look(struct vb_cq *cq)
+/* The next completion in the ring, or NULL. */
+static inline const struct pm_cqe *next_cqe(struct vb_cq *cq)
 {
     if (cq->overruns)
         cq->consumer = ring_overrun(cq->entries, cq->mask, cq->consumer);
@@ -71,12 +71,12 @@ static inline const struct pm_cqe *look(struct vb_cq *cq)
 bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out)
 {
     struct vb_context *c = vb_ctx(cq->cq.context);
-    const struct pm_cqe *e = look(cq);
-    /* Only behind all that the daemon has completed comes what it never will. Acquire: its last entries may have come since that
-     * look, and are seen by the next one if its death is. */
+    const struct pm_cqe *e = next_cqe(cq);
+    /* Flushed completions come only after all completions of the daemon. Its last ones may have come after the first
+     * look at the ring. Acquire: if this thread sees that the daemon is gone, a second look sees them. */
     bool gone = !e && __builtin_expect(atomic_load_explicit(&c->gone, memory_order_acquire), 0);
     if (gone)
-        e = look(cq);
+        e = next_cqe(cq);
     if (e) {
         memcpy(out, e, offsetof(struct pm_cqe, data));
         if (out->kind & PM_CQE_TM_ENTRY)

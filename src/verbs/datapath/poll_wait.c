@@ -14,7 +14,7 @@
 /* The calling thread. (initial-exec: an access never allocates memory.) */
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct vb_poll_thread self;
 
-/* --- system calls ------------------------------------------------------------------------------------------------------ */
+/* --- system calls ----------------------------------------------------------------------------- */
 /* The sleeps go through syscall(), so that they are no cancellation points: see cancel.h. */
 
 /* Sleeps until the daemon publishes something, or for ns (less than a second). */
@@ -37,10 +37,10 @@ static long involuntary_switches(void)
     return r.ru_nivcsw;
 }
 
-/* --- actions ----------------------------------------------------------------------------------------------------------- */
+/* --- actions ---------------------------------------------------------------------------------- */
 
-/* Waits until the daemon wakes this thread: with a completion, or after as many us as the thread asked for. So the client sets no timer
- * that matters, which costs more than a short wait in a virtual machine. */
+/* Waits until the daemon wakes this thread: with a completion, or after as many us as the thread asked for. So the
+ * client sets no timer that matters, which costs more than a short wait in a virtual machine. */
 static void wait_for_daemon(struct vb_context *c)
 {
     atomic_store(&c->page->waiting, vb_poll_wait_us(&self));

@@ -10,13 +10,13 @@
 #include "src/verbs/datapath/wr_opcode.h"
 #include "src/verbs/session/fork.h"
 
-/* Collects the request's data, room bytes at most; how many, or -1: it is more. */
-static int64_t gather(uint8_t *to, uint32_t room, const struct ibv_send_wr *wr)
+/* Copies the data of the request to a place of max bytes. Returns the number of bytes, or -1 if they don't fit. */
+static int64_t gather(uint8_t *to, uint32_t max, const struct ibv_send_wr *wr)
 {
     uint64_t total = 0;
     for (int i = 0; i < wr->num_sge; i++) {
         uint32_t len = wr->sg_list[i].length;
-        if (len > room - total)
+        if (len > max - total)
             return -1;
         if (len)
             memcpy(to + total, (const void *)(uintptr_t)wr->sg_list[i].addr, len);
@@ -43,7 +43,7 @@ static int put_data(struct vb_qp *qp, struct pm_send_wqe *w, const struct ibv_se
     return 0;
 }
 
-/* Eight bytes; inline ones travel in the request's header. */
+/* The payload of an ATOMIC WRITE is eight bytes. If they are inline, they are in the header of the request. */
 static int put_atomic_write(struct vb_qp *qp, struct pm_send_wqe *w, const struct ibv_send_wr *wr)
 {
     uint8_t data[8];
@@ -62,7 +62,7 @@ static int put_atomic_write(struct vb_qp *qp, struct pm_send_wqe *w, const struc
     return 0;
 }
 
-/* Writes one request at index next; 0 or errno value. */
+/* Writes one request at index next. Returns 0 or an errno value. */
 static int put_send(struct vb_qp *qp, uint32_t next, const struct ibv_send_wr *wr)
 {
     const struct vb_wr_opcode *opcode = vb_wr_opcode(wr->opcode);
@@ -90,11 +90,11 @@ static int put_send(struct vb_qp *qp, uint32_t next, const struct ibv_send_wr *w
         break;
     case VB_WR_KIND_ATOMIC_WRITE:
         return put_atomic_write(qp, w, wr);
-    case VB_WR_KIND_FLUSH: /* ibv_send_wr has no fields for it */
+    case VB_WR_KIND_FLUSH: /* ibv_send_wr has no fields for it: ibv_wr_flush posts it */
         return EINVAL;
     case VB_WR_KIND_INV:
         return 0;
-    case VB_WR_KIND_BIND: /* windows of type 1 are for ibv_bind_mw */
+    case VB_WR_KIND_BIND: /* ibv_bind_mw binds windows of type 1 */
         return wr->bind_mw.mw->type == IBV_MW_TYPE_2
                    ? vb_wqe_bind(w, qp, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info)
                    : EINVAL;
@@ -136,7 +136,7 @@ static int put_recv(struct vb_qp *qp, uint32_t next, const struct ibv_recv_wr *w
     struct pm_recv_wqe *w = ring_slot(qp->rq.ring, qp->rq.stride, qp->rq.mask, next);
     w->wr_id = wr->wr_id;
     w->num_sge = (uint32_t)wr->num_sge;
-    w->wqe_index = 0; /* completions come in order: the slot's index is enough */
+    w->wqe_index = 0; /* completions come in order, so the index of the slot is enough */
     if (wr->num_sge)
         memcpy(w + 1, wr->sg_list, (size_t)wr->num_sge * sizeof(struct pm_sge));
     return 0;

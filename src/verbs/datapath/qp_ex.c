@@ -18,7 +18,7 @@ static void fail(struct vb_qp *qp, int error)
     qp->wr_wqe = NULL;
 }
 
-/* Begins the next request; NULL after a failure, this one included. */
+/* Begins the next request. Returns NULL if this or an earlier call of the batch failed. */
 static struct pm_send_wqe *begin(struct vb_qp *qp, enum ibv_wr_opcode opcode)
 {
     qp->wr_wqe = NULL;
@@ -135,7 +135,7 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t 
     w->compare_add = range ? len : 0;
     w->swap = placement | (uint64_t)selectivity << 8;
 }
-/* What this device can't do: no such request in the batch may go out. */
+/* This device has no TSO. The failure drops the whole batch. */
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
 {
     (void)hdr, (void)hdr_sz, (void)mss;
@@ -162,7 +162,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
         fail(qp, EINVAL);
 }
 
-/* Does the request that is being built take data from memory, or bring it there? */
+/* Does the request under construction read or write local memory? */
 static bool has_data(const struct pm_send_wqe *w)
 {
     uint8_t kind = vb_wr_opcode(w->opcode)->kind;
@@ -200,9 +200,9 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num, const stru
         return;
     }
     uint8_t *to = vb_wqe_body(qp, w);
-    size_t room = qp->cap.max_inline_data, total = 0;
+    size_t max = qp->cap.max_inline_data, total = 0;
     for (size_t i = 0; i < num; i++) {
-        if (list[i].length > room - total) {
+        if (list[i].length > max - total) {
             fail(qp, EINVAL);
             return;
         }
@@ -223,7 +223,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 {
     struct vb_qp *qp = vb_qp_ex(ex);
     bool owned = vb_owned(vb_ctx(qp->qp.context));
-    if (owned) /* in a forked child the lock may be held by nobody that lives */
+    if (owned) /* in a forked child, a thread of the parent may hold the lock for ever */
         pthread_mutex_lock(&qp->sq.lock);
     qp->wr_next = qp->sq.tail;
     qp->wr_wqe = NULL;

@@ -8,8 +8,8 @@
 #include "src/verbs/objects/srq.h"
 #include "src/verbs/session/fork.h"
 
-/* Writes one request at the tail; 0 or errno value. The ring has a free slot whenever there is a free WQE index: see
- * pm_srq_page. */
+/* Writes one request at the tail. Returns 0 or an errno value. If there is a free WQE index, the ring has a free slot:
+ * see pm_srq_page. */
 static int put(struct vb_srq *srq, const struct ibv_recv_wr *wr)
 {
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > srq->max_sge)

@@ -5,8 +5,8 @@
 
 #include <infiniband/verbs.h>
 
-/* A function that a context points to. 0 or an errno value, and then *bad_wr is the first request that was not posted. EINVAL: too many
- * SGEs. ENOMEM: the queue is full. EIO: a forked child. */
+/* A function that a context points to. 0 or an errno value, and then *bad_wr is the first request that was not posted.
+ * EINVAL: too many SGEs. ENOMEM: the queue is full. EIO: a forked child. */
 int vb_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
 #endif

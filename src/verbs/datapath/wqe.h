@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Writing send requests into the ring: the functions that ibv_post_send, ibv_wr_* and ibv_bind_mw share. The caller of each holds the
- * lock of the send queue. */
+/* Writing send requests into the ring: the functions that ibv_post_send, ibv_wr_* and ibv_bind_mw share. The caller of
+ * each holds the lock of the send queue. */
 #ifndef PUMICE_SRC_VERBS_DATAPATH_WQE_H
 #define PUMICE_SRC_VERBS_DATAPATH_WQE_H
 

@@ -37,7 +37,8 @@ uint8_t vb_type_bit(enum ibv_qp_type type);
 uint8_t vb_wc_opcode(uint8_t wr_opcode);
 
 #define VB_MAX_MSG ((uint64_t)1 << 31) /* bytes; max_msg_sz of the device */
-/* May a request of this opcode have this SGE list? It may not be longer than a message, and an atomic needs eight bytes at least. */
+/* May a request of this opcode have this SGE list? It may not be longer than a message, and an atomic needs eight bytes
+ * at least. */
 bool vb_length_ok(uint8_t wr_opcode, const struct ibv_sge *sge, size_t num);
 
 #endif

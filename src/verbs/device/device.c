@@ -11,9 +11,10 @@
 #include "src/verbs/session/session_path.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct vb_device *devices; /* all that are held, under lock */
+static struct vb_device *devices; /* all devices that are held; under the lock */
 
-/* Another thread of the parent may have held it. The list is whole at any time. */
+/* Runs in the child of a fork. Another thread of the parent may have held the lock. The list itself is complete at any
+ * time. */
 static void in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
@@ -24,7 +25,7 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
-/* One line on stderr, once per process: programs ask for devices again and again. */
+/* Writes one line to stderr, once per process, because programs ask for devices again and again. */
 static void hint(const char *path, int error, const char *why)
 {
     static atomic_flag given = ATOMIC_FLAG_INIT;
@@ -83,7 +84,7 @@ static struct vb_device *make(const char *path, uint32_t index, const struct pm_
     snprintf(d->socket, sizeof(d->socket), "%s", path);
     d->dev.node_type = IBV_NODE_CA;
     d->dev.transport_type = IBV_TRANSPORT_IB;
-    /* Paths as a kernel device's would be, under names that no kernel device has. */
+    /* Paths like those of a kernel device, with names that no kernel device has. */
     snprintf(d->dev.name, sizeof(d->dev.name), "%s", desc->name);
     snprintf(d->dev.dev_name, sizeof(d->dev.dev_name), "uverbs_%s", desc->name);
     snprintf(d->dev.dev_path, sizeof(d->dev.dev_path), "/sys/class/infiniband_verbs/uverbs_%s", desc->name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The devices of the daemon: ibv_get_device_list and the names in it. A device has the same struct ibv_device in every list, as long as
- * a list or a context holds it. */
+/* The devices of the daemon: ibv_get_device_list and the names in it. A device has the same struct ibv_device in every
+ * list, as long as a list or a context holds it. */
 #ifndef PUMICE_SRC_VERBS_DEVICE_DEVICE_H
 #define PUMICE_SRC_VERBS_DEVICE_DEVICE_H
 
@@ -9,8 +9,8 @@
 #include "pumice/abi.h"
 #include "src/verbs/base/api.h"
 
-/* A device as the daemon listed it. The code of other providers (mlx5dv, efadv) looks just behind struct ibv_device to find out whether
- * a device is theirs. It finds zeros in slack, which say no. */
+/* A device as the daemon listed it. The code of other providers (mlx5dv, efadv) looks just behind struct ibv_device to
+ * find out whether a device is theirs. It finds zeros in slack, which say no. */
 struct vb_device {
     struct ibv_device dev;
     uint8_t slack[4096];

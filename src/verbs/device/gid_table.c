@@ -19,7 +19,7 @@ VB_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index
 {
     struct pm_query_gid_rep rep;
     int rc = index < 0 ? -EINVAL : vb_query_gid_entry(vb_ctx(context), port, (uint32_t)index, &rep);
-    if (rc == -ENOENT) /* an empty entry reads as zeros: programs walk the whole table */
+    if (rc == -ENOENT) /* an empty entry reads as zeros, because programs read the whole table */
         memset(&rep, 0, sizeof(rep));
     else if (rc)
         return vb_err(rc), -1;
@@ -73,7 +73,7 @@ VB_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_g
     return (ssize_t)num;
 }
 
-/* The old question of rdma-core's own tools: the type as sysfs tells it, where "RoCE v2" is 1 and all else 0. */
+/* An old query of rdma-core's own tools: the type of a GID as sysfs shows it. "RoCE v2" is 1, all else is 0. */
 enum gid_type_sysfs { GID_TYPE_SYSFS_IB_ROCE_V1, GID_TYPE_SYSFS_ROCE_V2 };
 VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
                                  enum gid_type_sysfs *type);

@@ -10,7 +10,7 @@
 #include "src/verbs/memory/dm.h"
 #include "src/verbs/session/call.h"
 
-#define VENDOR_ID 0xffffff /* no vendor: as other software devices have it */
+#define VENDOR_ID 0xffffff /* no vendor, as for other software devices */
 #define VENDOR_PART_ID 1
 #define DEFAULT_PKEY 0xffff
 
@@ -55,7 +55,7 @@ static void device_attr(const struct vb_context *c, struct ibv_device_attr *a)
     a->phys_port_cnt = 1;
 }
 
-/* On-demand paging: memory is reached through the process whose it is, so any page of it may come and go. */
+/* On-demand paging. The daemon reaches memory through the process that owns it, so any page may come and go. */
 static void odp_attr(const struct vb_context *c, struct ibv_device_attr_ex *a)
 {
     const uint32_t srq = c->caps.max_srq ? IBV_ODP_SUPPORT_SRQ_RECV : 0;
@@ -99,8 +99,8 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
                                          .flags = IBV_TM_CAP_RC,
                                          .max_ops = c->caps.tm_max_ops,
                                          .max_sge = c->caps.tm_max_sge};
-    /* A program built against newer headers has a longer structure: what this library doesn't know reads as not
-     * there. */
+    /* A program that was built with newer headers has a longer structure. Features that this library doesn't know read
+     * as absent. */
     if (size > sizeof(a))
         memset((char *)attr + sizeof(a), 0, size - sizeof(a));
     memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
@@ -135,7 +135,7 @@ int vb_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
     return 0;
 }
 
-/* The exported function is what programs built before rdma-core 22 call: their structure ends before
+/* Programs that were built before rdma-core 22 call the exported function. Their structure ends before
  * port_cap_flags2. */
 #undef ibv_query_port
 VB_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)

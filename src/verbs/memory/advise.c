@@ -13,7 +13,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Checks one range; *start, *length receive its pages. 0 or errno value. */
+/* Checks one range. *start and *length receive its pages. Returns 0 or an errno value. */
 static int check(struct ibv_pd *pd, const struct ibv_sge *sge, bool write, uintptr_t *start, size_t *length)
 {
     struct vb_context *c = vb_ctx(pd->context);
@@ -54,8 +54,8 @@ int vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t f
         int rc = check(pd, &sge[i], write, &start, &length);
         if (rc)
             return rc;
-        /* NO_FAULT wants only what is present, and of that there is nothing to fetch. A kernel without this advice
-         * fetches when the data is needed. */
+        /* NO_FAULT asks for pages that are present already, so there is nothing to do. A kernel without this advice
+         * fetches a page when its data is needed. */
         if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT && length &&
             madvise((void *)start, length, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0 && errno != EINVAL)
             return EFAULT;

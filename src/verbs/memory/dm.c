@@ -36,7 +36,7 @@ static int copy_from(void *to, struct ibv_dm *ibdm, uint64_t offset, size_t leng
 struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
     struct vb_context *c = vb_ctx(context);
-    if (attr->comp_mask || attr->length == 0 || attr->log_align_req > 12) /* mappings begin at pages */
+    if (attr->comp_mask || attr->length == 0 || attr->log_align_req > 12) /* a mapping begins at a page */
         return vb_null(-EINVAL);
     struct vb_dm *dm = calloc(1, sizeof(*dm));
     if (!dm)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Device memory. The device is a process, so its memory is ordinary memory of this process. The contract makes it device memory:
- * programs reach it by copies of whole words only, and its regions are zero based. */
+/* Device memory. The device is a process, so its memory is ordinary memory of this process. The contract makes it
+ * device memory: programs reach it by copies of whole words only, and its regions are zero based. */
 #ifndef PUMICE_SRC_VERBS_MEMORY_DM_H
 #define PUMICE_SRC_VERBS_MEMORY_DM_H
 

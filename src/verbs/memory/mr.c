@@ -11,7 +11,8 @@
 #include "src/verbs/session/fork.h"
 #include "src/verbs/shim/hugepage.h"
 
-/* The access flags as the daemon gets them: what is optional or about the kind of pages means nothing to it. */
+/* The access flags for the daemon. Flags that are optional or that choose the kind of pages mean nothing to it. Returns
+ * 0 or -EINVAL. */
 static int access_flags(unsigned access, uint32_t *out)
 {
     const unsigned plain = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -90,7 +91,7 @@ VB_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t l
     return reg_mr(pd, addr, length, iova, (unsigned)access);
 }
 
-/* The header's ibv_reg_mr comes here too, with iova == addr, when it can't see the flags. */
+/* The ibv_reg_mr of the header calls this too, with iova == addr, when the compiler doesn't know the flags. */
 VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
     if (iova == (uint64_t)(uintptr_t)addr)
@@ -158,7 +159,7 @@ struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t off
     if (mr) {
         atomic_fetch_add(&dm->refs, 1);
         vb_mr(mr)->dm = dm;
-        mr->addr = NULL; /* programs have no address of it */
+        mr->addr = NULL; /* a program has no address of device memory */
     }
     return mr;
 }
@@ -172,7 +173,7 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
         return rc;
     if (vb_owned_quiet(c)) {
         pthread_mutex_lock(&c->lock);
-        if (vb_table_get(&c->mrs, ibmr->lkey >> 8) == mr) /* else its key is another region's already */
+        if (vb_table_get(&c->mrs, ibmr->lkey >> 8) == mr) /* else another region has the key already */
             vb_table_set(&c->mrs, ibmr->lkey >> 8, NULL);
         pthread_mutex_unlock(&c->lock);
     }
@@ -209,8 +210,8 @@ VB_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
     (void)dm;
 }
 
-/* Fork support: nothing to prepare, since the daemon works on the memory of the process that registered it,
- * copy-on-write or not, and a child can't use its parent's objects anyway. */
+/* Fork support needs no preparation. The daemon works on the memory of the process that registered it, copy-on-write or
+ * not. A child can't use the objects of its parent anyway. */
 VB_EXPORT int ibv_fork_init(void)
 {
     return 0;

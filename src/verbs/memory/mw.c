@@ -54,7 +54,7 @@ int vb_dealloc_mw(struct ibv_mw *mw)
         return rc;
     if (vb_owned_quiet(c)) {
         pthread_mutex_lock(&c->lock);
-        if (vb_table_get(&c->mws, mw->handle) == vmw) /* else its place is another window's already */
+        if (vb_table_get(&c->mws, mw->handle) == vmw) /* else another window has the place already */
             vb_table_set(&c->mws, mw->handle, NULL);
         pthread_mutex_unlock(&c->lock);
     }

@@ -40,7 +40,7 @@ VB_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
     return 0;
 }
 
-/* Thread domains are a hint that an application serialises; nothing here depends on it. */
+/* A thread domain is a hint that the application serialises its calls. This library does not use the hint. */
 struct ibv_td *vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
     if (attr->comp_mask)
@@ -95,9 +95,9 @@ void vb_pd_drop(struct ibv_pd *pd)
 
 #define ALIGN 64u
 
-/* In front of memory that was asked of an allocator. */
+/* The header of memory for which an allocator was asked. */
 struct __attribute__((aligned(ALIGN))) block {
-    bool custom; /* it gave it; else it left it to us */
+    bool custom; /* the allocator gave the memory; else this library did, on its behalf */
 };
 
 void *vb_pd_alloc(struct ibv_pd *ibpd, size_t size, enum vb_alloc type)

@@ -37,7 +37,7 @@ void vb_ah_from_av(const struct pm_av *av, uint8_t port, struct ibv_ah_attr *att
     attr->port_num = port;
 }
 
-/* Says why no address handle comes of attr, for who asked to hear it. */
+/* Explains on stderr, if the user asked for it, why there is no address handle for attr. */
 static void explain(const struct ibv_ah_attr *attr, const uint8_t *sgid, const char *why)
 {
     const char *verbose = getenv(PM_ENV_VERBOSE);
@@ -51,14 +51,14 @@ static void explain(const struct ibv_ah_attr *attr, const uint8_t *sgid, const c
             from, attr->port_num, to, why);
 }
 
-/* Can a packet with that source go there? NULL, or the reason why not. */
+/* Can a packet with source GID sgid go to dgid? Returns NULL, or the reason why not. */
 static const char *unreachable(const uint8_t sgid[16], const uint8_t dgid[16])
 {
     static const uint8_t unset[16];
     if (!memcmp(dgid, unset, sizeof(unset)))
-        return "that is no address";
+        return "the destination GID is zero";
     if (vb_gid_is_group(dgid))
-        return NULL; /* a multicast group; the daemon finds one of its own family for it if it has to */
+        return NULL; /* a multicast group; if the families differ, the daemon takes a source GID of the right family */
     if (vb_gid_is_v4(sgid) != vb_gid_is_v4(dgid))
         return vb_gid_is_v4(sgid) ? "an IPv4 address can't send to an IPv6 address"
                                   : "an IPv6 address can't send to an IPv4 address";
@@ -72,12 +72,13 @@ VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
     const char *why = NULL;
     int rc = vb_ah_to_av(attr, &av);
     if (rc) {
-        explain(attr, NULL, attr->is_global ? "there is no such port" : "RoCE has no address without GRH (is_global)");
+        explain(attr, NULL,
+                attr->is_global ? "the device has port 1 only" : "RoCE addresses need a GRH (is_global = 1)");
         return vb_null(rc);
     }
     rc = vb_query_gid_entry(vb_ctx(pd->context), attr->port_num, attr->grh.sgid_index, &gid);
     if (rc == -ENOENT || rc == -EINVAL)
-        why = "there is no such source GID";
+        why = "the GID table has no such entry";
     else if (rc == 0)
         why = unreachable(gid.gid, av.dgid);
     if (why)
@@ -99,7 +100,7 @@ VB_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
     return 0;
 }
 
-/* For providers that build Ethernet headers themselves; Pumice's addresses are resolved by the kernel. */
+/* For provider libraries that build Ethernet headers themselves. Here the kernel resolves addresses. */
 VB_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
                                           uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Address handles for answers: from the 40 bytes in front of a received datagram. They hold the packet's IPv6 header,
- * or its IPv4 header in bytes 20 to 39 (RoCEv2 annex A17.4.5). */
+/* Address handles for replies. They are made from the 40 bytes in front of a received datagram, which hold the IPv6
+ * header of the packet, or its IPv4 header in bytes 20 to 39 (RoCEv2 annex A17.4.5). */
 #include <infiniband/verbs.h>
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@
 #include "src/verbs/base/gid.h"
 #include "src/verbs/device/gid_table.h"
 
-/* What an answer needs of the received packet's IP header. */
+/* The fields of the received IP header that a reply needs. */
 struct seen {
     union ibv_gid src, dst; /* as GIDs */
     uint32_t flow_label;
@@ -30,8 +30,8 @@ static void map_v4(uint32_t addr, union ibv_gid *gid)
     memcpy(gid->raw + 12, &addr, 4);
 }
 
-/* The two headers share no first byte: what is undefined in front of an IPv4 header may look like anything, so its
- * checksum decides (all 16-bit words of a header sum up to all ones). */
+/* Is there an IPv4 header? The bytes in front of it are undefined and may look like an IPv6 header, so the checksum of
+ * the IPv4 header decides: the ones' complement sum of all 16-bit words of a header is all ones. */
 static bool is_ipv4(const struct iphdr *ip)
 {
     uint16_t words[sizeof(*ip) / 2];
@@ -75,7 +75,8 @@ static bool same_family(const union ibv_gid *a, const union ibv_gid *b)
     return vb_gid_is_v4(a->raw) == vb_gid_is_v4(b->raw);
 }
 
-/* The index of the own GID that the packet was sent to; for a group the first of its family. -1: none. */
+/* The index of the own GID that the packet was sent to. For a group, the first own GID of its family. -1: there is
+ * none. */
 static int own_index(struct vb_context *c, uint8_t port, const struct seen *s)
 {
     struct pm_query_gid_rep rep;
@@ -103,7 +104,7 @@ VB_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, str
     if (index < 0)
         return vb_err(-ENODATA), -1;
     attr->dlid = wc->slid;
-    attr->sl = 0; /* wc->sl tells the kind of headers, see vb_wc_sl */
+    attr->sl = 0; /* wc->sl tells which headers the datagram had, see vb_wc_sl */
     attr->src_path_bits = wc->dlid_path_bits;
     attr->port_num = port;
     attr->is_global = 1;

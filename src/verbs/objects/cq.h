@@ -17,8 +17,8 @@ struct vb_cq {
     bool unlocked; /* IBV_CREATE_CQ_ATTR_SINGLE_THREADED: the application serialises, the lock is not taken */
     bool extended; /* made by ibv_create_cq_ex */
     bool overruns; /* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the daemon may overwrite entries that were not read */
-    /* Taken by ibv_req_notify_cq instead of lock, since a program may ask for an event while it polls. The fields from page to mask are
-     * replaced under lock, notify_lock and the lock of the context. */
+    /* Taken by ibv_req_notify_cq instead of lock, since a program may ask for an event while it polls. The fields from
+     * page to mask are replaced under lock, notify_lock and the lock of the context. */
     pthread_mutex_t notify_lock;
     struct pm_cq_page *page; /* shared with the daemon */
     struct pm_cqe *entries;
@@ -63,7 +63,8 @@ void vb_cq_unlock_pair(struct vb_cq *a, struct vb_cq *b);
 void vb_cq_attach(struct vb_qp *qp);
 /* Ends that. No completion of qp may wait in its CQs any more. The caller holds both locks. */
 void vb_cq_detach(struct vb_qp *qp);
-/* Removes the waiting completions of qp from its CQs, and returns its requests of an SRQ to that SRQ. The caller holds both locks. */
+/* Removes the waiting completions of qp from its CQs, and returns its requests of an SRQ to that SRQ. The caller holds
+ * both locks. */
 void vb_cq_purge(struct vb_qp *qp);
 /* Removes the waiting completions of requests of the SRQ with this handle. The caller holds the lock. */
 void vb_cq_purge_srq(struct vb_cq *cq, uint32_t srq);

@@ -23,7 +23,8 @@ struct vb_qp {
         struct vb_qp_ex_v45 v45;
     };
     struct vb_queue sq, rq;
-    /* Layouts of binds that may not be done, oldest first (datapath/bind_layout.h). Under the lock of the send queue. */
+    /* Layouts of binds that may not be done, oldest first (datapath/bind_layout.h). Under the lock of the send
+     * queue. */
     struct vb_layout *layouts, **layouts_end;
     struct pm_qp_page *page; /* shared with the daemon; NULL: a handle of a QP that another process made (XRC) */
     size_t size; /* bytes mapped at page */

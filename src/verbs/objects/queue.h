@@ -16,8 +16,8 @@ struct vb_queue {
     uint32_t max_wr; /* requests that may be outstanding */
     uint32_t max_sge; /* per request */
     uint32_t tail; /* index of the next request */
-    /* Requests before this index are done and polled. The poller stores it with release order after its last look at the slots. The
-     * poster loads it with acquire order before it writes them again. */
+    /* Requests before this index are done and polled. The poller stores it with release order after its last look at
+     * the slots. The poster loads it with acquire order before it writes them again. */
     _Alignas(64) _Atomic uint32_t head;
 };
 

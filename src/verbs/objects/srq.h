@@ -2,9 +2,9 @@
 /* A shared receive queue, and its outstanding requests. The application owns it from ibv_create_srq to ibv_destroy_srq
  * (control/create_srq.h).
  *
- * Requests of an SRQ complete out of order, so the slot of a request in the ring says nothing once the daemon has read it. Therefore each
- * outstanding request has a number, its WQE index. The library keeps the SGEs of the request under that number. The number is free again
- * when the completion of the request was polled. */
+ * Requests of an SRQ complete out of order, so the slot of a request in the ring says nothing once the daemon has read
+ * it. Therefore each outstanding request has a number, its WQE index. The library keeps the SGEs of the request under
+ * that number. The number is free again when the completion of the request was polled. */
 #ifndef PUMICE_SRC_VERBS_OBJECTS_SRQ_H
 #define PUMICE_SRC_VERBS_OBJECTS_SRQ_H
 
@@ -15,8 +15,8 @@ struct vb_tm;
 
 /* An outstanding request, as the poller needs it. max_sge SGEs follow. */
 struct vb_srq_req {
-    /* While the number is free: the next free number, or VB_SRQ_NONE at the end of the list. While the request is outstanding:
-     * VB_SRQ_OUT or VB_SRQ_REPORTED. */
+    /* While the number is free: the next free number, or VB_SRQ_NONE at the end of the list. While the request is
+     * outstanding: VB_SRQ_OUT or VB_SRQ_REPORTED. */
     uint32_t next;
     uint32_t num_sge;
     uint64_t wr_id;
@@ -67,8 +67,9 @@ static inline struct vb_srq_req *vb_srq_req(struct vb_srq *srq, uint32_t wqe_ind
 /* Makes the WQE index of an outstanding request free again. Under the lock of the SRQ. */
 void vb_srq_put_free(struct vb_srq *srq, uint32_t wqe_index);
 
-/* Ends the request with this WQE index: copies the len bytes of data of its completion to its SGEs (len 0: none), and makes its WQE
- * index free. The caller holds the lock of the SRQ, and must return the CQ entry of the completion before it unlocks. */
+/* Ends the request with this WQE index: copies the len bytes of data of its completion to its SGEs (len 0: none), and
+ * makes its WQE index free. The caller holds the lock of the SRQ, and must return the CQ entry of the completion before
+ * it unlocks. */
 void vb_srq_retire(struct vb_srq *srq, uint32_t wqe_index, const uint8_t *data, uint32_t len);
 
 #endif

@@ -12,10 +12,9 @@
 #define OPS_FLAGS (IBV_OPS_SIGNALED | IBV_OPS_TM_SYNC)
 
 _Static_assert((int)PM_TM_OP_SIGNALED == IBV_OPS_SIGNALED && (int)PM_TM_OP_SYNC == IBV_OPS_TM_SYNC,
-               "flags go to the daemon as they are");
+               "the flags go to the daemon unchanged");
 
-/* --- slots
- * --------------------------------------------------------------------------------------------------------------------------- */
+/* --- slots ------------------------------------------------------------------------------------ */
 
 static void put_free(struct vb_tm *tm, uint32_t slot)
 {
@@ -49,14 +48,14 @@ struct vb_tm *vb_tm_new(void *segment, const struct pm_create_srq_req *req, cons
     return tm;
 }
 
-/* A completion of the entry was polled, or will never come. */
+/* One completion of the entry in this slot was polled, or will never come. */
 static void release(struct vb_tm *tm, uint32_t slot)
 {
     if (slot < tm->max_num_tags && tm->entry[slot].waits && --tm->entry[slot].waits == 0)
         put_free(tm, slot);
 }
 
-/* The same, unless its slot is in other use meanwhile. */
+/* The same for the entry with this handle. It has no effect if the slot is in other use meanwhile. */
 static void release_handle(struct vb_tm *tm, uint32_t handle)
 {
     uint32_t slot = handle & SLOT_MASK;
@@ -64,12 +63,11 @@ static void release_handle(struct vb_tm *tm, uint32_t handle)
         release(tm, slot);
 }
 
-/* --- the end of operations
- * -------------------------------------------------------------------------------------------------------------------- */
+/* --- the end of operations -------------------------------------------------------------------- */
 
-/* Looks how far the daemon is. Acquire: pairs with its release of ops_head, so that `deleted` is seen, and that it has
- * read the slots that are written next. */
-static void see_done(struct vb_srq *srq)
+/* Looks which operations the daemon has carried out. Acquire: pairs with the release store of ops_head by the daemon.
+ * So this thread sees `deleted`, and the daemon has read the slots that this thread writes next. */
+static void note_done(struct vb_srq *srq)
 {
     struct vb_tm *tm = srq->tm;
     uint32_t head = atomic_load_explicit(&srq->page->ops_head, memory_order_acquire);
@@ -93,7 +91,7 @@ static void retire_op(struct vb_tm *tm, const struct pm_cqe *e)
     }
     if (e->opcode == IBV_WC_TM_ADD) {
         release_handle(tm, e->slot);
-        if (e->status != IBV_WC_SUCCESS) /* it was refused, so nothing will be received */
+        if (e->status != IBV_WC_SUCCESS) /* the ADD was refused, so the entry receives nothing */
             release_handle(tm, e->slot);
     } else if (e->opcode == IBV_WC_TM_DEL && e->status == IBV_WC_SUCCESS) {
         release_handle(tm, e->slot);
@@ -104,17 +102,16 @@ void vb_tm_retire(struct vb_srq *srq, const struct pm_cqe *e)
 {
     if (e->kind & PM_CQE_TM_OP)
         retire_op(srq->tm, e);
-    else if (e->status != IBV_WC_SUCCESS || e->wc_flags & IBV_WC_TM_DATA_VALID) /* the entry's last */
+    else if (e->status != IBV_WC_SUCCESS || e->wc_flags & IBV_WC_TM_DATA_VALID) /* the last completion of the entry */
         release(srq->tm, e->slot);
 }
 
-/* --- the end of all
- * --------------------------------------------------------------------------------------------------------------------- */
+/* --- after the death of the daemon ------------------------------------------------------------ */
 
 bool vb_tm_flush_next(struct vb_srq *srq, struct vb_flushed *out)
 {
     struct vb_tm *tm = srq->tm;
-    see_done(srq);
+    note_done(srq);
     if (tm->signaled_count) {
         const struct vb_tm_signaled *t = &tm->signaled[tm->signaled_head];
         struct pm_cqe e = {.opcode = t->opcode, .status = IBV_WC_WR_FLUSH_ERR, .slot = t->handle};
@@ -129,20 +126,19 @@ bool vb_tm_flush_next(struct vb_srq *srq, struct vb_flushed *out)
             return true;
         }
     }
-    tm->seen = tm->tail; /* the unsignaled operations that nobody will carry out */
+    tm->seen = tm->tail; /* the daemon will never carry out the unsignaled operations */
     tm->outstanding = 0;
     return false;
 }
 
-/* --- posting
- * ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- posting ---------------------------------------------------------------------------------- */
 
 static bool has_room(const struct vb_tm *tm)
 {
     return tm->outstanding < tm->max_ops && tm->tail - tm->seen <= tm->mask;
 }
 
-/* Takes a free slot; VB_TM_NONE: there is none. Returns the entry's handle. */
+/* Takes a free slot. Returns the handle of the new entry, or VB_TM_NONE if no slot is free. */
 static uint32_t new_handle(struct vb_tm *tm, bool signaled)
 {
     uint32_t slot = tm->first;
@@ -170,7 +166,7 @@ static uint8_t completion_of(enum ibv_ops_wr_opcode opcode)
     return opcode == IBV_WR_TAG_ADD ? IBV_WC_TM_ADD : opcode == IBV_WR_TAG_DEL ? IBV_WC_TM_DEL : IBV_WC_TM_SYNC;
 }
 
-/* Writes one operation at the tail; 0 or errno value. */
+/* Writes one operation at the tail. Returns 0 or an errno value. */
 static int put(struct vb_srq *srq, struct ibv_ops_wr *wr)
 {
     struct vb_tm *tm = srq->tm;
@@ -178,7 +174,7 @@ static int put(struct vb_srq *srq, struct ibv_ops_wr *wr)
     if (!valid(tm, wr))
         return EINVAL;
     if (!has_room(tm) || (adds && tm->first == VB_TM_NONE))
-        see_done(srq);
+        note_done(srq);
     if (!has_room(tm))
         return ENOMEM;
     uint32_t handle = wr->opcode == IBV_WR_TAG_DEL ? wr->tm.handle : 0;
@@ -219,7 +215,7 @@ int vb_post_srq_ops(struct ibv_srq *ibsrq, struct ibv_ops_wr *wr, struct ibv_ops
         while (wr && (rc = put(srq, wr)) == 0)
             wr = wr->next;
         if (srq->tm->tail != before) {
-            /* Release: pairs with the daemon's acquire, so that it sees the operations that it counts. */
+            /* Release: pairs with the acquire load by the daemon, so that it sees the operations that it counts. */
             atomic_store_explicit(&srq->page->ops_tail, srq->tm->tail, memory_order_release);
             vb_doorbell(c, srq->doorbell);
         }

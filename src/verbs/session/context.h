@@ -49,8 +49,8 @@ void vb_context_check(struct vb_context *c);
 
 /* Tells the daemon to look at the queues behind doorbell d, and wakes it if it sleeps. No lock.
  *
- * The write can't block, and it can't fail in a way that matters: a counter that is not zero wakes the daemon as well. It is not a
- * cancellation point: see cancel.h. */
+ * The write can't block, and it can't fail in a way that matters: a counter that is not zero wakes the daemon as well.
+ * It is not a cancellation point: see cancel.h. */
 static inline void vb_doorbell(struct vb_context *c, uint32_t d)
 {
     if (ring_doorbell(c->page, d)) {

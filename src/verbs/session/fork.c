@@ -8,17 +8,18 @@
 
 #include "src/verbs/base/cancel.h"
 
-static const uint32_t no_page; /* stands in before the first context is opened */
+static const uint32_t no_page; /* the page before the first context is opened */
 const volatile uint32_t *vb_fork_page = &no_page;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t *page; /* vb_fork_page, writable */
-static uint32_t generations; /* given out so far, by this process and its ancestors */
+static uint32_t generations; /* number of generations so far, of this process and its ancestors */
 
 #define WATCHED 64
 static _Atomic(struct vb_session *) watched[WATCHED];
 
-/* Async-signal-safe: the child may be the copy of a thread in the middle of anything. */
+/* Runs in the child. It is async-signal-safe, because the child may be a copy of a thread in the middle of any
+ * function. */
 static void in_child(void)
 {
     for (int i = 0; i < WATCHED; i++) {
@@ -28,7 +29,7 @@ static void in_child(void)
             vb_close(fd);
         atomic_store(&watched[i], NULL);
     }
-    /* Another thread of the parent may have held it. */
+    /* Another thread of the parent may have held the lock. */
     pthread_mutex_init(&lock, NULL);
 }
 
@@ -79,8 +80,8 @@ bool vb_fork_complain(void)
     static atomic_flag said = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&said))
         fprintf(stderr,
-                "pumice: process %d uses an RDMA context that its parent opened before fork(); such a copy is dead. "
-                "Open the device again in the child.\n",
+                "pumice: process %d uses an RDMA context that its parent opened before fork(). The child can't use "
+                "it. Open the device again in the child.\n",
                 (int)getpid());
     return false;
 }

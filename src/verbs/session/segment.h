@@ -9,8 +9,8 @@
 int vb_call_segment(struct vb_context *c, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len,
                     int *fd);
 
-/* Does a ring lie inside its segment of size bytes? Its slots must be a power of two, or none, enough for max_wr requests, and of
- * slot_bytes at least. */
+/* Does a ring lie inside its segment of size bytes? Its slots must be a power of two, or none, enough for max_wr
+ * requests, and of slot_bytes at least. */
 bool vb_segment_fits(uint64_t size, uint32_t offset, uint32_t slots, uint32_t stride, uint32_t max_wr,
                      uint64_t slot_bytes);
 

@@ -74,7 +74,7 @@ static int send_request(int fd, const struct vb_call *call)
     return n < 0 ? -EIO : 0;
 }
 
-/* Takes the descriptors out of a message; returns how many. */
+/* Takes the descriptors out of a message. Returns their number. */
 static unsigned take_fds(struct msghdr *msg, int fds[PM_FDS_MAX])
 {
     unsigned num = 0;
@@ -107,7 +107,7 @@ static int receive_reply(int fd, const struct vb_call *call)
     unsigned num = take_fds(&msg, fds);
     size_t len = (size_t)n - sizeof(head);
     bool formed = (size_t)n >= sizeof(head) && head.len == len && !(msg.msg_flags & MSG_TRUNC);
-    bool lost = msg.msg_flags & MSG_CTRUNC; /* this process may not have so many descriptors */
+    bool lost = msg.msg_flags & MSG_CTRUNC; /* the process is at its limit of descriptors */
     bool done = formed && head.status == 0 && len == call->rep_len && (lost || num == call->num_fds);
     if (done && len)
         memcpy(call->rep, payload, len);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The control socket: the library sends a request and the daemon answers with a reply (pumice/abi.h). All functions return 0 or
- * -errno. */
+/* The control socket: the library sends a request and the daemon answers with a reply (pumice/abi.h). All functions
+ * return 0 or -errno. */
 #ifndef PUMICE_SRC_VERBS_SESSION_SESSION_H
 #define PUMICE_SRC_VERBS_SESSION_SESSION_H
 
@@ -29,18 +29,20 @@ struct vb_call {
     size_t rep_len;
     int *fds; /* place for the descriptors of the reply: num_fds exactly. On success the caller owns them. */
     unsigned num_fds;
-    /* Called under the lock of the session when rep is filled, before the next reply of the session is read. So what it records is in
-     * the order of the replies. NULL: no call. */
+    /* Called under the lock of the session when rep is filled, before the next reply of the session is read. So what it
+     * records is in the order of the replies. NULL: no call. */
     void (*done)(const struct vb_call *call);
     void *arg; /* for done */
-    /* Place of PM_WHY_MAX bytes for the daemon's explanation of a refusal; it is empty if there is none. NULL: not wanted. */
+    /* Place of PM_WHY_MAX bytes for the daemon's explanation of a refusal; it is empty if there is none. NULL: not
+     * wanted. */
     char *why;
 };
 
 /* Sends a request and waits for its reply. Returns 0 or
  *   -EIO     the daemon is gone
  *   -EPROTO  the reply is malformed
- *   -EMFILE  this process has no room for the descriptors of the reply; the daemon did what was asked, and rep holds the payload
+ *   -EMFILE  this process has no room for the descriptors of the reply; the daemon carried out the request, and rep
+ *            holds the payload
  *   else     the error that the daemon answered; rep is unchanged */
 int vb_session_call(struct vb_session *s, const struct vb_call *call);
 

@@ -9,7 +9,7 @@
 
 #include "pumice/abi.h"
 
-/* The local rank that a launcher gave this process; -1: none did. */
+/* The local rank of this process among those of its launcher, or -1 if it has none. */
 static long launcher_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK",
@@ -22,7 +22,8 @@ static long launcher_rank(void)
     return -1;
 }
 
-/* srun gives SLURM's own variables to any program; PMI's and PMIx's are for those that it starts as an MPI. */
+/* srun sets the variables of SLURM for every program. It sets those of PMI and PMIx only for the ranks of an MPI
+ * job. */
 bool vb_session_is_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID", "PMI_RANK", "PMIX_RANK"};
@@ -44,14 +45,15 @@ static long lab_host(void)
     return n > 0 && rank > 0 ? rank % n : 0;
 }
 
-/* Is the socket's directory in /tmp ours? Anybody could have made one of that name. */
+/* Does the directory in /tmp belong to this user alone? Any user can make a directory of that name. */
 static bool own_directory(const char *dir)
 {
     struct stat st;
     return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
 }
 
-/* The first of the daemon's default places where there is a socket, or else the first of them. */
+/* The first default place of the daemon that has a socket, or the first default place if none has one. Returns the
+ * length of the path, as snprintf does. */
 static int default_path(char *path, size_t size)
 {
     const char *run = getenv("XDG_RUNTIME_DIR");

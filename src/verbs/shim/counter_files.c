@@ -18,12 +18,13 @@
 #include "src/verbs/shim/libc_next.h"
 
 #define SYS "/sys/class/"
-#define MEMFD "/memfd:" /* before the name of a memory file, in /proc/self/fd */
+#define MEMFD "/memfd:" /* prefix of the name of a memory file in /proc/self/fd */
 #define CLASS "infiniband/"
 #define PORT "/ports/1/"
 #define LEN(text) (sizeof(text) - 1)
 
-/* Takes "infiniband/DEVICE/ports/1/counters/NAME" apart; a blank ends it, too. */
+/* Splits "infiniband/DEVICE/ports/1/counters/NAME" into its parts. A blank also ends NAME. Returns false if the name
+ * has another form. */
 static bool parse(const char *name, struct pm_counter_req *rq)
 {
     if (strncmp(name, CLASS, LEN(CLASS)) != 0)
@@ -45,7 +46,8 @@ static bool parse(const char *name, struct pm_counter_req *rq)
     return true;
 }
 
-/* Has the daemon tell the value, on a connection of its own: there may be no other, and this works in a forked child, too. */
+/* Asks the daemon for the value, on a new connection. So it needs no open device, and it works in a forked child,
+ * too. */
 static bool ask(const struct pm_counter_req *rq, uint64_t *value)
 {
     char path[256];
@@ -71,9 +73,9 @@ static bool compose(int fd, const struct pm_counter_req *rq)
     return pwrite(fd, text, (size_t)n, 0) == n && ftruncate(fd, n) == 0;
 }
 
-/* --- opening ---------------------------------------------------------------------------------------------------------- */
-/* Descriptors that open gave for counters, or what they have become since. One that is not below that, like a duplicate, has the value
- * that the counter had when it was last read through a marked one. */
+/* --- opening ---------------------------------------------------------------------------------- */
+/* The descriptors that open returned for counters. A descriptor may be another file by now. A descriptor of MARKED_MAX
+ * or more, and a duplicate, shows the value of the last read through a marked descriptor. */
 #define MARKED_MAX 1024
 static _Atomic bool marked[MARKED_MAX];
 
@@ -103,13 +105,13 @@ int vb_counter_open(const char *path, int flags)
     return fd;
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 static inline bool is_marked(int fd)
 {
     return (unsigned)fd < MARKED_MAX && atomic_load_explicit(&marked[fd], memory_order_relaxed);
 }
 
-/* Whether the file at fd is a counter's, and which. */
+/* Is the file at fd that of a counter? Fills rq if so. */
 static bool at_counter(int fd, struct pm_counter_req *rq)
 {
     char link[32], name[256];
@@ -119,27 +121,27 @@ static bool at_counter(int fd, struct pm_counter_req *rq)
     return strncmp(name, MEMFD, LEN(MEMFD)) == 0 && parse(name + LEN(MEMFD), rq);
 }
 
-/* While the daemon is asked, another thread may give the number fd to another file, one of the program's own: a duplicate stays what it
- * is, so that is what is looked at and written. */
+/* Writes the current value into the file of a counter. While the daemon answers, another thread may close fd, and the
+ * program may open a file of its own with that number. So this looks at a duplicate and writes to it. */
 static bool compose_again(int fd)
 {
     struct pm_counter_req rq;
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
-        return errno == EBADF; /* closed meanwhile: the read says so */
+        return errno == EBADF; /* closed meanwhile: the read reports it */
     bool composed = !at_counter(own, &rq) || compose(own, &rq);
     close(own);
     return composed;
 }
 
-/* What comes before a read of a marked descriptor; at: where it begins, -1: where the descriptor stands. False, with errno: the daemon
- * that has the counter is gone. (Only what seems to be a counter is duplicated: to close any descriptor of a file ends the process'
- * locks of it.) */
-static bool freshen(int fd, off_t at)
+/* Prepares a read of a marked descriptor. at is the offset of the read; -1: the current offset of the descriptor.
+ * Returns false with errno ENODEV if the daemon is gone. (It duplicates a descriptor only if the file seems to be a
+ * counter. Closing any descriptor of a file ends the locks of the process on that file.) */
+static bool refresh(int fd, off_t at)
 {
     struct pm_counter_req rq;
     int e = errno;
-    if (!at_counter(fd, &rq)) /* it is something else by now */
+    if (!at_counter(fd, &rq)) /* another file by now */
         atomic_store_explicit(&marked[fd], false, memory_order_relaxed);
     else if ((at < 0 ? lseek(fd, 0, SEEK_CUR) : at) == 0 && !compose_again(fd)) {
         errno = ENODEV;
@@ -149,33 +151,33 @@ static bool freshen(int fd, off_t at)
     return true;
 }
 
-/* These stand in for libc's; for descriptors that are no counters they cost two loads, and the system call is the one that the program
- * asked for: there may be a filter that allows no other. What libc reads for a stream is not seen here, so a stream of a counter has the
- * value of when it was opened. */
+/* These functions replace those of the C library. For a descriptor that is no counter they cost two loads. They make
+ * the very system call that the program asked for, because a filter may allow no other. The C library reads a stream
+ * without them, so a stream shows the value of the time when it was opened. */
 VB_EXPORT ssize_t read(int fd, void *buf, size_t len)
 {
-    if (is_marked(fd) && !freshen(fd, -1))
+    if (is_marked(fd) && !refresh(fd, -1))
         return -1;
     return VB_NEXT(read)(fd, buf, len);
 }
 
 VB_EXPORT ssize_t pread(int fd, void *buf, size_t len, off_t at)
 {
-    if (is_marked(fd) && !freshen(fd, at))
+    if (is_marked(fd) && !refresh(fd, at))
         return -1;
     return VB_NEXT(pread)(fd, buf, len, at);
 }
 
 VB_EXPORT ssize_t pread64(int fd, void *buf, size_t len, off64_t at)
 {
-    if (is_marked(fd) && !freshen(fd, at))
+    if (is_marked(fd) && !refresh(fd, at))
         return -1;
     return VB_NEXT(pread64)(fd, buf, len, at);
 }
 
-/* The same, as programs call them that were compiled with _FORTIFY_SOURCE, where the compiler does not know len: size is that of buf. No
- * header has them. */
-_Noreturn void __chk_fail(void); /* ends the program, as libc's do */
+/* Programs that were compiled with _FORTIFY_SOURCE call these if the compiler does not know len. size is the size of
+ * buf. No header declares them. */
+_Noreturn void __chk_fail(void); /* ends the program */
 ssize_t __read_chk(int fd, void *buf, size_t len, size_t size);
 ssize_t __pread_chk(int fd, void *buf, size_t len, off_t at, size_t size);
 ssize_t __pread64_chk(int fd, void *buf, size_t len, off64_t at, size_t size);

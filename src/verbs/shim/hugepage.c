@@ -24,48 +24,51 @@
 
 #define MIB ((size_t)1 << 20)
 #define HUGE_PAGE (2 * MIB)
-#define SMALL_PAGE 4096 /* where it is this, a huge page is HUGE_PAGE: x86-64, most of arm64 and riscv64 */
-/* A region that fills less of a huge page isn't worth the memory of the rest. */
+/* With small pages of this size a huge page is HUGE_PAGE: x86-64, most systems of arm64 and riscv64. */
+#define SMALL_PAGE 4096
+/* If a region fills less of a huge page, the gain is not worth the memory of the rest. */
 #define WORTH_IT (HUGE_PAGE / 4)
-/* Longer regions stay as they are: registering must not take long, nor fill memory that is never used. */
+/* Longer regions stay as they are. Registering them would take too long, and would fill memory that is never used. */
 #define LENGTH_MAX (256 * MIB)
-#define UNTOUCHED_MAX (16 * MIB) /* the same for what nobody has written to yet */
+/* Longer regions that the program has not written to yet stay as they are. */
+#define UNTOUCHED_MAX (16 * MIB)
 
-/* What glibc's threshold grows to by itself at most: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit systems. */
+/* glibc raises its threshold by itself up to this: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit systems. */
 #define HEAP_BLOCK_MAX (32 * MIB)
-/* So much the main heap grows beyond what is asked for: the last huge page of a block then mostly is all in the heap. */
+/* The main heap grows by so much more than needed. So the last huge page of a block is mostly inside the heap. */
 #define HEAP_PAD (2 * HUGE_PAGE)
-/* The heap keeps one block of that size, and gives back what is more; a thread's heap, too, which is 64 MiB long. */
+/* The heap keeps one free block of that size, and returns more to the kernel. The heap of a thread, which has 64 MiB,
+ * does the same. */
 #define HEAP_TRIM (HEAP_BLOCK_MAX + HEAP_PAD)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool wanted; /* set once */
-static atomic_bool heap_is_tuned; /* by the program */
+static bool wanted; /* huge pages are wanted and possible; set once */
+static atomic_bool heap_is_tuned; /* the program has called mallopt for its heap */
 
 static void find_out(void)
 {
     const char *v = getenv(PM_ENV_HUGE_PAGES);
     wanted = (!v || strcmp(v, "off") != 0) && sysconf(_SC_PAGESIZE) == SMALL_PAGE &&
-             madvise(NULL, 0, MADV_COLLAPSE) == 0; /* the kernel has it */
+             madvise(NULL, 0, MADV_COLLAPSE) == 0; /* the kernel knows the advice */
 }
 
-/* The kernel leaves a huge page of which nothing is present as it is, so one small page of the region becomes present in each, as
- * if it were written: its bytes stay. */
+/* Makes one small page of the region present in each huge page, as if the program had written to it; its bytes stay.
+ * The kernel skips a huge page of which nothing is present. */
 static void begin_each(uintptr_t first, uintptr_t end, uintptr_t addr)
 {
     for (uintptr_t p = first; p < end; p += HUGE_PAGE)
         madvise((void *)((p < addr ? addr : p) & ~(uintptr_t)(SMALL_PAGE - 1)), SMALL_PAGE, MADV_POPULATE_WRITE);
 }
 
-/* EAGAIN: somebody holds a page for a moment. The daemon does while it copies. */
+/* Tries again once after EAGAIN: another process, such as the daemon while it copies, holds a page for a moment. */
 static void collapse(uintptr_t first, uintptr_t end)
 {
     if (first < end && madvise((void *)first, end - first, MADV_COLLAPSE) != 0 && errno == EAGAIN)
         madvise((void *)first, end - first, MADV_COLLAPSE);
 }
 
-/* The huge pages of [first, end) for what is at [begin, behind). The kernel stops at the first mapping where it can't: so those at
- * the ends, which may have a part in others, come on their own. */
+/* Makes the huge pages in [first, end) for a region at [begin, behind). The kernel stops at the first mapping where it
+ * fails. So the huge pages at both ends, which may belong to other mappings in part, get calls of their own. */
 static void collapse_all(uintptr_t first, uintptr_t end, uintptr_t begin, uintptr_t behind)
 {
     uintptr_t inner = (begin + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1), inner_end = behind & ~(HUGE_PAGE - 1);
@@ -80,7 +83,8 @@ void vb_hugepage_use(void *addr, size_t length, bool writable)
     pthread_once(&once, find_out);
     if (wanted && length >= WORTH_IT && length <= LENGTH_MAX) {
         uintptr_t begin = (uintptr_t)addr, behind = begin + length;
-        /* The first byte of a page of which the region fills WORTH_IT or more, and the first one behind the last such page. */
+        /* The first byte of the first huge page of which the region fills WORTH_IT or more, and the first byte behind
+         * the last such page. */
         uintptr_t first = (begin + WORTH_IT - 1) & ~(HUGE_PAGE - 1);
         uintptr_t end = (behind + HUGE_PAGE - WORTH_IT) & ~(HUGE_PAGE - 1);
         if (writable && length <= UNTOUCHED_MAX)
@@ -96,7 +100,7 @@ static bool heap_parameter(int parameter)
            parameter == M_TOP_PAD;
 }
 
-/* Stands in for libc's, to see what the program sets: it can't be asked for. */
+/* Replaces the function of the C library, to see what the program sets: the C library has no call that returns it. */
 VB_EXPORT int mallopt(int parameter, int value)
 {
     if (heap_parameter(parameter))

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Huge pages for registered memory. The daemon copies from and to it by system calls that look up every page, which costs more
- * than the copy itself; with huge pages a copy takes about half as long. PM_ENV_HUGE_PAGES=off leaves memory as it is, and so do
- * systems whose huge pages are not of 2 MiB. */
+/* Huge pages for registered memory. The daemon copies from and to it by system calls that look up every page. The
+ * lookup costs more than the copy itself. With huge pages a copy takes about half as long. PM_ENV_HUGE_PAGES=off turns
+ * this off. It is also off where huge pages do not have 2 MiB. */
 #ifndef PUMICE_SRC_VERBS_SHIM_HUGEPAGE_H
 #define PUMICE_SRC_VERBS_SHIM_HUGEPAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Makes the huge pages of which [addr, addr + length), at most 256 MiB, fills a quarter or more present and huge, if all of such a
- * page is of one mapping of the program. Its content and sharing stay as they are. writable: up to 16 MiB also where nothing was
- * written yet. Where it can't be done (a kernel before 6.1, no memory, madvise(MADV_NOHUGEPAGE)) nothing is lost. errno is kept. */
+/* Makes huge pages for the region [addr, addr + length) of at most 256 MiB: each huge page of which the region fills a
+ * quarter or more, if all of it is of one mapping of the program. Content and sharing of the pages stay. writable: also
+ * pages that were never written, in regions of up to 16 MiB. Where it is impossible (a kernel before 6.1, no memory,
+ * madvise(MADV_NOHUGEPAGE)), nothing changes. errno is kept. */
 void vb_hugepage_use(void *addr, size_t length, bool writable);
 
-/* Lets malloc take blocks of up to 32 MiB from its heap, where buffers of less than a huge page can be in one, rather than from
- * a mapping of their own for each: as glibc does by itself once a block of nearly that size has been freed. For programs that
- * open a device, once; not if the program or its environment says where malloc shall take memory from (mallopt(3)). */
+/* Makes malloc take blocks of up to 32 MiB from its heap and not from a mapping for each. In the heap several buffers
+ * can share a huge page. glibc does the same by itself once a block of nearly that size was freed. It is called when a
+ * program opens a device, and works once. It does nothing if the program or its environment tunes malloc
+ * (mallopt(3)). */
 void vb_hugepage_heap(void);
 
 #endif

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Its callers always give the mode. */
+/* The callers in this library always pass the mode. */
 static int early_openat(int dir, const char *path, int flags, ...)
 {
     va_list ap;
@@ -52,7 +52,7 @@ struct vb_next vb_next = {
     .pread64 = early_pread,
 };
 
-/* What is there already stays if there is no such function. */
+/* If there is no such function, the entry keeps its value. */
 #define FIND(function)                                                                                                 \
     {                                                                                                                  \
         __typeof__(&function) found_;                                                                                  \

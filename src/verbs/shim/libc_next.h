@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The functions that would be called if this library did not stand in for them: libc's, or those of another library that stands in, too.
+/* The functions of the C library that this library replaces: each entry is the next function of that name. It is that
+ * of the C library, or of another library that replaces it, too.
  *
- * dlsym finds them, which takes locks and may allocate; but some of these functions may be called in a signal handler, or between vfork
- * and exec. So a constructor finds all of them. Other libraries' constructors may come before it: until then those functions are system
- * calls of ours (libc's are cancellation points, too, but nobody cancels a thread that early), and the others are looked up when they are called. */
+ * dlsym finds these functions. It takes locks and may allocate memory, but some of the functions may be called in a
+ * signal handler, or between vfork and exec. So a constructor finds all of them. Constructors of other libraries may
+ * run earlier. For these, the functions that must always work make the system call themselves, and dlsym finds the
+ * others when they are called. (Those of the C library are cancellation points. That makes no difference, since no
+ * thread is cancelled that early.) */
 #ifndef PUMICE_SRC_VERBS_SHIM_LIBC_NEXT_H
 #define PUMICE_SRC_VERBS_SHIM_LIBC_NEXT_H
 
@@ -16,11 +19,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-char *__realpath_chk(const char *path, char *resolved, size_t size); /* no header has it */
+char *__realpath_chk(const char *path, char *resolved, size_t size); /* no header declares it */
 
 // clang-format off
 #define VB_NEXT_FUNCTIONS(X) \
-    X(openat) X(access) X(readlink) X(statx) X(read) X(pread) X(pread64) /* anywhere and at any time */ \
+    X(openat) X(access) X(readlink) X(statx) X(read) X(pread) X(pread64) /* these must always work */ \
     X(opendir) X(fopen) X(fopen64) X(realpath) X(__realpath_chk) X(mallopt)
 // clang-format on
 
@@ -31,10 +34,10 @@ struct vb_next {
 };
 extern struct vb_next vb_next;
 
-/* Finds them all; any number of times. */
+/* Finds all functions. It may be called any number of times. */
 void vb_next_find(void);
 
-/* What comes next after this library's function of that name. */
+/* The next function of that name after the one of this library. */
 #define VB_NEXT(function)                                                                                              \
     ({                                                                                                                 \
         __typeof__(&function) vb_next_ = atomic_load_explicit(&vb_next.function, memory_order_relaxed);                \

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* librdmacm (perftest's -R, libfabric's message endpoints, Open MPI's btl openib) wants a device of the kernel, and without it says no
- * more than "failed". But UCX and libfabric ask for it in every process, to see whether it is of use, and go on without; and
- * many MPIs load both in each rank. So a rank, and a process with UCX in it, is told only if its environment shows that it has
- * nothing else to go on with. */
 #include "src/verbs/shim/rdma_cm.h"
 
 #include <dlfcn.h>
@@ -15,24 +11,25 @@
 
 #include "src/verbs/session/session_path.h"
 
-/* Lists of libfabric's providers: its own, and those of Open MPI, MPICH and Intel MPI. */
+/* Variables that list providers of libfabric: its own one, and those of Open MPI, MPICH and Intel MPI. */
 static const char *const provider_lists[] = {"FI_PROVIDER", "OMPI_MCA_mtl_ofi_provider_include",
                                              "OMPI_MCA_btl_ofi_provider_include", "MPIR_CVAR_OFI_USE_PROVIDER",
                                              "I_MPI_OFI_PROVIDER"};
 
-/* What the variable says is to be taken; "" if it says nothing, or what is not to be taken ("^…"). */
+/* The providers that the variable selects. "" if it is not set, or if it excludes providers ("^…"). */
 static const char *chosen(const char *variable)
 {
     const char *list = getenv(variable);
     return list && list[0] != '^' ? list : "";
 }
 
-/* Reliable datagrams (verbs;ofi_rxd) need no rdma_cm; message endpoints (verbs alone, verbs;ofi_rxm) do. */
+/* Do these providers need rdma_cm? Reliable datagrams (verbs;ofi_rxd) do not. Message endpoints (verbs alone,
+ * verbs;ofi_rxm) do. */
 static bool needs_it(const char *providers)
 {
     if (strstr(providers, "verbs"))
         return strstr(providers, "ofi_rxm") || !strstr(providers, "ofi_rxd");
-    return strcmp(providers, "ofi_rxm") == 0; /* over whatever there is */
+    return strcmp(providers, "ofi_rxm") == 0; /* over any provider that works */
 }
 
 static bool wanted(void)
@@ -43,7 +40,7 @@ static bool wanted(void)
     return strstr(chosen("OMPI_MCA_btl"), "openib");
 }
 
-/* Whether an argument of the program names that provider. A longer command line is not read further. */
+/* Does an argument of the program name that provider? It reads the first 4096 bytes of the command line. */
 static bool argument(const char *what)
 {
     char line[4096];
@@ -54,7 +51,7 @@ static bool argument(const char *what)
     return n > 0 && memmem(line, (size_t)n, what, strlen(what));
 }
 
-/* Who has chosen reliable datagrams needs no advice to do so. */
+/* Are reliable datagrams selected already? Then the hint would be no help. */
 static bool datagrams(void)
 {
     for (size_t i = 0; i < sizeof(provider_lists) / sizeof(provider_lists[0]); i++)
@@ -74,7 +71,7 @@ static bool has_ucx(void)
 void vb_rdma_cm_hint(void)
 {
     static bool hinted;
-    static const char text[] = "pumice: rdma_cm, connection management, is not there: take out-of-band connections "
+    static const char text[] = "pumice: rdma_cm (connection management) is not available: use out-of-band connections "
                                "(perftest without -R, libfabric's verbs;ofi_rxd, MPIs over UCX)\n";
     int e = errno;
     if ((wanted() || (!vb_session_is_rank() && !has_ucx() && !datagrams())) &&

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Connection management (rdma_cm), which is not there: who is told so. */
+/* Connection management (rdma_cm), which Pumice does not have, and a hint for its users.
+ *
+ * librdmacm (perftest's -R, libfabric's message endpoints, Open MPI's btl openib) needs a device of the kernel. Without
+ * it, it only says "failed". But UCX and libfabric look for rdma_cm in every process to find out whether it is usable,
+ * and work without it. Many MPIs load both in each rank. So a rank, and a process with UCX, gets the hint only if its
+ * environment shows that it has no alternative. */
 #ifndef PUMICE_SRC_VERBS_SHIM_RDMA_CM_H
 #define PUMICE_SRC_VERBS_SHIM_RDMA_CM_H
 
-/* To be called when this process has looked for rdma_cm in vain. Writes one line to stderr, once in a process, if the process
- * can't well go on without it; errno stays as it is. */
+/* To be called when this process has looked for rdma_cm in vain. Writes one line to stderr, once per process, if the
+ * process probably can't work without rdma_cm. errno is kept. */
 void vb_rdma_cm_hint(void);
 
 #endif

@@ -28,7 +28,8 @@ static bool exists(const char *path)
     return syscall(SYS_faccessat, AT_FDCWD, path, F_OK, 0) == 0;
 }
 
-/* Socket path, suffix and rest in out[PATH_MAX]; false: no socket is known, or too long. */
+/* Fills out[PATH_MAX] with a path in the daemon's directory: socket path, suffix and rest. Returns false if no socket
+ * is known, or if the path is too long. */
 static bool in_tree(const char *rest, char *out)
 {
     if (vb_session_path(out, PATH_MAX) != 0)
@@ -41,7 +42,7 @@ static bool in_tree(const char *rest, char *out)
     return true;
 }
 
-/* A path below /sys/class/infiniband or /sys/class/infiniband_verbs, or one of them. */
+/* Redirects /sys/class/infiniband, /sys/class/infiniband_verbs and paths below them. */
 static const char *attribute(const char *path, char *out)
 {
     const char *rest = path + PREFIX_LEN(SYS_ROOT);
@@ -52,6 +53,7 @@ static const char *attribute(const char *path, char *out)
     return in_tree(path + PREFIX_LEN("/sys/class"), out) && exists(out) ? out : path;
 }
 
+/* Redirects the device file of a device of the daemon. */
 static const char *device_file(const char *path, char *out)
 {
     static const char verbs[] = "/infiniband_verbs/";
@@ -65,10 +67,10 @@ static const char *device_file(const char *path, char *out)
     return in_tree(rest, out) && exists(out) ? "/dev/null" : path;
 }
 
-/* Where the file really is: path itself, or another name that may be in out[PATH_MAX]. errno stays as it was. No path at all
- * becomes an address where nothing is: the kernel says EFAULT of both, but libc's declarations promise the compiler that
- * there is a path, and it may take out every test for NULL that comes before such a call. */
-static const char *lead(const char *path, char *out)
+/* Where the file really is: path itself, or another name, which may be in out[PATH_MAX]. errno is kept. NULL becomes
+ * another invalid address. The kernel returns EFAULT for both. But the declarations of the C library promise the
+ * compiler that a path is never NULL, so the compiler may remove every test for NULL in front of such a call. */
+static const char *redirect(const char *path, char *out)
 {
     if (!path)
         return (const char *)1;
@@ -84,7 +86,7 @@ static const char *lead(const char *path, char *out)
     return to;
 }
 
-/* The kernel has no rdma_cm (it was asked). Who has no device of ours either is not ours to talk to. */
+/* The kernel has no rdma_cm. Gives the hint, but only if this process has a daemon of Pumice. */
 static void no_rdma_cm(const char *path)
 {
     char out[PATH_MAX];
@@ -94,32 +96,32 @@ static void no_rdma_cm(const char *path)
     errno = e;
 }
 
-/* --- what stands in --------------------------------------------------------------------------------------------------- */
+/* --- replaced functions ----------------------------------------------------------------------- */
 VB_EXPORT int stat(const char *restrict path, struct stat *restrict st)
 {
     char out[PATH_MAX];
-    return fstatat(AT_FDCWD, lead(path, out), st, 0);
+    return fstatat(AT_FDCWD, redirect(path, out), st, 0);
 }
 
 VB_EXPORT int stat64(const char *restrict path, struct stat64 *restrict st)
 {
     char out[PATH_MAX];
-    return fstatat64(AT_FDCWD, lead(path, out), st, 0);
+    return fstatat64(AT_FDCWD, redirect(path, out), st, 0);
 }
 
 VB_EXPORT int lstat(const char *restrict path, struct stat *restrict st)
 {
     char out[PATH_MAX];
-    return fstatat(AT_FDCWD, lead(path, out), st, AT_SYMLINK_NOFOLLOW);
+    return fstatat(AT_FDCWD, redirect(path, out), st, AT_SYMLINK_NOFOLLOW);
 }
 
 VB_EXPORT int lstat64(const char *restrict path, struct stat64 *restrict st)
 {
     char out[PATH_MAX];
-    return fstatat64(AT_FDCWD, lead(path, out), st, AT_SYMLINK_NOFOLLOW);
+    return fstatat64(AT_FDCWD, redirect(path, out), st, AT_SYMLINK_NOFOLLOW);
 }
 
-/* As programs linked before glibc 2.33 call them; there is one version of the structure on every 64-bit Linux. */
+/* Programs that were linked before glibc 2.33 call these. On 64-bit Linux the structure has one version only. */
 VB_EXPORT int __xstat(int version, const char *path, struct stat *st)
 {
     (void)version;
@@ -144,20 +146,20 @@ VB_EXPORT int __lxstat64(int version, const char *path, struct stat64 *st)
     return lstat64(path, st);
 }
 
-/* What ls calls. */
+/* ls calls this. */
 VB_EXPORT int statx(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict st)
 {
     char out[PATH_MAX];
-    return VB_NEXT(statx)(dir, lead(path, out), flags, mask, st);
+    return VB_NEXT(statx)(dir, redirect(path, out), flags, mask, st);
 }
 
 VB_EXPORT int access(const char *path, int mode)
 {
     char out[PATH_MAX];
-    return VB_NEXT(access)(lead(path, out), mode);
+    return VB_NEXT(access)(redirect(path, out), mode);
 }
 
-/* The third argument of open is there with O_CREAT and O_TMPFILE only. */
+/* open has a third argument with O_CREAT and O_TMPFILE only. */
 #define MODE_OF(flags, mode)                                                                                           \
     mode_t mode = 0;                                                                                                   \
     if ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE) {                                                         \
@@ -167,11 +169,11 @@ VB_EXPORT int access(const char *path, int mode)
         va_end(ap);                                                                                                    \
     }
 
-/* What openat does; libc's is called with another name, at most. */
+/* openat() with redirection. */
 static int open_at(int dir, const char *path, int flags, mode_t mode)
 {
     char out[PATH_MAX];
-    const char *to = lead(path, out);
+    const char *to = redirect(path, out);
     if (to == out && !(flags & (O_DIRECTORY | O_PATH)) && vb_counter_is(path))
         return vb_counter_open(path, flags);
     int fd = VB_NEXT(openat)(dir, to, flags, mode);
@@ -192,7 +194,7 @@ VB_EXPORT int open64(const char *path, int flags, ...)
     return open_at(AT_FDCWD, path, flags | O_LARGEFILE, mode);
 }
 
-/* As grep opens the files that it was told of. A name that begins at an open folder is the kernel's. */
+/* grep opens the files of its command line with this. A name relative to dir goes to the kernel unchanged. */
 VB_EXPORT int openat(int dir, const char *path, int flags, ...)
 {
     MODE_OF(flags, mode)
@@ -218,28 +220,28 @@ static FILE *open_counter(const char *path, const char *mode)
 VB_EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
 {
     char out[PATH_MAX];
-    const char *to = lead(path, out);
+    const char *to = redirect(path, out);
     return to == out && vb_counter_is(path) ? open_counter(path, mode) : VB_NEXT(fopen)(to, mode);
 }
 
 VB_EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
 {
     char out[PATH_MAX];
-    const char *to = lead(path, out);
+    const char *to = redirect(path, out);
     return to == out && vb_counter_is(path) ? open_counter(path, mode) : VB_NEXT(fopen64)(to, mode);
 }
 
-/* Attributes are where programs look for them: a name that they get from here leads here again. (Links there are none in the tree, but
- * the way to it may have some.) */
+/* realpath() with redirection. The result for an attribute is a path below /sys/class again, so that the program can
+ * open it. (The directory of the daemon has no symbolic links, but the path to it may have some.) */
 static char *real_name(const char *path, char *resolved)
 {
     char out[PATH_MAX], root[PATH_MAX], real[PATH_MAX];
-    if (lead(path, out) != out)
+    if (redirect(path, out) != out)
         return VB_NEXT(realpath)(path, resolved);
     if (!VB_NEXT(realpath)(out, real) || !in_tree("", out) || !VB_NEXT(realpath)(out, root))
         return NULL;
     size_t len = strlen(root);
-    if (strncmp(real, root, len) != 0) /* ".." led out of it */
+    if (strncmp(real, root, len) != 0) /* ".." leads out of the directory */
         return VB_NEXT(realpath)(real, resolved);
     snprintf(out, sizeof(out), "/sys/class%s", real + len);
     return resolved ? strcpy(resolved, out) : strdup(out);
@@ -255,7 +257,8 @@ VB_EXPORT char *canonicalize_file_name(const char *path)
     return real_name(path, NULL);
 }
 
-/* realpath, as programs call it that were compiled with _FORTIFY_SOURCE: size is that of resolved, of which libc wants PATH_MAX bytes. */
+/* Programs that were compiled with _FORTIFY_SOURCE call this. size is the size of resolved; the C library demands
+ * PATH_MAX bytes. */
 VB_EXPORT char *__realpath_chk(const char *path, char *resolved, size_t size)
 {
     return size < PATH_MAX ? VB_NEXT(__realpath_chk)(path, resolved, size) : real_name(path, resolved);
@@ -264,11 +267,11 @@ VB_EXPORT char *__realpath_chk(const char *path, char *resolved, size_t size)
 VB_EXPORT ssize_t readlink(const char *restrict path, char *restrict buf, size_t len)
 {
     char out[PATH_MAX];
-    return VB_NEXT(readlink)(lead(path, out), buf, len);
+    return VB_NEXT(readlink)(redirect(path, out), buf, len);
 }
 
 VB_EXPORT DIR *opendir(const char *path)
 {
     char out[PATH_MAX];
-    return VB_NEXT(opendir)(lead(path, out));
+    return VB_NEXT(opendir)(redirect(path, out));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the daemon completed right before it died: the library takes that from the ring, and flushes what is behind it, however
- * late the last entries come. No daemon is here; its last moments are between two loads of the library's. */
+/* What the daemon completed right before it died: the library takes that from the ring, and flushes what is behind it,
+ * however late the last entries come. No daemon is here; its last moments are between two loads of the library's. */
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <sys/mman.h>

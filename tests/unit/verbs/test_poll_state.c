@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The state machines of a thread that polls in vain (src/verbs/base/poll_state.h), with made-up times: nothing here sleeps. */
+/* The state machines of a thread that polls in vain (src/verbs/base/poll_state.h), with made-up times: nothing here
+ * sleeps. */
 #include "src/verbs/base/poll_state.h"
 
 #include <criterion/criterion.h>
@@ -55,7 +56,7 @@ static unsigned polls_until(enum vb_poll_action action, unsigned most)
     return 0;
 }
 
-/* --- whose turn it is ------------------------------------------------------------------------------------------------- */
+/* --- whose turn it is ------------------------------------------------------------------------- */
 
 Test(poll_state, occasional_polls_return_at_once)
 {
@@ -111,7 +112,7 @@ Test(poll_state, threads_that_share_a_queue_hardly_ever_have_a_turn)
     cr_expect_neq(poll_once(&thread, 0, &queue[0]), -1);
 }
 
-/* --- waiting for the daemon ------------------------------------------------------------------------------------------- */
+/* --- waiting for the daemon ------------------------------------------------------------------- */
 
 Test(poll_state, a_thread_on_the_daemons_processor_waits_after_a_few_yields)
 {
@@ -190,7 +191,7 @@ Test(poll_state, no_thread_waits_for_a_daemon_that_is_gone)
     cr_expect_eq(polls_until(VB_POLL_WAIT, 500), 0);
 }
 
-/* --- crowded processors ------------------------------------------------------------------------------------------------ */
+/* --- crowded processors ----------------------------------------------------------------------- */
 
 Test(poll_state, a_slow_yield_makes_the_next_turns_sleep)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The system calls of a thread that polls in vain: it really waits for its daemon, and notices that the daemon is gone. There is no
- * daemon here, so each wait lasts VB_POLL_DEATH_NS. The decisions are tested in test_poll_state.c. */
+/* The system calls of a thread that polls in vain: it really waits for its daemon, and notices that the daemon is gone.
+ * There is no daemon here, so each wait lasts VB_POLL_DEATH_NS. The decisions are tested in test_poll_state.c. */
 #include <criterion/criterion.h>
 #include <sched.h>
 #include <sys/socket.h>
