@@ -1,96 +1,133 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks that the documents name what exists.
+"""Checks what the documentation says about files and names.
 
-- A file name in backquotes must be the end of the path of a file in the tree: `wire/pkt.c`, `core/engine.h`.
-- In the tables of docs/protocol.md and docs/design-notes.md, the names behind a file name must occur in that file. A name without
-  a file before it must occur somewhere in the sources. Behind `sim` stand cases of the simulator.
-- Links between the documents must lead to a file.
+1. Each relative link of a Markdown file leads to a file, and to a heading of it if it names one.
+2. In tables with the columns Code or Tests, and in text, `path` names a file by the end of its path; there must be one
+   such file. Names that follow it in the same cell, such as `function`, must be in that file. In the column Tests, `sim`
+   stands for tests/sim/scenarios/cases.c.
+3. Paths in text, such as `daemon/net/udp.c`, exist.
 
-Usage: check_docs.py
+Usage: check_docs.py [FILE...]; without FILE all Markdown files of the project.
 """
 import os
 import re
 import subprocess
 import sys
 
-ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-TABLES = ("docs/protocol.md", "docs/design-notes.md")
-SUFFIX = r"\.(?:c|h|py|sh|bash|lua|map|md)"
-FILE = re.compile(r"^[\w./-]*[\w-]" + SUFFIX + "$")
-NAME = re.compile(r"^[\w-]+$")
-
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FILE = re.compile(r"^[A-Za-z0-9_.*/-]+\.(c|h|py|sh|lua|md|bash|txt|yml|expected)$")
+NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_-]*$")
+FOLDERS = ("wire/", "include/", "daemon/", "pcap/", "src/", "tests/", "docs/", "examples/", "packaging/")
+TICKS = re.compile(r"`([^`]+)`")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 bad = 0
 
 
-def complain(where, text):
+def complain(file, number, text):
     global bad
+    print(f"{file}:{number}: {text}")
     bad += 1
-    print(f"{where}: {text}")
 
 
-def tree():
-    out = subprocess.run(["find", ".", "-type", "f", "-not", "-path", "./.git/*", "-not", "-path", "./build*/*"], cwd=ROOT,
-                         capture_output=True, text=True, check=True).stdout
-    return [line[2:] for line in out.split("\n") if line]
+def known_files():
+    try:
+        out = subprocess.run(["git", "-C", ROOT, "ls-files"], stdout=subprocess.PIPE, check=True, text=True).stdout
+        files = out.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        files = []
+        for folder, dirs, names in os.walk(ROOT):
+            dirs[:] = [d for d in dirs if not d.startswith((".", "build"))]
+            files += [os.path.relpath(os.path.join(folder, n), ROOT) for n in names]
+    return files
 
 
-class Docs:
-    def __init__(self):
-        self.files = tree()
-        self.text = {}
-
-    def ends(self, name):
-        """The files whose paths end with this name, by whole components."""
-        return [f for f in self.files if f == name or f.endswith("/" + name)]
-
-    def read(self, path):
-        if path not in self.text:
-            with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as f:
-                self.text[path] = f.read()
-        return self.text[path]
-
-    def occurs(self, name, paths):
-        word = re.compile(r"(?<![\w-])" + re.escape(name) + r"(?![\w-])")
-        return any(word.search(self.read(p)) for p in paths)
-
-    def check_files(self, doc, known):
-        for number, line in enumerate(self.read(doc).split("\n"), 1):
-            for name in re.findall(r"`([^`\s]+)`", line):
-                if FILE.match(name) and "/" in name and not name.startswith("/") and name not in known and not self.ends(name):
-                    complain(f"{doc}:{number}", f"there is no file {name}")
-            for link in re.findall(r"\]\(([^)#\s]+)", line):
-                if "://" not in link and not os.path.exists(os.path.join(ROOT, os.path.dirname(doc), link)):
-                    complain(f"{doc}:{number}", f"the link {link} leads nowhere")
-
-    def check_cell(self, where, cell, anywhere):
-        """Names in backquotes: each belongs to the file before it."""
-        files = None
-        for name in re.findall(r"`([^`]+)`", cell):
-            if FILE.match(name):
-                files = self.ends(name)
-                if not files:
-                    complain(where, f"there is no file {name}")
-            elif name == "sim":
-                files = self.ends("scenarios/cases.c") or self.ends("sim/cases.c")
-            elif name.startswith("unit/") or not NAME.match(name):
-                continue
-            elif not self.occurs(name, files or anywhere):
-                complain(where, f"{name} does not occur in {', '.join(files) if files else 'any source'}")
-
-    def check_tables(self, doc):
-        sources = [f for f in self.files if f.endswith((".c", ".h", ".py", ".sh"))]
-        for number, line in enumerate(self.read(doc).split("\n"), 1):
-            cells = [c.strip() for c in line.strip().strip("|").split("|")]
-            if line.startswith("|") and len(cells) == 5 and not set(cells[0]) <= set("-: "):
-                for cell in cells[3:]:
-                    self.check_cell(f"{doc}:{number}", cell, sources)
+FILES = known_files()
 
 
-docs = Docs()
-for doc in sorted(f for f in docs.files if f.endswith(".md") and not f.startswith("tests/")):
-    docs.check_files(doc, ())
-for doc in TABLES:
-    docs.check_tables(doc)
-print("the documents name what exists" if bad == 0 else f"{bad} names do not exist")
-sys.exit(1 if bad else 0)
+def find(token):
+    return [f for f in FILES if f == token or f.endswith("/" + token)]
+
+
+def text_of(file):
+    try:
+        with open(os.path.join(ROOT, file), encoding="utf-8") as f:
+            return f.read()
+    except FileNotFoundError:
+        return ""
+
+
+def check_cell(file, number, cell, sim):
+    at = None
+    for token in TICKS.findall(cell):
+        if sim and token == "sim":
+            at = "tests/sim/scenarios/cases.c"
+        elif FILE.match(token):
+            found = find(token)
+            at = found[0] if len(found) == 1 else None
+            if len(found) != 1:
+                complain(file, number, f"`{token}`: " + ("no such file" if not found else "is " + " or ".join(found)))
+        elif at and NAME.match(token) and not re.search(rf"(?<![\w-]){re.escape(token)}(?![\w-])", text_of(at)):
+            complain(file, number, f"there is no `{token}` in {at}")
+        elif not at and NAME.match(token):
+            if subprocess.run(["git", "-C", ROOT, "grep", "-qw", token, "--", "daemon", "src", "wire", "pcap"],
+                              check=False).returncode:
+                complain(file, number, f"there is no `{token}`")
+
+
+def check_text(file, number, line):
+    for token in TICKS.findall(line):
+        path = token.rstrip("/")
+        if token.startswith(FOLDERS) and " " not in token and "*" not in token and "{" not in token and \
+                not os.path.exists(os.path.join(ROOT, path)):
+            complain(file, number, f"`{token}`: no such file")
+
+
+def anchors(file):
+    return {re.sub(r"[^\w\- ]", "", h.replace("`", "")).strip().lower().replace(" ", "-")
+            for h in re.findall(r"^#+ (.*)$", text_of(file), re.M)}
+
+
+def check_links(file, number, line):
+    for link in LINK.findall(line):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = os.path.normpath(os.path.join(os.path.dirname(file), path)) if path else file
+        if not os.path.exists(os.path.join(ROOT, target)):
+            complain(file, number, f"the link {link} leads nowhere")
+        elif anchor and anchor not in anchors(target):
+            complain(file, number, f"{target} has no heading #{anchor}")
+
+
+def check(file):
+    columns, code = [], False
+    for number, line in enumerate(text_of(file).splitlines(), 1):
+        if line.startswith("```"):
+            code = not code
+        if code:
+            continue
+        check_links(file, number, line)
+        if not line.startswith("|"):
+            columns = []
+            check_text(file, number, line)
+            continue
+        cells = [c.strip() for c in line.strip().strip("|").split(" | ")] if "---" not in line else []
+        if not columns:
+            columns = [c.strip() for c in line.strip().strip("|").split("|")]
+            continue
+        if len(cells) != len(columns):
+            check_text(file, number, line)
+            continue
+        for column, cell in zip(columns, cells):
+            if column in ("Code", "Tests"):
+                check_cell(file, number, cell, column == "Tests")
+            else:
+                check_text(file, number, cell)
+
+
+for name in sys.argv[1:] or [f for f in FILES if f.endswith(".md")]:
+    check(os.path.relpath(os.path.abspath(name), ROOT) if len(sys.argv) > 1 else name)
+if not bad:
+    print("the files and names in the documentation exist")
+sys.exit(bad > 0)
