@@ -9,14 +9,13 @@
 #define GSO_MAX_SEGMENTS 64u /* UDP_MAX_SEGMENTS of older kernels */
 #define GSO_MAX_BYTES 65000u /* of one send; an IPv4 datagram holds up to 65,507 */
 
-/* Returns how many packets, starting at pkt[0], one send can carry: at least 1. n must be at least 1. */
 enum gso_mode {
     GSO_AUTO, /* on, but off while a sniffer is open */
     GSO_ON,
     GSO_OFF,
 };
 
-/* Number of packets, at least 1 (n must be), from pkt[0] on, that one send can carry. */
+/* Returns how many packets, starting at pkt[0], one send can carry: at least 1. n must be at least 1. */
 unsigned gso_span(const struct tx_pkt *pkt, unsigned n);
 
 #endif
