@@ -67,8 +67,8 @@ uint64_t client_mem_read(const struct client_mem *s, const struct iovec *local, 
 uint64_t client_mem_write(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
                           const struct iovec *remote, unsigned nremote);
 
-/* Remembers a write of len bytes at src, which must stay valid until client_mem_flush, to va. False: there is no room, flush
- * first. */
+/* Remembers a write of len bytes at src, which must stay valid until client_mem_flush, to va. False: there is no room,
+ * flush first. */
 bool client_mem_defer(struct client_mem *s, uint32_t qpn, uint64_t va, const uint8_t *src, size_t len);
 
 /* Carries the waiting writes out, in order. failed is called for each write that failed; those behind it

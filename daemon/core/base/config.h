@@ -12,12 +12,13 @@ struct engine_config {
     uint32_t max_mcast; /* sum of the members of all multicast groups; at most 1 << 20 */
     uint32_t max_peers; /* distinct destination addresses; beyond that, addresses share one window */
     uint32_t completion_slots; /* of the outgoing completion queue; a power of two, at least 64 */
-    /* Slots of the event queue; a power of two. An event that finds no room is dropped, unless its function says otherwise. */
+    /* Slots of the event queue; a power of two. An event that finds no room is dropped, unless its function says
+     * otherwise. */
     uint32_t event_slots;
     uint32_t window_pkts; /* packets that a QP may have unacknowledged, at most 1 << 22 */
     uint64_t peer_window_bytes; /* bytes in flight to one destination: its socket's receive buffer */
-    /* The engine answers packets with ECN marks by CNPs, and a CNP lowers a QP's rate. The owner then sends the packets of RC, UC
-     * and XRC QPs as ECT(0): the low bits of the IP header's traffic class are 2. */
+    /* The engine answers packets with ECN marks by CNPs, and a CNP lowers a QP's rate. The owner then sends the packets
+     * of RC, UC and XRC QPs as ECT(0): the low bits of the IP header's traffic class are 2. */
     bool ecn;
     uint64_t cnp_interval_ns; /* least time between two CNPs of one QP */
     uint64_t line_rate; /* bytes per second that a QP may send at without a limit: where rates start and end */
@@ -25,8 +26,9 @@ struct engine_config {
     /* The longest time that a received packet without AckReq stays unacknowledged; 0: no limit. */
     uint64_t ack_delay_ns;
     uint64_t min_timeout_ns; /* lower clamp of the QP's timeout */
-    uint64_t
-        crowd_timeout_ns; /* shorter timeouts are stretched to this, at most four times (IBA 9.7.6.1.3); 0: none is */
+    /* QP timeouts shorter than this are stretched to it, but at most to four times their value (IBA 9.7.6.1.3). 0: none
+     * is stretched. */
+    uint64_t crowd_timeout_ns;
     uint64_t probe_min_ns; /* earliest tail probe after the last transmission, however short the round trips are */
     uint32_t burst_bytes; /* payload that one QP sends per engine_tx pass while other QPs wait */
     uint8_t active_mtu; /* enum ibv_mtu: the largest path_mtu that modify accepts */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How the engine copies bytes from and to memory that belongs to the users of QPs. The engine's owner supplies the table: the
- * daemon backs it with client memory, the simulator with plain arrays.
+/* How the engine copies bytes from and to memory that belongs to the users of QPs. The engine's owner supplies the
+ * table: the daemon backs it with client memory, the simulator with plain arrays.
  *
  * None of these functions may call the engine. */
 #ifndef PUMICE_CORE_BASE_MEM_OPS_H
@@ -26,18 +26,18 @@ enum mem_atomic {
 };
 
 struct mem_ops {
-    /* Gathers the bytes of src[0 ... nsrc) into dst[0 ... ndst). Both sides have the same total length. The bytes must show
-     * all earlier writes. Returns 0, or -1 if some byte could not be read (dst is then undefined). */
+    /* Gathers the bytes of src[0 ... nsrc) into dst[0 ... ndst). Both sides have the same total length. The bytes must
+     * show all earlier writes. Returns 0, or -1 if some byte could not be read (dst is then undefined). */
     int (*read)(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst);
 
-    /* Scatters src[0 ... len) to dst[0 ... ndst). The owner may defer the write. The bytes of src stay valid until the end of
-     * the receive batch. The owner carries deferred writes out, in order, before it hands on any completion or packet that
-     * the engine made after this call. Returns 0, or -1 if the write failed at once. When a deferred write fails later, the
-     * owner tells the engine by engine_mem_fault(qpn). */
+    /* Scatters src[0 ... len) to dst[0 ... ndst). The owner may defer the write. The bytes of src stay valid until the
+     * end of the receive batch. The owner carries deferred writes out, in order, before it hands on any completion or
+     * packet that the engine made after this call. Returns 0, or -1 if the write failed at once. When a deferred write
+     * fails later, the owner tells the engine by engine_mem_fault(qpn). */
     int (*write)(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src, size_t len);
 
-    /* Carries out an atomic on the 8 naturally aligned bytes at *where, in the host's byte order, atomically with respect to
-     * all other atomics of the device. *old receives the value before it. Returns 0 or -1. */
+    /* Carries out an atomic on the 8 naturally aligned bytes at *where, in the host's byte order, atomically with
+     * respect to all other atomics of the device. *old receives the value before it. Returns 0 or -1. */
     int (*atomic)(void *ctx, const struct mem_segment *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
                   uint64_t *old);
 };

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How the engine asks its owner for work requests that the owner has not posted yet. The owner may leave requests in its rings
- * until the engine needs them: then an idle queue costs no copies.
+/* How the engine asks its owner for work requests that the owner has not posted yet. The owner may leave requests in
+ * its rings until the engine needs them: then an idle queue costs no copies.
  *
- * Each entry is called from within engine_rx, engine_tx, qp_kick's work or a posting call, and may call back into the engine.
- * The one call (and those named with it) that an entry may make is named beside the entry; every other call of the engine is
- * forbidden until the entry returns. */
+ * Each entry is called from within engine_rx, engine_tx, qp_kick's work or a posting call, and may call back into the
+ * engine. The one call (and those named with it) that an entry may make is named beside the entry; every other call of
+ * the engine is forbidden until the entry returns. */
 #ifndef PUMICE_CORE_BASE_OWNER_OPS_H
 #define PUMICE_CORE_BASE_OWNER_OPS_H
 
 struct owner_ops {
-    /* A message needs a receive request and the private receive queue of the QP is empty. The owner posts the requests that it
-     * has. It may call qp_post_recv and qp_recv_room. NULL: the owner always posts at once. */
+    /* A message needs a receive request and the private receive queue of the QP is empty. The owner posts the requests
+     * that it has. It may call qp_post_recv and qp_recv_room. NULL: the owner always posts at once. */
     void (*refill)(void *ctx, void *qp_owner);
 
-    /* A message needs a receive request and the private queue of the SRQ is empty, or the engine is about to count the requests
-     * for the limit event. The owner posts all requests that the queue has room for, because the limit event counts them. It
-     * may call srq_post_recv, srq_room and srq_fail. NULL: the owner always posts at once. */
+    /* A message needs a receive request and the private queue of the SRQ is empty, or the engine is about to count the
+     * requests for the limit event. The owner posts all requests that the queue has room for, because the limit event
+     * counts them. It may call srq_post_recv, srq_room and srq_fail. NULL: the owner always posts at once. */
     void (*refill_srq)(void *ctx, void *srq_owner);
 
-    /* A message to an SRQ with tag matching is about to be matched. The owner carries out all list operations that it has. It
-     * may call srq_carry_out and srq_post_op. NULL: the owner always does so at once. */
+    /* A message to an SRQ with tag matching is about to be matched. The owner carries out all list operations that it
+     * has. It may call srq_carry_out and srq_post_op. NULL: the owner always does so at once. */
     void (*list_ops)(void *ctx, void *srq_owner);
 };
 

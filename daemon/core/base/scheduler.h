@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The ready list of an engine: QPs that may have something to send or to complete, in the order in which they became ready. A QP
- * that waits for something outside itself (room in a peer's window) is on the list of that thing, and is made ready from there.
+/* The ready list of an engine: QPs that may have something to send or to complete, in the order in which they became
+ * ready. A QP that waits for something outside itself (room in a peer's window) is on the list of that thing, and is
+ * made ready from there.
  *
  * The entities are embedded in QPs. This module does not know QPs. */
 #ifndef PUMICE_CORE_BASE_SCHEDULER_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A batch of packets to be sent, as engine_tx fills it. The packets lie in the owner's buffer without gaps, so that packets of
- * equal length can go out by one GSO send. */
+/* A batch of packets to be sent, as engine_tx fills it. The packets lie in the owner's buffer without gaps, so that
+ * packets of equal length can go out by one GSO send. */
 #ifndef PUMICE_CORE_BASE_TX_BATCH_H
 #define PUMICE_CORE_BASE_TX_BATCH_H
 
@@ -9,9 +9,9 @@
 
 #define TX_BATCH_PKTS 128
 struct tx_pkt {
-    /* Destination. It stays valid until the QP is modified or destroyed or (UD) a request is posted to it, that is, until the
-     * owner's next call but engine_tx and those for results. The owner may give packets of the batch back to engine_rx, because
-     * owner_ops.refill only posts receive requests. */
+    /* Destination. It stays valid until the QP is modified or destroyed or (UD) a request is posted to it, that is,
+     * until the owner's next call but engine_tx and those for results. The owner may give packets of the batch back to
+     * engine_rx, because owner_ops.refill only posts receive requests. */
     const struct av *av;
     /* Offset in batch->buf: BTH, headers, payload, pad, then 4 bytes that the owner fills with the ICRC. */
     uint32_t off;
@@ -49,8 +49,8 @@ enum tx_result {
     TX_FULL, /* the batch has no room */
 };
 
-/* Reserves room in the batch for a packet of headers, payload, pad and ICRC. NULL: there is none. Writes headers and pad;
- * *payload is where the caller puts the payload. av must stay valid as struct tx_pkt says. */
+/* Reserves room in the batch for a packet of headers, payload, pad and ICRC. NULL: there is none. Writes headers and
+ * pad; *payload is where the caller puts the payload. av must stay valid as struct tx_pkt says. */
 struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
                          uint32_t payload_len, uint8_t **payload);
 /* Sets the batch back to an earlier state: n packets in so many bytes. */

@@ -331,7 +331,8 @@ struct mr_init {
     uint32_t pd; /* the owner's number of the protection domain; not 0 */
     uint32_t space; /* address space of va */
     uint64_t va; /* where the memory is */
-    /* Address of its first byte in work requests and on the wire. Equal to va, unless reg_mr_iova was used or it is zero-based. */
+    /* Address of its first byte in work requests and on the wire. Equal to va, unless reg_mr_iova was used or it is
+     * zero-based. */
     uint64_t iova;
     uint64_t length; /* bytes; 0 is legal */
     uint32_t access; /* enum access_flags */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory keys: what an lkey or rkey lets its holder touch. A key is an index (24 bits) and a tag (8 bits). The tag changes
- * whenever the index is used again, so that the engine recognizes a stale key. Regions and memory windows share the table. A
- * bound window is described in the same terms as a region, so that the same code checks both. Binding is in mw.c. */
+/* Memory keys: what an lkey or rkey lets its holder touch. A key is an index (24 bits) and a tag (8 bits). The tag
+ * changes whenever the index is used again, so that the engine recognizes a stale key. Regions and memory windows share
+ * the table. A bound window is described in the same terms as a region, so that the same code checks both. Binding is
+ * in mw.c. */
 #ifndef PUMICE_CORE_MEMORY_KEY_H
 #define PUMICE_CORE_MEMORY_KEY_H
 
@@ -27,7 +28,8 @@ struct mkey {
         uint32_t next_free; /* KEY_NONE: index of the next free entry; 0: end of the list */
         uint32_t windows; /* KEY_REGION: number of memory windows bound to it */
         struct {
-            /* Index of the region that the window is bound to, or its own index if it is bound to a layout; 0: not bound. */
+            /* Index of the region that the window is bound to, or its own index if it is bound to a layout; 0: not
+             * bound. */
             uint32_t region;
             uint32_t qpn; /* type 2B, bound: only this QP may use it */
             struct list_node of_qp; /* type 2B, bound: in mw_binder.windows */
@@ -56,8 +58,8 @@ int key_register(struct key_table *t, const struct mr_init *init, uint32_t *key)
 int key_reregister(struct key_table *t, uint32_t key, const struct mr_init *init);
 int key_deregister(struct key_table *t, uint32_t key);
 
-/* Takes a free entry and makes it one of this kind. Everything but its tag and serial is zeroed. Returns its index; 0: there is
- * none. */
+/* Takes a free entry and makes it one of this kind. Everything but its tag and serial is zeroed. Returns its index; 0:
+ * there is none. */
 uint32_t key_take(struct key_table *t, enum key_kind kind);
 /* Frees an entry. Its keys are stale from now on. */
 void key_release(struct key_table *t, uint32_t index);

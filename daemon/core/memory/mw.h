@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows of types 1 and 2B (IBA 10.6.7): allocate, bind, unbind, invalidate. control/keys.h has the rules of binding.
+/* Memory windows of types 1 and 2B (IBA 10.6.7): allocate, bind, unbind, invalidate. control/keys.h has the rules of
+ * binding.
  *
- * A bound window of type 2B is on a list of its QP. So the window is unbound when the QP goes, and another QP of the same number
- * does not inherit it. */
+ * A bound window of type 2B is on a list of its QP. So the window is unbound when the QP goes, and another QP of the
+ * same number does not inherit it. */
 #ifndef PUMICE_CORE_MEMORY_MW_H
 #define PUMICE_CORE_MEMORY_MW_H
 
@@ -22,11 +23,11 @@ int mw_remove(struct key_table *t, uint32_t key);
 /* Bytes of memory for a window that can be bound to layouts of up to max_entries entries. */
 size_t mw_shape_size(uint32_t max_entries);
 
-/* Carries out a bind request of a QP's send queue. False: the request breaks a rule, and nothing has changed. *cause is then the
- * rule that the layout broke (enum layout_error), or 0 for any other rule. */
+/* Carries out a bind request of a QP's send queue. False: the request breaks a rule, and nothing has changed. *cause is
+ * then the rule that the layout broke (enum layout_error), or 0 for any other rule. */
 bool mw_bind(struct key_table *t, const struct mw_binder *by, const struct mw_bind *bind, uint8_t *cause);
-/* The window that a request to invalidate names by its rkey: a window of type 2B that is bound through the QP numbered qpn.
- * NULL: there is none, and the request must be refused. */
+/* The window that a request to invalidate names by its rkey: a window of type 2B that is bound through the QP numbered
+ * qpn. NULL: there is none, and the request must be refused. */
 struct mkey *mw_find_bound(const struct key_table *t, uint32_t qpn, uint32_t rkey);
 /* Unbinds a window, if it is bound. */
 void mw_unbind(struct key_table *t, struct mkey *mw);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Explicit congestion notification (IBA A17.9). The receiver answers a packet that a switch has marked by a congestion
- * notification packet (CNP) to its sender, at most one per QP and interval. The sender's QP then lowers its rate as DCQCN does: by
- * half of alpha, which says how congested the path has been. The rate goes back up in steps, first half of the way to the rate
- * before the cut, then beyond. A QP that reaches the line's rate has no limit any more. */
+ * notification packet (CNP) to its sender, at most one per QP and interval. The sender's QP then lowers its rate as
+ * DCQCN does: by half of alpha, which says how congested the path has been. The rate goes back up in steps, first half
+ * of the way to the rate before the cut, then beyond. A QP that reaches the line's rate has no limit any more. */
 #ifndef PUMICE_CORE_PATH_DCQCN_H
 #define PUMICE_CORE_PATH_DCQCN_H
 
@@ -29,8 +29,8 @@ struct dcqcn {
 bool dcqcn_marked(struct dcqcn *c, const struct engine_config *cfg, uint64_t now);
 /* A CNP came in. */
 void dcqcn_cnp(struct dcqcn *c, const struct engine_config *cfg, uint64_t now);
-/* Bytes that may leave now. A packet that begins within them may leave as a whole. 0: none, the deadline says when. UINT32_MAX: no
- * limit. */
+/* Bytes that may leave now. A packet that begins within them may leave as a whole. 0: none, the deadline says when.
+ * UINT32_MAX: no limit. */
 uint32_t dcqcn_allows(struct dcqcn *c, const struct engine_config *cfg, uint64_t now);
 /* So many bytes were put into a batch. */
 void dcqcn_sent(struct dcqcn *c, uint64_t bytes, uint64_t now);

@@ -32,7 +32,8 @@ bool mcast_is_group(const uint8_t gid[16]);
 
 /* members: `size` zeroed entries. */
 void mcast_init(struct mcast *m, struct mcast_member *members, uint32_t size);
-/* Adds the QP to a group, and the membership to the QP's list of groups. Joining twice counts once. -ENOMEM: no room. */
+/* Adds the QP to a group, and the membership to the QP's list of groups. Joining twice counts once. -ENOMEM: no
+ * room. */
 int mcast_join(struct mcast *m, struct qp *qp, struct list_node *groups, const uint8_t gid[16]);
 /* -ENOENT: the QP is no member. */
 int mcast_leave(struct mcast *m, struct qp *qp, const uint8_t gid[16]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Destination addresses and the bytes in flight to each. All QPs that send to one address share the receive buffer of its socket.
+/* Destination addresses and the bytes in flight to each. All QPs that send to one address share the receive buffer of
+ * its socket.
  *
  * The state of datagram_flow.c, which belongs to an address, is here, too. */
 #ifndef PUMICE_CORE_PATH_PEER_WINDOW_H
@@ -37,8 +38,8 @@ struct datagram_flow { /* see datagram_flow.h */
 struct peer_window {
     struct list_node bucket; /* in peer_window_table.bucket, unless the entry was never used */
     uint8_t gid[16];
-    uint32_t
-        users; /* QPs connected to it. An entry without users and bytes in flight may be taken for another address */
+    /* QPs connected to the address. An entry without users and bytes in flight may be reused for another address. */
+    uint32_t users;
     uint64_t inflight; /* bytes sent to its socket, or requested from it, and not answered */
     struct list_node waiting; /* QPs that wait for room: sched_entity.waiting */
     struct datagram_flow flow; /* of the bytes in flight that are never acknowledged */
@@ -53,8 +54,8 @@ struct peer_window_table {
 
 /* peers: `size` zeroed entries. */
 void peer_window_table_init(struct peer_window_table *t, struct peer_window *peers, uint32_t size);
-/* The entry of an address. If more addresses are in use than there are entries, several addresses share one, which is only
- * slower. The entry stays the address's own as long as it has users or bytes in flight. */
+/* The entry of an address. If more addresses are in use than there are entries, several addresses share one, which is
+ * only slower. The entry stays the address's own as long as it has users or bytes in flight. */
 struct peer_window *peer_window_find(struct peer_window_table *t, const uint8_t gid[16]);
 /* As peer_window_find, but takes no entry. NULL: the address has none. */
 struct peer_window *peer_window_lookup(const struct peer_window_table *t, const uint8_t gid[16]);

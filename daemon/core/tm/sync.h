@@ -6,7 +6,8 @@
 
 #include "daemon/core/tm/types.h"
 
-/* To be called after any change of hw_cnt, sw_cnt or inflight. If the list is in sync, all pending entries become active. */
+/* To be called after any change of hw_cnt, sw_cnt or inflight. If the list is in sync, all pending entries become
+ * active. */
 void tm_settle(struct tag_list *tm, uint64_t now);
 
 #endif
