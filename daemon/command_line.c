@@ -48,7 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     char why[ERROR_TEXT_MAX];
 
     if (key == ARGP_KEY_ARG)
-        argp_error(state, "\"%s\": pumiced takes options only", arg);
+        argp_error(state, "unexpected argument \"%s\": pumiced takes options only", arg);
     if (!o)
         return key == ARGP_KEY_ARG ? 0 : ARGP_ERR_UNKNOWN;
     if (strcmp(o->name, "config") == 0)

@@ -1,12 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The configuration file, read by libconfuse: the options of options.h as `name = value`, and devices as sections:
- *
- *     gso = auto
- *     log-level = info
- *     device pumice0 { address = 127.0.0.1 }
- *
- * Values are kept as text and go through options_set when their line has been read, so that an error names that line.
- */
 #include "daemon/config.h"
 
 #include <confuse.h>
@@ -17,9 +9,9 @@
 
 #include "daemon/options.h"
 
-/* libconfuse's callbacks have no argument of the caller's; reading happens once, at start, in one thread. */
+/* The file that is being read. The callbacks of libconfuse have no argument for it. Only the main thread reads files. */
 static struct {
-    struct settings *o;
+    struct settings *settings;
     char *why;
     const char *file;
 } reading;
@@ -29,27 +21,27 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
     int n;
 
     if (reading.why[0])
-        return; /* the first error is the one to tell */
+        return; /* the first error counts; the others follow from it */
     n = snprintf(reading.why, ERROR_TEXT_MAX, "%s:%d: ", reading.file, cfg ? cfg->line : 0);
     if (n > 0 && n < ERROR_TEXT_MAX)
         vsnprintf(reading.why + n, ERROR_TEXT_MAX - (size_t)n, fmt, ap);
 }
 
-/* Called for each value as soon as it was read. */
+/* Called for each value when its line was read, so that an error names this line. */
 static int on_value(cfg_t *cfg, cfg_opt_t *opt)
 {
     char text[ERROR_TEXT_MAX];
     const char *value = cfg_opt_getnstr(opt, cfg_opt_size(opt) - 1);
     const char *name = cfg_opt_name(opt);
 
-    if (options_set(reading.o, name, value ? value : "", text) != 0) {
+    if (options_set(reading.settings, name, value ? value : "", text) != 0) {
         cfg_error(cfg, "%s", text);
         return -1;
     }
     return 0;
 }
 
-/* Called when a device's section is complete. */
+/* Called when the section of a device is complete. */
 static int on_device(cfg_t *cfg, cfg_opt_t *opt)
 {
     cfg_t *sec = cfg_opt_getnsec(opt, cfg_opt_size(opt) - 1);
@@ -57,10 +49,10 @@ static int on_device(cfg_t *cfg, cfg_opt_t *opt)
     char text[ERROR_TEXT_MAX];
 
     if (!address) {
-        cfg_error(cfg, "device %s has no address", cfg_title(sec));
+        cfg_error(cfg, "device %s has no address: expected address = ADDRESS", cfg_title(sec));
         return -1;
     }
-    if (settings_add_device(reading.o, cfg_title(sec), address, text) != 0) {
+    if (settings_add_device(reading.settings, cfg_title(sec), address, text) != 0) {
         cfg_error(cfg, "%s", text);
         return -1;
     }
@@ -92,19 +84,19 @@ static cfg_t *make_parser(void)
     return cfg;
 }
 
-static int finish(cfg_t *cfg, int rc, struct settings *o, char *why)
+static int finish(cfg_t *cfg, int rc, struct settings *s, char *why)
 {
     cfg_free(cfg);
     if (rc == CFG_SUCCESS) {
-        o->devices_from_file = o->devices != 0;
+        s->devices_from_file = s->devices != 0;
         return 0;
     }
     if (!why[0])
-        snprintf(why, ERROR_TEXT_MAX, "%s: can't be read as a configuration", reading.file);
+        snprintf(why, ERROR_TEXT_MAX, "%s: not a configuration file: expected lines such as gso = auto", reading.file);
     return -EINVAL;
 }
 
-int config_load(struct settings *o, const char *path, char why[ERROR_TEXT_MAX])
+int config_load(struct settings *s, const char *path, char why[ERROR_TEXT_MAX])
 {
     FILE *f = fopen(path, "re");
     cfg_t *cfg;
@@ -116,23 +108,23 @@ int config_load(struct settings *o, const char *path, char why[ERROR_TEXT_MAX])
         return rc;
     }
     why[0] = 0;
-    reading.o = o;
+    reading.settings = s;
     reading.why = why;
     reading.file = path;
     cfg = make_parser();
     rc = cfg ? cfg_parse_fp(cfg, f) : CFG_PARSE_ERROR;
     fclose(f);
-    return finish(cfg, rc, o, why);
+    return finish(cfg, rc, s, why);
 }
 
-int config_load_text(struct settings *o, const char *text, char why[ERROR_TEXT_MAX])
+int config_load_text(struct settings *s, const char *text, char why[ERROR_TEXT_MAX])
 {
     cfg_t *cfg;
 
     why[0] = 0;
-    reading.o = o;
+    reading.settings = s;
     reading.why = why;
     reading.file = "config";
     cfg = make_parser();
-    return finish(cfg, cfg ? cfg_parse_buf(cfg, text) : CFG_PARSE_ERROR, o, why);
+    return finish(cfg, cfg ? cfg_parse_buf(cfg, text) : CFG_PARSE_ERROR, s, why);
 }

@@ -23,8 +23,8 @@ static struct {
     bool has_file; /* --config names a configuration file */
 } command_line;
 
-/* Reads the command line and the configuration file that it names. The command line wins. 0, or what config_load returns.
- * Does not return if the command line is wrong. */
+/* Reads the command line and the configuration file that it names. The command line wins. 0, or what config_load
+ * returns. Does not return if the command line is wrong. */
 static int read_settings(struct settings *s, char why[ERROR_TEXT_MAX])
 {
     const char *file = command_line_read(command_line.argc, command_line.argv, NULL);
@@ -41,7 +41,8 @@ static int read_settings(struct settings *s, char why[ERROR_TEXT_MAX])
     return 0;
 }
 
-/* Sessions and completion channels need descriptors. This raises the soft limit to the hard one, which needs no right. */
+/* Sessions and completion channels need descriptors. This raises the soft limit to the hard one, which needs no
+ * right. */
 static void raise_file_limit(void)
 {
     struct rlimit r;
@@ -52,8 +53,8 @@ static void raise_file_limit(void)
     }
 }
 
-/* The reason why the daemon can't start; NULL: it has started. At first it is the command line, because argp ends the process
- * itself if that is wrong. */
+/* The reason why the daemon can't start; NULL: it has started. At first it is the command line, because argp ends the
+ * process itself if that is wrong. */
 static const char *trouble = "its command line is wrong; see its log";
 
 /* Tells the reason to clients that wait at a socket of the service manager. Runs at exit, too. */

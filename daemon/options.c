@@ -197,8 +197,8 @@ static int set_log_level(const struct option_def *o, struct settings *s, const c
     return 0;
 }
 
-/* PORT or ADDRESS:PORT, IPv6 in brackets. Every user who can connect can read the counters, so only loopback addresses are
- * allowed. */
+/* PORT or ADDRESS:PORT, IPv6 in brackets. Every user who can connect can read the counters, so only loopback addresses
+ * are allowed. */
 static int set_metrics(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
     const char *colon = strrchr(value, ':');
@@ -234,8 +234,9 @@ static int set_metrics(const struct option_def *o, struct settings *s, const cha
 #define FILE_ OPTION_IN_FILE
 #define RELOAD (OPTION_IN_FILE | OPTION_RELOAD)
 
-/* Columns: name, argument, group of --help, flags, setter, members of struct settings; then the text of --help.
- * The names and the order of the choices are those of the members' enums. The names of tm-profile are those of tm_profile().
+/* Columns: name, argument, group of --help, flags, setter, members of struct settings; then the text of --help. The
+ * names and the order of the choices are those of the members' enums. The names of tm-profile are those of
+ * tm_profile().
  *
  * ack-delay-us: 250 us is a quarter of the shortest timeout that a peer can have, so that a late ACK does not make the
  * peer retransmit. */
@@ -288,7 +289,8 @@ const struct option_def options[] = {
      .help = "How to reach the memory of programs"},
 
     {"connectivity", "off|warn|enforce", 4, FILE_, set_choice, MEMBER(path_check),
-     .help = "Check by probes whether packets reach an address when it is first used, and log a failure, or refuse the address, too"},
+     .help = "Check by probes whether packets reach an address when it is first used, and log a failure, or refuse the "
+             "address, too"},
     {"connectivity-tries", "N", 4, FILE_, set_number, MEMBER(path_check_tries),
      .help = "Give up after N probes, 250 ms apart (40)",
      .unit = "a number", .min = 1, .max = 10000},
@@ -322,7 +324,7 @@ int options_set(struct settings *s, const char *name, const char *value, char wh
         if (o->set && (strcmp(name, o->name) == 0 || (o->alias && strcmp(name, o->alias) == 0)))
             return o->set(o, s, value, why);
     }
-    snprintf(why, ERROR_TEXT_MAX, "there is no option \"%.80s\"", name);
+    snprintf(why, ERROR_TEXT_MAX, "unknown option \"%.80s\": pumiced(8) lists all options", name);
     return -EINVAL;
 }
 

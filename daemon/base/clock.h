@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The daemon's clock: CLOCK_MONOTONIC in nanoseconds. */
-#ifndef PUMICE_DAEMON_CLOCK_H
-#define PUMICE_DAEMON_CLOCK_H
+/* The clock of the daemon: CLOCK_MONOTONIC, in nanoseconds. It never steps back, and it does not follow the time of day. */
+#ifndef PUMICE_DAEMON_BASE_CLOCK_H
+#define PUMICE_DAEMON_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
@@ -10,6 +10,7 @@
 #define NS_PER_MS 1000000ull
 #define NS_PER_S 1000000000ull
 
+/* The time now. */
 static inline uint64_t clock_ns(void)
 {
     struct timespec ts;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define HASH_NONFATAL_OOM 1
-#define uthash_nonfatal_oom(elt) ((elt)->obj = NULL) /* tells handles_add_at that it is not in the table */
+#define uthash_nonfatal_oom(elt) ((elt)->obj = NULL) /* handles_add_at sees that the table has not grown */
 #include <uthash.h>
 
 struct handle {

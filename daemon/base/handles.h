@@ -1,34 +1,37 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A table from numbers that clients say to objects of the daemon. A number that is not in the table finds nothing,
- * whatever it is. */
-#ifndef PUMICE_DAEMON_HANDLES_H
-#define PUMICE_DAEMON_HANDLES_H
+/* Maps the numbers by which clients name objects to the objects of the daemon. Any other number finds nothing, so a client
+ * may send any value. */
+#ifndef PUMICE_DAEMON_BASE_HANDLES_H
+#define PUMICE_DAEMON_BASE_HANDLES_H
 
 #include <stdint.h>
 
 struct handle;
 struct handles {
     struct handle *hash; /* NULL: empty */
-    uint32_t count;
-    uint32_t limit; /* entries at most; 0: none */
-    uint32_t next; /* number given last: a number comes back when all others had their turn */
+    uint32_t count; /* entries */
+    uint32_t limit; /* most entries; 0: no limit */
+    /* The number given last. Numbers are given in order, so that a number returns as late as possible. */
+    uint32_t next;
 };
 
-/* The numbers that are given are of 24 bits, and of a table with a limit only so many times its limit: clients have tables
- * by number, too, which grow with the numbers and don't shrink. */
+/* Numbers have 24 bits. In a table with a limit they are at most HANDLES_TURNS times the limit, because clients have tables
+ * by number, too. These grow with the numbers and never shrink. */
 #define HANDLES_MAX 0xffffffu
 #define HANDLES_TURNS 16u
 
-/* Gives the object a new number, not 0 and HANDLES_MAX at most, into *id. -ENOSPC: limit reached; -ENOMEM. */
+/* Gives the object a new number from 1 to HANDLES_MAX, and writes it to *id. 0; -ENOSPC: the table is full; -ENOMEM. */
 int handles_add(struct handles *t, void *obj, uint32_t *id);
-/* Enters it under a number of the caller's. -EEXIST, -ENOSPC, -ENOMEM. */
+/* Enters the object under a number that the caller chose. 0; -EEXIST: the number is taken; -ENOSPC; -ENOMEM. */
 int handles_add_at(struct handles *t, void *obj, uint32_t id);
-void *handles_get(const struct handles *t, uint32_t id); /* NULL: none */
-void handles_remove(struct handles *t, uint32_t id); /* nothing happens if it is not there */
+/* The object of the number; NULL: there is none. */
+void *handles_get(const struct handles *t, uint32_t id);
+/* Removes the number. Does nothing if it is not in the table. */
+void handles_remove(struct handles *t, uint32_t id);
 
-/* Any object of the table, NULL if it is empty: to take all down. */
+/* Any object of the table, for a caller that removes all; NULL: the table is empty. */
 void *handles_any(const struct handles *t);
-/* Calls fn for each object, in the order in which they were entered; fn must not change the table. */
+/* Calls fn for each object, in the order in which they were entered. fn must not change the table. */
 void handles_each(const struct handles *t, void (*fn)(void *obj, void *ctx), void *ctx);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "daemon/base/clock.h"
 
-#define LINE_MAX_ 1024 /* longer ones are cut */
+#define LINE_MAX_ 1024 /* longer lines are cut */
 
 static _Atomic uint8_t max_level[LOG_AREAS] = {
     [LOG_DAEMON] = LOG_LEVEL_WARN, [LOG_NET] = LOG_LEVEL_WARN,    [LOG_SESSION] = LOG_LEVEL_WARN,
@@ -49,8 +49,7 @@ bool log_enabled(enum log_area area, enum log_level level)
     return (uint8_t)level <= atomic_load_explicit(&max_level[area], memory_order_relaxed);
 }
 
-/* --- settings
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- settings -------------------------------------------------------------------------------------------------- */
 
 static int index_of(const char *const *names, unsigned n, const char *text, size_t len)
 {
@@ -88,13 +87,12 @@ int log_levels_parse(const char *text, struct log_levels *out)
     }
 }
 
-/* --- writing
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------------------------- */
 
 static void put(const char *line, size_t len)
 {
     if (write(STDERR_FILENO, line, len) < 0) {
-        /* Nobody left to tell. */
+        /* There is no other place for the error. */
     }
 }
 
@@ -112,7 +110,7 @@ static void put_json(enum log_area area, enum log_level level, json_t *fields, c
     snprintf(stamp + len, sizeof(stamp) - len, ".%06ldZ", now.tv_nsec / 1000);
     o = json_pack("{s:s, s:s, s:s, s:s%}", "time", stamp, "level", level_names[level], "area", area_names[area], "text",
                   text, strlen(text));
-    if (!o) { /* the text is no UTF-8 */
+    if (!o) { /* the text is not UTF-8 */
         o = json_pack("{s:s, s:s, s:s, s:s}", "time", stamp, "level", level_names[level], "area", area_names[area],
                       "text", "(not UTF-8)");
     }
@@ -161,8 +159,7 @@ void log_write(enum log_area area, enum log_level level, const char *fmt, ...)
     log_write_fields(area, level, NULL, text);
 }
 
-/* --- limits
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- limits ---------------------------------------------------------------------------------------------------- */
 
 bool log_rate_allows(struct log_rate *rate, uint32_t *left_out)
 {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The log: lines on standard error, "pumiced: warn: qp: text", or one JSON object each. Each line is one write, so lines of
- * several threads don't mix. Every line is of an area, whose level can be set alone; a source file says which one its lines
- * are of by defining LOG_AREA before it includes this header. */
-#ifndef PUMICE_DAEMON_LOG_H
-#define PUMICE_DAEMON_LOG_H
+/* The log: lines on standard error. A line is text ("pumiced: warn: qp: text") or one JSON object. Each line is written
+ * by one system call, so lines of different threads do not mix.
+ *
+ * Every line belongs to an area, and each area has a level of its own. A source file chooses the area of its lines: it
+ * defines LOG_AREA before it includes this header. */
+#ifndef PUMICE_DAEMON_BASE_LOG_H
+#define PUMICE_DAEMON_BASE_LOG_H
 
 #include <jansson.h>
 #include <stdatomic.h>
@@ -11,49 +13,55 @@
 #include <stdint.h>
 
 enum log_level {
-    LOG_LEVEL_ERROR, /* something does not work, and stays so until somebody does something */
-    LOG_LEVEL_WARN, /* something went wrong for one client, QP or packet */
-    LOG_LEVEL_INFO, /* what a user wants to know once: devices, sessions, decisions taken at start */
-    LOG_LEVEL_DEBUG,
+    LOG_LEVEL_ERROR, /* something does not work, and needs the user to repair it */
+    LOG_LEVEL_WARN, /* one client, QP or packet failed */
+    LOG_LEVEL_INFO, /* facts that a user needs once: devices, sessions, decisions at start */
+    LOG_LEVEL_DEBUG, /* everything else */
 };
 enum log_area {
     LOG_DAEMON, /* start, end, control connections */
     LOG_NET, /* interfaces, addresses, sockets, ICMP */
     LOG_SESSION, /* programs and their objects */
-    LOG_QP, /* NAKs, timeouts, queue pairs that fail */
-    LOG_PACKET, /* packets that are dropped */
+    LOG_QP, /* NAKs, timeouts, QPs that fail */
+    LOG_PACKET, /* packets that the daemon drops */
     LOG_AREAS, /* their number */
 };
 #ifndef LOG_AREA
 #define LOG_AREA LOG_DAEMON
 #endif
 
+/* The level of each area. */
 struct log_levels {
     uint8_t of[LOG_AREAS]; /* enum log_level */
 };
-/* "warn", or "warn,qp=debug,packet=error": a level for all, and for single areas (daemon, net, session, qp, packet), in
- * any order. 0, or -EINVAL, which leaves *out undefined. What is not named is LOG_LEVEL_WARN. */
+/* Parses levels such as "warn" or "warn,qp=debug,packet=error": one level for all areas, and levels for single areas
+ * (daemon, net, session, qp, packet), in any order. An area without a level gets LOG_LEVEL_WARN. 0, or -EINVAL, which
+ * leaves *out undefined. */
 int log_levels_parse(const char *text, struct log_levels *out);
 
-/* Lines above their area's level are not written. All start as LOG_LEVEL_WARN. */
+/* Sets the levels. Lines above the level of their area are not written. All areas start with LOG_LEVEL_WARN. */
 void log_set_levels(const struct log_levels *levels);
-void log_set_level(enum log_level level); /* of all areas */
-void log_set_json(bool json); /* JSON in place of text */
+/* Sets one level for all areas. */
+void log_set_level(enum log_level level);
+/* Chooses JSON (true) or text. */
+void log_set_json(bool json);
+/* True if lines of this level are written. */
 bool log_enabled(enum log_area area, enum log_level level);
 
+/* Writes one line, without a rate limit. */
 void log_write(enum log_area area, enum log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* The same with members for the JSON object; the caller keeps its reference. NULL: none. */
+/* Writes one line with members for the JSON object; fields NULL: none. The caller keeps its reference. */
 void log_write_fields(enum log_area area, enum log_level level, json_t *fields, const char *text);
 
-/* Keeps one place of the source from filling the log: at most LOG_RATE_BURST lines a second from it; the first line
- * after a silence says how many were left out. */
+/* The rate limit of one place in the source: at most LOG_RATE_BURST lines a second. */
 #define LOG_RATE_BURST 10
 struct log_rate {
-    _Atomic uint64_t second; /* of the monotonic clock, in which `count` lines were asked for */
-    _Atomic uint32_t count;
+    _Atomic uint64_t second; /* a second of the monotonic clock */
+    _Atomic uint32_t count; /* lines in this second, left-out ones included */
 };
+/* True if a line may be written now. *left_out: the lines that were left out in the last second that had any. */
 bool log_rate_allows(struct log_rate *rate, uint32_t *left_out);
-/* log_enabled and log_rate_allows; tells of lines that were left out. */
+/* True if the level and the rate allow a line. Logs how many lines were left out before it. */
 bool log_wants(enum log_area area, enum log_level level, struct log_rate *rate);
 
 #define log_error(...) log_write(LOG_AREA, LOG_LEVEL_ERROR, __VA_ARGS__)
@@ -64,7 +72,7 @@ bool log_wants(enum log_area area, enum log_level level, struct log_rate *rate);
             log_write(LOG_AREA, LOG_LEVEL_DEBUG, __VA_ARGS__);                                                         \
     } while (0)
 
-/* Rate limited; for everything that a packet or a client can cause. */
+/* With a rate limit: a packet or a client can cause such a line at any rate. */
 #define log_warn(...)                                                                                                  \
     do {                                                                                                               \
         static struct log_rate log_rate_;                                                                              \

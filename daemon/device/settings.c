@@ -39,7 +39,7 @@ int settings_add_device(struct settings *s, const char *name, const char *addres
     char gid_a[ADDR_TEXT_MAX], gid_b[ADDR_TEXT_MAX];
 
     if (s->devices == PM_DEVICES_MAX) {
-        snprintf(why, ERROR_TEXT_MAX, "more than %d devices", PM_DEVICES_MAX);
+        snprintf(why, ERROR_TEXT_MAX, "too many devices: expected at most %d", PM_DEVICES_MAX);
         return -EINVAL;
     }
     if (name)
@@ -53,7 +53,7 @@ int settings_add_device(struct settings *s, const char *name, const char *addres
                                    "a numeric IPv4 or IPv6 address, such as 127.0.0.1, fd00::1 or fe80::1%eth0");
     for (unsigned i = 0; i < s->devices; i++) {
         if (strcmp(s->device[i].name, d.name) == 0) {
-            snprintf(why, ERROR_TEXT_MAX, "device %s is there twice", d.name);
+            snprintf(why, ERROR_TEXT_MAX, "there are two devices with the name %s", d.name);
             return -EINVAL;
         }
         if (strcmp(addr_text(&s->device[i].addr, gid_a), addr_text(&d.addr, gid_b)) == 0) {
@@ -69,7 +69,7 @@ int settings_add_device(struct settings *s, const char *name, const char *addres
 void settings_finish(struct settings *s)
 {
     if (s->path_check_map[0] && s->path_check == PATH_CHECK_OFF)
-        s->path_check = PATH_CHECK_WARN; /* a map of nothing is not what was meant */
+        s->path_check = PATH_CHECK_WARN; /* without checks the map would stay empty */
     if (s->devices)
         return;
     snprintf(s->device[0].name, sizeof(s->device[0].name), "pumice0");

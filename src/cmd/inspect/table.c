@@ -6,9 +6,9 @@
 
 #include "src/cmd/common/columns.h"
 
-#define LINE_WIDTH 100
-#define CELL_MAX 64 /* characters of a scalar */
-#define PATH_LEN 128 /* of a heading */
+#define LINE_WIDTH 100 /* of lines with scalars */
+#define CELL_MAX 64 /* bytes of a scalar, with the final 0 */
+#define PATH_LEN 128 /* bytes of a heading, with the final 0 */
 #define DEPTH_MAX 8
 
 struct out {
@@ -24,13 +24,13 @@ static bool is_scalar(const json_t *v)
     return !json_is_object(v) && !json_is_array(v);
 }
 
-/* An array of scalars is shown as a scalar: "a, b". */
+/* An array of scalars. It is printed as a scalar: "a, b". */
 static bool is_list(const json_t *v)
 {
     return json_array_size(v) > 0 && is_scalar(json_array_get(v, 0));
 }
 
-/* A character of UTF-8 that was cut in its middle must not remain. */
+/* Removes the last character if only some of its bytes in UTF-8 are there. */
 static void drop_broken_end(char *text)
 {
     size_t len = strlen(text), start = len;
@@ -45,8 +45,8 @@ static void drop_broken_end(char *text)
         text[start] = 0;
 }
 
-/* A scalar, or a list of scalars, as text; "-": there is none. Long values are cut, and control characters, which would break
- * the line, become "?". Returns the length. */
+/* Writes a scalar or a list of scalars as text; "-" for any other value. Long values are cut. Control characters would
+ * break the line, so they become "?". Returns the length. */
 static size_t cell(const json_t *v, char out[CELL_MAX])
 {
     size_t used = 0;
@@ -90,7 +90,7 @@ static void heading(const struct out *o, const char *path)
     fprintf(o->to, "\n%s\n", path);
 }
 
-/* NAME value pairs, as many to a line as fit. */
+/* Prints NAME value pairs, as many in a line as fit. */
 static void show_scalars(const struct out *o, const json_t *object, const char *indent)
 {
     size_t column = 0;
@@ -153,7 +153,8 @@ static void show_counters(const struct out *o, const json_t *counters)
     columns_fini(&columns);
 }
 
-/* The names of the columns that were chosen for this array, an array of strings. NULL: none were. */
+/* The names of the columns that the caller chose for this array, as a new array of strings. NULL: the caller chose
+ * none. */
 static json_t *chosen_columns(const struct out *o, const char *array)
 {
     const struct table_columns *s = o->columns;
@@ -186,7 +187,7 @@ static bool contains(const json_t *names, const char *name)
     return false;
 }
 
-/* The names of the scalar members of any row, in the order in which they appear. */
+/* The names of all scalar members of the rows, in the order in which they appear, as a new array of strings. */
 static json_t *all_columns(const json_t *rows)
 {
     json_t *names = json_array(), *row, *v;
@@ -204,7 +205,7 @@ static json_t *all_columns(const json_t *rows)
     return names;
 }
 
-/* Columns without text are aligned on the right. */
+/* True if all values of the column are numbers or missing. */
 static bool is_number_column(const json_t *rows, const char *name)
 {
     const json_t *row, *v;
@@ -253,7 +254,7 @@ static void show_table(const struct out *o, const char *array, const json_t *row
     json_decref(names);
 }
 
-/* How a row is called in headings: by its name or number, else by its place. */
+/* The name of a row in headings: its name or number, or else its position. */
 static void row_name(const json_t *row, size_t i, char out[CELL_MAX])
 {
     static const char *const names[] = {"name", "host", "qpn", "number", "session", "handle"};

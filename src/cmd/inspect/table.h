@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A JSON document as text for people. What the daemons have to tell grows; so this knows shapes, not names:
+/* Prints a JSON document as text. It depends on the shapes of the members, not on their names, because the documents of the
+ * daemon grow:
  *
- *     object             its scalars on a line (NAME value  NAME value), then its other members, each with a heading
- *     array of objects   a table, one row each; then what stands inside of them, with the row's name in the heading
- *     object "counters", "..._counters"  the members that are not zero, in columns */
+ *     object             one line with its scalars (NAME value   NAME value), then each other member below a heading
+ *     array of objects   a table with one row for each object, then their members below headings with the row's name
+ *     object "counters", "..._counters"  its members that are not zero, in columns */
 #ifndef PUMICE_SRC_CMD_INSPECT_TABLE_H
 #define PUMICE_SRC_CMD_INSPECT_TABLE_H
 
@@ -11,13 +12,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Tables that would be too wide: which columns are shown, in which order. */
+/* The columns of a table that would be too wide with all of them. */
 struct table_columns {
     const char *array; /* name of the array; NULL ends the list */
-    const char *columns; /* separated by single spaces */
+    const char *columns; /* the columns in their order, separated by single spaces */
 };
 
-/* all: counters that are zero, all columns, and the counters of rows within rows, too. */
+/* Prints the document. all: also counters that are zero, all columns, and the counters of rows inside of rows. */
 void table_print(FILE *to, const json_t *document, const struct table_columns *columns, bool all);
 
 #endif

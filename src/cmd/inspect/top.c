@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice top: a table of devices and queue pairs with rates, again and again. */
+/* pumice top: prints a table of devices and queue pairs with rates, again and again. */
 #include "src/cmd/inspect/inspect.h"
 
 #include <argp.h>
@@ -22,7 +22,7 @@
 #include "src/cmd/common/target_options.h"
 #include "src/cmd/inspect/diagnose.h"
 
-#define ROWS_DEFAULT 40 /* lines, if it is no terminal */
+#define ROWS_DEFAULT 40 /* lines of the output if it is not a terminal */
 #define TEXTS_MAX 6
 
 struct top_options {
@@ -33,9 +33,9 @@ struct top_options {
 };
 
 static const struct argp_option options[] = {
-    {"delay", 'd', "SECONDS", 0, "Time between looks (1)", 0},
+    {"delay", 'd', "SECONDS", 0, "Time between two tables (1)", 0},
     {"number", 'n', "N", 0, "End after N tables", 0},
-    {"batch", 'b', NULL, 0, "One table below the other, all rows; so always if the output is no terminal", 0},
+    {"batch", 'b', NULL, 0, "Print all rows, one table below the other (always, if the output is not a terminal)", 0},
     {0},
 };
 
@@ -45,7 +45,7 @@ static const char doc[] =
     "Example:\n"
     "  pumice top -d 0.5\n"
     "  pumice top -b -n 10 -d 1 > rates.txt\n\n"
-    "The first table has no rates. The last column is a code of pumice-why(1), which says more.";
+    "The first table has no rates. The last column is a code of pumice-why(1), which explains it.";
 
 static volatile sig_atomic_t ended;
 
@@ -67,18 +67,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'd':
         o->delay = strtod(arg, &end);
         if (*end || end == arg || !(o->delay >= 0.05 && o->delay <= 3600))
-            argp_error(state, "--delay=%s: must be seconds from 0.05 to 3600", arg);
+            argp_error(state, "--delay: invalid value \"%s\": expected seconds from 0.05 to 3600", arg);
         break;
     case 'n':
         o->count = parse_number(arg, 1, 1000000);
         if (o->count < 0)
-            argp_error(state, "--number=%s: must be a number from 1", arg);
+            argp_error(state, "--number: invalid value \"%s\": expected a number from 1 to 1000000", arg);
         break;
     case 'b':
         o->batch = true;
         break;
     case ARGP_KEY_ARG:
-        argp_error(state, "'%s' is too much: pumice top takes no arguments", arg);
+        argp_error(state, "unexpected argument \"%s\": pumice top takes no arguments", arg);
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -86,22 +86,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* --- rates -------------------------------------------------------------------------------------------------------- */
+/* --- rates ----------------------------------------------------------------------------------------------------- */
 
-struct row { /* of a device or a queue pair */
+/* A row for a device or a queue pair. */
+struct row {
     char text[TEXTS_MAX][96]; /* the cells before and behind the rates */
     uint64_t tx_pkts, rx_pkts, tx_bytes, rx_bytes, resent; /* counters */
-    double rate[5]; /* of these; negative: not known */
-    uint64_t key; /* what it is found again by: host, device, queue pair */
+    double rate[5]; /* the rates of these counters; negative: unknown */
+    uint64_t key; /* host, device and queue pair: the same row in the next table has the same key */
 };
 struct table {
     struct row *row;
     size_t n, room;
     double when;
 };
-struct look { /* what was seen at one time */
+/* The state of all hosts at one time. */
+struct look {
     struct table devices, qps;
-    unsigned hosts; /* that answered */
+    unsigned hosts; /* hosts that answered */
 };
 
 static struct row *add_row(struct table *t)
@@ -170,9 +172,9 @@ static int busier(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------------ */
+/* --- looking --------------------------------------------------------------------------------------------------- */
 
-/* Of an XRC target, for one, no program is known; a row has a word in each column all the same. */
+/* A member as text, "-" if it is missing. An XRC target, for example, has no program. */
 static const char *word(const json_t *o, const char *name)
 {
     const char *s = member_text(o, name);
@@ -266,10 +268,10 @@ static void forget(struct look *l)
     *l = (struct look){.hosts = 0};
 }
 
-/* --- showing ------------------------------------------------------------------------------------------------------ */
+/* --- showing --------------------------------------------------------------------------------------------------- */
 
-/* The columns of texts, of which the rates stand behind the first `before`. The widths keep the columns in their place from one
- * table to the next. */
+/* The columns with text. The rates follow the first `before` of them. The widths keep the columns in their place from
+ * one table to the next. */
 struct form {
     unsigned texts, before;
     struct {
@@ -338,7 +340,7 @@ static size_t terminal_rows(void)
 
 static void show(const struct look *l, bool batch)
 {
-    const char *eol = batch ? "" : "\033[K"; /* clears what stood there before */
+    const char *eol = batch ? "" : "\033[K"; /* clears the rest of the line */
     size_t rows = batch ? SIZE_MAX : terminal_rows(), used = l->devices.n + 4;
     time_t now = time(NULL);
     char stamp[32];

@@ -71,7 +71,7 @@ has "top: no rate at first" "$(sed -n 3p <<<"$out")" " - "
 has "status: a bad interval" "$("$pumice" status --interval 0 2>&1)" "must be seconds"
 out=$("$pumice" status --socket "$dir/s" --interval 0.1 -n 1)
 [[ $out != *sent_pkts* ]] || fail "a counter that did not grow: $out"
-has "top: a bad delay" "$("$pumice" top -d 0 2>&1)" "must be seconds"
+has "top: a bad delay" "$("$pumice" top -d 0 2>&1)" "expected seconds from 0.05 to 3600"
 eval "exec ${P[1]}>&-"
 wait "$program"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* daemon/options, daemon/config: the same settings, values and words of complaint on the command line and in the file,
- * whose errors name the line. */
+/* daemon/options, daemon/config: values of options, and the configuration file, whose errors name the line. test_option_table.c
+ * walks the whole table. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <stdio.h>
@@ -88,7 +88,8 @@ ParameterizedTestParameters(options, file_errors_name_the_line)
         {"\ndevice a { address = 127.1 }\n", "config:2: address: invalid value \"127.1\""},
         {"device a { address = 127.0.0.1 }\ndevice b { address = 127.0.0.1 }\n",
          "config:2: devices a and b have the same"},
-        {"device a { address = 127.0.0.1 }\ndevice a { address = 127.0.0.2 }\n", "config:2: device a is there twice"},
+        {"device a { address = 127.0.0.1 }\ndevice a { address = 127.0.0.2 }\n",
+         "config:2: there are two devices with the name a"},
         {"fault = loss=5\n", "config:1: fault: "},
         {"window = 0\n", "config:1: window: "},
         {"min-timeout-us = 999\n", "config:1: min-timeout-us: "},
