@@ -61,7 +61,7 @@ SYSTEM = {
     "wire": "assert.h limits.h stdbool.h stddef.h stdint.h string.h isa-l.h isa-l/crc.h".split(),
 }
 
-# What the engine's object code may ask of the C library. __stack_chk_fail and the _chk functions are the compiler's own.
+# The functions of the C library that the engine's object code may use. __stack_chk_fail and the _chk functions are the compiler's own.
 SYMBOLS = set("""memcmp memcpy memmove memset memchr __assert_fail __stack_chk_fail __memcpy_chk __memmove_chk __memset_chk
     _GLOBAL_OFFSET_TABLE_""".split())
 

@@ -53,7 +53,7 @@ enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 enum way { LAYOUT, LIST, PACK, RAW, WAYS };
 enum direction { GATHER, SCATTER };
 
-/* What a rank tells the other one. */
+/* The messages between the ranks. */
 struct card {
     union ibv_gid gid;
     uint32_t qpn[SHAPES + 1];
@@ -458,7 +458,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the values, or of their ratios to others. */
+/* The median of the values, or of their ratios to others. */
 static double median(const double *values, const double *others, unsigned n)
 {
     static double sorted[REPETITIONS_MAX];

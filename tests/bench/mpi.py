@@ -55,7 +55,7 @@ MEASURES = {
     "allreduce 8 B, 16 ranks": ("allreduce", 8, 2000, 16, "µs", True, True),
 }
 
-# What the project wants to reach, with Open MPI over rc between two hosts: (measure, of TCP's figure, at most).
+# Targets for Open MPI over rc between two hosts. Measure: (part of TCP's figure, whether it is an upper limit).
 TARGETS = {"latency 8 B": (2.5, True), "bandwidth 1 MiB": (0.7, False), "put 1 MiB": (1.5, False), "allreduce 8 B, 16 ranks": (1.0, True)}
 
 
@@ -152,7 +152,7 @@ class Bench:
             print(f"failed: {' / '.join(key)}: {why}")
 
     def wanted(self):
-        """Of each target whose measure was asked for: its name, and the part of TCP's figure that was reached; None: it was not measured."""
+        """The targets of the selected measures: name and the reached part of TCP's figure (None: not measured)."""
         return [(name, self.ratio("openmpi", name, "rc, 2 hosts")) for name in TARGETS if name in self.names]
 
     def print_targets(self):

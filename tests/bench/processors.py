@@ -46,7 +46,7 @@ class Processors:
         return ns is None or ns <= FAR * min(self.seen)
 
     def run(self, function):
-        """What function returns, from a run between processors that were near before and after it if that can be had."""
+        """Runs function until the processors were near each other before and after it, at most TRIES times. Returns its last result."""
         for left in reversed(range(TRIES)):
             before = self.near()
             value = function()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Progress of a benchmark, on stderr. On a terminal it is one line that changes with each measure. Elsewhere, in a log for example, it is
-a line at the begin of each repetition."""
+a line at the beginning of each repetition."""
 
 import sys
 
@@ -13,6 +13,6 @@ def repetition(number, total, measures, seconds):
 
 
 def measure(text):
-    """What is measured now; an empty text clears the line."""
+    """Shows the current measure. An empty text clears the line."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

@@ -33,7 +33,7 @@ static uint32_t take(struct input *in, unsigned bytes)
     return v;
 }
 
-/* What the client has mapped; and the numbers that it was given, so that messages hit something. */
+/* The client's mappings, and the handles that it got, so that messages hit objects. */
 struct client {
     struct session *session;
     struct {

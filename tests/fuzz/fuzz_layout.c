@@ -35,7 +35,7 @@ struct window {
 static struct window windows[WINDOWS];
 static unsigned bound;
 
-/* What is in the client's memory; with room for one entry more than a window takes. */
+/* The contents of the client's memory, with room for one entry more than a window takes. */
 static uint64_t client_memory[(sizeof(struct pm_layout) + (ENTRIES + 1) * sizeof(struct pm_layout_entry)) / 8];
 static struct pm_layout *const client = (struct pm_layout *)(void *)client_memory;
 

@@ -11,7 +11,7 @@ import dataclasses
 
 FAULT = ("--fault", "loss=1%,reorder=1%", "--seed", "7")
 
-# What UCX is told to use. rc_v is rc_verbs, and ud_verbs as its auxiliary transport: UCX connects queue pairs of RC by messages on a
+# The transports for UCX. rc_v is rc_verbs with ud_verbs as its auxiliary transport: UCX connects queue pairs of RC by messages on a
 # transport that needs no connection.
 TRANSPORTS = {"rc": "rc_v,self", "ud": "ud_verbs,self"}
 # For comparison, with shared memory between the ranks: on one machine UCX then takes the device for little or nothing.
@@ -117,7 +117,7 @@ def first(hosts, faults=False):
 
 
 def level(transport, ranks, faults):
-    """What a suite asks MPI_Init_thread for: each transport, and each number of ranks, with both levels."""
+    """The thread level that a suite asks for, so that each transport and each number of ranks runs with both levels."""
     return "single" if (list(TRANSPORTS).index(transport) + RANKS.index(ranks) + faults) % 2 == 0 else "multiple"
 
 
@@ -152,7 +152,7 @@ def programs(hosts, faults):
 
 
 def habits(hosts, faults):
-    """What real jobs do besides: large messages, children, ports, targets that sleep, fork."""
+    """Other features of real jobs: large messages, children, ports, targets that sleep, fork."""
     for mpi in LAUNCH:
         for transport in TRANSPORTS:
             # Where datagrams get lost, UCX waits some 40 ms for its timers each time, although the other side has said at once what

@@ -25,7 +25,7 @@ static void across(MPI_Comm inter, int side, unsigned round)
         size_t at = mt_differs(in, LEN, theirs);
         MT_CHECK(at == LEN, "round %u, from %d across: byte %zu differs", round, p, at);
     }
-    /* Of an intercommunicator, each side gets what the other one has. */
+    /* In an intercommunicator, each side gets the data of the other side. */
     MPI_Allreduce(&mt_rank, &sum, 1, MPI_INT, MPI_SUM, inter);
     for (int r = 0; r < mt_size; r++)
         sum -= r % 2 == side ? 0 : r;

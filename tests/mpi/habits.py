@@ -11,7 +11,7 @@ from ucx import need
 
 
 def sizes(pid):
-    """Of a process: resident KiB, open descriptors, mappings."""
+    """A process's resident KiB, open descriptors, and mappings."""
     with open(f"/proc/{pid}/status", encoding="ascii") as f:
         resident = next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
     with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
@@ -19,8 +19,8 @@ def sizes(pid):
 
 
 def memory(lab):
-    """Of each daemon, its sizes: the smallest within some time, because a connection that has just ended, such as the one that asked for
-    the status, may not have been closed yet."""
+    """The sizes of each daemon, the smallest within some time. A connection that has just ended may still be open, the one that asked for
+    the status for example."""
     found = []
     for host in lab.hosts:
         looks = []
@@ -31,8 +31,8 @@ def memory(lab):
     return found
 
 
-# Of a daemon's resident memory, over all jobs after the first fifth: what its allocator may come to, and what may be lost with each rank
-# (44 KiB in all over 400 ranks were measured). A few jobs are not enough for the allocator to settle.
+# Limits for the growth of a daemon's resident memory, over all jobs after the first fifth: for its allocator, and for each rank (44 KiB
+# in all over 400 ranks were measured). A few jobs are not enough for the allocator to settle.
 GROWTH_KIB, GROWTH_KIB_RANK = 96, 0.25
 FEW_JOBS, GROWTH_KIB_FEW = 20, 512
 

@@ -10,7 +10,7 @@ import cases as table
 import lab as labs
 from traffic import Traffic
 
-# Of what an MPI can't do itself a program says so; all others that leave something out have not passed.
+# Programs that may skip their test with an MPI that lacks the feature. Any other program that skips something has not passed.
 MAY_SKIP = {("mpich", "spawn")}
 
 
@@ -20,7 +20,7 @@ def begun(lab):
 
 
 def environment(case, lab):
-    """What a process needs to be on the lab's host of its local rank, and UCX to use this transport."""
+    """The environment that puts a process on the lab's host of its local rank, and makes UCX use this transport."""
     env = dict(lab.client_env, LD_PRELOAD=lab.preload, PUMICE_LAB=lab.dir, PUMICE_HOSTS=str(len(lab.hosts)), UCX_TLS=case.tls)
     if case.patient:
         env["UCX_UD_TIMEOUT"] = f"{case.timeout:.0f}s"

@@ -25,7 +25,7 @@ def check_info(case, lab, _build):
 
 
 def check_rdma_cm(case, lab, _build):
-    """What connects by rdma_cm fails, at once, and there is one line that says why. What does not ask for it says nothing."""
+    """A program that connects by rdma_cm fails at once, and prints one line with the reason. Other programs print no such line."""
     messages = ["fi_info", "-p", "verbs", "-t", "FI_EP_MSG"]
     for argv in (messages, ["ib_write_bw", "-R", "-F"], ["ib_send_lat", "-R", "-F", "127.0.0.1"],
                  ["env", "PMI_RANK=0", "FI_PROVIDER=verbs;ofi_rxm"] + messages, ["env", "SLURM_LOCALID=0"] + messages):

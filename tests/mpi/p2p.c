@@ -143,7 +143,7 @@ int main(int argc, char **argv)
     mt_begin(&argc, &argv, MPI_THREAD_SINGLE);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         test_ring(sizes[i]);
-    /* What takes anything must not find what comes later. */
+    /* Receives with wildcards must not get messages of the next test. */
     MPI_Barrier(MPI_COMM_WORLD);
     test_any();
     MPI_Barrier(MPI_COMM_WORLD);

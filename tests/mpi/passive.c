@@ -20,7 +20,7 @@ enum { SIZE = 300000, SLEEP = 3 };
 /* How the origin's epoch begins. */
 enum { HELD, LOCK, LOCK_ALL, WAYS };
 
-/* What each origin has in the target's window. */
+/* The part of the target's window that belongs to each origin. */
 struct slot {
     unsigned char data[SIZE];
     double took; /* seconds for all of it, written at the end; 0: not yet */

@@ -29,7 +29,7 @@ import libfabric  # noqa: E402
 import runner  # noqa: E402
 import ucx  # noqa: E402
 
-# What a case is checked by, if it is not a job that passes or dies.
+# The checks of cases that are not jobs which pass or die.
 CHECKS = {**ucx.CHECKS, **libfabric.CHECKS, **habits.CHECKS}
 
 

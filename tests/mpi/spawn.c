@@ -7,7 +7,7 @@
 #define CHILDREN 2
 #define LEN 100000
 
-/* What both sides do. Parents are the low group. */
+/* The part of both sides. Parents are the low group. */
 static void together(MPI_Comm inter, int child, unsigned char *buf)
 {
     MPI_Comm all;

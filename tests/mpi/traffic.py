@@ -4,7 +4,7 @@ operations and the faults of this case."""
 
 from cases import WITH_SM
 
-# Of a job of our own, for each rank; wire-up alone takes some twenty packets.
+# Fewest packets of one of our jobs, for each rank. The wire-up alone takes some twenty packets.
 PACKETS_MIN = 100
 PACKETS_SHORT = 10  # of one that dies, or does next to nothing
 FAULTS_SURE = 1500  # packets of which 1 % are lost and 1 % late: that none was is a matter of 1 in 10^13
@@ -37,7 +37,7 @@ class Traffic:
         return sum(self.each("sent_pkts"))
 
     def missing(self, case):
-        """What a case's job should have done and has not; "" if all is there."""
+        """The traffic that a case's job should have made and has not. "": nothing is missing."""
         if case.transport in WITH_SM:
             # There may be no message for the device at all, but UCX opens it on each host.
             made = self.each("makers")

@@ -8,7 +8,7 @@ import lab as labs
 from cases import WITH_SM
 from traffic import Traffic
 
-# What a device must be able to do: parts of the lines that ucx_info -d prints for each transport.
+# The capabilities that a device must have: parts of the lines that ucx_info -d prints for each transport.
 CAPABILITIES = {
     "rc_verbs": ("am_short: <= 127", "am_bcopy: <= 8255", "am_zcopy: <= 8255", "put_short: <= 128", "put_bcopy: <= 8256", "put_zcopy: <= 2G",
                  "get_bcopy: <= 8256", "get_zcopy: 65..2G", "atomic_add: 64 bit", "atomic_fadd: 64 bit", "atomic_cswap: 64 bit",

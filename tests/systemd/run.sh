@@ -29,7 +29,7 @@ done
 packages=("$BUILD"/deb/pumice_*.deb)
 [ -f "${packages[0]}" ] || { echo "no package in $BUILD/deb: make deb"; exit 1; }
 
-# What the package depends on is there beforehand, so that installing it needs no network.
+# The dependencies of the package are installed beforehand, so that its installation needs no network.
 needed=systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,ibverbs-utils,python3,procps
 needed=$needed,$(dpkg-deb -f "${packages[0]}" Depends | tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep -v '^$' | paste -sd ,)
 if [ "$(cat "$BUILD/systemd/made" 2>/dev/null)" != "$VERSION_CODENAME $needed" ]; then

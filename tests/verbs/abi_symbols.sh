@@ -42,7 +42,7 @@ check "all $(wc -l <"$tmp/system") versioned symbols of $system" $?
 objdump -p "$ours" | grep -q 'SONAME *libibverbs.so.1$'
 check "the name is libibverbs.so.1" $?
 
-# What is exported without a version must be a deliberate stand-in for a function of libc.
+# A symbol without a version must be a deliberate replacement of a function of libc.
 objdump -T "$ours" | awk '!/\*UND\*/ && /Base/ && $NF != "libibverbs.so.1" { print $NF }' | sort >"$tmp/base"
 sed 's/#.*//; /^ *$/d' "$(dirname "$0")/abi_base.txt" | sort >"$tmp/base-allowed"
 comm -23 "$tmp/base" "$tmp/base-allowed"

@@ -86,7 +86,7 @@ judge() # WHAT FILE OPTION...: of the linter
     return 0
 }
 
-# What waits goes through tshark. (A packet of which there is only the beginning has no ICRC.)
+# tshark reads the waiting captures. (A packet that was captured in part has no ICRC.)
 look()
 {
     [ $waiting -gt 0 ] || return

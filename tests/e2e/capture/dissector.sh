@@ -77,7 +77,8 @@ frames "NAK" retransmission 'pumice.expert.nak' 3
 frames "RNR NAK" retransmission 'pumice.expert.rnr' 8
 frames "message" eager 'pumice.msg.length == 522' "11 12 13"
 
-# What has tag matching headers is seen when a rendezvous shows it: in two passes from the beginning, in one from there on.
+# A rendezvous shows that a connection has tag matching headers. With two passes the dissector shows them from the beginning, with one
+# pass from that packet on.
 frames "headers before the rendezvous" early 'pumice.tmh.opcode' "1 5 6 8 14"
 got=$(shark -X "lua_script:$lua" -r "$dir/early.pcapng" -Y 'pumice.tmh.opcode' -T fields -e frame.number | paste -sd ' ')
 is "headers in one pass" "$got" "8 14"

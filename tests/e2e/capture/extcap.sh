@@ -92,7 +92,7 @@ grep -q 'options' "$dir/out" || fail "capture filter: $(cat "$dir/out")"
 [ -n "$("$extcap" --extcap-interface pumice0 --extcap-capture-filter 'udp port 1')" ] || fail "calls a capture filter good"
 [ -z "$("$extcap" --extcap-interface pumice0 --extcap-capture-filter '')" ] || fail "calls no capture filter bad"
 
-# What the dialogue offers the program takes, and it takes no option of choice that the dialogue lacks.
+# The program accepts every choice that the dialogue offers, and no other.
 offered=$("$extcap" --extcap-interface pumice0 --extcap-config | sed -n 's/^arg {number=[0-9]*}{call=--\([a-z-]*\)}.*/\1/p' | sort)
 taken=$("$extcap" --help | grep -oE -- '--[a-z-]+' | sed 's/^--//' | grep -vE '^(extcap-|capture$|fifo$|help$|usage$)' | sort -u)
 [ "$offered" = "$taken" ] || fail "the dialogue offers: $offered; the program takes: $taken"

@@ -390,7 +390,7 @@ static void ack_after_nak(struct scene *s)
     scene_ack(s, NULL, B, psn, AETH_NO_CREDITS);
 }
 
-/* Who could have asked again is in ERR. */
+/* The reader that could have asked again is in ERR. */
 static void fatal_reader(struct scene *s)
 {
     scene_ack(s, NULL, A, scene_request(s, NULL, B, OP_SEND_ONLY, NULL, 12), NAK_REMOTE_OPERATION);

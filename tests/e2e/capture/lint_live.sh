@@ -65,7 +65,7 @@ packets=$(shark -X "lua_script:$lua" -r "$dir/clean.pcapng" -Y 'pumice.xrceth.sr
 start "$dir/faulty.pcapng"
 pair --fault loss=2%,dup=2%,reorder=2%,corrupt=1% -- "ibv_rc_pingpong -g 0 -n 100" "ib_write_bw -s 10000 -n 100" "ib_read_bw -s 10000 -n 60"
 stop
-# What was damaged may look like another operation, too short for it.
+# A damaged packet may look like another operation, for which it is too short.
 wrong='_ws.malformed && pumice.icrc.status == 1 || _ws.lua.error' accepted "$dir/faulty.pcapng" 500 --faulty
 "$pumice" lint "$dir/faulty.pcapng" >/dev/null && fail "damaged packets are not found"
 "$pumice" lint --faulty --notes "$dir/faulty.pcapng" | grep -q '\[repeat' || fail "no retransmission in a faulty network"

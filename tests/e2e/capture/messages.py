@@ -46,7 +46,7 @@ def packets(path, want_inside):
 
 
 def text_of(opcode, headers):
-    """What the headers of a packet say that is the same in each run."""
+    """The header fields of a packet that are the same in each run."""
     name = OPERATIONS[opcode & 0x1F][0]
     if name in ("COMPARE AND SWAP", "FETCH AND ADD"):
         return headers[12:28].hex()
@@ -67,7 +67,7 @@ def without_addresses(payload):
 
 
 class Read:
-    """What READ requests asked for that follow one another."""
+    """The range that consecutive READ requests ask for."""
 
     def __init__(self, data, at, mtu):
         self.kind = SERVICES[data[0] & 0xE0] + " READ"
@@ -86,7 +86,7 @@ class Read:
 
 
 class Flow:
-    """What one queue pair sends to another."""
+    """The packets that one queue pair sends to another."""
 
     def __init__(self):
         self.requests = {}  # by PSN, what the packet is: (transport and operation, place, text, payload)
@@ -135,7 +135,7 @@ def line(kind, whole, texts):
 
 
 def messages(packets):
-    """What packets are together, with the PSNs; those that were cut off by an error are told as such."""
+    """The messages of these packets, by PSN. A message that an error has cut off is marked."""
     out, parts = [], None
     for psn in sorted(packets):
         kind, place, text, payload = packets[psn]
@@ -158,7 +158,7 @@ def main():
         sys.exit(77)
     flows = {}
     found = [p for p in packets(sys.argv[1], sys.argv[2] == "inside") if p[2][0] & 0x1F != ACK and p[2][0] & 0xE0 in SERVICES]
-    # What is not the end of a message has as many bytes as the path MTU.
+    # A packet that is not the last one of its message has as many bytes as the path MTU.
     mtu = max((1 << (len(data) - 12).bit_length() - 1 for _, _, data in found if "L" not in OPERATIONS[data[0] & 0x1F][1]), default=4096)
     for src, dst, data in found:
         flows.setdefault((src, dst), Flow()).packet(data, mtu)

@@ -13,7 +13,7 @@
 
 #define TIME_NS 1700000000123456789u
 
-/* What Wireshark 4.0 can't take apart: these it shows as a BTH with data. */
+/* Wireshark 4.0 can't decode these. It shows a BTH with data. */
 static bool is_opaque(uint8_t opcode)
 {
     uint8_t operation = opcode & OP_OPERATION_MASK;

@@ -50,7 +50,7 @@ fi
 
 if have "completion in zsh" zsh python3; then
     shells=$((shells + 1))
-    # What the completion offers is written down on its way to the line editor, which wants a terminal.
+    # The line editor needs a terminal. So this records the offers on their way to it.
     cat >"$work/.zshrc" <<END
 fpath=($scripts \$fpath)
 autoload -U compinit && compinit -u -D

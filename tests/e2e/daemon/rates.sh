@@ -101,7 +101,7 @@ for r in rows:
     d = r["hosts"][0]["devices"][0]
     busy = [q for q in d["qps"] if q.get("comm") == "ib_write_bw"]
     assert d["device"] == "pumice0" and busy and all(v > 0 for q in d["qps"] for v in q["counters"].values())
-    # What one queue pair has sent in an interval is no more than the device's, and not what it has sent in all.
+    # In an interval one queue pair sends no more than its device. This is not the total that the queue pair has sent.
     assert busy[0]["counters"]["sent_pkts"] <= d["counters"]["sent_pkts"]
 PY
 python3 - "$dir/top" <<'PY' || fail "top shows no rates: $(cat "$dir/top")"

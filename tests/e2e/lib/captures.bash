@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# What scripts about captures have in common; after common.bash.
+# The common part of scripts about captures. Include it after common.bash.
 lua=$root/pcap/wireshark/pumice.lua
 
 shark() # OPTION...: tshark without personal preferences

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2034
-# What the scripts of tests/e2e have in common. They begin with
+# The common part of the scripts of tests/e2e. They begin with
 #   . "$(dirname "$0")/../lib/common.bash"
 # and end with
 #   exit $((failures > 0))

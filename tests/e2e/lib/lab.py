@@ -63,7 +63,7 @@ def default_build():
 
 
 class Build:
-    """What `make` has made."""
+    """The files that `make` has built."""
 
     def __init__(self, directory):
         self.dir = os.path.abspath(directory)

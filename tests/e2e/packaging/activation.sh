@@ -78,7 +78,7 @@ for options, code, reason in (
         check("the daemon can't start: " in out and reason in out, options, "the client says:", out)
         check(verbs or c.returncode != 0, options, "pumice env succeeds")
 
-# What a service manager should not pass: whoever waits there must not stay, either.
+# Sockets that a service manager should not pass. Clients that wait there must not stay, either.
 second = bound("/second", socket.SOCK_SEQPACKET)
 stream, datagrams = bound("/stream", socket.SOCK_STREAM), bound("/datagrams", socket.SOCK_DGRAM)
 for options, code, reason in (
@@ -115,7 +115,7 @@ check(os.path.exists(path), "the daemon removed the service manager's socket")
 sys.exit(failures > 0)
 END
 
-# Who may not use a daemon learns who may.
+# A user who may not use a daemon gets to know which users may.
 if [ "$(id -u)" = 0 ] && getent group nogroup >/dev/null && setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$pumice"; then
     chmod 755 "$dir"
     "$BUILD/bin/pumiced" --socket "$dir/p.sock" --group nogroup --address "127.51.$(($$ % 256)).9" --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &

@@ -30,7 +30,7 @@ PUMICED_OPTIONS="--address $block.1" examples/ci/host.sh sh -c 'exit 7'
 rm -f "$TMPDIR/server" "$TMPDIR/client"
 [ -z "$(ls "$TMPDIR")" ] || fail "left behind: $(ls "$TMPDIR")"
 
-# What all images begin with has what the first one's programs are linked with.
+# The common base of the images has the libraries of the programs.
 image=$(sed -n '/AS common/,/AS mpi/p' examples/ci/Containerfile | tr ' ' '\n')
 if command -v dpkg-query >/dev/null && grep -q '^VERSION_ID="12"' /etc/os-release; then
     for file in $(readelf -d "$BUILD/bin/pumice" "$BUILD/bin/pumiced" "$BUILD"/lib/pumice/*.so.1 | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort -u); do
@@ -49,7 +49,7 @@ if command -v dpkg-query >/dev/null && grep -q '^VERSION_ID="12"' /etc/os-releas
 else
     skip_part "packages of the images: this system is not Debian 12"
 fi
-# What it copies is there.
+# The files that it copies exist.
 for file in $(sed -n 's/^COPY \([^-. ][^ ]*\) .*/\1/p' examples/ci/Containerfile); do
     [ -e "$file" ] || fail "there is no $file to copy"
 done
@@ -63,7 +63,7 @@ assert set(workflow["jobs"]) == {"rdma", "mpi"}
 for name, job in workflow["jobs"].items():
     steps = job["steps"]
     commands = [step.get("run", "") for step in steps]
-    # What is needed is installed first, by our own list; the capture of a test that failed is kept, as it is judged by the linter.
+    # The needed packages are installed first, by our own list. The capture of a failed test is kept, and the linter judges it.
     install = next(c for c in commands if "make -C pumice" in c)
     assert ("deps-mpi" if name == "mpi" else "deps") in install.split(), name
     run = next(c for c in commands if "pumice run" in c).split()

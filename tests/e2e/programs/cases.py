@@ -87,7 +87,7 @@ def timestamp_supported(server, client, _case):
 # --- tables --------------------------------------------------------------------------------------------------------------
 
 # (Not -e with -t: then ibv_rc_pingpong takes an event whose completions it has already polled for an error.)
-# What, arguments, quick on which topologies ("h": hosts, "d": device, "w": device-wire, "v": veth, "f": hosts with faults)
+# Name, arguments, quick on which topologies ("h": hosts, "d": device, "w": device-wire, "v": veth, "f": hosts with faults)
 PINGPONG = [
     ("plain", [], "hdwvf"),
     ("events", ["-e"], "hdf"),
@@ -120,7 +120,7 @@ READ_ATOMIC = ("ib_read_bw", "ib_atomic_bw", "ib_read_lat", "ib_atomic_lat")
 SIZED = ("ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat", "ib_write_lat", "ib_read_lat")
 EVENTS = tuple(t for t in BW + LAT if "write" not in t)  # perftest itself refuses: nothing tells the target of a WRITE
 
-# What, programs that have the option, arguments, quick on which topologies, arguments of the quick run if they differ
+# Name, programs that have the option, arguments, quick on which topologies, arguments of the quick run if they differ
 PERFTEST = [
     ("plain", BW + LAT, [], "hdf", ["-n", "200"]),
     ("all-sizes", SIZED, ["-a"], "hdv", ["-a", "-n", "20"]),  # see QUICK_ALL_SIZES

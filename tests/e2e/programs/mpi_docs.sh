@@ -8,7 +8,7 @@
 need mpicc.openmpi mpicc.mpich mpirun.openmpi mpirun.mpich ucx_perftest fi_pingpong python3
 page=${MPI_PAGE:-$root/docs/mpi.md}
 unset UCX_TLS UCX_NET_DEVICES MPIR_CVAR_NOLOCAL "${!OMPI_MCA_@}" PUMICE
-# What the page says of root.
+# The settings that the page gives for root.
 [ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 # A clone for what the commands leave behind. Its pumice keeps the counters of each lab, as they are at the end of the command.

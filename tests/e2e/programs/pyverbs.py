@@ -31,7 +31,7 @@ MODULES = ("test_addr", "test_device", "test_pd", "test_mr", "test_cq", "test_cq
            "test_fork", "test_parent_domain", "test_relaxed_ordering", "test_shared_pd", "test_tag_matching", "test_flow", "test_rss_traffic")
 # Reasons to skip that lie in the machine or its user (huge pages, a GPU, root), not in our library: such a test may have another reason elsewhere.
 MACHINE_REASONS = ("huge pages", "dmabuf", "must be done by root", "Must be run by root")
-HEADER = """# What each pyverbs test of Debian's rdma-core 44 does with our library: name, outcome, reason of a skip.
+HEADER = """# The outcome of each pyverbs test of Debian's rdma-core 44 with our library: name, outcome, reason of a skip.
 # Made by tests/e2e/programs/pyverbs.py --write and then reviewed; any difference is a failure.
 """
 

@@ -13,7 +13,8 @@
 #define WAITS RTS ", 'sq_posted': 2, 'silent_us': 700.0, 'timeout_us': 4000.0, 'retry_cnt': 7, 'retries_left': 7"
 #define PEER "'qpn': 18, 'session': 4, 'pid': 99, 'comm': 'other', 'state': 'RTS'"
 
-/* What is known, the reasons in their order, and a word that one of them must have. Apostrophes stand for quotation marks. */
+/* The known facts, the expected reasons in their order, and a word that one of them must have. Apostrophes stand for
+ * quotation marks. */
 static const struct known {
     const char *name, *qp, *peer, *device, *status, *codes, *says;
 } all[] = {

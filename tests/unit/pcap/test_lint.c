@@ -156,7 +156,7 @@ Test(lint, truncated)
     lint_free(&r);
 }
 
-/* What GSO makes of packets: one datagram; the kernel would have numbered its segments 0, 1, 2. */
+/* With GSO several packets are one datagram. The kernel would have numbered its segments 0, 1, 2. */
 static struct lint_result merged(unsigned step, bool spoil)
 {
     static struct file file;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is written must be what libpcap reads; blocks and options by a small independent walk over them. */
+/* libpcap must read the packets that were written. A small independent parser checks blocks and options. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pcap/pcap.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the daemon completed right before it died: the library takes that from the ring, and flushes what is behind it,
- * however late the last entries come. No daemon is here; its last moments are between two loads of the library's. */
+/* The completions that the daemon wrote right before it died. The library takes them from the ring and flushes the requests
+ * behind them, however late the last entries come. There is no daemon here: its death is between two loads of the library. */
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -27,7 +27,7 @@ static struct pm_cqe entries[SLOTS];
 static struct pm_send_wqe requests[SLOTS];
 static uint32_t last; /* the daemon's last completion is that of this slot */
 
-/* What poll.c needs besides. */
+/* The other functions that poll.c needs. */
 static const uint32_t generation;
 const volatile uint32_t *vb_fork_page = &generation;
 bool vb_fork_complain(void)

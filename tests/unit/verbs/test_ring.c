@@ -285,7 +285,7 @@ static void *flusher(void *arg)
     return NULL;
 }
 
-/* Whatever the moment at which the daemon begins to want doorbells, it sees a receive request or is told of it. */
+/* The daemon sees every receive request or gets a doorbell for it, whenever it begins to ask for doorbells. */
 Test(ring, no_receive_request_is_overlooked)
 {
     for (int round = 0; round < 2000; round++) {

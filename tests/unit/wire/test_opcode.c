@@ -161,7 +161,7 @@ Test(opcode, what_each_service_can_do)
 
 Test(opcode, families_are_complete)
 {
-    /* Who has a FIRST has MIDDLE, LAST and ONLY, of the same kind and sender. */
+    /* An operation that has a FIRST also has MIDDLE, LAST and ONLY, of the same kind and sender. */
     EACH(op, info)
     {
         unsigned seen = 0;

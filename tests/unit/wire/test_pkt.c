@@ -132,7 +132,7 @@ static uint64_t get(const struct pkt *p, const struct field *f)
     }
 }
 
-/* What the specification's drawing says about bits [bit, bit + bits) := v. */
+/* Sets bits [bit, bit + bits) to v, as the specification's drawing numbers them. */
 static void poke(uint8_t *wire, unsigned bit, unsigned bits, uint64_t v)
 {
     for (unsigned i = 0; i < bits; i++) {
@@ -367,7 +367,7 @@ static uint32_t next_random(uint64_t *state)
     return (uint32_t)(*state >> 32);
 }
 
-/* What can be decoded is, but for reserved bits, what encoding it gives. */
+/* Encoding a decoded packet gives the same bytes, except for reserved bits. */
 Test(pkt, garbage)
 {
     uint64_t random = 1;

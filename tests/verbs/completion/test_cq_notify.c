@@ -116,7 +116,7 @@ static void solicited(void)
     is(event() && by_poll(8) == 1, "armed while one waits: an event");
 }
 
-/* What waits counts as what has come. */
+/* Completions that wait in the CQ count like new ones. */
 static void moderated(void)
 {
     struct ibv_modify_cq_attr a = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {.cq_count = 4, .cq_period = 60000}};

@@ -107,7 +107,7 @@ static void refused(void)
     ok(!ah_to(&a, &gid) && errno == EINVAL, "an address of another family than the source: EINVAL");
 }
 
-/* Who asks to hear it is told which GID, index and address did not go together. */
+/* If a program asks for explanations, one names the GID, index and address that don't fit together. */
 static void explained(void)
 {
     char said[512] = "";

@@ -117,7 +117,7 @@ static void two_queues(void)
     need(ibv_destroy_srq(s2) == 0 && ibv_destroy_cq(cq2) == 0);
 }
 
-/* What names a wrong SRQ is refused once, and touches nothing. */
+/* A message that names a wrong SRQ is refused once, and changes nothing. */
 static void wrong_queue(void)
 {
     uint32_t good, foreign;

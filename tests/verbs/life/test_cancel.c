@@ -97,7 +97,7 @@ static void survives(bool (*call)(void), const char *what)
     ok(end == ENDED && right, what);
 }
 
-/* What a cancelled thread had locked would stop this. */
+/* A lock that a cancelled thread still held would block this. */
 static void still_works(void)
 {
     struct ibv_port_attr port;

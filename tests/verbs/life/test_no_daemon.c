@@ -5,7 +5,7 @@
 
 #include "tests/verbs/vt.h"
 
-/* What a child with these settings says on stderr when it asks for devices twice. */
+/* The stderr output of a child with these settings that asks for devices twice. */
 static const char *said(const char *const set[])
 {
     static char text[4096];

@@ -54,7 +54,7 @@ static void hints(void)
     ok(ibv_get_device_index(p.ctx->device) == 0, "the first device has index 0");
 }
 
-/* What stands in the node IBVERBS_PRIVATE_34. */
+/* The functions of the node IBVERBS_PRIVATE_34. */
 static void drivers(void)
 {
     static const char *const commands[] = {

@@ -166,7 +166,7 @@ static void make_events(struct vt_pair *p)
     usleep(50000);
 }
 
-/* What nobody has read of an object's events goes with it: the descriptor is not readable for nothing. */
+/* Destroying an object drops its unread events, so that the descriptor is not readable without an event. */
 static void unread(void)
 {
     struct vt_pair p;

@@ -28,7 +28,7 @@ static void device(void)
         char guard[16];
     } old;
     memset(&old, 0x5a, sizeof(old));
-    /* What programs built against older headers call. */
+    /* The functions that programs call which were built with older headers. */
     int (*query_port)(struct ibv_context *, uint8_t, void *) =
         (int (*)(struct ibv_context *, uint8_t, void *))dlsym(RTLD_DEFAULT, "ibv_query_port");
     size_t old_size = offsetof(struct ibv_port_attr, port_cap_flags2);

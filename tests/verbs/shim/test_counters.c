@@ -31,7 +31,7 @@ static int open_counter(const char *file)
     return fd;
 }
 
-/* What a read from the beginning gives; -1: no number and an end of line. */
+/* The number that a read from the beginning gives. -1: it is not a number and an end of line. */
 static long long again(int fd)
 {
     char text[32] = "", *end;
@@ -41,7 +41,7 @@ static long long again(int fd)
     return end > text && strcmp(end, "\n") == 0 ? v : -1;
 }
 
-/* Of the host whose socket that is. */
+/* The counters of the host with this socket. */
 static long long now(const char *socket, const char *file)
 {
     char *own = strdup(getenv("PUMICE_SOCKET"));
@@ -99,7 +99,7 @@ static void stays_open(struct ibv_context *c)
     close(recvs);
 }
 
-/* What reads become in programs that were compiled with _FORTIFY_SOURCE. */
+/* The calls that programs compiled with _FORTIFY_SOURCE make to read. */
 ssize_t __read_chk(int fd, void *buf, size_t len, size_t size);
 ssize_t __pread_chk(int fd, void *buf, size_t len, off_t at, size_t size);
 ssize_t __pread64_chk(int fd, void *buf, size_t len, off64_t at, size_t size);
@@ -279,7 +279,7 @@ static void names(void)
 }
 
 #define SENT 10000 /* bytes: 10 packets */
-/* What a WRITE to another host puts on the wire, to the byte, at both ends. */
+/* The exact number of bytes that a WRITE to another host puts on the wire, at both ends. */
 static void to_the_byte(struct ibv_context *ca, struct ibv_context *cb)
 {
     static const char *const files[] = {"counters/port_xmit_data", "counters/port_xmit_packets",

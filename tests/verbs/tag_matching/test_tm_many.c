@@ -132,7 +132,7 @@ static bool each_once(const struct mpi *m, int n, int *recv_of)
     }
     return have == n;
 }
-/* Of two messages of one QP that both match a receive, the earlier one has it, or an earlier one. */
+/* If two messages of one QP match a receive, the earlier message gets this receive or an earlier one. */
 static bool no_overtaking(const struct mpi *m, int n, const int *recv_of)
 {
     for (int a = 0; a < n; a++) {

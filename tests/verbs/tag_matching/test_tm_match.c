@@ -117,7 +117,7 @@ static void unexpected(struct tm_pair *p)
     ok(tm_matched(r, 4, 22, 2), "is active at once, too");
 }
 
-/* What has no tag, with one untagged buffer left from before. */
+/* Messages without a tag, with one untagged buffer left from before. */
 static void untagged(struct tm_pair *p)
 {
     static const struct {
@@ -301,7 +301,7 @@ static void test(struct ibv_context *a, struct ibv_context *b)
     tm_close(&p);
 }
 
-/* What else comes to a TM-SRQ: WRITEs with immediate data take untagged buffers; the limit is about those alone. */
+/* WRITEs with immediate data to a TM-SRQ take untagged buffers. The limit of the SRQ counts these buffers only. */
 static void buffers(struct tm_pair *p)
 {
     struct tm_side *r = &p->r, *s = &p->s;

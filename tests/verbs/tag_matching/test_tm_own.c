@@ -56,7 +56,7 @@ static bool own_done(struct tm_side *r, enum ibv_wc_opcode opcode)
     return wc.status == IBV_WC_SUCCESS && wc.opcode == opcode && wc.wr_id == 30;
 }
 
-/* What a program does with a request that the offload left to it: READ, then FIN. head: where it is in memory. */
+/* A program serves a request that the offload has left to it: READ, then FIN. head: where the request is in memory. */
 static bool by_program(struct tm_side *r, int qp, const uint8_t *head, bool reads)
 {
     struct ibv_tmh h;

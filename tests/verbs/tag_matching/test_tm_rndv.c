@@ -42,7 +42,7 @@ static bool ended(struct tm_side *s, struct tm_wc *fin)
     const struct tm_wc *end = a.opcode == IBV_WC_RECV ? &b : &a;
     return end->opcode == IBV_WC_SEND && end->status == IBV_WC_SUCCESS && tm_is(fin, IBV_WC_RECV, 6, 0);
 }
-/* Likewise; the FIN is that of such a request. */
+/* The same for the FIN of such a request. */
 static bool finished(struct tm_side *s, uint64_t tag, uint32_t len)
 {
     struct ibv_tmh h;
@@ -81,7 +81,7 @@ static void sizes(struct tm_pair *p)
     }
 }
 
-/* What the offload can't do alone: the whole request goes to the entry, as far as it reaches. */
+/* Requests that the offload can't serve alone. The whole request goes to the entry's buffer, as far as it fits. */
 static void incomplete(struct tm_pair *p)
 {
     static const struct {

@@ -46,7 +46,7 @@ static void consumed(struct tm_pair *p)
     ok(right, "and all of them match");
 }
 
-/* What stands before the request that is refused is carried out, and nothing behind it. */
+/* The requests before the refused one are executed, and none after it. */
 static void stopped(struct tm_pair *p)
 {
     struct tm_side *r = &p->r, *s = &p->s;

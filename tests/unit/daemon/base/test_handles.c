@@ -50,7 +50,7 @@ Test(handles, wraps_around_what_is_taken)
     cr_assert_null(t.hash);
 }
 
-/* What clients keep by number stays small, however often objects come and go. */
+/* Handles stay small numbers, however often objects are created and destroyed. */
 Test(handles, numbers_are_of_the_order_of_the_limit)
 {
     struct handles t = {.limit = 4};

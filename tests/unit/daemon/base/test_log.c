@@ -40,7 +40,7 @@ Test(log, levels_of_areas)
         cr_expect_neq(log_levels_parse(*bad, &l), 0, "'%s' was taken", *bad);
 }
 
-/* What lines look like: standard error is a pipe for a while. */
+/* The form of the lines. Standard error is a pipe for a while. */
 static size_t logged(bool json, char *out, size_t size)
 {
     int ends[2], saved = dup(STDERR_FILENO);

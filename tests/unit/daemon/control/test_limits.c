@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the device says it has can be had: all of its queue pairs, keys and queues at once; and one more is refused with
- * a reason, not with trouble. */
+/* A client can create as many QPs, keys and queues as the device reports, all at the same time. One more is refused with
+ * a reason. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -200,7 +200,7 @@ Test(session_control, wrong_addresses_are_named)
     cr_assert_eq(CALL(PM_OP_MODIFY_QP, m), -EINVAL, "cut to a byte it would be INIT");
 }
 
-/* Whatever a session made is gone when it ends, in whatever state it was. */
+/* When a session ends, all its objects are gone, whatever their state was. */
 Test(session_control, ending_frees_everything)
 {
     int before, after;

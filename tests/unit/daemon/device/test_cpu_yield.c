@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What yields that come back late make of a device's thread: early sleep, then a short time slice. */
+/* When yields return late, a device's thread sleeps early, and then asks for a short time slice. */
 #include <criterion/criterion.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -368,7 +368,7 @@ Test(traffic, resize_keeps_what_was_not_read)
     cr_assert_not(fixture_poll(&cq, &e));
 }
 
-/* What comes between the halves of a resize may be too much for the new size: then nothing has changed. */
+/* The requests that come between the halves of a resize may be too many for the new size. Then nothing changes. */
 Test(traffic, resize_that_came_too_late)
 {
     struct pm_resize_cq_req rq = {cq.rep.handle, 4};

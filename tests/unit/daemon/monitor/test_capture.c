@@ -152,7 +152,7 @@ Test(capture, hostile_tail)
     cr_assert(fixture_start(&f));
     start(&r, &rq);
     for (unsigned i = 0; i < 20000; i++) {
-        /* What is written there may cost the client packets, and nothing else (sanitizers and the guard below look). */
+        /* Wrong values here may cost the client packets, and nothing else (sanitizers and the guard below check). */
         atomic_store(&r.page->tail, r.page->head + (uint64_t)lies[i % 8] * (1 + i % 3));
         receive(4, 17, 1, (uint8_t)i, 16 + i % 4200);
         cr_assert_leq(r.capture->dropped, r.capture->packets);

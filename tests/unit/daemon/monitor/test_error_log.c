@@ -185,7 +185,7 @@ Test(reports, a_flood_is_a_few_lines_and_does_not_hide_others)
     json_decref(list);
 }
 
-/* What a packet with a wrong ICRC says of itself, key and address included; and one that is too short to say anything. */
+/* The log shows the fields of a packet with a wrong ICRC, key and address included. Another packet is too short for that. */
 Test(reports, packets_that_are_not_taken)
 {
     struct pkt p = {.opcode = OP_WRITE_ONLY,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a device knows of how much it is used: who made queue pairs, whether they were connected, and packets of those that are gone. */
+/* A device's record of its use: which processes created QPs, whether the QPs were connected, and the packets of destroyed
+ * QPs. */
 #include <criterion/criterion.h>
 
 #include "daemon/monitor/usage_status.h"

@@ -98,7 +98,7 @@ Test(gso, kernel_bounds)
     cr_assert_eq(gso_span(pkt, n), GSO_MAX_BYTES / 4112);
 }
 
-/* Whatever the batch, spans cover it without gap, and each can be sent. */
+/* For any batch, the spans cover it without a gap, and each span can be sent. */
 Test(gso, spans_cover_any_batch)
 {
     uint32_t x = 1;

@@ -190,7 +190,7 @@ Test(windows, layouts_that_are_refused_by_the_engine)
     cr_assert_eq(bind_layout(w, (uintptr_t)&layout, sizeof(layout)), WC_MW_BIND_ERR, "more entries than it has");
 }
 
-/* What breaks the ring: the queue pair fails, and the daemon goes on. */
+/* Requests that break the ring's rules: the QP fails, and the daemon continues. */
 static void bad_layout(uint64_t at, uint64_t bytes)
 {
     struct pm_send_wqe *w = fixture_send_slot(&b);

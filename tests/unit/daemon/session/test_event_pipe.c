@@ -81,7 +81,7 @@ Test(event_pipe, sharers)
     ev_loop_destroy(loop);
 }
 
-/* Whatever a client does with its end, the daemon neither waits nor loses more than that client's records. */
+/* A client can do anything with its end. The daemon does not wait, and loses only this client's records. */
 Test(event_pipe, hostile_reader, .timeout = 20)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
@@ -117,7 +117,7 @@ Test(event_pipe, hostile_reader, .timeout = 20)
     ev_loop_destroy(loop);
 }
 
-/* What is waiting goes; what is in the pipe can't be had without a descriptor, and stays. */
+/* Waiting records are dropped. Records in the pipe stay, because the daemon can't reach them without a descriptor. */
 Test(event_pipe, without_a_descriptor)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a device tells when its interface goes down or loses its address, in a network namespace of the test's own. */
+/* The events of a device whose interface goes down or loses its address. The test has its own network namespace. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <infiniband/verbs.h>

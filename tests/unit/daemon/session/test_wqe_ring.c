@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the daemon makes of the fields of a request in a ring, operation by operation. */
+/* How the daemon converts the fields of a request in a ring, operation by operation. */
 #include <criterion/criterion.h>
 #include <string.h>
 

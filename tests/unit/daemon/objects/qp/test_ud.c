@@ -152,7 +152,7 @@ Test(ud_rings, what_was_posted_before_counts_when_the_queue_is_resized)
     cr_assert_eq(fixture_call(&f, s, PM_OP_RESIZE_CQ, &rq, sizeof(rq), NULL, 0), -EINVAL);
 }
 
-/* Nor here: the daemon was asleep, say. */
+/* Like the test above, but the daemon was asleep, for example. */
 static void post_and_destroy(unsigned messages)
 {
     struct pm_handle h = {a.rep.qpn};

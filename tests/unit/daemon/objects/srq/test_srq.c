@@ -281,7 +281,7 @@ Test(srq_rings, resize_keeps_what_is_outstanding)
     srq.page = NULL;
 }
 
-/* What is posted between the halves of a resize may be too much for the new size. */
+/* The requests that are posted between the halves of a resize may be too many for the new size. */
 Test(srq_rings, resize_that_came_too_late)
 {
     struct pm_resize_srq_req r = {.srq = srq.rep.handle, .max_wr = 2};
