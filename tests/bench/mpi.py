@@ -65,7 +65,7 @@ def measure(build, lab, mpi, tls, name):
     launcher, env = table.LAUNCH[mpi]
     env = dict(env, UCX_TLS=tls, UCX_WARN_UNUSED_ENV_VARS="n")
     if lab is None:
-        # Open MPI takes UCX only for devices that it thinks fast, unless told.
+        # Without these settings Open MPI uses UCX only for devices that it considers fast.
         env.update(UCX_NET_DEVICES="lo", OMPI_MCA_opal_common_ucx_tls="any", OMPI_MCA_opal_common_ucx_devices="any")
         log = os.path.join(build.dir, "bench-mpi.log")
     else:

@@ -248,7 +248,7 @@ static void start_datagrams(struct fixture *f, struct client *c)
         abort();
 }
 
-/* An XRC domain with a target and an SRQ, and who sends to it. */
+/* An XRC domain with a target and an SRQ, and the initiator that sends to it. */
 static void start_xrc(struct fixture *f, struct client *c)
 {
     struct pm_open_xrcd_req open = {.oflags = O_CREAT};

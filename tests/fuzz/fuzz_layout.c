@@ -246,7 +246,7 @@ static bool is_at(const struct layout_desc *d, wide off, uint32_t entry, uint64_
 
 /* --- accesses -------------------------------------------------------------------------------------------------------- */
 
-/* The pieces of one layout, whatever their objects are. */
+/* The segments of one layout, with any kinds of objects. */
 static void check_segments(const struct window *w, uint64_t off, uint64_t len)
 {
     struct layout_cursor c;

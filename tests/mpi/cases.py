@@ -31,7 +31,7 @@ OVER_FABRIC = OPENMPI + ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "
 # How a job ends, by its launcher, whose last rank calls MPI_Abort with code 3, is killed, or is killed in the middle of large transfers:
 # the exit code (None: any but 0), and what the launcher says. (Of an abort it is the rank that says something, which may be lost with
 # it.) In such a transfer others may learn of the death before the launcher does: UCX then aborts them (signal 6), and it is chance
-# which death the launcher tells of.
+# which death the launcher reports.
 DEATHS = {
     "abort": {"openmpi": (3, ""), "mpich": (3, "")},
     "kill": {"openmpi": (137, "exited on signal 9 (Killed)"), "mpich": (9, "EXIT STRING: Killed (signal 9)")},

@@ -40,7 +40,7 @@ static size_t any_size(int source, int k)
     return (size_t)(k * 331 + source * 17) % ANY_MAX;
 }
 
-/* Rank 0 takes whatever comes; what comes from one rank comes in the order of its sends. */
+/* Rank 0 receives any message. The messages of one rank arrive in the order of its sends. */
 static void test_any(void)
 {
     char *buf = mt_alloc(ANY_MAX);

@@ -44,7 +44,7 @@ static void end(int way, MPI_Win win)
         MPI_Win_unlock_all(win);
 }
 
-/* An origin's part, in two epochs; the second one tells how long the first has taken. */
+/* An origin's part, in two epochs. The second one reports the duration of the first. */
 static void visit(int way, unsigned seed, MPI_Win win)
 {
     MPI_Aint base = (MPI_Aint)(mt_rank - 1) * (MPI_Aint)sizeof(struct slot);

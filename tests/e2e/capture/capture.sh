@@ -124,7 +124,7 @@ within --addresses "$block.1,$block.2" -- bash -c '
 [ "$(stat -c %s "$dir/turn.0.pcapng")" -lt 1300000 ] || fail "a file is too long"
 shark -r "$dir/turn.1.pcapng" >"$dir/out" || fail "a file of several can't be read"
 
-# A reader that stops reading: the traffic goes on, and the end tells of the loss.
+# A reader stops reading: the traffic continues, and the end of the capture reports the loss.
 # shellcheck disable=SC2016
 within --addresses "$block.1,$block.2" -- bash -c '
     mkfifo "$dir/fifo"

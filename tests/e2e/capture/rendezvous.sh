@@ -31,7 +31,7 @@ table() # FILE
     dissect "$1" -T fields "${args[@]}" | awk -F'\t' -v OFS='\t' '{ for (i = 1; i <= NF; i++) if ($i == "") $i = "-"; print }'
 }
 
-# Follows each request by the frames that the dissector names; prints what is wrong, and in the end who answered how many.
+# Follows each request by the frames that the dissector names. Prints errors, and at the end how many requests each side answered.
 cat >"$dir/follow.awk" <<'END'
 function wrong(text) { print "FAIL frame " n ": " text }
 {
@@ -90,7 +90,7 @@ timeout 60 pumice run --addresses "$block.1,$block.2" --capture "$dir/all.pcapng
 legal stress "$dir/all.pcapng" 4
 timeout 60 pumice run --addresses "$block.1,$block.2" --fault loss=2%,dup=2%,reorder=2% --capture "$dir/bad.pcapng" -- \
     "$stress" --ranks 2 --messages 1500 --offload on >"$dir/out" 2>&1 || fail "stress with faults: $(cat "$dir/out")"
-# (Buffers are used again and again, and what of all that came late or twice was for which use can't be told.)
+# (Buffers are reused. So a late or duplicate packet can't be assigned to one of the uses.)
 legal "stress with faults" "$dir/bad.pcapng" 4 --faulty --tm=off
 
 exit $((failures > 0))

@@ -155,7 +155,7 @@ pids+=($!)
 read -r -t 20 _ <"$dir/ready" || fail "the daemon does not start: $(cat "$dir/log")"
 is "a daemon" "$(verdict "$(doctor --json --sysroot "$well" --socket "$dir/s")" running)" ok
 has "it is not in the way" "$(doctor --socket "$dir/s")" "a daemon with 1 device answers"
-# Its session, and whether that matters. Where Linux has no groups of sessions, and below a made up /proc, nothing is told.
+# The daemon's session, and whether it matters. Without session groups in Linux, and with an imitated /proc, doctor reports nothing.
 echo 1 >"$well/proc/sys/kernel/sched_autogroup_enabled"
 here_now() { doctor --json --sysroot "$well" --socket "$dir/s"; }
 is "a kernel without such groups" "$(verdict "$(here_now)" session)" none

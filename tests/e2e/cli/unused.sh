@@ -12,7 +12,7 @@ run() # in a lab of two hosts; output and messages in out
     out=$("$pumice" run --addresses $block.1,$block.2 -- "$@" 2>&1)
 }
 
-# A server that nobody comes to has its queue pair, and sends nothing.
+# A server without a client creates its QP, and sends nothing.
 cat >"$dir/server" <<'END'
 #!/bin/sh
 # server HOST PORT
@@ -62,7 +62,7 @@ for hosts in "0 1" "1 1"; do
     hasnt "pingpong" "$out" "$told"
 done
 
-# UCX, which sets connections up by datagrams and then takes shared memory: unless told.
+# UCX sets up connections by datagrams, and then uses shared memory unless UCX_TLS forbids it.
 if [ -z "${SANITIZED:-}" ] && have "UCX by itself and by transports" ucx_perftest; then
     perftest()
     {

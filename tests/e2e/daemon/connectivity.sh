@@ -83,7 +83,7 @@ is "the map" "$(map "d['verdict'] == 'ok' and d['address'] == '$block.3' and d['
 scene idle warn peer && end
 is "once is enough" "$(map 'True')" 1
 is "not for itself" "$(verdict warn $block.3)" none
-# Nothing comes back: that is told, and no more.
+# Nothing comes back. The daemon reports this, and does nothing else.
 "$pumice" fault --socket "$dir/warn" loss=100%
 start alone $block.4 --
 scene idle warn alone || fail "the program: $qp $rest"

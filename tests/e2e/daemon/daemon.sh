@@ -117,7 +117,7 @@ kill -HUP $hup
 wait $hup 2>/dev/null
 check "SIGHUP without a configuration ends it" test $? = 129
 rm -f "$dir/hup"
-# Read again: what can change does, what can't is told, and nonsense changes nothing.
+# Reload: settings that can change do, the log names those that can't, and a wrong file changes nothing.
 logs() # TEXT: it comes
 {
     local i

@@ -115,7 +115,7 @@ check(os.path.exists(path), "the daemon removed the service manager's socket")
 sys.exit(failures > 0)
 END
 
-# A user who may not use a daemon gets to know which users may.
+# A user who may not use a daemon gets a message that says which users may.
 if [ "$(id -u)" = 0 ] && getent group nogroup >/dev/null && setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$pumice"; then
     chmod 755 "$dir"
     "$BUILD/bin/pumiced" --socket "$dir/p.sock" --group nogroup --address "127.51.$(($$ % 256)).9" --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &

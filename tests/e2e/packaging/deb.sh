@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 version=$(sed -n 's/^#define PUMICE_VERSION "\(.*\)"/\1/p' include/pumice/version.h)
 [ "$(sed -n '1s/^pumice (\(.*\)) .*/\1/p' packaging/debian/changelog)" = "$version" ] || fail "the changelog is not of version $version"
 
-# A machine that has nothing but what the packages say builds them, too.
+# The packages build on a machine that has only their build dependencies.
 wanted=$(sed -n '/^ *build)/,/;;/p' .ci/deps | grep -oE '[a-z0-9.+-]+-dev')
 [ "$(echo "$wanted" | wc -l)" -ge 5 ] || fail "what does .ci/deps install to build? $wanted"
 for p in $wanted; do
@@ -40,7 +40,7 @@ dpkg-deb -I "$main" | grep -q 'Depends:.*libev4' || fail "dependencies: $(dpkg-d
 dpkg-deb --ctrl-tarfile "$main" | tar -xO ./postinst | grep -q 'systemd-sysusers' || fail "nobody makes the user pumice"
 
 if have "lintian" lintian; then
-    # The name of the maintainer is whoever's that builds a package for others.
+    # Whoever builds a package for others sets the maintainer's name.
     lintian --allow-root --fail-on error,warning --suppress-tags bogus-mail-host,initial-upload-closes-no-bugs,no-manual-page \
         "$main" "$dev" >"$work/lintian" 2>&1 || fail "lintian: $(cat "$work/lintian")"
     grep -v '^N:' "$work/lintian"

@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 build=${BUILD:-build}
 
-# The names of what was built depend on nothing but BUILD; make must not rebuild here.
+# The names of built files depend only on BUILD. make must not rebuild here.
 make --no-print-directory -s BUILD="$(realpath --relative-to=. "$build")" SAN="${SAN:-}" DESTDIR="$work" PREFIX=/opt/pumice install >/dev/null 2>&1
 for f in bin/pumice bin/pumiced lib/pumice/libibverbs.so.1 lib/pumice/libpumice.so include/pumice/layout.h share/man/man1/pumice-run.1 share/man/man8/pumiced.8 \
     share/doc/pumice/README.md share/pumice/wireshark/pumice.lua share/pumice/wireshark/pumice_track.lua \

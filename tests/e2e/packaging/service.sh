@@ -33,7 +33,7 @@ if have "system calls that the units allow" systemd-analyze; then
             echo "$denied" | grep -qx "$call" && fail "$unit: $call is taken away"
         done
     done
-    # From inside of a user namespace of its own it would reach nobody's memory; and who can't see /proc/PID can't open its mem.
+    # In a user namespace of its own, the daemon could not reach the memory of any program. Without /proc/PID it could not open mem there.
     grep -qE '^(PrivateUsers=(yes|true)|DynamicUser=)' "$units"/*/*.service.in && fail "a user namespace"
     # In the user's unit nothing may need one, either: without privileges, systemd makes one for what changes the file system.
     grep -E '^(Private(Tmp|Devices|Mounts)|Protect(System|Home|Proc|KernelTunables|ControlGroups)|Read(Only|Write)Paths|TemporaryFileSystem)=' \

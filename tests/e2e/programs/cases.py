@@ -93,7 +93,7 @@ PINGPONG = [
     ("events", ["-e"], "hdf"),
     ("check", ["-c"], "hdvf"),
     ("new-send", ["-N"], "hd"),
-    # Not -e with -t: the tool then ends with "poll CQ failed 2" when an event tells of a completion that an earlier look at the queue already took.
+    # Not -e with -t: the tool then ends with "poll CQ failed 2" if it has already polled the completion of an event.
     ("timestamp", ["-t"], "hd"),
     ("events-check-new-send", ["-e", "-c", "-N"], "hf"),
     ("mtu-256", ["-c", "-m", "256"], "hd"),
@@ -141,7 +141,7 @@ PERFTEST = [
 # One program is enough in the quick run to see that a duration works.
 QUICK_SECONDS = ("ib_write_bw", ["-D", "3", "-f", "1"])
 
-# All sizes take perftest ten seconds whatever the device does, so the quick run has but these.
+# perftest takes ten seconds for all sizes, with any device. So the quick run has only these sizes.
 QUICK_ALL_SIZES = {"h": ("ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat"), "d": ("ib_write_bw", "ib_read_bw"), "v": ("ib_write_bw",)}
 
 # Data-checked traffic (tests/verbs/endurance): what, arguments, quick on which topologies

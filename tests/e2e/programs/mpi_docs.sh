@@ -82,7 +82,7 @@ finish()
 }
 
 # --- the page ---
-# Each block becomes a file; the shell that runs them in turn tells how each has ended.
+# Each block becomes a file. One shell runs them in turn and prints the result of each.
 mkdir "$dir/blocks"
 awk -v dir="$dir/blocks" '/^```sh$/ { file = sprintf("%s/%02d", dir, ++n); next } /^```/ { file = "" } file { print >file }' "$page"
 blocks=("$dir"/blocks/*)

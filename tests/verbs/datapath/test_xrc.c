@@ -147,7 +147,7 @@ static void wrong_queue(void)
     need(ibv_destroy_srq(mine) == 0 && ibv_destroy_srq(theirs) == 0 && ibv_close_xrcd(other) == 0);
 }
 
-/* An SRQ whose CQ has overrun takes no more messages, and says so to who sends them; others are not touched. */
+/* An SRQ whose CQ has overrun takes no more messages, and their senders get an error. Other SRQs are not affected. */
 static void overrun(void)
 {
     uint32_t n1, n2;

@@ -112,7 +112,7 @@ static void still_works(void)
     ok(ibv_query_port(ctx, 1, &port) == 0 && port.state == IBV_PORT_ACTIVE, "and a reply is that of its request");
 }
 
-/* (AddressSanitizer does not know that the frames of a thread that ends so are nobody's any more.) */
+/* (AddressSanitizer does not know that the frames of a cancelled thread are free.) */
 static void events(void)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -17,7 +17,7 @@ int main(void)
 
 #define BIG 4096 /* bytes: of a device, or of a part of a table */
 
-/* A thread that wants it stops in its next allocation of so many bytes or more, with whatever lock is held. */
+/* A thread can stop in its next allocation of at least so many bytes, while it holds its locks. */
 static _Thread_local bool stops;
 static _Atomic int inside, go_on;
 

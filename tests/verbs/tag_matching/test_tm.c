@@ -190,7 +190,7 @@ static void handles(struct tm_side *e)
     e->srq = kept;
 }
 
-/* Completions that nobody polled go with the SRQ. */
+/* Destroying an SRQ drops its unpolled completions. */
 static void purge(struct tm_side *e)
 {
     struct ibv_srq *kept = e->srq;

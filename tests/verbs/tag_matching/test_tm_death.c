@@ -198,7 +198,7 @@ static void reading(struct tm_pair *p)
     tm_replace(p, 0, &tm_usual);
 }
 
-/* A FIN that nobody takes: its QP fails, and there is no completion to say so. */
+/* A FIN without a receive request at the peer: its QP fails, and no completion reports it. */
 static void no_inbox(struct tm_pair *p)
 {
     struct tm_side *r = &p->r, *s = &p->s;

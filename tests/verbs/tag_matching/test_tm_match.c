@@ -73,7 +73,7 @@ static void sizes(struct tm_pair *p)
     ok(tm_data(r, 8182, 7, 2000), "is filled one after the other");
 }
 
-/* Unexpected messages, the count, and who waits for it. */
+/* Unexpected messages, their count, and operations that wait for it. */
 static void unexpected(struct tm_pair *p)
 {
     struct tm_side *r = &p->r, *s = &p->s;
