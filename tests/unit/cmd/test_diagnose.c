@@ -157,7 +157,7 @@ static bool says(const json_t *list, const char *words)
     return false;
 }
 
-Test(reasons, of_each_scene)
+Test(reasons, each_scene_gets_its_reasons)
 {
     for (unsigned i = 0; i < CASES; i++) {
         json_t *list = reasons_in(&all[i]);
@@ -170,7 +170,7 @@ Test(reasons, of_each_scene)
     }
 }
 
-Test(reasons, a_ring_that_broke_is_no_wish_of_the_program)
+Test(reasons, a_broken_ring_is_not_reported_as_a_request_of_the_program)
 {
     for (unsigned i = 0; i < CASES; i++) {
         json_t *list = reasons_in(&all[i]);

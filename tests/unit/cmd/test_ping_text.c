@@ -46,7 +46,7 @@ static void expect(const struct ping *p, int code, const char *verdict, const ch
     json_decref(o);
 }
 
-Test(pingtext, both_arrive)
+Test(pingtext, small_and_large_probes_arrive)
 {
     struct ping p = ping_of(answer(asked), answer(asked));
     expect(&p, 0, "ok", "");
@@ -60,7 +60,7 @@ Test(pingtext, an_answer_from_another_address)
     expect(&p, 2, "large_lost", "ASYMMETRIC: 10.0.0.2 was asked, and 10.0.0.9 answered.");
 }
 
-Test(pingtext, large_ones_are_lost)
+Test(pingtext, large_probes_are_lost)
 {
     struct pm_check_rep router = {.state = PM_CHECK_TOO_LONG, .by_icmp = 1, .mtu = 1400};
     memcpy(router.from, other, 16);
@@ -73,13 +73,13 @@ Test(pingtext, large_ones_are_lost)
     expect(&p, 2, "large_lost", "This host does not send packets of 4148 bytes");
 }
 
-Test(pingtext, small_ones_are_lost)
+Test(pingtext, small_probes_are_lost)
 {
     struct ping p = ping_of(silence, answer(asked));
     expect(&p, 3, "small_lost", "no matter of MTU");
 }
 
-Test(pingtext, neither_arrives)
+Test(pingtext, no_probe_arrives)
 {
     struct ping p = ping_of(silence, silence);
     expect(&p, 4, "both_lost", "Is 10.0.0.2 the address of a pumiced that runs");

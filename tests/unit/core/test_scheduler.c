@@ -66,7 +66,7 @@ static int first_of(const struct tx_batch *b, const struct qp *qp)
     return -1;
 }
 
-Test(scheduler, what_was_lost_comes_before_what_is_new)
+Test(scheduler, lost_packets_are_sent_before_new_ones)
 {
     struct tx_batch b;
     for (int i = 0; i < 3; i++)
@@ -114,7 +114,7 @@ Test(scheduler, an_ack_does_not_wait_for_bulk_data)
 }
 
 /* One copy out of client memory for all. */
-Test(scheduler, alone_a_queue_pair_sends_more_than_a_burst)
+Test(scheduler, a_single_qp_sends_more_than_a_burst)
 {
     struct tx_batch b;
     cr_assert_eq(batch(&b, sizeof out), 0); /* nobody waits any more */
@@ -150,21 +150,21 @@ static void answer_amid_bulk_data(struct tx_batch *b, size_t cap)
     batch(b, cap);
 }
 
-Test(scheduler, an_ack_does_not_wait_for_its_own_queue_pairs_bulk_data)
+Test(scheduler, an_ack_does_not_wait_for_bulk_data_of_its_qp)
 {
     struct tx_batch b;
     answer_amid_bulk_data(&b, 24 * (MTU + 32));
     cr_expect(is_ack(&b, BURST / MTU), "it is not behind the first burst");
 }
 
-Test(scheduler, an_ack_fits_behind_what_fills_the_batch)
+Test(scheduler, an_ack_fits_into_a_batch_that_data_has_filled)
 {
     struct tx_batch b;
     answer_amid_bulk_data(&b, 5 * (MTU + 64));
     cr_expect(is_ack(&b, b.n - 1));
 }
 
-Test(scheduler, an_ack_is_held_back_only_where_nothing_else_is_to_be_sent)
+Test(scheduler, an_ack_is_delayed_only_if_nothing_else_is_to_be_sent)
 {
     struct pkt write = write_of_four_bytes();
     struct tx_batch b;
@@ -180,7 +180,7 @@ Test(scheduler, an_ack_is_held_back_only_where_nothing_else_is_to_be_sent)
 }
 
 /* A burst of the other's fills the batch but for 232 bytes. */
-Test(scheduler, a_probe_that_finds_no_room_stays_due)
+Test(scheduler, a_probe_without_room_in_the_batch_stays_due)
 {
     struct tx_batch b;
     post(bulk, MTU);
@@ -196,7 +196,7 @@ Test(scheduler, a_probe_that_finds_no_room_stays_due)
 }
 
 /* What had no turn in one batch has the first in the next. */
-Test(scheduler, nobody_is_passed_over_when_the_batch_is_full)
+Test(scheduler, every_qp_gets_its_turn_after_a_full_batch)
 {
     struct tx_batch b;
     bool seen = false;
@@ -217,7 +217,7 @@ Test(scheduler, nobody_is_passed_over_when_the_batch_is_full)
 }
 
 /* A NAK is answered to at once, and before the same queue pair's data. */
-Test(scheduler, a_nak_comes_before_the_data_of_its_queue_pair)
+Test(scheduler, a_nak_is_sent_before_the_data_of_its_qp)
 {
     struct tx_batch b;
     struct pkt write = {.opcode = OP_WRITE_ONLY, .dest_qpn = qp_number(bulk), .psn = 105, .ackreq = true};

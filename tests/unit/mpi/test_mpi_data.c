@@ -19,7 +19,7 @@ static unsigned char *filled(size_t size, unsigned seed)
 }
 
 /* No piece stands a second time 2^k bytes further, nor some multiples of that. */
-Test(mpi_data, has_no_period)
+Test(mpi_data, data_has_no_period)
 {
     unsigned char *p = filled(largest + SHORT, 7);
     for (size_t shift = 1; shift <= largest; shift *= 2)
@@ -32,7 +32,7 @@ Test(mpi_data, has_no_period)
 
 /* Seeds that differ by little, by powers of two, or by what programs make of ranks and rounds: at no shift up to a few words, and at no
  * power of two. */
-Test(mpi_data, tells_seeds_apart)
+Test(mpi_data, the_check_distinguishes_seeds)
 {
     enum { SHIFTS = 64 };
     static const unsigned apart[] = {1, 2, 3, 8, 10, 50, 64, 100, 256, 500, 1000, 1024, 2048, 4096, 65536, 1u << 31};
@@ -50,7 +50,7 @@ Test(mpi_data, tells_seeds_apart)
 }
 
 /* One wrong byte is found wherever it is, and nothing if there is none. */
-Test(mpi_data, finds_the_first_wrong_byte)
+Test(mpi_data, the_check_finds_the_first_wrong_byte)
 {
     for (size_t size = 0; size < 40; size++) {
         unsigned char *p = filled(size + 1, 9);

@@ -116,7 +116,7 @@ static struct lint_result one_frame(size_t cut_caplen, int at, uint8_t value)
     return lint_bytes(file.data, file.len, 0);
 }
 
-Test(lint, frame_as_it_should_be)
+Test(lint, a_correct_frame)
 {
     struct lint_result r = one_frame(0, -1, 0);
 
@@ -174,7 +174,7 @@ static struct lint_result merged(unsigned step, bool spoil)
     return lint_bytes(file.data, file.len, 0);
 }
 
-Test(lint, merged_packets_are_taken_apart)
+Test(lint, merged_packets_are_split)
 {
     for (unsigned step = 0; step < 2; step++) {
         struct lint_result r = merged(step, false);
@@ -186,7 +186,7 @@ Test(lint, merged_packets_are_taken_apart)
     }
 }
 
-Test(lint, merged_packets_that_cannot_be_taken_apart)
+Test(lint, merged_packets_that_cannot_be_split)
 {
     struct lint_result r = merged(1, true);
 

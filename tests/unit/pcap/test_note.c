@@ -13,7 +13,7 @@ static struct note note(uint32_t qpn, const char *comm)
     return n;
 }
 
-Test(note, comes_back)
+Test(note, a_note_is_read_back)
 {
     static const char *const names[] = {"a", "sixteen letters!", "(pid 7), retran", ", wr_id 0x5", ""};
 
@@ -52,7 +52,7 @@ Test(note, text)
     cr_assert_str_empty(text);
 }
 
-Test(note, others)
+Test(note, other_comments_are_no_notes)
 {
     static const char *const texts[] = {
         "", "QP 0x", "QP 0x12", "QP 0x000000", "QP 0x1234567", "QP 17 of nobody", "a QP 0x000011", "packet 3 lost"};

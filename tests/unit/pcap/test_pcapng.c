@@ -88,7 +88,7 @@ Test(pcapng, section_and_interface)
     }
 }
 
-Test(pcapng, nothing_is_written_that_does_not_fit)
+Test(pcapng, blocks_that_do_not_fit_are_not_written)
 {
     uint8_t data[33] = {0};
     struct pcapng_packet p = {.data = data, .len = sizeof(data), .comment = "why", .direction = PCAPNG_DIR_IN};

@@ -110,20 +110,20 @@ static void expect_all(void)
     cr_expect_eq(atomic_load(&page.consumer), last + 1);
 }
 
-Test(last_words, are_heard_before_the_rest_is_flushed)
+Test(last_words, the_last_completions_come_before_the_flushed_ones)
 {
     last = 2;
     expect_all();
 }
 
-Test(last_words, of_a_queue_that_may_overrun)
+Test(last_words, the_last_completions_of_a_queue_that_may_overrun)
 {
     last = 2;
     cq.overruns = true;
     expect_all();
 }
 
-Test(last_words, may_be_all)
+Test(last_words, the_last_completions_may_be_all)
 {
     last = 4;
     expect_all();

@@ -53,7 +53,7 @@ Test(poll_wait, a_thread_waits_for_its_daemon)
 }
 
 /* No thread would end the wait. */
-Test(poll_wait, but_not_for_one_that_is_gone)
+Test(poll_wait, a_thread_does_not_wait_for_a_daemon_that_is_gone)
 {
     cr_assert(waits(200));
     close(daemon_end);

@@ -158,7 +158,7 @@ Test(ring, no_event_is_lost)
     pthread_join(t, NULL);
 }
 
-Test(ring, a_wish_is_not_weakened)
+Test(ring, a_request_for_an_event_is_not_weakened)
 {
     start_at(0);
     ring_request_notify(&cq, true);

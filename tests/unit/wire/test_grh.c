@@ -17,7 +17,7 @@ static struct grh v4(void)
     return g;
 }
 
-Test(grh, ipv4_is_behind_twenty_bytes_of_zeroes)
+Test(grh, the_ipv4_header_follows_twenty_zero_bytes)
 {
     uint8_t out[GRH_LEN], zero[20] = {0};
     struct grh g = v4();
@@ -37,7 +37,7 @@ Test(grh, ipv4_is_behind_twenty_bytes_of_zeroes)
     cr_expect_eq(ntohl(ip.ip_dst.s_addr), 0xe000007fu);
 }
 
-Test(grh, the_checksum_verifies_whatever_is_in_it)
+Test(grh, the_checksum_is_right_for_any_contents)
 {
     for (unsigned i = 0; i < 5000; i++) {
         uint8_t out[GRH_LEN];
@@ -57,7 +57,7 @@ Test(grh, the_checksum_verifies_whatever_is_in_it)
     }
 }
 
-Test(grh, ipv6_is_its_header)
+Test(grh, for_ipv6_the_header_area_is_the_ipv6_header)
 {
     uint8_t out[GRH_LEN];
     struct grh g = {.src = {0xfd, [15] = 1}, .dst = {0xff, 2, [15] = 9}, .traffic_class = 0xb3, .hop_limit = 255};
@@ -74,7 +74,7 @@ Test(grh, ipv6_is_its_header)
     cr_expect_eq(memcmp(&ip.ip6_dst, g.dst, 16), 0);
 }
 
-Test(grh, it_is_as_long_as_the_verbs_api_says)
+Test(grh, its_length_is_that_of_the_verbs_api)
 {
     cr_expect_eq(sizeof(struct ibv_grh), GRH_LEN);
 }

@@ -355,7 +355,7 @@ Test(icrc, the_longest_datagram)
     }
 }
 
-Test(icrc, what_is_accepted_is_right_for_the_id_found)
+Test(icrc, an_accepted_icrc_is_right_for_the_id_that_was_found)
 {
     uint64_t random = 23;
     uint8_t pkt[64];

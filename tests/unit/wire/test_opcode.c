@@ -23,7 +23,7 @@ static unsigned service(unsigned op)
     return op & OP_SERVICE_MASK;
 }
 
-Test(opcode, how_many_there_are)
+Test(opcode, the_number_of_opcodes)
 {
     unsigned n[256] = {0};
 
@@ -116,7 +116,7 @@ Test(opcode, headers_follow_from_the_kind)
     }
 }
 
-Test(opcode, who_needs_a_receive)
+Test(opcode, opcodes_that_need_a_receive_request)
 {
     EACH(op, info)
     {
@@ -143,7 +143,7 @@ Test(opcode, services_are_subsets_of_rc)
     }
 }
 
-Test(opcode, what_each_service_can_do)
+Test(opcode, the_operations_of_each_service)
 {
     for (unsigned op = 0; op < 32; op++) {
         const struct op_info *rc = &op_table[op];

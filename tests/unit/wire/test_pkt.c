@@ -271,7 +271,7 @@ static void check_decoding(unsigned op, const struct field *f, uint64_t v, bool 
     }
 }
 
-Test(pkt, an_ack_is_asked_for_afterwards)
+Test(pkt, the_ack_request_bit_can_be_set_afterwards)
 {
     uint8_t plain[PKT_HEADERS_MAX] = {0}, asking[PKT_HEADERS_MAX] = {0};
     struct pkt p = {.opcode = OP_WRITE_MIDDLE, .dest_qpn = 0x123456, .psn = 0xabcdef};

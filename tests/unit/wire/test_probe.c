@@ -8,7 +8,7 @@
 static const struct probe full = {
     .kind = PROBE_ASK, .purpose = PROBE_CHECK, .sequence = 0xfedcba98, .size = 4096, .token = 0x0123456789abcdef};
 
-Test(probe, what_is_written_is_read)
+Test(probe, a_written_probe_is_read_back)
 {
     static const struct probe cases[] = {
         {PROBE_ASK, PROBE_FLOW, 0, PROBE_LEN, 0},
@@ -33,7 +33,7 @@ Test(probe, what_is_written_is_read)
     }
 }
 
-Test(probe, its_bytes)
+Test(probe, the_bytes_of_a_probe)
 {
     static const uint8_t want[PROBE_LEN] = {'P', 'M', 'C', 'E', 1,    1,    1,    0,    0xfe, 0xdc, 0xba, 0x98,
                                             0,   0,   16,  0,   0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef};
@@ -42,7 +42,7 @@ Test(probe, its_bytes)
     cr_expect_eq(memcmp(bytes, want, PROBE_LEN), 0);
 }
 
-Test(probe, what_is_no_probe)
+Test(probe, packets_that_are_no_probes)
 {
     uint8_t bytes[4096] = {0};
     struct probe got;

@@ -34,13 +34,13 @@ static void setup(void)
         timer_init(&timers[i]);
 }
 
-Test(timer_wheel, empty_never_wakes, .init = setup)
+Test(timer_wheel, an_empty_wheel_has_no_deadline, .init = setup)
 {
     cr_assert_eq(timer_wheel_earliest(&timer_wheel), NEVER);
     cr_assert_null(timer_wheel_pop(&timer_wheel, 1ull << 60));
 }
 
-Test(timer_wheel, nobody_leaves_early_and_nobody_is_forgotten, .init = setup)
+Test(timer_wheel, every_timer_expires_once_and_not_early, .init = setup)
 {
     uint64_t seed = 1, now = 12345;
     for (int step = 0; step < 3000; step++) {
@@ -66,7 +66,7 @@ Test(timer_wheel, nobody_leaves_early_and_nobody_is_forgotten, .init = setup)
     }
 }
 
-Test(timer_wheel, every_room_can_be_taken, .init = setup)
+Test(timer_wheel, every_slot_can_be_used, .init = setup)
 {
     for (uint64_t i = 0; i < TIMER_WHEEL_SLOTS; i++)
         timer_wheel_set(&timer_wheel, &timers[i], i << TIMER_WHEEL_TICK_SHIFT);
@@ -78,7 +78,7 @@ Test(timer_wheel, every_room_can_be_taken, .init = setup)
     cr_assert_eq(timer_wheel_earliest(&timer_wheel), NEVER);
 }
 
-Test(timer_wheel, moving_out_before_time, .init = setup)
+Test(timer_wheel, a_timer_can_be_moved_and_cancelled, .init = setup)
 {
     timer_wheel_set(&timer_wheel, &timers[0], 1000000);
     timer_wheel_set(&timer_wheel, &timers[0], 500000000); /* later than one lap */

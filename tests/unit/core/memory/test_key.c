@@ -86,7 +86,7 @@ Test(keys, ranges_must_not_wrap)
     cr_expect_eq(mr_register(fix.e, &init, &key), 0, "no bytes at all are legal");
 }
 
-Test(keys, there_are_as_many_as_configured)
+Test(keys, there_are_as_many_keys_as_configured)
 {
     uint32_t key[8], more;
     struct mr_init init = region(LW);
@@ -102,7 +102,7 @@ Test(keys, there_are_as_many_as_configured)
     cr_expect_neq(more, key[5], "a key does not come back at once");
 }
 
-Test(keys, unknown_keys_are_unknown)
+Test(keys, unknown_keys_are_refused)
 {
     struct mr_init init = region(LW);
     uint32_t key = reg(LW);
@@ -284,7 +284,7 @@ Test(keys, reregistering_is_all_or_nothing)
     cr_expect_eq(ask_once(READ, key, 0x9000, 8), NAK_REMOTE_ACCESS);
 }
 
-Test(keys, the_qps_own_rights_come_first)
+Test(keys, the_access_flags_of_the_qp_are_checked_first)
 {
     uint32_t key = reg(LW | RW | RR | RA);
     static const uint32_t right[] = {[WRITE] = RW, [READ] = RR, [ATOMIC] = RA};
@@ -301,7 +301,7 @@ Test(keys, the_qps_own_rights_come_first)
     }
 }
 
-Test(keys, a_write_is_checked_whole_before_its_first_byte)
+Test(keys, a_write_is_checked_completely_before_its_first_byte)
 {
     static uint8_t out[16384], data[256];
     uint32_t key = reg(LW | RW);
@@ -319,7 +319,7 @@ Test(keys, a_write_is_checked_whole_before_its_first_byte)
     cr_expect_eq(fix.writes, 0u);
 }
 
-Test(keys, a_write_stops_when_its_key_goes)
+Test(keys, a_write_stops_when_its_key_is_deregistered)
 {
     static uint8_t out[16384], data[256];
     uint32_t key = reg(LW | RW);

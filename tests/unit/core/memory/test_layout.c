@@ -151,7 +151,7 @@ Test(layout, two_to_one)
            {27, 0x200b});
 }
 
-Test(layout, one_runs_out)
+Test(layout, one_entry_runs_out)
 {
     struct layout_entry_desc e[] = {{.addr = 0x1000, .length = 4, .repeat = 1, .ndim = 1, .dim = {DIM(16, 3)}},
                                     {.addr = 0x2000, .length = 4, .repeat = 1, .ndim = 1, .dim = {DIM(8, 1)}}};
@@ -178,7 +178,7 @@ Test(layout, last_group_may_be_partial)
     cr_expect_not(layout_seek(&c, &l, 17, 1));
 }
 
-Test(layout, two_buffers_in_turn_as_pyverbs_has_them)
+Test(layout, two_buffers_in_turn_as_in_pyverbs)
 {
     struct layout_entry_desc e[] = {{.addr = 0x1000, .length = 8, .repeat = 1, .ndim = 1, .dim = {DIM(10, 3)}},
                                     {.addr = 0x1040, .length = 8, .repeat = 1, .ndim = 1, .dim = {DIM(10, 3)}}};
@@ -218,7 +218,7 @@ Test(layout, eight_dimensions)
     }
 }
 
-Test(layout, ranges_must_be_within)
+Test(layout, ranges_must_be_within_the_layout)
 {
     struct layout_entry_desc e = {.length = 8, .repeat = 1, .ndim = 1, .dim = {DIM(40, 4)}};
     struct layout_entry m[1];
@@ -261,7 +261,7 @@ Test(layout, a_billion_items, .timeout = 30)
     EXPECT(l, 1000000000ull + 2 * 999999999ull);
 }
 
-Test(layout, as_large_as_it_can_be)
+Test(layout, the_largest_layout)
 {
     struct layout_entry_desc e[] = {
         {.length = 1ull << 31, .repeat = 1, .ndim = 1, .dim = {DIM(0, (1ull << 32) - 1)}},
@@ -311,7 +311,7 @@ Test(layout, a_walk_goes_down_and_comes_back)
     cr_expect_eq(n, 4);
 }
 
-Test(layout, a_walk_has_its_depth)
+Test(layout, a_walk_has_a_greatest_depth)
 {
     struct layout_entry_desc e = {.length = 8};
     struct layout_entry m[1];
@@ -400,7 +400,7 @@ Test(layout, bad_entries)
     }
 }
 
-Test(layout, bad_wholes)
+Test(layout, bad_layouts)
 {
     struct layout_entry_desc plain = {.length = 8}, twice[] = {sound, sound};
     twice[0].repeat = twice[1].repeat = 2;

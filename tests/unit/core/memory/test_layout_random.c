@@ -95,7 +95,7 @@ static uint64_t offset_of(const struct layout_desc *d, uint32_t i, uint64_t k)
 }
 
 /* Entries with up to 2^40 items: each item asked for is found where it belongs, and the one after it follows. */
-Test(layout_random, huge_ones_by_the_inverse_mapping)
+Test(layout_random, huge_layouts_against_the_inverse_mapping)
 {
     uint64_t from = seed();
     state = from;

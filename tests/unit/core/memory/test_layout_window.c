@@ -78,7 +78,7 @@ static void use_window(const struct window *w, uint32_t key, uint64_t start)
     }
 }
 
-Test(layout_window, random_ones_in_every_use, .timeout = 300)
+Test(layout_window, random_layouts_in_every_use, .timeout = 300)
 {
     uint64_t start = seed();
     state = start;
@@ -220,7 +220,7 @@ Test(layout_window, rights)
 }
 
 /* A window of type 2B is for the peer of the QP that bound it, and for everyone of the protection domain as an lkey. */
-Test(layout_window, belongs_to_its_qp)
+Test(layout_window, a_window_belongs_to_its_qp)
 {
     column(0, 0, 8, 16, 4, RIGHTS);
     struct send_wr write = {.opcode = WR_RDMA_WRITE, .rkey = window[0]};
@@ -315,7 +315,7 @@ static void expect_crossing_fails(const char *when)
     cr_expect_eq(rdma(WR_RDMA_READ, window[1], 16, local(0, 8)), WC_SUCCESS, "%s: after it", when);
 }
 
-Test(layout_window, inner_windows_may_go)
+Test(layout_window, inner_windows_may_be_deallocated)
 {
     nest();
     cr_expect_eq(rdma(WR_RDMA_WRITE, window[1], 0, local(0, 24)), WC_SUCCESS);

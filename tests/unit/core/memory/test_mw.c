@@ -116,7 +116,7 @@ static void check_row(const struct row *r, uint8_t type)
     cr_expect_eq(mw_dealloc(fix.e, beneath), 0);
 }
 
-Test(mw, what_can_be_bound)
+Test(mw, binds_that_are_allowed_and_refused)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         check_row(&rows[i], MW_TYPE_1);
@@ -126,7 +126,7 @@ Test(mw, what_can_be_bound)
     }
 }
 
-Test(mw, what_is_no_window_is_not_bound)
+Test(mw, keys_of_other_kinds_are_not_bound)
 {
     uint32_t gone = alloc(MW_TYPE_1);
     cr_assert_eq(mw_dealloc(fix.e, gone), 0);
@@ -160,7 +160,7 @@ Test(mw, type_2_takes_the_users_tag)
 
 /* The owner tells its user the next key before the bind runs, and never hears of binds that fail: so whatever key it
  * names is the one, and the index alone says which window. */
-Test(mw, type_1_takes_the_key_that_the_user_was_told)
+Test(mw, type_1_takes_the_key_that_the_bind_returned)
 {
     uint32_t key = alloc(MW_TYPE_1);
     struct mw_bind b = {.mr_key = mr, .access = RR, .addr = IOVA, .length = 8};
@@ -299,7 +299,7 @@ Test(mw, type_1_opens_for_every_qp_of_its_domain_and_type_2_for_one)
     cr_expect_eq(ask_of(second, &at, READ, two, IOVA, 8), NAK_REMOTE_ACCESS);
 }
 
-Test(mw, other_domains_cannot_use_it)
+Test(mw, other_domains_cannot_use_the_window)
 {
     struct qp_init init = {
         .type = QPT_RC, .pd = OTHER_PD, .caps = {4, 4, 2, 2, 32}, .send_cq = &fix, .recv_cq = &fix, .owner = &fix};
@@ -328,7 +328,7 @@ Test(mw, windows_are_no_lkeys)
 
 /* --- the region beneath ----------------------------------------------------------------------------------------------------- */
 
-Test(mw, a_region_with_windows_stays_what_it_is)
+Test(mw, a_region_with_windows_cannot_be_changed)
 {
     struct mr_init same = {
         .pd = FIX_PD, .space = 1, .va = FIX_VA + START, .iova = IOVA, .length = LENGTH, .access = LW | BIND | RR};

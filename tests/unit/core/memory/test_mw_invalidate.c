@@ -44,7 +44,7 @@ static void post_recv(void)
     cr_assert_eq(qp_post_recv(qp, &wr, &sge), 0);
 }
 
-Test(mw_invalidate, a_peer_invalidates_what_is_bound_through_its_qp)
+Test(mw_invalidate, a_peer_invalidates_a_window_that_is_bound_through_its_qp)
 {
     static uint8_t out[16384];
     uint32_t key = window_2(RR);
@@ -60,7 +60,7 @@ Test(mw_invalidate, a_peer_invalidates_what_is_bound_through_its_qp)
     cr_expect_eq(ask(READ, key, IOVA, 8), NAK_REMOTE_ACCESS);
 }
 
-Test(mw_invalidate, a_duplicate_does_not_invalidate_what_was_bound_since)
+Test(mw_invalidate, a_duplicate_does_not_invalidate_a_later_bind)
 {
     static uint8_t out[16384];
     uint32_t key = window_2(RR);
@@ -129,7 +129,7 @@ Test(mw_invalidate, a_long_message_invalidates_at_its_last_packet)
     cr_expect_eq(ask_of(qp, &at, READ, key, IOVA, 8), NAK_REMOTE_ACCESS);
 }
 
-Test(mw_invalidate, a_write_stops_when_its_window_goes)
+Test(mw_invalidate, a_write_stops_when_its_window_is_invalidated)
 {
     static uint8_t out[16384], data[256];
     uint32_t key = window_2(RW);
@@ -153,7 +153,7 @@ Test(mw_invalidate, a_write_stops_when_its_window_goes)
 
 /* The network doubles a READ request, and the copy arrives when the READ is done and its window gone: nobody waits for an
  * answer, and nothing is wrong. */
-Test(mw_invalidate, a_duplicate_of_a_read_may_come_after_its_window_went)
+Test(mw_invalidate, a_duplicate_of_a_read_may_come_after_the_invalidation)
 {
     static uint8_t out[16384];
     uint32_t key = window_2(RR), old = psn;
@@ -165,7 +165,7 @@ Test(mw_invalidate, a_duplicate_of_a_read_may_come_after_its_window_went)
     cr_expect_eq(ask(READ, window_2(RR), IOVA, 8), 0, "all goes on");
 }
 
-Test(mw_invalidate, a_read_stops_when_its_window_goes)
+Test(mw_invalidate, a_read_stops_when_its_window_is_invalidated)
 {
     static uint8_t buf[16384];
     struct rx_meta meta = {.src_gid = {[15] = 2}};

@@ -175,7 +175,7 @@ Test(flow, destinations_have_windows_of_their_own)
     cr_expect_eq(push_to(HOST + 1, FILL), FILL);
 }
 
-Test(flow, what_is_left_at_the_end_is_released_by_time)
+Test(flow, unanswered_bytes_are_released_after_a_time)
 {
     cr_expect_eq(push_to(HOST, 2), 2u);
     cr_expect_neq(engine_deadline(fix.e), NEVER);
@@ -208,7 +208,7 @@ Test(flow, an_address_that_never_answers_is_paced)
     cr_expect_gt(got.probes, probes + 1);
 }
 
-Test(flow, an_address_that_has_answered_is_waited_for)
+Test(flow, the_sender_waits_for_an_address_that_has_answered)
 {
     push_to(HOST, 1000);
     answer(HOST, got.sequence);
@@ -235,7 +235,7 @@ Test(flow, groups_are_paced_and_never_probed)
     cr_expect_eq(got.probes, 0u);
 }
 
-Test(flow, uc_is_held_back_too)
+Test(flow, the_window_also_limits_uc)
 {
     struct qp *uc = fix_qp_of(&fix, QPT_UC);
     struct qp_attr a = fix_attr();
@@ -288,7 +288,7 @@ Test(flow, a_probe_is_answered_by_a_small_packet)
     cr_expect_eq(engine_deadline(fix.e), NEVER, "nothing is kept");
 }
 
-Test(flow, answers_go_to_who_asked_and_have_a_bound)
+Test(flow, answers_go_to_the_prober_and_are_limited)
 {
     static const uint8_t own[16] = {[15] = 1};
     for (int i = 0; i < 1000; i++) {
@@ -301,7 +301,7 @@ Test(flow, answers_go_to_who_asked_and_have_a_bound)
     cr_expect_leq(got.answers, 64u);
 }
 
-Test(flow, what_is_no_probe_is_not_answered)
+Test(flow, other_packets_are_not_answered)
 {
     static const uint8_t own[16] = {[15] = 1}, group[16] = {0xff, 2, [15] = 1};
     ask(33, own, PROBE_LEN, PROBE_QKEY + 1);

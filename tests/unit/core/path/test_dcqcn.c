@@ -80,7 +80,7 @@ static uint32_t cnps(void)
 
 /* --- the marked end ------------------------------------------------------------------------------------------------- */
 
-Test(cnp, a_mark_is_answered_and_not_too_often)
+Test(cnp, a_mark_is_answered_but_not_too_often)
 {
     start(QPT_UC);
     rx(OP_SERVICE_UC | OP_WRITE_ONLY, true, 2);
@@ -107,7 +107,7 @@ Test(cnp, no_mark_no_cnp)
     cr_expect_eq(cnps(), 1u, "RC, too");
 }
 
-Test(cnp, strangers_cnps_and_datagrams_are_not_answered)
+Test(cnp, packets_of_strangers_cnps_and_datagrams_are_not_answered)
 {
     start(QPT_RC);
     rx(OP_SERVICE_RC | OP_WRITE_ONLY, true, 3);
@@ -119,7 +119,7 @@ Test(cnp, strangers_cnps_and_datagrams_are_not_answered)
     cr_expect_eq(engine_counters(fix.e)->np_ecn_marked_roce_packets, 0u);
 }
 
-Test(cnp, it_can_be_off)
+Test(cnp, ecn_can_be_off)
 {
     restart(false);
     start(QPT_UC);
@@ -162,7 +162,7 @@ static uint64_t run(uint64_t ns)
     return bytes;
 }
 
-Test(cnp, each_one_lowers_the_rate_and_time_brings_it_back)
+Test(cnp, each_cnp_lowers_the_rate_and_time_restores_it)
 {
     start(QPT_UC);
     cr_expect_eq(rate(), 0u);
@@ -188,7 +188,7 @@ Test(cnp, each_one_lowers_the_rate_and_time_brings_it_back)
     cr_expect_eq(engine_counters(fix.e)->rp_cnp_handled, 4u);
 }
 
-Test(cnp, the_rate_is_what_it_says)
+Test(cnp, the_qp_sends_at_the_rate_that_is_set)
 {
     start(QPT_UC);
     fix.now += 10 * MS;
@@ -229,7 +229,7 @@ Test(cnp, alpha_forgets_old_congestion)
     cr_expect_gt(last, first * 1.02, "while congestion lasts, each one cuts more");
 }
 
-Test(cnp, it_starts_from_what_the_qp_was_sending)
+Test(cnp, the_rate_starts_from_the_current_sending_rate)
 {
     start(QPT_UC);
     for (int i = 0; i < 80; i++) { /* 51 MB/s */
@@ -243,7 +243,7 @@ Test(cnp, it_starts_from_what_the_qp_was_sending)
     cr_expect(rate() > 20000000u && rate() < 30000000u, "%llu", (unsigned long long)rate());
 }
 
-Test(cnp, strangers_can_not_lower_it)
+Test(cnp, cnps_of_strangers_do_not_lower_the_rate)
 {
     start(QPT_RC);
     rx(OP_CNP, false, 3);
@@ -256,7 +256,7 @@ Test(cnp, strangers_can_not_lower_it)
     cr_expect_eq(rate(), 0u, "nor anybody if it is off");
 }
 
-Test(cnp, responses_to_reads_are_held_back_too)
+Test(cnp, the_rate_also_limits_read_responses)
 {
     start(QPT_RC);
     for (int i = 0; i < 100; i++) {
@@ -281,7 +281,7 @@ Test(cnp, responses_to_reads_are_held_back_too)
     cr_expect_eq(n, 64u, "but all in the end");
 }
 
-Test(cnp, a_reset_forgets_it)
+Test(cnp, reset_forgets_the_rate)
 {
     start(QPT_RC);
     rx(OP_CNP, false, 2);

@@ -110,7 +110,7 @@ Test(mcast, other_services_have_no_groups)
     cr_expect_null(engine_peek_completion(fix.e));
 }
 
-Test(mcast, what_is_a_group)
+Test(mcast, multicast_addresses_are_recognized)
 {
     uint8_t gid[16] = {[10] = 0xff, [11] = 0xff};
     for (unsigned first = 0; first < 256; first++) {
@@ -139,7 +139,7 @@ Test(mcast, a_destroyed_qp_has_left)
     cr_expect_eq(send(group_v6, 2, 5), 0u);
 }
 
-Test(mcast, there_is_an_end_of_memberships_and_room_comes_back)
+Test(mcast, memberships_are_limited_and_can_be_reused)
 {
     uint8_t gid[16];
     memcpy(gid, group_v6, 16);

@@ -60,7 +60,7 @@ Test(check, probes_of_every_size)
     sends_one_of(4096);
 }
 
-Test(check, what_can_not_be_sent)
+Test(check, probes_that_can_not_be_sent)
 {
     struct av group = {.dgid = {0xff, 2, [15] = 2}}, nowhere = to;
     nowhere.sgid_index = 1;
@@ -74,7 +74,7 @@ Test(check, what_can_not_be_sent)
     cr_expect_eq(rc, -EAGAIN);
 }
 
-Test(check, answers_are_handed_over_with_where_they_came_from)
+Test(check, answers_are_reported_with_their_source)
 {
     struct check c;
     rx_probe(PROBE_ANSWER, PROBE_CHECK, 1024, 3);
@@ -83,7 +83,7 @@ Test(check, answers_are_handed_over_with_where_they_came_from)
     cr_expect_not(engine_pop_check(fix.e, &c));
 }
 
-Test(check, others_checks_are_answered_and_told)
+Test(check, probes_of_peers_are_answered_and_reported)
 {
     uint8_t buf[65536];
     struct pkt p[4];
@@ -97,7 +97,7 @@ Test(check, others_checks_are_answered_and_told)
     cr_expect(probe.kind == PROBE_ANSWER && probe.size == 2000 && p[0].payload_len == PROBE_LEN);
 }
 
-Test(check, probes_of_flow_control_are_not_the_owners)
+Test(check, answers_to_flow_control_probes_are_not_reported)
 {
     struct check c;
     rx_probe(PROBE_ASK, PROBE_FLOW, PROBE_LEN, 2);
@@ -105,7 +105,7 @@ Test(check, probes_of_flow_control_are_not_the_owners)
     cr_expect_not(engine_pop_check(fix.e, &c));
 }
 
-Test(check, what_nobody_takes_is_forgotten)
+Test(check, answers_that_the_owner_does_not_fetch_are_dropped)
 {
     struct check c;
     unsigned n = 0;

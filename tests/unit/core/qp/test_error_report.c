@@ -58,7 +58,7 @@ static void rx_nak(uint8_t syndrome, uint32_t psn)
     fix_rx(&fix, &p);
 }
 
-Test(report, nothing_is_said_while_nothing_is_wrong)
+Test(report, there_is_no_report_without_an_error)
 {
     struct pkt write = {.opcode = OP_WRITE_ONLY, .dest_qpn = qp_number(qp), .psn = 100, .ackreq = true};
     fix_rx(&fix, &write);
@@ -181,7 +181,7 @@ Test(report, drops_have_their_reasons)
     nothing_more();
 }
 
-Test(report, what_nobody_takes_is_counted_and_does_no_harm)
+Test(report, reports_that_are_not_fetched_are_counted)
 {
     for (unsigned i = 0; i < REPORT_SLOTS + 5; i++) {
         struct pkt p = {.opcode = OP_SEND_ONLY, .dest_qpn = 0x9999, .psn = i};
@@ -195,7 +195,7 @@ Test(report, what_nobody_takes_is_counted_and_does_no_harm)
 
 /* --- what a QP waits for ------------------------------------------------------------------------------------------------ */
 
-Test(report, a_full_window_is_seen)
+Test(report, a_full_window_is_reported)
 {
     struct send_wr wr = {.opcode = WR_RDMA_WRITE, .flags = SEND_INLINE, .inline_len = 4};
     uint8_t buf[65536];
@@ -220,7 +220,7 @@ Test(report, a_full_window_is_seen)
     cr_expect_not(info().waiting_window);
 }
 
-Test(report, sqd_waits_for_what_has_begun)
+Test(report, sqd_reports_outstanding_requests)
 {
     post_write(1);
     cr_assert_eq(fix_modify(&fix, qp, QPS_SQD), 0);
@@ -321,7 +321,7 @@ Test(report, rnr_naks_use_up_their_retries)
     nothing_more();
 }
 
-Test(report, a_request_of_its_own_with_a_bad_key)
+Test(report, a_local_request_with_a_bad_key)
 {
     struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED, .num_sge = 1};
     struct sge sge = {0x5550000, 8, 0x6600};
@@ -375,7 +375,7 @@ Test(report, a_receive_request_that_is_too_short)
     nothing_more();
 }
 
-Test(report, memory_that_is_gone)
+Test(report, unmapped_memory)
 {
     uint32_t key = region();
     struct pkt p = {.opcode = OP_WRITE_ONLY,

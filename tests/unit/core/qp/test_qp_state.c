@@ -79,7 +79,7 @@ static struct qp *qp_in(enum qp_state state)
     return qp;
 }
 
-Test(qp_state, only_the_specifications_arrows)
+Test(qp_state, only_transitions_of_the_specification_are_allowed)
 {
     for (size_t i = 0; i < STATES; i++) {
         for (size_t k = 0; k < STATES; k++) {
@@ -185,7 +185,7 @@ Test(qp_state, values_have_bounds)
     WRONG(QPS_RTR, QPS_RTS, max_rd_atomic, ENGINE_MAX_RD_ATOMIC + 1);
 }
 
-Test(qp_state, query_gives_back_what_was_set)
+Test(qp_state, query_returns_the_attributes_that_were_set)
 {
     struct qp *qp = qp_in(QPS_RTS);
     struct qp_attr want = fix_attr(), got;
@@ -294,12 +294,12 @@ static void check_column(enum qp_type type, const struct arrow *column, size_t n
     }
 }
 
-Test(qp_state, uc_has_its_column)
+Test(qp_state, uc_follows_its_column_of_the_table)
 {
     check_column(QPT_UC, uc_arrows, sizeof uc_arrows / sizeof uc_arrows[0]);
 }
 
-Test(qp_state, ud_has_its_column)
+Test(qp_state, ud_follows_its_column_of_the_table)
 {
     check_column(QPT_UD, ud_arrows, sizeof ud_arrows / sizeof ud_arrows[0]);
 }
@@ -354,7 +354,7 @@ static uint32_t tx(void)
     return engine_tx(fix.e, &b, fix.now);
 }
 
-Test(qp_state, in_err_what_is_posted_is_flushed)
+Test(qp_state, err_flushes_requests_that_are_posted_later)
 {
     struct qp *qp = qp_in(QPS_RTS);
     cr_assert_eq(post_recv(qp), 0);
@@ -371,7 +371,7 @@ Test(qp_state, in_err_what_is_posted_is_flushed)
     cr_expect_null(engine_peek_completion(fix.e));
 }
 
-Test(qp_state, reset_discards_in_silence)
+Test(qp_state, reset_discards_requests_without_completions)
 {
     struct qp *qp = qp_in(QPS_RTS);
     cr_assert_eq(post_recv(qp), 0);
@@ -462,7 +462,7 @@ Test(qp_state, messages_end_at_2_gib)
 
 /* --- numbers -------------------------------------------------------------------------------------------------------- */
 
-Test(qp_state, numbers_are_found_again_and_have_an_end)
+Test(qp_state, qp_numbers_are_found_and_limited)
 {
     struct qp *qp[8];
     struct qp_init init = {.type = QPT_RC, .pd = FIX_PD, .caps = {1, 1, 1, 1, 0}, .send_cq = &fix, .recv_cq = &fix};
@@ -517,7 +517,7 @@ Test(qp_state, a_qp_needs_a_domain_and_queues)
     }
 }
 
-Test(qp_state, an_engine_refuses_what_it_cannot_be)
+Test(qp_state, an_engine_refuses_a_wrong_configuration)
 {
     static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
     struct engine_config good = fix.cfg, bad[] = {good, good, good, good, good, good};

@@ -79,7 +79,7 @@ Test(sqd, an_empty_queue_is_drained_at_once)
     cr_expect_eq(drained_events(), 0u, "once");
 }
 
-Test(sqd, the_event_is_given_only_if_it_was_asked_for)
+Test(sqd, the_event_comes_only_if_it_was_requested)
 {
     move(QPS_SQD, true);
     cr_expect_eq(drained_events(), 1u);
@@ -91,7 +91,7 @@ Test(sqd, the_event_is_given_only_if_it_was_asked_for)
     cr_expect_eq(drained_events(), 1u);
 }
 
-Test(sqd, what_is_under_way_is_finished)
+Test(sqd, outstanding_requests_are_finished)
 {
     post(WR_SEND, 768, 0);
     post(WR_SEND, 8, 0);
@@ -132,7 +132,7 @@ Test(sqd, retransmission_goes_on)
 }
 
 /* Requests that have their PSNs, but have to wait, have not begun. */
-Test(sqd, what_waits_for_a_fence_stays)
+Test(sqd, a_request_that_waits_for_a_fence_stays_unsent)
 {
     post(WR_RDMA_READ, 8, 0);
     post(WR_SEND, 8, SEND_FENCE);
@@ -147,7 +147,7 @@ Test(sqd, what_waits_for_a_fence_stays)
     cr_expect_eq(transmit(), 1u);
 }
 
-Test(sqd, what_waits_for_a_credit_stays)
+Test(sqd, a_request_that_waits_for_a_credit_stays_unsent)
 {
     for (int i = 0; i < 4; i++) /* max_rd_atomic is 3 */
         post(WR_RDMA_READ, 8, 0);
@@ -164,7 +164,7 @@ Test(sqd, what_waits_for_a_credit_stays)
     cr_expect_eq(transmit(), 1u);
 }
 
-Test(sqd, completions_are_waited_for)
+Test(sqd, draining_waits_for_completions)
 {
     for (int i = 0; i < 3; i++)
         post(WR_SEND, 8, 0);
@@ -178,7 +178,7 @@ Test(sqd, completions_are_waited_for)
     cr_expect_eq(drained_events(), 1u);
 }
 
-Test(sqd, the_responder_works_on)
+Test(sqd, the_responder_continues)
 {
     static uint8_t out[16384];
     struct pkt a, p = {.opcode = OP_READ_REQUEST, .psn = 100, .dest_qpn = qp_number(qp), .reth = {FIX_VA, key, 8}};
@@ -227,7 +227,7 @@ Test(sqd, cur_state_must_be_the_state)
     cr_expect_eq(qp_state(qp), QPS_RTS);
 }
 
-Test(sqd, err_flushes_what_was_held_back)
+Test(sqd, err_flushes_unsent_requests)
 {
     move(QPS_SQD, true);
     post(WR_SEND, 8, 0);

@@ -89,7 +89,7 @@ Test(time_wait, sends_the_ack_that_was_due)
     expect_ack(FIRST_PSN);
 }
 
-Test(time_wait, says_nothing_to_what_is_new)
+Test(time_wait, new_requests_get_no_answer)
 {
     struct qp *qp = fix_qp(&fix);
     uint32_t qpn = qp_number(qp);
@@ -102,7 +102,7 @@ Test(time_wait, says_nothing_to_what_is_new)
     cr_assert_eq(engine_counters(fix.e)->rx_unknown_qp, 1);
 }
 
-Test(time_wait, says_nothing_to_others_nor_to_reads)
+Test(time_wait, other_peers_and_reads_get_no_answer)
 {
     struct qp *qp = fix_qp(&fix);
     uint32_t qpn = qp_number(qp);
@@ -150,7 +150,7 @@ Test(time_wait, sends_the_ack_that_was_delayed)
     expect_ack(FIRST_PSN);
 }
 
-Test(time_wait, says_nothing_to_another_partition)
+Test(time_wait, another_partition_gets_no_answer)
 {
     struct qp *qp = fix_qp(&fix);
     struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_ONLY,

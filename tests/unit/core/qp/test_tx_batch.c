@@ -52,14 +52,14 @@ static bool asks(uint32_t i)
 }
 
 /* FIRST is longer, so the packet behind it ends its row. */
-Test(rows, none_is_begun_that_would_be_cut)
+Test(rows, a_run_that_does_not_fit_is_not_begun)
 {
     cr_expect_eq(send(FIX_MEM, 1 + 2 * ROW + 7, ROW * MIDDLE), 2 + 2 * ROW, "%u packets", b.n);
     for (uint32_t i = 0; i < b.n; i++)
         cr_expect_eq(asks(i), i + 1 == b.n, "packet %u", i);
 }
 
-Test(rows, the_ack_that_is_asked_for_late_is_a_round_trip)
+Test(rows, a_late_ack_request_gives_a_round_trip_time)
 {
     struct qp_info info;
     uint32_t n = send(FIX_MEM, 1 + 2 * ROW + 7, ROW * MIDDLE);
@@ -73,12 +73,12 @@ Test(rows, the_ack_that_is_asked_for_late_is_a_round_trip)
     cr_expect_eq(info.srtt_ns, 5000, "%llu ns", (unsigned long long)info.srtt_ns);
 }
 
-Test(rows, nothing_is_held_back_where_there_are_none)
+Test(rows, without_gso_nothing_is_held_back)
 {
     cr_expect_gt(send(FIX_MEM, 1 + 2 * ROW + 7, 0), 2 + 2 * ROW, "%u packets", b.n);
 }
 
-Test(rows, a_batch_that_is_shorter_than_one_is_filled)
+Test(rows, a_batch_that_is_shorter_than_a_run_is_filled)
 {
     cr_expect_eq(send(FIX_MEM, 1 + 5, ROW * MIDDLE), 2, "%u packets: the first is a row of two", b.n);
     b = (struct tx_batch){.buf = out, .cap = 6 * MIDDLE, .row = {ROW * MIDDLE, 64}};
@@ -87,7 +87,7 @@ Test(rows, a_batch_that_is_shorter_than_one_is_filled)
 
 /* Of short packets a row is as many as one send takes, not as many bytes: so a message of four bytes goes in behind rows that have
  * ended, where one of 256 has no room. */
-Test(rows, short_packets_make_short_rows)
+Test(rows, short_packets_make_short_runs)
 {
     const uint32_t rest = 64 * 36; /* 64 WRITEs of 4 bytes: with RETH, payload and ICRC */
     const uint32_t ended = 16 + 7 * MIDDLE + 116; /* the last one is shorter */
@@ -105,7 +105,7 @@ Test(rows, short_packets_make_short_rows)
 }
 
 /* 112 packets, and the first two of a message whose other 30 would be cut to less than half a row by what a batch takes, 128. */
-Test(rows, none_is_cut_by_the_number_of_packets)
+Test(rows, the_packet_limit_does_not_cut_a_run)
 {
     for (unsigned i = 0; i < 4; i++)
         post(28 * 256);
@@ -116,7 +116,7 @@ Test(rows, none_is_cut_by_the_number_of_packets)
     cr_expect_eq(engine_tx(fix.e, &b, fix.now), 4u * 28 + 2, "%u packets", b.n);
 }
 
-Test(rows, those_of_read_responses_are_not_cut_either)
+Test(rows, runs_of_read_responses_are_not_cut)
 {
     struct pkt read = {
         .opcode = OP_READ_REQUEST, .dest_qpn = qp_number(qp), .psn = 100, .reth = {FIX_VA, key, FIX_MEM}};

@@ -85,7 +85,7 @@ static struct qp_info info(void)
 
 /* --- alone ------------------------------------------------------------------------------------------------------------------ */
 
-Test(local_ops, they_need_no_packets_and_no_timer)
+Test(local_ops, local_operations_need_no_packets_and_no_timer)
 {
     for (int i = 0; i < 20; i++) {
         post(WR_BIND_MW, 8);
@@ -102,7 +102,7 @@ Test(local_ops, they_need_no_packets_and_no_timer)
     cr_expect_eq(engine_counters(fix.e)->mw_invalidates, 20u);
 }
 
-Test(local_ops, many_at_once_are_carried_out_in_order)
+Test(local_ops, many_operations_are_executed_in_order)
 {
     post(WR_BIND_MW, 8);
     post(WR_LOCAL_INV, 0);
@@ -117,7 +117,7 @@ Test(local_ops, many_at_once_are_carried_out_in_order)
     cr_expect_not(is_bound());
 }
 
-Test(local_ops, unsignaled_ones_complete_in_silence)
+Test(local_ops, unsignaled_operations_have_no_completions)
 {
     post_flags(WR_BIND_MW, 8, 0);
     cr_expect_eq(transmit(), 0);
@@ -130,7 +130,7 @@ Test(local_ops, unsignaled_ones_complete_in_silence)
     expect_none();
 }
 
-Test(local_ops, they_carry_no_data)
+Test(local_ops, local_operations_carry_no_data)
 {
     struct sge sge = {FIX_VA, 8, mr};
     for (uint8_t opcode = WR_LOCAL_INV; opcode <= WR_BIND_MW; opcode++) {
@@ -143,7 +143,7 @@ Test(local_ops, they_carry_no_data)
 
 /* --- order ------------------------------------------------------------------------------------------------------------------ */
 
-Test(local_ops, a_bind_waits_for_nothing_but_completes_in_order)
+Test(local_ops, a_bind_runs_at_once_and_completes_in_order)
 {
     post(WR_SEND, 8);
     post(WR_BIND_MW, 8);
@@ -159,7 +159,7 @@ Test(local_ops, a_bind_waits_for_nothing_but_completes_in_order)
     expect_wc(WC_SEND, WC_SUCCESS);
 }
 
-Test(local_ops, what_follows_a_bind_is_sent_after_it)
+Test(local_ops, requests_after_a_bind_are_sent_after_it)
 {
     post(WR_RDMA_READ, 8);
     post_flags(WR_BIND_MW, 8, SEND_SIGNALED | SEND_FENCE);
@@ -169,7 +169,7 @@ Test(local_ops, what_follows_a_bind_is_sent_after_it)
     cr_expect(info().waiting_fence);
 }
 
-Test(local_ops, a_fenced_bind_goes_on_when_the_reads_are_done)
+Test(local_ops, a_fenced_bind_runs_when_the_reads_are_done)
 {
     post(WR_RDMA_READ, 8);
     post_flags(WR_BIND_MW, 8, SEND_SIGNALED | SEND_FENCE);
@@ -183,7 +183,7 @@ Test(local_ops, a_fenced_bind_goes_on_when_the_reads_are_done)
     cr_expect(is_bound());
 }
 
-Test(local_ops, an_invalidation_waits_for_all_before_it)
+Test(local_ops, an_invalidation_waits_for_all_earlier_requests)
 {
     post(WR_BIND_MW, 8);
     post(WR_SEND, 8);
@@ -233,7 +233,7 @@ Test(local_ops, a_failed_bind_fails_in_its_turn)
     cr_expect_eq(qp_state(qp), QPS_ERR);
 }
 
-Test(local_ops, a_failed_bind_survives_that_the_qp_goes_back)
+Test(local_ops, a_failed_bind_is_kept_when_the_qp_rewinds)
 {
     post(WR_SEND, 600);
     mw ^= 0x100;
@@ -249,7 +249,7 @@ Test(local_ops, a_failed_bind_survives_that_the_qp_goes_back)
     expect_wc(WC_BIND_MW, WC_MW_BIND_ERR);
 }
 
-Test(local_ops, in_err_nothing_is_carried_out)
+Test(local_ops, err_executes_no_local_operation)
 {
     fix_bring(&fix, qp, QPS_ERR);
     post(WR_BIND_MW, 8);
@@ -321,7 +321,7 @@ Test(local_ops, a_bind_at_the_tail_is_not_probed)
     cr_expect_not(is_bound());
 }
 
-Test(local_ops, a_bind_waits_with_all_else_for_a_receiver_that_is_not_ready)
+Test(local_ops, a_bind_waits_while_the_receiver_is_not_ready)
 {
     post(WR_SEND, 8);
     cr_expect_eq(transmit(), 1);
@@ -339,7 +339,7 @@ Test(local_ops, a_bind_waits_with_all_else_for_a_receiver_that_is_not_ready)
 }
 
 /* An ACK for the first transmission arrives when the QP has just gone back: it steps over the bind, too. */
-Test(local_ops, a_late_ack_passes_over_what_was_carried_out)
+Test(local_ops, a_late_ack_passes_over_executed_operations)
 {
     post(WR_SEND, 8);
     post(WR_BIND_MW, 8);
@@ -360,7 +360,7 @@ Test(local_ops, a_late_ack_passes_over_what_was_carried_out)
 /* --- unreliable connections ------------------------------------------------------------------------------------------------- */
 
 /* What was sent is done when it has left; so there is nothing to wait for. */
-Test(local_ops, on_an_unreliable_connection)
+Test(local_ops, local_operations_work_on_unreliable_connections)
 {
     struct qp_init init = {
         .type = QPT_UC, .pd = FIX_PD, .caps = {4, 4, 2, 2, 32}, .send_cq = &fix, .recv_cq = &fix, .owner = &fix};
@@ -394,7 +394,7 @@ Test(local_ops, on_an_unreliable_connection)
 
 /* --- draining --------------------------------------------------------------------------------------------------------------- */
 
-Test(local_ops, a_drained_queue_starts_none)
+Test(local_ops, a_drained_queue_starts_no_local_operation)
 {
     struct qp_attr a = {.state = QPS_SQD};
     cr_assert_eq(qp_modify(qp, &a, QPA_STATE, fix.now, NULL), 0);

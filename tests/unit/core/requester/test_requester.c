@@ -193,7 +193,7 @@ static uint32_t asks_for(uint8_t max_rd_atomic)
 }
 
 /* 640 KiB, half of which is headers with packets of 256 bytes. */
-Test(requester, reads_ask_for_much_at_once)
+Test(requester, reads_ask_for_a_large_range_at_once)
 {
     static const uint8_t cases[] = {1, 4, ENGINE_MAX_RD_ATOMIC};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -237,7 +237,7 @@ static void others_send(uint32_t packets)
 }
 
 /* But not for less than 128 KiB, however full it is. */
-Test(requester, reads_ask_for_what_others_leave_of_the_peers_window)
+Test(requester, reads_use_the_free_part_of_the_peer_window)
 {
     const uint32_t room = (uint32_t)(fix.cfg.peer_window_bytes / 512);
     const struct {
@@ -253,7 +253,7 @@ Test(requester, reads_ask_for_what_others_leave_of_the_peers_window)
 }
 
 /* Of which a packet takes 512 bytes at most; but not less than a quarter of a burst of 64 packets, unless that is all there is to send. */
-Test(requester, what_others_leave_of_the_peers_window_is_used)
+Test(requester, sends_use_the_free_part_of_the_peer_window)
 {
     static const struct {
         uint32_t left, wanted, sent; /* packets; one more is in flight */
@@ -282,7 +282,7 @@ static struct qp *one_that_waits(void)
 }
 
 /* Each time a fifth of what they want is freed: less than a burst, so that whoever has had it must wait behind the other. */
-Test(requester, those_who_wait_for_the_peers_window_take_turns)
+Test(requester, qps_that_wait_for_the_peer_window_take_turns)
 {
     struct qp *others, *waits[2];
     uint32_t had[2] = {0, 0};
@@ -303,7 +303,7 @@ Test(requester, those_who_wait_for_the_peers_window_take_turns)
 }
 
 /* However full it is. */
-Test(requester, who_has_nothing_in_flight_may_send_a_burst)
+Test(requester, a_qp_with_nothing_in_flight_may_send_a_burst)
 {
     const uint32_t burst = fix.cfg.burst_bytes / 256;
     uint32_t n = 0, now;
@@ -314,7 +314,7 @@ Test(requester, who_has_nothing_in_flight_may_send_a_burst)
     cr_expect_eq(n, burst, "%u packets", n);
 }
 
-Test(requester, a_new_destination_takes_what_is_in_flight_along)
+Test(requester, bytes_in_flight_move_to_the_new_destination)
 {
     post(WR_SEND, 100);
     cr_assert_eq(transmit(), 1);
@@ -330,7 +330,7 @@ Test(requester, a_new_destination_takes_what_is_in_flight_along)
     cr_expect_eq(take_status(), WC_SUCCESS);
 }
 
-Test(requester, why_it_waits_is_told)
+Test(requester, the_engine_reports_why_a_qp_waits)
 {
     post(WR_RDMA_READ, 16);
     struct send_wr fenced = {.opcode = WR_SEND, .flags = SEND_FENCE | SEND_INLINE, .inline_len = 1};
@@ -387,7 +387,7 @@ Test(requester, short_timeouts_are_clamped)
 }
 
 /* A timeout of 0 is none, however long it takes. */
-Test(requester, without_a_timeout_it_never_gives_up)
+Test(requester, without_a_timeout_the_qp_retries_forever)
 {
     struct qp_attr a = {.state = QPS_SQD};
     cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);

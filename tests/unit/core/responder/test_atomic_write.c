@@ -92,7 +92,7 @@ static void expect_refusal(struct pkt p, uint8_t syndrome, const char *what)
 
 /* --- ATOMIC WRITE, the responder -------------------------------------------------------------------------------------------- */
 
-Test(atomic_write, writes_its_bytes_as_they_are)
+Test(atomic_write, atomic_write_keeps_the_byte_order)
 {
     arrive(atomic_write(100, IOVA + 16));
     expect_response(100, 1);
@@ -117,7 +117,7 @@ Test(atomic_write, duplicates_are_answered_and_not_written)
     cr_expect_eq(fix.bytes[0], 0x77);
 }
 
-Test(atomic_write, another_operation_with_its_psn_is_no_duplicate)
+Test(atomic_write, another_operation_with_the_same_psn_is_no_duplicate)
 {
     arrive(atomic_write(100, IOVA));
     expect_response(100, 1);
@@ -148,7 +148,7 @@ Test(atomic_write, refusals)
     expect_refusal(atomic_write(100, IOVA), NAK_INVALID_REQUEST, "rights of the QP");
 }
 
-Test(atomic_write, the_place_in_memory_is_aligned_too)
+Test(atomic_write, the_address_in_memory_must_be_aligned)
 {
     struct mr_init init = {.pd = FIX_PD,
                            .space = 1,
@@ -163,7 +163,7 @@ Test(atomic_write, the_place_in_memory_is_aligned_too)
     expect_refusal(p, NAK_INVALID_REQUEST, "misaligned address");
 }
 
-Test(atomic_write, takes_a_resource)
+Test(atomic_write, atomic_write_takes_a_responder_resource)
 {
     arrive(atomic_write(100, IOVA));
     arrive(flush(101, FLUSH_GLOBAL, FLUSH_RANGE));
@@ -174,7 +174,7 @@ Test(atomic_write, takes_a_resource)
     cr_expect_eq(sent(2).aeth.syndrome, NAK_INVALID_REQUEST);
 }
 
-Test(atomic_write, in_the_middle_of_a_message_it_is_invalid)
+Test(atomic_write, atomic_write_in_the_middle_of_a_message_is_invalid)
 {
     static const uint8_t data[256];
     struct pkt p = {.opcode = OP_WRITE_FIRST,
@@ -202,7 +202,7 @@ Test(atomic_write, responses_keep_the_order_of_requests)
     cr_expect_eq(sent(2).opcode, OP_ACK);
 }
 
-Test(atomic_write, memory_that_is_gone)
+Test(atomic_write, unmapped_memory)
 {
     struct event ev;
     fix.gone = true;
@@ -215,7 +215,7 @@ Test(atomic_write, memory_that_is_gone)
 
 /* --- FLUSH, the responder --------------------------------------------------------------------------------------------------- */
 
-Test(atomic_write, a_flush_is_answered_after_what_came_before)
+Test(atomic_write, a_flush_is_answered_after_earlier_requests)
 {
     struct pkt write = {.opcode = OP_WRITE_ONLY,
                         .psn = 100,
@@ -270,7 +270,7 @@ Test(atomic_write, no_region_is_persistent)
     cr_expect_eq(mr_register(fix.e, &init, &k), -EINVAL);
 }
 
-Test(atomic_write, a_window_is_flushed_if_its_region_may_be)
+Test(atomic_write, a_window_can_be_flushed_if_its_region_can)
 {
     uint32_t mr = reg(ACCESS_LOCAL_WRITE | ACCESS_MW_BIND | ACCESS_FLUSH_GLOBAL), mw;
     uint32_t other = reg(ACCESS_LOCAL_WRITE | ACCESS_MW_BIND);
@@ -334,7 +334,7 @@ static void expect_wc(uint8_t opcode, uint8_t status)
     engine_drop_completion(fix.e);
 }
 
-Test(atomic_write, what_can_be_posted)
+Test(atomic_write, posts_that_are_allowed_and_refused)
 {
     struct sge sge = {IOVA, 8, key};
     struct send_wr wr = atomic_write_wr();
@@ -392,7 +392,7 @@ Test(atomic_write, bytes_of_an_sge)
     expect_wc(WC_ATOMIC_WRITE, WC_LOC_PROT_ERR);
 }
 
-Test(atomic_write, only_a_response_completes_them)
+Test(atomic_write, only_a_response_completes_the_request)
 {
     cr_assert_eq(post(atomic_write_wr()), 0);
     cr_assert_eq(post(flush_wr(FLUSH_GLOBAL, FLUSH_RANGE, 8)), 0);
@@ -411,7 +411,7 @@ Test(atomic_write, only_a_response_completes_them)
     cr_expect(i.inflight_bytes == 0 && i.reads_outstanding == 0);
 }
 
-Test(atomic_write, a_response_with_data_is_a_bad_one)
+Test(atomic_write, a_response_with_data_is_an_error)
 {
     cr_assert_eq(post(atomic_write_wr()), 0);
     cr_assert_eq(transmit(), 1u);
@@ -419,7 +419,7 @@ Test(atomic_write, a_response_with_data_is_a_bad_one)
     expect_wc(WC_ATOMIC_WRITE, WC_BAD_RESP_ERR);
 }
 
-Test(atomic_write, an_atomic_response_is_not_its_own)
+Test(atomic_write, an_atomic_response_does_not_complete_it)
 {
     cr_assert_eq(post(atomic_write_wr()), 0);
     cr_assert_eq(transmit(), 1u);
@@ -429,7 +429,7 @@ Test(atomic_write, an_atomic_response_is_not_its_own)
     expect_wc(WC_ATOMIC_WRITE, WC_SUCCESS);
 }
 
-Test(atomic_write, they_take_credits)
+Test(atomic_write, atomic_write_and_flush_take_credits)
 {
     for (int i = 0; i < 4; i++) /* max_rd_atomic is 3 */
         cr_assert_eq(post(i % 2 ? atomic_write_wr() : flush_wr(1, 0, 8)), 0);
@@ -438,7 +438,7 @@ Test(atomic_write, they_take_credits)
     cr_expect_eq(transmit(), 1u);
 }
 
-Test(atomic_write, a_fence_waits_for_them)
+Test(atomic_write, a_fence_waits_for_atomic_write_and_flush)
 {
     struct send_wr fenced = {.opcode = WR_SEND, .flags = SEND_FENCE | SEND_INLINE};
     cr_assert_eq(post(flush_wr(1, 0, 8)), 0);
@@ -449,7 +449,7 @@ Test(atomic_write, a_fence_waits_for_them)
     cr_expect_eq(sent(0).opcode, OP_SEND_ONLY);
 }
 
-Test(atomic_write, refused_ones_fail)
+Test(atomic_write, refused_requests_fail)
 {
     cr_assert_eq(post(flush_wr(FLUSH_PERSISTENT, 0, 8)), 0);
     cr_assert_eq(transmit(), 1u);

@@ -53,7 +53,7 @@ static void post_send(void)
 
 /* --- acknowledgements --------------------------------------------------------------------------------------------------------- */
 
-Test(responder, a_delayed_ack_survives_what_is_sent_meanwhile)
+Test(responder, a_delayed_ack_is_sent_although_other_packets_were)
 {
     struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, 8}};
     struct pkt write = empty_write(101);
@@ -83,7 +83,7 @@ Test(responder, one_ack_for_a_batch)
     cr_expect_eq(info.counters.ack_coalesced, 900);
 }
 
-Test(responder, what_asks_for_no_ack_gets_one_within_the_delay)
+Test(responder, a_packet_without_ackreq_is_acknowledged_within_the_delay)
 {
     struct pkt p = empty_write(100);
     p.ackreq = false;
@@ -108,7 +108,7 @@ Test(responder, a_duplicate_is_acknowledged_at_once)
     expect_only(AETH_ACK | AETH_NO_CREDITS, 101);
 }
 
-Test(responder, what_was_received_before_err_is_acknowledged)
+Test(responder, packets_received_before_err_are_acknowledged)
 {
     arrive(empty_write(100));
     fix_bring(&fix, qp, QPS_ERR);
@@ -116,7 +116,7 @@ Test(responder, what_was_received_before_err_is_acknowledged)
     cr_expect_eq(transmit(), 0);
 }
 
-Test(responder, in_err_no_response_is_sent_and_no_ack_passes_over_it)
+Test(responder, err_sends_no_response_and_no_ack_beyond_it)
 {
     struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, 8}};
     arrive(read);
@@ -148,7 +148,7 @@ Test(responder, a_failed_deferred_write_is_not_acknowledged_by_a_response)
 }
 
 /* Its NAK must not be older than what responses have acknowledged before: the requester would drop it. */
-Test(responder, the_nak_of_a_failed_deferred_write_comes_after_what_was_answered)
+Test(responder, the_nak_of_a_failed_deferred_write_follows_earlier_answers)
 {
     static const uint8_t data[4];
     struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, 600}}; /* 3 packets */
@@ -162,7 +162,7 @@ Test(responder, the_nak_of_a_failed_deferred_write_comes_after_what_was_answered
     expect_only(NAK_REMOTE_OPERATION, 104);
 }
 
-Test(responder, a_fault_of_a_qp_that_is_down_means_nothing)
+Test(responder, a_memory_fault_of_a_reset_qp_is_ignored)
 {
     struct qp *other = fix_qp(&fix);
     engine_mem_fault(fix.e, qp_number(other), fix.now);
@@ -190,7 +190,7 @@ Test(responder, drops_packets_of_other_services_and_partitions)
 
 /* --- READs and atomics -------------------------------------------------------------------------------------------------------- */
 
-Test(responder, a_stream_of_responses_lets_own_requests_through)
+Test(responder, own_requests_are_sent_between_responses)
 {
     struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, FIX_MEM}};
     static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
@@ -256,7 +256,7 @@ Test(responder, a_read_may_be_repeated_in_part_but_not_changed)
     cr_expect_eq(sent(1).opcode, OP_READ_RESP_LAST);
 }
 
-Test(responder, an_atomics_address_must_be_aligned_on_the_wire_too)
+Test(responder, the_remote_address_of_an_atomic_must_be_aligned)
 {
     struct mr_init shifted = {.pd = FIX_PD,
                               .space = 1,
@@ -272,7 +272,7 @@ Test(responder, an_atomics_address_must_be_aligned_on_the_wire_too)
     cr_expect_eq(fix.atomics, 0);
 }
 
-Test(responder, what_is_being_repeated_keeps_its_place)
+Test(responder, a_repeated_response_keeps_its_place)
 {
     for (uint32_t i = 0; i < ENGINE_MAX_RD_ATOMIC; i++) {
         arrive(atomic_add(100 + i, 1));
@@ -311,7 +311,7 @@ Test(responder, answers_wait_for_room_in_the_batch)
     }
 }
 
-Test(responder, memory_that_is_gone_is_an_operational_error)
+Test(responder, unmapped_memory_is_an_operational_error)
 {
     fix.gone = true;
     arrive(atomic_add(100, 1));
@@ -321,7 +321,7 @@ Test(responder, memory_that_is_gone_is_an_operational_error)
     cr_expect_eq(ev.type, EVENT_QP_FATAL);
 }
 
-Test(responder, a_receive_whose_memory_fails_on_the_way_completes_with_an_error)
+Test(responder, a_memory_fault_during_a_receive_completes_it_with_an_error)
 {
     static const uint8_t data[256];
     struct sge sge = {FIX_VA, 1000, key};
@@ -336,7 +336,7 @@ Test(responder, a_receive_whose_memory_fails_on_the_way_completes_with_an_error)
     cr_expect_eq(c->wr_id, 5);
 }
 
-Test(responder, the_events_of_others_stay_when_a_qp_goes)
+Test(responder, destroying_a_qp_keeps_the_events_of_other_qps)
 {
     struct qp *other = fix_qp(&fix);
     struct event ev;
@@ -384,7 +384,7 @@ Test(responder, no_read_is_longer_than_2_gib)
 }
 
 /* Each is refused with an invalid-request NAK, and nothing is written. */
-Test(responder, refuses_messages_that_are_out_of_joint)
+Test(responder, packets_out_of_sequence_within_a_message_are_refused)
 {
     static const uint8_t data[512];
     const struct pkt cases[] = {
@@ -452,7 +452,7 @@ Test(responder, the_lengths_of_a_messages_packets_follow_from_the_mtu)
     }
 }
 
-Test(responder, a_message_may_not_be_begun_within_another)
+Test(responder, a_message_must_not_begin_within_another)
 {
     static const uint8_t data[256];
     struct pkt first = {

@@ -74,7 +74,7 @@ static void none(void)
 
 /* --- requester ------------------------------------------------------------------------------------------------------ */
 
-Test(uc, a_send_is_done_when_it_has_left)
+Test(uc, a_send_completes_when_it_is_sent)
 {
     struct pkt p[4];
     post_send(WR_SEND, 7, 2 * MTU + 10, key);
@@ -91,7 +91,7 @@ Test(uc, a_send_is_done_when_it_has_left)
     none();
 }
 
-Test(uc, requests_complete_in_order_and_psns_go_on)
+Test(uc, requests_complete_in_order_with_consecutive_psns)
 {
     struct pkt p[8];
     post_send(WR_RDMA_WRITE, 1, MTU + 1, key);
@@ -107,7 +107,7 @@ Test(uc, requests_complete_in_order_and_psns_go_on)
     none();
 }
 
-Test(uc, what_rc_alone_can_do_is_refused)
+Test(uc, operations_of_rc_alone_are_refused)
 {
     static const uint8_t opcodes[] = {WR_RDMA_READ, WR_ATOMIC_CMP_AND_SWP, WR_ATOMIC_FETCH_AND_ADD, WR_SEND_WITH_INV};
     for (size_t i = 0; i < sizeof opcodes; i++) {
@@ -117,7 +117,7 @@ Test(uc, what_rc_alone_can_do_is_refused)
     }
 }
 
-Test(uc, a_bad_send_leads_to_sqe_and_the_receiver_goes_on)
+Test(uc, a_bad_send_leads_to_sqe_and_receiving_continues)
 {
     struct pkt p[4];
     post_recv(9, 0, MTU);
@@ -150,7 +150,7 @@ Test(uc, a_bad_send_leads_to_sqe_and_the_receiver_goes_on)
     none();
 }
 
-Test(uc, flushing_in_sqe_waits_for_room_and_ends_with_what_was_posted_there)
+Test(uc, sqe_flushes_all_posted_requests_as_room_allows)
 {
     struct pkt p;
     for (uint32_t i = 0; i < fix.cfg.completion_slots; i++) {
@@ -220,7 +220,7 @@ Test(uc, a_message_that_begins_ends_the_one_before_it)
     none();
 }
 
-Test(uc, a_write_does_not_go_on_as_a_send)
+Test(uc, a_write_does_not_continue_as_a_send)
 {
     post_recv(5, 0, 3 * MTU);
     rx(OP_WRITE_FIRST, 0, MTU);
@@ -231,7 +231,7 @@ Test(uc, a_write_does_not_go_on_as_a_send)
     cr_expect_eq(qp_state(qp), QPS_RTS);
 }
 
-Test(uc, without_a_receive_request_it_is_dropped)
+Test(uc, a_message_without_a_receive_request_is_dropped)
 {
     struct qp_info info;
     rx(OP_SEND_FIRST, 0, MTU);
@@ -258,7 +258,7 @@ Test(uc, writes_arrive_and_immediate_data_takes_a_receive_request)
     none();
 }
 
-Test(uc, what_is_not_allowed_is_dropped_in_silence)
+Test(uc, a_refused_message_is_dropped_without_an_answer)
 {
     struct event ev;
     post_recv(5, 0, 8);
@@ -279,7 +279,7 @@ Test(uc, what_is_not_allowed_is_dropped_in_silence)
     cr_expect_eq(fix_take(&fix).wr_id, 5);
 }
 
-Test(uc, a_receive_request_of_its_own_that_is_bad_ends_the_qp)
+Test(uc, a_bad_receive_request_ends_the_qp)
 {
     struct sge sge = {FIX_VA, 64, key + 1};
     struct recv_wr wr = {.wr_id = 5, .num_sge = 1};
@@ -294,7 +294,7 @@ Test(uc, a_receive_request_of_its_own_that_is_bad_ends_the_qp)
     none();
 }
 
-Test(uc, a_deferred_write_that_fails_tells_the_consumer_only)
+Test(uc, a_failed_deferred_write_is_reported_locally_only)
 {
     post_recv(5, 0, MTU);
     rx(OP_SEND_ONLY, 0, MTU);
@@ -304,7 +304,7 @@ Test(uc, a_deferred_write_that_fails_tells_the_consumer_only)
     none();
 }
 
-Test(uc, the_first_packet_in_rtr_is_told)
+Test(uc, the_first_packet_in_rtr_raises_an_event)
 {
     struct qp *early = fix_qp_of(&fix, QPT_UC);
     struct event ev;
@@ -317,7 +317,7 @@ Test(uc, the_first_packet_in_rtr_is_told)
     cr_expect_not(engine_pop_event(fix.e, &ev));
 }
 
-Test(uc, nothing_of_it_lingers)
+Test(uc, a_destroyed_uc_qp_has_no_time_wait)
 {
     post_recv(5, 0, MTU);
     rx(OP_SEND_ONLY, 0, 8);

@@ -116,7 +116,7 @@ Test(ud, immediate_data_and_inline_data)
     cr_expect_eq(memcmp(p.payload, payload, 32), 0);
 }
 
-Test(ud, the_top_bit_of_a_q_key_means_the_qps_own)
+Test(ud, the_top_bit_of_a_q_key_selects_the_q_key_of_the_qp)
 {
     struct pkt p;
     struct send_wr wr = send_to(5, 1000);
@@ -161,7 +161,7 @@ Test(ud, an_address_of_the_other_family_is_an_error_of_the_request)
     cr_expect_eq(qp_state(qp), QPS_SQE);
 }
 
-Test(ud, what_it_can_not_do_is_refused)
+Test(ud, other_operations_are_refused)
 {
     struct send_wr wr = send_to(5, 1000);
     wr.ud.qpn = 0x1000000;
@@ -185,7 +185,7 @@ static const uint8_t *received(const struct completion *c, uint32_t off)
     return fix.bytes + off;
 }
 
-Test(ud, a_datagram_comes_behind_its_header)
+Test(ud, the_receive_buffer_has_the_header_and_the_datagram)
 {
     static const uint32_t lens[] = {0, 1, 24, 25, 500, MTU};
     for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
@@ -285,7 +285,7 @@ Test(ud, a_bad_receive_request_ends_the_qp)
     none();
 }
 
-Test(ud, a_bad_header_area_is_noticed_although_it_travels_in_the_completion)
+Test(ud, a_bad_header_area_is_detected_even_in_the_completion)
 {
     struct sge sge[2] = {{FIX_VA, GRH_LEN, key + 1}, {FIX_VA, 64, key}};
     struct recv_wr wr = {.wr_id = 5, .num_sge = 2};

@@ -364,7 +364,7 @@ Test(tm_rndv, the_tagged_buffers_key_is_bad)
     expect_flushed(0, WC_LOC_PROT_ERR, __LINE__);
 }
 
-Test(tm_rndv, the_qp_goes_in_the_middle)
+Test(tm_rndv, the_qp_is_destroyed_during_a_rendezvous)
 {
     for (int way = 0; way < 3; way++) {
         matched_rndv(way);
@@ -385,7 +385,7 @@ Test(tm_rndv, the_qp_goes_in_the_middle)
     EXPECT_FIN(sent(OP_SEND_ONLY, 0), 9, 300);
 }
 
-Test(tm_rndv, waiting_ones_are_flushed)
+Test(tm_rndv, waiting_rendezvous_are_flushed)
 {
     enum { MANY = 2 * SLOTS };
     for (int way = 0; way < 3; way++) {

@@ -111,7 +111,7 @@ Test(tm, a_message_without_a_tag_does_not_stop_matching)
     tm_done(tm, &rx, 0);
 }
 
-Test(tm, rendezvous_requests_have_a_longest)
+Test(tm, rendezvous_requests_have_a_greatest_length)
 {
     struct packet p;
     make_rndv(&p, 1, 100);
@@ -174,7 +174,7 @@ Test(tm, mask_table)
     cr_assert_eq(info_of(tm).masks, 0);
 }
 
-Test(tm, the_earliest_posted_wins)
+Test(tm, the_earliest_posted_entry_matches)
 {
     static const struct {
         const char *what;
@@ -340,7 +340,7 @@ Test(tm, rendezvous_and_buffers)
 
 /* --- no trace of what did not happen --------------------------------------------------------------------------------------- */
 
-Test(tm, what_is_not_committed_leaves_no_trace)
+Test(tm, a_decision_without_commit_changes_nothing)
 {
     struct packet p;
     make_msg(&p, TMH_EAGER, 5, 32);
@@ -361,7 +361,7 @@ Test(tm, what_is_not_committed_leaves_no_trace)
     cr_assert_eq(d.entry->handle, 1);
 }
 
-Test(tm, a_message_that_dies_is_not_counted)
+Test(tm, an_undelivered_message_is_not_counted)
 {
     struct tm_rx rx, matched;
     do_add(tm, 0, 1, EXACT, -1);
@@ -424,7 +424,7 @@ Test(tm, deletions_and_races)
     cr_assert(c.list_del == 2 && c.list_del_late == 8 && c.list_add == 4);
 }
 
-Test(tm, additions_that_no_honest_poster_sends)
+Test(tm, additions_of_a_hostile_client)
 {
     struct tm_rx rx;
     struct sge sge[TM_MAX_SGE + 1] = {{0}};

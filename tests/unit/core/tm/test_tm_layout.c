@@ -84,7 +84,7 @@ static void expect_column(uint32_t from, uint32_t len)
     }
 }
 
-Test(tm_layout, eager_becomes_a_column)
+Test(tm_layout, an_eager_message_becomes_a_column)
 {
     const uint8_t *m = message(TMH_EAGER, 9);
     add_column(0, 9, 0, BYTES);

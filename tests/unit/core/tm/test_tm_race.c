@@ -268,7 +268,7 @@ Test(tm_race, without_the_protocol_the_order_breaks)
 /* --- the RFC's words ----------------------------------------------------------------------------------------------------------- */
 
 /* b1 is added after m1 has arrived and before m2: m2 must not match b1. */
-Test(tm_race, as_the_rfc_tells_it)
+Test(tm_race, the_example_of_the_rfc)
 {
     struct tag_list *tm = tm_make(8, TM_PROFILE_GENEROUS);
     cr_assert_eq(send_eager(tm, TAG), TM_NO_HANDLE, "m1");

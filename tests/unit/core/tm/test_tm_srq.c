@@ -124,7 +124,7 @@ Test(tm_srq, immediate_data)
 
 /* --- unexpected ------------------------------------------------------------------------------------------------------------ */
 
-Test(tm_srq, what_is_not_matched_is_delivered_whole)
+Test(tm_srq, unmatched_messages_are_delivered_as_a_whole)
 {
     post_buffers(6);
     cr_expect_eq(eager(0, 5, 100), ACKED);
@@ -144,7 +144,7 @@ Test(tm_srq, what_is_not_matched_is_delivered_whole)
     EXPECT_NOTHING();
 }
 
-Test(tm_srq, unexpected_of_several_packets)
+Test(tm_srq, an_unexpected_message_of_several_packets)
 {
     const uint8_t *m = message(TMH_EAGER, 9);
     post_buffers(2);
@@ -213,7 +213,7 @@ Test(tm_srq, completions_wait_for_room)
 
 /* --- errors ---------------------------------------------------------------------------------------------------------------- */
 
-Test(tm_srq, too_long_for_the_tagged_buffer)
+Test(tm_srq, a_message_too_long_for_the_tagged_buffer)
 {
     add(0, 7, 99);
     cr_expect_eq(eager(0, 7, 100), NAK_INVALID_REQUEST);
@@ -224,7 +224,7 @@ Test(tm_srq, too_long_for_the_tagged_buffer)
     cr_expect_eq(fix.bytes[TAG_VA - FIX_VA], 0);
 }
 
-Test(tm_srq, too_long_at_a_later_packet)
+Test(tm_srq, a_message_that_is_too_long_at_a_later_packet)
 {
     static const uint32_t rooms[] = {239, 300}; /* at the first packet already, and at the last */
     for (int i = 0; i < 2; i++) {
@@ -310,7 +310,7 @@ static void go(int i, enum way way)
 }
 
 /* An unexpected message that dies with its QP is not counted, and its buffer serves another one. */
-Test(tm_srq, a_qp_goes_in_the_middle_of_an_unexpected_message)
+Test(tm_srq, a_qp_is_destroyed_during_an_unexpected_message)
 {
     post_buffers(3);
     add(0, 5, 100);
@@ -327,7 +327,7 @@ Test(tm_srq, a_qp_goes_in_the_middle_of_an_unexpected_message)
 }
 
 /* A matched entry gets its last completion, whatever becomes of the QP. */
-Test(tm_srq, a_qp_goes_in_the_middle_of_a_matched_message)
+Test(tm_srq, a_qp_is_destroyed_during_a_matched_message)
 {
     uint32_t qpn[] = {qp_number(qp[0]), qp_number(qp[1]), qp_number(qp[2])};
     for (int way = TO_ERR; way <= DESTROYED; way++) {
@@ -357,7 +357,7 @@ Test(tm_srq, completions_outlive_their_qp)
     EXPECT(-1, OF_TM_UNEXPECTED, WC_SUCCESS, WC_TM_RECV, 0, 0, 26);
 }
 
-Test(tm_srq, destroying_it_takes_all_with_it)
+Test(tm_srq, destroy_drops_everything_of_the_srq)
 {
     add(0, 7, 500);
     add(1, 8, 500);

@@ -12,7 +12,7 @@ static uint8_t unexpected(void)
     return tm_done(tm, &rx, 0);
 }
 
-Test(tm_sync, counts_are_taken_with_the_flag_only)
+Test(tm_sync, the_count_is_used_only_with_the_flag)
 {
     static const struct {
         uint8_t opcode, flags;
@@ -107,7 +107,7 @@ Test(tm_sync, nothing_is_activated_while_an_unexpected_message_arrives)
 
 /* --- when to ask ------------------------------------------------------------------------------------------------- */
 
-Test(tm_sync, asks_after_16384_messages_without_a_report)
+Test(tm_sync, a_sync_request_comes_after_16384_messages_without_a_report)
 {
     for (uint32_t n = 1; n <= 16383; n++)
         cr_assert_eq(unexpected(), 0, "message %u", n);

@@ -4,7 +4,7 @@
 
 TestSuite(tm_trace, .init = setup, .fini = teardown);
 
-Test(tm_trace, the_trace_says_what_happened_and_why)
+Test(tm_trace, the_trace_has_each_event_with_its_reason)
 {
     struct packet p;
     struct tm_rx rx;
@@ -57,7 +57,7 @@ Test(tm_trace, the_trace_says_what_happened_and_why)
 }
 
 /* A message without a buffer comes again and again: that is one event, until something else happens. */
-Test(tm_trace, what_is_put_off_is_told_once)
+Test(tm_trace, a_deferred_decision_is_recorded_once)
 {
     struct packet p;
     for (int i = 0; i < 10; i++) {
@@ -73,7 +73,7 @@ Test(tm_trace, what_is_put_off_is_told_once)
 }
 
 /* A message that was delivered, and then was not. */
-Test(tm_trace, what_is_taken_back_is_told)
+Test(tm_trace, a_revoked_decision_is_recorded)
 {
     struct tm_rx rx;
     begin_eager(tm, 1, &rx);
@@ -100,7 +100,7 @@ Test(tm_trace, the_trace_forgets_the_oldest)
 }
 
 /* A list without a trace costs no memory for it, and works. */
-Test(tm_trace, the_trace_can_be_left_out)
+Test(tm_trace, the_trace_is_optional)
 {
     struct tm_params p = {.max_num_tags = 4, .max_ops = 4};
     struct tm_params traced = p;

@@ -33,7 +33,7 @@ Test(handles, numbers_find_only_their_object)
     cr_assert_eq(t.count, 0);
 }
 
-Test(handles, wraps_around_what_is_taken)
+Test(handles, handles_wrap_and_skip_used_numbers)
 {
     struct handles t = {.next = 0xfffffe};
     int a, b;
@@ -51,7 +51,7 @@ Test(handles, wraps_around_what_is_taken)
 }
 
 /* Handles stay small numbers, however often objects are created and destroyed. */
-Test(handles, numbers_are_of_the_order_of_the_limit)
+Test(handles, handles_are_about_as_large_as_the_limit)
 {
     struct handles t = {.limit = 4};
     int a[3], b;

@@ -52,7 +52,7 @@ static enum memory_mode modes[] = {MEMORY_PROCESS_VM, MEMORY_PROC_MEM};
     }                                                                                                                  \
     ParameterizedTest(enum memory_mode *mode, space, name)
 
-Test(space, probing_takes_what_works)
+Test(space, probing_selects_the_first_way_that_works)
 {
     uint64_t local = probe;
 

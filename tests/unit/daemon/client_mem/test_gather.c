@@ -39,7 +39,7 @@ static bool add(size_t off, uint8_t *to, size_t len)
 
 TestSuite(gather, .init = start, .fini = finish);
 
-Test(gather, pieces_of_a_page_are_one_range)
+Test(gather, segments_of_a_page_are_one_range)
 {
     uint8_t out[100][8], big[2000];
 
@@ -56,7 +56,7 @@ Test(gather, pieces_of_a_page_are_one_range)
     cr_assert_eq(g.nremote + g.nlocal + g.npicks + g.staged, 0);
 }
 
-Test(gather, a_piece_alone_is_read_in_place)
+Test(gather, a_single_segment_is_read_in_place)
 {
     uint8_t out[3][16];
 
@@ -68,7 +68,7 @@ Test(gather, a_piece_alone_is_read_in_place)
         cr_assert_arr_eq(out[i], area + 5 * PAGE * i, 16);
 }
 
-Test(gather, what_follows_in_memory_and_in_the_buffer_is_one_range)
+Test(gather, adjacent_segments_are_one_range)
 {
     uint8_t out[4 * PAGE];
 
@@ -81,7 +81,7 @@ Test(gather, what_follows_in_memory_and_in_the_buffer_is_one_range)
 }
 
 /* A page that is not there between two that are: a span never reaches over it, and pieces in it are told. */
-Test(gather, pages_without_a_piece_are_not_touched)
+Test(gather, pages_without_a_segment_are_not_read)
 {
     uint8_t out[3][8];
 

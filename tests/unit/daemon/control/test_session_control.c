@@ -99,7 +99,7 @@ Test(session_control, busy_objects_stay)
     cr_assert_eq(CALL(PM_OP_DEALLOC_PD, h), 0);
 }
 
-Test(session_control, other_sessions_objects_are_not_ours)
+Test(session_control, a_session_cannot_use_objects_of_other_sessions)
 {
     struct session *other = fixture_session(&f);
     struct pm_handle h;
@@ -123,7 +123,7 @@ Test(session_control, other_sessions_objects_are_not_ours)
     cr_assert_eq(CALL(PM_OP_MODIFY_QP, m), -EINVAL);
 }
 
-Test(session_control, memory_must_be_there)
+Test(session_control, memory_must_be_mapped)
 {
     uint8_t *hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct pm_reg_mr_req r = {
@@ -201,7 +201,7 @@ Test(session_control, wrong_addresses_are_named)
 }
 
 /* When a session ends, all its objects are gone, whatever their state was. */
-Test(session_control, ending_frees_everything)
+Test(session_control, the_end_of_a_session_frees_everything)
 {
     int before, after;
 

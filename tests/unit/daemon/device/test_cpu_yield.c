@@ -38,7 +38,7 @@ Test(cpu_yield, one_slow_yield_means_a_millisecond_of_sleep)
     cr_assert(!cpu_yield_hogged(&t, now + NS_PER_MS));
 }
 
-Test(cpu_yield, several_in_a_row_mean_more)
+Test(cpu_yield, several_slow_yields_in_a_row_mean_longer_sleep)
 {
     static const unsigned ms[] = {1, 2, 4, 8, 16, 20, 20};
     struct cpu_yield t = {0};
@@ -53,7 +53,7 @@ Test(cpu_yield, several_in_a_row_mean_more)
     }
 }
 
-Test(cpu_yield, now_and_then_is_not_in_a_row)
+Test(cpu_yield, occasional_slow_yields_do_not_add_up)
 {
     struct cpu_yield t = {0};
     uint64_t now = NS_PER_S;
@@ -65,7 +65,7 @@ Test(cpu_yield, now_and_then_is_not_in_a_row)
     }
 }
 
-Test(cpu_yield, a_short_slice_ends_when_nothing_was_slow_for_long)
+Test(cpu_yield, a_short_slice_ends_after_a_time_without_slow_yields)
 {
     struct cpu_yield t = {0};
     uint64_t now = NS_PER_S;
@@ -101,7 +101,7 @@ static void make_brief(struct cpu_yield *t)
     cr_assert(t->brief);
 }
 
-Test(cpu_yield, a_yield_asks_for_a_short_slice_and_gives_it_back)
+Test(cpu_yield, a_yield_sets_a_short_slice_and_restores_the_usual_one)
 {
     struct cpu_yield t = {0};
     uint64_t usual = slice();

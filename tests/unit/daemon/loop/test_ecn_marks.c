@@ -155,7 +155,7 @@ static void end_device(void)
     fixture_end(&f);
 }
 
-Test(ecn, marks_are_answered_and_heeded, .fini = end_device)
+Test(ecn, marks_are_answered_and_lower_the_rate, .fini = end_device)
 {
     const struct engine_counters *c = traffic("on", "ce=50%");
 

@@ -173,7 +173,7 @@ Test(traffic, unknown_opcode)
     assert_failed("opcode 200");
 }
 
-Test(traffic, send_before_the_queue_pair_can)
+Test(traffic, send_before_rts)
 {
     cr_assert_eq(fixture_state(&f, s, a.rep.qpn, QPS_RESET), 0);
     write_wqe(&a, WR_RDMA_WRITE, 0, 100, 8);
@@ -226,7 +226,7 @@ Test(traffic, error_flushes_both_rings_now_and_later)
     cr_assert_eq(recvs, 8);
 }
 
-Test(traffic, more_requests_than_a_turn_takes)
+Test(traffic, more_requests_than_one_pass_takes)
 {
     struct fixture_cq big;
     struct fixture_qp q, r;
@@ -329,7 +329,7 @@ Test(traffic, hostile_consumer_index)
     cr_assert_geq(f.device->io.cq_overruns, 1);
 }
 
-Test(traffic, resize_keeps_what_was_not_read)
+Test(traffic, resize_keeps_unread_completions)
 {
     struct pm_resize_cq_req rq = {cq.rep.handle, 200};
     struct pm_handle h = {cq.rep.handle};
@@ -390,7 +390,7 @@ Test(traffic, resize_that_came_too_late)
     fixture_close_fds(&f);
 }
 
-Test(traffic, memory_that_went_away)
+Test(traffic, memory_that_is_unmapped)
 {
     uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint32_t gone = fixture_mr(&f, s, pd, page, 4096, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE);

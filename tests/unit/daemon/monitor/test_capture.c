@@ -114,7 +114,7 @@ Test(capture, overflow_counts)
     fixture_end(&f);
 }
 
-Test(capture, goes_round)
+Test(capture, the_ring_wraps)
 {
     struct pm_capture_req rq = both();
     struct reader r;

@@ -39,7 +39,7 @@ static json_t *in_status(json_t *o, const char *file)
     return v;
 }
 
-Test(counter_name, each_file_has_what_status_tells)
+Test(counter_name, each_file_has_a_counter_of_the_status)
 {
     struct engine_counters e;
     struct io_counters io;
@@ -69,7 +69,7 @@ Test(counter_name, each_file_has_what_status_tells)
     json_decref(o);
 }
 
-Test(counter_name, what_the_values_are_made_of)
+Test(counter_name, values_are_sums_of_the_right_counters)
 {
     struct engine_counters e = {.send_rnr_err = 3, .rx_no_recv = 4, .sends = 5};
     struct io_counters io = {.tx_bytes = 4000, .tx_packets = 10, .tx_multicast = 4, .rx_bytes = 803};
@@ -89,7 +89,7 @@ Test(counter_name, what_the_values_are_made_of)
     cr_expect_eq(v, 5);
 }
 
-Test(counter_name, other_names_are_none)
+Test(counter_name, other_names_have_no_counter)
 {
     static const char *const no[] = {"",
                                      "counters",

@@ -186,7 +186,7 @@ Test(reports, a_flood_is_a_few_lines_and_does_not_hide_others)
 }
 
 /* The log shows the fields of a packet with a wrong ICRC, key and address included. Another packet is too short for that. */
-Test(reports, packets_that_are_not_taken)
+Test(reports, dropped_packets)
 {
     struct pkt p = {.opcode = OP_WRITE_ONLY,
                     .migreq = true,

@@ -60,7 +60,7 @@ Test(use, processes_are_told_apart)
     cr_assert_eq(use("makers"), 2);
 }
 
-Test(use, packets_of_connections_outlive_them)
+Test(use, packet_counts_survive_their_connections)
 {
     struct fixture_qp a, b;
     json_int_t sent;

@@ -119,7 +119,7 @@ Test(fault, a_lost_packet_gets_through_in_the_end)
 }
 
 /* As many packets as the table is made for, in flight together: each is still known when it is sent again. */
-Test(fault, attempts_of_many_packets_in_flight)
+Test(fault, retransmissions_of_many_packets_in_flight)
 {
     enum { N = FAULT_SETS * FAULT_WAYS / 4 };
     static enum fault_action first[N];

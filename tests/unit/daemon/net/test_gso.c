@@ -43,7 +43,7 @@ Test(gso, equal_lengths_go_together)
     cr_assert_eq(gso_span(pkt + 11, n - 11), 1);
 }
 
-Test(gso, longer_one_ends_it)
+Test(gso, a_longer_packet_ends_the_run)
 {
     add(&here, 80);
     add(&here, 80);
@@ -79,7 +79,7 @@ Test(gso, traffic_class_and_hop_limit_count)
     cr_assert_eq(gso_span(pkt, n), 1);
 }
 
-Test(gso, gap_ends_it)
+Test(gso, a_gap_ends_the_run)
 {
     add(&here, 80);
     add(&here, 80);

@@ -4,7 +4,7 @@
 
 #include "daemon/net/sniffer.h"
 
-Test(sniffer, who_counts)
+Test(sniffer, sockets_that_count_as_sniffers)
 {
 #define HEAD "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n"
 #define ROW(proto, iface) "0000000000000000 3      3    " proto "   " iface "     1 0      0      4711\n"

@@ -78,7 +78,7 @@ static void arm(void)
     atomic_store(&cq.page->arm, PM_ARM_ANY);
 }
 
-Test(cq_moderation, without_it_each_is_told)
+Test(cq_moderation, without_moderation_each_completion_raises_an_event)
 {
     arm();
     complete(1);
@@ -127,7 +127,7 @@ Test(cq_moderation, period)
     cr_assert_eq(device_deadline(f.device), NEVER);
 }
 
-Test(cq_moderation, changing_it_lets_go)
+Test(cq_moderation, changing_the_moderation_raises_the_pending_event)
 {
     cr_assert_eq(moderate(cq.rep.handle, 60, 60000), 0);
     arm();
@@ -138,7 +138,7 @@ Test(cq_moderation, changing_it_lets_go)
     cr_assert_eq(events(), 1);
 }
 
-Test(cq_moderation, a_queue_that_goes_is_not_waited_for)
+Test(cq_moderation, a_destroyed_cq_raises_no_event_later)
 {
     struct pm_handle h = {a.rep.qpn};
 

@@ -121,7 +121,7 @@ Test(windows, bound_by_the_ring_and_busy)
     cr_assert_eq(on_handle(PM_OP_DEREG_MR, key), 0);
 }
 
-Test(windows, a_session_leaves_none)
+Test(windows, the_end_of_a_session_frees_its_windows)
 {
     uint32_t w = (uint32_t)alloc(s, pd, IBV_MW_TYPE_1);
 

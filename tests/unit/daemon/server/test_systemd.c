@@ -107,7 +107,7 @@ static int takes(void)
     return 0;
 }
 
-Test(service, listener_takes_it_and_leaves_the_file)
+Test(service, the_listener_takes_the_socket_and_leaves_the_file)
 {
     in_child(takes);
 }

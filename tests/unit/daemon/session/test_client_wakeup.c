@@ -30,7 +30,7 @@ static void end(void)
 
 TestSuite(client_wakeup, .init = begin, .fini = end, .timeout = 30);
 
-Test(client_wakeup, who_does_not_wait_costs_no_system_call)
+Test(client_wakeup, a_thread_that_does_not_wait_makes_no_system_call)
 {
     uint32_t before = page->published;
 
@@ -39,7 +39,7 @@ Test(client_wakeup, who_does_not_wait_costs_no_system_call)
     cr_assert_eq(f.device->io.wakes, 0);
 }
 
-Test(client_wakeup, is_told)
+Test(client_wakeup, a_waiting_thread_is_woken)
 {
     uint32_t before = page->published;
 
@@ -50,7 +50,7 @@ Test(client_wakeup, is_told)
     cr_assert_eq(f.device->io.wakes, 1);
 }
 
-Test(client_wakeup, loses_patience)
+Test(client_wakeup, a_wait_ends_after_its_time)
 {
     uint32_t before = page->published;
 
@@ -65,7 +65,7 @@ Test(client_wakeup, loses_patience)
 }
 
 /* The next wait begins when it is seen, not when the last one did. */
-Test(client_wakeup, waits_anew)
+Test(client_wakeup, a_thread_can_wait_again)
 {
     page->waiting = 50;
     client_wakeup_pass(f.device, NS_PER_S);
@@ -82,7 +82,7 @@ Test(client_wakeup, waits_anew)
     cr_assert_eq(page->waiting, 0);
 }
 
-Test(client_wakeup, the_thread_with_the_least_patience_decides)
+Test(client_wakeup, the_shortest_wait_decides)
 {
     page->waiting = 4000;
     client_wakeup_pass(f.device, NS_PER_S);
@@ -106,7 +106,7 @@ Test(client_wakeup, each_end_of_a_wait_has_a_value_of_its_own)
     }
 }
 
-Test(client_wakeup, patience_has_a_bound)
+Test(client_wakeup, the_time_of_a_wait_is_limited)
 {
     page->waiting = UINT32_MAX;
     client_wakeup_pass(f.device, NS_PER_S);
@@ -116,7 +116,7 @@ Test(client_wakeup, patience_has_a_bound)
     cr_assert_eq(page->waiting, 0);
 }
 
-Test(client_wakeup, is_released_when_the_loop_sleeps)
+Test(client_wakeup, waiting_threads_are_woken_when_the_loop_sleeps)
 {
     uint32_t before = page->published;
 
@@ -128,7 +128,7 @@ Test(client_wakeup, is_released_when_the_loop_sleeps)
     cr_assert_eq(page->published, before + PM_WAKE);
 }
 
-Test(client_wakeup, learns_the_processor)
+Test(client_wakeup, the_client_learns_the_processor_of_the_daemon)
 {
     cpu_set_t set;
     unsigned cpu = (unsigned)sched_getcpu();
@@ -151,7 +151,7 @@ static void *sleeper(void *arg)
 }
 
 /* For ever, if nobody wakes it. */
-Test(client_wakeup, sleeps_and_wakes)
+Test(client_wakeup, a_thread_sleeps_and_is_woken)
 {
     for (unsigned i = 0; i < 100; i++) {
         pthread_t thread;

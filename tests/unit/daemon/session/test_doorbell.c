@@ -51,7 +51,7 @@ Test(doorbell, only_the_owners_of_set_bits_are_called)
     cr_expect_eq(doorbells_scan(&bells, 77), 0);
 }
 
-Test(doorbell, a_slot_that_was_released_is_taken_again_and_calls_nobody_before)
+Test(doorbell, a_released_slot_calls_nobody_and_is_reused)
 {
     for (unsigned i = 0; i < 3; i++)
         doorbells_take(&bells, rang, &calls[i]);
@@ -67,7 +67,7 @@ Test(doorbell, a_slot_that_was_released_is_taken_again_and_calls_nobody_before)
 }
 
 /* Bits of slots that nobody has, within the memory of the slots and beyond it. */
-Test(doorbell, bits_that_belong_to_nobody_do_nothing)
+Test(doorbell, bits_without_an_owner_do_nothing)
 {
     doorbells_take(&bells, rang, &calls[0]);
     set(1);
@@ -81,7 +81,7 @@ Test(doorbell, bits_that_belong_to_nobody_do_nothing)
     cr_expect_eq(calls[0], 1);
 }
 
-Test(doorbell, all_of_them_can_be_taken_and_no_more)
+Test(doorbell, all_slots_can_be_used_and_no_more)
 {
     for (unsigned i = 0; i < PM_DOORBELLS; i++)
         cr_assert_eq(doorbells_take(&bells, rang, &calls[0]), (int)i);

@@ -13,7 +13,7 @@
 
 #include "daemon/session/event_pipe.h"
 
-Test(event_pipe, nothing_lost_nothing_doubled)
+Test(event_pipe, no_record_is_lost_or_doubled)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
     struct evrecord r;

@@ -6,7 +6,7 @@
 
 #include "daemon/session/segment.h"
 
-Test(segment, client_can_not_shrink_it)
+Test(segment, a_client_can_not_shrink_a_segment)
 {
     struct segment s;
     int fd;

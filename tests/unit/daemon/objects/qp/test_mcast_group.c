@@ -121,7 +121,7 @@ static void finish_one(void)
 
 TestSuite(mcast_control, .init = start_one, .fini = finish_one);
 
-Test(mcast_control, who_may_join_what)
+Test(mcast_control, only_ud_qps_join_multicast_groups)
 {
     static const uint8_t v6[16] = {0xff, 0x0e, [15] = 1};
     uint8_t unicast[16];
@@ -268,7 +268,7 @@ Test(mcast_network, one_copy_for_each_member)
     cr_assert_arr_eq(host[1].memory + 6144 + GRH, host[0].memory, 800);
 }
 
-Test(mcast_network, only_what_was_joined)
+Test(mcast_network, only_joined_groups_are_received)
 {
     struct pm_cqe e = {0};
 
@@ -311,7 +311,7 @@ Test(mcast_network, a_group_of_the_other_family)
 }
 
 /* Many at once: as a GSO batch, if the kernel takes that. */
-Test(mcast_network, a_row_of_them)
+Test(mcast_network, several_datagrams_in_a_gso_batch)
 {
     struct pm_cqe e = {0};
     unsigned n = 0;

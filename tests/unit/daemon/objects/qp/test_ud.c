@@ -101,7 +101,7 @@ static void send_and_run(void)
     fixture_run(&f);
 }
 
-Test(ud_rings, datagrams_are_no_connections)
+Test(ud_rings, an_address_of_a_datagram_is_no_connection)
 {
     json_t *use;
 
@@ -141,7 +141,7 @@ Test(ud_rings, datagram_and_its_header)
 }
 
 /* No pass of the loop comes between the doorbell and the request. */
-Test(ud_rings, what_was_posted_before_counts_when_the_queue_is_resized)
+Test(ud_rings, requests_posted_before_a_resize_count)
 {
     struct pm_resize_cq_req rq = {cq.rep.handle, 4};
 
@@ -168,12 +168,12 @@ static void post_and_destroy(unsigned messages)
     for (unsigned i = 0; i < messages; i++)
         cr_assert(next(true, &e) && e.status == WC_SUCCESS, "message %u", i);
 }
-Test(ud_rings, what_was_posted_leaves_before_the_queue_pair_goes)
+Test(ud_rings, posted_requests_leave_before_the_qp_is_destroyed)
 {
     post_and_destroy(10);
 }
 /* Also more than a queue pair may send in its turn. */
-Test(ud_rings, and_more_than_is_taken_at_once)
+Test(ud_rings, more_posted_requests_than_one_pass_takes_leave_too)
 {
     cr_assert_eq(fixture_cq(&f, s, 2048, 0, &cq), 0);
     cr_assert_eq(fixture_qp_typed(&f, s, pd, cq.rep.handle, QPT_UD, 0, 1000, &a), 0);
@@ -183,7 +183,7 @@ Test(ud_rings, and_more_than_is_taken_at_once)
     post_and_destroy(1000);
 }
 
-Test(ud_rings, inline_data_stands_behind_the_address)
+Test(ud_rings, inline_data_follows_the_address)
 {
     struct pm_cqe e = {0};
     struct pm_av *av = write_send(0);
@@ -246,7 +246,7 @@ Test(ud_rings, unreachable_address)
 }
 
 /* The socket does not take it (here there is none): the sender is done all the same, and a counter tells. */
-Test(ud_rings, what_the_network_can_not_deliver)
+Test(ud_rings, datagrams_that_the_network_can_not_deliver)
 {
     static const uint8_t nowhere[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [13] = 0, [14] = 2, [15] = 1};
     struct pm_cqe e = {0};
@@ -287,7 +287,7 @@ Test(ud_rings, operations_of_other_types)
 }
 
 /* The slot has room for the address and all that the limits allow. */
-Test(ud_rings, slots_hold_what_was_granted)
+Test(ud_rings, slots_hold_the_granted_sizes)
 {
     cr_assert_geq(a.rep.sq_stride, sizeof(struct pm_send_wqe) + sizeof(struct pm_av) + 2 * sizeof(struct pm_sge));
     cr_assert_geq(a.rep.sq_stride, sizeof(struct pm_send_wqe) + sizeof(struct pm_av) + a.rep.max_inline);

@@ -193,7 +193,7 @@ Test(xrc_domains, the_inode_is_the_name)
 }
 
 /* Objects of the caller's handle keep it open; those of others don't. */
-Test(xrc_domains, what_keeps_it)
+Test(xrc_domains, users_keep_a_domain_alive)
 {
     struct session *s = fixture_session(&f), *t = fixture_session(&f);
     uint32_t a = (uint32_t)open_domain(s, file, O_CREAT), b = (uint32_t)open_domain(t, file, 0);
@@ -327,7 +327,7 @@ Test(xrc_traffic, three_processes)
         assert_arrives(100 + i);
 }
 
-Test(xrc_traffic, only_those_in_the_domain_open_a_target)
+Test(xrc_traffic, only_members_of_the_domain_open_a_target)
 {
     struct session *s = fixture_session(&f);
     uint32_t other = (uint32_t)open_domain(s, -1, O_CREAT);
@@ -343,7 +343,7 @@ Test(xrc_traffic, only_those_in_the_domain_open_a_target)
 }
 
 /* The maker goes in order, the other opener keeps it. */
-Test(xrc_traffic, the_last_opener_destroys_it)
+Test(xrc_traffic, the_last_opener_destroys_the_target)
 {
     cr_assert_eq(open_target(receiver, recv_xrcd, target), 0);
     cr_assert_eq(open_target(receiver, recv_xrcd, target), 0, "a second handle");
@@ -358,7 +358,7 @@ Test(xrc_traffic, the_last_opener_destroys_it)
 }
 
 /* The maker dies; the target lives until the domain does. */
-Test(xrc_traffic, it_outlives_a_maker_that_dies)
+Test(xrc_traffic, a_target_survives_the_death_of_its_maker)
 {
     session_close(maker);
     assert_arrives(1);
@@ -399,7 +399,7 @@ Test(xrc_traffic, events_go_with_their_handle)
 }
 
 /* A receiver that dies in the middle: its SRQ is not found any more, the target goes on for others. */
-Test(xrc_traffic, a_receiver_that_dies)
+Test(xrc_traffic, the_receiver_dies)
 {
     assert_arrives(1);
     post_recv(2);

@@ -134,7 +134,7 @@ Test(srq_control, limits)
     cr_assert_eq(CALL(PM_OP_CREATE_SRQ, r), 0, "all limits at once");
 }
 
-Test(srq_control, query_modify_and_what_keeps_it)
+Test(srq_control, query_modify_and_destroy_while_in_use)
 {
     struct pm_modify_srq_req m;
     struct pm_query_srq_rep rep;
@@ -166,7 +166,7 @@ Test(srq_control, query_modify_and_what_keeps_it)
     cr_assert_eq(CALL(PM_OP_MODIFY_SRQ, m), -EINVAL);
 }
 
-Test(srq_control, other_sessions_queues_are_not_ours)
+Test(srq_control, a_session_cannot_use_srqs_of_other_sessions)
 {
     struct session *other = fixture_session(&f);
     struct fixture_srq theirs;
@@ -238,7 +238,7 @@ Test(srq_rings, limit_counts_the_ring)
     cr_assert(event(IBV_EVENT_SRQ_LIMIT_REACHED, srq.rep.handle));
 }
 
-Test(srq_rings, resize_keeps_what_is_outstanding)
+Test(srq_rings, resize_keeps_outstanding_requests)
 {
     struct pm_resize_srq_req r = {.srq = srq.rep.handle, .max_wr = 3};
     struct pm_handle h = {srq.rep.handle};
@@ -327,7 +327,7 @@ Test(srq_rings, too_many_sges)
     assert_failed("4 G SGEs");
 }
 
-Test(srq_rings, found_by_a_control_operation)
+Test(srq_rings, a_control_operation_reads_the_ring)
 {
     struct pm_resize_srq_req r = {.srq = srq.rep.handle, .max_wr = 16};
 
@@ -348,7 +348,7 @@ Test(srq_rings, doorbell_reads_the_ring)
 }
 
 /* A session that ends with all of it in use. */
-Test(srq_rings, ending_frees_everything)
+Test(srq_rings, the_end_of_a_session_frees_everything)
 {
     for (uint32_t i = 0; i < 8; i++)
         post_recv(4096, 1024, i);

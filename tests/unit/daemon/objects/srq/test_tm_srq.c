@@ -141,7 +141,7 @@ static bool event(uint32_t type)
     return false;
 }
 
-Test(tm, what_may_be_made, .init = start, .fini = finish)
+Test(tm, parameters_that_are_allowed_and_refused, .init = start, .fini = finish)
 {
     struct pm_create_srq_req rq = request(4095, 8192);
     struct pm_resize_srq_req more = {.max_wr = 16};
@@ -240,7 +240,7 @@ Test(tm, many_operations, .init = start, .fini = finish)
     cr_expect(TAILQ_EMPTY(&f.device->waiting_lists));
 }
 
-Test(tm, destroying_carries_out_what_is_there, .init = start, .fini = finish)
+Test(tm, destroy_executes_posted_operations, .init = start, .fini = finish)
 {
     struct pm_handle h;
 
@@ -285,7 +285,7 @@ Test(tm, tail_beyond_the_end, .init = start_pair, .fini = finish)
     expect_broken();
 }
 
-Test(tm, what_is_told, .init = start_pair, .fini = finish)
+Test(tm, the_control_operation_shows_the_list, .init = start_pair, .fini = finish)
 {
     struct pm_tm_req rq = {.events = 2, .entries = 1};
     struct pm_cqe e = {0};
