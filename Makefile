@@ -20,6 +20,7 @@ ifneq ($(SAN),)
 SANFLAGS := -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 # ThreadSanitizer does not support fences. Our fences stand between two atomic accesses, which it never reports.
 SANFLAGS += $(if $(filter thread,$(SAN)),-Wno-tsan)
+CPPFLAGS += -DPUMICE_CHECK
 endif
 CPPFLAGS += -D_GNU_SOURCE -I. -Iinclude
 CFLAGS += $(CSTD) $(WARN) $(OPT) $(SANFLAGS) -MMD -MP
@@ -44,6 +45,8 @@ VTEST_SRC := $(filter-out $(ENDURANCE_SRC),$(call sources,tests/verbs))
 
 LIBWIRE := $(BUILD)/lib/libwire.a
 LIBCORE := $(BUILD)/lib/libcore.a
+# The same with its invariants asserted (daemon/core/qp/qp_check.h), for tests. A build with a sanitizer always asserts them.
+LIBCORE_CHECKED := $(BUILD)/lib/libcore_checked.a
 LIBPCAPW := $(BUILD)/lib/libpcapng.a
 LIBDAEMON := $(BUILD)/lib/libdaemon.a
 VERBS_SO := $(BUILD)/lib/pumice/libibverbs.so.1
@@ -59,7 +62,7 @@ SIM_BIN := $(BUILD)/tests/sim/sim
 .PHONY: all
 all: $(VERBS_SO) $(DV_SO) $(PUMICED) $(PUMICE)
 
-$(call obj,$(WIRE_SRC) $(CORE_SRC)): WARN += -Wconversion
+$(call obj,$(WIRE_SRC) $(CORE_SRC)) $(CORE_SRC:%.c=$(BUILD)/checked/%.o): WARN += -Wconversion
 $(call obj,$(VERBS_SRC) $(DV_SRC)): CFLAGS += -fPIC -fvisibility=hidden
 
 # A dependency list must not ask for the old place of a source that has moved. So each list also defines its source as
@@ -68,6 +71,9 @@ compile = $(CC) $(CPPFLAGS) $(CFLAGS) $(1) -c -o $@ $< && echo '$<:' >>$(@:.o=.d
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(compile)
+$(BUILD)/checked/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call compile,-DPUMICE_CHECK)
 
 # The list of sources. The file changes when a source is added or removed. Everything that is linked from many objects
 # depends on it.
@@ -76,10 +82,11 @@ $(BUILD)/sources: FORCE
 	@mkdir -p $(@D)
 	@echo '$(SOURCES)' | cmp -s - $@ || echo '$(SOURCES)' >$@
 .PHONY: FORCE
-$(LIBWIRE) $(LIBCORE) $(LIBPCAPW) $(LIBDAEMON) $(VERBS_SO) $(DV_SO) $(PUMICE) $(SIM_BIN) $(ENDURANCE): $(BUILD)/sources
+$(LIBWIRE) $(LIBCORE) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBDAEMON) $(VERBS_SO) $(DV_SO) $(PUMICE) $(SIM_BIN) $(ENDURANCE): $(BUILD)/sources
 
 $(LIBWIRE): $(call obj,$(WIRE_SRC))
 $(LIBCORE): $(call obj,$(CORE_SRC))
+$(LIBCORE_CHECKED): $(patsubst %.c,$(BUILD)/checked/%.o,$(CORE_SRC))
 $(LIBPCAPW): $(call obj,$(PCAP_SRC))
 $(LIBDAEMON): $(call obj,$(DAEMON_SRC))
 $(BUILD)/lib/%.a:
@@ -112,7 +119,7 @@ $(PUMICE): $(call obj,$(CMD_SRC) daemon/core/memory/layout.c) $(LIBPCAPW) $(LIBW
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -ljansson -lpcap -lisal -lsmartcols
 
 # --- tests -----------------------------------------------------------------------------------------------------------
-$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lsystemd -lsmartcols -lm -lpthread
 
@@ -124,7 +131,7 @@ $(BUILD)/tests/unit/verbs/test_poll_state: $(call obj,src/verbs/base/poll_state.
 $(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/base/poll_state.c src/verbs/datapath/poll_wait.c src/verbs/session/context.c)
 $(BUILD)/tests/unit/verbs/test_last_words: $(call obj,src/verbs/base/table.c src/verbs/datapath/cq_notify.c src/verbs/datapath/poll.c)
 
-$(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
+$(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lisal
 
@@ -312,7 +319,7 @@ valgrind: deps-test deps-dev
 # Runs each tests/fuzz/fuzz_*.c for FUZZ_SECONDS. Findings stay in build/fuzz. tests/fuzz/corpus/NAME holds seeds, if
 # it exists.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-$(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
+$(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIBDAEMON) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lsystemd -lpthread
 .PHONY: fuzz fuzz-bins
@@ -483,4 +490,4 @@ help:
 	@echo 'make deps-dev       the packages of all targets; each target installs its own'
 	@echo 'make clean          removes build/'
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/checked -name '*.d' 2>/dev/null)

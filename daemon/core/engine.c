@@ -3,9 +3,11 @@
 
 #include <string.h>
 
-#include "daemon/core/base/min.h"
+#include "daemon/core/control/exit_check.h"
+#include "daemon/core/control/qp_timer.h"
 #include "daemon/core/path/dcqcn.h"
 #include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/qp_check.h"
 #include "daemon/core/qp/qp_fail.h"
 #include "daemon/core/qp/tm_entry.h"
 #include "daemon/core/requester/ack.h"
@@ -141,22 +143,6 @@ struct qp *qp_find(struct engine *e, uint32_t qpn)
 
 /* --- sending ------------------------------------------------------------------------------------------------------------- */
 
-/* Deadlines mostly move away, as with each ACK. Then the timer stays, and is set anew when it expires. */
-static uint64_t qp_deadline(const struct qp *qp)
-{
-    uint64_t d = req_deadline(qp);
-    if (qp->resp.ack_deadline && qp->resp.ack_deadline < d)
-        d = qp->resp.ack_deadline;
-    return min64(d, dcqcn_deadline(&qp->dcqcn));
-}
-
-static void set_timer(struct qp *qp)
-{
-    uint64_t d = qp_deadline(qp);
-    if (d < qp->timer.when)
-        timer_wheel_set(qp->e->timers, &qp->timer, d);
-}
-
 /* Retires acknowledged requests and flushes those of a failed QP as far as the completion queue has room. True: something is left. */
 static bool complete(struct qp *qp, uint64_t now)
 {
@@ -221,7 +207,7 @@ static enum tx_result qp_turn(struct qp *qp, struct tx_batch *b, uint64_t now)
     }
     if (complete(qp, now) && r == TX_DONE)
         r = TX_MORE; /* completions wait for room */
-    set_timer(qp);
+    qp_set_timer(qp);
     return r;
 }
 
@@ -243,12 +229,14 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
                 sched_make_ready_first(&qp->sched);
             else if (r != TX_DONE)
                 qp_schedule(qp);
+            EXIT_CHECK_TURN(qp);
             if (r == TX_FULL)
                 return b->n - start;
             progress |= b->n != before_pkts || e->done_tail != before_done;
         }
     }
     datagram_flow_tx(&e->flows, b, now);
+    ENGINE_CHECK(e);
     return b->n - start;
 }
 
@@ -327,6 +315,7 @@ static void to_group(struct engine *e, const struct pkt *p, const struct rx_meta
             continue;
         ud_rx(m->qp, p, meta, now);
         complete(m->qp, now);
+        EXIT_CHECK_QP(m->qp);
     }
 }
 
@@ -378,7 +367,8 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
     else
         resp_rx(qp, p, now);
     complete(qp, now);
-    set_timer(qp);
+    qp_set_timer(qp);
+    EXIT_CHECK_QP(qp);
 }
 
 void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
@@ -446,7 +436,8 @@ void engine_expire(struct engine *e, uint64_t now)
                 qp_schedule(qp);
             req_expire(qp, now);
         }
-        set_timer(qp);
+        qp_set_timer(qp);
+        EXIT_CHECK_QP(qp);
     }
 }
 

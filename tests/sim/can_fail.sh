@@ -78,7 +78,7 @@ fault PSN_WRAP base/psn.h '? (int32_t)d - 0x1000000 : (int32_t)d' '? (int32_t)d 
 fault STRANGER engine.c 'memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0' 'false'
 fault TIME_WAIT engine.c 'if (time_wait_rx(&e->time_wait, p, meta))' 'if (time_wait_rx(&(struct time_wait_ring){0}, p, meta))'
 fault FENCE requester/send.c '&& w->wr.flags & SEND_FENCE && r->rd_count' '&& false'
-fault DRAIN requester/send.c 'if (qp->attr.state == QPS_SQD && ' 'if (false && ' case
+fault DRAIN requester/send.c 'return qp->attr.state == QPS_SQD && ' 'return false && ' case
 fault INFLIGHT requester/ack.c 'qp_release(qp, released);' 'qp_release(qp, released / 16);'
 fault RNR_RESTART requester/ack.c 'req_loss(qp, RETRANS_RNR, r->una_psn, now)' \
     'req_loss(qp, RETRANS_RNR, psn_diff(r->next_psn, r->una_psn) > 1 ? psn_add(r->una_psn, 1) : r->una_psn, now)'
@@ -154,7 +154,7 @@ fault XRC_KEPT responder/receive.c 'if (r->message != OP_IS_SEND)
 fault XRC_PD responder/xrc.c 'r->pd = srq->pd;' 'r->pd = r->pd ? r->pd : srq->pd;'
 fault XRC_READ_PD responder/reply.c 'resp_remote_iter(qp, &from, res->pd, res->rkey' 'resp_remote_iter(qp, &from, qp->resp.pd, res->rkey'
 fault XRC_CQ responder/srq.c 'if (srq->cq)' 'if (false)'
-fault XRC_ETH requester/send.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
+fault XRC_ETH requester/burst.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
 fault UC_GAP responder/uc.c 'if (begins || ahead != 0)' 'if (begins)'
 fault UC_SRQ_HELD responder/uc.c 'qp->resp.message = 0;
     srq_put_back(qp);' 'qp->resp.message = 0;'

@@ -6,6 +6,7 @@
 #include "daemon/core/control/qp_life.h"
 #include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/qp_check.h"
 #include "daemon/core/qp/qp_fail.h"
 #include "daemon/core/requester/retire.h"
 
@@ -262,6 +263,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
         req_drained(qp);
     }
     qp_schedule(qp);
+    QP_CHECK(qp);
     (void)now;
     return 0;
 }

@@ -194,8 +194,7 @@ enum copied sge_iter_read(struct sge_iter *s, const struct mem_access *mem, cons
         size_t bytes = sum(segment, (unsigned)n);
         unsigned parts = 0;
         while (bytes) {
-            if (at == ndst || parts == TX_BATCH_PKTS)
-                return COPY_REFUSED; /* cannot happen: dst has the same length, in no more buffers */
+            assert(at < ndst && parts < TX_BATCH_PKTS); /* dst has the same length, in no more buffers */
             size_t len = dst[at].len - filled < bytes ? dst[at].len - filled : bytes;
             part[parts++] = (struct buf){.p = dst[at].p + filled, .len = len};
             bytes -= len;
@@ -231,8 +230,7 @@ enum copied sge_iter_write(struct sge_iter *s, const struct mem_access *mem, uin
         return COPY_REFUSED;
     for (; n > 0; n = sge_iter_segments(s, segment, MEM_SEGMENT_BATCH)) {
         uint32_t bytes = sum(segment, (unsigned)n);
-        if (bytes > len)
-            return COPY_REFUSED; /* cannot happen: the range has len bytes */
+        assert(bytes <= len); /* the range has len bytes */
         if (mem->ops->write(mem->ctx, qpn, segment, (unsigned)n, src, bytes))
             return COPY_FAILED;
         src += bytes;

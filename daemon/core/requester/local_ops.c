@@ -3,15 +3,17 @@
 
 #include "daemon/core/memory/mw.h"
 
-/* Carries out the local operation at cur. It begins after all before it have begun; an invalidation, after which
- * nothing may use the window any more, not before they are done. False: it has to wait, or failed. */
+bool req_may_run_local(const struct qp *qp, const struct send_wqe *w)
+{
+    const struct requester *r = &qp->req;
+    if (w->wr.opcode == WR_LOCAL_INV && qp_is_reliable(qp) && r->una != r->cur)
+        return false;
+    return !(w->wr.flags & SEND_FENCE && r->rd_count);
+}
+
 bool req_run_local(struct qp *qp, struct send_wqe *w)
 {
     struct requester *r = &qp->req;
-    if (w->wr.opcode == WR_LOCAL_INV && qp_is_reliable(qp) && r->una != r->cur)
-        return false;
-    if (w->wr.flags & SEND_FENCE && r->rd_count)
-        return false;
     w->first_psn = r->unsent_psn;
     w->npkts = 0;
     r->unsent++;

@@ -6,6 +6,7 @@
 
 #include "daemon/core/path/mcast.h"
 #include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/qp_check.h"
 #include "daemon/core/qp/qp_type.h"
 #include "daemon/core/tm/tag_list.h"
 #include "wire/gid.h"
@@ -93,6 +94,7 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
     if (qp->attr.state == QPS_ERR || qp->attr.state == QPS_SQE)
         qp->req.flush_end = sq->tail;
     qp_schedule(qp);
+    QP_CHECK(qp);
     return 0;
 }
 

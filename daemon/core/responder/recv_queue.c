@@ -7,6 +7,7 @@
 #include "daemon/core/memory/sge_iter.h"
 #include "daemon/core/qp/event_queue.h"
 #include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/qp_check.h"
 #include "daemon/core/qp/tm_entry.h"
 #include "daemon/core/responder/srq.h"
 
@@ -95,6 +96,7 @@ int qp_post_recv(struct qp *qp, const struct recv_wr *wr, const struct sge *sge)
     rq->tail++;
     if (qp->attr.state == QPS_ERR)
         qp_schedule(qp);
+    QP_CHECK(qp);
     return 0;
 }
 

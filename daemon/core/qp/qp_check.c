@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/qp/qp_check.h"
+
+#include <assert.h>
+
+#include "daemon/core/qp/qp.h"
+
+#define WALK_MAX 64u /* requests whose cost is summed up; more take too long at each call */
+#define TABLES_MAX 64u /* QPs */
+
+/* How far a PSN is ahead of una_psn. */
+static uint32_t ahead(const struct requester *r, uint32_t psn)
+{
+    return (psn - r->una_psn) & PSN_MASK;
+}
+
+static void check_queue(const struct requester *r)
+{
+    uint32_t una = r->una - r->sq.head, cur = r->cur - r->sq.head;
+    uint32_t unsent = r->unsent - r->sq.head, tail = r->sq.tail - r->sq.head;
+    assert(una <= cur);
+    assert(cur <= unsent);
+    assert(unsent <= tail);
+    assert(tail <= r->sq.depth);
+}
+
+static uint64_t packet_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to)
+{
+    uint64_t cost = 0;
+    for (; from < to; from++) {
+        uint64_t start = (uint64_t)from * qp->mtu;
+        uint64_t left = w->length > start ? w->length - start : 0;
+        cost += (left < qp->mtu ? left : qp->mtu) + PACKET_OVERHEAD;
+    }
+    return cost;
+}
+
+/* The packets [una_psn, next_psn) cost what is counted as in flight. */
+static void check_inflight(const struct qp *qp)
+{
+    const struct requester *r = &qp->req;
+    uint64_t cost = 0;
+    uint32_t at = r->una_psn;
+    if (r->unsent - r->una > WALK_MAX || ahead(r, r->next_psn) > 4 * WALK_MAX)
+        return;
+    for (uint32_t i = r->una; i != r->unsent && at != r->next_psn; i++) {
+        const struct send_wqe *w = req_wqe(r, i);
+        if (w->npkts == 0)
+            continue;
+        uint32_t from = wqe_offset(w, at), to = wqe_offset(w, r->next_psn);
+        assert(from < w->npkts);
+        to = to < w->npkts ? to : w->npkts;
+        cost += packet_cost(qp, w, from, to);
+        at = psn_add(w->first_psn, to);
+    }
+    assert(at == r->next_psn);
+    assert(cost == r->inflight);
+}
+
+static void check_credits(const struct requester *r)
+{
+    assert(r->rd_count <= ENGINE_MAX_RD_ATOMIC);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < r->rd_count; i++) {
+        const struct rd_credit *c = &r->rd[(r->rd_head + i) % ENGINE_MAX_RD_ATOMIC];
+        assert(ahead(r, c->end) > at); /* the first one may have begun before una_psn */
+        at = ahead(r, c->end);
+        assert(at <= ahead(r, r->next_psn));
+    }
+}
+
+static void check_requester(const struct qp *qp)
+{
+    const struct requester *r = &qp->req;
+    check_queue(r);
+    if ((qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD) || req_is_flushing(r))
+        return;
+    assert(ahead(r, r->next_psn) <= ahead(r, r->sent_psn));
+    assert(ahead(r, r->sent_psn) <= ahead(r, r->unsent_psn) || r->unsent_psn == r->una_psn);
+    if (!qp_is_reliable(qp)) {
+        assert(r->una_psn == r->next_psn && r->inflight == 0);
+        return;
+    }
+    check_inflight(qp);
+    check_credits(r);
+    assert(r->cwnd > 0 && r->cwnd <= qp->e->cfg.peer_window_bytes);
+    assert(qp->peer);
+}
+
+static void check_offload(const struct requester *r)
+{
+    uint32_t queued = 0, reads = 0;
+    for (uint32_t i = r->sq.head; i != r->sq.tail; i++) {
+        queued += req_wqe(r, i)->offload != OFFLOAD_NONE;
+        reads += req_wqe(r, i)->offload == OFFLOAD_READ;
+    }
+    assert(queued == r->offload_queued);
+    assert(reads == r->offload_reads);
+}
+
+static void check_responder(const struct qp *qp)
+{
+    const struct responder *r = &qp->resp;
+    uint32_t pending = 0, again = 0;
+    if (r->res_tail) { /* else its memory was never touched */
+        for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC; i++) {
+            pending += r->res[i].pending;
+            again += r->res[i].pending && r->res[i].again;
+        }
+    }
+    assert(pending == r->res_pending);
+    assert(again == r->res_again);
+    assert(queue_used(&r->rq) <= r->rq.depth);
+    if (!qp_has_rq(qp))
+        assert(list_empty(&r->held) == (queue_used(&r->rq) == 0));
+    assert(r->message == 0 || r->message == OP_IS_SEND || r->message == OP_IS_WRITE);
+}
+
+void qp_check(const struct qp *qp)
+{
+    check_requester(qp);
+    if (qp->tm)
+        check_offload(&qp->req);
+    check_responder(qp);
+    if (qp->attr.state == QPS_ERR)
+        assert(qp->req.inflight == 0 || qp->type == QPT_UD);
+    if (qp->attr.state == QPS_ERR || qp->attr.state < QPS_RTS)
+        assert(!sched_is_waiting(&qp->sched));
+}
+
+static void check_ready_list(const struct scheduler *s)
+{
+    uint32_t n = 0;
+    for (const struct list_node *l = s->ready.next; l != &s->ready; l = l->next)
+        n++;
+    assert(n == s->count);
+}
+
+/* The bytes in flight to a destination are those of its connected QPs, and those of datagrams that are not released yet. */
+static void check_peer(const struct engine *e, const struct peer_window *p)
+{
+    uint64_t bytes = p->flow.charged - p->flow.released;
+    uint32_t users = 0;
+    for (uint32_t i = 0; i <= e->qp_mask; i++) {
+        const struct qp *qp = e->qps[i];
+        if (!qp || qp->peer != p || qp->type == QPT_UD)
+            continue;
+        bytes += qp->req.inflight;
+        users++;
+    }
+    assert(bytes == p->inflight);
+    assert(users == p->users);
+}
+
+static void check_srq(const struct srq *srq)
+{
+    uint32_t n = 0;
+    for (const struct list_node *l = srq->holders.next; l != &srq->holders; l = l->next)
+        n++;
+    assert(n == srq->held);
+    assert(queue_used(&srq->rq) + srq->held <= srq->rq.depth);
+}
+
+void engine_check_tables(const struct engine *e)
+{
+    uint32_t n = 0;
+    if (e->qp_mask >= TABLES_MAX || e->srq_mask >= TABLES_MAX)
+        return;
+    for (uint32_t i = 0; i <= e->qp_mask; i++)
+        n += e->qps[i] != NULL;
+    assert(n == e->qp_count);
+    check_ready_list(&e->scheduler);
+    for (uint32_t i = 0; i < e->peers.untouched; i++)
+        check_peer(e, &e->peers.peers[i]);
+    for (uint32_t i = 0; i <= e->srq_mask; i++)
+        if (e->srqs[i])
+            check_srq(e->srqs[i]);
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/core/requester/burst.h"
+
+#include <string.h>
+
+#include "daemon/core/base/min.h"
+#include "daemon/core/memory/sge_iter.h"
+#include "daemon/core/requester/congestion.h"
+#include "daemon/core/requester/retry.h"
+
+#define ACK_EVERY 4u /* packets, while packets are being lost */
+
+/* Opcodes of FIRST, MIDDLE, LAST and ONLY packets, by enum send_op; READ and atomics are single packets. */
+/* clang-format off */
+static const uint8_t operations[][4] = {
+    [WR_RDMA_WRITE]          = {OP_WRITE_FIRST, OP_WRITE_MIDDLE, OP_WRITE_LAST,     OP_WRITE_ONLY},
+    [WR_RDMA_WRITE_WITH_IMM] = {OP_WRITE_FIRST, OP_WRITE_MIDDLE, OP_WRITE_LAST_IMM, OP_WRITE_ONLY_IMM},
+    [WR_SEND]                = {OP_SEND_FIRST,  OP_SEND_MIDDLE,  OP_SEND_LAST,      OP_SEND_ONLY},
+    [WR_SEND_WITH_IMM]       = {OP_SEND_FIRST,  OP_SEND_MIDDLE,  OP_SEND_LAST_IMM,  OP_SEND_ONLY_IMM},
+    [WR_RDMA_READ]           = {0,              0,               0,                 OP_READ_REQUEST},
+    [WR_ATOMIC_CMP_AND_SWP]  = {0,              0,               0,                 OP_CMP_SWAP},
+    [WR_ATOMIC_FETCH_AND_ADD]= {0,              0,               0,                 OP_FETCH_ADD},
+    [WR_SEND_WITH_INV]       = {OP_SEND_FIRST,  OP_SEND_MIDDLE,  OP_SEND_LAST_INV,  OP_SEND_ONLY_INV},
+    [WR_FLUSH]               = {0,              0,               0,                 OP_FLUSH},
+    [WR_ATOMIC_WRITE]        = {0,              0,               0,                 OP_ATOMIC_WRITE},
+};
+/* clang-format on */
+
+/* --- one packet ------------------------------------------------------------------------------------------------------------ */
+
+static uint8_t operation_of(const struct send_wqe *w, uint32_t off)
+{
+    const uint8_t *ops = operations[w->wr.opcode];
+    if (w->npkts == 1 || wqe_is_read(w))
+        return ops[3];
+    if (off == 0)
+        return ops[0];
+    return off + 1 == w->npkts ? ops[2] : ops[1];
+}
+
+#define QKEY_OWN 0x80000000u /* in a request: the QP's own Q_Key is to be sent instead (10.2.5) */
+
+/* Headers of packet off of a request; read_pkts: how many response packets a READ request asks for. */
+static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t read_pkts, struct pkt *p)
+{
+    uint8_t operation = operation_of(w, off);
+    bool last = off + 1 == w->npkts && !wqe_is_read(w);
+    p->opcode = (uint8_t)(qp->service | operation);
+    p->tver = 0;
+    p->migreq = true;
+    p->fecn = p->becn = false;
+    p->pkey = PKEY_DEFAULT;
+    p->dest_qpn = qp->attr.dest_qpn;
+    p->psn = psn_add(w->first_psn, off);
+    p->solicited = last && w->wr.flags & SEND_SOLICITED && op_table[p->opcode].properties & OP_NEEDS_RECV;
+    p->ackreq = last && qp_is_reliable(qp);
+    if (qp->type == QPT_UD) {
+        p->dest_qpn = w->wr.ud.qpn;
+        p->deth.qkey = w->wr.ud.qkey & QKEY_OWN ? qp->attr.qkey : w->wr.ud.qkey;
+        p->deth.src_qpn = qp->qpn;
+    }
+
+    uint16_t headers = op_table[p->opcode].headers;
+    if (headers & OP_HAS_XRCETH)
+        p->srqn = w->wr.srqn;
+    if (headers & OP_HAS_RETH) {
+        uint64_t start = (uint64_t)off * qp->mtu;
+        uint64_t want = wqe_is_read(w) ? (uint64_t)read_pkts * qp->mtu : w->length;
+        p->reth.va = w->wr.remote_addr + start;
+        p->reth.rkey = w->wr.rkey;
+        p->reth.length = (uint32_t)(want > w->length - start ? w->length - start : want);
+    }
+    if (headers & OP_HAS_FETH) {
+        p->reth.length = w->wr.flush.length;
+        p->feth.placement = w->wr.flush.placement;
+        p->feth.selectivity = w->wr.flush.selectivity;
+    }
+    if (headers & OP_HAS_ATOMICETH) {
+        bool cas = w->wr.opcode == WR_ATOMIC_CMP_AND_SWP;
+        p->atomic.va = w->wr.remote_addr;
+        p->atomic.rkey = w->wr.rkey;
+        p->atomic.swap_add = cas ? w->wr.swap : w->wr.compare_add;
+        p->atomic.compare = cas ? w->wr.compare_add : 0;
+    }
+    if (headers & OP_HAS_IMMDT)
+        memcpy(p->imm, w->wr.imm, sizeof(p->imm));
+    if (headers & OP_HAS_IETH)
+        p->inv_rkey = w->wr.inv_rkey;
+}
+
+/* May the response of a READ or atomic be written to the request's memory? This is checked before anything is sent: an atomic must not
+ * be carried out if its result is lost. */
+static bool can_store(const struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
+{
+    struct sge_iter s;
+    uint32_t start = off * qp->mtu;
+    uint32_t len = wqe_is_read(w) || wqe_is_atomic(w) ? min32(n * qp->mtu, w->length - start) : 0;
+    sge_iter_sgl(&s, &qp->e->keys, w->pd, w->u.sge, start, len, ACCESS_LOCAL_WRITE);
+    return sge_iter_allowed(&s);
+}
+
+static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t read_pkts,
+                                  bool ask_ack)
+{
+    struct qp *qp = s->qp;
+    uint32_t start = off * qp->mtu;
+    uint32_t len = wqe_has_payload(w) ? min32(qp->mtu, w->length - start) : 0;
+    struct pkt p;
+    fill_headers(qp, w, off, read_pkts, &p);
+    p.pad = (uint8_t)pkt_pad(len);
+    p.ackreq |= ask_ack && qp_is_reliable(qp);
+    uint8_t *payload;
+    struct tx_pkt *t = qp_append(qp, s->b, &p, len, &payload);
+    if (!t)
+        return NULL;
+    t->wr_id = w->wr.wr_id;
+    t->has_wr = true;
+    if (qp->type == QPT_UD)
+        t->av = &w->wr.ud.av; /* stays until the request's place in the queue is used again */
+    if (w->wr.opcode == WR_ATOMIC_WRITE)
+        memcpy(payload, &w->wr.compare_add, len);
+    else if (len && w->wr.flags & SEND_INLINE)
+        memcpy(payload, w->u.data + start, len);
+    else if (len)
+        s->buf[s->bufs++] = (struct buf){.p = payload, .len = len};
+    s->budget -= min32(len, s->budget);
+    if (psn_diff(p.psn, s->sent0) < 0) {
+        t->retransmit = true;
+        switch (qp->req.cause) {
+        case RETRANS_FAST:
+            COUNT(qp, fast_retrans);
+            break;
+        case RETRANS_PROBE:
+            COUNT(qp, probe_retrans);
+            break;
+        case RETRANS_TIMEOUT:
+            COUNT(qp, timeout_retrans);
+            break;
+        default:
+            break;
+        }
+    } else if (p.ackreq) {
+        rtt_packet_planned(&qp->req, p.psn, s->now);
+    }
+    return t;
+}
+
+/* --- one run --------------------------------------------------------------------------------------------------------------- */
+
+/* A run's last packet asks for an ACK. If the window is small, because packets are being lost, some before it do,
+ * too: then one lost ACK or last packet does not stop the sender, and the window moves smoothly. */
+static bool asks_midway(const struct qp *qp, uint32_t pkt)
+{
+    return !cwnd_is_full_size(&qp->req, &qp->e->cfg) && pkt % ACK_EVERY == ACK_EVERY - 1;
+}
+
+/* Finds the memory of bytes [start, start + len) of a request, which are the payload of a run. Few segments, which is almost always the
+ * case, will be gathered together with those of other runs. A run of many segments is gathered here. False: some of it is not allowed,
+ * or gone. */
+static bool plan_gather(struct burst *s, struct run *run, const struct send_wqe *w, uint32_t start, uint32_t len)
+{
+    struct qp *qp = s->qp;
+    struct sge_iter from;
+    sge_iter_sgl(&from, &qp->e->keys, w->pd, w->u.sge, start, len, 0);
+    int segments = sge_iter_segments(&from, &s->segment[s->segments], ENGINE_MAX_SGE);
+    if (segments < 0)
+        return false;
+    if (sge_iter_done(&from)) {
+        run->segments = (unsigned)segments;
+        s->segments += run->segments;
+        return true;
+    }
+    sge_iter_sgl(&from, &qp->e->keys, w->pd, w->u.sge, start, len, 0);
+    enum copied result = sge_iter_read(&from, &qp->e->mem, &s->buf[run->buf0], s->bufs - run->buf0);
+    if (result == COPY_FAILED)
+        COUNT(qp, mem_faults);
+    s->bufs = run->buf0;
+    return result == COPIED;
+}
+
+/* The eight bytes of an ATOMIC WRITE that come from memory, not with the request. False: they can't be had. */
+static bool fetch_word(struct qp *qp, struct send_wqe *w)
+{
+    if (w->wr.opcode != WR_ATOMIC_WRITE || w->wr.num_sge == 0)
+        return true;
+    struct sge_iter from;
+    struct buf to = {.p = (uint8_t *)&w->wr.compare_add, .len = sizeof(w->wr.compare_add)};
+    sge_iter_sgl(&from, &qp->e->keys, w->pd, w->u.sge, 0, w->length, 0);
+    if (!sge_iter_allowed(&from))
+        return false;
+    enum copied result = sge_iter_read(&from, &qp->e->mem, &to, 1);
+    if (result == COPY_FAILED)
+        COUNT(qp, mem_faults);
+    return result == COPIED;
+}
+
+/* Asks for an ACK of the newest packet, which was not meant to be the last one. */
+static void ask_late(struct burst *s)
+{
+    const struct tx_pkt *t = &s->b->pkt[s->b->n - 1];
+    pkt_ask_ack(s->b->buf + t->off);
+    if (psn_diff(t->psn, s->sent0) >= 0)
+        rtt_packet_planned(&s->qp->req, t->psn, s->now);
+}
+
+enum plan_verdict burst_plan(struct burst *s, uint32_t index, uint32_t off, uint32_t *n)
+{
+    struct qp *qp = s->qp;
+    struct send_wqe *w = req_wqe(&qp->req, index);
+    struct run *run = &s->run[s->runs];
+    *run = (struct run){.index = index,
+                        .psn = psn_add(w->first_psn, off),
+                        .pkt0 = s->b->n,
+                        .used0 = s->b->used,
+                        .segment0 = s->segments,
+                        .buf0 = s->bufs};
+    uint32_t want = *n, done = 0;
+    if (wqe_is_answered(w)) {
+        if (!can_store(qp, w, off, want) || !fetch_word(qp, w))
+            return PLAN_FAILED;
+        if (!plan_packet(s, w, off, want, true))
+            return PLAN_FULL;
+    } else {
+        while (done < want && plan_packet(s, w, off + done, 0, done + 1 == want || asks_midway(qp, done)))
+            done++;
+        if (done == 0)
+            return PLAN_FULL;
+        if (done < want && qp_is_reliable(qp)) /* the batch has no room for more */
+            ask_late(s);
+        uint32_t start = off * qp->mtu;
+        uint32_t len = min32(done * qp->mtu, w->length - start);
+        if (len && !(w->wr.flags & SEND_INLINE) && !plan_gather(s, run, w, start, len)) {
+            tx_take_back(s->b, run->pkt0, run->used0);
+            s->bufs = run->buf0;
+            rtt_cancel(&qp->req);
+            return PLAN_FAILED;
+        }
+        *n = done;
+    }
+    run->bufs = s->bufs - run->buf0;
+    s->runs++;
+    return PLAN_OK;
+}
+
+void burst_gather(struct burst *s)
+{
+    const struct mem_access *mem = &s->qp->e->mem;
+    if (s->segments == 0 || mem->ops->read(mem->ctx, s->segment, s->segments, s->buf, s->bufs) == 0)
+        return;
+    COUNT(s->qp, mem_faults);
+    for (unsigned i = 0; i < s->runs; i++) {
+        struct run *run = &s->run[i];
+        if (run->segments == 0 ||
+            mem->ops->read(mem->ctx, &s->segment[run->segment0], run->segments, &s->buf[run->buf0], run->bufs) == 0)
+            continue;
+        struct requester *r = &s->qp->req;
+        req_wqe(&s->qp->req, run->index)->local_error = WC_LOC_PROT_ERR;
+        tx_take_back(s->b, run->pkt0, run->used0);
+        if (psn_diff(run->psn, r->next_psn) < 0)
+            req_rewind(s->qp, run->psn);
+        r->sent_psn = psn_diff(run->psn, s->sent0) > 0 ? run->psn : s->sent0;
+        return;
+    }
+}
+
+/* --- room -------------------------------------------------------------------------------------------- */
+
+uint32_t burst_room(const struct burst *s, const struct send_wqe *w, uint32_t off)
+{
+    uint32_t left = w->length - min32(off * s->qp->mtu, w->length);
+    uint32_t payload = min32(s->qp->mtu, left);
+    uint32_t n = min32(w->npkts - off, TX_BATCH_PKTS - s->b->n);
+    n = min32(n, (uint32_t)((s->b->cap - s->b->used) / (payload + PKT_HEADERS_MAX + 3 + ICRC_LEN)));
+    uint32_t turns = payload ? s->budget / payload : n;
+    return min32(n, turns ? turns : 1);
+}
