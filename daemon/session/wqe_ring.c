@@ -77,12 +77,12 @@ static void read_bind(const struct pm_send_wqe *w, struct mw_bind *bind)
     };
 }
 
-enum ring_verdict ring_read_send(const struct ring *r, struct ring_send *out)
+enum ring_verdict ring_read_send(const struct ring *r, struct send_slot *out)
 {
     const uint8_t *slot = r->base + (size_t)(r->head & (r->slots - 1)) * r->stride;
     const uint8_t *body = slot + sizeof(struct pm_send_wqe);
     struct pm_send_wqe w;
-    struct send_wr *wr = &out->wr;
+    struct send_wr *wr = out->wr;
 
     copy_once(&w, slot, sizeof(w));
     wr->wr_id = w.wr_id;
@@ -107,13 +107,13 @@ enum ring_verdict ring_read_send(const struct ring *r, struct ring_send *out)
         read_flush(&w, &wr->flush);
     }
     if (w.flags & PM_SEND_INLINE) {
-        if (w.inline_len > r->max_inline || w.inline_len > sizeof(out->data))
+        if (w.inline_len > r->max_inline || w.inline_len > out->max_inline)
             return RING_BAD_INLINE;
         wr->inline_len = w.inline_len;
         copy_once(out->data, body, w.inline_len);
         return RING_OK;
     }
-    if (w.num_sge > r->max_sge || w.num_sge > ENGINE_MAX_SGE)
+    if (w.num_sge > r->max_sge || w.num_sge > out->max_sge)
         return RING_BAD_SGE;
     wr->num_sge = w.num_sge;
     copy_once(out->sge, body, w.num_sge * sizeof(out->sge[0]));

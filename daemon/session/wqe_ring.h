@@ -37,11 +37,7 @@ enum ring_verdict {
 };
 const char *ring_verdict_text(enum ring_verdict v);
 
-struct ring_send { /* a private copy */
-    struct send_wr wr;
-    struct sge sge[ENGINE_MAX_SGE];
-    uint8_t data[ENGINE_MAX_INLINE];
-};
+/* A private copy of a request. (A send request is copied straight into the engine's queue.) */
 struct ring_recv {
     struct recv_wr wr;
     struct sge sge[ENGINE_MAX_SGE];
@@ -51,7 +47,7 @@ struct ring_tm_op {
     struct sge sge[TM_MAX_SGE];
 };
 /* Copies and validates the request at head; the caller moves head on. */
-enum ring_verdict ring_read_send(const struct ring *r, struct ring_send *out);
+enum ring_verdict ring_read_send(const struct ring *r, struct send_slot *out);
 enum ring_verdict ring_read_recv(const struct ring *r, struct ring_recv *out);
 /* op.sge is out's own sge. */
 enum ring_verdict ring_read_tm_op(const struct ring *r, struct ring_tm_op *out);

@@ -59,24 +59,37 @@ static uint8_t datagram_error(const struct qp *qp, const struct av *av, uint32_t
     return same || mcast_is_group(av->dgid) ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
 }
 
-int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data, uint64_t now)
+int qp_send_reserve(struct qp *qp, struct send_slot *slot)
+{
+    const struct queue *sq = &qp->req.sq;
+    if (qp->attr.state < QPS_RTS || qp_type_info(qp->type)->send_ops == 0)
+        return -EINVAL;
+    if (qp->tm && tm_profile_of(qp->tm)->owns_send_queue)
+        return -EINVAL;
+    if (qp_send_room(qp) == 0)
+        return -ENOMEM;
+    struct send_wqe *w = queue_at(sq, sq->tail);
+    *slot = (struct send_slot){.wr = &w->wr,
+                               .sge = w->u.sge,
+                               .data = w->u.data,
+                               .max_sge = qp->caps.max_send_sge,
+                               .max_inline = qp->caps.max_inline};
+    return 0;
+}
+
+int qp_send_commit(struct qp *qp, uint64_t now)
 {
     (void)now;
-    if (qp->attr.state < QPS_RTS || (qp->tm && tm_profile_of(qp->tm)->owns_send_queue))
-        return -EINVAL;
+    struct queue *sq = &qp->req.sq;
+    struct send_wqe *w = queue_at(sq, sq->tail);
+    const struct send_wr *wr = &w->wr;
     uint32_t length = 0;
-    int err = send_length(qp, wr, sge, &length);
+    int err = send_length(qp, wr, w->u.sge, &length);
     if (err)
         return err;
     bool ud = qp->type == QPT_UD;
     if (ud && (wr->ud.qpn > QPN_MASK || wr->ud.av.sgid_index >= qp->e->cfg.num_gids))
         return -EINVAL;
-    struct queue *sq = &qp->req.sq;
-    if (qp_send_room(qp) == 0)
-        return -ENOMEM;
-
-    struct send_wqe *w = queue_at(sq, sq->tail);
-    w->wr = *wr;
     if (qp->sq_sig_all)
         w->wr.flags |= SEND_SIGNALED;
     w->length = length;
@@ -84,18 +97,30 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
     w->pd = qp->pd;
     w->offload = OFFLOAD_NONE;
     w->local_cause = 0;
-    if (wr->flags & SEND_INLINE) {
-        if (length)
-            memcpy(w->u.data, data, length);
-    } else if (wr->num_sge) {
-        memcpy(w->u.sge, sge, wr->num_sge * sizeof(*sge));
-    }
     sq->tail++;
     if (qp->attr.state == QPS_ERR || qp->attr.state == QPS_SQE)
         qp->req.flush_end = sq->tail;
     qp_schedule(qp);
     QP_CHECK(qp);
     return 0;
+}
+
+int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data, uint64_t now)
+{
+    struct send_slot slot;
+    int err = qp_send_reserve(qp, &slot);
+    if (err)
+        return err;
+    if (wr->num_sge > slot.max_sge || (wr->flags & SEND_INLINE && wr->inline_len > slot.max_inline))
+        return -EINVAL;
+    *slot.wr = *wr;
+    if (wr->flags & SEND_INLINE) {
+        if (wr->inline_len)
+            memcpy(slot.data, data, wr->inline_len);
+    } else if (wr->num_sge) {
+        memcpy(slot.sge, sge, wr->num_sge * sizeof(*sge));
+    }
+    return qp_send_commit(qp, now);
 }
 
 uint32_t qp_send_room(const struct qp *qp)

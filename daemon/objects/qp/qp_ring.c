@@ -40,39 +40,43 @@ static void check_address(const struct client_qp *q, struct ud_dest *ud)
     memset(ud->av.dgid, 0, sizeof(ud->av.dgid));
 }
 
-/* False: the request stays where it is, for some time or for good. */
-static bool take_layout(struct client_qp *q, struct mw_bind *bind, bool *taken)
+/* Copies the layout of a bind request. False: the request stays where it is, for some time or for good. */
+static bool take_layout(struct client_qp *q, struct mw_bind *bind)
 {
-    enum layouts_verdict v = qp_send_room(q->qp) ? layouts_take(q, bind) : LAYOUTS_LATER;
+    enum layouts_verdict v = layouts_take(q, bind);
 
     if (v == LAYOUTS_BAD)
         break_rings(q, "a request to bind a layout that is not where it says");
-    *taken = v == LAYOUTS_OK;
-    return *taken;
+    return v == LAYOUTS_OK;
 }
 
-/* Hands the request at the ring's head over. False: it stays where it is. */
+/* Copies the request at the ring's head into the engine's queue and posts it. False: it stays where it is. */
 static bool take_send(struct client_qp *q, uint64_t now)
 {
-    struct ring_send r;
-    enum ring_verdict v = ring_read_send(&q->sq, &r);
+    struct send_slot slot;
+    enum ring_verdict v;
     bool has_layout = false;
-    int rc;
+    int rc = qp_send_reserve(q->qp, &slot);
 
-    if (v != RING_OK) {
-        break_rings(q, ring_verdict_text(v));
-        return false;
-    }
-    if (q->sq.has_av)
-        check_address(q, &r.wr.ud);
-    else if (r.wr.opcode == WR_BIND_MW && r.wr.bind.access & PM_BIND_LAYOUT && !take_layout(q, &r.wr.bind, &has_layout))
-        return false;
-    rc = qp_post_send(q->qp, &r.wr, r.sge, r.data, now);
-    if (rc && has_layout)
-        layouts_put_back(q);
     if (rc == -ENOMEM)
         return false; /* full; the engine makes room as it completes */
+    if (rc == 0) {
+        v = ring_read_send(&q->sq, &slot);
+        if (v != RING_OK) {
+            break_rings(q, ring_verdict_text(v));
+            return false;
+        }
+        if (q->sq.has_av)
+            check_address(q, &slot.wr->ud);
+        else
+            has_layout = slot.wr->opcode == WR_BIND_MW && slot.wr->bind.access & PM_BIND_LAYOUT;
+        if (has_layout && !take_layout(q, &slot.wr->bind))
+            return false;
+        rc = qp_send_commit(q->qp, now);
+    }
     if (rc) {
+        if (has_layout)
+            layouts_put_back(q);
         break_rings(q, "a request that the queue pair can't carry out");
         return false;
     }

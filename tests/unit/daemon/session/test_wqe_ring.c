@@ -8,7 +8,12 @@
 static _Alignas(64) uint8_t slots[4 * 256];
 static _Atomic uint32_t tail;
 static struct ring ring;
-static struct ring_send out;
+static struct {
+    struct send_wr wr;
+    struct sge sge[ENGINE_MAX_SGE];
+    uint8_t data[ENGINE_MAX_INLINE];
+} out;
+static struct send_slot slot = {&out.wr, out.sge, out.data, ENGINE_MAX_SGE, ENGINE_MAX_INLINE};
 
 /* A request in which every field is different. */
 static struct pm_send_wqe *start(uint8_t opcode, bool has_av)
@@ -49,7 +54,7 @@ Test(daemon_ring, common_fields)
     w->flags = PM_SEND_FENCE | PM_SEND_SOLICITED;
     memcpy(w + 1, sge, sizeof(sge));
     cr_assert_eq(ring_waiting(&ring), 1);
-    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert_eq(ring_read_send(&ring, &slot), RING_OK);
     cr_assert(out.wr.wr_id == w->wr_id && out.wr.slot == 5 && out.wr.opcode == WR_RDMA_WRITE_WITH_IMM);
     cr_assert(out.wr.flags == (SEND_FENCE | SEND_SOLICITED) && out.wr.num_sge == 2 && out.wr.inline_len == 0);
     cr_assert(out.wr.remote_addr == w->remote_addr && out.wr.rkey == w->rkey && out.wr.srqn == 0x91);
@@ -61,10 +66,10 @@ Test(daemon_ring, atomics_and_atomic_write)
 {
     struct pm_send_wqe *w = start(WR_ATOMIC_CMP_AND_SWP, false);
 
-    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert_eq(ring_read_send(&ring, &slot), RING_OK);
     cr_assert(out.wr.compare_add == w->compare_add && out.wr.swap == w->swap);
     w = start(WR_ATOMIC_WRITE, false);
-    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert_eq(ring_read_send(&ring, &slot), RING_OK);
     cr_assert_eq(out.wr.compare_add, w->compare_add);
 }
 
@@ -74,7 +79,7 @@ Test(daemon_ring, invalidation)
 
     for (unsigned i = 0; i < sizeof(ops); i++) {
         start(ops[i], false);
-        cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+        cr_assert_eq(ring_read_send(&ring, &slot), RING_OK);
         cr_assert_eq(out.wr.inv_rkey, 0x51525354);
     }
 }
@@ -83,7 +88,7 @@ Test(daemon_ring, bind)
 {
     struct pm_send_wqe *w = start(WR_BIND_MW, false);
 
-    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert_eq(ring_read_send(&ring, &slot), RING_OK);
     cr_assert(out.wr.bind.mw_key == w->rkey && out.wr.bind.new_key == w->imm && out.wr.bind.mr_key == w->mr_key);
     cr_assert(out.wr.bind.access == 0x91 && out.wr.bind.addr == w->remote_addr);
     cr_assert_eq(out.wr.bind.length, w->compare_add);
@@ -95,12 +100,12 @@ Test(daemon_ring, flush)
 
     w->compare_add = 4096;
     w->swap = FLUSH_PERSISTENT | FLUSH_REGION << 8;
-    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert_eq(ring_read_send(&ring, &slot), RING_OK);
     cr_assert(out.wr.flush.length == 4096 && out.wr.flush.placement == FLUSH_PERSISTENT &&
               out.wr.flush.selectivity == FLUSH_REGION);
     w->compare_add = 0x100000001;
     w->swap = FLUSH_GLOBAL | 0x10000;
-    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert_eq(ring_read_send(&ring, &slot), RING_OK);
     cr_assert_eq(out.wr.flush.length, UINT32_MAX, "not cut off");
     cr_assert_eq(out.wr.flush.selectivity, UINT8_MAX, "not cut off");
 }
@@ -115,7 +120,7 @@ Test(daemon_ring, address_vector)
     memcpy(w + 1, &av, sizeof(av));
     memcpy((uint8_t *)(w + 1) + sizeof(av), &sge, sizeof(sge));
     w->num_sge = 1;
-    cr_assert_eq(ring_read_send(&ring, &out), RING_OK);
+    cr_assert_eq(ring_read_send(&ring, &slot), RING_OK);
     cr_assert_arr_eq(out.wr.ud.av.dgid, av.dgid, 16);
     cr_assert(out.wr.ud.av.flow_label == 0xabcde && out.wr.ud.av.sgid_index == 2 && out.wr.ud.av.hop_limit == 3 &&
               out.wr.ud.av.traffic_class == 4 && out.wr.ud.av.sl == 5);
