@@ -66,26 +66,26 @@ static void refuse_clients(void)
 }
 
 /* Reports that the daemon accepts connections. */
-static void report_ready(const struct settings *o)
+static void report_ready(const struct settings *s)
 {
     static const char line[] = "ready\n";
     char state[2048] = "READY=1\nSTATUS=Serving", address[ADDR_TEXT_MAX];
     int rc;
 
-    for (unsigned i = 0; i < o->devices; i++) {
+    for (unsigned i = 0; i < s->devices; i++) {
         size_t len = strlen(state);
 
-        addr_text(&o->device[i].addr, address);
-        snprintf(state + len, sizeof(state) - len, "%s %s on %s", i ? "," : "", o->device[i].name, address);
+        addr_text(&s->device[i].addr, address);
+        snprintf(state + len, sizeof(state) - len, "%s %s on %s", i ? "," : "", s->device[i].name, address);
     }
     rc = sd_notify(0, state); /* 0 without a service manager */
     if (rc < 0)
         log_warn("can't notify the service manager ($NOTIFY_SOCKET): %s", strerror(-rc));
-    if (o->ready_fd < 0)
+    if (s->ready_fd < 0)
         return;
-    if (write(o->ready_fd, line, sizeof(line) - 1) < 0)
-        log_write(LOG_AREA, LOG_LEVEL_WARN, "--ready-fd %d: %s", o->ready_fd, strerror(errno));
-    close(o->ready_fd);
+    if (write(s->ready_fd, line, sizeof(line) - 1) < 0)
+        log_write(LOG_AREA, LOG_LEVEL_WARN, "--ready-fd %d: %s", s->ready_fd, strerror(errno));
+    close(s->ready_fd);
 }
 
 int main(int argc, char **argv)

@@ -25,12 +25,12 @@
 
 /* Where QP numbers start. Not always at the same place: a packet for a queue pair of a daemon that ended must not fit
  * one of its successor. */
-static uint32_t pick_first_qpn(const struct settings *o, unsigned index)
+static uint32_t pick_first_qpn(const struct settings *s, unsigned index)
 {
     uint32_t v = 0;
 
-    if (o->has_seed)
-        v = (uint32_t)((o->seed + index + 1) * 0x9e3779b97f4a7c15ull >> 40);
+    if (s->has_seed)
+        v = (uint32_t)((s->seed + index + 1) * 0x9e3779b97f4a7c15ull >> 40);
     else if (getrandom(&v, sizeof(v), GRND_NONBLOCK) != (ssize_t)sizeof(v))
         v = (uint32_t)clock_ns();
     v &= QPN_MASK;
@@ -39,7 +39,7 @@ static uint32_t pick_first_qpn(const struct settings *o, unsigned index)
 
 static void configure_engine(struct device *d)
 {
-    const struct settings *o = d->settings;
+    const struct settings *s = d->settings;
     struct engine_config *c = &d->config;
 
     engine_config_defaults(c);
@@ -48,15 +48,15 @@ static void configure_engine(struct device *d)
     c->max_srq = DEVICE_MAX_SRQ;
     c->max_mcast = DEVICE_MAX_MCAST_GRP * DEVICE_MAX_MCAST_QP;
     c->active_mtu = d->active_mtu;
-    c->first_qpn = pick_first_qpn(o, d->index);
-    c->ecn = o->ecn;
-    if (o->window_pkts)
-        c->window_pkts = o->window_pkts;
-    if (o->ack_delay_us >= 0)
-        c->ack_delay_ns = (uint64_t)o->ack_delay_us * NS_PER_US;
+    c->first_qpn = pick_first_qpn(s, d->index);
+    c->ecn = s->ecn;
+    if (s->window_pkts)
+        c->window_pkts = s->window_pkts;
+    if (s->ack_delay_us >= 0)
+        c->ack_delay_ns = (uint64_t)s->ack_delay_us * NS_PER_US;
     c->crowd_timeout_ns = DEVICE_CROWD_TIMEOUT_NS;
-    if (o->min_timeout_us)
-        c->min_timeout_ns = (uint64_t)o->min_timeout_us * NS_PER_US;
+    if (s->min_timeout_us)
+        c->min_timeout_ns = (uint64_t)s->min_timeout_us * NS_PER_US;
     if (d->udp.fd >= 0)
         c->peer_window_bytes = udp_window_bytes(&d->udp);
     memcpy(c->gids[0], d->gid, sizeof(d->gid));
@@ -103,25 +103,25 @@ int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX])
     return 0;
 }
 
-int device_init(struct device *d, const struct settings *o, unsigned index, char why[ERROR_TEXT_MAX])
+int device_init(struct device *d, const struct settings *s, unsigned index, char why[ERROR_TEXT_MAX])
 {
     struct fault_spec spec;
 
     memset(d, 0, sizeof(*d));
-    d->settings = o;
+    d->settings = s;
     d->index = index;
-    memcpy(d->name, o->device[index].name, sizeof(d->name));
-    d->addr = o->device[index].addr;
+    memcpy(d->name, s->device[index].name, sizeof(d->name));
+    d->addr = s->device[index].addr;
     addr_to_gid(&d->addr, d->gid);
     udp_init(&d->udp, &d->addr, &d->io);
-    d->udp.gso_mode = o->gso;
-    d->udp.ecn = o->ecn;
-    d->udp.cnp_dscp = o->cnp_dscp;
+    d->udp.gso_mode = s->gso;
+    d->udp.ecn = s->ecn;
+    d->udp.cnp_dscp = s->cnp_dscp;
     d->udp.trouble = ping_trouble;
     d->udp.trouble_ctx = d;
     d->timer_fd = d->port_fd = -1;
     d->netdev.up = d->gid_there = true;
-    d->active_mtu = o->mtu ? o->mtu : IBV_MTU_1024;
+    d->active_mtu = s->mtu ? s->mtu : IBV_MTU_1024;
     d->guid = netdev_guid(&d->netdev, &d->addr);
     d->pds.limit = DEVICE_MAX_PD;
     d->xrcds.limit = DEVICE_MAX_XRCD;
@@ -135,9 +135,9 @@ int device_init(struct device *d, const struct settings *o, unsigned index, char
     TAILQ_INIT(&d->failed_srqs);
     TAILQ_INIT(&d->waiting_lists);
     mem_backend_init(&d->memory);
-    if (fault_parse(o->fault, &spec, why, ERROR_TEXT_MAX) != 0)
+    if (fault_parse(s->fault, &spec, why, ERROR_TEXT_MAX) != 0)
         return -EINVAL;
-    fault_init(&d->fault, &spec, o->seed);
+    fault_init(&d->fault, &spec, s->seed);
     d->tx.cap = DEVICE_TX_BYTES;
     d->tx.row = (struct gso_run){GSO_MAX_BYTES, GSO_MAX_SEGMENTS};
     d->tx.buf = aligned_alloc(4096, (DEVICE_TX_BYTES + 4095) & ~(size_t)4095);

@@ -7,7 +7,7 @@
 #include "daemon/device/device.h"
 
 /* Sets up what needs no network. 0, or -errno with why; device_fini in either case. */
-int device_init(struct device *d, const struct settings *o, unsigned index, char why[ERROR_TEXT_MAX]);
+int device_init(struct device *d, const struct settings *s, unsigned index, char why[ERROR_TEXT_MAX]);
 /* Then, for a device that is used: finds the interface, opens the socket, makes the engine. 0, or -errno with why. */
 int device_open(struct device *d, char why[ERROR_TEXT_MAX]);
 /* Or, for tests: makes the engine alone; control operations work, and packets to other devices vanish. 0, or -errno

@@ -99,7 +99,7 @@ static int bind_path(struct listener *l, const struct sockaddr_un *sa, char *why
     return 0;
 }
 
-static int set_access(struct listener *l, const struct settings *o, char *why)
+static int set_access(struct listener *l, const struct settings *s, char *why)
 {
     struct stat st;
 
@@ -107,24 +107,24 @@ static int set_access(struct listener *l, const struct settings *o, char *why)
         l->dev = st.st_dev;
         l->ino = st.st_ino;
     }
-    if (!o->group[0])
+    if (!s->group[0])
         return 0; /* the umask gave it mode 0600 */
     if (chown(l->path, (uid_t)-1, l->group) != 0 || chmod(l->path, 0660) != 0)
-        return fail(why, -errno, "cannot give the control socket to group", o->group,
+        return fail(why, -errno, "cannot give the control socket to group", s->group,
                     ": only root and members of the group may");
     return 0;
 }
 
-static int find_group(struct listener *l, const struct settings *o, char *why)
+static int find_group(struct listener *l, const struct settings *s, char *why)
 {
     const struct group *g;
 
-    if (!o->group[0])
+    if (!s->group[0])
         return 0;
     errno = 0;
-    g = getgrnam(o->group);
+    g = getgrnam(s->group);
     if (!g) {
-        snprintf(why, ERROR_TEXT_MAX, "unknown group \"%s\"", o->group);
+        snprintf(why, ERROR_TEXT_MAX, "unknown group \"%s\"", s->group);
         return -EINVAL;
     }
     l->group = g->gr_gid;
@@ -133,16 +133,16 @@ static int find_group(struct listener *l, const struct settings *o, char *why)
 }
 
 /* -ENOENT: there is no inherited socket. */
-static int take_inherited(struct listener *l, const struct settings *o, char *why)
+static int take_inherited(struct listener *l, const struct settings *s, char *why)
 {
     struct stat st;
     int fd = systemd_socket(l->path, why);
 
     if (fd < 0)
         return fd;
-    if (o->socket[0] && strcmp(o->socket, l->path) != 0) {
+    if (s->socket[0] && strcmp(s->socket, l->path) != 0) {
         snprintf(why, ERROR_TEXT_MAX, "the service manager passed the socket %s, but the setting is socket = %s",
-                 l->path, o->socket);
+                 l->path, s->socket);
         return -EINVAL; /* it stays open for systemd_refuse */
     }
     if (stat(l->path, &st) == 0) {
@@ -154,21 +154,21 @@ static int take_inherited(struct listener *l, const struct settings *o, char *wh
     return 0;
 }
 
-int listener_open(struct listener *l, const struct settings *o, char why[ERROR_TEXT_MAX])
+int listener_open(struct listener *l, const struct settings *s, char why[ERROR_TEXT_MAX])
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
     int rc;
 
     memset(l, 0, sizeof(*l));
     l->fd = -1;
-    rc = find_group(l, o, why);
+    rc = find_group(l, s, why);
     if (rc)
         return rc;
-    rc = take_inherited(l, o, why);
+    rc = take_inherited(l, s, why);
     if (rc != -ENOENT)
         return rc;
-    if (o->socket[0]) {
-        snprintf(l->path, sizeof(l->path), "%s", o->socket);
+    if (s->socket[0]) {
+        snprintf(l->path, sizeof(l->path), "%s", s->socket);
     } else if (!default_path(l->path, sizeof(l->path), l->has_group)) {
         snprintf(why, ERROR_TEXT_MAX,
                  "no directory for the control socket: $XDG_RUNTIME_DIR/pumice, /run/pumice and /tmp/pumice-%u are not "
@@ -182,7 +182,7 @@ int listener_open(struct listener *l, const struct settings *o, char why[ERROR_T
         return fail(why, -errno, "cannot create the control socket", l->path, "");
     rc = bind_path(l, &sa, why);
     if (rc == 0) {
-        rc = set_access(l, o, why);
+        rc = set_access(l, s, why);
         if (rc == 0 && listen(l->fd, 128) != 0)
             rc = fail(why, -errno, "cannot listen at", l->path, "");
         if (rc)

@@ -313,16 +313,16 @@ static void watch(struct server *sv)
     ev_signal_start(sv->loop, &sv->sigint);
 }
 
-int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX])
+int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
 {
     int rc;
 
     memset(sv, 0, sizeof(*sv));
-    sv->settings = o;
+    sv->settings = s;
     sv->listener.fd = -1;
     sv->started = clock_ns();
-    snprintf(sv->devices.fault, sizeof(sv->devices.fault), "%s", o->fault);
-    sv->devices.seed = o->seed;
+    snprintf(sv->devices.fault, sizeof(sv->devices.fault), "%s", s->fault);
+    sv->devices.seed = s->seed;
     TAILQ_INIT(&sv->connections);
     json_object_seed(0); /* must precede the threads that use it */
     /* Not epoll: epoll watches a socket until it is closed. So this loop would wake once more for a socket that
@@ -332,14 +332,14 @@ int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX])
         snprintf(why, ERROR_TEXT_MAX, "cannot create an event loop: %s", strerror(errno));
         return EXIT_TROUBLE;
     }
-    rc = device_set_open(&sv->devices, o, why);
+    rc = device_set_open(&sv->devices, s, why);
     if (rc)
         return rc == -ENOMEM ? EXIT_TROUBLE : EXIT_ADDRESS;
-    if (listener_open(&sv->listener, o, why) != 0)
+    if (listener_open(&sv->listener, s, why) != 0)
         return EXIT_SOCKET;
     sysfs_create(sv->listener.path, sv->devices.device, sv->devices.n);
     for (unsigned i = 0; i < sv->devices.n; i++) {
-        int cpu = o->cpus ? o->cpu[i % o->cpus] : -1;
+        int cpu = s->cpus ? s->cpu[i % s->cpus] : -1;
 
         rc = device_start(sv->devices.device[i], cpu);
         if (rc == -EINVAL && cpu >= 0) {
@@ -351,8 +351,8 @@ int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX])
             return EXIT_TROUBLE;
         }
     }
-    if (addr_port(&o->metrics)) {
-        sv->metrics = metrics_open(sv->loop, &o->metrics, query_devices, &sv->devices, why);
+    if (addr_port(&s->metrics)) {
+        sv->metrics = metrics_open(sv->loop, &s->metrics, query_devices, &sv->devices, why);
         if (!sv->metrics)
             return EXIT_SOCKET;
     }

@@ -42,7 +42,7 @@ struct server {
 
 /* Opens the devices and the control socket, and starts the threads. Returns 0, or an enum exit_code with advice in
  * `why`. Call server_fini also after an error. */
-int server_init(struct server *sv, struct settings *o, char why[ERROR_TEXT_MAX]);
+int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX]);
 /* Serves until a signal or PM_OP_SHUTDOWN. */
 void server_run(struct server *sv);
 /* Ends the threads, all sessions and all connections. */
