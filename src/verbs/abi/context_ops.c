@@ -12,13 +12,13 @@
 #include "src/verbs/datapath/poll.h"
 #include "src/verbs/datapath/post.h"
 #include "src/verbs/datapath/srq_post.h"
+#include "src/verbs/datapath/tm.h"
 #include "src/verbs/device/query.h"
 #include "src/verbs/memory/advise.h"
 #include "src/verbs/memory/dm.h"
 #include "src/verbs/memory/mr.h"
 #include "src/verbs/memory/mw.h"
 #include "src/verbs/memory/pd.h"
-#include "src/verbs/objects/tm.h"
 
 /* The entries that only programs of the first ABI call. */
 static void *no_compat(void)

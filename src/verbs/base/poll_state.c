@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "src/verbs/base/poll_state.h"
 
-#include "pumice/abi.h"
+#include "pumice/abi_rings.h"
 
 /* --- whose turn it is ------------------------------------------------------------------------- */
 

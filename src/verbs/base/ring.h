@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "pumice/abi.h"
+#include "pumice/abi_rings.h"
 
 /* The address of the entry of index i in a ring of mask + 1 entries of stride bytes. */
 static inline void *ring_slot(void *ring, uint32_t stride, uint32_t mask, uint32_t i)

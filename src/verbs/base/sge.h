@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "pumice/abi.h"
+#include "pumice/abi_rings.h"
 
 _Static_assert(sizeof(struct ibv_sge) == sizeof(struct pm_sge) &&
                    offsetof(struct ibv_sge, length) == offsetof(struct pm_sge, length) &&

@@ -8,10 +8,10 @@
 
 #include "src/verbs/base/lock.h"
 #include "src/verbs/control/xrcd.h"
+#include "src/verbs/datapath/tm.h"
 #include "src/verbs/memory/pd.h"
 #include "src/verbs/objects/cq.h"
 #include "src/verbs/objects/srq.h"
-#include "src/verbs/objects/tm.h"
 #include "src/verbs/session/call.h"
 #include "src/verbs/session/fork.h"
 #include "src/verbs/session/segment.h"

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "src/verbs/base/clock.h"
+#include "src/verbs/datapath/tm.h"
 #include "src/verbs/datapath/wr_opcode.h"
 #include "src/verbs/objects/srq.h"
-#include "src/verbs/objects/tm.h"
 
 static void flushed(uint32_t qpn, uint64_t wr_id, uint32_t slot, uint8_t opcode, uint8_t kind, struct pm_cqe *out)
 {

@@ -9,8 +9,8 @@
 #include "src/verbs/datapath/cq_notify.h"
 #include "src/verbs/datapath/flush.h"
 #include "src/verbs/datapath/poll_wait.h"
+#include "src/verbs/datapath/tm.h"
 #include "src/verbs/objects/srq.h"
-#include "src/verbs/objects/tm.h"
 #include "src/verbs/session/fork.h"
 
 /* Gives the CQ entry back to the daemon. */

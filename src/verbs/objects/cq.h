@@ -32,7 +32,7 @@ struct vb_cq {
     struct vb_cq_link *senders, *receivers; /* QPs whose send or receive completions come here */
     struct vb_srq *srqs; /* SRQs of XRC and of tag matching whose completions come here, linked by next_of_cq */
     uint32_t comp_events, async_events; /* delivered; under the lock of the context */
-    struct vb_poll_queue polled; /* who polled it in vain */
+    struct vb_poll_queue polled; /* the threads that poll it */
 };
 
 static inline struct vb_cq *vb_cq(struct ibv_cq *c)

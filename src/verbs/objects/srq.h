@@ -33,7 +33,7 @@ struct vb_srq {
     uint32_t srqn; /* XRC: its number on the wire */
     struct vb_cq *cq; /* XRC, tag matching: the CQ of its completions; else NULL */
     struct vb_srq *next_of_cq; /* under the lock of the CQ */
-    struct vb_tm *tm; /* tag matching: its list (objects/tm.h); else NULL */
+    struct vb_tm *tm; /* tag matching: its list (datapath/tm.h); else NULL */
     _Atomic uint32_t users; /* queue pairs that receive from it */
     uint32_t doorbell;
     pthread_mutex_t lock; /* of all fields below, except the event count */

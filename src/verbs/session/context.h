@@ -36,7 +36,7 @@ struct vb_context {
     struct vb_table mrs; /* by the upper 24 bits of the lkey */
     struct vb_table mws; /* by the upper 24 bits of the rkey */
     _Atomic size_t dm_used; /* bytes of device memory */
-    bool fatal_reported; /* IBV_EVENT_DEVICE_FATAL was delivered */
+    bool fatal_reported; /* IBV_EVENT_DEVICE_FATAL was delivered; under lock */
 };
 
 static inline struct vb_context *vb_ctx(struct ibv_context *c)

@@ -4,9 +4,9 @@
  *
  * dlsym finds these functions. It takes locks and may allocate memory, but some of the functions may be called in a
  * signal handler, or between vfork and exec. So a constructor finds all of them. Constructors of other libraries may
- * run earlier. For these, the functions that must always work make the system call themselves, and dlsym finds the
- * others when they are called. (Those of the C library are cancellation points. That makes no difference, since no
- * thread is cancelled that early.) */
+ * run earlier. Until then the entries of the functions that must always work point to functions of this module, which
+ * make the system call themselves, and dlsym finds the others when they are called. (The functions of this module are
+ * no cancellation points. That makes no difference, since no thread is cancelled that early.) */
 #ifndef PUMICE_SRC_VERBS_SHIM_LIBC_NEXT_H
 #define PUMICE_SRC_VERBS_SHIM_LIBC_NEXT_H
 

@@ -5,7 +5,7 @@
 
 #include <criterion/criterion.h>
 
-#include "pumice/abi.h"
+#include "pumice/abi_rings.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "src/verbs/objects/tm.h"
+#include "src/verbs/datapath/tm.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The client's side of a tag matching list: handles, list operations and their completions. The caller of each function
- * holds the lock of the SRQ.
+/* The client's side of a tag matching list: handles, list operations and their completions. The lock of the SRQ
+ * protects it all.
  *
  * The library chooses the handle of an entry at once, as the verbs API wants it (pumice/abi.h describes handles). The
- * slot of an entry is free again when all completions that the entry can have were polled: that of the ADD if it was
- * signaled, and the last receive completion or that of a successful DEL. An unsignaled DEL has no completion, so the
- * daemon writes its result into the ring. Therefore max_num_tags also bounds the entries that are consumed and not yet
- * polled.
+ * slot of an entry is free again when all completions that the entry can have were polled. These are the completion of
+ * a signaled ADD, and the last receive completion or that of a successful DEL. An unsignaled DEL has no completion, so
+ * the daemon writes its result into the ring. Therefore max_num_tags also bounds the entries that are consumed and not
+ * yet polled.
  *
  * The library also keeps what the completion of a signaled operation and the last completion of an entry would say. So
  * it can complete them itself when the daemon has died.
  *
  * An operation is outstanding from its posting until its completion is polled. An unsignaled operation is outstanding
  * until the daemon has carried it out. */
-#ifndef PUMICE_SRC_VERBS_OBJECTS_TM_H
-#define PUMICE_SRC_VERBS_OBJECTS_TM_H
+#ifndef PUMICE_SRC_VERBS_DATAPATH_TM_H
+#define PUMICE_SRC_VERBS_DATAPATH_TM_H
 
 #include "src/verbs/objects/srq.h"
 
@@ -35,7 +35,7 @@ struct vb_tm {
     uint8_t *ring;
     uint32_t mask, stride; /* slots - 1, bytes per slot */
     uint32_t tail; /* index of the next operation */
-    uint32_t seen; /* the daemon is known to have carried out the operations before this index */
+    uint32_t seen; /* the library knows that the daemon has carried out the operations before this index */
     uint32_t outstanding; /* operations that are outstanding; at most max_ops */
     uint32_t max_ops, max_num_tags, max_sge;
     /* The list of free slots; first is VB_TM_NONE if it is empty. The slot that was free longest comes first, so that a
@@ -57,7 +57,7 @@ int vb_post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_w
 struct vb_tm *vb_tm_new(void *segment, const struct pm_create_srq_req *req, const struct pm_create_srq_rep *rep,
                         uint32_t max_sge);
 
-/* Notes that a completion of kind PM_CQE_TM_ENTRY or PM_CQE_TM_OP was polled. */
+/* Notes that a completion of kind PM_CQE_TM_ENTRY or PM_CQE_TM_OP was polled. The caller holds the lock of the SRQ. */
 void vb_tm_retire(struct vb_srq *srq, const struct pm_cqe *e);
 
 /* A request that the library completes by itself after the death of the daemon. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The completions that the daemon wrote right before it died. The library takes them from the ring and flushes the requests
- * behind them, however late the last entries come. There is no daemon here: its death is between two loads of the library. */
+/* Polling after the death of the daemon. The library takes the completions that the daemon wrote before it died, and
+ * then flushes the other requests, however late the last completions come. There is no daemon here: the test writes its
+ * last completions at the worst moment, between two loads of the library. */
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -11,15 +12,15 @@
 #include "src/verbs/datapath/flush.h"
 #include "src/verbs/datapath/poll.h"
 #include "src/verbs/datapath/poll_wait.h"
+#include "src/verbs/datapath/tm.h"
 #include "src/verbs/objects/srq.h"
-#include "src/verbs/objects/tm.h"
 #include "src/verbs/session/fork.h"
 
 #define SLOTS 16
 #define QPN 7
 #define WR_ID(slot) (100u + (slot))
 
-static struct vb_context *c; /* on pages of its own */
+static struct vb_context *c; /* on pages of its own, so that a look at it is a fault */
 static struct vb_cq cq;
 static struct vb_qp qp;
 static struct pm_cq_page page;
@@ -27,7 +28,7 @@ static struct pm_cqe entries[SLOTS];
 static struct pm_send_wqe requests[SLOTS];
 static uint32_t last; /* the daemon's last completion is that of this slot */
 
-/* The other functions that poll.c needs. */
+/* Stand-ins for the other functions that poll.c calls. */
 static const uint32_t generation;
 const volatile uint32_t *vb_fork_page = &generation;
 bool vb_fork_complain(void)
@@ -60,7 +61,7 @@ bool vb_flush_next(struct vb_cq *q, struct pm_cqe *out)
     return true;
 }
 
-/* The library is about to look whether the daemon lives. */
+/* Runs when the library is about to look whether the daemon lives: the daemon completes its last requests and dies. */
 static void die(int sig)
 {
     (void)sig;
@@ -95,7 +96,7 @@ static void setup(void)
     cr_assert_eq(mprotect(c, sizeof(*c), PROT_NONE), 0);
 }
 
-TestSuite(last_words, .init = setup, .timeout = 60);
+TestSuite(poll_after_death, .init = setup, .timeout = 60);
 
 static void expect_all(void)
 {
@@ -110,20 +111,20 @@ static void expect_all(void)
     cr_expect_eq(atomic_load(&page.consumer), last + 1);
 }
 
-Test(last_words, the_last_completions_come_before_the_flushed_ones)
+Test(poll_after_death, completions_of_the_daemon_come_before_flushed_ones)
 {
     last = 2;
     expect_all();
 }
 
-Test(last_words, the_last_completions_of_a_queue_that_may_overrun)
+Test(poll_after_death, the_same_in_a_queue_that_may_overrun)
 {
     last = 2;
     cq.overruns = true;
     expect_all();
 }
 
-Test(last_words, the_last_completions_may_be_all)
+Test(poll_after_death, the_daemon_may_have_completed_all)
 {
     last = 4;
     expect_all();
