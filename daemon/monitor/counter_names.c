@@ -34,6 +34,14 @@ OBJECT(usnic, USNIC_COUNTERS)
 OBJECT(port, PORT_COUNTERS)
 #undef X
 
+/* all: also counters that are 0. */
+void counter_add_engine(json_t *o, const struct engine_counters *c, bool all)
+{
+#define X(name, text) set(o, #name, c->name, all);
+    ENGINE_COUNTERS(X)
+#undef X
+}
+
 void counter_name_add(json_t *o, const struct engine_counters *e, const struct io_counters *io, bool all)
 {
     static const struct io_counters none;

@@ -85,6 +85,9 @@
     X(max_sent_window_size, e->max_sent_window, "most unacknowledged packets of a QP")                                 \
     X(max_rcvd_window_size, e->max_rcvd_window, "largest distance of a packet ahead of the expected one")
 
+/* Adds the engine's counters under their own names. all: also those that are 0. */
+void counter_add_engine(json_t *o, const struct engine_counters *c, bool all);
+
 /* Adds "hw_counters" (those of rxe), "mlx5_counters" and "usnic_counters" to o. If io is not NULL (a whole device,
  * not one QP), adds "port_counters" too. all: also counters that are 0. */
 void counter_name_add(json_t *o, const struct engine_counters *e, const struct io_counters *io, bool all);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/json.h"
 #include "daemon/base/log.h"
 #include "daemon/objects/qp/qp.h"
 #include "daemon/session/session.h"
@@ -162,14 +163,6 @@ const char *report_text(const struct report *r, char out[REPORT_TEXT_MAX])
     return out;
 }
 
-static void set_hex(json_t *o, const char *name, uint64_t v)
-{
-    char text[24];
-
-    snprintf(text, sizeof(text), "0x%" PRIx64, v);
-    json_object_set_new(o, name, json_string(text));
-}
-
 json_t *report_json(const struct report *r)
 {
     const struct cause *c = cause_of(r);
@@ -190,8 +183,8 @@ json_t *report_json(const struct report *r)
     json_object_set_new(o, "psn", json_integer(r->psn));
     json_object_set_new(o, "expected", json_integer(r->expected));
     if (r->has_key) {
-        set_hex(o, "key", r->key);
-        set_hex(o, "va", r->va);
+        json_object_set_new(o, "key", json_hex(r->key));
+        json_object_set_new(o, "va", json_hex(r->va));
     }
     if (r->kind == REPORT_TIMEOUT)
         json_object_set_new(o, "retries_left", json_integer(r->retries_left));

@@ -7,16 +7,17 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/monitor/counter_names.h"
-#include "daemon/monitor/layout_status.h"
 #include "daemon/monitor/ping.h"
-#include "daemon/monitor/status.h"
-#include "daemon/monitor/tm_status.h"
+#include "daemon/status/json_memfd.h"
+#include "daemon/status/layout_status.h"
+#include "daemon/status/status.h"
+#include "daemon/status/tm_status.h"
 #include "pumice/version.h"
 
 /* Attaches the document to the reply and releases it. */
 static int send_document(json_t *root, struct control_reply *rp)
 {
-    int fd = root ? status_memfd(root) : -ENOMEM;
+    int fd = root ? json_memfd(root) : -ENOMEM;
 
     json_decref(root);
     if (fd < 0)

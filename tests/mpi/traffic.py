@@ -23,7 +23,7 @@ class Traffic:
         for host in self.lab.hosts:
             total = {}
             for device in host.status()["devices"]:
-                for name, value in dict(device["counters"], makers=device["use"]["makers"]).items():
+                for name, value in dict(device["counters"], makers=device["usage"]["makers"]).items():
                     total[name] = total.get(name, 0) + value
             hosts.append(total)
         return hosts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a queue pair waits for, in words, from what daemons tell of it (daemon/monitor/status.h). */
+/* What a queue pair waits for, in words, from what daemons tell of it (daemon/status/status.h). */
 #ifndef PUMICE_SRC_CMD_INSPECT_DIAGNOSE_H
 #define PUMICE_SRC_CMD_INSPECT_DIAGNOSE_H
 

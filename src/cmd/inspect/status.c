@@ -96,7 +96,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* The same counters under other names, and what pumice run wants to know in the end, are for --all and --json. */
 static void leave_out_rest(json_t *status)
 {
-    static const char *const names[] = {"hw_counters", "mlx5_counters", "port_counters", "usnic_counters", "use"};
+    static const char *const names[] = {"hw_counters", "mlx5_counters", "port_counters", "usnic_counters", "usage"};
     json_t *device;
     size_t i;
 

@@ -22,7 +22,7 @@ static json_int_t value(const json_t *o, const char *name)
 
 static void add(struct sums *s, const json_t *device)
 {
-    const json_t *use = json_object_get(device, "use");
+    const json_t *use = json_object_get(device, "usage");
 
     s->makers += value(use, "makers");
     s->connected += value(use, "connected");

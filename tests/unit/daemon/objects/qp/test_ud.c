@@ -5,7 +5,7 @@
 #include <infiniband/verbs.h>
 #include <unistd.h>
 
-#include "daemon/monitor/usage_status.h"
+#include "daemon/status/usage_status.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 
 #define GRH 40

@@ -6,7 +6,7 @@
 #include <infiniband/verbs.h>
 #include <unistd.h>
 
-#include "daemon/monitor/tm_status.h"
+#include "daemon/status/tm_status.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 #include "wire/tmh.h"
 

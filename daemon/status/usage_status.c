@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/monitor/usage_status.h"
+#include "daemon/status/usage_status.h"
 
 #include <infiniband/verbs.h>
 

@@ -3,7 +3,7 @@
  * QPs. */
 #include <criterion/criterion.h>
 
-#include "daemon/monitor/usage_status.h"
+#include "daemon/status/usage_status.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 
 static struct fixture f;

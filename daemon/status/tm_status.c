@@ -1,30 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/monitor/tm_status.h"
-
-#include <inttypes.h>
-#include <stdio.h>
+#include "daemon/status/tm_status.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/json.h"
 #include "daemon/session/session.h"
-
-static json_t *number(uint64_t v)
-{
-    return json_integer((json_int_t)v);
-}
-
-static json_t *hex(uint64_t v)
-{
-    char text[24];
-
-    snprintf(text, sizeof(text), "0x%" PRIx64, v);
-    return json_string(text);
-}
-
-/* The time since `then`, in us. */
-static json_t *age(uint64_t then, uint64_t now)
-{
-    return json_real(now > then ? (double)(now - then) / 1e3 : 0.0);
-}
 
 json_t *tm_status_summary(const struct client_srq *q)
 {
@@ -33,18 +12,18 @@ json_t *tm_status_summary(const struct client_srq *q)
 
     tm_info(q->list.tm, &i);
     json_object_set_new(o, "in_sync", json_boolean(i.in_sync));
-    json_object_set_new(o, "hw_cnt", number(i.hw_cnt));
-    json_object_set_new(o, "sw_cnt", number(i.sw_cnt));
-    json_object_set_new(o, "inflight", number(i.inflight));
-    json_object_set_new(o, "active", number(i.active));
-    json_object_set_new(o, "pending", number(i.pending));
-    json_object_set_new(o, "consumed", number(i.consumed));
-    json_object_set_new(o, "masks", number(i.masks));
-    json_object_set_new(o, "max_num_tags", number(i.max_num_tags));
-    json_object_set_new(o, "max_ops", number(i.max_ops));
+    json_object_set_new(o, "hw_cnt", json_number(i.hw_cnt));
+    json_object_set_new(o, "sw_cnt", json_number(i.sw_cnt));
+    json_object_set_new(o, "inflight", json_number(i.inflight));
+    json_object_set_new(o, "active", json_number(i.active));
+    json_object_set_new(o, "pending", json_number(i.pending));
+    json_object_set_new(o, "consumed", json_number(i.consumed));
+    json_object_set_new(o, "masks", json_number(i.masks));
+    json_object_set_new(o, "max_num_tags", json_number(i.max_num_tags));
+    json_object_set_new(o, "max_ops", json_number(i.max_ops));
     json_object_set_new(o, "profile", json_string(tm_profile(i.profile)->name));
-    json_object_set_new(o, "buffers", number(srq_posted(q->srq)));
-#define X(name, text) json_object_set_new(counters, #name, number(i.counters.name));
+    json_object_set_new(o, "buffers", json_number(srq_posted(q->srq)));
+#define X(name, text) json_object_set_new(counters, #name, json_number(i.counters.name));
     TM_COUNTERS(X)
 #undef X
     json_object_set_new(o, "counters", counters);
@@ -59,13 +38,13 @@ static json_t *entries_json(const struct tag_list *tm, uint32_t most, uint64_t n
     while (most-- && (e = tm_next_entry(tm, e)) != NULL) {
         json_t *o = json_object();
 
-        json_object_set_new(o, "handle", hex(e->handle));
-        json_object_set_new(o, "tag", hex(e->tag));
-        json_object_set_new(o, "mask", hex(e->mask));
-        json_object_set_new(o, "bytes", number(e->capacity));
-        json_object_set_new(o, "recv_wr_id", number(e->recv_wr_id));
+        json_object_set_new(o, "handle", json_hex(e->handle));
+        json_object_set_new(o, "tag", json_hex(e->tag));
+        json_object_set_new(o, "mask", json_hex(e->mask));
+        json_object_set_new(o, "bytes", json_number(e->capacity));
+        json_object_set_new(o, "recv_wr_id", json_number(e->recv_wr_id));
         json_object_set_new(o, "state", json_string(tm_is_active(tm, e) ? "active" : "pending"));
-        json_object_set_new(o, "age_us", age(e->posted, now));
+        json_object_set_new(o, "age_us", json_us_between(e->posted, now));
         json_array_append_new(list, o);
     }
     return list;
@@ -81,32 +60,32 @@ static json_t *event_json(const struct tm_event *ev, uint64_t n, uint64_t now)
     json_t *o = json_object();
     bool adds = ev->type == TM_EV_ADD;
 
-    json_object_set_new(o, "number", number(n));
-    json_object_set_new(o, "age_us", age(ev->time, now));
+    json_object_set_new(o, "number", json_number(n));
+    json_object_set_new(o, "age_us", json_us_between(ev->time, now));
     json_object_set_new(o, "event", json_string(tm_event_name(ev->type)));
     if (is_message(ev->type)) {
-        json_object_set_new(o, "qpn", number(ev->qpn));
+        json_object_set_new(o, "qpn", json_number(ev->qpn));
         json_object_set_new(o, "kind", json_string(tm_kind_name(ev->kind)));
     }
     if (adds || ev->kind == TM_KIND_EAGER || ev->kind == TM_KIND_RNDV)
-        json_object_set_new(o, "tag", hex(ev->tag));
+        json_object_set_new(o, "tag", json_hex(ev->tag));
     if (adds) {
-        json_object_set_new(o, "mask", hex(ev->mask));
+        json_object_set_new(o, "mask", json_hex(ev->mask));
         json_object_set_new(o, "active", json_boolean(ev->active));
     }
     if (ev->handle != TM_NO_HANDLE)
-        json_object_set_new(o, "handle", hex(ev->handle));
+        json_object_set_new(o, "handle", json_hex(ev->handle));
     if (ev->type == TM_EV_ACTIVATE)
-        json_object_set_new(o, "entries", number(ev->entries));
+        json_object_set_new(o, "entries", json_number(ev->entries));
     else if (is_message(ev->type))
-        json_object_set_new(o, "depth", number(ev->entries));
+        json_object_set_new(o, "depth", json_number(ev->entries));
     if (ev->why != TM_WHY_NONE) {
         json_object_set_new(o, "why", json_string(tm_reason_name(ev->why)));
         json_object_set_new(o, "why_text", json_string(tm_reason_text(ev->why)));
     }
-    json_object_set_new(o, "hw_cnt", number(ev->hw_cnt));
-    json_object_set_new(o, "sw_cnt", number(ev->sw_cnt));
-    json_object_set_new(o, "inflight", number(ev->inflight));
+    json_object_set_new(o, "hw_cnt", json_number(ev->hw_cnt));
+    json_object_set_new(o, "sw_cnt", json_number(ev->sw_cnt));
+    json_object_set_new(o, "inflight", json_number(ev->inflight));
     return o;
 }
 
@@ -139,11 +118,11 @@ static void add_list(void *obj, void *ctx)
     if (!q->list.tm)
         return;
     o = tm_status_summary(q);
-    json_object_set_new(o, "srq", number(q->handle));
-    json_object_set_new(o, "session", number(call->session->number));
+    json_object_set_new(o, "srq", json_number(q->handle));
+    json_object_set_new(o, "session", json_number(call->session->number));
     json_object_set_new(o, "pid", json_integer(call->session->cred.pid));
     json_object_set_new(o, "comm", json_string(call->session->comm));
-    json_object_set_new(o, "qps", number(q->users));
+    json_object_set_new(o, "qps", json_number(q->users));
     json_object_set_new(o, "entries", entries_json(q->list.tm, call->rq->entries, now));
     json_object_set_new(o, "events", events_json(q->list.tm, call->rq->events, now));
     json_array_append_new(call->lists, o);

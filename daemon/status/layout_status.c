@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/monitor/layout_status.h"
+#include "daemon/status/layout_status.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "daemon/base/json.h"
 #include "daemon/core/control/mw_inspect.h"
 #include "daemon/objects/mw.h"
 #include "daemon/session/session.h"
-
-static json_t *hex(uint64_t v)
-{
-    char text[24];
-
-    snprintf(text, sizeof(text), "0x%" PRIx64, v);
-    return json_string(text);
-}
 
 static json_t *entry_json(const struct engine *e, const struct layout_entry *entry)
 {
@@ -24,11 +15,11 @@ static json_t *entry_json(const struct engine *e, const struct layout_entry *ent
     json_t *dims = json_array();
 
     for (uint32_t i = 0; i < entry->ndim; i++)
-        json_array_append_new(
-            dims, json_pack("{s:o, s:o}", "stride", hex(entry->dim[i].stride), "count", hex(entry->dim[i].count)));
-    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "object", hex(entry->object), "kind",
-                     kinds[mw_object(e, entry)], "address", hex(entry->addr), "length", hex(entry->length), "items",
-                     hex(entry->items), "repeat", hex(entry->repeat), "dimensions", dims);
+        json_array_append_new(dims, json_pack("{s:o, s:o}", "stride", json_hex(entry->dim[i].stride), "count",
+                                              json_hex(entry->dim[i].count)));
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "object", json_hex(entry->object), "kind",
+                     kinds[mw_object(e, entry)], "address", json_hex(entry->addr), "length", json_hex(entry->length),
+                     "items", json_hex(entry->items), "repeat", json_hex(entry->repeat), "dimensions", dims);
 }
 
 static json_t *piece_json(const struct mw_segment *p, uint64_t off)
@@ -37,8 +28,8 @@ static json_t *piece_json(const struct mw_segment *p, uint64_t off)
 
     for (uint32_t i = 0; i < p->depth; i++)
         json_array_append_new(path, json_integer(p->path[i]));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "offset", hex(off), "length", hex(p->len), "address", hex(p->va),
-                     "object", hex(p->object), "path", path);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "offset", json_hex(off), "length", json_hex(p->len), "address",
+                     json_hex(p->va), "object", json_hex(p->object), "path", path);
 }
 
 static void add_segments(json_t *o, const struct engine *e, const struct mw_view *v, const struct pm_layout_req *rq)
@@ -66,13 +57,13 @@ static void add_binding(json_t *o, const struct engine *e, const struct mw_view 
 
     json_object_set_new(o, "qpn", v->qpn ? json_integer(v->qpn) : json_null());
     json_object_set_new(o, "access", json_integer(v->access));
-    json_object_set_new(o, "start", hex(v->start));
-    json_object_set_new(o, "length", hex(v->length));
+    json_object_set_new(o, "start", json_hex(v->start));
+    json_object_set_new(o, "length", json_hex(v->length));
     json_object_set_new(o, "depth", json_integer(v->depth));
     if (!v->layout)
-        json_object_set_new(o, "region", hex(v->region));
+        json_object_set_new(o, "region", json_hex(v->region));
     else if (v->layout->uniform)
-        json_object_set_new(o, "round", hex(v->layout->round_bytes));
+        json_object_set_new(o, "round", json_hex(v->layout->round_bytes));
     json_object_set_new(o, "entry_count", json_integer(v->layout ? v->layout->count : 0));
     if (rq->key == 0)
         return;
@@ -101,7 +92,7 @@ static void add_window(void *obj, void *ctx)
         return;
     if (!mw_view(e, mw->key, &v))
         return;
-    o = json_pack("{s:o, s:I, s:i, s:s, s:i, s:i, s:i, s:b}", "key", hex(v.key), "session",
+    o = json_pack("{s:o, s:I, s:i, s:s, s:i, s:i, s:i, s:b}", "key", json_hex(v.key), "session",
                   (json_int_t)call->session->number, "pid", (int)call->session->cred.pid, "comm", call->session->comm,
                   "pd", (int)v.pd, "type", (int)v.type, "max_entries", (int)mw->max_entries, "bound", (int)v.bound);
     if (o && v.bound)

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Writes a JSON document to memory that a client can map. */
+#ifndef PUMICE_DAEMON_MONITOR_JSON_MEMFD_H
+#define PUMICE_DAEMON_MONITOR_JSON_MEMFD_H
+
+#include <jansson.h>
+
+/* Writes JSON text to a new memfd. Returns a descriptor or -errno. */
+int json_memfd(const json_t *root);
+
+#endif

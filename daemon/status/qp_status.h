@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A QP as JSON.
+ *
+ * qpn, session, pid, comm (an XRC target instead has session null and openers: [ session ]), type, state,
+ *     dest_qpn, dgid, path_mtu, pd, send_cq, recv_cq, srq, xrcd (null: none),
+ *     requester ("free", "queued", "in hotel": waiting for an ACK, "on re-send list"),
+ *     sq_posted, rq_posted (requests that the engine has),
+ *     sq_ring, rq_ring (requests that the client wrote and the daemon has not read; null: the ring is broken),
+ *     sq_max, rq_max, una_psn, next_psn, max_psn, epsn, msn, retries_left, rnr_retries_left, reads_outstanding,
+ *     deadline_us (from now; null: no timer), srtt_us, window_bytes, inflight_bytes,
+ *     rate (bytes per second; congestion has lowered it; null: no limit), waiting_rate, waiting_rnr, waiting_fence,
+ *     waiting_reads, broken, unreachable (texts, or null),
+ *     counters, hw_counters, mlx5_counters, usnic_counters (only those that are not 0),
+ *     retry_cnt, rnr_retry, max_rd_atomic (attributes),
+ *     waiting_window, waiting_peer (full windows), waiting_drain (SQD), waiting_srqn (null: none),
+ *     retransmitting, probes (tail probes since the last progress),
+ *     silent_us (age of the oldest unacknowledged packet as such; null: none is),
+ *     rnr_us (rest of the peer's RNR timer; null: none runs),
+ *     timeout_us (of the QP; null: none), failure (the first cause of its error, see error_log.h; null: none) */
+#ifndef PUMICE_DAEMON_MONITOR_QP_STATUS_H
+#define PUMICE_DAEMON_MONITOR_QP_STATUS_H
+
+#include <jansson.h>
+
+struct client_qp;
+
+/* Returns a new reference. */
+json_t *qp_status(const struct client_qp *q);
+
+#endif

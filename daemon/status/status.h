@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The daemon's status as JSON. The command's `status` and `why` read it.
+ *
+ *   { version, pid, uid, socket, uptime_s, fault, seed, devices: [ DEVICE ] }
+ *
+ * DEVICE: name, usage (see usage_status.h), address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload), gso,
+ *     loopback, ecn, rcvbuf, sndbuf, peer_window (bytes), window_pkts,
+ *     counters: { name: number } (engine, I/O and faults together),
+ *     hw_counters, mlx5_counters, port_counters, usnic_counters (the same under other systems' names, counter_names.h),
+ *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ], cqs: [ CQ ], mrs: [ MR ], mws: [ MW ],
+ *     groups: [ { gid, members } ] (multicast), connectivity (see path_check.h)
+ * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"); and the number of its pds, mrs,
+ *     mws, channels, cqs, srqs, qps, xrcds, targets (XRC targets that it has open)
+ * QP: qp_status.h. SRQ, XRCD, CQ, MR, MW: object_status.h. */
+#ifndef PUMICE_DAEMON_STATUS_H
+#define PUMICE_DAEMON_STATUS_H
+
+#include <jansson.h>
+
+#include "daemon/device/device.h"
+
+/* Returns the status of one device. Runs in the device's thread. NULL: out of memory. The caller owns the reference. */
+json_t *status_device(struct device *d);
+
+#endif
