@@ -48,7 +48,7 @@ int handles_add_at(struct handles *t, void *obj, uint32_t id)
 int handles_add(struct handles *t, void *obj, uint32_t *id)
 {
     uint32_t limit = t->limit && t->limit < HANDLES_MAX ? t->limit : HANDLES_MAX;
-    uint32_t last = limit < HANDLES_MAX / HANDLES_TURNS ? limit * HANDLES_TURNS : HANDLES_MAX;
+    uint32_t last = limit < HANDLES_MAX / HANDLES_SPREAD ? limit * HANDLES_SPREAD : HANDLES_MAX;
 
     if (t->count >= limit)
         return -ENOSPC;

@@ -15,10 +15,10 @@ struct handles {
     uint32_t next;
 };
 
-/* Numbers have 24 bits. In a table with a limit they are at most HANDLES_TURNS times the limit, because clients have tables
+/* Numbers have 24 bits. In a table with a limit they are at most HANDLES_SPREAD times the limit, because clients have tables
  * by number, too. These grow with the numbers and never shrink. */
 #define HANDLES_MAX 0xffffffu
-#define HANDLES_TURNS 16u
+#define HANDLES_SPREAD 16u
 
 /* Gives the object a new number from 1 to HANDLES_MAX, and writes it to *id. 0; -ENOSPC: the table is full; -ENOMEM. */
 int handles_add(struct handles *t, void *obj, uint32_t *id);

@@ -9,8 +9,8 @@
  *   client's memory even if the pid is reused. It ignores page protections.
  *
  * In both ways the daemon touches only ranges that the engine has checked against the client's own keys. */
-#ifndef PUMICE_DAEMON_CLIENT_MEM_H
-#define PUMICE_DAEMON_CLIENT_MEM_H
+#ifndef PUMICE_DAEMON_CLIENT_MEM_CLIENT_MEM_H
+#define PUMICE_DAEMON_CLIENT_MEM_CLIENT_MEM_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  * span. It goes from the first to the last of their bytes. The pieces are then copied out of the span. Each page of a
  * span holds a byte of some piece, and the kernel grants or refuses memory by pages. So a span is readable if and
  * only if its pieces are. */
-#ifndef PUMICE_DAEMON_GATHER_H
-#define PUMICE_DAEMON_GATHER_H
+#ifndef PUMICE_DAEMON_CLIENT_MEM_GATHER_H
+#define PUMICE_DAEMON_CLIENT_MEM_GATHER_H
 
 #include "daemon/client_mem/client_mem.h"
 

@@ -8,8 +8,8 @@
  * An atomic is a read and a write by the device's one thread. So atomics are atomic with respect to each other, which
  * is what IBV_ATOMIC_HCA promises. They are not atomic with respect to the client's own CPU instructions, or to
  * another device that reaches the same memory. */
-#ifndef PUMICE_DAEMON_MEM_BACKEND_H
-#define PUMICE_DAEMON_MEM_BACKEND_H
+#ifndef PUMICE_DAEMON_CLIENT_MEM_MEM_BACKEND_H
+#define PUMICE_DAEMON_CLIENT_MEM_MEM_BACKEND_H
 
 #include "daemon/client_mem/client_mem.h"
 #include "daemon/client_mem/gather.h"

@@ -5,8 +5,8 @@
  * prefers those that slept; and after several in a row it asks for a short time slice, which gets it back sooner (EEVDF,
  * since Linux 6.12). While nobody hogs the processors such a slice would be a loss: it gets the thread back after each turn of a client,
  * before there is much to do. */
-#ifndef PUMICE_DAEMON_CPU_YIELD_H
-#define PUMICE_DAEMON_CPU_YIELD_H
+#ifndef PUMICE_DAEMON_DEVICE_CPU_YIELD_H
+#define PUMICE_DAEMON_DEVICE_CPU_YIELD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A device: one address, one UDP socket, one engine, one thread with its loop, and the sessions bound to it. Everything
  * in here belongs to the device's thread from device_start to device_stop; other threads get in by device_do. */
-#ifndef PUMICE_DAEMON_DEVICE_H
-#define PUMICE_DAEMON_DEVICE_H
+#ifndef PUMICE_DAEMON_DEVICE_DEVICE_H
+#define PUMICE_DAEMON_DEVICE_DEVICE_H
 
 #include <ev.h>
 #include <pthread.h>
@@ -106,7 +106,7 @@ struct device {
     struct client_qp_list backlog; /* have requests in their send ring that were not read yet */
     struct client_qp_list failed; /* went to ERR, or broke their rings, and were not dealt with yet */
     struct client_srq_list failed_srqs; /* broke their rings, likewise */
-    struct client_srq_list waiting_lists; /* have list operations in their ring that were not carried out yet */
+    struct client_srq_list waiting_tm_srqs; /* have list operations in their ring that were not carried out yet */
 
     /* The loop's own. */
     struct ev_loop *loop;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Lets another thread have a function called in a loop's thread, and waits until it is done. */
-#ifndef PUMICE_DAEMON_MAILBOX_H
-#define PUMICE_DAEMON_MAILBOX_H
+#ifndef PUMICE_DAEMON_DEVICE_MAILBOX_H
+#define PUMICE_DAEMON_DEVICE_MAILBOX_H
 
 #include <ev.h>
 #include <pthread.h>

@@ -133,7 +133,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     TAILQ_INIT(&d->backlog);
     TAILQ_INIT(&d->failed);
     TAILQ_INIT(&d->failed_srqs);
-    TAILQ_INIT(&d->waiting_lists);
+    TAILQ_INIT(&d->waiting_tm_srqs);
     mem_backend_init(&d->memory);
     if (fault_parse(s->fault, &spec, why, ERROR_TEXT_MAX) != 0)
         return -EINVAL;

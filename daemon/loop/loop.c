@@ -147,7 +147,7 @@ static void sleep_until_event(struct device *d)
     if (when <= clock_ns())
         return;
     announce(d, true);
-    client_wakeup_release(d);
+    client_wakeup_all(d);
     if (!doorbell_pending(d)) {
         if (when != NEVER)
             set_timer(d, when);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The loop of a device's thread: hot while there is work, then asleep. */
-#ifndef PUMICE_DAEMON_LOOP_H
-#define PUMICE_DAEMON_LOOP_H
+#ifndef PUMICE_DAEMON_LOOP_LOOP_H
+#define PUMICE_DAEMON_LOOP_LOOP_H
 
 #include "daemon/device/device.h"
 

@@ -93,7 +93,7 @@ static unsigned publish(struct device *d, uint64_t now)
     while ((cq = TAILQ_FIRST(&d->dirty_cqs)) != NULL) {
         TAILQ_REMOVE(&d->dirty_cqs, cq, dirty_link);
         cq->dirty = false;
-        client_wakeup_tell(cq->session);
+        client_wakeup_published(cq->session);
         cq_notify(cq, now);
     }
     return n;
@@ -138,7 +138,7 @@ bool device_pass(struct device *d, uint64_t now)
     work += doorbells_scan(&s->doorbells, now);
     if (!TAILQ_EMPTY(&d->backlog))
         work += drain_backlog(d, now);
-    if (!TAILQ_EMPTY(&d->waiting_lists))
+    if (!TAILQ_EMPTY(&d->waiting_tm_srqs))
         work += tm_srq_drain_waiting(d, now);
     if (work || held) /* what was posted leaves before the socket is asked, which costs as much as a small message */
         work += send_all(d, now);

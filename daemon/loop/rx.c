@@ -96,7 +96,7 @@ unsigned device_rx_groups(struct device *d, uint64_t now)
         mem_backend_flush(&d->memory); /* the buffers are about to be used again */
         datagrams = udp_recv(&d->udp, g->fd);
         if (datagrams)
-            g->hot_until = now + GROUP_HOT_NS;
+            g->hot_until = now + MCAST_GROUP_HOT_NS;
         packets += take_in(d, datagrams, g, now);
     }
     return packets;

@@ -5,8 +5,8 @@
  * packets that had none.
  *
  * While nobody captures, the cost is one comparison for each message sent and each packet received. */
-#ifndef PUMICE_DAEMON_CAPTURE_H
-#define PUMICE_DAEMON_CAPTURE_H
+#ifndef PUMICE_DAEMON_MONITOR_CAPTURE_H
+#define PUMICE_DAEMON_MONITOR_CAPTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /* Pumice's counters under the names that other systems use, so that their tools find them and their users know them.
  * The systems are soft-RoCE (rxe) and mlx5 (hw_counters), InfiniBand (port counters), and Open MPI's usnic transport
  * (its statistics). */
-#ifndef PUMICE_DAEMON_FOREIGN_H
-#define PUMICE_DAEMON_FOREIGN_H
+#ifndef PUMICE_DAEMON_MONITOR_COUNTER_NAMES_H
+#define PUMICE_DAEMON_MONITOR_COUNTER_NAMES_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Turns the engine's reports (daemon/core/qp/error_report.h) into words: one line each for the log, and texts for
  * `status` and `why`. */
-#ifndef PUMICE_DAEMON_REPORTS_H
-#define PUMICE_DAEMON_REPORTS_H
+#ifndef PUMICE_DAEMON_MONITOR_ERROR_LOG_H
+#define PUMICE_DAEMON_MONITOR_ERROR_LOG_H
 
 #include <jansson.h>
 #include <stddef.h>

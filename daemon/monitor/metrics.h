@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Serves the counters to Prometheus: a text over HTTP, at a loopback address only, if the option "metrics" is set. */
-#ifndef PUMICE_DAEMON_METRICS_H
-#define PUMICE_DAEMON_METRICS_H
+#ifndef PUMICE_DAEMON_MONITOR_METRICS_H
+#define PUMICE_DAEMON_MONITOR_METRICS_H
 
 #include <ev.h>
 #include <jansson.h>

@@ -5,8 +5,8 @@
  * a file that lists who pairs with whom. Nothing waits for the check. With PATH_CHECK_ENFORCE, QPs that can't work
  * fail at once instead of after their retries, and the daemon refuses new connections to that address. Each such
  * attempt checks again. */
-#ifndef PUMICE_DAEMON_PATH_CHECK_H
-#define PUMICE_DAEMON_PATH_CHECK_H
+#ifndef PUMICE_DAEMON_MONITOR_PATH_CHECK_H
+#define PUMICE_DAEMON_MONITOR_PATH_CHECK_H
 
 #include <jansson.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Connectivity checks of a device (PM_OP_CHECK, `pumice ping`): its engine sends probes, and this module records the
  * result of each: an answer, an ICMP message, an error of the kernel, or nothing. */
-#ifndef PUMICE_DAEMON_PING_H
-#define PUMICE_DAEMON_PING_H
+#ifndef PUMICE_DAEMON_MONITOR_PING_H
+#define PUMICE_DAEMON_MONITOR_PING_H
 
 #include "daemon/device/device.h"
 #include "daemon/session/control_msg.h"

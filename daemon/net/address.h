@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Internet addresses and the GIDs that represent them: ::ffff:a.b.c.d for IPv4, the address itself for IPv6. */
-#ifndef PUMICE_DAEMON_ADDR_H
-#define PUMICE_DAEMON_ADDR_H
+#ifndef PUMICE_DAEMON_NET_ADDRESS_H
+#define PUMICE_DAEMON_NET_ADDRESS_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

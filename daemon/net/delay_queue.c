@@ -24,10 +24,10 @@ bool delay_queue_push(struct delay_queue *q, const struct tx_pkt *pkt, const uin
     uint32_t len = pkt->len;
     unsigned i;
 
-    if (q->n == FAULTQ_PACKETS || q->bytes + len > FAULTQ_BYTES)
+    if (q->n == DELAY_QUEUE_PACKETS || q->bytes + len > DELAY_QUEUE_BYTES)
         return false;
     if (!q->heap)
-        q->heap = calloc(FAULTQ_PACKETS, sizeof(q->heap[0]));
+        q->heap = calloc(DELAY_QUEUE_PACKETS, sizeof(q->heap[0]));
     e = q->heap ? malloc(sizeof(*e) + len) : NULL;
     if (!e)
         return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Copies of packets that fault injection holds back, in the order in which they are due. The queue is bounded. It is
  * used only while faults are on. */
-#ifndef PUMICE_DAEMON_FAULTQ_H
-#define PUMICE_DAEMON_FAULTQ_H
+#ifndef PUMICE_DAEMON_NET_DELAY_QUEUE_H
+#define PUMICE_DAEMON_NET_DELAY_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,8 +10,8 @@
 #include "daemon/core/engine.h"
 #include "daemon/net/fault.h"
 
-#define FAULTQ_PACKETS 4096u
-#define FAULTQ_BYTES (16u << 20)
+#define DELAY_QUEUE_PACKETS 4096u
+#define DELAY_QUEUE_BYTES (16u << 20)
 
 struct delay_queue_entry {
     uint64_t due;

@@ -15,8 +15,8 @@
  * daemon/net/fault_spec.h describes the faults.
  *
  * Each device has its own struct fault, used by one thread. */
-#ifndef PUMICE_DAEMON_FAULT_H
-#define PUMICE_DAEMON_FAULT_H
+#ifndef PUMICE_DAEMON_NET_FAULT_H
+#define PUMICE_DAEMON_NET_FAULT_H
 
 #include <stdbool.h>
 #include <stddef.h>

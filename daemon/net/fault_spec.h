@@ -24,8 +24,8 @@
  *
  *   P is a percentage with its sign: 1%, 0.05%, 100%. T is a number with ns, us, ms or s; at most 10s. An empty
  *   specification means no faults. */
-#ifndef PUMICE_DAEMON_FAULT_SPEC_H
-#define PUMICE_DAEMON_FAULT_SPEC_H
+#ifndef PUMICE_DAEMON_NET_FAULT_SPEC_H
+#define PUMICE_DAEMON_NET_FAULT_SPEC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Finds the packets of a batch that one GSO send can carry. They are adjacent in memory, go to one destination, and
  * have equal length; only the last may be shorter. Pure. */
-#ifndef PUMICE_DAEMON_GSO_H
-#define PUMICE_DAEMON_GSO_H
+#ifndef PUMICE_DAEMON_NET_GSO_H
+#define PUMICE_DAEMON_NET_GSO_H
 
 #include "daemon/core/engine.h"
 

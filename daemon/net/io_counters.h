@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Counters of a device outside its engine: datagrams, losses at the socket, events without room. Names as in status. */
-#ifndef PUMICE_DAEMON_IOCOUNTERS_H
-#define PUMICE_DAEMON_IOCOUNTERS_H
+#ifndef PUMICE_DAEMON_NET_IO_COUNTERS_H
+#define PUMICE_DAEMON_NET_IO_COUNTERS_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The network interface of a device: finds the interface that has an address, reads its MTU and state, and makes a
  * GUID of MAC and address. */
-#ifndef PUMICE_DAEMON_NETDEV_H
-#define PUMICE_DAEMON_NETDEV_H
+#ifndef PUMICE_DAEMON_NET_NETDEV_H
+#define PUMICE_DAEMON_NET_NETDEV_H
 
 #include <net/if.h>
 #include <stdbool.h>

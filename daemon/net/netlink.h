@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Watches a network interface and its addresses by rtnetlink. The daemon uses it to raise IBV_EVENT_PORT_ERR,
  * IBV_EVENT_PORT_ACTIVE and IBV_EVENT_GID_CHANGE. */
-#ifndef PUMICE_DAEMON_PORTWATCH_H
-#define PUMICE_DAEMON_PORTWATCH_H
+#ifndef PUMICE_DAEMON_NET_NETLINK_H
+#define PUMICE_DAEMON_NET_NETLINK_H
 
 #include <stdbool.h>
 

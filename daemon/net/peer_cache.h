@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Caches the data that is the same for every packet to or from one address: socket address, GID, and the precomputed
  * start of the ICRC. The cache is small. An entry that another address replaced is computed again. */
-#ifndef PUMICE_DAEMON_PEER_H
-#define PUMICE_DAEMON_PEER_H
+#ifndef PUMICE_DAEMON_NET_PEER_CACHE_H
+#define PUMICE_DAEMON_NET_PEER_CACHE_H
 
 #include <stdbool.h>
 #include <stdint.h>

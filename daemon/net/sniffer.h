@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Detects packet sniffers. With GSO, a capture on the sending host shows datagrams of up to 64 KiB instead of RoCEv2
  * packets. So `gso = auto` sends without GSO while a sniffer is open. */
-#ifndef PUMICE_DAEMON_SNIFFER_H
-#define PUMICE_DAEMON_SNIFFER_H
+#ifndef PUMICE_DAEMON_NET_SNIFFER_H
+#define PUMICE_DAEMON_NET_SNIFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /* The UDP socket of a device: one unconnected socket, bound to port 4791 of the device's address. It sends and
  * receives batches by GSO, GRO, sendmmsg and recvmmsg. This module also fills in the ICRC of outgoing packets,
  * because the ICRC depends on how they are sent. Its parts are udp.c (the socket), udp_tx.c and udp_rx.c. */
-#ifndef PUMICE_DAEMON_UDP_H
-#define PUMICE_DAEMON_UDP_H
+#ifndef PUMICE_DAEMON_NET_UDP_H
+#define PUMICE_DAEMON_NET_UDP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -223,7 +223,7 @@ void cq_free(struct cq *cq)
 static void forget_events(struct cq *cq)
 {
     static const uint8_t events[] = {IBV_EVENT_CQ_ERR};
-    struct evrecord completion = {cq->handle, 0};
+    struct event_record completion = {cq->handle, 0};
 
     session_forget(cq->session, events, sizeof(events), cq->handle, 1);
     if (cq->channel)

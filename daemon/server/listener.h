@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The control socket: its path, its creation, and its users. */
-#ifndef PUMICE_DAEMON_LISTENER_H
-#define PUMICE_DAEMON_LISTENER_H
+#ifndef PUMICE_DAEMON_SERVER_LISTENER_H
+#define PUMICE_DAEMON_SERVER_LISTENER_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Requests about devices from clients without a session. The main thread has each device's thread answer. Each
  * function (except query_devices) executes one request. It returns 0, or -errno with the reason in *rp. */
-#ifndef PUMICE_DAEMON_QUERY_H
-#define PUMICE_DAEMON_QUERY_H
+#ifndef PUMICE_DAEMON_SERVER_QUERY_H
+#define PUMICE_DAEMON_SERVER_QUERY_H
 
 #include <jansson.h>
 

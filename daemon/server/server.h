@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The main thread: accepts connections, answers requests that do not need a session, and hands a connection to its
  * device's thread at PM_OP_OPEN. */
-#ifndef PUMICE_DAEMON_SERVER_H
-#define PUMICE_DAEMON_SERVER_H
+#ifndef PUMICE_DAEMON_SERVER_SERVER_H
+#define PUMICE_DAEMON_SERVER_SERVER_H
 
 #include <ev.h>
 #include <stdint.h>

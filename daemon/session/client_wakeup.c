@@ -10,7 +10,7 @@
 #include "daemon/device/device.h"
 #include "daemon/session/session.h"
 
-#define PATIENCE_MAX_NS (5 * NS_PER_MS) /* what a client may want */
+#define WAIT_MAX_NS (5 * NS_PER_MS) /* what a client may want */
 /* Threads woken at a time: more than are in a poll at once on most machines, and few enough that a client can't keep the
  * loop busy with sleepers. Others wake by themselves, as when the daemon dies. */
 #define WAKES_MAX 128
@@ -28,7 +28,7 @@ static void wake(struct session *s)
     syscall(SYS_futex, &page->published, FUTEX_WAKE, WAKES_MAX, NULL, NULL, 0);
 }
 
-void client_wakeup_tell(struct session *s)
+void client_wakeup_published(struct session *s)
 {
     atomic_fetch_add(&s->page->published, PM_PUBLISHED);
     wake(s);
@@ -44,7 +44,7 @@ static void end_wait(struct session *s)
 static void look_at(struct session *s, uint64_t now)
 {
     uint64_t patience = atomic_load_explicit(&s->page->waiting, memory_order_relaxed) * NS_PER_US;
-    uint64_t end = now + (patience < PATIENCE_MAX_NS ? patience : PATIENCE_MAX_NS);
+    uint64_t end = now + (patience < WAIT_MAX_NS ? patience : WAIT_MAX_NS);
 
     if (patience == 0)
         s->wait_end = 0;
@@ -67,7 +67,7 @@ void client_wakeup_pass(struct device *d, uint64_t now)
     }
 }
 
-void client_wakeup_release(struct device *d)
+void client_wakeup_all(struct device *d)
 {
     struct session *s;
 

@@ -12,14 +12,14 @@
 
 #include "pumice/abi.h"
 
-_Static_assert(sizeof(struct evrecord) == sizeof(struct pm_async_event), "record");
-_Static_assert(sizeof(struct evrecord) == sizeof(struct pm_comp_event), "record");
+_Static_assert(sizeof(struct event_record) == sizeof(struct pm_async_event), "record");
+_Static_assert(sizeof(struct event_record) == sizeof(struct pm_comp_event), "record");
 
 #define UNREAD_MAX (1 << 20) /* bytes in a pipe: a client can make it so large, by default */
 
 /* Writes records, and returns how many are dealt with: written, or dropped because nobody reads any more. The others
  * find no room. A write of up to PIPE_BUF bytes is whole, or does not happen. */
-static unsigned put(const struct event_pipe *p, const struct evrecord *r, unsigned n)
+static unsigned put(const struct event_pipe *p, const struct event_record *r, unsigned n)
 {
     const unsigned most = PIPE_BUF / sizeof(*r);
 
@@ -86,13 +86,13 @@ int event_pipe_take_read_fd(struct event_pipe *p)
 static bool reserve(struct event_pipe *p, unsigned n)
 {
     unsigned cap = p->cap ? p->cap : 64;
-    struct evrecord *q;
+    struct event_record *q;
 
     while (cap < n)
         cap *= 2;
     if (cap == p->cap)
         return true;
-    q = cap > EVPIPE_WAITING_MAX ? NULL : realloc(p->waiting, cap * sizeof(*q));
+    q = cap > EVENT_PIPE_WAITING_MAX ? NULL : realloc(p->waiting, cap * sizeof(*q));
     if (!q)
         return false;
     p->waiting = q;
@@ -100,7 +100,7 @@ static bool reserve(struct event_pipe *p, unsigned n)
     return true;
 }
 
-static bool keep(struct event_pipe *p, const struct evrecord *r)
+static bool keep(struct event_pipe *p, const struct event_record *r)
 {
     for (unsigned i = 0; i < p->n; i++) {
         if (p->waiting[i].a == r->a && p->waiting[i].b == r->b)
@@ -115,7 +115,7 @@ static bool keep(struct event_pipe *p, const struct evrecord *r)
 
 bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b)
 {
-    struct evrecord r = {a, b};
+    struct event_record r = {a, b};
 
     if (p->n == 0 && put(p, &r, 1) == 1)
         return true;
@@ -134,7 +134,7 @@ static int open_read_end(const struct event_pipe *p)
     return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-static unsigned kind_of(const struct evrecord *r, const struct evrecord *kind, unsigned kinds)
+static unsigned kind_of(const struct event_record *r, const struct event_record *kind, unsigned kinds)
 {
     unsigned k = 0;
 
@@ -144,9 +144,9 @@ static unsigned kind_of(const struct evrecord *r, const struct evrecord *kind, u
 }
 
 /* Whether the first so many bytes in the pipe, which stay there, may hold such a record. */
-static bool holds(int fd, size_t bytes, const struct evrecord *kind, unsigned kinds)
+static bool holds(int fd, size_t bytes, const struct event_record *kind, unsigned kinds)
 {
-    struct evrecord r[512];
+    struct event_record r[512];
     bool found = true;
     size_t seen = 0;
     ssize_t got;
@@ -169,10 +169,10 @@ static bool holds(int fd, size_t bytes, const struct evrecord *kind, unsigned ki
 /* Takes out what the client has not read, in one go: the client may be reading, or even writing, at the same time. The
  * result is the caller's to free, and has room for the waiting records, too. NULL: there is nothing of that kind, or it
  * stays. */
-static struct evrecord *take_unread(const struct event_pipe *p, const struct evrecord *kind, unsigned kinds,
-                                    unsigned *n)
+static struct event_record *take_unread(const struct event_pipe *p, const struct event_record *kind, unsigned kinds,
+                                        unsigned *n)
 {
-    struct evrecord *r = NULL;
+    struct event_record *r = NULL;
     ssize_t got = -1;
     int bytes, fd;
 
@@ -195,9 +195,10 @@ static struct evrecord *take_unread(const struct event_pipe *p, const struct evr
 }
 
 /* Removes what the one who goes has of n records; returns how many are left. */
-static unsigned filter(struct evrecord *r, unsigned n, const struct evrecord *kind, unsigned kinds, unsigned sharers)
+static unsigned filter(struct event_record *r, unsigned n, const struct event_record *kind, unsigned kinds,
+                       unsigned sharers)
 {
-    unsigned stay[EVPIPE_KINDS_MAX] = {0}, left = 0;
+    unsigned stay[EVENT_PIPE_KINDS_MAX] = {0}, left = 0;
 
     for (unsigned i = 0, k; i < n; i++) {
         if ((k = kind_of(&r[i], kind, kinds)) < kinds)
@@ -220,7 +221,7 @@ static unsigned filter(struct evrecord *r, unsigned n, const struct evrecord *ki
 }
 
 /* Writes what was taken out again, and keeps what finds no room. */
-static unsigned put_back(struct event_pipe *p, const struct evrecord *r, unsigned n)
+static unsigned put_back(struct event_pipe *p, const struct event_record *r, unsigned n)
 {
     unsigned done = put(p, r, n), lost = 0;
 
@@ -234,10 +235,10 @@ static unsigned put_back(struct event_pipe *p, const struct evrecord *r, unsigne
     return lost;
 }
 
-unsigned event_pipe_forget(struct event_pipe *p, const struct evrecord *kind, unsigned kinds, unsigned sharers)
+unsigned event_pipe_forget(struct event_pipe *p, const struct event_record *kind, unsigned kinds, unsigned sharers)
 {
     unsigned unread = 0, lost = 0;
-    struct evrecord *all = take_unread(p, kind, kinds, &unread);
+    struct event_record *all = take_unread(p, kind, kinds, &unread);
 
     if (all) {
         if (p->n)

@@ -3,18 +3,18 @@
  * has the read end and decides itself whether it blocks; the daemon never does: what finds no room is kept and written
  * when there is. An object that goes takes its records along, also those in the pipe, so that a client which was told
  * that there is something to read does find it. */
-#ifndef PUMICE_DAEMON_EVPIPE_H
-#define PUMICE_DAEMON_EVPIPE_H
+#ifndef PUMICE_DAEMON_SESSION_EVENT_PIPE_H
+#define PUMICE_DAEMON_SESSION_EVENT_PIPE_H
 
 #include <ev.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct evrecord {
+struct event_record {
     uint32_t a, b;
 };
 
-#define EVPIPE_WAITING_MAX                                                                                             \
+#define EVENT_PIPE_WAITING_MAX                                                                                         \
     16384u /* records kept, one for each CQ that a session may have; the kernel holds another 8,192 */
 
 struct event_pipe {
@@ -22,7 +22,7 @@ struct event_pipe {
     ev_io writable; /* runs while records wait */
     int read_fd; /* for the client; -1 after it was handed out */
     int write_fd;
-    struct evrecord *waiting; /* oldest first */
+    struct event_record *waiting; /* oldest first */
     unsigned n, cap;
 };
 
@@ -36,11 +36,11 @@ int event_pipe_take_read_fd(struct event_pipe *p); /* the caller sends and close
 bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b);
 
 /* Takes back the records of an object that goes: those that wait and those that the client has not read. kinds, at most
- * EVPIPE_KINDS_MAX: what they look like. Of each kind every one of so many sharers gets as many (XRC target queue pairs),
+ * EVENT_PIPE_KINDS_MAX: what they look like. Of each kind every one of so many sharers gets as many (XRC target queue pairs),
  * one of whom goes, and what may be the others' stays. A client that reads meanwhile may find the pipe empty for a
  * moment, if there were such records in it. The order stays. If the pipe can't be read (no /proc, no descriptor), what is in it stays. Returns how many
  * records of others were lost, because the client has made the pipe smaller. */
-#define EVPIPE_KINDS_MAX 8
-unsigned event_pipe_forget(struct event_pipe *p, const struct evrecord *kind, unsigned kinds, unsigned sharers);
+#define EVENT_PIPE_KINDS_MAX 8
+unsigned event_pipe_forget(struct event_pipe *p, const struct event_record *kind, unsigned kinds, unsigned sharers);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A piece of memory that the daemon shares with a client: a memfd, sealed so that the client can't shrink it under the
  * daemon. */
-#ifndef PUMICE_DAEMON_SEGMENT_H
-#define PUMICE_DAEMON_SEGMENT_H
+#ifndef PUMICE_DAEMON_SESSION_SEGMENT_H
+#define PUMICE_DAEMON_SESSION_SEGMENT_H
 
 #include <stddef.h>
 

@@ -135,9 +135,9 @@ void session_event(struct session *s, uint32_t type, uint32_t handle)
 
 void session_forget(struct session *s, const uint8_t *types, unsigned num, uint32_t handle, unsigned sharers)
 {
-    struct evrecord kind[EVPIPE_KINDS_MAX];
+    struct event_record kind[EVENT_PIPE_KINDS_MAX];
 
     for (unsigned i = 0; i < num; i++)
-        kind[i] = (struct evrecord){types[i], handle};
+        kind[i] = (struct event_record){types[i], handle};
     s->device->io.events_lost += event_pipe_forget(&s->async, kind, num, sharers);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A session: one client process, bound to one device by PM_OP_OPEN, with all its objects. It ends when its connection
  * does, or when the process dies (a child that inherited the connection does not keep it alive). */
-#ifndef PUMICE_DAEMON_SESSION_H
-#define PUMICE_DAEMON_SESSION_H
+#ifndef PUMICE_DAEMON_SESSION_SESSION_H
+#define PUMICE_DAEMON_SESSION_SESSION_H
 
 #include <ev.h>
 #include <stdbool.h>
@@ -60,7 +60,7 @@ void session_destroy(struct session *s);
 
 /* Sends the client an asynchronous event (enum ibv_event_type). */
 void session_event(struct session *s, uint32_t type, uint32_t handle);
-/* Takes back the unread events of an object that is destroyed, of these types (EVPIPE_KINDS_MAX at most). sharers: how many handles of
+/* Takes back the unread events of an object that is destroyed, of these types (EVENT_PIPE_KINDS_MAX at most). sharers: how many handles of
  * it the client has, this one included. */
 void session_forget(struct session *s, const uint8_t *types, unsigned num, uint32_t handle, unsigned sharers);
 

@@ -129,7 +129,7 @@ enum ring_verdict ring_read_recv(const struct ring *r, struct ring_recv *out)
     if (w.num_sge > r->max_sge || w.num_sge > ENGINE_MAX_SGE)
         return RING_BAD_SGE;
     out->wr.wr_id = w.wr_id;
-    out->wr.slot = r->has_cookies ? w.wqe_index : r->head;
+    out->wr.slot = r->has_wqe_index ? w.wqe_index : r->head;
     out->wr.num_sge = (uint8_t)w.num_sge;
     copy_once(out->sge, slot + sizeof(w), w.num_sge * sizeof(out->sge[0]));
     return RING_OK;

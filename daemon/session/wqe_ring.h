@@ -2,8 +2,8 @@
 /* Reading requests out of the rings of include/pumice/abi.h. What stands there was written by a client, may be
  * nonsense, and may change at any moment: each entry is copied once, the copy is validated, and nothing is read twice.
  * Pure, so that hostile rings can be tried on it. */
-#ifndef PUMICE_DAEMON_RING_H
-#define PUMICE_DAEMON_RING_H
+#ifndef PUMICE_DAEMON_SESSION_WQE_RING_H
+#define PUMICE_DAEMON_SESSION_WQE_RING_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ struct ring {
     uint32_t max_sge;
     uint32_t max_inline; /* send queues */
     bool has_av; /* UD send queues: an address vector stands behind the header of each request */
-    bool has_cookies; /* SRQs: a request is known by the client's number for it, not by its index */
+    bool has_wqe_index; /* SRQs: a request is known by the client's number for it, not by its index */
 };
 
 /* Loads the tail once (acquire: pairs with the client's release store, so the entries before it are seen). Number of

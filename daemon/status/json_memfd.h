@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Writes a JSON document to memory that a client can map. */
-#ifndef PUMICE_DAEMON_MONITOR_JSON_MEMFD_H
-#define PUMICE_DAEMON_MONITOR_JSON_MEMFD_H
+#ifndef PUMICE_DAEMON_STATUS_JSON_MEMFD_H
+#define PUMICE_DAEMON_STATUS_JSON_MEMFD_H
 
 #include <jansson.h>
 

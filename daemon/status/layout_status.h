@@ -13,8 +13,8 @@
  *     dimensions: [ { stride, count } ]. This is the device's own form, in which adjacent patterns are joined.
  * PIECE: offset, length, address, object (key of the region), path ([ entry, the inner window's entry, ... ])
  * Keys, and numbers that may exceed 63 bits, are texts with 0x. */
-#ifndef PUMICE_DAEMON_LAYOUTSTATUS_H
-#define PUMICE_DAEMON_LAYOUTSTATUS_H
+#ifndef PUMICE_DAEMON_STATUS_LAYOUT_STATUS_H
+#define PUMICE_DAEMON_STATUS_LAYOUT_STATUS_H
 
 #include <jansson.h>
 

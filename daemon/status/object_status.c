@@ -30,7 +30,7 @@ json_t *srq_status(const struct client_srq *q)
 
     json_object_set_new(o, "srq", json_number(q->handle));
     json_object_set_new(o, "session", json_number(q->session->number));
-    json_object_set_new(o, "type", json_string(q->xrcd ? "XRC" : q->list.tm ? "TM" : "basic"));
+    json_object_set_new(o, "type", json_string(q->xrcd ? "XRC" : q->tm.list ? "TM" : "basic"));
     json_object_set_new(o, "srqn", q->xrcd ? json_number(srq_number(q->srq)) : json_null());
     json_object_set_new(o, "xrcd", q->xrcd ? json_number(q->xrcd->xrcd->number) : json_null());
     json_object_set_new(o, "cq", q->cq ? json_number(q->cq->handle) : json_null());
@@ -41,7 +41,7 @@ json_t *srq_status(const struct client_srq *q)
     json_object_set_new(o, "posted", json_number(srq_posted(q->srq)));
     json_object_set_new(o, "ring", ring_status(&q->ring));
     json_object_set_new(o, "broken", q->broken ? json_string(q->broken) : json_null());
-    json_object_set_new(o, "tm", q->list.tm ? tm_status_summary(q) : json_null());
+    json_object_set_new(o, "tm", q->tm.list ? tm_status_summary(q) : json_null());
     return o;
 }
 

@@ -11,8 +11,8 @@
  * MR: key, session, pd, va, length, access (enum ibv_access_flags)
  * MW: key (its low byte, which changes, is 0), session, pd, type, max_entries
  * GROUP: gid, members (multicast) */
-#ifndef PUMICE_DAEMON_MONITOR_OBJECT_STATUS_H
-#define PUMICE_DAEMON_MONITOR_OBJECT_STATUS_H
+#ifndef PUMICE_DAEMON_STATUS_OBJECT_STATUS_H
+#define PUMICE_DAEMON_STATUS_OBJECT_STATUS_H
 
 #include <jansson.h>
 

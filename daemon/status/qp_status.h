@@ -17,8 +17,8 @@
  *     silent_us (age of the oldest unacknowledged packet as such; null: none is),
  *     rnr_us (rest of the peer's RNR timer; null: none runs),
  *     timeout_us (of the QP; null: none), failure (the first cause of its error, see error_log.h; null: none) */
-#ifndef PUMICE_DAEMON_MONITOR_QP_STATUS_H
-#define PUMICE_DAEMON_MONITOR_QP_STATUS_H
+#ifndef PUMICE_DAEMON_STATUS_QP_STATUS_H
+#define PUMICE_DAEMON_STATUS_QP_STATUS_H
 
 #include <jansson.h>
 

@@ -12,8 +12,8 @@
  * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"); and the number of its pds, mrs,
  *     mws, channels, cqs, srqs, qps, xrcds, targets (XRC targets that it has open)
  * QP: qp_status.h. SRQ, XRCD, CQ, MR, MW: object_status.h. */
-#ifndef PUMICE_DAEMON_STATUS_H
-#define PUMICE_DAEMON_STATUS_H
+#ifndef PUMICE_DAEMON_STATUS_STATUS_H
+#define PUMICE_DAEMON_STATUS_STATUS_H
 
 #include <jansson.h>
 

@@ -10,7 +10,7 @@ json_t *tm_status_summary(const struct client_srq *q)
     json_t *o = json_object(), *counters = json_object();
     struct tm_info i;
 
-    tm_info(q->list.tm, &i);
+    tm_info(q->tm.list, &i);
     json_object_set_new(o, "in_sync", json_boolean(i.in_sync));
     json_object_set_new(o, "hw_cnt", json_number(i.hw_cnt));
     json_object_set_new(o, "sw_cnt", json_number(i.sw_cnt));
@@ -115,7 +115,7 @@ static void add_list(void *obj, void *ctx)
     uint64_t now = clock_ns();
     json_t *o;
 
-    if (!q->list.tm)
+    if (!q->tm.list)
         return;
     o = tm_status_summary(q);
     json_object_set_new(o, "srq", json_number(q->handle));
@@ -123,8 +123,8 @@ static void add_list(void *obj, void *ctx)
     json_object_set_new(o, "pid", json_integer(call->session->cred.pid));
     json_object_set_new(o, "comm", json_string(call->session->comm));
     json_object_set_new(o, "qps", json_number(q->users));
-    json_object_set_new(o, "entries", entries_json(q->list.tm, call->rq->entries, now));
-    json_object_set_new(o, "events", events_json(q->list.tm, call->rq->events, now));
+    json_object_set_new(o, "entries", entries_json(q->tm.list, call->rq->entries, now));
+    json_object_set_new(o, "events", events_json(q->tm.list, call->rq->events, now));
     json_array_append_new(call->lists, o);
 }
 

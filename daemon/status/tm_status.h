@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Matching lists as JSON: their state, their entries, and their recent events. Runs in the device's thread. */
-#ifndef PUMICE_DAEMON_TMSTATUS_H
-#define PUMICE_DAEMON_TMSTATUS_H
+#ifndef PUMICE_DAEMON_STATUS_TM_STATUS_H
+#define PUMICE_DAEMON_STATUS_TM_STATUS_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* How much programs use a device (device/usage.h), as JSON. */
-#ifndef PUMICE_DAEMON_MONITOR_USAGE_STATUS_H
-#define PUMICE_DAEMON_MONITOR_USAGE_STATUS_H
+#ifndef PUMICE_DAEMON_STATUS_USAGE_STATUS_H
+#define PUMICE_DAEMON_STATUS_USAGE_STATUS_H
 
 #include <jansson.h>
 

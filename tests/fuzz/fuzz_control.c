@@ -387,7 +387,7 @@ static void check_end(struct fixture *f)
 
     if (d->num_sessions || d->pds.count || d->xrcds.count || d->targets.count || d->num_mrs || d->num_mws ||
         !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->failed_srqs) || !TAILQ_EMPTY(&d->backlog) ||
-        !TAILQ_EMPTY(&d->dirty_cqs) || !TAILQ_EMPTY(&d->waiting_lists) || device_deadline(d) != NEVER)
+        !TAILQ_EMPTY(&d->dirty_cqs) || !TAILQ_EMPTY(&d->waiting_tm_srqs) || device_deadline(d) != NEVER)
         abort();
 }
 

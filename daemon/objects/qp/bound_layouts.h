@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The layouts that bind requests bring: descriptions in the client's memory, of which the daemon makes private copies that
  * the engine can use until the requests are done. */
-#ifndef PUMICE_DAEMON_LAYOUTS_H
-#define PUMICE_DAEMON_LAYOUTS_H
+#ifndef PUMICE_DAEMON_OBJECTS_QP_BOUND_LAYOUTS_H
+#define PUMICE_DAEMON_OBJECTS_QP_BOUND_LAYOUTS_H
 
 #include <stdbool.h>
 #include <sys/queue.h>

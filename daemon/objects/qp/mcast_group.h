@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Multicast groups of a device: each that some queue pair is in has a socket of its own, which is a member of the group
  * for the network (IGMP, MLD) while it is open. Which queue pairs get a copy is the engine's. */
-#ifndef PUMICE_DAEMON_GROUP_H
-#define PUMICE_DAEMON_GROUP_H
+#ifndef PUMICE_DAEMON_OBJECTS_QP_MCAST_GROUP_H
+#define PUMICE_DAEMON_OBJECTS_QP_MCAST_GROUP_H
 
 #include <ev.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 struct device;
 
-#define GROUP_HOT_NS NS_PER_MS
+#define MCAST_GROUP_HOT_NS NS_PER_MS
 
 struct mcast_group {
     struct device *device;

@@ -107,7 +107,7 @@ static int find_parts(struct session *s, const struct pm_create_qp_req *r, struc
         return control_fail(rp, -EINVAL, "no shared receive queue %u", r->srq);
     if (p->srq && p->srq->xrcd)
         return control_fail(rp, -EINVAL, "shared receive queue %u is for XRC", r->srq);
-    if (p->srq && p->srq->list.tm && r->type != IBV_QPT_RC)
+    if (p->srq && p->srq->tm.list && r->type != IBV_QPT_RC)
         return control_fail(rp, -EINVAL, "shared receive queue %u matches tags, of messages to RC queue pairs only",
                             r->srq);
     return 0;

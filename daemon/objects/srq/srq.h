@@ -19,7 +19,7 @@ struct session;
 struct xrcd_open;
 
 struct tm_srq { /* of a shared receive queue that matches tags: the engine's list, and the ring of its operations */
-    struct tag_list *tm; /* NULL: it matches no tags */
+    struct tag_list *list; /* NULL: it matches no tags */
     void *mem; /* the engine's */
     size_t mem_size;
     struct tm_params params;
@@ -45,7 +45,7 @@ struct client_srq { /* shared receive queue: the engine's, and its ring */
     uint32_t next_max_wr; /* and for how many requests */
     struct pm_srq_page *page; /* hostile */
     struct ring ring;
-    struct tm_srq list;
+    struct tm_srq tm;
     uint32_t doorbell;
     bool in_failed; /* in the device's list */
     bool errored; /* its users were failed */

@@ -82,7 +82,7 @@ static void rang(void *client_srq, uint64_t now)
 {
     struct client_srq *q = client_srq;
 
-    if (q->list.tm)
+    if (q->tm.list)
         tm_srq_drain(q, now);
     client_srq_refill(q);
 }
@@ -97,7 +97,7 @@ static void map_ring(struct client_srq *q, uint32_t slots, uint32_t head)
         .stride = ring_recv_stride(q->max_sge),
         .head = head,
         .max_sge = q->max_sge,
-        .has_cookies = true,
+        .has_wqe_index = true,
     };
 }
 
@@ -116,7 +116,7 @@ static void release(struct client_srq *q)
         doorbells_release(&q->session->doorbells, q->doorbell);
     if (q->srq)
         srq_destroy(q->srq);
-    tm_srq_release(&q->list);
+    tm_srq_release(&q->tm);
     segment_destroy(&q->segment);
     segment_destroy(&q->next);
     if (q->mem)
@@ -140,10 +140,10 @@ static int acquire(struct client_srq *q, const struct plan *p)
     q->mem = engine_memory(q->mem_size);
     if (!q->mem)
         return -ENOMEM;
-    rc = tm_srq_acquire(&q->list, &p->tags);
+    rc = tm_srq_acquire(&q->tm, &p->tags);
     if (rc)
         return rc;
-    init.tm = q->list.tm;
+    init.tm = q->tm.list;
     rc = segment_create(&q->segment, "pumice-srq", ops_offset(p) + tm_srq_ring_bytes(&p->tags));
     if (rc)
         return rc;
@@ -210,9 +210,9 @@ int client_srq_create(struct session *s, const void *rq, struct control_reply *r
         .stride = plan.stride,
         .offset = RING_OFFSET,
         .doorbell = q->doorbell,
-        .ops_slots = q->list.ring.slots,
-        .ops_stride = q->list.ring.stride,
-        .ops_offset = q->list.tm ? ops_offset(&plan) : 0,
+        .ops_slots = q->tm.ring.slots,
+        .ops_stride = q->tm.ring.stride,
+        .ops_offset = q->tm.list ? ops_offset(&plan) : 0,
         .size = q->segment.size,
     };
     control_attach(rp, segment_take_fd(&q->segment));
@@ -364,7 +364,7 @@ int client_srq_resize(struct session *s, const void *rq, struct control_reply *r
     if (r->max_wr == 0 || r->max_wr > DEVICE_MAX_QP_WR)
         return control_fail(rp, -EINVAL, "a shared receive queue has 1 to %u requests, not %u", DEVICE_MAX_QP_WR,
                             r->max_wr);
-    if (q->list.tm)
+    if (q->tm.list)
         return control_fail(rp, -EINVAL, "a shared receive queue that matches tags has one size for ever");
     rc = check_size(q, r->max_wr, rp);
     if (rc)

@@ -45,8 +45,8 @@ int tm_srq_acquire(struct tm_srq *l, const struct tm_params *p)
         l->mem = NULL;
         return -ENOMEM;
     }
-    l->tm = tm_init(l->mem, p);
-    return l->tm ? 0 : -EINVAL;
+    l->list = tm_init(l->mem, p);
+    return l->list ? 0 : -EINVAL;
 }
 
 void tm_srq_release(struct tm_srq *l)
@@ -54,7 +54,7 @@ void tm_srq_release(struct tm_srq *l)
     if (l->mem)
         munmap(l->mem, l->mem_size);
     l->mem = NULL;
-    l->tm = NULL;
+    l->list = NULL;
 }
 
 static uint32_t max_sge(const struct tm_params *p)
@@ -69,9 +69,9 @@ size_t tm_srq_ring_bytes(const struct tm_params *p)
 
 void tm_srq_map(struct client_srq *q, uint32_t offset)
 {
-    struct tm_srq *l = &q->list;
+    struct tm_srq *l = &q->tm;
 
-    if (!l->tm)
+    if (!l->list)
         return;
     l->base = (uint8_t *)q->segment.p + offset;
     l->ring = (struct ring){
@@ -85,19 +85,19 @@ void tm_srq_map(struct client_srq *q, uint32_t offset)
 
 void tm_srq_forget(struct client_srq *q)
 {
-    if (q->list.waiting)
-        TAILQ_REMOVE(&q->session->device->waiting_lists, q, list.waiting_link);
-    q->list.waiting = false;
+    if (q->tm.waiting)
+        TAILQ_REMOVE(&q->session->device->waiting_tm_srqs, q, tm.waiting_link);
+    q->tm.waiting = false;
 }
 
 /* --- operations -------------------------------------------------------------------------------- */
 
 static void wait_for_room(struct client_srq *q)
 {
-    if (q->list.waiting)
+    if (q->tm.waiting)
         return;
-    q->list.waiting = true;
-    TAILQ_INSERT_TAIL(&q->session->device->waiting_lists, q, list.waiting_link);
+    q->tm.waiting = true;
+    TAILQ_INSERT_TAIL(&q->session->device->waiting_tm_srqs, q, tm.waiting_link);
 }
 
 /* Nobody polls a completion of this deletion, so the client is told in the ring that it may use the slot again. */
@@ -112,7 +112,7 @@ static void tell_deleted(struct tm_srq *l)
 /* Carries out the operation at the ring's head. False: it stays there. */
 static bool take(struct client_srq *q, uint64_t now)
 {
-    struct tm_srq *l = &q->list;
+    struct tm_srq *l = &q->tm;
     struct tm_op_result result;
     struct ring_tm_op r;
     enum ring_verdict v = ring_read_tm_op(&l->ring, &r);
@@ -133,7 +133,7 @@ static bool take(struct client_srq *q, uint64_t now)
 
 unsigned tm_srq_drain(struct client_srq *q, uint64_t now)
 {
-    struct tm_srq *l = &q->list;
+    struct tm_srq *l = &q->tm;
     int64_t waiting;
     unsigned done = 0;
 
@@ -164,10 +164,10 @@ unsigned tm_srq_drain_waiting(struct device *d, uint64_t now)
     struct client_srq *q;
     unsigned n = 0;
 
-    TAILQ_CONCAT(&list, &d->waiting_lists, list.waiting_link);
+    TAILQ_CONCAT(&list, &d->waiting_tm_srqs, tm.waiting_link);
     while ((q = TAILQ_FIRST(&list)) != NULL) {
-        TAILQ_REMOVE(&list, q, list.waiting_link);
-        q->list.waiting = false;
+        TAILQ_REMOVE(&list, q, tm.waiting_link);
+        q->tm.waiting = false;
         n += tm_srq_drain(q, now);
     }
     return n;
@@ -175,8 +175,8 @@ unsigned tm_srq_drain_waiting(struct device *d, uint64_t now)
 
 bool tm_srq_busy(struct client_srq *q, uint64_t now)
 {
-    if (!q->list.tm || q->broken)
+    if (!q->tm.list || q->broken)
         return false;
     tm_srq_drain(q, now);
-    return !q->broken && ring_waiting(&q->list.ring) > 0;
+    return !q->broken && ring_waiting(&q->tm.ring) > 0;
 }

@@ -2,8 +2,8 @@
 /* The matching list of a shared receive queue of type TM: what it is made of, and the way of its operations from their
  * ring to the engine. They are carried out when the doorbell rang, and before each message is matched, so that a program
  * finds in force what it posted before the message was sent. */
-#ifndef PUMICE_DAEMON_TAGLIST_H
-#define PUMICE_DAEMON_TAGLIST_H
+#ifndef PUMICE_DAEMON_OBJECTS_SRQ_TM_SRQ_H
+#define PUMICE_DAEMON_OBJECTS_SRQ_TM_SRQ_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ void tm_srq_forget(struct client_srq *q);
 unsigned tm_srq_drain(struct client_srq *q, uint64_t now);
 /* owner_ops.list_ops. */
 void tm_srq_before_match(void *client_srq);
-/* Goes on with the rings that there was no room for (struct device.waiting_lists). Returns how many operations. */
+/* Goes on with the rings that there was no room for (struct device.waiting_tm_srqs). Returns how many operations. */
 unsigned tm_srq_drain_waiting(struct device *d, uint64_t now);
 /* Are there operations in the ring, even after all that is possible was done? */
 bool tm_srq_busy(struct client_srq *q, uint64_t now);

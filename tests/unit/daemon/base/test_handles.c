@@ -63,8 +63,8 @@ Test(handles, handles_are_about_as_large_as_the_limit)
     for (unsigned i = 0; i < 1000; i++) {
         handles_remove(&t, last ? last : first);
         cr_assert_eq(handles_add(&t, &b, &last), 0);
-        cr_assert(last > 3 && last <= 4 * HANDLES_TURNS);
-        cr_assert(i >= 4 * HANDLES_TURNS - 4 || last != first, "it comes back late");
+        cr_assert(last > 3 && last <= 4 * HANDLES_SPREAD);
+        cr_assert(i >= 4 * HANDLES_SPREAD - 4 || last != first, "it comes back late");
     }
     cr_assert_eq(handles_add(&t, &b, &h), -ENOSPC);
     handles_remove(&t, last);

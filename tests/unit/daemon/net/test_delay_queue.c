@@ -41,7 +41,7 @@ Test(delay_queue, bounded)
 
     while (delay_queue_push(&q, &pkt, packet, &v, n))
         n++;
-    cr_assert(n <= FAULTQ_PACKETS && (uint64_t)n * sizeof(packet) <= FAULTQ_BYTES);
+    cr_assert(n <= DELAY_QUEUE_PACKETS && (uint64_t)n * sizeof(packet) <= DELAY_QUEUE_BYTES);
     cr_assert(n > 3000);
     delay_queue_fini(&q);
     cr_assert_eq(delay_queue_deadline(&q), NEVER);

@@ -34,7 +34,7 @@ Test(client_wakeup, a_thread_that_does_not_wait_makes_no_system_call)
 {
     uint32_t before = page->published;
 
-    client_wakeup_tell(s);
+    client_wakeup_published(s);
     cr_assert_eq(page->published, before + PM_PUBLISHED);
     cr_assert_eq(f.device->io.wakes, 0);
 }
@@ -44,7 +44,7 @@ Test(client_wakeup, a_waiting_thread_is_woken)
     uint32_t before = page->published;
 
     page->waiting = 50;
-    client_wakeup_tell(s);
+    client_wakeup_published(s);
     cr_assert_eq(page->published, before + PM_PUBLISHED);
     cr_assert_eq(page->waiting, 0);
     cr_assert_eq(f.device->io.wakes, 1);
@@ -69,7 +69,7 @@ Test(client_wakeup, a_thread_can_wait_again)
 {
     page->waiting = 50;
     client_wakeup_pass(f.device, NS_PER_S);
-    client_wakeup_tell(s);
+    client_wakeup_published(s);
     page->waiting = 50;
     client_wakeup_pass(f.device, NS_PER_S + 100 * NS_PER_US);
     cr_assert_eq(page->waiting, 50);
@@ -101,7 +101,7 @@ Test(client_wakeup, each_end_of_a_wait_has_a_value_of_its_own)
 
     for (unsigned i = 0; i < 2; i++) {
         page->waiting = 50;
-        client_wakeup_release(f.device);
+        client_wakeup_all(f.device);
         cr_assert_neq(page->published, first);
     }
 }
@@ -120,10 +120,10 @@ Test(client_wakeup, waiting_threads_are_woken_when_the_loop_sleeps)
 {
     uint32_t before = page->published;
 
-    client_wakeup_release(f.device);
+    client_wakeup_all(f.device);
     cr_assert_eq(page->published, before);
     page->waiting = 50;
-    client_wakeup_release(f.device);
+    client_wakeup_all(f.device);
     cr_assert_eq(page->waiting, 0);
     cr_assert_eq(page->published, before + PM_WAKE);
 }
@@ -159,7 +159,7 @@ Test(client_wakeup, a_thread_sleeps_and_is_woken)
         cr_assert_eq(pthread_create(&thread, NULL, sleeper, NULL), 0);
         while (page->waiting == 0)
             usleep(10);
-        client_wakeup_tell(s);
+        client_wakeup_published(s);
         pthread_join(thread, NULL);
     }
     cr_assert_eq(f.device->io.wakes, 100);

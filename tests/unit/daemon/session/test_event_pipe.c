@@ -16,7 +16,7 @@
 Test(event_pipe, no_record_is_lost_or_doubled)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
-    struct evrecord r;
+    struct event_record r;
     struct event_pipe p;
     unsigned sent = 0, got = 0, skipped = 0;
 
@@ -26,7 +26,7 @@ Test(event_pipe, no_record_is_lost_or_doubled)
         cr_assert(event_pipe_push(&p, ++sent, 7));
     cr_assert(event_pipe_push(&p, sent, 7), "it waits already");
     cr_assert_eq(p.n, 100);
-    cr_assert_eq(event_pipe_forget(&p, (struct evrecord[]){{sent - 5, 7}, {300, 7}, {301, 8}}, 3, 1), 0);
+    cr_assert_eq(event_pipe_forget(&p, (struct event_record[]){{sent - 5, 7}, {300, 7}, {301, 8}}, 3, 1), 0);
     cr_assert_eq(p.n, 98, "one was waiting, one was in the pipe and has left its place to another");
     for (int i = 0; i < 3; i++) {
         while (read(p.read_fd, &r, sizeof(r)) == sizeof(r)) {
@@ -47,10 +47,10 @@ static unsigned unread(const struct event_pipe *p)
     int bytes = -1;
 
     cr_assert(ioctl(p->write_fd, FIONREAD, &bytes) == 0);
-    return (unsigned)bytes / sizeof(struct evrecord);
+    return (unsigned)bytes / sizeof(struct event_record);
 }
 
-static const struct evrecord gone = {1, 1}, stays = {2, 2};
+static const struct event_record gone = {1, 1}, stays = {2, 2};
 
 static void push_both(struct event_pipe *p, unsigned times)
 {
@@ -64,7 +64,7 @@ static void push_both(struct event_pipe *p, unsigned times)
 Test(event_pipe, sharers)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
-    struct evrecord r;
+    struct event_record r;
     struct event_pipe p;
 
     cr_assert_eq(event_pipe_init(&p, loop), 0);
@@ -149,7 +149,7 @@ Test(event_pipe, bounded_and_safe_without_reader)
     cr_assert_eq(event_pipe_init(&p, loop), 0);
     while (event_pipe_push(&p, n, n))
         n++;
-    cr_assert_eq(p.n, EVPIPE_WAITING_MAX);
+    cr_assert_eq(p.n, EVENT_PIPE_WAITING_MAX);
     close(event_pipe_take_read_fd(&p));
     ev_run(loop, EVRUN_NOWAIT);
     cr_assert_eq(p.n, 0, "nobody will read it");

@@ -139,7 +139,7 @@ Test(daemon_ring, receive_requests_go_by_index_or_cookie)
     *r = (struct pm_recv_wqe){.wr_id = 77, .num_sge = 1, .wqe_index = 99};
     cr_assert_eq(ring_read_recv(&ring, &in), RING_OK);
     cr_assert_eq(in.wr.slot, 5);
-    ring.has_cookies = true;
+    ring.has_wqe_index = true;
     cr_assert_eq(ring_read_recv(&ring, &in), RING_OK);
     cr_assert_eq(in.wr.slot, 99);
     r->num_sge = 3;

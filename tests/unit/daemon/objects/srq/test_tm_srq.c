@@ -237,7 +237,7 @@ Test(tm, many_operations, .init = start, .fini = finish)
         n += e.opcode == IBV_WC_TM_SYNC;
     cr_expect_eq(n, 8192);
     cr_expect_eq(atomic_load(&page->ops_head), 8192);
-    cr_expect(TAILQ_EMPTY(&f.device->waiting_lists));
+    cr_expect(TAILQ_EMPTY(&f.device->waiting_tm_srqs));
 }
 
 Test(tm, destroy_executes_posted_operations, .init = start, .fini = finish)
