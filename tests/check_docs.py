@@ -6,7 +6,8 @@
 2. In tables with the columns Code or Tests, and in text, `path` names a file by the end of its path; there must be one
    such file. Names that follow it in the same cell, such as `function`, must be in that file. In the column Tests, `sim`
    stands for tests/sim/scenarios/cases.c.
-3. Paths in text, such as `daemon/net/udp.c`, exist.
+3. Paths in text, such as `daemon/net/udp.c`, exist. In docs/architecture.md, names that follow a file directly, as in
+   `net/udp_tx.c` `udp_add`, must be in that file, and the list of the folders is the one of check_pure.py.
 
 Usage: check_docs.py [FILE...]; without FILE all Markdown files of the project.
 """
@@ -126,6 +127,25 @@ def check(file):
                 check_text(file, number, cell)
 
 
+def check_names(file):
+    """Names directly behind a file, in a paragraph."""
+    for paragraph in re.split(r"\n\n|\n\|", text_of(file)):
+        number = text_of(file)[:text_of(file).find(paragraph)].count("\n") + 1
+        for token, names in re.findall(r"`([^`\s]+\.[chly]\w*)`((?:,?\s+`\w+`)+)", paragraph):
+            check_cell(file, number, f"`{token}` {names}", False)
+
+
+def check_order(file):
+    pure = re.search(r'^ORDER = """\n(.*?)^"""', text_of("tests/check_pure.py"), re.M | re.S)
+    block = re.search(r"^## The order of the folders.*?^```\n(.*?)^```", text_of(file), re.M | re.S)
+    if not pure or not block or block.group(1).split() != pure.group(1).split():
+        complain(file, 1, "the list of the folders is not that of `tests/check_pure.py --order`")
+
+
+ARCHITECTURE = "docs/architecture.md"
+if len(sys.argv) == 1:
+    check_names(ARCHITECTURE)
+    check_order(ARCHITECTURE)
 for name in sys.argv[1:] or [f for f in FILES if f.endswith(".md")]:
     check(os.path.relpath(os.path.abspath(name), ROOT) if len(sys.argv) > 1 else name)
 if not bad:
