@@ -39,7 +39,8 @@ static int query_port(struct session *s, const void *rq, struct control_reply *r
         .max_mtu = IBV_MTU_4096,
         .active_mtu = d->active_mtu,
         .active_width = 2, /* 4X … */
-        .active_speed = 4, /* … of QDR, 10 Gb/s each, which is near what the software path carries */
+        /* … of QDR, 10 Gb/s each. The software path carries about as much. */
+        .active_speed = 4,
         .phys_state = d->netdev.up ? 5 : 3, /* LinkUp, Disabled */
         .pkey_tbl_len = 1,
         .gid_tbl_len = d->config.num_gids,
@@ -67,7 +68,8 @@ static int query_gid(struct session *s, const void *rq, struct control_reply *rp
     return 0;
 }
 
-/* A QP's first use of an address begins a path check (monitor/path_check.h), which may refuse the address. */
+/* When a QP uses an address for the first time, a path check begins (monitor/path_check.h). It may refuse the
+ * address. */
 static int modify_qp(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_modify_qp_req *r = rq;
@@ -81,10 +83,10 @@ static int modify_qp(struct session *s, const void *rq, struct control_reply *rp
 
 /* --- the data path ---
  *
- * Control operations don't run the data path. For two of them the loop settles it first. */
+ * Control operations don't run the data path. For two of them the loop runs it first. */
 
-/* DESTROY_QP: what the client has posted to the QP leaves now, as far as it may be sent. A NIC begins with a request when it
- * is posted, and programs count on that: often the last datagram of a conversation is followed by the end of its QP. */
+/* DESTROY_QP: sends what the client has posted to the QP, as far as the QP may send it. A NIC starts a request when
+ * it is posted, and programs rely on that: many destroy a QP right after they posted its last datagram. */
 static void send_posted(struct session *s, const void *rq)
 {
     const struct pm_handle *h = rq;
@@ -94,7 +96,7 @@ static void send_posted(struct session *s, const void *rq)
         device_send_posted(s->device, q);
 }
 
-/* RESIZE_CQ: requests that the client posted before it asked may be done at once. Their completions count. */
+/* RESIZE_CQ: requests that the client posted before this one may complete in a pass. Their completions count. */
 static void run_pass(struct session *s, const void *rq)
 {
     (void)rq;

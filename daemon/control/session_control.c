@@ -61,7 +61,7 @@ static void on_doorbell(struct ev_loop *loop, ev_io *w, int revents)
     (void)loop;
     (void)revents;
     if (read(w->fd, &n, sizeof(n)) < 0) {
-        /* The loop is awake, and that was the point. */
+        /* The doorbell only wakes the loop. */
     }
 }
 
@@ -122,7 +122,7 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     rep->max_srq = DEVICE_MAX_SRQ;
     rep->max_srq_wr = DEVICE_MAX_QP_WR;
     rep->max_srq_sge = ENGINE_MAX_SGE;
-    rep->hca_core_clock_khz = 1000000; /* timestamps are nanoseconds */
+    rep->hca_core_clock_khz = 1000000; /* timestamps are in nanoseconds */
     rep->ack_delay = 15;
     fill_tm_caps(tm_profile(s->device->settings->tm_profile), rep);
     snprintf(rep->fw_ver, sizeof(rep->fw_ver), "%s", PUMICE_VERSION);
@@ -160,12 +160,15 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
 
 /* --- closing ----------------------------------------------------------------------------------- */
 
-/* Why nothing dangles. This runs from the event loop, between passes: no packet batch, no completion and no deferred
- * write that mentions one of the objects is under way. First the watchers stop, so that nothing calls in any more. Then
- * the queue pairs go, and the shared receive queues that they used, which removes their completions from the engine,
- * themselves from the device's lists, and with them all pointers to completion queues; then those, and with them all
- * pointers to channels; then the keys, which are the last to name the address space. XRC targets that the session had
- * open live on without it: they have no pointer to a session, and what their domain's SRQs give them went before. */
+/* The order ensures that no pointer to a freed object remains. This function runs from the event loop, between
+ * passes, so no packet batch, completion or deferred write refers to one of the objects.
+ *
+ * First the watchers stop, so that no request or event comes in. Then the QPs go, and the SRQs that they used. This
+ * removes their completions from the engine, takes them out of the device's lists, and removes all pointers to CQs.
+ * Then the CQs go, and with them all pointers to channels. The keys go last, because they refer to the client memory.
+ *
+ * XRC targets that the session had open stay. They have no pointer to a session, and what their domain's SRQs hold
+ * for this session was freed before. */
 void session_close(struct session *s)
 {
     struct device *d = s->device;

@@ -7,18 +7,20 @@
 
 #include "daemon/base/clock.h"
 
-/* More than the turns of all ranks of a job on a crowded processor that poll and yield, less than a time slice. */
+/* A yield longer than this was slow. It is more than the ranks of a job on a crowded processor take for one turn each
+ * of polling and yielding, and less than a time slice. */
 #define SLOW_YIELD_NS NS_PER_MS
-/* How long the thread sleeps early after a slow yield: it may have been a chance, so only for long after several in a row. */
+/* After a slow yield the thread sleeps early for this long. One slow yield may be chance, so the time grows to the
+ * maximum only after several in a row. */
 #define HOG_MIN_NS NS_PER_MS
 #define HOG_MAX_NS (20 * NS_PER_MS)
-/* After five in a row it gets a short slice, for so long after the last one: a short slice keeps yields from being slow, so
- * whether the hog is still there shows only without it. */
+/* After five slow yields in a row the thread gets a short time slice, until so long after the last of them. With a
+ * short slice yields are no longer slow. So only without it can the thread see whether the hog is still there. */
 #define BRIEF_FROM_NS (16 * NS_PER_MS)
 #define BRIEF_NS (200 * NS_PER_MS)
-#define BRIEF_SLICE_NS (NS_PER_MS / 10) /* the least that Linux takes */
+#define BRIEF_SLICE_NS (NS_PER_MS / 10) /* the shortest that Linux accepts */
 
-/* As in linux/sched/types.h, which glibc's sched.h can't be used with. */
+/* As in linux/sched/types.h, which can't be included together with glibc's sched.h. */
 struct slice_attr {
     uint32_t size, policy;
     uint64_t flags;
@@ -27,7 +29,8 @@ struct slice_attr {
     uint64_t runtime, deadline, period; /* ns; runtime is the time slice */
 };
 
-/* Returns what it was. Kernels before 6.12 ignore it, and say 0; and a thread with real-time priority keeps what it has. */
+/* Sets the calling thread's time slice and returns the earlier one. Kernels before 6.12 ignore the slice, and report
+ * 0. A thread with real-time priority keeps its slice. */
 static uint64_t change_slice(uint64_t ns)
 {
     struct slice_attr a = {.size = sizeof(a)};
@@ -38,7 +41,7 @@ static uint64_t change_slice(uint64_t ns)
     old = a.runtime;
     a.runtime = ns;
     if (syscall(SYS_sched_setattr, 0, &a, 0) != 0) {
-        /* Forbidden, as in some containers: yields are as slow as they are. */
+        /* It is forbidden, as in some containers. Yields then stay slow. */
     }
     return old;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A device: one address, one UDP socket, one engine, one thread with its loop, and the sessions bound to it. Everything
- * in here belongs to the device's thread from device_start to device_stop; other threads get in by device_do. */
+/* A device: one address, one UDP socket, one engine, one thread with its loop, and the sessions bound to it. From
+ * device_start to device_stop, everything in here belongs to the device's thread. Other threads use device_do. */
 #ifndef PUMICE_DAEMON_DEVICE_DEVICE_H
 #define PUMICE_DAEMON_DEVICE_DEVICE_H
 
@@ -25,7 +25,7 @@
 #include "daemon/net/netdev.h"
 #include "daemon/net/udp.h"
 
-/* What a device offers. */
+/* Limits of a device, as ibv_query_device reports them. */
 #define DEVICE_MAX_QP 16384u
 #define DEVICE_MAX_CQ 16384u /* per session */
 #define DEVICE_MAX_CQE 262144u
@@ -33,10 +33,10 @@
 #define DEVICE_MAX_MW (1u << 17)
 #define DEVICE_MAX_PD 32768u
 #define DEVICE_MAX_SRQ 16384u
-#define DEVICE_MAX_XRCD 4096u /* each holds a file open */
+#define DEVICE_MAX_XRCD 4096u /* each keeps a file open */
 #define DEVICE_MAX_CHANNELS 4096u /* per session */
-#define DEVICE_MAX_MCAST_GRP 1024u /* each has a socket */
-#define DEVICE_MAX_MCAST_QP 128u /* in each */
+#define DEVICE_MAX_MCAST_GRP 1024u /* each has its own socket */
+#define DEVICE_MAX_MCAST_QP 128u /* per group */
 #define DEVICE_MAX_QP_WR 16384u
 #define DEVICE_MAX_MSG (1u << 31)
 #define DEVICE_MAX_RD_ATOMIC ENGINE_MAX_RD_ATOMIC
@@ -55,21 +55,24 @@ TAILQ_HEAD(cq_list, cq);
 TAILQ_HEAD(client_qp_list, client_qp);
 TAILQ_HEAD(client_srq_list, client_srq);
 
-/* 4.096 us * 2^16, a quarter of a second. The usual timeout of programs, 14, with 7 retries gives up after half a second,
- * for which a daemon may well not run on a machine that does much else; stretched four times it is two. */
+/* Shorter timeouts of QPs are stretched to this, at most four times: 4.096 us * 2^16, a quarter of a second. With the
+ * timeout that most programs set, 14, and 7 retries a QP fails after half a second. On a busy machine a daemon may
+ * well not run for so long. Stretched four times, it is two seconds. */
 #define DEVICE_CROWD_TIMEOUT_NS (4096ull << 16)
 
-/* Of one batch of packets: four rows, the most that one send takes (gso.h), each with a message's first two packets before
- * it; and small enough to stay in the cache between gathering and sending. */
+/* Bytes of one batch of packets. It has room for four GSO runs (gso.h), which is the most that one send call takes,
+ * and before each of them the first two packets of a message. It is small enough to stay in the cache between
+ * gathering and sending. */
 #define DEVICE_TX_BYTES (4u * (GSO_MAX_BYTES + 2 * (4096 + 32)))
 
 struct device {
     const struct settings *settings;
-    unsigned index; /* in options, and in pm_list_rep */
+    unsigned index; /* in the settings, and in pm_list_rep */
     char name[PM_NAME_MAX];
     union addr addr; /* port 0 */
     uint8_t gid[16];
-    bool gid_there; /* the interface has the address; else the entry of the GID table is empty */
+    /* the interface has the address. If not, the entry of the GID table is empty. */
+    bool gid_there;
     uint64_t guid; /* host order */
     struct netdev netdev;
     uint8_t active_mtu; /* enum ibv_mtu */
@@ -80,35 +83,36 @@ struct device {
     size_t engine_mem_size;
     struct mem_backend memory;
 
-    struct udp udp; /* fd -1 in tests that have no network */
+    struct udp udp; /* fd is -1 in tests without a network */
     struct io_counters io;
     struct fault fault;
     struct delay_queue delay_queue;
     struct tx_batch tx;
-    struct checks *checks; /* connectivity checks; NULL: none was ever made */
-    struct path_check *path_check; /* automatic ones; NULL: none was ever made */
-    struct capture *captures; /* captures under way; NULL: none */
+    struct checks *checks; /* connectivity checks; NULL: there was none yet */
+    struct path_check *path_check; /* automatic connectivity checks; NULL: there was none yet */
+    struct capture *captures; /* running captures; NULL: none */
 
     struct session_list sessions;
     unsigned num_sessions;
-    uint32_t next_session; /* number for the next one */
+    uint32_t next_session; /* number of the next session */
     struct usage usage;
     unsigned num_mrs, num_mws; /* of all sessions */
-    struct handles pds; /* of all sessions: PD numbers must not collide */
+    /* of all sessions, because PD numbers must be unique in the device */
+    struct handles pds;
     struct handles xrcds; /* XRC domains, by number */
-    struct mcast_group_list groups; /* multicast groups with members here */
+    struct mcast_group_list groups; /* multicast groups with members on this device */
     unsigned num_groups;
     struct handles targets; /* XRC target queue pairs, by QP number */
 
-    struct cq_list dirty_cqs; /* have new entries, about which nobody was told yet */
-    struct cq_list held_cqs; /* have an event that waits (moderation) */
-    uint64_t held_due; /* not after the first of their times; NEVER: none */
+    struct cq_list dirty_cqs; /* have new entries that the client was not notified of yet */
+    struct cq_list held_cqs; /* have an event that moderation delays */
+    uint64_t held_due; /* the earliest of the times of held_cqs, or earlier; NEVER: none */
     struct client_qp_list backlog; /* have requests in their send ring that were not read yet */
-    struct client_qp_list failed; /* went to ERR, or broke their rings, and were not dealt with yet */
-    struct client_srq_list failed_srqs; /* broke their rings, likewise */
-    struct client_srq_list waiting_tm_srqs; /* have list operations in their ring that were not carried out yet */
+    struct client_qp_list failed; /* went to ERR or have an invalid ring, and were not handled yet */
+    struct client_srq_list failed_srqs; /* SRQs with an invalid ring, not handled yet */
+    struct client_srq_list waiting_tm_srqs; /* SRQs with list operations in their ring that were not executed yet */
 
-    /* The loop's own. */
+    /* Used by the loop only. */
     struct ev_loop *loop;
     struct mailbox mailbox;
     pthread_t thread;
@@ -116,17 +120,18 @@ struct device {
     ev_io udp_readable, udp_writable, timer_readable, port_changed;
     int timer_fd; /* CLOCK_MONOTONIC; armed only while the loop sleeps */
     int port_fd; /* rtnetlink; negative: none */
-    uint64_t now; /* as the present pass has it */
-    uint64_t last_work; /* when a pass last had something to do */
-    uint64_t bulk_until; /* until then more bulk data is expected from the network */
-    struct cpu_yield cpu_yield; /* on the processor */
+    uint64_t now; /* time of the current pass */
+    uint64_t last_work; /* time of the latest pass that had something to do */
+    uint64_t bulk_until; /* until then, more bulk data is expected from the network */
+    /* how the thread shares its processor */
+    struct cpu_yield cpu_yield;
 };
 
-/* Runs fn(arg) in the device's thread and waits for it (or here, if the thread does not run). */
+/* Runs fn(arg) in the device's thread and waits until it returns. If the thread does not run, runs it here. */
 void device_do(struct device *d, void (*fn)(void *arg), void *arg);
 
 void device_describe(const struct device *d, struct pm_device_desc *desc);
-/* Sets the faults of all packets from now on; spec is one that fault_parse accepted. */
+/* Sets the faults of all later packets. fault_parse must have accepted spec. */
 void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed);
 
 #endif

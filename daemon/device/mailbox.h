@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lets another thread have a function called in a loop's thread, and waits until it is done. */
+/* Calls a function in the thread of a loop, and waits until it has returned. */
 #ifndef PUMICE_DAEMON_DEVICE_MAILBOX_H
 #define PUMICE_DAEMON_DEVICE_MAILBOX_H
 
@@ -13,13 +13,14 @@ struct mailbox {
     ev_async wake;
     pthread_mutex_t lock;
     pthread_cond_t done;
-    struct mailbox_call *call; /* under lock; NULL: none. One at a time: only the main thread calls */
+    /* protected by lock; NULL: none. There is one call at a time, because only the main thread calls. */
+    struct mailbox_call *call;
 };
 
 void mailbox_init(struct mailbox *m, struct ev_loop *loop);
 void mailbox_fini(struct mailbox *m);
 
-/* Runs fn(arg) in the thread that runs the mailbox's loop, and returns when it has returned. */
+/* Runs fn(arg) in the thread that runs the mailbox's loop. Returns when fn has returned. */
 void mailbox_do(struct mailbox *m, void (*fn)(void *arg), void *arg);
 
 #endif

@@ -18,7 +18,7 @@
 #include "daemon/net/gso.h"
 #include "pumice/abi.h"
 
-/* What the daemon does about an address that probes do not reach. */
+/* What the daemon does when probes do not reach an address. */
 enum path_check_mode {
     PATH_CHECK_OFF, /* the daemon sends no probes */
     PATH_CHECK_WARN, /* the daemon logs it */

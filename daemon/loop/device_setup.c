@@ -23,8 +23,8 @@
 
 /* --- setting up -------------------------------------------------------------------------------- */
 
-/* Where QP numbers start. Not always at the same place: a packet for a queue pair of a daemon that ended must not fit
- * one of its successor. */
+/* Returns the first QP number. It differs from start to start, so that a packet for a QP of an earlier daemon does
+ * not match a QP of this one. */
 static uint32_t pick_first_qpn(const struct settings *s, unsigned index)
 {
     uint32_t v = 0;
@@ -63,7 +63,7 @@ static void configure_engine(struct device *d)
     c->num_gids = 1;
 }
 
-/* --- work requests that the engine asks for ------------------------------------------------------- */
+/* --- work requests that the engine asks for ---------------------------------------------------- */
 
 static void refill(void *device, void *client_qp)
 {
@@ -233,7 +233,7 @@ int device_start(struct device *d, int cpu)
         pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
     }
 
-    /* Signals are the main thread's. */
+    /* The main thread handles the signals. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     rc = -pthread_create(&d->thread, &attr, run, d);

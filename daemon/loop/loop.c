@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Hot: one pass after the other, without a system call that could sleep; between empty passes sched_yield, so that a
- * client on the same processor gets on. After idle-us without work the loop sleeps in epoll: it says so in the session
- * pages, whose clients then ring by eventfd, and looks at the doorbells once more; sooner while somebody hogs the processors
- * (turns.h). */
+/* The loop is hot while there is work: it runs one pass after the other, without a system call that could sleep.
+ * Between empty passes it calls sched_yield, so that a client on the same processor can run.
+ *
+ * After idle_us without work the loop sleeps in epoll; earlier while a hog is on the processor (cpu_yield.h). First
+ * it sets `sleeping` in the session pages, whose clients then ring by eventfd, and looks at the doorbells once more. */
 #include "daemon/loop/loop.h"
 
 #include <errno.h>
@@ -20,8 +21,9 @@
 #include "daemon/session/port.h"
 #include "daemon/session/session.h"
 
-#define CONTROL_EVERY 64u /* passes between looks at control connections and other descriptors */
-/* Nor for longer than this, when every pass waits for its turn on a crowded processor. */
+/* After this many passes the loop looks at control connections and other descriptors. */
+#define CONTROL_EVERY 64u
+/* It also does after this time: on a crowded processor each pass waits for its turn. */
 #define CONTROL_NS (2 * NS_PER_MS)
 
 /* --- watchers ---------------------------------------------------------------------------------- */
@@ -32,8 +34,8 @@ static void on_udp(struct ev_loop *loop, ev_io *w, int revents)
 
     (void)loop;
     (void)revents;
-    /* Datagrams are received by the next pass. What epoll also calls readable is the error queue, which nothing else
-     * empties. */
+    /* The next pass receives the datagrams. epoll also reports the socket as readable if only its error queue holds
+     * something, and no other code empties that queue. */
     udp_drain_errors(&d->udp);
 }
 
@@ -51,7 +53,7 @@ static void on_timer(struct ev_loop *loop, ev_io *w, int revents)
     (void)loop;
     (void)revents;
     if (read(w->fd, &n, sizeof(n)) < 0) {
-        /* It was disarmed meanwhile. */
+        /* The timer was disarmed meanwhile. */
     }
 }
 
@@ -165,9 +167,9 @@ static void sleep_until_event(struct device *d)
 
 /* ----------------------------------------------------------------------------------------------- */
 
-/* While bulk data comes in, the two empty passes are farther apart: each look into the socket takes cache lines away from
- * whoever sends, and, where two processors share a core, its time. It is about what a send of 64 KiB takes; a client's
- * doorbell ends it, and what is due. */
+/* While bulk data comes in, the two empty passes are farther apart. Each look into the socket takes cache lines away
+ * from the sending thread, and its time if two processors share a core. The pause is about as long as a send of 64
+ * KiB. A doorbell of a client ends it, and so does a deadline. */
 #define BULK_PAUSE_NS (10 * NS_PER_US)
 
 static void relax(void)
@@ -191,8 +193,9 @@ static void pause_in_bulk(struct device *d, uint64_t now)
     } while (clock_ns() < end && !doorbell_pending(d));
 }
 
-/* Between yields that brought nothing. While the thread waits for the network most of its time goes into yields to clients that
- * wait for it, and so do most packets come in during one; each pass more makes that less likely. */
+/* Empty passes between two yields. While the thread waits for the network, most of its time should go into yields to
+ * clients that wait for it too, and most packets then arrive during a yield. Each additional pass makes that less
+ * likely. */
 #define EMPTY_PASSES 2u
 
 static void yield(struct device *d)
@@ -204,10 +207,10 @@ void loop_run(struct device *d)
 {
     uint64_t idle_ns = d->settings->idle_us * NS_PER_US;
     uint64_t looked = 0;
-    unsigned passes = 0, empty = 0; /* empty: since the last yield */
+    unsigned passes = 0, empty = 0; /* empty passes since the last yield */
 
     prctl(PR_SET_NAME, d->name);
-    /* The scheduler may otherwise round deadlines up by 50 us. */
+    /* By default the scheduler may fire timers up to 50 us late. */
     prctl(PR_SET_TIMERSLACK, 1);
     while (!d->stop) {
         uint64_t now = clock_ns();
@@ -215,15 +218,17 @@ void loop_run(struct device *d)
         client_wakeup_pass(d, now);
         if (++passes % CONTROL_EVERY == 0 || now - looked > CONTROL_NS) {
             ev_run(d->loop, EVRUN_NOWAIT);
-            /* Once more: control calls may have sent, and the engine's time never runs backwards. */
+            /* Read the clock again: control calls may have sent packets, and the engine's time must never run
+             * backwards. */
             looked = now = clock_ns();
             cpu_yield_check(&d->cpu_yield, now);
         }
         if (device_pass(d, now)) {
             d->last_work = now;
-            empty = EMPTY_PASSES; /* whoever was told something is to have the processor now */
+            /* yield after the next empty pass, to the clients that were just notified */
+            empty = EMPTY_PASSES;
             if (d->tx.held)
-                yield(d); /* to those who were told */
+                yield(d); /* to the clients that were just notified; the ACKs wait for their answer */
             continue;
         }
         if (++empty < EMPTY_PASSES) {
@@ -234,7 +239,8 @@ void loop_run(struct device *d)
         empty = 0;
         if (now - d->last_work < idle_ns && !cpu_yield_hogged(&d->cpu_yield, now))
             yield(d);
-        else if (!d->stop) /* which it may have been told in this very pass: nothing more would wake it */
+        /* The calls above may have set d->stop. Then nothing would end the sleep. */
+        else if (!d->stop)
             sleep_until_event(d);
     }
 }

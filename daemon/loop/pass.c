@@ -15,13 +15,15 @@
 #include "daemon/session/client_wakeup.h"
 #include "daemon/session/session.h"
 
-#define HOLD_ACKS_MAX 4u /* packets received in a pass up to which their ACKs wait for the next one */
-#define ROUNDS_MAX 16 /* batches sent in one pass, before receiving gets its turn */
+/* ACKs wait for the next pass if at most this many packets were received in this one. */
+#define HOLD_ACKS_MAX 4u
+#define ROUNDS_MAX 16 /* batches sent in one pass, before it is the receive side's turn */
 
-/* --- what the engine tells --------------------------------------------------------------------- */
+/* --- results of the engine --------------------------------------------------------------------- */
 
-/* A queue pair that lost a completion fails, as on a NIC. Not an XRC target: the overrun queue is an SRQ's, of one of
- * its openers, and others use the target, too. That SRQ fails: else it would go on to take messages that nobody sees. */
+/* A QP that lost a completion fails, as on a NIC. An XRC target QP does not fail: the CQ that overran belongs to an
+ * SRQ of one session, and other sessions use the target QP too. That SRQ fails, because it would otherwise take more
+ * messages without completions. */
 static void fail_overrun(const struct completion *c)
 {
     struct client_qp *q = c->qp_owner;
@@ -67,14 +69,15 @@ static unsigned publish_events(struct device *d)
             session_event(srq->session, ev.type, srq->handle);
         if (q) {
             client_qp_event(q, ev.type);
-            client_qp_mark_failed(q); /* most events mean that the state changed */
+            client_qp_mark_failed(q); /* most events mean a change of state */
         }
         n++;
     }
     return n;
 }
 
-/* Writes first, then what reports them; then the queues that failed, which makes more of both. */
+/* First carries out the deferred writes, then publishes the completions and events that report them. Then handles the
+ * queues that failed, which makes more writes and completions. */
 static unsigned publish(struct device *d, uint64_t now)
 {
     struct cq *cq;
@@ -86,7 +89,7 @@ static unsigned publish(struct device *d, uint64_t now)
         while (mem_backend_pop_fault(&d->memory, &qpn))
             engine_mem_fault(d->engine, qpn, now);
         ping_take(d, now);
-        error_log_take(d); /* while the queue pairs that they are about are there */
+        error_log_take(d); /* while the QPs of the reports still exist */
         m = publish_completions(d) + publish_events(d) + failed_queues_settle(d, now);
         n += m;
     } while (m);
@@ -107,8 +110,8 @@ static unsigned drain_backlog(struct device *d, uint64_t now)
     struct client_qp *q;
     unsigned n = 0;
 
-    TAILQ_CONCAT(&list, &d->backlog,
-                 backlog_link); /* those that are not done enter the list again, behind the others */
+    /* A QP with more requests enters the backlog again, behind the others. */
+    TAILQ_CONCAT(&list, &d->backlog, backlog_link);
     while ((q = TAILQ_FIRST(&list)) != NULL) {
         TAILQ_REMOVE(&list, q, backlog_link);
         q->in_backlog = false;
@@ -123,7 +126,7 @@ static unsigned send_all(struct device *d, uint64_t now)
 
     for (unsigned round = 0; round < ROUNDS_MAX && (sent = device_tx(d, now)) != 0; round++)
         work += sent + publish(d, now);
-    return work + publish(d, now); /* taking packets out can make completions, too */
+    return work + publish(d, now); /* taking packets out of the engine can also make completions */
 }
 
 bool device_pass(struct device *d, uint64_t now)
@@ -140,7 +143,8 @@ bool device_pass(struct device *d, uint64_t now)
         work += drain_backlog(d, now);
     if (!TAILQ_EMPTY(&d->waiting_tm_srqs))
         work += tm_srq_drain_waiting(d, now);
-    if (work || held) /* what was posted leaves before the socket is asked, which costs as much as a small message */
+    /* Posted requests are sent before the socket is read. Reading costs as much as sending a small message. */
+    if (work || held)
         work += send_all(d, now);
     if (d->udp.fd >= 0)
         received = device_rx(d, now);
@@ -151,7 +155,8 @@ bool device_pass(struct device *d, uint64_t now)
     if (d->held_due <= now)
         work += cq_release_held(d, now);
     work += received + publish(d, now);
-    /* A message or two have just been handed over: the answer, if there is one, leaves first, and the ACKs with it. */
+    /* One or two messages were just delivered. If the program answers, the answer is sent first, and the ACKs with
+     * it. */
     d->tx.hold_acks = received && received <= HOLD_ACKS_MAX;
     work += send_all(d, now);
     return work != 0;
@@ -159,14 +164,15 @@ bool device_pass(struct device *d, uint64_t now)
 
 void device_send_posted(struct device *d, struct client_qp *q)
 {
-    int64_t left = ring_waiting(&q->sq); /* what is posted from now on is too late */
+    int64_t left = ring_waiting(&q->sq); /* requests posted later are not counted */
     unsigned n;
 
-    do { /* in whole passes, so that nobody's packets wait for a long queue of another's */
+    /* Whole passes, so that the packets of other QPs don't wait for one long queue. */
+    do {
         uint64_t now = clock_ns();
 
         n = client_qp_drain_send(q, now);
-        device_pass(d, now); /* also what is out of the ring already, and has not left */
+        device_pass(d, now); /* also sends what was read from the ring earlier */
         left -= n;
     } while (n && left > 0);
 }

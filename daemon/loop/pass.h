@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* One pass of a device: what comes in, what goes out. Used by the loop, and by tests that have no loop. */
+/* One pass of a device: handles doorbells, receives and sends packets, and publishes completions. Used by the loop,
+ * and by tests without a loop. */
 #ifndef PUMICE_DAEMON_LOOP_PASS_H
 #define PUMICE_DAEMON_LOOP_PASS_H
 
@@ -8,14 +9,14 @@
 
 #include "daemon/device/device.h"
 
-/* Doorbells, datagrams, timers, then completions and packets until there is nothing more to do, within bounds that keep
- * one kind of work from starving another. Returns true if there was anything to do; then there may be more. */
+/* Handles doorbells, datagrams and timers, then completions and packets until there is nothing more to do. Limits
+ * keep one kind of work from starving another. Returns true if there was anything to do. Then there may be more. */
 bool device_pass(struct device *d, uint64_t now);
-/* What q's program has posted leaves now, as far as it may be sent: before q goes. A NIC begins with a request when it is posted,
- * and programs count on that: the last datagram of a conversation is often followed by the end of its queue pair. */
+/* Sends what the program has posted to q, as far as q may send it, before q is destroyed. A NIC starts a request when
+ * it is posted, and programs rely on that: many destroy a QP right after they posted its last datagram. */
 void device_send_posted(struct device *d, struct client_qp *q);
-/* When the next pass has something to do that nobody announces: retransmissions, delayed packets, events of
- * moderated completion queues. NEVER: nothing. */
+/* Returns when the next pass will have work that no descriptor or doorbell announces: retransmissions, delayed
+ * packets, events of moderated CQs. NEVER: nothing. */
 uint64_t device_deadline(const struct device *d);
 
 #endif

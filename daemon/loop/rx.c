@@ -10,7 +10,8 @@
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 
-/* A datagram so long, of many packets, is part of a long message, or of many; more follow within this time. */
+/* A datagram of this length holds many packets. It is part of a long message, or of many messages, and more are
+ * expected within BULK_NS. */
 #define BULK_BYTES 32768u
 #define BULK_NS (200 * NS_PER_US)
 
@@ -28,8 +29,8 @@ static void one(struct device *d, const struct udp_datagram *dg, const struct rx
         error_log_undecoded(d, DROP_MALFORMED, meta->src_gid, p, len);
         return;
     }
-    /* Senders that segment number their packets from 0, and the kernel's GRO puts them together in order: so the index
-     * is a good guess of the IP ID, which a UDP socket does not tell. */
+    /* A sender with GSO numbers the packets of one send from 0 in the IP ID, and the kernel's GRO joins them in
+     * order. So the index in the datagram is a good guess of the IP ID, which a UDP socket does not report. */
     right = icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id);
     if (capture_on(d))
         capture_received(d, meta, dg->peer->icrc.flow.src_port, right ? ip_id : (uint16_t)index, p, (uint32_t)len);
@@ -46,7 +47,8 @@ static void one(struct device *d, const struct udp_datagram *dg, const struct rx
     engine_rx(d->engine, &pkt, meta, now);
 }
 
-/* Gives the engine what udp_recv has received. group: the multicast group whose socket it was, NULL: the device's. */
+/* Passes to the engine what udp_recv has received. group: the multicast group of the socket; NULL: the device's own
+ * socket. */
 static unsigned take_in(struct device *d, unsigned datagrams, struct mcast_group *group, uint64_t now)
 {
     unsigned packets = 0;
@@ -93,7 +95,7 @@ unsigned device_rx_groups(struct device *d, uint64_t now)
 
         if (g->hot_until <= now || g->fd < 0)
             continue;
-        mem_backend_flush(&d->memory); /* the buffers are about to be used again */
+        mem_backend_flush(&d->memory); /* udp_recv uses the receive buffers again */
         datagrams = udp_recv(&d->udp, g->fd);
         if (datagrams)
             g->hot_until = now + MCAST_GROUP_HOT_NS;

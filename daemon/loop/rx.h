@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Packets in: from the sockets of a device to its engine. */
+/* Receiving: passes packets from a device's sockets to its engine. */
 #ifndef PUMICE_DAEMON_LOOP_RX_H
 #define PUMICE_DAEMON_LOOP_RX_H
 
@@ -8,11 +8,12 @@
 
 #include "daemon/device/device.h"
 
-/* Receives a batch and gives it to the engine. Returns the number of packets. */
+/* Receives a batch of packets and passes it to the engine. Returns the number of packets. */
 unsigned device_rx(struct device *d, uint64_t now);
-/* The same for the sockets of multicast groups that have received something lately. */
+/* Does this for the sockets of those multicast groups that received something lately. */
 unsigned device_rx_groups(struct device *d, uint64_t now);
-/* Gives the engine a packet that never left the device. ce: it was marked. The packet must stay valid until the deferred writes are done. */
+/* Passes a packet to the engine that never left the device. ce: it was marked. The packet must stay valid until the
+ * deferred writes are done. */
 void device_rx_loopback(struct device *d, const struct av *av, bool ce, const uint8_t *p, uint32_t len, uint64_t now);
 
 #endif

@@ -10,9 +10,10 @@
 #include "wire/bth.h"
 #include "wire/pkt.h"
 
-/* A batch on its way out, sorted. */
+/* The packets of a batch that also go to this device itself. */
 struct sorted {
-    struct inside { /* a packet that stays on the device, or comes back to it; one that is doubled is there twice */
+    /* A packet to this device. A duplicated packet is in the list twice. */
+    struct inside {
         unsigned index;
         bool ce;
     } inside[2 * TX_BATCH_PKTS];
@@ -29,13 +30,13 @@ static bool stays(const struct device *d, const struct tx_pkt *p)
     return !d->settings->loopback_wire && memcmp(p->av->dgid, d->gid, sizeof(d->gid)) == 0;
 }
 
-/* Packets to a multicast group go to the network and to the members here. */
+/* A packet to a multicast group goes to the network, and to the group's members on this device. */
 static bool comes_back(const struct device *d, const struct tx_pkt *p)
 {
     return mcast_is_group(p->av->dgid) && !d->settings->loopback_wire && !TAILQ_EMPTY(&d->groups);
 }
 
-/* Adds a message of n packets to what is sent; damage, if not NULL, strikes it. */
+/* Queues a message of n packets for sending. damage, if not NULL, corrupts it. */
 static void send_out(struct device *d, const struct tx_batch *b, unsigned first, unsigned n, bool ce,
                      const struct fault_verdict *damage)
 {
@@ -73,8 +74,8 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
 
 /* --- with faults ------------------------------------------------------------------------------- */
 
-/* Sends one packet as the verdict has it. Inside the device there is no ICRC to notice damage, so a damaged packet is
- * lost there. */
+/* Sends one packet according to its verdict. Within the device there is no ICRC that would reveal a corrupted packet,
+ * so the packet is dropped instead. */
 static void apply(struct device *d, const struct tx_batch *b, unsigned i, const struct fault_verdict *v,
                   struct sorted *s)
 {
@@ -115,10 +116,10 @@ static void ask(struct device *d, const struct tx_batch *b, unsigned i, struct f
     fault_decide(&d->fault, &fp, v);
 }
 
-/* Packets that pass still leave by GSO together; the others break the row. */
+/* Packets without a fault still leave together by GSO. A packet with a fault ends the run. */
 static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorted *s, bool gso, uint64_t now)
 {
-    unsigned first = 0, n = 0; /* the row of packets that pass */
+    unsigned first = 0, n = 0; /* the run of packets without a fault */
 
     for (unsigned i = 0; i <= b->n; i++) {
         struct fault_verdict v = {.action = FAULT_PASS};
@@ -148,7 +149,7 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
     }
 }
 
-/* Takes packets whose delay is over into the batch, to be sent as their verdicts have it. avs: room for their
+/* Adds packets whose delay is over to the batch, and sends them according to their verdicts. avs: memory for their
  * addresses. */
 static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s, struct av *avs, uint64_t now)
 {
@@ -179,7 +180,7 @@ unsigned device_tx(struct device *d, uint64_t now)
     struct sorted s;
 
     if (udp_pending(&d->udp) && udp_flush(&d->udp) != 0)
-        return 0; /* the batch's buffer is still needed */
+        return 0; /* udp still needs the batch's buffer */
     b->n = 0;
     b->used = 0;
     s.n = 0;
@@ -196,7 +197,7 @@ unsigned device_tx(struct device *d, uint64_t now)
             sort_plain(d, b, &s, udp_gso(&d->udp, now));
     }
     if (udp_pending(&d->udp))
-        udp_flush(&d->udp); /* if the socket is full, the rest leaves with the next call */
+        udp_flush(&d->udp); /* if the socket is full, the next call sends the rest */
     for (unsigned i = 0; i < s.n; i++) {
         const struct tx_pkt *p = &b->pkt[s.inside[i].index];
 

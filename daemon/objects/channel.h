@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Completion channels: the pipes by which a client gets the events of its completion queues. */
+/* Completion channels: the pipes through which a client receives the events of its CQs. */
 #ifndef PUMICE_DAEMON_OBJECTS_CHANNEL_H
 #define PUMICE_DAEMON_OBJECTS_CHANNEL_H
 
@@ -17,11 +17,12 @@ struct channel { /* completion channel */
     struct event_pipe pipe;
 };
 
-/* Control operations: each takes the payload that pumice/abi.h has for it. 0, or -errno with the reason in *rp. */
+/* Control operations. rq: the payload that pumice/abi.h defines for the operation. Return 0, or -errno with the
+ * reason in *rp. */
 int channel_create(struct session *s, const void *rq, struct control_reply *rp);
 int channel_destroy(struct session *s, const void *rq, struct control_reply *rp);
 
-/* Frees a channel that no completion queue uses. */
+/* Frees a channel that no CQ uses. */
 void channel_free(struct channel *ch);
 
 #endif

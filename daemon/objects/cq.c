@@ -30,7 +30,7 @@ static void map(struct cq *cq)
     cq->entries = (struct pm_cqe *)((uint8_t *)cq->segment.p + PM_CQ_ENTRIES);
 }
 
-/* The client has armed the queue while completions wait that its wish is about. */
+/* The client armed the CQ while it held unread completions of the kind that the client asked for. */
 static void rang(void *owner, uint64_t now)
 {
     struct cq *cq = owner;
@@ -40,11 +40,11 @@ static void rang(void *owner, uint64_t now)
         return;
     if (cq->unreported < unread)
         cq->unreported = unread;
-    cq->solicited = true; /* or it would not have rung for them */
+    cq->solicited = true; /* otherwise the client would not have rung */
     cq_notify(cq, now);
 }
 
-/* Makes the queue known to its session and its channel. 0, or -errno. */
+/* Adds the CQ to its session and its channel. Returns 0 or -errno. */
 static int settle(struct cq *cq, struct channel *ch)
 {
     int rc = handles_add(&cq->session->cqs, cq, &cq->handle);
@@ -103,7 +103,7 @@ int cq_create(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-/* Are there more live entries than that? A consumer index that can't be counts as a full queue. */
+/* True if the CQ holds more than `slots` entries. An invalid consumer index counts as a full CQ. */
 static bool exceeds(const struct cq *cq, uint32_t consumer, uint32_t slots)
 {
     return cq->producer - consumer > cq->slots || cq->producer - consumer > slots;
@@ -136,8 +136,8 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-/* Moves the entries that the client has not read to the new segment. The client, which waits for the reply, neither reads
- * nor arms meanwhile; whatever else it may do, only its own entries can suffer. */
+/* Moves the entries that the client has not read to the new segment. Meanwhile the client waits for the reply, and
+ * neither reads nor arms. If it does anyway, it damages only its own entries. */
 static int move_entries(struct cq *cq, uint32_t *consumer)
 {
     struct pm_cq_page *page = cq->next.p;
@@ -189,7 +189,7 @@ int cq_modify(struct session *s, const void *rq, struct control_reply *rp)
 
     if (!cq)
         return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
-    /* Without a time an event might never come, and one entry is no reason to wait. */
+    /* Without a period an event might never be sent, and one entry needs no moderation. */
     cq->moderate_count = r->count > 1 && r->period ? r->count : 0;
     cq->moderate_ns = r->period * NS_PER_US;
     if (cq->held)
@@ -219,7 +219,7 @@ void cq_free(struct cq *cq)
     free(cq);
 }
 
-/* The events of it that the client has not read go with it. */
+/* Removes the events of the CQ that the client has not read. */
 static void forget_events(struct cq *cq)
 {
     static const uint8_t events[] = {IBV_EVENT_CQ_ERR};
@@ -246,13 +246,13 @@ int cq_destroy(struct session *s, const void *rq, struct control_reply *rp)
 
 /* --- completions ------------------------------------------------------------------------------- */
 
-/* True if there is a slot. A consumer index that can't be counts as a full queue. */
+/* True if there is a free slot. An invalid consumer index counts as a full CQ. */
 static bool has_room(struct cq *cq)
 {
     if (cq->producer - cq->seen_consumer < cq->slots)
         return true;
-    /* Acquire: pairs with the client's release store after it has copied an entry, which may be overwritten from then
-     * on. */
+    /* Acquire: pairs with the client's release store after it has copied an entry. From then on the entry may be
+     * overwritten. */
     cq->seen_consumer = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
     return cq->producer - cq->seen_consumer < cq->slots;
 }
@@ -269,7 +269,7 @@ static void stop(struct cq *cq)
     cq->session->device->io.completions_lost++;
 }
 
-/* enum pm_cqe_kind, but for those that say how the entry is polled. */
+/* enum pm_cqe_kind, without the bits that say how the entry is polled. */
 /* clang-format off */
 static const uint8_t kind_of[] = {
     [OF_REQUEST]       = 0,
@@ -315,7 +315,7 @@ bool cq_publish(struct cq *cq, const struct completion *c, uint32_t srq)
     }
     e = &cq->entries[cq->producer & (cq->slots - 1)];
     fill(e, c, srq);
-    /* Release: pairs with the client's acquire load of seq, so that it sees the whole entry. */
+    /* Release: pairs with the client's acquire load of seq, so that the client sees the whole entry. */
     atomic_store_explicit((_Atomic uint32_t *)&e->seq, cq->producer + 1, memory_order_release);
     cq->producer++;
     cq->unreported++;
@@ -327,15 +327,15 @@ bool cq_publish(struct cq *cq, const struct completion *c, uint32_t srq)
     return true;
 }
 
-/* Did the client ask for an event about what is there? */
+/* True if the client asked for an event about the entries that are there. */
 static bool wanted(struct cq *cq)
 {
     uint32_t arm;
 
     if (!cq->channel)
         return false;
-    /* The entries' seq before this load, the client's arm before its last look at seq: one of the two sees the
-     * other. */
+    /* The fence stands between the stores of the entries' seq and this load. The client stores arm before its last
+     * look at seq. So either the daemon sees arm, or the client sees the entry. */
     atomic_thread_fence(memory_order_seq_cst);
     arm = atomic_load_explicit(&cq->page->arm, memory_order_relaxed);
     return arm == PM_ARM_ANY || (arm == PM_ARM_SOLICITED && cq->solicited);

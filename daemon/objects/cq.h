@@ -21,28 +21,31 @@ struct cq { /* completion queue */
     uint32_t handle;
     unsigned users;
     struct segment segment;
-    struct segment next; /* what a resize has made, until the client switches to it */
-    struct pm_cq_page *page; /* hostile */
-    struct pm_cqe *entries; /* written only */
+    struct segment next; /* created by a resize, until the client switches to it */
+    struct pm_cq_page *page; /* shared with the client, which may write anything to it */
+    struct pm_cqe *entries; /* the daemon only writes them */
     uint32_t slots, next_slots;
     uint32_t producer; /* next index to write */
-    uint32_t seen_consumer; /* as last loaded; saves touching the client's line */
+    uint32_t seen_consumer; /* as last loaded; saves accesses to the client's cache line */
     bool ignore_overrun;
-    bool overrun; /* it has stopped: IBV_EVENT_CQ_ERR was sent */
+    bool overrun; /* it has stopped, and IBV_EVENT_CQ_ERR was sent */
     struct channel *channel; /* NULL: none */
     uint32_t doorbell; /* DOORBELL_NONE: none */
     bool dirty; /* in the device's list */
-    bool solicited; /* one of the entries since the last notification wakes those who wait for solicited ones */
+    /* a solicited entry was added since the last notification */
+    bool solicited;
     TAILQ_ENTRY(cq) dirty_link;
-    uint32_t moderate_count; /* an event for so many entries; 0: no moderation */
-    uint64_t moderate_ns; /* or so long after the first of them */
+    uint32_t moderate_count; /* send an event after this many entries; 0: no moderation */
+    uint64_t moderate_ns; /* or after this time since the first of them */
     uint32_t unreported; /* entries since the last notification */
-    bool held; /* in the device's list: an event waits for more entries, or for the time in due */
+    /* in the device's list: an event waits for more entries, or for the time `due` */
+    bool held;
     uint64_t due;
     TAILQ_ENTRY(cq) held_link;
 };
 
-/* Control operations: each takes the payload that pumice/abi.h has for it. 0, or -errno with the reason in *rp. */
+/* Control operations. rq: the payload that pumice/abi.h defines for the operation. Return 0, or -errno with the
+ * reason in *rp. */
 int cq_create(struct session *s, const void *rq, struct control_reply *rp);
 int cq_resize(struct session *s, const void *rq, struct control_reply *rp);
 int cq_switch(struct session *s, const void *rq, struct control_reply *rp);
@@ -52,10 +55,10 @@ int cq_destroy(struct session *s, const void *rq, struct control_reply *rp);
 /* Frees a CQ that no queue uses. */
 void cq_free(struct cq *cq);
 
-/* Writes an entry. srq: the client's handle of the SRQ that the completion is of; 0: none. The caller calls cq_notify later, once
- * for all entries of a pass. False: the queue has overrun, and the entry is lost. */
+/* Writes an entry. srq: the client's handle of the SRQ that the completion belongs to; 0: none. The caller calls
+ * cq_notify later, once for all entries of a pass. False: the CQ has overrun, and the entry is lost. */
 bool cq_publish(struct cq *cq, const struct completion *c, uint32_t srq);
-/* Sends an event for the entries since the last one if the client has armed the queue. */
+/* Sends an event for the entries since the last notification, if the client has armed the CQ. */
 void cq_notify(struct cq *cq, uint64_t now);
 /* Sends the moderated events whose time has come (struct device.held_cqs). Returns how many. */
 unsigned cq_release_held(struct device *d, uint64_t now);

@@ -11,11 +11,11 @@
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
-/* Flags that change nothing here: huge pages, relaxed ordering, and on-demand paging, which is how all client memory is
- * reached. */
+/* Flags without effect here: huge pages, relaxed ordering, and on-demand paging. All client memory is accessed on
+ * demand anyway. */
 #define ACCESS_NO_MATTER ((uint32_t)(IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_OPTIONAL_RANGE))
 
-/* A NIC would find out by pinning that there is no memory; the first and last byte tell most of it. */
+/* A NIC finds missing memory when it pins the region. Here a test of the first and the last byte finds most errors. */
 static int check_memory(struct session *s, const struct pm_reg_mr_req *rq, struct control_reply *rp)
 {
     if (s->client_mem->path == PM_MEMORY_NONE)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory regions (MRs). The engine has the key; this is what the daemon notes beside it. */
+/* Memory regions (MRs). The engine keeps the key. This is the daemon's own data about them. */
 #ifndef PUMICE_DAEMON_OBJECTS_MR_H
 #define PUMICE_DAEMON_OBJECTS_MR_H
 
@@ -16,7 +16,8 @@ struct mr { /* memory region */
     uint32_t access;
 };
 
-/* Control operations: each takes the payload that pumice/abi.h has for it. 0, or -errno with the reason in *rp. */
+/* Control operations. rq: the payload that pumice/abi.h defines for the operation. Return 0, or -errno with the
+ * reason in *rp. */
 int mr_reg(struct session *s, const void *rq, struct control_reply *rp);
 int mr_rereg(struct session *s, const void *rq, struct control_reply *rp);
 int mr_dereg(struct session *s, const void *rq, struct control_reply *rp);

@@ -12,7 +12,7 @@
 
 #define SESSION_MW_ENTRIES (1u << 18)
 
-/* A window's rkey changes as it is bound, but for its index. */
+/* Each bind changes a window's rkey, but not its index. */
 static uint32_t index_of(uint32_t key)
 {
     return key >> 8;

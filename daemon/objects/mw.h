@@ -11,17 +11,18 @@ struct control_reply;
 
 struct mw { /* memory window */
     struct pd *pd;
-    uint32_t key; /* as it was given out; the upper 24 bits stay */
+    uint32_t key; /* the key at allocation; its upper 24 bits never change */
     uint8_t type; /* enum mw_type */
-    uint32_t max_entries; /* of layouts; 0: it can't be bound to any */
-    void *shape; /* the engine's, for layouts; NULL: none */
+    uint32_t max_entries; /* of a layout; 0: the window can't be bound to layouts */
+    void *shape; /* memory of the engine, for layouts; NULL: none */
 };
 
-/* Control operations: each takes the payload that pumice/abi.h has for it. 0, or -errno with the reason in *rp. */
+/* Control operations. rq: the payload that pumice/abi.h defines for the operation. Return 0, or -errno with the
+ * reason in *rp. */
 int mw_alloc_window(struct session *s, const void *rq, struct control_reply *rp);
 int mw_dealloc_window(struct session *s, const void *rq, struct control_reply *rp);
 
-/* Frees a window, bound or not. */
+/* Frees a window, whether it is bound or not. */
 void mw_free(struct session *s, struct mw *mw);
 
 #endif

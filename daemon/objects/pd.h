@@ -14,11 +14,12 @@ struct pd { /* protection domain */
     unsigned users;
 };
 
-/* Control operations: each takes the payload that pumice/abi.h has for it. 0, or -errno with the reason in *rp. */
+/* Control operations. rq: the payload that pumice/abi.h defines for the operation. Return 0, or -errno with the
+ * reason in *rp. */
 int pd_alloc(struct session *s, const void *rq, struct control_reply *rp);
 int pd_dealloc(struct session *s, const void *rq, struct control_reply *rp);
 
-/* Frees a PD that nothing uses. */
+/* Frees a PD that no object uses. */
 void pd_free(struct pd *pd);
 
 #endif

@@ -15,15 +15,15 @@
 
 /* --- domains ----------------------------------------------------------------------------------- */
 
-/* The file that names a domain. */
+/* The file that identifies a domain. */
 struct file {
     int fd; /* O_PATH */
     dev_t dev;
     ino_t ino;
 };
 
-/* What the client sent may be anything: a pipe whose end must not be kept open, a device that reacts to being closed.
- * O_PATH holds the inode and nothing else. */
+/* The client may have sent anything: for example a pipe whose end must not stay open, or a device that reacts to
+ * being closed. O_PATH holds only the inode. */
 static int take_file(struct session *s, struct file *f)
 {
     int fd = control_take_fd(s->request);
@@ -72,7 +72,7 @@ static struct xrcd *find(const struct device *d, const struct file *f)
     return search.found;
 }
 
-/* The file becomes the domain's if there is a domain then. */
+/* If this succeeds, the domain owns the file's descriptor. */
 static struct xrcd *create(struct device *d, const struct file *f)
 {
     struct xrcd *x = calloc(1, sizeof(*x));

@@ -10,13 +10,14 @@
 #include "daemon/device/device.h"
 #include "daemon/session/session.h"
 
-#define WAIT_MAX_NS (5 * NS_PER_MS) /* what a client may want */
-/* Threads woken at a time: more than are in a poll at once on most machines, and few enough that a client can't keep the
- * loop busy with sleepers. Others wake by themselves, as when the daemon dies. */
+#define WAIT_MAX_NS (5 * NS_PER_MS) /* the longest wait that a client may ask for */
+/* Threads woken at a time. It is more than the threads that poll at once on most machines, and so few that a client
+ * with many sleeping threads can't keep the loop busy. The other threads wake up by themselves, as they do when the
+ * daemon dies. */
 #define WAKES_MAX 128
 
-/* After `published` was changed: sequentially consistent, see pm_session_page. The one system call on this path is made
- * only for a client that sleeps, or says so. */
+/* To be called after a change of `published`. The loads and stores are sequentially consistent, see pm_session_page.
+ * The only system call on this path is made for a client that sleeps, or says that it does. */
 static void wake(struct session *s)
 {
     struct pm_session_page *page = s->page;
@@ -40,7 +41,7 @@ static void end_wait(struct session *s)
     wake(s);
 }
 
-/* Several threads of a client may wait: the one with the least patience decides. */
+/* Several threads of a client may wait. The thread with the shortest wait decides. */
 static void look_at(struct session *s, uint64_t now)
 {
     uint64_t patience = atomic_load_explicit(&s->page->waiting, memory_order_relaxed) * NS_PER_US;

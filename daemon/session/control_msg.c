@@ -95,7 +95,8 @@ bool control_send(int sock, struct control_reply *rp)
         m.msg_controllen = CMSG_SPACE(rp->fds * sizeof(int));
     }
     do {
-        /* A client has one request under way, so there is room, unless it breaks that rule. */
+        /* A client sends one request at a time, so the socket has room for the reply, unless the client breaks that
+         * rule. */
         n = sendmsg(sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (n < 0 && errno == EINTR);
     for (unsigned i = 0; i < rp->fds; i++)

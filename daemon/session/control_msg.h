@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Control messages (include/pumice/abi.h): receives a request, fills in a reply, and sends it. */
+/* Control messages (include/pumice/abi.h): receives requests, builds replies, and sends them. */
 #ifndef PUMICE_DAEMON_SESSION_CONTROL_MSG_H
 #define PUMICE_DAEMON_SESSION_CONTROL_MSG_H
 
@@ -12,35 +12,37 @@
 #define CONTROL_PAYLOAD_MAX (PM_MSG_MAX - sizeof(struct pm_request))
 
 struct control_request {
-    uint32_t op; /* enum pm_op, or anything else */
+    uint32_t op; /* enum pm_op, or any other number */
     uint32_t len; /* bytes of payload */
     _Alignas(8) uint8_t payload[CONTROL_PAYLOAD_MAX];
-    int fd[PM_FDS_MAX]; /* what came along; owned by the receiver of the request, -1: taken */
+    /* the descriptors that were sent along. They belong to the receiver of the request. -1: taken. */
+    int fd[PM_FDS_MAX];
     unsigned fds;
 };
 struct control_reply {
     int32_t status; /* 0 or -errno */
     uint32_t len; /* bytes of payload */
     _Alignas(8) uint8_t payload[CONTROL_PAYLOAD_MAX];
-    int fd[PM_FDS_MAX]; /* to be sent, then closed */
+    int fd[PM_FDS_MAX]; /* descriptors to send; closed after that */
     unsigned fds;
 };
 
-/* Receives one message from a non-blocking socket. 1: there is one; 0: nothing to read yet; -1: the client hung up or
- * does not keep to the form, end the session. Descriptors in *rq are to be closed by control_request_fini. */
+/* Receives one message from a non-blocking socket. Returns 1 if there was one, 0 if there is nothing to read yet.
+ * Returns -1 if the client has closed the connection or sent an invalid message: then end the session.
+ * control_request_fini closes the descriptors in *rq. */
 int control_recv(int sock, struct control_request *rq);
 void control_request_fini(struct control_request *rq);
-/* The first descriptor that came along and was not taken yet, which is the caller's from then on; -1: none. */
+/* Returns the first descriptor of the message that was not taken yet; -1: none. It then belongs to the caller. */
 int control_take_fd(struct control_request *rq);
 
-/* Sends and closes the reply's descriptors. False: end the session. */
+/* Sends the reply and closes its descriptors. False: end the session. */
 bool control_send(int sock, struct control_reply *rp);
 
-/* Makes room for a payload of size bytes, all zero, and returns it. */
+/* Reserves a payload of size bytes, sets it to zero, and returns it. */
 void *control_payload(struct control_reply *rp, size_t size);
-/* Appends a descriptor, which is closed once it was sent. */
+/* Appends a descriptor. It is closed after it was sent. */
 void control_attach(struct control_reply *rp, int fd);
-/* Makes the reply a failure with a text for people; returns err (-errno). */
+/* Makes the reply a failure with a text for users. Returns err (-errno). */
 int control_fail(struct control_reply *rp, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -18,7 +18,8 @@ void doorbells_fini(struct doorbells *d)
     d->end = d->cap = 0;
 }
 
-/* Room for one more at the end: most sessions need few of so many. */
+/* Ensures that there is memory for one more slot at the end. The table grows, because most sessions need few of the
+ * PM_DOORBELLS doorbells. */
 static bool reserve(struct doorbells *d)
 {
     uint32_t cap = d->cap ? 2 * d->cap : 64;
@@ -83,8 +84,8 @@ unsigned doorbells_scan(struct doorbells *d, uint64_t now)
 
         if (atomic_load_explicit(&d->page->summary[i], memory_order_relaxed) == 0)
             continue;
-        /* Summary first, then the words, then the tails, each sequentially consistent: the client stores in the
-         * opposite order, so what was missed here sets the summary again. */
+        /* The order is summary, words, tails, each sequentially consistent. The client stores in the opposite order.
+         * So if this scan misses a doorbell, the client sets the summary again. */
         words = atomic_exchange(&d->page->summary[i], 0);
         for (; words; words &= words - 1)
             n += scan_word(d, i * 64 + (unsigned)__builtin_ctzll(words), now);
@@ -103,7 +104,7 @@ bool doorbells_pending(const struct doorbells *d)
 
 void doorbells_set_sleeping(struct doorbells *d, bool sleeping)
 {
-    /* Sequentially consistent: pairs with the client's load of it after it has set its doorbell. So either the client
-     * sees that the loop sleeps, or the loop's last look sees the doorbell. */
+    /* Sequentially consistent: pairs with the client's load after it has set its doorbell. So either the client sees
+     * that the loop sleeps, or the loop's last look sees the doorbell. */
     atomic_store(&d->page->sleeping, sleeping);
 }

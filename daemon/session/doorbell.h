@@ -9,7 +9,7 @@
 
 #include "pumice/abi.h"
 
-#define DOORBELL_NONE UINT32_MAX /* the number of no doorbell */
+#define DOORBELL_NONE UINT32_MAX /* means: no doorbell */
 
 struct doorbell {
     void (*rang)(void *owner, uint64_t now); /* NULL: the slot is free */
@@ -17,17 +17,18 @@ struct doorbell {
 };
 
 struct doorbells {
-    struct pm_session_page *page; /* hostile */
+    struct pm_session_page *page; /* shared with the client, which may write anything to it */
     struct doorbell *slot;
-    uint32_t end; /* all slots in use are below */
-    uint32_t cap; /* slots that there is memory for; at most PM_DOORBELLS */
+    uint32_t end; /* all used slots are below */
+    uint32_t cap; /* allocated slots; at most PM_DOORBELLS */
 };
 
-/* page must stay where it is until doorbells_fini. */
+/* page must stay valid until doorbells_fini. */
 void doorbells_init(struct doorbells *d, struct pm_session_page *page);
 void doorbells_fini(struct doorbells *d);
 
-/* Takes a free slot, and calls rang(owner) from then on whenever the client sets it. Its number, or -ENOSPC. */
+/* Takes a free slot. From then on, rang(owner) is called whenever the client sets this doorbell. Returns the slot's
+ * number, or -ENOSPC. */
 int doorbells_take(struct doorbells *d, void (*rang)(void *owner, uint64_t now), void *owner);
 void doorbells_release(struct doorbells *d, uint32_t doorbell);
 
@@ -35,7 +36,7 @@ void doorbells_release(struct doorbells *d, uint32_t doorbell);
 unsigned doorbells_scan(struct doorbells *d, uint64_t now);
 /* True if a doorbell is set. */
 bool doorbells_pending(const struct doorbells *d);
-/* Says in the session page that the loop is about to sleep, or that it is awake. */
+/* Announces in the session page that the loop is about to sleep, or that it is awake. */
 void doorbells_set_sleeping(struct doorbells *d, bool sleeping);
 
 #endif

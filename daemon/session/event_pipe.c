@@ -15,10 +15,10 @@
 _Static_assert(sizeof(struct event_record) == sizeof(struct pm_async_event), "record");
 _Static_assert(sizeof(struct event_record) == sizeof(struct pm_comp_event), "record");
 
-#define UNREAD_MAX (1 << 20) /* bytes in a pipe: a client can make it so large, by default */
+#define UNREAD_MAX (1 << 20) /* bytes in a pipe: the default limit up to which a client can enlarge it */
 
-/* Writes records, and returns how many are dealt with: written, or dropped because nobody reads any more. The others
- * find no room. A write of up to PIPE_BUF bytes is whole, or does not happen. */
+/* Writes records. Returns how many need no further care: they were written, or dropped because there is no reader.
+ * For the others the pipe has no room. A write of up to PIPE_BUF bytes writes all bytes or none. */
 static unsigned put(const struct event_pipe *p, const struct event_record *r, unsigned n)
 {
     const unsigned most = PIPE_BUF / sizeof(*r);
@@ -124,8 +124,8 @@ bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b)
 
 /* --- taking back ------------------------------------------------------------------------------- */
 
-/* Another read end, for a moment: while it is there, nobody can see that the client has closed its own. Whatever the client
- * does to the flags of its own, this one does not block. */
+/* Opens another read end for a moment. While it is open, the kernel does not report that the client has closed its
+ * own. It never blocks, whatever flags the client sets on its own. */
 static int open_read_end(const struct event_pipe *p)
 {
     char path[64];
@@ -143,7 +143,8 @@ static unsigned kind_of(const struct event_record *r, const struct event_record 
     return k;
 }
 
-/* Whether the first so many bytes in the pipe, which stay there, may hold such a record. */
+/* Returns whether the first bytes in the pipe, as many as given, may hold a record of one of these kinds. They stay
+ * in the pipe. */
 static bool holds(int fd, size_t bytes, const struct event_record *kind, unsigned kinds)
 {
     struct event_record r[512];
@@ -154,7 +155,7 @@ static bool holds(int fd, size_t bytes, const struct event_record *kind, unsigne
 
     if (pipe2(copy, O_CLOEXEC | O_NONBLOCK) != 0)
         return true;
-    fcntl(copy[1], F_SETPIPE_SZ, (int)bytes); /* if it is not allowed to be so large, there is a part */
+    fcntl(copy[1], F_SETPIPE_SZ, (int)bytes); /* if the pipe can't be made so large, it holds a part */
     if (tee(fd, copy[1], bytes, SPLICE_F_NONBLOCK) > 0) {
         for (found = false; !found && (got = read(copy[0], r, sizeof(r))) > 0; seen += (size_t)got) {
             for (size_t i = 0; i < (size_t)got / sizeof(r[0]); i++)
@@ -166,9 +167,9 @@ static bool holds(int fd, size_t bytes, const struct event_record *kind, unsigne
     return found || seen < bytes;
 }
 
-/* Takes out what the client has not read, in one go: the client may be reading, or even writing, at the same time. The
- * result is the caller's to free, and has room for the waiting records, too. NULL: there is nothing of that kind, or it
- * stays. */
+/* Takes the unread records out of the pipe with one read, because the client may read, or even write, at the same
+ * time. The caller frees the result, which has room for the waiting records as well. NULL: there is no record of
+ * these kinds, or it can't be taken out. */
 static struct event_record *take_unread(const struct event_pipe *p, const struct event_record *kind, unsigned kinds,
                                         unsigned *n)
 {
@@ -194,7 +195,7 @@ static struct event_record *take_unread(const struct event_pipe *p, const struct
     return r;
 }
 
-/* Removes what the one who goes has of n records; returns how many are left. */
+/* Removes the records of the handle that goes from r[0 … n). Returns how many are left. */
 static unsigned filter(struct event_record *r, unsigned n, const struct event_record *kind, unsigned kinds,
                        unsigned sharers)
 {
@@ -204,7 +205,8 @@ static unsigned filter(struct event_record *r, unsigned n, const struct event_re
         if ((k = kind_of(&r[i], kind, kinds)) < kinds)
             stay[k]++;
     }
-    for (unsigned k = 0; k < kinds; k++) { /* of so many events each has one, but for those that have read theirs */
+    /* An event is one record for each handle, less those that were read already. */
+    for (unsigned k = 0; k < kinds; k++) {
         unsigned events = (stay[k] + sharers - 1) / sharers, others = events * (sharers - 1);
 
         stay[k] = stay[k] < others ? stay[k] : others;
@@ -220,7 +222,8 @@ static unsigned filter(struct event_record *r, unsigned n, const struct event_re
     return left;
 }
 
-/* Writes what was taken out again, and keeps what finds no room. */
+/* Writes records that were taken out back to the pipe, and keeps those for which it has no room. Returns how many
+ * were lost. */
 static unsigned put_back(struct event_pipe *p, const struct event_record *r, unsigned n)
 {
     unsigned done = put(p, r, n), lost = 0;

@@ -35,7 +35,7 @@ void port_refresh(struct device *d)
     uint8_t fits;
 
     if (d->netdev.index == 0)
-        return; /* no network, in tests */
+        return; /* tests without a network */
     netdev_refresh(&d->netdev);
     fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
     if (d->settings->mtu == 0 && fits)

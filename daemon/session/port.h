@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The port of a device as its sessions see it. */
+/* Reports changes of a device's port to its sessions. */
 #ifndef PUMICE_DAEMON_SESSION_PORT_H
 #define PUMICE_DAEMON_SESSION_PORT_H
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A piece of memory that the daemon shares with a client: a memfd, sealed so that the client can't shrink it under the
- * daemon. */
+/* Memory that the daemon shares with a client: a memfd. It is sealed, so that the client can't shrink it while the
+ * daemon uses it. */
 #ifndef PUMICE_DAEMON_SESSION_SEGMENT_H
 #define PUMICE_DAEMON_SESSION_SEGMENT_H
 
 #include <stddef.h>
 
 struct segment {
-    void *p; /* mapped, zeroed, page aligned; NULL: none */
+    void *p; /* mapped, initially zero, page aligned; NULL: none */
     size_t size; /* bytes, whole pages */
     int fd; /* for the client; -1 after it was handed out */
 };
 
-/* 0 or -errno. name appears in /proc/PID/maps. */
+/* Returns 0 or -errno. name appears in /proc/PID/maps. */
 int segment_create(struct segment *s, const char *name, size_t size);
 void segment_destroy(struct segment *s);
 
-/* Hands the descriptor over: the caller sends and closes it. */
+/* Returns the descriptor. The caller sends and closes it. */
 int segment_take_fd(struct segment *s);
 
 #endif

@@ -14,8 +14,8 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* A descriptor that becomes readable when the client dies. The process number alone could be another's by now, which
- * the newer of the two ways rules out. */
+/* Returns a descriptor that becomes readable when the client dies. SO_PEERPIDFD is certain to mean the client. With
+ * pidfd_open, for older kernels, the PID may already belong to another process. */
 static int open_pid_fd(int sock, pid_t pid)
 {
     int fd = -1;
@@ -42,7 +42,7 @@ static void read_comm(struct session *s)
     s->comm[n > 0 ? n : 0] = 0;
     s->comm[strcspn(s->comm, "\n")] = 0;
     if (!s->comm[0])
-        strcpy(s->comm, "?"); /* in a PID namespace that we don't see: another container */
+        strcpy(s->comm, "?"); /* the process is in a PID namespace that the daemon does not see: another container */
 }
 
 static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd)

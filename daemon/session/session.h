@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A session: one client process, bound to one device by PM_OP_OPEN, with all its objects. It ends when its connection
- * does, or when the process dies (a child that inherited the connection does not keep it alive). */
+ * ends, or when the process dies. A child process that inherited the connection does not keep the session alive. */
 #ifndef PUMICE_DAEMON_SESSION_SESSION_H
 #define PUMICE_DAEMON_SESSION_SESSION_H
 
@@ -25,34 +25,36 @@ struct session {
     struct device *device;
     TAILQ_ENTRY(session) link;
     uint32_t number;
-    struct ucred cred; /* of the client, when it connected */
-    char comm[16]; /* its program's name */
+    struct ucred cred; /* the client's credentials when it connected */
+    char comm[16]; /* name of the client's program */
 
     int sock; /* -1 in tests */
-    int pid_fd; /* readable when the process has died; -1: the kernel has none */
+    int pid_fd; /* readable when the process has died; -1: the kernel has no pidfd */
     int doorbell_fd; /* eventfd, written by the client to wake the loop */
     ev_io sock_readable, died, doorbell_rang;
 
     struct segment page_segment;
-    struct pm_session_page *page; /* hostile */
+    struct pm_session_page *page; /* shared with the client, which may write anything to it */
     struct doorbells doorbells;
-    /* When the client has waited long enough, see client_wakeup.h. 0: it does not wait, as far as the loop has seen. */
+    /* When the client has waited for long enough, see client_wakeup.h. 0: it does not wait, as far as the loop
+     * knows. */
     uint64_t wait_end;
 
     struct client_mem *client_mem;
     struct event_pipe async; /* asynchronous events */
     struct handles pds, mrs, channels, cqs, srqs, qps, xrcds;
     struct handles mws; /* by the upper 24 bits of their keys */
-    uint32_t mw_entries; /* that its windows may have, together */
-    uint32_t layout_entries; /* of layouts that its queue pairs hold */
-    struct target_open_list targets; /* XRC target queue pairs that it has open */
+    uint32_t mw_entries; /* max_entries of all its windows together */
+    uint32_t layout_entries; /* entries of the layouts that its QPs hold */
+    struct target_open_list targets; /* XRC target QPs that it has open */
     unsigned num_targets;
-    struct control_request *request; /* under way; for operations that take descriptors */
+    struct control_request *request; /* the request being executed; for operations that take descriptors */
 };
 
-/* Makes a session of a client that is connected by sock (-1: a test), with its page, its doorbells and its address space. It has no objects,
- * is in no list of the device, and serves nothing yet: that is control/session_control.h. mem_fd (-1: none) becomes the session's in any
- * case, sock stays the caller's. 0 or -errno. The address of the session stays the same. */
+/* Creates a session for a client that is connected by sock (-1: a test), with its page, its doorbells and its client
+ * memory. The session has no objects, is in no list of the device, and serves no requests yet
+ * (control/session_control.h does that). mem_fd (-1: none) becomes the session's in any case. sock stays the
+ * caller's. Returns 0 or -errno. The session never moves. */
 int session_create(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
                    struct session **out);
 /* Frees a session that has no objects. */
@@ -60,8 +62,8 @@ void session_destroy(struct session *s);
 
 /* Sends the client an asynchronous event (enum ibv_event_type). */
 void session_event(struct session *s, uint32_t type, uint32_t handle);
-/* Takes back the unread events of an object that is destroyed, of these types (EVENT_PIPE_KINDS_MAX at most). sharers: how many handles of
- * it the client has, this one included. */
+/* Removes the unread events of an object that is destroyed, of these types (EVENT_PIPE_KINDS_MAX at most). sharers:
+ * how many handles of the object the client has, this one included. */
 void session_forget(struct session *s, const uint8_t *types, unsigned num, uint32_t handle, unsigned sharers);
 
 #endif

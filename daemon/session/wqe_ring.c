@@ -7,7 +7,7 @@
 
 _Static_assert(sizeof(struct sge) == sizeof(struct pm_sge), "SGEs are copied as they are");
 
-/* A copy that the compiler can't turn into later loads of the source. */
+/* Copies memory such that the compiler can't replace the copy by later loads of the source. */
 static void copy_once(void *dst, const void *src, size_t len)
 {
     memcpy(dst, src, len);
@@ -51,11 +51,11 @@ static void read_ud(const struct pm_send_wqe *w, const uint8_t *at, struct ud_de
     ud->av.hop_limit = av.hop_limit;
     ud->av.sl = av.sl;
     ud->av.flow_label = av.flow_label;
-    ud->qpn = w->remote_qpn & QPN_MASK; /* as wide as the packet's field */
+    ud->qpn = w->remote_qpn & QPN_MASK; /* as many bits as the packet's field has */
     ud->qkey = w->remote_qkey;
 }
 
-/* What does not fit is a request that the engine refuses. */
+/* Values that don't fit become values that the engine refuses. */
 static void read_flush(const struct pm_send_wqe *w, struct flush *flush)
 {
     *flush = (struct flush){

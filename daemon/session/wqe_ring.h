@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reading requests out of the rings of include/pumice/abi.h. What stands there was written by a client, may be
- * nonsense, and may change at any moment: each entry is copied once, the copy is validated, and nothing is read twice.
- * Pure, so that hostile rings can be tried on it. */
+/* Reads requests from the rings of include/pumice/abi.h. A client writes them, so they may hold anything and may
+ * change at any moment. Each entry is copied once, and the copy is validated. Nothing is read twice. The module is
+ * pure, so that tests can try invalid rings on it. */
 #ifndef PUMICE_DAEMON_SESSION_WQE_RING_H
 #define PUMICE_DAEMON_SESSION_WQE_RING_H
 
@@ -14,26 +14,28 @@
 
 /* One queue in a segment. */
 struct ring {
-    const uint8_t *base; /* of slot 0; NULL: no such queue */
-    _Atomic uint32_t *tail; /* the client's */
+    const uint8_t *base; /* address of slot 0; NULL: no such queue */
+    _Atomic uint32_t *tail; /* written by the client */
     uint32_t slots; /* a power of two; 0: no such queue */
     uint32_t stride; /* bytes per slot */
-    uint32_t head; /* next index to read; ours alone */
+    uint32_t head; /* next index to read; the client does not see it */
     uint32_t max_sge;
     uint32_t max_inline; /* send queues */
-    bool has_av; /* UD send queues: an address vector stands behind the header of each request */
-    bool has_wqe_index; /* SRQs: a request is known by the client's number for it, not by its index */
+    /* UD send queues: an address vector follows the header of each request */
+    bool has_av;
+    /* SRQs: a request is identified by the client's number for it, not by its index */
+    bool has_wqe_index;
 };
 
-/* Loads the tail once (acquire: pairs with the client's release store, so the entries before it are seen). Number of
- * requests to read, or -1 if the tail is where it can't be. */
+/* Loads the tail once (acquire: pairs with the client's release store, so that the entries before it are visible).
+ * Returns the number of requests to read, or -1 if the tail is invalid. */
 int64_t ring_waiting(const struct ring *r);
 
 enum ring_verdict {
     RING_OK,
-    RING_BAD_SGE, /* more SGEs than the queue pair's limit */
+    RING_BAD_SGE, /* more SGEs than the QP's limit */
     RING_BAD_OP, /* no such list operation */
-    RING_BAD_INLINE, /* more inline data than the limit, or inline data with an operation that has none */
+    RING_BAD_INLINE, /* more inline data than the limit */
 };
 const char *ring_verdict_text(enum ring_verdict v);
 
@@ -43,18 +45,18 @@ struct ring_recv {
     struct sge sge[ENGINE_MAX_SGE];
 };
 struct ring_tm_op {
-    struct tm_op op; /* slot: the handle, by which the client knows the completion */
+    struct tm_op op; /* slot: the handle, which identifies the completion to the client */
     struct sge sge[TM_MAX_SGE];
 };
-/* Copies and validates the request at head; the caller moves head on. */
+/* Copies and validates the request at head. The caller advances head. */
 enum ring_verdict ring_read_send(const struct ring *r, struct send_slot *out);
 enum ring_verdict ring_read_recv(const struct ring *r, struct ring_recv *out);
-/* op.sge is out's own sge. */
+/* op.sge points to out->sge. */
 enum ring_verdict ring_read_tm_op(const struct ring *r, struct ring_tm_op *out);
 
 /* Bytes of a slot, and slots of a queue (a power of two), for these limits. */
 uint32_t ring_send_stride(uint32_t max_sge, uint32_t max_inline, bool has_av);
-/* Bytes of inline data that such a slot has room for: at least max_inline. */
+/* Bytes of inline data that fit into such a slot: at least max_inline. */
 uint32_t ring_send_room(uint32_t max_sge, uint32_t max_inline, bool has_av);
 uint32_t ring_recv_stride(uint32_t max_sge);
 uint32_t ring_tm_stride(uint32_t max_sge);

@@ -6,7 +6,7 @@
 #include "daemon/core/engine.h"
 #include "daemon/session/session.h"
 
-/* Entries are read as the engine wants them. */
+/* The entries of the client have the form of the engine's. */
 _Static_assert(sizeof(struct pm_layout_entry) == sizeof(struct layout_entry_desc) &&
                    offsetof(struct pm_layout_entry, key) == offsetof(struct layout_entry_desc, object) &&
                    offsetof(struct pm_layout_entry, ndim) == offsetof(struct layout_entry_desc, ndim) &&
@@ -26,7 +26,7 @@ static void drop(struct client_qp *q, struct held_layout *h)
     free(h);
 }
 
-/* Requests are done in their order, so those before the ones that the engine has are. */
+/* Requests complete in order. So all requests before those that the engine still has are done. */
 static void drop_done(struct client_qp *q)
 {
     uint32_t oldest = q->sq.head - (q->caps.max_send_wr - qp_send_room(q->qp));
@@ -38,7 +38,8 @@ static void drop_done(struct client_qp *q)
 
 enum layouts_verdict layouts_take(struct client_qp *q, struct mw_bind *bind)
 {
-    uint64_t bytes = bind->length - sizeof(struct pm_layout); /* of the entries; wraps to something huge */
+    /* of the entries; too short a length wraps to a huge number */
+    uint64_t bytes = bind->length - sizeof(struct pm_layout);
     uint64_t count = bytes / sizeof(struct pm_layout_entry);
     struct pm_layout head;
     struct held_layout *h;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The layouts that bind requests bring: descriptions in the client's memory, of which the daemon makes private copies that
- * the engine can use until the requests are done. */
+/* The layouts that bind requests refer to. A layout is a description in the client's memory. The daemon makes a
+ * private copy, which the engine uses until the request is done. */
 #ifndef PUMICE_DAEMON_OBJECTS_QP_BOUND_LAYOUTS_H
 #define PUMICE_DAEMON_OBJECTS_QP_BOUND_LAYOUTS_H
 
@@ -11,7 +11,8 @@
 #include "daemon/core/memory/layout.h"
 #include "daemon/objects/qp/qp.h"
 
-#define SESSION_LAYOUT_ENTRIES (1u << 16) /* of layouts that wait to be bound, in all requests of a session */
+/* Entries of all layouts whose bind requests are not done, per session. */
+#define SESSION_LAYOUT_ENTRIES (1u << 16)
 
 struct held_layout {
     TAILQ_ENTRY(held_layout) link;
@@ -22,15 +23,16 @@ struct held_layout {
 
 enum layouts_verdict {
     LAYOUTS_OK,
-    LAYOUTS_LATER, /* the session has too much waiting */
-    LAYOUTS_BAD, /* the client's memory does not hold what it says */
+    /* the session has too many entries waiting, or there is no memory */
+    LAYOUTS_LATER,
+    LAYOUTS_BAD, /* the client's memory does not hold the layout that the request describes */
 };
-/* Copies the layout of the request at the ring's head, and lets bind->layout point to the copy. Those of requests that are done are
- * freed. */
+/* Copies the layout of the request at the ring's head, and lets bind->layout point to the copy. Frees the copies of
+ * requests that are done. */
 enum layouts_verdict layouts_take(struct client_qp *q, struct mw_bind *bind);
-/* The request was not posted after all. */
+/* To be called if the request could not be posted. */
 void layouts_put_back(struct client_qp *q);
-/* Frees all; the engine has forgotten the queue pair's requests. */
+/* Frees all copies. The engine no longer has requests of the QP. */
 void layouts_free(struct client_qp *q);
 
 #endif

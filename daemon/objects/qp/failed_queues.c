@@ -13,7 +13,7 @@
 
 /* --- queue pairs ------------------------------------------------------------------------------- */
 
-/* A client that breaks its rings gets what a NIC would give it for a corrupted work queue. */
+/* A client that writes an invalid ring gets what a NIC reports for a corrupted work queue. */
 static void fail_broken(struct client_qp *q, uint64_t now)
 {
     const struct session *s = q->session; /* XRC targets have no rings */
@@ -57,8 +57,8 @@ static void settle_qp(struct client_qp *q, uint64_t now)
     if (qp_state(q->qp) != QPS_ERR || q->errored)
         return;
     q->errored = true;
-    /* Sequentially consistent, and before the ring is read: pairs with the client's store of rq_tail before its load of
-     * rq_notify. So either this sees the request, or the client rings. */
+    /* Sequentially consistent, and before the ring is read: pairs with the client's store of rq_tail before its load
+     * of rq_notify. So either the daemon sees the request, or the client rings. */
     atomic_store(&q->page->rq_notify, 1);
     atomic_thread_fence(memory_order_seq_cst);
     client_qp_drain_send(q, now);

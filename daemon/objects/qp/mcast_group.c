@@ -17,7 +17,7 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 
     (void)loop;
     (void)revents;
-    g->hot_until = clock_ns() + MCAST_GROUP_HOT_NS; /* the next pass receives */
+    g->hot_until = clock_ns() + MCAST_GROUP_HOT_NS; /* the next pass receives from the socket */
 }
 
 bool mcast_group_is_echo(const struct mcast_group *g, const uint8_t src_gid[16])

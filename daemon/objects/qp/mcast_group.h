@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Multicast groups of a device: each that some queue pair is in has a socket of its own, which is a member of the group
- * for the network (IGMP, MLD) while it is open. Which queue pairs get a copy is the engine's. */
+/* Multicast groups of a device. Each group with a member QP has its own socket. While the socket is open, the network
+ * treats it as a member of the group (IGMP, MLD). The engine decides which QPs get a copy of a packet. */
 #ifndef PUMICE_DAEMON_OBJECTS_QP_MCAST_GROUP_H
 #define PUMICE_DAEMON_OBJECTS_QP_MCAST_GROUP_H
 
@@ -20,29 +20,31 @@ struct device;
 struct mcast_group {
     struct device *device;
     uint8_t gid[16];
-    unsigned members; /* queue pairs */
-    int fd; /* -1 in tests that have no network */
+    unsigned members; /* number of QPs */
+    int fd; /* -1 in tests without a network */
     ev_io readable;
-    uint64_t hot_until; /* each pass looks at the socket until then; later the loop's poll has to tell */
-    struct peers peers; /* senders */
+    /* Until then, each pass receives from the socket. After that, the loop's poll has to report data first. */
+    uint64_t hot_until;
+    struct peers peers; /* the senders */
     TAILQ_ENTRY(mcast_group) link;
 };
 
-struct membership { /* of a queue pair */
+/* The membership of one QP in a group. */
+struct membership {
     struct mcast_group *group;
     LIST_ENTRY(membership) link;
 };
 
 struct control_reply;
 struct session;
-/* Control operations: ATTACH_MCAST and DETACH_MCAST. 0, or -errno with the reason in *rp. */
+/* Control operations ATTACH_MCAST and DETACH_MCAST. Return 0, or -errno with the reason in *rp. */
 int mcast_group_attach(struct session *s, const void *rq, struct control_reply *rp);
 int mcast_group_detach(struct session *s, const void *rq, struct control_reply *rp);
 
-/* Is this a packet of the device itself, that the kernel brought back? Members here have got it already. */
+/* True if the kernel returned a packet that this device sent itself. The members on this device have got it already. */
 bool mcast_group_is_echo(const struct mcast_group *g, const uint8_t src_gid[16]);
 
-/* For a queue pair that goes; the engine has forgotten it, or will. */
+/* To be called for a QP that is destroyed. The engine forgets the QP by itself. */
 void mcast_group_leave_all(struct membership_list *memberships);
 
 #endif

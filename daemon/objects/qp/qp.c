@@ -14,7 +14,7 @@ static const struct client_qp_type types[] = {
     {"UC",       IBV_QPT_UC,       true,  true},
     {"UD",       IBV_QPT_UD,       true,  true},
     {"XRC_SEND", IBV_QPT_XRC_SEND, true,  false},
-    {"XRC_RECV", IBV_QPT_XRC_RECV, false, false}, /* no PD either */
+    {"XRC_RECV", IBV_QPT_XRC_RECV, false, false}, /* it has no PD either */
 };
 /* clang-format on */
 

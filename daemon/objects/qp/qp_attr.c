@@ -12,7 +12,7 @@
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
-/* The fields that are wider in the message than in the engine; nothing may be lost on the way. */
+/* Checks the fields that are wider in the message than in the engine, so that no bits get lost. */
 static bool fits(const struct pm_qp_attr *a, uint32_t mask)
 {
     return (!(mask & QPA_STATE) || a->qp_state <= UINT8_MAX) &&
@@ -103,7 +103,7 @@ static void after_modify(struct client_qp *q, uint32_t mask)
     if (qp_state(q->qp) == QPS_RESET)
         client_qp_reset_rings(q);
     else if (qp_state(q->qp) == QPS_ERR)
-        client_qp_mark_failed(q); /* settled in the next pass, before the loop sleeps */
+        client_qp_mark_failed(q); /* handled in the next pass, before the loop sleeps */
     else if (qp_state(q->qp) == QPS_RTR)
         q->device->usage.connected += q->type != IBV_QPT_UD;
 }

@@ -21,18 +21,19 @@
 
 /* --- creating ---------------------------------------------------------------------------------- */
 
-/* What a queue pair is made of, all checked. */
+/* The checked parts and sizes of a new QP. */
 struct plan {
     const struct client_qp_type *type;
     struct pd *pd;
     struct cq *send_cq, *recv_cq;
     struct client_srq *srq;
-    struct xrcd_open *xrcd; /* XRC_RECV; else NULL */
+    struct xrcd_open *xrcd; /* XRC_RECV; otherwise NULL */
     struct qp_caps caps;
     struct pm_create_qp_rep layout;
 };
 
-#define UD_INLINE 128 /* bytes of inline data that a UD queue pair takes if it takes any */
+/* Bytes of inline data that a UD QP takes at least, if it takes any. */
+#define UD_INLINE 128
 
 static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp)
 {
@@ -48,10 +49,10 @@ static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp
     return 0;
 }
 
-/* As NICs do it, what is granted of inline data is what a slot has room for, and in UD queue pairs at least UD_INLINE bytes:
- * UCX (1.13, and later) gives away the buffer of a connection request that was not sent inline when the peer's own comes
- * in, and what leaves is then what has been written there since, a reply to somebody else. Its requests are a few
- * bytes longer than the 64 that it asks for (openucx/ucx issue 6040). */
+/* The granted inline size is what a slot has room for, as on NICs. For UD QPs it is at least UD_INLINE bytes, because
+ * of UCX (1.13 and later). Its connection requests are a few bytes longer than the 64 bytes that it asks for. UCX
+ * reuses the buffer of a connection request that was not sent inline as soon as the peer's own request comes in. The
+ * packet would then carry what UCX has written there since: a reply to another peer (openucx/ucx issue 6040). */
 static uint32_t granted_inline(const struct qp_caps *c, bool ud)
 {
     uint32_t asked = c->max_inline;
@@ -87,7 +88,8 @@ static void lay_out(struct plan *p)
 _Static_assert((uint64_t)DEVICE_MAX_QP_WR *(64 + ENGINE_MAX_INLINE + 64 + 16 + 16 * ENGINE_MAX_SGE) < UINT32_MAX / 2,
                "offsets");
 
-/* The objects that it is made of: those that its type has, whatever else the request names. */
+/* Finds the objects that the QP refers to. Ignores objects that its type does not use, even if the request names
+ * them. */
 static int find_parts(struct session *s, const struct pm_create_qp_req *r, struct control_reply *rp, struct plan *p)
 {
     p->type = client_qp_type(r->type);
@@ -161,7 +163,7 @@ static void map_rings(struct client_qp *q, const struct pm_create_qp_rep *l)
     };
 }
 
-/* Frees what a queue pair holds, as far as it has it. */
+/* Frees what the QP holds. Parts of it may not exist yet. */
 static void release(struct client_qp *q)
 {
     if (q->doorbell != DOORBELL_NONE)
@@ -176,8 +178,8 @@ static void release(struct client_qp *q)
     free(q);
 }
 
-/* The queues are mapped, not allocated: they come zeroed, and pages that a queue never reaches cost nothing. The queue
- * pair itself takes a good kilobyte, and thousands of them should not take a page each. */
+/* The queues are mapped, not allocated: they are zeroed, and pages that a queue never uses cost nothing. The QP
+ * itself takes a little more than a kilobyte. It is allocated, because thousands of QPs should not take a page each. */
 static int engine_memory(struct client_qp *q, const struct qp_init *init)
 {
     size_t size = qp_size(init), state = qp_state_size();
@@ -333,7 +335,7 @@ int client_qp_create(struct session *s, const void *rq, struct control_reply *rp
     return 0;
 }
 
-/* Adds the packets of a QP that is about to go to those of the device. */
+/* Adds the packets that a QP sent, which is about to be destroyed, to those of the device. */
 static void count_sent(const struct client_qp *q)
 {
     struct qp_info info;

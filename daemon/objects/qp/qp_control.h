@@ -7,12 +7,14 @@ struct client_qp;
 struct session;
 struct control_reply;
 
-/* Control operations: each takes the payload that pumice/abi.h has for it. 0, or -errno with the reason in *rp. */
+/* Control operations. rq: the payload that pumice/abi.h defines for the operation. Return 0, or -errno with the
+ * reason in *rp. */
 int client_qp_create(struct session *s, const void *rq, struct control_reply *rp);
-/* The caller has settled the data path before: what the client posted has left as far as it may be sent (control/dispatch.h). */
+/* Before this call, the data path must have sent what the client posted, as far as the QP may send it
+ * (control/dispatch.h does that). */
 int client_qp_destroy(struct session *s, const void *rq, struct control_reply *rp);
 
-/* Frees a QP. Its send ring is not read any more. */
+/* Frees a QP. Its send ring is no longer read. */
 void client_qp_free(struct client_qp *q);
 
 #endif

@@ -9,11 +9,11 @@
 #include "daemon/objects/qp/qp.h"
 #include "daemon/session/session.h"
 
-#define DRAIN_MAX 256u /* send requests of one queue pair in its turn */
-#define REFILL_MAX 64u /* receive requests that the engine gets at a time */
+#define DRAIN_MAX 256u /* send requests that one QP may pass to the engine in its turn */
+#define REFILL_MAX 64u /* receive requests passed to the engine at a time */
 
-/* The client wrote what can't be. Its rings are not read any more; client_qp_settle does the rest, because this may run
- * inside of a call of the engine. */
+/* The client wrote something invalid. Its rings are no longer read. failed_queues_settle does the rest later, because
+ * this may run inside a call of the engine. */
 static void break_rings(struct client_qp *q, const char *what)
 {
     if (q->broken)
@@ -30,8 +30,8 @@ static void enter_backlog(struct client_qp *q)
     TAILQ_INSERT_TAIL(&q->device->backlog, q, backlog_link);
 }
 
-/* A datagram to an address that can't be is lost, as one to an address that nobody has; its queue pair goes on. Those of
- * the other family are dropped where packets leave. */
+/* A datagram with an invalid source GID index is lost, like a datagram to an address that no host has. The QP goes
+ * on. Datagrams to the other address family are dropped where packets are sent. */
 static void check_address(const struct client_qp *q, struct ud_dest *ud)
 {
     if (ud->av.sgid_index < q->device->config.num_gids)
@@ -40,7 +40,7 @@ static void check_address(const struct client_qp *q, struct ud_dest *ud)
     memset(ud->av.dgid, 0, sizeof(ud->av.dgid));
 }
 
-/* Copies the layout of a bind request. False: the request stays where it is, for some time or for good. */
+/* Copies the layout of a bind request. False: the request stays in the ring, for now or for ever. */
 static bool take_layout(struct client_qp *q, struct mw_bind *bind)
 {
     enum layouts_verdict v = layouts_take(q, bind);
@@ -50,7 +50,7 @@ static bool take_layout(struct client_qp *q, struct mw_bind *bind)
     return v == LAYOUTS_OK;
 }
 
-/* Copies the request at the ring's head into the engine's queue and posts it. False: it stays where it is. */
+/* Copies the request at the ring's head into the engine's queue and posts it. False: it stays in the ring. */
 static bool take_send(struct client_qp *q, uint64_t now)
 {
     struct send_slot slot;
@@ -59,7 +59,8 @@ static bool take_send(struct client_qp *q, uint64_t now)
     int rc = qp_send_reserve(q->qp, &slot);
 
     if (rc == -ENOMEM)
-        return false; /* full; the engine makes room as it completes */
+        /* The queue is full. The engine makes room when requests complete. */
+        return false;
     if (rc == 0) {
         v = ring_read_send(&q->sq, &slot);
         if (v != RING_OK) {

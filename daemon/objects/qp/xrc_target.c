@@ -32,7 +32,7 @@ int target_open_qp(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-/* Ends a domain that no session has open any more, with the targets that nobody destroyed. */
+/* Ends a domain that no session has open any more, with its remaining targets. */
 static void end(struct xrcd *x)
 {
     struct client_qp *q;

@@ -4,13 +4,13 @@
 #include "daemon/device/device.h"
 #include "daemon/session/session.h"
 
-/* May run inside of a call of the engine, so the rest is left to client_srq_settle. */
+/* May run inside a call of the engine. So failed_queues_settle does the rest later. */
 void client_srq_break(struct client_srq *q, const char *what)
 {
     if (q->broken)
         return;
     q->broken = what;
-    srq_fail(q->srq); /* tells the client, and fails XRC targets that want a request of it */
+    srq_fail(q->srq); /* sends the client an event, and fails XRC targets that need a request of this SRQ */
     if (!q->in_failed) {
         q->in_failed = true;
         TAILQ_INSERT_TAIL(&q->session->device->failed_srqs, q, failed_link);

@@ -18,44 +18,49 @@ struct pd;
 struct session;
 struct xrcd_open;
 
-struct tm_srq { /* of a shared receive queue that matches tags: the engine's list, and the ring of its operations */
-    struct tag_list *list; /* NULL: it matches no tags */
-    void *mem; /* the engine's */
+/* The tag matching part of an SRQ: the engine's list, and the ring of its operations. */
+struct tm_srq {
+    struct tag_list *list; /* NULL: the SRQ does not match tags */
+    void *mem; /* memory of the engine */
     size_t mem_size;
     struct tm_params params;
     struct ring ring;
-    uint8_t *base; /* of the ring; written only */
-    bool waiting; /* in the device's list: there was no room for the completion of the operation at the ring's head */
+    uint8_t *base; /* of the ring, for writing */
+    /* in the device's list: there was no room for the completion of the operation at the ring's head */
+    bool waiting;
     TAILQ_ENTRY(client_srq) waiting_link;
 };
 
-struct client_srq { /* shared receive queue: the engine's, and its ring */
+/* A client's SRQ: the engine's SRQ, and its ring. */
+struct client_srq {
     struct session *session;
     uint32_t handle;
-    unsigned users; /* queue pairs */
+    unsigned users; /* QPs that use it */
     struct srq *srq;
-    void *mem; /* the engine's */
+    void *mem; /* memory of the engine */
     size_t mem_size;
     struct pd *pd;
     struct xrcd_open *xrcd; /* XRC; else NULL */
     struct cq *cq; /* XRC, tag matching; else NULL */
     uint32_t max_wr, max_sge;
     struct segment segment;
-    struct segment next; /* what a resize has made, until the client switches to it, */
-    uint32_t next_max_wr; /* and for how many requests */
-    struct pm_srq_page *page; /* hostile */
+    struct segment next; /* created by a resize, until the client switches to it */
+    uint32_t next_max_wr; /* number of requests that next has room for */
+    struct pm_srq_page *page; /* shared with the client, which may write anything to it */
     struct ring ring;
     struct tm_srq tm;
     uint32_t doorbell;
     bool in_failed; /* in the device's list */
-    bool errored; /* its users were failed */
-    const char *broken; /* what nonsense stood in its ring, which is not read any more; NULL: none */
+    bool errored; /* the QPs that use it were failed */
+    /* what is invalid in its ring, which is no longer read; NULL: nothing */
+    const char *broken;
     TAILQ_ENTRY(client_srq) failed_link;
 };
 
-/* Reads requests from the ring into the engine's queue. The engine calls it, too, when a message needs a request. */
+/* Reads requests from the ring into the engine's queue. The engine also calls it, when a message needs a request. */
 void client_srq_refill(void *client_srq);
-/* The ring holds something invalid (what). The daemon reads it no more; the SRQ goes to the device's list of failed ones (failed_queues.h). */
+/* To be called when the ring holds something invalid (what). The daemon stops reading the ring, and the SRQ goes to
+ * the device's list of failed SRQs (failed_queues.h). */
 void client_srq_break(struct client_srq *srq, const char *what);
 
 #endif

@@ -20,14 +20,14 @@
 
 /* --- creating ---------------------------------------------------------------------------------- */
 
-/* What a queue is made of. */
+/* The parts and sizes of a new SRQ. */
 struct plan {
     struct pd *pd;
     struct xrcd_open *xrcd;
     struct cq *cq;
     uint32_t max_wr, max_sge, slots, stride;
     size_t engine_bytes;
-    struct tm_params tags; /* max_num_tags 0: it matches none */
+    struct tm_params tags; /* max_num_tags is 0 if the SRQ does not match tags */
 };
 
 static size_t segment_bytes(uint32_t slots, uint32_t stride)
@@ -35,13 +35,13 @@ static size_t segment_bytes(uint32_t slots, uint32_t stride)
     return RING_OFFSET + (size_t)slots * stride;
 }
 
-/* Where the ring of list operations is, if there is one. */
+/* Offset of the ring of list operations, if there is one. */
 static uint32_t ops_offset(const struct plan *p)
 {
     return (uint32_t)((segment_bytes(p->slots, p->stride) + 63) & ~(size_t)63);
 }
 
-/* The objects that it is made of. */
+/* Finds the objects that the SRQ refers to. */
 static int find_parts(struct session *s, const struct pm_create_srq_req *r, struct control_reply *rp, struct plan *p)
 {
     if (!(p->pd = handles_get(&s->pds, r->pd)))
@@ -101,7 +101,7 @@ static void map_ring(struct client_srq *q, uint32_t slots, uint32_t head)
     };
 }
 
-/* Mapped, not allocated: it comes zeroed, and pages that a queue never reaches cost nothing. */
+/* Maps memory instead of allocating it: it is zeroed, and pages that the SRQ never uses cost nothing. */
 static void *engine_memory(size_t size)
 {
     void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -109,7 +109,7 @@ static void *engine_memory(size_t size)
     return mem == MAP_FAILED ? NULL : mem;
 }
 
-/* Frees what the queue holds, as far as it has it. */
+/* Frees what the SRQ holds. Parts of it may not exist yet. */
 static void release(struct client_srq *q)
 {
     if (q->doorbell != DOORBELL_NONE)
@@ -291,8 +291,8 @@ int client_srq_modify(struct session *s, const void *rq, struct control_reply *r
     return 0;
 }
 
-/* Copies the requests that were not read yet to a new segment; first all that fit go to the engine, so that those of a
- * client that keeps to max_wr are none. */
+/* Copies the requests that the daemon has not read to a new segment. check_size has moved all that fit to the engine.
+ * So if the client keeps to max_wr, none are left. */
 static int move_ring(struct client_srq *q, struct segment *seg, uint32_t slots)
 {
     struct pm_srq_page *page = seg->p;
@@ -310,7 +310,7 @@ static int move_ring(struct client_srq *q, struct segment *seg, uint32_t slots)
     return 0;
 }
 
-/* To the segment that resizing has made. */
+/* Switches to the segment that the resize has created. */
 static int go_over(struct client_srq *q)
 {
     size_t size = srq_size(q->next_max_wr, q->max_sge);
@@ -339,7 +339,7 @@ static int go_over(struct client_srq *q)
     return 0;
 }
 
-/* May it have so many requests now? */
+/* Checks whether the SRQ can have this size now. */
 static int check_size(struct client_srq *q, uint32_t max_wr, struct control_reply *rp)
 {
     client_srq_refill(q);

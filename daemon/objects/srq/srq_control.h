@@ -7,7 +7,8 @@ struct session;
 struct control_reply;
 struct client_srq;
 
-/* Control operations: each takes the payload that pumice/abi.h has for it. 0, or -errno with the reason in *rp. */
+/* Control operations. rq: the payload that pumice/abi.h defines for the operation. Return 0, or -errno with the
+ * reason in *rp. */
 int client_srq_create(struct session *s, const void *rq, struct control_reply *rp);
 int client_srq_modify(struct session *s, const void *rq, struct control_reply *rp);
 int client_srq_resize(struct session *s, const void *rq, struct control_reply *rp);

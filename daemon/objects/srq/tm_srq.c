@@ -8,11 +8,12 @@
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
-#define TRACE_SLOTS 4096u /* events of a list that are remembered; pages that it never reaches cost nothing */
+/* Events that the trace of a list remembers. Pages that the trace never uses cost nothing. */
+#define TRACE_SLOTS 4096u
 
 _Static_assert(PM_TM_SLOT_BITS == TM_SLOT_BITS, "handles go to the engine as they are");
 
-/* --- what it is made of ------------------------------------------------------------------------ */
+/* --- parts of a list --------------------------------------------------------------------------- */
 
 int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
                  struct tm_params *p)
@@ -100,16 +101,17 @@ static void wait_for_room(struct client_srq *q)
     TAILQ_INSERT_TAIL(&q->session->device->waiting_tm_srqs, q, tm.waiting_link);
 }
 
-/* Nobody polls a completion of this deletion, so the client is told in the ring that it may use the slot again. */
+/* This deletion has no completion that the client could poll. So a flag in the ring tells the client that it may use
+ * the slot again. */
 static void tell_deleted(struct tm_srq *l)
 {
     struct pm_tm_op *w =
         (struct pm_tm_op *)(void *)(l->base + (size_t)(l->ring.head & (l->ring.slots - 1)) * l->ring.stride);
 
-    __atomic_store_n(&w->deleted, 1, __ATOMIC_RELAXED); /* ops_head follows with release order */
+    __atomic_store_n(&w->deleted, 1, __ATOMIC_RELAXED); /* the release store of ops_head follows */
 }
 
-/* Carries out the operation at the ring's head. False: it stays there. */
+/* Executes the operation at the ring's head. False: it stays there. */
 static bool take(struct client_srq *q, uint64_t now)
 {
     struct tm_srq *l = &q->tm;
@@ -146,7 +148,8 @@ unsigned tm_srq_drain(struct client_srq *q, uint64_t now)
     }
     while (done < waiting && take(q, now))
         done++;
-    if (done) /* release: pairs with the client's acquire, before it writes the slots again */
+    /* Release: pairs with the client's acquire before it writes the slots again. */
+    if (done)
         atomic_store_explicit(&q->page->ops_head, l->ring.head, memory_order_release);
     return done;
 }
