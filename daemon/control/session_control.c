@@ -167,8 +167,8 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
  * removes their completions from the engine, takes them out of the device's lists, and removes all pointers to CQs.
  * Then the CQs go, and with them all pointers to channels. The keys go last, because they refer to the client memory.
  *
- * XRC targets that the session had open stay. They have no pointer to a session, and what their domain's SRQs hold
- * for this session was freed before. */
+ * XRC targets that the session had open stay. They have no pointer to a session. The SRQs of this session, from which
+ * they took receive requests, were freed before. */
 void session_close(struct session *s)
 {
     struct device *d = s->device;

@@ -60,9 +60,8 @@ TAILQ_HEAD(client_srq_list, client_srq);
  * well not run for so long. Stretched four times, it is two seconds. */
 #define DEVICE_CROWD_TIMEOUT_NS (4096ull << 16)
 
-/* Bytes of one batch of packets. It has room for four GSO runs (gso.h), which is the most that one send call takes,
- * and before each of them the first two packets of a message. It is small enough to stay in the cache between
- * gathering and sending. */
+/* Bytes of one batch of packets. It has room for four GSO runs of the maximum length (gso.h), each with the first two
+ * packets of a message before it. It is small enough to stay in the cache between gathering and sending. */
 #define DEVICE_TX_BYTES (4u * (GSO_MAX_BYTES + 2 * (4096 + 32)))
 
 struct device {

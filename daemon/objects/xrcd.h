@@ -17,8 +17,9 @@ struct session;
 struct xrcd {
     struct device *device;
     uint32_t number; /* the domain's number in the engine; unique on the device */
-    int fd; /* O_PATH, of the file that names it: while it is open, the inode's number is not given to another file; */
-    /* -1: anonymous */
+    /* O_PATH descriptor of the file that identifies the domain; -1: a domain without a file. While it is open, the file
+     * system gives the inode's number to no other file. */
+    int fd;
     dev_t dev;
     ino_t ino;
     unsigned opens; /* number of struct xrcd_open */

@@ -16,8 +16,8 @@ struct event_record {
     uint32_t a, b;
 };
 
-#define EVENT_PIPE_WAITING_MAX                                                                                         \
-    16384u /* records kept, one for each CQ that a session may have; the kernel's pipe holds another 8,192 */
+/* Records that the daemon keeps: one for each CQ that a session may have. The kernel's pipe holds another 8,192. */
+#define EVENT_PIPE_WAITING_MAX 16384u
 
 struct event_pipe {
     struct ev_loop *loop;
@@ -37,11 +37,11 @@ int event_pipe_take_read_fd(struct event_pipe *p); /* the caller sends and close
  * something is so, not how often. False: too many records wait, and this one is lost. */
 bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b);
 
-/* Removes the records of an object that is destroyed: those that wait, and those that the client has not read. kinds
- * (at most EVENT_PIPE_KINDS_MAX): how the records look like.
+/* Removes the records of an object that is destroyed: those that wait, and those that the client has not read.
+ * kind[0 … kinds): the contents of these records; kinds is at most EVENT_PIPE_KINDS_MAX.
  *
- * sharers: how many handles of the object the client has, the one that goes included. It is above 1 only for XRC
- * target QPs. The client receives each event once for each handle, and records that may belong to the other handles
+ * sharers: how many handles of the object the client has, including the one that is destroyed. It is above 1 only for
+ * XRC target QPs. The client receives each event once for each handle. Records that may belong to the other handles
  * stay.
  *
  * The order of all other records stays. A client that reads at the same time may find the pipe empty for a moment, if

@@ -59,8 +59,7 @@ static bool take_send(struct client_qp *q, uint64_t now)
     int rc = qp_send_reserve(q->qp, &slot);
 
     if (rc == -ENOMEM)
-        /* The queue is full. The engine makes room when requests complete. */
-        return false;
+        return false; /* the queue is full; the engine makes room when requests complete */
     if (rc == 0) {
         v = ring_read_send(&q->sq, &slot);
         if (v != RING_OK) {
