@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The `pumice` command: picks the subcommand. */
+/* The `pumice` command: finds the subcommand in its table and calls it. */
 #include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,19 +17,19 @@ static const struct command {
     int (*main)(int argc, char **argv);
     const char *help;
 } commands[] = {
-    {"run", cmd_run, "run a command with private virtual hosts that live as long as it does"},
-    {"on", cmd_on, "inside of pumice run --hosts N: run a command on one of the hosts"},
+    {"run", cmd_run, "run a command with private virtual hosts, which end with it"},
+    {"on", cmd_on, "within pumice run --hosts N: run a command on one of the hosts"},
     {"env", cmd_env, "print the environment for programs that use a running daemon"},
     {"status", cmd_status, "show devices, objects, QP states and counters"},
-    {"why", cmd_why, "say in words what a queue pair waits for, or why it failed"},
-    {"top", cmd_top, "show devices and queue pairs with rates, again and again"},
-    {"ping", cmd_ping, "check that small and large packets reach another host and are answered"},
-    {"doctor", cmd_doctor, "find out what on this machine would stop it, and what to do"},
-    {"tm", cmd_tm, "look into tag matching: lists, traces, why a message was unexpected"},
+    {"why", cmd_why, "explain what a queue pair waits for, or why it failed"},
+    {"top", cmd_top, "show devices and queue pairs with their rates, periodically"},
+    {"ping", cmd_ping, "check that small and large packets reach another host, and their answers this one"},
+    {"doctor", cmd_doctor, "find problems of this machine that stop Pumice, and say how to fix them"},
+    {"tm", cmd_tm, "show tag matching: lists, traces, why a message was unexpected"},
     {"fault", cmd_fault, "change the injected faults of running daemons"},
     {"capture", cmd_capture, "capture packets for Wireshark, live or to a file"},
-    {"extcap", cmd_extcap, "what Wireshark calls, so that devices stand in its list of interfaces"},
-    {"lint", cmd_lint, "look for violations of the protocol in a capture"},
+    {"extcap", cmd_extcap, "list Pumice's devices in Wireshark, and capture for it (Wireshark calls this)"},
+    {"lint", cmd_lint, "find violations of the RoCEv2 protocol in a capture"},
     {"layout", cmd_layout, "explain where the bytes of windows over non-contiguous memory are"},
 };
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -44,7 +44,7 @@ static void help(FILE *to)
     fputs("\nTwo virtual hosts, a server on one and a client on the other:\n"
           "  pumice run --hosts 2 -- sh -c 'pumice on 0 -- ibv_rc_pingpong -g 0 &\n"
           "      sleep 1; pumice on 1 -- ibv_rc_pingpong -g 0 127.0.0.1'\n\n"
-          "pumice COMMAND --help says more about each; so do the man pages pumice(1) and pumiced(8).\n",
+          "For more about a command: pumice COMMAND --help, and the man pages pumice(1) and pumiced(8).\n",
           to);
 }
 
@@ -58,7 +58,7 @@ static const struct command *find(const char *name)
 
 #define WORD_MAX 16
 
-/* How many letters must be added, removed or changed to make b of a (the distance of Levenshtein). */
+/* The number of letters to add, remove or change to turn a into b (the Levenshtein distance). */
 static unsigned distance(const char *a, const char *b)
 {
     size_t la = strlen(a), lb = strlen(b);
@@ -89,7 +89,7 @@ static unsigned distance(const char *a, const char *b)
 static int unknown(const char *name)
 {
     const struct command *nearest = NULL;
-    unsigned least = 3; /* more changes than two are no typing error */
+    unsigned least = 3; /* a name with more than two changes is no typing error */
 
     for (size_t i = 0; i < NUM_COMMANDS; i++) {
         unsigned d = distance(name, commands[i].name);
@@ -100,17 +100,17 @@ static int unknown(const char *name)
         }
     }
     if (nearest)
-        say("there is no command '%s'; did you mean '%s'?", name, nearest->name);
+        say("unknown command '%s'; did you mean '%s'?", name, nearest->name);
     else
-        say("there is no command '%s'; to run a program: pumice run -- %s", name, name);
+        say("unknown command '%s'; to run a program: pumice run -- %s", name, name);
     fputs("Commands:", stderr);
     for (size_t i = 0; i < NUM_COMMANDS; i++)
         fprintf(stderr, " %s", commands[i].name);
-    fputs(" (pumice --help says what they do)\n", stderr);
+    fputs(" (pumice --help explains them)\n", stderr);
     return EXIT_OWN;
 }
 
-/* Wireshark knows the command as a program in its extcap folder. */
+/* True if Wireshark calls this program, by its name in Wireshark's extcap folder. */
 static bool is_extcap(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -152,6 +152,6 @@ int main(int argc, char **argv)
     if (!c)
         return unknown(argv[1]);
     snprintf(title, sizeof(title), "pumice %s", c->name);
-    argv[1] = title; /* what argp puts before messages */
+    argv[1] = title; /* argp begins its messages with it */
     return c->main(argc - 1, argv + 1);
 }

@@ -15,12 +15,12 @@
 #include "pumice/abi.h"
 #include "src/cmd/common/cmd.h"
 
-#define REPLY_SECONDS 10 /* a daemon that doesn't answer for so long is stuck */
+#define REPLY_SECONDS 10 /* a daemon that does not answer within this time is stuck */
 
 int control_open(const char *path)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    struct timeval patience = {.tv_sec = REPLY_SECONDS};
+    struct timeval timeout = {.tv_sec = REPLY_SECONDS};
     int sock;
 
     if (strlen(path) >= sizeof(addr.sun_path))
@@ -29,8 +29,8 @@ int control_open(const char *path)
     sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (sock < 0)
         return -errno;
-    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
     if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
         int err = errno;
 
@@ -40,8 +40,8 @@ int control_open(const char *path)
     return sock;
 }
 
-/* Takes the descriptors out of a reply; the first is kept if somebody wants it. */
-static void take_fds(struct msghdr *msg, int *wanted)
+/* Takes the descriptors out of a reply. Stores the first one in *fd, unless fd is NULL, and closes the others. */
+static void take_fds(struct msghdr *msg, int *first)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
@@ -50,8 +50,8 @@ static void take_fds(struct msghdr *msg, int *wanted)
             int fd;
 
             memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-            if (wanted && *wanted < 0)
-                *wanted = fd;
+            if (first && *first < 0)
+                *first = fd;
             else
                 close(fd);
         }
@@ -116,10 +116,10 @@ void control_users(const char *path, char *out, size_t size)
         g = getgrgid(st.st_gid);
     if (g)
         snprintf(out, size,
-                 "the daemon there is for the members of the group %s (as root: usermod -aG %s USER; then log in anew)",
+                 "only members of the group %s may use this daemon (as root: usermod -aG %s USER; then log in again)",
                  g->gr_name, g->gr_name);
     else
-        snprintf(out, size, "the daemon belongs to another user");
+        snprintf(out, size, "this daemon belongs to another user");
 }
 
 void control_explain(const char *path, int err, const char *why)
@@ -133,21 +133,21 @@ void control_explain(const char *path, int err, const char *why)
     }
     switch (-err) {
     case ENOENT:
-        hint = "; is a daemon running? For one of your own: pumice run -- COMMAND";
+        hint = "; is a daemon running? To start a private one: pumice run -- COMMAND";
         break;
     case ECONNREFUSED:
-        hint = "; the daemon that made this socket is gone, or its service has failed (systemctl status pumiced)";
+        hint = "; the daemon of this socket has ended, or its service has failed (systemctl status pumiced)";
         break;
     case EACCES:
         control_users(path, users, sizeof(users));
         say("no answer at %s: %s; %s", path, strerror(-err), users);
         return;
     case EAGAIN:
-        hint = "; the daemon is there but does not answer";
+        hint = "; the daemon is running but does not answer";
         break;
     case ECONNRESET:
     case EPROTO:
-        hint = "; does the daemon have the same version as this command?";
+        hint = "; do the daemon and this command have the same version?";
         break;
     }
     say("no answer at %s: %s%s", path, strerror(-err), hint);
@@ -155,7 +155,7 @@ void control_explain(const char *path, int err, const char *why)
 
 /* --- documents ---------------------------------------------------------------------------------------------------- */
 
-/* The document in a memfd; NULL, with why of PM_WHY_MAX bytes. */
+/* Reads the document in a memfd. Returns NULL on an error, with a message in why (PM_WHY_MAX bytes). */
 static json_t *load(int fd, char *why)
 {
     struct stat st;
@@ -173,15 +173,15 @@ static json_t *load(int fd, char *why)
         snprintf(why, PM_WHY_MAX, "can't read the status: %s", strerror(errno));
         return NULL;
     }
-    len = strnlen(text, (size_t)st.st_size); /* whole pages may have come */
+    len = strnlen(text, (size_t)st.st_size); /* the memfd may be padded to whole pages */
     document = json_loadb(text, len, 0, &error);
     munmap(text, (size_t)st.st_size);
     if (!document)
-        snprintf(why, PM_WHY_MAX, "the status is no JSON: %.160s in line %d", error.text, error.line);
+        snprintf(why, PM_WHY_MAX, "the status is not valid JSON: %.160s in line %d", error.text, error.line);
     return document;
 }
 
-/* NULL: with *err and why, of PM_WHY_MAX bytes; *err says all if why is "". */
+/* Requests a document. Returns NULL on an error, with *err and a message in why (PM_WHY_MAX bytes). why may be "". */
 static json_t *fetch(const char *path, uint32_t op, const void *req, uint32_t len, int *err, char *why)
 {
     int fd = -1, sock = control_open(path);

@@ -10,32 +10,33 @@
 
 #include "pumice/abi.h"
 
-/* Connects to the daemon at path. A descriptor, or -errno. */
+/* Connects to the daemon at path. Returns a descriptor, or -errno. */
 int control_open(const char *path);
 
-/* One request and its reply. Returns the reply's status: 0, or -errno of the daemon, or of the connection; why then
- * holds a text for people ("" if there is none). On success *rep_len, in: room in rep, out: bytes received; *fd
- * receives the first descriptor that came (-1: none), if fd is not NULL. */
+/* One request and its reply. */
 struct control_call {
     uint32_t op; /* enum pm_op */
-    const void *req; /* payload */
+    const void *req; /* payload of the request */
     uint32_t req_len;
-    void *rep;
-    uint32_t rep_len;
-    int *fd;
-    char why[PM_WHY_MAX];
+    void *rep; /* payload of the reply */
+    uint32_t rep_len; /* in: room in rep; out, on success: bytes received */
+    int *fd; /* receives the first descriptor of the reply, -1 if there is none; may be NULL */
+    char why[PM_WHY_MAX]; /* out: the daemon's error message, or "" */
 };
+
+/* Sends a request and waits for its reply. Returns 0, or -errno: an error of the daemon or of the connection. */
 int control_call(int sock, struct control_call *call);
 
-/* Says what the daemon said (why), or if that is "": "no answer at PATH: …" with a hint for each cause. */
+/* Prints the daemon's error message (why). If it is "", prints "no answer at PATH: …" with a hint for this error. */
 void control_explain(const char *path, int err, const char *why);
-/* Who may connect, to out: a sentence for somebody who may not. */
+
+/* Writes a sentence to out that says who may connect to the daemon, for a user who may not. */
 void control_users(const char *path, char *out, size_t size);
 
-/* Asks the daemon at path for the document that op gives, with len bytes of request. NULL after saying what is wrong;
- * else the caller's, for json_decref. */
+/* Requests the document of op from the daemon at path, with len bytes of request. Returns the document, which the
+ * caller releases by json_decref; or NULL after printing an error. */
 json_t *control_fetch(const char *path, uint32_t op, const void *req, uint32_t len);
-/* The same, but nobody is told what is wrong. */
+/* Like control_fetch, but prints no error. */
 json_t *control_fetch_quietly(const char *path, uint32_t op, const void *req, uint32_t len);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Members of the daemon's documents. One that is not there, or of another kind, is 0 or "". */
+/* Reads members of the daemon's documents. A member that is missing, or has another type, reads as 0 or "". */
 #ifndef PUMICE_SRC_CMD_COMMON_JSON_MEMBER_H
 #define PUMICE_SRC_CMD_COMMON_JSON_MEMBER_H
 
@@ -14,7 +14,7 @@ static inline long long member_whole(const json_t *o, const char *name)
     return json_integer_value(json_object_get(o, name));
 }
 
-/* Valid as long as o is. */
+/* The text is valid as long as o is. */
 static inline const char *member_text(const json_t *o, const char *name)
 {
     const char *s = json_string_value(json_object_get(o, name));
@@ -22,7 +22,7 @@ static inline const char *member_text(const json_t *o, const char *name)
     return s ? s : "";
 }
 
-/* Numbers of 64 bits, and keys, are texts. */
+/* A number of 64 bits, or a key. The documents hold them as texts. */
 static inline uint64_t member_u64(const json_t *o, const char *name)
 {
     return strtoull(member_text(o, name), NULL, 0);

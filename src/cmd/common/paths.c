@@ -27,7 +27,7 @@ void paths_self(char *out)
     *(slash ? slash : out) = 0;
 }
 
-/* dir/rest without "..", "." and links. */
+/* Writes the path dir/rest to out, without "..", "." and symbolic links. */
 static bool resolve(const char *dir, const char *rest, char *out)
 {
     char path[2 * PATH_MAX];
@@ -47,7 +47,8 @@ bool paths_daemon(char *out)
             return true;
     if (paths_command("pumiced", out) == 0)
         return true;
-    say("can't find pumiced: not in %s, not in %s/../libexec/pumice, not by PATH (is it built? make)", self, self);
+    say("can't find pumiced: it is not in %s, %s/../libexec/pumice, %s/../sbin or PATH (to build it: make)", self, self,
+        self);
     return false;
 }
 
@@ -60,7 +61,7 @@ bool paths_library(char *out)
         *strrchr(out, '/') = 0;
         return true;
     }
-    say("can't find the client library: there is no %s/../lib/pumice/" LIBRARY " (is it built? make)", self);
+    say("can't find the client library: there is no %s/../lib/pumice/" LIBRARY " (to build it: make)", self);
     return false;
 }
 
@@ -98,15 +99,15 @@ int paths_command(const char *name, char *out)
 }
 
 enum linkage {
-    LINKAGE_FINE, /* dynamically linked, or not an ELF file */
+    LINKAGE_DYNAMIC, /* or not an ELF file */
     LINKAGE_STATIC,
-    LINKAGE_FOREIGN, /* another word size or processor */
+    LINKAGE_OTHER_MACHINE, /* another word size or processor */
 };
 
-/* Looks for the program header that names the loader. */
+/* Reads the ELF headers of a file. A dynamically linked program has a program header that names the loader. */
 static enum linkage linkage(const char *path)
 {
-    enum linkage found = LINKAGE_FINE;
+    enum linkage found = LINKAGE_DYNAMIC;
     ElfW(Ehdr) mine, head;
     int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -114,7 +115,7 @@ static enum linkage linkage(const char *path)
         pread(fd, &head, sizeof(head), 0) != sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
         goto out;
     if (head.e_ident[EI_CLASS] != mine.e_ident[EI_CLASS] || head.e_machine != mine.e_machine) {
-        found = LINKAGE_FOREIGN;
+        found = LINKAGE_OTHER_MACHINE;
         goto out;
     }
     found = LINKAGE_STATIC;
@@ -122,7 +123,7 @@ static enum linkage linkage(const char *path)
         ElfW(Phdr) ph;
 
         if (pread(fd, &ph, sizeof(ph), (off_t)(head.e_phoff + i * sizeof(ph))) != sizeof(ph) || ph.p_type == PT_INTERP)
-            found = LINKAGE_FINE;
+            found = LINKAGE_DYNAMIC;
     }
 out:
     close(self);
@@ -136,21 +137,19 @@ void paths_warn_no_preload(const char *path)
 
     if (stat(path, &st) == 0 &&
         (((st.st_mode & S_ISUID) && st.st_uid != getuid()) || ((st.st_mode & S_ISGID) && st.st_gid != getgid())))
-        say("%s is setuid or setgid: the system doesn't let it be given the client library, so it will see no Pumice "
-            "device",
+        say("%s is setuid or setgid, so the system does not preload the client library: it will see no Pumice device",
             path);
     else if (getxattr(path, "security.capability", NULL, 0) > 0 && getuid() != 0)
-        say("%s has file capabilities: the system doesn't let it be given the client library, so it will see no Pumice "
-            "device",
+        say("%s has file capabilities, so the system does not preload the client library: it will see no Pumice device",
             path);
     switch (linkage(path)) {
-    case LINKAGE_FINE:
+    case LINKAGE_DYNAMIC:
         break;
     case LINKAGE_STATIC:
-        say("%s is statically linked: it can't be given the client library, so it will see no Pumice device", path);
+        say("%s is statically linked and can't preload the client library: it will see no Pumice device", path);
         break;
-    case LINKAGE_FOREIGN:
-        say("%s is for another architecture than Pumice: it can't be given the client library", path);
+    case LINKAGE_OTHER_MACHINE:
+        say("%s is for another architecture than Pumice and can't preload the client library", path);
         break;
     }
 }

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Finding the other parts of Pumice, and what preloading can't reach. */
+/* Finds the other parts of Pumice and commands in PATH. Warns of programs that can't preload the client library. */
 #ifndef PUMICE_SRC_CMD_COMMON_PATHS_H
 #define PUMICE_SRC_CMD_COMMON_PATHS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Paths of the daemon and of the directory that holds the client library, found from where this executable is: side
- * by side in bin/ or in ../libexec/pumice, ../lib/pumice; the daemon also by PATH. Write to out, of which there are
- * PATH_MAX bytes. False, after saying what was looked for, if there is none. */
+/* Find the daemon, and the directory of the client library, relative to this executable: the daemon in the same directory, in ../libexec/pumice, in ../sbin or by PATH; the library in ../lib/pumice. They write the path to out, which has PATH_MAX bytes. They return false, after printing where they searched, if there is none. */
 bool paths_daemon(char *out);
 bool paths_library(char *out);
-/* The directory of this executable, for PATH; "" if it can't be known. */
+
+/* The directory of this executable; "" if it is not known. */
 void paths_self(char *out);
 
-/* The file that `name` means as a command, by PATH if it has no slash. 0, or ENOENT or EACCES. What is in folders of PATH that may
- * not be searched is not there, as for a shell. */
+/* Finds the file of a command, by PATH if the name has no slash. Returns 0, ENOENT or EACCES. Like a shell, it ignores directories of PATH that this user may not search. */
 int paths_command(const char *name, char *out);
 
-/* Says so on stderr if the executable at path can't be given the library: setuid, with capabilities, statically
- * linked, of another architecture. Scripts are taken for fine. */
+/* Warns on stderr if the loader will not preload the client library into this executable: if it is setuid, has capabilities, is statically linked, or is for another architecture. It does not check scripts. */
 void paths_warn_no_preload(const char *path);
 
 #endif

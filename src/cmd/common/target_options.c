@@ -5,7 +5,7 @@
 
 static const struct argp_option options[] = {
     {"host", 'H', "N", 0, "Only this host of the lab", 0},
-    {"socket", 'S', "PATH", 0, "Control socket of the daemon; else that of the environment", 0},
+    {"socket", 'S', "PATH", 0, "Control socket of the daemon; default: from the environment", 0},
     {0},
 };
 
@@ -17,7 +17,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'H':
         w->host = (int)parse_number(arg, 0, HOSTS_MAX - 1);
         if (w->host < 0)
-            argp_error(state, "--host=%s: must be the number of a host", arg);
+            argp_error(state, "--host=%s: must be a host number from 0 to %d", arg, HOSTS_MAX - 1);
         break;
     case 'S':
         w->socket = arg;

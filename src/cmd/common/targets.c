@@ -21,7 +21,7 @@ const char *targets_env_lab(unsigned *hosts)
         return NULL;
     n = num ? parse_number(num, 1, HOSTS_MAX) : -1;
     if (n < 0) {
-        say("%s is set, but %s is %s%s%s: was it changed inside of pumice run?", PM_ENV_LAB, PM_ENV_HOSTS,
+        say("%s is set, but %s is %s%s%s; did a program change it within pumice run?", PM_ENV_LAB, PM_ENV_HOSTS,
             num ? "'" : "", num ? num : "not", num ? "'" : "");
         return NULL;
     }
@@ -40,14 +40,14 @@ static int use_path(struct targets *t, const char *path)
 {
     *t = (struct targets){.n = 1, .first = -1};
     if (strlen(path) >= sizeof(t->socket)) {
-        say("the path of the control socket is longer than %zu characters: %s", sizeof(t->socket) - 1, path);
+        say("the path of the control socket is too long: %s (at most %zu characters)", path, sizeof(t->socket) - 1);
         return -1;
     }
     strcpy(t->socket, path);
     return 0;
 }
 
-/* Whether the socket is there and in a directory of this user or root: anybody could make one in /tmp. */
+/* True if the socket exists, in a directory of this user or root. Other users can make such a directory in /tmp too. */
 static bool trustworthy(const char *path)
 {
     char dir[PATH_MAX];
@@ -88,13 +88,13 @@ int targets_find(struct targets *t, const char *socket, int host)
     if (!lab && getenv(PM_ENV_LAB))
         return -1;
     if (!lab && host >= 0) {
-        say("--host is for use inside of pumice run --hosts N");
+        say("--host works only within pumice run --hosts N");
         return -1;
     }
     if (!lab)
         return use_default(t);
     if (host >= (int)hosts) {
-        say("there is no host %d; the hosts of this lab are 0 to %u", host, hosts - 1);
+        say("there is no host %d: the hosts of this lab are 0 to %u", host, hosts - 1);
         return -1;
     }
     *t = (struct targets){.n = host < 0 ? hosts : 1, .first = host < 0 ? 0 : host, .lab = lab};

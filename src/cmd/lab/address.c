@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #define ROCE_PORT 4791
-#define LOCK_NAME                                                                                                      \
-    "pumice-lab" /* in the abstract name space of Unix sockets, which is per network namespace, as ports are */
+/* A name of an abstract Unix socket. These names are per network namespace, as ports are. */
+#define LOCK_NAME "pumice-lab"
 #define LOCK_TRIES 500
 #define LOCK_PAUSE_US 20000
 

@@ -22,11 +22,11 @@
 #include "src/cmd/common/targets.h"
 #include "src/cmd/lab/address.h"
 
-#define DEVICE_NAME "pumice0" /* of each host's only device */
-#define READY_FD 3 /* in the daemon */
-#define READY_MS 30000 /* how long all daemons together may take to get ready */
-#define STOP_MS 20000 /* how long all may take to end, on a machine where dozens of others want its processors */
-#define LOG_TAIL 4096 /* bytes of a log that are shown when its daemon failed */
+#define DEVICE_NAME "pumice0" /* the only device of each host */
+#define READY_FD 3 /* number of the descriptor in the daemon */
+#define READY_MS 30000 /* time for all daemons together to become ready */
+#define STOP_MS 20000 /* time for all daemons together to end, on a very busy machine */
+#define LOG_TAIL 4096 /* bytes of a log to show after its daemon failed */
 
 /* --- the directory ------------------------------------------------------------------------------------------------ */
 
@@ -60,7 +60,8 @@ static int make_dir(struct lab *lab)
             return 0;
     }
     lab->dir[0] = 0;
-    say("can't make a directory for the sockets, neither in XDG_RUNTIME_DIR nor in TMPDIR nor in /tmp");
+    say("can't create a directory for the sockets in XDG_RUNTIME_DIR, TMPDIR or /tmp: set TMPDIR to a short path that "
+        "is writable");
     return -1;
 }
 
@@ -113,9 +114,9 @@ static void show_log(const struct lab *lab, unsigned i)
 
 /* --- the guard ---------------------------------------------------------------------------------------------------- */
 
-/* A process that waits for this one's end, and removes the directory if it left that behind. (The daemons need no
- * guard: the kernel sends them SIGTERM.) It must hold none of our descriptors, or whoever reads our output would
- * wait for it. */
+/* The guard is a process that waits for the end of this one. It removes the directory if this process was killed before
+ * it could. (The daemons need no guard: the kernel sends them SIGTERM.) The guard keeps none of the descriptors of this
+ * process, because a reader of this process's output would wait for the guard too. */
 static void guard_main(const char *dir, int pipe_end)
 {
     const struct timespec grace = {.tv_nsec = 300000000};
@@ -164,8 +165,9 @@ static void guard_stop(struct lab *lab)
 
 /* --- daemons ------------------------------------------------------------------------------------------------------ */
 
-/* Which processor the daemon of host i keeps to, -1: any. All daemons work at the same time, and so do their clients. Where
- * there is no processor for each of them, the scheduler often has two daemons on one and only clients on another. */
+/* The processor to which the daemon of host i is bound; -1: any. All daemons work at the same time, and their clients
+ * too. If there are fewer processors than that, the scheduler often puts two daemons on one processor, and only clients
+ * on another. */
 static int place(unsigned i, const struct lab_options *o)
 {
     cpu_set_t set;
@@ -180,7 +182,7 @@ static int place(unsigned i, const struct lab_options *o)
     return cpu;
 }
 
-/* The child's side: never returns. */
+/* Becomes the daemon. Runs in the child and never returns. */
 static void daemon_exec(const struct lab *lab, unsigned i, const char *path, const struct lab_options *o, pid_t parent,
                         int ready)
 {
@@ -191,9 +193,10 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
     int null = open("/dev/null", O_RDONLY), out, processor = place(i, o);
     sigset_t none;
 
-    /* A process group of its own: what the terminal sends is for the command, which ends first. But the command's session:
-     * Linux shares a processor between sessions first (autogroup), and a yield gives nothing to another one. The daemon
-     * would run again after each turn of a client, mostly in vain. */
+    /* The daemon gets a process group of its own: signals of the terminal are for the command, which ends first. But it
+ * stays in the command's session. Linux shares a processor between sessions first (autogroup), and a yield does not
+ * give time to another session. In another session the daemon would run again after each time slice of a client, mostly
+ * without work. */
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
@@ -233,7 +236,7 @@ static int daemon_start(struct lab *lab, unsigned i, const char *path, const str
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        say("can't make a pipe: %s", strerror(errno));
+        say("can't create a pipe: %s", strerror(errno));
         return -1;
     }
     h->pid = fork();
@@ -256,8 +259,8 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Waits for the word of readiness: a byte, whatever it is. The end of the pipe without it means that the daemon
- * ended. */
+/* Waits until the daemon is ready: then it writes a byte to the pipe. If the pipe ends without a byte, the daemon has
+ * ended. Returns 0, -ETIMEDOUT or -ECHILD. */
 static int daemon_wait(struct lab *lab, unsigned i, uint64_t until)
 {
     struct lab_host *h = &lab->host[i];
@@ -274,7 +277,7 @@ static int daemon_wait(struct lab *lab, unsigned i, uint64_t until)
     return n == 0 ? -ETIMEDOUT : -ECHILD;
 }
 
-/* Waits for one that was told to end, and kills it if it doesn't. Returns false if that was necessary. */
+/* Waits for the end of a daemon that got the signal to end. Kills it after the time `until`, and then returns false. */
 static bool daemon_reap(struct lab_host *h, uint64_t until, int *status)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
@@ -310,7 +313,7 @@ static void stop_daemons(struct lab *lab)
         if (daemon_reap(h, until, &status)) {
             lab_ended(lab, h->pid, status);
         } else {
-            say("host %u: the daemon did not end within %d s of being told so", i, STOP_MS / 1000);
+            say("host %u: the daemon did not end within %d s after SIGTERM, so it was killed", i, STOP_MS / 1000);
             lab->crashed = true;
             h->pid = 0;
         }
@@ -319,8 +322,8 @@ static void stop_daemons(struct lab *lab)
 
 /* --- the lab ------------------------------------------------------------------------------------------------------ */
 
-/* Starts all daemons at the addresses that are set, and waits for them. 0, -EADDRINUSE if another program took a
- * port from them, or -1 after saying what happened. */
+/* Starts all daemons at the addresses in lab->host, and waits until they are ready. Returns 0, -EADDRINUSE if another
+ * program has just taken a port, or -1 after printing an error. */
 static int start_daemons(struct lab *lab, const char *path, const struct lab_options *o)
 {
     uint64_t until = now_ms() + READY_MS;
@@ -351,7 +354,7 @@ static int start_daemons(struct lab *lab, const char *path, const struct lab_opt
     if (err == -ECHILD)
         say("host %u (%s): the daemon did not start:", i, lab->host[i].address);
     else
-        say("host %u (%s): the daemon was not ready after %d s", i, lab->host[i].address, READY_MS / 1000);
+        say("host %u (%s): the daemon was not ready after %d s:", i, lab->host[i].address, READY_MS / 1000);
     show_log(lab, i);
     return -1;
 }
@@ -362,16 +365,17 @@ static int start_given(struct lab *lab, const char *path, const struct lab_optio
     int n = address_split(o->addresses, address, HOSTS_MAX), err;
 
     if (n != (int)lab->hosts) {
-        say("--addresses must name one address for each of the %u hosts, separated by commas", lab->hosts);
+        say("--addresses=%s: must be one address for each of the %u hosts, separated by commas", o->addresses,
+            lab->hosts);
         return -1;
     }
     for (unsigned i = 0; i < lab->hosts; i++) {
         memcpy(lab->host[i].address, address[i], sizeof(address[i]));
         err = address_check(address[i]);
         if (err == -EINVAL)
-            say("'%s' is not an IPv4 or IPv6 address", address[i]);
+            say("--addresses: '%s' is not an IPv4 or IPv6 address", address[i]);
         else if (err == -EADDRINUSE)
-            say("UDP port 4791 is in use on %s (another daemon? rdma_rxe?)", address[i]);
+            say("UDP port 4791 is in use on %s (by another daemon or rdma_rxe?)", address[i]);
         else if (err == -EADDRNOTAVAIL)
             say("%s is not an address of this machine (see ip address)", address[i]);
         else if (err)
@@ -413,9 +417,9 @@ static int start_anywhere(struct lab *lab, const char *path, const struct lab_op
             break;
     }
     if (err == -EADDRINUSE)
-        say("UDP port 4791 is in use on every address from 127.0.0.1 to 127.0.255.1; a kernel RoCE device takes them "
+        say("UDP port 4791 is in use on every address from 127.0.0.1 to 127.0.255.1; a kernel RoCE device uses them "
             "all "
-            "(sudo modprobe -r rdma_rxe)");
+            "(to remove it: sudo modprobe -r rdma_rxe)");
     else
         say("can't use %s: %s (is the loopback interface up?)", lab->host[0].address, strerror(-err));
     return -1;
@@ -449,7 +453,7 @@ bool lab_ended(struct lab *lab, pid_t pid, int status)
         if (lab->starting)
             return true;
         if (lab->stopping && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM)
-            return true; /* told to end before it could listen to that */
+            return true; /* it got the signal before it had a handler */
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
             if (!lab->stopping)
                 say("host %u: the daemon has ended", i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice env: the environment for a daemon that runs already. */
+/* pumice env: prints the environment for programs that use a running daemon. */
 #include "src/cmd/run/run.h"
 
 #include <argp.h>
@@ -16,17 +16,16 @@
 #include "src/cmd/run/program.h"
 
 static const struct argp_option options[] = {
-    {"socket", 'S', "PATH", 0, "Control socket of the daemon; else PUMICE_SOCKET, or the usual places", 0},
+    {"socket", 'S', "PATH", 0, "Control socket of the daemon; default: PUMICE_SOCKET, or the usual paths", 0},
     {0},
 };
 
-static const char doc[] =
-    "Prints shell commands that set the environment for programs that shall use a running daemon.\v"
-    "Example:\n"
-    "  pumiced &\n"
-    "  eval \"$(pumice env)\"\n"
-    "  ibv_devinfo\n\n"
-    "Nothing is printed, and the exit code is 1, if no daemon answers.";
+static const char doc[] = "Prints shell commands that set the environment for programs that use a running daemon.\v"
+                          "Example:\n"
+                          "  pumiced &\n"
+                          "  eval \"$(pumice env)\"\n"
+                          "  ibv_devinfo\n\n"
+                          "If no daemon answers, it prints nothing to standard output and the exit code is 1.";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -37,7 +36,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         *socket = arg;
         break;
     case ARGP_KEY_ARG:
-        argp_error(state, "'%s' is too much: pumice env takes no arguments", arg);
+        argp_error(state, "unexpected argument '%s': pumice env takes no arguments", arg);
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -45,7 +44,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* text as one word of the shell. */
+/* Prints a shell command that exports a variable. The value is quoted. */
 static void print_quoted(const char *name, const char *text)
 {
     printf("export %s='", name);
@@ -57,7 +56,7 @@ static void print_quoted(const char *name, const char *text)
     puts("'");
 }
 
-/* Whether a daemon of our version answers. */
+/* Checks that a daemon with this version of the interface answers. Returns 0, or -1 after printing an error. */
 static int check(const char *path)
 {
     static struct pm_list_rep rep;
@@ -72,7 +71,9 @@ static int check(const char *path)
         return -1;
     }
     if (call.rep_len < sizeof(rep.abi_version) || rep.abi_version != PM_ABI_VERSION) {
-        say("the daemon at %s has version %u of the interface, this command %u", path, rep.abi_version, PM_ABI_VERSION);
+        say("the daemon at %s has version %u of the interface, this command has version %u: install both from one "
+            "release",
+            path, rep.abi_version, PM_ABI_VERSION);
         return -1;
     }
     return 0;
@@ -89,12 +90,12 @@ int cmd_env(int argc, char **argv)
     if (targets_find(&t, socket, -1) != 0)
         return 1;
     if (t.lab) {
-        say("inside of pumice run the environment is set already");
+        say("within pumice run the environment is already set");
         return 1;
     }
     if (check(t.socket) != 0 || !paths_library(library) || program_preload(library, preload, sizeof(preload)) != 0)
         return 1;
-    if (getenv(PM_ENV_LAB)) /* it would win over the socket */
+    if (getenv(PM_ENV_LAB)) /* it would take precedence over the socket */
         puts("unset " PM_ENV_LAB " " PM_ENV_HOSTS " " PM_ENV_HOST);
     print_quoted(PM_ENV_SOCKET, realpath(t.socket, path) ? path : t.socket);
     print_quoted("LD_PRELOAD", preload);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice on: run a command on one host of a lab. */
+/* pumice on: runs a command on one host of a lab. */
 #include "src/cmd/run/run.h"
 
 #include <argp.h>
@@ -17,12 +17,11 @@ struct on_options {
 };
 
 static const char doc[] =
-    "Runs COMMAND on the virtual host number HOST (0, 1, ...). For use inside of pumice run --hosts N.\v"
+    "Runs COMMAND on the virtual host number HOST (0, 1, ...). For use within pumice run --hosts N.\v"
     "Example:\n"
     "  pumice run --hosts 2 -- sh -c 'pumice on 0 -- ib_send_lat & sleep 1; pumice on 1 -- ib_send_lat 127.0.0.1'\n\n"
-    "The exit code is that of COMMAND, 127 if there is no such command, 126 if it can't be executed, 125 if there is "
-    "no "
-    "such host.";
+    "The exit code is that of COMMAND; 127 if there is no such command, 126 if it can't be executed, 125 if there is "
+    "no such host.";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -39,7 +38,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_END:
         if (!o->command)
-            argp_error(state, o->host ? "which command?" : "which host, and which command?");
+            argp_error(state, o->host ? "no command given" : "no host and no command given");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -61,16 +60,16 @@ int cmd_on(int argc, char **argv)
     lab = targets_env_lab(&hosts);
     if (!lab) {
         if (!getenv(PM_ENV_LAB))
-            say("pumice on is for use inside of pumice run --hosts N -- ...");
+            say("pumice on works only inside of pumice run --hosts N -- ...");
         return EXIT_OWN;
     }
     host = parse_number(o.host, 0, hosts - 1);
     if (host < 0) {
-        say("there is no host '%s'; the hosts of this lab are 0 to %u", o.host, hosts - 1);
+        say("there is no host '%s': the hosts of this lab are 0 to %u", o.host, hosts - 1);
         return EXIT_OWN;
     }
     if (targets_lab_socket(lab, (unsigned)host, socket) != 0) {
-        say("the path of the lab is too long: %s", lab);
+        say("the path of the lab's directory is too long: %s", lab);
         return EXIT_OWN;
     }
     snprintf(number, sizeof(number), "%u", (unsigned)host);

@@ -12,7 +12,7 @@
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/paths.h"
 
-/* Whether path is one of the entries of a list that is separated by colons or spaces. */
+/* True if path is an entry of the list, whose entries are separated by colons or spaces. */
 static bool in_list(const char *list, const char *path)
 {
     size_t len = strlen(path);
@@ -29,7 +29,8 @@ int program_preload(const char *dir, char *out, size_t size)
     char path[PATH_MAX];
 
     if (strpbrk(dir, ": \t\n;")) {
-        say("the loader can't preload from a directory with a space or colon in its name: %s", dir);
+        say("the loader can't preload a library from '%s': the path must not contain spaces, colons or semicolons",
+            dir);
         return -1;
     }
     snprintf(path, sizeof(path), "%.*s/libibverbs.so.1", PATH_MAX - 32, dir);
@@ -38,7 +39,7 @@ int program_preload(const char *dir, char *out, size_t size)
     else if (in_list(before, path))
         snprintf(out, size, "%s", before);
     else
-        snprintf(out, size, "%s:%s", before, path); /* last, because some (sanitizers) insist on being the first */
+        snprintf(out, size, "%s:%s", before, path); /* the last one, because a sanitizer must be the first */
     return 0;
 }
 
@@ -49,7 +50,7 @@ void program_exec(char **command)
     execvp(command[0], command);
     int err = errno;
 
-    /* It is told of a folder of PATH that may not be searched, too, although there is no such command in any other. */
+    /* execvp also fails with EACCES if the command is in no directory of PATH, but one of them may not be searched. */
     if (err == EACCES && paths_command(command[0], path) == ENOENT)
         err = ENOENT;
     say("%s: %s", command[0], err == ENOENT ? "no such command" : strerror(err));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice run: a lab for the life of one command. */
+/* pumice run: starts a lab, runs one command in it, and ends the lab. */
 #include "src/cmd/run/run.h"
 
 #include <argp.h>
@@ -47,44 +47,43 @@ enum key {
 };
 
 static const struct argp_option options[] = {
-    {"hosts", KEY_HOSTS, "N", 0, "Number of virtual hosts, 1 unless given", 1},
+    {"hosts", KEY_HOSTS, "N", 0, "Number of virtual hosts; default: 1", 1},
     {"addresses", KEY_ADDRESSES, "A,B,...", 0,
-     "Addresses of the hosts; without it 127.0.0.1, 127.0.0.2 and so on, or others of 127.0.0.0/8 if these are taken",
+     "Addresses of the hosts; default: 127.0.0.1, 127.0.0.2 and so on, or others of 127.0.0.0/8 if these are in use",
      1},
     {"fault", KEY_FAULT, "SPEC", 0,
-     "Faults that each host applies to what it sends, such as loss=1%,dup=1%,reorder=5%,delay=50us,corrupt=0.1%", 2},
-    {"seed", KEY_SEED, "S", 0, "Seed of the faults, 1 unless given: the same seed gives the same faults", 2},
+     "Faults that each host applies to the packets it sends, such as loss=1%,dup=1%,reorder=5%,delay=50us,corrupt=0.1%",
+     2},
+    {"seed", KEY_SEED, "S", 0, "Seed of the faults; default: 1; the same seed gives the same faults", 2},
     {"capture", KEY_CAPTURE, "FILE", 0,
-     "Capture what all hosts send, as pcapng, after faults have struck it: each packet once", 2},
+     "Capture the packets that all hosts send to a pcapng file, each packet once, after faults were applied", 2},
     {"loopback", KEY_LOOPBACK, "engine|wire", 0,
-     "Whether traffic within one device stays in its engine (as in a NIC) or takes the network, too", 3},
+     "Whether traffic within one device stays in its engine (as in a NIC) or goes over the network", 3},
     {"memory", KEY_MEMORY, "auto|process_vm|proc_mem", 0, "How the daemon reaches the memory of programs", 3},
     {"gso", KEY_GSO, "auto|on|off", 0,
-     "Many packets per system call; auto: unless somebody captures, because a capture shows them as one", 3},
+     "Many packets per system call; auto: off while a sniffer runs, because a capture shows them as one packet", 3},
     {"ecn", KEY_ECN, "on|off", 0,
-     "Whether packets can be marked by congested routers, and by the fault ce=P, and senders heed that", 3},
+     "Whether congested routers, and the fault ce=P, may mark packets so that senders slow down", 3},
     {"cpus", KEY_CPUS, "any|spread", 0,
-     "Which processors the daemons run on; spread: each keeps to one if there are several hosts and few processors", 3},
-    {"tm-profile", KEY_TM_PROFILE, "generous|mlx5", 0, "How strict tag matching is; mlx5: as those adapters are", 3},
+     "Processors of the daemons; spread: bind each daemon to one, if there are several hosts and few processors", 3},
+    {"tm-profile", KEY_TM_PROFILE, "generous|mlx5", 0, "How strict tag matching is; mlx5: as mlx5 adapters are", 3},
     {"log-level", KEY_LOG_LEVEL, "error|warn|info|debug[,AREA=LEVEL...]", 0,
-     "What the daemons log; areas: daemon, net, session, qp, packet", 4},
-    {"log-format", KEY_LOG_FORMAT, "text|json", 0, "How they log it", 4},
-    {"keep-logs", KEY_KEEP_LOGS, NULL, 0, "Keep the daemons' logs, and say where they are", 4},
+     "Log level of the daemons; areas: daemon, net, session, qp, packet", 4},
+    {"log-format", KEY_LOG_FORMAT, "text|json", 0, "Log format of the daemons", 4},
+    {"keep-logs", KEY_KEEP_LOGS, NULL, 0, "Keep the daemons' logs, and print their directory", 4},
     {0},
 };
 
 static const char doc[] =
-    "Runs COMMAND with private virtual hosts that live as long as it does. COMMAND and what it starts see a RDMA "
-    "device on host 0, or on "
-    "the host that pumice on puts them; processes that mpirun started are spread over the hosts.\v"
+    "Runs COMMAND with private virtual hosts, which end with it. COMMAND and its children see the RDMA device of host "
+    "0, or of the host that pumice on chooses. Processes that mpirun starts are distributed over the hosts.\v"
     "Examples:\n"
     "  pumice run ibv_devinfo -v\n"
     "  pumice run --hosts 2 --fault loss=1% -- sh -c 'pumice on 0 -- ib_write_bw &\n"
     "      sleep 1; pumice on 1 -- ib_write_bw 127.0.0.1'\n"
     "  pumice run --hosts 2 -- bash\n\n"
-    "The exit code is that of COMMAND, 128 plus the signal that ended it, 127 if there is no such command, 126 if it "
-    "can't be "
-    "executed, 125 if pumice itself or one of its daemons failed.";
+    "The exit code is that of COMMAND, or 128 plus the signal that ended it; 127 if there is no such command, 126 if "
+    "it can't be executed, 125 if pumice itself or one of its daemons failed.";
 
 static void pass(struct lab_options *lab, const char *name, const char *value)
 {
@@ -134,7 +133,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_TM_PROFILE:
     case KEY_LOG_LEVEL:
     case KEY_LOG_FORMAT:
-        /* The daemon has the list of what is legal, and says so. */
+        /* The daemon checks the value. */
         for (size_t i = 0; options[i].name; i++)
             if (options[i].key == key) {
                 static char names[KEY_KEEP_LOGS - KEY_LOOPBACK][32];
@@ -157,7 +156,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->next = state->argc;
         break;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which command? For a shell: pumice run -- %s", getenv("SHELL") ? getenv("SHELL") : "sh");
+        argp_error(state, "no command given; to run a shell: pumice run -- %s",
+                   getenv("SHELL") ? getenv("SHELL") : "sh");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -165,7 +165,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* --addresses alone says how many hosts there are, too. */
+/* Without --hosts, the number of addresses is the number of hosts. */
 static void finish_options(struct run_options *o)
 {
     if (!o->lab.hosts) {
@@ -184,7 +184,7 @@ static void finish_options(struct run_options *o)
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
-/* A directory with a space in its name can't be named in LD_PRELOAD: a link in the lab's directory can. */
+/* LD_PRELOAD can't hold a path with a space. In that case this makes a symbolic link in the lab's directory. */
 static int set_preload(const struct lab *lab)
 {
     char dir[PATH_MAX], link[PATH_MAX], value[4 * PATH_MAX];
@@ -202,7 +202,8 @@ static int set_preload(const struct lab *lab)
     return 0;
 }
 
-/* `pumice on` must be found by name, even if this pumice is not installed. */
+/* Adds the directory of this executable to PATH, so that the command finds `pumice on` even if Pumice is not installed.
+ * */
 static void set_path(void)
 {
     const char *path = getenv("PATH");
@@ -233,7 +234,7 @@ static int set_environment(const struct lab *lab)
     return set_preload(lab);
 }
 
-/* Waits for the command, while passing on the signals in set, which are blocked. Returns its wait status. */
+/* Waits for the command. Meanwhile passes on to it the signals in set, which are blocked. Returns its wait status. */
 static int wait_for(pid_t child, const sigset_t *set, struct lab *lab)
 {
     int status;
@@ -246,7 +247,7 @@ static int wait_for(pid_t child, const sigset_t *set, struct lab *lab)
         if (sig < 0)
             continue;
         if (sig != SIGCHLD) {
-            /* What the terminal sends it sends to the command, too. */
+            /* The command has already got the signals that come from the terminal. */
             if (info.si_code != SI_KERNEL)
                 kill(child, sig);
             continue;
@@ -301,7 +302,7 @@ static int run_captured(struct run_options *o, struct lab *lab)
     return code;
 }
 
-/* The command's file, before anything is started: to say at once what is wrong with it. */
+/* Checks the command's file before anything starts. Returns 0 or the exit code, after printing an error. */
 static int check_command(const char *name)
 {
     char path[PATH_MAX];
@@ -315,14 +316,15 @@ static int check_command(const char *name)
     return 0;
 }
 
-/* A job that succeeded although the devices had no part in it tests something else than it seems to. (What failed says why itself.) */
+/* Warns if the command succeeded without using the devices: it then tests something else than the user expects. (A
+ * command that fails prints why itself.) */
 static void warn_unused(const struct lab *lab)
 {
     enum traffic t = traffic_look(lab);
 
-    if (t != TRAFFIC_FINE)
-        say("%s; if they were to talk to each other: MPIs and UCX take shared memory between processes of one machine "
-            "unless told, by UCX_TLS=rc_v,self for example (docs/mpi.md)",
+    if (t != TRAFFIC_OK)
+        say("%s; MPIs and UCX use shared memory between processes of one machine by default; to use RDMA, set for "
+            "example UCX_TLS=rc_v,self (docs/mpi.md)",
             t == TRAFFIC_NONE ? "no packet went over the devices, though several processes made queue pairs"
                               : "no packet went over the connections that were made, only datagrams to set them up");
 }
@@ -341,7 +343,7 @@ int cmd_run(int argc, char **argv)
     code = check_command(o.command[0]);
     if (code)
         return code;
-    /* An inherited "ignore" would take away our children's exit codes. */
+    /* If SIGCHLD were ignored, as a parent may leave it, the exit codes of children would be lost. */
     signal(SIGCHLD, SIG_DFL);
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;
@@ -352,6 +354,6 @@ int cmd_run(int argc, char **argv)
     if (code == 0 && lab.crashed)
         code = EXIT_OWN;
     if (code && o.fault)
-        say("to see this again: --fault '%s' --seed %s", o.fault, o.seed);
+        say("to repeat this run: --fault '%s' --seed %s", o.fault, o.seed);
     return code;
 }

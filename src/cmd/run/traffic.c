@@ -7,11 +7,11 @@
 #include "src/cmd/common/control.h"
 #include "src/cmd/common/targets.h"
 
-/* Of all devices. */
+/* Sums over all devices. */
 struct sums {
-    json_int_t makers; /* processes that made queue pairs; at least two if there were two */
-    json_int_t connected; /* queue pairs */
-    json_int_t over_them; /* packets over connected queue pairs */
+    json_int_t makers; /* processes that made queue pairs; exact up to two */
+    json_int_t connected; /* connected queue pairs */
+    json_int_t connected_pkts; /* packets over connected queue pairs */
     json_int_t sent; /* packets */
 };
 
@@ -26,7 +26,7 @@ static void add(struct sums *s, const json_t *device)
 
     s->makers += value(use, "makers");
     s->connected += value(use, "connected");
-    s->over_them += value(use, "connected_pkts");
+    s->connected_pkts += value(use, "connected_pkts");
     s->sent += value(json_object_get(device, "counters"), "sent_pkts");
 }
 
@@ -35,19 +35,19 @@ enum traffic traffic_look(const struct lab *lab)
     struct sums s = {0};
     char path[SOCKET_PATH_MAX];
 
-    for (unsigned i = 0; i < lab->hosts && !s.over_them; i++) {
+    for (unsigned i = 0; i < lab->hosts && !s.connected_pkts; i++) {
         json_t *status = NULL, *device;
         size_t k;
 
         if (lab->host[i].pid && targets_lab_socket(lab->dir, i, path) == 0)
             status = control_fetch_quietly(path, PM_OP_STATUS, NULL, 0);
         if (!status)
-            return TRAFFIC_FINE;
+            return TRAFFIC_OK;
         json_array_foreach(json_object_get(status, "devices"), k, device) add(&s, device);
         json_decref(status);
     }
-    /* One process alone, such as a program that shows what a device can do, has nobody to talk to. */
-    if (s.makers < 2 || s.over_them)
-        return TRAFFIC_FINE;
-    return !s.sent ? TRAFFIC_NONE : s.connected ? TRAFFIC_SETUP : TRAFFIC_FINE;
+    /* One process alone, such as a program that prints the device's attributes, has no peer. */
+    if (s.makers < 2 || s.connected_pkts)
+        return TRAFFIC_OK;
+    return !s.sent ? TRAFFIC_NONE : s.connected ? TRAFFIC_SETUP : TRAFFIC_OK;
 }

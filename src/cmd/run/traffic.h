@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whether the programs of a lab have used its network at all. Those that meant to talk over RDMA may have found another way. */
+/* Finds out whether the programs of a lab have used its network. A program that should use RDMA may have chosen another
+ * transport. */
 #ifndef PUMICE_SRC_CMD_RUN_TRAFFIC_H
 #define PUMICE_SRC_CMD_RUN_TRAFFIC_H
 
@@ -8,12 +9,12 @@
 #include "src/cmd/lab/lab.h"
 
 enum traffic {
-    TRAFFIC_FINE, /* as it should be, or not known */
-    TRAFFIC_NONE, /* several processes made queue pairs, and no device has sent a packet, not even to itself */
-    TRAFFIC_SETUP, /* they connected them, too, and there were datagrams; but nothing went over the connections */
+    TRAFFIC_OK, /* as expected, or not known */
+    TRAFFIC_NONE, /* several processes made queue pairs, but no device has sent a packet, not even to itself */
+    TRAFFIC_SETUP, /* they also connected them and sent datagrams, but no packet went over the connections */
 };
 
-/* To be called while the daemons run. */
+/* Asks the daemons of the lab, which must still run. */
 enum traffic traffic_look(const struct lab *lab);
 
 #endif
