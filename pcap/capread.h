@@ -30,7 +30,8 @@ struct capread_frame {
 
 struct capread; /* a reader of one capture */
 
-/* Opens a capture. Reads f from its current position; f need not be seekable. On success the reader owns f, and capread_close closes it. Returns NULL if f is no capture: error says why, and the caller still owns f. */
+/* Opens a capture. Reads f from its current position; f need not be seekable. On success the reader owns f, and
+ * capread_close closes it. Returns NULL if f is no capture: error says why, and the caller still owns f. */
 struct capread *capread_open(FILE *f, char error[CAPREAD_ERROR]);
 
 /* Reads the next frame. Returns 1; 0 at the end; -1 if the rest can't be read (for example if the file ends within a

@@ -17,8 +17,8 @@ struct frame_flow {
     uint16_t dst_port;
     uint16_t ip_id; /* IPv4 identification; DF is set */
     uint8_t tos; /* IPv4 TOS or IPv6 traffic class */
-    /* Bytes at the end of the payload that were not captured. All lengths count them. If there are any, the UDP checksum
-     * is 0. */
+    /* Bytes at the end of the payload that were not captured. All lengths count them. If there are any, the UDP
+     * checksum is 0. */
     uint16_t cut;
 };
 

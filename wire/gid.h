@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* GIDs of RoCEv2. A GID is an IPv6 address in network byte order. An IPv4 address a.b.c.d stands in it as the IPv4-mapped
- * IPv6 address ::ffff:a.b.c.d (IBA A17.4.5.2, RFC 4291 2.5.5.2). */
+/* GIDs of RoCEv2. A GID is an IPv6 address in network byte order. An IPv4 address a.b.c.d stands in it as the
+ * IPv4-mapped IPv6 address ::ffff:a.b.c.d (IBA A17.4.5.2, RFC 4291 2.5.5.2). */
 #ifndef PUMICE_WIRE_GID_H
 #define PUMICE_WIRE_GID_H
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Probes between Pumice devices. A probe is the payload of a UD SEND Only packet to QP 2, a number that no verbs QP has,
- * with a Q_Key of its own. A NIC or rxe silently drops such a packet. A Pumice device answers with the same fields. From
- * the answer the sender learns that the other device has read everything before it from its socket (flow control of
- * datagrams), or that packets of this size arrive (connectivity checks).
+/* Probes between Pumice devices. A probe is the payload of a UD SEND Only packet to QP 2, a number that no verbs QP
+ * has, with a Q_Key of its own. A NIC or rxe silently drops such a packet. A Pumice device answers with the same
+ * fields. From the answer the sender learns that the other device has read everything before it from its socket (flow
+ * control of datagrams), or that packets of this size arrive (connectivity checks).
  *
  *     0  magic "PMCE"              4  version 1   5  kind   6  purpose   7  reserved, 0
  *     8  sequence                 12  size of the probe's payload, padding included
  *    16  token                    24  padding of zeroes up to `size`
  *
- * All fields are in network byte order. An answer has the sequence, size and token of its probe and no padding, so it is
- * never longer than the probe. */
+ * All fields are in network byte order. An answer has the sequence, size and token of its probe and no padding, so it
+ * is never longer than the probe. */
 #ifndef PUMICE_WIRE_PROBE_H
 #define PUMICE_WIRE_PROBE_H
 

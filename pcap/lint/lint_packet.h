@@ -7,8 +7,8 @@
 #include "pcap/decap.h"
 #include "pcap/lint/lint_state.h"
 
-/* Judges a UDP datagram to the port of RoCEv2, and appends its packets to the records. A datagram can hold several packets
- * if GSO or GRO has merged them. */
+/* Judges a UDP datagram to the port of RoCEv2, and appends its packets to the records. A datagram can hold several
+ * packets if GSO or GRO has merged them. */
 void lint_datagram(struct lint *l, const struct capread_frame *f, const struct decap *d);
 
 #endif

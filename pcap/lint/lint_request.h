@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Rules for requests. A requester sends each PSN once and in order. A retransmission equals the packet that it repeats. The
- * packets of a message follow each other. */
+/* Rules for requests. A requester sends each PSN once and in order. A retransmission equals the packet that it repeats.
+ * The packets of a message follow each other. */
 #ifndef PUMICE_PCAP_LINT_LINT_REQUEST_H
 #define PUMICE_PCAP_LINT_LINT_REQUEST_H
 

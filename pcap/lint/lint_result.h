@@ -15,8 +15,8 @@
 struct lint_options {
     /* The capture itself may lack packets. A finding that lost packets would explain becomes a note. */
     bool incomplete;
-    /* The network was made to damage and lose packets. A wrong ICRC becomes a note. Packets may be lost before the place
-     * of the capture, so even the packets that leave a sender need not be complete. */
+    /* The network was made to damage and lose packets. A wrong ICRC becomes a note. Packets may be lost before the
+     * place of the capture, so even the packets that leave a sender need not be complete. */
     bool faulty;
     enum {
         LINT_TM_AUTO, /* a QP has tag matching if a READ or FIN follows one of its rendezvous requests */

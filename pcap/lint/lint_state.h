@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The state of one run of the linter. First every packet becomes a record of a flow (lint_packet). Then two flows become a
- * connection, and their path MTU is found (lint_flow). Then the linter walks through the records in order: requests
- * (lint_request), responses (lint_response), SENDs with tag matching headers (lint_tm). */
+/* The state of one run of the linter. First every packet becomes a record of a flow (lint_packet). Then two flows
+ * become a connection, and their path MTU is found (lint_flow). Then the linter walks through the records in order:
+ * requests (lint_request), responses (lint_response), SENDs with tag matching headers (lint_tm). */
 #ifndef PUMICE_PCAP_LINT_LINT_STATE_H
 #define PUMICE_PCAP_LINT_LINT_STATE_H
 
@@ -150,8 +150,8 @@ struct lint {
     bool no_memory;
 };
 
-/* Makes room for one more element in array[0 ... n). Returns the array, which may have moved; or NULL, with l->no_memory
- * set. */
+/* Makes room for one more element in array[0 ... n). Returns the array, which may have moved; or NULL, with
+ * l->no_memory set. */
 void *lint_grow(struct lint *l, void *array, size_t n, size_t *cap, size_t size);
 
 /* Reports that a frame breaks a rule. */

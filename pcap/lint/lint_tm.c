@@ -54,10 +54,11 @@ static bool same_rvh(const struct rvh *a, const struct rvh *b)
 
 /* --- rendezvous that software finishes ---------------------------------------------------------------------------------------
  *
- * Software may fetch the data of an unexpected rendezvous itself. It uses a QP of its own, because the QP of the request
- * belongs to the device. So its READ and its FIN come on another connection between the same two addresses. */
+ * Software may fetch the data of an unexpected rendezvous itself. It uses a QP of its own, because the QP of the
+ * request belongs to the device. So its READ and its FIN come on another connection between the same two addresses. */
 
-/* True if a READ or FIN in this flow may belong to a request in the other flow, by their addresses. If both ends have the same address, a program may also send to itself. */
+/* True if a READ or FIN in this flow may belong to a request in the other flow, by their addresses. If both ends have
+ * the same address, a program may also send to itself. */
 static bool other_way(const struct flow *flow, const struct flow *other)
 {
     return other != flow->peer && (lint_may_pair(flow, other) ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Rules of tag matching. A rendezvous request offers memory. The receiver READs exactly that memory. Then it answers with a
- * FIN, a copy of the request with another operation. */
+/* Rules of tag matching. A rendezvous request offers memory. The receiver READs exactly that memory. Then it answers
+ * with a FIN, a copy of the request with another operation. */
 #ifndef PUMICE_PCAP_LINT_LINT_TM_H
 #define PUMICE_PCAP_LINT_LINT_TM_H
 

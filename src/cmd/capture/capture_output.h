@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The writing end of `pumice capture`: packets from rings to pcapng, in one file, several that take turns, or a pipe. */
+/* The writing end of `pumice capture`: packets from rings to pcapng, in one file, several that take turns, or a pipe.
+ * */
 #ifndef PUMICE_SRC_CMD_CAPTURE_CAPTURE_OUTPUT_H
 #define PUMICE_SRC_CMD_CAPTURE_CAPTURE_OUTPUT_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The reading end of captures (PM_OP_CAPTURE): the rings of one or more devices, of one or more daemons, as one stream of
- * packets in the order of time. All daemons are on this machine and so have one clock. */
+/* The reading end of captures (PM_OP_CAPTURE): the rings of one or more devices, of one or more daemons, as one stream
+ * of packets in the order of time. All daemons are on this machine and so have one clock. */
 #ifndef PUMICE_SRC_CMD_CAPTURE_CAPTURE_READER_H
 #define PUMICE_SRC_CMD_CAPTURE_CAPTURE_READER_H
 
@@ -26,13 +26,15 @@ struct capture_reader {
 };
 
 /* Starts captures at the devices of the daemon at path: all, or the one that is called device. request says what is
- * captured (device is ignored). host: its number in a lab, else -1. Returns how many there were, or -1 after saying what is wrong. */
+ * captured (device is ignored). host: its number in a lab, else -1. Returns how many there were, or -1 after saying
+ * what is wrong. */
 int capture_reader_add(struct capture_reader *t, const char *path, int host, const char *device,
                        const struct pm_capture_req *request);
 
 /* Looks what has come. Whatever caused a packet that is there is there too. */
 void capture_reader_look(struct capture_reader *t);
-/* The oldest packet of those, NULL: none. It is valid until capture_reader_done(t, *source), which must follow. Its bytes stand behind it. */
+/* The oldest packet of those, NULL: none. It is valid until capture_reader_done(t, *source), which must follow. Its
+ * bytes stand behind it. */
 const struct pm_capture_record *capture_reader_next(struct capture_reader *t, unsigned *source);
 void capture_reader_done(struct capture_reader *t, unsigned source);
 

@@ -20,8 +20,8 @@ struct place {
 
 #define DISCOVER_ALL "pumice"
 
-/* Calls each for every place that answers, until it returns true; the place is valid during the call. A daemon that does
- * not answer is passed over in silence. Returns whether one call returned true. */
+/* Calls each for every place that answers, until it returns true; the place is valid during the call. A daemon that
+ * does not answer is passed over in silence. Returns whether one call returned true. */
 bool discover(bool (*each)(const struct place *, void *arg), void *arg);
 
 #endif

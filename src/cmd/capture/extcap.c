@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice extcap, and the command under the name pumice-extcap: what Wireshark calls to list what it can capture at, to ask
- * for options, and to capture (extcap(4)). */
+/* pumice extcap, and the command under the name pumice-extcap: what Wireshark calls to list what it can capture at, to
+ * ask for options, and to capture (extcap(4)). */
 #include "src/cmd/capture/capture.h"
 
 #include <argp.h>
@@ -66,7 +66,8 @@ static const char doc[] =
     "  ln -s $(which pumice) ~/.config/wireshark/extcap/pumice-extcap\n"
     "  tshark -D; tshark -i pumice0";
 
-/* The dialogue that Wireshark shows: option, label, kind, whatever else there is, help; and the values of a selector. */
+/* The dialogue that Wireshark shows: option, label, kind, whatever else there is, help; and the values of a selector.
+ * */
 #define ARG(number, option, label, kind, more, tip)                                                                    \
     "arg {number=" #number "}{call=--" option "}{display=" label "}{type=" kind "}" more "{tooltip=" tip "}\n"
 #define FILTER(number, option, label, kind, more, tip) ARG(number, option, label, kind, more "{group=Filter}", tip)

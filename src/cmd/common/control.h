@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The command's side of a control connection (include/pumice/abi.h): requests and their replies, and the documents (JSON
- * in a memfd) that daemons give out. */
+/* The command's side of a control connection (include/pumice/abi.h): requests and their replies, and the documents
+ * (JSON in a memfd) that daemons give out. */
 #ifndef PUMICE_SRC_CMD_COMMON_CONTROL_H
 #define PUMICE_SRC_CMD_COMMON_CONTROL_H
 

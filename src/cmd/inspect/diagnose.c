@@ -9,14 +9,14 @@
 #include "src/cmd/common/json_member.h"
 
 #define TEXT_MAX 600
-#define FOREVER 7 /* rnr_retry */
+#define RNR_RETRY_UNLIMITED 7
 
 struct reasons {
     const struct diagnose_input *s;
-    json_t *list;
+    json_t *list; /* the result */
 };
 
-/* --- reading documents -------------------------------------------------------------------------------------------- */
+/* --- members of documents ----------------------------------------------------------------------------------------- */
 
 static double real(const json_t *o, const char *name)
 {
@@ -40,7 +40,7 @@ static void add(struct reasons *r, const char *code, const char *fmt, ...)
     json_array_append_new(r->list, json_pack("{s:s, s:s}", "code", code, "text", text));
 }
 
-/* "850 us", "12 ms", "3.4 s". Returns out. */
+/* Writes a time as "850 us", "12 ms" or "3.4 s". Returns out. */
 static const char *span(double us, char out[32])
 {
     if (us < 1000)
@@ -54,22 +54,22 @@ static const char *span(double us, char out[32])
 
 /* --- states ------------------------------------------------------------------------------------------------------- */
 
-/* What to do about an error, by its cause. */
+/* What the user can do about an error, by its cause. */
 static const char *advice(const json_t *failure)
 {
     static const struct {
         const char *cause, *text;
     } table[] = {
         {"peer_nak",
-         "The peer's log (pumice run --keep-logs) and its own `pumice why` say what it did not like: mostly "
-         "an rkey that is not there or not for this access, or a range beyond its region."},
-        {"retry", "Is the peer alive, and is its queue pair in RTS? `pumice ping ADDRESS` tells whether packets get "
-                  "there, small and large ones."},
-        {"rnr_retry", "The peer must post receive requests before it is sent to, or rnr_retry must be 7 (for ever)."},
-        {"local", "An lkey, an address or a length of the request does not fit its memory region, or a window was not "
-                  "there."},
-        {"refused", "The program at the peer asked for what this one does not allow: compare key and address with what "
-                    "it registered, and the access flags of region and queue pair."},
+         "The peer's log (pumice run --keep-logs) and `pumice why` for the peer give the reason. Most often the rkey "
+         "does not exist or does not allow this access, or the range exceeds the region."},
+        {"retry", "Check that the peer is running and its queue pair is in RTS. `pumice ping ADDRESS` shows whether "
+                  "small and large packets reach the peer."},
+        {"rnr_retry", "The peer must post receive requests before messages arrive, or rnr_retry must be 7 (no limit)."},
+        {"local", "An lkey, address or length of the request does not fit the memory region, or a memory window does "
+                  "not exist."},
+        {"refused", "The peer requested an access that this program does not allow. Compare the key and the address "
+                    "with the registered regions, and check the access flags of the region and the queue pair."},
         {"recv", "Post receive requests that are as long as the longest message, in registered memory with local write "
                  "access."},
         {"memory", "The program unmapped or freed memory that is still registered."},
@@ -79,10 +79,10 @@ static const char *advice(const json_t *failure)
         if (member_is(failure, "cause", table[i].cause))
             return table[i].text;
     }
-    return "Modify it to RESET and connect it again to go on.";
+    return "To use the queue pair again, modify it to RESET and connect it again.";
 }
 
-/* The completion queue that `which` names ("send_cq" or "recv_cq"); NULL: none. */
+/* The completion queue in the member `which` ("send_cq" or "recv_cq"); NULL: none. */
 static const json_t *cq_of(const struct diagnose_input *s, const char *which)
 {
     const json_t *cq;
@@ -99,7 +99,7 @@ static const json_t *cq_of(const struct diagnose_input *s, const char *which)
     return NULL;
 }
 
-/* True: it overran. */
+/* Returns true if the completion queue overran. */
 static bool by_overrun(struct reasons *r, const char *which)
 {
     const json_t *cq = cq_of(r->s, which);
@@ -107,13 +107,13 @@ static bool by_overrun(struct reasons *r, const char *which)
     if (!cq || !yes(cq, "overrun"))
         return false;
     add(r, "overrun",
-        "Its completion queue %lld overran: it has room for %lld completions, more came before its program polled "
-        "them, and they are lost.",
+        "Its completion queue %lld overran: it has %lld entries, and more completions came before its program polled "
+        "them. These completions are lost.",
         member_whole(cq, "cq"), member_whole(cq, "entries"));
     return true;
 }
 
-/* True: the state alone says it all. */
+/* Adds the reasons that follow from the state. Returns true if no other reasons are needed. */
 static bool by_state(struct reasons *r)
 {
     const json_t *qp = r->s->qp, *failure = json_object_get(qp, "failure");
@@ -121,11 +121,12 @@ static bool by_state(struct reasons *r)
     bool known = json_is_string(json_object_get(qp, "broken"));
 
     if (known)
-        add(r, "broken", "Its program wrote nonsense into its rings (%s), so the daemon does not read them any more.",
+        add(r, "broken", "Its program wrote invalid data into its rings (%s), so the daemon stopped reading them.",
             member_text(qp, "broken"));
     if (json_is_string(json_object_get(qp, "unreachable"))) {
         add(r, "unreachable",
-            "The connectivity check of its peer %s failed, so it was given up (pumiced --connectivity enforce): %s.",
+            "The connectivity check of its peer %s failed, so the daemon moved it to ERR (pumiced --connectivity "
+            "enforce): %s.",
             member_text(qp, "dgid"), member_text(qp, "unreachable"));
         known = true;
     }
@@ -133,35 +134,35 @@ static bool by_state(struct reasons *r)
     if (member_whole(qp, "recv_cq") != member_whole(qp, "send_cq"))
         known |= by_overrun(r, "recv_cq");
     if (strcmp(state, "ERR") == 0 || strcmp(state, "SQE") == 0) {
-        /* What the daemon does for these two reasons looks to the engine like a wish of the program. */
+        /* For these reasons the daemon moves the QP to ERR. The engine reports that as a request of the program. */
         if (json_is_object(failure) && !(known && member_is(failure, "cause", "program")))
             add(r, "error", "It is in %s: %s. %s", state, member_text(failure, "reason"), advice(failure));
         else
-            add(r, "error", "It is in %s; all its requests were flushed.", state);
+            add(r, "error", "It is in %s, and all its requests were flushed.", state);
         return true;
     }
     if (strcmp(state, "RESET") == 0 || strcmp(state, "INIT") == 0) {
         add(r, "not_connected",
-            "It is in %s: its program has not connected it yet (modify_qp to RTR and RTS), so it neither sends nor "
-            "receives.",
+            "It is in %s: its program has not connected it yet (modify_qp to RTR and RTS), so it can't send or "
+            "receive.",
             state);
         return true;
     }
     if (strcmp(state, "RTR") == 0)
-        add(r, "not_connected", "It is in RTR: it receives, but can't send before its program moves it to RTS.");
+        add(r, "not_connected", "It is in RTR: it receives, but can't send until its program moves it to RTS.");
     if (strcmp(state, "SQD") == 0 && yes(qp, "waiting_drain"))
         add(r, "drain",
-            "It is in SQD: requests that have begun are being finished (%lld in the queue), new ones wait until its "
+            "It is in SQD: it finishes the requests that have begun (%lld in the queue). New requests wait until its "
             "program moves it back to RTS.",
             member_whole(qp, "sq_posted"));
     else if (strcmp(state, "SQD") == 0)
-        add(r, "drain", "It is in SQD and drained: what is posted waits until its program moves it back to RTS.");
+        add(r, "drain", "It is in SQD and drained. Posted requests wait until its program moves it back to RTS.");
     return false;
 }
 
 /* --- the peer ----------------------------------------------------------------------------------------------------- */
 
-/* The SRQ that an XRC message waits for, and whose it is; out says "" if nothing is known of it. */
+/* Writes the owner of the SRQ that an XRC message waits for. Leaves out as it is if the owner is not known. */
 static void xrc_queue(const struct diagnose_input *s, json_int_t srqn, char out[TEXT_MAX])
 {
     const json_t *srq, *session;
@@ -174,13 +175,14 @@ static void xrc_queue(const struct diagnose_input *s, json_int_t srqn, char out[
         json_array_foreach(json_object_get(s->peer_device, "sessions"), k, session)
         {
             if (member_whole(session, "session") == member_whole(srq, "session"))
-                snprintf(out, TEXT_MAX, ", of %s (pid %lld),", member_text(session, "comm"),
+                snprintf(out, TEXT_MAX, " of %s (pid %lld)", member_text(session, "comm"),
                          member_whole(session, "pid"));
         }
     }
 }
 
-/* No request that the peer could receive a message in. False: there is one, or nothing is known. */
+/* True if the peer has no receive request for a message, with the reason in out. False if it has one, or if that is not
+ * known. */
 static bool peer_has_no_receive(const struct diagnose_input *s, char out[TEXT_MAX])
 {
     const json_t *srq, *handle = s->peer ? json_object_get(s->peer, "srq") : NULL;
@@ -201,7 +203,7 @@ static bool peer_has_no_receive(const struct diagnose_input *s, char out[TEXT_MA
             member_whole(srq, "session") != member_whole(s->peer, "session"))
             continue;
         posted = member_whole(srq, "posted") + member_whole(srq, "ring");
-        snprintf(out, TEXT_MAX, "its shared receive queue %lld, of %lld queue pairs, is empty",
+        snprintf(out, TEXT_MAX, "its shared receive queue %lld, used by %lld queue pairs, is empty",
                  (long long)json_integer_value(handle), member_whole(srq, "qps"));
         return posted == 0;
     }
@@ -215,7 +217,7 @@ static void by_peer(struct reasons *r)
     if (!s->peer_device || member_is(s->qp, "type", "UD"))
         return;
     if (!s->peer) {
-        add(r, "peer_gone", "There is no queue pair 0x%06llx at %s: its program has ended, or has destroyed it.",
+        add(r, "peer_gone", "There is no queue pair 0x%06llx at %s: its program has ended or has destroyed it.",
             member_whole(s->qp, "dest_qpn"), member_text(s->peer_device, "address"));
         return;
     }
@@ -223,14 +225,14 @@ static void by_peer(struct reasons *r)
         !member_is(s->peer, "state", "SQD") && !member_is(s->peer, "state", "SQE")) {
         const json_t *failure = json_object_get(s->peer, "failure");
 
-        add(r, "peer_state", "The peer, queue pair 0x%06llx of %s (pid %lld), is in %s and answers nothing%s%s.",
+        add(r, "peer_state", "The peer, queue pair 0x%06llx of %s (pid %lld), is in %s and does not answer%s%s.",
             member_whole(s->peer, "qpn"), member_text(s->peer, "comm"), member_whole(s->peer, "pid"),
             member_text(s->peer, "state"), json_is_object(failure) ? ": " : "",
             json_is_object(failure) ? member_text(failure, "reason") : "");
     }
 }
 
-/* What is in the way of packets on this host. */
+/* Obstacles for packets on this host. */
 static void by_network(struct reasons *r)
 {
     const struct diagnose_input *s = r->s;
@@ -239,12 +241,13 @@ static void by_network(struct reasons *r)
         add(r, "port_down", "The interface %s of device %s is down.", member_text(s->device, "netdev"),
             member_text(s->device, "name"));
     if (member_text(s->status, "fault")[0])
-        add(r, "faults", "Faults are injected into what this host sends: %s.", member_text(s->status, "fault"));
+        add(r, "faults", "Faults are injected into the packets that this host sends: %s.",
+            member_text(s->status, "fault"));
 }
 
 /* --- the requester ------------------------------------------------------------------------------------------------ */
 
-/* Messages of one XRC queue pair stay in order, whichever SRQs they are for. */
+/* An XRC queue pair sends its messages in order, even if they go to different SRQs. */
 static void by_xrc_rnr(struct reasons *r)
 {
     const json_t *qp = r->s->qp;
@@ -255,8 +258,8 @@ static void by_xrc_rnr(struct reasons *r)
         return;
     xrc_queue(r->s, srqn, whose);
     add(r, "xrc_blocked",
-        "It waits for SRQ 0x%06llx%s to have a receive request. What is behind this message, %lld requests, waits too, "
-        "though it may be for other SRQs: one XRC queue pair keeps the order of all.",
+        "It waits for a receive request in SRQ 0x%06llx%s. The %lld requests after this message wait too, even if they "
+        "are for other SRQs: an XRC queue pair sends all messages in order.",
         (long long)srqn, whose, (long long)(member_whole(qp, "sq_posted") - 1));
 }
 
@@ -267,8 +270,8 @@ static void by_rnr(struct reasons *r)
 
     if (!yes(qp, "waiting_rnr"))
         return;
-    if (member_whole(qp, "rnr_retry") == FOREVER)
-        snprintf(tries, sizeof(tries), "It tries for ever");
+    if (member_whole(qp, "rnr_retry") == RNR_RETRY_UNLIMITED)
+        snprintf(tries, sizeof(tries), "The queue pair retries without a limit");
     else
         snprintf(tries, sizeof(tries), "%lld of %lld RNR retries are left", member_whole(qp, "rnr_retries_left"),
                  member_whole(qp, "rnr_retry"));
@@ -291,18 +294,18 @@ static void by_ack(struct reasons *r)
         return;
     add(r, "ack",
         "It waits for an ACK: PSN %lld to %lld are unacknowledged, the oldest for %s (usual round trip %s). The next "
-        "look is in %s.%s",
+        "check is in %s.%s",
         (long long)una, (long long)((member_whole(qp, "max_psn") - 1) & 0xffffff),
         span(json_number_value(silent), since),
         real(qp, "srtt_us") > 0 ? span(real(qp, "srtt_us"), rtt) : "not known yet", span(real(qp, "deadline_us"), due),
-        yes(qp, "retransmitting") ? " It is sending again what was lost." : "");
+        yes(qp, "retransmitting") ? " It is retransmitting lost packets." : "");
     if (left < most && json_is_number(json_object_get(qp, "timeout_us")))
         add(r, "retry",
-            "Nobody has answered in time for %lld timeouts of %s; %lld of %lld retries are left, then it fails with "
+            "The peer did not answer within %lld timeouts of %s; %lld of %lld retries are left, then it fails with "
             "\"transport retry counter exceeded\".",
             (long long)(most - left), span(real(qp, "timeout_us"), timeout), (long long)left, (long long)most);
     if (!json_is_number(json_object_get(qp, "timeout_us")))
-        add(r, "retry", "Its timeout is 0: it waits for ever.");
+        add(r, "retry", "Its timeout is 0: it waits without a limit.");
 }
 
 static void by_windows(struct reasons *r)
@@ -311,28 +314,30 @@ static void by_windows(struct reasons *r)
 
     if (yes(qp, "waiting_window"))
         add(r, "window",
-            "Its window is full: %lld of %lld bytes are in flight (at most %lld packets); it sends more when an ACK "
+            "Its window is full: %lld of %lld bytes are in flight (at most %lld packets). It sends more when an ACK "
             "comes.",
             member_whole(qp, "inflight_bytes"), member_whole(qp, "window_bytes"),
             member_whole(r->s->device, "window_pkts"));
     if (yes(qp, "waiting_peer"))
         add(r, "peer_window",
-            "The window of its destination %s, which all queue pairs share that send there, is full (%lld bytes, what "
-            "its socket can take).",
+            "The window of its destination %s is full (%lld bytes, the size of its socket buffer). All queue pairs "
+            "that "
+            "send there share this window.",
             member_text(qp, "dgid"), member_whole(r->s->device, "peer_window"));
     if (yes(qp, "waiting_reads"))
         add(r, "credit",
             "It has no credit for the next READ or atomic: %lld are outstanding, and max_rd_atomic is %lld.",
             member_whole(qp, "reads_outstanding"), member_whole(qp, "max_rd_atomic"));
     if (yes(qp, "waiting_fence"))
-        add(r, "fence", "The next request has a fence, and waits for %lld READs or atomics before it.",
+        add(r, "fence", "The next request has a fence and waits for %lld READs or atomics before it.",
             member_whole(qp, "reads_outstanding"));
     if (json_is_integer(json_object_get(qp, "rate")))
         add(r, "ecn", "Congested routers (ECN) have lowered its rate to %.1f MB/s%s.",
-            (double)member_whole(qp, "rate") / 1e6, yes(qp, "waiting_rate") ? ", and it waits for its next turn" : "");
+            (double)member_whole(qp, "rate") / 1e6,
+            yes(qp, "waiting_rate") ? ", and it waits until it may send again" : "");
 }
 
-/* --- what its program does ---------------------------------------------------------------------------------------- */
+/* --- the program -------------------------------------------------------------------------------------------------- */
 
 static void by_cq(struct reasons *r, const char *which)
 {
@@ -341,7 +346,7 @@ static void by_cq(struct reasons *r, const char *which)
     if (cq && !yes(cq, "overrun") && member_whole(cq, "unread") > 0)
         add(r, "unpolled", "Its program has not polled %lld completions of completion queue %lld%s.",
             member_whole(cq, "unread"), member_whole(cq, "cq"),
-            member_is(cq, "armed", "no") ? "" : ", though it was told of them");
+            member_is(cq, "armed", "no") ? "" : ", although it got an event for them");
 }
 
 static void by_receive(struct reasons *r)
@@ -353,17 +358,18 @@ static void by_receive(struct reasons *r)
         return;
     if (member_whole(qp, "rq_max") && member_whole(qp, "rq_posted") == 0 && member_whole(qp, "rq_ring") == 0)
         add(r, "no_receive", "It has no receive request posted: %s.",
-            member_is(qp, "type", "RC") ? "a SEND from the peer is told to come back later (RNR)"
+            member_is(qp, "type", "RC") ? "it answers a SEND from the peer with an RNR NAK"
                                         : "messages to it are dropped");
 }
 
-/* Does the peer wait for this one? */
+/* Adds a reason if the peer waits for this queue pair. */
 static void by_waiting_peer(struct reasons *r)
 {
     const json_t *peer = r->s->peer;
 
     if (peer && yes(peer, "waiting_rnr"))
-        add(r, "peer_wait", "The peer, queue pair 0x%06llx, wants to send, and waits for a receive request here.",
+        add(r, "peer_wait",
+            "The peer, queue pair 0x%06llx, has a message to send and waits for a receive request here.",
             member_whole(peer, "qpn"));
     else if (peer && json_is_number(json_object_get(peer, "silent_us")))
         add(r, "peer_wait", "The peer, queue pair 0x%06llx, waits for an ACK from here.", member_whole(peer, "qpn"));
@@ -387,12 +393,12 @@ json_t *diagnose_qp(const struct diagnose_input *s)
     if (member_whole(s->qp, "sq_ring") > 0)
         add(&r, "unread", "The daemon has not read %lld of its requests yet%s.", member_whole(s->qp, "sq_ring"),
             member_whole(s->qp, "sq_posted") >= member_whole(s->qp, "sq_max")
-                ? ", because the queue with the engine is full"
+                ? ", because the send queue of the engine is full"
                 : "");
     if (json_array_size(r.list) == 0 && member_whole(s->qp, "sq_posted") > 0)
-        add(&r, "ready", "%lld requests are posted and nothing is in their way.", member_whole(s->qp, "sq_posted"));
+        add(&r, "ready", "%lld requests are posted, and nothing stops them.", member_whole(s->qp, "sq_posted"));
     if (json_array_size(r.list) == 0)
-        add(&r, "idle", "It has nothing to send: every request that was posted is complete.");
+        add(&r, "idle", "It has nothing to send: all posted requests are complete.");
     by_receive(&r);
     by_waiting_peer(&r);
     by_cq(&r, "send_cq");

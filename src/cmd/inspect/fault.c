@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice fault: other faults, while the daemons run. */
+/* pumice fault: changes the injected faults of running daemons. */
 #include "src/cmd/inspect/inspect.h"
 
 #include <argp.h>
@@ -20,22 +20,21 @@ struct fault_options {
 };
 
 static const struct argp_option options[] = {
-    {"seed", 's', "S", 0, "Seed of the faults, 1 unless given", 0},
+    {"seed", 's', "S", 0, "Seed of the faults; default: 1", 0},
     {0},
 };
 
-static const char doc[] = "Sets the faults that running daemons apply to what they send. In a lab, all hosts are "
-                          "meant. SPEC replaces what was set before; "
-                          "off ends all faults.\v"
-                          "Example:\n"
-                          "  pumice fault loss=5%,dup=2%,reorder=5%\n"
-                          "  pumice fault 'peer=127.0.0.2,loss=100%'\n"
-                          "  pumice fault off\n\n"
-                          "SPEC is NAME=VALUE,NAME=VALUE,...; further rules follow after a semicolon. loss, ack-loss, "
-                          "dup, corrupt and reorder take a "
-                          "percentage, delay, jitter and reorder-by a time (50us), mask 64 bits; peer, qpn and only "
-                          "(request, response, ack, send, "
-                          "write, read, atomic) limit a rule to some packets. See pumice-fault(1).";
+static const char doc[] =
+    "Sets the faults that running daemons apply to the packets they send; in a lab, on all hosts. "
+    "SPEC replaces the faults that were set before. off ends all faults.\v"
+    "Example:\n"
+    "  pumice fault loss=5%,dup=2%,reorder=5%\n"
+    "  pumice fault 'peer=127.0.0.2,loss=100%'\n"
+    "  pumice fault off\n\n"
+    "SPEC is NAME=VALUE,NAME=VALUE,...; a semicolon begins another rule. loss, ack-loss, dup, "
+    "corrupt and reorder take a percentage; delay, jitter and reorder-by take a time (50us); mask "
+    "takes 64 bits. peer, qpn and only (request, response, ack, send, write, read, atomic) limit "
+    "a rule to some packets. See pumice-fault(1).";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -54,11 +53,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         if (o->spec)
-            argp_error(state, "'%s' is too much: one specification (with commas, without spaces)", arg);
+            argp_error(state, "unexpected argument '%s': give one specification, with commas and without spaces", arg);
         o->spec = arg;
         break;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which faults? Such as loss=1%%, or off");
+        argp_error(state, "no faults given; give for example loss=1%%, or off");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -96,14 +95,14 @@ int cmd_fault(int argc, char **argv)
     if (strcmp(o.spec, "off") == 0)
         o.spec = "";
     if (strlen(o.spec) >= sizeof(req.spec)) {
-        say("the specification is longer than %zu characters", sizeof(req.spec) - 1);
+        say("the specification has %zu characters: at most %zu are possible", strlen(o.spec), sizeof(req.spec) - 1);
         return 1;
     }
     strcpy(req.spec, o.spec);
     req.seed = o.seed;
     if (target_options_find(&o.target, &t) != 0)
         return 1;
-    /* All or none would need a transaction; a bad specification is refused by the first. */
+    /* There is no transaction over all hosts. But the first daemon already refuses an invalid specification. */
     for (unsigned i = 0; i < t.n; i++) {
         targets_socket(&t, i, path);
         if (set_one(path, &req) != 0)

@@ -3,10 +3,11 @@
 
 #include <string.h>
 
-static const char *const lists[] = {"sessions", "qps", "srqs", "xrcds", "cqs", "mrs", "mws", "groups", "connectivity"};
-#define LISTS (sizeof(lists) / sizeof(lists[0]))
+static const char *const known_lists[] = {"sessions", "qps", "srqs",   "xrcds",       "cqs",
+                                          "mrs",      "mws", "groups", "connectivity"};
+#define LISTS (sizeof(known_lists) / sizeof(known_lists[0]))
 
-/* Whether the name of len characters stands in text, between commas. */
+/* True if the name of len characters is one of those in text, which are separated by commas. */
 static bool among(const char *text, const char *name, size_t len)
 {
     for (;;) {
@@ -20,23 +21,23 @@ static bool among(const char *text, const char *name, size_t len)
     }
 }
 
-bool filter_knows(const char *kinds)
+bool filter_knows(const char *lists)
 {
     for (;;) {
-        size_t n = strcspn(kinds, ",");
+        size_t n = strcspn(lists, ",");
         bool known = false;
 
         for (unsigned i = 0; i < LISTS && !known; i++)
-            known = strlen(lists[i]) == n && memcmp(lists[i], kinds, n) == 0;
+            known = strlen(known_lists[i]) == n && memcmp(known_lists[i], lists, n) == 0;
         if (!known)
             return false;
-        if (!kinds[n])
+        if (!lists[n])
             return true;
-        kinds += n + 1;
+        lists += n + 1;
     }
 }
 
-void filter_lists(json_t *status, const char *kinds)
+void filter_lists(json_t *status, const char *lists)
 {
     json_t *device, *member;
     const char *name;
@@ -47,7 +48,7 @@ void filter_lists(json_t *status, const char *kinds)
     {
         json_object_foreach_safe(device, next, name, member)
         {
-            if (!among("name,address,port", name, strlen(name)) && !among(kinds, name, strlen(name)))
+            if (!among("name,address,port", name, strlen(name)) && !among(lists, name, strlen(name)))
                 json_object_del(device, name);
         }
     }
@@ -78,7 +79,7 @@ void filter_process(json_t *status, json_int_t pid)
         json_t *sessions = json_deep_copy(json_object_get(device, "sessions"));
 
         for (unsigned k = 0; k < LISTS; k++) {
-            json_t *list = json_object_get(device, lists[k]);
+            json_t *list = json_object_get(device, known_lists[k]);
 
             for (size_t row = json_array_size(list); row-- > 0;) {
                 if (!is_of(sessions, json_array_get(list, row), pid))

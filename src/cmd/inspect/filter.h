@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice status --only and --pid: parts of a daemon's document. */
+/* Filters of status documents, for pumice status --only and --pid. */
 #ifndef PUMICE_SRC_CMD_INSPECT_FILTER_H
 #define PUMICE_SRC_CMD_INSPECT_FILTER_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Names that --only takes, with commas between them, for a message. */
+/* The names that --only accepts, for messages. */
 #define FILTER_LISTS "sessions, qps, srqs, xrcds, cqs, mrs, mws, groups, connectivity"
 
-/* Are all of these, with commas between them, names of such lists? */
-bool filter_knows(const char *kinds);
-/* Takes everything out of each device of the document but its name, address, port and these lists. */
-void filter_lists(json_t *status, const char *kinds);
-/* Takes out of all lists what is not of this process. What belongs to no session (XRC targets and domains, groups) goes, too. */
+/* True if all names in this list, separated by commas, are names that --only accepts. */
+bool filter_knows(const char *lists);
+
+/* Keeps only the name, the address, the port and these lists (separated by commas) of each device in the document. */
+void filter_lists(json_t *status, const char *lists);
+
+/* Keeps only the objects of this process in all lists. Objects without a session (XRC targets and domains, multicast
+ * groups) are removed too. */
 void filter_process(json_t *status, json_int_t pid);
 
 #endif

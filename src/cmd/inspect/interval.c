@@ -21,13 +21,13 @@ static void on_signal(int sig)
     ended = 1;
 }
 
-/* Levels, which don't add up: what they are now, if it is more than before. */
+/* True for counters that hold a maximum. For these the output is the new value, if it is higher than before. */
 static bool is_level(const char *name)
 {
     return strcmp(name, "max_sent_window") == 0 || strcmp(name, "max_rcvd_window") == 0;
 }
 
-/* What has grown; before NULL: nothing was there. */
+/* The counters that have grown, with their growth. before NULL: all counters were 0. */
 static json_t *growth(const json_t *before, const json_t *now)
 {
     json_t *o = json_object();
@@ -48,7 +48,7 @@ static json_t *growth(const json_t *before, const json_t *now)
     return o;
 }
 
-/* The object of the list whose member `name` is the same as that of `like`. */
+/* The object in the list whose member `name` equals that of `like`; NULL: none. */
 static const json_t *same(const json_t *list, const json_t *like, const char *name)
 {
     const json_t *one;
@@ -98,7 +98,7 @@ static json_t *grown_devices(const json_t *before, const json_t *now)
     return list;
 }
 
-/* --- printing ----------------------------------------------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 static void print_counters(const json_t *counters, double span)
 {
@@ -154,7 +154,7 @@ static void print(const json_t *o, bool json)
     fflush(stdout);
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------------ */
+/* --- samples ------------------------------------------------------------------------------------------------------ */
 
 static double seconds_now(void)
 {
@@ -164,8 +164,9 @@ static double seconds_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* The daemons' documents in the order of the targets, null for those that don't answer; *answered: how many do. */
-static json_t *look(const struct targets *t, unsigned *answered)
+/* Fetches the daemons' documents, in the order of the targets. A daemon that does not answer gets null. Sets *answered
+ * to the number of daemons that answered. */
+static json_t *fetch_all(const struct targets *t, unsigned *answered)
 {
     json_t *list = json_array();
     char path[SOCKET_PATH_MAX];
@@ -207,7 +208,7 @@ int interval_show(const struct targets *t, double seconds, long number, bool jso
 {
     unsigned answered;
     double then = seconds_now();
-    json_t *before = look(t, &answered);
+    json_t *before = fetch_all(t, &answered);
 
     sigaction(SIGINT, &(struct sigaction){.sa_handler = on_signal}, NULL);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
@@ -219,7 +220,7 @@ int interval_show(const struct targets *t, double seconds, long number, bool jso
         if (ended)
             break;
         when = seconds_now();
-        now = look(t, &answered);
+        now = fetch_all(t, &answered);
         o = compare(t, before, now, when - then);
         if (answered)
             print(o, json);

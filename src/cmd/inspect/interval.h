@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice status --interval: what counters grow by. */
+/* pumice status --interval: prints how much counters have grown. */
 #ifndef PUMICE_SRC_CMD_INSPECT_INTERVAL_H
 #define PUMICE_SRC_CMD_INSPECT_INTERVAL_H
 
@@ -7,9 +7,9 @@
 
 #include "src/cmd/common/target_options.h"
 
-/* Every `seconds`, `number` times (0: until Ctrl-C or no daemon answers), prints what each counter of each device and queue pair
- * of these daemons has grown by since the time before; those that have not are left out. json: one object in a line each time.
- * The exit code. */
+/* Prints, every `seconds`, how much each counter of each device and queue pair of these daemons has grown since the
+ * last time. Counters that have not grown are left out. Ends after `number` times; with 0 it ends at Ctrl-C, or when no
+ * daemon answers. With json it prints one object per line. Returns the exit code. */
 int interval_show(const struct targets *t, double seconds, long number, bool json);
 
 #endif

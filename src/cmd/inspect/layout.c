@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice layout: what a description of non-contiguous memory means, worked out by the engine's own code. */
+/* pumice layout: explains a description of non-contiguous memory, computed by the engine's own code. */
 #include "src/cmd/inspect/inspect.h"
 
 #include <argp.h>
@@ -16,28 +16,28 @@
 #include "src/cmd/inspect/layout_live.h"
 
 struct layout_options {
-    const char *what; /* explain, list */
+    const char *what; /* "explain" or "list" */
     const char *file, *window;
     struct target_options target;
     bool json;
     uint64_t off, len;
-    unsigned words; /* arguments seen */
+    unsigned words; /* number of arguments so far */
     bool has_len;
-    long most; /* pieces to print */
+    long most; /* pieces to print, at most */
 };
 
 static const struct argp_option options[] = {
-    {"window", 'w', "NAME", 0, "Explain this window, not the last one of the file", 0},
-    {"most", 'm', "N", 0, "Print up to so many pieces, 100 unless given", 0},
-    {"json", 'j', NULL, 0, "JSON in place of text (windows of running programs)", 0},
+    {"window", 'w', "NAME", 0, "Explain this window; default: the last window of the file", 0},
+    {"most", 'm', "N", 0, "Print at most N pieces; default: 100", 0},
+    {"json", 'j', NULL, 0, "Print JSON instead of text (only for windows of running programs)", 0},
     {0},
 };
 
-static const char doc[] = "Prints how many bytes a window over non-contiguous memory has, and where those of [OFFSET, "
-                          "OFFSET + LENGTH) are, all "
-                          "unless given. FILE (- is stdin) describes regions of memory and windows over them; KEY is "
-                          "the rkey of a window that a running program has, as list shows them.\v"
-                          "The windows of programs, and the first 16 bytes of one of them:\n"
+static const char doc[] = "Prints how many bytes a window over non-contiguous memory has, and where the bytes [OFFSET, "
+                          "OFFSET + LENGTH) are; by default all bytes. FILE (- is stdin) describes memory regions and "
+                          "windows over them. KEY is the rkey of a window of a running program; list shows these "
+                          "windows.\v"
+                          "To list the windows of programs, and to explain the first 16 bytes of one of them:\n"
                           "  pumice layout list\n"
                           "  pumice layout explain 0x501 0 16\n\n"
                           "A column of a matrix of 4 rows and 5 columns of 8 bytes:\n"
@@ -45,7 +45,7 @@ static const char doc[] = "Prints how many bytes a window over non-contiguous me
                           "   \"windows\": [{\"name\": \"column\", \"type\": \"interleaved\", \"entries\": [\n"
                           "     {\"object\": \"matrix\", \"address\": \"0x1008\", \"length\": 8,\n"
                           "      \"dimensions\": [{\"stride\": 40, \"count\": 4}]}]}]}\n\n"
-                          "pumice-layout(1) describes the form of the file.";
+                          "pumice-layout(1) describes the format of the file.";
 
 static bool parse_bytes(const char *text, uint64_t *out)
 {
@@ -67,7 +67,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'm':
         o->most = parse_number(arg, 0, INT32_MAX);
         if (o->most < 0)
-            argp_error(state, "--most=%s: must be a number", arg);
+            argp_error(state, "--most=%s: must be a number from 0 to %d", arg, INT32_MAX);
         break;
     case 'j':
         o->json = true;
@@ -77,11 +77,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         if (o->words == 0 && strcmp(arg, "explain") != 0 && strcmp(arg, "list") != 0)
-            argp_error(state, "'%s' is nothing that can be done to a layout; explain and list are", arg);
+            argp_error(state, "unknown action '%s': must be explain or list", arg);
         else if (o->words == 0)
             o->what = arg;
         else if (strcmp(o->what, "list") == 0)
-            argp_error(state, "list takes no arguments");
+            argp_error(state, "unexpected argument '%s': list takes no arguments", arg);
         else if (o->words == 1)
             o->file = arg;
         else if (o->words == 2 && !parse_bytes(arg, &o->off))
@@ -89,15 +89,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         else if (o->words == 3 && !parse_bytes(arg, &o->len))
             argp_error(state, "LENGTH %s: must be a number of bytes", arg);
         else if (o->words > 3)
-            argp_error(state, "'%s' is too much", arg);
+            argp_error(state, "unexpected argument '%s': explain takes at most three", arg);
         o->has_len = o->words == 3;
         o->words++;
         break;
     case ARGP_KEY_END:
         if (!o->what)
-            argp_error(state, "explain or list?");
+            argp_error(state, "no action given: must be explain or list");
         if (!o->file && strcmp(o->what, "explain") == 0)
-            argp_error(state, "explain what? A FILE, - for stdin, or the KEY of a window");
+            argp_error(state, "nothing to explain: give a FILE, - for stdin, or the KEY of a window");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -135,7 +135,7 @@ static void describe(const struct layout_file *f, const struct file_window *w)
     }
 }
 
-/* Pieces as they are printed: those that adjoin, and come by the same way, are one. */
+/* A line of output. Adjacent pieces of the same entry make one line. */
 struct line {
     uint64_t off, len, addr;
     uint32_t region, depth, path[LAYOUT_MAX_DEPTH];
@@ -155,7 +155,7 @@ static bool joins(const struct line *a, const struct line *b)
            memcmp(a->path, b->path, a->depth * sizeof(a->path[0])) == 0;
 }
 
-/* The next piece that lies in a region, through however many windows; false: that was all. */
+/* Finds the next piece that is in a region, directly or through other windows. Returns false at the end. */
 static bool next_line(const struct layout_file *f, struct layout_walk *w, struct line *out)
 {
     struct layout_segment p;
@@ -169,7 +169,7 @@ static bool next_line(const struct layout_file *f, struct layout_walk *w, struct
             out->len = p.len;
             return true;
         }
-        /* It can't fail: what is bound was found to be within its objects, and not too deep. */
+        /* This can't fail: binding has checked that all entries are within their objects, and the depth. */
         if (!layout_walk_push(w, &f->window[p.object & ~WINDOW_BIT].layout, p.addr, p.len))
             abort();
     }
@@ -186,7 +186,7 @@ static void print_pieces(const struct layout_file *f, const struct file_window *
 
     layout_walk_init(&walk);
     if (!layout_walk_push(&walk, &w->layout, o->off, o->len))
-        abort(); /* the range was checked */
+        abort(); /* can't happen: the caller has checked the range */
     printf("%12s %12s %18s  %-16s %s\n", "OFFSET", "LENGTH", "ADDRESS", "REGION", "ENTRY");
     while (more && printed < o->most) {
         more = next_line(f, &walk, &next);
@@ -218,7 +218,7 @@ static int explain(const struct layout_file *f, struct layout_options *o)
     if (!o->has_len)
         o->len = o->off <= w->layout.total ? w->layout.total - o->off : 0;
     if (o->off > w->layout.total || o->len > w->layout.total - o->off) {
-        say("[%" PRIu64 ", %" PRIu64 " + %" PRIu64 ") is not within [0, %" PRIu64 ")", o->off, o->off, o->len,
+        say("the range [%" PRIu64 ", %" PRIu64 " + %" PRIu64 ") is not within [0, %" PRIu64 ")", o->off, o->off, o->len,
             w->layout.total);
         return 1;
     }
@@ -226,7 +226,7 @@ static int explain(const struct layout_file *f, struct layout_options *o)
     return 0;
 }
 
-/* A number, and no file of that name? Then it is the key of a window. */
+/* True if the name is the key of a window: a number, and not the name of a file. */
 static bool is_key(const char *name, uint32_t *key)
 {
     uint64_t v;

@@ -14,8 +14,8 @@ static const struct layout_limits limits = {.caps = LAYOUT_CAP_ALL,
                                             .max_dims = LAYOUT_MAX_DIMS,
                                             .max_depth = LAYOUT_MAX_DEPTH};
 
-/* A number that is not negative: a JSON integer, or a string with a decimal or hexadecimal one, since JSON knows no
- * hexadecimal numbers and none above 2^63. */
+/* Reads a number from 0: a JSON integer, or a string with a decimal or hexadecimal number. JSON itself has no
+ * hexadecimal numbers and, in this library, none above 2^63. Returns 0 or -1. */
 static int number(const json_t *j, uint64_t *out)
 {
     const char *text = json_string_value(j);
@@ -32,7 +32,7 @@ static int number(const json_t *j, uint64_t *out)
     return errno || *end ? -1 : 0;
 }
 
-/* Member `name` of an object, or the default if it is not there and there is one. */
+/* Reads the member `name` of an object. If it is missing, uses *otherwise, unless that is NULL. */
 static int member(const json_t *j, const char *what, const char *name, const uint64_t *otherwise, uint64_t *out)
 {
     const json_t *value = json_object_get(j, name);
@@ -47,7 +47,7 @@ static int member(const json_t *j, const char *what, const char *name, const uin
     return -1;
 }
 
-/* People mistype names; without this, a "strides" would mean nothing, silently. */
+/* Refuses members with unknown names, so that a mistyped name is not silently ignored. */
 static int only(const json_t *j, const char *what, const char *const *known)
 {
     const char *key;
@@ -60,7 +60,7 @@ static int only(const json_t *j, const char *what, const char *const *known)
         while (*k && strcmp(*k, key) != 0)
             k++;
         if (!*k) {
-            say("%s: \"%s\" means nothing here", what, key);
+            say("%s: unknown member \"%s\"", what, key);
             return -1;
         }
     }
@@ -88,7 +88,7 @@ static int read_regions(struct layout_file *f, const json_t *regions)
             only(j, name, known) != 0)
             return -1;
         if (r->addr + r->length < r->addr) {
-            say("%s: its end is beyond 64 bits", name);
+            say("%s: the end of the region is beyond 64 bits", name);
             return -1;
         }
         r->name = strdup(name);
@@ -132,7 +132,7 @@ static int read_dims(struct layout_entry_desc *e, const char *what, const json_t
         if (member(j, what, "stride", NULL, &dim.stride) != 0 || member(j, what, "count", NULL, &dim.count) != 0 ||
             only(j, what, known) != 0)
             return -1;
-        if (i < LAYOUT_MAX_DIMS) /* layout_check complains of the others */
+        if (i < LAYOUT_MAX_DIMS) /* if there are more, layout_check reports it */
             e->dim[i] = dim;
     }
     return 0;
@@ -259,7 +259,7 @@ int layout_file_read(struct layout_file *f, const char *path)
         return -1;
     }
     if (json_array_size(windows) == 0) {
-        say("%s: there must be \"windows\", a list of at least one", path);
+        say("%s: must be an object with \"windows\", a list of at least one window", path);
         goto out;
     }
     f->window = calloc(json_array_size(windows), sizeof(*f->window));
@@ -268,7 +268,7 @@ int layout_file_read(struct layout_file *f, const char *path)
     json_array_foreach(windows, i, j)
     {
         result = read_window(f, j);
-        f->windows++; /* a half-read one, too, for layout_file_free */
+        f->windows++; /* even after an error, so that layout_file_free finds the window */
         if (result != 0)
             break;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Layout descriptions in files (JSON), for `pumice layout`. docs/man/pumice-layout.1 describes the form. */
+/* Reads layout descriptions from JSON files, for `pumice layout`. docs/man/pumice-layout.1 describes the format. */
 #ifndef PUMICE_SRC_CMD_INSPECT_LAYOUT_FILE_H
 #define PUMICE_SRC_CMD_INSPECT_LAYOUT_FILE_H
 
@@ -13,9 +13,10 @@ struct file_region { /* a memory region */
 };
 struct file_window { /* a window with a layout */
     char *name;
-    uint8_t depth; /* of layouts, itself included */
+    uint8_t depth; /* levels of layouts, including this one */
     struct layout_desc desc;
-    struct layout_entry_desc *entry; /* [desc.count]; object: a region's index, or WINDOW_BIT and a window's */
+    /* [desc.count]; object is the index of a region, or WINDOW_BIT plus the index of a window. */
+    struct layout_entry_desc *entry;
     struct layout layout;
     struct layout_entry *bound; /* [desc.count] */
 };
@@ -23,18 +24,18 @@ struct file_window { /* a window with a layout */
 
 struct layout_file {
     struct file_region *region;
-    struct file_window *window; /* an entry can only name windows before its own */
+    struct file_window *window; /* in the order of the file; an entry can only name earlier windows */
     uint32_t regions, windows;
 };
 
-/* Reads a file ("-": stdin) and binds all its windows, by the engine's own rules. 0; -1 if that can't be done, and the
- * reason was said on stderr. In both cases, layout_file_free gives back what was allocated. */
+/* Reads a file ("-": stdin) and binds all its windows, by the engine's own rules. Returns 0, or -1 after printing an
+ * error. In both cases the caller calls layout_file_free. */
 int layout_file_read(struct layout_file *f, const char *path);
 void layout_file_free(struct layout_file *f);
 
-/* The last window of this name, or the last of all if it is NULL; NULL: there is none. */
+/* The last window with this name, or the last window of all if name is NULL. Returns NULL if there is none. */
 const struct file_window *layout_file_window(const struct layout_file *f, const char *name);
-/* The name of what an entry is about. */
+/* The name of the region or window that an entry describes. */
 const char *layout_file_object(const struct layout_file *f, uint32_t object);
 
 #endif

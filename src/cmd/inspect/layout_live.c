@@ -84,7 +84,7 @@ static void print_piece(const json_t *p)
     putchar('\n');
 }
 
-/* The exit code. */
+/* Prints where the bytes of a window are. Returns the exit code. */
 static int explain(const struct layout_live *l, const json_t *w)
 {
     uint64_t start = member_u64(w, "start"), length = member_u64(w, "length");
@@ -99,7 +99,7 @@ static int explain(const struct layout_live *l, const json_t *w)
     if (!json_is_true(json_object_get(w, "bound")))
         return 1;
     if (l->off < start || l->off - start > length || (l->len != UINT64_MAX && l->len > length - (l->off - start))) {
-        say("not all of that is within [%" PRIu64 ", %" PRIu64 " + %" PRIu64 ")", start, start, length);
+        say("the range is not within [%" PRIu64 ", %" PRIu64 " + %" PRIu64 ")", start, start, length);
         return 1;
     }
     printf("%12s %12s %18s  %-16s %s\n", "OFFSET", "LENGTH", "ADDRESS", "OBJECT", "ENTRY");
@@ -110,11 +110,11 @@ static int explain(const struct layout_live *l, const json_t *w)
     if (strcmp(rest, "more") == 0)
         puts("... and more (--most says how many pieces are shown)");
     if (strcmp(rest, "gone") == 0)
-        puts("... the next byte can't be reached: its object is not any more what it was when the window was bound");
+        puts("... the next byte can't be reached: its object has changed since the window was bound");
     return strcmp(rest, "gone") == 0;
 }
 
-/* Prints the windows of a document, and returns how many there are. *code becomes 1 if something is not right. */
+/* Prints the windows of a document. Returns their number. Sets *code to 1 on an error. */
 static unsigned print_host(const struct layout_live *l, const json_t *document, int *code)
 {
     const json_t *device, *w;
@@ -136,7 +136,7 @@ static unsigned print_host(const struct layout_live *l, const json_t *document, 
     return n;
 }
 
-int layout_live(const struct layout_live *l, const struct target_options *which)
+int layout_live(const struct layout_live *l, const struct target_options *target)
 {
     struct pm_layout_req req = {.key = l->key, .pieces = l->most, .off = l->off, .len = l->len};
     json_t *hosts = json_array(), *root;
@@ -145,7 +145,7 @@ int layout_live(const struct layout_live *l, const struct target_options *which)
     unsigned windows = 0;
     int code = 0;
 
-    if (target_options_find(which, &t) != 0)
+    if (target_options_find(target, &t) != 0)
         return 1;
     for (unsigned i = 0; i < t.n; i++) {
         json_t *document, *host;
@@ -169,7 +169,7 @@ int layout_live(const struct layout_live *l, const struct target_options *which)
         json_dumpf(root, stdout, JSON_INDENT(2));
         putchar('\n');
     } else if (windows == 0 && code == 0 && l->key == 0) {
-        puts("no program has a window that can be bound to layouts");
+        puts("no program has a window that can be bound to a layout");
     }
     if (windows == 0 && code == 0 && l->key) {
         say("no program has a window with the key 0x%x", l->key);

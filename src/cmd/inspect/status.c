@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice status: what daemons have to tell about themselves. */
+/* pumice status: prints the status documents of daemons, as text or JSON. */
 #include "src/cmd/inspect/inspect.h"
 
 #include <argp.h>
@@ -18,31 +18,31 @@
 
 struct status_options {
     bool json, all;
-    const char *only; /* lists; NULL: everything */
-    long pid; /* 0: all */
-    double interval; /* seconds; 0: once, as it is */
-    long number;
+    const char *only; /* names of lists; NULL: everything */
+    long pid; /* 0: all processes */
+    double interval; /* seconds; 0: print the status once */
+    long number; /* of intervals; 0: no limit */
     struct target_options target;
 };
 
 static const struct argp_option options[] = {
-    {"json", 'j', NULL, 0, "JSON in place of text", 0},
-    {"only", 'o', "LIST", 0, "Only these lists: " FILTER_LISTS "; several with commas between them", 0},
-    {"pid", 'p', "PID", 0, "Only what this process has", 0},
-    {"interval", 'i', "SECONDS", 0, "In place of all that: what the counters have grown by, every so many seconds", 0},
+    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
+    {"only", 'o', "LIST", 0, "Only these lists, separated by commas: " FILTER_LISTS, 0},
+    {"pid", 'p', "PID", 0, "Only the objects of this process", 0},
+    {"interval", 'i', "SECONDS", 0, "Print instead how much the counters have grown, every SECONDS seconds", 0},
     {"number", 'n', "N", 0, "End after N intervals", 0},
-    {"all", 'a', NULL, 0, "Everything: zero counters, too, and those of each QP", 0},
+    {"all", 'a', NULL, 0, "Print everything, including counters that are 0 and the counters of each QP", 0},
     {0},
 };
 
-static const char doc[] = "Shows devices, programs that use them, objects, QP states and counters of a running daemon; "
-                          "in a lab, of all hosts.\v"
+static const char doc[] = "Shows the devices of a running daemon, the programs that use them, their objects, QP states "
+                          "and counters. In a lab, shows all hosts.\v"
                           "Examples:\n"
                           "  pumice status\n"
                           "  pumice status --interval 10\n"
                           "  pumice run --hosts 2 -- sh -c './my_test.sh; pumice status --json > counters.json'\n";
 
-/* What the daemon's arrays have more of is for --all and --json. */
+/* The columns of wide tables. --all and --json also print the others. */
 static const struct table_columns columns[] = {
     {"qps", "qpn session comm type state requester dest_qpn dgid sq_posted rq_posted inflight_bytes srtt_us "
             "deadline_us broken"},
@@ -57,23 +57,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'o':
         if (!filter_knows(arg))
-            argp_error(state, "--only=%s: must be of " FILTER_LISTS, arg);
+            argp_error(state, "--only=%s: must be one or more of " FILTER_LISTS, arg);
         o->only = arg;
         break;
     case 'p':
         o->pid = parse_number(arg, 1, INT_MAX);
         if (o->pid < 0)
-            argp_error(state, "--pid=%s: must be the number of a process", arg);
+            argp_error(state, "--pid=%s: must be a process number", arg);
         break;
     case 'i':
         o->interval = strtod(arg, &end);
         if (*end || end == arg || !(o->interval >= 0.05 && o->interval <= 3600))
-            argp_error(state, "--interval=%s: must be seconds from 0.05 to 3600", arg);
+            argp_error(state, "--interval=%s: must be a number of seconds from 0.05 to 3600", arg);
         break;
     case 'n':
         o->number = parse_number(arg, 1, 1000000);
         if (o->number < 0)
-            argp_error(state, "--number=%s: must be a number from 1", arg);
+            argp_error(state, "--number=%s: must be a number from 1 to 1000000", arg);
         break;
     case 'j':
         o->json = true;
@@ -85,7 +85,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[0] = &o->target;
         break;
     case ARGP_KEY_ARG:
-        argp_error(state, "'%s' is too much: pumice status takes no arguments", arg);
+        argp_error(state, "unexpected argument '%s': pumice status takes no arguments", arg);
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -93,8 +93,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* The same counters under other names, and what pumice run wants to know in the end, are for --all and --json. */
-static void leave_out_rest(json_t *status)
+/* Removes the members that only --all and --json print: the same counters under other names, and the sums that pumice
+ * run reads at its end. */
+static void remove_details(json_t *status)
 {
     static const char *const names[] = {"hw_counters", "mlx5_counters", "port_counters", "usnic_counters", "usage"};
     json_t *device;
@@ -148,7 +149,7 @@ int cmd_status(int argc, char **argv)
         if (o.only)
             filter_lists(status, o.only);
         if (!o.json && !o.all)
-            leave_out_rest(status);
+            remove_details(status);
         if (!o.json)
             show_host(&t, i, path, status, o.all);
         host = json_pack("{s:s, s:o}", "socket", path, "status", status);

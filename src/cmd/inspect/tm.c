@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice tm: what is in matching lists, what has happened to them, and why each message went the way it did. */
+/* pumice tm: prints matching lists, their traces, and the reason of each decision about a message. */
 #include "src/cmd/inspect/inspect.h"
 
 #include <argp.h>
@@ -15,13 +15,13 @@
 #include "src/cmd/common/target_options.h"
 #include "src/cmd/inspect/tm_replay.h"
 
-#define EVENTS 40 /* shown unless more are asked for */
+#define EVENTS 40 /* default number of events to print */
 
 struct tm_options {
-    const char *what; /* list, trace, why, replay */
-    const char *input; /* a saved trace; NULL: ask daemons */
+    const char *what; /* "list", "trace", "why" or "replay" */
+    const char *input; /* file with a saved trace; NULL: ask daemons */
     struct tm_replay_options replay;
-    int contradictions; /* that were found; -1: there is nothing to be shown */
+    int contradictions; /* found by replay; -1: a list could not be replayed */
     bool json;
     struct target_options target;
     long srq, number; /* -1: not given */
@@ -30,30 +30,30 @@ struct tm_options {
 };
 
 static const struct argp_option options[] = {
-    {"json", 'j', NULL, 0, "JSON in place of text", 0},
-    {"number", 'n', "N", 0, "At most so many entries or events, 0: all (40 events)", 0},
+    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
+    {"number", 'n', "N", 0, "At most N entries or events, 0: all; default: 40 events", 0},
     {"srq", 's', "N", 0, "Only the list of this SRQ", 0},
     {"qp", 'q', "QPN", 0, "Only messages to this QP (trace, why)", 0},
-    {"tag", 't', "TAG", 0, "Only what has this tag", 0},
-    {"step", 'k', "N", 0, "The list as it was after event N (replay)", 0},
-    {"check", 'c', NULL, 0, "Only what contradicts the rules, and a summary (replay)", 0},
-    {"input", 'i', "FILE", 0, "What 'pumice tm trace -n 0 --json' has written, in place of daemons (replay)", 0},
+    {"tag", 't', "TAG", 0, "Only entries and messages with this tag", 0},
+    {"step", 'k', "N", 0, "Print the list as it was after event N (replay)", 0},
+    {"check", 'c', NULL, 0, "Print only contradictions to the rules, and a summary (replay)", 0},
+    {"input", 'i', "FILE", 0, "Read the output of 'pumice tm trace -n 0 --json' instead of asking daemons (replay)", 0},
     {0},
 };
 
 static const char doc[] =
-    "Looks into tag matching (TM-SRQs) of running programs.\n\n"
+    "Shows tag matching (TM-SRQs) of running programs.\n\n"
     "  list   synchronization, counters and entries of each matching list\n"
-    "  trace  what has happened: operations, matches, counts, in order\n"
-    "  why    for each message, one line: what was decided, and the reason\n"
-    "  replay the trace run again: the list after each step, and whether all decisions were right\v"
+    "  trace  past events in order: operations, matches, counts\n"
+    "  why    for each message one line: the decision and its reason\n"
+    "  replay run the trace again: the list after each step, and whether all decisions were right\v"
     "Examples:\n"
     "  pumice tm list\n"
     "  pumice tm why --tag 0x1234\n"
     "  pumice tm trace -n 0 --json > trace.json\n"
     "  pumice tm replay --step 17 --input trace.json\n";
 
-/* Decimal or 0x…. */
+/* Parses a decimal or hexadecimal (0x…) number. */
 static uint64_t parse_u64(struct argp_state *state, const char *name, const char *text)
 {
     char *end;
@@ -76,7 +76,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 's':
         *(key == 'n' ? &o->number : &o->srq) = parse_number(arg, 0, 1 << 20);
         if ((key == 'n' ? o->number : o->srq) < 0)
-            argp_error(state, "'%s': must be a number", arg);
+            argp_error(state, "--%s=%s: must be a number from 0 to %d", key == 'n' ? "number" : "srq", arg, 1 << 20);
         break;
     case 'q':
         o->qp = parse_u64(state, "qp", arg);
@@ -102,14 +102,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         if (o->what || (strcmp(arg, "list") && strcmp(arg, "trace") && strcmp(arg, "why") && strcmp(arg, "replay")))
-            argp_error(state, "'%s': one of list, trace, why and replay is wanted", arg);
+            argp_error(state, "unexpected argument '%s': give one of list, trace, why and replay", arg);
         o->what = arg;
         break;
     case ARGP_KEY_END:
         if (!o->what)
-            argp_error(state, "list, trace, why or replay?");
+            argp_error(state, "no action given: must be list, trace, why or replay");
         if (strcmp(o->what, "replay") != 0 && (o->input || o->replay.check || o->replay.step >= 0))
-            argp_error(state, "--step, --check and --input are for replay");
+            argp_error(state, "--step, --check and --input work only with replay");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -117,9 +117,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* --- reading the document ----------------------------------------------------------------------------------------- */
+/* --- members of documents ----------------------------------------------------------------------------------------- */
 
-/* Numbers of 64 bits are texts. */
+/* True if a member with a number of 64 bits, which is a text, has this value. */
 static bool has_value(const json_t *o, const char *name, uint64_t v)
 {
     const char *s = json_string_value(json_object_get(o, name));
@@ -134,7 +134,7 @@ static bool wanted(const struct tm_options *o, const json_t *row)
     return !o->has_qp || (json_object_get(row, "qpn") && (uint64_t)member_whole(row, "qpn") == o->qp);
 }
 
-/* "1.234 ms ago" */
+/* Prints the age of an entry or event: "1.234 ms ago". */
 static void print_age(const json_t *row)
 {
     double us = json_number_value(json_object_get(row, "age_us"));
@@ -145,7 +145,7 @@ static void print_age(const json_t *row)
         printf("%8.3f s ago   ", us / 1e6);
 }
 
-/* --- text --------------------------------------------------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 static void print_head(const char *device, const json_t *list)
 {
@@ -213,14 +213,14 @@ static void print_trace(const struct tm_options *o, const json_t *list)
     }
 }
 
-/* What each decision is called here. */
+/* The words for the decision in an event; NULL: the event is no decision. */
 static const char *decision(const char *event)
 {
     static const char *const words[][2] = {{"match", "matched"},
                                            {"unexpected", "unexpected"},
-                                           {"rnr", "put off, no buffer (it comes again)"},
+                                           {"rnr", "postponed, no buffer (the sender retries)"},
                                            {"refuse", "refused"},
-                                           {"drop", "lost on its way"}};
+                                           {"drop", "lost before its end"}};
 
     for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (strcmp(event, words[i][0]) == 0)
@@ -268,7 +268,7 @@ static void print_replay(struct tm_options *o, const json_t *list)
         o->contradictions += n;
 }
 
-/* Returns how many lists there were. */
+/* Prints the lists of a daemon. Returns their number. */
 static unsigned print_host(struct tm_options *o, const json_t *document)
 {
     json_t *device, *list;
@@ -296,8 +296,7 @@ static unsigned print_host(struct tm_options *o, const json_t *document)
     return n;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------------------------
- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
 static struct pm_tm_req request(const struct tm_options *o)
 {
@@ -312,7 +311,7 @@ static struct pm_tm_req request(const struct tm_options *o)
     return (struct pm_tm_req){.events = list && !o->json ? 0 : most, .entries = list || o->json ? most : 0};
 }
 
-/* Prints what a file holds. */
+/* Prints the lists in a file. Returns the exit code. */
 static int from_file(struct tm_options *o)
 {
     json_error_t error;
@@ -330,7 +329,7 @@ static int from_file(struct tm_options *o)
     }
     json_decref(root);
     if (lists == 0)
-        say("%s: there is no matching list in it", o->input);
+        say("%s: the file has no matching list", o->input);
     return lists == 0 || o->contradictions != 0;
 }
 
@@ -375,7 +374,7 @@ int cmd_tm(int argc, char **argv)
         json_dumpf(root, stdout, JSON_INDENT(2));
         putchar('\n');
     } else if (lists == 0 && code == 0) {
-        puts("no program has a matching list (they go with their SRQs)");
+        puts("no program has a matching list (a list exists as long as its SRQ)");
     }
     json_decref(root);
     return code ? code : o.contradictions != 0;

@@ -11,22 +11,22 @@
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/json_member.h"
 
-#define SHOWN 6u /* entries per line of the diagram */
-#define COLUMN 40 /* characters */
+#define ENTRIES_PER_LINE 6u /* of the diagram */
+#define COLUMN 40 /* width, characters */
 
 struct entry {
     uint64_t handle, tag, mask;
     bool active;
-    bool old; /* it was there before the trace begins: tag, mask and state are not known, nor its place */
+    bool old; /* added before the trace begins: its tag, mask, state and place are not known */
 };
 struct replay {
     struct entry *list;
     size_t n;
     uint16_t hw_cnt, sw_cnt;
     long long inflight;
-    size_t activated; /* entries that have become active, and the trace has not said so yet */
-    bool judges; /* the trace is there from the first event on */
-    long long number; /* of the event */
+    size_t activated; /* entries that became active, but without an "activate" event in the trace so far */
+    bool judges; /* the trace begins with the first event, so contradictions are reported */
+    long long number; /* of the current event */
     unsigned decisions, contradictions;
 };
 
@@ -51,6 +51,7 @@ static bool in_sync(const struct replay *r)
     return r->hw_cnt == r->sw_cnt && r->inflight == 0;
 }
 
+/* When the list is in sync, all pending entries become active. */
 static void settle(struct replay *r)
 {
     for (size_t i = 0; i < r->n && in_sync(r); i++) {
@@ -73,7 +74,7 @@ static struct entry *find(struct replay *r, uint64_t handle)
     return NULL;
 }
 
-/* The entry that must have a message with this tag; NULL: none. */
+/* The entry that a message with this tag must match; NULL: none. */
 static struct entry *first_match(struct replay *r, uint64_t tag)
 {
     for (size_t i = 0; i < r->n; i++) {
@@ -131,13 +132,13 @@ static void on_match(struct replay *r, const json_t *ev)
         take_out(r, e);
 }
 
-/* Messages that are no match: unexpected, and put off for want of a buffer. */
+/* A message without a match: unexpected, or refused by an RNR NAK because there is no buffer. */
 static void on_no_match(struct replay *r, const json_t *ev)
 {
     struct entry *e = first_match(r, member_u64(ev, "tag"));
 
     r->decisions++;
-    if (!json_object_get(ev, "tag")) /* it has none, so it is not matched */
+    if (!json_object_get(ev, "tag")) /* a message without a tag is not matched */
         return;
     if (e && !member_is(ev, "why", "few-buffers"))
         contradict(r, "tag %s must match entry 0x%" PRIx64, member_text(ev, "tag"), e->handle);
@@ -148,7 +149,7 @@ static void on_no_match(struct replay *r, const json_t *ev)
         contradict(r, "entry %s does not wait for tag %s", member_text(ev, "handle"), member_text(ev, "tag"));
 }
 
-/* Does an unexpected message like this count? */
+/* True if an unexpected message of this kind counts for hw_cnt. */
 static bool counts(const json_t *ev)
 {
     return member_is(ev, "kind", "eager") || member_is(ev, "kind", "rndv");
@@ -158,7 +159,7 @@ static void on_end(struct replay *r, const json_t *ev)
 {
     bool delivered = member_is(ev, "event", "deliver");
 
-    if (!counts(ev) || json_object_get(ev, "handle")) /* of a matched message: its entry has left the list before */
+    if (!counts(ev) || json_object_get(ev, "handle")) /* with a handle: a matched message, whose entry is removed */
         return;
     r->inflight--;
     r->hw_cnt = (uint16_t)(r->hw_cnt + delivered);
@@ -177,7 +178,7 @@ static void apply(struct replay *r, const json_t *ev)
 
     r->number = member_whole(ev, "number");
     if (r->sw_cnt !=
-        (uint16_t)member_whole(ev, "sw_cnt")) { /* the program's report comes before what else it asks for */
+        (uint16_t)member_whole(ev, "sw_cnt")) { /* the program reports its count before its other operations */
         r->sw_cnt = (uint16_t)member_whole(ev, "sw_cnt");
         settle(r);
     }
@@ -214,7 +215,7 @@ static void add_old(struct replay *r, uint64_t handle)
         r->list[r->n++] = (struct entry){.handle = handle, .active = true, .old = true};
 }
 
-/* Entries that the trace does not tell the addition of: they leave in it, or are still there. */
+/* Finds the entries that were added before the trace: they leave the list in the trace, or are still in it. */
 static void begin_late(struct replay *r, const json_t *list)
 {
     const json_t *events = json_object_get(list, "events"), *first = json_array_get(events, 0);
@@ -248,7 +249,7 @@ static void begin_late(struct replay *r, const json_t *list)
     r->inflight = member_whole(first, "inflight");
 }
 
-/* What the daemon says of the list now must be what the trace leads to. */
+/* The daemon's present list must equal the list at the end of the trace. */
 static void compare(struct replay *r, const json_t *list)
 {
     json_t *entries = json_object_get(list, "entries"), *e;
@@ -266,18 +267,19 @@ static void compare(struct replay *r, const json_t *list)
         contradict(r, "the daemon counts %lld and %lld", member_whole(list, "hw_cnt"), member_whole(list, "sw_cnt"));
 }
 
-/* --- what is shown ------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
-/* "0x12* 0x13 …": handles, * for active ones. */
+/* Prints the handles of the entries: "0x12* 0x13 …". A star marks active entries. */
 static void print_entries(const struct replay *r)
 {
-    for (size_t i = 0; i < r->n && i < SHOWN; i++)
+    for (size_t i = 0; i < r->n && i < ENTRIES_PER_LINE; i++)
         printf(" 0x%" PRIx64 "%s", r->list[i].handle, r->list[i].old ? "?" : r->list[i].active ? "*" : "");
-    if (r->n > SHOWN)
-        printf(" and %zu more", r->n - SHOWN);
+    if (r->n > ENTRIES_PER_LINE)
+        printf(" and %zu more", r->n - ENTRIES_PER_LINE);
 }
 
-/* One line: what the program asked for at the left, messages at the right of it, then the list as it is after that. */
+/* Prints one line of the diagram: operations of the program at the left, messages at the right, then the list after the
+ * event. */
 static void print_line(const struct replay *r, const json_t *ev, double start_us)
 {
     char what[128];
@@ -353,8 +355,8 @@ int tm_replay(const json_t *list, const struct tm_replay_options *o)
         }
     }
     if (!found)
-        say("there is no event #%ld in the trace (it has #%lld and %zu more)", o->step, member_whole(first, "number"),
-            n ? n - 1 : 0);
+        say("there is no event #%ld in the trace, which begins with #%lld and has %zu events", o->step,
+            member_whole(first, "number"), n);
     if (o->step < 0) {
         compare(&r, list);
         print_summary(&r, n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice why QPN: what a queue pair waits for, in words. */
+/* pumice why QPN: explains what a queue pair waits for, or why it failed. */
 #include "src/cmd/inspect/inspect.h"
 
 #include <argp.h>
@@ -21,14 +21,14 @@ struct why_options {
 };
 
 static const struct argp_option options[] = {
-    {"all", 'a', NULL, 0, "Every queue pair, in place of one", 0},
-    {"json", 'j', NULL, 0, "JSON in place of text", 0},
+    {"all", 'a', NULL, 0, "Explain every queue pair", 0},
+    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
     {0},
 };
 
 static const char doc[] =
-    "Says in words what a queue pair of a running program is waiting for, or why it has failed. In "
-    "a lab, all hosts are searched, and what the peer has to do with it is looked up there.\v"
+    "Explains what a queue pair of a running program is waiting for, or why it has failed. In a lab, the command "
+    "searches all hosts, and also looks at the other end of the connection.\v"
     "Examples:\n"
     "  pumice why 0x4711\n"
     "  pumice why --all\n\n"
@@ -53,14 +53,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_ARG:
         n = strtoul(arg, &end, 0);
         if (o->qpn || o->all)
-            argp_error(state, "'%s' is too much: one queue pair number, or --all", arg);
+            argp_error(state, "unexpected argument '%s': give one queue pair number, or --all", arg);
         if (*end || arg[0] < '0' || arg[0] > '9' || n == 0 || n > 0xffffff)
-            argp_error(state, "'%s' is no queue pair number: 1 to 16777215, or 0x1 to 0xffffff", arg);
+            argp_error(state, "'%s' is not a queue pair number: must be 1 to 16777215, or 0x1 to 0xffffff", arg);
         o->qpn = (uint32_t)n;
         break;
     case ARGP_KEY_END:
         if (!o->qpn && !o->all)
-            argp_error(state, "which queue pair? (pumice status lists them; --all: all)");
+            argp_error(state, "no queue pair given (pumice status lists them; --all explains all)");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -68,9 +68,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* --- looking up --------------------------------------------------------------------------------------------------- */
+/* --- status documents --------------------------------------------------------------------------------------------- */
 
-/* hosts: array of {socket, status, host?}. Finds the device that has this GID, and on it the queue pair. */
+/* Finds the peer of s->qp: the device with its destination GID, and the queue pair there. hosts is an array of {socket,
+ * status, host?}. */
 static void find_peer(const json_t *hosts, struct diagnose_input *s)
 {
     const char *dgid = json_string_value(json_object_get(s->qp, "dgid"));
@@ -116,7 +117,7 @@ static json_t *collect(const struct targets *t, bool *failed)
     return hosts;
 }
 
-/* --- telling ------------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 static json_t *answer(const json_t *host, const struct diagnose_input *s)
 {
@@ -158,7 +159,7 @@ static void print(const json_t *o)
     }
 }
 
-/* Answers for every queue pair that is asked for, and is on a host that was asked about. */
+/* The results for all chosen queue pairs on the chosen hosts. */
 static json_t *answers(const struct why_options *o, const json_t *hosts, const json_t *all_hosts)
 {
     const json_t *host, *device, *qp;
@@ -190,7 +191,7 @@ static void say_none(const struct why_options *o)
     if (o->all)
         say("there is no queue pair");
     else
-        say("there is no queue pair 0x%06x (pumice status lists those that are)", o->qpn);
+        say("there is no queue pair 0x%06x (pumice status lists queue pairs)", o->qpn);
 }
 
 int cmd_why(int argc, char **argv)
@@ -207,7 +208,7 @@ int cmd_why(int argc, char **argv)
         return 1;
     hosts = collect(&t, &failed);
     all_hosts = hosts;
-    if (o.target.host >= 0 && targets_find(&everywhere, NULL, -1) == 0) /* peers may be on other hosts of the lab */
+    if (o.target.host >= 0 && targets_find(&everywhere, NULL, -1) == 0) /* the peer may be on another host */
         all_hosts = collect(&everywhere, &alone);
     list = answers(&o, hosts, all_hosts);
     if (o.json) {

@@ -224,8 +224,8 @@ void check_mtu(struct doctor_report *report)
 
 /* --- firewall ----------------------------------------------------------------------------------------------------- */
 
-/* Does the output of a firewall's list command show an input chain that drops what it does not name, and nothing that lets our
- * port in; or a rule that drops our port? -1: it can't be listed. */
+/* Does the output of a firewall's list command show an input chain that drops what it does not name, and nothing that
+ * lets our port in; or a rule that drops our port? -1: it can't be listed. */
 static int drops_by_default(const char *command)
 {
     char line[1024];

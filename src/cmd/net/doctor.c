@@ -95,8 +95,9 @@ static bool autogroup(const struct doctor_report *report, pid_t pid, char *group
     return true;
 }
 
-/* The kernel shares processors between sessions first, and a daemon that answers fast needs to take turns with its programs
- * (docs/mpi.md). With socket activation the peer is the service manager, which is in another session as well. */
+/* The kernel shares processors between sessions first, and a daemon that answers fast needs to take turns with its
+ * programs (docs/mpi.md). With socket activation the peer is the service manager, which is in another session as well.
+ * */
 static void session(struct doctor_report *report, int sock)
 {
     struct ucred peer;

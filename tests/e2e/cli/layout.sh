@@ -67,8 +67,8 @@ window() # ENTRY
 {
     echo "{$region, \"windows\": [{\"name\": \"w\", \"type\": \"${2:-interleaved}\", \"entries\": [$1]}]}"
 }
-refuse 'must be "windows"' '{}'
-refuse 'must be "windows"' '[]'
+refuse 'must be an object with "windows"' '{}'
+refuse 'must be an object with "windows"' '[]'
 refuse 'bad.json:1:' '{'
 refuse 'bad.json:1:' '{"regions": 1, "regions": 2}'
 refuse '"regions" must be an object' '{"windows": [1]}'
@@ -79,7 +79,7 @@ refuse 'beyond 64 bits' '{"regions": {"m": {"address": "0xffffffffffffffff", "le
 refuse 'window 0 must have' "{$region, \"windows\": [{}]}"
 refuse 'composite or interleaved' "$(window '{}' both)"
 refuse '"object" must name' "$(window '{"object": "w"}')"
-refuse '"strides" means nothing' "$(window '{"object": "m", "address": 4096, "length": 8, "strides": 2}')"
+refuse 'unknown member "strides"' "$(window '{"object": "m", "address": 4096, "length": 8, "strides": 2}')"
 refuse 'has no dimensions' "$(window '{"object": "m", "address": 4096, "length": 8}')"
 refuse 'has dimensions' "$(window '{"object": "m", "address": 4096, "length": 8, "dimensions": [{"stride": 0, "count": 1}]}' composite)"
 refuse 'outside of its object' "$(window '{"object": "m", "address": 4104, "length": 8, "dimensions": [{"stride": 40, "count": 5}]}')"

@@ -56,8 +56,8 @@ has "all, the other" "$out" "$other"
 end
 out=$(why "$qp"); [ $? -eq 1 ] || fail "exit code for a queue pair that is gone"
 has "gone" "$out" "there is no queue pair $qp"
-out=$(why nonsense); has "nonsense" "$out" "is no queue pair number"
-out=$(why); has "nothing" "$out" "which queue pair?"
+out=$(why nonsense); has "nonsense" "$out" "is not a queue pair number"
+out=$(why); has "nothing" "$out" "no queue pair given"
 
 scene idle
 out=$(why "$qp")
@@ -82,16 +82,16 @@ end
 
 scene xrc
 out=$(why "$qp")
-has "XRC" "$out" "It waits for SRQ 0x"
-has "XRC: whose" "$out" ", of stuck (pid"
-has "XRC: what waits for nothing of its own" "$out" "What is behind this message, 1 requests, waits too"
+has "XRC" "$out" "It waits for a receive request in SRQ 0x"
+has "XRC: whose" "$out" " of stuck (pid"
+has "XRC: what waits for nothing of its own" "$out" "The 1 requests after this message wait too"
 hasnt "XRC" "$out" "has posted none"
 end
 
 scene ack loss=100%
 out=$(why "$qp")
 has "ACK" "$out" "waits for an ACK: PSN 1 to 3"
-has "ACK: faults" "$out" "Faults are injected into what this host sends: loss=100%"
+has "ACK: faults" "$out" "Faults are injected into the packets that this host sends: loss=100%"
 hasnt "ACK: window" "$out" "Its window is full"
 end
 
@@ -126,7 +126,7 @@ scene fence 'loss=100%'
 has "a fence" "$(why "$qp")" "has a fence"
 end
 scene drain 'loss=100%'
-has "SQD" "$(why "$qp")" "It is in SQD: requests that have begun"
+has "SQD" "$(why "$qp")" "It is in SQD: it finishes the requests that have begun"
 end
 
 scene refused
@@ -180,14 +180,14 @@ end
 
 scene nonsense
 out=$(why "$qp")
-has "nonsense in its rings" "$out" "Its program wrote nonsense into its rings (a tail beyond the end of its send queue)"
+has "nonsense in its rings" "$out" "Its program wrote invalid data into its rings (a tail beyond the end of its send queue)"
 hasnt "nonsense in its rings" "$out" "its program set it"
 has "nonsense in its rings: the other" "$(why "$other")" "is in RTS"
 end
 
 scene overrun
 out=$(why "$qp")
-has "a completion queue that overran" "$out" "overran: it has room for"
+has "a completion queue that overran" "$out" "overran: it has"
 hasnt "a completion queue that overran" "$out" "its program set it"
 end
 
@@ -203,7 +203,7 @@ for _ in $(seq 5); do # what was lost gives its room back after a while: too lat
     end
     scene crowd loss=100%
 done
-has "the window of all who send there" "$out" "The window of its destination ::ffff:$block.2, which all queue pairs share that send there, is full"
+has "the window of all who send there" "$out" "The window of its destination ::ffff:$block.2 is full"
 end
 
 scene marked ce=100%

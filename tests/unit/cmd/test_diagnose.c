@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice why: each reason that it knows, from documents as the daemon writes them. tests/e2e/cli/why.sh provokes what a program
- * can be made to provoke. */
+/* pumice why: each reason that it can give, from status documents as the daemon writes them. tests/e2e/cli/why.sh makes
+ * real programs wait. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,77 +18,77 @@
 static const struct known {
     const char *name, *qp, *peer, *device, *status, *codes, *says;
 } all[] = {
-    {"new", QP ", 'state': 'RESET'", NULL, NULL, NULL, "not_connected", "neither sends nor receives"},
+    {"new", QP ", 'state': 'RESET'", NULL, NULL, NULL, "not_connected", "it can't send or receive"},
     {"INIT", QP ", 'state': 'INIT'", NULL, NULL, NULL, "not_connected", "It is in INIT"},
-    {"RTR", QP ", 'state': 'RTR'", NULL, NULL, NULL, "not_connected", "can't send before"},
+    {"RTR", QP ", 'state': 'RTR'", NULL, NULL, NULL, "not_connected", "can't send until"},
     {"RTR, and nothing to receive in", QP ", 'state': 'RTR', 'rq_max': 4", NULL, NULL, NULL, "not_connected no_receive",
-     "come back later (RNR)"},
+     "with an RNR NAK"},
     {"failed", QP ", 'state': 'ERR', 'failure': {'cause': 'retry', 'reason': 'all used up'}", NULL, NULL, NULL, "error",
-     "all used up. Is the peer alive"},
+     "all used up. Check that the peer is running"},
     {"an error without a cause", QP ", 'state': 'SQE', 'failure': null", NULL, NULL, NULL, "error", "It is in SQE"},
     {"nonsense in its rings",
      QP ", 'state': 'ERR', 'broken': 'a tail too far', 'failure': {'cause': 'program', 'reason': 'its program'}", NULL,
-     NULL, NULL, "broken error", "nonsense into its rings (a tail too far)"},
+     NULL, NULL, "broken error", "invalid data into its rings (a tail too far)"},
     {"given up",
      QP ", 'state': 'ERR', 'unreachable': 'nobody is there', 'failure': {'cause': 'program', 'reason': 'its program'}",
-     NULL, NULL, NULL, "unreachable error", "was given up (pumiced --connectivity enforce): nobody is there."},
+     NULL, NULL, NULL, "unreachable error", "to ERR (pumiced --connectivity enforce): nobody is there."},
     {"lost completions", QP ", 'state': 'ERR', 'failure': {'cause': 'program', 'reason': 'its program'}", NULL,
      "'cqs': [{'cq': 1, 'session': 1, 'overrun': true, 'entries': 4, 'unread': 4}]", NULL, "overrun error",
-     "room for 4 completions"},
+     "it has 4 entries"},
     {"lost completions of receives", RTS, NULL,
      "'cqs': [{'cq': 1, 'session': 1, 'unread': 0}, {'cq': 2, 'session': 1, 'overrun': true, 'entries': 8}]", NULL,
      "overrun", "queue 2 overran"},
     {"another session's completion queue", RTS, NULL, "'cqs': [{'cq': 1, 'session': 2, 'overrun': true}]", NULL, "idle",
      NULL},
     {"drains", RTS ", 'state': 'SQD', 'waiting_drain': true, 'sq_posted': 3", NULL, NULL, NULL, "drain",
-     "being finished (3 in the queue)"},
+     "have begun (3 in the queue)"},
     {"drained", RTS ", 'state': 'SQD'", NULL, NULL, NULL, "drain", "drained"},
     {"RNR", RTS ", 'sq_posted': 1, 'waiting_rnr': true, 'rnr_us': 650000.0, 'rnr_retry': 6, 'rnr_retries_left': 4",
      PEER, NULL, NULL, "rnr", "other (pid 99) has posted none. 4 of 6 RNR retries are left; the next try is in 650 ms"},
     {"RNR for ever", RTS ", 'sq_posted': 1, 'waiting_rnr': true, 'rnr_us': 1.0, 'rnr_retry': 7", NULL, NULL, NULL,
-     "rnr", "It tries for ever"},
+     "rnr", "retries without a limit"},
     {"RNR by an SRQ", RTS ", 'sq_posted': 1, 'waiting_rnr': true, 'rnr_us': 1.0, 'rnr_retry': 7", PEER ", 'srq': 5",
      "'srqs': [{'srq': 5, 'session': 3, 'posted': 1, 'qps': 1}, {'srq': 5, 'session': 4, 'posted': 0, 'ring': 0, "
      "'qps': 9}]",
-     NULL, "rnr", "shared receive queue 5, of 9 queue pairs, is empty"},
+     NULL, "rnr", "shared receive queue 5, used by 9 queue pairs, is empty"},
     {"RNR by the SRQ of an XRC message",
      RTS
      ", 'type': 'XRC_SEND', 'sq_posted': 5, 'waiting_rnr': true, 'rnr_us': 1.0, 'rnr_retry': 7, 'waiting_srqn': 258",
      PEER ", 'type': 'XRC_RECV'",
      "'srqs': [{'srq': 5, 'session': 3, 'srqn': 258}], 'sessions': [{'session': 3, 'comm': 'slow', 'pid': 77}]", NULL,
      "rnr xrc_blocked",
-     "for SRQ 0x000102, of slow (pid 77), to have a receive request. What is behind this message, 4"},
+     "receive request in SRQ 0x000102 of slow (pid 77). The 4 requests after this message wait"},
     {"RNR, but there is one now", RTS ", 'sq_posted': 1, 'waiting_rnr': true, 'rnr_us': 1.0, 'rnr_retry': 7",
-     PEER ", 'rq_posted': 1", NULL, NULL, "rnr", "(RNR NAK). It tries"},
+     PEER ", 'rq_posted': 1", NULL, NULL, "rnr", "(RNR NAK). The queue pair retries"},
     {"waits", WAITS ", 'una_psn': 5, 'max_psn': 8", PEER, NULL, NULL, "ack", "PSN 5 to 7 are unacknowledged"},
     {"waits across the end of PSNs", WAITS ", 'una_psn': 16777215, 'max_psn': 0, 'retransmitting': true", PEER, NULL,
      NULL, "ack",
      "PSN 16777215 to 16777215 are unacknowledged, the oldest for 700 us (usual round trip not known yet). The next "
-     "look is in 0 us. It is sending again"},
-    {"retries", WAITS ", 'retries_left': 3", PEER, NULL, NULL, "ack retry", "for 4 timeouts of 4 ms; 3 of 7 retries"},
-    {"without a timeout", RTS ", 'silent_us': 5.0, 'sq_posted': 1", PEER, NULL, NULL, "ack retry", "waits for ever"},
+     "check is in 0 us. It is retransmitting"},
+    {"retries", WAITS ", 'retries_left': 3", PEER, NULL, NULL, "ack retry", "within 4 timeouts of 4 ms; 3 of 7 retries"},
+    {"without a timeout", RTS ", 'silent_us': 5.0, 'sq_posted': 1", PEER, NULL, NULL, "ack retry", "waits without a limit"},
     {"its peer is gone", WAITS, NULL, "'name': 'pumice0', 'address': '127.0.0.2'", NULL, "ack peer_gone",
      "no queue pair 0x000012 at 127.0.0.2"},
     {"its peer has failed", WAITS, PEER ", 'state': 'ERR', 'failure': {'reason': 'out of luck'}", NULL, NULL,
-     "ack peer_state", "answers nothing: out of luck"},
+     "ack peer_state", "does not answer: out of luck"},
     {"no link", WAITS, PEER, "'name': 'pumice0', 'netdev': 'eth7', 'port': 'down'", NULL, "ack port_down",
      "eth7 of device pumice0 is down"},
     {"faults", WAITS, PEER, NULL, "'fault': 'loss=3%'", "ack faults", "sends: loss=3%"},
     {"its window", RTS ", 'sq_posted': 1, 'waiting_window': true, 'inflight_bytes': 100, 'window_bytes': 99", PEER,
      "'window_pkts': 12", NULL, "window", "100 of 99 bytes are in flight (at most 12 packets)"},
     {"the window of all", RTS ", 'sq_posted': 1, 'waiting_peer': true", PEER, "'peer_window': 4321", NULL,
-     "peer_window", "::ffff:127.0.0.2, which all queue pairs share that send there, is full (4321 bytes"},
+     "peer_window", "::ffff:127.0.0.2 is full (4321 bytes"},
     {"credit", RTS ", 'sq_posted': 1, 'waiting_reads': true, 'reads_outstanding': 4, 'max_rd_atomic': 4", PEER, NULL,
      NULL, "credit", "max_rd_atomic is 4"},
     {"a fence", RTS ", 'sq_posted': 1, 'waiting_fence': true, 'reads_outstanding': 2", PEER, NULL, NULL, "fence",
      "waits for 2 READs"},
     {"congestion", RTS ", 'sq_posted': 1, 'rate': 2500000", PEER, NULL, NULL, "ecn", "rate to 2.5 MB/s."},
     {"congestion, its turn", RTS ", 'sq_posted': 1, 'rate': 2500000, 'waiting_rate': true", PEER, NULL, NULL, "ecn",
-     "waits for its next turn"},
+     "waits until it may send again"},
     {"the daemon is late", RTS ", 'sq_ring': 3", PEER, NULL, NULL, "unread", "has not read 3 of its requests yet."},
     {"the engine is full", RTS ", 'sq_ring': 3, 'sq_posted': 16, 'sq_max': 16", PEER, NULL, NULL, "unread",
-     "because the queue with the engine is full"},
-    {"nothing in its way", RTS ", 'sq_posted': 2", PEER, NULL, NULL, "ready", "2 requests are posted and nothing"},
+     "because the send queue of the engine is full"},
+    {"nothing in its way", RTS ", 'sq_posted': 2", PEER, NULL, NULL, "ready", "2 requests are posted, and nothing"},
     {"idle", RTS, PEER, NULL, NULL, "idle", "nothing to send"},
     {"nothing to receive in", RTS ", 'rq_posted': 0", PEER, NULL, NULL, "idle no_receive", "RNR"},
     {"datagrams", RTS ", 'rq_posted': 0, 'type': 'UD'", NULL, NULL, NULL, "idle no_receive", "are dropped"},
@@ -100,7 +100,7 @@ static const struct known {
     {"a program that does not poll", RTS, PEER, "'cqs': [{'cq': 1, 'session': 1, 'unread': 5, 'armed': 'no'}]", NULL,
      "idle unpolled", "has not polled 5 completions of completion queue 1."},
     {"a program that was told", RTS, PEER, "'cqs': [{'cq': 2, 'session': 1, 'unread': 5, 'armed': 'any'}]", NULL,
-     "idle unpolled", "though it was told"},
+     "idle unpolled", "although it got an event"},
 };
 #define CASES (sizeof(all) / sizeof(all[0]))
 
@@ -193,7 +193,7 @@ Test(reasons, advice_for_each_cause)
 
         snprintf(qp, sizeof(qp), QP ", 'state': 'ERR', 'failure': {'cause': '%s', 'reason': 'R'}", causes[i]);
         list = reasons_in(&k);
-        cr_expect_not(says(list, "Modify it to RESET"), "no advice for %s", causes[i]);
+        cr_expect_not(says(list, "modify it to RESET"), "no advice for %s", causes[i]);
         json_decref(list);
     }
 }

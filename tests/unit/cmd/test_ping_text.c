@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice ping: verdicts and hints, from what became of the probes. tests/e2e/cli/ping.sh makes networks that do these things; only an
- * answer from another address than the one that was asked needs a stranger: our daemons answer from the address that was asked,
- * and the ICRC of an answer whose address was changed on the way is wrong. */
+/* pumice ping: verdicts and hints, from what became of the probes. tests/e2e/cli/ping.sh makes networks that do these
+ * things; only an answer from another address than the one that was asked needs a stranger: our daemons answer from the
+ * address that was asked, and the ICRC of an answer whose address was changed on the way is wrong. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reading captures: formats, link layers, and the linter's rules about frames. Its rules about packets and connections are tested
- * by tests/e2e/capture/lint.sh. */
+/* Reading captures: formats, link layers, and the linter's rules about frames. Its rules about packets and connections
+ * are tested by tests/e2e/capture/lint.sh. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pcap/pcap.h>
@@ -79,7 +79,8 @@ static unsigned count(const struct lint_result *r, const char *rule)
     return n;
 }
 
-/* --- a pcapng in memory ---------------------------------------------------------------------------------------------------- */
+/* --- a pcapng in memory
+ * ---------------------------------------------------------------------------------------------------- */
 
 struct file {
     uint8_t data[65536];
@@ -195,7 +196,8 @@ Test(lint, merged_packets_that_cannot_be_split)
     lint_free(&r);
 }
 
-/* --- link layers --------------------------------------------------------------------------------------------------------------- */
+/* --- link layers
+ * --------------------------------------------------------------------------------------------------------------- */
 
 /* Bytes before the IP header in captures of each link type. */
 static size_t link_header(int linktype, bool is_v6, uint8_t *p)
@@ -268,9 +270,11 @@ Test(lint, both_directions)
     lint_free(&r);
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------ */
+/* --- files
+ * ------------------------------------------------------------------------------------------------------------------ */
 
-/* Every beginning of a good file is read without a word too many, and said to be cut off unless it ends between blocks. */
+/* Every beginning of a good file is read without a word too many, and said to be cut off unless it ends between blocks.
+ * */
 Test(lint, files_that_end_early)
 {
     static struct file file;

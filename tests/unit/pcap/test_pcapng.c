@@ -33,7 +33,8 @@ static unsigned be16(const uint8_t *p)
     return (unsigned)p[0] << 8 | p[1];
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------------------ */
+/* --- blocks
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* The options from p to the end of its block; the length of option code, or -1, and its value. */
 static int option(const uint8_t *p, const uint8_t *end, unsigned code, const uint8_t **value)
@@ -165,7 +166,8 @@ Test(pcapng, a_comment_is_cut)
     free(b);
 }
 
-/* --- frames ------------------------------------------------------------------------------------------------------------ */
+/* --- frames
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* True if the sum over all words, the checksum among them, is that of a right checksum. */
 static bool sums_up(const uint8_t *p, size_t n, uint32_t sum)
@@ -254,7 +256,8 @@ Test(frame, limits)
     cr_expect_eq(frame_head(b, &f, payload, 0), 62, "IPv4 only if both are");
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------- */
+/* --- files
+ * ------------------------------------------------------------------------------------------------------------- */
 
 Test(capfile, libpcap_reads_what_was_written)
 {

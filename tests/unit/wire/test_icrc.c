@@ -22,7 +22,8 @@ static void fill_random(uint64_t *state, uint8_t *p, size_t len)
         p[i] = (uint8_t)next_random(state);
 }
 
-/* --- the reference: a shift register as it is drawn, fed each byte's lsb first ---------------------------------------- */
+/* --- the reference: a shift register as it is drawn, fed each byte's lsb first
+ * ---------------------------------------- */
 
 static uint32_t reg_feed(uint32_t reg, uint8_t byte)
 {
@@ -166,7 +167,8 @@ Test(icrc, agrees_with_the_reference)
     }
 }
 
-/* --- packets from the wire -------------------------------------------------------------------------------------------- */
+/* --- packets from the wire
+ * -------------------------------------------------------------------------------------------- */
 
 static void check_captured(const struct icrc_flow *f, uint16_t id, const uint8_t *pkt, size_t len)
 {
@@ -202,7 +204,8 @@ Test(icrc, captured_uc_send)
     check_captured(&f, 1144, pkt, sizeof(pkt));
 }
 
-/* --- the byte order, bounds, corruption ---------------------------------------------------------------------------------- */
+/* --- the byte order, bounds, corruption
+ * ---------------------------------------------------------------------------------- */
 
 Test(icrc, stored_little_endian)
 {
@@ -315,7 +318,8 @@ Test(icrc, a_changed_flow_is_rejected)
     }
 }
 
-/* --- the IP ID --------------------------------------------------------------------------------------------------------- */
+/* --- the IP ID
+ * --------------------------------------------------------------------------------------------------------- */
 
 Test(icrc, every_id_is_found_at_every_kind_of_length)
 {
