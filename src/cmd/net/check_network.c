@@ -22,7 +22,8 @@
 
 /* --- the port ----------------------------------------------------------------------------------------------------- */
 
-/* The name of the process that has the socket with that inode, by /proc; false: not known, or the kernel itself. */
+/* Finds the process that has the socket with this inode, by /proc: its name and number. Returns false if it is not
+ * known, or if the kernel itself has the socket. */
 static bool owner_of(unsigned long inode, char *comm, size_t size, long *pid)
 {
     char want[64], link[300], path[300], text[300];
@@ -65,8 +66,9 @@ static bool is_wildcard(const char *hex)
     return strspn(hex, "0") == strlen(hex);
 }
 
-/* One line of /proc/net/udp or udp6 whose port is ours. Returns true if it is in the way of every address. */
-static bool taken(struct doctor_report *report, const char *hex, unsigned long inode)
+/* Reports a socket with the RoCE port, from a line of /proc/net/udp or udp6. Returns true if it blocks the port on all
+ * addresses. */
+static bool report_socket(struct doctor_report *report, const char *hex, unsigned long inode)
 {
     char comm[64] = "", module[PATH_MAX];
     long pid = 0;
@@ -76,21 +78,19 @@ static bool taken(struct doctor_report *report, const char *hex, unsigned long i
     if (!is_wildcard(hex)) {
         if (known && strcmp(comm, "pumiced") != 0)
             doctor_report_add(report, "port", FINDING_WARN, "end it, or give pumiced another --address",
-                              "%s (pid %ld) has UDP port %d of one address", comm, pid, ROCE_PORT);
+                              "%s (pid %ld) uses UDP port %d of one address", comm, pid, ROCE_PORT);
         return false;
     }
     if (access(module, F_OK) == 0)
         doctor_report_add(report, "port", FINDING_FAIL,
-                          "sudo modprobe -r rdma_rxe (or: unshare -n, a network namespace of your own)",
-                          "soft-RoCE (the kernel module rdma_rxe) has UDP port %d of all addresses", ROCE_PORT);
+                          "sudo modprobe -r rdma_rxe (or use another network namespace: unshare -n)",
+                          "soft-RoCE (the kernel module rdma_rxe) uses UDP port %d of all addresses", ROCE_PORT);
     else if (known)
-        doctor_report_add(report, "port", FINDING_FAIL,
-                          "end it (pumiced binds single addresses and is not in the way of others)",
-                          "%s (pid %ld) has UDP port %d of all addresses", comm, pid, ROCE_PORT);
+        doctor_report_add(report, "port", FINDING_FAIL, "end it (a pumiced uses only the addresses of its devices)",
+                          "%s (pid %ld) uses UDP port %d of all addresses", comm, pid, ROCE_PORT);
     else
-        doctor_report_add(report, "port", FINDING_FAIL, "as root: ss -ulpn sport = :4791",
-                          "somebody has UDP port %d of all addresses; another user's process, or the kernel",
-                          ROCE_PORT);
+        doctor_report_add(report, "port", FINDING_FAIL, "to find the process, as root: ss -ulpn sport = :4791",
+                          "a process of another user, or the kernel, uses UDP port %d of all addresses", ROCE_PORT);
     return true;
 }
 
@@ -108,7 +108,7 @@ static bool look_for_port(struct doctor_report *report, const char *file, bool *
     while (f && !all && fgets(line, sizeof(line), f)) {
         if (sscanf(line, " %*u: %39[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %*u %*u %lu", hex, &port, &inode) == 3 &&
             port == ROCE_PORT)
-            all = taken(report, hex, inode);
+            all = report_socket(report, hex, inode);
     }
     if (f)
         fclose(f);
@@ -124,13 +124,14 @@ void check_port(struct doctor_report *report)
     if (!readable)
         doctor_report_add(report, "port", FINDING_UNKNOWN, "ss -uln", "/proc/net/udp can't be read");
     else if (!all)
-        doctor_report_add(report, "port", FINDING_OK, "", "UDP port %d is not taken for all addresses", ROCE_PORT);
+        doctor_report_add(report, "port", FINDING_OK, "", "no process uses UDP port %d of all addresses", ROCE_PORT);
 }
 
 /* --- buffers ------------------------------------------------------------------------------------------------------ */
 
 #define BUFFER_WANTED (4 << 20)
 
+/* The size of a socket buffer that the kernel grants, or -1. */
 static int granted(int option)
 {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), v = BUFFER_WANTED;
@@ -141,7 +142,7 @@ static int granted(int option)
     if (setsockopt(fd, SOL_SOCKET, option, &v, sizeof(v)) != 0 || getsockopt(fd, SOL_SOCKET, option, &v, &len) != 0)
         v = -1;
     close(fd);
-    return v > 0 ? v / 2 : v; /* the kernel tells twice of what it grants */
+    return v > 0 ? v / 2 : v; /* the kernel returns twice the size that it grants */
 }
 
 void check_buffers(struct doctor_report *report)
@@ -152,15 +153,15 @@ void check_buffers(struct doctor_report *report)
     if (report->sysroot[0] && doctor_report_read(report, "/proc/sys/net/core/rmem_max", text, sizeof(text)))
         receive = atoi(text);
     if (receive < 0 || send < 0)
-        doctor_report_add(report, "buffers", FINDING_UNKNOWN, "", "no UDP socket can be made: %s", strerror(errno));
+        doctor_report_add(report, "buffers", FINDING_UNKNOWN, "", "can't create a UDP socket: %s", strerror(errno));
     else if (receive < BUFFER_WANTED || send < BUFFER_WANTED)
         doctor_report_add(
             report, "buffers", FINDING_WARN,
             "sudo sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304 (before the daemon starts)",
-            "sockets get buffers of %d KiB (receive) and %d KiB (send): large transfers are slower than with 4 MiB",
+            "socket buffers have %d KiB (receive) and %d KiB (send). Large transfers are slower than with 4 MiB",
             receive >> 10, send >> 10);
     else
-        doctor_report_add(report, "buffers", FINDING_OK, "", "sockets get buffers of 4 MiB");
+        doctor_report_add(report, "buffers", FINDING_OK, "", "socket buffers have 4 MiB");
 }
 
 /* --- MTU ---------------------------------------------------------------------------------------------------------- */
@@ -184,7 +185,7 @@ static void one_interface(struct doctor_report *report, int sock, const char *na
     if (ioctl(sock, SIOCGIFMTU, &r) != 0)
         return;
     fits = path_mtu(r.ifr_mtu);
-    snprintf(fix, sizeof(fix), "sudo ip link set %s mtu 9000 (on both ends, and all between them)", name);
+    snprintf(fix, sizeof(fix), "sudo ip link set %s mtu 9000 (on both ends, and on all links between them)", name);
     if (fits == 0)
         doctor_report_add(report, "mtu", FINDING_FAIL, fix, "%s: an MTU of %d is too small for RoCE", name, r.ifr_mtu);
     else if (fits < 1024)
@@ -192,7 +193,7 @@ static void one_interface(struct doctor_report *report, int sock, const char *na
                           r.ifr_mtu, fits);
     else
         doctor_report_add(report, "mtu", FINDING_OK, fits < 4096 ? fix : "", "%s: MTU %d, path MTU %u%s", name,
-                          r.ifr_mtu, fits, fits < 4096 ? "; with jumbo frames it would be faster" : "");
+                          r.ifr_mtu, fits, fits < 4096 ? "; jumbo frames would be faster" : "");
 }
 
 void check_mtu(struct doctor_report *report)
@@ -203,7 +204,7 @@ void check_mtu(struct doctor_report *report)
     unsigned n = 0;
 
     if (getifaddrs(&list) != 0 || sock < 0)
-        doctor_report_add(report, "mtu", FINDING_UNKNOWN, "ip link", "interfaces can't be listed: %s", strerror(errno));
+        doctor_report_add(report, "mtu", FINDING_UNKNOWN, "ip link", "can't list the interfaces: %s", strerror(errno));
     for (const struct ifaddrs *i = list; i && n < 16; i = i->ifa_next) {
         bool again = false;
 
@@ -224,9 +225,9 @@ void check_mtu(struct doctor_report *report)
 
 /* --- firewall ----------------------------------------------------------------------------------------------------- */
 
-/* Does the output of a firewall's list command show an input chain that drops what it does not name, and nothing that
- * lets our port in; or a rule that drops our port? -1: it can't be listed. */
-static int drops_by_default(const char *command)
+/* Reads the output of a firewall's list command. Returns 1 if a rule drops the RoCE port, or if an input chain drops by
+ * default and no rule accepts the RoCE port. Returns 0 if not, and -1 if the rules can't be listed. */
+static int drops_port(const char *command)
 {
     char line[1024];
     int input = 0, named = 0;
@@ -248,13 +249,14 @@ static int drops_by_default(const char *command)
     return any && (refused || (input && !named));
 }
 
-/* Sends a byte to the port on the loopback. EPERM: what leaves is filtered. */
+/* Sends a byte to the RoCE port on the loopback interface. Returns 0 or errno; EPERM means that a firewall filters
+ * packets that this host sends. */
 static int send_error(void)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(ROCE_PORT)};
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
 
-    inet_pton(AF_INET, "127.255.255.254", &to.sin_addr); /* of the loopback, where no daemon is disturbed */
+    inet_pton(AF_INET, "127.255.255.254", &to.sin_addr); /* an address that no daemon uses */
     if (fd < 0 || sendto(fd, "", 1, 0, (const struct sockaddr *)&to, sizeof(to)) < 0)
         err = errno;
     if (fd >= 0)
@@ -267,25 +269,24 @@ void check_firewall(struct doctor_report *report)
     static const char fix[] =
         "sudo nft add rule inet filter input udp dport 4791 accept (or: sudo iptables -I INPUT -p udp "
         "--dport 4791 -j ACCEPT; firewall-cmd --add-port=4791/udp)";
-    int nft = drops_by_default("PATH=$PATH:/usr/sbin:/sbin nft list ruleset 2>/dev/null");
-    int ipt = drops_by_default("PATH=$PATH:/usr/sbin:/sbin iptables-save 2>/dev/null");
+    int nft = drops_port("PATH=$PATH:/usr/sbin:/sbin nft list ruleset 2>/dev/null");
+    int ipt = drops_port("PATH=$PATH:/usr/sbin:/sbin iptables-save 2>/dev/null");
     int err = send_error();
 
     if (err == EPERM)
         doctor_report_add(report, "firewall", FINDING_FAIL, "allow UDP port 4791 in the output chain",
-                          "a firewall of this host forbids to send to UDP port %d", ROCE_PORT);
+                          "a firewall of this host does not let packets to UDP port %d leave", ROCE_PORT);
     else if (nft == 1 || ipt == 1)
         doctor_report_add(
             report, "firewall", FINDING_WARN, fix,
-            "the firewall drops what comes to UDP port %d, by a rule or because it drops what it does not know: "
-            "other hosts can't reach this one",
+            "the firewall of this host drops packets to UDP port %d, by a rule or by default: other hosts can't reach "
+            "this one",
             ROCE_PORT);
     else if (nft < 0 && ipt < 0)
         doctor_report_add(
             report, "firewall", FINDING_UNKNOWN, "as root: nft list ruleset; iptables-save",
-            "this user can't list the firewall's rules, or there is none; `pumice ping HOST` tells whether "
-            "packets arrive");
+            "this user can't list the firewall's rules, or there is no firewall; `pumice ping HOST` shows "
+            "whether packets arrive");
     else
-        doctor_report_add(report, "firewall", FINDING_OK, "", "no firewall of this host is in the way of UDP port %d",
-                          ROCE_PORT);
+        doctor_report_add(report, "firewall", FINDING_OK, "", "no firewall of this host blocks UDP port %d", ROCE_PORT);
 }

@@ -26,17 +26,16 @@ void check_installed(struct doctor_report *report)
     if (paths_library(path))
         doctor_report_add(report, "library", FINDING_OK, "", "the client library is in %s", path);
     else
-        doctor_report_add(report, "library", FINDING_FAIL, "make, or make install",
-                          "the client library can't be found");
+        doctor_report_add(report, "library", FINDING_FAIL, "make, or make install", "can't find the client library");
     if (paths_daemon(path))
         doctor_report_add(report, "daemon", FINDING_OK, "", "the daemon is %s", path);
     else
-        doctor_report_add(report, "daemon", FINDING_FAIL, "make, or make install", "the daemon can't be found");
+        doctor_report_add(report, "daemon", FINDING_FAIL, "make, or make install", "can't find the daemon");
 }
 
 /* --- memory of other processes ------------------------------------------------------------------------------------ */
 
-/* In a child: tries to read the memory of its sibling `pid` at p. The exit code is 0 or errno. */
+/* Runs in a child: tries to read the memory of its sibling `pid` at p. The exit code is 0 or errno. */
 static void read_sibling(pid_t pid, void *p)
 {
     char byte;
@@ -45,7 +44,8 @@ static void read_sibling(pid_t pid, void *p)
     _exit(process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1 ? 0 : errno);
 }
 
-/* 0 or errno of process_vm_readv between two processes that are no relatives, as a program and the daemon are. */
+/* Tries process_vm_readv between two processes of which none is the parent of the other, like a program and the daemon.
+ * Returns 0 or errno. */
 static int try_process_vm(void)
 {
     static char byte = 1;
@@ -97,7 +97,7 @@ static void proc_mem(struct doctor_report *report)
         doctor_report_add(report, "proc_mem", FINDING_OK, "", "programs can pass their /proc/self/mem to the daemon");
     else
         doctor_report_add(report, "proc_mem", FINDING_WARN, "mount /proc in the container",
-                          "/proc/self/mem can't be used: without process_vm as well, no program can register memory");
+                          "/proc/self/mem can't be used. If process_vm fails too, no program can register memory");
 }
 
 void check_memory(struct doctor_report *report)
@@ -112,29 +112,32 @@ void check_memory(struct doctor_report *report)
     else if (atoi(scope) > 0)
         doctor_report_add(
             report, "process_vm", FINDING_WARN, "sudo sysctl -w kernel.yama.ptrace_scope=0",
-            "kernel.yama.ptrace_scope is %s: process_vm calls between processes are refused, and the somewhat slower "
-            "/proc/self/mem is used instead",
+            "kernel.yama.ptrace_scope is %s, so the kernel refuses process_vm calls between processes. Pumice uses "
+            "/proc/self/mem instead, which is a little slower",
             scope);
     else if (has_seccomp_filter(report))
         doctor_report_add(
             report, "process_vm", FINDING_WARN,
             "docker run --cap-add SYS_PTRACE ... (or --security-opt seccomp=unconfined)",
-            "the container's seccomp filter refuses process_vm calls (%s): the somewhat slower /proc/self/mem is "
-            "used instead",
+            "the container's seccomp filter refuses process_vm calls (%s). Pumice uses /proc/self/mem instead, which "
+            "is a little slower",
             strerror(err));
     else
         doctor_report_add(
             report, "process_vm", FINDING_WARN, "run daemon and programs as the same user, in the same user namespace",
-            "process_vm calls are refused (%s): the somewhat slower /proc/self/mem is used instead", strerror(err));
+            "the kernel refuses process_vm calls (%s). Pumice uses /proc/self/mem instead, which is a little "
+            "slower",
+            strerror(err));
     proc_mem(report);
 }
 
 /* --- limits ------------------------------------------------------------------------------------------------------- */
 
-#define MEMLOCK_LEAST (64u << 20)
-#define FILES_LEAST 1024
-#define SHM_LEAST (64u << 20)
-#define SHM_FREE_LEAST (16u << 20)
+/* Below these values, a finding is a warning (in bytes, and a number of files). */
+#define MEMLOCK_MIN (64u << 20)
+#define FILES_MIN 1024
+#define SHM_MIN (64u << 20)
+#define SHM_FREE_MIN (16u << 20)
 
 static void shared_memory(struct doctor_report *report)
 {
@@ -146,16 +149,16 @@ static void shared_memory(struct doctor_report *report)
     snprintf(path, sizeof(path), "%s/dev/shm", report->sysroot);
     if (statvfs(path, &s) != 0) {
         doctor_report_add(report, "shm", FINDING_WARN, fix,
-                          "there is no /dev/shm, which MPIs need among processes of one host");
+                          "there is no /dev/shm; MPIs need it between processes of one host");
         return;
     }
     size = (unsigned long long)s.f_blocks * s.f_frsize;
     left = (unsigned long long)s.f_bavail * s.f_frsize;
-    if (left < SHM_FREE_LEAST)
-        doctor_report_add(report, "shm", FINDING_FAIL, fix, "/dev/shm is full: %llu of %llu MiB are free", left >> 20,
-                          size >> 20);
-    else if (size <= SHM_LEAST)
-        doctor_report_add(report, "shm", FINDING_WARN, fix, "/dev/shm has %llu MiB, which is too small for MPIs",
+    if (left < SHM_FREE_MIN)
+        doctor_report_add(report, "shm", FINDING_FAIL, fix, "/dev/shm is almost full: %llu of %llu MiB are free",
+                          left >> 20, size >> 20);
+    else if (size <= SHM_MIN)
+        doctor_report_add(report, "shm", FINDING_WARN, fix, "/dev/shm has only %llu MiB, which is too small for MPIs",
                           size >> 20);
     else
         doctor_report_add(report, "shm", FINDING_OK, "", "/dev/shm: %llu of %llu MiB are free", left >> 20, size >> 20);
@@ -169,7 +172,8 @@ static void sealed_memory(struct doctor_report *report)
         doctor_report_add(report, "memfd", FINDING_OK, "", "sealed shared memory (memfd) works");
     else
         doctor_report_add(report, "memfd", FINDING_FAIL, "docker run --security-opt seccomp=unconfined ...",
-                          "sealed shared memory can't be made (memfd_create: %s): a seccomp filter?", strerror(errno));
+                          "can't create sealed shared memory (memfd_create: %s); maybe a seccomp filter refuses it",
+                          strerror(errno));
     if (fd >= 0)
         close(fd);
 }
@@ -179,21 +183,21 @@ void check_limits(struct doctor_report *report)
     struct rlimit r = {0, 0};
 
     getrlimit(RLIMIT_MEMLOCK, &r);
-    if (r.rlim_cur != RLIM_INFINITY && r.rlim_cur < MEMLOCK_LEAST)
+    if (r.rlim_cur != RLIM_INFINITY && r.rlim_cur < MEMLOCK_MIN)
         doctor_report_add(
             report, "memlock", FINDING_WARN,
             "ulimit -l unlimited (for all: \"* - memlock unlimited\" in /etc/security/limits.conf)",
-            "only %llu KiB may be locked. Pumice locks nothing, but some programs that use verbs look at it and give "
-            "up",
+            "only %llu KiB may be locked. Pumice locks no memory, but some verbs programs check this limit and fail",
             (unsigned long long)r.rlim_cur >> 10);
     else
         doctor_report_add(report, "memlock", FINDING_OK, "", "enough memory may be locked");
     getrlimit(RLIMIT_NOFILE, &r);
-    if (r.rlim_max < FILES_LEAST)
-        doctor_report_add(report, "files", FINDING_WARN, "ulimit -n 65536",
-                          "a process may open only %llu files; each program and each "
-                          "completion channel takes some of the daemon's",
-                          (unsigned long long)r.rlim_max);
+    if (r.rlim_max < FILES_MIN)
+        doctor_report_add(
+            report, "files", FINDING_WARN, "ulimit -n 65536",
+            "a process may open only %llu files. Each program and each completion channel needs some of the "
+            "daemon",
+            (unsigned long long)r.rlim_max);
     else
         doctor_report_add(report, "files", FINDING_OK, "", "a process may open %llu files",
                           (unsigned long long)r.rlim_max);
@@ -227,14 +231,14 @@ void check_machine(struct doctor_report *report)
     if (strcmp(source, "hpet") == 0 || strcmp(source, "acpi_pm") == 0 || cost > CLOCK_SLOW_NS)
         doctor_report_add(report, "clock", FINDING_WARN,
                           "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",
-                          "reading the clock (%s) takes %.0f ns: everything gets slower", source, cost);
+                          "reading the clock (%s) takes %.0f ns, which slows everything down", source, cost);
     else
         doctor_report_add(report, "clock", FINDING_OK, "", "reading the clock (%s) takes %.0f ns", source, cost);
     if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) < 2)
         doctor_report_add(
             report, "processors", FINDING_WARN, "docker run --cpus=2 ..., or taskset",
-            "there is one processor: daemon and programs wait for each other, and latencies are those of the "
-            "scheduler");
+            "there is only one processor: the daemon and the programs wait for each other, and latency depends "
+            "on the scheduler");
     else
         doctor_report_add(report, "processors", FINDING_OK, "", "%d processors may be used", CPU_COUNT(&set));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice doctor: what on this machine would stop Pumice, and what to do about it. */
+/* pumice doctor: finds problems of this machine that stop Pumice, and prints how to fix them. */
 #include "src/cmd/net/net.h"
 
 #include <argp.h>
@@ -25,16 +25,16 @@ struct doctor_options {
 enum { KEY_SYSROOT = 256, KEY_STRICT };
 
 static const struct argp_option options[] = {
-    {"json", 'j', NULL, 0, "JSON in place of text", 0},
-    {"quiet", 'q', NULL, 0, "Only what is not fine", 0},
-    {"strict", KEY_STRICT, NULL, 0, "Warnings count as failures in the exit code", 0},
+    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
+    {"quiet", 'q', NULL, 0, "Print only checks that are not ok", 0},
+    {"strict", KEY_STRICT, NULL, 0, "Count warnings as failures in the exit code", 0},
     {"sysroot", KEY_SYSROOT, "DIR", OPTION_HIDDEN, "Read /proc, /sys and /dev/shm below DIR, for tests", 0},
     {0},
 };
 
 static const char doc[] =
-    "Looks for everything on this machine that has stopped anybody from using Pumice, and says for "
-    "each what mends it. Needs no root and no daemon; changes nothing.\v"
+    "Checks this machine for all known problems that stop Pumice, and prints how to fix each of them. It needs no root "
+    "and no daemon, and changes nothing.\v"
     "Exit code: 0 if Pumice works here, 1 if something stops it.";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -58,7 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->sysroot = arg;
         break;
     case ARGP_KEY_ARG:
-        argp_error(state, "'%s' is too much: pumice doctor takes no arguments", arg);
+        argp_error(state, "unexpected argument '%s': pumice doctor takes no arguments", arg);
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -66,24 +66,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* That there is no daemon is no illness. */
-static void nobody(struct doctor_report *report, const struct target_options *w, const char *path, int err)
+/* No daemon answers. That is no problem, unless the user asked for a certain daemon or may not connect to it. */
+static void report_no_daemon(struct doctor_report *report, const struct target_options *w, const char *path, int err)
 {
     char users[256];
 
     if (err == -EACCES) {
         control_users(path, users, sizeof(users));
-        doctor_report_add(report, "running", FINDING_WARN, "pumice run brings a daemon of its own", "%s: %s", path,
-                          users);
+        doctor_report_add(report, "running", FINDING_WARN, "use pumice run, which starts a private daemon", "%s: %s",
+                          path, users);
     } else if (w->socket) {
-        doctor_report_add(report, "running", FINDING_FAIL, "pumiced --socket PATH", "no daemon answers at %s", path);
+        doctor_report_add(report, "running", FINDING_FAIL, "start one: pumiced --socket PATH",
+                          "no daemon answers at %s", path);
     } else {
-        doctor_report_add(report, "running", FINDING_OK, "", "no daemon runs now (pumice run brings its own)");
+        doctor_report_add(report, "running", FINDING_OK, "",
+                          "no daemon is running now (pumice run starts a private one)");
     }
 }
 
-/* The group of a process among which the kernel shares processors first, "/autogroup-N"; false: it is in none, or this
- * kernel has no such groups. Not the session's number: that of a leader outside of our PID namespace is 0. */
+/* Reads the autogroup of a process ("/autogroup-N"): the kernel shares processors between these groups first. Returns
+ * false if the process is in none, or this kernel has none. The number of the session would not do: if its leader is
+ * outside of this PID namespace, it is 0. */
 static bool autogroup(const struct doctor_report *report, pid_t pid, char *group, size_t size)
 {
     char path[64];
@@ -95,10 +98,10 @@ static bool autogroup(const struct doctor_report *report, pid_t pid, char *group
     return true;
 }
 
-/* The kernel shares processors between sessions first, and a daemon that answers fast needs to take turns with its
- * programs (docs/mpi.md). With socket activation the peer is the service manager, which is in another session as well.
- * */
-static void session(struct doctor_report *report, int sock)
+/* Checks the daemon's session. The kernel shares processors between sessions first. A daemon answers faster if it
+ * shares a processor with its programs in one session (docs/mpi.md). With socket activation the peer of the socket is
+ * the service manager, which is in another session too. */
+static void check_session(struct doctor_report *report, int sock)
 {
     struct ucred peer;
     socklen_t len = sizeof(peer);
@@ -107,21 +110,20 @@ static void session(struct doctor_report *report, int sock)
     if (!doctor_report_read(report, "/proc/sys/kernel/sched_autogroup_enabled", on, sizeof(on)) || strcmp(on, "0") == 0)
         return;
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.pid <= 0)
-        return; /* it is in a PID namespace that we don't see */
+        return; /* the daemon is in a PID namespace that is not visible here */
     if (!autogroup(report, getpid(), ours, sizeof(ours)) || !autogroup(report, peer.pid, its, sizeof(its)))
         return;
     if (strcmp(ours, its) == 0)
         doctor_report_add(report, "session", FINDING_OK, "",
-                          "the daemon takes turns on the processors with programs of this session");
+                          "the daemon is in the same session as programs started here");
     else
-        doctor_report_add(
-            report, "session", FINDING_OK, "sysctl -w kernel.sched_autogroup_enabled=0",
-            "the daemon is in another session than programs started here, and the kernel shares processors "
-            "between sessions first: many ranks on few processors wait longer for it");
+        doctor_report_add(report, "session", FINDING_OK, "sysctl -w kernel.sched_autogroup_enabled=0",
+                          "the daemon is in another session than programs started here. The kernel shares processors "
+                          "between sessions first, so many ranks on few processors wait longer for the daemon");
 }
 
-/* Is there a daemon that answers? */
-static void running(struct doctor_report *report, const struct target_options *w)
+/* Checks that a daemon answers. */
+static void check_running(struct doctor_report *report, const struct target_options *w)
 {
     char path[SOCKET_PATH_MAX];
     struct targets t;
@@ -137,18 +139,19 @@ static void running(struct doctor_report *report, const struct target_options *w
         sock = control_open(path);
         err = sock < 0 ? sock : control_call(sock, &call);
         if (sock < 0)
-            nobody(report, w, path, sock);
+            report_no_daemon(report, w, path, sock);
         else if (call.why[0])
-            doctor_report_add(report, "running", FINDING_FAIL, "systemctl status pumiced, or with --user, says more",
+            doctor_report_add(report, "running", FINDING_FAIL, "for details: systemctl status pumiced (or with --user)",
                               "%s: %s", path, call.why);
         else if (err || rep.abi_version != PM_ABI_VERSION)
-            doctor_report_add(report, "running", FINDING_FAIL, "use daemon, library and command of one release",
-                              "the daemon at %s does not understand this command", path);
+            doctor_report_add(report, "running", FINDING_FAIL,
+                              "install the daemon, the library and the command from one release",
+                              "the daemon at %s has another version than this command", path);
         else
             doctor_report_add(report, "running", FINDING_OK, "", "a daemon with %u device%s answers at %s", rep.num,
                               rep.num == 1 ? "" : "s", path);
         if (sock >= 0) {
-            session(report, sock);
+            check_session(report, sock);
             close(sock);
         }
     }
@@ -168,7 +171,7 @@ static void show(const struct doctor_report *report, bool quiet)
             continue;
         printf("%-4s  %-10s  %s\n", words[f->verdict], f->check, f->text);
         if (f->fix[0])
-            printf("                    %s %s\n", f->verdict == FINDING_OK ? "better:" : "mend:", f->fix);
+            printf("                    %s %s\n", f->verdict == FINDING_OK ? "better:" : "fix:", f->fix);
     }
 }
 
@@ -198,7 +201,7 @@ int cmd_doctor(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     report.sysroot = o.sysroot;
     check_installed(&report);
-    running(&report, &o.target);
+    check_running(&report, &o.target);
     check_port(&report);
     check_buffers(&report);
     check_mtu(&report);
@@ -213,6 +216,6 @@ int cmd_doctor(int argc, char **argv)
     else
         show(&report, o.quiet);
     if (!o.json)
-        puts(healthy ? "Pumice works here." : "Something is in the way of Pumice here: see FAIL.");
+        puts(healthy ? "Pumice works on this machine." : "Pumice does not work on this machine: see FAIL.");
     return !healthy;
 }

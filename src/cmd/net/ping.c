@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice ping HOST: do small and large packets arrive, and do answers come back? */
+/* pumice ping HOST: checks that small and large packets reach another host, and that its answers come back. */
 #include "src/cmd/net/net.h"
 
 #include <argp.h>
@@ -20,7 +20,7 @@
 #include "wire/gid.h"
 
 #define SMALL 24u /* bytes of payload: a probe without padding */
-#define LOOK_US 2000
+#define POLL_US 2000 /* between questions whether an answer has come */
 
 struct ping_options {
     struct target_options target;
@@ -30,18 +30,19 @@ struct ping_options {
 };
 
 static const struct argp_option options[] = {
-    {"tries", 'c', "N", 0, "Send each probe at most so many times (40)", 0},
-    {"interval", 'i', "MS", 0, "Wait so many milliseconds for each answer (250)", 0},
-    {"size", 's', "BYTES", 0, "Payload of the large probes; else the path MTU of the device", 0},
+    {"tries", 'c', "N", 0, "Send each probe at most N times; default: 40", 0},
+    {"interval", 'i', "MS", 0, "Wait MS milliseconds for each answer; default: 250", 0},
+    {"size", 's', "BYTES", 0, "Payload of the large probes; default: the path MTU of the device", 0},
     {"device", 'd', "NAME", 0, "Send from this device", 0},
-    {"json", 'j', NULL, 0, "JSON in place of text", 0},
+    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
     {0},
 };
 
 static const char doc[] =
-    "Checks that small packets, and packets as large as the path MTU, reach the daemon of another host and that its "
-    "answers come back; says what may be wrong if not.\v"
-    "Exit code: 0 both arrive, 2 large ones don't (MTU), 3 small ones don't, 4 neither; 1 it could not be tried.";
+    "Checks that small packets, and packets as large as the path MTU, reach the daemon of another host, and that its "
+    "answers come back. If not, prints what may be wrong.\v"
+    "Exit code: 0 if both arrive, 2 if large packets do not (MTU), 3 if small ones do not, 4 if neither does; 1 if the "
+    "check was not possible.";
 
 static long number(struct argp_state *state, const char *name, const char *text, long least, long most)
 {
@@ -77,11 +78,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         if (o->host)
-            argp_error(state, "'%s' is too much: one host", arg);
+            argp_error(state, "unexpected argument '%s': give one host", arg);
         o->host = arg;
         break;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which host?");
+        argp_error(state, "no host given");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -89,7 +90,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* --- whom, and from where ----------------------------------------------------------------------------------------- */
+/* --- addresses and devices ---------------------------------------------------------------------------------------- */
 
 static bool resolve(const char *host, uint8_t gid[16])
 {
@@ -115,7 +116,7 @@ static bool gid_of(const json_t *device, uint8_t gid[16])
     return text && inet_pton(AF_INET6, text, gid) == 1;
 }
 
-/* The device to send from; false after saying why there is none. */
+/* Chooses the device to send from. Returns false after printing an error. */
 static bool choose_device(const struct ping_options *o, const json_t *status, struct ping *p)
 {
     const json_t *device;
@@ -138,11 +139,11 @@ static bool choose_device(const struct ping_options *o, const json_t *status, st
     if (o->device)
         say("the daemon has no device %s (pumice status lists them)", o->device);
     else
-        say("no device of the daemon has an %s address, as %s has", gid_is_v4(p->gid) ? "IPv4" : "IPv6", o->host);
+        say("no device of the daemon has an %s address, which %s has", gid_is_v4(p->gid) ? "IPv4" : "IPv6", o->host);
     return false;
 }
 
-/* In a lab: the socket of the daemon that has the address that is asked. "": none of them. */
+/* In a lab, finds the daemon that has the destination address, and its device. */
 static void find_other(const struct targets *t, struct ping *p)
 {
     uint8_t gid[16];
@@ -174,7 +175,7 @@ static unsigned own_host(const struct targets *t, const struct target_options *w
     return w->host < 0 && n >= 0 && n < (long)t->n ? (unsigned)n : 0;
 }
 
-/* --- asking the daemon -------------------------------------------------------------------------------------------- */
+/* --- requests to the daemon --------------------------------------------------------------------------------------- */
 
 static bool ask(int sock, const struct pm_check_req *req, struct pm_check_rep *rep)
 {
@@ -187,7 +188,7 @@ static bool ask(int sock, const struct pm_check_req *req, struct pm_check_rep *r
     return err == 0;
 }
 
-/* How many probes have come to a daemon from an address. */
+/* Asks a daemon how many probes its device has received from an address. */
 static bool heard(int sock, uint32_t device, const uint8_t gid[16], uint64_t *count)
 {
     struct pm_check_req req = {.device = device};
@@ -200,7 +201,7 @@ static bool heard(int sock, uint32_t device, const uint8_t gid[16], uint64_t *co
     return true;
 }
 
-/* How many packets with a wrong ICRC a daemon's device has had; 0, if it does not say. */
+/* The number of packets with a wrong ICRC that a daemon's device has received; 0 if it does not answer. */
 static uint64_t damaged(const char *path, uint32_t device)
 {
     json_t *status = control_fetch(path, PM_OP_STATUS, NULL, 0);
@@ -221,7 +222,7 @@ static bool heard_there(const struct ping *p, uint64_t *count)
     return good;
 }
 
-/* --- trying ------------------------------------------------------------------------------------------------------- */
+/* --- probes ------------------------------------------------------------------------------------------------------- */
 
 static double seconds(void)
 {
@@ -253,11 +254,11 @@ static bool look(int sock, const struct ping *p, struct ping_probe *probe, uint6
     if (!ask(sock, &req, &rep))
         return false;
     if (rep.state != PM_CHECK_WAITING)
-        probe->told = rep;
+        probe->result = rep;
     return true;
 }
 
-/* One round: whatever is not answered yet is sent, and its answer waited for. */
+/* One round: sends the probes that have no answer yet, and waits for their answers. */
 static bool one_try(int sock, struct ping *p, double wait)
 {
     uint64_t id[PING_SIZES] = {0};
@@ -277,7 +278,7 @@ static bool one_try(int sock, struct ping *p, double wait)
         }
         if (all || seconds() >= end)
             return true;
-        usleep(LOOK_US);
+        usleep(POLL_US);
     }
 }
 
@@ -305,7 +306,7 @@ static void show(const struct ping *p, bool json)
     json_t *o;
 
     if (!json) {
-        ping_show(p);
+        ping_print(p);
         return;
     }
     o = ping_json(p);

@@ -39,9 +39,9 @@ int ping_exit_code(const struct ping *p)
 static const char *verdict(const struct ping *p)
 {
     static const char *const texts[] = {
-        [0] = "OK: small and large packets arrive and are answered.",
-        [2] = "MTU: small packets arrive and are answered, large ones are not.",
-        [3] = "ODD: large packets arrive and are answered, small ones are not.",
+        [0] = "OK: small and large packets are answered.",
+        [2] = "MTU: small packets are answered, large packets are not.",
+        [3] = "ODD: large packets are answered, small packets are not.",
         [4] = "NO CONNECTION: neither small nor large packets are answered.",
     };
 
@@ -61,7 +61,7 @@ static uint32_t length_of(const struct ping *p, uint32_t size)
     return size + (gid_is_v4(p->gid) ? HEADERS_V4 : HEADERS_V6);
 }
 
-/* The path MTU (256 ... 4096) whose packets fit into an IP MTU, with the longest headers that RoCE has; 0: none. */
+/* The largest path MTU (256 ... 4096) whose packets fit into an IP MTU, with the longest headers of RoCE; 0: none. */
 static uint32_t path_mtu_for(uint32_t mtu)
 {
     for (uint32_t m = 4096; m >= 256; m /= 2) {
@@ -71,96 +71,95 @@ static uint32_t path_mtu_for(uint32_t mtu)
     return 0;
 }
 
-static void large_is_lost(const struct ping *p, struct hints *h)
+/* Hints if only large packets are lost. */
+static void hint_large_lost(const struct ping *p, struct hints *h)
 {
-    const struct pm_check_rep *told = &p->probe[LARGE].told;
+    const struct pm_check_rep *result = &p->probe[LARGE].result;
     char text[INET6_ADDRSTRLEN];
     uint32_t fits;
 
-    if (told->state == PM_CHECK_TOO_LONG && told->by_icmp) {
-        fits = path_mtu_for(told->mtu);
-        hint(
-            h,
-            "The router %s says (ICMP, fragmentation needed) that it forwards at most %u bytes; these packets have %u.",
-            address(told->from, text), told->mtu, length_of(p, p->probe[LARGE].size));
+    if (result->state == PM_CHECK_TOO_LONG && result->by_icmp) {
+        fits = path_mtu_for(result->mtu);
+        hint(h,
+             "The router %s reports (ICMP, fragmentation needed) that it forwards at most %u bytes. These packets have "
+             "%u bytes.",
+             address(result->from, text), result->mtu, length_of(p, p->probe[LARGE].size));
         if (fits)
             hint(h,
-                 "Start pumiced with --mtu %u on both hosts, or give programs that path MTU (perftest: -m %u), or "
-                 "raise the "
-                 "MTU on the way.",
+                 "Start pumiced with --mtu %u on both hosts, or set this path MTU in programs (perftest: -m %u), or "
+                 "raise the MTU on the path.",
                  fits, fits);
         return;
     }
-    if (told->state == PM_CHECK_TOO_LONG) {
-        hint(h,
-             "This host does not send packets of %u bytes: the MTU of the interface is smaller. `ip link` shows it; "
-             "start pumiced with a smaller --mtu.",
-             length_of(p, p->probe[LARGE].size));
+    if (result->state == PM_CHECK_TOO_LONG) {
+        hint(
+            h,
+            "This host does not send packets of %u bytes, because the MTU of the interface is smaller (see `ip link`). "
+            "Start pumiced with a smaller --mtu.",
+            length_of(p, p->probe[LARGE].size));
         return;
     }
-    hint(
-        h,
-        "Packets of %u bytes vanish without a word: some interface, switch or tunnel on the way has a smaller MTU, and "
-        "no ICMP message comes back (a firewall that drops ICMP makes such black holes).",
-        length_of(p, p->probe[LARGE].size));
-    hint(
-        h,
-        "Compare `ip link` on both hosts and what is between; try `pumice ping --size 1024` and smaller; start pumiced "
-        "with a --mtu that passes on both hosts.");
+    hint(h,
+         "Packets of %u bytes are lost without an error message. An interface, switch or tunnel on the path has a "
+         "smaller MTU, and no ICMP message comes back. A firewall that drops ICMP makes such a black hole.",
+         length_of(p, p->probe[LARGE].size));
+    hint(h,
+         "Compare the MTUs of both hosts (`ip link`) and of the path. Try `pumice ping --size 1024` and smaller sizes. "
+         "Then start pumiced on both hosts with a --mtu that arrives.");
 }
 
-static void nobody_answers(const struct ping *p, struct hints *h)
+/* Hints if no packet is answered. */
+static void hint_no_answer(const struct ping *p, struct hints *h)
 {
-    const struct pm_check_rep *told = &p->probe[SMALL_ONE].told;
+    const struct pm_check_rep *result = &p->probe[SMALL_ONE].result;
     char there[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN];
 
     address(p->gid, there);
-    if (told->state == PM_CHECK_ERROR && told->error == ECONNREFUSED) {
+    if (result->state == PM_CHECK_ERROR && result->error == ECONNREFUSED) {
         hint(h,
-             "Nobody listens on UDP port 4791 of %s (ICMP, port unreachable): is pumiced running there, on that "
-             "address?",
+             "No program listens on UDP port 4791 of %s (ICMP, port unreachable). Check that pumiced is running there, "
+             "on this address.",
              there);
         return;
     }
-    if (told->state == PM_CHECK_ERROR) {
-        hint(h, "%s%s: %s.", told->by_icmp ? "ICMP from " : "This host can't send to it",
-             told->by_icmp ? address(told->from, text) : "", strerror((int)told->error));
+    if (result->state == PM_CHECK_ERROR) {
+        hint(h, "%s%s: %s.", result->by_icmp ? "ICMP from " : "This host can't send to it",
+             result->by_icmp ? address(result->from, text) : "", strerror((int)result->error));
         hint(h, "%s",
-             told->error == EPERM ? "A firewall of this host forbids it: allow UDP port 4791 (`pumice doctor`)."
-                                  : "`ip route get` and the address: is there a route, and is the host up?");
+             result->error == EPERM ? "A firewall of this host forbids it: allow UDP port 4791 (`pumice doctor`)."
+                                    : "Check that there is a route (`ip route get ADDRESS`) and that the host is up.");
         return;
     }
     if (p->damaged_here || p->damaged_there)
         hint(h,
              "%" PRIu64
-             " packets came in %s with a wrong ICRC meanwhile. The ICRC covers the addresses: something on the "
-             "way, such as NAT, may change them. RoCE does not get through that.",
+             " packets arrived %s with a wrong ICRC during the check. The ICRC covers the addresses. Something on the "
+             "path, such as NAT, may change them. RoCE does not work over such a path.",
              p->damaged_here ? p->damaged_here : p->damaged_there, p->damaged_here ? "here" : "there");
     if (p->heard_here)
         hint(h,
-             "ONE-WAY: %" PRIu64 " probes that %s sent meanwhile came in here, so the path from there works: what this "
-             "host sends is lost, or the answers alone are.",
+             "ONE-WAY: %" PRIu64 " probes of %s arrived here during the check, so the path from there works. The "
+             "packets of this host are lost, or only the answers are lost.",
              p->heard_here, there);
     if (p->knows_there && p->heard_there)
         hint(h,
-             "ONE-WAY: %" PRIu64 " of the probes came in at %s, and were answered: the path from there back to here is "
-             "broken.",
+             "ONE-WAY: %" PRIu64 " of the probes arrived at %s and were answered, so the path from there back to here "
+             "is broken.",
              p->heard_there, there);
     else if (p->knows_there)
-        hint(h, "None of the probes came in at %s: the path from here to there is broken.", there);
+        hint(h, "None of the probes arrived at %s, so the path from here to there is broken.", there);
     if (p->heard_here || p->knows_there || p->damaged_here) {
-        hint(h, "Look at faults (`pumice status`), firewalls, and routes that differ by direction.");
+        hint(h, "Check for injected faults (`pumice status`), firewalls, and routes that differ by direction.");
         return;
     }
     hint(h,
-         "Is %s the address of a pumiced that runs (`pumice status` there)? NICs and soft-RoCE don't answer these "
-         "probes.",
+         "Check that %s is the address of a running pumiced (`pumice status` there). NICs and soft-RoCE do not answer "
+         "these probes.",
          there);
-    hint(
-        h,
-        "Does a firewall on either host or between them drop UDP port 4791? As root, on both: tcpdump -ni any udp port "
-        "4791");
-    hint(h, "Run `pumice ping` there, to here, at the same time: then each says whether the other's probes arrive.");
+    hint(h,
+         "Check whether a firewall on either host, or between them, drops UDP port 4791. As root, on both: tcpdump -ni "
+         "any udp port 4791");
+    hint(h, "Run `pumice ping` on both hosts at the same time: each then reports whether the other's probes arrive.");
 }
 
 static void collect(const struct ping *p, struct hints *h)
@@ -168,44 +167,43 @@ static void collect(const struct ping *p, struct hints *h)
     char asked[INET6_ADDRSTRLEN], from[INET6_ADDRSTRLEN];
 
     for (unsigned i = 0; i < PING_SIZES; i++) {
-        if (!ping_arrived(&p->probe[i]) || memcmp(p->probe[i].told.from, p->gid, sizeof(p->gid)) == 0)
+        if (!ping_arrived(&p->probe[i]) || memcmp(p->probe[i].result.from, p->gid, sizeof(p->gid)) == 0)
             continue;
         hint(h,
-             "ASYMMETRIC: %s was asked, and %s answered. Queue pairs drop what comes from another address than their "
-             "peer's: use that one, or mend the routes of the other host.",
-             address(p->gid, asked), address(p->probe[i].told.from, from));
+             "ASYMMETRIC: the probe went to %s, but %s answered. A queue pair drops packets from another address than "
+             "its peer's. Use the second address, or fix the routes of the other host.",
+             address(p->gid, asked), address(p->probe[i].result.from, from));
         break;
     }
     switch (ping_exit_code(p)) {
     case 2:
-        large_is_lost(p, h);
+        hint_large_lost(p, h);
         break;
     case 3:
-        hint(h,
-             "That is no matter of MTU. A firewall that looks into short packets, or losses: try again, and look at a "
-             "capture on both hosts.");
+        hint(h, "The MTU is not the reason. Packets may be lost at random, or a firewall may drop short packets. Try "
+                "again, and compare captures on both hosts.");
         break;
     case 4:
-        nobody_answers(p, h);
+        hint_no_answer(p, h);
         break;
     default:
         break;
     }
 }
 
-/* --- showing ------------------------------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 static void show_probe(const struct ping *p, const char *what, const struct ping_probe *probe)
 {
     printf("  %s (%u bytes on the wire): ", what, length_of(p, probe->size));
     if (ping_arrived(probe))
-        printf("answered after %.0f us, sent %u time%s\n", (double)probe->told.rtt_ns / 1e3, probe->sent,
+        printf("answered after %.0f us, sent %u time%s\n", (double)probe->result.rtt_ns / 1e3, probe->sent,
                probe->sent == 1 ? "" : "s");
     else
         printf("no answer, sent %u time%s\n", probe->sent, probe->sent == 1 ? "" : "s");
 }
 
-void ping_show(const struct ping *p)
+void ping_print(const struct ping *p)
 {
     char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
     struct hints h = {.n = 0};
@@ -222,7 +220,7 @@ void ping_show(const struct ping *p)
 static json_t *probe_json(const struct ping_probe *probe)
 {
     static const char *const states[] = {"silence", "answered", "too_long", "error"};
-    const struct pm_check_rep *t = &probe->told;
+    const struct pm_check_rep *t = &probe->result;
     char text[INET6_ADDRSTRLEN];
     json_t *o = json_pack("{s:i, s:i, s:s}", "size", (int)probe->size, "sent", (int)probe->sent, "result",
                           t->state < 4 ? states[t->state] : "?");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What `pumice ping` has found out, and its words for it. */
+/* The results of `pumice ping`, and their output as text or JSON, with hints. */
 #ifndef PUMICE_SRC_CMD_NET_PING_TEXT_H
 #define PUMICE_SRC_CMD_NET_PING_TEXT_H
 
@@ -13,41 +13,43 @@
 enum ping_size {
     SMALL_ONE,
     LARGE,
-    PING_SIZES, /* their number */
+    PING_SIZES, /* number of sizes */
 };
 struct ping_probe {
     uint32_t size; /* bytes of payload */
-    uint32_t sent; /* how many */
-    struct pm_check_rep told; /* the answer, or else the last thing that was told of one */
+    uint32_t sent; /* number of probes */
+    struct pm_check_rep result; /* the answer, or the last error */
 };
 struct ping {
-    const char *host; /* as it was given */
-    uint8_t gid[16]; /* its address */
-    uint8_t own[16]; /* ours */
-    uint32_t device; /* index of ours */
-    char name[PM_NAME_MAX]; /* … and its name */
-    uint32_t mtu; /* … and path MTU */
-    char other[SOCKET_PATH_MAX]; /* control socket of the daemon there, if it is one of a lab; else empty */
-    uint32_t other_device;
+    const char *host; /* the other host, as the user gave it */
+    uint8_t gid[16]; /* address of the other host */
+    uint8_t own[16]; /* address of the own device */
+    uint32_t device; /* index of the own device */
+    char name[PM_NAME_MAX]; /* of the own device */
+    uint32_t mtu; /* path MTU of the own device */
+    char other[SOCKET_PATH_MAX]; /* control socket of the other host's daemon, if both are in a lab; else "" */
+    uint32_t other_device; /* index of the other host's device */
     struct ping_probe probe[PING_SIZES];
-    uint64_t heard_here; /* probes that came from there meanwhile */
-    uint64_t heard_there; /* probes from here that came in there meanwhile */
-    bool knows_there; /* … which is known */
-    uint64_t damaged_here; /* packets with a wrong ICRC that came in here meanwhile */
-    uint64_t damaged_there; /* … there, if that is known */
+    /* The following counts are those during the check. */
+    uint64_t heard_here; /* probes of the other host that arrived here */
+    uint64_t heard_there; /* probes of this host that arrived there */
+    bool knows_there; /* heard_there is known */
+    uint64_t damaged_here; /* packets with a wrong ICRC that arrived here */
+    uint64_t damaged_there; /* packets with a wrong ICRC that arrived there, if known; else 0 */
 };
 
-/* It was answered. */
+/* True if a probe was answered. */
 static inline bool ping_arrived(const struct ping_probe *p)
 {
-    return p->told.state == PM_CHECK_ANSWERED;
+    return p->result.state == PM_CHECK_ANSWERED;
 }
-/* 0 both arrive, 2 large ones don't, 3 small ones don't, 4 neither. */
+/* The exit code: 0 if both sizes arrive, 2 if large ones do not, 3 if small ones do not, 4 if neither does. */
 int ping_exit_code(const struct ping *p);
 
-/* All of it as text, to standard output. */
-void ping_show(const struct ping *p);
-/* … as one object; the caller's. */
+/* Prints the results as text to standard output. */
+void ping_print(const struct ping *p);
+
+/* Returns the results as one object, which the caller owns. */
 json_t *ping_json(const struct ping *p);
 
 #endif

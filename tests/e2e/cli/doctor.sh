@@ -141,7 +141,7 @@ if [ "$(id -u)" = 0 ] && command -v nft >/dev/null && ip netns add $ns 2>/dev/nu
     nft add rule inet filter output udp dport 4791 drop
     out=$(there)
     is "sending is forbidden" "$(verdict "$out" firewall)" fail
-    has "sending is forbidden" "$out" "forbids to send to UDP port 4791"
+    has "sending is forbidden" "$out" "does not let packets to UDP port 4791 leave"
 else
     skip_part "firewalls: not root, no network namespaces or no nft"
 fi

@@ -34,26 +34,26 @@ in_lab() { PUMICE_LAB=$dir/lab PUMICE_HOSTS=2 "$@"; }
 ping() { in_lab "$pumice" ping "$@" 2>&1; }
 
 out=$(ping $block.2); is "exit code, both arrive" $? 0
-has "both arrive" "$out" "OK: small and large packets arrive"
+has "both arrive" "$out" "OK: small and large packets are answered"
 has "large ones are large" "$out" "large (4148 bytes on the wire): answered"
 out=$(ping --json --size 1000 $block.2)
 is "JSON" "$(verdict "$out")" ok
 has "JSON: size" "$out" '"size": 1000'
 is "its own address" "$(verdict "$(ping --json $block.1)")" ok
 out=$(ping -c 2 -i 50 $block.3); is "exit code, nobody there" $? 4
-has "nobody there" "$out" "Nobody listens on UDP port 4791 of $block.3"
+has "nobody there" "$out" "No program listens on UDP port 4791 of $block.3"
 [ "$(counter lab/host0.sock icmp_unreachable)" -ge 2 ] || fail "ICMP: port unreachable is not counted"
 [ "$(counter lab/host1.sock icmp_unreachable)" = 0 ] || fail "ICMP is counted by a host that got none"
 out=$(ping ::1); is "exit code, another family" $? 1
 has "another family" "$out" "no device of the daemon has an IPv6 address"
 out=$(ping no.such.host.invalid); is "exit code, no such host" $? 1
-out=$(ping); has "no host" "$out" "which host?"
+out=$(ping); has "no host" "$out" "no host given"
 
 in_lab "$pumice" fault --host 1 loss=100%
 out=$(ping -c 2 -i 50 $block.2); is "exit code, answers are lost" $? 4
-has "answers are lost" "$out" "ONE-WAY: 4 of the probes came in at $block.2"
+has "answers are lost" "$out" "ONE-WAY: 4 of the probes arrived at $block.2"
 out=$(ping -c 2 -i 50 --host 1 $block.1); is "exit code, probes are lost" $? 4
-has "probes are lost" "$out" "None of the probes came in at $block.1"
+has "probes are lost" "$out" "None of the probes arrived at $block.1"
 # Without a lab, the other's own probes tell.
 "$pumice" ping --socket "$dir/lab/host0.sock" -c 12 -i 300 $block.2 >"$dir/one" &
 in_lab "$pumice" fault --host 0 loss=100%
@@ -61,7 +61,7 @@ in_lab "$pumice" fault --host 1 off
 sleep 0.2
 ping -c 1 -i 100 --host 1 $block.1 >"$dir/two"
 wait $!
-has "one way, by the other's probes" "$(cat "$dir/one")" "probes that $block.2 sent meanwhile came in here"
+has "one way, by the other's probes" "$(cat "$dir/one")" "probes of $block.2 arrived here"
 in_lab "$pumice" fault off
 # Losses are no verdict: it tries again.
 in_lab "$pumice" fault loss=50%
@@ -73,8 +73,8 @@ if router 10.77 1400; then
     start a 10.77.1.1 ip netns exec ${ns}a
     start b 10.77.2.1 ip netns exec ${ns}b
     out=$("$pumice" ping --socket "$dir/a" -c 3 -i 150 10.77.2.1); is "exit code, a router with a small MTU" $? 2
-    has "a router with a small MTU" "$out" "MTU: small packets arrive"
-    has "a router with a small MTU" "$out" "The router 10.77.1.2 says (ICMP, fragmentation needed) that it forwards at most 1400 bytes; these packets have 4148"
+    has "a router with a small MTU" "$out" "MTU: small packets are answered"
+    has "a router with a small MTU" "$out" "The router 10.77.1.2 reports (ICMP, fragmentation needed) that it forwards at most 1400 bytes. These packets have 4148"
     has "what to do" "$out" "--mtu 1024"
     [ "$(counter a icmp_too_big)" -ge 1 ] || fail "ICMP: fragmentation needed is not counted"
     has "ICMP in the log" "$(cat "$dir/a.log")" "a router towards 10.77.2.1"
@@ -82,7 +82,7 @@ if router 10.77 1400; then
     is "what fits" "$(verdict "$("$pumice" ping --json --socket "$dir/a" --size 1024 10.77.2.1)")" ok
     # The other way, the packets get as far as the router's interface, whose MTU they exceed: it drops them without a word.
     out=$("$pumice" ping --socket "$dir/b" -c 3 -i 150 10.77.1.1); is "exit code, a black hole" $? 2
-    has "a black hole" "$out" "vanish without a word"
+    has "a black hole" "$out" "are lost without an error message"
     # Longer than the own interface takes.
     ip -n ${ns}a link set e0 mtu 1400
     out=$("$pumice" ping --socket "$dir/a" -c 2 -i 100 --size 4096 10.77.2.1); is "exit code, the own interface" $? 2
@@ -106,8 +106,8 @@ if router 10.77 1400; then
         nft add chain ip p way '{ type filter hook forward priority 0; }'
         nft add rule ip p way ip daddr 10.77.2.1 udp dport 4791 meta length lt 1000 drop
         out=$(ask); is "exit code, small ones are lost" $? 3
-        has "small ones are lost" "$out" "ODD: large packets arrive and are answered, small ones are not."
-        has "small ones are lost" "$out" "no matter of MTU"
+        has "small ones are lost" "$out" "ODD: large packets are answered, small packets are not."
+        has "small ones are lost" "$out" "The MTU is not the reason"
         is "small ones are lost, JSON" "$(verdict "$(ask --json)")" small_lost
         nft flush chain ip p way
         nft add rule ip p way ip daddr 10.77.1.1 drop
@@ -115,7 +115,7 @@ if router 10.77 1400; then
         out=$(ask); is "exit code, one way" $? 4
         wait $!
         has "one way, seen from there" "$(cat "$dir/there")" "ONE-WAY: "
-        has "one way, seen from there" "$(cat "$dir/there")" "probes that 10.77.1.1 sent meanwhile came in here, so the path from there works"
+        has "one way, seen from there" "$(cat "$dir/there")" "probes of 10.77.1.1 arrived here during the check, so the path from there works"
         [[ $out != *ONE-WAY* ]] || fail "one way, seen from here: nothing came in from there: $out"
         nft flush chain ip p way
         is "the firewall is open again" "$(verdict "$(ask --json)")" ok
@@ -124,7 +124,7 @@ if router 10.77 1400; then
         nft add rule ip q turn ip saddr 10.77.2.1 notrack 2>/dev/null
         nft add rule ip q turn ip saddr 10.77.2.1 ip saddr set 10.77.2.99
         out=$(ask)
-        has "addresses that are rewritten" "$out" "came in here with a wrong ICRC meanwhile. The ICRC covers the addresses"
+        has "addresses that are rewritten" "$out" "arrived here with a wrong ICRC during the check. The ICRC covers the addresses"
         nft delete table ip q
     else
         skip_part "firewalls on the way: no nft"
