@@ -19,25 +19,24 @@ struct capture_options {
 
 static const struct argp_option options[] = {
     {"count", 'c', "N", 0, "End after N packets", 2},
-    {"file-size", 'C', "MB", 0, "Go on in another file after so many million bytes: FILE.0.pcapng, FILE.1.pcapng ...",
-     2},
-    {"files", 'W', "N", 0, "With -C: after N files, write over the first", 2},
-    {"quiet", 'q', NULL, 0, "Say nothing but what goes wrong", 2},
+    {"file-size", 'C', "MB", 0, "Begin another file after MB million bytes: FILE.0.pcapng, FILE.1.pcapng ...", 2},
+    {"files", 'W', "N", 0, "With -C: after N files, overwrite the first", 2},
+    {"quiet", 'q', NULL, 0, "Print only errors", 2},
     {"device", 'i', "NAME", 0, "Only this device", 3},
     {0},
 };
 
 static const char doc[] =
-    "Captures the packets of running daemons as pcapng, to FILE or, with -, to standard output, until Ctrl-C. What "
-    "stays "
-    "inside of a device is there, too. Comments say which queue pair, program and work request a packet is of.\v"
+    "Captures the packets of running daemons as pcapng, to FILE or, with -, to standard output, until Ctrl-C. This "
+    "includes packets that stay within a device. Comments name the queue pair, the program and the work request of "
+    "each packet.\v"
     "Examples:\n"
     "  pumice capture trace.pcapng\n"
     "  pumice capture - | wireshark -k -i -\n"
     "  pumice capture --opcode ack --opcode cnp --snaplen 64 trace.pcapng\n"
     "  pumice capture -C 100 -W 5 trace.pcapng\n"
     "  pumice run --capture trace.pcapng -- COMMAND\n\n"
-    "A reader that is too slow loses packets, which are counted; it never holds up the traffic.";
+    "If the output is too slow, packets are dropped and counted. A capture never delays the traffic.";
 
 static void finish(struct capture_options *o, struct argp_state *state)
 {
@@ -48,7 +47,7 @@ static void finish(struct capture_options *o, struct argp_state *state)
     if (o->megabytes && strcmp(o->c.out.path, "-") == 0)
         argp_error(state, "--file-size needs a file");
     if (strcmp(o->c.out.path, "-") == 0 && isatty(STDOUT_FILENO))
-        argp_error(state, "to which file? Or into a program: pumice capture - | wireshark -k -i -");
+        argp_error(state, "no file given; to capture into a program: pumice capture - | wireshark -k -i -");
     o->c.out.size = (uint64_t)o->megabytes * 1000000;
     o->c.out.count = (unsigned)o->files;
 }
@@ -79,7 +78,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         if (o->c.out.path)
-            argp_error(state, "'%s' is too much: one file", arg);
+            argp_error(state, "unexpected argument '%s': give one file", arg);
         o->c.out.path = arg;
         break;
     case ARGP_KEY_END:

@@ -20,18 +20,18 @@ enum key {
 };
 
 static const struct argp_option options[] = {
-    {"qp", KEY_QP, "N", 0, "Only packets of or to this queue pair number", 1},
+    {"qp", KEY_QP, "N", 0, "Only packets from or to this queue pair number", 1},
     {"peer", KEY_PEER, "ADDRESS", 0, "Only packets from or to this address", 1},
     {"opcode", KEY_OPCODE, "NAME", 0,
-     "Only packets whose opcode's name has this in it, such as send, ack, 'read response' or 'XRC SEND Only', or one "
-     "of several such words with commas between them; may be given several times",
+     "Only packets whose opcode name contains NAME, such as send, ack, 'read response' or 'XRC SEND Only', or one of "
+     "several such names, separated by commas; the option may be repeated",
      1},
     {"direction", KEY_DIRECTION, "in|out|both", 0,
-     "What devices receive, send, or both; both unless given, but out for the hosts of a lab together", 1},
-    {"before-faults", KEY_BEFORE, NULL, 0, "Sent packets as they were before faults struck them; else as they leave",
+     "Packets that devices receive, send, or both; default: both, but out for several hosts of a lab", 1},
+    {"before-faults", KEY_BEFORE, NULL, 0, "Capture sent packets before injected faults change them; default: after",
      1},
-    {"snaplen", 's', "N", 0, "Keep N bytes of each packet, from the transport header on; else all", 2},
-    {"buffer", 'B', "MIB", 0, "Buffer of each device, a power of two; 16 unless given", 2},
+    {"snaplen", 's', "N", 0, "Keep only N bytes of each packet, from the transport header on; default: all", 2},
+    {"buffer", 'B', "MIB", 0, "Buffer of each device in MiB, a power of two; default: 16", 2},
     {0},
 };
 
@@ -82,7 +82,7 @@ static void add_opcodes(struct argp_state *state, struct pm_capture_req *rq, con
 
     while ((name = strsep(&rest, ",")) != NULL)
         if (!*name || opname_match(name, rq->opcodes) == 0)
-            argp_error(state, "--opcode=%s: no opcode has '%s' in its name (send, write, read, atomic, ack, cnp ...)",
+            argp_error(state, "--opcode=%s: no opcode name contains '%s' (try send, write, read, atomic, ack, cnp ...)",
                        text, name);
     free(names);
 }
@@ -113,7 +113,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'B':
         rq->ring_bytes = (uint32_t)capture_filter_number(state, "buffer", arg, 1, PM_CAPTURE_RING_MAX >> 20) << 20;
         if (rq->ring_bytes & (rq->ring_bytes - 1))
-            argp_error(state, "--buffer=%s: must be a power of two", arg);
+            argp_error(state, "--buffer=%s: must be a power of two (MiB)", arg);
         break;
     default:
         return ARGP_ERR_UNKNOWN;

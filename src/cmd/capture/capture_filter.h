@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The options that say what is captured, of pumice capture and of the extcap program. */
+/* The options of pumice capture and pumice extcap that choose packets. */
 #ifndef PUMICE_SRC_CMD_CAPTURE_CAPTURE_FILTER_H
 #define PUMICE_SRC_CMD_CAPTURE_CAPTURE_FILTER_H
 
@@ -7,14 +7,13 @@
 
 #include "pumice/abi_capture.h"
 
-/* Everything of all queue pairs, peers and opcodes; neither direction is set yet. */
+/* Sets the defaults: all queue pairs, peers and opcodes. No direction is set. */
 void capture_filter_init(struct pm_capture_req *rq);
 
-/* A parser to be another one's child; its input is a struct pm_capture_req. */
+/* A parser, to be used as a child. Its input is a struct pm_capture_req. */
 extern const struct argp capture_filter_argp;
 
-/* The number that text is, which must be from least to most; else it is a usage error of --option, and this does not
- * return. */
+/* Reads text as a number from least to most. If it is anything else, reports a usage error of --option and exits. */
 long capture_filter_number(struct argp_state *state, const char *option, const char *text, long least, long most);
 
 #endif

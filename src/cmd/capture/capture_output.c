@@ -15,7 +15,7 @@
 
 #define ROCE_UDP_PORT 4791
 #define PACKET_MAX 65536u
-#define BLOCK_OVERHEAD 100 /* of a packet in the file, about */
+#define BLOCK_OVERHEAD 100 /* bytes of a packet block besides its data, estimated */
 
 static uint64_t clock_of(clockid_t id)
 {
@@ -32,7 +32,7 @@ static int failed(const struct capture_output *o, int err)
     return err;
 }
 
-/* out.pcapng becomes out.0.pcapng, out.1.pcapng … where files take turns. */
+/* The name of the current file. In a set of files, out.pcapng becomes out.0.pcapng, out.1.pcapng … */
 static void file_name(const struct capture_output *o, char *out)
 {
     const char *slash = strrchr(o->path, '/'), *base = slash ? slash + 1 : o->path, *dot = strrchr(base, '.');
@@ -61,19 +61,19 @@ static int begin_file(struct capture_output *o)
     }
     o->open = err == 0;
     o->written = 0;
-    for (unsigned i = 0; i < o->taps->n && !err; i++) {
-        int n = capfile_add_interface(&o->file, o->taps->source[i].name);
+    for (unsigned i = 0; i < o->reader->n && !err; i++) {
+        int n = capfile_add_interface(&o->file, o->reader->source[i].name);
 
         err = n < 0 ? n : 0;
     }
     return err ? err : capture_output_flush(o);
 }
 
-int capture_output_open(struct capture_output *o, const struct capture_reader *taps)
+int capture_output_open(struct capture_output *o, const struct capture_reader *reader)
 {
     int err;
 
-    o->taps = taps;
+    o->reader = reader;
     o->number = 0;
     o->packets = 0;
     o->offset = clock_of(CLOCK_REALTIME) - clock_of(CLOCK_MONOTONIC);
@@ -93,8 +93,8 @@ static int end_file(struct capture_output *o)
     uint64_t now = clock_of(CLOCK_MONOTONIC) + o->offset;
     int err = 0, rc;
 
-    for (unsigned i = 0; i < o->taps->n && !err; i++) {
-        struct pm_capture_page *p = o->taps->source[i].page;
+    for (unsigned i = 0; i < o->reader->n && !err; i++) {
+        struct pm_capture_page *p = o->reader->source[i].page;
 
         err = capfile_add_statistics(&o->file, i, now, atomic_load(&p->packets), atomic_load(&p->dropped));
     }
@@ -103,7 +103,7 @@ static int end_file(struct capture_output *o)
     return err ? err : rc;
 }
 
-_Static_assert(sizeof(((struct pm_capture_record *)0)->comm) == NOTE_COMM, "names of programs");
+_Static_assert(sizeof(((struct pm_capture_record *)0)->comm) == NOTE_COMM, "names of programs have the same size");
 
 static void comment(const struct pm_capture_record *r, char *out)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The writing end of `pumice capture`: packets from rings to pcapng, in one file, several that take turns, or a pipe.
- * */
+/* The output of `pumice capture`: writes packets as pcapng to one file, to a rotating set of files, or to a pipe. */
 #ifndef PUMICE_SRC_CMD_CAPTURE_CAPTURE_OUTPUT_H
 #define PUMICE_SRC_CMD_CAPTURE_CAPTURE_OUTPUT_H
 
@@ -13,27 +12,35 @@
 
 struct capture_output {
     const char *path; /* "-": standard output */
-    uint64_t size; /* bytes after which the next file begins; 0: never */
-    unsigned count; /* files after which the first is written over; 0: never */
+    uint64_t size; /* bytes after which the next file begins; 0: one file */
+    unsigned count; /* number of files after which the first is overwritten; 0: no limit */
     struct capfile file;
     bool open;
-    unsigned number; /* of the present file */
-    uint64_t written; /* bytes in it, about */
+    unsigned number; /* of the current file */
+    uint64_t written; /* bytes in the current file, estimated */
     uint64_t packets; /* in all files */
-    uint64_t offset; /* of CLOCK_REALTIME to CLOCK_MONOTONIC, ns */
-    const struct capture_reader *taps; /* whose sources are the interfaces */
-    uint8_t *packet; /* room for one */
+    uint64_t offset; /* CLOCK_REALTIME minus CLOCK_MONOTONIC, ns */
+    const struct capture_reader *reader; /* its sources are the interfaces of the file */
+    uint8_t *packet; /* buffer for one packet */
 };
 
-/* Opens the first file and writes what precedes the packets. path, size and count must be set. 0 or -errno, said; then
- * there is nothing to close. */
-int capture_output_open(struct capture_output *o, const struct capture_reader *taps);
-/* 0, or -errno after saying so (but for EPIPE, where the reader has just had enough). */
+/* All functions that return an int return 0 or -errno. They print errors, except EPIPE: it means that the reader of a
+ * pipe has stopped. */
+
+/* Opens the first file and writes everything before the packets. path, size and count must be set. After an error there
+ * is nothing to close. */
+int capture_output_open(struct capture_output *o, const struct capture_reader *reader);
+
+/* Writes a packet, in a new file if the current one is full. */
 int capture_output_add(struct capture_output *o, unsigned source, const struct pm_capture_record *r);
+
+/* Writes buffered data. */
 int capture_output_flush(struct capture_output *o);
-/* Whether it is a pipe that nobody reads any more. */
+
+/* True if the output is a pipe without readers. */
 bool capture_output_abandoned(const struct capture_output *o);
-/* Appends the statistics and closes. 0 or -errno, likewise. */
+
+/* Appends the statistics of the interfaces and closes the file. */
 int capture_output_close(struct capture_output *o);
 
 #endif

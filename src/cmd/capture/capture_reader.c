@@ -13,7 +13,7 @@
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/control.h"
 
-/* One request on a connection of its own, which stays open. Returns it, or -1 after saying what is wrong. */
+/* Sends one request on a new connection. Returns the connection, which stays open, or -1 after printing an error. */
 static int ask(const char *path, struct control_call *call)
 {
     int sock = control_open(path);
@@ -52,7 +52,7 @@ static int add_device(struct capture_reader *t, const char *path, const struct p
     if (fd >= 0)
         close(fd);
     if (p == MAP_FAILED) {
-        say("%s: can't map the capture: %s", path, fd < 0 ? "the daemon sent none" : strerror(errno));
+        say("%s: can't map the ring of the capture: %s", path, fd < 0 ? "the daemon sent none" : strerror(errno));
         close(s->sock);
         return -1;
     }
@@ -92,18 +92,20 @@ int capture_reader_add(struct capture_reader *t, const char *path, int host, con
     return n;
 }
 
-void capture_reader_look(struct capture_reader *t)
+void capture_reader_poll(struct capture_reader *t)
 {
     struct timespec now;
 
-    /* The clock before the heads: a packet is in its ring before it can cause another one, so whatever caused a packet
-     * that is no later than this is found, too. */
+    /* Read the clock before the heads. A packet is in its ring before it can cause another packet. So if a packet is not
+ * later than this time, the packet that caused it is found too. */
     clock_gettime(CLOCK_MONOTONIC, &now);
     t->until = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    for (unsigned i = 0; i < t->n; i++) /* acquire: pairs with the daemon's release after writing the records */
+    /* Acquire: pairs with the daemon's release after it has written the records. */
+    for (unsigned i = 0; i < t->n; i++)
         t->source[i].head = atomic_load_explicit(&t->source[i].page->head, memory_order_acquire);
 }
 
+/* The oldest record of a ring, without padding; NULL: none. */
 static const struct pm_capture_record *first(struct capture_source *s)
 {
     while (s->tail != s->head) {
@@ -137,7 +139,7 @@ void capture_reader_done(struct capture_reader *t, unsigned source)
     const struct pm_capture_record *r = (const void *)(s->ring + (s->tail & (s->size - 1)));
 
     s->tail += r->size;
-    /* Release: pairs with the daemon's acquire, which may then write over it. */
+    /* Release: pairs with the daemon's acquire, after which it may overwrite the record. */
     atomic_store_explicit(&s->page->tail, s->tail, memory_order_release);
 }
 
@@ -154,7 +156,7 @@ bool capture_reader_wait(struct capture_reader *t, int ms)
         }
     poll(p, n, ms);
     for (unsigned i = 0; i < n; i++)
-        if (p[i].revents) { /* nothing is ever sent to us */
+        if (p[i].revents) { /* the daemon sends nothing here, so this is the end of the connection */
             close(t->source[at[i]].sock);
             t->source[at[i]].sock = -1;
         }

@@ -15,7 +15,7 @@
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/target_options.h"
 
-#define PAUSE_MS 20 /* between looks while nothing comes */
+#define PAUSE_MS 20 /* between polls while no packets come */
 
 static volatile sig_atomic_t stop;
 
@@ -25,7 +25,7 @@ static void on_signal(int sig)
     stop = 1;
 }
 
-/* The second signal has its usual effect: for a reader of our output that reads no more. */
+/* A second signal has its default effect, in case the reader of the output has stopped reading. */
 static void catch_signals(void)
 {
     struct sigaction once = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
@@ -47,7 +47,7 @@ void capture_init(struct capture *c, const char *path)
 
 /* --- the loop ----------------------------------------------------------------------------------------------------- */
 
-static int open_taps(struct capture *c, const struct targets *t, struct capture_reader *taps)
+static int open_reader(struct capture *c, const struct targets *t, struct capture_reader *reader)
 {
     char path[SOCKET_PATH_MAX];
     int n, sum = 0;
@@ -56,7 +56,7 @@ static int open_taps(struct capture *c, const struct targets *t, struct capture_
         c->request.flags |= PM_CAPTURE_OUT | (t->n > 1 ? 0 : PM_CAPTURE_IN);
     for (unsigned i = 0; i < t->n; i++) {
         targets_socket(t, i, path);
-        n = capture_reader_add(taps, path, t->lab ? t->first + (int)i : -1, c->device, &c->request);
+        n = capture_reader_add(reader, path, t->lab ? t->first + (int)i : -1, c->device, &c->request);
         if (n < 0)
             return -1;
         sum += n;
@@ -67,18 +67,18 @@ static int open_taps(struct capture *c, const struct targets *t, struct capture_
     return -1;
 }
 
-/* Writes what has come. 1: something; 0: nothing; -1: it is the end. */
-static int drain(struct capture *c, struct capture_reader *taps)
+/* Writes the packets that have come. Returns 1 if there were some, 0 if none, -1 at the end of the capture. */
+static int drain(struct capture *c, struct capture_reader *reader)
 {
     const struct pm_capture_record *r;
     unsigned source;
     int n = 0;
 
-    capture_reader_look(taps);
-    while ((r = capture_reader_next(taps, &source)) != NULL) {
+    capture_reader_poll(reader);
+    while ((r = capture_reader_next(reader, &source)) != NULL) {
         int err = capture_output_add(&c->out, source, r);
 
-        capture_reader_done(taps, source);
+        capture_reader_done(reader, source);
         if (err)
             return -1;
         n = 1;
@@ -90,44 +90,44 @@ static int drain(struct capture *c, struct capture_reader *taps)
     return c->limit && c->out.packets >= c->limit ? -1 : n;
 }
 
-static void summarize(const struct capture *c, const struct capture_reader *taps)
+static void summarize(const struct capture *c, const struct capture_reader *reader)
 {
     uint64_t dropped = 0;
 
-    for (unsigned i = 0; i < taps->n; i++)
-        dropped += atomic_load(&taps->source[i].page->dropped);
+    for (unsigned i = 0; i < reader->n; i++)
+        dropped += atomic_load(&reader->source[i].page->dropped);
     if (!c->quiet || dropped)
         say("%" PRIu64 " packets captured, %" PRIu64 " dropped%s", c->out.packets, dropped,
-            dropped ? " (the output was too slow: pumice capture with a larger --buffer, or --snaplen, may help)" : "");
+            dropped ? " (the output was too slow: a larger --buffer or --snaplen may help)" : "");
 }
 
 int capture_run(struct capture *c, const struct targets *t)
 {
-    struct capture_reader taps = {0};
+    struct capture_reader reader = {0};
     int n = 0, code = 1;
 
     catch_signals();
-    if (open_taps(c, t, &taps) != 0 || capture_output_open(&c->out, &taps) != 0) {
-        capture_reader_fini(&taps);
+    if (open_reader(c, t, &reader) != 0 || capture_output_open(&c->out, &reader) != 0) {
+        capture_reader_fini(&reader);
         return 1;
     }
     if (!c->quiet)
-        say("capturing at %u device%s (%s%s); Ctrl-C ends it", taps.n, taps.n > 1 ? "s" : "", taps.source[0].name,
-            taps.n > 1 ? " ..." : "");
+        say("capturing at %u device%s (%s%s); to end: Ctrl-C", reader.n, reader.n > 1 ? "s" : "", reader.source[0].name,
+            reader.n > 1 ? " ..." : "");
     if (c->ready_fd >= 0 && write(c->ready_fd, "", 1) != 1)
         stop = 1;
     while (!stop && n >= 0) {
-        n = drain(c, &taps);
-        if (n == 0 && !stop && (!capture_reader_wait(&taps, PAUSE_MS) || capture_output_abandoned(&c->out)))
+        n = drain(c, &reader);
+        if (n == 0 && !stop && (!capture_reader_wait(&reader, PAUSE_MS) || capture_output_abandoned(&c->out)))
             break;
     }
-    capture_reader_stop(&taps);
+    capture_reader_stop(&reader);
     if (n >= 0)
-        n = drain(c, &taps);
+        n = drain(c, &reader);
     if (capture_output_close(&c->out) == 0 && (n >= 0 || c->limit))
         code = 0;
-    summarize(c, &taps);
-    capture_reader_fini(&taps);
+    summarize(c, &reader);
+    capture_reader_fini(&reader);
     return code;
 }
 
@@ -139,7 +139,7 @@ static int capture_child(const char *lab, unsigned hosts, const char *path, int 
     struct capture c;
     int null = open("/dev/null", O_RDWR);
 
-    /* What the terminal sends is for the command: this ends after it. */
+    /* In a session of its own it gets no signals of the terminal, so it ends after the command. */
     setsid();
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
@@ -156,7 +156,7 @@ pid_t capture_start(const char *lab, unsigned hosts, const char *path)
     char byte;
 
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        say("can't make a pipe: %s", strerror(errno));
+        say("can't create a pipe: %s", strerror(errno));
         return -1;
     }
     pid = fork();
@@ -170,7 +170,7 @@ pid_t capture_start(const char *lab, unsigned hosts, const char *path)
     close(ends[1]);
     if (pid < 0)
         say("can't fork: %s", strerror(errno));
-    if (pid > 0 && read(ends[0], &byte, 1) != 1) { /* it has said why */
+    if (pid > 0 && read(ends[0], &byte, 1) != 1) { /* it has printed the error */
         waitpid(pid, NULL, 0);
         pid = -1;
     }
@@ -184,6 +184,6 @@ bool capture_stop(pid_t pid)
 
     kill(pid, SIGTERM);
     if (waitpid(pid, &status, 0) != pid)
-        return false; /* it ended before, and said why */
+        return false; /* it has ended before, and has printed the error */
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice capture, and pumice run --capture: a process that captures until it is told to end. */
+/* Captures packets of daemons to a file or a pipe, for pumice capture and extcap; and in a process of its own, for
+ * pumice run --capture. */
 #ifndef PUMICE_SRC_CMD_CAPTURE_CAPTURE_RUN_H
 #define PUMICE_SRC_CMD_CAPTURE_CAPTURE_RUN_H
 
@@ -13,24 +14,26 @@
 #include "src/cmd/common/targets.h"
 
 struct capture {
-    struct pm_capture_req request; /* both directions unset: in and out for one daemon, out for several (each sends what
-                                    * another receives, so each packet is there once) */
-    const char *device; /* NULL: all */
-    uint64_t limit; /* ends after so many packets; 0: no limit */
-    bool quiet; /* says nothing but what went wrong */
-    int ready_fd; /* a byte is written there when it captures; -1: none */
+    /* Which packets to capture. If no direction is set, capture_run sets both directions for one daemon, but only "out"
+     * for several: one daemon sends what another receives, so each packet is captured once. */
+    struct pm_capture_req request;
+    const char *device; /* NULL: all devices */
+    uint64_t limit; /* end after so many packets; 0: no limit */
+    bool quiet; /* print only errors, and the summary if packets were dropped */
+    int ready_fd; /* capture_run writes a byte there when the capture has begun; -1: none */
     struct capture_output out;
 };
 
-/* Everything at its default, with the output to path. */
+/* Sets the defaults, and the output path. */
 void capture_init(struct capture *c, const char *path);
-/* Captures at those daemons until SIGINT or SIGTERM, or their end. The exit code. */
+/* Captures at these daemons until SIGINT or SIGTERM, or until they end. Returns the exit code. */
 int capture_run(struct capture *c, const struct targets *t);
 
-/* For a lab: a process that captures what all hosts send, to path. Returns when it captures; its number, or -1 after
- * saying what is wrong. */
+/* Starts a process that captures the packets that all hosts of a lab send, to path. Returns its number when the capture
+ * has begun, or -1 after printing an error. */
 pid_t capture_start(const char *lab, unsigned hosts, const char *path);
-/* Ends it, after what it has seen so far was written. False: something went wrong, which was said. */
+/* Ends this process after it has written all packets so far. Returns false if it failed, after it has printed an error.
+ * */
 bool capture_stop(pid_t pid);
 
 #endif

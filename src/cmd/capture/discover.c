@@ -14,9 +14,9 @@
 #include "src/cmd/lab/lab.h"
 #include "wire/gid.h"
 
-typedef bool visit(const struct place *, void *arg);
+typedef bool visit(const struct capture_interface *, void *arg);
 
-/* The devices of the daemon at path; false if it does not answer. */
+/* Requests the list of devices from the daemon at path. Returns false if it does not answer. */
 static bool list(const char *path, struct pm_list_rep *rep)
 {
     struct control_call call = {.op = PM_OP_LIST, .rep = rep, .rep_len = sizeof(*rep)};
@@ -39,11 +39,11 @@ static void address_text(const struct pm_device_desc *d, char out[INET6_ADDRSTRL
         out[0] = 0;
 }
 
-/* Each device of each daemon in t. */
+/* Calls `each` for each device of each daemon in t. */
 static bool visit_devices(const struct targets *t, visit *each, void *arg)
 {
     struct pm_list_rep rep;
-    struct place p;
+    struct capture_interface p;
     char path[SOCKET_PATH_MAX], address[INET6_ADDRSTRLEN];
 
     for (unsigned i = 0; i < t->n; i++) {
@@ -71,10 +71,10 @@ static bool visit_devices(const struct targets *t, visit *each, void *arg)
     return false;
 }
 
-/* A lab that pumice run has made: of this user, with the socket of at least one host. */
+/* Calls `each` for the lab of pumice run in this directory, if it belongs to this user and its first host answers. */
 static bool visit_lab(const char *dir, visit *each, void *arg)
 {
-    struct place p = {0};
+    struct capture_interface p = {0};
     struct stat st;
     char path[SOCKET_PATH_MAX];
     unsigned hosts = 0;
@@ -85,7 +85,7 @@ static bool visit_lab(const char *dir, visit *each, void *arg)
     while (hosts < HOSTS_MAX && targets_lab_socket(dir, hosts, path) == 0 && access(path, F_OK) == 0)
         hosts++;
     sock = hosts && targets_lab_socket(dir, 0, path) == 0 ? control_open(path) : -1;
-    if (sock < 0) /* nobody, or what is left of one that was killed */
+    if (sock < 0) /* no lab, or one that was killed */
         return false;
     close(sock);
     strcpy(p.dir, dir);
@@ -123,7 +123,7 @@ static bool visit_labs(const char *known, visit *each, void *arg)
 
 bool discover(visit *each, void *arg)
 {
-    struct place all = {.name = DISCOVER_ALL};
+    struct capture_interface all = {.name = DISCOVER_ALL};
     bool reachable = targets_find(&all.targets, NULL, -1) == 0;
 
     if (reachable) {

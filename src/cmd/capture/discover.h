@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What there is to capture at on this machine, under names that can be typed: the devices of the daemon or lab that the
- * environment leads to, and the labs of this user that it does not lead to. */
+/* Finds everything on this machine where a capture is possible, and gives it a name: the devices of the daemon or lab
+ * in the environment, and the other labs of this user. */
 #ifndef PUMICE_SRC_CMD_CAPTURE_DISCOVER_H
 #define PUMICE_SRC_CMD_CAPTURE_DISCOVER_H
 
@@ -10,18 +10,20 @@
 #include "pumice/abi.h"
 #include "src/cmd/common/targets.h"
 
-struct place {
-    char name[PM_NAME_MAX + 16]; /* "pumice": all devices; "pumice0", "host1:pumice0"; "lab-XXXXXX": all of that lab */
-    char about[128]; /* for people */
-    struct targets targets; /* as for every command; lab, if not NULL, is `dir` or the environment's */
-    char dir[PATH_MAX]; /* of a lab that was found */
-    char device[PM_NAME_MAX]; /* "": all */
+/* An interface in the terms of Wireshark: something to capture at. */
+struct capture_interface {
+    /* "pumice": all devices; "pumice0" or "host1:pumice0": one device; "lab-XXXXXX": all devices of that lab. */
+    char name[PM_NAME_MAX + 16];
+    char about[128]; /* a description for the user */
+    struct targets targets; /* targets.lab, if not NULL, points to `dir` or into the environment */
+    char dir[PATH_MAX]; /* of a lab that is not in the environment */
+    char device[PM_NAME_MAX]; /* "": all devices */
 };
 
 #define DISCOVER_ALL "pumice"
 
-/* Calls each for every place that answers, until it returns true; the place is valid during the call. A daemon that
- * does not answer is passed over in silence. Returns whether one call returned true. */
-bool discover(bool (*each)(const struct place *, void *arg), void *arg);
+/* Calls `each` for every interface until it returns true. The interface is valid during the call. A daemon that does
+ * not answer is skipped without a message. Returns true if a call returned true. */
+bool discover(bool (*each)(const struct capture_interface *, void *arg), void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice extcap, and the command under the name pumice-extcap: what Wireshark calls to list what it can capture at, to
- * ask for options, and to capture (extcap(4)). */
+/* pumice extcap, also under the name pumice-extcap: the capture program that Wireshark calls to list interfaces, to
+ * list their options, and to capture (extcap(4)). */
 #include "src/cmd/capture/capture.h"
 
 #include <argp.h>
@@ -15,17 +15,17 @@
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/targets.h"
 
-enum act {
-    ACT_NONE,
-    ACT_INTERFACES,
-    ACT_DLTS,
-    ACT_CONFIG,
-    ACT_FILTER, /* is a capture filter right */
-    ACT_CAPTURE,
+enum action {
+    ACTION_NONE,
+    ACTION_INTERFACES,
+    ACTION_DLTS,
+    ACTION_CONFIG,
+    ACTION_FILTER, /* check a capture filter */
+    ACTION_CAPTURE,
 };
 
 struct extcap {
-    enum act act;
+    enum action action;
     const char *interface, *fifo, *filter, *socket;
     struct capture c;
 };
@@ -44,30 +44,28 @@ enum key {
 
 static const struct argp_option options[] = {
     {"extcap-interfaces", KEY_INTERFACES, NULL, 0, "List the interfaces", 1},
-    {"extcap-version", KEY_VERSION, "VERSION", OPTION_ARG_OPTIONAL, "Wireshark's version; makes no difference", 1},
-    {"extcap-interface", KEY_INTERFACE, "NAME", 0, "The interface that the others are about", 1},
+    {"extcap-version", KEY_VERSION, "VERSION", OPTION_ARG_OPTIONAL, "Wireshark's version; ignored", 1},
+    {"extcap-interface", KEY_INTERFACE, "NAME", 0, "The interface for the other options", 1},
     {"extcap-dlts", KEY_DLTS, NULL, 0, "List the link types of the interface", 1},
     {"extcap-config", KEY_CONFIG, NULL, 0, "List the options of the interface", 1},
-    {"extcap-reload-option", KEY_RELOAD, "OPTION", 0, "List the values of one option; there are none to list", 1},
-    {"extcap-capture-filter", KEY_FILTER, "FILTER", 0,
-     "Packets are chosen by the options below: there must be no other filter", 1},
+    {"extcap-reload-option", KEY_RELOAD, "OPTION", 0, "List the values of one option; there are none", 1},
+    {"extcap-capture-filter", KEY_FILTER, "FILTER", 0, "Must be empty: the options below choose packets", 1},
     {"capture", KEY_CAPTURE, NULL, 0, "Capture at the interface", 1},
-    {"fifo", KEY_FIFO, "PATH", 0, "Write packets there", 1},
-    {"socket", 'S', "PATH", 0, "Control socket of the daemon; else that of the environment", 3},
+    {"fifo", KEY_FIFO, "PATH", 0, "Write packets to this pipe", 1},
+    {"socket", 'S', "PATH", 0, "Control socket of the daemon; default: from the environment", 3},
     {0},
 };
 
 static const char doc[] =
-    "What Wireshark calls, as pumice-extcap in its extcap folder, so that Pumice's devices stand in its list of "
-    "interfaces.\v"
-    "Interfaces are: pumice (all devices), each device of the daemon, or of each host of the lab that it is called in, "
-    "and each lab of this user (pumice run) that it is not called in.\n\n"
-    "make install puts it where Wireshark looks. By hand:\n"
+    "Lists Pumice's devices as interfaces of Wireshark and captures at them. Wireshark calls this program as "
+    "pumice-extcap in its extcap directory.\v"
+    "The interfaces are: pumice (all devices); each device of the daemon, or of each host of the lab in the "
+    "environment; and each other lab (pumice run) of this user.\n\n"
+    "make install puts the program into Wireshark's extcap directory. To do so by hand:\n"
     "  ln -s $(which pumice) ~/.config/wireshark/extcap/pumice-extcap\n"
     "  tshark -D; tshark -i pumice0";
 
-/* The dialogue that Wireshark shows: option, label, kind, whatever else there is, help; and the values of a selector.
- * */
+/* The options dialogue of Wireshark: option, label, kind, other attributes, help; and the values of a selector. */
 #define ARG(number, option, label, kind, more, tip)                                                                    \
     "arg {number=" #number "}{call=--" option "}{display=" label "}{type=" kind "}" more "{tooltip=" tip "}\n"
 #define FILTER(number, option, label, kind, more, tip) ARG(number, option, label, kind, more "{group=Filter}", tip)
@@ -77,7 +75,7 @@ static const char doc[] =
 #define DEFAULT(number, value, label) VALUE(number, value, label, "true")
 #define OTHER(number, value, label) VALUE(number, value, label, "false")
 
-/* In the order of the options of capfilter.c; tests/e2e/capture/extcap.sh compares the two. */
+/* In the order of the options in capture_filter.c. tests/e2e/capture/extcap.sh compares the two. */
 /* clang-format off */
 static const char config[] =
     FILTER(0, "qp", "Queue pair", "string", "{validation=^(0[xX][0-9a-fA-F]+|[0-9]+)$}",
@@ -106,7 +104,7 @@ static const char config[] =
         "Of the daemon, if it is neither at a usual place nor in the environment");
 /* clang-format on */
 
-static bool print_interface(const struct place *p, void *arg)
+static bool print_interface(const struct capture_interface *p, void *arg)
 {
     (void)arg;
     printf("interface {value=%s}{display=%s}\n", p->name, p->about);
@@ -121,10 +119,10 @@ static void print_interfaces(void)
 
 struct choice {
     const char *name;
-    struct place found;
+    struct capture_interface found;
 };
 
-static bool is_chosen(const struct place *p, void *arg)
+static bool is_chosen(const struct capture_interface *p, void *arg)
 {
     struct choice *look = arg;
 
@@ -146,19 +144,19 @@ static int capture(struct extcap *e)
         return 1;
     }
     if (e->filter && e->filter[0]) {
-        say("capture filters are not for Pumice's devices: their options choose by queue pair, peer and opcode");
+        say("Pumice's devices do not support capture filters: use their options (queue pair, peer, opcode)");
         return 1;
     }
     e->c.out.path = e->fifo;
     e->c.quiet = true;
     look.name = e->interface;
-    if (e->socket) { /* the interface is one of that daemon's, which Wireshark could not list */
+    if (e->socket) { /* an interface of that daemon, which is not in Wireshark's list */
         if (strcmp(look.name, DISCOVER_ALL) != 0)
             e->c.device = look.name;
         return targets_find(&t, e->socket, -1) == 0 ? capture_run(&e->c, &t) : 1;
     }
     if (!discover(is_chosen, &look)) {
-        say("there is no interface '%s' any more", look.name);
+        say("the interface '%s' does not exist any more", look.name);
         return 1;
     }
     if (look.found.device[0])
@@ -166,11 +164,11 @@ static int capture(struct extcap *e)
     return capture_run(&e->c, &look.found.targets);
 }
 
-/* Wireshark asks for one thing at a time; which, if --capture stands beside others, is clear, too. */
-static void want(struct extcap *e, enum act act)
+/* Wireshark requests one action at a time. If several are given, the last one in enum action counts. */
+static void request(struct extcap *e, enum action action)
 {
-    if (act > e->act)
-        e->act = act;
+    if (action > e->action)
+        e->action = action;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -182,20 +180,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[0] = &e->c.request;
         break;
     case KEY_INTERFACES:
-        want(e, ACT_INTERFACES);
+        request(e, ACTION_INTERFACES);
         break;
     case KEY_DLTS:
-        want(e, ACT_DLTS);
+        request(e, ACTION_DLTS);
         break;
     case KEY_CONFIG:
-        want(e, ACT_CONFIG);
+        request(e, ACTION_CONFIG);
         break;
     case KEY_FILTER:
         e->filter = arg;
-        want(e, ACT_FILTER);
+        request(e, ACTION_FILTER);
         break;
     case KEY_CAPTURE:
-        want(e, ACT_CAPTURE);
+        request(e, ACTION_CAPTURE);
         break;
     case KEY_VERSION:
     case KEY_RELOAD:
@@ -210,13 +208,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         e->socket = arg[0] ? arg : NULL;
         break;
     case ARGP_KEY_ARG:
-        argp_error(state, "'%s' is too much: there are options only", arg);
+        argp_error(state, "unexpected argument '%s': pumice extcap takes only options", arg);
         break;
     case ARGP_KEY_END:
-        if (e->act == ACT_NONE)
-            argp_error(state, "this is for Wireshark to call; see --help");
-        if (e->act != ACT_INTERFACES && !e->interface)
-            argp_error(state, "which interface? --extcap-interface=NAME");
+        if (e->action == ACTION_NONE)
+            argp_error(state, "no action given: Wireshark calls this program; see --help");
+        if (e->action != ACTION_INTERFACES && !e->interface)
+            argp_error(state, "no interface given: --extcap-interface=NAME");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -232,23 +230,23 @@ int cmd_extcap(int argc, char **argv)
 
     capture_init(&e.c, NULL);
     argp_parse(&argp, argc, argv, 0, NULL, &e);
-    switch (e.act) {
-    case ACT_INTERFACES:
+    switch (e.action) {
+    case ACTION_INTERFACES:
         print_interfaces();
         break;
-    case ACT_DLTS:
+    case ACTION_DLTS:
         puts("dlt {number=1}{name=EN10MB}{display=Ethernet}");
         break;
-    case ACT_CONFIG:
+    case ACTION_CONFIG:
         fputs(config, stdout);
         break;
-    case ACT_FILTER: /* what is printed is what is wrong with it */
+    case ACTION_FILTER: /* any output is an error message about the filter */
         if (e.filter[0])
-            puts("use the options of the interface");
+            puts("capture filters are not supported: use the options of the interface");
         break;
-    case ACT_CAPTURE:
+    case ACTION_CAPTURE:
         return capture(&e);
-    case ACT_NONE:
+    case ACTION_NONE:
         break;
     }
     return 0;

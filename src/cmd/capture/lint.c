@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice lint: judges a capture of RoCEv2. */
+/* pumice lint: finds violations of the RoCEv2 protocol in a capture, and prints them. */
 #include "src/cmd/capture/capture.h"
 
 #include <argp.h>
@@ -25,21 +25,21 @@ struct options {
 };
 
 static const struct argp_option arguments[] = {
-    {"json", 'j', NULL, 0, "JSON in place of text", 0},
-    {"notes", 'n', NULL, 0, "Print notes, too, not only violations", 0},
-    {"incomplete", 'i', NULL, 0, "Packets may be missing from the capture: what that explains is a note", 0},
-    {"faulty", 'f', NULL, 0, "The network was made to damage packets: wrong ICRCs are notes", 0},
+    {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
+    {"notes", 'n', NULL, 0, "Print notes too, not only violations", 0},
+    {"incomplete", 'i', NULL, 0, "The capture may lack packets: findings that this explains become notes", 0},
+    {"faulty", 'f', NULL, 0, "The network was made to damage packets: wrong ICRCs become notes", 0},
     {"tm", 't', "WHICH", 0,
-     "SENDs with tag matching headers: auto (where a rendezvous shows them), off, or the numbers of QPs that get them, "
-     "separated by commas",
+     "SENDs with tag matching headers: auto (found by their rendezvous), off, or the numbers of the QPs that receive "
+     "them, separated by commas",
      0},
     {"rules", KEY_RULES, NULL, 0, "List the rules and exit", 0},
     {0},
 };
 
 static const char doc[] =
-    "Looks for violations of the RoCEv2 protocol in a capture (pcap or pcapng; - for standard input).\v"
-    "Exit status: 0 if there is no violation, 1 if there are, 2 if the file can't be read.\n\n"
+    "Finds violations of the RoCEv2 protocol in a capture (pcap or pcapng; - for standard input).\v"
+    "Exit status: 0 if there is no violation, 1 if there are any, 2 if the file can't be read.\n\n"
     "Examples:\n"
     "  pumice lint trace.pcapng\n"
     "  tcpdump -i lo -w - udp port 4791 | pumice lint --incomplete -\n";
@@ -64,7 +64,7 @@ static void list_rules(void)
     columns_fini(&columns);
 }
 
-/* auto, off, or QP numbers. */
+/* Parses the argument of --tm: auto, off, or QP numbers. */
 static bool parse_tm(struct lint_options *o, char *text)
 {
     char *end, *rest = NULL;
@@ -101,18 +101,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case 't':
         if (!parse_tm(&o->lint, arg))
-            argp_error(state, "--tm: auto, off or numbers of QPs");
+            argp_error(state, "--tm: must be auto, off, or QP numbers separated by commas");
         break;
     case KEY_RULES:
         list_rules();
         exit(LINT_CLEAN);
     case ARGP_KEY_ARG:
         if (o->path)
-            argp_error(state, "one file at a time");
+            argp_error(state, "unexpected argument '%s': give one file", arg);
         o->path = arg;
         break;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which file?");
+        argp_error(state, "no file given");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -139,12 +139,12 @@ static void print_text(const struct options *o, const struct lint_result *r)
     if (r->lost)
         printf("%s: the capture itself has lost %llu packets\n", o->path, (unsigned long long)r->lost);
     if (r->frames && !r->packets)
-        printf("%s: nothing to judge: no UDP datagram to port 4791\n", o->path);
+        printf("%s: no RoCEv2 packets: no UDP datagram to port 4791\n", o->path);
 }
 
 static int print_json(const struct options *o, const struct lint_result *r)
 {
-    json_t *findings = json_array(), *name = json_string(o->path); /* NULL: a name that is no UTF-8 */
+    json_t *findings = json_array(), *name = json_string(o->path); /* NULL: the name is not valid UTF-8 */
     json_t *root = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "file", name ? name : json_null(), "frames",
                              (json_int_t)r->frames, "packets", (json_int_t)r->packets, "connections",
                              (json_int_t)r->connections, "lost", (json_int_t)r->lost, "errors", (json_int_t)r->errors,

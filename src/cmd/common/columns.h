@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tables on the terminal, with aligned columns, by libsmartcols. It knows the width of UTF-8 characters, and replaces control
- * characters by \xNN. Running out of memory ends the program. */
+/* Tables on the terminal, with aligned columns, by libsmartcols. It knows the width of UTF-8 characters, and replaces
+ * control characters by \xNN. Running out of memory ends the program. */
 #ifndef PUMICE_SRC_CMD_COMMON_COLUMNS_H
 #define PUMICE_SRC_CMD_COMMON_COLUMNS_H
 
