@@ -96,8 +96,8 @@ void capture_reader_poll(struct capture_reader *t)
 {
     struct timespec now;
 
-    /* Read the clock before the heads. A packet is in its ring before it can cause another packet. So if a packet is not
- * later than this time, the packet that caused it is found too. */
+    /* Read the clock before the heads. A packet is in its ring before it can cause another packet. So if a packet is
+     * not later than this time, the packet that caused it is found too. */
     clock_gettime(CLOCK_MONOTONIC, &now);
     t->until = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     /* Acquire: pairs with the daemon's release after it has written the records. */

@@ -204,7 +204,7 @@ static json_t *compare(const struct targets *t, const json_t *before, const json
     return json_pack("{s:s, s:f, s:o}", "time", stamp, "seconds", span, "hosts", hosts);
 }
 
-int interval_show(const struct targets *t, double seconds, long number, bool json)
+int interval_print(const struct targets *t, double seconds, long number, bool json)
 {
     unsigned answered;
     double then = seconds_now();

@@ -108,7 +108,7 @@ static void remove_details(json_t *status)
     }
 }
 
-static void show_host(const struct targets *t, unsigned i, const char *path, const json_t *status, bool all)
+static void print_host(const struct targets *t, unsigned i, const char *path, const json_t *status, bool all)
 {
     if (i)
         putchar('\n');
@@ -133,7 +133,7 @@ int cmd_status(int argc, char **argv)
         return 1;
     if (o.interval > 0) {
         json_decref(hosts);
-        return interval_show(&t, o.interval, o.number, o.json);
+        return interval_print(&t, o.interval, o.number, o.json);
     }
     for (unsigned i = 0; i < t.n; i++) {
         json_t *status, *host;
@@ -151,7 +151,7 @@ int cmd_status(int argc, char **argv)
         if (!o.json && !o.all)
             remove_details(status);
         if (!o.json)
-            show_host(&t, i, path, status, o.all);
+            print_host(&t, i, path, status, o.all);
         host = json_pack("{s:s, s:o}", "socket", path, "status", status);
         if (t.first >= 0)
             json_object_set_new(host, "host", json_integer(t.first + (json_int_t)i));

@@ -157,19 +157,19 @@ static void check_running(struct doctor_report *report, const struct target_opti
     }
 }
 
-static const char *const words[] = {
+static const char *const texts[] = {
     [FINDING_OK] = "ok", [FINDING_UNKNOWN] = "?", [FINDING_WARN] = "warn", [FINDING_FAIL] = "FAIL"};
 static const char *const names[] = {
     [FINDING_OK] = "ok", [FINDING_UNKNOWN] = "unknown", [FINDING_WARN] = "warn", [FINDING_FAIL] = "fail"};
 
-static void show(const struct doctor_report *report, bool quiet)
+static void print(const struct doctor_report *report, bool quiet)
 {
     for (unsigned i = 0; i < report->n; i++) {
         const struct finding *f = &report->finding[i];
 
         if (quiet && f->verdict == FINDING_OK)
             continue;
-        printf("%-4s  %-10s  %s\n", words[f->verdict], f->check, f->text);
+        printf("%-4s  %-10s  %s\n", texts[f->verdict], f->check, f->text);
         if (f->fix[0])
             printf("                    %s %s\n", f->verdict == FINDING_OK ? "better:" : "fix:", f->fix);
     }
@@ -214,7 +214,7 @@ int cmd_doctor(int argc, char **argv)
     if (o.json)
         print_json(&report, healthy);
     else
-        show(&report, o.quiet);
+        print(&report, o.quiet);
     if (!o.json)
         puts(healthy ? "Pumice works on this machine." : "Pumice does not work on this machine: see FAIL.");
     return !healthy;

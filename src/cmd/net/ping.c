@@ -301,7 +301,7 @@ static bool try_all(const struct ping_options *o, int sock, struct ping *p)
     return true;
 }
 
-static void show(const struct ping *p, bool json)
+static void print(const struct ping *p, bool json)
 {
     json_t *o;
 
@@ -351,6 +351,6 @@ int cmd_ping(int argc, char **argv)
         return 1;
     p.damaged_here = damaged(path, p.device) - p.damaged_here;
     p.damaged_there = p.other[0] ? damaged(p.other, p.other_device) - p.damaged_there : 0;
-    show(&p, o.json);
+    print(&p, o.json);
     return ping_exit_code(&p);
 }

@@ -193,7 +193,7 @@ static void collect(const struct ping *p, struct hints *h)
 
 /* --- output ------------------------------------------------------------------------------------------------------- */
 
-static void show_probe(const struct ping *p, const char *what, const struct ping_probe *probe)
+static void print_probe(const struct ping *p, const char *what, const struct ping_probe *probe)
 {
     printf("  %s (%u bytes on the wire): ", what, length_of(p, probe->size));
     if (ping_arrived(probe))
@@ -209,8 +209,8 @@ void ping_print(const struct ping *p)
     struct hints h = {.n = 0};
 
     printf("%s (%s) from %s (%s)\n", p->host, address(p->gid, to), p->name, address(p->own, from));
-    show_probe(p, "small", &p->probe[SMALL_ONE]);
-    show_probe(p, "large", &p->probe[LARGE]);
+    print_probe(p, "small", &p->probe[SMALL_ONE]);
+    print_probe(p, "large", &p->probe[LARGE]);
     puts(verdict(p));
     collect(p, &h);
     for (unsigned i = 0; i < h.n; i++)
