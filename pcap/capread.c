@@ -100,8 +100,8 @@ static const uint8_t *option(const struct capread *c, const uint8_t *p, size_t n
 
 /* --- blocks of pcapng --------------------------------------------------------------------------------------------- */
 
-/* Reads the rest of a section header, whose type and length were read before. It tells the byte order of the section.
- * */
+/* Reads the rest of a section header, whose type and length were read before. The header shows the byte order of the
+ * section. */
 static int section(struct capread *c, const uint8_t raw_len[4], char error[CAPREAD_ERROR])
 {
     uint8_t fixed[16];

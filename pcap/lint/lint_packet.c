@@ -66,7 +66,7 @@ static struct record *add_record(struct lint *l, struct flow *flow, const struct
     return r;
 }
 
-static void note_size(struct flow *flow, const struct pkt *p)
+static void count_size(struct flow *flow, const struct pkt *p)
 {
     for (unsigned i = 0; op_table[p->opcode].payload == OP_PAYLOAD_FULL && i < 5; i++)
         flow->sizes[i] += p->payload_len == (uint32_t)PKT_MTU_MIN << i;
@@ -108,7 +108,7 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
     r->rkey = op_table[p->opcode].headers & OP_HAS_ATOMICETH ? p->atomic.rkey : p->reth.rkey;
     r->dmalen = p->reth.length;
     if (!damaged)
-        note_size(flow, p);
+        count_size(flow, p);
     if (!damaged && !(r->flags & RECORD_IGNORED) && has_tmh(p->opcode))
         keep_tmh(l, r, p, there);
 }
@@ -233,7 +233,7 @@ static void truncated(struct lint *l, const struct capread_frame *f, const struc
 /* True if the payload is a sequence of packets of `size` bytes each (the last may be shorter) and all ICRCs are right.
  * With step 1 their IP identifications count up, as the kernel numbers the segments of a GSO datagram. With step 0 they
  * are equal, as some NIC drivers leave them. */
-static bool splits(const struct decap *d, size_t size, unsigned step)
+static bool is_sequence(const struct decap *d, size_t size, unsigned step)
 {
     size_t at = 0;
     uint16_t index = 0;
@@ -250,14 +250,15 @@ static bool splits(const struct decap *d, size_t size, unsigned step)
     return true;
 }
 
-/* Finds the size of the packets that GSO or GRO merged into one datagram, and the step of splits(). 0: no size fits. */
+/* Finds the size of the packets that GSO or GRO merged into one datagram, and the step of is_sequence(). 0: no size
+ * fits. */
 static size_t segment_size(const struct decap *d, unsigned *step)
 {
     size_t most = d->len <= DATAGRAM_MAX ? d->len - (d->len ? 1 : 0) : DATAGRAM_MAX;
 
     for (*step = 0; *step < 2; (*step)++)
         for (size_t size = BTH_LEN + ICRC_LEN; size <= most; size += 4)
-            if (splits(d, size, *step))
+            if (is_sequence(d, size, *step))
                 return size;
     return 0;
 }

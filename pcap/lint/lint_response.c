@@ -18,7 +18,8 @@
 
 /* Counts the messages that end in requests[0] up to and including psn, to *messages. Advances num_acked. Returns false
  * if the count is not sure, because a packet is unknown. */
-static bool count_to(struct lint *l, struct flow *requester, uint64_t psn, const struct record *by, uint32_t *messages)
+static bool count_messages(struct lint *l, struct flow *requester, uint64_t psn, const struct record *by,
+                           uint32_t *messages)
 {
     /* Where the capture has the packets that leave the requester, lint_request has reported the gap itself. */
     bool sure = true, reported = requester->direction == PCAPNG_DIR_OUT;
@@ -157,7 +158,7 @@ void lint_unanswered(struct lint *l, struct flow *requester)
 /* --- kinds of responses ------------------------------------------------------------------------------------------- */
 
 /* Marks the response packet with this index as seen. Returns true if this completes the response. */
-static bool mark(struct lint *l, struct request *s, uint32_t index)
+static bool mark_seen(struct lint *l, struct request *s, uint32_t index)
 {
     struct response *a = s->response;
     uint8_t bit = (uint8_t)(1u << index % 8);
@@ -176,7 +177,7 @@ static bool mark(struct lint *l, struct request *s, uint32_t index)
 }
 
 /* True if the requester asked for responses that begin with this index. */
-static bool begins(const struct response *a, uint32_t index)
+static bool may_begin(const struct response *a, uint32_t index)
 {
     if (index == 0 || a->num_restarts > 8)
         return true;
@@ -187,15 +188,15 @@ static bool begins(const struct response *a, uint32_t index)
 }
 
 /* True if a READ response with this opcode may have this index, of `span` responses. */
-static bool belongs(const struct response *a, uint8_t operation, uint32_t index, uint32_t span)
+static bool is_in_place(const struct response *a, uint8_t operation, uint32_t index, uint32_t span)
 {
     bool last = index + 1 == span;
 
     switch (operation) {
     case OP_READ_RESP_FIRST:
-        return !last && begins(a, index);
+        return !last && may_begin(a, index);
     case OP_READ_RESP_ONLY:
-        return last && begins(a, index);
+        return last && may_begin(a, index);
     case OP_READ_RESP_MIDDLE:
         return !last && index > 0;
     default:
@@ -232,7 +233,7 @@ static void read_response(struct lint *l, struct flow *requester, const struct f
     if (!s->span || q->flags & RECORD_MALFORMED || r->flags & RECORD_MALFORMED)
         return;
     last = s->response->got ? s->response->last : UINT32_MAX;
-    if (!belongs(s->response, operation, index, s->span)) {
+    if (!is_in_place(s->response, operation, index, s->span)) {
         lint_report(l, LINT_READ_SEQUENCE, r->frame, "%s is response %u of %u to the READ in frame %u",
                     op_table[r->opcode].name, index + 1, s->span, q->frame);
     } else if (responder->direction == PCAPNG_DIR_OUT && index != last + 1 && operation != OP_READ_RESP_FIRST &&
@@ -243,7 +244,7 @@ static void read_response(struct lint *l, struct flow *requester, const struct f
     } else {
         read_length(l, requester, r, q, index, s->span);
     }
-    if (mark(l, s, index))
+    if (mark_seen(l, s, index))
         lint_tm_read_done(l, requester, s->record);
 }
 
@@ -255,10 +256,10 @@ static void atomic_response(struct lint *l, const struct record *r, struct reque
         lint_report(l, LINT_RESPONSE_KIND, r->frame, "%s to %s of frame %u", op_table[r->opcode].name,
                     op_table[q->opcode].name, q->frame);
     else if (s->response)
-        mark(l, s, 0);
+        mark_seen(l, s, 0);
 }
 
-static void negative(struct lint *l, struct flow *responder, const struct record *r, uint64_t psn)
+static void report_nak(struct lint *l, struct flow *responder, const struct record *r, uint64_t psn)
 {
     static const char *const names[] = {"PSN sequence error", "invalid request", "remote access error",
                                         "remote operational error", "invalid RD request"};
@@ -288,7 +289,7 @@ static void judge(struct lint *l, struct flow *requester, struct flow *responder
     uint32_t least = 0;
     bool sure;
 
-    sure = count_to(l, requester, done, r, &least);
+    sure = count_messages(l, requester, done, r, &least);
     s = lint_find_request(requester, psn);
     if (!plain && s && !s->damaged) {
         if (operation == OP_ATOMIC_ACK)
@@ -298,7 +299,7 @@ static void judge(struct lint *l, struct flow *requester, struct flow *responder
     }
     acknowledge(l, requester, responder, done, r);
     if (plain && !ack)
-        negative(l, responder, r, psn);
+        report_nak(l, responder, r, psn);
     if (plain && ack && responder->fatal && psn >= responder->fatal_psn)
         lint_report(l, LINT_ACK_AFTER_NAK, r->frame, "acknowledges PSN %u after the fatal NAK for PSN %u", r->psn,
                     (uint32_t)responder->fatal_psn & PSN_MASK);

@@ -25,7 +25,8 @@ static bool has_rvh(const struct lint *l, const struct record *r)
     return l->tm[r->tm - 1].len >= TMH_LEN + RVH_LEN;
 }
 
-static struct rndv *add(struct lint *l, struct flow *flow, uint32_t number, const struct tmh *t, const struct rvh *v)
+static struct rndv *add_rndv(struct lint *l, struct flow *flow, uint32_t number, const struct tmh *t,
+                             const struct rvh *v)
 {
     struct rndv *e = lint_grow(l, flow->rndv, flow->num_rndv, &flow->cap_rndv, sizeof(*e));
 
@@ -59,7 +60,7 @@ static bool same_rvh(const struct rvh *a, const struct rvh *b)
 
 /* True if a READ or FIN in this flow may belong to a request in the other flow, by their addresses. If both ends have
  * the same address, a program may also send to itself. */
-static bool other_way(const struct flow *flow, const struct flow *other)
+static bool may_belong(const struct flow *flow, const struct flow *other)
 {
     return other != flow->peer && (lint_may_pair(flow, other) ||
                                    (other == flow && memcmp(flow->key.src, flow->key.dst, sizeof(flow->key.src)) == 0));
@@ -75,13 +76,14 @@ static void finish(struct flow *other, struct rndv *e)
 }
 
 /* Finishes the request that the FIN in this flow copies. Returns false if there is none. */
-static bool finish_elsewhere(struct lint *l, const struct flow *flow, const struct tmh *t, const struct rvh *v)
+static bool finish_on_other_connection(struct lint *l, const struct flow *flow, const struct tmh *t,
+                                       const struct rvh *v)
 {
     for (size_t i = 0; i < l->num_flows; i++) {
         struct flow *other = l->flows[i];
 
         for (size_t k = other->first_rndv;
-             other_way(flow, other) && k < other->num_rndv && k < other->first_rndv + MAX_OPEN; k++) {
+             may_belong(flow, other) && k < other->num_rndv && k < other->first_rndv + MAX_OPEN; k++) {
             if (other->rndv[k].done || !same_tmh(&other->rndv[k].tmh, t) || !same_rvh(&other->rndv[k].rvh, v))
                 continue;
             finish(other, &other->rndv[k]);
@@ -91,13 +93,13 @@ static bool finish_elsewhere(struct lint *l, const struct flow *flow, const stru
     return false;
 }
 
-static bool read_elsewhere(struct lint *l, const struct flow *flow, const struct record *r)
+static bool is_read_of_other_connection(struct lint *l, const struct flow *flow, const struct record *r)
 {
     for (size_t i = 0; i < l->num_flows; i++) {
         struct flow *other = l->flows[i];
 
         for (size_t k = other->first_rndv;
-             other_way(flow, other) && k < other->num_rndv && k < other->first_rndv + MAX_OPEN; k++)
+             may_belong(flow, other) && k < other->num_rndv && k < other->first_rndv + MAX_OPEN; k++)
             if (!other->rndv[k].done && other->rndv[k].rvh.rkey == r->rkey && reads_from(&other->rndv[k], r))
                 return true;
     }
@@ -123,13 +125,13 @@ static void detect_send(struct lint *l, struct flow *flow, uint32_t number)
     if (!decode(l, r, &t, &v))
         return;
     if (t.opcode == TMH_RNDV && has_rvh(l, r) && v.len) {
-        add(l, flow, number, &t, &v);
+        add_rndv(l, flow, number, &t, &v);
     } else if (t.opcode == TMH_FIN && (l->tm[r->tm - 1].len == TMH_LEN || has_rvh(l, r))) {
         for (size_t i = flow->peer->num_rndv, n = 0; i > 0 && n < 64; i--, n++)
             if (same_tmh(&flow->peer->rndv[i - 1].tmh, &t) && t.app_ctx | t.tag)
                 flow->tm = flow->peer->tm = true;
         if (!flow->tm && t.app_ctx | t.tag)
-            flow->tm = finish_elsewhere(l, flow, &t, &v);
+            flow->tm = finish_on_other_connection(l, flow, &t, &v);
     }
 }
 
@@ -170,7 +172,7 @@ void lint_tm_detect(struct lint *l)
 /* Finds the open rendezvous of a READ. *exact is true if key and address fit, otherwise one of them is wrong. Several
  * requests may offer the same address, and some of them may never get an answer. So this takes the first one of which
  * enough bytes are still unread. */
-static struct rndv *find_for(struct flow *flow, const struct record *r, bool *exact)
+static struct rndv *find_rndv(struct flow *flow, const struct record *r, bool *exact)
 {
     struct rndv *near = NULL, *inside = NULL;
 
@@ -199,8 +201,8 @@ void lint_tm_read(struct lint *l, struct flow *flow, uint32_t number)
 
     if (!flow->peer || !flow->peer->tm)
         return;
-    e = find_for(flow, r, &exact);
-    if (!e || (!exact && read_elsewhere(l, flow, r)))
+    e = find_rndv(flow, r, &exact);
+    if (!e || (!exact && is_read_of_other_connection(l, flow, r)))
         return; /* a READ of the program, not of a rendezvous */
     if (!exact)
         lint_report(l, LINT_TM_READ, r->frame,
@@ -232,7 +234,7 @@ static bool data_fetched(const struct rndv *e)
  * the first READ, and then the second one seems to be the first. A FIN shows which request it was. If the data of e are
  * not complete, but the data of another request for the same memory are, this exchanges the READs of the two. The READs
  * are in `flow`. */
-static void trade_reads(struct lint *l, struct flow *flow, struct rndv *e, size_t most)
+static void exchange_reads(struct lint *l, struct flow *flow, struct rndv *e, size_t most)
 {
     struct flow *other = flow->peer;
     uint32_t e_number = (uint32_t)(e - other->rndv) + 1, f_number;
@@ -270,7 +272,7 @@ static void on_fin(struct lint *l, struct flow *flow, const struct record *r, co
         if (!other->rndv[i].done && same_tmh(&other->rndv[i].tmh, t) &&
             (!whole || other->rndv[i].no_rvh || same_rvh(&other->rndv[i].rvh, v)))
             e = &other->rndv[i];
-    if (!e && whole && finish_elsewhere(l, flow, t, v))
+    if (!e && whole && finish_on_other_connection(l, flow, t, v))
         return;
     if (!e) {
         for (size_t i = other->first_rndv; !e && i < most; i++) /* or the oldest open one, copied wrongly */
@@ -288,7 +290,7 @@ static void on_fin(struct lint *l, struct flow *flow, const struct record *r, co
         return;
     }
     if (e->read && !data_fetched(e))
-        trade_reads(l, flow, e, most);
+        exchange_reads(l, flow, e, most);
     if (e->read && !data_fetched(e))
         lint_report_unless(
             l, lint_may_lack_packets(l), LINT_TM_FIN_EARLY, r->frame,
@@ -314,7 +316,7 @@ void lint_tm_send(struct lint *l, struct flow *flow, uint32_t number)
         lint_report(l, LINT_TM_SHORT, r->frame, "%u bytes are too short for a TMH%s", b->len,
                     b->bytes[0] == TMH_RNDV ? " and an RVH" : "");
         if (b->len >= TMH_LEN) { /* keep the request, so that its READs and FIN can be judged */
-            struct rndv *e = add(l, flow, number, &t, &v);
+            struct rndv *e = add_rndv(l, flow, number, &t, &v);
 
             if (e)
                 e->no_rvh = true;
@@ -322,7 +324,7 @@ void lint_tm_send(struct lint *l, struct flow *flow, uint32_t number)
         return;
     }
     if (t.opcode == TMH_RNDV)
-        add(l, flow, number, &t, &v);
+        add_rndv(l, flow, number, &t, &v);
     else if (t.opcode == TMH_FIN && flow->peer)
         on_fin(l, flow, r, &t, &v);
 }

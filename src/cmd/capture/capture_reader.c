@@ -27,21 +27,21 @@ static int ask(const char *path, struct control_call *call)
     return -1;
 }
 
-static int add_device(struct capture_reader *t, const char *path, const struct pm_capture_req *request,
+static int add_device(struct capture_reader *reader, const char *path, const struct pm_capture_req *request,
                       const char *name)
 {
     size_t size = PM_CAPTURE_RING + (size_t)request->ring_bytes;
     int fd = -1;
     struct control_call call = {.op = PM_OP_CAPTURE, .req = request, .req_len = sizeof(*request), .fd = &fd};
-    struct capture_source *s = realloc(t->source, (t->n + 1) * sizeof(*s));
+    struct capture_source *s = realloc(reader->source, (reader->n + 1) * sizeof(*s));
     void *p = MAP_FAILED;
 
     if (!s) {
         say("out of memory");
         return -1;
     }
-    t->source = s;
-    s = &t->source[t->n];
+    reader->source = s;
+    s = &reader->source[reader->n];
     memset(s, 0, sizeof(*s));
     snprintf(s->name, sizeof(s->name), "%s", name);
     s->sock = ask(path, &call);
@@ -59,17 +59,17 @@ static int add_device(struct capture_reader *t, const char *path, const struct p
     s->page = p;
     s->ring = (uint8_t *)p + PM_CAPTURE_RING;
     s->size = request->ring_bytes;
-    t->n++;
+    reader->n++;
     return 0;
 }
 
-int capture_reader_add(struct capture_reader *t, const char *path, int host, const char *device,
+int capture_reader_add(struct capture_reader *reader, const char *path, int host, const char *device,
                        const struct pm_capture_req *request)
 {
     struct pm_list_rep list;
     struct control_call call = {.op = PM_OP_LIST, .rep = &list, .rep_len = sizeof(list)};
     struct pm_capture_req rq = *request;
-    char name[sizeof(t->source->name)];
+    char name[sizeof(reader->source->name)];
     int sock = ask(path, &call), n = 0;
 
     if (sock < 0)
@@ -85,24 +85,24 @@ int capture_reader_add(struct capture_reader *t, const char *path, int host, con
         else
             snprintf(name, sizeof(name), "%.*s", PM_NAME_MAX, its);
         rq.device = i;
-        if (add_device(t, path, &rq, name) != 0)
+        if (add_device(reader, path, &rq, name) != 0)
             return -1;
         n++;
     }
     return n;
 }
 
-void capture_reader_poll(struct capture_reader *t)
+void capture_reader_poll(struct capture_reader *reader)
 {
     struct timespec now;
 
     /* Read the clock before the heads. A packet is in its ring before it can cause another packet. So if a packet is
      * not later than this time, the packet that caused it is found too. */
     clock_gettime(CLOCK_MONOTONIC, &now);
-    t->until = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    reader->until = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     /* Acquire: pairs with the daemon's release after it has written the records. */
-    for (unsigned i = 0; i < t->n; i++)
-        t->source[i].head = atomic_load_explicit(&t->source[i].page->head, memory_order_acquire);
+    for (unsigned i = 0; i < reader->n; i++)
+        reader->source[i].head = atomic_load_explicit(&reader->source[i].page->head, memory_order_acquire);
 }
 
 /* The oldest record of a ring, without padding; NULL: none. */
@@ -118,14 +118,14 @@ static const struct pm_capture_record *first(struct capture_source *s)
     return NULL;
 }
 
-const struct pm_capture_record *capture_reader_next(struct capture_reader *t, unsigned *source)
+const struct pm_capture_record *capture_reader_next(struct capture_reader *reader, unsigned *source)
 {
     const struct pm_capture_record *oldest = NULL;
 
-    for (unsigned i = 0; i < t->n; i++) {
-        const struct pm_capture_record *r = first(&t->source[i]);
+    for (unsigned i = 0; i < reader->n; i++) {
+        const struct pm_capture_record *r = first(&reader->source[i]);
 
-        if (r && r->time <= t->until && (!oldest || r->time < oldest->time)) {
+        if (r && r->time <= reader->until && (!oldest || r->time < oldest->time)) {
             oldest = r;
             *source = i;
         }
@@ -133,9 +133,9 @@ const struct pm_capture_record *capture_reader_next(struct capture_reader *t, un
     return oldest;
 }
 
-void capture_reader_done(struct capture_reader *t, unsigned source)
+void capture_reader_done(struct capture_reader *reader, unsigned source)
 {
-    struct capture_source *s = &t->source[source];
+    struct capture_source *s = &reader->source[source];
     const struct pm_capture_record *r = (const void *)(s->ring + (s->tail & (s->size - 1)));
 
     s->tail += r->size;
@@ -143,42 +143,42 @@ void capture_reader_done(struct capture_reader *t, unsigned source)
     atomic_store_explicit(&s->page->tail, s->tail, memory_order_release);
 }
 
-bool capture_reader_wait(struct capture_reader *t, int ms)
+bool capture_reader_wait(struct capture_reader *reader, int ms)
 {
     struct pollfd p[256];
     unsigned n = 0, at[256];
     bool alive = false;
 
-    for (unsigned i = 0; i < t->n && n < 256; i++)
-        if (t->source[i].sock >= 0) {
+    for (unsigned i = 0; i < reader->n && n < 256; i++)
+        if (reader->source[i].sock >= 0) {
             at[n] = i;
-            p[n++] = (struct pollfd){t->source[i].sock, POLLIN, 0};
+            p[n++] = (struct pollfd){reader->source[i].sock, POLLIN, 0};
         }
     poll(p, n, ms);
     for (unsigned i = 0; i < n; i++)
         if (p[i].revents) { /* the daemon sends nothing here, so this is the end of the connection */
-            close(t->source[at[i]].sock);
-            t->source[at[i]].sock = -1;
+            close(reader->source[at[i]].sock);
+            reader->source[at[i]].sock = -1;
         }
-    for (unsigned i = 0; i < t->n; i++)
-        alive |= t->source[i].sock >= 0;
+    for (unsigned i = 0; i < reader->n; i++)
+        alive |= reader->source[i].sock >= 0;
     return alive;
 }
 
-void capture_reader_stop(struct capture_reader *t)
+void capture_reader_stop(struct capture_reader *reader)
 {
-    for (unsigned i = 0; i < t->n; i++) {
-        if (t->source[i].sock >= 0)
-            close(t->source[i].sock);
-        t->source[i].sock = -1;
+    for (unsigned i = 0; i < reader->n; i++) {
+        if (reader->source[i].sock >= 0)
+            close(reader->source[i].sock);
+        reader->source[i].sock = -1;
     }
 }
 
-void capture_reader_fini(struct capture_reader *t)
+void capture_reader_fini(struct capture_reader *reader)
 {
-    capture_reader_stop(t);
-    for (unsigned i = 0; i < t->n; i++)
-        munmap(t->source[i].page, PM_CAPTURE_RING + t->source[i].size);
-    free(t->source);
-    memset(t, 0, sizeof(*t));
+    capture_reader_stop(reader);
+    for (unsigned i = 0; i < reader->n; i++)
+        munmap(reader->source[i].page, PM_CAPTURE_RING + reader->source[i].size);
+    free(reader->source);
+    memset(reader, 0, sizeof(*reader));
 }

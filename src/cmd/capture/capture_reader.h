@@ -29,24 +29,24 @@ struct capture_reader {
 /* Starts captures at the devices of the daemon at path: at all devices, or only at the one named `device`. request says
  * which packets to capture; its member device is ignored. host is the number in a lab, else -1. Returns the number of
  * captures, or -1 after printing an error. */
-int capture_reader_add(struct capture_reader *t, const char *path, int host, const char *device,
+int capture_reader_add(struct capture_reader *reader, const char *path, int host, const char *device,
                        const struct pm_capture_req *request);
 
 /* Finds out which packets are in the rings now. If one of them was caused by another packet, that one is found too. */
-void capture_reader_poll(struct capture_reader *t);
+void capture_reader_poll(struct capture_reader *reader);
 
 /* The oldest packet found by the last poll that was not yet read; NULL: none. It is valid until capture_reader_done(t,
  * *source), which the caller must call next. The packet's bytes follow the record. */
-const struct pm_capture_record *capture_reader_next(struct capture_reader *t, unsigned *source);
-void capture_reader_done(struct capture_reader *t, unsigned source);
+const struct pm_capture_record *capture_reader_next(struct capture_reader *reader, unsigned *source);
+void capture_reader_done(struct capture_reader *reader, unsigned source);
 
 /* Waits so many ms, or until a daemon ends. Returns false if all daemons have ended. */
-bool capture_reader_wait(struct capture_reader *t, int ms);
+bool capture_reader_wait(struct capture_reader *reader, int ms);
 
 /* Ends the captures. The next capture_reader_poll finds the last packets. */
-void capture_reader_stop(struct capture_reader *t);
+void capture_reader_stop(struct capture_reader *reader);
 
 /* Ends the captures and releases everything. */
-void capture_reader_fini(struct capture_reader *t);
+void capture_reader_fini(struct capture_reader *reader);
 
 #endif

@@ -79,29 +79,29 @@ static const char doc[] =
 /* clang-format off */
 static const char config[] =
     FILTER(0, "qp", "Queue pair", "string", "{validation=^(0[xX][0-9a-fA-F]+|[0-9]+)$}",
-        "Only packets of or to this queue pair number")
+        "Only packets from or to this queue pair number")
     FILTER(1, "peer", "Peer", "string", "{placeholder=IPv4 or IPv6 address}",
         "Only packets from or to this address")
     FILTER(2, "opcode", "Opcodes", "string", "{placeholder=send, ack, read response ...}",
-        "Only packets whose opcode has one of these in its name, separated by commas")
+        "Only packets whose opcode name contains one of these names, separated by commas")
     FILTER(3, "direction", "Direction", "selector", "",
-        "What devices receive or send; for several hosts what they send is enough, or each packet is there twice")
-    DEFAULT(3, "", "both, but sent packets of several hosts")
+        "Packets that devices receive or send; with both, packets between several hosts of a lab are captured twice")
+    DEFAULT(3, "", "both; for several hosts: sent")
     OTHER(3, "in", "received")
     OTHER(3, "out", "sent")
     OTHER(3, "both", "both")
     CAPTURE(4, "before-faults", "Before faults", "boolflag", "",
-        "Sent packets as they were before injected faults struck them")
+        "Capture sent packets before injected faults change them")
     CAPTURE(5, "snaplen", "Bytes of each packet", "unsigned", "{range=16,65535}",
-        "From the transport header on; all unless given")
+        "Counted from the transport header; default: all bytes")
     CAPTURE(6, "buffer", "Buffer of each device (MiB)", "selector", "",
-        "When Wireshark is slower than the traffic for longer than this lasts, packets are dropped from the capture")
+        "If Wireshark is slower than the traffic and the buffer is full, packets are dropped from the capture")
     OTHER(6, "4", "4")
     DEFAULT(6, "16", "16")
     OTHER(6, "64", "64")
     OTHER(6, "256", "256")
     CAPTURE(7, "socket", "Control socket", "string", "",
-        "Of the daemon, if it is neither at a usual place nor in the environment");
+        "Control socket of the daemon, if it has no usual path and is not in the environment");
 /* clang-format on */
 
 static bool print_interface(const struct capture_interface *p, void *arg)
@@ -124,19 +124,19 @@ struct choice {
 
 static bool is_chosen(const struct capture_interface *p, void *arg)
 {
-    struct choice *look = arg;
+    struct choice *choice = arg;
 
-    if (strcmp(p->name, look->name) != 0)
+    if (strcmp(p->name, choice->name) != 0)
         return false;
-    look->found = *p;
+    choice->found = *p;
     if (p->targets.lab == p->dir)
-        look->found.targets.lab = look->found.dir;
+        choice->found.targets.lab = choice->found.dir;
     return true;
 }
 
 static int capture(struct extcap *e)
 {
-    static struct choice look;
+    static struct choice choice;
     struct targets t;
 
     if (!e->fifo) {
@@ -149,19 +149,19 @@ static int capture(struct extcap *e)
     }
     e->c.out.path = e->fifo;
     e->c.quiet = true;
-    look.name = e->interface;
+    choice.name = e->interface;
     if (e->socket) { /* an interface of that daemon, which is not in Wireshark's list */
-        if (strcmp(look.name, DISCOVER_ALL) != 0)
-            e->c.device = look.name;
+        if (strcmp(choice.name, DISCOVER_ALL) != 0)
+            e->c.device = choice.name;
         return targets_find(&t, e->socket, -1) == 0 ? capture_run(&e->c, &t) : 1;
     }
-    if (!discover(is_chosen, &look)) {
-        say("the interface '%s' does not exist any more", look.name);
+    if (!discover(is_chosen, &choice)) {
+        say("the interface '%s' does not exist any more", choice.name);
         return 1;
     }
-    if (look.found.device[0])
-        e->c.device = look.found.device;
-    return capture_run(&e->c, &look.found.targets);
+    if (choice.found.device[0])
+        e->c.device = choice.found.device;
+    return capture_run(&e->c, &choice.found.targets);
 }
 
 /* Wireshark requests one action at a time. If several are given, the last one in enum action counts. */

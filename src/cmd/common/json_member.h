@@ -14,6 +14,16 @@ static inline long long member_whole(const json_t *o, const char *name)
     return json_integer_value(json_object_get(o, name));
 }
 
+static inline double member_real(const json_t *o, const char *name)
+{
+    return json_number_value(json_object_get(o, name));
+}
+
+static inline bool member_true(const json_t *o, const char *name)
+{
+    return json_is_true(json_object_get(o, name));
+}
+
 /* The text is valid as long as o is. */
 static inline const char *member_text(const json_t *o, const char *name)
 {

@@ -16,18 +16,6 @@ struct reasons {
     json_t *list; /* the result */
 };
 
-/* --- members of documents ----------------------------------------------------------------------------------------- */
-
-static double real(const json_t *o, const char *name)
-{
-    return json_number_value(json_object_get(o, name));
-}
-
-static bool yes(const json_t *o, const char *name)
-{
-    return json_is_true(json_object_get(o, name));
-}
-
 static void add(struct reasons *r, const char *code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static void add(struct reasons *r, const char *code, const char *fmt, ...)
 {
@@ -41,7 +29,7 @@ static void add(struct reasons *r, const char *code, const char *fmt, ...)
 }
 
 /* Writes a time as "850 us", "12 ms" or "3.4 s". Returns out. */
-static const char *span(double us, char out[32])
+static const char *format_time(double us, char out[32])
 {
     if (us < 1000)
         snprintf(out, 32, "%.0f us", us);
@@ -55,7 +43,7 @@ static const char *span(double us, char out[32])
 /* --- states ------------------------------------------------------------------------------------------------------- */
 
 /* What the user can do about an error, by its cause. */
-static const char *advice(const json_t *failure)
+static const char *advice_for(const json_t *failure)
 {
     static const struct {
         const char *cause, *text;
@@ -83,7 +71,7 @@ static const char *advice(const json_t *failure)
 }
 
 /* The completion queue in the member `which` ("send_cq" or "recv_cq"); NULL: none. */
-static const json_t *cq_of(const struct diagnose_input *s, const char *which)
+static const json_t *find_cq(const struct diagnose_input *s, const char *which)
 {
     const json_t *cq;
     size_t i;
@@ -100,11 +88,11 @@ static const json_t *cq_of(const struct diagnose_input *s, const char *which)
 }
 
 /* Returns true if the completion queue overran. */
-static bool by_overrun(struct reasons *r, const char *which)
+static bool explain_overrun(struct reasons *r, const char *which)
 {
-    const json_t *cq = cq_of(r->s, which);
+    const json_t *cq = find_cq(r->s, which);
 
-    if (!cq || !yes(cq, "overrun"))
+    if (!cq || !member_true(cq, "overrun"))
         return false;
     add(r, "overrun",
         "Its completion queue %lld overran: it has %lld entries, and more completions came before its program polled "
@@ -114,7 +102,7 @@ static bool by_overrun(struct reasons *r, const char *which)
 }
 
 /* Adds the reasons that follow from the state. Returns true if no other reasons are needed. */
-static bool by_state(struct reasons *r)
+static bool explain_state(struct reasons *r)
 {
     const json_t *qp = r->s->qp, *failure = json_object_get(qp, "failure");
     const char *state = member_text(qp, "state");
@@ -130,13 +118,13 @@ static bool by_state(struct reasons *r)
             member_text(qp, "dgid"), member_text(qp, "unreachable"));
         known = true;
     }
-    known |= by_overrun(r, "send_cq");
+    known |= explain_overrun(r, "send_cq");
     if (member_whole(qp, "recv_cq") != member_whole(qp, "send_cq"))
-        known |= by_overrun(r, "recv_cq");
+        known |= explain_overrun(r, "recv_cq");
     if (strcmp(state, "ERR") == 0 || strcmp(state, "SQE") == 0) {
         /* For these reasons the daemon moves the QP to ERR. The engine reports that as a request of the program. */
         if (json_is_object(failure) && !(known && member_is(failure, "cause", "program")))
-            add(r, "error", "It is in %s: %s. %s", state, member_text(failure, "reason"), advice(failure));
+            add(r, "error", "It is in %s: %s. %s", state, member_text(failure, "reason"), advice_for(failure));
         else
             add(r, "error", "It is in %s, and all its requests were flushed.", state);
         return true;
@@ -150,7 +138,7 @@ static bool by_state(struct reasons *r)
     }
     if (strcmp(state, "RTR") == 0)
         add(r, "not_connected", "It is in RTR: it receives, but can't send until its program moves it to RTS.");
-    if (strcmp(state, "SQD") == 0 && yes(qp, "waiting_drain"))
+    if (strcmp(state, "SQD") == 0 && member_true(qp, "waiting_drain"))
         add(r, "drain",
             "It is in SQD: it finishes the requests that have begun (%lld in the queue). New requests wait until its "
             "program moves it back to RTS.",
@@ -163,7 +151,7 @@ static bool by_state(struct reasons *r)
 /* --- the peer ----------------------------------------------------------------------------------------------------- */
 
 /* Writes the owner of the SRQ that an XRC message waits for. Leaves out as it is if the owner is not known. */
-static void xrc_queue(const struct diagnose_input *s, json_int_t srqn, char out[TEXT_MAX])
+static void write_srq_owner(const struct diagnose_input *s, json_int_t srqn, char out[TEXT_MAX])
 {
     const json_t *srq, *session;
     size_t i, k;
@@ -210,7 +198,7 @@ static bool peer_has_no_receive(const struct diagnose_input *s, char out[TEXT_MA
     return false;
 }
 
-static void by_peer(struct reasons *r)
+static void explain_peer(struct reasons *r)
 {
     const struct diagnose_input *s = r->s;
 
@@ -233,7 +221,7 @@ static void by_peer(struct reasons *r)
 }
 
 /* Obstacles for packets on this host. */
-static void by_network(struct reasons *r)
+static void explain_network(struct reasons *r)
 {
     const struct diagnose_input *s = r->s;
 
@@ -248,7 +236,7 @@ static void by_network(struct reasons *r)
 /* --- the requester ------------------------------------------------------------------------------------------------ */
 
 /* An XRC queue pair sends its messages in order, even if they go to different SRQs. */
-static void by_xrc_rnr(struct reasons *r)
+static void explain_xrc_rnr(struct reasons *r)
 {
     const json_t *qp = r->s->qp;
     json_int_t srqn = member_whole(qp, "waiting_srqn");
@@ -256,19 +244,19 @@ static void by_xrc_rnr(struct reasons *r)
 
     if (!srqn)
         return;
-    xrc_queue(r->s, srqn, whose);
+    write_srq_owner(r->s, srqn, whose);
     add(r, "xrc_blocked",
         "It waits for a receive request in SRQ 0x%06llx%s. The %lld requests after this message wait too, even if they "
         "are for other SRQs: an XRC queue pair sends all messages in order.",
         (long long)srqn, whose, (long long)(member_whole(qp, "sq_posted") - 1));
 }
 
-static void by_rnr(struct reasons *r)
+static void explain_rnr(struct reasons *r)
 {
     const json_t *qp = r->s->qp;
     char left[32], tries[64], who[TEXT_MAX] = "";
 
-    if (!yes(qp, "waiting_rnr"))
+    if (!member_true(qp, "waiting_rnr"))
         return;
     if (member_whole(qp, "rnr_retry") == RNR_RETRY_UNLIMITED)
         snprintf(tries, sizeof(tries), "The queue pair retries without a limit");
@@ -278,78 +266,80 @@ static void by_rnr(struct reasons *r)
     peer_has_no_receive(r->s, who);
     add(r, "rnr",
         "The peer has no receive request for PSN %lld (RNR NAK)%s%s. %s; the next try is in %s. %lld requests wait.",
-        member_whole(qp, "una_psn"), who[0] ? ": " : "", who, tries, span(real(qp, "rnr_us"), left),
+        member_whole(qp, "una_psn"), who[0] ? ": " : "", who, tries, format_time(member_real(qp, "rnr_us"), left),
         member_whole(qp, "sq_posted"));
-    by_xrc_rnr(r);
+    explain_xrc_rnr(r);
 }
 
-static void by_ack(struct reasons *r)
+static void explain_ack(struct reasons *r)
 {
     const json_t *qp = r->s->qp, *silent = json_object_get(qp, "silent_us");
     json_int_t una = member_whole(qp, "una_psn"), left = member_whole(qp, "retries_left"),
                most = member_whole(qp, "retry_cnt");
     char since[32], due[32], timeout[32], rtt[32];
 
-    if (!json_is_number(silent) || yes(qp, "waiting_rnr"))
+    if (!json_is_number(silent) || member_true(qp, "waiting_rnr"))
         return;
     add(r, "ack",
         "It waits for an ACK: PSN %lld to %lld are unacknowledged, the oldest for %s (usual round trip %s). The next "
         "check is in %s.%s",
         (long long)una, (long long)((member_whole(qp, "max_psn") - 1) & 0xffffff),
-        span(json_number_value(silent), since),
-        real(qp, "srtt_us") > 0 ? span(real(qp, "srtt_us"), rtt) : "not known yet", span(real(qp, "deadline_us"), due),
-        yes(qp, "retransmitting") ? " It is retransmitting lost packets." : "");
+        format_time(json_number_value(silent), since),
+        member_real(qp, "srtt_us") > 0 ? format_time(member_real(qp, "srtt_us"), rtt) : "not known yet",
+        format_time(member_real(qp, "deadline_us"), due),
+        member_true(qp, "retransmitting") ? " It is retransmitting lost packets." : "");
     if (left < most && json_is_number(json_object_get(qp, "timeout_us")))
         add(r, "retry",
             "The peer did not answer within %lld timeouts of %s; %lld of %lld retries are left, then it fails with "
             "\"transport retry counter exceeded\".",
-            (long long)(most - left), span(real(qp, "timeout_us"), timeout), (long long)left, (long long)most);
+            (long long)(most - left), format_time(member_real(qp, "timeout_us"), timeout), (long long)left,
+            (long long)most);
     if (!json_is_number(json_object_get(qp, "timeout_us")))
         add(r, "retry", "Its timeout is 0: it waits without a limit.");
 }
 
-static void by_windows(struct reasons *r)
+static void explain_windows(struct reasons *r)
 {
     const json_t *qp = r->s->qp;
 
-    if (yes(qp, "waiting_window"))
+    if (member_true(qp, "waiting_window"))
         add(r, "window",
             "Its window is full: %lld of %lld bytes are in flight (at most %lld packets). It sends more when an ACK "
             "comes.",
             member_whole(qp, "inflight_bytes"), member_whole(qp, "window_bytes"),
             member_whole(r->s->device, "window_pkts"));
-    if (yes(qp, "waiting_peer"))
+    if (member_true(qp, "waiting_peer"))
         add(r, "peer_window",
             "The window of its destination %s is full (%lld bytes, the size of its socket buffer). All queue pairs "
             "that "
             "send there share this window.",
             member_text(qp, "dgid"), member_whole(r->s->device, "peer_window"));
-    if (yes(qp, "waiting_reads"))
+    if (member_true(qp, "waiting_reads"))
         add(r, "credit",
             "It has no credit for the next READ or atomic: %lld are outstanding, and max_rd_atomic is %lld.",
             member_whole(qp, "reads_outstanding"), member_whole(qp, "max_rd_atomic"));
-    if (yes(qp, "waiting_fence"))
+    if (member_true(qp, "waiting_fence"))
         add(r, "fence", "The next request has a fence and waits for %lld READs or atomics before it.",
             member_whole(qp, "reads_outstanding"));
     if (json_is_integer(json_object_get(qp, "rate")))
         add(r, "ecn", "Congested routers (ECN) have lowered its rate to %.1f MB/s%s.",
             (double)member_whole(qp, "rate") / 1e6,
-            yes(qp, "waiting_rate") ? ", and it waits until it may send again" : "");
+            member_true(qp, "waiting_rate") ? ", and it waits until it may send again" : "");
 }
 
 /* --- the program -------------------------------------------------------------------------------------------------- */
 
-static void by_cq(struct reasons *r, const char *which)
+static void explain_cq(struct reasons *r, const char *which)
 {
-    const json_t *cq = cq_of(r->s, which);
+    const json_t *cq = find_cq(r->s, which);
 
-    if (cq && !yes(cq, "overrun") && member_whole(cq, "unread") > 0)
+    if (cq && !member_true(cq, "overrun") && member_whole(cq, "unread") > 0)
         add(r, "unpolled", "Its program has not polled %lld completions of completion queue %lld%s.",
             member_whole(cq, "unread"), member_whole(cq, "cq"),
             member_is(cq, "armed", "no") ? "" : ", although it got an event for them");
 }
 
-static void by_receive(struct reasons *r)
+static void explain_receive(struct reasons *r)
 {
     const json_t *qp = r->s->qp;
 
@@ -363,11 +353,11 @@ static void by_receive(struct reasons *r)
 }
 
 /* Adds a reason if the peer waits for this queue pair. */
-static void by_waiting_peer(struct reasons *r)
+static void explain_waiting_peer(struct reasons *r)
 {
     const json_t *peer = r->s->peer;
 
-    if (peer && yes(peer, "waiting_rnr"))
+    if (peer && member_true(peer, "waiting_rnr"))
         add(r, "peer_wait",
             "The peer, queue pair 0x%06llx, has a message to send and waits for a receive request here.",
             member_whole(peer, "qpn"));
@@ -380,15 +370,15 @@ json_t *diagnose_qp(const struct diagnose_input *s)
     struct reasons r = {s, json_array()};
     bool asked;
 
-    if (by_state(&r))
+    if (explain_state(&r))
         return r.list;
-    by_rnr(&r);
-    by_ack(&r);
+    explain_rnr(&r);
+    explain_ack(&r);
     asked = json_array_size(r.list) > 0;
-    by_windows(&r);
+    explain_windows(&r);
     if (asked) {
-        by_peer(&r);
-        by_network(&r);
+        explain_peer(&r);
+        explain_network(&r);
     }
     if (member_whole(s->qp, "sq_ring") > 0)
         add(&r, "unread", "The daemon has not read %lld of its requests yet%s.", member_whole(s->qp, "sq_ring"),
@@ -399,10 +389,10 @@ json_t *diagnose_qp(const struct diagnose_input *s)
         add(&r, "ready", "%lld requests are posted, and nothing stops them.", member_whole(s->qp, "sq_posted"));
     if (json_array_size(r.list) == 0)
         add(&r, "idle", "It has nothing to send: all posted requests are complete.");
-    by_receive(&r);
-    by_waiting_peer(&r);
-    by_cq(&r, "send_cq");
+    explain_receive(&r);
+    explain_waiting_peer(&r);
+    explain_cq(&r, "send_cq");
     if (member_whole(s->qp, "recv_cq") != member_whole(s->qp, "send_cq"))
-        by_cq(&r, "recv_cq");
+        explain_cq(&r, "recv_cq");
     return r.list;
 }

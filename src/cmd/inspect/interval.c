@@ -49,7 +49,7 @@ static json_t *growth(const json_t *before, const json_t *now)
 }
 
 /* The object in the list whose member `name` equals that of `like`; NULL: none. */
-static const json_t *same(const json_t *list, const json_t *like, const char *name)
+static const json_t *find_same(const json_t *list, const json_t *like, const char *name)
 {
     const json_t *one;
     size_t i;
@@ -70,7 +70,7 @@ static json_t *grown_qps(const json_t *before, const json_t *now)
 
     json_array_foreach(json_object_get(now, "qps"), i, qp)
     {
-        old = same(json_object_get(before, "qps"), qp, "qpn");
+        old = find_same(json_object_get(before, "qps"), qp, "qpn");
         counters = growth(json_object_get(old, "counters"), json_object_get(qp, "counters"));
         if (json_object_size(counters))
             json_array_append_new(list, json_pack("{s:O, s:O, s:O?, s:O}", "qpn", json_object_get(qp, "qpn"), "type",
@@ -89,7 +89,7 @@ static json_t *grown_devices(const json_t *before, const json_t *now)
 
     json_array_foreach(json_object_get(now, "devices"), i, device)
     {
-        old = same(json_object_get(before, "devices"), device, "name");
+        old = find_same(json_object_get(before, "devices"), device, "name");
         json_array_append_new(list,
                               json_pack("{s:O, s:o, s:o}", "device", json_object_get(device, "name"), "counters",
                                         growth(json_object_get(old, "counters"), json_object_get(device, "counters")),

@@ -52,7 +52,7 @@ static bool in_sync(const struct replay *r)
 }
 
 /* When the list is in sync, all pending entries become active. */
-static void settle(struct replay *r)
+static void activate_if_in_sync(struct replay *r)
 {
     for (size_t i = 0; i < r->n && in_sync(r); i++) {
         r->activated += !r->list[i].active;
@@ -84,7 +84,7 @@ static struct entry *first_match(struct replay *r, uint64_t tag)
     return NULL;
 }
 
-static void take_out(struct replay *r, struct entry *e)
+static void remove_entry(struct replay *r, struct entry *e)
 {
     memmove(e, e + 1, (size_t)(r->list + r->n - e - 1) * sizeof(*e));
     r->n--;
@@ -115,7 +115,7 @@ static void on_del(struct replay *r, const json_t *ev)
     else if (!*member_text(ev, "why") && !e)
         contradict(r, "entry %s is not in the list", member_text(ev, "handle"));
     else if (e)
-        take_out(r, e);
+        remove_entry(r, e);
 }
 
 static void on_match(struct replay *r, const json_t *ev)
@@ -129,7 +129,7 @@ static void on_match(struct replay *r, const json_t *ev)
         contradict(r, "tag %s must match entry 0x%" PRIx64 ", which is the first", member_text(ev, "tag"),
                    must->handle);
     if (e)
-        take_out(r, e);
+        remove_entry(r, e);
 }
 
 /* A message without a match: unexpected, or refused by an RNR NAK because there is no buffer. */
@@ -180,7 +180,7 @@ static void apply(struct replay *r, const json_t *ev)
     if (r->sw_cnt !=
         (uint16_t)member_whole(ev, "sw_cnt")) { /* the program reports its count before its other operations */
         r->sw_cnt = (uint16_t)member_whole(ev, "sw_cnt");
-        settle(r);
+        activate_if_in_sync(r);
     }
     if (r->activated && strcmp(what, "activate") != 0)
         contradict(r, "%zu entries should have become active", r->activated);
@@ -204,19 +204,19 @@ static void apply(struct replay *r, const json_t *ev)
         contradict(r, "hw_cnt %u and inflight %lld are right", r->hw_cnt, r->inflight);
     r->hw_cnt = (uint16_t)member_whole(ev, "hw_cnt");
     r->inflight = member_whole(ev, "inflight");
-    settle(r);
+    activate_if_in_sync(r);
 }
 
 /* --- the beginning and the end ------------------------------------------------------------------------------------ */
 
-static void add_old(struct replay *r, uint64_t handle)
+static void add_older_entry(struct replay *r, uint64_t handle)
 {
     if (!find(r, handle))
         r->list[r->n++] = (struct entry){.handle = handle, .active = true, .old = true};
 }
 
 /* Finds the entries that were added before the trace: they leave the list in the trace, or are still in it. */
-static void begin_late(struct replay *r, const json_t *list)
+static void add_older_entries(struct replay *r, const json_t *list)
 {
     const json_t *events = json_object_get(list, "events"), *first = json_array_get(events, 0);
     json_t *ev, *e;
@@ -231,7 +231,7 @@ static void begin_late(struct replay *r, const json_t *list)
             added |= member_is(json_array_get(events, k), "event", "add") &&
                      member_u64(json_array_get(events, k), "handle") == member_u64(ev, "handle");
         if (leaves && !added)
-            add_old(r, member_u64(ev, "handle"));
+            add_older_entry(r, member_u64(ev, "handle"));
     }
     json_array_foreach(json_object_get(list, "entries"), i, e)
     {
@@ -242,7 +242,7 @@ static void begin_late(struct replay *r, const json_t *list)
             added |= member_is(ev, "event", "add") && member_u64(ev, "handle") == member_u64(e, "handle");
         }
         if (!added)
-            add_old(r, member_u64(e, "handle"));
+            add_older_entry(r, member_u64(e, "handle"));
     }
     r->hw_cnt = (uint16_t)member_whole(first, "hw_cnt");
     r->sw_cnt = (uint16_t)member_whole(first, "sw_cnt");
@@ -250,7 +250,7 @@ static void begin_late(struct replay *r, const json_t *list)
 }
 
 /* The daemon's present list must equal the list at the end of the trace. */
-static void compare(struct replay *r, const json_t *list)
+static void compare_with_daemon(struct replay *r, const json_t *list)
 {
     json_t *entries = json_object_get(list, "entries"), *e;
     size_t i;
@@ -342,7 +342,7 @@ int tm_replay(const json_t *list, const struct tm_replay_options *o)
     if (!(r.list = calloc(n + left + 1, sizeof(*r.list))))
         return -1;
     if (!r.judges)
-        begin_late(&r, list);
+        add_older_entries(&r, list);
     json_array_foreach(events, i, ev)
     {
         apply(&r, ev);
@@ -358,7 +358,7 @@ int tm_replay(const json_t *list, const struct tm_replay_options *o)
         say("there is no event #%ld in the trace, which begins with #%lld and has %zu events", o->step,
             member_whole(first, "number"), n);
     if (o->step < 0) {
-        compare(&r, list);
+        compare_with_daemon(&r, list);
         print_summary(&r, n);
     }
     free(r.list);

@@ -168,7 +168,7 @@ static void guard_stop(struct lab *lab)
 /* The processor to which the daemon of host i is bound; -1: any. All daemons work at the same time, and their clients
  * too. If there are fewer processors than that, the scheduler often puts two daemons on one processor, and only clients
  * on another. */
-static int place(unsigned i, const struct lab_options *o)
+static int choose_cpu(unsigned i, const struct lab_options *o)
 {
     cpu_set_t set;
     unsigned left;
@@ -190,7 +190,7 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
     const char *argv[18 + sizeof(o->pass) / sizeof(o->pass[0])] = {path,   "--socket",   socket,  "--device",
                                                                    device, "--ready-fd", ready_fd};
     unsigned argc = 7;
-    int null = open("/dev/null", O_RDONLY), out, processor = place(i, o);
+    int null = open("/dev/null", O_RDONLY), out, processor = choose_cpu(i, o);
     sigset_t none;
 
     /* The daemon gets a process group of its own: signals of the terminal are for the command, which ends first. But it

@@ -144,7 +144,7 @@ static bool choose_device(const struct ping_options *o, const json_t *status, st
 }
 
 /* In a lab, finds the daemon that has the destination address, and its device. */
-static void find_other(const struct targets *t, struct ping *p)
+static void find_other_host(const struct targets *t, struct ping *p)
 {
     uint8_t gid[16];
     const json_t *device;
@@ -167,7 +167,7 @@ static void find_other(const struct targets *t, struct ping *p)
     }
 }
 
-static unsigned own_host(const struct targets *t, const struct target_options *w)
+static unsigned sending_host(const struct targets *t, const struct target_options *w)
 {
     const char *host = getenv(PM_ENV_HOST);
     long n = host ? parse_number(host, 0, HOSTS_MAX - 1) : -1;
@@ -189,7 +189,7 @@ static bool ask(int sock, const struct pm_check_req *req, struct pm_check_rep *r
 }
 
 /* Asks a daemon how many probes its device has received from an address. */
-static bool heard(int sock, uint32_t device, const uint8_t gid[16], uint64_t *count)
+static bool count_heard(int sock, uint32_t device, const uint8_t gid[16], uint64_t *count)
 {
     struct pm_check_req req = {.device = device};
     struct pm_check_rep rep = {0};
@@ -202,7 +202,7 @@ static bool heard(int sock, uint32_t device, const uint8_t gid[16], uint64_t *co
 }
 
 /* The number of packets with a wrong ICRC that a daemon's device has received; 0 if it does not answer. */
-static uint64_t damaged(const char *path, uint32_t device)
+static uint64_t count_damaged(const char *path, uint32_t device)
 {
     json_t *status = control_fetch(path, PM_OP_STATUS, NULL, 0);
     const json_t *d = json_array_get(json_object_get(status, "devices"), device);
@@ -212,10 +212,10 @@ static uint64_t damaged(const char *path, uint32_t device)
     return (uint64_t)n;
 }
 
-static bool heard_there(const struct ping *p, uint64_t *count)
+static bool count_heard_there(const struct ping *p, uint64_t *count)
 {
     int sock = p->other[0] ? control_open(p->other) : -1;
-    bool good = sock >= 0 && heard(sock, p->other_device, p->own, count);
+    bool good = sock >= 0 && count_heard(sock, p->other_device, p->own, count);
 
     if (sock >= 0)
         close(sock);
@@ -245,7 +245,7 @@ static bool send_probe(int sock, struct ping *p, struct ping_probe *probe, uint6
     return true;
 }
 
-static bool look(int sock, const struct ping *p, struct ping_probe *probe, uint64_t id)
+static bool poll_probe(int sock, const struct ping *p, struct ping_probe *probe, uint64_t id)
 {
     struct pm_check_req req = {.device = p->device, .id = id};
     struct pm_check_rep rep = {0};
@@ -259,7 +259,7 @@ static bool look(int sock, const struct ping *p, struct ping_probe *probe, uint6
 }
 
 /* One round: sends the probes that have no answer yet, and waits for their answers. */
-static bool one_try(int sock, struct ping *p, double wait)
+static bool try_once(int sock, struct ping *p, double wait)
 {
     uint64_t id[PING_SIZES] = {0};
     double end = seconds() + wait;
@@ -272,7 +272,7 @@ static bool one_try(int sock, struct ping *p, double wait)
         bool all = true;
 
         for (unsigned i = 0; i < PING_SIZES; i++) {
-            if (!ping_arrived(&p->probe[i]) && !look(sock, p, &p->probe[i], id[i]))
+            if (!ping_arrived(&p->probe[i]) && !poll_probe(sock, p, &p->probe[i], id[i]))
                 return false;
             all = all && ping_arrived(&p->probe[i]);
         }
@@ -285,17 +285,17 @@ static bool one_try(int sock, struct ping *p, double wait)
 static bool try_all(const struct ping_options *o, int sock, struct ping *p)
 {
     uint64_t here = 0, there = 0;
-    bool knows_there = heard_there(p, &there);
+    bool knows_there = count_heard_there(p, &there);
 
-    if (!heard(sock, p->device, p->gid, &here))
+    if (!count_heard(sock, p->device, p->gid, &here))
         return false;
     for (long i = 0; i < o->tries && !(ping_arrived(&p->probe[0]) && ping_arrived(&p->probe[1])); i++) {
-        if (!one_try(sock, p, (double)o->interval_ms / 1e3))
+        if (!try_once(sock, p, (double)o->interval_ms / 1e3))
             return false;
     }
-    if (heard(sock, p->device, p->gid, &p->heard_here))
+    if (count_heard(sock, p->device, p->gid, &p->heard_here))
         p->heard_here -= here;
-    p->knows_there = knows_there && heard_there(p, &p->heard_there);
+    p->knows_there = knows_there && count_heard_there(p, &p->heard_there);
     if (p->knows_there)
         p->heard_there -= there;
     return true;
@@ -330,27 +330,27 @@ int cmd_ping(int argc, char **argv)
     p.host = o.host;
     if (!resolve(o.host, p.gid) || target_options_find(&o.target, &t) != 0)
         return 1;
-    targets_socket(&t, own_host(&t, &o.target), path);
+    targets_socket(&t, sending_host(&t, &o.target), path);
     status = control_fetch(path, PM_OP_STATUS, NULL, 0);
     good = status && choose_device(&o, status, &p);
     json_decref(status);
     if (!good)
         return 1;
     if (t.first >= 0 && targets_find(&all, NULL, -1) == 0)
-        find_other(&all, &p);
+        find_other_host(&all, &p);
     sock = control_open(path);
     if (sock < 0) {
         control_explain(path, sock, "");
         return 1;
     }
-    p.damaged_here = damaged(path, p.device);
-    p.damaged_there = p.other[0] ? damaged(p.other, p.other_device) : 0;
+    p.damaged_here = count_damaged(path, p.device);
+    p.damaged_there = p.other[0] ? count_damaged(p.other, p.other_device) : 0;
     good = try_all(&o, sock, &p);
     close(sock);
     if (!good)
         return 1;
-    p.damaged_here = damaged(path, p.device) - p.damaged_here;
-    p.damaged_there = p.other[0] ? damaged(p.other, p.other_device) - p.damaged_there : 0;
+    p.damaged_here = count_damaged(path, p.device) - p.damaged_here;
+    p.damaged_there = p.other[0] ? count_damaged(p.other, p.other_device) - p.damaged_there : 0;
     print(&p, o.json);
     return ping_exit_code(&p);
 }

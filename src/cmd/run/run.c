@@ -320,7 +320,7 @@ static int check_command(const char *name)
  * command that fails prints why itself.) */
 static void warn_unused(const struct lab *lab)
 {
-    enum traffic t = traffic_look(lab);
+    enum traffic t = traffic_check(lab);
 
     if (t != TRAFFIC_OK)
         say("%s; MPIs and UCX use shared memory between processes of one machine by default; to use RDMA, set for "

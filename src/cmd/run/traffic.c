@@ -30,7 +30,7 @@ static void add(struct sums *s, const json_t *device)
     s->sent += value(json_object_get(device, "counters"), "sent_pkts");
 }
 
-enum traffic traffic_look(const struct lab *lab)
+enum traffic traffic_check(const struct lab *lab)
 {
     struct sums s = {0};
     char path[SOCKET_PATH_MAX];

@@ -15,6 +15,6 @@ enum traffic {
 };
 
 /* Asks the daemons of the lab, which must still run. */
-enum traffic traffic_look(const struct lab *lab);
+enum traffic traffic_check(const struct lab *lab);
 
 #endif
