@@ -15,11 +15,11 @@
 
 /* The handle of a QP that gets the next event. An XRC target may have several handles in this process. The daemon sends
  * a record for each, so that each handle gets every event. The handle that had the fewest events is next. */
-static struct vb_qp *next_handle(struct vb_qp *first)
+static struct vb_qp *handle_for_event(struct vb_qp *first)
 {
     struct vb_qp *best = first;
-    for (struct vb_qp *q = first; q; q = q->twin)
-        if ((int32_t)(q->turn + q->async_events - (best->turn + best->async_events)) < 0)
+    for (struct vb_qp *q = first; q; q = q->next_handle)
+        if ((int32_t)(q->events_before + q->async_events - (best->events_before + best->async_events)) < 0)
             best = q;
     return best;
 }
@@ -50,7 +50,7 @@ static bool deliver(struct vb_context *c, const struct pm_async_event *rec, stru
     case IBV_EVENT_PATH_MIG:
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED: {
-        struct vb_qp *qp = next_handle(vb_table_get(&c->qps, rec->handle));
+        struct vb_qp *qp = handle_for_event(vb_table_get(&c->qps, rec->handle));
         if (qp) {
             qp->async_events++;
             event->element.qp = &qp->qp;

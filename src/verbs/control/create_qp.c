@@ -108,8 +108,8 @@ static int publish(struct vb_context *c, struct vb_qp *qp)
     struct vb_cq *scq = vb_cq(qp->qp.send_cq), *rcq = vb_cq(qp->qp.recv_cq);
     vb_cq_lock_pair(scq, rcq);
     pthread_mutex_lock(&c->lock);
-    qp->twin = vb_table_get(&c->qps, qp->qp.qp_num);
-    qp->turn = qp->twin ? qp->twin->turn + qp->twin->async_events : 0;
+    qp->next_handle = vb_table_get(&c->qps, qp->qp.qp_num);
+    qp->events_before = qp->next_handle ? qp->next_handle->events_before + qp->next_handle->async_events : 0;
     int rc = vb_table_set(&c->qps, qp->qp.qp_num, qp);
     pthread_mutex_unlock(&c->lock);
     if (rc == 0)
@@ -123,11 +123,11 @@ static void unpublish(struct vb_context *c, struct vb_qp *qp)
     pthread_mutex_lock(&c->lock);
     struct vb_qp *first = vb_table_get(&c->qps, qp->qp.qp_num);
     if (first == qp) {
-        vb_table_set(&c->qps, qp->qp.qp_num, qp->twin);
+        vb_table_set(&c->qps, qp->qp.qp_num, qp->next_handle);
     } else {
-        while (first->twin != qp)
-            first = first->twin;
-        first->twin = qp->twin;
+        while (first->next_handle != qp)
+            first = first->next_handle;
+        first->next_handle = qp->next_handle;
     }
     pthread_mutex_unlock(&c->lock);
 }
@@ -184,7 +184,7 @@ static void to_request(const struct ibv_qp_init_attr_ex *a, struct pm_create_qp_
 }
 
 /* Makes the object of the QP with the attributes of the application. The daemon doesn't know it yet. */
-static struct vb_qp *object(struct ibv_context *context, const struct ibv_qp_init_attr_ex *a)
+static struct vb_qp *make_object(struct ibv_context *context, const struct ibv_qp_init_attr_ex *a)
 {
     const struct kind *k = kind_of(a->qp_type);
     struct ibv_pd *pd = k->sends ? a->pd : NULL;
@@ -229,7 +229,7 @@ static struct vb_qp *make(struct ibv_context *context, struct ibv_qp_init_attr_e
     int rc = check(c, a);
     if (rc)
         return vb_null(rc);
-    struct vb_qp *qp = object(context, a);
+    struct vb_qp *qp = make_object(context, a);
     if (!qp)
         return NULL;
     to_request(a, &req);
@@ -292,7 +292,7 @@ struct ibv_qp *vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *
     if ((attr->comp_mask & all) != all || attr->qp_type != IBV_QPT_XRC_RECV || !attr->xrcd ||
         attr->xrcd->context != context)
         return vb_null(-EINVAL);
-    struct vb_qp *qp = object(context, &a);
+    struct vb_qp *qp = make_object(context, &a);
     if (!qp)
         return NULL;
     struct pm_open_qp_req req = {.xrcd = vb_xrcd(attr->xrcd)->handle, .qpn = attr->qp_num};

@@ -25,7 +25,7 @@ static void flushed(uint32_t qpn, uint64_t wr_id, uint32_t slot, uint8_t opcode,
 /* Marks the requests whose completion waits in this CQ. No thread takes a completion of this SRQ now, because that
  * needs the lock of the SRQ. Another thread may purge other completions. Then those of this SRQ move only towards
  * higher indexes, where this loop finds them. */
-static void sift_cq(struct vb_srq *srq, const struct vb_cq *cq)
+static void mark_reported_in(struct vb_srq *srq, const struct vb_cq *cq)
 {
     /* Acquire: pairs with the release store by the poller. */
     uint32_t i = atomic_load_explicit(&cq->page->consumer, memory_order_acquire);
@@ -40,7 +40,7 @@ static void sift_cq(struct vb_srq *srq, const struct vb_cq *cq)
 /* Marks the requests whose completion waits in any CQ. The queue pairs of the SRQ may have several CQs, and a poll of
  * one of them must not flush a request that has a completion in another one. Once is enough, because the daemon
  * completes nothing any more. */
-static void sift(struct vb_srq *srq)
+static void mark_reported(struct vb_srq *srq)
 {
     struct vb_context *c = vb_ctx(srq->srq.context);
     pthread_mutex_lock(&c->lock);
@@ -48,19 +48,19 @@ static void sift(struct vb_srq *srq)
         for (uint32_t j = 0; atomic_load(&c->cqs.root[i]) && j < VB_TABLE_SIZE; j++) {
             const struct vb_cq *cq = vb_table_get(&c->cqs, i << VB_TABLE_BITS | j);
             if (cq)
-                sift_cq(srq, cq);
+                mark_reported_in(srq, cq);
         }
     }
     pthread_mutex_unlock(&c->lock);
-    srq->sifted = true;
+    srq->reported_marked = true;
 }
 
 static bool srq_flush_next(struct vb_srq *srq, struct vb_flushed *out)
 {
     pthread_mutex_lock(&srq->lock);
     bool found = srq->tm && vb_tm_flush_next(srq, out);
-    if (!srq->cq && !srq->sifted)
-        sift(srq);
+    if (!srq->cq && !srq->reported_marked)
+        mark_reported(srq);
     for (uint32_t n = srq->outstanding ? srq->capacity : 0; n > 0 && !found; n--) {
         uint32_t wqe_index = srq->flush_at;
         srq->flush_at = wqe_index + 1 < srq->capacity ? wqe_index + 1 : 0;

@@ -14,7 +14,7 @@
 #define VENDOR_PART_ID 1
 #define DEFAULT_PKEY 0xffff
 
-static int limit(uint32_t v)
+static int clamp_to_int(uint32_t v)
 {
     return v > INT32_MAX ? INT32_MAX : (int)v;
 }
@@ -29,27 +29,27 @@ static void device_attr(const struct vb_context *c, struct ibv_device_attr *a)
     a->page_size_cap = ~UINT64_C(0xfff) & UINT32_MAX;
     a->vendor_id = VENDOR_ID;
     a->vendor_part_id = VENDOR_PART_ID;
-    a->max_qp = limit(k->max_qp);
-    a->max_qp_wr = limit(k->max_qp_wr);
+    a->max_qp = clamp_to_int(k->max_qp);
+    a->max_qp_wr = clamp_to_int(k->max_qp_wr);
     a->device_cap_flags = (unsigned)k->device_cap_flags;
-    a->max_sge = a->max_sge_rd = limit(k->max_sge);
-    a->max_cq = limit(k->max_cq);
-    a->max_cqe = limit(k->max_cqe);
-    a->max_mr = limit(k->max_mr);
-    a->max_pd = limit(k->max_pd);
-    a->max_qp_rd_atom = a->max_qp_init_rd_atom = limit(k->max_rd_atomic);
+    a->max_sge = a->max_sge_rd = clamp_to_int(k->max_sge);
+    a->max_cq = clamp_to_int(k->max_cq);
+    a->max_cqe = clamp_to_int(k->max_cqe);
+    a->max_mr = clamp_to_int(k->max_mr);
+    a->max_pd = clamp_to_int(k->max_pd);
+    a->max_qp_rd_atom = a->max_qp_init_rd_atom = clamp_to_int(k->max_rd_atomic);
     uint64_t all = (uint64_t)k->max_rd_atomic * k->max_qp;
-    a->max_res_rd_atom = limit(all > UINT32_MAX ? UINT32_MAX : (uint32_t)all);
+    a->max_res_rd_atom = clamp_to_int(all > UINT32_MAX ? UINT32_MAX : (uint32_t)all);
     a->atomic_cap = IBV_ATOMIC_HCA;
-    a->max_mw = limit(k->max_mw);
-    a->max_ah = limit(k->max_ah);
-    a->max_srq = limit(k->max_srq);
-    a->max_srq_wr = limit(k->max_srq_wr);
-    a->max_srq_sge = limit(k->max_srq_sge);
-    a->max_mcast_grp = limit(k->max_mcast_grp);
-    a->max_mcast_qp_attach = limit(k->max_mcast_qp_attach);
+    a->max_mw = clamp_to_int(k->max_mw);
+    a->max_ah = clamp_to_int(k->max_ah);
+    a->max_srq = clamp_to_int(k->max_srq);
+    a->max_srq_wr = clamp_to_int(k->max_srq_wr);
+    a->max_srq_sge = clamp_to_int(k->max_srq_sge);
+    a->max_mcast_grp = clamp_to_int(k->max_mcast_grp);
+    a->max_mcast_qp_attach = clamp_to_int(k->max_mcast_qp_attach);
     all = (uint64_t)k->max_mcast_grp * k->max_mcast_qp_attach;
-    a->max_total_mcast_qp_attach = limit(all > UINT32_MAX ? UINT32_MAX : (uint32_t)all);
+    a->max_total_mcast_qp_attach = clamp_to_int(all > UINT32_MAX ? UINT32_MAX : (uint32_t)all);
     a->max_pkeys = 1;
     a->local_ca_ack_delay = (uint8_t)k->ack_delay;
     a->phys_port_cnt = 1;
@@ -119,7 +119,7 @@ int vb_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
         .state = rep.state,
         .max_mtu = rep.max_mtu,
         .active_mtu = rep.active_mtu,
-        .gid_tbl_len = limit(rep.gid_tbl_len),
+        .gid_tbl_len = clamp_to_int(rep.gid_tbl_len),
         .port_cap_flags = rep.port_cap_flags,
         .max_msg_sz = rep.max_msg_size,
         .pkey_tbl_len = rep.pkey_tbl_len,

@@ -36,9 +36,11 @@ struct vb_qp {
     bool extended; /* created with send_ops_flags */
     bool no_sends; /* its send queue belongs to the tag matching offload (a strict profile) */
     struct vb_cq_link send_link, recv_link;
-    struct vb_qp *twin; /* XRC target: the next handle of the same QP in this context; under the lock of the context */
+    /* XRC target: the next handle of the same QP in this context. Under the lock of the context. */
+    struct vb_qp *next_handle;
     uint32_t async_events; /* delivered; under the lock of the context */
-    uint32_t turn; /* XRC target: events that its handles had before it was made, so that each gets its own */
+    /* XRC target: events of the QP before this handle was made. So the handles get their events in turn. */
+    uint32_t events_before;
     /* The batch that ibv_wr_* builds. Under the lock of the send queue, from wr_start to wr_complete or wr_abort: */
     uint32_t wr_next; /* index behind the requests built so far */
     struct pm_send_wqe *wr_wqe; /* the request that the setters fill; NULL after a failure */

@@ -48,7 +48,7 @@ struct vb_srq {
     size_t req_size; /* bytes of each */
     uint32_t capacity; /* WQE indexes that exist: max_wr, or what it was before the SRQ was made smaller */
     uint32_t free; /* first free WQE index */
-    bool sifted; /* the daemon is dead, and all requests that it completed are marked VB_SRQ_REPORTED */
+    bool reported_marked; /* the daemon is dead, and all requests that it completed are marked VB_SRQ_REPORTED */
     uint32_t flush_at; /* the daemon is dead: the WQE index to look at next */
     uint32_t async_events; /* delivered; under the lock of the context */
 };

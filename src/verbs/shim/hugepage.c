@@ -45,7 +45,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool wanted; /* huge pages are wanted and possible; set once */
 static atomic_bool heap_is_tuned; /* the program has called mallopt for its heap */
 
-static void find_out(void)
+static void find_whether_wanted(void)
 {
     const char *v = getenv(PM_ENV_HUGE_PAGES);
     wanted = (!v || strcmp(v, "off") != 0) && sysconf(_SC_PAGESIZE) == SMALL_PAGE &&
@@ -54,7 +54,7 @@ static void find_out(void)
 
 /* Makes one small page of the region present in each huge page, as if the program had written to it; its bytes stay.
  * The kernel skips a huge page of which nothing is present. */
-static void begin_each(uintptr_t first, uintptr_t end, uintptr_t addr)
+static void touch_each(uintptr_t first, uintptr_t end, uintptr_t addr)
 {
     for (uintptr_t p = first; p < end; p += HUGE_PAGE)
         madvise((void *)((p < addr ? addr : p) & ~(uintptr_t)(SMALL_PAGE - 1)), SMALL_PAGE, MADV_POPULATE_WRITE);
@@ -80,7 +80,7 @@ static void collapse_all(uintptr_t first, uintptr_t end, uintptr_t begin, uintpt
 void vb_hugepage_use(void *addr, size_t length, bool writable)
 {
     int saved = errno;
-    pthread_once(&once, find_out);
+    pthread_once(&once, find_whether_wanted);
     if (wanted && length >= WORTH_IT && length <= LENGTH_MAX) {
         uintptr_t begin = (uintptr_t)addr, behind = begin + length;
         /* The first byte of the first huge page of which the region fills WORTH_IT or more, and the first byte behind
@@ -88,7 +88,7 @@ void vb_hugepage_use(void *addr, size_t length, bool writable)
         uintptr_t first = (begin + WORTH_IT - 1) & ~(HUGE_PAGE - 1);
         uintptr_t end = (behind + HUGE_PAGE - WORTH_IT) & ~(HUGE_PAGE - 1);
         if (writable && length <= UNTOUCHED_MAX)
-            begin_each(first, end, begin);
+            touch_each(first, end, begin);
         collapse_all(first, end, begin, behind);
     }
     errno = saved;
@@ -137,6 +137,6 @@ static void set_up_heap(void)
 void vb_hugepage_heap(void)
 {
     static pthread_once_t heap_once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_out);
+    pthread_once(&once, find_whether_wanted);
     pthread_once(&heap_once, set_up_heap);
 }
