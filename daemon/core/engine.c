@@ -133,7 +133,7 @@ const struct engine_counters *engine_counters(const struct engine *e)
     return &e->counters;
 }
 
-/* --- QPs by number ------------------------------------------------------------------------------------------------------ */
+/* --- QPs by number ---------------------------------------------------------------------------- */
 
 struct qp *qp_find(struct engine *e, uint32_t qpn)
 {
@@ -141,9 +141,10 @@ struct qp *qp_find(struct engine *e, uint32_t qpn)
     return qp && qp->qpn == qpn ? qp : NULL;
 }
 
-/* --- sending ------------------------------------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
-/* Retires acknowledged requests and flushes those of a failed QP as far as the completion queue has room. True: something is left. */
+/* Retires acknowledged requests and flushes those of a failed QP as far as the completion queue has room. True:
+ * something is left. */
 static bool complete(struct qp *qp, uint64_t now)
 {
     bool left = req_retire(qp, now);
@@ -186,8 +187,8 @@ static bool send_cnp(struct qp *qp, struct tx_batch *b)
     return true;
 }
 
-/* One turn of one QP. NAKs and responses come before data, a burst of each in a turn, so that a peer that READs without end does not
- * keep this QP's own requests back. A plain ACK comes after the data, which is more urgent. */
+/* One turn of one QP. NAKs and responses come before data, a burst of each in a turn, so that a peer that READs without
+ * end does not keep this QP's own requests back. A plain ACK comes after the data, which is more urgent. */
 static enum tx_result qp_turn(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     if (!send_cnp(qp, b))
@@ -240,9 +241,9 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
     return b->n - start;
 }
 
-/* --- packets in --------------------------------------------------------------------------------------------------------- */
+/* --- packets in ------------------------------------------------------------------------------- */
 
-/* QPs that can take packets. In SQE and SQD the responder works on. */
+/* May the QP take packets? In SQE and SQD the responder goes on. */
 static bool may_receive(const struct qp *qp)
 {
     return qp->attr.state >= QPS_RTR && qp->attr.state != QPS_ERR;
@@ -261,7 +262,7 @@ static bool is_cnp(uint8_t opcode)
     return (opcode & OP_SERVICE_MASK) == OP_SERVICE_CNP;
 }
 
-/* Is it of the QP's service, and for the half that it has? */
+/* Is the opcode one of the QP's service, and for the half that the QP has? */
 static bool has_opcode(const struct qp *qp, uint8_t opcode)
 {
     bool response = op_table[opcode].properties & OP_IS_RESPONSE;
@@ -270,7 +271,7 @@ static bool has_opcode(const struct qp *qp, uint8_t opcode)
     return (opcode & OP_SERVICE_MASK) == qp->service && qp->type != (response ? QPT_XRC_RECV : QPT_XRC_SEND);
 }
 
-/* Is the packet one that the QP takes at all? (9.6.1) */
+/* May the QP take the packet at all (9.6.1)? */
 static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
 {
     enum drop_cause cause;
@@ -399,18 +400,18 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
     }
     if (!reported)
         event_add(qp, EVENT_QP_ACCESS_ERR);
-    if (qp->type == QPT_XRC_SEND) { /* it was the result of its own request: the peer has done nothing wrong */
+    if (qp->type == QPT_XRC_SEND) { /* the result of its own request could not be written: the peer is not at fault */
         qp_fail(qp);
         return;
     }
-    /* The ACK for what was written has not gone out yet, since packets follow deferred writes: the NAK takes its
-     * place, for all that it would have acknowledged, because nobody knows which of the writes has failed. Responses
-     * would acknowledge it, too. */
+    /* The ACK for the written packets has not gone out yet, because packets follow deferred writes. A NAK replaces it,
+     * from the first packet that it would have acknowledged, because the engine does not know which write failed.
+     * Responses would acknowledge the packets, too, so they are dropped. */
     resp_drop(&qp->resp);
     qp_fail_with_nak(qp, NAK_REMOTE_OPERATION, qp->resp.acked_psn, NULL);
 }
 
-/* --- time --------------------------------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 uint64_t engine_deadline(const struct engine *e)
 {
@@ -441,7 +442,7 @@ void engine_expire(struct engine *e, uint64_t now)
     }
 }
 
-/* --- connectivity checks ------------------------------------------------------------------------------------------------- */
+/* --- connectivity checks ---------------------------------------------------------------------- */
 
 int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t sequence, uint64_t token)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The protocol engine of one device: what a NIC does in hardware, without any I/O, clock, thread, allocation or randomness.
+/* The protocol engine of one device. It does what a NIC does in hardware, without any I/O, clock, thread, allocation or
+ * randomness.
  *
  * Its owner (the daemon's device loop, or the simulator) drives it:
  *
@@ -8,13 +9,17 @@
  *     timers:                   engine_expire when now >= engine_deadline
  *     then, until all are empty:
  *         carry out deferred memory writes
- *         engine_pop_completion, engine_pop_event              what the users are to see
+ *         engine_peek_completion, engine_pop_event             results for the users
  *         engine_tx                                            packets out
  *
- * Nothing is called back but struct mem_ops. Packets out are made by engine_tx alone, completions by any call; when the
- * completion queue has no room left, work stops (nothing is lost) until the owner has taken some and calls engine_tx again.
+ * The engine calls out through two tables only: mem_ops and owner_ops. Only engine_tx makes packets. Any call may make
+ * completions. When the completion queue has no room left, work stops, and nothing is lost. It goes on when the owner
+ * has taken completions and calls engine_tx again.
  *
- * All functions of one engine must be called by one thread. Time is CLOCK_MONOTONIC-like nanoseconds and never runs backwards. */
+ * One thread must make all calls of one engine. Time is CLOCK_MONOTONIC-like nanoseconds and never runs backwards.
+ *
+ * This header has the engine as a whole. The headers that it includes have the calls for QPs, SRQs, keys, completions
+ * and reports. */
 #ifndef PUMICE_CORE_ENGINE_H
 #define PUMICE_CORE_ENGINE_H
 
@@ -41,50 +46,52 @@ struct qp; /* opaque */
 struct srq; /* opaque */
 struct tag_list; /* opaque, see tm/tag_list.h */
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 /* Sensible values for everything but gids. */
 void engine_config_defaults(struct engine_config *cfg);
 
 /* Bytes of zeroed, 64-byte aligned memory that engine_init wants. Most of it is touched only when it is used. */
 size_t engine_size(const struct engine_config *cfg);
-/* mem stays the caller's, which frees it after the last call. The tables must stay valid as long. NULL: cfg breaks a bound. */
+/* mem stays the caller's, which frees it after the last call. The tables must stay valid as long. NULL: cfg breaks a
+ * bound. */
 struct engine *engine_init(void *mem, const struct engine_config *cfg, const struct mem_ops *mem_ops, void *mem_ctx,
                            const struct owner_ops *owner_ops, void *owner_ctx);
 
 const struct engine_counters *engine_counters(const struct engine *e);
 struct qp *qp_find(struct engine *e, uint32_t qpn); /* NULL: none */
 
-/* --- packets -------------------------------------------------------------------------------------------------------- */
+/* --- packets ---------------------------------------------------------------------------------- */
 
 /* Takes in a packet whose ICRC was found right. The payload must stay valid until deferred writes were carried out.
  *
- * Multicast: a packet for QP 0xffffff to a group goes to each UD QP in it, but to the one that sent it. The engine can't
- * send to itself, so the owner gives each packet to a group (tx_pkt.av->dgid is one, mcast_is_group) to the socket and
- * back to its own engine, as a packet of the device's own address, whether or not some QP here has joined; and it must
- * see to it that its own packets don't come in from the network a second time: the kernel's loop of multicast, which
- * other devices on the same machine need, brings them back to a socket that has joined, and what comes in from the
- * device's own address to a group is to be dropped. The owner joins the group on its socket while a QP is in it. */
+ * Multicast: a packet for QP 0xffffff to a group goes to each UD QP in it, except the one that sent it. The engine
+ * can't send to itself. So the owner gives each packet to a group (mcast_is_group(tx_pkt.av->dgid)) to the socket, and
+ * also back to its own engine, as a packet from the device's own address, whether or not some QP here has joined. The
+ * owner must not take in its own packets a second time: the kernel's multicast loop, which other devices on the same
+ * machine need, brings them back to a socket that has joined. So the owner drops packets to a group that the network
+ * brings from the device's own address. The owner joins the group on its socket while a QP is in it. */
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
 
-/* Appends packets that are due, the QPs taking turns, until nothing is due or the batch has no room for another
- * burst. Returns how many were added; 0: nothing is due (or nothing can be until completions have been taken). */
+/* Appends packets that are due. The QPs take turns, until nothing is due or the batch has no room. Returns how many
+ * packets were added; 0: nothing is due, or nothing can be sent until completions have been taken. */
 uint32_t engine_tx(struct engine *e, struct tx_batch *batch, uint64_t now);
 
-/* A deferred memory write for this QP failed (see mem_ops.write): its completions of this batch turn to
- * WC_LOC_PROT_ERR, the peer gets a NAK, the QP goes to ERR. */
+/* A deferred memory write for this QP failed (see mem_ops.write). Its completions of this batch turn to
+ * WC_LOC_PROT_ERR, the peer gets a NAK, and the QP goes to ERR. */
 void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now);
 
-/* --- connectivity checks --------------------------------------------------------------------------------------------- */
+/* --- connectivity checks ---------------------------------------------------------------------- */
 
-/* Lets the next engine_tx send one. size: of the UDP packet's payload behind the headers, PROBE_LEN … 4096. -EINVAL: beyond
- * that, or to a multicast group; -EAGAIN: too many wait. */
+/* Lets the next engine_tx send a check: a probe (wire/probe.h) that finds out whether packets of a size arrive. size:
+ * bytes of the UDP payload behind the headers, PROBE_LEN … 4096. -EINVAL: beyond that, or to a multicast group;
+ * -EAGAIN: too many wait. */
 int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t sequence, uint64_t token);
-/* The oldest check or answer that came in and was not taken yet; false: none. If nobody takes them, new ones are
- * forgotten. */
+/* Takes the oldest check of another device, or answer to an own check. False: there is none. New ones are dropped while
+ * the owner takes none. The engine answers the checks of other devices by itself. */
 bool engine_pop_check(struct engine *e, struct check *c);
 
-/* --- time ----------------------------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 uint64_t engine_deadline(
     const struct engine *e); /* next moment at which engine_expire has something to do, or NEVER; may be early */

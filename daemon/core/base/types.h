@@ -18,7 +18,7 @@
 #define ENGINE_MAX_RD_ATOMIC 16 /* outstanding READs and atomics per QP and direction */
 #define COMPLETION_INLINE 64 /* bytes of a small received SEND that travel in the completion */
 
-/* --- addresses --------------------------------------------------------------------------------- */
+/* --- addresses -------------------------------------------------------------------------------- */
 
 /* The destination of a QP's packets: the part of an address vector that RoCEv2 uses. */
 struct av {
@@ -30,7 +30,7 @@ struct av {
     uint32_t flow_label;
 };
 
-/* --- work requests ----------------------------------------------------------------------------- */
+/* --- work requests ---------------------------------------------------------------------------- */
 
 /* As struct ibv_sge. */
 struct sge {
@@ -129,7 +129,7 @@ struct recv_wr {
     uint8_t num_sge;
 };
 
-/* --- completions and events -------------------------------------------------------------------- */
+/* --- completions and events ------------------------------------------------------------------- */
 
 /* As enum ibv_wc_status. */
 enum wc_status {
@@ -238,7 +238,7 @@ struct event {
     uint8_t type; /* enum event_type */
 };
 
-/* --- QP attributes ----------------------------------------------------------------------------- */
+/* --- QP attributes ---------------------------------------------------------------------------- */
 
 /* As enum ibv_qp_type. */
 enum qp_type {
@@ -353,7 +353,7 @@ struct check {
     uint64_t token; /* as its sender gave it: a number that cannot be guessed tells answers from forged ones */
 };
 
-/* --- counters ---------------------------------------------------------------------------------- */
+/* --- counters --------------------------------------------------------------------------------- */
 
 /* Names as in rxe's hw_counters and usnic's statistics. X(name, what it counts). */
 #define ENGINE_COUNTERS(X)                                                                                             \

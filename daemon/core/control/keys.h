@@ -7,46 +7,48 @@
 
 struct engine;
 
-/* Registers memory; *key receives lkey and rkey (they are the same number). -EINVAL: access flags that contradict
+/* Registers memory. *key receives the lkey and rkey, which are the same number. -EINVAL: access flags that contradict
  * each other (REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE) or iova (ZERO_BASED, and it is not 0), a range that
  * wraps, or FLUSH_PERSISTENT, which the engine can't give. -ENOMEM: max_mr reached. */
 int mr_register(struct engine *e, const struct mr_init *init, uint32_t *key);
-/* Changes an existing registration in place, all or nothing; same errors, the keys stay as they are. -ENOENT: no
- * such key. -EBUSY: a memory window is bound to it, and it would get another place, length or domain, or lose
- * LOCAL_WRITE, MW_BIND or FLUSH_GLOBAL. */
+/* Changes an existing registration in place, all or nothing. It has the errors of mr_register, and after an error the
+ * keys stay as they are. -ENOENT: no such key. -EBUSY: a memory window is bound to the region, and the change would
+ * give the region another place, length or domain, or take LOCAL_WRITE, MW_BIND or FLUSH_GLOBAL away. */
 int mr_reregister(struct engine *e, uint32_t key, const struct mr_init *init);
 /* -ENOENT: no such key. -EBUSY: a memory window is bound to it. Accesses of packets that come later fail. */
 int mr_deregister(struct engine *e, uint32_t key);
 
-/* Windows (IBA 10.6.7) share the key table with regions; they are bound by WR_BIND_MW and invalidated by WR_LOCAL_INV
- * and WR_SEND_WITH_INV. They give remote access only, they are no lkeys
- * (but see mw_alloc_layout).
+/* Windows (IBA 10.6.7) share the key table with regions. WR_BIND_MW binds them; WR_LOCAL_INV and WR_SEND_WITH_INV
+ * invalidate them. They give remote access only, and are no lkeys (but see mw_alloc_layout).
  *
- * Which rkey a window has. The tag of a type 2 window is its user's: mw_bind.mw_key brings it. A type 1 window gets its
- * next rkey when the bind is posted, long before it runs, because ibv_bind_mw returns it at once: so its owner (the
- * client library) adds 1 to the tag of the rkey that it believes the window to have, and passes the result as
- * mw_bind.new_key. The engine takes over this key if the bind succeeds, and looks at the index alone to know the window,
- * never at the tag of mw_key. So both agree again with the next bind that succeeds, whatever became of those before:
- * one that failed, or was flushed, has or has not changed the key, and its user may or may not have put the old rkey
- * back into struct ibv_mw, as the manual asks. Until then the owner's idea of the rkey may open nothing, which is what
- * a failed bind means. A request that is flushed may have been carried out.
+ * The rkey of a window. The user chooses the tag of a type 2 window: mw_bind.mw_key brings it. A type 1 window gets its
+ * next rkey when the bind is posted, long before it runs, because ibv_bind_mw returns the rkey at once. So the owner
+ * (the client library) adds 1 to the tag of the rkey that it believes the window to have, and passes the result as
+ * mw_bind.new_key. If the bind succeeds, the engine takes over this key. It finds the window by the index alone, never
+ * by the tag of mw_key. So both sides agree again with the next bind that succeeds. A bind that failed or was flushed
+ * may or may not have changed the key, and the user may or may not have put the old rkey back into struct ibv_mw, as
+ * the manual asks. Until then the rkey that the owner believes in may open nothing, which is the meaning of a failed
+ * bind. A request that is flushed may have been carried out.
  *
- * A bind is refused (WC_MW_BIND_ERR, QP to ERR) unless: the window, the region and the QP have the same pd; the region
- * has ACCESS_MW_BIND, LOCAL_WRITE if the window is to have REMOTE_WRITE or REMOTE_ATOMIC, FLUSH_GLOBAL if it is to have
- * that; the range lies within it;
- * type 1: not ZERO_BASED, new_key of the same index; type 2: the window is free, the length is not 0, the QP is not
- * XRC_SEND. Type 2 windows can be used and invalidated through the QP alone that bound them, and are free again when it
- * is destroyed.
+ * A bind is refused (WC_MW_BIND_ERR, QP to ERR) unless:
+ *   - the window, the region and the QP have the same pd;
+ *   - the region has ACCESS_MW_BIND; LOCAL_WRITE, if the window is to have REMOTE_WRITE or REMOTE_ATOMIC; FLUSH_GLOBAL,
+ *     if the window is to have it;
+ *   - the range lies within the region;
+ *   - type 1: it is not ZERO_BASED, and new_key has the same index;
+ *   - type 2: the window is free, the length is not 0, and the QP is not XRC_SEND.
+ * Only the QP that bound a type 2 window can use and invalidate it. The window is free again when this QP is destroyed.
  *
- * Makes an unbound window of protection domain pd; *key receives its rkey. -EINVAL: no such type; -ENOMEM: max_mr
- * reached. */
+ * mw_alloc makes an unbound window of protection domain pd; *key receives its rkey. -EINVAL: no such type; -ENOMEM:
+ * max_mr reached. */
 int mw_alloc(struct engine *e, uint32_t pd, uint8_t type, uint32_t *key);
-/* The same for a window that can also be bound to layouts of up to max_entries entries (layout.h; at most
- * LAYOUT_MAX_ENTRIES), and that has an lkey, the same as its rkey, while it is bound with ACCESS_LOCAL_WRITE. mem:
- * mw_layout_size(max_entries) bytes, aligned as malloc does; the owner's, to be freed after mw_dealloc. */
+/* As mw_alloc, for a window that can also be bound to layouts of up to max_entries entries (layout.h; at most
+ * LAYOUT_MAX_ENTRIES). While it is bound with ACCESS_LOCAL_WRITE, it has an lkey, which is the same number as its rkey.
+ * mem: mw_layout_size(max_entries) bytes, aligned as by malloc. The owner frees mem after mw_dealloc. */
 size_t mw_layout_size(uint32_t max_entries);
 int mw_alloc_layout(struct engine *e, uint32_t pd, uint8_t type, uint32_t max_entries, void *mem, uint32_t *key);
-/* Unbinds it, whatever its type, and removes it; key: its present rkey or any of its index. -ENOENT: no such window. */
+/* Unbinds a window of any type and removes it. key: its present rkey, or any key of its index. -ENOENT: no such window.
+ * */
 int mw_dealloc(struct engine *e, uint32_t key);
 
 #endif

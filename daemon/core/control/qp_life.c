@@ -35,7 +35,7 @@ static uint32_t send_depth(const struct qp_init *init)
     return init->caps.max_send_wr + (init->srq && init->srq->tm ? TM_SEND_SLOTS : 0);
 }
 
-/* The caps that count: with an SRQ the receive queue holds the one request that a message has taken. */
+/* The caps that take effect. With an SRQ the receive queue holds the one request that a message has taken. */
 static struct qp_caps caps_of(const struct qp_init *init)
 {
     struct qp_caps caps = init->caps;
@@ -89,7 +89,7 @@ static int assign_number(struct engine *e, struct qp *qp)
     }
 }
 
-/* Does it have what its type needs? (11.2.5.1, A14.2) */
+/* Does the QP have what its type needs (11.2.5.1, A14.2)? */
 static bool is_complete(const struct engine *e, const struct qp_init *init)
 {
     switch (init->type) {
@@ -154,7 +154,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
 }
 
 /* Takes the QP off every list of the engine but the table. A request that it took from an SRQ goes back there: no
- * completion will tell of it, and nobody else would ever get it. */
+ * completion will name the request, so nobody could post it again. */
 static void detach(struct qp *qp)
 {
     struct engine *e = qp->e;
@@ -189,9 +189,9 @@ static void remember(const struct qp *qp)
                   });
 }
 
-/* Nothing points at the QP afterwards: windows are unbound, lists and timer are left (detach), the table forgets it, and queued
- * completions and events of it are dropped. Packets of earlier batches are the owner's, and it has sent them before
- * it makes control calls. */
+/* Nothing points at the QP afterwards: its windows are unbound, it is off all lists and its timer is stopped (detach),
+ * the table forgets it, and its queued completions and events are dropped. Packets of earlier batches are the owner's.
+ * The owner has sent them before it makes control calls. */
 void qp_destroy(struct qp *qp)
 {
     struct engine *e = qp->e;

@@ -14,25 +14,27 @@ struct qp_init {
     bool sq_sig_all; /* every send request is signaled */
     uint32_t pd; /* XRC_RECV: 0 */
     uint32_t xrcd; /* XRC_RECV: the owner's number of the XRC domain; else 0 */
-    struct srq *
-        srq; /* RC, UC, UD: where its receive requests come from (caps.max_recv_wr is then ignored); NULL: its own queue */
-    struct qp_caps caps; /* XRC_SEND has no receive side, XRC_RECV no side of its own: theirs are ignored */
-    void *send_cq,
-        *recv_cq; /* the owner's, returned in completions; never looked into. XRC_SEND: no recv_cq; XRC_RECV: none */
-    void *owner; /* likewise, for completions, events and refill */
-    void *queues; /* memory for the queues, if it does not follow in qp_create's; NULL: it does */
+    /* RC, UC, UD: its receive requests come from this SRQ (caps.max_recv_wr is then ignored). NULL: from its own
+     * queue. */
+    struct srq *srq;
+    /* An XRC_SEND has no receive side, and an XRC_RECV no side of its own: these caps are ignored. */
+    struct qp_caps caps;
+    /* The owner's pointers, returned in completions and never followed. XRC_SEND: no recv_cq; XRC_RECV: none. */
+    void *send_cq, *recv_cq;
+    void *owner; /* the owner's pointer, for completions, events and owner_ops.refill */
+    void *queues; /* memory for the queues; NULL: it follows the QP in the memory of qp_create */
 };
 
-/* Bytes of zeroed, 64-byte aligned memory that qp_create wants for this QP; 0 if its caps exceed a limit of types.h
- * or 16,384 requests per queue. The first qp_state_size() of them are the QP itself; the others are its queues, which an
- * idle QP does not touch. They may be given apart, as qp_init.queues. */
+/* Bytes of zeroed, 64-byte aligned memory that qp_create wants for this QP; 0 if its caps exceed a limit of types.h or
+ * 16,384 requests per queue. The first qp_state_size() bytes are the QP itself. The others are its queues, which an
+ * idle QP does not touch. The owner may give them separately, as qp_init.queues. */
 size_t qp_size(const struct qp_init *init);
 size_t qp_state_size(void);
-/* Creates a QP in state RESET in mem. -EINVAL, -ENOMEM (max_qp reached). mem is the caller's, to be freed after
- * qp_destroy. */
+/* Creates a QP in state RESET in mem. -EINVAL, -ENOMEM (max_qp reached). The caller frees mem after qp_destroy. */
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **qp);
-/* Removes the QP at once; outstanding requests vanish without completions, completions of it that were not popped
- * yet are dropped (but not those of an XRC target: they are their SRQs', and then have no qp_owner). The pointer is dead afterwards; no packet made by an earlier engine_tx refers to it. */
+/* Removes the QP at once. Outstanding requests vanish without completions. Completions of the QP that were not taken
+ * yet are dropped; those of an XRC target stay, because they belong to their SRQs, and then have no qp_owner. The
+ * pointer is dead afterwards. No packet of an earlier engine_tx refers to it. */
 void qp_destroy(struct qp *qp);
 uint32_t qp_number(const struct qp *qp);
 void *qp_owner(const struct qp *qp); /* qp_init.owner */
@@ -40,12 +42,13 @@ void *qp_owner(const struct qp *qp); /* qp_init.owner */
 /* In ERR, the owner calls it after it learned of new requests that it posts by owner_ops.refill. */
 void qp_kick(struct qp *qp);
 
-/* UD QPs: joins a multicast group (mapped 224.0.0.0/4 or ff00::/8), and leaves it. -EINVAL: not a UD QP or not a group; -ENOMEM: no
- * room; -ENOENT (detach): the QP is no member. Joining twice counts once. A destroyed QP has left all groups. */
+/* UD QPs: joins a multicast group (mapped 224.0.0.0/4 or ff00::/8), and leaves it. -EINVAL: not a UD QP or not a group;
+ * -ENOMEM: no room; -ENOENT (detach): the QP is no member. Joining twice counts once. A destroyed QP has left all
+ * groups. */
 int mcast_attach(struct qp *qp, const uint8_t gid[16]);
 int mcast_detach(struct qp *qp, const uint8_t gid[16]);
 
-/* --- inside the engine ------------------------------------------------------------------------------------------------- */
+/* --- inside the engine ------------------------------------------------------------------------ */
 
 /* To RESET: all requests vanish without completions (IBA 10.3.1.1). */
 void qp_reset(struct qp *qp);

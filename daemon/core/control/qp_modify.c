@@ -36,7 +36,7 @@ struct transition {
 
 /* clang-format off */
 static const struct transition transitions[] = {
-    /* any state to RESET and to ERR needs and allows nothing, and is not listed */
+    /* the transitions from any state to RESET and to ERR need and allow no attributes, and are not listed */
     {QPS_RESET, QPS_INIT, {
         [RC]       = {RIGHTS,                                        0},
         [UC]       = {RIGHTS,                                        0},
@@ -104,8 +104,8 @@ static const struct masks *find_transition(uint8_t type, uint8_t from, uint8_t t
     return NULL;
 }
 
-/* Attributes of the half that an XRC QP does not have. They may be given, and are ignored: programs give the attributes of both halves
- * to either QP, and Linux allows that. */
+/* Attributes of the half that an XRC QP does not have. They may be given, and are ignored: programs give the attributes
+ * of both halves to either QP, and Linux allows that. */
 static uint32_t ignored_attributes(uint8_t type)
 {
     switch (type) {
@@ -118,7 +118,7 @@ static uint32_t ignored_attributes(uint8_t type)
     }
 }
 
-/* Each attribute's own bounds; returns what is wrong, NULL if nothing. */
+/* Checks each attribute's own bounds. Returns a text that says what is wrong, or NULL. */
 static const char *check_values(const struct qp *qp, const struct qp_attr *a, uint32_t mask)
 {
     const struct engine_config *cfg = &qp->e->cfg;
@@ -167,7 +167,7 @@ static const char *check(const struct qp *qp, const struct qp_attr *a, uint32_t 
     return check_values(qp, a, mask);
 }
 
-/* Copies what the mask names. PSNs are taken as 24 bits, as hardware does. */
+/* Copies the attributes that the mask names. PSNs are cut to 24 bits, as hardware does. */
 static void assign(struct qp_attr *to, const struct qp_attr *a, uint32_t mask)
 {
     if (mask & QPA_EN_SQD_ASYNC_NOTIFY)
@@ -204,7 +204,7 @@ static void assign(struct qp_attr *to, const struct qp_attr *a, uint32_t mask)
         to->qkey = a->qkey;
 }
 
-/* A new destination: the QP changes to its peer's window, with nothing in flight. */
+/* The QP has a new destination: it changes to the window of its peer. Its bytes in flight move with it. */
 static void connect_peer(struct qp *qp)
 {
     if (qp->peer) {
@@ -245,8 +245,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
         connect_peer(qp);
     if (from == QPS_INIT && to == QPS_RTR) {
         if (qp->type == QPT_UD)
-            qp->attr.path_mtu =
-                qp->e->cfg.active_mtu; /* of the port: a datagram's path is not known before it is sent */
+            /* The port's MTU, because the path of a datagram is not known before it is sent. */
+            qp->attr.path_mtu = qp->e->cfg.active_mtu;
         qp->mtu = 128u << qp->attr.path_mtu;
         qp_start_responder(qp);
     }

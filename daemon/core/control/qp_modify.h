@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Transitions of a QP's state and the attributes that each demands and allows, by type of the QP (IBA 11.2.5.2, table 91). */
+/* Transitions of a QP's state and the attributes that each demands and allows, by type of the QP (IBA 11.2.5.2, table
+ * 91). */
 #ifndef PUMICE_CORE_CONTROL_QP_MODIFY_H
 #define PUMICE_CORE_CONTROL_QP_MODIFY_H
 
@@ -7,8 +8,8 @@
 
 struct qp;
 
-/* Changes attributes and state by the table of state transitions (IBA 11.2.5.2), all or nothing: -EINVAL leaves the
- * QP as it was. *why, if not NULL, receives a static text that says which rule was broken. */
+/* Changes attributes and state by the table of state transitions (IBA 11.2.5.2), all or nothing. -EINVAL leaves the QP
+ * as it was. *why, if why is not NULL, receives a static text that says which rule was broken, or NULL. */
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t now, const char **why);
 
 #endif

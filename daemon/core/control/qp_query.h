@@ -11,7 +11,7 @@ struct qp;
 void qp_query(const struct qp *qp, struct qp_attr *attr);
 enum qp_state qp_state(const struct qp *qp);
 
-/* For `status` and `why`: a snapshot of what a QP is about. */
+/* A snapshot of a QP, for `pumice status` and `pumice why`. */
 struct qp_info {
     uint32_t qpn, dest_qpn;
     uint8_t type, state;
@@ -25,12 +25,13 @@ struct qp_info {
     uint32_t reads_outstanding;
     uint64_t deadline; /* NEVER: no timer runs */
     uint64_t srtt_ns;
-    uint64_t
-        progress_at; /* ns; when the oldest unacknowledged packet was sent first, or since when it is that; 0: never */
+    /* The last time that the oldest unacknowledged packet changed or was sent (again), ns. 0: nothing is
+     * unacknowledged. */
+    uint64_t progress_at;
     uint64_t rnr_until; /* ns; 0: it does not wait for the peer's RNR timer */
-    uint64_t timeout_ns; /* that of the QP as it is carried out; 0: none */
+    uint64_t timeout_ns; /* the QP's timeout as it is carried out; 0: none */
     uint8_t probes; /* tail probes since the last progress */
-    bool retransmitting; /* what it sends next was sent before */
+    bool retransmitting; /* it is sending packets again */
     uint64_t window_bytes; /* present congestion window of the QP */
     uint64_t inflight_bytes;
     uint64_t rate; /* bytes per second that CNPs have lowered it to; 0: no limit */
@@ -41,7 +42,7 @@ struct qp_info {
     bool waiting_reads; /* no READ or atomic credit */
     bool waiting_window; /* something could be sent, but its own window is full (bytes or packets) */
     bool waiting_peer; /* … or the window of the destination address, shared with other QPs */
-    bool waiting_drain; /* SQD: requests wait, and some that began before are not done yet */
+    bool waiting_drain; /* SQD: requests that began before are not done yet */
     bool windowless; /* unreliable: it has no window of its own */
     struct report failure; /* why it is in ERR or SQE: the first cause; kind REPORT_NONE: it is not */
     struct engine_counters counters; /* this QP's */

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* --- the table --------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 void key_table_init(struct key_table *t, struct mkey *entries, uint32_t max)
 {
@@ -55,7 +55,7 @@ void key_release(struct key_table *t, uint32_t index)
     t->free_last = index;
 }
 
-/* --- regions ----------------------------------------------------------------------------------- */
+/* --- regions ---------------------------------------------------------------------------------- */
 
 static int check_init(const struct mr_init *init)
 {
@@ -129,7 +129,7 @@ int key_deregister(struct key_table *t, uint32_t key)
     return 0;
 }
 
-/* --- what keys allow --------------------------------------------------------------------------- */
+/* --- what keys allow -------------------------------------------------------------------------- */
 
 /* The entry of an rkey that can be used through this QP. */
 static const struct mkey *find_remote(const struct key_table *t, uint32_t qpn, uint32_t key)

@@ -15,7 +15,7 @@ const char *layout_error_text(enum layout_error error)
     return error < LAYOUT_NUM_ERRORS ? text[error] : "unknown error";
 }
 
-/* --- arithmetic that notices its overflow: true if the result fits ----------------------------- */
+/* --- arithmetic that notices its overflow: true if the result fits ---------------------------- */
 
 static bool add(uint64_t *sum, uint64_t a)
 {
@@ -27,7 +27,7 @@ static bool multiply(uint64_t a, uint64_t b, uint64_t *product)
     return !__builtin_mul_overflow(a, b, product);
 }
 
-/* --- checking ---------------------------------------------------------------------------------- */
+/* --- checking --------------------------------------------------------------------------------- */
 
 static bool count_items(const struct layout_entry_desc *e, uint64_t *items)
 {
@@ -176,7 +176,7 @@ enum layout_error layout_check_object(const struct layout_entry_desc *e, const s
     return LAYOUT_OK;
 }
 
-/* --- binding ----------------------------------------------------------------------------------- */
+/* --- binding ---------------------------------------------------------------------------------- */
 
 /* Copies the dimensions except those of count 1. Joins two neighbours if the outer one continues where the inner one
  * ends. So a contiguous block is recognized whatever the number of dimensions in its description. */
@@ -299,7 +299,7 @@ void layout_bind(struct layout *l, struct layout_entry *entries, const struct la
         find_phases(l);
 }
 
-/* --- seeking ----------------------------------------------------------------------------------- */
+/* --- seeking ---------------------------------------------------------------------------------- */
 
 /* Number of items that an entry has in a round. */
 static uint64_t items_in(const struct layout_entry *e, uint64_t round)
@@ -419,7 +419,7 @@ bool layout_span_has(const struct layout_span *s, uint32_t entry)
     return s->last.entry == entry || bytes_before(s->l, entry, &s->last) > bytes_before(s->l, entry, &s->first);
 }
 
-/* --- stepping ---------------------------------------------------------------------------------- */
+/* --- stepping --------------------------------------------------------------------------------- */
 
 /* Returns the first entry from i on that has items in this round. l->count: none has. */
 static uint32_t next_live(const struct layout *l, uint32_t i, uint64_t round)

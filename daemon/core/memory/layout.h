@@ -36,7 +36,7 @@
 #define LAYOUT_MAX_DEPTH 8u /* nested layouts, the outermost included */
 #define LAYOUT_MAX_TOTAL (1ull << 63) /* bytes */
 
-/* --- descriptions ------------------------------------------------------------------------------ */
+/* --- descriptions ----------------------------------------------------------------------------- */
 
 enum layout_type {
     LAYOUT_COMPOSITE = 0, /* entries are contiguous ranges, one after the other */
@@ -150,7 +150,7 @@ struct layout_object {
 enum layout_error layout_check_object(const struct layout_entry_desc *e, const struct layout_object *o,
                                       const struct layout_limits *limits, uint32_t pd, uint32_t access, uint8_t *depth);
 
-/* --- bound layouts ----------------------------------------------------------------------------- */
+/* --- bound layouts ---------------------------------------------------------------------------- */
 
 /* An entry in the form that is fast to use. All fields except object and serial are private to layout.c. */
 struct layout_entry {
@@ -194,7 +194,7 @@ struct layout {
  * must stay as long as the layout is used. */
 void layout_bind(struct layout *l, struct layout_entry *entries, const struct layout_desc *d);
 
-/* --- pieces ------------------------------------------------------------------------------------ */
+/* --- pieces ----------------------------------------------------------------------------------- */
 
 struct layout_segment {
     uint32_t entry; /* index of the entry */

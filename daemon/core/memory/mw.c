@@ -67,7 +67,7 @@ int mw_remove(struct key_table *t, uint32_t key)
     return 0;
 }
 
-/* --- binding ----------------------------------------------------------------------------------- */
+/* --- binding ---------------------------------------------------------------------------------- */
 
 /* A window with a layout pins the regions that it names. It does not pin the inner windows: these may be unbound, and
  * an access that needs one then fails. */

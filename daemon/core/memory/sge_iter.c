@@ -47,7 +47,7 @@ static const struct mkey *open_sge(const struct sge_iter *s, const struct sge *s
     return key_open(s->keys, s->pd, s->remote, s->qpn, sge->lkey, sge->addr + off, len, s->access);
 }
 
-/* --- checks without pieces --------------------------------------------------------------------- */
+/* --- checks without pieces -------------------------------------------------------------------- */
 
 /* Is every object that has a byte in the range unchanged? */
 static bool objects_there(const struct key_table *t, const struct layout *l, uint64_t off, uint32_t len)
@@ -89,7 +89,7 @@ bool sge_iter_plain(const struct sge_iter *s)
     return check(s, true);
 }
 
-/* --- pieces ------------------------------------------------------------------------------------ */
+/* --- pieces ----------------------------------------------------------------------------------- */
 
 /* Steps through windows with layouts to the next piece of a region. False: it is not allowed. */
 static bool inner_segment(struct sge_iter *s, const struct layout *l, const struct layout_segment *from,
@@ -171,7 +171,7 @@ bool sge_iter_done(struct sge_iter *s)
     return s->left == 0 && layout_walk_done(&s->walk);
 }
 
-/* --- copying ----------------------------------------------------------------------------------- */
+/* --- copying ---------------------------------------------------------------------------------- */
 
 static uint32_t sum(const struct mem_segment *segment, unsigned n)
 {

@@ -22,7 +22,7 @@ void datagram_flow_table_init(struct datagram_flow_table *t, const struct engine
     list_init(&t->due);
 }
 
-/* --- sending ----------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static uint64_t quarter(const struct datagram_flow_table *t)
 {
@@ -135,7 +135,7 @@ bool datagram_flow_tx(struct datagram_flow_table *t, struct tx_batch *b, uint64_
     return true;
 }
 
-/* --- the owner's checks ------------------------------------------------------------------------ */
+/* --- the owner's checks ----------------------------------------------------------------------- */
 
 int datagram_flow_check(struct datagram_flow_table *t, const struct av *av, uint32_t size, uint32_t sequence,
                         uint64_t token)
@@ -168,7 +168,7 @@ static void saw(struct datagram_flow_table *t, const struct probe *probe, const 
     memcpy(c->peer, meta->src_gid, sizeof(c->peer));
 }
 
-/* --- time -------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 /* No answer came in time. */
 static void missed(struct datagram_flow_table *t, struct peer_window *p)
@@ -205,7 +205,7 @@ void datagram_flow_expire(struct datagram_flow_table *t, struct peer_window *p, 
     timer_wheel_set(t->timers, &f->timer, datagram_flow_is_idle(f) ? NEVER : now + answer_wait_ns(t, f));
 }
 
-/* --- receiving --------------------------------------------------------------------------------- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 /* Index of the address that the packet was sent to; 0 if it is not one of ours. */
 static uint8_t address_index(const struct datagram_flow_table *t, const uint8_t gid[16])

@@ -14,7 +14,7 @@
 #define MEASURE_NS 1000000u /* how long the rate of a QP without a limit is measured */
 #define NS_PER_S 1000000000u
 
-/* --- the receiver of marks --------------------------------------------------------------------- */
+/* --- the receiver of marks -------------------------------------------------------------------- */
 
 bool dcqcn_marked(struct dcqcn *c, const struct engine_config *cfg, uint64_t now)
 {
@@ -25,7 +25,7 @@ bool dcqcn_marked(struct dcqcn *c, const struct engine_config *cfg, uint64_t now
     return true;
 }
 
-/* --- the sender -------------------------------------------------------------------------------- */
+/* --- the sender ------------------------------------------------------------------------------- */
 
 static uint64_t lowest(const struct engine_config *cfg)
 {

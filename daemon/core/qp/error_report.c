@@ -113,7 +113,7 @@ void report_drop_qp(struct qp *qp, enum drop_cause cause, const struct pkt *p)
     add(qp->e, &r);
 }
 
-/* The request that a failure of the requester is about. */
+/* Adds the key and address of the request that the requester's failure is about. */
 static void add_request(struct report *r, const struct qp *qp)
 {
     const struct requester *req = &qp->req;
@@ -128,7 +128,7 @@ static void add_request(struct report *r, const struct qp *qp)
     r->va = w->wr.remote_addr;
 }
 
-/* The part of the oldest request that its lkey does not open; none: each of them does. */
+/* Adds the SGE of the oldest request that its lkey does not open, if there is one. */
 static void add_bad_sge(struct report *r, const struct qp *qp)
 {
     const struct requester *req = &qp->req;

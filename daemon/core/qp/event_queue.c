@@ -66,8 +66,8 @@ void completion_forget(struct qp *qp)
         struct completion *c = &e->done[i & e->done_mask];
         if (c->qpn != qp->qpn)
             continue;
-        /* A completion of an SRQ's request stays: it belongs to the owner of the SRQ, which may be another session. The entries and
-         * counts of a matching list stay, too. */
+        /* A completion of an SRQ's request stays: it belongs to the owner of the SRQ, which may be another session. The
+         * entries and counts of a matching list stay, too. */
         if (qp->type == QPT_XRC_RECV || c->of != OF_REQUEST)
             c->qp_owner = NULL;
         else
@@ -106,8 +106,8 @@ bool event_room(const struct engine *e)
     return e->event_tail - e->event_head <= e->event_mask;
 }
 
-/* What can wait for room does; the others need a burst of QPs that fail in one call, since the owner takes events after
- * each. */
+/* Events that can wait for room do so (event_room). The others are dropped without room. That takes many QPs that fail
+ * in one call, because the owner takes events after each call. */
 static void add(struct engine *e, const struct event *ev)
 {
     if (!event_room(e)) {

@@ -15,11 +15,12 @@ void engine_drop_completion(struct engine *e);
 /* Takes the oldest event. False: there is none. */
 bool engine_pop_event(struct engine *e, struct event *ev);
 
-/* --- inside the engine ------------------------------------------------------------------------------------------------- */
+/* --- inside the engine ------------------------------------------------------------------------ */
 
 /* Free slots of the completion queue. */
 uint32_t completion_room(const struct engine *e);
-/* Adds a completion and fills in what all completions of the QP have in common. The caller has checked that there is room. */
+/* Adds a completion and fills in what all completions of the QP have in common. The caller has checked that there is
+ * room. */
 struct completion *completion_add(struct qp *qp, bool is_recv, uint8_t status, uint64_t now);
 /* As completion_add, for an operation on an SRQ's matching list. */
 struct completion *completion_add_srq(struct srq *srq, uint8_t status, uint64_t now);

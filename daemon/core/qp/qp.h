@@ -16,7 +16,8 @@ struct qp {
     struct sched_entity sched; /* ready: it may have something to send or to complete; waiting: for its peer's window */
     struct timer timer;
     struct list_node groups; /* UD: mcast_member.of_qp of the groups that it is in */
-    /* Connected QPs: the window of their destination. UD: that of the last request, if the entry still has this address. */
+    /* Connected QPs: the window of their destination. UD: that of the last request, if the entry still has this
+     * address. */
     struct peer_window *peer;
     void *owner, *send_cq, *recv_cq;
     uint32_t qpn;
@@ -53,8 +54,8 @@ static inline bool qp_has_rq(const struct qp *qp)
     return qp->srqn == 0 && qp->type != QPT_XRC_SEND && qp->type != QPT_XRC_RECV;
 }
 
-/* The number that windows of type 2B must be bound to when a request comes in at this QP. 0: they are closed, because over XRC the
- * QP that a packet arrives at is not the one that bound the window. */
+/* The number that windows of type 2B must be bound to when a request comes in at this QP. 0: they are closed, because
+ * over XRC the QP that a packet arrives at is not the one that bound the window. */
 static inline uint32_t qp_window_qpn(const struct qp *qp)
 {
     return qp->type == QPT_XRC_RECV ? 0 : qp->qpn;

@@ -35,7 +35,7 @@ static uint64_t packet_cost(const struct qp *qp, const struct send_wqe *w, uint3
     return cost;
 }
 
-/* The packets [una_psn, next_psn) cost what is counted as in flight. */
+/* The cost of the packets [una_psn, next_psn) is the count of the bytes in flight. */
 static void check_inflight(const struct qp *qp)
 {
     const struct requester *r = &qp->req;
@@ -136,7 +136,8 @@ static void check_ready_list(const struct scheduler *s)
     assert(n == s->count);
 }
 
-/* The bytes in flight to a destination are those of its connected QPs, and those of datagrams that are not released yet. */
+/* The bytes in flight to a destination are those of its connected QPs, and those of datagrams that are not released
+ * yet. */
 static void check_peer(const struct engine *e, const struct peer_window *p)
 {
     uint64_t bytes = p->flow.charged - p->flow.released;

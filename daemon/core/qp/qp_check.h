@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Invariants of a QP. Test builds (PUMICE_CHECK) assert them at the exit of each call of the engine that touches a QP: the unit tests,
- * the simulator and the fuzzers link an engine that was built so. */
+/* Invariants of a QP. Test builds (PUMICE_CHECK) assert them at the exit of each call of the engine that touches a QP:
+ * the unit tests, the simulator and the fuzzers link an engine that was built so. */
 #ifndef PUMICE_CORE_QP_QP_CHECK_H
 #define PUMICE_CORE_QP_QP_CHECK_H
 
@@ -16,8 +16,9 @@ struct qp;
  *   SRQ          the QP is on the list of the holders exactly if it holds a request */
 void qp_check(const struct qp *qp);
 
-/* Asserts that the engine's tables agree with its QPs: number of QPs, ready list, windows of the destinations, requests that QPs hold
- * of SRQs. The time that it takes grows with the number of QPs, so it does nothing while there are many. */
+/* Asserts that the engine's tables agree with its QPs: number of QPs, ready list, windows of the destinations, requests
+ * that QPs hold of SRQs. The time that it takes grows with the number of QPs, so it does nothing while there are
+ * many. */
 void engine_check_tables(const struct engine *e);
 
 #ifdef PUMICE_CHECK

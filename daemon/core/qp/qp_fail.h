@@ -12,7 +12,8 @@ struct qp;
 void qp_fail(struct qp *qp);
 /* UC, UD: moves the QP to SQE. Its send requests will be flushed, and its responder goes on (IBA 10.3.1.6). */
 void qp_fail_sends(struct qp *qp);
-/* Refuses the peer's request for good: a NAK goes out, and the QP goes to ERR. p: the packet, for the report; NULL: it is gone. */
+/* Refuses the peer's request for good: a NAK goes out, and the QP goes to ERR. p: the packet, for the report; NULL: it
+ * is gone. */
 void qp_fail_with_nak(struct qp *qp, uint8_t syndrome, uint32_t psn, const struct pkt *p);
 
 #endif

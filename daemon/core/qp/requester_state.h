@@ -22,8 +22,8 @@ struct rd_credit { /* an outstanding READ request, atomic, ATOMIC WRITE or FLUSH
  *   una           holds the oldest unacknowledged PSN
  *   cur           holds the next packet to be sent (again)
  *   unsent        the first request without PSNs
- * A local operation (bind, invalidate) is carried out when it gets its place in the PSNs. It takes no PSN. From then on una, cur
- * and a retransmission step over it. If it failed, they stop there. */
+ * A local operation (bind, invalidate) is carried out when it gets its place in the PSNs. It takes no PSN. From then on
+ * una, cur and a retransmission step over it. If it failed, they stop there. */
 struct requester {
     struct queue sq;
     uint32_t una, cur, unsent;
@@ -74,8 +74,8 @@ static inline bool req_is_flushing(const struct requester *r)
 {
     return (int32_t)(r->flush_end - r->sq.head) > 0;
 }
-/* Has some packet of the request ever been sent, or was the local operation tried? Such a request has its place in the PSNs. A
- * request with a place may still wait for a fence, a credit or a window. */
+/* Has some packet of the request ever been sent, or was the local operation tried? Such a request has its place in the
+ * PSNs. A request with a place may still wait for a fence, a credit or a window. */
 static inline bool req_has_begun(const struct requester *r, const struct send_wqe *w)
 {
     return w->npkts == 0 || w->first_psn != r->sent_psn;

@@ -51,7 +51,8 @@ struct responder {
     uint32_t res_again; /* number of pending ones that answer a duplicate request */
 };
 
-/* The rings of READs and atomics, at the start of the memory of the queues. They are not touched before the first READ or atomic. */
+/* The rings of READs and atomics, at the start of the memory of the queues. They are not touched before the first READ
+ * or atomic. */
 struct rd_atomic {
     struct resource res[ENGINE_MAX_RD_ATOMIC];
     struct rd_credit rd[ENGINE_MAX_RD_ATOMIC];

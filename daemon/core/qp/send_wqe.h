@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* An entry of a send queue: a work request of the QP's user, or one of the tag-matching offload, and its place in the PSNs. */
+/* An entry of a send queue: a work request of the QP's user, or one of the tag-matching offload, and its place in the
+ * PSNs. */
 #ifndef PUMICE_CORE_QP_SEND_WQE_H
 #define PUMICE_CORE_QP_SEND_WQE_H
 
@@ -53,8 +54,8 @@ static inline bool wqe_has_payload(const struct send_wqe *w)
 {
     return !wqe_is_answered(w) || w->wr.opcode == WR_ATOMIC_WRITE;
 }
-/* Index of the packet of the request that psn is. psn is not before its first packet. (psn_diff will not do: 2^31 bytes take
- * 2^23 packets of 256 bytes.) */
+/* Index of the packet of the request that psn is. psn is not before its first packet. (psn_diff will not do: 2^31 bytes
+ * take 2^23 packets of 256 bytes.) */
 static inline uint32_t wqe_offset(const struct send_wqe *w, uint32_t psn)
 {
     return (psn - w->first_psn) & PSN_MASK;

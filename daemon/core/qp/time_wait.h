@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What is kept of a destroyed QP: enough to acknowledge once more what it had received.
  *
- * The last ACK of a connection may be lost after the application has its last message and destroys its QP. The peer would then
- * repeat that message to a QP that does not exist, and report a failure of a message that arrived. So the engine remembers the newest
- * destroyed QPs. It acknowledges duplicates for them, and nothing else: it never acknowledges what a QP had not received. */
+ * The last ACK of a connection may be lost after the application has its last message and destroys its QP. The peer
+ * would then repeat that message to a QP that does not exist, and report a failure of a message that arrived. So the
+ * engine remembers the newest destroyed QPs. It acknowledges duplicates for them, and nothing else: it never
+ * acknowledges what a QP had not received. */
 #ifndef PUMICE_CORE_QP_TIME_WAIT_H
 #define PUMICE_CORE_QP_TIME_WAIT_H
 
@@ -29,7 +30,8 @@ struct time_wait_ring {
 
 /* Remembers a QP that is being destroyed. */
 void time_wait_add(struct time_wait_ring *r, const struct time_wait *qp);
-/* Takes in a packet for a QP that does not exist. True: it repeats what a destroyed QP had received, and will be acknowledged. */
+/* Takes in a packet for a QP that does not exist. True: it repeats what a destroyed QP had received, and will be
+ * acknowledged. */
 bool time_wait_rx(struct time_wait_ring *r, const struct pkt *p, const struct rx_meta *meta);
 /* Appends pending ACKs. False: the batch is full. */
 bool time_wait_tx(struct time_wait_ring *r, struct tx_batch *b);

@@ -63,7 +63,7 @@ bool tm_fault(struct qp *qp, const struct completion *c, uint64_t now)
     return true;
 }
 
-/* --- the end of a QP --------------------------------------------------------------------------- */
+/* --- the end of a QP -------------------------------------------------------------------------- */
 
 bool tm_flush(struct qp *qp, uint64_t now)
 {

@@ -10,7 +10,8 @@ struct qp;
 struct srq;
 struct tm_rx;
 
-/* Adds a completion of a matched entry. flags: WC_TM_MATCH, WC_TM_DATA_VALID or both. The caller has checked that there is room. */
+/* Adds a completion of a matched entry. flags: WC_TM_MATCH, WC_TM_DATA_VALID or both. The caller has checked that there
+ * is room. */
 struct completion *tm_complete(struct qp *qp, const struct tm_rx *rx, uint8_t status, uint8_t flags, uint64_t now);
 /* Adds the final completion of a matched entry that will get no more data. */
 void tm_complete_entry(struct qp *qp, struct tm_rx *rx, uint8_t status, uint64_t now);

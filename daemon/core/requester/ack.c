@@ -17,7 +17,7 @@ static void bad_response(struct qp *qp, const struct pkt *p)
     report_drop_qp(qp, DROP_RESPONSE, p);
 }
 
-/* --- acknowledged packets ------------------------------------------------------------------------------------------------ */
+/* --- acknowledged packets --------------------------------------------------------------------- */
 
 /* After una_psn moved. released: cost of the packets that are no longer in flight. */
 static void progressed(struct qp *qp, uint64_t released, uint64_t now)
@@ -39,7 +39,7 @@ static void progressed(struct qp *qp, uint64_t released, uint64_t now)
     qp_schedule(qp);
 }
 
-/* Cost of packets [from, to) of a request, as far as they are in flight. */
+/* Cost of those packets [from, to) of a request that are in flight. */
 static uint64_t released_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to)
 {
     int32_t flown = psn_diff(qp->req.next_psn, psn_add(w->first_psn, from));
@@ -48,8 +48,8 @@ static uint64_t released_cost(const struct qp *qp, const struct send_wqe *w, uin
     return req_cost(qp, w, from, (uint32_t)flown < to - from ? from + (uint32_t)flown : to);
 }
 
-/* All PSNs before `to` arrived; moves una there, but not over READs, atomics and the like, which only their response
- * completes. */
+/* All packets before PSN `to` have arrived. Moves una there, but not over READs, atomics and the like: only their own
+ * response completes them. */
 static void advance(struct qp *qp, uint32_t to, uint64_t now)
 {
     struct requester *r = &qp->req;
@@ -74,7 +74,7 @@ static void advance(struct qp *qp, uint32_t to, uint64_t now)
     progressed(qp, released, now);
 }
 
-/* --- ACKs and NAKs ------------------------------------------------------------------------------------------------------- */
+/* --- ACKs and NAKs ---------------------------------------------------------------------------- */
 
 static void nak_received(struct qp *qp, const struct pkt *p, uint64_t now)
 {
@@ -96,8 +96,8 @@ static void nak_received(struct qp *qp, const struct pkt *p, uint64_t now)
         return;
     }
     COUNT(qp, naks_rcvd);
-    /* The responder is in its error state: nothing before can still be answered. So the oldest request that is not
-     * known to be done is the one that fails, even if it is a READ before the refused one, whose response was lost. */
+    /* The responder is in its error state and answers nothing more. So the request that fails is the oldest one that is
+     * not known to be done, even if it is a READ before the refused request, whose response was lost. */
     req_fail(qp, status_of[code], p->aeth.syndrome);
 }
 
@@ -149,9 +149,9 @@ static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
     }
 }
 
-/* --- responses with data ---------------------------------------------------------------------------------------------------- */
+/* --- responses with data ---------------------------------------------------------------------- */
 
-/* Puts bytes into the request's own buffers. */
+/* Writes bytes to the request's own buffers. */
 static bool store(struct qp *qp, const struct send_wqe *w, uint32_t off, const uint8_t *data, uint32_t len)
 {
     struct sge_iter to;
@@ -187,8 +187,8 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
     uint32_t off = wqe_offset(w, p->psn);
     bool stored = true;
     if (atomic) {
-        /* In host byte order it does not stand in the packet, and the write may be deferred to the end of the batch:
-         * there are no more answers than credits until then. */
+        /* The packet does not hold the result in host byte order, and the write may be deferred to the end of the
+         * batch. So the result is kept until then: no more answers than credits can come in a batch. */
         uint64_t *kept = &r->atomic_result[r->atomic_count++ % ENGINE_MAX_RD_ATOMIC];
         *kept = p->atomic_orig;
         stored = store(qp, w, 0, (const uint8_t *)kept, sizeof(*kept));

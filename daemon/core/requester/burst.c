@@ -26,7 +26,7 @@ static const uint8_t operations[][4] = {
 };
 /* clang-format on */
 
-/* --- one packet ------------------------------------------------------------------------------------------------------------ */
+/* --- one packet ------------------------------------------------------------------------------- */
 
 static uint8_t operation_of(const struct send_wqe *w, uint32_t off)
 {
@@ -88,8 +88,8 @@ static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t
         p->inv_rkey = w->wr.inv_rkey;
 }
 
-/* May the response of a READ or atomic be written to the request's memory? This is checked before anything is sent: an atomic must not
- * be carried out if its result is lost. */
+/* May the response of a READ or atomic be written to the request's memory? This is checked before anything is sent: an
+ * atomic must not be carried out if its result is lost. */
 static bool can_store(const struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
     struct sge_iter s;
@@ -116,7 +116,7 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
     t->wr_id = w->wr.wr_id;
     t->has_wr = true;
     if (qp->type == QPT_UD)
-        t->av = &w->wr.ud.av; /* stays until the request's place in the queue is used again */
+        t->av = &w->wr.ud.av; /* valid until the request's slot in the queue is used again */
     if (w->wr.opcode == WR_ATOMIC_WRITE)
         memcpy(payload, &w->wr.compare_add, len);
     else if (len && w->wr.flags & SEND_INLINE)
@@ -145,18 +145,18 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
     return t;
 }
 
-/* --- one run --------------------------------------------------------------------------------------------------------------- */
+/* --- one run ---------------------------------------------------------------------------------- */
 
-/* A run's last packet asks for an ACK. If the window is small, because packets are being lost, some before it do,
- * too: then one lost ACK or last packet does not stop the sender, and the window moves smoothly. */
+/* The last packet of a run asks for an ACK. While the window is small, because packets are being lost, some packets
+ * before it ask, too. Then one lost ACK or last packet does not stop the sender, and the window moves smoothly. */
 static bool asks_midway(const struct qp *qp, uint32_t pkt)
 {
     return !cwnd_is_full_size(&qp->req, &qp->e->cfg) && pkt % ACK_EVERY == ACK_EVERY - 1;
 }
 
-/* Finds the memory of bytes [start, start + len) of a request, which are the payload of a run. Few segments, which is almost always the
- * case, will be gathered together with those of other runs. A run of many segments is gathered here. False: some of it is not allowed,
- * or gone. */
+/* Finds the memory of bytes [start, start + len) of a request, which are the payload of a run. Few segments, which is
+ * almost always the case, will be gathered together with those of other runs. A run of many segments is gathered here.
+ * False: some of it is not allowed, or gone. */
 static bool plan_gather(struct burst *s, struct run *run, const struct send_wqe *w, uint32_t start, uint32_t len)
 {
     struct qp *qp = s->qp;
@@ -178,7 +178,8 @@ static bool plan_gather(struct burst *s, struct run *run, const struct send_wqe 
     return result == COPIED;
 }
 
-/* The eight bytes of an ATOMIC WRITE that come from memory, not with the request. False: they can't be had. */
+/* Reads the eight bytes of an ATOMIC WRITE, if they come from memory and not with the request. False: they can't be
+ * read. */
 static bool fetch_word(struct qp *qp, struct send_wqe *w)
 {
     if (w->wr.opcode != WR_ATOMIC_WRITE || w->wr.num_sge == 0)
@@ -194,7 +195,7 @@ static bool fetch_word(struct qp *qp, struct send_wqe *w)
     return result == COPIED;
 }
 
-/* Asks for an ACK of the newest packet, which was not meant to be the last one. */
+/* Asks for an ACK of the newest packet, which was not planned as the last one. */
 static void ask_late(struct burst *s)
 {
     const struct tx_pkt *t = &s->b->pkt[s->b->n - 1];
@@ -263,7 +264,7 @@ void burst_gather(struct burst *s)
     }
 }
 
-/* --- room -------------------------------------------------------------------------------------------- */
+/* --- room ------------------------------------------------------------------------------------- */
 
 uint32_t burst_room(const struct burst *s, const struct send_wqe *w, uint32_t off)
 {

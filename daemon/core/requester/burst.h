@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A burst: the packets that a QP sends in one turn. The turn plans a run of packets for each request it gets to, and writes their
- * headers at once. Then it gathers the payload of all runs with one call of mem_ops.read, because a copy from client memory costs the
- * same for one packet as for sixty. */
+/* A burst: the packets that a QP sends in one turn. The turn plans a run of packets for each request it gets to, and
+ * writes their headers at once. Then it gathers the payload of all runs with one call of mem_ops.read, because a copy
+ * from client memory costs the same for one packet as for sixty. */
 #ifndef PUMICE_CORE_REQUESTER_BURST_H
 #define PUMICE_CORE_REQUESTER_BURST_H
 
@@ -47,7 +47,8 @@ static inline bool burst_is_spent(const struct burst *s)
 {
     return s->budget == 0 || s->runs == BURST_RUNS || s->segments + ENGINE_MAX_SGE > BURST_SEGMENTS;
 }
-/* How many packets of the request, from packet off on, fit into the rest of the turn and of the batch. 0: the batch is full. */
+/* How many packets of the request, from packet off on, fit into the rest of the turn and of the batch. 0: the batch is
+ * full. */
 uint32_t burst_room(const struct burst *s, const struct send_wqe *w, uint32_t off);
 
 enum plan_verdict {
@@ -55,11 +56,11 @@ enum plan_verdict {
     PLAN_FULL, /* the batch has no room for the first packet */
     PLAN_FAILED, /* memory of the request can't be read or written: WC_LOC_PROT_ERR */
 };
-/* Plans packets [off, off + *n) of a request, or for a READ the one request packet that asks for them. *n becomes the number of PSNs
- * that were planned; fewer than asked for if the batch has no room for all. */
+/* Plans packets [off, off + *n) of a request, or for a READ the one request packet that asks for them. *n becomes the
+ * number of PSNs that were planned; fewer than asked for if the batch has no room for all. */
 enum plan_verdict burst_plan(struct burst *s, uint32_t index, uint32_t off, uint32_t *n);
-/* Gathers the payload of all runs. If some memory can't be read, the first request that it belongs to fails (local_error). Its packets
- * and the packets after them are taken back, and the requester goes back to them. */
+/* Gathers the payload of all runs. If some memory can't be read, the first request that it belongs to fails
+ * (local_error). Its packets and the packets after them are taken back, and the requester goes back to them. */
 void burst_gather(struct burst *s);
 
 #endif

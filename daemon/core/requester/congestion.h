@@ -8,15 +8,16 @@
 #include "daemon/core/base/psn.h"
 #include "daemon/core/qp/requester_state.h"
 
-/* Bytes. A lost packet costs go-back-N a window of packets that are sent twice. A window below what the path holds costs as much.
- * This value keeps 70 % of 4 GB/s at a round trip of 30 us when one packet in a hundred is lost (sim --goodput). It is two messages
- * of 64 KiB. */
+/* Bytes. A lost packet costs go-back-N a window of packets that are sent twice. A window below what the path holds
+ * costs as much. This value keeps 70 % of 4 GB/s at a round trip of 30 us when one packet in a hundred is lost (sim
+ * --goodput). It is two messages of 64 KiB. */
 #define CWND_MIN 147456u
 #define CWND_GROWTH 2u /* packets that the window grows by per round trip */
 
-/* --- round trips ------------------------------------------------------------------------------------------------------- */
+/* --- round trips ------------------------------------------------------------------------------ */
 
-/* A new packet that asks for an ACK was planned. The time until its ACK is a round trip. One packet at a time is measured. */
+/* A new packet that asks for an ACK was planned. The time until its ACK is a round trip. One packet at a time is
+ * measured. */
 static inline void rtt_packet_planned(struct requester *r, uint32_t psn, uint64_t now)
 {
     if (r->rtt_start == 0) {
@@ -41,7 +42,7 @@ static inline void rtt_progress(struct requester *r, uint64_t now)
     r->rtt_start = 0;
 }
 
-/* --- the window -------------------------------------------------------------------------------------------------------- */
+/* --- the window ------------------------------------------------------------------------------- */
 
 static inline void cwnd_init(struct requester *r, const struct engine_config *cfg)
 {

@@ -7,8 +7,8 @@
 
 struct qp;
 
-/* The oldest unacknowledged request fails with this enum wc_status. cause: the completion's vendor_err. The QP goes to ERR; to SQE if
- * it is unreliable. */
+/* The oldest unacknowledged request fails with this enum wc_status. cause: the completion's vendor_err. The QP goes to
+ * ERR; to SQE if it is unreliable. */
 void req_fail(struct qp *qp, uint8_t status, uint8_t cause);
 
 #endif

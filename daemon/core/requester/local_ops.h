@@ -12,8 +12,8 @@ static inline void req_pass_local(struct requester *r)
         r->una++;
 }
 
-/* May the local operation at cur, which has no place in the PSNs yet, be carried out now? It begins after all requests before it have
- * begun. An invalidation begins after they are done, because nothing may use the window after it. */
+/* May the local operation at cur, which has no place in the PSNs yet, be carried out now? It begins after all requests
+ * before it have begun. An invalidation begins after they are done, because nothing may use the window after it. */
 bool req_may_run_local(const struct qp *qp, const struct send_wqe *w);
 /* Carries it out, gives it its place and steps over it. False: it failed (local_error), and the queue stops there. */
 bool req_run_local(struct qp *qp, struct send_wqe *w);

@@ -49,8 +49,8 @@ static int send_length(const struct qp *qp, const struct send_wr *wr, const stru
     return (atomic && total < 8) || (atomic_write && total != 8) ? -EINVAL : 0;
 }
 
-/* What is wrong with a datagram as it stands: enum wc_status. It is one packet, and to an address of another family than its
- * source's no packet can ever leave; of groups the owner finds one of the right family. */
+/* The error of a datagram that can never be sent: enum wc_status. A datagram is one packet. Source and destination must
+ * be of one address family; for groups the owner finds an address of the right family. */
 static uint8_t datagram_error(const struct qp *qp, const struct av *av, uint32_t length)
 {
     if (length > qp->mtu)

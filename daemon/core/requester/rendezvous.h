@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The rendezvous of tag matching: the offload fetches the data by an RDMA READ of its own, and tells the sender by a FIN.
+/* The rendezvous of tag matching: the offload fetches the data by an RDMA READ of its own, and tells the sender by a
+ * FIN.
  *
- * Its requests stand in the QP's send queue among the user's, in the order in which they came up. They have slots of their own there
- * (TM_SEND_SLOTS), so that neither kind starves, and so that a QP without any send requests of the user's will do. The FIN is queued
- * when the READ is done. So READs follow each other as closely as max_rd_atomic allows, and FINs leave in the order in which the
- * READs were done. Rendezvous that find no slots wait in their entries. */
+ * Its requests stand in the QP's send queue among the user's, in the order in which they came up. They have slots of
+ * their own there (TM_SEND_SLOTS), so that neither kind starves, and so that a QP without any send requests of the
+ * user's will do. The FIN is queued when the READ is done. So READs follow each other as closely as max_rd_atomic
+ * allows, and FINs leave in the order in which the READs were done. Rendezvous that find no slots wait in their
+ * entries. */
 #ifndef PUMICE_CORE_REQUESTER_RENDEZVOUS_H
 #define PUMICE_CORE_REQUESTER_RENDEZVOUS_H
 
@@ -20,15 +22,17 @@ struct qp;
 struct send_wqe;
 struct tm_rx;
 
-/* A rendezvous was matched: moves what the message holds to the requester. True: it needs no READ, and its FIN has been queued. Then
- * rx holds nothing any more, and the caller adds the last completion. False: the last completion comes later. */
+/* A rendezvous was matched: moves what the message holds to the requester. True: it needs no READ, and its FIN has been
+ * queued. Then rx holds nothing any more, and the caller adds the last completion. False: the last completion comes
+ * later. */
 bool rndv_begin(struct qp *qp, struct tm_rx *rx, bool solicited, uint64_t now);
-/* Starts the rendezvous that wait for slots. A rendezvous without data, which has waited, is complete with its FIN. False: there is no
- * room for its completion. */
+/* Starts the rendezvous that wait for slots. A rendezvous without data, which has waited, is complete with its FIN.
+ * False: there is no room for its completion. */
 bool rndv_start(struct qp *qp, uint64_t now);
 /* A request of the offload was acknowledged, or answered. False: there is no room for its completion. */
 bool rndv_retire(struct qp *qp, const struct send_wqe *w, uint64_t now);
-/* A request of the offload is flushed. status: enum wc_status, the reason if it is the request that failed. There must be room. */
+/* A request of the offload is flushed. status: enum wc_status, the reason if it is the request that failed. There must
+ * be room. */
 void rndv_flush_request(struct qp *qp, const struct send_wqe *w, uint8_t status, uint64_t now);
 
 #endif

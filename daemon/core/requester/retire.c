@@ -91,8 +91,7 @@ bool req_retire(struct qp *qp, uint64_t now)
         count_done(qp, w);
         r->sq.head++;
     }
-    /* A request that failed locally does so when its turn comes: all before it is done, and nothing of it is under
-     * way. */
+    /* A request that failed locally fails when all requests before it are done and none of its packets is under way. */
     if (r->una != r->unsent && r->una == r->cur && r->una_psn == r->next_psn && !req_is_flushing(&qp->req)) {
         const struct send_wqe *w = req_wqe(r, r->una);
         if (w->local_error) {
@@ -118,7 +117,7 @@ bool req_flush(struct qp *qp, uint64_t now)
         r->fail_status = r->fail_cause = 0;
         r->una = r->cur = r->unsent = ++r->sq.head;
     }
-    r->unsent_psn = r->next_psn; /* what was flushed takes no PSNs: in SQE they are still needed */
+    r->unsent_psn = r->next_psn; /* flushed requests take no PSNs: in SQE they are still needed */
     if (r->sq.head != r->sq.tail)
         qp_schedule(qp); /* posted after SQE was left */
     return false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Retirement of send requests, in order: completions of those that are done, and flushed completions after a failure. */
+/* Retirement of send requests, in order: completions of those that are done, and flushed completions after a
+ * failure. */
 #ifndef PUMICE_CORE_REQUESTER_RETIRE_H
 #define PUMICE_CORE_REQUESTER_RETIRE_H
 
@@ -8,8 +9,8 @@
 
 struct qp;
 
-/* Completes the requests that were acknowledged. A request that failed locally fails when all requests before it are done. True:
- * completions wait for room. */
+/* Completes the requests that were acknowledged. A request that failed locally fails when all requests before it are
+ * done. True: completions wait for room. */
 bool req_retire(struct qp *qp, uint64_t now);
 /* Flushes the requests of a failed QP. True: completions wait for room. */
 bool req_flush(struct qp *qp, uint64_t now);

@@ -15,8 +15,8 @@ static bool outstanding(const struct requester *r)
     return r->una_psn != r->sent_psn;
 }
 
-/* A requester may take up to four times what the attribute says (9.7.6.1.3), and where processors are crowded its peer needs
- * that; what is lost is found by probes much earlier. */
+/* A requester may wait up to four times as long as the attribute says (9.7.6.1.3). Where many processes share few
+ * processors, its peer needs that time. Probes find losses much earlier. */
 uint64_t req_timeout_ns(const struct qp *qp)
 {
     const struct engine_config *c = &qp->e->cfg;
@@ -66,8 +66,8 @@ static void timed_out(struct qp *qp, uint64_t now)
     req_loss(qp, RETRANS_TIMEOUT, r->una_psn, now);
 }
 
-/* First the newest packet again; if that brings nothing, or a retransmission got stuck half-way, all from the oldest
- * on. */
+/* The first probe sends the newest packet again. If that brings nothing, or if a retransmission got stuck, the next one
+ * sends everything from the oldest unacknowledged packet on. */
 static void probe(struct qp *qp, uint64_t now)
 {
     struct requester *r = &qp->req;
@@ -142,10 +142,10 @@ void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t no
     req_rewind(qp, psn);
 }
 
-/* Duplicates of a NAK, and responses that were under way behind a lost one, tell the same loss again: what comes
- * within `echo` after the retransmission began can't be about the retransmission. If the same packet is lost once
- * more, the timeout goes on: on a path that never lets it pass, because it is too long, say, the QP must run out of
- * retries although there are always NAKs. */
+/* Duplicates of a NAK, and responses that were under way behind a lost one, report the same loss again. A report that
+ * comes within `echo` after the retransmission began can't be about the retransmission. If the same packet is lost once
+ * more, the timeout is not restarted: on a path that never lets the packet pass, perhaps because it is too long, the QP
+ * must run out of retries although there are always NAKs. */
 static void lost(struct qp *qp, uint64_t echo, uint64_t now)
 {
     struct requester *r = &qp->req;
@@ -157,13 +157,13 @@ static void lost(struct qp *qp, uint64_t echo, uint64_t now)
     req_loss(qp, RETRANS_FAST, r->una_psn, now);
 }
 
-/* A responder's NAK: it takes a round trip until the next one can follow. */
+/* The next NAK of the responder can follow after a round trip. */
 void req_lost_by_nak(struct qp *qp, uint64_t now)
 {
     lost(qp, qp->req.rtt_min ? qp->req.rtt_min / 2 : 20000, now);
 }
 
-/* A missing response: those behind it are still coming in. */
+/* The responses behind the missing one are still coming in. */
 void req_lost_response(struct qp *qp, uint64_t now)
 {
     lost(qp, qp->req.srtt ? 2 * qp->req.srtt : 50000, now);

@@ -5,7 +5,8 @@
  *   timeout      progress_at + 4.096 us * 2^timeout       No answer came for that long. Costs one of retry_cnt retries.
  *   tail probe   last_tx + a few round trips, doubling    The last packets or their ACK may be lost. Costs no retry.
  *
- * The probe finds losses that no NAK reports long before the QP's timeout, which applications choose in the range of seconds. */
+ * The probe finds losses that no NAK reports long before the QP's timeout, which applications choose in the range of
+ * seconds. */
 #ifndef PUMICE_CORE_REQUESTER_RETRY_H
 #define PUMICE_CORE_REQUESTER_RETRY_H
 

@@ -6,14 +6,14 @@
 #include "daemon/core/base/min.h"
 #include "daemon/core/requester/congestion.h"
 
-/* Bytes that one READ request asks for: many, because each of its own costs both ends something, and its first and last response
- * leave in a row of their own; a little more than the half of a megabyte, in aligned parts of which UCX asks. After a loss,
- * when the window is small, or when other QPs fill the peer's, they are fewer, not to exceed it by far: a QP with nothing else
- * in flight is never kept waiting by these. */
+/* Bytes that one READ request asks for. Many, because each request costs both ends something, and its first and last
+ * response leave in a GSO run of their own. A little more than half a megabyte, because UCX asks in aligned parts of
+ * that size. Fewer after a loss, when the window is small, or when other QPs fill the peer's window, so that the window
+ * is not exceeded by far. A QP with nothing else in flight never waits for these windows. */
 #define READ_CHUNK_MIN (128u << 10)
 #define READ_CHUNK_MAX (640u << 10)
 
-/* What other QPs leave of the peer's window. */
+/* The part of the peer's window that other QPs leave. */
 static uint64_t left_by_others(const struct qp *qp)
 {
     uint64_t others = qp->peer->inflight - qp->req.inflight, window = qp->e->cfg.peer_window_bytes;
@@ -35,7 +35,7 @@ uint32_t req_read_chunk(const struct qp *qp)
     return chunk ? chunk : 1;
 }
 
-/* Where packets of the request go. A datagram's destination mostly is the last one's. */
+/* For datagrams, the window of the last destination is remembered, because the next one mostly is the same. */
 struct peer_window *req_peer(struct qp *qp, const struct send_wqe *w)
 {
     if (qp->type == QPT_UD && (!qp->peer || memcmp(qp->peer->gid, w->wr.ud.av.dgid, 16) != 0))
@@ -50,8 +50,8 @@ static void wait_for_peer(struct qp *qp, struct peer_window *p)
         COUNT(qp, peer_window_full);
 }
 
-/* READs: may responses of so many bytes be requested from the QP's peer? If not, the QP is woken when that changes. A QP with nothing
- * in flight may always send its request: so no QP waits forever behind others that are stuck. */
+/* READs: may responses of so many bytes be requested from the QP's peer? If not, the QP is woken when that changes. A
+ * QP with nothing in flight may always send its request: so no QP waits forever behind others that are stuck. */
 static bool peer_admits(struct qp *qp, uint64_t cost)
 {
     if (qp->req.inflight == 0 || qp->peer->inflight + cost <= qp->e->cfg.peer_window_bytes)
@@ -75,8 +75,8 @@ static uint32_t datagram_flow_allows(struct qp *qp, const struct send_wqe *w, ui
     return n;
 }
 
-/* How many of n packets the destination's window has room for; not a few of many, which would free only as few again. Who has
- * nothing in flight may always send a burst: so no QP waits for ever behind others that are stuck. */
+/* How many of n packets the destination's window has room for. Not a few of many: that would free only as few again. A
+ * QP with nothing in flight may always send a burst: so no QP waits forever behind others that are stuck. */
 static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
     uint64_t room = peer_window_room(qp->peer, qp->e->cfg.peer_window_bytes);

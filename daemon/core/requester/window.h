@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How much the requester may send: its own window of packets and bytes, the destination's window, which it shares with other QPs, and
- * the size of a READ request. */
+/* How much the requester may send: its own window of packets and bytes, the destination's window, which it shares with
+ * other QPs, and the size of a READ request. */
 #ifndef PUMICE_CORE_REQUESTER_WINDOW_H
 #define PUMICE_CORE_REQUESTER_WINDOW_H
 
@@ -16,8 +16,8 @@ static inline uint64_t req_cost(const struct qp *qp, const struct send_wqe *w, u
     return end - (uint64_t)from * qp->mtu + (uint64_t)(to - from) * PACKET_OVERHEAD;
 }
 
-/* Packets of the READ chunk that holds packet off, from off to the chunk's end. The bounds of chunks depend on nothing that changes.
- * So a repeated request never reaches beyond the first one's responses. */
+/* Packets of the READ chunk that holds packet off, from off to the chunk's end. The bounds of chunks depend on nothing
+ * that changes. So a repeated request never reaches beyond the first one's responses. */
 static inline uint32_t req_chunk_left(const struct send_wqe *w, uint32_t off)
 {
     return min32(w->chunk - off % w->chunk, w->npkts - off);
@@ -27,8 +27,8 @@ static inline uint32_t req_chunk_left(const struct send_wqe *w, uint32_t off)
 uint32_t req_read_chunk(const struct qp *qp);
 /* The window of the request's destination. */
 struct peer_window *req_peer(struct qp *qp, const struct send_wqe *w);
-/* How many of the packets [off, off + want) of a request the windows let through now. 0: none; the QP becomes ready when that
- * changes. */
+/* How many of the packets [off, off + want) of a request the windows let through now. 0: none; the QP becomes ready
+ * when that changes. */
 uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want);
 /* Could the QP send something, but for its own window? */
 bool req_window_full(const struct qp *qp);

@@ -3,7 +3,7 @@
 
 #include "daemon/core/responder/resource.h"
 
-/* Rights that a FLUSH needs, of the QP and of the key. */
+/* The rights that a FLUSH needs from the QP and from the key. */
 static uint32_t flush_access(const struct pkt *p)
 {
     return (p->feth.placement & FLUSH_GLOBAL ? ACCESS_FLUSH_GLOBAL : 0u) |

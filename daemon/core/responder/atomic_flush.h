@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder's part of the memory extensions (IBA A19): ATOMIC WRITE and FLUSH. Both are answered by a READ response without data,
- * which replaces the ACK. Both take a resource, so that a duplicate is answered once more and not carried out again.
+/* The responder's part of the memory extensions (IBA A19): ATOMIC WRITE and FLUSH. Both are answered by a READ response
+ * without data, which replaces the ACK. Both take a resource, so that a duplicate is answered once more and not carried
+ * out again.
  *
- * FLUSH has nothing to carry out: the writes of earlier packets are in memory before any packet leaves that was made after them
- * (mem_ops.h). So with its response everything is visible to everybody. No region can be registered as persistent, hence the key
- * refuses FLUSHes to persistence. */
+ * FLUSH has nothing to carry out: the writes of earlier packets are in memory before any packet leaves that was made
+ * after them (mem_ops.h). So with its response everything is visible to everybody. No region can be registered as
+ * persistent, hence the key refuses FLUSHes to persistence. */
 #ifndef PUMICE_CORE_RESPONDER_ATOMIC_FLUSH_H
 #define PUMICE_CORE_RESPONDER_ATOMIC_FLUSH_H
 

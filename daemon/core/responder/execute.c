@@ -9,12 +9,12 @@
 #include "daemon/core/responder/tm_receive.h"
 #include "daemon/core/responder/xrc.h"
 
-/* --- checks ----------------------------------------------------------------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 #define OP_HAS_KIND                                                                                                    \
     (OP_IS_SEND | OP_IS_WRITE | OP_IS_READ | OP_IS_ATOMIC) /* other requests are ATOMIC WRITE and FLUSH */
 
-/* Does the packet continue what came before it? (9.7.4.1.2) */
+/* Does the packet continue the message under way (9.7.4.1.2)? */
 static enum rx_verdict check_sequence(const struct qp *qp, uint16_t props)
 {
     uint16_t kind = props & (OP_IS_SEND | OP_IS_WRITE);
@@ -24,7 +24,7 @@ static enum rx_verdict check_sequence(const struct qp *qp, uint16_t props)
     return qp->resp.message == kind ? V_OK : V_INVALID;
 }
 
-/* Did the QP's owner allow such requests at all? (9.7.4.1.4) */
+/* Do the QP's attributes allow such requests at all (9.7.4.1.4)? */
 static enum rx_verdict check_granted(const struct qp *qp, const struct pkt *p)
 {
     uint16_t props = op_table[p->opcode].properties;
@@ -40,8 +40,8 @@ static enum rx_verdict check_granted(const struct qp *qp, const struct pkt *p)
     return (qp->attr.access & need) == need ? V_OK : V_INVALID;
 }
 
-/* More outstanding than the peer was told it may have (9.7.4.1.4): at 0 that is every one. Repeated answers don't
- * count, since the first one may have arrived. */
+/* Does the peer have more requests outstanding than it may (9.7.4.1.4)? With a limit of 0 every one is too many.
+ * Repeated answers do not count, since the first one may have arrived. */
 static enum rx_verdict check_outstanding(const struct qp *qp, const struct pkt *p)
 {
     uint32_t outstanding = qp->resp.res_pending - qp->resp.res_again;
@@ -64,8 +64,8 @@ static enum rx_verdict check_length(const struct qp *qp, const struct pkt *p, ui
     }
 }
 
-/* Messages that end with a completion need a receive request: a SEND from its first packet on, a WRITE with
- * immediate data at its last. */
+/* Messages that end with a completion need a receive request: a SEND from its first packet on, a WRITE with immediate
+ * data at its last packet. */
 static enum rx_verdict check_recv(struct qp *qp, const struct pkt *p)
 {
     if (!(op_table[p->opcode].properties & OP_NEEDS_RECV))
@@ -78,9 +78,9 @@ static enum rx_verdict check_recv(struct qp *qp, const struct pkt *p)
     return srq && srq->failed ? V_OPERATION : V_RNR;
 }
 
-/* --- execution -------------------------------------------------------------------------------------------------------------- */
+/* --- execution -------------------------------------------------------------------------------- */
 
-/* Does the payload fit what the RETH announced? */
+/* Does the payload fit the length in the RETH? */
 static enum rx_verdict check_write_length(const struct qp *qp, const struct pkt *p, uint16_t props)
 {
     if (props & (OP_IS_LAST | OP_IS_ONLY))
@@ -109,7 +109,7 @@ static enum rx_verdict do_write(struct qp *qp, const struct pkt *p, uint16_t pro
     if (p->payload_len) {
         resp_remote_iter(qp, &to, r->pd, r->rkey, r->va, p->payload_len, ACCESS_REMOTE_WRITE);
         enum copied result = sge_iter_write(&to, &qp->e->mem, qp->qpn, p->payload, p->payload_len);
-        if (result != COPIED) /* refused: deregistered or invalidated since the first packet */
+        if (result != COPIED) /* refused: the region was deregistered or invalidated since the first packet */
             return result == COPY_REFUSED ? V_ACCESS : V_OPERATION;
     }
     r->va += p->payload_len;

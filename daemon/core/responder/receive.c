@@ -11,12 +11,12 @@
 #include "daemon/core/responder/srq.h"
 #include "wire/syndrome.h"
 
-/* What a verdict leads to (9.7.4.1.6, table 58; class B to F errors). */
+/* The consequences of a verdict (9.7.4.1.6, table 58; class B to F errors). */
 /* clang-format off */
 static const struct consequence {
     uint8_t syndrome; /* 0: nothing is sent */
     uint8_t recv_status; /* enum wc_status of the receive request in use; 0: it is flushed like all others */
-    uint8_t event; /* asynchronous event if no completion tells it; 0: none */
+    uint8_t event; /* asynchronous event, if no completion reports the error; 0: none */
 } consequences[] = {
     [V_OK]         = {0,                    0,                0},
     [V_DROP]       = {0,                    0,                0},
@@ -29,7 +29,7 @@ static const struct consequence {
 };
 /* clang-format on */
 
-/* --- duplicates ------------------------------------------------------------------------------------------------------------- */
+/* --- duplicates ------------------------------------------------------------------------------- */
 
 /* A repeated READ may ask for a later part of the first one (9.7.5.1.7). */
 static void repeat_read(struct qp *qp, const struct pkt *p)
@@ -63,11 +63,11 @@ static void duplicate(struct qp *qp, const struct pkt *p)
     }
 }
 
-/* --- what follows ----------------------------------------------------------------------------------------------------------- */
+/* --- what follows ----------------------------------------------------------------------------- */
 
-/* A packet beyond the expected one: something was lost. One NAK per gap (9.7.5.2.8); another one only when the
- * sender has gone back, that is, when it sends its last packet or one before it again, and the expected one is still
- * not there: the NAK was lost, too. */
+/* A packet beyond the expected one: packets were lost. The responder sends one NAK per gap (9.7.5.2.8). It sends
+ * another one only when the NAK was lost, too: when the sender has gone back, that is, sends its last packet or an
+ * earlier one again, and the expected packet still does not come. */
 static void out_of_sequence(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;
@@ -93,7 +93,7 @@ static void refuse(struct qp *qp, const struct pkt *p, enum rx_verdict v, uint64
         r->nak = AETH_RNR | qp->attr.min_rnr_timer;
         r->nak_psn = p->psn;
         r->nak_sent = true;
-        r->nak_quiet = true; /* packets behind it are dropped without a NAK of their own */
+        r->nak_quiet = true; /* the following packets are dropped without a NAK of their own */
         report_nak_sent(qp, r->nak, p->psn, p);
         COUNT(qp, send_rnr_err);
         return;
@@ -105,7 +105,7 @@ static void refuse(struct qp *qp, const struct pkt *p, enum rx_verdict v, uint64
     else if (!c->recv_status && c->event)
         event_add(qp, c->event);
     if (r->message != OP_IS_SEND)
-        srq_put_back(qp); /* nothing of the message has gone into it */
+        srq_put_back(qp); /* no data of the message is in it */
     qp_fail_with_nak(qp, c->syndrome, p->psn, p);
 }
 
@@ -152,7 +152,8 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
         if (v == V_OK) {
             accepted(qp, p, now);
         } else if (v == V_DROP) {
-            /* Nor are those behind it asked for: they would come back at once, again and again, until there is room. */
+            /* Send no NAK here, nor for the packets behind it: the sender would retransmit in a loop until there is
+             * room. */
             qp->resp.nak_sent = qp->resp.nak_quiet = true;
         } else {
             refuse(qp, p, v, now);

@@ -24,7 +24,8 @@ struct recv_wqe *resp_recv(struct qp *qp)
     return queue_used(rq) ? queue_at(rq, rq->head) : NULL;
 }
 
-/* Whose keys a receive request may name: its poster's, who is the SRQ's owner (10.2.9.2). */
+/* The protection domain of the keys of a receive request: that of the poster, who is the owner of the SRQ (10.2.9.2).
+ * */
 static uint32_t recv_pd(const struct qp *qp)
 {
     const struct srq *srq = srq_find(qp->e, qp->resp.srqn);
@@ -50,7 +51,7 @@ struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
 
 bool resp_flush(struct qp *qp, uint64_t now)
 {
-    /* Of an SRQ, only what was taken: the rest serves other QPs. */
+    /* Of an SRQ, flush only the request that was taken: the others serve other QPs. */
     while (qp_has_rq(qp) ? resp_recv(qp) != NULL : queue_used(&qp->resp.rq) > 0) {
         if (completion_room(qp->e) == 0)
             return true;
@@ -60,7 +61,7 @@ bool resp_flush(struct qp *qp, uint64_t now)
         if (!event_room(qp->e))
             return true;
         qp->last_wqe_reported = true;
-        event_add(qp, EVENT_QP_LAST_WQE_REACHED); /* 11.6.3: now it can be destroyed, and no request is lost */
+        event_add(qp, EVENT_QP_LAST_WQE_REACHED); /* 11.6.3: now the QP can be destroyed without losing a request */
     }
     return false;
 }

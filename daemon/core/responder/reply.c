@@ -59,7 +59,7 @@ static uint8_t read_operation(const struct resource *res, uint32_t pkt)
     return pkt + 1 == res->end_pkt ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE;
 }
 
-/* Plans up to n response packets of a READ; their payloads' places go to buf. */
+/* Plans up to n response packets of a READ. buf receives the places of their payloads. */
 static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct resource *res, uint32_t n,
                                struct buf *buf, uint32_t *bytes)
 {
@@ -104,9 +104,9 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     uint64_t va = res->va + (uint64_t)res->next_pkt * qp->mtu;
     resp_remote_iter(qp, &from, res->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ);
     if (sge_iter_read(&from, &e->mem, buf, n) != COPIED) {
-        /* Deregistered, invalidated, or gone from its owner's address space, since the request was accepted. */
+        /* The memory was deregistered, invalidated, or unmapped by its owner since the request was accepted. */
         tx_take_back(b, pkt0, used0);
-        if (res->again) { /* it was answered in time; that the request came again may be the network's doing */
+        if (res->again) { /* the first answer was in time, and the network may have repeated the request */
             no_longer_pending(qp, res);
             return TX_MORE;
         }

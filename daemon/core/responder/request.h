@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the modules that carry out requests share: verdicts, and the memory that a peer's rkey opens. */
+/* What all modules that carry out requests use: verdicts, and the memory that a peer's rkey opens. */
 #ifndef PUMICE_CORE_RESPONDER_REQUEST_H
 #define PUMICE_CORE_RESPONDER_REQUEST_H
 
@@ -13,9 +13,11 @@ enum rx_verdict { /* of the checks and the execution of a request */
                   V_INVALID, /* invalid request */
                   V_ACCESS, /* the key does not allow it */
                   V_OPERATION, /* the responder's own fault */
-                  V_LENGTH, /* longer than the receive request: invalid for the peer, a length error for the consumer */
-                  V_PROTECTION, /* the receive request's memory: an operational error for the peer, a protection error for
-                                the consumer */
+                  /* Longer than the receive request: an invalid request for the peer, a length error for the user. */
+                  V_LENGTH,
+                  /* The receive request's memory is at fault: an operational error for the peer, a protection error for
+                   * the user. */
+                  V_PROTECTION,
 };
 
 /* A request of this operation is answered by a response of its own, for which a resource is kept. */

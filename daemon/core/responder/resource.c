@@ -25,7 +25,7 @@ void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint
     res->end_pkt = end;
 }
 
-/* The resource whose responses hold psn. The newest first: others may be from the PSNs' last time round. */
+/* Looks at the newest resource first: older ones may have the same PSNs of an earlier round. */
 struct resource *resp_find_resource(struct qp *qp, uint32_t psn, uint8_t operation)
 {
     for (uint32_t i = 0; i < ENGINE_MAX_RD_ATOMIC; i++) {

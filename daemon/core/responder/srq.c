@@ -12,7 +12,7 @@
 #define SRQ_BYTES ((sizeof(struct srq) + 63) & ~(size_t)63)
 #define LAST_SRQN 0xffffffu
 
-/* --- life --------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 size_t srq_size(uint32_t max_wr, uint32_t max_sge)
 {
@@ -119,7 +119,7 @@ uint32_t srq_number(const struct srq *srq)
     return srq->number;
 }
 
-/* --- requests ----------------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 int srq_post_recv(struct srq *srq, const struct recv_wr *wr, const struct sge *sge)
 {
@@ -154,7 +154,8 @@ void srq_ask_owner(struct srq *srq)
         e->owner.ops->refill_srq(e->owner.ctx, srq->owner);
 }
 
-/* Is it time for the limit event? The owner may have requests that the queue doesn't show yet. */
+/* Gives the limit event if it is time. The owner may have requests that the queue does not hold yet, so it is asked
+ * first. */
 static void check_limit(struct srq *srq)
 {
     if (queue_used(&srq->rq) >= srq->limit)
@@ -237,7 +238,7 @@ int srq_carry_out(struct srq *srq, const struct tm_op *op, struct tm_op_result *
     return 0;
 }
 
-/* --- the limit ---------------------------------------------------------------------------------------------------------- */
+/* --- the limit -------------------------------------------------------------------------------- */
 
 void srq_set_limit(struct srq *srq, uint32_t limit)
 {

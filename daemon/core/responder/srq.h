@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Shared receive queues (IBA 10.2.9): receive requests for the messages of several QPs.
  *
- * A QP that uses one has a receive queue of its own that is one entry deep. When a message needs a receive request and
- * that entry is empty, the oldest request of the SRQ moves into it (srq_take), and stays with the message until it
- * completes; so all that the responder knows of receive requests holds for both. The requests that QPs have taken are
- * counted (held) and their QPs listed (holders): one whose QP goes away without having used it is put back, as the
- * first to be taken, and an SRQ that is destroyed takes those under way with it. */
+ * A QP with an SRQ has a receive queue of its own that is one entry deep. When a message needs a receive request and
+ * that entry is empty, the oldest request of the SRQ moves into it (srq_take). It stays with the message until it
+ * completes. So the responder's code for receive requests holds for both kinds of queue. The SRQ counts the requests
+ * that QPs have taken (held) and lists their QPs (holders). If a QP goes away without having used its request, the
+ * request goes back and is the first to be taken. An SRQ that is destroyed takes the requests under way with it. */
 #ifndef PUMICE_CORE_RESPONDER_SRQ_H
 #define PUMICE_CORE_RESPONDER_SRQ_H
 
@@ -18,59 +18,58 @@ struct tag_list;
 struct tm_op;
 struct tm_op_result;
 
-/* A message takes the oldest request of the SRQ with its first packet (an RDMA WRITE with immediate data with its last),
- * and keeps it until it completes. Each request completes once, but for those of an SRQ that is destroyed, and those
- * whose completions were not popped yet when their QP was destroyed (so pop first, if the request's slot is to be known
- * free again). A request that a QP had taken when it was destroyed or reset is back in the SRQ, in front. A QP with an
- * SRQ that goes to ERR flushes what it has taken, and then gives EVENT_QP_LAST_WQE_REACHED, once, however many others do
- * so, too: it waits in engine_tx until the event queue has room. */
+/* A message takes the oldest request of the SRQ with its first packet (an RDMA WRITE with immediate data with its
+ * last), and keeps it until it completes. Each request completes once, with two exceptions: requests of an SRQ that is
+ * destroyed, and requests whose completions were not taken yet when their QP was destroyed. (So take completions first,
+ * to know that a slot is free again.) When a QP is destroyed or reset, the request that it had taken goes back to the
+ * front of the SRQ. A QP with an SRQ that goes to ERR flushes the request that it has taken, and then gives
+ * EVENT_QP_LAST_WQE_REACHED, once. The event waits in engine_tx until the event queue has room. */
 
 struct srq_init {
     uint32_t pd;
     uint32_t xrcd; /* the owner's number of the XRC domain; 0: a basic SRQ */
     uint32_t max_wr; /* at most 16,384 */
     uint32_t max_sge; /* at most ENGINE_MAX_SGE */
-    void *cq; /* XRC, tags: where its completions go; a basic SRQ's go to the QP's receive CQ */
-    struct tag_list
-        *tm; /* makes it an SRQ that matches tags: a list of its own, made by tm_init (tm.h), whose memory the
-                      owner frees after srq_destroy; NULL: none */
+    void *cq; /* XRC, tags: the CQ of its completions. Completions of a basic SRQ go to the QP's receive CQ */
+    /* Makes it an SRQ that matches tags: a list of its own, made by tm_init. The owner frees the list's memory after
+     * srq_destroy. NULL: none. */
+    struct tag_list *tm;
     void *owner; /* the owner's pointer, for completions, events and refill_srq */
 };
 /* Bytes of zeroed, 64-byte aligned memory that srq_create wants; 0: beyond a limit. */
 size_t srq_size(uint32_t max_wr, uint32_t max_sge);
-/* -EINVAL, -ENOMEM (max_srq reached). mem is the caller's, to be freed after srq_destroy. */
+/* -EINVAL, -ENOMEM (max_srq reached). The caller frees mem after srq_destroy. */
 int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct srq **srq);
-/* Removes it at once; requests in it vanish. A basic SRQ must have no QP (-EBUSY); packets of XRC that name it later
- * are refused. Completions of it that were not popped yet are dropped. */
+/* Removes the SRQ and its requests at once. A basic SRQ must have no QP (-EBUSY). Later XRC packets that name it are
+ * refused. Its completions that were not taken yet are dropped. */
 int srq_destroy(struct srq *srq);
-/* Carries out an operation on the matching list; its completion, if it has one, goes to the SRQ's CQ. -EINVAL: the SRQ
- * matches no tags. -EAGAIN: there is no room for the completion, nothing was done. */
+/* Carries out an operation on the matching list. Its completion, if it has one, goes to the SRQ's CQ. -EINVAL: the SRQ
+ * matches no tags. -EAGAIN: there is no room for the completion, and nothing was done. */
 int srq_post_op(struct srq *srq, const struct tm_op *op, uint64_t now);
-/* The same, which says what became of it, completion or not. */
+/* As srq_post_op; *result says what was done, with or without a completion. */
 int srq_carry_out(struct srq *srq, const struct tm_op *op, struct tm_op_result *result, uint64_t now);
 uint32_t srq_number(const struct srq *srq); /* 24 bits, unique on the device, not 0 */
 /* -EINVAL (too many SGEs), -ENOMEM (full). */
 int srq_post_recv(struct srq *srq, const struct recv_wr *wr, const struct sge *sge);
 uint32_t srq_room(const struct srq *srq); /* a request that a message has taken keeps its place until it completes */
 uint32_t srq_posted(const struct srq *srq); /* requests in the private queue */
-/* Arms the limit event, which is given once when fewer requests than limit are left after a message wanted one, and
- * disarms it (limit becomes 0). The owner is asked for more by refill_srq before the engine counts. While the event queue
- * has no room, it stays armed. */
+/* Arms the limit event. The engine gives it once, when a message has wanted a request and fewer requests than limit are
+ * left, and disarms it (limit becomes 0). Before it counts, it asks the owner for more by owner_ops.refill_srq. While
+ * the event queue has no room, the limit stays armed. */
 void srq_set_limit(struct srq *srq, uint32_t limit);
 uint32_t srq_limit(const struct srq *srq); /* 0: not armed */
-/* Says that the requests can't be had any more, because the ring that they are in is broken: EVENT_SRQ_ERR, once. A
- * connected QP whose next message needs one gives a remote operational error and goes to ERR. May be called by
- * refill_srq. */
+/* The owner can't supply requests any more, because their ring is broken: gives EVENT_SRQ_ERR, once. A connected QP
+ * whose next message needs a request sends a NAK for a remote operational error and goes to ERR. owner_ops.refill_srq
+ * may call it. */
 void srq_fail(struct srq *srq);
-/* Moves the queue to new memory (srq_size(max_wr, same max_sge)): -EINVAL if more than max_wr requests are in it or
- * taken from it by messages that are not complete. The
- * old memory is the caller's again. */
+/* Moves the queue to new memory of srq_size(max_wr, same max_sge) bytes. -EINVAL: more than max_wr requests are in it,
+ * or taken from it by messages that are not complete. The old memory is the caller's again. */
 int srq_resize(struct srq *srq, uint32_t max_wr, void *mem, struct srq **out);
 
-/* --- inside the engine ------------------------------------------------------------------------------------------------- */
+/* --- inside the engine ------------------------------------------------------------------------ */
 
-/* Moves the oldest request of the SRQ to the QP's own receive queue, which is empty. False: there is none. May give the limit
- * event. */
+/* Moves the oldest request of the SRQ to the QP's own receive queue, which is empty. False: there is none. May give the
+ * limit event. */
 bool srq_take(struct srq *srq, struct qp *qp);
 /* Has the owner post the requests that it has (owner_ops.refill_srq). */
 void srq_ask_owner(struct srq *srq);

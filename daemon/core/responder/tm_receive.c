@@ -43,7 +43,7 @@ static bool find_window(struct qp *qp, const struct pkt *p, struct mkey **window
            (*window = mw_find_bound(&qp->e->keys, qp->qpn, p->inv_rkey)) != NULL;
 }
 
-/* --- the first packet -------------------------------------------------------------------------- */
+/* --- the first packet ------------------------------------------------------------------------- */
 
 static void decide(struct qp *qp, const struct pkt *p, bool whole, struct tm_decision *d)
 {
@@ -83,7 +83,7 @@ static enum rx_verdict begin(struct qp *qp, const struct pkt *p, bool whole, uin
     return V_OK;
 }
 
-/* --- matched messages -------------------------------------------------------------------------- */
+/* --- matched messages ------------------------------------------------------------------------- */
 
 static bool store(struct qp *qp, const uint8_t *data, uint32_t len)
 {

@@ -8,7 +8,8 @@
 #include "daemon/core/responder/recv_queue.h"
 #include "daemon/core/responder/srq.h"
 
-/* The message under way is given up: its receive request is the next one's, of an SRQ even if that is another QP's. */
+/* Gives up the message under way. Its receive request serves the next message; with an SRQ, that may be a message of
+ * another QP. */
 static void give_up(struct qp *qp)
 {
     qp->resp.message = 0;
@@ -42,8 +43,8 @@ void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now)
             COUNT_MAX(qp, max_rcvd_window, (uint32_t)ahead);
     }
     if (begins || ahead != 0)
-        give_up(qp); /* what came before it, if that was not all */
-    r->epsn = psn_add(p->psn, 1); /* a message that begins is taken with whatever PSN it has */
+        give_up(qp); /* an incomplete message before this packet is lost */
+    r->epsn = psn_add(p->psn, 1); /* a first packet is accepted with any PSN */
     if (!begins && r->message != (props & (OP_IS_SEND | OP_IS_WRITE))) {
         refuse(qp, p, V_DROP, now);
         return;
@@ -57,7 +58,8 @@ void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now)
     resp_established(qp);
 }
 
-/* A WRITE that found no memory is dropped like others; a receive that failed ends the QP. */
+/* A WRITE to memory that is gone is dropped, as other packets that can't be carried out. A receive that failed ends the
+ * QP. */
 void uc_mem_fault(struct qp *qp, bool reported)
 {
     give_up(qp);

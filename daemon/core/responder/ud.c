@@ -20,8 +20,9 @@ static void fill_grh(const struct pkt *p, const struct rx_meta *meta, uint8_t ou
     grh_build(&g, out);
 }
 
-/* Is there a place for the datagram? *direct: its beginning, headers (and payload, if it is small) can travel in the
- * completion, because the poller knows where they belong. Puts the payload of longer ones there. */
+/* Finds the receive request for a datagram and writes longer payload to its memory. *direct: the beginning of the
+ * datagram, headers (and payload, if it is small), can travel in the completion, because the client can write it to the
+ * buffer itself. */
 static enum rx_verdict receive(struct qp *qp, const struct pkt *p, bool small, bool *direct)
 {
     struct sge_iter to;
@@ -41,8 +42,8 @@ static enum rx_verdict receive(struct qp *qp, const struct pkt *p, bool small, b
                : V_PROTECTION;
 }
 
-/* The beginning of the datagram is in the completion; of a receive request whose poller could not find the place, it is put there from
- * here. (The completion stays until deferred writes are done.) */
+/* The beginning of the datagram is in the completion, but the client can't write it to the buffer: the engine writes
+ * it. (The completion stays until deferred writes are done.) */
 static void put_beginning(struct qp *qp, const struct recv_wqe *w, struct completion *c)
 {
     struct sge_iter to;
@@ -58,7 +59,7 @@ static void put_beginning(struct qp *qp, const struct recv_wqe *w, struct comple
 static void deliver(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, bool small, bool direct,
                     uint64_t now)
 {
-    const struct recv_wqe *w = resp_recv(qp); /* its slot stays as it is until the next request is taken */
+    const struct recv_wqe *w = resp_recv(qp); /* its slot is not overwritten before the next request is taken */
     struct completion *c = resp_complete(qp, WC_SUCCESS, now);
     c->src_qp = p->deth.src_qpn;
     c->byte_len = GRH_LEN + p->payload_len;
@@ -101,12 +102,14 @@ void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint6
         COUNT(qp, rx_no_recv);
         report_drop(qp->e, DROP_NO_RECV, p, meta->src_gid);
         break;
-    case V_PROTECTION: /* the consumer's own receive request is at fault */
+    case V_PROTECTION: /* the user's own receive request is at fault */
         resp_complete(qp, WC_LOC_PROT_ERR, now);
         report_error(qp, ERROR_RECV, WC_LOC_PROT_ERR, 0);
         qp_fail(qp);
         break;
-    default: /* longer than the receive request, which waits for one that fits: who sends must not be able to use it up */
+    /* longer than the receive request. The request stays for a datagram that fits: a sender must not be able to use it
+     * up */
+    default:
         COUNT(qp, rx_refused);
         report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);
         srq_put_back(qp);

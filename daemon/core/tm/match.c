@@ -49,7 +49,7 @@ uint8_t tm_wc_opcode(uint8_t action, uint8_t kind)
     return tm_wc_table[action].opcode;
 }
 
-/* --- deciding ---------------------------------------------------------------------------------- */
+/* --- deciding --------------------------------------------------------------------------------- */
 
 /* Sets kind, why, tmh and rvh. True: the message must be matched. */
 static bool classify(const struct tag_list *tm, const struct tm_msg *m, struct tm_decision *d)
@@ -135,7 +135,7 @@ void tm_decide(const struct tag_list *tm, const struct tm_msg *m, struct tm_deci
     }
 }
 
-/* --- executing a decision ---------------------------------------------------------------------- */
+/* --- executing a decision --------------------------------------------------------------------- */
 
 static void trace_decision(struct tag_list *tm, const struct tm_decision *d, enum tm_event_type type, uint64_t now)
 {
@@ -200,7 +200,7 @@ void tm_commit(struct tag_list *tm, const struct tm_decision *d, struct tm_rx *r
     trace_decision(tm, d, d->entry ? TM_EV_MATCH : TM_EV_UNEXPECTED, now);
 }
 
-/* --- the end of a message ---------------------------------------------------------------------- */
+/* --- the end of a message --------------------------------------------------------------------- */
 
 static void trace_end(struct tag_list *tm, const struct tm_rx *rx, enum tm_event_type type, uint8_t flags, uint64_t now)
 {

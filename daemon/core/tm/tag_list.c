@@ -19,7 +19,7 @@ const struct tm_profile *tm_profile(enum tm_profile_id id)
     return (unsigned)id < TM_PROFILES ? &profiles[id] : NULL;
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 /* Offsets of the parts in the memory. */
 struct parts {
@@ -95,7 +95,7 @@ const struct tm_profile *tm_profile_of(const struct tag_list *tm)
     return tm->profile;
 }
 
-/* --- synchronization --------------------------------------------------------------------------- */
+/* --- synchronization -------------------------------------------------------------------------- */
 
 /* Takes any reported count as it is. Counts those that an honest program can't send. */
 static void report(struct tag_list *tm, uint32_t unexpected_cnt, uint64_t now)
@@ -109,7 +109,7 @@ static void report(struct tag_list *tm, uint32_t unexpected_cnt, uint64_t now)
     tm_settle(tm, now);
 }
 
-/* --- operations -------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 static uint32_t capacity(const struct tm_op *op)
 {

@@ -7,7 +7,7 @@
 #include "daemon/core/base/types.h"
 #include "wire/tmh.h"
 
-/* --- limits ------------------------------------------------------------------------------------ */
+/* --- limits ----------------------------------------------------------------------------------- */
 
 #define TM_MAX_TAGS 4095u
 #define TM_MAX_OPS 8192u
@@ -46,7 +46,7 @@ struct tm_params {
 
 struct tag_list; /* opaque, tag_list.h */
 
-/* --- the matching list ------------------------------------------------------------------------- */
+/* --- the matching list ------------------------------------------------------------------------ */
 
 enum tm_entry_state {
     TM_FREE = 0,
@@ -90,7 +90,7 @@ struct tm_entry {
     bool solicited;
 };
 
-/* --- operations -------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 /* As enum ibv_ops_wr_opcode. */
 enum tm_opcode {
@@ -124,7 +124,7 @@ struct tm_op_result {
     uint8_t why; /* enum tm_reason of the error */
 };
 
-/* --- messages ---------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 enum tm_kind {
     TM_KIND_NO_TAG, /* TMH_NO_TAG, and empty messages */
@@ -205,7 +205,7 @@ struct tm_decision {
     uint64_t version; /* version of the list at the decision */
 };
 
-/* --- for people -------------------------------------------------------------------------------- */
+/* --- for people ------------------------------------------------------------------------------- */
 
 /* Names as in UCX's statistics, where UCX has the counter. X(name, what it counts). */
 /* clang-format off */
