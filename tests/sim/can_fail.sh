@@ -116,6 +116,7 @@ fault WINDOW_SRQ responder/message.c 'if (window)
 fault WINDOW_COUNT memory/mw.c 'else
         t->entry[mw->mw.region].windows--;' ''
 fault BIND_AGAIN requester/send.c 'r->cur++; /* it was carried out before the QP went back */' '{
+#include "daemon/core/memory/mw.h"
             uint8_t cause;
             struct mw_binder by = {.qpn = qp->qpn, .pd = qp->pd, .type_2 = true, .windows = &qp->windows};
             if (w->wr.opcode == WR_BIND_MW && !mw_bind(&qp->e->keys, &by, &w->wr.bind, &cause))
@@ -124,6 +125,7 @@ fault BIND_AGAIN requester/send.c 'r->cur++; /* it was carried out before the QP
                 r->cur++;
         }'
 fault INV_AGAIN responder/receive.c 'qp->resp.ack_pending = true;' 'qp->resp.ack_pending = true;
+#include "daemon/core/memory/mw.h"
         struct mkey *window = op_table[p->opcode].headers & OP_HAS_IETH ? mw_find_bound(&qp->e->keys, qp->qpn, p->inv_rkey) : NULL;
         if (window)
             mw_unbind(&qp->e->keys, window);'
