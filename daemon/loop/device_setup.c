@@ -139,7 +139,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
         return -EINVAL;
     fault_init(&d->fault, &spec, s->seed);
     d->tx.cap = DEVICE_TX_BYTES;
-    d->tx.row = (struct gso_run){GSO_MAX_BYTES, GSO_MAX_SEGMENTS};
+    d->tx.gso = (struct gso_run){GSO_MAX_BYTES, GSO_MAX_SEGMENTS};
     d->tx.buf = aligned_alloc(4096, (DEVICE_TX_BYTES + 4095) & ~(size_t)4095);
     d->loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
     if (!d->tx.buf || !d->loop) {

@@ -138,7 +138,7 @@ fault READ_RESUME responder/reply.c '(uint64_t)res->next_pkt * qp->mtu;' '(uint6
 fault FAULTY_READ engine.c 'resp_drop(&qp->resp);' '' case
 
 fault SRQ_ORDER responder/srq.c 'queue_at(&srq->rq, srq->rq.head++)' 'queue_at(&srq->rq, --srq->rq.tail)'
-fault SRQ_HOLDUP responder/srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0 && list_empty(&srq->holders);'
+fault SRQ_WAIT responder/srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0 && list_empty(&srq->takers);'
 fault SRQ_PUT_BACK responder/srq.c 'copy(&srq->rq, --srq->rq.head,' 'own->head++; if (false) copy(&srq->rq, --srq->rq.head,'
 fault SRQ_LIMIT responder/srq.c 'srq->limit = 0;' ''
 fault SRQ_LIMIT_RING responder/srq.c 'srq_ask_owner(srq);
@@ -148,7 +148,7 @@ fault SRQ_PD responder/recv_queue.c 'return srq ? srq->pd : qp->pd;' 'return srq
 fault SRQ_LAST_WQE responder/recv_queue.c 'qp->last_wqe_reported = true;' ''
 fault XRC_DOMAIN responder/xrc.c '!srq || srq->xrcd != qp->xrcd' '!srq'
 fault XRC_SPLIT responder/xrc.c 'r->message && p->srqn != r->srqn' 'false'
-fault XRC_HOLDUP responder/srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0;
+fault XRC_WAIT responder/srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0;
     for (uint32_t i = 0; i <= srq->e->srq_mask && srq->xrcd; i++)
         found = found && (!srq->e->srqs[i] || srq->e->srqs[i]->xrcd != srq->xrcd || queue_used(&srq->e->srqs[i]->rq) > 0);'
 fault XRC_KEPT responder/receive.c 'if (r->message != OP_IS_SEND)

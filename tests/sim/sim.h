@@ -325,7 +325,7 @@ struct host {
     size_t ndeferred, cap_deferred;
     uint8_t *txbuf;
     size_t txcap;
-    struct gso_run row;
+    struct gso_run gso;
     bool wake_pending, poll_pending;
     uint64_t stuck; /* number of steps at the same time */
     struct icrc_ctx icrc[MAX_HOSTS][2]; /* of packets that this host sends, by destination and IP version */

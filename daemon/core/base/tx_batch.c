@@ -5,7 +5,7 @@
 
 static bool joins_run(const struct tx_batch *b, uint32_t len)
 {
-    return b->n && len <= b->last.len && b->last.bytes + len <= b->row.bytes && b->last.pkts < b->row.pkts;
+    return b->n && len <= b->last.len && b->last.bytes + len <= b->gso.bytes && b->last.pkts < b->gso.pkts;
 }
 
 /* Would the packet begin a run that the end of the batch cuts short? Such a run costs the owner almost as much as a
@@ -15,10 +15,10 @@ static bool cuts_run(const struct tx_batch *b, uint32_t len)
 {
     if (b->n == 0 || joins_run(b, len))
         return false;
-    uint64_t whole = (uint64_t)b->row.pkts * len;
-    if (whole <= b->row.bytes)
+    uint64_t whole = (uint64_t)b->gso.pkts * len;
+    if (whole <= b->gso.bytes)
         return whole > b->cap - b->used;
-    return b->row.bytes > b->cap - b->used || b->row.bytes / len / 2 > TX_BATCH_PKTS - b->n;
+    return b->gso.bytes > b->cap - b->used || b->gso.bytes / len / 2 > TX_BATCH_PKTS - b->n;
 }
 
 static void grow_run(struct tx_batch *b, uint32_t len)

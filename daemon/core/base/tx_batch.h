@@ -35,7 +35,7 @@ struct tx_batch {
     /* In: plain ACKs of QPs with nothing else to send stay back. An owner sets it when it expects such data at once. */
     bool hold_acks;
     bool held; /* out: set when an ACK stayed back */
-    struct gso_run row; /* in: a run that does not fit as a whole is left for the next batch */
+    struct gso_run gso; /* in: a run that does not fit as a whole is left for the next batch */
     struct { /* the last run, if n > 0 */
         uint32_t len, bytes, pkts; /* len: of its packets; 0: no more go in */
     } last;

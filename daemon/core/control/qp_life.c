@@ -141,7 +141,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     qp->sq_sig_all = init->sq_sig_all;
     qp->caps = caps_of(init);
     lay_out_queues(qp, init);
-    list_init(&qp->resp.held);
+    list_init(&qp->resp.taker);
     list_init(&qp->req.rndv);
     if (init->srq) {
         qp->tm = init->srq->tm;

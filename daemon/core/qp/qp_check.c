@@ -112,7 +112,7 @@ static void check_responder(const struct qp *qp)
     assert(again == r->res_again);
     assert(queue_used(&r->rq) <= r->rq.depth);
     if (!qp_has_rq(qp))
-        assert(list_empty(&r->held) == (queue_used(&r->rq) == 0));
+        assert(list_empty(&r->taker) == (queue_used(&r->rq) == 0));
     assert(r->message == 0 || r->message == OP_IS_SEND || r->message == OP_IS_WRITE);
 }
 
@@ -156,10 +156,10 @@ static void check_peer(const struct engine *e, const struct peer_window *p)
 static void check_srq(const struct srq *srq)
 {
     uint32_t n = 0;
-    for (const struct list_node *l = srq->holders.next; l != &srq->holders; l = l->next)
+    for (const struct list_node *l = srq->takers.next; l != &srq->takers; l = l->next)
         n++;
-    assert(n == srq->held);
-    assert(queue_used(&srq->rq) + srq->held <= srq->rq.depth);
+    assert(n == srq->taken);
+    assert(queue_used(&srq->rq) + srq->taken <= srq->rq.depth);
 }
 
 void engine_check_tables(const struct engine *e)

@@ -13,7 +13,7 @@ struct qp;
  *   credits      the READ and atomic credits are in the order of PSNs and end within what was sent
  *   resources    the counts of pending ones are right
  *   offload      the counts of its requests in the send queue are right
- *   SRQ          the QP is on the list of the holders exactly if it holds a request */
+ *   SRQ          the QP is on the list of the takers exactly if it holds a request */
 void qp_check(const struct qp *qp);
 
 /* Asserts that the engine's tables agree with its QPs: number of QPs, ready list, windows of the destinations, requests

@@ -27,7 +27,7 @@ struct responder {
     struct queue rq; /* with an SRQ: the one request that was taken from it */
     uint32_t srqn; /* the SRQ that requests are taken from. XRC: that of the message under way, or of the last one */
     uint32_t pd; /* that rkeys are checked against. XRC: that of the message under way, or of the last one */
-    struct list_node held; /* in srq.holders while rq holds a request of it */
+    struct list_node taker; /* in srq.takers while rq holds a request of it */
     struct tm_rx tm_rx; /* the message under way, if the SRQ matches tags */
     uint32_t epsn;
     uint32_t msn;

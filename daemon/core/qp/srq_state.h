@@ -12,8 +12,8 @@ struct tag_list;
 struct srq {
     struct engine *e;
     struct queue rq; /* requests that no message has taken */
-    struct list_node holders; /* responder.held of QPs that have taken a request */
-    uint32_t held; /* number of taken requests. They count for the queue's depth, so that each can be put back */
+    struct list_node takers; /* responder.taker of QPs that have taken a request */
+    uint32_t taken; /* number of taken requests. They count for the queue's depth, so that each can be put back */
     uint32_t users; /* QPs attached to it */
     void *owner, *cq;
     uint32_t number;

@@ -92,9 +92,9 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     if (rate == 0)
         return TX_DONE;
     uint32_t burst = engine_turn_bytes(e, qp->req.cur != qp->req.sq.tail || qp->req.probe_due);
-    uint32_t turn = (rate < burst ? rate : burst) / qp->mtu;
-    if (want > turn)
-        want = turn ? turn : 1;
+    uint32_t most = (rate < burst ? rate : burst) / qp->mtu;
+    if (want > most)
+        want = most ? most : 1;
     uint32_t bytes;
     uint32_t n = plan_responses(qp, b, res, want, buf, &bytes);
     if (n == 0)

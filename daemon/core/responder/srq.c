@@ -55,7 +55,7 @@ int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct 
     srq->xrcd = init->xrcd;
     srq->max_sge = init->max_sge;
     srq->tm = init->tm;
-    list_init(&srq->holders);
+    list_init(&srq->takers);
     queue_init(&srq->rq, (uint8_t *)mem + SRQ_BYTES, init->max_wr, recv_stride(init->max_sge));
     *out = srq;
     return 0;
@@ -64,8 +64,8 @@ int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct 
 /* The QP no longer holds a request of the SRQ. */
 static void release(struct srq *srq, struct qp *qp)
 {
-    list_remove(&qp->resp.held);
-    srq->held--;
+    list_remove(&qp->resp.taker);
+    srq->taken--;
 }
 
 int srq_destroy(struct srq *srq)
@@ -73,8 +73,8 @@ int srq_destroy(struct srq *srq)
     struct engine *e = srq->e;
     if (srq->users)
         return -EBUSY;
-    while (!list_empty(&srq->holders)) {
-        struct qp *qp = list_entry(srq->holders.next, struct qp, resp.held);
+    while (!list_empty(&srq->takers)) {
+        struct qp *qp = list_entry(srq->takers.next, struct qp, resp.taker);
         qp->resp.rq.head = qp->resp.rq.tail;
         release(srq, qp);
     }
@@ -89,17 +89,17 @@ int srq_resize(struct srq *srq, uint32_t max_wr, void *mem, struct srq **out)
 {
     struct srq *to = mem;
     uint32_t used = queue_used(&srq->rq);
-    if (srq_size(max_wr, srq->max_sge) == 0 || max_wr < used + srq->held)
+    if (srq_size(max_wr, srq->max_sge) == 0 || max_wr < used + srq->taken)
         return -EINVAL;
     *to = *srq;
     queue_init(&to->rq, (uint8_t *)mem + SRQ_BYTES, max_wr, srq->rq.stride);
     for (uint32_t i = 0; i < used; i++)
         memcpy(queue_at(&to->rq, to->rq.tail++), queue_at(&srq->rq, srq->rq.head + i), srq->rq.stride);
-    list_init(&to->holders);
-    while (!list_empty(&srq->holders)) {
-        struct list_node *held = srq->holders.next;
-        list_remove(held);
-        list_append(&to->holders, held);
+    list_init(&to->takers);
+    while (!list_empty(&srq->takers)) {
+        struct list_node *taker = srq->takers.next;
+        list_remove(taker);
+        list_append(&to->takers, taker);
     }
     to->e->srqs[to->number & to->e->srq_mask] = to; /* QPs know it by its number */
     *out = to;
@@ -139,7 +139,7 @@ int srq_post_recv(struct srq *srq, const struct recv_wr *wr, const struct sge *s
 
 uint32_t srq_room(const struct srq *srq)
 {
-    return srq->rq.depth - queue_used(&srq->rq) - srq->held;
+    return srq->rq.depth - queue_used(&srq->rq) - srq->taken;
 }
 
 uint32_t srq_posted(const struct srq *srq)
@@ -184,8 +184,8 @@ bool srq_take(struct srq *srq, struct qp *qp)
     bool found = queue_used(&srq->rq) > 0;
     if (found) {
         copy(own, own->tail++, queue_at(&srq->rq, srq->rq.head++));
-        list_append(&srq->holders, &qp->resp.held);
-        srq->held++;
+        list_append(&srq->takers, &qp->resp.taker);
+        srq->taken++;
     }
     check_limit(srq);
     return found;
@@ -194,7 +194,7 @@ bool srq_take(struct srq *srq, struct qp *qp)
 void srq_put_back(struct qp *qp)
 {
     struct queue *own = &qp->resp.rq;
-    if (list_empty(&qp->resp.held))
+    if (list_empty(&qp->resp.taker))
         return;
     struct srq *srq = srq_find(qp->e, qp->resp.srqn);
     release(srq, qp);
@@ -203,7 +203,7 @@ void srq_put_back(struct qp *qp)
 
 void srq_completed(struct qp *qp, struct completion *c)
 {
-    if (list_empty(&qp->resp.held))
+    if (list_empty(&qp->resp.taker))
         return;
     struct srq *srq = srq_find(qp->e, qp->resp.srqn);
     release(srq, qp);

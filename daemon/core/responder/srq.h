@@ -4,7 +4,7 @@
  * A QP with an SRQ has a receive queue of its own that is one entry deep. When a message needs a receive request and
  * that entry is empty, the oldest request of the SRQ moves into it (srq_take). It stays with the message until it
  * completes. So the responder's code for receive requests holds for both kinds of queue. The SRQ counts the requests
- * that QPs have taken (held) and lists their QPs (holders). If a QP goes away without having used its request, the
+ * that QPs have taken (taken) and lists their QPs (takers). If a QP goes away without having used its request, the
  * request goes back and is the first to be taken. An SRQ that is destroyed takes the requests under way with it. */
 #ifndef PUMICE_CORE_RESPONDER_SRQ_H
 #define PUMICE_CORE_RESPONDER_SRQ_H

@@ -211,7 +211,7 @@ static uint32_t send_batch(struct host *h, bool hold_acks)
     struct sim *s = h->sim;
     static struct tx_batch b;
     static struct pkt k[TX_BATCH_PKTS];
-    b = (struct tx_batch){.buf = h->txbuf, .cap = h->txcap, .hold_acks = hold_acks, .row = h->row};
+    b = (struct tx_batch){.buf = h->txbuf, .cap = h->txcap, .hold_acks = hold_acks, .gso = h->gso};
     memset(h->txbuf, POISON, 512);
     uint32_t n = engine_tx(h->e, &b, s->now);
     sim_require(s, n == b.n && n <= TX_BATCH_PKTS && b.used <= b.cap, "host %d: engine_tx returns %u, n %u, used %zu",

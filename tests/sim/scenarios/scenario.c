@@ -124,7 +124,7 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     c->active_mtu = (uint8_t)prng_range(r, s->sc.mtu_code, 5);
     c->first_qpn = (uint32_t)prng_pick(r, 17, 0xfffffe, prng_range(r, 17, 0xfffffe));
     h->txcap = prng_pick(r, 65536, 131072);
-    h->row = (struct gso_run){(uint32_t)prng_pick(r, 0, 5000, 65000), 64};
+    h->gso = (struct gso_run){(uint32_t)prng_pick(r, 0, 5000, 65000), 64};
 }
 
 static void host_addresses(struct host *h)

@@ -40,7 +40,7 @@ static void post(uint32_t len)
 static uint32_t send(uint32_t len, uint32_t room, uint32_t row)
 {
     post(len);
-    b = (struct tx_batch){.buf = out, .cap = 16 + (1 + room) * MIDDLE, .row = {row, 64}};
+    b = (struct tx_batch){.buf = out, .cap = 16 + (1 + room) * MIDDLE, .gso = {row, 64}};
     return engine_tx(fix.e, &b, fix.now);
 }
 
@@ -81,7 +81,7 @@ Test(rows, without_gso_nothing_is_held_back)
 Test(rows, a_batch_that_is_shorter_than_a_run_is_filled)
 {
     cr_expect_eq(send(FIX_MEM, 1 + 5, ROW * MIDDLE), 2, "%u packets: the first is a row of two", b.n);
-    b = (struct tx_batch){.buf = out, .cap = 6 * MIDDLE, .row = {ROW * MIDDLE, 64}};
+    b = (struct tx_batch){.buf = out, .cap = 6 * MIDDLE, .gso = {ROW * MIDDLE, 64}};
     cr_expect_geq(engine_tx(fix.e, &b, fix.now), 4, "%u packets", b.n);
 }
 
@@ -99,7 +99,7 @@ Test(rows, short_packets_make_short_runs)
             fix_fini(&fix), setup();
         post(7 * 256 + 100);
         post(cases[i].len);
-        b = (struct tx_batch){.buf = out, .cap = ended + rest, .row = {rest + 100, 64}};
+        b = (struct tx_batch){.buf = out, .cap = ended + rest, .gso = {rest + 100, 64}};
         cr_expect_eq(engine_tx(fix.e, &b, fix.now), cases[i].packets, "%u bytes: %u packets", cases[i].len, b.n);
     }
 }
@@ -112,7 +112,7 @@ Test(rows, the_packet_limit_does_not_cut_a_run)
     qp = fix_qp(&fix);
     fix_bring(&fix, qp, QPS_RTS);
     post(FIX_MEM);
-    b = (struct tx_batch){.buf = out, .cap = sizeof out, .row = {31 * MIDDLE, 64}};
+    b = (struct tx_batch){.buf = out, .cap = sizeof out, .gso = {31 * MIDDLE, 64}};
     cr_expect_eq(engine_tx(fix.e, &b, fix.now), 4u * 28 + 2, "%u packets", b.n);
 }
 
@@ -121,6 +121,6 @@ Test(rows, runs_of_read_responses_are_not_cut)
     struct pkt read = {
         .opcode = OP_READ_REQUEST, .dest_qpn = qp_number(qp), .psn = 100, .reth = {FIX_VA, key, FIX_MEM}};
     fix_rx(&fix, &read);
-    b = (struct tx_batch){.buf = out, .cap = 4 + (2 + 2 * ROW + 7) * MIDDLE, .row = {ROW * MIDDLE, 64}};
+    b = (struct tx_batch){.buf = out, .cap = 4 + (2 + 2 * ROW + 7) * MIDDLE, .gso = {ROW * MIDDLE, 64}};
     cr_expect_eq(engine_tx(fix.e, &b, fix.now), 2 + 2 * ROW, "%u packets", b.n);
 }
