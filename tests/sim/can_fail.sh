@@ -3,7 +3,8 @@
 # Shows that the simulator can fail: puts one deliberate fault after the other into a copy of the engine and demands that it is caught: by
 # random exchanges within SEEDS seeds, or, for a fault that only a certain sequence shows, by a case. Prints a table; exit code 1 if a
 # fault gets away, or if the text that it replaces is no longer in the engine exactly once.
-# Usage: tests/sim/can_fail.sh [FAULT...], after `make build/tests/sim/sim`. From the environment: BUILD, CC, SEEDS.
+# The engine is the one of the daemon (libcore.a), without the asserted invariants, which would catch some faults first.
+# Usage: tests/sim/can_fail.sh [FAULT...], after `make build/lib/libcore.a build/tests/sim/sim`. From the environment: BUILD, CC, SEEDS.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
