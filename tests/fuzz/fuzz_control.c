@@ -164,7 +164,7 @@ static void store(struct client *c, struct input *in)
     }
 }
 
-/* Rings the first doorbells, so that what was stored is looked at. */
+/* Rings the first doorbells, so that the daemon reads what was stored. */
 static void ring(struct session *s)
 {
     atomic_store(&s->page->bits[0], UINT64_MAX);

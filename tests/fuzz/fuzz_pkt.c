@@ -48,7 +48,7 @@ static void check_codec(const uint8_t *data, size_t size)
     free(again);
 }
 
-/* A probe comes out of the encoder as it went in, but for the reserved byte. */
+/* Encoding a decoded probe gives the same bytes, except for the reserved byte. */
 static void check_probe(const uint8_t *data, size_t size)
 {
     uint8_t again[PROBE_LEN], want[PROBE_LEN];

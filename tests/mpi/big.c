@@ -28,7 +28,7 @@ static void to_all(unsigned char *buf)
     MT_CHECK(at == big, "broadcast: byte %zu differs", at);
 }
 
-/* Everybody writes its neighbour's window and reads back what is there then. */
+/* Every rank writes to its neighbour's window and reads the same bytes back. */
 static void window(unsigned char *mine, unsigned char *other)
 {
     int next = (mt_rank + 1) % mt_size;

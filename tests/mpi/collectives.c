@@ -160,7 +160,7 @@ static void test_reduce(int each)
     free(count);
 }
 
-/* The same length from everybody, to one and to all. */
+/* Every rank contributes the same length: to one rank, and to all. */
 static void test_gather(size_t each)
 {
     char *part = mt_alloc(each), *all = mt_alloc(each * (size_t)mt_size);

@@ -5,7 +5,7 @@
 
 #define LEN 200000
 
-/* Everybody with everybody on the other side. side: 0 or 1. */
+/* Every rank talks to every rank on the other side. side: 0 or 1. */
 static void across(MPI_Comm inter, int side, unsigned round)
 {
     int rank, others, sum;

@@ -115,7 +115,8 @@ static void test_block(void)
     free(b);
 }
 
-/* Blocks of different lengths at byte addresses that follow no rule, from odd places to others; what is between them stays. */
+/* Blocks of different lengths at irregular byte addresses, from odd addresses to others. The bytes between them must
+ * not change. */
 static void test_scattered(int blocks)
 {
     size_t room = (size_t)blocks * 700, data = 0;

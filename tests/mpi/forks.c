@@ -9,7 +9,7 @@
 #define LEN 300000
 #define ROUNDS 6
 
-/* A child that writes all over its copy of the buffers. What it writes is its own. */
+/* A child that overwrites its copy of the buffers. The parent must not see that. */
 static void scribble(unsigned char *in, unsigned char *out)
 {
     fflush(NULL);

@@ -30,7 +30,7 @@ static void test_put_get(MPI_Win win, unsigned char *base)
     free(in);
 }
 
-/* Everybody draws tickets at rank 0; each number exactly once. */
+/* All ranks draw tickets at rank 0. Each number must be drawn exactly once. */
 static void test_tickets(MPI_Win win, long long *base)
 {
     long long one = 1, mine[TICKETS], *all = mt_alloc(sizeof(mine) * (size_t)mt_size);
@@ -58,7 +58,7 @@ static void test_tickets(MPI_Win win, long long *base)
     free(seen);
 }
 
-/* Sums at every rank by everybody, single and in a row. */
+/* All ranks add to sums at every rank, one element and several at a time. */
 static void test_accumulate(MPI_Win win, long long *base)
 {
     enum { N = 500 };

@@ -106,7 +106,8 @@ static size_t storm_size(int k)
     return (size_t)(k * k * 37) % STORM_MAX;
 }
 
-/* Everybody to everybody, itself included; half of the receives are posted too late, and in the wrong order. */
+/* Every rank sends to every rank, also to itself. Half of the receives are posted after the message arrived, and in
+ * the wrong order. */
 static void test_storm(void)
 {
     size_t n = (size_t)mt_size * STORM;

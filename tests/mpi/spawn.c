@@ -45,7 +45,7 @@ static void together(MPI_Comm inter, int child, unsigned char *buf)
 }
 
 #ifdef MPICH
-/* Whether the error has this text in it. */
+/* True if the error's text contains this text. */
 static int says(int error, const char *text)
 {
     char all[MPI_MAX_ERROR_STRING] = "";
@@ -54,7 +54,7 @@ static int says(int error, const char *text)
     return strstr(all, text) != NULL;
 }
 
-/* Whether it is MPICH's own refusal: spawning needs a port, for the children to connect to, and no port is to be had over UCX. */
+/* True if MPICH itself refused: spawning needs a port for the children to connect to, and over UCX there is none. */
 static int refused(int error)
 {
     char port[MPI_MAX_PORT_NAME];

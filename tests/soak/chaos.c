@@ -68,7 +68,7 @@ static uint64_t now_ms(void)
     return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* --- making a world -------------------------------------------------------------------------------------------------- */
+/* --- making a world ---------------------------------------------------------------------------- */
 
 static void make_xrc(struct world *w)
 {
@@ -176,7 +176,7 @@ static void make_world(struct world *w)
         need((w->mw = ibv_alloc_mw(w->pd, IBV_MW_TYPE_1)) != NULL, w, "allocate window");
 }
 
-/* --- and its end ----------------------------------------------------------------------------------------------------- */
+/* --- and its end ------------------------------------------------------------------------------- */
 
 static void destroy_world(struct world *w)
 {
@@ -202,7 +202,7 @@ static void destroy_world(struct world *w)
     w->alive = false;
 }
 
-/* --- traffic --------------------------------------------------------------------------------------------------------- */
+/* --- traffic ----------------------------------------------------------------------------------- */
 
 /* One completion; false: none came (UD may lose them). */
 static bool wait_for(const struct world *w, int i, struct ibv_wc *wc, unsigned ms)
@@ -317,7 +317,7 @@ static void do_atomic(struct world *w)
     need(got == before && after == before + add, w, "atomic");
 }
 
-/* --- other things ---------------------------------------------------------------------------------------------------- */
+/* --- other things ------------------------------------------------------------------------------ */
 
 static void do_window(struct world *w)
 {
@@ -361,7 +361,7 @@ static void do_query(struct world *w)
         need(ibv_query_srq(w->srq, &s) == 0 && s.max_wr >= DEPTH, w, "query SRQ");
 }
 
-/* To ERR: what is posted comes back flushed. */
+/* Moves a QP to ERR. Its posted requests come back flushed. */
 static void do_break(struct world *w)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};

@@ -40,7 +40,7 @@ void ledger_fini(struct ledger *l)
     free(l->entry);
 }
 
-/* --- which receives are safe ----------------------------------------------------------------------------------------- */
+/* --- which receives are safe ------------------------------------------------------------------- */
 
 static bool accepts(const struct wish *w, unsigned comm, int source, int tag)
 {
@@ -88,7 +88,7 @@ bool ledger_safe(const struct ledger *l, const struct wish *w, const uint32_t *o
     return true;
 }
 
-/* --- one receive ----------------------------------------------------------------------------------------------------- */
+/* --- one receive ------------------------------------------------------------------------------- */
 
 uint32_t ledger_post(struct ledger *l, const struct wish *w)
 {
@@ -138,11 +138,11 @@ void ledger_complete(struct ledger *l, uint32_t number, const struct tagmpi_stat
     l->completed++;
 }
 
-/* --- all of them ----------------------------------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------------- */
 
-/* Finds for every message of a rank in a communicator its receive. Those with one tag go to receives in the order in
- * which these were posted: so the next receive that got this tag must have got the next message, which its number (or, if it
- * is short, its length and bytes) confirms. */
+/* Finds the receive of every message of a rank in a communicator. Messages with one tag go to receives in the order
+ * in which the receives were posted. So the next receive that got this tag must have got the next message. The
+ * message's number confirms that, or its length and bytes if it is short. */
 static uint32_t assign(const struct ledger *l, unsigned from, unsigned comm, uint32_t *message, uint32_t *receive)
 {
     uint32_t next[PLAN_TAGS] = {0}, n = 0;
@@ -171,8 +171,8 @@ static uint32_t assign(const struct ledger *l, unsigned from, unsigned comm, uin
     return n;
 }
 
-/* No message may go to a receive if an earlier message of the same rank, which this receive would take, went to one that was
- * posted later: the earlier message has been overtaken. */
+/* Checks that no message was overtaken. A message must not go to a receive if an earlier message of the same rank,
+ * which this receive would take, went to a receive that was posted later. */
 static void check_order(const struct ledger *l, unsigned from, unsigned comm)
 {
     uint32_t *message = calloc(l->plan->messages, sizeof(*message)),

@@ -44,7 +44,7 @@ static void post(struct qp *qp, uint32_t len)
     cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
 }
 
-/* What leaves in one batch of at most cap bytes. */
+/* Takes out one batch of at most cap bytes. */
 static uint32_t batch(struct tx_batch *b, size_t cap)
 {
     *b = (struct tx_batch){.buf = out, .cap = cap};
@@ -117,7 +117,7 @@ Test(scheduler, an_ack_does_not_wait_for_bulk_data)
 Test(scheduler, a_single_qp_sends_more_than_a_burst)
 {
     struct tx_batch b;
-    cr_assert_eq(batch(&b, sizeof out), 0); /* nobody waits any more */
+    cr_assert_eq(batch(&b, sizeof out), 0); /* no QP waits any more */
     post(bulk, 30 * MTU);
     cr_assert_eq(batch(&b, sizeof out), 30);
     cr_expect_eq(fix.reads, 1, "%u copies", fix.reads);
@@ -144,7 +144,7 @@ static bool is_ack(const struct tx_batch *b, uint32_t i)
 static void answer_amid_bulk_data(struct tx_batch *b, size_t cap)
 {
     struct pkt write = write_of_four_bytes();
-    cr_assert_eq(batch(b, sizeof out), 0); /* nobody waits any more */
+    cr_assert_eq(batch(b, sizeof out), 0); /* no QP waits any more */
     post(bulk, 30 * MTU);
     fix_rx(&fix, &write);
     batch(b, cap);
@@ -195,7 +195,7 @@ Test(scheduler, a_probe_without_room_in_the_batch_stays_due)
     cr_expect_eq(b.pkt[0].psn, 200);
 }
 
-/* What had no turn in one batch has the first in the next. */
+/* A QP that had no turn in one batch has the first turn in the next. */
 Test(scheduler, every_qp_gets_its_turn_after_a_full_batch)
 {
     struct tx_batch b;

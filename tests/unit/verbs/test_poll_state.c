@@ -18,7 +18,7 @@ static uint32_t published; /* by the daemon */
 /* Stand for contexts and session pages; only their addresses count. */
 static char context[2], page[2];
 
-/* What the thread sees of the daemon. */
+/* The state of the daemon as the thread sees it. */
 static bool gone, daemon_sleeps, same_cpu;
 static long switches;
 
@@ -56,7 +56,7 @@ static unsigned polls_until(enum vb_poll_action action, unsigned most)
     return 0;
 }
 
-/* --- whose turn it is ------------------------------------------------------------------------- */
+/* --- whose turn it is -------------------------------------------------------------------------- */
 
 Test(poll_state, occasional_polls_return_at_once)
 {
@@ -112,7 +112,7 @@ Test(poll_state, threads_that_share_a_queue_hardly_ever_have_a_turn)
     cr_expect_neq(poll_once(&thread, 0, &queue[0]), -1);
 }
 
-/* --- waiting for the daemon ------------------------------------------------------------------- */
+/* --- waiting for the daemon -------------------------------------------------------------------- */
 
 Test(poll_state, a_thread_on_the_daemons_processor_waits_after_a_few_yields)
 {
@@ -191,7 +191,7 @@ Test(poll_state, no_thread_waits_for_a_daemon_that_is_gone)
     cr_expect_eq(polls_until(VB_POLL_WAIT, 500), 0);
 }
 
-/* --- crowded processors ----------------------------------------------------------------------- */
+/* --- crowded processors ------------------------------------------------------------------------ */
 
 Test(poll_state, a_slow_yield_makes_the_next_turns_sleep)
 {

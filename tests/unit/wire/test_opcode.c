@@ -103,7 +103,7 @@ Test(opcode, headers_follow_from_the_kind)
                      "opcode %02x", op);
         cr_expect_eq(!!(h & OP_HAS_ATOMICETH), request && properties & OP_IS_ATOMIC, "opcode %02x", op);
         cr_expect_eq(!!(h & OP_HAS_FETH), flush, "opcode %02x", op);
-        /* Every response acknowledges, but for the READ responses in the middle. */
+        /* Every response has an AETH, except for the middle packets of a READ response. */
         cr_expect_eq(!!(h & OP_HAS_AETH), response && !(properties & OP_IS_MIDDLE), "opcode %02x", op);
         cr_expect_eq(!!(h & OP_HAS_ATOMICACKETH), response && properties & OP_IS_ATOMIC, "opcode %02x", op);
         cr_expect_eq(!!(h & OP_HAS_IMMDT), strstr(info->name, "Immediate") != NULL, "opcode %02x", op);

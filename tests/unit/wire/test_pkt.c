@@ -10,8 +10,8 @@
 #define PACKET_MAX (PKT_HEADERS_MAX + PKT_MTU_MAX + 4 + ICRC_LEN)
 #define BTH 0 /* stands for a header bit: the BTH is always there */
 
-/* Where each field is: in the struct, and on the wire as bits from the beginning of its header (bit 0 is the first
- * byte's msb), from the drawings of IBA chapter 9 and its annexes. */
+/* The position of each field: in the struct, and on the wire as bits from the beginning of its header (bit 0 is the
+ * msb of the first byte). Taken from the figures of IBA chapter 9 and its annexes. */
 enum type {
     T_BOOL,
     T_INT,
@@ -204,7 +204,7 @@ static void check_encoding(unsigned op, const struct field *f, uint64_t v, bool 
 
     memset(&p, 0, sizeof(p));
     memset(expected, 0, sizeof(expected));
-    memset(wire, 0x77, sizeof(wire)); /* what was there before must not matter */
+    memset(wire, 0x77, sizeof(wire)); /* earlier contents must not matter */
     p.opcode = (uint8_t)op;
     expected[0] = (uint8_t)op;
     for (size_t i = 0; i < FIELDS; i++) {

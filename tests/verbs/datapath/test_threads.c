@@ -86,7 +86,7 @@ static void *churn(void *arg)
         }
         struct ibv_sge s = {.addr = (uintptr_t)memory, .length = 8, .lkey = mr->lkey};
         struct ibv_recv_wr wr = {.wr_id = 1 << 20, .sg_list = &s, .num_sge = 1}, *bad;
-        /* Nobody receives into it, so this request is discarded with the QP. */
+        /* No message uses this request. It is discarded with the QP. */
         if (ibv_post_recv(qp, &wr, &bad) || ibv_destroy_qp(qp) || ibv_dereg_mr(mr) || ibv_dealloc_pd(pd))
             wrong = true;
         (*rounds)++;

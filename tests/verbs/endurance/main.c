@@ -28,7 +28,7 @@ void die(const char *what)
     exit(1);
 }
 
-/* --- the loop -------------------------------------------------------------------------------------------------------- */
+/* --- the loop ---------------------------------------------------------------------------------- */
 
 static bool finished(bool *closing)
 {
@@ -97,7 +97,7 @@ static int run(void)
     return st.failed ? EXIT_STATUS : 0;
 }
 
-/* After an error every request that is still out must come back, flushed: the receives and what was sent. */
+/* After an error, every outstanding request must come back flushed, receives as well as sends. */
 static void drain(void)
 {
     uint64_t end = now_ms() + 2000, want = st.srq ? 0 : par.depth, got = 0;
@@ -116,7 +116,7 @@ static void drain(void)
     usleep(100000); /* for an event that comes with the error */
 }
 
-/* --- the command line ------------------------------------------------------------------------------------------------- */
+/* --- the command line -------------------------------------------------------------------------- */
 
 static uint32_t ops_parse(char *list)
 {

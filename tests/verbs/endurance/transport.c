@@ -15,7 +15,7 @@ static struct ibv_qp_cap caps(void)
                                .max_inline_data = 64};
 }
 
-/* A domain that no other process knows. */
+/* Creates an XRC domain that no other process knows. */
 static void domain_create(void)
 {
     struct ibv_xrcd_init_attr domain = {

@@ -74,7 +74,7 @@ static enum ibv_wc_status rdma(enum ibv_wr_opcode op, struct ibv_sge local, uint
     return vt_next(a.scq).status;
 }
 
-/* Is b's matrix as it was filled, but for one column that is a's row? */
+/* True if b's matrix is as it was filled, except for one column, which holds a's row. */
 static bool only_column(unsigned column, unsigned row)
 {
     for (unsigned i = 0; i < N; i++)

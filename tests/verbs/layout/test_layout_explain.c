@@ -43,7 +43,7 @@ static unsigned read_rows(FILE *f, struct row *rows, unsigned max)
     return n;
 }
 
-/* Is what was said the list of a golden file? */
+/* True if the reported text equals the golden file of the example. */
 static bool as_in_file(const char *example)
 {
     struct row want[64], got[64];

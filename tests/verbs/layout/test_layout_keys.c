@@ -16,7 +16,7 @@ static void connect_again(void)
     vt_link(a.qp, &a.gid, b.qp, &b.gid);
 }
 
-/* Every second byte from `at` on, or, if `bad`, likewise but beyond the region. */
+/* Every second byte from `at` on; if `bad`, beyond the end of the region. */
 static struct pumice_mw_bind_layout *bytes_from(uint32_t at, bool bad)
 {
     static struct pumice_mw_dimension dim;

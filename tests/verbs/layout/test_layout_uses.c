@@ -33,7 +33,7 @@ static void fill(void)
     }
 }
 
-/* Has b become what it was, with len bytes from offset f of a's part at offset t of its own? */
+/* True if b is unchanged, except that len bytes at offset t of its part equal those at offset f of a's part. */
 static bool copied(uint32_t f, uint32_t t, uint32_t len)
 {
     for (uint32_t i = 0; i < len; i++)

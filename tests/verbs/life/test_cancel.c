@@ -112,7 +112,7 @@ static void still_works(void)
     ok(ibv_query_port(ctx, 1, &port) == 0 && port.state == IBV_PORT_ACTIVE, "and a reply is that of its request");
 }
 
-/* (AddressSanitizer does not know that the frames of a cancelled thread are free.) */
+/* AddressSanitizer does not know that the stack frames of a cancelled thread are no longer in use. */
 static void events(void)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -24,7 +24,7 @@ static void *wait_completion(void *arg)
     return (void *)(uintptr_t)got;
 }
 
-/* A channel whose CQ is not armed. */
+/* A channel whose CQ was never armed. */
 static void *wait_in_vain(void *arg)
 {
     struct ibv_cq *cq;

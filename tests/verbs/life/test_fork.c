@@ -15,7 +15,7 @@ static bool works(struct vt_pair *q)
            wc.status == IBV_WC_SUCCESS;
 }
 
-/* Runs in the child: every kind of call on what it inherited. */
+/* Runs in the child: makes every kind of call on the inherited objects. */
 static int dead_copy(void)
 {
     struct ibv_qp_attr attr;

@@ -88,7 +88,7 @@ static bool resizes(void)
     return ibv_resize_cq(ibv_cq_ex_to_cq(cq), 32) == EIO;
 }
 
-/* While the thread is in the middle of what it does, a child calls that; true if both get through. */
+/* Calls `call` in a child process while the thread is in the middle of its work. True if both succeed. */
 static bool meanwhile(void *(*thread)(void *), void *arg, bool (*call)(void))
 {
     pthread_t t;

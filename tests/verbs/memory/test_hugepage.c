@@ -17,7 +17,7 @@
 #define SIZE (10 * HUGE)
 
 static struct ibv_pd *pd;
-static char *area; /* SIZE bytes, aligned to a huge page, between pages that nobody may touch */
+static char *area; /* SIZE bytes, aligned to a huge page, between inaccessible pages */
 
 /* KiB of the mapping that holds p which are in huge pages; -1: there is none. heap: whether it is malloc's heap. */
 static long huge_kib(const void *p, bool *heap)
@@ -40,7 +40,8 @@ static long huge_kib(const void *p, bool *heap)
     return kib;
 }
 
-/* Maps the area anew; touched: with a different byte in each page. Where the system uses huge pages by itself, it does not for this. */
+/* Maps the area again. touched: writes a different byte to each page. Turns transparent huge pages off meanwhile, in
+ * case the system uses them by default. */
 static void renew(bool touched)
 {
     static char *whole;

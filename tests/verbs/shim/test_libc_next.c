@@ -36,10 +36,10 @@ static bool calls(void)
     return held && access("/no/such/file", F_OK) == -1 && errno == ENOENT;
 }
 
-/* --- before any constructor ------------------------------------------------------------------------------------------- */
+/* --- before any constructor -------------------------------------------------------------------- */
 static bool before_constructors;
 
-/* In a program of its own: what is called here has been looked up then. */
+/* Runs in a program of its own, because the functions that it calls are looked up from then on. */
 static void begin(int argc, char **argv, char **env)
 {
     (void)argv;
@@ -49,7 +49,7 @@ static void begin(int argc, char **argv, char **env)
 }
 __attribute__((section(".preinit_array"), used)) static void (*const at_first)(int, char **, char **) = begin;
 
-/* --- while the loader is at work -------------------------------------------------------------------------------------- */
+/* --- while the loader is at work --------------------------------------------------------------- */
 /* As for a signal handler that interrupts dlopen: it has the loader's lock, and waits for what a pipe does not tell. */
 static void *loads(void *pipe)
 {
@@ -65,7 +65,7 @@ static void late(int signal)
     _exit(1);
 }
 
-/* The first calls of all: what is looked up then has not been looked up before. */
+/* The very first calls. The functions they look up were not looked up before. */
 static void while_loading(void)
 {
     char pipe[64];
@@ -85,7 +85,7 @@ static void while_loading(void)
     pthread_join(loader, NULL);
 }
 
-/* --- what the kernel sees --------------------------------------------------------------------------------------------- */
+/* --- what the kernel sees ---------------------------------------------------------------------- */
 #define NONE 77
 static int how_ended(pid_t child)
 {
@@ -123,7 +123,7 @@ static void strictly(void)
     close(out[0]);
 }
 
-/* Those that libc's functions of the other names don't call, and that a filter may not know. */
+/* Calls that libc's functions of the other names don't make, and that a filter may not know. */
 static const int others[] = {
     SYS_readv,     SYS_preadv,     SYS_preadv2, SYS_fcntl,
 #ifdef SYS_access

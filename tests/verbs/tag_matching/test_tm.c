@@ -190,7 +190,7 @@ static void handles(struct tm_side *e)
     e->srq = kept;
 }
 
-/* Destroying an SRQ drops its unpolled completions. */
+/* Completions that were not polled are freed with the SRQ. */
 static void purge(struct tm_side *e)
 {
     struct ibv_srq *kept = e->srq;

@@ -198,7 +198,7 @@ static void reading(struct tm_pair *p)
     tm_replace(p, 0, &tm_usual);
 }
 
-/* A FIN without a receive request at the peer: its QP fails, and no completion reports it. */
+/* No receive takes the FIN: its QP fails, and no completion reports that. */
 static void no_inbox(struct tm_pair *p)
 {
     struct tm_side *r = &p->r, *s = &p->s;

@@ -97,8 +97,8 @@ static bool all_there(const struct mpi *m)
     return true;
 }
 
-/* Receives that are posted until nothing waits on either side. What was matched may still wait to be polled: its sender
- * knows that it is there by the ACK. */
+/* Posts receives until nothing waits on either side. Matched messages may still wait to be polled: their sender knows
+ * from the ACK that they arrived. */
 static void drain(struct mpi *m)
 {
     double end = vt_now() + 10;

@@ -319,7 +319,7 @@ static void buffers(struct tm_pair *p)
         tm_buffer(r, 40 + i, 65536, 4096);
     ok(ibv_modify_srq(r->srq, &limit, IBV_SRQ_LIMIT) == 0, "a limit of two untagged buffers");
     for (uint64_t i = 0; i < 4; i++) {
-        tm_add(r, i, 60, 0, 64); /* the same buffer each time: nobody minds */
+        tm_add(r, i, 60, 0, 64); /* the same buffer each time, which does no harm */
         need(tm_eager(s, 1, 60, 20) && tm_matched(r, i, 60, 20));
     }
     ok(vt_no_event(r->ctx), "matches don't touch it");

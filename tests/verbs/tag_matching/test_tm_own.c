@@ -134,7 +134,7 @@ static void together(struct tm_pair *p)
 
 static struct ibv_mw *window;
 
-/* Binds the window anew to the receiver's data. */
+/* Binds the window again, to the receiver's data. */
 static void bind_window(struct tm_side *r)
 {
     struct ibv_send_wr wr = {.wr_id = 30, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED}, *bad;

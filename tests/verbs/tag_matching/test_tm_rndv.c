@@ -42,7 +42,7 @@ static bool ended(struct tm_side *s, struct tm_wc *fin)
     const struct tm_wc *end = a.opcode == IBV_WC_RECV ? &b : &a;
     return end->opcode == IBV_WC_SEND && end->status == IBV_WC_SUCCESS && tm_is(fin, IBV_WC_RECV, 6, 0);
 }
-/* The same for the FIN of such a request. */
+/* Does the same for the FIN of such a request. */
 static bool finished(struct tm_side *s, uint64_t tag, uint32_t len)
 {
     struct ibv_tmh h;

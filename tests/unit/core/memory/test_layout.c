@@ -81,7 +81,7 @@ static void expect_segments(const struct layout *l, uint64_t off, uint64_t len, 
     cr_expect_not(layout_next(&c, &p), "more than %u pieces", n);
 }
 
-/* --- worked examples ------------------------------------------------------------------------------------------------ */
+/* --- worked examples --------------------------------------------------------------------------- */
 
 Test(layout, matrix_column)
 {
@@ -188,7 +188,7 @@ Test(layout, two_buffers_in_turn_as_in_pyverbs)
            {40, 0x1054});
 }
 
-/* --- other shapes --------------------------------------------------------------------------------------------------- */
+/* --- other shapes ------------------------------------------------------------------------------ */
 
 Test(layout, stride_zero_and_overlap_read_the_same_again)
 {
@@ -280,7 +280,7 @@ Test(layout, the_largest_layout)
     cr_expect_eq(p.addr, 0, "is followed by the first one alone");
 }
 
-/* --- nesting -------------------------------------------------------------------------------------------------------- */
+/* --- nesting ----------------------------------------------------------------------------------- */
 
 Test(layout, a_walk_goes_down_and_comes_back)
 {
@@ -330,7 +330,7 @@ Test(layout, a_walk_has_a_greatest_depth)
     cr_expect_not(layout_walk_push(&w, &l, 1, 8), "not within it");
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------------ */
+/* --- what is refused --------------------------------------------------------------------------- */
 
 #define SOUND                                                                                                          \
     {                                                                                                                  \
@@ -338,7 +338,7 @@ Test(layout, a_walk_has_a_greatest_depth)
     }
 static const struct layout_entry_desc sound = SOUND;
 
-/* What is said about entry 1 of two; the other one is sound. */
+/* Invalid versions of entry 1 of two entries, and the error of each. The other entry is valid. */
 /* clang-format off */
 static const struct {
     const char *what;
@@ -429,7 +429,7 @@ Test(layout, bad_layouts)
         cr_expect_eq(layout_check(&t[i].d, &limits, &where, NULL), t[i].error, "%s", t[i].what);
         cr_expect_eq(where, 0, "%s", t[i].what);
     }
-    /* what was allocated for, and what the device says, count as well */
+    /* the limits of the window (max_entries) and of the device (max_dims) count as well */
     struct layout_desc two = {.type = LAYOUT_INTERLEAVED, .count = 2, .entry = twice};
     struct layout_limits limits = all;
     limits.max_entries = 2;

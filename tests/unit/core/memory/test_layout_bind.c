@@ -172,7 +172,7 @@ Test(layout_bind, lkeys_of_ranges)
     }
 }
 
-/* Nor does it know, of a region whose addresses are not the program's. */
+/* The program does not know either where the bytes of a region with other addresses are, so the daemon writes them. */
 Test(layout_bind, regions_with_other_addresses_get_their_bytes)
 {
     send_recv(local(0, 8), (struct sge){.addr = 16, .length = 8, .lkey = region[0]});

@@ -5,7 +5,7 @@
 
 TestSuite(layout_window, .init = setup, .fini = teardown);
 
-/* --- every use, random layouts ---------------------------------------------------------------------------------------- */
+/* --- every use, random layouts ----------------------------------------------------------------- */
 
 static uint8_t before[FIX_MEM];
 static const char *use;
@@ -15,7 +15,7 @@ static uint32_t where(const struct window *w, uint64_t off)
     return REGION_AT(w->model[off].object) + w->model[off].addr;
 }
 
-/* The memory is as it was, but for [off, off + len) of the window, which have become the bytes from `from` on. */
+/* The memory is unchanged, except for [off, off + len) of the window, which must hold the bytes from `from` on. */
 static void check_written(const struct window *w, uint32_t off, uint32_t from, uint32_t len, uint64_t start)
 {
     for (uint32_t i = 0; i < len; i++)
@@ -147,7 +147,7 @@ Test(layout_window, a_billion_items)
     cr_expect_eq(rdma(WR_RDMA_WRITE, window[0], 8000000000, local(0, 1)), WC_REM_ACCESS_ERR);
 }
 
-/* --- bounds and rights ------------------------------------------------------------------------------------------------- */
+/* --- bounds and rights ------------------------------------------------------------------------- */
 
 /* 32 bytes: everything beyond is refused before a byte is written, though the first packets would be within. */
 Test(layout_window, bounds)
@@ -275,7 +275,7 @@ Test(layout_window, results_are_scattered)
         cr_expect_eq(fix.bytes[REGION_AT(0) + 3 * i], i + 1);
 }
 
-/* --- lifetimes --------------------------------------------------------------------------------------------------------- */
+/* --- lifetimes --------------------------------------------------------------------------------- */
 
 Test(layout_window, regions_are_pinned)
 {
@@ -332,7 +332,8 @@ Test(layout_window, inner_windows_may_be_deallocated)
         cr_expect_eq(mr_deregister(fix.e, region[i]), 0, "%u", i);
 }
 
-/* Two levels down, nobody looks before the pieces are asked for. But a packet is written as a whole or not at all. */
+/* Two levels down, the access is checked only when the pieces are needed. But a packet is written as a whole or not
+ * at all. */
 Test(layout_window, a_packet_is_written_as_a_whole)
 {
     column(0, 0, 8, 16, 4, RIGHTS);
@@ -384,8 +385,8 @@ Test(layout_window, invalidated_in_the_middle_of_a_message)
     cr_expect_neq(fix.bytes[REGION_AT(0) + 32 * 16], 0xee);
 }
 
-/* What a READ gave is read anew if it is asked again, and so it is looked at anew, too. That it comes again may be the network's
- * doing, so nobody is to blame: there is no answer. */
+/* A READ that is requested again is read again, and so its key is checked again. The network may have duplicated the
+ * request, so nobody is at fault: there is no answer. */
 Test(layout_window, a_repeated_read_after_invalidation)
 {
     column(0, 0, 8, 16, 4, RIGHTS);

@@ -5,7 +5,7 @@
 
 TestSuite(mw, .init = setup, .fini = teardown);
 
-/* --- allocation ------------------------------------------------------------------------------------------------------------- */
+/* --- allocation -------------------------------------------------------------------------------- */
 
 Test(mw, windows_have_a_type_and_a_domain)
 {
@@ -36,7 +36,7 @@ Test(mw, an_unbound_window_opens_nothing)
     cr_expect_eq(ask(READ, alloc(MW_TYPE_2), 0, 8), NAK_REMOTE_ACCESS);
 }
 
-/* --- binding ---------------------------------------------------------------------------------------------------------------- */
+/* --- binding ----------------------------------------------------------------------------------- */
 
 /* Each row changes one thing of a bind that is right: reading and writing bytes 256 … 511 of a region that allows it. */
 struct row {
@@ -158,8 +158,8 @@ Test(mw, type_2_takes_the_users_tag)
     }
 }
 
-/* The owner tells its user the next key before the bind runs, and never hears of binds that fail: so whatever key it
- * names is the one, and the index alone says which window. */
+/* The owner tells its user the next key before the bind runs, and does not hear of binds that fail. So the window
+ * takes whatever key the owner names, and only the index identifies the window. */
 Test(mw, type_1_takes_the_key_that_the_bind_returned)
 {
     uint32_t key = alloc(MW_TYPE_1);
@@ -205,7 +205,7 @@ Test(mw, a_thousand_rebinds)
     cr_expect_eq(mr_deregister(fix.e, mr), 0, "as often unbound as bound");
 }
 
-/* --- access ----------------------------------------------------------------------------------------------------------------- */
+/* --- access ------------------------------------------------------------------------------------ */
 
 Test(mw, each_right_allows_its_own_operation_only)
 {
@@ -326,7 +326,7 @@ Test(mw, windows_are_no_lkeys)
     cr_expect_eq(engine_peek_completion(fix.e)->status, WC_LOC_PROT_ERR);
 }
 
-/* --- the region beneath ----------------------------------------------------------------------------------------------------- */
+/* --- the region beneath ------------------------------------------------------------------------ */
 
 Test(mw, a_region_with_windows_cannot_be_changed)
 {

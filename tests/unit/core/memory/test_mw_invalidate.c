@@ -151,8 +151,8 @@ Test(mw_invalidate, a_write_stops_when_its_window_is_invalidated)
     cr_expect_eq(fix.writes, 1u);
 }
 
-/* The network doubles a READ request, and the copy arrives when the READ is done and its window gone: nobody waits for an
- * answer, and nothing is wrong. */
+/* The network duplicates a READ request, and the copy arrives when the READ is done and its window is no longer
+ * bound. No one waits for an answer, and nothing is wrong. */
 Test(mw_invalidate, a_duplicate_of_a_read_may_come_after_the_invalidation)
 {
     static uint8_t out[16384];

@@ -151,7 +151,7 @@ Test(flow, the_window_ends_and_an_answer_opens_it)
 Test(flow, other_answers_open_nothing)
 {
     uint32_t sent = push_to(HOST, 1000);
-    answer(HOST + 1, got.sequence); /* of somebody else */
+    answer(HOST + 1, got.sequence); /* from another host */
     answer(HOST, got.sequence + 1); /* not asked */
     answer(HOST, got.sequence + 0x80000000u);
     pull();
@@ -255,7 +255,7 @@ Test(flow, the_window_also_limits_uc)
     cr_expect_gt(got.data, WINDOW / 512);
 }
 
-/* --- the other end -------------------------------------------------------------------------------------------------- */
+/* --- the other end ----------------------------------------------------------------------------- */
 
 static void ask(uint8_t from, const uint8_t dst[16], uint32_t size, uint32_t qkey)
 {

@@ -193,7 +193,7 @@ Test(report, reports_that_are_not_fetched_are_counted)
     nothing_more();
 }
 
-/* --- what a QP waits for ------------------------------------------------------------------------------------------------ */
+/* --- what a QP waits for ----------------------------------------------------------------------- */
 
 Test(report, a_full_window_is_reported)
 {
@@ -229,7 +229,7 @@ Test(report, sqd_reports_outstanding_requests)
     cr_expect_not(info().waiting_drain);
 }
 
-/* --- the causes that are left: one of each that can be ---------------------------------------------------------------- */
+/* --- the causes that are left: one of each that can be ----------------------------------------- */
 
 static uint32_t region(void)
 {
@@ -270,7 +270,7 @@ Test(report, datagrams_are_dropped_for_reasons)
     rx_datagram(ud, 0x1234, 16);
     expect_drop(DROP_NO_RECV, 0xabc);
     cr_assert_eq(qp_post_recv(ud, &wr, &sge), 0);
-    rx_datagram(ud, 0x1234, 256); /* longer than what is there */
+    rx_datagram(ud, 0x1234, 256); /* longer than the receive buffer */
     expect_drop(DROP_REFUSED, 0xabc);
     nothing_more();
 }

@@ -85,8 +85,8 @@ Test(rows, a_batch_that_is_shorter_than_a_run_is_filled)
     cr_expect_geq(engine_tx(fix.e, &b, fix.now), 4, "%u packets", b.n);
 }
 
-/* Of short packets a row is as many as one send takes, not as many bytes: so a message of four bytes goes in behind rows that have
- * ended, where one of 256 has no room. */
+/* With short packets, a run is limited by the number of packets of one send, not by its bytes. So a message of four
+ * bytes still fits behind runs that have ended, where one of 256 bytes does not. */
 Test(rows, short_packets_make_short_runs)
 {
     const uint32_t rest = 64 * 36; /* 64 WRITEs of 4 bytes: with RETH, payload and ICRC */

@@ -83,7 +83,7 @@ static struct qp_info info(void)
     return i;
 }
 
-/* --- alone ------------------------------------------------------------------------------------------------------------------ */
+/* --- alone ------------------------------------------------------------------------------------- */
 
 Test(local_ops, local_operations_need_no_packets_and_no_timer)
 {
@@ -141,7 +141,7 @@ Test(local_ops, local_operations_carry_no_data)
     }
 }
 
-/* --- order ------------------------------------------------------------------------------------------------------------------ */
+/* --- order ------------------------------------------------------------------------------------- */
 
 Test(local_ops, a_bind_runs_at_once_and_completes_in_order)
 {
@@ -214,7 +214,7 @@ Test(local_ops, a_key_sent_behind_its_bind_is_valid_when_it_comes)
     cr_expect_eq(a.opcode, OP_READ_RESP_ONLY);
 }
 
-/* --- failures --------------------------------------------------------------------------------------------------------------- */
+/* --- failures ---------------------------------------------------------------------------------- */
 
 Test(local_ops, a_failed_bind_fails_in_its_turn)
 {
@@ -271,7 +271,7 @@ Test(local_ops, a_refused_request_flushes_the_bind_behind_it)
     cr_expect(is_bound(), "although it was carried out");
 }
 
-/* --- retransmission --------------------------------------------------------------------------------------------------------- */
+/* --- retransmission ---------------------------------------------------------------------------- */
 
 /* The window is bound in the middle of packets that are sent again and again. If the bind were repeated, it would
  * fail, since the window is not free. */
@@ -357,9 +357,9 @@ Test(local_ops, a_late_ack_passes_over_executed_operations)
     expect_wc(WC_SEND, WC_SUCCESS);
 }
 
-/* --- unreliable connections ------------------------------------------------------------------------------------------------- */
+/* --- unreliable connections -------------------------------------------------------------------- */
 
-/* What was sent is done when it has left; so there is nothing to wait for. */
+/* On UC a send is done when it was sent. So there is nothing to wait for. */
 Test(local_ops, local_operations_work_on_unreliable_connections)
 {
     struct qp_init init = {
@@ -392,7 +392,7 @@ Test(local_ops, local_operations_work_on_unreliable_connections)
     cr_expect_eq(qp_state(qp), QPS_SQE);
 }
 
-/* --- draining --------------------------------------------------------------------------------------------------------------- */
+/* --- draining ---------------------------------------------------------------------------------- */
 
 Test(local_ops, a_drained_queue_starts_no_local_operation)
 {

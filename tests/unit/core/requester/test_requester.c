@@ -12,7 +12,7 @@ static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, cons
 
 #define PEER_WINDOW (2u << 20)
 
-/* An engine whose memory nobody looks at, and a region of 2 GiB. */
+/* Creates an engine whose memory is never checked, and a region of 2 GiB. */
 static void begin(uint32_t window_pkts)
 {
     static const struct mem_ops ops = {.read = no_read, .write = fix_write, .atomic = fix_atomic};
@@ -252,7 +252,8 @@ Test(requester, reads_use_the_free_part_of_the_peer_window)
     }
 }
 
-/* Of which a packet takes 512 bytes at most; but not less than a quarter of a burst of 64 packets, unless that is all there is to send. */
+/* A packet takes at most 512 bytes of the peer's window. But a QP sends no less than a quarter of a burst of 64
+ * packets, unless it has no more to send. */
 Test(requester, sends_use_the_free_part_of_the_peer_window)
 {
     static const struct {
@@ -281,7 +282,8 @@ static struct qp *one_that_waits(void)
     return qp;
 }
 
-/* Each time a fifth of what they want is freed: less than a burst, so that whoever has had it must wait behind the other. */
+/* Each time, a fifth of what the QPs want becomes free. That is less than a burst, so a QP that had its turn must
+ * wait behind the other. */
 Test(requester, qps_that_wait_for_the_peer_window_take_turns)
 {
     struct qp *others, *waits[2];
@@ -341,7 +343,7 @@ Test(requester, the_engine_reports_why_a_qp_waits)
     cr_expect_eq(info().reads_outstanding, 1);
 }
 
-/* What the windows were used for. */
+/* The counters of the windows. */
 Test(requester, windows_are_counted)
 {
     struct qp_info before = info();
@@ -361,7 +363,7 @@ Test(requester, windows_are_counted)
     cr_expect_eq(info().counters.max_rcvd_window, 7);
 }
 
-/* No timeout is shorter than what is configured, and RETRY_EXC comes after retry_cnt + 1 of them. */
+/* No timeout is shorter than the configured minimum. RETRY_EXC comes after retry_cnt + 1 timeouts. */
 Test(requester, short_timeouts_are_clamped)
 {
     struct qp_attr a = {.state = QPS_SQD};

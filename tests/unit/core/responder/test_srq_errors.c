@@ -4,7 +4,7 @@
 
 TestSuite(srq, .init = setup, .fini = teardown);
 
-/* --- QPs that go ------------------------------------------------------------------------------------------------------------------ */
+/* --- QPs that go ------------------------------------------------------------------------------- */
 
 Test(srq, err_flushes_only_the_request_of_the_current_message)
 {
@@ -130,7 +130,7 @@ Test(srq, destroy_qp_drops_the_completions_of_that_qp)
     expect_no_completion();
 }
 
-/* --- resizing, breaking ------------------------------------------------------------------------------------------------------------- */
+/* --- resizing, breaking ------------------------------------------------------------------------ */
 
 Test(srq, resize_keeps_the_order_and_the_taken_requests)
 {
@@ -176,7 +176,7 @@ Test(srq, a_failed_srq_fails_qps_that_need_a_request)
     srq_fail(srq);
     expect_srq_event(EVENT_SRQ_ERR);
     expect_no_event();
-    cr_expect_eq(arrive_at(0, OP_SEND_LAST, 1), ACKED); /* has what it needs */
+    cr_expect_eq(arrive_at(0, OP_SEND_LAST, 1), ACKED); /* it has its receive request already */
     expect_recv(0, 0, WC_SUCCESS);
     cr_expect_eq(arrive_at(1, OP_WRITE_ONLY, 0), ACKED);
     cr_expect_eq(arrive_at(1, OP_SEND_ONLY, 1), NAK_REMOTE_OPERATION);
@@ -197,7 +197,7 @@ Test(srq, destroy_drops_the_events_of_the_srq)
     expect_no_event();
 }
 
-/* --- more events than there is room for ---------------------------------------------------------------------------------------- */
+/* --- more events than there is room for -------------------------------------------------------- */
 
 /* Each program waits for its QP's last event before it destroys it. */
 Test(srq_events, every_qp_gets_last_wqe_reached, .fini = teardown)

@@ -71,7 +71,7 @@ static void none(void)
     cr_expect_eq(fix_tx(&fix, out, &p, 1), 0, "nothing is ever answered");
 }
 
-/* --- requester ------------------------------------------------------------------------------------------------------ */
+/* --- requester --------------------------------------------------------------------------------- */
 
 Test(ud, each_request_has_its_own_destination)
 {
@@ -176,9 +176,9 @@ Test(ud, other_operations_are_refused)
     }
 }
 
-/* --- responder ------------------------------------------------------------------------------------------------------ */
+/* --- responder --------------------------------------------------------------------------------- */
 
-/* What a poller makes of a completion: the receive buffer as its user sees it. */
+/* Returns the receive buffer as its user sees it after polling the completion. */
 static const uint8_t *received(const struct completion *c, uint32_t off)
 {
     memcpy(fix.bytes + off, c->data, c->inline_len);
@@ -333,7 +333,7 @@ Test(ud, receive_requests_may_come_from_an_srq)
     free(mem);
 }
 
-/* --- attributes ----------------------------------------------------------------------------------------------------- */
+/* --- attributes -------------------------------------------------------------------------------- */
 
 Test(ud, attributes)
 {

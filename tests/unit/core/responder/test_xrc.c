@@ -4,7 +4,7 @@
 
 TestSuite(xrc, .init = setup, .fini = teardown);
 
-/* --- what there is ------------------------------------------------------------------------------------------------------------ */
+/* --- what there is ----------------------------------------------------------------------------- */
 
 Test(xrc, create_checks_what_each_kind_of_qp_needs)
 {
@@ -95,7 +95,7 @@ Test(xrc, modify_ignores_attributes_of_the_other_half)
     cr_expect(a.retry_cnt == 0 && a.rnr_retry == 0 && a.max_rd_atomic == 0);
 }
 
-/* --- the initiator -------------------------------------------------------------------------------------------------------------- */
+/* --- the initiator ----------------------------------------------------------------------------- */
 
 Test(xrc, every_request_packet_names_the_srq)
 {
@@ -136,14 +136,14 @@ Test(xrc, a_destroyed_initiator_answers_no_packets)
 {
     struct pkt p = request(OP_SEND_ONLY, srq_number(srq[A]), 1);
     p.dest_qpn = qp_number(ini);
-    p.psn = 99; /* before what it would expect */
+    p.psn = 99; /* before the PSN that it expects */
     qp_destroy(ini);
     fix_rx(&fix, &p);
     cr_expect_eq(fix_tx(&fix, buf, NULL, 0), 0);
     cr_expect_eq(engine_counters(fix.e)->rx_unknown_qp, 1);
 }
 
-/* --- the target ------------------------------------------------------------------------------------------------------------------ */
+/* --- the target -------------------------------------------------------------------------------- */
 
 Test(xrc, messages_go_to_the_srq_that_they_name)
 {
@@ -186,7 +186,7 @@ Test(xrc, an_empty_srq_asks_its_owner_for_requests)
     cr_expect_eq(fix.refills, 1);
 }
 
-/* --- faults of memory --------------------------------------------------------------------------------------------------------------- */
+/* --- faults of memory -------------------------------------------------------------------------- */
 
 Test(xrc, a_failed_deferred_write_completes_in_the_cq_of_the_srq)
 {
@@ -202,7 +202,7 @@ Test(xrc, a_failed_deferred_write_completes_in_the_cq_of_the_srq)
     expect_untouched(A, 1);
 }
 
-/* --- targets that go ---------------------------------------------------------------------------------------------------------------- */
+/* --- targets that go --------------------------------------------------------------------------- */
 
 Test(xrc, completions_survive_the_target)
 {

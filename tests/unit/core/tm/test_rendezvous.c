@@ -97,7 +97,7 @@ Test(tm_rndv, no_reads_allowed)
     EXPECT(0, OF_TM_ENTRY, WC_TM_RNDV_INCOMPLETE, WC_TM_RECV, BOTH, 1, 32);
 }
 
-/* --- many at once ---------------------------------------------------------------------------------------------------------- */
+/* --- many at once ------------------------------------------------------------------------------ */
 
 /* READs go out as max_rd_atomic (3) allows, without waiting for FINs; FINs in the order of READs. */
 Test(tm_rndv, reads_are_pipelined)
@@ -203,7 +203,7 @@ Test(tm_rndv, waiting_for_room)
     EXPECT(0, OF_TM_ENTRY, WC_SUCCESS, WC_TM_RECV, WC_TM_DATA_VALID, 100, 0);
 }
 
-/* --- with the program's own sends ------------------------------------------------------------------------------------------ */
+/* --- with the program's own sends -------------------------------------------------------------- */
 
 static void own_setup(void)
 {
@@ -226,7 +226,7 @@ Test(tm_rndv_own, sends_and_rendezvous_share_the_queue)
     cr_expect_eq(post_send(9), -ENOMEM);
     cr_expect_eq(qp_send_room(qp[0]), 0);
     cr_expect_eq(rndv(0, 9, 50), ACKED);
-    /* They were posted before it, and it came before what is posted now. */
+    /* The four sends were posted before the message came, so its READ is sent after them. */
     cr_assert_not_null(sent(OP_READ_REQUEST, 0));
     uint32_t read_psn = sent(OP_READ_REQUEST, 0)->psn;
     struct pkt read = *sent(OP_READ_REQUEST, 0);
@@ -290,13 +290,13 @@ Test(tm_rndv_own, invalidation)
         cr_expect_eq(c.flags, flags[i] | WC_WITH_INV, "message %u: flags %x", i, c.flags);
         cr_expect_eq(c.inv_rkey, window);
         EXPECT_NOTHING();
-        if (i == 1) { /* what is bound next waits for what was sent */
+        if (i == 1) { /* a later bind waits for earlier sends */
             answer_read(0, sent(OP_READ_REQUEST, 0));
             cr_expect_eq(fix_take(&fix).flags, WC_TM_DATA_VALID);
             answer(0, sent(OP_SEND_ONLY, 0)->psn, ACKED);
         }
     }
-    /* What is not bound can't be invalidated: the entry is lost with the QP. */
+    /* A window that is not bound can't be invalidated: the entry is lost with the QP. */
     add(5, 9, 100);
     struct pkt p = {.opcode = OP_SEND_ONLY_INV,
                     .psn = psn[0]++,
@@ -315,7 +315,7 @@ Test(tm_rndv_own, invalidation)
     cr_expect_eq(tm_state().consumed, 0);
 }
 
-/* --- errors ---------------------------------------------------------------------------------------------------------------- */
+/* --- errors ------------------------------------------------------------------------------------ */
 
 static void expect_flushed(uint32_t slot, uint8_t status, int line)
 {
@@ -437,7 +437,7 @@ Test(tm_rndv, the_fin_finds_no_receive_request)
     cr_expect_eq(next_event().type, EVENT_QP_FATAL);
 }
 
-/* --- the strict profile ---------------------------------------------------------------------------------------------------- */
+/* --- the strict profile ------------------------------------------------------------------------ */
 
 static void strict_setup(void)
 {

@@ -6,7 +6,7 @@
 
 TestSuite(tm, .init = setup, .fini = teardown);
 
-/* --- parameters ---------------------------------------------------------------------------------------------------------- */
+/* --- parameters -------------------------------------------------------------------------------- */
 
 Test(tm, parameters_have_bounds)
 {
@@ -28,13 +28,13 @@ Test(tm, parameters_have_bounds)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         cr_expect_eq(tm_size(&cases[i].p) != 0, cases[i].good, "case %zu", i);
-    /* What programs rely on. */
+    /* The limits that programs rely on. */
     const struct tm_profile *p = tm_profile(TM_PROFILE_GENEROUS);
     cr_assert(p->max_num_tags >= 4095 && p->max_ops >= 8192 && p->max_sge >= 16 && p->max_rndv_hdr >= 64);
     cr_assert_null(tm_profile(TM_PROFILES));
 }
 
-/* --- what a message is --------------------------------------------------------------------------------------------------- */
+/* --- what a message is ------------------------------------------------------------------------- */
 
 Test(tm, kinds_of_messages)
 {
@@ -131,7 +131,7 @@ Test(tm, rendezvous_requests_have_a_greatest_length)
     cr_assert_eq(decide(&p.msg).action, TM_ACT_REFUSE);
 }
 
-/* --- which entry --------------------------------------------------------------------------------------------------------- */
+/* --- which entry ------------------------------------------------------------------------------- */
 
 Test(tm, mask_table)
 {
@@ -237,7 +237,7 @@ Test(tm, the_list_keeps_the_order_of_posting)
     expect_list("1* 4* 5* 2* 0", __LINE__);
 }
 
-/* --- how it gets there --------------------------------------------------------------------------------------------------- */
+/* --- how it gets there ------------------------------------------------------------------------- */
 
 static void add_buffers(uint32_t handle, const uint32_t *lengths, uint8_t n)
 {
@@ -338,7 +338,7 @@ Test(tm, rendezvous_and_buffers)
     cr_assert_eq(info_of(tm).hw_cnt, 0, "they all matched");
 }
 
-/* --- no trace of what did not happen --------------------------------------------------------------------------------------- */
+/* --- no trace of what did not happen ----------------------------------------------------------- */
 
 Test(tm, a_decision_without_commit_changes_nothing)
 {
@@ -381,7 +381,7 @@ Test(tm, an_undelivered_message_is_not_counted)
     cr_assert_eq(info_of(tm).counters.rx_dropped, 2);
 }
 
-/* --- handles --------------------------------------------------------------------------------------------------------------- */
+/* --- handles ----------------------------------------------------------------------------------- */
 
 Test(tm, deletions_and_races)
 {
@@ -482,7 +482,7 @@ Test(tm, every_entry_may_have_a_mask_of_its_own)
     cr_assert_eq(info_of(tm).masks, 0);
 }
 
-/* --- cost ------------------------------------------------------------------------------------------------------------------ */
+/* --- cost -------------------------------------------------------------------------------------- */
 
 /* Looking up a tag behind 4,000 others takes a handful of comparisons, with and without wildcards. */
 Test(tm, depth_does_not_grow_with_the_list)
@@ -500,7 +500,7 @@ Test(tm, depth_does_not_grow_with_the_list)
     cr_assert_gt(after.depth_max, 0);
 }
 
-/* --- the strict profile ---------------------------------------------------------------------------------------------------- */
+/* --- the strict profile ------------------------------------------------------------------------ */
 
 Test(tm, mlx5_profile)
 {
@@ -515,7 +515,7 @@ Test(tm, mlx5_profile)
     op.num_sge = 1;
     tm_op(strict, &op, &r, 0);
     cr_assert_eq(r.status, WC_SUCCESS);
-    /* Nothing is taken before 33 buffers are there. */
+    /* No message is accepted before 33 buffers are posted. */
     tm_buffers_posted(strict, 32);
     tm_decide(strict, make_msg(&p, TMH_EAGER, 1, 20), &d);
     cr_assert(d.action == TM_ACT_WAIT && d.why == TM_WHY_FEW_BUFFERS && !d.entry);

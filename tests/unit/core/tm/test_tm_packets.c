@@ -122,7 +122,7 @@ static void rendezvous(struct history *h, int n)
         answer(n, fin->psn, ACKED);
 }
 
-/* What a packet that arrived in order must bring. */
+/* Checks the results of a packet that arrived in order. */
 static void packet_completes(struct history *h, int n, bool first, bool last)
 {
     struct flight *f = &flight[n];

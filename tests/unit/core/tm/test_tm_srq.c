@@ -6,7 +6,7 @@
 
 TestSuite(tm_srq, .init = tm_setup, .fini = tm_teardown);
 
-/* --- life ------------------------------------------------------------------------------------------------------------------ */
+/* --- life -------------------------------------------------------------------------------------- */
 
 Test(tm_srq, bounds)
 {
@@ -62,7 +62,7 @@ Test(tm_srq, operations_wait_for_room)
     cr_expect_eq(srq_post_op(srq, &op, 0), 0);
 }
 
-/* --- eager ----------------------------------------------------------------------------------------------------------------- */
+/* --- eager ------------------------------------------------------------------------------------- */
 
 Test(tm_srq, a_match_of_one_packet)
 {
@@ -122,7 +122,7 @@ Test(tm_srq, immediate_data)
     cr_expect_eq(tm_state().hw_cnt, 1);
 }
 
-/* --- unexpected ------------------------------------------------------------------------------------------------------------ */
+/* --- unexpected -------------------------------------------------------------------------------- */
 
 Test(tm_srq, unmatched_messages_are_delivered_as_a_whole)
 {
@@ -161,7 +161,7 @@ Test(tm_srq, an_unexpected_message_of_several_packets)
     cr_expect(tm_state().hw_cnt == 2 && tm_state().inflight == 0);
 }
 
-/* A message without a buffer leaves no trace, and is decided anew when it comes again. */
+/* A message without a buffer leaves no trace. It is decided again when it is sent again. */
 Test(tm_srq, no_buffer)
 {
     cr_expect_eq(eager(0, 7, 10), AETH_RNR | 12);
@@ -211,7 +211,7 @@ Test(tm_srq, completions_wait_for_room)
     EXPECT(0, OF_TM_ENTRY, WC_SUCCESS, WC_TM_RECV, BOTH, 0, 10);
 }
 
-/* --- errors ---------------------------------------------------------------------------------------------------------------- */
+/* --- errors ------------------------------------------------------------------------------------ */
 
 Test(tm_srq, a_message_too_long_for_the_tagged_buffer)
 {
@@ -294,7 +294,7 @@ Test(tm_srq, deferred_writes_that_fail)
     EXPECT_NOTHING();
 }
 
-/* --- QPs that go ----------------------------------------------------------------------------------------------------------- */
+/* --- QPs that go ------------------------------------------------------------------------------- */
 
 enum way { TO_ERR, TO_RESET, DESTROYED };
 
@@ -343,7 +343,7 @@ Test(tm_srq, a_qp_is_destroyed_during_a_matched_message)
     }
 }
 
-/* What was completed and not taken yet stays: entries and counts are the SRQ's, not the QP's. */
+/* Completions that were not taken yet stay. Entries and counts belong to the SRQ, not to the QP. */
 Test(tm_srq, completions_outlive_their_qp)
 {
     post_buffers(1);

@@ -406,7 +406,7 @@ Test(traffic, memory_that_is_unmapped)
     cr_assert(e.status == WC_REM_OP_ERR || e.status == WC_REM_ACCESS_ERR, "status %u", e.status);
 }
 
-/* Doorbells that nobody owns, and all of them at once. */
+/* Doorbells without an owner, and all doorbells at once. */
 Test(traffic, hostile_doorbells)
 {
     struct pm_cqe e;

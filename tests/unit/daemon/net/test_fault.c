@@ -38,7 +38,7 @@ static bool same(struct fault_verdict a, struct fault_verdict b)
     return a.action == b.action && a.delay_ns == b.delay_ns && a.random == b.random;
 }
 
-/* Whether count of n trials is within six standard deviations of the binomial distribution's mean. */
+/* True if count of n trials is within six standard deviations of the mean of the binomial distribution. */
 static bool plausible(uint64_t count, uint64_t n, double p)
 {
     return fabs((double)count - (double)n * p) <= 6 * sqrt((double)n * p * (1 - p)) + 1e-9;

@@ -150,7 +150,7 @@ static void *sleeper(void *arg)
     return arg;
 }
 
-/* For ever, if nobody wakes it. */
+/* The client sleeps for ever if the loop does not wake it. */
 Test(client_wakeup, a_thread_sleeps_and_is_woken)
 {
     for (unsigned i = 0; i < 100; i++) {

@@ -66,7 +66,7 @@ Test(doorbell, a_released_slot_calls_nobody_and_is_reused)
     cr_expect_eq(bells.end, 0);
 }
 
-/* Bits of slots that nobody has, within the memory of the slots and beyond it. */
+/* Bits of slots without an owner, within the memory of the slots and beyond it. */
 Test(doorbell, bits_without_an_owner_do_nothing)
 {
     doorbells_take(&bells, rang, &calls[0]);

@@ -165,8 +165,8 @@ Test(xrc_domains, without_a_file)
     cr_assert_eq(fixture_call(&f, s, PM_OP_OPEN_XRCD, &r, sizeof(r), NULL, 0), -EBADF, "promised, did not come");
 }
 
-/* The inode is the name: another path to it is the same domain, another file at the same path is not, even if the first
- * is gone and its number could be given out again. */
+/* The inode identifies the domain. Another path to it means the same domain. Another file at the same path means
+ * another domain, even if the first file is gone and its number could be given out again. */
 Test(xrc_domains, the_inode_is_the_name)
 {
     struct session *s = fixture_session(&f);
@@ -237,8 +237,7 @@ Test(xrc_domains, an_xrc_srq_is_not_for_other_queue_pairs)
     cr_assert(qp.rep.rq_slots == 0 && qp.rep.max_recv_wr == 0 && qp.rep.sq_slots == 4);
 }
 
-/* --- traffic: one session sends, one made the target, one receives
- * --------------------------------------------------------------------- */
+/* --- traffic: one session sends, one made the target, one receives ----------------------------- */
 
 static struct session *sender, *maker, *receiver;
 static int maker_events = -1, receiver_events = -1;
@@ -382,7 +381,7 @@ Test(xrc_traffic, events_go_to_all_openers)
     cr_assert_not(fixture_event(receiver_events, &ev), "one for each handle");
 }
 
-/* With a handle goes what was not read of its events, and not the other handle's. */
+/* When a handle is destroyed, its unread events are removed. The events of the other handle stay. */
 Test(xrc_traffic, events_go_with_their_handle)
 {
     struct pm_async_event ev;

@@ -86,7 +86,7 @@ static bool next_recv(struct pm_cqe *e)
     return false;
 }
 
-/* Whether such an event came; others are skipped. */
+/* True if such an event came. Other events are skipped. */
 static bool event(uint32_t type, uint32_t handle)
 {
     struct pm_async_event ev;
