@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Operations of the send queue that send nothing, binding and local invalidation: their place in the order of
- * requests, and that each is carried out once, however often the packets around it are sent. */
+/* Operations of the send queue that send nothing: bind and local invalidate. Tests their place in the order of
+ * requests, and that each is executed once, however often the packets around it are sent. */
 #include <errno.h>
 
 #include "tests/unit/core/one_qp.h"
@@ -52,7 +52,7 @@ static void read_response(uint32_t psn, uint32_t len)
     arrive((struct pkt){.opcode = OP_READ_RESP_ONLY, .psn = psn, .payload = data, .payload_len = len});
 }
 
-/* The next completion is of this kind. */
+/* Expects that the next completion has this opcode and status. */
 static void expect_wc(uint8_t opcode, uint8_t status)
 {
     const struct completion *c = engine_peek_completion(fix.e);
@@ -273,8 +273,8 @@ Test(local_ops, a_refused_request_flushes_the_bind_behind_it)
 
 /* --- retransmission ---------------------------------------------------------------------------- */
 
-/* The window is bound in the middle of packets that are sent again and again. If the bind were repeated, it would
- * fail, since the window is not free. */
+/* The window is bound between packets that are sent again and again. A repeated bind would fail, because the window
+ * is not free. */
 Test(local_ops, a_bind_between_lost_packets_is_not_repeated)
 {
     post(WR_SEND, 600); /* 200 … 202 */
@@ -338,7 +338,8 @@ Test(local_ops, a_bind_waits_while_the_receiver_is_not_ready)
     expect_wc(WC_BIND_MW, WC_SUCCESS);
 }
 
-/* An ACK for the first transmission arrives when the QP has just gone back: it steps over the bind, too. */
+/* The QP has just gone back for a retransmission when an ACK for the first transmission arrives. The ACK steps over
+ * the bind, too. */
 Test(local_ops, a_late_ack_passes_over_executed_operations)
 {
     post(WR_SEND, 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The requester, answered packet by packet. */
+/* The requester: the test answers it packet by packet. */
 #include "tests/unit/core/one_qp.h"
 
 static uint32_t key;
@@ -61,7 +61,7 @@ static struct qp_info info(void)
     return i;
 }
 
-/* 2^31 bytes in packets of 256 are 2^23 PSNs, half of all that there are. */
+/* 2^31 bytes in packets of 256 bytes are 2^23 packets: half of all PSNs. */
 Test(requester, a_message_may_take_half_of_all_psns, .timeout = 120)
 {
     const uint32_t packets = 1u << 23;
@@ -74,7 +74,7 @@ Test(requester, a_message_may_take_half_of_all_psns, .timeout = 120)
         if (at < packets - 100)
             ack(first + at);
     }
-    /* Now it is out, the second one, too, or a part of it. */
+    /* Now all of it is sent, and the second message or a part of it. */
     ack(first + packets - 50);
     while (transmit() > 0)
         ;
@@ -127,7 +127,7 @@ Test(requester, drops_answers_that_make_no_sense)
     post(WR_SEND, 100);
     cr_assert_eq(transmit(), 1);
     const struct pkt cases[] = {
-        {.opcode = OP_ACK, .psn = 201, .aeth = {.syndrome = AETH_ACK}}, /* was not sent */
+        {.opcode = OP_ACK, .psn = 201, .aeth = {.syndrome = AETH_ACK}}, /* PSN 201 was not sent */
         {.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = AETH_RESERVED}},
         {.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = 0x80}},
         {.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = NAK_INVALID_RD}},
@@ -178,7 +178,8 @@ Test(requester, a_read_without_credit_is_a_local_error)
     cr_expect_eq(take_status(), WC_LOC_QP_OP_ERR);
 }
 
-/* Bytes that the first request of a READ of 1 MiB asks for, by a QP that may have so many outstanding. */
+/* Returns how many bytes the first request of a READ of 1 MiB asks for. The QP may have max_rd_atomic READs
+ * outstanding. */
 static uint32_t asks_for(uint8_t max_rd_atomic)
 {
     struct qp_attr a = {.state = QPS_SQD, .max_rd_atomic = max_rd_atomic};
@@ -192,7 +193,7 @@ static uint32_t asks_for(uint8_t max_rd_atomic)
     return sent(0).reth.length;
 }
 
-/* 640 KiB, half of which is headers with packets of 256 bytes. */
+/* A READ may ask for 640 KiB, half of which is headers with packets of 256 bytes. */
 Test(requester, reads_ask_for_a_large_range_at_once)
 {
     static const uint8_t cases[] = {1, 4, ENGINE_MAX_RD_ATOMIC};
@@ -203,7 +204,7 @@ Test(requester, reads_ask_for_a_large_range_at_once)
     }
 }
 
-/* So that there are two at a time. */
+/* Half of the window, so that two READs are outstanding at a time. */
 Test(requester, reads_ask_for_half_of_the_window_of_packets)
 {
     fix_fini(&fix);
@@ -222,7 +223,7 @@ Test(requester, reads_ask_for_less_after_a_loss)
     cr_expect_eq(asks_for(1), 64 << 10);
 }
 
-/* Another QP has sent so many packets to the same peer, each of which takes 512 bytes of its window. */
+/* Another QP has sent packets to the same peer. Each takes 512 bytes of the peer's window. */
 static struct qp *last_other;
 static void others_send(uint32_t packets)
 {
@@ -236,7 +237,7 @@ static void others_send(uint32_t packets)
     qp = this;
 }
 
-/* But not for less than 128 KiB, however full it is. */
+/* But a READ asks for at least 128 KiB, even if the window is full. */
 Test(requester, reads_use_the_free_part_of_the_peer_window)
 {
     const uint32_t room = (uint32_t)(fix.cfg.peer_window_bytes / 512);
@@ -304,7 +305,7 @@ Test(requester, qps_that_wait_for_the_peer_window_take_turns)
     cr_expect(had[0] > 20 && had[1] > 20, "%u and %u packets", had[0], had[1]);
 }
 
-/* However full it is. */
+/* Even if the peer's window is full. */
 Test(requester, a_qp_with_nothing_in_flight_may_send_a_burst)
 {
     const uint32_t burst = fix.cfg.burst_bytes / 256;
@@ -388,7 +389,7 @@ Test(requester, short_timeouts_are_clamped)
     cr_expect_leq(fix.now - start, 5 * fix.cfg.min_timeout_ns);
 }
 
-/* A timeout of 0 is none, however long it takes. */
+/* With a timeout of 0 there is none, however long the wait is. */
 Test(requester, without_a_timeout_the_qp_retries_forever)
 {
     struct qp_attr a = {.state = QPS_SQD};
@@ -412,7 +413,7 @@ Test(requester, without_a_timeout_the_qp_retries_forever)
     cr_expect_eq(take_status(), WC_SUCCESS);
 }
 
-/* Each message has rnr_retry of them. */
+/* Each message has rnr_retry retries. */
 Test(requester, rnr_retries_start_anew_after_progress)
 {
     const int retries = fix_attr().rnr_retry;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* ATOMIC WRITE and FLUSH (IBA A19), both halves. */
+/* ATOMIC WRITE and FLUSH (IBA A19), requester and responder. */
 #include <errno.h>
 
 #include "tests/unit/core/one_qp.h"
 
-static uint32_t key, plain, readable; /* keys of the same memory with all rights; without FLUSH_GLOBAL; READ alone */
+/* keys of the same memory: with all rights, without FLUSH_GLOBAL, and with READ only */
+static uint32_t key, plain, readable;
 static const uint8_t bytes[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 
 #define IOVA 0x5000u
@@ -18,7 +19,8 @@ static uint32_t reg(uint32_t access)
     return k;
 }
 
-/* A QP that grants this to its peer; expects PSN 100, sends from 200, with 3 READs outstanding, and takes 2. */
+/* Creates a QP that grants `access` to its peer. It expects PSN 100, sends from PSN 200, and may have 3 READs
+ * outstanding, and 2 of its peer. */
 static void make_qp(uint32_t access)
 {
     struct qp_attr a = fix_attr();
@@ -72,7 +74,7 @@ static void expect_response(uint32_t psn, uint32_t msn)
     cr_expect_eq(p.aeth.msn, msn, "MSN %u", p.aeth.msn);
 }
 
-/* The packet is refused; a new QP takes the place of the one that it brought down. */
+/* Expects that the packet is refused. A new QP replaces the one that failed. */
 static void expect_refusal(struct pkt p, uint8_t syndrome, const char *what)
 {
     struct event ev;
@@ -90,7 +92,7 @@ static void expect_refusal(struct pkt p, uint8_t syndrome, const char *what)
     make_qp(access);
 }
 
-/* --- ATOMIC WRITE, the responder -------------------------------------------------------------------------------------------- */
+/* --- ATOMIC WRITE, the responder --------------------------------------------------------------- */
 
 Test(atomic_write, atomic_write_keeps_the_byte_order)
 {
@@ -213,7 +215,7 @@ Test(atomic_write, unmapped_memory)
     cr_expect_eq(ev.type, EVENT_QP_FATAL);
 }
 
-/* --- FLUSH, the responder --------------------------------------------------------------------------------------------------- */
+/* --- FLUSH, the responder ---------------------------------------------------------------------- */
 
 Test(atomic_write, a_flush_is_answered_after_earlier_requests)
 {
@@ -229,7 +231,7 @@ Test(atomic_write, a_flush_is_answered_after_earlier_requests)
     arrive(flush(101, FLUSH_GLOBAL, FLUSH_RANGE));
     expect_response(101, 2);
     struct pkt whole = flush(102, FLUSH_GLOBAL, FLUSH_REGION);
-    whole.reth.va = 0; /* not looked at */
+    whole.reth.va = 0; /* ignored */
     whole.reth.length = UINT32_MAX;
     arrive(whole);
     expect_response(102, 3);
@@ -299,7 +301,7 @@ Test(atomic_write, a_window_can_be_flushed_if_its_region_can)
     cr_expect_eq(engine_peek_completion(fix.e)->status, WC_MW_BIND_ERR);
 }
 
-/* --- the requester ---------------------------------------------------------------------------------------------------------- */
+/* --- the requester ----------------------------------------------------------------------------- */
 
 static struct send_wr atomic_write_wr(void)
 {
@@ -371,7 +373,7 @@ Test(atomic_write, the_requests_on_the_wire)
     cr_expect(p.feth.placement == 3 && p.feth.selectivity == FLUSH_REGION);
 }
 
-/* Its eight bytes may be in memory, at an address that is not the program's. */
+/* The eight bytes may be in memory, at an address that is not the program's. */
 Test(atomic_write, bytes_of_an_sge)
 {
     struct sge list[] = {{IOVA + 16, 3, key}, {IOVA + 32, 5, key}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder, spoken to packet by packet: what the simulator's own requester never sends, and rare turns of the
- * PSN. */
+/* The responder: the test sends it single packets, among them packets that the simulator's requester never sends, and
+ * rare positions of the PSN. */
 #include "tests/unit/core/one_qp.h"
 
 static uint32_t key;
@@ -51,7 +51,7 @@ static void post_send(void)
     cr_assert_eq(qp_post_send(qp, &wr, NULL, "x", fix.now), 0);
 }
 
-/* --- acknowledgements --------------------------------------------------------------------------------------------------------- */
+/* --- acknowledgements -------------------------------------------------------------------------- */
 
 Test(responder, a_delayed_ack_is_sent_although_other_packets_were)
 {
@@ -96,7 +96,7 @@ Test(responder, a_packet_without_ackreq_is_acknowledged_within_the_delay)
     cr_expect_eq(engine_deadline(fix.e), NEVER);
 }
 
-/* With the newest PSN. */
+/* The ACK has the newest PSN. */
 Test(responder, a_duplicate_is_acknowledged_at_once)
 {
     arrive(empty_write(100));
@@ -147,7 +147,7 @@ Test(responder, a_failed_deferred_write_is_not_acknowledged_by_a_response)
     expect_only(NAK_REMOTE_OPERATION, 100);
 }
 
-/* Its NAK must not be older than what responses have acknowledged before: the requester would drop it. */
+/* The NAK must not be older than what responses have acknowledged before. Otherwise the requester would drop it. */
 Test(responder, the_nak_of_a_failed_deferred_write_follows_earlier_answers)
 {
     static const uint8_t data[4];
@@ -188,7 +188,7 @@ Test(responder, drops_packets_of_other_services_and_partitions)
     cr_expect_eq(engine_counters(fix.e)->rx_bad_opcode, 1);
 }
 
-/* --- READs and atomics -------------------------------------------------------------------------------------------------------- */
+/* --- READs and atomics ------------------------------------------------------------------------- */
 
 Test(responder, own_requests_are_sent_between_responses)
 {
@@ -244,7 +244,7 @@ Test(responder, a_read_may_be_repeated_in_part_but_not_changed)
     wrong[1].reth.rkey++;
     wrong[2].reth.length++;
     wrong[3].reth.length = UINT32_MAX;
-    wrong[4].psn = 99; /* nothing was READ there */
+    wrong[4].psn = 99; /* no READ has this PSN */
     for (int i = 0; i < 5; i++) {
         arrive(wrong[i]);
         cr_expect_eq(transmit(), 0, "%d", i);
@@ -278,7 +278,7 @@ Test(responder, a_repeated_response_keeps_its_place)
         arrive(atomic_add(100 + i, 1));
         cr_assert_eq(transmit(), 1);
     }
-    arrive(atomic_add(100, 1)); /* the oldest once more */
+    arrive(atomic_add(100, 1)); /* a duplicate of the oldest one */
     arrive(atomic_add(116, 1));
     cr_expect_eq(fix.atomics, 16, "no place for the new one, as if it had been lost");
     arrive((struct pkt){.opcode = OP_READ_REQUEST, .psn = 116, .reth = {FIX_VA, key, 8}});
@@ -291,7 +291,7 @@ Test(responder, a_repeated_response_keeps_its_place)
     cr_expect_eq(fix.atomics, 17);
 }
 
-/* --- the owner's side --------------------------------------------------------------------------------------------------------- */
+/* --- the owner's side -------------------------------------------------------------------------- */
 
 Test(responder, answers_wait_for_room_in_the_batch)
 {
@@ -299,7 +299,7 @@ Test(responder, answers_wait_for_room_in_the_batch)
         {.opcode = OP_WRITE_ONLY, .ackreq = true},
         {.opcode = OP_READ_REQUEST, .reth = {FIX_VA, key, 8}},
         {.opcode = OP_FETCH_ADD, .atomic = {.va = FIX_VA, .rkey = key}},
-        {.opcode = OP_SEND_ONLY}, /* no receive is there: an RNR NAK */
+        {.opcode = OP_SEND_ONLY}, /* no receive request is posted: an RNR NAK */
     };
     for (uint32_t i = 0; i < 4; i++) {
         struct pkt p = requests[i];
@@ -349,7 +349,7 @@ Test(responder, destroying_a_qp_keeps_the_events_of_other_qps)
     cr_expect_eq(ev.type, EVENT_QP_ACCESS_ERR);
 }
 
-/* --- lengths ------------------------------------------------------------------------------------------------------------------ */
+/* --- lengths ----------------------------------------------------------------------------------- */
 
 static const uint32_t too_long = ENGINE_MAX_MSG + 1;
 
@@ -388,16 +388,16 @@ Test(responder, packets_out_of_sequence_within_a_message_are_refused)
 {
     static const uint8_t data[512];
     const struct pkt cases[] = {
-        {.opcode = OP_WRITE_MIDDLE, .payload = data, .payload_len = 256}, /* nothing was begun */
+        {.opcode = OP_WRITE_MIDDLE, .payload = data, .payload_len = 256}, /* no message has begun */
         {.opcode = OP_SEND_LAST, .payload = data, .payload_len = 8},
         {.opcode = OP_WRITE_FIRST,
          .reth = {FIX_VA, key, 600},
          .payload = data,
-         .payload_len = 512}, /* another path MTU */
+         .payload_len = 512}, /* not the path MTU */
         {.opcode = OP_WRITE_FIRST,
          .reth = {FIX_VA, key, 256},
          .payload = data,
-         .payload_len = 256}, /* no room for a last packet */
+         .payload_len = 256}, /* no bytes are left for a last packet */
         {.opcode = OP_WRITE_ONLY, .reth = {FIX_VA, key, 9}, .payload = data, .payload_len = 8},
         {.opcode = OP_WRITE_ONLY, .reth = {FIX_VA, key, 7}, .payload = data, .payload_len = 8},
         {.opcode = OP_WRITE_ONLY, .reth = {FIX_VA, key, 512}, .payload = data, .payload_len = 512},
@@ -417,13 +417,14 @@ Test(responder, packets_out_of_sequence_within_a_message_are_refused)
     cr_expect_eq(fix.writes, 0);
 }
 
-/* 9.7.4.1.5: a MIDDLE is as long as the path MTU, a LAST has one byte at least and not more than that. */
+/* 9.7.4.1.5: a MIDDLE packet is as long as the path MTU. A LAST packet has at least one byte, and is not longer than
+ * the path MTU. */
 Test(responder, the_lengths_of_a_messages_packets_follow_from_the_mtu)
 {
     static const uint8_t data[512];
     static const struct {
         uint8_t opcode;
-        uint32_t len, reth; /* of the second packet; and of the RETH, 0: it is a SEND */
+        uint32_t len, reth; /* len: of the second packet; reth: length in the RETH, 0 for a SEND */
         bool right;
     } cases[] = {
         {OP_SEND_LAST, 0, 0, false},        {OP_SEND_LAST, 1, 0, true},      {OP_SEND_LAST, 256, 0, true},

@@ -4,7 +4,7 @@
 
 TestSuite(srq, .init = setup, .fini = teardown);
 
-/* --- life ------------------------------------------------------------------------------------------------------------------- */
+/* --- life -------------------------------------------------------------------------------------- */
 
 Test(srq, bounds)
 {
@@ -23,7 +23,7 @@ Test(srq, bounds)
     bad.owner = NULL;
     cr_expect_eq(srq_create(fix.e, &bad, mem, &s), -EINVAL);
     bad = good;
-    bad.xrcd = 3; /* without a CQ */
+    bad.xrcd = 3; /* XRC without a CQ */
     cr_expect_eq(srq_create(fix.e, &bad, mem, &s), -EINVAL);
 }
 
@@ -31,7 +31,7 @@ Test(srq, numbers_are_unique_and_are_not_reused_at_once)
 {
     void *mem[8];
     struct srq *s[8];
-    for (int i = 0; i < 3; i++) { /* with the fixture's, the fourth of max_srq */
+    for (int i = 0; i < 3; i++) { /* with the fixture's SRQ these are all of max_srq, 4 */
         s[i] = make_srq(4, 1, &mem[i]);
         cr_expect(srq_number(s[i]) != 0 && srq_number(s[i]) <= 0xffffff);
         cr_expect_neq(srq_number(s[i]), i ? srq_number(s[i - 1]) : srq_number(srq));
@@ -76,7 +76,7 @@ Test(srq, post_fails_when_the_queue_is_full_or_has_too_many_sges)
     cr_expect_eq(post(1, 1, srq_key), -ENOMEM);
 }
 
-/* --- requests find their messages ---------------------------------------------------------------------------------------------- */
+/* --- requests find their messages -------------------------------------------------------------- */
 
 Test(srq, messages_take_requests_in_order_of_arrival)
 {
@@ -153,7 +153,7 @@ Test(srq, a_message_that_is_too_long_consumes_its_request)
     cr_expect_eq(qp_state(qp[1]), QPS_RTS);
 }
 
-/* --- the limit ------------------------------------------------------------------------------------------------------------------ */
+/* --- the limit --------------------------------------------------------------------------------- */
 
 Test(srq, the_limit_event_comes_once)
 {
@@ -162,14 +162,14 @@ Test(srq, the_limit_event_comes_once)
     for (int i = 0; i < 3; i++) {
         cr_expect_eq(arrive_at(i, OP_SEND_ONLY, 1), ACKED);
     }
-    expect_no_event(); /* seven are left */
+    expect_no_event(); /* seven requests are left */
     cr_expect_eq(srq_limit(srq), 7);
     cr_expect_eq(arrive_at(1, OP_SEND_ONLY, 1), ACKED);
     expect_srq_event(EVENT_SRQ_LIMIT_REACHED);
     cr_expect_eq(srq_limit(srq), 0);
     cr_expect_eq(arrive_at(1, OP_SEND_ONLY, 1), ACKED);
     expect_no_event();
-    srq_set_limit(srq, 6); /* armed again, below it already */
+    srq_set_limit(srq, 6); /* armed again below the limit */
     cr_expect_eq(arrive_at(1, OP_SEND_ONLY, 1), ACKED);
     expect_srq_event(EVENT_SRQ_LIMIT_REACHED);
     expect_no_event();

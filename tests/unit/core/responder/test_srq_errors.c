@@ -141,7 +141,7 @@ Test(srq, resize_keeps_the_order_and_the_taken_requests)
         expect_recv(1, (uint32_t)i, WC_SUCCESS);
     }
     post_many(6);
-    cr_expect_eq(arrive_at(0, OP_SEND_FIRST, 256), 0xff); /* takes 6 */
+    cr_expect_eq(arrive_at(0, OP_SEND_FIRST, 256), 0xff); /* takes request 6 */
     void *mem = fix_zalloc(srq_size(64, 2));
     cr_expect_eq(srq_resize(srq, 7, mem, &bigger), -EINVAL);
     cr_expect_eq(srq_resize(srq, 0, mem, &bigger), -EINVAL);
@@ -155,7 +155,7 @@ Test(srq, resize_keeps_the_order_and_the_taken_requests)
     cr_expect_eq(arrive_at(1, OP_SEND_ONLY, 1), ACKED);
     expect_recv(1, 7, WC_SUCCESS);
     cr_expect_eq(arrive_at(2, OP_SEND_FIRST, 256), 0xff);
-    qp_destroy(qp[2]); /* puts it back to where it is now */
+    qp_destroy(qp[2]); /* puts its request back, at the current head */
     for (uint32_t i = 0; i < 6; i++) {
         cr_expect_eq(arrive_at(1, OP_SEND_ONLY, 1), ACKED);
         expect_recv(1, i, WC_SUCCESS);
@@ -241,7 +241,7 @@ Test(srq_events, the_limit_stays_armed_while_the_event_queue_is_full, .fini = te
         qp[i] = make_qp(srq);
         psn[i] = 100;
     }
-    post_many(4); /* without a key */
+    post_many(4); /* the receive requests have no lkey */
     srq_set_limit(srq, 4);
     cr_assert_eq(fix_modify(&fix, qp[1], QPS_ERR), 0);
     turn();

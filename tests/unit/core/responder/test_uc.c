@@ -45,7 +45,7 @@ static void post_send(uint8_t opcode, uint64_t wr_id, uint32_t len, uint32_t lke
     cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
 }
 
-/* A packet from the peer; psn is counted from the first one expected. */
+/* A packet from the peer. psn is relative to the first one expected. */
 static void rx(uint8_t operation, uint32_t psn, uint32_t len)
 {
     struct pkt p = {.opcode = (uint8_t)(OP_SERVICE_UC | operation),
@@ -65,14 +65,14 @@ static void none(void)
     struct pkt p;
     cr_expect_null(engine_peek_completion(fix.e), "no completion");
     cr_expect_eq(fix_tx(&fix, out, &p, 1), 0, "nothing is ever answered");
-    if (engine_deadline(fix.e) != NEVER) { /* the destination's window may wait for time to pass */
+    if (engine_deadline(fix.e) != NEVER) { /* the flow control of the destination may wait for a time */
         fix.now = engine_deadline(fix.e) + 100000;
         engine_expire(fix.e, fix.now);
     }
     cr_expect_eq(engine_deadline(fix.e), NEVER);
 }
 
-/* --- requester ------------------------------------------------------------------------------------------------------ */
+/* --- requester --------------------------------------------------------------------------------- */
 
 Test(uc, a_send_completes_when_it_is_sent)
 {
@@ -137,7 +137,7 @@ Test(uc, a_bad_send_leads_to_sqe_and_receiving_continues)
     c = fix_take(&fix);
     cr_expect(c.wr_id == 4 && c.status == WC_WR_FLUSH_ERR);
 
-    rx(OP_SEND_ONLY, 0, 10); /* but what comes is received */
+    rx(OP_SEND_ONLY, 0, 10); /* but the QP still receives */
     cr_expect_eq(fix_take(&fix).wr_id, 9);
 
     struct qp_attr a = {.state = QPS_RTS, .cur_state = QPS_SQE};
@@ -176,7 +176,7 @@ Test(uc, sqe_flushes_all_posted_requests_as_room_allows)
     }
 }
 
-/* --- responder ------------------------------------------------------------------------------------------------------ */
+/* --- responder --------------------------------------------------------------------------------- */
 
 Test(uc, a_message_in_order_is_delivered_and_not_acknowledged)
 {
@@ -201,7 +201,7 @@ Test(uc, a_gap_drops_up_to_the_next_message_and_keeps_the_receive_request)
     rx(OP_SEND_MIDDLE, 3, MTU);
     rx(OP_SEND_LAST, 4, 7);
     none();
-    rx(OP_SEND_ONLY, 6, 7); /* any PSN will do */
+    rx(OP_SEND_ONLY, 6, 7); /* a message may begin with any PSN */
     struct completion c = fix_take(&fix);
     cr_expect(c.wr_id == 5 && c.status == WC_SUCCESS && c.byte_len == 7, "the request is there for this one");
     rx(OP_SEND_ONLY, 7, 7);
@@ -226,7 +226,7 @@ Test(uc, a_write_does_not_continue_as_a_send)
     rx(OP_WRITE_FIRST, 0, MTU);
     rx(OP_SEND_LAST, 1, 7);
     none();
-    rx(OP_WRITE_LAST, 2, MTU); /* nor on again */
+    rx(OP_WRITE_LAST, 2, MTU); /* and it does not continue after that either */
     cr_expect_eq(fix.writes, 1u);
     cr_expect_eq(qp_state(qp), QPS_RTS);
 }

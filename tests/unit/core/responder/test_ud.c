@@ -5,7 +5,7 @@
 #include "tests/unit/core/core_fixture.h"
 #include "wire/grh.h"
 
-#define QKEY 0x1234u /* fix_attr's */
+#define QKEY 0x1234u /* as in fix_attr */
 #define MTU 2048u /* of the port */
 
 static struct fixture fix;
@@ -167,7 +167,7 @@ Test(ud, other_operations_are_refused)
     wr.ud.qpn = 0x1000000;
     cr_expect_eq(post(&wr, 1), -EINVAL);
     wr = send_to(5, 1000);
-    wr.ud.av.sgid_index = 1; /* there is one */
+    wr.ud.av.sgid_index = 1; /* there is only one GID */
     cr_expect_eq(post(&wr, 1), -EINVAL);
     for (uint8_t op = 0; op < 32; op++) {
         wr = send_to(5, 1000);
@@ -195,7 +195,7 @@ Test(ud, the_receive_buffer_has_the_header_and_the_datagram)
         g.len = (uint16_t)(20 + (lens[i] + 3) / 4 * 4 + 4);
         grh_build(&g, grh);
         post_recv(i, 0, GRH_LEN + lens[i]);
-        p.psn = (uint32_t)(i * 997); /* PSNs mean nothing */
+        p.psn = (uint32_t)(i * 997); /* PSNs have no meaning for UD */
         fix_rx(&fix, &p);
         struct completion c = fix_take(&fix);
         cr_expect(c.wr_id == i && c.status == WC_SUCCESS && c.opcode == WC_RECV);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* XRC initiators and targets, packet by packet: attributes, which SRQ takes a message, and what remains of a target that goes. */
+/* XRC initiators and targets, packet by packet: attributes, the SRQ that takes a message, and what remains of a
+ * destroyed target. */
 #include "tests/unit/core/xrc_fixture.h"
 
 TestSuite(xrc, .init = setup, .fini = teardown);
@@ -51,7 +52,7 @@ Test(xrc, initiators_drop_requests_and_targets_drop_responses)
     fix_rx(&fix, &ack);
     cr_expect_eq(engine_counters(fix.e)->rx_bad_opcode, 2);
     p = request(OP_SEND_ONLY, 0, 1);
-    p.opcode = OP_SEND_ONLY; /* RC's */
+    p.opcode = OP_SEND_ONLY; /* an opcode of RC */
     fix_rx(&fix, &p);
     cr_expect_eq(engine_counters(fix.e)->rx_bad_opcode, 3);
     cr_expect_eq(fix_tx(&fix, buf, NULL, 0), 0);

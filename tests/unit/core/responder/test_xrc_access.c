@@ -4,7 +4,7 @@
 
 TestSuite(xrc, .init = setup, .fini = teardown);
 
-/* --- what it refuses -------------------------------------------------------------------------------------------------------------- */
+/* --- what it refuses --------------------------------------------------------------------------- */
 
 Test(xrc, an_unknown_srq_number_is_refused)
 {
@@ -26,7 +26,7 @@ Test(xrc, an_srq_of_another_domain_is_refused)
     static const uint8_t operation[] = {OP_SEND_ONLY, OP_SEND_FIRST, OP_WRITE_ONLY, OP_READ_REQUEST, OP_FETCH_ADD};
     for (unsigned i = 0; i < sizeof operation; i++) {
         struct pkt p = request(operation[i], srq_number(srq[C]), operation[i] == OP_SEND_FIRST ? 256 : 0);
-        p.reth.rkey = p.atomic.rkey = key[0]; /* of its protection domain */
+        p.reth.rkey = p.atomic.rkey = key[0]; /* of the SRQ's protection domain */
         p.reth.va = p.atomic.va = FIX_VA;
         p.ackreq = true;
         if (srq_posted(srq[C]) == 0) {
@@ -55,7 +55,7 @@ Test(xrc, a_basic_srq_is_refused)
 
 Test(xrc, operation_sequence_errors_take_precedence)
 {
-    struct pkt p = request(OP_SEND_LAST, 0xabcdef, 1); /* of a message that never began */
+    struct pkt p = request(OP_SEND_LAST, 0xabcdef, 1); /* of a message without a FIRST packet */
     cr_expect_eq(feed(p, NULL), NAK_INVALID_REQUEST);
     expect_dead(EVENT_QP_REQ_ERR);
 }
@@ -119,11 +119,11 @@ Test(xrc, destroy_srq_in_the_middle_of_a_message_fails_the_target)
     cr_expect_eq(qp_state(tgt), QPS_ERR);
 }
 
-/* --- protection -------------------------------------------------------------------------------------------------------------------- */
+/* --- protection -------------------------------------------------------------------------------- */
 
 static void expect_protection(uint8_t operation)
 {
-    for (int i = 0; i < 4; i++) { /* keys of A and B through SRQs A and B */
+    for (int i = 0; i < 4; i++) { /* keys of PDs A and B, through SRQs A and B */
         struct pkt answer, p = request(operation, srq_number(srq[i % 2]), operation == OP_WRITE_ONLY ? 8 : 0);
         p.reth = (struct pkt_reth){FIX_VA, key[i / 2], 8};
         p.atomic.va = FIX_VA;
@@ -184,7 +184,7 @@ Test(xrc, atomic_write_uses_the_protection_domain_of_the_srq)
     expect_dead(EVENT_QP_ACCESS_ERR);
 }
 
-/* Binds a window of PD_A, over the first 64 bytes. */
+/* Binds a window of PD_A to the first 64 bytes. */
 static uint32_t bind_window(struct qp *by, uint8_t type, uint8_t status)
 {
     uint32_t window, region;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Rendezvous: the offload's own READs and FINs, their completions, and what goes wrong with them. */
+/* Rendezvous: the READs and FINs that the engine sends, their completions, and their failures. */
 #include <errno.h>
 
 #include "tests/unit/core/tm_engine.h"
 
-#define SLOTS 64 /* requests that the offload has in a send queue at most */
+#define SLOTS 64 /* the most requests that the offload has in a send queue */
 
 TestSuite(tm_rndv, .init = tm_setup, .fini = tm_teardown); /* max_send_wr of the QPs is 0, max_rd_atomic 3 */
 
 static struct tm_params small = {.max_num_tags = 256, .max_ops = 64, .trace_slots = 64};
 
-/* Is this the FIN for the request of rndv_message? */
+/* Expects that p is the FIN for the request of rndv_message. */
 static void expect_fin(const struct pkt *p, uint64_t tag, uint32_t len, int line)
 {
     struct tmh tmh;
@@ -80,7 +80,7 @@ Test(tm_rndv, buffers_too_short)
     cr_expect_not_null(sent(OP_READ_REQUEST, 0));
 }
 
-/* A QP that may not READ leaves it to the program. */
+/* If a QP may not READ, the program has to do the rendezvous. */
 Test(tm_rndv, no_reads_allowed)
 {
     struct qp *q = qp[0] = tm_qp(0, srq);
@@ -99,7 +99,7 @@ Test(tm_rndv, no_reads_allowed)
 
 /* --- many at once ------------------------------------------------------------------------------ */
 
-/* READs go out as max_rd_atomic (3) allows, without waiting for FINs; FINs in the order of READs. */
+/* READs are sent as max_rd_atomic (3) allows, without waiting for FINs. FINs are sent in the order of READs. */
 Test(tm_rndv, reads_are_pipelined)
 {
     for (uint32_t i = 0; i < 5; i++)
@@ -124,7 +124,7 @@ Test(tm_rndv, reads_are_pipelined)
     EXPECT_NOTHING();
 }
 
-/* More than the offload has slots: they wait in their entries, and none is forgotten. */
+/* More rendezvous than the offload has slots. They wait in their entries, and none is forgotten. */
 Test(tm_rndv, more_than_slots)
 {
     enum { MANY = 3 * SLOTS };
@@ -149,7 +149,7 @@ Test(tm_rndv, more_than_slots)
     cr_expect_eq(matches, MANY, "each match is told at once");
     cr_expect_lt(valid, MANY / 8, "those without data wait behind others");
     for (unsigned done = 0; done < reads; done++) {
-        answer_read(0, &todo[done]); /* acknowledges FINs that were sent before that READ */
+        answer_read(0, &todo[done]); /* also acknowledges the FINs that were sent before that READ */
         uint32_t last = 0;
         do {
             last = 0;
@@ -178,7 +178,7 @@ Test(tm_rndv, more_than_slots)
     cr_expect_eq(tm_state().consumed, 0);
 }
 
-/* One that waits only for room for its completion starts as soon as there is some. */
+/* A rendezvous that waits only for room for its completion starts as soon as there is some. */
 Test(tm_rndv, waiting_for_room)
 {
     struct tm_op op = {.opcode = TM_SYNC, .flags = TM_OP_SIGNALED};
@@ -195,7 +195,7 @@ Test(tm_rndv, waiting_for_room)
         cr_expect_eq(fix_take(&fix).flags, WC_TM_MATCH);
     for (uint32_t i = 1; i < fix.cfg.completion_slots; i++)
         cr_assert_eq(srq_post_op(srq, &op, 0), 0);
-    answer_read(0, &first); /* takes the last place */
+    answer_read(0, &first); /* takes the last slot of the completion queue */
     for (uint32_t i = 0; i < fix.cfg.completion_slots; i++)
         fix_take(&fix);
     EXPECT_NOTHING();
@@ -377,7 +377,7 @@ Test(tm_rndv, the_qp_is_destroyed_during_a_rendezvous)
         turn();
         expect_flushed(0, WC_WR_FLUSH_ERR, __LINE__);
     }
-    /* After a reset it works as before. */
+    /* After a reset, the QP works as before. */
     fix_bring(&fix, qp[1], QPS_RTS);
     psn[1] = 100;
     answer_read(1, matched_rndv(1));
@@ -415,8 +415,8 @@ Test(tm_rndv, waiting_rendezvous_are_flushed)
     }
 }
 
-/* The sender has no receive request for the FIN: RNR, again and again, and at last an event, since no completion can
- * tell it. */
+/* The sender has no receive request for the FIN. After several RNR NAKs the QP fails with an event, because no
+ * completion can report it. */
 Test(tm_rndv, the_fin_finds_no_receive_request)
 {
     answer_read(0, matched_rndv(0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tag matching: which message goes where, and what the list does. */
+/* Tag matching: which entry or buffer a message gets, and the operations on the list. */
 #include <stdio.h>
 
 #include "tests/unit/core/tm_suite.h"
@@ -104,7 +104,7 @@ Test(tm, a_message_without_a_tag_does_not_stop_matching)
     struct packet p;
     struct tm_rx rx;
     struct tm_decision d = decide(make_msg(&p, TMH_NO_TAG, 0, 16));
-    tm_commit(tm, &d, &rx, 0); /* still arriving while the entry is added */
+    tm_commit(tm, &d, &rx, 0); /* the message is still arriving while the entry is added */
     do_add(tm, 0, 7, EXACT, 0);
     cr_assert_eq(info_of(tm).active, 1);
     cr_assert_eq(send_eager(tm, 7), 0);
@@ -182,7 +182,7 @@ Test(tm, the_earliest_posted_entry_matches)
             uint64_t tag, mask;
         } entry[3];
         uint64_t message;
-        int first, second; /* entries that two such messages match, -1: none */
+        int first, second; /* entries that two such messages match; -1: none */
     } cases[] = {
         {"wildcard before specific", {{0, 0}, {5, EXACT}}, 5, 0, 1},
         {"specific before wildcard", {{5, EXACT}, {0, 0}}, 5, 0, 1},
@@ -210,7 +210,7 @@ Test(tm, the_earliest_posted_entry_matches)
     }
 }
 
-/* The list as it can be walked: slots in order, * for active ones. */
+/* Expects that walking the list gives this text: slots in order, * marks active ones. */
 static void expect_list(const char *text, int line)
 {
     char got[256] = "";
@@ -345,7 +345,7 @@ Test(tm, a_decision_without_commit_changes_nothing)
     struct packet p;
     make_msg(&p, TMH_EAGER, 5, 32);
     do_add(tm, 0, 6, EXACT, -1);
-    for (int i = 0; i < 3; i++) { /* three times there is no buffer */
+    for (int i = 0; i < 3; i++) { /* three times without a buffer */
         struct tm_decision d = decide(&p.msg);
         cr_assert_null(d.entry);
         tm_refuse(tm, &d, 0);
@@ -354,7 +354,7 @@ Test(tm, a_decision_without_commit_changes_nothing)
     cr_assert(info.hw_cnt == 0 && info.inflight == 0 && info.active == 1 && info.in_sync);
     cr_assert_eq(info.counters.rx_wait, 3);
     cr_assert_eq(info.counters.depth_sum, 0);
-    /* When it comes again there is an entry, which is active: the first decisions don't count. */
+    /* When the message comes again, there is an active entry. The earlier decisions don't count. */
     do_add(tm, 1, 5, EXACT, -1);
     struct tm_decision d = decide(&p.msg);
     cr_assert_not_null(d.entry);
@@ -376,7 +376,7 @@ Test(tm, an_undelivered_message_is_not_counted)
     tm_drop(tm, &matched, 0);
     cr_assert_eq(info_of(tm).consumed, 0);
     cr_assert_eq(info_of(tm).counters.rx_dropped, 2);
-    tm_drop(tm, &matched, 0); /* holds nothing any more */
+    tm_drop(tm, &matched, 0); /* it holds no resources any more */
     cr_assert_eq(tm_done(tm, &matched, 0), 0);
     cr_assert_eq(info_of(tm).counters.rx_dropped, 2);
 }
@@ -386,16 +386,16 @@ Test(tm, an_undelivered_message_is_not_counted)
 Test(tm, deletions_and_races)
 {
     struct tm_rx rx;
-    /* Listed. */
+    /* Deleting a listed entry. */
     do_add(tm, handle_of(4, 0), 5, EXACT, -1);
     struct tm_op_result r = do_del(tm, handle_of(4, 0), -1);
     cr_assert(r.complete && r.status == WC_SUCCESS && r.opcode == WC_TM_DEL && r.flags == 0);
     cr_assert_eq(send_eager(tm, 5), TM_NO_HANDLE, "no message comes for it any more");
     do_sync(tm, 1);
-    /* Twice. */
+    /* Deleting it twice. */
     r = do_del(tm, handle_of(4, 0), -1);
     cr_assert(r.complete && r.status == WC_TM_ERR && r.why == TM_WHY_STALE);
-    /* Consumed, its data still arriving; then all there. */
+    /* Deleting a consumed entry: first while its data still arrives, then when all has arrived. */
     do_add(tm, handle_of(4, 1), 5, EXACT, -1);
     cr_assert_not_null(begin_eager(tm, 5, &rx));
     r = do_del(tm, handle_of(4, 1), -1);
@@ -403,18 +403,18 @@ Test(tm, deletions_and_races)
     tm_done(tm, &rx, 0);
     r = do_del(tm, handle_of(4, 1), -1);
     cr_assert(r.status == WC_TM_ERR && r.why == TM_WHY_STALE);
-    /* The slot has a new owner, whom the old handles don't touch. */
+    /* The slot is used again. The old handles don't affect the new entry. */
     do_add(tm, handle_of(4, 2), 5, EXACT, -1);
     cr_assert_eq(do_del(tm, handle_of(4, 1), -1).status, WC_TM_ERR);
     cr_assert_eq(do_del(tm, handle_of(4, 0), -1).status, WC_TM_ERR);
     cr_assert_eq(do_del(tm, handle_of(4, 2) + (1u << 31), -1).status, WC_TM_ERR);
     cr_assert_eq(do_del(tm, TM_NO_HANDLE, -1).status, WC_TM_ERR);
     cr_assert_eq(info_of(tm).active, 1);
-    /* Too late and not signaled: silence. */
+    /* A late deletion that is not signaled: no completion. */
     struct tm_op op = {.opcode = TM_DEL, .handle = handle_of(4, 1)};
     tm_op(tm, &op, &r, 0);
     cr_assert_not(r.complete);
-    /* A pending one can be deleted as well. */
+    /* A pending entry can be deleted as well. */
     send_eager(tm, 99);
     do_add(tm, 8, 6, EXACT, 0);
     cr_assert_eq(info_of(tm).pending, 1);
@@ -471,7 +471,7 @@ Test(tm, every_slot_can_be_used)
     }
 }
 
-/* As many different masks as entries; all slots, classes and buckets are found and given back. */
+/* As many different masks as entries. All slots, classes and buckets are found and freed again. */
 Test(tm, every_entry_may_have_a_mask_of_its_own)
 {
     for (uint32_t i = 0; i < TM_MAX_TAGS; i++)
@@ -484,7 +484,7 @@ Test(tm, every_entry_may_have_a_mask_of_its_own)
 
 /* --- cost -------------------------------------------------------------------------------------- */
 
-/* Looking up a tag behind 4,000 others takes a handful of comparisons, with and without wildcards. */
+/* Finding a tag behind 4,000 others takes only a few comparisons, with and without wildcards. */
 Test(tm, depth_does_not_grow_with_the_list)
 {
     static const uint64_t masks[] = {EXACT, 0xffffffff, 0xffff0000ffffffff};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tag matching into strided memory: a tagged buffer may be a memory window over a layout, so that a message becomes a
- * column of a matrix with nobody copying. */
+/* Tag matching into strided memory. A tagged buffer may be a memory window over a layout. So a message becomes a
+ * column of a matrix without a copy. */
 #include "daemon/core/memory/layout.h"
 #include "tests/unit/core/tm_engine.h"
 
@@ -9,7 +9,7 @@
 #define ROWS 40u
 #define COLUMN 1u
 #define MATRIX (FIX_VA + 2048)
-#define BYTES (ROWS * CELL) /* of a column */
+#define BYTES (ROWS * CELL) /* bytes of a column */
 
 static struct qp *binder; /* in the SRQ's protection domain */
 static void *shape;
@@ -56,7 +56,7 @@ static void teardown(void)
 }
 TestSuite(tm_layout, .init = setup, .fini = teardown);
 
-/* Bytes [from, from + len) of the column. */
+/* Adds an entry for bytes [from, from + len) of the column. */
 static void add_column(uint32_t handle, uint64_t tag, uint32_t from, uint32_t len)
 {
     struct sge sge = {.addr = from, .length = len, .lkey = window};
@@ -70,7 +70,7 @@ static void add_column(uint32_t handle, uint64_t tag, uint32_t from, uint32_t le
     cr_assert_eq(srq_post_op(srq, &op, 0), 0);
 }
 
-/* Is the column 1, 2, 3 ... from byte `from` on, and everything else untouched? */
+/* Expects that the column holds 1, 2, 3 ... from byte `from` on, and that all other bytes are unchanged. */
 static void expect_column(uint32_t from, uint32_t len)
 {
     for (uint32_t i = 0; i < FIX_MEM; i++) {

@@ -15,8 +15,8 @@
 struct qp {
     bool busy;
     struct tm_rx rx;
-    bool unexpected; /* the model's view: it will count */
-    uint32_t slot; /* that it holds if it matched; UINT32_MAX: none */
+    bool unexpected; /* as the model decided: it will count */
+    uint32_t slot; /* slot of the entry that it matched; UINT32_MAX: none */
 };
 static struct qp qps[QPS];
 
@@ -33,7 +33,7 @@ static void operate(struct history *h)
     SAME(h, "flags", r.flags, must.flags);
 }
 
-/* --- messages -------------------------------------------------------------------------------------------------------------- */
+/* --- messages ---------------------------------------------------------------------------------- */
 
 static void arrive(struct history *h, unsigned n)
 {
@@ -85,7 +85,7 @@ static void finish(struct history *h, unsigned n, bool well)
     SAME(h, "flags", flags, ask ? WC_TM_SYNC_REQ : 0);
 }
 
-/* --- a history ------------------------------------------------------------------------------------------------------------- */
+/* --- a history --------------------------------------------------------------------------------- */
 
 static void step(struct history *h)
 {
@@ -100,7 +100,7 @@ static void step(struct history *h)
         finish(h, n, chance(h, 85));
 }
 
-/* Some begin where the counts are about to wrap. */
+/* Some histories begin where the counts are about to wrap. */
 static void warm_up(struct history *h)
 {
     uint32_t messages = 65530 + below(h, 6);
@@ -147,7 +147,7 @@ Test(tm_model, histories)
         fprintf(stderr, "%s\nTM_SEED=%" PRIu64 " TM_COUNT=1 repeats it\n", h->log, seed + i);
         cr_assert_fail("%s", h->wrong);
     }
-    /* They are about something. */
+    /* Checks that the histories test something. */
     if (count >= 1000)
         cr_assert(matched > count && late > count && dropped > count / 2 && activations > count / 2,
                   "%" PRIu64 " matched, %" PRIu64 " late deletions, %" PRIu64 " died, %" PRIu64 " activations", matched,

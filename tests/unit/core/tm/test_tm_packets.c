@@ -12,17 +12,18 @@
 #define ENTRY_LEN 512u
 #define MTU 256u
 
-struct flight { /* a message of a QP */
-    bool chosen; /* it is to be sent, or under way */
+/* A message on its way to a QP. */
+struct flight {
+    bool chosen; /* it is to be sent, or is being sent */
     uint8_t opcode; /* enum tmh_op */
     uint64_t tag;
-    uint32_t packets, at; /* how many, and the next one */
-    uint32_t data; /* rendezvous: bytes to be read */
-    uint32_t slot; /* that it matched; NO_SLOT */
+    uint32_t packets, at; /* number of packets, and index of the next one */
+    uint32_t data; /* rendezvous: bytes to READ */
+    uint32_t slot; /* slot of the entry that it matched; NO_SLOT: none */
     bool counts; /* it is unexpected */
 };
 static struct flight flight[TM_QPS];
-static uint32_t buffers; /* untagged ones that are posted */
+static uint32_t buffers; /* posted untagged buffers */
 static uint64_t losses, twice, rnrs, deaths, matches, reads;
 
 /* --- completions */
@@ -86,7 +87,7 @@ static void choose(struct history *h, struct flight *f)
     f->data = chance(h, 30) ? 0 : 1 + below(h, ENTRY_LEN);
 }
 
-/* Sends packet k of the message of QP n with the PSN that is next there. */
+/* Sends packet k of the message to QP n with the next PSN. */
 static uint8_t transmit(int n, uint32_t k)
 {
     const struct flight *f = &flight[n];
@@ -99,7 +100,7 @@ static uint8_t transmit(int n, uint32_t k)
     return arrive(n, k == 0 ? OP_SEND_FIRST : last ? OP_SEND_LAST : OP_SEND_MIDDLE, m + k * MTU, last ? 16 : MTU);
 }
 
-/* The offload's READ is answered, and its FIN acknowledged. */
+/* Answers the offload's READ, and acknowledges its FIN. */
 static void rendezvous(struct history *h, int n)
 {
     const struct flight *f = &flight[n];
@@ -147,7 +148,7 @@ static void packet_completes(struct history *h, int n, bool first, bool last)
     nothing_completes(h, "of a packet");
 }
 
-/* The first packet is decided upon. False: it must be put off. */
+/* The device decides about the first packet. False: the packet must be sent again later. */
 static bool decide(struct history *h, struct flight *f)
 {
     int index = f->opcode == TMH_NO_TAG ? -1 : model_match(&h->model, f->tag);
@@ -173,7 +174,7 @@ static void packet(struct history *h, int n)
     bool first = f->at == 0, last = f->at + 1 == f->packets;
     uint32_t is = psn[n];
     note(h, "QP %d: operation %u tag %" PRIx64 ", packet %u of %u\n", n, f->opcode, f->tag, f->at + 1, f->packets);
-    if (!last && chance(h, 15)) { /* it gets lost, and the one behind it arrives */
+    if (!last && chance(h, 15)) { /* this packet is lost, and the next one arrives */
         note(h, "  lost\n");
         psn[n]++;
         transmit(n, f->at + 1);
@@ -279,7 +280,7 @@ Test(tm_packets, histories)
         fprintf(stderr, "%s\nTM_SEED=%" PRIu64 " TM_COUNT=1 repeats it\n", h->log, seed + i);
         cr_assert_fail("%s", h->wrong);
     }
-    /* They are about something. */
+    /* Checks that the histories test something. */
     if (count >= 1000)
         cr_assert(losses > count / 2 && twice > count / 2 && rnrs > count / 2 && deaths > count / 2 &&
                       matches > count && reads > count / 8,

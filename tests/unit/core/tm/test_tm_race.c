@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The race that synchronization is there for: messages m1 and m2 arrive while a program posts receives b1 and b2. A small
- * honest program (software queue and list, as the RFC has it) runs against the device in every interleaving of packets,
- * posts, operations that the device gets to, and completions that the program gets to. */
+/* The race that synchronization prevents: messages m1 and m2 arrive while a program posts receives b1 and b2. A small
+ * correct program (with a software queue and a list, as in the RFC) runs against the device in every interleaving of
+ * packets, posts, operations that the device executes, and completions that the program takes. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
@@ -18,17 +18,17 @@ struct scenario {
     const char *name;
     int source[MESSAGES]; /* QP of each message */
     int packets[MESSAGES];
-    uint64_t mask[RECEIVES]; /* of each receive; the tag is TAG & mask */
-    bool dies; /* message 0 never gets to its end */
+    uint64_t mask[RECEIVES]; /* mask of each receive; its tag is TAG & mask */
+    bool dies; /* message 0 never arrives completely */
 };
 
 struct world {
     const struct scenario *s;
     struct tag_list *tm;
-    /* The network. */
+    /* State of the network. */
     int sent[MESSAGES]; /* packets of each that have arrived */
     struct tm_rx rx[MESSAGES];
-    /* From program to device, and back. */
+    /* From the program to the device, and back. */
     struct tm_op ops[8];
     int op_head, op_tail;
     struct {
@@ -36,16 +36,16 @@ struct world {
         int message, receive;
     } cq[8];
     int cq_head, cq_tail;
-    /* The program. */
+    /* State of the program. */
     int posted; /* receives */
-    int got[RECEIVES]; /* message that each has; -1: none yet */
+    int got[RECEIVES]; /* message that each receive got; -1: none yet */
     int queued[MESSAGES], num_queued; /* unexpected messages without a receive */
     uint32_t count; /* unexpected messages that it has handled */
-    bool twice; /* the device matched a receive that the program had given a message already */
-    bool careless; /* the device believes that it is always in sync: what happens without the protocol */
+    bool twice; /* the device matched a receive to which the program had already given a message */
+    bool careless; /* the device always considers itself in sync, as if there were no protocol */
 };
 
-/* --- the program ----------------------------------------------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------------------- */
 
 static void post_op(struct world *w, struct tm_op op)
 {
@@ -57,7 +57,7 @@ static void post_op(struct world *w, struct tm_op op)
 static void post_receive(struct world *w)
 {
     int b = w->posted++;
-    if (w->num_queued) { /* every receive matches every message here */
+    if (w->num_queued) { /* here every receive matches every message */
         w->got[b] = w->queued[0];
         memmove(&w->queued[0], &w->queued[1], (size_t)--w->num_queued * sizeof(int));
         return;
@@ -85,7 +85,7 @@ static void poll(struct world *w)
     w->queued[w->num_queued++] = m;
 }
 
-/* --- device and network ---------------------------------------------------------------------------------------------------- */
+/* --- device and network ------------------------------------------------------------------------ */
 
 static void complete(struct world *w, enum wc_kind kind, int message, int receive)
 {
@@ -103,7 +103,7 @@ static void process_op(struct world *w)
     tm_op(w->tm, &op, &r, 0);
 }
 
-/* The message of a source whose packet comes next, -1: it has nothing to send. */
+/* Returns the message of a source whose packet comes next; -1: the source has nothing to send. */
 static int next_message(const struct world *w, int source)
 {
     for (int m = 0; m < MESSAGES; m++)
@@ -132,7 +132,7 @@ static void packet_arrives(struct world *w, int source)
         complete(w, GOT_UNEXPECTED, m, -1);
 }
 
-/* --- all interleavings ------------------------------------------------------------------------------------------------------- */
+/* --- all interleavings ------------------------------------------------------------------------- */
 
 enum step { SOURCE_0, SOURCE_1, POST, PROCESS, POLL, STEPS };
 
@@ -169,7 +169,8 @@ static void take(struct world *w, int step)
     }
 }
 
-/* One run by the choices made so far; those behind are 0 and get noted. Returns how many choices it took. */
+/* Runs one interleaving, which the choices in `choice` determine. Choices beyond the known ones are 0 and are
+ * recorded. Returns how many choices there were. */
 static int run(struct world *w, uint8_t *choice, uint8_t *choices, int known)
 {
     int steps = 0;
@@ -188,7 +189,7 @@ static int run(struct world *w, uint8_t *choice, uint8_t *choices, int known)
     }
 }
 
-/* Messages of one source go to receives in order; every message has at most one. */
+/* Checks that messages of one source go to receives in order, and that no message has two receives. */
 static bool in_order(const struct world *w)
 {
     if (w->twice || (w->got[0] >= 0 && w->got[0] == w->got[1]))
@@ -204,7 +205,7 @@ static bool nothing_lost(const struct world *w)
     return w->s->dies ? have >= 1 : have == 2;
 }
 
-/* Runs all interleavings; returns how many broke the rules, *total how many there are. */
+/* Runs all interleavings. Returns how many broke the rules; *total: how many there are. */
 static uint64_t run_all(const struct scenario *s, bool careless, uint64_t *total)
 {
     uint8_t choice[MAX_STEPS] = {0}, choices[MAX_STEPS];
@@ -256,7 +257,7 @@ Test(tm_race, every_interleaving)
     fprintf(stderr, "%llu interleavings\n", (unsigned long long)sum);
 }
 
-/* The test can fail: without the protocol some interleavings go wrong. */
+/* Shows that the test can fail: without the protocol some interleavings go wrong. */
 Test(tm_race, without_the_protocol_the_order_breaks)
 {
     for (size_t i = 0; i < 3; i++) {
@@ -265,9 +266,9 @@ Test(tm_race, without_the_protocol_the_order_breaks)
     }
 }
 
-/* --- the RFC's words ----------------------------------------------------------------------------------------------------------- */
+/* --- the RFC's words --------------------------------------------------------------------------- */
 
-/* b1 is added after m1 has arrived and before m2: m2 must not match b1. */
+/* b1 is added after m1 arrived and before m2 arrives: m2 must not match b1. */
 Test(tm_race, the_example_of_the_rfc)
 {
     struct tag_list *tm = tm_make(8, TM_PROFILE_GENEROUS);
@@ -280,10 +281,10 @@ Test(tm_race, the_example_of_the_rfc)
         struct tm_event at;
         cr_assert(tm_trace_get(tm, n, &at));
         if (at.type == TM_EV_UNEXPECTED)
-            ev = at; /* m2's */
+            ev = at; /* the completion of m2 */
     }
     cr_assert(ev.why == TM_WHY_PENDING && ev.handle == 1, "and the trace says why");
-    /* The program matches m1 with b1 and m2 with nothing, and says that it has seen both. */
+    /* The program matches m1 with b1 and finds no receive for m2. It reports that it has seen both. */
     cr_assert_eq(do_del(tm, 1, 2).status, WC_SUCCESS);
     cr_assert_eq(do_add(tm, 2, TAG, EXACT, 2).flags, 0);
     cr_assert_eq(info_of(tm).active, 1);

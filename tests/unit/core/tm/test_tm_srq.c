@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Messages at QPs whose SRQ matches tags: where their bytes go, and which completions they make. */
+/* Messages to QPs whose SRQ matches tags: where their bytes go, and their completions. */
 #include <errno.h>
 
 #include "tests/unit/core/tm_engine.h"
@@ -77,7 +77,7 @@ Test(tm_srq, a_match_of_one_packet)
 
 Test(tm_srq, sizes_of_one_packet)
 {
-    for (uint32_t n = 0; n <= 240; n += 48) { /* 256 with the header at most */
+    for (uint32_t n = 0; n <= 240; n += 48) { /* at most 256 bytes with the header */
         memset(fix.bytes, 0, sizeof(fix.bytes));
         add((n / 48) << TM_SLOT_BITS, 5, 240);
         cr_expect_eq(eager(0, 5, n), ACKED);
@@ -94,7 +94,7 @@ Test(tm_srq, a_match_of_several_packets)
     struct completion c = EXPECT(0, OF_TM_ENTRY, WC_SUCCESS, WC_TM_RECV, WC_TM_MATCH, 2, 0);
     cr_expect(c.tm_tag == 9 && !c.solicited);
     EXPECT_NOTHING();
-    /* Meanwhile others match, too, and the entry can't be deleted any more. */
+    /* Meanwhile other messages match, and the entry can no longer be deleted. */
     add(4, 9, 10);
     cr_expect_eq(eager(1, 9, 10), ACKED);
     EXPECT(1, OF_TM_ENTRY, WC_SUCCESS, WC_TM_RECV, BOTH, 4, 10);
@@ -177,7 +177,7 @@ Test(tm_srq, no_buffer)
     EXPECT(1, OF_TM_BUFFER, WC_SUCCESS, WC_TM_NO_TAG, 0, 0, 10);
 }
 
-/* Packets that come twice are not matched, counted or delivered twice. */
+/* Duplicate packets are not matched, counted or delivered again. */
 Test(tm_srq, duplicates)
 {
     post_buffers(2);
@@ -226,7 +226,7 @@ Test(tm_srq, a_message_too_long_for_the_tagged_buffer)
 
 Test(tm_srq, a_message_that_is_too_long_at_a_later_packet)
 {
-    static const uint32_t rooms[] = {239, 300}; /* at the first packet already, and at the last */
+    static const uint32_t rooms[] = {239, 300}; /* one fails at the first packet, the other one at the last */
     for (int i = 0; i < 2; i++) {
         const uint8_t *m = message(TMH_EAGER, 7);
         add((uint32_t)i, 7, rooms[i]);
@@ -270,7 +270,7 @@ Test(tm_srq, a_rendezvous_request_too_long)
     cr_expect_eq(tm_state().active, 1);
 }
 
-/* Memory that can't be written after all: the completion becomes an error before anybody has seen it. */
+/* A deferred write to the memory fails. The completion becomes an error before the program sees it. */
 Test(tm_srq, deferred_writes_that_fail)
 {
     post_buffers(1);
@@ -309,7 +309,7 @@ static void go(int i, enum way way)
     turn();
 }
 
-/* An unexpected message that dies with its QP is not counted, and its buffer serves another one. */
+/* An unexpected message that is lost with its QP is not counted, and its buffer serves another one. */
 Test(tm_srq, a_qp_is_destroyed_during_an_unexpected_message)
 {
     post_buffers(3);
@@ -326,7 +326,7 @@ Test(tm_srq, a_qp_is_destroyed_during_an_unexpected_message)
     cr_expect_eq(srq_posted(srq), 2);
 }
 
-/* A matched entry gets its last completion, whatever becomes of the QP. */
+/* A matched entry gets its last completion, whatever happens to the QP. */
 Test(tm_srq, a_qp_is_destroyed_during_a_matched_message)
 {
     uint32_t qpn[] = {qp_number(qp[0]), qp_number(qp[1]), qp_number(qp[2])};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tag matching: how device and program find out that they agree on what was unexpected. */
+/* Tag matching: how device and program agree on the unexpected messages so far. */
 #include "tests/unit/core/tm_suite.h"
 
 TestSuite(tm_sync, .init = setup, .fini = teardown);
 
-/* An unexpected message; the flags of its completion. */
+/* Sends an unexpected message, and returns the flags of its completion. */
 static uint8_t unexpected(void)
 {
     struct tm_rx rx;
@@ -83,7 +83,7 @@ Test(tm_sync, active_entries_stay_active)
     cr_assert_eq(send_eager(tm, 7), 1);
 }
 
-/* In sync is: the same count, and nothing under way. */
+/* In sync means: equal counts, and no unexpected message is arriving. */
 Test(tm_sync, nothing_is_activated_while_an_unexpected_message_arrives)
 {
     struct tm_rx one, two;
@@ -99,13 +99,13 @@ Test(tm_sync, nothing_is_activated_while_an_unexpected_message_arrives)
     cr_assert_eq(info_of(tm).active, 1, "it died, so the counts agree");
 
     begin_eager(tm, 2, &two);
-    do_add(tm, 1, 6, EXACT, 2); /* the program knows better than it can */
+    do_add(tm, 1, 6, EXACT, 2); /* the program reports more than the device has counted */
     cr_assert_eq(info_of(tm).pending, 1);
     tm_done(tm, &two, 0);
     cr_assert_eq(info_of(tm).pending, 0, "now it is true");
 }
 
-/* --- when to ask ------------------------------------------------------------------------------------------------- */
+/* --- when to ask ------------------------------------------------------------------------------- */
 
 Test(tm_sync, a_sync_request_comes_after_16384_messages_without_a_report)
 {
@@ -122,8 +122,8 @@ Test(tm_sync, a_sync_request_comes_after_16384_messages_without_a_report)
     cr_assert_eq(unexpected(), 0);
 }
 
-/* A program that never reports: after 2^16 messages the counts look the same again, as the 16 bits of the protocol
- * have it. */
+/* A program that never reports. After 2^16 messages the counts are equal again, because the protocol has 16 bits for
+ * them. */
 Test(tm_sync, seventy_thousand_unexpected_messages)
 {
     do_add(tm, 0, 0xbeef, EXACT, 0);
@@ -139,7 +139,7 @@ Test(tm_sync, seventy_thousand_unexpected_messages)
     cr_assert_eq(info_of(tm).counters.rx_unexp_eager, 70000);
 }
 
-/* A program that reports after each message stays in sync across the wrap, whatever is in the upper bits. */
+/* A program that reports after each message stays in sync across the wrap, whatever the upper bits are. */
 Test(tm_sync, counts_wrap)
 {
     for (uint32_t n = 1; n <= 200000; n++) {
@@ -150,7 +150,7 @@ Test(tm_sync, counts_wrap)
     cr_assert_eq(info_of(tm).counters.odd_counts, 0);
 }
 
-/* Counts that no honest program sends are values like any other. */
+/* Counts that no correct program sends are treated like any others. */
 Test(tm_sync, odd_counts)
 {
     cr_assert_eq(do_sync(tm, 5).flags, WC_TM_SYNC_REQ, "ahead");

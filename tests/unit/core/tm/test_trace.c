@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tag matching as people see it: the trace and its reasons. */
+/* Tag matching for users: the trace and its reasons. */
 #include "tests/unit/core/tm_suite.h"
 
 TestSuite(tm_trace, .init = setup, .fini = teardown);
@@ -56,7 +56,7 @@ Test(tm_trace, the_trace_has_each_event_with_its_reason)
     cr_assert_eq(ev.entries, 1, "one entry became active");
 }
 
-/* A message without a buffer comes again and again: that is one event, until something else happens. */
+/* A message without a buffer arrives several times. That is one event, until something else happens. */
 Test(tm_trace, a_deferred_decision_is_recorded_once)
 {
     struct packet p;
@@ -72,7 +72,7 @@ Test(tm_trace, a_deferred_decision_is_recorded_once)
     cr_assert(tm_trace_end(tm) == 4 && last_event(tm).type == TM_EV_WAIT);
 }
 
-/* A message that was delivered, and then was not. */
+/* A message that was delivered, and whose delivery was revoked. */
 Test(tm_trace, a_revoked_decision_is_recorded)
 {
     struct tm_rx rx;
@@ -99,7 +99,7 @@ Test(tm_trace, the_trace_forgets_the_oldest)
     cr_assert_not(tm_trace_get(tm, TRACE_SLOTS + 5, &ev));
 }
 
-/* A list without a trace costs no memory for it, and works. */
+/* Without a trace, a list needs no memory for it, and works. */
 Test(tm_trace, the_trace_is_optional)
 {
     struct tm_params p = {.max_num_tags = 4, .max_ops = 4};
