@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whose packets leave first: what was lost before what is new, a burst of each queue pair in its turn, so that neither
- * retransmissions nor bulk data keep another's ACKs and requests waiting. */
+/* The order in which packets are sent: lost packets before new ones, and a burst of each QP in its turn. So neither
+ * retransmissions nor bulk data delay the ACKs and requests of other QPs. */
 #include "tests/unit/core/core_fixture.h"
 
-#define MTU 256u /* fix_attr's */
+#define MTU 256u /* as in fix_attr */
 #define BURST 4096u
 
 static struct fixture fix;
@@ -57,7 +57,7 @@ static void sequence_nak(uint32_t psn)
     fix_rx(&fix, &p);
 }
 
-/* Index of the first packet of a QP; -1: there is none. */
+/* Returns the index of the first packet of a QP; -1: there is none. */
 static int first_of(const struct tx_batch *b, const struct qp *qp)
 {
     for (uint32_t i = 0; i < b->n; i++)
@@ -103,7 +103,7 @@ Test(scheduler, an_ack_does_not_wait_for_bulk_data)
                         .payload = (const uint8_t *)"data",
                         .payload_len = 4};
     post(bulk, 30 * MTU);
-    cr_assert_geq(batch(&b, 6 * (MTU + 64)), 5); /* it is in the midst of it */
+    cr_assert_geq(batch(&b, 6 * (MTU + 64)), 5); /* the QP is now in the middle of its data */
     fix_rx(&fix, &write);
     cr_assert_geq(batch(&b, 24 * (MTU + 32)), 6);
     int at = first_of(&b, other);
@@ -113,7 +113,7 @@ Test(scheduler, an_ack_does_not_wait_for_bulk_data)
     cr_expect(p.opcode == OP_ACK && at <= (int)(BURST / MTU), "the ACK is packet %d", at);
 }
 
-/* One copy out of client memory for all. */
+/* All data is copied from client memory at once. */
 Test(scheduler, a_single_qp_sends_more_than_a_burst)
 {
     struct tx_batch b;
@@ -140,7 +140,7 @@ static bool is_ack(const struct tx_batch *b, uint32_t i)
     return i < b->n && pkt_decode(out + b->pkt[i].off, b->pkt[i].len, &p) == PKT_OK && p.opcode == OP_ACK;
 }
 
-/* Bulk data, and an ACK of the same queue pair; what leaves in one batch of at most cap bytes. */
+/* Bulk data and an ACK of the same QP. Takes out one batch of at most cap bytes. */
 static void answer_amid_bulk_data(struct tx_batch *b, size_t cap)
 {
     struct pkt write = write_of_four_bytes();
@@ -179,7 +179,7 @@ Test(scheduler, an_ack_is_delayed_only_if_nothing_else_is_to_be_sent)
     cr_expect_not(b.held);
 }
 
-/* A burst of the other's fills the batch but for 232 bytes. */
+/* A burst of the other QP fills the batch up to 232 bytes. */
 Test(scheduler, a_probe_without_room_in_the_batch_stays_due)
 {
     struct tx_batch b;
@@ -216,14 +216,14 @@ Test(scheduler, every_qp_gets_its_turn_after_a_full_batch)
     cr_expect(seen, "the third sends nothing");
 }
 
-/* A NAK is answered to at once, and before the same queue pair's data. */
+/* A NAK is answered at once, and before the data of the same QP. */
 Test(scheduler, a_nak_is_sent_before_the_data_of_its_qp)
 {
     struct tx_batch b;
     struct pkt write = {.opcode = OP_WRITE_ONLY, .dest_qpn = qp_number(bulk), .psn = 105, .ackreq = true};
     post(bulk, 30 * MTU);
     cr_assert_geq(batch(&b, 6 * (MTU + 64)), 5);
-    fix_rx(&fix, &write); /* 100 to 104 are missing */
+    fix_rx(&fix, &write); /* 100 … 104 are missing */
     cr_assert_geq(batch(&b, 24 * (MTU + 32)), 6);
     struct pkt p;
     cr_assert_eq(pkt_decode(out + b.pkt[0].off, b.pkt[0].len, &p), PKT_OK);

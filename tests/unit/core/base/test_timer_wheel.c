@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The timer wheel against a plain array of deadlines. */
+/* Compares the timer wheel with a plain array of deadlines. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 

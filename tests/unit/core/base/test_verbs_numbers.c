@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The engine's numbers are the verbs API's: nobody translates between them, so they must be equal. */
+/* The engine's numbers are those of the verbs API. No code translates between them, so they must be equal. */
 #include <criterion/criterion.h>
 #include <infiniband/tm_types.h>
 #include <infiniband/verbs.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory keys: what can be registered, and what a key then allows to whom, seen through forged
- * requests. */
+/* Memory keys: which regions can be registered, and which accesses a key permits to which QP. The test sends the
+ * requests itself. */
 #include <errno.h>
 
 #include "tests/unit/core/core_fixture.h"
@@ -25,7 +25,7 @@ TestSuite(keys, .init = setup, .fini = teardown);
 #define RR ACCESS_REMOTE_READ
 #define RA ACCESS_REMOTE_ATOMIC
 
-/* Bytes 1024 … 2047 of the fixture's memory, known to the wire as 0x5000 … */
+/* Bytes 1024 … 2047 of the fixture's memory. Their address in requests begins at 0x5000. */
 #define START 1024u
 #define LENGTH 1024u
 #define IOVA 0x5000u
@@ -44,7 +44,7 @@ static uint32_t reg(uint32_t access)
     return key;
 }
 
-/* --- registering ---------------------------------------------------------------------------------------------------- */
+/* --- registering ------------------------------------------------------------------------------- */
 
 Test(keys, remote_rights_to_change_need_the_local_one)
 {
@@ -116,7 +116,7 @@ Test(keys, unknown_keys_are_refused)
     cr_expect_eq(mr_reregister(fix.e, key, &init), -ENOENT);
 }
 
-/* --- what a key allows ---------------------------------------------------------------------------------------------- */
+/* --- what a key allows ------------------------------------------------------------------------- */
 
 enum kind {
     WRITE,
@@ -132,8 +132,8 @@ static void make_target(void)
     fix_bring(&fix, target, QPS_RTR);
 }
 
-/* Sends one request of len bytes at the wire's address va; returns the syndrome of the answer, or 0 if it was
- * carried out. */
+/* Sends one request for len bytes at address va. Returns the syndrome of the answer, or 0 if the request was
+ * executed. */
 static uint8_t ask(enum kind kind, uint32_t key, uint64_t va, uint32_t len)
 {
     static const uint8_t opcodes[] = {OP_WRITE_ONLY, OP_READ_REQUEST, OP_FETCH_ADD};
@@ -158,7 +158,7 @@ static uint8_t ask(enum kind kind, uint32_t key, uint64_t va, uint32_t len)
     return (a.aeth.syndrome & AETH_KIND_MASK) == AETH_ACK ? 0 : a.aeth.syndrome;
 }
 
-/* The same to a fresh QP, as a refused request brings the QP down. */
+/* Does the same with a new QP, because a refused request ends the connection. */
 static uint8_t ask_once(enum kind kind, uint32_t key, uint64_t va, uint32_t len)
 {
     struct event ev;
@@ -272,7 +272,7 @@ Test(keys, deregistered_keys_open_nothing)
 Test(keys, reregistering_is_all_or_nothing)
 {
     uint32_t key = reg(LW | RR);
-    struct mr_init init = region(RW); /* contradicts itself */
+    struct mr_init init = region(RW); /* the access flags contradict each other */
     cr_expect_eq(mr_reregister(fix.e, key, &init), -EINVAL);
     cr_expect_eq(ask_once(READ, key, IOVA, 8), 0, "as before");
     cr_expect_eq(ask_once(WRITE, key, IOVA, 8), NAK_REMOTE_ACCESS);

@@ -17,7 +17,7 @@
 static const struct layout_limits all = {
     .caps = LAYOUT_CAP_ALL, .max_entries = LAYOUT_MAX_ENTRIES, .max_dims = LAYOUT_MAX_DIMS, .max_depth = 8};
 
-/* Binds what must be sound. */
+/* Binds a layout that must be valid. */
 static struct layout bind(uint32_t type, const struct layout_entry_desc *entry, uint32_t count,
                           struct layout_entry *memory)
 {
@@ -36,7 +36,7 @@ struct place {
     uint64_t off, addr;
 };
 
-/* Each offset is where it must be, found by a seek of its own and by going through all from the start. */
+/* Checks that each offset is at its place, by a seek, and by iterating from the start. */
 static void expect(const struct layout *l, uint64_t total, const struct place *place, unsigned n)
 {
     cr_assert_eq(l->total, total);
@@ -65,7 +65,7 @@ static void expect(const struct layout *l, uint64_t total, const struct place *p
         expect(&(l), total, places, COUNT(places));                                                                    \
     } while (0)
 
-/* The pieces of a range, exactly. */
+/* Expects exactly these pieces of a range. */
 static void expect_segments(const struct layout *l, uint64_t off, uint64_t len, const struct layout_segment *want,
                             unsigned n)
 {
@@ -120,7 +120,7 @@ Test(layout, planes_of_a_cube)
     struct layout_entry_desc n_fixed = {.addr = 80, .length = 40, .repeat = 1, .ndim = 1, .dim = {DIM(160, 3)}};
     struct layout l = bind(LAYOUT_INTERLEAVED, &n_fixed, 1, m);
     EXPECT(l, 120, {0, 80}, {39, 119}, {40, 240}, {80, 400}, {119, 439});
-    /* m fixed, however it is described, is one contiguous piece */
+    /* with m fixed, every description is one contiguous piece */
     struct layout_entry_desc m_fixed = {
         .addr = 160, .length = 8, .repeat = 1, .ndim = 3, .dim = {DIM(8, 5), DIM(0, 1), DIM(40, 4)}};
     static const struct layout_segment whole = {0, 0, 160, 160};
@@ -163,7 +163,7 @@ Test(layout, one_entry_runs_out)
 
 Test(layout, last_group_may_be_partial)
 {
-    /* five of A by twos, four of B by threes, one of C: A A B B B C | A A B | A */
+    /* each round: five items of A in pairs, four of B in threes, one of C: A A B B B C | A A B | A */
     struct layout_entry_desc e[] = {{.addr = 0x1000, .length = 2, .repeat = 2, .ndim = 1, .dim = {DIM(0x10, 5)}},
                                     {.addr = 0x2000, .length = 1, .repeat = 3, .ndim = 1, .dim = {DIM(0x10, 4)}},
                                     {.addr = 0x3000, .length = 3, .repeat = MAX, .ndim = 1, .dim = {DIM(0x10, 1)}}};
@@ -237,7 +237,7 @@ Test(layout, ranges_must_be_within_the_layout)
     cr_expect_not(layout_seek(&c, &l, UINT64_MAX, 2), "wraps");
 }
 
-/* A billion items: nothing may take time or memory in proportion. */
+/* A billion items. Neither time nor memory may grow with their number. */
 Test(layout, a_billion_items, .timeout = 30)
 {
     struct layout_entry_desc e[] = {
@@ -284,7 +284,8 @@ Test(layout, the_largest_layout)
 
 Test(layout, a_walk_goes_down_and_comes_back)
 {
-    /* inner: two items of 4 bytes, 16 apart; outer: its bytes 2 … 5, then 3 bytes of an MR, then its bytes 6 and 7 */
+    /* inner: two items of 4 bytes, 16 apart; outer: bytes 2 … 5 of inner, 3 bytes of an MR, and bytes 6 and 7 of
+     * inner */
     struct layout_entry_desc in = {
         .object = 9, .addr = 0x100, .length = 4, .repeat = 1, .ndim = 1, .dim = {DIM(16, 2)}};
     struct layout_entry_desc out[] = {{.object = 1, .addr = 2, .length = 4},
@@ -345,7 +346,7 @@ static const struct {
     enum layout_error error;
     uint32_t type;
     struct layout_entry_desc e;
-    uint32_t without; /* capabilities */
+    uint32_t without; /* capabilities that the device lacks */
 } bad_entries[] = {
     {"length 0", LAYOUT_E_LENGTH, 1, {.repeat = 1, .ndim = 1, .dim = {DIM(16, 4)}}, 0},
     {"length 0 in a composite", LAYOUT_E_LENGTH, 0, {0}, 0},
@@ -448,7 +449,7 @@ Test(layout, bad_layouts)
 
 Test(layout, bad_objects)
 {
-    /* sound: 0x1000 … 0x1037 */
+    /* valid: 0x1000 … 0x1037 */
     const struct layout_object mr = {
         .kind = LAYOUT_MR, .may_bind = true, .pd = PD, .grants = LW | RW | RR, .start = 0x1000, .length = 0x38};
     const struct layout_object mw = {
@@ -464,8 +465,8 @@ Test(layout, bad_objects)
     o[2].pd++;
     o[3].may_bind = false;
     o[4].grants = RR;
-    o[5].length--; /* the last byte */
-    o[6].start++; /* the first one */
+    o[5].length--; /* the last byte is outside */
+    o[6].start++; /* the first byte is outside */
     o[7].start = 0x2000;
     o[8].length = 0;
     o[10].pd++;
@@ -483,7 +484,7 @@ Test(layout, bad_objects)
     uint8_t depth = 5;
     cr_expect_eq(layout_check_object(&sound, &mr, &all, PD, 0, &depth), LAYOUT_OK);
     cr_expect_eq(depth, 5, "the deepest one counts");
-    /* an object that ends where addresses end */
+    /* an object at the end of the address space */
     struct layout_object last = mr;
     struct layout_entry_desc e = {.addr = MAX - 8, .length = 8};
     last.start = MAX - 100;

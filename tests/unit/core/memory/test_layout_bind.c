@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows over layouts: binds that are refused, and what else a bind looks at. */
+/* Memory windows over layouts: refused binds, and the other checks of a bind. */
 #include "tests/unit/core/layout_fixture.h"
 
 TestSuite(layout_bind, .init = setup, .fini = teardown);
 
 static uint32_t unbound, other_pd, read_only, not_bindable;
 
-/* Each breaks one rule; the completion says which; the window stays as it was. */
+/* Each bind breaks one rule. The completion reports which, and the window does not change. */
 Test(layout_bind, refused_binds)
 {
     struct layout_entry_desc sound = {.object = region[0], .length = 8, .repeat = 1, .ndim = 1, .dim = {{16, 4}}};
@@ -20,7 +20,7 @@ Test(layout_bind, refused_binds)
     cr_assert_eq(mw_alloc_layout(fix.e, FIX_PD, MW_TYPE_1, 2, mine_shape, &mine), 0);
     cr_assert_eq(mw_alloc_layout(fix.e, FIX_PD, MW_TYPE_2, 1, deep_shape, &deep), 0);
     unbound = deep;
-    /* a chain as deep as it may be, whose last one may only be read */
+    /* a chain of the maximum depth, whose innermost window may only be read */
     for (unsigned i = 0; i < TREE_LAYOUTS; i++) {
         struct layout_entry_desc e = {.object = i ? window[i - 1] : region[0], .length = 64};
         struct layout_desc d = {.count = 1, .entry = &e};
@@ -29,7 +29,7 @@ Test(layout_bind, refused_binds)
     struct {
         enum layout_error error;
         uint32_t type, count;
-        struct layout_entry_desc e; /* the second one of two */
+        struct layout_entry_desc e; /* the second of two entries */
         uint32_t access;
     } t[] = {
         {LAYOUT_OK, LAYOUT_INTERLEAVED, 2, sound, RIGHTS},
@@ -126,7 +126,7 @@ Test(layout_bind, refused_binds)
         reconnect(1);
         cr_expect_eq(rdma(WR_RDMA_READ, mine, 0, local(0, 64)), WC_SUCCESS, "%u: works", i);
     }
-    /* a window that was not made for it, and one of type 2B that is bound already */
+    /* a window that was not created for layouts, and one of type 2B that is already bound */
     struct layout_desc d = {.type = LAYOUT_INTERLEAVED, .count = 1, .entry = &sound};
     uint32_t ordinary;
     cr_assert_eq(mw_alloc(fix.e, FIX_PD, MW_TYPE_2, &ordinary), 0);
@@ -150,7 +150,7 @@ Test(layout_bind, how_many_entries)
     free(mem);
 }
 
-/* An ordinary range of such a window has an lkey, too, if it was bound with the right. */
+/* An ordinary range of such a window has an lkey too, if it was bound with that right. */
 Test(layout_bind, lkeys_of_ranges)
 {
     for (unsigned i = 0; i < 2; i++) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Random layouts against their flat models, and huge ones against the definition. The seed is the time unless LAYOUT_SEED gives one; a failure prints it with the layout's number. */
+/* Compares random layouts with flat models of them, and huge ones with the definition. LAYOUT_SEED sets the seed; by
+ * default it is the time. A failure prints the seed and the number of the layout. */
 #include <criterion/criterion.h>
 
 #include "tests/unit/core/layout_model.h"
@@ -9,9 +10,10 @@
 static const struct layout_limits limits = {
     .caps = LAYOUT_CAP_ALL, .max_entries = LAYOUT_MAX_ENTRIES, .max_dims = LAYOUT_MAX_DIMS, .max_depth = 8};
 
-/* --- checking them --------------------------------------------------------------------------------------------------- */
+/* --- checking them ----------------------------------------------------------------------------- */
 
-/* Goes through [off, off + len) by pieces. Returns the number of bytes that were right, len if all. */
+/* Iterates over the pieces of [off, off + len). Returns the number of bytes up to the first wrong one, len if there
+ * is none. */
 static uint64_t compare(const struct window *w, uint64_t off, uint64_t len)
 {
     struct layout_walk walk;
@@ -76,14 +78,14 @@ Test(layout_random, nested_against_a_flat_model)
               all);
 }
 
-/* --- large ones ------------------------------------------------------------------------------------------------------ */
+/* --- large ones -------------------------------------------------------------------------------- */
 
 static unsigned __int128 least(unsigned __int128 a, unsigned __int128 b)
 {
     return a < b ? a : b;
 }
 
-/* Where item k of entry i comes: the number of bytes of everything that comes before it, by the definition of rounds. */
+/* Returns where item k of entry i begins: the number of bytes before it, by the definition of rounds. */
 static uint64_t offset_of(const struct layout_desc *d, uint32_t i, uint64_t k)
 {
     const struct layout_entry_desc *e = d->entry;
@@ -94,7 +96,7 @@ static uint64_t offset_of(const struct layout_desc *d, uint32_t i, uint64_t k)
     return (uint64_t)sum;
 }
 
-/* Entries with up to 2^40 items: each item asked for is found where it belongs, and the one after it follows. */
+/* Entries with up to 2^40 items. Each requested item is found at its place, and the next one follows it. */
 Test(layout_random, huge_layouts_against_the_inverse_mapping)
 {
     uint64_t from = seed();
@@ -112,7 +114,7 @@ Test(layout_random, huge_layouts_against_the_inverse_mapping)
             e->dim[0] =
                 (struct layout_dim){.count = chance(50) ? 1 + rnd(5) : 1 + rnd(1ull << 16), .stride = rnd(1000)};
             e->dim[1] = (struct layout_dim){.count = 1 + rnd(1ull << rnd(30)), .stride = rnd(1000000)};
-            if (chance(50)) { /* some of them run out together */
+            if (chance(50)) { /* some entries end in the same round */
                 e->dim[0].count = e->repeat;
                 e->dim[1].count = rounds;
             }
@@ -131,7 +133,7 @@ Test(layout_random, huge_layouts_against_the_inverse_mapping)
             cr_assert(layout_seek(&c, &w->l, off, total - off) && layout_next(&c, &p));
             cr_assert(p.object == i && p.addr == addr + byte, "LAYOUT_SEED=%lu layout %u: item %lu of entry %u", from,
                       number, k, i);
-            /* what comes next by going on is what comes next by seeking */
+            /* iterating and seeking must give the same next piece */
             for (unsigned s = 0; s < 5 && (off += p.len) < total; s++) {
                 struct layout_cursor again;
                 struct layout_segment other;

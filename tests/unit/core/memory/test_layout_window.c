@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows over layouts in the engine: random ones in every use against flat models, with all other memory watched; rights,
- * bounds, atomics, lifetimes. */
+/* Memory windows over layouts in the engine: random ones in every use, compared with flat models, while all other
+ * memory is watched. Also rights, bounds, atomics and lifetimes. */
 #include "tests/unit/core/layout_fixture.h"
 
 TestSuite(layout_window, .init = setup, .fini = teardown);
@@ -25,7 +25,7 @@ static void check_written(const struct window *w, uint32_t off, uint32_t from, u
                      off);
 }
 
-/* The plain buffer from `to` on has become [off, off + len) of the window, and all else is as it was. */
+/* The plain buffer from `to` on must hold [off, off + len) of the window, and everything else must be unchanged. */
 static void check_read(const struct window *w, uint32_t off, uint32_t to, uint32_t len, uint64_t start)
 {
     for (uint32_t i = 0; i < len; i++)
@@ -96,7 +96,7 @@ Test(layout_window, random_layouts_in_every_use, .timeout = 300)
                 e[i].object = e[i].object < FIRST_WINDOW ? region[e[i].object] : window[e[i].object - FIRST_WINDOW];
             cr_assert_eq(bind(a, &window[built], &d, RIGHTS), WC_SUCCESS, "LAYOUT_SEED=%lu: %s", start,
                          layout_error_text(last[0].vendor_err));
-            memset(e, 0xff, sizeof(e)); /* it was copied */
+            memset(e, 0xff, sizeof(e)); /* the engine has copied it */
             for (unsigned i = 0; i < 3; i++)
                 use_window(w, window[built], start);
             built++;
@@ -108,7 +108,7 @@ Test(layout_window, random_layouts_in_every_use, .timeout = 300)
         cr_expect_eq(mr_deregister(fix.e, region[i]), 0, "no window is bound to it any more");
 }
 
-/* Thousands of pieces in one packet, from an odd place on. */
+/* Thousands of pieces in one packet, from an odd offset on. */
 Test(layout_window, single_bytes)
 {
     struct window *w = &tree[0];
@@ -125,7 +125,7 @@ Test(layout_window, single_bytes)
     }
 }
 
-/* As many pieces as a vectored system call takes are handed over at once. */
+/* The engine passes as many pieces at once as a vectored system call takes. */
 Test(layout_window, few_calls)
 {
     reconnect(3);
@@ -149,7 +149,8 @@ Test(layout_window, a_billion_items)
 
 /* --- bounds and rights ------------------------------------------------------------------------- */
 
-/* 32 bytes: everything beyond is refused before a byte is written, though the first packets would be within. */
+/* The window has 32 bytes. A request beyond them is refused before a byte is written, even if its first packets are
+ * within. */
 Test(layout_window, bounds)
 {
     static const struct {
@@ -219,7 +220,8 @@ Test(layout_window, rights)
     }
 }
 
-/* A window of type 2B is for the peer of the QP that bound it, and for everyone of the protection domain as an lkey. */
+/* A window of type 2B is for the peer of the QP that bound it. As an lkey, it is for every QP of the protection
+ * domain. */
 Test(layout_window, a_window_belongs_to_its_qp)
 {
     column(0, 0, 8, 16, 4, RIGHTS);
@@ -240,7 +242,7 @@ Test(layout_window, atomics)
     static const struct {
         uint64_t off;
         enum wc_status status;
-    } t[] = {{0, WC_SUCCESS},          {8, WC_REM_ACCESS_ERR}, /* half in this item, half in the next one */
+    } t[] = {{0, WC_SUCCESS},          {8, WC_REM_ACCESS_ERR}, /* half in one item, half in the next one */
              {12, WC_SUCCESS},         {4, WC_REM_INV_REQ_ERR}, /* resolves to 4 mod 8 */
              {16, WC_REM_INV_REQ_ERR}, {24, WC_REM_ACCESS_ERR}};
     uint64_t value = 5;
@@ -261,7 +263,7 @@ Test(layout_window, atomics)
     cr_expect_eq(fix.atomics, 2);
 }
 
-/* The result of an atomic, and a READ, scattered to single bytes. */
+/* The result of an atomic and the data of a READ are scattered to single bytes. */
 Test(layout_window, results_are_scattered)
 {
     column(0, 0, 1, 3, 8, RIGHTS);
@@ -292,7 +294,7 @@ Test(layout_window, regions_are_pinned)
     cr_expect_eq(mr_deregister(fix.e, region[1]), 0);
 }
 
-/* Outer: 8 bytes of region 1, 8 bytes of an inner window, 8 bytes of region 1. */
+/* The outer window: 8 bytes of region 1, 8 bytes of an inner window, 8 bytes of region 1. */
 static void nest(void)
 {
     column(0, 0, 8, 16, 4, RIGHTS);
@@ -321,7 +323,7 @@ Test(layout_window, inner_windows_may_be_deallocated)
     cr_expect_eq(rdma(WR_RDMA_WRITE, window[1], 0, local(0, 24)), WC_SUCCESS);
     cr_assert_eq(invalidate(a, window[0]), WC_SUCCESS);
     expect_crossing_fails("invalidated");
-    /* bound again, under the very same key, it is another one */
+    /* after another bind it is another window, even with the same key */
     window[0]--;
     column(0, 0, 8, 16, 4, RIGHTS);
     expect_crossing_fails("bound again");
@@ -354,7 +356,7 @@ Test(layout_window, a_packet_is_written_as_a_whole)
     cr_expect_eq(rdma(WR_RDMA_READ, window[2], 0, local(0, 708)), WC_REM_ACCESS_ERR);
 }
 
-/* Invalidated between the packets of a message: what has come stays, the rest is refused. */
+/* The window is invalidated between the packets of a message. The bytes that arrived stay, and the rest is refused. */
 Test(layout_window, invalidated_in_the_middle_of_a_message)
 {
     column(0, 0, 8, 16, 128, RIGHTS);
@@ -422,7 +424,7 @@ Test(layout_window, a_repeated_read_after_invalidation)
     cr_expect(answer.psn == 8 && answer.aeth.syndrome == NAK_REMOTE_ACCESS);
 }
 
-/* Its lkey is for every QP of its protection domain, and for no other. */
+/* A window's lkey is for every QP of its protection domain, and for no other. */
 Test(layout_window, lkeys_belong_to_their_domain)
 {
     static uint8_t buf[16384];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows: who may bind what to which region, and what a peer can do with it then, seen through
- * forged requests. */
+/* Memory windows: which binds are permitted, and what a peer can do with the window. The test sends the peer's
+ * requests itself. */
 #include "tests/unit/core/mw_fixture.h"
 
 TestSuite(mw, .init = setup, .fini = teardown);
@@ -38,14 +38,15 @@ Test(mw, an_unbound_window_opens_nothing)
 
 /* --- binding ----------------------------------------------------------------------------------- */
 
-/* Each row changes one thing of a bind that is right: reading and writing bytes 256 … 511 of a region that allows it. */
+/* Each row changes one thing in a valid bind: bytes 256 … 511 of a region, for reading and writing. */
 struct row {
     const char *what;
     uint32_t mr_access, mr_pd, mw_pd; /* 0: FIX_PD */
     uint32_t access;
     uint64_t addr, length;
-    bool no_key, key_of_other, wrong_lkey, lkey_of_window; /* type 1's new key, the region's key */
-    bool ok1, ok2; /* may a window of type 1, of type 2 be bound like that? */
+    /* what is wrong with type 1's new key, and with the region's key */
+    bool no_key, key_of_other, wrong_lkey, lkey_of_window;
+    bool ok1, ok2; /* whether a window of type 1, of type 2 may be bound like this */
 };
 #define R(...)                                                                                                         \
     {                                                                                                                  \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows: how they lose their binding, by their owner or by a peer, and what is under way then. */
+/* Memory windows: how their owner or a peer ends a binding, and what happens to requests at that time. */
 #include "tests/unit/core/mw_fixture.h"
 
 TestSuite(mw_invalidate, .init = setup, .fini = teardown);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Flow control of what nobody acknowledges: UC and UD. */
+/* Flow control for UC and UD, which have no acknowledgements. */
 #include "tests/unit/core/core_fixture.h"
 #include "wire/probe.h"
 
@@ -7,7 +7,7 @@
 #define WAIT 1000000u /* ns */
 #define COST (1024u + 256u) /* of each datagram below */
 #define FILL (WINDOW / COST)
-#define HOST 9u /* whom they go to */
+#define HOST 9u /* the destination */
 
 static struct fixture fix;
 static struct qp *ud;
@@ -36,10 +36,10 @@ static void teardown(void)
 }
 TestSuite(flow, .init = setup, .fini = teardown);
 
-static struct { /* what one burst brought */
+static struct { /* the result of one burst */
     uint32_t data, probes, answers;
     uint32_t sequence; /* of the last probe */
-    uint32_t data_before_probe; /* how many stood before it in the batch */
+    uint32_t data_before_probe; /* datagrams before it in the batch */
     struct av to; /* of the last probe or answer */
 } got;
 
@@ -71,7 +71,7 @@ static void pull(void)
     }
 }
 
-/* Posts and pulls until no more leaves; returns how many datagrams did. */
+/* Posts datagrams and transmits until no more are sent. Returns how many were sent. */
 static uint32_t push(const uint8_t gid[16], uint32_t most)
 {
     uint32_t before = got.data, posted = 0;
@@ -152,7 +152,7 @@ Test(flow, other_answers_open_nothing)
 {
     uint32_t sent = push_to(HOST, 1000);
     answer(HOST + 1, got.sequence); /* from another host */
-    answer(HOST, got.sequence + 1); /* not asked */
+    answer(HOST, got.sequence + 1); /* an answer to no probe */
     answer(HOST, got.sequence + 0x80000000u);
     pull();
     cr_expect_eq(got.data, sent);
@@ -163,7 +163,7 @@ Test(flow, other_answers_open_nothing)
         answer(HOST, got.sequence - i);
     }
     more = push_to(HOST, 1000);
-    for (uint32_t i = 0; i < 100; i++) { /* each only once */
+    for (uint32_t i = 0; i < 100; i++) { /* each answer counts only once */
         answer(HOST, got.sequence - got.probes);
         cr_expect_eq(push_to(HOST, 0), 0u);
     }
@@ -188,7 +188,7 @@ Test(flow, unanswered_bytes_are_released_after_a_time)
 Test(flow, an_address_that_never_answers_is_paced)
 {
     push_to(HOST, 1000);
-    for (int i = 0; i < 20; i++) { /* by now it is known to be mute */
+    for (int i = 0; i < 20; i++) { /* by now, the engine knows that the destination does not answer */
         wait(2 * WAIT);
         push_to(HOST, 1000);
     }
@@ -200,10 +200,10 @@ Test(flow, an_address_that_never_answers_is_paced)
     cr_expect_eq(got.probes, probes);
     uint32_t rate = (got.data - data) * COST / 40; /* bytes per quarter of a millisecond */
     cr_expect(rate >= WINDOW / 4 * 9 / 10 && rate <= WINDOW / 4 * 11 / 10, "%u", rate);
-    wait(1000000000); /* it is tried again now and then, … */
+    wait(1000000000); /* it is probed again now and then, … */
     push_to(HOST, 1000);
     cr_expect_eq(got.probes, probes + 1);
-    answer(HOST, got.sequence); /* … and was replaced by a Pumice device meanwhile */
+    answer(HOST, got.sequence); /* … and meanwhile a Pumice device has replaced it */
     push_to(HOST, 1000);
     cr_expect_gt(got.probes, probes + 1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Explicit congestion notification (IBA A17.9): a mark is answered by a CNP, and the sender that gets the CNP lowers its
- * rate. */
+/* Explicit congestion notification (IBA A17.9). The receiver of a mark answers with a CNP, and the sender that
+ * receives the CNP lowers its rate. */
 #include "tests/unit/core/core_fixture.h"
 
 #define LINE 1000000000u /* bytes per second */
@@ -48,14 +48,14 @@ static void rx(uint8_t opcode, bool ce, uint8_t from)
     static uint8_t zero[64];
     struct rx_meta meta = {.src_gid = {[15] = from}, .dst_gid = {[15] = 1}, .ce = ce};
     struct pkt p = {.opcode = opcode, .pkey = PKEY_DEFAULT, .dest_qpn = qp_number(qp), .payload = zero};
-    p.psn = 100; /* as expected at first */
+    p.psn = 100; /* the expected PSN at first */
     p.payload_len = (opcode & OP_SERVICE_MASK) == OP_SERVICE_CNP ? PKT_CNP_LEN : 0;
     p.reth.rkey = key;
     p.deth.qkey = 0x1234;
     engine_rx(fix.e, &p, &meta, fix.now);
 }
 
-/* CNPs that are sent; each must be as it should. */
+/* Returns the number of CNPs sent, and checks each. */
 static uint32_t cnps(void)
 {
     struct tx_batch b = {.buf = out, .cap = sizeof out};
@@ -78,7 +78,7 @@ static uint32_t cnps(void)
     return found;
 }
 
-/* --- the marked end ------------------------------------------------------------------------------------------------- */
+/* --- the marked end ---------------------------------------------------------------------------- */
 
 Test(cnp, a_mark_is_answered_but_not_too_often)
 {
@@ -128,7 +128,7 @@ Test(cnp, ecn_can_be_off)
     cr_expect_eq(engine_counters(fix.e)->np_ecn_marked_roce_packets, 1u, "counted all the same");
 }
 
-/* --- the sending end ------------------------------------------------------------------------------------------------ */
+/* --- the sending end --------------------------------------------------------------------------- */
 
 static uint64_t rate(void)
 {
@@ -137,7 +137,7 @@ static uint64_t rate(void)
     return info.rate;
 }
 
-/* Sends as fast as it may for so long; returns the bytes of payload. The destination takes everything at once. */
+/* Sends as fast as permitted for this time. Returns the bytes of payload. The destination accepts all at once. */
 static uint64_t run(uint64_t ns)
 {
     uint64_t end = fix.now + ns, bytes = 0;
@@ -152,7 +152,7 @@ static uint64_t run(uint64_t ns)
         for (uint32_t i = 0; i < b.n; i++) {
             struct pkt p;
             cr_assert_eq(pkt_decode(out + b.pkt[i].off, b.pkt[i].len, &p), PKT_OK);
-            bytes += p.dest_qpn == 1234 ? p.payload_len + 256 : 0; /* with what a packet costs besides */
+            bytes += p.dest_qpn == 1234 ? p.payload_len + 256 : 0; /* with the cost of a packet beside its payload */
         }
         fix.now += 1 * US;
         if (engine_deadline(fix.e) <= fix.now) {
@@ -197,7 +197,7 @@ Test(cnp, the_qp_sends_at_the_rate_that_is_set)
     }
     uint64_t low = rate();
     cr_expect_eq(low, LINE / 500, "there is a lowest one");
-    uint64_t bytes = run(290 * US); /* before it goes up */
+    uint64_t bytes = run(290 * US); /* before the rate rises */
     uint64_t most = low * 290 / 1000000 + 1024;
     cr_expect(bytes <= most && bytes >= 512, "%llu of %llu", (unsigned long long)bytes, (unsigned long long)most);
     uint64_t before = rate();
@@ -211,7 +211,7 @@ Test(cnp, alpha_forgets_old_congestion)
     for (int i = 0; i < 10; i++) {
         rx(OP_CNP, false, 2);
     }
-    for (int i = 0; i < 30; i++) { /* 9 ms: not enough to be without a limit */
+    for (int i = 0; i < 30; i++) { /* 9 ms: too short to reach the state without a limit */
         run(300 * US);
     }
     uint64_t before = rate();
@@ -219,7 +219,7 @@ Test(cnp, alpha_forgets_old_congestion)
     rx(OP_CNP, false, 2);
     cr_expect(rate() < before && rate() > before * 6 / 10, "%llu to %llu", (unsigned long long)before,
               (unsigned long long)rate());
-    double first = 0, last = 0; /* what one of them cuts, no time passing */
+    double first = 0, last = 0; /* the effect of one CNP, without time passing */
     for (int i = 0; i < 8; i++) {
         before = rate();
         rx(OP_CNP, false, 2);

@@ -35,7 +35,7 @@ static void teardown(void)
 }
 TestSuite(mcast, .init = setup, .fini = teardown);
 
-/* Returns the QPs that got a copy, bit by bit. */
+/* Returns the QPs that got a copy, one bit for each. */
 static unsigned send(const uint8_t gid[16], uint8_t from, uint32_t src_qpn)
 {
     struct rx_meta meta = {.src_gid = {[15] = from}};
@@ -123,7 +123,7 @@ Test(mcast, multicast_addresses_are_recognized)
         cr_expect_eq(mcast_attach(qp[0], gid) == 0, first == 255, "%u", first);
     }
     memset(gid, 0, sizeof gid);
-    gid[12] = 224; /* not mapped */
+    gid[12] = 224; /* not an IPv4-mapped address */
     cr_expect_eq(mcast_attach(qp[0], gid), -EINVAL);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Connectivity checks: the engine sends them for its owner, answers others', and hands both over. */
+/* Connectivity checks. The engine sends them for its owner and answers those of others. It reports both to the
+ * owner. */
 #include <errno.h>
 
 #include "tests/unit/core/core_fixture.h"
@@ -56,7 +57,7 @@ static void sends_one_of(uint32_t size)
 Test(check, probes_of_every_size)
 {
     sends_one_of(PROBE_LEN);
-    sends_one_of(1021); /* is padded */
+    sends_one_of(1021); /* needs padding */
     sends_one_of(4096);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the engine reports for the log, and the first cause of errors. */
+/* The engine's reports for the log, and the first cause of an error. */
 #include "tests/unit/core/core_fixture.h"
 
 static struct fixture fix;
@@ -385,7 +385,7 @@ Test(report, unmapped_memory)
                     .payload = (const uint8_t *)"data",
                     .payload_len = 4};
     fix_rx(&fix, &p);
-    engine_mem_fault(fix.e, qp_number(qp), fix.now); /* the owner wrote later, and could not */
+    engine_mem_fault(fix.e, qp_number(qp), fix.now); /* the owner's deferred write failed */
     struct report r = {0};
     while (r.kind != REPORT_ERROR)
         cr_assert(engine_pop_report(fix.e, &r), "nothing of it is told");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The engine's invariants (daemon/core/qp/qp_check.h): a sound QP passes, and each part of a broken QP is caught. The tests link the
- * engine that asserts the invariants, so a broken QP also ends the program at the next call of the engine. */
+/* The engine's invariants (daemon/core/qp/qp_check.h). A valid QP passes, and each part of an invalid QP is found.
+ * The tests link the engine that asserts the invariants, so an invalid QP also ends the program at the next call of
+ * the engine. */
 #include <signal.h>
 
 #include "daemon/core/control/exit_check.h"
@@ -8,7 +9,7 @@
 #include "daemon/core/qp/qp_check.h"
 #include "tests/unit/core/one_qp.h"
 
-#define PACKETS 3 /* unacknowledged */
+#define PACKETS 3 /* unacknowledged packets */
 
 static void setup(void)
 {
@@ -41,7 +42,7 @@ Test(qp_check, a_sound_qp_passes)
     engine_check_tables(fix.e);
 }
 
-/* A QP of which one part was changed does not pass. */
+/* A QP with one changed part does not pass. */
 #define CAUGHT(name, change)                                                                                           \
     Test(qp_check, name, .signal = SIGABRT)                                                                            \
     {                                                                                                                  \

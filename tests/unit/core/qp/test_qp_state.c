@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* States of a QP and its attributes (IBA 11.2.5.2), and what may be posted in which. */
+/* States of a QP and its attributes (IBA 11.2.5.2), and which requests may be posted in which state. */
 #include <errno.h>
 
 #include "tests/unit/core/core_fixture.h"
@@ -21,7 +21,7 @@ static const enum qp_state states[] = {QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QP
 #define MIGRATION (QPA_PATH_MIG_STATE)
 #define RUNNING (QPA_CUR_STATE | QPA_ACCESS_FLAGS | QPA_MIN_RNR_TIMER | MIGRATION)
 
-/* The specification's arrows. `optional` leaves out the alternate path, which no RoCE device has. */
+/* The transitions of the specification. `optional` is without the alternate path, which no RoCE device has. */
 static const struct arrow {
     enum qp_state from, to;
     uint32_t optional;
@@ -48,7 +48,7 @@ static const struct arrow *arrow_of(enum qp_state from, enum qp_state to)
     return NULL;
 }
 
-/* Modifies, and checks that a refusal leaves everything as it was. */
+/* Modifies the QP, and checks that a refusal changes nothing. */
 static int try(struct qp *qp, enum qp_state to, uint32_t mask, struct qp_attr a)
 {
     struct qp_attr before, after;
@@ -154,7 +154,7 @@ Test(qp_state, current_state_must_be_the_current_state)
     cr_expect_eq(qp_modify(qp, &a, QPA_STATE | QPA_CUR_STATE, 0, NULL), 0);
 }
 
-/* Values beyond their bounds, each alone in an otherwise sound transition. */
+/* Values beyond their bounds, each alone in an otherwise valid transition. */
 Test(qp_state, values_have_bounds)
 {
 #define WRONG(from, to, field, value)                                                                                  \
@@ -174,11 +174,11 @@ Test(qp_state, values_have_bounds)
     WRONG(QPS_RESET, QPS_INIT, pkey_index, 1);
     WRONG(QPS_RESET, QPS_INIT, access, 1u << 20);
     WRONG(QPS_INIT, QPS_RTR, path_mtu, 0);
-    WRONG(QPS_INIT, QPS_RTR, path_mtu, 5); /* the port has 4 */
+    WRONG(QPS_INIT, QPS_RTR, path_mtu, 5); /* the port has MTU 4 */
     WRONG(QPS_INIT, QPS_RTR, dest_qpn, 0x1000000);
     WRONG(QPS_INIT, QPS_RTR, max_dest_rd_atomic, ENGINE_MAX_RD_ATOMIC + 1);
     WRONG(QPS_INIT, QPS_RTR, min_rnr_timer, 32);
-    WRONG(QPS_INIT, QPS_RTR, av.sgid_index, 1); /* there is one */
+    WRONG(QPS_INIT, QPS_RTR, av.sgid_index, 1); /* there is one GID */
     WRONG(QPS_RTR, QPS_RTS, timeout, 32);
     WRONG(QPS_RTR, QPS_RTS, retry_cnt, 8);
     WRONG(QPS_RTR, QPS_RTS, rnr_retry, 8);
@@ -217,11 +217,11 @@ Test(qp_state, psns_have_24_bits)
     cr_expect_eq(got.rq_psn, 5);
 }
 
-/* --- unreliable types ----------------------------------------------------------------------------------------------- */
+/* --- unreliable types -------------------------------------------------------------------------- */
 
 #define UC_RUNNING (QPA_CUR_STATE | QPA_ACCESS_FLAGS | MIGRATION)
 
-/* The specification's columns for UC and UD, as above. */
+/* The specification's columns for UC and UD, in the same form. */
 static const struct arrow uc_arrows[] = {
     {QPS_RESET, QPS_INIT, 0},
     {QPS_INIT, QPS_INIT, QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS},
@@ -252,7 +252,7 @@ static void discard(struct qp *qp)
     free(fix.qpmem[fix.nqpmem]);
 }
 
-/* A request that can't be carried out brings it to SQE. */
+/* A request that can't be executed moves the QP to SQE. */
 static struct qp *unreliable_in(enum qp_type type, enum qp_state state)
 {
     struct qp *qp = fix_qp_of(&fix, type);
@@ -280,7 +280,7 @@ static void check_column(enum qp_type type, const struct arrow *column, size_t n
                 w = column[a].from == from && column[a].to == to ? &column[a] : w;
             }
             uint32_t required = fix_required_of(type, from, to);
-            for (uint32_t bit = 1; bit <= QPA_RATE_LIMIT; bit <<= 1) { /* bit 1: the state alone */
+            for (uint32_t bit = 1; bit <= QPA_RATE_LIMIT; bit <<= 1) { /* bit 1 is the state alone */
                 struct qp *qp = unreliable_in(type, from);
                 bool always = (to == QPS_RESET || to == QPS_ERR) && (bit == QPA_STATE || bit == QPA_CUR_STATE);
                 bool legal = w && !(required & bit) && ((w->optional | QPA_STATE) & bit);
@@ -304,7 +304,7 @@ Test(qp_state, ud_follows_its_column_of_the_table)
     check_column(QPT_UD, ud_arrows, sizeof ud_arrows / sizeof ud_arrows[0]);
 }
 
-/* --- posting -------------------------------------------------------------------------------------------------------- */
+/* --- posting ----------------------------------------------------------------------------------- */
 
 static int post_send(struct qp *qp)
 {
@@ -389,7 +389,7 @@ Test(qp_state, reset_discards_requests_without_completions)
     cr_expect(left.state == QPS_RESET && left.access == 0 && left.dest_qpn == 0 && left.timeout == 0 &&
                   left.av.dgid[15] == 0,
               "attributes are forgotten");
-    fix_bring(&fix, qp, QPS_RTS); /* and it can be used again */
+    fix_bring(&fix, qp, QPS_RTS); /* and the QP can be used again */
     cr_expect_eq(post_send(qp), 0);
     cr_expect_eq(tx(), 1);
 }
@@ -411,7 +411,7 @@ Test(qp_state, destroy_forgets_everything)
 
 Test(qp_state, queues_have_bounds)
 {
-    struct qp *qp = qp_in(QPS_SQD); /* where nothing is sent, so that the queue fills */
+    struct qp *qp = qp_in(QPS_SQD); /* in SQD nothing is sent, so the queue fills up */
     for (uint32_t i = 0; i < 4; i++) {
         cr_expect_eq(qp_send_room(qp), 4 - i);
         cr_expect_eq(qp_recv_room(qp), 4 - i);
@@ -460,7 +460,7 @@ Test(qp_state, messages_end_at_2_gib)
     cr_expect_eq(qp_post_send(qp, &wr, sge, NULL, 0), 0);
 }
 
-/* --- numbers -------------------------------------------------------------------------------------------------------- */
+/* --- numbers ----------------------------------------------------------------------------------- */
 
 Test(qp_state, qp_numbers_are_found_and_limited)
 {
@@ -493,7 +493,7 @@ Test(qp_state, numbers_wrap_before_the_multicast_qp)
     high.e = engine_init(high.mem, &high.cfg, &ops, &high, &fix_no_refill, &high);
     cr_assert_not_null(high.e);
     cr_expect_eq(qp_number(fix_qp(&high)), 0xfffffe);
-    for (uint32_t i = 0, last = 16; i < 7; i++) { /* numbers whose place in the table is taken are left out */
+    for (uint32_t i = 0, last = 16; i < 7; i++) { /* numbers whose slot in the table is used are skipped */
         uint32_t n = qp_number(fix_qp(&high));
         cr_expect(n > last && n < 17 + 8, "%u", n);
         last = n;

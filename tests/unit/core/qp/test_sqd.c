@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Draining a send queue (IBA 10.3.1.5): what has begun is finished, nothing else begins, one event tells. */
+/* Draining a send queue (IBA 10.3.1.5). Requests that have begun are finished, no other one begins, and one event
+ * reports the end. */
 #include "tests/unit/core/one_qp.h"
 
 static uint32_t key;
@@ -131,7 +132,7 @@ Test(sqd, retransmission_goes_on)
     cr_expect_eq(engine_deadline(fix.e) == NEVER || transmit() == 0, true);
 }
 
-/* Requests that have their PSNs, but have to wait, have not begun. */
+/* Requests that have PSNs but must wait have not begun. */
 Test(sqd, a_request_that_waits_for_a_fence_stays_unsent)
 {
     post(WR_RDMA_READ, 8, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A destroyed QP acknowledges duplicates of what it had received, and nothing else. */
+/* A destroyed QP acknowledges duplicates of the packets that it had received, and nothing else. */
 #include "tests/unit/core/core_fixture.h"
 
 enum { PEER_QPN = 99, FIRST_PSN = 0xfffffe };
@@ -22,7 +22,7 @@ static void connect_qp(struct qp *qp)
                  0);
 }
 
-/* An empty WRITE, which needs neither key nor receive request. */
+/* An empty WRITE. It needs neither a key nor a receive request. */
 static void write_arrives(uint32_t qpn, uint32_t psn)
 {
     struct pkt p = {.opcode = OP_SERVICE_RC | OP_WRITE_ONLY,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Batches end where rows do: packets of one length, the last of which may be shorter, which their owner sends at once. */
+/* Batches end where GSO runs end. A run is packets of one length, the last of which may be shorter, and their owner
+ * sends them at once. */
 #include "tests/unit/core/core_fixture.h"
 
-#define MIDDLE (256u + 16) /* a packet with nothing but a BTH before its payload */
+#define MIDDLE (256u + 16) /* a packet with only a BTH before its payload */
 #define ROW 8u
 
 static struct fixture fix;
@@ -36,7 +37,8 @@ static void post(uint32_t len)
     cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
 }
 
-/* How many packets of a WRITE leave in a batch with room for a FIRST and so many others. row: bytes of one. */
+/* Returns how many packets of a WRITE are put into a batch with room for a FIRST packet and so many MIDDLE ones. row:
+ * the maximum bytes of a run. */
 static uint32_t send(uint32_t len, uint32_t room, uint32_t row)
 {
     post(len);
@@ -51,7 +53,7 @@ static bool asks(uint32_t i)
     return p.ackreq;
 }
 
-/* FIRST is longer, so the packet behind it ends its row. */
+/* The FIRST packet is longer, so the packet after it ends its run. */
 Test(rows, a_run_that_does_not_fit_is_not_begun)
 {
     cr_expect_eq(send(FIX_MEM, 1 + 2 * ROW + 7, ROW * MIDDLE), 2 + 2 * ROW, "%u packets", b.n);
@@ -90,7 +92,7 @@ Test(rows, a_batch_that_is_shorter_than_a_run_is_filled)
 Test(rows, short_packets_make_short_runs)
 {
     const uint32_t rest = 64 * 36; /* 64 WRITEs of 4 bytes: with RETH, payload and ICRC */
-    const uint32_t ended = 16 + 7 * MIDDLE + 116; /* the last one is shorter */
+    const uint32_t ended = 16 + 7 * MIDDLE + 116; /* the last packet is shorter */
     static const struct {
         uint32_t len, packets;
     } cases[] = {{4, 9}, {256, 8}};
@@ -104,7 +106,8 @@ Test(rows, short_packets_make_short_runs)
     }
 }
 
-/* 112 packets, and the first two of a message whose other 30 would be cut to less than half a row by what a batch takes, 128. */
+/* 112 packets, and the first two of another message. A batch takes 128 packets, so the other 30 would be cut to less
+ * than half a run. */
 Test(rows, the_packet_limit_does_not_cut_a_run)
 {
     for (unsigned i = 0; i < 4; i++)
