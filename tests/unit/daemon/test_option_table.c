@@ -15,7 +15,7 @@
 #include "daemon/options.h"
 #include "daemon/reload.h"
 
-/* Two different good values, a bad one, and what the error says. NULL: the option takes any text. */
+/* Two different valid values, an invalid one, and the error message. NULL: the option takes any text. */
 static const struct values {
     const char *name, *good, *other, *bad, *says;
 } values[] = {
@@ -207,7 +207,7 @@ Test(option_table, the_file_refuses_what_only_the_command_line_takes)
     }
 }
 
-/* One setting each changes in the configuration; the settings of the server follow if the option is marked. */
+/* One setting in the configuration changes at a time. The server's settings must follow if the option is marked. */
 Test(option_table, sighup_changes_what_is_marked)
 {
     static struct server server; /* without devices */
@@ -250,13 +250,13 @@ Test(option_table, sighup_applies_faults_and_log)
     cr_expect(log_enabled(LOG_NET, LOG_LEVEL_DEBUG));
     cr_expect_not(log_enabled(LOG_QP, LOG_LEVEL_WARN));
 
-    strcpy(server.devices.fault, "dup=2%"); /* `pumice fault` has set it meanwhile */
+    strcpy(server.devices.fault, "dup=2%"); /* meanwhile, `pumice fault` has set it */
     reload_apply(&server, &fresh, others);
     cr_expect_str_eq(server.devices.fault, "dup=2%", "the configuration says the same as before");
 }
 
-/* The next option that the page describes, without its dashes: a line such as ".BR \-f ", " \-\-foreground" after ".TP".
- * False: there is none. */
+/* Finds the next option that the page describes, without its dashes: a line such as ".BR \-f ", " \-\-foreground"
+ * after ".TP". False: there is none. */
 static bool next_in_page(FILE *page, char *name, size_t size)
 {
     char line[1024];

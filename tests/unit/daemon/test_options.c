@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* daemon/options, daemon/config: values of options, and the configuration file, whose errors name the line. test_option_table.c
- * walks the whole table. */
+/* Values of options (daemon/options.h), and the configuration file (daemon/config.h), whose errors name the line.
+ * test_option_table.c walks the whole table. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ Test(options, numbers_are_whole)
     cr_assert_eq(o.seed, UINT64_MAX);
 }
 
-/* An ACK is never later than a quarter of the shortest timeout that there can be. */
+/* An ACK is never delayed by more than a quarter of the shortest possible timeout. */
 Test(options, values_have_bounds)
 {
     static const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* daemon/space, daemon/memory: both ways to the memory of a process, tried on this process: scattering, gathering,
- * merging, failures in the middle, and what must be refused. */
+/* Client memory (daemon/client_mem/client_mem.h, mem_backend.h): both ways to the memory of a process, tried on the
+ * test's own process. Scattering, gathering, merging, failures in the middle, and refused accesses. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 static uint64_t probe = 0xfeedfacecafebeefull;
 static struct mem_backend m;
 static struct client_mem s;
-static char *area; /* four pages, the third is not there */
+static char *area; /* four pages, of which the third is not mapped */
 #define PAGE 4096
 
 static int self_mem(void)
@@ -141,13 +141,13 @@ BOTH_WAYS(a_failure_hits_its_own_queue_pair)
     memset(src, 0x5a, sizeof(src));
     p = at(0, 100);
     cr_assert_eq(mem_backend_ops.write(&m, 1, &p, 1, src, 100), 0);
-    p = at(2 * PAGE - 50, 100); /* runs into the hole */
+    p = at(2 * PAGE - 50, 100); /* reaches into the hole */
     cr_assert_eq(mem_backend_ops.write(&m, 2, &p, 1, src, 100), 0);
     p = at(3 * PAGE, 100);
     cr_assert_eq(mem_backend_ops.write(&m, 3, &p, 1, src, 100), 0);
     p = at(2 * PAGE + 8, 8);
     cr_assert_eq(mem_backend_ops.write(&m, 4, &p, 1, src, 8), 0);
-    p = at(3 * PAGE + 100, 100); /* adjacent to nothing that is still there */
+    p = at(3 * PAGE + 100, 100); /* not adjacent to memory that is still mapped */
     cr_assert_eq(mem_backend_ops.write(&m, 5, &p, 1, src, 100), 0);
     mem_backend_flush(&m);
     cr_assert_eq(area[99], 0x5a);
@@ -233,7 +233,8 @@ Test(space, adjacent_writes_are_merged)
     finish();
 }
 
-/* Page protections hold for process_vm; /proc/self/mem ignores them, which is why keys are checked before. */
+/* process_vm_readv and process_vm_writev obey page protections. /proc/self/mem ignores them, so the keys are checked
+ * before. */
 Test(space, read_only_memory)
 {
     uint8_t src[8] = {1};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* daemon/gather: many small pieces of memory read by few ranges, tried on this process. */
+/* Gathering (daemon/client_mem/gather.h): many small pieces of memory are read with few ranges, tried on the test's
+ * own process. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -80,7 +81,7 @@ Test(gather, adjacent_segments_are_one_range)
     cr_assert_arr_eq(out, area, sizeof(out));
 }
 
-/* A page that is not there between two that are: a span never reaches over it, and pieces in it are told. */
+/* One unmapped page between two mapped ones. No span crosses it, and pieces in it are reported. */
 Test(gather, pages_without_a_segment_are_not_read)
 {
     uint8_t out[3][8];
@@ -102,7 +103,7 @@ Test(gather, pages_without_a_segment_are_not_read)
     cr_assert_arr_eq(out[0], area + 16, 8);
 }
 
-/* More pieces, entries and bytes than one call takes; every mix of sizes and places. */
+/* More pieces, entries and bytes than one call takes, in random sizes and places. */
 Test(gather, random_lists)
 {
     static uint8_t out[3000 * 1600];

@@ -54,7 +54,7 @@ static size_t resident_kib(void)
     return kib;
 }
 
-/* 4,096 of them, each connected, do not cost more than some KiB each, their rings not counted; and every one is found. */
+/* 4,096 QPs, all connected. Each costs no more than a few KiB without its rings, and each is found. */
 Test(limits, queue_pairs)
 {
     enum { N = 4096 };
@@ -105,7 +105,7 @@ Test(limits, largest_queues)
     cr_assert_eq(CALL(PM_OP_CREATE_CQ, c), 0);
 }
 
-/* All regions and all windows, together. */
+/* All regions and all windows at the same time. */
 Test(limits, keys)
 {
     struct pm_reg_mr_req r = {pd, ACCESS_LOCAL_WRITE, (uintptr_t)memory, 64, (uintptr_t)memory};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sessions of the daemon without a network: control operations field by field, and how sessions end. */
+/* Sessions of the daemon without a network: each field of the control operations, and the ways in which a session
+ * ends. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -200,7 +201,7 @@ Test(session_control, wrong_addresses_are_named)
     cr_assert_eq(CALL(PM_OP_MODIFY_QP, m), -EINVAL, "cut to a byte it would be INIT");
 }
 
-/* When a session ends, all its objects are gone, whatever their state was. */
+/* When a session ends, all its objects are freed, in whatever state they are. */
 Test(session_control, the_end_of_a_session_frees_everything)
 {
     int before, after;

@@ -10,7 +10,7 @@
 
 #define SLOW (2 * NS_PER_MS)
 
-/* A slow yield at *now, which moves to its end. Returns whether a short slice is asked for. */
+/* A slow yield at *now. Sets *now to its end. Returns whether a short slice is asked for. */
 static bool slow(struct cpu_yield *t, uint64_t *now)
 {
     *now += SLOW;
@@ -80,7 +80,7 @@ Test(cpu_yield, a_short_slice_ends_after_a_time_without_slow_yields)
     cr_assert(!cpu_yield_took(&t, now - NS_PER_US, now));
 }
 
-/* The time slice of this thread in ns, as Linux tells it since 6.12; 0: unknown. */
+/* Returns the time slice of this thread in ns, which Linux reports since 6.12; 0: not known. */
 static uint64_t slice(void)
 {
     struct {
@@ -93,7 +93,7 @@ static uint64_t slice(void)
     return syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) == 0 ? a.runtime : 0;
 }
 
-/* Makes t ask for a short slice by a yield; for how long is far from over then. */
+/* Makes t ask for a short slice by a yield. Its end is then far in the future. */
 static void make_brief(struct cpu_yield *t)
 {
     t->brief_until = clock_ns() + 100 * NS_PER_S;
@@ -109,17 +109,17 @@ Test(cpu_yield, a_yield_sets_a_short_slice_and_restores_the_usual_one)
     cpu_yield_now(&t);
     cr_assert_eq(slice(), usual);
     make_brief(&t);
-    if (usual) /* else Linux doesn't know of it */
+    if (usual) /* otherwise Linux does not report it */
         cr_assert_eq(slice(), 100 * NS_PER_US);
     t.brief_until = 0;
     cpu_yield_now(&t);
-    if (t.brief_until) /* that very yield was slow, and the last of five */
+    if (t.brief_until) /* this yield was slow, and the last of five */
         SKIP_TEST("the end of a brief slice", "this machine is too busy");
     cr_assert(!t.brief);
     cr_assert_eq(slice(), usual);
 }
 
-/* As it is under load. */
+/* This happens under load. */
 Test(cpu_yield, a_short_slice_ends_without_a_yield)
 {
     struct cpu_yield t = {0};

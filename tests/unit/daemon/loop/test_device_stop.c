@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A device's thread ends when it is told to, whatever it is doing then. */
+/* A device's thread ends when it is stopped, whatever it is doing then. */
 #include <criterion/criterion.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-/* Told so in the moment after it woke for something else, it must not go back to sleep. */
+/* The stop comes just after the thread woke up for another reason. It must not sleep again. */
 Test(stop, just_woken, .timeout = 30)
 {
     enum { ROUNDS = 300 };

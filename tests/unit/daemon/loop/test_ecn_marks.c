@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* ECN at the socket: what leaves is marked as capable, marks that fault injection makes arrive, and an address vector's
- * traffic class keeps its upper six bits. */
+/* ECN at the socket. Packets are sent as ECN-capable, marks by fault injection arrive, and the traffic class of an
+ * address vector keeps its upper six bits. */
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static struct udp *open_at(int last, bool ecn)
     char text[32], why[ERROR_TEXT_MAX];
     union addr addr;
 
-    /* Tests run side by side: addresses of the process. */
+    /* Tests run in parallel, so the addresses depend on the process. */
     snprintf(text, sizeof(text), "127.%d.%d.%d", 128 + (getpid() >> 15 & 63), getpid() >> 7 & 255,
              (getpid() & 127) * 2 + last);
     cr_assert_eq(addr_parse(text, &addr), 0);
@@ -51,7 +51,7 @@ static void finish(void)
     free(to);
 }
 
-/* TOS of one packet as it arrives. */
+/* Returns the TOS of one packet as it arrives. */
 static int tos_of_packet(uint8_t traffic_class, bool ce, bool cnp)
 {
     uint8_t buf[LEN] = {0x04};
@@ -103,13 +103,12 @@ Test(ecn, cnps_may_have_a_class_of_their_own, .fini = finish)
     cr_assert_eq(tos_of_packet(0x5c, false, true), 2);
 }
 
-/* --- with an engine behind it
- * ----------------------------------------------------------------------------------------- */
+/* --- with an engine behind it ------------------------------------------------------------------ */
 
 static struct fixture f;
 static uint8_t memory[65536];
 
-/* Sends what congestion would hit between two queue pairs of one device. */
+/* Sends traffic that congestion would affect, between two QPs of one device. */
 static const struct engine_counters *traffic(const char *ecn, const char *fault)
 {
     struct fixture_cq cq;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Requests from ring to completion between two queue pairs of one device, without a network; and clients that write nonsense to
- * their rings. */
+/* Requests from the ring to the completion between two QPs of one device, without a network, and clients that write
+ * invalid rings. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -107,13 +107,13 @@ Test(traffic, inline_data_is_a_copy)
     memset(w + 1, 0x77, 60);
     fixture_post_send(s, &a);
     device_pass(f.device, clock_ns());
-    memset(w, 0, a.rep.sq_stride); /* what a client does to a slot that was read must not matter */
+    memset(w, 0, a.rep.sq_stride); /* the client may change a slot that was already read */
     fixture_run(&f);
     cr_assert(fixture_poll(&cq, &e) && e.status == WC_SUCCESS);
     cr_assert(memory[100] == 0x77 && memory[159] == 0x77 && memory[160] == 0);
 }
 
-/* The queue pair fails with IBV_EVENT_QP_FATAL; the session and its other queue pairs live on. */
+/* The QP fails with IBV_EVENT_QP_FATAL. The session and its other QPs go on. */
 static void assert_failed(const char *why)
 {
     struct pm_handle h = {a.rep.qpn};
@@ -286,7 +286,8 @@ Test(traffic, completion_queue_overrun)
     cr_assert_eq(state_of(r.rep.qpn), QPS_RTS, "it did not");
 }
 
-/* The first loser ends the queue; another one that uses it goes on until it loses one, too, and is not left waiting for it. */
+/* The first QP that loses a completion ends the CQ. Another QP that uses the CQ goes on until it loses one too, and
+ * does not wait for it for ever. */
 Test(traffic, completion_queue_overrun_of_two)
 {
     struct fixture_cq small;
@@ -315,7 +316,7 @@ Test(traffic, completion_queue_overrun_of_two)
     cr_assert_geq(f.device->io.completions_lost, 2);
 }
 
-/* A consumer index that can't be does not make the daemon write outside of the queue, nor wait for ever. */
+/* With an invalid consumer index, the daemon neither writes outside of the queue nor waits for ever. */
 Test(traffic, hostile_consumer_index)
 {
     atomic_store(&cq.page->consumer, 0x40000000);
@@ -368,7 +369,8 @@ Test(traffic, resize_keeps_unread_completions)
     cr_assert_not(fixture_poll(&cq, &e));
 }
 
-/* The requests that come between the halves of a resize may be too many for the new size. Then nothing changes. */
+/* The requests that are posted between the two steps of a resize may be too many for the new size. Then nothing
+ * changes. */
 Test(traffic, resize_that_came_too_late)
 {
     struct pm_resize_cq_req rq = {cq.rep.handle, 4};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The capture ring: what it holds, what it drops, what its filters let through, and a client that writes nonsense. */
+/* The capture ring: its contents, the packets it drops, its filters, and a client that writes invalid values. */
 #include <criterion/criterion.h>
 #include <errno.h>
 
@@ -63,7 +63,7 @@ static void done(struct reader *r, const struct pm_capture_record *c)
     atomic_store(&r->page->tail, r->tail);
 }
 
-/* A packet with this opcode, for this queue pair, from 192.0.2.src, all its other bytes alike. */
+/* A packet with this opcode, for this QP, from 192.0.2.src. All its other bytes have one value. */
 static void receive(uint8_t opcode, uint32_t qpn, uint8_t src, uint8_t fill, uint32_t len)
 {
     struct rx_meta meta = {.src_gid = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = src}};
@@ -91,10 +91,10 @@ Test(capture, overflow_counts)
     start(&r, &rq);
     cr_assert(capture_on(f.device));
     for (unsigned i = 0; i < 200; i++)
-        receive(4, 17, 1, (uint8_t)i, 904); /* 1000 bytes with its header */
+        receive(4, 17, 1, (uint8_t)i, 904); /* 1000 bytes with the record's header */
     cr_assert_eq(r.page->packets, 200);
     cr_assert_eq(r.page->dropped, 200 - RING / 1000);
-    while ((c = next(&r)) != NULL) { /* the oldest are there, whole */
+    while ((c = next(&r)) != NULL) { /* the oldest packets are complete */
         const uint8_t *p = (const uint8_t *)(c + 1);
 
         cr_assert_eq(c->len, 904);
@@ -152,7 +152,8 @@ Test(capture, hostile_tail)
     cr_assert(fixture_start(&f));
     start(&r, &rq);
     for (unsigned i = 0; i < 20000; i++) {
-        /* Wrong values here may cost the client packets, and nothing else (sanitizers and the guard below check). */
+        /* With wrong values here the client may lose packets, but nothing else may happen. Sanitizers and the guard
+         * below check that. */
         atomic_store(&r.page->tail, r.page->head + (uint64_t)lies[i % 8] * (1 + i % 3));
         receive(4, 17, 1, (uint8_t)i, 16 + i % 4200);
         cr_assert_leq(r.capture->dropped, r.capture->packets);

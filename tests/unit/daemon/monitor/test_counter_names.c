@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Counters by the names of others: each file of sysfs is there once and has the value that status tells. */
+/* Counters under the names of other systems. Each sysfs file exists once, and has the value that status reports. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/monitor/counter_names.h"
 
-/* Every counter has a value of its own: its number from 1, times 8. */
+/* Every counter gets a different value: its number from 1, times 8. */
 static void fill(uint64_t *v, size_t size)
 {
     for (size_t i = 0; i < size / sizeof(*v); i++)

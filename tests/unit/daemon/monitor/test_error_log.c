@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The engine's reports as lines of the log: words for every kind and cause, one line each, and not too many of them. */
+/* The engine's reports as lines of the log: a text for every kind and cause, one line for each report, and a limit on
+ * their rate. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static void teardown(void)
 }
 TestSuite(reports, .init = setup, .fini = teardown);
 
-/* Everything that was logged so far, as an array; the caller's. */
+/* Returns all lines logged so far as an array, which the caller frees. */
 static json_t *logged(void)
 {
     static char text[1 << 20];
@@ -124,7 +125,7 @@ Test(reports, words_for_every_nak)
     expect_fields(&r, "timeout");
 }
 
-/* Each has words of its own. */
+/* Each cause has its own text. */
 Test(reports, words_for_every_cause)
 {
     char seen[DROP_CAUSES + ERROR_CAUSES][REPORT_TEXT_MAX];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where counters may be served, and the text. */
+/* The addresses at which counters may be served, and their text. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* daemon/fault: the decisions are a function of seed, flow, packet and attempt; they come as often as they were
- * ordered; and the text form says clearly what it did not understand. */
+/* Fault injection (daemon/net/fault.h). The decisions are a function of seed, flow, packet and attempt. Their
+ * frequency is as specified. Errors in the text form are explained. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <math.h>
@@ -65,7 +65,7 @@ Test(fault, same_seed_same_faults_whatever_is_in_between)
     for (uint32_t i = 0; i < N; i++)
         first[i] = ask(&state, 17, i, OP_SEND_ONLY);
 
-    /* With more packets of other flows in between than the table has places. */
+    /* Between them, packets of other flows fill the table more than once. */
     start(&other, spec, 42);
     for (uint32_t i = 0; i < N; i++) {
         for (uint32_t k = 0; k < 2 * FAULT_SETS * FAULT_WAYS / N; k++)
@@ -118,7 +118,7 @@ Test(fault, a_lost_packet_gets_through_in_the_end)
     cr_assert(fabs((double)tries - 10000 / 0.7) < 6 * 100 * sqrt(0.3) / 0.7, "%lu", (unsigned long)tries);
 }
 
-/* As many packets as the table is made for, in flight together: each is still known when it is sent again. */
+/* As many packets in flight as the table has room for. Each is still known when it is sent again. */
 Test(fault, retransmissions_of_many_packets_in_flight)
 {
     enum { N = FAULT_SETS * FAULT_WAYS / 4 };
@@ -135,7 +135,7 @@ Test(fault, retransmissions_of_many_packets_in_flight)
     cr_assert(plausible(lost_again, lost, 0.5), "%u of %u", lost_again, lost);
 }
 
-/* A packet that is sent again so late that the table has forgotten it meets another fate each time, all the same. */
+/* A packet that is sent again so late that the table has forgotten it. It still gets a new decision each time. */
 Test(fault, a_forgotten_packet_gets_through_in_the_end)
 {
     enum { N = 200, OTHERS = 4 * FAULT_SETS * FAULT_WAYS };
@@ -237,7 +237,7 @@ Test(fault, mask_rotates_per_flow)
 
     start(&state, "mask=0x8000000000000005", 1);
     for (uint32_t i = 0; i < 300; i++) {
-        /* Twice the same PSN: the mask counts packets, not PSNs. */
+        /* Each PSN twice, because the mask counts packets, not PSNs. */
         cr_assert_eq(ask(&state, 17, i / 2, OP_SEND_ONLY).action == FAULT_DROP, mask >> i % 64 & 1, "%u", i);
         if (i % 3 == 0)
             cr_assert_eq(ask(&state, 18, i, OP_SEND_ONLY).action == FAULT_DROP, mask >> i / 3 % 64 & 1, "%u", i);
@@ -256,7 +256,7 @@ Test(fault, ack_loss_stands_in_for_loss)
     cr_assert_eq(ask(&state, 17, 0, OP_SEND_ONLY).action, FAULT_DROP);
 }
 
-/* Which opcodes each class has, in the order of fault.h. */
+/* The opcodes of each class, in the order of fault.h. */
 Test(fault, classes)
 {
     static const uint8_t opcodes[] = {OP_SEND_ONLY_INV, OP_WRITE_FIRST, OP_READ_REQUEST, OP_READ_RESP_LAST,
@@ -326,7 +326,7 @@ Test(fault, corrupt_flips_one_bit_that_the_icrc_covers)
 
 struct text {
     char spec[160];
-    char why[120]; /* a part of the explanation; empty: it is legal */
+    char why[120]; /* a part of the explanation; empty: the specification is valid */
 };
 
 ParameterizedTestParameters(fault, texts)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* daemon/gso: a send carries packets side by side, of equal length but for the last, to one destination, within the
- * kernel's bounds. */
+/* GSO (daemon/net/gso.h). One send carries packets that are adjacent, of equal length except for the last one, to one
+ * destination, within the kernel's limits. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ TestSuite(gso, .init = start);
 
 Test(gso, first_leaves_before_the_middles)
 {
-    add(&here, 4128); /* FIRST has a RETH */
+    add(&here, 4128); /* a FIRST packet has a RETH */
     for (int i = 0; i < 14; i++)
         add(&here, 4112);
     add(&here, 100);
@@ -75,7 +75,7 @@ Test(gso, traffic_class_and_hop_limit_count)
     start();
     add(&here, 80);
     add(&here, 80);
-    pkt[1].cnp = true; /* its class may be another */
+    pkt[1].cnp = true; /* its traffic class may differ */
     cr_assert_eq(gso_span(pkt, n), 1);
 }
 
@@ -98,7 +98,7 @@ Test(gso, kernel_bounds)
     cr_assert_eq(gso_span(pkt, n), GSO_MAX_BYTES / 4112);
 }
 
-/* For any batch, the spans cover it without a gap, and each span can be sent. */
+/* The spans of any batch cover it without a gap, and each span can be sent. */
 Test(gso, spans_cover_any_batch)
 {
     uint32_t x = 1;

@@ -4,7 +4,7 @@
 
 #include "daemon/net/netdev.h"
 
-/* The rule: the largest size whose longest packet fits. */
+/* The path MTU is the largest one whose longest packet fits. */
 Test(netdev, path_mtu)
 {
     cr_assert_eq(netdev_path_mtu(1500, false), 3, "1,024");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which packet sockets count as sniffers. */
+/* The packet sockets that count as sniffers. */
 #include <criterion/criterion.h>
 
 #include "daemon/net/sniffer.h"

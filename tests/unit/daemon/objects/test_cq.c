@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Moderation of completion queues in the daemon, in the test's own time. */
+/* Moderation of CQs in the daemon. The test controls the time. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +14,7 @@ static struct fixture_qp a;
 static int channel = -1;
 static uint64_t now;
 
-/* Completions are made by flushing: one for each request that is posted to a queue pair in ERR. */
+/* The completions are flushed requests: one for each request that is posted to a QP in ERR. */
 static void start(void)
 {
     struct pm_handle h;

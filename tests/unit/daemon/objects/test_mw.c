@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows in the daemon: making and freeing them, binding them by a request in the ring, and what a session
- * leaves behind. */
+/* Memory windows in the daemon: allocating and freeing them, binding them with a request in the ring, and the end of
+ * a session that has some. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -173,7 +173,7 @@ Test(windows, layouts)
     memset(memory, 0x42, 100);
     cr_assert_eq(bind_layout(w, (uintptr_t)&layout, sizeof(layout)), WC_SUCCESS);
     cr_assert_eq(s->layout_entries, 2);
-    layout.head.count = 99; /* a copy was made */
+    layout.head.count = 99; /* the daemon has copied it */
     cr_assert_eq(write_by(w, 5 - (size_t)(uintptr_t)memory, 10), WC_SUCCESS);
     for (unsigned i = 4090; i < 4300; i++)
         cr_assert_eq(memory[i], (i >= 4101 && i < 4106) || (i >= 4196 && i < 4201) ? 0x42 : 0, "%u", i);

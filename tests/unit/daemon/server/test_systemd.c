@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* daemon/server/systemd: the control socket that a service manager passes. */
+/* The control socket that a service manager passes (daemon/server/systemd.h). */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +33,8 @@ static void end(void)
 
 TestSuite(service, .init = start, .fini = end);
 
-/* Descriptor 3 is Criterion's, so what is passed there goes to a child process. It names the line of the first check
- * that failed. */
+/* Descriptor 3 belongs to Criterion, so the test passes the socket to a child process. The child names the line of
+ * the first check that failed. */
 #define EXPECT(what)                                                                                                   \
     do {                                                                                                               \
         if (!(what))                                                                                                   \
@@ -57,7 +57,7 @@ static void in_child(int (*run)(void))
     cr_assert_eq(status, 0);
 }
 
-/* Puts a socket of that type at descriptor 3, and the environment as a service manager has it. */
+/* Puts a socket of this type at descriptor 3, and sets the environment as a service manager does. */
 static int pass(int type, bool listening, const char *fds, char path[108])
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -103,7 +103,7 @@ static int takes(void)
     EXPECT((fcntl(3, F_GETFL) & O_NONBLOCK) && (fcntl(3, F_GETFD) & FD_CLOEXEC));
     EXPECT(!getenv("LISTEN_PID"));
     listener_close(&l);
-    EXPECT(stat(path, &st) == 0 && (st.st_mode & 0777) == 0660); /* the file is the service manager's */
+    EXPECT(stat(path, &st) == 0 && (st.st_mode & 0777) == 0660); /* the socket file belongs to the service manager */
     return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Clients that sleep until something is published for them. */
+/* Clients that sleep until the daemon publishes something for them. */
 #include <criterion/criterion.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -64,7 +64,7 @@ Test(client_wakeup, a_wait_ends_after_its_time)
     cr_assert_eq(page->published, before + PM_WAKE);
 }
 
-/* The next wait begins when it is seen, not when the last one did. */
+/* A wait begins when the loop sees it, not at the end of the previous one. */
 Test(client_wakeup, a_thread_can_wait_again)
 {
     page->waiting = 50;
@@ -73,7 +73,7 @@ Test(client_wakeup, a_thread_can_wait_again)
     page->waiting = 50;
     client_wakeup_pass(f.device, NS_PER_S + 100 * NS_PER_US);
     cr_assert_eq(page->waiting, 50);
-    page->waiting = 0; /* it woke by itself */
+    page->waiting = 0; /* the thread woke up by itself */
     client_wakeup_pass(f.device, NS_PER_S + 120 * NS_PER_US);
     page->waiting = 50;
     client_wakeup_pass(f.device, NS_PER_S + 160 * NS_PER_US);
@@ -86,7 +86,7 @@ Test(client_wakeup, the_shortest_wait_decides)
 {
     page->waiting = 4000;
     client_wakeup_pass(f.device, NS_PER_S);
-    page->waiting = 20; /* another one */
+    page->waiting = 20; /* another thread waits */
     client_wakeup_pass(f.device, NS_PER_S + 100 * NS_PER_US);
     client_wakeup_pass(f.device, NS_PER_S + 119 * NS_PER_US);
     cr_assert_eq(page->waiting, 20);
@@ -94,7 +94,7 @@ Test(client_wakeup, the_shortest_wait_decides)
     cr_assert_eq(page->waiting, 0);
 }
 
-/* A thread that sleeps late, after others have come and gone, sees that its value is an old one. */
+/* A thread goes to sleep late, after other waits have ended. It must see that its value is out of date. */
 Test(client_wakeup, each_end_of_a_wait_has_a_value_of_its_own)
 {
     uint32_t first = page->published;

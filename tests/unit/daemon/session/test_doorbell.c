@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Doorbells: the slots, the scan, and bits that a hostile client sets. */
+/* Doorbells: their slots, the scan, and bits that a faulty client sets. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void finish(void)
 
 TestSuite(doorbell, .init = start, .fini = finish);
 
-/* As pumice/abi.h has it: first the bit, then the summary. */
+/* In the order of pumice/abi.h: first the bit, then the summary. */
 static void set(uint32_t number)
 {
     atomic_fetch_or(&page->bits[number / 64], UINT64_C(1) << number % 64);

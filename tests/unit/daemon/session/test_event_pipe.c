@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Pipes of events, and clients that do not read them as they should. */
+/* Event pipes, and clients that do not read them as they should. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ Test(event_pipe, no_record_is_lost_or_doubled)
 
     cr_assert_eq(event_pipe_init(&p, loop), 0);
     fcntl(p.read_fd, F_SETFL, O_NONBLOCK);
-    while (p.n < 100) /* the kernel's buffer first, then ours */
+    while (p.n < 100) /* fills the kernel's buffer first, then the daemon's */
         cr_assert(event_pipe_push(&p, ++sent, 7));
     cr_assert(event_pipe_push(&p, sent, 7), "it waits already");
     cr_assert_eq(p.n, 100);
@@ -60,7 +60,7 @@ static void push_both(struct event_pipe *p, unsigned times)
     }
 }
 
-/* Each of three sharers has one record of each event. */
+/* Each of three handles has one record of each event. */
 Test(event_pipe, sharers)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);

@@ -26,7 +26,7 @@ static bool start(void)
 {
     char why[ERROR_TEXT_MAX];
 
-    /* As root no user namespace is needed, and often none is allowed. */
+    /* Root needs no user namespace, and often may not create one. */
     if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
         return false;
     if (!ip("link set lo up") || !ip("address add 10.9.8.7/24 dev lo"))
@@ -41,7 +41,7 @@ static bool start(void)
     return true;
 }
 
-/* The next event after the loop has looked at what the kernel tells. */
+/* Returns the next event, after the loop has read the kernel's messages. */
 static uint32_t next_event(void)
 {
     struct pm_async_event ev = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Multicast in the daemon: who may join what, copies for members of the same device, and two devices on addresses of
- * 127.0.0.0/8 that reach each other by the kernel's multicast on the loopback interface. */
+/* Multicast in the daemon: which QPs may join which groups, and copies for members on the same device. Two devices on
+ * addresses of 127.0.0.0/8 reach each other through the kernel's multicast on the loopback interface. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -22,7 +22,7 @@ struct host {
     uint8_t memory[16384];
 };
 static struct host host[2];
-/* 239.x.y.1 and 239.x.y.2, where x and y are of the process: tests run side by side. */
+/* 239.x.y.1 and 239.x.y.2. x and y depend on the process, because tests run in parallel. */
 static uint8_t group[16] = {[10] = 0xff, [11] = 0xff, [12] = 239, [15] = 1};
 static uint8_t second[16] = {[10] = 0xff, [11] = 0xff, [12] = 239, [15] = 2};
 
@@ -92,7 +92,7 @@ static void send_to_group(struct host *h, const uint8_t gid[16], uint32_t len)
     fixture_run(&h->f);
 }
 
-/* How many datagrams arrived at QP which; the last one in *e. */
+/* Returns how many datagrams arrived at the QP. *e is the last one. */
 static unsigned arrived(struct host *h, unsigned which, struct pm_cqe *e)
 {
     struct pm_cqe c = {0};
@@ -164,7 +164,7 @@ Test(mcast_control, limits)
         cr_assert_eq(member(h, PM_OP_ATTACH_MCAST, h->qp[0].rep.qpn, gid), 0, "group %u: %s", i,
                      (char *)h->f.rp.payload);
     }
-    gid[13] = group[13] ^ 1; /* whatever the process's number: a group that is not among them */
+    gid[13] = group[13] ^ 1; /* a group that is not among them, for any process number */
     cr_assert_eq(member(h, PM_OP_ATTACH_MCAST, h->qp[0].rep.qpn, gid), -ENOMEM);
     for (unsigned i = 0; i < DEVICE_MAX_MCAST_QP; i++) {
         struct fixture_qp qp;
@@ -176,7 +176,8 @@ Test(mcast_control, limits)
     }
 }
 
-/* Each member but the sender gets a copy; the datagram leaves for the network, too (which there is none of here). */
+/* Each member gets a copy, except for the sender. The datagram is also sent to the network, which does not exist in
+ * this test. */
 Test(mcast_control, members_of_the_same_device)
 {
     struct host *h = &host[0];
@@ -197,8 +198,7 @@ Test(mcast_control, members_of_the_same_device)
     cr_assert_eq(arrived(h, 1, &e), 0, "another group");
 }
 
-/* --- two devices with sockets
- * ----------------------------------------------------------------------------------------- */
+/* --- two devices with sockets ------------------------------------------------------------------ */
 
 static void start_two(void)
 {
@@ -290,7 +290,7 @@ Test(mcast_network, only_joined_groups_are_received)
     cr_assert_eq(arrived(&host[1], 0, &e), 0, "it has left");
 }
 
-/* perftest makes up IPv6 groups, whatever the device's address is. */
+/* perftest uses IPv6 groups, whatever address the device has. */
 Test(mcast_network, a_group_of_the_other_family)
 {
     uint8_t v6[16] = {0xff, 0x01, [6] = 0x12};
@@ -310,7 +310,7 @@ Test(mcast_network, a_group_of_the_other_family)
     cr_assert_eq(e.byte_len, GRH + 800);
 }
 
-/* Many at once: as a GSO batch, if the kernel takes that. */
+/* Many datagrams at once, as a GSO batch if the kernel supports that. */
 Test(mcast_network, several_datagrams_in_a_gso_batch)
 {
     struct pm_cqe e = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Datagram queue pairs in the daemon: requests with an address vector in the ring, good ones and hostile ones. */
+/* UD QPs in the daemon: valid and invalid requests with an address vector in the ring. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -65,7 +65,7 @@ static void post_recv(size_t to, uint32_t len)
     fixture_post_recv(s, &b);
 }
 
-/* Writes a request to b, to be changed before fixture_post_send. */
+/* Writes a request to b. The test may change it before fixture_post_send. */
 static struct pm_av *write_send(uint32_t len)
 {
     struct pm_send_wqe *w = fixture_send_slot(&a);
@@ -85,7 +85,7 @@ static struct pm_av *write_send(uint32_t len)
     return av;
 }
 
-/* The next completion of this kind; others are dropped. */
+/* Takes the next completion of this kind, and drops others. */
 static bool next(bool recv, struct pm_cqe *e)
 {
     while (fixture_poll(&cq, e)) {
@@ -140,7 +140,7 @@ Test(ud_rings, datagram_and_its_header)
     cr_assert_arr_eq(e.data + 36, f.device->gid + 12, 4);
 }
 
-/* No pass of the loop comes between the doorbell and the request. */
+/* The loop makes no pass between the doorbell and the request. */
 Test(ud_rings, requests_posted_before_a_resize_count)
 {
     struct pm_resize_cq_req rq = {cq.rep.handle, 4};
@@ -152,7 +152,7 @@ Test(ud_rings, requests_posted_before_a_resize_count)
     cr_assert_eq(fixture_call(&f, s, PM_OP_RESIZE_CQ, &rq, sizeof(rq), NULL, 0), -EINVAL);
 }
 
-/* Like the test above, but the daemon was asleep, for example. */
+/* Like the test above, but the daemon has not even read the ring, for example because it slept. */
 static void post_and_destroy(unsigned messages)
 {
     struct pm_handle h = {a.rep.qpn};
@@ -172,7 +172,7 @@ Test(ud_rings, posted_requests_leave_before_the_qp_is_destroyed)
 {
     post_and_destroy(10);
 }
-/* Also more than a queue pair may send in its turn. */
+/* Even if there are more than a QP may send in its turn. */
 Test(ud_rings, more_posted_requests_than_one_pass_takes_leave_too)
 {
     cr_assert_eq(fixture_cq(&f, s, 2048, 0, &cq), 0);
@@ -213,13 +213,12 @@ Test(ud_rings, wrong_qkey_and_wrong_number_are_dropped)
     cr_assert_not(next(true, &e));
     cr_assert_eq(b.rq_tail, 1);
     write_send(100);
-    fixture_send_slot(&a)->remote_qkey = 0x80000000u; /* its own */
+    fixture_send_slot(&a)->remote_qkey = 0x80000000u; /* means the QP's own Q_Key */
     send_and_run();
     cr_assert(next(true, &e) && e.wr_id == 2000);
 }
 
-/* An address that can't be reached, or an index that there is not, is no reason to fail the ring: it is an error of
- * that request. */
+/* An unreachable address or an invalid GID index does not fail the ring. It is an error of that request. */
 Test(ud_rings, unreachable_address)
 {
     struct pm_cqe e = {0};
@@ -245,7 +244,8 @@ Test(ud_rings, unreachable_address)
     cr_assert(next(true, &e) && e.status == WC_SUCCESS, "the next one gets through");
 }
 
-/* The socket does not take it (here there is none): the sender is done all the same, and a counter tells. */
+/* The socket can't send it, because the test has none. The sender's request completes anyway, and a counter counts
+ * the datagram. */
 Test(ud_rings, datagrams_that_the_network_can_not_deliver)
 {
     static const uint8_t nowhere[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [13] = 0, [14] = 2, [15] = 1};
@@ -286,7 +286,7 @@ Test(ud_rings, operations_of_other_types)
     cr_assert_eq(f.device->io.bad_rings, 1);
 }
 
-/* The slot has room for the address and all that the limits allow. */
+/* The slot has room for the address vector and for all that the limits allow. */
 Test(ud_rings, slots_hold_the_granted_sizes)
 {
     cr_assert_geq(a.rep.sq_stride, sizeof(struct pm_send_wqe) + sizeof(struct pm_av) + 2 * sizeof(struct pm_sge));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* XRC in the daemon: which processes open which domain, SRQs in it, target QPs that outlive their makers, and events to
- * all processes that have a target QP open. */
+/* XRC in the daemon: which processes open which domain, SRQs in a domain, target QPs that outlive their creators, and
+ * events to all processes that have a target QP open. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void finish(void)
     fixture_end(&f);
 }
 
-/* A handle, or -errno. */
+/* Returns a handle, or -errno. */
 static int64_t open_domain(struct session *s, int fd, int oflags)
 {
     struct pm_open_xrcd_req r = {.has_fd = fd != -1, .oflags = (uint32_t)oflags};
@@ -143,7 +143,7 @@ Test(xrc_domains, flags_with_a_file)
     session_close(t);
     cr_assert_eq(f.device->xrcds.count, 0, "a session that ends closes");
     cr_assert_eq(open_domain(s, file, 0), -EAGAIN);
-    /* A pipe may name one, and is not kept open by it. */
+    /* A pipe may identify a domain, but the daemon does not keep it open. */
     cr_assert_eq(pipe(pipes), 0);
     cr_assert_gt(open_domain(s, pipes[1], O_CREAT), 0);
     close(pipes[1]);
@@ -192,7 +192,7 @@ Test(xrc_domains, the_inode_is_the_name)
     cr_assert_eq(f.device->xrcds.count, 1);
 }
 
-/* Objects of the caller's handle keep it open; those of others don't. */
+/* Objects that were created with the caller's handle keep it open. Objects of other handles don't. */
 Test(xrc_domains, users_keep_a_domain_alive)
 {
     struct session *s = fixture_session(&f), *t = fixture_session(&f);
@@ -289,7 +289,7 @@ static void post_recv(uint32_t wqe_index)
     fixture_post_srq(receiver, &srq);
 }
 
-/* Status of the request. */
+/* Returns the status of the request. */
 static uint8_t send_to(uint32_t srqn)
 {
     struct pm_send_wqe *w = fixture_send_slot(&ini);
@@ -341,7 +341,7 @@ Test(xrc_traffic, only_members_of_the_domain_open_a_target)
     cr_assert_eq(on_handle(receiver, PM_OP_CLOSE_XRCD, recv_xrcd), -EBUSY);
 }
 
-/* The maker goes in order, the other opener keeps it. */
+/* The creator closes the target, and the other session still has it open. */
 Test(xrc_traffic, the_last_opener_destroys_the_target)
 {
     cr_assert_eq(open_target(receiver, recv_xrcd, target), 0);
@@ -356,7 +356,7 @@ Test(xrc_traffic, the_last_opener_destroys_the_target)
     cr_assert_eq(send_to(srq.rep.srqn), WC_RETRY_EXC_ERR);
 }
 
-/* The maker dies; the target lives until the domain does. */
+/* The creator dies. The target lives as long as its domain. */
 Test(xrc_traffic, a_target_survives_the_death_of_its_maker)
 {
     session_close(maker);
@@ -397,7 +397,7 @@ Test(xrc_traffic, events_go_with_their_handle)
     cr_assert_not(fixture_event(receiver_events, &ev));
 }
 
-/* A receiver that dies in the middle: its SRQ is not found any more, the target goes on for others. */
+/* A receiver dies in the middle of a message. Its SRQ is no longer found. The target goes on for the others. */
 Test(xrc_traffic, the_receiver_dies)
 {
     assert_arrives(1);
@@ -410,7 +410,8 @@ Test(xrc_traffic, the_receiver_dies)
     cr_assert_eq(f.device->pds.count, 1, "the sender's");
 }
 
-/* A receiver that writes nonsense to its SRQ: the sender is told, and the target's openers. */
+/* A receiver writes an invalid request to its SRQ. The sender gets an error, and the sessions that have the target
+ * open get an event. */
 Test(xrc_traffic, a_broken_ring)
 {
     struct pm_async_event ev;

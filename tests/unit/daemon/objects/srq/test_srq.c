@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Shared receive queues in the daemon: control operations field by field, the limit event, resizing with requests in
- * the ring, and clients that write nonsense to the ring. */
+/* SRQs in the daemon: each field of the control operations, the limit event, resizing with requests in the ring, and
+ * clients that write an invalid ring. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -76,7 +76,7 @@ static void send_one(uint32_t len)
     fixture_run(&f);
 }
 
-/* The next completion of a receive request. */
+/* Takes the next completion of a receive request. */
 static bool next_recv(struct pm_cqe *e)
 {
     while (fixture_poll(&cq, e)) {
@@ -193,7 +193,7 @@ Test(srq_rings, requests_complete_under_their_cookies)
     cr_assert(e.status == WC_SUCCESS && e.srq == srq.rep.handle && e.slot == 700 && e.wr_id == 2000);
     cr_assert_eq(e.qpn, b.rep.qpn);
     cr_assert_arr_eq(memory + 4096, memory, 1000);
-    for (uint32_t round = 0; round < 40; round++) { /* the ring wraps */
+    for (uint32_t round = 0; round < 40; round++) { /* until the ring wraps */
         post_recv(4096, 1024, round);
         send_one(100);
         cr_assert(next_recv(&e) && e.status == WC_SUCCESS);
@@ -221,7 +221,7 @@ Test(srq_rings, limit_event_comes_once)
     cr_assert_not(event(IBV_EVENT_SRQ_LIMIT_REACHED, h.handle));
 }
 
-/* Requests that are in the ring count, though the engine was not asked for them yet. */
+/* Requests in the ring count, although the engine has not asked for them yet. */
 Test(srq_rings, limit_counts_the_ring)
 {
     struct pm_modify_srq_req m = {.srq = srq.rep.handle, .limit = 3};
@@ -281,7 +281,7 @@ Test(srq_rings, resize_keeps_outstanding_requests)
     srq.page = NULL;
 }
 
-/* The requests that are posted between the halves of a resize may be too many for the new size. */
+/* The requests that are posted between the two steps of a resize may be too many for the new size. */
 Test(srq_rings, resize_that_came_too_late)
 {
     struct pm_resize_srq_req r = {.srq = srq.rep.handle, .max_wr = 2};
@@ -300,7 +300,7 @@ Test(srq_rings, resize_that_came_too_late)
     cr_assert_eq(CALL(PM_OP_RESIZE_SRQ, r), 0, "begun, and never ended");
 }
 
-/* The SRQ fails, and with it the queue pairs that use it; others live on. */
+/* The SRQ and the QPs that use it fail. Other QPs go on. */
 static void assert_failed(const char *why)
 {
     cr_assert_eq(f.device->io.bad_rings, 2, "%s: the ring, and the queue pair that uses it", why);
@@ -347,7 +347,7 @@ Test(srq_rings, doorbell_reads_the_ring)
     assert_failed("nobody sent anything");
 }
 
-/* A session that ends with all of it in use. */
+/* A session ends while all its objects are in use. */
 Test(srq_rings, the_end_of_a_session_frees_everything)
 {
     for (uint32_t i = 0; i < 8; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* TM-SRQs in the daemon: what may be made, list operations from their ring, and rings that hold nonsense. */
+/* TM-SRQs in the daemon: their limits, list operations from their ring, and invalid rings. */
 #include <criterion/criterion.h>
 #include <endian.h>
 #include <errno.h>
@@ -81,7 +81,7 @@ static struct pm_tm_op *slot(uint32_t i)
                                        (size_t)(i & (srq.ops_slots - 1)) * srq.ops_stride);
 }
 
-/* Puts an operation into the ring, and rings if it is to. Returns its index. */
+/* Writes an operation to the ring; bell: and rings. Returns its index. */
 static uint32_t post(struct pm_tm_op op, bool bell)
 {
     uint32_t i = atomic_load(&page->ops_tail);
@@ -205,7 +205,7 @@ Test(tm, operations_come_before_the_message, .init = start_pair, .fini = finish)
 {
     struct pm_cqe e = {0};
 
-    post(add(0x1000, 0x1234, 0), false); /* no bell */
+    post(add(0x1000, 0x1234, 0), false); /* without the doorbell */
     send_tagged(0x1234, 100);
     cr_assert(fixture_poll(&cq, &e));
     cr_expect_eq(e.opcode, IBV_WC_TM_RECV);
@@ -220,7 +220,7 @@ Test(tm, operations_come_before_the_message, .init = start_pair, .fini = finish)
     cr_expect_eq(memory[4096 + 100], 0);
 }
 
-/* More completions than the engine has room for at once. */
+/* More completions than the engine has room for at a time. */
 Test(tm, many_operations, .init = start, .fini = finish)
 {
     struct pm_tm_op sync = {.opcode = IBV_WR_TAG_SYNC, .flags = PM_TM_OP_SIGNALED};
@@ -251,7 +251,7 @@ Test(tm, destroy_executes_posted_operations, .init = start, .fini = finish)
     cr_expect_eq(atomic_load(&page->ops_head), 1);
 }
 
-/* All end in the same way: the client is told, and the queue pairs that use the list fail. */
+/* All invalid rings end in the same way: the client gets an event, and the QPs that use the list fail. */
 static void expect_broken(void)
 {
     struct pm_handle h = {b.rep.qpn};
