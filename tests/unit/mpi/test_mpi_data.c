@@ -6,7 +6,7 @@
 
 #include "tests/mpi/data.h"
 
-enum { SHORT = 24 }; /* what a check must be able to tell apart: a few words */
+enum { SHORT = 24 }; /* the words that a check must be able to distinguish */
 
 static const size_t largest = (size_t)64 << 20;
 
@@ -18,7 +18,7 @@ static unsigned char *filled(size_t size, unsigned seed)
     return p;
 }
 
-/* No piece stands a second time 2^k bytes further, nor some multiples of that. */
+/* No piece of the data repeats 2^k bytes further on, or at some multiples of that. */
 Test(mpi_data, data_has_no_period)
 {
     unsigned char *p = filled(largest + SHORT, 7);
@@ -30,8 +30,8 @@ Test(mpi_data, data_has_no_period)
     free(p);
 }
 
-/* Seeds that differ by little, by powers of two, or by what programs make of ranks and rounds: at no shift up to a few words, and at no
- * power of two. */
+/* Seeds that differ by a little, by powers of two, or in the way in which programs combine ranks and rounds. Their
+ * data must differ at every shift by a few words, and by powers of two. */
 Test(mpi_data, the_check_distinguishes_seeds)
 {
     enum { SHIFTS = 64 };

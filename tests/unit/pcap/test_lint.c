@@ -14,10 +14,10 @@
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 
-#define NUM 4 /* packets of a capture here */
+#define NUM 4 /* packets in each capture of this test */
 #define MAX 4096
 
-/* A SEND of len bytes as UDP payload, its ICRC right for ip_id; returns its length. */
+/* A SEND of len bytes as UDP payload, with the right ICRC for ip_id. Returns its length. */
 static size_t send_only(uint8_t *buf, const struct frame_flow *f, uint32_t psn, uint32_t len, bool is_v6,
                         uint16_t ip_id)
 {
@@ -47,7 +47,7 @@ static struct frame_flow make_flow(bool is_v6)
     return f;
 }
 
-/* A frame without its Ethernet header; returns its length. */
+/* A frame without its Ethernet header. Returns its length. */
 static size_t ip_packet(uint8_t *buf, uint32_t psn, bool is_v6)
 {
     struct frame_flow f = make_flow(is_v6);
@@ -79,8 +79,7 @@ static unsigned count(const struct lint_result *r, const char *rule)
     return n;
 }
 
-/* --- a pcapng in memory
- * ---------------------------------------------------------------------------------------------------- */
+/* --- a pcapng in memory ------------------------------------------------------------------------ */
 
 struct file {
     uint8_t data[65536];
@@ -101,7 +100,7 @@ static void add_frame(struct file *f, const uint8_t *frame, size_t len, enum pca
     f->len += pcapng_packet(f->data + f->len, sizeof(f->data) - f->len, &p);
 }
 
-/* One frame on Ethernet, with changes: the last bytes are cut off, one byte is another. */
+/* One frame on Ethernet. Cuts off its last bytes, or changes one byte. */
 static struct lint_result one_frame(size_t cut_caplen, int at, uint8_t value)
 {
     static struct file file;
@@ -133,7 +132,7 @@ Test(lint, lengths_that_contradict_each_other)
     cr_expect_eq(count(&r, "udp-length"), 1);
     cr_expect_eq(r.errors, 1);
     lint_free(&r);
-    r = one_frame(0, 14 + 3, 255); /* IP total length: beyond the frame */
+    r = one_frame(0, 14 + 3, 255); /* IP total length: longer than the frame */
     cr_expect_eq(count(&r, "udp-length"), 1);
     lint_free(&r);
 }
@@ -157,7 +156,7 @@ Test(lint, truncated)
     lint_free(&r);
 }
 
-/* With GSO several packets are one datagram. The kernel would have numbered its segments 0, 1, 2. */
+/* With GSO, several packets are one datagram. The kernel would have given its segments the IP IDs 0, 1 and 2. */
 static struct lint_result merged(unsigned step, bool spoil)
 {
     static struct file file;
@@ -191,15 +190,14 @@ Test(lint, merged_packets_that_cannot_be_split)
 {
     struct lint_result r = merged(1, true);
 
-    cr_expect_eq(r.errors, 1); /* as one packet, it is a damaged one */
+    cr_expect_eq(r.errors, 1); /* taken as one packet, it is damaged */
     cr_expect_eq(count(&r, "icrc"), 1);
     lint_free(&r);
 }
 
-/* --- link layers
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- link layers ------------------------------------------------------------------------------- */
 
-/* Bytes before the IP header in captures of each link type. */
+/* Writes the bytes before the IP header in captures of each link type. Returns how many. */
 static size_t link_header(int linktype, bool is_v6, uint8_t *p)
 {
     uint16_t type = is_v6 ? 0x86dd : 0x0800;
@@ -250,7 +248,7 @@ Test(lint, link_layers)
     }
 }
 
-/* The same packets leaving and arriving at one interface, as on loopback: the copies are not retransmissions. */
+/* The same packets as sent and as received on one interface, as on loopback. The copies are not retransmissions. */
 Test(lint, both_directions)
 {
     static struct file file;
@@ -270,11 +268,10 @@ Test(lint, both_directions)
     lint_free(&r);
 }
 
-/* --- files
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- files ------------------------------------------------------------------------------------- */
 
-/* Every beginning of a good file is read without a word too many, and said to be cut off unless it ends between blocks.
- * */
+/* Every beginning of a valid file is read without further messages. It is reported as cut off unless it ends between
+ * blocks. */
 Test(lint, files_that_end_early)
 {
     static struct file file;
@@ -302,7 +299,7 @@ Test(lint, files_that_end_early)
 
 Test(lint, byte_order_and_lost_packets)
 {
-    /* A section of the other byte order: header, an interface (raw IP), its statistics with 3 packets dropped. */
+    /* A section in the other byte order: its header, an interface (raw IP), and statistics with 3 dropped packets. */
     static const uint8_t data[] = {
         0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 28, 0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff,
         0xff, 0xff, 0xff, 0xff, 0, 0, 0, 28, /* section */
@@ -356,7 +353,7 @@ Test(lint, no_capture)
     lint_free(&r);
 }
 
-/* Rules by their own rule: complete, names unique. */
+/* The table of rules is complete, and its names are unique. */
 Test(lint, table_of_rules)
 {
     for (unsigned i = 0; i < LINT_RULES; i++) {

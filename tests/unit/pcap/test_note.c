@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Comments of captured packets: what was written is read again, and anything else does no harm. */
+/* Comments of captured packets. What the writer wrote is read back, and any other text does no harm. */
 #include <criterion/criterion.h>
 #include <string.h>
 

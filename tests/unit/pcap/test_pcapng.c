@@ -33,10 +33,9 @@ static unsigned be16(const uint8_t *p)
     return (unsigned)p[0] << 8 | p[1];
 }
 
-/* --- blocks
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- blocks ------------------------------------------------------------------------------------ */
 
-/* The options from p to the end of its block; the length of option code, or -1, and its value. */
+/* Searches the options from p to the end of its block. Returns the length of option `code`, or -1, and its value. */
 static int option(const uint8_t *p, const uint8_t *end, unsigned code, const uint8_t **value)
 {
     while (p + 4 <= end) {
@@ -166,10 +165,9 @@ Test(pcapng, a_comment_is_cut)
     free(b);
 }
 
-/* --- frames
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- frames ------------------------------------------------------------------------------------ */
 
-/* True if the sum over all words, the checksum among them, is that of a right checksum. */
+/* True if the sum of all words, including the checksum, is that of a right checksum. */
 static bool sums_up(const uint8_t *p, size_t n, uint32_t sum)
 {
     for (size_t i = 0; i < n; i++)
@@ -256,8 +254,7 @@ Test(frame, limits)
     cr_expect_eq(frame_head(b, &f, payload, 0), 62, "IPv4 only if both are");
 }
 
-/* --- files
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------- */
 
 Test(capfile, libpcap_reads_what_was_written)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The client's side of the rings (src/verbs/base/ring.h) against threads that play the daemon, as pumice/abi.h says it
- * behaves. Worth most under ThreadSanitizer. */
+/* The client's side of the rings (src/verbs/base/ring.h), with threads that act as the daemon in the way that
+ * pumice/abi.h describes. It finds most under ThreadSanitizer. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,12 +14,12 @@
 
 #define SLOTS 8u
 #define MASK (SLOTS - 1)
-#define LOST_MS 5000 /* a wake-up that takes longer was lost */
+#define LOST_MS 5000 /* a wake-up that takes longer counts as lost */
 
 static struct pm_cq_page cq;
 static struct pm_cqe entries[SLOTS];
 
-/* The daemon's store of one completion, entry by entry and seq last. */
+/* Stores one completion as the daemon does: the entry first, seq last. */
 static void complete(uint32_t i, uint32_t qpn, uint64_t wr_id)
 {
     struct pm_cqe *e = &entries[i & MASK];
@@ -29,7 +29,7 @@ static void complete(uint32_t i, uint32_t qpn, uint64_t wr_id)
     __atomic_store_n(&e->seq, i + 1, __ATOMIC_RELEASE);
 }
 
-/* A ring whose next index is first: the slots hold what came before. */
+/* Sets up a ring whose next index is `first`. Its slots hold earlier entries. */
 static void start_at(uint32_t first)
 {
     memset(entries, 0, sizeof(entries));
@@ -39,10 +39,10 @@ static void start_at(uint32_t first)
     atomic_store(&cq.arm, PM_ARM_NONE);
 }
 
-/* --- completions ----------------------------------------------------------------------------------------------------- */
+/* --- completions ------------------------------------------------------------------------------- */
 
 #define NUM 100000u
-#define FIRST (0u - NUM / 2) /* so that the indexes wrap on the way */
+#define FIRST (0u - NUM / 2) /* so that the indexes wrap during the test */
 
 static void *producer(void *arg)
 {
@@ -88,7 +88,7 @@ Test(ring, an_overrun_is_skipped)
     cr_assert_eq(ring_overrun(entries, MASK, 0), 0, "a new segment");
 }
 
-/* Against a plain list, over random contents and positions. */
+/* Compares with a plain list, for random contents and positions. */
 Test(ring, purge_removes_one_qp_and_keeps_the_rest_in_order)
 {
     unsigned seed = 1;
@@ -117,7 +117,7 @@ Test(ring, purge_removes_one_qp_and_keeps_the_rest_in_order)
     }
 }
 
-/* --- events ---------------------------------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------------ */
 
 #define EVENTS 20000u
 static int event_pipe[2];
@@ -147,7 +147,7 @@ Test(ring, no_event_is_lost)
     while (i < EVENTS) {
         char c;
         ring_request_notify(&cq, false);
-        if (!ring_cqe(entries, MASK, i)) { /* the last look after the wish */
+        if (!ring_cqe(entries, MASK, i)) { /* the last look after arming */
             struct pollfd p = {.fd = event_pipe[0], .events = POLLIN};
             cr_assert_eq(poll(&p, 1, LOST_MS), 1, "no event for completion %u", i);
             cr_assert_eq(read(event_pipe[0], &c, 1), 1);
@@ -168,7 +168,7 @@ Test(ring, a_request_for_an_event_is_not_weakened)
     cr_assert_eq(atomic_load(&cq.arm), PM_ARM_ANY);
 }
 
-/* --- posting and doorbells ------------------------------------------------------------------------------------------- */
+/* --- posting and doorbells --------------------------------------------------------------------- */
 
 #define POSTERS 3
 static struct pm_session_page page;
@@ -177,7 +177,7 @@ static uint64_t requests[POSTERS][SLOTS];
 static const uint32_t doorbell[POSTERS] = {0, 63, 64 * 64 + 65}; /* of one word, and of another summary word */
 static _Atomic uint32_t taken[POSTERS];
 static int wake;
-static uint32_t posts, depth; /* requests per poster, and how many it has outstanding */
+static uint32_t posts, depth; /* requests of each poster, and how many of them may be outstanding */
 
 static void *poster(void *arg)
 {
@@ -195,7 +195,7 @@ static void *poster(void *arg)
     return NULL;
 }
 
-/* The daemon's look: summary word, words, tails. Returns how many requests it found. */
+/* Scans as the daemon does: summary word, words, tails. Returns how many requests it found. */
 static uint32_t serve(void)
 {
     uint32_t found = 0;
@@ -234,7 +234,7 @@ static void doorbells(uint32_t posters)
         if (found)
             continue;
         atomic_store(&page.sleeping, 1);
-        found = serve(); /* the last look before sleep */
+        found = serve(); /* the last look before it sleeps */
         total += found;
         if (found == 0) {
             struct pollfd p = {.fd = wake, .events = POLLIN};
@@ -255,7 +255,7 @@ Test(ring, no_doorbell_of_several_posters_is_lost)
     doorbells(POSTERS);
 }
 
-/* One at a time: no later request makes up for a doorbell that was lost. */
+/* One request at a time, so that no later request makes up for a lost doorbell. */
 Test(ring, no_doorbell_of_a_single_request_is_lost)
 {
     posts = 50000, depth = 1;
@@ -285,7 +285,8 @@ static void *flusher(void *arg)
     return NULL;
 }
 
-/* The daemon sees every receive request or gets a doorbell for it, whenever it begins to ask for doorbells. */
+/* The daemon sees every receive request or gets a doorbell for it, at whatever moment it begins to ask for
+ * doorbells. */
 Test(ring, no_receive_request_is_overlooked)
 {
     for (int round = 0; round < 2000; round++) {

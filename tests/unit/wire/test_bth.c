@@ -5,7 +5,7 @@
 #include "wire/bth.h"
 #include "wire/pkt.h"
 
-/* The bytes around a field are the opposite of its own, so that a wrong offset or width shows. */
+/* The bytes around a field are the complement of its own, so that a wrong offset or width is found. */
 Test(bth, fields_are_those_that_the_codec_writes)
 {
     static const uint32_t qpns[] = {0, 1, 0x010203, 0x7fffff, 0x800000, QPN_MASK};

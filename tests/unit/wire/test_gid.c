@@ -29,7 +29,7 @@ Test(gid, any_other_address_is_ipv6)
     cr_expect_not(is_v4("ff02::1"));
 }
 
-/* Each bit of the prefix counts. */
+/* Each bit of the prefix matters. */
 Test(gid, one_wrong_bit_of_the_prefix_makes_it_ipv6)
 {
     for (unsigned bit = 0; bit < 128; bit++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The ICRC against packets that hardware sent and against a CRC done bit by bit over whole IP packets, as IBA 7.8.1 and
- * A17.3.3 tell it. */
+/* Compares the ICRC with those of packets that hardware sent, and with a CRC computed bit by bit over whole IP
+ * packets, as IBA 7.8.1 and A17.3.3 describe. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +22,7 @@ static void fill_random(uint64_t *state, uint8_t *p, size_t len)
         p[i] = (uint8_t)next_random(state);
 }
 
-/* --- the reference: a shift register as it is drawn, fed each byte's lsb first
- * ---------------------------------------- */
+/* --- the reference: a shift register as it is drawn, fed each byte's lsb first ----------------- */
 
 static uint32_t reg_feed(uint32_t reg, uint8_t byte)
 {
@@ -35,8 +34,8 @@ static uint32_t reg_feed(uint32_t reg, uint8_t byte)
     return reg;
 }
 
-/* The four bytes on the wire for the register's final content: complemented, highest coefficient first into each
- * lsb. */
+/* Converts the register's final content to the four bytes on the wire: complemented, with the highest coefficient
+ * first in the lsb of each byte. */
 static void reg_bytes(uint32_t reg, uint8_t *out)
 {
     memset(out, 0, 4);
@@ -48,12 +47,12 @@ static void reg_bytes(uint32_t reg, uint8_t *out)
 
 struct ip_packet {
     uint8_t b[40 + 8 + LEN_MAX];
-    size_t len; /* without ICRC */
-    size_t udp; /* where the UDP header begins */
+    size_t len; /* without the ICRC */
+    size_t udp; /* offset of the UDP header */
 };
 
-/* The IP packet whose UDP payload, ICRC included, is pkt[0 ... len) and four bytes; what routers may change and what
- * the ICRC leaves out are random. */
+/* Builds the IP packet whose UDP payload is pkt[0 ... len) and the ICRC. The fields that routers may change, and that
+ * the ICRC leaves out, are random. */
 static void ip_packet_make(struct ip_packet *ip, uint64_t *random, const struct icrc_flow *f, uint16_t id,
                            const uint8_t *pkt, size_t len)
 {
@@ -92,7 +91,7 @@ static void ip_packet_make(struct ip_packet *ip, uint64_t *random, const struct 
     ip->len = ip->udp + 8 + len;
 }
 
-/* The ICRC's four bytes. */
+/* Computes the four bytes of the ICRC. */
 static void reference(const struct ip_packet *ip, uint8_t *out)
 {
     static const size_t masked4[] = {1, 8, 10, 11}; /* TOS, TTL, checksum */
@@ -124,7 +123,7 @@ static void flow_random(uint64_t *random, bool is_v6, struct icrc_flow *f)
     f->is_v6 = is_v6;
 }
 
-/* Every length that matters: around the headers, the MTUs, the block sizes of CRC code. */
+/* Every length that matters: around the headers, the MTUs, and the block sizes of the CRC code. */
 static size_t lengths[160];
 static size_t lengths_make(void)
 {
@@ -151,7 +150,7 @@ Test(icrc, agrees_with_the_reference)
             struct icrc_ctx ctx;
             struct ip_packet ip;
             uint16_t id = (uint16_t)next_random(&random);
-            uint8_t *pkt = malloc(lengths[i] + 4), expected[4]; /* its exact size, for the sanitizers */
+            uint8_t *pkt = malloc(lengths[i] + 4), expected[4]; /* allocated with the exact size, for the sanitizers */
 
             flow_random(&random, v6, &f);
             fill_random(&random, pkt, lengths[i]);
@@ -167,8 +166,7 @@ Test(icrc, agrees_with_the_reference)
     }
 }
 
-/* --- packets from the wire
- * -------------------------------------------------------------------------------------------- */
+/* --- packets from the wire --------------------------------------------------------------------- */
 
 static void check_captured(const struct icrc_flow *f, uint16_t id, const uint8_t *pkt, size_t len)
 {
@@ -204,8 +202,7 @@ Test(icrc, captured_uc_send)
     check_captured(&f, 1144, pkt, sizeof(pkt));
 }
 
-/* --- the byte order, bounds, corruption
- * ---------------------------------------------------------------------------------- */
+/* --- the byte order, bounds, corruption -------------------------------------------------------- */
 
 Test(icrc, stored_little_endian)
 {
@@ -257,7 +254,7 @@ Test(icrc, every_flipped_bit_is_seen)
     for (int v6 = 0; v6 < 2; v6++) {
         make(&ctx, v6, 9, pkt, sizeof(pkt) - 4, &random);
         for (size_t bit = 0; bit < sizeof(pkt) * 8; bit++) {
-            bool masked = bit / 8 == 4; /* resv8a: free to change on the way */
+            bool masked = bit / 8 == 4; /* resv8a: it may change on the way */
 
             pkt[bit / 8] ^= (uint8_t)(1 << bit % 8);
             cr_expect_eq(icrc_check(&ctx, 9, pkt, sizeof(pkt)), masked, "bit %zu", bit);
@@ -287,7 +284,7 @@ Test(icrc, random_corruption_is_rejected)
         cr_assert_not(icrc_check(&ctx, 77, bad, sizeof(bad)));
         passed += icrc_check_any_id(&ctx, 77, bad, sizeof(bad), &id);
     }
-    /* One in 65536 is to be expected: 3. */
+    /* One packet in 65536 passes by chance: 3 are expected. */
     cr_expect_lt(passed, 20, "%u of %u", passed, rounds);
 }
 
@@ -318,8 +315,7 @@ Test(icrc, a_changed_flow_is_rejected)
     }
 }
 
-/* --- the IP ID
- * --------------------------------------------------------------------------------------------------------- */
+/* --- the IP ID --------------------------------------------------------------------------------- */
 
 Test(icrc, every_id_is_found_at_every_kind_of_length)
 {
@@ -376,7 +372,7 @@ Test(icrc, an_accepted_icrc_is_right_for_the_id_that_was_found)
             cr_expect(icrc_check(&ctx, id, pkt, sizeof(pkt)));
         }
     }
-    /* 15.3 expected of a million. */
+    /* 15.3 are expected of a million. */
     cr_expect(accepted > 2 && accepted < 50, "%u", accepted);
 }
 

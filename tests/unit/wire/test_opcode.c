@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The opcode table, by the rules that its rows obey. */
+/* The opcode table, checked by the rules that its rows obey. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #define POSITION (OP_IS_FIRST | OP_IS_MIDDLE | OP_IS_LAST | OP_IS_ONLY)
 #define KIND (OP_IS_SEND | OP_IS_WRITE | OP_IS_READ | OP_IS_ATOMIC)
 
-/* Every row that is assigned. */
+/* Every assigned row. */
 #define EACH(op, info)                                                                                                 \
     for (unsigned op = 0; op < 256; op++)                                                                              \
         for (const struct op_info *info = &op_table[op]; info && info->name; info = NULL)
@@ -97,7 +97,7 @@ Test(opcode, headers_follow_from_the_kind)
         bool begins = properties & (OP_IS_FIRST | OP_IS_ONLY);
         bool flush = operation == OP_FLUSH, atomic_write = operation == OP_ATOMIC_WRITE;
 
-        /* The address of remote memory comes once, in the packet that begins. */
+        /* Only the first packet of a message holds the remote address. */
         cr_expect_eq(!!(h & OP_HAS_RETH),
                      request && begins && (properties & (OP_IS_WRITE | OP_IS_READ) || flush || atomic_write),
                      "opcode %02x", op);
@@ -110,7 +110,7 @@ Test(opcode, headers_follow_from_the_kind)
         cr_expect_eq(!!(h & OP_HAS_IETH), strstr(info->name, "Invalidate") != NULL, "opcode %02x", op);
         if (h & (OP_HAS_IMMDT | OP_HAS_IETH))
             cr_expect(properties & (OP_IS_LAST | OP_IS_ONLY), "opcode %02x: what ends a message", op);
-        /* The services' own. */
+        /* Headers of a single service. */
         cr_expect_eq(!!(h & OP_HAS_DETH), service(op) == OP_SERVICE_UD, "opcode %02x", op);
         cr_expect_eq(!!(h & OP_HAS_XRCETH), service(op) == OP_SERVICE_XRC && request, "opcode %02x", op);
     }
@@ -161,7 +161,7 @@ Test(opcode, the_operations_of_each_service)
 
 Test(opcode, families_are_complete)
 {
-    /* An operation that has a FIRST also has MIDDLE, LAST and ONLY, of the same kind and sender. */
+    /* An operation with a FIRST packet also has MIDDLE, LAST and ONLY, of the same kind and from the same sender. */
     EACH(op, info)
     {
         unsigned seen = 0;

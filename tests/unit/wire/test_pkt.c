@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The packet codecs: every bit of every field where the specification puts it, and nothing but what is legal comes
- * in. */
+/* The packet codecs. Every bit of every field is where the specification puts it, and only valid packets are
+ * decoded. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "wire/pkt.h"
 
 #define PACKET_MAX (PKT_HEADERS_MAX + PKT_MTU_MAX + 4 + ICRC_LEN)
-#define BTH 0 /* stands for a header bit: the BTH is always there */
+#define BTH 0 /* used like a header bit; every packet has the BTH */
 
 /* The position of each field: in the struct, and on the wire as bits from the beginning of its header (bit 0 is the
  * msb of the first byte). Taken from the figures of IBA chapter 9 and its annexes. */
@@ -75,7 +75,7 @@ static bool has(unsigned op, const struct field *f)
     return f->header == BTH || op_table[op].headers & f->header;
 }
 
-/* The first bit of a field within the packet. */
+/* Returns the first bit of a field within the packet. */
 static unsigned wire_bit(unsigned op, const struct field *f)
 {
     unsigned at = 0;
@@ -132,7 +132,7 @@ static uint64_t get(const struct pkt *p, const struct field *f)
     }
 }
 
-/* Sets bits [bit, bit + bits) to v, as the specification's drawing numbers them. */
+/* Sets bits [bit, bit + bits) to v, with the bit numbers of the specification's figures. */
 static void poke(uint8_t *wire, unsigned bit, unsigned bits, uint64_t v)
 {
     for (unsigned i = 0; i < bits; i++) {
@@ -143,7 +143,7 @@ static void poke(uint8_t *wire, unsigned bit, unsigned bits, uint64_t v)
     }
 }
 
-/* Independent statement of which payload lengths a kind allows at some MTU. */
+/* States independently which payload lengths a kind of packet allows at some MTU. */
 static bool legal(unsigned op, size_t n)
 {
     switch (op_table[op].payload) {
@@ -162,7 +162,7 @@ static bool legal(unsigned op, size_t n)
     }
 }
 
-/* The shortest legal payload that needs this pad; SIZE_MAX if there's none. */
+/* Returns the shortest legal payload that needs this pad; SIZE_MAX: there is none. */
 static size_t payload_with_pad(unsigned op, unsigned pad)
 {
     for (size_t n = 0; n <= 4096; n++) {
@@ -172,7 +172,7 @@ static size_t payload_with_pad(unsigned op, unsigned pad)
     return SIZE_MAX;
 }
 
-/* Decodes a copy that ends where the packet ends, so that a sanitizer sees a read too far. */
+/* Decodes a copy that ends where the packet ends, so that a sanitizer finds a read beyond it. */
 static enum pkt_error decode(const uint8_t *data, size_t len, struct pkt *out)
 {
     uint8_t *copy = malloc(len ? len : 1);
@@ -196,7 +196,7 @@ static enum pkt_error decode(const uint8_t *data, size_t len, struct pkt *out)
 static const uint64_t patterns[] = {0, 1, 2, 0xaaaaaaaaaaaaaaaa, 0x5555555555555555, 0x0123456789abcdef, UINT64_MAX};
 #define PATTERNS (sizeof(patterns) / sizeof(patterns[0]))
 
-/* One field at a value, all others at zero or all at ones: the bits on the wire must be those of the drawing. */
+/* One field has a value, all others are zero or all ones. The bits on the wire must be those of the figures. */
 static void check_encoding(unsigned op, const struct field *f, uint64_t v, bool ones)
 {
     uint8_t wire[PKT_HEADERS_MAX], expected[PKT_HEADERS_MAX];
@@ -211,7 +211,7 @@ static void check_encoding(unsigned op, const struct field *f, uint64_t v, bool 
         const struct field *g = &fields[i];
         uint64_t w = g == f ? v : ones ? mask_of(g->bits) : 0;
 
-        /* Wider than the wire allows where the type allows it: must be cut. */
+        /* Where the type is wider than the field on the wire, the value must be cut. */
         set(&p, g, g->type == T_BOOL ? w & 1 : g == f || !ones ? w : UINT64_MAX);
         if (has(op, g))
             poke(expected, wire_bit(op, g), g->bits, w);
@@ -235,7 +235,8 @@ Test(pkt, every_field_is_encoded_in_its_place)
     }
 }
 
-/* The same from the wire: every field but f must come out as 0 or all ones, and reserved bits play no part. */
+/* Does the same from the wire. Every field except f must be decoded as 0 or as all ones, and reserved bits have no
+ * influence. */
 static void check_decoding(unsigned op, const struct field *f, uint64_t v, bool ones)
 {
     uint8_t wire[PACKET_MAX];
@@ -252,7 +253,7 @@ static void check_decoding(unsigned op, const struct field *f, uint64_t v, bool 
     poke(wire, 12, 4, 0); /* TVer */
     poke(wire, wire_bit(op, f), f->bits, v);
     poke(wire, 10, 2, pad);
-    memset(&p, ones ? 0 : 0xff, sizeof(p)); /* the opposite of what must come out */
+    memset(&p, ones ? 0 : 0xff, sizeof(p)); /* the complement of the expected values */
     cr_assert_eq(decode(wire, op_table[op].header_len + len + pad + ICRC_LEN, &p), PKT_OK, "opcode %02x", op);
     cr_expect_eq(p.opcode, op);
     cr_expect_eq(p.payload_len, len);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* RNR timer codes and AETH syndromes, by rule. */
+/* RNR timer codes and AETH syndromes, compared with the rules behind their tables. */
 #include <criterion/criterion.h>
 
 #include "wire/syndrome.h"
@@ -29,7 +29,8 @@ Test(syndrome, timer_fixed_points)
 
 Test(syndrome, timer_sum)
 {
-    /* Two geometric series, 2 and 3 hundredths of a ms doubling 15 times each (2 to 30 and 0; 3 to 31), and code 1. */
+    /* Two geometric series and code 1: 2 and 3 hundredths of a ms, each doubled 15 times (codes 2 to 30 and 0; 3 to
+     * 31). */
     uint64_t sum = 0;
 
     for (uint8_t code = 0; code < 32; code++)

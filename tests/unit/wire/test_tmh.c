@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tag matching headers against the structures of rdma-core's public header. */
+/* Compares the tag matching headers with the structures in rdma-core's public header. */
 #include <criterion/criterion.h>
 #include <endian.h>
 #include <infiniband/tm_types.h>
