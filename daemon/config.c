@@ -9,7 +9,8 @@
 
 #include "daemon/options.h"
 
-/* The file that is being read. The callbacks of libconfuse have no argument for it. Only the main thread reads files. */
+/* The file that is being read. The callbacks of libconfuse have no argument for it. Only the main thread reads
+ * files. */
 static struct {
     struct settings *settings;
     char *why;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The options of the daemon: one table, from which come the command line (daemon/command_line.h), the configuration file
- * (daemon/config.h) and what SIGHUP may change (daemon/reload.h). A unit test compares it with the manual page
+/* The options of the daemon: one table, from which come the command line (daemon/command_line.h), the configuration
+ * file (daemon/config.h) and what SIGHUP may change (daemon/reload.h). A unit test compares it with the manual page
  * docs/man/pumiced.8.
  *
- * An option has the same name in the configuration file and, after two dashes, on the command line. Both accept the same
- * values and report the same errors. */
+ * An option has the same name in the configuration file and, after two dashes, on the command line. Both accept the
+ * same values and report the same errors. */
 #ifndef PUMICE_DAEMON_OPTIONS_H
 #define PUMICE_DAEMON_OPTIONS_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The clock of the daemon: CLOCK_MONOTONIC, in nanoseconds. It never steps back, and it does not follow the time of day. */
+/* The clock of the daemon: CLOCK_MONOTONIC, in nanoseconds. It never steps back, and it does not follow the time of
+ * day. */
 #ifndef PUMICE_DAEMON_BASE_CLOCK_H
 #define PUMICE_DAEMON_BASE_CLOCK_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Maps the numbers by which clients name objects to the objects of the daemon. Any other number finds nothing, so a client
- * may send any value. */
+/* Maps the numbers by which clients name objects to the objects of the daemon. Any other number finds nothing, so a
+ * client may send any value. */
 #ifndef PUMICE_DAEMON_BASE_HANDLES_H
 #define PUMICE_DAEMON_BASE_HANDLES_H
 
@@ -15,8 +15,8 @@ struct handles {
     uint32_t next;
 };
 
-/* Numbers have 24 bits. In a table with a limit they are at most HANDLES_SPREAD times the limit, because clients have tables
- * by number, too. These grow with the numbers and never shrink. */
+/* Numbers have 24 bits. In a table with a limit they are at most HANDLES_SPREAD times the limit, because clients have
+ * tables by number, too. These grow with the numbers and never shrink. */
 #define HANDLES_MAX 0xffffffu
 #define HANDLES_SPREAD 16u
 

@@ -14,7 +14,8 @@ struct device_set {
     uint64_t seed; /* of the faults */
 };
 
-/* Opens the devices of the settings; their threads don't run yet. 0, or -errno with why. device_set_close in either case. */
+/* Opens the devices of the settings; their threads don't run yet. 0, or -errno with why. device_set_close in either
+ * case. */
 int device_set_open(struct device_set *s, const struct settings *settings, char why[ERROR_TEXT_MAX]);
 /* Ends their threads and their sessions, and frees them. */
 void device_set_close(struct device_set *s);

@@ -15,8 +15,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/session/control_msg.h"
 
-/* Clients to refuse at each socket: more than a backlog holds. A client that connects in a loop must not keep the daemon
- * alive. */
+/* Clients to refuse at each socket: more than a backlog holds. A client that connects in a loop must not keep the
+ * daemon alive. */
 #define REFUSALS_MAX 1024
 /* Time for all refusals together. A client sends its request at once. */
 #define REFUSAL_MS 1000

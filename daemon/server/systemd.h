@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The service manager, if one started the daemon: the listening socket that it passes (sd_listen_fds(3)). Messages to the
- * service manager, such as "READY=1", need nothing but sd_notify(3) of libsystemd. */
+/* The service manager, if one started the daemon: the listening socket that it passes (sd_listen_fds(3)). Messages to
+ * the service manager, such as "READY=1", need nothing but sd_notify(3) of libsystemd. */
 #ifndef PUMICE_DAEMON_SERVER_SYSTEMD_H
 #define PUMICE_DAEMON_SERVER_SYSTEMD_H
 

@@ -5,8 +5,8 @@
 
 struct device;
 
-/* Re-reads the interface. Sends the sessions an event when the port went up or down, and when the interface lost its address or got it
- * back. */
+/* Re-reads the interface. Sends the sessions an event when the port went up or down, and when the interface lost its
+ * address or got it back. */
 void port_refresh(struct device *d);
 
 #endif

@@ -4,7 +4,8 @@
  *
  * A capture shows what passed one place. A sender can be judged only where its packets leave. Elsewhere the network
  * may have lost, duplicated or reordered packets, so a missing packet alone is no violation. An acknowledgment of a
- * packet that the capture never saw is one. If the capture records the direction of packets, the linter can say more. */
+ * packet that the capture never saw is one. If the capture records the direction of packets, the linter can say
+ * more. */
 #ifndef PUMICE_PCAP_LINT_LINT_H
 #define PUMICE_PCAP_LINT_LINT_H
 

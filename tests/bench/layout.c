@@ -309,7 +309,8 @@ static void post_receive(unsigned qp)
     need(ibv_post_recv(rank.qp[qp], &wr, &bad) == 0, "post receive");
 }
 
-/* A message with immediate data n > 0 is to be unpacked as shape n - 1. Each is answered on the queue pair it came by. */
+/* A message with immediate data n > 0 is to be unpacked as shape n - 1. Each is answered on the queue pair it came
+ * by. */
 static void answer(void)
 {
     struct ibv_wc wc = next(rank.recv_cq, "receive");

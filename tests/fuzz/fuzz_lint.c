@@ -45,8 +45,8 @@ static void lint(const uint8_t *data, size_t size, const struct lint_options *op
     lint_free(&r);
 }
 
-/* Every packet of the file: a byte for who sends and how it is seen, a byte for its length in words, and its bytes. Its ICRC is made
- * right, and its PSN and QP are kept small, so that packets have to do with each other. */
+/* Every packet of the file: a byte for who sends and how it is seen, a byte for its length in words, and its bytes. Its
+ * ICRC is made right, and its PSN and QP are kept small, so that packets have to do with each other. */
 static size_t packet(uint8_t *file, size_t at, const uint8_t *data, size_t size, uint64_t now)
 {
     struct frame_flow flow = {.src = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1},

@@ -217,7 +217,8 @@ static void test_alltoallv(void)
     free(number);
 }
 
-/* Several at once, on one communicator, and finished in another order; with a barrier that the last rank comes to late. */
+/* Several at once, on one communicator, and finished in another order; with a barrier that the last rank comes to
+ * late. */
 static void test_in_flight(void)
 {
     enum { LONG = 120000, EACH = 700 };

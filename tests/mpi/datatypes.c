@@ -159,8 +159,8 @@ static void test_scattered(int blocks)
     free(want);
 }
 
-/* Every third block of a neighbour's window, together of more than a rendezvous's size: written, added to, and read back, by origins
- * whose memory is contiguous or has other strides. */
+/* Every third block of a neighbour's window, together of more than a rendezvous's size: written, added to, and read
+ * back, by origins whose memory is contiguous or has other strides. */
 static void test_strided_window(int blocks)
 {
     enum { BLOCK = 32, HALF = BLOCK / 2 };

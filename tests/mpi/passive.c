@@ -68,7 +68,8 @@ static void visit(int way, unsigned seed, MPI_Win win)
     free(in);
 }
 
-/* Sleeps, and looks at its memory before it calls MPI again. The origins begin by a signal, which comes when MPI is left. */
+/* Sleeps, and looks at its memory before it calls MPI again. The origins begin by a signal, which comes when MPI is
+ * left. */
 static void sleeps(int way, const int *pids, volatile struct slot *slots)
 {
     struct timespec left = {.tv_sec = SLEEP};

@@ -122,8 +122,8 @@ static void post_receives(struct rank *k)
             post_receive(k, i);
 }
 
-/* All places may be taken by receives whose messages are still to be sent, by ranks that wait until we receive others. So now
- * and then one message is received that is here and has no receive; that takes nothing from the open ones. */
+/* All places may be taken by receives whose messages are still to be sent, by ranks that wait until we receive others.
+ * So now and then one message is received that is here and has no receive; that takes nothing from the open ones. */
 static void relieve(struct rank *k)
 {
     struct tagmpi_status *s = &k->promise[RELIEF];

@@ -137,7 +137,8 @@ static void crowd(void)
     write_long(4, 1024);
 }
 
-/* The rings of this program's queue pairs are a "pumice-qp" of its memory each, which begins with the tail of the send queue. */
+/* The rings of this program's queue pairs are a "pumice-qp" of its memory each, which begins with the tail of the send
+ * queue. */
 static _Atomic uint32_t *tails[4];
 static unsigned find_tails(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Prints a JSON document as text. It depends on the shapes of the members, not on their names, because the documents of the
- * daemon grow:
+/* Prints a JSON document as text. It depends on the shapes of the members, not on their names, because the documents of
+ * the daemon grow:
  *
  *     object             one line with its scalars (NAME value   NAME value), then each other member below a heading
  *     array of objects   a table with one row for each object, then their members below headings with the row's name

@@ -105,7 +105,8 @@ static void rendezvous(struct scene *s)
     acknowledge(s, "ack.fin2", fin);
 }
 
-/* Two requests offer the same memory. The READ for the first is lost, and its repetition comes behind the READ for the second. */
+/* Two requests offer the same memory. The READ for the first is lost, and its repetition comes behind the READ for the
+ * second. */
 static void late_read(struct scene *s)
 {
     struct rvh r = {VA + 4096, RKEY + 1, READ_LEN};
@@ -443,8 +444,8 @@ static void begins_again(struct scene *s)
     }
 }
 
-/* Connections between the same addresses that all have the same PSNs: of one the requests, but few answers, of the next READs, and more
- * answers than that. */
+/* Connections between the same addresses that all have the same PSNs: of one the requests, but few answers, of the next
+ * READs, and more answers than that. */
 static void same_psns(struct scene *s)
 {
     for (unsigned i = 0; i < 10; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Walks the table of options (daemon/options.h). The command line and the configuration file accept each option with good
- * values and refuse bad ones with the same message. The manual page describes each. SIGHUP changes those options that are
- * marked so, and no others. */
+/* Walks the table of options (daemon/options.h). The command line and the configuration file accept each option with
+ * good values and refuse bad ones with the same message. The manual page describes each. SIGHUP changes those options
+ * that are marked so, and no others. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -65,8 +65,8 @@ static bool is_setting(const struct option_def *o)
     return o->set != NULL;
 }
 
-/* Reads the command line `pumiced --NAME=VALUE` in a child process, since an error ends the process. Returns the exit code;
- * *s receives what the child read, err what it wrote to standard error. */
+/* Reads the command line `pumiced --NAME=VALUE` in a child process, since an error ends the process. Returns the exit
+ * code; *s receives what the child read, err what it wrote to standard error. */
 static int read_command_line(const char *name, const char *value, struct settings *s, char *err, size_t size)
 {
     char argument[256], *argv[] = {"pumiced", argument, NULL};

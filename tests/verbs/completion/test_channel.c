@@ -149,8 +149,8 @@ static void moderation(void)
     ok(ibv_modify_cq(p.rcq, &a) == EOPNOTSUPP, "unknown attributes: EOPNOTSUPP");
 }
 
-/* Destroying a CQ drops its unread events. So a program that finds the descriptor readable also finds an event. Events of
- * other CQs stay. */
+/* Destroying a CQ drops its unread events. So a program that finds the descriptor readable also finds an event. Events
+ * of other CQs stay. */
 static void unread(void)
 {
     struct vt_pair q[2] = {{0}, {0}};

@@ -26,8 +26,8 @@ static void receive(uint64_t id)
     need((p.srq ? vt_srq_recv(&p, p.srq, id, 64, 8) : vt_recv(&p, 1, id, 64, 8)) == 0);
 }
 
-/* The CQ is full. One completion is polled, and another request posted, which completes while the first still is the current one. All
- * must come, in order, and no word of an overrun. */
+/* The CQ is full. One completion is polled, and another request posted, which completes while the first still is the
+ * current one. All must come, in order, and no word of an overrun. */
 static void one_more(struct ibv_cq_ex *cq, struct ibv_cq *other, const char *what)
 {
     struct ibv_poll_cq_attr a = {0};

@@ -83,8 +83,8 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     ok(heard(&member[0], "hear me") && heard(&member[1], "hear me"), "each member gets one copy");
     ok(vt_quiet(member[2].rcq), "who is no member gets none");
     ok(counter("multicast_xmit_packets", false) == sent + 1, "the port has sent one packet to a group");
-    /* A packet that stays within a device is not received from a network, unless the daemon sends such packets through its
-     * socket. */
+    /* A packet that stays within a device is not received from a network, unless the daemon sends such packets through
+     * its socket. */
     bool inside = ca == cb && !strstr(getenv("VT_DAEMON") ? getenv("VT_DAEMON") : "", "loopback wire");
     ok(counter("multicast_rcv_packets", ca != cb) == received + !inside,
        "and a host's port has received it, if it left one");

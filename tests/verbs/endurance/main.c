@@ -80,7 +80,8 @@ static int run(void)
             continue;
         if (opt.events)
             wait_event();
-        /* The first one may still find the QP of the dead, and a small message needs none of its memory: so once more. */
+        /* The first one may still find the QP of the dead, and a small message needs none of its memory: so once
+         * more. */
         if (now_ms() - st.last_progress > 20 && st.credits_done == st.credits_posted && peer_gone()) {
             if (!probed)
                 printf("peer gone\n");

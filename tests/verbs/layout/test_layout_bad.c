@@ -30,7 +30,8 @@ enum object {
 #define COMPOSITE PUMICE_MW_BIND_LAYOUT_TYPE_COMPOSITE
 #define INTERLEAVED PUMICE_MW_BIND_LAYOUT_TYPE_INTERLEAVED
 
-/* The second of two entries; the first one is sound. Addresses in regions count from the buffer's start, if they are not absolute. */
+/* The second of two entries; the first one is sound. Addresses in regions count from the buffer's start, if they are
+ * not absolute. */
 struct row {
     const char *rule; /* NULL: it can't be posted, EINVAL */
     const char *what;

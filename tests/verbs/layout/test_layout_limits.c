@@ -47,7 +47,8 @@ static void fill(void)
 
 /* --- at the limits */
 
-/* As many dimensions as there may be, of two items each, with strides that don't join: bit d of an item's number counts stride[d]. */
+/* As many dimensions as there may be, of two items each, with strides that don't join: bit d of an item's number counts
+ * stride[d]. */
 static void dimensions(void)
 {
     struct pumice_mw_dimension dim[8];

@@ -36,7 +36,8 @@ static void close_window(void)
          ibv_destroy_cq(binds) == 0);
 }
 
-/* An entry whose buffer is plain bytes at the start of the receiver's, if there are any, and then bytes of the column. */
+/* An entry whose buffer is plain bytes at the start of the receiver's, if there are any, and then bytes of the
+ * column. */
 static void add(struct tm_side *r, uint64_t id, uint64_t tag, uint32_t plain, uint32_t off, uint32_t len)
 {
     struct ibv_sge s[] = {tm_at(r, 0, plain), {.addr = off, .length = len, .lkey = vl_lkey(column)}};
@@ -69,7 +70,8 @@ static void fill(struct tm_pair *p, uint32_t seed)
         p->s.buf[DATA + i] = (uint8_t)(i * 13 + (i >> 8) + seed);
 }
 
-/* A whole eager message that matched: one completion if it came in one packet, else one for the match and one for the data. */
+/* A whole eager message that matched: one completion if it came in one packet, else one for the match and one for the
+ * data. */
 static bool arrived(struct tm_side *r, uint64_t id, uint32_t len)
 {
     struct tm_wc wc = tm_next(r);

@@ -145,7 +145,8 @@ static bool blocks_huge(void)
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which have a malloc of their own */
 #define GLIBC_MALLOC
-/* In a process of its own, with one more variable in its environment: is malloc's block in the heap, and memory left alone? */
+/* In a process of its own, with one more variable in its environment: is malloc's block in the heap, and memory left
+ * alone? */
 static bool child_finds(const char *variable, bool in_heap, bool huge)
 {
     fflush(stdout);

@@ -174,7 +174,8 @@ struct hands {
     bool served;
 };
 
-/* In place of the daemon: answers one request for a counter, but before that the number that is read from becomes another file's. */
+/* In place of the daemon: answers one request for a counter, but before that the number that is read from becomes
+ * another file's. */
 static void *slow_daemon(void *arg)
 {
     struct hands *h = arg;

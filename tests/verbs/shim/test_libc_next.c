@@ -94,8 +94,8 @@ static int how_ended(pid_t child)
     return status;
 }
 
-/* There only read, write, the exit of a thread and the return from a signal handler are allowed. (A sanitizer may have a thread more, so
- * that the child doesn't end by itself.) */
+/* There only read, write, the exit of a thread and the return from a signal handler are allowed. (A sanitizer may have
+ * a thread more, so that the child doesn't end by itself.) */
 static void strictly(void)
 {
     int in[2], out[2];

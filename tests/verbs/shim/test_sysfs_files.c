@@ -80,7 +80,8 @@ static void device_there(void)
     close(fd);
 }
 
-/* rdma-core's tests find the interface so. (By LD_LIBRARY_PATH only programs that are linked with the library get it.) */
+/* rdma-core's tests find the interface so. (By LD_LIBRARY_PATH only programs that are linked with the library get
+ * it.) */
 static void seen_by_ls(void)
 {
     char command[600], line[64] = "";

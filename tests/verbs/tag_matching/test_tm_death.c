@@ -19,7 +19,8 @@ struct address {
     union ibv_gid gid;
 };
 
-/* The process: connects a QP to the one that it reads from its input, and when another byte comes sends a big message. */
+/* The process: connects a QP to the one that it reads from its input, and when another byte comes sends a big
+ * message. */
 static int be_sender(void)
 {
     struct address me, peer;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Shared receive queues: what happens to requests and events when a QP or the SRQ fails, is reset, resized or destroyed. */
+/* Shared receive queues: what happens to requests and events when a QP or the SRQ fails, is reset, resized or
+ * destroyed. */
 #include "tests/unit/core/srq_fixture.h"
 
 TestSuite(srq, .init = setup, .fini = teardown);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Random histories of tag matching, packet by packet, through QPs: messages of one and of several packets, packets that are
- * lost and that come twice, RNRs, rendezvous, QPs that die and come back, and operations on the list. Every decision,
- * every completion and their order are what the reference foretells. A failure prints the history and what repeats it:
+/* Random histories of tag matching, packet by packet, through QPs: messages of one and of several packets, packets that
+ * are lost and that come twice, RNRs, rendezvous, QPs that die and come back, and operations on the list. Every
+ * decision, every completion and their order are what the reference foretells. A failure prints the history and what
+ * repeats it:
  *
  *     TM_SEED=n TM_COUNT=1 build/tests/unit/test_tm_packets --filter 'tm_packets/histories'
  *

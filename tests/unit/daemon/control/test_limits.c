@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A client can create as many QPs, keys and queues as the device reports, all at the same time. One more is refused with
- * a reason. */
+/* A client can create as many QPs, keys and queues as the device reports, all at the same time. One more is refused
+ * with a reason. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -186,7 +186,8 @@ Test(reports, a_flood_is_a_few_lines_and_does_not_hide_others)
     json_decref(list);
 }
 
-/* The log shows the fields of a packet with a wrong ICRC, key and address included. Another packet is too short for that. */
+/* The log shows the fields of a packet with a wrong ICRC, key and address included. Another packet is too short for
+ * that. */
 Test(reports, dropped_packets)
 {
     struct pkt p = {.opcode = OP_WRITE_ONLY,

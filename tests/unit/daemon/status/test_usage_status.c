@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A device's record of its use: which processes created QPs, whether the QPs were connected, and the packets of destroyed
- * QPs. */
+/* A device's record of its use: which processes created QPs, whether the QPs were connected, and the packets of
+ * destroyed QPs. */
 #include <criterion/criterion.h>
 
 #include "daemon/status/usage_status.h"
