@@ -23,8 +23,8 @@ void mem_backend_fini(struct mem_backend *m)
 int mem_backend_add(struct mem_backend *m, struct client_mem *s)
 {
     for (uint32_t i = 0; i < MEM_BACKEND_CLIENTS; i++) {
-        if (!m->space[i]) {
-            m->space[i] = s;
+        if (!m->client[i]) {
+            m->client[i] = s;
             s->number = i;
             return 0;
         }
@@ -36,7 +36,7 @@ void mem_backend_remove(struct mem_backend *m, struct client_mem *s)
 {
     if (s->dirty)
         mem_backend_flush_all(m);
-    m->space[s->number] = NULL;
+    m->client[s->number] = NULL;
 }
 
 static void remember_fault(void *ctx, uint32_t qpn)
@@ -96,7 +96,7 @@ static struct client_mem *space_of(const struct mem_backend *m, const struct mem
         if (p[i].space != p[0].space)
             return NULL; /* cannot happen for honest requests: a QP and all its keys belong to one client */
     }
-    return n && p[0].space < MEM_BACKEND_CLIENTS ? m->space[p[0].space] : NULL;
+    return n && p[0].space < MEM_BACKEND_CLIENTS ? m->client[p[0].space] : NULL;
 }
 
 /* --- reading ----------------------------------------------------------------------------------- */

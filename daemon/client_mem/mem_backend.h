@@ -19,7 +19,7 @@
 
 TAILQ_HEAD(client_mem_list, client_mem);
 struct mem_backend {
-    struct client_mem *space[MEM_BACKEND_CLIENTS]; /* by number; NULL: none */
+    struct client_mem *client[MEM_BACKEND_CLIENTS]; /* by number; NULL: none */
     struct client_mem_list dirty;
     /* QPs whose deferred writes failed. mem_backend_pop_fault reports them to the engine. */
     uint32_t *faulted;

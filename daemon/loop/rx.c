@@ -15,8 +15,8 @@
 #define BULK_BYTES 32768u
 #define BULK_NS (200 * NS_PER_US)
 
-static void one(struct device *d, const struct udp_datagram *dg, const struct rx_meta *meta, unsigned index,
-                const uint8_t *p, size_t len, uint64_t now)
+static void process_packet(struct device *d, const struct udp_datagram *dg, const struct rx_meta *meta, unsigned index,
+                           const uint8_t *p, size_t len, uint64_t now)
 {
     uint16_t ip_id;
     struct pkt pkt;
@@ -49,7 +49,7 @@ static void one(struct device *d, const struct udp_datagram *dg, const struct rx
 
 /* Passes to the engine what udp_recv has received. group: the multicast group of the socket; NULL: the device's own
  * socket. */
-static unsigned take_in(struct device *d, unsigned datagrams, struct mcast_group *group, uint64_t now)
+static unsigned process_batch(struct device *d, unsigned datagrams, struct mcast_group *group, uint64_t now)
 {
     unsigned packets = 0;
 
@@ -69,7 +69,7 @@ static unsigned take_in(struct device *d, unsigned datagrams, struct mcast_group
         for (size_t off = 0; off < dg.len; off += dg.segment, index++) {
             size_t len = dg.len - off < dg.segment ? dg.len - off : dg.segment;
 
-            one(d, &dg, &meta, index, dg.data + off, len, now);
+            process_packet(d, &dg, &meta, index, dg.data + off, len, now);
         }
         d->io.rx_multicast += group ? index : 0;
         packets += index;
@@ -81,7 +81,7 @@ static unsigned take_in(struct device *d, unsigned datagrams, struct mcast_group
 
 unsigned device_rx(struct device *d, uint64_t now)
 {
-    return take_in(d, udp_recv(&d->udp, d->udp.fd), NULL, now);
+    return process_batch(d, udp_recv(&d->udp, d->udp.fd), NULL, now);
 }
 
 unsigned device_rx_groups(struct device *d, uint64_t now)
@@ -99,7 +99,7 @@ unsigned device_rx_groups(struct device *d, uint64_t now)
         datagrams = udp_recv(&d->udp, g->fd);
         if (datagrams)
             g->hot_until = now + MCAST_GROUP_HOT_NS;
-        packets += take_in(d, datagrams, g, now);
+        packets += process_batch(d, datagrams, g, now);
     }
     return packets;
 }

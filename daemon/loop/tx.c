@@ -102,7 +102,7 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
     }
 }
 
-static void ask(struct device *d, const struct tx_batch *b, unsigned i, struct fault_verdict *v)
+static void decide(struct device *d, const struct tx_batch *b, unsigned i, struct fault_verdict *v)
 {
     const uint8_t *p = b->buf + b->pkt[i].off;
     struct fault_pkt fp = {
@@ -125,7 +125,7 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
         struct fault_verdict v = {.action = FAULT_PASS};
 
         if (i < b->n)
-            ask(d, b, i, &v);
+            decide(d, b, i, &v);
         if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !v.ce && !stays(d, &b->pkt[i]) &&
             !comes_back(d, &b->pkt[i])) {
             first = n++ ? first : i;

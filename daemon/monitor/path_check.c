@@ -52,7 +52,7 @@ struct path {
 struct path_check {
     struct device *device;
     ev_timer timer; /* runs while a path is checked */
-    uint32_t n, room;
+    uint32_t n, cap;
     struct path *path;
 };
 
@@ -97,17 +97,17 @@ static struct path *find(const struct path_check *c, const uint8_t gid[16])
 
 static struct path *add(struct path_check *c, const uint8_t gid[16])
 {
-    uint32_t room = c->room ? 2 * c->room : 16;
+    uint32_t cap = c->cap ? 2 * c->cap : 16;
     struct path *p;
 
     if (c->n == PATH_CHECK_MAX)
         return NULL;
-    if (c->n == c->room) {
-        p = realloc(c->path, room * sizeof(*p));
+    if (c->n == c->cap) {
+        p = realloc(c->path, cap * sizeof(*p));
         if (!p)
             return NULL;
         c->path = p;
-        c->room = room;
+        c->cap = cap;
     }
     p = &c->path[c->n++];
     *p = (struct path){.verdict = V_TRYING};
@@ -234,7 +234,7 @@ static void decide(struct path_check *c, struct path *p)
     const bool small = p->half[SMALL].arrived, large = p->half[LARGE].arrived;
     struct device *d = c->device;
     const struct session *s;
-    char text[ADDR_TEXT_MAX], told[80] = "";
+    char text[ADDR_TEXT_MAX], limit[80] = "";
 
     p->verdict = small && large ? V_OK : small ? V_LARGE_LOST : large ? V_SMALL_LOST : V_BOTH_LOST;
     add_to_map(d, p);
@@ -243,9 +243,9 @@ static void decide(struct path_check *c, struct path *p)
         return;
     }
     if (p->verdict == V_LARGE_LOST && p->mtu)
-        snprintf(told, sizeof(told), " (a router on the way forwards at most %u bytes)", p->mtu);
+        snprintf(limit, sizeof(limit), " (a router on the way forwards at most %u bytes)", p->mtu);
     log_warn("device %s: connectivity of %s, path MTU %u, after %u tries: %s%s; %s. Use `pumice ping` for details",
-             d->name, gid_text(p->gid, text), p->size, p->tries, what_fails(p), told, what_to_do(p));
+             d->name, gid_text(p->gid, text), p->size, p->tries, what_fails(p), limit, what_to_do(p));
     if (d->settings->path_check != PATH_CHECK_ENFORCE)
         return;
     TAILQ_FOREACH(s, &d->sessions, link)

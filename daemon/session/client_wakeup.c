@@ -42,12 +42,12 @@ static void end_wait(struct session *s)
 }
 
 /* Several threads of a client may wait. The thread with the shortest wait decides. */
-static void look_at(struct session *s, uint64_t now)
+static void check_wait(struct session *s, uint64_t now)
 {
-    uint64_t patience = atomic_load_explicit(&s->page->waiting, memory_order_relaxed) * NS_PER_US;
-    uint64_t end = now + (patience < WAIT_MAX_NS ? patience : WAIT_MAX_NS);
+    uint64_t wait_ns = atomic_load_explicit(&s->page->waiting, memory_order_relaxed) * NS_PER_US;
+    uint64_t end = now + (wait_ns < WAIT_MAX_NS ? wait_ns : WAIT_MAX_NS);
 
-    if (patience == 0)
+    if (wait_ns == 0)
         s->wait_end = 0;
     else if (s->wait_end == 0 || end < s->wait_end)
         s->wait_end = end;
@@ -64,7 +64,7 @@ void client_wakeup_pass(struct device *d, uint64_t now)
     {
         if (atomic_load_explicit(&s->page->cpu, memory_order_relaxed) != cpu)
             atomic_store_explicit(&s->page->cpu, cpu, memory_order_relaxed);
-        look_at(s, now);
+        check_wait(s, now);
     }
 }
 

@@ -8,7 +8,7 @@
 #include "daemon/device/device.h"
 #include "daemon/session/session.h"
 
-static void tell_all(struct device *d, uint32_t type)
+static void send_all(struct device *d, uint32_t type)
 {
     struct session *s;
 
@@ -26,7 +26,7 @@ static void address_refresh(struct device *d)
         return;
     log_warn("device %s: %s has %s its address %s", d->name, d->netdev.name, d->gid_there ? "got back" : "lost",
              addr_text(&d->addr, text));
-    tell_all(d, IBV_EVENT_GID_CHANGE);
+    send_all(d, IBV_EVENT_GID_CHANGE);
 }
 
 void port_refresh(struct device *d)
@@ -43,7 +43,7 @@ void port_refresh(struct device *d)
     if (d->netdev.up != was_up) {
         d->io.link_downed += was_up;
         log_warn("device %s: %s is %s", d->name, d->netdev.name, d->netdev.up ? "up again" : "down");
-        tell_all(d, d->netdev.up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+        send_all(d, d->netdev.up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
     }
     address_refresh(d);
 }

@@ -103,7 +103,7 @@ static void wait_for_room(struct client_srq *q)
 
 /* This deletion has no completion that the client could poll. So a flag in the ring tells the client that it may use
  * the slot again. */
-static void tell_deleted(struct tm_srq *l)
+static void mark_deleted(struct tm_srq *l)
 {
     struct pm_tm_op *w =
         (struct pm_tm_op *)(void *)(l->base + (size_t)(l->ring.head & (l->ring.slots - 1)) * l->ring.stride);
@@ -128,7 +128,7 @@ static bool take(struct client_srq *q, uint64_t now)
         return false;
     }
     if (r.op.opcode == TM_DEL && !result.complete && result.status == WC_SUCCESS)
-        tell_deleted(l);
+        mark_deleted(l);
     l->ring.head++;
     return true;
 }
