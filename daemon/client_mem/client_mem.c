@@ -109,12 +109,11 @@ static bool is_proc_mem(int fd)
 {
     char link[64], target[64];
     struct statfs fs;
-    ssize_t n;
 
     if (fd < 0 || fstatfs(fd, &fs) != 0 || fs.f_type != PROC_SUPER_MAGIC)
         return false;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    n = readlink(link, target, sizeof(target) - 1);
+    ssize_t n = readlink(link, target, sizeof(target) - 1);
     return n > 4 && (size_t)n < sizeof(target) - 1 && memcmp(target + n - 4, "/mem", 4) == 0;
 }
 
@@ -192,12 +191,11 @@ static void skip_failed(struct client_mem *s, uint64_t done, void (*failed)(void
 {
     uint64_t end = 0;
     unsigned i = 0;
-    uint32_t qpn;
 
     do {
         end += s->local[i++].iov_len;
     } while (end <= done && i < s->nlocal);
-    qpn = s->qpn[i - 1];
+    uint32_t qpn = s->qpn[i - 1];
     s->nremote = drop_front(s->remote, s->nremote, end);
     s->nlocal -= i;
     memmove(s->local, s->local + i, s->nlocal * sizeof(s->local[0]));

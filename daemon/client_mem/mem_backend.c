@@ -120,13 +120,12 @@ static int read_pieces(void *ctx, const struct mem_segment *src, unsigned nsrc, 
 {
     struct mem_backend *m = ctx;
     struct cursor from = {0, 0}, to = {0, 0};
-    const struct client_mem *s;
     bool good = true;
 
     mem_backend_flush(m);
     if (nsrc == 0)
         return 0;
-    s = space_of(m, src, nsrc);
+    const struct client_mem *s = space_of(m, src, nsrc);
     if (!s)
         return -1;
     while (from.at < nsrc && to.at < ndst && good) {
@@ -147,11 +146,10 @@ static int write_pieces(void *ctx, uint32_t qpn, const struct mem_segment *dst, 
                         size_t len)
 {
     struct mem_backend *m = ctx;
-    struct client_mem *s;
 
     if (ndst == 0 || len == 0)
         return 0;
-    s = space_of(m, dst, ndst);
+    struct client_mem *s = space_of(m, dst, ndst);
     if (!s)
         return -1;
     for (unsigned i = 0; i < ndst && len; i++) {
@@ -178,7 +176,6 @@ static int atomic_segment(void *ctx, const struct mem_segment *where, enum mem_a
 {
     struct mem_backend *m = ctx;
     const struct client_mem *s = space_of(m, where, 1);
-    uint64_t value;
     struct iovec local = {old, sizeof(*old)};
     struct iovec remote = {(void *)(uintptr_t)where->va, sizeof(*old)};
 
@@ -189,7 +186,7 @@ static int atomic_segment(void *ctx, const struct mem_segment *where, enum mem_a
         return -1;
     if (op == MEM_CMP_SWAP && *old != compare_add)
         return 0;
-    value = op == MEM_CMP_SWAP ? swap : *old + compare_add;
+    uint64_t value = op == MEM_CMP_SWAP ? swap : *old + compare_add;
     local.iov_base = &value;
     return client_mem_write(s, &local, 1, &remote, 1) == sizeof(value) ? 0 : -1;
 }

@@ -31,11 +31,10 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
     struct session *s = w->data;
     struct control_request rq;
     struct control_reply rp;
-    int rc;
 
     (void)loop;
     (void)revents;
-    rc = control_recv(s->sock, &rq);
+    int rc = control_recv(s->sock, &rq);
     if (rc == 0)
         return;
     if (rc > 0) {

@@ -34,11 +34,10 @@ struct slice_attr {
 static uint64_t change_slice(uint64_t ns)
 {
     struct slice_attr a = {.size = sizeof(a)};
-    uint64_t old;
 
     if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) != 0 || a.policy != SCHED_OTHER)
         return 0;
-    old = a.runtime;
+    uint64_t old = a.runtime;
     a.runtime = ns;
     if (syscall(SYS_sched_setattr, 0, &a, 0) != 0) {
         /* It is forbidden, as in some containers. Yields then stay slow. */

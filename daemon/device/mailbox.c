@@ -12,12 +12,11 @@ struct mailbox_call {
 static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
 {
     struct mailbox *m = w->data;
-    struct mailbox_call *call;
 
     (void)loop;
     (void)revents;
     pthread_mutex_lock(&m->lock);
-    call = m->call;
+    struct mailbox_call *call = m->call;
     pthread_mutex_unlock(&m->lock);
     if (!call)
         return;

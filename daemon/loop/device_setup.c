@@ -153,7 +153,6 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
 static int find_interface(struct device *d, char *why)
 {
     char text[ADDR_TEXT_MAX];
-    uint8_t fits;
 
     if (netdev_find(&d->addr, &d->netdev) != 0) {
         snprintf(why, ERROR_TEXT_MAX, "%s is not an address of this host: `ip address` lists the addresses",
@@ -161,7 +160,7 @@ static int find_interface(struct device *d, char *why)
         return -EADDRNOTAVAIL;
     }
     d->guid = netdev_guid(&d->netdev, &d->addr);
-    fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
+    uint8_t fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
     if (fits == 0) {
         snprintf(why, ERROR_TEXT_MAX, "the MTU of %s, %u, is too small for RoCE", d->netdev.name, d->netdev.mtu);
         return -EMSGSIZE;
@@ -177,9 +176,8 @@ static int find_interface(struct device *d, char *why)
 int device_open(struct device *d, char why[ERROR_TEXT_MAX])
 {
     char text[ADDR_TEXT_MAX];
-    int rc;
 
-    rc = find_interface(d, why);
+    int rc = find_interface(d, why);
     d->udp.ifindex = d->netdev.index;
     if (rc == 0)
         rc = udp_open(&d->udp, d->settings->rcvbuf, why);
@@ -224,7 +222,6 @@ int device_start(struct device *d, int cpu)
     pthread_attr_t attr;
     sigset_t all, old;
     cpu_set_t set;
-    int rc;
 
     pthread_attr_init(&attr);
     CPU_ZERO(&set);
@@ -236,7 +233,7 @@ int device_start(struct device *d, int cpu)
     /* The main thread handles the signals. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = -pthread_create(&d->thread, &attr, run, d);
+    int rc = -pthread_create(&d->thread, &attr, run, d);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     d->running = rc == 0;

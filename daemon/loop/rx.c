@@ -20,7 +20,6 @@ static void process_packet(struct device *d, const struct udp_datagram *dg, cons
 {
     uint16_t ip_id;
     struct pkt pkt;
-    bool right;
 
     d->io.rx_packets++;
     d->io.rx_bytes += len;
@@ -31,7 +30,7 @@ static void process_packet(struct device *d, const struct udp_datagram *dg, cons
     }
     /* A sender with GSO numbers the packets of one send from 0 in the IP ID, and the kernel's GRO joins them in
      * order. So the index in the datagram is a good guess of the IP ID, which a UDP socket does not report. */
-    right = icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id);
+    bool right = icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id);
     if (capture_on(d))
         capture_received(d, meta, dg->peer->icrc.flow.src_port, right ? ip_id : (uint16_t)index, p, (uint32_t)len);
     if (!right) {

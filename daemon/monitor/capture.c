@@ -115,14 +115,13 @@ static void put(struct capture *t, const struct pm_capture_record *record, const
 {
     struct pm_capture_record r = *record;
     uint32_t snap = t->filter.snaplen;
-    uint8_t *to;
 
     if (!wanted(&t->filter, &r, p))
         return;
     r.len = snap && snap < r.orig_len ? snap : r.orig_len;
     r.size = (uint32_t)((sizeof(r) + r.len + 7) & ~7u);
     atomic_store_explicit(&t->page->packets, ++t->packets, memory_order_relaxed);
-    to = claim(t, r.size);
+    uint8_t *to = claim(t, r.size);
     if (!to) {
         atomic_store_explicit(&t->page->dropped, ++t->dropped, memory_order_relaxed);
         return;

@@ -108,10 +108,9 @@ static void say(struct text *t, const char *fmt, ...) __attribute__((format(prin
 static void say(struct text *t, const char *fmt, ...)
 {
     va_list ap;
-    int n;
 
     va_start(ap, fmt);
-    n = vsnprintf(t->at, t->left, fmt, ap);
+    int n = vsnprintf(t->at, t->left, fmt, ap);
     va_end(ap);
     if (n < 0)
         return;

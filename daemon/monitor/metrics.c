@@ -190,8 +190,6 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
                 not_allowed[] = "method not allowed: use GET or HEAD\n", failed[] = "out of memory\n";
     struct metrics *m = cls;
     enum MHD_Result rc;
-    json_t *devices;
-    char *text;
 
     (void)version;
     (void)upload;
@@ -201,8 +199,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         return answer(c, MHD_HTTP_METHOD_NOT_ALLOWED, not_allowed, "text/plain");
     if (strcmp(url, "/metrics") != 0)
         return answer(c, MHD_HTTP_NOT_FOUND, not_found, "text/plain");
-    devices = m->devices(m->ctx);
-    text = metrics_text(devices);
+    json_t *devices = m->devices(m->ctx);
+    char *text = metrics_text(devices);
     json_decref(devices);
     if (!text)
         return answer(c, MHD_HTTP_INTERNAL_SERVER_ERROR, failed, "text/plain");

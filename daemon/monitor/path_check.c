@@ -197,16 +197,15 @@ static void add_to_map(const struct device *d, const struct path *p)
     time_t now = time(NULL);
     union addr peer;
     struct tm tm;
-    json_t *o, *rest;
 
     if (!d->settings->path_check_map[0])
         return;
     gmtime_r(&now, &tm);
     strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    o = json_pack("{s:s, s:s, s:s}", "time", stamp, "device", d->name, "address", addr_text(&d->addr, text));
+    json_t *o = json_pack("{s:s, s:s, s:s}", "time", stamp, "device", d->name, "address", addr_text(&d->addr, text));
     if (gid_to_addr(p->gid, &d->addr, &peer))
         json_object_set_new(o, "peer", json_string(addr_text(&peer, text)));
-    rest = describe(p);
+    json_t *rest = describe(p);
     json_object_update(o, rest);
     json_decref(rest);
     write_line(d, o);
@@ -324,20 +323,17 @@ static void begin(struct path_check *c, struct path *p, uint32_t mtu, const stru
 int path_check_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struct control_reply *rp)
 {
     struct device *d = s->device;
-    struct path_check *c;
-    struct path *p;
-    uint8_t verdict;
     char text[ADDR_TEXT_MAX];
 
     if (d->settings->path_check == PATH_CHECK_OFF || memcmp(gid, d->gid, sizeof(d->gid)) == 0)
         return 0;
-    c = of_device(d);
-    p = find(c, gid);
+    struct path_check *c = of_device(d);
+    struct path *p = find(c, gid);
     if (!p)
         p = c ? add(c, gid) : NULL;
     if (!p)
         return 0; /* the table of paths is full */
-    verdict = p->verdict;
+    uint8_t verdict = p->verdict;
     if (p->tries && (verdict == V_TRYING || verdict == V_OK) && mtu <= p->size)
         return 0;
     begin(c, p, mtu, s);

@@ -147,18 +147,16 @@ static uint64_t new_id(void)
 static int send_one(struct device *d, const struct pm_check_req *r, struct control_reply *rp)
 {
     struct av av = {.hop_limit = 64};
-    struct outgoing *o;
     union addr to;
-    int rc;
 
     if (!gid_to_addr(r->gid, &d->addr, &to))
         return control_fail(rp, -EINVAL, "device %s cannot reach an address of this family", d->name);
-    o = &d->checks->out[d->checks->next % PM_CHECKS_MAX];
+    struct outgoing *o = &d->checks->out[d->checks->next % PM_CHECKS_MAX];
     *o = (struct outgoing){.id = new_id(), .sent = clock_ns(), .size = r->size};
     memcpy(o->gid, r->gid, sizeof(o->gid));
     memcpy(av.dgid, r->gid, sizeof(av.dgid));
     o->rep.id = o->id;
-    rc = engine_check(d->engine, &av, r->size, d->checks->next, o->id);
+    int rc = engine_check(d->engine, &av, r->size, d->checks->next, o->id);
     if (rc) {
         o->id = 0;
         return control_fail(rp, rc, "cannot send a probe of %u bytes: %s", r->size,
@@ -172,21 +170,19 @@ static int send_one(struct device *d, const struct pm_check_req *r, struct contr
 
 int ping_request(struct device *d, const struct pm_check_req *r, struct control_reply *rp)
 {
-    const struct outgoing *o;
-    const struct heard *h;
     struct pm_check_rep *rep;
 
     if (!pings_of(d))
         return control_fail(rp, -ENOMEM, "out of memory");
     if (r->size)
         return send_one(d, r, rp);
-    o = find(d->checks, r->id);
+    const struct outgoing *o = find(d->checks, r->id);
     if (r->id && !o)
         return control_fail(rp, -ENOENT, "the daemon no longer knows this probe");
     rep = control_payload(rp, sizeof(*rep));
     if (o)
         *rep = o->rep;
-    h = find_heard(d->checks, r->gid);
+    const struct heard *h = find_heard(d->checks, r->gid);
     rep->heard = h ? h->count : 0;
     return 0;
 }

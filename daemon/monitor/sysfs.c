@@ -62,8 +62,6 @@ static void file(struct tree *t, const char *name, const char *fmt, ...)
     char path[sizeof(t->path) + 64];
     va_list ap;
     FILE *f;
-    bool failed;
-    int n;
 
     if (t->error)
         return;
@@ -74,9 +72,9 @@ static void file(struct tree *t, const char *name, const char *fmt, ...)
         return;
     }
     va_start(ap, fmt);
-    n = vfprintf(f, fmt, ap);
+    int n = vfprintf(f, fmt, ap);
     va_end(ap);
-    failed = n < 0 || fputc('\n', f) == EOF;
+    bool failed = n < 0 || fputc('\n', f) == EOF;
     if (fclose(f) != 0 || failed)
         t->error = EIO;
 }

@@ -22,7 +22,6 @@ bool delay_queue_push(struct delay_queue *q, const struct tx_pkt *pkt, const uin
 {
     struct delay_queue_entry *e;
     uint32_t len = pkt->len;
-    unsigned i;
 
     if (q->n == DELAY_QUEUE_PACKETS || q->bytes + len > DELAY_QUEUE_BYTES)
         return false;
@@ -38,7 +37,7 @@ bool delay_queue_push(struct delay_queue *q, const struct tx_pkt *pkt, const uin
     e->pkt = *pkt;
     memcpy(e->data, p, len);
     q->bytes += len;
-    i = q->n++;
+    unsigned i = q->n++;
     q->heap[i] = e;
     for (; i && earlier(q->heap[i], q->heap[(i - 1) / 2]); i = (i - 1) / 2)
         swap(q, i, (i - 1) / 2);
@@ -47,12 +46,11 @@ bool delay_queue_push(struct delay_queue *q, const struct tx_pkt *pkt, const uin
 
 struct delay_queue_entry *delay_queue_pop(struct delay_queue *q, uint64_t now)
 {
-    struct delay_queue_entry *e;
     unsigned i = 0, child;
 
     if (q->n == 0 || q->heap[0]->due > now)
         return NULL;
-    e = q->heap[0];
+    struct delay_queue_entry *e = q->heap[0];
     q->bytes -= e->pkt.len;
     q->heap[0] = q->heap[--q->n];
     while ((child = 2 * i + 1) < q->n) {

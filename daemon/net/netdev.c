@@ -81,10 +81,8 @@ out:
 
 int netdev_find(const union addr *addr, struct netdev *nd)
 {
-    int rc;
-
     memset(nd, 0, sizeof(*nd));
-    rc = find_name(addr, nd->name);
+    int rc = find_name(addr, nd->name);
     if (rc)
         return rc;
     nd->index = if_nametoindex(nd->name);

@@ -11,9 +11,9 @@ int netlink_watch_open(void)
 {
     struct sockaddr_nl sa = {.nl_family = AF_NETLINK,
                              .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
-    int fd, rc;
+    int rc;
 
-    fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (fd < 0)
         return -errno;
     if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) != 0) {

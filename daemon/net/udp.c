@@ -69,10 +69,9 @@ void udp_want_headers(struct udp *u)
 static int set_options(struct udp *u, uint32_t bufsize)
 {
     bool v6 = u->own.sa.sa_family == AF_INET6;
-    int rc;
 
-    rc = v6 ? set_int(u->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE)
-            : set_int(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+    int rc = v6 ? set_int(u->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE)
+                : set_int(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
     if (rc)
         return rc;
     if (v6) {
@@ -195,14 +194,13 @@ static int join(const struct udp *u, int fd, const union addr *group)
 int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr)
 {
     bool v6 = u->own.sa.sa_family == AF_INET6;
-    int fd, rc;
 
     if (!gid_to_addr(gid, &u->own, addr))
         return -EINVAL;
     addr_set_port(addr, ROCE_PORT);
     if (v6)
         addr->v6.sin6_scope_id = u->ifindex; /* bind() needs it for link-local groups */
-    fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
     /* Other daemons of the host, and other devices of this daemon, may be in the same group. */
@@ -213,7 +211,7 @@ int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr)
     want_headers(fd, v6);
     if (bind(fd, &addr->sa, addr_len(addr)) == 0 && join(u, fd, addr) == 0)
         return fd;
-    rc = -errno;
+    int rc = -errno;
     close(fd);
     return rc;
 }
@@ -229,8 +227,6 @@ void udp_close(struct udp *u)
 
 bool udp_gso(struct udp *u, uint64_t now)
 {
-    bool sniffer;
-
     if (u->gso_mode == GSO_OFF || u->gso_refused)
         return false;
     if (u->gso_mode == GSO_ON)
@@ -238,7 +234,7 @@ bool udp_gso(struct udp *u, uint64_t now)
     if (u->gso_checked && now - u->gso_checked < NS_PER_SNIFFER_CHECK)
         return !u->gso_sniffer;
     u->gso_checked = now;
-    sniffer = sniffer_present(u->ifindex, u->loopback_ifindex);
+    bool sniffer = sniffer_present(u->ifindex, u->loopback_ifindex);
     if (sniffer != u->gso_sniffer)
         log_info("%s: packets leave %s", sniffer ? "a sniffer is open" : "no sniffer is open any more",
                  sniffer ? "one by one, without GSO (gso = auto)" : "in batches, with GSO");

@@ -9,13 +9,12 @@
 unsigned udp_recv(struct udp *u, int fd)
 {
     struct udp_rx *rx = &u->rx;
-    int n;
 
     for (unsigned i = 0; i < UDP_RX_MSGS; i++) {
         rx->msg[i].msg_hdr.msg_namelen = sizeof(rx->from[i]);
         rx->msg[i].msg_hdr.msg_controllen = sizeof(rx->ctl[i].buf);
     }
-    n = recvmmsg(fd, rx->msg, UDP_RX_MSGS, MSG_DONTWAIT, NULL);
+    int n = recvmmsg(fd, rx->msg, UDP_RX_MSGS, MSG_DONTWAIT, NULL);
     if (n > 0) {
         u->counters->rx_datagrams += (unsigned)n;
         return (unsigned)n;

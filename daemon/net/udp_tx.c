@@ -76,21 +76,18 @@ uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned
 {
     struct udp_tx *tx = &u->tx;
     struct peer_addr *peer = peers_by_gid(&u->tx_peers, pkt[0].av->dgid);
-    struct msghdr *m;
-    unsigned at;
-    size_t bytes;
 
     if (!peer) {
         u->counters->tx_bad_address += n;
         return NULL;
     }
     fill_icrcs(&peer->icrc, buf, pkt, n);
-    at = tx->n++;
-    bytes = pkt[n - 1].off + pkt[n - 1].len - pkt[0].off;
+    unsigned at = tx->n++;
+    size_t bytes = pkt[n - 1].off + pkt[n - 1].len - pkt[0].off;
     tx->to[at] = peer->addr;
     tx->iov[at] = (struct iovec){buf + pkt[0].off, bytes};
     tx->info[at] = (struct udp_tx_info){(uint16_t)n, (uint16_t)pkt[0].len, mcast_is_group(pkt[0].av->dgid)};
-    m = &tx->msg[at].msg_hdr;
+    struct msghdr *m = &tx->msg[at].msg_hdr;
     m->msg_name = &tx->to[at];
     m->msg_namelen = addr_len(&tx->to[at]);
     m->msg_iov = &tx->iov[at];
@@ -146,7 +143,6 @@ static void send_singly(struct udp *u, unsigned at)
 {
     struct udp_tx *tx = &u->tx;
     uint8_t gid[16];
-    struct peer_addr *peer;
     uint8_t *p = tx->iov[at].iov_base;
     size_t left = tx->iov[at].iov_len;
 
@@ -155,7 +151,7 @@ static void send_singly(struct udp *u, unsigned at)
                   "this kernel or interface refuses UDP GSO: packets leave one by one from now on");
     u->gso_refused = true;
     addr_to_gid(&tx->to[at], gid);
-    peer = peers_by_gid(&u->tx_peers, gid);
+    struct peer_addr *peer = peers_by_gid(&u->tx_peers, gid);
     while (left && peer) {
         size_t len = left < tx->info[at].segment_len ? left : tx->info[at].segment_len;
 

@@ -12,13 +12,12 @@ int channel_create(struct session *s, const void *rq, struct control_reply *rp)
 {
     struct channel *ch = calloc(1, sizeof(*ch));
     struct pm_handle *rep;
-    int rc;
 
     (void)rq;
     if (!ch)
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     ch->session = s;
-    rc = event_pipe_init(&ch->pipe, s->device->loop);
+    int rc = event_pipe_init(&ch->pipe, s->device->loop);
     if (rc) {
         free(ch);
         return control_fail(rp, rc, "the daemon can't make a pipe (too many open files?)");

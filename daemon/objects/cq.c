@@ -69,7 +69,6 @@ int cq_create(struct session *s, const void *rq, struct control_reply *rp)
     struct pm_create_cq_rep *rep;
     struct channel *ch = NULL;
     struct cq *cq;
-    int rc;
 
     if (r->cqe == 0 || r->cqe > DEVICE_MAX_CQE)
         return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", DEVICE_MAX_CQE, r->cqe);
@@ -86,7 +85,7 @@ int cq_create(struct session *s, const void *rq, struct control_reply *rp)
     cq->slots = ring_slots(r->cqe);
     cq->ignore_overrun = r->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
     cq->next.fd = -1;
-    rc = segment_create(&cq->segment, "pumice-cq", segment_bytes(cq->slots));
+    int rc = segment_create(&cq->segment, "pumice-cq", segment_bytes(cq->slots));
     if (rc == 0 && (rc = settle(cq, ch)) != 0)
         segment_destroy(&cq->segment);
     if (rc) {
@@ -114,18 +113,16 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
     const struct pm_resize_cq_req *r = rq;
     struct cq *cq = handles_get(&s->cqs, r->cq);
     struct pm_resize_cq_rep *rep;
-    uint32_t slots;
-    int rc;
 
     if (!cq)
         return control_fail(rp, -EINVAL, "no completion queue %u", r->cq);
     if (r->cqe == 0 || r->cqe > DEVICE_MAX_CQE)
         return control_fail(rp, -EINVAL, "a completion queue has 1 to %u entries, not %u", DEVICE_MAX_CQE, r->cqe);
-    slots = ring_slots(r->cqe);
+    uint32_t slots = ring_slots(r->cqe);
     if (exceeds(cq, atomic_load_explicit(&cq->page->consumer, memory_order_acquire), slots))
         return control_fail(rp, -EINVAL, "the queue holds more completions than the new size of %u", r->cqe);
     segment_destroy(&cq->next);
-    rc = segment_create(&cq->next, "pumice-cq", segment_bytes(slots));
+    int rc = segment_create(&cq->next, "pumice-cq", segment_bytes(slots));
     if (rc)
         return control_fail(rp, rc, "the daemon can't make another completion queue");
     cq->next_slots = slots;
@@ -160,13 +157,12 @@ int cq_switch(struct session *s, const void *rq, struct control_reply *rp)
     struct cq *cq = handles_get(&s->cqs, h->handle);
     struct pm_switch_cq_rep *rep;
     uint32_t consumer;
-    int rc;
 
     if (!cq)
         return control_fail(rp, -EINVAL, "no completion queue %u", h->handle);
     if (!cq->next.p)
         return control_fail(rp, -EINVAL, "completion queue %u is not being resized", h->handle);
-    rc = move_entries(cq, &consumer);
+    int rc = move_entries(cq, &consumer);
     if (rc) {
         segment_destroy(&cq->next);
         return control_fail(rp, rc, "the queue holds more completions than the new size of %u", cq->next_slots);
@@ -307,13 +303,11 @@ static void fill(struct pm_cqe *e, const struct completion *c, uint32_t srq)
 
 bool cq_publish(struct cq *cq, const struct completion *c, uint32_t srq)
 {
-    struct pm_cqe *e;
-
     if (cq->overrun || (!cq->ignore_overrun && !has_room(cq))) {
         stop(cq);
         return false;
     }
-    e = &cq->entries[cq->producer & (cq->slots - 1)];
+    struct pm_cqe *e = &cq->entries[cq->producer & (cq->slots - 1)];
     fill(e, c, srq);
     /* Release: pairs with the client's acquire load of seq, so that the client sees the whole entry. */
     atomic_store_explicit((_Atomic uint32_t *)&e->seq, cq->producer + 1, memory_order_release);

@@ -105,11 +105,10 @@ int mr_rereg(struct session *s, const void *rq, struct control_reply *rp)
     struct mr *mr = handles_get(&s->mrs, r->key);
     struct mr_init init;
     struct pd *pd;
-    int rc;
 
     if (!mr)
         return control_fail(rp, -EINVAL, "no memory region with key 0x%x", r->key);
-    rc = check(s, &r->mr, rp, &pd, &init);
+    int rc = check(s, &r->mr, rp, &pd, &init);
     if (rc)
         return rc;
     rc = mr_reregister(s->device->engine, mr->key, &init);
@@ -136,11 +135,10 @@ int mr_dereg(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_handle *h = rq;
     struct mr *mr = handles_get(&s->mrs, h->handle);
-    int rc;
 
     if (!mr)
         return control_fail(rp, -EINVAL, "no memory region with key 0x%x", h->handle);
-    rc = mr_deregister(s->device->engine, mr->key);
+    int rc = mr_deregister(s->device->engine, mr->key);
     if (rc)
         return explain(rc, rp);
     mr_free(s, mr);

@@ -25,7 +25,6 @@ int mw_alloc_window(struct session *s, const void *rq, struct control_reply *rp)
     struct device *d = s->device;
     struct pm_handle *rep;
     struct mw *mw;
-    int rc;
 
     if (!pd)
         return control_fail(rp, -EINVAL, "no protection domain %u", r->pd);
@@ -44,8 +43,8 @@ int mw_alloc_window(struct session *s, const void *rq, struct control_reply *rp)
         free(mw);
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     }
-    rc = mw->shape ? mw_alloc_layout(d->engine, pd->number, (uint8_t)r->type, r->max_entries, mw->shape, &mw->key)
-                   : mw_alloc(d->engine, pd->number, (uint8_t)r->type, &mw->key);
+    int rc = mw->shape ? mw_alloc_layout(d->engine, pd->number, (uint8_t)r->type, r->max_entries, mw->shape, &mw->key)
+                       : mw_alloc(d->engine, pd->number, (uint8_t)r->type, &mw->key);
     if (rc == 0 && (rc = handles_add_at(&s->mws, mw, index_of(mw->key))) != 0)
         mw_dealloc(d->engine, mw->key);
     if (rc) {

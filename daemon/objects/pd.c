@@ -13,13 +13,12 @@ int pd_alloc(struct session *s, const void *rq, struct control_reply *rp)
 {
     struct pd *pd = calloc(1, sizeof(*pd));
     struct pm_handle *rep;
-    int rc;
 
     (void)rq;
     if (!pd)
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     pd->session = s;
-    rc = handles_add(&s->device->pds, pd, &pd->number);
+    int rc = handles_add(&s->device->pds, pd, &pd->number);
     if (rc) {
         free(pd);
         return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc, "no more than %u protection domains on a device",

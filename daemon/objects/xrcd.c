@@ -141,7 +141,6 @@ int xrcd_open(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_open_xrcd_req *r = rq;
     const struct file none = {.fd = -1};
-    struct xrcd *x;
     struct file f;
     int rc;
 
@@ -153,7 +152,7 @@ int xrcd_open(struct session *s, const void *rq, struct control_reply *rp)
     }
     if (r->oflags != O_CREAT)
         return control_fail(rp, -EINVAL, "an XRC domain without a file can only be created (O_CREAT)");
-    x = create(s->device, &none);
+    struct xrcd *x = create(s->device, &none);
     if (!x)
         return control_fail(rp, -ENOMEM, "no more than %u XRC domains on a device", DEVICE_MAX_XRCD);
     return add_open(s, x, rp);

@@ -58,12 +58,11 @@ static int fail(char *why, int rc, const char *what, const char *path, const cha
 static bool is_alive(const struct sockaddr_un *sa)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool alive;
 
     if (fd < 0)
         return false;
     /* EAGAIN: its backlog is full. EPROTOTYPE: a socket of another type, which we must not remove. */
-    alive = connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN || errno == EPROTOTYPE;
+    bool alive = connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN || errno == EPROTOTYPE;
     close(fd);
     return alive;
 }
@@ -72,9 +71,8 @@ static int bind_path(struct listener *l, const struct sockaddr_un *sa, char *why
 {
     mode_t old = umask(0177); /* no access before the mode is set */
     struct stat st;
-    int rc;
 
-    rc = bind(l->fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 ? 0 : -errno;
+    int rc = bind(l->fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 ? 0 : -errno;
     if (rc == -EADDRINUSE) {
         if (lstat(l->path, &st) != 0 || !S_ISSOCK(st.st_mode)) {
             umask(old);
@@ -117,12 +115,10 @@ static int set_access(struct listener *l, const struct settings *s, char *why)
 
 static int find_group(struct listener *l, const struct settings *s, char *why)
 {
-    const struct group *g;
-
     if (!s->group[0])
         return 0;
     errno = 0;
-    g = getgrnam(s->group);
+    const struct group *g = getgrnam(s->group);
     if (!g) {
         snprintf(why, ERROR_TEXT_MAX, "unknown group \"%s\"", s->group);
         return -EINVAL;
@@ -157,11 +153,10 @@ static int take_inherited(struct listener *l, const struct settings *s, char *wh
 int listener_open(struct listener *l, const struct settings *s, char why[ERROR_TEXT_MAX])
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
-    int rc;
 
     memset(l, 0, sizeof(*l));
     l->fd = -1;
-    rc = find_group(l, s, why);
+    int rc = find_group(l, s, why);
     if (rc)
         return rc;
     rc = take_inherited(l, s, why);

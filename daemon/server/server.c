@@ -315,8 +315,6 @@ static void watch(struct server *sv)
 
 int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
 {
-    int rc;
-
     memset(sv, 0, sizeof(*sv));
     sv->settings = s;
     sv->listener.fd = -1;
@@ -332,7 +330,7 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
         snprintf(why, ERROR_TEXT_MAX, "cannot create an event loop: %s", strerror(errno));
         return EXIT_TROUBLE;
     }
-    rc = device_set_open(&sv->devices, s, why);
+    int rc = device_set_open(&sv->devices, s, why);
     if (rc)
         return rc == -ENOMEM ? EXIT_TROUBLE : EXIT_ADDRESS;
     if (listener_open(&sv->listener, s, why) != 0)

@@ -120,10 +120,9 @@ void control_attach(struct control_reply *rp, int fd)
 int control_fail(struct control_reply *rp, int err, const char *fmt, ...)
 {
     va_list ap;
-    int n;
 
     va_start(ap, fmt);
-    n = vsnprintf((char *)rp->payload, PM_WHY_MAX, fmt, ap);
+    int n = vsnprintf((char *)rp->payload, PM_WHY_MAX, fmt, ap);
     va_end(ap);
     if (n < 0)
         n = 0;

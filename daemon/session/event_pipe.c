@@ -175,11 +175,11 @@ static struct event_record *take_unread(const struct event_pipe *p, const struct
 {
     struct event_record *r = NULL;
     ssize_t got = -1;
-    int bytes, fd;
+    int bytes;
 
     if (ioctl(p->write_fd, FIONREAD, &bytes) != 0 || bytes < (int)sizeof(*r) || bytes > UNREAD_MAX)
         return NULL;
-    fd = open_read_end(p);
+    int fd = open_read_end(p);
     if (fd < 0)
         return NULL;
     if (holds(fd, (size_t)bytes, kind, kinds))

@@ -32,12 +32,11 @@ static void address_refresh(struct device *d)
 void port_refresh(struct device *d)
 {
     bool was_up = d->netdev.up;
-    uint8_t fits;
 
     if (d->netdev.index == 0)
         return; /* tests without a network */
     netdev_refresh(&d->netdev);
-    fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
+    uint8_t fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
     if (d->settings->mtu == 0 && fits)
         d->active_mtu = fits;
     if (d->netdev.up != was_up) {

@@ -31,12 +31,10 @@ static int open_pid_fd(int sock, pid_t pid)
 static void read_comm(struct session *s)
 {
     char path[64];
-    ssize_t n;
-    int fd;
 
     snprintf(path, sizeof(path), "/proc/%d/comm", (int)s->cred.pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd >= 0 ? read(fd, s->comm, sizeof(s->comm) - 1) : 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, s->comm, sizeof(s->comm) - 1) : 0;
     if (fd >= 0)
         close(fd);
     s->comm[n > 0 ? n : 0] = 0;
@@ -48,7 +46,6 @@ static void read_comm(struct session *s)
 static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd)
 {
     struct device *d = s->device;
-    int rc;
 
     s->client_mem = calloc(1, sizeof(*s->client_mem));
     if (!s->client_mem) {
@@ -58,7 +55,7 @@ static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd)
     }
     client_mem_init(s->client_mem, 0, s->cred.pid, mem_fd, s->cred.uid == geteuid(), d->settings->memory, rq->probe_va,
                     rq->probe_value);
-    rc = mem_backend_add(&d->memory, s->client_mem);
+    int rc = mem_backend_add(&d->memory, s->client_mem);
     if (rc) {
         client_mem_fini(s->client_mem);
         free(s->client_mem);
@@ -80,7 +77,6 @@ int session_create(struct device *d, int sock, const struct ucred *cred, const s
                    struct session **out)
 {
     struct session *s = calloc(1, sizeof(*s));
-    int rc;
 
     if (!s) {
         if (mem_fd >= 0)
@@ -96,7 +92,7 @@ int session_create(struct device *d, int sock, const struct ucred *cred, const s
     s->channels.limit = DEVICE_MAX_CHANNELS;
     s->cqs.limit = DEVICE_MAX_CQ;
     s->srqs.limit = DEVICE_MAX_SRQ;
-    rc = acquire(s, rq, mem_fd);
+    int rc = acquire(s, rq, mem_fd);
     if (rc) {
         session_destroy(s);
         return rc;

@@ -17,11 +17,9 @@ static void copy_once(void *dst, const void *src, size_t len)
 
 int64_t ring_waiting(const struct ring *r)
 {
-    uint32_t n;
-
     if (r->slots == 0)
         return 0;
-    n = atomic_load_explicit(r->tail, memory_order_acquire) - r->head;
+    uint32_t n = atomic_load_explicit(r->tail, memory_order_acquire) - r->head;
     return n <= r->slots ? (int64_t)n : -1;
 }
 

@@ -53,8 +53,6 @@ static void add_segments(json_t *o, const struct engine *e, const struct mw_view
 
 static void add_binding(json_t *o, const struct engine *e, const struct mw_view *v, const struct pm_layout_req *rq)
 {
-    json_t *entries;
-
     json_object_set_new(o, "qpn", v->qpn ? json_integer(v->qpn) : json_null());
     json_object_set_new(o, "access", json_integer(v->access));
     json_object_set_new(o, "start", json_hex(v->start));
@@ -67,7 +65,7 @@ static void add_binding(json_t *o, const struct engine *e, const struct mw_view 
     json_object_set_new(o, "entry_count", json_integer(v->layout ? v->layout->count : 0));
     if (rq->key == 0)
         return;
-    entries = json_array();
+    json_t *entries = json_array();
     for (uint32_t i = 0; v->layout && i < v->layout->count; i++)
         json_array_append_new(entries, entry_json(e, &v->layout->entry[i]));
     json_object_set_new(o, "entries", entries);

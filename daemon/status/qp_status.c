@@ -88,7 +88,6 @@ static void add_owner(json_t *o, const struct client_qp *q)
 {
     const struct session *s = q->session;
     const struct target_open *t;
-    json_t *openers;
 
     if (s) {
         json_object_set_new(o, "session", json_number(s->number));
@@ -96,7 +95,7 @@ static void add_owner(json_t *o, const struct client_qp *q)
         json_object_set_new(o, "comm", json_string(s->comm));
         return;
     }
-    openers = json_array();
+    json_t *openers = json_array();
     TAILQ_FOREACH(t, &q->openers, client_qp_link)
     json_array_append_new(openers, json_number(t->session->number));
     json_object_set_new(o, "session", json_null());

@@ -113,11 +113,10 @@ static void add_list(void *obj, void *ctx)
     const struct client_srq *q = obj;
     const struct call *call = ctx;
     uint64_t now = clock_ns();
-    json_t *o;
 
     if (!q->tm.list)
         return;
-    o = tm_status_summary(q);
+    json_t *o = tm_status_summary(q);
     json_object_set_new(o, "srq", json_number(q->handle));
     json_object_set_new(o, "session", json_number(call->session->number));
     json_object_set_new(o, "pid", json_integer(call->session->cred.pid));

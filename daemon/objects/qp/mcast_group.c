@@ -146,14 +146,13 @@ int mcast_group_attach(struct session *s, const void *rq, struct control_reply *
     struct device *d = s->device;
     char text[ADDR_TEXT_MAX];
     struct client_qp *q;
-    struct mcast_group *g;
     int rc = check(s, r, rp, &q);
 
     if (rc)
         return rc;
     if (find_membership(q, r->gid))
         return 0;
-    g = find(d, r->gid);
+    struct mcast_group *g = find(d, r->gid);
     if (!g && d->num_groups >= DEVICE_MAX_MCAST_GRP)
         return control_fail(rp, -ENOMEM, "no more than %u multicast groups on a device", DEVICE_MAX_MCAST_GRP);
     if (g && g->members >= DEVICE_MAX_MCAST_QP)
@@ -173,13 +172,12 @@ int mcast_group_attach(struct session *s, const void *rq, struct control_reply *
 int mcast_group_detach(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_mcast_req *r = rq;
-    struct membership *m;
     struct client_qp *q;
     int rc = check(s, r, rp, &q);
 
     if (rc)
         return rc;
-    m = find_membership(q, r->gid);
+    struct membership *m = find_membership(q, r->gid);
     if (!m)
         return control_fail(rp, -EINVAL, "queue pair 0x%06x is not in that group", r->qpn);
     mcast_detach(q->qp, r->gid);

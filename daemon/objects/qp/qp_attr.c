@@ -126,9 +126,8 @@ int client_qp_modify(struct session *s, const void *rq, struct control_reply *rp
     const char *why = NULL;
     struct pm_handle *rep;
     struct qp_attr attr;
-    int rc;
 
-    rc = client_qp_check_modify(s, rq, rp);
+    int rc = client_qp_check_modify(s, rq, rp);
     if (rc)
         return rc;
     if (r->mask & (QPA_ALT_PATH | QPA_RATE_LIMIT))

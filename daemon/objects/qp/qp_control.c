@@ -117,18 +117,15 @@ static int find_parts(struct session *s, const struct pm_create_qp_req *r, struc
 
 static int make_plan(struct session *s, const struct pm_create_qp_req *r, struct control_reply *rp, struct plan *p)
 {
-    bool send, recv;
-    int rc;
-
     memset(p, 0, sizeof(*p));
-    rc = find_parts(s, r, rp, p);
+    int rc = find_parts(s, r, rp, p);
     if (rc)
         return rc;
     rc = check_caps(r, rp);
     if (rc)
         return rc;
-    send = p->type->send;
-    recv = p->type->recv && !p->srq;
+    bool send = p->type->send;
+    bool recv = p->type->recv && !p->srq;
     p->caps = (struct qp_caps){
         .max_send_wr = send ? r->max_send_wr : 0,
         .max_recv_wr = recv ? r->max_recv_wr : 0,
@@ -183,7 +180,6 @@ static void release(struct client_qp *q)
 static int engine_memory(struct client_qp *q, const struct qp_init *init)
 {
     size_t size = qp_size(init), state = qp_state_size();
-    void *queues;
 
     if (size == 0)
         return -EINVAL;
@@ -191,7 +187,7 @@ static int engine_memory(struct client_qp *q, const struct qp_init *init)
     if (!q->mem)
         return -ENOMEM;
     memset(q->mem, 0, state);
-    queues = mmap(NULL, size - state, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *queues = mmap(NULL, size - state, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (queues == MAP_FAILED)
         return -ENOMEM;
     q->queues = queues;
@@ -301,13 +297,11 @@ int client_qp_create(struct session *s, const void *rq, struct control_reply *rp
     struct pm_create_qp_rep *rep;
     struct target_open *open;
     struct plan plan;
-    struct client_qp *q;
-    int rc;
 
-    rc = make_plan(s, r, rp, &plan);
+    int rc = make_plan(s, r, rp, &plan);
     if (rc)
         return rc;
-    q = make(s, &plan);
+    struct client_qp *q = make(s, &plan);
     open = plan.xrcd ? malloc(sizeof(*open)) : NULL;
     if (!q || (plan.xrcd && !open)) {
         free(q);

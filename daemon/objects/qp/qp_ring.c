@@ -86,12 +86,11 @@ static bool take_send(struct client_qp *q, uint64_t now)
 
 unsigned client_qp_drain_send(struct client_qp *q, uint64_t now)
 {
-    int64_t waiting;
     unsigned done = 0;
 
     if (q->broken)
         return 0;
-    waiting = ring_waiting(&q->sq);
+    int64_t waiting = ring_waiting(&q->sq);
     if (waiting < 0) {
         break_rings(q, "a tail beyond the end of its send queue");
         return 0;
@@ -107,11 +106,10 @@ void client_qp_refill(void *client_qp)
 {
     struct client_qp *q = client_qp;
     uint32_t room = qp_recv_room(q->qp);
-    int64_t waiting;
 
     if (q->broken)
         return;
-    waiting = ring_waiting(&q->rq);
+    int64_t waiting = ring_waiting(&q->rq);
     if (waiting < 0) {
         break_rings(q, "a tail beyond the end of its receive queue");
         return;

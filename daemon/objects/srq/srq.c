@@ -21,11 +21,10 @@ void client_srq_refill(void *client_srq)
 {
     struct client_srq *q = client_srq;
     uint32_t room = srq_room(q->srq);
-    int64_t waiting;
 
     if (q->broken)
         return;
-    waiting = ring_waiting(&q->ring);
+    int64_t waiting = ring_waiting(&q->ring);
     if (waiting < 0) {
         client_srq_break(q, "a tail beyond the end of the queue");
         return;

@@ -57,10 +57,8 @@ static int find_parts(struct session *s, const struct pm_create_srq_req *r, stru
 
 static int make_plan(struct session *s, const struct pm_create_srq_req *r, struct control_reply *rp, struct plan *p)
 {
-    int rc;
-
     memset(p, 0, sizeof(*p));
-    rc = find_parts(s, r, rp, p);
+    int rc = find_parts(s, r, rp, p);
     if (rc)
         return rc;
     if (r->max_wr == 0 || r->max_wr > DEVICE_MAX_QP_WR)
@@ -134,13 +132,12 @@ static int acquire(struct client_srq *q, const struct plan *p)
         .max_sge = p->max_sge,
         .owner = q,
     };
-    int rc;
 
     q->mem_size = p->engine_bytes;
     q->mem = engine_memory(q->mem_size);
     if (!q->mem)
         return -ENOMEM;
-    rc = tm_srq_acquire(&q->tm, &p->tags);
+    int rc = tm_srq_acquire(&q->tm, &p->tags);
     if (rc)
         return rc;
     init.tm = q->tm.list;
@@ -317,9 +314,8 @@ static int go_over(struct client_srq *q)
     uint32_t slots = ring_slots(q->next_max_wr);
     void *mem = engine_memory(size);
     struct srq *moved;
-    int rc;
 
-    rc = mem ? move_ring(q, &q->next, slots) : -ENOMEM;
+    int rc = mem ? move_ring(q, &q->next, slots) : -ENOMEM;
     if (rc == 0)
         rc = srq_resize(q->srq, q->next_max_wr, mem, &moved);
     if (rc) {
@@ -357,7 +353,6 @@ int client_srq_resize(struct session *s, const void *rq, struct control_reply *r
     const struct pm_resize_srq_req *r = rq;
     struct client_srq *q = find(s, r->srq, rp);
     struct pm_resize_srq_rep *rep;
-    int rc;
 
     if (!q)
         return -EINVAL;
@@ -366,7 +361,7 @@ int client_srq_resize(struct session *s, const void *rq, struct control_reply *r
                             r->max_wr);
     if (q->tm.list)
         return control_fail(rp, -EINVAL, "a shared receive queue that matches tags has one size for ever");
-    rc = check_size(q, r->max_wr, rp);
+    int rc = check_size(q, r->max_wr, rp);
     if (rc)
         return rc;
     segment_destroy(&q->next);
@@ -390,13 +385,12 @@ int client_srq_switch(struct session *s, const void *rq, struct control_reply *r
 {
     const struct pm_handle *h = rq;
     struct client_srq *q = find(s, h->handle, rp);
-    int rc;
 
     if (!q)
         return -EINVAL;
     if (!q->next.p)
         return control_fail(rp, -EINVAL, "shared receive queue %u is not being resized", h->handle);
-    rc = check_size(q, q->next_max_wr, rp);
+    int rc = check_size(q, q->next_max_wr, rp);
     if (rc == 0 && (rc = go_over(q)) != 0)
         control_fail(rp, rc, rc == -EINVAL ? "more requests are outstanding" : "the daemon is out of memory");
     if (rc)

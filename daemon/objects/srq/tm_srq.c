@@ -136,12 +136,11 @@ static bool take(struct client_srq *q, uint64_t now)
 unsigned tm_srq_drain(struct client_srq *q, uint64_t now)
 {
     struct tm_srq *l = &q->tm;
-    int64_t waiting;
     unsigned done = 0;
 
     if (q->broken)
         return 0;
-    waiting = ring_waiting(&l->ring);
+    int64_t waiting = ring_waiting(&l->ring);
     if (waiting < 0) {
         client_srq_break(q, "a tail beyond the end of its list operations");
         return 0;
