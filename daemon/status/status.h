@@ -3,8 +3,8 @@
  *
  *   { version, pid, uid, socket, uptime_s, fault, seed, devices: [ DEVICE ] }
  *
- * DEVICE: name, usage (see usage_status.h), address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload), gso,
- *     loopback, ecn, rcvbuf, sndbuf, peer_window (bytes), window_pkts,
+ * DEVICE: name, usage (see usage_status.h), address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload),
+ *     gso, loopback, ecn, rcvbuf, sndbuf, peer_window (bytes), window_pkts,
  *     counters: { name: number } (engine, I/O and faults together),
  *     hw_counters, mlx5_counters, port_counters, usnic_counters (the same under other systems' names, counter_names.h),
  *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ], cqs: [ CQ ], mrs: [ MR ], mws: [ MW ],

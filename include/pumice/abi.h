@@ -20,7 +20,7 @@
 
 #define PM_ABI_VERSION 5u
 
-/* --- names in the environment --------------------------------------------------------------------------------------- */
+/* --- names in the environment ------------------------------------------------------------------ */
 /* The path of the control socket. Default: the first of these that exists:
  * $XDG_RUNTIME_DIR/pumice/pumiced.sock, /run/pumice/pumiced.sock,
  * /tmp/pumice-UID/pumiced.sock (only if the user owns the directory). */
@@ -41,7 +41,7 @@
  * /sys/class/infiniband_verbs. */
 #define PM_SYSFS_SUFFIX ".sysfs"
 
-/* --- control messages ----------------------------------------------------------------------------------------------- */
+/* --- control messages -------------------------------------------------------------------------- */
 /* The control socket is a Unix socket of type SOCK_SEQPACKET. Each request is one message: struct pm_request, then
  * len bytes of payload, which are a struct pm_<op>_req (no payload if no such struct is defined). The daemon sends
  * exactly one reply for each request: struct pm_reply and, on success, the payload pm_<op>_rep. File descriptors are

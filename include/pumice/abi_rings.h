@@ -16,7 +16,7 @@ struct pm_av { /* address vector */
     uint8_t sl;
 };
 
-/* --- shared memory -------------------------------------------------------------------------------------------------- */
+/* --- shared memory ----------------------------------------------------------------------------- */
 /* Segments are memfds that the daemon makes and seals against shrinking and growing. Indexes run freely (mod 2^32).
  * The entry of index i is in slot i & (slots - 1). */
 

@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-/* --- what the device can do ----------------------------------------------------------------------------------------- */
+/* --- what the device can do -------------------------------------------------------------------- */
 
 enum pumice_ncm_general_caps {
     PUMICE_NCM_SUPPORT_COMPOSITE = 1 << 0, /* contiguous entries, one after the other */
@@ -58,7 +58,7 @@ struct pumice_ncm_caps {
  * it does not know to 0. EOPNOTSUPP: the context is not Pumice's. */
 int pumice_query_ncm_caps(struct ibv_context *context, struct pumice_ncm_caps *caps, size_t size);
 
-/* --- windows -------------------------------------------------------------------------------------------------------- */
+/* --- windows ----------------------------------------------------------------------------------- */
 
 struct pumice_mw_alloc_attr_ex {
     uint32_t comp_mask; /* 0 */
@@ -79,7 +79,7 @@ int pumice_mw_get_descriptor_num(const struct ibv_mw *mw, uint32_t *descriptor_n
  * again the one before that bind. */
 int pumice_mw_get_lkey(const struct ibv_mw *mw, uint32_t *lkey);
 
-/* --- layouts -------------------------------------------------------------------------------------------------------- */
+/* --- layouts ----------------------------------------------------------------------------------- */
 
 enum pumice_mw_entry_type {
     PUMICE_MW_ENTRY_USE_MR = 0,
@@ -123,7 +123,7 @@ struct pumice_mw_bind_layout {
     struct pumice_mw_bind_layout_entry *entries;
 };
 
-/* --- binding -------------------------------------------------------------------------------------------------------- */
+/* --- binding ----------------------------------------------------------------------------------- */
 
 /* Flag in mw_access_flags: the bind is to a layout. enum ibv_access_flags does not use this bit. */
 #define PUMICE_ACCESS_BIND_MW_NONCONTIG (1u << 30)

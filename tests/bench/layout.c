@@ -114,7 +114,7 @@ static void hear(void *data, size_t size)
         exit(rank.me == 1 ? 0 : 1); /* for rank 1 that is the end */
 }
 
-/* --- objects --------------------------------------------------------------------------------------------------------- */
+/* --- objects ----------------------------------------------------------------------------------- */
 
 static uint8_t *pages(size_t size)
 {
@@ -248,7 +248,7 @@ static uint32_t make_list(const struct shape *s, struct ibv_sge *list)
     return (uint32_t)s->count;
 }
 
-/* --- copying by the program ------------------------------------------------------------------------------------------ */
+/* --- copying by the program -------------------------------------------------------------------- */
 
 static void pack(const struct shape *s)
 {
@@ -295,7 +295,7 @@ static void raw_copy(const struct shape *s, enum direction way)
     }
 }
 
-/* --- rank 1 ---------------------------------------------------------------------------------------------------------- */
+/* --- rank 1 ------------------------------------------------------------------------------------ */
 
 static void post_receive(unsigned qp)
 {
@@ -340,7 +340,7 @@ static void run_rank1(void)
     }
 }
 
-/* --- rank 0 ---------------------------------------------------------------------------------------------------------- */
+/* --- rank 0 ------------------------------------------------------------------------------------ */
 
 static void gather(unsigned i, enum way way)
 {
@@ -434,7 +434,7 @@ static void check(unsigned i, enum way way, enum direction direction)
     free(found);
 }
 
-/* --- measuring ------------------------------------------------------------------------------------------------------- */
+/* --- measuring --------------------------------------------------------------------------------- */
 
 static double result[WAYS][REPETITIONS_MAX]; /* us of one transfer */
 

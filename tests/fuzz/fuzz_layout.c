@@ -47,7 +47,7 @@ static void must(bool condition)
         abort();
 }
 
-/* --- the input ------------------------------------------------------------------------------------------------------- */
+/* --- the input --------------------------------------------------------------------------------- */
 
 struct input {
     const uint8_t *p;
@@ -100,7 +100,7 @@ static void take_entry(struct input *in, struct pm_layout_entry *e, uint32_t typ
     }
 }
 
-/* --- the daemon's copy ------------------------------------------------------------------------------------------------ */
+/* --- the daemon's copy ------------------------------------------------------------------------- */
 
 /* Returns whether the daemon has taken the description, which is then in w. */
 static bool take_layout(struct input *in, struct window *w)
@@ -138,7 +138,7 @@ static bool take_layout(struct input *in, struct window *w)
     return true;
 }
 
-/* --- binding --------------------------------------------------------------------------------------------------------- */
+/* --- binding ----------------------------------------------------------------------------------- */
 
 static struct layout_object object_of(uint32_t key)
 {
@@ -180,7 +180,7 @@ static bool bind_window(struct window *w)
     return true;
 }
 
-/* --- the definition -------------------------------------------------------------------------------------------------- */
+/* --- the definition ---------------------------------------------------------------------------- */
 
 typedef unsigned __int128 wide;
 
@@ -244,7 +244,7 @@ static bool is_at(const struct layout_desc *d, wide off, uint32_t entry, uint64_
     return false;
 }
 
-/* --- accesses -------------------------------------------------------------------------------------------------------- */
+/* --- accesses ---------------------------------------------------------------------------------- */
 
 /* The segments of one layout, with any kinds of objects. */
 static void check_segments(const struct window *w, uint64_t off, uint64_t len)

@@ -59,7 +59,7 @@ static uint8_t *buffer(const struct rank *k, unsigned slot)
                                : k->large_buffer + (size_t)(slot - SMALL_WINDOW) * PLAN_LARGE_MAX;
 }
 
-/* --- receiving ------------------------------------------------------------------------------------------------------- */
+/* --- receiving --------------------------------------------------------------------------------- */
 
 static unsigned open_receives(const struct rank *k, uint32_t *open)
 {
@@ -154,7 +154,7 @@ static void look_at_receives(struct rank *k)
     }
 }
 
-/* --- sending --------------------------------------------------------------------------------------------------------- */
+/* --- sending ----------------------------------------------------------------------------------- */
 
 /* The next message; false: there is no buffer for it. */
 static bool send_next(struct rank *k)
@@ -192,7 +192,7 @@ static bool look_at_sends(struct rank *k)
     return any;
 }
 
-/* --- one rank -------------------------------------------------------------------------------------------------------- */
+/* --- one rank ---------------------------------------------------------------------------------- */
 
 static void check_stall(const struct rank *k)
 {

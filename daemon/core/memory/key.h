@@ -73,17 +73,17 @@ static inline uint32_t key_of(const struct key_table *t, const struct mkey *k)
     return (uint32_t)(k - t->entry) << 8 | k->tag;
 }
 
-/* The region or window that a key opens for users of protection domain pd, if it gives all of `access` (enum access_flags; 0:
- * local read) to [addr, addr + len). NULL: it does not.
+/* Returns the region or window that a key opens for users of protection domain pd, if it gives all of `access` (enum
+ * access_flags; 0: local read) to [addr, addr + len). NULL: it does not.
  *   lkey             a region, or a window that was bound with local write access
- *   rkey (remote)    any region or bound window. A window of type 2B must be bound to the QP numbered qpn, at which the request
- *                    came in. 0: windows of type 2B are closed, as over XRC.
- * sge_iter.h says where the memory is. */
+ *   rkey (remote)    any region or bound window. A window of type 2B must be bound to QP qpn, which received the request.
+ *                    qpn 0: windows of type 2B are closed, as over XRC.
+ * sge_iter.h finds the memory. */
 const struct mkey *key_open(const struct key_table *t, uint32_t pd, bool remote, uint32_t qpn, uint32_t key,
                             uint64_t addr, uint32_t len, uint32_t access);
 /* The object that an entry of a layout names; NULL: the object has changed since the layout was bound. */
 const struct mkey *key_object(const struct key_table *t, const struct layout_entry *e);
-/* Does an rkey give `access` to the memory that it opens? */
+/* True if an rkey gives `access` to the memory that it opens. */
 bool key_grants_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint32_t access);
 
 #endif

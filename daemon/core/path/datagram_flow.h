@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Flow control of UC and UD packets, which are never acknowledged. Between two Pumice devices a full socket buffer should not
- * cause a storm of losses for UC and UD either. So the bytes that these QPs send count for the window of the destination address.
- * A probe (wire/probe.h) follows every quarter of the window. The other device's answer says that it took everything before the
- * probe from its socket, and releases that many bytes.
+/* Flow control of UC and UD packets, which are never acknowledged. Between two Pumice devices a full socket buffer should
+ * not cause a storm of losses for UC and UD either. So the bytes that these QPs send count for the window of the
+ * destination address. A probe (wire/probe.h) follows every quarter of the window. The other device's answer says that it
+ * took everything before the probe from its socket, and releases that many bytes.
  *
- *     no answer in time           The probe may be lost. If the address has answered before, the engine sends another probe and
- *                                 doubles the wait. After several misses, or if the address never answered, the bytes in flight
- *                                 are released by time.
- *     several misses in a row     The other device does not understand probes (a NIC, rxe). From now on the window is refilled at
- *                                 a steady pace, and the engine tries a probe now and then.
+ *     no answer in time           The probe may be lost. If the address has answered before, the engine sends another
+ *                                 probe and doubles the wait. After several misses, or if the address never answered,
+ *                                 the bytes in flight are released by time.
+ *     several misses in a row     The other device does not understand probes (a NIC, rxe). From now on the window is
+ *                                 refilled at a steady pace, and the engine tries a probe now and then.
  *     multicast groups            Always refilled at a steady pace, and never probed: all members would answer.
  *     little left at the end      Released by time.
  *
- * A forged answer can do no more than release once the bytes of a probe that is under way. A forged probe gets one answer that is
+ * A forged answer can at most release the bytes of one outstanding probe, once. A forged probe gets one answer that is
  * not longer than the probe, and leaves no state.
  *
  * The engine's owner sends probes of its own this way, too: checks, which find out whether packets of a size arrive. */

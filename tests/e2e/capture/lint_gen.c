@@ -15,7 +15,7 @@
 #define MTU SCENE_MTU
 #define READ_LEN 700u /* three responses */
 
-/* --- the conversation --------------------------------------------------------------------------------------------------- */
+/* --- the conversation -------------------------------------------------------------------------- */
 
 static void acknowledge(struct scene *s, const char *label, uint32_t psn)
 {
@@ -158,7 +158,7 @@ static void conversation(struct scene *s, void (*more)(struct scene *s))
     scene_send(s, "xrc.late", A, NULL, 30);
 }
 
-/* --- faults ------------------------------------------------------------------------------------------------------------------- */
+/* --- faults ------------------------------------------------------------------------------------ */
 
 static void flip_icrc(struct scene_draft *d)
 {
@@ -342,7 +342,7 @@ static void to_eager(struct scene_draft *d)
     d->payload[0] = TMH_EAGER;
 }
 
-/* --- faults of more than one packet ------------------------------------------------------------------------------------------ */
+/* --- faults of more than one packet ------------------------------------------------------------ */
 
 static void repeat(struct scene *s)
 {

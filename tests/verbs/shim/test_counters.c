@@ -166,7 +166,7 @@ static void others_not(void)
     ok(open(path_of("counters/symbol_error"), O_RDONLY | O_DIRECTORY) == -1 && errno == ENOTDIR, "no directory");
 }
 
-/* --- a number that changes hands -------------------------------------------------------------------------------------- */
+/* --- a number that changes hands --------------------------------------------------------------- */
 #define LEN(text) (sizeof(text) - 1)
 #define MINE "what the program has in a file of its own\n"
 struct hands {
