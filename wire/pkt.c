@@ -16,7 +16,7 @@
 #define BTH_BECN 0x40
 #define BTH_ACKREQ 0x80
 
-/* FETH (A19): reserved 26 | selectivity 2 | placement 4. */
+/* FETH (IBA A19): reserved 26 | selectivity 2 | placement 4. */
 #define FETH_SEL_SHIFT 4
 #define FETH_SEL_MASK 0x3
 #define FETH_PLT_MASK 0xf

@@ -193,7 +193,7 @@ static void response_received(struct qp *qp, const struct pkt *p, bool atomic, u
         *kept = p->atomic_orig;
         stored = store(qp, w, 0, (const uint8_t *)kept, sizeof(*kept));
     } else {
-        /* ATOMIC WRITE and FLUSH are answered by a READ response without data (A19). */
+        /* ATOMIC WRITE and FLUSH are answered by a READ response without data (IBA A19). */
         uint32_t length = wqe_is_read(w) ? w->length : 0, start = off * qp->mtu;
         uint32_t expected = length - start < qp->mtu ? length - start : qp->mtu;
         if (p->payload_len != expected) {
