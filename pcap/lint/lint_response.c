@@ -11,8 +11,8 @@
 #include "wire/pkt.h"
 #include "wire/syndrome.h"
 
-#define MAX_SEARCHES 64 /* for another requester, per flow */
-#define MAX_BACK 4096 /* requests that count_to goes back for an old response */
+#define MAX_SEARCHES 64 /* searches for another requester, per flow */
+#define MAX_BACK 4096 /* requests that the linter goes back for an old response */
 
 /* --- the MSN ------------------------------------------------------------------------------------------------------ */
 
