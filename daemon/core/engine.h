@@ -53,7 +53,7 @@ void engine_config_defaults(struct engine_config *cfg);
 
 /* Bytes of zeroed, 64-byte aligned memory that engine_init wants. Most of it is touched only when it is used. */
 size_t engine_size(const struct engine_config *cfg);
-/* mem stays the caller's, which frees it after the last call. The tables must stay valid as long. NULL: cfg breaks a
+/* The caller frees mem after the last call of the engine, and keeps the tables valid until then. NULL: cfg breaks a
  * bound. */
 struct engine *engine_init(void *mem, const struct engine_config *cfg, const struct mem_ops *mem_ops, void *mem_ctx,
                            const struct owner_ops *owner_ops, void *owner_ctx);

@@ -2,9 +2,8 @@
 /* How the engine asks its owner for work requests that the owner has not posted yet. The owner may leave requests in
  * its rings until the engine needs them: then an idle queue costs no copies.
  *
- * Each entry is called from within engine_rx, engine_tx, qp_kick's work or a posting call, and may call back into the
- * engine. The one call (and those named with it) that an entry may make is named beside the entry; every other call of
- * the engine is forbidden until the entry returns. */
+ * The engine calls an entry from within engine_rx and engine_tx. The entry may call back into the engine, but only the
+ * functions that are named beside it. Every other call of the engine is forbidden until the entry returns. */
 #ifndef PUMICE_CORE_BASE_OWNER_OPS_H
 #define PUMICE_CORE_BASE_OWNER_OPS_H
 

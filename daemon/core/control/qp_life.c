@@ -90,7 +90,7 @@ static int assign_number(struct engine *e, struct qp *qp)
 }
 
 /* Does the QP have what its type needs (11.2.5.1, A14.2)? */
-static bool is_complete(const struct engine *e, const struct qp_init *init)
+static bool has_all_parts(const struct engine *e, const struct qp_init *init)
 {
     switch (init->type) {
     case QPT_XRC_SEND:
@@ -118,7 +118,7 @@ static void lay_out_queues(struct qp *qp, const struct qp_init *init)
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **out)
 {
     const struct qp_type_info *type = qp_type_info(init->type);
-    if (!type->exists || !is_complete(e, init) || qp_size(init) == 0)
+    if (!type->exists || !has_all_parts(e, init) || qp_size(init) == 0)
         return -EINVAL;
     if (init->srq && init->srq->tm && init->type != QPT_RC)
         return -EINVAL;

@@ -12,8 +12,8 @@
  *
  * Then, for an access to [off, off + len), which must be within [0, total):
  *
- *     layout_seek           O(log entries), or O(entries) if the entries end in different rounds. No step depends on the
- *                           number of items.
+ *     layout_seek           O(log entries), or O(entries) if the entries end in different rounds. No step depends on
+ *                           the number of items.
  *     layout_next           The next piece, in constant time.
  *
  * A piece may lie in a window that has a layout itself. struct layout_walk is a stack of cursors for that case. It
