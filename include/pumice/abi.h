@@ -119,7 +119,7 @@ struct pm_request {
 };
 struct pm_reply {
     int32_t status; /* 0 or -errno */
-    /* Bytes of payload that follow. On failure: a text for people, at most PM_WHY_MAX bytes, or nothing. */
+    /* Bytes of payload that follow. On failure: an explanation for the user, at most PM_WHY_MAX bytes, or nothing. */
     uint32_t len;
 };
 
@@ -144,9 +144,9 @@ struct pm_fault_req {
     uint64_t seed;
 };
 
-/* Opening a device. The request carries fd[0], the client's /proc/self/mem opened read-write, if the client could
- * open it. probe_va is the address of eight bytes in the client that hold probe_value. The daemon reads them and
- * writes them back, and so finds out which ways to the client's memory work. */
+/* Opening a device. The request carries fd[0], the client's /proc/self/mem opened read-write, if the client could open
+ * it. probe_va is the address of eight bytes in the client that hold probe_value. The daemon reads them and writes them
+ * back. So it finds out which ways to the client's memory work. */
 struct pm_open_req {
     uint32_t abi_version;
     uint32_t device; /* index in pm_list_rep */
@@ -236,9 +236,9 @@ struct pm_create_cq_rep {
     uint32_t doorbell;
     uint32_t reserved;
 };
-/* A resize takes two requests. Nothing changes before the second one, which the client sends when it has mapped the
- * new segment. So a client that can't have the new segment (no descriptor, no address space) keeps a queue that
- * works. */
+/* A resize takes two requests. PM_OP_RESIZE_CQ makes the new segment and changes nothing else. The client maps the new
+ * segment, and then sends PM_OP_SWITCH_CQ. A client may be unable to map it (no descriptor, no address space). Then its
+ * queue still works. */
 
 /* -EINVAL: cqe is below the number of live entries. */
 struct pm_resize_cq_req {
@@ -250,8 +250,9 @@ struct pm_resize_cq_rep {
     uint32_t reserved;
     uint64_t size;
 };
-/* req: pm_handle. `arm` is carried over. The entries [consumer, consumer + live) are at the same indexes, modulo the
- * new size. -EINVAL: the CQ was not resized, or more entries are live now than the new segment holds. */
+/* PM_OP_SWITCH_CQ has req: pm_handle. The daemon copies `arm` to the new segment. The live entries keep their indexes
+ * [consumer, consumer + live), now modulo the new size. -EINVAL: the CQ was not resized, or more entries are live now
+ * than the new segment holds. */
 struct pm_switch_cq_rep {
     uint32_t consumer; /* the index from which the client continues */
 };
@@ -272,7 +273,8 @@ struct pm_create_qp_req {
 };
 struct pm_create_qp_rep {
     uint32_t qpn; /* also the handle */
-    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline; /* granted; never less than requested */
+    /* Granted; never less than requested. */
+    uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
     /* Slot in the session page. Not used for XRC_RECV, which has no queues. */
     uint32_t doorbell;
     /* Powers of two, at least max_send_wr and max_recv_wr. 0: the QP has no such queue. */
@@ -346,8 +348,8 @@ struct pm_query_srq_rep {
 };
 
 /* rep: pm_handle, a new one for each call. Errors with a file: -EAGAIN: the domain does not exist, and oflags has no
- * O_CREAT. -EINVAL: the domain exists, and oflags has O_EXCL. -EBADF: no descriptor came, or it has no inode. Without
- * a file, oflags must be exactly O_CREAT, else -EINVAL. */
+ * O_CREAT. -EINVAL: the domain exists, and oflags has O_EXCL. -EBADF: the request has no descriptor, or the descriptor
+ * has no inode. Without a file, oflags must be exactly O_CREAT, else -EINVAL. */
 struct pm_open_xrcd_req {
     uint32_t has_fd; /* 0: an anonymous domain */
     uint32_t oflags; /* O_CREAT, O_EXCL */
@@ -369,10 +371,10 @@ struct pm_mcast_req {
     uint8_t gid[16];
 };
 
-/* Sends a probe of the given size from a device to an address (size above 0), or reports the result of an earlier
- * probe (size 0, id above 0), or only reports `heard` (both 0). -ENODEV: no such device. -EINVAL: size is out of
- * range, or the device can't reach the address because its family differs. -EAGAIN: too many probes at once. -ENOENT:
- * the probe is no longer known (a device remembers the last PM_CHECKS_MAX). */
+/* With size above 0: sends a probe of this size from a device to an address. With size 0 and id above 0: reports the
+ * result of an earlier probe. With both 0: only reports `heard`. -ENODEV: no such device. -EINVAL: size is out of
+ * range, or the device has no address of this family. -EAGAIN: too many probes at once. -ENOENT: the probe is no longer
+ * known (a device remembers the last PM_CHECKS_MAX). */
 #define PM_CHECKS_MAX 64
 struct pm_check_req {
     uint32_t device;
@@ -383,7 +385,7 @@ struct pm_check_req {
 enum pm_check_state {
     PM_CHECK_WAITING = 0,
     PM_CHECK_ANSWERED,
-    /* A router (by ICMP) or the own host says that the probe does not fit. */
+    /* The probe is too long for the path: a router reported it by ICMP, or the kernel of this host did. */
     PM_CHECK_TOO_LONG,
     /* The probe could not be sent, or ICMP says that it did not arrive. */
     PM_CHECK_ERROR,
@@ -405,8 +407,8 @@ struct pm_tm_req {
     uint32_t entries; /* at most this many of each list, the oldest */
 };
 
-/* key 0: all windows that can be bound to layouts. Any other key: the one window with this key's index, its entries,
- * and up to `pieces` pieces of the bytes [off, off + len) of its addresses. */
+/* key 0: reports all windows that can be bound to layouts. Any other key: reports the window with this key's index, its
+ * entries, and up to `pieces` pieces of memory behind its addresses [off, off + len). */
 struct pm_layout_req {
     uint32_t key;
     uint32_t pieces; /* at most PM_LAYOUT_PIECES */
@@ -425,8 +427,8 @@ struct pm_counter_rep {
     uint64_t value;
 };
 
-/* Records in the read end of the asynchronous events, and of a completion channel. An event of an XRC target QP comes
- * once for each handle that the session has of it. */
+/* The records that the daemon writes to the pipe of asynchronous events and to the pipe of a completion channel. For an
+ * event of an XRC target QP, a session gets one record for each of its handles of the QP. */
 struct pm_async_event {
     uint32_t type; /* enum ibv_event_type */
     uint32_t handle; /* qpn, CQ handle, SRQ handle or port number */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The part of the contract that is about captures: the request of PM_OP_CAPTURE, and the segment that the daemon
- * writes packets to. It belongs to abi.h and has the same version. */
+/* Packet captures, as a part of the contract (pumice/abi.h): the request of PM_OP_CAPTURE, and the segment that the
+ * daemon writes packets to. PM_ABI_VERSION is also the version of this header. */
 #ifndef PUMICE_ABI_CAPTURE_H
 #define PUMICE_ABI_CAPTURE_H
 
@@ -27,13 +27,14 @@ struct pm_capture_req {
     uint32_t qpn; /* only packets from or to this QP; 0: any QP */
     uint32_t has_peer; /* 1: only packets from or to the address `peer` */
     uint8_t peer[16]; /* IPv6 or ::ffff:a.b.c.d */
-    uint64_t opcodes[4]; /* Bit (o % 64) of word (o / 64) selects packets with BTH opcode o. All zero: any opcode. */
+    /* Bit (o % 64) of word (o / 64) selects packets with BTH opcode o. All zero: any opcode. */
+    uint64_t opcodes[4];
 };
 
-/* The segment of a capture: this page, then, from PM_CAPTURE_RING on, ring_bytes of records. head and tail count
- * bytes and run freely. A record lies at its count modulo ring_bytes, at a multiple of 8. A record never crosses the
- * end of the ring: a record with PM_RECORD_SKIP fills the rest. The daemon never waits. If there is no room for a
- * packet, the daemon counts it in `dropped`. */
+/* The segment of a capture: this page, then, from PM_CAPTURE_RING on, ring_bytes of records. head and tail count bytes
+ * and run freely. A record lies at its count modulo ring_bytes, at a multiple of 8. A record never crosses the end of
+ * the ring: a record with PM_RECORD_SKIP fills the rest. The daemon never waits for room: it drops a packet that does
+ * not fit, and counts it in `dropped`. */
 struct pm_capture_page {
     /* Daemon: end of the records written. Stored with release order after the records. */
     _Alignas(64) _Atomic uint64_t head;

@@ -20,14 +20,14 @@ struct pm_av { /* address vector */
 /* Segments are memfds that the daemon makes and seals against shrinking and growing. Indexes run freely (mod 2^32).
  * The entry of index i is in slot i & (slots - 1). */
 
-/* The session page holds the doorbells. To announce new send requests, the client stores the ring's tail first. Then
- * it sets bit (d % 64) of bits[d / 64], and after that bit (d / 64 % 64) of summary[d / 64 / 64], both sequentially
- * consistent. Then it reads `sleeping`. If this is 1, the client exchanges it with 0, and if it was still 1, writes
- * the eventfd. The daemon clears a summary word, then the words below it, then reads the tails. So either the daemon
- * sees the new tail, or the bit is set again. */
+/* The session page holds the doorbells. To announce new requests of the queue with doorbell d, the client first stores
+ * the tail of the ring. With w = d / 64, it sets bit (d % 64) of bits[w], and after that bit (w % 64) of summary[w /
+ * 64]. Both stores are sequentially consistent. Then it reads `sleeping`. If this is 1, the client exchanges it with 0.
+ * If it was still 1, the client writes the eventfd. The daemon clears a summary word, then the words below it, then
+ * reads the tails. So either the daemon sees the new tail, or the bit is set again. */
 #define PM_DOORBELLS 49152 /* the most QPs, SRQs and CQs together that a session may have */
-/* The session page also holds the state of clients that wait for completions. A poll that finds nothing while the
- * daemon is awake may only keep the daemon from the processor that it needs. So the client sleeps:
+/* The session page also holds the state of clients that wait for completions. While the daemon is awake, a client that
+ * polls again and again may keep the processor that the daemon needs. So the client sleeps:
  *
  * 1. The client stores in `waiting` how many µs it wants to sleep, and then reads `sleeping`.
  * 2. If `sleeping` is 0, the client sleeps on the futex `published`, with the value that it read before it last found
@@ -36,9 +36,9 @@ struct pm_av { /* address vector */
  *    reason, it adds PM_WAKE.
  * 4. Then the daemon reads `waiting`. If this is not 0, the daemon sets it to 0 and wakes the futex.
  *
- * All of these accesses are sequentially consistent. So either the sleep does not begin, or the daemon ends it.
- * (PM_WAKE added often enough carries into the bits that count completions. Then a client skips one sleep, which
- * is harmless.) */
+ * All of these accesses are sequentially consistent. So either the sleep does not begin, or the daemon ends it. (The
+ * low 8 bits of `published` count PM_WAKE, the other bits count publications. After 256 wakeups, the low bits carry
+ * into the others. Then a client skips one sleep, which is harmless.) */
 #define PM_WAKE 1u
 #define PM_PUBLISHED 256u
 struct pm_session_page {
@@ -58,15 +58,16 @@ struct pm_sge {
 };
 
 /* Start of a QP's segment. Only the client writes sq_tail and rq_tail. Only the daemon writes rq_notify. The client
- * does not see how far the daemon has read. A send slot is free again when the client has polled its completion, or
- * that of a later signaled request. A receive slot is free again when its completion was polled, because its SGEs are
- * needed until then (see pm_cqe.inline_len). A change to RESET empties both rings: their heads move to the tails. */
+ * does not see how far the daemon has read. A send slot is free again when the client has polled the completion of its
+ * request, or of a later signaled request. A receive slot is free again when the completion of its request was polled,
+ * because the SGEs are needed until then (see pm_cqe.inline_len). A change to RESET empties both rings: their heads
+ * move to the tails. */
 struct pm_qp_page {
     _Alignas(64) _Atomic uint32_t sq_tail; /* next free index; stored with release order after the entries */
     /* Next free index. Stored sequentially consistent after the entries, because the client reads rq_notify after
      * it. */
     _Alignas(64) _Atomic uint32_t rq_tail;
-    /* 1: ring the doorbell for receive requests too, because the QP is in the error state. */
+    /* 1: the client rings the doorbell for receive requests too, because the QP is in the error state. */
     _Alignas(64) _Atomic uint32_t rq_notify;
 };
 
@@ -137,13 +138,14 @@ struct pm_layout {
 /* Start of an SRQ's segment. The ring of struct pm_recv_wqe is at the offset that the reply gives. Only the client
  * writes tail.
  *
- * Requests of an SRQ complete out of order. So a slot says nothing about a request once the daemon has read it. The
- * client itself keeps what the poller needs later (the SGEs, for inline data), under the request's wqe_index.
+ * Requests of an SRQ complete out of order. So the slot of a request may be used again as soon as the daemon has read
+ * it. The client keeps its own copy of the SGEs under the request's wqe_index, since the poller needs them for inline
+ * data.
  *
- * The ring can't overflow: a request that the daemon has not read has not completed, and at most max_wr requests are
- * outstanding from the post until their completions are polled. A request that a QP holds when it is reset or
- * destroyed goes back to the head of the SRQ, so each request completes in the end. notify belongs to the daemon: 1
- * asks the client to ring the doorbell after it has stored tail.
+ * The ring can't overflow. A request is outstanding from the post until its completion is polled, and at most max_wr
+ * requests are outstanding. A request that the daemon has not read is one of them. A QP that is reset or destroyed
+ * gives the request that it holds back to the head of the SRQ. So each request completes in the end. Only the daemon
+ * writes notify: 1 asks the client to ring the doorbell after it has stored tail.
  *
  * TM: only the client writes ops_tail, and it rings the doorbell after that. Only the daemon writes ops_head, with
  * release order, after it has executed the operations before it. So a client sees which slots of the ring are free. */
@@ -165,10 +167,11 @@ enum pm_tm_op_flags {
  *
  * The client chooses the handles. The low PM_TM_SLOT_BITS bits are a slot below max_num_tags. The other bits are a
  * generation, which differs for each use of the slot. The client may use a slot again when it has polled all
- * completions of the last use: that of the ADD if it was signaled, and either the last receive completion or the
- * completion of a successful DEL. The result of an unsignaled DEL is in `deleted`.
+ * completions of the last use. These are the completion of a signaled ADD, and either the last receive completion or
+ * the completion of a successful DEL. The result of an unsignaled DEL is in `deleted`.
  *
- * The daemon executes an operation that was posted before a message was sent, before it matches that message. */
+ * If an operation was posted before a message was sent, the daemon executes the operation before it matches the
+ * message. */
 struct pm_tm_op {
     uint64_t wr_id;
     uint64_t recv_wr_id, tag, mask; /* ADD */
@@ -195,9 +198,9 @@ struct pm_cq_page {
     /* Written by the client: the next index that it will read. Stored with release order after it has copied
      * entries. */
     _Alignas(64) _Atomic uint32_t consumer;
-    /* enum pm_arm. The client stores it before its last look at seq, with a fence between. The daemon exchanges it
-     * with NONE when it sends the event: after it has added such a completion, or when the doorbell rang and
-     * completions wait. */
+    /* enum pm_arm. The client stores it before its last look at seq, with a fence between. The daemon exchanges it with
+     * PM_ARM_NONE when it sends the event. It sends the event after it has added such a completion, or when the
+     * doorbell rang and completions wait. */
     _Alignas(64) _Atomic uint32_t arm;
 };
 #define PM_CQ_ENTRIES 128u
@@ -205,7 +208,8 @@ struct pm_cq_page {
 enum pm_cqe_kind {
     PM_CQE_RECV = 1, /* slot belongs to the receive queue */
     PM_CQE_SOLICITED = 2,
-    /* Completion of a TM-SRQ. It stays in the CQ when its QP is destroyed, because entries and counts depend on it. */
+    /* Completion of a TM-SRQ. It stays in the CQ when its QP is destroyed, because the client frees list entries and
+     * counts operations by it. */
     PM_CQE_TM = 4,
     /* slot is the handle of a matched list entry; tm is valid */
     PM_CQE_TM_ENTRY = 8,
@@ -220,8 +224,8 @@ struct pm_cqe_tm {
 /* The entry of index i is valid when seq, loaded with acquire order, equals (uint32_t)(i + 1). The daemon stores seq
  * last, with release order.
  *
- * A new segment is all zero. Indexes start at 0, and no slot is reused before it was consumed. So the seq of index
- * 2^32 - 1, which is 0, is expected only after a wrap, when the slot holds an older seq.
+ * A new segment is all zero, and indexes start at 0. For index 2^32 - 1 the expected seq is 0. By then the slot holds
+ * the seq of an older entry, so the zeros of a new segment are never taken for an entry.
  *
  * With IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN the daemon overwrites entries that were not consumed. Then seq is beyond the
  * expected value, and the client continues from there. */

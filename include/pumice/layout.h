@@ -9,7 +9,8 @@
  *
  *     struct pumice_mw_dimension rows = {.stride = row_bytes, .count = num_rows};
  *     struct pumice_mw_bind_layout_entry column = {
- *         .mem_obj_type = PUMICE_MW_ENTRY_USE_MR, .mr = matrix, .addr = (uintptr_t)&cell[0][1], .length = sizeof(cell[0][0]),
+ *         .mem_obj_type = PUMICE_MW_ENTRY_USE_MR, .mr = matrix,
+ *         .addr = (uintptr_t)&cell[0][1], .length = sizeof(cell[0][0]),
  *         .interleaved = {.repeat_count = 1, .dimension_count = 1, .dimension = &rows}};
  *     struct pumice_mw_bind_layout layout = {
  *         .type = PUMICE_MW_BIND_LAYOUT_TYPE_INTERLEAVED, .entry_count = 1, .entries = &column};
@@ -54,8 +55,8 @@ struct pumice_ncm_caps {
     uint32_t max_mw_recursion_depth; /* nested levels of windows with layouts, the outermost included */
     uint32_t max_mw_stride_dimension; /* dimensions of one entry */
 };
-/* size is sizeof(*caps). So programs and libraries of different versions work together: the library sets fields that
- * it does not know to 0. EOPNOTSUPP: the context is not Pumice's. */
+/* Fills *caps. size is sizeof(*caps). So programs and libraries of different versions work together: the library sets
+ * fields that it does not know to 0. EOPNOTSUPP: the context is not Pumice's. */
 int pumice_query_ncm_caps(struct ibv_context *context, struct pumice_ncm_caps *caps, size_t size);
 
 /* --- windows ----------------------------------------------------------------------------------- */
@@ -106,7 +107,7 @@ struct pumice_mw_bind_layout_entry {
     uint64_t length;
     /* In a composite layout: all zero. */
     struct {
-        /* The number of items that come one after the other before the next entry has its turn. At least 1. */
+        /* The number of items of this entry that follow each other before the items of the next entry. At least 1. */
         uint64_t repeat_count;
         uint32_t dimension_count; /* at least 1 */
         struct pumice_mw_dimension *dimension; /* the first one changes fastest */
@@ -145,11 +146,11 @@ struct pumice_mw_bind_info {
  * Posting copies the layout and everything it points to, so the caller may free them after that. The addresses of the
  * window are [0, sum of all bytes).
  *
- * Posting fails with EINVAL if the layout is malformed: no entries, more entries than the window has descriptors,
- * more dimensions than the device supports, a comp_mask, NULL pointers, or a window that is not from
- * pumice_alloc_mw_ex. The daemon checks all other rules when it executes the request. If the layout breaks one of
- * them, the completion has IBV_WC_MW_BIND_ERR, its vendor_err names the rule (see pumice_layout_strerror), the QP
- * goes to the error state, and the window does not change. */
+ * Posting fails with EINVAL if the layout is malformed: no entries, more entries than the window has descriptors, more
+ * dimensions than the device supports, a comp_mask, NULL pointers, or a window that is not from pumice_alloc_mw_ex. The
+ * daemon checks all other rules when it executes the request. If the layout breaks one of them, the completion has
+ * IBV_WC_MW_BIND_ERR, and its vendor_err names the rule (see pumice_layout_strerror). The QP goes to the error state,
+ * and the window does not change. */
 static inline struct ibv_mw_bind_info pumice_mw_bind_info(const struct pumice_mw_bind_layout *layout,
                                                           unsigned int access)
 {

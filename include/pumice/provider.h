@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The interface between libpumice.so and the libibverbs.so.1 that it finds in the process. Programs use
- * pumice/layout.h instead. */
+/* A table of functions by which libpumice.so calls Pumice's libibverbs.so.1, if that is the one in the process.
+ * Programs use pumice/layout.h instead. */
 #ifndef PUMICE_PROVIDER_H
 #define PUMICE_PROVIDER_H
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Scalable Reliable Connections under the names of the 2007 proposal ("[PATCHv3 RFC] Scalable Reliable Connection:
- * API and documentation"), built on XRC, into which the proposal developed. This header holds inline functions on the
- * verbs API only; the library has no part of it. They work with any device that has XRC (IBV_DEVICE_XRC).
+/* Scalable Reliable Connections under the names of the 2007 proposal ("[PATCHv3 RFC] Scalable Reliable Connection: API
+ * and documentation"), built on XRC, into which the proposal developed. This header holds only inline functions that
+ * call the verbs API. They work with any device that has XRC (IBV_DEVICE_XRC).
  *
- * The proposal has one QP type for both directions; XRC has two. ibv_create_src_qp makes the one that the proposal's
- * roles ask for: a QP that sends ("qp1 is only used to post send WRs"), or one that does the transport checks of a
- * domain ("qp2 … neither send nor receive WRs are posted on qp2").
+ * The proposal has one QP type for two roles; XRC has a type for each. ibv_create_src_qp chooses the type. In the first
+ * role a QP sends ("qp1 is only used to post send WRs"). In the second role it does the transport checks of a domain
+ * ("qp2 … neither send nor receive WRs are posted on qp2").
  *
  *   proposal                       here
  *   IBV_DEVICE_SRC                 IBV_DEVICE_XRC, in device_cap_flags

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The functions of pumice/layout.h. The libibverbs.so.1 that made an object also carries out the operations on it. This
- * library only finds out whether that is the one of Pumice. */
+/* The functions of pumice/layout.h. They find out whether an object belongs to Pumice's libibverbs.so.1. If so, they
+ * call that library, which carries out the operation (pumice/provider.h). If not, they fail. */
 #include "pumice/layout.h"
 
 #include <dlfcn.h>
@@ -12,8 +12,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The interface of Pumice's libibverbs, or NULL if the context is of another one. The library may have been loaded for
- * a plugin only. Then the global scope does not show it. */
+/* The functions of Pumice's libibverbs, or NULL if the context belongs to another libibverbs. A process may have loaded
+ * the library for a plugin only. Then a search in the global scope does not find it. */
 static const struct pumice_provider *provider(const struct ibv_context *context)
 {
     const struct pumice_provider *p = dlsym(RTLD_DEFAULT, PUMICE_PROVIDER_SYMBOL);

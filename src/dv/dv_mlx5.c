@@ -15,6 +15,7 @@ struct pattern {
     uint64_t distance; /* bytes from an item to the corresponding item of the next round */
 };
 
+/* Stores the lkey of the object of an entry. Returns 0, or EINVAL or EOPNOTSUPP. */
 static int key_of(const struct pumice_mw_bind_layout_entry *e, uint32_t *lkey)
 {
     if (e->mem_obj_type == PUMICE_MW_ENTRY_USE_MR && e->mr)
@@ -39,6 +40,7 @@ static int check_room(const struct pumice_mlx5_limits *limits, const struct pumi
     return limits && (num + header > limits->max_entries || num + header > by_inline) ? ENOMEM : 0;
 }
 
+/* Converts a composite layout. */
 static int to_list(const struct pumice_mw_bind_layout *l, const struct pumice_mlx5_limits *limits,
                    struct pumice_mlx5_mkey *out)
 {
@@ -52,7 +54,7 @@ static int to_list(const struct pumice_mw_bind_layout *l, const struct pumice_ml
         if (rc == 0 && e->length > UINT32_MAX)
             rc = ERANGE;
         if (rc)
-            continue; /* go on, because EINVAL of a later entry comes first */
+            continue; /* go on: EINVAL of a later entry takes precedence */
         out->list[i] = (struct ibv_sge){.addr = e->addr, .length = (uint32_t)e->length};
         rc = key_of(e, &out->list[i].lkey);
     }
@@ -98,12 +100,14 @@ static uint64_t place(const struct pumice_mw_bind_layout_entry *e, uint64_t k)
     return at;
 }
 
-/* Is the distance from each item to the corresponding item of the next round the same? First merge dimensions that
- * continue each other. Then it is the same if all merged dimensions but the last begin anew with each round. */
+/* Is the distance from each item to the corresponding item of the next round the same? If so, stores it in p.
+ * Dimensions that continue each other count as one, merged dimension. The distance is the same if each round ends at
+ * the end of all merged dimensions but the last. */
 static bool is_regular(const struct pumice_mw_bind_layout_entry *e, struct pattern *p)
 {
     const struct pumice_mw_dimension *dim = e->interleaved.dimension;
-    uint64_t inner = 1, stride = 0, count = 1; /* items of all dimensions before; the dimension that grows */
+    /* inner: items of the merged dimensions before the current one. stride, count: the current merged dimension. */
+    uint64_t inner = 1, stride = 0, count = 1;
 
     for (uint32_t d = 0; d < e->interleaved.dimension_count; d++) {
         uint64_t span;
@@ -124,6 +128,7 @@ static bool is_regular(const struct pumice_mw_bind_layout_entry *e, struct patte
     return true;
 }
 
+/* Fills the elements of one entry: one for each item of a round. */
 static int put_items(const struct pumice_mw_bind_layout_entry *e, const struct pattern *p,
                      struct mlx5dv_mr_interleaved *to)
 {
@@ -138,6 +143,7 @@ static int put_items(const struct pumice_mw_bind_layout_entry *e, const struct p
     return rc;
 }
 
+/* Converts an interleaved layout. The first loop checks all entries, the second one fills the elements. */
 static int to_interleaved(const struct pumice_mw_bind_layout *l, const struct pumice_mlx5_limits *limits,
                           struct pumice_mlx5_mkey *out)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The first ABI, IBVERBS_1.0 of 2005. Its structures differ from today's, so a program can't use objects of this
- * library through it. Its device list is empty, so a program gets no object to call the other functions with. All other
- * functions fail. */
+/* Exports the functions of the first ABI of libibverbs, IBVERBS_1.0 of 2005. Its structures differ from today's, so a
+ * program can't use objects of this library through it. Its device list is empty, so a program gets no object to call
+ * the other functions with. All other functions fail. */
 #include "src/verbs/abi/stubs.h"
 
 #include <infiniband/verbs.h>

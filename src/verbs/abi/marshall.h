@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Conversions between the structures of the kernel's interface and those of the verbs API, which librdmacm uses, and
- * two helpers that read sysfs. All are exported. The public headers of Debian do not declare them. */
+/* Exported functions that librdmacm uses: conversions between the structures of the kernel's interface and those of the
+ * verbs API, and two helpers that read sysfs. The public headers of Debian do not declare them. */
 #ifndef PUMICE_SRC_VERBS_ABI_MARSHALL_H
 #define PUMICE_SRC_VERBS_ABI_MARSHALL_H
 

@@ -29,6 +29,8 @@ static void admit_daemon(struct vb_context *c)
         prctl(PR_SET_PTRACER, (unsigned long)rep.pid, 0, 0, 0);
 }
 
+/* Opens the device with this index in the session (PM_OP_OPEN), and maps the session page. Returns 0 or -errno; the
+ * caller then frees the context. */
 static int bind_session(struct vb_context *c, uint32_t index)
 {
     if (getrandom(&c->probe, sizeof(c->probe), 0) != (ssize_t)sizeof(c->probe))

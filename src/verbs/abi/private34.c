@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* IBVERBS_PRIVATE_34: the symbols that libibverbs of Debian 12 offers to its provider libraries (libmlx5, libefa …).
- * Programs load these libraries for their extensions, and the libraries insist on every one of the symbols. Behind this
- * library there is no kernel device that a provider could drive. So registering a driver does nothing, and commands to
- * the kernel fail. ibv_query_gid_type of this node is in device/gid_table.c. */
+ * Programs load these libraries for their extensions, and the libraries can't be loaded without all of these symbols.
+ * Pumice has no kernel device that a provider could drive. So registering a driver does nothing, and commands to the
+ * kernel fail. ibv_query_gid_type of this node is in device/gid_table.c. */
 #include "src/verbs/abi/stubs.h"
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ VB_STUB_VOID(__verbs_log)
 VB_STUB_PTR(_verbs_init_and_alloc_context)
 VB_STUB_PTR(verbs_open_device)
 
-/* The number of attributes of a command. */
+/* Returns the number of attributes of a command. */
 VB_EXPORT unsigned __ioctl_final_num_attrs(void);
 VB_EXPORT unsigned __ioctl_final_num_attrs(void)
 {
@@ -27,6 +27,7 @@ VB_EXPORT unsigned __ioctl_final_num_attrs(void)
 
 /* Returns the bytes read, or -1. */
 VB_STUB_MINUS(ibv_read_ibdev_sysfs_file)
+/* Returns the number of completions, or a negative errno value. */
 VB_EXPORT int ibv_cmd_poll_cq(void);
 VB_EXPORT int ibv_cmd_poll_cq(void)
 {

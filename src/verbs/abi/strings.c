@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names of enumerators for people, and the conversions of enum ibv_rate. */
+/* Readable names of enumerators (ibv_wc_status_str …), and the conversions of enum ibv_rate. */
 #include <infiniband/verbs.h>
 
 #include "src/verbs/base/api.h"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Exported functions that only fail. Programs and libraries insist on these symbols when they are loaded, and hardly
- * ever call them. compat.c holds those of the first ABI. private34.c holds those of rdma-core's provider libraries.
+/* Exported functions that only fail. Some programs and libraries can't be loaded without these symbols, but hardly ever
+ * call them. compat.c uses these macros for the first ABI, and private34.c for the interface to rdma-core's provider
+ * libraries.
  *
- * Each macro defines one function. It has no parameters, since it looks at none; callers pass what they like. */
+ * Each macro defines one function. The function has no parameters, because it needs none. Callers may pass any
+ * arguments. */
 #ifndef PUMICE_SRC_VERBS_ABI_STUBS_H
 #define PUMICE_SRC_VERBS_ABI_STUBS_H
 
