@@ -9,11 +9,9 @@
 
 static int reserve(struct capfile *c, size_t size)
 {
-    uint8_t *block;
-
     if (size <= c->cap)
         return 0;
-    block = realloc(c->block, size);
+    uint8_t *block = realloc(c->block, size);
     if (!block)
         return -ENOMEM;
     c->block = block;
@@ -30,11 +28,10 @@ static int flush_block(struct capfile *c, size_t size)
 int capfile_start(struct capfile *c, FILE *stream, const char *application)
 {
     size_t size = pcapng_section(NULL, 0, application);
-    int err;
 
     memset(c, 0, sizeof(*c));
     c->stream = stream;
-    err = reserve(c, size > BLOCK_INITIAL ? size : BLOCK_INITIAL);
+    int err = reserve(c, size > BLOCK_INITIAL ? size : BLOCK_INITIAL);
     if (!err)
         err = flush_block(c, pcapng_section(c->block, c->cap, application));
     if (err)
@@ -72,14 +69,13 @@ int capfile_add_udp(struct capfile *c, uint32_t interface, uint64_t time_ns, con
         .cut = flow->cut,
         .comment = comment,
     };
-    int err;
 
     if (interface >= c->interfaces)
         return -EINVAL;
     p.head_len = frame_head(head, flow, payload, len);
     if (!p.head_len)
         return -EMSGSIZE;
-    err = reserve(c, pcapng_packet(NULL, 0, &p));
+    int err = reserve(c, pcapng_packet(NULL, 0, &p));
     return err ? err : flush_block(c, pcapng_packet(c->block, c->cap, &p));
 }
 

@@ -105,7 +105,7 @@ static const uint8_t *option(const struct capread *c, const uint8_t *p, size_t n
 static int section(struct capread *c, const uint8_t raw_len[4], char error[CAPREAD_ERROR])
 {
     uint8_t fixed[16];
-    uint32_t magic, len;
+    uint32_t magic;
 
     if (fread(fixed, 1, sizeof(fixed), c->f) != sizeof(fixed))
         return fail(error, "ends within a section header");
@@ -115,7 +115,7 @@ static int section(struct capread *c, const uint8_t raw_len[4], char error[CAPRE
     c->swapped = magic != BYTE_ORDER_MAGIC;
     if (u16(c, fixed + 4) != 1)
         return fail(error, "a version of pcapng that is not known");
-    len = u32(c, raw_len);
+    uint32_t len = u32(c, raw_len);
     if (len < 28 || len % 4 || len > BLOCK_MAX)
         return fail(error, "a section header of impossible length");
     for (uint32_t rest = len - 24; rest; rest--)
@@ -131,8 +131,7 @@ static int section(struct capread *c, const uint8_t raw_len[4], char error[CAPRE
 static int next_block(struct capread *c, uint32_t *type, size_t *len, char error[CAPREAD_ERROR])
 {
     uint8_t head[8];
-    size_t got = fread(head, 1, sizeof(head), c->f), body;
-    uint32_t total;
+    size_t got = fread(head, 1, sizeof(head), c->f);
 
     if (got == 0)
         return 0;
@@ -142,10 +141,10 @@ static int next_block(struct capread *c, uint32_t *type, size_t *len, char error
     *len = 0;
     if (*type == MAGIC_PCAPNG) /* the same number in both byte orders */
         return section(c, head + 4, error) ? -1 : 1;
-    total = u32(c, head + 4);
+    uint32_t total = u32(c, head + 4);
     if (total < 12 || total % 4 || total > BLOCK_MAX)
         return fail(error, "a block of impossible length");
-    body = total - sizeof(head);
+    size_t body = total - sizeof(head);
     if (body > c->cap) {
         uint8_t *more = realloc(c->block, body);
 
@@ -177,7 +176,6 @@ static uint64_t resolution(const uint8_t *value, size_t len)
 static int add_interface(struct capread *c, size_t len, char error[CAPREAD_ERROR])
 {
     struct interface *i;
-    const uint8_t *value;
     size_t n = 0;
 
     if (len < 8)
@@ -190,7 +188,7 @@ static int add_interface(struct capread *c, size_t len, char error[CAPREAD_ERROR
     c->interfaces = i;
     i += c->n++;
     *i = (struct interface){.linktype = u16(c, c->block), .snaplen = u32(c, c->block + 4), .per_second = 1000000};
-    value = option(c, c->block + 8, len - 8, OPT_IF_TSRESOL, &n);
+    const uint8_t *value = option(c, c->block + 8, len - 8, OPT_IF_TSRESOL, &n);
     if (value)
         i->per_second = resolution(value, n);
     value = option(c, c->block + 8, len - 8, OPT_IF_TSOFFSET, &n);
@@ -201,17 +199,15 @@ static int add_interface(struct capread *c, size_t len, char error[CAPREAD_ERROR
 
 static void statistics(struct capread *c, size_t len)
 {
-    uint32_t number;
     uint64_t lost = 0;
-    const uint8_t *value;
     size_t n = 0;
 
     if (len < 12)
         return;
-    number = u32(c, c->block);
+    uint32_t number = u32(c, c->block);
     if (number >= c->n - c->first)
         return;
-    value = option(c, c->block + 12, len - 12, OPT_ISB_IFDROP, &n);
+    const uint8_t *value = option(c, c->block + 12, len - 12, OPT_ISB_IFDROP, &n);
     if (value && n == 8)
         lost += u64(c, value);
     value = option(c, c->block + 12, len - 12, OPT_ISB_OSDROP, &n);
@@ -233,18 +229,17 @@ static uint64_t to_ns(const struct interface *i, uint64_t t)
 /* Reads an enhanced packet block, or the obsolete packet block, which has a drop count in the word of the interface. */
 static int packet(struct capread *c, uint32_t type, size_t len, struct capread_frame *out, char error[CAPREAD_ERROR])
 {
-    uint32_t number;
-    const uint8_t *b = c->block, *flags;
-    size_t padded, n = 0;
+    const uint8_t *b = c->block;
+    size_t n = 0;
 
     if (len < 20)
         return fail(error, "a packet block that is too short");
-    number = type == BLOCK_PACKET ? u32(c, b) : u16(c, b);
+    uint32_t number = type == BLOCK_PACKET ? u32(c, b) : u16(c, b);
     if (number >= c->n - c->first)
         return fail(error, "a packet of an interface that isn't there");
     out->caplen = u32(c, b + 12);
     out->len = u32(c, b + 16);
-    padded = ((size_t)out->caplen + 3) & ~(size_t)3;
+    size_t padded = ((size_t)out->caplen + 3) & ~(size_t)3;
     if (padded > len - 20 || out->caplen > CAPREAD_FRAME_MAX)
         return fail(error, "a packet longer than its block");
     out->interface = c->first + number;
@@ -252,7 +247,7 @@ static int packet(struct capread *c, uint32_t type, size_t len, struct capread_f
     out->time_ns = to_ns(&c->interfaces[out->interface], (uint64_t)u32(c, b + 4) << 32 | u32(c, b + 8));
     out->data = b + 20;
     out->direction = PCAPNG_DIR_UNKNOWN;
-    flags = option(c, b + 20 + padded, len - 20 - padded, OPT_EPB_FLAGS, &n);
+    const uint8_t *flags = option(c, b + 20 + padded, len - 20 - padded, OPT_EPB_FLAGS, &n);
     if (flags && n == 4 && (u32(c, flags) & 3) != 3)
         out->direction = u32(c, flags) & 3;
     out->comment = (const char *)option(c, b + 20 + padded, len - 20 - padded, OPT_COMMENT, &out->comment_len);
@@ -261,11 +256,9 @@ static int packet(struct capread *c, uint32_t type, size_t len, struct capread_f
 
 static int simple_packet(struct capread *c, size_t len, struct capread_frame *out, char error[CAPREAD_ERROR])
 {
-    const struct interface *i;
-
     if (len < 4 || c->n == c->first)
         return fail(error, "a packet of an interface that isn't there");
-    i = &c->interfaces[c->first];
+    const struct interface *i = &c->interfaces[c->first];
     out->len = u32(c, c->block);
     out->caplen = out->len < len - 4 ? out->len : (uint32_t)(len - 4);
     if (i->snaplen && out->caplen > i->snaplen)

@@ -105,8 +105,6 @@ static long link_layer(const struct capread_frame *f, struct decap *out)
 /* Sets the addresses, ip_len, and *total to the bytes of the whole datagram. */
 static enum decap_verdict ip4(const uint8_t *p, size_t n, struct decap *out, size_t *total)
 {
-    uint16_t fragment;
-
     if (n < IP4_LEN)
         return DECAP_SHORT;
     if (p[9] != PROTOCOL_UDP)
@@ -115,7 +113,7 @@ static enum decap_verdict ip4(const uint8_t *p, size_t n, struct decap *out, siz
     gid_from_v4(out->dst, p + 16);
     out->ip_len = (size_t)(p[0] & 15) * 4;
     *total = be16(p + 2);
-    fragment = be16(p + 6) & 0x3fff; /* more fragments, offset */
+    uint16_t fragment = be16(p + 6) & 0x3fff; /* more fragments, offset */
     if (fragment & 0x1fff)
         return DECAP_FRAGMENT; /* only the first fragment has ports */
     if (out->ip_len < IP4_LEN || *total < out->ip_len + UDP_LEN)
@@ -147,12 +145,11 @@ static enum decap_verdict ip6(const uint8_t *p, size_t n, struct decap *out, siz
 
 enum decap_verdict decap_frame(const struct capread_frame *f, struct decap *out)
 {
-    long at;
-    size_t n, total = 0, udp_len;
+    size_t total = 0;
     enum decap_verdict v;
 
     *out = (struct decap){.direction = PCAPNG_DIR_UNKNOWN};
-    at = link_layer(f, out);
+    long at = link_layer(f, out);
     if (at <= 0)
         return at < 0 ? DECAP_LINKTYPE : DECAP_OTHER;
     if (f->direction != PCAPNG_DIR_UNKNOWN)
@@ -161,7 +158,7 @@ enum decap_verdict decap_frame(const struct capread_frame *f, struct decap *out)
     if ((size_t)at >= f->caplen)
         return DECAP_OTHER;
     out->ip = f->data + at;
-    n = f->caplen - (size_t)at;
+    size_t n = f->caplen - (size_t)at;
     if (out->ip[0] >> 4 == 4)
         v = ip4(out->ip, n, out, &total);
     else if (out->ip[0] >> 4 == 6)
@@ -171,7 +168,7 @@ enum decap_verdict decap_frame(const struct capread_frame *f, struct decap *out)
     if (v != DECAP_ROCE)
         return v;
     out->udp = out->ip + out->ip_len;
-    udp_len = be16(out->udp + 4);
+    size_t udp_len = be16(out->udp + 4);
     if (udp_len < UDP_LEN || out->ip_len + udp_len != total || (size_t)at + total > f->len)
         return DECAP_LENGTH;
     out->payload = out->udp + UDP_LEN;

@@ -80,17 +80,14 @@ size_t frame_head(uint8_t *dst, const struct frame_flow *flow, const uint8_t *pa
     bool is_v4 = gid_is_v4(flow->src) && gid_is_v4(flow->dst);
     size_t from = is_v4 ? GID_V4_AT : 0; /* first byte of the IP address in a GID */
     uint8_t *d = dst;
-    uint8_t *udp;
-    uint16_t udp_len, check;
-    uint64_t sum;
 
     if (len + flow->cut > FRAME_PAYLOAD_MAX)
         return 0;
-    udp_len = (uint16_t)(UDP_LEN + len + flow->cut);
+    uint16_t udp_len = (uint16_t)(UDP_LEN + len + flow->cut);
     d = put_mac(d, flow->dst);
     d = put_mac(d, flow->src);
     d = put_be16(d, is_v4 ? ETHERTYPE_IP4 : ETHERTYPE_IP6);
-    udp = is_v4 ? put_ip4(d, flow, udp_len) : put_ip6(d, flow, udp_len);
+    uint8_t *udp = is_v4 ? put_ip4(d, flow, udp_len) : put_ip6(d, flow, udp_len);
 
     d = put_be16(udp, flow->src_port);
     d = put_be16(d, flow->dst_port);
@@ -99,8 +96,8 @@ size_t frame_head(uint8_t *dst, const struct frame_flow *flow, const uint8_t *pa
     if (flow->cut)
         return (size_t)(d - dst);
     /* The checksum begins with the pseudo header: addresses, length, protocol. */
-    sum = sum16(sum16(0, flow->src + from, 16 - from), flow->dst + from, 16 - from) + udp_len + PROTOCOL_UDP;
-    check = checksum(sum16(sum16(sum, udp, UDP_LEN), payload, len));
+    uint64_t sum = sum16(sum16(0, flow->src + from, 16 - from), flow->dst + from, 16 - from) + udp_len + PROTOCOL_UDP;
+    uint16_t check = checksum(sum16(sum16(sum, udp, UDP_LEN), payload, len));
     put_be16(udp + UDP_CHECKSUM_AT, check ? check : 0xffff); /* 0 means no checksum */
     return (size_t)(d - dst);
 }

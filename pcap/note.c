@@ -46,8 +46,7 @@ void note_format(const struct note *n, char text[NOTE_MAX])
 
 bool note_parse(const char *text, size_t len, struct note *out)
 {
-    char copy[NOTE_MAX], *end, *rest;
-    const char *at;
+    char copy[NOTE_MAX], *end;
 
     memset(out, 0, sizeof(*out));
     if (len >= sizeof(copy))
@@ -61,8 +60,8 @@ bool note_parse(const char *text, size_t len, struct note *out)
         out->qpn = 0;
         return false;
     }
-    rest = end; /* the name of the process comes next and can hold any text, so search after the last PID */
-    at = strstr(rest, PID);
+    char *rest = end; /* the name of the process comes next and can hold any text, so search after the last PID */
+    const char *at = strstr(rest, PID);
     while (at && strstr(at + 1, PID))
         at = strstr(at + 1, PID);
     if (at) {

@@ -25,10 +25,10 @@ static uint16_t checksum(const uint8_t *p, unsigned len)
 
 static void build_v4(const struct grh *g, uint8_t *out)
 {
-    uint8_t *ip = out + GRH_LEN - IPV4_LEN, *p;
+    uint8_t *ip = out + GRH_LEN - IPV4_LEN;
 
     memset(out, 0, GRH_LEN);
-    p = put_u8(ip, 0x45); /* version 4, 5 words */
+    uint8_t *p = put_u8(ip, 0x45); /* version 4, 5 words */
     p = put_u8(p, g->traffic_class);
     p = put_be16(p, (uint16_t)(IPV4_LEN + UDP_LEN + g->len));
     p = put_be16(p, 0);

@@ -148,14 +148,13 @@ uint32_t icrc_compute(const struct icrc_ctx *ctx, uint16_t ip_id, const uint8_t 
     uint8_t buf[IP6_HEAD_LEN + BTH_LEN + REST_MIN];
     uint16_t udp_len = (uint16_t)(UDP_LEN + len + ICRC_LEN);
     size_t rest = len - BTH_LEN;
-    uint32_t crc;
     size_t head = ctx->flow.is_v6 ? head_ip6(ctx, udp_len, pkt, buf) : head_ip4(ctx, ip_id, udp_len, pkt, buf);
 
     if (rest < REST_MIN) {
         memcpy(buf + head, pkt + BTH_LEN, rest);
         return crc32_gzip_refl(0, buf, head + rest);
     }
-    crc = crc32_gzip_refl(crc32_gzip_refl(0, buf, head), pkt + BTH_LEN, rest);
+    uint32_t crc = crc32_gzip_refl(crc32_gzip_refl(0, buf, head), pkt + BTH_LEN, rest);
     if (rest >= WIDE_MIN)
         after_wide();
     return crc;
@@ -222,12 +221,11 @@ static uint32_t poly_rewind(uint32_t a, size_t bytes)
 
 bool icrc_check_any_id(const struct icrc_ctx *ctx, uint16_t hint, const uint8_t *pkt, size_t len, uint16_t *ip_id)
 {
-    uint32_t diff;
     size_t behind; /* bytes of the message after the ID */
 
     if (len < BTH_LEN + ICRC_LEN || len > UINT16_MAX)
         return false;
-    diff = icrc_compute(ctx, hint, pkt, len - ICRC_LEN) ^ icrc_load(pkt + len - ICRC_LEN);
+    uint32_t diff = icrc_compute(ctx, hint, pkt, len - ICRC_LEN) ^ icrc_load(pkt + len - ICRC_LEN);
     if (diff != 0 && !ctx->flow.is_v6) {
         behind = IP4_HEAD_LEN - (IP4_ID_AT + 2) + len - ICRC_LEN;
         diff = poly_rewind(diff, behind + 4);

@@ -108,16 +108,14 @@ static const uint8_t *get_headers(const uint8_t *p, uint16_t headers, struct pkt
 
 enum pkt_error pkt_decode(const uint8_t *data, size_t len, struct pkt *out)
 {
-    const struct op_info *info;
-    const uint8_t *p;
     size_t body; /* payload and pad */
 
     if (len < BTH_LEN + ICRC_LEN)
         return PKT_SHORT;
-    p = get_bth(data, out);
+    const uint8_t *p = get_bth(data, out);
     if (out->tver != 0) /* checked first: in another version the opcodes may mean something else */
         return PKT_VERSION;
-    info = &op_table[out->opcode];
+    const struct op_info *info = &op_table[out->opcode];
     if (!info->name)
         return PKT_OPCODE;
     if (len < (size_t)info->header_len + ICRC_LEN)

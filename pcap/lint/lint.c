@@ -83,10 +83,9 @@ static void judge(struct lint *l)
 int lint_run(struct lint_result *out, FILE *f, const struct lint_options *options)
 {
     struct lint l = {.options = options, .result = out};
-    int err;
 
     memset(out, 0, sizeof(*out));
-    err = read_all(&l, f);
+    int err = read_all(&l, f);
     lint_pair(&l);
     lint_tm_detect(&l);
     judge(&l);

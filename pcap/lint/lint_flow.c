@@ -108,11 +108,10 @@ static struct psn_ranges collect(struct lint *l, const struct flow *flow)
     }
     for (size_t i = 0; i < flow->num_recs; i++) {
         const struct record *r = &l->recs[flow->recs[i]];
-        uint32_t span;
 
         if (r->flags & RECORD_UNUSABLE || !(op_table[r->opcode].properties & OP_IS_REQUEST))
             continue;
-        span = (r->opcode & OP_OPERATION_MASK) == OP_READ_REQUEST ? lint_span(flow, r->dmalen) : 1;
+        uint32_t span = (r->opcode & OP_OPERATION_MASK) == OP_READ_REQUEST ? lint_span(flow, r->dmalen) : 1;
         a.list[a.n++] = (struct psn_range){r->psn, span ? span : r->dmalen / PKT_MTU_MIN + 1, flow->recs[i], r->opcode};
     }
     qsort(a.list, a.n, sizeof(*a.list), by_psn);

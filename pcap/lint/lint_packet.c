@@ -78,8 +78,6 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
 {
     struct flow_key key;
     struct note note = {0};
-    struct flow *flow;
-    struct record *r;
 
     memset(&key, 0, sizeof(key));
     key.interface = f->interface;
@@ -90,8 +88,8 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
     key.service = bth[0] & OP_SERVICE_MASK;
     memcpy(key.src, d->src, 16);
     memcpy(key.dst, d->dst, 16);
-    flow = lint_flow(l, &key);
-    r = flow ? add_record(l, flow, f, d) : NULL;
+    struct flow *flow = lint_flow(l, &key);
+    struct record *r = flow ? add_record(l, flow, f, d) : NULL;
     if (!r)
         return;
     r->opcode = bth[0];
@@ -181,17 +179,15 @@ static void packet(struct lint *l, const struct capread_frame *f, const struct d
                    uint16_t index)
 {
     struct pkt p;
-    enum pkt_error err;
-    bool damaged;
     uint16_t pkey;
 
     if (len < BTH_LEN + ICRC_LEN) {
         lint_report(l, LINT_SHORT, f->number, "%zu bytes are too short for a RoCEv2 packet", len);
         return;
     }
-    damaged = decap_icrc(d, index, pkt, len - ICRC_LEN) != icrc_load(pkt + len - ICRC_LEN);
+    bool damaged = decap_icrc(d, index, pkt, len - ICRC_LEN) != icrc_load(pkt + len - ICRC_LEN);
     memset(&p, 0, sizeof(p));
-    err = pkt_decode(pkt, len, &p);
+    enum pkt_error err = pkt_decode(pkt, len, &p);
     if (damaged)
         lint_report_unless(l, l->options->faulty, LINT_ICRC, f->number, "the ICRC is %08x, expected %08x",
                            __builtin_bswap32(icrc_load(pkt + len - ICRC_LEN)),
@@ -267,14 +263,13 @@ void lint_datagram(struct lint *l, const struct capread_frame *f, const struct d
 {
     size_t size = 0;
     unsigned step = 0;
-    bool right;
 
     if (d->caplen < d->len) {
         truncated(l, f, d);
         return;
     }
-    right = d->len >= BTH_LEN + ICRC_LEN &&
-            decap_icrc(d, 0, d->payload, d->len - ICRC_LEN) == icrc_load(d->payload + d->len - ICRC_LEN);
+    bool right = d->len >= BTH_LEN + ICRC_LEN &&
+                 decap_icrc(d, 0, d->payload, d->len - ICRC_LEN) == icrc_load(d->payload + d->len - ICRC_LEN);
     if (!right)
         size = segment_size(d, &step);
     if (!size && d->len > DATAGRAM_MAX) {

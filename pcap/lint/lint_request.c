@@ -135,12 +135,11 @@ static void insert(struct lint *l, struct flow *flow, uint32_t number, uint64_t 
 {
     const struct record *r = &l->recs[number];
     struct request *list = lint_grow(l, flow->requests, flow->num_requests, &flow->cap_requests, sizeof(*list));
-    size_t i;
 
     if (!list)
         return;
     flow->requests = list;
-    i = after(flow, psn);
+    size_t i = after(flow, psn);
     memmove(list + i + 1, list + i, (flow->num_requests - i) * sizeof(*list));
     flow->num_requests++;
     list[i] = (struct request){.psn = psn, .span = 1, .record = number, .damaged = (r->flags & RECORD_DAMAGED) != 0};
@@ -172,10 +171,9 @@ static void insert(struct lint *l, struct flow *flow, uint32_t number, uint64_t 
 static void append(struct lint *l, struct flow *flow, uint32_t number, uint64_t psn)
 {
     const struct record *r = &l->recs[number];
-    struct request *s;
 
     insert(l, flow, number, psn);
-    s = lint_find_request(flow, psn);
+    struct request *s = lint_find_request(flow, psn);
     flow->next = psn + 1;
     flow->slack = 0;
     if (s && s->span)
@@ -219,12 +217,12 @@ static bool repeats(const struct flow *flow, const struct record *r, const struc
  * there. In other captures both must hold. */
 static bool begins_again(const struct lint *l, const struct flow *flow, const struct record *r, uint64_t psn)
 {
-    bool acked = flow->num_acked == flow->num_requests, other;
+    bool acked = flow->num_acked == flow->num_requests;
 
     if (!flow->num_requests || psn != flow->requests[0].psn || flow->requests[0].damaged ||
         r->flags & (RECORD_DAMAGED | RECORD_AGAIN) || op_table[r->opcode].properties & (OP_IS_MIDDLE | OP_IS_LAST))
         return false;
-    other = !repeats(flow, r, &l->recs[flow->requests[0].record], 0);
+    bool other = !repeats(flow, r, &l->recs[flow->requests[0].record], 0);
     return r->flags & RECORD_NOTED ? acked || other : acked && other;
 }
 
@@ -319,16 +317,14 @@ void lint_request(struct lint *l, struct flow *flow, uint32_t number)
 {
     const struct record *r = &l->recs[number];
     bool damaged = (r->flags & RECORD_DAMAGED) != 0;
-    uint64_t psn;
-    int64_t d;
 
     if (!flow->started) {
         if (damaged)
             return;
         start(l, flow, r);
     }
-    psn = lint_unwrap(r->psn, flow->next);
-    d = (int64_t)(psn - flow->next);
+    uint64_t psn = lint_unwrap(r->psn, flow->next);
+    int64_t d = (int64_t)(psn - flow->next);
     if (damaged && (d > 0 || d < -FAR_PSNS))
         return; /* the damage may be in the PSN */
     if (d > FAR_PSNS || d < -FAR_PSNS || begins_again(l, flow, r, psn)) {

@@ -63,7 +63,7 @@ static bool count_messages(struct lint *l, struct flow *requester, uint64_t psn,
 static void check_msn(struct lint *l, struct flow *requester, const struct record *r, uint32_t least, uint32_t most,
                       bool sure)
 {
-    uint32_t low = (r->msn - most) & PSN_MASK, width = most - least, shift;
+    uint32_t low = (r->msn - most) & PSN_MASK, width = most - least;
 
     if (!sure || !requester->msn_known) {
         requester->msn_known = sure;
@@ -71,7 +71,8 @@ static void check_msn(struct lint *l, struct flow *requester, const struct recor
         requester->msn_width = width;
         return;
     }
-    shift = (low - requester->msn_low) & PSN_MASK; /* from the beginning of the old range to that of the new one */
+    uint32_t shift =
+        (low - requester->msn_low) & PSN_MASK; /* from the beginning of the old range to that of the new one */
     if (shift <= requester->msn_width) {
         requester->msn_low = low;
         requester->msn_width = requester->msn_width - shift < width ? requester->msn_width - shift : width;
@@ -222,7 +223,7 @@ static void read_response(struct lint *l, struct flow *requester, const struct f
                           struct request *s, uint64_t psn)
 {
     const struct record *q = &l->recs[s->record];
-    uint32_t index = (uint32_t)(psn - s->psn), last;
+    uint32_t index = (uint32_t)(psn - s->psn);
     uint8_t operation = r->opcode & OP_OPERATION_MASK;
 
     if (!s->response || op_table[q->opcode].properties & OP_IS_ATOMIC) {
@@ -232,7 +233,7 @@ static void read_response(struct lint *l, struct flow *requester, const struct f
     }
     if (!s->span || q->flags & RECORD_MALFORMED || r->flags & RECORD_MALFORMED)
         return;
-    last = s->response->got ? s->response->last : UINT32_MAX;
+    uint32_t last = s->response->got ? s->response->last : UINT32_MAX;
     if (!is_in_place(s->response, operation, index, s->span)) {
         lint_report(l, LINT_READ_SEQUENCE, r->frame, "%s is response %u of %u to the READ in frame %u",
                     op_table[r->opcode].name, index + 1, s->span, q->frame);
@@ -287,9 +288,8 @@ static void judge(struct lint *l, struct flow *requester, struct flow *responder
     uint64_t done = ack ? psn : psn - 1; /* the newest PSN that it acknowledges */
     struct request *s;
     uint32_t least = 0;
-    bool sure;
 
-    sure = count_messages(l, requester, done, r, &least);
+    bool sure = count_messages(l, requester, done, r, &least);
     s = lint_find_request(requester, psn);
     if (!plain && s && !s->damaged) {
         if (operation == OP_ATOMIC_ACK)
@@ -319,7 +319,6 @@ void lint_response(struct lint *l, struct flow *responder, uint32_t number)
 {
     const struct record *r = &l->recs[number];
     struct flow *requester = responder->peer, *other;
-    uint64_t psn;
 
     if (r->flags & RECORD_DAMAGED)
         return;
@@ -330,7 +329,7 @@ void lint_response(struct lint *l, struct flow *responder, uint32_t number)
         responder->reported_unpaired = true;
         return;
     }
-    psn = lint_unwrap(r->psn, requester->next);
+    uint64_t psn = lint_unwrap(r->psn, requester->next);
     if (psn >= requester->next + requester->slack) {
         other = responder->searches++ < MAX_SEARCHES ? lint_find_requester(l, responder, r->psn, number) : NULL;
         if (other) /* the QP was connected to another peer */

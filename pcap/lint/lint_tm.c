@@ -196,12 +196,11 @@ static struct rndv *find_rndv(struct flow *flow, const struct record *r, bool *e
 void lint_tm_read(struct lint *l, struct flow *flow, uint32_t number)
 {
     struct record *r = &l->recs[number];
-    struct rndv *e;
     bool exact;
 
     if (!flow->peer || !flow->peer->tm)
         return;
-    e = find_rndv(flow, r, &exact);
+    struct rndv *e = find_rndv(flow, r, &exact);
     if (!e || (!exact && is_read_of_other_connection(l, flow, r)))
         return; /* a READ of the program, not of a rendezvous */
     if (!exact)
@@ -237,7 +236,7 @@ static bool data_fetched(const struct rndv *e)
 static void exchange_reads(struct lint *l, struct flow *flow, struct rndv *e, size_t most)
 {
     struct flow *other = flow->peer;
-    uint32_t e_number = (uint32_t)(e - other->rndv) + 1, f_number;
+    uint32_t e_number = (uint32_t)(e - other->rndv) + 1;
     struct rndv *f = NULL, kept = *e;
 
     for (size_t i = other->first_rndv; !f && i < most; i++)
@@ -245,7 +244,7 @@ static void exchange_reads(struct lint *l, struct flow *flow, struct rndv *e, si
             f = &other->rndv[i];
     if (!f)
         return;
-    f_number = (uint32_t)(f - other->rndv) + 1;
+    uint32_t f_number = (uint32_t)(f - other->rndv) + 1;
     for (size_t i = flow->num_requests, n = 0; i > 0 && n < MAX_OPEN; i--, n++) {
         struct record *r = &l->recs[flow->requests[i - 1].record];
 

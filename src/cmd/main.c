@@ -120,7 +120,6 @@ static bool is_extcap(const char *name)
 
 int main(int argc, char **argv)
 {
-    const struct command *c;
     char title[WORD_MAX + 16], wants_help[] = "--help";
 
     setlocale(LC_CTYPE, ""); /* tables know the widths of characters */
@@ -148,7 +147,7 @@ int main(int argc, char **argv)
         argv[2] = wants_help;
         argc = 3;
     }
-    c = find(argv[1]);
+    const struct command *c = find(argv[1]);
     if (!c)
         return unknown(argv[1]);
     snprintf(title, sizeof(title), "pumice %s", c->name);

@@ -44,10 +44,9 @@ void capture_filter_init(struct pm_capture_req *rq)
 long capture_filter_number(struct argp_state *state, const char *option, const char *text, long least, long most)
 {
     char *end;
-    long n;
 
     errno = 0;
-    n = strtol(text, &end, 0);
+    long n = strtol(text, &end, 0);
     if (errno || *end || end == text || n < least || n > most)
         argp_error(state, "--%s=%s: must be a number from %ld to %ld", option, text, least, most);
     return n;

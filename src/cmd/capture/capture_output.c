@@ -71,14 +71,12 @@ static int begin_file(struct capture_output *o)
 
 int capture_output_open(struct capture_output *o, const struct capture_reader *reader)
 {
-    int err;
-
     o->reader = reader;
     o->number = 0;
     o->packets = 0;
     o->offset = clock_of(CLOCK_REALTIME) - clock_of(CLOCK_MONOTONIC);
     o->packet = malloc(PACKET_MAX);
-    err = o->packet ? begin_file(o) : -ENOMEM;
+    int err = o->packet ? begin_file(o) : -ENOMEM;
     if (!err)
         return 0;
     failed(o, err);
@@ -91,14 +89,14 @@ int capture_output_open(struct capture_output *o, const struct capture_reader *r
 static int end_file(struct capture_output *o)
 {
     uint64_t now = clock_of(CLOCK_MONOTONIC) + o->offset;
-    int err = 0, rc;
+    int err = 0;
 
     for (unsigned i = 0; i < o->reader->n && !err; i++) {
         struct pm_capture_page *p = o->reader->source[i].page;
 
         err = capfile_add_statistics(&o->file, i, now, atomic_load(&p->packets), atomic_load(&p->dropped));
     }
-    rc = capfile_close(&o->file);
+    int rc = capfile_close(&o->file);
     o->open = false;
     return err ? err : rc;
 }

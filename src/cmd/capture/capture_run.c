@@ -151,7 +151,7 @@ static int capture_child(const char *lab, unsigned hosts, const char *path, int 
 
 pid_t capture_start(const char *lab, unsigned hosts, const char *path)
 {
-    pid_t self = getpid(), pid;
+    pid_t self = getpid();
     int ends[2];
     char byte;
 
@@ -159,7 +159,7 @@ pid_t capture_start(const char *lab, unsigned hosts, const char *path)
         say("can't create a pipe: %s", strerror(errno));
         return -1;
     }
-    pid = fork();
+    pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != self)

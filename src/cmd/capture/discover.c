@@ -21,12 +21,11 @@ static bool list(const char *path, struct pm_list_rep *rep)
 {
     struct control_call call = {.op = PM_OP_LIST, .rep = rep, .rep_len = sizeof(*rep)};
     int sock = control_open(path);
-    bool ok;
 
     if (sock < 0)
         return false;
-    ok = control_call(sock, &call) == 0 && call.rep_len == sizeof(*rep) && rep->abi_version == PM_ABI_VERSION &&
-         rep->num <= PM_DEVICES_MAX;
+    bool ok = control_call(sock, &call) == 0 && call.rep_len == sizeof(*rep) && rep->abi_version == PM_ABI_VERSION &&
+              rep->num <= PM_DEVICES_MAX;
     close(sock);
     return ok;
 }
@@ -78,13 +77,12 @@ static bool visit_lab(const char *dir, visit *each, void *arg)
     struct stat st;
     char path[SOCKET_PATH_MAX];
     unsigned hosts = 0;
-    int sock;
 
     if (strlen(dir) >= sizeof(p.dir) || lstat(dir, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != getuid())
         return false;
     while (hosts < HOSTS_MAX && targets_lab_socket(dir, hosts, path) == 0 && access(path, F_OK) == 0)
         hosts++;
-    sock = hosts && targets_lab_socket(dir, 0, path) == 0 ? control_open(path) : -1;
+    int sock = hosts && targets_lab_socket(dir, 0, path) == 0 ? control_open(path) : -1;
     if (sock < 0) /* no lab, or one that was killed */
         return false;
     close(sock);

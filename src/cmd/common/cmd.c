@@ -20,11 +20,10 @@ void say(const char *format, ...)
 long parse_number(const char *text, long least, long most)
 {
     char *end;
-    long n;
 
     if (text[0] < '0' || text[0] > '9')
         return -1;
     errno = 0;
-    n = strtol(text, &end, 10);
+    long n = strtol(text, &end, 10);
     return errno || *end || n < least || n > most ? -1 : n;
 }

@@ -21,12 +21,11 @@ int control_open(const char *path)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct timeval timeout = {.tv_sec = REPLY_SECONDS};
-    int sock;
 
     if (strlen(path) >= sizeof(addr.sun_path))
         return -ENAMETOOLONG;
     strcpy(addr.sun_path, path);
-    sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (sock < 0)
         return -errno;
     setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
@@ -160,21 +159,18 @@ static json_t *load(int fd, char *why)
 {
     struct stat st;
     json_error_t error;
-    json_t *document;
-    char *text;
-    size_t len;
 
     if (fstat(fd, &st) != 0 || st.st_size <= 0) {
         snprintf(why, PM_WHY_MAX, "the daemon sent an empty status");
         return NULL;
     }
-    text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    char *text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (text == MAP_FAILED) {
         snprintf(why, PM_WHY_MAX, "can't read the status: %s", strerror(errno));
         return NULL;
     }
-    len = strnlen(text, (size_t)st.st_size); /* the memfd may be padded to whole pages */
-    document = json_loadb(text, len, 0, &error);
+    size_t len = strnlen(text, (size_t)st.st_size); /* the memfd may be padded to whole pages */
+    json_t *document = json_loadb(text, len, 0, &error);
     munmap(text, (size_t)st.st_size);
     if (!document)
         snprintf(why, PM_WHY_MAX, "the status is not valid JSON: %.160s in line %d", error.text, error.line);

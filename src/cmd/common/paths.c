@@ -20,10 +20,9 @@
 void paths_self(char *out)
 {
     ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
-    char *slash;
 
     out[n < 0 ? 0 : n] = 0;
-    slash = strrchr(out, '/');
+    char *slash = strrchr(out, '/');
     *(slash ? slash : out) = 0;
 }
 

@@ -15,11 +15,10 @@
 const char *targets_env_lab(unsigned *hosts)
 {
     const char *lab = getenv(PM_ENV_LAB), *num = getenv(PM_ENV_HOSTS);
-    long n;
 
     if (!lab || !lab[0])
         return NULL;
-    n = num ? parse_number(num, 1, HOSTS_MAX) : -1;
+    long n = num ? parse_number(num, 1, HOSTS_MAX) : -1;
     if (n < 0) {
         say("%s is set, but %s is %s%s%s; did a program change it within pumice run?", PM_ENV_LAB, PM_ENV_HOSTS,
             num ? "'" : "", num ? num : "not", num ? "'" : "");
@@ -80,11 +79,10 @@ static int use_default(struct targets *t)
 int targets_find(struct targets *t, const char *socket, int host)
 {
     unsigned hosts = 0;
-    const char *lab;
 
     if (socket)
         return use_path(t, socket);
-    lab = targets_env_lab(&hosts);
+    const char *lab = targets_env_lab(&hosts);
     if (!lab && getenv(PM_ENV_LAB))
         return -1;
     if (!lab && host >= 0) {

@@ -368,13 +368,12 @@ static void explain_waiting_peer(struct reasons *r)
 json_t *diagnose_qp(const struct diagnose_input *s)
 {
     struct reasons r = {s, json_array()};
-    bool asked;
 
     if (explain_state(&r))
         return r.list;
     explain_rnr(&r);
     explain_ack(&r);
-    asked = json_array_size(r.list) > 0;
+    bool asked = json_array_size(r.list) > 0;
     explain_windows(&r);
     if (asked) {
         explain_peer(&r);

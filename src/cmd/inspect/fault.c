@@ -68,13 +68,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static int set_one(const char *path, const struct pm_fault_req *req)
 {
     struct control_call call = {.op = PM_OP_FAULT, .req = req, .req_len = sizeof(*req)};
-    int sock = control_open(path), err;
+    int sock = control_open(path);
 
     if (sock < 0) {
         control_explain(path, sock, "");
         return -1;
     }
-    err = control_call(sock, &call);
+    int err = control_call(sock, &call);
     close(sock);
     if (err && call.why[0])
         say("%s", call.why);

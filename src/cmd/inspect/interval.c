@@ -36,12 +36,10 @@ static json_t *growth(const json_t *before, const json_t *now)
     void *it;
 
     for (it = json_object_iter((json_t *)now); it; it = json_object_iter_next((json_t *)now, it)) {
-        json_int_t old, grown;
-
         name = json_object_iter_key(it);
         v = json_object_iter_value(it);
-        old = json_integer_value(json_object_get(before, name));
-        grown = json_integer_value(v) - old;
+        json_int_t old = json_integer_value(json_object_get(before, name));
+        json_int_t grown = json_integer_value(v) - old;
         if (grown > 0)
             json_object_set_new(o, name, json_integer(is_level(name) ? json_integer_value(v) : grown));
     }
@@ -173,10 +171,8 @@ static json_t *fetch_all(const struct targets *t, unsigned *answered)
 
     *answered = 0;
     for (unsigned i = 0; i < t->n; i++) {
-        json_t *status;
-
         targets_socket(t, i, path);
-        status = control_fetch(path, PM_OP_STATUS, NULL, 0);
+        json_t *status = control_fetch(path, PM_OP_STATUS, NULL, 0);
         *answered += status != NULL;
         json_array_append_new(list, status ? status : json_null());
     }
@@ -213,15 +209,12 @@ int interval_print(const struct targets *t, double seconds, long number, bool js
     sigaction(SIGINT, &(struct sigaction){.sa_handler = on_signal}, NULL);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
     for (long i = 0; (number == 0 || i < number) && answered && !ended; i++) {
-        json_t *now, *o;
-        double when;
-
         usleep((useconds_t)(seconds * 1e6));
         if (ended)
             break;
-        when = seconds_now();
-        now = fetch_all(t, &answered);
-        o = compare(t, before, now, when - then);
+        double when = seconds_now();
+        json_t *now = fetch_all(t, &answered);
+        json_t *o = compare(t, before, now, when - then);
         if (answered)
             print(o, json);
         json_decref(o);

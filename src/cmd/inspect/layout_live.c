@@ -139,7 +139,7 @@ static unsigned print_host(const struct layout_live *l, const json_t *document, 
 int layout_live(const struct layout_live *l, const struct target_options *target)
 {
     struct pm_layout_req req = {.key = l->key, .pieces = l->most, .off = l->off, .len = l->len};
-    json_t *hosts = json_array(), *root;
+    json_t *hosts = json_array();
     char path[SOCKET_PATH_MAX];
     struct targets t;
     unsigned windows = 0;
@@ -148,10 +148,8 @@ int layout_live(const struct layout_live *l, const struct target_options *target
     if (target_options_find(target, &t) != 0)
         return 1;
     for (unsigned i = 0; i < t.n; i++) {
-        json_t *document, *host;
-
         targets_socket(&t, i, path);
-        document = control_fetch(path, PM_OP_LAYOUT, &req, sizeof(req));
+        json_t *document = control_fetch(path, PM_OP_LAYOUT, &req, sizeof(req));
         if (!document) {
             code = 1;
             continue;
@@ -159,12 +157,12 @@ int layout_live(const struct layout_live *l, const struct target_options *target
         if (!l->json && t.first >= 0 && t.n > 1)
             printf("=== host %u\n", (unsigned)t.first + i);
         windows += print_host(l, document, &code);
-        host = json_pack("{s:s, s:o}", "socket", path, "layouts", document);
+        json_t *host = json_pack("{s:s, s:o}", "socket", path, "layouts", document);
         if (t.first >= 0)
             json_object_set_new(host, "host", json_integer(t.first + (json_int_t)i));
         json_array_append_new(hosts, host);
     }
-    root = json_pack("{s:o}", "hosts", hosts);
+    json_t *root = json_pack("{s:o}", "hosts", hosts);
     if (l->json) {
         json_dumpf(root, stdout, JSON_INDENT(2));
         putchar('\n');

@@ -136,10 +136,8 @@ int cmd_status(int argc, char **argv)
         return interval_print(&t, o.interval, o.number, o.json);
     }
     for (unsigned i = 0; i < t.n; i++) {
-        json_t *status, *host;
-
         targets_socket(&t, i, path);
-        status = control_fetch(path, PM_OP_STATUS, NULL, 0);
+        json_t *status = control_fetch(path, PM_OP_STATUS, NULL, 0);
         if (!status) {
             code = 1;
             continue;
@@ -152,7 +150,7 @@ int cmd_status(int argc, char **argv)
             remove_details(status);
         if (!o.json)
             print_host(&t, i, path, status, o.all);
-        host = json_pack("{s:s, s:o}", "socket", path, "status", status);
+        json_t *host = json_pack("{s:s, s:o}", "socket", path, "status", status);
         if (t.first >= 0)
             json_object_set_new(host, "host", json_integer(t.first + (json_int_t)i));
         json_array_append_new(hosts, host);

@@ -34,13 +34,12 @@ static bool is_list(const json_t *v)
 static void drop_broken_end(char *text)
 {
     size_t len = strlen(text), start = len;
-    unsigned char lead;
 
     while (start && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
         start--;
     if (!start)
         return;
-    lead = (unsigned char)text[--start];
+    unsigned char lead = (unsigned char)text[--start];
     if (len - start < (lead >= 0xf0 ? 4u : lead >= 0xe0 ? 3u : lead >= 0xc0 ? 2u : 1u))
         text[start] = 0;
 }
@@ -100,11 +99,10 @@ static void show_scalars(const struct out *o, const json_t *object, const char *
     json_object_foreach((json_t *)(uintptr_t)object, key, v)
     {
         char text[CELL_MAX];
-        size_t width;
 
         if (!is_scalar(v) && !is_list(v))
             continue;
-        width = strlen(key) + 1 + cell(v, text);
+        size_t width = strlen(key) + 1 + cell(v, text);
         if (column && column + 3 + width > LINE_WIDTH) {
             fputc('\n', o->to);
             column = 0;
@@ -158,13 +156,12 @@ static void show_counters(const struct out *o, const json_t *counters)
 static json_t *chosen_columns(const struct out *o, const char *array)
 {
     const struct table_columns *s = o->columns;
-    json_t *names;
 
     while (s->array && strcmp(s->array, array) != 0)
         s++;
     if (!s->array || o->all)
         return NULL;
-    names = json_array();
+    json_t *names = json_array();
     for (const char *p = s->columns; *p;) {
         size_t len = strcspn(p, " ");
 

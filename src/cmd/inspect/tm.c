@@ -352,10 +352,8 @@ int cmd_tm(int argc, char **argv)
     if (target_options_find(&o.target, &t) != 0)
         return 1;
     for (unsigned i = 0; i < t.n; i++) {
-        json_t *document, *host;
-
         targets_socket(&t, i, path);
-        document = control_fetch(path, PM_OP_TM, &req, sizeof(req));
+        json_t *document = control_fetch(path, PM_OP_TM, &req, sizeof(req));
         if (!document) {
             code = 1;
             continue;
@@ -364,7 +362,7 @@ int cmd_tm(int argc, char **argv)
             printf("=== host %u\n", (unsigned)t.first + i);
         if (!o.json)
             lists += print_host(&o, document);
-        host = json_pack("{s:s, s:o}", "socket", path, "tm", document);
+        json_t *host = json_pack("{s:s, s:o}", "socket", path, "tm", document);
         if (t.first >= 0)
             json_object_set_new(host, "host", json_integer(t.first + (json_int_t)i));
         json_array_append_new(hosts, host);

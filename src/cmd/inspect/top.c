@@ -249,10 +249,8 @@ static void look(struct look *l, const struct targets *t)
     *l = (struct look){.hosts = 0};
     l->devices.when = l->qps.when = seconds();
     for (unsigned i = 0; i < t->n; i++) {
-        json_t *status;
-
         targets_socket(t, i, path);
-        status = control_fetch(path, PM_OP_STATUS, NULL, 0);
+        json_t *status = control_fetch(path, PM_OP_STATUS, NULL, 0);
         if (!status)
             continue;
         l->hosts++;

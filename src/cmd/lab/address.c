@@ -26,11 +26,11 @@ int address_check(const char *text)
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(ROCE_PORT)};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(ROCE_PORT)};
     bool is_v4 = inet_pton(AF_INET, text, &v4.sin_addr) == 1;
-    int sock, err = 0;
+    int err = 0;
 
     if (!is_v4 && inet_pton(AF_INET6, text, &v6.sin6_addr) != 1)
         return -EINVAL;
-    sock = socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int sock = socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (sock < 0)
         return -errno;
     if (bind(sock, is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6, is_v4 ? sizeof(v4) : sizeof(v6)) != 0)

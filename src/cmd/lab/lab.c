@@ -91,14 +91,11 @@ static void remove_sockets(const struct lab *lab)
 static void show_log(const struct lab *lab, unsigned i)
 {
     char path[PATH_MAX], text[LOG_TAIL + 1], *line = text;
-    int fd;
-    ssize_t n;
-    off_t size;
 
     log_path(lab, i, path);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-    n = size < 0 ? -1 : pread(fd, text, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+    ssize_t n = size < 0 ? -1 : pread(fd, text, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0);
     if (fd >= 0)
         close(fd);
     if (n <= 0)
@@ -428,7 +425,6 @@ static int start_anywhere(struct lab *lab, const char *path, const struct lab_op
 int lab_start(struct lab *lab, const struct lab_options *o)
 {
     char path[PATH_MAX];
-    int err, lock;
 
     *lab = (struct lab){.hosts = o->hosts, .keep_logs = o->keep_logs, .guard_pipe = -1};
     for (unsigned i = 0; i < HOSTS_MAX; i++)
@@ -436,8 +432,8 @@ int lab_start(struct lab *lab, const struct lab_options *o)
     if (!paths_daemon(path) || make_dir(lab) != 0)
         return -1;
     guard_start(lab);
-    lock = address_lock();
-    err = o->addresses ? start_given(lab, path, o) : start_anywhere(lab, path, o);
+    int lock = address_lock();
+    int err = o->addresses ? start_given(lab, path, o) : start_anywhere(lab, path, o);
     close(lock);
     if (err)
         lab_stop(lab);

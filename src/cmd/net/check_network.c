@@ -38,10 +38,8 @@ static bool owner_of(unsigned long inode, char *comm, size_t size, long *pid)
         snprintf(path, sizeof(path), "/proc/%.32s/fd", p->d_name);
         fds = opendir(path);
         while (fds && !found && (f = readdir(fds)) != NULL) {
-            ssize_t n;
-
             snprintf(link, sizeof(link), "/proc/%.32s/fd/%.32s", p->d_name, f->d_name);
-            n = readlink(link, text, sizeof(text) - 1);
+            ssize_t n = readlink(link, text, sizeof(text) - 1);
             text[n > 0 ? n : 0] = 0;
             found = strcmp(text, want) == 0;
         }
@@ -100,10 +98,9 @@ static bool look_for_port(struct doctor_report *report, const char *file, bool *
     unsigned port;
     unsigned long inode;
     bool all = false;
-    FILE *f;
 
     snprintf(name, sizeof(name), "%s%s", report->sysroot, file);
-    f = fopen(name, "re");
+    FILE *f = fopen(name, "re");
     *readable |= f != NULL;
     while (f && !all && fgets(line, sizeof(line), f)) {
         if (sscanf(line, " %*u: %39[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %*u %*u %lu", hex, &port, &inode) == 3 &&
@@ -179,12 +176,11 @@ static void one_interface(struct doctor_report *report, int sock, const char *na
 {
     struct ifreq r = {0};
     char fix[128];
-    unsigned fits;
 
     snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", name);
     if (ioctl(sock, SIOCGIFMTU, &r) != 0)
         return;
-    fits = path_mtu(r.ifr_mtu);
+    unsigned fits = path_mtu(r.ifr_mtu);
     snprintf(fix, sizeof(fix), "sudo ip link set %s mtu 9000 (on both ends, and on all links between them)", name);
     if (fits == 0)
         doctor_report_add(report, "mtu", FINDING_FAIL, fix, "%s: an MTU of %d is too small for RoCE", name, r.ifr_mtu);

@@ -72,10 +72,9 @@ static bool has_seccomp_filter(const struct doctor_report *report)
 {
     char name[PATH_MAX], line[256];
     bool found = false;
-    FILE *file;
 
     snprintf(name, sizeof(name), "%s/proc/self/status", report->sysroot);
-    file = fopen(name, "re");
+    FILE *file = fopen(name, "re");
     while (file && fgets(line, sizeof(line), file)) {
         if (strncmp(line, "Seccomp:", 8) == 0)
             found = atoi(line + 8) == 2;

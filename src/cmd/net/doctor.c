@@ -133,11 +133,10 @@ static void check_running(struct doctor_report *report, const struct target_opti
     for (unsigned i = 0; i < t.n; i++) {
         struct pm_list_rep rep;
         struct control_call call = {.op = PM_OP_LIST, .rep = &rep, .rep_len = sizeof(rep)};
-        int sock, err;
 
         targets_socket(&t, i, path);
-        sock = control_open(path);
-        err = sock < 0 ? sock : control_call(sock, &call);
+        int sock = control_open(path);
+        int err = sock < 0 ? sock : control_call(sock, &call);
         if (sock < 0)
             report_no_daemon(report, w, path, sock);
         else if (call.why[0])
@@ -177,7 +176,7 @@ static void print(const struct doctor_report *report, bool quiet)
 
 static void print_json(const struct doctor_report *report, bool healthy)
 {
-    json_t *list = json_array(), *root;
+    json_t *list = json_array();
 
     for (unsigned i = 0; i < report->n; i++) {
         const struct finding *f = &report->finding[i];
@@ -185,7 +184,7 @@ static void print_json(const struct doctor_report *report, bool healthy)
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "check", f->check, "verdict", names[f->verdict],
                                               "text", f->text, "mend", f->fix));
     }
-    root = json_pack("{s:b, s:o}", "healthy", healthy, "checks", list);
+    json_t *root = json_pack("{s:b, s:o}", "healthy", healthy, "checks", list);
     json_dumpf(root, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(root);

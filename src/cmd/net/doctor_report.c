@@ -26,14 +26,12 @@ void doctor_report_add(struct doctor_report *report, const char *check, enum fin
 bool doctor_report_read(const struct doctor_report *report, const char *path, char *out, size_t size)
 {
     char name[PATH_MAX];
-    FILE *file;
-    bool good;
 
     snprintf(name, sizeof(name), "%s%s", report->sysroot, path);
-    file = fopen(name, "re");
+    FILE *file = fopen(name, "re");
     if (!file)
         return false;
-    good = fgets(out, (int)size, file) != NULL;
+    bool good = fgets(out, (int)size, file) != NULL;
     fclose(file);
     if (good)
         out[strcspn(out, "\n")] = 0;

@@ -303,13 +303,11 @@ static bool try_all(const struct ping_options *o, int sock, struct ping *p)
 
 static void print(const struct ping *p, bool json)
 {
-    json_t *o;
-
     if (!json) {
         ping_print(p);
         return;
     }
-    o = ping_json(p);
+    json_t *o = ping_json(p);
     json_dumpf(o, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(o);

@@ -290,13 +290,12 @@ static int run_command(struct run_options *o, struct lab *lab)
 static int run_captured(struct run_options *o, struct lab *lab)
 {
     pid_t capture = 0;
-    int code;
 
     if (o->capture)
         capture = capture_start(lab->dir, lab->hosts, o->capture);
     if (capture < 0)
         return EXIT_OWN;
-    code = run_command(o, lab);
+    int code = run_command(o, lab);
     if (capture && !capture_stop(capture) && code == 0)
         code = EXIT_OWN;
     return code;
