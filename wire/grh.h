@@ -9,7 +9,7 @@
 
 #define GRH_LEN 40u
 
-/* What the receiver knows of the packet's IP header. */
+/* The fields of the packet's IP header that the receiver knows. */
 struct grh {
     uint8_t src[16], dst[16]; /* GIDs; either both are IPv4-mapped, or both are IPv6 */
     uint8_t traffic_class; /* TOS or traffic class */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the caller of the linter chooses, and what it gets: a list of findings. */
+/* The options that the caller of the linter chooses, and the result: a list of findings. */
 #ifndef PUMICE_PCAP_LINT_LINT_RESULT_H
 #define PUMICE_PCAP_LINT_LINT_RESULT_H
 

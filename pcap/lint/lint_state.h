@@ -35,7 +35,7 @@ struct record {
     uint32_t srqn;
     uint32_t msn;
     uint32_t tm; /* index in lint.tm plus one; 0: the packet is not the beginning of a SEND */
-    /* Of a READ: the rendezvous request that it serves, as an index in the peer's rndv plus one; 0: none. */
+    /* READ: the rendezvous request that it serves, as an index in the peer's rndv plus one; 0: none. */
     uint32_t rndv;
     uint8_t opcode;
     uint8_t syndrome;
@@ -99,7 +99,7 @@ struct flow {
     UT_hash_handle hh;
     uint32_t index; /* in lint.flows */
     uint8_t direction; /* of its first packet; copies in the other direction are ignored */
-    /* Of a flow without src_qpn: the newest flow with the same key and a known src_qpn; NULL: there is none. */
+    /* For a flow without src_qpn: the newest flow with the same key and a known src_qpn; NULL: there is none. */
     struct flow *newest;
     struct flow *peer; /* the other direction of the connection; NULL: not known */
     uint32_t *recs; /* its records, as indexes in lint.recs */

@@ -59,7 +59,7 @@ struct report {
     /* the local QP. With DROP_UNKNOWN_QP, the destination QP that the packet names. */
     uint32_t qpn;
     uint32_t peer_qpn; /* the peer's QP; 0: not known */
-    /* PSN of the packet. Of a requester's error, the PSN of the oldest unacknowledged request; of any other error,
+    /* PSN of the packet. In a requester's error, the PSN of the oldest unacknowledged request; in any other error,
      * the expected PSN. */
     uint32_t psn;
     uint32_t expected; /* PSN that the responder expects */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What holds of a QP when a call of the engine returns: qp_check, and that the QP will go on by itself. Test builds
- * assert it. */
+/* The conditions that a QP meets when a call of the engine returns: qp_check, and that the QP goes on by itself. Test
+ * builds assert them. */
 #ifndef PUMICE_CORE_CONTROL_EXIT_CHECK_H
 #define PUMICE_CORE_CONTROL_EXIT_CHECK_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is kept of a destroyed QP: enough to acknowledge once more what it had received.
+/* The engine keeps enough of a destroyed QP to acknowledge once more what the QP had received.
  *
  * The last ACK of a connection may be lost after the application has its last message and destroys its QP. The peer
  * would then repeat that message to a QP that does not exist, and report a failure of a message that arrived. So the

@@ -51,7 +51,7 @@ struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
 
 bool resp_flush(struct qp *qp, uint64_t now)
 {
-    /* Of an SRQ, flush only the request that was taken: the others serve other QPs. */
+    /* With an SRQ, flush only the request that this QP has taken: the others serve other QPs. */
     while (qp_has_rq(qp) ? resp_recv(qp) != NULL : queue_used(&qp->resp.rq) > 0) {
         if (completion_room(qp->e) == 0)
             return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What all modules that carry out requests use: verdicts, and the memory that a peer's rkey opens. */
+/* Used by all modules that execute requests: verdicts, and the memory that a peer's rkey opens. */
 #ifndef PUMICE_CORE_RESPONDER_REQUEST_H
 #define PUMICE_CORE_RESPONDER_REQUEST_H
 

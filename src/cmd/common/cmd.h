@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What all subcommands share: exit codes, messages on stderr, and numbers in arguments. */
+/* Used by all subcommands: exit codes, messages on stderr, and numbers in arguments. */
 #ifndef PUMICE_SRC_CMD_COMMON_CMD_H
 #define PUMICE_SRC_CMD_COMMON_CMD_H
 

@@ -40,9 +40,9 @@ static const char *format_time(double us, char out[32])
     return out;
 }
 
-/* --- states ------------------------------------------------------------------------------------------------------- */
+/* --- states ------------------------------------------------------------------------------------ */
 
-/* What the user can do about an error, by its cause. */
+/* Returns what the user can do about an error, by its cause. */
 static const char *advice_for(const json_t *failure)
 {
     static const struct {
@@ -148,7 +148,7 @@ static bool explain_state(struct reasons *r)
     return false;
 }
 
-/* --- the peer ----------------------------------------------------------------------------------------------------- */
+/* --- the peer ---------------------------------------------------------------------------------- */
 
 /* Writes the owner of the SRQ that an XRC message waits for. Leaves out as it is if the owner is not known. */
 static void write_srq_owner(const struct diagnose_input *s, json_int_t srqn, char out[TEXT_MAX])
@@ -233,7 +233,7 @@ static void explain_network(struct reasons *r)
             member_text(s->status, "fault"));
 }
 
-/* --- the requester ------------------------------------------------------------------------------------------------ */
+/* --- the requester ----------------------------------------------------------------------------- */
 
 /* An XRC queue pair sends its messages in order, even if they go to different SRQs. */
 static void explain_xrc_rnr(struct reasons *r)
@@ -327,7 +327,7 @@ static void explain_windows(struct reasons *r)
             member_true(qp, "waiting_rate") ? ", and it waits until it may send again" : "");
 }
 
-/* --- the program -------------------------------------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------------------- */
 
 static void explain_cq(struct reasons *r, const char *which)
 {

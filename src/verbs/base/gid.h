@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the bytes of a GID say. With RoCEv2 a GID is an IPv6 address or an IPv4-mapped one. */
+/* The kinds of addresses in a GID. With RoCEv2 a GID is an IPv6 address or an IPv4-mapped one. */
 #ifndef PUMICE_SRC_VERBS_BASE_GID_H
 #define PUMICE_SRC_VERBS_BASE_GID_H
 

@@ -56,7 +56,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* --- thresholds ------------------------------------------------------------------------------- */
+/* --- thresholds -------------------------------------------------------------------------------- */
 /* clang-format off */
 
 /* A thread that pauses longer is no busy poller. Shorter than the few milliseconds between two looks of UCX's helper
@@ -112,12 +112,12 @@
 #define VB_POLL_CHECK_NS            UINT64_C(50000000)
 /* clang-format on */
 
-/* --- state ------------------------------------------------------------------------------------ */
+/* --- state ------------------------------------------------------------------------------------- */
 
 enum vb_poll_rhythm { VB_POLL_OCCASIONAL, VB_POLL_BUSY };
 enum vb_poll_phase { VB_POLL_YIELDING, VB_POLL_WAITING };
 
-/* Of a thread. All zeros at first. Times are ns of CLOCK_MONOTONIC. The pointers are only compared. */
+/* The state of a thread, initially zero. Times are ns of CLOCK_MONOTONIC. The pointers are only compared. */
 struct vb_poll_thread {
     enum vb_poll_rhythm rhythm;
     unsigned polls; /* OCCASIONAL: empty polls, none of them long after the one before */
@@ -136,20 +136,20 @@ struct vb_poll_thread {
     uint32_t published;
 };
 
-/* Of a queue. Shared by all threads that poll it. */
+/* The state of a queue, shared by all threads that poll it. */
 struct vb_poll_queue {
     const void *_Atomic poller; /* the thread that last polled it in vain; only compared */
     _Atomic uint64_t shared_until; /* ns: until then the queue counts as shared by several threads */
 };
 
-/* Of a context. Shared by all its threads. Times are ns of CLOCK_MONOTONIC, durations ns. */
+/* The state of a context, shared by all its threads. Times are ns of CLOCK_MONOTONIC, durations ns. */
 struct vb_poll_crowd {
     _Atomic uint64_t slow_until; /* end of CROWDED */
     _Atomic uint64_t slow_for; /* how long the last CROWDED was */
     _Atomic uint64_t backoff_ns; /* how long the next sleep is, at least */
 };
 
-/* What the thread sees in its turn. */
+/* The facts that a thread knows in its turn. */
 struct vb_poll_view {
     uint64_t now; /* ns */
     bool alone; /* vb_poll_is_alone */
@@ -165,7 +165,7 @@ enum vb_poll_action {
     VB_POLL_COUNT_SWITCHES, /* count the involuntary context switches of the thread, and call vb_poll_choose_counted */
 };
 
-/* --- a poll that found nothing ---------------------------------------------------------------- */
+/* --- a poll that found nothing ----------------------------------------------------------------- */
 
 /* Notes an empty poll of queue, which is one of context. Returns whether it is the turn of the thread to give the
  * processor away. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Scatter/gather elements. Those of the verbs API and those of the rings (pumice/abi.h) have the same layout, so lists
+/* Scatter/gather elements. The verbs API and the rings (pumice/abi.h) have the same layout for them, so lists
  * of them are copied as they are. */
 #ifndef PUMICE_SRC_VERBS_BASE_SGE_H
 #define PUMICE_SRC_VERBS_BASE_SGE_H

@@ -15,7 +15,7 @@ struct vb_pd {
     struct ibv_pd pd;
     struct vb_pd *parent; /* of a parent domain: the PD it stands for; else NULL */
     _Atomic uint32_t refs; /* its objects (vb_pd_hold), and the parent domains on it */
-    /* Of a parent domain, the allocator of the application. NULL: it gave none. */
+    /* The application's allocator, for a parent domain. NULL: it gave none. */
     void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment, uint64_t resource_type);
     void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
     void *alloc_context;

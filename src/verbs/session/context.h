@@ -30,7 +30,7 @@ struct vb_context {
     _Atomic uint64_t checked_at; /* ns, CLOCK_MONOTONIC: when an empty poll last looked whether the daemon lives */
     struct vb_poll_crowd crowd;
     uint64_t probe; /* random value; the daemon reads it at open to find a way to the memory of this process */
-    /* Of the tables, the event counts of QPs, CQs and SRQs, and the reference counts of channels. */
+    /* Protects the tables, the event counts of QPs, CQs and SRQs, and the reference counts of channels. */
     pthread_mutex_t lock;
     struct vb_table qps, cqs, srqs; /* by number or handle */
     struct vb_table mrs; /* by the upper 24 bits of the lkey */
