@@ -104,7 +104,7 @@ wait_for strict $block.2 both_lost
 sleep 0.3
 out=$("$pumice" why --socket "$dir/strict" "$qp")
 has "enforced" "$out" "is in ERR"
-has "enforced" "$out" "The connectivity check of its peer ::ffff:$block.2 failed, so it was given up"
+has "enforced" "$out" "The connectivity check of its peer ::ffff:$block.2 failed, so the daemon moved it to ERR"
 end
 "$pumice" fault --socket "$dir/strict" off
 scene idle strict peer && fail "connected to an address that is not reached"

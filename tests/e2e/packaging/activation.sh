@@ -126,7 +126,7 @@ if [ "$(id -u)" = 0 ] && getent group nogroup >/dev/null && setpriv --reuid=6553
     done
     for command in "env" "doctor"; do
         out=$(setpriv --reuid=65531 --regid=65531 --clear-groups "$pumice" $command --socket "$dir/p.sock" 2>&1)
-        has "pumice $command as somebody else" "$out" "for the members of the group nogroup"
+        has "pumice $command as somebody else" "$out" "only members of the group nogroup may use this daemon"
     done
 else
     skip_part "a user who may not use the daemon: not root, or others can't read the build"
