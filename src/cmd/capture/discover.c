@@ -96,19 +96,19 @@ static bool visit_lab(const char *dir, visit *each, void *arg)
 
 static bool visit_labs(const char *known, visit *each, void *arg)
 {
-    const char *places[LAB_PLACES];
+    const char *parents[LAB_PARENT_DIRS];
     bool found = false;
 
-    lab_places(places);
-    for (unsigned i = 0; i < LAB_PLACES && !found; i++) {
+    lab_parent_dirs(parents);
+    for (unsigned i = 0; i < LAB_PARENT_DIRS && !found; i++) {
         char pattern[PATH_MAX];
         glob_t g = {0};
         bool again = false;
 
         for (unsigned k = 0; k < i; k++)
-            again |= places[k] && places[i] && strcmp(places[k], places[i]) == 0;
-        if (!places[i] || again ||
-            snprintf(pattern, sizeof(pattern), "%s/" LAB_PREFIX "??????", places[i]) >= (int)sizeof(pattern))
+            again |= parents[k] && parents[i] && strcmp(parents[k], parents[i]) == 0;
+        if (!parents[i] || again ||
+            snprintf(pattern, sizeof(pattern), "%s/" LAB_PREFIX "??????", parents[i]) >= (int)sizeof(pattern))
             continue;
         if (glob(pattern, 0, NULL, &g) == 0)
             for (size_t k = 0; k < g.gl_pathc && !found; k++)

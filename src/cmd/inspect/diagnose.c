@@ -246,8 +246,8 @@ static void explain_xrc_rnr(struct reasons *r)
         return;
     write_srq_owner(r->s, srqn, whose);
     add(r, "xrc_blocked",
-        "It waits for a receive request in SRQ 0x%06llx%s. The %lld requests after this message wait too, even if they "
-        "are for other SRQs: an XRC queue pair sends all messages in order.",
+        "It waits for a receive request in SRQ 0x%06llx%s. The requests after this message (%lld) wait too, even if "
+        "they are for other SRQs: an XRC queue pair sends all messages in order.",
         (long long)srqn, whose, (long long)(member_whole(qp, "sq_posted") - 1));
 }
 

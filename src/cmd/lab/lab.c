@@ -35,26 +35,26 @@ static void log_path(const struct lab *lab, unsigned i, char *out)
     snprintf(out, PATH_MAX, "%.*s/host%u.log", PATH_MAX - 32, lab->dir, i);
 }
 
-void lab_places(const char *out[LAB_PLACES])
+void lab_parent_dirs(const char *out[LAB_PARENT_DIRS])
 {
     out[0] = getenv("XDG_RUNTIME_DIR");
     out[1] = getenv("TMPDIR");
     out[2] = "/tmp";
-    for (unsigned i = 0; i < LAB_PLACES; i++)
+    for (unsigned i = 0; i < LAB_PARENT_DIRS; i++)
         if (out[i] && out[i][0] != '/')
             out[i] = NULL;
 }
 
 static int make_dir(struct lab *lab)
 {
-    const char *places[LAB_PLACES];
+    const char *parents[LAB_PARENT_DIRS];
     char socket[SOCKET_PATH_MAX];
 
-    lab_places(places);
-    for (unsigned i = 0; i < LAB_PLACES; i++) {
-        if (!places[i])
+    lab_parent_dirs(parents);
+    for (unsigned i = 0; i < LAB_PARENT_DIRS; i++) {
+        if (!parents[i])
             continue;
-        snprintf(lab->dir, sizeof(lab->dir), "%s/" LAB_PREFIX "XXXXXX", places[i]);
+        snprintf(lab->dir, sizeof(lab->dir), "%s/" LAB_PREFIX "XXXXXX", parents[i]);
         /* mkdtemp makes it with mode 0700. */
         if (targets_lab_socket(lab->dir, HOSTS_MAX, socket) == 0 && mkdtemp(lab->dir))
             return 0;

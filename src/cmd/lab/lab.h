@@ -38,11 +38,11 @@ struct lab {
     struct lab_host host[HOSTS_MAX];
 };
 
-/* The places where labs have their directories, in order of preference. A directory is called LAB_PREFIX and six
+/* The parents of the directories of labs, in order of preference. A directory is called LAB_PREFIX and six
  * letters or digits. Unused entries are NULL. The texts belong to the environment. */
-#define LAB_PLACES 3
+#define LAB_PARENT_DIRS 3
 #define LAB_PREFIX "pumice-lab-"
-void lab_places(const char *out[LAB_PLACES]);
+void lab_parent_dirs(const char *out[LAB_PARENT_DIRS]);
 
 /* Starts the daemons and waits until all of them are ready. Returns 0, or -1 after printing an error and cleaning up.
  * */

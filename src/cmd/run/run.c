@@ -91,7 +91,19 @@ static void pass(struct lab_options *lab, const char *name, const char *value)
     lab->pass[lab->num_pass++] = value;
 }
 
-static void need_seed(struct argp_state *state, const char *text)
+/* Passes an option of this command on to the daemons. They check the value. */
+static void pass_option(struct lab_options *lab, int key, const char *value)
+{
+    static char names[KEY_KEEP_LOGS - KEY_LOOPBACK][32];
+    char *name = names[key - KEY_LOOPBACK];
+
+    for (size_t i = 0; options[i].name; i++)
+        if (options[i].key == key)
+            snprintf(name, sizeof(names[0]), "--%s", options[i].name);
+    pass(lab, name, value);
+}
+
+static void check_seed(struct argp_state *state, const char *text)
 {
     char *end;
 
@@ -120,7 +132,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->fault = arg;
         break;
     case KEY_SEED:
-        need_seed(state, arg);
+        check_seed(state, arg);
         o->seed = arg;
         break;
     case KEY_CAPTURE:
@@ -133,15 +145,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_TM_PROFILE:
     case KEY_LOG_LEVEL:
     case KEY_LOG_FORMAT:
-        /* The daemon checks the value. */
-        for (size_t i = 0; options[i].name; i++)
-            if (options[i].key == key) {
-                static char names[KEY_KEEP_LOGS - KEY_LOOPBACK][32];
-                char *name = names[key - KEY_LOOPBACK];
-
-                snprintf(name, sizeof(names[0]), "--%s", options[i].name);
-                pass(&o->lab, name, arg);
-            }
+        pass_option(&o->lab, key, arg);
         break;
     case KEY_CPUS:
         if (strcmp(arg, "spread") != 0 && strcmp(arg, "any") != 0)
@@ -166,7 +170,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* Without --hosts, the number of addresses is the number of hosts. */
-static void finish_options(struct run_options *o)
+static void set_default_options(struct run_options *o)
 {
     if (!o->lab.hosts) {
         o->lab.hosts = 1;
@@ -235,7 +239,7 @@ static int set_environment(const struct lab *lab)
 }
 
 /* Waits for the command. Meanwhile passes on to it the signals in set, which are blocked. Returns its wait status. */
-static int wait_for(pid_t child, const sigset_t *set, struct lab *lab)
+static int wait_for_command(pid_t child, const sigset_t *set, struct lab *lab)
 {
     int status;
 
@@ -283,7 +287,7 @@ static int run_command(struct run_options *o, struct lab *lab)
         say("can't fork: %s", strerror(errno));
         return EXIT_OWN;
     }
-    status = wait_for(child, &set, lab);
+    status = wait_for_command(child, &set, lab);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -337,7 +341,7 @@ int cmd_run(int argc, char **argv)
 
     argp_err_exit_status = EXIT_OWN;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
-    finish_options(&o);
+    set_default_options(&o);
     set_path();
     code = check_command(o.command[0]);
     if (code)

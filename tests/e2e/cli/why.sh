@@ -84,7 +84,7 @@ scene xrc
 out=$(why "$qp")
 has "XRC" "$out" "It waits for a receive request in SRQ 0x"
 has "XRC: whose" "$out" " of stuck (pid"
-has "XRC: what waits for nothing of its own" "$out" "The 1 requests after this message wait too"
+has "XRC: what waits for nothing of its own" "$out" "The requests after this message (1) wait too"
 hasnt "XRC" "$out" "has posted none"
 end
 

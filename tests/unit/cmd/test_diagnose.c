@@ -56,7 +56,7 @@ static const struct known {
      ", 'type': 'XRC_SEND', 'sq_posted': 5, 'waiting_rnr': true, 'rnr_us': 1.0, 'rnr_retry': 7, 'waiting_srqn': 258",
      PEER ", 'type': 'XRC_RECV'",
      "'srqs': [{'srq': 5, 'session': 3, 'srqn': 258}], 'sessions': [{'session': 3, 'comm': 'slow', 'pid': 77}]", NULL,
-     "rnr xrc_blocked", "receive request in SRQ 0x000102 of slow (pid 77). The 4 requests after this message wait"},
+     "rnr xrc_blocked", "receive request in SRQ 0x000102 of slow (pid 77). The requests after this message (4) wait"},
     {"RNR, but there is one now", RTS ", 'sq_posted': 1, 'waiting_rnr': true, 'rnr_us': 1.0, 'rnr_retry': 7",
      PEER ", 'rq_posted': 1", NULL, NULL, "rnr", "(RNR NAK). The queue pair retries"},
     {"waits", WAITS ", 'una_psn': 5, 'max_psn': 8", PEER, NULL, NULL, "ack", "PSN 5 to 7 are unacknowledged"},
