@@ -42,13 +42,13 @@ int mr_deregister(struct engine *e, uint32_t key);
  * mw_alloc makes an unbound window of protection domain pd; *key receives its rkey. -EINVAL: no such type; -ENOMEM:
  * max_mr reached. */
 int mw_alloc(struct engine *e, uint32_t pd, uint8_t type, uint32_t *key);
+/* Bytes of memory for mw_alloc_layout. */
+size_t mw_layout_size(uint32_t max_entries);
 /* As mw_alloc, for a window that can also be bound to layouts of up to max_entries entries (layout.h; at most
  * LAYOUT_MAX_ENTRIES). While it is bound with ACCESS_LOCAL_WRITE, it has an lkey, which is the same number as its rkey.
  * mem: mw_layout_size(max_entries) bytes, aligned as by malloc. The owner frees mem after mw_dealloc. */
-size_t mw_layout_size(uint32_t max_entries);
 int mw_alloc_layout(struct engine *e, uint32_t pd, uint8_t type, uint32_t max_entries, void *mem, uint32_t *key);
-/* Unbinds a window of any type and removes it. key: its present rkey, or any key of its index. -ENOENT: no such window.
- * */
+/* Unbinds a window of any type and removes it. key: its rkey, or any key of its index. -ENOENT: no such window. */
 int mw_dealloc(struct engine *e, uint32_t key);
 
 #endif

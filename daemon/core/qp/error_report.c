@@ -74,7 +74,7 @@ void report_nak_sent(struct qp *qp, uint8_t syndrome, uint32_t psn, const struct
     add(qp->e, &r);
     if ((syndrome & AETH_KIND_MASK) != AETH_NAK || syndrome == NAK_PSN_SEQUENCE || qp->failure.kind != REPORT_NONE)
         return;
-    qp->failure = r; /* with what the packet named */
+    qp->failure = r; /* with the key and address that the packet named */
     qp->failure.kind = REPORT_ERROR;
     qp->failure.cause = ERROR_REFUSED;
 }
@@ -153,7 +153,7 @@ void report_error(struct qp *qp, enum error_cause cause, uint8_t status, uint8_t
 {
     struct report r = of_qp(qp, REPORT_ERROR);
     if (qp->failure_reported)
-        return; /* what followed from the first one */
+        return; /* a consequence of the first error */
     qp->failure_reported = true;
     if (qp->failure.kind != REPORT_NONE) {
         add(qp->e, &qp->failure);

@@ -13,8 +13,8 @@ struct qp;
 /* Takes the oldest report. False: there is none. While the owner takes none, reports that find no room are counted. */
 bool engine_pop_report(struct engine *e, struct report *r);
 uint64_t engine_reports_lost(const struct engine *e);
-/* Adds to a report what the packet names: opcode and PSN, and key and address if the packet has them. The first packet
- * of a message names more than the packets behind it. */
+/* Adds to a report the fields of a packet: opcode and PSN, and key and address if the packet has them. The first packet
+ * of a message has more of them than the following ones. */
 void report_packet(struct report *r, const struct pkt *p);
 
 /* --- inside the engine ------------------------------------------------------------------------ */
@@ -30,7 +30,7 @@ void report_drop_qp(struct qp *qp, enum drop_cause cause, const struct pkt *p);
 /* The QP is about to go to ERR or SQE. Only the first call since the last report_forget counts. status: enum wc_status
  * of the completion that tells it, 0: no completion does. */
 void report_error(struct qp *qp, enum error_cause cause, uint8_t status, uint8_t syndrome);
-/* The QP starts anew, without a failure. */
+/* Clears the failure of the QP, which starts again. */
 void report_forget(struct qp *qp);
 
 #endif

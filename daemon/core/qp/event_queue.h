@@ -19,8 +19,8 @@ bool engine_pop_event(struct engine *e, struct event *ev);
 
 /* Free slots of the completion queue. */
 uint32_t completion_room(const struct engine *e);
-/* Adds a completion and fills in what all completions of the QP have in common. The caller has checked that there is
- * room. */
+/* Adds a completion and fills in the fields that all completions of the QP have in common. The caller has checked that
+ * there is room. */
 struct completion *completion_add(struct qp *qp, bool is_recv, uint8_t status, uint64_t now);
 /* As completion_add, for an operation on an SRQ's matching list. */
 struct completion *completion_add_srq(struct srq *srq, uint8_t status, uint64_t now);

@@ -5,7 +5,7 @@
 
 #include "daemon/core/qp/qp.h"
 
-#define WALK_MAX 64u /* requests whose cost is summed up; more take too long at each call */
+#define WALK_MAX 64u /* requests whose cost is summed up; more would take too long at each call */
 #define TABLES_MAX 64u /* QPs */
 
 /* How far a PSN is ahead of una_psn. */

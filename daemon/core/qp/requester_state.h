@@ -28,7 +28,7 @@ struct requester {
     struct queue sq;
     uint32_t una, cur, unsent;
     uint32_t una_psn; /* oldest unacknowledged */
-    uint32_t next_psn; /* next to send; behind sent_psn during a retransmission */
+    uint32_t next_psn; /* next to send; before sent_psn during a retransmission */
     uint32_t sent_psn; /* next never sent */
     uint32_t unsent_psn; /* next not given to a request */
     uint32_t flush_end; /* requests before this index that are still in the queue are to be flushed */

@@ -8,7 +8,7 @@
 #include "daemon/core/qp/requester_state.h"
 #include "daemon/core/tm/types.h"
 
-struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and what is needed to repeat it */
+struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and the state to repeat it */
     uint32_t first_psn, npkts;
     uint64_t va; /* READ */
     uint32_t rkey;

@@ -60,7 +60,7 @@ static inline uint32_t wqe_offset(const struct send_wqe *w, uint32_t psn)
 {
     return (psn - w->first_psn) & PSN_MASK;
 }
-/* The PSN behind its last packet. */
+/* The PSN after its last packet. */
 static inline uint32_t wqe_end_psn(const struct send_wqe *w)
 {
     return psn_add(w->first_psn, w->npkts);

@@ -30,8 +30,7 @@ struct time_wait_ring {
 
 /* Remembers a QP that is being destroyed. */
 void time_wait_add(struct time_wait_ring *r, const struct time_wait *qp);
-/* Takes in a packet for a QP that does not exist. True: it repeats what a destroyed QP had received, and will be
- * acknowledged. */
+/* Takes in a packet for a QP that does not exist. True: a destroyed QP had received it, and it will be acknowledged. */
 bool time_wait_rx(struct time_wait_ring *r, const struct pkt *p, const struct rx_meta *meta);
 /* Appends pending ACKs. False: the batch is full. */
 bool time_wait_tx(struct time_wait_ring *r, struct tx_batch *b);

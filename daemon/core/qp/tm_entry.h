@@ -22,7 +22,7 @@ bool tm_fail_message(struct qp *qp, uint8_t status, uint64_t now);
 /* A deferred write failed that c reports. Must c become an error? */
 bool tm_fault(struct qp *qp, const struct completion *c, uint64_t now);
 
-/* The QP is in ERR: gives back what it holds of the matching list. True: completions wait for room. */
+/* The QP is in ERR: gives back its entries and counts of the matching list. True: completions wait for room. */
 bool tm_flush(struct qp *qp, uint64_t now);
 /* The QP is being destroyed or reset: its matched entries become the engine's (engine.detached). */
 void tm_detach(struct qp *qp);

@@ -8,7 +8,7 @@
 #include "daemon/core/base/psn.h"
 #include "daemon/core/qp/requester_state.h"
 
-/* Bytes. A lost packet costs go-back-N a window of packets that are sent twice. A window below what the path holds
+/* Bytes. A lost packet costs go-back-N a window of packets that are sent twice. A window below the capacity of the path
  * costs as much. This value keeps 70 % of 4 GB/s at a round trip of 30 us when one packet in a hundred is lost (sim
  * --goodput). It is two messages of 64 KiB. */
 #define CWND_MIN 147456u
@@ -65,7 +65,7 @@ static inline void cwnd_loss(struct requester *r, const struct engine_config *cf
     r->cwnd = r->cwnd / 2 < floor ? floor : r->cwnd / 2;
     r->recover_psn = r->sent_psn;
 }
-/* Has no packet been lost of late, so that the window is at its largest? */
+/* Is the window at its largest, because no packet was lost recently? */
 static inline bool cwnd_is_full_size(const struct requester *r, const struct engine_config *cfg)
 {
     return r->cwnd >= cfg->peer_window_bytes;

@@ -7,7 +7,8 @@
 
 struct qp;
 
-/* A free entry of a QP's send queue. Its memory is the engine's, so what is validated there does not change. */
+/* A free entry of a QP's send queue. The memory belongs to the engine, so nobody changes the request after its
+ * validation. */
 struct send_slot {
     struct send_wr *wr;
     /* [max_sge] and [max_inline] bytes, in the same place: the SGEs of the request, or its inline data if

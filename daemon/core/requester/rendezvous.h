@@ -22,7 +22,7 @@ struct qp;
 struct send_wqe;
 struct tm_rx;
 
-/* A rendezvous was matched: moves what the message holds to the requester. True: it needs no READ, and its FIN has been
+/* A rendezvous was matched: moves the message's entry to the requester. True: it needs no READ, and its FIN has been
  * queued. Then rx holds nothing any more, and the caller adds the last completion. False: the last completion comes
  * later. */
 bool rndv_begin(struct qp *qp, struct tm_rx *rx, bool solicited, uint64_t now);

@@ -163,7 +163,7 @@ void req_lost_by_nak(struct qp *qp, uint64_t now)
     lost(qp, qp->req.rtt_min ? qp->req.rtt_min / 2 : 20000, now);
 }
 
-/* The responses behind the missing one are still coming in. */
+/* The responses after the missing one are still coming in. */
 void req_lost_response(struct qp *qp, uint64_t now)
 {
     lost(qp, qp->req.srtt ? 2 * qp->req.srtt : 50000, now);

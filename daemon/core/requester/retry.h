@@ -18,7 +18,7 @@ void req_rewind(struct qp *qp, uint32_t psn);
 void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t now);
 /* The responder's NAK says that the oldest unacknowledged packet was lost. */
 void req_lost_by_nak(struct qp *qp, uint64_t now);
-/* A response is missing. The responses behind it are still coming in. */
+/* A response is missing. The responses after it are still coming in. */
 void req_lost_response(struct qp *qp, uint64_t now);
 /* una_psn has moved: all retries are left again. */
 static inline void retry_progress(struct qp *qp, uint64_t now)

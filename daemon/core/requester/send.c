@@ -7,7 +7,7 @@
 #include "daemon/core/requester/local_ops.h"
 #include "daemon/core/requester/window.h"
 
-/* --- choose: which request is next ------------------------------------------------------------- */
+/* --- choose: which request is next ------------------------------------------------------------ */
 
 /* May any request of the queue be sent from now? */
 static bool may_begin(const struct qp *qp)
@@ -43,7 +43,7 @@ static enum send_verdict may_send(const struct qp *qp, const struct send_wqe *w)
     return r->rd_count < qp->attr.max_rd_atomic ? SEND_NOW : SEND_LATER;
 }
 
-/* --- execute: local operations, places in the PSNs --------------------------------------------- */
+/* --- execute: local operations, places in the PSNs -------------------------------------------- */
 
 /* Gives the request at cur, which is the first one without PSNs, its place. */
 static void assign_psns(struct qp *qp, struct send_wqe *w)
@@ -70,8 +70,8 @@ static bool step_over_local(struct qp *qp, struct send_wqe *w)
     return true;
 }
 
-/* Goes on to the request whose packets are next, over local operations, and gives it its place in the PSNs. NULL: there
- * is none, or it has to wait. */
+/* Goes on to the next request with packets, over local operations, and gives it its place in the PSNs. NULL: there is
+ * none, or it has to wait. */
 static struct send_wqe *advance(struct qp *qp)
 {
     struct requester *r = &qp->req;
@@ -94,7 +94,7 @@ static struct send_wqe *advance(struct qp *qp)
     return NULL;
 }
 
-/* --- plan: how much of it ---------------------------------------------------------------------- */
+/* --- plan: how much of it --------------------------------------------------------------------- */
 
 enum limit_verdict {
     LIMIT_OK,
@@ -120,7 +120,7 @@ static enum limit_verdict limit_run(const struct burst *s, const struct send_wqe
     return *n ? LIMIT_OK : LIMIT_WINDOW;
 }
 
-/* --- commit: what was planned is under way ----------------------------------------------------- */
+/* --- commit: the planned packets are under way ------------------------------------------------ */
 
 static void charge(const struct burst *s, const struct send_wqe *w, uint64_t cost)
 {
@@ -162,7 +162,7 @@ static void done_when_sent(struct requester *r)
     r->una_psn = r->next_psn;
 }
 
-/* --- the tail probe ---------------------------------------------------------------------------- */
+/* --- the tail probe --------------------------------------------------------------------------- */
 
 /* Chooses the packets of the probe: the newest packet once more, which makes the responder say where it stands. For a
  * READ, the part of its last chunk that is missing. False: nothing is outstanding, or a retransmission is under way. */
@@ -207,7 +207,7 @@ static enum plan_verdict plan_probe(struct burst *s)
     return v;
 }
 
-/* --- a turn ------------------------------------------------------------------------------------ */
+/* --- a turn ----------------------------------------------------------------------------------- */
 
 /* The peer's window stops the QP. A QP that just used the window queues behind the QPs that are still waiting: its next
  * turn, after theirs, only puts it into the queue. */

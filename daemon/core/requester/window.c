@@ -35,7 +35,7 @@ uint32_t req_read_chunk(const struct qp *qp)
     return chunk ? chunk : 1;
 }
 
-/* For datagrams, the window of the last destination is remembered, because the next one mostly is the same. */
+/* The window of the last datagram is remembered, because consecutive datagrams mostly have the same destination. */
 struct peer_window *req_peer(struct qp *qp, const struct send_wqe *w)
 {
     if (qp->type == QPT_UD && (!qp->peer || memcmp(qp->peer->gid, w->wr.ud.av.dgid, 16) != 0))

@@ -42,7 +42,7 @@ static void repeat_read(struct qp *qp, const struct pkt *p)
     uint64_t start = (uint64_t)off * qp->mtu;
     if (p->reth.rkey != res->rkey || p->reth.va != res->va + start || p->reth.length > res->length - start ||
         npkts > res->npkts - off)
-        return; /* not what was asked before */
+        return; /* it does not repeat the first request */
     if (res->pending && res->next_pkt <= off && off + npkts <= res->end_pkt)
         return; /* on its way anyway */
     resp_answer_later(qp, res, off, off + npkts, true);
@@ -63,7 +63,7 @@ static void duplicate(struct qp *qp, const struct pkt *p)
     }
 }
 
-/* --- what follows ----------------------------------------------------------------------------- */
+/* --- consequences ----------------------------------------------------------------------------- */
 
 /* A packet beyond the expected one: packets were lost. The responder sends one NAK per gap (9.7.5.2.8). It sends
  * another one only when the NAK was lost, too: when the sender has gone back, that is, sends its last packet or an
@@ -124,7 +124,7 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
     r->epsn = psn_add(r->epsn, 1);
     r->nak_sent = false;
     if (r->nak && (r->nak == NAK_PSN_SEQUENCE || (r->nak & AETH_KIND_MASK) == AETH_RNR))
-        r->nak = 0; /* what it asks for has come */
+        r->nak = 0; /* the packet that it asks for has come */
     if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn = psn_add(r->msn, 1);
     COUNT_N(qp, rcvd_bytes, p->payload_len);
@@ -152,7 +152,7 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
         if (v == V_OK) {
             accepted(qp, p, now);
         } else if (v == V_DROP) {
-            /* Send no NAK here, nor for the packets behind it: the sender would retransmit in a loop until there is
+            /* Send no NAK here or for the following packets: the sender would retransmit in a loop while there is no
              * room. */
             qp->resp.nak_sent = qp->resp.nak_quiet = true;
         } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder of reliable connections: PSN checks, duplicates, and what follows from the verdict on a request. */
+/* The responder of reliable connections: PSN checks, duplicates, and the consequences of the verdict on a request. */
 #ifndef PUMICE_CORE_RESPONDER_RECEIVE_H
 #define PUMICE_CORE_RESPONDER_RECEIVE_H
 

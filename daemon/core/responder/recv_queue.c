@@ -24,8 +24,7 @@ struct recv_wqe *resp_recv(struct qp *qp)
     return queue_used(rq) ? queue_at(rq, rq->head) : NULL;
 }
 
-/* The protection domain of the keys of a receive request: that of the poster, who is the owner of the SRQ (10.2.9.2).
- * */
+/* The protection domain of the keys of a receive request: that of the poster. An SRQ has its own (10.2.9.2). */
 static uint32_t recv_pd(const struct qp *qp)
 {
     const struct srq *srq = srq_find(qp->e, qp->resp.srqn);

@@ -46,7 +46,7 @@ int srq_destroy(struct srq *srq);
 /* Carries out an operation on the matching list. Its completion, if it has one, goes to the SRQ's CQ. -EINVAL: the SRQ
  * matches no tags. -EAGAIN: there is no room for the completion, and nothing was done. */
 int srq_post_op(struct srq *srq, const struct tm_op *op, uint64_t now);
-/* As srq_post_op; *result says what was done, with or without a completion. */
+/* As srq_post_op. *result says what was done, with or without a completion. */
 int srq_carry_out(struct srq *srq, const struct tm_op *op, struct tm_op_result *result, uint64_t now);
 uint32_t srq_number(const struct srq *srq); /* 24 bits, unique on the device, not 0 */
 /* -EINVAL (too many SGEs), -ENOMEM (full). */

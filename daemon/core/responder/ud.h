@@ -3,7 +3,7 @@
  * (requester/send.c). A datagram with the right Q_Key takes a receive request; any other is dropped silently.
  *
  * The first 40 bytes of a receive buffer are the header area. They always travel in the completion, as small messages
- * do, together with up to 24 bytes of payload. Longer payload is written to memory behind them. */
+ * do, together with up to 24 bytes of payload. Longer payload is written to memory after the header area. */
 #ifndef PUMICE_CORE_RESPONDER_UD_H
 #define PUMICE_CORE_RESPONDER_UD_H
 
