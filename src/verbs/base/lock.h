@@ -6,8 +6,8 @@
  *   3. the lock of the context
  *   4. the lock of the session
  *
- * Posting takes the lock of one queue or SRQ. Polling takes the lock of one CQ, and that of an SRQ if the completion is
- * of one of its requests. All other uses are on the control path. */
+ * Posting takes the lock of one queue or SRQ. Polling takes the lock of one CQ. For a completion of a request of an
+ * SRQ, it also takes the lock of the SRQ. All other uses are on the control path. */
 #ifndef PUMICE_SRC_VERBS_BASE_LOCK_H
 #define PUMICE_SRC_VERBS_BASE_LOCK_H
 

@@ -3,9 +3,10 @@
 
 #include "pumice/abi_rings.h"
 
-/* --- whose turn it is ------------------------------------------------------------------------- */
+/* --- is it the thread's turn? ------------------------------------------------------------------ */
 
-/* The thread waits for something new: it begins with short waits. */
+/* The daemon published something, or the thread polls another context now: the thread yields again, and its next wait
+ * is the shortest. */
 static void start_yielding(struct vb_poll_thread *t)
 {
     t->phase = VB_POLL_YIELDING;
@@ -13,6 +14,7 @@ static void start_yielding(struct vb_poll_thread *t)
     t->wait_us = VB_POLL_WAIT_MIN_US;
 }
 
+/* Counts the empty polls of one context in a row. */
 static void note_context(struct vb_poll_thread *t, const void *context)
 {
     if (t->context != context) {
@@ -24,6 +26,7 @@ static void note_context(struct vb_poll_thread *t, const void *context)
     }
 }
 
+/* Ends BUSY after a pause. */
 static void note_rhythm(struct vb_poll_thread *t, uint64_t now)
 {
     if (now - t->last > VB_POLL_BUSY_GAP_NS) {
@@ -33,8 +36,9 @@ static void note_rhythm(struct vb_poll_thread *t, uint64_t now)
     t->last = now;
 }
 
-/* Do other threads poll this queue, too? A second poller makes it count as shared for a long time: a thread that is
- * interrupted at any moment does not always hold the lock around the queue. */
+/* Notes that this thread polls the queue. Do other threads poll it, too? The pollers may alternate seldom: another
+ * thread comes to poll only if this one is interrupted while it does not hold the lock around the queue. So one poll by
+ * a second thread makes the queue count as shared for a long time. */
 static bool is_shared(const struct vb_poll_thread *t, struct vb_poll_queue *queue, uint64_t now)
 {
     const void *last = atomic_load_explicit(&queue->poller, memory_order_relaxed);
@@ -66,7 +70,7 @@ bool vb_poll_turn(struct vb_poll_thread *t, const void *context, struct vb_poll_
     return true;
 }
 
-/* --- what it does in its turn ----------------------------------------------------------------- */
+/* --- the action of a turn --------------------------------------------------------------------- */
 
 bool vb_poll_is_alone(const struct vb_poll_thread *t, const void *page, bool gone)
 {
@@ -142,9 +146,9 @@ uint64_t vb_poll_backoff(const struct vb_poll_crowd *crowd)
     return length < VB_POLL_BACKOFF_MIN_NS ? VB_POLL_BACKOFF_MIN_NS : length;
 }
 
-/* If the processors are so crowded that a sleep ends late, as with many ranks of a job on each core, the next sleep is
- * as long as this one was late. So the pollers leave the processors to the threads that work, and to the daemon. They
- * wait hardly longer than they would have anyway. If the sleep was not late, the next one is half as long. */
+/* With many ranks of a job on each core, a sleep ends late. Then the next sleep is as long as this one was late. So the
+ * pollers leave the processors to the daemon and to the threads that work. They wait hardly longer than they would in
+ * any case. If the sleep was not late, the next one is half as long. */
 void vb_poll_slept(struct vb_poll_crowd *crowd, uint64_t length, uint64_t before, uint64_t after)
 {
     uint64_t took = after - before;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Decides what a thread does when its poll of a CQ found nothing: return, yield, or sleep. It gets times and counts and
- * returns an action; it makes no system call. datapath/poll_wait.c makes the calls.
+/* Decides what a thread does when its poll of a CQ found nothing: return, yield, or sleep. The functions get times and
+ * counts and return an action. They make no system call. datapath/poll_wait.c makes the calls.
  *
  * Three small state machines decide together.
  *
- * 1. How often does the thread poll? (vb_poll_thread.rhythm) A thread that only looks now and then must not wait: UCX's
- * helper thread looks into its queues every few milliseconds with a spin lock held, and meanwhile the working thread
- * burns its time slices on that lock.
+ * 1. How often does the thread poll? (vb_poll_thread.rhythm) A thread that polls only now and then must not wait.
+ * Example: UCX's helper thread polls its queues every few milliseconds and holds a spin lock meanwhile. If it waited,
+ * the working thread would spin on that lock.
  *
  *                      BUSY_POLLS empty polls in a row
  *       OCCASIONAL ------------------------------------> BUSY
  *                  <------------------------------------
  *                       no empty poll for BUSY_GAP_NS
  *
- * 2. How does a busy thread wait for the daemon? (vb_poll_thread.phase) Yields are quicker than being woken. But if
- * many yields brought nothing, the completion takes its time, and other programs can have the processor.
+ * 2. How does a busy thread wait for the daemon? (vb_poll_thread.phase) A yield returns sooner than a wakeup. But after
+ * many yields without news, the next completion is probably far away, and other programs can have the processor.
  *
  *                  YIELDS or YIELDS_SAME turns without news
  *         YIELDING ------------------------------------> WAITING
@@ -47,8 +47,8 @@
  *      YIELDING, CROWDED sleep, until the daemon publishes       sleep
  *      WAITING           wait for the daemon                     (like YIELDING)
  *
- * A thread can't wait for a daemon that sleeps (the daemon would not wake it) or that is gone; it then acts as in
- * YIELDING. */
+ * A thread can't wait for a daemon that is gone or that sleeps, because such a daemon would not wake it. Then the
+ * thread acts as in YIELDING. */
 #ifndef PUMICE_SRC_VERBS_BASE_POLL_STATE_H
 #define PUMICE_SRC_VERBS_BASE_POLL_STATE_H
 
@@ -59,56 +59,59 @@
 /* --- thresholds -------------------------------------------------------------------------------- */
 /* clang-format off */
 
-/* A thread that pauses longer is no busy poller. Shorter than the few milliseconds between two looks of UCX's helper
- * thread. */
+/* A thread that pauses longer is no busy poller. The value is below the few milliseconds between two polls of UCX's
+ * helper thread. */
 #define VB_POLL_BUSY_GAP_NS         UINT64_C(1000000)
 /* Empty polls before a thread is a busy poller. Measured together with one wait per round of queues: a job of 64 ranks
- * of Open MPI on two cores took 30 to 50 s instead of 150 s. The number 8: chosen, not measured. */
+ * of Open MPI on two cores took 30 to 50 s instead of 150 s. The number 8 is chosen, not measured. */
 #define VB_POLL_BUSY_POLLS          8
-/* Empty polls of other queues before it is a queue's turn anyway: as many queues as a thread polls in turn, and more.
- * Chosen, not measured. */
+/* After so many empty polls of other queues, the thread has its turn at any queue. The value is more than the number of
+ * queues that a thread polls in turn. Chosen, not measured. */
 #define VB_POLL_OTHERS_MAX          16
-/* Empty polls of one context alone after which the thread polls no other context. Follows from OTHERS_MAX. */
+/* After so many empty polls of one context in a row, the thread is taken to poll no other context. Follows from
+ * OTHERS_MAX. */
 #define VB_POLL_ALONE               (2 * VB_POLL_OTHERS_MAX)
-/* The least time between two turns at a shared queue: more than a time slice. Measured: three threads in each of two
- * ranks of Open MPI took 6 to 11 s on a busy machine, instead of 40 s or for ever. */
+/* The least time between two turns at a shared queue: more than a time slice. Measured with three threads in each of
+ * two ranks of Open MPI on a busy machine: 6 to 11 s, instead of 40 s or for ever. */
 #define VB_POLL_SHARED_NS           UINT64_C(5000000)
-/* A queue counts as shared for so long after a second thread polled it. Chosen, not measured. */
+/* After a second thread polled a queue, the queue counts as shared for this time. Chosen, not measured. */
 #define VB_POLL_SHARED_PERIOD_NS    UINT64_C(10000000000)
 
-/* Turns without news before the thread waits: for the daemon on another processor, and on the same one. Sooner on the
- * same one, since a yield does not always give the processor away, above all not to a daemon in another session: Linux
- * shares a processor between sessions first (autogroup). The numbers: chosen, not measured. */
+/* Turns without news before the thread waits. YIELDS: the daemon is on another processor. YIELDS_SAME: it is on the
+ * same one. There the thread waits sooner, because a yield may not give the processor to the daemon, above all not to a
+ * daemon in another session: Linux first divides a processor between sessions (autogroup). The numbers are chosen, not
+ * measured. */
 #define VB_POLL_YIELDS              32
 #define VB_POLL_YIELDS_SAME         8
-/* How long the daemon lets a waiting thread sleep: doubled from MIN to MAX while nothing comes. So a thread that polls
- * other things, too, loses no more time than it has waited already. Measured together with one processor for each
+/* How long the daemon lets a waiting thread sleep: doubled from MIN to MAX while there is no news. So a thread that
+ * also polls other things loses no more time than it has waited already. Measured together with one processor for each
  * daemon, before daemons and ranks shared a session: twice the bandwidth of 1 MiB messages between MPI ranks on two
- * processors. The numbers: chosen, not measured. */
+ * processors. The numbers are chosen, not measured. */
 #define VB_POLL_WAIT_MIN_US         20
 #define VB_POLL_WAIT_MAX_US         320
-/* A wait ends after this if the daemon dies. Longer than a tick of the kernel: measured, a timer that ends before the
- * next tick costs 5 us. */
+/* If the daemon dies, a wait ends after this time. The value is longer than a tick of the kernel, because a timer that
+ * ends before the next tick costs 5 us (measured). */
 #define VB_POLL_DEATH_NS            UINT64_C(20000000)
 
-/* A yield that takes longer says that other programs compute. More than the turns of many ranks that poll and yield,
- * less than a time slice. Measured: 150 us was less than those turns, and the ranks slept as if other programs
- * computed. */
+/* A yield that takes longer shows that other programs compute. The value is less than a time slice, but more than one
+ * round of yields among many ranks that poll. Measured: 150 us was less than such a round, and the ranks slept as if
+ * other programs computed. */
 #define VB_POLL_SLOW_YIELD_NS       UINT64_C(1000000)
-/* How long CROWDED lasts: MIN after the first slow yield, which may be a chance, then doubled up to MAX. Chosen, not
- * measured. */
+/* How long CROWDED lasts: MIN after the first slow yield, which may be an accident. Each further slow yield doubles it,
+ * up to MAX. Chosen, not measured. */
 #define VB_POLL_SLOW_PERIOD_MIN_NS  UINT64_C(1000000)
 #define VB_POLL_SLOW_PERIOD_MAX_NS  UINT64_C(20000000)
-/* The shortest sleep in CROWDED. Measured: with 50 us, 64 ranks on two cores filled the cores with sleeps; many
- * processes that sleep for less than 100 us starve others for seconds, as Linux 6.18 schedules. */
+/* The shortest sleep in CROWDED. Measured: with 50 us, 64 ranks on two cores used up the cores with their sleeps. On
+ * Linux 6.18, many processes that sleep for less than 100 us starve other processes for seconds. */
 #define VB_POLL_BACKOFF_MIN_NS      UINT64_C(100000)
-/* The longest one. Measured: with sleeps as long as the last one ended late, up to 4 ms, round trips of another program
- * beside 64 ranks on two cores went from 14 ms to about 1.5 ms. */
+/* The longest sleep in CROWDED. Measured beside 64 ranks on two cores, with sleeps of up to 4 ms, each as long as the
+ * last one was late: round trips of another program went from 14 ms to about 1.5 ms. */
 #define VB_POLL_BACKOFF_MAX_NS      UINT64_C(4000000)
-/* A sleep that ends so much later than asked says that many threads wait for a processor. Chosen, not measured. */
+/* A sleep that ends later than asked by this time shows that many threads wait for a processor. Chosen, not
+ * measured. */
 #define VB_POLL_LATE_NS             UINT64_C(500000)
 
-/* Time between two looks whether the daemon lives. Chosen, not measured. */
+/* Time between two checks that the daemon lives. Chosen, not measured. */
 #define VB_POLL_CHECK_NS            UINT64_C(50000000)
 /* clang-format on */
 
@@ -162,7 +165,8 @@ enum vb_poll_action {
     VB_POLL_SLEEP, /* sleep for vb_poll_backoff, then call vb_poll_slept */
     VB_POLL_SLEEP_OR_NEWS, /* the same, and end early if the daemon publishes something */
     VB_POLL_WAIT, /* ask the daemon for a wakeup after vb_poll_wait_us, and wait for it */
-    VB_POLL_COUNT_SWITCHES, /* count the involuntary context switches of the thread, and call vb_poll_choose_counted */
+    /* Count the involuntary context switches of the thread, and call vb_poll_choose_counted. */
+    VB_POLL_COUNT_SWITCHES,
 };
 
 /* --- a poll that found nothing ----------------------------------------------------------------- */
@@ -171,19 +175,20 @@ enum vb_poll_action {
  * processor away. */
 bool vb_poll_turn(struct vb_poll_thread *t, const void *context, struct vb_poll_queue *queue, uint64_t now);
 
-/* In its turn: does the thread poll no context but the one with this session page? Then it may sleep for that daemon
- * alone. It must also know which completions it has polled, and the daemon must live. */
+/* Does the thread poll only the context with this session page? Then it may sleep until the daemon of that context
+ * wakes it. False also if the daemon is gone, or if the last turn was not at this page: then the thread does not know
+ * which published completions it has polled. */
 bool vb_poll_is_alone(const struct vb_poll_thread *t, const void *page, bool gone);
 
 /* Chooses the action of a turn. */
 enum vb_poll_action vb_poll_choose(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
                                    const struct vb_poll_view *view);
-/* Chooses it after VB_POLL_COUNT_SWITCHES. switches is the count. sched_yield counts as an involuntary switch if
- * another thread ran. */
+/* Chooses the action after VB_POLL_COUNT_SWITCHES. switches is the count. The kernel counts a sched_yield as an
+ * involuntary switch if another thread ran. */
 enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struct vb_poll_crowd *crowd,
                                            const struct vb_poll_view *view, long switches);
 
-/* How long the wait of VB_POLL_WAIT is, in us. The next one is longer. */
+/* Returns how long the wait of VB_POLL_WAIT is, in us. Doubles the next one, up to VB_POLL_WAIT_MAX_US. */
 uint32_t vb_poll_wait_us(struct vb_poll_thread *t);
 /* How long the sleep of VB_POLL_SLEEP and VB_POLL_SLEEP_OR_NEWS is, in ns. */
 uint64_t vb_poll_backoff(const struct vb_poll_crowd *crowd);

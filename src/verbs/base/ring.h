@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The client's side of the rings in pumice/abi.h: functions on shared memory. They take no lock, make no system call
- * and know no objects, so tests can run them against a thread that plays the daemon.
+ * and use no objects of the library. So a test can run them against a thread that acts as the daemon.
  *
  * Each function says which lock its caller holds. Indexes run freely modulo 2^32. */
 #ifndef PUMICE_SRC_VERBS_BASE_RING_H
@@ -95,7 +95,8 @@ static inline void ring_request_notify(struct pm_cq_page *page, bool solicited_o
 struct ring_match {
     uint32_t qpn; /* the completions of this QP, except those of an SRQ that matches tags */
     uint32_t srq; /* not 0: the completions of requests of the SRQ with this handle instead */
-    void (*gone)(void *arg, const struct pm_cqe *e); /* called for each completion that is removed; NULL: no call */
+    /* Called for each completion that is removed; NULL: no call. */
+    void (*gone)(void *arg, const struct pm_cqe *e);
     void *arg; /* for gone */
 };
 
@@ -115,8 +116,8 @@ static inline uint32_t ring_purge(struct pm_cqe *entries, uint32_t mask, uint32_
                 m->gone(m->arg, e);
         } else if (gone) {
             struct pm_cqe *to = &entries[(i + gone) & mask];
-            /* All fields but seq, which is right already: a thread that looks without the lock must not miss a
-             * completion that moves. */
+            /* Copies all fields but seq, which is right already. So a thread that looks without the lock finds a valid
+             * entry here all the time. */
             memcpy(to, e, offsetof(struct pm_cqe, seq));
             memcpy(to->data, e->data, sizeof(to->data));
         }

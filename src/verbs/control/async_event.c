@@ -86,8 +86,8 @@ static bool deliver(struct vb_context *c, const struct pm_async_event *rec, stru
     return found;
 }
 
-/* The daemon is gone: the first caller gets IBV_EVENT_DEVICE_FATAL. Then the descriptor is replaced by one that never
- * becomes readable, so that a program which polls it doesn't loop on the end of the pipe. */
+/* The daemon is gone: the first caller gets IBV_EVENT_DEVICE_FATAL. Then this function replaces the descriptor by one
+ * that never becomes readable. Otherwise a program that polls it would loop on the end of the pipe. */
 static int deliver_fatal(struct vb_context *c, struct ibv_async_event *event)
 {
     pthread_mutex_lock(&c->lock);

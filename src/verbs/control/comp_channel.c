@@ -64,8 +64,8 @@ static struct vb_cq *deliver(struct vb_context *c, uint32_t handle)
     return cq;
 }
 
-/* After the death of the daemon: delivers an event to a CQ of the channel that has a request for one, since the
- * requests of its queues are flushed. Returns NULL if there is no such CQ. */
+/* After the death of the daemon, the library flushes all requests. So this delivers an event to a CQ of the channel for
+ * which the program requested one. Returns NULL if there is no such CQ. */
 static struct vb_cq *deliver_last(struct vb_context *c, struct ibv_comp_channel *channel)
 {
     struct vb_cq *found = NULL;

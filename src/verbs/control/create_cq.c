@@ -13,7 +13,7 @@
 #include "src/verbs/session/fork.h"
 #include "src/verbs/session/segment.h"
 
-/* Maps a segment of slots entries, and closes the descriptor. */
+/* Maps a segment of slots entries. Closes the descriptor in any case. Returns 0 or -errno. */
 static int map_ring(int fd, size_t size, uint32_t slots, struct pm_cq_page **page)
 {
     *page = vb_segment_map(fd, size);
@@ -40,6 +40,7 @@ static void destroy_handle(struct vb_context *c, uint32_t handle)
     vb_call_simple(c, PM_OP_DESTROY_CQ, &req, sizeof(req), NULL, 0);
 }
 
+/* Asks the daemon for the CQ, maps its segment, and puts the CQ into the table of the context. Returns 0 or -errno. */
 static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create_cq_req *req)
 {
     struct pm_create_cq_rep rep = {0};
@@ -70,13 +71,15 @@ static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create
     return rc;
 }
 
+/* Checks the attributes and makes the CQ. Returns NULL with errno on failure. */
 static struct vb_cq *make(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
     struct vb_context *c = vb_ctx(context);
     struct pm_create_cq_req req = {.cqe = attr->cqe, .comp_vector = attr->comp_vector, .flags = attr->flags};
     if (attr->cqe == 0 || attr->cqe > c->caps.max_cqe || attr->comp_vector >= (uint32_t)context->num_comp_vectors)
         return vb_null(-EINVAL);
-    if (attr->channel && attr->channel->context != context) /* in this context another channel may have its handle */
+    /* Another channel of this context may have the same handle. */
+    if (attr->channel && attr->channel->context != context)
         return vb_null(-EINVAL);
     struct vb_cq *cq = aligned_alloc(64, (sizeof(*cq) + 63) & ~(size_t)63);
     if (!cq)
@@ -132,7 +135,7 @@ struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
     return &cq->ex;
 }
 
-/* The new ring is mapped: asks the daemon to move the waiting completions to it. */
+/* Asks the daemon to move the waiting completions to the new ring, which is mapped. */
 static int switch_ring(struct vb_context *c, struct vb_cq *cq)
 {
     struct pm_handle req = {cq->cq.handle};
@@ -210,7 +213,7 @@ VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
             rc = vb_call_simple(c, PM_OP_DESTROY_CQ, &req, sizeof(req), NULL, 0);
         if (rc && rc != -EIO)
             return vb_err(rc);
-        /* From here on no event finds the CQ any more, so the counts are final. */
+        /* Without an entry in the table the CQ gets no more events. So the counts are final. */
         pthread_mutex_lock(&c->lock);
         if (vb_table_get(&c->cqs, ibcq->handle) == cq) /* else another CQ has the handle already */
             vb_table_set(&c->cqs, ibcq->handle, NULL);

@@ -47,6 +47,7 @@ static const struct kind *kind_of(enum ibv_qp_type type)
     return NULL;
 }
 
+/* Do the limits and offsets in the reply fit each other and the segment? */
 static bool valid(const struct pm_create_qp_rep *r, enum ibv_qp_type type)
 {
     uint64_t sges = (uint64_t)r->max_send_sge * sizeof(struct pm_sge);
@@ -75,6 +76,7 @@ static void destroy_handle(struct vb_context *c, uint32_t qpn)
     vb_call_simple(c, PM_OP_DESTROY_QP, &req, sizeof(req), NULL, 0);
 }
 
+/* Asks the daemon for the QP and maps its segment. Returns 0 or -errno. */
 static int create(struct vb_context *c, struct vb_qp *qp, const struct pm_create_qp_req *req)
 {
     struct pm_create_qp_rep rep = {0};
@@ -142,6 +144,7 @@ static int check_caps(const struct vb_context *c, const struct ibv_qp_cap *k, bo
     return 0;
 }
 
+/* Checks the attributes of the application: the objects that a QP of this type needs, and the limits. */
 static int check(const struct vb_context *c, const struct ibv_qp_init_attr_ex *a)
 {
     const struct kind *k = kind_of(a->qp_type);
@@ -222,6 +225,7 @@ static void discard(struct vb_qp *qp)
     vb_pd_free(qp->qp.pd, qp, VB_ALLOC_QP);
 }
 
+/* Makes the QP, and stores the granted limits in a->cap. Returns NULL with errno on failure. */
 static struct vb_qp *make(struct ibv_context *context, struct ibv_qp_init_attr_ex *a)
 {
     struct vb_context *c = vb_ctx(context);
@@ -305,7 +309,8 @@ struct ibv_qp *vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *
         if (rc)
             destroy_handle(c, attr->qp_num);
         else
-            ibv_query_qp(&qp->qp, &now, IBV_QP_STATE, &init); /* its maker may have modified it already */
+            /* The process that made the QP may have modified it already. */
+            ibv_query_qp(&qp->qp, &now, IBV_QP_STATE, &init);
     }
     if (rc) {
         discard(qp);

@@ -6,9 +6,9 @@
 
 #include <infiniband/verbs.h>
 
-/* ibv_create_qp_ex. On success attr->cap holds the granted limits. NULL with errno on failure: EOPNOTSUPP for a type,
- * flag or operation that this device lacks, EINVAL for an object that is missing or of another context and for limits
- * that are too high. */
+/* ibv_create_qp_ex. On success attr->cap holds the granted limits. NULL with errno on failure. EOPNOTSUPP: this device
+ * lacks the type, a flag or an operation. EINVAL: an object is missing or of another context, or a limit is too
+ * high. */
 struct ibv_qp *vb_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
 /* ibv_open_qp: a handle of an XRC target that another process made. NULL with errno on failure. */
 struct ibv_qp *vb_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *attr);

@@ -63,6 +63,7 @@ static void destroy_handle(struct vb_context *c, uint32_t handle)
     vb_call_simple(c, PM_OP_DESTROY_SRQ, &req, sizeof(req), NULL, 0);
 }
 
+/* Does the ring of list operations of a TM-SRQ lie inside the segment? */
 static bool ops_fit(const struct vb_context *c, const struct pm_create_srq_req *req,
                     const struct pm_create_srq_rep *rep)
 {
@@ -71,6 +72,8 @@ static bool ops_fit(const struct vb_context *c, const struct pm_create_srq_req *
                            sizeof(struct pm_tm_op) + (uint64_t)c->caps.tm_max_sge * sizeof(struct pm_sge));
 }
 
+/* Asks the daemon for the SRQ, maps its segment, and puts the SRQ into the table of the context. Returns 0 or
+ * -errno. */
 static int create(struct vb_context *c, struct vb_srq *srq, const struct pm_create_srq_req *req)
 {
     struct pm_create_srq_rep rep = {0};
@@ -115,6 +118,7 @@ static int create(struct vb_context *c, struct vb_srq *srq, const struct pm_crea
     return rc;
 }
 
+/* Checks the limits that the application asks for. */
 static int check(const struct vb_context *c, const struct ibv_srq_attr *a)
 {
     if (c->caps.max_srq == 0)
@@ -125,7 +129,7 @@ static int check(const struct vb_context *c, const struct ibv_srq_attr *a)
     return 0;
 }
 
-/* Creates an SRQ. In a, only the fields of its type are set. */
+/* Creates an SRQ. Fields of *a that its type does not have must be 0. Stores the granted limits in a->attr. */
 static struct ibv_srq *make(struct ibv_srq_init_attr_ex *a)
 {
     struct vb_context *c = vb_ctx(a->pd->context);

@@ -69,6 +69,7 @@ static void queried(const struct vb_call *call)
     note_state(call->arg, rep->attr.qp_state);
 }
 
+/* Sends a request about the QP; done runs under the lock of the session. */
 static int call(struct ibv_qp *qp, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len,
                 void (*done)(const struct vb_call *))
 {
@@ -103,7 +104,8 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int ma
     struct vb_qp *qp = vb_qp(ibqp);
     struct pm_handle req = {ibqp->qp_num};
     struct pm_query_qp_rep rep;
-    const struct pm_qp_attr *w = &rep.attr; /* all attributes: apart from IBV_QP_STATE the mask is only a hint */
+    /* The mask is only a hint: the reply has all attributes. But only a query of IBV_QP_STATE notes the state. */
+    const struct pm_qp_attr *w = &rep.attr;
     int rc = call(ibqp, PM_OP_QUERY_QP, &req, sizeof(req), &rep, sizeof(rep), mask & IBV_QP_STATE ? queried : NULL);
     if (rc)
         return vb_err(rc);
@@ -141,7 +143,7 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int ma
 VB_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t flags)
 {
     (void)qp, (void)opcode, (void)flags;
-    return 0; /* a lost packet arrives after its successors */
+    return 0; /* no order is promised: a retransmitted packet arrives after its successors */
 }
 
 VB_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* XRC domains. The daemon identifies a domain by a file (its inode), whose descriptor goes with the request. */
+/* Opening and closing XRC domains. The daemon identifies a domain by the inode of a file. The request carries a
+ * descriptor of the file. */
 #ifndef PUMICE_SRC_VERBS_CONTROL_XRCD_H
 #define PUMICE_SRC_VERBS_CONTROL_XRCD_H
 

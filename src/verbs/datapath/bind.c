@@ -11,7 +11,7 @@
 #include "src/verbs/memory/mw.h"
 #include "src/verbs/session/fork.h"
 
-/* Fills the fields that say which memory the window shall expose. */
+/* Fills the fields that say which range of memory the window shall expose. Returns 0 or EINVAL. */
 static int put_range(struct pm_send_wqe *w, const struct vb_mw *vmw, const struct ibv_mw_bind_info *info)
 {
     const struct ibv_mw *mw = &vmw->mw;
@@ -34,9 +34,9 @@ static int put_range(struct pm_send_wqe *w, const struct vb_mw *vmw, const struc
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* Gives the window its new key. If the daemon refuses the bind, the window still has its old key there. So the request
- * keeps the old key and the number of the bind until its completion is polled. When a bind is refused, all later binds
- * of the QP are flushed, and they change nothing any more. */
+/* Gives the window its new key. If the daemon refuses the bind, the window keeps its old key in the daemon. So the
+ * request keeps the old key and the number of the bind until its completion is polled. When a bind is refused, all
+ * later binds of the QP are flushed, and they change nothing any more. */
 static void bind_posted(struct pm_send_wqe *w, const struct vb_qp *qp, struct vb_mw *vmw, uint32_t key)
 {
     struct vb_context *c = vb_ctx(vmw->mw.context);
@@ -56,7 +56,8 @@ void vb_bind_undo(struct vb_qp *qp, const struct pm_send_wqe *w)
     pthread_mutex_lock(&c->lock);
     struct vb_mw *vmw = vb_table_get(&c->mws, w->rkey >> 8);
     if (vmw && number && vmw->binder == qp && (int32_t)(number - vmw->undone) > 0) {
-        if (vmw->mw.rkey == vmw->key) /* in a window of type 2 only if the program has stored the new key there */
+        /* In a window of type 2, this holds only if the program has stored the new key in mw.rkey. */
+        if (vmw->mw.rkey == vmw->key)
             vmw->mw.rkey = before;
         vmw->key = before;
         vmw->undone = vmw->binds;

@@ -16,10 +16,10 @@ int vb_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
  * rkey; only its low byte counts. Returns 0 or an errno value. The caller holds the lock of the send queue. */
 int vb_wqe_bind(struct pm_send_wqe *w, struct vb_qp *qp, struct ibv_mw *mw, uint32_t new_rkey,
                 const struct ibv_mw_bind_info *info);
-/* Takes back the binds among the requests from the tail to index end, which were built and will not be posted: their
- * windows have their old keys again. The caller holds the lock of the send queue. */
+/* Drops the binds among the requests from the tail to index end, which were built and will not be posted. Their windows
+ * get their old keys again. The caller holds the lock of the send queue. */
 void vb_binds_drop(struct vb_qp *qp, uint32_t end);
-/* Takes back a bind request that was refused or flushed. */
+/* Undoes a bind request that was refused or flushed: its window gets its old key again. */
 void vb_bind_undo(struct vb_qp *qp, const struct pm_send_wqe *w);
 
 #endif

@@ -25,6 +25,7 @@ static int put_object(struct pm_layout_entry *to, const struct pumice_mw_bind_la
     return 0;
 }
 
+/* Converts one entry of a layout. Returns 0 or EINVAL. */
 static int put_entry(struct pm_layout_entry *to, const struct pumice_mw_bind_layout_entry *e)
 {
     uint32_t ndim = e->interleaved.dimension_count;

@@ -5,8 +5,8 @@
 
 #include "src/verbs/session/fork.h"
 
-/* Does a completion wait that a request is about? The caller holds one of the locks under which page and entries are
- * replaced. Other threads may poll meanwhile; then the result is an event too many. */
+/* Does a completion wait for which the request wants an event? The caller holds one of the locks under which page and
+ * entries are replaced. If another thread polls meanwhile, the program may get an event too many. */
 static bool completion_waits(const struct vb_cq *cq, bool solicited_only)
 {
     uint32_t i = atomic_load_explicit(&cq->page->consumer, memory_order_relaxed);

@@ -3,11 +3,11 @@
  *
  * The specification promises an event for the next completion that is added (IBTA 11.4.2.2), so a program polls once
  * more after its request. NICs do more: the doorbell of a request says what was polled, so completions that wait
- * already cause an event, too. Programs that poll, request and sleep rely on that (UCX does). Here it is the same, with
- * one exception. Most programs fetch an event, request the next one and then poll. They get no second event for the
- * completions that they are about to poll. They get one if that poll leaves something in the CQ.
+ * already cause an event, too. Programs that poll, request and sleep rely on that (UCX does). Pumice does the same,
+ * with one exception. Most programs fetch an event, request the next one and then poll. They get no second event for
+ * the completions that this poll takes. They get one if the poll leaves a completion in the CQ.
  *
- * The state says what the library knows of the completions that wait when a program makes a request:
+ * The library keeps a state for this exception:
  *
  *              an event is fetched            requested, and completions wait
  *        NONE --------------------> FETCHED ---------------------------------> REQUESTED
@@ -18,8 +18,8 @@
  *         |  requested
  *       STALE <------ from any state: polled, completions were taken, and no event is requested
  *
- * A request in state NONE, while completions wait, rings the doorbell at once. In STALE no fetched event counts: it
- * says nothing of the completions that came after it. */
+ * A request in state NONE, while completions wait, rings the doorbell at once. In STALE a fetched event changes
+ * nothing, because newer completions may have come after it. */
 #ifndef PUMICE_SRC_VERBS_DATAPATH_CQ_NOTIFY_H
 #define PUMICE_SRC_VERBS_DATAPATH_CQ_NOTIFY_H
 
@@ -29,7 +29,8 @@ enum vb_notify_state {
     VB_NOTIFY_NONE,
     VB_NOTIFY_FETCHED, /* an event was fetched, and nothing was polled since it was sent */
     VB_NOTIFY_REQUESTED, /* after that the next event was requested, while completions waited */
-    VB_NOTIFY_STALE, /* completions were taken while no event was requested: the next fetched event is an old one */
+    /* Completions were taken while no event was requested: the next fetched event is an old one. */
+    VB_NOTIFY_STALE,
 };
 
 /* ibv_req_notify_cq, a function that a context points to. 0, or EIO in a forked child. */

@@ -8,6 +8,7 @@
 #include "src/verbs/datapath/wr_opcode.h"
 #include "src/verbs/objects/srq.h"
 
+/* Fills *out with a completion with IBV_WC_WR_FLUSH_ERR. */
 static void flushed(uint32_t qpn, uint64_t wr_id, uint32_t slot, uint8_t opcode, uint8_t kind, struct pm_cqe *out)
 {
     memset(out, 0, offsetof(struct pm_cqe, data));
@@ -37,9 +38,9 @@ static void mark_reported_in(struct vb_srq *srq, const struct vb_cq *cq)
             vb_srq_req(srq, e->slot)->next = VB_SRQ_REPORTED;
 }
 
-/* Marks the requests whose completion waits in any CQ. The queue pairs of the SRQ may have several CQs, and a poll of
- * one of them must not flush a request that has a completion in another one. Once is enough, because the daemon
- * completes nothing any more. */
+/* Marks the requests whose completion waits in any CQ. The queue pairs of the SRQ may have several CQs. A poll of one
+ * CQ must not flush a request that has a completion in another CQ. The library does this once for each SRQ, because the
+ * dead daemon adds no completions. */
 static void mark_reported(struct vb_srq *srq)
 {
     struct vb_context *c = vb_ctx(srq->srq.context);
@@ -55,6 +56,7 @@ static void mark_reported(struct vb_srq *srq)
     srq->reported_marked = true;
 }
 
+/* Retires the next outstanding request of an SRQ, and returns it in *out. Returns false if there is none. */
 static bool srq_flush_next(struct vb_srq *srq, struct vb_flushed *out)
 {
     pthread_mutex_lock(&srq->lock);
@@ -74,7 +76,8 @@ static bool srq_flush_next(struct vb_srq *srq, struct vb_flushed *out)
     return found;
 }
 
-/* The next request of an SRQ. It is retired already, so the completion names no request. */
+/* Makes the completion of the next request of an SRQ. The request is retired already, so the completion names no
+ * request. */
 static bool flush_srq(struct vb_srq *srq, uint32_t qpn, struct pm_cqe *out)
 {
     struct vb_flushed f;

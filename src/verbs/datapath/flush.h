@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Completions after the death of the daemon. The library completes all outstanding requests: those that were not
- * polled, in posting order, with IBV_WC_WR_FLUSH_ERR. What the daemon had done of them is not known. Requests of a
- * basic SRQ, which has no CQ, complete in the first CQ of its queue pairs that is polled. */
+/* Completions after the death of the daemon. The library completes all requests whose completions were not polled, in
+ * posting order, with IBV_WC_WR_FLUSH_ERR. The library does not know which of them the daemon had carried out. A basic
+ * SRQ has no CQ. Its requests complete in the first CQ of its queue pairs that is polled. */
 #ifndef PUMICE_SRC_VERBS_DATAPATH_FLUSH_H
 #define PUMICE_SRC_VERBS_DATAPATH_FLUSH_H
 

@@ -19,6 +19,7 @@ static inline void consume(struct vb_cq *cq)
     ring_consume(cq->page, cq->consumer);
 }
 
+/* As retire(), for a request of an SRQ. */
 static void retire_srq(struct vb_cq *cq, struct vb_srq *srq, const struct pm_cqe *e, const uint8_t *data, uint32_t len)
 {
     pthread_mutex_lock(&srq->lock);
@@ -72,8 +73,9 @@ bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out)
 {
     struct vb_context *c = vb_ctx(cq->cq.context);
     const struct pm_cqe *e = next_cqe(cq);
-    /* Flushed completions come only after all completions of the daemon. Its last ones may have come after the first
-     * look at the ring. Acquire: if this thread sees that the daemon is gone, a second look sees them. */
+    /* Flushed completions come only after all completions of the daemon. The daemon may have added its last completions
+     * after the first look at the ring. Acquire: if this thread sees that the daemon is gone, a second look sees these
+     * completions. */
     bool gone = !e && __builtin_expect(atomic_load_explicit(&c->gone, memory_order_acquire), 0);
     if (gone)
         e = next_cqe(cq);

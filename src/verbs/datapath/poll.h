@@ -13,9 +13,9 @@ int vb_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
  * scattered. out gets all fields but that data. Returns false if there is none. The caller holds the lock. */
 bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out);
 
-/* The service level of a completion. RoCE has none. For a datagram it says which headers it had, as NICs report it (UCX
- * reads it before it looks at the GRH area): bit 3 is set if they end with UDP; bits 2 to 0 are 1 for IPv6 and 2 for
- * IPv4. */
+/* The service level of a completion. RoCE has none. For a datagram, NICs report in this field which headers the
+ * datagram had, and UCX reads it before it looks at the GRH area. Bit 3 is set if the headers end with UDP. Bits 2 to 0
+ * are 1 for IPv6 and 2 for IPv4. */
 static inline uint8_t vb_wc_sl(const struct vb_cq *cq, const struct pm_cqe *e)
 {
     if (!(e->wc_flags & IBV_WC_GRH))

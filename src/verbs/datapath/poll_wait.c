@@ -11,7 +11,7 @@
 #include "src/verbs/base/clock.h"
 #include "src/verbs/base/poll_state.h"
 
-/* The calling thread. (initial-exec: an access never allocates memory.) */
+/* The state of the calling thread. (initial-exec: an access never allocates memory.) */
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct vb_poll_thread self;
 
 /* --- system calls ----------------------------------------------------------------------------- */
@@ -39,8 +39,9 @@ static long involuntary_switches(void)
 
 /* --- actions ---------------------------------------------------------------------------------- */
 
-/* Waits until the daemon wakes this thread: with a completion, or after as many us as the thread asked for. So the
- * client sets no timer that matters, which costs more than a short wait in a virtual machine. */
+/* Waits until the daemon wakes this thread: with a completion, or after as many us as the thread asked for. The timer
+ * of the futex ends the wait only if the daemon dies. A short timer of the client would cost more than the wait itself
+ * in a virtual machine. */
 static void wait_for_daemon(struct vb_context *c)
 {
     atomic_store(&c->page->waiting, vb_poll_wait_us(&self));

@@ -25,6 +25,7 @@ static int64_t gather(uint8_t *to, uint32_t max, const struct ibv_send_wr *wr)
     return (int64_t)total;
 }
 
+/* Writes the payload: inline data or SGEs. Returns 0 or EINVAL. */
 static int put_data(struct vb_qp *qp, struct pm_send_wqe *w, const struct ibv_send_wr *wr)
 {
     uint8_t *body = vb_wqe_body(qp, w);
@@ -127,6 +128,7 @@ int vb_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr
     return rc;
 }
 
+/* Writes one receive request at index next. Returns 0 or an errno value. */
 static int put_recv(struct vb_qp *qp, uint32_t next, const struct ibv_recv_wr *wr)
 {
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->rq.max_sge)

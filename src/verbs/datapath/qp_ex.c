@@ -11,6 +11,7 @@
 #include "src/verbs/datapath/wr_opcode.h"
 #include "src/verbs/session/fork.h"
 
+/* Notes the first failure of the batch. The setters of the current request then do nothing. */
 static void fail(struct vb_qp *qp, int error)
 {
     if (!qp->wr_error)

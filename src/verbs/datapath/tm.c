@@ -55,7 +55,7 @@ static void release(struct vb_tm *tm, uint32_t slot)
         put_free(tm, slot);
 }
 
-/* The same for the entry with this handle. It has no effect if the slot is in other use meanwhile. */
+/* Calls release() for the entry with this handle, unless another entry uses the slot meanwhile. */
 static void release_handle(struct vb_tm *tm, uint32_t handle)
 {
     uint32_t slot = handle & SLOT_MASK;
@@ -65,7 +65,7 @@ static void release_handle(struct vb_tm *tm, uint32_t handle)
 
 /* --- the end of operations -------------------------------------------------------------------- */
 
-/* Looks which operations the daemon has carried out. Acquire: pairs with the release store of ops_head by the daemon.
+/* Notes which operations the daemon has carried out. Acquire: pairs with the release store of ops_head by the daemon.
  * So this thread sees `deleted`, and the daemon has read the slots that this thread writes next. */
 static void note_done(struct vb_srq *srq)
 {
@@ -81,6 +81,7 @@ static void note_done(struct vb_srq *srq)
     }
 }
 
+/* Notes that the completion of a list operation was polled. */
 static void retire_op(struct vb_tm *tm, const struct pm_cqe *e)
 {
     if (tm->outstanding)
@@ -102,7 +103,8 @@ void vb_tm_retire(struct vb_srq *srq, const struct pm_cqe *e)
 {
     if (e->kind & PM_CQE_TM_OP)
         retire_op(srq->tm, e);
-    else if (e->status != IBV_WC_SUCCESS || e->wc_flags & IBV_WC_TM_DATA_VALID) /* the last completion of the entry */
+    else if (e->status != IBV_WC_SUCCESS || e->wc_flags & IBV_WC_TM_DATA_VALID)
+        /* the last completion of the entry */
         release(srq->tm, e->slot);
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The client's side of a tag matching list: handles, list operations and their completions. The lock of the SRQ
- * protects it all.
+ * protects all of it.
  *
  * The library chooses the handle of an entry at once, as the verbs API wants it (pumice/abi.h describes handles). The
  * slot of an entry is free again when all completions that the entry can have were polled. These are the completion of
- * a signaled ADD, and the last receive completion or that of a successful DEL. An unsignaled DEL has no completion, so
- * the daemon writes its result into the ring. Therefore max_num_tags also bounds the entries that are consumed and not
- * yet polled.
+ * a signaled ADD, and either the last receive completion or the completion of a successful DEL. Therefore max_num_tags
+ * also bounds the entries that are consumed and not yet polled. An unsignaled DEL has no completion, so the daemon
+ * writes its result into the ring.
  *
- * The library also keeps what the completion of a signaled operation and the last completion of an entry would say. So
- * it can complete them itself when the daemon has died.
+ * The library also keeps the contents of two completions: that of a signaled operation, and the last one of an entry.
+ * So it can complete both itself when the daemon has died.
  *
  * An operation is outstanding from its posting until its completion is polled. An unsignaled operation is outstanding
  * until the daemon has carried it out. */

@@ -24,13 +24,13 @@ static inline struct pm_send_wqe *vb_wqe_start(struct vb_qp *qp, uint32_t next, 
     return w;
 }
 
-/* The place behind the header of a send request: for SGEs or inline data. In a datagram its destination comes first. */
+/* The place for SGEs or inline data: behind the header of a send request and, in a datagram, behind its destination. */
 static inline void *vb_wqe_body(const struct vb_qp *qp, struct pm_send_wqe *w)
 {
     return (uint8_t *)(w + 1) + (qp->qp.qp_type == IBV_QPT_UD ? sizeof(struct pm_av) : 0);
 }
 
-/* Fills the destination of a datagram. 0, or EINVAL: no address handle of this context. */
+/* Fills the destination of a datagram. Returns 0, or EINVAL if ah is NULL or of another context. */
 static inline int vb_wqe_ud(struct pm_send_wqe *w, const struct vb_qp *qp, struct ibv_ah *ah, uint32_t qpn,
                             uint32_t qkey)
 {

@@ -23,7 +23,7 @@ struct vb_wr_opcode {
     uint8_t kind; /* enum vb_wr_kind */
     uint8_t types; /* VB_TYPE_* of objects/qp.h: the QPs that may send it; 0: none */
     bool can_inline; /* the request carries data to the peer */
-    bool imm; /* it has immediate data, or a key that the peer shall invalidate */
+    bool imm; /* it has immediate data, or a key to invalidate */
     uint8_t wc; /* enum ibv_wc_opcode of its completion */
 };
 
