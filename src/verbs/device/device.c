@@ -13,8 +13,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_device *devices; /* all devices that are held; under the lock */
 
-/* Runs in the child of a fork. Another thread of the parent may have held the lock. The list itself is complete at any
- * time. */
+/* Runs in the child of a fork. Another thread of the parent may have held the lock. The list itself is consistent at
+ * any time. */
 static void in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
@@ -51,6 +51,7 @@ static void hint(const char *path, int error, const char *why)
                 path, strerror(-error));
 }
 
+/* Asks the daemon at path for its devices, on a connection of its own. Returns 0 or -errno. */
 static int query_list(const char *path, struct pm_list_rep *rep, char why[PM_WHY_MAX])
 {
     struct vb_session s;
@@ -74,6 +75,7 @@ static struct vb_device *find(const char *path, const struct pm_device_desc *des
     return NULL;
 }
 
+/* Makes a device, and puts it into the list of held devices. The caller holds the lock and takes the reference. */
 static struct vb_device *make(const char *path, uint32_t index, const struct pm_device_desc *desc)
 {
     struct vb_device *d = calloc(1, sizeof(*d));

@@ -10,7 +10,8 @@
 #include "src/verbs/base/api.h"
 
 /* A device as the daemon listed it. The code of other providers (mlx5dv, efadv) looks just behind struct ibv_device to
- * find out whether a device is theirs. It finds zeros in slack, which say no. */
+ * find out whether a device is theirs. It finds the zeros of slack there, and so sees that the device is not its
+ * own. */
 struct vb_device {
     struct ibv_device dev;
     uint8_t slack[4096];

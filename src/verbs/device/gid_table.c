@@ -73,7 +73,8 @@ VB_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_g
     return (ssize_t)num;
 }
 
-/* An old query of rdma-core's own tools: the type of a GID as sysfs shows it. "RoCE v2" is 1, all else is 0. */
+/* An old function for rdma-core's own tools. It returns the type of a GID in the terms of sysfs: 1 for "RoCE v2", else
+ * 0. */
 enum gid_type_sysfs { GID_TYPE_SYSFS_IB_ROCE_V1, GID_TYPE_SYSFS_ROCE_V2 };
 VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
                                  enum gid_type_sysfs *type);

@@ -55,7 +55,8 @@ static void device_attr(const struct vb_context *c, struct ibv_device_attr *a)
     a->phys_port_cnt = 1;
 }
 
-/* On-demand paging. The daemon reaches memory through the process that owns it, so any page may come and go. */
+/* The capabilities of on-demand paging. The daemon reads and writes client memory by system calls, so the kernel may
+ * move or swap any page. */
 static void odp_attr(const struct vb_context *c, struct ibv_device_attr_ex *a)
 {
     const uint32_t srq = c->caps.max_srq ? IBV_ODP_SUPPORT_SRQ_RECV : 0;
@@ -99,8 +100,8 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
                                          .flags = IBV_TM_CAP_RC,
                                          .max_ops = c->caps.tm_max_ops,
                                          .max_sge = c->caps.tm_max_sge};
-    /* A program that was built with newer headers has a longer structure. Features that this library doesn't know read
-     * as absent. */
+    /* A program that was built with newer headers has a longer structure. The rest becomes 0: features that this
+     * library doesn't know are absent. */
     if (size > sizeof(a))
         memset((char *)attr + sizeof(a), 0, size - sizeof(a));
     memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));

@@ -13,7 +13,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Checks one range. *start and *length receive its pages. Returns 0 or an errno value. */
+/* Checks one range, and stores the start and length of its pages in *start and *length. Returns 0 or an errno value. */
 static int check(struct ibv_pd *pd, const struct ibv_sge *sge, bool write, uintptr_t *start, size_t *length)
 {
     struct vb_context *c = vb_ctx(pd->context);

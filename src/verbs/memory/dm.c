@@ -10,6 +10,7 @@
 
 #define WORD 4u
 
+/* May a program copy length bytes at offset? Both must be whole words, and inside the device memory. */
 static bool copies(const struct vb_dm *dm, uint64_t offset, size_t length)
 {
     return offset % WORD == 0 && length % WORD == 0 && offset <= dm->length && length <= dm->length - offset;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Device memory. The device is a process, so its memory is ordinary memory of this process. The contract makes it
- * device memory: programs reach it by copies of whole words only, and its regions are zero based. */
+/* Device memory. Pumice has no hardware with memory of its own, so device memory is ordinary memory of this process.
+ * The rules of the verbs API still hold: programs reach it only by copies of whole words, and its regions are zero
+ * based. */
 #ifndef PUMICE_SRC_VERBS_MEMORY_DM_H
 #define PUMICE_SRC_VERBS_MEMORY_DM_H
 

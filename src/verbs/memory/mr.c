@@ -11,8 +11,8 @@
 #include "src/verbs/session/fork.h"
 #include "src/verbs/shim/hugepage.h"
 
-/* The access flags for the daemon. Flags that are optional or that choose the kind of pages mean nothing to it. Returns
- * 0 or -EINVAL. */
+/* Converts access flags to those of the daemon. It does not need the flags that are optional or that choose the kind of
+ * pages. Returns 0 or -EINVAL. */
 static int access_flags(unsigned access, uint32_t *out)
 {
     const unsigned plain = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -74,6 +74,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
     return &mr->mr;
 }
 
+/* The iova of a region for which the program gives none. */
 static uint64_t natural_iova(const void *addr, unsigned access)
 {
     return access & IBV_ACCESS_ZERO_BASED ? 0 : (uint64_t)(uintptr_t)addr;
@@ -91,7 +92,7 @@ VB_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t l
     return reg_mr(pd, addr, length, iova, (unsigned)access);
 }
 
-/* The ibv_reg_mr of the header calls this too, with iova == addr, when the compiler doesn't know the flags. */
+/* The inline ibv_reg_mr of the header also calls this, with iova == addr, if the compiler doesn't know the flags. */
 VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
     if (iova == (uint64_t)(uintptr_t)addr)
@@ -210,8 +211,8 @@ VB_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
     (void)dm;
 }
 
-/* Fork support needs no preparation. The daemon works on the memory of the process that registered it, copy-on-write or
- * not. A child can't use the objects of its parent anyway. */
+/* Fork support needs no preparation. The daemon always copies from and to the memory of the process that registered it,
+ * even if a page is copy-on-write. A child can't use the objects of its parent. */
 VB_EXPORT int ibv_fork_init(void)
 {
     return 0;

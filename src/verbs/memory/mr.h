@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Memory regions. ibv_reg_mr and its later forms are exported. The memory stays private memory of this process; the
- * daemon copies from and to it. */
+ * daemon copies from and to it. The calls for fork support (ibv_fork_init …) are here too, and do nothing. */
 #ifndef PUMICE_SRC_VERBS_MEMORY_MR_H
 #define PUMICE_SRC_VERBS_MEMORY_MR_H
 

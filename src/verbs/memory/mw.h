@@ -30,7 +30,7 @@ static inline struct vb_mw *vb_mw(struct ibv_mw *w)
 struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int vb_dealloc_mw(struct ibv_mw *mw);
 
-/* As vb_alloc_mw, for a window that can be bound to a layout of up to max_entries entries. */
+/* As vb_alloc_mw, but the window can also be bound to a layout of up to max_entries entries. */
 struct ibv_mw *vb_alloc_mw_entries(struct ibv_pd *pd, enum ibv_mw_type type, uint32_t max_entries);
 
 #endif

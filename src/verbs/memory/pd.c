@@ -40,7 +40,8 @@ VB_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibpd)
     return 0;
 }
 
-/* A thread domain is a hint that the application serialises its calls. This library does not use the hint. */
+/* A thread domain is a hint: the application serialises the calls on its objects. This library does not use the
+ * hint. */
 struct ibv_td *vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
     if (attr->comp_mask)
@@ -95,9 +96,9 @@ void vb_pd_drop(struct ibv_pd *pd)
 
 #define ALIGN 64u
 
-/* The header of memory for which an allocator was asked. */
+/* The header of a block of memory of a parent domain with an allocator. It says who must free the block. */
 struct __attribute__((aligned(ALIGN))) block {
-    bool custom; /* the allocator gave the memory; else this library did, on its behalf */
+    bool custom; /* the allocator made the block; else it left that to this library */
 };
 
 void *vb_pd_alloc(struct ibv_pd *ibpd, size_t size, enum vb_alloc type)

@@ -13,7 +13,7 @@
 
 struct vb_pd {
     struct ibv_pd pd;
-    struct vb_pd *parent; /* of a parent domain: the PD it stands for; else NULL */
+    struct vb_pd *parent; /* parent domain: the PD that it stands for; else NULL */
     _Atomic uint32_t refs; /* its objects (vb_pd_hold), and the parent domains on it */
     /* The application's allocator, for a parent domain. NULL: it gave none. */
     void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment, uint64_t resource_type);
@@ -34,7 +34,7 @@ struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *c, struct ibv_parent_d
 /* Counts an object of the PD. As long as there is one, ibv_dealloc_pd fails with EBUSY, whether the daemon lives or
  * not. */
 void vb_pd_hold(struct ibv_pd *pd);
-/* The object was destroyed. */
+/* Ends this: the object was destroyed, or moved to another PD. */
 void vb_pd_drop(struct ibv_pd *pd);
 
 /* The resource_type that an allocator gets. */

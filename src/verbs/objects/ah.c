@@ -58,7 +58,7 @@ static const char *unreachable(const uint8_t sgid[16], const uint8_t dgid[16])
     if (!memcmp(dgid, unset, sizeof(unset)))
         return "the destination GID is zero";
     if (vb_gid_is_group(dgid))
-        return NULL; /* a multicast group; if the families differ, the daemon takes a source GID of the right family */
+        return NULL; /* if the families differ, the daemon takes a source GID of the right family */
     if (vb_gid_is_v4(sgid) != vb_gid_is_v4(dgid))
         return vb_gid_is_v4(sgid) ? "an IPv4 address can't send to an IPv6 address"
                                   : "an IPv6 address can't send to an IPv4 address";
@@ -100,7 +100,7 @@ VB_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
     return 0;
 }
 
-/* For provider libraries that build Ethernet headers themselves. Here the kernel resolves addresses. */
+/* For provider libraries that build Ethernet headers themselves. Pumice lets the kernel resolve addresses. */
 VB_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
                                           uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Address handles. The library makes them itself: it asks the daemon for the source GID only. It explains a refusal on
+/* Address handles. The library makes them itself; it only asks the daemon for the source GID. It explains a refusal on
  * stderr if PM_ENV_VERBOSE is set. ah_wc.c makes address handles for replies, from a received datagram. */
 #ifndef PUMICE_SRC_VERBS_OBJECTS_AH_H
 #define PUMICE_SRC_VERBS_OBJECTS_AH_H

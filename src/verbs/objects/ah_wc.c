@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Address handles for replies. They are made from the 40 bytes in front of a received datagram, which hold the IPv6
- * header of the packet, or its IPv4 header in bytes 20 to 39 (RoCEv2 annex A17.4.5). */
+/* Address handles for replies. The library makes them from the 40 bytes in front of a received datagram. They hold the
+ * IPv6 header of the packet, or the IPv4 header in bytes 20 to 39 (RoCEv2 annex A17.4.5). */
 #include <infiniband/verbs.h>
 
 #include <arpa/inet.h>
@@ -30,8 +30,8 @@ static void map_v4(uint32_t addr, union ibv_gid *gid)
     memcpy(gid->raw + 12, &addr, 4);
 }
 
-/* Is there an IPv4 header? The bytes in front of it are undefined and may look like an IPv6 header, so the checksum of
- * the IPv4 header decides: the ones' complement sum of all 16-bit words of a header is all ones. */
+/* Is there an IPv4 header? The bytes in front of it are undefined and may look like an IPv6 header. So the checksum of
+ * the IPv4 header decides: the ones' complement sum of all its 16-bit words is all ones. */
 static bool is_ipv4(const struct iphdr *ip)
 {
     uint16_t words[sizeof(*ip) / 2];
@@ -43,6 +43,7 @@ static bool is_ipv4(const struct iphdr *ip)
     return ip->version == 4 && ip->ihl == 5 && sum + (sum >> 16) == 0xffff;
 }
 
+/* Reads the IP header in front of the datagram. Returns false if there is none. */
 static bool parse(const struct ibv_grh *grh, struct seen *s)
 {
     struct iphdr v4;
@@ -75,8 +76,8 @@ static bool same_family(const union ibv_gid *a, const union ibv_gid *b)
     return vb_gid_is_v4(a->raw) == vb_gid_is_v4(b->raw);
 }
 
-/* The index of the own GID that the packet was sent to. For a group, the first own GID of its family. -1: there is
- * none. */
+/* Finds the own GID to which the packet was sent; for a group, the first own GID of its family. Returns the index, or
+ * -1 if there is none. */
 static int own_index(struct vb_context *c, uint8_t port, const struct seen *s)
 {
     struct pm_query_gid_rep rep;

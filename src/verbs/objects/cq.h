@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A completion queue. The application owns it from ibv_create_cq to ibv_destroy_cq (control/create_cq.h). */
+/* A completion queue: its state, its locks, and the lists of the QPs and SRQs whose completions come to it. The
+ * application owns it from ibv_create_cq to ibv_destroy_cq (control/create_cq.h). */
 #ifndef PUMICE_SRC_VERBS_OBJECTS_CQ_H
 #define PUMICE_SRC_VERBS_OBJECTS_CQ_H
 
@@ -13,10 +14,11 @@ struct vb_cq {
         struct ibv_cq cq;
         struct ibv_cq_ex ex;
     };
-    pthread_mutex_t lock; /* of all fields below, except the event counts */
+    pthread_mutex_t lock; /* protects all fields below that are neither atomic nor event counts */
     bool unlocked; /* IBV_CREATE_CQ_ATTR_SINGLE_THREADED: the application serialises, the lock is not taken */
     bool extended; /* made by ibv_create_cq_ex */
-    bool overruns; /* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the daemon may overwrite entries that were not read */
+    /* IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN: the daemon may overwrite entries that were not read. */
+    bool overruns;
     /* Taken by ibv_req_notify_cq instead of lock, since a program may ask for an event while it polls. The fields from
      * page to mask are replaced under lock, notify_lock and the lock of the context. */
     pthread_mutex_t notify_lock;
@@ -24,13 +26,16 @@ struct vb_cq {
     struct pm_cqe *entries;
     size_t size; /* bytes mapped at page */
     uint32_t mask; /* slots - 1 */
-    /* Rung when the daemon shall send an event for completions that wait. PM_DOORBELLS: the CQ has no channel. */
+    /* The client rings it when the daemon shall send an event for completions that wait. PM_DOORBELLS: the CQ has no
+     * channel. */
     uint32_t doorbell;
     _Atomic unsigned char notify_state; /* enum vb_notify_state of datapath/cq_notify.h */
     uint32_t consumer; /* index of the next completion to read */
-    struct pm_cqe now; /* extended polling: the completion that the read functions return fields of; without its data */
+    /* Extended polling: the completion that the read functions return fields of; without its data. */
+    struct pm_cqe now;
     struct vb_cq_link *senders, *receivers; /* QPs whose send or receive completions come here */
-    struct vb_srq *srqs; /* SRQs of XRC and of tag matching whose completions come here, linked by next_of_cq */
+    /* SRQs of XRC and of tag matching whose completions come here, linked by next_of_cq. */
+    struct vb_srq *srqs;
     uint32_t comp_events, async_events; /* delivered; under the lock of the context */
     struct vb_poll_queue polled; /* the threads that poll it */
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A queue pair. The application owns it from ibv_create_qp or ibv_open_qp to ibv_destroy_qp (control/create_qp.h). */
+/* A queue pair: its two queues, its page of shared memory, and the batch that ibv_wr_* builds. The application owns it
+ * from ibv_create_qp or ibv_open_qp to ibv_destroy_qp (control/create_qp.h). */
 #ifndef PUMICE_SRC_VERBS_OBJECTS_QP_H
 #define PUMICE_SRC_VERBS_OBJECTS_QP_H
 
@@ -26,7 +27,8 @@ struct vb_qp {
     /* Layouts of binds that may not be done, oldest first (datapath/bind_layout.h). Under the lock of the send
      * queue. */
     struct vb_layout *layouts, **layouts_end;
-    struct pm_qp_page *page; /* shared with the daemon; NULL: a handle of a QP that another process made (XRC) */
+    /* Shared with the daemon; NULL: a handle of a QP that another process made (XRC). */
+    struct pm_qp_page *page;
     size_t size; /* bytes mapped at page */
     uint32_t doorbell;
     struct ibv_qp_cap cap; /* granted */
@@ -39,7 +41,8 @@ struct vb_qp {
     /* XRC target: the next handle of the same QP in this context. Under the lock of the context. */
     struct vb_qp *next_handle;
     uint32_t async_events; /* delivered; under the lock of the context */
-    /* XRC target: events of the QP before this handle was made. So the handles get their events in turn. */
+    /* XRC target: the number of events of the QP before this handle was made. By it the handles get their events in
+     * turn. */
     uint32_t events_before;
     /* The batch that ibv_wr_* builds. Under the lock of the send queue, from wr_start to wr_complete or wr_abort: */
     uint32_t wr_next; /* index behind the requests built so far */

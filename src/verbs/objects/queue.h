@@ -21,7 +21,7 @@ struct vb_queue {
     _Alignas(64) _Atomic uint32_t head;
 };
 
-/* Has the queue a free slot at index next? Acquire: pairs with the poller's release of head. */
+/* Does the queue have a free slot at index next? Acquire: pairs with the poller's release of head. */
 static inline bool vb_queue_room(const struct vb_queue *q, uint32_t next)
 {
     return next - atomic_load_explicit(&q->head, memory_order_acquire) < q->max_wr;

@@ -2,9 +2,9 @@
 /* A shared receive queue, and its outstanding requests. The application owns it from ibv_create_srq to ibv_destroy_srq
  * (control/create_srq.h).
  *
- * Requests of an SRQ complete out of order, so the slot of a request in the ring says nothing once the daemon has read
- * it. Therefore each outstanding request has a number, its WQE index. The library keeps the SGEs of the request under
- * that number. The number is free again when the completion of the request was polled. */
+ * Requests of an SRQ complete out of order, and a slot of the ring may be used again once the daemon has read it.
+ * Therefore each outstanding request has a number, its WQE index. The library keeps the SGEs of the request under that
+ * number. The number is free again when the completion of the request was polled. */
 #ifndef PUMICE_SRC_VERBS_OBJECTS_SRQ_H
 #define PUMICE_SRC_VERBS_OBJECTS_SRQ_H
 
@@ -48,7 +48,8 @@ struct vb_srq {
     size_t req_size; /* bytes of each */
     uint32_t capacity; /* WQE indexes that exist: max_wr, or what it was before the SRQ was made smaller */
     uint32_t free; /* first free WQE index */
-    bool reported_marked; /* the daemon is dead, and all requests that it completed are marked VB_SRQ_REPORTED */
+    /* The daemon is dead, and all requests that it completed are marked VB_SRQ_REPORTED. */
+    bool reported_marked;
     uint32_t flush_at; /* the daemon is dead: the WQE index to look at next */
     uint32_t async_events; /* delivered; under the lock of the context */
 };

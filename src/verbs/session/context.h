@@ -22,15 +22,18 @@ struct vb_context {
     struct verbs_context vctx;
     struct vb_session session;
     struct pm_open_rep caps;
-    /* Shared with the daemon: doorbells. NULL before the open succeeded. */
+    /* Shared with the daemon: doorbells, and the state of waiting threads. NULL before the open succeeded. */
     struct pm_session_page *page;
     int doorbell_fd; /* eventfd that wakes the daemon */
     uint32_t generation; /* of the process that opened the context, see fork.h */
     _Atomic bool gone; /* the daemon is gone: set once, never cleared */
-    _Atomic uint64_t checked_at; /* ns, CLOCK_MONOTONIC: when an empty poll last looked whether the daemon lives */
+    /* When an empty poll last checked that the daemon lives, in ns of CLOCK_MONOTONIC. */
+    _Atomic uint64_t checked_at;
     struct vb_poll_crowd crowd;
-    uint64_t probe; /* random value; the daemon reads it at open to find a way to the memory of this process */
-    /* Protects the tables, the event counts of QPs, CQs and SRQs, and the reference counts of channels. */
+    /* Random value; the daemon reads it at open to find a way to the memory of this process. */
+    uint64_t probe;
+    /* Protects the tables, the event counts of QPs, CQs and SRQs, the keys of memory windows, and the reference counts
+     * of channels. */
     pthread_mutex_t lock;
     struct vb_table qps, cqs, srqs; /* by number or handle */
     struct vb_table mrs; /* by the upper 24 bits of the lkey */
@@ -44,13 +47,13 @@ static inline struct vb_context *vb_ctx(struct ibv_context *c)
     return VB_OF(struct vb_context, vctx.context, c);
 }
 
-/* Looks whether the daemon still has its end of the session. If not, marks the context as gone. */
+/* Checks that the daemon still has its end of the session. If not, marks the context as gone. */
 void vb_context_check(struct vb_context *c);
 
 /* Tells the daemon to look at the queues behind doorbell d, and wakes it if it sleeps. No lock.
  *
- * The write can't block, and it can't fail in a way that matters: a counter that is not zero wakes the daemon as well.
- * It is not a cancellation point: see cancel.h. */
+ * The write can't block. If it fails because the counter is at its maximum, the daemon wakes anyway. It is not a
+ * cancellation point: see cancel.h. */
 static inline void vb_doorbell(struct vb_context *c, uint32_t d)
 {
     if (ring_doorbell(c->page, d)) {

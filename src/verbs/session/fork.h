@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Contexts after fork(). The child has a copy of each context, but it must not use it: the rings are shared with the
- * parent, and the daemon reaches the memory of the process that opened the session. So the copy is dead. Every call on
- * it fails with EIO. Closing it, or destroying an object of it, frees memory of the child and does nothing else. The
- * child may open the device again.
+ * parent, and the daemon reaches the memory of the process that opened the session. So every call on the copy fails
+ * with EIO. Closing it, or destroying an object of it, only frees memory of the child. The child may open the device
+ * again.
  *
- * A process finds out by a generation number. The number of the contexts of this process is on a page that the kernel
- * wipes in the child (MADV_WIPEONFORK). */
+ * Each context has the generation number of the process that opened it. The generation number of this process is on a
+ * page that the kernel wipes in the child (MADV_WIPEONFORK). The context is a copy if the numbers differ. */
 #ifndef PUMICE_SRC_VERBS_SESSION_FORK_H
 #define PUMICE_SRC_VERBS_SESSION_FORK_H
 
@@ -14,13 +14,14 @@
 
 #include "src/verbs/session/context.h"
 
-extern const volatile uint32_t *vb_fork_page; /* never NULL */
+/* The generation number of this process; 0: none. Never NULL. */
+extern const volatile uint32_t *vb_fork_page;
 
 /* Prepares the page. Returns the generation of the contexts that are opened now, or 0 if memory is short. */
 uint32_t vb_fork_generation(void);
 
 /* Makes the child of a fork close the socket of this session. So the daemon notices the death of the parent even if the
- * child lives on. */
+ * child lives on. The library watches at most 64 sessions. */
 void vb_fork_watch(struct vb_session *s);
 void vb_fork_unwatch(struct vb_session *s);
 

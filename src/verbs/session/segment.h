@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Shared memory segments, which the daemon makes and this process maps: the rings of queues. */
+/* Shared memory segments with the rings of queues. The daemon makes them; this module asks for them, checks their sizes
+ * and maps them. */
 #ifndef PUMICE_SRC_VERBS_SESSION_SEGMENT_H
 #define PUMICE_SRC_VERBS_SESSION_SEGMENT_H
 

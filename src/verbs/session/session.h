@@ -27,14 +27,15 @@ struct vb_call {
     int send_fd; /* descriptor to send with the request; -1: none */
     void *rep; /* place for the payload of the reply: rep_len bytes exactly */
     size_t rep_len;
-    int *fds; /* place for the descriptors of the reply: num_fds exactly. On success the caller owns them. */
+    /* Place for the descriptors of the reply: num_fds exactly. On success the caller owns them. */
+    int *fds;
     unsigned num_fds;
-    /* Called under the lock of the session when rep is filled, before the next reply of the session is read. So what it
-     * records is in the order of the replies. NULL: no call. */
+    /* Called under the lock of the session when rep is filled, before the library reads the next reply of the session.
+     * So the calls have the order of the replies. NULL: no call. */
     void (*done)(const struct vb_call *call);
     void *arg; /* for done */
-    /* Place of PM_WHY_MAX bytes for the daemon's explanation of a refusal; it is empty if there is none. NULL: not
-     * wanted. */
+    /* Place of PM_WHY_MAX bytes for the daemon's explanation of a refusal, "" if there is none. NULL: the caller wants
+     * no explanation. */
     char *why;
 };
 

@@ -22,8 +22,8 @@ static long launcher_rank(void)
     return -1;
 }
 
-/* srun sets the variables of SLURM for every program. It sets those of PMI and PMIx only for the ranks of an MPI
- * job. */
+/* Variables of SLURM don't count, because srun sets them for every program. It sets those of PMI and PMIx only for the
+ * ranks of an MPI job. */
 bool vb_session_is_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID", "PMI_RANK", "PMIX_RANK"};
@@ -35,6 +35,7 @@ bool vb_session_is_rank(void)
     return false;
 }
 
+/* The number of the host of the lab that this process is on (PM_ENV_HOST). */
 static long lab_host(void)
 {
     const char *host = getenv(PM_ENV_HOST);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The daemon that this process uses, as its environment says it: the path of the daemon's control socket. */
+/* Finds the daemon that this process uses: the path of its control socket, from the environment. */
 #ifndef PUMICE_SRC_VERBS_SESSION_SESSION_PATH_H
 #define PUMICE_SRC_VERBS_SESSION_SESSION_PATH_H
 
@@ -11,7 +11,7 @@
  * -ENAMETOOLONG if the path doesn't fit. */
 int vb_session_path(char *path, size_t size);
 
-/* Is this process a rank of an MPI job? The environment variables of the launcher tell it. */
+/* Is this process a rank of an MPI job? Looks at the environment variables of MPI launchers. */
 bool vb_session_is_rank(void);
 
 #endif

@@ -63,6 +63,7 @@ static bool ask(const struct pm_counter_req *rq, uint64_t *value)
     return rc == 0;
 }
 
+/* Asks for the value, and makes it the text of the file at fd. Returns false if the daemon did not answer. */
 static bool compose(int fd, const struct pm_counter_req *rq)
 {
     char text[24];
@@ -74,8 +75,8 @@ static bool compose(int fd, const struct pm_counter_req *rq)
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
-/* The descriptors that open returned for counters. A descriptor may be another file by now. A descriptor of MARKED_MAX
- * or more, and a duplicate, shows the value of the last read through a marked descriptor. */
+/* The descriptors that open returned for counters are marked. A marked descriptor may be another file by now. A
+ * descriptor of MARKED_MAX or more, and a duplicate, shows the value of the last read through a marked descriptor. */
 #define MARKED_MAX 1024
 static _Atomic bool marked[MARKED_MAX];
 
@@ -122,7 +123,7 @@ static bool at_counter(int fd, struct pm_counter_req *rq)
 }
 
 /* Writes the current value into the file of a counter. While the daemon answers, another thread may close fd, and the
- * program may open a file of its own with that number. So this looks at a duplicate and writes to it. */
+ * program may open a file of its own with that number. So this function checks and writes a duplicate of fd. */
 static bool compose_again(int fd)
 {
     struct pm_counter_req rq;
@@ -135,8 +136,8 @@ static bool compose_again(int fd)
 }
 
 /* Prepares a read of a marked descriptor. at is the offset of the read; -1: the current offset of the descriptor.
- * Returns false with errno ENODEV if the daemon is gone. (It duplicates a descriptor only if the file seems to be a
- * counter. Closing any descriptor of a file ends the locks of the process on that file.) */
+ * Returns false with errno ENODEV if the daemon is gone. (The function duplicates a descriptor only if the file seems
+ * to be a counter, because closing any descriptor of a file ends the locks of the process on that file.) */
 static bool refresh(int fd, off_t at)
 {
     struct pm_counter_req rq;

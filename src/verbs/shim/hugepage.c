@@ -35,7 +35,7 @@
 
 /* glibc raises its threshold by itself up to this: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit systems. */
 #define HEAP_BLOCK_MAX (32 * MIB)
-/* The main heap grows by so much more than needed. So the last huge page of a block is mostly inside the heap. */
+/* The main heap grows by this much more than needed. So the last huge page of a block is mostly inside the heap. */
 #define HEAP_PAD (2 * HUGE_PAGE)
 /* The heap keeps one free block of that size, and returns more to the kernel. The heap of a thread, which has 64 MiB,
  * does the same. */
@@ -52,15 +52,16 @@ static void find_whether_wanted(void)
              madvise(NULL, 0, MADV_COLLAPSE) == 0; /* the kernel knows the advice */
 }
 
-/* Makes one small page of the region present in each huge page, as if the program had written to it; its bytes stay.
- * The kernel skips a huge page of which nothing is present. */
+/* Makes one small page of the region present in each huge page, as if the program had written to it. The bytes stay.
+ * Without this, the kernel skips a huge page that has no present page. */
 static void touch_each(uintptr_t first, uintptr_t end, uintptr_t addr)
 {
     for (uintptr_t p = first; p < end; p += HUGE_PAGE)
         madvise((void *)((p < addr ? addr : p) & ~(uintptr_t)(SMALL_PAGE - 1)), SMALL_PAGE, MADV_POPULATE_WRITE);
 }
 
-/* Tries again once after EAGAIN: another process, such as the daemon while it copies, holds a page for a moment. */
+/* Makes huge pages of [first, end). After EAGAIN it tries again once: another process, such as the daemon while it
+ * copies, holds a page for a moment. */
 static void collapse(uintptr_t first, uintptr_t end)
 {
     if (first < end && madvise((void *)first, end - first, MADV_COLLAPSE) != 0 && errno == EAGAIN)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Huge pages for registered memory. The daemon copies from and to it by system calls that look up every page. The
- * lookup costs more than the copy itself. With huge pages a copy takes about half as long. PM_ENV_HUGE_PAGES=off turns
- * this off. It is also off where huge pages do not have 2 MiB. */
+/* Puts registered memory into huge pages. The daemon copies from and to registered memory by system calls that look up
+ * every page, and the lookup costs more than the copy itself. With huge pages a copy takes about half as long.
+ * PM_ENV_HUGE_PAGES=off turns this off. It is also off where small pages do not have 4 KiB, because huge pages then do
+ * not have 2 MiB. */
 #ifndef PUMICE_SRC_VERBS_SHIM_HUGEPAGE_H
 #define PUMICE_SRC_VERBS_SHIM_HUGEPAGE_H
 
@@ -15,9 +16,9 @@
 void vb_hugepage_use(void *addr, size_t length, bool writable);
 
 /* Makes malloc take blocks of up to 32 MiB from its heap and not from a mapping for each. In the heap several buffers
- * can share a huge page. glibc does the same by itself once a block of nearly that size was freed. It is called when a
- * program opens a device, and works once. It does nothing if the program or its environment tunes malloc
- * (mallopt(3)). */
+ * can share a huge page. glibc changes to the heap by itself when the program frees a block of nearly that size. The
+ * library calls this function when a program opens a device; only the first call has an effect. It does nothing if the
+ * program or its environment tunes malloc (mallopt(3)). */
 void vb_hugepage_heap(void);
 
 #endif

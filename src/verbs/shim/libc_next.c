@@ -52,7 +52,7 @@ struct vb_next vb_next = {
     .pread64 = early_pread,
 };
 
-/* If there is no such function, the entry keeps its value. */
+/* Looks up one function. If there is no such function, the entry keeps its value. */
 #define FIND(function)                                                                                                 \
     {                                                                                                                  \
         __typeof__(&function) found_;                                                                                  \

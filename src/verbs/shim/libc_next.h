@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The functions of the C library that this library replaces: each entry is the next function of that name. It is that
- * of the C library, or of another library that replaces it, too.
+/* The functions of the C library that this library replaces. Each entry of a table is the next function of that name:
+ * the one of the C library, or of another library that replaces it, too.
  *
  * dlsym finds these functions. It takes locks and may allocate memory, but some of the functions may be called in a
  * signal handler, or between vfork and exec. So a constructor finds all of them. Constructors of other libraries may
- * run earlier. Until then the entries of the functions that must always work point to functions of this module, which
- * make the system call themselves, and dlsym finds the others when they are called. (The functions of this module are
- * no cancellation points. That makes no difference, since no thread is cancelled that early.) */
+ * run earlier. Until this constructor runs, the entries of the functions that must always work point to functions of
+ * this module. They make the system call themselves. dlsym finds the other functions when they are called. (The
+ * functions of this module are no cancellation points. That makes no difference, since no thread is cancelled that
+ * early.) */
 #ifndef PUMICE_SRC_VERBS_SHIM_LIBC_NEXT_H
 #define PUMICE_SRC_VERBS_SHIM_LIBC_NEXT_H
 

@@ -32,6 +32,7 @@ static bool needs_it(const char *providers)
     return strcmp(providers, "ofi_rxm") == 0; /* over any provider that works */
 }
 
+/* Does the environment ask for a library that needs rdma_cm? */
 static bool wanted(void)
 {
     for (size_t i = 0; i < sizeof(provider_lists) / sizeof(provider_lists[0]); i++)
@@ -40,7 +41,7 @@ static bool wanted(void)
     return strstr(chosen("OMPI_MCA_btl"), "openib");
 }
 
-/* Does an argument of the program name that provider? It reads the first 4096 bytes of the command line. */
+/* Does an argument of the program contain that name? Reads the first 4096 bytes of the command line. */
 static bool argument(const char *what)
 {
     char line[4096];

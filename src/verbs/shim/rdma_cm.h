@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Connection management (rdma_cm), which Pumice does not have, and a hint for its users.
+/* A hint for users of connection management (rdma_cm), which Pumice does not have.
  *
  * librdmacm (perftest's -R, libfabric's message endpoints, Open MPI's btl openib) needs a device of the kernel. Without
- * it, it only says "failed". But UCX and libfabric look for rdma_cm in every process to find out whether it is usable,
- * and work without it. Many MPIs load both in each rank. So a rank, and a process with UCX, gets the hint only if its
+ * such a device, librdmacm only reports a failure. But UCX and libfabric look for rdma_cm in every process, and work
+ * without it. Many MPIs load both in each rank. So a rank, and a process with UCX, gets the hint only if its
  * environment shows that it has no alternative. */
 #ifndef PUMICE_SRC_VERBS_SHIM_RDMA_CM_H
 #define PUMICE_SRC_VERBS_SHIM_RDMA_CM_H

@@ -67,9 +67,10 @@ static const char *device_file(const char *path, char *out)
     return in_tree(rest, out) && exists(out) ? "/dev/null" : path;
 }
 
-/* Where the file really is: path itself, or another name, which may be in out[PATH_MAX]. errno is kept. NULL becomes
- * another invalid address. The kernel returns EFAULT for both. But the declarations of the C library promise the
- * compiler that a path is never NULL, so the compiler may remove every test for NULL in front of such a call. */
+/* Returns the path that the kernel shall get: path itself, or another path, which may be in out[PATH_MAX]. errno is
+ * kept. NULL becomes another invalid address; the kernel returns EFAULT for both. The declarations of the C library
+ * promise the compiler that these functions never get NULL. So if NULL could reach such a call, the compiler may remove
+ * every test for NULL in front of the call. */
 static const char *redirect(const char *path, char *out)
 {
     if (!path)
@@ -86,7 +87,7 @@ static const char *redirect(const char *path, char *out)
     return to;
 }
 
-/* The kernel has no rdma_cm. Gives the hint, but only if this process has a daemon of Pumice. */
+/* A program found no rdma_cm. Prints the hint, but only if this process has a daemon of Pumice. */
 static void no_rdma_cm(const char *path)
 {
     char out[PATH_MAX];
@@ -207,6 +208,7 @@ VB_EXPORT int openat64(int dir, const char *path, int flags, ...)
     return open_at(dir, path, flags | O_LARGEFILE, mode);
 }
 
+/* fopen() of the file of a counter. */
 static FILE *open_counter(const char *path, const char *mode)
 {
     int flags = mode[0] == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR;
