@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The first look: unmodified programs of the distribution between two virtual hosts on this machine, once cleanly and once with
-# 1 % of all packets lost. Called by `make demo`; PUMICE names the command (build/bin/pumice).
+# A demonstration: runs unmodified programs of the distribution between two virtual hosts on this machine, once without
+# faults, and once with 1 % of all packets lost. `make demo` calls it. PUMICE names the command (build/bin/pumice).
 set -u
 
 loss=1%
@@ -10,9 +10,9 @@ seconds=2
 pumice=${PUMICE:-build/bin/pumice}
 [[ $pumice == */* ]] && pumice=$(realpath "$pumice")
 
-# --- inside of the lab: $0 --inside DIRECTORY -----------------------------------------------------------------------------
+# --- in the lab: $0 --inside DIRECTORY
 
-# Waits until somebody listens on TCP port $1 (that is how the programs find each other), for at most ten seconds.
+# Waits at most ten seconds until a program listens on TCP port $1. The programs exchange their addresses over it.
 wait_for_port()
 {
     local hex i
@@ -24,7 +24,8 @@ wait_for_port()
     done
 }
 
-# pair NAME PROGRAM ARGUMENTS...: the server on host 0, the client on host 1; what they print goes to NAME.server and NAME.client.
+# pair NAME PROGRAM ARGUMENTS...: runs the server on host 0 and the client on host 1. Their output goes to NAME.server and
+# NAME.client.
 pair()
 {
     local name=$1 port=$((20000 + RANDOM % 20000)) server status
@@ -37,7 +38,7 @@ pair()
     [ $status -eq 0 ] || kill $server 2>/dev/null
     wait $server || status=1
     if [ $status -ne 0 ]; then
-        echo "$* failed (exit code $status). The server said:" >&2
+        echo "$* failed (exit code $status). The server printed:" >&2
         sed 's/^/    /' "$dir/$name.server" >&2
         echo "and the client:" >&2
         sed 's/^/    /' "$dir/$name.client" >&2
@@ -53,7 +54,7 @@ inside()
     pumice status --json >"$dir/status.json"
 }
 
-# --- what came out ------------------------------------------------------------------------------------------------------------
+# --- results
 
 # The sum of a counter over the devices of both hosts.
 counter()
@@ -71,7 +72,7 @@ print("{:,}".format(sum(total(status, name) for name in sys.argv[2:])))
 END
 }
 
-latency() # microseconds for one way and back
+latency() # round trip, in microseconds
 {
     sed -n 's/.*seconds = \([0-9.]*\) usec\/iter.*/\1 us/p' "$1/pingpong.client"
 }
@@ -94,25 +95,25 @@ main()
     trap "rm -rf '$work'" EXIT
     mkdir "$work/clean" "$work/loss"
 
-    echo "Two virtual hosts on this machine: two daemons, 127.0.0.1 and 127.0.0.2, that speak RoCEv2 over UDP."
-    echo "Between them run ibv_rc_pingpong and ib_write_bw as $(. /etc/os-release && echo "$NAME") ships them."
+    echo "Two virtual hosts on this machine: two daemons, at 127.0.0.1 and 127.0.0.2, that speak RoCEv2 over UDP."
+    echo "ibv_rc_pingpong and ib_write_bw run between them, unmodified, as $(. /etc/os-release && echo "$NAME") ships them."
     echo
-    echo "cleanly:           pumice run --hosts 2 -- ..."
+    echo "without loss:      pumice run --hosts 2 -- ..."
     "$pumice" run --hosts 2 -- "$0" --inside "$work/clean" || exit 1
     echo "with $loss loss:      pumice run --hosts 2 --fault loss=$loss -- ..."
     "$pumice" run --hosts 2 --fault loss=$loss -- "$0" --inside "$work/loss" || exit 1
     echo
-    line "" clean "$loss loss"
-    line "ibv_rc_pingpong, 4 KiB, there and back" "$(latency "$work/clean")" "$(latency "$work/loss")"
+    line "" "no loss" "$loss loss"
+    line "ibv_rc_pingpong, 4 KiB, round trip" "$(latency "$work/clean")" "$(latency "$work/loss")"
     line "ib_write_bw, 64 KiB" "$(bandwidth "$work/clean")" "$(bandwidth "$work/loss")"
     line "packets sent" "$(counter "$work/clean" sent_pkts)" "$(counter "$work/loss" sent_pkts)"
-    line "  of these, lost on purpose" "$(counter "$work/clean" fault_dropped)" "$(counter "$work/loss" fault_dropped)"
-    line "  of these, sent again" "$(counter "$work/clean" fast_retrans probe_retrans timeout_retrans)" \
+    line "  lost on purpose" "$(counter "$work/clean" fault_dropped)" "$(counter "$work/loss" fault_dropped)"
+    line "  sent again" "$(counter "$work/clean" fast_retrans probe_retrans timeout_retrans)" \
         "$(counter "$work/loss" fast_retrans probe_retrans timeout_retrans)"
     echo
-    echo "Everything arrived, in both cases. To look around in such a lab yourself:"
-    echo "  ${PUMICE:-pumice} run --hosts 2 -- bash        and in it: pumice on 1 -- ibv_devinfo; pumice status; pumice fault loss=5%"
-    echo "README.md says how to run your own programs, docs/architecture.md how it works."
+    echo "All data arrived in both cases. Try such a lab yourself:"
+    echo "  ${PUMICE:-pumice} run --hosts 2 -- bash        and then, in this shell: pumice on 1 -- ibv_devinfo; pumice status; pumice fault loss=5%"
+    echo "README.md tells how to run your own programs. docs/architecture.md tells how Pumice works."
 }
 
 if [ "${1:-}" = --inside ]; then
