@@ -100,10 +100,10 @@ static uint64_t place(const struct pumice_mw_bind_layout_entry *e, uint64_t k)
     return at;
 }
 
-/* Is the distance from each item to the corresponding item of the next round the same? If so, stores it in p.
- * Dimensions that continue each other count as one, merged dimension. The distance is the same if each round ends at
- * the end of all merged dimensions but the last. */
-static bool is_regular(const struct pumice_mw_bind_layout_entry *e, struct pattern *p)
+/* Stores in p the distance from each item to the corresponding item of the next round. Returns false if the distance
+ * differs between items. Dimensions that continue each other count as one, merged dimension. The distance is the same
+ * if each round ends at the end of all merged dimensions but the last. */
+static bool find_distance(const struct pumice_mw_bind_layout_entry *e, struct pattern *p)
 {
     const struct pumice_mw_dimension *dim = e->interleaved.dimension;
     /* inner: items of the merged dimensions before the current one. stride, count: the current merged dimension. */
@@ -159,7 +159,7 @@ static int to_interleaved(const struct pumice_mw_bind_layout *l, const struct pu
         if (bad)
             return bad;
         rounds = i == 0 ? p.rounds : rounds;
-        if (p.items % repeat || p.rounds != rounds || !is_regular(e, &p) || p.distance < e->length)
+        if (p.items % repeat || p.rounds != rounds || !find_distance(e, &p) || p.distance < e->length)
             rc = EOPNOTSUPP;
         if (rc == 0 && (e->length > UINT16_MAX || p.distance > UINT16_MAX || rounds > UINT32_MAX))
             rc = ERANGE;
@@ -173,7 +173,7 @@ static int to_interleaved(const struct pumice_mw_bind_layout *l, const struct pu
         const struct pumice_mw_bind_layout_entry *e = &l->entries[i];
 
         read_pattern(e, &p);
-        is_regular(e, &p);
+        find_distance(e, &p);
         rc = put_items(e, &p, out->interleaved + num);
         num += e->interleaved.repeat_count;
     }

@@ -36,10 +36,10 @@ static void note_rhythm(struct vb_poll_thread *t, uint64_t now)
     t->last = now;
 }
 
-/* Notes that this thread polls the queue. Do other threads poll it, too? The pollers may alternate seldom: another
- * thread comes to poll only if this one is interrupted while it does not hold the lock around the queue. So one poll by
- * a second thread makes the queue count as shared for a long time. */
-static bool is_shared(const struct vb_poll_thread *t, struct vb_poll_queue *queue, uint64_t now)
+/* Notes that this thread polls the queue. Returns whether other threads poll it, too. The pollers may alternate seldom:
+ * another thread comes to poll only if this one is interrupted while it does not hold the lock around the queue. So one
+ * poll by a second thread makes the queue count as shared for a long time. */
+static bool note_poller(const struct vb_poll_thread *t, struct vb_poll_queue *queue, uint64_t now)
 {
     const void *last = atomic_load_explicit(&queue->poller, memory_order_relaxed);
     if (last != t) {
@@ -59,7 +59,7 @@ bool vb_poll_turn(struct vb_poll_thread *t, const void *context, struct vb_poll_
             t->rhythm = VB_POLL_BUSY;
         return false;
     }
-    if (is_shared(t, queue, now) && now - t->turn_at < VB_POLL_SHARED_NS)
+    if (note_poller(t, queue, now) && now - t->turn_at < VB_POLL_SHARED_NS)
         return false;
     if (queue != t->turn_queue && t->others < VB_POLL_OTHERS_MAX) {
         t->others++;

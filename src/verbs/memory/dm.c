@@ -11,7 +11,7 @@
 #define WORD 4u
 
 /* May a program copy length bytes at offset? Both must be whole words, and inside the device memory. */
-static bool copies(const struct vb_dm *dm, uint64_t offset, size_t length)
+static bool can_copy(const struct vb_dm *dm, uint64_t offset, size_t length)
 {
     return offset % WORD == 0 && length % WORD == 0 && offset <= dm->length && length <= dm->length - offset;
 }
@@ -19,7 +19,7 @@ static bool copies(const struct vb_dm *dm, uint64_t offset, size_t length)
 static int copy_to(struct ibv_dm *ibdm, uint64_t offset, const void *from, size_t length)
 {
     struct vb_dm *dm = vb_dm(ibdm);
-    if (!copies(dm, offset, length))
+    if (!can_copy(dm, offset, length))
         return EINVAL;
     memcpy(dm->base + offset, from, length);
     return 0;
@@ -28,7 +28,7 @@ static int copy_to(struct ibv_dm *ibdm, uint64_t offset, const void *from, size_
 static int copy_from(void *to, struct ibv_dm *ibdm, uint64_t offset, size_t length)
 {
     struct vb_dm *dm = vb_dm(ibdm);
-    if (!copies(dm, offset, length))
+    if (!can_copy(dm, offset, length))
         return EINVAL;
     memcpy(to, dm->base + offset, length);
     return 0;

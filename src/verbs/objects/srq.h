@@ -24,8 +24,8 @@ struct vb_srq_req {
 };
 #define VB_SRQ_NONE UINT32_MAX
 #define VB_SRQ_OUT (UINT32_MAX - 1)
-#define VB_SRQ_REPORTED                                                                                                \
-    (UINT32_MAX - 2) /* the daemon is dead, and completed the request before: a CQ holds the completion */
+/* The daemon is dead, and completed the request before: a CQ holds the completion. */
+#define VB_SRQ_REPORTED (UINT32_MAX - 2)
 
 struct vb_srq {
     struct ibv_srq srq;
