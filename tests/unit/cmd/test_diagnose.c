@@ -138,7 +138,7 @@ static json_t *reasons_in(const struct known *k)
     return list;
 }
 
-/* "code code" */
+/* Writes the codes, separated by spaces. */
 static void codes_of(const json_t *list, char *out, size_t room)
 {
     const json_t *one;
@@ -158,7 +158,7 @@ static bool says(const json_t *list, const char *words)
     return false;
 }
 
-Test(reasons, each_scene_gets_its_reasons)
+Test(diagnose, each_scene_gets_its_reasons)
 {
     for (unsigned i = 0; i < CASES; i++) {
         json_t *list = reasons_in(&all[i]);
@@ -171,7 +171,7 @@ Test(reasons, each_scene_gets_its_reasons)
     }
 }
 
-Test(reasons, a_broken_ring_is_not_reported_as_a_request_of_the_program)
+Test(diagnose, a_broken_ring_is_not_reported_as_a_request_of_the_program)
 {
     for (unsigned i = 0; i < CASES; i++) {
         json_t *list = reasons_in(&all[i]);
@@ -182,8 +182,8 @@ Test(reasons, a_broken_ring_is_not_reported_as_a_request_of_the_program)
     }
 }
 
-/* Each cause that a daemon gives to a failure has its advice. */
-Test(reasons, advice_for_each_cause)
+/* There is advice for each cause of a failure that a daemon reports. */
+Test(diagnose, advice_for_each_cause)
 {
     static const char *const causes[] = {"peer_nak", "retry", "rnr_retry", "local", "refused", "recv", "memory"};
 
@@ -199,8 +199,8 @@ Test(reasons, advice_for_each_cause)
     }
 }
 
-/* The list of codes in the header, which top and man pages lean on, is what the scenes above show. */
-Test(reasons, every_code_has_a_scene)
+/* The cases above cover all codes in the list of the header, which top and the man pages use. */
+Test(diagnose, every_code_has_a_case)
 {
     static const char *const codes[] = {"error",       "unreachable", "xrc_blocked", "broken",   "not_connected",
                                         "drain",       "rnr",         "ack",         "retry",    "peer_gone",
