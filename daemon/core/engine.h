@@ -93,8 +93,8 @@ bool engine_pop_check(struct engine *e, struct check *c);
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-uint64_t engine_deadline(
-    const struct engine *e); /* next moment at which engine_expire has something to do, or NEVER; may be early */
+/* Returns the next moment at which engine_expire has something to do, or NEVER. It may be early. */
+uint64_t engine_deadline(const struct engine *e);
 void engine_expire(struct engine *e, uint64_t now);
 
 #endif
