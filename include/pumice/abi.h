@@ -407,8 +407,8 @@ struct pm_tm_req {
     uint32_t entries; /* at most this many of each list, the oldest */
 };
 
-/* key 0: reports all windows that can be bound to layouts. Any other key: reports the window with this key's index, its
- * entries, and up to `pieces` pieces of memory behind its addresses [off, off + len). */
+/* key 0: reports all windows that can be bound to layouts. Any other key: reports the window with this key's index and
+ * its entries. It also reports up to `pieces` pieces of memory behind the window's addresses [off, off + len). */
 struct pm_layout_req {
     uint32_t key;
     uint32_t pieces; /* at most PM_LAYOUT_PIECES */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The shared memory of the contract between the client library and the daemon (pumice/abi.h): the session page, the
- * rings of queue pairs and shared receive queues, matching lists, and completion queues. */
+/* The shared memory of the contract between the client library and the daemon (pumice/abi.h): the session page,
+ * completion queues, matching lists, and the rings of QPs and SRQs. */
 #ifndef PUMICE_ABI_RINGS_H
 #define PUMICE_ABI_RINGS_H
 

@@ -74,10 +74,10 @@ struct pumice_mw_alloc_attr_ex {
 struct ibv_mw *pumice_alloc_mw_ex(const struct pumice_mw_alloc_attr_ex *attr);
 /* The max_descriptors that the window was allocated with; 0 for a window of ibv_alloc_mw. */
 int pumice_mw_get_descriptor_num(const struct ibv_mw *mw, uint32_t *descriptor_num);
-/* Returns the window's key for SGEs. The key works only if the newest posted bind asked for IBV_ACCESS_LOCAL_WRITE.
- * It is valid from the completion of that bind until the window is invalidated or bound again. At other times its use
- * fails like that of any wrong lkey. When the completion of a refused or flushed bind has been polled, the key is
- * again the one before that bind. */
+/* Returns the window's key for SGEs. The key works only if the newest posted bind asked for IBV_ACCESS_LOCAL_WRITE. It
+ * is valid from the completion of that bind until the window is invalidated or bound again. At other times its use
+ * fails like that of any wrong lkey. When the program has polled the completion of a refused or flushed bind, the key
+ * has its old value again. */
 int pumice_mw_get_lkey(const struct ibv_mw *mw, uint32_t *lkey);
 
 /* --- layouts ----------------------------------------------------------------------------------- */

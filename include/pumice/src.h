@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Scalable Reliable Connections under the names of the 2007 proposal ("[PATCHv3 RFC] Scalable Reliable Connection: API
- * and documentation"), built on XRC, into which the proposal developed. This header holds only inline functions that
- * call the verbs API. They work with any device that has XRC (IBV_DEVICE_XRC).
+/* Scalable Reliable Connections (SRC) under the names of the 2007 proposal ("[PATCHv3 RFC] Scalable Reliable
+ * Connection: API and documentation"). They are built on XRC, into which the proposal developed. This header holds only
+ * inline functions that call the verbs API. They work with any device that has XRC (IBV_DEVICE_XRC).
  *
  * The proposal has one QP type for two roles; XRC has a type for each. ibv_create_src_qp chooses the type. In the first
  * role a QP sends ("qp1 is only used to post send WRs"). In the second role it does the transport checks of a domain

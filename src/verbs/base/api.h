@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The conventions that every function of the verbs API follows here: how it is exported, how it gets from a public
- * structure to the library's own one, and how it reports an error. */
+/* The conventions for all functions of the verbs API in this library. They concern the export of symbols, the way from
+ * a public structure to the library's own structure, and the report of errors. */
 #ifndef PUMICE_SRC_VERBS_BASE_API_H
 #define PUMICE_SRC_VERBS_BASE_API_H
 

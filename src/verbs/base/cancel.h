@@ -3,11 +3,11 @@
  * cancellation off.
  *
  * In rdma-core, posting, polling and control calls store to memory or call ioctl, which are no cancellation points. In
- * this library they make system calls that POSIX counts among its cancellation points. If a thread ended in one of
- * them, a lock would stay held, a request would have no doorbell, or the next request would read an old reply. So the
- * library makes these calls through syscall() of the C library, which is no cancellation point, or with cancellation
- * off. Two calls stay cancellation points, as in rdma-core: the read that waits for an event, under no lock, and the
- * wait for acknowledgements when an object is destroyed. */
+ * this library they make system calls that POSIX counts among its cancellation points. A thread that ended in one of
+ * them would leave a lock held, a request without a doorbell, or an unread reply. So the library makes these calls
+ * through syscall() of the C library, which is no cancellation point, or with cancellation off. Two calls stay
+ * cancellation points, as in rdma-core. One is the read that waits for an event, under no lock. The other is the wait
+ * for acknowledgements when an object is destroyed. */
 #ifndef PUMICE_SRC_VERBS_BASE_CANCEL_H
 #define PUMICE_SRC_VERBS_BASE_CANCEL_H
 

@@ -36,9 +36,9 @@ static void note_rhythm(struct vb_poll_thread *t, uint64_t now)
     t->last = now;
 }
 
-/* Notes that this thread polls the queue. Returns whether other threads poll it, too. The pollers may alternate seldom:
- * another thread comes to poll only if this one is interrupted while it does not hold the lock around the queue. So one
- * poll by a second thread makes the queue count as shared for a long time. */
+/* Notes that this thread polls the queue. Returns whether other threads poll it, too. The pollers may alternate seldom.
+ * Another thread can poll only after this thread was interrupted at a moment when it did not hold the lock around the
+ * queue. So one poll by a second thread makes the queue count as shared for a long time. */
 static bool note_poller(const struct vb_poll_thread *t, struct vb_poll_queue *queue, uint64_t now)
 {
     const void *last = atomic_load_explicit(&queue->poller, memory_order_relaxed);

@@ -62,14 +62,14 @@
 /* A thread that pauses longer is no busy poller. The value is below the few milliseconds between two polls of UCX's
  * helper thread. */
 #define VB_POLL_BUSY_GAP_NS         UINT64_C(1000000)
-/* Empty polls before a thread is a busy poller. Measured together with one wait per round of queues: a job of 64 ranks
- * of Open MPI on two cores took 30 to 50 s instead of 150 s. The number 8 is chosen, not measured. */
+/* Empty polls before a thread is a busy poller. Measured together with one wait per round of queues, on a job of 64
+ * ranks of Open MPI on two cores: 30 to 50 s instead of 150 s. The number 8 is chosen, not measured. */
 #define VB_POLL_BUSY_POLLS          8
 /* After so many empty polls of other queues, the thread has its turn at any queue. The value is more than the number of
  * queues that a thread polls in turn. Chosen, not measured. */
 #define VB_POLL_OTHERS_MAX          16
-/* After so many empty polls of one context in a row, the thread is taken to poll no other context. Follows from
- * OTHERS_MAX. */
+/* After so many empty polls of one context in a row, the library assumes that the thread polls no other context.
+ * Follows from OTHERS_MAX. */
 #define VB_POLL_ALONE               (2 * VB_POLL_OTHERS_MAX)
 /* The least time between two turns at a shared queue: more than a time slice. Measured with three threads in each of
  * two ranks of Open MPI on a busy machine: 6 to 11 s, instead of 40 s or for ever. */
@@ -78,9 +78,9 @@
 #define VB_POLL_SHARED_PERIOD_NS    UINT64_C(10000000000)
 
 /* Turns without news before the thread waits. YIELDS: the daemon is on another processor. YIELDS_SAME: it is on the
- * same one. There the thread waits sooner, because a yield may not give the processor to the daemon, above all not to a
- * daemon in another session: Linux first divides a processor between sessions (autogroup). The numbers are chosen, not
- * measured. */
+ * same one. There the thread waits sooner, because a yield may not give the processor to the daemon. This is worst for
+ * a daemon in another session, because Linux first divides a processor between sessions (autogroup). The numbers are
+ * chosen, not measured. */
 #define VB_POLL_YIELDS              32
 #define VB_POLL_YIELDS_SAME         8
 /* How long the daemon lets a waiting thread sleep: doubled from MIN to MAX while there is no news. So a thread that
@@ -104,8 +104,8 @@
 /* The shortest sleep in CROWDED. Measured: with 50 us, 64 ranks on two cores used up the cores with their sleeps. On
  * Linux 6.18, many processes that sleep for less than 100 us starve other processes for seconds. */
 #define VB_POLL_BACKOFF_MIN_NS      UINT64_C(100000)
-/* The longest sleep in CROWDED. Measured beside 64 ranks on two cores, with sleeps of up to 4 ms, each as long as the
- * last one was late: round trips of another program went from 14 ms to about 1.5 ms. */
+/* The longest sleep in CROWDED. Each sleep is as long as the last one was late. Measured beside 64 ranks on two cores,
+ * with sleeps of up to 4 ms: round trips of another program went from 14 ms to about 1.5 ms. */
 #define VB_POLL_BACKOFF_MAX_NS      UINT64_C(4000000)
 /* A sleep that ends later than asked by this time shows that many threads wait for a processor. Chosen, not
  * measured. */

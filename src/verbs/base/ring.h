@@ -44,8 +44,8 @@ static inline bool ring_publish_srq(struct pm_srq_page *page, uint32_t tail)
 }
 
 /* Tells the daemon to look at the queues behind doorbell d. Returns true if the daemon sleeps and this caller must
- * write its eventfd. No lock. Sequentially consistent: the daemon sets `sleeping` before it looks at the bits a last
- * time, so the bits must be visible before this thread reads `sleeping`. */
+ * write its eventfd. No lock. Sequentially consistent: the daemon sets `sleeping` before its last look at the bits. So
+ * the bits must be visible before this thread reads `sleeping`. */
 static inline bool ring_doorbell(struct pm_session_page *page, uint32_t d)
 {
     uint32_t word = d / 64;

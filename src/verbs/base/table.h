@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Sparse arrays of pointers: QPs by number, and CQs, SRQs, MRs and MWs by handle or key. A key has 24 bits.
  *
- * A table is written under the lock of its context and read without a lock: its leaves are made when they are needed,
- * and stay until the table goes. */
+ * Writers hold the lock of the context; readers need no lock. A table has two levels. The leaves are allocated when
+ * they are needed, and stay until the table is freed. */
 #ifndef PUMICE_SRC_VERBS_BASE_TABLE_H
 #define PUMICE_SRC_VERBS_BASE_TABLE_H
 

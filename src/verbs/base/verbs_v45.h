@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The definitions that rdma-core's header has since version 45, and that the header of the build machine lacks: FLUSH
- * (IBA annex A19). Programs that were built with a later header use them. The numbers and offsets are those of that
- * header. */
+ * (IBA annex A19). Programs that were built with a later header use them. The numbers and offsets are the same as in
+ * that header. */
 #ifndef PUMICE_SRC_VERBS_BASE_VERBS_V45_H
 #define PUMICE_SRC_VERBS_BASE_VERBS_V45_H
 

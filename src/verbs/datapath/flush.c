@@ -24,8 +24,8 @@ static void flushed(uint32_t qpn, uint64_t wr_id, uint32_t slot, uint8_t opcode,
 /* --- shared receive queues -------------------------------------------------------------------- */
 
 /* Marks the requests whose completion waits in this CQ. No thread takes a completion of this SRQ now, because that
- * needs the lock of the SRQ. Another thread may purge other completions. Then those of this SRQ move only towards
- * higher indexes, where this loop finds them. */
+ * needs the lock of the SRQ. Another thread may purge other completions. Then the completions of this SRQ move only
+ * towards higher indexes, where this loop finds them. */
 static void mark_reported_in(struct vb_srq *srq, const struct vb_cq *cq)
 {
     /* Acquire: pairs with the release store by the poller. */

@@ -32,8 +32,8 @@ static void retire_srq(struct vb_cq *cq, struct vb_srq *srq, const struct pm_cqe
 }
 
 /* Gives the CQ entry back to the daemon, and then the slot of the request to the poster; in a send queue, together with
- * all earlier slots. The order matters: a request that is posted into the slot may complete at once, and needs that
- * entry if the CQ is no larger than its queues. Release: see vb_queue.head. */
+ * all earlier slots. The order matters: a request that is posted into the slot may complete at once. If the CQ is no
+ * larger than its queues, the completion needs that entry. Release: see vb_queue.head. */
 static void retire(struct vb_cq *cq, const struct pm_cqe *e, const uint8_t *data)
 {
     struct vb_context *c = vb_ctx(cq->cq.context);

@@ -7,8 +7,9 @@
 #include <infiniband/verbs.h>
 #include <stdint.h>
 
-/* A function that a context points to. 0 or an errno value: EOPNOTSUPP (unknown advice), ENOENT (no such lkey), EINVAL,
- * EFAULT (a range outside its region), EPERM (the region is not writable), EIO (a forked child). */
+/* A function that a context points to. 0 or an errno value. EOPNOTSUPP: unknown advice. ENOENT: no such lkey. EINVAL:
+ * unknown flags, no range, a region of another PD, or one that is not on-demand. EFAULT: a range outside its region, or
+ * pages that can't be made present. EPERM: the region is not writable. EIO: a forked child. */
 int vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sge,
                  uint32_t num);
 

@@ -59,7 +59,7 @@ static void purge(struct vb_cq *cq, const struct ring_match *m)
     ring_consume(cq->page, cq->consumer);
 }
 
-/* The completion is gone before it was polled, so the WQE index of its request is free. */
+/* The library removes the completion before it was polled. So it makes the WQE index of the request free. */
 static void give_back(void *srq, const struct pm_cqe *e)
 {
     if (e->srq)

@@ -68,9 +68,9 @@ static inline struct vb_srq_req *vb_srq_req(struct vb_srq *srq, uint32_t wqe_ind
 /* Makes the WQE index of an outstanding request free again. Under the lock of the SRQ. */
 void vb_srq_put_free(struct vb_srq *srq, uint32_t wqe_index);
 
-/* Ends the request with this WQE index: copies the len bytes of data of its completion to its SGEs (len 0: none), and
- * makes its WQE index free. The caller holds the lock of the SRQ, and must return the CQ entry of the completion before
- * it unlocks. */
+/* Ends the request with this WQE index. Copies len bytes of inline data from its completion to its SGEs (len 0: none),
+ * and makes its WQE index free. The caller holds the lock of the SRQ, and must return the CQ entry of the completion
+ * before it unlocks. */
 void vb_srq_retire(struct vb_srq *srq, uint32_t wqe_index, const uint8_t *data, uint32_t len);
 
 #endif

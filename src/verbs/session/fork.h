@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Contexts after fork(). The child has a copy of each context, but it must not use it: the rings are shared with the
- * parent, and the daemon reaches the memory of the process that opened the session. So every call on the copy fails
+/* Contexts after fork(). The child has a copy of each context, but must not use it. The rings are shared with the
+ * parent, and the daemon works on the memory of the process that opened the session. So every call on the copy fails
  * with EIO. Closing it, or destroying an object of it, only frees memory of the child. The child may open the device
  * again.
  *

@@ -6,7 +6,7 @@
 
 #include "src/verbs/session/context.h"
 
-/* Sends a request whose reply brings one descriptor, that of a segment. The results are those of vb_call. */
+/* Sends a request whose reply brings the descriptor of a segment. Returns what vb_call returns. */
 int vb_call_segment(struct vb_context *c, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len,
                     int *fd);
 

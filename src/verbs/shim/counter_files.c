@@ -112,7 +112,7 @@ static inline bool is_marked(int fd)
     return (unsigned)fd < MARKED_MAX && atomic_load_explicit(&marked[fd], memory_order_relaxed);
 }
 
-/* Is the file at fd that of a counter? Fills rq if so. */
+/* Is the file at fd a counter? Fills rq if so. */
 static bool at_counter(int fd, struct pm_counter_req *rq)
 {
     char link[32], name[256];
@@ -136,8 +136,8 @@ static bool compose_again(int fd)
 }
 
 /* Prepares a read of a marked descriptor. at is the offset of the read; -1: the current offset of the descriptor.
- * Returns false with errno ENODEV if the daemon is gone. (The function duplicates a descriptor only if the file seems
- * to be a counter, because closing any descriptor of a file ends the locks of the process on that file.) */
+ * Returns false with errno ENODEV if the daemon is gone. Closing any descriptor of a file ends the locks of the process
+ * on that file. So the function duplicates a descriptor only if the file seems to be a counter. */
 static bool refresh(int fd, off_t at)
 {
     struct pm_counter_req rq;

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Makes huge pages for the region [addr, addr + length) of at most 256 MiB: each huge page of which the region fills a
- * quarter or more, if all of it is of one mapping of the program. Content and sharing of the pages stay. writable: also
- * pages that were never written, in regions of up to 16 MiB. Where it is impossible (a kernel before 6.1, no memory,
- * madvise(MADV_NOHUGEPAGE)), nothing changes. errno is kept. */
+/* Makes huge pages for the region [addr, addr + length) of at most 256 MiB. A range becomes a huge page if the region
+ * fills a quarter of it or more, and if all of it is in one mapping of the program. The content and the sharing of the
+ * pages stay. writable: in regions of up to 16 MiB, also converts pages that were never written. Nothing changes where
+ * this is impossible (a kernel before 6.1, no memory, madvise(MADV_NOHUGEPAGE)). errno is kept. */
 void vb_hugepage_use(void *addr, size_t length, bool writable);
 
 /* Makes malloc take blocks of up to 32 MiB from its heap and not from a mapping for each. In the heap several buffers

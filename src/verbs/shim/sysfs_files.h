@@ -2,10 +2,10 @@
 /* Makes the files of RDMA devices appear, which the system does not have. Programs look for devices in the file system,
  * too: UCX wants a character device /dev/infiniband/DEV_NAME and reads files below /sys/class/infiniband/DEVICE by
  * name. A user without root can't create these files. So this module exports functions of the C library that take a
- * path, and redirects exactly these two trees: the device file to /dev/null, and the attributes to the directory that
- * the daemon keeps beside its control socket. All other paths go to the kernel unchanged. Programs still find a real
- * device of this machine, because the module redirects only names that the daemon has. The directory has only the names
- * of counters, since their values change: see counter_files.h.
+ * path, and redirects exactly these two trees. The device file becomes /dev/null. The attributes are read from the
+ * directory that the daemon keeps beside its control socket. All other paths go to the kernel unchanged. Programs still
+ * find a real device of this machine, because the module redirects only names that the daemon has. The directory has
+ * only the names of counters, since their values change: see counter_files.h.
  *
  * The library is preloaded into every shell and launcher. These functions may run in constructors, in signal handlers,
  * between fork and exec, and behind filters of system calls. So for other paths they only make a few comparisons. Then
