@@ -27,27 +27,27 @@ static const struct cause {
     const char *name, *text;
     enum log_level level;
 } drops[DROP_CAUSES] = {
-    [DROP_UNKNOWN_QP] = {"unknown_qp",   "there is no such queue pair",                              LOG_LEVEL_INFO},
-    [DROP_STATE]      = {"bad_state",    "the queue pair is not ready to receive",                   LOG_LEVEL_INFO},
-    [DROP_PKEY]       = {"bad_pkey",     "its P_Key is not 0xffff",                                  LOG_LEVEL_WARN},
-    [DROP_SOURCE]     = {"bad_source",   "its source address is not that of the queue pair's peer",  LOG_LEVEL_WARN},
-    [DROP_OPCODE]     = {"bad_opcode",   "its opcode belongs to another service",            LOG_LEVEL_WARN},
-    [DROP_RESPONSE]   = {"bad_response", "it is a response to no outstanding request",                        LOG_LEVEL_INFO},
-    [DROP_QKEY]       = {"bad_qkey",     "its Q_Key is not the queue pair's",                        LOG_LEVEL_WARN},
-    [DROP_NO_RECV]    = {"no_recv",      "no receive request is posted",                             LOG_LEVEL_INFO},
+    [DROP_UNKNOWN_QP] = {"unknown_qp",   "there is no such queue pair", LOG_LEVEL_INFO},
+    [DROP_STATE]      = {"bad_state",    "the queue pair is not ready to receive", LOG_LEVEL_INFO},
+    [DROP_PKEY]       = {"bad_pkey",     "its P_Key is not 0xffff", LOG_LEVEL_WARN},
+    [DROP_SOURCE]     = {"bad_source",   "its source address is not that of the queue pair's peer", LOG_LEVEL_WARN},
+    [DROP_OPCODE]     = {"bad_opcode",   "its opcode belongs to another service", LOG_LEVEL_WARN},
+    [DROP_RESPONSE]   = {"bad_response", "it is a response to no outstanding request", LOG_LEVEL_INFO},
+    [DROP_QKEY]       = {"bad_qkey",     "its Q_Key is not the queue pair's", LOG_LEVEL_WARN},
+    [DROP_NO_RECV]    = {"no_recv",      "no receive request is posted", LOG_LEVEL_INFO},
     [DROP_REFUSED]    = {"refused",      "it is not allowed, too long, or part of a message that was dropped", LOG_LEVEL_INFO},
-    [DROP_ICRC]       = {"bad_icrc",     "its ICRC is wrong",                                        LOG_LEVEL_WARN},
-    [DROP_MALFORMED]  = {"malformed",    "it can't be decoded",                                      LOG_LEVEL_WARN},
+    [DROP_ICRC]       = {"bad_icrc",     "its ICRC is wrong", LOG_LEVEL_WARN},
+    [DROP_MALFORMED]  = {"malformed",    "it can't be decoded", LOG_LEVEL_WARN},
 }, errors[ERROR_CAUSES] = {
-    [ERROR_PROGRAM]   = {"program",      "its program set it to this state",                         LOG_LEVEL_DEBUG},
-    [ERROR_PEER_NAK]  = {"peer_nak",     "the peer refused a request",                               LOG_LEVEL_WARN},
-    [ERROR_RETRY]     = {"retry",        "the peer did not answer, and all retries are used up",     LOG_LEVEL_WARN},
+    [ERROR_PROGRAM]   = {"program",      "its program set it to this state", LOG_LEVEL_DEBUG},
+    [ERROR_PEER_NAK]  = {"peer_nak",     "the peer refused a request", LOG_LEVEL_WARN},
+    [ERROR_RETRY]     = {"retry",        "the peer did not answer, and all retries are used up", LOG_LEVEL_WARN},
     [ERROR_RNR_RETRY] = {"rnr_retry",    "the peer had no receive request posted, and all RNR retries are used up", LOG_LEVEL_WARN},
     [ERROR_LOCAL]     = {"local",        "one of its own requests could not be executed (key, range, or memory)", LOG_LEVEL_WARN},
-    [ERROR_RESPONSE]  = {"bad_response", "a response did not fit its request",                       LOG_LEVEL_WARN},
-    [ERROR_REFUSED]   = {"refused",      "it refused a request of the peer",                         LOG_LEVEL_WARN},
+    [ERROR_RESPONSE]  = {"bad_response", "a response did not fit its request", LOG_LEVEL_WARN},
+    [ERROR_REFUSED]   = {"refused",      "it refused a request of the peer", LOG_LEVEL_WARN},
     [ERROR_RECV]      = {"recv",         "a receive request is too small for the message, or its memory can't be written", LOG_LEVEL_WARN},
-    [ERROR_MEMORY]    = {"memory",       "memory of the program that must be written is gone",     LOG_LEVEL_WARN},
+    [ERROR_MEMORY]    = {"memory",       "memory of the program that must be written is gone", LOG_LEVEL_WARN},
 };
 /* clang-format on */
 
