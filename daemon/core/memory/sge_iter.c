@@ -18,7 +18,6 @@ void sge_iter_sgl(struct sge_iter *s, const struct key_table *t, uint32_t pd, co
             off -= sge->length;
     s->sge = sge;
     s->off = off;
-    layout_walk_init(&s->walk);
 }
 
 void sge_iter_remote(struct sge_iter *s, const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key,
@@ -34,7 +33,6 @@ void sge_iter_remote(struct sge_iter *s, const struct key_table *t, uint32_t pd,
     s->own = (struct sge){.addr = addr, .length = len, .lkey = key};
     s->sge = NULL;
     s->off = 0;
-    layout_walk_init(&s->walk);
 }
 
 static const struct sge *present(const struct sge_iter *s)
@@ -115,10 +113,12 @@ static bool inner_segment(struct sge_iter *s, const struct layout *l, const stru
 static int next_segment(struct sge_iter *s, struct mem_segment *out)
 {
     for (;;) {
-        struct layout_segment p;
-        const struct layout *l = layout_walk_next(&s->walk, &p);
-        if (l)
-            return inner_segment(s, l, &p, out) ? 1 : -1;
+        if (s->layout) {
+            struct layout_segment p;
+            const struct layout *l = layout_walk_next(&s->walk, &p);
+            if (l)
+                return inner_segment(s, l, &p, out) ? 1 : -1;
+        }
         if (s->left == 0)
             return 0;
         const struct sge *sge = present(s);
@@ -137,6 +137,8 @@ static int next_segment(struct sge_iter *s, struct mem_segment *out)
                     (struct mem_segment){.va = k->init.va + (addr - k->init.iova), .len = len, .space = k->init.space};
                 return 1;
             }
+            if (!s->layout)
+                layout_walk_init(&s->walk);
             s->layout = true;
             if (!layout_walk_push(&s->walk, &k->shape->layout, addr, len))
                 return -1;
@@ -168,7 +170,7 @@ int sge_iter_segments(struct sge_iter *s, struct mem_segment *out, unsigned max)
 
 bool sge_iter_done(struct sge_iter *s)
 {
-    return s->left == 0 && layout_walk_done(&s->walk);
+    return s->left == 0 && (!s->layout || layout_walk_done(&s->walk));
 }
 
 /* --- copying ---------------------------------------------------------------------------------- */

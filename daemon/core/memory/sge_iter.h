@@ -22,12 +22,12 @@ struct sge_iter {
     uint32_t access; /* the intended access, enum access_flags; 0: read locally */
     uint32_t qpn; /* the QP that received a peer's request */
     bool remote; /* the key is an rkey */
-    bool layout; /* the last key was that of a window with a layout */
+    bool layout; /* a key so far was that of a window with a layout: `walk` is in use */
     uint32_t left; /* bytes that were not looked up yet */
     const struct sge *sge; /* the current SGE; NULL: `own` */
     uint32_t off; /* bytes of it that are done */
     struct sge own;
-    struct layout_walk walk; /* valid if the current SGE belongs to a window with a layout */
+    struct layout_walk walk; /* valid if `layout` */
 };
 
 /* Iterates over bytes [off, off + len) of an SGE list. The list must have these bytes, and must stay where it is. */
