@@ -15,6 +15,7 @@
 #include "daemon/core/requester/rendezvous.h"
 #include "daemon/core/responder/srq.h"
 #include "daemon/core/tm/tag_list.h"
+#include "wire/gid.h"
 
 static size_t larger(size_t a, size_t b)
 {
@@ -138,6 +139,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     qp->xrcd = init->xrcd;
     qp->type = init->type;
     qp->service = type->service;
+    qp->send_ops = type->send_ops;
     qp->sq_sig_all = init->sq_sig_all;
     qp->caps = caps_of(init);
     lay_out_queues(qp, init);
@@ -271,14 +273,14 @@ void qp_kick(struct qp *qp)
 
 int mcast_attach(struct qp *qp, const uint8_t gid[16])
 {
-    if (qp->type != QPT_UD || !mcast_is_group(gid))
+    if (qp->type != QPT_UD || !gid_is_multicast(gid))
         return -EINVAL;
     return mcast_join(&qp->e->mcast, qp, &qp->groups, gid);
 }
 
 int mcast_detach(struct qp *qp, const uint8_t gid[16])
 {
-    if (qp->type != QPT_UD || !mcast_is_group(gid))
+    if (qp->type != QPT_UD || !gid_is_multicast(gid))
         return -EINVAL;
     return mcast_leave(&qp->e->mcast, qp, gid);
 }

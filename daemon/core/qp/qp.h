@@ -25,6 +25,7 @@ struct qp {
     uint32_t mtu; /* bytes */
     uint8_t type;
     uint8_t service; /* enum op_service */
+    uint16_t send_ops; /* requests that may be posted: bits of enum send_op */
     bool sq_sig_all;
     bool sq_drained_reported;
     bool last_wqe_reported;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/core/path/mcast.h"
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/qp/qp_check.h"
 #include "daemon/core/qp/qp_type.h"
@@ -20,7 +19,7 @@ static bool is_flush(const struct flush *f)
 /* Checks a request against the QP's type and caps, and sums up its length. */
 static int send_length(const struct qp *qp, const struct send_wr *wr, const struct sge *sge, uint32_t *length)
 {
-    if (wr->opcode >= 16 || !(qp_type_info(qp->type)->send_ops >> wr->opcode & 1))
+    if (wr->opcode >= 16 || !(qp->send_ops >> wr->opcode & 1))
         return -EINVAL;
     bool atomic_write = wr->opcode == WR_ATOMIC_WRITE;
     if ((QP_LOCAL_OPS | 1 << WR_FLUSH) >> wr->opcode & 1 || (atomic_write && wr->num_sge == 0)) {
@@ -56,13 +55,13 @@ static uint8_t datagram_error(const struct qp *qp, const struct av *av, uint32_t
     if (length > qp->mtu)
         return WC_LOC_LEN_ERR;
     bool same = gid_is_v4(av->dgid) == gid_is_v4(qp->e->cfg.gids[av->sgid_index]);
-    return same || mcast_is_group(av->dgid) ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
+    return same || gid_is_multicast(av->dgid) ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
 }
 
 int qp_send_reserve(struct qp *qp, struct send_slot *slot)
 {
     const struct queue *sq = &qp->req.sq;
-    if (qp->attr.state < QPS_RTS || qp_type_info(qp->type)->send_ops == 0)
+    if (qp->attr.state < QPS_RTS || qp->send_ops == 0)
         return -EINVAL;
     if (qp->tm && tm_profile_of(qp->tm)->owns_send_queue)
         return -EINVAL;
