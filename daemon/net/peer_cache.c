@@ -47,6 +47,7 @@ static struct peer_addr *fill(struct peers *p, struct peer_addr *slot, const uin
     flow.is_v6 = addr->sa.sa_family == AF_INET6;
     memcpy(slot->gid, gid, 16);
     slot->addr = *addr;
+    slot->addr_len = addr_len(addr);
     icrc_ctx_init(&slot->icrc, &flow);
     slot->valid = true;
     return slot;

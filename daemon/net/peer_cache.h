@@ -14,6 +14,7 @@ struct peer_addr {
     bool valid;
     uint8_t gid[16];
     union addr addr; /* with the port of the peer */
+    socklen_t addr_len;
     struct icrc_ctx icrc;
 };
 
