@@ -19,6 +19,12 @@ static inline bool gid_is_v4(const uint8_t gid[16])
     return memcmp(gid, mapped, sizeof(mapped)) == 0;
 }
 
+/* True if the GID is that of a multicast group: ff00::/8, or 224.0.0.0/4 as an IPv4-mapped address. */
+static inline bool gid_is_multicast(const uint8_t gid[16])
+{
+    return gid[0] == 0xff || (gid_is_v4(gid) && gid[GID_V4_AT] >> 4 == 0xe);
+}
+
 /* Sets the GID to ::ffff:a.b.c.d. ip4 points to the four bytes of the address in network byte order, and may be part of
  * gid. */
 static inline void gid_from_v4(uint8_t gid[16], const void *ip4)

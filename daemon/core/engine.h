@@ -66,11 +66,11 @@ struct qp *qp_find(struct engine *e, uint32_t qpn); /* NULL: none */
 /* Takes in a packet whose ICRC was found right. The payload must stay valid until deferred writes were carried out.
  *
  * Multicast: a packet for QP 0xffffff to a group goes to each UD QP in it, except the one that sent it. The engine
- * can't send to itself. So the owner gives each packet to a group (mcast_is_group(tx_pkt.av->dgid)) to the socket, and
- * also back to its own engine, as a packet from the device's own address, whether or not some QP here has joined. The
- * owner must not take in its own packets a second time: the kernel's multicast loop, which other devices on the same
- * machine need, brings them back to a socket that has joined. So the owner drops packets to a group that the network
- * brings from the device's own address. The owner joins the group on its socket while a QP is in it. */
+ * can't send to itself. So the owner gives each packet to a group (gid_is_multicast(tx_pkt.av->dgid)) to the socket,
+ * and also back to its own engine, as a packet from the device's own address, whether or not some QP here has joined.
+ * The owner must not take in its own packets a second time: the kernel's multicast loop, which other devices on the
+ * same machine need, brings them back to a socket that has joined. So the owner drops packets to a group that the
+ * network brings from the device's own address. The owner joins the group on its socket while a QP is in it. */
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
 
 /* Appends packets that are due. The QPs take turns, until nothing is due or the batch has no room. Returns how many

@@ -8,6 +8,7 @@
 #include "daemon/monitor/capture.h"
 #include "daemon/net/gso.h"
 #include "wire/bth.h"
+#include "wire/gid.h"
 #include "wire/pkt.h"
 
 /* The packets of a batch that also go to this device itself. */
@@ -33,7 +34,7 @@ static bool stays(const struct device *d, const struct tx_pkt *p)
 /* A packet to a multicast group goes to the network, and to the group's members on this device. */
 static bool comes_back(const struct device *d, const struct tx_pkt *p)
 {
-    return mcast_is_group(p->av->dgid) && !d->settings->loopback_wire && !TAILQ_EMPTY(&d->groups);
+    return gid_is_multicast(p->av->dgid) && !d->settings->loopback_wire && !TAILQ_EMPTY(&d->groups);
 }
 
 /* Queues a message of n packets for sending. damage, if not NULL, corrupts it. */
@@ -179,7 +180,7 @@ unsigned device_tx(struct device *d, uint64_t now)
     struct tx_batch *b = &d->tx;
     struct sorted s;
 
-    if (udp_pending(&d->udp) && udp_flush(&d->udp) != 0)
+    if (udp_flush(&d->udp) != 0)
         return 0; /* udp still needs the batch's buffer */
     b->n = 0;
     b->used = 0;
@@ -196,8 +197,7 @@ unsigned device_tx(struct device *d, uint64_t now)
         else
             sort_plain(d, b, &s, udp_gso(&d->udp, now));
     }
-    if (udp_pending(&d->udp))
-        udp_flush(&d->udp); /* if the socket is full, the next call sends the rest */
+    udp_flush(&d->udp); /* if the socket is full, the next call sends the rest */
     for (unsigned i = 0; i < s.n; i++) {
         const struct tx_pkt *p = &b->pkt[s.inside[i].index];
 

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/core/path/mcast.h"
 #include "daemon/net/address.h"
 #include "daemon/objects/qp/qp.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 #include "wire/bth.h"
+#include "wire/gid.h"
 #include "wire/pkt.h"
 
 _Static_assert(sizeof(struct pm_capture_page) <= PM_CAPTURE_RING, "the ring follows the page");
@@ -151,7 +151,7 @@ static void name_destination(const struct device *d, const uint8_t dgid[16], uin
 {
     union addr to;
 
-    if (mcast_is_group(dgid) && gid_to_addr(dgid, &d->addr, &to))
+    if (gid_is_multicast(dgid) && gid_to_addr(dgid, &d->addr, &to))
         addr_to_gid(&to, out);
     else
         memcpy(out, dgid, 16);

@@ -7,6 +7,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/net/udp.h"
+#include "wire/gid.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 
@@ -50,7 +51,7 @@ static size_t put_control(const struct udp *u, uint8_t *buf, const struct tx_pkt
     if (segment)
         p = put_cmsg(p, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
     /* For multicast the kernel's default is 1. */
-    if (av->hop_limit && (av->hop_limit != TTL_DEFAULT || mcast_is_group(av->dgid))) {
+    if (av->hop_limit && (av->hop_limit != TTL_DEFAULT || gid_is_multicast(av->dgid))) {
         v = av->hop_limit;
         p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_HOPLIMIT : IP_TTL, &v, sizeof(v));
     }
@@ -86,10 +87,10 @@ uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned
     size_t bytes = pkt[n - 1].off + pkt[n - 1].len - pkt[0].off;
     tx->to[at] = peer->addr;
     tx->iov[at] = (struct iovec){buf + pkt[0].off, bytes};
-    tx->info[at] = (struct udp_tx_info){(uint16_t)n, (uint16_t)pkt[0].len, mcast_is_group(pkt[0].av->dgid)};
+    tx->info[at] = (struct udp_tx_info){(uint16_t)n, (uint16_t)pkt[0].len, gid_is_multicast(pkt[0].av->dgid)};
     struct msghdr *m = &tx->msg[at].msg_hdr;
     m->msg_name = &tx->to[at];
-    m->msg_namelen = addr_len(&tx->to[at]);
+    m->msg_namelen = peer->addr_len;
     m->msg_iov = &tx->iov[at];
     m->msg_iovlen = 1;
     m->msg_controllen = put_control(u, tx->ctl[at].buf, pkt, n > 1 ? (uint16_t)pkt[0].len : 0, ce);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/core/path/mcast.h"
+#include "wire/gid.h"
 
 /* Without probes, a quarter of the window is released in this interval, … */
 #define PACE_NS 250000u
@@ -32,7 +32,7 @@ static uint64_t quarter(const struct datagram_flow_table *t)
 /* If several addresses share an entry, only the entry's own address is probed, if packets were sent there. */
 static bool can_probe(const struct peer_window *p)
 {
-    return !mcast_is_group(p->gid) && memcmp(p->flow.av.dgid, p->gid, sizeof(p->gid)) == 0;
+    return !gid_is_multicast(p->gid) && memcmp(p->flow.av.dgid, p->gid, sizeof(p->gid)) == 0;
 }
 
 static void probe_soon(struct datagram_flow_table *t, struct peer_window *p)
@@ -140,7 +140,7 @@ bool datagram_flow_tx(struct datagram_flow_table *t, struct tx_batch *b, uint64_
 int datagram_flow_check(struct datagram_flow_table *t, const struct av *av, uint32_t size, uint32_t sequence,
                         uint64_t token)
 {
-    if (size < PROBE_LEN || size > PKT_MTU_MAX || mcast_is_group(av->dgid) || av->sgid_index >= t->cfg->num_gids)
+    if (size < PROBE_LEN || size > PKT_MTU_MAX || gid_is_multicast(av->dgid) || av->sgid_index >= t->cfg->num_gids)
         return -EINVAL;
     if (t->tail - t->head == FLOW_ANSWERS)
         return -EAGAIN;
@@ -218,7 +218,7 @@ static uint8_t address_index(const struct datagram_flow_table *t, const uint8_t 
 
 static void answer(struct datagram_flow_table *t, const struct probe *probe, const struct rx_meta *meta)
 {
-    if (t->tail - t->head == FLOW_ANSWERS || mcast_is_group(meta->src_gid) || mcast_is_group(meta->dst_gid))
+    if (t->tail - t->head == FLOW_ANSWERS || gid_is_multicast(meta->src_gid) || gid_is_multicast(meta->dst_gid))
         return;
     struct datagram_answer *a = &t->answer[t->tail++ % FLOW_ANSWER_SLOTS];
     *a = (struct datagram_answer){.probe = *probe};

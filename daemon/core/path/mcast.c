@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "wire/gid.h"
-
 void mcast_init(struct mcast *m, struct mcast_member *members, uint32_t size)
 {
     for (uint32_t i = 0; i < MCAST_BUCKETS; i++)
@@ -14,11 +12,6 @@ void mcast_init(struct mcast *m, struct mcast_member *members, uint32_t size)
     m->members = members;
     m->size = size;
     m->untouched = 0;
-}
-
-bool mcast_is_group(const uint8_t gid[16])
-{
-    return gid[0] == 0xff || (gid_is_v4(gid) && gid[GID_V4_AT] >> 4 == 0xe);
 }
 
 /* Groups usually differ in their last bytes. */

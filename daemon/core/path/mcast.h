@@ -27,9 +27,6 @@ struct mcast {
     uint32_t untouched; /* members from here on were never used */
 };
 
-/* Is it a multicast group: ff00::/8, or 224.0.0.0/4 as an IPv4-mapped address? */
-bool mcast_is_group(const uint8_t gid[16]);
-
 /* members: `size` zeroed entries. */
 void mcast_init(struct mcast *m, struct mcast_member *members, uint32_t size);
 /* Adds the QP to a group, and the membership to the QP's list of groups. Joining twice counts once. -ENOMEM: no

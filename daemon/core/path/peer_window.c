@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "daemon/core/path/mcast.h"
+#include "wire/gid.h"
 
 void peer_window_table_init(struct peer_window_table *t, struct peer_window *peers, uint32_t size)
 {
@@ -43,7 +43,7 @@ static void init_flow(struct datagram_flow *f, const uint8_t gid[16])
     timer_init(&f->timer);
     f->timer.kind = TIMER_PEER;
     list_init(&f->due);
-    f->unprobed = mcast_is_group(gid);
+    f->unprobed = gid_is_multicast(gid);
 }
 
 static struct peer_window *take(struct peer_window_table *t)

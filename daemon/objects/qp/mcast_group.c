@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/core/path/mcast.h"
 #include "daemon/device/device.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
+#include "wire/gid.h"
 
 static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 {
@@ -120,7 +120,7 @@ static int check(struct session *s, const struct pm_mcast_req *r, struct control
         return control_fail(rp, -EINVAL, "no queue pair 0x%06x", r->qpn);
     if ((*q)->type != QPT_UD)
         return control_fail(rp, -EINVAL, "queue pair 0x%06x is not of type UD", r->qpn);
-    if (!mcast_is_group(r->gid))
+    if (!gid_is_multicast(r->gid))
         return control_fail(rp, -EINVAL, "%s is not a multicast group", gid_text(r->gid, gid));
     return 0;
 }

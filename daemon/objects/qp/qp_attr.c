@@ -5,12 +5,12 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
-#include "daemon/core/path/mcast.h"
 #include "daemon/device/device.h"
 #include "daemon/objects/qp/qp.h"
 #include "daemon/objects/qp/qp_ring.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
+#include "wire/gid.h"
 
 /* Checks the fields that are wider in the message than in the engine, so that no bits get lost. */
 static bool fits(const struct pm_qp_attr *a, uint32_t mask)
@@ -29,7 +29,7 @@ static int check_address(const struct session *s, const struct pm_av *av, struct
     if (av->sgid_index >= d->config.num_gids)
         return control_fail(rp, -EINVAL, "source GID index %u: device %s has %u", av->sgid_index, d->name,
                             d->config.num_gids);
-    if (mcast_is_group(av->dgid) || !gid_to_addr(av->dgid, &d->addr, &to))
+    if (gid_is_multicast(av->dgid) || !gid_to_addr(av->dgid, &d->addr, &to))
         return control_fail(rp, -EINVAL, "destination GID %s can't be reached from GID index %u, address %s",
                             gid_text(av->dgid, gid), av->sgid_index, addr_text(&d->addr, own));
     return 0;

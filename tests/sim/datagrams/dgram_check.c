@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Unreliable QPs: checks of the invariants (dgram.h). */
 #include "tests/sim/sim.h"
+#include "wire/gid.h"
 #include "wire/grh.h"
 #include "wire/probe.h"
 
@@ -259,7 +260,7 @@ bool dgram_observe(struct host *h, const struct tx_pkt *t, const struct pkt *p)
                     p->opcode == (OP_SERVICE_UD | OP_SEND_ONLY) && p->dest_qpn == PROBE_QPN && !p->ackreq &&
                         p->deth.qkey == PROBE_QKEY && probe_decode(p->payload, p->payload_len, &probe),
                     "host %d: a flow probe that is none", h->index);
-        sim_require(s, !mcast_is_group(t->av->dgid), "host %d: a probe to a group", h->index);
+        sim_require(s, !gid_is_multicast(t->av->dgid), "host %d: a probe to a group", h->index);
         return true;
     }
     for (int i = 0; i < s->dg.n; i++) {
