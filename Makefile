@@ -195,7 +195,7 @@ $(TAGMPI_STRESS): $(call obj,$(wildcard tests/tagmpi/*.c) $(TAGMPI_LAYER))
 MPI_SRC := $(wildcard tests/mpi/*.c)
 MPI_H := tests/mpi/mt.h tests/mpi/data.h
 MPI_BIN := $(foreach mpi,openmpi mpich,$(patsubst tests/mpi/%.c,$(BUILD)/tests/mpi/$(mpi)/%,$(MPI_SRC)))
-mpicc = mpicc.$(1) -D_GNU_SOURCE $(CSTD) $(WARN) $(if $(filter mpich,$(1)),-Wno-stringop-overflow) $(OPT)
+mpicc = mpicc.$(1) -D_GNU_SOURCE -I. $(CSTD) $(WARN) $(if $(filter mpich,$(1)),-Wno-stringop-overflow) $(OPT)
 $(BUILD)/tests/mpi/openmpi/%: tests/mpi/%.c $(MPI_H)
 	@mkdir -p $(@D)
 	$(call mpicc,openmpi) -o $@ $< -lpthread

@@ -13,7 +13,8 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+for folder in ("../lib", "../capture"): # capture: icrc_check
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), folder))
 
 import cases as table  # noqa: E402
 import lab as labs  # noqa: E402
