@@ -61,5 +61,5 @@ named=$(read_capture -Y 'frame.interface_name == "lab0" && eth.src.lg == 1' | wc
 [ "$named" -eq "$packets" ] || fail "interface name right in $named of $packets packets"
 
 # 4. The ICRCs.
-python3 "$here/icrc_check.py" "$capture" "$packets" || fail "ICRCs"
+python3 "$here/../lib/icrc_check.py" "$capture" "$packets" || fail "ICRCs"
 echo "wire_tshark: $packets packets agree"
