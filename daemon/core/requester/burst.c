@@ -264,7 +264,23 @@ void burst_gather(struct burst *s)
     }
 }
 
-/* --- room ------------------------------------------------------------------------------------- */
+/* --- start and room --------------------------------------------------------------------------- */
+
+void burst_init(struct burst *s, struct qp *qp, struct tx_batch *b, uint32_t budget, uint64_t now)
+{
+    /* Field by field: an initializer would clear the arrays. */
+    s->qp = qp;
+    s->b = b;
+    s->now = now;
+    s->budget = budget;
+    s->sent0 = qp->req.sent_psn;
+    s->runs = s->segments = s->bufs = 0;
+}
+
+bool burst_is_spent(const struct burst *s)
+{
+    return s->budget == 0 || s->runs == BURST_RUNS || s->segments + ENGINE_MAX_SGE > BURST_SEGMENTS;
+}
 
 uint32_t burst_room(const struct burst *s, const struct send_wqe *w, uint32_t off)
 {

@@ -32,21 +32,10 @@ struct burst {
     struct run run[BURST_RUNS];
 };
 
-/* Starts a burst. (An initializer would clear the arrays.) */
-static inline void burst_init(struct burst *s, struct qp *qp, struct tx_batch *b, uint32_t budget, uint64_t now)
-{
-    s->qp = qp;
-    s->b = b;
-    s->now = now;
-    s->budget = budget;
-    s->sent0 = qp->req.sent_psn;
-    s->runs = s->segments = s->bufs = 0;
-}
+/* Starts a burst. */
+void burst_init(struct burst *s, struct qp *qp, struct tx_batch *b, uint32_t budget, uint64_t now);
 /* Has the turn sent as much as it may? */
-static inline bool burst_is_spent(const struct burst *s)
-{
-    return s->budget == 0 || s->runs == BURST_RUNS || s->segments + ENGINE_MAX_SGE > BURST_SEGMENTS;
-}
+bool burst_is_spent(const struct burst *s);
 /* How many packets of the request, from packet off on, fit into the rest of the turn and of the batch. 0: the batch is
  * full. */
 uint32_t burst_room(const struct burst *s, const struct send_wqe *w, uint32_t off);
