@@ -27,6 +27,8 @@ struct recv_wqe *resp_recv(struct qp *qp)
 /* The protection domain of the keys of a receive request: that of the poster. An SRQ has its own (10.2.9.2). */
 static uint32_t recv_pd(const struct qp *qp)
 {
+    if (qp->resp.srqn == 0)
+        return qp->pd;
     const struct srq *srq = srq_find(qp->e, qp->resp.srqn);
     return srq ? srq->pd : qp->pd;
 }
@@ -44,7 +46,8 @@ struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
     c->wr_id = w->wr.wr_id;
     c->slot = w->wr.slot;
     c->opcode = WC_RECV;
-    srq_completed(qp, c);
+    if (qp->resp.srqn)
+        srq_completed(qp, c);
     return c;
 }
 
