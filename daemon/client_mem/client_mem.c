@@ -57,34 +57,22 @@ static uint64_t proc_mem_copy(int fd, bool write, const struct iovec *local, uns
     return done;
 }
 
-static uint64_t copy(const struct client_mem *s, bool write, const struct iovec *local, unsigned nlocal,
-                     const struct iovec *remote, unsigned nremote)
-{
-    ssize_t r;
-
-    switch (s->path) {
-    case PM_MEMORY_PROCESS_VM:
-        r = write ? process_vm_writev(s->pid, local, nlocal, remote, nremote, 0)
-                  : process_vm_readv(s->pid, local, nlocal, remote, nremote, 0);
-        return r > 0 ? (uint64_t)r : 0;
-    case PM_MEMORY_PROC_MEM:
-        return proc_mem_copy(s->fd, write, local, nlocal, remote, nremote);
-    case PM_MEMORY_NONE:
-        break;
-    }
-    return 0;
-}
-
 uint64_t client_mem_read(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
                          const struct iovec *remote, unsigned nremote)
 {
-    return copy(s, false, local, nlocal, remote, nremote);
+    if (s->path == PM_MEMORY_PROC_MEM)
+        return proc_mem_copy(s->fd, false, local, nlocal, remote, nremote);
+    ssize_t n = s->path == PM_MEMORY_PROCESS_VM ? process_vm_readv(s->pid, local, nlocal, remote, nremote, 0) : 0;
+    return n > 0 ? (uint64_t)n : 0;
 }
 
 uint64_t client_mem_write(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
                           const struct iovec *remote, unsigned nremote)
 {
-    return copy(s, true, local, nlocal, remote, nremote);
+    if (s->path == PM_MEMORY_PROC_MEM)
+        return proc_mem_copy(s->fd, true, local, nlocal, remote, nremote);
+    ssize_t n = s->path == PM_MEMORY_PROCESS_VM ? process_vm_writev(s->pid, local, nlocal, remote, nremote, 0) : 0;
+    return n > 0 ? (uint64_t)n : 0;
 }
 
 /* --- probing ----------------------------------------------------------------------------------- */

@@ -24,55 +24,50 @@
 
 #define CLIENT_MEM_IOVS IOV_MAX /* the most entries on each side of a process_vm call */
 
-/* the number in struct mem_segment */
+/* The way to reach the memory that the configuration asks for. */
 enum memory_mode {
-    MEMORY_AUTO, /* the first one that works */
+    MEMORY_AUTO, /* the first way that works */
     MEMORY_PROCESS_VM,
     MEMORY_PROC_MEM,
 };
 
 struct client_mem {
-    uint32_t number; /* struct mem_segment's */
+    uint32_t number; /* the number in struct mem_segment */
     enum pm_memory_path path;
-    pid_t pid; /* writes wait */
-    int fd; /* list of the dirty ones */
-    /* Sources of the waiting writes, in order. */
-    bool dirty;
+    pid_t pid; /* for PM_MEMORY_PROCESS_VM */
+    int fd; /* for PM_MEMORY_PROC_MEM; owned; -1: none */
+    bool dirty; /* writes wait */
     unsigned nlocal, nremote;
     uint64_t waiting_bytes;
-    /* The QP that each source belongs to. */
-    TAILQ_ENTRY(client_mem) link;
-    /* Destinations of the waiting writes. Adjacent ones are merged. */
+    TAILQ_ENTRY(client_mem) link; /* in the list of dirty ones */
+    /* Sources of the waiting writes, in order. */
     struct iovec local[CLIENT_MEM_IOVS];
-    /* Finds a way that works: reads the 8 bytes at probe_va, compares them with probe_value, and writes them back.
-     * The struct takes ownership of fd (or -1). same_user: the client runs with the daemon's uid. If no way works,
-     * path is PM_MEMORY_NONE. */
+    /* The QP that each source belongs to. */
     uint32_t qpn[CLIENT_MEM_IOVS];
-    /* Copy between local[0 … nlocal) and remote[0 … nremote), which have the same total length and at most
-     * CLIENT_MEM_IOVS entries each. They return the number of bytes copied before the first byte that could not be
-     * copied. */
+    /* Destinations of the waiting writes. Adjacent ones are merged. */
     struct iovec remote[CLIENT_MEM_IOVS];
 };
 
-/* Queues a write of len bytes from src to va. src must stay valid until client_mem_flush. False: there is no room;
- * flush first. */
+/* Finds a way that works: reads the 8 bytes at probe_va, compares them with probe_value, and writes them back. The
+ * struct takes ownership of fd (or -1). same_user: the client runs with the daemon's uid. If no way works, path is
+ * PM_MEMORY_NONE. */
 void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, int fd, bool same_user, enum memory_mode mode,
                      uint64_t probe_va, uint64_t probe_value);
 void client_mem_fini(struct client_mem *s);
 
-/* Executes the waiting writes in order. Calls `failed` for each write that failed. The writes after a failed one are
- * still executed, because they may belong to other QPs. */
+/* Copy between local[0 … nlocal) and remote[0 … nremote), which have the same total length and at most CLIENT_MEM_IOVS
+ * entries each. They return the number of bytes copied before the first byte that could not be copied. */
 uint64_t client_mem_read(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
                          const struct iovec *remote, unsigned nremote);
 uint64_t client_mem_write(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
                           const struct iovec *remote, unsigned nremote);
 
-/* Remembers a write of len bytes at src, which must stay valid until client_mem_flush, to va. False: there is no room,
+/* Queues a write of len bytes from src to va. src must stay valid until client_mem_flush. False: there is no room;
  * flush first. */
 bool client_mem_defer(struct client_mem *s, uint32_t qpn, uint64_t va, const uint8_t *src, size_t len);
 
-/* Carries the waiting writes out, in order. failed is called for each write that failed; those behind it
- * are carried out all the same, for other QPs may have made them. */
+/* Executes the waiting writes in order. Calls `failed` for each write that failed. The writes after a failed one are
+ * still executed, because they may belong to other QPs. */
 void client_mem_flush(struct client_mem *s, void (*failed)(void *ctx, uint32_t qpn), void *ctx);
 
 const char *client_mem_path_name(enum pm_memory_path path); /* "process_vm", "proc_mem", "none" */
