@@ -35,7 +35,7 @@ int mem_backend_add(struct mem_backend *m, struct client_mem *s)
 void mem_backend_remove(struct mem_backend *m, struct client_mem *s)
 {
     if (s->dirty)
-        mem_backend_flush_all(m);
+        mem_backend_flush(m);
     m->client[s->number] = NULL;
 }
 
@@ -69,7 +69,7 @@ bool mem_backend_pop_fault(struct mem_backend *m, uint32_t *qpn)
     return true;
 }
 
-void mem_backend_flush_all(struct mem_backend *m)
+void mem_backend_flush(struct mem_backend *m)
 {
     struct client_mem *s;
 

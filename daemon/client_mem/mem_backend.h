@@ -37,12 +37,8 @@ int mem_backend_add(struct mem_backend *m, struct client_mem *s);
 /* Call it before s is freed. No write to s may wait. */
 void mem_backend_remove(struct mem_backend *m, struct client_mem *s);
 
-void mem_backend_flush_all(struct mem_backend *m);
-static inline void mem_backend_flush(struct mem_backend *m)
-{
-    if (!TAILQ_EMPTY(&m->dirty))
-        mem_backend_flush_all(m);
-}
+/* Executes all deferred writes. */
+void mem_backend_flush(struct mem_backend *m);
 
 /* Returns the next QP whose write failed. False: there is none. */
 bool mem_backend_pop_fault(struct mem_backend *m, uint32_t *qpn);
