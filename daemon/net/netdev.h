@@ -14,7 +14,7 @@ struct netdev {
     char name[IF_NAMESIZE];
     unsigned index; /* 0: unknown */
     unsigned mtu; /* bytes of an IP packet */
-    bool up; /* up and running */
+    bool up; /* administratively up, and running */
     uint8_t mac[6]; /* all 0 on loopback */
 };
 
