@@ -5,7 +5,7 @@
  *     gso = auto
  *     log-level = info
  *     device pumice0 { address = 127.0.0.1 }
- * / */
+ */
 #ifndef PUMICE_DAEMON_CONFIG_H
 #define PUMICE_DAEMON_CONFIG_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The options of the daemon: one table, from which come the command line (daemon/command_line.h), the configuration
- * file (daemon/config.h) and what SIGHUP may change (daemon/reload.h). A unit test compares it with the manual page
- * docs/man/pumiced.8.
+/* The options of the daemon, in one table. The command line (daemon/command_line.h), the configuration file
+ * (daemon/config.h) and the reload at SIGHUP (daemon/reload.h) all use this table. A unit test compares it with the
+ * manual page docs/man/pumiced.8.
  *
  * An option has the same name in the configuration file and, after two dashes, on the command line. Both accept the
  * same values and report the same errors. */
@@ -29,7 +29,8 @@ struct option_def {
     const char *argument;
     uint8_t help_group; /* --help lists the groups in this order */
     uint8_t flags; /* enum option_flag */
-    /* Parses a value. 0, or -EINVAL with why. NULL: the option is no setting, the command line itself handles it. */
+    /* Parses a value. 0, or -EINVAL with why. NULL: the option is no setting; the command line handles it
+     * itself. */
     int (*set)(const struct option_def *o, struct settings *s, const char *value, char why[ERROR_TEXT_MAX]);
     /* The bytes of struct settings that the option sets. Size 0: another option has them, or there are none. */
     size_t offset, size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sentences about what went wrong. A function that fails writes one into `char why[ERROR_TEXT_MAX]` of its caller,
- * which logs it or passes it on. */
+/* Error texts. A function that fails writes a sentence about the cause into its caller's `char why[ERROR_TEXT_MAX]`.
+ * The caller logs the sentence or passes it on. */
 #ifndef PUMICE_DAEMON_BASE_ERROR_TEXT_H
 #define PUMICE_DAEMON_BASE_ERROR_TEXT_H
 

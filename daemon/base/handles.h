@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Maps the numbers by which clients name objects to the objects of the daemon. Any other number finds nothing, so a
- * client may send any value. */
+/* Handle tables: map the numbers that clients use for objects to the daemon's objects. A number that is not in the
+ * table finds nothing, so the daemon can look up any value that a client sends. */
 #ifndef PUMICE_DAEMON_BASE_HANDLES_H
 #define PUMICE_DAEMON_BASE_HANDLES_H
 
@@ -11,12 +11,13 @@ struct handles {
     struct handle *hash; /* NULL: empty */
     uint32_t count; /* entries */
     uint32_t limit; /* most entries; 0: no limit */
-    /* The number given last. Numbers are given in order, so that a number returns as late as possible. */
+    /* The latest number that handles_add gave. It gives numbers in order, so that a freed number is reused as late as
+     * possible. */
     uint32_t next;
 };
 
-/* Numbers have 24 bits. In a table with a limit they are at most HANDLES_SPREAD times the limit, because clients have
- * tables by number, too. These grow with the numbers and never shrink. */
+/* Numbers have 24 bits. In a table with a limit they are at most HANDLES_SPREAD times the limit. The reason is that
+ * clients have tables by number, too, which grow with the numbers and never shrink. */
 #define HANDLES_MAX 0xffffffu
 #define HANDLES_SPREAD 16u
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Values of JSON documents, each a new reference. */
+/* Makes JSON values (jansson) from numbers: integers, hexadecimal texts, and durations in microseconds. Each function
+ * returns a new reference. */
 #ifndef PUMICE_DAEMON_BASE_JSON_H
 #define PUMICE_DAEMON_BASE_JSON_H
 

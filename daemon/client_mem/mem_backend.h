@@ -34,7 +34,7 @@ void mem_backend_fini(struct mem_backend *m);
 /* Gives the client's memory a number and registers it. -ENOSPC: there are too many. The caller keeps the ownership of
  * s. */
 int mem_backend_add(struct mem_backend *m, struct client_mem *s);
-/* Call it before s is freed. No write to s may wait. */
+/* To be called before s is freed. Executes the deferred writes if some to s wait. */
 void mem_backend_remove(struct mem_backend *m, struct client_mem *s);
 
 /* Executes all deferred writes. */

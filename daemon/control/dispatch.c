@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The operations of a bound session, as a table in the order of enum pm_op. */
+/* The table of control operations, in the order of enum pm_op: payload length, handler, and the data path work before
+ * it. Only sessions that are bound to a device use it. */
 #include "daemon/control/dispatch.h"
 
 #include <errno.h>
@@ -83,7 +84,7 @@ static int modify_qp(struct session *s, const void *rq, struct control_reply *rp
 
 /* --- the data path ---
  *
- * Control operations don't run the data path. For two of them the loop runs it first. */
+ * Handlers don't run the data path. Before two of them, carry_out calls one of these functions (`settle`). */
 
 /* DESTROY_QP: sends what the client has posted to the QP, as far as the QP may send it. A NIC starts a request when
  * it is posted, and programs rely on that: many destroy a QP right after they posted its last datagram. */

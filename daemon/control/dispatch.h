@@ -3,8 +3,8 @@
  *
  * A handler gets a private copy of the payload, whose length is exactly that of its operation. It checks every field.
  * It returns 0 and a complete reply, or -errno and the reason (control_fail). It never uses the connection, so that
- * tests can call handlers without one, and it never runs the data path. The table says before which operations the
- * loop does that. */
+ * tests can call handlers without one. It never runs the data path either. The table in dispatch.c marks the two
+ * operations before which control_dispatch runs the data path. */
 #ifndef PUMICE_DAEMON_CONTROL_DISPATCH_H
 #define PUMICE_DAEMON_CONTROL_DISPATCH_H
 

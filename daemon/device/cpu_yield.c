@@ -14,8 +14,8 @@
  * maximum only after several in a row. */
 #define HOG_MIN_NS NS_PER_MS
 #define HOG_MAX_NS (20 * NS_PER_MS)
-/* After five slow yields in a row the thread gets a short time slice, until so long after the last of them. With a
- * short slice yields are no longer slow. So only without it can the thread see whether the hog is still there. */
+/* After five slow yields in a row the thread gets a short time slice. It loses the slice BRIEF_NS after the last slow
+ * yield. With a short slice yields are fast, so the thread can't see then whether the hog is still there. */
 #define BRIEF_FROM_NS (16 * NS_PER_MS)
 #define BRIEF_NS (200 * NS_PER_MS)
 #define BRIEF_SLICE_NS (NS_PER_MS / 10) /* the shortest that Linux accepts */
@@ -40,7 +40,7 @@ static uint64_t change_slice(uint64_t ns)
     uint64_t old = a.runtime;
     a.runtime = ns;
     if (syscall(SYS_sched_setattr, 0, &a, 0) != 0) {
-        /* It is forbidden, as in some containers. Yields then stay slow. */
+        /* The kernel forbids it, as in some containers. Yields then stay slow. */
     }
     return old;
 }

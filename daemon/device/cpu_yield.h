@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How a device's thread shares its processor.
+/* Shares the processor of a device's thread with other threads, by yields and time slices.
  *
  * Between empty passes the thread yields, so that a client on the same processor can run. A yield returns soon while
  * the other threads poll and yield too, as the ranks of an MPI job do. It takes a whole time slice while another
@@ -17,7 +17,7 @@ struct cpu_yield {
     uint64_t hog_until; /* until then, the thread sleeps instead of yielding */
     uint64_t hog_ns; /* length of the latest such time; 0: there was none */
     bool brief; /* the thread has a short time slice */
-    uint64_t brief_until;
+    uint64_t brief_until; /* until then, it should have one */
     uint64_t usual; /* ns: the thread's normal time slice */
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A device: one address, one UDP socket, one engine, one thread with its loop, and the sessions bound to it. From
- * device_start to device_stop, everything in here belongs to the device's thread. Other threads use device_do. */
+ * device_start to device_stop, all data of the device belong to its thread. Other threads use device_do. */
 #ifndef PUMICE_DAEMON_DEVICE_DEVICE_H
 #define PUMICE_DAEMON_DEVICE_DEVICE_H
 
@@ -70,7 +70,7 @@ struct device {
     char name[PM_NAME_MAX];
     union addr addr; /* port 0 */
     uint8_t gid[16];
-    /* the interface has the address. If not, the entry of the GID table is empty. */
+    /* The interface has the address. If false, the entry of the GID table is empty. */
     bool gid_there;
     uint64_t guid; /* host order */
     struct netdev netdev;
@@ -96,7 +96,7 @@ struct device {
     uint32_t next_session; /* number of the next session */
     struct usage usage;
     unsigned num_mrs, num_mws; /* of all sessions */
-    /* of all sessions, because PD numbers must be unique in the device */
+    /* PDs of all sessions, because PD numbers must be unique in the device. */
     struct handles pds;
     struct handles xrcds; /* XRC domains, by number */
     struct mcast_group_list groups; /* multicast groups with members on this device */
@@ -122,7 +122,7 @@ struct device {
     uint64_t now; /* time of the current pass */
     uint64_t last_work; /* time of the latest pass that had something to do */
     uint64_t bulk_until; /* until then, more bulk data is expected from the network */
-    /* how the thread shares its processor */
+    /* State of cpu_yield.h. */
     struct cpu_yield cpu_yield;
 };
 

@@ -13,7 +13,7 @@ struct mailbox {
     ev_async wake;
     pthread_mutex_t lock;
     pthread_cond_t done;
-    /* protected by lock; NULL: none. There is one call at a time, because only the main thread calls. */
+    /* Protected by lock. NULL: none. There is one call at a time, because only the main thread calls. */
     struct mailbox_call *call;
 };
 

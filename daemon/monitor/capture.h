@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Capture: copies a device's packets into rings in shared memory, one ring for each capturing client (struct
  * pm_capture_page in abi_capture.h). The device's loop writes the rings and never waits. A packet without room is
- * counted and dropped. The client makes pcapng of the records and adds what is missing in them, which is the ICRC of
- * packets that had none.
+ * counted and dropped. The client converts the records to pcapng. It also computes the ICRC of packets that have none.
  *
  * While nobody captures, the cost is one comparison for each message sent and each packet received. */
 #ifndef PUMICE_DAEMON_MONITOR_CAPTURE_H

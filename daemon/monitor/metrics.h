@@ -13,9 +13,9 @@
  * NULL: out of memory. Counters of QPs that are 0 are left out. */
 char *metrics_text(const json_t *devices);
 
+struct metrics;
 /* Serves GET /metrics in the loop. The loop's thread may wait for devices. `devices` is called for each request and
  * returns a new reference. Returns NULL, with `why`, if it can't listen at the address. */
-struct metrics;
 struct metrics *metrics_open(struct ev_loop *loop, const union addr *at, json_t *(*devices)(void *ctx), void *ctx,
                              char why[ERROR_TEXT_MAX]);
 void metrics_close(struct metrics *m); /* m may be NULL */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Copies of packets that fault injection holds back, in the order in which they are due. The queue is bounded. It is
- * used only while faults are on. */
+/* A bounded queue of packet copies that fault injection delays, ordered by the time when each is due. It is used only
+ * while faults are on. */
 #ifndef PUMICE_DAEMON_NET_DELAY_QUEUE_H
 #define PUMICE_DAEMON_NET_DELAY_QUEUE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The network interface of a device: finds the interface that has an address, reads its MTU and state, and makes a
- * GUID of MAC and address. */
+/* The network interface of a device: finds the interface that has an address, reads its MTU and state, and makes the
+ * device's GUID from its MAC and its address. */
 #ifndef PUMICE_DAEMON_NET_NETDEV_H
 #define PUMICE_DAEMON_NET_NETDEV_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Completion channels: the pipes through which a client receives the events of its CQs. */
+/* Completion channels: creates and destroys the pipes through which a client receives the events of its CQs. */
 #ifndef PUMICE_DAEMON_OBJECTS_CHANNEL_H
 #define PUMICE_DAEMON_OBJECTS_CHANNEL_H
 
@@ -13,7 +13,7 @@ struct control_reply;
 struct channel { /* completion channel */
     struct session *session;
     uint32_t handle;
-    unsigned users;
+    unsigned users; /* CQs that use it */
     struct event_pipe pipe;
 };
 

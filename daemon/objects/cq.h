@@ -19,7 +19,7 @@ struct session;
 struct cq { /* completion queue */
     struct session *session;
     uint32_t handle;
-    unsigned users;
+    unsigned users; /* queues that use it */
     struct segment segment;
     struct segment next; /* created by a resize, until the client switches to it */
     struct pm_cq_page *page; /* shared with the client, which may write anything to it */
@@ -32,13 +32,13 @@ struct cq { /* completion queue */
     struct channel *channel; /* NULL: none */
     uint32_t doorbell; /* DOORBELL_NONE: none */
     bool dirty; /* in the device's list */
-    /* a solicited entry was added since the last notification */
+    /* A solicited entry was added since the last notification. */
     bool solicited;
     TAILQ_ENTRY(cq) dirty_link;
     uint32_t moderate_count; /* send an event after this many entries; 0: no moderation */
     uint64_t moderate_ns; /* or after this time since the first of them */
     uint32_t unreported; /* entries since the last notification */
-    /* in the device's list: an event waits for more entries, or for the time `due` */
+    /* In the device's list: an event waits for more entries, or for the time `due`. */
     bool held;
     uint64_t due;
     TAILQ_ENTRY(cq) held_link;

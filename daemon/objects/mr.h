@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory regions (MRs). The engine keeps the key. This is the daemon's own data about them. */
+/* Memory regions (MRs): registration, re-registration and deregistration. The engine keeps the keys. struct mr is the
+ * daemon's own record of a region. */
 #ifndef PUMICE_DAEMON_OBJECTS_MR_H
 #define PUMICE_DAEMON_OBJECTS_MR_H
 

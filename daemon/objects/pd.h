@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Protection domains (PDs). */
+/* Protection domains (PDs): allocation and deallocation. A PD that objects still use can't be deallocated. */
 #ifndef PUMICE_DAEMON_OBJECTS_PD_H
 #define PUMICE_DAEMON_OBJECTS_PD_H
 
@@ -11,7 +11,7 @@ struct control_reply;
 struct pd { /* protection domain */
     struct session *session;
     uint32_t number; /* the handle; unique on the device */
-    unsigned users;
+    unsigned users; /* objects that use it */
 };
 
 /* Control operations. rq: the payload that pumice/abi.h defines for the operation. Return 0, or -errno with the

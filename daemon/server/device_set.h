@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The devices of this daemon, and the faults that all of them have. */
+/* The devices of this daemon: opens all of them, closes them, and sets the faults that they inject. */
 #ifndef PUMICE_DAEMON_SERVER_DEVICE_SET_H
 #define PUMICE_DAEMON_SERVER_DEVICE_SET_H
 
@@ -14,8 +14,8 @@ struct device_set {
     uint64_t seed; /* of the faults */
 };
 
-/* Opens the devices of the settings; their threads don't run yet. 0, or -errno with why. device_set_close in either
- * case. */
+/* Opens the devices of the settings. Their threads don't run yet. Returns 0, or -errno with why. Call device_set_close
+ * in either case. */
 int device_set_open(struct device_set *s, const struct settings *settings, char why[ERROR_TEXT_MAX]);
 /* Ends their threads and their sessions, and frees them. */
 void device_set_close(struct device_set *s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The control socket: its path, its creation, and its users. */
+/* The control socket: chooses its path, creates and removes it, and decides which users may connect. */
 #ifndef PUMICE_DAEMON_SERVER_LISTENER_H
 #define PUMICE_DAEMON_SERVER_LISTENER_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Requests about devices from clients without a session. The main thread has each device's thread answer. Each
- * function (except query_devices) executes one request. It returns 0, or -errno with the reason in *rp. */
+/* Answers requests about devices from clients without a session. The main thread calls these functions, and the
+ * devices' threads collect the data. Each function (except query_devices) executes one request. It returns 0, or
+ * -errno with the reason in *rp. */
 #ifndef PUMICE_DAEMON_SERVER_QUERY_H
 #define PUMICE_DAEMON_SERVER_QUERY_H
 
@@ -15,7 +16,7 @@ int query_tags(struct device_set *s, const struct pm_tm_req *r, struct control_r
 int query_layouts(struct device_set *s, const struct pm_layout_req *r, struct control_reply *rp);
 int query_check(struct device_set *s, const struct pm_check_req *r, struct control_reply *rp);
 int query_counter(struct device_set *s, const struct pm_counter_req *r, struct control_reply *rp);
-/* The status of all devices of a struct device_set; the caller's. */
+/* Returns the status of all devices of a struct device_set, as a new reference. */
 json_t *query_devices(void *device_set);
 
 #endif

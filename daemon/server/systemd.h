@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The service manager, if one started the daemon: the listening socket that it passes (sd_listen_fds(3)). Messages to
- * the service manager, such as "READY=1", need nothing but sd_notify(3) of libsystemd. */
+/* Takes the listening socket that a service manager passes to the daemon (sd_listen_fds(3)). If the daemon can't start,
+ * refuses the clients that wait at it. Messages to the service manager, such as "READY=1", are sent elsewhere: main.c
+ * calls sd_notify(3) of libsystemd. */
 #ifndef PUMICE_DAEMON_SERVER_SYSTEMD_H
 #define PUMICE_DAEMON_SERVER_SYSTEMD_H
 

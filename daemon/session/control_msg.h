@@ -15,7 +15,7 @@ struct control_request {
     uint32_t op; /* enum pm_op, or any other number */
     uint32_t len; /* bytes of payload */
     _Alignas(8) uint8_t payload[CONTROL_PAYLOAD_MAX];
-    /* the descriptors that were sent along. They belong to the receiver of the request. -1: taken. */
+    /* The descriptors that came with the message. They belong to the receiver of the request. -1: taken. */
     int fd[PM_FDS_MAX];
     unsigned fds;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A pipe through which a client receives events (struct pm_async_event, struct pm_comp_event), as records of two
- * words. The client has the read end, and decides whether it blocks. The daemon never blocks: it keeps records for
- * which the pipe has no room, and writes them later.
+ * words. The client has the read end, and decides whether reading blocks. The daemon never blocks: it keeps records
+ * for which the pipe has no room, and writes them later.
  *
- * When an object is destroyed, its records are removed, even from the pipe. So a client that was told that there is
- * something to read does find it. */
+ * When an object is destroyed, the daemon removes its records, even from the pipe. So a client never reads an event of
+ * an object that no longer exists, and a readable pipe holds events of living objects. */
 #ifndef PUMICE_DAEMON_SESSION_EVENT_PIPE_H
 #define PUMICE_DAEMON_SESSION_EVENT_PIPE_H
 
@@ -33,8 +33,8 @@ int event_pipe_init(struct event_pipe *p, struct ev_loop *loop);
 void event_pipe_fini(struct event_pipe *p);
 int event_pipe_take_read_fd(struct event_pipe *p); /* the caller sends and closes it */
 
-/* Sends a record, now or later, in order. A record that already waits is not added again, because an event says that
- * something is so, not how often. False: too many records wait, and this one is lost. */
+/* Sends a record, now or later, in order. A record that already waits is not added again, because an event reports a
+ * state, not how often it occurred. False: too many records wait, and this one is lost. */
 bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b);
 
 /* Removes the records of an object that is destroyed: those that wait, and those that the client has not read.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Writes a JSON document to memory that a client can map. */
+/* Writes a JSON document to a memfd, which the daemon sends to a client. */
 #ifndef PUMICE_DAEMON_STATUS_JSON_MEMFD_H
 #define PUMICE_DAEMON_STATUS_JSON_MEMFD_H
 

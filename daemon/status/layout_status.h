@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows bound to layouts as JSON, for `pumice layout`: their bindings, and where their bytes are. Runs in
- * the device's thread.
+/* Describes memory windows and their layouts as JSON, for `pumice layout`: their bindings, and where their bytes are.
+ * Runs in the device's thread.
  *
  *   { name, windows: [ WINDOW ] }
  *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Objects of clients as JSON, one function for each kind. (QPs: qp_status.h.) Each returns a new reference.
+/* Describes objects of clients as JSON, one function for each kind (QPs: qp_status.h). Each returns a new reference.
  *
  * SRQ: srq (handle), session, type ("basic", "XRC", "TM"), srqn, xrcd (null: not of XRC), cq (null: not of XRC or TM),
  *     pd, qps (how many use it), max, limit (0: not armed), posted (requests that the engine has),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A QP as JSON.
+/* Describes a QP as JSON, for `pumice status`.
  *
  * qpn, session, pid, comm (an XRC target instead has session null and openers: [ session ]), type, state,
  *     dest_qpn, dgid, path_mtu, pd, send_cq, recv_cq, srq, xrcd (null: none),
@@ -14,8 +14,8 @@
  *     retry_cnt, rnr_retry, max_rd_atomic (attributes),
  *     waiting_window, waiting_peer (full windows), waiting_drain (SQD), waiting_srqn (null: none),
  *     retransmitting, probes (tail probes since the last progress),
- *     silent_us (age of the oldest unacknowledged packet as such; null: none is),
- *     rnr_us (rest of the peer's RNR timer; null: none runs),
+ *     silent_us (how long the oldest unacknowledged packet has been the oldest; null: all are acknowledged),
+ *     rnr_us (time until the peer's RNR timer expires; null: it does not run),
  *     timeout_us (of the QP; null: none), failure (the first cause of its error, see error_log.h; null: none) */
 #ifndef PUMICE_DAEMON_STATUS_QP_STATUS_H
 #define PUMICE_DAEMON_STATUS_QP_STATUS_H

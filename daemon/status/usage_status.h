@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How much programs use a device (device/usage.h), as JSON. */
+/* Reports as JSON how much programs use a device (device/usage.h). */
 #ifndef PUMICE_DAEMON_STATUS_USAGE_STATUS_H
 #define PUMICE_DAEMON_STATUS_USAGE_STATUS_H
 
@@ -7,7 +7,7 @@
 
 struct device;
 
-/* {"makers", "connected", "connected_pkts"} of all QPs, those that are gone included. The caller's. */
+/* Returns {"makers", "connected", "connected_pkts"} of all QPs, including destroyed ones, as a new reference. */
 json_t *usage_json(struct device *d);
 
 #endif

@@ -38,7 +38,7 @@ static void drop_done(struct client_qp *q)
 
 enum layouts_verdict layouts_take(struct client_qp *q, struct mw_bind *bind)
 {
-    /* of the entries; too short a length wraps to a huge number */
+    /* Bytes of the entries. If the length is too short, it wraps to a huge number, which the check below refuses. */
     uint64_t bytes = bind->length - sizeof(struct pm_layout);
     uint64_t count = bytes / sizeof(struct pm_layout_entry);
     struct pm_layout head;

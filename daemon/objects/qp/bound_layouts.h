@@ -23,7 +23,7 @@ struct held_layout {
 
 enum layouts_verdict {
     LAYOUTS_OK,
-    /* the session has too many entries waiting, or there is no memory */
+    /* Try again later: the session has too many entries waiting, or there is no memory. */
     LAYOUTS_LATER,
     LAYOUTS_BAD, /* the client's memory does not hold the layout that the request describes */
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A client's QP: the engine's QP, and the rings that the client posts to. Also the handles of XRC target QPs, which
- * belong to no session. */
+/* The daemon's record of a client's QP: the engine's QP, and the rings that the client posts to. Also the sessions'
+ * handles of XRC target QPs, because such a QP belongs to no session. */
 #ifndef PUMICE_DAEMON_OBJECTS_QP_QP_H
 #define PUMICE_DAEMON_OBJECTS_QP_QP_H
 
@@ -57,15 +57,15 @@ struct client_qp {
     struct ring sq, rq;
     uint32_t doorbell; /* DOORBELL_NONE: none */
     struct membership_list memberships; /* UD */
-    /* layouts of the bind requests that the engine has, and of some that are done */
+    /* Layouts of the bind requests that the engine has, and of some that are done. */
     struct held_list layouts;
     bool in_backlog; /* in the device's list */
     bool in_failed; /* in the device's list */
     bool errored; /* the daemon has handled that the engine set the QP to ERR */
     bool overran; /* one of its completions was lost */
-    /* why the connectivity check of its peer failed; NULL: it did not fail */
+    /* Why the connectivity check of its peer failed. NULL: it did not fail. */
     const char *unreachable;
-    /* what is invalid in its rings, which are no longer read; NULL: nothing */
+    /* Text about the invalid content of its rings, which the daemon no longer reads. NULL: the rings are valid. */
     const char *broken;
     TAILQ_ENTRY(client_qp) backlog_link, failed_link;
 };

@@ -26,7 +26,7 @@ struct tm_srq {
     struct tm_params params;
     struct ring ring;
     uint8_t *base; /* of the ring, for writing */
-    /* in the device's list: there was no room for the completion of the operation at the ring's head */
+    /* In the device's list: there was no room for the completion of the operation at the ring's head. */
     bool waiting;
     TAILQ_ENTRY(client_srq) waiting_link;
 };
@@ -52,7 +52,7 @@ struct client_srq {
     uint32_t doorbell;
     bool in_failed; /* in the device's list */
     bool errored; /* the QPs that use it were failed */
-    /* what is invalid in its ring, which is no longer read; NULL: nothing */
+    /* Text about the invalid content of its ring, which the daemon no longer reads. NULL: the ring is valid. */
     const char *broken;
     TAILQ_ENTRY(client_srq) failed_link;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The matching list of an SRQ of type TM. It sets up the list and passes its operations from their ring to the
- * engine. Operations are executed when the doorbell rang, and before each message is matched. So an operation that a
- * program posted before the message was sent takes effect in time. */
+/* Sets up the matching list of an SRQ of type TM, and passes list operations from their ring to the engine.
+ * Operations are executed when the doorbell rang, and before each message is matched. So an operation that a program
+ * posted before the message was sent takes effect in time. */
 #ifndef PUMICE_DAEMON_OBJECTS_SRQ_TM_SRQ_H
 #define PUMICE_DAEMON_OBJECTS_SRQ_TM_SRQ_H
 
