@@ -125,7 +125,7 @@ static int set_switch(const struct option_def *o, struct settings *s, const char
     return 0;
 }
 
-/* --- values of a form of their own ----------------------------------------------------------------------------- */
+/* --- setters of single options --------------------------------------------------------------------------------- */
 
 static int set_device(const struct option_def *o, struct settings *s, const char *value, char *why)
 {

@@ -159,7 +159,7 @@ void log_write(enum log_area area, enum log_level level, const char *fmt, ...)
     log_write_fields(area, level, NULL, text);
 }
 
-/* --- limits ---------------------------------------------------------------------------------------------------- */
+/* --- rate limit ------------------------------------------------------------------------------------------------ */
 
 bool log_rate_allows(struct log_rate *rate, uint32_t *left_out)
 {

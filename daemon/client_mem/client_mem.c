@@ -8,7 +8,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* --- the two ways ------------------------------------------------------------------------------ */
+/* --- process_vm and /proc/PID/mem -------------------------------------------------------------- */
 
 /* Takes the next `want` bytes from a list of local buffers: stores the parts in part[], advances the cursor (*at,
  * *skip), and returns the number of parts. */

@@ -55,9 +55,9 @@ TAILQ_HEAD(cq_list, cq);
 TAILQ_HEAD(client_qp_list, client_qp);
 TAILQ_HEAD(client_srq_list, client_srq);
 
-/* Shorter timeouts of QPs are stretched to this, at most four times: 4.096 us * 2^16, a quarter of a second. With the
- * timeout that most programs set, 14, and 7 retries a QP fails after half a second. On a busy machine a daemon may
- * well not run for so long. Stretched four times, it is two seconds. */
+/* The engine stretches shorter QP timeouts to this value (4.096 us * 2^16, a quarter of a second), but at most to four
+ * times their length. Most programs set timeout 14 and 7 retries. With these a QP fails after half a second, and on a
+ * busy machine the peer's daemon may not run for that long. After stretching, the QP fails after two seconds. */
 #define DEVICE_CROWD_TIMEOUT_NS (4096ull << 16)
 
 /* Bytes of one batch of packets. It has room for four GSO runs of the maximum length (gso.h), each with the first two
@@ -105,7 +105,7 @@ struct device {
 
     struct cq_list dirty_cqs; /* have new entries that the client was not notified of yet */
     struct cq_list held_cqs; /* have an event that moderation delays */
-    uint64_t held_due; /* the earliest of the times of held_cqs, or earlier; NEVER: none */
+    uint64_t held_due; /* when the first event of held_cqs is due, or earlier; NEVER: none */
     struct client_qp_list backlog; /* have requests in their send ring that were not read yet */
     struct client_qp_list failed; /* went to ERR or have an invalid ring, and were not handled yet */
     struct client_srq_list failed_srqs; /* SRQs with an invalid ring, not handled yet */

@@ -8,8 +8,8 @@
 
 /* Sets up everything that needs no network. Returns 0, or -errno with why. Call device_fini in either case. */
 int device_init(struct device *d, const struct settings *s, unsigned index, char why[ERROR_TEXT_MAX]);
-/* Then, for a device that is to be used: finds the interface, opens the socket and makes the engine. Returns 0, or
- * -errno with why. */
+/* Call it after device_init: finds the interface, opens the socket and makes the engine. Returns 0, or -errno with
+ * why. */
 int device_open(struct device *d, char why[ERROR_TEXT_MAX]);
 /* Instead of device_open, for tests: makes only the engine. Control operations work, and packets to other devices are
  * lost. Returns 0, or -errno with why. */
@@ -17,8 +17,8 @@ int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX]);
 /* Frees everything. The caller has ended all sessions (session_close_all) and the thread. */
 void device_fini(struct device *d);
 
-/* Starts the thread on the given processor (-1: on any). Returns 0 or -errno. -EINVAL: it may not run on that
- * processor. */
+/* Starts the thread on the given processor (-1: on any). Returns 0 or -errno. -EINVAL: the thread may not run on
+ * that processor. */
 int device_start(struct device *d, int cpu);
 /* Ends the thread and waits for its end. */
 void device_stop(struct device *d);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The loop is hot while there is work: it runs one pass after the other, without a system call that could sleep.
- * Between empty passes it calls sched_yield, so that a client on the same processor can run.
+/* While there is work, the loop runs one pass after the other, without a system call that could sleep. Between empty passes it calls sched_yield, so that a client on the same processor can run.
  *
- * After idle_us without work the loop sleeps in epoll; earlier while a hog is on the processor (cpu_yield.h). First
- * it sets `sleeping` in the session pages, whose clients then ring by eventfd, and looks at the doorbells once more. */
+ * After idle_us without work the loop sleeps in epoll. While a hog is on the processor (cpu_yield.h), it sleeps
+ * earlier. Before it sleeps, it sets `sleeping` in the session pages, so that clients ring by eventfd. Then it looks
+ * at the doorbells once more. */
 #include "daemon/loop/loop.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 /* After this many passes the loop looks at control connections and other descriptors. */
 #define CONTROL_EVERY 64u
-/* It also does after this time: on a crowded processor each pass waits for its turn. */
+/* It also looks after this time, because each pass waits for its turn on a crowded processor. */
 #define CONTROL_NS (2 * NS_PER_MS)
 
 /* --- watchers ---------------------------------------------------------------------------------- */
@@ -165,11 +165,11 @@ static void sleep_until_event(struct device *d)
     announce(d, false);
 }
 
-/* ----------------------------------------------------------------------------------------------- */
+/* --- the loop ---------------------------------------------------------------------------------- */
 
-/* While bulk data comes in, the two empty passes are farther apart. Each look into the socket takes cache lines away
- * from the sending thread, and its time if two processors share a core. The pause is about as long as a send of 64
- * KiB. A doorbell of a client ends it, and so does a deadline. */
+/* While bulk data comes in, the loop pauses between its two empty passes. Each receive call on the socket takes cache
+ * lines away from the sending thread. It also takes processor time from that thread if both run on one core
+ * (hyper-threads). The pause is about as long as a send of 64 KiB. A client's doorbell or a deadline ends the pause. */
 #define BULK_PAUSE_NS (10 * NS_PER_US)
 
 static void relax(void)
@@ -193,8 +193,8 @@ static void pause_in_bulk(struct device *d, uint64_t now)
     } while (clock_ns() < end && !doorbell_pending(d));
 }
 
-/* Empty passes between two yields. While the thread waits for the network, most of its time should go into yields to
- * clients that wait for it too, and most packets then arrive during a yield. Each additional pass makes that less
+/* Empty passes between two yields. While the thread waits for the network, it should spend most of its time in yields.
+ * Then clients that also wait can run, and most packets arrive during a yield. Each additional pass makes that less
  * likely. */
 #define EMPTY_PASSES 2u
 
@@ -225,10 +225,10 @@ void loop_run(struct device *d)
         }
         if (device_pass(d, now)) {
             d->last_work = now;
-            /* yield after the next empty pass, to the clients that were just notified */
+            /* Yield after the next empty pass, so that the clients that were just notified can run. */
             empty = EMPTY_PASSES;
             if (d->tx.held)
-                yield(d); /* to the clients that were just notified; the ACKs wait for their answer */
+                yield(d); /* at once: the held ACKs wait for the answers of these clients */
             continue;
         }
         if (++empty < EMPTY_PASSES) {

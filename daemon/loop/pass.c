@@ -17,7 +17,7 @@
 
 /* ACKs wait for the next pass if at most this many packets were received in this one. */
 #define HOLD_ACKS_MAX 4u
-#define ROUNDS_MAX 16 /* batches sent in one pass, before it is the receive side's turn */
+#define ROUNDS_MAX 16 /* most batches that a pass sends before it goes on to receive */
 
 /* --- results of the engine --------------------------------------------------------------------- */
 
@@ -155,8 +155,8 @@ bool device_pass(struct device *d, uint64_t now)
     if (d->held_due <= now)
         work += cq_release_held(d, now);
     work += received + publish(d, now);
-    /* One or two messages were just delivered. If the program answers, the answer is sent first, and the ACKs with
-     * it. */
+    /* After a few packets, probably one or two messages were delivered. If the program answers, the answer is sent
+     * first, and the ACKs with it. */
     d->tx.hold_acks = received && received <= HOLD_ACKS_MAX;
     work += send_all(d, now);
     return work != 0;

@@ -46,8 +46,8 @@ static void process_packet(struct device *d, const struct udp_datagram *dg, cons
     engine_rx(d->engine, &pkt, meta, now);
 }
 
-/* Passes to the engine what udp_recv has received. group: the multicast group of the socket; NULL: the device's own
- * socket. */
+/* Passes the datagrams that udp_recv has received to the engine. group: the multicast group of the socket; NULL: the
+ * device's own socket. */
 static unsigned process_batch(struct device *d, unsigned datagrams, struct mcast_group *group, uint64_t now)
 {
     unsigned packets = 0;

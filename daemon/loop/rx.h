@@ -10,10 +10,11 @@
 
 /* Receives a batch of packets and passes it to the engine. Returns the number of packets. */
 unsigned device_rx(struct device *d, uint64_t now);
-/* Does this for the sockets of those multicast groups that received something lately. */
+/* Receives from the sockets of the multicast groups that had data within MCAST_GROUP_HOT_NS. Returns the number of
+ * packets. */
 unsigned device_rx_groups(struct device *d, uint64_t now);
-/* Passes a packet to the engine that never left the device. ce: it was marked. The packet must stay valid until the
- * deferred writes are done. */
+/* Passes a packet that never left the device to the engine. ce: the packet is marked with CE. It must stay valid until
+ * the deferred writes are done. */
 void device_rx_loopback(struct device *d, const struct av *av, bool ce, const uint8_t *p, uint32_t len, uint64_t now);
 
 #endif

@@ -11,7 +11,7 @@
 #include "wire/gid.h"
 #include "wire/pkt.h"
 
-/* The packets of a batch that also go to this device itself. */
+/* The packets of a batch that go to this device itself. */
 struct sorted {
     /* A packet to this device. A duplicated packet is in the list twice. */
     struct inside {
@@ -172,7 +172,7 @@ static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s,
     }
 }
 
-/* ----------------------------------------------------------------------------------------------- */
+/* --- a batch ----------------------------------------------------------------------------------- */
 
 unsigned device_tx(struct device *d, uint64_t now)
 {

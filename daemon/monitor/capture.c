@@ -16,7 +16,7 @@
 
 _Static_assert(sizeof(struct pm_capture_page) <= PM_CAPTURE_RING, "the ring follows the page");
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- creating and destroying ------------------------------------------------------------------- */
 
 static int check(const struct pm_capture_req *rq, struct control_reply *rp)
 {

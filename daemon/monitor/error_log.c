@@ -97,7 +97,7 @@ static bool is_usual(uint8_t syndrome) /* is it a NAK that the protocol recovers
     return syndrome == NAK_PSN_SEQUENCE || (syndrome & AETH_KIND_MASK) == AETH_RNR;
 }
 
-/* --- words ------------------------------------------------------------------------------------- */
+/* --- text of a report -------------------------------------------------------------------------- */
 
 struct text {
     char *at;

@@ -67,7 +67,7 @@ static struct heard *find_heard(struct checks *c, const uint8_t gid[16])
     return NULL;
 }
 
-/* --- what came in ------------------------------------------------------------------------------ */
+/* --- results ----------------------------------------------------------------------------------- */
 
 static void hear(struct checks *c, const uint8_t gid[16])
 {

@@ -87,7 +87,7 @@ const char *udp_gso_state(const struct udp *u);
  * arrives alone with about twice its length. */
 uint64_t udp_window_bytes(const struct udp *u);
 
-/* --- out --------------------------------------------------------------------------------------- */
+/* --- sending ----------------------------------------------------------------------------------- */
 
 /* Traffic class of a packet, without the two ECN bits. cnp_dscp: as in struct udp. */
 uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp);
@@ -106,7 +106,7 @@ static inline bool udp_pending(const struct udp *u)
     return u->tx.sent < u->tx.n;
 }
 
-/* --- in ---------------------------------------------------------------------------------------- */
+/* --- receiving --------------------------------------------------------------------------------- */
 
 struct udp_datagram {
     const uint8_t *data;

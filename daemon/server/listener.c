@@ -14,7 +14,7 @@
 #include "daemon/base/log.h"
 #include "daemon/server/systemd.h"
 
-/* --- where ------------------------------------------------------------------------------------- */
+/* --- path of the socket ------------------------------------------------------------------------ */
 
 /* Makes a directory if it does not exist. False if it belongs to another user or others may write to it. */
 static bool own_directory(const char *path, bool group)
@@ -46,7 +46,7 @@ static bool default_path(char *out, size_t size, bool group)
     return false;
 }
 
-/* --- making ------------------------------------------------------------------------------------ */
+/* --- opening and closing ----------------------------------------------------------------------- */
 
 static int fail(char *why, int rc, const char *what, const char *path, const char *advice)
 {
@@ -207,7 +207,7 @@ void listener_close(struct listener *l)
     l->fd = -1;
 }
 
-/* --- who --------------------------------------------------------------------------------------- */
+/* --- access ------------------------------------------------------------------------------------ */
 
 static bool in_groups(int sock, gid_t group)
 {

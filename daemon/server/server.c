@@ -106,7 +106,7 @@ static int shut_down(struct server *sv, const struct connection *c, struct contr
     return 0;
 }
 
-/* --- handing a connection over ----------------------------------------------------------------- */
+/* --- opening a session ------------------------------------------------------------------------- */
 
 struct open_call {
     struct device *device;
@@ -299,7 +299,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- start and end ----------------------------------------------------------------------------- */
 
 static void watch(struct server *sv)
 {

@@ -11,13 +11,13 @@
 #include "daemon/session/session.h"
 
 #define WAIT_MAX_NS (5 * NS_PER_MS) /* the longest wait that a client may ask for */
-/* Threads woken at a time. It is more than the threads that poll at once on most machines, and so few that a client
- * with many sleeping threads can't keep the loop busy. The other threads wake up by themselves, as they do when the
- * daemon dies. */
+/* Most threads of a client that are woken at a time. On most machines fewer threads poll at once. With this limit a
+ * client with many sleeping threads can't keep the loop busy. Threads that are not woken wake up by themselves, as
+ * they do when the daemon dies. */
 #define WAKES_MAX 128
 
 /* To be called after a change of `published`. The loads and stores are sequentially consistent, see pm_session_page.
- * The only system call on this path is made for a client that sleeps, or says that it does. */
+ * This path makes a system call only for a client that says in its page that it sleeps. */
 static void wake(struct session *s)
 {
     struct pm_session_page *page = s->page;

@@ -11,12 +11,12 @@ struct session;
 /* To be called after completions of the session were published: wakes the client if it waits. */
 void client_wakeup_published(struct session *s);
 
-/* To be called in every pass. Tells the clients on which processor this thread runs, and wakes those that have waited
- * for as long as they asked. The clients set no timer, because a timer costs more than such a short wait, and this
- * loop reads the clock anyway. */
+/* To be called in every pass. Tells the clients on which processor this thread runs, and wakes the clients whose
+ * requested wait is over. The clients set no timer, because a timer costs more than such a short wait. This loop reads
+ * the clock anyway. */
 void client_wakeup_pass(struct device *d, uint64_t now);
 
-/* To be called before the loop sleeps, after it has announced that. Wakes all clients that wait. */
+/* To be called after the loop has announced in the session pages that it will sleep. Wakes all clients that wait. */
 void client_wakeup_all(struct device *d);
 
 #endif

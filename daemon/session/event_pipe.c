@@ -122,7 +122,7 @@ bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b)
     return keep(p, &r);
 }
 
-/* --- taking back ------------------------------------------------------------------------------- */
+/* --- removing records -------------------------------------------------------------------------- */
 
 /* Opens another read end for a moment. While it is open, the kernel does not report that the client has closed its
  * own. It never blocks, whatever flags the client sets on its own. */

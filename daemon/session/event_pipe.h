@@ -3,8 +3,8 @@
  * words. The client has the read end, and decides whether reading blocks. The daemon never blocks: it keeps records
  * for which the pipe has no room, and writes them later.
  *
- * When an object is destroyed, the daemon removes its records, even from the pipe. So a client never reads an event of
- * an object that no longer exists, and a readable pipe holds events of living objects. */
+ * When an object is destroyed, the daemon removes its records, even from the pipe. So if the pipe
+ * is readable, the client finds an event of an object that still exists. */
 #ifndef PUMICE_DAEMON_SESSION_EVENT_PIPE_H
 #define PUMICE_DAEMON_SESSION_EVENT_PIPE_H
 

@@ -19,7 +19,7 @@
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
-/* --- creating ---------------------------------------------------------------------------------- */
+/* --- creating and destroying ------------------------------------------------------------------- */
 
 /* The checked parts and sizes of a new QP. */
 struct plan {

@@ -13,7 +13,7 @@
 
 _Static_assert(PM_TM_SLOT_BITS == TM_SLOT_BITS, "handles go to the engine as they are");
 
-/* --- parts of a list --------------------------------------------------------------------------- */
+/* --- setting up a list ------------------------------------------------------------------------- */
 
 int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
                  struct tm_params *p)
