@@ -24,11 +24,11 @@ struct capture_output {
     uint8_t *packet; /* buffer for one packet */
 };
 
-/* All functions that return an int return 0 or -errno. They print errors, except EPIPE: it means that the reader of a
- * pipe has stopped. */
+/* All functions that return an int return 0 or -errno. They print errors, except EPIPE, which means that the reader of
+ * the pipe has stopped. */
 
-/* Opens the first file and writes everything before the packets. path, size and count must be set. After an error there
- * is nothing to close. */
+/* Opens the first file and writes everything before the packets. The caller has set path, size and count. After an
+ * error there is nothing to close. */
 int capture_output_open(struct capture_output *o, const struct capture_reader *reader);
 
 /* Writes a packet, in a new file if the current one is full. */

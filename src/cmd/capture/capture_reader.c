@@ -96,11 +96,11 @@ void capture_reader_poll(struct capture_reader *reader)
 {
     struct timespec now;
 
-    /* Read the clock before the heads. A packet is in its ring before it can cause another packet. So if a packet is
-     * not later than this time, the packet that caused it is found too. */
+    /* Read the clock before the heads. A packet is in its ring before it can cause another packet. So for each
+     * packet up to this time, the packet that caused it is found too. */
     clock_gettime(CLOCK_MONOTONIC, &now);
     reader->until = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    /* Acquire: pairs with the daemon's release after it has written the records. */
+    /* Acquire: pairs with the daemon's release, which comes after the daemon has written the records. */
     for (unsigned i = 0; i < reader->n; i++)
         reader->source[i].head = atomic_load_explicit(&reader->source[i].page->head, memory_order_acquire);
 }

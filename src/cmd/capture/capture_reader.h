@@ -32,11 +32,11 @@ struct capture_reader {
 int capture_reader_add(struct capture_reader *reader, const char *path, int host, const char *device,
                        const struct pm_capture_req *request);
 
-/* Finds out which packets are in the rings now. If one of them was caused by another packet, that one is found too. */
+/* Finds the packets that are in the rings now. If another packet caused one of them, this finds the other packet too. */
 void capture_reader_poll(struct capture_reader *reader);
 
-/* The oldest packet found by the last poll that was not yet read; NULL: none. It is valid until capture_reader_done(t,
- * *source), which the caller must call next. The packet's bytes follow the record. */
+/* The oldest packet that the last poll found and the caller has not read; NULL: none. The packet's bytes follow the
+ * record. Both are valid until capture_reader_done(reader, *source), which the caller must call next. */
 const struct pm_capture_record *capture_reader_next(struct capture_reader *reader, unsigned *source);
 void capture_reader_done(struct capture_reader *reader, unsigned source);
 

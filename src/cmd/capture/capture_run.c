@@ -25,7 +25,7 @@ static void on_signal(int sig)
     stop = 1;
 }
 
-/* A second signal has its default effect, in case the reader of the output has stopped reading. */
+/* A second signal has its default effect: it ends a capture whose output blocks because nobody reads it. */
 static void catch_signals(void)
 {
     struct sigaction once = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
@@ -139,7 +139,7 @@ static int capture_child(const char *lab, unsigned hosts, const char *path, int 
     struct capture c;
     int null = open("/dev/null", O_RDWR);
 
-    /* In a session of its own it gets no signals of the terminal, so it ends after the command. */
+    /* The capture gets its own session and so no signals of the terminal. It ends after the command. */
     setsid();
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
@@ -170,7 +170,7 @@ pid_t capture_start(const char *lab, unsigned hosts, const char *path)
     close(ends[1]);
     if (pid < 0)
         say("can't fork: %s", strerror(errno));
-    if (pid > 0 && read(ends[0], &byte, 1) != 1) { /* it has printed the error */
+    if (pid > 0 && read(ends[0], &byte, 1) != 1) { /* the child has printed the error */
         waitpid(pid, NULL, 0);
         pid = -1;
     }
@@ -184,6 +184,6 @@ bool capture_stop(pid_t pid)
 
     kill(pid, SIGTERM);
     if (waitpid(pid, &status, 0) != pid)
-        return false; /* it has ended before, and has printed the error */
+        return false; /* the process has already ended, and has printed the error */
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

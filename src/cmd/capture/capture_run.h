@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Captures packets of daemons to a file or a pipe, for pumice capture and extcap; and in a process of its own, for
- * pumice run --capture. */
+/* Captures packets of daemons to a file or a pipe, for pumice capture and pumice extcap. For pumice run --capture, it
+ * captures in a process of its own. */
 #ifndef PUMICE_SRC_CMD_CAPTURE_CAPTURE_RUN_H
 #define PUMICE_SRC_CMD_CAPTURE_CAPTURE_RUN_H
 
@@ -26,14 +26,15 @@ struct capture {
 
 /* Sets the defaults, and the output path. */
 void capture_init(struct capture *c, const char *path);
-/* Captures at these daemons until SIGINT or SIGTERM, or until they end. Returns the exit code. */
+/* Captures at these daemons. Ends after `limit` packets, after SIGINT, SIGTERM or SIGHUP, when all daemons have ended, or
+ * when the reader of a pipe has stopped. Returns the exit code. */
 int capture_run(struct capture *c, const struct targets *t);
 
-/* Starts a process that captures the packets that all hosts of a lab send, to path. Returns its number when the capture
- * has begun, or -1 after printing an error. */
+/* Starts a process that captures to path the packets that all hosts of a lab send. Returns its PID when the capture has
+ * begun, or -1 after printing an error. */
 pid_t capture_start(const char *lab, unsigned hosts, const char *path);
-/* Ends this process after it has written all packets so far. Returns false if it failed, after it has printed an error.
- * */
+/* Ends this process. The process first writes all packets so far. Returns false if the process failed; it has then
+ * printed an error. */
 bool capture_stop(pid_t pid);
 
 #endif

@@ -70,7 +70,7 @@ static bool visit_devices(const struct targets *t, visit *each, void *arg)
     return false;
 }
 
-/* Calls `each` for the lab of pumice run in this directory, if it belongs to this user and its first host answers. */
+/* Calls `each` for the lab in this directory, if the directory belongs to this user and host 0 answers. */
 static bool visit_lab(const char *dir, visit *each, void *arg)
 {
     struct capture_interface p = {0};
@@ -83,7 +83,7 @@ static bool visit_lab(const char *dir, visit *each, void *arg)
     while (hosts < HOSTS_MAX && targets_lab_socket(dir, hosts, path) == 0 && access(path, F_OK) == 0)
         hosts++;
     int sock = hosts && targets_lab_socket(dir, 0, path) == 0 ? control_open(path) : -1;
-    if (sock < 0) /* no lab, or one that was killed */
+    if (sock < 0) /* no lab, or a lab that was killed */
         return false;
     close(sock);
     strcpy(p.dir, dir);

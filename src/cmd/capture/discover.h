@@ -22,8 +22,8 @@ struct capture_interface {
 
 #define DISCOVER_ALL "pumice"
 
-/* Calls `each` for every interface until it returns true. The interface is valid during the call. A daemon that does
- * not answer is skipped without a message. Returns true if a call returned true. */
+/* Calls `each` for every interface, until a call returns true. The interface is valid during the call. Skips a daemon
+ * that does not answer, without a message. Returns true if a call returned true. */
 bool discover(bool (*each)(const struct capture_interface *, void *arg), void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice extcap, also under the name pumice-extcap: the capture program that Wireshark calls to list interfaces, to
- * list their options, and to capture (extcap(4)). */
+/* pumice extcap: the program that Wireshark calls to list interfaces, to list their options, and to capture (extcap(4)).
+ * Wireshark calls it under the name pumice-extcap. */
 #include "src/cmd/capture/capture.h"
 
 #include <argp.h>
@@ -65,7 +65,8 @@ static const char doc[] =
     "  ln -s $(which pumice) ~/.config/wireshark/extcap/pumice-extcap\n"
     "  tshark -D; tshark -i pumice0";
 
-/* The options dialogue of Wireshark: option, label, kind, other attributes, help; and the values of a selector. */
+/* One line each of the options dialogue in Wireshark. ARG is an option: its name, label, kind, other attributes and
+ * help. VALUE is a value of a selector. */
 #define ARG(number, option, label, kind, more, tip)                                                                    \
     "arg {number=" #number "}{call=--" option "}{display=" label "}{type=" kind "}" more "{tooltip=" tip "}\n"
 #define FILTER(number, option, label, kind, more, tip) ARG(number, option, label, kind, more "{group=Filter}", tip)
@@ -75,7 +76,7 @@ static const char doc[] =
 #define DEFAULT(number, value, label) VALUE(number, value, label, "true")
 #define OTHER(number, value, label) VALUE(number, value, label, "false")
 
-/* In the order of the options in capture_filter.c. tests/e2e/capture/extcap.sh compares the two. */
+/* The options of the interfaces, in the order of capture_filter.c. tests/e2e/capture/extcap.sh compares the two. */
 /* clang-format off */
 static const char config[] =
     FILTER(0, "qp", "Queue pair", "string", "{validation=^(0[xX][0-9a-fA-F]+|[0-9]+)$}",
@@ -150,7 +151,7 @@ static int capture(struct extcap *e)
     e->c.out.path = e->fifo;
     e->c.quiet = true;
     choice.name = e->interface;
-    if (e->socket) { /* an interface of that daemon, which is not in Wireshark's list */
+    if (e->socket) { /* Wireshark's list does not have the interfaces of this daemon */
         if (strcmp(choice.name, DISCOVER_ALL) != 0)
             e->c.device = choice.name;
         return targets_find(&t, e->socket, -1) == 0 ? capture_run(&e->c, &t) : 1;
@@ -240,7 +241,7 @@ int cmd_extcap(int argc, char **argv)
     case ACTION_CONFIG:
         fputs(config, stdout);
         break;
-    case ACTION_FILTER: /* any output is an error message about the filter */
+    case ACTION_FILTER: /* Wireshark shows any output as an error in the filter */
         if (e.filter[0])
             puts("capture filters are not supported: use the options of the interface");
         break;

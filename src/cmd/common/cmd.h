@@ -3,8 +3,8 @@
 #ifndef PUMICE_SRC_CMD_COMMON_CMD_H
 #define PUMICE_SRC_CMD_COMMON_CMD_H
 
-/* Exit codes of the subcommands that run another command (run, on). They are those of env and timeout. If the command
- * ran, the exit code is the command's own, or 128 plus the number of the signal that ended it. */
+/* Exit codes of the subcommands that run another command (run, on), the same as those of env(1) and timeout(1). If the
+ * command ran, the exit code is its own, or 128 plus the number of the signal that ended it. */
 enum exit_code {
     EXIT_OWN = 125, /* pumice itself failed */
     EXIT_NOEXEC = 126, /* the command can't be executed */

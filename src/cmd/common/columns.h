@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tables on the terminal, with aligned columns, by libsmartcols. It knows the width of UTF-8 characters, and replaces
+/* Prints tables with aligned columns. It uses libsmartcols, which knows the width of UTF-8 characters and replaces
  * control characters by \xNN. Running out of memory ends the program. */
 #ifndef PUMICE_SRC_CMD_COMMON_COLUMNS_H
 #define PUMICE_SRC_CMD_COMMON_COLUMNS_H
@@ -21,16 +21,17 @@ enum columns_flag {
     COLUMNS_CUT = 2, /* cut if the table is wider than the terminal (columns_fit_terminal) */
 };
 
-/* separator: stands between columns. The caller owns the table until columns_fini. */
+/* Makes an empty table. separator: the text between two columns. headings: whether columns_print prints the headings.
+ * The caller releases the table by columns_fini. */
 void columns_init(struct columns *c, const char *separator, bool headings);
 void columns_fini(struct columns *c);
 
-/* Cuts columns marked COLUMNS_CUT if lines would be longer than the terminal is wide. */
+/* If lines would be longer than the terminal is wide, columns_print cuts the columns marked COLUMNS_CUT. */
 void columns_fit_terminal(struct columns *c);
-/* Adds a column that is at least as wide as its heading, which may be empty, and has at least `width` characters.
+/* Adds a column. It is at least `width` characters wide, and at least as wide as its heading. The heading may be "".
  * flags: enum columns_flag. */
 void columns_add(struct columns *c, const char *heading, unsigned width, unsigned flags);
-/* Starts a row, and fills in its next cell. */
+/* columns_row starts a row. columns_cell fills in the next cell of the last row. */
 void columns_row(struct columns *c);
 void columns_cell(struct columns *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

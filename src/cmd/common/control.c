@@ -39,7 +39,8 @@ int control_open(const char *path)
     return sock;
 }
 
-/* Takes the descriptors out of a reply. Stores the first one in *fd, unless fd is NULL, and closes the others. */
+/* Takes the descriptors out of a reply. Stores the first one in *first, unless first is NULL, and closes the
+ * others. *first is -1 before the call. */
 static void take_fds(struct msghdr *msg, int *first)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
@@ -177,7 +178,7 @@ static json_t *load(int fd, char *why)
     return document;
 }
 
-/* Requests a document. Returns NULL on an error, with *err and a message in why (PM_WHY_MAX bytes). why may be "". */
+/* Requests a document. On an error returns NULL, and sets *err and why (PM_WHY_MAX bytes). why is a message or "". */
 static json_t *fetch(const char *path, uint32_t op, const void *req, uint32_t len, int *err, char *why)
 {
     int fd = -1, sock = control_open(path);

@@ -32,7 +32,7 @@ static inline const char *member_text(const json_t *o, const char *name)
     return s ? s : "";
 }
 
-/* A number of 64 bits, or a key. The documents hold them as texts. */
+/* A number of 64 bits, or a key. The documents hold such a member as text. */
 static inline uint64_t member_u64(const json_t *o, const char *name)
 {
     return strtoull(member_text(o, name), NULL, 0);

@@ -98,7 +98,7 @@ int paths_command(const char *name, char *out)
 }
 
 enum linkage {
-    LINKAGE_DYNAMIC, /* or not an ELF file */
+    LINKAGE_DYNAMIC, /* also any file that is not an ELF file */
     LINKAGE_STATIC,
     LINKAGE_OTHER_MACHINE, /* another word size or processor */
 };

@@ -6,17 +6,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Find the daemon, and the directory of the client library, relative to this executable: the daemon in the same
- * directory, in ../libexec/pumice, in ../sbin or by PATH; the library in ../lib/pumice. They write the path to out,
- * which has PATH_MAX bytes. They return false, after printing where they searched, if there is none. */
+/* These functions find the daemon and the directory of the client library. The daemon is in the directory of this
+ * executable, or from there in ../libexec/pumice or ../sbin, or in PATH. The library is in ../lib/pumice. The functions
+ * write the path to out, which has PATH_MAX bytes. If they find nothing, they print where they searched, and return
+ * false. */
 bool paths_daemon(char *out);
 bool paths_library(char *out);
 
 /* The directory of this executable; "" if it is not known. */
 void paths_self(char *out);
 
-/* Finds the file of a command, by PATH if the name has no slash. Returns 0, ENOENT or EACCES. Like a shell, it ignores
- * directories of PATH that this user may not search. */
+/* Finds the file of a command and writes its path to out. If the name has no slash, searches PATH. Like a shell, it
+ * ignores directories of PATH that this user may not search. Returns 0, ENOENT or EACCES. */
 int paths_command(const char *name, char *out);
 
 /* Warns on stderr if the loader will not preload the client library into this executable: if it is setuid, has

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The options --host and --socket of all subcommands about running daemons, as a child of their argp parsers. */
+/* Parses --host and --socket, which all subcommands about running daemons have: a child of their argp parsers. */
 #ifndef PUMICE_SRC_CMD_COMMON_TARGET_OPTIONS_H
 #define PUMICE_SRC_CMD_COMMON_TARGET_OPTIONS_H
 
@@ -7,7 +7,7 @@
 
 #include "src/cmd/common/targets.h"
 
-/* The child's input. It begins as TARGET_OPTIONS_NONE. */
+/* The child's input. Before the parsing, the parent sets it to TARGET_OPTIONS_NONE. */
 struct target_options {
     const char *socket; /* NULL: not given */
     int host; /* -1: not given */

@@ -46,7 +46,8 @@ static int use_path(struct targets *t, const char *path)
     return 0;
 }
 
-/* True if the socket exists, in a directory of this user or root. Other users can make such a directory in /tmp too. */
+/* True if the socket exists in a directory that belongs to this user or root. Any other user can make a directory of
+ * this name in /tmp. */
 static bool trustworthy(const char *path)
 {
     char dir[PATH_MAX];

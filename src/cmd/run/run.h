@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The subcommands that run programs on Pumice devices. Each function
- * gets argv[0] = "pumice NAME" and returns the exit code. It may also exit by itself (usage errors, --help). */
+/* The subcommands that run programs on Pumice devices. Each function gets argv[0] = "pumice NAME" and
+ * returns the exit code. It may also end the process itself: after a usage error, or for --help. */
 #ifndef PUMICE_SRC_CMD_RUN_RUN_H
 #define PUMICE_SRC_CMD_RUN_RUN_H
 
