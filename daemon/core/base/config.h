@@ -16,7 +16,7 @@ struct engine_config {
      * otherwise. */
     uint32_t event_slots;
     uint32_t window_pkts; /* packets that a QP may have unacknowledged, at most 1 << 22 */
-    uint64_t peer_window_bytes; /* bytes in flight to one destination: its socket's receive buffer */
+    uint64_t peer_window_bytes; /* most bytes in flight to one destination: the size of its socket's receive buffer */
     /* The engine answers packets with ECN marks by CNPs, and a CNP lowers a QP's rate. The owner then sends the packets
      * of RC, UC and XRC QPs as ECT(0): the low bits of the IP header's traffic class are 2. */
     bool ecn;

@@ -12,7 +12,8 @@ enum report_kind {
     REPORT_NONE = 0,
     REPORT_NAK_SENT, /* syndrome: the kind of NAK. RNR NAKs are reported too. */
     REPORT_NAK_RCVD,
-    /* no answer within the QP's timeout. The request is sent again; after that, retries_left retries are left. */
+    /* No answer came within the QP's timeout. The request is sent again. retries_left: the retries that are left
+     * then. */
     REPORT_TIMEOUT,
     REPORT_DROP, /* a packet was dropped; cause: enum drop_cause */
     REPORT_ERROR, /* the QP went to ERR (SQE, if it is unreliable); cause: enum error_cause */
@@ -23,11 +24,11 @@ enum drop_cause {
     DROP_STATE, /* the QP is not ready to receive */
     DROP_PKEY,
     DROP_SOURCE, /* the source address is not the QP's peer */
-    DROP_OPCODE, /* its opcode belongs to another service than the QP's */
-    DROP_RESPONSE, /* a response to no outstanding request */
+    DROP_OPCODE, /* the opcode is of another service, or for the half that an XRC QP does not have */
+    DROP_RESPONSE, /* a response that matches no outstanding request */
     DROP_QKEY,
     DROP_NO_RECV, /* UC, UD: no receive request is posted */
-    DROP_REFUSED, /* UC, UD: it is not allowed, too long, or part of a message that was dropped */
+    DROP_REFUSED, /* UC, UD: the packet is not allowed, too long, or part of a message that was dropped */
     /* The engine never sees these packets. Its owner reports them: */
     DROP_ICRC, /* wrong ICRC */
     DROP_MALFORMED, /* can't be decoded */
@@ -50,17 +51,18 @@ struct report {
     uint8_t kind; /* enum report_kind */
     uint8_t cause; /* enum drop_cause or error_cause, as kind says */
     uint8_t syndrome; /* AETH syndrome of a NAK */
-    /* enum wc_status of the completion that tells the program of the error; 0: none does */
+    /* enum wc_status of the completion that tells the program of the error; 0: no completion does */
     uint8_t status;
     uint8_t opcode; /* BTH opcode of the packet, if has_packet */
     uint8_t retries_left; /* of REPORT_TIMEOUT */
     bool has_packet;
     bool has_key; /* key and va are valid */
-    /* the local QP. With DROP_UNKNOWN_QP, the destination QP that the packet names. */
+    /* The local QP. With DROP_UNKNOWN_QP, the destination QP that the packet names. */
     uint32_t qpn;
     uint32_t peer_qpn; /* the peer's QP; 0: not known */
-    /* PSN of the packet. In a requester's error, the PSN of the oldest unacknowledged request; in any other error,
-     * the expected PSN. */
+    /* PSN of the packet. REPORT_NAK_SENT and ERROR_REFUSED: PSN of the NAK. REPORT_TIMEOUT: the oldest unacknowledged
+     * PSN. REPORT_ERROR with ERROR_RECV or ERROR_PROGRAM: the expected PSN; with any other cause: the oldest
+     * unacknowledged PSN. */
     uint32_t psn;
     uint32_t expected; /* PSN that the responder expects */
     uint32_t key; /* rkey. With ERROR_LOCAL and WC_LOC_PROT_ERR, the lkey. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The fields of a received packet's IP header that the engine uses. */
+/* The fields of a received packet's IP header that the engine uses, and the check of its P_Key. */
 #ifndef PUMICE_CORE_BASE_RX_META_H
 #define PUMICE_CORE_BASE_RX_META_H
 
@@ -16,7 +16,8 @@ struct rx_meta {
     bool ce; /* ECN congestion experienced */
 };
 
-/* True if the packet belongs to the one partition there is, as a full or a limited member (IBA 10.9.3). */
+/* Is it the P_Key of the default partition, the only one that the device has? The sender may be a full or a limited
+ * member (IBA 10.9.3). */
 static inline bool pkey_matches(uint16_t pkey)
 {
     return (pkey & 0x7fff) == (PKEY_DEFAULT & 0x7fff);

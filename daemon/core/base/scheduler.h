@@ -74,7 +74,8 @@ static inline bool sched_is_waiting(const struct sched_entity *e)
 {
     return !list_empty(&e->waiting);
 }
-/* Puts the entity at the end of a list of waiting ones. False: it waits already, there or elsewhere. */
+/* Puts the entity at the end of a list of waiting ones. False: the entity already waits, on this list or another
+ * one. */
 static inline bool sched_wait(struct sched_entity *e, struct list_node *list)
 {
     if (sched_is_waiting(e))
@@ -86,7 +87,7 @@ static inline void sched_stop_waiting(struct sched_entity *e)
 {
     list_remove(&e->waiting);
 }
-/* Makes all entities of such a list ready. They wait no longer. */
+/* Makes all entities of a list of waiting ones ready, and empties the list. */
 static inline void sched_wake_all(struct list_node *list)
 {
     while (!list_empty(list)) {

@@ -38,7 +38,7 @@ void timer_init(struct timer *g); /* its kind is TIMER_QP */
 void timer_wheel_set(struct timer_wheel *h, struct timer *g, uint64_t when);
 /* Removes and returns one timer that is due. NULL: none is due. Call it until it returns NULL. */
 struct timer *timer_wheel_pop(struct timer_wheel *h, uint64_t now);
-/* A time not after the next due time; NEVER if there are no timers. */
+/* A lower bound of all due times; NEVER if there are no timers. */
 uint64_t timer_wheel_earliest(const struct timer_wheel *h);
 
 #endif

@@ -9,18 +9,18 @@
 
 #define TX_BATCH_PKTS 128
 struct tx_pkt {
-    /* Destination. It stays valid until the QP is modified or destroyed or (UD) a request is posted to it, that is,
-     * until the owner's next call but engine_tx and those for results. The owner may give packets of the batch back to
-     * engine_rx, because owner_ops.refill only posts receive requests. */
+    /* Destination. It stays valid until the QP is modified or destroyed or, for UD, until a request is posted to it. So
+     * it is valid until the owner's next call, except engine_tx and the calls that take results. The owner may give
+     * packets of the batch back to engine_rx, because owner_ops.refill only posts receive requests. */
     const struct av *av;
     /* Offset in batch->buf: BTH, headers, payload, pad, then 4 bytes that the owner fills with the ICRC. */
     uint32_t off;
     uint32_t len; /* including those 4 bytes */
     uint32_t src_qpn, psn; /* for traces and faults */
-    uint64_t wr_id; /* for traces: of the work request, if has_wr */
+    uint64_t wr_id; /* for traces: wr_id of the send request, if has_wr */
     uint16_t header_len;
-    bool has_wr; /* a request's packet */
-    bool cnp; /* a CNP. Its owner may use another traffic class than av's for it */
+    bool has_wr; /* the packet belongs to a send request */
+    bool cnp; /* a CNP. The engine's owner may send it with another traffic class than av's */
     bool retransmit;
 };
 /* Limits of one GSO send: packets of one length, the last of which may be shorter. */
@@ -32,25 +32,27 @@ struct tx_batch {
     size_t cap; /* bytes */
     size_t used; /* in and out */
     uint32_t n; /* packets, in and out */
-    /* In: plain ACKs of QPs with nothing else to send stay back. An owner sets it when it expects such data at once. */
+    /* In: plain ACKs of QPs with nothing else to send stay back. The owner sets it when it expects new send requests
+     * for these QPs at once. */
     bool hold_acks;
     bool held; /* out: set when an ACK stayed back */
-    struct gso_run gso; /* in: a run that does not fit as a whole is left for the next batch */
+    struct gso_run gso; /* in: a run that does not fit as a whole is mostly left for the next batch */
     struct { /* the last run, if n > 0 */
-        uint32_t len, bytes, pkts; /* len: of its packets; 0: no more go in */
+        uint32_t len, bytes, pkts; /* len: of its packets; 0: no packet can join the run any more */
     } last;
     struct tx_pkt pkt[TX_BATCH_PKTS];
 };
 
-/* The outcome when a QP, or half of it, fills a batch. */
+/* The result when a QP, or one half of it, has put its packets into a batch. */
 enum tx_result {
     TX_DONE, /* nothing more to send until something happens */
     TX_MORE, /* more to send, after the other QPs had their turn */
     TX_FULL, /* the batch has no room */
 };
 
-/* Reserves room in the batch for a packet of headers, payload, pad and ICRC. NULL: there is none. Writes headers and
- * pad; *payload is where the caller puts the payload. av must stay valid as struct tx_pkt says. */
+/* Reserves room in the batch for a packet of headers, payload, pad and ICRC. NULL: there is no room, or the packet
+ * begins a run that should go into the next batch. Writes headers and pad; *payload is where the caller puts the
+ * payload. av must stay valid as struct tx_pkt says. */
 struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
                          uint32_t payload_len, uint8_t **payload);
 /* Sets the batch back to an earlier state: n packets in so many bytes. */

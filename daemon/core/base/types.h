@@ -196,7 +196,7 @@ struct completion {
     void *srq_owner;
     uint64_t wr_id;
     uint64_t timestamp; /* `now` of the call that made the completion, ns */
-    uint32_t slot; /* of the work request */
+    uint32_t slot; /* of the work request; see `of` */
     uint32_t qpn;
     uint32_t src_qp; /* receives: the peer's QP number */
     uint32_t byte_len; /* receives, READs, atomics */
@@ -209,7 +209,7 @@ struct completion {
     uint8_t opcode; /* enum wc_opcode; also set in error completions */
     uint8_t flags; /* enum wc_flags */
     bool is_recv; /* slot belongs to the receive queue */
-    /* Wakes users who asked for solicited completions only. (Errors always wake them.) */
+    /* Also wakes users that wait for solicited completions only. It is set in all error completions. */
     bool solicited;
     /* Bytes in data[], which the poller copies to the start of the receive request's SGEs. 0: none. Less than
      * byte_len for a UD datagram: its first 40 bytes (the GRH) are always here, and the rest may already be in
@@ -329,10 +329,10 @@ struct qp_caps {
 
 struct mr_init {
     uint32_t pd; /* the owner's number of the protection domain; not 0 */
-    uint32_t space; /* address space of va */
+    uint32_t space; /* the owner's number of the address space of va */
     uint64_t va; /* where the memory is */
-    /* Address of its first byte in work requests and on the wire. Equal to va, unless reg_mr_iova was used or it is
-     * zero-based. */
+    /* Address of the region's first byte in work requests and on the wire. Equal to va, unless reg_mr_iova was used or
+     * the region is zero-based. */
     uint64_t iova;
     uint64_t length; /* bytes; 0 is legal */
     uint32_t access; /* enum access_flags */
@@ -347,7 +347,7 @@ enum mw_type { /* enum ibv_mw_type */
 
 /* A received check, or the answer to one that the owner sent. */
 struct check {
-    bool answer; /* else another device's probe */
+    bool answer; /* true: the answer to an own check; false: a check of another device */
     uint8_t peer[16]; /* where the packet came from */
     uint32_t sequence, size; /* of the probe, as its sender gave them to engine_check */
     uint64_t token; /* as its sender gave it: a number that cannot be guessed tells answers from forged ones */

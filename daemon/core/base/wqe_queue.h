@@ -12,11 +12,11 @@ struct recv_wqe {
     struct recv_wr wr;
     struct sge sge[]; /* [wr.num_sge] */
 };
-/* Indexes run freely. */
+/* A ring of work requests. head and tail are free-running; queue_at masks them. */
 struct queue {
     uint8_t *base;
     uint32_t mask;
-    uint32_t stride;
+    uint32_t stride; /* bytes of an entry */
     uint32_t depth; /* entries that may be in use, at most mask + 1 */
     uint32_t head, tail;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory keys: what an lkey or rkey lets its holder touch. A key is an index (24 bits) and a tag (8 bits). The tag
- * changes whenever the index is used again, so that the engine recognizes a stale key. Regions and memory windows share
- * the table. A bound window is described in the same terms as a region, so that the same code checks both. Binding is
- * in mw.c. */
+/* Memory keys (lkeys and rkeys): the table of memory regions and memory windows, and the check whether a key allows an
+ * access. A key is an index (24 bits) and a tag (8 bits). The tag changes whenever the index is used again, so that the
+ * engine recognizes a stale key. A bound window is described in the same terms as a region, so that the same code
+ * checks both. Binding is in mw.c. */
 #ifndef PUMICE_CORE_MEMORY_KEY_H
 #define PUMICE_CORE_MEMORY_KEY_H
 
@@ -31,13 +31,13 @@ struct mkey {
             /* Index of the region that the window is bound to, or its own index if it is bound to a layout; 0: not
              * bound. */
             uint32_t region;
-            uint32_t qpn; /* type 2B, bound: only this QP may use it */
+            uint32_t qpn; /* type 2B, bound: only the QP of this number may use it */
             struct list_node of_qp; /* type 2B, bound: in mw_binder.windows */
         } mw;
     };
     struct shape *shape; /* NULL: a region, or a window that can't be bound to a layout */
-    uint32_t serial; /* windows: changes with each bind and unbind */
-    uint8_t depth; /* number of layouts below and including it; 0: it is contiguous */
+    uint32_t serial; /* windows: changes with each unbind, also before another bind; regions: not used */
+    uint8_t depth; /* nested layouts, its own included; 0: the memory is contiguous */
     uint8_t tag;
     uint8_t kind; /* enum key_kind */
 };
@@ -58,8 +58,8 @@ int key_register(struct key_table *t, const struct mr_init *init, uint32_t *key)
 int key_reregister(struct key_table *t, uint32_t key, const struct mr_init *init);
 int key_deregister(struct key_table *t, uint32_t key);
 
-/* Takes a free entry and makes it one of this kind. Everything but its tag and serial is zeroed. Returns its index; 0:
- * there is none. */
+/* Takes a free entry and gives it this kind. Zeroes all fields except tag and serial. Returns the index of the entry;
+ * 0: no entry is free. */
 uint32_t key_take(struct key_table *t, enum key_kind kind);
 /* Frees an entry. Its keys are stale from now on. */
 void key_release(struct key_table *t, uint32_t index);
@@ -73,17 +73,17 @@ static inline uint32_t key_of(const struct key_table *t, const struct mkey *k)
     return (uint32_t)(k - t->entry) << 8 | k->tag;
 }
 
-/* Returns the region or window that a key opens for users of protection domain pd, if it gives all of `access` (enum
- * access_flags; 0: local read) to [addr, addr + len). NULL: it does not.
+/* Returns the region or window of a key, for a user of protection domain pd. NULL: the key does not give all of
+ * `access` (enum access_flags; 0: local read) to [addr, addr + len).
  *   lkey             a region, or a window that was bound with local write access
  *   rkey (remote)    any region or bound window. A window of type 2B must be bound to QP qpn, which received the request.
- *                    qpn 0: windows of type 2B are closed, as over XRC.
- * sge_iter.h finds the memory. */
+ *                    qpn 0: no window of type 2B is allowed, as over XRC.
+ * sge_iter.h finds the memory itself. */
 const struct mkey *key_open(const struct key_table *t, uint32_t pd, bool remote, uint32_t qpn, uint32_t key,
                             uint64_t addr, uint32_t len, uint32_t access);
 /* The object that an entry of a layout names; NULL: the object has changed since the layout was bound. */
 const struct mkey *key_object(const struct key_table *t, const struct layout_entry *e);
-/* True if an rkey gives `access` to the memory that it opens. */
+/* True if an rkey gives `access` to the region or window that it names. */
 bool key_grants_remote(const struct key_table *t, uint32_t pd, uint32_t qpn, uint32_t key, uint32_t access);
 
 #endif

@@ -210,7 +210,7 @@ static void bind_entry(struct layout_entry *e, const struct layout_entry_desc *d
     e->rest = items % e->repeat;
 }
 
-/* Does a end before b? */
+/* Does entry a end before entry b? */
 static bool earlier(const struct layout_entry *entries, uint32_t a, uint32_t b)
 {
     return entries[a].full != entries[b].full ? entries[a].full < entries[b].full : a < b;
@@ -355,7 +355,7 @@ static void find_nonuniform(const struct layout *l, uint64_t off, struct layout_
     p->in = off;
 }
 
-/* off < total */
+/* Finds the position of offset off, which is less than the total. */
 static void find(const struct layout *l, uint64_t off, struct layout_position *p)
 {
     if (l->uniform)
@@ -421,7 +421,7 @@ bool layout_span_has(const struct layout_span *s, uint32_t entry)
 
 /* --- stepping --------------------------------------------------------------------------------- */
 
-/* Returns the first entry from i on that has items in this round. l->count: none has. */
+/* Returns the first entry from i on that has items in this round. l->count: no entry has. */
 static uint32_t next_live(const struct layout *l, uint32_t i, uint64_t round)
 {
     while (i < l->count && round >= end_round(&l->entry[i]))

@@ -16,9 +16,9 @@
  *                           the number of items.
  *     layout_next           The next piece, in constant time.
  *
- * A piece may lie in a window that has a layout itself. struct layout_walk is a stack of cursors for that case. It
- * returns a piece. Its user knows the object of the piece: it either takes the piece or pushes the inner layout, and
- * then gets the pieces of that. There is no recursion, and nothing is expanded.
+ * A piece may lie in a window that has a layout itself. struct layout_walk is a stack of cursors for that case.
+ * layout_walk_next returns a piece. The caller knows the object of the piece. It either takes the piece or pushes the
+ * inner layout, and then gets the pieces of the inner layout. There is no recursion, and nothing is expanded.
  *
  * The engine (key.h, sge_iter.h) resolves the key of a window with a layout into any number of pieces. So code that
  * copies asks for them in batches that fit its own array, until it has them all. Two adjacent pieces may come
@@ -221,7 +221,8 @@ bool layout_seek(struct layout_cursor *c, const struct layout *l, uint64_t off, 
 /* Returns the next piece of the range. False: there is none left. */
 bool layout_next(struct layout_cursor *c, struct layout_segment *out);
 
-/* Finds which entries have bytes in a range, without stepping through its pieces. */
+/* A position by round and entry. layout_span and layout_span_has use two of them to find the entries that have bytes in
+ * a range, without stepping through its pieces. */
 struct layout_position {
     uint64_t round;
     uint32_t entry;
@@ -235,6 +236,7 @@ struct layout_span {
 void layout_span(struct layout_span *s, const struct layout *l, uint64_t off, uint64_t len);
 bool layout_span_has(const struct layout_span *s, uint32_t entry);
 
+/* A stack of cursors, one for each nested layout. */
 struct layout_walk {
     uint32_t depth; /* cursors in use */
     uint32_t path[LAYOUT_MAX_DEPTH]; /* the entry of the last piece of each cursor */
@@ -248,7 +250,7 @@ void layout_walk_init(struct layout_walk *w);
 bool layout_walk_push(struct layout_walk *w, const struct layout *l, uint64_t off, uint64_t len);
 /* Returns the next piece of the innermost layout that has one, and that layout. NULL: there are no more. */
 const struct layout *layout_walk_next(struct layout_walk *w, struct layout_segment *out);
-/* Are there no more pieces? */
+/* True if all pieces were returned. */
 bool layout_walk_done(struct layout_walk *w);
 
 #endif

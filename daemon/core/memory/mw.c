@@ -29,7 +29,7 @@ int mw_make_layout(struct key_table *t, uint32_t pd, uint8_t type, uint32_t max_
     return 0;
 }
 
-/* A layout that names the window as it was recognizes by the serial that it has changed. */
+/* Layouts that name the window compare its serial. So they notice that the window has changed. */
 static void new_serial(struct mkey *mw)
 {
     if (++mw->serial == 0) /* 0 is the serial of regions */
@@ -107,7 +107,8 @@ static bool check_window(const struct mw_binder *by, const struct mkey *mw, cons
         return false;
     if (mw->kind == KEY_WINDOW_1)
         return b->new_key >> 8 == b->mw_key >> 8 && (b->layout || !(b->access & ACCESS_ZERO_BASED));
-    /* Type 2B. It could not be used over XRC: the QP that receives a packet is not the QP that bound the window. */
+    /* Type 2B. An XRC initiator can't bind it: over XRC the QP that receives a packet is not the QP that bound the
+     * window. */
     return b->new_key == 0 && mw->mw.region == 0 && (b->layout || b->length != 0) && by->type_2;
 }
 
@@ -144,7 +145,7 @@ static struct layout_object object_of(const struct key_table *t, uint32_t key, c
                                   .length = k->init.length};
 }
 
-/* Is the layout sound? *depth receives its depth. */
+/* Checks all rules for the layout. *depth receives the depth of the new window. */
 static enum layout_error check_layout(const struct key_table *t, const struct mw_binder *by, const struct mkey *mw,
                                       const struct mw_bind *b, uint32_t access, uint8_t *depth)
 {
@@ -207,7 +208,7 @@ static bool bind_range(struct key_table *t, const struct mw_binder *by, struct m
     return true;
 }
 
-/* A bound window of type 2B belongs to the QP. */
+/* Makes a bound window of type 2B belong to the QP. */
 static void bound_by(const struct mw_binder *by, struct mkey *mw)
 {
     mw->mw.qpn = by->qpn;

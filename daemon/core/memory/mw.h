@@ -2,8 +2,8 @@
 /* Memory windows of types 1 and 2B (IBA 10.6.7): allocate, bind, unbind, invalidate. control/keys.h has the rules of
  * binding.
  *
- * A bound window of type 2B is on a list of its QP. So the window is unbound when the QP goes, and another QP of the
- * same number does not inherit it. */
+ * A bound window of type 2B is on a list of its QP. So the window is unbound when the QP is destroyed, and a later QP
+ * of the same number can't use it. */
 #ifndef PUMICE_CORE_MEMORY_MW_H
 #define PUMICE_CORE_MEMORY_MW_H
 
@@ -31,7 +31,7 @@ bool mw_bind(struct key_table *t, const struct mw_binder *by, const struct mw_bi
 struct mkey *mw_find_bound(const struct key_table *t, uint32_t qpn, uint32_t rkey);
 /* Unbinds a window, if it is bound. */
 void mw_unbind(struct key_table *t, struct mkey *mw);
-/* Unbinds all windows of the list of a QP that is going. */
+/* Unbinds all windows of the list of a QP that is being destroyed. */
 void mw_unbind_all(struct key_table *t, struct list_node *windows);
 
 #endif

@@ -98,7 +98,7 @@ static bool inner_segment(struct sge_iter *s, const struct layout *l, const stru
         const struct mkey *k = key_object(s->keys, &l->entry[p.entry]);
         if (!k)
             return false;
-        if (k->depth == 0) { /* it lies in the object: the bind checked that, and the object has not changed */
+        if (k->depth == 0) { /* the piece lies in the object: the bind checked that, and the object has not changed */
             *out = (struct mem_segment){
                 .va = k->init.va + (p.addr - k->init.iova), .len = (uint32_t)p.len, .space = k->init.space};
             return true;
@@ -187,9 +187,9 @@ enum copied sge_iter_read(struct sge_iter *s, const struct mem_access *mem, cons
 {
     struct mem_segment segment[MEM_SEGMENT_BATCH];
     struct buf part[TX_BATCH_PKTS];
-    /* The next buffer. */
+    /* Index of the buffer that is filled next. */
     unsigned at = 0;
-    /* Bytes of it that are filled. */
+    /* Bytes of dst[at] that are filled. */
     size_t filled = 0;
     int n;
     while ((n = sge_iter_segments(s, segment, MEM_SEGMENT_BATCH)) > 0) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Finds the memory of a range of keys and addresses: the bytes of a work request, or of a peer's request.
+/* Finds the memory of a range of bytes, checks its keys, and copies from and to it. The range is a part of a work
+ * request's SGEs, or of the rkey and address in a peer's request.
  *
  * A range of a region or of an ordinary window is one piece of memory. A range of a window with a layout is any
  * number of pieces, up to one for each byte. So callers ask for pieces in batches, and the iterator remembers its
@@ -12,7 +13,7 @@
 #include "daemon/core/memory/key.h"
 #include "daemon/core/memory/layout.h"
 
-#define MEM_SEGMENT_BATCH 1024u /* pieces of one upcall: as many as a vectored system call takes */
+#define MEM_SEGMENT_BATCH 1024u /* pieces of one call of mem_ops: as many as a vectored system call takes */
 
 /* Iterates over the pieces of a range of bytes. All fields are private to sge_iter.c. The iterator is valid as long
  * as keys and SGE list do not change; it is made anew for each packet or burst. */
@@ -22,11 +23,11 @@ struct sge_iter {
     uint32_t access; /* the intended access, enum access_flags; 0: read locally */
     uint32_t qpn; /* the QP that received a peer's request */
     bool remote; /* the key is an rkey */
-    bool layout; /* a key so far was that of a window with a layout: `walk` is in use */
+    bool layout; /* some key so far was of a window with a layout: `walk` is in use */
     uint32_t left; /* bytes that were not looked up yet */
     const struct sge *sge; /* the current SGE; NULL: `own` */
-    uint32_t off; /* bytes of it that are done */
-    struct sge own;
+    uint32_t off; /* bytes of the current SGE that are done */
+    struct sge own; /* the range of a peer's request, as an SGE */
     struct layout_walk walk; /* valid if `layout` */
 };
 
@@ -42,8 +43,8 @@ void sge_iter_remote(struct sge_iter *s, const struct key_table *t, uint32_t pd,
  * not depend on the number of pieces. Because of this check, no byte of a message is written before the whole message
  * is allowed. */
 bool sge_iter_allowed(const struct sge_iter *s);
-/* Is the access allowed, and does every byte have the address in its SGE? Then the user's own process, which does not
- * know keys, can copy it. */
+/* Is the access allowed, and does every byte lie at the virtual address that its SGE gives? Then the user's own
+ * process, which does not know keys, can copy the bytes. */
 bool sge_iter_plain(const struct sge_iter *s);
 /* Returns the next pieces, at most max. Adjacent ones are joined. 0: there are no more. -1: the next one is not
  * allowed. */
@@ -54,7 +55,7 @@ bool sge_iter_done(struct sge_iter *s);
 enum copied {
     COPIED,
     COPY_REFUSED, /* the keys do not allow it */
-    COPY_FAILED, /* the memory is gone */
+    COPY_FAILED, /* the memory no longer exists */
 };
 /* Gathers all bytes of the range into dst[0 … ndst), which has the same length. */
 enum copied sge_iter_read(struct sge_iter *s, const struct mem_access *mem, const struct buf *dst, unsigned ndst);
