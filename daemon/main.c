@@ -23,8 +23,8 @@ static struct {
     bool has_file; /* --config names a configuration file */
 } command_line;
 
-/* Reads the command line and the configuration file that it names. The command line wins. 0, or what config_load
- * returns. Does not return if the command line is wrong. */
+/* Reads the command line and the configuration file that it names. The command line wins. Returns the result of
+ * config_load, or 0 without a file. Does not return if the command line is wrong. */
 static int read_settings(struct settings *s, char why[ERROR_TEXT_MAX])
 {
     const char *file = command_line_read(command_line.argc, command_line.argv, NULL);

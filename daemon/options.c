@@ -227,7 +227,7 @@ static int set_metrics(const struct option_def *o, struct settings *s, const cha
 /* --- the table ------------------------------------------------------------------------------------------------- */
 
 #define END_OF(member) (offsetof(struct settings, member) + sizeof(((struct settings *)0)->member))
-/* The members from `first` to `last`, which are neighbours. */
+/* The members from `first` to `last`, which must be adjacent. */
 #define MEMBERS(first, last) offsetof(struct settings, first), END_OF(last) - offsetof(struct settings, first)
 #define MEMBER(member) MEMBERS(member, member)
 #define NO_MEMBER 0, 0

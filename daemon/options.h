@@ -35,7 +35,7 @@ struct option_def {
     /* The bytes of struct settings that the option sets. Size 0: another option has them, or there are none. */
     size_t offset, size;
     const char *help;
-    /* For numbers: the range, the words for the value in errors, and what 0 means (NULL: nothing special). */
+    /* For numbers: the range, the name of the value in errors, and the meaning of 0 (NULL: no special one). */
     uint64_t min, max;
     const char *unit, *zero;
     const char *alias; /* another spelling in the configuration file; NULL: none */

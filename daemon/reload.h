@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* SIGHUP: the daemon reads its configuration again while it runs, and applies what can change without a restart. */
+/* SIGHUP: the daemon reads its configuration again while it runs, and applies the options that can change without a
+ * restart. */
 #ifndef PUMICE_DAEMON_RELOAD_H
 #define PUMICE_DAEMON_RELOAD_H
 

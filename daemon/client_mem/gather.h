@@ -25,6 +25,7 @@ struct gather {
         uint64_t lo, hi; /* lo == hi: empty */
         unsigned first_pick;
     } span;
+    /* A piece to be copied out of a span. */
     struct gather_pick {
         /* An address until the span is closed, then an offset in the stage. */
         uint64_t va;
@@ -38,7 +39,7 @@ struct gather {
 /* Requests a read of len bytes at va into `to`. The read may happen at once. False: something could not be read. Then
  * the results of all requests since the last gather_finish are undefined. */
 bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8_t *to, size_t len);
-/* Reads what has not been read yet. False: something could not be read. In both cases the reader is ready for new
+/* Reads the rest. False: something could not be read. In both cases the reader is ready for new
  * requests. */
 bool gather_finish(struct gather *g, const struct client_mem *s);
 

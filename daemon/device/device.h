@@ -55,8 +55,8 @@ TAILQ_HEAD(cq_list, cq);
 TAILQ_HEAD(client_qp_list, client_qp);
 TAILQ_HEAD(client_srq_list, client_srq);
 
-/* The engine stretches shorter QP timeouts to this value (4.096 us * 2^16, a quarter of a second), but at most to four
- * times their length. Most programs set timeout 14 and 7 retries. With these a QP fails after half a second, and on a
+/* The engine stretches shorter QP timeouts to this value, but at most to four times their length. The value is 4.096 us
+ * * 2^16, a quarter of a second. Most programs set timeout 14 and 7 retries. With these a QP fails after half a second, and on a
  * busy machine the peer's daemon may not run for that long. After stretching, the QP fails after two seconds. */
 #define DEVICE_CROWD_TIMEOUT_NS (4096ull << 16)
 
@@ -129,6 +129,7 @@ struct device {
 /* Runs fn(arg) in the device's thread and waits until it returns. If the thread does not run, runs it here. */
 void device_do(struct device *d, void (*fn)(void *arg), void *arg);
 
+/* Fills in the device's entry of pm_list_rep, which is also part of the reply to PM_OP_OPEN. */
 void device_describe(const struct device *d, struct pm_device_desc *desc);
 /* Sets the faults of all later packets. fault_parse must have accepted spec. */
 void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The settings of a daemon: plain values, which the command line and the configuration file fill in (daemon/options.h).
  *
- * The main thread writes them before the devices start. Afterwards it changes only what SIGHUP may change
- * (daemon/reload.h), and the threads of the devices read none of these members. */
+ * The main thread writes them before the devices start. Afterwards it changes only the members that SIGHUP may
+ * change (daemon/reload.h). The threads of the devices do not read those members. */
 #ifndef PUMICE_DAEMON_DEVICE_SETTINGS_H
 #define PUMICE_DAEMON_DEVICE_SETTINGS_H
 
@@ -18,7 +18,7 @@
 #include "daemon/net/gso.h"
 #include "pumice/abi.h"
 
-/* What the daemon does when probes do not reach an address. */
+/* The daemon's reaction if probes do not reach an address. */
 enum path_check_mode {
     PATH_CHECK_OFF, /* the daemon sends no probes */
     PATH_CHECK_WARN, /* the daemon logs it */

@@ -12,7 +12,7 @@ struct usage {
     unsigned makers; /* how often a QP was made by another process than the QP before */
     /* How often a QP was connected to another one (RTR; not UD). */
     uint64_t connected;
-    uint64_t sent_pkts; /* packets of such QPs that were destroyed, ACKs included */
+    uint64_t sent_pkts; /* packets that destroyed QPs have sent (not UD), ACKs included */
 };
 
 /* A process has created a QP. */

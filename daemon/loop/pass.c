@@ -172,7 +172,7 @@ void device_send_posted(struct device *d, struct client_qp *q)
         uint64_t now = clock_ns();
 
         n = client_qp_drain_send(q, now);
-        device_pass(d, now); /* also sends what was read from the ring earlier */
+        device_pass(d, now); /* also sends requests that were read from the ring earlier */
         left -= n;
     } while (n && left > 0);
 }

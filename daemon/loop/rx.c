@@ -47,7 +47,7 @@ static void process_packet(struct device *d, const struct udp_datagram *dg, cons
 }
 
 /* Passes the datagrams that udp_recv has received to the engine. group: the multicast group of the socket; NULL: the
- * device's own socket. */
+ * device's own socket. Returns the number of packets, but at least 1 if there was any datagram. */
 static unsigned process_batch(struct device *d, unsigned datagrams, struct mcast_group *group, uint64_t now)
 {
     unsigned packets = 0;

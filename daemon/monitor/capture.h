@@ -3,7 +3,7 @@
  * pm_capture_page in abi_capture.h). The device's loop writes the rings and never waits. A packet without room is
  * counted and dropped. The client converts the records to pcapng. It also computes the ICRC of packets that have none.
  *
- * While nobody captures, the cost is one comparison for each message sent and each packet received. */
+ * While no client captures, the cost is one comparison for each message sent and each packet received. */
 #ifndef PUMICE_DAEMON_MONITOR_CAPTURE_H
 #define PUMICE_DAEMON_MONITOR_CAPTURE_H
 
@@ -42,15 +42,16 @@ static inline bool capture_on(const struct device *d)
     return __builtin_expect(d->captures != NULL, 0);
 }
 
-/* The data path calls the following functions only if capture_on. This one gets a batch as the engine made it, before
- * faults and ICRCs. */
+/* The data path calls the following functions only if capture_on. capture_made records a batch as the engine made it,
+ * before faults and ICRCs. */
 void capture_made(struct device *d, const struct tx_batch *b);
-/* A message of n packets that goes to the socket, with ICRCs and faults. The packets are adjacent, the first at
+/* Records a message of n packets that goes to the socket, with ICRCs and faults. The packets are adjacent, the first at
  * `data`. */
 void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const uint8_t *data, bool ce);
-/* A packet after faults that stays inside the device, or (multicast) that comes back to it. */
+/* Records a packet after faults. The packet stays inside the device, or is a multicast packet that also goes to members
+ * on this device. */
 void capture_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, bool ce);
-/* A packet from the socket that has at least a BTH and an ICRC, valid or not. ip_id: the value with which its ICRC is
+/* Records a packet from the socket that has at least a BTH and an ICRC, valid or not. ip_id: the value with which its ICRC is
  * right. */
 void capture_received(struct device *d, const struct rx_meta *meta, uint16_t src_port, uint16_t ip_id,
                       const uint8_t *data, uint32_t len);

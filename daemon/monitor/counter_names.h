@@ -65,6 +65,7 @@
     X(port_rcv_constraint_errors, 0, "none")                                                                           \
     X(port_xmit_constraint_errors, 0, "none")                                                                          \
     X(VL15_dropped, 0, "none")
+/* The statistics of Open MPI's usnic transport. */
 #define USNIC_COUNTERS(X)                                                                                              \
     X(total_sends, e->sent_pkts, "packets sent, ACKs and repeated ones included")                                      \
     X(resends, e->fast_retrans + e->probe_retrans + e->timeout_retrans, "packets sent again")                          \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Automatic connectivity checks. When the first QP of a device is connected to an address, the device tests whether
- * small and large packets reach it and are answered, as `pumice ping` does on request. A large packet is as long as
+/* Automatic connectivity checks. When the first QP of a device is connected to an address, the device sends small
+ * and large probes to it, as `pumice ping` does on request. The check succeeds if both are answered. A large packet is as long as
  * the QP's path MTU makes packets. A bad result goes to the log. Every result goes to `pumice status` and to the map,
  * a file with one line for each checked pair of addresses. Nothing waits for the check.
  *

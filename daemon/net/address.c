@@ -98,7 +98,7 @@ static bool to_v4(const uint8_t gid[16], union addr *out)
     return out->v4.sin_addr.s_addr != 0;
 }
 
-/* For an IPv6 device. Its scope is used where one is needed. */
+/* For an IPv6 device. Link-local addresses get its scope. */
 static bool to_v6(const uint8_t gid[16], uint32_t scope, union addr *out)
 {
     static const uint8_t zero[16];
@@ -112,7 +112,7 @@ static bool to_v6(const uint8_t gid[16], uint32_t scope, union addr *out)
         a[1] = 0x18;
         return true;
     }
-    /* Such a group would not leave the host. InfiniBand's scopes do not mean that. */
+    /* IPv6 does not send groups of interface-local scope to other hosts. InfiniBand does, so they get link scope. */
     if (gid[0] == 0xff && (gid[1] & 0xf) <= 1)
         a[1] = (gid[1] & 0xf0) | 2;
     if (IN6_IS_ADDR_LINKLOCAL(&out->v6.sin6_addr))

@@ -7,10 +7,12 @@
  *     seed, source GID, destination GID, destination QP, request or response, PSN, opcode, and how many times this packet
  *     was sent before,
  *
- * so the same seed gives the same faults, whatever the timing, the number of flows, or the speed of the machine. Only
- * `mask` differs: it counts the packets of a flow. The module does not apply faults. The caller does what the verdict
- * says: it drops the packet, sends it twice, keeps it for later, or flips the bit. It does so after the ICRC was
- * stored, and before the packet reaches a socket or the loopback queue.
+ * so the same seed gives the same faults. Timing, the number of flows and the speed of the machine do not matter. Only
+ * `mask` differs: it counts the packets of a flow.
+ *
+ * The module does not apply faults. The caller follows the verdict: it drops the packet, sends it twice, keeps it for
+ * later, or flips the bit. It flips the bit after the ICRC was stored. Packets that stay inside the device have no ICRC,
+ * so the caller drops a corrupted one.
  *
  * daemon/net/fault_spec.h describes the faults.
  *
@@ -72,6 +74,7 @@ static inline bool fault_on(const struct fault *f)
     return f->spec.n != 0;
 }
 
+/* The packet to decide about. */
 struct fault_pkt {
     const uint8_t *src_gid; /* 16 bytes each */
     const uint8_t *dst_gid;

@@ -32,8 +32,8 @@ bool netdev_has(const struct netdev *nd, const union addr *addr);
  * such an address: 127.0.0.1. */
 void netdev_default_address(union addr *addr);
 
-/* Returns the largest path MTU (enum ibv_mtu, 1 … 5) whose packets fit into an IP packet of `mtu` bytes, with the
- * longest RoCEv2 headers and the ICRC. 0: not even 256 bytes fit. */
+/* Returns the largest path MTU (enum ibv_mtu, 1 … 5) for an interface with an MTU of `mtu` bytes. The longest RoCEv2
+ * headers and the ICRC must fit, too. 0: not even 256 bytes of payload fit. */
 uint8_t netdev_path_mtu(unsigned mtu, bool is_v6);
 
 /* Makes a node GUID from the MAC, if there is one, and the address. The same interface and address always give the

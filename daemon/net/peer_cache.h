@@ -22,7 +22,7 @@ struct peer_addr {
 struct peers {
     union addr own; /* with our port */
     bool incoming; /* the packets come from the peers; false: they go to the peers */
-    struct peer_addr *last; /* the one looked up last */
+    struct peer_addr *last; /* result of the latest lookup */
     struct peer_addr slot[PEER_SLOTS];
 };
 

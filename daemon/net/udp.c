@@ -32,7 +32,7 @@ static uint32_t get_int(int fd, int level, int opt)
     return getsockopt(fd, level, opt, &v, &len) == 0 && v > 0 ? (uint32_t)v : 0;
 }
 
-/* Multicast leaves by the device's interface, whatever the routes say. */
+/* Multicast packets leave by the device's interface, even if a route names another. */
 static void set_multicast_interface(struct udp *u)
 {
     if (u->own.sa.sa_family == AF_INET6) {

@@ -18,7 +18,7 @@
 #include "daemon/net/io_counters.h"
 #include "daemon/net/peer_cache.h"
 
-#define UDP_TX_MSGS (2 * TX_BATCH_PKTS) /* each packet alone, and each sent twice */
+#define UDP_TX_MSGS (2 * TX_BATCH_PKTS) /* room for a batch whose packets all go alone and twice */
 #define UDP_RX_MSGS 16 /* datagrams per receive call */
 #define UDP_RX_BYTES 65536 /* the longest datagram */
 
@@ -93,7 +93,7 @@ uint64_t udp_window_bytes(const struct udp *u);
 uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp);
 /* Appends one message and fills in the ICRCs of its packets. The message consists of the packets pkt[0 … n) of buf,
  * which gso_span found (without GSO, n is 1). ce: the packets are marked as a congested router would mark them. buf
- * must not change until the message was sent. Returns the bytes of the message. NULL: the device can't reach the
+ * must not change until the message was sent. Returns the address of the message in buf. NULL: the device can't reach the
  * destination's address. */
 uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce);
 /* True while GSO may be used. Looks for sniffers about once a second. */
@@ -131,13 +131,13 @@ void udp_datagram(struct udp *u, unsigned i, struct peers *peers, struct udp_dat
 /* Asks the kernel for the TOS and TTL of each datagram. Only datagram QPs and congestion control need them. */
 void udp_want_headers(struct udp *u);
 
-/* Opens a socket that receives what is sent to a multicast group. It is bound to the group's address, so it receives
+/* Opens a socket that receives the packets of a multicast group. It is bound to the group's address, so it receives
  * nothing else, and the socket itself identifies the destination. (The device's own socket is bound to a unicast
  * address and receives no multicast at all.) The socket joins the group on the device's interface. addr receives the
  * group's address with port 4791. Returns a descriptor or -errno. */
 int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr);
 
-/* Reads ICMP errors from the socket and counts them. */
+/* Reads ICMP errors from the socket, counts them, and reports them to `trouble`. */
 void udp_drain_errors(struct udp *u);
 
 #endif

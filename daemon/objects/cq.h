@@ -60,7 +60,7 @@ void cq_free(struct cq *cq);
 bool cq_publish(struct cq *cq, const struct completion *c, uint32_t srq);
 /* Sends an event for the entries since the last notification, if the client has armed the CQ. */
 void cq_notify(struct cq *cq, uint64_t now);
-/* Sends the moderated events whose time has come (struct device.held_cqs). Returns how many. */
+/* Sends the moderated events that are due (struct device.held_cqs). Returns how many. */
 unsigned cq_release_held(struct device *d, uint64_t now);
 
 #endif

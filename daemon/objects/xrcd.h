@@ -31,7 +31,7 @@ struct xrcd_open {
     struct session *session;
     uint32_t handle;
     struct xrcd *xrcd;
-    /* SRQs and target QPs that the session created or opened through this handle */
+    /* SRQs and target QPs that the session created or opened through this handle. */
     unsigned users;
 };
 

@@ -77,7 +77,7 @@ static void refuse(int sock, const char *why, uint64_t end)
     close(sock);
 }
 
-/* Empties a descriptor: accepts and refuses connections, or, if it does not listen, reads what is there. */
+/* Empties a descriptor. If it listens, accepts and refuses the connections. Otherwise reads the waiting data. */
 static void empty(int fd, const char *why, uint64_t end)
 {
     bool listens = sd_is_socket(fd, AF_UNSPEC, 0, 1) > 0;

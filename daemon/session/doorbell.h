@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The doorbells of a session. A client sets a bit of the session page (struct pm_session_page) after it has written to
- * a ring, and the loop calls the owner of that bit. Posting makes no system call, unless the loop sleeps. */
+/* The doorbells of a session. A client writes to a ring, then sets a bit of the session page (struct pm_session_page).
+ * The loop calls the owner of that bit. Posting makes no system call, unless the loop sleeps. */
 #ifndef PUMICE_DAEMON_SESSION_DOORBELL_H
 #define PUMICE_DAEMON_SESSION_DOORBELL_H
 

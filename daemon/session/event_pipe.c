@@ -17,8 +17,8 @@ _Static_assert(sizeof(struct event_record) == sizeof(struct pm_comp_event), "rec
 
 #define UNREAD_MAX (1 << 20) /* bytes in a pipe: the default limit up to which a client can enlarge it */
 
-/* Writes records. Returns how many need no further care: they were written, or dropped because there is no reader.
- * For the others the pipe has no room. A write of up to PIPE_BUF bytes writes all bytes or none. */
+/* Writes records. Returns how many are done: they were written, or dropped because there is no reader. The
+ * pipe has no room for the others. A write of up to PIPE_BUF bytes writes all bytes or none. */
 static unsigned put(const struct event_pipe *p, const struct event_record *r, unsigned n)
 {
     const unsigned most = PIPE_BUF / sizeof(*r);
@@ -124,8 +124,8 @@ bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b)
 
 /* --- removing records -------------------------------------------------------------------------- */
 
-/* Opens another read end for a moment. While it is open, the kernel does not report that the client has closed its
- * own. It never blocks, whatever flags the client sets on its own. */
+/* Opens another read end for a moment. While it is open, the kernel does not report that the client has closed the
+ * client's end. This end never blocks, because its flags do not depend on those of the client's end. */
 static int open_read_end(const struct event_pipe *p)
 {
     char path[64];

@@ -14,7 +14,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* Returns a descriptor that becomes readable when the client dies. SO_PEERPIDFD is certain to mean the client. With
+/* Returns a descriptor that becomes readable when the client dies. SO_PEERPIDFD always refers to the client. With
  * pidfd_open, for older kernels, the PID may already belong to another process. */
 static int open_pid_fd(int sock, pid_t pid)
 {

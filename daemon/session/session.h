@@ -48,7 +48,7 @@ struct session {
     uint32_t layout_entries; /* entries of the layouts that its QPs hold */
     struct target_open_list targets; /* XRC target QPs that it has open */
     unsigned num_targets;
-    struct control_request *request; /* the request being executed; for operations that take descriptors */
+    struct control_request *request; /* the request that is being executed, for operations that take its descriptors */
 };
 
 /* Creates a session for a client that is connected by sock (-1: a test), with its page, its doorbells and its client

@@ -13,7 +13,7 @@
 
 /* --- queue pairs ------------------------------------------------------------------------------- */
 
-/* A client that writes an invalid ring gets what a NIC reports for a corrupted work queue. */
+/* A client that writes an invalid ring gets IBV_EVENT_QP_FATAL, which a NIC reports for a corrupted work queue. */
 static void fail_broken(struct client_qp *q, uint64_t now)
 {
     const struct session *s = q->session; /* XRC targets have no rings */

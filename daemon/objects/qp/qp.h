@@ -43,9 +43,10 @@ struct client_qp {
     struct qp *qp;
     uint32_t qpn;
     void *mem; /* memory of the engine, for the QP itself */
-    void *queues; /* … and for its queues */
+    void *queues; /* memory of the engine, for its queues */
     size_t queues_size;
-    struct pd *pd; /* NULL, like the queues, if its type has none */
+    /* PD and CQs. NULL: the type of the QP has none. */
+    struct pd *pd;
     struct cq *send_cq, *recv_cq;
     struct xrcd *xrcd; /* XRC targets; otherwise NULL */
     TAILQ_HEAD(, target_open) openers; /* XRC targets; may be empty, see struct xrcd */

@@ -49,10 +49,10 @@ static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp
     return 0;
 }
 
-/* The granted inline size is what a slot has room for, as on NICs. For UD QPs it is at least UD_INLINE bytes, because
+/* The granted inline size is all the room of a slot, as on NICs. For UD QPs it is at least UD_INLINE bytes, because
  * of UCX (1.13 and later). Its connection requests are a few bytes longer than the 64 bytes that it asks for. UCX
  * reuses the buffer of a connection request that was not sent inline as soon as the peer's own request comes in. The
- * packet would then carry what UCX has written there since: a reply to another peer (openucx/ucx issue 6040). */
+ * packet would then carry newer content of the buffer: a reply to another peer (openucx/ucx issue 6040). */
 static uint32_t granted_inline(const struct qp_caps *c, bool ud)
 {
     uint32_t asked = c->max_inline;
@@ -160,7 +160,7 @@ static void map_rings(struct client_qp *q, const struct pm_create_qp_rep *l)
     };
 }
 
-/* Frees what the QP holds. Parts of it may not exist yet. */
+/* Frees the resources of a QP. Some of them may not exist yet. */
 static void release(struct client_qp *q)
 {
     if (q->doorbell != DOORBELL_NONE)
@@ -329,7 +329,7 @@ int client_qp_create(struct session *s, const void *rq, struct control_reply *rp
     return 0;
 }
 
-/* Adds the packets that a QP sent, which is about to be destroyed, to those of the device. */
+/* Adds the packets that the QP has sent to the device's usage. To be called before the QP is destroyed. */
 static void count_sent(const struct client_qp *q)
 {
     struct qp_info info;

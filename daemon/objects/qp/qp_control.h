@@ -10,8 +10,8 @@ struct control_reply;
 /* Control operations. rq: the payload that pumice/abi.h defines for the operation. Return 0, or -errno with the
  * reason in *rp. */
 int client_qp_create(struct session *s, const void *rq, struct control_reply *rp);
-/* Before this call, the data path must have sent what the client posted, as far as the QP may send it
- * (control/dispatch.h does that). */
+/* Before this call, the data path must have sent the client's posted requests, as far as the QP may send them
+ * (control/dispatch.c does that). */
 int client_qp_destroy(struct session *s, const void *rq, struct control_reply *rp);
 
 /* Frees a QP. Its send ring is no longer read. */

@@ -57,9 +57,9 @@ struct client_srq {
     TAILQ_ENTRY(client_srq) failed_link;
 };
 
-/* Reads requests from the ring into the engine's queue. The engine also calls it, when a message needs a request. */
+/* Reads requests from the ring into the engine's queue. The engine calls it, too, when a message needs a request. */
 void client_srq_refill(void *client_srq);
-/* To be called when the ring holds something invalid (what). The daemon stops reading the ring, and the SRQ goes to
+/* To be called when the ring is invalid. what: the invalid content, for the log. The daemon stops reading the ring, and the SRQ goes to
  * the device's list of failed SRQs (failed_queues.h). */
 void client_srq_break(struct client_srq *srq, const char *what);
 

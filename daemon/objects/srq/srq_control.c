@@ -107,7 +107,7 @@ static void *engine_memory(size_t size)
     return mem == MAP_FAILED ? NULL : mem;
 }
 
-/* Frees what the SRQ holds. Parts of it may not exist yet. */
+/* Frees the resources of an SRQ. Some of them may not exist yet. */
 static void release(struct client_srq *q)
 {
     if (q->doorbell != DOORBELL_NONE)
