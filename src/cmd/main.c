@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The `pumice` command: finds the subcommand in its table and calls it. */
+/* The `pumice` command: finds the subcommand in a table and calls it. */
 #include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -110,7 +110,7 @@ static int unknown(const char *name)
     return EXIT_OWN;
 }
 
-/* True if Wireshark calls this program, by its name in Wireshark's extcap folder. */
+/* True if Wireshark calls this program. The program's name is then the one in Wireshark's extcap folder. */
 static bool is_extcap(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
 {
     char title[WORD_MAX + 16], wants_help[] = "--help";
 
-    setlocale(LC_CTYPE, ""); /* tables know the widths of characters */
+    setlocale(LC_CTYPE, ""); /* so that tables know the widths of characters */
     if (argc > 0 && is_extcap(argv[0]))
         return cmd_extcap(argc, argv);
 
@@ -151,6 +151,6 @@ int main(int argc, char **argv)
     if (!c)
         return unknown(argv[1]);
     snprintf(title, sizeof(title), "pumice %s", c->name);
-    argv[1] = title; /* argp begins its messages with it */
+    argv[1] = title; /* argp begins its messages with this name */
     return c->main(argc - 1, argv + 1);
 }

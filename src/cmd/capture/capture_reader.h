@@ -32,7 +32,8 @@ struct capture_reader {
 int capture_reader_add(struct capture_reader *reader, const char *path, int host, const char *device,
                        const struct pm_capture_req *request);
 
-/* Finds the packets that are in the rings now. If another packet caused one of them, this finds the other packet too. */
+/* Finds the packets that are in the rings now. If another packet caused one of them, this finds the other packet
+ * too. */
 void capture_reader_poll(struct capture_reader *reader);
 
 /* The oldest packet that the last poll found and the caller has not read; NULL: none. The packet's bytes follow the

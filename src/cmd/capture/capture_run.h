@@ -26,8 +26,8 @@ struct capture {
 
 /* Sets the defaults, and the output path. */
 void capture_init(struct capture *c, const char *path);
-/* Captures at these daemons. Ends after `limit` packets, after SIGINT, SIGTERM or SIGHUP, when all daemons have ended, or
- * when the reader of a pipe has stopped. Returns the exit code. */
+/* Captures at these daemons. Ends after `limit` packets, after SIGINT, SIGTERM or SIGHUP, when all daemons have ended,
+ * or when the reader of a pipe has stopped. Returns the exit code. */
 int capture_run(struct capture *c, const struct targets *t);
 
 /* Starts a process that captures to path the packets that all hosts of a lab send. Returns its PID when the capture has

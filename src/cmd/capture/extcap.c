@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice extcap: the program that Wireshark calls to list interfaces, to list their options, and to capture (extcap(4)).
- * Wireshark calls it under the name pumice-extcap. */
+/* pumice extcap: the program that Wireshark calls to list interfaces, to list their options, and to capture
+ * (extcap(4)). Wireshark calls it under the name pumice-extcap. */
 #include "src/cmd/capture/capture.h"
 
 #include <argp.h>

@@ -14,15 +14,15 @@ struct targets {
     char socket[SOCKET_PATH_MAX]; /* of the one daemon, if this is not a lab */
 };
 
-/* Chooses the daemons by the first of these that exists: socket (the argument of an option; NULL: not given), the lab in
- * the environment, PUMICE_SOCKET, the default paths. In a lab, host chooses one host, and -1 chooses all. Returns 0, or
- * -1 after printing an error. */
+/* Chooses the daemons by the first of these that exists: socket (the argument of an option; NULL: not given), the lab
+ * in the environment, PUMICE_SOCKET, the default paths. In a lab, host chooses one host, and -1 chooses all. Returns 0,
+ * or -1 after printing an error. */
 int targets_find(struct targets *t, const char *socket, int host);
 /* Writes the path of the i-th control socket to out, which has SOCKET_PATH_MAX bytes. */
 void targets_socket(const struct targets *t, unsigned i, char *out);
 
-/* Returns the directory of the lab in the environment, and sets *hosts to the number of its hosts. Returns NULL if there
- * is no lab. If the environment is inconsistent, prints an error and returns NULL. */
+/* Returns the directory of the lab in the environment, and sets *hosts to the number of its hosts. Returns NULL if
+ * there is no lab. If the environment is inconsistent, prints an error and returns NULL. */
 const char *targets_env_lab(unsigned *hosts);
 /* Writes "dir/hostN.sock" to out, which has SOCKET_PATH_MAX bytes. Returns -1 if the path is too long. */
 int targets_lab_socket(const char *dir, unsigned host, char *out);

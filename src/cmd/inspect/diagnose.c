@@ -122,7 +122,8 @@ static bool explain_state(struct reasons *r)
     if (member_whole(qp, "recv_cq") != member_whole(qp, "send_cq"))
         known |= explain_overrun(r, "recv_cq");
     if (strcmp(state, "ERR") == 0 || strcmp(state, "SQE") == 0) {
-        /* For these reasons the daemon moves the QP to ERR. The engine reports that as a request of the program. */
+        /* The daemon moved the QP to ERR for a reason above. The failure then says that the program asked for ERR,
+         * which is wrong, so it is not shown. */
         if (json_is_object(failure) && !(known && member_is(failure, "cause", "program")))
             add(r, "error", "It is in %s: %s. %s", state, member_text(failure, "reason"), advice_for(failure));
         else
@@ -150,7 +151,8 @@ static bool explain_state(struct reasons *r)
 
 /* --- the peer ---------------------------------------------------------------------------------- */
 
-/* Writes the owner of the SRQ that an XRC message waits for. Leaves out as it is if the owner is not known. */
+/* Writes to out the owner of the SRQ that an XRC message waits for. Leaves `out` unchanged if the owner is not
+ * known. */
 static void write_srq_owner(const struct diagnose_input *s, json_int_t srqn, char out[TEXT_MAX])
 {
     const json_t *srq, *session;
@@ -169,8 +171,8 @@ static void write_srq_owner(const struct diagnose_input *s, json_int_t srqn, cha
     }
 }
 
-/* True if the peer has no receive request for a message, with the reason in out. False if it has one, or if that is not
- * known. */
+/* True if the peer has no receive request for a message; the reason is then in out. False if the peer has one, or if
+ * the documents do not tell. */
 static bool peer_has_no_receive(const struct diagnose_input *s, char out[TEXT_MAX])
 {
     const json_t *srq, *handle = s->peer ? json_object_get(s->peer, "srq") : NULL;
@@ -220,7 +222,7 @@ static void explain_peer(struct reasons *r)
     }
 }
 
-/* Obstacles for packets on this host. */
+/* Adds the reasons on this host that stop packets: a port that is down, injected faults. */
 static void explain_network(struct reasons *r)
 {
     const struct diagnose_input *s = r->s;
@@ -235,7 +237,8 @@ static void explain_network(struct reasons *r)
 
 /* --- the requester ----------------------------------------------------------------------------- */
 
-/* An XRC queue pair sends its messages in order, even if they go to different SRQs. */
+/* Adds a reason if an XRC queue pair waits for an SRQ. It sends its messages in order, even if they are for different
+ * SRQs. */
 static void explain_xrc_rnr(struct reasons *r)
 {
     const json_t *qp = r->s->qp;

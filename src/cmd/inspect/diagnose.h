@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Explains what a queue pair waits for, or why it failed, from the status documents of daemons
- * (daemon/status/status.h). */
+/* Finds out from the status documents of daemons (daemon/status/status.h) what a queue pair waits for, or why it
+ * failed. */
 #ifndef PUMICE_SRC_CMD_INSPECT_DIAGNOSE_H
 #define PUMICE_SRC_CMD_INSPECT_DIAGNOSE_H
 
@@ -12,7 +12,7 @@ struct diagnose_input {
     const json_t *device;
     const json_t *qp;
     const json_t *peer; /* the queue pair that qp is connected to; NULL: not known, or there is none */
-    const json_t *peer_device; /* the device with the peer's address; NULL: on none of the daemons asked */
+    const json_t *peer_device; /* the device with the peer's address; NULL: none of the daemons asked has it */
 };
 
 /* Returns an array of {code, text}, the most likely reason first. It is never empty, and the caller owns it. Codes:

@@ -7,7 +7,7 @@ static const char *const known_lists[] = {"sessions", "qps", "srqs",   "xrcds", 
                                           "mrs",      "mws", "groups", "connectivity"};
 #define LISTS (sizeof(known_lists) / sizeof(known_lists[0]))
 
-/* True if the name of len characters is one of those in text, which are separated by commas. */
+/* True if text, a list of names with commas between them, contains this name of len characters. */
 static bool among(const char *text, const char *name, size_t len)
 {
     for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Filters of status documents, for pumice status --only and --pid. */
+/* Removes from status documents everything that pumice status --only and --pid do not ask for. */
 #ifndef PUMICE_SRC_CMD_INSPECT_FILTER_H
 #define PUMICE_SRC_CMD_INSPECT_FILTER_H
 
@@ -9,14 +9,15 @@
 /* The names that --only accepts, for messages. */
 #define FILTER_LISTS "sessions, qps, srqs, xrcds, cqs, mrs, mws, groups, connectivity"
 
-/* True if all names in this list, separated by commas, are names that --only accepts. */
+/* True if --only accepts all names in lists, which are separated by commas. */
 bool filter_knows(const char *lists);
 
-/* Keeps only the name, the address, the port and these lists (separated by commas) of each device in the document. */
+/* Keeps only these members of each device in the document: name, address, port, and the lists named in `lists`, which
+ * are separated by commas. */
 void filter_lists(json_t *status, const char *lists);
 
-/* Keeps only the objects of this process in all lists. Objects without a session (XRC targets and domains, multicast
- * groups) are removed too. */
+/* Keeps only the objects of this process in all lists. Also removes objects without a session (XRC targets and domains,
+ * multicast groups). */
 void filter_process(json_t *status, json_int_t pid);
 
 #endif

@@ -21,7 +21,7 @@ static void on_signal(int sig)
     ended = 1;
 }
 
-/* True for counters that hold a maximum. For these the output is the new value, if it is higher than before. */
+/* True for counters that hold a maximum. The output shows the new maximum, not the growth. */
 static bool is_level(const char *name)
 {
     return strcmp(name, "max_sent_window") == 0 || strcmp(name, "max_rcvd_window") == 0;

@@ -169,7 +169,7 @@ static bool next_line(const struct layout_file *f, struct layout_walk *w, struct
             out->len = p.len;
             return true;
         }
-        /* This can't fail: binding has checked that all entries are within their objects, and the depth. */
+        /* This can't fail: binding has checked the depth, and that all entries are within their objects. */
         if (!layout_walk_push(w, &f->window[p.object & ~WINDOW_BIT].layout, p.addr, p.len))
             abort();
     }

@@ -14,8 +14,8 @@ static const struct layout_limits limits = {.caps = LAYOUT_CAP_ALL,
                                             .max_dims = LAYOUT_MAX_DIMS,
                                             .max_depth = LAYOUT_MAX_DEPTH};
 
-/* Reads a number from 0: a JSON integer, or a string with a decimal or hexadecimal number. JSON itself has no
- * hexadecimal numbers and, in this library, none above 2^63. Returns 0 or -1. */
+/* Reads a number that is not negative: a JSON integer, or a string with a decimal or hexadecimal number. The string is
+ * needed because JSON has no hexadecimal numbers, and this JSON library no numbers from 2^63 on. Returns 0 or -1. */
 static int number(const json_t *j, uint64_t *out)
 {
     const char *text = json_string_value(j);
@@ -32,7 +32,7 @@ static int number(const json_t *j, uint64_t *out)
     return errno || *end ? -1 : 0;
 }
 
-/* Reads the member `name` of an object. If it is missing, uses *otherwise, unless that is NULL. */
+/* Reads the member `name` of an object. If it is missing, uses *otherwise; if otherwise is NULL, that is an error. */
 static int member(const json_t *j, const char *what, const char *name, const uint64_t *otherwise, uint64_t *out)
 {
     const json_t *value = json_object_get(j, name);

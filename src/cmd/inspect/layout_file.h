@@ -28,8 +28,8 @@ struct layout_file {
     uint32_t regions, windows;
 };
 
-/* Reads a file ("-": stdin) and binds all its windows, by the engine's own rules. Returns 0, or -1 after printing an
- * error. In both cases the caller calls layout_file_free. */
+/* Reads a file ("-": stdin) and binds all its windows with the engine's code. Returns 0, or -1 after printing an error.
+ * In both cases the caller calls layout_file_free. */
 int layout_file_read(struct layout_file *f, const char *path);
 void layout_file_free(struct layout_file *f);
 

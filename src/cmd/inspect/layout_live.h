@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Prints the memory windows of running programs that can be bound to layouts. The daemons provide them. */
+/* Prints the memory windows of running programs that can be bound to layouts. The daemons send the windows as JSON. */
 #ifndef PUMICE_SRC_CMD_INSPECT_LAYOUT_LIVE_H
 #define PUMICE_SRC_CMD_INSPECT_LAYOUT_LIVE_H
 
@@ -15,8 +15,8 @@ struct layout_live {
     uint32_t most; /* pieces to print; at most PM_LAYOUT_PIECES */
     bool json;
 };
-/* Requests the windows from the daemons and prints them. Returns the exit code: 0; or 1 if there is no such window, it
- * is not bound, it does not (or no longer) have these bytes, or a daemon did not answer. */
+/* Requests the windows from the daemons and prints them. Returns the exit code. It is 1 if a daemon does not answer, if
+ * there is no such window, or if the window is not bound or does not have these bytes (any more). Otherwise it is 0. */
 int layout_live(const struct layout_live *l, const struct target_options *target);
 
 #endif

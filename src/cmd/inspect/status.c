@@ -42,7 +42,7 @@ static const char doc[] = "Shows the devices of a running daemon, the programs t
                           "  pumice status --interval 10\n"
                           "  pumice run --hosts 2 -- sh -c './my_test.sh; pumice status --json > counters.json'\n";
 
-/* The columns of wide tables. --all and --json also print the others. */
+/* The columns of a table that would be too wide with all of them. --all and --json also print the others. */
 static const struct table_columns columns[] = {
     {"qps", "qpn session comm type state requester dest_qpn dgid sq_posted rq_posted inflight_bytes srtt_us "
             "deadline_us broken"},
@@ -93,8 +93,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* Removes the members that only --all and --json print: the same counters under other names, and the sums that pumice
- * run reads at its end. */
+/* Removes the members that only --all and --json print: the counters under the names of other drivers, and the sums
+ * that pumice run reads at its end. */
 static void remove_details(json_t *status)
 {
     static const char *const names[] = {"hw_counters", "mlx5_counters", "port_counters", "usnic_counters", "usage"};

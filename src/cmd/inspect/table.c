@@ -151,8 +151,8 @@ static void show_counters(const struct out *o, const json_t *counters)
     columns_fini(&columns);
 }
 
-/* The names of the columns that the caller chose for this array, as a new array of strings. NULL: the caller chose
- * none. */
+/* Returns a new array of strings with the columns that the caller chose for this array. Returns NULL if the caller
+ * chose none. */
 static json_t *chosen_columns(const struct out *o, const char *array)
 {
     const struct table_columns *s = o->columns;
@@ -184,7 +184,7 @@ static bool contains(const json_t *names, const char *name)
     return false;
 }
 
-/* The names of all scalar members of the rows, in the order in which they appear, as a new array of strings. */
+/* Returns a new array of strings: the names of all scalar members of the rows, in the order of their appearance. */
 static json_t *all_columns(const json_t *rows)
 {
     json_t *names = json_array(), *row, *v;
@@ -251,7 +251,7 @@ static void show_table(const struct out *o, const char *array, const json_t *row
     json_decref(names);
 }
 
-/* The name of a row in headings: its name or number, or else its position. */
+/* Writes the name of a row for headings: its name or number, or its position if it has neither. */
 static void row_name(const json_t *row, size_t i, char out[CELL_MAX])
 {
     static const char *const names[] = {"name", "host", "qpn", "number", "session", "handle"};

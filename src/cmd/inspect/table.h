@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Prints a JSON document as text. It depends on the shapes of the members, not on their names, because the documents of
- * the daemon grow:
+/* Prints a JSON document of the daemon as text. The shape of a member decides how it is printed, not its name. So new
+ * members need no change here:
  *
  *     object             one line with its scalars (NAME value   NAME value), then each other member below a heading
  *     array of objects   a table with one row for each object, then their members below headings with the row's name
@@ -18,7 +18,7 @@ struct table_columns {
     const char *columns; /* the columns in their order, separated by single spaces */
 };
 
-/* Prints the document. all: also counters that are zero, all columns, and the counters of rows inside of rows. */
+/* Prints the document. With `all`, also prints counters that are zero, all columns, and the counters of nested rows. */
 void table_print(FILE *to, const json_t *document, const struct table_columns *columns, bool all);
 
 #endif

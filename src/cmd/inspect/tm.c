@@ -21,7 +21,7 @@ struct tm_options {
     const char *what; /* "list", "trace", "why" or "replay" */
     const char *input; /* file with a saved trace; NULL: ask daemons */
     struct tm_replay_options replay;
-    int contradictions; /* found by replay; -1: a list could not be replayed */
+    int contradictions; /* that replay has found; -1: a list could not be replayed */
     bool json;
     struct target_options target;
     long srq, number; /* -1: not given */
@@ -119,7 +119,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* --- members of documents ----------------------------------------------------------------------------------------- */
 
-/* True if a member with a number of 64 bits, which is a text, has this value. */
+/* True if the member has this value. The member is the text of a 64-bit number. */
 static bool has_value(const json_t *o, const char *name, uint64_t v)
 {
     const char *s = json_string_value(json_object_get(o, name));

@@ -24,7 +24,7 @@ struct replay {
     size_t n;
     uint16_t hw_cnt, sw_cnt;
     long long inflight;
-    size_t activated; /* entries that became active, but without an "activate" event in the trace so far */
+    size_t activated; /* entries that became active, and whose "activate" event has not come yet */
     bool judges; /* the trace begins with the first event, so contradictions are reported */
     long long number; /* of the current event */
     unsigned decisions, contradictions;
@@ -132,7 +132,7 @@ static void on_match(struct replay *r, const json_t *ev)
         remove_entry(r, e);
 }
 
-/* A message without a match: unexpected, or refused by an RNR NAK because there is no buffer. */
+/* A message without a match: it is unexpected, or an RNR NAK refused it because there is no buffer. */
 static void on_no_match(struct replay *r, const json_t *ev)
 {
     struct entry *e = first_match(r, member_u64(ev, "tag"));
@@ -159,7 +159,7 @@ static void on_end(struct replay *r, const json_t *ev)
 {
     bool delivered = member_is(ev, "event", "deliver");
 
-    if (!counts(ev) || json_object_get(ev, "handle")) /* with a handle: a matched message, whose entry is removed */
+    if (!counts(ev) || json_object_get(ev, "handle")) /* with a handle: a message that matched an entry */
         return;
     r->inflight--;
     r->hw_cnt = (uint16_t)(r->hw_cnt + delivered);
@@ -215,7 +215,7 @@ static void add_older_entry(struct replay *r, uint64_t handle)
         r->list[r->n++] = (struct entry){.handle = handle, .active = true, .old = true};
 }
 
-/* Finds the entries that were added before the trace: they leave the list in the trace, or are still in it. */
+/* Adds the entries that were added before the trace begins. They leave the list in the trace, or are still in it. */
 static void add_older_entries(struct replay *r, const json_t *list)
 {
     const json_t *events = json_object_get(list, "events"), *first = json_array_get(events, 0);

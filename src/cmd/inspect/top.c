@@ -28,7 +28,7 @@
 struct top_options {
     struct target_options target;
     bool batch;
-    long count; /* 0: for ever */
+    long count; /* of tables; 0: no limit */
     double delay; /* seconds */
 };
 
@@ -90,10 +90,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* A row for a device or a queue pair. */
 struct row {
-    char text[TEXTS_MAX][96]; /* the cells before and behind the rates */
+    char text[TEXTS_MAX][96]; /* the cells before and after the rates */
     uint64_t tx_pkts, rx_pkts, tx_bytes, rx_bytes, resent; /* counters */
     double rate[5]; /* the rates of these counters; negative: unknown */
-    uint64_t key; /* host, device and queue pair: the same row in the next table has the same key */
+    uint64_t key; /* made of host, device and queue pair; the same row of the next table has the same key */
 };
 struct table {
     struct row *row;
@@ -268,8 +268,8 @@ static void forget(struct look *l)
 
 /* --- showing --------------------------------------------------------------------------------------------------- */
 
-/* The columns with text. The rates follow the first `before` of them. The widths keep the columns in their place from
- * one table to the next. */
+/* The columns with text. `before` of them stand before the rates. Their fixed widths keep the columns in place from one
+ * table to the next. */
 struct form {
     unsigned texts, before;
     struct {

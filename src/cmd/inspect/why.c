@@ -70,7 +70,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* --- status documents --------------------------------------------------------------------------------------------- */
 
-/* Finds the peer of s->qp: the device with its destination GID, and the queue pair there. hosts is an array of {socket,
+/* Finds the peer of s->qp: the device with the destination GID, and the queue pair there. hosts is an array of {socket,
  * status, host?}. */
 static void find_peer(const json_t *hosts, struct diagnose_input *s)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define ROCE_PORT 4791
-/* A name of an abstract Unix socket. These names are per network namespace, as ports are. */
+/* The name of an abstract Unix socket. Each network namespace has its own such names, as it has its own ports. */
 #define LOCK_NAME "pumice-lab"
 #define LOCK_TRIES 500
 #define LOCK_PAUSE_US 20000

@@ -15,12 +15,13 @@ void address_in_block(unsigned block, unsigned host, char out[INET6_ADDRSTRLEN])
  * port), -EADDRNOTAVAIL (not an address of this machine), -EINVAL (not an IP address), … */
 int address_check(const char *text);
 
-/* Splits "A,B,C" into at most max addresses. Returns their number, or -1 if there are more or one is too long. */
+/* Splits "A,B,C" into at most max addresses. Returns their number, or -1 if there are more, or an address is too
+ * long. */
 int address_split(const char *text, char (*out)[INET6_ADDRSTRLEN], unsigned max);
 
-/* Waits until no other lab starts in this network namespace: two labs that search for free addresses at the same time
- * would disturb each other. Returns a descriptor that the caller closes when its lab has started; or -1 after too long
- * a time, which does no harm. */
+/* Waits until no other lab is starting in this network namespace, because two labs that search for free addresses at
+ * the same time may choose the same ones. Returns a descriptor, which the caller closes when its lab has started.
+ * Returns -1 if the wait takes too long; the lab may then start without the lock. */
 int address_lock(void);
 
 #endif

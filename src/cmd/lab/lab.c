@@ -111,9 +111,9 @@ static void show_log(const struct lab *lab, unsigned i)
 
 /* --- the guard ---------------------------------------------------------------------------------------------------- */
 
-/* The guard is a process that waits for the end of this one. It removes the directory if this process was killed before
- * it could. (The daemons need no guard: the kernel sends them SIGTERM.) The guard keeps none of the descriptors of this
- * process, because a reader of this process's output would wait for the guard too. */
+/* The guard is a child process that waits for the end of pumice run. If pumice run is killed, the guard removes the
+ * lab's directory. (The daemons need no guard: the kernel sends them SIGTERM.) The guard closes stdin, stdout and
+ * stderr of pumice run. Otherwise a reader of that output would also wait for the end of the guard. */
 static void guard_main(const char *dir, int pipe_end)
 {
     const struct timespec grace = {.tv_nsec = 300000000};
@@ -162,9 +162,9 @@ static void guard_stop(struct lab *lab)
 
 /* --- daemons ------------------------------------------------------------------------------------------------------ */
 
-/* The processor to which the daemon of host i is bound; -1: any. All daemons work at the same time, and their clients
- * too. If there are fewer processors than that, the scheduler often puts two daemons on one processor, and only clients
- * on another. */
+/* The processor to which the daemon of host i is bound; -1: any. All daemons and their clients work at the same time.
+ * If there are fewer processors than these, the scheduler often puts two daemons on one processor, and only clients on
+ * another. */
 static int choose_cpu(unsigned i, const struct lab_options *o)
 {
     cpu_set_t set;
@@ -190,10 +190,10 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
     int null = open("/dev/null", O_RDONLY), out, processor = choose_cpu(i, o);
     sigset_t none;
 
-    /* The daemon gets a process group of its own: signals of the terminal are for the command, which ends first. But it
- * stays in the command's session. Linux shares a processor between sessions first (autogroup), and a yield does not
- * give time to another session. In another session the daemon would run again after each time slice of a client, mostly
- * without work. */
+    /* The daemon gets its own process group, because signals of the terminal are for the command, which ends first. But
+     * the daemon stays in the command's session. Linux shares a processor between sessions first (autogroup), and a
+     * yield gives no time to another session. In another session, the daemon would run after each time slice of a
+     * client, mostly without work. */
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
@@ -256,8 +256,8 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Waits until the daemon is ready: then it writes a byte to the pipe. If the pipe ends without a byte, the daemon has
- * ended. Returns 0, -ETIMEDOUT or -ECHILD. */
+/* Waits until the daemon writes a byte to the pipe, because it is ready. If the pipe ends without a byte, the daemon
+ * has ended. Returns 0, -ETIMEDOUT or -ECHILD. */
 static int daemon_wait(struct lab *lab, unsigned i, uint64_t until)
 {
     struct lab_host *h = &lab->host[i];
@@ -274,7 +274,7 @@ static int daemon_wait(struct lab *lab, unsigned i, uint64_t until)
     return n == 0 ? -ETIMEDOUT : -ECHILD;
 }
 
-/* Waits for the end of a daemon that got the signal to end. Kills it after the time `until`, and then returns false. */
+/* Waits for the end of a daemon that is about to end. At the time `until`, kills the daemon and returns false. */
 static bool daemon_reap(struct lab_host *h, uint64_t until, int *status)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
@@ -340,7 +340,7 @@ static int start_daemons(struct lab *lab, const char *path, const struct lab_opt
     lab->starting = err != 0;
     if (!err)
         return 0;
-    i--; /* the one that failed */
+    i--; /* the host that failed */
     if (err == -ECHILD) {
         daemon_reap(&lab->host[i], until, &status);
         lab->host[i].pid = 0;
@@ -449,7 +449,7 @@ bool lab_ended(struct lab *lab, pid_t pid, int status)
         if (lab->starting)
             return true;
         if (lab->stopping && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM)
-            return true; /* it got the signal before it had a handler */
+            return true; /* the daemon got the signal before it had a handler */
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
             if (!lab->stopping)
                 say("host %u: the daemon has ended", i);

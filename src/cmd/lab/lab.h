@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A lab: private daemons, and a directory with their sockets and logs. Each daemon is a virtual host with an address of
- * its own. */
+/* Starts and stops a lab: private daemons, and a directory with their sockets and logs. Each daemon is a virtual host
+ * with its own address. */
 #ifndef PUMICE_SRC_CMD_LAB_LAB_H
 #define PUMICE_SRC_CMD_LAB_LAB_H
 
@@ -30,7 +30,7 @@ struct lab {
     char dir[PATH_MAX]; /* "" : none */
     unsigned hosts;
     bool keep_logs;
-    bool starting; /* while the daemons start, lab_start prints errors, not lab_ended */
+    bool starting; /* the daemons are starting: lab_start prints errors, and lab_ended prints none */
     bool stopping; /* the daemons got the signal to end */
     bool crashed; /* a daemon ended by itself, with an error */
     pid_t guard; /* a process that removes the directory if this process is killed */
@@ -38,8 +38,8 @@ struct lab {
     struct lab_host host[HOSTS_MAX];
 };
 
-/* The parents of the directories of labs, in order of preference. A directory is called LAB_PREFIX and six
- * letters or digits. Unused entries are NULL. The texts belong to the environment. */
+/* The parent directories of labs, in order of preference. The name of a lab's directory is LAB_PREFIX and six letters
+ * or digits. Unused entries are NULL. The texts belong to the environment. */
 #define LAB_PARENT_DIRS 3
 #define LAB_PREFIX "pumice-lab-"
 void lab_parent_dirs(const char *out[LAB_PARENT_DIRS]);
@@ -48,7 +48,7 @@ void lab_parent_dirs(const char *out[LAB_PARENT_DIRS]);
  * */
 int lab_start(struct lab *lab, const struct lab_options *options);
 
-/* The caller passes each result of waitpid. Returns true if pid is one of the daemons, and reports why it ended. */
+/* The caller passes each result of waitpid. If pid is one of the daemons, reports why it ended and returns true. */
 bool lab_ended(struct lab *lab, pid_t pid, int status);
 
 /* Ends the daemons and removes the directory, or only the sockets in it if the logs are kept. */

@@ -22,8 +22,8 @@
 
 /* --- the port ----------------------------------------------------------------------------------------------------- */
 
-/* Finds the process that has the socket with this inode, by /proc: its name and number. Returns false if it is not
- * known, or if the kernel itself has the socket. */
+/* Searches /proc for the process that has the socket with this inode. Writes its name and PID. Returns false if this
+ * user may not see the process, or if the kernel itself has the socket. */
 static bool owner_of(unsigned long inode, char *comm, size_t size, long *pid)
 {
     char want[64], link[300], path[300], text[300];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The checks of `pumice doctor` about the network. */
+/* The checks of `pumice doctor` that concern the network: port, buffers, MTU, firewall. */
 #ifndef PUMICE_SRC_CMD_NET_CHECK_NETWORK_H
 #define PUMICE_SRC_CMD_NET_CHECK_NETWORK_H
 
 #include "src/cmd/net/doctor_report.h"
 
-/* Each function adds one finding or more. */
+/* Each function checks the following, and adds one finding or more. */
 
 /* No other program has UDP port 4791. */
 void check_port(struct doctor_report *report);

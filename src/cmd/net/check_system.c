@@ -44,8 +44,8 @@ static void read_sibling(pid_t pid, void *p)
     _exit(process_vm_readv(pid, &local, 1, &remote, 1, 0) == 1 ? 0 : errno);
 }
 
-/* Tries process_vm_readv between two processes of which none is the parent of the other, like a program and the daemon.
- * Returns 0 or errno. */
+/* Tries process_vm_readv between two processes that are siblings. As with a program and the daemon, neither process is
+ * the parent of the other. Returns 0 or errno. */
 static int try_process_vm(void)
 {
     static char byte = 1;
@@ -132,7 +132,8 @@ void check_memory(struct doctor_report *report)
 
 /* --- limits ------------------------------------------------------------------------------------------------------- */
 
-/* Below these values, a finding is a warning (in bytes, and a number of files). */
+/* Lower values than these make a finding a warning; below SHM_FREE_MIN it is a failure. All are bytes, except
+ * FILES_MIN. */
 #define MEMLOCK_MIN (64u << 20)
 #define FILES_MIN 1024
 #define SHM_MIN (64u << 20)

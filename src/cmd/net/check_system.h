@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The checks of `pumice doctor` about the installation, memory, limits and processors. */
+/* The checks of `pumice doctor` that concern the installation, memory, limits and processors. */
 #ifndef PUMICE_SRC_CMD_NET_CHECK_SYSTEM_H
 #define PUMICE_SRC_CMD_NET_CHECK_SYSTEM_H
 
 #include "src/cmd/net/doctor_report.h"
 
-/* Each function adds one finding or more. */
+/* Each function checks the following, and adds one finding or more. */
 
 /* The client library and the daemon are installed. */
 void check_installed(struct doctor_report *report);

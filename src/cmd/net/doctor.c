@@ -66,7 +66,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* No daemon answers. That is no problem, unless the user asked for a certain daemon or may not connect to it. */
+/* Adds the finding that no daemon answers. That is a problem only if the user named the daemon (--socket) or may not
+ * connect to it. */
 static void report_no_daemon(struct doctor_report *report, const struct target_options *w, const char *path, int err)
 {
     char users[256];
@@ -84,9 +85,9 @@ static void report_no_daemon(struct doctor_report *report, const struct target_o
     }
 }
 
-/* Reads the autogroup of a process ("/autogroup-N"): the kernel shares processors between these groups first. Returns
- * false if the process is in none, or this kernel has none. The number of the session would not do: if its leader is
- * outside of this PID namespace, it is 0. */
+/* Reads the autogroup of a process ("/autogroup-N"). The kernel shares processors between these groups first. Returns
+ * false if the process is in no autogroup, or this kernel has none. The session ID can't be used here: it is 0 if the
+ * leader of the session is outside of this PID namespace. */
 static bool autogroup(const struct doctor_report *report, pid_t pid, char *group, size_t size)
 {
     char path[64];
@@ -98,9 +99,9 @@ static bool autogroup(const struct doctor_report *report, pid_t pid, char *group
     return true;
 }
 
-/* Checks the daemon's session. The kernel shares processors between sessions first. A daemon answers faster if it
- * shares a processor with its programs in one session (docs/mpi.md). With socket activation the peer of the socket is
- * the service manager, which is in another session too. */
+/* Checks whether the daemon is in the session of this command. The kernel shares processors between sessions first, so
+ * a daemon on a shared processor answers faster if it is in the session of its programs (docs/mpi.md). With socket
+ * activation, the peer of the socket is the service manager, which is also in another session. */
 static void check_session(struct doctor_report *report, int sock)
 {
     struct ucred peer;

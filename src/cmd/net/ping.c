@@ -20,7 +20,7 @@
 #include "wire/gid.h"
 
 #define SMALL 24u /* bytes of payload: a probe without padding */
-#define POLL_US 2000 /* between questions whether an answer has come */
+#define POLL_US 2000 /* between two requests to the daemon for the answer */
 
 struct ping_options {
     struct target_options target;
@@ -201,7 +201,7 @@ static bool count_heard(int sock, uint32_t device, const uint8_t gid[16], uint64
     return true;
 }
 
-/* The number of packets with a wrong ICRC that a daemon's device has received; 0 if it does not answer. */
+/* The number of packets with a wrong ICRC that a daemon's device has received; 0 if the daemon does not answer. */
 static uint64_t count_damaged(const char *path, uint32_t device)
 {
     json_t *status = control_fetch(path, PM_OP_STATUS, NULL, 0);

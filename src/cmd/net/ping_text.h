@@ -30,7 +30,7 @@ struct ping {
     char other[SOCKET_PATH_MAX]; /* control socket of the other host's daemon, if both are in a lab; else "" */
     uint32_t other_device; /* index of the other host's device */
     struct ping_probe probe[PING_SIZES];
-    /* The following counts are those during the check. */
+    /* The counts below are those during the check. */
     uint64_t heard_here; /* probes of the other host that arrived here */
     uint64_t heard_there; /* probes of this host that arrived there */
     bool knows_there; /* heard_there is known */
@@ -49,7 +49,7 @@ int ping_exit_code(const struct ping *p);
 /* Prints the results as text to standard output. */
 void ping_print(const struct ping *p);
 
-/* Returns the results as one object, which the caller owns. */
+/* Returns the results as one JSON object, which the caller owns. */
 json_t *ping_json(const struct ping *p);
 
 #endif

@@ -39,7 +39,7 @@ int program_preload(const char *dir, char *out, size_t size)
     else if (in_list(before, path))
         snprintf(out, size, "%s", before);
     else
-        snprintf(out, size, "%s:%s", before, path); /* the last one, because a sanitizer must be the first */
+        snprintf(out, size, "%s:%s", before, path); /* at the end, because a sanitizer must be first */
     return 0;
 }
 
@@ -50,7 +50,8 @@ void program_exec(char **command)
     execvp(command[0], command);
     int err = errno;
 
-    /* execvp also fails with EACCES if the command is in no directory of PATH, but one of them may not be searched. */
+    /* If no directory of PATH has the command, but this user may not search one of them, execvp fails with
+     * EACCES, too. */
     if (err == EACCES && paths_command(command[0], path) == ENOENT)
         err = ENOENT;
     say("%s: %s", command[0], err == ENOENT ? "no such command" : strerror(err));

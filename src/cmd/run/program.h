@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How a program is started so that it uses Pumice: its environment, and exec. */
+/* Starts a program so that it uses Pumice: sets LD_PRELOAD, and replaces this process by the program. */
 #ifndef PUMICE_SRC_CMD_RUN_PROGRAM_H
 #define PUMICE_SRC_CMD_RUN_PROGRAM_H
 
 #include <stddef.h>
 
-/* Writes the value of LD_PRELOAD that adds the client library in dir to what is there already. Returns 0, or -1 after
+/* Writes to out the value for LD_PRELOAD: the present value, and the client library in dir. Returns 0, or -1 after
  * printing why that is impossible. */
 int program_preload(const char *dir, char *out, size_t size);
 

@@ -188,7 +188,8 @@ static void set_default_options(struct run_options *o)
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
-/* LD_PRELOAD can't hold a path with a space. In that case this makes a symbolic link in the lab's directory. */
+/* Sets LD_PRELOAD. It can't hold a path with a space, so for such a path this makes a symbolic link in the lab's
+ * directory. */
 static int set_preload(const struct lab *lab)
 {
     char dir[PATH_MAX], link[PATH_MAX], value[4 * PATH_MAX];
@@ -238,7 +239,7 @@ static int set_environment(const struct lab *lab)
     return set_preload(lab);
 }
 
-/* Waits for the command. Meanwhile passes on to it the signals in set, which are blocked. Returns its wait status. */
+/* Waits for the command, and passes the signals in set, which are blocked, on to it. Returns its wait status. */
 static int wait_for_command(pid_t child, const sigset_t *set, struct lab *lab)
 {
     int status;
@@ -319,8 +320,8 @@ static int check_command(const char *name)
     return 0;
 }
 
-/* Warns if the command succeeded without using the devices: it then tests something else than the user expects. (A
- * command that fails prints why itself.) */
+/* Warns if the command succeeded without using the devices, because it then tests something else than the user expects.
+ * (A command that fails prints the reason itself.) */
 static void warn_unused(const struct lab *lab)
 {
     enum traffic t = traffic_check(lab);
@@ -346,7 +347,7 @@ int cmd_run(int argc, char **argv)
     code = check_command(o.command[0]);
     if (code)
         return code;
-    /* If SIGCHLD were ignored, as a parent may leave it, the exit codes of children would be lost. */
+    /* The parent may have set SIGCHLD to be ignored. Then the exit codes of children would be lost. */
     signal(SIGCHLD, SIG_DFL);
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;

@@ -10,8 +10,10 @@
 
 enum traffic {
     TRAFFIC_OK, /* as expected, or not known */
-    TRAFFIC_NONE, /* several processes made queue pairs, but no device has sent a packet, not even to itself */
-    TRAFFIC_SETUP, /* they also connected them and sent datagrams, but no packet went over the connections */
+    /* Several processes made queue pairs, but no device has sent a packet, not even to itself. */
+    TRAFFIC_NONE,
+    /* Several processes made and connected queue pairs and sent datagrams, but no packet went over the connections. */
+    TRAFFIC_SETUP,
 };
 
 /* Asks the daemons of the lab, which must still run. */
