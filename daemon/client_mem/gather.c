@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* No page of Linux is smaller. With larger pages a span is only shorter than possible. */
+/* Linux has no smaller pages. With larger pages spans are correct, but shorter than they could be. */
 #define PAGE 4096u
 
 static uint64_t page_of(uint64_t va)
@@ -21,7 +21,7 @@ static void append(struct iovec *v, unsigned *n, void *p, size_t len)
         v[(*n)++] = (struct iovec){p, len};
 }
 
-/* Adds a range to both lists. It is merged with the last range if it follows it. */
+/* Adds a range to both lists. If the new range begins where the last one ends, the two are merged. */
 static void add_range(struct gather *g, uint64_t va, uint8_t *to, size_t len)
 {
     append(g->local, &g->nlocal, to, len);
@@ -35,7 +35,7 @@ static void close_span(struct gather *g)
 
     if (len == 0)
         return;
-    if (g->npicks == g->span.first_pick + 1) { /* alone: no second copy */
+    if (g->npicks == g->span.first_pick + 1) { /* a span of one piece needs no second copy */
         add_range(g, g->span.lo, g->pick[--g->npicks].to, len);
     } else {
         add_range(g, g->span.lo, g->stage + g->staged, len);
@@ -79,7 +79,7 @@ bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8
         return true;
     if (!small || !joins(g, va, len))
         close_span(g);
-    /* When it is closed, a span takes one entry of each list. */
+    /* One entry of each list stays free for the open span, which needs it when it is closed. */
     if (g->nlocal + 1 >= CLIENT_MEM_IOVS || g->nremote + 1 >= CLIENT_MEM_IOVS || g->npicks == CLIENT_MEM_IOVS ||
         (small && len > GATHER_STAGE - g->staged)) {
         if (!gather_finish(g, s))

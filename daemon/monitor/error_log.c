@@ -215,7 +215,7 @@ static void write_line(struct device *d, const struct report *r, enum log_area a
 
 static void log_one(struct device *d, const struct report *r)
 {
-    /* One limit for each kind and cause, so that a flood of one does not hide the others. */
+    /* One rate limit for each kind and cause, so that many reports of one cause do not hide the others. */
     static struct log_rate rates[REPORT_KINDS][16];
     const struct cause *c = cause_of(r);
     enum log_area area = r->kind == REPORT_DROP ? LOG_PACKET : LOG_QP;

@@ -40,6 +40,7 @@ struct path {
     /* The longest IP packet that a router on the way forwards. 0: no router has reported one. */
     uint32_t mtu;
     uint32_t tries;
+    /* The probes of one size. */
     struct half {
         uint64_t token, sent; /* of the last probe; sent: ns */
         /* ns. 0: not known, because the answer belongs to an earlier probe than the last. */

@@ -29,6 +29,7 @@ struct outgoing {
 struct checks {
     struct outgoing out[PM_CHECKS_MAX]; /* a ring */
     uint32_t next;
+    /* The number of probes that came from one address. */
     struct heard {
         uint8_t gid[16];
         uint64_t count; /* 0: the slot is free */

@@ -50,7 +50,7 @@ static size_t put_control(const struct udp *u, uint8_t *buf, const struct tx_pkt
 
     if (segment)
         p = put_cmsg(p, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
-    /* For multicast the kernel's default is 1. */
+    /* The kernel's default TTL of multicast packets is 1. So TTL_DEFAULT must be set for them, too. */
     if (av->hop_limit && (av->hop_limit != TTL_DEFAULT || gid_is_multicast(av->dgid))) {
         v = av->hop_limit;
         p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_HOPLIMIT : IP_TTL, &v, sizeof(v));

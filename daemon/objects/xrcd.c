@@ -22,8 +22,8 @@ struct file {
     ino_t ino;
 };
 
-/* The client may have sent anything: for example a pipe whose end must not stay open, or a device that reacts to
- * being closed. O_PATH holds only the inode. */
+/* Takes the descriptor that came with the request, and keeps an O_PATH descriptor in its place, which holds only the
+ * inode. The client may send any descriptor: for example an end of a pipe, which must not stay open. */
 static int take_file(struct session *s, struct file *f)
 {
     int fd = control_take_fd(s->request);

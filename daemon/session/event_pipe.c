@@ -143,8 +143,7 @@ static unsigned kind_of(const struct event_record *r, const struct event_record 
     return k;
 }
 
-/* Returns whether the first bytes in the pipe, as many as given, may hold a record of one of these kinds. They stay
- * in the pipe. */
+/* True if the first `bytes` bytes in the pipe may hold a record of one of these kinds. The records stay in the pipe. */
 static bool holds(int fd, size_t bytes, const struct event_record *kind, unsigned kinds)
 {
     struct event_record r[512];
@@ -168,8 +167,8 @@ static bool holds(int fd, size_t bytes, const struct event_record *kind, unsigne
 }
 
 /* Takes the unread records out of the pipe with one read, because the client may read, or even write, at the same
- * time. The caller frees the result, which has room for the waiting records as well. NULL: there is no record of
- * these kinds, or it can't be taken out. */
+ * time. The caller frees the result, which also has room for the waiting records. NULL: the pipe holds no record of
+ * these kinds, or its records can't be taken out. */
 static struct event_record *take_unread(const struct event_pipe *p, const struct event_record *kind, unsigned kinds,
                                         unsigned *n)
 {
@@ -195,7 +194,7 @@ static struct event_record *take_unread(const struct event_pipe *p, const struct
     return r;
 }
 
-/* Removes the records of the handle that goes from r[0 … n). Returns how many are left. */
+/* Removes the records of the destroyed handle from r[0 … n). Returns how many records are left. */
 static unsigned filter(struct event_record *r, unsigned n, const struct event_record *kind, unsigned kinds,
                        unsigned sharers)
 {
@@ -205,7 +204,7 @@ static unsigned filter(struct event_record *r, unsigned n, const struct event_re
         if ((k = kind_of(&r[i], kind, kinds)) < kinds)
             stay[k]++;
     }
-    /* An event is one record for each handle, less those that were read already. */
+    /* Each event has one record for each handle. The client may have read some of these records already. */
     for (unsigned k = 0; k < kinds; k++) {
         unsigned events = (stay[k] + sharers - 1) / sharers, others = events * (sharers - 1);
 

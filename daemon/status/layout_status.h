@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Describes memory windows and their layouts as JSON, for `pumice layout`: their bindings, and where their bytes are.
- * Runs in the device's thread.
+ * A request without a key gets all windows that can be bound to layouts. Runs in the device's thread.
  *
  *   { name, windows: [ WINDOW ] }
  *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Describes a QP as JSON, for `pumice status`.
+/* Describes a QP as JSON, for `pumice status` and `pumice why`.
  *
  * qpn, session, pid, comm (an XRC target instead has session null and openers: [ session ]), type, state,
  *     dest_qpn, dgid, path_mtu, pd, send_cq, recv_cq, srq, xrcd (null: none),

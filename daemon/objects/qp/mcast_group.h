@@ -15,6 +15,7 @@
 
 struct device;
 
+/* After a packet of the group, each pass receives from its socket for this long. */
 #define MCAST_GROUP_HOT_NS NS_PER_MS
 
 struct mcast_group {

@@ -32,7 +32,7 @@ struct plan {
     struct pm_create_qp_rep layout;
 };
 
-/* Bytes of inline data that a UD QP takes at least, if it takes any. */
+/* The least inline size of a UD QP that supports inline data, in bytes. */
 #define UD_INLINE 128
 
 static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp)

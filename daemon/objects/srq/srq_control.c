@@ -307,7 +307,7 @@ static int move_ring(struct client_srq *q, struct segment *seg, uint32_t slots)
     return 0;
 }
 
-/* Switches to the segment that the resize has created. */
+/* Switches to the segment that the resize has created, and to an engine queue of the new size. */
 static int go_over(struct client_srq *q)
 {
     size_t size = srq_size(q->next_max_wr, q->max_sge);
