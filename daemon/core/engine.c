@@ -61,7 +61,7 @@ static bool config_ok(const struct engine_config *c)
            c->line_rate >= 1000000;
 }
 
-/* Where the parts of the engine lie in its memory; each starts on a cache line. */
+/* Offsets of the engine's parts in its memory. Each part starts on a cache line. */
 struct sections {
     size_t qps, srqs, keys, mcast, peers, timers, done, events, total;
 };
@@ -188,7 +188,7 @@ static bool send_cnp(struct qp *qp, struct tx_batch *b)
 }
 
 /* One turn of one QP. NAKs and responses come before data, a burst of each in a turn, so that a peer that READs without
- * end does not keep this QP's own requests back. A plain ACK comes after the data, which is more urgent. */
+ * end does not keep this QP's own requests back. A plain ACK comes last, because data are more urgent. */
 static enum tx_result qp_turn(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     if (!send_cnp(qp, b))
@@ -271,7 +271,7 @@ static bool has_opcode(const struct qp *qp, uint8_t opcode)
     return (opcode & OP_SERVICE_MASK) == qp->service && qp->type != (response ? QPT_XRC_RECV : QPT_XRC_SEND);
 }
 
-/* May the QP take the packet at all (9.6.1)? */
+/* May the QP take the packet at all (IBA 9.6.1)? */
 static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
 {
     enum drop_cause cause;
@@ -302,7 +302,7 @@ static void drop_unknown(struct engine *e, const struct pkt *p, const struct rx_
     report_drop(e, DROP_UNKNOWN_QP, p, meta->src_gid);
 }
 
-/* Each member gets its own copy and makes its own checks (10.5.2.1). The sender gets none. */
+/* Each member gets its own copy and makes its own checks (IBA 10.5.2.1). The sender gets no copy. */
 static void to_group(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
     struct mcast_member *m = mcast_next(&e->mcast, meta->dst_gid, NULL);

@@ -63,32 +63,35 @@ struct qp *qp_find(struct engine *e, uint32_t qpn); /* NULL: none */
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-/* Takes in a packet whose ICRC was found right. The payload must stay valid until deferred writes were carried out.
+/* Takes in a packet. The caller has checked its ICRC. The payload must stay valid until deferred writes were carried
+ * out.
  *
  * Multicast: a packet for QP 0xffffff to a group goes to each UD QP in it, except the one that sent it. The engine
  * can't send to itself. So the owner gives each packet to a group (gid_is_multicast(tx_pkt.av->dgid)) to the socket,
  * and also back to its own engine, as a packet from the device's own address, whether or not some QP here has joined.
- * The owner must not take in its own packets a second time: the kernel's multicast loop, which other devices on the
- * same machine need, brings them back to a socket that has joined. So the owner drops packets to a group that the
- * network brings from the device's own address. The owner joins the group on its socket while a QP is in it. */
+ * The kernel's multicast loop brings such packets back to a socket that has joined. (Other devices on the same machine
+ * need this loop.) The owner must not take in its own packets a second time. So it drops packets to a group that come
+ * from the network with the device's own address as their source. The owner joins the group on its socket while a QP is
+ * in it. */
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
 
 /* Appends packets that are due. The QPs take turns, until nothing is due or the batch has no room. Returns how many
  * packets were added; 0: nothing is due, or nothing can be sent until completions have been taken. */
 uint32_t engine_tx(struct engine *e, struct tx_batch *batch, uint64_t now);
 
-/* A deferred memory write for this QP failed (see mem_ops.write). Its completions of this batch turn to
- * WC_LOC_PROT_ERR, the peer gets a NAK, and the QP goes to ERR. */
+/* A deferred memory write for this QP failed (see mem_ops.write). Completions of the QP that the owner has not taken
+ * yet, and that report data written to memory, turn to WC_LOC_PROT_ERR. A reliable QP goes to ERR, and its peer gets a
+ * NAK. A UC or UD QP goes to ERR only if a receive request failed. */
 void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now);
 
 /* --- connectivity checks ---------------------------------------------------------------------- */
 
 /* Lets the next engine_tx send a check: a probe (wire/probe.h) that finds out whether packets of a size arrive. size:
- * bytes of the UDP payload behind the headers, PROBE_LEN … 4096. -EINVAL: beyond that, or to a multicast group;
- * -EAGAIN: too many wait. */
+ * bytes of the packet's payload after the transport headers, PROBE_LEN … 4096. -EINVAL: another size, a multicast
+ * group, or no such sgid_index. -EAGAIN: too many checks and answers wait to be sent. */
 int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t sequence, uint64_t token);
-/* Takes the oldest check of another device, or answer to an own check. False: there is none. New ones are dropped while
- * the owner takes none. The engine answers the checks of other devices by itself. */
+/* Takes the oldest check of another device, or answer to an own check. False: there is none. While FLOW_CHECKS of them
+ * wait for the owner, new ones are dropped. The engine answers the checks of other devices by itself. */
 bool engine_pop_check(struct engine *e, struct check *c);
 
 /* --- time ------------------------------------------------------------------------------------- */

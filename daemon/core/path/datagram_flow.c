@@ -6,10 +6,10 @@
 
 #include "wire/gid.h"
 
-/* Without probes, a quarter of the window is released in this interval, … */
+/* An address that does not answer probes: a quarter of the window is released in this interval. */
 #define PACE_NS 250000u
-#define RETRY_NS 1000000000u /* … and in this interval a probe is sent nevertheless */
-/* How many waits an address gets that has answered before. The wait doubles each time. */
+#define RETRY_NS 1000000000u /* such an address gets a probe at most once in this interval */
+/* An address that has answered before is given up after this many misses in a row. The wait doubles each time. */
 #define ANSWER_WAITS 5u
 /* After this many misses, an address that has not answered is no longer probed. */
 #define MISSES_UNPROBED 3u
@@ -177,7 +177,7 @@ static void missed(struct datagram_flow_table *t, struct peer_window *p)
     if (f->misses < UINT8_MAX)
         f->misses++;
     if (f->answers && f->misses < ANSWER_WAITS) {
-        forget(f, f->count - 1u); /* makes room for one more; the newest answer covers all */
+        forget(f, f->count - 1u); /* makes room for one more probe; the answer to the newest one covers all */
         probe_soon(t, p);
         return;
     }

@@ -10,12 +10,13 @@
  *     several misses in a row     The other device does not understand probes (a NIC, rxe). From now on the window is
  *                                 refilled at a steady pace, and the engine tries a probe now and then.
  *     multicast groups            Always refilled at a steady pace, and never probed: all members would answer.
- *     little left at the end      Released by time.
+ *     few bytes at the end        Released by time.
  *
  * A forged answer can at most release the bytes of one outstanding probe, once. A forged probe gets one answer that is
  * not longer than the probe, and leaves no state.
  *
- * The engine's owner sends probes of its own this way, too: checks, which find out whether packets of a size arrive. */
+ * The engine's owner also sends its checks in this way. A check is a probe that finds out whether packets of a size
+ * arrive. */
 #ifndef PUMICE_CORE_PATH_DATAGRAM_FLOW_H
 #define PUMICE_CORE_PATH_DATAGRAM_FLOW_H
 
@@ -26,9 +27,9 @@
 #include "daemon/core/path/peer_window.h"
 #include "wire/probe.h"
 
-#define FLOW_ANSWERS 64u /* that wait to be sent; the engine ignores more probes between two sends */
-#define FLOW_ANSWER_SLOTS (2 * FLOW_ANSWERS) /* so that the answers just put into a batch keep their slots meanwhile */
-#define FLOW_CHECKS 32u /* received checks and answers that the owner has not taken yet */
+#define FLOW_ANSWERS 64u /* answers that may wait to be sent; the engine ignores more probes between two sends */
+#define FLOW_ANSWER_SLOTS (2 * FLOW_ANSWERS) /* twice as many: a batch still points to the av of the answers in it */
+#define FLOW_CHECKS 32u /* received checks, and answers to checks, that the owner has not taken yet */
 
 struct datagram_answer { /* an answer, or the owner's check, that waits to be sent */
     struct av av;
@@ -50,10 +51,10 @@ struct datagram_flow_table {
 void datagram_flow_table_init(struct datagram_flow_table *t, const struct engine_config *cfg,
                               struct timer_wheel *timers, struct peer_window_table *peers,
                               struct engine_counters *counters);
-/* Packets of so many bytes in all were put into a batch for p. av: the way to it. */
+/* Packets of so many bytes in all were put into a batch for p. av: the destination. */
 void datagram_flow_charge(struct datagram_flow_table *t, struct peer_window *p, const struct av *av, uint64_t cost,
                           uint64_t now);
-/* Takes in a packet for PROBE_QPN. False: it is no valid probe. */
+/* Takes in a packet for PROBE_QPN. False: the packet is no valid probe. */
 bool datagram_flow_rx(struct datagram_flow_table *t, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
 /* Appends the probes and answers that are due. False: the batch is full. */
 bool datagram_flow_tx(struct datagram_flow_table *t, struct tx_batch *b, uint64_t now);

@@ -2,13 +2,13 @@
 #include "daemon/core/path/dcqcn.h"
 
 #define ALPHA_ONE 65536u
-/* Each CNP, and each interval without a CNP, moves alpha by 1/256 of the distance. */
+/* Each CNP, and each interval without a CNP, moves alpha by 1/256 of the distance to 1 or to 0. */
 #define ALPHA_SHIFT 8
 #define ALPHA_NS 55000u
 #define STEP_NS 300000u /* time between two steps up */
-/* The first steps go half of the way back. Later steps go beyond it, … */
+/* So many steps go half of the way back to the rate before the cut. Each later step first raises that rate. */
 #define FAST_STEPS 5u
-#define ADD_DIVISOR 100u /* … by this part of the line rate */
+#define ADD_DIVISOR 100u /* it is raised by this part of the line rate */
 #define MIN_DIVISOR 500u /* the lowest rate, as a part of the line rate */
 #define BURST 16384u /* bytes that leave together while there is a limit */
 #define MEASURE_NS 1000000u /* how long the rate of a QP without a limit is measured */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Explicit congestion notification (IBA A17.9). The receiver answers a packet that a switch has marked by a congestion
- * notification packet (CNP) to its sender, at most one per QP and interval. The sender's QP then lowers its rate as
- * DCQCN does: by half of alpha, which says how congested the path has been. The rate goes back up in steps, first half
- * of the way to the rate before the cut, then beyond. A QP that reaches the line's rate has no limit any more. */
+/* Explicit congestion notification (IBA A17.9). When a switch has marked a packet, the receiver sends a congestion
+ * notification packet (CNP) to its sender: at most one per QP and interval. The sender's QP then lowers its rate as
+ * DCQCN does, by the factor alpha / 2. alpha says how congested the path has been. The rate goes back up in steps:
+ * first each step goes half of the way to the rate before the cut, later beyond that rate. A QP that reaches the line's
+ * rate has no limit any more. */
 #ifndef PUMICE_CORE_PATH_DCQCN_H
 #define PUMICE_CORE_PATH_DCQCN_H
 
@@ -22,7 +23,8 @@ struct dcqcn {
     /* With a limit: no packet leaves before this time, ns. */
     uint64_t next_at;
     bool waiting; /* packets wait for next_at */
-    uint64_t sent, sent_since; /* bytes since then, while there is no limit: the first cut starts from this rate */
+    /* without a limit: bytes sent since the time sent_since. The first cut starts from this rate */
+    uint64_t sent, sent_since;
 };
 
 /* A marked packet came in. True: a CNP has become due (cnp_due). */

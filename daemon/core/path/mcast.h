@@ -36,7 +36,8 @@ int mcast_join(struct mcast *m, struct qp *qp, struct list_node *groups, const u
 int mcast_leave(struct mcast *m, struct qp *qp, const uint8_t gid[16]);
 /* Takes a QP out of all groups of its list. */
 void mcast_leave_all(struct mcast *m, struct list_node *groups);
-/* The member after `at` (NULL: the first) of the group; NULL: none. Valid until some QP joins or leaves. */
+/* The member after `at` (NULL: the first) of the group; NULL: there is none. Valid until some QP joins or leaves a
+ * group. */
 struct mcast_member *mcast_next(const struct mcast *m, const uint8_t gid[16], struct mcast_member *at);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Destination addresses and the bytes in flight to each. All QPs that send to one address share the receive buffer of
- * its socket.
+/* The windows of destination addresses: the bytes in flight to each, and the QPs that wait for room. A window limits
+ * them because all QPs that send to one address share the receive buffer of its socket.
  *
- * The state of datagram_flow.c, which belongs to an address, is here, too. */
+ * The state of datagram_flow.c for each address is also here. */
 #ifndef PUMICE_CORE_PATH_PEER_WINDOW_H
 #define PUMICE_CORE_PATH_PEER_WINDOW_H
 
@@ -32,15 +32,16 @@ struct datagram_flow { /* see datagram_flow.h */
     uint8_t count; /* number of unanswered probes */
     uint8_t misses; /* how often in a row no answer came in time */
     bool answers; /* the address has answered since it was given up last */
-    bool unprobed; /* the address does not answer probes: it is paced by time */
+    bool unprobed; /* the address does not answer probes: its bytes are released by time */
 };
 
 struct peer_window {
     struct list_node bucket; /* in peer_window_table.bucket, unless the entry was never used */
     uint8_t gid[16];
-    /* QPs connected to the address. An entry without users and bytes in flight may be reused for another address. */
+    /* Number of QPs connected to the address. An entry without users and bytes in flight may be reused for another
+     * address. */
     uint32_t users;
-    uint64_t inflight; /* bytes sent to its socket, or requested from it, and not answered */
+    uint64_t inflight; /* bytes sent to the socket of the address, or requested from it, and not answered */
     struct list_node waiting; /* QPs that wait for room: sched_entity.waiting */
     struct datagram_flow flow; /* of the bytes in flight that are never acknowledged */
 };
@@ -49,7 +50,7 @@ struct peer_window_table {
     struct peer_window *peers; /* [size] */
     uint32_t size;
     uint32_t untouched; /* entries from this index on were never used */
-    uint32_t hand; /* where the next search for an entry that may be taken starts */
+    uint32_t hand; /* index at which the next search for a reusable entry starts */
 };
 
 /* peers: `size` zeroed entries. */
@@ -57,7 +58,7 @@ void peer_window_table_init(struct peer_window_table *t, struct peer_window *pee
 /* The entry of an address. If more addresses are in use than there are entries, several addresses share one, which is
  * only slower. The entry stays the address's own as long as it has users or bytes in flight. */
 struct peer_window *peer_window_find(struct peer_window_table *t, const uint8_t gid[16]);
-/* As peer_window_find, but takes no entry. NULL: the address has none. */
+/* As peer_window_find, but never gives the address a new entry. NULL: the address has none. */
 struct peer_window *peer_window_lookup(const struct peer_window_table *t, const uint8_t gid[16]);
 /* As peer_window_find, and adds a user. */
 struct peer_window *peer_window_get(struct peer_window_table *t, const uint8_t gid[16]);
@@ -70,12 +71,12 @@ static inline bool datagram_flow_is_idle(const struct datagram_flow *f)
     return f->charged == f->released;
 }
 
-/* cost more bytes are in flight. */
+/* Adds cost bytes that are now in flight. */
 static inline void peer_window_charge(struct peer_window *p, uint64_t cost)
 {
     p->inflight += cost;
 }
-/* cost bytes less are in flight: the QPs that wait for room become ready. */
+/* Removes cost bytes that are no longer in flight. The QPs that wait for room become ready. */
 static inline void peer_window_release(struct peer_window *p, uint64_t cost)
 {
     p->inflight -= cost;

@@ -128,7 +128,7 @@ static void add_request(struct report *r, const struct qp *qp)
     r->va = w->wr.remote_addr;
 }
 
-/* Adds the SGE of the oldest request that its lkey does not open, if there is one. */
+/* Adds the first SGE of the oldest request whose lkey does not allow the access, if there is one. */
 static void add_bad_sge(struct report *r, const struct qp *qp)
 {
     const struct requester *req = &qp->req;

@@ -40,7 +40,7 @@ struct completion *completion_add_srq(struct srq *srq, uint8_t status, uint64_t 
     return c;
 }
 
-/* A destroyed QP's or SRQ's completions are skipped, not moved: their cq is NULL. */
+/* Completions of a destroyed QP or SRQ stay in the ring with cq NULL. They are skipped here. */
 static void skip_forgotten(struct engine *e)
 {
     while (e->done_head != e->done_tail && e->done[e->done_head & e->done_mask].cq == NULL)
@@ -66,8 +66,8 @@ void completion_forget(struct qp *qp)
         struct completion *c = &e->done[i & e->done_mask];
         if (c->qpn != qp->qpn)
             continue;
-        /* A completion of an SRQ's request stays: it belongs to the owner of the SRQ, which may be another session. The
-         * entries and counts of a matching list stay, too. */
+        /* The completions of an XRC target stay: they belong to the owner of the SRQ, which may be another session.
+         * Those of an SRQ that matches tags stay, too, because its entries and counts depend on them. */
         if (qp->type == QPT_XRC_RECV || c->of != OF_REQUEST)
             c->qp_owner = NULL;
         else

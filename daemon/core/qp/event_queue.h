@@ -29,6 +29,7 @@ void completion_forget(struct qp *qp);
 /* Drops the completions and events of an SRQ that is being destroyed. */
 void completion_forget_srq(const struct srq *srq);
 
+/* Is there a free slot in the event queue? */
 bool event_room(const struct engine *e);
 /* Adds an asynchronous event. Without room it is dropped and counted. */
 void event_add(struct qp *qp, uint8_t type);

@@ -29,7 +29,7 @@ struct qp {
     bool sq_sig_all;
     bool sq_drained_reported;
     bool last_wqe_reported;
-    uint32_t srqn; /* the SRQ that it is attached to; 0: none */
+    uint32_t srqn; /* number of the SRQ that it is attached to; 0: none */
     uint32_t xrcd; /* XRC target: its domain */
     struct list_node windows; /* mkey.mw.of_qp of the memory windows of type 2B that are bound through it */
     struct tag_list *tm; /* the SRQ's matching list; NULL: none */
@@ -40,23 +40,23 @@ struct qp {
     struct dcqcn dcqcn;
     struct engine_counters counters;
     struct report failure; /* the first cause of its error state; kind REPORT_NONE: none */
-    bool failure_reported; /* … stands among the reports */
+    bool failure_reported; /* a report of the failure was made */
 };
 
-/* Its packets are acknowledged, and sent again when they are lost: RC and XRC. */
+/* Are the packets of the QP acknowledged, and sent again when they are lost? True for RC and XRC. */
 static inline bool qp_is_reliable(const struct qp *qp)
 {
     return qp->service == OP_SERVICE_RC || qp->service == OP_SERVICE_XRC;
 }
 
-/* Receive requests are posted to the QP itself. */
+/* Are receive requests posted to the QP itself? */
 static inline bool qp_has_rq(const struct qp *qp)
 {
     return qp->srqn == 0 && qp->type != QPT_XRC_SEND && qp->type != QPT_XRC_RECV;
 }
 
-/* The number that windows of type 2B must be bound to when a request comes in at this QP. 0: they are closed, because
- * over XRC the QP that a packet arrives at is not the one that bound the window. */
+/* The QP that a window of type 2B must be bound to, for a request that this QP has received. 0: no such window is
+ * allowed, because over XRC the QP that receives a packet is not the QP that bound the window. */
 static inline uint32_t qp_window_qpn(const struct qp *qp)
 {
     return qp->type == QPT_XRC_RECV ? 0 : qp->qpn;

@@ -6,7 +6,7 @@
 #include "daemon/core/qp/qp.h"
 
 #define WALK_MAX 64u /* requests whose cost is summed up; more would take too long at each call */
-#define TABLES_MAX 64u /* QPs */
+#define TABLES_MAX 64u /* slots of the tables of QPs and SRQs; larger tables are not checked */
 
 /* How far a PSN is ahead of una_psn. */
 static uint32_t ahead(const struct requester *r, uint32_t psn)

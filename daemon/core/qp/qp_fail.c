@@ -12,7 +12,7 @@ static void stop_responder(struct responder *r)
     r->ack_deadline = 0;
     if (r->res_pending && !r->nak) {
         resp_drop(r);
-        r->ack_pending = false; /* it would pass over them */
+        r->ack_pending = false; /* an ACK would overtake the responses */
     }
 }
 

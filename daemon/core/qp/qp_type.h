@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The types of QPs: the service of their packets, and the requests that they send (IBA table 96). */
+/* A table of the types of QPs: the service of their packets, and the send requests that may be posted to them (IBA
+ * table 96). */
 #ifndef PUMICE_CORE_QP_QP_TYPE_H
 #define PUMICE_CORE_QP_QP_TYPE_H
 

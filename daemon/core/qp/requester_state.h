@@ -16,21 +16,21 @@ struct tm_entry;
 enum offload_request {
     OFFLOAD_NONE = 0, /* the request is the user's */
     OFFLOAD_READ, /* fetches the data of a rendezvous */
-    OFFLOAD_FIN, /* tells the sender that they are there */
+    OFFLOAD_FIN, /* tells the sender that the data have arrived */
 };
 /* An entry of a send queue: a work request of the QP's user, or one of the tag-matching offload, and its place in the
  * PSNs. */
 struct send_wqe {
     struct send_wr wr;
     uint32_t length; /* bytes of the message */
-    uint32_t first_psn; /* set when the request gets its place in the PSNs, as npkts and chunk */
+    uint32_t first_psn; /* first_psn, npkts and chunk are set when the request gets its place in the PSNs */
     uint32_t npkts; /* number of its PSNs. A local operation takes none */
     uint32_t chunk; /* READ: number of PSNs that each of its request packets asks for */
     uint32_t pd; /* of its SGEs' keys */
     struct tm_entry *entry; /* OFFLOAD_READ: the entry whose data it fetches */
     uint8_t offload; /* enum offload_request */
     uint8_t local_error; /* enum wc_status that it will complete with once all requests before it are done; 0: none */
-    uint8_t local_cause; /* … and the completion's vendor_err */
+    uint8_t local_cause; /* vendor_err of that completion */
     union {
         struct sge sge[1]; /* [wr.num_sge] */
         uint8_t data[1]; /* [wr.inline_len] bytes */
@@ -45,23 +45,23 @@ static inline bool wqe_is_atomic(const struct send_wqe *w)
 {
     return w->wr.opcode == WR_ATOMIC_CMP_AND_SWP || w->wr.opcode == WR_ATOMIC_FETCH_AND_ADD;
 }
-/* The request is done only when its own response has come. Until then it takes one of max_rd_atomic credits. */
+/* Is the request done only when its own response has come? Until then it takes one of max_rd_atomic credits. */
 static inline bool wqe_is_answered(const struct send_wqe *w)
 {
     return wqe_is_read(w) || wqe_is_atomic(w) || w->wr.opcode == WR_ATOMIC_WRITE || w->wr.opcode == WR_FLUSH;
 }
-/* The request is carried out on this side. No packet is sent for it. */
+/* Is the request carried out on this side, without a packet? */
 static inline bool wqe_is_local(const struct send_wqe *w)
 {
     return w->wr.opcode == WR_BIND_MW || w->wr.opcode == WR_LOCAL_INV;
 }
-/* Its packets carry payload. */
+/* Do the packets of the request carry payload? */
 static inline bool wqe_has_payload(const struct send_wqe *w)
 {
     return !wqe_is_answered(w) || w->wr.opcode == WR_ATOMIC_WRITE;
 }
-/* Index of the packet of the request that psn is. psn is not before its first packet. (psn_diff will not do: 2^31 bytes
- * take 2^23 packets of 256 bytes.) */
+/* Index in the request of its packet psn, which is not before the first packet of the request. (psn_diff will not do:
+ * 2^31 bytes take 2^23 packets of 256 bytes.) */
 static inline uint32_t wqe_offset(const struct send_wqe *w, uint32_t psn)
 {
     return (psn - w->first_psn) & PSN_MASK;
@@ -96,27 +96,27 @@ struct requester {
     uint32_t una, cur, unsent;
     uint32_t una_psn; /* oldest unacknowledged */
     uint32_t next_psn; /* next to send; before sent_psn during a retransmission */
-    uint32_t sent_psn; /* next never sent */
-    uint32_t unsent_psn; /* next not given to a request */
+    uint32_t sent_psn; /* the first PSN that was never sent */
+    uint32_t unsent_psn; /* the first PSN that no request has */
     uint32_t flush_end; /* requests before this index that are still in the queue are to be flushed */
     uint64_t inflight; /* cost of the packets [una_psn, next_psn) */
     uint64_t cwnd; /* congestion window: bound of inflight */
-    uint32_t recover_psn; /* the window is not reduced again before this is acknowledged */
+    uint32_t recover_psn; /* the congestion window is not reduced again before this PSN is acknowledged */
 
     struct rd_credit *rd; /* ring of ENGINE_MAX_RD_ATOMIC */
     uint32_t rd_head, rd_count;
 
     uint8_t fail_status; /* enum wc_status with which request una will fail; 0: none */
-    uint8_t fail_cause;
+    uint8_t fail_cause; /* vendor_err of its completion */
     uint8_t retries_left, rnr_left;
     uint8_t probes; /* tail probes since the last progress */
     bool probe_due; /* send the last packet again */
     uint8_t cause; /* enum retrans_cause of the retransmission under way */
-    uint64_t rnr_until; /* 0: not waiting */
+    uint64_t rnr_until; /* end of the RNR wait, ns; 0: not waiting */
     uint64_t progress_at; /* last time that the oldest unacknowledged packet changed or was sent (again) */
     uint64_t last_tx;
     uint64_t rewound_at; /* time of the last retransmission; 0: never */
-    uint32_t rewind_psn; /* and its first PSN */
+    uint32_t rewind_psn; /* first PSN of the last retransmission */
 
     uint32_t rtt_psn; /* packet whose ACK is timed */
     uint64_t rtt_start; /* 0: none */
@@ -124,19 +124,19 @@ struct requester {
     uint64_t rtt_min; /* the shortest round trip, ns; 0: not known */
 
     /* Tag matching: the offload's requests are in the queue among the user's. */
-    uint32_t offload_queued; /* how many */
+    uint32_t offload_queued; /* number of such requests */
     uint32_t offload_reads; /* READs among them: for each one a slot is kept for its FIN */
     struct list_node rndv; /* matched entries whose rendezvous wait for a slot: tm_entry.job */
 
     uint64_t *atomic_result; /* ring of ENGINE_MAX_RD_ATOMIC: sources of writes that may be deferred */
-    uint32_t atomic_count;
+    uint32_t atomic_count; /* free-running index of its next slot */
 };
 
 static inline struct send_wqe *req_wqe(const struct requester *r, uint32_t index)
 {
     return queue_at(&r->sq, index);
 }
-/* Do requests wait to be flushed? In ERR and SQE all do. */
+/* Do requests wait to be flushed? In ERR and SQE all requests do. */
 static inline bool req_is_flushing(const struct requester *r)
 {
     return (int32_t)(r->flush_end - r->sq.head) > 0;

@@ -21,7 +21,7 @@ struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and th
     uint32_t end_pkt; /* one past the last to send in this round */
     uint8_t operation; /* enum op_operation of the request */
     bool pending; /* next_pkt … end_pkt are to be sent */
-    bool again; /* … and were sent before: the requester may count it as done already */
+    bool again; /* the packets were sent before: the requester may count the request as done already */
 };
 struct responder {
     struct queue rq; /* with an SRQ: the one request that was taken from it */
@@ -33,13 +33,13 @@ struct responder {
     uint32_t msn;
     uint8_t message; /* operation under way: 0, OP_IS_SEND or OP_IS_WRITE */
     bool nak_sent; /* a sequence or RNR NAK was sent for epsn, which has not come since */
-    bool nak_quiet; /* the sender knows that it has to come back: no other NAK is to be sent */
+    bool nak_quiet; /* the sender knows that it has to go back: the responder sends no other NAK */
     uint32_t nak_last; /* PSN of the last packet that was out of sequence */
     bool ack_pending;
     uint8_t nak; /* syndrome of a NAK to be sent; 0: none */
     uint32_t nak_psn;
-    uint32_t acked_psn; /* all before it were acknowledged or answered by a packet that was sent */
-    bool comm_est;
+    uint32_t acked_psn; /* packets before this PSN were acknowledged or answered by a packet that is in a batch */
+    bool comm_est; /* EVENT_COMM_EST was given */
     uint32_t received; /* bytes of the message so far */
     uint64_t va; /* RDMA WRITE: address of the next byte */
     uint32_t rkey;
@@ -69,7 +69,7 @@ static inline bool resp_is_urgent(const struct responder *r)
 {
     return r->res_pending || r->nak;
 }
-/* The responses to READs and atomics that wait are not sent any more. */
+/* Drops the responses that wait to be sent. */
 static inline void resp_drop(struct responder *r)
 {
     for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC && r->res_pending; i++)

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The engine keeps enough of a destroyed QP to acknowledge once more what the QP had received.
+/* Remembers destroyed QPs, to acknowledge duplicates of the packets that they had received.
  *
  * The last ACK of a connection may be lost after the application has its last message and destroys its QP. The peer
  * would then repeat that message to a QP that does not exist, and report a failure of a message that arrived. So the
- * engine remembers the newest destroyed QPs. It acknowledges duplicates for them, and nothing else: it never
- * acknowledges what a QP had not received. */
+ * engine remembers the newest destroyed QPs. It acknowledges duplicates for them. It never acknowledges a packet that
+ * the QP had not received. */
 #ifndef PUMICE_CORE_QP_TIME_WAIT_H
 #define PUMICE_CORE_QP_TIME_WAIT_H
 
 #include "daemon/core/base/rx_meta.h"
 #include "daemon/core/base/tx_batch.h"
 
-#define TIME_WAIT_SLOTS 256u /* number of destroyed QPs that are remembered; a power of two */
+#define TIME_WAIT_SLOTS 256u /* most destroyed QPs that are remembered; a power of two */
 
 struct time_wait {
     uint32_t qpn; /* 0: empty */
     uint32_t dest_qpn;
-    uint32_t epsn; /* all before it were received */
+    uint32_t epsn; /* packets before this PSN were received */
     uint32_t msn;
     struct av av; /* of the peer */
     uint8_t service;
