@@ -21,7 +21,7 @@ static int reserve(struct capfile *c, size_t size)
 
 static int flush_block(struct capfile *c, size_t size)
 {
-    errno = EIO; /* if stdio does not set it */
+    errno = EIO; /* in case stdio does not set it */
     return fwrite(c->block, 1, size, c->stream) == size ? 0 : -errno;
 }
 

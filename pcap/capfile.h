@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Writes a pcapng file of UDP payloads to a stdio stream: joins pcapng.h (blocks) and frame.h (headers). Not
- * thread-safe. */
+/* Writes UDP payloads to a stdio stream as a pcapng file. Takes the blocks from pcapng.h and the headers from frame.h.
+ * Not thread-safe. */
 #ifndef PUMICE_PCAP_CAPFILE_H
 #define PUMICE_PCAP_CAPFILE_H
 
@@ -15,14 +15,15 @@ struct capfile {
     FILE *stream; /* owned from open to close */
     uint8_t *block; /* the block under construction; grows as needed */
     size_t cap; /* size of block, bytes */
-    uint32_t interfaces; /* written so far */
+    uint32_t interfaces; /* number of interface blocks written so far */
 };
 
 /* Creates (or truncates) path and writes the section header. Returns 0 or -errno. After an error there is nothing to
  * close. */
 int capfile_open(struct capfile *c, const char *path, const char *application);
 
-/* Like capfile_open, for an open stream: writes from its current position. Takes the stream, even on an error. */
+/* Like capfile_open, for an open stream: writes from its current position. c owns the stream from now on. After an
+ * error the stream is closed. */
 int capfile_start(struct capfile *c, FILE *stream, const char *application);
 
 /* Adds an interface; returns its number, or -errno. */
@@ -34,7 +35,7 @@ int capfile_add_interface(struct capfile *c, const char *name);
 int capfile_add_udp(struct capfile *c, uint32_t interface, uint64_t time_ns, const struct frame_flow *flow,
                     const uint8_t *payload, size_t len, enum pcapng_direction direction, const char *comment);
 
-/* Appends how many packets an interface has seen and dropped (pcapng_statistics). Returns 0 or -errno. */
+/* Appends the numbers of packets that an interface has seen and dropped (pcapng_statistics). Returns 0 or -errno. */
 int capfile_add_statistics(struct capfile *c, uint32_t interface, uint64_t time_ns, uint64_t packets, uint64_t dropped);
 
 /* Flushes and closes the file, and frees what c holds. Returns 0, or -errno if not everything could be written. */

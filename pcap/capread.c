@@ -31,7 +31,7 @@ struct interface {
     uint32_t snaplen;
     uint64_t per_second; /* units of its timestamps */
     uint64_t offset; /* seconds to add to its timestamps */
-    uint64_t lost; /* packets, by its newest statistics */
+    uint64_t lost; /* packets that the capture lost at it, from its newest statistics */
 };
 
 struct capread {
@@ -44,7 +44,7 @@ struct capread {
     uint32_t first; /* index of the current section's first interface */
     uint32_t n; /* interfaces of all sections */
     uint32_t frames; /* read so far */
-    uint64_t lost; /* packets, by the statistics of earlier sections */
+    uint64_t lost; /* packets that the capture lost, from the statistics of earlier sections */
 };
 
 /* --- numbers in the byte order of the section --------------------------------------------------------------------- */
@@ -100,7 +100,7 @@ static const uint8_t *option(const struct capread *c, const uint8_t *p, size_t n
 
 /* --- blocks of pcapng --------------------------------------------------------------------------------------------- */
 
-/* Reads the rest of a section header, whose type and length were read before. The header shows the byte order of the
+/* Reads the rest of a section header. The caller has read its type and length. The header shows the byte order of the
  * section. */
 static int section(struct capread *c, const uint8_t raw_len[4], char error[CAPREAD_ERROR])
 {
@@ -139,7 +139,7 @@ static int next_block(struct capread *c, uint32_t *type, size_t *len, char error
         return fail(error, "ends within a block");
     *type = u32(c, head);
     *len = 0;
-    if (*type == MAGIC_PCAPNG) /* the same number in both byte orders */
+    if (*type == MAGIC_PCAPNG) /* the number is the same in both byte orders */
         return section(c, head + 4, error) ? -1 : 1;
     uint32_t total = u32(c, head + 4);
     if (total < 12 || total % 4 || total > BLOCK_MAX)
@@ -226,7 +226,8 @@ static uint64_t to_ns(const struct interface *i, uint64_t t)
     return (seconds + i->offset) * 1000000000u + rest;
 }
 
-/* Reads an enhanced packet block, or the obsolete packet block, which has a drop count in the word of the interface. */
+/* Reads an enhanced packet block or an obsolete packet block. The obsolete one has the interface and a drop count in
+ * one word. */
 static int packet(struct capread *c, uint32_t type, size_t len, struct capread_frame *out, char error[CAPREAD_ERROR])
 {
     const uint8_t *b = c->block;

@@ -8,7 +8,7 @@
 #include "wire/gid.h"
 #include "wire/pkt.h"
 
-/* Link types as in files (LINKTYPE_), and the DLT_ of Linux's libpcap where it has another number. */
+/* Link types: LINKTYPE_ numbers of files, and DLT_RAW, which has another number in Linux's libpcap. */
 enum {
     LINK_NULL = 0,
     LINK_ETHERNET = 1,
@@ -102,7 +102,7 @@ static long link_layer(const struct capread_frame *f, struct decap *out)
     return type == ETHERTYPE_IP4 || type == ETHERTYPE_IP6 ? (long)at + 1 : 0;
 }
 
-/* Sets the addresses, ip_len, and *total to the bytes of the whole datagram. */
+/* Sets the addresses and ip_len, and sets *total to the length of the whole datagram. */
 static enum decap_verdict ip4(const uint8_t *p, size_t n, struct decap *out, size_t *total)
 {
     if (n < IP4_LEN)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes the Ethernet, IP and UDP headers that a UDP payload would have on a network. Captures need them: the daemon
- * sees only payloads, and the simulator has no network. */
+/* Makes the Ethernet, IP and UDP headers that a UDP payload would have on a network. Captures need these headers, but
+ * the daemon sees only payloads, and the simulator has no network. */
 #ifndef PUMICE_PCAP_FRAME_H
 #define PUMICE_PCAP_FRAME_H
 
@@ -17,8 +17,8 @@ struct frame_flow {
     uint16_t dst_port;
     uint16_t ip_id; /* IPv4 identification; DF is set */
     uint8_t tos; /* IPv4 TOS or IPv6 traffic class */
-    /* Bytes at the end of the payload that were not captured. All lengths count them. If there are any, the UDP
-     * checksum is 0. */
+    /* Number of bytes at the end of the payload that were not captured. All lengths in the headers count them. If it is
+     * not 0, the UDP checksum is 0. */
     uint16_t cut;
 };
 
@@ -27,7 +27,7 @@ struct frame_flow {
  * addresses are locally administered and made from the IP addresses. TTL or hop limit is 64, the flow label is 0. */
 size_t frame_head(uint8_t *dst, const struct frame_flow *flow, const uint8_t *payload, size_t len);
 
-/* Writes the ICRC into the last four bytes of the RoCEv2 packet payload[0 ... len), for the headers of the flow. len is
+/* Writes the ICRC for the headers of the flow into the last four bytes of the RoCEv2 packet payload[0 ... len). len is
  * at least 16. */
 void frame_icrc(const struct frame_flow *flow, uint8_t *payload, size_t len);
 

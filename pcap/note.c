@@ -60,7 +60,7 @@ bool note_parse(const char *text, size_t len, struct note *out)
         out->qpn = 0;
         return false;
     }
-    char *rest = end; /* the name of the process comes next and can hold any text, so search after the last PID */
+    char *rest = end; /* the process's name comes next and can hold any text, so the search begins at the last PID */
     const char *at = strstr(rest, PID);
     while (at && strstr(at + 1, PID))
         at = strstr(at + 1, PID);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The comment of a packet in Pumice's captures. People read it, and the linter reads it too, because a packet itself
- * does not name the QP that sent it. */
+/* Writes and reads the comments that packets have in Pumice's captures. Users read them. The linter reads them too,
+ * because a packet itself does not name the QP that sent it. */
 #ifndef PUMICE_PCAP_NOTE_H
 #define PUMICE_PCAP_NOTE_H
 
@@ -9,12 +9,13 @@
 #include <stdint.h>
 
 #define NOTE_MAX 160 /* bytes of the text with its end */
-#define NOTE_COMM 16 /* bytes of the program's name */
+#define NOTE_COMM 16 /* bytes of the process's name, as in Linux (TASK_COMM_LEN) */
 
 struct note {
     uint32_t qpn; /* the QP that sent the packet; for an incoming packet, the QP that receives it; 0: not known */
     uint32_t pid; /* the process that owns the QP; 0: not known */
-    char comm[NOTE_COMM]; /* name of the process; without a final 0 if it fills the array; note_parse does not set it */
+    /* Name of the process. It has no final 0 if it fills the array. note_parse does not set it. */
+    char comm[NOTE_COMM];
     bool has_wr;
     uint64_t wr_id; /* of the work request, if has_wr */
     bool retransmit; /* a retransmission */
@@ -25,8 +26,8 @@ struct note {
 /* Writes the comment. It is "" if nothing is known. */
 void note_format(const struct note *n, char text[NOTE_MAX]);
 
-/* Reads a comment of len bytes. It is not trusted: other programs write comments too. Returns false, with *out all 0,
- * if it is not of this form. */
+/* Reads a comment of len bytes. The comment is not trusted, because other programs write comments too. If it does not
+ * name a QP in this form, sets *out to all 0 and returns false. */
 bool note_parse(const char *text, size_t len, struct note *out);
 
 #endif

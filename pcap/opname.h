@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Finds opcodes by name, for capture filters. */
+/* Finds the opcodes whose name contains a text, for capture filters. */
 #ifndef PUMICE_PCAP_OPNAME_H
 #define PUMICE_PCAP_OPNAME_H
 

@@ -4,8 +4,8 @@
  * also come later, but before the first packet of its interface. The files are little-endian, with link type Ethernet
  * and timestamps in nanoseconds.
  *
- * All functions return the size of the block, and write the block to dst if it fits into cap bytes. Otherwise they do
- * not touch dst. So a call with cap 0 (dst may be NULL) returns the size. */
+ * All functions return the size of the block. They write the block to dst if it fits into cap bytes. Otherwise they
+ * leave dst unchanged. So a call with cap 0 (dst may be NULL) only returns the size. */
 #ifndef PUMICE_PCAP_PCAPNG_H
 #define PUMICE_PCAP_PCAPNG_H
 
@@ -24,7 +24,7 @@ enum pcapng_direction {
     PCAPNG_DIR_OUT = 2,
 };
 
-/* A packet in two parts, so that the caller need not copy it behind its made-up headers. */
+/* A packet in two parts: made-up headers and captured bytes. So the caller does not copy them into one buffer. */
 struct pcapng_packet {
     uint32_t interface; /* number of its interface block in the section */
     enum pcapng_direction direction;

@@ -60,7 +60,7 @@ static int read_all(struct lint *l, FILE *f)
 /* Judges all requests and responses in the order of the capture. */
 static void judge(struct lint *l)
 {
-    /* If packets may be lost before the place of the capture, no gap is an error of the sender. */
+    /* Packets may be lost before the place of the capture. Then a gap is not the sender's fault. */
     for (size_t i = 0; i < l->num_flows && l->options->faulty; i++)
         l->flows[i]->direction = PCAPNG_DIR_UNKNOWN;
     for (size_t i = 0; i < l->num_recs && !l->no_memory; i++) {

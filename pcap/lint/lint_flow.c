@@ -129,9 +129,8 @@ static bool can_answer(uint8_t response, uint8_t request)
                                       : (op_table[request].properties & (OP_IS_SEND | OP_IS_WRITE | OP_IS_ATOMIC)) == 0;
 }
 
-/* Finds the newest request, before record number `before`, that the response in that record can answer. Returns the
- * number of records between them; 0: there is none. It looks a few requests back, because a READ has several responses.
- * */
+/* Finds the newest request that the response in record number `before` can answer. Returns the distance of the two in
+ * records; 0: there is no such request. It looks a few requests back, because a READ takes several PSNs. */
 static uint32_t find_request(const struct psn_ranges *a, uint8_t opcode, uint32_t psn, uint32_t before)
 {
     size_t low = 0, high = a->n;
@@ -153,7 +152,7 @@ static uint32_t find_request(const struct psn_ranges *a, uint8_t opcode, uint32_
     return 0;
 }
 
-/* Counts how well the responses in a flow fit the requests a. Adds to m. */
+/* Counts the responses in a flow that fit the requests a, and adds the result to m. */
 static void count_hits(const struct lint *l, const struct flow *flow, const struct psn_ranges *a, struct match *m)
 {
     uint32_t tried = 0, delay;
@@ -189,7 +188,7 @@ static bool fits(uint32_t src_qpn, uint32_t qpn)
     return src_qpn == 0 || src_qpn == qpn;
 }
 
-/* True if the flows can form a connection, by everything except their PSNs. */
+/* True if addresses, services and QP numbers allow the flows to form a connection. */
 static bool may_connect(const struct flow *a, const struct flow *b)
 {
     return lint_may_pair(a, b) && fits(a->key.src_qpn, b->key.qpn) && fits(b->key.src_qpn, a->key.qpn);
@@ -212,7 +211,7 @@ static int by_fit(const void *a, const void *b)
     return x->b < y->b ? -1 : 1;
 }
 
-/* The most common payload of full packets, which is the path MTU; 0: there are no full packets. */
+/* The most common payload length of FIRST and MIDDLE packets, which is the path MTU; 0: there are none. */
 static uint32_t common_size(const struct flow *a, const struct flow *b)
 {
     uint32_t best = 0, mtu = 0;

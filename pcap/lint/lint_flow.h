@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which two flows form a connection. A packet names only the QP that it goes to. But a response has the PSN of its
- * request, and each QP begins with a PSN of its own. So among all flows between the same two addresses, the linter
- * pairs those whose responses fit the requests of the other best. It first pairs flows that were captured at the same
- * interface. Then it pairs the rest: a capture of what each end sends has the two directions at different interfaces.
- * Where comments name the senders (note.h), they decide. */
+/* Keeps the flows, and finds the two flows that form a connection. A packet names only its destination QP. But a
+ * response has the PSN of its request, and most QPs begin with different PSNs. So among all flows between the same two
+ * addresses, the linter pairs the two whose responses fit each other's requests best. It first pairs flows that were
+ * captured at the same interface. Then it pairs the rest, because the two directions of a connection may be captured at
+ * different interfaces: where each of them is sent. If comments name the senders (note.h), only flows that agree with
+ * the comments are paired. */
 #ifndef PUMICE_PCAP_LINT_LINT_FLOW_H
 #define PUMICE_PCAP_LINT_LINT_FLOW_H
 
 #include "pcap/lint/lint_state.h"
 
-#define FAR_PSNS 65536 /* a larger jump of PSNs begins a new connection */
+#define FAR_PSNS 65536 /* a larger jump of PSNs means a new connection */
 
-/* The flow of a packet, made if it is new; NULL without memory. If the key has no src_qpn, this is the newest flow with
- * the same other fields and a src_qpn, if there is one: it belongs to a packet that was captured as it left, and is
- * captured again as it arrives. */
+/* Returns the flow of a packet, and makes it if it is new. Returns NULL without memory. A packet without src_qpn may
+ * have been captured before, as it left, with src_qpn. So for a key without src_qpn, this returns the newest flow that
+ * has a src_qpn and is otherwise equal, if there is one. */
 struct flow *lint_flow(struct lint *l, const struct flow_key *key);
 
 /* Frees a flow and all that it holds. */
@@ -28,11 +29,11 @@ bool lint_same_interface(const struct flow *a, const struct flow *b);
 /* Pairs the flows, and finds their path MTUs. */
 void lint_pair(struct lint *l);
 
-/* Finds another flow towards the requesters of this flow that has sent psn before record number `before`; NULL: none.
- * */
+/* Finds a flow other than the peer that may have the requests for the responses in this flow. It has a request with
+ * this psn before record number `before`. NULL: there is none. */
 struct flow *lint_find_requester(struct lint *l, const struct flow *flow, uint32_t psn, uint32_t before);
 
-/* Number of response packets to a READ of len bytes; 0 if it is not known. */
+/* The number of response packets to a READ of len bytes; 0: not known. */
 uint32_t lint_span(const struct flow *flow, uint32_t len);
 
 #endif

@@ -205,7 +205,7 @@ static void packet(struct lint *l, const struct capread_frame *f, const struct d
 
 /* --- datagrams ---------------------------------------------------------------------------------------------------- */
 
-/* A packet of which only the beginning was captured. Its headers are judged, its ICRC and payload are not. */
+/* Handles a packet whose end was not captured. Its headers are judged; its ICRC and payload are not. */
 static void truncated(struct lint *l, const struct capread_frame *f, const struct decap *d)
 {
     uint8_t whole[DATAGRAM_MAX] = {0};
@@ -227,8 +227,8 @@ static void truncated(struct lint *l, const struct capread_frame *f, const struc
 }
 
 /* True if the payload is a sequence of packets of `size` bytes each (the last may be shorter) and all ICRCs are right.
- * With step 1 their IP identifications count up, as the kernel numbers the segments of a GSO datagram. With step 0 they
- * are equal, as some NIC drivers leave them. */
+ * With step 1 the IP identifications of the packets count up, as in the segments that the kernel makes of a GSO
+ * datagram. With step 0 they are equal, as with some NIC drivers. */
 static bool is_sequence(const struct decap *d, size_t size, unsigned step)
 {
     size_t at = 0;
@@ -246,8 +246,8 @@ static bool is_sequence(const struct decap *d, size_t size, unsigned step)
     return true;
 }
 
-/* Finds the size of the packets that GSO or GRO merged into one datagram, and the step of is_sequence(). 0: no size
- * fits. */
+/* Finds the size of the packets that GSO or GRO merged into one datagram, and the step of is_sequence(). Returns 0 if
+ * no size fits. */
 static size_t segment_size(const struct decap *d, unsigned *step)
 {
     size_t most = d->len <= DATAGRAM_MAX ? d->len - (d->len ? 1 : 0) : DATAGRAM_MAX;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Rules for one datagram by itself: lengths, BTH, headers, padding, ICRC. Makes the records of its packets. */
+/* Checks the rules for a single packet: lengths, BTH, headers, padding, ICRC. Makes the records of the packets. */
 #ifndef PUMICE_PCAP_LINT_LINT_PACKET_H
 #define PUMICE_PCAP_LINT_LINT_PACKET_H
 

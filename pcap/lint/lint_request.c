@@ -10,8 +10,8 @@
 #include "pcap/pcapng.h"
 #include "wire/pkt.h"
 
-#define PSN_BASE ((uint64_t)1 << 40) /* the first extended PSN is above this, so that none goes below 0 */
-#define DUPLICATE_NS 100000000u /* a packet so long after its acknowledgment is no late retransmission */
+#define PSN_BASE ((uint64_t)1 << 40) /* the first extended PSN is not below this, so no older one is below 0 */
+#define DUPLICATE_NS 100000000u /* a packet later than this after its acknowledgment is no delayed retransmission */
 
 uint64_t lint_unwrap(uint32_t psn, uint64_t near)
 {
@@ -130,7 +130,7 @@ static void check_mtu(struct lint *l, const struct flow *flow, const struct reco
 
 /* --- new requests ------------------------------------------------------------------------------------------------- */
 
-/* Puts a request into the list, and checks it together with its neighbours and by the rules of tag matching. */
+/* Puts a request into the list. Checks it together with its neighbours, and by the rules of tag matching. */
 static void insert(struct lint *l, struct flow *flow, uint32_t number, uint64_t psn)
 {
     const struct record *r = &l->recs[number];
@@ -151,7 +151,7 @@ static void insert(struct lint *l, struct flow *flow, uint32_t number, uint64_t 
             l->no_memory = true;
     }
     flow->total_messages += lint_ends_message(l, &list[i]);
-    if (i < flow->num_acked) { /* a late packet: its acknowledgment was captured before */
+    if (i < flow->num_acked) { /* a late packet: its acknowledgment was captured earlier */
         flow->num_acked++;
         flow->acked_messages += lint_ends_message(l, &list[i]);
     }
@@ -212,9 +212,9 @@ static bool repeats(const struct flow *flow, const struct record *r, const struc
 }
 
 /* True if r begins a new connection with the same first PSN as the old one. The program may have reset the QPs in
- * between, and no packet shows that. Two facts speak against a retransmission: all requests are already acknowledged,
- * or r differs from the packet with this PSN. Pumice's own captures mark retransmissions, so one of the two is enough
- * there. In other captures both must hold. */
+ * between, which no packet shows. Two facts speak against a retransmission: all requests are already acknowledged, and
+ * r differs from the packet with this PSN. Pumice's own captures mark retransmissions, so there one of the two facts is
+ * enough. In other captures both must hold. */
 static bool begins_again(const struct lint *l, const struct flow *flow, const struct record *r, uint64_t psn)
 {
     bool acked = flow->num_acked == flow->num_requests;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Rules for requests. A requester sends each PSN once and in order. A retransmission equals the packet that it repeats.
- * The packets of a message follow each other. */
+/* Checks the rules for requests. A requester sends each PSN once and in order. A retransmission equals the packet that
+ * it repeats. The packets of a message follow each other. */
 #ifndef PUMICE_PCAP_LINT_LINT_REQUEST_H
 #define PUMICE_PCAP_LINT_LINT_REQUEST_H
 
@@ -9,7 +9,7 @@
 /* Judges the request in a record, and keeps it in the flow by its PSN. */
 void lint_request(struct lint *l, struct flow *flow, uint32_t number);
 
-/* The request that takes psn; NULL: none. */
+/* The request whose PSNs include psn; NULL: none. */
 struct request *lint_find_request(struct flow *flow, uint64_t psn);
 
 /* psn extended to the 64-bit number that is nearest to `near`. */

@@ -16,12 +16,12 @@
 
 /* --- the MSN ------------------------------------------------------------------------------------------------------ */
 
-/* Counts the messages that end in requests[0] up to and including psn, to *messages. Advances num_acked. Returns false
- * if the count is not sure, because a packet is unknown. */
+/* Sets *messages to the number of messages that end in the requests up to and including psn. Advances num_acked.
+ * Returns false if the count is not sure, because a packet is unknown. */
 static bool count_messages(struct lint *l, struct flow *requester, uint64_t psn, const struct record *by,
                            uint32_t *messages)
 {
-    /* Where the capture has the packets that leave the requester, lint_request has reported the gap itself. */
+    /* If the capture has the packets that leave the requester, lint_request has already reported the gap. */
     bool sure = true, reported = requester->direction == PCAPNG_DIR_OUT;
     uint64_t end;
 
@@ -58,8 +58,9 @@ static bool count_messages(struct lint *l, struct flow *requester, uint64_t psn,
     return sure;
 }
 
-/* From a response with this MSN, the MSN before the first request is between msn - most and msn - least. This range
- * must overlap the range from earlier responses. */
+/* Checks the MSN of a response. It counts at least `least` and at most `most` messages of this capture. So the MSN
+ * before the first request was from msn - most to msn - least. This range must overlap the range from earlier
+ * responses. */
 static void check_msn(struct lint *l, struct flow *requester, const struct record *r, uint32_t least, uint32_t most,
                       bool sure)
 {
@@ -72,7 +73,7 @@ static void check_msn(struct lint *l, struct flow *requester, const struct recor
         return;
     }
     uint32_t shift =
-        (low - requester->msn_low) & PSN_MASK; /* from the beginning of the old range to that of the new one */
+        (low - requester->msn_low) & PSN_MASK; /* from the start of the old range to the start of the new one */
     if (shift <= requester->msn_width) {
         requester->msn_low = low;
         requester->msn_width = requester->msn_width - shift < width ? requester->msn_width - shift : width;
@@ -101,8 +102,8 @@ static bool is_complete(const struct request *s)
     return !s->response || !s->span || s->response->got >= s->span;
 }
 
-/* True if the response has certainly reached the requester. A response that was captured as it left another interface,
- * or before injected faults, may have been lost afterwards. */
+/* True if the response has certainly reached the requester. A response may have been lost after the capture if it was
+ * captured as it left another interface, or before injected faults. */
 static bool has_arrived(const struct flow *requester, const struct flow *r, const struct record *by)
 {
     return by->direction != PCAPNG_DIR_OUT || (!(by->flags & RECORD_BEFORE) && lint_same_interface(requester, r));
@@ -188,7 +189,7 @@ static bool may_begin(const struct response *a, uint32_t index)
     return false;
 }
 
-/* True if a READ response with this opcode may have this index, of `span` responses. */
+/* True if a READ response with this opcode may be number `index` (from 0) of `span` responses. */
 static bool is_in_place(const struct response *a, uint8_t operation, uint32_t index, uint32_t span)
 {
     bool last = index + 1 == span;
@@ -285,7 +286,7 @@ static void judge(struct lint *l, struct flow *requester, struct flow *responder
     uint8_t operation = r->opcode & OP_OPERATION_MASK;
     bool plain = operation == OP_ACK,
          ack = (r->syndrome & AETH_KIND_MASK) == AETH_ACK || !(op_table[r->opcode].headers & OP_HAS_AETH);
-    uint64_t done = ack ? psn : psn - 1; /* the newest PSN that it acknowledges */
+    uint64_t done = ack ? psn : psn - 1; /* the newest PSN that the response acknowledges */
     struct request *s;
     uint32_t least = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Rules for responses. A response answers a request, in the form that the request asks for. Its MSN counts the messages
- * that are completed. */
+/* Checks the rules for responses. A response answers a request, and its kind fits the request. Its MSN counts the
+ * completed messages. */
 #ifndef PUMICE_PCAP_LINT_LINT_RESPONSE_H
 #define PUMICE_PCAP_LINT_LINT_RESPONSE_H
 

@@ -13,10 +13,10 @@
 #define LINT_TM_QPS_MAX 64
 
 struct lint_options {
-    /* The capture itself may lack packets. A finding that lost packets would explain becomes a note. */
+    /* The capture itself may lack packets. If lost packets would explain a finding, the finding becomes a note. */
     bool incomplete;
-    /* The network was made to damage and lose packets. A wrong ICRC becomes a note. Packets may be lost before the
-     * place of the capture, so even the packets that leave a sender need not be complete. */
+    /* The network damages and loses packets on purpose (fault injection). A wrong ICRC becomes a note. Packets may be
+     * lost before the place of the capture, so a gap where packets leave is no violation. */
     bool faulty;
     enum {
         LINT_TM_AUTO, /* a QP has tag matching if a READ or FIN follows one of its rendezvous requests */
@@ -29,7 +29,7 @@ struct lint_options {
 
 struct lint_finding {
     enum lint_rule rule;
-    enum lint_severity severity; /* the rule's, or less */
+    enum lint_severity severity; /* that of the rule, or a lower one */
     uint32_t frame; /* from 1 */
     char text[160]; /* what is wrong, with numbers */
 };
@@ -37,13 +37,13 @@ struct lint_finding {
 struct lint_result {
     struct lint_finding *findings; /* in the order of frames */
     size_t n;
-    size_t cap; /* findings that there is memory for */
+    size_t cap; /* number of findings that fit into the memory at `findings` */
     size_t errors, notes; /* n is their sum */
-    uint32_t frames; /* in the file */
-    uint32_t packets; /* of RoCEv2 in them */
+    uint32_t frames; /* number of frames in the file */
+    uint32_t packets; /* number of RoCEv2 packets in these frames */
     uint32_t connections; /* pairs of flows */
-    uint64_t lost; /* packets that the capture itself has lost, by its statistics */
-    char error[256]; /* why the file, or the rest of it, can't be read; or "" */
+    uint64_t lost; /* packets that the capture itself has lost, from its statistics */
+    char error[256]; /* the reason why the file, or the rest of it, can't be read; or "" */
 };
 
 /* Appends a finding. Returns 0 or -ENOMEM. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The state of one run of the linter. First every packet becomes a record of a flow (lint_packet). Then two flows
- * become a connection, and their path MTU is found (lint_flow). Then the linter walks through the records in order:
- * requests (lint_request), responses (lint_response), SENDs with tag matching headers (lint_tm). */
+/* The state of one run of the linter. First the linter makes a record of every packet, and appends it to a flow
+ * (lint_packet). Then it pairs the flows to connections, and finds their path MTUs (lint_flow). Then it judges the
+ * records in order: requests (lint_request), responses (lint_response), SENDs with tag matching headers (lint_tm). */
 #ifndef PUMICE_PCAP_LINT_LINT_STATE_H
 #define PUMICE_PCAP_LINT_LINT_STATE_H
 
@@ -16,10 +16,10 @@
 enum record_flags {
     RECORD_DAMAGED = 1 << 0, /* wrong ICRC: no field of the packet is reliable */
     RECORD_MALFORMED = 1 << 1, /* the headers can't be decoded; only opcode and PSN are known */
-    RECORD_IGNORED = 1 << 2, /* a second copy of the packet: captured on its way in as well as out */
-    RECORD_NOTED = 1 << 3, /* a comment holds what the sender knows of the packet; it sets the next flags */
+    RECORD_IGNORED = 1 << 2, /* a second copy of a packet that was captured both as it left and as it arrived */
+    RECORD_NOTED = 1 << 3, /* the packet has Pumice's comment (note.h), which sets the next flags */
     RECORD_AGAIN = 1 << 4, /* a retransmission */
-    RECORD_BEFORE = 1 << 5, /* captured before injected faults: it may have been lost or changed afterwards */
+    RECORD_BEFORE = 1 << 5, /* captured before injected faults, which may have dropped or changed it */
 };
 #define RECORD_UNUSABLE (RECORD_DAMAGED | RECORD_MALFORMED | RECORD_IGNORED)
 
@@ -56,8 +56,8 @@ struct response {
     uint32_t got; /* bits set in seen */
     uint32_t last; /* index of the newest response packet */
     uint32_t restarts[8]; /* indexes, besides 0, at which the requester asked again */
-    uint32_t num_restarts; /* more than 8: it may have asked again at any index */
-    uint32_t skipped; /* frame that acknowledged something later while this was incomplete; 0: none */
+    uint32_t num_restarts; /* more than 8: the requester may have asked again at any index */
+    uint32_t skipped; /* frame that acknowledged a later PSN while the responses were incomplete; 0: none */
     bool reported; /* a missing response was reported */
 };
 
@@ -67,9 +67,9 @@ struct request {
     uint32_t span; /* PSNs that it takes; 0: a READ whose path MTU is not known */
     uint32_t record; /* index in lint.recs */
     bool damaged; /* its opcode and length are not reliable */
-    bool completed; /* it and all requests before it are acknowledged, and have their responses */
+    bool completed; /* this and all earlier requests are acknowledged and have all their responses */
     bool requester_knows; /* the requester has received the response that completed it */
-    uint32_t completed_by; /* number of that response */
+    uint32_t completed_by; /* number of that response (flow.responses) */
     uint64_t completed_ns;
     struct response *response; /* NULL: an ACK is its only response */
 };
@@ -110,14 +110,14 @@ struct flow {
     /* As requester. */
     bool started;
     uint64_t next; /* PSN of the next new request */
-    uint32_t slack; /* next may be too small by so many PSNs, because of a READ of unknown span */
+    uint32_t slack; /* next may be too small by up to this number of PSNs, because of a READ of unknown span */
     struct request *requests; /* by PSN */
     size_t num_requests, cap_requests;
-    uint32_t total_messages; /* in requests */
+    uint32_t total_messages; /* messages that end in requests */
     size_t num_acked; /* requests[0 ... num_acked) are acknowledged */
-    uint32_t acked_messages; /* in these */
+    uint32_t acked_messages; /* messages that end in requests[0 ... num_acked) */
     size_t completed; /* requests[0 ... completed) are completed */
-    uint32_t responses; /* so far */
+    uint32_t responses; /* number of responses so far */
     bool msn_known;
     uint32_t msn_low, msn_width; /* the MSN before requests[0] is from msn_low to msn_low + msn_width */
 
@@ -127,13 +127,13 @@ struct flow {
     bool fatal; /* has sent a fatal NAK */
     uint64_t fatal_psn;
     bool reported_midway, reported_unpaired;
-    uint32_t searches; /* for another peer, so far; each is slow, so their number is limited */
+    uint32_t searches; /* number of searches for another peer; limited, because each search is slow */
 
     /* Tag matching: SENDs in this flow begin with TMHs. */
     bool tm;
     struct rndv *rndv; /* rendezvous requests in this flow */
     size_t num_rndv, cap_rndv;
-    size_t first_rndv; /* those before are done */
+    size_t first_rndv; /* all requests before this index are done */
 };
 
 struct lint {
@@ -162,7 +162,7 @@ void lint_report(struct lint *l, enum lint_rule rule, uint32_t frame, const char
 void lint_report_unless(struct lint *l, bool excused, enum lint_rule rule, uint32_t frame, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* True if packets may be missing from the capture: by the options, or by its own statistics. */
+/* True if packets may be missing from the capture, as the options or the capture's own statistics say. */
 static inline bool lint_may_lack_packets(const struct lint *l)
 {
     return l->options->incomplete || l->lost;

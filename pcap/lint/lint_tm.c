@@ -6,7 +6,7 @@
 #include "pcap/lint/lint_flow.h"
 #include "wire/opcode.h"
 
-#define MAX_OPEN 4096 /* the linter searches so many open rendezvous requests for that of a READ or FIN */
+#define MAX_OPEN 4096 /* number of open rendezvous requests that a search for the request of a READ or FIN looks at */
 
 static bool decode(const struct lint *l, const struct record *r, struct tmh *t, struct rvh *v)
 {
@@ -53,20 +53,21 @@ static bool same_rvh(const struct rvh *a, const struct rvh *b)
     return a->va == b->va && a->rkey == b->rkey && a->len == b->len;
 }
 
-/* --- rendezvous that software finishes ---------------------------------------------------------------------------------------
+/* --- rendezvous that software finishes ------------------------------------------------------------------------------
  *
  * Software may fetch the data of an unexpected rendezvous itself. It uses a QP of its own, because the QP of the
- * request belongs to the device. So its READ and its FIN come on another connection between the same two addresses. */
+ * request belongs to the device. So the READ and the FIN come on another connection between the same two addresses. */
 
-/* True if a READ or FIN in this flow may belong to a request in the other flow, by their addresses. If both ends have
- * the same address, a program may also send to itself. */
+/* True if the addresses allow a READ or FIN in this flow to belong to a request in the other flow. If both ends have
+ * the same address, both flows may be the same one: a program may send to itself. */
 static bool may_belong(const struct flow *flow, const struct flow *other)
 {
     return other != flow->peer && (lint_may_pair(flow, other) ||
                                    (other == flow && memcmp(flow->key.src, flow->key.dst, sizeof(flow->key.src)) == 0));
 }
 
-/* A FIN for the request has come. So the SENDs of the request's flow begin with TMHs. */
+/* Marks a request as done, because its FIN has come. This also shows that SENDs in the request's flow begin with
+ * TMHs. */
 static void finish(struct flow *other, struct rndv *e)
 {
     e->done = true;
@@ -169,9 +170,9 @@ void lint_tm_detect(struct lint *l)
 
 /* --- READs -------------------------------------------------------------------------------------------------------- */
 
-/* Finds the open rendezvous of a READ. *exact is true if key and address fit, otherwise one of them is wrong. Several
- * requests may offer the same address, and some of them may never get an answer. So this takes the first one of which
- * enough bytes are still unread. */
+/* Finds the open rendezvous of a READ; NULL: none. *exact is true if key and address fit; otherwise one of them is
+ * wrong. Several requests may offer the same address, and some of them may never get an answer. So this takes the first
+ * request that still has enough unread bytes. */
 static struct rndv *find_rndv(struct flow *flow, const struct record *r, bool *exact)
 {
     struct rndv *near = NULL, *inside = NULL;
@@ -202,7 +203,7 @@ void lint_tm_read(struct lint *l, struct flow *flow, uint32_t number)
         return;
     struct rndv *e = find_rndv(flow, r, &exact);
     if (!e || (!exact && is_read_of_other_connection(l, flow, r)))
-        return; /* a READ of the program, not of a rendezvous */
+        return; /* the program's own READ, not one of a rendezvous */
     if (!exact)
         lint_report(l, LINT_TM_READ, r->frame,
                     "READ of va 0x%llx, rkey 0x%x; the request in frame %u offers va 0x%llx, rkey 0x%x",
@@ -229,10 +230,10 @@ static bool data_fetched(const struct rndv *e)
     return !e->open_reads && e->read >= e->rvh.len;
 }
 
-/* Several requests may offer the same memory, so it is not certain which of them a READ serves. The capture may lack
- * the first READ, and then the second one seems to be the first. A FIN shows which request it was. If the data of e are
- * not complete, but the data of another request for the same memory are, this exchanges the READs of the two. The READs
- * are in `flow`. */
+/* Corrects the READs of request e, whose FIN has come. Several requests may offer the same memory. A READ does not say
+ * which of them it serves, but a FIN does. If the capture lacks the first READ, the second READ was counted for the
+ * wrong request. So if the data of e are incomplete, and those of another request for the same memory are complete,
+ * this exchanges the READs of the two. The READs are in `flow`. */
 static void exchange_reads(struct lint *l, struct flow *flow, struct rndv *e, size_t most)
 {
     struct flow *other = flow->peer;
@@ -274,7 +275,7 @@ static void on_fin(struct lint *l, struct flow *flow, const struct record *r, co
     if (!e && whole && finish_on_other_connection(l, flow, t, v))
         return;
     if (!e) {
-        for (size_t i = other->first_rndv; !e && i < most; i++) /* or the oldest open one, copied wrongly */
+        for (size_t i = other->first_rndv; !e && i < most; i++) /* or a wrong copy of the oldest open one */
             if (!other->rndv[i].done)
                 e = &other->rndv[i];
         if (!e) {
