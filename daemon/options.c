@@ -81,7 +81,7 @@ static int set_number(const struct option_def *o, struct settings *s, const char
     return 0;
 }
 
-/* "a|b|c" to "a, b or c". */
+/* Turns "a|b|c" into "a, b or c". */
 static void list_choices(const char *choices, char *text, size_t size)
 {
     size_t len = 0;
@@ -95,7 +95,7 @@ static void list_choices(const char *choices, char *text, size_t size)
     text[len] = 0;
 }
 
-/* The member becomes the position of the value in the list of choices. */
+/* Stores the position of the value in the list of choices. */
 static int set_choice(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
     char expected[128];

@@ -92,7 +92,8 @@ static const struct cause *cause_of(const struct report *r)
     return NULL;
 }
 
-static bool is_usual(uint8_t syndrome) /* is it a NAK that the protocol recovers from? */
+/* True for a NAK that the protocol recovers from. */
+static bool is_usual(uint8_t syndrome)
 {
     return syndrome == NAK_PSN_SEQUENCE || (syndrome & AETH_KIND_MASK) == AETH_RNR;
 }

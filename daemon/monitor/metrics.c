@@ -52,7 +52,8 @@ static const char *word(const json_t *o, const char *name)
     return s ? s : "";
 }
 
-static bool is_highest(const char *name) /* is it a maximum, not a sum? */
+/* True for a counter that is a maximum. The others are sums. */
+static bool is_highest(const char *name)
 {
     return strncmp(name, "max_", 4) == 0;
 }

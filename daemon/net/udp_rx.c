@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The receiving part of udp.h: reads datagrams by recvmmsg, and describes each: its sender, the length of the packets
+ * that GRO joined in it, and its TOS and TTL. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>

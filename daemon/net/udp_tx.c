@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The sending part of udp.h: builds the messages of a batch with their control data and ICRCs, sends them by sendmmsg,
+ * and handles the errors that the kernel returns. */
 #define LOG_AREA LOG_NET
 #include <errno.h>
 #include <netinet/in.h>

@@ -17,7 +17,8 @@ struct device;
 /* Checks the client's limits against the device's profile. Returns 0, or -EINVAL with the reason in *rp. */
 int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
                  struct tm_params *p);
-/* Creates the engine's list; none if p->max_num_tags is 0. Returns 0 or -ENOMEM. Call tm_srq_release in either case. */
+/* Creates the engine's list; none if p->max_num_tags is 0. Returns 0, -ENOMEM or -EINVAL. Call
+ * tm_srq_release in any case. */
 int tm_srq_acquire(struct tm_srq *l, const struct tm_params *p);
 /* Frees the list, after srq_destroy. */
 void tm_srq_release(struct tm_srq *l);
