@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The conditions that a QP meets when a call of the engine returns: qp_check, and that the QP goes on by itself. Test
- * builds assert them. */
+/* Assertions of test builds about a QP when a call of the engine returns: its state is consistent (qp_check), and
+ * something will make it go on (its timer, an answer, or a list that it is on). */
 #ifndef PUMICE_CORE_CONTROL_EXIT_CHECK_H
 #define PUMICE_CORE_CONTROL_EXIT_CHECK_H
 
@@ -8,8 +8,8 @@ struct qp;
 
 /* Asserts qp_check, and that the timer is set: outstanding packets have a deadline, and the timer is not later. */
 void exit_check_qp(const struct qp *qp);
-/* The QP had its turn. Asserts also that requests that are left to be sent wait for something: the QP is ready, or
- * waits for a window, a rate, an answer or a timer. */
+/* To be called after a turn of the QP. Also asserts that requests that are still to be sent wait for something: the QP
+ * is ready, or waits for a window, a rate, an answer or a timer. */
 void exit_check_turn(const struct qp *qp);
 
 #ifdef PUMICE_CHECK

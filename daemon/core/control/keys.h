@@ -7,9 +7,9 @@
 
 struct engine;
 
-/* Registers memory. *key receives the lkey and rkey, which are the same number. -EINVAL: access flags that contradict
- * each other (REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE) or iova (ZERO_BASED, and it is not 0), a range that
- * wraps, or FLUSH_PERSISTENT, which the engine can't give. -ENOMEM: max_mr reached. */
+/* Registers memory. *key receives the lkey and rkey, which are the same number. -EINVAL: pd 0, access flags that
+ * contradict each other (REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE) or iova (ZERO_BASED, and it is not 0), a
+ * range that wraps, or FLUSH_PERSISTENT, which the engine can't give. -ENOMEM: max_mr reached. */
 int mr_register(struct engine *e, const struct mr_init *init, uint32_t *key);
 /* Changes an existing registration in place, all or nothing. It has the errors of mr_register, and after an error the
  * keys stay as they are. -ENOENT: no such key. -EBUSY: a memory window is bound to the region, and the change would

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Shows the bindings of memory windows to people. The pieces are those that a request would get, computed by the same
- * code. */
+/* Describes memory windows for people: what a window is bound to, and where its bytes lie in memory. The same code
+ * finds the memory of requests, so both always agree. */
 #ifndef PUMICE_CORE_CONTROL_MW_INSPECT_H
 #define PUMICE_CORE_CONTROL_MW_INSPECT_H
 

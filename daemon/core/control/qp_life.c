@@ -155,8 +155,8 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     return 0;
 }
 
-/* Takes the QP off every list of the engine but the table. A request that it took from an SRQ goes back there: no
- * completion will name the request, so nobody could post it again. */
+/* Takes the QP off all lists of the engine, but not out of the table of QPs. A request that it took from an SRQ goes
+ * back there: no completion will name the request, so nobody could post it again. */
 static void detach(struct qp *qp)
 {
     struct engine *e = qp->e;
@@ -172,7 +172,7 @@ static void detach(struct qp *qp)
     qp->peer = NULL;
 }
 
-/* Leaves enough of a QP that could receive to acknowledge duplicates. */
+/* Lets time_wait.c acknowledge duplicates for the QP, if the QP could receive. */
 static void remember(const struct qp *qp)
 {
     const struct responder *r = &qp->resp;
@@ -186,13 +186,13 @@ static void remember(const struct qp *qp)
                       .msn = r->msn,
                       .av = qp->attr.av,
                       .service = qp->service,
-                      /* An ACK that was due, unless it would pass over responses that will never be sent. */
+                      /* An ACK that was due is sent, unless it would overtake responses that will never be sent. */
                       .ack_pending = (r->ack_pending || r->ack_deadline) && !r->nak && !r->res_pending,
                   });
 }
 
-/* Nothing points at the QP afterwards: its windows are unbound, it is off all lists and its timer is stopped (detach),
- * the table forgets it, and its queued completions and events are dropped. Packets of earlier batches are the owner's.
+/* Nothing points at the QP afterwards. Its windows are unbound. It is off all lists, and its timer is stopped (detach).
+ * It is out of the table. Its queued completions and events are dropped. Packets of earlier batches are the owner's.
  * The owner has sent them before it makes control calls. */
 void qp_destroy(struct qp *qp)
 {

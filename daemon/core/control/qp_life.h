@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The life of a QP: create, destroy, reset. */
+/* Creates, destroys and resets QPs, and puts them into multicast groups. */
 #ifndef PUMICE_CORE_CONTROL_QP_LIFE_H
 #define PUMICE_CORE_CONTROL_QP_LIFE_H
 
@@ -17,12 +17,12 @@ struct qp_init {
     /* RC, UC, UD: its receive requests come from this SRQ (caps.max_recv_wr is then ignored). NULL: from its own
      * queue. */
     struct srq *srq;
-    /* An XRC_SEND has no receive side, and an XRC_RECV no side of its own: these caps are ignored. */
+    /* An XRC_SEND has no receive queue, and an XRC_RECV no queue at all: the caps of missing queues are ignored. */
     struct qp_caps caps;
     /* The owner's pointers, returned in completions and never followed. XRC_SEND: no recv_cq; XRC_RECV: none. */
     void *send_cq, *recv_cq;
     void *owner; /* the owner's pointer, for completions, events and owner_ops.refill */
-    void *queues; /* memory for the queues; NULL: it follows the QP in the memory of qp_create */
+    void *queues; /* memory for the queues; NULL: the queues follow the QP in the memory of qp_create */
 };
 
 /* Bytes of zeroed, 64-byte aligned memory that qp_create wants for this QP; 0 if its caps exceed a limit of types.h or
@@ -33,13 +33,15 @@ size_t qp_state_size(void);
 /* Creates a QP in state RESET in mem. -EINVAL, -ENOMEM (max_qp reached). The caller frees mem after qp_destroy. */
 int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp **qp);
 /* Removes the QP at once. Outstanding requests vanish without completions. Completions of the QP that were not taken
- * yet are dropped; those of an XRC target stay, because they belong to their SRQs, and then have no qp_owner. The
- * pointer is dead afterwards. No packet of an earlier engine_tx refers to it. */
+ * yet are dropped; those of an XRC target and of an SRQ that matches tags stay, because they belong to the SRQ, and
+ * then have no qp_owner. The pointer is not valid afterwards. The owner must have sent the packets of earlier engine_tx
+ * calls, because tx_pkt.av points into the QP. */
 void qp_destroy(struct qp *qp);
 uint32_t qp_number(const struct qp *qp);
 void *qp_owner(const struct qp *qp); /* qp_init.owner */
 
-/* In ERR, the owner calls it after it learned of new requests that it posts by owner_ops.refill. */
+/* For a QP in ERR: the user has posted receive requests, which the engine gets by owner_ops.refill. Makes the engine
+ * ask for them and flush them. */
 void qp_kick(struct qp *qp);
 
 /* UD QPs: joins a multicast group (mapped 224.0.0.0/4 or ff00::/8), and leaves it. -EINVAL: not a UD QP or not a group;

@@ -10,7 +10,7 @@
 #include "daemon/core/qp/qp_fail.h"
 #include "daemon/core/requester/retire.h"
 
-enum type_column { /* of the tables below */
+enum type_column { /* of struct transition */
                    RC,
                    UC,
                    UD,
@@ -36,7 +36,7 @@ struct transition {
 
 /* clang-format off */
 static const struct transition transitions[] = {
-    /* the transitions from any state to RESET and to ERR need and allow no attributes, and are not listed */
+    /* not listed: RESET and ERR can follow any state. They need no attribute, and allow only QPA_CUR_STATE */
     {QPS_RESET, QPS_INIT, {
         [RC]       = {RIGHTS,                                        0},
         [UC]       = {RIGHTS,                                        0},
@@ -104,8 +104,8 @@ static const struct masks *find_transition(uint8_t type, uint8_t from, uint8_t t
     return NULL;
 }
 
-/* Attributes of the half that an XRC QP does not have. They may be given, and are ignored: programs give the attributes
- * of both halves to either QP, and Linux allows that. */
+/* Attributes of the half that an XRC QP does not have. The caller may give them, and they are ignored: programs give
+ * the attributes of both halves to either QP, and Linux allows that. */
 static uint32_t ignored_attributes(uint8_t type)
 {
     switch (type) {
@@ -204,7 +204,7 @@ static void assign(struct qp_attr *to, const struct qp_attr *a, uint32_t mask)
         to->qkey = a->qkey;
 }
 
-/* The QP has a new destination: it changes to the window of its peer. Its bytes in flight move with it. */
+/* The QP has a new destination, so it changes to the window of that address. Its bytes in flight move with it. */
 static void connect_peer(struct qp *qp)
 {
     if (qp->peer) {
@@ -258,7 +258,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
         qp->req.rnr_left = qp->attr.rnr_retry;
     if (to == QPS_SQD && from != QPS_SQD) {
         if (!(mask & QPA_EN_SQD_ASYNC_NOTIFY))
-            qp->attr.sqd_async_notify = false; /* the event is asked for each time */
+            qp->attr.sqd_async_notify = false; /* the program must ask for the event each time */
         qp->sq_drained_reported = false;
         req_drained(qp);
     }

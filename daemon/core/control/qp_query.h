@@ -28,22 +28,22 @@ struct qp_info {
     /* The last time that the oldest unacknowledged packet changed or was sent (again), ns. 0: nothing is
      * unacknowledged. */
     uint64_t progress_at;
-    uint64_t rnr_until; /* ns; 0: it does not wait for the peer's RNR timer */
-    uint64_t timeout_ns; /* the QP's timeout as it is carried out; 0: none */
+    uint64_t rnr_until; /* ns; 0: the QP does not wait for the peer's RNR timer */
+    uint64_t timeout_ns; /* the QP's timeout in effect; 0: none */
     uint8_t probes; /* tail probes since the last progress */
     bool retransmitting; /* it is sending packets again */
     uint64_t window_bytes; /* present congestion window of the QP */
     uint64_t inflight_bytes;
-    uint64_t rate; /* bytes per second that CNPs have lowered it to; 0: no limit */
-    bool waiting_rate; /* … and it waits for that */
-    bool waiting_rnr;
-    uint32_t waiting_srqn; /* XRC: … for a receive request in this SRQ of the peer's */
-    bool waiting_fence;
-    bool waiting_reads; /* no READ or atomic credit */
+    uint64_t rate; /* bytes per second, the limit after CNPs; 0: no limit */
+    bool waiting_rate; /* packets wait because of that limit */
+    bool waiting_rnr; /* waits for the end of the peer's RNR timer */
+    uint32_t waiting_srqn; /* XRC, with waiting_rnr: number of the peer's SRQ that has no receive request; else 0 */
+    bool waiting_fence; /* the next request waits for earlier ones: by SEND_FENCE, or as it is a LOCAL_INV */
+    bool waiting_reads; /* the next request needs a READ or atomic credit, and there is none */
     bool waiting_window; /* something could be sent, but its own window is full (bytes or packets) */
-    bool waiting_peer; /* … or the window of the destination address, shared with other QPs */
+    bool waiting_peer; /* waits for room in the window of the destination address, which other QPs share */
     bool waiting_drain; /* SQD: requests that began before are not done yet */
-    bool windowless; /* unreliable: it has no window of its own */
+    bool windowless; /* an unreliable QP, which has no window of its own */
     struct report failure; /* why it is in ERR or SQE: the first cause; kind REPORT_NONE: it is not */
     struct engine_counters counters; /* this QP's */
 };

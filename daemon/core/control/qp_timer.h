@@ -15,8 +15,8 @@ static inline uint64_t qp_deadline(const struct qp *qp)
     return min64(d, dcqcn_deadline(&qp->dcqcn));
 }
 
-/* To be called when the deadline may have changed. Deadlines mostly move away, as with each ACK. Then the timer stays
- * where it is, and is set anew when it expires. */
+/* To be called when the deadline may have changed. A deadline mostly moves to a later time, for example with each ACK.
+ * Then the timer stays as it is, and is set again when it expires. */
 static inline void qp_set_timer(struct qp *qp)
 {
     uint64_t d = qp_deadline(qp);

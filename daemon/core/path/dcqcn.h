@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Explicit congestion notification (IBA A17.9). When a switch has marked a packet, the receiver sends a congestion
  * notification packet (CNP) to its sender: at most one per QP and interval. The sender's QP then lowers its rate as
- * DCQCN does, by the factor alpha / 2. alpha says how congested the path has been. The rate goes back up in steps:
- * first each step goes half of the way to the rate before the cut, later beyond that rate. A QP that reaches the line's
- * rate has no limit any more. */
+ * DCQCN does: by alpha / 2 of it. alpha says how congested the path has been. The rate goes back up in steps: first
+ * each step goes half of the way to the rate before the cut, later beyond that rate. A QP that reaches the line's rate
+ * has no limit any more. */
 #ifndef PUMICE_CORE_PATH_DCQCN_H
 #define PUMICE_CORE_PATH_DCQCN_H
 

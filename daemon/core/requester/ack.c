@@ -19,7 +19,7 @@ static void bad_response(struct qp *qp, const struct pkt *p)
 
 /* --- acknowledged packets --------------------------------------------------------------------- */
 
-/* After una_psn moved. released: cost of the packets that are no longer in flight. */
+/* To be called after una_psn has moved. released: cost of the packets that are no longer in flight. */
 static void progressed(struct qp *qp, uint64_t released, uint64_t now)
 {
     struct requester *r = &qp->req;
@@ -39,7 +39,7 @@ static void progressed(struct qp *qp, uint64_t released, uint64_t now)
     qp_schedule(qp);
 }
 
-/* Cost of those packets [from, to) of a request that are in flight. */
+/* Cost of the packets in flight among the packets [from, to) of a request. */
 static uint64_t released_cost(const struct qp *qp, const struct send_wqe *w, uint32_t from, uint32_t to)
 {
     int32_t flown = psn_diff(qp->req.next_psn, psn_add(w->first_psn, from));

@@ -8,7 +8,7 @@
 #include "daemon/core/requester/congestion.h"
 #include "daemon/core/requester/retry.h"
 
-#define ACK_EVERY 4u /* packets, while packets are being lost */
+#define ACK_EVERY 4u /* one packet in so many asks for an ACK, while packets are being lost */
 
 /* Opcodes of FIRST, MIDDLE, LAST and ONLY packets, by enum send_op; READ and atomics are single packets. */
 /* clang-format off */
@@ -154,9 +154,9 @@ static bool asks_midway(const struct qp *qp, uint32_t pkt)
     return !cwnd_is_full_size(&qp->req, &qp->e->cfg) && pkt % ACK_EVERY == ACK_EVERY - 1;
 }
 
-/* Finds the memory of bytes [start, start + len) of a request, which are the payload of a run. Few segments, which is
- * almost always the case, will be gathered together with those of other runs. A run of many segments is gathered here.
- * False: some of it is not allowed, or gone. */
+/* Finds the memory of bytes [start, start + len) of a request, which are the payload of a run. Up to ENGINE_MAX_SGE
+ * segments are gathered later, together with those of other runs. A run with more segments, which is rare, is gathered
+ * here. False: some memory is not allowed, or no longer exists. */
 static bool plan_gather(struct burst *s, struct run *run, const struct send_wqe *w, uint32_t start, uint32_t len)
 {
     struct qp *qp = s->qp;
@@ -195,7 +195,7 @@ static bool fetch_word(struct qp *qp, struct send_wqe *w)
     return result == COPIED;
 }
 
-/* Asks for an ACK of the newest packet, which was not planned as the last one. */
+/* Asks for an ACK of the newest packet, although it was not planned as the last packet of its run. */
 static void ask_late(struct burst *s)
 {
     const struct tx_pkt *t = &s->b->pkt[s->b->n - 1];

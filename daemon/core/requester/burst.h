@@ -15,10 +15,10 @@
 struct run { /* consecutive packets of one request */
     uint32_t index; /* of the request */
     uint32_t psn; /* of its first packet */
-    uint32_t pkt0; /* batch state before it */
+    uint32_t pkt0; /* packets and bytes of the batch before the run */
     size_t used0;
-    unsigned segment0, segments;
-    unsigned buf0, bufs;
+    unsigned segment0, segments; /* its part of burst.segment */
+    unsigned buf0, bufs; /* its part of burst.buf */
 };
 struct burst {
     struct qp *qp;
@@ -48,8 +48,9 @@ enum plan_verdict {
 /* Plans packets [off, off + *n) of a request, or for a READ the one request packet that asks for them. *n becomes the
  * number of PSNs that were planned; fewer than asked for if the batch has no room for all. */
 enum plan_verdict burst_plan(struct burst *s, uint32_t index, uint32_t off, uint32_t *n);
-/* Gathers the payload of all runs. If some memory can't be read, the first request that it belongs to fails
- * (local_error). Its packets and the packets after them are taken back, and the requester goes back to them. */
+/* Gathers the payload of all runs. If some memory can't be read, the first request with such memory fails
+ * (local_error). Its packets and the packets after them are taken back, and the requester goes back to the first of
+ * them. */
 void burst_gather(struct burst *s);
 
 #endif

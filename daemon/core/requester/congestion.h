@@ -8,9 +8,9 @@
 #include "daemon/core/base/psn.h"
 #include "daemon/core/qp/requester_state.h"
 
-/* Bytes. A lost packet costs go-back-N a window of packets that are sent twice. A window below the capacity of the path
- * costs as much. This value keeps 70 % of 4 GB/s at a round trip of 30 us when one packet in a hundred is lost (sim
- * --goodput). It is two messages of 64 KiB. */
+/* Bytes. With go-back-N, the sender repeats up to a window of packets for each lost packet. A window below the capacity
+ * of the path costs as much. This value keeps 70 % of 4 GB/s at a round trip of 30 us when one packet in a hundred is
+ * lost (sim --goodput). It has room for two messages of 64 KiB and the overhead of their packets, at an MTU of 2048. */
 #define CWND_MIN 147456u
 #define CWND_GROWTH 2u /* packets that the window grows by per round trip */
 
@@ -25,7 +25,7 @@ static inline void rtt_packet_planned(struct requester *r, uint32_t psn, uint64_
         r->rtt_start = now;
     }
 }
-/* The packet that is measured is sent again, or was not sent: its ACK would tell nothing. */
+/* Stops the measurement: the measured packet is sent again, or was not sent, so its ACK would not show a round trip. */
 static inline void rtt_cancel(struct requester *r)
 {
     r->rtt_start = 0;

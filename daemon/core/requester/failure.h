@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The failure of a send request. */
+/* Fails a send request, and with it the QP. */
 #ifndef PUMICE_CORE_REQUESTER_FAILURE_H
 #define PUMICE_CORE_REQUESTER_FAILURE_H
 

@@ -5,7 +5,7 @@
 
 #include "daemon/core/qp/qp.h"
 
-/* Local operations that were carried out do not stay the oldest unacknowledged request. */
+/* Moves una over local operations that were carried out, because nothing acknowledges them. */
 static inline void req_pass_local(struct requester *r)
 {
     while (r->una != r->unsent && req_wqe(r, r->una)->npkts == 0 && !req_wqe(r, r->una)->local_error)
@@ -15,7 +15,8 @@ static inline void req_pass_local(struct requester *r)
 /* May the local operation at cur, which has no place in the PSNs yet, be carried out now? It begins after all requests
  * before it have begun. An invalidation begins after they are done, because nothing may use the window after it. */
 bool req_may_run_local(const struct qp *qp, const struct send_wqe *w);
-/* Carries it out, gives it its place and steps over it. False: it failed (local_error), and the queue stops there. */
+/* Gives the local operation at cur its place in the PSNs, carries it out, and moves cur over it. False: it failed
+ * (local_error), and the queue stops there. */
 bool req_run_local(struct qp *qp, struct send_wqe *w);
 
 #endif

@@ -22,9 +22,9 @@ struct send_slot {
  * posts it. No other call for the QP may come between the two. An entry that is not committed stays free. Reserving
  * counts as posting a request for the validity of tx_pkt.av.
  *
- * qp_send_reserve: -EINVAL (state RESET, INIT or RTR; an XRC target), -ENOMEM (queue full). qp_send_commit: -EINVAL
- * (more SGEs or inline data than the QP's caps; opcode not of the QP's type; message over 2^31 bytes). In ERR the
- * request is accepted and flushed. */
+ * qp_send_reserve: -EINVAL (state RESET, INIT or RTR; an XRC target; a profile with owns_send_queue), -ENOMEM (queue
+ * full). qp_send_commit: -EINVAL (more SGEs or inline data than the QP's caps; opcode not of the QP's type; message
+ * over 2^31 bytes; UD destination or FLUSH operands out of range). In ERR the request is accepted and flushed. */
 int qp_send_reserve(struct qp *qp, struct send_slot *slot);
 int qp_send_commit(struct qp *qp, uint64_t now);
 

@@ -35,7 +35,7 @@ static void queue_read(struct qp *qp, struct tm_entry *e)
     qp->req.offload_reads++;
 }
 
-/* A copy of the request's headers, except for the operation. */
+/* Queues a FIN: a copy of the request's headers with another operation. */
 static void queue_fin(struct qp *qp, const struct tm_rx *rx)
 {
     struct send_wqe *w = append(qp, OFFLOAD_FIN, WR_SEND);

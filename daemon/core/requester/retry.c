@@ -66,7 +66,7 @@ static void timed_out(struct qp *qp, uint64_t now)
     req_loss(qp, RETRANS_TIMEOUT, r->una_psn, now);
 }
 
-/* The first probe sends the newest packet again. If that brings nothing, or if a retransmission got stuck, the next one
+/* The first probe sends the newest packet again. If no answer comes, or if a retransmission got stuck, the next probe
  * sends everything from the oldest unacknowledged packet on. */
 static void probe(struct qp *qp, uint64_t now)
 {

@@ -5,14 +5,13 @@
  *   timeout      progress_at + 4.096 us * 2^timeout       No answer came for that long. Costs one of retry_cnt retries.
  *   tail probe   last_tx + a few round trips, doubling    The last packets or their ACK may be lost. Costs no retry.
  *
- * The probe finds losses that no NAK reports long before the QP's timeout, which applications choose in the range of
- * seconds. */
+ * The probe finds losses that no NAK reports. It comes long before the QP's timeout, which is often seconds long. */
 #ifndef PUMICE_CORE_REQUESTER_RETRY_H
 #define PUMICE_CORE_REQUESTER_RETRY_H
 
 #include "daemon/core/qp/qp.h"
 
-/* The next packet to send is psn, which was sent before. */
+/* Goes back: the next packet to send is psn, which was sent before. */
 void req_rewind(struct qp *qp, uint32_t psn);
 /* Packets from psn on were lost: sends them again, and reduces the window unless the cause is RNR. */
 void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t now);
@@ -34,7 +33,7 @@ static inline void retry_progress(struct qp *qp, uint64_t now)
 /* The next moment at which req_expire has something to do; NEVER: none. */
 uint64_t req_deadline(const struct qp *qp);
 void req_expire(struct qp *qp, uint64_t now);
-/* The QP's timeout as it is carried out, ns. attr.timeout must not be 0. */
+/* The QP's timeout in effect, ns. attr.timeout must not be 0. */
 uint64_t req_timeout_ns(const struct qp *qp);
 
 #endif

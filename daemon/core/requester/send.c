@@ -164,8 +164,9 @@ static void done_when_sent(struct requester *r)
 
 /* --- the tail probe --------------------------------------------------------------------------- */
 
-/* Chooses the packets of the probe: the newest packet once more, which makes the responder say where it stands. For a
- * READ, the part of its last chunk that is missing. False: nothing is outstanding, or a retransmission is under way. */
+/* Chooses the packets of the probe: the newest packet once more, which makes the responder acknowledge all that it has
+ * received. For a READ, the missing part of its last chunk. False: nothing is outstanding, or a retransmission is under
+ * way. */
 static bool choose_probe(const struct requester *r, uint32_t *index, uint32_t *off, uint32_t *n)
 {
     if (r->next_psn != r->sent_psn || r->una_psn == r->sent_psn)

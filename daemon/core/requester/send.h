@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The requester's sending half: from work requests to packets, within the windows. A turn goes on in four steps for
- * each run of packets: choose the request, execute local operations before it, plan its packets (burst.h), and commit
- * them. */
+/* The requester's sending half: from work requests to packets, within the windows. A turn has four steps for each run
+ * of packets: choose the request, execute local operations before it, plan its packets (burst.h), and commit them. */
 #ifndef PUMICE_CORE_REQUESTER_SEND_H
 #define PUMICE_CORE_REQUESTER_SEND_H
 

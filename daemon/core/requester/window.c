@@ -6,10 +6,11 @@
 #include "daemon/core/base/min.h"
 #include "daemon/core/requester/congestion.h"
 
-/* Bytes that one READ request asks for. Many, because each request costs both ends something, and its first and last
- * response leave in a GSO run of their own. A little more than half a megabyte, because UCX asks in aligned parts of
- * that size. Fewer after a loss, when the window is small, or when other QPs fill the peer's window, so that the window
- * is not exceeded by far. A QP with nothing else in flight never waits for these windows. */
+/* Bytes that one READ request asks for. The maximum is large, because each request costs both ends some work, and its
+ * first and last response leave in a GSO run of their own. It is a little above half a megabyte, because UCX asks in
+ * aligned parts of that size. A request asks for fewer bytes after a loss, when the window is small, or when other QPs
+ * fill the peer's window. So it does not exceed the window by far. A QP with nothing else in flight never waits for
+ * these windows. */
 #define READ_CHUNK_MIN (128u << 10)
 #define READ_CHUNK_MAX (640u << 10)
 
@@ -20,7 +21,7 @@ static uint64_t left_by_others(const struct qp *qp)
     return others < window ? window - others : 0;
 }
 
-/* Packets in which a READ that begins now is asked for. */
+/* Number of packets that each request packet of a READ that begins now asks for. */
 uint32_t req_read_chunk(const struct qp *qp)
 {
     const struct engine_config *cfg = &qp->e->cfg;
@@ -75,8 +76,9 @@ static uint32_t datagram_flow_allows(struct qp *qp, const struct send_wqe *w, ui
     return n;
 }
 
-/* How many of n packets the destination's window has room for. Not a few of many: that would free only as few again. A
- * QP with nothing in flight may always send a burst: so no QP waits forever behind others that are stuck. */
+/* How many of n packets the destination's window has room for. If only a few of many fit, the QP waits: when the peer
+ * acknowledges a few packets, it makes room for only a few again. A QP with nothing in flight may always send a burst:
+ * so no QP waits forever behind others that are stuck. */
 static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
     uint64_t room = peer_window_room(qp->peer, qp->e->cfg.peer_window_bytes);

@@ -30,7 +30,7 @@ struct peer_window *req_peer(struct qp *qp, const struct send_wqe *w);
 /* How many of the packets [off, off + want) of a request the windows let through now. 0: none; the QP becomes ready
  * when that changes. */
 uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want);
-/* Could the QP send something, but for its own window? */
+/* Is it only its own window that keeps the QP from sending? */
 bool req_window_full(const struct qp *qp);
 
 #endif
