@@ -23,7 +23,7 @@ enum rx_verdict memext_granted(const struct qp *qp, const struct pkt *p)
             return V_INVALID;
         break;
     default:
-        return V_INVALID; /* no request */
+        return V_INVALID; /* neither of the two */
     }
     return (qp->attr.access & need) == need ? V_OK : V_INVALID;
 }

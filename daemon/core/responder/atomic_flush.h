@@ -4,15 +4,16 @@
  * out again.
  *
  * FLUSH has nothing to carry out: the writes of earlier packets are in memory before any packet leaves that was made
- * after them (mem_ops.h). So with its response everything is visible to everybody. No region can be registered as
- * persistent, hence the key refuses FLUSHes to persistence. */
+ * after them (mem_ops.h). So when the response leaves, these writes are visible to everybody. No region can be
+ * registered as persistent. So no key allows a FLUSH to persistence. */
 #ifndef PUMICE_CORE_RESPONDER_ATOMIC_FLUSH_H
 #define PUMICE_CORE_RESPONDER_ATOMIC_FLUSH_H
 
 #include "daemon/core/responder/request.h"
 
-/* May the peer ask for it at all? */
+/* Do the QP's attributes allow this ATOMIC WRITE or FLUSH? */
 enum rx_verdict memext_granted(const struct qp *qp, const struct pkt *p);
+/* Carries it out, if the key allows it. */
 enum rx_verdict memext_execute(struct qp *qp, const struct pkt *p);
 
 #endif

@@ -40,8 +40,8 @@ static enum rx_verdict check_granted(const struct qp *qp, const struct pkt *p)
     return (qp->attr.access & need) == need ? V_OK : V_INVALID;
 }
 
-/* Does the peer have more requests outstanding than it may (9.7.4.1.4)? With a limit of 0 every one is too many.
- * Repeated answers do not count, since the first one may have arrived. */
+/* Does the peer have more requests outstanding than it may (9.7.4.1.4)? With a limit of 0, every such request is too
+ * many. Repeated answers do not count, since the first one may have arrived. */
 static enum rx_verdict check_outstanding(const struct qp *qp, const struct pkt *p)
 {
     uint32_t outstanding = qp->resp.res_pending - qp->resp.res_again;
@@ -49,7 +49,7 @@ static enum rx_verdict check_outstanding(const struct qp *qp, const struct pkt *
     return one_more && outstanding >= qp->attr.max_dest_rd_atomic ? V_INVALID : V_OK;
 }
 
-/* 9.7.4.1.5 */
+/* Is the length of the payload legal for the opcode (IBA 9.7.4.1.5)? */
 static enum rx_verdict check_length(const struct qp *qp, const struct pkt *p, uint8_t payload)
 {
     switch (payload) {
@@ -145,7 +145,7 @@ static enum rx_verdict do_read(struct qp *qp, const struct pkt *p)
                              .length = p->reth.length,
                              .msn = psn_add(r->msn, 1)};
     resp_answer_later(qp, res, 0, res->npkts, false);
-    r->epsn = psn_add(r->epsn, res->npkts - 1); /* the caller counts one */
+    r->epsn = psn_add(r->epsn, res->npkts - 1); /* resp_rx adds the last 1 */
     return V_OK;
 }
 

@@ -24,7 +24,8 @@ struct recv_wqe *resp_recv(struct qp *qp)
     return queue_used(rq) ? queue_at(rq, rq->head) : NULL;
 }
 
-/* The protection domain of the keys of a receive request: that of the poster. An SRQ has its own (10.2.9.2). */
+/* The protection domain for the keys of a receive request: that of the SRQ that it was posted to, or of the QP (IBA
+ * 10.2.9.2). */
 static uint32_t recv_pd(const struct qp *qp)
 {
     if (qp->resp.srqn == 0)

@@ -10,8 +10,8 @@ struct completion;
 struct qp;
 struct sge_iter;
 
-/* Posts a copy of a receive request. -EINVAL (state RESET, too many SGEs), -ENOMEM (queue full). In ERR it is accepted
- * and flushed. */
+/* Posts a copy of a receive request. -EINVAL (state RESET, too many SGEs, no receive queue of its own), -ENOMEM (queue
+ * full). In ERR it is accepted and flushed. */
 int qp_post_recv(struct qp *qp, const struct recv_wr *wr, const struct sge *sge);
 /* Free entries of the private receive queue. */
 uint32_t qp_recv_room(const struct qp *qp);
@@ -19,20 +19,20 @@ uint32_t qp_recv_room(const struct qp *qp);
 /* --- inside the engine ------------------------------------------------------------------------ */
 
 /* The receive request for the message under way, or for the one that begins: the oldest request of the QP or of its
- * SRQ. If there is none, the owner is asked for more. The request stays the message's own until it is completed. NULL:
- * none. */
+ * SRQ. If there is none, the engine asks the owner for more. The request belongs to the message until it is completed.
+ * NULL: there is none. */
 struct recv_wqe *resp_recv(struct qp *qp);
 /* Bytes that a receive request has room for, at most ENGINE_MAX_MSG. */
 uint32_t resp_capacity(const struct recv_wqe *w);
-/* The memory of bytes [off, off + len) of a receive request, which has so many. */
+/* Iterates over bytes [off, off + len) of a receive request. The request must have these bytes. */
 void resp_recv_iter(const struct qp *qp, struct sge_iter *s, const struct recv_wqe *w, uint32_t off, uint32_t len);
 /* Completes the receive request in use. There must be room for the completion. */
 struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now);
-/* Flushes the receive requests of a failed QP, then gives EVENT_QP_LAST_WQE_REACHED. True: completions or the event
- * wait for room. */
+/* Flushes the receive requests of a failed QP. Then a QP with an SRQ gives EVENT_QP_LAST_WQE_REACHED. True: completions
+ * or the event wait for room. */
 bool resp_flush(struct qp *qp, uint64_t now);
-/* The memory of a receive request failed while its message was under way: completes it. False: no message is under
- * way. */
+/* The memory of a receive request failed while its message was under way: completes it. False: no SEND is under way, or
+ * there is no room for the completion. */
 bool resp_recv_fault(struct qp *qp, uint64_t now);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Used by all modules that execute requests: verdicts, and the memory that a peer's rkey opens. */
+/* Shared by the modules that execute requests: their verdicts, and the access to memory by a peer's rkey. */
 #ifndef PUMICE_CORE_RESPONDER_REQUEST_H
 #define PUMICE_CORE_RESPONDER_REQUEST_H
 
@@ -20,7 +20,7 @@ enum rx_verdict { /* of the checks and the execution of a request */
                   V_PROTECTION,
 };
 
-/* A request of this operation is answered by a response of its own, for which a resource is kept. */
+/* Is a request of this operation answered by a response of its own, for which the responder keeps a resource? */
 static inline bool resp_is_answered(uint8_t operation)
 {
     return operation == OP_READ_REQUEST || operation == OP_CMP_SWAP || operation == OP_FETCH_ADD ||

@@ -6,11 +6,12 @@
 
 #include "daemon/core/qp/qp.h"
 
-/* Takes the oldest resource for a new request. NULL: its response is still to be sent (once more). */
+/* Takes the oldest resource for a new request. NULL: the response of the oldest resource is still to be sent, for the
+ * first time or again. */
 struct resource *resp_new_resource(struct qp *qp);
 /* Packets [start, end) of the response are to be sent. again: they were sent before. */
 void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again);
-/* The resource of this operation whose responses hold psn; NULL: it is too old. */
+/* The resource of this operation whose responses hold psn; NULL: there is none. */
 struct resource *resp_find_resource(struct qp *qp, uint32_t psn, uint8_t operation);
 
 #endif

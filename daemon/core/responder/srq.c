@@ -154,8 +154,8 @@ void srq_ask_owner(struct srq *srq)
         e->owner.ops->refill_srq(e->owner.ctx, srq->owner);
 }
 
-/* Gives the limit event if it is time. The owner may have requests that the queue does not hold yet, so it is asked
- * first. */
+/* Gives the limit event if too few requests are left. The owner may have requests that the queue does not hold yet, so
+ * the engine asks it first. */
 static void check_limit(struct srq *srq)
 {
     if (queue_used(&srq->rq) >= srq->limit)
@@ -163,7 +163,7 @@ static void check_limit(struct srq *srq)
     srq_ask_owner(srq);
     if (queue_used(&srq->rq) >= srq->limit)
         return;
-    if (!event_room(srq->e)) /* it stays armed */
+    if (!event_room(srq->e)) /* the limit stays armed */
         return;
     srq->limit = 0;
     event_add_srq(srq, EVENT_SRQ_LIMIT_REACHED);

@@ -5,7 +5,8 @@
  * that entry is empty, the oldest request of the SRQ moves into it (srq_take). It stays with the message until it
  * completes. So the responder's code for receive requests holds for both kinds of queue. The SRQ counts the requests
  * that QPs have taken (taken) and lists their QPs (takers). If a QP goes away without having used its request, the
- * request goes back and is the first to be taken. An SRQ that is destroyed takes the requests under way with it. */
+ * request goes back and is the first to be taken. When an SRQ is destroyed, the requests that QPs have taken are
+ * dropped, too. */
 #ifndef PUMICE_CORE_RESPONDER_SRQ_H
 #define PUMICE_CORE_RESPONDER_SRQ_H
 
@@ -31,8 +32,8 @@ struct srq_init {
     uint32_t max_wr; /* at most 16,384 */
     uint32_t max_sge; /* at most ENGINE_MAX_SGE */
     void *cq; /* XRC, tags: the CQ of its completions. Completions of a basic SRQ go to the QP's receive CQ */
-    /* Makes it an SRQ that matches tags: a list of its own, made by tm_init. The owner frees the list's memory after
-     * srq_destroy. NULL: none. */
+    /* Not NULL: the SRQ matches tags by this list, which tm_init made for it. The owner frees the memory of the list
+     * after srq_destroy. */
     struct tag_list *tm;
     void *owner; /* the owner's pointer, for completions, events and refill_srq */
 };
@@ -40,8 +41,8 @@ struct srq_init {
 size_t srq_size(uint32_t max_wr, uint32_t max_sge);
 /* -EINVAL, -ENOMEM (max_srq reached). The caller frees mem after srq_destroy. */
 int srq_create(struct engine *e, const struct srq_init *init, void *mem, struct srq **srq);
-/* Removes the SRQ and its requests at once. A basic SRQ must have no QP (-EBUSY). Later XRC packets that name it are
- * refused. Its completions that were not taken yet are dropped. */
+/* Removes the SRQ and its requests at once. A basic SRQ must have no QP (-EBUSY). Later XRC packets that name the SRQ
+ * are refused. Completions of the SRQ that were not taken yet are dropped. */
 int srq_destroy(struct srq *srq);
 /* Carries out an operation on the matching list. Its completion, if it has one, goes to the SRQ's CQ. -EINVAL: the SRQ
  * matches no tags. -EAGAIN: there is no room for the completion, and nothing was done. */
@@ -51,7 +52,8 @@ int srq_carry_out(struct srq *srq, const struct tm_op *op, struct tm_op_result *
 uint32_t srq_number(const struct srq *srq); /* 24 bits, unique on the device, not 0 */
 /* -EINVAL (too many SGEs), -ENOMEM (full). */
 int srq_post_recv(struct srq *srq, const struct recv_wr *wr, const struct sge *sge);
-uint32_t srq_room(const struct srq *srq); /* a request that a message has taken keeps its place until it completes */
+/* Free entries. A request that a message has taken keeps its entry until it completes. */
+uint32_t srq_room(const struct srq *srq);
 uint32_t srq_posted(const struct srq *srq); /* requests in the private queue */
 /* Arms the limit event. The engine gives it once, when a message has wanted a request and fewer requests than limit are
  * left, and disarms it (limit becomes 0). Before it counts, it asks the owner for more by owner_ops.refill_srq. While
@@ -73,9 +75,10 @@ int srq_resize(struct srq *srq, uint32_t max_wr, void *mem, struct srq **out);
 bool srq_take(struct srq *srq, struct qp *qp);
 /* Has the owner post the requests that it has (owner_ops.refill_srq). */
 void srq_ask_owner(struct srq *srq);
-/* If the QP holds a request of its SRQ, it goes back and is the first to be taken again. */
+/* If the QP holds a request of its SRQ, gives it back. This request is then the first to be taken. */
 void srq_put_back(struct qp *qp);
-/* c completes the QP's request. If the request came from the SRQ, says so in c. */
+/* To be called when c completes the request in the QP's receive queue. If the request came from the SRQ, fills in the
+ * SRQ in c. */
 void srq_completed(struct qp *qp, struct completion *c);
 
 #endif

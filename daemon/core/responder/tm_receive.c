@@ -17,7 +17,8 @@ static struct srq *srq_of(const struct qp *qp)
     return srq_find(qp->e, qp->srqn);
 }
 
-/* Adds what the message's last packet carries besides data. window: to be invalidated; NULL: none. */
+/* Adds the fields of the message's last packet to its completion: solicited event, immediate data, invalidated window.
+ * window: the window to be invalidated; NULL: none. */
 static void add_extras(struct qp *qp, struct completion *c, const struct pkt *p, struct mkey *window)
 {
     c->solicited = p->solicited;
@@ -55,7 +56,7 @@ static void decide(struct qp *qp, const struct pkt *p, bool whole, struct tm_dec
     tm_decide(qp->tm, &m, d);
     if (d->action != TM_ACT_WAIT)
         return;
-    srq_ask_owner(srq_of(qp)); /* it may have posted the buffers that the profile requires */
+    srq_ask_owner(srq_of(qp)); /* the program may have posted the buffers that the profile requires */
     tm_decide(qp->tm, &m, d);
 }
 
@@ -122,7 +123,7 @@ static enum rx_verdict receive_eager(struct qp *qp, const struct pkt *p, uint16_
     return V_OK;
 }
 
-/* The whole request goes to the program, as far as it fits into the buffer. */
+/* The rendezvous request itself goes to the program, as far as it fits into the buffer. */
 static enum rx_verdict receive_incomplete(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     struct tm_rx *rx = &qp->resp.tm_rx;

@@ -58,8 +58,8 @@ void uc_rx(struct qp *qp, const struct pkt *p, uint64_t now)
     resp_established(qp);
 }
 
-/* A WRITE to memory that is gone is dropped, as other packets that can't be carried out. A receive that failed ends the
- * QP. */
+/* A WRITE to memory that no longer exists is dropped, as other packets that can't be carried out. A failed receive
+ * request moves the QP to ERR. */
 void uc_mem_fault(struct qp *qp, bool reported)
 {
     give_up(qp);

@@ -20,9 +20,9 @@ static void fill_grh(const struct pkt *p, const struct rx_meta *meta, uint8_t ou
     grh_build(&g, out);
 }
 
-/* Finds the receive request for a datagram and writes longer payload to its memory. *direct: the beginning of the
- * datagram, headers (and payload, if it is small), can travel in the completion, because the client can write it to the
- * buffer itself. */
+/* Finds the receive request for a datagram and writes longer payload to its memory. The beginning of the datagram is
+ * its header area, and also the payload if it is small. *direct: the client can write the beginning to the buffer by
+ * itself, so it can travel in the completion. */
 static enum rx_verdict receive(struct qp *qp, const struct pkt *p, bool small, bool *direct)
 {
     struct sge_iter to;
@@ -59,7 +59,8 @@ static void put_beginning(struct qp *qp, const struct recv_wqe *w, struct comple
 static void deliver(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, bool small, bool direct,
                     uint64_t now)
 {
-    const struct recv_wqe *w = resp_recv(qp); /* its slot is not overwritten before the next request is taken */
+    /* the entry is not overwritten before the next request is posted or taken */
+    const struct recv_wqe *w = resp_recv(qp);
     struct completion *c = resp_complete(qp, WC_SUCCESS, now);
     c->src_qp = p->deth.src_qpn;
     c->byte_len = GRH_LEN + p->payload_len;
@@ -107,8 +108,8 @@ void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint6
         report_error(qp, ERROR_RECV, WC_LOC_PROT_ERR, 0);
         qp_fail(qp);
         break;
-    /* longer than the receive request. The request stays for a datagram that fits: a sender must not be able to use it
-     * up */
+    /* V_LENGTH: the datagram is longer than the receive request. The request stays for a datagram that fits, because a
+     * sender must not be able to use up requests by long datagrams. */
     default:
         COUNT(qp, rx_refused);
         report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tag matching: decisions on messages. */
+/* Tag matching of messages: decides what happens to a message, carries the decision out, and releases what the message
+ * holds when it ends. */
 #ifndef PUMICE_CORE_TM_MATCH_H
 #define PUMICE_CORE_TM_MATCH_H
 
 #include "daemon/core/tm/types.h"
 
-/* Decides, without changing anything. */
+/* Decides what happens to a message. Changes nothing in tm. */
 void tm_decide(const struct tag_list *tm, const struct tm_msg *m, struct tm_decision *d);
-/* The message can't be taken now (RNR), or never (TM_ACT_REFUSE). Adds this to the trace; nothing else changes. */
+/* The message can't be taken now (RNR), or never (TM_ACT_REFUSE). Counts this and adds it to the trace; nothing else
+ * changes. */
 void tm_refuse(struct tag_list *tm, const struct tm_decision *d, uint64_t now);
 /* Executes the decision. No other call that changes tm may come between tm_decide and tm_commit. */
 void tm_commit(struct tag_list *tm, const struct tm_decision *d, struct tm_rx *rx, uint64_t now);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The matching list. Active entries are a prefix of it. So one number separates them from the pending ones, and
- * activating all entries costs nothing. One hash lookup for each distinct mask finds the first matching entry.
- * Entries without wildcards share the mask of all ones, and programs use only a few other masks. */
+/* The entries of a matching list, in the order of posting, and the search for the first entry that matches a tag. The
+ * active entries are a prefix of the list. So one number separates them from the pending ones, and activating all
+ * entries costs nothing. One hash lookup for each distinct mask finds the first matching entry. Entries without
+ * wildcards share the mask of all ones, and programs use only a few other masks. */
 #ifndef PUMICE_CORE_TM_MATCH_LIST_H
 #define PUMICE_CORE_TM_MATCH_LIST_H
 
@@ -17,7 +18,7 @@ struct mask_class {
 
 struct tm_list {
     struct list_node order; /* all listed entries */
-    /* The listed entries, by their chain, that have tag bits outside of the mask. They never match. */
+    /* Listed entries that have tag bits outside of their mask, linked by tm_entry.chain. They never match. */
     struct list_node never;
     struct list_node classes, free_classes;
     /* Chains of entries by hash of tag and mask, each in the order of posting. */

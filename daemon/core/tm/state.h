@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The state of a tag list: what the modules of this folder share. */
+/* The state of a tag list, which the modules of this folder share. */
 #ifndef PUMICE_CORE_TM_STATE_H
 #define PUMICE_CORE_TM_STATE_H
 
@@ -10,9 +10,9 @@ struct tag_list {
     const struct tm_profile *profile;
     struct tm_list list;
     struct tm_entry *entries; /* [max_num_tags], by slot */
-    uint16_t hw_cnt, sw_cnt;
+    uint16_t hw_cnt, sw_cnt; /* tag_list.h explains both, and inflight */
     uint32_t inflight;
-    uint32_t consumed;
+    uint32_t consumed; /* entries in state TM_CONSUMED */
     /* Number of untagged buffers posted so far, as far as min_buffers needs it. */
     uint64_t buffers;
     uint64_t version; /* changes whenever a decision could change */

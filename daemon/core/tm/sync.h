@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* When the driver's entries of a matching list become active again after the list was out of sync with the program.
- * tag_list.h describes the rule. */
+/* Makes the pending entries of a matching list active when the list is in sync with the program again. tag_list.h
+ * describes the rule. */
 #ifndef PUMICE_CORE_TM_SYNC_H
 #define PUMICE_CORE_TM_SYNC_H
 

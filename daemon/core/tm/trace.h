@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tag matching for people: events, the list, counters, names. */
+/* Shows tag matching to people: the trace of events, the listed entries, the counters, and the names of all values. */
 #ifndef PUMICE_CORE_TM_TRACE_H
 #define PUMICE_CORE_TM_TRACE_H
 

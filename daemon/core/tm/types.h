@@ -82,12 +82,14 @@ struct tm_entry {
     uint8_t num_sge;
     struct sge *sge; /* [num_sge] */
 
-    /* For the user while the entry is consumed. The modules of this folder do not look at them. */
-    struct list_node job; /* of rendezvous that wait, or of entries whose QP is gone */
-    /* The message's resources, while its QP is busy with other messages. */
+    /* The following fields are for the user of the list while the entry is consumed. The modules of this folder do not
+     * use them. */
+    /* in requester.rndv (the rendezvous waits for a slot), or in engine.detached (its QP is gone) */
+    struct list_node job;
+    /* The resources of the message, while its QP receives other messages. */
     struct tm_rx rx;
-    uint32_t srqn;
-    bool solicited;
+    uint32_t srqn; /* in engine.detached: number of the SRQ */
+    bool solicited; /* the message asked for a solicited event */
 };
 
 /* --- operations ------------------------------------------------------------------------------- */
@@ -104,7 +106,7 @@ enum tm_op_flags {
     TM_OP_SYNC = 1 << 1,
 };
 struct tm_op {
-    /* The operation's id. wr_id and slot are the owner's; they come back in the completion. */
+    /* wr_id and slot are chosen by the owner and come back in the completion. */
     uint64_t wr_id;
     uint32_t slot;
     uint64_t tag, mask, recv_wr_id; /* ADD */
@@ -260,13 +262,13 @@ struct tm_info {
     X(REFUSED_OP, "bad-op")       /* an operation that broke a rule */                                                 \
     X(ACTIVATE, "activate")       /* pending entries became active; entries: how many */                               \
     X(UNCOUNT, "uncount")         /* a message that was delivered is taken back */                                     \
-    X(MATCH, "match")             /* from here on it is about messages */                                              \
-    X(UNEXPECTED, "unexpected")   /* decided so */                                                                     \
-    X(WAIT, "rnr")                /* put off: there was no buffer; once, however often it comes */                     \
+    X(MATCH, "match")             /* the following events are about messages */                                        \
+    X(UNEXPECTED, "unexpected")   /* the message has matched no entry */                                               \
+    X(WAIT, "rnr")                /* the message must wait for a buffer; repetitions are not traced */                 \
     X(REFUSE, "refuse")                                                                                                \
-    X(DELIVER, "deliver")         /* an unexpected message is all there */                                             \
-    X(COMPLETE, "complete")       /* a matched message is all there */                                                 \
-    X(DROP, "drop")               /* a message died */
+    X(DELIVER, "deliver")         /* an unmatched message has arrived completely */                                    \
+    X(COMPLETE, "complete")       /* a matched message has arrived completely */                                       \
+    X(DROP, "drop")               /* the message will never be delivered */
 /* clang-format on */
 enum tm_event_type {
 #define X(name, brief) TM_EV_##name,
