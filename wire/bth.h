@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Single fields of a base transport header (BTH) as it stands in a packet (IBTA 9.2), for code that needs one or two of
- * them and not the whole packet (wire/pkt.h). bth points to its first byte; BTH_LEN bytes must be there. */
+/* Reads single fields of a base transport header (BTH, IBTA 9.2) in a packet. It is for code that needs only one or two
+ * fields; wire/pkt.h decodes the whole packet. bth points to the first of the BTH_LEN bytes. */
 #ifndef PUMICE_WIRE_BTH_H
 #define PUMICE_WIRE_BTH_H
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Cursor functions. Each reads or writes a field of the width in its name and returns the cursor after the field.
- * Functions named be use network byte order (msb first), those named le little-endian order. They do not check bounds:
- * a codec checks once, before it starts, that all bytes it touches are there. The functions use shifts, so neither
- * alignment nor the host's byte order matters. Compilers turn the shifts into one load and one byte swap. */
+/* Reads and writes integers in byte buffers. Each function handles a field of the width (bits) in its name, and returns
+ * the pointer to the next byte. Functions with "be" use network byte order (most significant byte first), functions
+ * with "le" little-endian order. They do not check bounds: a codec checks once, at its start, that all its bytes are
+ * there. The functions use shifts, so they work with any alignment and on hosts of any byte order. Compilers turn the
+ * shifts into one load and one byte swap. */
 #ifndef PUMICE_WIRE_BYTES_H
 #define PUMICE_WIRE_BYTES_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* GIDs of RoCEv2. A GID is an IPv6 address in network byte order. An IPv4 address a.b.c.d stands in it as the
- * IPv4-mapped IPv6 address ::ffff:a.b.c.d (IBA A17.4.5.2, RFC 4291 2.5.5.2). */
+/* Tests and makes GIDs of RoCEv2. A GID is an IPv6 address in network byte order. For an IPv4 address a.b.c.d, it is
+ * the IPv4-mapped IPv6 address ::ffff:a.b.c.d (IBA A17.4.5.2, RFC 4291 2.5.5.2). */
 #ifndef PUMICE_WIRE_GID_H
 #define PUMICE_WIRE_GID_H
 
@@ -25,7 +25,7 @@ static inline bool gid_is_multicast(const uint8_t gid[16])
     return gid[0] == 0xff || (gid_is_v4(gid) && gid[GID_V4_AT] >> 4 == 0xe);
 }
 
-/* Sets the GID to ::ffff:a.b.c.d. ip4 points to the four bytes of the address in network byte order, and may be part of
+/* Sets the GID to ::ffff:a.b.c.d. ip4 points to the four bytes of the address in network byte order. It may point into
  * gid. */
 static inline void gid_from_v4(uint8_t gid[16], const void *ip4)
 {

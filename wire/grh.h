@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The 40 bytes before each received datagram (UD). InfiniBand has its Global Route Header there. RoCEv2 puts the IP
- * header there (IBA A17.4.5.2): an IPv6 header as it is, or 20 bytes of zeroes and an IPv4 header. Programs read the
- * sender's address from it. */
+/* Builds the 40 bytes before each received datagram (UD). InfiniBand has its Global Route Header there. RoCEv2 has the
+ * IP header there (IBA A17.4.5.2): an IPv6 header, or 20 bytes of zeroes and an IPv4 header. Programs read the sender's
+ * address from it. */
 #ifndef PUMICE_WIRE_GRH_H
 #define PUMICE_WIRE_GRH_H
 
@@ -17,9 +17,9 @@ struct grh {
     uint16_t len; /* bytes of the UDP payload, BTH to ICRC */
 };
 
-/* Builds the header as the packet had it. A UDP socket does not report all fields. For the others this writes what
- * senders of RoCEv2 use: IPv4 without options, identification 0, DF; IPv6 without extension headers, flow label 0. The
- * checksum of an IPv4 header is right, because libibverbs uses it to tell the two kinds apart. */
+/* Builds the header from these fields. A UDP socket does not report the other fields of the packet's IP header. They
+ * get the values that RoCEv2 senders use: IPv4 without options, identification 0, DF; IPv6 without extension headers,
+ * flow label 0. The checksum of an IPv4 header is right, because libibverbs uses it to distinguish IPv4 from IPv6. */
 void grh_build(const struct grh *g, uint8_t out[GRH_LEN]);
 
 #endif

@@ -7,10 +7,10 @@
 #include "wire/bytes.h"
 #include "wire/pkt.h"
 
-/* crc32_gzip_refl is the CRC of zlib: polynomial 0x04c11db7 reflected, inverted at the beginning and at the end. It can
- * continue from a previous result. The ICRC is this CRC, least significant byte first. */
+/* crc32_gzip_refl (ISA-L) is the CRC of zlib: polynomial 0x04c11db7 reflected, inverted at the beginning and at the
+ * end. It can continue from a previous result. The ICRC is this CRC, least significant byte first. */
 
-#define ONES_LEN 8 /* in place of InfiniBand's LRH */
+#define ONES_LEN 8 /* bytes of ones, in place of InfiniBand's LRH */
 #define IP4_LEN 20
 #define IP6_LEN 40
 #define UDP_LEN 8
@@ -24,14 +24,14 @@
 #define IPPROTO_UDP_NR 17
 #define BTH_RESV8A_AT 4 /* FECN, BECN and six reserved bits */
 
-/* If fewer bytes than these follow the BTH, they are copied behind the head: the CRC function is slow on short inputs.
- * */
+/* If fewer than this number of bytes follow the BTH, icrc_compute appends them to the head: one call of the CRC
+ * function on all bytes is faster than a second call on a short input. */
 #define REST_MIN 16
 
-/* Measured on an AMD EPYC, ns per call. With AVX-512: ISA-L takes 5 for 64 B and 62 for 4 KiB, libdeflate 5 and 241.
- * Without AVX-512 both take about 340 for 4 KiB, and a stream of large messages is a sixth slower. (Later versions of
- * ISA-L also have a function for AVX2.) The whole of icrc_compute with AVX-512: ACK 17, 64 B of payload 15, 1 KiB 24, 4
- * KiB 67. */
+/* Why ISA-L: times in ns per call on an AMD EPYC. With AVX-512, ISA-L takes 5 for 64 B and 62 for 4 KiB; libdeflate
+ * takes 5 and 241. Without AVX-512, both take about 340 for 4 KiB, and a stream of large messages is a sixth slower.
+ * (Later versions of ISA-L also have a function for AVX2.) With AVX-512, icrc_compute as a whole takes 17 for an ACK,
+ * 15 for 64 B of payload, 24 for 1 KiB and 67 for 4 KiB. */
 
 void icrc_ctx_init(struct icrc_ctx *ctx, const struct icrc_flow *flow)
 {
@@ -67,10 +67,10 @@ void icrc_ctx_init(struct icrc_ctx *ctx, const struct icrc_flow *flow)
     ctx->head_len = (uint8_t)(p - ctx->head);
 }
 
-/* The two functions below write the beginning of the CRC's input, up to and including the BTH, to buf and return its
- * length. Small packets cause most of the cost. The CRC function reads 16 bytes at a time, and a processor stalls when
- * it reads bytes that were just written in smaller units. So the head of IPv4 is put together in registers: it is the
- * common one, and has three times 16 bytes with the BTH. Otherwise a packet of 64 bytes would take twice as long. */
+/* head_ip4 and head_ip6 write the head of the CRC's input, up to and including the BTH, to buf and return its length.
+ * The CRC function reads 16 bytes at a time, and a processor stalls when it reads bytes that were just written in
+ * smaller units. So head_ip4, the common case, assembles its head in registers: with the BTH it has three times 16
+ * bytes. Otherwise a packet of 64 bytes would take twice as long. */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head_ip4 assembles words for little-endian machines");
 
@@ -124,7 +124,7 @@ static size_t head_ip6(const struct icrc_ctx *ctx, uint16_t udp_len, const uint8
 }
 
 /* From 256 bytes on, ISA-L uses 512-bit registers and does not clear their upper halves at the end. Until they are
- * cleared, all SSE code runs at half speed: ISA-L's own for short inputs, and ours. */
+ * cleared, all SSE code runs at half speed: ISA-L's code for short inputs, and ours. */
 #define WIDE_MIN 256
 #ifdef __x86_64__
 __attribute__((target("avx"))) static void clear_upper(void)
@@ -186,7 +186,8 @@ bool icrc_check(const struct icrc_ctx *ctx, uint16_t ip_id, const uint8_t *pkt, 
  *
  * If two messages differ only in the ID, their CRCs differ by D(x) * x^(8n) * x^32 mod P. D is the difference of the
  * IDs as a polynomial of degree below 16, and n is the number of bytes after the ID. P is not divisible by x, so
- * multiplication by x^-8(n+4) gives D back. If the result has degree 16 or more, no ID explains the difference. */
+ * multiplication by x^-8(n+4) gives D back. If the result has degree 16 or more, the messages also differ
+ * elsewhere. */
 
 #define POLY 0xedb88320u
 

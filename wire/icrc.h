@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The invariant CRC of RoCEv2 (IBA A17.3.3): CRC-32 over eight bytes of ones, the IP and UDP headers, and the packet up
- * to the ICRC. All fields that routers may change count as ones. The ICRC is stored in little-endian order. */
+/* Computes and checks the invariant CRC (ICRC) of RoCEv2 (IBA A17.3.3). It is the CRC-32 over eight bytes of ones, the
+ * IP and UDP headers, and the packet up to the ICRC. All fields that routers may change count as ones. The ICRC is
+ * stored in little-endian order. */
 #ifndef PUMICE_WIRE_ICRC_H
 #define PUMICE_WIRE_ICRC_H
 
@@ -17,8 +18,8 @@ struct icrc_flow {
     bool is_v6;
 };
 
-/* A flow, prepared: the headers that are equal for all packets of the flow. With them, the ICRC of a packet costs
- * little more than the packet's own bytes. Owned by the caller; there is nothing to release. */
+/* The prepared headers that are equal for all packets of a flow. With them, the ICRC of a packet takes little more time
+ * than the CRC of the packet's own bytes. The caller owns the struct; there is nothing to release. */
 struct icrc_ctx {
     struct icrc_flow flow;
     uint8_t head[8 + 40 + 8]; /* ones, masked IP header, masked UDP header; lengths and ID zero */
@@ -39,9 +40,10 @@ uint32_t icrc_load(const uint8_t *p);
 bool icrc_check(const struct icrc_ctx *ctx, uint16_t ip_id, const uint8_t *pkt, size_t len);
 
 /* Like icrc_check, for a receiver that can't see the IP ID. True if the ICRC is right for some ID; that ID is then
- * stored in *ip_id. For a given length, different IDs always give different CRCs, so the check keeps 16 bits of
- * strength. The function tries hint first. Finding another ID takes a time that does not depend on the ID, and only
- * little on len. For IPv6 it does what icrc_check does, and sets *ip_id to hint. False if no packet has this length. */
+ * stored in *ip_id. For a given length, different IDs always give different CRCs, so 16 of the 32 bits still
+ * detect errors. The function tries hint first. The time to find another ID does not depend on the ID, and depends only
+ * little on len. IPv6 has no ID: the function does the same as icrc_check, and sets *ip_id to hint. False if no packet
+ * can have this length. */
 bool icrc_check_any_id(const struct icrc_ctx *ctx, uint16_t hint, const uint8_t *pkt, size_t len, uint16_t *ip_id);
 
 #endif

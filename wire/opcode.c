@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* The length of the BTH and all headers of a set. The compiler computes it, so no row can state a wrong length. */
+/* The length of the BTH and all headers of a set. The compiler computes it, so the length in each row is right. */
 #define LEN_IF(set, header, len) (((set) & (header)) ? (len) : 0)
 #define HEADER_LEN(set)                                                                                                \
     (BTH_LEN + LEN_IF(set, OP_HAS_XRCETH, XRCETH_LEN) + LEN_IF(set, OP_HAS_DETH, DETH_LEN) +                           \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The opcodes of the Base Transport Header (IBA 9.2.1, table 38; annexes A14 (XRC), A17 (RoCEv2 CNP) and A19 (memory
- * extensions)) as one table. For each opcode it says which headers follow, how much payload is legal, and whether a
- * requester or a responder sends it. */
+/* One table of the opcodes of the Base Transport Header (IBA 9.2.1, table 38; annexes A14 (XRC), A17 (RoCEv2 CNP) and
+ * A19 (memory extensions)). For each opcode the table has the headers that follow, the legal length of the payload, and
+ * properties such as "a requester sends it". */
 #ifndef PUMICE_WIRE_OPCODE_H
 #define PUMICE_WIRE_OPCODE_H
 
@@ -47,7 +47,7 @@ enum op_operation {
     OP_FLUSH = 0x1c,
     OP_ATOMIC_WRITE = 0x1d,
 };
-#define OP_CNP 0x81 /* what RoCEv2 NICs send (A17.9.3) */
+#define OP_CNP 0x81 /* the CNP that RoCEv2 NICs send (A17.9.3) */
 #define OP_CNP_ALT 0x80 /* also accepted: Wireshark 4.0 and some stacks use this opcode for a CNP */
 
 /* Headers that follow the BTH, in the order of the wire. */
@@ -94,7 +94,7 @@ enum op_property {
     OP_NEEDS_RECV = 1 << 10, /* the packet consumes or continues a receive work request */
 };
 
-/* How many bytes of payload (without pad) are legal. */
+/* The legal number of payload bytes, without pad. */
 enum op_payload {
     OP_PAYLOAD_NONE, /* 0 */
     OP_PAYLOAD_FULL, /* exactly the path MTU: FIRST and MIDDLE */
@@ -105,7 +105,7 @@ enum op_payload {
 };
 
 struct op_info {
-    const char *name; /* as Wireshark spells it without the service, "SEND First"; NULL: no such opcode */
+    const char *name; /* Wireshark's name without the service, such as "SEND First"; NULL: no such opcode */
     uint16_t headers; /* enum op_header */
     uint16_t properties; /* enum op_property */
     uint8_t header_len; /* bytes of BTH and all headers */

@@ -27,7 +27,7 @@ static const struct {
     uint16_t min, max;
 } payload_range[] = {
     [OP_PAYLOAD_NONE] = {           0,           0},
-    [OP_PAYLOAD_FULL] = { PKT_MTU_MIN, PKT_MTU_MAX}, /* and a power of two */
+    [OP_PAYLOAD_FULL] = { PKT_MTU_MIN, PKT_MTU_MAX}, /* also a power of two (payload_legal) */
     [OP_PAYLOAD_LAST] = {           1, PKT_MTU_MAX},
     [OP_PAYLOAD_ONLY] = {           0, PKT_MTU_MAX},
     [OP_PAYLOAD_8]    = {           8,           8},
@@ -42,7 +42,7 @@ static bool payload_legal(uint8_t kind, size_t len)
     return kind != OP_PAYLOAD_FULL || (len & (len - 1)) == 0;
 }
 
-/* Several fields share b[1], b[4] and b[8]; every other field has bytes of its own. */
+/* Reads the BTH. Several fields share byte 1, byte 4 and byte 8. All other fields have whole bytes. */
 static const uint8_t *get_bth(const uint8_t *p, struct pkt *out)
 {
     uint8_t flags, ecn, ack;
@@ -64,7 +64,7 @@ static const uint8_t *get_bth(const uint8_t *p, struct pkt *out)
     return p;
 }
 
-/* The headers after the BTH, in wire order, which is the order of enum op_header. */
+/* Reads the headers after the BTH, in the order of the wire, which is also the order of enum op_header. */
 static const uint8_t *get_headers(const uint8_t *p, uint16_t headers, struct pkt *out)
 {
     if (headers & OP_HAS_XRCETH)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* One RoCEv2 packet in host form, its encoder and its decoder. All numbers are in host byte order. Immediate data is
- * opaque and keeps the bytes of the wire. A packet here is the UDP payload: BTH, headers, payload, pad, ICRC. */
+/* Decodes and encodes RoCEv2 packets. A packet here is the UDP payload: BTH, headers, payload, pad, ICRC. In struct pkt
+ * all numbers are in host byte order. Immediate data is opaque and keeps the bytes of the wire. */
 #ifndef PUMICE_WIRE_PKT_H
 #define PUMICE_WIRE_PKT_H
 
@@ -13,8 +13,8 @@
 #define ROCE_PORT 4791 /* UDP destination port, A17.3.1 */
 #define ICRC_LEN 4
 #define PKT_HEADERS_MAX (BTH_LEN + 4 + 28 + 16) /* an upper bound over op_table */
-#define PKT_MTU_MIN 256 /* bytes of payload of the smallest and largest path MTU */
-#define PKT_MTU_MAX 4096
+#define PKT_MTU_MIN 256 /* the smallest path MTU, bytes of payload */
+#define PKT_MTU_MAX 4096 /* the largest path MTU, bytes of payload */
 #define PKT_CNP_LEN 16 /* bytes of reserved payload that a CNP carries, A17.9.3 */
 #define PKEY_DEFAULT 0xffff
 #define PSN_MASK 0xffffffu
@@ -57,7 +57,7 @@ struct pkt {
     uint32_t dest_qpn; /* 24 bits */
     uint32_t psn; /* 24 bits */
 
-    /* Each of these is set only if op_table[opcode].headers has its header. */
+    /* The fields up to inv_rkey are set only if op_table[opcode].headers has their header. */
     uint32_t srqn; /* XRCETH, 24 bits */
     struct pkt_deth deth;
     struct pkt_feth feth;
@@ -81,21 +81,21 @@ enum pkt_error {
     PKT_LENGTH, /* the pad is longer than the payload, or the opcode does not allow this payload at any MTU */
 };
 
-/* Decodes the UDP payload data[0 ... len). It includes the ICRC, which this function does not verify (see icrc.h). On
- * PKT_OK it sets the fields of the BTH, the fields of the headers in op_table[out->opcode].headers, payload and
- * payload_len. It leaves the other fields as they were. out->payload points into data. On an error the contents of *out
- * are undefined. The engine checks length rules that depend on the path MTU. This function checks the others: FIRST and
- * MIDDLE have the length of some MTU (256 ... 4096), LAST and ONLY have at most 4096 bytes, and payload and pad
- * together are a multiple of four. Reserved fields are ignored. */
+/* Decodes the UDP payload data[0 ... len). The payload includes the ICRC, but the function does not verify it (see
+ * icrc.h). On PKT_OK it sets the fields of the BTH, the fields of the headers in op_table[out->opcode].headers, payload
+ * and payload_len. It leaves the other fields as they were. out->payload points into data. On an error the contents of
+ * *out are undefined. The engine checks length rules that depend on the path MTU. This function checks the others:
+ * FIRST and MIDDLE have the length of some MTU (256 ... 4096), LAST and ONLY have at most 4096 bytes, and payload and
+ * pad together are a multiple of four. Reserved fields are ignored. */
 enum pkt_error pkt_decode(const uint8_t *data, size_t len, struct pkt *out);
 
-/* Reads only the BTH, of a packet that pkt_decode refuses or whose ICRC is wrong. The result is for logs only. Returns
- * false if the packet is too short for a BTH. */
+/* Reads only the BTH of a packet. It is for logs about packets that pkt_decode refuses, or that have a wrong ICRC.
+ * Returns false if the packet is too short for a BTH. */
 bool pkt_peek(const uint8_t *data, size_t len, struct pkt *out);
 
 /* Writes the BTH and the headers in op_table[p->opcode] to dst, which must have room for PKT_HEADERS_MAX bytes. Returns
- * the number of bytes written (header_len). The caller writes payload, pad and ICRC. Values wider than their field on
- * the wire are masked to it. Reserved fields are written as 0. */
+ * the number of bytes written (header_len). The caller writes payload, pad and ICRC. A value that is wider
+ * than its field on the wire is masked. Reserved fields are written as 0. */
 size_t pkt_encode(const struct pkt *p, uint8_t *dst);
 
 /* Sets the acknowledge request bit in a packet that is already encoded. bth points to its first byte. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Probes between Pumice devices. A probe is the payload of a UD SEND Only packet to QP 2, a number that no verbs QP
- * has, with a Q_Key of its own. A NIC or rxe silently drops such a packet. A Pumice device answers with the same
- * fields. From the answer the sender learns that the other device has read everything before it from its socket (flow
+/* Encodes and decodes probes between Pumice devices. A probe is the payload of a UD SEND Only packet to QP 2, a number
+ * that no verbs QP has, with its own Q_Key. A NIC or rxe silently drops such a packet. A Pumice device answers with the
+ * same fields. The answer tells the sender that the other device has read all earlier datagrams from its socket (flow
  * control of datagrams), or that packets of this size arrive (connectivity checks).
  *
  *     0  magic "PMCE"              4  version 1   5  kind   6  purpose   7  reserved, 0
@@ -36,7 +36,8 @@ struct probe {
     uint64_t token; /* chosen by the sender of the probe */
 };
 
-/* Returns false if the payload is no probe, has another version, or is not as long as its size field says. */
+/* Returns false if the payload is no probe, has another version, or has a wrong length. The length of a probe is its
+ * size field; the length of an answer is PROBE_LEN. */
 bool probe_decode(const uint8_t *payload, uint32_t len, struct probe *out);
 /* Writes PROBE_LEN bytes. The caller writes the padding of a probe. */
 void probe_encode(const struct probe *p, uint8_t *dst);

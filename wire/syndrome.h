@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* AETH syndromes and RNR timer codes (IBA 9.7.5.2.1, tables 44 to 47). */
+/* The values of AETH syndromes and RNR timer codes (IBA 9.7.5.2.1, tables 44 to 47). */
 #ifndef PUMICE_WIRE_SYNDROME_H
 #define PUMICE_WIRE_SYNDROME_H
 
@@ -11,7 +11,7 @@ enum aeth_kind {
     AETH_NAK = 0x60, /* low five bits: code */
     AETH_RESERVED = 0x40,
 };
-#define AETH_KIND_MASK 0xe0 /* with bit 7, which is reserved: a packet that has it set is dropped */
+#define AETH_KIND_MASK 0xe0 /* includes the reserved bit 7: a packet with this bit set is dropped */
 #define AETH_VALUE_MASK 0x1f
 #define AETH_NO_CREDITS 0x1f
 

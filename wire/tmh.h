@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The two headers of tag matching, at the beginning of a SEND's payload: the tag matching header (TMH) and, after it in
- * a rendezvous request, the rendezvous header (RVH). The layouts are those of rdma-core's infiniband/tm_types.h. */
+/* Decodes and encodes the two headers of tag matching. The payload of a SEND begins with the tag matching header (TMH).
+ * In a rendezvous request, the rendezvous header (RVH) follows. The layouts are those of rdma-core's
+ * infiniband/tm_types.h. */
 #ifndef PUMICE_WIRE_TMH_H
 #define PUMICE_WIRE_TMH_H
 
@@ -21,7 +22,7 @@ enum tmh_op {
 
 struct tmh {
     uint8_t opcode; /* enum tmh_op, but not checked: the peer may send any value */
-    uint8_t reserved[3]; /* never checked, always copied: users keep private bytes here */
+    uint8_t reserved[3]; /* not checked, but copied, because programs may keep private bytes here */
     uint32_t app_ctx; /* opaque word of the sender, host byte order */
     uint64_t tag; /* host byte order */
 };
@@ -32,12 +33,12 @@ struct rvh {
     uint32_t len; /* bytes */
 };
 
-/* Decode a header from p[0 ... len). They return false, and leave *out as it was, if len is less than TMH_LEN or
- * RVH_LEN. Any bytes decode. */
+/* Decode a header from p[0 ... len). If len is less than TMH_LEN or RVH_LEN, they return false and leave *out
+ * unchanged. Otherwise decoding always succeeds. */
 bool tmh_decode(const uint8_t *p, size_t len, struct tmh *out);
 bool rvh_decode(const uint8_t *p, size_t len, struct rvh *out);
 
-/* Write TMH_LEN or RVH_LEN bytes to dst and return that number. */
+/* Encode a header: write TMH_LEN or RVH_LEN bytes to dst, and return that number. */
 size_t tmh_encode(const struct tmh *t, uint8_t *dst);
 size_t rvh_encode(const struct rvh *r, uint8_t *dst);
 
