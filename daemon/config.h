@@ -11,8 +11,8 @@
 
 #include "daemon/device/settings.h"
 
-/* Reads a configuration file. 0; -EINVAL with why = "FILE:LINE: …" if it is wrong; another -errno with why if it can't
- * be opened. */
+/* Reads a configuration file. Returns 0, or -EINVAL with why = "FILE:LINE: …" if it is wrong, or another -errno with
+ * why if it can't be opened. */
 int config_load(struct settings *s, const char *path, char why[ERROR_TEXT_MAX]);
 /* Reads text in memory, for tests. Errors call the file "config". */
 int config_load_text(struct settings *s, const char *text, char why[ERROR_TEXT_MAX]);

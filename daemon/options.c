@@ -197,8 +197,8 @@ static int set_log_level(const struct option_def *o, struct settings *s, const c
     return 0;
 }
 
-/* PORT or ADDRESS:PORT, IPv6 in brackets. Every user who can connect can read the counters, so only loopback addresses
- * are allowed. */
+/* PORT or ADDRESS:PORT, IPv6 in brackets. Only loopback addresses are allowed, because every process that can connect
+ * can read the counters. */
 static int set_metrics(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
     const char *colon = strrchr(value, ':');

@@ -29,8 +29,7 @@ struct option_def {
     const char *argument;
     uint8_t help_group; /* --help lists the groups in this order */
     uint8_t flags; /* enum option_flag */
-    /* Parses a value. 0, or -EINVAL with why. NULL: the option is no setting; the command line handles it
-     * itself. */
+    /* Parses a value. 0, or -EINVAL with why. NULL: the option is no setting; the command line handles it itself. */
     int (*set)(const struct option_def *o, struct settings *s, const char *value, char why[ERROR_TEXT_MAX]);
     /* The bytes of struct settings that the option sets. Size 0: another option has them, or there are none. */
     size_t offset, size;

@@ -39,8 +39,7 @@ struct gather {
 /* Requests a read of len bytes at va into `to`. The read may happen at once. False: something could not be read. Then
  * the results of all requests since the last gather_finish are undefined. */
 bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8_t *to, size_t len);
-/* Reads the rest. False: something could not be read. In both cases the reader is ready for new
- * requests. */
+/* Reads the rest. False: something could not be read. In both cases the reader is ready for new requests. */
 bool gather_finish(struct gather *g, const struct client_mem *s);
 
 #endif

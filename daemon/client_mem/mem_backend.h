@@ -6,8 +6,8 @@
  * themselves.
  *
  * An atomic is a read and a write by the device's one thread. So atomics are atomic with respect to each other, as
- * IBV_ATOMIC_HCA promises. They are not atomic with respect to the client's own CPU instructions, or to
- * another device that reaches the same memory. */
+ * IBV_ATOMIC_HCA promises. They are not atomic with respect to the client's own CPU instructions, or to another device
+ * that reaches the same memory. */
 #ifndef PUMICE_DAEMON_CLIENT_MEM_MEM_BACKEND_H
 #define PUMICE_DAEMON_CLIENT_MEM_MEM_BACKEND_H
 

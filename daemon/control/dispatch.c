@@ -86,8 +86,8 @@ static int modify_qp(struct session *s, const void *rq, struct control_reply *rp
  *
  * Handlers don't run the data path. Before two of them, carry_out calls one of these functions (`settle`). */
 
-/* DESTROY_QP: sends the requests that the client has posted to the QP, as far as the QP may send them. A NIC starts a request when
- * it is posted, and programs rely on that: many destroy a QP right after they posted its last datagram. */
+/* DESTROY_QP: sends the requests that the client has posted to the QP, as far as the QP may send them. A NIC starts a
+ * request when it is posted, and programs rely on that: many destroy a QP right after they posted its last datagram. */
 static void send_posted(struct session *s, const void *rq)
 {
     const struct pm_handle *h = rq;

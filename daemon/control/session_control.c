@@ -159,16 +159,16 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
 
 /* --- closing ----------------------------------------------------------------------------------- */
 
-/* The order ensures that no pointer to a freed object remains. This function runs from the event loop, between
- * passes, so no packet batch, completion or deferred write refers to one of the objects.
+/* The order ensures that no pointer to a freed object remains. This function runs from the event loop, between passes,
+ * so no packet batch, completion or deferred write refers to one of the objects.
  *
  * First the watchers stop, so that no request or event comes in. Then the QPs go, and the SRQs that they used. This
  * removes their completions from the engine, takes them out of the device's lists, and removes all pointers to CQs.
  * Then the CQs go, and with them all pointers to channels. The keys go near the end, because they refer to the client
  * memory. The PDs go last, because all other objects may refer to them.
  *
- * XRC targets that the session had open stay. They have no pointer to a session. This session's SRQs, whose receive requests
- * they may have used, no longer exist at that point. */
+ * XRC targets that the session had open stay. They have no pointer to a session. This session's SRQs, whose receive
+ * requests they may have used, no longer exist at that point. */
 void session_close(struct session *s)
 {
     struct device *d = s->device;

@@ -7,8 +7,8 @@
 
 #include "daemon/base/clock.h"
 
-/* A yield longer than this was slow. The limit is less than a time slice. It is more than the ranks of a
- * job on a crowded processor need, if each polls and yields once. */
+/* A yield longer than this was slow. The limit is less than a time slice. It is more than the ranks of a job on a
+ * crowded processor need, if each polls and yields once. */
 #define SLOW_YIELD_NS NS_PER_MS
 /* After a slow yield the thread sleeps early for this long. One slow yield may be chance, so the time grows to the
  * maximum only after several in a row. */

@@ -2,11 +2,11 @@
 /* Shares the processor of a device's thread with other threads, by yields and time slices.
  *
  * Between empty passes the thread yields, so that a client on the same processor can run. A yield returns soon while
- * the other threads poll and yield too, as the ranks of an MPI job do. It takes a whole time slice while another
- * thread only computes: such a thread is called a hog here. So after a slow yield the thread sleeps instead of
- * yielding, because the scheduler prefers threads that have slept. After several slow yields in a row it asks for a
- * short time slice, so that it runs again sooner (EEVDF, since Linux 6.12). Without a hog a short slice does harm:
- * the thread then runs again after each turn of a client, before there is much to do. */
+ * the other threads poll and yield too, as the ranks of an MPI job do. It takes a whole time slice while another thread
+ * only computes: such a thread is called a hog here. So after a slow yield the thread sleeps instead of yielding,
+ * because the scheduler prefers threads that have slept. After several slow yields in a row it asks for a short time
+ * slice, so that it runs again sooner (EEVDF, since Linux 6.12). Without a hog a short slice does harm: the thread then
+ * runs again after each turn of a client, before there is much to do. */
 #ifndef PUMICE_DAEMON_DEVICE_CPU_YIELD_H
 #define PUMICE_DAEMON_DEVICE_CPU_YIELD_H
 

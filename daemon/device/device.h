@@ -55,9 +55,10 @@ TAILQ_HEAD(cq_list, cq);
 TAILQ_HEAD(client_qp_list, client_qp);
 TAILQ_HEAD(client_srq_list, client_srq);
 
-/* The engine stretches shorter QP timeouts to this value, but at most to four times their length. The value is 4.096 us
- * * 2^16, a quarter of a second. Most programs set timeout 14 and 7 retries. With these a QP fails after half a second, and on a
- * busy machine the peer's daemon may not run for that long. After stretching, the QP fails after two seconds. */
+/* The engine stretches shorter QP timeouts to this value, but at most to four times their length. The value is 4096 ns
+ * << 16, a quarter of a second. Most programs set timeout 14 and 7 retries. With these a QP fails after half a second,
+ * and on a busy machine the peer's daemon may not run for that long. After stretching, the QP fails after two
+ * seconds. */
 #define DEVICE_CROWD_TIMEOUT_NS (4096ull << 16)
 
 /* Bytes of one batch of packets. It has room for four GSO runs of the maximum length (gso.h), each with the first two

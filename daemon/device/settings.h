@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The settings of a daemon: plain values, which the command line and the configuration file fill in (daemon/options.h).
  *
- * The main thread writes them before the devices start. Afterwards it changes only the members that SIGHUP may
- * change (daemon/reload.h). The threads of the devices do not read those members. */
+ * The main thread writes them before the devices start. Afterwards it changes only the members that SIGHUP may change
+ * (daemon/reload.h). The threads of the devices do not read those members. */
 #ifndef PUMICE_DAEMON_DEVICE_SETTINGS_H
 #define PUMICE_DAEMON_DEVICE_SETTINGS_H
 

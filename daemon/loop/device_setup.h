@@ -17,8 +17,8 @@ int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX]);
 /* Frees everything. The caller has ended all sessions (session_close_all) and the thread. */
 void device_fini(struct device *d);
 
-/* Starts the thread on the given processor (-1: on any). Returns 0 or -errno. -EINVAL: the thread may not run on
- * that processor. */
+/* Starts the thread on the given processor (-1: on any). Returns 0 or -errno. -EINVAL: the thread may not run on that
+ * processor. */
 int device_start(struct device *d, int cpu);
 /* Ends the thread and waits for its end. */
 void device_stop(struct device *d);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* While there is work, the loop runs one pass after the other, without a system call that could sleep. Between empty passes it calls sched_yield, so that a client on the same processor can run.
+/* While there is work, the loop runs one pass after the other, without a system call that could sleep. Between empty
+ * passes it calls sched_yield, so that a client on the same processor can run.
  *
  * After idle_us without work the loop sleeps in epoll. While a hog is on the processor (cpu_yield.h), it sleeps
- * earlier. Before it sleeps, it sets `sleeping` in the session pages, so that clients ring by eventfd. Then it looks
- * at the doorbells once more. */
+ * earlier. Before it sleeps, it sets `sleeping` in the session pages, so that clients ring by eventfd. Then it looks at
+ * the doorbells once more. */
 #include "daemon/loop/loop.h"
 
 #include <errno.h>

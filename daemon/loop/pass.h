@@ -12,8 +12,8 @@
 /* Handles doorbells, datagrams and timers, then completions and packets until there is nothing more to do. Limits
  * keep one kind of work from starving another. Returns true if there was anything to do. Then there may be more. */
 bool device_pass(struct device *d, uint64_t now);
-/* Sends the requests that the program has posted to q, as far as q may send them, before q is destroyed. A NIC starts a request when
- * it is posted, and programs rely on that: many destroy a QP right after they posted its last datagram. */
+/* Sends the requests that the program has posted to q, as far as q may send them, before q is destroyed. A NIC starts a
+ * request when it is posted, and programs rely on that: many destroy a QP right after they posted its last datagram. */
 void device_send_posted(struct device *d, struct client_qp *q);
 /* Returns when the next pass will have work that no descriptor or doorbell announces: retransmissions, delayed
  * packets, events of moderated CQs. NEVER: nothing. */

@@ -117,8 +117,8 @@ static void decide(struct device *d, const struct tx_batch *b, unsigned i, struc
     fault_decide(&d->fault, &fp, v);
 }
 
-/* Takes the verdict of each packet and follows it. Packets without a fault still leave together by GSO. A packet with
- * a fault ends the run. */
+/* Takes the verdict of each packet and follows it. Packets without a fault still leave together by GSO. A packet with a
+ * fault ends the run. */
 static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorted *s, bool gso, uint64_t now)
 {
     unsigned first = 0, n = 0; /* the run of packets without a fault */

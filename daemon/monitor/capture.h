@@ -51,8 +51,8 @@ void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const 
 /* Records a packet after faults. The packet stays inside the device, or is a multicast packet that also goes to members
  * on this device. */
 void capture_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, bool ce);
-/* Records a packet from the socket that has at least a BTH and an ICRC, valid or not. ip_id: the value with which its ICRC is
- * right. */
+/* Records a packet from the socket that has at least a BTH and an ICRC, valid or not. ip_id: the value with which its
+ * ICRC is right. */
 void capture_received(struct device *d, const struct rx_meta *meta, uint16_t src_port, uint16_t ip_id,
                       const uint8_t *data, uint32_t len);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Automatic connectivity checks. When the first QP of a device is connected to an address, the device sends small
- * and large probes to it, as `pumice ping` does on request. The check succeeds if both are answered. A large packet is as long as
- * the QP's path MTU makes packets. A bad result goes to the log. Every result goes to `pumice status` and to the map,
- * a file with one line for each check, which names both addresses. Nothing waits for the check.
+/* Automatic connectivity checks. When the first QP of a device is connected to an address, the device sends small and
+ * large probes to it. `pumice ping` does the same on request. The check succeeds if both are answered. A large probe
+ * has the length of a full packet of the QP's path MTU. A bad result goes to the log. Every result goes to `pumice
+ * status` and to the map, a file with one line for each check, which names both addresses. Nothing waits for the check.
  *
  * With PATH_CHECK_ENFORCE, QPs that can't work fail right after a failed check instead of after their retries. The
  * daemon refuses new connections to that address. Each refused attempt starts another check. */

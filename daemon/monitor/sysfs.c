@@ -182,7 +182,7 @@ static void root(struct tree *t, const char *socket_path)
 
 void sysfs_create(const char *socket_path, struct device *const *dev, unsigned devices)
 {
-    /* Every user who can reach the directory may read the tree. The directory of the socket keeps others out. */
+    /* All users may read the tree. The directory of the socket keeps out users that may not enter it. */
     mode_t old = umask(022);
     struct tree t;
 

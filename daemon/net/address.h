@@ -35,8 +35,8 @@ void addr_to_gid(const union addr *a, uint8_t gid[16]);
  * address.
  *
  * Programs make up multicast groups of any form. An IPv4 device maps an InfiniBand group (ff00::/8) to a group of
- * 239.192.0.0/14. It computes this group from the MGID in the same way on every host. An IPv6 device maps an IPv4 group to
- * a group below ff18::, and gives groups of host scope the link scope. */
+ * 239.192.0.0/14. It computes this group from the MGID in the same way on every host. An IPv6 device maps an IPv4 group
+ * to a group below ff18::, and gives groups of host scope the link scope. */
 bool gid_to_addr(const uint8_t gid[16], const union addr *own, union addr *out);
 
 #endif

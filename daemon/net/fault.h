@@ -4,15 +4,15 @@
  *
  * This is a pure module: no I/O, no clock, no allocation, no random numbers. The decision is a hash of
  *
- *     seed, source GID, destination GID, destination QP, request or response, PSN, opcode, and how many times this packet
- *     was sent before,
+ *     seed, source GID, destination GID, destination QP, request or response, PSN, opcode, number of earlier sends of
+ *     this packet.
  *
- * so the same seed gives the same faults. Timing, the number of flows and the speed of the machine do not matter. Only
+ * So the same seed gives the same faults. Timing, the number of flows and the speed of the machine do not matter. Only
  * `mask` differs: it counts the packets of a flow.
  *
  * The module does not apply faults. The caller follows the verdict: it drops the packet, sends it twice, keeps it for
- * later, or flips the bit. It flips the bit after the ICRC was stored. Packets that stay inside the device have no ICRC,
- * so the caller drops a corrupted one.
+ * later, or flips the bit. It flips the bit after the ICRC was stored. Packets that stay inside the device have no
+ * ICRC, so the caller drops a corrupted one.
  *
  * daemon/net/fault_spec.h describes the faults.
  *

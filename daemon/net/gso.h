@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Finds the packets of a batch that one GSO send can carry. They are adjacent in memory, go to one destination, and
- * have equal length; only the last may be shorter. This is a pure
- * module: no I/O, no state. */
+ * have equal length; only the last may be shorter. This is a pure module: no I/O, no state. */
 #ifndef PUMICE_DAEMON_NET_GSO_H
 #define PUMICE_DAEMON_NET_GSO_H
 

@@ -93,8 +93,8 @@ uint64_t udp_window_bytes(const struct udp *u);
 uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp);
 /* Appends one message and fills in the ICRCs of its packets. The message consists of the packets pkt[0 … n) of buf,
  * which gso_span found (without GSO, n is 1). ce: the packets are marked as a congested router would mark them. buf
- * must not change until the message was sent. Returns the address of the message in buf. NULL: the device can't reach the
- * destination's address. */
+ * must not change until the message was sent. Returns the address of the message in buf. NULL: the device can't reach
+ * the destination's address. */
 uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce);
 /* True while GSO may be used. Looks for sniffers about once a second. */
 bool udp_gso(struct udp *u, uint64_t now);

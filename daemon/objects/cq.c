@@ -133,8 +133,8 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
     return 0;
 }
 
-/* Moves the entries that the client has not read to the new segment. Meanwhile the client waits for the reply, and
- * neither reads nor arms. If it does anyway, it damages only its own entries. */
+/* Moves the entries that the client has not read to the new segment. Meanwhile the client waits for the reply. It does
+ * not read entries or arm the CQ. If it does anyway, it damages only its own entries. */
 static int move_entries(struct cq *cq, uint32_t *consumer)
 {
     struct pm_cq_page *page = cq->next.p;

@@ -23,8 +23,8 @@ struct file {
 };
 
 /* Takes the descriptor that came with the request, and keeps an O_PATH descriptor in its place, which holds only the
- * inode. The client may send any descriptor: for example an end of a pipe, which must not stay open, or
- * a device that reacts when it is closed. */
+ * inode. The client may send any descriptor: for example an end of a pipe, which must not stay open, or a device that
+ * reacts when it is closed. */
 static int take_file(struct session *s, struct file *f)
 {
     int fd = control_take_fd(s->request);

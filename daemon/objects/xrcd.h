@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* XRC domains: opens them and frees them. A domain belongs to the device. The sessions that have it open share it, each with a handle of its
- * own. Its target QPs belong to the domain, not to a session. A target ends when the last session that has it open
- * destroys it, or with the domain. It does not end with the process that created it (IBTA A14.2). */
+/* XRC domains: opens them and frees them. A domain belongs to the device. The sessions that have it open share it, each
+ * with a handle of its own. Its target QPs belong to the domain, not to a session. A target ends when the last session
+ * that has it open destroys it, or with the domain. It does not end with the process that created it (IBTA A14.2). */
 #ifndef PUMICE_DAEMON_OBJECTS_XRCD_H
 #define PUMICE_DAEMON_OBJECTS_XRCD_H
 

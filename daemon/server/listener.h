@@ -21,9 +21,9 @@ struct listener {
     gid_t group; /* its members may connect */
 };
 
-/* Takes the socket that a service manager passed, or makes and binds one. If the settings
- * have no path, it uses the first possible directory of $XDG_RUNTIME_DIR/pumice, /run/pumice, /tmp/pumice-UID, and
- * makes it if needed. It replaces a socket file at which no process listens. Returns 0, or -errno with advice in `why`. */
+/* Takes the socket that a service manager passed, or makes and binds one. If the settings have no path, it uses the
+ * first possible directory of $XDG_RUNTIME_DIR/pumice, /run/pumice, /tmp/pumice-UID, and makes it if needed. It
+ * replaces a socket file at which no process listens. Returns 0, or -errno with advice in `why`. */
 int listener_open(struct listener *l, const struct settings *s, char why[ERROR_TEXT_MAX]);
 /* False if another daemon has since made its own socket at the same path. */
 bool listener_owns_path(const struct listener *l);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Answers requests about devices from clients without a session. The main thread calls these functions, and the
- * devices' threads collect the data. Each function (except query_devices) executes one request. It returns 0, or
- * -errno with the reason in *rp. */
+ * devices' threads collect the data. Each function (except query_devices) executes one request. It returns 0, or -errno
+ * with the reason in *rp. */
 #ifndef PUMICE_DAEMON_SERVER_QUERY_H
 #define PUMICE_DAEMON_SERVER_QUERY_H
 

@@ -13,9 +13,10 @@
  * This removes the variables from the environment, so a second call finds nothing. */
 int systemd_socket(char path[108], char why[ERROR_TEXT_MAX]);
 
-/* For a daemon that can't start: accepts every client that waits at a passed descriptor, tells it why the daemon does not
- * serve it, and hangs up. This includes descriptors that systemd_socket refuses. While a client waits at one of them, the
- * service manager would start the daemon in a loop.
+/* For a daemon that can't start: accepts every client that waits at a passed descriptor, sends it the reason, and
+ * closes its connection. Without this, the service manager would start the daemon in a loop while a client waits. So
+ * this includes the descriptors that systemd_socket refuses.
+ *
  * On a socket of another kind this reads datagrams, or accepts connections, and drops them. If nothing was passed, this
  * does nothing. */
 void systemd_refuse(const char *why);

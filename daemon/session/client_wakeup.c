@@ -12,8 +12,8 @@
 
 #define WAIT_MAX_NS (5 * NS_PER_MS) /* the longest wait that a client may ask for */
 /* Most threads of a client that are woken at a time. On most machines fewer threads poll at once. With this limit a
- * client with many sleeping threads can't keep the loop busy. Threads that are not woken wake up by themselves, as
- * they do when the daemon dies. */
+ * client with many sleeping threads can't keep the loop busy. Threads that are not woken wake up by themselves, as they
+ * do when the daemon dies. */
 #define WAKES_MAX 128
 
 /* To be called after a change of `published`. The loads and stores are sequentially consistent, see pm_session_page.

@@ -17,8 +17,8 @@ _Static_assert(sizeof(struct event_record) == sizeof(struct pm_comp_event), "rec
 
 #define UNREAD_MAX (1 << 20) /* bytes in a pipe: the default limit up to which a client can enlarge it */
 
-/* Writes records. Returns how many are done: they were written, or dropped because there is no reader. The
- * pipe has no room for the others. A write of up to PIPE_BUF bytes writes all bytes or none. */
+/* Writes records. Returns how many are done: they were written, or dropped because there is no reader. The pipe has no
+ * room for the others. A write of up to PIPE_BUF bytes writes all bytes or none. */
 static unsigned put(const struct event_pipe *p, const struct event_record *r, unsigned n)
 {
     const unsigned most = PIPE_BUF / sizeof(*r);
@@ -166,9 +166,9 @@ static bool holds(int fd, size_t bytes, const struct event_record *kind, unsigne
     return found || seen < bytes;
 }
 
-/* Takes the unread records out of the pipe with one read, because the client may read, or even write, at the same
- * time. The caller frees the result, which also has room for the waiting records. NULL: the pipe holds no record of
- * these kinds, or its records can't be taken out. */
+/* Takes the unread records out of the pipe with one read, because the client may read, or even write, at the same time.
+ * The caller frees the result, which also has room for the waiting records. NULL: the pipe holds no record of these
+ * kinds, or its records can't be taken out. */
 static struct event_record *take_unread(const struct event_pipe *p, const struct event_record *kind, unsigned kinds,
                                         unsigned *n)
 {

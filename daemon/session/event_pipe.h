@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A pipe through which a client receives events (struct pm_async_event, struct pm_comp_event), as records of two
- * words. The client has the read end, and decides whether reading blocks. The daemon never blocks: it keeps records
- * for which the pipe has no room, and writes them later.
+/* A pipe through which a client receives events (struct pm_async_event, struct pm_comp_event), as records of two words.
+ * The client has the read end, and decides whether reading blocks. The daemon never blocks: it keeps records for which
+ * the pipe has no room, and writes them later.
  *
- * When an object is destroyed, the daemon removes its records, even from the pipe. So if the pipe
- * is readable, the client finds an event of an object that still exists. */
+ * When an object is destroyed, the daemon removes its records, even from the pipe. So if the pipe is readable, the
+ * client finds an event of an object that still exists. */
 #ifndef PUMICE_DAEMON_SESSION_EVENT_PIPE_H
 #define PUMICE_DAEMON_SESSION_EVENT_PIPE_H
 

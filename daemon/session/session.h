@@ -36,8 +36,8 @@ struct session {
     struct segment page_segment;
     struct pm_session_page *page; /* shared with the client, which may write anything to it */
     struct doorbells doorbells;
-    /* When the client has waited for long enough, see client_wakeup.h. 0: it does not wait, as far as the loop
-     * knows. */
+    /* When to wake the client, which then has waited for as long as it asked (client_wakeup.h). 0: it does not wait, or
+     * the loop has not seen it yet. */
     uint64_t wait_end;
 
     struct client_mem *client_mem;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Describes matching lists as JSON: their state, their entries, and their recent events. Runs in the device's thread. */
+/* Describes matching lists as JSON: their state, their entries, and their recent events. Runs in the device's
+ * thread. */
 #ifndef PUMICE_DAEMON_STATUS_TM_STATUS_H
 #define PUMICE_DAEMON_STATUS_TM_STATUS_H
 

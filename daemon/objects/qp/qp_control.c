@@ -49,10 +49,10 @@ static int check_caps(const struct pm_create_qp_req *r, struct control_reply *rp
     return 0;
 }
 
-/* The granted inline size is all the room of a slot, as on NICs. For UD QPs it is at least UD_INLINE bytes, because
- * of UCX (1.13 and later). Its connection requests are a few bytes longer than the 64 bytes that it asks for. UCX
- * reuses the buffer of a connection request that was not sent inline as soon as the peer's own request comes in. The
- * packet would then carry newer content of the buffer: a reply to another peer (openucx/ucx issue 6040). */
+/* The granted inline size is all the room of a slot, as on NICs. For UD QPs it is at least UD_INLINE bytes, because of
+ * UCX (1.13 and later). Its connection requests are a few bytes longer than the 64 bytes that it asks for. UCX reuses
+ * the buffer of a connection request that was not sent inline as soon as the peer's own request comes in. The packet
+ * would then carry newer content of the buffer: a reply to another peer (openucx/ucx issue 6040). */
 static uint32_t granted_inline(const struct qp_caps *c, bool ud)
 {
     uint32_t asked = c->max_inline;

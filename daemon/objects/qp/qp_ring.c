@@ -40,8 +40,8 @@ static void check_address(const struct client_qp *q, struct ud_dest *ud)
     memset(ud->av.dgid, 0, sizeof(ud->av.dgid));
 }
 
-/* Copies the layout of a bind request. False: the request stays in the ring. It is tried again
- * later, unless it is invalid and so breaks the ring. */
+/* Copies the layout of a bind request. False: the request stays in the ring. It is tried again later, unless it is
+ * invalid and so breaks the ring. */
 static bool take_layout(struct client_qp *q, struct mw_bind *bind)
 {
     enum layouts_verdict v = layouts_take(q, bind);

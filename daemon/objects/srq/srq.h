@@ -59,8 +59,8 @@ struct client_srq {
 
 /* Reads requests from the ring into the engine's queue. The engine calls it, too, when a message needs a request. */
 void client_srq_refill(void *client_srq);
-/* To be called when the ring is invalid. what: the invalid content, for the log. The daemon stops reading the ring, and the SRQ goes to
- * the device's list of failed SRQs (failed_queues.h). */
+/* To be called when the ring is invalid. what: the invalid content, for the log. The daemon stops reading the ring, and
+ * the SRQ goes to the device's list of failed SRQs (failed_queues.h). */
 void client_srq_break(struct client_srq *srq, const char *what);
 
 #endif

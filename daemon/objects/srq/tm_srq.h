@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sets up the matching list of an SRQ of type TM, and passes list operations from their ring to the engine.
- * Operations are executed when the doorbell rang, and before each message is matched. So an operation that a program
- * posted before the message was sent takes effect in time. */
+/* Sets up the matching list of an SRQ of type TM, and passes list operations from their ring to the engine. Operations
+ * are executed when the doorbell rang, and before each message is matched. So an operation that a program posted before
+ * the message was sent takes effect in time. */
 #ifndef PUMICE_DAEMON_OBJECTS_SRQ_TM_SRQ_H
 #define PUMICE_DAEMON_OBJECTS_SRQ_TM_SRQ_H
 
@@ -17,8 +17,8 @@ struct device;
 /* Checks the client's limits against the device's profile. Returns 0, or -EINVAL with the reason in *rp. */
 int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
                  struct tm_params *p);
-/* Creates the engine's list; none if p->max_num_tags is 0. Returns 0, -ENOMEM or -EINVAL. Call
- * tm_srq_release in any case. */
+/* Creates the engine's list; none if p->max_num_tags is 0. Returns 0, -ENOMEM or -EINVAL. Call tm_srq_release in any
+ * case. */
 int tm_srq_acquire(struct tm_srq *l, const struct tm_params *p);
 /* Frees the list, after srq_destroy. */
 void tm_srq_release(struct tm_srq *l);
