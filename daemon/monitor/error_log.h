@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Turns the engine's reports (daemon/core/qp/error_report.h) into words: one line each for the log, and texts for
- * `status` and `why`. */
+/* Turns the engine's reports (daemon/core/qp/error_report.h) into text: one log line for each report, and the
+ * reasons that `status` and `why` show. */
 #ifndef PUMICE_DAEMON_MONITOR_ERROR_LOG_H
 #define PUMICE_DAEMON_MONITOR_ERROR_LOG_H
 

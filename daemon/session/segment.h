@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory that the daemon shares with a client: a memfd. It is sealed, so that the client can't shrink it while the
- * daemon uses it. */
+/* Creates memory that the daemon shares with a client: a memfd. The daemon seals it, so that the client can't shrink it
+ * while the daemon uses it. */
 #ifndef PUMICE_DAEMON_SESSION_SEGMENT_H
 #define PUMICE_DAEMON_SESSION_SEGMENT_H
 

@@ -7,8 +7,7 @@
  *     broken (text, or null), tm (see tm_status.h; null: no tag matching)
  * XRCD: xrcd (number), inode (null: anonymous), and the number of its opens, srqs, targets
  * CQ: cq (handle), session, entries, unread (null: the index is broken), overrun, armed ("no", "solicited", "any";
- *     null: the client wrote an invalid value),
- *     channel
+ *     null: the client wrote an invalid value), channel
  * MR: key, session, pd, va, length, access (enum ibv_access_flags)
  * MW: key (its low byte, which changes, is 0), session, pd, type, max_entries
  * GROUP: gid, members (multicast) */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The daemon's status as JSON. The command's `status` and `why` read it.
+/* Describes the whole daemon as JSON, for `pumice status` and `pumice why`.
  *
  *   { version, pid, uid, socket, uptime_s, fault, seed, devices: [ DEVICE ] }
  *
- * DEVICE: name, usage (see usage_status.h), address, gid, guid, netdev, port ("active", "down"), mtu (bytes of payload),
+ * DEVICE: name, usage (see usage_status.h), address, gid, guid, netdev, port ("active", "down"), mtu (payload bytes),
  *     gso, loopback, ecn, rcvbuf, sndbuf, peer_window (bytes), window_pkts,
  *     counters: { name: number } (engine, I/O and faults together),
  *     hw_counters, mlx5_counters, port_counters, usnic_counters (the same under other systems' names, counter_names.h),

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Describes matching lists as JSON: their state, their entries, and their recent events. Runs in the device's
- * thread. */
+ * thread.
+ *
+ *   { name, lists: [ LIST ] }
+ *
+ * LIST: in_sync, hw_cnt, sw_cnt, inflight (unexpected messages that are arriving), active, pending, consumed (numbers of
+ *     entries), masks (distinct masks), max_num_tags, max_ops, profile, buffers (receive requests in the SRQ),
+ *     counters: { name: number }, srq (handle), session, pid, comm, qps (how many use the SRQ), entries: [ ENTRY ],
+ *     events: [ EVENT ]
+ * ENTRY: handle, tag, mask, bytes (capacity), recv_wr_id, state ("active", "pending"), age_us
+ * EVENT: number, age_us, event (its name), hw_cnt, sw_cnt, inflight; qpn, kind and depth (messages); tag, mask, active,
+ *     handle, entries, why, why_text (where they apply)
+ * Tags, masks and handles are texts with 0x. */
 #ifndef PUMICE_DAEMON_STATUS_TM_STATUS_H
 #define PUMICE_DAEMON_STATUS_TM_STATUS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The layouts that bind requests refer to. A layout is a description in the client's memory. The daemon makes a
- * private copy, which the engine uses until the request is done. */
+/* Copies the layouts that bind requests refer to. A layout is a description in the client's memory. The engine uses the
+ * daemon's private copy until the request is done. */
 #ifndef PUMICE_DAEMON_OBJECTS_QP_BOUND_LAYOUTS_H
 #define PUMICE_DAEMON_OBJECTS_QP_BOUND_LAYOUTS_H
 

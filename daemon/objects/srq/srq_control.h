@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Control operations of shared receive queues (SRQs). */
+/* Control operations that create, change, resize, query and destroy shared receive queues (SRQs). */
 #ifndef PUMICE_DAEMON_OBJECTS_SRQ_SRQ_CONTROL_H
 #define PUMICE_DAEMON_OBJECTS_SRQ_SRQ_CONTROL_H
 
