@@ -187,8 +187,8 @@ static bool send_cnp(struct qp *qp, struct tx_batch *b)
     return true;
 }
 
-/* One turn of one QP. NAKs and responses come before data, a burst of each in a turn, so that a peer that READs without
- * end does not keep this QP's own requests back. A plain ACK comes last, because data are more urgent. */
+/* One turn of one QP. NAKs and responses come before data. A turn has at most one burst of each. So a peer that READs
+ * without end does not keep this QP's own requests back. A plain ACK comes last, because data are more urgent. */
 static enum tx_result qp_turn(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     if (!send_cnp(qp, b))

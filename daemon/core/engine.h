@@ -68,11 +68,11 @@ struct qp *qp_find(struct engine *e, uint32_t qpn); /* NULL: none */
  *
  * Multicast: a packet for QP 0xffffff to a group goes to each UD QP in it, except the one that sent it. The engine
  * can't send to itself. So the owner gives each packet to a group (gid_is_multicast(tx_pkt.av->dgid)) to the socket,
- * and also back to its own engine, as a packet from the device's own address, whether or not some QP here has joined.
- * The kernel's multicast loop brings such packets back to a socket that has joined. (Other devices on the same machine
- * need this loop.) The owner must not take in its own packets a second time. So it drops packets to a group that come
- * from the network with the device's own address as their source. The owner joins the group on its socket while a QP is
- * in it. */
+ * and also back to its own engine. There it is a packet from the device's own address. The owner need not know whether
+ * a QP here has joined. The kernel's multicast loop brings such packets back to a socket that has joined. (Other
+ * devices on the same machine need this loop.) The owner must not take in its own packets a second time. So it drops
+ * packets to a group that come from the network with the device's own address as their source. The owner joins the
+ * group on its socket while a QP is in it. */
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
 
 /* Appends packets that are due. The QPs take turns, until nothing is due or the batch has no room. Returns how many

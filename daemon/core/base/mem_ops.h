@@ -36,8 +36,9 @@ struct mem_ops {
      * fails later, the owner tells the engine by engine_mem_fault(qpn). */
     int (*write)(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src, size_t len);
 
-    /* Carries out an atomic on the 8 naturally aligned bytes at *where, in the host's byte order, atomically with
-     * respect to all other atomics of the device. *old receives the value before it. Returns 0 or -1. */
+    /* Carries out an atomic on the 8 naturally aligned bytes at *where. They are in the host's byte order. The
+     * operation is atomic with respect to all other atomics of the device. *old receives the value before it. Returns 0
+     * or -1. */
     int (*atomic)(void *ctx, const struct mem_segment *where, enum mem_atomic op, uint64_t compare_add, uint64_t swap,
                   uint64_t *old);
 };

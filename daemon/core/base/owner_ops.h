@@ -12,9 +12,10 @@ struct owner_ops {
      * that it has. It may call qp_post_recv and qp_recv_room. NULL: the owner always posts at once. */
     void (*refill)(void *ctx, void *qp_owner);
 
-    /* A message needs a receive request and the private queue of the SRQ is empty, or the engine is about to count the
-     * requests for the limit event. The owner posts all requests that the queue has room for, because the limit event
-     * counts them. It may call srq_post_recv, srq_room and srq_fail. NULL: the owner always posts at once. */
+    /* The engine calls it in two cases: a message needs a receive request and the private queue of the SRQ is empty; or
+     * the engine is about to count the requests for the limit event. The owner posts all requests that the queue has
+     * room for, because the limit event counts them. It may call srq_post_recv, srq_room and srq_fail. NULL: the owner
+     * always posts at once. */
     void (*refill_srq)(void *ctx, void *srq_owner);
 
     /* A message to an SRQ with tag matching is about to be matched. The owner carries out all list operations that it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The ready list of an engine: QPs that may have something to send or to complete, in the order in which they became
- * ready. A QP that waits for something outside itself (room in a peer's window) is on the list of that thing, and is
- * made ready from there.
+ * ready. A QP may also wait for something outside itself, such as room in a peer's window. It is then on a list there,
+ * and becomes ready when that changes.
  *
  * The entities are embedded in QPs. This module does not know QPs. */
 #ifndef PUMICE_CORE_BASE_SCHEDULER_H
@@ -19,7 +19,7 @@ struct scheduler {
 struct sched_entity {
     struct scheduler *scheduler;
     struct list_node ready; /* in scheduler.ready */
-    struct list_node waiting; /* in the list of what it waits for */
+    struct list_node waiting; /* in a list of entities that wait for the same thing */
 };
 
 static inline void scheduler_init(struct scheduler *s)

@@ -9,8 +9,8 @@ static bool joins_run(const struct tx_batch *b, uint32_t len)
 }
 
 /* Would the packet begin a run that the end of the batch cuts short? Such a run costs the owner almost as much as a
- * whole one. The limit on packets (TX_BATCH_PKTS) may cut a run if half of the run goes in, or if its packets are
- * short, because a run of short packets is cheap. */
+ * whole one. The limit on packets (TX_BATCH_PKTS) may cut a run if half of the run goes in. It may also cut any run of
+ * short packets, because that is cheap. */
 static bool cuts_run(const struct tx_batch *b, uint32_t len)
 {
     if (b->n == 0 || joins_run(b, len))

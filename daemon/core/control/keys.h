@@ -7,13 +7,13 @@
 
 struct engine;
 
-/* Registers memory. *key receives the lkey and rkey, which are the same number. -EINVAL: pd 0, access flags that
- * contradict each other (REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE) or iova (ZERO_BASED, and it is not 0), a
- * range that wraps, or FLUSH_PERSISTENT, which the engine can't give. -ENOMEM: max_mr reached. */
+/* Registers memory. *key receives the lkey and rkey, which are the same number. -EINVAL: pd is 0; REMOTE_WRITE or
+ * REMOTE_ATOMIC without LOCAL_WRITE; ZERO_BASED with an iova that is not 0; a range that wraps; unknown flags; or
+ * FLUSH_PERSISTENT, which the engine can't give. -ENOMEM: max_mr reached. */
 int mr_register(struct engine *e, const struct mr_init *init, uint32_t *key);
 /* Changes an existing registration in place, all or nothing. It has the errors of mr_register, and after an error the
  * keys stay as they are. -ENOENT: no such key. -EBUSY: a memory window is bound to the region, and the change would
- * give the region another place, length or domain, or take LOCAL_WRITE, MW_BIND or FLUSH_GLOBAL away. */
+ * affect it. That is a change of place, length or domain, or the loss of LOCAL_WRITE, MW_BIND or FLUSH_GLOBAL. */
 int mr_reregister(struct engine *e, uint32_t key, const struct mr_init *init);
 /* -ENOENT: no such key. -EBUSY: a memory window is bound to it. Accesses of packets that come later fail. */
 int mr_deregister(struct engine *e, uint32_t key);
@@ -23,12 +23,12 @@ int mr_deregister(struct engine *e, uint32_t key);
  *
  * The rkey of a window. The user chooses the tag of a type 2 window: mw_bind.mw_key brings it. A type 1 window gets its
  * next rkey when the bind is posted, long before it runs, because ibv_bind_mw returns the rkey at once. So the owner
- * (the client library) adds 1 to the tag of the rkey that it believes the window to have, and passes the result as
+ * (the client library) computes it: it adds 1 to the tag of the last rkey that it knows, and passes the result as
  * mw_bind.new_key. If the bind succeeds, the engine takes over this key. It finds the window by the index alone, never
- * by the tag of mw_key. So both sides agree again with the next bind that succeeds. A bind that failed or was flushed
- * may or may not have changed the key, and the user may or may not have put the old rkey back into struct ibv_mw, as
- * the manual asks. Until then the rkey that the owner believes in may open nothing, which is the meaning of a failed
- * bind. A request that is flushed may have been carried out.
+ * by the tag of mw_key. So both sides agree again with the next bind that succeeds. After a bind that failed or was
+ * flushed, the two sides may differ: the engine may have kept the key, and the user may not have put the old rkey back
+ * into struct ibv_mw, as the manual asks. Until the next bind that succeeds, the owner's rkey may then open nothing, as
+ * a failed bind implies. A request that is flushed may have been carried out.
  *
  * A bind is refused (WC_MW_BIND_ERR, QP to ERR) unless:
  *   - the window, the region and the QP have the same pd;

@@ -156,7 +156,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
 }
 
 /* Takes the QP off all lists of the engine, but not out of the table of QPs. A request that it took from an SRQ goes
- * back there: no completion will name the request, so nobody could post it again. */
+ * back there: no completion will name the request, so its owner could not use the slot again. */
 static void detach(struct qp *qp)
 {
     struct engine *e = qp->e;

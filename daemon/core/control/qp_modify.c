@@ -118,7 +118,7 @@ static uint32_t ignored_attributes(uint8_t type)
     }
 }
 
-/* Checks each attribute's own bounds. Returns a text that says what is wrong, or NULL. */
+/* Checks each attribute's own bounds. Returns a text about the first wrong one, or NULL. */
 static const char *check_values(const struct qp *qp, const struct qp_attr *a, uint32_t mask)
 {
     const struct engine_config *cfg = &qp->e->cfg;

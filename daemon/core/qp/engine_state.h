@@ -33,7 +33,8 @@ struct engine {
     struct time_wait_ring time_wait;
     struct mcast mcast;
     struct scheduler scheduler;
-    struct list_node detached; /* tm_entry.job of matched entries whose QPs are gone: they are to be flushed */
+    /* tm_entry.job of matched entries that are to be flushed: their QPs were destroyed or reset */
+    struct list_node detached;
     struct completion *done; /* ring */
     uint32_t done_mask, done_head, done_tail;
     struct event *events; /* ring */

@@ -4,8 +4,8 @@
 #include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/qp.h"
 
-/* The QP still acknowledges what it has received, because the user may have seen it already. It sends no more
- * responses, unless its own NAK waits behind them. */
+/* The QP still acknowledges the packets that it has received, because the user may have seen their messages already. It
+ * sends no more responses, unless its own NAK waits behind them. */
 static void stop_responder(struct responder *r)
 {
     r->ack_pending = r->ack_pending || r->ack_deadline;

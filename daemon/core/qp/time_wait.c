@@ -29,7 +29,7 @@ bool time_wait_rx(struct time_wait_ring *r, const struct pkt *p, const struct rx
 {
     uint16_t props = op_table[p->opcode].properties;
     if (!(props & (OP_IS_SEND | OP_IS_WRITE)) || !(props & OP_IS_REQUEST))
-        return false; /* the results of READs and atomics are gone with the QP */
+        return false; /* the results of READs and atomics are not kept */
     struct time_wait *l = find(r, p->dest_qpn);
     if (!l || (p->opcode & OP_SERVICE_MASK) != l->service || !pkey_matches(p->pkey) ||
         memcmp(meta->src_gid, l->av.dgid, 16) != 0 || psn_diff(p->psn, l->epsn) >= 0)

@@ -69,7 +69,7 @@ bool tm_flush(struct qp *qp, uint64_t now)
 {
     struct tm_rx *rx = &qp->resp.tm_rx;
     if (!rx->entry)
-        tm_drop(qp->tm, rx, now); /* an unexpected message is not counted, and no one waits for it any more */
+        tm_drop(qp->tm, rx, now); /* an unexpected message is not counted, so it no longer keeps entries pending */
     else if (completion_room(qp->e) == 0)
         return true;
     else

@@ -96,8 +96,8 @@ static void nak_received(struct qp *qp, const struct pkt *p, uint64_t now)
         return;
     }
     COUNT(qp, naks_rcvd);
-    /* The responder is in its error state and answers nothing more. So the request that fails is the oldest one that is
-     * not known to be done, even if it is a READ before the refused request, whose response was lost. */
+    /* The responder is in its error state and answers nothing more. So the oldest request that is not known to be done
+     * fails. This may be a READ before the refused request, if its response was lost. */
     req_fail(qp, status_of[code], p->aeth.syndrome);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A burst: the packets that a QP sends in one turn. The turn plans a run of packets for each request it gets to, and
- * writes their headers at once. Then it gathers the payload of all runs with one call of mem_ops.read, because a copy
- * from client memory costs the same for one packet as for sixty. */
+/* A burst: the packets that a QP sends in one turn. The turn plans a run of packets for each request that it comes to,
+ * and writes their headers at once. Then it gathers the payload of all runs with one call of mem_ops.read. A copy from
+ * client memory costs the same for one packet as for sixty. */
 #ifndef PUMICE_CORE_REQUESTER_BURST_H
 #define PUMICE_CORE_REQUESTER_BURST_H
 
@@ -28,7 +28,7 @@ struct burst {
     uint32_t sent0; /* sent_psn at the start */
     unsigned runs, segments, bufs;
     struct mem_segment segment[BURST_SEGMENTS]; /* where the payload is */
-    struct buf buf[TX_BATCH_PKTS]; /* where it goes */
+    struct buf buf[TX_BATCH_PKTS]; /* where the payload is copied to */
     struct run run[BURST_RUNS];
 };
 

@@ -144,8 +144,8 @@ void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t no
 
 /* Duplicates of a NAK, and responses that were under way behind a lost one, report the same loss again. A report that
  * comes within `echo` after the retransmission began can't be about the retransmission. If the same packet is lost once
- * more, the timeout is not restarted: on a path that never lets the packet pass, perhaps because it is too long, the QP
- * must run out of retries although there are always NAKs. */
+ * more, the timeout is not restarted: a path may never let the packet pass, perhaps because it is too long. Then the QP
+ * must run out of retries, although NAKs keep coming. */
 static void lost(struct qp *qp, uint64_t echo, uint64_t now)
 {
     struct requester *r = &qp->req;

@@ -6,10 +6,10 @@
 #include "daemon/core/base/min.h"
 #include "daemon/core/requester/congestion.h"
 
-/* Bytes that one READ request asks for. The maximum is large, because each request costs both ends some work, and its
- * first and last response leave in a GSO run of their own. It is a little above half a megabyte, because UCX asks in
- * aligned parts of that size. A request asks for fewer bytes after a loss, when the window is small, or when other QPs
- * fill the peer's window. So it does not exceed the window by far. A QP with nothing else in flight never waits for
+/* Bytes that one READ request asks for. The maximum is large, because each request costs both ends some work. Also, its
+ * first and last response each leave in a GSO run of their own. It is a little above half a megabyte, because UCX asks
+ * in aligned parts of that size. A request asks for fewer bytes after a loss, when the window is small, or when other
+ * QPs fill the peer's window. So it does not exceed the window by far. A QP with nothing else in flight never waits for
  * these windows. */
 #define READ_CHUNK_MIN (128u << 10)
 #define READ_CHUNK_MAX (640u << 10)

@@ -44,7 +44,7 @@ static void repeat_read(struct qp *qp, const struct pkt *p)
         npkts > res->npkts - off)
         return; /* it does not repeat the first request */
     if (res->pending && res->next_pkt <= off && off + npkts <= res->end_pkt)
-        return; /* on its way anyway */
+        return; /* these responses are already waiting to be sent */
     resp_answer_later(qp, res, off, off + npkts, true);
 }
 
@@ -66,8 +66,8 @@ static void duplicate(struct qp *qp, const struct pkt *p)
 /* --- consequences ----------------------------------------------------------------------------- */
 
 /* A packet beyond the expected one: packets were lost. The responder sends one NAK per gap (9.7.5.2.8). It sends
- * another one only when the NAK was lost, too: when the sender has gone back, that is, sends its last packet or an
- * earlier one again, and the expected packet still does not come. */
+ * another one only when the NAK was lost, too: that is, when the sender has gone back (it repeats its last packet or an
+ * earlier one) and the expected packet still does not come. */
 static void out_of_sequence(struct qp *qp, const struct pkt *p)
 {
     struct responder *r = &qp->resp;

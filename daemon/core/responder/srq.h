@@ -4,9 +4,9 @@
  * A QP with an SRQ has a receive queue of its own that is one entry deep. When a message needs a receive request and
  * that entry is empty, the oldest request of the SRQ moves into it (srq_take). It stays with the message until it
  * completes. So the responder's code for receive requests holds for both kinds of queue. The SRQ counts the requests
- * that QPs have taken (taken) and lists their QPs (takers). If a QP goes away without having used its request, the
- * request goes back and is the first to be taken. When an SRQ is destroyed, the requests that QPs have taken are
- * dropped, too. */
+ * that QPs have taken (taken) and lists their QPs (takers). If a QP is destroyed or reset before it has used its
+ * request, the request goes back and is the next to be taken. When an SRQ is destroyed, the requests that QPs have
+ * taken are dropped, too. */
 #ifndef PUMICE_CORE_RESPONDER_SRQ_H
 #define PUMICE_CORE_RESPONDER_SRQ_H
 
@@ -19,12 +19,12 @@ struct tag_list;
 struct tm_op;
 struct tm_op_result;
 
-/* A message takes the oldest request of the SRQ with its first packet (an RDMA WRITE with immediate data with its
- * last), and keeps it until it completes. Each request completes once, with two exceptions: requests of an SRQ that is
- * destroyed, and requests whose completions were not taken yet when their QP was destroyed. (So take completions first,
- * to know that a slot is free again.) When a QP is destroyed or reset, the request that it had taken goes back to the
- * front of the SRQ. A QP with an SRQ that goes to ERR flushes the request that it has taken, and then gives
- * EVENT_QP_LAST_WQE_REACHED, once. The event waits in engine_tx until the event queue has room. */
+/* The first packet of a SEND takes the oldest request of the SRQ. For an RDMA WRITE with immediate data, the last
+ * packet takes it. The message keeps the request until it completes. Each request completes once, with two exceptions:
+ * requests of an SRQ that is destroyed, and requests whose completions were not taken yet when their QP was destroyed.
+ * (So take completions first, to know that a slot is free again.) When a QP is destroyed or reset, the request that it
+ * had taken goes back to the front of the SRQ. A QP with an SRQ that goes to ERR flushes the request that it has taken,
+ * and then gives EVENT_QP_LAST_WQE_REACHED, once. The event waits in engine_tx until the event queue has room. */
 
 struct srq_init {
     uint32_t pd;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Messages that come to a QP whose SRQ matches tags. The responder hands over each packet of a SEND. The first packet
- * decides (tm/match.h). Then the message goes to the entry that it matched, without its header, or as a whole to an
- * untagged request of the SRQ, by the responder's ordinary way. */
+ * decides (tm/match.h). Then a matched eager message goes to its entry, without its header. A matched rendezvous goes
+ * on in requester/rendezvous.h, or its request goes to the entry as it is. Any other message goes as a whole to an
+ * untagged request of the SRQ, as without tag matching. */
 #ifndef PUMICE_CORE_RESPONDER_TM_RECEIVE_H
 #define PUMICE_CORE_RESPONDER_TM_RECEIVE_H
 

@@ -2,10 +2,9 @@
 /* Tag matching: the matching list of a TM-SRQ, and its synchronization with the program.
  *
  * This module handles messages, never packets. It knows neither QPs nor queues. Its user, the responder, passes the
- * beginning of each SEND (tm_decide), checks whether the decision can be executed (is there a buffer, and room for
- * completions?), and then executes it (tm_commit). A decision without a commit leaves no trace: the message comes
- * again and is decided again. A committed message holds resources in a struct tm_rx. tm_done or tm_drop releases them
- * exactly once.
+ * beginning of each SEND to tm_decide. It checks whether there is a buffer, and room for completions. If so, it
+ * executes the decision by tm_commit. A decision without a commit leaves no trace: the message comes again and is
+ * decided again. A committed message holds resources in a struct tm_rx. tm_done or tm_drop releases them exactly once.
  *
  *     program:  tm_op                                          ADD, DEL, SYNC, in the order of posting
  *     network:  tm_decide, [tm_refuse | tm_commit ... tm_done | tm_commit ... tm_drop]
@@ -43,9 +42,9 @@ struct tag_list *tm_init(void *mem, const struct tm_params *p);
 
 const struct tm_profile *tm_profile_of(const struct tag_list *tm);
 
-/* Executes one operation at once. A DEL whose entry is consumed or gone has WC_TM_ERR if it is signaled, and no
- * completion otherwise. An ADD that breaks the rules of slots or SGEs, which an honest poster never sends, always has
- * a completion with WC_TM_ERR, and no receive completion follows. */
+/* Executes one operation at once. A DEL whose entry is consumed or no longer listed completes with WC_TM_ERR if it is
+ * signaled, and has no completion otherwise. An ADD that breaks the rules of slots or SGEs always completes with
+ * WC_TM_ERR, and no receive completion follows. A correct poster never sends such an ADD. */
 void tm_op(struct tag_list *tm, const struct tm_op *op, struct tm_op_result *result, uint64_t now);
 
 /* Reports that n more untagged buffers were posted. Needed only for a profile with min_buffers. May be called between
