@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Describes the whole daemon as JSON, for `pumice status` and `pumice why`.
+/* Describes a device as JSON (DEVICE below). server/query.c makes the whole document, which `pumice status` and
+ * `pumice why` read.
  *
  *   { version, pid, uid, socket, uptime_s, fault, seed, devices: [ DEVICE ] }
  *

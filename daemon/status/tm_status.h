@@ -4,8 +4,8 @@
  *
  *   { name, lists: [ LIST ] }
  *
- * LIST: in_sync, hw_cnt, sw_cnt, inflight (unexpected messages that are arriving), active, pending, consumed (numbers of
- *     entries), masks (distinct masks), max_num_tags, max_ops, profile, buffers (receive requests in the SRQ),
+ * LIST: in_sync, hw_cnt, sw_cnt, inflight (unexpected messages that are arriving), active, pending, consumed (entries),
+ *     masks (distinct masks), max_num_tags, max_ops, profile, buffers (receive requests in the SRQ),
  *     counters: { name: number }, srq (handle), session, pid, comm, qps (how many use the SRQ), entries: [ ENTRY ],
  *     events: [ EVENT ]
  * ENTRY: handle, tag, mask, bytes (capacity), recv_wr_id, state ("active", "pending"), age_us

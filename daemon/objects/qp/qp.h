@@ -39,7 +39,7 @@ struct target_open {
 struct client_qp {
     struct device *device;
     struct session *session; /* NULL: an XRC target */
-    uint8_t type; /* enum qp_type */
+    uint8_t type; /* enum ibv_qp_type; enum qp_type has the same values */
     struct qp *qp;
     uint32_t qpn;
     void *mem; /* memory of the engine, for the QP itself */
