@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How the engine copies bytes from and to memory that belongs to the users of QPs. The engine's owner supplies the
- * table: the daemon backs it with client memory, the simulator with plain arrays.
+/* The functions by which the engine reads and writes memory that belongs to the users of QPs. The engine's owner
+ * supplies them as a table: the daemon backs it with client memory, the simulator with plain arrays.
  *
  * None of these functions may call the engine. */
 #ifndef PUMICE_CORE_BASE_MEM_OPS_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How the engine asks its owner for work requests that the owner has not posted yet. The owner may leave requests in
- * its rings until the engine needs them: then an idle queue costs no copies.
+/* The functions by which the engine asks its owner for work requests that the owner has not posted yet. The owner may
+ * leave requests in its rings until the engine needs them: then an idle queue costs no copies.
  *
  * The engine calls an entry from within engine_rx and engine_tx. The entry may call back into the engine, but only the
  * functions that are named beside it. Every other call of the engine is forbidden until the entry returns. */

@@ -31,7 +31,7 @@ struct qp_info {
     uint64_t rnr_until; /* ns; 0: the QP does not wait for the peer's RNR timer */
     uint64_t timeout_ns; /* the QP's timeout in effect; 0: none */
     uint8_t probes; /* tail probes since the last progress */
-    bool retransmitting; /* it is sending packets again */
+    bool retransmitting; /* the QP is sending packets again */
     uint64_t window_bytes; /* present congestion window of the QP */
     uint64_t inflight_bytes;
     uint64_t rate; /* bytes per second, the limit after CNPs; 0: no limit */
@@ -44,7 +44,7 @@ struct qp_info {
     bool waiting_peer; /* waits for room in the window of the destination address, which other QPs share */
     bool waiting_drain; /* SQD: requests that began before are not done yet */
     bool windowless; /* an unreliable QP, which has no window of its own */
-    struct report failure; /* why it is in ERR or SQE: the first cause; kind REPORT_NONE: it is not */
+    struct report failure; /* the first cause of the state ERR or SQE; kind REPORT_NONE: there is none */
     struct engine_counters counters; /* this QP's */
 };
 void qp_info(const struct qp *qp, struct qp_info *info);

@@ -46,7 +46,7 @@ enum layout_cap {
     LAYOUT_CAP_COMPOSITE = 1 << 0,
     LAYOUT_CAP_INTERLEAVED = 1 << 1,
     LAYOUT_CAP_REPETITION = 1 << 2, /* an entry has several items per round; the same number for all entries */
-    LAYOUT_CAP_NONUNIFORM_REPETITION = 1 << 3, /* … a different number for each entry */
+    LAYOUT_CAP_NONUNIFORM_REPETITION = 1 << 3, /* as REPETITION; the number of items may differ between entries */
     LAYOUT_CAP_NONUNIFORM_TOTAL = 1 << 4, /* entries may end in different rounds */
     LAYOUT_CAP_ALL = (1 << 5) - 1,
 };
@@ -215,8 +215,8 @@ struct layout_cursor {
     uint64_t x[LAYOUT_MAX_DIMS]; /* index of the current item in each dimension */
 };
 
-/* Moves the cursor to the first of the bytes [off, off + len). False, with nothing set, if they are not all within
- * [0, total). len may be 0 at any offset within the layout or at its end. */
+/* Moves the cursor to the first of the bytes [off, off + len). Returns false, and sets nothing, if they are not all
+ * within [0, total). len may be 0 at any offset within the layout or at its end. */
 bool layout_seek(struct layout_cursor *c, const struct layout *l, uint64_t off, uint64_t len);
 /* Returns the next piece of the range. False: there is none left. */
 bool layout_next(struct layout_cursor *c, struct layout_segment *out);

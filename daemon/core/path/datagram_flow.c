@@ -207,7 +207,7 @@ void datagram_flow_expire(struct datagram_flow_table *t, struct peer_window *p, 
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
-/* Index of the address that the packet was sent to; 0 if it is not one of ours. */
+/* Index of the address that the packet was sent to; 0 if the address is not the device's. */
 static uint8_t address_index(const struct datagram_flow_table *t, const uint8_t gid[16])
 {
     for (uint8_t i = 0; i < t->cfg->num_gids; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Flow control of UC and UD packets, which are never acknowledged. Between two Pumice devices a full socket buffer
- * should not cause a storm of losses for UC and UD either. So the bytes that these QPs send count for the window of the
+ * should not make UC and UD lose many packets at once. So the bytes that these QPs send count for the window of the
  * destination address. A probe (wire/probe.h) follows every quarter of the window. The other device's answer says that
  * it took everything before the probe from its socket, and releases that many bytes.
  *

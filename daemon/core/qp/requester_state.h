@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The requester's state, and the entries of its send queue. The code is in daemon/core/requester. */
+/* The state of the requester, which is the half of a QP that sends requests, and the entries of its send queue. The
+ * code is in daemon/core/requester. */
 #ifndef PUMICE_CORE_QP_REQUESTER_STATE_H
 #define PUMICE_CORE_QP_REQUESTER_STATE_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder's state. The code is in daemon/core/responder. */
+/* The state of the responder, which is the half of a QP that carries out the peer's requests. The code is in
+ * daemon/core/responder. */
 #ifndef PUMICE_CORE_QP_RESPONDER_STATE_H
 #define PUMICE_CORE_QP_RESPONDER_STATE_H
 

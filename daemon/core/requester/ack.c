@@ -107,7 +107,7 @@ static void rnr_received(struct qp *qp, const struct pkt *p, uint64_t now)
     advance(qp, p->psn, now);
     COUNT(qp, rcvd_rnr_err);
     report_nak_rcvd(qp, p);
-    if (r->una_psn != p->psn) { /* a response before it was lost */
+    if (r->una_psn != p->psn) { /* a response before this packet was lost */
         req_lost_response(qp, now);
         return;
     }

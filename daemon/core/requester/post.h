@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Posting of send requests. */
+/* Posts send requests: checks them and puts them into the send queue of a QP. */
 #ifndef PUMICE_CORE_REQUESTER_POST_H
 #define PUMICE_CORE_REQUESTER_POST_H
 

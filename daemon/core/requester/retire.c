@@ -117,7 +117,8 @@ bool req_flush(struct qp *qp, uint64_t now)
         r->fail_status = r->fail_cause = 0;
         r->una = r->cur = r->unsent = ++r->sq.head;
     }
-    r->unsent_psn = r->next_psn; /* flushed requests take no PSNs: in SQE they are still needed */
+    /* flushed requests give their PSNs back: requests that are posted after SQE need them */
+    r->unsent_psn = r->next_psn;
     if (r->sq.head != r->sq.tail)
         qp_schedule(qp); /* posted after SQE was left */
     return false;

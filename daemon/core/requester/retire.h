@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Retirement of send requests, in order: completions of those that are done, and flushed completions after a
- * failure. */
+/* Takes send requests off the send queue, in order, and makes their completions: requests that are done, and after a
+ * failure the requests that are flushed. */
 #ifndef PUMICE_CORE_REQUESTER_RETIRE_H
 #define PUMICE_CORE_REQUESTER_RETIRE_H
 

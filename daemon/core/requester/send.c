@@ -58,7 +58,8 @@ static void assign_psns(struct qp *qp, struct send_wqe *w)
     r->unsent++;
 }
 
-/* Steps over the local operation at cur, and carries it out if it was not yet. False: it has to wait, or it failed. */
+/* Steps over the local operation at cur. Carries it out first, if that was not done before. False: the operation has to
+ * wait, or failed. */
 static bool step_over_local(struct qp *qp, struct send_wqe *w)
 {
     struct requester *r = &qp->req;
@@ -66,7 +67,7 @@ static bool step_over_local(struct qp *qp, struct send_wqe *w)
         return req_may_run_local(qp, w) && req_run_local(qp, w);
     if (w->local_error)
         return false;
-    r->cur++; /* it was carried out before the QP went back */
+    r->cur++; /* the operation was carried out before the QP went back */
     return true;
 }
 
@@ -192,7 +193,7 @@ static bool choose_probe(const struct requester *r, uint32_t *index, uint32_t *o
     return true;
 }
 
-/* Plans the probe that is due. PLAN_FULL: it stays due. */
+/* Plans the probe that is due. PLAN_FULL: the probe stays due. */
 static enum plan_verdict plan_probe(struct burst *s)
 {
     struct requester *r = &s->qp->req;

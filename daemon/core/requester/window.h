@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How much the requester may send: its own window of packets and bytes, the destination's window, which it shares with
- * other QPs, and the size of a READ request. */
+/* Limits how much the requester may send: its own window of packets and bytes, the destination's window, which it
+ * shares with other QPs, and the size of a READ request. */
 #ifndef PUMICE_CORE_REQUESTER_WINDOW_H
 #define PUMICE_CORE_REQUESTER_WINDOW_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Checks a request in the order of IBA 9.7.4 and carries it out at once. */
+/* Checks a request packet of an RC, XRC or UC QP in the order of IBA 9.7.4, and carries it out at once. */
 #ifndef PUMICE_CORE_RESPONDER_EXECUTE_H
 #define PUMICE_CORE_RESPONDER_EXECUTE_H
 

@@ -42,7 +42,7 @@ static void repeat_read(struct qp *qp, const struct pkt *p)
     uint64_t start = (uint64_t)off * qp->mtu;
     if (p->reth.rkey != res->rkey || p->reth.va != res->va + start || p->reth.length > res->length - start ||
         npkts > res->npkts - off)
-        return; /* it does not repeat the first request */
+        return; /* the packet does not repeat the first request */
     if (res->pending && res->next_pkt <= off && off + npkts <= res->end_pkt)
         return; /* these responses are already waiting to be sent */
     resp_answer_later(qp, res, off, off + npkts, true);

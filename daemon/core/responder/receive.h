@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The responder of reliable connections: PSN checks, duplicates, and the consequences of the verdict on a request. */
+/* The responder of RC and XRC QPs: checks the PSN of a request packet, answers duplicates, has new packets executed,
+ * and refuses bad requests by a NAK. */
 #ifndef PUMICE_CORE_RESPONDER_RECEIVE_H
 #define PUMICE_CORE_RESPONDER_RECEIVE_H
 

@@ -97,7 +97,7 @@ const struct tm_profile *tm_profile_of(const struct tag_list *tm)
 
 /* --- synchronization -------------------------------------------------------------------------- */
 
-/* Takes any reported count as it is. Counts those that an honest program can't send. */
+/* Takes any reported count as it is. A count that a correct program can't send is counted in odd_counts. */
 static void report(struct tag_list *tm, uint32_t unexpected_cnt, uint64_t now)
 {
     uint16_t cnt = (uint16_t)unexpected_cnt;

@@ -10,7 +10,7 @@ void tm_trace_add(struct tag_list *tm, struct tm_event ev, uint64_t now);
 
 /* Events are numbered from 0. Returns the number of the next event. */
 uint64_t tm_trace_end(const struct tag_list *tm);
-/* Returns event number n. False: it is too old, or has not happened yet. */
+/* Returns event number n. False: the event is too old, or has not happened yet. */
 bool tm_trace_get(const struct tag_list *tm, uint64_t n, struct tm_event *ev);
 
 /* Iterates over the listed entries in the order of posting: returns the one after e, or the first if e is NULL. NULL:

@@ -261,7 +261,7 @@ struct tm_info {
     X(SYNC, "sync")                                                                                                    \
     X(REFUSED_OP, "bad-op")       /* an operation that broke a rule */                                                 \
     X(ACTIVATE, "activate")       /* pending entries became active; entries: how many */                               \
-    X(UNCOUNT, "uncount")         /* a message that was delivered is taken back */                                     \
+    X(UNCOUNT, "uncount")         /* the count of a delivered message is taken back */                                 \
     X(MATCH, "match")             /* the following events are about messages */                                        \
     X(UNEXPECTED, "unexpected")   /* the message has matched no entry */                                               \
     X(WAIT, "rnr")                /* the message must wait for a buffer; repetitions are not traced */                 \
