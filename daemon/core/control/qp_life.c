@@ -90,7 +90,7 @@ static int assign_number(struct engine *e, struct qp *qp)
     }
 }
 
-/* Does the QP have what its type needs (11.2.5.1, A14.2)? */
+/* Does the QP have what its type needs (IBA 11.2.5.1, A14.2)? */
 static bool has_all_parts(const struct engine *e, const struct qp_init *init)
 {
     switch (init->type) {

@@ -132,7 +132,7 @@ static void ack_received(struct qp *qp, const struct pkt *p, uint64_t now)
     case AETH_ACK: {
         COUNT(qp, acks_rcvd);
         advance(qp, psn_add(p->psn, 1), now);
-        /* An ACK beyond a READ or atomic without its response: the response was lost (9.7.5.1.3). */
+        /* An ACK beyond a READ or atomic without its response: the response was lost (IBA 9.7.5.1.3). */
         if (psn_diff(p->psn, r->una_psn) >= 0 && r->una != r->unsent)
             req_lost_response(qp, now);
         break;

@@ -38,7 +38,7 @@ static uint8_t operation_of(const struct send_wqe *w, uint32_t off)
     return off + 1 == w->npkts ? ops[2] : ops[1];
 }
 
-#define QKEY_OWN 0x80000000u /* in a request: the QP's own Q_Key is to be sent instead (10.2.5) */
+#define QKEY_OWN 0x80000000u /* in a request: the QP's own Q_Key is to be sent instead (IBA 10.2.5) */
 
 /* Headers of packet off of a request; read_pkts: how many response packets a READ request asks for. */
 static void fill_headers(const struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t read_pkts, struct pkt *p)

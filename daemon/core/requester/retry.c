@@ -15,7 +15,7 @@ static bool outstanding(const struct requester *r)
     return r->una_psn != r->sent_psn;
 }
 
-/* A requester may wait up to four times as long as the attribute says (9.7.6.1.3). Where many processes share few
+/* A requester may wait up to four times as long as the attribute says (IBA 9.7.6.1.3). Where many processes share few
  * processors, its peer needs that time. Probes find losses much earlier. */
 uint64_t req_timeout_ns(const struct qp *qp)
 {

@@ -14,7 +14,7 @@
 #define OP_HAS_KIND                                                                                                    \
     (OP_IS_SEND | OP_IS_WRITE | OP_IS_READ | OP_IS_ATOMIC) /* other requests are ATOMIC WRITE and FLUSH */
 
-/* Does the packet continue the message under way (9.7.4.1.2)? */
+/* Does the packet continue the message under way (IBA 9.7.4.1.2)? */
 static enum rx_verdict check_sequence(const struct qp *qp, uint16_t props)
 {
     uint16_t kind = props & (OP_IS_SEND | OP_IS_WRITE);
@@ -24,7 +24,7 @@ static enum rx_verdict check_sequence(const struct qp *qp, uint16_t props)
     return qp->resp.message == kind ? V_OK : V_INVALID;
 }
 
-/* Do the QP's attributes allow such requests at all (9.7.4.1.4)? */
+/* Do the QP's attributes allow such requests at all (IBA 9.7.4.1.4)? */
 static enum rx_verdict check_granted(const struct qp *qp, const struct pkt *p)
 {
     uint16_t props = op_table[p->opcode].properties;
@@ -40,8 +40,8 @@ static enum rx_verdict check_granted(const struct qp *qp, const struct pkt *p)
     return (qp->attr.access & need) == need ? V_OK : V_INVALID;
 }
 
-/* Does the peer have more requests outstanding than it may (9.7.4.1.4)? With a limit of 0, every such request is too
- * many. Repeated answers do not count, since the first one may have arrived. */
+/* Does the peer have more requests outstanding than it may (IBA 9.7.4.1.4)? With a limit of 0, every such request is
+ * too many. Repeated answers do not count, since the first one may have arrived. */
 static enum rx_verdict check_outstanding(const struct qp *qp, const struct pkt *p)
 {
     uint32_t outstanding = qp->resp.res_pending - qp->resp.res_again;

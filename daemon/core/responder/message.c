@@ -46,7 +46,7 @@ enum rx_verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now)
     }
     if (p->payload_len > r->remaining)
         return V_LENGTH;
-    struct mkey *window = NULL; /* to be invalidated (9.4.1.1.3) */
+    struct mkey *window = NULL; /* to be invalidated (IBA 9.4.1.1.3) */
     if (op_table[p->opcode].headers & OP_HAS_IETH && !(window = mw_find_bound(&qp->e->keys, qp->qpn, p->inv_rkey)))
         return V_ACCESS;
     const uint8_t *inline_data = NULL;

@@ -11,7 +11,7 @@
 #include "daemon/core/responder/srq.h"
 #include "wire/syndrome.h"
 
-/* The consequences of a verdict (9.7.4.1.6, table 58; class B to F errors). */
+/* The consequences of a verdict (IBA 9.7.4.1.6, table 58; class B to F errors). */
 /* clang-format off */
 static const struct consequence {
     uint8_t syndrome; /* 0: nothing is sent */
@@ -31,7 +31,7 @@ static const struct consequence {
 
 /* --- duplicates ------------------------------------------------------------------------------- */
 
-/* A repeated READ may ask for a later part of the first one (9.7.5.1.7). */
+/* A repeated READ may ask for a later part of the first one (IBA 9.7.5.1.7). */
 static void repeat_read(struct qp *qp, const struct pkt *p)
 {
     struct resource *res = resp_find_resource(qp, p->psn, OP_READ_REQUEST);
@@ -65,7 +65,7 @@ static void duplicate(struct qp *qp, const struct pkt *p)
 
 /* --- consequences ----------------------------------------------------------------------------- */
 
-/* A packet beyond the expected one: packets were lost. The responder sends one NAK per gap (9.7.5.2.8). It sends
+/* A packet beyond the expected one: packets were lost. The responder sends one NAK per gap (IBA 9.7.5.2.8). It sends
  * another one only when the NAK was lost, too: that is, when the sender has gone back (it repeats its last packet or an
  * earlier one) and the expected packet still does not come. */
 static void out_of_sequence(struct qp *qp, const struct pkt *p)

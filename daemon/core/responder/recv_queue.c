@@ -64,7 +64,7 @@ bool resp_flush(struct qp *qp, uint64_t now)
         if (!event_room(qp->e))
             return true;
         qp->last_wqe_reported = true;
-        event_add(qp, EVENT_QP_LAST_WQE_REACHED); /* 11.6.3: now the QP can be destroyed without losing a request */
+        event_add(qp, EVENT_QP_LAST_WQE_REACHED); /* IBA 11.6.3: now the QP can be destroyed without losing a request */
     }
     return false;
 }
