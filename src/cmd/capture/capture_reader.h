@@ -41,7 +41,7 @@ void capture_reader_poll(struct capture_reader *reader);
 const struct pm_capture_record *capture_reader_next(struct capture_reader *reader, unsigned *source);
 void capture_reader_done(struct capture_reader *reader, unsigned source);
 
-/* Waits so many ms, or until a daemon ends. Returns false if all daemons have ended. */
+/* Waits at most ms milliseconds, or until a daemon ends. Returns false if all daemons have ended. */
 bool capture_reader_wait(struct capture_reader *reader, int ms);
 
 /* Ends the captures. The next capture_reader_poll finds the last packets. */

@@ -25,7 +25,8 @@ static void on_signal(int sig)
     stop = 1;
 }
 
-/* A second signal has its default effect: it ends a capture whose output blocks because nobody reads it. */
+/* A second signal has its default effect: it ends a capture that is blocked because the output
+ * has no reader. */
 static void catch_signals(void)
 {
     struct sigaction once = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};

@@ -18,7 +18,7 @@ struct capture {
      * for several: one daemon sends what another receives, so each packet is captured once. */
     struct pm_capture_req request;
     const char *device; /* NULL: all devices */
-    uint64_t limit; /* end after so many packets; 0: no limit */
+    uint64_t limit; /* number of packets after which the capture ends; 0: no limit */
     bool quiet; /* print only errors, and the summary if packets were dropped */
     int ready_fd; /* capture_run writes a byte there when the capture has begun; -1: none */
     struct capture_output out;

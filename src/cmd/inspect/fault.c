@@ -102,7 +102,8 @@ int cmd_fault(int argc, char **argv)
     req.seed = o.seed;
     if (target_options_find(&o.target, &t) != 0)
         return 1;
-    /* There is no transaction over all hosts. But the first daemon already refuses an invalid specification. */
+    /* The change is not atomic over all hosts. But an invalid specification changes none: the first daemon
+     * refuses it. */
     for (unsigned i = 0; i < t.n; i++) {
         targets_socket(&t, i, path);
         if (set_one(path, &req) != 0)

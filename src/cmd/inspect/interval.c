@@ -46,7 +46,7 @@ static json_t *growth(const json_t *before, const json_t *now)
     return o;
 }
 
-/* The object in the list whose member `name` equals that of `like`; NULL: none. */
+/* The object in the list that has the same member `name` as `like`; NULL: none. */
 static const json_t *find_same(const json_t *list, const json_t *like, const char *name)
 {
     const json_t *one;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice layout: explains a description of non-contiguous memory, computed by the engine's own code. */
+/* pumice layout: prints the pieces of memory of a window over non-contiguous memory. The window is described in a file,
+ * or belongs to a running program (layout_live.h). The engine's code computes the addresses. */
 #include "src/cmd/inspect/inspect.h"
 
 #include <argp.h>
@@ -155,7 +156,7 @@ static bool joins(const struct line *a, const struct line *b)
            memcmp(a->path, b->path, a->depth * sizeof(a->path[0])) == 0;
 }
 
-/* Finds the next piece that is in a region, directly or through other windows. Returns false at the end. */
+/* Finds the next piece that is in a memory region, directly or through other windows. Returns false at the end. */
 static bool next_line(const struct layout_file *f, struct layout_walk *w, struct line *out)
 {
     struct layout_segment p;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice top: prints a table of devices and queue pairs with rates, again and again. */
+/* pumice top: prints a table of devices and queue pairs with rates, and repeats it at regular times. */
 #include "src/cmd/inspect/inspect.h"
 
 #include <argp.h>

@@ -32,7 +32,7 @@ struct lab {
     bool keep_logs;
     bool starting; /* the daemons are starting: lab_start prints errors, and lab_ended prints none */
     bool stopping; /* the daemons got the signal to end */
-    bool crashed; /* a daemon ended by itself, with an error */
+    bool crashed; /* a daemon crashed, failed, or did not end when it was told to */
     pid_t guard; /* a process that removes the directory if this process is killed */
     int guard_pipe;
     struct lab_host host[HOSTS_MAX];
