@@ -98,6 +98,7 @@ bool engine_pop_check(struct engine *e, struct check *c);
 
 /* Returns the next moment at which engine_expire has something to do, or NEVER. It may be early. */
 uint64_t engine_deadline(const struct engine *e);
+/* Does the work of all timers that are due. */
 void engine_expire(struct engine *e, uint64_t now);
 
 #endif

@@ -8,6 +8,7 @@
 
 struct qp;
 
+/* The attributes as ibv_query_qp reports them: rq_psn and sq_psn are the present ones. */
 void qp_query(const struct qp *qp, struct qp_attr *attr);
 enum qp_state qp_state(const struct qp *qp);
 

@@ -234,6 +234,7 @@ struct layout_span {
 };
 /* [off, off + len) must be within [0, total), and len > 0. It takes as long as layout_seek. */
 void layout_span(struct layout_span *s, const struct layout *l, uint64_t off, uint64_t len);
+/* Does the entry have bytes in the range? */
 bool layout_span_has(const struct layout_span *s, uint32_t entry);
 
 /* A stack of cursors, one for each nested layout. */

@@ -48,6 +48,7 @@ struct datagram_flow_table {
     uint32_t seen_head, seen_tail;
 };
 
+/* cfg, timers, peers and counters are parts of the engine, and stay valid as long as the table. */
 void datagram_flow_table_init(struct datagram_flow_table *t, const struct engine_config *cfg,
                               struct timer_wheel *timers, struct peer_window_table *peers,
                               struct engine_counters *counters);

@@ -12,6 +12,7 @@ struct qp;
 
 /* Takes the oldest report. False: there is none. While the owner takes none, reports that find no room are counted. */
 bool engine_pop_report(struct engine *e, struct report *r);
+/* Number of reports for which the ring had no slot. */
 uint64_t engine_reports_lost(const struct engine *e);
 /* Adds to a report the fields of a packet: opcode and PSN, and key and address if the packet has them. The first packet
  * of a message has more of these fields than the following ones. */

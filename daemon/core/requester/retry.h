@@ -32,6 +32,7 @@ static inline void retry_progress(struct qp *qp, uint64_t now)
 
 /* The next moment at which req_expire has something to do; NEVER: none. */
 uint64_t req_deadline(const struct qp *qp);
+/* Does the work of the requester's timers that are due: ends an RNR wait, or retransmits. */
 void req_expire(struct qp *qp, uint64_t now);
 /* The QP's timeout in effect, ns. attr.timeout must not be 0. */
 uint64_t req_timeout_ns(const struct qp *qp);

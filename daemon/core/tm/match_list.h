@@ -30,6 +30,7 @@ struct tm_list {
     uint32_t active, pending; /* numbers of entries */
 };
 
+/* n: number of classes, at least as many as the list can have entries. num_buckets: a power of two. */
 void tm_list_init(struct tm_list *l, struct list_node *buckets, uint32_t num_buckets, struct mask_class *classes,
                   uint32_t n);
 /* The caller sets tag and mask. The list sets seq. */
@@ -37,6 +38,7 @@ void tm_list_append(struct tm_list *l, struct tm_entry *e, bool active);
 void tm_list_remove(struct tm_list *l, struct tm_entry *e);
 /* Makes all pending entries active, and returns their number. */
 uint32_t tm_list_activate(struct tm_list *l);
+/* Is a listed entry active, so that it can match messages? */
 bool tm_list_active(const struct tm_list *l, const struct tm_entry *e);
 /* Returns the first matching entry in the order of posting, active or not. NULL: none. Adds the number of comparisons
  * to *depth. */

@@ -22,6 +22,7 @@ struct tag_list {
     uint64_t now; /* the latest known time */
 };
 
+/* Has the program reported all unexpected messages, and is none arriving? */
 static inline bool tm_in_sync(const struct tag_list *tm)
 {
     return tm->hw_cnt == tm->sw_cnt && tm->inflight == 0;
