@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Encodes and decodes probes between Pumice devices. A probe is the payload of a UD SEND Only packet to QP 2, a number
  * that no verbs QP has, with its own Q_Key. A NIC or rxe silently drops such a packet. A Pumice device answers with the
- * same fields. The answer tells the sender that the other device has read all earlier datagrams from its socket (flow
- * control of datagrams), or that packets of this size arrive (connectivity checks).
+ * same fields. For flow control of datagrams, the answer shows that the other device has read all earlier datagrams
+ * from its socket. For connectivity checks, it shows that packets of this size arrive.
  *
  *     0  magic "PMCE"              4  version 1   5  kind   6  purpose   7  reserved, 0
  *     8  sequence                 12  size of the probe's payload, padding included

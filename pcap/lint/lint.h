@@ -4,8 +4,8 @@
  *
  * A capture shows the packets that passed one place. Before that place, the network may have lost, duplicated or
  * reordered packets, so a missing packet alone is no violation. It is a violation if a packet is acknowledged that the
- * capture does not have. If the capture records the direction of packets, the linter judges the packets that leave an
- * interface more strictly, because nothing was lost before that place. */
+ * capture does not have. If the capture records directions, the linter judges packets that leave an interface more
+ * strictly: no packet was lost before that place. */
 #ifndef PUMICE_PCAP_LINT_LINT_H
 #define PUMICE_PCAP_LINT_LINT_H
 

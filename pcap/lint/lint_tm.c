@@ -232,8 +232,8 @@ static bool data_fetched(const struct rndv *e)
 
 /* Corrects the READs of request e, whose FIN has come. Several requests may offer the same memory. A READ does not say
  * which of them it serves, but a FIN does. If the capture lacks the first READ, the second READ was counted for the
- * wrong request. So if the data of e are incomplete, and those of another request for the same memory are complete,
- * this exchanges the READs of the two. The READs are in `flow`. */
+ * wrong request. So if the data of e are incomplete, this looks for another request for the same memory whose data are
+ * complete. It exchanges the READs of the two. The READs are in `flow`. */
 static void exchange_reads(struct lint *l, struct flow *flow, struct rndv *e, size_t most)
 {
     struct flow *other = flow->peer;

@@ -15,8 +15,9 @@ struct layout_live {
     uint32_t most; /* pieces to print; at most PM_LAYOUT_PIECES */
     bool json;
 };
-/* Requests the windows from the daemons and prints them. Returns the exit code. It is 1 if a daemon does not answer, if
- * there is no such window, or if the window is not bound or does not have these bytes (any more). Otherwise it is 0. */
+/* Requests the windows from the daemons and prints them. Returns the exit code. It is 1 if a daemon does not answer,
+ * there is no such window, or the window is not bound. It is also 1 if the window does not have these bytes (any more).
+ * Otherwise it is 0. */
 int layout_live(const struct layout_live *l, const struct target_options *target);
 
 #endif

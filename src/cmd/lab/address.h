@@ -19,9 +19,9 @@ int address_check(const char *text);
  * long. */
 int address_split(const char *text, char (*out)[INET6_ADDRSTRLEN], unsigned max);
 
-/* Waits until no other lab is starting in this network namespace, because two labs that search for free addresses at
- * the same time may choose the same ones. Returns a descriptor, which the caller closes when its lab has started.
- * Returns -1 if the wait takes too long; the lab may then start without the lock. */
+/* Waits until no other lab is starting in this network namespace. Two labs that search for free addresses at the same
+ * time may choose the same ones. Returns a descriptor, which the caller closes when its lab has started. Returns -1 if
+ * the wait takes too long; the lab may then start without the lock. */
 int address_lock(void);
 
 #endif

@@ -100,8 +100,9 @@ static bool autogroup(const struct doctor_report *report, pid_t pid, char *group
 }
 
 /* Checks whether the daemon is in the session of this command. The kernel shares processors between sessions first, so
- * a daemon on a shared processor answers faster if it is in the session of its programs (docs/mpi.md). With socket
- * activation, the peer of the socket is the service manager, which is also in another session. */
+ * sessions matter when the daemon and its programs share a processor: the daemon answers faster in their session
+ * (docs/mpi.md). With socket activation, the peer of the socket is the service manager, which is also in another
+ * session. */
 static void check_session(struct doctor_report *report, int sock)
 {
     struct ucred peer;
