@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- Adds to Wireshark 4.0 what it does not show of RoCEv2: tag matching (TMH, RVH, a rendezvous linked from request to
--- FIN), XRC, FLUSH, ATOMIC WRITE and CNP, the check of the ICRC, reassembled messages and READs of several packets,
--- lost and repeated packets.
+-- A dissector for the parts of RoCEv2 that Wireshark 4.0 does not show: tag matching (TMH, RVH, a rendezvous linked
+-- from request to FIN), XRC, FLUSH, ATOMIC WRITE and CNP, the check of the ICRC, reassembled messages and READs of several
+-- packets, lost and repeated packets.
 --
 --     tshark -X lua_script:pumice.lua -2 -R frame -r FILE -V
 --
@@ -30,7 +30,7 @@ local H, D = base.HEX, base.DEC
 local F = {
     op = ProtoField.string("pumice.bth.name", "Operation"),
     peer = ProtoField.uint32("pumice.flow.peer_qp", "QP of the other direction", H),
-    -- extended headers, under their names in infiniband.*
+    -- extended headers, with the names that Wireshark's infiniband.* fields have
     srqn = ProtoField.uint24("pumice.xrceth.srqn", "XRC SRQ number", H),
     feth_plt = ProtoField.uint32("pumice.feth.plt", "Placement type", H, {
         [0] = "none", "global visibility", "persistence", "global visibility and persistence"}, 0x0000000f),
@@ -158,8 +158,8 @@ claim:register_heuristic("infiniband.payload", function(tvb, _, tree)
     return true
 end)
 
--- These fields exist only if there is a tree, which not every pass has: in its first pass, tshark -2 has a tree only
--- with -R, -Y or --color.
+-- These fields exist only in a pass that has a tree. In its first pass, tshark -2 has a tree only with -R, -Y or
+-- --color.
 local f_ip4, f_ip6 = Field.new("ip"), Field.new("ipv6")
 local f_comment, f_direction = Field.new("frame.comment"), Field.new("frame.packet_flags_direction")
 local OUTBOUND = 2
@@ -177,8 +177,8 @@ local function ip_header()
     return best and best.range:raw()
 end
 
--- The number of the QP that sent the packet, if one of Pumice's comments says so (pcap/note.h); else nil. In a
--- received packet, the comments name the receiving QP, which the packet itself names too.
+-- The number of the QP that sent the packet, if a comment of Pumice (pcap/note.h) names it; else nil. In a received
+-- packet, the comments name the receiving QP, which the packet itself names too.
 local function sender_of()
     local direction = f_direction()
     if not direction or direction.value ~= OUTBOUND then
@@ -477,8 +477,8 @@ end
 
 function pumice.dissector(tvb, pinfo, tree)
     local ports = {pinfo.src_port, pinfo.dst_port} -- Wireshark's dissector overwrites them with QP numbers
-    -- If the opcode is damaged, the packet can be too short for Wireshark's dissector. It marks the packet and raises
-    -- an error. The ICRC below shows the cause.
+    -- If the opcode is damaged, the packet can be too short for Wireshark's dissector. Wireshark then marks the packet
+    -- and raises an error, which pcall ignores. The ICRC below shows the cause.
     pcall(infiniband.call, infiniband, tvb, pinfo, tree)
     dissect(tvb, pinfo, tree, ports)
     return tvb:len()
@@ -498,7 +498,7 @@ if gui_enabled() then
         window:set(track.report())
     end, MENU_TOOLS_UNSORTED)
 else
-    -- A listener, because its draw() is called at the end.
+    -- tshark calls the draw() of a listener when the capture ends.
     local tap = Listener.new("frame", "pumice")
     function tap.draw()
         if P.statistics then

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- The state that pumice.lua keeps of a capture: flows, the order of PSNs, messages of several packets, READs, and
--- rendezvous from request to FIN. M.packet sees each packet once, in order, and returns a record for it. Later packets
--- may add to the record. pumice.lua loads this file. Wireshark may also load it by itself, as every file of a plugin
--- folder. That has no effect.
+-- Keeps the state of a capture for pumice.lua: flows, the order of PSNs, messages of several packets, READs, and
+-- rendezvous from request to FIN. pumice.lua passes each packet once, in order, to M.packet, which returns a record of
+-- it. Later packets may add to the record. pumice.lua loads this file. Wireshark also loads it, if it is in a plugin
+-- folder, because Wireshark loads every file there. That has no effect.
 
 local M = {}
 
 local PSNS = 0x1000000
 local RESTART = 0x10000 -- a jump by more PSNs is a new connection with an old QP number
 
--- A *half* is the flow from one address to one QP at another address: a packet names only its destination QP. Two
--- halves make a connection. A response whose PSN is that of a request shows which two belong together. That is a
--- guess, because many connections begin with the same PSNs. The comments in Pumice's captures name the QP that sent a
--- packet. Then a half is the flow from that QP to the other one, and no guess is needed.
+-- A *half* is the flow from one address to one QP at another address, because a packet names only its destination QP.
+-- Two halves make a connection. If a response has the PSN of a request, their halves belong together. That is a guess,
+-- because many connections begin with the same PSNs. The comments in Pumice's captures name the QP that sent a packet.
+-- Then a half is the flow from that QP to the other one, and no guess is needed.
 local halves, newest, by_pair, records, rendezvous, stats
 
 function M.reset()
@@ -33,7 +33,8 @@ local function key_of(src, dst, qpn, sender)
     return src .. " " .. dst .. " " .. qpn .. (sender and " " .. sender or "")
 end
 
--- sender: the QP that sent the packet. nil: not known; then the packet belongs to the newest half to this QP.
+-- Returns the half of a packet, and true if a new connection uses an old QP number. sender: the QP that sent the
+-- packet. If sender is nil (not known), the packet belongs to the newest half to this QP.
 local function half_of(src, dst, qpn, sender)
     local anybody = key_of(src, dst, qpn)
     local key = key_of(src, dst, qpn, sender)
@@ -55,12 +56,12 @@ local function half_of(src, dst, qpn, sender)
     return h, before and before.sender and sender
 end
 
--- May these be the two directions of a connection, by what is known of their QPs?
+-- True if the known QP numbers allow these halves to be the two directions of a connection.
 local function fit(a, b)
     return (not a.sender or a.sender == b.qpn) and (not b.sender or b.sender == a.qpn)
 end
 
--- All halves in the opposite direction between the same addresses. Only the peer, once it is known.
+-- The peer of h. If the peer is not known: all halves in the opposite direction between the same addresses.
 local function opposite(h)
     if h.peer then
         return {h.peer}
@@ -68,8 +69,9 @@ local function opposite(h)
     return by_pair[h.dst .. " " .. h.src] or {}
 end
 
--- The halves that may hold the rendezvous request of a READ or FIN in h. If a device answers, it is the peer. Software
--- has to answer on a connection of its own, because the connection of the request belongs to the device.
+-- The halves that may have the rendezvous request for a READ or FIN in h, the most likely first. If a device answers,
+-- the request is in the peer of h. Software answers on another connection, because the connection of the request
+-- belongs to the device.
 local function offerers(h)
     local list = {h.peer}
     for _, other in ipairs(by_pair[h.dst .. " " .. h.src] or {}) do
@@ -113,7 +115,7 @@ local function learn_mtu(h, mtu)
     end
 end
 
--- The half whose requests are answered by the responses in h.
+-- The half with the requests that the responses in h answer.
 local function asked(h, psn)
     if h.peer then
         return h.peer
@@ -275,8 +277,7 @@ end
 
 -- --- tag matching --------------------------------------------------------------------------------------------------------
 
--- The kind of a SEND on a half with tag matching headers, if it is not a matching rendezvous request or FIN. nil: a
--- request without an offer.
+-- The kind of a SEND that has a tag matching header and is not part of a known rendezvous. nil: a rendezvous request.
 local function kind_of(t)
     if t.opcode == 3 and t.whole then
         return "eager"
@@ -307,8 +308,8 @@ local function copy(rec, original)
     rec.tm, rec.notag, rec.rndv, rec.fin_strange = original.tm, original.notag, original.rndv, original.fin_strange
 end
 
--- Records that SENDs in h have tag matching headers. Earlier SENDs had them too. Until now they were only counted,
--- because most connections have no headers and may have millions of SENDs. M.again marks them.
+-- Notes that SENDs in h have tag matching headers. Earlier SENDs in h had them too, but they were only counted in
+-- h.early: most connections have no such headers, and may have millions of SENDs. M.again marks the earlier SENDs.
 local function has_headers(h)
     if h.tm then
         return
@@ -394,8 +395,8 @@ local function may_have_header(p)
     return p.op.service ~= "UC" and p.op.service ~= "UD"
 end
 
--- Processes a packet again that M.packet has seen, with the same p and t. Later packets may have shown that it has a
--- header.
+-- Processes again a packet that M.packet has seen, with the same p and t. Later packets may have shown that the packet
+-- has a tag matching header.
 function M.again(rec, p, t)
     if t and may_have_header(p) and rec.half.tm and not rec.tm then
         mark(rec, t)

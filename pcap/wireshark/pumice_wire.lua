@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Decodes the bytes of a RoCEv2 packet for pumice.lua: opcodes (IBA 9.2.1, table 38; annexes A14, A17, A19), headers,
--- ICRC. pumice.lua loads this file. Wireshark may also load it by itself, as every file of a plugin folder. That has
--- no effect.
+-- ICRC. pumice.lua loads this file. Wireshark also loads it, if it is in a plugin folder, because Wireshark loads every
+-- file there. That has no effect.
 
 local M = {}
 local bits = bit32 or bit
 
 M.SERVICE = {[0x00] = "RC", [0x20] = "UC", [0x60] = "UD", [0x80] = "CNP", [0xa0] = "XRC"}
 
--- Describes an operation. headers: the headers behind the BTH, except XRCETH and DETH. kind: the kind of message.
--- place: the packet's place in the message.
+-- Describes an operation. kind: the kind of message. place: the packet's place in the message. The other arguments are
+-- the headers after the BTH, except XRCETH and DETH.
 local function op(name, kind, place, ...)
     return {name = name, kind = kind, place = place, headers = {...}}
 end
@@ -45,7 +45,7 @@ M.HEADER_LEN = {
     xrceth = 4, deth = 8, feth = 4, reth = 16, atomiceth = 28, aeth = 4, atomicacketh = 8, immdt = 4, ieth = 4,
 }
 
--- Does the service have the operation?
+-- True if the service has the operation.
 local function legal(service, operation)
     if service == 0x20 then
         return operation < 0x0c
@@ -77,19 +77,19 @@ for service, name in pairs(M.SERVICE) do
         end
     end
 end
--- Annex A17 defines 0x81; Wireshark and some devices use 0x80.
+-- Annex A17 defines opcode 0x81 for CNPs. Wireshark 4.0 and some devices use 0x80.
 for _, code in ipairs({0x80, 0x81}) do
     M.ops[code] = {name = "CNP", kind = "cnp", place = "only", headers = {}, service = "CNP", request = false}
 end
 
--- Operations that Wireshark 4.0 does not dissect.
+-- True if Wireshark 4.0 does not dissect the opcode.
 function M.is_unknown_to_wireshark(opcode)
     local service, operation = bits.band(opcode, 0xe0), bits.band(opcode, 0x1f)
     return service == 0xa0 or service == 0x80 or operation == 0x1c or operation == 0x1d
 end
 
--- Parses the packet in tvb at off. It is len bytes long; the capture has `have` of them. Returns {opcode, op, psn,
--- qpn, pad, at = {header = offset}, payload = offset, payload_len}, or nil if it is too short for its headers or the
+-- Parses the packet in tvb at off. The packet has len bytes, and the capture has `have` of them. Returns {opcode, op,
+-- psn, qpn, pad, at = {header = offset}, payload = offset, payload_len}, or nil if it is too short for its headers or the
 -- opcode is undefined.
 function M.parse(tvb, off, len, have)
     if have < 12 then
@@ -154,8 +154,8 @@ local function masked(s, ...)
 end
 
 -- Computes the ICRC of a packet. ip: its IP header. udp: the eight bytes of the UDP header. packet: from the BTH up to
--- the ICRC, without it. A capture has everything that the ICRC covers, also the IPv4 identification, so the check is a
--- full one.
+-- the ICRC, without it. A capture has all bytes that the ICRC covers, also the IPv4 identification, so the check is
+-- complete.
 function M.icrc(ip, udp, packet)
     if math.floor(ip:byte(1) / 16) == 4 then
         ip = masked(ip, 2, 9, 11, 12) -- TOS, TTL, checksum
@@ -184,7 +184,7 @@ local rnr_us = {
     20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
 }
 
--- Returns "ack", "rnr", "nak" or "reserved", and the same in words.
+-- Returns the kind ("ack", "rnr", "nak" or "reserved") and a description of the syndrome.
 function M.syndrome(s)
     local kind, value = bits.band(s, 0xe0), bits.band(s, 0x1f)
     if kind == 0 then
