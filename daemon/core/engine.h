@@ -20,8 +20,8 @@
  *
  * This header has the engine as a whole. The headers that it includes have the calls for QPs, SRQs, keys, completions
  * and reports. */
-#ifndef PUMICE_CORE_ENGINE_H
-#define PUMICE_CORE_ENGINE_H
+#ifndef PUMICE_DAEMON_CORE_ENGINE_H
+#define PUMICE_DAEMON_CORE_ENGINE_H
 
 #include "daemon/core/base/config.h"
 #include "daemon/core/base/mem_ops.h"

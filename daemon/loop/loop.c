@@ -126,16 +126,15 @@ static void announce(struct device *d, bool sleeping)
 {
     struct session *s;
 
-    TAILQ_FOREACH(s, &d->sessions, link)
-    doorbells_set_sleeping(&s->doorbells, sleeping);
+    TAILQ_FOREACH (s, &d->sessions, link)
+        doorbells_set_sleeping(&s->doorbells, sleeping);
 }
 
 static bool doorbell_pending(const struct device *d)
 {
     const struct session *s;
 
-    TAILQ_FOREACH(s, &d->sessions, link)
-    {
+    TAILQ_FOREACH (s, &d->sessions, link) {
         if (doorbells_pending(&s->doorbells))
             return true;
     }

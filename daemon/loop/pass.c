@@ -137,8 +137,8 @@ bool device_pass(struct device *d, uint64_t now)
 
     d->now = now;
     d->tx.hold_acks = d->tx.held = false;
-    TAILQ_FOREACH(s, &d->sessions, link)
-    work += doorbells_scan(&s->doorbells, now);
+    TAILQ_FOREACH (s, &d->sessions, link)
+        work += doorbells_scan(&s->doorbells, now);
     if (!TAILQ_EMPTY(&d->backlog))
         work += drain_backlog(d, now);
     if (!TAILQ_EMPTY(&d->waiting_tm_srqs))

@@ -88,8 +88,7 @@ unsigned device_rx_groups(struct device *d, uint64_t now)
     struct mcast_group *g;
     unsigned packets = 0;
 
-    TAILQ_FOREACH(g, &d->groups, link)
-    {
+    TAILQ_FOREACH (g, &d->groups, link) {
         unsigned datagrams;
 
         if (g->hot_until <= now || g->fd < 0)

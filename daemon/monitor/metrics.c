@@ -72,8 +72,7 @@ static void put_devices(FILE *to, const json_t *devices, unsigned k)
     size_t i;
 
     put_head(to, "pumice_", counters[k].name, counters[k].text, highest ? "gauge" : "counter");
-    json_array_foreach(devices, i, d)
-    {
+    json_array_foreach (devices, i, d) {
         fprintf(to, "pumice_%s%s{", counters[k].name, highest ? "" : "_total");
         put_label(to, "device", word(d, "name"));
         fprintf(to, "} %" JSON_INTEGER_FORMAT "\n",
@@ -99,10 +98,8 @@ static void put_qps(FILE *to, const json_t *devices, unsigned k)
     const json_t *d, *qp, *v;
     size_t i, j;
 
-    json_array_foreach(devices, i, d)
-    {
-        json_array_foreach(json_object_get(d, "qps"), j, qp)
-        {
+    json_array_foreach (devices, i, d) {
+        json_array_foreach (json_object_get(d, "qps"), j, qp) {
             v = json_object_get(json_object_get(qp, "counters"), counters[k].name);
             if (!v)
                 continue;
@@ -123,16 +120,14 @@ static void put_gauges(FILE *to, const json_t *devices)
     size_t i;
 
     put_head(to, "pumice_", "port_up", "whether the interface is up", "gauge");
-    json_array_foreach(devices, i, d)
-    {
+    json_array_foreach (devices, i, d) {
         fputs("pumice_port_up{", to);
         put_label(to, "device", word(d, "name"));
         fprintf(to, "} %d\n", strcmp(word(d, "port"), "active") == 0);
     }
     for (unsigned k = 0; k < sizeof(lists) / sizeof(lists[0]); k++) {
         put_head(to, "pumice_", lists[k], "how many there are now", "gauge");
-        json_array_foreach(devices, i, d)
-        {
+        json_array_foreach (devices, i, d) {
             fprintf(to, "pumice_%s{", lists[k]);
             put_label(to, "device", word(d, "name"));
             fprintf(to, "} %zu\n", json_array_size(json_object_get(d, lists[k])));

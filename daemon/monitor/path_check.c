@@ -248,8 +248,8 @@ static void decide(struct path_check *c, struct path *p)
              d->name, gid_text(p->gid, text), p->size, p->tries, what_fails(p), limit, what_to_do(p));
     if (d->settings->path_check != PATH_CHECK_ENFORCE)
         return;
-    TAILQ_FOREACH(s, &d->sessions, link)
-    handles_each(&s->qps, give_up_one, p);
+    TAILQ_FOREACH (s, &d->sessions, link)
+        handles_each(&s->qps, give_up_one, p);
 }
 
 /* --- probes ------------------------------------------------------------------------------------ */

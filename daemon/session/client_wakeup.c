@@ -60,8 +60,7 @@ void client_wakeup_pass(struct device *d, uint64_t now)
     uint32_t cpu = (uint32_t)sched_getcpu();
     struct session *s;
 
-    TAILQ_FOREACH(s, &d->sessions, link)
-    {
+    TAILQ_FOREACH (s, &d->sessions, link) {
         if (atomic_load_explicit(&s->page->cpu, memory_order_relaxed) != cpu)
             atomic_store_explicit(&s->page->cpu, cpu, memory_order_relaxed);
         check_wait(s, now);
@@ -72,8 +71,7 @@ void client_wakeup_all(struct device *d)
 {
     struct session *s;
 
-    TAILQ_FOREACH(s, &d->sessions, link)
-    {
+    TAILQ_FOREACH (s, &d->sessions, link) {
         if (atomic_load(&s->page->waiting) != 0)
             end_wait(s);
     }

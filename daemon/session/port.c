@@ -12,8 +12,8 @@ static void send_all(struct device *d, uint32_t type)
 {
     struct session *s;
 
-    TAILQ_FOREACH(s, &d->sessions, link)
-    session_event(s, type, 1);
+    TAILQ_FOREACH (s, &d->sessions, link)
+        session_event(s, type, 1);
 }
 
 static void address_refresh(struct device *d)

@@ -102,7 +102,7 @@ json_t *layout_status_device(struct device *d, const struct pm_layout_req *rq)
 {
     struct call call = {.rq = rq, .windows = json_array()};
 
-    TAILQ_FOREACH(call.session, &d->sessions, link)
-    handles_each((struct handles *)&call.session->mws, add_window, &call);
+    TAILQ_FOREACH (call.session, &d->sessions, link)
+        handles_each((struct handles *)&call.session->mws, add_window, &call);
     return json_pack("{s:s, s:o}", "name", d->name, "windows", call.windows);
 }

@@ -93,8 +93,8 @@ json_t *xrcd_status(const struct xrcd *x)
     unsigned targets = 0;
     json_t *o = json_object();
 
-    TAILQ_FOREACH(q, &x->targets, xrcd_link)
-    targets++;
+    TAILQ_FOREACH (q, &x->targets, xrcd_link)
+        targets++;
     json_object_set_new(o, "xrcd", json_number(x->number));
     json_object_set_new(o, "inode", x->fd >= 0 ? json_number(x->ino) : json_null());
     json_object_set_new(o, "opens", json_number(x->opens));

@@ -96,8 +96,8 @@ static void add_owner(json_t *o, const struct client_qp *q)
         return;
     }
     json_t *openers = json_array();
-    TAILQ_FOREACH(t, &q->openers, client_qp_link)
-    json_array_append_new(openers, json_number(t->session->number));
+    TAILQ_FOREACH (t, &q->openers, client_qp_link)
+        json_array_append_new(openers, json_number(t->session->number));
     json_object_set_new(o, "session", json_null());
     json_object_set_new(o, "openers", openers);
 }

@@ -90,8 +90,8 @@ static json_t *groups_json(const struct device *d)
     json_t *list = json_array();
     const struct mcast_group *g;
 
-    TAILQ_FOREACH(g, &d->groups, link)
-    json_array_append_new(list, mcast_group_status(g));
+    TAILQ_FOREACH (g, &d->groups, link)
+        json_array_append_new(list, mcast_group_status(g));
     return list;
 }
 
@@ -125,8 +125,8 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "usage", usage_json(d));
     json_object_set_new(o, "counters", device_counters(d));
     counter_name_add(o, engine_counters(d->engine), &d->io, true);
-    TAILQ_FOREACH(s, &d->sessions, link)
-    add_session(s, &l);
+    TAILQ_FOREACH (s, &d->sessions, link)
+        add_session(s, &l);
     handles_each(&d->targets, add_qp, l.qps);
     handles_each(&d->xrcds, add_xrcd, l.xrcds);
     json_object_set_new(o, "sessions", l.sessions);

@@ -131,7 +131,7 @@ json_t *tm_status_device(struct device *d, const struct pm_tm_req *rq)
 {
     struct call call = {.rq = rq, .lists = json_array()};
 
-    TAILQ_FOREACH(call.session, &d->sessions, link)
-    handles_each((struct handles *)&call.session->srqs, add_list, &call);
+    TAILQ_FOREACH (call.session, &d->sessions, link)
+        handles_each((struct handles *)&call.session->srqs, add_list, &call);
     return json_pack("{s:s, s:o}", "name", d->name, "lists", call.lists);
 }

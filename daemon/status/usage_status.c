@@ -25,8 +25,8 @@ json_t *usage_json(struct device *d)
     json_t *o = json_object();
     const struct session *s;
 
-    TAILQ_FOREACH(s, &d->sessions, link)
-    handles_each(&s->qps, add, &sent);
+    TAILQ_FOREACH (s, &d->sessions, link)
+        handles_each(&s->qps, add, &sent);
     handles_each(&d->targets, add, &sent);
     json_object_set_new(o, "makers", json_integer(d->usage.makers));
     json_object_set_new(o, "connected", json_integer((json_int_t)d->usage.connected));

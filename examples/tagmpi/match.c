@@ -36,8 +36,7 @@ struct tagmpi_request *match_posted(const struct request_list *posted, uint64_t 
 {
     struct tagmpi_request *r;
 
-    TAILQ_FOREACH(r, posted, link)
-    {
+    TAILQ_FOREACH (r, posted, link) {
         if (tag_matches(tag, &r->pattern))
             return r;
     }
@@ -48,8 +47,7 @@ struct unexpected *match_unexpected(const struct unexpected_list *list, const st
 {
     struct unexpected *u;
 
-    TAILQ_FOREACH(u, list, link)
-    {
+    TAILQ_FOREACH (u, list, link) {
         if (tag_matches(u->tag, p))
             return u;
     }

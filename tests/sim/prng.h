@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The simulator's only source of randomness: xoshiro256** seeded by splitmix64. One seed gives the same run on every
  * machine. */
-#ifndef PUMICE_SIM_PRNG_H
-#define PUMICE_SIM_PRNG_H
+#ifndef PUMICE_TESTS_SIM_PRNG_H
+#define PUMICE_TESTS_SIM_PRNG_H
 
 #include <stdbool.h>
 #include <stddef.h>

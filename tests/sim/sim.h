@@ -19,8 +19,8 @@
  *     oracle.c               the expected content of memory
  *     dump.c                 the output after a failure
  *     goodput.c              a separate measurement: the speed of a lossy connection */
-#ifndef PUMICE_SIM_H
-#define PUMICE_SIM_H
+#ifndef PUMICE_TESTS_SIM_SIM_H
+#define PUMICE_TESTS_SIM_SIM_H
 
 #include "daemon/core/engine.h"
 #include "tests/sim/datagrams/dgram.h"

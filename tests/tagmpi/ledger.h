@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Records what one rank has posted and received. It decides which receives may be posted so that every one of them
  * will complete. At the end it checks that every message was received once, by a receive that matches it. */
-#ifndef LEDGER_H
-#define LEDGER_H
+#ifndef PUMICE_TESTS_TAGMPI_LEDGER_H
+#define PUMICE_TESTS_TAGMPI_LEDGER_H
 
 #include "examples/tagmpi/tagmpi.h"
 #include "tests/tagmpi/plan.h"

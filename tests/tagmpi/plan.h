@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The messages that the ranks of the stress test send each other. They depend only on the seed, so receivers know
  * what to expect. */
-#ifndef PLAN_H
-#define PLAN_H
+#ifndef PUMICE_TESTS_TAGMPI_PLAN_H
+#define PUMICE_TESTS_TAGMPI_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

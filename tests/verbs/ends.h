@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Two ends of a connection, on one device or on two hosts. Shared by the programs about transports. */
-#ifndef ENDS_H
-#define ENDS_H
+#ifndef PUMICE_TESTS_VERBS_ENDS_H
+#define PUMICE_TESTS_VERBS_ENDS_H
 
 #include "tests/verbs/vt.h"
 

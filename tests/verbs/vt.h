@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Shared by the programs of this folder. Each program prints one line for each check. Its exit code is 0 (all checks
  * passed), 1 (a check failed), or 77 (there is nothing to test with). */
-#ifndef VT_H
-#define VT_H
+#ifndef PUMICE_TESTS_VERBS_VT_H
+#define PUMICE_TESTS_VERBS_VT_H
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The configuration of an engine: limits, sizes and times. It does not change during the engine's life. */
-#ifndef PUMICE_CORE_BASE_CONFIG_H
-#define PUMICE_CORE_BASE_CONFIG_H
+#ifndef PUMICE_DAEMON_CORE_BASE_CONFIG_H
+#define PUMICE_DAEMON_CORE_BASE_CONFIG_H
 
 #include "daemon/core/base/types.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Intrusive doubly linked lists with a head node. A node that is on no list points to itself. */
-#ifndef PUMICE_CORE_LIST_H
-#define PUMICE_CORE_LIST_H
+#ifndef PUMICE_DAEMON_CORE_BASE_LIST_H
+#define PUMICE_DAEMON_CORE_BASE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

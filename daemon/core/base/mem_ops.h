@@ -3,8 +3,8 @@
  * supplies them as a table: the daemon backs it with client memory, the simulator with plain arrays.
  *
  * None of these functions may call the engine. */
-#ifndef PUMICE_CORE_BASE_MEM_OPS_H
-#define PUMICE_CORE_BASE_MEM_OPS_H
+#ifndef PUMICE_DAEMON_CORE_BASE_MEM_OPS_H
+#define PUMICE_DAEMON_CORE_BASE_MEM_OPS_H
 
 #include "daemon/core/base/types.h"
 

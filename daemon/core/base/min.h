@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The smaller of two numbers. */
-#ifndef PUMICE_CORE_BASE_MIN_H
-#define PUMICE_CORE_BASE_MIN_H
+#ifndef PUMICE_DAEMON_CORE_BASE_MIN_H
+#define PUMICE_DAEMON_CORE_BASE_MIN_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  *
  * The engine calls an entry from within engine_rx and engine_tx. The entry may call back into the engine, but only the
  * functions that are named beside it. Every other call of the engine is forbidden until the entry returns. */
-#ifndef PUMICE_CORE_BASE_OWNER_OPS_H
-#define PUMICE_CORE_BASE_OWNER_OPS_H
+#ifndef PUMICE_DAEMON_CORE_BASE_OWNER_OPS_H
+#define PUMICE_DAEMON_CORE_BASE_OWNER_OPS_H
 
 struct owner_ops {
     /* A message needs a receive request and the private receive queue of the QP is empty. The owner posts the requests

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Arithmetic on 24-bit packet sequence numbers (IBA 9.7.2). */
-#ifndef PUMICE_CORE_PSN_H
-#define PUMICE_CORE_PSN_H
+#ifndef PUMICE_DAEMON_CORE_BASE_PSN_H
+#define PUMICE_DAEMON_CORE_BASE_PSN_H
 
 #include <stdint.h>
 

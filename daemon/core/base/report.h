@@ -2,8 +2,8 @@
 /* Error reports: a NAK, a dropped packet, a timeout or a QP that failed. The engine makes them, and its owner takes
  * them with engine_pop_report and writes them to a log. They have no influence on the protocol. While the ring of
  * reports is full, further reports are only counted. */
-#ifndef PUMICE_CORE_BASE_REPORT_H
-#define PUMICE_CORE_BASE_REPORT_H
+#ifndef PUMICE_DAEMON_CORE_BASE_REPORT_H
+#define PUMICE_DAEMON_CORE_BASE_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>

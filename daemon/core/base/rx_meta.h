@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The fields of a received packet's IP header that the engine uses, and the check of its P_Key. */
-#ifndef PUMICE_CORE_BASE_RX_META_H
-#define PUMICE_CORE_BASE_RX_META_H
+#ifndef PUMICE_DAEMON_CORE_BASE_RX_META_H
+#define PUMICE_DAEMON_CORE_BASE_RX_META_H
 
 #include <stdbool.h>
 #include <stdint.h>

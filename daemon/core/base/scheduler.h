@@ -4,8 +4,8 @@
  * and becomes ready when that changes.
  *
  * The entities are embedded in QPs. This module does not know QPs. */
-#ifndef PUMICE_CORE_BASE_SCHEDULER_H
-#define PUMICE_CORE_BASE_SCHEDULER_H
+#ifndef PUMICE_DAEMON_CORE_BASE_SCHEDULER_H
+#define PUMICE_DAEMON_CORE_BASE_SCHEDULER_H
 
 #include <stdbool.h>
 #include <stdint.h>

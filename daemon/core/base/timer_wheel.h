@@ -3,8 +3,8 @@
  * one lap of the wheel stays in its slot and is skipped until then.
  *
  * A slot covers one tick. Each timer keeps its exact time, so none fires early. */
-#ifndef PUMICE_CORE_TIMER_WHEEL_H
-#define PUMICE_CORE_TIMER_WHEEL_H
+#ifndef PUMICE_DAEMON_CORE_BASE_TIMER_WHEEL_H
+#define PUMICE_DAEMON_CORE_BASE_TIMER_WHEEL_H
 
 #include <stdint.h>
 

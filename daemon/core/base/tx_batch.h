@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A batch of packets to be sent, as engine_tx fills it. The packets lie in the owner's buffer without gaps, so that
  * packets of equal length can go out by one GSO send. */
-#ifndef PUMICE_CORE_BASE_TX_BATCH_H
-#define PUMICE_CORE_BASE_TX_BATCH_H
+#ifndef PUMICE_DAEMON_CORE_BASE_TX_BATCH_H
+#define PUMICE_DAEMON_CORE_BASE_TX_BATCH_H
 
 #include "daemon/core/base/types.h"
 #include "wire/pkt.h"

@@ -3,8 +3,8 @@
  * attributes. Numbers that exist in the verbs API (enum ibv_wc_status, ibv_wc_opcode, ibv_qp_state, ibv_qp_attr_mask,
  * ibv_access_flags, ibv_event_type) have the same values here, so no translation is needed.
  * tests/unit/core/base/test_verbs_numbers.c checks this. */
-#ifndef PUMICE_CORE_TYPES_H
-#define PUMICE_CORE_TYPES_H
+#ifndef PUMICE_DAEMON_CORE_BASE_TYPES_H
+#define PUMICE_DAEMON_CORE_BASE_TYPES_H
 
 #include <stdbool.h>
 #include <stddef.h>

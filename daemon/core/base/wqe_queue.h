@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Queues of private copies of work requests: rings of fixed-size entries, in memory that the owner of a QP or SRQ
  * provides. */
-#ifndef PUMICE_CORE_QUEUE_H
-#define PUMICE_CORE_QUEUE_H
+#ifndef PUMICE_DAEMON_CORE_BASE_WQE_QUEUE_H
+#define PUMICE_DAEMON_CORE_BASE_WQE_QUEUE_H
 
 #include "daemon/core/base/types.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Assertions of test builds about a QP when a call of the engine returns: its state is consistent (qp_check), and
  * something will make it go on (its timer, an answer, or a list that it is on). */
-#ifndef PUMICE_CORE_CONTROL_EXIT_CHECK_H
-#define PUMICE_CORE_CONTROL_EXIT_CHECK_H
+#ifndef PUMICE_DAEMON_CORE_CONTROL_EXIT_CHECK_H
+#define PUMICE_DAEMON_CORE_CONTROL_EXIT_CHECK_H
 
 struct qp;
 

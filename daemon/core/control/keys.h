@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Registration of memory, and allocation of memory windows, for the engine's owner. */
-#ifndef PUMICE_CORE_CONTROL_KEYS_H
-#define PUMICE_CORE_CONTROL_KEYS_H
+#ifndef PUMICE_DAEMON_CORE_CONTROL_KEYS_H
+#define PUMICE_DAEMON_CORE_CONTROL_KEYS_H
 
 #include "daemon/core/base/types.h"
 

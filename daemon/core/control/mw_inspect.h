@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Describes memory windows for people: what a window is bound to, and where its bytes lie in memory. The same code
  * finds the memory of requests, so both always agree. */
-#ifndef PUMICE_CORE_CONTROL_MW_INSPECT_H
-#define PUMICE_CORE_CONTROL_MW_INSPECT_H
+#ifndef PUMICE_DAEMON_CORE_CONTROL_MW_INSPECT_H
+#define PUMICE_DAEMON_CORE_CONTROL_MW_INSPECT_H
 
 #include "daemon/core/memory/layout.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Creates, destroys and resets QPs, and puts them into multicast groups. */
-#ifndef PUMICE_CORE_CONTROL_QP_LIFE_H
-#define PUMICE_CORE_CONTROL_QP_LIFE_H
+#ifndef PUMICE_DAEMON_CORE_CONTROL_QP_LIFE_H
+#define PUMICE_DAEMON_CORE_CONTROL_QP_LIFE_H
 
 #include "daemon/core/base/types.h"
 

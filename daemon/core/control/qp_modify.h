@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Changes the attributes and the state of a QP (ibv_modify_qp). A table says which attributes each transition of the
  * state needs and allows, for each type of QP (IBA 11.2.5.2, table 91). */
-#ifndef PUMICE_CORE_CONTROL_QP_MODIFY_H
-#define PUMICE_CORE_CONTROL_QP_MODIFY_H
+#ifndef PUMICE_DAEMON_CORE_CONTROL_QP_MODIFY_H
+#define PUMICE_DAEMON_CORE_CONTROL_QP_MODIFY_H
 
 #include "daemon/core/base/types.h"
 

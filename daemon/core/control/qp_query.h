@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The attributes and the state of a QP, for its owner and for people. */
-#ifndef PUMICE_CORE_CONTROL_QP_QUERY_H
-#define PUMICE_CORE_CONTROL_QP_QUERY_H
+#ifndef PUMICE_DAEMON_CORE_CONTROL_QP_QUERY_H
+#define PUMICE_DAEMON_CORE_CONTROL_QP_QUERY_H
 
 #include "daemon/core/base/report.h"
 #include "daemon/core/base/types.h"

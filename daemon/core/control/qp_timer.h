@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The timer of a QP: the earliest of its deadlines. */
-#ifndef PUMICE_CORE_CONTROL_QP_TIMER_H
-#define PUMICE_CORE_CONTROL_QP_TIMER_H
+#ifndef PUMICE_DAEMON_CORE_CONTROL_QP_TIMER_H
+#define PUMICE_DAEMON_CORE_CONTROL_QP_TIMER_H
 
 #include "daemon/core/base/min.h"
 #include "daemon/core/qp/qp.h"

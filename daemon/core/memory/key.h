@@ -3,8 +3,8 @@
  * access. A key is an index (24 bits) and a tag (8 bits). The tag changes whenever the index is used again, so that the
  * engine recognizes a stale key. A bound window is described in the same terms as a region, so that the same code
  * checks both. Binding is in mw.c. */
-#ifndef PUMICE_CORE_MEMORY_KEY_H
-#define PUMICE_CORE_MEMORY_KEY_H
+#ifndef PUMICE_DAEMON_CORE_MEMORY_KEY_H
+#define PUMICE_DAEMON_CORE_MEMORY_KEY_H
 
 #include "daemon/core/base/list.h"
 #include "daemon/core/base/types.h"

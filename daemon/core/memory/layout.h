@@ -24,8 +24,8 @@
  * copies asks for them in batches that fit its own array, until it has them all. Two adjacent pieces may come
  * separately, because one step never looks at the piece after the next. So code that fills an array joins a piece to
  * the one before where it can. */
-#ifndef PUMICE_CORE_LAYOUT_H
-#define PUMICE_CORE_LAYOUT_H
+#ifndef PUMICE_DAEMON_CORE_MEMORY_LAYOUT_H
+#define PUMICE_DAEMON_CORE_MEMORY_LAYOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

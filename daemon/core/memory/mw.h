@@ -4,8 +4,8 @@
  *
  * A bound window of type 2B is on a list of its QP. So the window is unbound when the QP is destroyed, and a later QP
  * of the same number can't use it. */
-#ifndef PUMICE_CORE_MEMORY_MW_H
-#define PUMICE_CORE_MEMORY_MW_H
+#ifndef PUMICE_DAEMON_CORE_MEMORY_MW_H
+#define PUMICE_DAEMON_CORE_MEMORY_MW_H
 
 #include "daemon/core/memory/key.h"
 

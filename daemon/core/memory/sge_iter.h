@@ -6,8 +6,8 @@
  * number of pieces, up to one for each byte. So callers ask for pieces in batches, and the iterator remembers its
  * position. No caller needs memory in proportion to the number of pieces. The copying functions below work in this
  * way. */
-#ifndef PUMICE_CORE_SGE_ITER_H
-#define PUMICE_CORE_SGE_ITER_H
+#ifndef PUMICE_DAEMON_CORE_MEMORY_SGE_ITER_H
+#define PUMICE_DAEMON_CORE_MEMORY_SGE_ITER_H
 
 #include "daemon/core/base/mem_ops.h"
 #include "daemon/core/memory/key.h"

@@ -17,8 +17,8 @@
  *
  * The engine's owner also sends its checks in this way. A check is a probe that finds out whether packets of a size
  * arrive. */
-#ifndef PUMICE_CORE_PATH_DATAGRAM_FLOW_H
-#define PUMICE_CORE_PATH_DATAGRAM_FLOW_H
+#ifndef PUMICE_DAEMON_CORE_PATH_DATAGRAM_FLOW_H
+#define PUMICE_DAEMON_CORE_PATH_DATAGRAM_FLOW_H
 
 #include "daemon/core/base/config.h"
 #include "daemon/core/base/rx_meta.h"

@@ -4,8 +4,8 @@
  * DCQCN does: by alpha / 2 of it. alpha says how congested the path has been. The rate goes back up in steps: first
  * each step goes half of the way to the rate before the cut, later beyond that rate. A QP that reaches the line's rate
  * has no limit any more. */
-#ifndef PUMICE_CORE_PATH_DCQCN_H
-#define PUMICE_CORE_PATH_DCQCN_H
+#ifndef PUMICE_DAEMON_CORE_PATH_DCQCN_H
+#define PUMICE_DAEMON_CORE_PATH_DCQCN_H
 
 #include "daemon/core/base/config.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Multicast groups: which UD QPs get a copy of a packet that is sent to a group (IBA 10.5.2). */
-#ifndef PUMICE_CORE_PATH_MCAST_H
-#define PUMICE_CORE_PATH_MCAST_H
+#ifndef PUMICE_DAEMON_CORE_PATH_MCAST_H
+#define PUMICE_DAEMON_CORE_PATH_MCAST_H
 
 #include <stdbool.h>
 #include <stdint.h>

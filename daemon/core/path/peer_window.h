@@ -3,8 +3,8 @@
  * them because all QPs that send to one address share the receive buffer of its socket.
  *
  * The state of datagram_flow.c for each address is also here. */
-#ifndef PUMICE_CORE_PATH_PEER_WINDOW_H
-#define PUMICE_CORE_PATH_PEER_WINDOW_H
+#ifndef PUMICE_DAEMON_CORE_PATH_PEER_WINDOW_H
+#define PUMICE_DAEMON_CORE_PATH_PEER_WINDOW_H
 
 #include "daemon/core/base/list.h"
 #include "daemon/core/base/scheduler.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The engine's tables and queues. engine.c makes them; each module uses its own part. */
-#ifndef PUMICE_CORE_QP_ENGINE_STATE_H
-#define PUMICE_CORE_QP_ENGINE_STATE_H
+#ifndef PUMICE_DAEMON_CORE_QP_ENGINE_STATE_H
+#define PUMICE_DAEMON_CORE_QP_ENGINE_STATE_H
 
 #include "daemon/core/base/config.h"
 #include "daemon/core/base/mem_ops.h"

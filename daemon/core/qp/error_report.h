@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Makes the reports of base/report.h: NAKs, dropped packets, timeouts, QPs that fail. A packet that is handled without
  * an error makes no report. */
-#ifndef PUMICE_CORE_QP_ERROR_REPORT_H
-#define PUMICE_CORE_QP_ERROR_REPORT_H
+#ifndef PUMICE_DAEMON_CORE_QP_ERROR_REPORT_H
+#define PUMICE_DAEMON_CORE_QP_ERROR_REPORT_H
 
 #include "daemon/core/base/report.h"
 

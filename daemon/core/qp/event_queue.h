@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Completions and asynchronous events, queued until the engine's owner takes them. */
-#ifndef PUMICE_CORE_QP_EVENT_QUEUE_H
-#define PUMICE_CORE_QP_EVENT_QUEUE_H
+#ifndef PUMICE_DAEMON_CORE_QP_EVENT_QUEUE_H
+#define PUMICE_DAEMON_CORE_QP_EVENT_QUEUE_H
 
 #include "daemon/core/base/types.h"
 

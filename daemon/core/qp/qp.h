@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A queue pair: its attributes, and the state of its two halves. */
-#ifndef PUMICE_CORE_QP_QP_H
-#define PUMICE_CORE_QP_QP_H
+#ifndef PUMICE_DAEMON_CORE_QP_QP_H
+#define PUMICE_DAEMON_CORE_QP_QP_H
 
 #include "daemon/core/base/scheduler.h"
 #include "daemon/core/base/timer_wheel.h"

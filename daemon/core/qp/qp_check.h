@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Invariants of a QP. Test builds (PUMICE_CHECK) assert them at the exit of each call of the engine that touches a QP:
  * the unit tests, the simulator and the fuzzers link an engine that was built so. */
-#ifndef PUMICE_CORE_QP_QP_CHECK_H
-#define PUMICE_CORE_QP_QP_CHECK_H
+#ifndef PUMICE_DAEMON_CORE_QP_QP_CHECK_H
+#define PUMICE_DAEMON_CORE_QP_QP_CHECK_H
 
 struct engine;
 struct qp;

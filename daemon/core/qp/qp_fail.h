@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Moves a QP to its error states: ERR, or SQE for unreliable QPs. */
-#ifndef PUMICE_CORE_QP_QP_FAIL_H
-#define PUMICE_CORE_QP_QP_FAIL_H
+#ifndef PUMICE_DAEMON_CORE_QP_QP_FAIL_H
+#define PUMICE_DAEMON_CORE_QP_QP_FAIL_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A table of the types of QPs: the service of their packets, and the send requests that may be posted to them (IBA
  * table 96). */
-#ifndef PUMICE_CORE_QP_QP_TYPE_H
-#define PUMICE_CORE_QP_QP_TYPE_H
+#ifndef PUMICE_DAEMON_CORE_QP_QP_TYPE_H
+#define PUMICE_DAEMON_CORE_QP_QP_TYPE_H
 
 #include "daemon/core/base/types.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The state of the requester, which is the half of a QP that sends requests, and the entries of its send queue. The
  * code is in daemon/core/requester. */
-#ifndef PUMICE_CORE_QP_REQUESTER_STATE_H
-#define PUMICE_CORE_QP_REQUESTER_STATE_H
+#ifndef PUMICE_DAEMON_CORE_QP_REQUESTER_STATE_H
+#define PUMICE_DAEMON_CORE_QP_REQUESTER_STATE_H
 
 #include "daemon/core/base/list.h"
 #include "daemon/core/base/psn.h"

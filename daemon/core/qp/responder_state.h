@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The state of the responder, which is the half of a QP that carries out the peer's requests. The code is in
  * daemon/core/responder. */
-#ifndef PUMICE_CORE_QP_RESPONDER_STATE_H
-#define PUMICE_CORE_QP_RESPONDER_STATE_H
+#ifndef PUMICE_DAEMON_CORE_QP_RESPONDER_STATE_H
+#define PUMICE_DAEMON_CORE_QP_RESPONDER_STATE_H
 
 #include "daemon/core/base/list.h"
 #include "daemon/core/base/wqe_queue.h"

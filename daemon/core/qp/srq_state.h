@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The state of a shared receive queue. The code is in daemon/core/responder/srq.c. */
-#ifndef PUMICE_CORE_QP_SRQ_STATE_H
-#define PUMICE_CORE_QP_SRQ_STATE_H
+#ifndef PUMICE_DAEMON_CORE_QP_SRQ_STATE_H
+#define PUMICE_DAEMON_CORE_QP_SRQ_STATE_H
 
 #include "daemon/core/base/list.h"
 #include "daemon/core/base/wqe_queue.h"

@@ -5,8 +5,8 @@
  * would then repeat that message to a QP that does not exist, and report a failure of a message that arrived. So the
  * engine remembers the newest destroyed QPs. It acknowledges duplicates for them. It never acknowledges a packet that
  * the QP had not received. */
-#ifndef PUMICE_CORE_QP_TIME_WAIT_H
-#define PUMICE_CORE_QP_TIME_WAIT_H
+#ifndef PUMICE_DAEMON_CORE_QP_TIME_WAIT_H
+#define PUMICE_DAEMON_CORE_QP_TIME_WAIT_H
 
 #include "daemon/core/base/rx_meta.h"
 #include "daemon/core/base/tx_batch.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Matched entries of a QP's tag list: their completions, and their end when the QP fails or is destroyed. */
-#ifndef PUMICE_CORE_QP_TM_ENTRY_H
-#define PUMICE_CORE_QP_TM_ENTRY_H
+#ifndef PUMICE_DAEMON_CORE_QP_TM_ENTRY_H
+#define PUMICE_DAEMON_CORE_QP_TM_ENTRY_H
 
 #include "daemon/core/base/types.h"
 

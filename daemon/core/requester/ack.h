@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The requester's receiving half: ACKs, NAKs and responses, and the packets that they acknowledge. */
-#ifndef PUMICE_CORE_REQUESTER_ACK_H
-#define PUMICE_CORE_REQUESTER_ACK_H
+#ifndef PUMICE_DAEMON_CORE_REQUESTER_ACK_H
+#define PUMICE_DAEMON_CORE_REQUESTER_ACK_H
 
 #include <stdint.h>
 

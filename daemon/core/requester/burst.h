@@ -2,8 +2,8 @@
 /* A burst: the packets that a QP sends in one turn. The turn plans a run of packets for each request that it comes to,
  * and writes their headers at once. Then it gathers the payload of all runs with one call of mem_ops.read. A copy from
  * client memory costs the same for one packet as for sixty. */
-#ifndef PUMICE_CORE_REQUESTER_BURST_H
-#define PUMICE_CORE_REQUESTER_BURST_H
+#ifndef PUMICE_DAEMON_CORE_REQUESTER_BURST_H
+#define PUMICE_DAEMON_CORE_REQUESTER_BURST_H
 
 #include "daemon/core/base/mem_ops.h"
 #include "daemon/core/base/tx_batch.h"

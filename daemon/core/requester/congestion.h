@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The requester's congestion window and its measurement of round trips. All functions are on the path of every ACK. */
-#ifndef PUMICE_CORE_REQUESTER_CONGESTION_H
-#define PUMICE_CORE_REQUESTER_CONGESTION_H
+#ifndef PUMICE_DAEMON_CORE_REQUESTER_CONGESTION_H
+#define PUMICE_DAEMON_CORE_REQUESTER_CONGESTION_H
 
 #include "daemon/core/base/config.h"
 #include "daemon/core/base/min.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Fails a send request, and with it the QP. */
-#ifndef PUMICE_CORE_REQUESTER_FAILURE_H
-#define PUMICE_CORE_REQUESTER_FAILURE_H
+#ifndef PUMICE_DAEMON_CORE_REQUESTER_FAILURE_H
+#define PUMICE_DAEMON_CORE_REQUESTER_FAILURE_H
 
 #include <stdint.h>
 

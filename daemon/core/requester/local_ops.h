@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Local operations of the send queue: bind and invalidate. They are carried out on this side and take no PSNs. */
-#ifndef PUMICE_CORE_REQUESTER_LOCAL_OPS_H
-#define PUMICE_CORE_REQUESTER_LOCAL_OPS_H
+#ifndef PUMICE_DAEMON_CORE_REQUESTER_LOCAL_OPS_H
+#define PUMICE_DAEMON_CORE_REQUESTER_LOCAL_OPS_H
 
 #include "daemon/core/qp/qp.h"
 

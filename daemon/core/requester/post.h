@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Posts send requests: checks them and puts them into the send queue of a QP. */
-#ifndef PUMICE_CORE_REQUESTER_POST_H
-#define PUMICE_CORE_REQUESTER_POST_H
+#ifndef PUMICE_DAEMON_CORE_REQUESTER_POST_H
+#define PUMICE_DAEMON_CORE_REQUESTER_POST_H
 
 #include "daemon/core/base/types.h"
 

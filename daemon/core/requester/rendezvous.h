@@ -7,8 +7,8 @@
  * with max_send_wr 0. The FIN is queued when the READ is done. So READs follow each other as closely as max_rd_atomic
  * allows, and FINs leave in the order in which the READs were done. A rendezvous that finds no free slots waits in its
  * entry (tm_entry.job). */
-#ifndef PUMICE_CORE_REQUESTER_RENDEZVOUS_H
-#define PUMICE_CORE_REQUESTER_RENDEZVOUS_H
+#ifndef PUMICE_DAEMON_CORE_REQUESTER_RENDEZVOUS_H
+#define PUMICE_DAEMON_CORE_REQUESTER_RENDEZVOUS_H
 
 #include <stdbool.h>
 #include <stdint.h>

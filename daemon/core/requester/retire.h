@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Takes send requests off the send queue, in order, and makes their completions: requests that are done, and after a
  * failure the requests that are flushed. */
-#ifndef PUMICE_CORE_REQUESTER_RETIRE_H
-#define PUMICE_CORE_REQUESTER_RETIRE_H
+#ifndef PUMICE_DAEMON_CORE_REQUESTER_RETIRE_H
+#define PUMICE_DAEMON_CORE_REQUESTER_RETIRE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  *   tail probe   last_tx + a few round trips, doubling    The last packets or their ACK may be lost. Costs no retry.
  *
  * The probe finds losses that no NAK reports. It comes long before the QP's timeout, which is often seconds long. */
-#ifndef PUMICE_CORE_REQUESTER_RETRY_H
-#define PUMICE_CORE_REQUESTER_RETRY_H
+#ifndef PUMICE_DAEMON_CORE_REQUESTER_RETRY_H
+#define PUMICE_DAEMON_CORE_REQUESTER_RETRY_H
 
 #include "daemon/core/qp/qp.h"
 

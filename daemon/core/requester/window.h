@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Limits how much the requester may send: its own window of packets and bytes, the destination's window, which it
  * shares with other QPs, and the size of a READ request. */
-#ifndef PUMICE_CORE_REQUESTER_WINDOW_H
-#define PUMICE_CORE_REQUESTER_WINDOW_H
+#ifndef PUMICE_DAEMON_CORE_REQUESTER_WINDOW_H
+#define PUMICE_DAEMON_CORE_REQUESTER_WINDOW_H
 
 #include "daemon/core/base/min.h"
 #include "daemon/core/qp/qp.h"

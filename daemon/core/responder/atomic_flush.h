@@ -6,8 +6,8 @@
  * FLUSH has nothing to carry out: the writes of earlier packets are in memory before any packet leaves that was made
  * after them (mem_ops.h). So when the response leaves, these writes are visible to everybody. No region can be
  * registered as persistent. So no key allows a FLUSH to persistence. */
-#ifndef PUMICE_CORE_RESPONDER_ATOMIC_FLUSH_H
-#define PUMICE_CORE_RESPONDER_ATOMIC_FLUSH_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_ATOMIC_FLUSH_H
+#define PUMICE_DAEMON_CORE_RESPONDER_ATOMIC_FLUSH_H
 
 #include "daemon/core/responder/request.h"
 

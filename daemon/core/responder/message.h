@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Messages that go to a receive request: SENDs, and the end of an RDMA WRITE with immediate data. */
-#ifndef PUMICE_CORE_RESPONDER_MESSAGE_H
-#define PUMICE_CORE_RESPONDER_MESSAGE_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_MESSAGE_H
+#define PUMICE_DAEMON_CORE_RESPONDER_MESSAGE_H
 
 #include "daemon/core/responder/request.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The responder of RC and XRC QPs: checks the PSN of a request packet, answers duplicates, has new packets executed,
  * and refuses bad requests by a NAK. */
-#ifndef PUMICE_CORE_RESPONDER_RECEIVE_H
-#define PUMICE_CORE_RESPONDER_RECEIVE_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_RECEIVE_H
+#define PUMICE_DAEMON_CORE_RESPONDER_RECEIVE_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Receive requests of a QP: its own, or those that it takes from its SRQ. */
-#ifndef PUMICE_CORE_RESPONDER_RECV_QUEUE_H
-#define PUMICE_CORE_RESPONDER_RECV_QUEUE_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_RECV_QUEUE_H
+#define PUMICE_DAEMON_CORE_RESPONDER_RECV_QUEUE_H
 
 #include "daemon/core/base/types.h"
 #include "daemon/core/base/wqe_queue.h"

@@ -2,8 +2,8 @@
 /* The responder's sending half: responses to READs, atomics and the like in the order of their PSNs, then a NAK or an
  * ACK. An ACK never overtakes a response, because it would tell the requester that the response was lost (IBA
  * 9.7.5.1.3). */
-#ifndef PUMICE_CORE_RESPONDER_REPLY_H
-#define PUMICE_CORE_RESPONDER_REPLY_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_REPLY_H
+#define PUMICE_DAEMON_CORE_RESPONDER_REPLY_H
 
 #include "daemon/core/base/tx_batch.h"
 

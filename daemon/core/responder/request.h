@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Shared by the modules that execute requests: their verdicts, and the access to memory by a peer's rkey. */
-#ifndef PUMICE_CORE_RESPONDER_REQUEST_H
-#define PUMICE_CORE_RESPONDER_REQUEST_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_REQUEST_H
+#define PUMICE_DAEMON_CORE_RESPONDER_REQUEST_H
 
 #include "daemon/core/memory/sge_iter.h"
 #include "daemon/core/qp/qp.h"

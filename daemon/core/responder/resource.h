@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Resources of the responder (IBA 9.7.4.1.4): for each of the last READs, atomics, ATOMIC WRITEs and FLUSHes, its
  * response and the state to repeat it. */
-#ifndef PUMICE_CORE_RESPONDER_RESOURCE_H
-#define PUMICE_CORE_RESPONDER_RESOURCE_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_RESOURCE_H
+#define PUMICE_DAEMON_CORE_RESPONDER_RESOURCE_H
 
 #include "daemon/core/qp/qp.h"
 

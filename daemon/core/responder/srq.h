@@ -7,8 +7,8 @@
  * that QPs have taken (taken) and lists their QPs (takers). If a QP is destroyed or reset before it has used its
  * request, the request goes back and is the next to be taken. When an SRQ is destroyed, the requests that QPs have
  * taken are dropped, too. */
-#ifndef PUMICE_CORE_RESPONDER_SRQ_H
-#define PUMICE_CORE_RESPONDER_SRQ_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_SRQ_H
+#define PUMICE_DAEMON_CORE_RESPONDER_SRQ_H
 
 #include "daemon/core/base/types.h"
 

@@ -3,8 +3,8 @@
  * decides (tm/match.h). Then a matched eager message goes to its entry, without its header. A matched rendezvous goes
  * on in requester/rendezvous.h, or its request goes to the entry as it is. Any other message goes as a whole to an
  * untagged request of the SRQ, as without tag matching. */
-#ifndef PUMICE_CORE_RESPONDER_TM_RECEIVE_H
-#define PUMICE_CORE_RESPONDER_TM_RECEIVE_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_TM_RECEIVE_H
+#define PUMICE_DAEMON_CORE_RESPONDER_TM_RECEIVE_H
 
 #include "daemon/core/responder/request.h"
 

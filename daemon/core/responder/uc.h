@@ -4,8 +4,8 @@
  * It drops everything else silently: a message with a gap, up to the next message that begins; a message without a
  * receive request; a message that keys or rights do not allow (IBA 9.8.2.2; class D of its errors). Only if the user's
  * own receive request is at fault, that request completes with the error and the QP goes to ERR. */
-#ifndef PUMICE_CORE_RESPONDER_UC_H
-#define PUMICE_CORE_RESPONDER_UC_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_UC_H
+#define PUMICE_DAEMON_CORE_RESPONDER_UC_H
 
 #include <stdbool.h>
 #include <stdint.h>

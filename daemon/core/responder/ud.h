@@ -4,8 +4,8 @@
  *
  * The first 40 bytes of a receive buffer are the header area. They always travel in the completion, as small messages
  * do, together with up to 24 bytes of payload. Longer payload is written to memory after the header area. */
-#ifndef PUMICE_CORE_RESPONDER_UD_H
-#define PUMICE_CORE_RESPONDER_UD_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_UD_H
+#define PUMICE_DAEMON_CORE_RESPONDER_UD_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  * receive requests nor a protection domain of its own. Every request packet names an SRQ (XRCETH), which must be of the
  * target's XRC domain. The SRQ gives the receive requests, keys are checked against the protection domain of the SRQ,
  * and completions go to the SRQ's CQ. */
-#ifndef PUMICE_CORE_RESPONDER_XRC_H
-#define PUMICE_CORE_RESPONDER_XRC_H
+#ifndef PUMICE_DAEMON_CORE_RESPONDER_XRC_H
+#define PUMICE_DAEMON_CORE_RESPONDER_XRC_H
 
 #include "daemon/core/responder/request.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tag matching of messages: decides what happens to a message, carries the decision out, and releases what the message
  * holds when it ends. */
-#ifndef PUMICE_CORE_TM_MATCH_H
-#define PUMICE_CORE_TM_MATCH_H
+#ifndef PUMICE_DAEMON_CORE_TM_MATCH_H
+#define PUMICE_DAEMON_CORE_TM_MATCH_H
 
 #include "daemon/core/tm/types.h"
 

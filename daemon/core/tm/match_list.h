@@ -3,8 +3,8 @@
  * active entries are a prefix of the list. So one number separates them from the pending ones, and activating all
  * entries costs nothing. One hash lookup for each distinct mask finds the first matching entry. Entries without
  * wildcards share the mask of all ones, and programs use only a few other masks. */
-#ifndef PUMICE_CORE_TM_MATCH_LIST_H
-#define PUMICE_CORE_TM_MATCH_LIST_H
+#ifndef PUMICE_DAEMON_CORE_TM_MATCH_LIST_H
+#define PUMICE_DAEMON_CORE_TM_MATCH_LIST_H
 
 #include "daemon/core/tm/types.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The state of a tag list, which the modules of this folder share. */
-#ifndef PUMICE_CORE_TM_STATE_H
-#define PUMICE_CORE_TM_STATE_H
+#ifndef PUMICE_DAEMON_CORE_TM_STATE_H
+#define PUMICE_DAEMON_CORE_TM_STATE_H
 
 #include "daemon/core/tm/match_list.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Makes the pending entries of a matching list active when the list is in sync with the program again. tag_list.h
  * describes the rule. */
-#ifndef PUMICE_CORE_TM_SYNC_H
-#define PUMICE_CORE_TM_SYNC_H
+#ifndef PUMICE_DAEMON_CORE_TM_SYNC_H
+#define PUMICE_DAEMON_CORE_TM_SYNC_H
 
 #include "daemon/core/tm/types.h"
 

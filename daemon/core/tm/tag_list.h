@@ -24,8 +24,8 @@
  * use.
  *
  * Times may be 0 if the caller has none. The trace then uses the latest known time. */
-#ifndef PUMICE_CORE_TM_TAG_LIST_H
-#define PUMICE_CORE_TM_TAG_LIST_H
+#ifndef PUMICE_DAEMON_CORE_TM_TAG_LIST_H
+#define PUMICE_DAEMON_CORE_TM_TAG_LIST_H
 
 #include "daemon/core/tm/match.h"
 #include "daemon/core/tm/trace.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Shows tag matching to people: the trace of events, the listed entries, the counters, and the names of all values. */
-#ifndef PUMICE_CORE_TM_TRACE_H
-#define PUMICE_CORE_TM_TRACE_H
+#ifndef PUMICE_DAEMON_CORE_TM_TRACE_H
+#define PUMICE_DAEMON_CORE_TM_TRACE_H
 
 #include "daemon/core/tm/types.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tag matching: the types of the matching list of a TM-SRQ. tag_list.h says how they go together. */
-#ifndef PUMICE_CORE_TM_TYPES_H
-#define PUMICE_CORE_TM_TYPES_H
+#ifndef PUMICE_DAEMON_CORE_TM_TYPES_H
+#define PUMICE_DAEMON_CORE_TM_TYPES_H
 
 #include "daemon/core/base/list.h"
 #include "daemon/core/base/types.h"

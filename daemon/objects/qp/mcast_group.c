@@ -31,8 +31,7 @@ static struct mcast_group *find(const struct device *d, const uint8_t gid[16])
 {
     struct mcast_group *g;
 
-    TAILQ_FOREACH(g, &d->groups, link)
-    {
+    TAILQ_FOREACH (g, &d->groups, link) {
         if (memcmp(g->gid, gid, sizeof(g->gid)) == 0)
             return g;
     }
@@ -85,8 +84,7 @@ static struct membership *find_membership(const struct client_qp *q, const uint8
 {
     struct membership *m;
 
-    LIST_FOREACH(m, &q->memberships, link)
-    {
+    LIST_FOREACH (m, &q->memberships, link) {
         if (memcmp(m->group->gid, gid, sizeof(m->group->gid)) == 0)
             return m;
     }

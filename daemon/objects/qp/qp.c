@@ -46,8 +46,8 @@ void client_qp_event(struct client_qp *q, uint32_t type)
 
     if (q->session)
         session_event(q->session, type, q->qpn);
-    TAILQ_FOREACH(o, &q->openers, client_qp_link)
-    session_event(o->session, type, q->qpn);
+    TAILQ_FOREACH (o, &q->openers, client_qp_link)
+        session_event(o->session, type, q->qpn);
 }
 
 void client_qp_mark_failed(struct client_qp *q)
@@ -85,8 +85,7 @@ struct target_open *target_find(const struct session *s, uint32_t qpn)
 
     if (!q)
         return NULL;
-    TAILQ_FOREACH(o, &q->openers, client_qp_link)
-    {
+    TAILQ_FOREACH (o, &q->openers, client_qp_link) {
         if (o->session == s)
             return o;
     }
@@ -98,7 +97,7 @@ unsigned target_opens(const struct session *s, const struct client_qp *q)
     const struct target_open *o;
     unsigned n = 0;
 
-    TAILQ_FOREACH(o, &q->openers, client_qp_link)
-    n += o->session == s;
+    TAILQ_FOREACH (o, &q->openers, client_qp_link)
+        n += o->session == s;
     return n;
 }

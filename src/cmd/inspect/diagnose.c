@@ -78,8 +78,7 @@ static const json_t *find_cq(const struct diagnose_input *s, const char *which)
 
     if (!json_is_integer(json_object_get(s->qp, which)))
         return NULL;
-    json_array_foreach(json_object_get(s->device, "cqs"), i, cq)
-    {
+    json_array_foreach (json_object_get(s->device, "cqs"), i, cq) {
         if (member_whole(cq, "cq") == member_whole(s->qp, which) &&
             member_whole(cq, "session") == member_whole(s->qp, "session"))
             return cq;
@@ -158,12 +157,10 @@ static void write_srq_owner(const struct diagnose_input *s, json_int_t srqn, cha
     const json_t *srq, *session;
     size_t i, k;
 
-    json_array_foreach(json_object_get(s->peer_device, "srqs"), i, srq)
-    {
+    json_array_foreach (json_object_get(s->peer_device, "srqs"), i, srq) {
         if (member_whole(srq, "srqn") != srqn)
             continue;
-        json_array_foreach(json_object_get(s->peer_device, "sessions"), k, session)
-        {
+        json_array_foreach (json_object_get(s->peer_device, "sessions"), k, session) {
             if (member_whole(session, "session") == member_whole(srq, "session"))
                 snprintf(out, TEXT_MAX, " of %s (pid %lld)", member_text(session, "comm"),
                          member_whole(session, "pid"));
@@ -187,8 +184,7 @@ static bool peer_has_no_receive(const struct diagnose_input *s, char out[TEXT_MA
                  member_whole(s->peer, "pid"));
         return true;
     }
-    json_array_foreach(json_object_get(s->peer_device, "srqs"), i, srq)
-    {
+    json_array_foreach (json_object_get(s->peer_device, "srqs"), i, srq) {
         if (member_whole(srq, "srq") != json_integer_value(handle) ||
             member_whole(srq, "session") != member_whole(s->peer, "session"))
             continue;

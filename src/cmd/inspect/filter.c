@@ -44,10 +44,8 @@ void filter_lists(json_t *status, const char *lists)
     void *next;
     size_t i;
 
-    json_array_foreach(json_object_get(status, "devices"), i, device)
-    {
-        json_object_foreach_safe(device, next, name, member)
-        {
+    json_array_foreach (json_object_get(status, "devices"), i, device) {
+        json_object_foreach_safe (device, next, name, member) {
             if (!among("name,address,port", name, strlen(name)) && !among(lists, name, strlen(name)))
                 json_object_del(device, name);
         }
@@ -61,8 +59,7 @@ static bool is_of(const json_t *sessions, const json_t *row, json_int_t pid)
 
     if (own)
         return json_integer_value(own) == pid;
-    json_array_foreach(sessions, i, s)
-    {
+    json_array_foreach (sessions, i, s) {
         if (json_integer_value(json_object_get(s, "pid")) == pid && json_equal(json_object_get(s, "session"), number))
             return true;
     }
@@ -74,8 +71,7 @@ void filter_process(json_t *status, json_int_t pid)
     json_t *device;
     size_t i;
 
-    json_array_foreach(json_object_get(status, "devices"), i, device)
-    {
+    json_array_foreach (json_object_get(status, "devices"), i, device) {
         json_t *sessions = json_deep_copy(json_object_get(device, "sessions"));
 
         for (unsigned k = 0; k < LISTS; k++) {

@@ -52,8 +52,7 @@ static const json_t *find_same(const json_t *list, const json_t *like, const cha
     const json_t *one;
     size_t i;
 
-    json_array_foreach(list, i, one)
-    {
+    json_array_foreach (list, i, one) {
         if (json_equal(json_object_get(one, name), json_object_get(like, name)))
             return one;
     }
@@ -66,8 +65,7 @@ static json_t *grown_qps(const json_t *before, const json_t *now)
     const json_t *qp, *old;
     size_t i;
 
-    json_array_foreach(json_object_get(now, "qps"), i, qp)
-    {
+    json_array_foreach (json_object_get(now, "qps"), i, qp) {
         old = find_same(json_object_get(before, "qps"), qp, "qpn");
         counters = growth(json_object_get(old, "counters"), json_object_get(qp, "counters"));
         if (json_object_size(counters))
@@ -85,8 +83,7 @@ static json_t *grown_devices(const json_t *before, const json_t *now)
     const json_t *device, *old;
     size_t i;
 
-    json_array_foreach(json_object_get(now, "devices"), i, device)
-    {
+    json_array_foreach (json_object_get(now, "devices"), i, device) {
         old = find_same(json_object_get(before, "devices"), device, "name");
         json_array_append_new(list,
                               json_pack("{s:O, s:o, s:o}", "device", json_object_get(device, "name"), "counters",
@@ -118,14 +115,12 @@ static void print_host(const json_t *host, double span)
     const json_t *device, *qp;
     size_t i, k;
 
-    json_array_foreach(json_object_get(host, "devices"), i, device)
-    {
+    json_array_foreach (json_object_get(host, "devices"), i, device) {
         if (json_object_get(host, "host"))
             printf("host %" JSON_INTEGER_FORMAT " ", json_integer_value(json_object_get(host, "host")));
         printf("%s\n", json_string_value(json_object_get(device, "device")));
         print_counters(json_object_get(device, "counters"), span);
-        json_array_foreach(json_object_get(device, "qps"), k, qp)
-        {
+        json_array_foreach (json_object_get(device, "qps"), k, qp) {
             const char *comm = json_string_value(json_object_get(qp, "comm"));
 
             printf("  QP 0x%06" PRIx64 " (%s%s%s)\n", (uint64_t)json_integer_value(json_object_get(qp, "qpn")),
@@ -146,7 +141,7 @@ static void print(const json_t *o, bool json)
     } else {
         printf("--- %s, %.3g s\n", json_string_value(json_object_get(o, "time")),
                json_number_value(json_object_get(o, "seconds")));
-        json_array_foreach(json_object_get(o, "hosts"), i, host)
+        json_array_foreach (json_object_get(o, "hosts"), i, host)
             print_host(host, json_number_value(json_object_get(o, "seconds")));
     }
     fflush(stdout);

@@ -53,8 +53,7 @@ static int only(const json_t *j, const char *what, const char *const *known)
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)j, key, value)
-    {
+    json_object_foreach ((json_t *)j, key, value) {
         const char *const *k = known;
 
         while (*k && strcmp(*k, key) != 0)
@@ -80,8 +79,7 @@ static int read_regions(struct layout_file *f, const json_t *regions)
     f->region = calloc(json_object_size(regions) + 1, sizeof(*f->region));
     if (!f->region)
         return -1;
-    json_object_foreach((json_t *)regions, name, j)
-    {
+    json_object_foreach ((json_t *)regions, name, j) {
         struct file_region *r = &f->region[f->regions];
 
         if (member(j, name, "address", NULL, &r->addr) != 0 || member(j, name, "length", NULL, &r->length) != 0 ||
@@ -125,8 +123,7 @@ static int read_dims(struct layout_entry_desc *e, const char *what, const json_t
         return -1;
     }
     e->ndim = (uint32_t)json_array_size(dims);
-    json_array_foreach(dims, i, j)
-    {
+    json_array_foreach (dims, i, j) {
         struct layout_dim dim;
 
         if (member(j, what, "stride", NULL, &dim.stride) != 0 || member(j, what, "count", NULL, &dim.count) != 0 ||
@@ -228,8 +225,7 @@ static int read_window(struct layout_file *f, const json_t *j)
     if (!w->name || !w->entry || !w->bound || only(j, name, known) != 0 ||
         read_type(w, json_object_get(j, "type")) != 0)
         return -1;
-    json_array_foreach(entries, i, e)
-    {
+    json_array_foreach (entries, i, e) {
         char what[128];
 
         snprintf(what, sizeof(what), "%.90s, entry %zu", name, i);
@@ -265,8 +261,7 @@ int layout_file_read(struct layout_file *f, const char *path)
     f->window = calloc(json_array_size(windows), sizeof(*f->window));
     if (!f->window || only(root, path, known) != 0 || read_regions(f, json_object_get(root, "regions")) != 0)
         goto out;
-    json_array_foreach(windows, i, j)
-    {
+    json_array_foreach (windows, i, j) {
         result = read_window(f, j);
         f->windows++; /* even after an error, so that layout_file_free finds the window */
         if (result != 0)

@@ -60,8 +60,7 @@ static void print_entry(size_t i, const json_t *e)
 
     printf("  entry %zu: %s %s, %" PRIu64 " bytes at %s", i, member_text(e, "kind"), member_text(e, "object"),
            member_u64(e, "length"), member_text(e, "address"));
-    json_array_foreach(json_object_get(e, "dimensions"), k, d)
-    {
+    json_array_foreach (json_object_get(e, "dimensions"), k, d) {
         printf("%s%" PRIu64 " times every %" PRIu64, k ? ", that " : ", ", member_u64(d, "count"),
                member_u64(d, "stride"));
     }
@@ -77,8 +76,7 @@ static void print_piece(const json_t *p)
 
     printf("%12" PRIu64 " %12" PRIu64 " %#18" PRIx64 "  %-16s ", member_u64(p, "offset"), member_u64(p, "length"),
            member_u64(p, "address"), member_text(p, "object"));
-    json_array_foreach(json_object_get(p, "path"), i, number)
-    {
+    json_array_foreach (json_object_get(p, "path"), i, number) {
         printf("%s%lld", i ? "." : "", json_integer_value(number));
     }
     putchar('\n');
@@ -92,8 +90,7 @@ static int explain(const struct layout_live *l, const json_t *w)
     const json_t *item;
     size_t i;
 
-    json_array_foreach(json_object_get(w, "entries"), i, item)
-    {
+    json_array_foreach (json_object_get(w, "entries"), i, item) {
         print_entry(i, item);
     }
     if (!json_is_true(json_object_get(w, "bound")))
@@ -103,8 +100,7 @@ static int explain(const struct layout_live *l, const json_t *w)
         return 1;
     }
     printf("%12s %12s %18s  %-16s %s\n", "OFFSET", "LENGTH", "ADDRESS", "OBJECT", "ENTRY");
-    json_array_foreach(json_object_get(w, "pieces"), i, item)
-    {
+    json_array_foreach (json_object_get(w, "pieces"), i, item) {
         print_piece(item);
     }
     if (strcmp(rest, "more") == 0)
@@ -121,10 +117,8 @@ static unsigned print_host(const struct layout_live *l, const json_t *document, 
     unsigned n = 0;
     size_t i, k;
 
-    json_array_foreach(json_object_get(document, "devices"), i, device)
-    {
-        json_array_foreach(json_object_get(device, "windows"), k, w)
-        {
+    json_array_foreach (json_object_get(document, "devices"), i, device) {
+        json_array_foreach (json_object_get(device, "windows"), k, w) {
             n++;
             if (l->json)
                 continue;

@@ -101,8 +101,7 @@ static void remove_details(json_t *status)
     json_t *device;
     size_t i;
 
-    json_array_foreach(json_object_get(status, "devices"), i, device)
-    {
+    json_array_foreach (json_object_get(status, "devices"), i, device) {
         for (unsigned n = 0; n < sizeof(names) / sizeof(names[0]); n++)
             json_object_del(device, names[n]);
     }

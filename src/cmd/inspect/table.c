@@ -80,7 +80,9 @@ static bool has_scalars(const json_t *object)
     const char *key;
     json_t *v;
 
-    json_object_foreach((json_t *)(uintptr_t)object, key, v) if (is_scalar(v) || is_list(v)) return true;
+    json_object_foreach ((json_t *)(uintptr_t)object, key, v)
+        if (is_scalar(v) || is_list(v))
+            return true;
     return false;
 }
 
@@ -96,8 +98,7 @@ static void show_scalars(const struct out *o, const json_t *object, const char *
     const char *key;
     json_t *v;
 
-    json_object_foreach((json_t *)(uintptr_t)object, key, v)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)object, key, v) {
         char text[CELL_MAX];
 
         if (!is_scalar(v) && !is_list(v))
@@ -132,8 +133,7 @@ static void show_counters(const struct out *o, const json_t *counters)
         columns_add(&columns, "", 0, 0);
         columns_add(&columns, "", 16, COLUMNS_RIGHT);
     }
-    json_object_foreach((json_t *)(uintptr_t)counters, key, v)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)counters, key, v) {
         char text[CELL_MAX];
 
         if (!is_scalar(v) || (!o->all && json_is_integer(v) && json_integer_value(v) == 0))
@@ -176,8 +176,7 @@ static bool contains(const json_t *names, const char *name)
     const json_t *v;
     size_t i;
 
-    json_array_foreach(names, i, v)
-    {
+    json_array_foreach (names, i, v) {
         if (strcmp(json_string_value(v), name) == 0)
             return true;
     }
@@ -191,10 +190,8 @@ static json_t *all_columns(const json_t *rows)
     const char *key;
     size_t i;
 
-    json_array_foreach((json_t *)(uintptr_t)rows, i, row)
-    {
-        json_object_foreach(row, key, v)
-        {
+    json_array_foreach ((json_t *)(uintptr_t)rows, i, row) {
+        json_object_foreach (row, key, v) {
             if ((is_scalar(v) || is_list(v)) && !contains(names, key))
                 json_array_append_new(names, json_string(key));
         }
@@ -209,8 +206,7 @@ static bool is_number_column(const json_t *rows, const char *name)
     bool numbers = false;
     size_t i;
 
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         v = json_object_get(row, name);
         if (v && !json_is_null(v) && !json_is_number(v))
             return false;
@@ -229,17 +225,14 @@ static void show_table(const struct out *o, const char *array, const json_t *row
     if (!names)
         names = all_columns(rows);
     columns_init(&columns, "  ", true);
-    json_array_foreach(names, k, name)
-    {
+    json_array_foreach (names, k, name) {
         const char *text = json_string_value(name);
 
         columns_add(&columns, text, 0, is_number_column(rows, text) ? COLUMNS_RIGHT : 0);
     }
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         columns_row(&columns);
-        json_array_foreach(names, k, name)
-        {
+        json_array_foreach (names, k, name) {
             char text[CELL_MAX];
 
             cell(json_object_get(row, json_string_value(name)), text);
@@ -291,16 +284,16 @@ static void show_member(const struct out *o, const char *path, const char *key, 
     }
     heading(o, below);
     show_table(o, key, v);
-    json_array_foreach((json_t *)(uintptr_t)v, i, row)
-    {
+    json_array_foreach ((json_t *)(uintptr_t)v, i, row) {
         char name[CELL_MAX], row_path[PATH_LEN];
         const char *inner;
         json_t *w;
 
         row_name(row, i, name);
         snprintf(row_path, sizeof(row_path), "%.80s %.40s", below, name);
-        json_object_foreach(row, inner, w) if (o->all || depth == 0 || !is_counters(inner))
-            show_member(o, row_path, inner, w, depth + 1);
+        json_object_foreach (row, inner, w)
+            if (o->all || depth == 0 || !is_counters(inner))
+                show_member(o, row_path, inner, w, depth + 1);
     }
 }
 
@@ -310,7 +303,8 @@ static void show_object(const struct out *o, const char *path, const json_t *obj
     json_t *v;
 
     show_scalars(o, object, "  ");
-    json_object_foreach((json_t *)(uintptr_t)object, key, v) show_member(o, path, key, v, depth);
+    json_object_foreach ((json_t *)(uintptr_t)object, key, v)
+        show_member(o, path, key, v, depth);
 }
 
 void table_print(FILE *to, const json_t *document, const struct table_columns *columns, bool all)

@@ -167,14 +167,12 @@ static void print_list(const struct tm_options *o, const json_t *list)
     size_t i;
 
     printf(" ");
-    json_object_foreach(counters, name, value)
-    {
+    json_object_foreach (counters, name, value) {
         if (json_integer_value(value))
             printf(" %s %lld", name, json_integer_value(value));
     }
     printf("\n");
-    json_array_foreach(json_object_get(list, "entries"), i, e)
-    {
+    json_array_foreach (json_object_get(list, "entries"), i, e) {
         if (!wanted(o, e))
             continue;
         printf("  %4zu  %-7s  tag %-18s mask %-18s %10lld bytes  handle %-10s wr_id %-6lld ", i,
@@ -191,8 +189,7 @@ static void print_trace(const struct tm_options *o, const json_t *list)
     json_t *ev;
     size_t i;
 
-    json_array_foreach(json_object_get(list, "events"), i, ev)
-    {
+    json_array_foreach (json_object_get(list, "events"), i, ev) {
         if (!wanted(o, ev))
             continue;
         printf("  #%-6lld ", member_whole(ev, "number"));
@@ -234,8 +231,7 @@ static void print_why(const struct tm_options *o, const json_t *list)
     json_t *ev;
     size_t i;
 
-    json_array_foreach(json_object_get(list, "events"), i, ev)
-    {
+    json_array_foreach (json_object_get(list, "events"), i, ev) {
         const char *d = decision(member_text(ev, "event")), *why = member_text(ev, "why_text"),
                    *handle = member_text(ev, "handle");
 
@@ -275,10 +271,8 @@ static unsigned print_host(struct tm_options *o, const json_t *document)
     unsigned n = 0;
     size_t i, k;
 
-    json_array_foreach(json_object_get(document, "devices"), i, device)
-    {
-        json_array_foreach(json_object_get(device, "lists"), k, list)
-        {
+    json_array_foreach (json_object_get(document, "devices"), i, device) {
+        json_array_foreach (json_object_get(device, "lists"), k, list) {
             if (o->srq >= 0 && member_whole(list, "srq") != o->srq)
                 continue;
             print_head(member_text(device, "name"), list);
@@ -323,8 +317,7 @@ static int from_file(struct tm_options *o)
         say("%s: %s (line %d)", o->input, error.text, error.line);
         return 1;
     }
-    json_array_foreach(json_object_get(root, "hosts"), i, host)
-    {
+    json_array_foreach (json_object_get(root, "hosts"), i, host) {
         lists += print_host(o, json_object_get(host, "tm"));
     }
     json_decref(root);

@@ -222,8 +222,7 @@ static void add_older_entries(struct replay *r, const json_t *list)
     json_t *ev, *e;
     size_t i, k;
 
-    json_array_foreach(events, i, ev)
-    {
+    json_array_foreach (events, i, ev) {
         bool leaves = member_is(ev, "event", "match") || (member_is(ev, "event", "del") && !*member_text(ev, "why")),
              added = false;
 
@@ -233,12 +232,10 @@ static void add_older_entries(struct replay *r, const json_t *list)
         if (leaves && !added)
             add_older_entry(r, member_u64(ev, "handle"));
     }
-    json_array_foreach(json_object_get(list, "entries"), i, e)
-    {
+    json_array_foreach (json_object_get(list, "entries"), i, e) {
         bool added = false;
 
-        json_array_foreach(events, k, ev)
-        {
+        json_array_foreach (events, k, ev) {
             added |= member_is(ev, "event", "add") && member_u64(ev, "handle") == member_u64(e, "handle");
         }
         if (!added)
@@ -257,8 +254,7 @@ static void compare_with_daemon(struct replay *r, const json_t *list)
 
     if (json_array_size(entries) != r->n)
         contradict(r, "%zu entries are left, the daemon has %zu", r->n, json_array_size(entries));
-    json_array_foreach(entries, i, e)
-    {
+    json_array_foreach (entries, i, e) {
         if (i < r->n &&
             (r->list[i].handle != member_u64(e, "handle") || r->list[i].active != member_is(e, "state", "active")))
             contradict(r, "entry %zu is another one, or in another state", i);
@@ -343,8 +339,7 @@ int tm_replay(const json_t *list, const struct tm_replay_options *o)
         return -1;
     if (!r.judges)
         add_older_entries(&r, list);
-    json_array_foreach(events, i, ev)
-    {
+    json_array_foreach (events, i, ev) {
         apply(&r, ev);
         if (o->step < 0 && !o->check)
             print_line(&r, ev, start_us);

@@ -196,8 +196,7 @@ static void add_qps(struct look *l, const json_t *status, const json_t *device, 
     const json_t *qp;
     size_t i;
 
-    json_array_foreach(json_object_get(device, "qps"), i, qp)
-    {
+    json_array_foreach (json_object_get(device, "qps"), i, qp) {
         struct diagnose_input s = {.status = status, .device = device, .qp = qp};
         json_t *why = diagnose_qp(&s);
         struct row *r = add_row(&l->qps);
@@ -220,8 +219,7 @@ static void add_host(struct look *l, const json_t *status, int host)
     const json_t *device;
     size_t i;
 
-    json_array_foreach(json_object_get(status, "devices"), i, device)
-    {
+    json_array_foreach (json_object_get(status, "devices"), i, device) {
         struct row *r = add_row(&l->devices);
 
         fill(r, json_object_get(device, "counters"));

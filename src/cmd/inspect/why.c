@@ -79,17 +79,14 @@ static void find_peer(const json_t *hosts, struct diagnose_input *s)
     const json_t *host, *device, *qp;
     size_t i, j, k;
 
-    json_array_foreach(hosts, i, host)
-    {
-        json_array_foreach(json_object_get(json_object_get(host, "status"), "devices"), j, device)
-        {
+    json_array_foreach (hosts, i, host) {
+        json_array_foreach (json_object_get(json_object_get(host, "status"), "devices"), j, device) {
             const char *gid = json_string_value(json_object_get(device, "gid"));
 
             if (!dgid || !gid || strcmp(gid, dgid) != 0)
                 continue;
             s->peer_device = device;
-            json_array_foreach(json_object_get(device, "qps"), k, qp)
-            {
+            json_array_foreach (json_object_get(device, "qps"), k, qp) {
                 if (json_integer_value(json_object_get(qp, "qpn")) == qpn)
                     s->peer = qp;
             }
@@ -152,8 +149,7 @@ static void print(const json_t *o)
         printf(", connected to 0x%06" PRIx64 " at %s", (uint64_t)json_integer_value(json_object_get(o, "dest_qpn")),
                json_string_value(json_object_get(o, "dgid")));
     puts(".");
-    json_array_foreach(json_object_get(o, "why"), i, reason)
-    {
+    json_array_foreach (json_object_get(o, "why"), i, reason) {
         text = json_string_value(json_object_get(reason, "text"));
         printf("  - %s\n", text ? text : "");
     }
@@ -166,14 +162,11 @@ static json_t *answers(const struct why_options *o, const json_t *hosts, const j
     json_t *list = json_array();
     size_t i, j, k;
 
-    json_array_foreach(hosts, i, host)
-    {
+    json_array_foreach (hosts, i, host) {
         const json_t *status = json_object_get(host, "status");
 
-        json_array_foreach(json_object_get(status, "devices"), j, device)
-        {
-            json_array_foreach(json_object_get(device, "qps"), k, qp)
-            {
+        json_array_foreach (json_object_get(status, "devices"), j, device) {
+            json_array_foreach (json_object_get(device, "qps"), k, qp) {
                 struct diagnose_input s = {.status = status, .device = device, .qp = qp};
 
                 if (!o->all && json_integer_value(json_object_get(qp, "qpn")) != (json_int_t)o->qpn)
@@ -217,7 +210,8 @@ int cmd_why(int argc, char **argv)
         putchar('\n');
         json_decref(one);
     } else {
-        json_array_foreach(list, i, one) print(one);
+        json_array_foreach (list, i, one)
+            print(one);
     }
     if (json_array_size(list) == 0 && !failed && !o.json)
         say_none(&o);

@@ -122,8 +122,7 @@ static bool choose_device(const struct ping_options *o, const json_t *status, st
     const json_t *device;
     size_t i;
 
-    json_array_foreach(json_object_get(status, "devices"), i, device)
-    {
+    json_array_foreach (json_object_get(status, "devices"), i, device) {
         const char *name = json_string_value(json_object_get(device, "name"));
 
         if (!name || !gid_of(device, p->own) || (o->device && strcmp(o->device, name) != 0))
@@ -156,8 +155,7 @@ static void find_other_host(const struct targets *t, struct ping *p)
 
         targets_socket(t, i, path);
         status = control_fetch(path, PM_OP_STATUS, NULL, 0);
-        json_array_foreach(json_object_get(status, "devices"), k, device)
-        {
+        json_array_foreach (json_object_get(status, "devices"), k, device) {
             if (gid_of(device, gid) && memcmp(gid, p->gid, sizeof(gid)) == 0) {
                 strcpy(p->other, path);
                 p->other_device = (uint32_t)k;

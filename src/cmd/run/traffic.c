@@ -43,7 +43,8 @@ enum traffic traffic_check(const struct lab *lab)
             status = control_fetch_quietly(path, PM_OP_STATUS, NULL, 0);
         if (!status)
             return TRAFFIC_OK;
-        json_array_foreach(json_object_get(status, "devices"), k, device) add(&s, device);
+        json_array_foreach (json_object_get(status, "devices"), k, device)
+            add(&s, device);
         json_decref(status);
     }
     /* One process alone, such as a program that prints the device's attributes, has no peer. */

@@ -2,8 +2,8 @@
 /* Conversations for captures. Two ends, A and B, each have a QP. Their packets are written to a pcapng file one after
  * the other, with right PSNs, MSNs and ICRCs. A packet can have a label, and a scene can spoil the packet with a
  * given label. So the tests of the linter get captures with exactly one fault. */
-#ifndef PUMICE_TESTS_SCENE_H
-#define PUMICE_TESTS_SCENE_H
+#ifndef PUMICE_TESTS_E2E_CAPTURE_SCENE_H
+#define PUMICE_TESTS_E2E_CAPTURE_SCENE_H
 
 #include "pcap/capfile.h"
 #include "wire/pkt.h"

@@ -17,8 +17,8 @@
  *
  * UC numbers packets, but accepts a message that begins with any PSN (IBA 9.8.2.2.1). So a duplicated or late message
  * is a new one. */
-#ifndef PUMICE_SIM_DGRAM_H
-#define PUMICE_SIM_DGRAM_H
+#ifndef PUMICE_TESTS_SIM_DATAGRAMS_DGRAM_H
+#define PUMICE_TESTS_SIM_DATAGRAMS_DGRAM_H
 
 #include "daemon/core/engine.h"
 #include "tests/sim/network/net.h"

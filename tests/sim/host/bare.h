@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Engines on the simulator's network, but without the simulator's hosts: for exchanges with their own memory and
  * programs. Engine number n has one GID, which is all zero except for n + 1 in its last byte. */
-#ifndef PUMICE_SIM_BARE_H
-#define PUMICE_SIM_BARE_H
+#ifndef PUMICE_TESTS_SIM_HOST_BARE_H
+#define PUMICE_TESTS_SIM_HOST_BARE_H
 
 #include "daemon/core/engine.h"
 #include "tests/sim/network/net.h"

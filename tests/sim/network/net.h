@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The simulated network: a chain of nodes that each packet passes, and the queue of timed events. */
-#ifndef PUMICE_SIM_NET_H
-#define PUMICE_SIM_NET_H
+#ifndef PUMICE_TESTS_SIM_NETWORK_NET_H
+#define PUMICE_TESTS_SIM_NETWORK_NET_H
 
 #include "tests/sim/prng.h"
 

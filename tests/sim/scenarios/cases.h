@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Scripted exchanges, as a table of data. Every bug that is found becomes a case. */
-#ifndef PUMICE_SIM_CASES_H
-#define PUMICE_SIM_CASES_H
+#ifndef PUMICE_TESTS_SIM_SCENARIOS_CASES_H
+#define PUMICE_TESTS_SIM_SCENARIOS_CASES_H
 
 #include "tests/sim/sim.h"
 

@@ -7,8 +7,8 @@
  *     tm_send.c   the senders
  *     tm_recv.c   the receiving program
  *     tm_check.c  the checks at the end */
-#ifndef PUMICE_SIM_TM_H
-#define PUMICE_SIM_TM_H
+#ifndef PUMICE_TESTS_SIM_TAG_MATCHING_TM_H
+#define PUMICE_TESTS_SIM_TAG_MATCHING_TM_H
 
 #include "daemon/core/engine.h"
 #include "daemon/core/tm/tag_list.h"

@@ -145,8 +145,8 @@ static void codes_of(const json_t *list, char *out, size_t room)
     size_t i, n = 0;
 
     out[0] = 0;
-    json_array_foreach(list, i, one) n +=
-        (size_t)snprintf(out + n, room - n, "%s%s", i ? " " : "", json_string_value(json_object_get(one, "code")));
+    json_array_foreach (list, i, one)
+        n += (size_t)snprintf(out + n, room - n, "%s%s", i ? " " : "", json_string_value(json_object_get(one, "code")));
 }
 
 static bool says(const json_t *list, const char *words)
@@ -154,7 +154,9 @@ static bool says(const json_t *list, const char *words)
     const json_t *one;
     size_t i;
 
-    json_array_foreach(list, i, one) if (strstr(json_string_value(json_object_get(one, "text")), words)) return true;
+    json_array_foreach (list, i, one)
+        if (strstr(json_string_value(json_object_get(one, "text")), words))
+            return true;
     return false;
 }
 

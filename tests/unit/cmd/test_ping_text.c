@@ -40,7 +40,8 @@ static void expect(const struct ping *p, int code, const char *verdict, const ch
 
     cr_expect_eq(ping_exit_code(p), code);
     cr_expect_str_eq(json_string_value(json_object_get(o, "verdict")), verdict);
-    json_array_foreach(hints, i, one) found = found || (words[0] && strstr(json_string_value(one), words));
+    json_array_foreach (hints, i, one)
+        found = found || (words[0] && strstr(json_string_value(one), words));
     cr_expect(found, "no \"%s\" for %s", words, verdict);
     json_decref(o);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* One engine with plain memory, for tests that call the engine's API and forge packets. */
-#ifndef PUMICE_TESTS_CORE_FIXTURE_H
-#define PUMICE_TESTS_CORE_FIXTURE_H
+#ifndef PUMICE_TESTS_UNIT_CORE_CORE_FIXTURE_H
+#define PUMICE_TESTS_UNIT_CORE_CORE_FIXTURE_H
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* For tests of memory windows over layouts in an engine: two connected QPs, regions, and requests between them. */
-#ifndef LAYOUT_FIXTURE_H
-#define LAYOUT_FIXTURE_H
+#ifndef PUMICE_TESTS_UNIT_CORE_LAYOUT_FIXTURE_H
+#define PUMICE_TESTS_UNIT_CORE_LAYOUT_FIXTURE_H
 
 #include <errno.h>
 

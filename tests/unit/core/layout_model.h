@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Random layouts (nested, repeated, non-uniform) and a flat model of each. The model follows docs/layouts.md byte by
  * byte. */
-#ifndef PUMICE_TESTS_LAYOUT_MODEL_H
-#define PUMICE_TESTS_LAYOUT_MODEL_H
+#ifndef PUMICE_TESTS_UNIT_CORE_LAYOUT_MODEL_H
+#define PUMICE_TESTS_UNIT_CORE_LAYOUT_MODEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

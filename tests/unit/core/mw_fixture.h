@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* For tests of memory windows: a region, a QP, binds through the QP, and requests of its peer. */
-#ifndef MW_FIXTURE_H
-#define MW_FIXTURE_H
+#ifndef PUMICE_TESTS_UNIT_CORE_MW_FIXTURE_H
+#define PUMICE_TESTS_UNIT_CORE_MW_FIXTURE_H
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tests of the two halves of one QP, packet by packet: the fixture, the packets that the QP sends, and the packets
  * that it gets. */
-#ifndef PUMICE_TESTS_CORE_ONE_QP_H
-#define PUMICE_TESTS_CORE_ONE_QP_H
+#ifndef PUMICE_TESTS_UNIT_CORE_ONE_QP_H
+#define PUMICE_TESTS_UNIT_CORE_ONE_QP_H
 
 #include "tests/unit/core/core_fixture.h"
 

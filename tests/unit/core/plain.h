@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Criterion. Under ThreadSanitizer Criterion's sandbox can't start; then this header has the parts of it that
  * threaded tests need: one process, one test after the other, abort at the first failure. */
-#ifndef TESTS_UNIT_PLAIN_H
-#define TESTS_UNIT_PLAIN_H
+#ifndef PUMICE_TESTS_UNIT_CORE_PLAIN_H
+#define PUMICE_TESTS_UNIT_CORE_PLAIN_H
 
 #ifdef __SANITIZE_THREAD__
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* An engine whose QPs have an SRQ that matches tags, and a peer that forges packets. The path MTU is 256. */
-#ifndef TESTS_UNIT_TM_ENGINE_H
-#define TESTS_UNIT_TM_ENGINE_H
+#ifndef PUMICE_TESTS_UNIT_CORE_TM_ENGINE_H
+#define PUMICE_TESTS_UNIT_CORE_TM_ENGINE_H
 
 #include "daemon/core/tm/tag_list.h"
 #include "tests/unit/core/core_fixture.h"

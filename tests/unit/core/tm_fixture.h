@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A matching list, and short functions to use it. */
-#ifndef TESTS_UNIT_TM_FIXTURE_H
-#define TESTS_UNIT_TM_FIXTURE_H
+#ifndef PUMICE_TESTS_UNIT_CORE_TM_FIXTURE_H
+#define PUMICE_TESTS_UNIT_CORE_TM_FIXTURE_H
 
 #include <stdlib.h>
 #include <string.h>

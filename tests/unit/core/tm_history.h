@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Shared by the random histories of tag matching: the choice of operations, the results of the reference, and the
  * comparison of the list with the reference's list. */
-#ifndef TESTS_UNIT_TM_HISTORY_H
-#define TESTS_UNIT_TM_HISTORY_H
+#ifndef PUMICE_TESTS_UNIT_CORE_TM_HISTORY_H
+#define PUMICE_TESTS_UNIT_CORE_TM_HISTORY_H
 
 #include <inttypes.h>
 #include <stdarg.h>

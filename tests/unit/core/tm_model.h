@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The reference for tag matching: a plain array of entries, each with its own `active` flag, and the rules one by
  * one. */
-#ifndef TESTS_UNIT_TM_MODEL_H
-#define TESTS_UNIT_TM_MODEL_H
+#ifndef PUMICE_TESTS_UNIT_CORE_TM_MODEL_H
+#define PUMICE_TESTS_UNIT_CORE_TM_MODEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

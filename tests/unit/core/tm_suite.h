@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* For suites about one matching list, which is new for each test: TestSuite(name, .init = setup, .fini = teardown). */
-#ifndef TESTS_UNIT_TM_SUITE_H
-#define TESTS_UNIT_TM_SUITE_H
+#ifndef PUMICE_TESTS_UNIT_CORE_TM_SUITE_H
+#define PUMICE_TESTS_UNIT_CORE_TM_SUITE_H
 
 #include <criterion/criterion.h>
 

@@ -2,8 +2,8 @@
 /* A device without network or thread, and sessions on it whose client is the test itself. Control operations are
  * called as functions, rings are written by hand, and device_pass is the loop. Shared by the daemon's unit tests and
  * fuzz targets. */
-#ifndef PUMICE_TESTS_DAEMON_FIXTURE_H
-#define PUMICE_TESTS_DAEMON_FIXTURE_H
+#ifndef PUMICE_TESTS_UNIT_DAEMON_DAEMON_FIXTURE_H
+#define PUMICE_TESTS_UNIT_DAEMON_DAEMON_FIXTURE_H
 
 #include <poll.h>
 #include <signal.h>

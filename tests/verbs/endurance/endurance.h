@@ -18,8 +18,8 @@
  *   setup.c       memory and objects         transport.c  what differs between transports
  *   exchange.c    the two ends find each other
  *   traffic.c     posting and completions    main.c       the loop, the end, the command line */
-#ifndef RDMA_ENDURANCE_H
-#define RDMA_ENDURANCE_H
+#ifndef PUMICE_TESTS_VERBS_ENDURANCE_ENDURANCE_H
+#define PUMICE_TESTS_VERBS_ENDURANCE_ENDURANCE_H
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Shared by the programs about windows over layouts. */
-#ifndef LAYOUTS_H
-#define LAYOUTS_H
+#ifndef PUMICE_TESTS_VERBS_LAYOUT_LAYOUTS_H
+#define PUMICE_TESTS_VERBS_LAYOUT_LAYOUTS_H
 
 #include "pumice/layout.h"
 #include "tests/verbs/ends.h"

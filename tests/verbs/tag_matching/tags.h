@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Shared by the programs about tag matching: a receiver with a TM-SRQ and two QPs, and a sender with one QP to each. */
-#ifndef TAGS_H
-#define TAGS_H
+#ifndef PUMICE_TESTS_VERBS_TAG_MATCHING_TAGS_H
+#define PUMICE_TESTS_VERBS_TAG_MATCHING_TAGS_H
 
 #include <endian.h>
 #include <infiniband/tm_types.h>

@@ -3,8 +3,8 @@
  * own queue of unexpected messages beside the device's list, and the count that keeps both in sync. Its messages are
  * eager. Each has a number, which travels in app_ctx. While messages are sent one at a time, a reference model of the
  * device predicts every completion. */
-#ifndef TAGS_MPI_H
-#define TAGS_MPI_H
+#ifndef PUMICE_TESTS_VERBS_TAG_MATCHING_TAGS_MPI_H
+#define PUMICE_TESTS_VERBS_TAG_MATCHING_TAGS_MPI_H
 
 #include "tests/unit/core/tm_model.h"
 #include "tests/verbs/tag_matching/tags.h"

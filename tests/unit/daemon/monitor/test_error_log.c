@@ -164,8 +164,7 @@ Test(reports, a_flood_is_a_few_lines_and_does_not_hide_others)
     engine_rx(f.device->engine, &p, &meta, 1);
     error_log_take(f.device);
     list = logged();
-    json_array_foreach(list, i, o)
-    {
+    json_array_foreach (list, i, o) {
         const char *cause = json_string_value(json_object_get(o, "cause"));
         const char *text = json_string_value(json_object_get(o, "text"));
 
