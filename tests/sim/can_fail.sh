@@ -131,7 +131,7 @@ fault WINDOW_SRQ responder/message.c 'if (window)
             mw_unbind'
 fault WINDOW_COUNT memory/mw.c 'else
         t->entry[mw->mw.region].windows--;' ''
-fault BIND_AGAIN requester/send.c 'r->cur++; /* it was carried out before the QP went back */' '{
+fault BIND_AGAIN requester/send.c 'r->cur++; /* the operation was carried out before the QP went back */' '{
 #include "daemon/core/memory/mw.h"
             uint8_t cause;
             struct mw_binder by = {.qpn = qp->qpn, .pd = qp->pd, .type_2 = true, .windows = &qp->windows};
