@@ -39,7 +39,7 @@ static const double UNTOUCHED = -1; /* value of rank 1's memory before the trans
 static unsigned n = DEFAULT_N;
 static int other; /* socket to the other rank */
 
-/* What a rank sends to the other one. */
+/* Each rank sends this to the other, so that they can connect. */
 struct card {
     union ibv_gid gid;
     uint32_t qpn;

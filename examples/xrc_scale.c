@@ -31,7 +31,7 @@ static unsigned hosts = 3, jobs = 4;
 static bool xrc;
 static char dir[64];
 
-/* What a job publishes for the others. The number of a job is host * jobs + job. */
+/* Each job publishes this for the others. The number of a job is host * jobs + job. */
 struct card {
     union ibv_gid gid;
     uint32_t srqn; /* XRC: the shared receive queue for messages to this job */

@@ -40,8 +40,8 @@ struct pcapng_packet {
 /* Enhanced packet block. head_len + len must be less than 2^31. */
 size_t pcapng_packet(uint8_t *dst, size_t cap, const struct pcapng_packet *p);
 
-/* Interface statistics block: up to time_ns (since 1970), this many packets passed the capture's filters at this
- * interface. Of these, `dropped` packets were lost because the buffer was full. */
+/* Interface statistics block: up to time_ns (since 1970), `packets` packets passed the capture's filters at this
+ * interface. `dropped` of them were lost because the buffer was full. */
 size_t pcapng_statistics(uint8_t *dst, size_t cap, uint32_t interface, uint64_t time_ns, uint64_t packets,
                          uint64_t dropped);
 

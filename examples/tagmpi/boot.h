@@ -19,7 +19,8 @@ struct boot {
     unsigned rank; /* this process, from 0 */
     unsigned ranks; /* number of ranks */
     unsigned hosts; /* number of virtual hosts of the ranks; 0: the launcher did not start this rank */
-    int fd[BOOT_MAX_RANKS]; /* connections. Of rank 0: to each other rank. Of the others: [0] to rank 0 */
+    /* Connections. Rank 0 has one to each other rank; the other ranks have one to rank 0, in fd[0]. */
+    int fd[BOOT_MAX_RANKS];
 };
 
 /* Makes this process a rank. Returns in the ranks only. The launcher waits for them. It exits with 0 if all ranks

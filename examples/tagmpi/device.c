@@ -8,7 +8,7 @@
 
 enum { PORT = 1, FIN_SIZE = sizeof(struct ibv_tmh) + sizeof(struct ibv_rvh), MAX_READS = 16 };
 
-/* What a rank sends to the others. */
+/* A rank sends this to the others, so that they can connect to it. */
 struct card {
     union ibv_gid gid;
     uint16_t lid;

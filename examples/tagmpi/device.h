@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The verbs objects of the layer: queue pairs to every rank, the shared receive queue, buffers. This part is like
- * any other RDMA program. What is special to tag matching is in offload.c.
+ * any other RDMA program. The part for tag matching is in offload.c.
  *
  * Each rank has two queue pairs to each rank, itself included:
  *

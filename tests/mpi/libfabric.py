@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""libfabric: its reliable datagrams (ofi_rxd) over the device's UD queue pairs. What needs rdma_cm fails with a message that says so."""
+"""libfabric: its reliable datagrams (ofi_rxd) over the device's UD queue pairs. Endpoints that need rdma_cm fail with a message that says so."""
 
 import lab as labs
 from traffic import Traffic

@@ -203,8 +203,8 @@ static void bind_entry(struct layout_entry *e, const struct layout_entry_desc *d
     (void)fits;
     *e = (struct layout_entry){.object = d->object, .addr = d->addr, .length = d->length, .items = items};
     copy_dims(e, d);
-    /* `repeat` above the number of items means all items. So does any `repeat` if there is only one entry. A
-     * composite layout is a single round with one item for each entry. */
+    /* A `repeat` above the number of items means all items. If there is only one entry, every `repeat` means all items.
+     * A composite layout is a single round with one item for each entry. */
     e->repeat = alone || d->repeat > items ? items : d->repeat ? d->repeat : 1;
     e->full = items / e->repeat;
     e->rest = items % e->repeat;

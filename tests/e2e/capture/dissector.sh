@@ -107,7 +107,7 @@ END
 got=$(TRACK=${lua%/*}/pumice_track.lua shark -X "lua_script:$dir/plain.lua" -r "$dir/eager.pcapng" -Y 'frame.number == 0' | tr -s ' \n' ' ')
 is "SENDs without headers" "$got" "little true eager 20001 "
 
-# Which connection a packet is of: comments know it, PSNs alone don't, where connections have the same. What went wrong is said.
+# The connection of a packet: comments name it. PSNs alone are not enough where several connections have the same.
 peers() # FILE OPTION...
 {
     local file=$1

@@ -72,7 +72,7 @@ if have "classic pcap" tshark; then
     is "classic pcap with a gap" "$(rules error "$dir/unseen.pcap")" ack-unseen
 fi
 
-# 5. What is right. The simulator's network damages some packets, and only that.
+# 5. Correct traffic. The simulator's network damages some packets, and only that.
 for scene in $("$BUILD/tests/e2e/capture/scene_gen" --list); do
     "$BUILD/tests/e2e/capture/scene_gen" "$scene" "$dir/scene.pcapng"
     is "scene $scene" "$(rules error --faulty "$dir/scene.pcapng")" ""

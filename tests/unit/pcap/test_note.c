@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Comments of captured packets. What the writer wrote is read back, and any other text does no harm. */
+/* Comments of captured packets. The reader gets back what the writer wrote, and any other text does no harm. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Creating, querying and destroying objects: what is refused and with which error, and what is granted. What the
- * device doesn't have fails with EOPNOTSUPP. */
+/* Creating, querying and destroying objects: which requests the device refuses and with which error, and which it
+ * grants. Calls for features that the device does not have fail with EOPNOTSUPP. */
 #include <dlfcn.h>
 
 #include "tests/verbs/vt.h"
