@@ -24,24 +24,20 @@ static struct vb_qp *handle_for_event(struct vb_qp *first)
     return best;
 }
 
-/* Fills event with the object of the record, and counts one more event as delivered. The count keeps the object alive
- * until the application acknowledges the event. Returns false if the object is gone meanwhile, or if the type of the
- * event is unknown. */
-static bool deliver(struct vb_context *c, const struct pm_async_event *rec, struct ibv_async_event *event)
+/* The kind of object that an event is about. */
+enum event_object {
+    EVENT_UNKNOWN,
+    EVENT_OF_CQ,
+    EVENT_OF_QP,
+    EVENT_OF_SRQ,
+    EVENT_OF_PORT, /* or of the device, which has one port */
+};
+
+static enum event_object object_of(uint32_t type)
 {
-    bool found = false;
-    event->event_type = (enum ibv_event_type)rec->type;
-    pthread_mutex_lock(&c->lock);
-    switch (rec->type) {
-    case IBV_EVENT_CQ_ERR: {
-        struct vb_cq *cq = vb_table_get(&c->cqs, rec->handle);
-        if (cq) {
-            cq->async_events++;
-            event->element.cq = &cq->cq;
-            found = true;
-        }
-        break;
-    }
+    switch (type) {
+    case IBV_EVENT_CQ_ERR:
+        return EVENT_OF_CQ;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
@@ -49,25 +45,11 @@ static bool deliver(struct vb_context *c, const struct pm_async_event *rec, stru
     case IBV_EVENT_SQ_DRAINED:
     case IBV_EVENT_PATH_MIG:
     case IBV_EVENT_PATH_MIG_ERR:
-    case IBV_EVENT_QP_LAST_WQE_REACHED: {
-        struct vb_qp *qp = handle_for_event(vb_table_get(&c->qps, rec->handle));
-        if (qp) {
-            qp->async_events++;
-            event->element.qp = &qp->qp;
-            found = true;
-        }
-        break;
-    }
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+        return EVENT_OF_QP;
     case IBV_EVENT_SRQ_ERR:
-    case IBV_EVENT_SRQ_LIMIT_REACHED: {
-        struct vb_srq *srq = vb_table_get(&c->srqs, rec->handle);
-        if (srq) {
-            srq->async_events++;
-            event->element.srq = &srq->srq;
-            found = true;
-        }
-        break;
-    }
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+        return EVENT_OF_SRQ;
     case IBV_EVENT_DEVICE_FATAL:
     case IBV_EVENT_PORT_ACTIVE:
     case IBV_EVENT_PORT_ERR:
@@ -76,12 +58,56 @@ static bool deliver(struct vb_context *c, const struct pm_async_event *rec, stru
     case IBV_EVENT_SM_CHANGE:
     case IBV_EVENT_CLIENT_REREGISTER:
     case IBV_EVENT_GID_CHANGE:
-        event->element.port_num = (int)rec->handle;
-        found = true;
-        break;
+        return EVENT_OF_PORT;
     default:
+        return EVENT_UNKNOWN;
+    }
+}
+
+/* Fills event with the object of the record, and counts one more event as delivered. The count keeps the object alive
+ * until the application acknowledges the event. The caller holds the lock of the context. Returns false if the object is
+ * gone meanwhile, or if the type of the event is unknown. */
+static bool find_object(struct vb_context *c, const struct pm_async_event *rec, struct ibv_async_event *event)
+{
+    switch (object_of(rec->type)) {
+    case EVENT_OF_CQ: {
+        struct vb_cq *cq = vb_table_get(&c->cqs, rec->handle);
+        if (!cq)
+            return false;
+        cq->async_events++;
+        event->element.cq = &cq->cq;
+        return true;
+    }
+    case EVENT_OF_QP: {
+        struct vb_qp *qp = handle_for_event(vb_table_get(&c->qps, rec->handle));
+        if (!qp)
+            return false;
+        qp->async_events++;
+        event->element.qp = &qp->qp;
+        return true;
+    }
+    case EVENT_OF_SRQ: {
+        struct vb_srq *srq = vb_table_get(&c->srqs, rec->handle);
+        if (!srq)
+            return false;
+        srq->async_events++;
+        event->element.srq = &srq->srq;
+        return true;
+    }
+    case EVENT_OF_PORT:
+        event->element.port_num = (int)rec->handle;
+        return true;
+    case EVENT_UNKNOWN:
         break;
     }
+    return false;
+}
+
+static bool deliver(struct vb_context *c, const struct pm_async_event *rec, struct ibv_async_event *event)
+{
+    event->event_type = (enum ibv_event_type)rec->type;
+    pthread_mutex_lock(&c->lock);
+    bool found = find_object(c, rec, event);
     pthread_mutex_unlock(&c->lock);
     return found;
 }
@@ -127,42 +153,35 @@ VB_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_
     }
 }
 
+/* Counts one more event of an object as acknowledged, and wakes the thread that waits to destroy the object. */
+static void acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+{
+    pthread_mutex_lock(mutex);
+    (*completed)++;
+    pthread_cond_signal(cond);
+    pthread_mutex_unlock(mutex);
+}
+
 VB_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
-    switch (event->event_type) {
-    case IBV_EVENT_CQ_ERR: {
+    switch (object_of(event->event_type)) {
+    case EVENT_OF_CQ: {
         struct ibv_cq *cq = event->element.cq;
-        pthread_mutex_lock(&cq->mutex);
-        cq->async_events_completed++;
-        pthread_cond_signal(&cq->cond);
-        pthread_mutex_unlock(&cq->mutex);
+        acknowledge(&cq->mutex, &cq->cond, &cq->async_events_completed);
         break;
     }
-    case IBV_EVENT_QP_FATAL:
-    case IBV_EVENT_QP_REQ_ERR:
-    case IBV_EVENT_QP_ACCESS_ERR:
-    case IBV_EVENT_COMM_EST:
-    case IBV_EVENT_SQ_DRAINED:
-    case IBV_EVENT_PATH_MIG:
-    case IBV_EVENT_PATH_MIG_ERR:
-    case IBV_EVENT_QP_LAST_WQE_REACHED: {
+    case EVENT_OF_QP: {
         struct ibv_qp *qp = event->element.qp;
-        pthread_mutex_lock(&qp->mutex);
-        qp->events_completed++;
-        pthread_cond_signal(&qp->cond);
-        pthread_mutex_unlock(&qp->mutex);
+        acknowledge(&qp->mutex, &qp->cond, &qp->events_completed);
         break;
     }
-    case IBV_EVENT_SRQ_ERR:
-    case IBV_EVENT_SRQ_LIMIT_REACHED: {
+    case EVENT_OF_SRQ: {
         struct ibv_srq *srq = event->element.srq;
-        pthread_mutex_lock(&srq->mutex);
-        srq->events_completed++;
-        pthread_cond_signal(&srq->cond);
-        pthread_mutex_unlock(&srq->mutex);
+        acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
         break;
     }
-    default:
+    case EVENT_OF_PORT:
+    case EVENT_UNKNOWN:
         break;
     }
 }

@@ -34,12 +34,6 @@ static void set_ring(struct vb_cq *cq, struct pm_cq_page *page, size_t size, uin
     cq->cq.cqe = (int)slots;
 }
 
-static void destroy_handle(struct vb_context *c, uint32_t handle)
-{
-    struct pm_handle req = {handle};
-    vb_call_simple(c, PM_OP_DESTROY_CQ, &req, sizeof(req), NULL, 0);
-}
-
 /* Asks the daemon for the CQ, maps its segment, and puts the CQ into the table of the context. Returns 0 or -errno. */
 static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create_cq_req *req)
 {
@@ -48,12 +42,12 @@ static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create
     int fd;
     int rc = vb_call_segment(c, PM_OP_CREATE_CQ, req, sizeof(*req), &rep, sizeof(rep), &fd);
     if (rc && rep.handle) /* the daemon made it, but its descriptor did not fit into this process */
-        destroy_handle(c, rep.handle);
+        vb_drop(&c->vctx.context, PM_OP_DESTROY_CQ, rep.handle);
     if (rc)
         return rc;
     rc = map_ring(fd, rep.size, rep.slots, &page);
     if (rc) {
-        destroy_handle(c, rep.handle);
+        vb_drop(&c->vctx.context, PM_OP_DESTROY_CQ, rep.handle);
         return rc;
     }
     set_ring(cq, page, rep.size, rep.slots);
@@ -65,7 +59,7 @@ static int create(struct vb_context *c, struct vb_cq *cq, const struct pm_create
         cq->cq.channel->refcnt++;
     pthread_mutex_unlock(&c->lock);
     if (rc) {
-        destroy_handle(c, rep.handle);
+        vb_drop(&c->vctx.context, PM_OP_DESTROY_CQ, rep.handle);
         munmap(page, rep.size);
     }
     return rc;

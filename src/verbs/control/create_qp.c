@@ -70,12 +70,6 @@ static void set_queue(struct vb_queue *q, void *base, uint32_t offset, uint32_t 
     q->max_sge = max_sge;
 }
 
-static void destroy_handle(struct vb_context *c, uint32_t qpn)
-{
-    struct pm_handle req = {qpn};
-    vb_call_simple(c, PM_OP_DESTROY_QP, &req, sizeof(req), NULL, 0);
-}
-
 /* Asks the daemon for the QP and maps its segment. Returns 0 or -errno. */
 static int create(struct vb_context *c, struct vb_qp *qp, const struct pm_create_qp_req *req)
 {
@@ -83,7 +77,7 @@ static int create(struct vb_context *c, struct vb_qp *qp, const struct pm_create
     int fd;
     int rc = vb_call_segment(c, PM_OP_CREATE_QP, req, sizeof(*req), &rep, sizeof(rep), &fd);
     if (rc && rep.qpn) /* the daemon made it, but its descriptor did not fit into this process */
-        destroy_handle(c, rep.qpn);
+        vb_drop(&c->vctx.context, PM_OP_DESTROY_QP, rep.qpn);
     if (rc)
         return rc;
     void *base = vb_segment_map(fd, rep.size);
@@ -91,7 +85,7 @@ static int create(struct vb_context *c, struct vb_qp *qp, const struct pm_create
         rc = base ? -EPROTO : -errno;
         if (base)
             munmap(base, rep.size);
-        destroy_handle(c, rep.qpn);
+        vb_drop(&c->vctx.context, PM_OP_DESTROY_QP, rep.qpn);
         return rc;
     }
     qp->page = base;
@@ -239,7 +233,7 @@ static struct vb_qp *make(struct ibv_context *context, struct ibv_qp_init_attr_e
     to_request(a, &req);
     rc = create(c, qp, &req);
     if (rc == 0 && (rc = publish(c, qp)) != 0)
-        destroy_handle(c, qp->qp.qp_num);
+        vb_drop(&c->vctx.context, PM_OP_DESTROY_QP, qp->qp.qp_num);
     if (rc) {
         discard(qp);
         return vb_null(rc);
@@ -307,7 +301,7 @@ struct ibv_qp *vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *
         qp->qp.qp_num = qp->qp.handle = attr->qp_num;
         rc = publish(c, qp);
         if (rc)
-            destroy_handle(c, attr->qp_num);
+            vb_drop(&c->vctx.context, PM_OP_DESTROY_QP, attr->qp_num);
         else
             /* The process that made the QP may have modified it already. */
             ibv_query_qp(&qp->qp, &now, IBV_QP_STATE, &init);

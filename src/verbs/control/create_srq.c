@@ -57,12 +57,6 @@ static bool ring_fits(uint64_t size, uint32_t offset, uint32_t slots, uint32_t s
                            sizeof(struct pm_recv_wqe) + (uint64_t)max_sge * sizeof(struct pm_sge));
 }
 
-static void destroy_handle(struct vb_context *c, uint32_t handle)
-{
-    struct pm_handle req = {handle};
-    vb_call_simple(c, PM_OP_DESTROY_SRQ, &req, sizeof(req), NULL, 0);
-}
-
 /* Does the ring of list operations of a TM-SRQ lie inside the segment? */
 static bool ops_fit(const struct vb_context *c, const struct pm_create_srq_req *req,
                     const struct pm_create_srq_rep *rep)
@@ -80,7 +74,7 @@ static int create(struct vb_context *c, struct vb_srq *srq, const struct pm_crea
     int fd;
     int rc = vb_call_segment(c, PM_OP_CREATE_SRQ, req, sizeof(*req), &rep, sizeof(rep), &fd);
     if (rc && rep.handle) /* the daemon made it, but its descriptor did not fit into this process */
-        destroy_handle(c, rep.handle);
+        vb_drop(&c->vctx.context, PM_OP_DESTROY_SRQ, rep.handle);
     if (rc)
         return rc;
     void *base = vb_segment_map(fd, rep.size);
@@ -108,7 +102,7 @@ static int create(struct vb_context *c, struct vb_srq *srq, const struct pm_crea
         pthread_mutex_unlock(&c->lock);
     }
     if (rc) {
-        destroy_handle(c, rep.handle);
+        vb_drop(&c->vctx.context, PM_OP_DESTROY_SRQ, rep.handle);
         if (srq->reqs)
             vb_pd_free(srq->srq.pd, srq->reqs, VB_ALLOC_SRQ);
         free(srq->tm);
