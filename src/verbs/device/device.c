@@ -166,9 +166,12 @@ VB_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
     return device->name;
 }
 
+/* The kernel assigned no index to this device. Callers ask the kernel's netlink for the device with a returned index, so
+ * a number of our own would name an unrelated device, or none. */
 VB_EXPORT int ibv_get_device_index(struct ibv_device *device)
 {
-    return (int)vb_dev(device)->index;
+    (void)device;
+    return -1;
 }
 
 VB_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)

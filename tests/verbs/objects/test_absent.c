@@ -51,7 +51,7 @@ static void hints(void)
     struct ibv_ece ece = {0};
     ok(ibv_query_ece(p.qp[0], &ece) == EOPNOTSUPP && ibv_set_ece(p.qp[0], &ece) == EOPNOTSUPP, "ECE");
     ok(ibv_query_qp_data_in_order(p.qp[0], IBV_WR_RDMA_WRITE, 0) == 0, "data may come out of order");
-    ok(ibv_get_device_index(p.ctx->device) == 0, "the first device has index 0");
+    ok(ibv_get_device_index(p.ctx->device) == -1, "the kernel has no index for the device");
 }
 
 /* The functions of the node IBVERBS_PRIVATE_34. */
