@@ -18,6 +18,7 @@
 #include "src/cmd/common/paths.h"
 #include "src/cmd/common/targets.h"
 #include "src/cmd/lab/lab.h"
+#include "src/cmd/run/name_server.h"
 #include "src/cmd/run/program.h"
 #include "src/cmd/run/traffic.h"
 
@@ -236,6 +237,7 @@ static int set_environment(const struct lab *lab)
     setenv(PM_ENV_HOSTS, number, 1);
     setenv(PM_ENV_SOCKET, socket, 1);
     unsetenv(PM_ENV_HOST);
+    name_server_reserve();
     return set_preload(lab);
 }
 
