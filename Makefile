@@ -98,10 +98,11 @@ $(PUMICED): $(call obj,daemon/main.c) $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBW
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lev -ljansson -lconfuse -lisal -lmicrohttpd -lsystemd -lpthread
 
+# The library stays loaded after dlclose, because on_exit(3) may call it at the end of the process.
 $(VERBS_SO): $(call obj,$(VERBS_SRC)) src/verbs/abi/libibverbs.map
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=src/verbs/abi/libibverbs.map -Wl,-z,defs \
-		-o $@ $(filter %.o,$^) -lpthread
+		-Wl,-z,nodelete -o $@ $(filter %.o,$^) -lpthread
 
 # The texts that describe a wrong layout come from the engine.
 $(BUILD)/obj/src/dv/core/layout.o: daemon/core/memory/layout.c Makefile

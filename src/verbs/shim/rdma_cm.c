@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,10 @@ static const char *chosen(const char *variable)
     return list && list[0] != '^' ? list : "";
 }
 
+static atomic_int looked; /* process that looked for rdma_cm; a child after fork has the value of its parent */
+static atomic_bool connected; /* a QP of this process became ready to receive */
+static atomic_flag hinted = ATOMIC_FLAG_INIT;
+
 /* Do these providers need rdma_cm? Reliable datagrams (verbs;ofi_rxd) do not. Message endpoints (verbs alone,
  * verbs;ofi_rxm) do. */
 static bool needs_it(const char *providers)
@@ -37,6 +42,15 @@ static bool wanted(void)
 {
     for (size_t i = 0; i < sizeof(provider_lists) / sizeof(provider_lists[0]); i++)
         if (needs_it(chosen(provider_lists[i])))
+            return true;
+    return strstr(chosen("OMPI_MCA_btl"), "openib");
+}
+
+/* Does the environment select a library that always needs rdma_cm? */
+static bool insisted(void)
+{
+    for (size_t i = 0; i < sizeof(provider_lists) / sizeof(provider_lists[0]); i++)
+        if (strcmp(chosen(provider_lists[i]), "verbs;ofi_rxm") == 0)
             return true;
     return strstr(chosen("OMPI_MCA_btl"), "openib");
 }
@@ -69,14 +83,41 @@ static bool has_ucx(void)
     return ucx != NULL;
 }
 
-void vb_rdma_cm_hint(void)
+/* Is it likely that this process fails for rdma_cm, if it fails? */
+static bool is_likely(void)
 {
-    static bool hinted;
+    return wanted() || (!vb_session_is_rank() && !has_ucx() && !datagrams());
+}
+
+static void hint(void)
+{
     static const char text[] = "pumice: rdma_cm (connection management) is not available: use out-of-band connections "
                                "(perftest without -R, libfabric's verbs;ofi_rxd, MPIs over UCX)\n";
-    int e = errno;
-    if ((wanted() || (!vb_session_is_rank() && !has_ucx() && !datagrams())) &&
-        !__atomic_test_and_set(&hinted, __ATOMIC_RELAXED))
+    if (!atomic_flag_test_and_set(&hinted))
         (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+}
+
+/* Runs when the process, or a child of it without exec, ends by exit(3). */
+static void at_exit(int status, void *unused)
+{
+    (void)unused;
+    if ((status & 0xff) != 0 && atomic_load(&looked) == getpid() && !atomic_load(&connected) && is_likely())
+        hint();
+}
+
+void vb_rdma_cm_absent(void)
+{
+    int e = errno, self = getpid();
+    if (atomic_exchange(&looked, self) != self) {
+        if (insisted())
+            hint();
+        else if (is_likely())
+            on_exit(at_exit, NULL);
+    }
     errno = e;
+}
+
+void vb_rdma_cm_unneeded(void)
+{
+    atomic_store(&connected, true);
 }

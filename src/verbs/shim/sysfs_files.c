@@ -87,13 +87,13 @@ static const char *redirect(const char *path, char *out)
     return to;
 }
 
-/* A program found no rdma_cm. Prints the hint, but only if this process has a daemon of Pumice. */
+/* A program found no rdma_cm. It gets the hint only if this process has a daemon of Pumice. */
 static void no_rdma_cm(const char *path)
 {
     char out[PATH_MAX];
     int e = errno;
     if (strcmp(path, DEV_ROOT "rdma_cm") == 0 && in_tree("/infiniband", out) && exists(out))
-        vb_rdma_cm_hint();
+        vb_rdma_cm_absent();
     errno = e;
 }
 
