@@ -90,7 +90,7 @@ static unsigned publish(struct device *d, uint64_t now)
             engine_mem_fault(d->engine, qpn, now);
         ping_take(d, now);
         error_log_take(d); /* while the QPs of the reports still exist */
-        m = publish_completions(d) + publish_events(d) + failed_queues_settle(d, now);
+        m = publish_completions(d) + publish_events(d) + failed_queues_settle(d);
         n += m;
     } while (m);
     while ((cq = TAILQ_FIRST(&d->dirty_cqs)) != NULL) {
@@ -104,7 +104,7 @@ static unsigned publish(struct device *d, uint64_t now)
 
 /* --- a pass ------------------------------------------------------------------------------------ */
 
-static unsigned drain_backlog(struct device *d, uint64_t now)
+static unsigned drain_backlog(struct device *d)
 {
     struct client_qp_list list = TAILQ_HEAD_INITIALIZER(list);
     struct client_qp *q;
@@ -115,7 +115,7 @@ static unsigned drain_backlog(struct device *d, uint64_t now)
     while ((q = TAILQ_FIRST(&list)) != NULL) {
         TAILQ_REMOVE(&list, q, backlog_link);
         q->in_backlog = false;
-        n += client_qp_drain_send(q, now);
+        n += client_qp_drain_send(q);
     }
     return n;
 }
@@ -140,7 +140,7 @@ bool device_pass(struct device *d, uint64_t now)
     TAILQ_FOREACH (s, &d->sessions, link)
         work += doorbells_scan(&s->doorbells, now);
     if (!TAILQ_EMPTY(&d->backlog))
-        work += drain_backlog(d, now);
+        work += drain_backlog(d);
     if (!TAILQ_EMPTY(&d->waiting_tm_srqs))
         work += tm_srq_drain_waiting(d, now);
     /* Posted requests are sent before the socket is read. Reading costs as much as sending a small message. */
@@ -169,10 +169,8 @@ void device_send_posted(struct device *d, struct client_qp *q)
 
     /* Whole passes, so that the packets of other QPs don't wait for one long queue. */
     do {
-        uint64_t now = clock_ns();
-
-        n = client_qp_drain_send(q, now);
-        device_pass(d, now); /* also sends requests that were read from the ring earlier */
+        n = client_qp_drain_send(q);
+        device_pass(d, clock_ns()); /* also sends requests that were read from the ring earlier */
         left -= n;
     } while (n && left > 0);
 }

@@ -88,7 +88,7 @@ static void post(struct stream *s)
     struct sge sge = {1 << 20, MESSAGE, from->key};
     struct send_wr wr = {
         .opcode = s->opcode, .flags = SEND_SIGNALED, .num_sge = 1, .remote_addr = 1 << 20, .rkey = s->side[1].key};
-    while (s->posted < s->total && qp_post_send(from->qp, &wr, &sge, NULL, s->now) == 0)
+    while (s->posted < s->total && qp_post_send(from->qp, &wr, &sge, NULL) == 0)
         s->posted++;
 }
 

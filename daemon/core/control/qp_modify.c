@@ -219,7 +219,7 @@ static void connect_peer(struct qp *qp)
     }
 }
 
-int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t now, const char **why)
+int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, const char **why)
 {
     uint8_t from = qp->attr.state;
     uint8_t to = mask & QPA_STATE ? attr->state : from;
@@ -264,6 +264,5 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t
     }
     qp_schedule(qp);
     QP_CHECK(qp);
-    (void)now;
     return 0;
 }

@@ -10,6 +10,6 @@ struct qp;
 
 /* Changes attributes and state, all or nothing. -EINVAL leaves the QP as it was. *why, if why is not NULL, receives a
  * static text that says which rule was broken, or NULL. */
-int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, uint64_t now, const char **why);
+int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, const char **why);
 
 #endif

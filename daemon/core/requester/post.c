@@ -76,9 +76,8 @@ int qp_send_reserve(struct qp *qp, struct send_slot *slot)
     return 0;
 }
 
-int qp_send_commit(struct qp *qp, uint64_t now)
+int qp_send_commit(struct qp *qp)
 {
-    (void)now;
     struct queue *sq = &qp->req.sq;
     struct send_wqe *w = queue_at(sq, sq->tail);
     const struct send_wr *wr = &w->wr;
@@ -104,7 +103,7 @@ int qp_send_commit(struct qp *qp, uint64_t now)
     return 0;
 }
 
-int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data, uint64_t now)
+int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data)
 {
     struct send_slot slot;
     int err = qp_send_reserve(qp, &slot);
@@ -119,7 +118,7 @@ int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge,
     } else if (wr->num_sge) {
         memcpy(slot.sge, sge, wr->num_sge * sizeof(*sge));
     }
-    return qp_send_commit(qp, now);
+    return qp_send_commit(qp);
 }
 
 uint32_t qp_send_room(const struct qp *qp)

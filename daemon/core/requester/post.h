@@ -26,11 +26,11 @@ struct send_slot {
  * full). qp_send_commit: -EINVAL (more SGEs or inline data than the QP's caps; opcode not of the QP's type; message
  * over 2^31 bytes; UD destination or FLUSH operands out of range). In ERR the request is accepted and flushed. */
 int qp_send_reserve(struct qp *qp, struct send_slot *slot);
-int qp_send_commit(struct qp *qp, uint64_t now);
+int qp_send_commit(struct qp *qp);
 
 /* Posts a copy of a request. sge: wr->num_sge entries, or data: wr->inline_len bytes if SEND_INLINE. 0, or an error of
  * the calls above. */
-int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data, uint64_t now);
+int qp_post_send(struct qp *qp, const struct send_wr *wr, const struct sge *sge, const void *data);
 /* Free entries of the private send queue. */
 uint32_t qp_send_room(const struct qp *qp);
 

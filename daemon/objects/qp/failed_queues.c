@@ -14,7 +14,7 @@
 /* --- queue pairs ------------------------------------------------------------------------------- */
 
 /* A client that writes an invalid ring gets IBV_EVENT_QP_FATAL, which a NIC reports for a corrupted work queue. */
-static void fail_broken(struct client_qp *q, uint64_t now)
+static void fail_broken(struct client_qp *q)
 {
     const struct session *s = q->session; /* XRC targets have no rings */
     struct qp_attr attr = {.state = QPS_ERR};
@@ -22,38 +22,38 @@ static void fail_broken(struct client_qp *q, uint64_t now)
     q->device->io.bad_rings++;
     log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its ring holds %s", s->number, s->comm,
              (int)s->cred.pid, q->qpn, q->broken);
-    qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
+    qp_modify(q->qp, &attr, QPA_STATE, NULL);
     client_qp_event(q, IBV_EVENT_QP_FATAL);
 }
 
-static void fail_overrun(struct client_qp *q, uint64_t now)
+static void fail_overrun(struct client_qp *q)
 {
     const struct session *s = q->session;
     struct qp_attr attr = {.state = QPS_ERR};
 
     log_warn("session %u (%s, pid %d): queue pair 0x%06x failed: its completion queue overran", s->number, s->comm,
              (int)s->cred.pid, q->qpn);
-    qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
+    qp_modify(q->qp, &attr, QPA_STATE, NULL);
     client_qp_event(q, IBV_EVENT_QP_FATAL);
 }
 
-static void fail_unreachable(struct client_qp *q, uint64_t now)
+static void fail_unreachable(struct client_qp *q)
 {
     struct qp_attr attr = {.state = QPS_ERR};
 
     log_warn("queue pair 0x%06x failed: connectivity of its peer: %s", q->qpn, q->unreachable);
-    qp_modify(q->qp, &attr, QPA_STATE, now, NULL);
+    qp_modify(q->qp, &attr, QPA_STATE, NULL);
     client_qp_event(q, IBV_EVENT_QP_FATAL);
 }
 
-static void settle_qp(struct client_qp *q, uint64_t now)
+static void settle_qp(struct client_qp *q)
 {
     if (q->broken && !q->errored)
-        fail_broken(q, now);
+        fail_broken(q);
     if (q->overran && !q->errored && qp_state(q->qp) != QPS_ERR)
-        fail_overrun(q, now);
+        fail_overrun(q);
     if (q->unreachable && !q->errored && qp_state(q->qp) != QPS_ERR)
-        fail_unreachable(q, now);
+        fail_unreachable(q);
     if (qp_state(q->qp) != QPS_ERR || q->errored)
         return;
     q->errored = true;
@@ -61,7 +61,7 @@ static void settle_qp(struct client_qp *q, uint64_t now)
      * of rq_notify. So either the daemon sees the request, or the client rings. */
     atomic_store(&q->page->rq_notify, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    client_qp_drain_send(q, now);
+    client_qp_drain_send(q);
     qp_kick(q->qp);
 }
 
@@ -90,7 +90,7 @@ static void settle_srq(struct client_srq *q)
     handles_each(&q->session->qps, fail_user, q);
 }
 
-unsigned failed_queues_settle(struct device *d, uint64_t now)
+unsigned failed_queues_settle(struct device *d)
 {
     struct client_srq *srq;
     struct client_qp *q;
@@ -105,7 +105,7 @@ unsigned failed_queues_settle(struct device *d, uint64_t now)
     while ((q = TAILQ_FIRST(&d->failed)) != NULL) {
         TAILQ_REMOVE(&d->failed, q, failed_link);
         q->in_failed = false;
-        settle_qp(q, now);
+        settle_qp(q);
         n++;
     }
     return n;

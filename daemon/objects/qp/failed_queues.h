@@ -11,6 +11,6 @@ struct device;
 
 /* Handles all queues in the device's lists `failed_srqs` and `failed`. A queue with an invalid ring fails, its client
  * gets an event, and its rings are flushed. Returns how many queues were handled. */
-unsigned failed_queues_settle(struct device *d, uint64_t now);
+unsigned failed_queues_settle(struct device *d);
 
 #endif

@@ -133,7 +133,7 @@ int client_qp_modify(struct session *s, const void *rq, struct control_reply *rp
     if (r->mask & (QPA_ALT_PATH | QPA_RATE_LIMIT))
         return control_fail(rp, -EOPNOTSUPP, "alternate paths and rate limits are not offered");
     attr_in(&r->attr, &attr);
-    rc = qp_modify(q->qp, &attr, r->mask, s->device->now, &why);
+    rc = qp_modify(q->qp, &attr, r->mask, &why);
     if (rc)
         return control_fail(rp, rc, "%s", why ? why : "the transition is not allowed");
     after_modify(q, r->mask);

@@ -52,7 +52,7 @@ static bool take_layout(struct client_qp *q, struct mw_bind *bind)
 }
 
 /* Copies the request at the ring's head into the engine's queue and posts it. False: it stays in the ring. */
-static bool take_send(struct client_qp *q, uint64_t now)
+static bool take_send(struct client_qp *q)
 {
     struct send_slot slot;
     enum ring_verdict v;
@@ -73,7 +73,7 @@ static bool take_send(struct client_qp *q, uint64_t now)
             has_layout = slot.wr->opcode == WR_BIND_MW && slot.wr->bind.access & PM_BIND_LAYOUT;
         if (has_layout && !take_layout(q, &slot.wr->bind))
             return false;
-        rc = qp_send_commit(q->qp, now);
+        rc = qp_send_commit(q->qp);
     }
     if (rc) {
         if (has_layout)
@@ -85,7 +85,7 @@ static bool take_send(struct client_qp *q, uint64_t now)
     return true;
 }
 
-unsigned client_qp_drain_send(struct client_qp *q, uint64_t now)
+unsigned client_qp_drain_send(struct client_qp *q)
 {
     unsigned done = 0;
 
@@ -96,7 +96,7 @@ unsigned client_qp_drain_send(struct client_qp *q, uint64_t now)
         break_rings(q, "a tail beyond the end of its send queue");
         return 0;
     }
-    while (done < waiting && done < DRAIN_MAX && take_send(q, now))
+    while (done < waiting && done < DRAIN_MAX && take_send(q))
         done++;
     if (done < waiting && !q->broken)
         enter_backlog(q);
@@ -135,7 +135,8 @@ void client_qp_rang(void *client_qp, uint64_t now)
 {
     struct client_qp *q = client_qp;
 
-    client_qp_drain_send(q, now);
+    (void)now; /* the owners of other doorbells need it */
+    client_qp_drain_send(q);
     if (q->errored)
         qp_kick(q->qp);
 }

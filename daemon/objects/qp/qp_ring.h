@@ -9,7 +9,7 @@ struct client_qp;
 
 /* Passes send requests to the engine, at most a fixed number at a time. If some are left, the QP goes to the device's
  * backlog. Returns how many were passed. */
-unsigned client_qp_drain_send(struct client_qp *q, uint64_t now);
+unsigned client_qp_drain_send(struct client_qp *q);
 /* Passes receive requests to the engine. The engine calls it, too, when a message needs a receive request. */
 void client_qp_refill(void *client_qp);
 /* To be called when the QP's doorbell rang. */

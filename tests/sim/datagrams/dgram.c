@@ -199,7 +199,7 @@ static void modify(struct dg_end *e, uint8_t state, uint32_t mask)
         a.av = (struct av){.sgid_index = e->v6, .hop_limit = e->hops, .traffic_class = e->tclass};
         memcpy(a.av.dgid, s->host[p->host].cfg.gids[e->v6], 16);
     }
-    int err = qp_modify(e->qp, &a, QPA_STATE | mask, s->now, &why);
+    int err = qp_modify(e->qp, &a, QPA_STATE | mask, &why);
     sim_require(s, err == 0, "datagram end %d: qp_modify to %u: %d (%s)", e->index, state, err, why ? why : "?");
 }
 
@@ -245,7 +245,7 @@ static void bind_window(struct dg_end *e)
                                .length = e->tgt_len};
     uint8_t buf[256];
     struct tx_batch b = {.buf = buf, .cap = sizeof(buf)};
-    err = qp_post_send(e->qp, &wr, NULL, NULL, s->now);
+    err = qp_post_send(e->qp, &wr, NULL, NULL);
     sim_require(s, err == 0 && engine_tx(en, &b, s->now) == 0, "datagram end %d: a bind", e->index);
     const struct completion *c = engine_peek_completion(en);
     sim_require(s, c && c->status == WC_SUCCESS, "datagram end %d: bind: status %d", e->index, c ? c->status : -1);
@@ -457,7 +457,7 @@ static void post_send(struct dg_end *e)
             use_bad_key(p, o->len, &wr);
         }
     }
-    int err = qp_post_send(e->qp, &wr, &sge, e->mem + o->off, s->now);
+    int err = qp_post_send(e->qp, &wr, &sge, e->mem + o->off);
     sim_require(s, err == 0, "datagram end %d: post_send %d: %d", e->index, e->posted, err);
     capture_note(s, "datagram end %d posts request %d: opcode %u, %u bytes to %d, fault %u", e->index, e->posted,
                  o->opcode, o->len, o->to, o->wrong);

@@ -31,7 +31,7 @@ void bare_connect(struct qp *qp, const struct qp *peer, int peer_number, const s
     bare_gid(peer_number, a.av.dgid);
     for (int i = 0; i < 3; i++) {
         a.state = (uint8_t)(QPS_INIT + i);
-        if (qp_modify(qp, &a, masks[i], 0, NULL) != 0)
+        if (qp_modify(qp, &a, masks[i], NULL) != 0)
             abort();
     }
 }

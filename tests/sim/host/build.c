@@ -147,7 +147,7 @@ static void make_keys(struct end *e)
 static void modify(struct end *e, const struct qp_attr *a, uint32_t mask)
 {
     const char *why = NULL;
-    int err = qp_modify(e->qp, a, mask, e->sim->now, &why);
+    int err = qp_modify(e->qp, a, mask, &why);
     sim_require(e->sim, err == 0, "end %d: qp_modify to state %d: %d (%s)", e->index, a->state, err, why ? why : "?");
 }
 

@@ -44,14 +44,14 @@ static void bind(struct end *e, uint32_t *key, const struct layout_desc *d, uint
     memcpy(a.av.dgid, s->host[e->host].cfg.gids[0], 16);
     for (unsigned i = 0; i < 3; i++) {
         a.state = (uint8_t)(QPS_INIT + i);
-        sim_require(s, qp_modify(qp, &a, masks[i], s->now, NULL) == 0, "end %d: to state %d", e->index, a.state);
+        sim_require(s, qp_modify(qp, &a, masks[i], NULL) == 0, "end %d: to state %d", e->index, a.state);
     }
     struct send_wr wr = {.opcode = WR_BIND_MW,
                          .flags = SEND_SIGNALED,
                          .bind = {.mw_key = *key, .new_key = (*key & ~0xffu) | 0x5a, .access = access, .layout = d}};
     uint8_t buf[256];
     struct tx_batch b = {.buf = buf, .cap = sizeof(buf)};
-    sim_require(s, qp_post_send(qp, &wr, NULL, NULL, s->now) == 0, "end %d: a bind", e->index);
+    sim_require(s, qp_post_send(qp, &wr, NULL, NULL) == 0, "end %d: a bind", e->index);
     engine_tx(en, &b, s->now);
     const struct completion *c = engine_peek_completion(en);
     sim_require(s, c && c->status == WC_SUCCESS, "end %d: bind to a layout: %s", e->index,

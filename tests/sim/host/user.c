@@ -141,7 +141,7 @@ static void post_send(struct end *e)
     if (o->flags & SEND_INLINE) {
         mem_gather(e, o->seg, o->nseg, data);
     }
-    int err = qp_post_send(e->qp, &wr, sge, data, s->now);
+    int err = qp_post_send(e->qp, &wr, sge, data);
     sim_require(s, err == 0, "end %d: post_send of request %d: %d", e->index, e->posted, err);
     memset(&wr, POISON, sizeof wr);
     memset(sge, POISON, sizeof sge);
@@ -159,7 +159,7 @@ static void post_send(struct end *e)
 static void post_too_many(struct end *e)
 {
     struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED};
-    int err = qp_post_send(e->qp, &wr, NULL, NULL, e->sim->now);
+    int err = qp_post_send(e->qp, &wr, NULL, NULL);
     sim_require(e->sim, err == -ENOMEM, "end %d: post_send to a full queue: %d", e->index, err);
 }
 
@@ -261,7 +261,7 @@ static void move(struct end *e, uint8_t state, uint32_t mask)
 {
     const char *why = NULL;
     struct qp_attr a = {.state = state, .sqd_async_notify = true};
-    int err = qp_modify(e->qp, &a, QPA_STATE | mask, e->sim->now, &why);
+    int err = qp_modify(e->qp, &a, QPA_STATE | mask, &why);
     sim_require(e->sim, err == 0, "end %d: qp_modify to %d: %d (%s)", e->index, state, err, why ? why : "?");
 }
 

@@ -247,7 +247,7 @@ static void kill_conn(struct tms *s)
         c->gone = true;
         qp_destroy(c->to);
     } else {
-        qp_modify(s->kill_way ? c->to : c->from, &a, QPA_STATE, s->now, NULL);
+        qp_modify(s->kill_way ? c->to : c->from, &a, QPA_STATE, NULL);
     }
     if (s->kill_way >= 2)
         tms_recv_requests_vanish(s, s->kill);

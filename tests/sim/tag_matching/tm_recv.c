@@ -124,7 +124,7 @@ static void post_fin(struct tms *s, int r)
     struct send_wr wr = {.wr_id = FIN_WR + (uint64_t)r, .opcode = WR_SEND, .flags = SEND_INLINE, .inline_len = 32};
     tmh_encode(&tmh, bytes);
     rvh_encode(&rvh, bytes + TMH_LEN);
-    if (c->gone || qp_post_send(c->to, &wr, NULL, bytes, s->now) != 0)
+    if (c->gone || qp_post_send(c->to, &wr, NULL, bytes) != 0)
         if (!c->dead)
             tms_fail(s, "a FIN can't be posted");
 }
@@ -144,7 +144,7 @@ static void fetch(struct tms *s, int r, const uint8_t *request)
                          .remote_addr = rvh.va,
                          .rkey = rvh.rkey};
     recv->state = RECV_READING;
-    if (c->gone || qp_post_send(c->to, &wr, &sge, NULL, s->now) != 0)
+    if (c->gone || qp_post_send(c->to, &wr, &sge, NULL) != 0)
         failed(s, r);
 }
 

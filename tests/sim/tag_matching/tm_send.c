@@ -63,7 +63,7 @@ static bool post(struct tms *s, struct tms_conn *c, int m)
         wr.opcode = WR_SEND_WITH_IMM;
         wr.imm[0] = (uint8_t)m;
     }
-    if (qp_post_send(c->from, &wr, &sge, NULL, s->now) != 0)
+    if (qp_post_send(c->from, &wr, &sge, NULL) != 0)
         tms_fail(s, "message %d can't be posted", m);
     tms_say(s, "QP %d sends message %d: operation %u, tag %llx, %u bytes", msg->qp, m, msg->opcode,
             (unsigned long long)msg->tag, msg->len);

@@ -203,7 +203,7 @@ static inline uint32_t fix_required(enum qp_state from, enum qp_state to)
     return fix_required_of(QPT_RC, from, to);
 }
 
-static inline int fix_modify(struct fixture *f, struct qp *qp, enum qp_state to)
+static inline int fix_modify(struct qp *qp, enum qp_state to)
 {
     struct qp_attr a = fix_attr();
     const char *why = NULL;
@@ -211,21 +211,21 @@ static inline int fix_modify(struct fixture *f, struct qp *qp, enum qp_state to)
     qp_info(qp, &info);
     a.state = (uint8_t)to;
     uint32_t mask = QPA_STATE | fix_required_of((enum qp_type)info.type, qp_state(qp), to);
-    int err = qp_modify(qp, &a, mask, f->now, &why);
+    int err = qp_modify(qp, &a, mask, &why);
     cr_assert_eq(err == 0, why == NULL, "an error has a reason, success has none");
     return err;
 }
 
 /* Brings a QP from RESET to any state but SQE. */
-static inline void fix_bring(struct fixture *f, struct qp *qp, enum qp_state to)
+static inline void fix_bring(struct qp *qp, enum qp_state to)
 {
     static const enum qp_state way[] = {QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD};
     if (to == QPS_ERR) {
-        cr_assert_eq(fix_modify(f, qp, QPS_ERR), 0);
+        cr_assert_eq(fix_modify(qp, QPS_ERR), 0);
         return;
     }
     for (int i = 0; i < 4 && qp_state(qp) != to; i++) {
-        cr_assert_eq(fix_modify(f, qp, way[i]), 0);
+        cr_assert_eq(fix_modify(qp, way[i]), 0);
     }
     cr_assert_eq(qp_state(qp), to);
 }

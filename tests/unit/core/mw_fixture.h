@@ -39,7 +39,7 @@ static inline void setup(void)
         fix.bytes[i] = (uint8_t)(i * 7 + i / 256);
     mr = reg(FIX_PD, LW | BIND);
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     psn = 100;
 }
 static inline void teardown(void)
@@ -54,7 +54,7 @@ static inline void renew(void)
     free(fix.qpmem[0]);
     qp = fix_qp(&fix);
     fix.qpmem[0] = fix.qpmem[--fix.nqpmem];
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     psn = 100;
     while (engine_pop_event(fix.e, &ev)) {
     }
@@ -79,7 +79,7 @@ static inline uint8_t run(struct qp *on, struct send_wr wr)
     static uint8_t buf[16384];
     struct tx_batch b = {.buf = buf, .cap = sizeof buf};
     wr.flags |= SEND_SIGNALED;
-    cr_assert_eq(qp_post_send(on, &wr, NULL, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(on, &wr, NULL, NULL), 0);
     cr_assert_eq(engine_tx(fix.e, &b, fix.now), 0u, "nothing is sent");
     const struct completion *c = engine_peek_completion(fix.e);
     cr_assert_not_null(c);

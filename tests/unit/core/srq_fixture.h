@@ -41,7 +41,7 @@ static inline struct qp *make_qp(struct srq *s)
     struct qp *q = NULL;
     void *mem = fix.qpmem[fix.nqpmem++] = fix_zalloc(qp_size(&init));
     cr_assert_eq(qp_create(fix.e, &init, mem, &q), 0);
-    fix_bring(&fix, q, QPS_RTS);
+    fix_bring(q, QPS_RTS);
     return q;
 }
 
@@ -152,7 +152,7 @@ static inline void turn(void)
 
 static inline void to_err(int i)
 {
-    cr_assert_eq(fix_modify(&fix, qp[i], QPS_ERR), 0);
+    cr_assert_eq(fix_modify(qp[i], QPS_ERR), 0);
     turn();
 }
 

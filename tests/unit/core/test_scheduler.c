@@ -26,8 +26,8 @@ static void setup(void)
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     bulk = fix_qp(&fix);
     other = fix_qp(&fix);
-    fix_bring(&fix, bulk, QPS_RTS);
-    fix_bring(&fix, other, QPS_RTS);
+    fix_bring(bulk, QPS_RTS);
+    fix_bring(other, QPS_RTS);
     fix.now = 1000000;
 }
 static void teardown(void)
@@ -41,7 +41,7 @@ static void post(struct qp *qp, uint32_t len)
     struct sge sge = {FIX_VA, len, key};
     struct send_wr wr = {
         .opcode = WR_RDMA_WRITE, .flags = SEND_SIGNALED, .num_sge = 1, .remote_addr = 0x1000, .rkey = 1};
-    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
 }
 
 /* Takes out one batch of at most cap bytes. */
@@ -202,7 +202,7 @@ Test(scheduler, every_qp_gets_its_turn_after_a_full_batch)
     bool seen = false;
     cr_assert_eq(batch(&b, sizeof out), 0);
     struct qp *third = fix_qp(&fix);
-    fix_bring(&fix, third, QPS_RTS);
+    fix_bring(third, QPS_RTS);
     cr_assert_eq(batch(&b, sizeof out), 0);
     for (unsigned i = 0; i < 3; i++) { /* more than two bursts each */
         post(bulk, 30 * MTU);

@@ -61,7 +61,7 @@ static inline void tm_setup_with(const struct tm_params *p, uint32_t max_send_wr
     cr_assert_eq(srq_create(fix.e, &init, srqmem, &srq), 0);
     for (int i = 0; i < TM_QPS; i++) {
         qp[i] = tm_qp(max_send_wr, srq);
-        fix_bring(&fix, qp[i], QPS_RTS);
+        fix_bring(qp[i], QPS_RTS);
         psn[i] = 100;
     }
 }

@@ -28,7 +28,7 @@ static inline struct qp *make_qp(const struct qp_init *init, enum qp_state state
     struct qp *q = NULL;
     void *mem = fix.qpmem[fix.nqpmem++] = fix_zalloc(qp_size(init));
     cr_assert_eq(qp_create(fix.e, init, mem, &q), 0);
-    fix_bring(&fix, q, state);
+    fix_bring(q, state);
     return q;
 }
 

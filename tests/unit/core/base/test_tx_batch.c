@@ -20,7 +20,7 @@ static void setup(void)
     mr.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ;
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     fix.now = 1000000;
 }
 static void teardown(void)
@@ -34,7 +34,7 @@ static void post(uint32_t len)
     struct sge sge = {FIX_VA, len, key};
     struct send_wr wr = {
         .opcode = WR_RDMA_WRITE, .flags = SEND_SIGNALED, .num_sge = 1, .remote_addr = 0x1000, .rkey = 1};
-    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
 }
 
 /* Returns how many packets of a WRITE are put into a batch with room for a FIRST packet and so many MIDDLE ones. row:
@@ -113,7 +113,7 @@ Test(rows, the_packet_limit_does_not_cut_a_run)
     for (unsigned i = 0; i < 4; i++)
         post(28 * 256);
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     post(FIX_MEM);
     b = (struct tx_batch){.buf = out, .cap = sizeof out, .gso = {31 * MIDDLE, 64}};
     cr_expect_eq(engine_tx(fix.e, &b, fix.now), 4u * 28 + 2, "%u packets", b.n);

@@ -59,7 +59,7 @@ static int try(struct qp *qp, enum qp_state to, uint32_t mask, struct qp_attr a)
     qp_query(qp, &before);
     a.state = (uint8_t)to;
     a.cur_state = (uint8_t)from;
-    int err = qp_modify(qp, &a, mask, fix.now, &why);
+    int err = qp_modify(qp, &a, mask, &why);
     if (err == 0) {
         cr_assert_eq(qp_state(qp), mask & QPA_STATE ? to : from);
         return 0;
@@ -75,7 +75,7 @@ static int try(struct qp *qp, enum qp_state to, uint32_t mask, struct qp_attr a)
 static struct qp *qp_in(enum qp_state state)
 {
     struct qp *qp = fix_qp(&fix);
-    fix_bring(&fix, qp, state);
+    fix_bring(qp, state);
     return qp;
 }
 
@@ -149,9 +149,9 @@ Test(qp_state, current_state_must_be_the_current_state)
     struct qp_attr a = fix_attr();
     a.state = QPS_RTS;
     a.cur_state = QPS_SQD;
-    cr_expect_eq(qp_modify(qp, &a, QPA_STATE | QPA_CUR_STATE, 0, NULL), -EINVAL);
+    cr_expect_eq(qp_modify(qp, &a, QPA_STATE | QPA_CUR_STATE, NULL), -EINVAL);
     a.cur_state = QPS_RTS;
-    cr_expect_eq(qp_modify(qp, &a, QPA_STATE | QPA_CUR_STATE, 0, NULL), 0);
+    cr_expect_eq(qp_modify(qp, &a, QPA_STATE | QPA_CUR_STATE, NULL), 0);
 }
 
 /* Values beyond their bounds, each alone in an otherwise valid transition. */
@@ -256,13 +256,13 @@ static void discard(struct qp *qp)
 static struct qp *unreliable_in(enum qp_type type, enum qp_state state)
 {
     struct qp *qp = fix_qp_of(&fix, type);
-    fix_bring(&fix, qp, state == QPS_SQE ? QPS_RTS : state);
+    fix_bring(qp, state == QPS_SQE ? QPS_RTS : state);
     if (state == QPS_SQE) {
         static uint8_t buf[65536];
         struct tx_batch b = {.buf = buf, .cap = sizeof buf};
         struct sge sge = {FIX_VA, 8, 0};
         struct send_wr wr = {.opcode = WR_SEND, .num_sge = 1};
-        cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+        cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
         cr_assert_eq(engine_tx(fix.e, &b, fix.now), 0);
         cr_assert_eq(qp_state(qp), QPS_SQE);
     }
@@ -309,7 +309,7 @@ Test(qp_state, ud_follows_its_column_of_the_table)
 static int post_send(struct qp *qp)
 {
     struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED, .wr_id = 9};
-    return qp_post_send(qp, &wr, NULL, NULL, fix.now);
+    return qp_post_send(qp, &wr, NULL, NULL);
 }
 
 static int post_recv(struct qp *qp)
@@ -358,7 +358,7 @@ Test(qp_state, err_flushes_requests_that_are_posted_later)
 {
     struct qp *qp = qp_in(QPS_RTS);
     cr_assert_eq(post_recv(qp), 0);
-    fix_bring(&fix, qp, QPS_ERR);
+    fix_bring(qp, QPS_ERR);
     cr_assert_eq(post_send(qp), 0);
     cr_expect_eq(tx(), 0, "nothing is sent");
     struct completion a = take(), b = take();
@@ -378,7 +378,7 @@ Test(qp_state, reset_discards_requests_without_completions)
     cr_assert_eq(post_send(qp), 0);
     cr_assert_gt(tx(), 0u);
     cr_assert_neq(engine_deadline(fix.e), NEVER);
-    cr_assert_eq(fix_modify(&fix, qp, QPS_RESET), 0);
+    cr_assert_eq(fix_modify(qp, QPS_RESET), 0);
     cr_expect_eq(tx(), 0);
     cr_expect_null(engine_peek_completion(fix.e));
     cr_expect_eq(engine_deadline(fix.e), NEVER);
@@ -389,7 +389,7 @@ Test(qp_state, reset_discards_requests_without_completions)
     cr_expect(left.state == QPS_RESET && left.access == 0 && left.dest_qpn == 0 && left.timeout == 0 &&
                   left.av.dgid[15] == 0,
               "attributes are forgotten");
-    fix_bring(&fix, qp, QPS_RTS); /* and the QP can be used again */
+    fix_bring(qp, QPS_RTS); /* and the QP can be used again */
     cr_expect_eq(post_send(qp), 0);
     cr_expect_eq(tx(), 1);
 }
@@ -400,7 +400,7 @@ Test(qp_state, destroy_forgets_everything)
     uint32_t qpn = qp_number(qp);
     struct event ev;
     cr_assert_eq(post_recv(qp), 0);
-    fix_bring(&fix, qp, QPS_ERR);
+    fix_bring(qp, QPS_ERR);
     tx();
     cr_assert_not_null(engine_peek_completion(fix.e));
     qp_destroy(qp);
@@ -435,17 +435,17 @@ Test(qp_state, requests_beyond_the_caps_are_refused)
     struct sge small = {FIX_VA, 7, 0};
     struct send_wr small_atomic = {.opcode = WR_ATOMIC_FETCH_AND_ADD, .num_sge = 1};
     struct recv_wr recv = {.num_sge = 3};
-    cr_expect_eq(qp_post_send(qp, &many, sge, NULL, 0), -EINVAL);
-    cr_expect_eq(qp_post_send(qp, &big, NULL, data, 0), -EINVAL);
-    cr_expect_eq(qp_post_send(qp, &inline_read, NULL, data, 0), -EINVAL);
-    cr_expect_eq(qp_post_send(qp, &small_atomic, &small, NULL, 0), -EINVAL, "an atomic has 8 bytes");
+    cr_expect_eq(qp_post_send(qp, &many, sge, NULL), -EINVAL);
+    cr_expect_eq(qp_post_send(qp, &big, NULL, data), -EINVAL);
+    cr_expect_eq(qp_post_send(qp, &inline_read, NULL, data), -EINVAL);
+    cr_expect_eq(qp_post_send(qp, &small_atomic, &small, NULL), -EINVAL, "an atomic has 8 bytes");
     cr_expect_eq(qp_post_recv(qp, &recv, sge), -EINVAL);
-    cr_expect_eq(qp_post_send(qp, &fits, NULL, data, 0), 0);
+    cr_expect_eq(qp_post_send(qp, &fits, NULL, data), 0);
     for (int op = WR_SEND_WITH_INV + 1; op < 256; op++) {
         if (op == WR_FLUSH || op == WR_ATOMIC_WRITE)
             continue;
         struct send_wr unknown = {.opcode = (uint8_t)op};
-        cr_assert_eq(qp_post_send(qp, &unknown, NULL, NULL, 0), -EINVAL, "opcode %d", op);
+        cr_assert_eq(qp_post_send(qp, &unknown, NULL, NULL), -EINVAL, "opcode %d", op);
     }
     cr_expect_eq(qp_send_room(qp), 3);
 }
@@ -455,9 +455,9 @@ Test(qp_state, messages_end_at_2_gib)
     struct qp *qp = qp_in(QPS_SQD);
     struct sge sge[2] = {{FIX_VA, 1u << 31, 0}, {FIX_VA, 1, 0}};
     struct send_wr wr = {.opcode = WR_RDMA_WRITE, .num_sge = 2};
-    cr_expect_eq(qp_post_send(qp, &wr, sge, NULL, 0), -EINVAL);
+    cr_expect_eq(qp_post_send(qp, &wr, sge, NULL), -EINVAL);
     wr.num_sge = 1;
-    cr_expect_eq(qp_post_send(qp, &wr, sge, NULL, 0), 0);
+    cr_expect_eq(qp_post_send(qp, &wr, sge, NULL), 0);
 }
 
 /* --- numbers ----------------------------------------------------------------------------------- */

@@ -129,7 +129,7 @@ static struct qp *target;
 static void make_target(void)
 {
     target = fix_qp(&fix);
-    fix_bring(&fix, target, QPS_RTR);
+    fix_bring(target, QPS_RTR);
 }
 
 /* Sends one request for len bytes at address va. Returns the syndrome of the answer, or 0 if the request was
@@ -293,7 +293,7 @@ Test(keys, the_access_flags_of_the_qp_are_checked_first)
         make_target();
         a.access = (RW | RR | RA) & ~right[kind];
         a.state = QPS_RTS;
-        cr_assert_eq(qp_modify(target, &a, QPA_STATE | fix_required(QPS_RTR, QPS_RTS) | QPA_ACCESS_FLAGS, 0, NULL), 0);
+        cr_assert_eq(qp_modify(target, &a, QPA_STATE | fix_required(QPS_RTR, QPS_RTS) | QPA_ACCESS_FLAGS, NULL), 0);
         cr_expect_eq(ask((enum kind)kind, key, IOVA, 8), NAK_INVALID_REQUEST, "operation %d", kind);
         qp_destroy(target);
         fix.nqpmem--;

@@ -372,7 +372,7 @@ Test(layout_window, invalidated_in_the_middle_of_a_message)
     engine_rx(fix.e, &first, &meta, fix.now);
     cr_expect_eq(fix.bytes[REGION_AT(0) + 31 * 16 + 7], 0xee);
     struct send_wr inv = {.opcode = WR_LOCAL_INV, .inv_rkey = window[0], .flags = SEND_SIGNALED};
-    cr_assert_eq(qp_post_send(a, &inv, NULL, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(a, &inv, NULL, NULL), 0);
     struct tx_batch batch = {.buf = buf, .cap = sizeof(buf)};
     engine_tx(fix.e, &batch, fix.now);
     struct pkt middle = first;
@@ -409,7 +409,7 @@ Test(layout_window, a_repeated_read_after_invalidation)
                   "time %u", i);
     }
     struct send_wr inv = {.opcode = WR_LOCAL_INV, .inv_rkey = window[0]};
-    cr_assert_eq(qp_post_send(a, &inv, NULL, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(a, &inv, NULL, NULL), 0);
     batch = (struct tx_batch){.buf = buf, .cap = sizeof(buf)};
     engine_tx(fix.e, &batch, fix.now);
     engine_rx(fix.e, &read, &meta, fix.now);
@@ -436,10 +436,10 @@ Test(layout_window, lkeys_belong_to_their_domain)
     struct qp *stranger;
     void *mem = fix.qpmem[fix.nqpmem++] = fix_zalloc(qp_size(&init));
     cr_assert_eq(qp_create(fix.e, &init, mem, &stranger), 0);
-    fix_bring(&fix, stranger, QPS_RTS);
+    fix_bring(stranger, QPS_RTS);
     column(0, 0, 8, 16, 4, RIGHTS);
     sge.lkey = window[0];
-    cr_assert_eq(qp_post_send(stranger, &wr, &sge, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(stranger, &wr, &sge, NULL), 0);
     cr_expect_eq(engine_tx(fix.e, &batch, fix.now), 0);
     cr_assert_not_null(engine_peek_completion(fix.e));
     cr_expect_eq(engine_peek_completion(fix.e)->status, WC_LOC_PROT_ERR);

@@ -291,7 +291,7 @@ Test(mw, in_a_zero_based_region_addresses_are_offsets)
 Test(mw, type_1_opens_for_every_qp_of_its_domain_and_type_2_for_one)
 {
     struct qp *second = fix_qp(&fix);
-    fix_bring(&fix, second, QPS_RTS);
+    fix_bring(second, QPS_RTS);
     uint32_t one = alloc(MW_TYPE_1), two = window_2(RR), at = 100;
     struct mw_bind b = {.mw_key = one, .new_key = one ^ 1, .mr_key = mr, .access = RR, .addr = IOVA, .length = 8};
     cr_assert_eq(bind_it(b), WC_SUCCESS);
@@ -309,7 +309,7 @@ Test(mw, other_domains_cannot_use_the_window)
     uint32_t at = 100, one = alloc(MW_TYPE_1);
     struct mw_bind b = {.mw_key = one, .new_key = one ^ 1, .mr_key = mr, .access = RR, .addr = IOVA, .length = 8};
     cr_assert_eq(qp_create(fix.e, &init, mem, &second), 0);
-    fix_bring(&fix, second, QPS_RTS);
+    fix_bring(second, QPS_RTS);
     cr_assert_eq(bind_it(b), WC_SUCCESS);
     cr_expect_eq(ask_of(second, &at, READ, one ^ 1, IOVA, 8), NAK_REMOTE_ACCESS);
 }
@@ -321,7 +321,7 @@ Test(mw, windows_are_no_lkeys)
     uint32_t key = window_2(RW | RR);
     struct sge sge = {IOVA, 8, key};
     struct send_wr wr = {.opcode = WR_RDMA_READ, .num_sge = 1};
-    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
     cr_expect_eq(engine_tx(fix.e, &batch, fix.now), 0u);
     cr_assert_not_null(engine_peek_completion(fix.e));
     cr_expect_eq(engine_peek_completion(fix.e)->status, WC_LOC_PROT_ERR);

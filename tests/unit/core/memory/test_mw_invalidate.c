@@ -7,7 +7,7 @@ TestSuite(mw_invalidate, .init = setup, .fini = teardown);
 Test(mw_invalidate, local_invalidation_has_its_rules)
 {
     struct qp *second = fix_qp(&fix);
-    fix_bring(&fix, second, QPS_RTS);
+    fix_bring(second, QPS_RTS);
     uint32_t one = alloc(MW_TYPE_1), two = window_2(RR), freed = alloc(MW_TYPE_2), others = alloc(MW_TYPE_2);
     struct mw_bind b = {.mw_key = one, .new_key = one ^ 1, .mr_key = mr, .access = RR, .addr = IOVA, .length = 8};
     cr_assert_eq(bind_it(b), WC_SUCCESS);
@@ -84,7 +84,7 @@ Test(mw_invalidate, a_peer_cannot_invalidate_anything_else)
 {
     static uint8_t out[16384];
     struct qp *second = fix_qp(&fix);
-    fix_bring(&fix, second, QPS_RTS);
+    fix_bring(second, QPS_RTS);
     uint32_t one = alloc(MW_TYPE_1), freed = alloc(MW_TYPE_2), others = alloc(MW_TYPE_2);
     struct mw_bind b = {.mw_key = one, .new_key = one ^ 1, .mr_key = mr, .access = RR, .addr = IOVA, .length = 8};
     cr_assert_eq(bind_it(b), WC_SUCCESS);

@@ -27,7 +27,7 @@ static void setup(void)
     mr.access = ACCESS_LOCAL_WRITE;
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     ud = fix_qp_of(&fix, QPT_UD);
-    fix_bring(&fix, ud, QPS_RTS);
+    fix_bring(ud, QPS_RTS);
     fix.now = 5000000000u;
 }
 static void teardown(void)
@@ -83,7 +83,7 @@ static uint32_t push(const uint8_t gid[16], uint32_t most)
     for (;;) {
         uint32_t start = got.data;
         while (posted < most && qp_send_room(ud)) {
-            cr_assert_eq(qp_post_send(ud, &wr, &sge, NULL, fix.now), 0);
+            cr_assert_eq(qp_post_send(ud, &wr, &sge, NULL), 0);
             posted++;
         }
         pull();
@@ -241,10 +241,10 @@ Test(flow, the_window_also_limits_uc)
     struct qp_attr a = fix_attr();
     struct sge sge = {FIX_VA, 2048, key};
     struct send_wr wr = {.opcode = WR_SEND, .num_sge = 1};
-    fix_bring(&fix, uc, QPS_RTS);
+    fix_bring(uc, QPS_RTS);
     for (int i = 0; i < 100; i++) {
         if (qp_send_room(uc)) {
-            cr_assert_eq(qp_post_send(uc, &wr, &sge, NULL, fix.now), 0);
+            cr_assert_eq(qp_post_send(uc, &wr, &sge, NULL), 0);
         }
         pull();
     }

@@ -29,7 +29,7 @@ static void restart(bool ecn)
 static void start(enum qp_type type)
 {
     qp = fix_qp_of(&fix, type);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
 }
 
 static void setup(void)
@@ -145,7 +145,7 @@ static uint64_t run(uint64_t ns)
     struct send_wr wr = {.opcode = WR_SEND, .num_sge = 1};
     while (fix.now < end) {
         while (qp_send_room(qp)) {
-            cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+            cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
         }
         struct tx_batch b = {.buf = out, .cap = 4096};
         engine_tx(fix.e, &b, fix.now);
@@ -235,7 +235,7 @@ Test(cnp, the_rate_starts_from_the_current_sending_rate)
     for (int i = 0; i < 80; i++) { /* 51 MB/s */
         struct sge sge = {FIX_VA, 256, key};
         struct send_wr wr = {.opcode = WR_SEND, .num_sge = 1};
-        cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+        cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
         cnps();
         fix.now += 10 * US;
     }
@@ -285,7 +285,7 @@ Test(cnp, reset_forgets_the_rate)
 {
     start(QPT_RC);
     rx(OP_CNP, false, 2);
-    cr_assert_eq(fix_modify(&fix, qp, QPS_RESET), 0);
-    fix_bring(&fix, qp, QPS_RTS);
+    cr_assert_eq(fix_modify(qp, QPS_RESET), 0);
+    fix_bring(qp, QPS_RTS);
     cr_expect_eq(rate(), 0u);
 }

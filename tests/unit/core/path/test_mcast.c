@@ -21,7 +21,7 @@ static void setup(void)
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     for (int i = 0; i < 3; i++) {
         qp[i] = fix_qp_of(&fix, QPT_UD);
-        fix_bring(&fix, qp[i], QPS_RTS);
+        fix_bring(qp[i], QPS_RTS);
         for (uint32_t k = 0; k < 3; k++) {
             struct sge sge = {FIX_VA + 100 * k, 100, key};
             struct recv_wr wr = {.wr_id = 10u * (uint32_t)i + k, .num_sge = 1};
@@ -92,8 +92,8 @@ Test(mcast, each_member_checks_for_itself)
     for (int i = 0; i < 3; i++) {
         cr_assert_eq(mcast_attach(qp[i], group_v4), 0);
     }
-    cr_assert_eq(qp_modify(qp[0], &a, QPA_QKEY, 0, NULL), 0);
-    fix_bring(&fix, qp[1], QPS_ERR);
+    cr_assert_eq(qp_modify(qp[0], &a, QPA_QKEY, NULL), 0);
+    fix_bring(qp[1], QPS_ERR);
     cr_expect_eq(send(group_v4, 2, 5), 4u);
 }
 

@@ -9,7 +9,7 @@ static void setup(void)
 {
     fix_init(&fix);
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     fix.now = 5000000000u;
 }
 static void teardown(void)
@@ -48,7 +48,7 @@ static void post_write(uint32_t rkey)
                          .rkey = rkey};
     uint8_t buf[65536];
     struct pkt p[8];
-    cr_assert_eq(qp_post_send(qp, &wr, NULL, "data", fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, NULL, "data"), 0);
     cr_assert(fix_tx(&fix, buf, p, 8) >= 1);
 }
 
@@ -106,11 +106,11 @@ Test(report, the_first_cause_stays)
     post_write(0x4321);
     rx_nak(NAK_REMOTE_OPERATION, 200);
     cr_expect_eq(info().failure.cause, ERROR_PEER_NAK);
-    fix_modify(&fix, qp, QPS_ERR);
+    fix_modify(qp, QPS_ERR);
     cr_expect_eq(info().failure.cause, ERROR_PEER_NAK, "what follows is no cause");
-    cr_assert_eq(fix_modify(&fix, qp, QPS_RESET), 0);
+    cr_assert_eq(fix_modify(qp, QPS_RESET), 0);
     cr_expect_eq(info().failure.kind, REPORT_NONE, "RESET forgets");
-    fix_bring(&fix, qp, QPS_ERR);
+    fix_bring(qp, QPS_ERR);
     cr_expect_eq(info().failure.cause, ERROR_PROGRAM);
 }
 
@@ -174,7 +174,7 @@ Test(report, drops_have_their_reasons)
     cr_expect_eq(next(REPORT_DROP).cause, DROP_PKEY);
     rx_nak(AETH_ACK | AETH_NO_CREDITS, 250);
     cr_expect_eq(next(REPORT_DROP).cause, DROP_RESPONSE);
-    fix_modify(&fix, qp, QPS_ERR);
+    fix_modify(qp, QPS_ERR);
     next(REPORT_ERROR);
     rx_nak(AETH_ACK | AETH_NO_CREDITS, 200);
     cr_expect_eq(next(REPORT_DROP).cause, DROP_STATE);
@@ -208,12 +208,12 @@ Test(report, a_full_window_is_reported)
     fix.mem = fix_zalloc(engine_size(&fix.cfg));
     fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     for (int i = 0; i < 2; i++)
-        cr_assert_eq(qp_post_send(qp, &wr, NULL, "data", fix.now), 0);
+        cr_assert_eq(qp_post_send(qp, &wr, NULL, "data"), 0);
     fix_tx(&fix, buf, p, 8);
     cr_expect_not(info().waiting_window, "there is nothing more to send");
-    cr_assert_eq(qp_post_send(qp, &wr, NULL, "data", fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, NULL, "data"), 0);
     fix_tx(&fix, buf, p, 8);
     cr_expect(info().waiting_window);
     rx_nak(AETH_ACK | AETH_NO_CREDITS, 201);
@@ -223,7 +223,7 @@ Test(report, a_full_window_is_reported)
 Test(report, sqd_reports_outstanding_requests)
 {
     post_write(1);
-    cr_assert_eq(fix_modify(&fix, qp, QPS_SQD), 0);
+    cr_assert_eq(fix_modify(qp, QPS_SQD), 0);
     cr_expect(info().waiting_drain);
     rx_nak(AETH_ACK | AETH_NO_CREDITS, 200);
     cr_expect_not(info().waiting_drain);
@@ -264,7 +264,7 @@ Test(report, datagrams_are_dropped_for_reasons)
     struct qp *ud = fix_qp_of(&fix, QPT_UD);
     struct sge sge = {FIX_VA, 60, region()};
     struct recv_wr wr = {.num_sge = 1};
-    fix_bring(&fix, ud, QPS_RTS);
+    fix_bring(ud, QPS_RTS);
     rx_datagram(ud, 0x999, 16);
     expect_drop(DROP_QKEY, 0xabc);
     rx_datagram(ud, 0x1234, 16);
@@ -278,7 +278,7 @@ Test(report, datagrams_are_dropped_for_reasons)
 Test(report, unreliable_messages_are_dropped_for_reasons)
 {
     struct qp *uc = fix_qp_of(&fix, QPT_UC);
-    fix_bring(&fix, uc, QPS_RTS);
+    fix_bring(uc, QPS_RTS);
     struct pkt p = {.opcode = OP_SERVICE_UC | OP_SEND_ONLY, .dest_qpn = qp_number(uc), .psn = 77};
     fix_rx(&fix, &p);
     expect_drop(DROP_NO_RECV, 1234);
@@ -327,7 +327,7 @@ Test(report, a_local_request_with_a_bad_key)
     struct sge sge = {0x5550000, 8, 0x6600};
     uint8_t buf[65536];
     struct pkt p[8];
-    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
     fix_tx(&fix, buf, p, 8);
     struct report r = failure_after(REPORT_NONE);
     cr_expect(r.cause == ERROR_LOCAL && r.status == WC_LOC_PROT_ERR && r.has_key && r.key == 0x6600 &&
@@ -342,7 +342,7 @@ Test(report, a_response_that_does_not_fit)
     struct sge sge = {FIX_VA, 16, region()};
     uint8_t buf[65536];
     struct pkt p[8];
-    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
     cr_assert_eq(fix_tx(&fix, buf, p, 8), 1);
     struct pkt answer = {.opcode = OP_READ_RESP_ONLY,
                          .dest_qpn = qp_number(qp),

@@ -23,10 +23,10 @@ static void setup(void)
     fix_init(&fix);
     cr_assert_eq(mr_register(fix.e, &init, &key), 0);
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS); /* MTU 256 */
+    fix_bring(qp, QPS_RTS); /* MTU 256 */
     struct sge sge = {FIX_VA, 256 * PACKETS, key};
     struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED, .num_sge = 1};
-    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
     cr_assert_eq(transmit(), PACKETS);
 }
 static void teardown(void)

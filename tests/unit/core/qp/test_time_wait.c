@@ -12,13 +12,13 @@ static struct tx_batch batch;
 static void connect_qp(struct qp *qp)
 {
     struct qp_attr a = {.state = QPS_INIT, .port = 1, .access = ACCESS_REMOTE_WRITE};
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS, NULL), 0);
     a = (struct qp_attr){
         .state = QPS_RTR, .path_mtu = 1, .dest_qpn = PEER_QPN, .rq_psn = FIRST_PSN, .av.dgid = {[15] = 2}};
     cr_assert_eq(qp_modify(qp, &a,
                            QPA_STATE | QPA_AV | QPA_PATH_MTU | QPA_DEST_QPN | QPA_RQ_PSN | QPA_MAX_DEST_RD_ATOMIC |
                                QPA_MIN_RNR_TIMER,
-                           0, NULL),
+                           NULL),
                  0);
 }
 
@@ -185,7 +185,7 @@ Test(time_wait, a_failed_qp_leaves_nothing)
     write_arrives(qpn, FIRST_PSN);
     expect_ack(FIRST_PSN);
     struct qp_attr a = {.state = QPS_ERR};
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
     qp_destroy(qp);
     write_arrives(qpn, FIRST_PSN);
     cr_assert_eq(transmit(), 0);

@@ -26,7 +26,7 @@ static void begin(uint32_t window_pkts)
     fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS); /* sends from PSN 200, MTU 256 */
+    fix_bring(qp, QPS_RTS); /* sends from PSN 200, MTU 256 */
 }
 static void setup(void)
 {
@@ -42,7 +42,7 @@ static void post(uint8_t opcode, uint32_t len)
 {
     struct sge sge = {FIX_VA, len, key};
     struct send_wr wr = {.opcode = opcode, .flags = SEND_SIGNALED, .num_sge = 1};
-    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
 }
 
 static uint8_t take_status(void)
@@ -169,10 +169,10 @@ Test(requester, a_response_whose_memory_fails_later_fails_its_read)
 Test(requester, a_read_without_credit_is_a_local_error)
 {
     struct qp_attr a = {.state = QPS_SQD};
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
-    cr_assert_eq(qp_modify(qp, &a, QPA_MAX_RD_ATOMIC, 0, NULL), 0); /* 0 */
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_MAX_RD_ATOMIC, NULL), 0); /* 0 */
     a.state = QPS_RTS;
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
     post(WR_RDMA_READ, 16);
     cr_expect_eq(transmit(), 0);
     cr_expect_eq(take_status(), WC_LOC_QP_OP_ERR);
@@ -183,10 +183,10 @@ Test(requester, a_read_without_credit_is_a_local_error)
 static uint32_t asks_for(uint8_t max_rd_atomic)
 {
     struct qp_attr a = {.state = QPS_SQD, .max_rd_atomic = max_rd_atomic};
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
-    cr_assert_eq(qp_modify(qp, &a, QPA_MAX_RD_ATOMIC, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_MAX_RD_ATOMIC, NULL), 0);
     a.state = QPS_RTS;
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
     post(WR_RDMA_READ, 1 << 20);
     cr_assert_gt(transmit(), 0);
     cr_assert_eq(sent(0).opcode, OP_READ_REQUEST);
@@ -229,7 +229,7 @@ static void others_send(uint32_t packets)
 {
     struct qp *this = qp;
     qp = last_other = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     post(WR_RDMA_WRITE, packets * 256);
     uint32_t n = 0;
     while (n < packets)
@@ -276,7 +276,7 @@ Test(requester, sends_use_the_free_part_of_the_peer_window)
 static struct qp *one_that_waits(void)
 {
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     post(WR_RDMA_WRITE, 256);
     cr_assert_eq(transmit(), 1);
     post(WR_RDMA_WRITE, 100 * 256);
@@ -323,10 +323,10 @@ Test(requester, bytes_in_flight_move_to_the_new_destination)
     cr_assert_eq(transmit(), 1);
     struct qp_attr a = fix_attr();
     a.state = QPS_SQD;
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
     a.av.dgid[15] = 2;
     uint64_t before = info().inflight_bytes;
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE | QPA_AV, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE | QPA_AV, NULL), 0);
     cr_expect_eq(info().inflight_bytes, before);
     ack(200);
     cr_expect_eq(info().inflight_bytes, 0);
@@ -337,7 +337,7 @@ Test(requester, the_engine_reports_why_a_qp_waits)
 {
     post(WR_RDMA_READ, 16);
     struct send_wr fenced = {.opcode = WR_SEND, .flags = SEND_FENCE | SEND_INLINE, .inline_len = 1};
-    cr_assert_eq(qp_post_send(qp, &fenced, NULL, "x", 0), 0);
+    cr_assert_eq(qp_post_send(qp, &fenced, NULL, "x"), 0);
     cr_assert_eq(transmit(), 1);
     cr_expect(info().waiting_fence);
     cr_expect_not(info().waiting_reads);
@@ -368,12 +368,12 @@ Test(requester, windows_are_counted)
 Test(requester, short_timeouts_are_clamped)
 {
     struct qp_attr a = {.state = QPS_SQD};
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
     a.timeout = 1; /* 8 us */
     a.retry_cnt = 3;
-    cr_assert_eq(qp_modify(qp, &a, QPA_TIMEOUT | QPA_RETRY_CNT, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_TIMEOUT | QPA_RETRY_CNT, NULL), 0);
     a.state = QPS_RTS;
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
     post(WR_SEND, 100);
     cr_assert_eq(transmit(), 1);
     uint64_t start = fix.now;
@@ -393,11 +393,11 @@ Test(requester, short_timeouts_are_clamped)
 Test(requester, without_a_timeout_the_qp_retries_forever)
 {
     struct qp_attr a = {.state = QPS_SQD};
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
     a.timeout = 0;
-    cr_assert_eq(qp_modify(qp, &a, QPA_TIMEOUT, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_TIMEOUT, NULL), 0);
     a.state = QPS_RTS;
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
     post(WR_SEND, 100);
     cr_assert_eq(transmit(), 1);
     for (const uint64_t end = fix.now + 3600000000000u; fix.now < end;) {

@@ -16,7 +16,7 @@ static void setup(void)
     fix_init(&fix);
     cr_assert_eq(mr_register(fix.e, &init, &key), 0);
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS); /* sends from PSN 200, MTU 256 */
+    fix_bring(qp, QPS_RTS); /* sends from PSN 200, MTU 256 */
 }
 static void teardown(void)
 {
@@ -28,7 +28,7 @@ static void post(uint8_t opcode, uint32_t len, uint8_t flags)
 {
     struct sge sge = {FIX_VA, len, key};
     struct send_wr wr = {.opcode = opcode, .flags = SEND_SIGNALED | flags, .num_sge = 1};
-    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
 }
 
 static void read_response(uint32_t psn)
@@ -41,7 +41,7 @@ static void move(enum qp_state to, bool notify)
 {
     struct qp_attr a = {.state = (uint8_t)to, .sqd_async_notify = notify};
     uint32_t mask = QPA_STATE | (to == QPS_SQD && notify ? QPA_EN_SQD_ASYNC_NOTIFY : 0u);
-    cr_assert_eq(qp_modify(qp, &a, mask, fix.now, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, mask, NULL), 0);
 }
 
 static unsigned drained_events(void)
@@ -205,7 +205,7 @@ Test(sqd, attributes_of_the_path_can_be_changed)
     a.max_dest_rd_atomic = 1;
     a.min_rnr_timer = 3;
     a.access = ACCESS_REMOTE_READ;
-    cr_assert_eq(qp_modify(qp, &a, mask, fix.now, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, mask, NULL), 0);
     qp_query(qp, &now);
     cr_expect(now.av.dgid[15] == 3 && now.av.traffic_class == 9 && now.timeout == 7 && now.retry_cnt == 1 &&
               now.rnr_retry == 2 && now.max_rd_atomic == 1 && now.max_dest_rd_atomic == 1 && now.min_rnr_timer == 3 &&
@@ -221,10 +221,10 @@ Test(sqd, cur_state_must_be_the_state)
 {
     struct qp_attr a = {.state = QPS_RTS, .cur_state = QPS_RTS};
     move(QPS_SQD, false);
-    cr_expect_neq(qp_modify(qp, &a, QPA_STATE | QPA_CUR_STATE, fix.now, NULL), 0);
+    cr_expect_neq(qp_modify(qp, &a, QPA_STATE | QPA_CUR_STATE, NULL), 0);
     cr_expect_eq(qp_state(qp), QPS_SQD);
     a.cur_state = QPS_SQD;
-    cr_expect_eq(qp_modify(qp, &a, QPA_STATE | QPA_CUR_STATE, fix.now, NULL), 0);
+    cr_expect_eq(qp_modify(qp, &a, QPA_STATE | QPA_CUR_STATE, NULL), 0);
     cr_expect_eq(qp_state(qp), QPS_RTS);
 }
 
@@ -233,7 +233,7 @@ Test(sqd, err_flushes_unsent_requests)
     move(QPS_SQD, true);
     post(WR_SEND, 8, 0);
     cr_expect_eq(transmit(), 0u);
-    fix_bring(&fix, qp, QPS_ERR);
+    fix_bring(qp, QPS_ERR);
     transmit();
     cr_assert_not_null(engine_peek_completion(fix.e));
     cr_expect_eq(engine_peek_completion(fix.e)->status, WC_WR_FLUSH_ERR);

@@ -25,9 +25,9 @@ static void make_qp(uint32_t access)
 {
     struct qp_attr a = fix_attr();
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     a.access = access;
-    cr_assert_eq(qp_modify(qp, &a, QPA_ACCESS_FLAGS, fix.now, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_ACCESS_FLAGS, NULL), 0);
 }
 
 static void setup(void)
@@ -146,7 +146,7 @@ Test(atomic_write, refusals)
     p.reth.rkey = readable;
     expect_refusal(p, NAK_REMOTE_ACCESS, "rights of the region");
     struct qp_attr a = {.access = ALL & ~(uint32_t)ACCESS_REMOTE_WRITE};
-    cr_assert_eq(qp_modify(qp, &a, QPA_ACCESS_FLAGS, fix.now, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_ACCESS_FLAGS, NULL), 0);
     expect_refusal(atomic_write(100, IOVA), NAK_INVALID_REQUEST, "rights of the QP");
 }
 
@@ -259,7 +259,7 @@ Test(atomic_write, flushes_that_are_refused)
     }
     struct qp_attr a = {.access = ACCESS_FLUSH_GLOBAL | ACCESS_FLUSH_PERSISTENT};
     for (uint8_t placement = FLUSH_PERSISTENT; placement <= 3; placement++) {
-        cr_assert_eq(qp_modify(qp, &a, QPA_ACCESS_FLAGS, fix.now, NULL), 0);
+        cr_assert_eq(qp_modify(qp, &a, QPA_ACCESS_FLAGS, NULL), 0);
         expect_refusal(flush(100, placement, FLUSH_RANGE), NAK_REMOTE_ACCESS, "no region is persistent");
     }
 }
@@ -280,7 +280,7 @@ Test(atomic_write, a_window_can_be_flushed_if_its_region_can)
     struct send_wr wr = {.opcode = WR_BIND_MW, .flags = SEND_SIGNALED};
     wr.bind =
         (struct mw_bind){.mw_key = mw, .mr_key = mr, .access = ACCESS_FLUSH_GLOBAL, .addr = IOVA + 8, .length = 8};
-    cr_assert_eq(qp_post_send(qp, &wr, NULL, NULL, 0), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, NULL, NULL), 0);
     cr_assert_eq(transmit(), 0u);
     cr_expect_eq(engine_peek_completion(fix.e)->status, WC_SUCCESS);
     engine_drop_completion(fix.e);
@@ -296,7 +296,7 @@ Test(atomic_write, a_window_can_be_flushed_if_its_region_can)
     cr_assert_eq(mw_alloc(fix.e, FIX_PD, MW_TYPE_2, &mw), 0);
     wr.bind.mw_key = mw;
     wr.bind.mr_key = other;
-    cr_assert_eq(qp_post_send(qp, &wr, NULL, NULL, 0), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, NULL, NULL), 0);
     cr_assert_eq(transmit(), 0u);
     cr_expect_eq(engine_peek_completion(fix.e)->status, WC_MW_BIND_ERR);
 }
@@ -319,7 +319,7 @@ static struct send_wr flush_wr(uint8_t placement, uint8_t selectivity, uint32_t 
 
 static int post(struct send_wr wr)
 {
-    return qp_post_send(qp, &wr, NULL, NULL, fix.now);
+    return qp_post_send(qp, &wr, NULL, NULL);
 }
 
 static void respond(uint32_t psn, uint32_t len)
@@ -342,13 +342,13 @@ Test(atomic_write, posts_that_are_allowed_and_refused)
     struct send_wr wr = atomic_write_wr();
     wr.num_sge = 1;
     sge.length = 7;
-    cr_expect_eq(qp_post_send(qp, &wr, &sge, NULL, 0), -EINVAL);
+    cr_expect_eq(qp_post_send(qp, &wr, &sge, NULL), -EINVAL);
     sge.length = 9;
-    cr_expect_eq(qp_post_send(qp, &wr, &sge, NULL, 0), -EINVAL);
+    cr_expect_eq(qp_post_send(qp, &wr, &sge, NULL), -EINVAL);
     wr.num_sge = 0;
     wr.flags |= SEND_INLINE;
     wr.inline_len = 8;
-    cr_expect_eq(qp_post_send(qp, &wr, NULL, bytes, 0), -EINVAL);
+    cr_expect_eq(qp_post_send(qp, &wr, NULL, bytes), -EINVAL);
     cr_expect_eq(post(flush_wr(0, 0, 8)), -EINVAL);
     cr_expect_eq(post(flush_wr(4, 0, 8)), -EINVAL);
     cr_expect_eq(post(flush_wr(1, 2, 8)), -EINVAL);
@@ -381,7 +381,7 @@ Test(atomic_write, bytes_of_an_sge)
     wr.num_sge = 2;
     memcpy(fix.bytes + 16, "abc", 3);
     memcpy(fix.bytes + 32, "defgh", 5);
-    cr_assert_eq(qp_post_send(qp, &wr, list, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, list, NULL), 0);
     cr_assert_eq(transmit(), 1u);
     struct pkt p = sent(0);
     cr_assert_eq(p.payload_len, 8u);
@@ -389,7 +389,7 @@ Test(atomic_write, bytes_of_an_sge)
     respond(200, 0);
     expect_wc(WC_ATOMIC_WRITE, WC_SUCCESS);
     list[1].lkey ^= 1;
-    cr_assert_eq(qp_post_send(qp, &wr, list, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, list, NULL), 0);
     cr_expect_eq(transmit(), 0u);
     expect_wc(WC_ATOMIC_WRITE, WC_LOC_PROT_ERR);
 }
@@ -444,7 +444,7 @@ Test(atomic_write, a_fence_waits_for_atomic_write_and_flush)
 {
     struct send_wr fenced = {.opcode = WR_SEND, .flags = SEND_FENCE | SEND_INLINE};
     cr_assert_eq(post(flush_wr(1, 0, 8)), 0);
-    cr_assert_eq(qp_post_send(qp, &fenced, NULL, "", fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &fenced, NULL, ""), 0);
     cr_expect_eq(transmit(), 1u);
     respond(200, 0);
     cr_expect_eq(transmit(), 1u);

@@ -17,7 +17,7 @@ static void setup(void)
                              ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC};
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS); /* expects PSN 100, sends from 200 */
+    fix_bring(qp, QPS_RTS); /* expects PSN 100, sends from 200 */
 }
 static void teardown(void)
 {
@@ -48,7 +48,7 @@ static struct pkt atomic_add(uint32_t psn, uint64_t n)
 static void post_send(void)
 {
     struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED | SEND_INLINE, .inline_len = 1};
-    cr_assert_eq(qp_post_send(qp, &wr, NULL, "x", fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, NULL, "x"), 0);
 }
 
 /* --- acknowledgements -------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ Test(responder, a_duplicate_is_acknowledged_at_once)
 Test(responder, packets_received_before_err_are_acknowledged)
 {
     arrive(empty_write(100));
-    fix_bring(&fix, qp, QPS_ERR);
+    fix_bring(qp, QPS_ERR);
     expect_only(AETH_ACK | AETH_NO_CREDITS, 100);
     cr_expect_eq(transmit(), 0);
 }
@@ -121,7 +121,7 @@ Test(responder, err_sends_no_response_and_no_ack_beyond_it)
     struct pkt read = {.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, 8}};
     arrive(read);
     arrive(empty_write(101));
-    fix_bring(&fix, qp, QPS_ERR);
+    fix_bring(qp, QPS_ERR);
     cr_expect_eq(transmit(), 0);
 }
 
@@ -167,7 +167,7 @@ Test(responder, a_memory_fault_of_a_reset_qp_is_ignored)
     struct qp *other = fix_qp(&fix);
     engine_mem_fault(fix.e, qp_number(other), fix.now);
     cr_expect_eq(qp_state(other), QPS_RESET);
-    fix_bring(&fix, qp, QPS_ERR);
+    fix_bring(qp, QPS_ERR);
     engine_mem_fault(fix.e, qp_number(qp), fix.now);
     engine_mem_fault(fix.e, 0xabcdef, fix.now);
     cr_expect_eq(transmit(), 0);
@@ -201,7 +201,7 @@ Test(responder, own_requests_are_sent_between_responses)
         .pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM, .access = ACCESS_REMOTE_READ};
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     qp = fix_qp(&fix);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     read.reth.rkey = key;
     arrive(read);
     post_send();
@@ -407,8 +407,8 @@ Test(responder, packets_out_of_sequence_within_a_message_are_refused)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct pkt p = cases[i];
         p.psn = 100;
-        cr_assert_eq(fix_modify(&fix, qp, QPS_RESET), 0);
-        fix_bring(&fix, qp, QPS_RTS);
+        cr_assert_eq(fix_modify(qp, QPS_RESET), 0);
+        fix_bring(qp, QPS_RTS);
         arrive(p);
         cr_assert_eq(transmit(), 1, "case %zu", i);
         cr_expect_eq(sent(0).aeth.syndrome, NAK_INVALID_REQUEST, "case %zu: %#x", i, sent(0).aeth.syndrome);
@@ -435,8 +435,8 @@ Test(responder, the_lengths_of_a_messages_packets_follow_from_the_mtu)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct sge sge = {FIX_VA, 1024, key};
         struct recv_wr rr = {.wr_id = 1, .num_sge = 1};
-        cr_assert_eq(fix_modify(&fix, qp, QPS_RESET), 0);
-        fix_bring(&fix, qp, QPS_RTS);
+        cr_assert_eq(fix_modify(qp, QPS_RESET), 0);
+        fix_bring(qp, QPS_RTS);
         cr_assert_eq(qp_post_recv(qp, &rr, &sge), 0);
         arrive((struct pkt){.opcode = cases[i].reth ? OP_WRITE_FIRST : OP_SEND_FIRST,
                             .psn = 100,

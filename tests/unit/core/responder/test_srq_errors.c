@@ -26,8 +26,8 @@ Test(srq, err_raises_last_wqe_reached_even_without_a_taken_request)
     to_err(0);
     expect_no_completion();
     expect_qp_event(0, EVENT_QP_LAST_WQE_REACHED);
-    cr_assert_eq(fix_modify(&fix, qp[0], QPS_RESET), 0);
-    fix_bring(&fix, qp[0], QPS_RTS);
+    cr_assert_eq(fix_modify(qp[0], QPS_RESET), 0);
+    fix_bring(qp[0], QPS_RTS);
     psn[0] = 100;
     cr_expect_eq(arrive_at(0, OP_SEND_ONLY, 1), ACKED);
     expect_recv(0, 0, WC_SUCCESS);
@@ -43,9 +43,9 @@ Test(srq, last_wqe_reached_waits_for_room_in_the_completion_queue)
     for (int i = 0; i < 4; i++) { /* fill the completion queue with flushed sends */
         for (int k = 0; k < 4; k++) {
             struct send_wr wr = {.opcode = WR_SEND, .flags = SEND_SIGNALED};
-            cr_assert_eq(fix_modify(&fix, qp[1 + i % 2], QPS_ERR), 0);
+            cr_assert_eq(fix_modify(qp[1 + i % 2], QPS_ERR), 0);
             for (int n = 0; n < 4; n++) {
-                qp_post_send(qp[1 + i % 2], &wr, NULL, NULL, 0);
+                qp_post_send(qp[1 + i % 2], &wr, NULL, NULL);
             }
             turn();
         }
@@ -71,7 +71,7 @@ static void put_back_by(bool destroy)
     if (destroy) {
         qp_destroy(qp[0]);
     } else {
-        cr_assert_eq(fix_modify(&fix, qp[0], QPS_RESET), 0);
+        cr_assert_eq(fix_modify(qp[0], QPS_RESET), 0);
     }
     cr_expect_eq(srq_posted(srq), 2);
     cr_expect_eq(srq_room(srq), DEPTH - 2);
@@ -213,7 +213,7 @@ Test(srq_events, every_qp_gets_last_wqe_reached, .fini = teardown)
         many[i] = make_qp(srq);
     }
     for (int i = 0; i < 16; i++) {
-        cr_assert_eq(fix_modify(&fix, many[i], QPS_ERR), 0);
+        cr_assert_eq(fix_modify(many[i], QPS_ERR), 0);
     }
     do {
         turn();
@@ -244,7 +244,7 @@ Test(srq_events, the_limit_stays_armed_while_the_event_queue_is_full, .fini = te
     }
     post_many(4); /* the receive requests have no lkey */
     srq_set_limit(srq, 4);
-    cr_assert_eq(fix_modify(&fix, qp[1], QPS_ERR), 0);
+    cr_assert_eq(fix_modify(qp[1], QPS_ERR), 0);
     turn();
     cr_expect_eq(arrive_at(0, OP_SEND_ONLY, 0), ACKED);
     cr_expect_eq(srq_limit(srq), 4, "the other QP's event takes the only place");
@@ -260,7 +260,7 @@ Test(srq_events, dropped_events_are_counted, .fini = teardown)
     fix_init_with(&fix, 8, 1);
     srq = make_srq(DEPTH, 2, &srqmem);
     qp[0] = make_qp(srq);
-    cr_assert_eq(fix_modify(&fix, qp[0], QPS_ERR), 0);
+    cr_assert_eq(fix_modify(qp[0], QPS_ERR), 0);
     turn();
     srq_fail(srq);
     cr_assert_eq(engine_counters(fix.e)->events_dropped, 1);

@@ -20,7 +20,7 @@ static void setup(void)
     mr.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ;
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     qp = fix_qp_of(&fix, QPT_UC);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     for (unsigned i = 0; i < sizeof payload; i++) {
         payload[i] = (uint8_t)(i * 7 + 1);
     }
@@ -42,7 +42,7 @@ static void post_send(uint8_t opcode, uint64_t wr_id, uint32_t len, uint32_t lke
 {
     struct sge sge = {FIX_VA, len, lkey};
     struct send_wr wr = {.opcode = opcode, .wr_id = wr_id, .flags = SEND_SIGNALED, .num_sge = 1};
-    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
 }
 
 /* A packet from the peer. psn is relative to the first one expected. */
@@ -113,7 +113,7 @@ Test(uc, operations_of_rc_alone_are_refused)
     for (size_t i = 0; i < sizeof opcodes; i++) {
         struct sge sge = {FIX_VA, 8, key};
         struct send_wr wr = {.opcode = opcodes[i], .num_sge = 1};
-        cr_expect_eq(qp_post_send(qp, &wr, &sge, NULL, 0), -EINVAL, "opcode %u", opcodes[i]);
+        cr_expect_eq(qp_post_send(qp, &wr, &sge, NULL), -EINVAL, "opcode %u", opcodes[i]);
     }
 }
 
@@ -141,7 +141,7 @@ Test(uc, a_bad_send_leads_to_sqe_and_receiving_continues)
     cr_expect_eq(fix_take(&fix).wr_id, 9);
 
     struct qp_attr a = {.state = QPS_RTS, .cur_state = QPS_SQE};
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE | QPA_CUR_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE | QPA_CUR_STATE, NULL), 0);
     post_send(WR_SEND, 5, 10, key);
     cr_assert_eq(fix_tx(&fix, out, p, 4), 1);
     cr_expect_eq(p[0].psn, 201, "what was flushed took no PSN");
@@ -162,7 +162,7 @@ Test(uc, sqe_flushes_all_posted_requests_as_room_allows)
     cr_expect_eq(fix_tx(&fix, out, &p, 1), 0);
     cr_expect_eq(qp_state(qp), QPS_SQE);
     struct qp_attr a = {.state = QPS_RTS};
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
     post_send(WR_SEND, 3, 1, key);
     cr_expect_eq(fix_tx(&fix, out, &p, 1), 0, "those before it are not completed yet");
     for (uint32_t i = 0; i < fix.cfg.completion_slots; i++) {
@@ -308,7 +308,7 @@ Test(uc, the_first_packet_in_rtr_raises_an_event)
 {
     struct qp *early = fix_qp_of(&fix, QPT_UC);
     struct event ev;
-    fix_bring(&fix, early, QPS_RTR);
+    fix_bring(early, QPS_RTR);
     qp = early;
     rx(OP_WRITE_ONLY, 0, 8);
     cr_assert(engine_pop_event(fix.e, &ev));

@@ -21,7 +21,7 @@ static void setup(void)
     mr.access = ACCESS_LOCAL_WRITE;
     cr_assert_eq(mr_register(fix.e, &mr, &key), 0);
     qp = fix_qp_of(&fix, QPT_UD);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     for (unsigned i = 0; i < sizeof payload; i++) {
         payload[i] = (uint8_t)(i * 11 + 3);
     }
@@ -51,7 +51,7 @@ static struct send_wr send_to(uint8_t host, uint32_t qpn)
 static int post(const struct send_wr *wr, uint32_t len)
 {
     struct sge sge = {FIX_VA, len, key};
-    return qp_post_send(qp, wr, &sge, payload, fix.now);
+    return qp_post_send(qp, wr, &sge, payload);
 }
 
 static struct pkt datagram(uint32_t len)
@@ -108,7 +108,7 @@ Test(ud, immediate_data_and_inline_data)
     wr.num_sge = 0;
     wr.inline_len = 32;
     memcpy(wr.imm, "abcd", 4);
-    cr_assert_eq(qp_post_send(qp, &wr, NULL, payload, fix.now), 0);
+    cr_assert_eq(qp_post_send(qp, &wr, NULL, payload), 0);
     cr_assert_eq(fix_tx(&fix, out, &p, 1), 1);
     cr_expect_eq(p.opcode, OP_SERVICE_UD | OP_SEND_ONLY_IMM);
     cr_expect(p.solicited);
@@ -139,7 +139,7 @@ Test(ud, a_datagram_is_one_packet)
     cr_expect_eq(fix_take(&fix).status, WC_LOC_LEN_ERR);
     cr_expect_eq(qp_state(qp), QPS_SQE);
     struct qp_attr a = {.state = QPS_RTS};
-    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, 0, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
     cr_assert_eq(post(&wr, 7), 0);
     cr_expect_eq(fix_tx(&fix, out, &p, 1), 1);
     cr_expect_eq(p.psn, 201);
@@ -311,7 +311,7 @@ Test(ud, receive_requests_may_come_from_an_srq)
         .type = QPT_UD, .pd = FIX_PD, .srq = srq, .caps = {4, 0, 1, 0, 0}, .send_cq = &fix, .recv_cq = &fix};
     fix.qpmem[fix.nqpmem++] = fix_zalloc(qp_size(&init));
     cr_assert_eq(qp_create(fix.e, &init, fix.qpmem[fix.nqpmem - 1], &qp), 0);
-    fix_bring(&fix, qp, QPS_RTS);
+    fix_bring(qp, QPS_RTS);
     struct sge small = {FIX_VA, GRH_LEN, key}, big = {FIX_VA, 200, key};
     struct recv_wr wr = {.wr_id = 31, .num_sge = 1};
     cr_assert_eq(srq_post_recv(srq, &wr, &small), 0);
@@ -343,7 +343,7 @@ Test(ud, attributes)
     cr_expect_eq(a.path_mtu, fix.cfg.active_mtu, "the port's");
     cr_expect_eq(a.sq_psn, 200u);
     a = (struct qp_attr){.qkey = 99};
-    cr_assert_eq(qp_modify(qp, &a, QPA_QKEY, 0, NULL), 0, "it may be changed in RTS");
+    cr_assert_eq(qp_modify(qp, &a, QPA_QKEY, NULL), 0, "it may be changed in RTS");
     struct pkt p = datagram(3);
     post_recv(1, 0, 64);
     fix_rx(&fix, &p);
@@ -351,5 +351,5 @@ Test(ud, attributes)
     p.deth.qkey = 99;
     fix_rx(&fix, &p);
     fix_take(&fix);
-    cr_expect_eq(qp_modify(qp, &a, QPA_ACCESS_FLAGS, 0, NULL), -EINVAL, "a datagram never touches memory by key");
+    cr_expect_eq(qp_modify(qp, &a, QPA_ACCESS_FLAGS, NULL), -EINVAL, "a datagram never touches memory by key");
 }

@@ -32,8 +32,8 @@ Test(xrc, targets_refuse_posts_and_initiators_refuse_receives)
 {
     struct send_wr s = {.opcode = WR_SEND};
     struct recv_wr r = {.num_sge = 0};
-    cr_assert_eq(fix_modify(&fix, tgt, QPS_RTS), 0);
-    cr_expect_eq(qp_post_send(tgt, &s, NULL, NULL, 0), -EINVAL);
+    cr_assert_eq(fix_modify(tgt, QPS_RTS), 0);
+    cr_expect_eq(qp_post_send(tgt, &s, NULL, NULL), -EINVAL);
     cr_expect_eq(qp_post_recv(tgt, &r, NULL), -EINVAL);
     cr_expect_eq(qp_post_recv(ini, &r, NULL), -EINVAL);
     cr_expect_eq(qp_recv_room(tgt), 0);
@@ -66,7 +66,7 @@ static int modify(struct qp *qp, enum qp_state to, uint32_t more)
     qp_info(qp, &info);
     a.state = (uint8_t)to;
     uint32_t mask = QPA_STATE | fix_required_of((enum qp_type)info.type, qp_state(qp), to) | more;
-    return qp_modify(qp, &a, mask, 0, NULL);
+    return qp_modify(qp, &a, mask, NULL);
 }
 
 Test(xrc, modify_needs_only_the_attributes_of_the_qps_half)
@@ -105,14 +105,14 @@ Test(xrc, every_request_packet_names_the_srq)
     struct pkt p[8];
     struct sge sge = {FIX_VA, 600, key[0]};
     struct send_wr wr = {.opcode = WR_SEND_WITH_IMM, .num_sge = 1, .srqn = 0x123456};
-    cr_assert_eq(qp_post_send(ini, &wr, &sge, NULL, 0), 0);
+    cr_assert_eq(qp_post_send(ini, &wr, &sge, NULL), 0);
     wr = (struct send_wr){.opcode = WR_RDMA_READ, .num_sge = 1, .srqn = 0x123457};
-    cr_assert_eq(qp_post_send(ini, &wr, &sge, NULL, 0), 0);
+    cr_assert_eq(qp_post_send(ini, &wr, &sge, NULL), 0);
     sge.length = 8;
     wr = (struct send_wr){.opcode = WR_ATOMIC_FETCH_AND_ADD, .num_sge = 1, .srqn = 0x123458};
-    cr_assert_eq(qp_post_send(ini, &wr, &sge, NULL, 0), 0);
+    cr_assert_eq(qp_post_send(ini, &wr, &sge, NULL), 0);
     wr = (struct send_wr){.opcode = WR_RDMA_WRITE_WITH_IMM, .num_sge = 1, .srqn = 0x123459};
-    cr_assert_eq(qp_post_send(ini, &wr, &sge, NULL, 0), 0);
+    cr_assert_eq(qp_post_send(ini, &wr, &sge, NULL), 0);
     cr_assert_eq(fix_tx(&fix, buf, p, 8), 6);
     for (int i = 0; i < 6; i++) {
         cr_expect_eq(p[i].opcode, OP_SERVICE_XRC | opcode[i], "%#x", p[i].opcode);
@@ -125,7 +125,7 @@ Test(xrc, an_initiator_sends_no_nak_after_a_local_memory_fault)
     struct pkt p[2];
     struct sge sge = {FIX_VA, 8, key[0]};
     struct send_wr wr = {.opcode = WR_RDMA_READ, .num_sge = 1, .srqn = 5};
-    cr_assert_eq(qp_post_send(ini, &wr, &sge, NULL, 0), 0);
+    cr_assert_eq(qp_post_send(ini, &wr, &sge, NULL), 0);
     cr_assert_eq(fix_tx(&fix, buf, p, 2), 1);
     engine_mem_fault(fix.e, qp_number(ini), 0);
     cr_expect_eq(fix_tx(&fix, buf, p, 2), 0, "no NAK: it has no responder");
@@ -237,7 +237,7 @@ Test(xrc, err_flushes_the_taken_request_without_last_wqe_reached)
     cr_expect_eq(send_to(A, OP_SEND_FIRST, 256), 0xff);
     while (engine_pop_event(fix.e, &ev)) {
     }
-    cr_assert_eq(fix_modify(&fix, tgt, QPS_ERR), 0);
+    cr_assert_eq(fix_modify(tgt, QPS_ERR), 0);
     fix_tx(&fix, buf, NULL, 0);
     expect_recv(A, 0, WC_WR_FLUSH_ERR);
     expect_untouched(A, 1);

@@ -76,7 +76,7 @@ Test(xrc, access_flag_errors_take_precedence)
     a.state = QPS_RTS;
     a.access = 0;
     uint32_t mask = QPA_STATE | QPA_TIMEOUT | QPA_SQ_PSN | QPA_ACCESS_FLAGS;
-    cr_assert_eq(qp_modify(tgt, &a, mask, 0, NULL), 0);
+    cr_assert_eq(qp_modify(tgt, &a, mask, NULL), 0);
     cr_expect_eq(feed(request(OP_WRITE_ONLY, 0xabcdef, 0), NULL), NAK_INVALID_REQUEST);
     expect_dead(EVENT_QP_REQ_ERR);
 }
@@ -200,7 +200,7 @@ static uint32_t bind_window(struct qp *by, uint8_t type, uint8_t status)
                                .access = ACCESS_REMOTE_WRITE,
                                .addr = FIX_VA,
                                .length = 64};
-    cr_assert_eq(qp_post_send(by, &wr, NULL, NULL, 0), 0);
+    cr_assert_eq(qp_post_send(by, &wr, NULL, NULL), 0);
     fix_tx(&fix, buf, NULL, 0);
     cr_assert_eq(fix_take(&fix).status, status);
     return bound;

@@ -85,13 +85,13 @@ Test(tm_rndv, no_reads_allowed)
 {
     struct qp *q = qp[0] = tm_qp(0, srq);
     struct qp_attr a = fix_attr();
-    fix_bring(&fix, q, QPS_RTR);
+    fix_bring(q, QPS_RTR);
     add(0, 9, 500);
     cr_expect_eq(rndv(0, 9, 100), ACKED);
     EXPECT(0, OF_TM_ENTRY, WC_TM_RNDV_INCOMPLETE, WC_TM_RECV, BOTH, 0, 32);
     a.max_rd_atomic = 0;
     a.state = QPS_RTS;
-    cr_assert_eq(qp_modify(q, &a, QPA_STATE | fix_required(QPS_RTR, QPS_RTS), 0, NULL), 0);
+    cr_assert_eq(qp_modify(q, &a, QPA_STATE | fix_required(QPS_RTR, QPS_RTS), NULL), 0);
     add(1, 9, 500);
     cr_expect_eq(rndv(0, 9, 100), ACKED);
     EXPECT(0, OF_TM_ENTRY, WC_TM_RNDV_INCOMPLETE, WC_TM_RECV, BOTH, 1, 32);
@@ -214,7 +214,7 @@ TestSuite(tm_rndv_own, .init = own_setup, .fini = tm_teardown);
 static int post_send(uint32_t slot)
 {
     struct send_wr wr = {.wr_id = slot, .slot = slot, .opcode = WR_SEND};
-    return qp_post_send(qp[0], &wr, NULL, NULL, 0);
+    return qp_post_send(qp[0], &wr, NULL, NULL);
 }
 
 Test(tm_rndv_own, sends_and_rendezvous_share_the_queue)
@@ -269,7 +269,7 @@ Test(tm_rndv_own, invalidation)
         struct send_wr wr = {.opcode = WR_BIND_MW};
         wr.bind = (struct mw_bind){
             .mw_key = window, .mr_key = region, .access = ACCESS_REMOTE_READ, .addr = FIX_VA, .length = 64};
-        cr_assert_eq(qp_post_send(qp[0], &wr, NULL, NULL, 0), 0);
+        cr_assert_eq(qp_post_send(qp[0], &wr, NULL, NULL), 0);
         turn();
         cr_assert_eq(fix_take(&fix).status, WC_SUCCESS);
         if (i < 2)
@@ -369,16 +369,16 @@ Test(tm_rndv, the_qp_is_destroyed_during_a_rendezvous)
     for (int way = 0; way < 3; way++) {
         matched_rndv(way);
         if (way == 0)
-            cr_assert_eq(fix_modify(&fix, qp[way], QPS_ERR), 0);
+            cr_assert_eq(fix_modify(qp[way], QPS_ERR), 0);
         else if (way == 1)
-            cr_assert_eq(fix_modify(&fix, qp[way], QPS_RESET), 0);
+            cr_assert_eq(fix_modify(qp[way], QPS_RESET), 0);
         else
             qp_destroy(qp[way]);
         turn();
         expect_flushed(0, WC_WR_FLUSH_ERR, __LINE__);
     }
     /* After a reset, the QP works as before. */
-    fix_bring(&fix, qp[1], QPS_RTS);
+    fix_bring(qp[1], QPS_RTS);
     psn[1] = 100;
     answer_read(1, matched_rndv(1));
     EXPECT(1, OF_TM_ENTRY, WC_SUCCESS, WC_TM_RECV, WC_TM_DATA_VALID, 0, 300);
@@ -395,9 +395,9 @@ Test(tm_rndv, waiting_rendezvous_are_flushed)
             EXPECT(way, OF_TM_ENTRY, WC_SUCCESS, WC_TM_RECV, WC_TM_MATCH, i, 0);
         }
         if (way == 0)
-            cr_assert_eq(fix_modify(&fix, qp[way], QPS_ERR), 0);
+            cr_assert_eq(fix_modify(qp[way], QPS_ERR), 0);
         else if (way == 1)
-            cr_assert_eq(fix_modify(&fix, qp[way], QPS_RESET), 0);
+            cr_assert_eq(fix_modify(qp[way], QPS_RESET), 0);
         else
             qp_destroy(qp[way]);
         bool seen[MANY] = {false};

@@ -22,7 +22,7 @@ static void setup(void)
         .type = QPT_RC, .pd = TM_PD, .caps = {4, 0, 1, 0, 0}, .send_cq = &qp_cq, .recv_cq = &qp_cq, .owner = &fix};
     void *mem = fix.qpmem[fix.nqpmem++] = fix_zalloc(qp_size(&init));
     cr_assert_eq(qp_create(fix.e, &init, mem, &binder), 0);
-    fix_bring(&fix, binder, QPS_RTS);
+    fix_bring(binder, QPS_RTS);
     struct mr_init mr = {.pd = TM_PD,
                          .space = 1,
                          .va = FIX_VA,
@@ -44,7 +44,7 @@ static void setup(void)
     column = (struct layout_desc){.type = LAYOUT_INTERLEAVED, .count = 1, .entry = &entry};
     struct send_wr wr = {.opcode = WR_BIND_MW, .flags = SEND_SIGNALED};
     wr.bind = (struct mw_bind){.mw_key = window, .layout = &column, .access = ACCESS_LOCAL_WRITE};
-    cr_assert_eq(qp_post_send(binder, &wr, NULL, NULL, 0), 0);
+    cr_assert_eq(qp_post_send(binder, &wr, NULL, NULL), 0);
     turn();
     struct completion c = fix_take(&fix);
     cr_assert(c.opcode == WC_BIND_MW && c.status == WC_SUCCESS, "status %u, cause %u", c.status, c.vendor_err);

@@ -213,7 +213,7 @@ static void die(struct history *h, int n)
 {
     struct flight *f = &flight[n];
     note(h, "QP %d dies\n", n);
-    cr_assert_eq(fix_modify(&fix, qp[n], QPS_ERR), 0);
+    cr_assert_eq(fix_modify(qp[n], QPS_ERR), 0);
     turn();
     if (f->chosen && f->at && f->slot != NO_SLOT) {
         entry_completes(h, f->slot, WC_WR_FLUSH_ERR, 0);
@@ -226,8 +226,8 @@ static void die(struct history *h, int n)
     nothing_completes(h, "of a QP that died");
     while (next_event().type)
         ;
-    cr_assert_eq(fix_modify(&fix, qp[n], QPS_RESET), 0);
-    fix_bring(&fix, qp[n], QPS_RTS);
+    cr_assert_eq(fix_modify(qp[n], QPS_RESET), 0);
+    fix_bring(qp[n], QPS_RTS);
     psn[n] = 100;
     *f = (struct flight){0};
     deaths++;

@@ -301,9 +301,9 @@ enum way { TO_ERR, TO_RESET, DESTROYED };
 static void go(int i, enum way way)
 {
     if (way == TO_ERR)
-        cr_assert_eq(fix_modify(&fix, qp[i], QPS_ERR), 0);
+        cr_assert_eq(fix_modify(qp[i], QPS_ERR), 0);
     else if (way == TO_RESET)
-        cr_assert_eq(fix_modify(&fix, qp[i], QPS_RESET), 0);
+        cr_assert_eq(fix_modify(qp[i], QPS_RESET), 0);
     else
         qp_destroy(qp[i]);
     turn();
