@@ -90,7 +90,7 @@ bool mem_backend_probe(struct mem_backend *m, const struct client_mem *s, uint64
     return client_mem_read(s, &local, 1, &remote, 1) == 1;
 }
 
-static struct client_mem *space_of(const struct mem_backend *m, const struct mem_segment *p, unsigned n)
+static struct client_mem *client_of(const struct mem_backend *m, const struct mem_segment *p, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) {
         if (p[i].space != p[0].space)
@@ -125,7 +125,7 @@ static int read_pieces(void *ctx, const struct mem_segment *src, unsigned nsrc, 
     mem_backend_flush(m);
     if (nsrc == 0)
         return 0;
-    const struct client_mem *s = space_of(m, src, nsrc);
+    const struct client_mem *s = client_of(m, src, nsrc);
     if (!s)
         return -1;
     while (from.at < nsrc && to.at < ndst && good) {
@@ -149,7 +149,7 @@ static int write_pieces(void *ctx, uint32_t qpn, const struct mem_segment *dst, 
 
     if (ndst == 0 || len == 0)
         return 0;
-    struct client_mem *s = space_of(m, dst, ndst);
+    struct client_mem *s = client_of(m, dst, ndst);
     if (!s)
         return -1;
     for (unsigned i = 0; i < ndst && len; i++) {
@@ -175,7 +175,7 @@ static int atomic_segment(void *ctx, const struct mem_segment *where, enum mem_a
                           uint64_t swap, uint64_t *old)
 {
     struct mem_backend *m = ctx;
-    const struct client_mem *s = space_of(m, where, 1);
+    const struct client_mem *s = client_of(m, where, 1);
     struct iovec local = {old, sizeof(*old)};
     struct iovec remote = {(void *)(uintptr_t)where->va, sizeof(*old)};
 

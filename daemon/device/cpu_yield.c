@@ -45,40 +45,40 @@ static uint64_t change_slice(uint64_t ns)
     return old;
 }
 
-bool cpu_yield_took(struct cpu_yield *t, uint64_t before, uint64_t after)
+bool cpu_yield_took(struct cpu_yield *y, uint64_t before, uint64_t after)
 {
     if (after - before > SLOW_YIELD_NS) {
-        bool again = before < t->hog_until + 2 * t->hog_ns;
+        bool again = before < y->hog_until + 2 * y->hog_ns;
 
-        t->hog_ns = !again ? HOG_MIN_NS : t->hog_ns < HOG_MAX_NS / 2 ? 2 * t->hog_ns : HOG_MAX_NS;
-        t->hog_until = after + t->hog_ns;
-        if (t->hog_ns >= BRIEF_FROM_NS)
-            t->brief_until = after + BRIEF_NS;
+        y->hog_ns = !again ? HOG_MIN_NS : y->hog_ns < HOG_MAX_NS / 2 ? 2 * y->hog_ns : HOG_MAX_NS;
+        y->hog_until = after + y->hog_ns;
+        if (y->hog_ns >= BRIEF_FROM_NS)
+            y->brief_until = after + BRIEF_NS;
     }
-    return after < t->brief_until;
+    return after < y->brief_until;
 }
 
-static void set_brief(struct cpu_yield *t, bool brief)
+static void set_brief(struct cpu_yield *y, bool brief)
 {
-    if (brief && !t->brief)
-        t->usual = change_slice(BRIEF_SLICE_NS);
-    else if (t->brief && !brief)
-        change_slice(t->usual);
-    t->brief = brief;
+    if (brief && !y->brief)
+        y->usual = change_slice(BRIEF_SLICE_NS);
+    else if (y->brief && !brief)
+        change_slice(y->usual);
+    y->brief = brief;
 }
 
-bool cpu_yield_now(struct cpu_yield *t)
+bool cpu_yield_now(struct cpu_yield *y)
 {
     uint64_t before = clock_ns(), after;
 
     sched_yield();
     after = clock_ns();
-    set_brief(t, cpu_yield_took(t, before, after));
+    set_brief(y, cpu_yield_took(y, before, after));
     return after - before <= SLOW_YIELD_NS;
 }
 
-void cpu_yield_check(struct cpu_yield *t, uint64_t now)
+void cpu_yield_check(struct cpu_yield *y, uint64_t now)
 {
-    if (t->brief && now >= t->brief_until)
-        set_brief(t, false);
+    if (y->brief && now >= y->brief_until)
+        set_brief(y, false);
 }

@@ -23,20 +23,20 @@ struct cpu_yield {
 
 /* Lets other threads run. Returns false if that took long. It acts on the calling thread, which must always be the
  * same one. */
-bool cpu_yield_now(struct cpu_yield *t);
+bool cpu_yield_now(struct cpu_yield *y);
 
 /* To be called now and then: takes the short slice away when its time is over, even if the thread has no time to
  * yield. */
-void cpu_yield_check(struct cpu_yield *t, uint64_t now);
+void cpu_yield_check(struct cpu_yield *y, uint64_t now);
 
 /* The part of cpu_yield_now that needs no clock and no scheduler: a yield took from before to after, in ns. Returns
  * whether the thread should have a short slice. */
-bool cpu_yield_took(struct cpu_yield *t, uint64_t before, uint64_t after);
+bool cpu_yield_took(struct cpu_yield *y, uint64_t before, uint64_t after);
 
 /* True if a hog is assumed to be on the processor now. */
-static inline bool cpu_yield_hogged(const struct cpu_yield *t, uint64_t now)
+static inline bool cpu_yield_hogged(const struct cpu_yield *y, uint64_t now)
 {
-    return now < t->hog_until;
+    return now < y->hog_until;
 }
 
 #endif

@@ -32,13 +32,13 @@ struct timer_wheel {
     uint32_t timers;
 };
 
-void timer_wheel_init(struct timer_wheel *h);
-void timer_init(struct timer *g); /* its kind is TIMER_QP */
-/* Sets g to fire at `when`, also if it is set already. NEVER stops it. */
-void timer_wheel_set(struct timer_wheel *h, struct timer *g, uint64_t when);
+void timer_wheel_init(struct timer_wheel *w);
+void timer_init(struct timer *t); /* its kind is TIMER_QP */
+/* Sets t to fire at `when`, also if it is set already. NEVER stops it. */
+void timer_wheel_set(struct timer_wheel *w, struct timer *t, uint64_t when);
 /* Removes and returns one timer that is due. NULL: none is due. Call it until it returns NULL. */
-struct timer *timer_wheel_pop(struct timer_wheel *h, uint64_t now);
+struct timer *timer_wheel_pop(struct timer_wheel *w, uint64_t now);
 /* A lower bound of all due times; NEVER if there are no timers. */
-uint64_t timer_wheel_earliest(const struct timer_wheel *h);
+uint64_t timer_wheel_earliest(const struct timer_wheel *w);
 
 #endif
