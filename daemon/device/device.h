@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "daemon/base/handles.h"
@@ -46,7 +47,7 @@ struct cq;
 struct client_qp;
 struct client_srq;
 struct capture;
-struct checks;
+struct pings;
 struct path_check;
 struct mcast_group;
 TAILQ_HEAD(mcast_group_list, mcast_group);
@@ -88,7 +89,7 @@ struct device {
     struct fault fault;
     struct delay_queue delay_queue;
     struct tx_batch tx;
-    struct checks *checks; /* connectivity checks; NULL: there was none yet */
+    struct pings *pings; /* connectivity checks; NULL: there was none yet */
     struct path_check *path_check; /* automatic connectivity checks; NULL: there was none yet */
     struct capture *captures; /* running captures; NULL: none */
 
@@ -126,6 +127,12 @@ struct device {
     /* State of cpu_yield.h. */
     struct cpu_yield cpu_yield;
 };
+
+/* Do packets between the device and this GID stay within the device, because the GID is its own? */
+static inline bool device_keeps_inside(const struct device *d, const uint8_t gid[16])
+{
+    return !d->settings->loopback_wire && memcmp(gid, d->gid, sizeof(d->gid)) == 0;
+}
 
 /* Runs fn(arg) in the device's thread and waits until it returns. If the thread does not run, runs it here. */
 void device_do(struct device *d, void (*fn)(void *arg), void *arg);

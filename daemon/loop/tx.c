@@ -26,15 +26,10 @@ static void keep_inside(struct sorted *s, unsigned index, bool ce)
     s->inside[s->n++] = (struct inside){index, ce};
 }
 
-static bool stays(const struct device *d, const struct tx_pkt *p)
-{
-    return !d->settings->loopback_wire && memcmp(p->av->dgid, d->gid, sizeof(d->gid)) == 0;
-}
-
 /* A packet to a multicast group goes to the network, and to the group's members on this device. */
 static bool comes_back(const struct device *d, const struct tx_pkt *p)
 {
-    return gid_is_multicast(p->av->dgid) && !d->settings->loopback_wire && !TAILQ_EMPTY(&d->groups);
+    return !TAILQ_EMPTY(&d->groups) && !d->settings->loopback_wire && gid_is_multicast(p->av->dgid);
 }
 
 /* Queues a message of n packets for sending. damage, if not NULL, corrupts it. */
@@ -58,7 +53,7 @@ static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted
     while (i < b->n) {
         unsigned n = 1;
 
-        if (stays(d, &b->pkt[i])) {
+        if (device_keeps_inside(d, b->pkt[i].av->dgid)) {
             keep_inside(s, i++, false);
             continue;
         }
@@ -85,7 +80,7 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
 
     if (v->action == FAULT_DROP)
         return;
-    if (stays(d, p)) {
+    if (device_keeps_inside(d, p->av->dgid)) {
         if (v->action == FAULT_CORRUPT) {
             d->io.rx_icrc_errors++;
             return;
@@ -128,8 +123,8 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
 
         if (i < b->n)
             decide(d, b, i, &v);
-        if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !v.ce && !stays(d, &b->pkt[i]) &&
-            !comes_back(d, &b->pkt[i])) {
+        if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !v.ce &&
+            !device_keeps_inside(d, b->pkt[i].av->dgid) && !comes_back(d, &b->pkt[i])) {
             first = n++ ? first : i;
             continue;
         }

@@ -31,48 +31,48 @@ static int check(const struct pm_capture_req *rq, struct control_reply *rp)
 
 struct capture *capture_create(struct device *d, const struct pm_capture_req *rq, struct control_reply *rp)
 {
-    struct capture *t;
+    struct capture *c;
     int rc = check(rq, rp);
 
     if (rc) {
         rp->status = rc;
         return NULL;
     }
-    t = calloc(1, sizeof(*t));
-    rc = t ? segment_create(&t->segment, "pumice-capture", PM_CAPTURE_RING + rq->ring_bytes) : -ENOMEM;
+    c = calloc(1, sizeof(*c));
+    rc = c ? segment_create(&c->segment, "pumice-capture", PM_CAPTURE_RING + rq->ring_bytes) : -ENOMEM;
     if (rc) {
-        free(t);
+        free(c);
         rp->status = control_fail(rp, rc, "the daemon cannot allocate the capture's buffer: %s", strerror(-rc));
         return NULL;
     }
-    t->device = d;
-    t->filter = *rq;
-    t->page = t->segment.p;
-    t->ring = (uint8_t *)t->segment.p + PM_CAPTURE_RING;
-    memset(t->ring, 0, rq->ring_bytes); /* so that the device's loop takes no page faults */
-    control_attach(rp, segment_take_fd(&t->segment));
-    return t;
+    c->device = d;
+    c->filter = *rq;
+    c->page = c->segment.p;
+    c->ring = (uint8_t *)c->segment.p + PM_CAPTURE_RING;
+    memset(c->ring, 0, rq->ring_bytes); /* so that the device's loop takes no page faults */
+    control_attach(rp, segment_take_fd(&c->segment));
+    return c;
 }
 
-void capture_destroy(struct capture *t)
+void capture_destroy(struct capture *c)
 {
-    segment_destroy(&t->segment);
-    free(t);
+    segment_destroy(&c->segment);
+    free(c);
 }
 
-void capture_attach(struct capture *t)
+void capture_attach(struct capture *c)
 {
-    t->next = t->device->captures;
-    t->device->captures = t;
+    c->next = c->device->captures;
+    c->device->captures = c;
 }
 
-void capture_detach(struct capture *t)
+void capture_detach(struct capture *c)
 {
-    struct capture **at = &t->device->captures;
+    struct capture **at = &c->device->captures;
 
-    while (*at != t)
+    while (*at != c)
         at = &(*at)->next;
-    *at = t->next;
+    *at = c->next;
 }
 
 /* --- the ring ---------------------------------------------------------------------------------- */
@@ -90,12 +90,12 @@ static bool wanted(const struct pm_capture_req *f, const struct pm_capture_recor
 
 /* Reserves room for a record of `size` bytes. NULL: there is no room. Skips the end of the ring if it is too short
  * for the record. */
-static uint8_t *claim(struct capture *t, uint32_t size)
+static uint8_t *claim(struct capture *c, uint32_t size)
 {
-    uint64_t ring = t->filter.ring_bytes;
+    uint64_t ring = c->filter.ring_bytes;
     /* Acquire: pairs with the client's release. So the client has read the bytes that are overwritten now. */
-    uint64_t used = t->head - atomic_load_explicit(&t->page->tail, memory_order_acquire);
-    uint64_t at = t->head & (ring - 1), rest = ring - at, skip = rest < size ? rest : 0;
+    uint64_t used = c->head - atomic_load_explicit(&c->page->tail, memory_order_acquire);
+    uint64_t at = c->head & (ring - 1), rest = ring - at, skip = rest < size ? rest : 0;
 
     if (used > ring || ring - used < skip + size)
         return NULL; /* If a client wrote an impossible tail, it gets no packets. */
@@ -103,33 +103,33 @@ static uint8_t *claim(struct capture *t, uint32_t size)
         struct pm_capture_record r = {.size = (uint32_t)skip, .flags = PM_RECORD_SKIP};
 
         /* Only size and flags are written: 8 bytes are always free. */
-        memcpy(t->ring + at, &r, 8);
-        t->head += skip;
+        memcpy(c->ring + at, &r, 8);
+        c->head += skip;
         at = 0;
     }
-    t->head += size;
-    return t->ring + at;
+    c->head += size;
+    return c->ring + at;
 }
 
-static void put(struct capture *t, const struct pm_capture_record *record, const uint8_t *p)
+static void put(struct capture *c, const struct pm_capture_record *record, const uint8_t *p)
 {
     struct pm_capture_record r = *record;
-    uint32_t snap = t->filter.snaplen;
+    uint32_t snap = c->filter.snaplen;
 
-    if (!wanted(&t->filter, &r, p))
+    if (!wanted(&c->filter, &r, p))
         return;
     r.len = snap && snap < r.orig_len ? snap : r.orig_len;
     r.size = (uint32_t)((sizeof(r) + r.len + 7) & ~7u);
-    atomic_store_explicit(&t->page->packets, ++t->packets, memory_order_relaxed);
-    uint8_t *to = claim(t, r.size);
+    atomic_store_explicit(&c->page->packets, ++c->packets, memory_order_relaxed);
+    uint8_t *to = claim(c, r.size);
     if (!to) {
-        atomic_store_explicit(&t->page->dropped, ++t->dropped, memory_order_relaxed);
+        atomic_store_explicit(&c->page->dropped, ++c->dropped, memory_order_relaxed);
         return;
     }
     memcpy(to, &r, sizeof(r));
     memcpy(to + sizeof(r), p, r.len);
     /* Release: pairs with the client's acquire. So a client that sees the new head also sees the records. */
-    atomic_store_explicit(&t->page->head, t->head, memory_order_release);
+    atomic_store_explicit(&c->page->head, c->head, memory_order_release);
 }
 
 /* --- the records ------------------------------------------------------------------------------- */
@@ -180,27 +180,23 @@ static void describe_sent(struct device *d, const struct tx_pkt *pkt, bool ce, s
     name_owner(d, r);
 }
 
-static bool inside(const struct device *d, const struct tx_pkt *pkt)
-{
-    return !d->settings->loopback_wire && memcmp(pkt->av->dgid, d->gid, sizeof(d->gid)) == 0;
-}
-
 void capture_made(struct device *d, const struct tx_batch *b)
 {
     bool before = false;
 
-    for (const struct capture *t = d->captures; t; t = t->next)
-        before |= (t->filter.flags & PM_CAPTURE_BEFORE) != 0;
+    for (const struct capture *c = d->captures; c; c = c->next)
+        before |= (c->filter.flags & PM_CAPTURE_BEFORE) != 0;
     for (unsigned i = 0; before && i < b->n; i++) {
         const struct tx_pkt *pkt = &b->pkt[i];
-        uint32_t direction = PM_CAPTURE_OUT | (inside(d, pkt) ? PM_CAPTURE_IN : 0);
+        uint32_t direction = PM_CAPTURE_OUT | (device_keeps_inside(d, pkt->av->dgid) ? PM_CAPTURE_IN : 0);
         struct pm_capture_record r;
 
         describe_sent(d, pkt, false, &r);
-        r.flags |= PM_RECORD_NO_ICRC | PM_RECORD_BEFORE | (inside(d, pkt) ? PM_RECORD_INSIDE : 0);
-        for (struct capture *t = d->captures; t; t = t->next)
-            if (t->filter.flags & PM_CAPTURE_BEFORE && t->filter.flags & direction)
-                put(t, &r, b->buf + pkt->off);
+        r.flags |=
+            PM_RECORD_NO_ICRC | PM_RECORD_BEFORE | (device_keeps_inside(d, pkt->av->dgid) ? PM_RECORD_INSIDE : 0);
+        for (struct capture *c = d->captures; c; c = c->next)
+            if (c->filter.flags & PM_CAPTURE_BEFORE && c->filter.flags & direction)
+                put(c, &r, b->buf + pkt->off);
     }
 }
 
@@ -211,16 +207,16 @@ void capture_sent(struct device *d, const struct tx_pkt *pkt, unsigned n, const 
 
         describe_sent(d, &pkt[i], ce, &r);
         r.ip_id = (uint16_t)i; /* the value that udp_add uses */
-        for (struct capture *t = d->captures; t; t = t->next)
-            if ((t->filter.flags & (PM_CAPTURE_BEFORE | PM_CAPTURE_OUT)) == PM_CAPTURE_OUT)
-                put(t, &r, data);
+        for (struct capture *c = d->captures; c; c = c->next)
+            if ((c->filter.flags & (PM_CAPTURE_BEFORE | PM_CAPTURE_OUT)) == PM_CAPTURE_OUT)
+                put(c, &r, data);
         data += pkt[i].len;
     }
 }
 
 void capture_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *data, bool ce)
 {
-    bool stays = inside(d, pkt); /* otherwise capture_sent has already recorded it as sent */
+    bool stays = device_keeps_inside(d, pkt->av->dgid); /* otherwise capture_sent has already recorded it as sent */
     struct pm_capture_record r;
 
     describe_sent(d, pkt, ce, &r);
@@ -229,9 +225,9 @@ void capture_inside(struct device *d, const struct tx_pkt *pkt, const uint8_t *d
         r.flags &= ~(uint32_t)PM_RECORD_OUT;
         r.qpn = 0;
     }
-    for (struct capture *t = d->captures; t; t = t->next)
-        if (stays ? !(t->filter.flags & PM_CAPTURE_BEFORE) : t->filter.flags & PM_CAPTURE_IN)
-            put(t, &r, data);
+    for (struct capture *c = d->captures; c; c = c->next)
+        if (stays ? !(c->filter.flags & PM_CAPTURE_BEFORE) : c->filter.flags & PM_CAPTURE_IN)
+            put(c, &r, data);
 }
 
 void capture_received(struct device *d, const struct rx_meta *meta, uint16_t src_port, uint16_t ip_id,
@@ -244,7 +240,7 @@ void capture_received(struct device *d, const struct rx_meta *meta, uint16_t src
     r.tos = meta->traffic_class;
     r.qpn = bth_dest_qpn(data);
     name_owner(d, &r);
-    for (struct capture *t = d->captures; t; t = t->next)
-        if (t->filter.flags & PM_CAPTURE_IN)
-            put(t, &r, data);
+    for (struct capture *c = d->captures; c; c = c->next)
+        if (c->filter.flags & PM_CAPTURE_IN)
+            put(c, &r, data);
 }

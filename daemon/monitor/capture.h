@@ -32,10 +32,10 @@ struct capture {
  * NULL: *rp holds the error. */
 struct capture *capture_create(struct device *d, const struct pm_capture_req *rq, struct control_reply *rp);
 /* In the device's thread: start and stop copying. */
-void capture_attach(struct capture *t);
-void capture_detach(struct capture *t);
+void capture_attach(struct capture *c);
+void capture_detach(struct capture *c);
 /* Any thread, after capture_detach. The client's mapping stays valid. */
-void capture_destroy(struct capture *t);
+void capture_destroy(struct capture *c);
 
 static inline bool capture_on(const struct device *d)
 {

@@ -24,7 +24,7 @@ bool mcast_group_is_echo(const struct mcast_group *g, const uint8_t src_gid[16])
 {
     const struct device *d = g->device;
 
-    return !d->settings->loopback_wire && memcmp(src_gid, d->gid, sizeof(d->gid)) == 0;
+    return device_keeps_inside(d, src_gid);
 }
 
 static struct mcast_group *find(const struct device *d, const uint8_t gid[16])
