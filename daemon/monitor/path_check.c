@@ -294,7 +294,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
         ev_timer_stop(loop, w);
 }
 
-static uint64_t new_token(void)
+uint64_t path_check_token(void)
 {
     uint64_t token = 0;
 
@@ -313,7 +313,7 @@ static void begin(struct path_check *c, struct path *p, uint32_t mtu, const stru
     p->pid = (int)s->cred.pid;
     snprintf(p->comm, sizeof(p->comm), "%s", s->comm);
     for (unsigned i = 0; i < HALVES; i++)
-        p->half[i].token = new_token();
+        p->half[i].token = path_check_token();
     if (!ev_is_active(&c->timer)) {
         ev_now_update(c->device->loop); /* the loop's time may be old */
         ev_timer_again(c->device->loop, &c->timer);

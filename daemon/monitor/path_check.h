@@ -22,6 +22,8 @@
  * was one. Returns 0, or -EHOSTUNREACH with the reason in *rp if the path is known to fail and the policy is to
  * enforce. In that case the check also begins again. */
 int path_check_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struct control_reply *rp);
+/* A random number by which the answer to a probe is known; not 0. */
+uint64_t path_check_token(void);
 /* An answer to a probe came. True: the probe was one of this module. */
 bool path_check_answer(struct device *d, const struct check *answer, uint64_t now);
 /* The kernel or a router reports (see ping_trouble) that packets do not reach gid. */

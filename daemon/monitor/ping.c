@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/monitor/path_check.h"
@@ -26,7 +25,7 @@ struct outgoing {
     uint8_t gid[16];
     struct pm_check_rep rep; /* the result so far */
 };
-struct checks {
+struct pings {
     struct outgoing out[PM_CHECKS_MAX]; /* a ring */
     uint32_t next;
     /* The number of probes that came from one address. */
@@ -37,45 +36,45 @@ struct checks {
     uint32_t heard_next;
 };
 
-static struct checks *pings_of(struct device *d)
+static struct pings *pings_of(struct device *d)
 {
-    if (!d->checks)
-        d->checks = calloc(1, sizeof(*d->checks));
-    return d->checks;
+    if (!d->pings)
+        d->pings = calloc(1, sizeof(*d->pings));
+    return d->pings;
 }
 
 void ping_fini(struct device *d)
 {
-    free(d->checks);
-    d->checks = NULL;
+    free(d->pings);
+    d->pings = NULL;
 }
 
-static struct outgoing *find(struct checks *c, uint64_t id)
+static struct outgoing *find(struct pings *p, uint64_t id)
 {
-    for (unsigned i = 0; c && id && i < PM_CHECKS_MAX; i++) {
-        if (c->out[i].id == id)
-            return &c->out[i];
+    for (unsigned i = 0; p && id && i < PM_CHECKS_MAX; i++) {
+        if (p->out[i].id == id)
+            return &p->out[i];
     }
     return NULL;
 }
 
-static struct heard *find_heard(struct checks *c, const uint8_t gid[16])
+static struct heard *find_heard(struct pings *p, const uint8_t gid[16])
 {
-    for (unsigned i = 0; c && i < HEARD_MAX; i++) {
-        if (c->heard[i].count && memcmp(c->heard[i].gid, gid, sizeof(c->heard[i].gid)) == 0)
-            return &c->heard[i];
+    for (unsigned i = 0; p && i < HEARD_MAX; i++) {
+        if (p->heard[i].count && memcmp(p->heard[i].gid, gid, sizeof(p->heard[i].gid)) == 0)
+            return &p->heard[i];
     }
     return NULL;
 }
 
 /* --- results ----------------------------------------------------------------------------------- */
 
-static void hear(struct checks *c, const uint8_t gid[16])
+static void hear(struct pings *p, const uint8_t gid[16])
 {
-    struct heard *h = find_heard(c, gid);
+    struct heard *h = find_heard(p, gid);
 
     if (!h) {
-        h = &c->heard[c->heard_next++ % HEARD_MAX];
+        h = &p->heard[p->heard_next++ % HEARD_MAX];
         memcpy(h->gid, gid, sizeof(h->gid));
         h->count = 0;
     }
@@ -83,9 +82,9 @@ static void hear(struct checks *c, const uint8_t gid[16])
 }
 
 /* The first answer counts. It replaces any error reported before. */
-static void answered(struct checks *c, const struct check *answer, uint64_t now)
+static void answered(struct pings *p, const struct check *answer, uint64_t now)
 {
-    struct outgoing *o = find(c, answer->token);
+    struct outgoing *o = find(p, answer->token);
 
     if (!o || o->size != answer->size || o->rep.state == PM_CHECK_ANSWERED)
         return;
@@ -101,10 +100,10 @@ void ping_take(struct device *d, uint64_t now)
     while (engine_pop_check(d->engine, &c)) {
         if (c.answer && path_check_answer(d, &c, now))
             continue;
-        if (c.answer && d->checks)
-            answered(d->checks, &c, now);
+        if (c.answer && d->pings)
+            answered(d->pings, &c, now);
         else if (!c.answer && pings_of(d))
-            hear(d->checks, c.peer);
+            hear(d->pings, c.peer);
     }
 }
 
@@ -116,10 +115,10 @@ void ping_trouble(void *device, const union addr *to, int err, uint32_t mtu, con
 
     addr_to_gid(to, gid);
     path_check_trouble(d, gid, err, mtu);
-    if (!d->checks)
+    if (!d->pings)
         return;
     for (unsigned i = 0; i < PM_CHECKS_MAX; i++) {
-        struct outgoing *o = &d->checks->out[i];
+        struct outgoing *o = &d->pings->out[i];
 
         if (!o->id || o->rep.state != PM_CHECK_WAITING || memcmp(o->gid, gid, sizeof(gid)) != 0)
             continue;
@@ -136,15 +135,6 @@ void ping_trouble(void *device, const union addr *to, int err, uint32_t mtu, con
 
 /* --- requests ---------------------------------------------------------------------------------- */
 
-static uint64_t new_id(void)
-{
-    uint64_t id = 0;
-
-    if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != (ssize_t)sizeof(id))
-        id = clock_ns();
-    return id ? id : 1;
-}
-
 static int send_one(struct device *d, const struct pm_check_req *r, struct control_reply *rp)
 {
     struct av av = {.hop_limit = 64};
@@ -152,19 +142,19 @@ static int send_one(struct device *d, const struct pm_check_req *r, struct contr
 
     if (!gid_to_addr(r->gid, &d->addr, &to))
         return control_fail(rp, -EINVAL, "device %s cannot reach an address of this family", d->name);
-    struct outgoing *o = &d->checks->out[d->checks->next % PM_CHECKS_MAX];
-    *o = (struct outgoing){.id = new_id(), .sent = clock_ns(), .size = r->size};
+    struct outgoing *o = &d->pings->out[d->pings->next % PM_CHECKS_MAX];
+    *o = (struct outgoing){.id = path_check_token(), .sent = clock_ns(), .size = r->size};
     memcpy(o->gid, r->gid, sizeof(o->gid));
     memcpy(av.dgid, r->gid, sizeof(av.dgid));
     o->rep.id = o->id;
-    int rc = engine_check(d->engine, &av, r->size, d->checks->next, o->id);
+    int rc = engine_check(d->engine, &av, r->size, d->pings->next, o->id);
     if (rc) {
         o->id = 0;
         return control_fail(rp, rc, "cannot send a probe of %u bytes: %s", r->size,
                             rc == -EAGAIN ? "too many probes are waiting"
                                           : "expected 24 to 4096 bytes and no multicast group");
     }
-    d->checks->next++;
+    d->pings->next++;
     *(struct pm_check_rep *)control_payload(rp, sizeof(o->rep)) = o->rep;
     return 0;
 }
@@ -177,13 +167,13 @@ int ping_request(struct device *d, const struct pm_check_req *r, struct control_
         return control_fail(rp, -ENOMEM, "out of memory");
     if (r->size)
         return send_one(d, r, rp);
-    const struct outgoing *o = find(d->checks, r->id);
+    const struct outgoing *o = find(d->pings, r->id);
     if (r->id && !o)
         return control_fail(rp, -ENOENT, "the daemon no longer knows this probe");
     rep = control_payload(rp, sizeof(*rep));
     if (o)
         *rep = o->rep;
-    const struct heard *h = find_heard(d->checks, r->gid);
+    const struct heard *h = find_heard(d->pings, r->gid);
     rep->heard = h ? h->count : 0;
     return 0;
 }
