@@ -8,15 +8,9 @@
 #define CHUNK (1u << 30) /* bytes of one iterator, which counts them in 32 bits */
 #define STEPS 64u /* the most steps for each piece in the output */
 
-static const struct mkey *find_window(const struct engine *e, uint32_t key)
-{
-    const struct mkey *k = key_find_index(&e->keys, key);
-    return k && k->kind != KEY_REGION ? k : NULL;
-}
-
 bool mw_view(const struct engine *e, uint32_t key, struct mw_view *out)
 {
-    const struct mkey *k = find_window(e, key);
+    const struct mkey *k = mw_find(&e->keys, key);
     if (!k)
         return false;
     *out = (struct mw_view){.key = key_of(&e->keys, k),
@@ -70,7 +64,7 @@ static bool joins(const struct mw_segment *a, const struct mw_segment *b)
 enum mw_explained mw_explain(const struct engine *e, uint32_t key, uint64_t off, uint64_t len, struct mw_segment *out,
                              unsigned max, unsigned *n)
 {
-    const struct mkey *k = find_window(e, key);
+    const struct mkey *k = mw_find(&e->keys, key);
     *n = 0;
     if (!k || k->mw.region == 0)
         return MW_REFUSED;

@@ -50,8 +50,7 @@ int mw_make(struct key_table *t, uint32_t pd, uint8_t type, uint32_t *key)
     return 0;
 }
 
-/* Returns the window of a key's index, whatever the tag is. */
-static struct mkey *find_window(const struct key_table *t, uint32_t key)
+struct mkey *mw_find(const struct key_table *t, uint32_t key)
 {
     struct mkey *k = key_find_index(t, key);
     return k && k->kind != KEY_REGION ? k : NULL;
@@ -59,7 +58,7 @@ static struct mkey *find_window(const struct key_table *t, uint32_t key)
 
 int mw_remove(struct key_table *t, uint32_t key)
 {
-    struct mkey *mw = find_window(t, key);
+    struct mkey *mw = mw_find(t, key);
     if (!mw)
         return -ENOENT;
     mw_unbind(t, mw);
@@ -217,7 +216,7 @@ static void bound_by(const struct mw_binder *by, struct mkey *mw)
 
 bool mw_bind(struct key_table *t, const struct mw_binder *by, const struct mw_bind *b, uint8_t *cause)
 {
-    struct mkey *mw = find_window(t, b->mw_key);
+    struct mkey *mw = mw_find(t, b->mw_key);
     *cause = 0;
     if (!mw || !check_window(by, mw, b))
         return false;

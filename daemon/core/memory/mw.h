@@ -23,6 +23,8 @@ int mw_remove(struct key_table *t, uint32_t key);
 /* Bytes of memory for a window that can be bound to layouts of up to max_entries entries. */
 size_t mw_shape_size(uint32_t max_entries);
 
+/* The window of a key's index, whatever the tag of the key is. NULL: there is none. */
+struct mkey *mw_find(const struct key_table *t, uint32_t key);
 /* Carries out a bind request of a QP's send queue. False: the request breaks a rule, and nothing has changed. *cause is
  * then the rule that the layout broke (enum layout_error), or 0 for any other rule. */
 bool mw_bind(struct key_table *t, const struct mw_binder *by, const struct mw_bind *bind, uint8_t *cause);

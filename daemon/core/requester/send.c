@@ -129,8 +129,8 @@ static void charge(const struct burst *s, const struct send_wqe *w, uint64_t cos
     if (qp_is_reliable(qp))
         qp_charge(qp, cost);
     else
-        datagram_flow_charge(&qp->e->flows, req_peer(qp, w), qp->type == QPT_UD ? &w->wr.ud.av : &qp->attr.av, cost,
-                             s->now);
+        datagram_flow_charge(&qp->e->flows, req_find_peer(qp, w), qp->type == QPT_UD ? &w->wr.ud.av : &qp->attr.av,
+                             cost, s->now);
 }
 
 /* n PSNs of the request at cur, from packet off on, were planned. */

@@ -37,7 +37,7 @@ uint32_t req_read_chunk(const struct qp *qp)
 }
 
 /* The window of the last datagram is remembered, because consecutive datagrams mostly have the same destination. */
-struct peer_window *req_peer(struct qp *qp, const struct send_wqe *w)
+struct peer_window *req_find_peer(struct qp *qp, const struct send_wqe *w)
 {
     if (qp->type == QPT_UD && (!qp->peer || memcmp(qp->peer->gid, w->wr.ud.av.dgid, 16) != 0))
         qp->peer = peer_window_find(&qp->e->peers, w->wr.ud.av.dgid);
@@ -64,7 +64,7 @@ static bool peer_admits(struct qp *qp, uint64_t cost)
 /* UC and UD, whose packets are never acknowledged: the destination's window is the only one. */
 static uint32_t datagram_flow_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
 {
-    struct peer_window *p = req_peer(qp, w);
+    struct peer_window *p = req_find_peer(qp, w);
     uint64_t room = peer_window_room(p, qp->e->cfg.peer_window_bytes);
     if (room >= req_cost(qp, w, off, off + want))
         return want;

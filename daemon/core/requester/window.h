@@ -26,7 +26,7 @@ static inline uint32_t req_chunk_left(const struct send_wqe *w, uint32_t off)
 /* Number of packets that each request packet of a READ that begins now asks for. */
 uint32_t req_read_chunk(const struct qp *qp);
 /* The window of the request's destination. */
-struct peer_window *req_peer(struct qp *qp, const struct send_wqe *w);
+struct peer_window *req_find_peer(struct qp *qp, const struct send_wqe *w);
 /* How many of the packets [off, off + want) of a request the windows let through now. 0: none; the QP becomes ready
  * when that changes. */
 uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want);

@@ -72,7 +72,7 @@ static enum rx_verdict check_recv(struct qp *qp, const struct pkt *p)
         return V_OK;
     if (completion_room(qp->e) == 0)
         return V_DROP;
-    if (resp_recv(qp))
+    if (resp_fetch_recv(qp))
         return V_OK;
     const struct srq *srq = srq_find(qp->e, qp->resp.srqn);
     return srq && srq->failed ? V_OPERATION : V_RNR;

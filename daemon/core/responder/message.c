@@ -38,7 +38,7 @@ enum rx_verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     uint16_t props = op_table[p->opcode].properties;
     struct responder *r = &qp->resp;
-    const struct recv_wqe *w = resp_recv(qp);
+    const struct recv_wqe *w = resp_fetch_recv(qp);
     assert(w); /* the caller has seen it, and it stays until the message ends */
     if (props & (OP_IS_FIRST | OP_IS_ONLY)) {
         r->received = 0;

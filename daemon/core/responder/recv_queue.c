@@ -11,7 +11,7 @@
 #include "daemon/core/qp/tm_entry.h"
 #include "daemon/core/responder/srq.h"
 
-struct recv_wqe *resp_recv(struct qp *qp)
+struct recv_wqe *resp_fetch_recv(struct qp *qp)
 {
     struct queue *rq = &qp->resp.rq;
     if (queue_used(rq) == 0) {
@@ -55,7 +55,7 @@ struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
 bool resp_flush(struct qp *qp, uint64_t now)
 {
     /* With an SRQ, flush only the request that this QP has taken: the others serve other QPs. */
-    while (qp_has_rq(qp) ? resp_recv(qp) != NULL : queue_used(&qp->resp.rq) > 0) {
+    while (qp_has_rq(qp) ? resp_fetch_recv(qp) != NULL : queue_used(&qp->resp.rq) > 0) {
         if (completion_room(qp->e) == 0)
             return true;
         resp_complete(qp, WC_WR_FLUSH_ERR, now);

@@ -21,7 +21,7 @@ uint32_t qp_recv_room(const struct qp *qp);
 /* The receive request for the message under way, or for the one that begins: the oldest request of the QP or of its
  * SRQ. If there is none, the engine asks the owner for more. The request belongs to the message until it is completed.
  * NULL: there is none. */
-struct recv_wqe *resp_recv(struct qp *qp);
+struct recv_wqe *resp_fetch_recv(struct qp *qp);
 /* Bytes that a receive request has room for, at most ENGINE_MAX_MSG. */
 uint32_t resp_capacity(const struct recv_wqe *w);
 /* Iterates over bytes [off, off + len) of a receive request. The request must have these bytes. */

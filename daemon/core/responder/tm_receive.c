@@ -37,7 +37,7 @@ static void add_extras(struct qp *qp, struct completion *c, const struct pkt *p,
 
 /* Finds the memory window that the packet invalidates (IBA 9.4.1.1.3). *window is NULL if it invalidates none. False:
  * the window does not exist. */
-static bool find_window(struct qp *qp, const struct pkt *p, struct mkey **window)
+static bool find_invalidated(struct qp *qp, const struct pkt *p, struct mkey **window)
 {
     *window = NULL;
     return !(op_table[p->opcode].headers & OP_HAS_IETH) ||
@@ -70,7 +70,7 @@ static enum rx_verdict begin(struct qp *qp, const struct pkt *p, bool whole, uin
         v = V_RNR;
     else if (d.action == TM_ACT_REFUSE)
         v = V_INVALID;
-    else if (d.action == TM_ACT_BUFFER && !resp_recv(qp))
+    else if (d.action == TM_ACT_BUFFER && !resp_fetch_recv(qp))
         v = srq_of(qp)->failed ? V_OPERATION : V_RNR;
     if (v != V_OK) {
         tm_refuse(qp->tm, &d, now);
@@ -107,7 +107,7 @@ static enum rx_verdict receive_eager(struct qp *qp, const struct pkt *p, uint16_
         tm_complete(qp, rx, WC_SUCCESS, wc->first, now);
     if (len > r->remaining)
         return V_LENGTH;
-    if (!find_window(qp, p, &window))
+    if (!find_invalidated(qp, p, &window))
         return V_ACCESS;
     if (!store(qp, p->payload + skip, len))
         return V_PROTECTION;
@@ -130,7 +130,7 @@ static enum rx_verdict receive_incomplete(struct qp *qp, const struct pkt *p, ui
     const struct tm_wc *wc = &tm_wc_table[TM_ACT_INCOMPLETE];
     uint32_t len = p->payload_len < rx->entry->capacity ? p->payload_len : rx->entry->capacity;
     struct mkey *window;
-    if (!find_window(qp, p, &window))
+    if (!find_invalidated(qp, p, &window))
         return V_ACCESS;
     if (!store(qp, p->payload, len))
         return V_PROTECTION;
@@ -145,7 +145,7 @@ static enum rx_verdict receive_rndv(struct qp *qp, const struct pkt *p, uint64_t
 {
     struct tm_rx *rx = &qp->resp.tm_rx;
     struct mkey *window;
-    if (!find_window(qp, p, &window))
+    if (!find_invalidated(qp, p, &window))
         return V_ACCESS;
     struct completion *c = tm_complete(qp, rx, WC_SUCCESS, tm_wc_table[TM_ACT_READ].first, now);
     add_extras(qp, c, p, window);

@@ -26,7 +26,7 @@ static void fill_grh(const struct pkt *p, const struct rx_meta *meta, uint8_t ou
 static enum rx_verdict receive(struct qp *qp, const struct pkt *p, bool small, bool *direct)
 {
     struct sge_iter to;
-    const struct recv_wqe *w = resp_recv(qp);
+    const struct recv_wqe *w = resp_fetch_recv(qp);
     if (!w)
         return V_RNR;
     if (resp_capacity(w) < GRH_LEN + p->payload_len)
@@ -60,7 +60,7 @@ static void deliver(struct qp *qp, const struct pkt *p, const struct rx_meta *me
                     uint64_t now)
 {
     /* the entry is not overwritten before the next request is posted or taken */
-    const struct recv_wqe *w = resp_recv(qp);
+    const struct recv_wqe *w = resp_fetch_recv(qp);
     struct completion *c = resp_complete(qp, WC_SUCCESS, now);
     c->src_qp = p->deth.src_qpn;
     c->byte_len = GRH_LEN + p->payload_len;
