@@ -503,16 +503,19 @@ bool layout_walk_push(struct layout_walk *w, const struct layout *l, uint64_t of
     return true;
 }
 
-bool layout_walk_done(struct layout_walk *w)
+bool layout_walk_done(const struct layout_walk *w)
 {
-    while (w->depth > 0 && w->level[w->depth - 1].left == 0)
-        w->depth--;
-    return w->depth == 0;
+    for (uint32_t i = 0; i < w->depth; i++)
+        if (w->level[i].left)
+            return false;
+    return true;
 }
 
 const struct layout *layout_walk_next(struct layout_walk *w, struct layout_segment *out)
 {
-    if (layout_walk_done(w))
+    while (w->depth > 0 && w->level[w->depth - 1].left == 0)
+        w->depth--;
+    if (w->depth == 0)
         return NULL;
     layout_next(&w->level[w->depth - 1], out);
     w->path[w->depth - 1] = out->entry;

@@ -252,6 +252,6 @@ bool layout_walk_push(struct layout_walk *w, const struct layout *l, uint64_t of
 /* Returns the next piece of the innermost layout that has one, and that layout. NULL: there are no more. */
 const struct layout *layout_walk_next(struct layout_walk *w, struct layout_segment *out);
 /* True if all pieces were returned. */
-bool layout_walk_done(struct layout_walk *w);
+bool layout_walk_done(const struct layout_walk *w);
 
 #endif

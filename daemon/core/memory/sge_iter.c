@@ -168,7 +168,7 @@ int sge_iter_segments(struct sge_iter *s, struct mem_segment *out, unsigned max)
     return (int)n;
 }
 
-bool sge_iter_done(struct sge_iter *s)
+bool sge_iter_done(const struct sge_iter *s)
 {
     return s->left == 0 && (!s->layout || layout_walk_done(&s->walk));
 }

@@ -50,7 +50,7 @@ bool sge_iter_plain(const struct sge_iter *s);
  * allowed. */
 int sge_iter_segments(struct sge_iter *s, struct mem_segment *out, unsigned max);
 /* Were all pieces returned? */
-bool sge_iter_done(struct sge_iter *s);
+bool sge_iter_done(const struct sge_iter *s);
 
 enum copied {
     COPIED,

@@ -107,7 +107,7 @@ enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struc
     return t->phase == VB_POLL_WAITING ? VB_POLL_WAIT : give_way(crowd, view);
 }
 
-uint32_t vb_poll_wait_us(struct vb_poll_thread *t)
+uint32_t vb_poll_next_wait_us(struct vb_poll_thread *t)
 {
     uint32_t us = t->wait_us;
     if (t->wait_us < VB_POLL_WAIT_MAX_US)

@@ -164,7 +164,7 @@ enum vb_poll_action {
     VB_POLL_YIELD, /* give the processor away, then call vb_poll_yielded */
     VB_POLL_SLEEP, /* sleep for vb_poll_backoff, then call vb_poll_slept */
     VB_POLL_SLEEP_OR_NEWS, /* the same, and end early if the daemon publishes something */
-    VB_POLL_WAIT, /* ask the daemon for a wakeup after vb_poll_wait_us, and wait for it */
+    VB_POLL_WAIT, /* ask the daemon for a wakeup after vb_poll_next_wait_us, and wait for it */
     /* Count the involuntary context switches of the thread, and call vb_poll_choose_counted. */
     VB_POLL_COUNT_SWITCHES,
 };
@@ -189,7 +189,7 @@ enum vb_poll_action vb_poll_choose_counted(struct vb_poll_thread *t, const struc
                                            const struct vb_poll_view *view, long switches);
 
 /* Returns how long the wait of VB_POLL_WAIT is, in us. Doubles the next one, up to VB_POLL_WAIT_MAX_US. */
-uint32_t vb_poll_wait_us(struct vb_poll_thread *t);
+uint32_t vb_poll_next_wait_us(struct vb_poll_thread *t);
 /* How long the sleep of VB_POLL_SLEEP and VB_POLL_SLEEP_OR_NEWS is, in ns. */
 uint64_t vb_poll_backoff(const struct vb_poll_crowd *crowd);
 /* A sleep of length ns lasted from before to after. */

@@ -44,7 +44,7 @@ static long involuntary_switches(void)
  * in a virtual machine. */
 static void wait_for_daemon(struct vb_context *c)
 {
-    atomic_store(&c->page->waiting, vb_poll_wait_us(&self));
+    atomic_store(&c->page->waiting, vb_poll_next_wait_us(&self));
     if (!atomic_load(&c->page->sleeping)) /* a daemon that sleeps by now does not look at `waiting` */
         futex_wait(c->page, VB_POLL_DEATH_NS);
 }

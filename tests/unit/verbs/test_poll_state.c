@@ -134,14 +134,14 @@ Test(poll_state, waits_get_longer_up_to_a_limit)
 {
     polls_until(VB_POLL_WAIT, 200);
     for (uint32_t us = VB_POLL_WAIT_MIN_US; us <= VB_POLL_WAIT_MAX_US; us *= 2)
-        cr_expect_eq(vb_poll_wait_us(&thread), us);
-    cr_expect_eq(vb_poll_wait_us(&thread), VB_POLL_WAIT_MAX_US);
+        cr_expect_eq(vb_poll_next_wait_us(&thread), us);
+    cr_expect_eq(vb_poll_next_wait_us(&thread), VB_POLL_WAIT_MAX_US);
 }
 
 Test(poll_state, news_end_the_waiting)
 {
     polls_until(VB_POLL_WAIT, 200);
-    vb_poll_wait_us(&thread);
+    vb_poll_next_wait_us(&thread);
     published += PM_PUBLISHED;
     poll_once(&thread, 0, &queue[0]);
     cr_expect_eq(thread.phase, VB_POLL_YIELDING);
