@@ -24,4 +24,12 @@ static inline uint32_t bth_dest_qpn(const uint8_t *bth)
     return qpn;
 }
 
+static inline uint32_t bth_psn(const uint8_t *bth)
+{
+    uint32_t psn;
+
+    get_be24(bth + 9, &psn);
+    return psn;
+}
+
 #endif

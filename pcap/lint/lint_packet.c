@@ -5,6 +5,7 @@
 
 #include "pcap/lint/lint_flow.h"
 #include "pcap/note.h"
+#include "wire/bth.h"
 #include "wire/bytes.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
@@ -82,18 +83,18 @@ static void record(struct lint *l, const struct capread_frame *f, const struct d
     memset(&key, 0, sizeof(key));
     key.interface = f->interface;
     key.ifindex = d->ifindex;
-    get_be24(bth + 5, &key.qpn);
+    key.qpn = bth_dest_qpn(bth);
     if (d->direction == PCAPNG_DIR_OUT && f->comment && note_parse(f->comment, f->comment_len, &note))
         key.src_qpn = note.qpn;
-    key.service = bth[0] & OP_SERVICE_MASK;
+    key.service = bth_opcode(bth) & OP_SERVICE_MASK;
     memcpy(key.src, d->src, 16);
     memcpy(key.dst, d->dst, 16);
     struct flow *flow = lint_flow(l, &key);
     struct record *r = flow ? add_record(l, flow, f, d) : NULL;
     if (!r)
         return;
-    r->opcode = bth[0];
-    get_be24(bth + 9, &r->psn);
+    r->opcode = bth_opcode(bth);
+    r->psn = bth_psn(bth);
     r->flags |= (uint8_t)((damaged ? RECORD_DAMAGED : 0) | (p ? 0 : RECORD_MALFORMED) | (note.qpn ? RECORD_NOTED : 0) |
                           (note.retransmit ? RECORD_AGAIN : 0) | (note.before ? RECORD_BEFORE : 0));
     if (!p)

@@ -24,6 +24,11 @@ Test(bth, fields_are_those_that_the_codec_writes)
             pkt_encode(&p, bytes);
             cr_expect_eq(bth_opcode(bytes), OP_ACK);
             cr_expect_eq(bth_dest_qpn(bytes), qpns[i]);
+            cr_expect_eq(bth_psn(bytes), ones ? PSN_MASK : 0);
+            p.psn = qpns[i];
+            p.dest_qpn = ones ? QPN_MASK : 0;
+            pkt_encode(&p, bytes);
+            cr_expect_eq(bth_psn(bytes), qpns[i]);
         }
     }
 }
