@@ -40,7 +40,7 @@ static unsigned n = DEFAULT_N;
 static int other; /* socket to the other rank */
 
 /* Each rank sends this to the other, so that they can connect. */
-struct card {
+struct conn_info {
     union ibv_gid gid;
     uint32_t qpn;
     uint32_t rkey; /* of rank 1's window */
@@ -55,7 +55,7 @@ static struct rank {
     struct ibv_mr *mr;
     struct ibv_mw *mw;
     double *matrix; /* n rows of pitch() cells */
-    struct card mine, theirs;
+    struct conn_info mine, theirs;
 } rank;
 
 static void need(bool holds, const char *what)

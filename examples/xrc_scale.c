@@ -32,7 +32,7 @@ static bool xrc;
 static char dir[64];
 
 /* Each job publishes this for the others. The number of a job is host * jobs + job. */
-struct card {
+struct conn_info {
     union ibv_gid gid;
     uint32_t srqn; /* XRC: the shared receive queue for messages to this job */
     uint32_t sender[MAX_ALL]; /* RC: the queue pair to that job. XRC: [host] is the one to that host */
@@ -51,7 +51,7 @@ static struct job {
     struct ibv_qp *sender[MAX_ALL], *receiver[MAX_ALL];
     struct ibv_mr *mr;
     uint8_t *mem; /* DEPTH slots to receive, and one slot to send for each message under way */
-    struct card card, cards[MAX_ALL];
+    struct conn_info info, infos[MAX_ALL];
 } job;
 
 static void need(bool holds, const char *what)
@@ -117,7 +117,7 @@ static void to_init(struct ibv_qp *qp)
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1};
 
     need(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0, "to INIT");
-    job.card.made++;
+    job.info.made++;
 }
 
 static struct ibv_qp *make_qp(enum ibv_qp_type type)
@@ -169,7 +169,7 @@ static void make_objects(void)
     need((job.mr = ibv_reg_mr(job.pd, job.mem, (DEPTH + MESSAGES) * SIZE, IBV_ACCESS_LOCAL_WRITE)) != NULL, "memory");
     need((job.send_cq = ibv_create_cq(job.ctx, MESSAGES, NULL, NULL, 0)) != NULL, "completion queue");
     need((job.recv_cq = ibv_create_cq(job.ctx, DEPTH, NULL, NULL, 0)) != NULL, "completion queue");
-    need(ibv_query_gid(job.ctx, 1, 0, &job.card.gid) == 0, "GID");
+    need(ibv_query_gid(job.ctx, 1, 0, &job.info.gid) == 0, "GID");
     if (xrc) {
         open_domain();
         init.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
@@ -180,7 +180,7 @@ static void make_objects(void)
     init.pd = job.pd;
     need((job.srq = ibv_create_srq_ex(job.ctx, &init)) != NULL, "shared receive queue");
     if (xrc)
-        need(ibv_get_srq_num(job.srq, &job.card.srqn) == 0, "number of the shared receive queue");
+        need(ibv_get_srq_num(job.srq, &job.info.srqn) == 0, "number of the shared receive queue");
 }
 
 static void make_qps(void)
@@ -190,17 +190,17 @@ static void make_qps(void)
             continue;
         if (!xrc) {
             job.sender[i] = make_qp(IBV_QPT_RC);
-            job.card.sender[i] = job.sender[i]->qp_num;
+            job.info.sender[i] = job.sender[i]->qp_num;
         } else if (is_mine(i)) {
             job.receiver[i] = make_qp(IBV_QPT_XRC_RECV);
-            job.card.receiver[i] = job.receiver[i]->qp_num;
+            job.info.receiver[i] = job.receiver[i]->qp_num;
         }
     }
     for (unsigned h = 0; xrc && h < hosts; h++) {
         if (h == job.host)
             continue;
         job.sender[h] = make_qp(IBV_QPT_XRC_SEND);
-        job.card.sender[h] = job.sender[h]->qp_num;
+        job.info.sender[h] = job.sender[h]->qp_num;
     }
 }
 
@@ -228,24 +228,24 @@ static void connect_qp(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t pee
 }
 
 /* The job of host h that made the receiving queue pair for this job. */
-static const struct card *made_by(unsigned h)
+static const struct conn_info *made_by(unsigned h)
 {
     unsigned i = h * jobs;
-    while (job.cards[i].receiver[job.me] == 0)
+    while (job.infos[i].receiver[job.me] == 0)
         need(++i < (h + 1) * jobs, "nobody made a receiving queue pair for me");
-    return &job.cards[i];
+    return &job.infos[i];
 }
 
 static void connect_all(void)
 {
-    publish("card", &job.card, sizeof(job.card));
+    publish("info", &job.info, sizeof(job.info));
     for (unsigned i = 0; i < all(); i++)
-        look_up("card", i, &job.cards[i], sizeof(job.cards[i]));
+        look_up("info", i, &job.infos[i], sizeof(job.infos[i]));
     for (unsigned i = 0; i < all(); i++) {
         if (job.receiver[i])
-            connect_qp(job.receiver[i], &job.cards[i].gid, job.cards[i].sender[job.host]);
+            connect_qp(job.receiver[i], &job.infos[i].gid, job.infos[i].sender[job.host]);
         if (job.sender[i] && !xrc)
-            connect_qp(job.sender[i], &job.cards[i].gid, job.cards[i].sender[job.me]);
+            connect_qp(job.sender[i], &job.infos[i].gid, job.infos[i].sender[job.me]);
     }
     for (unsigned h = 0; xrc && h < hosts; h++)
         if (job.sender[h])
@@ -296,7 +296,7 @@ static void send_one(unsigned to, unsigned number)
                        *bad;
 
     fill(p, job.me, to, number);
-    wr.qp_type.xrc.remote_srqn = job.cards[to].srqn;
+    wr.qp_type.xrc.remote_srqn = job.infos[to].srqn;
     need(ibv_post_send(job.sender[xrc ? to / jobs : to], &wr, &bad) == 0, "post send");
 }
 
@@ -344,7 +344,7 @@ static int run_job(unsigned number)
 static unsigned run_all(bool with_xrc)
 {
     unsigned made = 0;
-    struct card card;
+    struct conn_info info;
     int status;
 
     xrc = with_xrc;
@@ -359,8 +359,8 @@ static unsigned run_all(bool with_xrc)
         need(wait(&status) > 0 && status == 0, "a job failed");
     }
     for (unsigned i = 0; i < all(); i++) {
-        look_up("card", i, &card, sizeof(card));
-        made += card.made;
+        look_up("info", i, &info, sizeof(info));
+        made += info.made;
     }
     return made;
 }

@@ -9,7 +9,7 @@
 enum { PORT = 1, FIN_SIZE = sizeof(struct ibv_tmh) + sizeof(struct ibv_rvh), MAX_READS = 16 };
 
 /* A rank sends this to the others, so that they can connect to it. */
-struct card {
+struct conn_info {
     union ibv_gid gid;
     uint16_t lid;
     uint8_t mtu; /* enum ibv_mtu */
@@ -180,8 +180,8 @@ static uint32_t first_psn(uint32_t qpn)
     return qpn * 2654435761u >> 8;
 }
 
-static void connect_qp(const struct device *d, struct ibv_qp *qp, const struct card *mine, const struct card *theirs,
-                       uint32_t qpn)
+static void connect_qp(const struct device *d, struct ibv_qp *qp, const struct conn_info *mine,
+                       const struct conn_info *theirs, uint32_t qpn)
 {
     uint8_t reads = mine->reads < theirs->reads ? mine->reads : theirs->reads;
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = PORT, .qp_access_flags = IBV_ACCESS_REMOTE_READ};
@@ -219,7 +219,7 @@ static void connect_qp(const struct device *d, struct ibv_qp *qp, const struct c
 
 static void connect_all(struct device *d, const struct boot *b, const struct ibv_device_attr *attr)
 {
-    struct card mine = {0}, all[BOOT_MAX_RANKS];
+    struct conn_info mine = {0}, all[BOOT_MAX_RANKS];
     struct ibv_port_attr port;
     int reads = attr->max_qp_rd_atom < attr->max_qp_init_rd_atom ? attr->max_qp_rd_atom : attr->max_qp_init_rd_atom;
 
