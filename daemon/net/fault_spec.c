@@ -263,7 +263,8 @@ static int parse_rule(struct str text, struct fault_rule *r, char *why, size_t w
             return -EINVAL;
         }
         if (wanted) {
-            snprintf(why, why_len, "%.*s='%.*s': must be %s", (int)name.len, name.p, (int)value.len, value.p, wanted);
+            snprintf(why, why_len, "%.*s: invalid value \"%.*s\": expected %s", (int)name.len, name.p, (int)value.len,
+                     value.p, wanted);
             return -EINVAL;
         }
     } while (rest.len);

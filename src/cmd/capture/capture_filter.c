@@ -48,7 +48,7 @@ long capture_filter_number(struct argp_state *state, const char *option, const c
     errno = 0;
     long n = strtol(text, &end, 0);
     if (errno || *end || end == text || n < least || n > most)
-        argp_error(state, "--%s=%s: must be a number from %ld to %ld", option, text, least, most);
+        argp_error(state, "--%s: invalid value \"%s\": expected a number from %ld to %ld", option, text, least, most);
     return n;
 }
 
@@ -60,7 +60,7 @@ static void set_peer(struct argp_state *state, struct pm_capture_req *rq, const 
     if (inet_pton(AF_INET6, text, rq->peer) == 1)
         return;
     if (inet_pton(AF_INET, text, &v4) != 1)
-        argp_error(state, "--peer=%s: must be an IPv4 or IPv6 address", text);
+        argp_error(state, "--peer: invalid value \"%s\": expected an IPv4 or IPv6 address", text);
     gid_from_v4(rq->peer, &v4);
 }
 
@@ -72,7 +72,7 @@ static void set_direction(struct argp_state *state, struct pm_capture_req *rq, c
     if (strcmp(text, "out") == 0 || strcmp(text, "both") == 0)
         rq->flags |= PM_CAPTURE_OUT;
     if (!(rq->flags & (PM_CAPTURE_IN | PM_CAPTURE_OUT)))
-        argp_error(state, "--direction=%s: must be in, out or both", text);
+        argp_error(state, "--direction: invalid value \"%s\": expected in, out or both", text);
 }
 
 static void add_opcodes(struct argp_state *state, struct pm_capture_req *rq, const char *text)
@@ -112,7 +112,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'B':
         rq->ring_bytes = (uint32_t)capture_filter_number(state, "buffer", arg, 1, PM_CAPTURE_RING_MAX >> 20) << 20;
         if (rq->ring_bytes & (rq->ring_bytes - 1))
-            argp_error(state, "--buffer=%s: must be a power of two (MiB)", arg);
+            argp_error(state, "--buffer: invalid value \"%s\": expected a power of two (MiB)", arg);
         break;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -101,7 +101,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case 't':
         if (!parse_tm(&o->lint, arg))
-            argp_error(state, "--tm: must be auto, off, or QP numbers separated by commas");
+            argp_error(state, "--tm: expected auto, off, or QP numbers separated by commas");
         break;
     case KEY_RULES:
         list_rules();

@@ -17,7 +17,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'H':
         w->host = (int)parse_number(arg, 0, HOSTS_MAX - 1);
         if (w->host < 0)
-            argp_error(state, "--host=%s: must be a host number from 0 to %d", arg, HOSTS_MAX - 1);
+            argp_error(state, "--host: invalid value \"%s\": expected a host number from 0 to %d", arg, HOSTS_MAX - 1);
         break;
     case 'S':
         w->socket = arg;

@@ -46,7 +46,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         errno = 0;
         o->seed = strtoull(arg, &end, 0);
         if (errno || *end || arg[0] < '0' || arg[0] > '9')
-            argp_error(state, "--seed=%s: must be a number, such as 7 or 0x7f", arg);
+            argp_error(state, "--seed: invalid value \"%s\": expected a number, such as 7 or 0x7f", arg);
         break;
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &o->target;

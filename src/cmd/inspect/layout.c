@@ -68,7 +68,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'm':
         o->most = parse_number(arg, 0, INT32_MAX);
         if (o->most < 0)
-            argp_error(state, "--most=%s: must be a number from 0 to %d", arg, INT32_MAX);
+            argp_error(state, "--most: invalid value \"%s\": expected a number from 0 to %d", arg, INT32_MAX);
         break;
     case 'j':
         o->json = true;
@@ -78,7 +78,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         if (o->words == 0 && strcmp(arg, "explain") != 0 && strcmp(arg, "list") != 0)
-            argp_error(state, "unknown action '%s': must be explain or list", arg);
+            argp_error(state, "unknown action '%s': expected explain or list", arg);
         else if (o->words == 0)
             o->what = arg;
         else if (strcmp(o->what, "list") == 0)
@@ -86,9 +86,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         else if (o->words == 1)
             o->file = arg;
         else if (o->words == 2 && !parse_bytes(arg, &o->off))
-            argp_error(state, "OFFSET %s: must be a number of bytes", arg);
+            argp_error(state, "OFFSET: invalid value \"%s\": expected a number of bytes", arg);
         else if (o->words == 3 && !parse_bytes(arg, &o->len))
-            argp_error(state, "LENGTH %s: must be a number of bytes", arg);
+            argp_error(state, "LENGTH: invalid value \"%s\": expected a number of bytes", arg);
         else if (o->words > 3)
             argp_error(state, "unexpected argument '%s': explain takes at most three", arg);
         o->has_len = o->words == 3;
@@ -96,7 +96,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_END:
         if (!o->what)
-            argp_error(state, "no action given: must be explain or list");
+            argp_error(state, "no action given: expected explain or list");
         if (!o->file && strcmp(o->what, "explain") == 0)
             argp_error(state, "nothing to explain: give a FILE, - for stdin, or the KEY of a window");
         break;

@@ -57,23 +57,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'o':
         if (!filter_knows(arg))
-            argp_error(state, "--only=%s: must be one or more of " FILTER_LISTS, arg);
+            argp_error(state, "--only: invalid value \"%s\": expected one or more of " FILTER_LISTS, arg);
         o->only = arg;
         break;
     case 'p':
         o->pid = parse_number(arg, 1, INT_MAX);
         if (o->pid < 0)
-            argp_error(state, "--pid=%s: must be a process number", arg);
+            argp_error(state, "--pid: invalid value \"%s\": expected a process number", arg);
         break;
     case 'i':
         o->interval = strtod(arg, &end);
         if (*end || end == arg || !(o->interval >= 0.05 && o->interval <= 3600))
-            argp_error(state, "--interval=%s: must be a number of seconds from 0.05 to 3600", arg);
+            argp_error(state, "--interval: invalid value \"%s\": expected a number of seconds from 0.05 to 3600", arg);
         break;
     case 'n':
         o->number = parse_number(arg, 1, 1000000);
         if (o->number < 0)
-            argp_error(state, "--number=%s: must be a number from 1 to 1000000", arg);
+            argp_error(state, "--number: invalid value \"%s\": expected a number from 1 to 1000000", arg);
         break;
     case 'j':
         o->json = true;

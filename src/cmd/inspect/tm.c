@@ -60,7 +60,7 @@ static uint64_t parse_u64(struct argp_state *state, const char *name, const char
     uint64_t v = strtoull(text, &end, 0);
 
     if (!*text || *end)
-        argp_error(state, "--%s=%s: must be a number", name, text);
+        argp_error(state, "--%s: invalid value \"%s\": expected a number", name, text);
     return v;
 }
 
@@ -76,7 +76,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 's':
         *(key == 'n' ? &o->number : &o->srq) = parse_number(arg, 0, 1 << 20);
         if ((key == 'n' ? o->number : o->srq) < 0)
-            argp_error(state, "--%s=%s: must be a number from 0 to %d", key == 'n' ? "number" : "srq", arg, 1 << 20);
+            argp_error(state, "--%s: invalid value \"%s\": expected a number from 0 to %d",
+                       key == 'n' ? "number" : "srq", arg, 1 << 20);
         break;
     case 'q':
         o->qp = parse_u64(state, "qp", arg);
@@ -92,7 +93,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'k':
         o->replay.step = parse_number(arg, 0, INT32_MAX);
         if (o->replay.step < 0)
-            argp_error(state, "--step=%s: must be the number of an event", arg);
+            argp_error(state, "--step: invalid value \"%s\": expected the number of an event", arg);
         break;
     case 'c':
         o->replay.check = true;
@@ -107,7 +108,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_END:
         if (!o->what)
-            argp_error(state, "no action given: must be list, trace, why or replay");
+            argp_error(state, "no action given: expected list, trace, why or replay");
         if (strcmp(o->what, "replay") != 0 && (o->input || o->replay.check || o->replay.step >= 0))
             argp_error(state, "--step, --check and --input work only with replay");
         break;

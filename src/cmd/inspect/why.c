@@ -55,7 +55,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (o->qpn || o->all)
             argp_error(state, "unexpected argument '%s': give one queue pair number, or --all", arg);
         if (*end || arg[0] < '0' || arg[0] > '9' || n == 0 || n > 0xffffff)
-            argp_error(state, "'%s' is not a queue pair number: must be 1 to 16777215, or 0x1 to 0xffffff", arg);
+            argp_error(state, "'%s' is not a queue pair number: expected 1 to 16777215, or 0x1 to 0xffffff", arg);
         o->qpn = (uint32_t)n;
         break;
     case ARGP_KEY_END:

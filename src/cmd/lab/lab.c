@@ -362,8 +362,8 @@ static int start_given(struct lab *lab, const char *path, const struct lab_optio
     int n = address_split(o->addresses, address, HOSTS_MAX), err;
 
     if (n != (int)lab->hosts) {
-        say("--addresses=%s: must be one address for each of the %u hosts, separated by commas", o->addresses,
-            lab->hosts);
+        say("--addresses: invalid value \"%s\": expected one address for each of the %u hosts, separated by commas",
+            o->addresses, lab->hosts);
         return -1;
     }
     for (unsigned i = 0; i < lab->hosts; i++) {

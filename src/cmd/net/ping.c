@@ -49,7 +49,7 @@ static long number(struct argp_state *state, const char *name, const char *text,
     long n = parse_number(text, least, most);
 
     if (n < 0)
-        argp_error(state, "--%s=%s: must be a number from %ld to %ld", name, text, least, most);
+        argp_error(state, "--%s: invalid value \"%s\": expected a number from %ld to %ld", name, text, least, most);
     return n;
 }
 

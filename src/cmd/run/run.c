@@ -111,7 +111,7 @@ static void check_seed(struct argp_state *state, const char *text)
     errno = 0;
     strtoull(text, &end, 0);
     if (errno || *end || text[0] < '0' || text[0] > '9')
-        argp_error(state, "--seed=%s: must be a number, such as 7 or 0x7f", text);
+        argp_error(state, "--seed: invalid value \"%s\": expected a number, such as 7 or 0x7f", text);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -123,7 +123,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_HOSTS:
         n = parse_number(arg, 1, HOSTS_MAX);
         if (n < 0)
-            argp_error(state, "--hosts=%s: must be a number from 1 to %d", arg, HOSTS_MAX);
+            argp_error(state, "--hosts: invalid value \"%s\": expected a number from 1 to %d", arg, HOSTS_MAX);
         o->lab.hosts = (unsigned)n;
         break;
     case KEY_ADDRESSES:
@@ -150,7 +150,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case KEY_CPUS:
         if (strcmp(arg, "spread") != 0 && strcmp(arg, "any") != 0)
-            argp_error(state, "--cpus=%s: must be any or spread", arg);
+            argp_error(state, "--cpus: invalid value \"%s\": expected any or spread", arg);
         o->lab.spread = strcmp(arg, "spread") == 0;
         break;
     case KEY_KEEP_LOGS:

@@ -62,7 +62,7 @@ is "a lab of one host is not spread" "$("$pumice" run --cpus spread --addresses 
     "$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status)"
 out=$("$pumice" run --cpus "$first" true 2>&1)
 is "a lab's --cpus takes no numbers" $? 125
-has "a lab's --cpus takes no numbers" "$out" "must be any or spread"
+has "a lab's --cpus takes no numbers" "$out" "expected any or spread"
 
 # Yields work within a session only (autogroup); what a terminal sends is for process groups.
 out=$("$pumice" run --addresses "$address.11" -- bash -c 'for p in $(pgrep -f "pumiced.*=$address.11"); do ps -o sid=,pgid= $p; done; ps -o sid=,pgid= $$')

@@ -68,7 +68,7 @@ has "top: the queue pair" "$out" "$qp RC"
 has "top: what it waits for" "$out" "idle"
 has "top: no rate at first" "$(sed -n 3p <<<"$out")" " - "
 [[ $out != *$'\033'* ]] || fail "codes for terminals in a batch"
-has "status: a bad interval" "$("$pumice" status --interval 0 2>&1)" "must be a number of seconds"
+has "status: a bad interval" "$("$pumice" status --interval 0 2>&1)" "expected a number of seconds"
 out=$("$pumice" status --socket "$dir/s" --interval 0.1 -n 1)
 [[ $out != *sent_pkts* ]] || fail "a counter that did not grow: $out"
 has "top: a bad delay" "$("$pumice" top -d 0 2>&1)" "expected seconds from 0.05 to 3600"
