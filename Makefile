@@ -215,7 +215,7 @@ $(MPI_SUITES): $(BUILD)/tests/mpi/%/suite: tests/mpi/suite.c $(MPI_H) $(MPI_PART
 
 # --- packages --------------------------------------------------------------------------------------------------------
 # Each target installs the groups of packages (see .ci/deps) that it needs, and only if something is missing.
-.PHONY: deps deps-test deps-mpi deps-fuzz deps-bench deps-dev
+.PHONY: deps deps-test deps-mpi deps-fuzz deps-bench deps-rxe deps-dev
 deps:
 	@.ci/deps build demo
 deps-test:
@@ -226,8 +226,10 @@ deps-fuzz:
 	@.ci/deps build fuzz
 deps-bench:
 	@.ci/deps build bench
+deps-rxe:
+	@.ci/deps build rxe
 deps-dev:
-	@.ci/deps build test mpi fuzz bench dev
+	@.ci/deps build test mpi fuzz bench rxe dev
 
 # --- running it ------------------------------------------------------------------------------------------------------
 # These targets build with a second make, because the packages must be installed before the first compiler runs.
