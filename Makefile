@@ -98,11 +98,21 @@ $(PUMICED): $(call obj,daemon/main.c) $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBW
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lev -ljansson -lconfuse -lisal -lmicrohttpd -lsystemd -lpthread
 
-# The library stays loaded after dlclose, because on_exit(3) may call it at the end of the process.
-$(VERBS_SO): $(call obj,$(VERBS_SRC)) src/verbs/abi/libibverbs.map
+# The versions of the library's symbols follow from a table of all releases of rdma-core. The linker finds a symbol of
+# the table that no source defines.
+ABI_TABLE := src/verbs/abi/rdma-core-symbols.tsv
+$(BUILD)/gen/libibverbs.map $(BUILD)/gen/private_aliases.h: src/verbs/abi/symbols.awk $(ABI_TABLE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=src/verbs/abi/libibverbs.map -Wl,-z,defs \
-		-Wl,-z,nodelete -o $@ $(filter %.o,$^) -lpthread
+	awk -v out=$(if $(filter %.map,$@),map,aliases) -f $^ >$@.new
+	@mv $@.new $@
+$(call obj,src/verbs/abi/private.c): CPPFLAGS += -I$(BUILD)
+$(call obj,src/verbs/abi/private.c): $(BUILD)/gen/private_aliases.h
+
+# The library stays loaded after dlclose, because on_exit(3) may call it at the end of the process.
+$(VERBS_SO): $(call obj,$(VERBS_SRC)) $(BUILD)/gen/libibverbs.map
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,libibverbs.so.1 -Wl,--version-script=$(filter %.map,$^) -Wl,--no-undefined-version \
+		-Wl,-z,defs -Wl,-z,nodelete -o $@ $(filter %.o,$^) -lpthread
 
 # The texts that describe a wrong layout come from the engine.
 $(BUILD)/obj/src/dv/core/layout.o: daemon/core/memory/layout.c Makefile
@@ -117,7 +127,7 @@ $(DV_SO): $(call obj,$(DV_SRC)) $(BUILD)/obj/src/dv/core/layout.o src/dv/libpumi
 # `pumice layout` explains a mapping with the engine's own code, a module that depends on nothing else.
 $(PUMICE): $(call obj,$(CMD_SRC) daemon/core/memory/layout.c) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -ljansson -lpcap -lisal -lsmartcols
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -ljansson -lpcap -lisal -lsmartcols -lelf
 
 # --- tests -----------------------------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)

@@ -108,6 +108,8 @@ class Check:
         return None
 
     def check_include(self, path, quote, name):
+        if name.startswith("gen/"): # made by make, in the build folder
+            return
         folder = os.path.dirname(path)
         part = part_of(folder)
         header = self.find(name) if quote == '"' or name.startswith("pumice/") else None

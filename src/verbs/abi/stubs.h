@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Exported functions that only fail. Some programs and libraries can't be loaded without these symbols, but hardly ever
- * call them. compat.c uses these macros for the first ABI, and private34.c for the interface to rdma-core's provider
- * libraries.
+ * call them. compat.c uses these macros for the first ABI, private.c for the interface to rdma-core's provider
+ * libraries, and unsupported.c for public functions that Pumice does not implement.
  *
  * Each macro defines one function. The function has no parameters, because it needs none. Callers may pass any
  * arguments. */

@@ -72,19 +72,3 @@ VB_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_g
     }
     return (ssize_t)num;
 }
-
-/* An old function for rdma-core's own tools. It returns the type of a GID in the terms of sysfs: 1 for "RoCE v2", else
- * 0. */
-enum gid_type_sysfs { GID_TYPE_SYSFS_IB_ROCE_V1, GID_TYPE_SYSFS_ROCE_V2 };
-VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
-                                 enum gid_type_sysfs *type);
-VB_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
-                                 enum gid_type_sysfs *type)
-{
-    struct pm_query_gid_rep rep;
-    int rc = vb_query_gid_entry(vb_ctx(context), port, index, &rep);
-    if (rc && rc != -ENOENT)
-        return vb_err(rc), -1;
-    *type = rc == 0 && rep.type == IBV_GID_TYPE_ROCE_V2 ? GID_TYPE_SYSFS_ROCE_V2 : GID_TYPE_SYSFS_IB_ROCE_V1;
-    return 0;
-}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The GID table of a port: ibv_query_gid, the functions behind ibv_query_gid_ex and ibv_query_gid_table, and
- * ibv_query_gid_type. The daemon has the table, so each query is a control request. */
+/* The GID table of a port: ibv_query_gid, and the functions behind ibv_query_gid_ex and ibv_query_gid_table. The daemon
+ * has the table, so each query is a control request. */
 #ifndef PUMICE_SRC_VERBS_DEVICE_GID_TABLE_H
 #define PUMICE_SRC_VERBS_DEVICE_GID_TABLE_H
 

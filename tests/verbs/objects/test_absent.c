@@ -54,26 +54,39 @@ static void hints(void)
     ok(ibv_get_device_index(p.ctx->device) == -1, "the kernel has no index for the device");
 }
 
-/* The functions of the node IBVERBS_PRIVATE_34. */
+/* The functions of the private nodes, one node for each range of releases of rdma-core. */
 static void drivers(void)
 {
     static const char *const commands[] = {
         "alloc_pd",     "dealloc_pd", "reg_mr",        "dereg_mr",    "create_cq",        "destroy_cq",   "create_qp",
         "create_qp_ex", "modify_qp",  "query_qp",      "destroy_qp",  "create_srq",       "destroy_srq",  "create_ah",
         "create_flow",  "create_wq",  "query_context", "get_context", "query_device_any", "reg_dmabuf_mr"};
+    static const char *const nodes[] = {"34", "57", "59", "64", "65"};
     bool clean = true;
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        char name[64];
-        snprintf(name, sizeof(name), "ibv_cmd_%s", commands[i]);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]) * 5; i++) {
+        char name[64], node[32];
+        snprintf(name, sizeof(name), "ibv_cmd_%s", commands[i / 5]);
+        snprintf(node, sizeof(node), "IBVERBS_PRIVATE_%s", nodes[i % 5]);
         int (*command)(void *, void *, void *, size_t) =
-            (int (*)(void *, void *, void *, size_t))dlvsym(RTLD_DEFAULT, name, "IBVERBS_PRIVATE_34");
-        if (command && command(NULL, NULL, NULL, 0) != EOPNOTSUPP) {
-            printf("#   %s\n", name);
+            (int (*)(void *, void *, void *, size_t))dlvsym(RTLD_DEFAULT, name, node);
+        if (!command || command(NULL, NULL, NULL, 0) != EOPNOTSUPP) {
+            printf("#   %s of %s\n", name, node);
             clean = false;
         }
     }
-    ok(clean, "a driver's commands to the kernel");
-    ok(dlvsym(RTLD_DEFAULT, "ibv_cmd_create_qp", "IBVERBS_PRIVATE_34") != NULL, "are those of this library");
+    ok(clean, "a driver's commands to the kernel, of all releases");
+    bool registers = true;
+    for (size_t i = 0; i < 5; i++) {
+        char name[64], node[32];
+        snprintf(name, sizeof(name), "verbs_register_driver_%s", nodes[i]);
+        snprintf(node, sizeof(node), "IBVERBS_PRIVATE_%s", nodes[i]);
+        registers = registers && dlvsym(RTLD_DEFAULT, name, node);
+    }
+    ok(registers, "a driver registers, by the function of its release");
+    const char *(*opcode)(int) = (const char *(*)(int))dlvsym(RTLD_DEFAULT, "ibv_wr_opcode_str", "IBVERBS_PRIVATE_34");
+    ok(opcode && strcmp(opcode(IBV_WR_SEND_WITH_INV), "send-with-inv") == 0 && strcmp(opcode(14), "flush") == 0 &&
+           strcmp(opcode(13), "unknown") == 0 && strcmp(opcode(-1), "unknown") == 0,
+       "names of opcodes");
 }
 
 int main(void)
