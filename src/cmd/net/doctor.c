@@ -15,12 +15,14 @@
 #include "src/cmd/common/control.h"
 #include "src/cmd/common/target_options.h"
 #include "src/cmd/net/check_network.h"
+#include "src/cmd/net/check_symbols.h"
 #include "src/cmd/net/check_system.h"
 
 struct doctor_options {
     struct target_options target;
     bool json, quiet, strict;
     const char *sysroot;
+    const char *program; /* NULL: none */
 };
 enum { KEY_SYSROOT = 256, KEY_STRICT };
 
@@ -34,7 +36,9 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Checks this machine for all known problems that stop Pumice, and prints how to fix each of them. It needs no root "
-    "and no daemon, and changes nothing.\v"
+    "and no daemon, and changes nothing. With PROGRAM, checks also whether the client library has all symbols that "
+    "this "
+    "program and its libraries import from libibverbs; the program does not run.\v"
     "Exit code: 0 if Pumice works here, 1 if something stops it.";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -58,7 +62,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->sysroot = arg;
         break;
     case ARGP_KEY_ARG:
-        argp_error(state, "unexpected argument '%s': pumice doctor takes no arguments", arg);
+        if (o->program)
+            argp_error(state, "unexpected argument '%s': pumice doctor takes one program at most", arg);
+        o->program = arg;
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -194,7 +200,7 @@ static void print_json(const struct doctor_report *report, bool healthy)
 
 int cmd_doctor(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, NULL, doc, target_options_child, NULL, NULL};
+    static const struct argp argp = {options, parse, "[PROGRAM]", doc, target_options_child, NULL, NULL};
     static struct doctor_report report;
     struct doctor_options o = {.target = TARGET_OPTIONS_NONE, .sysroot = ""};
     bool healthy = true;
@@ -202,6 +208,7 @@ int cmd_doctor(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     report.sysroot = o.sysroot;
     check_installed(&report);
+    check_symbols(&report, o.program);
     check_running(&report, &o.target);
     check_port(&report);
     check_buffers(&report);

@@ -178,7 +178,40 @@ if [ "$(cat /proc/sys/kernel/sched_autogroup_enabled 2>/dev/null)" = 1 ] && [ -s
 else
     skip_part "real daemons in other sessions: this kernel does not schedule by session"
 fi
-out=$(doctor nonsense); has "an argument" "$out" "takes no arguments"
+out=$(doctor one two); has "two arguments" "$out" "takes one program at most"
+
+# Symbols of libibverbs that libraries and programs import.
+is "the libraries here" "$(verdict "$(doctor --json)" symbols)" ok
+is "no libraries" "$(verdict "$(doctor --json --sysroot "$well")" symbols)" ok
+if have "libraries that import more" cc ibv_devinfo; then
+    out=$(doctor --json ibv_devinfo)
+    is "a program of this system" "$(verdict "$out" program)" ok
+    is "no such program" "$(verdict "$(doctor --json no-such-program)" program)" fail
+    is "a script" "$(verdict "$(doctor --json "$0")" program)" unknown
+    sick
+    mkdir -p "$dir/sick/usr/lib/any-linux-gnu/"{libibverbs,ucx} "$dir/sick/etc/libibverbs.d" "$dir/sick/opt"
+    future_library "$dir/sick/usr/lib/any-linux-gnu/libibverbs/libnew-rdmav99.so" || fail "making a library"
+    out=$(doctor --json --sysroot "$dir/sick")
+    is "a provider library" "$(verdict "$out" symbols)" warn
+    has "a provider library" "$out" "libnew-rdmav99.so imports ibv_of_the_future of IBVERBS_PRIVATE_99"
+    has "a provider library" "$(mend "$out" symbols)" "an older rdma-core: this client library has the versions up to IBVERBS_1.18 and IBVERBS_PRIVATE_65"
+    mv "$dir/sick/usr/lib/any-linux-gnu/libibverbs/libnew-rdmav99.so" "$dir/sick/opt/libnew-rdmav99.so"
+    is "no provider library" "$(verdict "$(doctor --json --sysroot "$dir/sick")" symbols)" ok
+    echo "driver /opt/libnew" >"$dir/sick/etc/libibverbs.d/new.driver"
+    has "a configured provider library" "$(doctor --sysroot "$dir/sick")" "/opt/libnew-rdmav99.so imports"
+    mv "$dir/sick/opt/libnew-rdmav99.so" "$dir/sick/usr/lib/any-linux-gnu/ucx/libuct_ib.so.0"
+    out=$(doctor --json --sysroot "$dir/sick")
+    is "UCX" "$(verdict "$out" symbols)" warn
+    has "UCX" "$out" "UCX can't load its transports over verbs"
+    # A program whose library wants a symbol that is not there.
+    future_library "$dir/libfuture.so" || fail "making a library"
+    echo 'int use(void); int main(void) { return use(); }' | cc -x c - -x none "$dir/libfuture.so" -Wl,-rpath,"$dir" -Wl,--unresolved-symbols=ignore-all -o "$dir/program" ||
+        fail "making a program"
+    out=$(doctor --json "$dir/program"); is "exit code" $? 1
+    is "a program" "$(verdict "$out" program)" fail
+    has "a program" "$out" "$dir/libfuture.so imports ibv_of_the_future of IBVERBS_PRIVATE_99"
+    has "the library alone" "$(doctor "$dir/libfuture.so")" "so it can't be loaded"
+fi
 
 [ $failures -eq 0 ] && echo "ok"
 exit $((failures > 0))

@@ -43,6 +43,19 @@ need() # TOOL...: without one of them the script is skipped
     done
 }
 
+# future_library FILE: makes a shared library that imports ibv_of_the_future of IBVERBS_PRIVATE_99 from libibverbs.so.1, as libraries of a
+# later rdma-core do that no Pumice knows yet
+future_library()
+{
+    local stub
+    stub=$(mktemp -d -p "$dir") || return 1
+    echo 'IBVERBS_PRIVATE_99 { global: ibv_of_the_future; };' >"$stub/map"
+    echo 'int ibv_of_the_future(void) { return 0; }' | cc -shared -fPIC -x c - -o "$stub/libibverbs.so.1" -Wl,-soname,libibverbs.so.1 \
+        -Wl,--version-script="$stub/map" || return 1
+    echo 'int ibv_of_the_future(void); int use(void) { return ibv_of_the_future(); }' | cc -shared -fPIC -x c - -x none "$stub/libibverbs.so.1" \
+        -o "$1" || return 1
+}
+
 # router NET MTU: the network namespaces ${ns}a and ${ns}b, with the addresses NET.1.1 and NET.2.1 on interfaces e0 with an MTU of 9000, and
 # between them ${ns}r, a router (NET.1.2 and NET.2.2) whose interface e2, towards b, has that MTU. It fails where that can't be: not as root, or without `ip`.
 router()
