@@ -17,6 +17,7 @@
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/paths.h"
 #include "src/cmd/common/targets.h"
+#include "src/cmd/common/verbs_symbols.h"
 #include "src/cmd/lab/lab.h"
 #include "src/cmd/run/name_server.h"
 #include "src/cmd/run/program.h"
@@ -322,13 +323,28 @@ static int check_command(const char *name)
     return 0;
 }
 
-/* Warns if the command succeeded without using the devices, because it then tests something else than the user expects.
- * (A command that fails prints the reason itself.) */
-static void warn_unused(const struct lab *lab)
+/* Says why UCX has no transports over verbs, if it can't load them. UCX itself says so only in its debug log. */
+static void explain_ucx(void)
+{
+    struct elf_symbols ours = {0};
+    struct verbs_missing m;
+
+    if (verbs_symbols_ours(&ours) == 0 && verbs_symbols_check_ucx(&ours, "", &m) > 0)
+        say("no program made a queue pair, and UCX can't load its transports over verbs: %s imports %s, which Pumice's "
+            "client library does not have; pumice doctor says more",
+            m.file, m.symbol);
+    elf_symbols_free(&ours);
+}
+
+/* Explains why the command did not use the devices. If it succeeded, it then tests something else than the user
+ * expects. (A command that fails mostly prints the reason itself.) */
+static void explain_unused(const struct lab *lab, int code)
 {
     enum traffic t = traffic_check(lab);
 
-    if (t != TRAFFIC_OK)
+    if (t == TRAFFIC_NO_QP)
+        explain_ucx();
+    else if (t != TRAFFIC_OK && code == 0)
         say("%s; MPIs and UCX use shared memory between processes of one machine by default; to use RDMA, set for "
             "example UCX_TLS=rc_v,self (docs/mpi.md)",
             t == TRAFFIC_NONE ? "no packet went over the devices, though several processes made queue pairs"
@@ -353,9 +369,12 @@ int cmd_run(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL);
     if (lab_start(&lab, &o.lab) != 0)
         return EXIT_OWN;
-    code = set_environment(&lab) == 0 ? run_captured(&o, &lab) : EXIT_OWN;
-    if (code == 0)
-        warn_unused(&lab);
+    if (set_environment(&lab) == 0) {
+        code = run_captured(&o, &lab);
+        explain_unused(&lab, code);
+    } else {
+        code = EXIT_OWN;
+    }
     lab_stop(&lab);
     if (code == 0 && lab.crashed)
         code = EXIT_OWN;

@@ -47,6 +47,8 @@ enum traffic traffic_check(const struct lab *lab)
             add(&s, device);
         json_decref(status);
     }
+    if (!s.makers)
+        return TRAFFIC_NO_QP;
     /* One process alone, such as a program that prints the device's attributes, has no peer. */
     if (s.makers < 2 || s.connected_pkts)
         return TRAFFIC_OK;

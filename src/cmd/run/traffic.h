@@ -14,6 +14,7 @@ enum traffic {
     TRAFFIC_NONE,
     /* Several processes made and connected queue pairs and sent datagrams, but no packet went over the connections. */
     TRAFFIC_SETUP,
+    TRAFFIC_NO_QP, /* no process made a queue pair */
 };
 
 /* Asks the daemons of the lab, which must still run. */

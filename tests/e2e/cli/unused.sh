@@ -79,4 +79,32 @@ if [ -z "${SANITIZED:-}" ] && have "UCX by itself and by transports" ucx_perftes
         hasnt "UCX by $tls" "$out" "no packet"
     done
 fi
+
+# UCX loads its transports over verbs only if all their symbols are there, and prints nothing if not. It searches them beside its own
+# libraries. So a copy of UCX is made here.
+ucx=$(ldd "$(command -v ucx_info)" 2>/dev/null | awk '/libuc[a-z]*\.so/ { print $3 }')
+if [ -n "${SANITIZED:-}" ]; then
+    skip_part "UCX without its transports over verbs: sanitizers intercept memory calls, as UCX does"
+elif have "UCX without its transports over verbs" cc ucx_info; then
+    told="UCX can't load its transports over verbs"
+    mkdir -p "$dir/lib/ucx"
+    # shellcheck disable=SC2086
+    cp -L $ucx "$dir/lib" && future_library "$dir/lib/ucx/libuct_ib.so.0" || fail "making a UCX"
+    run ucx_info -d
+    has "UCX" "$out" "Transport: rc_verbs"
+    hasnt "UCX" "$out" "$told"
+    export LD_LIBRARY_PATH=$dir/lib UCX_MODULE_DIR=$dir/none # by default the directory of the installation
+    run ucx_info -d
+    is "UCX without verbs" $? 0
+    hasnt "UCX without verbs" "$out" "Transport: rc_verbs"
+    has "UCX without verbs" "$out" "$told: $dir/lib/ucx/libuct_ib.so.0 imports ibv_of_the_future of IBVERBS_PRIVATE_99"
+    run sh -c "ucx_info -v; exit 3"
+    is "a program that fails" $? 3
+    has "a program that fails" "$out" "$told"
+    run sh -c '"$TMPDIR/server" 0 $port'
+    hasnt "a program that makes a queue pair" "$out" "$told"
+    unset LD_LIBRARY_PATH UCX_MODULE_DIR
+    run true
+    hasnt "where UCX can load them" "$out" "$told"
+fi
 exit $((failures > 0))
