@@ -70,6 +70,13 @@ static inline struct sched_entity *scheduler_take(struct scheduler *s)
     return e;
 }
 
+/* Payload that an entity may send in its turn. It is unlimited while no other entity is ready, because one long copy out
+ * of client memory costs less than several short ones. more: the entity has other packets to send in this turn, too. */
+static inline uint32_t sched_turn_bytes(const struct sched_entity *e, uint32_t burst_bytes, bool more)
+{
+    return !more && scheduler_is_idle(e->scheduler) ? UINT32_MAX : burst_bytes;
+}
+
 static inline bool sched_is_waiting(const struct sched_entity *e)
 {
     return !list_empty(&e->waiting);

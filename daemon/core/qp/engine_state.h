@@ -50,11 +50,4 @@ static inline struct srq *srq_find(const struct engine *e, uint32_t number)
     return srq && srq->number == number ? srq : NULL;
 }
 
-/* Payload that a QP may send in its turn. It is unlimited while no other QP waits for its turn, because one long copy
- * out of client memory costs less than several short ones. more: the QP has other packets to send in this turn, too. */
-static inline uint32_t engine_turn_bytes(const struct engine *e, bool more)
-{
-    return !more && scheduler_is_idle(&e->scheduler) ? UINT32_MAX : e->cfg.burst_bytes;
-}
-
 #endif

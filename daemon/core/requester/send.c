@@ -252,7 +252,7 @@ enum tx_result req_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
     if (qp->attr.state != QPS_RTS && qp->attr.state != QPS_SQD)
         return TX_DONE;
     struct burst s;
-    burst_init(&s, qp, b, engine_turn_bytes(qp->e, resp_has_work(&qp->resp)), now);
+    burst_init(&s, qp, b, sched_turn_bytes(&qp->sched, qp->e->cfg.burst_bytes, resp_has_work(&qp->resp)), now);
     if (r->probe_due && plan_probe(&s) == PLAN_FULL)
         return TX_FULL;
     enum tx_result result = TX_DONE;

@@ -91,7 +91,8 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     uint32_t rate = dcqcn_allows(&qp->dcqcn, &qp->e->cfg, now);
     if (rate == 0)
         return TX_DONE;
-    uint32_t burst = engine_turn_bytes(e, qp->req.cur != qp->req.sq.tail || qp->req.probe_due);
+    uint32_t burst =
+        sched_turn_bytes(&qp->sched, e->cfg.burst_bytes, qp->req.cur != qp->req.sq.tail || qp->req.probe_due);
     uint32_t most = (rate < burst ? rate : burst) / qp->mtu;
     if (want > most)
         want = most ? most : 1;
