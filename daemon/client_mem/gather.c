@@ -100,3 +100,36 @@ bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8
     g->pick[g->npicks++] = (struct gather_pick){va, to, (uint32_t)len};
     return true;
 }
+
+/* A position in a list of ranges. */
+struct cursor {
+    unsigned at;
+    size_t skip; /* bytes of range `at` that are done */
+};
+
+static void advance(struct cursor *c, size_t len, size_t range_len)
+{
+    c->skip += len;
+    if (c->skip == range_len) {
+        c->at++;
+        c->skip = 0;
+    }
+}
+
+bool gather_read(struct gather *g, const struct client_mem *s, const struct mem_segment *src, unsigned nsrc,
+                 const struct buf *dst, unsigned ndst)
+{
+    struct cursor from = {0, 0}, to = {0, 0};
+    bool good = true;
+
+    while (from.at < nsrc && to.at < ndst && good) {
+        size_t left_src = src[from.at].len - from.skip;
+        size_t left_dst = dst[to.at].len - to.skip;
+        size_t len = left_src < left_dst ? left_src : left_dst;
+
+        good = gather_add(g, s, src[from.at].va + from.skip, dst[to.at].p + to.skip, len);
+        advance(&to, len, dst[to.at].len);
+        advance(&from, len, src[from.at].len);
+    }
+    return gather_finish(g, s) && good;
+}

@@ -10,6 +10,7 @@
 #define PUMICE_DAEMON_CLIENT_MEM_GATHER_H
 
 #include "daemon/client_mem/client_mem.h"
+#include "daemon/core/base/mem_ops.h"
 
 /* The longest piece that is copied out of a span. For longer ones the second copy costs more than it saves. */
 #define GATHER_SMALL 512u
@@ -36,7 +37,11 @@ struct gather {
     uint8_t stage[GATHER_STAGE];
 };
 
-/* Requests a read of len bytes at va into `to`. The read may happen at once. False: something could not be read. Then
+/* Reads the segments into the buffers: all bytes of the shorter list. False: something could not be read. */
+bool gather_read(struct gather *g, const struct client_mem *s, const struct mem_segment *src, unsigned nsrc,
+                 const struct buf *dst, unsigned ndst);
+
+/* The steps of gather_read. Requests a read of len bytes at va into `to`. The read may happen at once. False: something could not be read. Then
  * the results of all requests since the last gather_finish are undefined. */
 bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8_t *to, size_t len);
 /* Reads the rest. False: something could not be read. In both cases the reader is ready for new requests. */

@@ -101,43 +101,15 @@ static struct client_mem *client_of(const struct mem_backend *m, const struct me
 
 /* --- reading ----------------------------------------------------------------------------------- */
 
-/* A position in a list of ranges. */
-struct cursor {
-    unsigned at;
-    size_t skip; /* bytes of range `at` that are done */
-};
-
-static void advance(struct cursor *c, size_t len, size_t range_len)
-{
-    c->skip += len;
-    if (c->skip == range_len) {
-        c->at++;
-        c->skip = 0;
-    }
-}
-
 static int read_pieces(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
     struct mem_backend *m = ctx;
-    struct cursor from = {0, 0}, to = {0, 0};
-    bool good = true;
 
     mem_backend_flush(m);
     if (nsrc == 0)
         return 0;
     const struct client_mem *s = client_of(m, src, nsrc);
-    if (!s)
-        return -1;
-    while (from.at < nsrc && to.at < ndst && good) {
-        size_t left_src = src[from.at].len - from.skip;
-        size_t left_dst = dst[to.at].len - to.skip;
-        size_t len = left_src < left_dst ? left_src : left_dst;
-
-        good = gather_add(&m->gather, s, src[from.at].va + from.skip, dst[to.at].p + to.skip, len);
-        advance(&to, len, dst[to.at].len);
-        advance(&from, len, src[from.at].len);
-    }
-    return gather_finish(&m->gather, s) && good ? 0 : -1;
+    return s && gather_read(&m->gather, s, src, nsrc, dst, ndst) ? 0 : -1;
 }
 
 /* --- writing ----------------------------------------------------------------------------------- */
