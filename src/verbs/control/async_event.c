@@ -11,7 +11,7 @@
 #include "src/verbs/base/cancel.h"
 #include "src/verbs/objects/cq.h"
 #include "src/verbs/objects/srq.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 
 /* The handle of a QP that gets the next event. An XRC target may have several handles in this process. The daemon sends
  * a record for each, so that each handle gets every event. The handle that had the fewest events is next. */

@@ -8,7 +8,7 @@
 #include "src/verbs/base/cancel.h"
 #include "src/verbs/datapath/cq_notify.h"
 #include "src/verbs/session/call.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 
 VB_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {

@@ -10,7 +10,7 @@
 #include "src/verbs/datapath/cq_ex.h"
 #include "src/verbs/objects/cq.h"
 #include "src/verbs/session/call.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 #include "src/verbs/session/segment.h"
 
 /* Maps a segment of slots entries. Closes the descriptor in any case. Returns 0 or -errno. */

@@ -14,7 +14,7 @@
 #include "src/verbs/objects/cq.h"
 #include "src/verbs/objects/srq.h"
 #include "src/verbs/session/call.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 #include "src/verbs/session/segment.h"
 
 /* clang-format off */

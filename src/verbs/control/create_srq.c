@@ -13,7 +13,7 @@
 #include "src/verbs/objects/cq.h"
 #include "src/verbs/objects/srq.h"
 #include "src/verbs/session/call.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 #include "src/verbs/session/segment.h"
 
 /* Adds the free WQE indexes from the old capacity up to capacity. Returns 0, or -ENOMEM: nothing has changed. The

@@ -9,7 +9,7 @@
 #include "src/verbs/datapath/wqe.h"
 #include "src/verbs/datapath/wr_opcode.h"
 #include "src/verbs/memory/mw.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 
 /* Fills the fields that say which range of memory the window shall expose. Returns 0 or EINVAL. */
 static int put_range(struct pm_send_wqe *w, const struct vb_mw *vmw, const struct ibv_mw_bind_info *info)

@@ -7,7 +7,7 @@
 #include "src/verbs/datapath/cq_notify.h"
 #include "src/verbs/datapath/poll.h"
 #include "src/verbs/datapath/poll_wait.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 
 static bool take(struct vb_cq *cq)
 {

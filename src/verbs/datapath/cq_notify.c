@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 
 /* Does a completion wait for which the request wants an event? The caller holds one of the locks under which page and
  * entries are replaced. If another thread polls meanwhile, the program may get an event too many. */

@@ -11,7 +11,7 @@
 #include "src/verbs/datapath/poll_wait.h"
 #include "src/verbs/datapath/tm.h"
 #include "src/verbs/objects/srq.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 
 /* Gives the CQ entry back to the daemon. */
 static inline void consume(struct vb_cq *cq)

@@ -8,7 +8,7 @@
 #include "src/verbs/datapath/bind.h"
 #include "src/verbs/datapath/wqe.h"
 #include "src/verbs/datapath/wr_opcode.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 
 /* Copies the data of the request to a place of max bytes. Returns the number of bytes, or -1 if they don't fit. */
 static int64_t gather(uint8_t *to, uint32_t max, const struct ibv_send_wr *wr)

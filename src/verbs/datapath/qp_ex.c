@@ -9,7 +9,7 @@
 #include "src/verbs/datapath/bind.h"
 #include "src/verbs/datapath/wqe.h"
 #include "src/verbs/datapath/wr_opcode.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 
 /* Notes the first failure of the batch. The setters of the current request then do nothing. */
 static void fail(struct vb_qp *qp, int error)

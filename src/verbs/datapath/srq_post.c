@@ -6,7 +6,7 @@
 
 #include "src/verbs/base/sge.h"
 #include "src/verbs/objects/srq.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 
 /* Writes one request at the tail. Returns 0 or an errno value. If there is a free WQE index, the ring has a free slot:
  * see pm_srq_page. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "src/verbs/base/sge.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 
 #define SLOT_MASK ((1u << PM_TM_SLOT_BITS) - 1)
 #define NEXT_GENERATION (1u << PM_TM_SLOT_BITS)

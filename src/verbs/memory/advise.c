@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "src/verbs/memory/mr.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 
 #ifndef MADV_POPULATE_READ /* Linux 5.14 */
 #define MADV_POPULATE_READ 22

@@ -8,7 +8,7 @@
 #include "src/verbs/memory/dm.h"
 #include "src/verbs/memory/pd.h"
 #include "src/verbs/session/call.h"
-#include "src/verbs/session/fork.h"
+#include "src/verbs/session/context.h"
 #include "src/verbs/shim/hugepage.h"
 
 /* Converts access flags to those of the daemon. It does not need the flags that are optional or that choose the kind of

@@ -16,6 +16,7 @@
 #include "src/verbs/base/poll_state.h"
 #include "src/verbs/base/ring.h"
 #include "src/verbs/base/table.h"
+#include "src/verbs/session/fork.h"
 #include "src/verbs/session/session.h"
 
 struct vb_context {
@@ -45,6 +46,17 @@ struct vb_context {
 static inline struct vb_context *vb_ctx(struct ibv_context *c)
 {
     return VB_OF(struct vb_context, vctx.context, c);
+}
+
+/* Did this process open the context? If not, says so on stderr. */
+static inline bool vb_owned(const struct vb_context *c)
+{
+    return __builtin_expect(*vb_fork_page == c->generation, 1) || vb_fork_complain();
+}
+/* Did this process open the context? It prints nothing: for functions that destroy. */
+static inline bool vb_owned_quiet(const struct vb_context *c)
+{
+    return *vb_fork_page == c->generation;
 }
 
 /* Checks that the daemon still has its end of the session. If not, marks the context as gone. */

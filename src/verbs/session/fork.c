@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "src/verbs/base/cancel.h"
+#include "src/verbs/session/session.h"
 
 static const uint32_t no_page; /* the page before the first context is opened */
 const volatile uint32_t *vb_fork_page = &no_page;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/verbs/session/context.h"
+struct vb_session;
 
 /* The generation number of this process; 0: none. Never NULL. */
 extern const volatile uint32_t *vb_fork_page;
@@ -27,16 +27,5 @@ void vb_fork_unwatch(struct vb_session *s);
 
 /* Explains on stderr, once per process, that the context belongs to the parent. Returns false. */
 bool vb_fork_complain(void);
-
-/* Did this process open the context? If not, says so on stderr. */
-static inline bool vb_owned(const struct vb_context *c)
-{
-    return __builtin_expect(*vb_fork_page == c->generation, 1) || vb_fork_complain();
-}
-/* Did this process open the context? It prints nothing: for functions that destroy. */
-static inline bool vb_owned_quiet(const struct vb_context *c)
-{
-    return *vb_fork_page == c->generation;
-}
 
 #endif
