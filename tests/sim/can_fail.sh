@@ -149,7 +149,10 @@ fault READ_GONE responder/reply.c 'if (res->again) {' 'if (false) {'
 fault MSN responder/receive.c 'if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn' 'if (props & (OP_IS_LAST | OP_IS_ONLY) && !(props & OP_IS_READ))
         r->msn'
-fault ACK_PSN responder/reply.c 'AETH_NO_CREDITS, psn_add(r->epsn, PSN_MASK)' 'AETH_NO_CREDITS, r->epsn'
+fault ACK_PSN responder/reply.c 'AETH_NO_CREDITS, r->plain_psn' 'AETH_NO_CREDITS, r->epsn'
+fault ACK_READ responder/reply.c 'AETH_NO_CREDITS, r->plain_psn' 'AETH_NO_CREDITS, psn_add(r->epsn, PSN_MASK)'
+fault ACK_MSN responder/reply.c 'r->plain_psn, r->plain_msn' 'r->plain_psn, r->msn'
+fault ACK_LEAVES control/qp_life.c '.ack_psn = r->plain_psn' '.ack_psn = psn_add(r->epsn, PSN_MASK)'
 fault READ_RESUME responder/reply.c '(uint64_t)res->next_pkt * qp->mtu;' '(uint64_t)res->next_pkt * qp->mtu - (res->start_pkt ? qp->mtu : 0);'
 fault FAULTY_READ engine.c 'resp_drop(&qp->resp);' '' case
 

@@ -182,8 +182,8 @@ static void remember(const struct qp *qp)
                   &(struct time_wait){
                       .qpn = qp->qpn,
                       .dest_qpn = qp->attr.dest_qpn,
-                      .epsn = r->epsn,
-                      .msn = r->msn,
+                      .ack_psn = r->plain_psn,
+                      .ack_msn = r->plain_msn,
                       .av = qp->attr.av,
                       .service = qp->service,
                       /* An ACK that was due is sent, unless it would overtake responses that will never be sent. */
@@ -212,7 +212,8 @@ void qp_start_responder(struct qp *qp)
 {
     struct responder *r = &qp->resp;
     r->epsn = r->acked_psn = qp->attr.rq_psn;
-    r->msn = 0;
+    r->plain_psn = psn_add(r->epsn, PSN_MASK);
+    r->msn = r->plain_msn = 0;
     r->message = 0;
     r->nak_sent = r->nak_quiet = r->ack_pending = r->comm_est = false;
     r->nak = 0;

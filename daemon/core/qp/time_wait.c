@@ -32,7 +32,7 @@ bool time_wait_rx(struct time_wait_ring *r, const struct pkt *p, const struct rx
         return false; /* the results of READs and atomics are not kept */
     struct time_wait *l = find(r, p->dest_qpn);
     if (!l || (p->opcode & OP_SERVICE_MASK) != l->service || !pkey_matches(p->pkey) ||
-        memcmp(meta->src_gid, l->av.dgid, 16) != 0 || psn_diff(p->psn, l->epsn) >= 0)
+        memcmp(meta->src_gid, l->av.dgid, 16) != 0 || psn_diff(p->psn, l->ack_psn) > 0)
         return false;
     r->pending += !l->ack_pending;
     l->ack_pending = true;
@@ -50,8 +50,8 @@ bool time_wait_tx(struct time_wait_ring *r, struct tx_batch *b)
             .migreq = true,
             .pkey = PKEY_DEFAULT,
             .dest_qpn = l->dest_qpn,
-            .psn = psn_add(l->epsn, PSN_MASK),
-            .aeth = {.syndrome = AETH_ACK | AETH_NO_CREDITS, .msn = l->msn},
+            .psn = l->ack_psn,
+            .aeth = {.syndrome = AETH_ACK | AETH_NO_CREDITS, .msn = l->ack_msn},
         };
         uint8_t *payload;
         if (!tx_append(b, &p, &l->av, l->qpn, 0, &payload))

@@ -16,8 +16,7 @@
 struct time_wait {
     uint32_t qpn; /* 0: empty */
     uint32_t dest_qpn;
-    uint32_t epsn; /* packets before this PSN were received */
-    uint32_t msn;
+    uint32_t ack_psn, ack_msn; /* of its ACKs: the last packet that was received and has no response of its own */
     struct av av; /* of the peer */
     uint8_t service;
     bool ack_pending;

@@ -58,7 +58,7 @@ static void duplicate(struct qp *qp, const struct pkt *p)
         struct resource *res = resp_find_resource(qp, p->psn, operation);
         if (res)
             resp_answer_later(qp, res, 0, 1, true);
-    } else {
+    } else if (psn_diff(p->psn, qp->resp.plain_psn) <= 0) { /* else a READ or atomic has this PSN */
         qp->resp.ack_pending = true;
     }
 }
@@ -129,6 +129,8 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
         r->msn = psn_add(r->msn, 1);
     COUNT_N(qp, rcvd_bytes, p->payload_len);
     if (!resp_is_answered(p->opcode & OP_OPERATION_MASK)) {
+        r->plain_psn = p->psn;
+        r->plain_msn = r->msn;
         if (p->ackreq) {
             if (r->ack_pending)
                 COUNT(qp, ack_coalesced);

@@ -44,9 +44,17 @@ static void no_longer_pending(struct qp *qp, struct resource *res)
     qp->resp.res_again -= res->again;
 }
 
+/* The last packet of a response was planned. It acknowledges all packets before the request, too. */
 static void answered(struct qp *qp, struct resource *res)
 {
+    struct responder *r = &qp->resp;
     acknowledged(qp, psn_add(res->first_psn, res->end_pkt));
+    if (psn_diff(r->plain_psn, res->first_psn) < 0) {
+        if (r->ack_pending)
+            COUNT(qp, ack_coalesced);
+        r->ack_pending = false;
+        r->ack_deadline = 0;
+    }
     no_longer_pending(qp, res);
 }
 
@@ -136,11 +144,11 @@ static enum tx_result send_atomic_response(struct qp *qp, struct tx_batch *b, st
     return TX_MORE;
 }
 
-static bool send_ack(struct qp *qp, struct tx_batch *b, uint8_t syndrome, uint32_t psn)
+static bool send_ack(struct qp *qp, struct tx_batch *b, uint8_t syndrome, uint32_t psn, uint32_t msn)
 {
     struct pkt p;
     uint8_t *payload;
-    start_packet(qp, &p, OP_ACK, psn, qp->resp.msn);
+    start_packet(qp, &p, OP_ACK, psn, msn);
     p.aeth.syndrome = syndrome;
     if (!qp_append(qp, b, &p, 0, &payload))
         return false;
@@ -152,13 +160,13 @@ static enum tx_result send_acknowledgement(struct qp *qp, struct tx_batch *b)
 {
     struct responder *r = &qp->resp;
     if (r->nak) {
-        if (!send_ack(qp, b, r->nak, r->nak_psn))
+        if (!send_ack(qp, b, r->nak, r->nak_psn, r->msn))
             return TX_FULL;
         r->nak = 0;
         r->ack_pending = false; /* a NAK acknowledges all before it */
         r->ack_deadline = 0;
     } else if (r->ack_pending) {
-        if (!send_ack(qp, b, AETH_ACK | AETH_NO_CREDITS, psn_add(r->epsn, PSN_MASK)))
+        if (!send_ack(qp, b, AETH_ACK | AETH_NO_CREDITS, r->plain_psn, r->plain_msn))
             return TX_FULL;
         COUNT(qp, acks_sent);
         r->ack_pending = false;

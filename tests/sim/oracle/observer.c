@@ -333,6 +333,9 @@ static void check_ack(const struct view *v)
     if ((syndrome & AETH_KIND_MASK) == AETH_ACK) {
         require(v, rel < epsn || rel == PSN_MASK, "acknowledges what has not arrived (expected: %u)",
                 (e->peer->sq_psn + epsn) & PSN_MASK);
+        int named = op_at(e->peer, rel);
+        require(v, named < 0 || !op_is_answered(e->peer->op[named].opcode), "names request %d, a READ or atomic",
+                named);
         rel = (rel + 1) & PSN_MASK;
         check_answered(v, rel);
         check_msn(v, messages_before(e->peer, rel));

@@ -124,6 +124,37 @@ Test(time_wait, other_peers_and_reads_get_no_answer)
     cr_assert_eq(transmit(), 0);
 }
 
+Test(time_wait, an_ack_never_names_a_read)
+{
+    struct qp *qp = fix_qp(&fix);
+    uint32_t qpn = qp_number(qp);
+    struct qp_attr a = {.access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE, .max_dest_rd_atomic = 1};
+    struct pkt p = {.opcode = OP_SERVICE_RC | OP_READ_REQUEST,
+                    .migreq = true,
+                    .pkey = PKEY_DEFAULT,
+                    .dest_qpn = qpn,
+                    .psn = (FIRST_PSN + 1) & PSN_MASK};
+    connect_qp(qp);
+    a.state = QPS_RTS;
+    a.access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE;
+    cr_assert_eq(qp_modify(qp, &a,
+                           QPA_STATE | QPA_ACCESS_FLAGS | QPA_SQ_PSN | QPA_TIMEOUT | QPA_RETRY_CNT | QPA_RNR_RETRY |
+                               QPA_MAX_RD_ATOMIC,
+                           NULL),
+                 0);
+    a.state = QPS_SQD;
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE, NULL), 0);
+    cr_assert_eq(qp_modify(qp, &a, QPA_STATE | QPA_MAX_DEST_RD_ATOMIC, NULL), 0);
+    write_arrives(qpn, FIRST_PSN);
+    engine_rx(fix.e, &p, &from_peer, 1000);
+    cr_assert_eq(transmit(), 1);
+    qp_destroy(qp);
+    write_arrives(qpn, FIRST_PSN);
+    expect_ack(FIRST_PSN);
+    write_arrives(qpn, FIRST_PSN + 1);
+    cr_assert_eq(transmit(), 0);
+}
+
 Test(time_wait, sends_the_ack_that_was_delayed)
 {
     static const uint8_t data[256];

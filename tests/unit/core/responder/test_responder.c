@@ -108,6 +108,41 @@ Test(responder, a_duplicate_is_acknowledged_at_once)
     expect_only(AETH_ACK | AETH_NO_CREDITS, 101);
 }
 
+/* An ACK that named the READ would tell some requesters that its response has come. */
+Test(responder, an_ack_never_names_a_request_with_a_response)
+{
+    const struct pkt answered[] = {
+        {.opcode = OP_READ_REQUEST, .reth = {FIX_VA, key, 600}},
+        {.opcode = OP_FETCH_ADD, .atomic = {.va = FIX_VA, .rkey = key}},
+        {.opcode = OP_ATOMIC_WRITE, .reth = {FIX_VA, key, 8}, .payload = (const uint8_t *)"12345678", .payload_len = 8},
+    };
+    uint32_t psn = 100;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct pkt p = answered[i];
+        uint32_t last = i == 0 ? psn + 3 : psn + 1;
+        p.psn = psn + 1;
+        arrive(empty_write(psn));
+        arrive(p);
+        cr_assert_eq(transmit(), last - psn, "the response acknowledges the WRITE");
+        cr_expect_neq(sent(0).opcode, OP_ACK);
+        arrive(empty_write(psn));
+        expect_only(AETH_ACK | AETH_NO_CREDITS, psn);
+        cr_expect_eq(sent(0).aeth.msn, 2 * i + 1);
+        psn = last + 1;
+    }
+}
+
+Test(responder, a_duplicate_at_the_psn_of_a_read_is_not_acknowledged)
+{
+    arrive(empty_write(100));
+    arrive((struct pkt){.opcode = OP_READ_REQUEST, .psn = 101, .reth = {FIX_VA, key, 8}});
+    cr_assert_eq(transmit(), 1);
+    arrive(empty_write(101));
+    cr_expect_eq(transmit(), 0);
+    arrive(empty_write(99)); /* older than the connection */
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 100);
+}
+
 Test(responder, packets_received_before_err_are_acknowledged)
 {
     arrive(empty_write(100));
