@@ -15,7 +15,7 @@
 #define ENGINE_MAX_SGE 32 /* SGEs per work request */
 #define ENGINE_MAX_INLINE 1024 /* bytes of inline data per work request */
 #define ENGINE_MAX_MSG (1u << 31) /* bytes of a message: the largest one of IBA */
-#define ENGINE_MAX_RD_ATOMIC 16 /* outstanding READs and atomics per QP and direction */
+#define ENGINE_MAX_RD_ATOMIC 128 /* a power of two: outstanding READs and atomics per QP and direction */
 #define COMPLETION_INLINE 64 /* bytes of a small received SEND that travel in the completion */
 
 /* --- addresses -------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "daemon/core/qp/tm_entry.h"
 #include "daemon/core/requester/congestion.h"
 #include "daemon/core/requester/rendezvous.h"
+#include "daemon/core/responder/resource.h"
 #include "daemon/core/responder/srq.h"
 #include "daemon/core/tm/tag_list.h"
 #include "wire/gid.h"
@@ -221,8 +222,9 @@ void qp_start_responder(struct qp *qp)
     r->tm_rx = (struct tm_rx){0};
     r->ack_deadline = 0;
     if (r->res_tail)
-        memset(r->res, 0, ENGINE_MAX_RD_ATOMIC * sizeof(r->res[0]));
-    r->res_tail = r->res_pending = r->res_again = 0;
+        memset(r->res, 0, (r->res_mask + 1) * sizeof(r->res[0]));
+    r->res_tail = r->res_first = r->res_pending = r->res_again = r->res_mask = 0;
+    resp_set_resources(qp, qp->attr.max_dest_rd_atomic);
 }
 
 void qp_start_requester(struct qp *qp)

@@ -9,6 +9,7 @@
 #include "daemon/core/qp/qp_check.h"
 #include "daemon/core/qp/qp_fail.h"
 #include "daemon/core/requester/retire.h"
+#include "daemon/core/responder/resource.h"
 
 enum type_column { /* of struct transition */
                    RC,
@@ -252,6 +253,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask, const ch
     }
     if (from == QPS_RTR && to == QPS_RTS)
         qp_start_requester(qp);
+    if (mask & QPA_MAX_DEST_RD_ATOMIC)
+        resp_set_resources(qp, qp->attr.max_dest_rd_atomic);
     if (mask & QPA_RETRY_CNT)
         qp->req.retries_left = qp->attr.retry_cnt;
     if (mask & QPA_RNR_RETRY)

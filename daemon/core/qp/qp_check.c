@@ -103,11 +103,13 @@ static void check_responder(const struct qp *qp)
     const struct responder *r = &qp->resp;
     uint32_t pending = 0, again = 0;
     if (r->res_tail) { /* else its memory was never touched */
-        for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC; i++) {
+        for (unsigned i = 0; i <= r->res_mask; i++) {
             pending += r->res[i].pending;
             again += r->res[i].pending && r->res[i].again;
         }
     }
+    if (r->res_pending)
+        assert(resp_resource(r, r->res_first)->pending && r->res_tail - r->res_first <= r->res_mask + 1);
     assert(pending == r->res_pending);
     assert(again == r->res_again);
     assert(queue_used(&r->rq) <= r->rq.depth);

@@ -49,8 +49,12 @@ struct responder {
     uint32_t rkey;
     uint32_t remaining; /* bytes of the RDMA WRITE to come */
     uint64_t ack_deadline; /* 0: none */
-    struct resource *res; /* ring of ENGINE_MAX_RD_ATOMIC, oldest overwritten first; 16 divides 2^32 */
+    /* Ring of res_mask + 1, oldest overwritten first. It is as long as max_dest_rd_atomic asks for, because entries that
+     * are never used take no memory. */
+    struct resource *res;
+    uint32_t res_mask; /* size - 1; the size is a power of two */
     uint32_t res_tail; /* free-running index of the next one */
+    uint32_t res_first; /* none before this index is pending */
     uint32_t res_pending; /* number of pending ones */
     uint32_t res_again; /* number of pending ones that answer a duplicate request */
 };
@@ -73,11 +77,15 @@ static inline bool resp_is_urgent(const struct responder *r)
 {
     return r->res_pending || r->nak;
 }
+static inline struct resource *resp_resource(const struct responder *r, uint32_t index)
+{
+    return &r->res[index & r->res_mask];
+}
 /* Drops the responses that wait to be sent. */
 static inline void resp_drop(struct responder *r)
 {
-    for (unsigned i = 0; i < ENGINE_MAX_RD_ATOMIC && r->res_pending; i++)
-        r->res[i].pending = false;
+    for (; r->res_first != r->res_tail; r->res_first++)
+        resp_resource(r, r->res_first)->pending = false;
     r->res_pending = r->res_again = 0;
 }
 

@@ -20,16 +20,6 @@ static void start_packet(const struct qp *qp, struct pkt *p, uint8_t operation, 
     p->aeth.msn = msn;
 }
 
-/* The pending resource that is first in the order of PSNs; at least one is pending. */
-static struct resource *next_pending(struct qp *qp)
-{
-    struct responder *r = &qp->resp;
-    uint32_t i = r->res_tail - ENGINE_MAX_RD_ATOMIC;
-    while (!r->res[i % ENGINE_MAX_RD_ATOMIC].pending)
-        i++;
-    return &r->res[i % ENGINE_MAX_RD_ATOMIC];
-}
-
 /* The packet that was just planned acknowledges everything before psn. */
 static void acknowledged(struct qp *qp, uint32_t psn)
 {
@@ -39,9 +29,12 @@ static void acknowledged(struct qp *qp, uint32_t psn)
 
 static void no_longer_pending(struct qp *qp, struct resource *res)
 {
+    struct responder *r = &qp->resp;
     res->pending = false;
-    qp->resp.res_pending--;
-    qp->resp.res_again -= res->again;
+    r->res_pending--;
+    r->res_again -= res->again;
+    while (r->res_first != r->res_tail && !resp_resource(r, r->res_first)->pending)
+        r->res_first++;
 }
 
 /* The last packet of a response was planned. It acknowledges all packets before the request, too. */
@@ -181,7 +174,7 @@ enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
     if (qp->attr.state < QPS_RTR)
         return TX_DONE;
     if (r->res_pending) {
-        struct resource *res = next_pending(qp);
+        struct resource *res = resp_resource(r, r->res_first); /* in the order of PSNs */
         bool atomic = res->operation == OP_CMP_SWAP || res->operation == OP_FETCH_ADD;
         enum tx_result result = atomic ? send_atomic_response(qp, b, res) : send_read_response(qp, b, res, now);
         if (result == TX_FULL || r->res_pending)

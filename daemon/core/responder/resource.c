@@ -6,20 +6,31 @@
 struct resource *resp_new_resource(struct qp *qp)
 {
     struct responder *r = &qp->resp;
-    struct resource *res = &r->res[r->res_tail % ENGINE_MAX_RD_ATOMIC];
+    struct resource *res = resp_resource(r, r->res_tail);
     if (res->pending)
         return NULL;
     r->res_tail++;
     return res;
 }
 
+/* The free-running index of a resource in the ring. */
+static uint32_t index_of(const struct responder *r, const struct resource *res)
+{
+    uint32_t newest = r->res_tail - 1;
+    return newest - ((newest - (uint32_t)(res - r->res)) & r->res_mask);
+}
+
 void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again)
 {
+    struct responder *r = &qp->resp;
     if (!res->pending) {
+        uint32_t index = index_of(r, res);
+        if (r->res_pending == 0 || (int32_t)(index - r->res_first) < 0)
+            r->res_first = index;
         res->pending = true;
         res->again = again;
-        qp->resp.res_pending++;
-        qp->resp.res_again += again;
+        r->res_pending++;
+        r->res_again += again;
     }
     res->start_pkt = res->next_pkt = start;
     res->end_pkt = end;
@@ -28,11 +39,32 @@ void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint
 /* Looks at the newest resource first: older ones may have the same PSNs of an earlier round. */
 struct resource *resp_find_resource(struct qp *qp, uint32_t psn, uint8_t operation)
 {
-    for (uint32_t i = 0; i < ENGINE_MAX_RD_ATOMIC; i++) {
-        struct resource *res = &qp->resp.res[(qp->resp.res_tail - 1 - i) % ENGINE_MAX_RD_ATOMIC];
+    const struct responder *r = &qp->resp;
+    for (uint32_t i = 0; i <= r->res_mask; i++) {
+        struct resource *res = resp_resource(r, r->res_tail - 1 - i);
         int32_t off = psn_diff(psn, res->first_psn);
         if (res->npkts && res->operation == operation && off >= 0 && (uint32_t)off < res->npkts)
             return res;
     }
     return NULL;
+}
+
+void resp_set_resources(struct qp *qp, uint32_t n)
+{
+    struct responder *r = &qp->resp;
+    uint32_t old = r->res_mask + 1;
+    uint32_t size = pow2_at_least(n < RESOURCES_LEAST ? RESOURCES_LEAST : n);
+    if (size <= old && r->res_mask)
+        return;
+    r->res_mask = size - 1;
+    if (r->res_tail == 0)
+        return;
+    /* Each entry stays, or moves to the new part of the ring, which is empty. */
+    for (uint32_t i = r->res_tail - old; i != r->res_tail; i++) {
+        struct resource *from = &r->res[i & (old - 1)], *to = resp_resource(r, i);
+        if (from == to)
+            continue;
+        *to = *from;
+        *from = (struct resource){0};
+    }
 }

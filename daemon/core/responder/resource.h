@@ -6,6 +6,9 @@
 
 #include "daemon/core/qp/qp.h"
 
+/* The ring is at least so long. So the answer to a duplicate rarely keeps a new request waiting. */
+#define RESOURCES_LEAST 16u
+
 /* Takes the oldest resource for a new request. NULL: the response of the oldest resource is still to be sent, for the
  * first time or again. */
 struct resource *resp_new_resource(struct qp *qp);
@@ -13,5 +16,7 @@ struct resource *resp_new_resource(struct qp *qp);
 void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again);
 /* The resource of this operation whose responses hold psn; NULL: there is none. */
 struct resource *resp_find_resource(struct qp *qp, uint32_t psn, uint8_t operation);
+/* The peer may have n requests outstanding that need a resource. The ring grows if needed, and never shrinks. */
+void resp_set_resources(struct qp *qp, uint32_t n);
 
 #endif
