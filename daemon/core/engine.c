@@ -9,6 +9,7 @@
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/qp/qp_check.h"
 #include "daemon/core/qp/qp_fail.h"
+#include "daemon/core/qp/resource.h"
 #include "daemon/core/qp/tm_entry.h"
 #include "daemon/core/requester/ack.h"
 #include "daemon/core/requester/failure.h"
@@ -40,6 +41,7 @@ void engine_config_defaults(struct engine_config *cfg)
         .ack_delay_ns = 50000,
         .min_timeout_ns = 1000000,
         .probe_min_ns = 200000,
+        .read_copy_bytes = 2u << 20,
         .burst_bytes = 65536,
         .active_mtu = 5,
         .first_qpn = 17,
@@ -63,7 +65,7 @@ static bool config_ok(const struct engine_config *c)
 
 /* Offsets of the engine's parts in its memory. Each part starts on a cache line. */
 struct sections {
-    size_t qps, srqs, keys, mcast, peers, timers, done, events, total;
+    size_t qps, srqs, keys, mcast, peers, timers, done, events, copies, total;
 };
 
 static size_t reserve(size_t *at, size_t bytes)
@@ -85,6 +87,7 @@ static void sections_of(const struct engine_config *c, struct sections *l)
     l->timers = reserve(&at, sizeof(struct timer_wheel));
     l->done = reserve(&at, (size_t)c->completion_slots * sizeof(struct completion));
     l->events = reserve(&at, (size_t)c->event_slots * sizeof(struct event));
+    l->copies = reserve(&at, c->read_copy_bytes);
     l->total = at;
 }
 
@@ -125,6 +128,7 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->done_mask = cfg->completion_slots - 1;
     e->events = (struct event *)(void *)(base + l.events);
     e->event_mask = cfg->event_slots - 1;
+    e->copies = (struct read_copies){.bytes = base + l.copies, .size = cfg->read_copy_bytes};
     return e;
 }
 
@@ -407,7 +411,7 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
     /* The ACK for the written packets has not gone out yet, because packets follow deferred writes. A NAK replaces it,
      * from the first packet that it would have acknowledged, because the engine does not know which write failed.
      * Responses would acknowledge the packets, too, so they are dropped. */
-    resp_drop(&qp->resp);
+    resp_drop_responses(qp);
     qp_fail_with_nak(qp, NAK_REMOTE_OPERATION, qp->resp.acked_psn, NULL);
 }
 

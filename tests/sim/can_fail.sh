@@ -150,11 +150,12 @@ fault MSN responder/receive.c 'if (props & (OP_IS_LAST | OP_IS_ONLY))
         r->msn' 'if (props & (OP_IS_LAST | OP_IS_ONLY) && !(props & OP_IS_READ))
         r->msn'
 fault ACK_PSN responder/reply.c 'AETH_NO_CREDITS, r->plain_psn' 'AETH_NO_CREDITS, r->epsn'
+fault READ_LATE responder/read_first.h 'return qp->resp.res_unread == 0 ||' 'return true ||'
+fault READ_AGAIN responder/read_first.c 'if (res->length > READ_SMALL && !res->copied)' 'if (res->again || (res->length > READ_SMALL && !res->copied))'
 fault ACK_READ responder/reply.c 'AETH_NO_CREDITS, r->plain_psn' 'AETH_NO_CREDITS, psn_add(r->epsn, PSN_MASK)'
 fault ACK_MSN responder/reply.c 'r->plain_psn, r->plain_msn' 'r->plain_psn, r->msn'
-fault ACK_LEAVES control/qp_life.c '.ack_psn = r->plain_psn' '.ack_psn = psn_add(r->epsn, PSN_MASK)'
-fault READ_RESUME responder/reply.c '(uint64_t)res->next_pkt * qp->mtu;' '(uint64_t)res->next_pkt * qp->mtu - (res->start_pkt ? qp->mtu : 0);'
-fault FAULTY_READ engine.c 'resp_drop(&qp->resp);' '' case
+fault READ_RESUME responder/read_first.c 'return gather(qp, res, off, buf, n, bytes);' 'return gather(qp, res, off - (res->start_pkt ? qp->mtu : 0), buf, n, bytes);'
+fault FAULTY_READ engine.c 'resp_drop_responses(qp);' '' case
 
 fault SRQ_ORDER responder/srq.c 'queue_at(&srq->rq, srq->rq.head++)' 'queue_at(&srq->rq, --srq->rq.tail)'
 fault SRQ_WAIT responder/srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool found = queue_used(&srq->rq) > 0 && list_empty(&srq->takers);'
@@ -173,7 +174,7 @@ fault XRC_WAIT responder/srq.c 'bool found = queue_used(&srq->rq) > 0;' 'bool fo
 fault XRC_KEPT responder/receive.c 'if (r->message != OP_IS_SEND)
         srq_put_back(qp);' ''
 fault XRC_PD responder/xrc.c 'r->pd = srq->pd;' 'r->pd = r->pd ? r->pd : srq->pd;'
-fault XRC_READ_PD responder/reply.c 'resp_remote_iter(qp, &from, res->pd, res->rkey' 'resp_remote_iter(qp, &from, qp->resp.pd, res->rkey'
+fault XRC_READ_PD responder/read_first.c 'resp_remote_iter(qp, &from, res->pd, res->rkey, res->va + off' 'resp_remote_iter(qp, &from, qp->resp.pd, res->rkey, res->va + off'
 fault XRC_CQ responder/srq.c 'if (srq->cq)' 'if (false)'
 fault XRC_ETH requester/burst.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
 fault UC_GAP responder/uc.c 'if (begins || ahead != 0)' 'if (begins)'

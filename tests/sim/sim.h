@@ -35,6 +35,8 @@
 #define MAX_OPS 72 /* work requests of one QP and queue */
 #define MAX_RCV 288 /* receive requests of one QP or SRQ */
 #define MAX_POOLS 8
+#define READ_COPIES (1u << 16) /* read_copy_bytes with room for all READs of an exchange */
+#define READ_EXACT 64 /* bytes of a READ whose repetition returns the same data */
 #define MAX_SEGS 4
 #define MAX_CELLS 4
 #define MAX_WINDOWS 3 /* memory windows of one end */
@@ -323,6 +325,8 @@ struct host {
     size_t ninbox, cap_inbox;
     struct deferred *deferred;
     size_t ndeferred, cap_deferred;
+    uint32_t faulted[MAX_ENDS]; /* QPs whose deferred writes failed */
+    int nfaulted;
     uint8_t *txbuf;
     size_t txcap;
     struct gso_run gso;
@@ -465,6 +469,7 @@ void rogue_peer(struct host *h, const struct wirepkt *real); /* from the peer's 
 extern const struct mem_ops host_mem_ops;
 extern const struct owner_ops host_owner_ops;
 void mem_flush(struct host *h);
+void mem_report_faults(struct host *h); /* tells the engine of writes that failed */
 uint8_t *mem_at(struct end *e, const struct seg *g);
 uint64_t seg_addr(const struct end *e, const struct seg *g);
 uint32_t seg_key(const struct end *e, const struct seg *g);

@@ -30,6 +30,8 @@ struct engine_config {
      * is stretched. */
     uint64_t crowd_timeout_ns;
     uint64_t probe_min_ns; /* earliest tail probe after the last transmission, however short the round trips are */
+    /* Memory for READs that a later request of their QP must not overtake; see qp/read_copies.h. 0: such requests wait. */
+    uint32_t read_copy_bytes;
     uint32_t burst_bytes; /* payload that one QP sends per engine_tx pass while other QPs wait */
     uint8_t active_mtu; /* enum ibv_mtu: the largest path_mtu that modify accepts */
     uint32_t first_qpn; /* the first QP number given out, 17 ... 0xfffffe. After 0xfffffe, numbers go on from 17 */

@@ -10,10 +10,10 @@
 #include "daemon/core/qp/event_queue.h"
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/qp/qp_type.h"
+#include "daemon/core/qp/resource.h"
 #include "daemon/core/qp/tm_entry.h"
 #include "daemon/core/requester/congestion.h"
 #include "daemon/core/requester/rendezvous.h"
-#include "daemon/core/responder/resource.h"
 #include "daemon/core/responder/srq.h"
 #include "daemon/core/tm/tag_list.h"
 #include "wire/gid.h"
@@ -161,6 +161,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
 static void detach(struct qp *qp)
 {
     struct engine *e = qp->e;
+    resp_drop_responses(qp);
     sched_make_unready(&qp->sched);
     sched_stop_waiting(&qp->sched);
     tm_detach(qp);
@@ -212,18 +213,19 @@ void qp_destroy(struct qp *qp)
 void qp_start_responder(struct qp *qp)
 {
     struct responder *r = &qp->resp;
+    resp_drop_responses(qp);
     r->epsn = r->acked_psn = qp->attr.rq_psn;
     r->plain_psn = psn_add(r->epsn, PSN_MASK);
     r->msn = r->plain_msn = 0;
     r->message = 0;
-    r->nak_sent = r->nak_quiet = r->ack_pending = r->comm_est = false;
+    r->nak_sent = r->nak_quiet = r->stalled = r->ack_pending = r->comm_est = false;
     r->nak = 0;
     r->received = r->remaining = 0;
     r->tm_rx = (struct tm_rx){0};
     r->ack_deadline = 0;
     if (r->res_tail)
         memset(r->res, 0, (r->res_mask + 1) * sizeof(r->res[0]));
-    r->res_tail = r->res_first = r->res_pending = r->res_again = r->res_mask = 0;
+    r->res_tail = r->res_first = r->res_mask = 0;
     resp_set_resources(qp, qp->attr.max_dest_rd_atomic);
 }
 

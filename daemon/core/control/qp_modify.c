@@ -8,8 +8,8 @@
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/qp/qp_check.h"
 #include "daemon/core/qp/qp_fail.h"
+#include "daemon/core/qp/resource.h"
 #include "daemon/core/requester/retire.h"
-#include "daemon/core/responder/resource.h"
 
 enum type_column { /* of struct transition */
                    RC,

@@ -13,6 +13,7 @@
 #include "daemon/core/path/datagram_flow.h"
 #include "daemon/core/path/mcast.h"
 #include "daemon/core/path/peer_window.h"
+#include "daemon/core/qp/read_copies.h"
 #include "daemon/core/qp/srq_state.h"
 #include "daemon/core/qp/time_wait.h"
 
@@ -23,6 +24,7 @@ struct engine {
     struct mem_access mem;
     struct owner_calls owner;
     struct key_table keys;
+    struct read_copies copies;
     struct qp **qps; /* by qpn & qp_mask */
     uint32_t qp_mask, qp_count, next_qpn;
     struct srq **srqs; /* by number & srq_mask */

@@ -101,17 +101,20 @@ static void check_offload(const struct requester *r)
 static void check_responder(const struct qp *qp)
 {
     const struct responder *r = &qp->resp;
-    uint32_t pending = 0, again = 0;
+    uint32_t pending = 0, again = 0, unread = 0;
     if (r->res_tail) { /* else its memory was never touched */
         for (unsigned i = 0; i <= r->res_mask; i++) {
             pending += r->res[i].pending;
             again += r->res[i].pending && r->res[i].again;
+            unread += resource_is_unread(&r->res[i]);
+            assert(r->res[i].pending || !r->res[i].copied);
         }
     }
     if (r->res_pending)
         assert(resp_resource(r, r->res_first)->pending && r->res_tail - r->res_first <= r->res_mask + 1);
     assert(pending == r->res_pending);
     assert(again == r->res_again);
+    assert(unread == r->res_unread);
     assert(queue_used(&r->rq) <= r->rq.depth);
     if (!qp_has_rq(qp))
         assert(list_empty(&r->taker) == (queue_used(&r->rq) == 0));

@@ -3,15 +3,17 @@
 
 #include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/qp.h"
+#include "daemon/core/qp/resource.h"
 
 /* The QP still acknowledges the packets that it has received, because the user may have seen their messages already. It
  * sends no more responses, unless its own NAK waits behind them. */
-static void stop_responder(struct responder *r)
+static void stop_responder(struct qp *qp)
 {
+    struct responder *r = &qp->resp;
     r->ack_pending = r->ack_pending || r->ack_deadline;
     r->ack_deadline = 0;
     if (r->res_pending && !r->nak) {
-        resp_drop(r);
+        resp_drop_responses(qp);
         r->ack_pending = false; /* an ACK would overtake the responses */
     }
 }
@@ -24,7 +26,7 @@ void qp_fail(struct qp *qp)
     qp->attr.state = QPS_ERR;
     qp->req.flush_end = qp->req.sq.tail;
     qp->req.rnr_until = 0;
-    stop_responder(&qp->resp);
+    stop_responder(qp);
     if (qp->peer)
         qp_release(qp, qp->req.inflight);
     sched_stop_waiting(&qp->sched);

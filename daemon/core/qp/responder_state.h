@@ -9,13 +9,21 @@
 #include "daemon/core/qp/requester_state.h"
 #include "daemon/core/tm/types.h"
 
+/* Bytes of a READ that are copied when it is executed. They stay the answer to its duplicates, as for an atomic. */
+#define READ_SMALL 64u
+
 struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and the state to repeat it */
     uint32_t first_psn, npkts;
     uint64_t va; /* READ */
     uint32_t rkey;
     uint32_t pd; /* that its rkey is checked against */
     uint32_t length;
-    uint64_t atomic_orig;
+    union {
+        uint64_t atomic_orig;
+        uint8_t data[READ_SMALL]; /* READ of at most READ_SMALL bytes */
+        uint8_t *copy; /* longer READ, if `copied`: bytes in engine.copies, from packet copy_pkt to the end */
+    };
+    uint32_t copy_pkt;
     uint32_t msn; /* as of its execution */
     uint32_t next_pkt; /* next response packet to send */
     uint32_t start_pkt; /* first packet of this round: it is the FIRST of the response */
@@ -23,6 +31,7 @@ struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and th
     uint8_t operation; /* enum op_operation of the request */
     bool pending; /* next_pkt … end_pkt are to be sent */
     bool again; /* the packets were sent before: the requester may count the request as done already */
+    bool copied; /* only while pending */
 };
 struct responder {
     struct queue rq; /* with an SRQ: the one request that was taken from it */
@@ -57,14 +66,18 @@ struct responder {
     uint32_t res_first; /* none before this index is pending */
     uint32_t res_pending; /* number of pending ones */
     uint32_t res_again; /* number of pending ones that answer a duplicate request */
+    /* Number of pending READs whose data are still to be read for the first time. Requests that change memory, or that
+     * the user sees, must not overtake them. */
+    uint32_t res_unread;
+    bool stalled; /* such a request came and was dropped, because there was no room for a copy */
 };
 
 /* The rings of READs and atomics, at the start of the memory of the queues. They are not touched before the first READ
- * or atomic. */
+ * or atomic. Those that may stay unused for the most part come last. */
 struct rd_atomic {
-    struct resource res[ENGINE_MAX_RD_ATOMIC];
     struct rd_credit rd[ENGINE_MAX_RD_ATOMIC];
     uint64_t atomic_result[ENGINE_MAX_RD_ATOMIC];
+    struct resource res[ENGINE_MAX_RD_ATOMIC];
 };
 
 /* Is a response, a NAK or an ACK to be sent? */
@@ -81,12 +94,10 @@ static inline struct resource *resp_resource(const struct responder *r, uint32_t
 {
     return &r->res[index & r->res_mask];
 }
-/* Drops the responses that wait to be sent. */
-static inline void resp_drop(struct responder *r)
+/* Is it a READ that is too long for resource.data, and whose data are still to be read for the first time? */
+static inline bool resource_is_unread(const struct resource *res)
 {
-    for (; r->res_first != r->res_tail; r->res_first++)
-        resp_resource(r, r->res_first)->pending = false;
-    r->res_pending = r->res_again = 0;
+    return res->pending && !res->again && !res->copied && res->operation == OP_READ_REQUEST && res->length > READ_SMALL;
 }
 
 #endif

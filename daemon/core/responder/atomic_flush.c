@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/core/responder/atomic_flush.h"
 
-#include "daemon/core/responder/resource.h"
+#include "daemon/core/qp/resource.h"
 
 /* The rights that a FLUSH needs from the QP and from the key. */
 static uint32_t flush_access(const struct pkt *p)

@@ -2,10 +2,10 @@
 #include "daemon/core/responder/execute.h"
 
 #include "daemon/core/qp/event_queue.h"
+#include "daemon/core/qp/resource.h"
 #include "daemon/core/responder/atomic_flush.h"
 #include "daemon/core/responder/message.h"
 #include "daemon/core/responder/recv_queue.h"
-#include "daemon/core/responder/resource.h"
 #include "daemon/core/responder/tm_receive.h"
 #include "daemon/core/responder/xrc.h"
 
@@ -144,6 +144,9 @@ static enum rx_verdict do_read(struct qp *qp, const struct pkt *p)
                              .pd = r->pd,
                              .length = p->reth.length,
                              .msn = psn_add(r->msn, 1)};
+    if (p->reth.length <= READ_SMALL &&
+        sge_iter_read(&from, &qp->e->mem, &(struct buf){.p = res->data, .len = p->reth.length}, 1) != COPIED)
+        return V_ACCESS;
     resp_answer_later(qp, res, 0, res->npkts, false);
     r->epsn = psn_add(r->epsn, res->npkts - 1); /* resp_rx adds the last 1 */
     return V_OK;

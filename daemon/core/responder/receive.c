@@ -4,10 +4,11 @@
 #include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/event_queue.h"
 #include "daemon/core/qp/qp_fail.h"
+#include "daemon/core/qp/resource.h"
 #include "daemon/core/qp/tm_entry.h"
 #include "daemon/core/responder/execute.h"
+#include "daemon/core/responder/read_first.h"
 #include "daemon/core/responder/recv_queue.h"
-#include "daemon/core/responder/resource.h"
 #include "daemon/core/responder/srq.h"
 #include "wire/syndrome.h"
 
@@ -122,7 +123,7 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
     struct responder *r = &qp->resp;
     uint16_t props = op_table[p->opcode].properties;
     r->epsn = psn_add(r->epsn, 1);
-    r->nak_sent = false;
+    r->nak_sent = r->stalled = false;
     if (r->nak && (r->nak == NAK_PSN_SEQUENCE || (r->nak & AETH_KIND_MASK) == AETH_RNR))
         r->nak = 0; /* the packet that it asks for has come */
     if (props & (OP_IS_LAST | OP_IS_ONLY))
@@ -150,7 +151,7 @@ void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
     } else if (ahead < 0) {
         duplicate(qp, p);
     } else {
-        enum rx_verdict v = resp_execute(qp, p, now);
+        enum rx_verdict v = read_first(qp, p) ? resp_execute(qp, p, now) : V_DROP;
         if (v == V_OK) {
             accepted(qp, p, now);
         } else if (v == V_DROP) {

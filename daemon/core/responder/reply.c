@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/core/responder/reply.h"
 
+#include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/event_queue.h"
 #include "daemon/core/qp/qp_fail.h"
-#include "daemon/core/responder/request.h"
+#include "daemon/core/qp/resource.h"
+#include "daemon/core/responder/read_first.h"
 #include "wire/syndrome.h"
 
 static void start_packet(const struct qp *qp, struct pkt *p, uint8_t operation, uint32_t psn, uint32_t msn)
@@ -27,16 +29,6 @@ static void acknowledged(struct qp *qp, uint32_t psn)
         qp->resp.acked_psn = psn;
 }
 
-static void no_longer_pending(struct qp *qp, struct resource *res)
-{
-    struct responder *r = &qp->resp;
-    res->pending = false;
-    r->res_pending--;
-    r->res_again -= res->again;
-    while (r->res_first != r->res_tail && !resp_resource(r, r->res_first)->pending)
-        r->res_first++;
-}
-
 /* The last packet of a response was planned. It acknowledges all packets before the request, too. */
 static void answered(struct qp *qp, struct resource *res)
 {
@@ -48,7 +40,7 @@ static void answered(struct qp *qp, struct resource *res)
         r->ack_pending = false;
         r->ack_deadline = 0;
     }
-    no_longer_pending(qp, res);
+    resp_response_done(qp, res);
 }
 
 static uint8_t read_operation(const struct resource *res, uint32_t pkt)
@@ -84,7 +76,6 @@ static uint32_t plan_responses(struct qp *qp, struct tx_batch *b, const struct r
 
 static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, struct resource *res, uint64_t now)
 {
-    struct engine *e = qp->e;
     uint32_t pkt0 = b->n;
     size_t used0 = b->used;
     struct buf buf[TX_BATCH_PKTS];
@@ -93,7 +84,7 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     if (rate == 0)
         return TX_DONE;
     uint32_t burst =
-        sched_turn_bytes(&qp->sched, e->cfg.burst_bytes, qp->req.cur != qp->req.sq.tail || qp->req.probe_due);
+        sched_turn_bytes(&qp->sched, qp->e->cfg.burst_bytes, qp->req.cur != qp->req.sq.tail || qp->req.probe_due);
     uint32_t most = (rate < burst ? rate : burst) / qp->mtu;
     if (want > most)
         want = most ? most : 1;
@@ -102,18 +93,20 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
     if (n == 0)
         return TX_FULL;
 
-    struct sge_iter from;
-    uint64_t va = res->va + (uint64_t)res->next_pkt * qp->mtu;
-    resp_remote_iter(qp, &from, res->pd, res->rkey, va, bytes, ACCESS_REMOTE_READ);
-    if (sge_iter_read(&from, &e->mem, buf, n) != COPIED) {
+    if (read_first_data(qp, res, buf, n, bytes) != COPIED) {
         /* The memory was deregistered, invalidated, or unmapped by its owner since the request was accepted. */
         tx_take_back(b, pkt0, used0);
         if (res->again) { /* the first answer was in time, and the network may have repeated the request */
-            no_longer_pending(qp, res);
+            resp_response_done(qp, res);
             return TX_MORE;
         }
         uint32_t psn = psn_add(res->first_psn, res->next_pkt);
-        resp_drop(&qp->resp);
+        resp_drop_responses(qp);
+        if (qp->attr.state == QPS_ERR) { /* a later request was refused before: its NAK names this one instead */
+            qp->resp.nak = NAK_REMOTE_ACCESS;
+            qp->resp.nak_psn = psn;
+            return TX_MORE;
+        }
         event_add(qp, EVENT_QP_ACCESS_ERR);
         qp_fail_with_nak(qp, NAK_REMOTE_ACCESS, psn, NULL);
         return TX_MORE;
@@ -168,6 +161,21 @@ static enum tx_result send_acknowledgement(struct qp *qp, struct tx_batch *b)
     return TX_DONE;
 }
 
+/* The request that had to wait for READs may come again. */
+static void ask_again(struct qp *qp)
+{
+    struct responder *r = &qp->resp;
+    r->stalled = false;
+    if (r->nak || qp->attr.state == QPS_ERR)
+        return;
+    r->nak = NAK_PSN_SEQUENCE;
+    r->nak_psn = r->epsn;
+    r->nak_sent = true;
+    r->nak_quiet = false;
+    report_nak_sent(qp, NAK_PSN_SEQUENCE, r->epsn, NULL);
+    COUNT(qp, send_seq_err);
+}
+
 enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     struct responder *r = &qp->resp;
@@ -177,6 +185,8 @@ enum tx_result resp_tx(struct qp *qp, struct tx_batch *b, uint64_t now)
         struct resource *res = resp_resource(r, r->res_first); /* in the order of PSNs */
         bool atomic = res->operation == OP_CMP_SWAP || res->operation == OP_FETCH_ADD;
         enum tx_result result = atomic ? send_atomic_response(qp, b, res) : send_read_response(qp, b, res, now);
+        if (r->stalled && r->res_unread == 0)
+            ask_again(qp);
         if (result == TX_FULL || r->res_pending)
             return result;
     }

@@ -108,13 +108,21 @@ void mem_flush(struct host *h)
     for (size_t i = 0; i < n; i++) {
         struct deferred d = h->deferred[i];
         if (is_faulty(h, d.qpn, d.dst, d.ndst)) {
-            engine_mem_fault(h->e, d.qpn, h->sim->now);
+            sim_require(h->sim, h->nfaulted < MAX_ENDS, "host %d: too many writes fail", h->index);
+            h->faulted[h->nfaulted++] = d.qpn;
         } else {
             scatter(h, d.dst, d.ndst, d.src, d.len);
         }
     }
     sim_require(h->sim, n == h->ndeferred, "host %d: memory written while writes are carried out", h->index);
     h->ndeferred = 0;
+}
+
+void mem_report_faults(struct host *h)
+{
+    while (h->nfaulted > 0) {
+        engine_mem_fault(h->e, h->faulted[--h->nfaulted], h->sim->now);
+    }
 }
 
 /* --- upcalls ----------------------------------------------------------------------------------- */

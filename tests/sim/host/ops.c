@@ -75,13 +75,14 @@ static bool overlap(uint32_t a, uint32_t alen, uint32_t b, uint32_t blen)
     return a < b + blen && b < a + alen;
 }
 
-/* True if an earlier READ reads these bytes of the peer's target region. Then they must not change. */
+/* True if an earlier READ reads these bytes of the peer's target region, and they must not change. A READ of a few bytes
+ * returns what was there before, even if it is repeated after a loss. A longer one that is repeated reads again. */
 static bool is_read_later(const struct end *e, const struct end *where, uint32_t off, uint32_t len)
 {
     for (int i = 0; i < e->nops; i++) {
         const struct op *o = &e->op[i];
-        if (o->opcode == WR_RDMA_READ && o->rregion == REG_TGT && mem_end(e, o) == where &&
-            overlap(off, len, o->roff, o->len)) {
+        if (o->opcode == WR_RDMA_READ && o->rregion == REG_TGT && mem_end(e, o) == where && o->len > READ_EXACT &&
+            !e->sim->sc.lossless && overlap(off, len, o->roff, o->len)) {
             return true;
         }
     }

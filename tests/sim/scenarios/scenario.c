@@ -120,6 +120,7 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     c->min_timeout_ns = prng_pick(r, 500 * US, 1 * MS, 4 * MS);
     c->probe_min_ns = prng_pick(r, 50 * US, 200 * US, 1 * MS);
     c->crowd_timeout_ns = c->min_timeout_ns == 4 * MS ? 10 * MS : 0;
+    c->read_copy_bytes = (uint32_t)prng_pick(r, 0, 300, 5000, READ_COPIES);
     c->burst_bytes = (uint32_t)prng_pick(r, 4096, 4096, 16384, 61440);
     c->active_mtu = (uint8_t)prng_range(r, s->sc.mtu_code, 5);
     c->first_qpn = (uint32_t)prng_pick(r, 17, 0xfffffe, prng_range(r, 17, 0xfffffe));
@@ -172,7 +173,7 @@ static void draw_attr(struct sim *s, struct end *e, enum kind kind)
     a->retry_cnt = 7;
     a->rnr_retry = 7;
     a->min_rnr_timer = (uint8_t)prng_pick(r, 1, 5, 12, 16);
-    a->max_rd_atomic = (uint8_t)prng_pick(r, 1, 1, 2, 4, 16);
+    a->max_rd_atomic = (uint8_t)prng_pick(r, 1, 1, 2, 4, 16, 100);
     a->max_dest_rd_atomic = 16;
     if (kind != KIND_CALM) {
         a->timeout = a->timeout ? a->timeout : 9;
@@ -204,7 +205,7 @@ static void connect_pair(struct sim *s, struct end *a, struct end *b, enum kind 
             e->attr.retry_cnt = (uint8_t)prng_range(r, 0, 7);
             e->attr.rnr_retry = (uint8_t)prng_range(r, 0, 6);
         }
-        if (prng_chance(r, 300)) {
+        if (prng_chance(r, 300) || e->peer->attr.max_rd_atomic > e->attr.max_dest_rd_atomic) {
             e->attr.max_dest_rd_atomic = e->peer->attr.max_rd_atomic;
         }
         /* If an end connects late, its peer needs a timeout; otherwise lost first packets would never be sent again. */
@@ -412,6 +413,7 @@ void scenario_defaults(struct sim *s, uint64_t seed)
         h->cfg.max_srq = 4;
         h->cfg.completion_slots = 256;
         h->cfg.active_mtu = 5;
+        h->cfg.read_copy_bytes = READ_COPIES;
         h->txcap = 131072;
         host_addresses(h);
         struct end *e = &s->end[i];

@@ -11,7 +11,7 @@ Test(xrc, create_checks_what_each_kind_of_qp_needs)
 {
     struct qp_init init = {.type = QPT_XRC_SEND, .pd = PD_A, .send_cq = &ini, .caps = {4, 0, 1, 0, 0}};
     struct qp *q;
-    uint64_t mem[1024] = {0};
+    uint64_t mem[4096] = {0};
     cr_assert(qp_size(&init) <= sizeof mem);
     struct qp_init bad = init;
     bad.pd = 0;

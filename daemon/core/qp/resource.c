@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/core/responder/resource.h"
+#include "daemon/core/qp/resource.h"
 
 #include "daemon/core/base/psn.h"
 
@@ -20,10 +20,21 @@ static uint32_t index_of(const struct responder *r, const struct resource *res)
     return newest - ((newest - (uint32_t)(res - r->res)) & r->res_mask);
 }
 
+static void put_copy(struct qp *qp, struct resource *res)
+{
+    read_copies_put(&qp->e->copies);
+    res->copied = false;
+}
+
 void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again)
 {
     struct responder *r = &qp->resp;
-    if (!res->pending) {
+    if (res->pending) {
+        if (res->copied && start < res->copy_pkt) {
+            put_copy(qp, res);
+            r->res_unread += resource_is_unread(res);
+        }
+    } else {
         uint32_t index = index_of(r, res);
         if (r->res_pending == 0 || (int32_t)(index - r->res_first) < 0)
             r->res_first = index;
@@ -31,9 +42,37 @@ void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint
         res->again = again;
         r->res_pending++;
         r->res_again += again;
+        r->res_unread += resource_is_unread(res);
     }
     res->start_pkt = res->next_pkt = start;
     res->end_pkt = end;
+}
+
+void resp_set_copy(struct qp *qp, struct resource *res, uint8_t *copy)
+{
+    qp->resp.res_unread -= resource_is_unread(res);
+    res->copied = true;
+    res->copy = copy;
+    res->copy_pkt = res->next_pkt;
+}
+
+void resp_response_done(struct qp *qp, struct resource *res)
+{
+    struct responder *r = &qp->resp;
+    r->res_unread -= resource_is_unread(res);
+    if (res->copied)
+        put_copy(qp, res);
+    r->res_pending--;
+    r->res_again -= res->again;
+    res->pending = false;
+    while (r->res_first != r->res_tail && !resp_resource(r, r->res_first)->pending)
+        r->res_first++;
+}
+
+void resp_drop_responses(struct qp *qp)
+{
+    while (qp->resp.res_pending)
+        resp_response_done(qp, resp_resource(&qp->resp, qp->resp.res_first));
 }
 
 /* Looks at the newest resource first: older ones may have the same PSNs of an earlier round. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Resources of the responder (IBA 9.7.4.1.4): for each of the last READs, atomics, ATOMIC WRITEs and FLUSHes, its
  * response and the state to repeat it. */
-#ifndef PUMICE_DAEMON_CORE_RESPONDER_RESOURCE_H
-#define PUMICE_DAEMON_CORE_RESPONDER_RESOURCE_H
+#ifndef PUMICE_DAEMON_CORE_QP_RESOURCE_H
+#define PUMICE_DAEMON_CORE_QP_RESOURCE_H
 
 #include "daemon/core/qp/qp.h"
 
@@ -14,6 +14,13 @@
 struct resource *resp_new_resource(struct qp *qp);
 /* Packets [start, end) of the response are to be sent. again: they were sent before. */
 void resp_answer_later(struct qp *qp, struct resource *res, uint32_t start, uint32_t end, bool again);
+/* The response was sent, or will not be sent. */
+void resp_response_done(struct qp *qp, struct resource *res);
+/* Drops the responses that wait to be sent. */
+void resp_drop_responses(struct qp *qp);
+/* The rest of an unread READ was copied to memory of engine.copies. The copy lasts until the response is sent or
+ * dropped. */
+void resp_set_copy(struct qp *qp, struct resource *res, uint8_t *copy);
 /* The resource of this operation whose responses hold psn; NULL: there is none. */
 struct resource *resp_find_resource(struct qp *qp, uint32_t psn, uint8_t operation);
 /* The peer may have n requests outstanding that need a resource. The ring grows if needed, and never shrinks. */
