@@ -92,6 +92,11 @@ static void fill_tm_caps(const struct tm_profile *p, struct pm_open_rep *rep)
     rep->tm_owns_sq = p->owns_send_queue;
 }
 
+/* Flags of device_cap_flags_ex that later headers define: IB_UVERBS_DEVICE_FLUSH_GLOBAL and
+ * IB_UVERBS_DEVICE_ATOMIC_WRITE. */
+#define DEVICE_FLUSH_GLOBAL (UINT64_C(1) << 38)
+#define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
+
 static void fill_reply(const struct session *s, struct control_reply *rp)
 {
     struct pm_open_rep *rep = control_payload(rp, sizeof(*rep));
@@ -103,7 +108,8 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     rep->max_msg_size = DEVICE_MAX_MSG;
     rep->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
                             IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
-                            IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+                            IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+                            DEVICE_FLUSH_GLOBAL | DEVICE_ATOMIC_WRITE;
     rep->max_qp = DEVICE_MAX_QP;
     rep->max_qp_wr = DEVICE_MAX_QP_WR;
     rep->max_sge = ENGINE_MAX_SGE;
