@@ -177,6 +177,9 @@ LAYOUT_TESTS := $(filter $(BUILD)/tests/verbs/layout/%,$(VTEST_BIN))
 $(LAYOUT_TESTS): $(DV_SO)
 $(LAYOUT_TESTS): VT_LIBS = $(DV_SO) -Wl,-rpath,$(abspath $(dir $(DV_SO)))
 
+# The programs that run on any device, without those that test something of Pumice's own.
+CONFORMANCE_BIN := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -L 'VT_OWN."' tests/verbs/*/test_*.c) tests/verbs/describe.c)
+
 $(ENDURANCE): $(call obj,$(ENDURANCE_SRC))
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -libverbs -lpthread
@@ -266,9 +269,20 @@ test-unit: deps-test
 test-sim: deps-test
 	$(SUBMAKE) $(SIM_BIN)
 	$(RUN) sim
+ifeq ($(DEVICE),)
 test-verbs: deps-test
 	$(SUBMAKE) all $(VTEST_BIN)
 	$(RUN) verbs
+else
+# The same programs on another device, with the system's libibverbs: make test-verbs DEVICE=rxe0. PEER: a second device.
+# CONFORMANCE_ARGS: further options of tests/verbs/conformance.py.
+test-verbs:
+	@.ci/deps conformance
+	$(SUBMAKE) conformance-programs
+	@tests/verbs/conformance.py --build $(BUILD) --device $(DEVICE) $(if $(PEER),--peer $(PEER)) $(CONFORMANCE_ARGS)
+endif
+.PHONY: conformance-programs
+conformance-programs: $(CONFORMANCE_BIN)
 test-e2e: deps-test deps-mpi
 	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
 	$(RUN) e2e
@@ -484,6 +498,7 @@ help:
 	@echo 'make                library, daemon and command, in build/'
 	@echo 'make demo           two virtual hosts on this machine, unmodified programs between them'
 	@echo 'make test           every test (some ten minutes); in parts: test-unit test-sim test-verbs test-e2e'
+	@echo 'make test-verbs DEVICE=NAME  the verbs tests on any RDMA device of this machine (PEER: a second one; docs/conformance.md)'
 	@echo 'make test-captured  captures of all programs of the verbs suite, judged by the linter and by tshark (some minutes)'
 	@echo 'make test-systemd   the Debian package under a real systemd, in a container (as root; the first time some minutes)'
 	@echo 'make test-mpi       Open MPI, MPICH and UCX on Pumice (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'

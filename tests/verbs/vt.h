@@ -1,63 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Shared by the programs of this folder. Each program prints one line for each check. Its exit code is 0 (all checks
- * passed), 1 (a check failed), or 77 (there is nothing to test with). */
+/* Shared by the programs of this folder: queue pairs that are connected, requests and completions. Each program prints
+ * one line for each check. Its exit code is 0 (all checks passed), 1 (a check failed), or 77 (there is nothing to test
+ * with). device.h has the device and its features. */
 #ifndef PUMICE_TESTS_VERBS_VT_H
 #define PUMICE_TESTS_VERBS_VT_H
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-static int vt_failed;
-
-static inline bool vt_ok(bool held, const char *what, int line)
-{
-    printf("%s - %s", held ? "ok" : "not ok", what);
-    if (!held)
-        printf(" (line %d, errno %s)", line, strerror(errno));
-    printf("\n");
-    fflush(stdout);
-    vt_failed |= !held;
-    return held;
-}
-#define ok(held, what) vt_ok((held), (what), __LINE__)
-
-/* For conditions that must hold before anything can be tested. */
-#define need(held)                                                                                                     \
-    do {                                                                                                               \
-        if (!(held)) {                                                                                                 \
-            printf("not ok - %s (line %d, errno %s)\n", #held, __LINE__, strerror(errno));                             \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
-static inline double vt_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static inline struct ibv_context *vt_open(void)
-{
-    int num;
-    struct ibv_device **list = ibv_get_device_list(&num);
-    if (!list || num == 0) {
-        printf("skip - no RDMA device\n");
-        exit(77);
-    }
-    struct ibv_context *c = ibv_open_device(list[0]);
-    need(c);
-    ibv_free_device_list(list);
-    return c;
-}
+#include "tests/verbs/check.h"
+#include "tests/verbs/device.h"
 
 #define VT_BUF 65536
 /* Two QPs of one process, connected to each other. */
@@ -78,6 +32,13 @@ static inline bool vt_acks(const struct ibv_qp *qp)
 {
     return qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_SEND;
 }
+/* All access rights that regions of the device can have. */
+static inline int vt_access(struct ibv_context *ctx)
+{
+    return IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+           (vt_lacks(ctx, VT_ATOMICS) ? 0 : IBV_ACCESS_REMOTE_ATOMIC) |
+           (vt_lacks(ctx, VT_MW) && vt_lacks(ctx, VT_MW_TYPE_2) ? 0 : IBV_ACCESS_MW_BIND);
+}
 /* Does the QP answer READs? */
 static inline bool vt_reads(const struct ibv_qp *qp)
 {
@@ -87,33 +48,51 @@ static inline bool vt_reads(const struct ibv_qp *qp)
 static inline int vt_to_init(struct ibv_qp *qp)
 {
     bool ud = qp->qp_type == IBV_QPT_UD;
-    unsigned access =
-        IBV_ACCESS_REMOTE_WRITE | (qp->qp_type == IBV_QPT_UC ? 0 : IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+    unsigned access = IBV_ACCESS_REMOTE_WRITE |
+                      (qp->qp_type == IBV_QPT_UC           ? 0
+                       : vt_lacks(qp->context, VT_ATOMICS) ? IBV_ACCESS_REMOTE_READ
+                                                           : IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
     struct ibv_qp_attr a = {
-        .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = VT_QKEY, .qp_access_flags = ud ? 0 : access};
+        .qp_state = IBV_QPS_INIT, .port_num = vt_port(), .qkey = VT_QKEY, .qp_access_flags = ud ? 0 : access};
     return ibv_modify_qp(qp, &a,
                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
-/* gid: of the peer; NULL: the peer is on the same device. */
+/* READs and atomics that are outstanding at a time: four, if the device allows them. */
+static inline uint8_t vt_rd_atomic(struct ibv_context *ctx)
+{
+    const struct ibv_device_attr a = vt_attr(ctx).orig_attr;
+    int most = a.max_qp_rd_atom < a.max_qp_init_rd_atom ? a.max_qp_rd_atom : a.max_qp_init_rd_atom;
+    return (uint8_t)(most < 4 ? most : 4);
+}
+
+/* The attributes of a change to RTR, and their mask. gid: of the peer; NULL: the peer is on the same device. */
+static inline int vt_rtr_attr(struct ibv_qp *qp, uint32_t peer, const union ibv_gid *gid, struct ibv_qp_attr *a)
+{
+    vt_needs(qp->context, VT_CONNECT);
+    const struct ibv_port_attr port = vt_port_attr(qp->context);
+    *a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
+                              .path_mtu = port.active_mtu < IBV_MTU_1024 ? port.active_mtu : IBV_MTU_1024,
+                              .dest_qp_num = peer,
+                              .rq_psn = 1,
+                              .max_dest_rd_atomic = vt_rd_atomic(qp->context),
+                              .min_rnr_timer = 1,
+                              .ah_attr = {.is_global = 1,
+                                          .dlid = port.lid,
+                                          .port_num = vt_port(),
+                                          .grh = {.dgid = gid ? *gid : vt_gid(qp->context),
+                                                  .sgid_index = vt_gid_index(qp->context),
+                                                  .hop_limit = 64}}};
+    if (qp->qp_type == IBV_QPT_UD)
+        return IBV_QP_STATE;
+    return IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+           (vt_reads(qp) ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
+}
 static inline int vt_to_rtr_at(struct ibv_qp *qp, uint32_t peer, const union ibv_gid *gid)
 {
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
-                            .path_mtu = IBV_MTU_1024,
-                            .dest_qp_num = peer,
-                            .rq_psn = 1,
-                            .max_dest_rd_atomic = 4,
-                            .min_rnr_timer = 1,
-                            .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.sgid_index = 0, .hop_limit = 64}}};
-    if (qp->qp_type == IBV_QPT_UD)
-        return ibv_modify_qp(qp, &a, IBV_QP_STATE);
-    if (gid)
-        a.ah_attr.grh.dgid = *gid;
-    else
-        need(ibv_query_gid(qp->context, 1, 0, &a.ah_attr.grh.dgid) == 0);
-    return ibv_modify_qp(qp, &a,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                             (vt_reads(qp) ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
+    struct ibv_qp_attr a;
+    int mask = vt_rtr_attr(qp, peer, gid, &a);
+    return ibv_modify_qp(qp, &a, mask);
 }
 static inline int vt_to_rtr(struct ibv_qp *qp, uint32_t peer)
 {
@@ -122,8 +101,12 @@ static inline int vt_to_rtr(struct ibv_qp *qp, uint32_t peer)
 
 static inline int vt_to_rts(struct ibv_qp *qp)
 {
-    struct ibv_qp_attr a = {
-        .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .sq_psn = 1, .max_rd_atomic = 4};
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
+                            .timeout = vt_is_pumice() ? 14 : 17, /* half a second: the machine may be slow */
+                            .retry_cnt = 7,
+                            .rnr_retry = 7,
+                            .sq_psn = 1,
+                            .max_rd_atomic = vt_rd_atomic(qp->context)};
     int timers = qp->qp_type == IBV_QPT_XRC_RECV ? IBV_QP_TIMEOUT
                  : vt_acks(qp) ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
                                : 0;
@@ -161,9 +144,7 @@ static inline void vt_pair_make(struct vt_pair *p, struct ibv_context *ctx, cons
         need((p->rcq = ibv_create_cq(ctx, 64, NULL, NULL, 0)));
     need((p->buf = aligned_alloc(4096, VT_BUF)));
     memset(p->buf, 0, VT_BUF);
-    need((p->mr = ibv_reg_mr(p->pd, p->buf, VT_BUF,
-                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                                 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)));
+    need((p->mr = ibv_reg_mr(p->pd, p->buf, VT_BUF, vt_access(ctx))));
     for (int i = 0; i < 2; i++) {
         struct ibv_qp_init_attr a = {
             .send_cq = p->scq, .recv_cq = p->rcq, .srq = p->srq, .cap = cap ? *cap : usual, .qp_type = p->type};

@@ -2,18 +2,28 @@
 /* Completion queues: what they refuse, the completions of a destroyed QP, and overruns. */
 #include "tests/verbs/vt.h"
 
-static struct ibv_context *ctx;
-
 static void creation(void)
 {
     struct ibv_device_attr a;
-    need(ibv_query_device(ctx, &a) == 0);
-    ok(!ibv_create_cq(ctx, 0, NULL, NULL, 0) && errno == EINVAL, "no entries: EINVAL");
-    ok(!ibv_create_cq(ctx, a.max_cqe + 1, NULL, NULL, 0) && errno == EINVAL, "more than max_cqe: EINVAL");
-    ok(!ibv_create_cq(ctx, 1, NULL, NULL, ctx->num_comp_vectors) && errno == EINVAL,
+    need(ibv_query_device(vt_ctx, &a) == 0);
+    ok(vt_none(ibv_create_cq(vt_ctx, 0, NULL, NULL, 0), EINVAL), "no entries: EINVAL");
+    ok(vt_none(ibv_create_cq(vt_ctx, a.max_cqe + 1, NULL, NULL, 0), EINVAL), "more than max_cqe: EINVAL");
+    ok(vt_none(ibv_create_cq(vt_ctx, 1, NULL, NULL, vt_ctx->num_comp_vectors), EINVAL),
        "a vector that is not there: EINVAL");
-    struct ibv_cq *cq = ibv_create_cq(ctx, a.max_cqe, NULL, NULL, 0);
+    struct ibv_cq *cq = ibv_create_cq(vt_ctx, a.max_cqe, NULL, NULL, 0);
     ok(cq && cq->cqe >= a.max_cqe && ibv_destroy_cq(cq) == 0, "max_cqe entries");
+}
+
+/* Are the completions of that QP in the CQ, in order? On Pumice there are no others. The specification lets a device
+ * leave those of a destroyed QP. */
+static bool left(struct ibv_cq *cq, uint32_t qpn, uint64_t first, uint64_t second)
+{
+    struct ibv_wc wc[16], its[16];
+    int all = ibv_poll_cq(cq, 16, wc), n = 0;
+    for (int i = 0; i < all; i++)
+        if (wc[i].qp_num == qpn)
+            its[n++] = wc[i];
+    return n == 2 && its[0].wr_id == first && its[1].wr_id == second && (all == n || !vt_is_pumice());
 }
 
 /* Two pairs on the same CQs; the first is destroyed with completions waiting between those of the second. */
@@ -21,9 +31,9 @@ static void destroyed_qp(void)
 {
     struct vt_pair p = {0}, q = {0};
     struct ibv_wc wc[16];
-    vt_pair_make(&p, ctx, NULL);
+    vt_pair_make(&p, vt_ctx, NULL);
     q.scq = p.scq, q.rcq = p.rcq;
-    vt_pair_make(&q, ctx, NULL);
+    vt_pair_make(&q, vt_ctx, NULL);
     vt_connect(&p);
     vt_connect(&q);
     for (uint32_t i = 0; i < 4; i++) {
@@ -33,9 +43,8 @@ static void destroyed_qp(void)
         usleep(20000);
     }
     need(ibv_destroy_qp(p.qp[0]) == 0 && ibv_destroy_qp(p.qp[1]) == 0);
-    ok(ibv_poll_cq(p.scq, 16, wc) == 2 && wc[0].wr_id == 10 && wc[1].wr_id == 12,
-       "a destroyed QP's sends are gone, the others are there");
-    ok(ibv_poll_cq(p.rcq, 16, wc) == 2 && wc[0].wr_id == 0 && wc[1].wr_id == 2, "likewise its receives");
+    ok(left(p.scq, q.qp[0]->qp_num, 10, 12), "a destroyed QP's sends are gone, the others are there");
+    ok(left(p.rcq, q.qp[1]->qp_num, 0, 2), "likewise its receives");
     ok(!strcmp(q.buf + 1024, "message 0") && !strcmp(q.buf + 3072, "message 2"), "with their data");
     ok(vt_recv(&q, 1, 5, 0, 64) == 0 && vt_send(&q, 0, 15, 64, 8, IBV_SEND_SIGNALED) == 0 &&
            vt_poll(p.rcq, 1, wc) == 1 && wc[0].wr_id == 5 && vt_poll(p.scq, 1, wc) == 1 && wc[0].wr_id == 15,
@@ -53,13 +62,16 @@ static void ignored_overrun(void)
 {
     struct ibv_cq_init_attr_ex a = {
         .cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS, .flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN};
-    struct vt_pair p = {.scq = ibv_cq_ex_to_cq(ibv_create_cq_ex(ctx, &a))};
+    struct ibv_cq_ex *cq = ibv_create_cq_ex(vt_ctx, &a);
+    vt_needs_call(cq, "IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN");
+    need(cq);
+    struct vt_pair p = {.scq = ibv_cq_ex_to_cq(cq)};
     struct ibv_wc wc[16];
-    need(p.scq);
-    vt_pair_make(&p, ctx, NULL);
+    vt_pair_make(&p, vt_ctx, NULL);
     vt_connect(&p);
     int size = p.scq->cqe;
-    need(size < 14);
+    if (size >= 14)
+        vt_skip("the smallest CQ is larger than a send queue of the test");
     for (int i = 0; i < size + 2; i++)
         need(vt_recv(&p, 1, 0, 64, 8) == 0 && vt_send(&p, 0, (uint64_t)i, 0, 8, IBV_SEND_SIGNALED) == 0);
     need(vt_poll(p.rcq, size + 2, wc) == size + 2);
@@ -78,10 +90,8 @@ static void ignored_overrun(void)
 
 int main(void)
 {
-    ctx = vt_open();
-    creation();
-    destroyed_qp();
-    ignored_overrun();
-    ok(ibv_close_device(ctx) == 0, "close");
+    vt_part("creation", creation);
+    vt_part("the completions of a destroyed QP", destroyed_qp);
+    vt_part("an overrun that is ignored", ignored_overrun);
     return vt_failed;
 }

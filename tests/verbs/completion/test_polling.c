@@ -99,6 +99,7 @@ static void arm(void)
 
 int main(void)
 {
+    VT_OWN("requests that are posted while a full CQ is polled");
     ctx = vt_open();
     full(true, false, "a full CQ of sends: one more in the place of the one that was polled");
     full(false, false, "of receives");

@@ -5,6 +5,16 @@
 
 static struct vt_pair p;
 
+static void begin(void)
+{
+    vt_pair_make(&p, vt_ctx, NULL);
+    vt_connect(&p);
+}
+static void end(void)
+{
+    ok(vt_pair_end(&p), "everything is destroyed");
+}
+
 static int send_list(struct ibv_send_wr *wr, int num, struct ibv_send_wr **bad)
 {
     for (int i = 0; i < num; i++)
@@ -15,22 +25,25 @@ static int send_list(struct ibv_send_wr *wr, int num, struct ibv_send_wr **bad)
 
 static void states(void)
 {
-    struct ibv_sge s = vt_sge(&p, 0, 8);
+    struct ibv_sge s;
+    vt_pair_make(&p, vt_ctx, NULL);
     struct ibv_send_wr wr = {.sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad = NULL;
     struct ibv_recv_wr rr = {.sg_list = &s, .num_sge = 1}, *bad_rr = NULL;
-    ok(ibv_post_recv(p.qp[0], &rr, &bad_rr) == EINVAL && bad_rr == &rr, "receive in RESET: EINVAL");
-    ok(ibv_post_send(p.qp[0], &wr, &bad) == EINVAL && bad == &wr, "send in RESET: EINVAL");
+    s = vt_sge(&p, 0, 8);
+    ok(vt_fails(ibv_post_recv(p.qp[0], &rr, &bad_rr), EINVAL) && bad_rr == &rr, "receive in RESET: EINVAL");
+    ok(vt_fails(ibv_post_send(p.qp[0], &wr, &bad), EINVAL) && bad == &wr, "send in RESET: EINVAL");
     need(vt_to_init(p.qp[0]) == 0 && vt_to_init(p.qp[1]) == 0);
     ok(ibv_post_recv(p.qp[1], &rr, &bad_rr) == 0, "receive in INIT");
-    ok(ibv_post_send(p.qp[0], &wr, &bad) == EINVAL, "send in INIT: EINVAL");
+    ok(vt_fails(ibv_post_send(p.qp[0], &wr, &bad), EINVAL), "send in INIT: EINVAL");
     need(vt_to_rtr(p.qp[0], p.qp[1]->qp_num) == 0 && vt_to_rtr(p.qp[1], p.qp[0]->qp_num) == 0);
-    ok(ibv_post_send(p.qp[0], &wr, &bad) == EINVAL, "send in RTR: EINVAL");
+    ok(vt_fails(ibv_post_send(p.qp[0], &wr, &bad), EINVAL), "send in RTR: EINVAL");
     need(vt_to_rts(p.qp[0]) == 0 && vt_to_rts(p.qp[1]) == 0);
     struct ibv_wc wc;
     wr.send_flags = IBV_SEND_SIGNALED;
     ok(ibv_post_send(p.qp[0], &wr, &bad) == 0 && vt_poll(p.scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS &&
            vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS,
        "send in RTS reaches the request posted in INIT");
+    end();
 }
 
 static void bad_requests(void)
@@ -40,6 +53,7 @@ static void bad_requests(void)
     char big[4096] = {0};
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
+    begin();
     need(ibv_query_qp(p.qp[0], &attr, IBV_QP_CAP, &init) == 0);
     need(init.cap.max_send_sge < 32 && init.cap.max_inline_data < sizeof(big));
     for (int i = 0; i < 32; i++)
@@ -50,7 +64,7 @@ static void bad_requests(void)
 
     need(vt_recv(&p, 1, 7, 0, 64) == 0);
     wr[1].num_sge = (int)init.cap.max_send_sge + 1;
-    ok(send_list(wr, 3, &bad) == EINVAL && bad == &wr[1], "too many SGEs: EINVAL at the second request");
+    ok(vt_fails(send_list(wr, 3, &bad), EINVAL) && bad == &wr[1], "too many SGEs: EINVAL at the second request");
     struct ibv_wc wc[2];
     ok(vt_poll(p.scq, 1, wc) == 1 && wc[0].wr_id == 0 && vt_poll(p.rcq, 1, wc) == 1, "the first of that list was sent");
     usleep(20000);
@@ -58,65 +72,25 @@ static void bad_requests(void)
 
     wr[0].send_flags = IBV_SEND_INLINE;
     s[0] = (struct ibv_sge){.addr = (uintptr_t)big, .length = init.cap.max_inline_data + 1};
-    ok(send_list(wr, 1, &bad) == EINVAL && bad == wr, "more inline data than granted: EINVAL");
+    ok(vt_fails(send_list(wr, 1, &bad), EINVAL) && bad == wr, "more inline data than granted: EINVAL");
     wr[0].opcode = IBV_WR_RDMA_READ;
     s[0].length = 1;
-    ok(send_list(wr, 1, &bad) == EINVAL, "inline READ: EINVAL");
+    ok(vt_fails(send_list(wr, 1, &bad), EINVAL), "inline READ: EINVAL");
     wr[0].send_flags = 0;
     wr[0].num_sge = -1;
-    ok(send_list(wr, 1, &bad) == EINVAL, "negative number of SGEs: EINVAL");
+    ok_pumice(send_list(wr, 1, &bad) == EINVAL, "negative number of SGEs: EINVAL");
     wr[0].num_sge = 1;
     wr[0].opcode = IBV_WR_TSO;
-    ok(send_list(wr, 1, &bad) == EINVAL, "TSO on RC: EINVAL");
+    ok(vt_fails(send_list(wr, 1, &bad), EINVAL), "TSO on RC: EINVAL");
     wr[0].opcode = (enum ibv_wr_opcode)99;
-    ok(send_list(wr, 1, &bad) == EINVAL, "unknown opcode: EINVAL");
+    ok(vt_fails(send_list(wr, 1, &bad), EINVAL), "unknown opcode: EINVAL");
 
     struct ibv_recv_wr rr = {.sg_list = s, .num_sge = (int)init.cap.max_recv_sge + 1}, *bad_rr = NULL;
-    ok(ibv_post_recv(p.qp[1], &rr, &bad_rr) == EINVAL && bad_rr == &rr, "receive with too many SGEs: EINVAL");
+    ok(vt_fails(ibv_post_recv(p.qp[1], &rr, &bad_rr), EINVAL) && bad_rr == &rr, "receive with too many SGEs: EINVAL");
+    end();
 }
 
-/* Fills both queues of a pair: the peer has no receive request, so nothing completes. */
-static void full_queues(void)
-{
-    struct ibv_qp_attr attr;
-    struct ibv_qp_init_attr init;
-    struct ibv_sge s = vt_sge(&p, 0, 8);
-    need(ibv_query_qp(p.qp[0], &attr, IBV_QP_CAP, &init) == 0);
-    int room = (int)init.cap.max_send_wr, recv_room = (int)init.cap.max_recv_wr;
-    struct ibv_send_wr *wr = calloc((size_t)room + 2, sizeof(*wr)), *bad;
-    for (int i = 0; i < room + 2; i++)
-        wr[i] = (struct ibv_send_wr){.wr_id = (uint64_t)i,
-                                     .sg_list = &s,
-                                     .num_sge = 1,
-                                     .opcode = IBV_WR_SEND,
-                                     .send_flags = i % 2 ? IBV_SEND_SIGNALED : 0};
-    wr[room - 1].send_flags = IBV_SEND_SIGNALED;
-    ok(send_list(wr, room + 2, &bad) == ENOMEM && bad == &wr[room],
-       "send queue full: ENOMEM at the first that has no room");
-    ok(send_list(wr, 1, &bad) == ENOMEM && bad == wr, "still full");
-
-    int posted = 0;
-    while (vt_recv(&p, 0, (uint64_t)posted, 0, 8) == 0)
-        posted++;
-    ok(posted == recv_room, "receive queue full after max_recv_wr requests");
-
-    /* Let it go: the peer receives all, the slots come back. */
-    for (int i = 0; i < room; i++) {
-        struct ibv_wc wc;
-        need(vt_recv(&p, 1, 0, 64, 8) == 0);
-        need(vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
-    }
-    struct ibv_wc wc[64];
-    int signaled = room / 2 + (room % 2);
-    ok(vt_poll(p.scq, signaled, wc) == signaled && wc[signaled - 1].wr_id == (uint64_t)room - 1,
-       "all signaled requests completed");
-    need(vt_recv(&p, 1, 0, 64, 8) == 0);
-    wr[0].send_flags = IBV_SEND_SIGNALED;
-    ok(send_list(wr, 1, &bad) == 0 && vt_poll(p.scq, 1, wc) == 1 && vt_poll(p.rcq, 1, wc) == 1, "there is room again");
-    free(wr);
-}
-
-/* After full_queues, QP 0 has its receive queue full. */
+/* QP 0 has its receive queue full. */
 static void error_state(void)
 {
     struct ibv_wc wc[64];
@@ -149,10 +123,55 @@ static void error_state(void)
        "and the QP can be used again");
 }
 
+/* Fills both queues of a pair: the peer has no receive request, so nothing completes. */
+static void full_queues(void)
+{
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    begin();
+    struct ibv_sge s = vt_sge(&p, 0, 8);
+    need(ibv_query_qp(p.qp[0], &attr, IBV_QP_CAP, &init) == 0);
+    int room = (int)init.cap.max_send_wr, recv_room = (int)init.cap.max_recv_wr;
+    struct ibv_send_wr *wr = calloc((size_t)room + 2, sizeof(*wr)), *bad;
+    for (int i = 0; i < room + 2; i++)
+        wr[i] = (struct ibv_send_wr){.wr_id = (uint64_t)i,
+                                     .sg_list = &s,
+                                     .num_sge = 1,
+                                     .opcode = IBV_WR_SEND,
+                                     .send_flags = i % 2 ? IBV_SEND_SIGNALED : 0};
+    wr[room - 1].send_flags = IBV_SEND_SIGNALED;
+    ok(vt_fails(send_list(wr, room + 2, &bad), ENOMEM) && bad == &wr[room],
+       "send queue full: ENOMEM at the first that has no room");
+    ok(vt_fails(send_list(wr, 1, &bad), ENOMEM) && bad == wr, "still full");
+
+    int posted = 0;
+    while (vt_recv(&p, 0, (uint64_t)posted, 0, 8) == 0)
+        posted++;
+    ok(posted == recv_room, "receive queue full after max_recv_wr requests");
+
+    /* Let it go: the peer receives all, the slots come back. */
+    for (int i = 0; i < room; i++) {
+        struct ibv_wc wc;
+        need(vt_recv(&p, 1, 0, 64, 8) == 0);
+        need(vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+    }
+    struct ibv_wc wc[64];
+    int signaled = room / 2 + (room % 2);
+    ok(vt_poll(p.scq, signaled, wc) == signaled && wc[signaled - 1].wr_id == (uint64_t)room - 1,
+       "all signaled requests completed");
+    need(vt_recv(&p, 1, 0, 64, 8) == 0);
+    wr[0].send_flags = IBV_SEND_SIGNALED;
+    ok(send_list(wr, 1, &bad) == 0 && vt_poll(p.scq, 1, wc) == 1 && vt_poll(p.rcq, 1, wc) == 1, "there is room again");
+    free(wr);
+    error_state();
+    end();
+}
+
 /* Inline data over several SGEs, and a small message over several receive SGEs. */
 static void inline_data(void)
 {
     char a[] = "abcdef", b[] = "0123456789";
+    begin();
     struct ibv_sge s[3] = {{(uintptr_t)a, 6, 0}, {(uintptr_t)a, 0, 0}, {(uintptr_t)b, 10, 0}};
     struct ibv_sge r[4] = {vt_sge(&p, 100, 3), vt_sge(&p, 200, 0), vt_sge(&p, 300, 9), vt_sge(&p, 400, 50)};
     struct ibv_send_wr wr = {.wr_id = 1,
@@ -177,18 +196,14 @@ static void inline_data(void)
        "its bytes are where the receive request's SGEs say");
     ok(vt_poll(p.scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND,
        "and the sender's completion");
+    end();
 }
 
 int main(void)
 {
-    struct ibv_context *ctx = vt_open();
-    vt_pair_make(&p, ctx, NULL);
-    states();
-    bad_requests();
-    inline_data();
-    full_queues();
-    error_state();
-    ok(vt_pair_end(&p), "everything is destroyed");
-    ok(ibv_close_device(ctx) == 0, "and closed");
+    vt_part("states", states);
+    vt_part("bad requests", bad_requests);
+    vt_part("inline data", inline_data);
+    vt_part("full queues and the error state", full_queues);
     return vt_failed;
 }

@@ -137,6 +137,7 @@ int main(void)
     struct ibv_context *ctx = vt_open();
     struct ibv_device_attr attr;
     need(ibv_query_device(ctx, &attr) == 0);
+    vt_needs(ctx, VT_XRC);
     ok(attr.device_cap_flags & IBV_DEVICE_SRC, "the device has SRC");
     struct ibv_pd *pd = ibv_alloc_pd(ctx);
     struct ibv_qp_init_attr rc = {.qp_type = IBV_QPT_RC};
@@ -150,7 +151,7 @@ int main(void)
     ibv_close_device(ctx);
     printf("# both nodes on one device\n");
     run(vt_open);
-    if (getenv("VT_PEER_SOCKET")) {
+    if (getenv(vt_chosen() ? "PUMICE_TEST_PEER" : "VT_PEER_SOCKET")) {
         printf("# two hosts\n");
         run(vt_open_peer);
     }

@@ -94,15 +94,14 @@ static void *churn(void *arg)
     return NULL;
 }
 
-int main(void)
+static void threads(void)
 {
-    struct ibv_context *ctx = vt_open();
     struct ibv_qp_cap cap = {64, 128, 1, 1, 64};
     pthread_t posters[POSTERS], pollers[POLLERS], churner;
     unsigned rounds = 0;
-    need((p.scq = ibv_create_cq(ctx, 512, NULL, NULL, 0)));
+    need((p.scq = ibv_create_cq(vt_ctx, 512, NULL, NULL, 0)));
     p.rcq = p.scq;
-    vt_pair_make(&p, ctx, &cap);
+    vt_pair_make(&p, vt_ctx, &cap);
     vt_connect(&p);
     for (uint32_t i = 0; i < 128; i++)
         need(vt_recv(&p, 1, i, 8 * i, 8) == 0);
@@ -123,6 +122,11 @@ int main(void)
     ok(!wrong, "no call failed, no message came twice");
     ok(received == TOTAL && completed == TOTAL, "every request completed");
     ok(rounds > 0, "while objects came and went");
-    ok(vt_pair_end(&p) && ibv_close_device(ctx) == 0, "everything is destroyed");
+    ok(vt_pair_end(&p), "everything is destroyed");
+}
+
+int main(void)
+{
+    vt_part("threads", threads);
     return vt_failed;
 }

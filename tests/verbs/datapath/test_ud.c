@@ -9,8 +9,14 @@ static struct ibv_ah *to_b;
 
 static struct ibv_ah *ah_to(struct vt_end *from, const union ibv_gid *gid)
 {
-    struct ibv_ah_attr attr = {
-        .is_global = 1, .port_num = 1, .grh = {.dgid = *gid, .hop_limit = 7, .traffic_class = 0x20, .flow_label = 5}};
+    struct ibv_ah_attr attr = {.is_global = 1,
+                               .dlid = vt_port_attr(from->ctx).lid,
+                               .port_num = vt_port(),
+                               .grh = {.dgid = *gid,
+                                       .hop_limit = 7,
+                                       .traffic_class = 0x20,
+                                       .flow_label = 5,
+                                       .sgid_index = vt_gid_index(from->ctx)}};
     return ibv_create_ah(from->pd, &attr);
 }
 
@@ -27,9 +33,9 @@ static int send_to(struct ibv_ah *ah, uint32_t qpn, uint32_t qkey, uint32_t at, 
 static void sizes(void)
 {
     struct ibv_port_attr port;
-    need(ibv_query_port(a.ctx, 1, &port) == 0);
+    need(ibv_query_port(a.ctx, vt_port(), &port) == 0);
     const uint32_t mtu = 128u << port.active_mtu, all[] = {0, 1, 24, 25, 64, 1000, 1024, mtu};
-    bool right = true, grh = true;
+    bool right = true, grh = true, header = true;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         uint32_t len = all[i];
         for (uint32_t k = 0; k < len; k++)
@@ -40,11 +46,12 @@ static void sizes(void)
         right &= s.status == IBV_WC_SUCCESS && s.wr_id == 5 && r.status == IBV_WC_SUCCESS && r.wr_id == i &&
                  r.opcode == IBV_WC_RECV && r.byte_len == GRH + len && r.imm_data == htonl(0x01020304) &&
                  (r.wc_flags & IBV_WC_WITH_IMM) && !memcmp(b.buf + GRH, a.buf, len) && b.buf[GRH + len] == 0x55;
-        grh &= (r.wc_flags & IBV_WC_GRH) && r.src_qp == a.qp->qp_num && r.qp_num == b.qp->qp_num && r.slid == 0 &&
-               r.sl == (0x8 | 2) && b.buf[20] == 0x45;
+        grh &= (r.wc_flags & IBV_WC_GRH) && r.src_qp == a.qp->qp_num && r.qp_num == b.qp->qp_num;
+        header &= r.slid == 0 && r.sl == (0x8 | 2) && b.buf[20] == 0x45;
     }
     ok(right, "messages of 0 bytes to one MTU arrive, behind 40 bytes");
-    ok(grh, "those are the IPv4 header, as the completion says, too; it names the sender's QP");
+    ok(grh, "the completion says so, and names the sender's QP");
+    ok_pumice(header, "they are the IPv4 header, as the completion says, too");
     ok(send_to(to_b, b.qp->qp_num, VT_QKEY, 0, mtu + 1, 0) != 0 || vt_next(a.scq).status == IBV_WC_LOC_LEN_ERR,
        "more than an MTU is refused or fails locally");
     struct ibv_qp_attr attr;
@@ -86,6 +93,8 @@ static void dropped(void)
 /* The network has lost it, for all that the sender knows. */
 static void unreachable(void)
 {
+    if (!vt_own("an address handle to an address without a route"))
+        return;
     union ibv_gid nowhere = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 192, [13] = 0, [14] = 2, [15] = 1}};
     struct ibv_ah *ah = ah_to(&a, &nowhere);
     need(ah && vt_end_recv(&b, 3, 0, 1024) == 0 && send_to(ah, b.qp->qp_num, VT_QKEY, 0, 8, 0) == 0);
@@ -98,18 +107,20 @@ static void unreachable(void)
 static void refused(void)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {.rkey = 1}};
-    ok(vt_end_post(&a, &wr, 0, 8) == EINVAL, "an RDMA WRITE: EINVAL");
+    ok(vt_fails(vt_end_post(&a, &wr, 0, 8), EINVAL), "an RDMA WRITE: EINVAL");
     wr.opcode = IBV_WR_SEND;
     wr.wr.ud.ah = NULL;
-    ok(vt_end_post(&a, &wr, 0, 8) == EINVAL, "a SEND without address handle: EINVAL");
+    ok_pumice(vt_end_post(&a, &wr, 0, 8) == EINVAL, "a SEND without address handle: EINVAL");
     union ibv_gid gid = {.raw = {0xfd, 1}};
     errno = 0;
-    ok(!ah_to(&a, &gid) && errno == EINVAL, "an address of another family than the source: EINVAL");
+    ok(vt_none(ah_to(&a, &gid), EINVAL), "an address of another family than the source: EINVAL");
 }
 
 /* If a program asks for explanations, one names the GID, index and address that don't fit together. */
 static void explained(void)
 {
+    if (!vt_own("explanations of the client library"))
+        return;
     char said[512] = "";
     union ibv_gid gid = {.raw = {0xfd, 1}};
     struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = a.gid, .sgid_index = 99}};
@@ -137,10 +148,11 @@ static void answers(void)
     struct ibv_wc wc = vt_next(b.rcq);
     struct ibv_ah_attr attr;
     need(wc.status == IBV_WC_SUCCESS);
-    ok(ibv_init_ah_from_wc(b.ctx, 1, &wc, (struct ibv_grh *)(void *)b.buf, &attr) == 0 && attr.is_global &&
-           !memcmp(&attr.grh.dgid, &a.gid, 16) && attr.grh.sgid_index == 0 && attr.port_num == 1,
+    ok(ibv_init_ah_from_wc(b.ctx, vt_port(), &wc, (struct ibv_grh *)(void *)b.buf, &attr) == 0 && attr.is_global &&
+           !memcmp(&attr.grh.dgid, &a.gid, 16) && attr.grh.sgid_index == vt_gid_index(b.ctx) &&
+           attr.port_num == vt_port(),
        "ibv_init_ah_from_wc finds the sender and our own GID");
-    struct ibv_ah *back = ibv_create_ah_from_wc(b.pd, &wc, (struct ibv_grh *)(void *)b.buf, 1);
+    struct ibv_ah *back = ibv_create_ah_from_wc(b.pd, &wc, (struct ibv_grh *)(void *)b.buf, vt_port());
     need(back);
     strcpy(b.buf + 2048, "answer");
     struct ibv_send_wr wr = {.opcode = IBV_WR_SEND,
@@ -151,6 +163,8 @@ static void answers(void)
     ok(wc.status == IBV_WC_SUCCESS && wc.byte_len == GRH + 7 && !strcmp(a.buf + 4096 + GRH, "answer"),
        "the answer arrives");
     ok(ibv_destroy_ah(back) == 0, "its handle goes");
+    if (!vt_own("headers that do not come from the device"))
+        return;
     memset(b.buf, 0, GRH);
     ok(ibv_init_ah_from_wc(b.ctx, 1, &wc, (struct ibv_grh *)(void *)b.buf, &attr) == -1 &&
            !ibv_create_ah_from_wc(b.pd, &wc, (struct ibv_grh *)(void *)b.buf, 1),
@@ -191,13 +205,15 @@ static void extended(void)
     ibv_wr_start(q);
     ibv_wr_rdma_write(q, 1, 2);
     ibv_wr_set_sge(q, x.mr->lkey, (uintptr_t)x.buf, 4);
-    ok(ibv_wr_complete(q) == EINVAL, "an RDMA WRITE: EINVAL");
+    ok(vt_fails(ibv_wr_complete(q), EINVAL), "an RDMA WRITE: EINVAL");
     ibv_destroy_ah(ah);
     ok(vt_end_close(&x), "that QP is closed");
 }
 
 static void test(struct ibv_context *ca, struct ibv_context *cb)
 {
+    vt_needs(ca, VT_UNRELIABLE);
+    vt_needs(cb, VT_UNRELIABLE);
     vt_end_open(&a, ca);
     vt_end_open(&b, cb);
     need((a.qp = vt_end_qp(&a, IBV_QPT_UD, NULL, 0)) && (b.qp = vt_end_qp(&b, IBV_QPT_UD, NULL, 0)));

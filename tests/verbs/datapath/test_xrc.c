@@ -320,6 +320,8 @@ static void extended(void)
 
 static void test(struct ibv_context *ca, struct ibv_context *cb)
 {
+    vt_needs(ca, VT_XRC);
+    vt_needs(cb, VT_XRC);
     vt_end_open(&a, ca);
     vt_end_open(&b, cb);
     need((domain = anonymous(cb)));

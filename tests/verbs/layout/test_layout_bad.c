@@ -266,6 +266,7 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
 
 int main(void)
 {
+    VT_OWN("layouts of libpumice");
     _Static_assert(ROWS >= 40, "every rule, and its edges");
     return vt_both(test);
 }

@@ -164,6 +164,7 @@ static void others(void)
 
 int main(void)
 {
+    VT_OWN("layouts of libpumice");
     struct ibv_context *ctx = vt_open();
     vt_end_open(&a, ctx);
     vt_end_open(&b, ctx);

@@ -160,5 +160,6 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
 
 int main(void)
 {
+    VT_OWN("layouts of libpumice");
     return vt_both(test);
 }

@@ -155,5 +155,6 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
 
 int main(void)
 {
+    VT_OWN("layouts of libpumice");
     return tm_everywhere(test);
 }

@@ -126,6 +126,7 @@ static void events(void)
 
 int main(void)
 {
+    VT_OWN("cancelled threads in calls of the client library");
     struct ibv_srq_init_attr a = {.attr = {.max_wr = 16, .max_sge = 1}};
     struct ibv_wc wc;
     ctx = vt_open();

@@ -43,6 +43,7 @@ static bool flushed(struct ibv_cq *cq, int num, uint64_t first)
 
 int main(void)
 {
+    VT_OWN("the death of the daemon");
     const char *pid = getenv("VT_DAEMON_PID");
     if (!pid) {
         printf("skip - VT_DAEMON_PID is not set\n");

@@ -73,6 +73,7 @@ static bool in_child(int (*f)(void))
 
 int main(void)
 {
+    VT_OWN("the copy of a context in a child");
     struct ibv_context *ctx = vt_open();
     vt_pair_make(&p, ctx, NULL);
     vt_connect(&p);

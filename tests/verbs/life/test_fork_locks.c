@@ -113,6 +113,7 @@ static bool meanwhile(void *(*thread)(void *), void *arg, bool (*call)(void))
 
 int main(void)
 {
+    VT_OWN("locks of the client library");
     struct ibv_cq_init_attr_ex a = {.cqe = 16};
     struct vt_pair p = {0};
     char *own = getenv("PUMICE_SOCKET"), *peer = getenv("VT_PEER_SOCKET");

@@ -51,6 +51,7 @@ static bool tells(const char *text, const char *path)
 
 int main(void)
 {
+    VT_OWN("the hint without a daemon");
     ok(tells(SAID("PUMICE_SOCKET", "/nonexistent/x.sock"), "/nonexistent/x.sock "),
        "one hint, with PUMICE_SOCKET's path");
     ok(tells(SAID("PUMICE_LAB", "/nonexistent"), "/nonexistent/host0.sock "), "a lab: host 0 by default");

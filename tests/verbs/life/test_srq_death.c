@@ -159,6 +159,7 @@ static void check_pds(void)
 
 int main(void)
 {
+    VT_OWN("the death of the daemon");
     const char *pid = getenv("VT_DAEMON_PID");
     struct ibv_async_event ev;
     struct ibv_wc wc[8];

@@ -184,6 +184,7 @@ static int look(const char *where, const char *pages)
 
 int main(int argc, char **argv)
 {
+    VT_OWN("huge pages of the client library");
     if (argc == 3)
         return look(argv[1], argv[2]);
     static const char *const ours[] = {"PUMICE_HUGE_PAGES", "GLIBC_TUNABLES",         "MALLOC_TOP_PAD_",

@@ -6,6 +6,7 @@
 #define HIGH 0x123456789000u /* an address that this process has nothing at */
 
 static struct vt_end a, b;
+static int all_access; /* all rights of a region of b's */
 
 static void connect_again(void)
 {
@@ -34,7 +35,7 @@ static int refused(uint64_t addr, uint32_t rkey)
 
 static void elsewhere(void)
 {
-    struct ibv_mr *mr = ibv_reg_mr_iova(b.pd, b.buf + 256, 512, HIGH, VT_ALL_ACCESS);
+    struct ibv_mr *mr = ibv_reg_mr_iova(b.pd, b.buf + 256, 512, HIGH, all_access);
     need(mr && mr->addr == b.buf + 256 && mr->length == 512);
     uint32_t key = mr->rkey;
     connect_again();
@@ -63,13 +64,13 @@ static void elsewhere(void)
 
 static void zero_based(void)
 {
-    struct ibv_mr *mr = ibv_reg_mr(b.pd, b.buf + 1024, 64, VT_ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
+    struct ibv_mr *mr = ibv_reg_mr(b.pd, b.buf + 1024, 64, all_access | IBV_ACCESS_ZERO_BASED);
     need(mr);
     ok(write_to(0, mr->rkey, "zero   ") == IBV_WC_SUCCESS && !memcmp(b.buf + 1024, "zero   ", 8),
        "a zero-based region's addresses are offsets");
     ok(refused((uintptr_t)b.buf + 1024, mr->rkey) && refused(57, mr->rkey), "and nothing else");
     need(ibv_dereg_mr(mr) == 0);
-    mr = ibv_reg_mr(b.pd, b.buf, 0, VT_ALL_ACCESS);
+    mr = ibv_reg_mr(b.pd, b.buf, 0, all_access);
     ok(mr && refused((uintptr_t)b.buf, mr->rkey), "a region of no bytes opens nothing");
     struct ibv_send_wr wr = {
         .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED, .wr.rdma = {.remote_addr = 1, .rkey = 12345}};
@@ -81,14 +82,19 @@ static void zero_based(void)
 /* Each change counts for what comes after it, and the key stays. */
 static void anew(void)
 {
-    struct ibv_mr *mr = ibv_reg_mr(b.pd, b.buf + 2048, 64, VT_ALL_ACCESS);
+    struct ibv_mr *mr = ibv_reg_mr(b.pd, b.buf + 2048, 64, all_access);
     struct ibv_pd *other = ibv_alloc_pd(b.ctx);
     need(mr && other);
     uint32_t key = mr->rkey;
     uint64_t old = (uintptr_t)b.buf + 2048, new = (uintptr_t)b.buf + 4096;
     ok(write_to(old, key, "first  ") == IBV_WC_SUCCESS, "a region");
-    ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, b.buf + 4096, 64, 0) == 0 && mr->rkey == key,
-       "it gets another place");
+    int rc = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, b.buf + 4096, 64, 0);
+    if (rc && vt_unsupported(errno) && !vt_is_pumice()) {
+        printf("# skipped: regions that are registered again: ibv_rereg_mr is not supported (%s)\n", strerror(errno));
+        need(ibv_dereg_mr(mr) == 0 && ibv_dealloc_pd(other) == 0);
+        return;
+    }
+    ok(rc == 0 && mr->rkey == key, "it gets another place");
     ok(refused(old, key) && write_to(new, key, "moved  ") == IBV_WC_SUCCESS && !memcmp(b.buf + 4096, "moved  ", 8) &&
            !memcmp(b.buf + 2048, "first  ", 8),
        "the key leads there, and not to the old one");
@@ -96,7 +102,7 @@ static void anew(void)
                0 &&
            refused(new, key),
        "without REMOTE_WRITE it is refused");
-    ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS, other, NULL, 0, VT_ALL_ACCESS) == 0 &&
+    ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS, other, NULL, 0, all_access) == 0 &&
            refused(new, key),
        "so is it in another protection domain");
     ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, b.pd, NULL, 0, 0) == 0 &&
@@ -110,6 +116,7 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
 {
     vt_end_open(&a, ca);
     vt_end_open(&b, cb);
+    all_access = vt_access(cb);
     elsewhere();
     zero_based();
     anew();

@@ -71,7 +71,7 @@ static void type1(void)
        "bound anew it lets other things through");
     ok(write_at(1024, old, 7) == IBV_WC_REM_ACCESS_ERR, "the old rkey: remote access error");
     connect_again();
-    ok(ibv_dereg_mr(b.mr) == EBUSY, "the region beneath is busy");
+    ok(vt_fails(ibv_dereg_mr(b.mr), EBUSY), "the region beneath is busy");
     need(bind1(mw, range(2048, 0, 0), 9) == 0 && vt_next(b.scq).status == IBV_WC_SUCCESS);
     ok(write_at(2048, mw->rkey, 7) == IBV_WC_REM_ACCESS_ERR, "a bind of length 0 unbinds");
     connect_again();
@@ -82,10 +82,11 @@ static void type1(void)
             right &= write_at(i * 8, mw->rkey, 8) == IBV_WC_SUCCESS;
     }
     ok(right, "1000 times bound");
-    ok(bind1(mw, range(0, 8, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED), 1) == EINVAL,
+    ok(vt_fails(bind1(mw, range(0, 8, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED), 1), EINVAL),
        "a zero-based window of type 1: EINVAL");
-    ok(bind2(mw, mw->rkey + 1, range(0, 8, IBV_ACCESS_REMOTE_WRITE)) == EINVAL, "type 1 by ibv_post_send: EINVAL");
-    ok(ibv_dealloc_pd(b.pd) == EBUSY, "the PD is busy");
+    ok(vt_fails(bind2(mw, mw->rkey + 1, range(0, 8, IBV_ACCESS_REMOTE_WRITE)), EINVAL),
+       "type 1 by ibv_post_send: EINVAL");
+    ok(vt_fails(ibv_dealloc_pd(b.pd), EBUSY), "the PD is busy");
     ok(ibv_dealloc_mw(mw) == 0, "the window goes, though bound");
 }
 
@@ -138,15 +139,15 @@ static void type2(void)
 static void refused(void)
 {
     errno = 0;
-    ok(!ibv_alloc_mw(b.pd, (enum ibv_mw_type)3) && errno == EINVAL, "a window of type 3: EINVAL");
+    ok(vt_none(ibv_alloc_mw(b.pd, (enum ibv_mw_type)3), EINVAL), "a window of type 3: EINVAL");
     struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1), *w2 = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
     struct ibv_mw_bind bind = {.bind_info = range(0, 64, IBV_ACCESS_REMOTE_WRITE)};
     need(mw && w2);
-    ok(ibv_bind_mw(b.qp, w2, &bind) == EINVAL, "ibv_bind_mw of type 2: EINVAL");
+    ok(vt_fails(ibv_bind_mw(b.qp, w2, &bind), EINVAL), "ibv_bind_mw of type 2: EINVAL");
     struct ibv_mr *plain = ibv_reg_mr(b.pd, b.buf, 4096, IBV_ACCESS_LOCAL_WRITE);
     struct ibv_mw_bind_info info = range(0, 64, IBV_ACCESS_REMOTE_WRITE);
     info.mr = plain;
-    ok(bind1(mw, info, 1) == EINVAL || vt_next(b.scq).status == IBV_WC_MW_BIND_ERR,
+    ok(vt_fails(bind1(mw, info, 1), EINVAL) || vt_next(b.scq).status == IBV_WC_MW_BIND_ERR,
        "a region that allows no windows: refused");
     connect_again();
     ok(bind1(mw, range(VT_BUF - 8, 16, IBV_ACCESS_REMOTE_WRITE), 1) == 0 && vt_next(b.scq).status == IBV_WC_MW_BIND_ERR,
@@ -156,7 +157,7 @@ static void refused(void)
     struct ibv_mw *foreign = ibv_alloc_mw(other, IBV_MW_TYPE_1);
     need(foreign);
     info = range(0, 64, IBV_ACCESS_REMOTE_WRITE);
-    ok(bind1(foreign, info, 1) == EPERM, "a window and a region of different PDs: EPERM");
+    ok(vt_fails(bind1(foreign, info, 1), EPERM), "a window and a region of different PDs: EPERM");
     need(ibv_dealloc_mw(foreign) == 0 && ibv_dealloc_pd(other) == 0);
     need(ibv_dereg_mr(plain) == 0 && ibv_dealloc_mw(mw) == 0 && ibv_dealloc_mw(w2) == 0);
 }
@@ -192,20 +193,28 @@ static void extended(void)
 
 static void test(struct ibv_context *ca, struct ibv_context *cb)
 {
-    struct ibv_device_attr d;
-    need(ibv_query_device(ca, &d) == 0);
-    ok(d.max_mw > 0 && (d.device_cap_flags & IBV_DEVICE_MEM_WINDOW) &&
-           (d.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B),
-       "the device has memory windows of types 1 and 2B");
+    bool one = !vt_lacks(cb, VT_MW), two = !vt_lacks(cb, VT_MW_TYPE_2);
+    ok_pumice(one && two && vt_attr(cb).orig_attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+              "the device has memory windows of types 1 and 2B");
+    if (!one && !two)
+        vt_skip("no memory windows (max_mw, device_cap_flags)");
     vt_end_open(&a, ca);
     vt_end_open(&b, cb);
     connect_again();
-    type1();
+    if (one)
+        type1();
+    else
+        printf("# skipped: windows of type 1: %s\n", vt_lacks(cb, VT_MW));
     connect_again();
-    type2();
+    if (two)
+        type2();
+    else
+        printf("# skipped: windows of type 2: %s\n", vt_lacks(cb, VT_MW_TYPE_2));
     connect_again();
-    refused();
-    extended();
+    if (one && two)
+        refused();
+    if (two)
+        extended();
     ok(vt_end_close(&a) && vt_end_close(&b), "all is closed");
 }
 

@@ -6,13 +6,12 @@
 
 #include "tests/verbs/vt.h"
 
-static struct ibv_context *ctx;
 static _Atomic bool destroyed;
 
 static bool next(struct ibv_async_event *ev, enum ibv_event_type type)
 {
-    struct pollfd f = {.fd = ctx->async_fd, .events = POLLIN};
-    if (poll(&f, 1, 5000) != 1 || ibv_get_async_event(ctx, ev))
+    struct pollfd f = {.fd = vt_ctx->async_fd, .events = POLLIN};
+    if (poll(&f, 1, 5000) != 1 || ibv_get_async_event(vt_ctx, ev))
         return false;
     if (ev->event_type != type)
         printf("# got: %s\n", ibv_event_type_str(ev->event_type));
@@ -32,7 +31,7 @@ static void drained(void)
     struct ibv_async_event ev;
     struct ibv_wc wc;
     pthread_t t;
-    vt_pair_make(&p, ctx, NULL);
+    vt_pair_make(&p, vt_ctx, NULL);
     vt_connect(&p);
     need(vt_recv(&p, 1, 0, 64, 8) == 0 && vt_send(&p, 0, 1, 0, 8, IBV_SEND_SIGNALED) == 0 &&
          vt_poll(p.scq, 1, &wc) == 1);
@@ -57,11 +56,11 @@ static void drained(void)
 
 static void overrun(void)
 {
-    struct vt_pair p = {.scq = ibv_create_cq(ctx, 1, NULL, NULL, 0)};
+    struct vt_pair p = {.scq = ibv_create_cq(vt_ctx, 1, NULL, NULL, 0)};
     struct ibv_async_event ev;
     struct ibv_wc wc[8];
     need(p.scq);
-    vt_pair_make(&p, ctx, NULL);
+    vt_pair_make(&p, vt_ctx, NULL);
     vt_connect(&p);
     for (int i = 0; i < p.scq->cqe + 2; i++)
         need(vt_recv(&p, 1, 0, 64, 8) == 0 && vt_send(&p, 0, 1, 0, 8, IBV_SEND_SIGNALED) == 0);
@@ -70,12 +69,12 @@ static void overrun(void)
     while (ibv_poll_cq(p.rcq, 8, wc) > 0)
         ;
     /* A QP whose CQ is lost may have an event of its own. */
-    need(fcntl(ctx->async_fd, F_SETFL, O_NONBLOCK) == 0);
+    need(fcntl(vt_ctx->async_fd, F_SETFL, O_NONBLOCK) == 0);
     usleep(50000);
-    while (ibv_get_async_event(ctx, &ev) == 0)
+    while (ibv_get_async_event(vt_ctx, &ev) == 0)
         ibv_ack_async_event(&ev);
     ok(errno == EAGAIN, "O_NONBLOCK: EAGAIN when there are no more");
-    need(fcntl(ctx->async_fd, F_SETFL, 0) == 0);
+    need(fcntl(vt_ctx->async_fd, F_SETFL, 0) == 0);
     ok(vt_pair_end(&p), "everything is destroyed");
 }
 
@@ -85,7 +84,7 @@ static void access_error(void)
     struct vt_pair p = {0};
     struct ibv_async_event ev;
     struct ibv_wc wc;
-    vt_pair_make(&p, ctx, NULL);
+    vt_pair_make(&p, vt_ctx, NULL);
     vt_connect(&p);
     struct ibv_sge s = vt_sge(&p, 0, 8);
     struct ibv_send_wr wr = {.sg_list = &s,
@@ -107,7 +106,7 @@ static void established(void)
     struct vt_pair p = {0};
     struct ibv_async_event ev;
     struct ibv_wc wc;
-    vt_pair_make(&p, ctx, NULL);
+    vt_pair_make(&p, vt_ctx, NULL);
     for (int i = 0; i < 2; i++)
         need(vt_to_init(p.qp[i]) == 0 && vt_recv(&p, i, 0, 64, 8) == 0);
     for (int i = 0; i < 2; i++)
@@ -119,7 +118,7 @@ static void established(void)
        "the message is received and acknowledged");
     need(vt_recv(&p, 1, 0, 64, 8) == 0 && vt_send(&p, 0, 2, 0, 8, IBV_SEND_SIGNALED) == 0 &&
          vt_poll(p.scq, 1, &wc) == 1 && vt_to_rts(p.qp[1]) == 0);
-    ok(vt_no_event(ctx), "it comes once");
+    ok(vt_no_event(vt_ctx), "it comes once");
     ok(vt_pair_end(&p), "everything is destroyed");
 }
 
@@ -129,7 +128,7 @@ static void invalid_request(void)
     struct vt_pair p = {0};
     struct ibv_async_event ev;
     struct ibv_wc wc;
-    vt_pair_make(&p, ctx, NULL);
+    vt_pair_make(&p, vt_ctx, NULL);
     vt_connect(&p);
     struct ibv_qp_attr none = {.qp_access_flags = 0};
     need(ibv_modify_qp(p.qp[1], &none, IBV_QP_ACCESS_FLAGS) == 0);
@@ -154,9 +153,9 @@ static void make_events(struct vt_pair *p)
     struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
     struct ibv_srq_attr limit = {.srq_limit = 2};
     struct ibv_wc wc;
-    *p = (struct vt_pair){.pd = ibv_alloc_pd(ctx), .scq = ibv_create_cq(ctx, 1, NULL, NULL, 0)};
+    *p = (struct vt_pair){.pd = ibv_alloc_pd(vt_ctx), .scq = ibv_create_cq(vt_ctx, 1, NULL, NULL, 0)};
     need(p->pd && p->scq && (p->srq = ibv_create_srq(p->pd, &init)));
-    vt_pair_make(p, ctx, NULL);
+    vt_pair_make(p, vt_ctx, NULL);
     vt_connect(p);
     need(vt_srq_recv(p, p->srq, 0, 64, 8) == 0 && ibv_modify_srq(p->srq, &limit, IBV_SRQ_LIMIT) == 0);
     need(vt_send(p, 0, 0, 0, 8, 0) == 0 && vt_poll(p->rcq, 1, &wc) == 1);
@@ -177,25 +176,23 @@ static void unread(void)
     ibv_ack_async_event(&ev);
     bool overrun = next(&ev, IBV_EVENT_CQ_ERR) && ev.element.cq == p.scq;
     ibv_ack_async_event(&ev);
-    ok(limit && overrun && vt_no_event(ctx), "QPs go, and their unread events; others' are there, in order");
+    ok(limit && overrun && vt_no_event(vt_ctx), "QPs go, and their unread events; others' are there, in order");
     need(ibv_destroy_srq(p.srq) == 0 && ibv_dereg_mr(p.mr) == 0 && ibv_destroy_cq(p.scq) == 0 &&
          ibv_destroy_cq(p.rcq) == 0 && ibv_dealloc_pd(p.pd) == 0);
     free(p.buf);
     make_events(&p);
-    ok(vt_pair_end(&p) == false && errno == EBUSY && !vt_no_event(ctx), "all go but an SRQ and what it needs");
-    ok(ibv_destroy_srq(p.srq) == 0 && vt_no_event(ctx), "and when that goes, nothing is left to read");
+    ok(vt_pair_end(&p) == false && errno == EBUSY && !vt_no_event(vt_ctx), "all go but an SRQ and what it needs");
+    ok(ibv_destroy_srq(p.srq) == 0 && vt_no_event(vt_ctx), "and when that goes, nothing is left to read");
     need(ibv_dealloc_pd(p.pd) == 0);
 }
 
 int main(void)
 {
-    ctx = vt_open();
-    drained();
-    established();
-    invalid_request();
-    access_error();
-    overrun();
-    unread();
-    ok(ibv_close_device(ctx) == 0, "close");
+    vt_part("a send queue that is drained", drained);
+    vt_part("a packet in RTR", established);
+    vt_part("an invalid request", invalid_request);
+    vt_part("an access error", access_error);
+    vt_part("a CQ that overruns", overrun);
+    vt_part("unread events", unread);
     return vt_failed;
 }

@@ -42,6 +42,7 @@ static int (*theirs(void *lib, const char *name))(int)
 
 int main(void)
 {
+    VT_OWN("names and rates of the client library");
     ok(distinct(status, 0, IBV_WC_TM_RNDV_INCOMPLETE, "unknown"), "completion statuses");
     ok(distinct(event, 0, IBV_EVENT_WQ_FATAL, "unknown"), "events");
     ok(distinct(port, 0, IBV_PORT_ACTIVE_DEFER, "unknown"), "port states");

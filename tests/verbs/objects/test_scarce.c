@@ -119,6 +119,7 @@ static void no_address_space(void)
 
 int main(void)
 {
+    VT_OWN("a process without descriptors or address space");
     struct ibv_xrcd_init_attr domain = {
         .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
     ctx = vt_open();

@@ -334,6 +334,7 @@ static void daemon_gone(void)
 
 int main(void)
 {
+    VT_OWN("counters as files of the client library");
     struct ibv_context *a = vt_open(), *b = vt_open_peer();
     snprintf(port, sizeof(port), "%s/ports/1", a->device->ibdev_path);
     names();

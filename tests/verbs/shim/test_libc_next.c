@@ -183,6 +183,7 @@ static void cancelled(void)
 
 int main(int argc, char **argv)
 {
+    VT_OWN("functions of the C library that the client library wraps");
     if (argc > 1)
         return before_constructors && calls() ? 0 : 1;
     while_loading();

@@ -135,6 +135,7 @@ static void one(const struct look *l, enum end end)
 
 int main(int argc, char **argv)
 {
+    VT_OWN("the hint about rdma_cm");
     if (argc > 3)
         return look((enum end)(argv[2][0] - '0'), argv[3]);
     ibv_close_device(vt_open());

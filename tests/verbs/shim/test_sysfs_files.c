@@ -126,6 +126,7 @@ static void others_not(const char *name)
 
 int main(void)
 {
+    VT_OWN("files of sysfs from the client library");
     int num;
     struct ibv_device **list = ibv_get_device_list(&num);
     if (!list || num == 0) {

@@ -208,6 +208,7 @@ int main(void)
 {
     struct tm_side e;
     ctx = vt_open();
+    vt_needs(ctx, VT_TAG_MATCHING);
     capabilities();
     tm_side_open(&e, ctx);
     creation(&e);

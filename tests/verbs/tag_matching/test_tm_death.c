@@ -231,6 +231,7 @@ static void test(struct ibv_context *a, struct ibv_context *b)
 
 int main(int argc, char **argv)
 {
+    VT_OWN("packets that the daemon loses for a test");
     if (argc > 1)
         return be_sender();
     self = argv[0];

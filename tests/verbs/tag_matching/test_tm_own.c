@@ -286,5 +286,6 @@ static void test(struct ibv_context *a, struct ibv_context *b)
 
 int main(void)
 {
+    VT_OWN("send requests on queue pairs of a matching list");
     return tm_everywhere(test);
 }

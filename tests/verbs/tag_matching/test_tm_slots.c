@@ -146,5 +146,6 @@ static void test(struct ibv_context *a, struct ibv_context *b)
 
 int main(void)
 {
+    VT_OWN("slots of the list, and packets that the daemon loses for a test");
     return tm_everywhere(test);
 }

@@ -32,6 +32,7 @@ static bool line(const char *text, const char *first, const char *second, const 
 
 int main(void)
 {
+    VT_OWN("reports of the command about matching lists");
     struct ibv_context *ctx = vt_open();
     struct tm_pair p;
     const char *out = pumice("tm list");
