@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "src/verbs/base/cancel.h"
+#include "src/verbs/control/event_ack.h"
 #include "src/verbs/objects/cq.h"
 #include "src/verbs/objects/srq.h"
 #include "src/verbs/session/context.h"
@@ -153,31 +154,22 @@ VB_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_
     }
 }
 
-/* Counts one more event of an object as acknowledged, and wakes the thread that waits to destroy the object. */
-static void acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
-{
-    pthread_mutex_lock(mutex);
-    (*completed)++;
-    pthread_cond_signal(cond);
-    pthread_mutex_unlock(mutex);
-}
-
 VB_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
     switch (object_of(event->event_type)) {
     case EVENT_OF_CQ: {
         struct ibv_cq *cq = event->element.cq;
-        acknowledge(&cq->mutex, &cq->cond, &cq->async_events_completed);
+        vb_event_ack(&cq->mutex, &cq->cond, &cq->async_events_completed, 1);
         break;
     }
     case EVENT_OF_QP: {
         struct ibv_qp *qp = event->element.qp;
-        acknowledge(&qp->mutex, &qp->cond, &qp->events_completed);
+        vb_event_ack(&qp->mutex, &qp->cond, &qp->events_completed, 1);
         break;
     }
     case EVENT_OF_SRQ: {
         struct ibv_srq *srq = event->element.srq;
-        acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
+        vb_event_ack(&srq->mutex, &srq->cond, &srq->events_completed, 1);
         break;
     }
     case EVENT_OF_PORT:

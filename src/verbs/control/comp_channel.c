@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "src/verbs/control/comp_channel.h"
+#include "src/verbs/control/event_ack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -111,8 +112,5 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
 
 VB_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int num)
 {
-    pthread_mutex_lock(&cq->mutex);
-    cq->comp_events_completed += num;
-    pthread_cond_signal(&cq->cond);
-    pthread_mutex_unlock(&cq->mutex);
+    vb_event_ack(&cq->mutex, &cq->cond, &cq->comp_events_completed, num);
 }

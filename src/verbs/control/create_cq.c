@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "src/verbs/control/create_cq.h"
+#include "src/verbs/control/event_ack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -184,15 +185,6 @@ int vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
     return vb_err(vb_call_simple(vb_ctx(cq->context), PM_OP_MODIFY_CQ, &req, sizeof(req), NULL, 0));
 }
 
-/* Waits until the application has acknowledged all its events. */
-static void await_acks(struct vb_cq *cq)
-{
-    pthread_mutex_lock(&cq->cq.mutex);
-    while (cq->cq.comp_events_completed != cq->comp_events || cq->cq.async_events_completed != cq->async_events)
-        pthread_cond_wait(&cq->cq.cond, &cq->cq.mutex);
-    pthread_mutex_unlock(&cq->cq.mutex);
-}
-
 VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 {
     struct vb_cq *cq = vb_cq(ibcq);
@@ -214,7 +206,8 @@ VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
         if (ibcq->channel)
             ibcq->channel->refcnt--;
         pthread_mutex_unlock(&c->lock);
-        await_acks(cq);
+        vb_event_await_acks(&ibcq->mutex, &ibcq->cond, &ibcq->comp_events_completed, cq->comp_events);
+        vb_event_await_acks(&ibcq->mutex, &ibcq->cond, &ibcq->async_events_completed, cq->async_events);
     } else if (ibcq->channel) {
         ibcq->channel->refcnt--;
     }

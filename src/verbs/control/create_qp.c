@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "src/verbs/control/create_qp.h"
+#include "src/verbs/control/event_ack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -335,10 +336,7 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
         vb_cq_detach(qp);
         unpublish(c, qp);
         vb_cq_unlock_pair(scq, rcq);
-        pthread_mutex_lock(&ibqp->mutex);
-        while (ibqp->events_completed != qp->async_events)
-            pthread_cond_wait(&ibqp->cond, &ibqp->mutex);
-        pthread_mutex_unlock(&ibqp->mutex);
+        vb_event_await_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed, qp->async_events);
     }
     discard(qp);
     return 0;

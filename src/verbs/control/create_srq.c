@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "src/verbs/control/create_srq.h"
+#include "src/verbs/control/event_ack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -332,10 +333,7 @@ VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
         pthread_mutex_unlock(&c->lock);
         if (srq->cq)
             vb_cq_unlock(srq->cq);
-        pthread_mutex_lock(&ibsrq->mutex);
-        while (ibsrq->events_completed != srq->async_events)
-            pthread_cond_wait(&ibsrq->cond, &ibsrq->mutex);
-        pthread_mutex_unlock(&ibsrq->mutex);
+        vb_event_await_acks(&ibsrq->mutex, &ibsrq->cond, &ibsrq->events_completed, srq->async_events);
     }
     munmap(srq->page, srq->size);
     vb_pd_free(ibsrq->pd, srq->reqs, VB_ALLOC_SRQ);
