@@ -49,6 +49,10 @@ out=$(BUILD=$dir/build ONLY='e2e/kind/p*' "$dir/tests/run.sh" unit e2e 2>&1)
 is "exit code when nothing failed" $? 0
 has "totals of some" "$(tail -n 1 <<<"$out")" "2 passed (0 Criterion tests in them), 2 skipped, 0 failed, in "
 
+out=$(BUILD=$dir/build ONLY='e2e/kind/p*|unit/part/x*' "$dir/tests/run.sh" unit e2e 2>&1)
+is "exit code when a pattern has no test" $? 1
+is "the pattern without a test" "$(tail -n 1 <<<"$out")" "no test has a name that matches: unit/part/x*"
+
 out=$(BUILD=$dir/build SANITIZED=yes ONLY='e2e/*/install' "$dir/tests/run.sh" e2e 2>&1)
 is "exit code when nothing was run" $? 1
 has "nothing was run" "$(tail -n 1 <<<"$out")" "nothing was run"

@@ -16,7 +16,7 @@
 # The exit code is 0 if nothing failed. The totals are a line "N passed ..., N skipped, N failed, in N s"; the names of what failed follow.
 # From the environment:
 #   BUILD         the folder of the build (build)
-#   ONLY          patterns, separated by |: run only the tests whose names match one of them
+#   ONLY          patterns, separated by |: run only the tests whose names match one of them. A pattern without a test is a failure
 #   SANITIZED     not empty: this is a build with a sanitizer
 #   SIM_ARGS      arguments for the simulator
 #   TEST_TIMEOUT  seconds that each test may take
@@ -33,9 +33,16 @@ passed=0 failed=0 skipped=0 criterion=0
 failures=
 skips=() # a line "name: why" for each test and each part that is skipped
 
-# chosen NAME: does it match ONLY?
+# chosen NAME: does it match ONLY? Remembers which patterns of ONLY have matched.
+unmatched=()
+[[ ${ONLY:-} == *[\(\[]* ]] || IFS='|' read -ra unmatched <<<"${ONLY:-}" # a pattern in brackets may have a | of its own
 chosen()
 {
+    local i
+    # shellcheck disable=SC2053
+    for i in "${!unmatched[@]}"; do
+        [[ $1 != ${unmatched[i]} ]] || unset "unmatched[$i]"
+    done
     # shellcheck disable=SC2053
     [[ $1 == @(${ONLY:-*}) ]]
 }
@@ -248,5 +255,9 @@ if [ $failed -gt 0 ]; then
 fi
 if [ $((passed + skipped)) -eq 0 ]; then
     echo "nothing was run"
+    exit 1
+fi
+if [ ${#unmatched[@]} -gt 0 ]; then
+    echo "no test has a name that matches: ${unmatched[*]}"
     exit 1
 fi
