@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Registration of memory, and allocation of memory windows, for the engine's owner. */
+/* Registration of memory, and allocation of memory windows, for the engine's owner. The owner knows the engine, but not
+ * its key table. So these functions only pass the calls on to memory/key.h and memory/mw.h. */
 #ifndef PUMICE_DAEMON_CORE_CONTROL_KEYS_H
 #define PUMICE_DAEMON_CORE_CONTROL_KEYS_H
 
