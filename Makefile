@@ -314,6 +314,14 @@ test-mpi-long: deps-mpi
 	$(SUBMAKE) all mpi-programs
 	+@BUILD=$(BUILD) tests/mpi/run.py --long $(MPI_ARGS)
 
+# The client library with other releases of rdma-core: the table of symbols, and provider libraries. With RDMA_CORE=DIR, a
+# source tree of rdma-core, also its examples and its test suite.
+.PHONY: test-rdma-core
+test-rdma-core: deps-test
+	@[ -z "$(RDMA_CORE)" ] || .ci/deps rdma-core
+	$(SUBMAKE) all
+	+@BUILD=$(BUILD) tests/rdma_core/run.py $(if $(RDMA_CORE),--rdma-core "$(RDMA_CORE)")
+
 # Runs the simulator for SOAK_SECONDS with new seeds.
 .PHONY: sim-soak
 sim-soak: deps-test
@@ -501,6 +509,7 @@ help:
 	@echo 'make test-verbs DEVICE=NAME  the verbs tests on any RDMA device of this machine (PEER: a second one; docs/conformance.md)'
 	@echo 'make test-captured  captures of all programs of the verbs suite, judged by the linter and by tshark (some minutes)'
 	@echo 'make test-systemd   the Debian package under a real systemd, in a container (as root; the first time some minutes)'
+	@echo 'make test-rdma-core  the library with other releases of rdma-core; RDMA_CORE=DIR: also the examples and tests of that source tree'
 	@echo 'make test-mpi       Open MPI, MPICH and UCX on Pumice (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall removes it'
 	@echo 'make deb            Debian packages, in build/deb'
