@@ -184,6 +184,12 @@ $(ENDURANCE): $(call obj,$(ENDURANCE_SRC))
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -libverbs -lpthread
 
+# The odd cases between Pumice and another device. One program for both ends.
+ODD := $(BUILD)/tests/rxe/odd
+$(ODD): $(call obj,$(wildcard tests/rxe/odd/*.c))
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
+
 # Examples, and the programs of the soak test: one file each, also linked with the system's library.
 EXAMPLE_BIN := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
 SOAK_BIN := $(patsubst tests/soak/%.c,$(BUILD)/tests/soak/%,$(wildcard tests/soak/*.c))
@@ -257,7 +263,7 @@ demo: deps
 	@PUMICE=$(PUMICE) examples/demo.sh
 
 .PHONY: tests
-tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
+tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(ODD)
 
 .PHONY: test test-unit test-sim test-verbs test-e2e
 test: deps-test deps-mpi
@@ -292,6 +298,13 @@ test-e2e: deps-test deps-mpi
 test-systemd: deb
 	@.ci/deps systemd
 	@BUILD=$(BUILD) tests/systemd/run.sh
+
+# Pumice beside the soft-RoCE of a Linux kernel in a virtual machine, in both directions. Some twenty minutes without KVM.
+# RXE_ARGS: options of tests/rxe/run.py.
+.PHONY: test-rxe
+test-rxe: deps-rxe
+	$(SUBMAKE) all $(ENDURANCE) $(ODD)
+	@BUILD=$(BUILD) tests/rxe/run.py $(RXE_ARGS)
 
 # Captures all programs of the verbs suite, with both paths inside a device. `make test` checks most of these captures.
 .PHONY: test-captured
@@ -510,6 +523,7 @@ help:
 	@echo 'make test-captured  captures of all programs of the verbs suite, judged by the linter and by tshark (some minutes)'
 	@echo 'make test-systemd   the Debian package under a real systemd, in a container (as root; the first time some minutes)'
 	@echo 'make test-rdma-core  the library with other releases of rdma-core; RDMA_CORE=DIR: also the examples and tests of that source tree'
+	@echo 'make test-rxe       beside the soft-RoCE of a Linux kernel in a virtual machine (some twenty minutes; RXE_ARGS: tests/rxe/run.py --help)'
 	@echo 'make test-mpi       Open MPI, MPICH and UCX on Pumice (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall removes it'
 	@echo 'make deb            Debian packages, in build/deb'

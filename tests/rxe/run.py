@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests Pumice beside soft-RoCE (rdma_rxe) of a Linux kernel, which runs in a virtual machine (tests/rxe/guest).
+
+    tests/rxe/run.py                         all cases, in both directions
+    tests/rxe/run.py -k ipv6 -k ib_read      cases whose name contains one of these, or matches one as an fnmatch pattern
+    tests/rxe/run.py --as client             only with Pumice as the client
+    tests/rxe/run.py --write docs/interop.md writes the result there, if all cases were run
+
+Each case is "ok", "deviates (rxe)" if soft-RoCE itself differs from the specification (deviations.py says why), or
+"failed". Exit code: 1 if a case failed, 77 if this machine can't run the guest.
+"""
+
+import argparse
+import datetime
+import fnmatch
+import os
+import re
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../e2e/lib"))
+
+import lab as labs  # noqa: E402
+import deviations  # noqa: E402
+import machine  # noqa: E402
+import report  # noqa: E402
+import table  # noqa: E402
+
+ROLES = ("client", "server")
+GID_OPTION = {"ibv": "-g", "ib": "-x", "rdma": "-g", "odd": "-g"}
+FAMILIES = (("ipv4", False), ("ipv6", True))
+
+
+def matches(name, patterns):
+    return not patterns or any(p in name or fnmatch.fnmatchcase(name, p) for p in patterns)
+
+
+class Runner:
+    def __init__(self, args, build):
+        self.args, self.build = args, build
+        self.machine = None
+        self.results = []  # report.Result
+        self.program = {"rdma_endurance": build.verbs_test("rdma_endurance"), "odd": os.path.join(build.dir, "tests", "rxe", "odd")}
+
+    # --- one pair of programs ---
+
+    def argv(self, side, argv, six, port, server):
+        """A program with device, GID index, port and address."""
+        device, index = self.machine.gid(side, six)
+        program = self.program.get(argv[0]) or labs.which(argv[0])
+        where = ["-d", device, GID_OPTION[re.split("[_]", argv[0])[0]], str(index), "-p", str(port)]
+        return [program, *argv[1:], *where] + ([server] if server else [])
+
+    def pair(self, role, argv, six, seconds, server_argv=None):
+        """Runs a pair of programs; returns their outputs (server, client) and a text for a failure, or None."""
+        port = labs.tcp_port()
+        sides = ("pumice", "rxe") if role == "server" else ("rxe", "pumice")
+        address = machine.HOST_IP if role == "server" else machine.GUEST_IP
+        argvs = (self.argv(sides[0], server_argv or argv, six, port, None), self.argv(sides[1], argv, six, port, address))
+        processes, codes = self.machine.pair_of(sides, argvs, port, seconds)
+        outputs = [p.output() if p else "" for p in processes]
+        trouble = None
+        for who, code in (("client", codes[1]), ("server", codes[0])):
+            if code != 0 and trouble is None:
+                trouble = f"the {who} did not end within {seconds:.0f} s" if code is None else f"the {who} exited with {code}"
+        logs = "".join(f"\n--- {who} ({side}): {p.line}\n{p.output()[-3000:]}" for who, side, p in zip(("server", "client"), sides, processes) if p)
+        return outputs, trouble, logs
+
+    # --- cases of programs ---
+
+    def run_program(self, case, role):
+        start, logs, trouble = time.monotonic(), "", None
+        before = self.machine.sent()
+        try:
+            if case.fault:
+                self.machine.fault(case.fault)
+            if case.netem:
+                self.machine.netem(case.netem)
+            outputs, trouble, logs = self.pair(role, case.argv, case.six, case.timeout)
+            if trouble is None:
+                case.check(*outputs)
+        except labs.Trouble as e:
+            trouble = str(e)
+        finally:
+            if case.fault:
+                self.machine.fault("off")
+            if case.netem:
+                self.machine.netem("")
+        packets, again = (b - a for a, b in zip(before, self.machine.sent()))
+        self.judge(case.name, role, trouble is None, (trouble or "") + logs, time.monotonic() - start, f", {packets} packets, {again} sent again")
+
+    # --- odd cases ---
+
+    def run_odd(self, group, six, names, role):
+        """If the program ends early, another one goes on behind the case at which it did."""
+        start = time.monotonic()
+        todo = [n for n in self.odd_names() if f"{group}/odd/{n}" in names]
+        while todo:
+            try:
+                outputs, trouble, logs = self.pair(role, ["odd", "-k", ",".join(todo)], six, 60 + 10 * len(todo), ["odd"])
+            except labs.Trouble as e:
+                outputs, trouble, logs = ("", ""), str(e), ""
+            for line in outputs[1].splitlines():
+                field = line.split("\t")
+                if len(field) == 4 and todo and field[0] == todo[0]:
+                    now = time.monotonic()
+                    self.judge(f"{group}/odd/{todo.pop(0)}", role, field[1] == "same", f"seen:     {field[2]}\nexpected: {field[3]}", now - start)
+                    start = now
+            if trouble and todo:
+                self.judge(f"{group}/odd/{todo.pop(0)}", role, False, trouble + logs, time.monotonic() - start)
+                start = time.monotonic()
+
+    def odd_names(self):
+        return subprocess.run([self.program["odd"], "-l"], capture_output=True, text=True, check=True).stdout.split()
+
+    # --- results ---
+
+    def judge(self, name, role, held, text, seconds, traffic=""):
+        known = deviations.find(name, role)
+        reason = next((d.reason for d in known if not held and d.explains(text)), "")
+        verdict = "ok" if held else "deviates" if reason else "failed"
+        result = report.Result(name, role, verdict, reason, bool(held and known))
+        self.results.append(result)
+        line = f"{result.text():9} {name}, Pumice is the {role} ({seconds:.1f} s{traffic})"
+        print(line + (f": {reason}" if reason else ""), flush=True)
+        if result.conforms:
+            print("    soft-RoCE conforms in this case: take it out of tests/rxe/deviations.py", flush=True)
+        if verdict == "failed":
+            print("    " + text.rstrip().replace("\n", "\n    "))
+            print(f"    run it alone: make test-rxe RXE_ARGS=\"--as {role} -k '{name}'\"\n", flush=True)
+
+    def names(self):
+        """The names that the command line asks for, in the order of the table."""
+        every = [c.name for c in table.all_cases() if not c.six] + [f"ipv4/odd/{n}" for n in self.odd_names()]
+        every += [c.name for c in table.all_cases() if c.six] + [f"ipv6/odd/{n}" for n in self.odd_names() if any(fnmatch.fnmatchcase(n, p) for p in table.ODD_IPV6)]
+        return every, [n for n in every if matches(n, self.args.filter) and not (self.args.exclude and matches(n, self.args.exclude))]
+
+    def run(self):
+        _, names = self.names()
+        chosen = set(names)
+        roles = [self.args.role] if self.args.role else ROLES
+        self.machine = machine.Machine(self.build, "rxe")
+        try:
+            kernel = self.machine.guest.run("uname -r").strip()
+            print(f"Linux {kernel} in the guest\n", flush=True)
+            for group, six in FAMILIES:
+                for role in roles:
+                    for case in table.all_cases():
+                        if case.name in chosen and case.six == six:
+                            self.run_program(case, role)
+                    self.run_odd(group, six, chosen, role)
+            about = report.About(kernel, self.machine.guest.run("ibv_devinfo --version 2>/dev/null; dpkg-query -W -f '${Version}' rdma-core").split()[-1],
+                                 datetime.date.today().isoformat())
+        finally:
+            self.machine.close()
+        return about
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-k", "--filter", action="append", default=[], metavar="TEXT", help="only cases with TEXT in their name")
+    parser.add_argument("-x", "--exclude", action="append", default=[], metavar="TEXT", help="not these")
+    parser.add_argument("--as", dest="role", choices=ROLES, help="what Pumice is; both if not given")
+    parser.add_argument("--list", action="store_true", help="print the names and exit")
+    parser.add_argument("--build", default=labs.default_build(), metavar="DIR", help="what to test (build)")
+    parser.add_argument("--write", metavar="FILE", help="write the result into this page, between its marks")
+    return parser.parse_args()
+
+
+def main():
+    args = parse()
+    build = labs.Build(args.build)
+    odd = os.path.join(build.dir, "tests", "rxe", "odd")
+    missing = [p for p in (*build.missing(), odd) if not os.path.exists(p)]
+    if missing:
+        print(f"not built: {' '.join(missing)}; run `make test-rxe`")
+        return 2
+    runner = Runner(args, build)
+    every, names = runner.names()
+    if args.list:
+        print("\n".join(names))
+        return 0
+    if not names:
+        print("no case has such a name; --list prints all names")
+        return 2
+    labs.end_when_told()
+    start = time.monotonic()
+    try:
+        about = runner.run()
+    except labs.Unavailable as e:
+        print(f"skip: {e}")
+        return 77
+    report.print_summary(runner.results, time.monotonic() - start)
+    if args.write and (names != every or args.role):
+        print(f"{args.write} is not written: not all cases were run")
+        return 2
+    if args.write:
+        report.write(args.write, runner.results, about)
+    return 1 if any(r.verdict == "failed" for r in runner.results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
