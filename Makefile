@@ -223,6 +223,12 @@ $(BUILD)/tests/mpi/mpich/%: tests/mpi/%.c $(MPI_H)
 	@mkdir -p $(@D)
 	$(call mpicc,mpich) -o $@ $< -lpthread
 
+# The program of libfabric, if its headers are there.
+FABRIC_BIN := $(if $(wildcard /usr/include/rdma/fabric.h),$(BUILD)/tests/mpi/fabric/datagram)
+$(BUILD)/tests/mpi/fabric/datagram: $(BUILD)/obj/tests/mpi/fabric/datagram.o
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lfabric
+
 # Several MPI programs in one.
 MPI_PARTS := p2p collectives onesided datatypes threads forks
 MPI_SUITES := $(BUILD)/tests/mpi/openmpi/suite $(BUILD)/tests/mpi/mpich/suite
@@ -316,7 +322,7 @@ test-captured: deps-test
 # `make test-mpi-matrix` runs all combinations of MPIs, transports, ranks, hosts and faults, and takes about half an hour.
 # `make test-mpi-long` measures the size of a daemon after a thousand MPI_Init. MPI_ARGS: options of tests/mpi/run.py.
 .PHONY: test-mpi test-mpi-matrix test-mpi-long mpi-programs
-mpi-programs: $(MPI_BIN)
+mpi-programs: $(MPI_BIN) $(FABRIC_BIN)
 test-mpi: deps-mpi
 	$(SUBMAKE) all mpi-programs
 	+@BUILD=$(BUILD) tests/mpi/run.py $(MPI_ARGS)

@@ -223,6 +223,8 @@ def tests_of_tools(hosts, faults):
     yield Case(f"{name}/ucx/info", hosts, faults, "rc", check="info", quick=clean2, basic=clean2)
     yield Case(f"{name}/fabric/info", hosts, faults, "ud", check="fi_info", quick=clean2, basic=clean2)
     yield Case(f"{name}/fabric/rdma_cm", hosts, faults, "ud", check="rdma_cm", quick=clean2, basic=clean2)
+    if clean2:
+        yield Case(f"{name}/fabric/name_server", hosts, faults, "ud", check="name_server", quick=True)
     for size, count in ((8, 500), (4096, 200), (65536, 100), (MIB, 20), (4 * MIB, 5)):
         yield Case(f"{name}/fabric/pingpong-{size}", hosts, faults, "ud", size=size, args=(str(count),), check="fi_pingpong", quick=clean2,
                    basic=clean2 and size in (8, 65536))
