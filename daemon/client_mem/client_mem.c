@@ -51,15 +51,24 @@ static uint64_t proc_mem_copy(int fd, bool write, const struct iovec *local, uns
         r = write ? pwritev(fd, part, (int)n, off) : preadv(fd, part, (int)n, off);
         if (r > 0)
             done += (uint64_t)r;
+        if (r == 0)
+            errno = ESRCH; /* the process has given up its memory */
         if (r < 0 || (size_t)r != remote[i].iov_len)
             break;
     }
     return done;
 }
 
+/* Does errno after a copy of 0 bytes say that there is no memory at the address? Else the process is gone. */
+static bool is_unmapped(int err)
+{
+    return err == EFAULT || err == EIO; /* of process_vm, of /proc/PID/mem */
+}
+
 uint64_t client_mem_read(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
                          const struct iovec *remote, unsigned nremote)
 {
+    errno = 0;
     if (s->path == PM_MEMORY_PROC_MEM)
         return proc_mem_copy(s->fd, false, local, nlocal, remote, nremote);
     ssize_t n = s->path == PM_MEMORY_PROCESS_VM ? process_vm_readv(s->pid, local, nlocal, remote, nremote, 0) : 0;
@@ -69,6 +78,7 @@ uint64_t client_mem_read(const struct client_mem *s, const struct iovec *local, 
 uint64_t client_mem_write(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
                           const struct iovec *remote, unsigned nremote)
 {
+    errno = 0;
     if (s->path == PM_MEMORY_PROC_MEM)
         return proc_mem_copy(s->fd, true, local, nlocal, remote, nremote);
     ssize_t n = s->path == PM_MEMORY_PROCESS_VM ? process_vm_writev(s->pid, local, nlocal, remote, nremote, 0) : 0;
@@ -174,34 +184,69 @@ static unsigned drop_front(struct iovec *v, unsigned n, uint64_t bytes)
     return n - i;
 }
 
-/* The write that contains byte `done` failed. Removes it and everything before it. */
-static void skip_failed(struct client_mem *s, uint64_t done, void (*failed)(void *ctx, uint32_t qpn), void *ctx)
+/* Bytes of both pieces in the page where the client's piece begins. Linux has no smaller pages. */
+static size_t rest_of_page(const struct iovec *local, const struct iovec *remote)
 {
-    uint64_t end = 0;
-    unsigned i = 0;
+    size_t n = CLIENT_MEM_PAGE - (uintptr_t)remote->iov_base % CLIENT_MEM_PAGE;
 
-    do {
-        end += s->local[i++].iov_len;
-    } while (end <= done && i < s->nlocal);
-    uint32_t qpn = s->qpn[i - 1];
-    s->nremote = drop_front(s->remote, s->nremote, end);
-    s->nlocal -= i;
-    memmove(s->local, s->local + i, s->nlocal * sizeof(s->local[0]));
-    memmove(s->qpn, s->qpn + i, s->nlocal * sizeof(s->qpn[0]));
-    s->waiting_bytes -= end;
-    failed(ctx, qpn);
+    n = n < remote->iov_len ? n : remote->iov_len;
+    return n < local->iov_len ? n : local->iov_len;
 }
 
-void client_mem_flush(struct client_mem *s, void (*failed)(void *ctx, uint32_t qpn), void *ctx)
+/* Removes the first `bytes` bytes of the waiting writes. */
+static void drop_writes(struct client_mem *s, uint64_t bytes)
+{
+    unsigned before = s->nlocal;
+
+    s->nremote = drop_front(s->remote, s->nremote, bytes);
+    s->nlocal = drop_front(s->local, s->nlocal, bytes);
+    memmove(s->qpn, s->qpn + (before - s->nlocal), s->nlocal * sizeof(s->qpn[0]));
+    s->waiting_bytes -= bytes;
+}
+
+void client_mem_flush(struct client_mem *s, client_mem_failed *failed, void *ctx)
 {
     while (s->nlocal) {
         uint64_t done = client_mem_write(s, s->local, s->nlocal, s->remote, s->nremote);
+        bool unmapped = is_unmapped(errno);
 
         if (done >= s->waiting_bytes)
             break;
-        skip_failed(s, done, failed, ctx);
+        if (done) { /* the next call says why it stopped */
+            drop_writes(s, done);
+            continue;
+        }
+        unmapped = unmapped && !(s->qpn[0] & CLIENT_MEM_ON_DEMAND);
+        failed(ctx, s->qpn[0] & ~CLIENT_MEM_ON_DEMAND, unmapped);
+        drop_writes(s, unmapped ? rest_of_page(s->local, s->remote) : s->local[0].iov_len);
     }
     s->nlocal = s->nremote = 0;
     s->waiting_bytes = 0;
+}
+
+enum client_mem_result client_mem_read_all(const struct client_mem *s, struct iovec *local, unsigned nlocal,
+                                           struct iovec *remote, unsigned nremote, uint64_t bytes)
+{
+    enum client_mem_result result = CLIENT_MEM_DONE;
+
+    for (;;) {
+        uint64_t done = client_mem_read(s, local, nlocal, remote, nremote);
+        bool unmapped = is_unmapped(errno);
+
+        if (done >= bytes)
+            return result;
+        if (done == 0 && !unmapped)
+            return CLIENT_MEM_FAILED;
+        if (done == 0) {
+            done = rest_of_page(local, remote);
+            memset(local->iov_base, 0, done);
+            result = CLIENT_MEM_UNMAPPED;
+        }
+        bytes -= done;
+        if (bytes == 0)
+            return result;
+        nlocal = drop_front(local, nlocal, done);
+        nremote = drop_front(remote, nremote, done);
+    }
 }
 _Static_assert(sizeof(uintptr_t) == sizeof(uint64_t), "addresses of clients are 64 bits");

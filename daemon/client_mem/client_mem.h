@@ -23,6 +23,10 @@
 #include "pumice/abi.h"
 
 #define CLIENT_MEM_IOVS IOV_MAX /* the most entries on each side of a process_vm call */
+#define CLIENT_MEM_PAGE 4096u /* Linux has no smaller pages */
+/* Set in a number of client memory: the region was registered for on-demand paging. On a NIC, it has no pinned pages. So
+ * memory that is not there is an error. */
+#define CLIENT_MEM_ON_DEMAND (1u << 31)
 
 /* The way to reach the memory that the configuration asks for. */
 enum memory_mode {
@@ -42,7 +46,7 @@ struct client_mem {
     TAILQ_ENTRY(client_mem) link; /* in the list of dirty ones */
     /* Sources of the waiting writes, in order. */
     struct iovec local[CLIENT_MEM_IOVS];
-    /* The QP that each source belongs to. */
+    /* The QP that each source belongs to; with CLIENT_MEM_ON_DEMAND, for an on-demand region. */
     uint32_t qpn[CLIENT_MEM_IOVS];
     /* Destinations of the waiting writes. Adjacent ones are merged. */
     struct iovec remote[CLIENT_MEM_IOVS];
@@ -56,7 +60,8 @@ void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, int fd, b
 void client_mem_fini(struct client_mem *s);
 
 /* Copy between local[0 … nlocal) and remote[0 … nremote), which have the same total length and at most CLIENT_MEM_IOVS
- * entries each. They return the number of bytes copied before the first byte that could not be copied. */
+ * entries each. They return the number of bytes copied before the first byte that could not be copied. If that is 0,
+ * errno says why. */
 uint64_t client_mem_read(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
                          const struct iovec *remote, unsigned nremote);
 uint64_t client_mem_write(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
@@ -66,9 +71,21 @@ uint64_t client_mem_write(const struct client_mem *s, const struct iovec *local,
  * flush first. */
 bool client_mem_defer(struct client_mem *s, uint32_t qpn, uint64_t va, const uint8_t *src, size_t len);
 
-/* Executes the waiting writes in order. Calls `failed` for each write that failed. The writes after a failed one are
- * still executed, because they may belong to other QPs. */
-void client_mem_flush(struct client_mem *s, void (*failed)(void *ctx, uint32_t qpn), void *ctx);
+/* unmapped: the bytes of one page were dropped. Else the write failed as a whole. */
+typedef void client_mem_failed(void *ctx, uint32_t qpn, bool unmapped);
+
+/* Executes the waiting writes in order. Calls `failed` for each write that failed, or met memory that its program had
+ * unmapped. The writes after it are still executed, because they may belong to other QPs. */
+void client_mem_flush(struct client_mem *s, client_mem_failed *failed, void *ctx);
+
+enum client_mem_result {
+    CLIENT_MEM_DONE,
+    CLIENT_MEM_UNMAPPED, /* some memory is not mapped: zeros stand in its place */
+    CLIENT_MEM_FAILED, /* the process is gone */
+};
+/* As client_mem_read, for all `bytes` bytes of the lists. The lists are used up. */
+enum client_mem_result client_mem_read_all(const struct client_mem *s, struct iovec *local, unsigned nlocal,
+                                           struct iovec *remote, unsigned nremote, uint64_t bytes);
 
 const char *client_mem_path_name(enum pm_memory_path path); /* "process_vm", "proc_mem", "none" */
 

@@ -3,12 +3,10 @@
 
 #include <string.h>
 
-/* Linux has no smaller pages. With larger pages spans are correct, but shorter than they could be. */
-#define PAGE 4096u
-
+/* With larger pages spans are correct, but shorter than they could be. */
 static uint64_t page_of(uint64_t va)
 {
-    return va / PAGE;
+    return va / CLIENT_MEM_PAGE;
 }
 
 static void append(struct iovec *v, unsigned *n, void *p, size_t len)
@@ -51,8 +49,12 @@ bool gather_finish(struct gather *g, const struct client_mem *s)
     bool good = true;
 
     close_span(g);
-    if (g->bytes)
-        good = client_mem_read(s, g->local, g->nlocal, g->remote, g->nremote) == g->bytes;
+    if (g->bytes) {
+        enum client_mem_result r = client_mem_read_all(s, g->local, g->nlocal, g->remote, g->nremote, g->bytes);
+
+        good = r != CLIENT_MEM_FAILED;
+        g->unmapped |= r == CLIENT_MEM_UNMAPPED;
+    }
     for (unsigned i = 0; i < g->npicks && good; i++)
         memcpy(g->pick[i].to, g->stage + g->pick[i].va, g->pick[i].len);
     g->nlocal = g->nremote = g->npicks = 0;
@@ -116,12 +118,13 @@ static void advance(struct cursor *c, size_t len, size_t range_len)
     }
 }
 
-bool gather_read(struct gather *g, const struct client_mem *s, const struct mem_segment *src, unsigned nsrc,
-                 const struct buf *dst, unsigned ndst)
+enum client_mem_result gather_read(struct gather *g, const struct client_mem *s, const struct mem_segment *src,
+                                   unsigned nsrc, const struct buf *dst, unsigned ndst)
 {
     struct cursor from = {0, 0}, to = {0, 0};
     bool good = true;
 
+    g->unmapped = false;
     while (from.at < nsrc && to.at < ndst && good) {
         size_t left_src = src[from.at].len - from.skip;
         size_t left_dst = dst[to.at].len - to.skip;
@@ -131,5 +134,6 @@ bool gather_read(struct gather *g, const struct client_mem *s, const struct mem_
         advance(&to, len, dst[to.at].len);
         advance(&from, len, src[from.at].len);
     }
-    return gather_finish(g, s) && good;
+    good = gather_finish(g, s) && good;
+    return !good ? CLIENT_MEM_FAILED : g->unmapped ? CLIENT_MEM_UNMAPPED : CLIENT_MEM_DONE;
 }

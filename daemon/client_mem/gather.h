@@ -21,6 +21,7 @@ struct gather {
     unsigned nlocal, nremote, npicks;
     uint32_t staged; /* bytes of the stage that closed spans use */
     uint64_t bytes; /* bytes of all ranges */
+    bool unmapped; /* zeros stand in place of memory that is not mapped */
     /* The span that still grows. The picks from first_pick on belong to it. */
     struct {
         uint64_t lo, hi; /* lo == hi: empty */
@@ -37,14 +38,14 @@ struct gather {
     uint8_t stage[GATHER_STAGE];
 };
 
-/* Reads the segments into the buffers: all bytes of the shorter list. False: something could not be read. */
-bool gather_read(struct gather *g, const struct client_mem *s, const struct mem_segment *src, unsigned nsrc,
-                 const struct buf *dst, unsigned ndst);
+/* Reads the segments into the buffers: all bytes of the shorter list. */
+enum client_mem_result gather_read(struct gather *g, const struct client_mem *s, const struct mem_segment *src,
+                                   unsigned nsrc, const struct buf *dst, unsigned ndst);
 
-/* The steps of gather_read. Requests a read of len bytes at va into `to`. The read may happen at once. False: something could not be read. Then
- * the results of all requests since the last gather_finish are undefined. */
+/* The steps of gather_read. Requests a read of len bytes at va into `to`. The read may happen at once. False: the
+ * process is gone. Then the results of all requests since the last gather_finish are undefined. */
 bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8_t *to, size_t len);
-/* Reads the rest. False: something could not be read. In both cases the reader is ready for new requests. */
+/* Reads the rest. False: the process is gone. In both cases the reader is ready for new requests. */
 bool gather_finish(struct gather *g, const struct client_mem *s);
 
 #endif

@@ -39,17 +39,19 @@ void mem_backend_remove(struct mem_backend *m, struct client_mem *s)
     m->client[s->number] = NULL;
 }
 
-static void remember_fault(void *ctx, uint32_t qpn)
+static void remember_fault(void *ctx, uint32_t qpn, bool unmapped)
 {
     struct mem_backend *m = ctx;
 
     for (unsigned i = 0; i < m->nfaulted; i++) {
-        if (m->faulted[i] == qpn)
+        if (m->faulted[i].qpn == qpn && m->faulted[i].unmapped == unmapped) {
+            m->faulted[i].n++;
             return;
+        }
     }
     if (m->nfaulted == m->cap) {
         unsigned cap = m->cap ? 2 * m->cap : 64;
-        uint32_t *p = realloc(m->faulted, cap * sizeof(*p));
+        struct mem_fault *p = realloc(m->faulted, cap * sizeof(*p));
 
         if (!p) {
             log_error("out of memory: cannot report a failed write of QP 0x%06x", qpn);
@@ -58,14 +60,14 @@ static void remember_fault(void *ctx, uint32_t qpn)
         m->faulted = p;
         m->cap = cap;
     }
-    m->faulted[m->nfaulted++] = qpn;
+    m->faulted[m->nfaulted++] = (struct mem_fault){.qpn = qpn, .n = 1, .unmapped = unmapped};
 }
 
-bool mem_backend_pop_fault(struct mem_backend *m, uint32_t *qpn)
+bool mem_backend_pop_fault(struct mem_backend *m, struct mem_fault *fault)
 {
     if (m->nfaulted == 0)
         return false;
-    *qpn = m->faulted[--m->nfaulted];
+    *fault = m->faulted[--m->nfaulted];
     return true;
 }
 
@@ -92,11 +94,22 @@ bool mem_backend_probe(struct mem_backend *m, const struct client_mem *s, uint64
 
 static struct client_mem *client_of(const struct mem_backend *m, const struct mem_segment *p, unsigned n)
 {
+    uint32_t number = n ? p[0].space & ~CLIENT_MEM_ON_DEMAND : MEM_BACKEND_CLIENTS;
+
     for (unsigned i = 1; i < n; i++) {
-        if (p[i].space != p[0].space)
+        if ((p[i].space & ~CLIENT_MEM_ON_DEMAND) != number)
             return NULL; /* cannot happen for honest requests: a QP and all its keys belong to one client */
     }
-    return n && p[0].space < MEM_BACKEND_CLIENTS ? m->client[p[0].space] : NULL;
+    return number < MEM_BACKEND_CLIENTS ? m->client[number] : NULL;
+}
+
+static bool is_on_demand(const struct mem_segment *p, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (p[i].space & CLIENT_MEM_ON_DEMAND)
+            return true;
+    }
+    return false;
 }
 
 /* --- reading ----------------------------------------------------------------------------------- */
@@ -109,7 +122,16 @@ static int read_pieces(void *ctx, const struct mem_segment *src, unsigned nsrc, 
     if (nsrc == 0)
         return 0;
     const struct client_mem *s = client_of(m, src, nsrc);
-    return s && gather_read(&m->gather, s, src, nsrc, dst, ndst) ? 0 : -1;
+    if (!s)
+        return -1;
+    switch (gather_read(&m->gather, s, src, nsrc, dst, ndst)) {
+    case CLIENT_MEM_DONE:
+        return 0;
+    case CLIENT_MEM_UNMAPPED:
+        return is_on_demand(src, nsrc) ? -1 : MEM_UNMAPPED;
+    default:
+        return -1;
+    }
 }
 
 /* --- writing ----------------------------------------------------------------------------------- */
@@ -126,12 +148,13 @@ static int write_pieces(void *ctx, uint32_t qpn, const struct mem_segment *dst, 
         return -1;
     for (unsigned i = 0; i < ndst && len; i++) {
         size_t n = dst[i].len < len ? dst[i].len : len;
+        uint32_t owner = qpn | (dst[i].space & CLIENT_MEM_ON_DEMAND);
 
         if (n == 0)
             continue;
-        if (!client_mem_defer(s, qpn, dst[i].va, src, n)) {
+        if (!client_mem_defer(s, owner, dst[i].va, src, n)) {
             client_mem_flush(s, remember_fault, m);
-            client_mem_defer(s, qpn, dst[i].va, src, n);
+            client_mem_defer(s, owner, dst[i].va, src, n);
         }
         src += n;
         len -= n;
@@ -150,16 +173,24 @@ static int atomic_segment(void *ctx, const struct mem_segment *where, enum mem_a
     const struct client_mem *s = client_of(m, where, 1);
     struct iovec local = {old, sizeof(*old)};
     struct iovec remote = {(void *)(uintptr_t)where->va, sizeof(*old)};
+    bool on_demand = is_on_demand(where, 1);
 
     if (!s)
         return -1;
     mem_backend_flush(m);
-    if (client_mem_read(s, &local, 1, &remote, 1) != sizeof(*old))
+    switch (client_mem_read_all(s, &local, 1, &remote, 1, sizeof(*old))) {
+    case CLIENT_MEM_DONE:
+        break;
+    case CLIENT_MEM_UNMAPPED:
+        return on_demand ? -1 : MEM_UNMAPPED;
+    default:
         return -1;
+    }
     if (op == MEM_CMP_SWAP && *old != compare_add)
         return 0;
     uint64_t value = op == MEM_CMP_SWAP ? swap : *old + compare_add;
-    local.iov_base = &value;
+    local = (struct iovec){&value, sizeof(value)};
+    remote = (struct iovec){(void *)(uintptr_t)where->va, sizeof(value)};
     return client_mem_write(s, &local, 1, &remote, 1) == sizeof(value) ? 0 : -1;
 }
 

@@ -22,7 +22,11 @@ struct mem_backend {
     struct client_mem *client[MEM_BACKEND_CLIENTS]; /* by number; NULL: none */
     struct client_mem_list dirty;
     /* QPs whose deferred writes failed. mem_backend_pop_fault reports them to the engine. */
-    uint32_t *faulted;
+    struct mem_fault {
+        uint32_t qpn;
+        uint32_t n; /* writes */
+        bool unmapped; /* they met memory that its program has unmapped, and were dropped */
+    } * faulted;
     unsigned nfaulted, cap;
     struct gather gather;
 };
@@ -40,8 +44,8 @@ void mem_backend_remove(struct mem_backend *m, struct client_mem *s);
 /* Executes all deferred writes. */
 void mem_backend_flush(struct mem_backend *m);
 
-/* Returns the next QP whose write failed. False: there is none. */
-bool mem_backend_pop_fault(struct mem_backend *m, uint32_t *qpn);
+/* Takes the next QP whose writes failed. False: there is none. */
+bool mem_backend_pop_fault(struct mem_backend *m, struct mem_fault *fault);
 
 /* Can the byte at va be read? For checks at registration. */
 bool mem_backend_probe(struct mem_backend *m, const struct client_mem *s, uint64_t va);

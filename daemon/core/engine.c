@@ -415,6 +415,13 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
     qp_fail_with_nak(qp, NAK_REMOTE_OPERATION, qp->resp.acked_psn, NULL);
 }
 
+void engine_mem_unmapped(struct engine *e, uint32_t qpn, uint32_t n)
+{
+    struct qp *qp = qp_find(e, qpn);
+    if (qp)
+        COUNT_N(qp, mem_unmapped, n);
+}
+
 /* --- time ------------------------------------------------------------------------------------- */
 
 uint64_t engine_deadline(const struct engine *e)

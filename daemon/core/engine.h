@@ -83,6 +83,9 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *batch, uint64_t now);
  * yet, and that report data written to memory, turn to WC_LOC_PROT_ERR. A reliable QP goes to ERR, and its peer gets a
  * NAK. A UC or UD QP goes to ERR only if a receive request failed. */
 void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now);
+/* n deferred memory writes for this QP met unmapped memory and were dropped (see mem_ops.write). This is counted, and
+ * nothing else: the QP goes on, as with a NIC that has the pages pinned. */
+void engine_mem_unmapped(struct engine *e, uint32_t qpn, uint32_t n);
 
 /* --- connectivity checks ---------------------------------------------------------------------- */
 

@@ -81,13 +81,17 @@ static unsigned publish_events(struct device *d)
 static unsigned publish(struct device *d, uint64_t now)
 {
     struct cq *cq;
-    uint32_t qpn;
+    struct mem_fault fault;
     unsigned n = 0, m;
 
     do {
         mem_backend_flush(&d->memory);
-        while (mem_backend_pop_fault(&d->memory, &qpn))
-            engine_mem_fault(d->engine, qpn, now);
+        while (mem_backend_pop_fault(&d->memory, &fault)) {
+            if (fault.unmapped)
+                engine_mem_unmapped(d->engine, fault.qpn, fault.n);
+            else
+                engine_mem_fault(d->engine, fault.qpn, now);
+        }
         ping_take(d, now);
         error_log_take(d); /* while the QPs of the reports still exist */
         m = publish_completions(d) + publish_events(d) + failed_queues_settle(d);

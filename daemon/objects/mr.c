@@ -39,7 +39,7 @@ static int check(struct session *s, const struct pm_reg_mr_req *rq, struct contr
         return control_fail(rp, -EINVAL, "no protection domain %u", rq->pd);
     *init = (struct mr_init){
         .pd = (*pd)->number,
-        .space = s->client_mem->number,
+        .space = s->client_mem->number | (rq->access & IBV_ACCESS_ON_DEMAND ? CLIENT_MEM_ON_DEMAND : 0u),
         .va = rq->va,
         .iova = rq->iova,
         .length = rq->length,

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 #include "tests/verbs/ends.h"
 
@@ -45,6 +46,20 @@ static void write_n(unsigned n, uint32_t rkey)
 {
     for (unsigned i = 0; i < n; i++)
         need(post_write(i, rkey) == 0);
+}
+
+/* Registers a page of the other end, unmaps it, and writes to it. */
+static void write_unmapped(void)
+{
+    char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ibv_mr *mr = ibv_reg_mr(b.pd, page, 4096, VT_ALL_ACCESS);
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_wc wc;
+
+    need(mr && munmap(page, 4096) == 0);
+    wr.wr.rdma.remote_addr = (uintptr_t)page;
+    wr.wr.rdma.rkey = mr->rkey;
+    need(vt_end_post(&a, &wr, 0, 64) == 0 && vt_poll(a.scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
 }
 
 static void send_one(void)
@@ -234,6 +249,8 @@ int main(int argc, char **argv)
         drain();
     else if (strcmp(scene, "refused") == 0)
         write_n(1, b.mr->rkey ^ 0x55);
+    else if (strcmp(scene, "unmapped") == 0)
+        write_unmapped();
     else if (strcmp(scene, "unpolled") == 0)
         write_n(5, b.mr->rkey);
     else if (strcmp(scene, "overrun") == 0)

@@ -402,6 +402,7 @@ struct check {
     X(events_dropped, "asynchronous events dropped: too many at once")                                                 \
     X(local_errors, "work requests that failed locally")                                                               \
     X(mem_faults, "copies from or to client memory that failed")                                                       \
+    X(mem_unmapped, "copies that met registered memory that its program had unmapped: data dropped, or zeros read")    \
     X(sends, "SEND messages completed by the requester")                                                               \
     X(recvs, "messages completed in a receive request")                                                                \
     X(writes, "RDMA WRITE messages completed by the requester")                                                        \

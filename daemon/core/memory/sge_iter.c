@@ -191,6 +191,7 @@ enum copied sge_iter_read(struct sge_iter *s, const struct mem_access *mem, cons
     unsigned at = 0;
     /* Bytes of dst[at] that are filled. */
     size_t filled = 0;
+    enum copied result = COPIED;
     int n;
     while ((n = sge_iter_segments(s, segment, MEM_SEGMENT_BATCH)) > 0) {
         size_t bytes = sum(segment, (unsigned)n);
@@ -206,10 +207,13 @@ enum copied sge_iter_read(struct sge_iter *s, const struct mem_access *mem, cons
                 filled = 0;
             }
         }
-        if (mem->ops->read(mem->ctx, segment, (unsigned)n, part, parts))
+        int err = mem->ops->read(mem->ctx, segment, (unsigned)n, part, parts);
+        if (err < 0)
             return COPY_FAILED;
+        if (err == MEM_UNMAPPED)
+            result = COPIED_ZEROS;
     }
-    return n < 0 ? COPY_REFUSED : COPIED;
+    return n < 0 ? COPY_REFUSED : result;
 }
 
 /* Are all remaining pieces allowed? */

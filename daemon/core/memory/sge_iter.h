@@ -54,6 +54,7 @@ bool sge_iter_done(const struct sge_iter *s);
 
 enum copied {
     COPIED,
+    COPIED_ZEROS, /* some of the memory is unmapped: its bytes are zeros */
     COPY_REFUSED, /* the keys do not allow it */
     COPY_FAILED, /* the memory no longer exists */
 };

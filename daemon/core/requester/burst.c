@@ -172,7 +172,7 @@ static bool plan_gather(struct burst *s, struct run *run, const struct send_wqe 
     }
     sge_iter_sgl(&from, &qp->e->keys, w->pd, w->u.sge, start, len, 0);
     enum copied result = sge_iter_read(&from, &qp->e->mem, &s->buf[run->buf0], s->bufs - run->buf0);
-    if (result == COPY_FAILED)
+    if (result == COPY_FAILED || result == COPIED_ZEROS) /* zeros must not arrive as if they were the user's data */
         COUNT(qp, mem_faults);
     s->bufs = run->buf0;
     return result == COPIED;
@@ -190,7 +190,7 @@ static bool fetch_word(struct qp *qp, struct send_wqe *w)
     if (!sge_iter_allowed(&from))
         return false;
     enum copied result = sge_iter_read(&from, &qp->e->mem, &to, 1);
-    if (result == COPY_FAILED)
+    if (result == COPY_FAILED || result == COPIED_ZEROS) /* zeros must not arrive as if they were the user's data */
         COUNT(qp, mem_faults);
     return result == COPIED;
 }

@@ -145,7 +145,7 @@ static enum rx_verdict do_read(struct qp *qp, const struct pkt *p)
                              .length = p->reth.length,
                              .msn = psn_add(r->msn, 1)};
     if (p->reth.length <= READ_SMALL &&
-        sge_iter_read(&from, &qp->e->mem, &(struct buf){.p = res->data, .len = p->reth.length}, 1) != COPIED)
+        resp_read(qp, &from, &(struct buf){.p = res->data, .len = p->reth.length}, 1) != COPIED)
         return V_ACCESS;
     resp_answer_later(qp, res, 0, res->npkts, false);
     r->epsn = psn_add(r->epsn, res->npkts - 1); /* resp_rx adds the last 1 */
@@ -168,9 +168,13 @@ static enum rx_verdict do_atomic(struct qp *qp, const struct pkt *p)
     uint8_t operation = p->opcode & OP_OPERATION_MASK;
     bool cas = operation == OP_CMP_SWAP;
     *res = (struct resource){.operation = operation, .first_psn = r->epsn, .npkts = 1, .msn = psn_add(r->msn, 1)};
-    if (qp->e->mem.ops->atomic(qp->e->mem.ctx, segment, cas ? MEM_CMP_SWAP : MEM_FETCH_ADD,
-                               cas ? p->atomic.compare : p->atomic.swap_add, p->atomic.swap_add, &res->atomic_orig))
+    int err =
+        qp->e->mem.ops->atomic(qp->e->mem.ctx, segment, cas ? MEM_CMP_SWAP : MEM_FETCH_ADD,
+                               cas ? p->atomic.compare : p->atomic.swap_add, p->atomic.swap_add, &res->atomic_orig);
+    if (err < 0)
         return V_OPERATION;
+    if (err == MEM_UNMAPPED)
+        COUNT(qp, mem_unmapped);
     resp_answer_later(qp, res, 0, 1, false);
     return V_OK;
 }

@@ -11,7 +11,7 @@ static enum copied gather(struct qp *qp, const struct resource *res, uint64_t of
 {
     struct sge_iter from;
     resp_remote_iter(qp, &from, res->pd, res->rkey, res->va + off, bytes, ACCESS_REMOTE_READ);
-    return sge_iter_read(&from, &qp->e->mem, buf, n);
+    return resp_read(qp, &from, buf, n);
 }
 
 static bool is_allowed(struct qp *qp, const struct resource *res)

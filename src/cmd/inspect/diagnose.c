@@ -338,6 +338,18 @@ static void explain_cq(struct reasons *r, const char *which)
             member_is(cq, "armed", "no") ? "" : ", although it got an event for them");
 }
 
+/* Adds a note if registered memory was unmapped: the program may wonder where its data are. */
+static void explain_unmapped(struct reasons *r)
+{
+    json_int_t n = member_whole(json_object_get(r->s->qp, "counters"), "mem_unmapped");
+
+    if (n > 0)
+        add(r, "unmapped",
+            "%lld copies met memory that its program had unmapped but not deregistered. What was written there was "
+            "dropped, and READs of it returned zeros.",
+            (long long)n);
+}
+
 static void explain_receive(struct reasons *r)
 {
     const json_t *qp = r->s->qp;
@@ -388,6 +400,7 @@ json_t *diagnose_qp(const struct diagnose_input *s)
     if (json_array_size(r.list) == 0)
         add(&r, "idle", "It has nothing to send: all posted requests are complete.");
     explain_receive(&r);
+    explain_unmapped(&r);
     explain_waiting_peer(&r);
     explain_cq(&r, "send_cq");
     if (member_whole(s->qp, "recv_cq") != member_whole(s->qp, "send_cq"))

@@ -66,6 +66,12 @@ has "an idle one" "$out" "no receive request posted"
 hasnt "an idle one" "$out" "waits for an ACK"
 end
 
+scene unmapped
+has "memory that was unmapped" "$(why "$other")" "memory that its program had unmapped"
+hasnt "memory that was unmapped: the other end" "$(why "$qp")" "unmapped"
+has "the counter of a QP" "$(in_lab "$pumice" status --json)" '"mem_unmapped": 1'
+end
+
 scene rnr
 out=$(why "$qp")
 has "RNR" "$out" "The peer has no receive request"

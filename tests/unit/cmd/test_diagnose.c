@@ -92,6 +92,8 @@ static const struct known {
     {"nothing in its way", RTS ", 'sq_posted': 2", PEER, NULL, NULL, "ready", "2 requests are posted, and nothing"},
     {"idle", RTS, PEER, NULL, NULL, "idle", "nothing to send"},
     {"nothing to receive in", RTS ", 'rq_posted': 0", PEER, NULL, NULL, "idle no_receive", "RNR"},
+    {"memory that was unmapped", RTS ", 'counters': {'mem_unmapped': 3}", PEER, NULL, NULL, "idle unmapped",
+     "3 copies met memory that its program had unmapped"},
     {"datagrams", RTS ", 'rq_posted': 0, 'type': 'UD'", NULL, NULL, NULL, "idle no_receive", "are dropped"},
     {"a shared receive queue", RTS ", 'rq_posted': 0, 'srq': 3", PEER, NULL, NULL, "idle", NULL},
     {"an XRC target", RTS ", 'rq_posted': 0, 'type': 'XRC_RECV'", PEER, NULL, NULL, "idle", NULL},

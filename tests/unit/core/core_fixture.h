@@ -27,6 +27,7 @@ struct fixture {
     struct srq *refill_srq; /* the SRQ that gets requests in a refill */
     unsigned refill_left; /* the number of requests left for refills */
     bool gone; /* memory can't be changed any more */
+    bool unmapped; /* memory reads as zeros */
 };
 
 static inline uint8_t *fix_at(struct fixture *f, const struct mem_segment *p)
@@ -53,7 +54,10 @@ static inline int fix_read(void *ctx, const struct mem_segment *src, unsigned ns
         at += dst[i].len;
     }
     cr_assert(at == n);
-    return 0;
+    for (unsigned i = 0; i < ndst && f->unmapped; i++) {
+        memset(dst[i].p, 0, dst[i].len);
+    }
+    return f->unmapped ? MEM_UNMAPPED : 0;
 }
 
 static inline int fix_write(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src,
@@ -81,6 +85,10 @@ static inline int fix_atomic(void *ctx, const struct mem_segment *where, enum me
     f->atomics++;
     if (f->gone) {
         return -1;
+    }
+    if (f->unmapped) {
+        *old = 0;
+        return MEM_UNMAPPED;
     }
     memcpy(old, p, 8);
     uint64_t new = op == MEM_FETCH_ADD ? *old + compare_add : *old == compare_add ? swap : *old;

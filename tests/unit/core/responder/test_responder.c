@@ -346,7 +346,29 @@ Test(responder, answers_wait_for_room_in_the_batch)
     }
 }
 
-Test(responder, unmapped_memory_is_an_operational_error)
+/* As with a NIC, which has the pages pinned. */
+Test(responder, unmapped_memory_is_no_error)
+{
+    struct qp_info info;
+    fix.unmapped = true;
+    arrive((struct pkt){.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, 8}});
+    cr_assert_eq(transmit(), 1);
+    cr_expect_eq(sent(0).opcode, OP_READ_RESP_ONLY);
+    arrive((struct pkt){.opcode = OP_READ_REQUEST, .psn = 101, .reth = {FIX_VA, key, 1000}});
+    cr_assert_eq(transmit(), 4);
+    arrive(atomic_add(105, 1));
+    cr_assert_eq(transmit(), 1);
+    cr_expect_eq(sent(0).opcode, OP_ATOMIC_ACK);
+    cr_expect_eq(sent(0).atomic_orig, 0);
+    engine_mem_unmapped(fix.e, qp_number(qp), 2);
+    engine_mem_unmapped(fix.e, 0xabcdef, 1);
+    qp_info(qp, &info);
+    cr_expect_eq(info.counters.mem_unmapped, 5);
+    cr_expect_eq(engine_counters(fix.e)->mem_unmapped, 5);
+    cr_expect_eq(qp_state(qp), QPS_RTS);
+}
+
+Test(responder, memory_that_fails_is_an_operational_error)
 {
     fix.gone = true;
     arrive(atomic_add(100, 1));

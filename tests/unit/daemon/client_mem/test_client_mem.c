@@ -5,8 +5,11 @@
 #include <criterion/parameterized.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/client_mem/mem_backend.h"
@@ -131,11 +134,12 @@ BOTH_WAYS(more_pieces_than_a_call_takes)
     finish();
 }
 
-BOTH_WAYS(a_failure_hits_its_own_queue_pair)
+/* Only the bytes of a page that is not there are dropped. */
+BOTH_WAYS(unmapped_memory_hits_its_own_queue_pair)
 {
     static uint8_t src[4 * PAGE];
     struct mem_segment p;
-    uint32_t qpn = 0;
+    struct mem_fault fault;
 
     start(*mode);
     memset(src, 0x5a, sizeof(src));
@@ -153,11 +157,95 @@ BOTH_WAYS(a_failure_hits_its_own_queue_pair)
     cr_assert_eq(area[99], 0x5a);
     cr_assert_eq(area[3 * PAGE + 99], 0x5a, "what came behind the failure is there");
     cr_assert_eq(area[3 * PAGE + 199], 0x5a);
-    cr_assert(mem_backend_pop_fault(&m, &qpn));
-    cr_assert_eq(qpn, 4);
-    cr_assert(mem_backend_pop_fault(&m, &qpn));
-    cr_assert_eq(qpn, 2);
-    cr_assert_not(mem_backend_pop_fault(&m, &qpn));
+    cr_assert_eq(area[2 * PAGE - 1], 0x5a, "the part of the write that has memory");
+    cr_assert(mem_backend_pop_fault(&m, &fault));
+    cr_assert(fault.qpn == 4 && fault.unmapped && fault.n == 1);
+    cr_assert(mem_backend_pop_fault(&m, &fault));
+    cr_assert(fault.qpn == 2 && fault.unmapped && fault.n == 1);
+    cr_assert_not(mem_backend_pop_fault(&m, &fault));
+    finish();
+}
+
+BOTH_WAYS(what_is_not_mapped_reads_as_zeros)
+{
+    static uint8_t src[4 * PAGE], dst[4 * PAGE];
+    struct mem_segment p;
+    struct buf to = {dst, sizeof(dst)};
+    struct mem_fault fault;
+    uint64_t old = 1;
+
+    start(*mode);
+    memset(src, 0x5a, sizeof(src));
+    memset(dst, 0xee, sizeof(dst));
+    p = at(0, 4 * PAGE);
+    cr_assert_eq(mem_backend_ops.write(&m, 2, &p, 1, src, sizeof(src)), 0);
+    cr_assert_eq(mem_backend_ops.read(&m, &p, 1, &to, 1), MEM_UNMAPPED);
+    for (unsigned i = 0; i < sizeof(dst); i++)
+        cr_assert_eq(dst[i], i / PAGE == 2 ? 0 : 0x5a, "byte %u", i);
+    cr_assert(mem_backend_pop_fault(&m, &fault) && fault.unmapped);
+    p = at(2 * PAGE, 8);
+    cr_assert_eq(mem_backend_ops.atomic(&m, &p, MEM_FETCH_ADD, 5, 0, &old), MEM_UNMAPPED);
+    cr_assert_eq(old, 0);
+    p = at(0, 8);
+    cr_assert_eq(mem_backend_ops.atomic(&m, &p, MEM_FETCH_ADD, 5, 0, &old), 0, "it goes on");
+    finish();
+}
+
+/* A region for on-demand paging has no pinned pages. */
+BOTH_WAYS(on_demand_memory_that_is_not_there)
+{
+    uint8_t bytes[16] = {0};
+    struct mem_segment p;
+    struct buf to = {bytes, 8};
+    struct mem_fault fault;
+    uint64_t old;
+
+    start(*mode);
+    p = at(2 * PAGE, 8);
+    p.space |= CLIENT_MEM_ON_DEMAND;
+    cr_assert_eq(mem_backend_ops.read(&m, &p, 1, &to, 1), -1);
+    cr_assert_eq(mem_backend_ops.atomic(&m, &p, MEM_FETCH_ADD, 5, 0, &old), -1);
+    cr_assert_eq(mem_backend_ops.write(&m, 6, &p, 1, bytes, 8), 0);
+    mem_backend_flush(&m);
+    cr_assert(mem_backend_pop_fault(&m, &fault));
+    cr_assert(fault.qpn == 6 && !fault.unmapped);
+    p = at(8, 8);
+    p.space |= CLIENT_MEM_ON_DEMAND;
+    cr_assert_eq(mem_backend_ops.read(&m, &p, 1, &to, 1), 0);
+    finish();
+}
+
+/* The memory of a process that ended is another matter: its queue pairs end, too. */
+BOTH_WAYS(a_process_that_is_gone)
+{
+    uint8_t bytes[16] = {0};
+    char name[64];
+    struct mem_segment p;
+    struct buf to = {bytes, 8};
+    struct mem_fault fault;
+    pid_t child;
+
+    start(*mode);
+    client_mem_fini(&s);
+    child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    snprintf(name, sizeof(name), "/proc/%d/mem", (int)child);
+    mem_backend_remove(&m, &s);
+    client_mem_init(&s, 0, child, open(name, O_RDWR | O_CLOEXEC), true, *mode, (uintptr_t)&probe, probe);
+    cr_assert_neq(s.path, PM_MEMORY_NONE);
+    cr_assert_eq(mem_backend_add(&m, &s), 0);
+    p = at(0, 8);
+    cr_assert_eq(mem_backend_ops.read(&m, &p, 1, &to, 1), 0);
+    kill(child, SIGKILL);
+    cr_assert_eq(waitpid(child, NULL, 0), child);
+    cr_assert_eq(mem_backend_ops.read(&m, &p, 1, &to, 1), -1);
+    cr_assert_eq(mem_backend_ops.write(&m, 6, &p, 1, bytes, 8), 0);
+    mem_backend_flush(&m);
+    cr_assert(mem_backend_pop_fault(&m, &fault));
+    cr_assert(fault.qpn == 6 && !fault.unmapped);
     finish();
 }
 
@@ -239,14 +327,14 @@ Test(space, read_only_memory)
 {
     uint8_t src[8] = {1};
     struct mem_segment p;
-    uint32_t qpn;
+    struct mem_fault fault;
 
     start(MEMORY_PROCESS_VM);
     mprotect(area, PAGE, PROT_READ);
     p = at(0, 8);
     cr_assert_eq(mem_backend_ops.write(&m, 9, &p, 1, src, 8), 0);
     mem_backend_flush(&m);
-    cr_assert(mem_backend_pop_fault(&m, &qpn));
-    cr_assert_eq(qpn, 9);
+    cr_assert(mem_backend_pop_fault(&m, &fault));
+    cr_assert_eq(fault.qpn, 9);
     finish();
 }
