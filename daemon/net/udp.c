@@ -32,6 +32,13 @@ static uint32_t get_int(int fd, int level, int opt)
     return getsockopt(fd, level, opt, &v, &len) == 0 && v > 0 ? (uint32_t)v : 0;
 }
 
+/* Over IPv6, the kernel drops UDP packets without a checksum unless the socket accepts them (RFC 6935). NICs and Linux's
+ * soft-RoCE send 0, because the ICRC covers the packet (IBA A17.4.5.3). */
+static void accept_zero_checksum(int fd)
+{
+    set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+}
+
 /* Multicast packets leave by the device's interface, even if a route names another. */
 static void set_multicast_interface(struct udp *u)
 {
@@ -76,6 +83,7 @@ static int set_options(struct udp *u, uint32_t bufsize)
         return rc;
     if (v6) {
         rc = set_int(u->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+        accept_zero_checksum(u->fd);
         set_int(u->fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
     } else {
         set_int(u->fd, IPPROTO_IP, IP_RECVERR, 1);
@@ -203,6 +211,8 @@ int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr)
     int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
+    if (v6)
+        accept_zero_checksum(fd);
     /* Other daemons of the host, and other devices of this daemon, may be in the same group. */
     set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     set_int(fd, IPPROTO_UDP, UDP_GRO, 1);
