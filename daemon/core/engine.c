@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/core/engine.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "daemon/core/control/exit_check.h"
@@ -59,7 +60,7 @@ static bool config_ok(const struct engine_config *c)
            c->max_srq <= 1u << 20 && c->max_peers >= 1 && c->max_mcast <= 1u << 20 && is_pow2(c->completion_slots) &&
            c->completion_slots >= 64 && is_pow2(c->event_slots) && c->window_pkts >= 1 && c->window_pkts <= 1u << 22 &&
            c->active_mtu >= 1 && c->active_mtu <= 5 && c->first_qpn >= 17 && c->first_qpn < QPN_MASK &&
-           c->num_gids >= 1 && c->num_gids <= 8 && c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096 &&
+           c->num_gids >= 1 && c->num_gids <= ENGINE_MAX_GIDS && c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096 &&
            c->line_rate >= 1000000;
 }
 
@@ -253,6 +254,12 @@ static bool may_receive(const struct qp *qp)
     return qp->attr.state >= QPS_RTR && qp->attr.state != QPS_ERR;
 }
 
+void engine_set_gid(struct engine *e, uint8_t index, const uint8_t gid[16])
+{
+    assert(index < e->cfg.num_gids);
+    memcpy(e->cfg.gids[index], gid, sizeof(e->cfg.gids[index]));
+}
+
 static bool is_own_address(const struct engine *e, const uint8_t gid[16])
 {
     for (unsigned i = 0; i < e->cfg.num_gids; i++)
@@ -292,6 +299,9 @@ static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta 
     } else if (qp->type != QPT_UD && memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0) {
         COUNT(qp, rx_bad_source);
         cause = DROP_SOURCE;
+    } else if (qp->type != QPT_UD && memcmp(meta->dst_gid, qp->e->cfg.gids[qp->attr.av.sgid_index], 16) != 0) {
+        COUNT(qp, rx_bad_destination);
+        cause = DROP_DESTINATION;
     } else {
         return true;
     }

@@ -61,6 +61,10 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
 const struct engine_counters *engine_counters(const struct engine *e);
 struct qp *qp_find(struct engine *e, uint32_t qpn); /* NULL: none */
 
+/* Sets an entry of the GID table; all zeros empty it. index is below num_gids. QPs that use the index have the new
+ * address from now on. */
+void engine_set_gid(struct engine *e, uint8_t index, const uint8_t gid[16]);
+
 /* --- packets ---------------------------------------------------------------------------------- */
 
 /* Takes in a packet. The caller has checked its ICRC. The payload must stay valid until deferred writes were carried

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The configuration of an engine: limits, sizes and times. It does not change during the engine's life. */
+/* The configuration of an engine: limits, sizes and times. During the engine's life only the GIDs change
+ * (engine_set_gid). */
 #ifndef PUMICE_DAEMON_CORE_BASE_CONFIG_H
 #define PUMICE_DAEMON_CORE_BASE_CONFIG_H
 
@@ -35,8 +36,8 @@ struct engine_config {
     uint32_t burst_bytes; /* payload that one QP sends per engine_tx pass while other QPs wait */
     uint8_t active_mtu; /* enum ibv_mtu: the largest path_mtu that modify accepts */
     uint32_t first_qpn; /* the first QP number given out, 17 ... 0xfffffe. After 0xfffffe, numbers go on from 17 */
-    uint8_t gids[8][16]; /* own addresses, by sgid_index */
-    uint8_t num_gids;
+    uint8_t gids[ENGINE_MAX_GIDS][16]; /* own addresses, by sgid_index; all zeros: the entry is empty */
+    uint8_t num_gids; /* entries of the table, empty ones included */
 };
 
 #endif

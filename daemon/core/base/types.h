@@ -15,6 +15,7 @@
 #define ENGINE_MAX_SGE 32 /* SGEs per work request */
 #define ENGINE_MAX_INLINE 1024 /* bytes of inline data per work request */
 #define ENGINE_MAX_MSG (1u << 31) /* bytes of a message: the largest one of IBA */
+#define ENGINE_MAX_GIDS 16 /* addresses of a device */
 #define ENGINE_MAX_RD_ATOMIC 128 /* a power of two: outstanding READs and atomics per QP and direction */
 #define COMPLETION_INLINE 64 /* bytes of a small received SEND that travel in the completion */
 
@@ -393,6 +394,7 @@ struct check {
     X(rx_bad_state, "packets dropped: QP not ready to receive")                                                        \
     X(rx_bad_pkey, "packets dropped: P_Key")                                                                           \
     X(rx_bad_source, "packets dropped: source address is not the QP's peer")                                           \
+    X(rx_bad_destination, "packets dropped: destination address is not the QP's")                                      \
     X(rx_bad_opcode, "packets dropped: opcode of another service")                                                     \
     X(rx_bad_response, "responses dropped: no matching request is outstanding")                                        \
     X(rx_bad_qkey, "datagrams dropped: Q_Key")                                                                         \

@@ -169,6 +169,10 @@ Test(report, drops_have_their_reasons)
     engine_rx(fix.e, &p, &stranger, fix.now);
     r = next(REPORT_DROP);
     cr_expect(r.cause == DROP_SOURCE && r.peer[15] == 3);
+    struct rx_meta other_address = {.src_gid = {[15] = 2}, .dst_gid = {[15] = 9}};
+    engine_rx(fix.e, &p, &other_address, fix.now);
+    r = next(REPORT_DROP);
+    cr_expect(r.cause == DROP_DESTINATION && r.peer[15] == 2);
     p.pkey = 0x1111;
     engine_rx(fix.e, &p, &stranger, fix.now);
     cr_expect_eq(next(REPORT_DROP).cause, DROP_PKEY);
