@@ -92,6 +92,7 @@ fault DEREGISTER memory/key.c 'k->kind = KEY_NONE;
 fault ROOM qp/event_queue.c 'return e->done_mask + 1 - (e->done_tail - e->done_head);' 'return e != NULL;'
 fault PSN_WRAP base/psn.h '? (int32_t)d - 0x1000000 : (int32_t)d' '? (int32_t)d : (int32_t)d'
 fault STRANGER engine.c 'memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0' 'false'
+fault STRANGER_TO engine.c 'memcmp(meta->dst_gid, qp->e->cfg.gids[qp->attr.av.sgid_index], 16) != 0' 'false'
 fault TIME_WAIT engine.c 'if (time_wait_rx(&e->time_wait, p, meta))' 'if (time_wait_rx(&(struct time_wait_ring){0}, p, meta))'
 fault FENCE requester/send.c '&& w->wr.flags & SEND_FENCE && r->rd_count' '&& false'
 fault DRAIN requester/send.c 'return qp->attr.state == QPS_SQD && ' 'return false && ' case

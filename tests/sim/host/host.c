@@ -62,8 +62,9 @@ static void rx_one(struct host *h, struct wirepkt *p)
     if (err != PKT_OK) {
         return;
     }
-    memcpy(meta.src_gid, s->host[p->src].cfg.gids[p->v6], 16);
-    memcpy(meta.dst_gid, p->group ? s->dg.group[p->group - 1] : h->cfg.gids[p->v6], 16);
+    memcpy(meta.src_gid, s->host[p->src].cfg.gids[p->v6 ^ (p->stranger == STRANGER_SOURCE)], 16);
+    memcpy(meta.dst_gid,
+           p->group ? s->dg.group[p->group - 1] : h->cfg.gids[p->v6 ^ (p->stranger == STRANGER_DESTINATION)], 16);
     pool_rx(h, &k, &meta);
 }
 

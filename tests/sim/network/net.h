@@ -35,6 +35,13 @@ uint64_t evq_next(const struct evq *q); /* time of the earliest event; UINT64_MA
 
 /* --- packets ----------------------------------------------------------------------------------- */
 
+/* Which address of a forged packet is not that of the connection, but the host's other one. */
+enum stranger {
+    STRANGER_NONE,
+    STRANGER_SOURCE,
+    STRANGER_DESTINATION,
+};
+
 struct wirepkt {
     int src, dst; /* hosts */
     bool v6; /* the packet uses the hosts' IPv6 addresses */
@@ -44,7 +51,7 @@ struct wirepkt {
     bool rogue; /* its sender wrote invalid values */
     int group; /* multicast group of the destination, from 1; 0: none */
     uint8_t tclass, hops; /* fields of its IP header */
-    bool stranger; /* forged; its source address is not the peer's */
+    enum stranger stranger; /* forged */
     uint16_t ip_id;
     uint32_t len; /* of data */
     uint32_t number; /* in the order of sending */

@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-/* A packet that looks like one of the peer's but comes from the sender's other address. It must not have any effect. */
+/* A packet that looks like one of the peer's but comes from the sender's other address, or goes to the receiver's other
+ * address. It must not have any effect. */
 void rogue_stranger(struct host *h, const struct wirepkt *real)
 {
     struct sim *s = h->sim;
     struct wirepkt *p = net_alloc(real->len);
     memcpy(p, real, sizeof *p + real->len);
-    p->v6 = !real->v6;
-    p->stranger = true;
+    p->stranger = real->number & 1 ? STRANGER_SOURCE : STRANGER_DESTINATION;
     if (prng_chance(&s->rng, 700)) { /* a PSN close to the real one */
         p->data[11] = (uint8_t)(p->data[11] + prng_range(&s->rng, 0, 20) - 10);
     }

@@ -168,7 +168,7 @@ Test(mw_invalidate, a_duplicate_of_a_read_may_come_after_the_invalidation)
 Test(mw_invalidate, a_read_stops_when_its_window_is_invalidated)
 {
     static uint8_t buf[16384];
-    struct rx_meta meta = {.src_gid = {[15] = 2}};
+    struct rx_meta meta = {.src_gid = {[15] = 2}, .dst_gid = {[15] = 1}};
     struct tx_batch b = {.buf = buf, .cap = 400}; /* one packet of 256 */
     uint32_t key = window_2(RR);
     struct pkt a;

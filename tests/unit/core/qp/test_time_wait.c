@@ -4,7 +4,7 @@
 
 enum { PEER_QPN = 99, FIRST_PSN = 0xfffffe };
 
-static const struct rx_meta from_peer = {.src_gid = {[15] = 2}};
+static const struct rx_meta from_peer = {.src_gid = {[15] = 2}, .dst_gid = {[15] = 1}};
 static struct fixture fix;
 static uint8_t batch_buf[65536];
 static struct tx_batch batch;
@@ -115,7 +115,7 @@ Test(time_wait, other_peers_and_reads_get_no_answer)
                     .pkey = PKEY_DEFAULT,
                     .dest_qpn = qpn,
                     .psn = FIRST_PSN};
-    struct rx_meta stranger = {.src_gid = {[15] = 3}};
+    struct rx_meta stranger = {.src_gid = {[15] = 3}, .dst_gid = {[15] = 1}};
     engine_rx(fix.e, &p, &stranger, 1000);
     p.opcode = OP_SERVICE_RC | OP_READ_REQUEST;
     engine_rx(fix.e, &p, &from_peer, 1000);
