@@ -75,7 +75,7 @@ static void report_ready(const struct settings *s)
     for (unsigned i = 0; i < s->devices; i++) {
         size_t len = strlen(state);
 
-        addr_text(&s->device[i].addr, address);
+        addr_text(&s->device[i].addr[0], address);
         snprintf(state + len, sizeof(state) - len, "%s %s on %s", i ? "," : "", s->device[i].name, address);
     }
     rc = sd_notify(0, state); /* 0 without a service manager */

@@ -11,6 +11,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/device/device.h"
 #include "daemon/loop/pass.h"
+#include "daemon/loop/port_change.h"
 #include "daemon/monitor/path_check.h"
 #include "daemon/objects/channel.h"
 #include "daemon/objects/cq.h"
@@ -24,7 +25,6 @@
 #include "daemon/objects/srq/srq_control.h"
 #include "daemon/objects/xrcd.h"
 #include "daemon/session/control_msg.h"
-#include "daemon/session/port.h"
 #include "daemon/session/session.h"
 #include "pumice/abi_capture.h"
 
@@ -34,7 +34,7 @@ static int query_port(struct session *s, const void *rq, struct control_reply *r
     struct pm_query_port_rep *rep = control_payload(rp, sizeof(*rep));
 
     (void)rq;
-    port_refresh(d);
+    port_change(d);
     *rep = (struct pm_query_port_rep){
         .state = d->netdev.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
         .max_mtu = IBV_MTU_4096,
@@ -60,10 +60,11 @@ static int query_gid(struct session *s, const void *rq, struct control_reply *rp
 
     if (r->index >= d->config.num_gids)
         return control_fail(rp, -EINVAL, "GID index %u: device %s has %u", r->index, d->name, d->config.num_gids);
-    if (!d->gid_there)
-        return control_fail(rp, -ENOENT, "GID index %u is empty: %s has lost its address", r->index, d->netdev.name);
+    const struct gid_entry *e = gid_table_at(&d->gids, r->index);
+    if (!e)
+        return control_fail(rp, -ENOENT, "GID index %u is empty: %s has no such address", r->index, d->netdev.name);
     rep = control_payload(rp, sizeof(*rep));
-    memcpy(rep->gid, d->config.gids[r->index], sizeof(rep->gid));
+    memcpy(rep->gid, e->gid, sizeof(rep->gid));
     rep->ifindex = d->netdev.index;
     rep->type = IBV_GID_TYPE_ROCE_V2;
     return 0;
@@ -78,7 +79,7 @@ static int modify_qp(struct session *s, const void *rq, struct control_reply *rp
 
     if (rc == 0 && r->mask & QPA_AV && r->mask & QPA_PATH_MTU && r->attr.path_mtu >= IBV_MTU_256 &&
         r->attr.path_mtu <= IBV_MTU_4096)
-        rc = path_check_use(s, r->attr.av.dgid, 128u << r->attr.path_mtu, rp);
+        rc = path_check_use(s, r->attr.av.dgid, r->attr.av.sgid_index, 128u << r->attr.path_mtu, rp);
     return rc ? rc : client_qp_modify(s, rq, rp);
 }
 

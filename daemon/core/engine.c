@@ -60,8 +60,8 @@ static bool config_ok(const struct engine_config *c)
            c->max_srq <= 1u << 20 && c->max_peers >= 1 && c->max_mcast <= 1u << 20 && is_pow2(c->completion_slots) &&
            c->completion_slots >= 64 && is_pow2(c->event_slots) && c->window_pkts >= 1 && c->window_pkts <= 1u << 22 &&
            c->active_mtu >= 1 && c->active_mtu <= 5 && c->first_qpn >= 17 && c->first_qpn < QPN_MASK &&
-           c->num_gids >= 1 && c->num_gids <= ENGINE_MAX_GIDS && c->burst_bytes >= 4096 && c->peer_window_bytes >= 4096 &&
-           c->line_rate >= 1000000;
+           c->num_gids >= 1 && c->num_gids <= ENGINE_MAX_GIDS && c->burst_bytes >= 4096 &&
+           c->peer_window_bytes >= 4096 && c->line_rate >= 1000000;
 }
 
 /* Offsets of the engine's parts in its memory. Each part starts on a cache line. */

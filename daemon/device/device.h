@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A device: one address, one UDP socket, one engine, one thread with its loop, and the sessions bound to it. From
+/* A device: one interface with its addresses, an engine, a thread with its loop, and the sessions bound to it. From
  * device_start to device_stop, all data of the device belong to its thread. Other threads use device_do. */
 #ifndef PUMICE_DAEMON_DEVICE_DEVICE_H
 #define PUMICE_DAEMON_DEVICE_DEVICE_H
@@ -15,6 +15,7 @@
 #include "daemon/client_mem/mem_backend.h"
 #include "daemon/core/engine.h"
 #include "daemon/device/cpu_yield.h"
+#include "daemon/device/gid_table.h"
 #include "daemon/device/mailbox.h"
 #include "daemon/device/settings.h"
 #include "daemon/device/usage.h"
@@ -70,10 +71,10 @@ struct device {
     const struct settings *settings;
     unsigned index; /* in the settings, and in pm_list_rep */
     char name[PM_NAME_MAX];
-    union addr addr; /* port 0 */
-    uint8_t gid[16];
-    /* The interface has the address. If false, the entry of the GID table is empty. */
-    bool gid_there;
+    const char *control_path; /* of the control socket, beside which the files of sysfs are; NULL: there are none */
+    union addr addr; /* the first address; port 0 */
+    uint8_t gid[16]; /* of the first address */
+    struct gid_table gids;
     uint64_t guid; /* host order */
     struct netdev netdev;
     uint8_t active_mtu; /* enum ibv_mtu */
@@ -84,7 +85,7 @@ struct device {
     size_t engine_mem_size;
     struct mem_backend memory;
 
-    struct udp udp; /* fd is -1 in tests without a network */
+    struct udp udp; /* not open in tests without a network */
     struct io_counters io;
     struct fault fault;
     struct delay_queue delay_queue;
@@ -131,7 +132,7 @@ struct device {
 /* Do packets between the device and this GID stay within the device, because the GID is its own? */
 static inline bool device_keeps_inside(const struct device *d, const uint8_t gid[16])
 {
-    return !d->settings->loopback_wire && memcmp(gid, d->gid, sizeof(d->gid)) == 0;
+    return !d->settings->loopback_wire && gid_table_has(&d->gids, gid);
 }
 
 /* Runs fn(arg) in the device's thread and waits until it returns. If the thread does not run, runs it here. */

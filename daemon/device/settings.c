@@ -33,10 +33,54 @@ static bool good_name(const char *name)
     return true;
 }
 
+/* Refuses an address that a device already has. */
+static int check_new(const struct settings *s, const struct device_address *d, const union addr *addr, char *why)
+{
+    char a[ADDR_TEXT_MAX], b[ADDR_TEXT_MAX];
+
+    for (unsigned i = 0; i <= s->devices; i++) {
+        const struct device_address *other = i < s->devices ? &s->device[i] : d;
+
+        for (unsigned j = 0; j < other->num_addrs; j++) {
+            if (strcmp(addr_text(&other->addr[j], a), addr_text(addr, b)) != 0)
+                continue;
+            if (other == d)
+                snprintf(why, ERROR_TEXT_MAX, "device %s has the address %s twice", d->name, a);
+            else
+                snprintf(why, ERROR_TEXT_MAX, "devices %s and %s have the same address %s", other->name, d->name, a);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+static int add_addresses(const struct settings *s, struct device_address *d, const char *list, char *why)
+{
+    char text[DEVICE_ADDRS_MAX * (ADDR_TEXT_MAX + 1)], *rest = text, *item;
+    bool fits = (size_t)snprintf(text, sizeof(text), "%s", list) < sizeof(text);
+
+    while ((item = strsep(&rest, "+")) != NULL) {
+        union addr addr;
+
+        if (!fits || d->num_addrs == DEVICE_ADDRS_MAX) {
+            snprintf(why, ERROR_TEXT_MAX, "device %s: too many addresses: expected at most %d", d->name,
+                     DEVICE_ADDRS_MAX);
+            return -EINVAL;
+        }
+        if (addr_parse(item, &addr) != 0)
+            return error_invalid_value(why, "address", item,
+                                       "a numeric IPv4 or IPv6 address, such as 127.0.0.1, fd00::1 or fe80::1%eth0");
+        int rc = check_new(s, d, &addr, why);
+        if (rc)
+            return rc;
+        d->addr[d->num_addrs++] = addr;
+    }
+    return 0;
+}
+
 int settings_add_device(struct settings *s, const char *name, const char *address, char why[ERROR_TEXT_MAX])
 {
     struct device_address d = {0};
-    char gid_a[ADDR_TEXT_MAX], gid_b[ADDR_TEXT_MAX];
 
     if (s->devices == PM_DEVICES_MAX) {
         snprintf(why, ERROR_TEXT_MAX, "too many devices: expected at most %d", PM_DEVICES_MAX);
@@ -48,20 +92,15 @@ int settings_add_device(struct settings *s, const char *name, const char *addres
         snprintf(d.name, sizeof(d.name), "pumice%u", s->devices);
     if (!d.name[0])
         return error_invalid_value(why, "device", name, "a name of at most 31 letters, digits, _ and -");
-    if (addr_parse(address, &d.addr) != 0)
-        return error_invalid_value(why, "address", address,
-                                   "a numeric IPv4 or IPv6 address, such as 127.0.0.1, fd00::1 or fe80::1%eth0");
     for (unsigned i = 0; i < s->devices; i++) {
         if (strcmp(s->device[i].name, d.name) == 0) {
             snprintf(why, ERROR_TEXT_MAX, "there are two devices with the name %s", d.name);
             return -EINVAL;
         }
-        if (strcmp(addr_text(&s->device[i].addr, gid_a), addr_text(&d.addr, gid_b)) == 0) {
-            snprintf(why, ERROR_TEXT_MAX, "devices %s and %s have the same address %s", s->device[i].name, d.name,
-                     gid_a);
-            return -EINVAL;
-        }
     }
+    int rc = add_addresses(s, &d, address, why);
+    if (rc)
+        return rc;
     s->device[s->devices++] = d;
     return 0;
 }
@@ -73,6 +112,7 @@ void settings_finish(struct settings *s)
     if (s->devices)
         return;
     snprintf(s->device[0].name, sizeof(s->device[0].name), "pumice0");
-    netdev_default_address(&s->device[0].addr);
+    netdev_default_address(&s->device[0].addr[0]);
+    s->device[0].num_addrs = 1;
     s->devices = 1;
 }

@@ -25,10 +25,13 @@ enum path_check_mode {
     PATH_CHECK_ENFORCE, /* the daemon logs it, and connects no QP to the address */
 };
 
-/* The name and the address of one device. */
+#define DEVICE_ADDRS_MAX 8
+
+/* The name and the configured addresses of one device. The other addresses of its interface are not among them. */
 struct device_address {
     char name[PM_NAME_MAX];
-    union addr addr; /* port 0 */
+    union addr addr[DEVICE_ADDRS_MAX]; /* port 0; in the order of the GID table */
+    unsigned num_addrs;
 };
 
 struct settings {
@@ -73,7 +76,8 @@ struct settings {
 /* Sets the defaults. */
 void settings_init(struct settings *s);
 
-/* Adds a device. name NULL: pumice0, pumice1, … 0, or -EINVAL with why. */
+/* Adds a device. name NULL: pumice0, pumice1, … address: one address, or several with + between them. 0, or -EINVAL with
+ * why. */
 int settings_add_device(struct settings *s, const char *name, const char *address, char why[ERROR_TEXT_MAX]);
 
 /* To be called when all settings were read: adds the default device if there is none. */

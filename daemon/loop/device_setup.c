@@ -14,6 +14,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/device/gid_follow.h"
 #include "daemon/loop/loop.h"
 #include "daemon/monitor/path_check.h"
 #include "daemon/monitor/ping.h"
@@ -57,10 +58,11 @@ static void configure_engine(struct device *d)
     c->crowd_timeout_ns = DEVICE_CROWD_TIMEOUT_NS;
     if (s->min_timeout_us)
         c->min_timeout_ns = (uint64_t)s->min_timeout_us * NS_PER_US;
-    if (d->udp.fd >= 0)
+    if (udp_is_open(&d->udp))
         c->peer_window_bytes = udp_window_bytes(&d->udp);
-    memcpy(c->gids[0], d->gid, sizeof(d->gid));
-    c->num_gids = 1;
+    for (unsigned i = 0; i < d->gids.n; i++)
+        memcpy(c->gids[i], d->gids.entry[i].gid, sizeof(c->gids[i]));
+    c->num_gids = ENGINE_MAX_GIDS;
 }
 
 /* --- work requests that the engine asks for ---------------------------------------------------- */
@@ -111,7 +113,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     d->settings = s;
     d->index = index;
     memcpy(d->name, s->device[index].name, sizeof(d->name));
-    d->addr = s->device[index].addr;
+    d->addr = s->device[index].addr[0];
     addr_to_gid(&d->addr, d->gid);
     udp_init(&d->udp, &d->addr, &d->io);
     d->udp.gso_mode = s->gso;
@@ -120,7 +122,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     d->udp.trouble = ping_trouble;
     d->udp.trouble_ctx = d;
     d->timer_fd = d->port_fd = -1;
-    d->netdev.up = d->gid_there = true;
+    d->netdev.up = true;
     d->active_mtu = s->mtu ? s->mtu : IBV_MTU_1024;
     d->guid = netdev_guid(&d->netdev, &d->addr);
     d->pds.limit = DEVICE_MAX_PD;
@@ -147,6 +149,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
         return -ENOMEM;
     }
     mailbox_init(&d->mailbox, d->loop);
+    gid_follow_init(d);
     return 0;
 }
 
@@ -183,6 +186,8 @@ int device_open(struct device *d, char why[ERROR_TEXT_MAX])
         rc = udp_open(&d->udp, d->settings->rcvbuf, why);
     if (rc == 0)
         rc = loop_init(d, why);
+    if (rc == 0)
+        rc = gid_follow_open(d, why);
     if (rc)
         return rc;
     log_info("device %s: %s on %s, path MTU %u, receive buffer %u KiB", d->name, addr_text(&d->addr, text),
@@ -194,9 +199,9 @@ void device_fini(struct device *d)
 {
     assert(TAILQ_EMPTY(&d->sessions));
     path_check_fini(d);
+    gid_follow_close(d);
     loop_fini(d);
-    if (d->udp.fd >= 0)
-        udp_close(&d->udp);
+    udp_close(&d->udp);
     if (d->loop) {
         mailbox_fini(&d->mailbox);
         ev_loop_destroy(d->loop);

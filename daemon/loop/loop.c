@@ -17,9 +17,9 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/loop/pass.h"
+#include "daemon/loop/port_change.h"
 #include "daemon/net/netlink.h"
 #include "daemon/session/client_wakeup.h"
-#include "daemon/session/port.h"
 #include "daemon/session/session.h"
 
 /* After this many passes the loop looks at control connections and other descriptors. */
@@ -37,7 +37,7 @@ static void on_udp(struct ev_loop *loop, ev_io *w, int revents)
     (void)revents;
     /* The next pass receives the datagrams. epoll also reports the socket as readable if only its error queue holds
      * something, and no other code empties that queue. */
-    udp_drain_errors(&d->udp);
+    udp_drain_errors(&d->udp, w->fd);
 }
 
 static void on_nothing(struct ev_loop *loop, ev_io *w, int revents)
@@ -65,7 +65,7 @@ static void on_port(struct ev_loop *loop, ev_io *w, int revents)
     (void)loop;
     (void)revents;
     if (netlink_watch_read(w->fd, d->netdev.index))
-        port_refresh(d);
+        port_change(d);
 }
 
 static void watch(struct device *d, ev_io *w, void (*fn)(struct ev_loop *, ev_io *, int), int fd, int events)
@@ -84,8 +84,8 @@ int loop_init(struct device *d, char why[ERROR_TEXT_MAX])
         return rc;
     }
     d->port_fd = netlink_watch_open();
-    watch(d, &d->udp_readable, on_udp, d->udp.fd, EV_READ);
-    watch(d, &d->udp_writable, on_nothing, d->udp.fd, EV_WRITE);
+    watch(d, &d->udp_readable, on_udp, d->udp.first.fd, EV_READ);
+    watch(d, &d->udp_writable, on_nothing, d->udp.first.fd, EV_WRITE);
     watch(d, &d->timer_readable, on_timer, d->timer_fd, EV_READ);
     watch(d, &d->port_changed, on_port, d->port_fd, EV_READ);
     ev_io_start(d->loop, &d->udp_readable);
@@ -153,8 +153,10 @@ static void sleep_until_event(struct device *d)
     if (!doorbell_pending(d)) {
         if (when != NEVER)
             set_timer(d, when);
-        if (full)
+        if (full) {
+            ev_io_set(&d->udp_writable, udp_full_fd(&d->udp), EV_WRITE);
             ev_io_start(d->loop, &d->udp_writable);
+        }
         d->io.sleeps++;
         ev_run(d->loop, EVRUN_ONCE);
         if (full)

@@ -150,7 +150,7 @@ bool device_pass(struct device *d, uint64_t now)
     /* Posted requests are sent before the socket is read. Reading costs as much as sending a small message. */
     if (work || held)
         work += send_all(d, now);
-    if (d->udp.fd >= 0)
+    if (udp_is_open(&d->udp))
         received = device_rx(d, now);
     if (!TAILQ_EMPTY(&d->groups))
         received += device_rx_groups(d, now);

@@ -46,9 +46,11 @@ static void process_packet(struct device *d, const struct udp_datagram *dg, cons
     engine_rx(d->engine, &pkt, meta, now);
 }
 
-/* Passes the datagrams that udp_recv has received to the engine. group: the multicast group of the socket; NULL: the
- * device's own socket. Returns the number of packets, but at least 1 if there was any datagram. */
-static unsigned process_batch(struct device *d, unsigned datagrams, struct mcast_group *group, uint64_t now)
+/* Passes the datagrams that udp_recv has received to the engine. peers: the cache of the socket. gid: the address of the
+ * socket, which is that of `group`; group NULL: one of the device's addresses. Returns the number of packets, but at
+ * least 1 if there was any datagram. */
+static unsigned process_batch(struct device *d, unsigned datagrams, struct peers *peers, const uint8_t gid[16],
+                              const struct mcast_group *group, uint64_t now)
 {
     unsigned packets = 0;
 
@@ -57,11 +59,11 @@ static unsigned process_batch(struct device *d, unsigned datagrams, struct mcast
         struct rx_meta meta;
         unsigned index = 0;
 
-        udp_datagram(&d->udp, i, group ? &group->peers : &d->udp.rx_peers, &dg);
-        if (group && mcast_group_is_echo(group, dg.peer->gid))
+        udp_datagram(&d->udp, i, peers, &dg);
+        if (group && mcast_group_is_echo(d, dg.peer->gid))
             continue;
         memcpy(meta.src_gid, dg.peer->gid, sizeof(meta.src_gid));
-        memcpy(meta.dst_gid, group ? group->gid : d->gid, sizeof(meta.dst_gid));
+        memcpy(meta.dst_gid, gid, sizeof(meta.dst_gid));
         meta.traffic_class = dg.tos;
         meta.hop_limit = dg.hop_limit;
         meta.ce = d->settings->ecn && (dg.tos & UDP_ECN) == UDP_ECN_CE;
@@ -78,9 +80,38 @@ static unsigned process_batch(struct device *d, unsigned datagrams, struct mcast
     return packets + (datagrams && !packets);
 }
 
+/* The sockets of all addresses but the first. Few programs use these, and each read costs a system call. */
+static unsigned rx_others(struct device *d, uint64_t now)
+{
+    unsigned packets = 0;
+
+    for (unsigned i = 1; i < d->gids.n; i++) {
+        struct gid_entry *e = &d->gids.entry[i];
+        struct udp_socket *s = d->udp.socket[i];
+
+        if (!e->used)
+            continue;
+        if (s->sent) {
+            s->sent = false; /* an answer is likely */
+            e->hot_until = now + GID_HOT_NS;
+        }
+        if (e->hot_until <= now)
+            continue;
+        mem_backend_flush(&d->memory); /* udp_recv uses the receive buffers again */
+        unsigned datagrams = udp_recv(&d->udp, s->fd);
+        if (datagrams)
+            e->hot_until = now + GID_HOT_NS;
+        packets += process_batch(d, datagrams, &s->rx_peers, e->gid, NULL, now);
+    }
+    return packets;
+}
+
 unsigned device_rx(struct device *d, uint64_t now)
 {
-    return process_batch(d, udp_recv(&d->udp, d->udp.fd), NULL, now);
+    struct udp_socket *s = &d->udp.first;
+    unsigned packets = process_batch(d, udp_recv(&d->udp, s->fd), &s->rx_peers, d->gid, NULL, now);
+
+    return d->gids.n > 1 ? packets + rx_others(d, now) : packets;
 }
 
 unsigned device_rx_groups(struct device *d, uint64_t now)
@@ -89,15 +120,18 @@ unsigned device_rx_groups(struct device *d, uint64_t now)
     unsigned packets = 0;
 
     TAILQ_FOREACH (g, &d->groups, link) {
-        unsigned datagrams;
+        for (unsigned i = 0; i < MCAST_FAMILIES; i++) {
+            struct mcast_socket *m = g->socket[i];
+            unsigned datagrams;
 
-        if (g->hot_until <= now || g->fd < 0)
-            continue;
-        mem_backend_flush(&d->memory); /* udp_recv uses the receive buffers again */
-        datagrams = udp_recv(&d->udp, g->fd);
-        if (datagrams)
-            g->hot_until = now + MCAST_GROUP_HOT_NS;
-        packets += process_batch(d, datagrams, g, now);
+            if (!m || m->hot_until <= now)
+                continue;
+            mem_backend_flush(&d->memory);
+            datagrams = udp_recv(&d->udp, m->fd);
+            if (datagrams)
+                m->hot_until = now + MCAST_GROUP_HOT_NS;
+            packets += process_batch(d, datagrams, &m->peers, g->gid, g, now);
+        }
     }
     return packets;
 }
@@ -109,7 +143,7 @@ void device_rx_loopback(struct device *d, const struct av *av, bool ce, const ui
     struct pkt pkt;
 
     d->io.loopback_packets++;
-    memcpy(meta.src_gid, d->gid, sizeof(meta.src_gid));
+    memcpy(meta.src_gid, d->gids.entry[av->sgid_index].gid, sizeof(meta.src_gid));
     memcpy(meta.dst_gid, av->dgid, sizeof(meta.dst_gid));
     if (pkt_decode(p, len, &pkt) == PKT_OK)
         engine_rx(d->engine, &pkt, &meta, now);

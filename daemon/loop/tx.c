@@ -102,7 +102,7 @@ static void decide(struct device *d, const struct tx_batch *b, unsigned i, struc
 {
     const uint8_t *p = b->buf + b->pkt[i].off;
     struct fault_pkt fp = {
-        .src_gid = d->gid,
+        .src_gid = d->gids.entry[b->pkt[i].av->sgid_index].gid,
         .dst_gid = b->pkt[i].av->dgid,
         .dest_qpn = bth_dest_qpn(p),
         .psn = b->pkt[i].psn,

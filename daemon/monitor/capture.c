@@ -147,11 +147,11 @@ static void name_owner(struct device *d, struct pm_capture_record *r)
 
 /* Finds the address that a packet really goes to. A device of one family maps multicast groups of the other family to
  * addresses of its own, and the ICRC covers these. */
-static void name_destination(const struct device *d, const uint8_t dgid[16], uint8_t out[16])
+static void name_destination(const union addr *own, const uint8_t dgid[16], uint8_t out[16])
 {
     union addr to;
 
-    if (gid_is_multicast(dgid) && gid_to_addr(dgid, &d->addr, &to))
+    if (gid_is_multicast(dgid) && gid_to_addr(dgid, own, &to))
         addr_to_gid(&to, out);
     else
         memcpy(out, dgid, 16);
@@ -159,6 +159,8 @@ static void name_destination(const struct device *d, const uint8_t dgid[16], uin
 
 static void describe_sent(struct device *d, const struct tx_pkt *pkt, bool ce, struct pm_capture_record *r)
 {
+    const struct gid_entry *from = &d->gids.entry[pkt->av->sgid_index];
+
     memset(r, 0, sizeof(*r));
     r->flags = PM_RECORD_OUT;
     if (pkt->retransmit)
@@ -168,8 +170,8 @@ static void describe_sent(struct device *d, const struct tx_pkt *pkt, bool ce, s
     r->wr_id = pkt->wr_id;
     r->orig_len = pkt->len;
     r->time = clock_ns();
-    memcpy(r->src, d->gid, sizeof(r->src));
-    name_destination(d, pkt->av->dgid, r->dst);
+    memcpy(r->src, from->gid, sizeof(r->src));
+    name_destination(&from->addr, pkt->av->dgid, r->dst);
     r->src_port = ROCE_PORT;
     r->tos = udp_traffic_class(pkt, d->udp.cnp_dscp);
     if (ce)

@@ -34,6 +34,7 @@ static const char *const verdict_names[] = {"ok", "trying", "large_lost", "small
 
 struct path {
     uint8_t gid[16];
+    uint8_t sgid_index; /* of the QP whose connection began the check */
     uint8_t verdict; /* enum path_verdict */
     bool refused; /* ICMP says that no process listens there */
     uint32_t size; /* payload of the large probes, in bytes */
@@ -203,8 +204,9 @@ static void add_to_map(const struct device *d, const struct path *p)
         return;
     gmtime_r(&now, &tm);
     strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    json_t *o = json_pack("{s:s, s:s, s:s}", "time", stamp, "device", d->name, "address", addr_text(&d->addr, text));
-    if (gid_to_addr(p->gid, &d->addr, &peer))
+    const union addr *own = &d->gids.entry[p->sgid_index].addr;
+    json_t *o = json_pack("{s:s, s:s, s:s}", "time", stamp, "device", d->name, "address", addr_text(own, text));
+    if (gid_to_addr(p->gid, own, &peer))
         json_object_set_new(o, "peer", json_string(addr_text(&peer, text)));
     json_t *rest = describe(p);
     json_object_update(o, rest);
@@ -257,7 +259,7 @@ static void decide(struct path_check *c, struct path *p)
 static void send_probe(struct path_check *c, struct path *p, unsigned which)
 {
     struct half *h = &p->half[which];
-    struct av av = {.hop_limit = 64};
+    struct av av = {.hop_limit = 64, .sgid_index = p->sgid_index};
 
     memcpy(av.dgid, p->gid, sizeof(av.dgid));
     h->sent = clock_ns();
@@ -321,12 +323,12 @@ static void begin(struct path_check *c, struct path *p, uint32_t mtu, const stru
     try_again(c, p);
 }
 
-int path_check_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struct control_reply *rp)
+int path_check_use(struct session *s, const uint8_t gid[16], uint8_t sgid_index, uint32_t mtu, struct control_reply *rp)
 {
     struct device *d = s->device;
     char text[ADDR_TEXT_MAX];
 
-    if (d->settings->path_check == PATH_CHECK_OFF || memcmp(gid, d->gid, sizeof(d->gid)) == 0)
+    if (d->settings->path_check == PATH_CHECK_OFF || gid_table_has(&d->gids, gid))
         return 0;
     struct path_check *c = of_device(d);
     struct path *p = find(c, gid);
@@ -337,6 +339,7 @@ int path_check_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struc
     uint8_t verdict = p->verdict;
     if (p->tries && (verdict == V_TRYING || verdict == V_OK) && mtu <= p->size)
         return 0;
+    p->sgid_index = sgid_index;
     begin(c, p, mtu, s);
     if (d->settings->path_check != PATH_CHECK_ENFORCE || verdict <= V_TRYING)
         return 0;

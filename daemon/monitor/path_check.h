@@ -18,10 +18,11 @@
 #define PATH_CHECK_MAX 1024u /* paths of a device; further ones are not checked */
 #define PATH_CHECK_TRY_S 0.25 /* seconds between two tries */
 
-/* A QP of s is about to be connected to gid, with packets of up to mtu bytes of payload. Begins a check unless there
- * was one. Returns 0, or -EHOSTUNREACH with the reason in *rp if the path is known to fail and the policy is to
- * enforce. In that case the check also begins again. */
-int path_check_use(struct session *s, const uint8_t gid[16], uint32_t mtu, struct control_reply *rp);
+/* A QP of s is about to be connected from its address sgid_index to gid, with packets of up to mtu bytes of payload.
+ * Begins a check unless there was one. Returns 0, or -EHOSTUNREACH with the reason in *rp if the path is known to fail
+ * and the policy is to enforce. In that case the check also begins again. */
+int path_check_use(struct session *s, const uint8_t gid[16], uint8_t sgid_index, uint32_t mtu,
+                   struct control_reply *rp);
 /* A random number by which the answer to a probe is known; not 0. */
 uint64_t path_check_token(void);
 /* An answer to a probe came. True: the probe was one of this module. */

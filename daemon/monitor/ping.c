@@ -138,14 +138,15 @@ void ping_trouble(void *device, const union addr *to, int err, uint32_t mtu, con
 static int send_one(struct device *d, const struct pm_check_req *r, struct control_reply *rp)
 {
     struct av av = {.hop_limit = 64};
-    union addr to;
 
-    if (!gid_to_addr(r->gid, &d->addr, &to))
+    int from = gid_table_source(&d->gids, r->gid);
+    if (from < 0)
         return control_fail(rp, -EINVAL, "device %s cannot reach an address of this family", d->name);
     struct outgoing *o = &d->pings->out[d->pings->next % PM_CHECKS_MAX];
     *o = (struct outgoing){.id = path_check_token(), .sent = clock_ns(), .size = r->size};
     memcpy(o->gid, r->gid, sizeof(o->gid));
     memcpy(av.dgid, r->gid, sizeof(av.dgid));
+    av.sgid_index = (uint8_t)from;
     o->rep.id = o->id;
     int rc = engine_check(d->engine, &av, r->size, d->pings->next, o->id);
     if (rc) {

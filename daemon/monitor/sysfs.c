@@ -30,6 +30,17 @@ static void set_path(struct tree *t, const char *fmt, va_list ap)
         t->error = ENAMETOOLONG;
 }
 
+/* The next files are those of this directory, which exists. */
+static void go_to(struct tree *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void go_to(struct tree *t, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    set_path(t, fmt, ap);
+    va_end(ap);
+}
+
 /* Makes a directory and its parents. */
 static void directory(struct tree *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void directory(struct tree *t, const char *fmt, ...)
@@ -109,14 +120,54 @@ static void counter(void *tree, const char *dir, const char *name)
     file(t, file_name, "N/A");
 }
 
+/* The file replaces an older one at once, so that readers see the old text or the new one. text NULL: there is no
+ * file. */
+static void replace_file(struct tree *t, const char *name, const char *text)
+{
+    char path[sizeof(t->path) + 64], new_path[sizeof(t->path) + 64];
+
+    snprintf(path, sizeof(path), "%s/%s", t->path, name);
+    if (!text) {
+        unlink(path);
+        return;
+    }
+    /* Beside the directory, so that nobody sees it there. */
+    snprintf(new_path, sizeof(new_path), "%s.new", t->path);
+    FILE *f = fopen(new_path, "we");
+    if (!f) {
+        t->error = t->error ? t->error : errno;
+        return;
+    }
+    bool failed = fchmod(fileno(f), 0644) != 0 || fprintf(f, "%s\n", text) < 0;
+    if ((fclose(f) != 0 || failed || rename(new_path, path) != 0) && !t->error)
+        t->error = EIO;
+}
+
+/* The files of the GID table. As in the kernel, an empty entry has a GID of zeros, and no type and no interface. */
+static void gids(struct tree *t, const struct device *d)
+{
+    static const uint8_t zero[16];
+
+    for (unsigned i = 0; i < ENGINE_MAX_GIDS; i++) {
+        const struct gid_entry *e = gid_table_at(&d->gids, i);
+        const uint8_t *g = e ? e->gid : zero;
+        char name[12], gid[40];
+        size_t at = 0;
+
+        for (unsigned k = 0; k < 16; k += 2)
+            at += (size_t)snprintf(gid + at, sizeof(gid) - at, k ? ":%02x%02x" : "%02x%02x", g[k], g[k + 1]);
+        snprintf(name, sizeof(name), "%u", i);
+        go_to(t, "infiniband/%s/ports/1/gids", d->name);
+        replace_file(t, name, gid);
+        go_to(t, "infiniband/%s/ports/1/gid_attrs/types", d->name);
+        replace_file(t, name, e ? "RoCE v2" : NULL);
+        go_to(t, "infiniband/%s/ports/1/gid_attrs/ndevs", d->name);
+        replace_file(t, name, e ? d->netdev.name : NULL);
+    }
+}
+
 static void port(struct tree *t, const struct device *d)
 {
-    const uint8_t *g = d->gid;
-    char gid[40];
-    size_t at = 0;
-
-    for (unsigned i = 0; i < 16; i += 2)
-        at += (size_t)snprintf(gid + at, sizeof(gid) - at, i ? ":%02x%02x" : "%02x%02x", g[i], g[i + 1]);
     directory(t, "infiniband/%s/ports/1/counters", d->name);
     directory(t, "infiniband/%s/ports/1/hw_counters", d->name);
     directory(t, "infiniband/%s/ports/1", d->name);
@@ -131,11 +182,9 @@ static void port(struct tree *t, const struct device *d)
     file(t, "lid_mask_count", "0");
     file(t, "cap_mask", "0x04010000");
     directory(t, "infiniband/%s/ports/1/gids", d->name);
-    file(t, "0", "%s", gid);
     directory(t, "infiniband/%s/ports/1/gid_attrs/types", d->name);
-    file(t, "0", "RoCE v2");
     directory(t, "infiniband/%s/ports/1/gid_attrs/ndevs", d->name);
-    file(t, "0", "%s", d->netdev.name);
+    gids(t, d);
     directory(t, "infiniband/%s/ports/1/pkeys", d->name);
     file(t, "0", "0xffff");
 }
@@ -188,12 +237,27 @@ void sysfs_create(const char *socket_path, struct device *const *dev, unsigned d
 
     sysfs_remove(socket_path);
     root(&t, socket_path);
-    for (unsigned i = 0; i < devices; i++)
+    for (unsigned i = 0; i < devices; i++) {
         device(&t, dev[i]);
+        dev[i]->control_path = socket_path;
+    }
     umask(old);
     if (t.error)
         log_warn("%s" PM_SYSFS_SUFFIX ": %s; programs that read /sys/class/infiniband will not find the devices",
                  socket_path, strerror(t.error));
+}
+
+void sysfs_update_gids(const struct device *d)
+{
+    struct tree t;
+
+    if (!d->control_path)
+        return;
+    root(&t, d->control_path);
+    gids(&t, d);
+    if (t.error)
+        log_warn("%s" PM_SYSFS_SUFFIX ": %s; programs that read /sys/class/infiniband will not find all GIDs of %s",
+                 d->control_path, strerror(t.error), d->name);
 }
 
 void sysfs_remove(const char *socket_path)

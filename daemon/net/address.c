@@ -76,6 +76,14 @@ void addr_to_gid(const union addr *a, uint8_t gid[16])
     }
 }
 
+bool addr_has_gid(const union addr *a, const uint8_t gid[16])
+{
+    uint8_t own[16];
+
+    addr_to_gid(a, own);
+    return memcmp(own, gid, sizeof(own)) == 0;
+}
+
 /* 239.192.0.0/14 is the organization-local scope (RFC 2365 6.2). The lower 18 bits are from the FNV-1a hash of the
  * MGID. */
 static uint32_t group_of_mgid(const uint8_t gid[16])

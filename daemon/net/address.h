@@ -29,6 +29,7 @@ const char *addr_text(const union addr *a, char buf[ADDR_TEXT_MAX]);
 const char *gid_text(const uint8_t gid[16], char buf[ADDR_TEXT_MAX]);
 
 void addr_to_gid(const union addr *a, uint8_t gid[16]);
+bool addr_has_gid(const union addr *a, const uint8_t gid[16]);
 
 /* Computes the socket address (port 0) that a device with the address `own` uses to reach `gid`. A link-local IPv6
  * address gets the device's scope. False: the device can't reach this address family, or the GID is the unspecified

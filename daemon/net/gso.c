@@ -5,8 +5,8 @@
 
 static bool same_destination(const struct av *a, const struct av *b)
 {
-    return a == b || (memcmp(a->dgid, b->dgid, sizeof(a->dgid)) == 0 && a->traffic_class == b->traffic_class &&
-                      a->hop_limit == b->hop_limit);
+    return a == b || (memcmp(a->dgid, b->dgid, sizeof(a->dgid)) == 0 && a->sgid_index == b->sgid_index &&
+                      a->traffic_class == b->traffic_class && a->hop_limit == b->hop_limit);
 }
 
 unsigned gso_span(const struct tx_pkt *pkt, unsigned n)

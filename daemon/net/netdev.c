@@ -37,24 +37,6 @@ static int find_name(const union addr *addr, char name[IF_NAMESIZE])
     return rc;
 }
 
-bool netdev_has(const struct netdev *nd, const union addr *addr)
-{
-    struct ifaddrs *list;
-    bool loopback = addr->sa.sa_family == AF_INET && addr_is_loopback(addr);
-    bool has = false;
-
-    if (getifaddrs(&list) != 0)
-        return true;
-    for (const struct ifaddrs *i = list; i && !has; i = i->ifa_next) {
-        if (!i->ifa_addr || strcmp(i->ifa_name, nd->name) != 0 || i->ifa_addr->sa_family != addr->sa.sa_family)
-            continue;
-        /* One address of 127.0.0.0/8 represents the whole block. */
-        has = loopback ? addr_is_loopback((const union addr *)(const void *)i->ifa_addr) : same_host(i->ifa_addr, addr);
-    }
-    freeifaddrs(list);
-    return has;
-}
-
 int netdev_refresh(struct netdev *nd)
 {
     struct ifreq req = {0};
@@ -70,6 +52,7 @@ int netdev_refresh(struct netdev *nd)
         goto out;
     }
     nd->up = (req.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+    nd->loopback = req.ifr_flags & IFF_LOOPBACK;
     if (ioctl(fd, SIOCGIFMTU, &req) == 0)
         nd->mtu = (unsigned)req.ifr_mtu;
     if (ioctl(fd, SIOCGIFHWADDR, &req) == 0)

@@ -15,6 +15,7 @@ struct netdev {
     unsigned index; /* 0: unknown */
     unsigned mtu; /* bytes of an IP packet */
     bool up; /* administratively up, and running */
+    bool loopback;
     uint8_t mac[6]; /* all 0 on loopback */
 };
 
@@ -24,9 +25,6 @@ int netdev_find(const union addr *addr, struct netdev *nd);
 
 /* Reads mtu, up and mac again, by nd->name. Returns 0 or -errno. On -errno the interface is gone, and `up` is false. */
 int netdev_refresh(struct netdev *nd);
-
-/* Does the interface (still) have the address? True also if that can't be determined. */
-bool netdev_has(const struct netdev *nd, const union addr *addr);
 
 /* Finds the first address of an interface that is up and is not the loopback; IPv4 goes before global IPv6. Without
  * such an address: 127.0.0.1. */

@@ -40,14 +40,14 @@ static void accept_zero_checksum(int fd)
 }
 
 /* Multicast packets leave by the device's interface, even if a route names another. */
-static void set_multicast_interface(struct udp *u)
+static void set_multicast_interface(const struct udp *u, const struct udp_socket *s)
 {
-    if (u->own.sa.sa_family == AF_INET6) {
-        set_int(u->fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)u->ifindex);
+    if (s->own.sa.sa_family == AF_INET6) {
+        set_int(s->fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)u->ifindex);
     } else {
-        struct ip_mreqn m = {.imr_address = u->own.v4.sin_addr, .imr_ifindex = (int)u->ifindex};
+        struct ip_mreqn m = {.imr_address = s->own.v4.sin_addr, .imr_ifindex = (int)u->ifindex};
 
-        setsockopt(u->fd, IPPROTO_IP, IP_MULTICAST_IF, &m, sizeof(m));
+        setsockopt(s->fd, IPPROTO_IP, IP_MULTICAST_IF, &m, sizeof(m));
     }
 }
 
@@ -62,46 +62,62 @@ static void want_headers(int fd, bool v6)
     }
 }
 
+static bool is_v6(const struct udp_socket *s)
+{
+    return s->own.sa.sa_family == AF_INET6;
+}
+
 void udp_want_headers(struct udp *u)
 {
-    if (u->wants_headers || u->fd < 0)
+    if (u->wants_headers || !udp_is_open(u))
         return;
     u->wants_headers = true;
-    want_headers(u->fd, u->own.sa.sa_family == AF_INET6);
+    for (unsigned i = 0; i < u->sockets; i++) {
+        if (u->socket[i])
+            want_headers(u->socket[i]->fd, is_v6(u->socket[i]));
+    }
+}
+
+/* The kernel limits the size to net.core.rmem_max. FORCE exceeds the limit; it needs CAP_NET_ADMIN. */
+static void set_buffers(struct udp *u, const struct udp_socket *s)
+{
+    if (set_int(s->fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)u->bufsize) != 0)
+        set_int(s->fd, SOL_SOCKET, SO_RCVBUF, (int)u->bufsize);
+    if (set_int(s->fd, SOL_SOCKET, SO_SNDBUFFORCE, (int)u->bufsize) != 0)
+        set_int(s->fd, SOL_SOCKET, SO_SNDBUF, (int)u->bufsize);
+    if (s != &u->first)
+        return;
+    u->rcvbuf = get_int(s->fd, SOL_SOCKET, SO_RCVBUF);
+    u->sndbuf = get_int(s->fd, SOL_SOCKET, SO_SNDBUF);
 }
 
 /* The ICRC covers the IPv4 ID. The kernel sends IPv4 ID 0 with DF (and numbers GSO segments from 0) only if the
  * socket uses PMTUDISC_PROBE and is not connected. PMTUDISC_PROBE also ignores the path MTU cached in a route, so a
  * stale one does not refuse packets. */
-static int set_options(struct udp *u, uint32_t bufsize)
+static int set_options(struct udp *u, const struct udp_socket *s)
 {
-    bool v6 = u->own.sa.sa_family == AF_INET6;
+    bool v6 = is_v6(s);
 
-    int rc = v6 ? set_int(u->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE)
-                : set_int(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+    int rc = v6 ? set_int(s->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE)
+                : set_int(s->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
     if (rc)
         return rc;
     if (v6) {
-        rc = set_int(u->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-        accept_zero_checksum(u->fd);
-        set_int(u->fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
+        rc = set_int(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+        accept_zero_checksum(s->fd);
+        set_int(s->fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
     } else {
-        set_int(u->fd, IPPROTO_IP, IP_RECVERR, 1);
+        set_int(s->fd, IPPROTO_IP, IP_RECVERR, 1);
     }
-    set_multicast_interface(u);
-    if (u->ecn) {
-        set_int(u->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, UDP_ECN_ECT);
-        udp_want_headers(u);
-    }
+    set_multicast_interface(u, s);
+    if (u->ecn)
+        set_int(s->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, UDP_ECN_ECT);
+    u->wants_headers |= u->ecn;
+    if (u->wants_headers)
+        want_headers(s->fd, v6);
     /* Without GRO each packet arrives alone, which is slower but also correct. */
-    set_int(u->fd, IPPROTO_UDP, UDP_GRO, 1);
-    /* The kernel limits the size to net.core.rmem_max. FORCE exceeds the limit; it needs CAP_NET_ADMIN. */
-    if (set_int(u->fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)bufsize) != 0)
-        set_int(u->fd, SOL_SOCKET, SO_RCVBUF, (int)bufsize);
-    if (set_int(u->fd, SOL_SOCKET, SO_SNDBUFFORCE, (int)bufsize) != 0)
-        set_int(u->fd, SOL_SOCKET, SO_SNDBUF, (int)bufsize);
-    u->rcvbuf = get_int(u->fd, SOL_SOCKET, SO_RCVBUF);
-    u->sndbuf = get_int(u->fd, SOL_SOCKET, SO_SNDBUF);
+    set_int(s->fd, IPPROTO_UDP, UDP_GRO, 1);
+    set_buffers(u, s);
     return rc;
 }
 
@@ -143,16 +159,79 @@ static int prepare_rx(struct udp *u)
     return 0;
 }
 
+static void init_socket(struct udp_socket *s, const union addr *addr)
+{
+    s->fd = -1;
+    s->own = *addr;
+    addr_set_port(&s->own, ROCE_PORT);
+    peers_init(&s->tx_peers, &s->own, false);
+    peers_init(&s->rx_peers, &s->own, true);
+}
+
 void udp_init(struct udp *u, const union addr *addr, struct io_counters *counters)
 {
     memset(u, 0, sizeof(*u));
-    u->fd = -1;
     u->cnp_dscp = -1;
     u->counters = counters;
-    u->own = *addr;
-    addr_set_port(&u->own, ROCE_PORT);
-    peers_init(&u->tx_peers, &u->own, false);
-    peers_init(&u->rx_peers, &u->own, true);
+    init_socket(&u->first, addr);
+    u->socket[0] = &u->first;
+    u->sockets = 1;
+}
+
+/* Binds without SO_REUSEADDR, so that another owner of the address is noticed. The kernel lets two sockets share an
+ * address if both have the option. A socket that yields gets it afterwards. So only an owner can bind to the address a
+ * second time, and of the two sockets the younger one receives. */
+static int bind_socket(const struct udp_socket *s, enum udp_claim claim)
+{
+    int rc = bind(s->fd, &s->own.sa, addr_len(&s->own)) == 0 ? 0 : -errno;
+
+    if (claim == UDP_YIELDS)
+        return rc ? rc : set_int(s->fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (rc != -EADDRINUSE)
+        return rc;
+    set_int(s->fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    rc = bind(s->fd, &s->own.sa, addr_len(&s->own)) == 0 ? 0 : -errno;
+    set_int(s->fd, SOL_SOCKET, SO_REUSEADDR, 0);
+    return rc;
+}
+
+static void close_socket(struct udp_socket *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+}
+
+/* Link-local addresses, own ones and destinations, need the interface. */
+static void set_scope(const struct udp *u, struct udp_socket *s)
+{
+    if (is_v6(s) && s->own.v6.sin6_scope_id == 0) {
+        s->own.v6.sin6_scope_id = u->ifindex;
+        s->tx_peers.own = s->rx_peers.own = s->own;
+    }
+}
+
+static int open_socket(struct udp *u, struct udp_socket *s, enum udp_claim claim, char *why)
+{
+    set_scope(u, s);
+    s->fd = socket(s->own.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (s->fd < 0) {
+        int rc = -errno;
+
+        snprintf(why, ERROR_TEXT_MAX, "can't make a UDP socket: %s", strerror(-rc));
+        return rc;
+    }
+    int rc = set_options(u, s);
+    if (rc) {
+        snprintf(why, ERROR_TEXT_MAX, "can't set up the UDP socket: %s", strerror(-rc));
+    } else {
+        rc = bind_socket(s, claim);
+        if (rc)
+            explain_bind(-rc, &s->own, why);
+    }
+    if (rc)
+        close_socket(s);
+    return rc;
 }
 
 int udp_open(struct udp *u, uint32_t bufsize, char why[ERROR_TEXT_MAX])
@@ -160,50 +239,59 @@ int udp_open(struct udp *u, uint32_t bufsize, char why[ERROR_TEXT_MAX])
     int rc;
 
     u->loopback_ifindex = if_nametoindex("lo");
-    u->fd = socket(u->own.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (u->fd < 0) {
-        rc = -errno;
-        snprintf(why, ERROR_TEXT_MAX, "can't make a UDP socket: %s", strerror(-rc));
+    u->bufsize = bufsize;
+    rc = prepare_rx(u);
+    if (rc) {
+        snprintf(why, ERROR_TEXT_MAX, "out of memory");
         return rc;
     }
-    rc = set_options(u, bufsize);
-    if (rc == 0)
-        rc = prepare_rx(u);
-    if (rc) {
-        snprintf(why, ERROR_TEXT_MAX, "can't set up the UDP socket: %s", strerror(-rc));
-        goto fail;
-    }
-    if (bind(u->fd, &u->own.sa, addr_len(&u->own)) != 0) {
-        rc = -errno;
-        explain_bind(-rc, &u->own, why);
-        goto fail;
-    }
-    return 0;
-fail:
-    udp_close(u);
+    rc = open_socket(u, &u->first, UDP_OWNS, why);
+    if (rc)
+        udp_close(u);
     return rc;
 }
 
-static int join(const struct udp *u, int fd, const union addr *group)
+int udp_add_address(struct udp *u, unsigned index, const union addr *addr, enum udp_claim claim,
+                    char why[ERROR_TEXT_MAX])
 {
-    if (u->own.sa.sa_family == AF_INET6) {
+    struct udp_socket *s = u->socket[index];
+
+    if (!s) {
+        s = calloc(1, sizeof(*s));
+        if (!s) {
+            snprintf(why, ERROR_TEXT_MAX, "out of memory");
+            return -ENOMEM;
+        }
+        s->fd = -1;
+        u->socket[index] = s;
+        if (index >= u->sockets)
+            u->sockets = index + 1;
+    }
+    close_socket(s);
+    init_socket(s, addr);
+    return udp_is_open(u) ? open_socket(u, s, claim, why) : 0;
+}
+
+static int join(const struct udp *u, int fd, const union addr *own, const union addr *group)
+{
+    if (own->sa.sa_family == AF_INET6) {
         struct ipv6_mreq m = {group->v6.sin6_addr, u->ifindex};
 
         set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
         return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &m, sizeof(m));
     }
-    struct ip_mreqn m = {group->v4.sin_addr, u->own.v4.sin_addr, (int)u->ifindex};
+    struct ip_mreqn m = {group->v4.sin_addr, own->v4.sin_addr, (int)u->ifindex};
 
     /* Receive only the groups that this socket has joined, not those of other sockets of the host. */
     set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
     return setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof(m));
 }
 
-int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr)
+int udp_join(const struct udp *u, const union addr *own, const uint8_t gid[16], union addr *addr)
 {
-    bool v6 = u->own.sa.sa_family == AF_INET6;
+    bool v6 = own->sa.sa_family == AF_INET6;
 
-    if (!gid_to_addr(gid, &u->own, addr))
+    if (!gid_to_addr(gid, own, addr))
         return -EINVAL;
     addr_set_port(addr, ROCE_PORT);
     if (v6)
@@ -219,7 +307,7 @@ int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr)
     if (set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)u->rcvbuf / 2) != 0)
         set_int(fd, SOL_SOCKET, SO_RCVBUF, (int)u->rcvbuf / 2);
     want_headers(fd, v6);
-    if (bind(fd, &addr->sa, addr_len(addr)) == 0 && join(u, fd, addr) == 0)
+    if (bind(fd, &addr->sa, addr_len(addr)) == 0 && join(u, fd, own, addr) == 0)
         return fd;
     int rc = -errno;
     close(fd);
@@ -228,9 +316,15 @@ int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr)
 
 void udp_close(struct udp *u)
 {
-    if (u->fd >= 0)
-        close(u->fd);
-    u->fd = -1;
+    close_socket(&u->first);
+    for (unsigned i = 1; i < u->sockets; i++) {
+        if (!u->socket[i])
+            continue;
+        close_socket(u->socket[i]);
+        free(u->socket[i]);
+        u->socket[i] = NULL;
+    }
+    u->sockets = 1;
     free(u->rx.buf);
     u->rx.buf = NULL;
 }
@@ -288,7 +382,7 @@ static void count_error(struct udp *u, const struct sock_extended_err *e, const 
     }
 }
 
-void udp_drain_errors(struct udp *u)
+void udp_drain_errors(struct udp *u, int fd)
 {
     union addr to;
     _Alignas(struct cmsghdr) uint8_t ctl[512];
@@ -298,7 +392,7 @@ void udp_drain_errors(struct udp *u)
         memset(&to, 0, sizeof(to));
         m = (struct msghdr){
             .msg_name = &to, .msg_namelen = sizeof(to), .msg_control = ctl, .msg_controllen = sizeof(ctl)};
-        if (recvmsg(u->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+        if (recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
             return;
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
             struct {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The UDP socket of a device: one unconnected socket, bound to port 4791 of the device's address. It sends and
- * receives batches by GSO, GRO, sendmmsg and recvmmsg. This module also fills in the ICRC of outgoing packets,
- * because the ICRC depends on how they are sent. Its parts are udp.c (the socket), udp_tx.c and udp_rx.c. */
+/* The UDP sockets of a device: for each of its addresses an unconnected socket, bound to port 4791 of the address. The
+ * socket of a packet therefore tells its own address, for sending and for receiving. This module sends and receives
+ * batches by GSO, GRO, sendmmsg and recvmmsg. It also fills in the ICRC of outgoing packets, because the ICRC depends
+ * on how they are sent. Its parts are udp.c (the sockets), udp_tx.c and udp_rx.c. */
 #ifndef PUMICE_DAEMON_NET_UDP_H
 #define PUMICE_DAEMON_NET_UDP_H
 
@@ -29,6 +30,7 @@ struct udp_tx {
     struct iovec iov[UDP_TX_MSGS];
     union addr to[UDP_TX_MSGS];
     struct udp_tx_info {
+        struct udp_socket *socket; /* that sends the message */
         uint16_t segments;
         uint16_t segment_len; /* of all segments but the last */
         bool multicast;
@@ -48,10 +50,22 @@ struct udp_rx {
     uint8_t *buf; /* UDP_RX_MSGS * UDP_RX_BYTES */
 };
 
-struct udp {
+/* The socket of one address. */
+struct udp_socket {
     int fd; /* -1: not open */
     union addr own; /* with port 4791 */
-    uint32_t rcvbuf, sndbuf; /* as the kernel reports them: twice the granted value */
+    bool sent; /* set by each message, cleared by the reader of this field, see loop/rx.c */
+    struct peers tx_peers, rx_peers;
+};
+
+struct udp {
+    struct udp_socket first; /* socket[0] */
+    /* By index of the GID table. NULL: there was never one. A socket stays in memory, because unsent messages refer to
+     * it. */
+    struct udp_socket *socket[ENGINE_MAX_GIDS];
+    unsigned sockets; /* 1 + the highest index that is not NULL */
+    uint32_t bufsize; /* of udp_open */
+    uint32_t rcvbuf, sndbuf; /* of the first socket, as the kernel reports them: twice the granted value */
     enum gso_mode gso_mode;
     /* The kernel or the interface refused GSO: off for good. */
     bool gso_refused;
@@ -68,16 +82,32 @@ struct udp {
     /* Called for each packet or burst that did not arrive, see ping_trouble. May be NULL. */
     void (*trouble)(void *ctx, const union addr *to, int err, uint32_t mtu, const union addr *offender);
     void *trouble_ctx;
-    struct peers tx_peers, rx_peers;
     struct udp_tx tx;
     struct udp_rx rx;
 };
 
-/* Prepares *u for our address. The socket is not open yet. counters must outlive *u. */
+/* Prepares *u with socket 0 for our first address. The socket is not open yet. counters must outlive *u. */
 void udp_init(struct udp *u, const union addr *addr, struct io_counters *counters);
-/* Opens and binds the socket. ifindex must be set. Returns 0, or -errno with an explanation in `why`. */
+/* Opens and binds socket 0. ifindex must be set. Returns 0, or -errno with an explanation in `why`. */
 int udp_open(struct udp *u, uint32_t bufsize, char why[ERROR_TEXT_MAX]);
-void udp_close(struct udp *u);
+void udp_close(struct udp *u); /* all sockets */
+static inline bool udp_is_open(const struct udp *u)
+{
+    return u->first.fd >= 0;
+}
+
+/* How firmly a socket takes its address. */
+enum udp_claim {
+    /* The address was configured for this device. A socket with a UDP_YIELDS claim does not prevent it. */
+    UDP_OWNS,
+    /* The address is another one of the interface. A daemon that is configured for the address may take it later. From
+     * then on it gets the packets. */
+    UDP_YIELDS,
+};
+/* Opens socket `index` (not 0) for another address. Closes an earlier socket of that index first. While socket 0 is not
+ * open, the new one is not opened either. Returns 0, or -errno with an explanation in `why`. */
+int udp_add_address(struct udp *u, unsigned index, const union addr *addr, enum udp_claim claim,
+                    char why[ERROR_TEXT_MAX]);
 
 /* The current state of GSO: "on", "off", "off (sniffer)", "off (refused)". */
 const char *udp_gso_state(const struct udp *u);
@@ -93,17 +123,23 @@ uint64_t udp_window_bytes(const struct udp *u);
 uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp);
 /* Appends one message and fills in the ICRCs of its packets. The message consists of the packets pkt[0 … n) of buf,
  * which gso_span found (without GSO, n is 1). ce: the packets are marked as a congested router would mark them. buf
- * must not change until the message was sent. Returns the address of the message in buf. NULL: the device can't reach
- * the destination's address. */
+ * must not change until the message was sent. Returns the address of the message in buf. NULL: the packets were dropped
+ * and counted, because their source can't reach the destination's address, or because the entry of the GID table is
+ * empty. */
 uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce);
 /* True while GSO may be used. Looks for sniffers about once a second. */
 bool udp_gso(struct udp *u, uint64_t now);
-/* Sends the added messages. 0: all messages are gone (sent, or dropped and counted). -EAGAIN: the socket is full;
- * call again. */
+/* Sends the added messages. 0: all messages are gone (sent, or dropped and counted). -EAGAIN: the socket
+ * udp_full_fd is full; call again. */
 int udp_flush(struct udp *u);
 static inline bool udp_pending(const struct udp *u)
 {
     return u->tx.sent < u->tx.n;
+}
+/* The socket that the oldest unsent message waits for. Only while udp_pending. */
+static inline int udp_full_fd(const struct udp *u)
+{
+    return u->tx.info[u->tx.sent].socket->fd;
 }
 
 /* --- receiving --------------------------------------------------------------------------------- */
@@ -122,8 +158,8 @@ struct udp_datagram {
 #define UDP_ECN 3u /* the ECN bits of tos */
 #define UDP_ECN_ECT 2u /* ECN-capable, ECT(0) */
 #define UDP_ECN_CE 3u /* congestion experienced */
-/* Receives waiting datagrams from fd, at most UDP_RX_MSGS, and returns their number. fd is the device's own socket or
- * that of a group. The data stay valid until the next call. */
+/* Receives waiting datagrams from fd, at most UDP_RX_MSGS, and returns their number. fd is one of the device's own
+ * sockets or that of a group. The data stay valid until the next call. */
 unsigned udp_recv(struct udp *u, int fd);
 /* Describes datagram i. peers: the cache of the socket that received it. */
 void udp_datagram(struct udp *u, unsigned i, struct peers *peers, struct udp_datagram *d);
@@ -132,12 +168,13 @@ void udp_datagram(struct udp *u, unsigned i, struct peers *peers, struct udp_dat
 void udp_want_headers(struct udp *u);
 
 /* Opens a socket that receives the packets of a multicast group. It is bound to the group's address, so it receives
- * nothing else, and the socket itself identifies the destination. (The device's own socket is bound to a unicast
- * address and receives no multicast at all.) The socket joins the group on the device's interface. addr receives the
- * group's address with port 4791. Returns a descriptor or -errno. */
-int udp_join(const struct udp *u, const uint8_t gid[16], union addr *addr);
+ * nothing else, and the socket itself identifies the destination. (The device's own sockets are bound to unicast
+ * addresses and receive no multicast at all.) The socket joins the group on the device's interface, in the family of
+ * `own`, which is one of the device's addresses. addr receives the group's address with port 4791. Returns a descriptor
+ * or -errno. */
+int udp_join(const struct udp *u, const union addr *own, const uint8_t gid[16], union addr *addr);
 
-/* Reads ICMP errors from the socket, counts them, and reports them to `trouble`. */
-void udp_drain_errors(struct udp *u);
+/* Reads ICMP errors from a socket of the device, counts them, and reports them to `trouble`. */
+void udp_drain_errors(struct udp *u, int fd);
 
 #endif

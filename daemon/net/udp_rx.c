@@ -21,8 +21,8 @@ unsigned udp_recv(struct udp *u, int fd)
         u->counters->rx_datagrams += (unsigned)n;
         return (unsigned)n;
     }
-    if (n < 0 && errno != EAGAIN && errno != EINTR && fd == u->fd)
-        udp_drain_errors(u); /* an ICMP error; the next call returns the datagrams */
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        udp_drain_errors(u, fd); /* an ICMP error; the next call returns the datagrams */
     return 0;
 }
 

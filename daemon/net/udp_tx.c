@@ -43,10 +43,10 @@ static int tos_of(const struct udp *u, const struct tx_pkt *pkt, bool ce)
     return (int)tos;
 }
 
-static size_t put_control(const struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, uint16_t segment, bool ce)
+static size_t put_control(const struct udp *u, bool v6, uint8_t *buf, const struct tx_pkt *pkt, uint16_t segment,
+                          bool ce)
 {
     const struct av *av = pkt->av;
-    bool v6 = u->own.sa.sa_family == AF_INET6;
     uint8_t *p = buf;
     int v;
 
@@ -78,24 +78,27 @@ static void fill_icrcs(const struct icrc_ctx *ctx, uint8_t *buf, const struct tx
 uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned n, bool ce)
 {
     struct udp_tx *tx = &u->tx;
-    struct peer_addr *peer = peers_by_gid(&u->tx_peers, pkt[0].av->dgid);
+    struct udp_socket *s = u->socket[pkt[0].av->sgid_index];
+    struct peer_addr *peer = s ? peers_by_gid(&s->tx_peers, pkt[0].av->dgid) : NULL;
 
     if (!peer) {
         u->counters->tx_bad_address += n;
         return NULL;
     }
+    s->sent = true;
     fill_icrcs(&peer->icrc, buf, pkt, n);
     unsigned at = tx->n++;
     size_t bytes = pkt[n - 1].off + pkt[n - 1].len - pkt[0].off;
     tx->to[at] = peer->addr;
     tx->iov[at] = (struct iovec){buf + pkt[0].off, bytes};
-    tx->info[at] = (struct udp_tx_info){(uint16_t)n, (uint16_t)pkt[0].len, gid_is_multicast(pkt[0].av->dgid)};
+    tx->info[at] = (struct udp_tx_info){s, (uint16_t)n, (uint16_t)pkt[0].len, gid_is_multicast(pkt[0].av->dgid)};
     struct msghdr *m = &tx->msg[at].msg_hdr;
     m->msg_name = &tx->to[at];
     m->msg_namelen = peer->addr_len;
     m->msg_iov = &tx->iov[at];
     m->msg_iovlen = 1;
-    m->msg_controllen = put_control(u, tx->ctl[at].buf, pkt, n > 1 ? (uint16_t)pkt[0].len : 0, ce);
+    m->msg_controllen =
+        put_control(u, peer->addr.sa.sa_family == AF_INET6, tx->ctl[at].buf, pkt, n > 1 ? (uint16_t)pkt[0].len : 0, ce);
     m->msg_control = m->msg_controllen ? tx->ctl[at].buf : NULL;
     return tx->iov[at].iov_base;
 }
@@ -145,6 +148,7 @@ static void count_dropped(struct udp *u, unsigned packets, const union addr *to,
 static void send_singly(struct udp *u, unsigned at)
 {
     struct udp_tx *tx = &u->tx;
+    struct udp_socket *s = tx->info[at].socket;
     uint8_t gid[16];
     uint8_t *p = tx->iov[at].iov_base;
     size_t left = tx->iov[at].iov_len;
@@ -154,12 +158,12 @@ static void send_singly(struct udp *u, unsigned at)
                   "this kernel or interface refuses UDP GSO: packets leave one by one from now on");
     u->gso_refused = true;
     addr_to_gid(&tx->to[at], gid);
-    struct peer_addr *peer = peers_by_gid(&u->tx_peers, gid);
+    struct peer_addr *peer = peers_by_gid(&s->tx_peers, gid);
     while (left && peer) {
         size_t len = left < tx->info[at].segment_len ? left : tx->info[at].segment_len;
 
         icrc_store(p + len - ICRC_LEN, icrc_compute(&peer->icrc, 0, p, len - ICRC_LEN));
-        if (sendto(u->fd, p, len, MSG_DONTWAIT, &tx->to[at].sa, addr_len(&tx->to[at])) < 0) {
+        if (sendto(s->fd, p, len, MSG_DONTWAIT, &tx->to[at].sa, addr_len(&tx->to[at])) < 0) {
             count_dropped(u, 1, &tx->to[at], errno);
         } else {
             u->counters->tx_packets++;
@@ -183,11 +187,22 @@ static bool give_up(struct udp *u, int err, unsigned tries)
         return true;
     }
     /* The kernel reports an ICMP error for an earlier packet by failing the next send, which then sent nothing. */
-    udp_drain_errors(u);
+    udp_drain_errors(u, u->tx.info[at].socket->fd);
     if (tries == 0 && err != EMSGSIZE && err != ENOBUFS)
         return false;
     count_dropped(u, u->tx.info[at].segments, &u->tx.to[at], err);
     return true;
+}
+
+/* Number of messages, beginning with the first unsent one, that leave by the same socket. */
+static unsigned same_socket(const struct udp_tx *tx)
+{
+    const struct udp_socket *s = tx->info[tx->sent].socket;
+    unsigned i = tx->sent + 1;
+
+    while (i < tx->n && tx->info[i].socket == s)
+        i++;
+    return i - tx->sent;
 }
 
 int udp_flush(struct udp *u)
@@ -196,7 +211,7 @@ int udp_flush(struct udp *u)
     unsigned tries = 0;
 
     while (tx->sent < tx->n) {
-        int r = sendmmsg(u->fd, &tx->msg[tx->sent], tx->n - tx->sent, MSG_DONTWAIT);
+        int r = sendmmsg(tx->info[tx->sent].socket->fd, &tx->msg[tx->sent], same_socket(tx), MSG_DONTWAIT);
 
         if (r > 0) {
             count_sent(u, tx->sent, (unsigned)r);

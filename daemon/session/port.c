@@ -6,6 +6,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/device/device.h"
+#include "daemon/device/gid_follow.h"
 #include "daemon/session/session.h"
 
 static void send_all(struct device *d, uint32_t type)
@@ -16,25 +17,12 @@ static void send_all(struct device *d, uint32_t type)
         session_event(s, type, 1);
 }
 
-static void address_refresh(struct device *d)
-{
-    bool was_there = d->gid_there;
-    char text[ADDR_TEXT_MAX];
-
-    d->gid_there = netdev_has(&d->netdev, &d->addr);
-    if (d->gid_there == was_there)
-        return;
-    log_warn("device %s: %s has %s its address %s", d->name, d->netdev.name, d->gid_there ? "got back" : "lost",
-             addr_text(&d->addr, text));
-    send_all(d, IBV_EVENT_GID_CHANGE);
-}
-
-void port_refresh(struct device *d)
+bool port_refresh(struct device *d)
 {
     bool was_up = d->netdev.up;
 
     if (d->netdev.index == 0)
-        return; /* tests without a network */
+        return false; /* tests without a network */
     netdev_refresh(&d->netdev);
     uint8_t fits = netdev_path_mtu(d->netdev.mtu, d->addr.sa.sa_family == AF_INET6);
     if (d->settings->mtu == 0 && fits)
@@ -44,5 +32,8 @@ void port_refresh(struct device *d)
         log_warn("device %s: %s is %s", d->name, d->netdev.name, d->netdev.up ? "up again" : "down");
         send_all(d, d->netdev.up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
     }
-    address_refresh(d);
+    if (!gid_follow_refresh(d))
+        return false;
+    send_all(d, IBV_EVENT_GID_CHANGE);
+    return true;
 }

@@ -95,6 +95,22 @@ static json_t *groups_json(const struct device *d)
     return list;
 }
 
+/* The entries of the GID table that have an address. */
+static json_t *gids_json(const struct gid_table *t)
+{
+    json_t *list = json_array();
+    char address[ADDR_TEXT_MAX], gid[ADDR_TEXT_MAX];
+
+    for (unsigned i = 0; i < t->n; i++) {
+        const struct gid_entry *e = gid_table_at(t, i);
+
+        if (e)
+            json_array_append_new(list, json_pack("{s:i, s:s, s:s}", "index", (int)i, "gid", gid_text(e->gid, gid),
+                                                  "address", addr_text(&e->addr, address)));
+    }
+    return list;
+}
+
 json_t *status_device(struct device *d)
 {
     struct lists l = {.sessions = json_array(),
@@ -111,6 +127,7 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "name", json_string(d->name));
     json_object_set_new(o, "address", json_string(addr_text(&d->addr, text)));
     json_object_set_new(o, "gid", json_string(gid_text(d->gid, text)));
+    json_object_set_new(o, "gids", gids_json(&d->gids));
     json_object_set_new(o, "guid", json_hex(d->guid));
     json_object_set_new(o, "netdev", json_string(d->netdev.name));
     json_object_set_new(o, "port", json_string(d->netdev.up ? "active" : "down"));

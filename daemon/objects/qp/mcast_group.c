@@ -13,19 +13,95 @@
 
 static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 {
-    struct mcast_group *g = w->data;
+    struct mcast_socket *m = w->data;
 
     (void)loop;
     (void)revents;
-    g->hot_until = clock_ns() + MCAST_GROUP_HOT_NS; /* the next pass receives from the socket */
+    m->hot_until = clock_ns() + MCAST_GROUP_HOT_NS; /* the next pass receives from the socket */
 }
 
-bool mcast_group_is_echo(const struct mcast_group *g, const uint8_t src_gid[16])
+bool mcast_group_is_echo(const struct device *d, const uint8_t src_gid[16])
 {
-    const struct device *d = g->device;
-
     return device_keeps_inside(d, src_gid);
 }
+
+/* --- sockets ----------------------------------------------------------------------------------- */
+
+static const struct gid_entry *address_of(const struct device *d, unsigned family)
+{
+    static const int families[MCAST_FAMILIES] = {AF_INET, AF_INET6};
+
+    return gid_table_of_family(&d->gids, families[family]);
+}
+
+static int open_socket(struct mcast_group *g, unsigned family, const union addr *own)
+{
+    struct device *d = g->device;
+    struct mcast_socket *m = calloc(1, sizeof(*m));
+    union addr addr;
+
+    if (!m)
+        return -ENOMEM;
+    m->fd = udp_join(&d->udp, own, g->gid, &addr);
+    if (m->fd < 0) {
+        int rc = m->fd;
+
+        free(m);
+        return rc;
+    }
+    peers_init(&m->peers, &addr, true);
+    ev_io_init(&m->readable, on_readable, m->fd, EV_READ);
+    m->readable.data = m;
+    ev_io_start(d->loop, &m->readable);
+    g->socket[family] = m;
+    return 0;
+}
+
+static void close_socket(struct mcast_group *g, unsigned family)
+{
+    struct mcast_socket *m = g->socket[family];
+
+    if (!m)
+        return;
+    ev_io_stop(g->device->loop, &m->readable);
+    close(m->fd);
+    free(m);
+    g->socket[family] = NULL;
+}
+
+/* Opens a socket in each family of the device that has none yet. One socket is enough for success: an interface may
+ * have no multicast in one of the families. Returns 0 or -errno. */
+static int open_sockets(struct mcast_group *g)
+{
+    unsigned open = 0;
+    int rc = 0;
+
+    if (!udp_is_open(&g->device->udp))
+        return 0; /* tests without a network */
+    for (unsigned i = 0; i < MCAST_FAMILIES; i++) {
+        const struct gid_entry *own = address_of(g->device, i);
+        int err = own && !g->socket[i] ? open_socket(g, i, &own->addr) : 0;
+
+        rc = err ? err : rc;
+        open += g->socket[i] != NULL;
+    }
+    return open ? 0 : rc;
+}
+
+void mcast_groups_follow(struct device *d)
+{
+    struct mcast_group *g;
+
+    TAILQ_FOREACH (g, &d->groups, link) {
+        for (unsigned i = 0; i < MCAST_FAMILIES; i++) {
+            if (!address_of(d, i))
+                close_socket(g, i);
+        }
+        open_sockets(g);
+    }
+}
+
+/* --- groups and members ------------------------------------------------------------------------ */
 
 static struct mcast_group *find(const struct device *d, const uint8_t gid[16])
 {
@@ -41,25 +117,15 @@ static struct mcast_group *find(const struct device *d, const uint8_t gid[16])
 static int join(struct device *d, const uint8_t gid[16], struct mcast_group **out)
 {
     struct mcast_group *g = calloc(1, sizeof(*g));
-    union addr addr;
 
     if (!g)
         return -ENOMEM;
     g->device = d;
-    g->fd = -1;
     memcpy(g->gid, gid, sizeof(g->gid));
-    if (d->udp.fd >= 0) {
-        g->fd = udp_join(&d->udp, gid, &addr);
-        if (g->fd < 0) {
-            int rc = g->fd;
-
-            free(g);
-            return rc;
-        }
-        peers_init(&g->peers, &addr, true);
-        ev_io_init(&g->readable, on_readable, g->fd, EV_READ);
-        g->readable.data = g;
-        ev_io_start(d->loop, &g->readable);
+    int rc = open_sockets(g);
+    if (rc) {
+        free(g);
+        return rc;
     }
     TAILQ_INSERT_TAIL(&d->groups, g, link);
     d->num_groups++;
@@ -71,10 +137,8 @@ static void leave_if_empty(struct mcast_group *g)
 {
     if (g->members)
         return;
-    if (g->fd >= 0) {
-        ev_io_stop(g->device->loop, &g->readable);
-        close(g->fd);
-    }
+    for (unsigned i = 0; i < MCAST_FAMILIES; i++)
+        close_socket(g, i);
     TAILQ_REMOVE(&g->device->groups, g, link);
     g->device->num_groups--;
     free(g);

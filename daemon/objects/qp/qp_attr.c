@@ -26,12 +26,13 @@ static int check_address(const struct session *s, const struct pm_av *av, struct
     char gid[ADDR_TEXT_MAX], own[ADDR_TEXT_MAX];
     union addr to;
 
-    if (av->sgid_index >= d->config.num_gids)
-        return control_fail(rp, -EINVAL, "source GID index %u: device %s has %u", av->sgid_index, d->name,
-                            d->config.num_gids);
-    if (gid_is_multicast(av->dgid) || !gid_to_addr(av->dgid, &d->addr, &to))
+    const struct gid_entry *from = gid_table_at(&d->gids, av->sgid_index);
+    if (!from)
+        return control_fail(rp, -EINVAL, "source GID index %u: device %s has no address there", av->sgid_index,
+                            d->name);
+    if (gid_is_multicast(av->dgid) || !gid_to_addr(av->dgid, &from->addr, &to))
         return control_fail(rp, -EINVAL, "destination GID %s can't be reached from GID index %u, address %s",
-                            gid_text(av->dgid, gid), av->sgid_index, addr_text(&d->addr, own));
+                            gid_text(av->dgid, gid), av->sgid_index, addr_text(&from->addr, own));
     return 0;
 }
 

@@ -30,11 +30,11 @@ static void enter_backlog(struct client_qp *q)
     TAILQ_INSERT_TAIL(&q->device->backlog, q, backlog_link);
 }
 
-/* A datagram with an invalid source GID index is lost, like a datagram to an address that no host has. The QP goes
+/* A datagram whose source GID index is invalid, or names an absent address, is lost, like a datagram to an address that no host has. The QP goes
  * on. Datagrams to the other address family are dropped where packets are sent. */
 static void check_address(const struct client_qp *q, struct ud_dest *ud)
 {
-    if (ud->av.sgid_index < q->device->config.num_gids)
+    if (gid_table_at(&q->device->gids, ud->av.sgid_index))
         return;
     ud->av.sgid_index = 0;
     memset(ud->av.dgid, 0, sizeof(ud->av.dgid));

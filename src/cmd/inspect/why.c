@@ -70,6 +70,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* --- status documents --------------------------------------------------------------------------------------------- */
 
+/* Has the device the GID in its table? */
+static bool has_gid(const json_t *device, const char *gid)
+{
+    const json_t *entry;
+    size_t i;
+
+    json_array_foreach (json_object_get(device, "gids"), i, entry) {
+        const char *text = json_string_value(json_object_get(entry, "gid"));
+
+        if (text && strcmp(text, gid) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Finds the peer of s->qp: the device with the destination GID, and the queue pair there. hosts is an array of {socket,
  * status, host?}. */
 static void find_peer(const json_t *hosts, struct diagnose_input *s)
@@ -81,9 +96,7 @@ static void find_peer(const json_t *hosts, struct diagnose_input *s)
 
     json_array_foreach (hosts, i, host) {
         json_array_foreach (json_object_get(json_object_get(host, "status"), "devices"), j, device) {
-            const char *gid = json_string_value(json_object_get(device, "gid"));
-
-            if (!dgid || !gid || strcmp(gid, dgid) != 0)
+            if (!dgid || !has_gid(device, dgid))
                 continue;
             s->peer_device = device;
             json_array_foreach (json_object_get(device, "qps"), k, qp) {

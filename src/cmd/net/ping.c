@@ -109,11 +109,49 @@ static bool resolve(const char *host, uint8_t gid[16])
     return true;
 }
 
-static bool gid_of(const json_t *device, uint8_t gid[16])
+static bool parse_gid(const json_t *entry, uint8_t gid[16])
 {
-    const char *text = json_string_value(json_object_get(device, "gid"));
+    const char *text = json_string_value(json_object_get(entry, "gid"));
 
     return text && inet_pton(AF_INET6, text, gid) == 1;
+}
+
+static bool is_link_local(const uint8_t gid[16])
+{
+    return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
+}
+
+/* Finds the address from which the daemon sends a probe to p->gid: the same choice as that of the daemon. If no address
+ * of the device has the family, p->own is the first one. Returns whether an address has the family. */
+static bool choose_source(const json_t *device, struct ping *p)
+{
+    const json_t *entry;
+    bool found = false;
+    uint8_t gid[16];
+    size_t i;
+
+    parse_gid(device, p->own);
+    json_array_foreach (json_object_get(device, "gids"), i, entry) {
+        if (!parse_gid(entry, gid) || gid_is_v4(gid) != gid_is_v4(p->gid))
+            continue;
+        if (!found || (is_link_local(gid) == is_link_local(p->gid) && is_link_local(p->own) != is_link_local(p->gid)))
+            memcpy(p->own, gid, sizeof(gid));
+        found = true;
+    }
+    return found;
+}
+
+static bool has_gid(const json_t *device, const uint8_t wanted[16])
+{
+    const json_t *entry;
+    uint8_t gid[16];
+    size_t i;
+
+    json_array_foreach (json_object_get(device, "gids"), i, entry) {
+        if (parse_gid(entry, gid) && memcmp(gid, wanted, sizeof(gid)) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* Chooses the device to send from. Returns false after printing an error. */
@@ -125,9 +163,9 @@ static bool choose_device(const struct ping_options *o, const json_t *status, st
     json_array_foreach (json_object_get(status, "devices"), i, device) {
         const char *name = json_string_value(json_object_get(device, "name"));
 
-        if (!name || !gid_of(device, p->own) || (o->device && strcmp(o->device, name) != 0))
+        if (!name || (o->device && strcmp(o->device, name) != 0))
             continue;
-        if (!o->device && gid_is_v4(p->own) != gid_is_v4(p->gid))
+        if (!choose_source(device, p) && !o->device)
             continue;
         p->device = (uint32_t)i;
         snprintf(p->name, sizeof(p->name), "%s", name);
@@ -145,7 +183,6 @@ static bool choose_device(const struct ping_options *o, const json_t *status, st
 /* In a lab, finds the daemon that has the destination address, and its device. */
 static void find_other_host(const struct targets *t, struct ping *p)
 {
-    uint8_t gid[16];
     const json_t *device;
     json_t *status;
     size_t k;
@@ -156,7 +193,7 @@ static void find_other_host(const struct targets *t, struct ping *p)
         targets_socket(t, i, path);
         status = control_fetch(path, PM_OP_STATUS, NULL, 0);
         json_array_foreach (json_object_get(status, "devices"), k, device) {
-            if (gid_of(device, gid) && memcmp(gid, p->gid, sizeof(gid)) == 0) {
+            if (has_gid(device, p->gid)) {
                 strcpy(p->other, path);
                 p->other_device = (uint32_t)k;
             }

@@ -84,7 +84,7 @@ static uint32_t read_slid(struct ibv_cq_ex *ex)
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
     const struct vb_cq *cq = vb_cq_ex(ex);
-    return vb_wc_sl(cq, &cq->now);
+    return vb_wc_sl(&cq->now);
 }
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 {

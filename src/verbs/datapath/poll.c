@@ -83,6 +83,8 @@ bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out)
         memcpy(out, e, offsetof(struct pm_cqe, data));
         if (out->kind & PM_CQE_TM_ENTRY)
             out->tm = e->tm;
+        else if (out->wc_flags & IBV_WC_GRH)
+            out->data[0] = e->data[0];
         cq->consumer++;
         retire(cq, out, e->data);
         return true;
@@ -94,7 +96,7 @@ bool vb_cq_take(struct vb_cq *cq, struct pm_cqe *out)
     return false;
 }
 
-static void to_wc(const struct vb_cq *cq, const struct pm_cqe *e, struct ibv_wc *wc)
+static void to_wc(const struct pm_cqe *e, struct ibv_wc *wc)
 {
     wc->wr_id = e->wr_id;
     wc->status = e->status;
@@ -107,7 +109,7 @@ static void to_wc(const struct vb_cq *cq, const struct pm_cqe *e, struct ibv_wc 
     wc->wc_flags = e->wc_flags;
     wc->pkey_index = 0;
     wc->slid = 0;
-    wc->sl = vb_wc_sl(cq, e);
+    wc->sl = vb_wc_sl(e);
     wc->dlid_path_bits = 0;
 }
 
@@ -121,7 +123,7 @@ int vb_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
         return -EIO;
     vb_cq_lock(cq);
     while (done < num && vb_cq_take(cq, &e))
-        to_wc(cq, &e, &wc[done++]);
+        to_wc(&e, &wc[done++]);
     vb_cq_notify_polled(cq, done > 0);
     vb_cq_unlock(cq);
     if (done == 0)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# An interface goes down and up, loses its address and gets it back. The test checks what an unmodified program sees: asynchronous
-# events, the port's state and the GID table. Needs root and network namespaces.
+# An interface goes down and up, gets addresses and loses them. The test checks what an unmodified program sees: asynchronous events, the
+# port's state and the GID table. Needs root and network namespaces.
 . "$(dirname "$0")/../lib/common.bash"
 need ip ibv_asyncwatch ibv_devinfo script
 ns=pport$$
@@ -12,6 +12,8 @@ also_clean()
 if [ "$(id -u)" != 0 ] || ! ip netns add $ns 2>/dev/null || ! ip -n $ns link add e0 type veth peer name e1 2>/dev/null; then
     skip "not root, or no network namespaces"
 fi
+# Without IPv6 there is one address at first, and none that comes and goes with the link.
+ip netns exec $ns sysctl -qw net.ipv6.conf.e0.disable_ipv6=1
 ip -n $ns link set lo up && ip -n $ns link set e1 up && ip -n $ns link set e0 up && ip -n $ns address add 10.80.1.1/24 dev e0
 mkfifo "$dir/ready"
 ip netns exec $ns "$BUILD/bin/pumiced" --socket "$dir/s" --address 10.80.1.1 --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &
@@ -51,12 +53,17 @@ ip -n $ns link set e0 up
 comes IBV_EVENT_PORT_ACTIVE
 is "up again" "$(state)" "PORT_ACTIVE"
 ip -n $ns address add 10.80.1.7/24 dev e0
+comes IBV_EVENT_GID_CHANGE
+is "with another address" "$(with ibv_devinfo -v 2>&1 | tr -d '\t' | sed -n 's/GID\[ *\([0-9]*\)\]:\([^,]*\).*/\1\2/p' | xargs)" \
+    "0::ffff:10.80.1.1 1::ffff:10.80.1.7"
+# Both are of one network, so the second goes with the first unless the kernel promotes it.
+ip netns exec $ns sysctl -qw net.ipv4.conf.e0.promote_secondaries=1
 ip -n $ns address del 10.80.1.1/24 dev e0
 comes IBV_EVENT_GID_CHANGE
-is "without its address" "$(gids)" 0
+is "without its address" "$(gids)" 1
 ip -n $ns address add 10.80.1.1/24 dev e0
 comes IBV_EVENT_GID_CHANGE
-is "with its address" "$(gids)" 1
+is "with its address" "$(gids)" 2
 has "log" "$(cat "$dir/log")" "e0 is down"
 has "log" "$(cat "$dir/log")" "lost its address 10.80.1.1"
 is "port counters" "$("$pumice" status --json --socket "$dir/s" | python3 -c 'import json, sys

@@ -71,7 +71,7 @@ Test(options, a_whole_file)
     cr_assert_eq(o.devices, 2);
     cr_assert(o.devices_from_file);
     cr_assert_str_eq(o.device[1].name, "six");
-    cr_assert_str_eq(addr_text(&o.device[1].addr, buf), "fd00::1");
+    cr_assert_str_eq(addr_text(&o.device[1].addr[0], buf), "fd00::1");
 }
 
 struct bad_text {

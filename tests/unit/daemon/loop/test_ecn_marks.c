@@ -40,7 +40,7 @@ static void start(bool ecn)
 {
     from = open_at(0, ecn);
     to = open_at(1, true);
-    addr_to_gid(&to->own, av.dgid);
+    addr_to_gid(&to->first.own, av.dgid);
 }
 
 static void finish(void)
@@ -56,15 +56,15 @@ static int tos_of_packet(uint8_t traffic_class, bool ce, bool cnp)
 {
     uint8_t buf[LEN] = {0x04};
     struct tx_pkt pkt = {.av = &av, .len = LEN, .cnp = cnp};
-    struct pollfd p = {to->fd, POLLIN, 0};
+    struct pollfd p = {to->first.fd, POLLIN, 0};
     struct udp_datagram dg;
 
     av.traffic_class = traffic_class;
     cr_assert_not_null(udp_add(from, buf, &pkt, 1, ce));
     cr_assert_eq(udp_flush(from), 0);
     cr_assert_eq(poll(&p, 1, 1000), 1);
-    cr_assert_eq(udp_recv(to, to->fd), 1);
-    udp_datagram(to, 0, &to->rx_peers, &dg);
+    cr_assert_eq(udp_recv(to, to->first.fd), 1);
+    udp_datagram(to, 0, &to->first.rx_peers, &dg);
     cr_assert_eq(dg.len, LEN);
     return dg.tos;
 }

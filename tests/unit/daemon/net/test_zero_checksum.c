@@ -58,7 +58,7 @@ Test(zero_checksum, a_device_receives_it)
     if (!own_namespace())
         SKIP_TEST("zero checksums", "no network namespace can be made here");
     struct udp *u = open_device();
-    cr_assert_eq(arrive(u, u->fd, &u->own), 1);
+    cr_assert_eq(arrive(u, u->first.fd, &u->first.own), 1);
     udp_close(u);
     free(u);
 }
@@ -71,7 +71,7 @@ Test(zero_checksum, a_group_receives_it)
     if (!own_namespace())
         SKIP_TEST("zero checksums", "no network namespace can be made here");
     struct udp *u = open_device();
-    int fd = udp_join(u, gid, &group);
+    int fd = udp_join(u, &u->first.own, gid, &group);
     cr_assert_geq(fd, 0);
     cr_assert_eq(arrive(u, fd, &group), 1);
     close(fd);
