@@ -5,7 +5,7 @@
 # value
 _pumice_options()
 {
-    "$@" --help 2>/dev/null </dev/null | sed -nE '/^ +-/{ s/^ +//; s/^(-[A-Za-z?]), /\1 /; s/^(((-[A-Za-z?]|--[a-z-]+(=[^ ]*)?) ?)+).*/\1/p; }'
+    "$@" --help 2>/dev/null </dev/null | sed -nE '/^ +-/{ s/^ +//; s/^(-[A-Za-z?]), /\1 /; s/^(((-[A-Za-z?]|--[a-z0-9-]+(=[^ ]*)?) ?)+).*/\1/p; }'
 }
 
 # _pumice_commands PUMICE: prints its subcommands

@@ -6,7 +6,7 @@ function __pumice_options
     $argv --help 2>/dev/null </dev/null | awk '/^ +-/ {
         sub(/^ +/, ""); short = value = ""
         if (match($0, /^-[A-Za-z?], /)) { short = substr($0, 1, 2); $0 = substr($0, 5) }
-        if (!match($0, /^--[a-z-]+/)) next
+        if (!match($0, /^--[a-z0-9-]+/)) next
         long = substr($0, 1, RLENGTH); rest = substr($0, RLENGTH + 1)
         if (match(rest, /^=[^ ]*/)) { value = substr(rest, 2, RLENGTH - 1); rest = substr(rest, RLENGTH + 1) }
         sub(/^ +/, "", rest); print short ";" long ";" value ";" rest }'

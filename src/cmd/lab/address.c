@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,43 +11,64 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ROCE_PORT 4791
+#define ROCE_PORT "4791"
 /* The name of an abstract Unix socket. Each network namespace has its own such names, as it has its own ports. */
 #define LOCK_NAME "pumice-lab"
 #define LOCK_TRIES 500
 #define LOCK_PAUSE_US 20000
 
-void address_in_block(unsigned block, unsigned host, char out[INET6_ADDRSTRLEN])
+void address_in_block(unsigned block, unsigned host, unsigned index, char out[INET6_ADDRSTRLEN])
 {
-    snprintf(out, INET6_ADDRSTRLEN, "127.0.%u.%u", block, host + 1);
+    snprintf(out, INET6_ADDRSTRLEN, "127.%u.%u.%u", index ? 128 : 0, block, host + 1);
 }
 
-int address_check(const char *text)
+void address_v6(unsigned host, unsigned index, char out[INET6_ADDRSTRLEN])
 {
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(ROCE_PORT)};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(ROCE_PORT)};
-    bool is_v4 = inet_pton(AF_INET, text, &v4.sin_addr) == 1;
-    int err = 0;
+    snprintf(out, INET6_ADDRSTRLEN, index ? "fd00::1:%x" : "fd00::%x", host + 1);
+}
 
-    if (!is_v4 && inet_pton(AF_INET6, text, &v6.sin6_addr) != 1)
+static int check_one(const char *text)
+{
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_DGRAM}, *a;
+    struct in_addr v4;
+    int err = 0, on = 1;
+
+    /* getaddrinfo parses scopes (fe80::1%eth0), but it also accepts 127.1. */
+    if ((inet_pton(AF_INET, text, &v4) != 1 && !strchr(text, ':')) || getaddrinfo(text, ROCE_PORT, &hints, &a) != 0)
         return -EINVAL;
-    int sock = socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (sock < 0)
-        return -errno;
-    if (bind(sock, is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6, is_v4 ? sizeof(v4) : sizeof(v6)) != 0)
+    int sock = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (sock < 0) {
         err = -errno;
-    close(sock);
+    } else {
+        /* A daemon that has the address only because its interface has it yields it (daemon/net/udp.h). */
+        setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        if (bind(sock, a->ai_addr, a->ai_addrlen) != 0)
+            err = -errno;
+        close(sock);
+    }
+    freeaddrinfo(a);
     return err;
 }
 
-int address_split(const char *text, char (*out)[INET6_ADDRSTRLEN], unsigned max)
+int address_check(const char *list)
+{
+    char text[ADDRESS_LIST_MAX], *rest = text, *item;
+    int err = 0;
+
+    snprintf(text, sizeof(text), "%s", list);
+    while (!err && (item = strsep(&rest, "+")) != NULL)
+        err = check_one(item);
+    return err;
+}
+
+int address_split(const char *text, char (*out)[ADDRESS_LIST_MAX], unsigned max)
 {
     unsigned n = 0;
 
     for (;;) {
         size_t len = strcspn(text, ",");
 
-        if (n == max || len >= INET6_ADDRSTRLEN)
+        if (n == max || len >= ADDRESS_LIST_MAX)
             return -1;
         memcpy(out[n], text, len);
         out[n++][len] = 0;

@@ -8,16 +8,22 @@
 
 #define ADDRESS_BLOCKS 256 /* 127.0.0.x … 127.0.255.x */
 
-/* Writes the address of a host in a block: 127.0.block.(host + 1). */
-void address_in_block(unsigned block, unsigned host, char out[INET6_ADDRSTRLEN]);
+/* The addresses of one host, with + between them, as the option --device of pumiced takes them. */
+#define ADDRESS_LIST_MAX 320
 
-/* Checks that a device can use this IPv4 or IPv6 address now. Returns 0, -EADDRINUSE (another program has its RoCE
+/* Writes an address of a host in a block. The first addresses, which have GID index 0, are 127.0.block.(host + 1). The
+ * second ones are 127.128.block.(host + 1). */
+void address_in_block(unsigned block, unsigned host, unsigned index, char out[INET6_ADDRSTRLEN]);
+/* The same for IPv6: fd00::(host + 1) and fd00::1:(host + 1), in hexadecimal. */
+void address_v6(unsigned host, unsigned index, char out[INET6_ADDRSTRLEN]);
+
+/* Checks that a device can use these IPv4 and IPv6 addresses now. Returns 0, -EADDRINUSE (another program has the RoCE
  * port), -EADDRNOTAVAIL (not an address of this machine), -EINVAL (not an IP address), … */
-int address_check(const char *text);
+int address_check(const char *list);
 
-/* Splits "A,B,C" into at most max addresses. Returns their number, or -1 if there are more, or an address is too
+/* Splits "A,B,C" into the lists of at most max hosts. Returns their number, or -1 if there are more, or a list is too
  * long. */
-int address_split(const char *text, char (*out)[INET6_ADDRSTRLEN], unsigned max);
+int address_split(const char *text, char (*out)[ADDRESS_LIST_MAX], unsigned max);
 
 /* Waits until no other lab is starting in this network namespace. Two labs that search for free addresses at the same
  * time may choose the same ones. Returns a descriptor, which the caller closes when its lab has started. Returns -1 if

@@ -21,6 +21,7 @@
 #include "src/cmd/common/paths.h"
 #include "src/cmd/common/targets.h"
 #include "src/cmd/lab/address.h"
+#include "src/cmd/lab/namespace.h"
 
 #define DEVICE_NAME "pumice0" /* the only device of each host */
 #define READY_FD 3 /* number of the descriptor in the daemon */
@@ -183,7 +184,7 @@ static int choose_cpu(unsigned i, const struct lab_options *o)
 static void daemon_exec(const struct lab *lab, unsigned i, const char *path, const struct lab_options *o, pid_t parent,
                         int ready)
 {
-    char socket[SOCKET_PATH_MAX], log[PATH_MAX], device[INET6_ADDRSTRLEN + 16], ready_fd[12], cpu[12];
+    char socket[SOCKET_PATH_MAX], log[PATH_MAX], device[ADDRESS_LIST_MAX + 16], ready_fd[12], cpu[12];
     const char *argv[18 + sizeof(o->pass) / sizeof(o->pass[0])] = {path,   "--socket",   socket,  "--device",
                                                                    device, "--ready-fd", ready_fd};
     unsigned argc = 7;
@@ -202,7 +203,7 @@ static void daemon_exec(const struct lab *lab, unsigned i, const char *path, con
     sigprocmask(SIG_SETMASK, &none, NULL);
     targets_lab_socket(lab->dir, i, socket);
     log_path(lab, i, log);
-    snprintf(device, sizeof(device), DEVICE_NAME "=%s", lab->host[i].address);
+    snprintf(device, sizeof(device), DEVICE_NAME "=%s", lab->host[i].addresses);
     snprintf(ready_fd, sizeof(ready_fd), "%d", READY_FD);
     for (unsigned j = 0; j < o->num_pass; j++)
         argv[argc++] = o->pass[j];
@@ -346,37 +347,38 @@ static int start_daemons(struct lab *lab, const char *path, const struct lab_opt
         lab->host[i].pid = 0;
     }
     stop_daemons(lab);
-    if (err == -ECHILD && address_check(lab->host[i].address) == -EADDRINUSE)
+    if (err == -ECHILD && address_check(lab->host[i].addresses) == -EADDRINUSE)
         return -EADDRINUSE;
     if (err == -ECHILD)
-        say("host %u (%s): the daemon did not start:", i, lab->host[i].address);
+        say("host %u (%s): the daemon did not start:", i, lab->host[i].addresses);
     else
-        say("host %u (%s): the daemon was not ready after %d s:", i, lab->host[i].address, READY_MS / 1000);
+        say("host %u (%s): the daemon was not ready after %d s:", i, lab->host[i].addresses, READY_MS / 1000);
     show_log(lab, i);
     return -1;
 }
 
 static int start_given(struct lab *lab, const char *path, const struct lab_options *o)
 {
-    char address[HOSTS_MAX][INET6_ADDRSTRLEN];
-    int n = address_split(o->addresses, address, HOSTS_MAX), err;
+    static char list[HOSTS_MAX][ADDRESS_LIST_MAX];
+    int n = address_split(o->addresses, list, HOSTS_MAX), err;
 
     if (n != (int)lab->hosts) {
-        say("--addresses: invalid value \"%s\": expected one address for each of the %u hosts, separated by commas",
+        say("--addresses: invalid value \"%s\": expected one address for each of the %u hosts, separated by commas "
+            "(several of one host: by +)",
             o->addresses, lab->hosts);
         return -1;
     }
     for (unsigned i = 0; i < lab->hosts; i++) {
-        memcpy(lab->host[i].address, address[i], sizeof(address[i]));
-        err = address_check(address[i]);
+        memcpy(lab->host[i].addresses, list[i], sizeof(list[i]));
+        err = address_check(list[i]);
         if (err == -EINVAL)
-            say("--addresses: '%s' is not an IPv4 or IPv6 address", address[i]);
+            say("--addresses: '%s' is not an IPv4 or IPv6 address", list[i]);
         else if (err == -EADDRINUSE)
-            say("UDP port 4791 is in use on %s (by another daemon or rdma_rxe?)", address[i]);
+            say("UDP port 4791 is in use on %s (by another daemon or rdma_rxe?)", list[i]);
         else if (err == -EADDRNOTAVAIL)
-            say("%s is not an address of this machine (see ip address)", address[i]);
+            say("%s is not an address of this machine (see ip address)", list[i]);
         else if (err)
-            say("%s: %s", address[i], strerror(-err));
+            say("%s: %s", list[i], strerror(-err));
         if (err)
             return -1;
     }
@@ -386,28 +388,83 @@ static int start_given(struct lab *lab, const char *path, const struct lab_optio
     return err;
 }
 
-static int block_check(struct lab *lab, unsigned block)
+/* Sets the addresses of a host: the first, and the second if it can be used. Returns 0, or -errno because of the
+ * first. */
+static int set_addresses(struct lab_host *h, const char *first, const char *second)
 {
+    snprintf(h->addresses, sizeof(h->addresses), address_check(second) ? "%s" : "%s+%s", first, second);
+    return address_check(first);
+}
+
+static int set_block(struct lab *lab, unsigned block)
+{
+    char first[INET6_ADDRSTRLEN], second[INET6_ADDRSTRLEN];
     int err = 0;
 
     for (unsigned i = 0; i < lab->hosts && !err; i++) {
-        address_in_block(block, i, lab->host[i].address);
-        err = address_check(lab->host[i].address);
+        address_in_block(block, i, 0, first);
+        address_in_block(block, i, 1, second);
+        err = set_addresses(&lab->host[i], first, second);
     }
     return err;
 }
 
+static int set_v6(struct lab *lab)
+{
+    char first[INET6_ADDRSTRLEN], second[INET6_ADDRSTRLEN];
+    int err = 0;
+
+    for (unsigned i = 0; i < lab->hosts && !err; i++) {
+        address_v6(i, 0, first);
+        address_v6(i, 1, second);
+        err = set_addresses(&lab->host[i], first, second);
+    }
+    return err;
+}
+
+/* Without rights, a program can bind to ::1 only. If the machine has the addresses fd00::1 and so on, because an
+ * administrator added them, the lab uses these. Otherwise pumice run continues in a network namespace of its own. */
+static int start_v6(struct lab *lab, const char *path, const struct lab_options *o)
+{
+    char why[NAMESPACE_WHY_MAX];
+
+    if (set_v6(lab) != 0) {
+        if (namespace_enter_v6(lab->hosts, why) != 0) {
+            say("--ipv6: %s. This machine has no free addresses fd00::1 to fd00::%x either. Let an administrator allow "
+                "user namespaces, or add the addresses (ip -6 address add fd00::1/128 dev lo, and so on), or name IPv6 "
+                "addresses of this machine with --addresses",
+                why, lab->hosts);
+            return -1;
+        }
+        int err = set_v6(lab);
+        if (err) {
+            say("--ipv6: can't use fd00::1 in the new network namespace: %s", strerror(-err));
+            return -1;
+        }
+    }
+    int err = start_daemons(lab, path, o);
+    if (err == -EADDRINUSE)
+        say("another program has just taken UDP port 4791 on one of fd00::1 to fd00::%x; try again", lab->hosts);
+    return err;
+}
+
+static int first_length(const struct lab_host *h)
+{
+    return (int)strcspn(h->addresses, "+");
+}
+
 static int start_anywhere(struct lab *lab, const char *path, const struct lab_options *o)
 {
+    const struct lab_host *first = &lab->host[0], *last = &lab->host[lab->hosts - 1];
     int err = 0;
 
     for (unsigned block = 0; block < ADDRESS_BLOCKS; block++) {
-        err = block_check(lab, block);
+        err = set_block(lab, block);
         if (!err)
             err = start_daemons(lab, path, o);
         if (err == 0 && block > 0)
-            say("UDP port 4791 is in use on 127.0.0.x; the hosts are %s%s%s", lab->host[0].address,
-                lab->hosts > 1 ? " to " : "", lab->hosts > 1 ? lab->host[lab->hosts - 1].address : "");
+            say("UDP port 4791 is in use on 127.0.0.x; the hosts are %.*s%s%.*s", first_length(first), first->addresses,
+                lab->hosts > 1 ? " to " : "", lab->hosts > 1 ? first_length(last) : 0, last->addresses);
         if (err == 0 || err == -1)
             return err;
         if (err != -EADDRINUSE)
@@ -418,8 +475,16 @@ static int start_anywhere(struct lab *lab, const char *path, const struct lab_op
             "all "
             "(to remove it: sudo modprobe -r rdma_rxe)");
     else
-        say("can't use %s: %s (is the loopback interface up?)", lab->host[0].address, strerror(-err));
+        say("can't use %.*s: %s (is the loopback interface up?)", first_length(first), first->addresses,
+            strerror(-err));
     return -1;
+}
+
+static int start(struct lab *lab, const char *path, const struct lab_options *o)
+{
+    if (o->addresses)
+        return start_given(lab, path, o);
+    return o->ipv6 ? start_v6(lab, path, o) : start_anywhere(lab, path, o);
 }
 
 int lab_start(struct lab *lab, const struct lab_options *o)
@@ -433,7 +498,7 @@ int lab_start(struct lab *lab, const struct lab_options *o)
         return -1;
     guard_start(lab);
     int lock = address_lock();
-    int err = o->addresses ? start_given(lab, path, o) : start_anywhere(lab, path, o);
+    int err = start(lab, path, o);
     close(lock);
     if (err)
         lab_stop(lab);

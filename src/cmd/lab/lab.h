@@ -5,15 +5,17 @@
 #define PUMICE_SRC_CMD_LAB_LAB_H
 
 #include <limits.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "src/cmd/common/targets.h"
+#include "src/cmd/lab/address.h"
 
 struct lab_options {
     unsigned hosts;
-    const char *addresses; /* one for each host, separated by commas; NULL: free ones from 127.0.0.0/8 */
+    /* Those of each host, separated by commas, and by + if a host has several; NULL: free ones from 127.0.0.0/8. */
+    const char *addresses;
+    bool ipv6; /* without addresses: IPv6 ones, if necessary in a network namespace (namespace.h) */
     bool keep_logs; /* do not remove the directory with the logs */
     bool spread; /* on a machine with few processors, bind each daemon to one */
     unsigned num_pass;
@@ -21,7 +23,7 @@ struct lab_options {
 };
 
 struct lab_host {
-    char address[INET6_ADDRSTRLEN];
+    char addresses[ADDRESS_LIST_MAX];
     pid_t pid; /* 0: not running */
     int ready; /* read end of the pipe on which the daemon reports that it is ready; -1: none */
 };

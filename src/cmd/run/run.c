@@ -46,12 +46,18 @@ enum key {
     KEY_LOG_FORMAT,
     KEY_KEEP_LOGS,
     KEY_CPUS,
+    KEY_IPV6,
 };
 
 static const struct argp_option options[] = {
     {"hosts", KEY_HOSTS, "N", 0, "Number of virtual hosts; default: 1", 1},
     {"addresses", KEY_ADDRESSES, "A,B,...", 0,
-     "Addresses of the hosts; default: 127.0.0.1, 127.0.0.2 and so on, or others of 127.0.0.0/8 if these are in use",
+     "Addresses of the hosts; default: 127.0.0.1, 127.0.0.2 and so on, or others of 127.0.0.0/8 if these are in use; "
+     "several addresses of one host: A1+A2",
+     1},
+    {"ipv6", KEY_IPV6, NULL, 0,
+     "Give the hosts the addresses fd00::1, fd00::2 and so on, in a network namespace if this machine does not have "
+     "them",
      1},
     {"fault", KEY_FAULT, "SPEC", 0,
      "Faults that each host applies to the packets it sends, such as loss=1%,dup=1%,reorder=5%,delay=50us,corrupt=0.1%",
@@ -154,12 +160,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--cpus: invalid value \"%s\": expected any or spread", arg);
         o->lab.spread = strcmp(arg, "spread") == 0;
         break;
+    case KEY_IPV6:
+        o->lab.ipv6 = true;
+        break;
     case KEY_KEEP_LOGS:
         o->lab.keep_logs = true;
         break;
     case ARGP_KEY_ARG:
         o->command = &state->argv[state->next - 1];
         state->next = state->argc;
+        break;
+    case ARGP_KEY_END:
+        if (o->lab.ipv6 && o->lab.addresses)
+            argp_error(state, "--ipv6 chooses the addresses itself: give either --ipv6 or --addresses");
         break;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "no command given; to run a shell: pumice run -- %s",

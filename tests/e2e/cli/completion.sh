@@ -22,7 +22,7 @@ commands=$(pumice --help | awk '/^  [a-z]+ +[a-z]/ { print $1; seen = 1; next } 
 [ "$(echo "$commands" | wc -l)" -ge 9 ] || fail "subcommands: $commands"
 options() # COMMAND...: the long options of --help
 {
-    "$@" --help | awk '/^ +-/' | grep -oE -- '^ +(-[A-Za-z?], )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u
+    "$@" --help | awk '/^ +-/' | grep -oE -- '^ +(-[A-Za-z?], )?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+' | sort -u
 }
 : >trace.pcapng
 touch trace.txt

@@ -6,13 +6,13 @@ cd "$root" || exit 1
 
 helped() # COMMAND...: "-x --long" or "--long" for each option of --help
 {
-    "$@" --help | awk '/^ +-/' | sed -nE 's/^ +((-[A-Za-z]), )?(--[a-z-]+).*/\2 \3/p' | sed 's/^ //' | grep -vE -- '--(help|usage|version)$' | sort -u
+    "$@" --help | awk '/^ +-/' | sed -nE 's/^ +((-[A-Za-z]), )?(--[a-z0-9-]+).*/\2 \3/p' | sed 's/^ //' | grep -vE -- '--(help|usage|version)$' | sort -u
 }
 # The same of the headings in the page: .BR \-j ", " \-\-json
 paged()
 {
     sed -n '/^\.TP/{n;/^\.[BI]/p}' "$1" | sed 's/\\-/-/g; s/\\f.//g; s/"//g' |
-        sed -nE 's/^\.[BIR]+ ((-[A-Za-z]) ?, +)?(--[a-z-]+).*/\2 \3/p' | sed 's/^ //' | grep -vE -- '--(help|usage|version)$' | sort -u
+        sed -nE 's/^\.[BIR]+ ((-[A-Za-z]) ?, +)?(--[a-z0-9-]+).*/\2 \3/p' | sed 's/^ //' | grep -vE -- '--(help|usage|version)$' | sort -u
 }
 compare() # PAGE COMMAND...
 {
