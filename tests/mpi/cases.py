@@ -254,6 +254,15 @@ def storms():
             yield storm(8, 1000, timeout=1800, long=True)
 
 
+def replacing():
+    """READs and WRITEs of one place. With losses, only READs of 64 bytes or less are sure to return what was there before."""
+    for hosts in (2, 1):
+        for faults in (False, True):
+            for mpi in LAUNCH:
+                yield Case(f"{first(hosts, faults)}/{mpi}/rc/replace", hosts, faults, "rc", mpi, 2, "replace", () if faults else ("1", "5", "100", "5000"),
+                           timeout=120, quick=True, matrix=True, mpi_basic=mpi == "openmpi" and (hosts == 2 or not faults))
+
+
 def of_users():
     """Daemons and jobs of a user who may nothing."""
     for mpi in LAUNCH:
@@ -273,4 +282,4 @@ def all_cases():
                 cases += part(hosts, faults)
             if hosts == 2 or not faults:
                 cases += many(hosts, faults)
-    return cases + list(over_fabric()) + list(storms()) + list(without_process_vm()) + list(of_users())
+    return cases + list(over_fabric()) + list(storms()) + list(without_process_vm()) + list(replacing()) + list(of_users())
