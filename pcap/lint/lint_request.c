@@ -11,6 +11,7 @@
 #include "wire/pkt.h"
 
 #define PSN_BASE ((uint64_t)1 << 40) /* the first extended PSN is not below this, so no older one is below 0 */
+#define LONGEST_MESSAGE 0x80000000u /* bytes */
 #define DUPLICATE_NS 100000000u /* a packet later than this after its acknowledgment is no delayed retransmission */
 
 uint64_t lint_unwrap(uint32_t psn, uint64_t near)
@@ -99,33 +100,63 @@ static void check_sequence(struct lint *l, const struct flow *flow, size_t i)
         lint_report(l, LINT_XRC_SRQN, b->frame, "SRQ %u in a message to SRQ %u", b->srqn, a->srqn);
 }
 
-/* Checks the length of a WRITE whose last packet is requests[i], if the capture has all of its packets. */
-static void check_write(struct lint *l, const struct flow *flow, size_t i)
+/* Sums up the bytes of the WRITE whose last packet is requests[i]. Returns its first packet. NULL: it is no such packet,
+ * or the capture does not have all packets of the WRITE. */
+static const struct record *write_bytes(const struct lint *l, const struct flow *flow, size_t i, uint64_t *sum)
 {
     const struct record *last = &l->recs[flow->requests[i].record], *r = last;
-    uint64_t sum = last->len;
 
+    *sum = last->len;
     if (!(op_table[last->opcode].properties & OP_IS_WRITE) || !lint_ends_message(l, &flow->requests[i]) ||
         flow->requests[i].damaged || last->flags & RECORD_MALFORMED)
-        return;
+        return NULL;
     while (!(op_table[r->opcode].properties & (OP_IS_FIRST | OP_IS_ONLY))) {
         if (i == 0 || !adjacent(&flow->requests[i - 1], &flow->requests[i]))
-            return;
+            return NULL;
         r = &l->recs[flow->requests[--i].record];
         if (r->flags & RECORD_MALFORMED || !(op_table[r->opcode].properties & OP_IS_WRITE))
-            return;
-        sum += r->len;
+            return NULL;
+        *sum += r->len;
     }
-    if (sum != r->dmalen)
-        lint_report(l, LINT_WRITE_LENGTH, last->frame, "WRITE of %" PRIu64 " bytes; its RETH says %u", sum, r->dmalen);
+    return r;
+}
+
+static void check_write(struct lint *l, const struct flow *flow, size_t i)
+{
+    uint64_t sum;
+    const struct record *first = write_bytes(l, flow, i, &sum);
+
+    if (first && sum != first->dmalen)
+        lint_report(l, LINT_WRITE_LENGTH, l->recs[flow->requests[i].record].frame,
+                    "WRITE of %" PRIu64 " bytes; its RETH says %u", sum, first->dmalen);
+}
+
+static bool breaks_mtu(const struct flow *flow, const struct record *r)
+{
+    return flow->mtu && (op_table[r->opcode].payload == OP_PAYLOAD_FULL ? r->len != flow->mtu : r->len > flow->mtu);
 }
 
 static void check_mtu(struct lint *l, const struct flow *flow, const struct record *r)
 {
-    if (!flow->mtu || r->flags & RECORD_UNUSABLE)
-        return;
-    if (op_table[r->opcode].payload == OP_PAYLOAD_FULL ? r->len != flow->mtu : r->len > flow->mtu)
+    if (!(r->flags & RECORD_UNUSABLE) && breaks_mtu(flow, r))
         lint_report(l, LINT_MTU, r->frame, "%s of %u bytes; the path MTU is %u", name(r), r->len, flow->mtu);
+}
+
+bool lint_wrong_length(const struct lint *l, const struct flow *flow, const struct request *s)
+{
+    const struct record *r = &l->recs[s->record], *first;
+    uint16_t props = op_table[r->opcode].properties;
+    bool has_reth = op_table[r->opcode].headers & OP_HAS_RETH;
+    uint64_t sum;
+
+    if (s->damaged || r->flags & RECORD_UNUSABLE)
+        return false;
+    if (breaks_mtu(flow, r) || (has_reth && r->dmalen > LONGEST_MESSAGE))
+        return true;
+    if (props & OP_IS_WRITE && props & OP_IS_FIRST)
+        return r->len >= r->dmalen;
+    first = write_bytes(l, flow, (size_t)(s - flow->requests), &sum);
+    return first && sum != first->dmalen;
 }
 
 /* --- new requests ------------------------------------------------------------------------------------------------- */

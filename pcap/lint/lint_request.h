@@ -18,4 +18,7 @@ uint64_t lint_unwrap(uint32_t psn, uint64_t near);
 /* True if the request is the last packet of a message. */
 bool lint_ends_message(const struct lint *l, const struct request *s);
 
+/* True if the payload of the request packet, or the length in its RETH, breaks a rule. */
+bool lint_wrong_length(const struct lint *l, const struct flow *flow, const struct request *s);
+
 #endif

@@ -261,16 +261,46 @@ static void atomic_response(struct lint *l, const struct record *r, struct reque
         mark_seen(l, s, 0);
 }
 
+static const char *const nak_names[] = {"PSN sequence error", "invalid request", "remote access error",
+                                        "remote operational error", "invalid RD request"};
+
+/* Does the code of a fatal NAK fit the request that it refuses? */
+static void check_nak_code(struct lint *l, const struct flow *requester, const struct record *r,
+                           const struct request *s)
+{
+    const struct record *q = &l->recs[s->record];
+    const struct op_info *op = &op_table[q->opcode];
+    bool has_key = op->headers & (OP_HAS_RETH | OP_HAS_ATOMICETH | OP_HAS_IETH | OP_HAS_XRCETH);
+    const char *name = nak_names[r->syndrome & AETH_VALUE_MASK];
+
+    if (r->syndrome != NAK_INVALID_REQUEST && lint_wrong_length(l, requester, s))
+        lint_report(l, LINT_NAK_CODE, r->frame, "%s for %s in frame %u, whose length is wrong: expected %s", name,
+                    op->name, q->frame, nak_names[NAK_INVALID_REQUEST & AETH_VALUE_MASK]);
+    else if (r->syndrome == NAK_REMOTE_ACCESS && op->properties & OP_IS_SEND && !has_key &&
+             !(s->damaged || q->flags & RECORD_UNUSABLE))
+        lint_report(l, LINT_NAK_CODE, r->frame, "%s for %s in frame %u, which has no key", name, op->name, q->frame);
+}
+
+/* Does a fatal NAK refuse what was acknowledged before? */
+static void check_nak_acked(struct lint *l, const struct flow *responder, const struct record *r, uint64_t psn,
+                            const struct request *s)
+{
+    bool invalidates = s && op_table[l->recs[s->record].opcode].headers & OP_HAS_IETH;
+
+    if (responder->has_acked && psn <= responder->last_ack)
+        lint_report(l, LINT_NAK_ACKED, r->frame, "NAK for PSN %u after an ACK of PSN %u%s", r->psn,
+                    (uint32_t)responder->last_ack & PSN_MASK,
+                    invalidates ? ": a SEND with invalidate is acknowledged only when its key was invalidated" : "");
+}
+
 static void report_nak(struct lint *l, struct flow *responder, const struct record *r, uint64_t psn)
 {
-    static const char *const names[] = {"PSN sequence error", "invalid request", "remote access error",
-                                        "remote operational error", "invalid RD request"};
     unsigned code = r->syndrome & AETH_VALUE_MASK;
 
     if ((r->syndrome & AETH_KIND_MASK) == AETH_RNR) {
         lint_report(l, LINT_NAK, r->frame, "RNR NAK for PSN %u, timer code %u", r->psn, code);
     } else if (r->syndrome >= NAK_PSN_SEQUENCE && r->syndrome <= NAK_INVALID_RD) {
-        lint_report(l, LINT_NAK, r->frame, "NAK for PSN %u: %s", r->psn, names[code]);
+        lint_report(l, LINT_NAK, r->frame, "NAK for PSN %u: %s", r->psn, nak_names[code]);
         if (r->syndrome != NAK_PSN_SEQUENCE && !responder->fatal) {
             responder->fatal = true;
             responder->fatal_psn = psn;
@@ -299,8 +329,18 @@ static void judge(struct lint *l, struct flow *requester, struct flow *responder
             read_response(l, requester, responder, r, s, psn);
     }
     acknowledge(l, requester, responder, done, r);
-    if (plain && !ack)
+    if (plain && ack && s && s->response && !s->damaged)
+        lint_report_unless(l, lint_may_lack_packets(l), LINT_ACK_READ, r->frame,
+                           "an ACK names PSN %u, which belongs to %s in frame %u", r->psn,
+                           op_table[l->recs[s->record].opcode].name, l->recs[s->record].frame);
+    if (plain && !ack) {
         report_nak(l, responder, r, psn);
+        if (r->syndrome > NAK_PSN_SEQUENCE && r->syndrome <= NAK_INVALID_RD) {
+            check_nak_acked(l, responder, r, psn, s);
+            if (s)
+                check_nak_code(l, requester, r, s);
+        }
+    }
     if (plain && ack && responder->fatal && psn >= responder->fatal_psn)
         lint_report(l, LINT_ACK_AFTER_NAK, r->frame, "acknowledges PSN %u after the fatal NAK for PSN %u", r->psn,
                     (uint32_t)responder->fatal_psn & PSN_MASK);

@@ -35,6 +35,13 @@ while read -r name rule; do
     echo "$rule" >>"$dir/tested"
 done < <("$BUILD/tests/e2e/capture/lint_gen" --list)
 
+# A NAK for a wrong length: its code may be wrong, too.
+for name in nak-length nak-right-code; do
+    "$BUILD/tests/e2e/capture/lint_gen" $name "$dir/fault.pcapng"
+    [[ " $(rules note "$dir/fault.pcapng") " == *" nak-code "* ]] && echo $name
+done >"$dir/codes"
+is "wrong NAK codes" "$(cat "$dir/codes")" nak-length
+
 # 2. All rules are tested, here or (those that are about frames, not packets) in tests/unit/pcap/test_lint.c.
 for rule in $("$pumice" lint --rules | awk '{ print $1 }'); do
     grep -qx "$rule" "$dir/tested" || grep -q "\"$rule\"" "$root/tests/unit/pcap/test_lint.c" || fail "rule $rule is not tested"

@@ -391,6 +391,64 @@ static void ack_after_nak(struct scene *s)
     scene_ack(s, NULL, B, psn, AETH_NO_CREDITS);
 }
 
+static void ack_read(struct scene *s)
+{
+    uint32_t psn = scene_read(s, NULL, A, VA, RKEY, READ_LEN);
+
+    scene_done(s, B);
+    scene_read_responses(s, "named", B, psn, READ_LEN);
+    scene_ack(s, NULL, B, psn + 2, AETH_NO_CREDITS);
+}
+
+static void ack_atomic(struct scene *s)
+{
+    struct pkt p = {.atomic = {VA, RKEY, 5, 7}};
+    uint32_t psn = scene_request_of(s, NULL, A, OP_CMP_SWAP, p, NULL, 0);
+
+    scene_done(s, B);
+    scene_ack(s, NULL, B, psn, AETH_NO_CREDITS);
+    scene_put(s, NULL, B,
+              (struct pkt){.opcode = s->service | OP_ATOMIC_ACK, .psn = psn, .aeth = {AETH_NO_CREDITS, s->msn[B]}},
+              NULL, 0);
+}
+
+/* A SEND has no key that could be wrong. */
+static void nak_code(struct scene *s)
+{
+    scene_ack(s, NULL, B, scene_request(s, NULL, A, OP_SEND_ONLY, NULL, 12), NAK_REMOTE_ACCESS);
+}
+
+static void nak_too_long(struct scene *s)
+{
+    struct pkt p = {.reth = {VA, RKEY, 0x80000001u}};
+
+    scene_ack(s, NULL, B, scene_request_of(s, NULL, A, OP_WRITE_FIRST, p, NULL, MTU), NAK_REMOTE_ACCESS);
+}
+
+static void nak_length(struct scene *s)
+{
+    struct pkt p = {.reth = {VA, RKEY, 20}};
+
+    scene_ack(s, NULL, B, scene_request_of(s, NULL, A, OP_WRITE_ONLY, p, NULL, 12), NAK_REMOTE_OPERATION);
+}
+
+static void nak_right_code(struct scene *s)
+{
+    struct pkt p = {.reth = {VA, RKEY, 20}};
+
+    scene_ack(s, NULL, B, scene_request_of(s, NULL, A, OP_WRITE_ONLY, p, NULL, 12), NAK_INVALID_REQUEST);
+}
+
+static void nak_acked(struct scene *s)
+{
+    struct pkt p = {.inv_rkey = RKEY};
+    uint32_t psn = scene_request_of(s, NULL, A, OP_SEND_ONLY_INV, p, NULL, 12);
+
+    scene_done(s, B);
+    scene_ack(s, NULL, B, psn, AETH_NO_CREDITS);
+    scene_ack(s, NULL, B, psn, NAK_REMOTE_ACCESS);
+}
+
 /* The reader that could have asked again is in ERR. */
 static void fatal_reader(struct scene *s)
 {
@@ -541,6 +599,13 @@ static const struct fault {
     {"read-repeat-differs", "repeat-differs", NULL, NULL, NOWHERE, read_repeat_differs},
     {"duplicate", "psn-duplicate", NULL, NULL, AT_A, duplicate},
     {"ack-after-nak", "ack-after-nak", NULL, NULL, NOWHERE, ack_after_nak},
+    {"ack-read", "ack-read", NULL, NULL, NOWHERE, ack_read},
+    {"ack-atomic", "ack-read", NULL, NULL, NOWHERE, ack_atomic},
+    {"nak-code", "nak-code", NULL, NULL, NOWHERE, nak_code},
+    {"nak-too-long", "nak-code", NULL, NULL, NOWHERE, nak_too_long},
+    {"nak-length", "write-length", NULL, NULL, NOWHERE, nak_length},
+    {"nak-right-code", "write-length", NULL, NULL, NOWHERE, nak_right_code},
+    {"nak-acked", "nak-acked", NULL, NULL, NOWHERE, nak_acked},
     {"ack-back", "ack-back", NULL, NULL, AT_B, ack_back},
     {"rnr", "nak", NULL, NULL, NOWHERE, rnr},
     {"lost", "psn-lost", NULL, NULL, NOWHERE, lost},
