@@ -125,6 +125,7 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     datagram_flow_table_init(&e->flows, &e->cfg, e->timers, &e->peers, &e->counters);
     scheduler_init(&e->scheduler);
     list_init(&e->detached);
+    list_init(&e->changed_cntrs);
     e->done = (struct completion *)(void *)(base + l.done);
     e->done_mask = cfg->completion_slots - 1;
     e->events = (struct event *)(void *)(base + l.events);
@@ -398,6 +399,7 @@ void engine_mem_fault(struct engine *e, uint32_t qpn, uint64_t now)
         bool wrote = c->is_recv || c->opcode == WC_RDMA_READ || c->opcode == WC_COMP_SWAP || c->opcode == WC_FETCH_ADD;
         if (c->qpn == qpn && (c->status == WC_SUCCESS || c->status == WC_TM_RNDV_INCOMPLETE) && wrote &&
             tm_fault(qp, c, now)) {
+            comp_cntr_undo(qp, c);
             c->status = WC_LOC_PROT_ERR;
             c->solicited = reported = true;
         }

@@ -9,7 +9,8 @@
  *     timers:                   engine_expire when now >= engine_deadline
  *     then, until all are empty:
  *         carry out deferred memory writes
- *         engine_peek_completion, engine_pop_event             results for the users
+ *         engine_peek_completion, engine_pop_event,            results for the users
+ *         engine_pop_cntr
  *         engine_tx                                            packets out
  *
  * The engine calls out through two tables only: mem_ops and owner_ops. Only engine_tx makes packets. Any call may make
@@ -34,6 +35,7 @@
 #include "daemon/core/control/qp_modify.h"
 #include "daemon/core/control/qp_query.h"
 #include "daemon/core/path/mcast.h"
+#include "daemon/core/qp/comp_cntr.h"
 #include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/event_queue.h"
 #include "daemon/core/requester/post.h"

@@ -156,6 +156,10 @@ fault READ_AGAIN responder/read_first.c 'if (res->length > READ_SMALL && !res->c
 fault ACK_READ responder/reply.c 'AETH_NO_CREDITS, r->plain_psn' 'AETH_NO_CREDITS, psn_add(r->epsn, PSN_MASK)'
 fault ACK_MSN responder/reply.c 'r->plain_psn, r->plain_msn' 'r->plain_psn, r->msn'
 fault READ_RESUME responder/read_first.c 'return gather(qp, res, off, buf, n, bytes);' 'return gather(qp, res, off - (res->start_pkt ? qp->mtu : 0), buf, n, bytes);'
+fault CNTR_QUIET requester/retire.c '(qp->cntr_ops, 0) && !w->offload' '(qp->cntr_ops, 0) && w->wr.flags & SEND_SIGNALED'
+fault CNTR_AGAIN responder/reply.c '&& !res->counted' ''
+fault CNTR_REFUSED responder/execute.c 'qp_count_op(qp, CNTR_REMOTE_WRITE, false, 0);' 'qp_count_op(qp, CNTR_REMOTE_WRITE, true, 0);'
+fault CNTR_UNDO qp/comp_cntr.c 'cntr->done -= cntr->bytes ? bytes : 1;' '' case
 fault FAULTY_READ engine.c 'resp_drop_responses(qp);' '' case
 
 fault SRQ_ORDER responder/srq.c 'queue_at(&srq->rq, srq->rq.head++)' 'queue_at(&srq->rq, --srq->rq.tail)'

@@ -162,7 +162,9 @@ int sim_run(struct sim *s)
         net_init(&s->net, &s->events, &s->sc.net, s->sc.seed ^ 0x6e6574);
         run_until_quiet(s);
         check_end(s);
+        counters_check(s);
         close_ends(s);
+        counters_check(s);
         oracle_final(s);
         destroy(s);
     }

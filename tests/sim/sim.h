@@ -17,6 +17,7 @@
  *     observer.c             checks every packet
  *     check.c                checks every completion and every step
  *     oracle.c               the expected content of memory
+ *     counters.c             the expected values of completion counters
  *     dump.c                 the output after a failure
  *     goodput.c              a separate measurement: the speed of a lossy connection */
 #ifndef PUMICE_TESTS_SIM_SIM_H
@@ -217,6 +218,14 @@ struct pool {
     int due; /* number of limit events that must come */
 };
 
+/* --- completion counters ----------------------------------------------------------------------- */
+
+struct counted {
+    struct comp_cntr cntr;
+    uint64_t done, failed; /* as last taken from the engine */
+    uint64_t want_done, want_failed; /* by the completions so far */
+};
+
 /* --- one end of a connection ------------------------------------------------------------------- */
 
 /* An action of the user of an end at a certain time. */
@@ -301,6 +310,7 @@ struct end {
     uint32_t left_rel; /* … PSNs that it had received then */
     bool sqd_pending; /* it moves to SQD, and the drained event has not come */
     uint32_t events[32]; /* count by type */
+    struct counted counted[CNTR_OPS];
     uint64_t failed_at;
 };
 
@@ -449,6 +459,12 @@ void build(struct sim *s);
 void build_connect(struct end *e, enum end_step step);
 struct qp_init build_init(struct end *e); /* the attributes of its QP */
 void build_free(struct sim *s);
+/* counters.c */
+void counters_attach(struct end *e); /* attaches a counter for each kind of request to the new QP */
+void counters_take(struct host *h); /* takes the new values from the engine */
+void counters_sent(struct end *e, const struct op *o); /* a request was retired with o->status */
+void counters_received(struct end *e, const struct completion *c);
+void counters_check(struct sim *s); /* when all is quiet */
 /* run.c: returns 0, or -1 with s->failure set. Frees everything except s. */
 int sim_run(struct sim *s);
 /* host.c */

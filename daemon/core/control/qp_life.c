@@ -6,6 +6,7 @@
 
 #include "daemon/core/memory/mw.h"
 #include "daemon/core/path/mcast.h"
+#include "daemon/core/qp/comp_cntr.h"
 #include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/event_queue.h"
 #include "daemon/core/qp/qp.h"
@@ -204,6 +205,7 @@ void qp_destroy(struct qp *qp)
     mcast_leave_all(&e->mcast, &qp->groups);
     detach(qp);
     completion_forget(qp);
+    comp_cntr_detach(qp);
     if (qp->srqn)
         srq_find(e, qp->srqn)->users--;
     e->qps[qp->qpn & e->qp_mask] = NULL;

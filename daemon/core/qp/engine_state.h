@@ -41,6 +41,7 @@ struct engine {
     uint32_t done_mask, done_head, done_tail;
     struct event *events; /* ring */
     uint32_t event_mask, event_head, event_tail;
+    struct list_node changed_cntrs; /* comp_cntr.changed of counters with values that the owner has not taken */
     struct engine_counters counters;
     struct report_ring reports;
 };

@@ -7,6 +7,7 @@
 #include "daemon/core/base/timer_wheel.h"
 #include "daemon/core/base/tx_batch.h"
 #include "daemon/core/path/dcqcn.h"
+#include "daemon/core/qp/comp_cntr_state.h"
 #include "daemon/core/qp/engine_state.h"
 #include "daemon/core/qp/requester_state.h"
 #include "daemon/core/qp/responder_state.h"
@@ -26,6 +27,7 @@ struct qp {
     uint8_t type;
     uint8_t service; /* enum op_service */
     uint16_t send_ops; /* requests that may be posted: bits of enum send_op */
+    uint8_t cntr_ops; /* bits of enum cntr_op: requests that completion counters count */
     bool sq_sig_all;
     bool sq_drained_reported;
     bool last_wqe_reported;
@@ -38,6 +40,7 @@ struct qp {
     struct requester req;
     struct responder resp;
     struct dcqcn dcqcn;
+    struct comp_cntr *cntr[CNTR_OPS]; /* valid where cntr_ops has the bit */
     struct engine_counters counters;
     struct report failure; /* the first cause of its error state; kind REPORT_NONE: none */
     bool failure_reported; /* a report of the failure was made */
@@ -76,6 +79,13 @@ static inline void raise_to(uint64_t *counter, uint64_t n)
 {
     if (n > *counter)
         *counter = n;
+}
+
+/* Counts a request of this kind that has completed, if a completion counter counts such requests. */
+static inline void qp_count_op(struct qp *qp, enum cntr_op op, bool ok, uint64_t bytes)
+{
+    if (__builtin_expect(qp->cntr_ops & 1u << op, 0))
+        comp_cntr_add(qp->cntr[op], &qp->e->changed_cntrs, ok, bytes);
 }
 
 /* More bytes of the QP are in flight to its peer. Connected QPs only. */

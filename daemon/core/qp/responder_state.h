@@ -30,6 +30,7 @@ struct resource { /* a READ, atomic, ATOMIC WRITE or FLUSH: its response, and th
     uint32_t end_pkt; /* one past the last to send in this round */
     uint8_t operation; /* enum op_operation of the request */
     bool pending; /* next_pkt … end_pkt are to be sent */
+    bool counted; /* READ: all its packets were sent once, and it counts as done */
     bool again; /* the packets were sent before: the requester may count the request as done already */
     bool copied; /* only while pending */
 };

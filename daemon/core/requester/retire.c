@@ -25,6 +25,19 @@ static uint8_t wc_opcode_of(const struct send_wqe *w)
     return map[w->wr.opcode];
 }
 
+/* Counts a request of the user for the completion counters. */
+static void count_op(struct qp *qp, const struct send_wqe *w, bool ok)
+{
+    static const uint8_t op_of[] = {
+        [WC_SEND] = CNTR_SEND,
+        [WC_RDMA_WRITE] = CNTR_WRITE,
+        [WC_RDMA_READ] = CNTR_READ,
+    };
+    uint8_t opcode = wc_opcode_of(w);
+    if (opcode < sizeof(op_of))
+        qp_count_op(qp, (enum cntr_op)op_of[opcode], ok, w->length);
+}
+
 static void complete(struct qp *qp, const struct send_wqe *w, uint8_t status, uint8_t cause, uint64_t now)
 {
     struct completion *c = completion_add(qp, false, status, now);
@@ -34,6 +47,8 @@ static void complete(struct qp *qp, const struct send_wqe *w, uint8_t status, ui
     c->vendor_err = cause;
     if (status == WC_SUCCESS && (wqe_is_read(w) || wqe_is_atomic(w)))
         c->byte_len = w->length;
+    if (status != WC_SUCCESS)
+        count_op(qp, w, false);
 }
 
 static void count_done(struct qp *qp, const struct send_wqe *w)
@@ -89,6 +104,8 @@ bool req_retire(struct qp *qp, uint64_t now)
             complete(qp, w, WC_SUCCESS, 0, now);
         }
         count_done(qp, w);
+        if (__builtin_expect(qp->cntr_ops, 0) && !w->offload)
+            count_op(qp, w, true);
         r->sq.head++;
     }
     /* A request that failed locally fails when all requests before it are done and none of its packets is under way. */

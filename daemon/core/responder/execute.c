@@ -118,6 +118,7 @@ static enum rx_verdict do_write(struct qp *qp, const struct pkt *p, uint16_t pro
     r->message = OP_IS_WRITE;
     if (props & (OP_IS_LAST | OP_IS_ONLY)) {
         r->message = 0;
+        qp_count_op(qp, CNTR_REMOTE_WRITE, true, r->received);
         if (props & OP_NEEDS_RECV)
             resp_deliver(qp, p, WC_RECV_RDMA_WITH_IMM, NULL, now);
     }
@@ -179,7 +180,7 @@ static enum rx_verdict do_atomic(struct qp *qp, const struct pkt *p)
     return V_OK;
 }
 
-enum rx_verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
+static enum rx_verdict execute(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     const struct op_info *op = &op_table[p->opcode];
     uint16_t props = op->properties;
@@ -200,4 +201,17 @@ enum rx_verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
     if (props & OP_IS_WRITE)
         return do_write(qp, p, props, now);
     return props & OP_IS_READ ? do_read(qp, p) : do_atomic(qp, p);
+}
+
+enum rx_verdict resp_execute(struct qp *qp, const struct pkt *p, uint64_t now)
+{
+    enum rx_verdict v = execute(qp, p, now);
+    if (__builtin_expect(v > V_RNR, 0)) { /* refused */
+        uint16_t props = op_table[p->opcode].properties;
+        if (props & OP_IS_WRITE)
+            qp_count_op(qp, CNTR_REMOTE_WRITE, false, 0);
+        else if (props & OP_IS_READ)
+            qp_count_op(qp, CNTR_REMOTE_READ, false, 0);
+    }
+    return v;
 }

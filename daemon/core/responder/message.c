@@ -32,6 +32,7 @@ void resp_deliver(struct qp *qp, const struct pkt *p, uint8_t opcode, const uint
     if (qp->tm)
         tm_delivered(qp, c, now);
     COUNT(qp, recvs);
+    qp_count_op(qp, CNTR_RECV, true, opcode == WC_RECV ? qp->resp.received : 0);
 }
 
 enum rx_verdict resp_send(struct qp *qp, const struct pkt *p, uint64_t now)

@@ -47,6 +47,8 @@ struct completion *resp_complete(struct qp *qp, uint8_t status, uint64_t now)
     c->wr_id = w->wr.wr_id;
     c->slot = w->wr.slot;
     c->opcode = WC_RECV;
+    if (status != WC_SUCCESS)
+        qp_count_op(qp, CNTR_RECV, false, 0);
     if (qp->resp.srqn)
         srq_completed(qp, c);
     return c;

@@ -41,6 +41,10 @@ static void answered(struct qp *qp, struct resource *res)
         r->ack_deadline = 0;
     }
     resp_response_done(qp, res);
+    if (res->operation == OP_READ_REQUEST && res->end_pkt == res->npkts && !res->counted) {
+        res->counted = true;
+        qp_count_op(qp, CNTR_REMOTE_READ, true, res->length);
+    }
 }
 
 static uint8_t read_operation(const struct resource *res, uint32_t pkt)
@@ -101,6 +105,7 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
             return TX_MORE;
         }
         uint32_t psn = psn_add(res->first_psn, res->next_pkt);
+        qp_count_op(qp, CNTR_REMOTE_READ, false, 0);
         resp_drop_responses(qp);
         if (qp->attr.state == QPS_ERR) { /* a later request was refused before: its NAK names this one instead */
             qp->resp.nak = NAK_REMOTE_ACCESS;

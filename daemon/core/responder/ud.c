@@ -80,6 +80,7 @@ static void deliver(struct qp *qp, const struct pkt *p, const struct rx_meta *me
         put_beginning(qp, w, c);
     COUNT(qp, recvs);
     COUNT_N(qp, rcvd_bytes, p->payload_len);
+    qp_count_op(qp, CNTR_RECV, c->status == WC_SUCCESS, p->payload_len);
 }
 
 void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint64_t now)

@@ -177,6 +177,7 @@ static void make_qp(struct end *e)
     sim_require(s, err == 0, "end %d: qp_create: %d", e->index, err);
     e->qpn = qp_number(e->qp);
     sim_require(s, qp_find(s->host[e->host].e, e->qpn) == e->qp, "end %d: qp_find", e->index);
+    counters_attach(e);
     struct qp_attr a = e->attr;
     a.state = QPS_INIT;
     modify(e, &a, QPA_STATE | QPA_PKEY_INDEX | QPA_PORT | QPA_ACCESS_FLAGS);

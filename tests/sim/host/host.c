@@ -268,6 +268,7 @@ static int take_results(struct host *h)
 {
     mem_flush(h);
     mem_report_faults(h);
+    counters_take(h);
     int n = take_events(h);
     n += h->sim->sc.poll_ns == 0 ? take_completions(h, UINT32_MAX) : 0;
     return n + user_leave(h);

@@ -58,6 +58,7 @@ static void retire(struct end *e, int upto)
         o->retired = true;
         o->status = WC_SUCCESS;
         oracle_send(e, e->sdone);
+        counters_sent(e, o);
     }
 }
 
@@ -93,6 +94,7 @@ static void check_send(struct end *e, const struct completion *c)
     o->retired = true;
     o->status = c->status;
     e->sdone = index + 1;
+    counters_sent(e, o);
     if (c->status != WC_SUCCESS) {
         if (!e->sfailed) {
             first_send_error(e, index, c->status);
@@ -210,6 +212,7 @@ static void check_recv(struct end *e, const struct completion *c)
     v->done = true;
     v->status = c->status;
     e->rdone++;
+    counters_received(e, c);
     if (e->rfailed) {
         /* A deferred write that fails also fails the QP's other completions of the batch. */
         bool taken = s->sc.defer && c->status == WC_LOC_PROT_ERR && e->peer->plant >= 0 &&
