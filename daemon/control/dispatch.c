@@ -18,6 +18,7 @@
 #include "daemon/objects/mr.h"
 #include "daemon/objects/mw.h"
 #include "daemon/objects/pd.h"
+#include "daemon/objects/qp/comp_cntr.h"
 #include "daemon/objects/qp/mcast_group.h"
 #include "daemon/objects/qp/qp_attr.h"
 #include "daemon/objects/qp/qp_control.h"
@@ -48,6 +49,7 @@ static int query_port(struct session *s, const void *rq, struct control_reply *r
         .port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
         .max_msg_size = DEVICE_MAX_MSG,
         .ifindex = d->netdev.index,
+        .speed = d->netdev.up ? 4 * 100 : 0,
     };
     return 0;
 }
@@ -157,6 +159,10 @@ static const struct {
     [PM_OP_OPEN_QP]         = {"OPEN_QP",         sizeof(struct pm_open_qp_req),   target_open_qp, NULL},
     [PM_OP_SWITCH_CQ]       = {"SWITCH_CQ",       sizeof(struct pm_handle),        cq_switch, NULL},
     [PM_OP_SWITCH_SRQ]      = {"SWITCH_SRQ",      sizeof(struct pm_handle),        client_srq_switch, NULL},
+    [PM_OP_CREATE_COMP_CNTR]  = {"CREATE_COMP_CNTR",  sizeof(struct pm_create_comp_cntr_req), comp_cntr_create, NULL},
+    [PM_OP_DESTROY_COMP_CNTR] = {"DESTROY_COMP_CNTR", sizeof(struct pm_handle),               comp_cntr_destroy, NULL},
+    [PM_OP_MODIFY_COMP_CNTR]  = {"MODIFY_COMP_CNTR",  sizeof(struct pm_modify_comp_cntr_req), comp_cntr_modify, NULL},
+    [PM_OP_ATTACH_COMP_CNTR]  = {"ATTACH_COMP_CNTR",  sizeof(struct pm_attach_comp_cntr_req), comp_cntr_attach_qp, NULL},
 };
 /* clang-format on */
 

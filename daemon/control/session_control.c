@@ -16,6 +16,7 @@
 #include "daemon/objects/mr.h"
 #include "daemon/objects/mw.h"
 #include "daemon/objects/pd.h"
+#include "daemon/objects/qp/comp_cntr.h"
 #include "daemon/objects/qp/qp.h"
 #include "daemon/objects/qp/qp_control.h"
 #include "daemon/objects/qp/xrc_target.h"
@@ -168,10 +169,10 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
 /* The order ensures that no pointer to a freed object remains. This function runs from the event loop, between passes,
  * so no packet batch, completion or deferred write refers to one of the objects.
  *
- * First the watchers stop, so that no request or event comes in. Then the QPs go, and the SRQs that they used. This
- * removes their completions from the engine, takes them out of the device's lists, and removes all pointers to CQs.
- * Then the CQs go, and with them all pointers to channels. The keys go near the end, because they refer to the client
- * memory. The PDs go last, because all other objects may refer to them.
+ * First the watchers stop, so that no request or event comes in. Then the QPs go, and the completion counters and SRQs
+ * that they used. This removes their completions from the engine, takes them out of the device's lists, and removes all
+ * pointers to CQs. Then the CQs go, and with them all pointers to channels. The keys go near the end, because they
+ * refer to the client memory. The PDs go last, because all other objects may refer to them.
  *
  * XRC targets that the session had open stay. They have no pointer to a session. This session's SRQs, whose receive
  * requests they may have used, no longer exist at that point. */
@@ -187,6 +188,8 @@ void session_close(struct session *s)
         client_qp_free(o);
     while ((o = TAILQ_FIRST(&s->targets)) != NULL)
         target_open_free(o);
+    while ((o = handles_any(&s->comp_cntrs)) != NULL)
+        comp_cntr_free(o);
     while ((o = handles_any(&s->srqs)) != NULL)
         client_srq_free(o);
     while ((o = handles_any(&s->cqs)) != NULL)

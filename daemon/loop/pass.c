@@ -7,6 +7,7 @@
 #include "daemon/monitor/error_log.h"
 #include "daemon/monitor/ping.h"
 #include "daemon/objects/cq.h"
+#include "daemon/objects/qp/comp_cntr.h"
 #include "daemon/objects/qp/failed_queues.h"
 #include "daemon/objects/qp/qp.h"
 #include "daemon/objects/qp/qp_ring.h"
@@ -97,6 +98,7 @@ static unsigned publish(struct device *d, uint64_t now)
         m = publish_completions(d) + publish_events(d) + failed_queues_settle(d);
         n += m;
     } while (m);
+    comp_cntrs_publish(d);
     while ((cq = TAILQ_FIRST(&d->dirty_cqs)) != NULL) {
         TAILQ_REMOVE(&d->dirty_cqs, cq, dirty_link);
         cq->dirty = false;

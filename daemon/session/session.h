@@ -43,6 +43,8 @@ struct session {
     struct client_mem *client_mem;
     struct event_pipe async; /* asynchronous events */
     struct handles pds, mrs, channels, cqs, srqs, qps, xrcds;
+    struct handles comp_cntrs;
+    uint32_t next_comp_cntr; /* the next number to try, from 0 */
     struct handles mws; /* by the upper 24 bits of their keys */
     uint32_t mw_entries; /* max_entries of all its windows together */
     uint32_t layout_entries; /* entries of the layouts that its QPs hold */

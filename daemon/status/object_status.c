@@ -10,6 +10,7 @@
 #include "daemon/objects/mr.h"
 #include "daemon/objects/mw.h"
 #include "daemon/objects/pd.h"
+#include "daemon/objects/qp/comp_cntr.h"
 #include "daemon/objects/qp/mcast_group.h"
 #include "daemon/objects/qp/qp.h"
 #include "daemon/objects/srq/srq.h"
@@ -59,6 +60,19 @@ json_t *cq_status(const struct cq *cq)
     json_object_set_new(o, "overrun", json_boolean(cq->overrun));
     json_object_set_new(o, "armed", arm < 3 ? json_string(arms[arm]) : json_null());
     json_object_set_new(o, "channel", cq->channel ? json_number(cq->channel->handle) : json_null());
+    return o;
+}
+
+json_t *comp_cntr_status(const struct client_comp_cntr *c)
+{
+    json_t *o = json_object();
+
+    json_object_set_new(o, "comp_cntr", json_number(c->handle));
+    json_object_set_new(o, "session", json_number(c->session->number));
+    json_object_set_new(o, "type", json_string(c->cntr.bytes ? "bytes" : "requests"));
+    json_object_set_new(o, "done", json_number(c->cntr.done));
+    json_object_set_new(o, "failed", json_number(c->cntr.failed));
+    json_object_set_new(o, "users", json_number(c->cntr.users));
     return o;
 }
 

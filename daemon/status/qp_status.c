@@ -102,6 +102,23 @@ static void add_owner(json_t *o, const struct client_qp *q)
     json_object_set_new(o, "openers", openers);
 }
 
+/* Null: no completion counter is attached. */
+static json_t *comp_cntrs(const struct client_qp *q)
+{
+    static const char *const names[CNTR_OPS] = {
+        [CNTR_SEND] = "send",   [CNTR_RECV] = "recv",
+        [CNTR_READ] = "read",   [CNTR_REMOTE_READ] = "remote_read",
+        [CNTR_WRITE] = "write", [CNTR_REMOTE_WRITE] = "remote_write",
+    };
+    json_t *o = NULL;
+
+    for (unsigned op = 0; op < CNTR_OPS; op++) {
+        if (q->comp_cntr[op] && (o || (o = json_object())))
+            json_object_set_new(o, names[op], json_number(q->comp_cntr[op]));
+    }
+    return o ? o : json_null();
+}
+
 json_t *qp_status(const struct client_qp *q)
 {
     char gid[ADDR_TEXT_MAX];
@@ -125,6 +142,7 @@ json_t *qp_status(const struct client_qp *q)
     json_object_set_new(o, "send_cq", q->send_cq ? json_number(q->send_cq->handle) : json_null());
     json_object_set_new(o, "recv_cq", q->recv_cq ? json_number(q->recv_cq->handle) : json_null());
     json_object_set_new(o, "srq", q->srq ? json_number(q->srq->handle) : json_null());
+    json_object_set_new(o, "comp_cntrs", comp_cntrs(q));
     json_object_set_new(o, "xrcd", q->xrcd ? json_number(q->xrcd->number) : json_null());
     json_object_set_new(o, "sq_max", json_number(q->caps.max_send_wr));
     json_object_set_new(o, "rq_max", json_number(q->caps.max_recv_wr));

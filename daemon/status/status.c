@@ -26,7 +26,7 @@ static json_t *device_counters(const struct device *d)
 
 /* The lists that a session's objects are added to. */
 struct lists {
-    json_t *sessions, *qps, *srqs, *cqs, *mrs, *mws, *xrcds;
+    json_t *sessions, *qps, *srqs, *cqs, *comp_cntrs, *mrs, *mws, *xrcds;
 };
 
 static void add_qp(void *obj, void *list)
@@ -42,6 +42,11 @@ static void add_srq(void *obj, void *list)
 static void add_cq(void *obj, void *list)
 {
     json_array_append_new(list, cq_status(obj));
+}
+
+static void add_comp_cntr(void *obj, void *list)
+{
+    json_array_append_new(list, comp_cntr_status(obj));
 }
 
 static void add_mr(void *obj, void *list)
@@ -73,6 +78,7 @@ static void add_session(const struct session *s, struct lists *l)
     json_object_set_new(o, "mws", json_number(s->mws.count));
     json_object_set_new(o, "channels", json_number(s->channels.count));
     json_object_set_new(o, "cqs", json_number(s->cqs.count));
+    json_object_set_new(o, "comp_cntrs", json_number(s->comp_cntrs.count));
     json_object_set_new(o, "srqs", json_number(s->srqs.count));
     json_object_set_new(o, "qps", json_number(s->qps.count));
     json_object_set_new(o, "xrcds", json_number(s->xrcds.count));
@@ -81,6 +87,7 @@ static void add_session(const struct session *s, struct lists *l)
     handles_each(&s->qps, add_qp, l->qps);
     handles_each(&s->srqs, add_srq, l->srqs);
     handles_each(&s->cqs, add_cq, l->cqs);
+    handles_each(&s->comp_cntrs, add_comp_cntr, l->comp_cntrs);
     handles_each(&s->mrs, add_mr, l->mrs);
     handles_each(&s->mws, add_mw, l->mws);
 }
@@ -117,6 +124,7 @@ json_t *status_device(struct device *d)
                       .qps = json_array(),
                       .srqs = json_array(),
                       .cqs = json_array(),
+                      .comp_cntrs = json_array(),
                       .mrs = json_array(),
                       .mws = json_array(),
                       .xrcds = json_array()};
@@ -151,6 +159,7 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "srqs", l.srqs);
     json_object_set_new(o, "xrcds", l.xrcds);
     json_object_set_new(o, "cqs", l.cqs);
+    json_object_set_new(o, "comp_cntrs", l.comp_cntrs);
     json_object_set_new(o, "mrs", l.mrs);
     json_object_set_new(o, "mws", l.mws);
     json_object_set_new(o, "groups", groups_json(d));

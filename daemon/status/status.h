@@ -8,11 +8,11 @@
  *     gso, loopback, ecn, rcvbuf, sndbuf, peer_window (bytes), window_pkts,
  *     counters: { name: number } (engine, I/O and faults together),
  *     hw_counters, mlx5_counters, port_counters, usnic_counters (the same under other systems' names, counter_names.h),
- *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ], cqs: [ CQ ], mrs: [ MR ], mws: [ MW ],
- *     groups: [ { gid, members } ] (multicast), connectivity (see path_check.h)
+ *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ], cqs: [ CQ ], comp_cntrs: [ COMP_CNTR ],
+ *     mrs: [ MR ], mws: [ MW ], groups: [ { gid, members } ] (multicast), connectivity (see path_check.h)
  * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"); and the number of its pds, mrs,
- *     mws, channels, cqs, srqs, qps, xrcds, targets (XRC targets that it has open)
- * QP: qp_status.h. SRQ, XRCD, CQ, MR, MW: object_status.h. */
+ *     mws, channels, cqs, comp_cntrs, srqs, qps, xrcds, targets (XRC targets that it has open)
+ * QP: qp_status.h. SRQ, XRCD, CQ, COMP_CNTR, MR, MW: object_status.h. */
 #ifndef PUMICE_DAEMON_STATUS_STATUS_H
 #define PUMICE_DAEMON_STATUS_STATUS_H
 

@@ -18,7 +18,7 @@
 
 #include "pumice/abi_rings.h"
 
-#define PM_ABI_VERSION 5u
+#define PM_ABI_VERSION 6u
 
 /* --- names in the environment ------------------------------------------------------------------ */
 /* The path of the control socket. Default: the first of these that exists:
@@ -106,6 +106,10 @@ enum pm_op {
     PM_OP_SWITCH_CQ,
     /* The second half of a resize: requests that the daemon has not read move to the new segment. */
     PM_OP_SWITCH_SRQ,
+    PM_OP_CREATE_COMP_CNTR,
+    PM_OP_DESTROY_COMP_CNTR, /* -EBUSY: it is attached to a QP */
+    PM_OP_MODIFY_COMP_CNTR,
+    PM_OP_ATTACH_COMP_CNTR,
     PM_OP_MAX_, /* one past the last */
 };
 
@@ -190,6 +194,7 @@ struct pm_query_port_rep {
     uint32_t port_cap_flags;
     uint32_t max_msg_size;
     uint32_t ifindex; /* the interface that has the device's address */
+    uint32_t speed; /* of all lanes together, in units of 100 Mb/s; 0: the port is down */
 };
 
 struct pm_query_gid_req {
@@ -369,6 +374,30 @@ struct pm_alloc_mw_req {
 struct pm_mcast_req {
     uint32_t qpn;
     uint8_t gid[16];
+};
+
+/* rep: pm_handle. The values are in pm_session_page.comp_cntr[handle - 1], and begin at 0. -ENOMEM: the session has
+ * PM_COMP_CNTRS counters. */
+enum pm_comp_cntr_type { /* enum ibv_comp_cntr_type */
+                         PM_COMP_CNTR_REQUESTS = 0,
+                         PM_COMP_CNTR_BYTES = 1,
+};
+struct pm_create_comp_cntr_req {
+    uint32_t type; /* enum pm_comp_cntr_type */
+};
+/* Changes a value. The reply comes after the new value is in the session page. */
+struct pm_modify_comp_cntr_req {
+    uint32_t comp_cntr;
+    uint16_t entry; /* 0: done, 1: failed */
+    uint16_t add; /* 0: sets the value, 1: adds to it */
+    uint64_t value;
+};
+/* The counter counts these requests of the QP until the QP is destroyed. -EINVAL: the QP is neither in RESET nor in
+ * INIT. -EBUSY: another counter counts some of them. -EOPNOTSUPP: an XRC target, or unknown bits. */
+struct pm_attach_comp_cntr_req {
+    uint32_t comp_cntr;
+    uint32_t qpn;
+    uint32_t ops; /* enum ibv_qp_attach_comp_cntr_op */
 };
 
 /* With size above 0: sends a probe of this size from a device to an address. With size 0 and id above 0: reports the

@@ -41,6 +41,11 @@ struct pm_av { /* address vector */
  * into the others. Then a client skips one sleep, which is harmless.) */
 #define PM_WAKE 1u
 #define PM_PUBLISHED 256u
+/* A completion counter. Only the daemon writes it, after the data of the counted requests is in memory. */
+struct pm_comp_cntr {
+    _Atomic uint64_t done, failed; /* stored with release order */
+};
+#define PM_COMP_CNTRS 1024 /* the most that a session may have */
 struct pm_session_page {
     /* The daemon stores 1 before it sleeps. The client that wakes it stores 0. */
     _Alignas(64) _Atomic uint32_t sleeping;
@@ -49,6 +54,8 @@ struct pm_session_page {
     _Alignas(64) _Atomic uint32_t waiting; /* µs, written by the client; the daemon sets it to 0 */
     _Alignas(64) _Atomic uint64_t summary[PM_DOORBELLS / 64 / 64];
     _Alignas(64) _Atomic uint64_t bits[PM_DOORBELLS / 64];
+    /* Completion counter n is comp_cntr[n - 1]. */
+    _Alignas(64) struct pm_comp_cntr comp_cntr[PM_COMP_CNTRS];
 };
 
 struct pm_sge {

@@ -109,6 +109,10 @@ static void message(struct fixture *f, struct client *c, struct input *in)
         [PM_OP_DETACH_MCAST] = sizeof(struct pm_mcast_req),
         [PM_OP_MODIFY_CQ] = sizeof(struct pm_modify_cq_req),
         [PM_OP_TM] = sizeof(struct pm_tm_req),
+        [PM_OP_CREATE_COMP_CNTR] = 4,
+        [PM_OP_DESTROY_COMP_CNTR] = 4,
+        [PM_OP_MODIFY_COMP_CNTR] = sizeof(struct pm_modify_comp_cntr_req),
+        [PM_OP_ATTACH_COMP_CNTR] = sizeof(struct pm_attach_comp_cntr_req),
     };
     uint32_t op = take(in, 1) % (PM_OP_MAX_ + 2);
     uint32_t known = take(in, 2), len;

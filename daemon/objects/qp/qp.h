@@ -58,6 +58,8 @@ struct client_qp {
     struct ring sq, rq;
     uint32_t doorbell; /* DOORBELL_NONE: none */
     struct membership_list memberships; /* UD */
+    /* Handles of the completion counters, by kind of request. 0: none counts that kind. */
+    uint32_t comp_cntr[CNTR_OPS];
     /* Layouts of the bind requests that the engine has, and of some that are done. */
     struct held_list layouts;
     bool in_backlog; /* in the device's list */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static const char *const known_lists[] = {"sessions", "qps", "srqs",   "xrcds",       "cqs",
-                                          "mrs",      "mws", "groups", "connectivity"};
+static const char *const known_lists[] = {"sessions",   "qps", "srqs", "xrcds",  "cqs",
+                                          "comp_cntrs", "mrs", "mws",  "groups", "connectivity"};
 #define LISTS (sizeof(known_lists) / sizeof(known_lists[0]))
 
 /* True if text, a list of names with commas between them, contains this name of len characters. */

@@ -300,7 +300,7 @@ class Host:
 
 
 # The names by which the status counts what clients have made.
-OBJECT_KINDS = ("sessions", "pds", "mrs", "cqs", "qps", "channels", "ahs", "srqs", "mws", "xrcds")
+OBJECT_KINDS = ("sessions", "pds", "mrs", "cqs", "qps", "channels", "ahs", "srqs", "mws", "xrcds", "comp_cntrs")
 
 
 def object_counts(tree):
