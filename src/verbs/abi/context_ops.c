@@ -47,7 +47,7 @@ void vb_context_ops(struct vb_context *c)
 
     /* For an entry that is NULL, the inline function of the header returns EOPNOTSUPP. */
     struct verbs_context *v = &c->vctx;
-    v->sz = sizeof(*v);
+    v->sz = sizeof(*v) - offsetof(struct verbs_context, query_port) + sizeof(struct vb_context_v65);
     v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
     v->open_xrcd = vb_open_xrcd;
     v->close_xrcd = vb_close_xrcd;
@@ -68,4 +68,14 @@ void vb_context_ops(struct vb_context *c)
     v->alloc_td = vb_alloc_td;
     v->dealloc_td = vb_dealloc_td;
     v->alloc_parent_domain = vb_alloc_parent_domain;
+    /* The functions of version 65 are before query_port, in c->newer or, with a later header, in *v. */
+    struct vb_context_v65 *newer = VB_OF(struct vb_context_v65, end, &v->query_port);
+    *newer = (struct vb_context_v65){
+        .free_buf = ibv_free_buf,
+        .alloc_buf = ibv_alloc_buf,
+        .dm_export_dmabuf_fd = ibv_dm_export_dmabuf_fd,
+        .reg_mr_ex = ibv_reg_mr_ex,
+        .dealloc_dmah = ibv_dealloc_dmah,
+        .alloc_dmah = ibv_alloc_dmah,
+    };
 }

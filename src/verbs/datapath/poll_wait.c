@@ -87,15 +87,19 @@ static void take_turn(struct vb_context *c, uint64_t before)
     vb_poll_turn_done(&self, c->page, atomic_load(&c->page->published), after);
 }
 
-void vb_poll_wait(struct vb_cq *cq)
+void vb_poll_wait_at(struct vb_context *c, struct vb_poll_queue *queue)
 {
-    struct vb_context *c = vb_ctx(cq->cq.context);
     uint64_t before = vb_clock(CLOCK_MONOTONIC);
-    if (vb_poll_turn(&self, c, &cq->polled, before))
+    if (vb_poll_turn(&self, c, queue, before))
         take_turn(c, before);
     uint64_t last = atomic_load_explicit(&c->checked_at, memory_order_relaxed);
     if (before - last > VB_POLL_CHECK_NS &&
         atomic_compare_exchange_strong_explicit(&c->checked_at, &last, before, memory_order_relaxed,
                                                 memory_order_relaxed))
         vb_context_check(c);
+}
+
+void vb_poll_wait(struct vb_cq *cq)
+{
+    vb_poll_wait_at(vb_ctx(cq->cq.context), &cq->polled);
 }

@@ -9,5 +9,7 @@
 /* To be called without locks when a poll of cq found nothing. Every VB_POLL_CHECK_NS it checks that the daemon
  * lives. */
 void vb_poll_wait(struct vb_cq *cq);
+/* The same, for anything else of the context that a program polls until the daemon publishes a change. */
+void vb_poll_wait_at(struct vb_context *c, struct vb_poll_queue *queue);
 
 #endif

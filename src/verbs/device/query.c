@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "src/verbs/base/verbs_v65.h"
 #include "src/verbs/memory/dm.h"
 #include "src/verbs/session/call.h"
 
@@ -61,7 +62,8 @@ static void odp_attr(const struct vb_context *c, struct ibv_device_attr_ex *a)
 {
     const uint32_t srq = c->caps.max_srq ? IBV_ODP_SUPPORT_SRQ_RECV : 0;
     const uint32_t message = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | srq;
-    const uint32_t rdma = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+    const uint32_t rdma = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | VB_ODP_SUPPORT_FLUSH |
+                          VB_ODP_SUPPORT_ATOMIC_WRITE;
     a->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
     a->odp_caps.per_transport_caps.rc_odp_caps = message | rdma;
     a->odp_caps.per_transport_caps.uc_odp_caps = message | IBV_ODP_SUPPORT_WRITE;
@@ -134,6 +136,17 @@ int vb_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
         memset((char *)attr + sizeof(a), 0, size - sizeof(a));
     memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
     return 0;
+}
+
+VB_EXPORT int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
+{
+    struct pm_query_port_rep rep;
+    if (port != 1)
+        return vb_err(-EINVAL);
+    int rc = vb_call_simple(vb_ctx(context), PM_OP_QUERY_PORT, NULL, 0, &rep, sizeof(rep));
+    if (rc == 0)
+        *speed = rep.speed;
+    return vb_err(rc);
 }
 
 /* Programs that were built before rdma-core 22 call the exported function. Their structure ends before

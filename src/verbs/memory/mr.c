@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "src/verbs/base/verbs_v45.h"
+#include "src/verbs/memory/buf.h"
 #include "src/verbs/memory/dm.h"
 #include "src/verbs/memory/pd.h"
 #include "src/verbs/session/call.h"
@@ -98,6 +99,38 @@ VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t 
     if (iova == (uint64_t)(uintptr_t)addr)
         iova = natural_iova(addr, access);
     return reg_mr(pd, addr, length, iova, access);
+}
+
+static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd, const struct vb_mr_attr_v65 *a)
+{
+    const uint64_t known =
+        VB_REG_MR_IOVA | VB_REG_MR_ADDR | VB_REG_MR_FD | VB_REG_MR_FD_OFFSET | VB_REG_MR_DMAH | VB_REG_MR_BUF;
+    bool file = a->mask & (VB_REG_MR_FD | VB_REG_MR_FD_OFFSET);
+    if (a->mask & ~known)
+        return vb_null(-EOPNOTSUPP);
+    if (file ? a->mask & (VB_REG_MR_ADDR | VB_REG_MR_BUF) || ~a->mask & (VB_REG_MR_FD_OFFSET | VB_REG_MR_FD)
+             : !(a->mask & VB_REG_MR_ADDR))
+        return vb_null(-EINVAL);
+    if (a->mask & VB_REG_MR_BUF && (!a->buf || !vb_buf_has(vb_buf(a->buf), pd, a->addr, a->length)))
+        return vb_null(-EINVAL);
+    if (a->mask & VB_REG_MR_DMAH)
+        return vb_null(-EOPNOTSUPP); /* ibv_alloc_dmah makes none */
+    if (file)
+        return ibv_reg_dmabuf_mr(pd, a->fd_offset, a->length, a->iova, a->fd, a->access);
+    unsigned access = (unsigned)a->access;
+    return reg_mr(pd, a->addr, a->length, a->mask & VB_REG_MR_IOVA ? a->iova : natural_iova(a->addr, access), access);
+}
+
+VB_EXPORT struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
+{
+    return reg_mr_ex(pd, (const struct vb_mr_attr_v65 *)(const void *)attr);
+}
+
+VB_EXPORT struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length, int access)
+{
+    return reg_mr_ex(
+        pd, &(struct vb_mr_attr_v65){
+                .length = length, .access = access, .mask = VB_REG_MR_BUF | VB_REG_MR_ADDR, .addr = addr, .buf = buf});
 }
 
 VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/verbs/base/verbs_v65.h"
 #include "src/verbs/session/call.h"
 #include "src/verbs/session/context.h"
 
@@ -60,7 +61,10 @@ int vb_dealloc_td(struct ibv_td *td)
 
 struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
 {
-    const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+    /* VB_PARENT_DOMAIN_UNPROTECTED only permits something. In a confidential guest the daemon is inside the guest, too,
+     * and needs no memory that is shared with the host. */
+    const uint32_t known =
+        IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | VB_PARENT_DOMAIN_UNPROTECTED;
     bool allocators = attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
     if (!attr->pd || attr->pd->context != context)
         return vb_null(-EINVAL);

@@ -16,10 +16,12 @@
 #include "src/verbs/base/poll_state.h"
 #include "src/verbs/base/ring.h"
 #include "src/verbs/base/table.h"
+#include "src/verbs/base/verbs_v65.h"
 #include "src/verbs/session/fork.h"
 #include "src/verbs/session/session.h"
 
 struct vb_context {
+    struct vb_context_v65 newer; /* the part of vctx that the header of the build machine lacks */
     struct verbs_context vctx;
     struct vb_session session;
     struct pm_open_rep caps;
@@ -42,6 +44,8 @@ struct vb_context {
     _Atomic size_t dm_used; /* bytes of device memory */
     bool fatal_reported; /* IBV_EVENT_DEVICE_FATAL was delivered; under lock */
 };
+
+_Static_assert(offsetof(struct vb_context, vctx) == sizeof(struct vb_context_v65), "newer is just before vctx");
 
 static inline struct vb_context *vb_ctx(struct ibv_context *c)
 {
