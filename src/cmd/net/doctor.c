@@ -36,9 +36,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Checks this machine for all known problems that stop Pumice, and prints how to fix each of them. It needs no root "
-    "and no daemon, and changes nothing. With PROGRAM, checks also whether the client library has all symbols that "
-    "this "
-    "program and its libraries import from libibverbs; the program does not run.\v"
+    "and no daemon, and changes nothing. With FILE, a program or a library, it also checks whether the client library "
+    "has all symbols that this file and its libraries import from libibverbs; the file does not run.\v"
     "Exit code: 0 if Pumice works here, 1 if something stops it.";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -63,7 +62,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         if (o->program)
-            argp_error(state, "unexpected argument '%s': pumice doctor takes one program at most", arg);
+            argp_error(state, "unexpected argument '%s': pumice doctor takes one file at most", arg);
         o->program = arg;
         break;
     default:
@@ -200,7 +199,7 @@ static void print_json(const struct doctor_report *report, bool healthy)
 
 int cmd_doctor(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "[PROGRAM]", doc, target_options_child, NULL, NULL};
+    static const struct argp argp = {options, parse, "[FILE]", doc, target_options_child, NULL, NULL};
     static struct doctor_report report;
     struct doctor_options o = {.target = TARGET_OPTIONS_NONE, .sysroot = ""};
     bool healthy = true;

@@ -41,6 +41,7 @@ if have "completion in fish" fish; then
     offers "auto on off" 'pumice run --gso '
     offers "both" 'pumice capture --direction b'
     offers "list trace why replay" 'pumice tm '
+    offers "trace.pcapng trace.txt" 'pumice doctor tra'
     offers "trace.pcapng trace.txt" 'pumice lint tra'
     offers "ibv_devinfo" 'pumice run --hosts 2 -- ibv_devin'
     offers "ibv_devinfo" 'pumice run -n 2 ibv_devin'

@@ -178,7 +178,7 @@ if [ "$(cat /proc/sys/kernel/sched_autogroup_enabled 2>/dev/null)" = 1 ] && [ -s
 else
     skip_part "real daemons in other sessions: this kernel does not schedule by session"
 fi
-out=$(doctor one two); has "two arguments" "$out" "takes one program at most"
+out=$(doctor one two); has "two arguments" "$out" "takes one file at most"
 
 # Symbols of libibverbs that libraries and programs import.
 is "the libraries here" "$(verdict "$(doctor --json)" symbols)" ok
