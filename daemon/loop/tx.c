@@ -46,19 +46,16 @@ static void send_out(struct device *d, const struct tx_batch *b, unsigned first,
 
 /* --- without faults ---------------------------------------------------------------------------- */
 
-static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted *s, bool gso)
+static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted *s)
 {
     unsigned i = 0;
 
     while (i < b->n) {
-        unsigned n = 1;
-
         if (device_keeps_inside(d, b->pkt[i].av->dgid)) {
             keep_inside(s, i++, false);
             continue;
         }
-        if (gso)
-            n = gso_span(&b->pkt[i], b->n - i);
+        unsigned n = tx_run_length(b, i, b->n);
         send_out(d, b, i, n, false, NULL);
         if (comes_back(d, &b->pkt[i])) {
             for (unsigned j = i; j < i + n; j++)
@@ -114,7 +111,7 @@ static void decide(struct device *d, const struct tx_batch *b, unsigned i, struc
 
 /* Takes the verdict of each packet and follows it. Packets without a fault still leave together by GSO. A packet with a
  * fault ends the run. */
-static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorted *s, bool gso, uint64_t now)
+static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorted *s, uint64_t now)
 {
     unsigned first = 0, n = 0; /* the run of packets without a fault */
 
@@ -129,7 +126,7 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
             continue;
         }
         while (n) {
-            unsigned span = gso ? gso_span(&b->pkt[first], n) : 1;
+            unsigned span = tx_run_length(b, first, first + n);
 
             send_out(d, b, first, span, false, NULL);
             first += span;
@@ -188,10 +185,11 @@ unsigned device_tx(struct device *d, uint64_t now)
             return 0;
         if (capture_on(d))
             capture_made(d, b);
+        b->gso = udp_gso(&d->udp, now) ? (struct gso_run){GSO_MAX_BYTES, GSO_MAX_SEGMENTS} : (struct gso_run){0, 0};
         if (fault_on(&d->fault))
-            sort_faulty(d, b, &s, udp_gso(&d->udp, now), now);
+            sort_faulty(d, b, &s, now);
         else
-            sort_plain(d, b, &s, udp_gso(&d->udp, now));
+            sort_plain(d, b, &s);
     }
     udp_flush(&d->udp); /* if the socket is full, the next call sends the rest */
     for (unsigned i = 0; i < s.n; i++) {

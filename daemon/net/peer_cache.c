@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "wire/gid.h"
 #include "wire/pkt.h"
 
 void peers_init(struct peers *p, const union addr *own, bool incoming)
@@ -48,6 +49,7 @@ static struct peer_addr *fill(struct peers *p, struct peer_addr *slot, const uin
     memcpy(slot->gid, gid, 16);
     slot->addr = *addr;
     slot->addr_len = addr_len(addr);
+    slot->multicast = gid_is_multicast(gid);
     icrc_ctx_init(&slot->icrc, &flow);
     slot->valid = true;
     return slot;

@@ -15,6 +15,7 @@ struct peer_addr {
     uint8_t gid[16];
     union addr addr; /* with the port of the peer */
     socklen_t addr_len;
+    bool multicast; /* a group */
     struct icrc_ctx icrc;
 };
 

@@ -122,7 +122,7 @@ uint64_t udp_window_bytes(const struct udp *u);
 /* Traffic class of a packet, without the two ECN bits. cnp_dscp: as in struct udp. */
 uint8_t udp_traffic_class(const struct tx_pkt *pkt, int cnp_dscp);
 /* Appends one message and fills in the ICRCs of its packets. The message consists of the packets pkt[0 … n) of buf,
- * which gso_span found (without GSO, n is 1). ce: the packets are marked as a congested router would mark them. buf
+ * which tx_run_length found (without GSO, n is 1). ce: the packets are marked as a congested router would mark them. buf
  * must not change until the message was sent. Returns the address of the message in buf. NULL: the packets were dropped
  * and counted, because their source can't reach the destination's address, or because the entry of the GID table is
  * empty. */

@@ -9,7 +9,6 @@
 
 #include "daemon/base/log.h"
 #include "daemon/net/udp.h"
-#include "wire/gid.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
 
@@ -43,17 +42,18 @@ static int tos_of(const struct udp *u, const struct tx_pkt *pkt, bool ce)
     return (int)tos;
 }
 
-static size_t put_control(const struct udp *u, bool v6, uint8_t *buf, const struct tx_pkt *pkt, uint16_t segment,
-                          bool ce)
+static size_t put_control(const struct udp *u, const struct peer_addr *to, uint8_t *buf, const struct tx_pkt *pkt,
+                          uint16_t segment, bool ce)
 {
     const struct av *av = pkt->av;
+    bool v6 = to->addr.sa.sa_family == AF_INET6;
     uint8_t *p = buf;
     int v;
 
     if (segment)
         p = put_cmsg(p, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
     /* The kernel's default TTL of multicast packets is 1. So TTL_DEFAULT must be set for them, too. */
-    if (av->hop_limit && (av->hop_limit != TTL_DEFAULT || gid_is_multicast(av->dgid))) {
+    if (av->hop_limit && (av->hop_limit != TTL_DEFAULT || to->multicast)) {
         v = av->hop_limit;
         p = put_cmsg(p, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_HOPLIMIT : IP_TTL, &v, sizeof(v));
     }
@@ -91,14 +91,13 @@ uint8_t *udp_add(struct udp *u, uint8_t *buf, const struct tx_pkt *pkt, unsigned
     size_t bytes = pkt[n - 1].off + pkt[n - 1].len - pkt[0].off;
     tx->to[at] = peer->addr;
     tx->iov[at] = (struct iovec){buf + pkt[0].off, bytes};
-    tx->info[at] = (struct udp_tx_info){s, (uint16_t)n, (uint16_t)pkt[0].len, gid_is_multicast(pkt[0].av->dgid)};
+    tx->info[at] = (struct udp_tx_info){s, (uint16_t)n, (uint16_t)pkt[0].len, peer->multicast};
     struct msghdr *m = &tx->msg[at].msg_hdr;
     m->msg_name = &tx->to[at];
     m->msg_namelen = peer->addr_len;
     m->msg_iov = &tx->iov[at];
     m->msg_iovlen = 1;
-    m->msg_controllen =
-        put_control(u, peer->addr.sa.sa_family == AF_INET6, tx->ctl[at].buf, pkt, n > 1 ? (uint16_t)pkt[0].len : 0, ce);
+    m->msg_controllen = put_control(u, peer, tx->ctl[at].buf, pkt, n > 1 ? (uint16_t)pkt[0].len : 0, ce);
     m->msg_control = m->msg_controllen ? tx->ctl[at].buf : NULL;
     return tx->iov[at].iov_base;
 }

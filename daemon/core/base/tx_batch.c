@@ -60,3 +60,26 @@ struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct a
     b->used += len;
     return t;
 }
+
+static bool same_destination(const struct av *a, const struct av *b)
+{
+    return a == b || (memcmp(a->dgid, b->dgid, sizeof(a->dgid)) == 0 && a->sgid_index == b->sgid_index &&
+                      a->traffic_class == b->traffic_class && a->hop_limit == b->hop_limit);
+}
+
+uint32_t tx_run_length(const struct tx_batch *b, uint32_t first, uint32_t end)
+{
+    const struct tx_pkt *p = &b->pkt[first];
+    uint32_t bytes = p->len;
+    uint32_t n = 1;
+    for (; first + n < end && n < b->gso.pkts; n++) {
+        const struct tx_pkt *next = &p[n];
+        if (next->len > p->len || bytes + next->len > b->gso.bytes || next->off != p->off + bytes ||
+            next->cnp != p->cnp || !same_destination(next->av, p->av))
+            break;
+        bytes += next->len;
+        if (next->len < p->len)
+            return n + 1; /* the shorter packet is the last of the run */
+    }
+    return n;
+}

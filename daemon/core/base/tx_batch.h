@@ -36,7 +36,8 @@ struct tx_batch {
      * for these QPs at once. */
     bool hold_acks;
     bool held; /* out: set when an ACK stayed back */
-    struct gso_run gso; /* in: a run that does not fit as a whole is mostly left for the next batch */
+    /* In: a run that does not fit as a whole is mostly left for the next batch. tx_run_length uses it, too. */
+    struct gso_run gso;
     struct { /* the last run, if n > 0 */
         uint32_t len, bytes, pkts; /* len: of its packets; 0: no packet can join the run any more */
     } last;
@@ -55,6 +56,9 @@ enum tx_result {
  * payload. av must stay valid as struct tx_pkt says. */
 struct tx_pkt *tx_append(struct tx_batch *b, const struct pkt *p, const struct av *av, uint32_t src_qpn,
                          uint32_t payload_len, uint8_t **payload);
+/* How many packets one GSO send can carry, beginning with pkt[first] and ending before pkt[end]: at least 1. They are
+ * adjacent in memory, go to one destination, and have equal length. Only the last one may be shorter. */
+uint32_t tx_run_length(const struct tx_batch *b, uint32_t first, uint32_t end);
 /* Sets the batch back to an earlier state: n packets in so many bytes. */
 void tx_take_back(struct tx_batch *b, uint32_t n, size_t used);
 
