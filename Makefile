@@ -300,7 +300,7 @@ endif
 .PHONY: conformance-programs
 conformance-programs: $(CONFORMANCE_BIN)
 test-e2e: deps-test deps-mpi
-	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN)
+	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(ODD)
 	$(RUN) e2e
 
 # Tests the Debian package under a real systemd, in a container. Needs root.

@@ -80,9 +80,9 @@ PERFTEST = [
     # Nothing limits an unreliable sender, so small messages and few at a time: the guest loses no more than its queues hold.
     (SEND + WRITE, "uc", ["-c", "UC", "-s", "4096", "-t", "16"], True),
     (SEND, "ud", ["-c", "UD", "-s", "1024", "-t", "16"], True),
-    (SEND + WRITE, "all-sizes", ["-a", "-n", "5"], False),
-    (READ, "all-sizes", ["-a", "-n", "5"] + O16, False),
-    (SEND, "ud-all-sizes", ["-c", "UD", "-a", "-n", "50", "-t", "16"], False),
+    (("ib_send_bw", "ib_write_bw"), "all-sizes", ["-a", "-n", "5"], False),
+    (("ib_read_bw",), "all-sizes", ["-a", "-n", "5"] + O16, False),
+    (("ib_send_bw",), "ud-all-sizes", ["-c", "UD", "-a", "-n", "50", "-t", "16"], False),
     (("ib_send_bw", "ib_write_bw"), "bidirectional", ["-b"], False),
     (("ib_read_bw", "ib_atomic_bw"), "bidirectional", ["-b"] + O16, False),
     (("ib_send_bw", "ib_write_bw"), "4-qps", ["-q", "4"], False),

@@ -124,7 +124,20 @@ void receives_post(struct end *e, const struct odd_case *c)
     }
 }
 
-static void describe_receive(const struct end *e, const struct ibv_wc *wc, struct words *w)
+/* Are the headers in front of a datagram those of a packet from the peer to this end, or to its group? With IPv4 the
+ * header is in the last 20 of the 40 bytes, and the addresses are its last 8 bytes. */
+static bool headers_right(const struct end *e, const struct odd_case *c, const struct ibv_wc *wc)
+{
+    const uint8_t *grh = e->block + RECEIVE + wc->wr_id * c->receive_bytes;
+    union ibv_gid to = c->group ? end_group(e) : e->gid;
+    if (!(wc->wc_flags & IBV_WC_GRH) || wc->src_qp != e->peer.qpn)
+        return false;
+    if (to.raw[0] == 0)
+        return grh[20] == 0x45 && !memcmp(grh + 32, e->peer.gid.raw + 12, 4) && !memcmp(grh + 36, to.raw + 12, 4);
+    return grh[0] >> 4 == 6 && !memcmp(grh + 8, e->peer.gid.raw, 16) && !memcmp(grh + 24, to.raw, 16);
+}
+
+static void describe_receive(const struct end *e, const struct odd_case *c, const struct ibv_wc *wc, struct words *w)
 {
     char text[64];
     if (wc->status != IBV_WC_SUCCESS) {
@@ -138,7 +151,8 @@ static void describe_receive(const struct end *e, const struct ibv_wc *wc, struc
     const char *inv = "";
     if (wc->wc_flags & IBV_WC_WITH_INV)
         inv = e->mw && wc->invalidated_rkey == e->mw->rkey ? " inv" : " wrong-inv";
-    snprintf(text, sizeof text, "%s %u%s%s", kind, wc->byte_len, imm, inv);
+    const char *grh = c->type == IBV_QPT_UD && !headers_right(e, c, wc) ? " wrong-headers" : "";
+    snprintf(text, sizeof text, "%s %u%s%s%s", kind, wc->byte_len, imm, inv, grh);
     add_word(w, text);
 }
 
@@ -153,7 +167,7 @@ void receives_run(struct end *e, const struct odd_case *c, char *text, size_t si
     for (uint32_t n = 0; now_ms() < end;) {
         if (poll_one(e->recv_cq, &wc) <= 0)
             continue;
-        describe_receive(e, &wc, &w);
+        describe_receive(e, c, &wc, &w);
         if (++n >= c->arrives)
             end = now_ms() + QUIET_MS;
     }
