@@ -14,7 +14,7 @@ HOST_IP, GUEST_IP = "10.77.0.1", "10.77.0.2"
 HOST_IP6, GUEST_IP6 = "fd77::1", "fd77::2"
 
 # The multicast groups of the tests. The socket of rxe does not join groups, so the guest joins them in this way.
-GROUPS = ("239.77.0.1/32", "239.1.1.1/32", "ff0e::77:1/128")
+GROUPS = ("239.77.0.1", "239.1.1.1", "ff0e::77:1")
 
 
 class GuestProcess:
@@ -64,7 +64,7 @@ class GuestProcess:
 
     def kill(self):
         if self.alive():
-            self.guest.run(f"kill -KILL -- -$(cat /guest/queue/{self.id}.pid)", 20)
+            self.guest.run(f"kill -KILL -- -$(cat /guest/queue/{self.id}.pid) || true", 20)
             self.wait(10)
 
     stop = kill
@@ -125,8 +125,12 @@ class Machine(labs.Lab):
         self.hosts = [labs.Host(self, "pumice0", HOST_IP, self.guest.enter(), options)]
         self.hosts[0].device = "pumice0"
         self.hosts[0].start()
-        for group in GROUPS:
-            self.guest.run(f"ip addr add {group} dev eth0 autojoin")
+        join = GuestProcess(self.guest, "exec tests/rxe/join_groups.py eth0 " + " ".join(GROUPS))
+        end = time.monotonic() + 60
+        while "joined" not in join.output():
+            if not join.alive() or time.monotonic() > end:
+                raise labs.Trouble(f"the guest can't join multicast groups:\n{join.output()}")
+            time.sleep(0.05)
         self.gids = {}
         for side, text in (("pumice", self.host_run(["ibv_devinfo", "-v"])), ("rxe", self.guest.run("ibv_devinfo -v"))):
             self.gids[side] = parse_gids(text)

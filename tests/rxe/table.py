@@ -125,9 +125,13 @@ FAULTS = [
     ("pumice-loses-acks", "ack-loss=20%", ""),
 ]
 FAULTY = [
-    ("mixed", ["-n", "1000", "-S", "16384", "-R", "7"]),
-    ("small", ["-n", "2000", "-S", "64", "-r", "5"]),
-    ("read-atomic", ["-n", "1000", "-S", "1024", "-o", "read,faa,cas,send", "-r", "6"]),
+    ("rdma_endurance/send-write", ["rdma_endurance", "-n", "1000", "-S", "16384", "-o", "send,send_imm,write,write_imm"], endurance_done),
+    ("rdma_endurance/small", ["rdma_endurance", "-n", "2000", "-S", "64", "-o", "send,send_imm,write,write_imm", "-r", "5"], endurance_done),
+    ("rdma_endurance/mixed", ["rdma_endurance", "-n", "1000", "-S", "16384", "-T", "8", "-r", "6"], endurance_done),
+    ("ib_send_bw", ["ib_send_bw", "-F", "-n", "200", "-s", "16384"], perftest_done),
+    ("ib_write_bw", ["ib_write_bw", "-F", "-n", "200", "-s", "16384"], perftest_done),
+    ("ib_read_bw", ["ib_read_bw", "-F", "-n", "200", "-s", "16384"] + O16, perftest_done),
+    ("ib_atomic_bw", ["ib_atomic_bw", "-F", "-n", "500"] + O16, perftest_done),
 ]
 
 
@@ -146,10 +150,11 @@ def _programs(group, six):
 def all_cases():
     cases = list(_programs("ipv4", False))
     for what, fault, netem in FAULTS:
-        for traffic, args in FAULTY:
-            cases.append(Case(f"faults/{what}/{traffic}", ["rdma_endurance"] + args, endurance_done, fault=fault, netem=netem, timeout=120))
+        for traffic, argv, check in FAULTY:
+            cases.append(Case(f"faults/{what}/{traffic}", argv, check, fault=fault, netem=netem))
     cases += _programs("ipv6", True)
-    cases.append(Case("ipv6/rdma_endurance/both-lose", ["rdma_endurance", "-n", "1000", "-S", "16384"], endurance_done, True, "loss=3%", "loss 3%", 120))
+    for traffic, argv, check in FAULTY:
+        cases.append(Case(f"ipv6/both-lose/{traffic}", argv, check, True, "loss=3%", "loss 3%"))
     return cases
 
 
