@@ -364,6 +364,8 @@ int client_qp_destroy(struct session *s, const void *rq, struct control_reply *r
 
     if (!q)
         return control_fail(rp, -EINVAL, "no queue pair 0x%06x", h->handle);
+    if (!LIST_EMPTY(&q->memberships))
+        return control_fail(rp, -EBUSY, "queue pair 0x%06x is in a multicast group: detach it first", h->handle);
     if (!q->session) {
         handles = target_opens(s, q);
         target_open_free(target_find(s, h->handle));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Multicast: each member QP gets one copy, on the sender's device and on other devices. A QP that has left the group
  * gets none. */
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include "tests/verbs/ends.h"
 
 #define MEMBERS 3
@@ -9,6 +12,25 @@ static struct vt_end a, member[MEMBERS];
 static union ibv_gid group = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 5, [14] = 28, [15] = 1}};
 static const union ibv_gid group6 = {.raw = {0xff, 0x15, [12] = 239, [13] = 5, [14] = 28, [15] = 1}};
 static const union ibv_gid mapped = {.raw = {[10] = 0xff, [11] = 0xff}};
+
+/* Lets the kernel join the group on the network interface of the device, as rdma_cm does it. ibv_attach_mcast(3) leaves
+ * that to the program; Pumice does it itself. The membership ends with the process. */
+static void join_network(struct ibv_context *ctx)
+{
+    struct ibv_gid_entry e;
+    if (vt_is_pumice())
+        return;
+    need(ibv_query_gid_ex(ctx, vt_port(), vt_gid_index(ctx), &e, 0) == 0);
+    bool v4 = !memcmp(&group, &mapped, 12);
+    int sock = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
+    struct ip_mreqn four = {.imr_ifindex = (int)e.ndev_ifindex};
+    struct ipv6_mreq six = {.ipv6mr_interface = e.ndev_ifindex};
+    memcpy(&four.imr_multiaddr, group.raw + 12, 4);
+    memcpy(&six.ipv6mr_multiaddr, group.raw, 16);
+    need(sock >= 0);
+    need((v4 ? setsockopt(sock, IPPROTO_IP, IP_ADD_MEMBERSHIP, &four, sizeof(four))
+             : setsockopt(sock, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &six, sizeof(six))) == 0);
+}
 
 static void open_ud(struct vt_end *e, struct ibv_context *ctx)
 {
@@ -74,6 +96,7 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     open_ud(&a, ca);
     if (memcmp(&a.gid, &mapped, 12))
         group = group6;
+    join_network(cb);
     for (int i = 0; i < MEMBERS; i++)
         open_ud(&member[i], cb);
     struct ibv_ah_attr attr = {
@@ -111,10 +134,12 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     struct ibv_qp *rc = vt_end_qp(&a, IBV_QPT_RC, NULL, 0);
     ok(rc && vt_fails(ibv_attach_mcast(rc, &group, 0), EINVAL), "an RC QP: EINVAL");
     need(ibv_destroy_qp(rc) == 0 && ibv_destroy_ah(ah) == 0);
+    ok(vt_fails(ibv_destroy_qp(member[1].qp), EBUSY), "a queue pair in a group can't be destroyed: EBUSY");
+    need(ibv_detach_mcast(member[1].qp, &group, 0) == 0);
     bool closed = vt_end_close(&a);
     for (int i = 0; i < MEMBERS; i++)
         closed &= vt_end_close(&member[i]);
-    ok(closed, "all is closed, members included");
+    ok(closed, "all is closed");
 }
 
 int main(void)
