@@ -120,6 +120,15 @@ static inline struct ibv_wc vt_next(struct ibv_cq *cq)
     return wc;
 }
 
+/* Was a request refused that the QP can't execute? rc: the result of posting it. Pumice refuses it at once. Other
+ * devices may find the error when they execute the request, and complete it with an error; then the QP is in ERR. */
+static inline bool vt_refuses(int rc, int error, struct ibv_cq *cq)
+{
+    if (rc || vt_is_pumice())
+        return vt_fails(rc, error);
+    return vt_next(cq).status != IBV_WC_SUCCESS;
+}
+
 /* Does nothing complete for some time? */
 static inline bool vt_quiet(struct ibv_cq *cq)
 {

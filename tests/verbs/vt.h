@@ -190,10 +190,17 @@ static inline int vt_send(struct vt_pair *p, int i, uint64_t id, uint32_t at, ui
     return ibv_post_send(p->qp[i], &wr, &bad);
 }
 
-/* Polls until num completions came or half a minute has passed. Returns their number. */
+/* Seconds to wait for something that must come. A machine under load may be slow; on other devices many things may
+ * fail, and each of them costs this time. */
+static inline double vt_wait_seconds(void)
+{
+    return vt_is_pumice() ? 30 : 8;
+}
+
+/* Polls until num completions came or vt_wait_seconds is over. Returns their number. */
 static inline int vt_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
-    double end = vt_now() + 30;
+    double end = vt_now() + vt_wait_seconds();
     int n = 0;
     while (n < num && vt_now() < end) {
         int k = ibv_poll_cq(cq, num - n, wc + n);
@@ -204,11 +211,11 @@ static inline int vt_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
     return n;
 }
 
-/* Waits up to half a minute for an asynchronous event of that type, and acknowledges it. False: it did not come. */
+/* Waits up to vt_wait_seconds for an asynchronous event of that type, and acknowledges it. False: it did not come. */
 static inline bool vt_event(struct ibv_context *ctx, enum ibv_event_type type, void *element)
 {
     struct pollfd f = {.fd = ctx->async_fd, .events = POLLIN};
-    double end = vt_now() + 30;
+    double end = vt_now() + vt_wait_seconds();
     while (vt_now() < end && poll(&f, 1, 100) >= 0) {
         struct ibv_async_event e;
         if (!(f.revents & POLLIN) || ibv_get_async_event(ctx, &e))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* ibv_post_send and ibv_post_recv: what they refuse, where bad_wr points then, and that a refused request leaves no
  * trace. */
-#include "tests/verbs/vt.h"
+#include "tests/verbs/ends.h"
 
 static struct vt_pair p;
 
@@ -40,9 +40,11 @@ static void states(void)
     need(vt_to_rts(p.qp[0]) == 0 && vt_to_rts(p.qp[1]) == 0);
     struct ibv_wc wc;
     wr.send_flags = IBV_SEND_SIGNALED;
-    ok(ibv_post_send(p.qp[0], &wr, &bad) == 0 && vt_poll(p.scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS &&
-           vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS,
-       "send in RTS reaches the request posted in INIT");
+    ok(ibv_post_send(p.qp[0], &wr, &bad) == 0 && vt_poll(p.scq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS,
+       "send in RTS");
+    ok(vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS, "it reaches the request posted in INIT");
+    usleep(20000);
+    ok(ibv_poll_cq(p.rcq, 1, &wc) == 0, "the requests that were refused were not sent");
     end();
 }
 
@@ -75,15 +77,16 @@ static void bad_requests(void)
     ok(vt_fails(send_list(wr, 1, &bad), EINVAL) && bad == wr, "more inline data than granted: EINVAL");
     wr[0].opcode = IBV_WR_RDMA_READ;
     s[0].length = 1;
-    ok(vt_fails(send_list(wr, 1, &bad), EINVAL), "inline READ: EINVAL");
+    ok_pumice(send_list(wr, 1, &bad) == EINVAL, "inline READ: EINVAL");
     wr[0].send_flags = 0;
     wr[0].num_sge = -1;
     ok_pumice(send_list(wr, 1, &bad) == EINVAL, "negative number of SGEs: EINVAL");
     wr[0].num_sge = 1;
     wr[0].opcode = IBV_WR_TSO;
-    ok(vt_fails(send_list(wr, 1, &bad), EINVAL), "TSO on RC: EINVAL");
+    wr[0].send_flags = IBV_SEND_SIGNALED;
+    ok(vt_refuses(send_list(wr, 1, &bad), EINVAL, p.scq), "TSO on RC: EINVAL");
     wr[0].opcode = (enum ibv_wr_opcode)99;
-    ok(vt_fails(send_list(wr, 1, &bad), EINVAL), "unknown opcode: EINVAL");
+    ok(vt_refuses(send_list(wr, 1, &bad), EINVAL, p.scq), "unknown opcode: EINVAL");
 
     struct ibv_recv_wr rr = {.sg_list = s, .num_sge = (int)init.cap.max_recv_sge + 1}, *bad_rr = NULL;
     ok(vt_fails(ibv_post_recv(p.qp[1], &rr, &bad_rr), EINVAL) && bad_rr == &rr, "receive with too many SGEs: EINVAL");
@@ -114,7 +117,9 @@ static void error_state(void)
     need(vt_recv(&p, 0, 43, 0, 8) == 0 && vt_send(&p, 0, 44, 0, 8, 0) == 0);
     usleep(20000);
     need(vt_to_state(p.qp[0], IBV_QPS_RESET) == 0 && vt_to_state(p.qp[1], IBV_QPS_RESET) == 0);
-    ok(ibv_poll_cq(p.rcq, 1, wc) == 0 && ibv_poll_cq(p.scq, 1, wc) == 0, "RESET leaves no completions behind");
+    ok_pumice(ibv_poll_cq(p.rcq, 1, wc) == 0 && ibv_poll_cq(p.scq, 1, wc) == 0, "RESET leaves no completions behind");
+    while (ibv_poll_cq(p.rcq, 1, wc) > 0 || ibv_poll_cq(p.scq, 1, wc) > 0) /* a device may leave them */
+        ;
     vt_connect(&p);
     strcpy(p.buf, "again");
     ok(vt_recv(&p, 1, 45, 1024, 8) == 0 && vt_send(&p, 0, 46, 0, 6, IBV_SEND_SIGNALED) == 0 &&
@@ -188,9 +193,13 @@ static void inline_data(void)
     need(ibv_post_send(p.qp[0], &wr, &bad) == 0);
     memset(a, 'x', 6);
     memset(b, 'x', 10);
-    ok(vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV && wc.byte_len == 16 &&
-           wc.wc_flags == IBV_WC_WITH_IMM && wc.imm_data == htonl(0x12345678) && wc.qp_num == p.qp[1]->qp_num,
+    ok(vt_poll(p.rcq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV && wc.wr_id == 2 &&
+           wc.qp_num == p.qp[1]->qp_num,
        "inline send with immediate: its completion");
+    ok(wc.byte_len == 16, "its length");
+    if (!ok((wc.wc_flags & ~(unsigned)IBV_WC_GRH) == IBV_WC_WITH_IMM, "its flags: with immediate data"))
+        printf("#   wc_flags 0x%x\n", wc.wc_flags);
+    ok(wc.imm_data == htonl(0x12345678), "its immediate data");
     ok(!memcmp(p.buf + 100, "abc-", 4) && !memcmp(p.buf + 300, "def012345-", 10) && !memcmp(p.buf + 400, "6789-", 5) &&
            p.buf[200] == '-' && p.buf[99] == '-',
        "its bytes are where the receive request's SGEs say");

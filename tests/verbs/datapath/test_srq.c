@@ -31,7 +31,7 @@ static void limits(void)
                                       .srq_type = IBV_SRQT_BASIC,
                                       .attr = {.max_wr = 4, .max_sge = 1},
                                       .pd = pd};
-    ok(vt_none(ibv_create_srq_ex(vt_ctx, &tm), EINVAL), "a basic SRQ with a CQ: EINVAL");
+    ok_pumice(!ibv_create_srq_ex(vt_ctx, &tm) && errno == EINVAL, "a basic SRQ with a CQ: EINVAL");
     tm.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
     struct ibv_srq *srq = ibv_create_srq_ex(vt_ctx, &tm);
     uint32_t num;
@@ -137,7 +137,7 @@ static void limit_event(void)
     ok(vt_no_event(vt_ctx), "it comes once");
     a.srq_limit = 1000;
     ok(vt_fails(ibv_modify_srq(p.srq, &a, IBV_SRQ_LIMIT), EINVAL), "a limit beyond the queue: EINVAL");
-    ok(vt_fails(ibv_modify_srq(p.srq, &a, 1 << 7), EINVAL), "unknown mask: EINVAL");
+    ok_pumice(ibv_modify_srq(p.srq, &a, 1 << 7) == EINVAL, "unknown mask: EINVAL");
     need(ibv_destroy_qp(p.qp[0]) == 0 && ibv_destroy_qp(p.qp[1]) == 0 && ibv_destroy_srq(p.srq) == 0);
     need(ibv_dereg_mr(p.mr) == 0 && ibv_destroy_cq(p.rcq) == 0 && ibv_destroy_cq(p.scq) == 0);
     free(p.buf);

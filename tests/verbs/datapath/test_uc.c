@@ -4,6 +4,14 @@
 
 static struct vt_end a, b;
 
+static void connect_again(void)
+{
+    if (a.qp)
+        need(ibv_destroy_qp(a.qp) == 0 && ibv_destroy_qp(b.qp) == 0);
+    need((a.qp = vt_end_qp(&a, IBV_QPT_UC, NULL, 0)) && (b.qp = vt_end_qp(&b, IBV_QPT_UC, NULL, 0)));
+    vt_link(a.qp, &a.gid, b.qp, &b.gid);
+}
+
 static int post(enum ibv_wr_opcode op, uint32_t at, uint32_t len, uint32_t remote, uint32_t rkey)
 {
     struct ibv_send_wr wr = {.wr_id = 3,
@@ -56,8 +64,9 @@ static void silent(void)
 
 static void refused(void)
 {
-    ok(vt_fails(post(IBV_WR_RDMA_READ, 0, 8, 0, b.mr->rkey), EINVAL), "a READ: EINVAL");
-    ok(vt_fails(post(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, 0, b.mr->rkey), EINVAL), "an atomic: EINVAL");
+    ok(vt_refuses(post(IBV_WR_RDMA_READ, 0, 8, 0, b.mr->rkey), EINVAL, a.scq), "a READ: EINVAL");
+    connect_again();
+    ok(vt_refuses(post(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, 0, b.mr->rkey), EINVAL, a.scq), "an atomic: EINVAL");
     struct ibv_qp *qp = vt_end_qp(&a, IBV_QPT_UC, NULL, IBV_QP_EX_WITH_RDMA_READ);
     ok(!qp && errno == EOPNOTSUPP, "an extended QP with READs: EOPNOTSUPP");
 }
@@ -68,8 +77,7 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     vt_needs(cb, VT_UNRELIABLE);
     vt_end_open(&a, ca);
     vt_end_open(&b, cb);
-    need((a.qp = vt_end_qp(&a, IBV_QPT_UC, NULL, 0)) && (b.qp = vt_end_qp(&b, IBV_QPT_UC, NULL, 0)));
-    vt_link(a.qp, &a.gid, b.qp, &b.gid);
+    connect_again();
     carries();
     silent();
     refused();

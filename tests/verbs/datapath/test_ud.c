@@ -30,6 +30,35 @@ static int send_to(struct ibv_ah *ah, uint32_t qpn, uint32_t qkey, uint32_t at, 
     return vt_end_post(&a, &wr, at, len);
 }
 
+static void reset(struct vt_end *e)
+{
+    struct ibv_wc wc;
+    need(vt_to_state(e->qp, IBV_QPS_RESET) == 0 && vt_to_init(e->qp) == 0 && vt_to_rtr(e->qp, 0) == 0 &&
+         vt_to_rts(e->qp) == 0);
+    while (ibv_poll_cq(e->rcq, 1, &wc) > 0 || ibv_poll_cq(e->scq, 1, &wc) > 0)
+        ;
+}
+
+/* IBA C10-93.1.1: such a message vanishes, without an error. Pumice and NICs report it. */
+static void too_long(uint32_t len)
+{
+    need(vt_end_recv(&b, 1, 0, 16384) == 0);
+    int rc = send_to(to_b, b.qp->qp_num, VT_QKEY, 0, len, 0);
+    int status = rc ? -1 : (int)vt_next(a.scq).status;
+    ok(vt_quiet(b.rcq), "more than an MTU does not arrive");
+    ok_pumice(rc == 0 && status == IBV_WC_LOC_LEN_ERR, "and fails locally");
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    need(ibv_query_qp(a.qp, &attr, IBV_QP_STATE, &init) == 0);
+    if (attr.qp_state == IBV_QPS_SQE) {
+        attr.cur_qp_state = IBV_QPS_SQE, attr.qp_state = IBV_QPS_RTS;
+        ok(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE) == 0, "SQE to RTS");
+    } else {
+        reset(&a);
+    }
+    reset(&b);
+}
+
 static void sizes(void)
 {
     struct ibv_port_attr port;
@@ -52,18 +81,7 @@ static void sizes(void)
     ok(right, "messages of 0 bytes to one MTU arrive, behind 40 bytes");
     ok(grh, "the completion says so, and names the sender's QP");
     ok_pumice(header, "they are the IPv4 header, as the completion says, too");
-    ok(send_to(to_b, b.qp->qp_num, VT_QKEY, 0, mtu + 1, 0) != 0 || vt_next(a.scq).status == IBV_WC_LOC_LEN_ERR,
-       "more than an MTU is refused or fails locally");
-    struct ibv_qp_attr attr;
-    struct ibv_qp_init_attr init;
-    need(ibv_query_qp(a.qp, &attr, IBV_QP_STATE, &init) == 0);
-    if (attr.qp_state == IBV_QPS_SQE) {
-        attr.cur_qp_state = IBV_QPS_SQE, attr.qp_state = IBV_QPS_RTS;
-        ok(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE) == 0, "SQE to RTS");
-    } else {
-        need(vt_to_state(a.qp, IBV_QPS_RESET) == 0 && vt_to_init(a.qp) == 0 && vt_to_rtr(a.qp, 0) == 0 &&
-             vt_to_rts(a.qp) == 0);
-    }
+    too_long(mtu + 1);
 }
 
 static void dropped(void)
@@ -74,6 +92,7 @@ static void dropped(void)
     need(send_to(to_b, b.qp->qp_num, 0x80000000u, 0, 8, 0) == 0);
     ok(vt_next(a.scq).status == IBV_WC_SUCCESS && vt_next(b.rcq).status == IBV_WC_SUCCESS,
        "a Q_Key with its top bit set stands for the sender's own");
+    reset(&b);
     need(send_to(to_b, b.qp->qp_num, VT_QKEY, 0, 8, 0) == 0);
     ok(vt_next(a.scq).status == IBV_WC_SUCCESS && vt_quiet(b.rcq), "no receive request: dropped");
     need(send_to(to_b, 0xfffff0, VT_QKEY, 0, 8, 0) == 0);
@@ -85,9 +104,9 @@ static void dropped(void)
     double end = vt_now() + 0.2;
     while (n == 0 && vt_now() < end)
         n = ibv_poll_cq(b.rcq, 1, &wc);
-    ok(n == 0 || wc.status == IBV_WC_LOC_LEN_ERR, "too small a buffer is not a success");
-    need(vt_to_state(b.qp, IBV_QPS_RESET) == 0 && vt_to_init(b.qp) == 0 && vt_to_rtr(b.qp, 0) == 0 &&
-         vt_to_rts(b.qp) == 0);
+    ok(n == 0 || wc.status != IBV_WC_SUCCESS, "too small a buffer is not a success");
+    ok(n == 0 || wc.status == IBV_WC_LOC_LEN_ERR, "its error, if there is one, is that of a length");
+    reset(&b);
 }
 
 /* The network has lost it, for all that the sender knows. */
@@ -106,14 +125,15 @@ static void unreachable(void)
 
 static void refused(void)
 {
+    /* Other libraries take the address handle of every request of a UD QP, without a look at the opcode. */
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {.rkey = 1}};
-    ok(vt_fails(vt_end_post(&a, &wr, 0, 8), EINVAL), "an RDMA WRITE: EINVAL");
+    ok_pumice(vt_end_post(&a, &wr, 0, 8) == EINVAL, "an RDMA WRITE: EINVAL");
     wr.opcode = IBV_WR_SEND;
     wr.wr.ud.ah = NULL;
     ok_pumice(vt_end_post(&a, &wr, 0, 8) == EINVAL, "a SEND without address handle: EINVAL");
     union ibv_gid gid = {.raw = {0xfd, 1}};
     errno = 0;
-    ok(vt_none(ah_to(&a, &gid), EINVAL), "an address of another family than the source: EINVAL");
+    ok_pumice(!ah_to(&a, &gid) && errno == EINVAL, "an address of another family than the source: EINVAL");
 }
 
 /* If a program asks for explanations, one names the GID, index and address that don't fit together. */
@@ -182,7 +202,9 @@ static void extended(void)
 {
     struct vt_end x;
     vt_end_open(&x, a.ctx);
-    need((x.qp = vt_end_qp(&x, IBV_QPT_UD, NULL, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)));
+    x.qp = vt_end_qp(&x, IBV_QPT_UD, NULL, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM);
+    vt_needs_call(x.qp, "ibv_create_qp_ex of a UD QP with send_ops_flags");
+    need(x.qp);
     need(vt_to_init(x.qp) == 0 && vt_to_rtr(x.qp, 0) == 0 && vt_to_rts(x.qp) == 0);
     struct ibv_ah *ah = ah_to(&x, &b.gid);
     struct ibv_qp_ex *q = ibv_qp_to_qp_ex(x.qp);
@@ -197,15 +219,18 @@ static void extended(void)
     ibv_wr_send_imm(q, htonl(9));
     ibv_wr_set_ud_addr(q, ah, b.qp->qp_num, VT_QKEY);
     ibv_wr_set_inline_data(q, "two", 4);
-    ok(ibv_wr_complete(q) == 0 && vt_next(x.scq).wr_id == 2, "two datagrams by ibv_wr_*");
-    struct ibv_wc wc[2];
-    ok(vt_poll(b.rcq, 2, wc) == 2 && !strcmp(b.buf + GRH, "one") && !strcmp(b.buf + 512 + GRH, "two") &&
-           wc[1].imm_data == htonl(9),
-       "both arrive");
-    ibv_wr_start(q);
-    ibv_wr_rdma_write(q, 1, 2);
-    ibv_wr_set_sge(q, x.mr->lkey, (uintptr_t)x.buf, 4);
-    ok(vt_fails(ibv_wr_complete(q), EINVAL), "an RDMA WRITE: EINVAL");
+    ok(ibv_wr_complete(q) == 0, "two datagrams by ibv_wr_*");
+    struct ibv_wc wc[2], sent = vt_next(x.scq);
+    if (!ok(sent.wr_id == 2 && sent.status == IBV_WC_SUCCESS, "the second completes"))
+        printf("#   %s\n", ibv_wc_status_str(sent.status));
+    ok(vt_poll(b.rcq, 2, wc) == 2 && !strcmp(b.buf + GRH, "one") && !strcmp(b.buf + 512 + GRH, "two"), "both arrive");
+    ok(wc[1].imm_data == htonl(9), "the second with its immediate data");
+    if (vt_own("an RDMA WRITE by ibv_wr_*: EINVAL")) { /* other libraries have no function for it */
+        ibv_wr_start(q);
+        ibv_wr_rdma_write(q, 1, 2);
+        ibv_wr_set_sge(q, x.mr->lkey, (uintptr_t)x.buf, 4);
+        ok(ibv_wr_complete(q) == EINVAL, "an RDMA WRITE: EINVAL");
+    }
     ibv_destroy_ah(ah);
     ok(vt_end_close(&x), "that QP is closed");
 }

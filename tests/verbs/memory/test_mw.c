@@ -46,6 +46,17 @@ static int bind2(struct ibv_mw *mw, uint32_t rkey, struct ibv_mw_bind_info info)
     return ibv_post_send(b.qp, &wr, &bad);
 }
 
+/* The bind of a window of type 2 is complete. Other libraries take the current rkey for the next bind from the window,
+ * and leave it to the program to note it there. Pumice's knows it. */
+static bool bound2(struct ibv_mw *mw, uint32_t rkey)
+{
+    if (vt_next(b.scq).status != IBV_WC_SUCCESS)
+        return false;
+    if (!vt_is_pumice())
+        mw->rkey = rkey;
+    return true;
+}
+
 static void type1(void)
 {
     struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
@@ -84,7 +95,7 @@ static void type1(void)
     ok(right, "1000 times bound");
     ok(vt_fails(bind1(mw, range(0, 8, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED), 1), EINVAL),
        "a zero-based window of type 1: EINVAL");
-    ok(vt_fails(bind2(mw, mw->rkey + 1, range(0, 8, IBV_ACCESS_REMOTE_WRITE)), EINVAL),
+    ok(vt_refuses(bind2(mw, mw->rkey + 1, range(0, 8, IBV_ACCESS_REMOTE_WRITE)), EINVAL, b.scq),
        "type 1 by ibv_post_send: EINVAL");
     ok(vt_fails(ibv_dealloc_pd(b.pd), EBUSY), "the PD is busy");
     ok(ibv_dealloc_mw(mw) == 0, "the window goes, though bound");
@@ -107,25 +118,34 @@ static void type2(void)
     need(bind2(mw, key, range(1024, 512, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)) == 0);
     struct ibv_wc wc = vt_next(b.scq);
     ok(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_BIND_MW && wc.wr_id == 21, "a window of type 2 is bound");
+    if (!vt_is_pumice())
+        mw->rkey = key; /* as in bound2 */
     ok(write_at(1024, key, 7) == IBV_WC_SUCCESS, "a WRITE through it");
     ok(invalidate_local(key) == IBV_WC_SUCCESS, "local invalidation");
     ok(write_at(1024, key, 7) == IBV_WC_REM_ACCESS_ERR, "then a WRITE is refused");
     connect_again();
     key = ibv_inc_rkey(key);
     need(bind2(mw, key, range(0, 64, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED)) == 0);
-    ok(vt_next(b.scq).status == IBV_WC_SUCCESS && access_at(IBV_WR_RDMA_WRITE, 8, key, 7) == IBV_WC_SUCCESS &&
-           !strcmp(b.buf + 8, "window"),
-       "a zero-based window");
+    bool zero_based = bound2(mw, key) && access_at(IBV_WR_RDMA_WRITE, 8, key, 7) == IBV_WC_SUCCESS;
+    ok(zero_based && !strcmp(b.buf + 8, "window"), "a zero-based window");
+    if (!zero_based) { /* go on with a plain one */
+        connect_again();
+        need(ibv_dealloc_mw(mw) == 0 && (mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2)));
+        key = ibv_inc_rkey(mw->rkey);
+        need(bind2(mw, key, range(0, 64, IBV_ACCESS_REMOTE_WRITE)) == 0 && bound2(mw, key));
+    }
     struct ibv_send_wr inv = {.opcode = IBV_WR_SEND_WITH_INV, .send_flags = IBV_SEND_SIGNALED, .invalidate_rkey = key};
     need(vt_end_recv(&b, 4, 4096, 64) == 0 && vt_end_post(&a, &inv, 0, 7) == 0);
     ok(vt_next(a.scq).status == IBV_WC_SUCCESS, "SEND with invalidate");
     wc = vt_next(b.rcq);
-    ok(wc.status == IBV_WC_SUCCESS && (wc.wc_flags & IBV_WC_WITH_INV) && wc.invalidated_rkey == key,
-       "its completion names the rkey");
-    ok(access_at(IBV_WR_RDMA_WRITE, 8, key, 7) == IBV_WC_REM_ACCESS_ERR, "then a WRITE is refused");
+    if (!ok(wc.status == IBV_WC_SUCCESS && (wc.wc_flags & IBV_WC_WITH_INV) && wc.invalidated_rkey == key,
+            "its completion names the rkey"))
+        printf("#   %s, wc_flags 0x%x\n", ibv_wc_status_str(wc.status), wc.wc_flags);
+    ok(access_at(IBV_WR_RDMA_WRITE, zero_based ? 8 : (uintptr_t)b.buf + 8, key, 7) == IBV_WC_REM_ACCESS_ERR,
+       "then a WRITE is refused");
     connect_again();
     key = ibv_inc_rkey(key);
-    need(bind2(mw, key, range(0, 64, IBV_ACCESS_REMOTE_WRITE)) == 0 && vt_next(b.scq).status == IBV_WC_SUCCESS);
+    need(bind2(mw, key, range(0, 64, IBV_ACCESS_REMOTE_WRITE)) == 0 && bound2(mw, key));
     need(bind2(mw, ibv_inc_rkey(key), range(0, 64, IBV_ACCESS_REMOTE_WRITE)) == 0);
     ok(vt_next(b.scq).status == IBV_WC_MW_BIND_ERR, "binding it while it is bound: bind error");
     connect_again();

@@ -165,6 +165,23 @@ static void make_events(struct vt_pair *p)
     usleep(50000);
 }
 
+/* Are the events that are left those of living objects? On Pumice none is left. (A device may report each completion
+ * that a CQ has no room for.) */
+static bool none_of_qps(void)
+{
+    bool right = true;
+    while (!vt_no_event(vt_ctx) && right) {
+        struct ibv_async_event ev;
+        right = ibv_get_async_event(vt_ctx, &ev) == 0;
+        if (!right)
+            break;
+        printf("# also: %s\n", ibv_event_type_str(ev.event_type));
+        right = !vt_is_pumice() && (ev.event_type == IBV_EVENT_CQ_ERR || ev.event_type == IBV_EVENT_SRQ_LIMIT_REACHED);
+        ibv_ack_async_event(&ev);
+    }
+    return right;
+}
+
 /* Destroying an object drops its unread events, so that the descriptor is not readable without an event. */
 static void unread(void)
 {
@@ -176,7 +193,9 @@ static void unread(void)
     ibv_ack_async_event(&ev);
     bool overrun = next(&ev, IBV_EVENT_CQ_ERR) && ev.element.cq == p.scq;
     ibv_ack_async_event(&ev);
-    ok(limit && overrun && vt_no_event(vt_ctx), "QPs go, and their unread events; others' are there, in order");
+    ok(limit, "QPs go, and their unread events; that of the SRQ is there");
+    ok(overrun, "that of the CQ is there");
+    ok(none_of_qps(), "no event of a QP is there");
     need(ibv_destroy_srq(p.srq) == 0 && ibv_dereg_mr(p.mr) == 0 && ibv_destroy_cq(p.scq) == 0 &&
          ibv_destroy_cq(p.rcq) == 0 && ibv_dealloc_pd(p.pd) == 0);
     free(p.buf);
