@@ -5,6 +5,7 @@
 #define PUMICE_TESTS_VERBS_LATER_H
 
 #include "src/verbs/base/verbs_v65.h"
+#include "tests/verbs/device.h"
 
 #pragma weak ibv_reg_mr_ex
 #pragma weak ibv_alloc_buf
@@ -26,13 +27,11 @@
 #pragma weak ibv_read_err_comp_cntr
 #pragma weak ibv_qp_attach_comp_cntr
 
-/* Ends the program if the library has no such function. */
+/* Ends the program if the library has no such function. On Pumice that is an error. */
 #define need_function(name)                                                                                            \
     do {                                                                                                               \
-        if (!(name)) {                                                                                                 \
-            printf("skip - the library has no " #name "\n");                                                           \
-            exit(77);                                                                                                  \
-        }                                                                                                              \
+        if (!(name))                                                                                                   \
+            vt_skip("the library has no " #name);                                                                      \
     } while (0)
 
 #endif

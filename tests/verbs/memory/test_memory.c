@@ -3,6 +3,7 @@
  * domains with allocators of their own. */
 #include <sys/mman.h>
 
+#include "src/verbs/base/verbs_v65.h"
 #include "tests/verbs/ends.h"
 
 static void implicit(struct vt_pair *p)
@@ -28,7 +29,8 @@ static void on_demand(void)
     vt_needs(vt_ctx, VT_ON_DEMAND);
     need(ibv_query_device_ex(vt_ctx, NULL, &d) == 0);
     const uint32_t all = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
-                         IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+                         IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV | VB_ODP_SUPPORT_FLUSH |
+                         VB_ODP_SUPPORT_ATOMIC_WRITE;
     ok_pumice((d.odp_caps.general_caps & (IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT)) ==
                       (IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT) &&
                   d.odp_caps.per_transport_caps.rc_odp_caps == all,

@@ -144,6 +144,7 @@ static void context(void)
 
 int main(void)
 {
+    VT_OWN("what Pumice offers of later versions of rdma-core");
     need_function(ibv_alloc_buf);
     struct ibv_context *ctx = vt_open();
     vt_pair_make(&p, ctx, NULL);

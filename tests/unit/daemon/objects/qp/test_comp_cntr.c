@@ -3,6 +3,7 @@
  * limits, and the end of a session that has some. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 
 #include "tests/unit/daemon/daemon_fixture.h"
@@ -190,6 +191,20 @@ Test(comp_cntr, arguments)
     cr_expect_eq(attach(s, &a, c, OP(RECV)), -EINVAL, "it is in RTS");
     fixture_state(&f, s, a.rep.qpn, QPS_RESET);
     cr_expect_eq(attach(s, &a, c, OP(RECV)), 0);
+}
+
+Test(comp_cntr, an_xrc_target_has_none)
+{
+    int64_t c = create(s, PM_COMP_CNTR_REQUESTS);
+    struct pm_open_xrcd_req open = {.oflags = O_CREAT};
+    struct pm_handle domain = {0};
+    struct fixture_qp target = {0};
+
+    cr_assert_eq(fixture_call(&f, s, PM_OP_OPEN_XRCD, &open, sizeof(open), &domain, sizeof(domain)), 0);
+    struct pm_create_qp_req r = {.xrcd = domain.handle, .type = QPT_XRC_RECV};
+    cr_assert_eq(fixture_call(&f, s, PM_OP_CREATE_QP, &r, sizeof(r), &target.rep, sizeof(target.rep)), 0);
+    fixture_close_fds(&f);
+    cr_expect_eq(attach(s, &target, c, OP(RECV)), -EOPNOTSUPP);
 }
 
 Test(comp_cntr, as_many_as_there_may_be)
