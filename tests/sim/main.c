@@ -30,6 +30,8 @@ static void usage(FILE *f)
 {
     fputs("usage: sim [--seed S [--mask M]] [-n COUNT] [--case NAME [--mask M]] [--list] [--verbose] [--out DIR]\n"
           "       sim --tm SEED [COUNT [MAX_FAILURES]]   exchanges with tag matching\n"
+          "       sim --slow [CELL]  connections over slow paths with small and large buffers; CELL: one of them, in "
+          "full\n"
           "       sim --goodput   virtual-time goodput at several rates of loss, for people\n"
           "Without --seed and --case: all cases, then seeds 1 ... COUNT (15000), then 2000 with tag matching.\n"
           "  --seed S     exchanges with seeds S ... S + COUNT - 1 (COUNT is 1)\n"
@@ -325,6 +327,9 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--goodput") == 0) {
         goodput_report();
         return 0;
+    }
+    if (argc >= 2 && argc <= 3 && strcmp(argv[1], "--slow") == 0) {
+        return slow_paths(argv[2], true, &passed) == 0 ? 0 : 1;
     }
     uint64_t tm_seed, tm_count = 1;
     if (argc >= 3 && argc <= 5 && strcmp(argv[1], "--tm") == 0) {
