@@ -356,6 +356,9 @@ int main(int argc, char **argv)
     if (!o.name && !o.has_seed && failed < o.max_failures) {
         run_tm(1, o.has_count && o.count < TM_EXCHANGES ? o.count : TM_EXCHANGES, o.max_failures);
     }
+    if (!o.name && !o.has_seed && !o.has_count && failed < o.max_failures) {
+        failed += slow_paths(NULL, false, &passed);
+    }
     printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
     return failed ? 1 : 0;
 }
