@@ -145,7 +145,7 @@ offers() # EXPECTED WORD...
 }
 options() # COMMAND...: from the paragraphs of options of --help
 {
-    "$@" --help | awk '/^ +-/' | grep -oE -- '^ +(-[A-Za-z?], )?--[a-z-]+=?' | grep -oE -- '--[a-z-]+=?'
+    "$@" --help | awk '/^ +-/' | grep -oE -- '^ +(-[A-Za-z?], )?--[a-z0-9-]+=?' | grep -oE -- '--[a-z0-9-]+=?'
 }
 offers "$commands help --help --version" pumice ""
 for command in $commands; do
