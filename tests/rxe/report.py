@@ -3,6 +3,7 @@
 
 import collections
 import dataclasses
+import json
 
 BEGIN, END = "<!-- tests/rxe/run.py writes from here -->", "<!-- to here -->"
 
@@ -24,6 +25,23 @@ class About:
     kernel: str
     rdma_core: str
     date: str
+
+
+def save(path, results, about):
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"about": dataclasses.asdict(about), "results": [dataclasses.asdict(r) for r in results]}, f, indent=1)
+
+
+def load(paths):
+    """The results of several runs together; those of a later file replace earlier ones."""
+    results, about = collections.OrderedDict(), None
+    for path in paths:
+        with open(path, encoding="utf-8") as f:
+            data = json.load(f)
+        about = About(**data["about"])
+        for r in data["results"]:
+            results[r["name"], r["role"]] = Result(**r)
+    return list(results.values()), about
 
 
 def by_name(results):

@@ -6,6 +6,7 @@
     tests/rxe/run.py -k ipv6 -k ib_read      cases whose name contains one of these, or matches one as an fnmatch pattern
     tests/rxe/run.py --as client             only with Pumice as the client
     tests/rxe/run.py --write docs/interop.md writes the result there, if all cases were run
+    tests/rxe/run.py --save FILE             saves the results; --load FILE... takes results from there and runs nothing
 
 Each case is "ok", "deviates (rxe)" if soft-RoCE itself differs from the specification (deviations.py says why), or
 "failed". Exit code: 1 if a case failed, 77 if this machine can't run the guest.
@@ -147,16 +148,17 @@ class Runner:
         try:
             kernel = self.machine.guest.run("uname -r").strip()
             print(f"Linux {kernel} in the guest\n", flush=True)
+            about = report.About(kernel, self.machine.guest.run("dpkg-query -W -f '${Version}' rdma-core").strip(), datetime.date.today().isoformat())
             for group, six in FAMILIES:
                 for role in roles:
                     for case in table.all_cases():
                         if case.name in chosen and case.six == six:
                             self.run_program(case, role)
                     self.run_odd(group, six, chosen, role)
-            about = report.About(kernel, self.machine.guest.run("ibv_devinfo --version 2>/dev/null; dpkg-query -W -f '${Version}' rdma-core").split()[-1],
-                                 datetime.date.today().isoformat())
         finally:
             self.machine.close()
+            if self.args.save and self.results:
+                report.save(self.args.save, self.results, about)
         return about
 
 
@@ -167,6 +169,8 @@ def parse():
     parser.add_argument("--as", dest="role", choices=ROLES, help="what Pumice is; both if not given")
     parser.add_argument("--list", action="store_true", help="print the names and exit")
     parser.add_argument("--build", default=labs.default_build(), metavar="DIR", help="what to test (build)")
+    parser.add_argument("--save", metavar="FILE", help="save the results as JSON")
+    parser.add_argument("--load", metavar="FILE", nargs="+", help="run nothing, take the results from there")
     parser.add_argument("--write", metavar="FILE", help="write the result into this page, between its marks")
     return parser.parse_args()
 
@@ -189,18 +193,24 @@ def main():
         return 2
     labs.end_when_told()
     start = time.monotonic()
-    try:
-        about = runner.run()
-    except labs.Unavailable as e:
-        print(f"skip: {e}")
-        return 77
-    report.print_summary(runner.results, time.monotonic() - start)
-    if args.write and (names != every or args.role):
-        print(f"{args.write} is not written: not all cases were run")
+    if args.load:
+        results, about = report.load(args.load)
+    else:
+        try:
+            about = runner.run()
+        except labs.Unavailable as e:
+            print(f"skip: {e}")
+            return 77
+        results = runner.results
+    report.print_summary(results, time.monotonic() - start)
+    wanted = {(name, role) for name in every for role in ROLES}
+    missing = wanted - {(r.name, r.role) for r in results}
+    if args.write and missing:
+        print(f"{args.write} is not written: {len(missing)} of {len(wanted)} results are missing, for example {sorted(missing)[0]}")
         return 2
     if args.write:
-        report.write(args.write, runner.results, about)
-    return 1 if any(r.verdict == "failed" for r in runner.results) else 0
+        report.write(args.write, results, about)
+    return 1 if any(r.verdict == "failed" for r in results) else 0
 
 
 if __name__ == "__main__":
