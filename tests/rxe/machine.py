@@ -31,8 +31,11 @@ class GuestProcess:
                        f"echo >/guest/queue/{self.id}.listens) 2>/dev/null &\n")
         with open(self.base + ".cmd", "w", encoding="utf-8") as f:
             f.write(script + command + "\n")
-        with open(os.path.join(guest.dir, "command.in"), "w", encoding="ascii") as f:
-            f.write(self.id + "\n")
+        if not guest.alive():
+            raise labs.Trouble("the guest has ended:\n" + guest.log())
+        pipe = os.open(os.path.join(guest.dir, "command.in"), os.O_WRONLY | os.O_NONBLOCK)  # it fails if nobody reads
+        os.write(pipe, (self.id + "\n").encode())
+        os.close(pipe)
 
     def alive(self):
         return not os.path.exists(self.base + ".rc")
@@ -63,7 +66,7 @@ class GuestProcess:
             time.sleep(0.01)
 
     def kill(self):
-        if self.alive():
+        if self.alive() and self.guest.alive():
             self.guest.run(f"kill -KILL -- -$(cat /guest/queue/{self.id}.pid) || true", 20)
             self.wait(10)
 
