@@ -40,6 +40,7 @@ XRC = "there are no XRC queue pairs"
 REFUSED = r"client: REM_OP_ERR; server: LOC_QP_OP_ERR; states: ERR ERR; data: right$"
 PLACED = r"client: SUCCESS; server: -; states: RTS RTS; data: wrong in the target \(server\)$"
 STOPPED = r"client: SUCCESS; server: LOC_QP_OP_ERR; states: RTS ERR; data: right$"
+BAD_KEY = r"client: LOC_QP_OP_ERR; server: -; states: ERR RTS; data: right$"
 ABSENT = r"server: -; states: RTS RTS; data: wrong in the receive buffers \(server\)$"
 
 DEVIATIONS = [
@@ -50,9 +51,10 @@ DEVIATIONS = [
     Deviation("*/odd/send-too-long*", "client", REFUSED, LENGTH),
     Deviation("*/odd/srq-too-long", "client", REFUSED, LENGTH),
     Deviation("*/odd/receive-*", "client", REFUSED, LKEY),
-    Deviation("*/odd/*-unknown-lkey", "server", r"client: LOC_QP_OP_ERR; server: -; states: ERR RTS; data: right$", LKEY),
-    Deviation("*/odd/send-stale-lkey", "server", r"client: LOC_QP_OP_ERR; server: -; states: ERR RTS; data: right$", LKEY),
-    Deviation("*/odd/send-lkey-other-pd", "server", r"client: LOC_QP_OP_ERR; server: -; states: ERR RTS; data: right$", LKEY),
+    Deviation("*/odd/send-*-lkey", "server", BAD_KEY, LKEY),
+    Deviation("*/odd/write-unknown-lkey", "server", BAD_KEY, LKEY),
+    Deviation("*/odd/uc-send-unknown-lkey", "server", BAD_KEY, LKEY),
+    Deviation("*/odd/send-lkey-other-pd", "server", BAD_KEY, LKEY),
     Deviation("*/odd/window-?-1-be*", "client", PLACED, WINDOW),
     Deviation("*/odd/window-2-send-with-invalidate", "client", r"client: SUCCESS; server: RECV 10; states: RTS RTS; data: right$", INV_FLAG),
     Deviation("*/odd/window-2-write-after-invalidate", "client", r"client: SUCCESS, REM_ACCESS_ERR; server: RECV 10; states: ERR ERR; data: right$", INV_FLAG),
