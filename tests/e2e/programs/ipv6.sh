@@ -97,6 +97,59 @@ else
     skip_part "both families: $(head -2 "$dir/out" | xargs)"
 fi
 
+# --- link-local addresses between two interfaces ---------------------------------------------------------------------
+ns=pmv6$$
+also_clean()
+{
+    ip netns del ${ns}a 2>/dev/null
+    ip netns del ${ns}b 2>/dev/null
+}
+two_hosts() # each with 10.77.0.N and a link-local address on e0
+{
+    local n i=0
+    ip netns add ${ns}a && ip netns add ${ns}b && ip -n ${ns}a link add e0 type veth peer name e0 netns ${ns}b || return 1
+    for n in a b; do
+        i=$((i + 1))
+        ip netns exec $ns$n sysctl -qw net.ipv6.conf.e0.accept_dad=0 && ip -n $ns$n link set lo up &&
+            ip -n $ns$n link set e0 address 02:00:00:00:00:0$i mtu 9000 up && ip -n $ns$n address add 10.77.0.$i/24 dev e0 || return 1
+    done
+    for n in a b; do
+        for i in $(seq 100); do
+            ip -n $ns$n -6 address show dev e0 -tentative | grep -q fe80 && break
+            sleep 0.05
+        done
+        mkfifo "$dir/ready$n"
+        i=1
+        [ $n = b ] && i=2
+        ip netns exec $ns$n "$BUILD/bin/pumiced" --socket "$dir/s$n" --address 10.77.0.$i --ready-fd 3 3>"$dir/ready$n" 2>"$dir/log$n" &
+        pids+=($!)
+        read -r -t 20 _ <"$dir/ready$n" || return 1
+    done
+}
+library=$BUILD/lib/pumice/libibverbs.so.1
+asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
+with() # a|b COMMAND...
+{
+    local n=$1
+    shift
+    ip netns exec $ns$n env LD_PRELOAD="${asan:+$asan:}$library" PUMICE_SOCKET="$dir/s$n" "$@"
+}
+if [ "$(id -u)" = 0 ] && two_hosts 2>"$dir/out"; then
+    has "GIDs" "$(with a ibv_devinfo -v)" "fe80::ff:fe00:1, RoCE v2"
+    for program in "ibv_rc_pingpong -g 1 -n 50" "ibv_ud_pingpong -g 1 -n 50" "ibv_rc_pingpong -g 0 -n 50"; do
+        with a $program >"$dir/server" 2>&1 &
+        for i in 1 2 3 4 5 6 7 8; do # until the server listens
+            sleep 0.2
+            with b $program 10.77.0.1 >"$dir/client" 2>&1 && break
+            [ $i = 8 ] && fail "$program over veth: $(tail -n 2 "$dir/client" "$dir/server")"
+        done
+        wait $!
+    done
+    has "ping" "$("$pumice" ping --socket "$dir/sa" fe80::ff:fe00:2 2>&1)" "OK: small and large"
+else
+    skip_part "link-local addresses: not root, or no network namespaces: $(head -1 "$dir/out")"
+fi
+
 # --- MPI -------------------------------------------------------------------------------------------------------------
 if [ -z "${SANITIZED:-}" ] && have "MPI" mpicc.openmpi mpirun.openmpi && make -s -C "$root" mpi-programs BUILD="$BUILD"; then
     program=$(find "$BUILD/tests/mpi" -name p2p -path '*openmpi*' | head -1)

@@ -4,10 +4,12 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "tests/unit/daemon/daemon_fixture.h"
+#include "tests/unit/skip.h"
 
 #define GRH 40
 #define QKEY 0x11223344u
@@ -75,7 +77,7 @@ static void post_recv(struct host *h, unsigned which, size_t to)
     fixture_post_recv(h->s, &h->qp[which]);
 }
 
-static void send_to_group(struct host *h, const uint8_t gid[16], uint32_t len)
+static void send_from(struct host *h, uint8_t sgid_index, const uint8_t gid[16], uint32_t len)
 {
     struct pm_send_wqe *w = fixture_send_slot(&h->qp[0]);
     struct pm_av *av = (struct pm_av *)(w + 1);
@@ -87,9 +89,15 @@ static void send_to_group(struct host *h, const uint8_t gid[16], uint32_t len)
     w->remote_qkey = QKEY;
     memcpy(av->dgid, gid, 16);
     av->hop_limit = 5;
+    av->sgid_index = sgid_index;
     *(struct pm_sge *)(av + 1) = (struct pm_sge){(uintptr_t)h->memory, len, h->key};
     fixture_post_send(h->s, &h->qp[0]);
     fixture_run(&h->f);
+}
+
+static void send_to_group(struct host *h, const uint8_t gid[16], uint32_t len)
+{
+    send_from(h, 0, gid, len);
 }
 
 /* Returns how many datagrams arrived at the QP. *e is the last one. */
@@ -200,23 +208,29 @@ Test(mcast_control, members_of_the_same_device)
 
 /* --- two devices with sockets ------------------------------------------------------------------ */
 
+static void start_at(int i, const char *addresses)
+{
+    struct fixture *f = &host[i].f;
+    char why[ERROR_TEXT_MAX];
+
+    signal(SIGPIPE, SIG_IGN);
+    settings_init(&f->settings);
+    cr_assert_eq(settings_add_device(&f->settings, "test0", addresses, why), 0);
+    f->device = aligned_alloc(64, (sizeof(*f->device) + 63) & ~(size_t)63);
+    cr_assert_eq(device_init(f->device, &f->settings, 0, why), 0);
+    cr_assert_eq(device_open(f->device, why), 0, "%s", why);
+    start_users(&host[i]);
+}
+
 static void start_two(void)
 {
-    char why[ERROR_TEXT_MAX], address[32];
+    char address[32];
 
     pick_groups();
     for (int i = 0; i < 2; i++) {
-        struct fixture *f = &host[i].f;
-
         snprintf(address, sizeof(address), "127.%d.%d.%d", 64 + (getpid() >> 15 & 63), getpid() >> 7 & 255,
                  (getpid() & 127) * 2 + i);
-        signal(SIGPIPE, SIG_IGN);
-        settings_init(&f->settings);
-        cr_assert_eq(settings_add_device(&f->settings, "test0", address, why), 0);
-        f->device = aligned_alloc(64, (sizeof(*f->device) + 63) & ~(size_t)63);
-        cr_assert_eq(device_init(f->device, &f->settings, 0, why), 0);
-        cr_assert_eq(device_open(f->device, why), 0, "%s", why);
-        start_users(&host[i]);
+        start_at(i, address);
     }
 }
 
@@ -340,4 +354,51 @@ Test(mcast_network, several_datagrams_in_a_gso_batch)
     run_both();
     n = arrived(&host[1], 0, &e);
     cr_assert_eq(n, 16, "%u arrived; %lu ICRC errors", n, (unsigned long)host[1].f.device->io.rx_icrc_errors);
+}
+
+/* --- devices with addresses of both families ---------------------------------------------------- */
+
+static bool own_namespace(void)
+{
+    /* Root needs no user namespace, and often may not create one. */
+    return (unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0) &&
+           system("ip link set lo up && ip -6 route add local ff00::/8 dev lo &&"
+                  "ip -6 address add fd00::1/128 dev lo nodad && ip -6 address add fd00::2/128 dev lo nodad") == 0;
+}
+
+/* The source address of a sender decides in which family its packets travel. A member receives both. */
+Test(mcast_families, a_group_is_joined_in_each_family)
+{
+    static const uint8_t v6[16] = {0xff, 0x0e, [15] = 7};
+    const uint8_t *const groups[] = {v6, group};
+    struct pm_cqe e = {0};
+
+    if (!own_namespace())
+        SKIP_TEST("multicast in both families", "no network namespace can be made here");
+    pick_groups();
+    start_at(0, "127.0.0.1+fd00::1");
+    start_at(1, "127.0.0.2+fd00::2");
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(member(&host[1], PM_OP_ATTACH_MCAST, host[1].qp[0].rep.qpn, groups[i]), 0, "%s",
+                     (char *)host[1].f.rp.payload);
+        for (uint8_t from = 0; from < 2; from++) {
+            post_recv(&host[1], 0, 4096);
+            send_from(&host[0], from, groups[i], 800);
+            run_both();
+            cr_assert_eq(arrived(&host[1], 0, &e), 1, "group %d from GID %u", i, from);
+            cr_assert_eq(e.byte_len, GRH + 800);
+        }
+    }
+    cr_assert_eq(system("ip -6 address del fd00::2/128 dev lo"), 0);
+    run_both();
+    post_recv(&host[1], 0, 4096);
+    send_from(&host[0], 1, v6, 800);
+    run_both();
+    cr_assert_eq(arrived(&host[1], 0, &e), 0, "the device has no address of this family any more");
+    cr_assert_eq(system("ip -6 address add fd00::2/128 dev lo nodad"), 0);
+    run_both();
+    send_from(&host[0], 1, v6, 800);
+    run_both();
+    cr_assert_eq(arrived(&host[1], 0, &e), 1, "and now it has one again");
+    finish_two();
 }
