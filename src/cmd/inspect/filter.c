@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static const char *const known_lists[] = {"sessions",   "qps", "srqs", "xrcds",  "cqs",
-                                          "comp_cntrs", "mrs", "mws",  "groups", "connectivity"};
+static const char *const known_lists[] = {"gids",       "sessions", "qps", "srqs",   "xrcds",       "cqs",
+                                          "comp_cntrs", "mrs",      "mws", "groups", "connectivity"};
 #define LISTS (sizeof(known_lists) / sizeof(known_lists[0]))
 
 /* True if text, a list of names with commas between them, contains this name of len characters. */
@@ -77,6 +77,8 @@ void filter_process(json_t *status, json_int_t pid)
         for (unsigned k = 0; k < LISTS; k++) {
             json_t *list = json_object_get(device, known_lists[k]);
 
+            if (strcmp(known_lists[k], "gids") == 0)
+                continue; /* they belong to the device */
             for (size_t row = json_array_size(list); row-- > 0;) {
                 if (!is_of(sessions, json_array_get(list, row), pid))
                     json_array_remove(list, row);

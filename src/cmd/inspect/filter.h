@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* The names that --only accepts, for messages. */
-#define FILTER_LISTS "sessions, qps, srqs, xrcds, cqs, comp_cntrs, mrs, mws, groups, connectivity"
+#define FILTER_LISTS "gids, sessions, qps, srqs, xrcds, cqs, comp_cntrs, mrs, mws, groups, connectivity"
 
 /* True if --only accepts all names in lists, which are separated by commas. */
 bool filter_knows(const char *lists);
