@@ -45,14 +45,17 @@ capture_begin()
 failed=0
 rest=${address#*.}
 peer_address=${address%%.*}.$((${rest%%.*} + 100)).${rest#*.}
+# Each daemon has a second GID, as in a lab.
+second=${address%%.*}.$(((${rest%%.*} + 50) % 256)).${rest#*.}
+peer_second=${address%%.*}.$(((${rest%%.*} + 150) % 256)).${rest#*.}
 for program in "$@"; do
     name=$(basename "$program" .c)
     source=$(echo "$here"/*/"$name.c")
     [ -x "$program" ] || program=$build/tests/verbs/$(basename "$(dirname "$source")")/$name
     tmp=$(mktemp -d) || exit 1
-    ${VT_DAEMON:-"$build/bin/pumiced"} --socket "$tmp/host0.sock" --address "$address" >"$tmp/log" 2>&1 &
+    ${VT_DAEMON:-"$build/bin/pumiced"} --socket "$tmp/host0.sock" --address "$address+$second" >"$tmp/log" 2>&1 &
     daemon=$!
-    ${VT_DAEMON:-"$build/bin/pumiced"} --socket "$tmp/host1.sock" --address "$peer_address" >"$tmp/log.peer" 2>&1 &
+    ${VT_DAEMON:-"$build/bin/pumiced"} --socket "$tmp/host1.sock" --address "$peer_address+$peer_second" >"$tmp/log.peer" 2>&1 &
     peer=$!
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
         ready "$tmp/host0.sock" && ready "$tmp/host1.sock" && break
