@@ -155,9 +155,7 @@ if [ -z "${SANITIZED:-}" ] && have "MPI" mpicc.openmpi mpirun.openmpi && make -s
     program=$(find "$BUILD/tests/mpi" -name p2p -path '*openmpi*' | head -1)
     [ -x "$program" ] || fail "no MPI program"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-    for index in 0 1; do
-        out=$(UCX_TLS=rc_v,self UCX_IB_GID_INDEX=$index timeout 60 "$pumice" run --hosts 2 --ipv6 -- \
-            mpirun.openmpi --mca pml ucx -n 2 "$program" 2>&1) || fail "MPI with GID index $index: $(tail -5 <<<"$out")"
-    done
+    out=$(UCX_TLS=rc_v,self UCX_IB_GID_INDEX=1 timeout 60 "$pumice" run --hosts 2 --ipv6 -- \
+        mpirun.openmpi --mca pml ucx -n 2 "$program" 2>&1) || fail "MPI with GID index 1: $(tail -5 <<<"$out")"
 fi
 exit $((failures > 0))
