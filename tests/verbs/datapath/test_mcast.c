@@ -126,9 +126,10 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     shout(ah, "again");
     ok(heard(&member[1], "again") && vt_quiet(member[0].rcq), "the next message is for the other only");
     struct ibv_wc wc = {.wc_flags = IBV_WC_GRH};
-    ok(ibv_init_ah_from_wc(member[1].ctx, vt_port(), &wc, (struct ibv_grh *)(void *)member[1].buf, &attr) == 0 &&
-           !memcmp(&attr.grh.dgid, &a.gid, 16),
-       "its sender can be answered");
+    /* Other libraries look for the destination of the datagram among the GIDs, where no group is. */
+    ok_pumice(ibv_init_ah_from_wc(member[1].ctx, vt_port(), &wc, (struct ibv_grh *)(void *)member[1].buf, &attr) == 0 &&
+                  !memcmp(&attr.grh.dgid, &a.gid, 16),
+              "its sender can be answered");
     fixed_group();
     ok(vt_fails(ibv_attach_mcast(a.qp, &a.gid, 0), EINVAL), "an address that is no group: EINVAL");
     struct ibv_qp *rc = vt_end_qp(&a, IBV_QPT_RC, NULL, 0);
