@@ -100,18 +100,22 @@ class Runner:
         """If the program ends early, another one goes on behind the case at which it did."""
         start = time.monotonic()
         todo = [n for n in self.odd_names() if f"{group}/odd/{n}" in names]
+        alone = [n for n in todo if fnmatch.fnmatchcase(n, table.ODD_ALONE)]
+        todo = [n for n in todo if n not in alone] + alone
         while todo:
+            some = [n for n in todo if n not in alone] or todo[:1]
             try:
-                outputs, trouble, logs = self.pair(role, ["odd", "-k", ",".join(todo)], six, 60 + 10 * len(todo), ["odd"])
+                outputs, trouble, logs = self.pair(role, ["odd", "-k", ",".join(some)], six, 10 + 2 * len(some), ["odd"])
             except labs.Trouble as e:
                 outputs, trouble, logs = ("", ""), str(e), ""
+            left = len(todo)
             for line in outputs[1].splitlines():
                 field = line.split("\t")
                 if len(field) == 4 and todo and field[0] == todo[0]:
                     now = time.monotonic()
                     self.judge(f"{group}/odd/{todo.pop(0)}", role, field[1] == "same", f"seen:     {field[2]}\nexpected: {field[3]}", now - start)
                     start = now
-            if trouble and todo:
+            if trouble and todo and left - len(todo) < len(some):
                 self.judge(f"{group}/odd/{todo.pop(0)}", role, False, trouble + logs, time.monotonic() - start)
                 start = time.monotonic()
 

@@ -162,3 +162,7 @@ def all_cases():
 # code after the address was found.)
 ODD_IPV6 = ("send-1", "send-0", "send-60001*", "send-inline", "late-receive*", "write-60001*", "write-the-whole-region", "write-unknown-rkey",
             "read-60001*", "read-64", "fetch-add", "psn-wraps*", "retry-peer*", "mtu-*", "srq-send", "uc-*", "ud-*", "multicast*", "window-2-write")
+
+# Odd cases that run last, each by a program of its own. rxe sometimes keeps a queue pair for ever after the peer used a window, and then the
+# call that destroys it does not return. The result was printed before.
+ODD_ALONE = "window-*"
