@@ -112,7 +112,7 @@ fault KARN requester/retry.h 'if (qp->peer->congestion.sampled_at > r->fired_at)
 fault SINGLE requester/window.c 'return r->probes && r->rewound_at == r->fired_at;' 'return r == NULL;' slow
 fault CWND_FLOOR path/congestion.c 'least = CWND_LEAST_PKTS * packet;' 'least = 147456;' slow
 fault CWND_TIMEOUT path/congestion.c 'c->cwnd = min64(CWND_LEAST_PKTS * packet, cfg->peer_window_bytes);' '' slow
-fault PACE path/congestion.h 'if (c->next_at > now)
+fault PACE path/congestion.h 'if (ahead && ahead >= cfg->host_delay_ns)
         return 0;' '' slow
 fault RETRY_COUNT requester/retry.c 'if (r->retries_left == 0)' 'if (r->retries_left <= 1)'
 fault REFILL responder/recv_queue.c 'qp->e->owner.ops->refill && qp_has_rq(qp)' 'false'

@@ -77,15 +77,22 @@ static inline uint64_t congestion_rto(const struct congestion *c)
     return t > 2 * c->srtt ? t : 2 * c->srtt;
 }
 /* Bytes that may leave now, beyond what the window allows. A packet that begins within them may leave as a whole. 0:
- * none before next_at. */
+ * none before congestion_pace_at. Packets may leave up to host_delay_ns before their time: if they waited for each short
+ * pause, a sender on a busy processor would lose its turn there each time. */
 static inline uint64_t congestion_pace(const struct congestion *c, const struct engine_config *cfg, uint64_t now)
 {
     if (c->loss_at == 0 || c->srtt == 0 || congestion_is_free(c, cfg))
         return UINT64_MAX;
-    if (c->next_at > now)
+    uint64_t ahead = c->next_at > now ? c->next_at - now : 0;
+    if (ahead && ahead >= cfg->host_delay_ns)
         return 0;
-    uint64_t bytes = c->cwnd * cfg->host_delay_ns / c->srtt;
+    uint64_t bytes = c->cwnd * (cfg->host_delay_ns - ahead) / c->srtt;
     return bytes ? bytes : 1;
+}
+/* When congestion_pace returned 0: the time to try again. A half of what may leave early can leave then at once. */
+static inline uint64_t congestion_pace_at(const struct congestion *c, const struct engine_config *cfg)
+{
+    return c->next_at - cfg->host_delay_ns / 2;
 }
 /* So many bytes were put into a batch. The pace is faster than the window, by a quarter; in slow start twice as fast.
  * But just after a loss it is slower: packets that will be dropped by the receiver still wait on the path. */

@@ -11,6 +11,7 @@
 #define BACKOFF_MOST 16u
 /* While no round trip is known, the probes of all QPs double the wait of each one, up to so often. */
 #define UNKNOWN_DOUBLED_MOST 2u
+#define SILENT_DELAYS 4u /* hosts may be late several times, one after the other; then the path is not to blame */
 #define PROBES_ALONE 3u /* a QP with so many probes without an answer is alone: the path carries packets of others */
 
 static bool outstanding(const struct requester *r)
@@ -74,13 +75,20 @@ uint64_t req_deadline(const struct qp *qp)
     return d;
 }
 
+/* Is nothing acknowledged for so long that it can't be the delay of a host? */
+static bool path_is_silent(const struct qp *qp, uint64_t now)
+{
+    const struct congestion *c = &qp->peer->congestion;
+    return c->progress_at <= qp->req.timer_at && now - c->progress_at >= SILENT_DELAYS * qp->e->cfg.host_delay_ns;
+}
+
 /* No answer came since timer_at: packets were lost, and perhaps the path is dead or blocked. It is neither if it has
  * carried packets of other QPs since then. Then it is the peer's QP that does not answer, unless it soon does. */
 static void suspect_path(const struct qp *qp, uint64_t now)
 {
     const struct requester *r = &qp->req;
     struct peer_window *p = qp->peer;
-    if (p->congestion.progress_at <= r->timer_at)
+    if (path_is_silent(qp, now))
         congestion_timeout(&p->congestion, &qp->e->cfg, p->users, req_packet_cost(qp), now);
     else if (r->probes < PROBES_ALONE)
         congestion_loss(&p->congestion, &qp->e->cfg, p->users, p->inflight, req_packet_cost(qp), now);

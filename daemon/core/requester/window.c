@@ -141,7 +141,7 @@ static uint32_t fits_path(struct qp *qp, const struct send_wqe *w, uint32_t off,
     struct congestion *c = &p->congestion;
     uint64_t pace = congestion_pace(c, &qp->e->cfg, now), room = peer_window_room(p, c->cwnd);
     if (pace == 0) {
-        wait_until(qp, c->next_at);
+        wait_until(qp, congestion_pace_at(c, &qp->e->cfg));
         return 0;
     }
     if (pace < room && !wqe_is_read(w)) /* a request of a READ leaves as a whole */
