@@ -292,7 +292,9 @@ struct end {
     int posted; /* number of requests handed to the engine */
     int offered; /* receives that the user has posted */
     int rposted; /* of them, number handed to the engine */
-    int ready; /* number of receives there when the last packets arrived */
+    /* An RNR NAK that must still be sent: the number of receives at the moment when the responder decided to send it,
+     * plus 1. 0: none. */
+    int refused;
     int sdone, rdone; /* the next request and the next receive to complete */
     /* With an SRQ: the peer's request whose receive completed last, counted from 1. */
     int rlast;

@@ -41,6 +41,29 @@ static bool icrc_is_right(struct host *h, const struct wirepkt *p)
     return icrc_check(ctx, p->ip_id, p->data, p->len);
 }
 
+/* Records the receives that the engine had when it refused a packet of an end with a receive queue. Its RNR NAK may leave
+ * much later, behind a response that DCQCN holds back, and the user may have posted receives by then. */
+static void note_refusal(struct host *h, uint32_t qpn)
+{
+    struct sim *s = h->sim;
+    for (int i = 0; i < s->sc.nends; i++) {
+        struct end *e = &s->end[i];
+        if (e->host == h->index && e->qpn == qpn) {
+            e->refused = 1 + (e->refill ? e->offered : e->rposted);
+        }
+    }
+}
+
+static void deliver(struct host *h, const struct pkt *k, const struct rx_meta *meta)
+{
+    const struct engine_counters *c = engine_counters(h->e);
+    uint64_t refused = c->send_rnr_err;
+    pool_rx(h, k, meta);
+    if (c->send_rnr_err != refused) {
+        note_refusal(h, k->dest_qpn);
+    }
+}
+
 static void rx_one(struct host *h, struct wirepkt *p)
 {
     struct sim *s = h->sim;
@@ -65,7 +88,7 @@ static void rx_one(struct host *h, struct wirepkt *p)
     memcpy(meta.src_gid, s->host[p->src].cfg.gids[p->v6 ^ (p->stranger == STRANGER_SOURCE)], 16);
     memcpy(meta.dst_gid,
            p->group ? s->dg.group[p->group - 1] : h->cfg.gids[p->v6 ^ (p->stranger == STRANGER_DESTINATION)], 16);
-    pool_rx(h, &k, &meta);
+    deliver(h, &k, &meta);
 }
 
 /* --- packets out ------------------------------------------------------------------------------- */
@@ -149,16 +172,6 @@ static void ship_to(struct host *h, const struct tx_batch *b, uint32_t index, in
     net_send(&s->net, p, s->now);
 }
 
-/* Records the receives that the engine may use for the next packets. */
-static void note_receives(struct host *h)
-{
-    struct sim *s = h->sim;
-    for (int i = 0; i < s->sc.nends; i++) {
-        struct end *e = &s->end[i];
-        e->ready = e->host != h->index ? e->ready : e->refill ? e->offered : e->rposted;
-    }
-}
-
 static void rx_direct(struct host *h, const struct tx_batch *b, uint32_t index, const struct pkt *k)
 {
     struct sim *s = h->sim;
@@ -172,7 +185,7 @@ static void rx_direct(struct host *h, const struct tx_batch *b, uint32_t index, 
     }
     memcpy(meta.src_gid, h->cfg.gids[v6], 16);
     s->totals.packets++;
-    pool_rx(h, k, &meta);
+    deliver(h, k, &meta);
 }
 
 /* Sends to a group: a copy to each other host, and one back to the own engine, as engine.h requires. */
@@ -228,7 +241,6 @@ static uint32_t send_batch(struct host *h, bool hold_acks)
         observe_tx(h, t, b.buf + t->off, &k[i]);
     }
     sim_require(s, at == b.used, "host %d: %zu bytes in the batch, %zu in its packets", h->index, b.used, at);
-    note_receives(h);
     for (uint32_t i = 0; i < n; i++) {
         ship(h, &b, i, &k[i]);
     }
@@ -311,7 +323,6 @@ void host_step(struct host *h)
 {
     struct sim *s = h->sim;
     size_t n = h->ninbox;
-    note_receives(h);
     for (size_t i = 0; i < n; i++) {
         rx_one(h, h->inbox[i]);
     }

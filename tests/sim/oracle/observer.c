@@ -295,7 +295,7 @@ static void check_msn(const struct view *v, uint32_t want)
     require(v, v->p->aeth.msn == (want & PSN_MASK), "MSN %u, not %u", v->p->aeth.msn, want & PSN_MASK);
 }
 
-/* Checks that the receive is really missing. */
+/* Checks that the receive was really missing when the responder refused the packet. */
 static void check_rnr(const struct view *v, uint32_t rel)
 {
     struct end *e = v->e;
@@ -303,7 +303,9 @@ static void check_rnr(const struct view *v, uint32_t rel)
     require(v, index >= 0 && op_takes_recv(e->peer->op[index].opcode), "RNR NAK for what needs no receive");
     int needs = e->peer->op[index].recv;
     /* otherwise pool.c checks it */
-    require(v, !has_rq(e) || needs >= e->ready, "RNR NAK, but receive %d is posted", needs);
+    require(v, !has_rq(e) || e->refused, "RNR NAK, but no packet was refused");
+    require(v, !has_rq(e) || needs >= e->refused - 1, "RNR NAK, but receive %d was posted", needs);
+    e->refused = 0;
     require(v, (v->p->aeth.syndrome & AETH_VALUE_MASK) == e->attr.min_rnr_timer, "RNR timer code");
 }
 
