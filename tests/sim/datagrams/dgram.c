@@ -479,6 +479,17 @@ static void come_back(struct dg_end *e)
     }
 }
 
+bool dgram_can_post(const struct host *h)
+{
+    for (int i = 0; i < h->sim->dg.n; i++) {
+        const struct dg_end *e = &h->sim->dg.end[i];
+        if (e->host == h->index && is_due(e)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int dgram_post(struct host *h)
 {
     struct sim *s = h->sim;

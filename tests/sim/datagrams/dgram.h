@@ -115,6 +115,7 @@ void dgram_build(struct sim *s);
 void dgram_free(struct sim *s);
 void dgram_destroy(struct sim *s);
 int dgram_post(struct host *h); /* posts the requests that are due; returns their number */
+bool dgram_can_post(const struct host *h); /* is a request due, and is there room for it? */
 /* These return true if the argument belongs to an unreliable QP or, for a packet, to none. */
 bool dgram_completion(struct host *h, const struct completion *c);
 bool dgram_observe(struct host *h, const struct tx_pkt *t, const struct pkt *p);

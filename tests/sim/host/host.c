@@ -340,5 +340,6 @@ void host_step(struct host *h)
             }
             h->ninbox = n = 0;
         }
-    } while (posted > 0 || results > 0);
+        /* An unsignaled datagram frees its slot when it is sent, and no completion tells the user. */
+    } while (posted > 0 || results > 0 || dgram_can_post(h));
 }
