@@ -109,7 +109,8 @@ fault FLUSH_LOST requester/retire.c 'complete(qp, req_wqe(r, r->sq.head), status
 fault NAK_TIMER requester/retry.c 'uint64_t d = r->timer_at' 'if (r->rewound_at && r->cause == RETRANS_FAST) return NEVER; uint64_t d = r->timer_at'
 fault PROBE_TIMER requester/retry.h 'r->progress_at = r->timer_at = now;' 'r->progress_at = now;' slow
 fault KARN requester/retry.h 'if (qp->peer->congestion.sampled_at > r->fired_at)' '' slow
-fault SINGLE requester/window.c 'return r->probes && r->rewound_at == r->fired_at;' 'return r == NULL;' slow
+fault SINGLE requester/window.c 'req_is_unanswered(r) ? 1 : ' '' slow
+fault TRUST requester/retry.h 'r->trusted < TRUSTED_MOST && ++r->trusted' 'true' case
 fault CWND_FLOOR path/congestion.c 'least = CWND_LEAST_PKTS * packet;' 'least = 147456;' slow
 fault CWND_TIMEOUT path/congestion.c 'c->cwnd = min64(CWND_LEAST_PKTS * packet, cfg->peer_window_bytes);' '' slow
 fault PACE path/congestion.h 'if (ahead && ahead >= cfg->host_delay_ns)

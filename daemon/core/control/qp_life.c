@@ -244,7 +244,7 @@ void qp_start_requester(struct qp *qp)
     r->fail_status = 0;
     r->retries_left = qp->attr.retry_cnt;
     r->rnr_left = qp->attr.rnr_retry;
-    r->probes = r->backoff = 0;
+    r->probes = r->backoff = r->trusted = 0;
     r->probe_due = false;
     r->rnr_until = r->progress_at = r->timer_at = r->fired_at = r->rewound_at = 0;
     rtt_cancel(r);

@@ -112,6 +112,9 @@ struct requester {
     uint8_t probes; /* tail probes since the last progress */
     uint8_t backoff; /* the next probe waits 2^backoff times as long. Stays until a new round trip is known. */
     bool probe_due; /* send the last packet again */
+    /* While no round trip was known: how often an answer came after the QP had gone back, and the rest of what was in
+     * flight was taken for under way. */
+    uint8_t trusted;
     uint8_t cause; /* enum retrans_cause of the retransmission under way */
     uint64_t rnr_until; /* end of the RNR wait, ns; 0: not waiting */
     uint64_t progress_at; /* last time that the oldest unacknowledged packet changed or was sent (again) */
@@ -135,6 +138,12 @@ struct requester {
 static inline struct send_wqe *req_wqe(const struct requester *r, uint32_t index)
 {
     return queue_at(&r->sq, index);
+}
+/* Has the QP gone back because no answer came, and is there still none? Then it sends one packet and waits. (A loss that
+ * a NAK reports at the same moment is an answer.) */
+static inline bool req_is_unanswered(const struct requester *r)
+{
+    return r->probes && r->rewound_at == r->fired_at && r->cause != RETRANS_FAST;
 }
 /* Do requests wait to be flushed? In ERR and SQE all requests do. */
 static inline bool req_is_flushing(const struct requester *r)

@@ -15,6 +15,10 @@
 
 #include "daemon/core/qp/qp.h"
 
+/* While no round trip is known: this many answers that come after the QP has gone back are taken for answers to the first
+ * transmission. */
+#define TRUSTED_MOST 4u
+
 /* Goes back: the next packet to send is psn, which was sent before. */
 void req_rewind(struct qp *qp, uint32_t psn);
 /* Packets from psn on were lost: sends them again, and reduces the window unless the cause is RNR. */
@@ -25,17 +29,27 @@ void req_lost_by_nak(struct qp *qp, uint64_t now);
 void req_lost_response(struct qp *qp, uint64_t now);
 /* The packets up to sent_psn are still on their way: undoes a req_rewind. */
 void req_resume(struct qp *qp);
-/* una_psn has moved: all retries are left again. True: the QP went back because no answer came in time, but this answer
- * came sooner than a repeated packet can be answered. So the packets were not lost. */
+/* An answer came after the QP had gone back. Is it for the first transmission? It is if it came sooner than a repeated
+ * packet can be answered. While no round trip is known, nothing shows it. On a slow path it is, and each timer that fires
+ * doubles the wait, so timers soon fire no more. If they still fire, the packets were lost. */
+static inline bool retry_was_in_vain(struct requester *r, uint64_t rtt, uint64_t now)
+{
+    if (rtt)
+        return now - r->fired_at < rtt;
+    return r->trusted < TRUSTED_MOST && ++r->trusted;
+}
+/* una_psn has moved: all retries are left again. True: the QP went back because no answer came in time, but its packets
+ * were not lost. */
 static inline bool retry_progress(struct qp *qp, uint64_t now)
 {
     struct requester *r = &qp->req;
-    uint64_t rtt = qp->peer->congestion.rtt_min;
-    bool in_vain = r->probes && r->rewound_at == r->fired_at && (rtt == 0 || now - r->fired_at < rtt);
+    bool in_vain = req_is_unanswered(r) && retry_was_in_vain(r, qp->peer->congestion.rtt_min, now);
     r->retries_left = qp->attr.retry_cnt;
     r->rnr_left = qp->attr.rnr_retry;
     r->probes = 0;
     r->probe_due = false;
+    if (r->una_psn == r->sent_psn)
+        r->trusted = 0;
     r->progress_at = r->timer_at = now;
     if (qp->peer->congestion.sampled_at > r->fired_at)
         r->backoff = 0;

@@ -161,12 +161,6 @@ static uint32_t fits_path(struct qp *qp, const struct send_wqe *w, uint32_t off,
     return 0;
 }
 
-/* Has the QP gone back because nothing was answered? Then it sends one packet and waits. */
-static bool sends_single(const struct requester *r)
-{
-    return r->probes && r->rewound_at == r->fired_at;
-}
-
 /* A request of a READ: all or nothing, because the bounds of a chunk are fixed. A QP with nothing in flight may send it
  * although it is too long for the windows. */
 static uint32_t read_allowed(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want, uint64_t now)
@@ -190,7 +184,7 @@ uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off
 {
     const struct requester *r = &qp->req;
     const struct engine_config *cfg = &qp->e->cfg;
-    uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn), most = sends_single(r) ? 1 : cfg->window_pkts, n;
+    uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn), most = req_is_unanswered(r) ? 1 : cfg->window_pkts, n;
     if (!qp_is_reliable(qp))
         return datagram_flow_allows(qp, w, off, want);
     if (out >= most)

@@ -164,6 +164,17 @@ Test(slow_path, an_early_answer_shows_that_nothing_was_lost)
     cr_expect_eq(info().inflight_bytes, 0);
 }
 
+Test(slow_path, a_nak_at_the_moment_of_the_probe_is_an_answer)
+{
+    post(WR_RDMA_WRITE, 8);
+    flush();
+    fix.now += 1 * MS;
+    engine_expire(fix.e, fix.now);
+    cr_assert_eq(transmit(), 1, "the probe");
+    nak(NAK_PSN_SEQUENCE, 200);
+    cr_expect_eq(flush(), 8);
+}
+
 /* A loss reduces the window once. The next losses in the same round trip have the same cause. */
 Test(slow_path, a_burst_of_losses_counts_once)
 {
