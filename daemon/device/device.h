@@ -62,10 +62,6 @@ TAILQ_HEAD(client_srq_list, client_srq);
  * and on a busy machine the peer's daemon may not run for that long. After stretching, the QP fails after two
  * seconds. */
 #define DEVICE_CROWD_TIMEOUT_NS (4096ull << 16)
-/* How late a daemon and its client may be with a packet because others use the processor. Packets that are due to leave
- * within this time leave together, as one GSO run if possible. Round trips that are longer by this time do not show
- * that packets wait on the path. */
-#define DEVICE_HOST_DELAY_NS 1000000u
 
 /* Bytes of one batch of packets. It has room for four GSO runs of the maximum length (gso.h), each with the first two
  * packets of a message before it. It is small enough to stay in the cache between gathering and sending. */

@@ -56,7 +56,6 @@ static void configure_engine(struct device *d)
     if (s->ack_delay_us >= 0)
         c->ack_delay_ns = (uint64_t)s->ack_delay_us * NS_PER_US;
     c->crowd_timeout_ns = DEVICE_CROWD_TIMEOUT_NS;
-    c->host_delay_ns = DEVICE_HOST_DELAY_NS;
     if (s->min_timeout_us)
         c->min_timeout_ns = (uint64_t)s->min_timeout_us * NS_PER_US;
     if (udp_is_open(&d->udp))

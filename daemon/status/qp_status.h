@@ -7,7 +7,7 @@
  *     sq_posted, rq_posted (requests that the engine has),
  *     sq_ring, rq_ring (requests that the client wrote and the daemon has not read; null: the ring is broken),
  *     sq_max, rq_max, una_psn, next_psn, max_psn, epsn, msn, retries_left, rnr_retries_left, reads_outstanding,
- *     deadline_us (from now; null: no timer), srtt_us and window_bytes (of the destination), inflight_bytes,
+ *     deadline_us (from now; null: no timer), srtt_us, window_bytes, inflight_bytes,
  *     rate (bytes per second; congestion has lowered it; null: no limit), waiting_rate, waiting_rnr, waiting_fence,
  *     waiting_reads, broken, unreachable (texts, or null),
  *     comp_cntrs (handles of completion counters by what they count: { send, recv, read, remote_read, write,
@@ -15,7 +15,6 @@
  *     retry_cnt, rnr_retry, max_rd_atomic (attributes),
  *     waiting_window, waiting_peer (full windows), waiting_drain (SQD), waiting_srqn (null: none),
  *     retransmitting, probes (tail probes since the last progress),
- *     probe_us (wait for the next tail probe; null: not connected), backoff (how often that wait was doubled),
  *     silent_us (how long the oldest unacknowledged packet has been the oldest; null: all are acknowledged),
  *     rnr_us (time until the peer's RNR timer expires; null: it does not run),
  *     timeout_us (of the QP; null: none), failure (the first cause of its error, see error_log.h; null: none) */

@@ -307,12 +307,12 @@ static void explain_windows(struct reasons *r)
             "comes.",
             member_whole(qp, "inflight_bytes"), member_whole(qp, "window_bytes"),
             member_whole(r->s->device, "window_pkts"));
-    long long most = member_whole(r->s->device, "peer_window"), window = member_whole(qp, "window_bytes");
     if (member_true(qp, "waiting_peer"))
         add(r, "peer_window",
-            "The window of its destination %s is full (%lld bytes; at most %lld, the size of its socket buffer). All "
-            "queue pairs that send there share this window. Lost packets and long round trips make it smaller.",
-            member_text(qp, "dgid"), window > 0 ? window : most, most);
+            "The window of its destination %s is full (%lld bytes, the size of its socket buffer). All queue pairs "
+            "that "
+            "send there share this window.",
+            member_text(qp, "dgid"), member_whole(r->s->device, "peer_window"));
     if (member_true(qp, "waiting_reads"))
         add(r, "credit",
             "It has no credit for the next READ or atomic: %lld are outstanding, and max_rd_atomic is %lld.",
