@@ -2,6 +2,7 @@
 /* Windows over layouts that go away in the middle of a transfer: invalidated, deallocated, or with their QP, their
  * region or their memory. The bytes that have arrived stay, the rest is refused, and no byte between the items ever
  * changes. */
+#include <string.h>
 #include <sys/mman.h>
 
 #include "tests/verbs/layout/layouts.h"
@@ -158,12 +159,15 @@ static void test(struct ibv_context *ca, struct ibv_context *cb)
     cut = whole = 0;
     for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         bool right = true;
-        for (unsigned us = 0; us < 8000; us = us ? 3 * us : 100)
+        /* A requester takes two seconds to find out that its peer is gone, so that is tried less often. */
+        unsigned most = ends[i].end == destroy_qp ? 300 : 8000;
+        for (unsigned us = 0; us < most; us = us ? 3 * us : 100)
             right &= run(i, IBV_WR_RDMA_WRITE, us) && run(i, IBV_WR_RDMA_READ, us);
         ok(right, ends[i].what);
     }
     printf("# %u transfers were cut off, %u were not\n", cut, whole);
-    ok(cut > 0, "some of it in the middle of transfers");
+    bool hosts = memcmp(&a.gid, &b.gid, sizeof(a.gid)) != 0; /* within one device, all may be copied at once */
+    ok(cut > 0 || !hosts, "some of it in the middle of transfers");
     need(ibv_dereg_mr(plain_mr) == 0);
     free(plain);
     need(ibv_destroy_qp(a.qp) == 0);
