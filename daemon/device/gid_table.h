@@ -29,8 +29,8 @@ struct gid_entry {
     bool configured; /* never given to another address */
     union addr addr; /* port 0 */
     uint8_t gid[16];
-    /* Of all sockets but the first, which each pass reads. A pass reads this one until hot_until. After that, the loop's
-     * poll has to report data first. */
+    /* Each pass reads the first socket, which does not use these two. A pass reads another socket until hot_until. After
+     * that, the loop's poll has to report data first. */
     ev_io readable;
     uint64_t hot_until;
 };

@@ -38,8 +38,8 @@ struct mem_ops {
     /* Scatters src[0 ... len) to dst[0 ... ndst). The owner may defer the write. The bytes of src stay valid until the
      * end of the receive batch. The owner carries deferred writes out, in order, before it hands on any completion or
      * packet that the engine made after this call. Returns 0, or -1 if the write failed at once. When a deferred write
-     * fails later, the owner tells the engine by engine_mem_fault(qpn). What goes to unmapped memory is dropped, and the owner
-     * tells that by engine_mem_unmapped(qpn). */
+     * fails later, the owner tells the engine by engine_mem_fault(qpn). The owner drops data for
+     * unmapped memory, and reports that by engine_mem_unmapped(qpn). */
     int (*write)(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src, size_t len);
 
     /* Carries out an atomic on the 8 naturally aligned bytes at *where. They are in the host's byte order. The

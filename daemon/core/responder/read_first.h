@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What was posted before is read before: a request that changes memory, or that the user sees, does not overtake an
+/* The responder keeps the order of requests: a request that changes memory, or that the user sees, does not overtake an
  * earlier READ of its QP. (IBA 10.8.3.3 allows it, but NICs read first, and programs count on it.)
  *
  * A READ of READ_SMALL bytes or less is copied when it is executed. A longer one is read when its response is sent,

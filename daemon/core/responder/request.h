@@ -34,8 +34,8 @@ static inline void resp_remote_iter(const struct qp *qp, struct sge_iter *s, uin
     sge_iter_remote(s, &qp->e->keys, pd, qp_window_qpn(qp), key, addr, len, access);
 }
 
-/* Reads memory for a response. What a NIC reads from a page that its user has unmapped is not known here: the peer gets
- * zeros. */
+/* Reads memory for a response. A NIC still has the pages that its user has unmapped. The daemon does not, so the peer
+ * gets zeros. */
 static inline enum copied resp_read(struct qp *qp, struct sge_iter *from, const struct buf *to, unsigned n)
 {
     enum copied result = sge_iter_read(from, &qp->e->mem, to, n);

@@ -345,8 +345,8 @@ static void explain_unmapped(struct reasons *r)
 
     if (n > 0)
         add(r, "unmapped",
-            "%lld copies met memory that its program had unmapped but not deregistered. What was written there was "
-            "dropped, and READs of it returned zeros.",
+            "%lld copies met memory that its program had unmapped but not deregistered. The daemon dropped "
+            "the data for it, and READs of it returned zeros.",
             (long long)n);
 }
 

@@ -28,7 +28,7 @@ static struct comp_cntr *own(struct ibv_comp_cntr *c)
     return (struct comp_cntr *)(void *)c;
 }
 
-/* A later version may have a longer struct. What this library does not know is 0. */
+/* A later version may have a longer struct. This library sets the members to 0 that it does not know. */
 VB_EXPORT int _ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_comp_cntr_caps *caps, size_t size)
 {
     const struct vb_comp_cntr_caps_v65 known = {

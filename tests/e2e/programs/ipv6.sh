@@ -53,7 +53,7 @@ is "packets of IPv4" "$(shark -r "$dir/gso.pcapng" -Y ip | wc -l)" 0
 [ "$(shark -r "$dir/gso.pcapng" -Y 'ipv6.src == fd00::1:2 && ipv6.dst == fd00::1:1' | wc -l)" -ge 300 ] || fail "index 1 was not used"
 [ "$(shark -r "$dir/gso.pcapng" -Y 'ipv6.dst == ff00::/8' | wc -l)" -ge 100 ] || fail "no multicast"
 
-# What the kernel makes of GSO sends, and the real addresses: with a capture on the interface.
+# A capture on the interface shows the packets that the kernel makes of GSO sends, with their real addresses.
 cat >"$dir/wire" <<'EOF'
 dumpcap -q -i lo -B 64 -f "udp port 4791" -w "$dir/wire.pcapng" 2>"$dir/dumpcap" &
 for i in $(seq 50); do [ -s "$dir/wire.pcapng" ] && break; sleep 0.1; done

@@ -74,7 +74,7 @@ static void meet_again(void)
 
 /* --- a case ------------------------------------------------------------------------------------- */
 
-/* What the server saw. */
+/* The server's view of a case: its completions, the state of its QP, its memory, and its events. */
 struct report {
     char receives[MAX_TEXT], state[16], data[64], events[64];
 };

@@ -87,7 +87,7 @@ static void peers_requests(void)
     drop_hole(mr);
 }
 
-/* What Pumice does where a NIC has bytes that the daemon does not know, or no pinned page. */
+/* Pumice's own choices, where a NIC has bytes that the daemon does not know, or no pinned page. */
 static void own_choices(void)
 {
     connect_again();

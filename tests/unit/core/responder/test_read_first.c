@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What was posted before is read before: a READ returns what its memory held before the requests that follow it. */
+/* Tests the order of READs and later requests: a READ returns the contents of its memory before the requests that follow
+ * it. */
 #include "tests/unit/core/one_qp.h"
 
 #include "daemon/core/base/psn.h"
