@@ -33,6 +33,7 @@ static const struct cause {
     [DROP_SOURCE]     = {"bad_source",   "its source address is not that of the queue pair's peer", LOG_LEVEL_WARN},
     [DROP_DESTINATION] = {"bad_destination", "it went to another address of the device than the queue pair's", LOG_LEVEL_WARN},
     [DROP_OPCODE]     = {"bad_opcode",   "its opcode belongs to another service", LOG_LEVEL_WARN},
+    [DROP_PSN]        = {"bad_psn",      "its PSN is farther from the expected one than any window; it may be forged", LOG_LEVEL_WARN},
     [DROP_RESPONSE]   = {"bad_response", "it is a response to no outstanding request", LOG_LEVEL_INFO},
     [DROP_QKEY]       = {"bad_qkey",     "its Q_Key is not the queue pair's", LOG_LEVEL_WARN},
     [DROP_NO_RECV]    = {"no_recv",      "no receive request is posted", LOG_LEVEL_INFO},

@@ -181,6 +181,7 @@ fault XRC_KEPT responder/receive.c 'if (r->message != OP_IS_SEND)
 fault XRC_PD responder/xrc.c 'r->pd = srq->pd;' 'r->pd = r->pd ? r->pd : srq->pd;'
 fault XRC_READ_PD responder/read_first.c 'resp_remote_iter(qp, &from, res->pd, res->rkey, res->va + off' 'resp_remote_iter(qp, &from, qp->resp.pd, res->rkey, res->va + off'
 fault XRC_CQ responder/srq.c 'if (srq->cq)' 'if (false)'
+fault PSN_FAR responder/receive.c 'if (__builtin_expect(!is_plausible(qp, ahead), 0)) {' 'if (false) {'
 fault XRC_ETH requester/burst.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->wr.srqn;'
 fault UC_GAP responder/uc.c 'if (begins || ahead != 0)' 'if (begins)'
 fault UC_SRQ_HELD responder/uc.c 'qp->resp.message = 0;

@@ -371,6 +371,8 @@ struct scenario {
     uint32_t hold_acks; /* per mille of batches in which plain ACKs are held back */
     /* Per mille of packets that a third host, not the QP's peer, also sends in a changed form. */
     uint32_t strangers;
+    /* Per mille of packets that a third host also sends with the peer's address and a PSN that it guessed. */
+    uint32_t forged;
     bool direct_loop; /* packets within a host don't pass the network */
     bool kill_peer; /* the user moves a QP to ERR soon after its peer has failed */
 };
@@ -482,6 +484,8 @@ bool user_idle(const struct end *e); /* it has nothing left to do */
 /* rogue.c: sends packets that resemble the real one. */
 void rogue_stranger(struct host *h,
                     const struct wirepkt *real); /* from an address that is not the peer's; must have no effect */
+/* From the peer's address, of a reliable connection, with a PSN that no window can hold; must have no effect. */
+void rogue_psn(struct host *h, const struct wirepkt *real);
 void rogue_peer(struct host *h, const struct wirepkt *real); /* from the peer's address */
 /* mem.c */
 extern const struct mem_ops host_mem_ops;

@@ -26,6 +26,7 @@ enum drop_cause {
     DROP_SOURCE, /* the source address is not the QP's peer */
     DROP_DESTINATION, /* the destination is another address of the device than the QP's */
     DROP_OPCODE, /* the opcode is of another service, or for the half that an XRC QP does not have */
+    DROP_PSN, /* the PSN is farther from the expected one than any window: the packet is likely forged */
     DROP_RESPONSE, /* a response that matches no outstanding request */
     DROP_QKEY,
     DROP_NO_RECV, /* UC, UD: no receive request is posted */

@@ -396,6 +396,7 @@ struct check {
     X(rx_bad_source, "packets dropped: source address is not the QP's peer")                                           \
     X(rx_bad_destination, "packets dropped: destination address is not the QP's")                                      \
     X(rx_bad_opcode, "packets dropped: opcode of another service")                                                     \
+    X(rx_bad_psn, "requests dropped: PSN farther from the expected one than any window")                               \
     X(rx_bad_response, "responses dropped: no matching request is outstanding")                                        \
     X(rx_bad_qkey, "datagrams dropped: Q_Key")                                                                         \
     X(rx_no_recv, "UC messages and datagrams dropped: no receive request")                                             \

@@ -222,7 +222,7 @@ void qp_start_responder(struct qp *qp)
     r->message = 0;
     r->nak_sent = r->nak_quiet = r->stalled = r->ack_pending = r->comm_est = false;
     r->nak = 0;
-    r->received = r->remaining = 0;
+    r->received = r->remaining = r->longest_read = 0;
     r->tm_rx = (struct tm_rx){0};
     r->ack_deadline = 0;
     if (r->res_tail)

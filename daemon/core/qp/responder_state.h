@@ -41,6 +41,7 @@ struct responder {
     struct list_node taker; /* in srq.takers while rq holds a request of it */
     struct tm_rx tm_rx; /* the message under way, if the SRQ matches tags */
     uint32_t epsn;
+    uint32_t longest_read; /* packets of the longest READ response so far */
     uint32_t msn;
     uint8_t message; /* operation under way: 0, OP_IS_SEND or OP_IS_WRITE */
     bool nak_sent; /* a sequence or RNR NAK was sent for epsn, which has not come since */

@@ -149,6 +149,8 @@ static enum rx_verdict do_read(struct qp *qp, const struct pkt *p)
         resp_read(qp, &from, &(struct buf){.p = res->data, .len = p->reth.length}, 1) != COPIED)
         return V_ACCESS;
     resp_answer_later(qp, res, 0, res->npkts, false);
+    if (res->npkts > r->longest_read)
+        r->longest_read = res->npkts;
     r->epsn = psn_add(r->epsn, res->npkts - 1); /* resp_rx adds the last 1 */
     return V_OK;
 }

@@ -30,6 +30,34 @@ static const struct consequence {
 };
 /* clang-format on */
 
+/* --- plausible PSNs ---------------------------------------------------------------------------- */
+
+/* A third party can forge the peer's address, but has to guess the PSN. A wrong guess ahead of the expected PSN would
+ * look like a gap: the NAK makes the peer send its whole window again. So only a PSN that the peer's window can hold
+ * counts as a gap or as a duplicate.
+ *
+ * The peer may be another stack, whose window the responder does not know. This one is far above those in use. rxe has
+ * at most 128 packets unacknowledged, Pumice 4096 by default. A NIC needs its bandwidth times the round trip: 65536
+ * packets of 4096 bytes at 400 Gb/s are a round trip of 5 ms, and 65536 packets of 256 bytes at 25 Gb/s are the same.
+ * Of random guesses, 1 in 256 still counts as a gap. If a peer has an even larger window, nothing breaks: it repeats
+ * after its timeout what it would have repeated after a NAK. */
+#define PSN_WINDOW 65536u
+
+/* A READ uses one PSN for each packet of its response (IBA 9.7.5.1.1), however long that is. A lost READ leaves a gap
+ * of so many PSNs, and a repeated one starts as far back. The window grows with the READs that the peer really makes. */
+static uint32_t psn_window(const struct qp *qp)
+{
+    uint32_t own = qp->e->cfg.window_pkts > PSN_WINDOW ? qp->e->cfg.window_pkts : PSN_WINDOW;
+    uint64_t all = own + (uint64_t)qp->resp.longest_read * qp->attr.max_dest_rd_atomic;
+    return all < PSN_MASK / 2 ? (uint32_t)all : PSN_MASK / 2;
+}
+
+static bool is_plausible(const struct qp *qp, int32_t ahead)
+{
+    uint32_t distance = (uint32_t)(ahead < 0 ? -ahead : ahead);
+    return distance <= PSN_WINDOW || distance <= psn_window(qp);
+}
+
 /* --- duplicates ------------------------------------------------------------------------------- */
 
 /* A repeated READ may ask for a later part of the first one (IBA 9.7.5.1.7). */
@@ -146,7 +174,10 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
 void resp_rx(struct qp *qp, const struct pkt *p, uint64_t now)
 {
     int32_t ahead = psn_diff(p->psn, qp->resp.epsn);
-    if (ahead > 0) {
+    if (__builtin_expect(!is_plausible(qp, ahead), 0)) {
+        COUNT(qp, rx_bad_psn);
+        report_drop_qp(qp, DROP_PSN, p);
+    } else if (ahead > 0) {
         out_of_sequence(qp, p);
     } else if (ahead < 0) {
         duplicate(qp, p);

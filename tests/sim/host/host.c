@@ -166,6 +166,11 @@ static void ship_to(struct host *h, const struct tx_batch *b, uint32_t index, in
     if (!p->loop && closed && prng_chance(&s->rng, s->sc.strangers)) {
         rogue_stranger(h, p);
     }
+    uint8_t service = p->data[0] & OP_SERVICE_MASK;
+    if (!p->loop && (service == OP_SERVICE_RC || service == OP_SERVICE_XRC) && s->sc.forged &&
+        prng_chance(&s->rng, s->sc.forged)) {
+        rogue_psn(h, p);
+    }
     if (is_rogue(h, t->src_qpn) && prng_chance(&s->rng, s->sc.rogues)) {
         rogue_peer(h, p);
     }

@@ -35,11 +35,12 @@ uint64_t evq_next(const struct evq *q); /* time of the earliest event; UINT64_MA
 
 /* --- packets ----------------------------------------------------------------------------------- */
 
-/* Which address of a forged packet is not that of the connection, but the host's other one. */
+/* What a third party that forged the packet did not know. */
 enum stranger {
-    STRANGER_NONE,
-    STRANGER_SOURCE,
-    STRANGER_DESTINATION,
+    STRANGER_NONE, /* the packet is not forged */
+    STRANGER_SOURCE, /* the source address: it is the host's other one */
+    STRANGER_DESTINATION, /* the destination address: it is the host's other one */
+    STRANGER_PSN, /* the PSN: it is far from those that are in use */
 };
 
 struct wirepkt {

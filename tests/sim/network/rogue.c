@@ -23,6 +23,26 @@ void rogue_stranger(struct host *h, const struct wirepkt *real)
     net_send(&s->net, p, s->now);
 }
 
+/* Packets that a window or the READs of an exchange can hold. A real PSN plus a number of at least this size is not
+ * plausible in any direction. */
+#define FAR_PSN (1u << 21)
+
+void rogue_psn(struct host *h, const struct wirepkt *real)
+{
+    struct sim *s = h->sim;
+    struct wirepkt *p = net_alloc(real->len);
+    memcpy(p, real, sizeof *p + real->len);
+    p->stranger = STRANGER_PSN;
+    uint32_t psn = (uint32_t)p->data[9] << 16 | (uint32_t)p->data[10] << 8 | p->data[11];
+    psn += (uint32_t)prng_range(&s->rng, FAR_PSN, (1u << 24) - FAR_PSN);
+    p->data[9] = (uint8_t)(psn >> 16);
+    p->data[10] = (uint8_t)(psn >> 8);
+    p->data[11] = (uint8_t)psn;
+    icrc_store(p->data + p->len - ICRC_LEN,
+               icrc_compute(&h->icrc[p->dst][p->v6], p->ip_id, p->data, p->len - ICRC_LEN));
+    net_send(&s->net, p, s->now);
+}
+
 /* Changes one field of the packet to a value that a hostile or broken peer might write. */
 static void spoil(struct sim *s, struct wirepkt *p)
 {

@@ -96,6 +96,14 @@ const struct sim_case sim_cases[] = {
      .net = {.delay_ns = 10 * US, .dup = 300, .reorder = 300, .reorder_ns = 5 * MS},
      .op[0] = {{WR_SEND, SIGNALED, 300}, {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}, {WR_RDMA_READ, SIGNALED, 600}}},
 
+    {.name = "forged-psn", .about = "a third host sends each packet with the peer's address and a PSN that no window can hold: nothing is sent again",
+     .repeat = 8, .forged = 1000, .op[0] = {{WR_SEND, SIGNALED, 2000}, {WR_RDMA_READ, SIGNALED, 2000}, {WR_RDMA_WRITE, SIGNALED, 2000},
+     {WR_ATOMIC_FETCH_AND_ADD, SIGNALED, 8}}, .op[1] = {{WR_SEND, SIGNALED, 3000}},
+     .count = {COUNT(send_seq_err, 0, 0), COUNT(fast_retrans, 0, 0), COUNT(duplicate_request, 0, 0), COUNT(rx_bad_psn, 100, ANY)}},
+    {.name = "forged-psn-loss", .about = "the same, and each packet is lost in turn: the NAK for a real gap still comes", .sweep = SWEEP_ONE,
+     .forged = 500, .psn = 0xfffffc, .op[0] = {{WR_SEND, SIGNALED, 1500}, {WR_RDMA_READ, SIGNALED, 900}, {WR_SEND, SIGNALED, 700}},
+     .count = {COUNT(send_seq_err, 0, 0)}},
+
     /* --- receiver not ready ------------------------------------------------------------------------ */
     {.name = "rnr-then-success", .about = "the receive comes after 3 ms; the timer is 0.64 ms",
      .op[0] = {{WR_SEND, SIGNALED, 700}, {WR_SEND, SIGNALED, 10}}, .recv_at = 3 * MS, .done_least = 3 * MS, .done_most = 4 * MS,
@@ -376,6 +384,7 @@ void case_setup(struct sim *s, const struct sim_case *c, uint64_t mask)
     s->sc.name = c->name;
     s->sc.mtu_code = c->mtu_code ? c->mtu_code : 1;
     s->sc.defer = c->defer;
+    s->sc.forged = c->forged;
     s->sc.poll_ns = c->poll_ns;
     s->sc.poll_max = c->poll_max ? c->poll_max : 100;
     setup_net(s, c, mask);

@@ -50,6 +50,7 @@ struct sim_case {
     uint32_t window_pkts, peer_window, completion_slots, poll_max; /* 0: default */
     uint64_t crowd_timeout, poll_ns; /* 0: default */
     bool ecn; /* both ends */
+    uint32_t forged; /* per mille of packets that are also sent with a PSN far away */
     bool defer, loopback, refill, may_exhaust;
     /* srq: end 1 takes its receives from an SRQ. xrc: end 1 is an XRC target of end 0, with such an SRQ. */
     bool srq, xrc;

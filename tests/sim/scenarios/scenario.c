@@ -375,6 +375,7 @@ void scenario_draw(struct sim *s)
     s->sc.limit_ns = (kind == KIND_ROGUE ? 200ull : kind == KIND_HEAVY || kind == KIND_DEAD ? 20ull : 2ull) * S_NS;
     s->sc.hold_acks = (uint32_t)prng_pick(r, 0, 300, 900);
     s->sc.strangers = (uint32_t)prng_pick(r, 0, 0, 50, 300);
+    s->sc.forged = (uint32_t)prng_pick(r, 0, 0, 0, 200);
     s->sc.direct_loop = prng_chance(r, 500);
     s->sc.kill_peer = prng_chance(r, 500);
     if (kind == KIND_FLOOD && s->sc.poll_max == 1) {

@@ -128,6 +128,10 @@ Test(requester, drops_answers_that_make_no_sense)
     cr_assert_eq(transmit(), 1);
     const struct pkt cases[] = {
         {.opcode = OP_ACK, .psn = 201, .aeth = {.syndrome = AETH_ACK}}, /* PSN 201 was not sent */
+        {.opcode = OP_ACK, .psn = 201, .aeth = {.syndrome = NAK_PSN_SEQUENCE}},
+        {.opcode = OP_ACK, .psn = 200 + 0x400000, .aeth = {.syndrome = NAK_PSN_SEQUENCE}},
+        {.opcode = OP_ACK, .psn = 200 + 0x400000, .aeth = {.syndrome = NAK_REMOTE_ACCESS}},
+        {.opcode = OP_ACK, .psn = 200 + 0x400000, .aeth = {.syndrome = AETH_RNR}},
         {.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = AETH_RESERVED}},
         {.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = 0x80}},
         {.opcode = OP_ACK, .psn = 200, .aeth = {.syndrome = NAK_INVALID_RD}},
@@ -140,7 +144,9 @@ Test(requester, drops_answers_that_make_no_sense)
     cr_expect_eq(engine_counters(fix.e)->rx_bad_response, n);
     cr_expect_null(engine_peek_completion(fix.e));
     ack(199);
-    cr_expect_eq(engine_counters(fix.e)->old_acks, 1);
+    nak(NAK_PSN_SEQUENCE, 200 - 0x400000);
+    cr_expect_eq(engine_counters(fix.e)->old_acks, 2);
+    cr_expect_eq(transmit(), 0, "nothing is sent again");
     ack(200);
     cr_expect_eq(take_status(), WC_SUCCESS);
 }

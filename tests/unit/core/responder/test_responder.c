@@ -223,6 +223,43 @@ Test(responder, drops_packets_of_other_services_and_partitions)
     cr_expect_eq(engine_counters(fix.e)->rx_bad_opcode, 1);
 }
 
+/* --- plausible PSNs ---------------------------------------------------------------------------- */
+
+#define PSN_WINDOW 65536u
+
+Test(responder, a_psn_that_no_window_can_hold_has_no_effect)
+{
+    const uint32_t far[] = {PSN_WINDOW + 1, PSN_WINDOW * 2, 1u << 22, 1u << 23};
+    for (unsigned i = 0; i < 4; i++) {
+        arrive(empty_write(100 + far[i]));
+        arrive(empty_write(100 - far[i]));
+    }
+    cr_expect_eq(transmit(), 0, "no NAK, and no ACK for a duplicate");
+    cr_expect_eq(engine_counters(fix.e)->rx_bad_psn, 8);
+    cr_expect_eq(engine_counters(fix.e)->out_of_seq_request, 0);
+    cr_expect_eq(engine_counters(fix.e)->max_rcvd_window, 0);
+    arrive(empty_write(100 - PSN_WINDOW));
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 99);
+    arrive(empty_write(100 + PSN_WINDOW));
+    expect_only(NAK_PSN_SEQUENCE, 100);
+    arrive(empty_write(100));
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 100);
+    cr_expect_eq(engine_counters(fix.e)->rx_bad_psn, 8);
+}
+
+/* The QP has max_dest_rd_atomic 2. A lost READ leaves a gap of as many PSNs as its response has packets. */
+Test(responder, the_window_of_psns_grows_with_the_peers_reads)
+{
+    const uint32_t packets = FIX_MEM / 256;
+    arrive((struct pkt){.opcode = OP_READ_REQUEST, .psn = 100, .reth = {FIX_VA, key, FIX_MEM}});
+    cr_assert_eq(transmit(), packets);
+    arrive(empty_write(100 + packets + PSN_WINDOW + 2 * packets + 1));
+    cr_expect_eq(transmit(), 0);
+    cr_expect_eq(engine_counters(fix.e)->rx_bad_psn, 1);
+    arrive(empty_write(100 + packets + PSN_WINDOW + 2 * packets));
+    expect_only(NAK_PSN_SEQUENCE, 100 + packets);
+}
+
 /* --- READs and atomics ------------------------------------------------------------------------- */
 
 Test(responder, own_requests_are_sent_between_responses)
