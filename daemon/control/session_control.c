@@ -27,6 +27,18 @@
 
 /* --- the connection ---------------------------------------------------------------------------- */
 
+/* The kernel refuses to watch a descriptor of the session (no memory, or /proc/sys/fs/epoll/max_user_watches). Nothing
+ * would serve the client then, so the session ends, and the client sees it. */
+static bool ended_by_error(struct session *s, int revents)
+{
+    if (!(revents & EV_ERROR))
+        return false;
+    log_warn("session %u (%s, pid %d) ends: the kernel can't watch its descriptors", s->number, s->comm,
+             (int)s->cred.pid);
+    session_close(s);
+    return true;
+}
+
 static void on_request(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct session *s = w->data;
@@ -34,7 +46,8 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
     struct control_reply rp;
 
     (void)loop;
-    (void)revents;
+    if (ended_by_error(s, revents))
+        return;
     int rc = control_recv(s->sock, &rq);
     if (rc == 0)
         return;
@@ -50,8 +63,8 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
 static void on_death(struct ev_loop *loop, ev_io *w, int revents)
 {
     (void)loop;
-    (void)revents;
-    session_close(w->data);
+    if (!ended_by_error(w->data, revents))
+        session_close(w->data);
 }
 
 static void on_doorbell(struct ev_loop *loop, ev_io *w, int revents)
@@ -59,7 +72,8 @@ static void on_doorbell(struct ev_loop *loop, ev_io *w, int revents)
     uint64_t n;
 
     (void)loop;
-    (void)revents;
+    if (ended_by_error(w->data, revents))
+        return;
     if (read(w->fd, &n, sizeof(n)) < 0) {
         /* The doorbell only wakes the loop. */
     }

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/event_loop.h"
 #include "daemon/base/log.h"
 #include "daemon/net/netlink.h"
 
@@ -15,8 +16,7 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct gid_entry *e = w->data;
 
-    (void)loop;
-    (void)revents;
+    event_loop_rewatch(loop, w, revents);
     e->hot_until = clock_ns() + GID_HOT_NS; /* the next pass receives from the socket */
     udp_drain_errors(&e->device->udp, w->fd);
 }

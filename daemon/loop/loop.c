@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/event_loop.h"
 #include "daemon/base/log.h"
 #include "daemon/loop/pass.h"
 #include "daemon/loop/port_change.h"
@@ -33,13 +34,13 @@ static void on_udp(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct device *d = w->data;
 
-    (void)loop;
-    (void)revents;
+    event_loop_rewatch(loop, w, revents);
     /* The next pass receives the datagrams. epoll also reports the socket as readable if only its error queue holds
      * something, and no other code empties that queue. */
     udp_drain_errors(&d->udp, w->fd);
 }
 
+/* If the kernel refuses to watch the socket, the pass after this sleep sends again, and begins the next watch. */
 static void on_nothing(struct ev_loop *loop, ev_io *w, int revents)
 {
     (void)loop;
@@ -51,8 +52,7 @@ static void on_timer(struct ev_loop *loop, ev_io *w, int revents)
 {
     uint64_t n;
 
-    (void)loop;
-    (void)revents;
+    event_loop_rewatch(loop, w, revents);
     if (read(w->fd, &n, sizeof(n)) < 0) {
         /* The timer was disarmed meanwhile. */
     }
@@ -62,8 +62,7 @@ static void on_port(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct device *d = w->data;
 
-    (void)loop;
-    (void)revents;
+    event_loop_rewatch(loop, w, revents);
     if (netlink_watch_read(w->fd, d->netdev.index))
         port_change(d);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/event_loop.h"
 #include "daemon/base/log.h"
 #include "daemon/control/session_control.h"
 #include "daemon/loop/device_setup.h"
@@ -208,10 +209,9 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
     int rc = control_recv(c->sock, &rq);
 
     (void)loop;
-    (void)revents;
-    if (rc == 0)
+    if (rc == 0 && !(revents & EV_ERROR))
         return;
-    if (rc < 0) {
+    if (rc <= 0) {
         drop(c);
         return;
     }
@@ -322,6 +322,7 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
     snprintf(sv->devices.fault, sizeof(sv->devices.fault), "%s", s->fault);
     sv->devices.seed = s->seed;
     TAILQ_INIT(&sv->connections);
+    event_loop_guard();
     json_object_seed(0); /* must precede the threads that use it */
     /* Not epoll: epoll watches a socket until it is closed. So this loop would wake once more for a socket that
      * already belongs to its device, and touch it. */

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "daemon/base/event_loop.h"
 #include "pumice/abi.h"
 
 _Static_assert(sizeof(struct event_record) == sizeof(struct pm_async_event), "record");
@@ -18,7 +19,8 @@ _Static_assert(sizeof(struct event_record) == sizeof(struct pm_comp_event), "rec
 #define UNREAD_MAX (1 << 20) /* bytes in a pipe: the default limit up to which a client can enlarge it */
 
 /* Writes records. Returns how many are done: they were written, or dropped because there is no reader. The pipe has no
- * room for the others. A write of up to PIPE_BUF bytes writes all bytes or none. */
+ * room for the others, or the kernel has no memory for them now. A write of up to PIPE_BUF bytes writes all bytes or
+ * none. */
 static unsigned put(const struct event_pipe *p, const struct event_record *r, unsigned n)
 {
     const unsigned most = PIPE_BUF / sizeof(*r);
@@ -26,7 +28,7 @@ static unsigned put(const struct event_pipe *p, const struct event_record *r, un
     for (unsigned done = 0, part; done < n; done += part) {
         part = n - done < most ? n - done : most;
         if (write(p->write_fd, r + done, part * sizeof(*r)) != (ssize_t)(part * sizeof(*r)))
-            return errno == EAGAIN || errno == EINTR ? done : n;
+            return errno == EPIPE ? n : done;
     }
     return n;
 }
@@ -36,7 +38,7 @@ static void on_writable(struct ev_loop *loop, ev_io *w, int revents)
     struct event_pipe *p = w->data;
     unsigned done = put(p, p->waiting, p->n);
 
-    (void)revents;
+    event_loop_rewatch(loop, w, revents);
     p->n -= done;
     memmove(p->waiting, p->waiting + done, p->n * sizeof(p->waiting[0]));
     if (p->n == 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/base/event_loop.h"
 #include "daemon/device/device.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
@@ -15,8 +16,7 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct mcast_socket *m = w->data;
 
-    (void)loop;
-    (void)revents;
+    event_loop_rewatch(loop, w, revents);
     m->hot_until = clock_ns() + MCAST_GROUP_HOT_NS; /* the next pass receives from the socket */
 }
 
