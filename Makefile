@@ -194,6 +194,16 @@ $(ODD): $(call obj,$(wildcard tests/rxe/odd/*.c))
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
 
+# The test that makes the daemon's calls fail: a library for the daemon, and the program beside it.
+FAILING := $(BUILD)/tests/failing/libfailing.so $(BUILD)/tests/failing/each_call
+$(call obj,tests/failing/preload.c): CFLAGS += -fPIC
+$(BUILD)/tests/failing/libfailing.so: $(call obj,tests/failing/preload.c)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -o $@ $^
+$(BUILD)/tests/failing/each_call: $(call obj,$(addprefix tests/failing/,each_call.c life.c daemon_state.c))
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -libverbs
+
 # Examples, and the programs of the soak test: one file each, also linked with the system's library.
 EXAMPLE_BIN := $(patsubst examples/%.c,$(BUILD)/examples/%,$(wildcard examples/*.c))
 SOAK_BIN := $(patsubst tests/soak/%.c,$(BUILD)/tests/soak/%,$(wildcard tests/soak/*.c))
@@ -273,7 +283,7 @@ demo: deps
 	@PUMICE=$(PUMICE) examples/demo.sh
 
 .PHONY: tests
-tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(ODD)
+tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(ODD) $(FAILING)
 
 .PHONY: test test-unit test-sim test-verbs test-e2e
 test: deps-test deps-mpi
@@ -300,7 +310,7 @@ endif
 .PHONY: conformance-programs
 conformance-programs: $(CONFORMANCE_BIN)
 test-e2e: deps-test deps-mpi
-	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(ODD)
+	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(ODD) $(FAILING)
 	$(RUN) e2e
 
 # Tests the Debian package under a real systemd, in a container. Needs root.
@@ -315,6 +325,13 @@ test-systemd: deb
 test-rxe: deps-rxe
 	$(SUBMAKE) all $(ENDURANCE) $(ODD)
 	@BUILD=$(BUILD) tests/rxe/run.py $(RXE_ARGS)
+
+# Each system call and each allocation of a daemon fails in turn, alone and with the next ones, while a session lives.
+# `make test` does it for a selection. FAILING_ARGS: options and kinds of tests/failing/each_call.c.
+.PHONY: test-failing
+test-failing: deps-test
+	$(SUBMAKE) all $(FAILING)
+	@BUILD=$(BUILD) tests/failing/run.sh $(FAILING_ARGS)
 
 # Captures all programs of the verbs suite, with both paths inside a device. `make test` checks most of these captures.
 .PHONY: test-captured
@@ -531,6 +548,7 @@ help:
 	@echo 'make test           every test (some ten minutes); in parts: test-unit test-sim test-verbs test-e2e'
 	@echo 'make test-verbs DEVICE=NAME  the verbs tests on any RDMA device of this machine (PEER: a second one; docs/conformance.md)'
 	@echo 'make test-captured  captures of all programs of the verbs suite, judged by the linter and by tshark (some minutes)'
+	@echo 'make test-failing   each call of the daemon fails in turn (a minute or two)'
 	@echo 'make test-systemd   the Debian package under a real systemd, in a container (as root; the first time some minutes)'
 	@echo 'make test-rdma-core  the library with other releases of rdma-core; RDMA_CORE=DIR: also the examples and tests of that source tree'
 	@echo 'make test-rxe       beside the soft-RoCE of a Linux kernel in a virtual machine (some twenty minutes; RXE_ARGS: tests/rxe/run.py --help)'

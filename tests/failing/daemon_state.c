@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "tests/failing/daemon_state.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "pumice/abi.h"
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    struct timeval limit = {.tv_sec = 5};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
+        connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Returns the document that the daemon sends; the caller releases it. NULL: none came. */
+static json_t *ask_status(const char *path)
+{
+    struct pm_request rq = {.op = PM_OP_STATUS};
+    struct pm_reply head;
+    struct iovec iov = {&head, sizeof(head)};
+    _Alignas(struct cmsghdr) char ctl[CMSG_SPACE(sizeof(int))];
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = ctl, .msg_controllen = sizeof(ctl)};
+    int sock = connect_to(path), fd = -1;
+    json_t *o = NULL;
+
+    if (sock < 0)
+        return NULL;
+    if (send(sock, &rq, sizeof(rq), MSG_NOSIGNAL) == sizeof(rq) && recvmsg(sock, &m, MSG_CMSG_CLOEXEC) > 0 &&
+        head.status == 0 && CMSG_FIRSTHDR(&m)) {
+        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
+        o = json_loadfd(fd, 0, NULL);
+        close(fd);
+    }
+    close(sock);
+    return o;
+}
+
+static unsigned count_objects(const json_t *status)
+{
+    static const char *const lists[] = {"sessions",   "qps", "srqs", "xrcds", "cqs",
+                                        "comp_cntrs", "mrs", "mws",  "groups"};
+    unsigned n = 0;
+    const json_t *d;
+    size_t i;
+
+    json_array_foreach (json_object_get(status, "devices"), i, d) {
+        for (unsigned k = 0; k < sizeof(lists) / sizeof(lists[0]); k++)
+            n += (unsigned)json_array_size(json_object_get(d, lists[k]));
+    }
+    return n;
+}
+
+static unsigned count_files(pid_t pid)
+{
+    char path[64];
+    unsigned n = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    DIR *d = opendir(path);
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static unsigned count_lines(pid_t pid)
+{
+    char path[64];
+    unsigned n = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    FILE *f = fopen(path, "re");
+    for (int c; f && (c = getc(f)) != EOF;)
+        n += c == '\n';
+    if (f)
+        fclose(f);
+    return n;
+}
+
+bool daemon_state_read(const char *socket, pid_t pid, struct daemon_state *out)
+{
+    json_t *status = ask_status(socket);
+
+    if (!status)
+        return false;
+    out->objects = count_objects(status);
+    json_decref(status);
+    out->descriptors = count_files(pid);
+    out->mappings = count_lines(pid);
+    return true;
+}
