@@ -185,6 +185,19 @@ static int set_cpus(const struct option_def *o, struct settings *s, const char *
     return 0;
 }
 
+static int set_quota(const struct option_def *o, struct settings *s, const char *value, char *why)
+{
+    struct quota_limits limits;
+
+    if (quota_limits_parse(value, &limits) != 0)
+        return error_invalid_value(why, o->name, value,
+                                   "KIND=LIMIT[,KIND=LIMIT...], such as qps=1000,bytes=2G,mrs=none; kinds: all, "
+                                   "sessions, connections, pds, qps, cqs, srqs, mrs, mws, channels, xrcds, groups, "
+                                   "mappings, descriptors, bytes; limits: a number (K, M, G), auto or none");
+    s->quota = limits;
+    return 0;
+}
+
 static int set_log_level(const struct option_def *o, struct settings *s, const char *value, char *why)
 {
     struct log_levels levels;
@@ -248,6 +261,12 @@ const struct option_def options[] = {
      .help = "Control socket"},
     {"group", "NAME", 1, FILE_, set_text, MEMBER(group),
      .help = "Let the members of a group use the daemon, too"},
+    {"quota", "KIND=LIMIT[,KIND=LIMIT...]", 1, RELOAD, set_quota, MEMBER(quota),
+     .help = "What each user may have at most, except for root and the user of the daemon, such as qps=1000,bytes=2G "
+             "(all=auto: a share that leaves room for others)"},
+    {"handshake-timeout", "SECONDS", 1, RELOAD, set_number, MEMBER(handshake_s),
+     .help = "Close connections that ask for nothing and open no device in this time (30)",
+     .unit = "a number of seconds", .min = 1, .max = 86400},
 
     {"device", "NAME=ADDRESS", 2, OPTION_DEVICE, set_device, MEMBERS(device, devices),
      .help = "A device on an address of this host; up to 16"},

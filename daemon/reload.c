@@ -25,6 +25,7 @@ void reload_apply(struct server *sv, const struct settings *fresh, char others[E
     }
     log_set_levels(&current->log_levels);
     log_set_json(current->log_json);
+    quota_set_limits(&sv->quota, &current->quota);
     /* Faults that `pumice fault` has set stay if the configuration says the same as before. The specification was
      * checked when it was read, so this can't fail. */
     if (new_faults)

@@ -25,6 +25,7 @@
 #include "daemon/objects/qp/xrc_target.h"
 #include "daemon/objects/srq/srq_control.h"
 #include "daemon/objects/xrcd.h"
+#include "daemon/session/charge.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 #include "pumice/abi_capture.h"
@@ -166,6 +167,36 @@ static const struct {
 };
 /* clang-format on */
 
+/* The operations that make an object. control_dispatch charges the user of the session for it. The function that frees
+ * the object releases the charge. */
+static const struct {
+    uint32_t op;
+    enum quota_kind kind;
+} makes[] = {
+    {PM_OP_ALLOC_PD, QUOTA_PDS},  {PM_OP_REG_MR, QUOTA_MRS},
+    {PM_OP_ALLOC_MW, QUOTA_MWS},  {PM_OP_CREATE_CHANNEL, QUOTA_CHANNELS},
+    {PM_OP_CREATE_CQ, QUOTA_CQS}, {PM_OP_CREATE_SRQ, QUOTA_SRQS},
+    {PM_OP_CREATE_QP, QUOTA_QPS}, {PM_OP_OPEN_XRCD, QUOTA_XRCDS},
+};
+
+/* Calls the handler of an operation. */
+static int call(struct session *s, const struct control_request *rq, struct control_reply *rp)
+{
+    unsigned i = 0;
+
+    while (i < sizeof(makes) / sizeof(makes[0]) && makes[i].op != rq->op)
+        i++;
+    if (i == sizeof(makes) / sizeof(makes[0]))
+        return ops[rq->op].fn(s, rq->payload, rp);
+    int rc = charge_object(&s->owner, makes[i].kind, rp);
+    if (rc)
+        return rc;
+    rc = ops[rq->op].fn(s, rq->payload, rp);
+    if (rc)
+        quota_release(&s->owner, makes[i].kind);
+    return rc;
+}
+
 static int carry_out(struct session *s, const struct control_request *rq, struct control_reply *rp)
 {
     if (rq->op >= PM_OP_MAX_ || !ops[rq->op].name)
@@ -176,7 +207,7 @@ static int carry_out(struct session *s, const struct control_request *rq, struct
         return control_fail(rp, -EINVAL, "%s takes %u bytes, not %u", ops[rq->op].name, ops[rq->op].len, rq->len);
     if (ops[rq->op].settle)
         ops[rq->op].settle(s, rq->payload);
-    return ops[rq->op].fn(s, rq->payload, rp);
+    return call(s, rq, rp);
 }
 
 void control_dispatch(struct session *s, struct control_request *rq, struct control_reply *rp)

@@ -152,14 +152,16 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
                  struct control_reply *rp, struct session **out)
 {
     struct session *s = NULL;
-    int rc = session_create(d, sock, cred, rq, mem_fd, &s);
+
+    rp->len = 0;
+    int rc = session_create(d, sock, cred, rq, mem_fd, rp, &s);
     int doorbell = rc ? -1 : fcntl(s->doorbell_fd, F_DUPFD_CLOEXEC, 0);
 
     if (rc || doorbell < 0) {
         rc = rc ? rc : -errno;
         if (s)
             session_destroy(s);
-        return rp->status = control_fail(rp, rc, "the daemon can't take another client: %s", strerror(-rc));
+        return rp->status = control_explain(rp, rc, "the daemon can't take another client: %s", strerror(-rc));
     }
     TAILQ_INSERT_TAIL(&d->sessions, s, link);
     d->num_sessions++;

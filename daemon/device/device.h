@@ -43,6 +43,7 @@
 #define DEVICE_MAX_MSG (1u << 31)
 #define DEVICE_MAX_RD_ATOMIC ENGINE_MAX_RD_ATOMIC
 
+struct quota;
 struct session;
 struct cq;
 struct client_qp;
@@ -69,6 +70,7 @@ TAILQ_HEAD(client_srq_list, client_srq);
 
 struct device {
     const struct settings *settings;
+    struct quota *quota; /* of the users; NULL: nothing is counted (tests) */
     unsigned index; /* in the settings, and in pm_list_rep */
     char name[PM_NAME_MAX];
     const char *control_path; /* of the control socket, beside which the files of sysfs are; NULL: there are none */

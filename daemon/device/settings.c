@@ -14,6 +14,8 @@ void settings_init(struct settings *s)
     s->ack_delay_us = -1;
     s->cnp_dscp = -1;
     s->idle_us = 100;
+    s->handshake_s = 30;
+    quota_limits_parse("", &s->quota);
     s->path_check_tries = 40;
     s->rcvbuf = 4u << 20;
     s->ready_fd = -1;

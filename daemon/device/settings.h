@@ -12,6 +12,7 @@
 
 #include "daemon/base/error_text.h"
 #include "daemon/base/log.h"
+#include "daemon/base/quota.h"
 #include "daemon/client_mem/client_mem.h"
 #include "daemon/core/tm/tag_list.h"
 #include "daemon/net/address.h"
@@ -37,6 +38,8 @@ struct device_address {
 struct settings {
     char socket[108]; /* path of the control socket; empty: the default */
     char group[64]; /* members may use the socket; empty: only the user of the daemon */
+    struct quota_limits quota; /* what each user may have */
+    uint32_t handshake_s; /* time that a connection may be silent before it opens a device */
     struct device_address device[PM_DEVICES_MAX];
     unsigned devices; /* 0 until settings_finish: pumice0 on the default address */
     bool devices_from_file; /* devices on the command line replace them */

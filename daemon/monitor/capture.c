@@ -39,7 +39,7 @@ struct capture *capture_create(struct device *d, const struct pm_capture_req *rq
         return NULL;
     }
     c = calloc(1, sizeof(*c));
-    rc = c ? segment_create(&c->segment, "pumice-capture", PM_CAPTURE_RING + rq->ring_bytes) : -ENOMEM;
+    rc = c ? segment_create(&c->segment, NULL, "pumice-capture", PM_CAPTURE_RING + rq->ring_bytes, NULL) : -ENOMEM;
     if (rc) {
         free(c);
         rp->status = control_fail(rp, rc, "the daemon cannot allocate the capture's buffer: %s", strerror(-rc));

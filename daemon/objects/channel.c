@@ -38,6 +38,7 @@ void channel_free(struct channel *ch)
 {
     handles_remove(&ch->session->channels, ch->handle);
     event_pipe_fini(&ch->pipe);
+    quota_release(&ch->session->owner, QUOTA_CHANNELS);
     free(ch);
 }
 

@@ -85,12 +85,12 @@ int cq_create(struct session *s, const void *rq, struct control_reply *rp)
     cq->slots = ring_slots(r->cqe);
     cq->ignore_overrun = r->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
     cq->next.fd = -1;
-    int rc = segment_create(&cq->segment, "pumice-cq", segment_bytes(cq->slots));
+    int rc = segment_create(&cq->segment, &s->owner, "pumice-cq", segment_bytes(cq->slots), rp);
     if (rc == 0 && (rc = settle(cq, ch)) != 0)
         segment_destroy(&cq->segment);
     if (rc) {
         free(cq);
-        return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc, "the daemon can't make another completion queue");
+        return control_explain(rp, rc == -ENOSPC ? -ENOMEM : rc, "the daemon can't make another completion queue");
     }
     map(cq);
     rep = control_payload(rp, sizeof(*rep));
@@ -122,9 +122,9 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
     if (exceeds(cq, atomic_load_explicit(&cq->page->consumer, memory_order_acquire), slots))
         return control_fail(rp, -EINVAL, "the queue holds more completions than the new size of %u", r->cqe);
     segment_destroy(&cq->next);
-    int rc = segment_create(&cq->next, "pumice-cq", segment_bytes(slots));
+    int rc = segment_create(&cq->next, &s->owner, "pumice-cq", segment_bytes(slots), rp);
     if (rc)
-        return control_fail(rp, rc, "the daemon can't make another completion queue");
+        return control_explain(rp, rc, "the daemon can't make another completion queue");
     cq->next_slots = slots;
     rep = control_payload(rp, sizeof(*rep));
     rep->slots = slots;
@@ -212,6 +212,7 @@ void cq_free(struct cq *cq)
     }
     segment_destroy(&cq->segment);
     segment_destroy(&cq->next);
+    quota_release(&cq->session->owner, QUOTA_CQS);
     free(cq);
 }
 

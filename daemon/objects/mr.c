@@ -128,6 +128,7 @@ void mr_free(struct session *s, struct mr *mr)
     handles_remove(&s->mrs, mr->key);
     mr->pd->users--;
     s->device->num_mrs--;
+    quota_release(&s->owner, QUOTA_MRS);
     free(mr);
 }
 

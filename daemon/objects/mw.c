@@ -7,6 +7,7 @@
 
 #include "daemon/device/device.h"
 #include "daemon/objects/pd.h"
+#include "daemon/session/charge.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
@@ -16,6 +17,36 @@
 static uint32_t index_of(uint32_t key)
 {
     return key >> 8;
+}
+
+/* malloc maps blocks of this size. */
+#define SHAPE_MAPPED (128u << 10)
+
+static int alloc_shape(struct session *s, struct mw *mw, uint32_t max_entries, struct control_reply *rp)
+{
+    size_t size = mw_layout_size(max_entries);
+
+    if (max_entries == 0)
+        return 0;
+    int rc = charge_memory(&s->owner, size >= SHAPE_MAPPED, size, rp);
+    if (rc)
+        return rc;
+    mw->max_entries = max_entries;
+    mw->shape = malloc(size);
+    if (mw->shape)
+        return 0;
+    quota_release_memory(&s->owner, size >= SHAPE_MAPPED, size);
+    return -ENOMEM;
+}
+
+static void free_shape(struct session *s, struct mw *mw)
+{
+    size_t size = mw_layout_size(mw->max_entries);
+
+    if (!mw->shape)
+        return;
+    free(mw->shape);
+    quota_release_memory(&s->owner, size >= SHAPE_MAPPED, size);
 }
 
 int mw_alloc_window(struct session *s, const void *rq, struct control_reply *rp)
@@ -37,24 +68,22 @@ int mw_alloc_window(struct session *s, const void *rq, struct control_reply *rp)
     if (d->num_mws >= DEVICE_MAX_MW)
         return control_fail(rp, -ENOMEM, "no more than %u memory windows on a device", DEVICE_MAX_MW);
     mw = calloc(1, sizeof(*mw));
-    if (mw && r->max_entries)
-        mw->shape = malloc(mw_layout_size(r->max_entries));
-    if (!mw || (r->max_entries && !mw->shape)) {
+    int rc = mw ? alloc_shape(s, mw, r->max_entries, rp) : -ENOMEM;
+    if (rc) {
         free(mw);
-        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+        return control_explain(rp, rc, "the daemon is out of memory");
     }
-    int rc = mw->shape ? mw_alloc_layout(d->engine, pd->number, (uint8_t)r->type, r->max_entries, mw->shape, &mw->key)
-                       : mw_alloc(d->engine, pd->number, (uint8_t)r->type, &mw->key);
+    rc = mw->shape ? mw_alloc_layout(d->engine, pd->number, (uint8_t)r->type, r->max_entries, mw->shape, &mw->key)
+                   : mw_alloc(d->engine, pd->number, (uint8_t)r->type, &mw->key);
     if (rc == 0 && (rc = handles_add_at(&s->mws, mw, index_of(mw->key))) != 0)
         mw_dealloc(d->engine, mw->key);
     if (rc) {
-        free(mw->shape);
+        free_shape(s, mw);
         free(mw);
         return control_fail(rp, -ENOMEM, "the daemon is out of memory or of keys");
     }
     mw->pd = pd;
     mw->type = (uint8_t)r->type;
-    mw->max_entries = r->max_entries;
     s->mw_entries += r->max_entries;
     pd->users++;
     d->num_mws++;
@@ -70,7 +99,8 @@ void mw_free(struct session *s, struct mw *mw)
     mw->pd->users--;
     s->device->num_mws--;
     s->mw_entries -= mw->max_entries;
-    free(mw->shape);
+    free_shape(s, mw);
+    quota_release(&s->owner, QUOTA_MWS);
     free(mw);
 }
 

@@ -39,6 +39,7 @@ void pd_free(struct pd *pd)
 {
     handles_remove(&pd->session->pds, pd->number);
     handles_remove(&pd->session->device->pds, pd->number);
+    quota_release(&pd->session->owner, QUOTA_PDS);
     free(pd);
 }
 

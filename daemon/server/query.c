@@ -2,10 +2,12 @@
 #include "daemon/server/query.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/json.h"
 #include "daemon/monitor/counter_names.h"
 #include "daemon/monitor/ping.h"
 #include "daemon/status/json_memfd.h"
@@ -52,12 +54,40 @@ json_t *query_devices(void *device_set)
     return devices;
 }
 
-int query_status(struct device_set *s, const char *socket, uint64_t started, struct control_reply *rp)
+/* The quotas that this user may see. */
+static json_t *quotas_json(const struct device_set *s, struct quota *quota, uid_t uid)
+{
+    json_t *list = json_array();
+    size_t n;
+    struct quota_row *row = quota_rows(quota, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct quota_row *r = &row[i];
+        json_t *o;
+
+        if (r->uid != uid && !quota_is_exempt(quota, uid))
+            continue;
+        o = json_object();
+        json_object_set_new(o, "uid", json_number(r->uid));
+        json_object_set_new(o, "kind", json_string(quota_kind_name(r->kind)));
+        json_object_set_new(o, "device", r->device < 0 ? json_null() : json_string(s->device[r->device]->name));
+        json_object_set_new(o, "used", json_number(r->used));
+        json_object_set_new(o, "limit", r->limit == QUOTA_NONE ? json_null() : json_number(r->limit));
+        json_object_set_new(o, "refused", json_number(r->refused));
+        json_array_append_new(list, o);
+    }
+    free(row);
+    return list;
+}
+
+int query_status(struct device_set *s, struct quota *quota, uid_t uid, const char *socket, uint64_t started,
+                 struct control_reply *rp)
 {
     json_t *root = json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(),
                              "uid", (int)geteuid(), "socket", socket, "uptime_s", (double)(clock_ns() - started) / 1e9,
                              "fault", s->fault, "seed", (json_int_t)s->seed);
 
+    json_object_set_new(root, "quotas", quotas_json(s, quota, uid));
     json_object_set_new(root, "devices", query_devices(s));
     return send_document(root, rp);
 }

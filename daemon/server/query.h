@@ -10,8 +10,10 @@
 #include "daemon/server/device_set.h"
 #include "daemon/session/control_msg.h"
 
-/* socket: path of the control socket; started: when the daemon started, clock_ns. */
-int query_status(struct device_set *s, const char *socket, uint64_t started, struct control_reply *rp);
+/* uid: of the client. The reply shows it the quotas of all users if it is root or the daemon's user, and otherwise its
+ * own. socket: path of the control socket; started: when the daemon started, clock_ns. */
+int query_status(struct device_set *s, struct quota *quota, uid_t uid, const char *socket, uint64_t started,
+                 struct control_reply *rp);
 int query_tags(struct device_set *s, const struct pm_tm_req *r, struct control_reply *rp);
 int query_layouts(struct device_set *s, const struct pm_layout_req *r, struct control_reply *rp);
 int query_check(struct device_set *s, const struct pm_check_req *r, struct control_reply *rp);

@@ -17,18 +17,21 @@
 #include "daemon/monitor/capture.h"
 #include "daemon/monitor/metrics.h"
 #include "daemon/monitor/sysfs.h"
+#include "daemon/server/capacity.h"
 #include "daemon/server/query.h"
 #include "daemon/session/control_msg.h"
-
-#define CONNECTIONS_MAX 1024u
 
 struct connection {
     struct server *server;
     TAILQ_ENTRY(connection) link;
+    struct quota_owner owner; /* pays for it */
+    int refused; /* -errno: the user may have no more connections. 0: the connection is counted */
+    char why[QUOTA_WHY_MAX]; /* of that */
     int sock;
     struct ucred cred;
     struct capture *capture; /* capture of this connection; NULL: none */
     ev_io readable;
+    ev_timer silent;
 };
 
 static void run_attach(void *arg)
@@ -50,8 +53,12 @@ static void drop(struct connection *c)
         capture_destroy(c->capture);
     }
     ev_io_stop(sv->loop, &c->readable);
-    TAILQ_REMOVE(&sv->connections, c, link);
-    sv->num_connections--;
+    ev_timer_stop(sv->loop, &c->silent);
+    TAILQ_REMOVE(c->refused ? &sv->refused : &sv->connections, c, link);
+    if (c->refused)
+        sv->num_refused--;
+    else
+        quota_release(&c->owner, QUOTA_CONNECTIONS);
     if (c->sock >= 0)
         close(c->sock);
     free(c);
@@ -94,6 +101,7 @@ static int capture(struct server *sv, struct connection *c, const struct pm_capt
     c->capture = capture_create(sv->devices.device[r->device], r, rp);
     if (!c->capture)
         return rp->status;
+    ev_timer_stop(sv->loop, &c->silent); /* it will ask for nothing more */
     device_do(c->capture->device, run_attach, c->capture);
     log_info("pid %d captures at %s", (int)c->cred.pid, c->capture->device->name);
     return 0;
@@ -192,7 +200,7 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
     case PM_OP_LIST:
         return list(sv, rp);
     case PM_OP_STATUS:
-        return query_status(&sv->devices, sv->listener.path, sv->started, rp);
+        return query_status(&sv->devices, &sv->quota, c->cred.uid, sv->listener.path, sv->started, rp);
     case PM_OP_SHUTDOWN:
         return shut_down(sv, c, rp);
     default:
@@ -208,23 +216,55 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
     bool gone = false;
     int rc = control_recv(c->sock, &rq);
 
-    (void)loop;
     if (rc == 0 && !(revents & EV_ERROR))
         return;
     if (rc <= 0) {
         drop(c);
         return;
     }
-    if (rq.op == PM_OP_OPEN && rq.len == sizeof(struct pm_open_req))
+    if (!c->capture)
+        ev_timer_again(loop, &c->silent);
+    if (c->refused)
+        rp.status = control_fail(&rp, c->refused, "%s", c->why);
+    else if (rq.op == PM_OP_OPEN && rq.len == sizeof(struct pm_open_req))
         gone = open_session(c, &rq, &rp);
     else
         rp.status = dispatch(c, &rq, &rp);
     control_request_fini(&rq);
-    if (!gone && !control_send(c->sock, &rp))
+    if (!gone && (!control_send(c->sock, &rp) || c->refused))
         drop(c);
 }
 
+/* The connection asked for nothing and opened no device in the time that it has for that. */
+static void on_silent(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct connection *c = w->data;
+    char byte;
+
+    (void)loop;
+    (void)revents;
+    /* This thread may have been too busy to read a request. */
+    if (recv(c->sock, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0)
+        return;
+    log_warn("closed a connection of uid %u (pid %d), which asked for nothing and opened no device for %u s",
+             (unsigned)c->cred.uid, (int)c->cred.pid, c->server->settings->handshake_s);
+    drop(c);
+}
+
 /* --- accepting --------------------------------------------------------------------------------- */
+
+/* Puts the connection into its list: of those that the quota of the user allows, or of those that are refused. Such a
+ * connection gets its answer with its first request, because a client does not read before it has sent. */
+static void count(struct connection *c)
+{
+    struct server *sv = c->server;
+
+    c->owner = (struct quota_owner){&sv->quota, c->cred.uid, 0};
+    c->refused = quota_charge(&c->owner, QUOTA_CONNECTIONS, c->why);
+    TAILQ_INSERT_TAIL(c->refused ? &sv->refused : &sv->connections, c, link);
+    if (c->refused && ++sv->num_refused > CAPACITY_REFUSED)
+        drop(TAILQ_FIRST(&sv->refused));
+}
 
 static void admit(struct server *sv, int sock)
 {
@@ -245,11 +285,12 @@ static void admit(struct server *sv, int sock)
     c->server = sv;
     c->sock = sock;
     c->cred = cred;
-    TAILQ_INSERT_TAIL(&sv->connections, c, link);
-    sv->num_connections++;
     ev_io_init(&c->readable, on_request, sock, EV_READ);
-    c->readable.data = c;
+    ev_timer_init(&c->silent, on_silent, sv->settings->handshake_s, sv->settings->handshake_s);
+    c->readable.data = c->silent.data = c;
     ev_io_start(sv->loop, &c->readable);
+    ev_timer_start(sv->loop, &c->silent);
+    count(c);
 }
 
 /* Stops accepting for a while. The socket stays readable, so an immediate retry would spin. */
@@ -267,13 +308,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
     (void)loop;
     (void)revents;
     for (;;) {
-        int sock;
-
-        if (sv->num_connections >= CONNECTIONS_MAX) {
-            pause_accepting(sv, "too many connections have not opened a device");
-            return;
-        }
-        sock = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int sock = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (sock < 0) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
                 pause_accepting(sv, strerror(errno));
@@ -313,6 +348,17 @@ static void watch(struct server *sv)
     ev_signal_start(sv->loop, &sv->sigint);
 }
 
+/* From here on, everything that clients ask for is counted. */
+static void count_users(struct server *sv)
+{
+    uint64_t capacity[QUOTA_KINDS];
+
+    capacity_read(capacity);
+    quota_init(&sv->quota, &sv->settings->quota, capacity);
+    for (unsigned i = 0; i < sv->devices.n; i++)
+        sv->devices.device[i]->quota = &sv->quota;
+}
+
 int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
 {
     memset(sv, 0, sizeof(*sv));
@@ -322,6 +368,7 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
     snprintf(sv->devices.fault, sizeof(sv->devices.fault), "%s", s->fault);
     sv->devices.seed = s->seed;
     TAILQ_INIT(&sv->connections);
+    TAILQ_INIT(&sv->refused);
     event_loop_guard();
     json_object_seed(0); /* must precede the threads that use it */
     /* Not epoll: epoll watches a socket until it is closed. So this loop would wake once more for a socket that
@@ -336,6 +383,7 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
         return rc == -ENOMEM ? EXIT_TROUBLE : EXIT_ADDRESS;
     if (listener_open(&sv->listener, s, why) != 0)
         return EXIT_SOCKET;
+    count_users(sv);
     sysfs_create(sv->listener.path, sv->devices.device, sv->devices.n);
     for (unsigned i = 0; i < sv->devices.n; i++) {
         int cpu = s->cpus ? s->cpu[i % s->cpus] : -1;
@@ -374,7 +422,10 @@ void server_fini(struct server *sv)
     /* Needs the devices too: a connection may capture at one. */
     while (!TAILQ_EMPTY(&sv->connections))
         drop(TAILQ_FIRST(&sv->connections));
+    while (!TAILQ_EMPTY(&sv->refused))
+        drop(TAILQ_FIRST(&sv->refused));
     device_set_close(&sv->devices);
+    quota_fini(&sv->quota);
     if (sv->loop)
         ev_loop_destroy(sv->loop);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "daemon/base/quota.h"
 #include "daemon/server/device_set.h"
 #include "daemon/server/listener.h"
 
@@ -32,11 +33,13 @@ struct server {
     struct listener listener;
     struct device_set devices;
     struct connection_list connections;
-    unsigned num_connections;
+    struct connection_list refused; /* beyond the quota of their user */
+    unsigned num_refused;
+    struct quota quota;
     struct metrics *metrics; /* NULL: not served */
     uint64_t started; /* clock_ns at the start */
     ev_io acceptable;
-    ev_timer accept_again; /* runs while there are too many connections or open files */
+    ev_timer accept_again; /* runs while there are too many open files */
     ev_signal sigterm, sigint;
 };
 

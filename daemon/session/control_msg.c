@@ -117,15 +117,33 @@ void control_attach(struct control_reply *rp, int fd)
     rp->fd[rp->fds++] = fd;
 }
 
+static void write_text(struct control_reply *rp, const char *fmt, va_list ap)
+{
+    int n = vsnprintf((char *)rp->payload, PM_WHY_MAX, fmt, ap);
+
+    if (n < 0)
+        n = 0;
+    rp->len = n < PM_WHY_MAX ? (uint32_t)n + 1 : PM_WHY_MAX;
+}
+
 int control_fail(struct control_reply *rp, int err, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    int n = vsnprintf((char *)rp->payload, PM_WHY_MAX, fmt, ap);
+    write_text(rp, fmt, ap);
     va_end(ap);
-    if (n < 0)
-        n = 0;
-    rp->len = n < PM_WHY_MAX ? (uint32_t)n + 1 : PM_WHY_MAX;
+    return err;
+}
+
+int control_explain(struct control_reply *rp, int err, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (rp->len)
+        return err;
+    va_start(ap, fmt);
+    write_text(rp, fmt, ap);
+    va_end(ap);
     return err;
 }

@@ -44,5 +44,7 @@ void *control_payload(struct control_reply *rp, size_t size);
 void control_attach(struct control_reply *rp, int fd);
 /* Makes the reply a failure with a text for users. Returns err (-errno). */
 int control_fail(struct control_reply *rp, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The same, but a text that the reply already has stays, because it names the cause. */
+int control_explain(struct control_reply *rp, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

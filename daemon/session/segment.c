@@ -6,12 +6,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int segment_create(struct segment *s, const char *name, size_t size)
+#include "daemon/session/charge.h"
+
+/* Returns 0 or -errno, with s->p NULL and s->fd -1. */
+static int map_memfd(struct segment *s, const char *name)
 {
     int rc;
 
-    s->p = NULL;
-    s->size = (size + 4095) & ~(size_t)4095;
     s->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (s->fd < 0)
         return -errno;
@@ -30,10 +31,30 @@ fail:
     return rc;
 }
 
+int segment_create(struct segment *s, const struct quota_owner *owner, const char *name, size_t size,
+                   struct control_reply *rp)
+{
+    static const struct quota_owner nobody;
+
+    s->p = NULL;
+    s->fd = -1;
+    s->size = (size + 4095) & ~(size_t)4095;
+    s->owner = owner ? *owner : nobody;
+    int rc = charge_memory(&s->owner, 1, s->size, rp);
+    if (rc)
+        return rc;
+    rc = map_memfd(s, name);
+    if (rc)
+        quota_release_memory(&s->owner, 1, s->size);
+    return rc;
+}
+
 void segment_destroy(struct segment *s)
 {
-    if (s->p)
+    if (s->p) {
         munmap(s->p, s->size);
+        quota_release_memory(&s->owner, 1, s->size);
+    }
     if (s->fd >= 0)
         close(s->fd);
     s->p = NULL;

@@ -6,14 +6,21 @@
 
 #include <stddef.h>
 
+#include "daemon/base/quota.h"
+
+struct control_reply;
+
 struct segment {
     void *p; /* mapped, initially zero, page aligned; NULL: none */
     size_t size; /* bytes, whole pages */
     int fd; /* for the client; -1 after it was handed out */
+    struct quota_owner owner; /* pays for it */
 };
 
-/* Returns 0 or -errno. name appears in /proc/PID/maps. */
-int segment_create(struct segment *s, const char *name, size_t size);
+/* Returns 0 or -errno. *rp has the reason if the owner's quota is the reason. owner NULL: nobody pays; then rp is not
+ * used. name appears in /proc/PID/maps. */
+int segment_create(struct segment *s, const struct quota_owner *owner, const char *name, size_t size,
+                   struct control_reply *rp);
 void segment_destroy(struct segment *s);
 
 /* Returns the descriptor. The caller sends and closes it. */

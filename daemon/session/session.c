@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/session/charge.h"
+
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
@@ -43,7 +45,7 @@ static void read_comm(struct session *s)
         strcpy(s->comm, "?"); /* the process is in a PID namespace that the daemon does not see: another container */
 }
 
-static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd)
+static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd, struct control_reply *rp)
 {
     struct device *d = s->device;
 
@@ -65,7 +67,7 @@ static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd)
     s->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->doorbell_fd < 0)
         return -errno;
-    rc = segment_create(&s->page_segment, "pumice-session", sizeof(struct pm_session_page));
+    rc = segment_create(&s->page_segment, &s->owner, "pumice-session", sizeof(struct pm_session_page), rp);
     if (rc)
         return rc;
     s->page = s->page_segment.p;
@@ -74,15 +76,20 @@ static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd)
 }
 
 int session_create(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
-                   struct session **out)
+                   struct control_reply *rp, struct session **out)
 {
-    struct session *s = calloc(1, sizeof(*s));
+    const struct quota_owner owner = {d->quota, cred->uid, d->index};
+    int rc = charge_object(&owner, QUOTA_SESSIONS, rp);
+    struct session *s = rc ? NULL : calloc(1, sizeof(*s));
 
     if (!s) {
         if (mem_fd >= 0)
             close(mem_fd);
-        return -ENOMEM;
+        if (rc == 0)
+            quota_release(&owner, QUOTA_SESSIONS);
+        return rc ? rc : -ENOMEM;
     }
+    s->owner = owner;
     s->device = d;
     s->cred = *cred;
     s->sock = sock;
@@ -92,7 +99,7 @@ int session_create(struct device *d, int sock, const struct ucred *cred, const s
     s->channels.limit = DEVICE_MAX_CHANNELS;
     s->cqs.limit = DEVICE_MAX_CQ;
     s->srqs.limit = DEVICE_MAX_SRQ;
-    int rc = acquire(s, rq, mem_fd);
+    rc = acquire(s, rq, mem_fd, rp);
     if (rc) {
         session_destroy(s);
         return rc;
@@ -120,6 +127,7 @@ void session_destroy(struct session *s)
         free(s->client_mem);
     }
     doorbells_fini(&s->doorbells);
+    quota_release(&s->owner, QUOTA_SESSIONS);
     free(s);
 }
 

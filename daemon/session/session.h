@@ -18,6 +18,7 @@
 #include "daemon/session/event_pipe.h"
 #include "daemon/session/segment.h"
 
+struct control_reply;
 struct target_open;
 TAILQ_HEAD(target_open_list, target_open);
 
@@ -27,6 +28,7 @@ struct session {
     uint32_t number;
     struct ucred cred; /* the client's credentials when it connected */
     char comm[16]; /* name of the client's program */
+    struct quota_owner owner; /* the user of the client, who pays for its objects */
 
     int sock; /* -1 in tests */
     int pid_fd; /* readable when the process has died; -1: the kernel has no pidfd */
@@ -54,11 +56,11 @@ struct session {
 };
 
 /* Creates a session for a client that is connected by sock (-1: a test), with its page, its doorbells and its client
- * memory. The session has no objects, is in no list of the device, and serves no requests yet
+ * memory, and charges the user for it. The session has no objects, is in no list of the device, and serves no requests yet
  * (control/session_control.h does that). mem_fd (-1: none) becomes the session's in any case. sock stays the
- * caller's. Returns 0 or -errno. The session never moves. */
+ * caller's. Returns 0 or -errno. *rp has the reason if the user's quota is the reason. The session never moves. */
 int session_create(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
-                   struct session **out);
+                   struct control_reply *rp, struct session **out);
 /* Frees a session that has no objects. */
 void session_destroy(struct session *s);
 

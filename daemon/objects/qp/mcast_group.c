@@ -8,6 +8,7 @@
 
 #include "daemon/base/event_loop.h"
 #include "daemon/device/device.h"
+#include "daemon/session/charge.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 #include "wire/gid.h"
@@ -114,17 +115,23 @@ static struct mcast_group *find(const struct device *d, const uint8_t gid[16])
     return NULL;
 }
 
-static int join(struct device *d, const uint8_t gid[16], struct mcast_group **out)
+static int join(struct session *s, const uint8_t gid[16], struct control_reply *rp, struct mcast_group **out)
 {
-    struct mcast_group *g = calloc(1, sizeof(*g));
+    struct device *d = s->device;
+    int rc = charge_object(&s->owner, QUOTA_GROUPS, rp);
 
-    if (!g)
-        return -ENOMEM;
-    g->device = d;
-    memcpy(g->gid, gid, sizeof(g->gid));
-    int rc = open_sockets(g);
+    if (rc)
+        return rc;
+    struct mcast_group *g = calloc(1, sizeof(*g));
+    if (g) {
+        g->device = d;
+        g->owner = s->owner;
+        memcpy(g->gid, gid, sizeof(g->gid));
+    }
+    rc = g ? open_sockets(g) : -ENOMEM;
     if (rc) {
         free(g);
+        quota_release(&s->owner, QUOTA_GROUPS);
         return rc;
     }
     TAILQ_INSERT_TAIL(&d->groups, g, link);
@@ -141,6 +148,7 @@ static void leave_if_empty(struct mcast_group *g)
         close_socket(g, i);
     TAILQ_REMOVE(&g->device->groups, g, link);
     g->device->num_groups--;
+    quota_release(&g->owner, QUOTA_GROUPS);
     free(g);
 }
 
@@ -219,10 +227,10 @@ int mcast_group_attach(struct session *s, const void *rq, struct control_reply *
         return control_fail(rp, -ENOMEM, "no more than %u multicast groups on a device", DEVICE_MAX_MCAST_GRP);
     if (g && g->members >= DEVICE_MAX_MCAST_QP)
         return control_fail(rp, -ENOMEM, "no more than %u queue pairs in a multicast group", DEVICE_MAX_MCAST_QP);
-    rc = g ? 0 : join(d, r->gid, &g);
+    rc = g ? 0 : join(s, r->gid, rp, &g);
     if (rc)
-        return control_fail(rp, rc, "can't join multicast group %s on %s: %s", gid_text(r->gid, text), d->netdev.name,
-                            strerror(-rc));
+        return control_explain(rp, rc, "can't join multicast group %s on %s: %s", gid_text(r->gid, text),
+                               d->netdev.name, strerror(-rc));
     rc = attach(q, g);
     if (rc) {
         leave_if_empty(g);

@@ -33,6 +33,7 @@ struct mcast_socket {
 
 struct mcast_group {
     struct device *device;
+    struct quota_owner owner; /* the user who joined first pays for it */
     uint8_t gid[16];
     unsigned members; /* number of QPs */
     /* NULL: the device has no address of the family, or there is no network, as in tests. */

@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "daemon/core/engine.h"
+#include "daemon/session/mapping.h"
 #include "daemon/session/segment.h"
 #include "daemon/session/wqe_ring.h"
 #include "pumice/abi.h"
@@ -43,8 +44,8 @@ struct client_qp {
     struct qp *qp;
     uint32_t qpn;
     void *mem; /* memory of the engine, for the QP itself */
-    void *queues; /* memory of the engine, for its queues */
-    size_t queues_size;
+    struct mapping queues; /* memory of the engine, for its queues */
+    struct quota_owner owner; /* pays for it, also for an XRC target whose session has ended */
     /* PD and CQs. NULL: the type of the QP has none. */
     struct pd *pd;
     struct cq *send_cq, *recv_cq;

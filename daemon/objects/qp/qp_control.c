@@ -5,7 +5,6 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "daemon/device/device.h"
 #include "daemon/objects/cq.h"
@@ -168,16 +167,15 @@ static void release(struct client_qp *q)
     if (q->qp)
         qp_destroy(q->qp);
     segment_destroy(&q->segment);
-    if (q->queues)
-        munmap(q->queues, q->queues_size);
+    mapping_destroy(&q->queues);
     free(q->mem);
     layouts_free(q);
     free(q);
 }
 
-/* The queues are mapped, not allocated: they are zeroed, and pages that a queue never uses cost nothing. The QP
- * itself takes a little more than a kilobyte. It is allocated, because thousands of QPs should not take a page each. */
-static int engine_memory(struct client_qp *q, const struct qp_init *init)
+/* The queues are mapped. The QP itself takes a little more than a kilobyte. It is allocated, because thousands of QPs
+ * should not take a page each. */
+static int engine_memory(struct client_qp *q, const struct qp_init *init, struct control_reply *rp)
 {
     size_t size = qp_size(init), state = qp_state_size();
 
@@ -187,15 +185,10 @@ static int engine_memory(struct client_qp *q, const struct qp_init *init)
     if (!q->mem)
         return -ENOMEM;
     memset(q->mem, 0, state);
-    void *queues = mmap(NULL, size - state, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (queues == MAP_FAILED)
-        return -ENOMEM;
-    q->queues = queues;
-    q->queues_size = size - state;
-    return 0;
+    return mapping_create(&q->queues, &q->owner, size - state, rp);
 }
 
-static int acquire(struct client_qp *q, const struct plan *p, bool sig_all)
+static int acquire(struct client_qp *q, const struct plan *p, bool sig_all, struct control_reply *rp)
 {
     struct qp_init init = {
         .type = q->type,
@@ -208,12 +201,12 @@ static int acquire(struct client_qp *q, const struct plan *p, bool sig_all)
         .recv_cq = p->recv_cq,
         .owner = q,
     };
-    int rc = engine_memory(q, &init);
+    int rc = engine_memory(q, &init, rp);
 
     if (rc)
         return rc;
-    init.queues = q->queues;
-    rc = segment_create(&q->segment, "pumice-qp", p->layout.size);
+    init.queues = q->queues.p;
+    rc = segment_create(&q->segment, &q->owner, "pumice-qp", p->layout.size, rp);
     if (rc)
         return rc;
     map_rings(q, &p->layout);
@@ -271,6 +264,7 @@ static struct client_qp *make(struct session *s, const struct plan *p)
     if (!q)
         return NULL;
     q->device = s->device;
+    q->owner = s->owner;
     q->session = p->xrcd ? NULL : s;
     q->type = (uint8_t)p->type->number;
     q->caps = p->caps;
@@ -285,10 +279,10 @@ static struct client_qp *make(struct session *s, const struct plan *p)
 static int explain(int rc, const struct plan *p, struct control_reply *rp)
 {
     if (rc == -EINVAL)
-        return control_fail(rp, rc, "the device does not take a queue pair of type %s with these capabilities",
-                            p->type->name);
-    return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc, "the device can't make another queue pair (limit %u)",
-                        DEVICE_MAX_QP);
+        return control_explain(rp, rc, "the device does not take a queue pair of type %s with these capabilities",
+                               p->type->name);
+    return control_explain(rp, rc == -ENOSPC ? -ENOMEM : rc, "the device can't make another queue pair (limit %u)",
+                           DEVICE_MAX_QP);
 }
 
 int client_qp_create(struct session *s, const void *rq, struct control_reply *rp)
@@ -308,7 +302,7 @@ int client_qp_create(struct session *s, const void *rq, struct control_reply *rp
         free(open);
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     }
-    rc = acquire(q, &plan, r->sq_sig_all != 0);
+    rc = acquire(q, &plan, r->sq_sig_all != 0, rp);
     if (rc) {
         release(q);
         free(open);
@@ -351,6 +345,7 @@ void client_qp_free(struct client_qp *q)
     handles_remove(q->session ? &q->session->qps : &d->targets, q->qpn);
     count_sent(q);
     drop_parts(q);
+    quota_release(&q->owner, QUOTA_QPS);
     release(q);
 }
 

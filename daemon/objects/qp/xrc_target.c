@@ -47,6 +47,7 @@ void xrcd_open_free(struct xrcd_open *o)
     struct xrcd *x = o->xrcd;
 
     handles_remove(&o->session->xrcds, o->handle);
+    quota_release(&o->session->owner, QUOTA_XRCDS);
     free(o);
     if (--x->opens == 0)
         end(x);

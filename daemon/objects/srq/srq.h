@@ -9,6 +9,7 @@
 
 #include "daemon/core/engine.h"
 #include "daemon/core/tm/tag_list.h"
+#include "daemon/session/mapping.h"
 #include "daemon/session/segment.h"
 #include "daemon/session/wqe_ring.h"
 #include "pumice/abi.h"
@@ -21,8 +22,7 @@ struct xrcd_open;
 /* The tag matching part of an SRQ: the engine's list, and the ring of its operations. */
 struct tm_srq {
     struct tag_list *list; /* NULL: the SRQ does not match tags */
-    void *mem; /* memory of the engine */
-    size_t mem_size;
+    struct mapping mem; /* memory of the engine */
     struct tm_params params;
     struct ring ring;
     uint8_t *base; /* of the ring, for writing */
@@ -37,8 +37,7 @@ struct client_srq {
     uint32_t handle;
     unsigned users; /* QPs that use it */
     struct srq *srq;
-    void *mem; /* memory of the engine */
-    size_t mem_size;
+    struct mapping mem; /* memory of the engine */
     struct pd *pd;
     struct xrcd_open *xrcd; /* XRC; else NULL */
     struct cq *cq; /* XRC, tag matching; else NULL */

@@ -5,7 +5,6 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "daemon/device/device.h"
 #include "daemon/objects/cq.h"
@@ -99,14 +98,6 @@ static void map_ring(struct client_srq *q, uint32_t slots, uint32_t head)
     };
 }
 
-/* Maps memory instead of allocating it: it is zeroed, and pages that the SRQ never uses cost nothing. */
-static void *engine_memory(size_t size)
-{
-    void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    return mem == MAP_FAILED ? NULL : mem;
-}
-
 /* Frees the resources of an SRQ. Some of them may not exist yet. */
 static void release(struct client_srq *q)
 {
@@ -117,12 +108,11 @@ static void release(struct client_srq *q)
     tm_srq_release(&q->tm);
     segment_destroy(&q->segment);
     segment_destroy(&q->next);
-    if (q->mem)
-        munmap(q->mem, q->mem_size);
+    mapping_destroy(&q->mem);
     free(q);
 }
 
-static int acquire(struct client_srq *q, const struct plan *p)
+static int acquire(struct client_srq *q, const struct plan *p, struct control_reply *rp)
 {
     struct srq_init init = {
         .pd = p->pd->number,
@@ -133,15 +123,15 @@ static int acquire(struct client_srq *q, const struct plan *p)
         .owner = q,
     };
 
-    q->mem_size = p->engine_bytes;
-    q->mem = engine_memory(q->mem_size);
-    if (!q->mem)
-        return -ENOMEM;
-    int rc = tm_srq_acquire(&q->tm, &p->tags);
+    const struct quota_owner *owner = &q->session->owner;
+
+    int rc = mapping_create(&q->mem, owner, p->engine_bytes, rp);
+    if (rc == 0)
+        rc = tm_srq_acquire(&q->tm, &p->tags, owner, rp);
     if (rc)
         return rc;
     init.tm = q->tm.list;
-    rc = segment_create(&q->segment, "pumice-srq", ops_offset(p) + tm_srq_ring_bytes(&p->tags));
+    rc = segment_create(&q->segment, owner, "pumice-srq", ops_offset(p) + tm_srq_ring_bytes(&p->tags), rp);
     if (rc)
         return rc;
     map_ring(q, p->slots, 0);
@@ -150,7 +140,7 @@ static int acquire(struct client_srq *q, const struct plan *p)
     if (rc < 0)
         return rc;
     q->doorbell = (uint32_t)rc;
-    rc = srq_create(q->session->device->engine, &init, q->mem, &q->srq);
+    rc = srq_create(q->session->device->engine, &init, q->mem.p, &q->srq);
     if (rc)
         return rc;
     return handles_add(&q->session->srqs, q, &q->handle);
@@ -188,11 +178,11 @@ int client_srq_create(struct session *s, const void *rq, struct control_reply *r
     q->doorbell = DOORBELL_NONE;
     q->max_wr = plan.max_wr;
     q->max_sge = plan.max_sge;
-    rc = acquire(q, &plan);
+    rc = acquire(q, &plan, rp);
     if (rc) {
         release(q);
-        return control_fail(rp, rc == -ENOSPC ? -ENOMEM : rc,
-                            "the device can't make another shared receive queue (limit %u)", DEVICE_MAX_SRQ);
+        return control_explain(rp, rc == -ENOSPC ? -ENOMEM : rc,
+                               "the device can't make another shared receive queue (limit %u)", DEVICE_MAX_SRQ);
     }
     take_parts(q, &plan);
     if (r->limit)
@@ -229,6 +219,7 @@ void client_srq_free(struct client_srq *q)
         q->xrcd->users--;
         q->xrcd->xrcd->srqs--;
     }
+    quota_release(&q->session->owner, QUOTA_SRQS);
     release(q);
 }
 
@@ -308,24 +299,23 @@ static int move_ring(struct client_srq *q, struct segment *seg, uint32_t slots)
 }
 
 /* Switches to the segment that the resize has created, and to an engine queue of the new size. */
-static int go_over(struct client_srq *q)
+static int go_over(struct client_srq *q, struct control_reply *rp)
 {
-    size_t size = srq_size(q->next_max_wr, q->max_sge);
     uint32_t slots = ring_slots(q->next_max_wr);
-    void *mem = engine_memory(size);
+    struct mapping mem;
     struct srq *moved;
 
-    int rc = mem ? move_ring(q, &q->next, slots) : -ENOMEM;
+    int rc = mapping_create(&mem, &q->session->owner, srq_size(q->next_max_wr, q->max_sge), rp);
     if (rc == 0)
-        rc = srq_resize(q->srq, q->next_max_wr, mem, &moved);
+        rc = move_ring(q, &q->next, slots);
+    if (rc == 0)
+        rc = srq_resize(q->srq, q->next_max_wr, mem.p, &moved);
     if (rc) {
-        if (mem)
-            munmap(mem, size);
+        mapping_destroy(&mem);
         return rc;
     }
-    munmap(q->mem, q->mem_size);
+    mapping_destroy(&q->mem);
     q->mem = mem;
-    q->mem_size = size;
     q->srq = moved;
     q->max_wr = q->next_max_wr;
     segment_destroy(&q->segment);
@@ -365,9 +355,9 @@ int client_srq_resize(struct session *s, const void *rq, struct control_reply *r
     if (rc)
         return rc;
     segment_destroy(&q->next);
-    rc = segment_create(&q->next, "pumice-srq", segment_bytes(ring_slots(r->max_wr), q->ring.stride));
+    rc = segment_create(&q->next, &s->owner, "pumice-srq", segment_bytes(ring_slots(r->max_wr), q->ring.stride), rp);
     if (rc)
-        return control_fail(rp, rc, "the daemon is out of memory");
+        return control_explain(rp, rc, "the daemon is out of memory");
     q->next_max_wr = r->max_wr;
     rep = control_payload(rp, sizeof(*rep));
     *rep = (struct pm_resize_srq_rep){
@@ -391,8 +381,8 @@ int client_srq_switch(struct session *s, const void *rq, struct control_reply *r
     if (!q->next.p)
         return control_fail(rp, -EINVAL, "shared receive queue %u is not being resized", h->handle);
     int rc = check_size(q, q->next_max_wr, rp);
-    if (rc == 0 && (rc = go_over(q)) != 0)
-        control_fail(rp, rc, rc == -EINVAL ? "more requests are outstanding" : "the daemon is out of memory");
+    if (rc == 0 && (rc = go_over(q, rp)) != 0)
+        control_explain(rp, rc, rc == -EINVAL ? "more requests are outstanding" : "the daemon is out of memory");
     if (rc)
         segment_destroy(&q->next);
     return rc;

@@ -2,7 +2,6 @@
 #include "daemon/objects/srq/tm_srq.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 #include "daemon/device/device.h"
 #include "daemon/session/control_msg.h"
@@ -35,26 +34,22 @@ int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, stru
     return 0;
 }
 
-int tm_srq_acquire(struct tm_srq *l, const struct tm_params *p)
+int tm_srq_acquire(struct tm_srq *l, const struct tm_params *p, const struct quota_owner *owner,
+                   struct control_reply *rp)
 {
     if (p->max_num_tags == 0)
         return 0;
     l->params = *p;
-    l->mem_size = tm_size(p);
-    l->mem = mmap(NULL, l->mem_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (l->mem == MAP_FAILED) {
-        l->mem = NULL;
-        return -ENOMEM;
-    }
-    l->list = tm_init(l->mem, p);
+    int rc = mapping_create(&l->mem, owner, tm_size(p), rp);
+    if (rc)
+        return rc;
+    l->list = tm_init(l->mem.p, p);
     return l->list ? 0 : -EINVAL;
 }
 
 void tm_srq_release(struct tm_srq *l)
 {
-    if (l->mem)
-        munmap(l->mem, l->mem_size);
-    l->mem = NULL;
+    mapping_destroy(&l->mem);
     l->list = NULL;
 }
 

@@ -19,7 +19,8 @@ int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, stru
                  struct tm_params *p);
 /* Creates the engine's list; none if p->max_num_tags is 0. Returns 0, -ENOMEM or -EINVAL. Call tm_srq_release in any
  * case. */
-int tm_srq_acquire(struct tm_srq *l, const struct tm_params *p);
+int tm_srq_acquire(struct tm_srq *l, const struct tm_params *p, const struct quota_owner *owner,
+                   struct control_reply *rp);
 /* Frees the list, after srq_destroy. */
 void tm_srq_release(struct tm_srq *l);
 /* tm_srq_ring_bytes returns the bytes of the ring; 0: there is none. tm_srq_map places the ring at offset in q's

@@ -11,7 +11,7 @@ Test(segment, a_client_can_not_shrink_a_segment)
     struct segment s;
     int fd;
 
-    cr_assert_eq(segment_create(&s, "test", 100), 0);
+    cr_assert_eq(segment_create(&s, NULL, "test", 100, NULL), 0);
     cr_assert_eq(s.size, 4096);
     fd = segment_take_fd(&s);
     cr_assert_eq(s.fd, -1);
