@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static const char *const known_lists[] = {"gids",       "sessions", "qps", "srqs",   "xrcds",       "cqs",
-                                          "comp_cntrs", "mrs",      "mws", "groups", "connectivity"};
+static const char *const known_lists[] = {"gids",       "sessions", "qps", "srqs",   "xrcds",        "cqs",
+                                          "comp_cntrs", "mrs",      "mws", "groups", "connectivity", "quotas"};
 #define LISTS (sizeof(known_lists) / sizeof(known_lists[0]))
 
 /* True if text, a list of names with commas between them, contains this name of len characters. */
@@ -44,6 +44,8 @@ void filter_lists(json_t *status, const char *lists)
     void *next;
     size_t i;
 
+    if (!among(lists, "quotas", strlen("quotas")))
+        json_object_del(status, "quotas");
     json_array_foreach (json_object_get(status, "devices"), i, device) {
         json_object_foreach_safe (device, next, name, member) {
             if (!among("name,address,port", name, strlen(name)) && !among(lists, name, strlen(name)))

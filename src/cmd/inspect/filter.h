@@ -7,13 +7,13 @@
 #include <stdbool.h>
 
 /* The names that --only accepts, for messages. */
-#define FILTER_LISTS "gids, sessions, qps, srqs, xrcds, cqs, comp_cntrs, mrs, mws, groups, connectivity"
+#define FILTER_LISTS "gids, sessions, qps, srqs, xrcds, cqs, comp_cntrs, mrs, mws, groups, connectivity, quotas"
 
 /* True if --only accepts all names in lists, which are separated by commas. */
 bool filter_knows(const char *lists);
 
 /* Keeps only these members of each device in the document: name, address, port, and the lists named in `lists`, which
- * are separated by commas. */
+ * are separated by commas. Removes the quotas, which belong to the daemon, unless they are named. */
 void filter_lists(json_t *status, const char *lists);
 
 /* Keeps only the objects of this process in all lists. Also removes objects without a session (XRC targets and domains,

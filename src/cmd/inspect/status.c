@@ -107,6 +107,17 @@ static void remove_details(json_t *status)
     }
 }
 
+/* Removes the quotas without a limit: those of root and the user of the daemon. */
+static void remove_unlimited(json_t *status)
+{
+    json_t *quotas = json_object_get(status, "quotas");
+
+    for (size_t i = json_array_size(quotas); i-- > 0;) {
+        if (json_is_null(json_object_get(json_array_get(quotas, i), "limit")))
+            json_array_remove(quotas, i);
+    }
+}
+
 static void print_host(const struct targets *t, unsigned i, const char *path, const json_t *status, bool all)
 {
     if (i)
@@ -147,6 +158,8 @@ int cmd_status(int argc, char **argv)
             filter_lists(status, o.only);
         if (!o.json && !o.all)
             remove_details(status);
+        if (!o.json && !o.all && !o.only)
+            remove_unlimited(status);
         if (!o.json)
             print_host(&t, i, path, status, o.all);
         json_t *host = json_pack("{s:s, s:o}", "socket", path, "status", status);
