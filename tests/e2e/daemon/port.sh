@@ -24,7 +24,7 @@ asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
 with() { LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/s "$@"; }
 
 # (Of a terminal it makes lines that are there at once.)
-with script -qfec ibv_asyncwatch /dev/null >"$dir/events" 2>&1 </dev/null &
+with exec script -qfec ibv_asyncwatch /dev/null >"$dir/events" 2>&1 </dev/null &
 pids+=($!)
 for _ in $(seq 100); do
     [ -s "$dir/events" ] && break
