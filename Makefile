@@ -152,6 +152,13 @@ $(E2E_BIN): $(BUILD)/%: $(BUILD)/obj/%.o $(call obj,tests/e2e/capture/scene.c) $
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lisal
 
+# A member of the group that may use a daemon, for the scripts in tests/e2e/daemon.
+MEMBER := $(BUILD)/tests/e2e/daemon/member
+E2E_BIN += $(MEMBER)
+$(MEMBER): $(call obj,tests/e2e/daemon/member.c)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -libverbs -lpthread
+
 # The benchmark of idle QPs.
 IDLE_QPS := $(BUILD)/tests/bench/idle_qps
 $(IDLE_QPS): $(call obj,tests/bench/idle_qps.c)
