@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/file_thread.h"
 #include "daemon/base/log.h"
 #include "daemon/objects/qp/qp.h"
 #include "daemon/session/control_msg.h"
@@ -177,20 +178,35 @@ json_t *path_check_json(const struct device *d)
     return list;
 }
 
-/* Writes one line with one write, because daemons may share the file. */
-static void write_line(const struct device *d, json_t *o)
-{
-    char *line = json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    int fd = open(d->settings->path_check_map, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-    size_t len = line ? strlen(line) : 0;
+struct line {
+    const char *file, *text;
+    size_t len;
+};
 
-    if (line)
-        line[len] = '\n'; /* in place of the final NUL */
-    if (fd < 0 || !line || write(fd, line, len + 1) < 0)
-        log_warn("connectivity map %s: %s", d->settings->path_check_map, strerror(line ? errno : ENOMEM));
+/* Writes the line with one write, because daemons may share the file. */
+static void append_line(void *arg)
+{
+    const struct line *l = arg;
+    int fd = open(l->file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+
+    if (fd < 0 || write(fd, l->text, l->len) < 0)
+        log_warn("connectivity map %s: %s", l->file, strerror(errno));
     if (fd >= 0)
         close(fd);
-    free(line);
+}
+
+static void write_line(const struct device *d, json_t *o)
+{
+    char *text = json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    struct line l = {.file = d->settings->path_check_map, .text = text, .len = text ? strlen(text) + 1 : 0};
+
+    if (!text) {
+        log_warn("connectivity map %s: %s", l.file, strerror(ENOMEM));
+        return;
+    }
+    text[l.len - 1] = '\n'; /* in place of the final NUL */
+    file_thread_do(append_line, &l);
+    free(text);
 }
 
 static void add_to_map(const struct device *d, const struct path *p)

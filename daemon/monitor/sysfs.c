@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/base/file_thread.h"
 #include "daemon/base/log.h"
 #include "daemon/monitor/counter_names.h"
 #include "pumice/version.h"
@@ -247,17 +248,22 @@ void sysfs_create(const char *socket_path, struct device *const *dev, unsigned d
                  socket_path, strerror(t.error));
 }
 
-void sysfs_update_gids(const struct device *d)
+static void update_gids(void *device)
 {
+    const struct device *d = device;
     struct tree t;
 
-    if (!d->control_path)
-        return;
     root(&t, d->control_path);
     gids(&t, d);
     if (t.error)
         log_warn("%s" PM_SYSFS_SUFFIX ": %s; programs that read /sys/class/infiniband will not find all GIDs of %s",
                  d->control_path, strerror(t.error), d->name);
+}
+
+void sysfs_update_gids(struct device *d)
+{
+    if (d->control_path)
+        file_thread_do(update_gids, d);
 }
 
 void sysfs_remove(const char *socket_path)

@@ -13,7 +13,7 @@
 void sysfs_create(const char *socket_path, struct device *const *device, unsigned devices);
 /* Writes the files of the GID table again. It writes files in the device's thread, but only when an address of the
  * interface changes. */
-void sysfs_update_gids(const struct device *d);
+void sysfs_update_gids(struct device *d);
 /* Removes the tree. */
 void sysfs_remove(const char *socket_path);
 
