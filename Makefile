@@ -96,7 +96,7 @@ $(BUILD)/lib/%.a:
 
 $(PUMICED): $(call obj,daemon/main.c) $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lev -ljansson -lconfuse -lisal -lmicrohttpd -lsystemd -lpthread
+	$(CC) $(LDFLAGS) -o $@ $^ -lev -ljansson -lconfuse -lisal -lmicrohttpd -lseccomp -lsystemd -lpthread
 
 # The versions of the library's symbols follow from a table of all releases of rdma-core. The linker finds a symbol of
 # the table that no source defines.
@@ -132,7 +132,7 @@ $(PUMICE): $(call obj,$(CMD_SRC) daemon/core/memory/layout.c) $(LIBPCAPW) $(LIBW
 # --- tests -----------------------------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lsystemd -lsmartcols -lm -lpthread
+	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lseccomp -lsystemd -lsmartcols -lm -lpthread
 
 # Texts of the command that are tested without a daemon.
 $(BUILD)/tests/unit/cmd/test_diagnose: $(call obj,src/cmd/inspect/diagnose.c)
@@ -403,7 +403,7 @@ valgrind: deps-test deps-dev
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIBDAEMON) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lsystemd -lpthread
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lseccomp -lsystemd -lpthread
 .PHONY: fuzz fuzz-bins
 fuzz-bins: $(FUZZ_BIN)
 fuzz: deps-fuzz

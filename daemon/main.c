@@ -37,6 +37,7 @@ static int read_settings(struct settings *s, char why[ERROR_TEXT_MAX])
     if (rc)
         return rc;
     command_line_read(command_line.argc, command_line.argv, s);
+    snprintf(s->config_file, sizeof(s->config_file), "%s", file ? file : "");
     settings_finish(s);
     return 0;
 }

@@ -267,6 +267,8 @@ const struct option_def options[] = {
     {"handshake-timeout", "SECONDS", 1, RELOAD, set_number, MEMBER(handshake_s),
      .help = "Close connections that ask for nothing and open no device in this time (30)",
      .unit = "a number of seconds", .min = 1, .max = 86400},
+    {"sandbox", "on|off", 1, FILE_, set_choice, MEMBER(sandbox_off),
+     .help = "Whether the daemon gives up the rights that it does not need (on)"},
 
     {"device", "NAME=ADDRESS", 2, OPTION_DEVICE, set_device, MEMBERS(device, devices),
      .help = "A device on an address of this host; up to 16"},

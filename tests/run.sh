@@ -220,7 +220,7 @@ stage_valgrind()
         built "$name" "$t" && try "$name" $check "$t" -j1
     done
     # shellcheck disable=SC2086
-    try valgrind/rc_pingpong $check --trace-children-skip='*/sh' "$BUILD/bin/pumice" run --hosts 2 -- sh -c \
+    try valgrind/rc_pingpong $check --trace-children-skip='*/sh' "$BUILD/bin/pumice" run --sandbox off --hosts 2 -- sh -c \
         'pumice on 0 -- ibv_rc_pingpong -g 0 & sleep 8; pumice on 1 -- ibv_rc_pingpong -g 0 localhost && wait $!'
 }
 

@@ -72,6 +72,8 @@ struct settings {
     int ready_fd; /* receives the line "ready" when the daemon is ready; -1: none */
     struct log_levels log_levels; /* of the lines on standard error */
     bool log_json; /* the log is JSON */
+    uint8_t sandbox_off; /* 1: the daemon keeps all rights of its user */
+    char config_file[256]; /* that SIGHUP reads again; empty: none */
     /* Loopback address that serves the counters for Prometheus; port 0: none. */
     union addr metrics;
 };

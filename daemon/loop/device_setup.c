@@ -21,6 +21,7 @@
 #include "daemon/objects/qp/qp_ring.h"
 #include "daemon/objects/srq/srq.h"
 #include "daemon/objects/srq/tm_srq.h"
+#include "daemon/sandbox/sandbox.h"
 
 /* --- setting up -------------------------------------------------------------------------------- */
 
@@ -218,6 +219,7 @@ void device_fini(struct device *d)
 
 static void *run(void *arg)
 {
+    sandbox_enter_device();
     loop_run(arg);
     return NULL;
 }

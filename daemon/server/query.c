@@ -10,6 +10,7 @@
 #include "daemon/base/json.h"
 #include "daemon/monitor/counter_names.h"
 #include "daemon/monitor/ping.h"
+#include "daemon/sandbox/sandbox.h"
 #include "daemon/status/json_memfd.h"
 #include "daemon/status/layout_status.h"
 #include "daemon/status/status.h"
@@ -88,6 +89,11 @@ int query_status(struct device_set *s, struct quota *quota, uid_t uid, const cha
                              "fault", s->fault, "seed", (json_int_t)s->seed);
 
     json_object_set_new(root, "quotas", quotas_json(s, quota, uid));
+    const struct sandbox_state sandbox = sandbox_state();
+
+    json_object_set_new(root, "sandbox", json_string(sandbox.sandbox));
+    json_object_set_new(root, "seccomp", json_string(sandbox.seccomp));
+    json_object_set_new(root, "landlock", json_string(sandbox.landlock));
     json_object_set_new(root, "devices", query_devices(s));
     return send_document(root, rp);
 }

@@ -11,12 +11,14 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/event_loop.h"
+#include "daemon/base/file_thread.h"
 #include "daemon/base/log.h"
 #include "daemon/control/session_control.h"
 #include "daemon/loop/device_setup.h"
 #include "daemon/monitor/capture.h"
 #include "daemon/monitor/metrics.h"
 #include "daemon/monitor/sysfs.h"
+#include "daemon/sandbox/sandbox.h"
 #include "daemon/server/capacity.h"
 #include "daemon/server/query.h"
 #include "daemon/session/control_msg.h"
@@ -359,6 +361,23 @@ static void count_users(struct server *sv)
         sv->devices.device[i]->quota = &sv->quota;
 }
 
+/* The sockets, the control socket's files and the socket for metrics exist now, so that nothing else needs a right. */
+static void begin_sandbox(struct server *sv, const struct settings *s)
+{
+    const char *notify = getenv("NOTIFY_SOCKET");
+    const struct sandbox_config config = {
+        .paths = {.socket = sv->listener.path,
+                  .tree = sv->tree,
+                  .append = s->path_check_map,
+                  .config = s->config_file,
+                  .abstract_sockets = notify && notify[0] == '@'},
+        .landlock_devices = s->memory == MEMORY_PROC_MEM,
+    };
+
+    snprintf(sv->tree, sizeof(sv->tree), "%s" PM_SYSFS_SUFFIX, sv->listener.path);
+    sandbox_begin(&config);
+}
+
 int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
 {
     memset(sv, 0, sizeof(*sv));
@@ -385,6 +404,13 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
         return EXIT_SOCKET;
     count_users(sv);
     sysfs_create(sv->listener.path, sv->devices.device, sv->devices.n);
+    if (addr_port(&s->metrics)) {
+        sv->metrics = metrics_open(sv->loop, &s->metrics, query_devices, &sv->devices, why);
+        if (!sv->metrics)
+            return EXIT_SOCKET;
+    }
+    if (!s->sandbox_off)
+        begin_sandbox(sv, s);
     for (unsigned i = 0; i < sv->devices.n; i++) {
         int cpu = s->cpus ? s->cpu[i % s->cpus] : -1;
 
@@ -398,12 +424,8 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
             return EXIT_TROUBLE;
         }
     }
-    if (addr_port(&s->metrics)) {
-        sv->metrics = metrics_open(sv->loop, &s->metrics, query_devices, &sv->devices, why);
-        if (!sv->metrics)
-            return EXIT_SOCKET;
-    }
     watch(sv);
+    sandbox_enter_main();
     log_info("listening at %s", sv->listener.path);
     return EXIT_DONE;
 }
@@ -426,6 +448,7 @@ void server_fini(struct server *sv)
         drop(TAILQ_FIRST(&sv->refused));
     device_set_close(&sv->devices);
     quota_fini(&sv->quota);
+    file_thread_stop();
     if (sv->loop)
         ev_loop_destroy(sv->loop);
 }

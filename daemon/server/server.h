@@ -36,6 +36,8 @@ struct server {
     struct connection_list refused; /* beyond the quota of their user */
     unsigned num_refused;
     struct quota quota;
+    unsigned num_connections;
+    char tree[128]; /* the directory of sysfs_create */
     struct metrics *metrics; /* NULL: not served */
     uint64_t started; /* clock_ns at the start */
     ev_io acceptable;

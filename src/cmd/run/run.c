@@ -38,6 +38,7 @@ enum key {
     KEY_CAPTURE = 'C',
     KEY_LOOPBACK = 256,
     KEY_MEMORY,
+    KEY_SANDBOX,
     KEY_GSO,
     KEY_ECN,
     KEY_TM_PROFILE,
@@ -68,6 +69,8 @@ static const struct argp_option options[] = {
     {"loopback", KEY_LOOPBACK, "engine|wire", 0,
      "Whether traffic within one device stays in its engine (as in a NIC) or goes over the network", 3},
     {"memory", KEY_MEMORY, "auto|process_vm|proc_mem", 0, "How the daemon reaches the memory of programs", 3},
+    {"sandbox", KEY_SANDBOX, "on|off", 0, "Whether the daemons give up the rights that they do not need; default: on",
+     3},
     {"gso", KEY_GSO, "auto|on|off", 0,
      "Many packets per system call; auto: off while a sniffer runs, because a capture shows them as one packet", 3},
     {"ecn", KEY_ECN, "on|off", 0,
@@ -148,6 +151,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case KEY_LOOPBACK:
     case KEY_MEMORY:
+    case KEY_SANDBOX:
     case KEY_GSO:
     case KEY_ECN:
     case KEY_TM_PROFILE:

@@ -26,6 +26,7 @@ static const struct values {
      "expected at most 63 characters"},
     {"quota", "qps=100,all=none", "bytes=2G", "qps=", "expected KIND=LIMIT"},
     {"handshake-timeout", "1", "86400", "0", "expected a number of seconds from 1 to 86400"},
+    {"sandbox", "off", "on", "no", "expected on or off"},
     {"device", "a=127.0.0.1", "b=127.0.0.2", "a", "expected NAME=ADDRESS"},
     {"address", "127.0.0.1", "127.0.0.2", "127.1", "expected a numeric IPv4 or IPv6 address"},
     {"mtu", "1024", "auto", "77", "expected auto, 256, 512, 1024, 2048 or 4096"},
