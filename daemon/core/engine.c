@@ -43,6 +43,8 @@ void engine_config_defaults(struct engine_config *cfg)
         .min_timeout_ns = 1000000,
         .probe_min_ns = 200000,
         .read_copy_bytes = 2u << 20,
+        .first_window_bytes = 69632,
+        .path_silence_ns = 4000000,
         .burst_bytes = 65536,
         .active_mtu = 5,
         .first_qpn = 17,
@@ -61,7 +63,7 @@ static bool config_ok(const struct engine_config *c)
            c->completion_slots >= 64 && is_pow2(c->event_slots) && c->window_pkts >= 1 && c->window_pkts <= 1u << 22 &&
            c->active_mtu >= 1 && c->active_mtu <= 5 && c->first_qpn >= 17 && c->first_qpn < QPN_MASK &&
            c->num_gids >= 1 && c->num_gids <= ENGINE_MAX_GIDS && c->burst_bytes >= 4096 &&
-           c->peer_window_bytes >= 4096 && c->line_rate >= 1000000;
+           c->peer_window_bytes >= 4096 && c->line_rate >= 1000000 && c->first_window_bytes >= 4096;
 }
 
 /* Offsets of the engine's parts in its memory. Each part starts on a cache line. */
@@ -119,7 +121,7 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->next_srqn = 1;
     key_table_init(&e->keys, (struct mkey *)(void *)(base + l.keys), cfg->max_mr);
     mcast_init(&e->mcast, (struct mcast_member *)(void *)(base + l.mcast), cfg->max_mcast);
-    peer_window_table_init(&e->peers, (struct peer_window *)(void *)(base + l.peers), cfg->max_peers);
+    peer_window_table_init(&e->peers, &e->cfg, (struct peer_window *)(void *)(base + l.peers), cfg->max_peers);
     e->timers = (struct timer_wheel *)(void *)(base + l.timers);
     timer_wheel_init(e->timers);
     datagram_flow_table_init(&e->flows, &e->cfg, e->timers, &e->peers, &e->counters);
@@ -445,6 +447,10 @@ void engine_expire(struct engine *e, uint64_t now)
 {
     struct timer *t;
     while ((t = timer_wheel_pop(e->timers, now)) != NULL) {
+        if (t->kind == TIMER_PATH) {
+            sched_wake_all(&list_entry(t, struct peer_window, congestion.timer)->waiting);
+            continue;
+        }
         if (t->kind == TIMER_PEER) {
             datagram_flow_expire(&e->flows, list_entry(t, struct peer_window, flow.timer), now);
             continue;

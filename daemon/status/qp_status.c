@@ -72,8 +72,11 @@ static void add_protocol(json_t *o, const struct qp_info *i)
     json_object_set_new(o, "window_bytes", json_number(i->window_bytes));
     json_object_set_new(o, "inflight_bytes", json_number(i->inflight_bytes));
     add_waits(o, i);
+    json_object_set_new(o, "probing", json_boolean(i->probing));
     json_object_set_new(o, "retransmitting", json_boolean(i->retransmitting));
     json_object_set_new(o, "probes", json_number(i->probes));
+    json_object_set_new(o, "backoff", json_number(i->backoff));
+    json_object_set_new(o, "probe_us", i->probe_ns ? json_real((double)i->probe_ns / 1e3) : json_null());
     json_object_set_new(o, "silent_us", i->progress_at ? json_us_between(i->progress_at, now) : json_null());
     json_object_set_new(o, "rnr_us", i->rnr_until ? time_left(i->rnr_until, now) : json_null());
     json_object_set_new(o, "timeout_us", i->timeout_ns ? json_real((double)i->timeout_ns / 1e3) : json_null());

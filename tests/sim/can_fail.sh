@@ -56,7 +56,8 @@ build()
     $CC -o "$dir/sim" $objects $sim_objects "$BUILD/lib/libpcapng.a" "$BUILD/lib/libwire.a" -lisal
 }
 
-# fault NAME FILE FROM TO [case|tm]; with `case` the random exchanges need not find it, with `tm` those with tag matching must
+# fault NAME FILE FROM TO [case|tm|slow]; with `case` the random exchanges need not find it, with `tm` those with tag matching must, with
+# `slow` a cell of the slow paths must
 fault()
 {
     local log=$out/$1/log seed seen cases
@@ -68,10 +69,12 @@ fault()
     build "$1" "$2" "$3" "$4" || { missed=$((missed + 1)); return; }
     if [ "${5:-}" = tm ]; then
         timeout 120 "$out/$1/sim" --tm 1 500 1 >"$log" 2>&1
+    elif [ "${5:-}" = slow ]; then
+        timeout 120 "$out/$1/sim" --slow | grep -A1 '^FAILED' >"$log" 2>&1
     else
         timeout 120 "$out/$1/sim" --seed 1 -n "$SEEDS" --max-failures 1 --out "$out/$1" >"$log" 2>&1
     fi
-    seed=$(sed -n 's/^FAILED  sim --\(seed\|tm\) \([0-9]*\).*/\2/p' "$log" | head -n 1)
+    seed=$(sed -n 's/^FAILED  sim --\(seed\|tm\|slow\) \([0-9]*[^ ]*\).*/\2/p' "$log" | head -n 1)
     seen=$(sed -n '/^FAILED/{n;s/^ *//p;q}' "$log" | cut -c 1-110)
     timeout 120 "$out/$1/sim" -n 0 --max-failures 1000000 --out "$out/$1" >"$log.cases" 2>/dev/null
     cases=$(sed -n 's/^FAILED  sim --case \([a-z0-9-]*\).*/\1/p' "$log.cases" | sort -u | wc -l)
@@ -103,7 +106,17 @@ fault NAK_RESTART requester/retry.c 'if (!again)
         r->progress_at' 'r->progress_at' case
 fault FLUSH_LOST requester/retire.c 'complete(qp, req_wqe(r, r->sq.head), status,' \
     'if (status != WC_WR_FLUSH_ERR || req_wqe(r, r->sq.head)->wr.flags & SEND_SIGNALED) complete(qp, req_wqe(r, r->sq.head), status,'
-fault NAK_TIMER requester/retry.c 'uint64_t d = r->last_tx' 'if (r->rewound_at && r->cause == RETRANS_FAST) return NEVER; uint64_t d = r->last_tx'
+fault NAK_TIMER requester/retry.c 'uint64_t d = r->timer_at' 'if (r->rewound_at && r->cause == RETRANS_FAST) return NEVER; uint64_t d = r->timer_at'
+fault PROBE_TIMER requester/retry.h 'r->progress_at = r->timer_at = now;' 'r->progress_at = now;' slow
+fault KARN requester/retry.h 'if (qp->peer->congestion.sampled_at > r->fired_at)' '' slow
+fault SINGLE requester/window.c 'req_is_unanswered(r) ? 1 : ' '' slow
+fault TRUST requester/retry.h 'r->trusted < TRUSTED_MOST && ++r->trusted' 'true' case
+fault CWND_FLOOR path/congestion.c 'least = CWND_LEAST_PKTS * packet;' 'least = 147456;' slow
+fault CWND_TIMEOUT path/congestion.c 'c->cwnd = min64(CWND_LEAST_PKTS * packet, cfg->peer_window_bytes);' '' slow
+fault PACE path/congestion.h 'if (ahead && ahead >= burst)' 'if (false)' slow
+fault CWND_QUEUE path/congestion.c 'return c->queue || ' 'return ' slow
+fault CWND_TIGHT path/congestion.c 'c->tight == TIGHT_LOSSES' 'false' slow
+fault CWND_SHARE path/congestion.c '? REDUCED_TENTHS_LONG' '? REDUCED_TENTHS + 2' slow
 fault RETRY_COUNT requester/retry.c 'if (r->retries_left == 0)' 'if (r->retries_left <= 1)'
 fault REFILL responder/recv_queue.c 'qp->e->owner.ops->refill && qp_has_rq(qp)' 'false'
 fault INVALIDATE responder/message.c '!(window = mw_find_bound(&qp->e->keys, qp->qpn, p->inv_rkey))' 'false'

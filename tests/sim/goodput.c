@@ -33,35 +33,11 @@ struct stream {
     uint32_t posted, done, failed, total; /* numbers of requests */
 };
 
-/* --- memory: its content does not matter ------------------------------------------------------- */
-
-static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
-{
-    (void)ctx, (void)src, (void)nsrc, (void)dst, (void)ndst;
-    return 0;
-}
-
-static int no_write(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src,
-                    size_t len)
-{
-    (void)ctx, (void)qpn, (void)dst, (void)ndst, (void)src, (void)len;
-    return 0;
-}
-
-static int no_atomic(void *ctx, const struct mem_segment *where, enum mem_atomic op, uint64_t compare_add,
-                     uint64_t swap, uint64_t *old)
-{
-    (void)ctx, (void)where, (void)op, (void)compare_add, (void)swap;
-    *old = 0;
-    return 0;
-}
-
 /* --- two engines, connected -------------------------------------------------------------------- */
 
 static void make_side(struct side *s, int number)
 {
     static const struct owner_ops owner = {0};
-    static const struct mem_ops ops = {.read = no_read, .write = no_write, .atomic = no_atomic};
     struct qp_init init = {
         .type = QPT_RC, .pd = 1, .caps = {DEPTH, 1, 1, 1, 0}, .send_cq = s, .recv_cq = s, .owner = s};
     struct mr_init mr = {.pd = 1,
@@ -74,7 +50,7 @@ static void make_side(struct side *s, int number)
     s->cfg.num_gids = 1;
     bare_gid(number, s->cfg.gids[0]);
     s->mem = bare_zeroed(engine_size(&s->cfg));
-    s->e = engine_init(s->mem, &s->cfg, &ops, NULL, &owner, NULL);
+    s->e = engine_init(s->mem, &s->cfg, &bare_mem_ops, NULL, &owner, NULL);
     s->qpmem = bare_zeroed(qp_size(&init));
     if (!s->e || qp_create(s->e, &init, s->qpmem, &s->qp) != 0 || mr_register(s->e, &mr, &s->key) != 0)
         abort();
@@ -151,7 +127,7 @@ static uint64_t run_stream(struct stream *s)
 static uint64_t measure(uint8_t opcode, uint32_t loss, uint64_t seed, struct engine_counters *counters)
 {
     static struct stream s;
-    struct net_faults faults = {.loss = loss, .delay_ns = ONE_WAY, .rate = LINK_RATE};
+    struct net_faults faults = {.loss = loss, .delay_ns = ONE_WAY, .rate = LINK_RATE * 1000};
     static const struct qp_attr attr = {.port = 1,
                                         .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ,
                                         .path_mtu = MTU_CODE,
@@ -174,6 +150,7 @@ static uint64_t measure(uint8_t opcode, uint32_t loss, uint64_t seed, struct eng
     while (evq_pop(&s.events, UINT64_MAX, &ev))
         free(ev.p);
     free(s.events.heap);
+    net_free(&s.net);
     for (int i = 0; i < 2; i++) {
         free(s.side[i].mem);
         free(s.side[i].qpmem);

@@ -30,6 +30,8 @@ static void usage(FILE *f)
 {
     fputs("usage: sim [--seed S [--mask M]] [-n COUNT] [--case NAME [--mask M]] [--list] [--verbose] [--out DIR]\n"
           "       sim --tm SEED [COUNT [MAX_FAILURES]]   exchanges with tag matching\n"
+          "       sim --slow [CELL]  connections over slow paths with small and large buffers; CELL: one of them, in "
+          "full\n"
           "       sim --goodput   virtual-time goodput at several rates of loss, for people\n"
           "Without --seed and --case: all cases, then seeds 1 ... COUNT (15000), then 2000 with tag matching.\n"
           "  --seed S     exchanges with seeds S ... S + COUNT - 1 (COUNT is 1)\n"
@@ -326,6 +328,9 @@ int main(int argc, char **argv)
         goodput_report();
         return 0;
     }
+    if (argc >= 2 && argc <= 3 && strcmp(argv[1], "--slow") == 0) {
+        return slow_paths(argv[2], true, &passed) == 0 ? 0 : 1;
+    }
     uint64_t tm_seed, tm_count = 1;
     if (argc >= 3 && argc <= 5 && strcmp(argv[1], "--tm") == 0) {
         if (!number(argv[2], &tm_seed) || (argc > 3 && !number(argv[3], &tm_count)) ||
@@ -350,6 +355,9 @@ int main(int argc, char **argv)
     }
     if (!o.name && !o.has_seed && failed < o.max_failures) {
         run_tm(1, o.has_count && o.count < TM_EXCHANGES ? o.count : TM_EXCHANGES, o.max_failures);
+    }
+    if (!o.name && !o.has_seed && !o.has_count && failed < o.max_failures) {
+        failed += slow_paths(NULL, false, &passed);
     }
     printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
     return failed ? 1 : 0;

@@ -19,6 +19,7 @@
  *     oracle.c               the expected content of memory
  *     counters.c             the expected values of completion counters
  *     dump.c                 the output after a failure
+ *     slow.c                 separate exchanges: connections over slow paths
  *     goodput.c              a separate measurement: the speed of a lossy connection */
 #ifndef PUMICE_TESTS_SIM_SIM_H
 #define PUMICE_TESTS_SIM_SIM_H
@@ -527,6 +528,9 @@ void oracle_model(struct sim *s); /* fills op[].data */
 void oracle_recv(struct end *e, const struct op *o); /* after success: the peer's message is in the buffer */
 void oracle_send(struct end *e, int index); /* after success: results are here, effects are at the peer */
 void oracle_final(struct sim *s); /* checks every byte of every arena */
+/* slow.c: connections over slow paths. cell: the name of one of them; NULL: all. Adds the number of cells that meet the
+ * requirements to *passed, and returns the number of those that do not. verbose: prints the measurements of each. */
+uint64_t slow_paths(const char *cell, bool verbose, uint64_t *passed);
 /* goodput.c: prints the speed of a connection at several rates of loss. */
 void goodput_report(void);
 /* dump.c: records an exchange that runs again because it failed. No-ops unless s->capture is set. */

@@ -30,9 +30,13 @@ struct engine_config {
     /* QP timeouts shorter than this are stretched to it, but at most to four times their value (IBA 9.7.6.1.3). 0: none
      * is stretched. */
     uint64_t crowd_timeout_ns;
-    uint64_t probe_min_ns; /* earliest tail probe after the last transmission, however short the round trips are */
     /* Memory for READs that a later request of their QP must not overtake; see qp/read_copies.h. 0: such requests wait. */
     uint32_t read_copy_bytes;
+    uint64_t probe_min_ns; /* earliest tail probe after the last progress, however short the round trips are */
+    uint64_t first_window_bytes; /* the congestion window of a destination at the start */
+    /* The least time without any answer from a destination before its path counts as blocked. Hosts with little processor
+     * time may answer late by some milliseconds. */
+    uint64_t path_silence_ns;
     uint32_t burst_bytes; /* payload that one QP sends per engine_tx pass while other QPs wait */
     uint8_t active_mtu; /* enum ibv_mtu: the largest path_mtu that modify accepts */
     uint32_t first_qpn; /* the first QP number given out, 17 ... 0xfffffe. After 0xfffffe, numbers go on from 17 */

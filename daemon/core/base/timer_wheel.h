@@ -17,7 +17,8 @@
 /* The owner of the timer. The wheel does not use it. */
 enum timer_kind {
     TIMER_QP,
-    TIMER_PEER,
+    TIMER_PEER, /* peer_window.flow */
+    TIMER_PATH, /* peer_window.congestion */
 };
 struct timer {
     struct list_node link; /* in its slot */

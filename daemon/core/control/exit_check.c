@@ -15,7 +15,8 @@ void exit_check_qp(const struct qp *qp)
 {
     const struct requester *r = &qp->req;
     qp_check(qp);
-    if (can_send(qp) && r->una_psn != r->sent_psn)
+    bool waits = sched_is_waiting(&qp->sched) || !list_empty(&qp->sched.ready) || qp->dcqcn.waiting;
+    if (can_send(qp) && r->una_psn != r->sent_psn && !(waits && r->next_psn == r->una_psn))
         assert(qp_deadline(qp) != NEVER);
     assert(qp->timer.when <= qp_deadline(qp));
 }

@@ -13,8 +13,8 @@
 #include "daemon/core/qp/qp_type.h"
 #include "daemon/core/qp/resource.h"
 #include "daemon/core/qp/tm_entry.h"
-#include "daemon/core/requester/congestion.h"
 #include "daemon/core/requester/rendezvous.h"
+#include "daemon/core/requester/rtt.h"
 #include "daemon/core/responder/srq.h"
 #include "daemon/core/tm/tag_list.h"
 #include "wire/gid.h"
@@ -171,6 +171,8 @@ static void detach(struct qp *qp)
     if (qp->peer && qp->type != QPT_UD) {
         qp_release(qp, qp->req.inflight);
         peer_window_put(qp->peer);
+        if (qp->peer->users == 0)
+            timer_wheel_set(e->timers, &qp->peer->congestion.timer, NEVER);
     }
     qp->peer = NULL;
 }
@@ -238,15 +240,14 @@ void qp_start_requester(struct qp *qp)
     r->una_psn = r->next_psn = r->sent_psn = r->unsent_psn = qp->attr.sq_psn;
     r->flush_end = r->sq.head;
     r->inflight = 0;
-    cwnd_init(r, &qp->e->cfg);
     r->rd_head = r->rd_count = 0;
     r->fail_status = 0;
     r->retries_left = qp->attr.retry_cnt;
     r->rnr_left = qp->attr.rnr_retry;
-    r->probes = 0;
+    r->probes = r->backoff = r->trusted = 0;
     r->probe_due = false;
-    r->rnr_until = r->progress_at = r->last_tx = r->rewound_at = 0;
-    r->rtt_start = r->srtt = r->rtt_min = 0;
+    r->rnr_until = r->progress_at = r->timer_at = r->fired_at = r->rewound_at = 0;
+    rtt_cancel(r);
 }
 
 /* To RESET: all requests vanish without completions (IBA 10.3.1.1). */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/core/control/qp_query.h"
 
+#include "daemon/core/base/min.h"
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/requester/retry.h"
 #include "daemon/core/requester/window.h"
@@ -15,11 +16,31 @@ void qp_query(const struct qp *qp, struct qp_attr *attr)
     attr->sq_draining = qp->attr.state == QPS_SQD && !req_is_drained(&qp->req);
 }
 
+/* The first request that is not sent as a whole, or NULL. A requester that has gone back has sent all requests that have
+ * PSNs. */
+static const struct send_wqe *next_new(const struct requester *r)
+{
+    uint32_t i = r->next_psn == r->sent_psn ? r->cur : r->unsent;
+    return i != r->sq.tail ? req_wqe(r, i) : NULL;
+}
+
+/* Number of READs and atomics that are sent and not answered. A requester that has gone back has returned their
+ * credits, but it sends them again before anything else. */
+static uint32_t reads_unanswered(const struct qp *qp)
+{
+    const struct requester *r = &qp->req;
+    uint32_t n = 0;
+    for (uint32_t i = r->una; r->next_psn != r->sent_psn && i != r->unsent; i++)
+        n += wqe_is_answered(req_wqe(r, i)) && !wqe_is_local(req_wqe(r, i));
+    n = min32(n, qp->attr.max_rd_atomic);
+    return n > r->rd_count ? n : r->rd_count;
+}
+
 void qp_info(const struct qp *qp, struct qp_info *info)
 {
     const struct requester *r = &qp->req;
-    const struct send_wqe *next = r->cur != r->sq.tail ? req_wqe(r, r->cur) : NULL;
-    bool reading = next && wqe_is_answered(next);
+    const struct send_wqe *next = next_new(r);
+    uint32_t reads = reads_unanswered(qp);
     *info = (struct qp_info){
         .qpn = qp->qpn,
         .dest_qpn = qp->attr.dest_qpn,
@@ -34,19 +55,19 @@ void qp_info(const struct qp *qp, struct qp_info *info)
         .msn = qp->resp.msn,
         .retries_left = r->retries_left,
         .rnr_retries_left = r->rnr_left,
-        .reads_outstanding = r->rd_count,
+        .reads_outstanding = reads,
         .deadline = req_deadline(qp),
-        .srtt_ns = r->srtt,
-        .window_bytes = r->cwnd,
+        .srtt_ns = qp->peer ? qp->peer->congestion.srtt : 0,
+        .window_bytes = qp->peer ? qp->peer->congestion.cwnd : 0,
         .inflight_bytes = r->inflight,
         .rate = qp->dcqcn.rate,
         .waiting_rate = qp->dcqcn.waiting,
         .waiting_rnr = r->rnr_until != 0,
         .waiting_srqn =
             r->rnr_until && qp->type == QPT_XRC_SEND && r->una != r->sq.tail ? req_wqe(r, r->una)->wr.srqn : 0,
-        .waiting_fence = next && ((next->wr.flags & SEND_FENCE && r->rd_count) ||
-                                  (next->wr.opcode == WR_LOCAL_INV && r->una != r->cur)),
-        .waiting_reads = reading && r->rd_count >= qp->attr.max_rd_atomic,
+        .waiting_fence =
+            next && ((next->wr.flags & SEND_FENCE && reads) || (next->wr.opcode == WR_LOCAL_INV && r->una != r->cur)),
+        .waiting_reads = next && wqe_is_answered(next) && reads >= qp->attr.max_rd_atomic,
         .waiting_window = req_window_full(qp),
         .waiting_peer = sched_is_waiting(&qp->sched),
         .waiting_drain = qp->attr.state == QPS_SQD && !req_is_drained(&qp->req),
@@ -55,6 +76,9 @@ void qp_info(const struct qp *qp, struct qp_info *info)
         .rnr_until = r->rnr_until,
         .timeout_ns = qp->attr.timeout ? req_timeout_ns(qp) : 0,
         .probes = r->probes,
+        .backoff = r->backoff,
+        .probe_ns = qp_is_reliable(qp) && qp->peer ? req_probe_ns(qp) : 0,
+        .probing = req_is_unanswered(r) && r->next_psn != r->sent_psn,
         .retransmitting = r->next_psn != r->sent_psn,
         .failure = qp->failure,
         .counters = qp->counters,

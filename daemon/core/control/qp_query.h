@@ -25,15 +25,18 @@ struct qp_info {
     uint8_t retries_left, rnr_retries_left;
     uint32_t reads_outstanding;
     uint64_t deadline; /* NEVER: no timer runs */
-    uint64_t srtt_ns;
+    uint64_t srtt_ns; /* usual round trip to the destination, of all QPs; 0: not known */
     /* The last time that the oldest unacknowledged packet changed or was sent (again), ns. 0: nothing is
      * unacknowledged. */
     uint64_t progress_at;
     uint64_t rnr_until; /* ns; 0: the QP does not wait for the peer's RNR timer */
     uint64_t timeout_ns; /* the QP's timeout in effect; 0: none */
     uint8_t probes; /* tail probes since the last progress */
+    uint8_t backoff; /* the wait for the next probe is doubled so often, until a round trip is known again */
+    uint64_t probe_ns; /* the wait for the next probe, from the last progress or probe */
+    bool probing; /* nothing was answered in time: the QP sends one packet at a time until an answer comes */
     bool retransmitting; /* the QP is sending packets again */
-    uint64_t window_bytes; /* present congestion window of the QP */
+    uint64_t window_bytes; /* present congestion window of the destination, which other QPs share */
     uint64_t inflight_bytes;
     uint64_t rate; /* bytes per second, the limit after CNPs; 0: no limit */
     bool waiting_rate; /* packets wait because of that limit */

@@ -5,8 +5,10 @@
 
 #include "wire/gid.h"
 
-void peer_window_table_init(struct peer_window_table *t, struct peer_window *peers, uint32_t size)
+void peer_window_table_init(struct peer_window_table *t, const struct engine_config *cfg, struct peer_window *peers,
+                            uint32_t size)
 {
+    t->cfg = cfg;
     for (uint32_t i = 0; i < PEER_WINDOW_BUCKETS; i++)
         list_init(&t->bucket[i]);
     t->peers = peers;
@@ -34,7 +36,8 @@ struct peer_window *peer_window_lookup(const struct peer_window_table *t, const 
 
 static bool may_be_taken(const struct peer_window *p)
 {
-    return p->users == 0 && p->inflight == 0 && datagram_flow_is_idle(&p->flow) && list_empty(&p->waiting);
+    return p->users == 0 && p->inflight == 0 && datagram_flow_is_idle(&p->flow) && list_empty(&p->waiting) &&
+           p->congestion.timer.when == NEVER;
 }
 
 static void init_flow(struct datagram_flow *f, const uint8_t gid[16])
@@ -72,6 +75,7 @@ struct peer_window *peer_window_find(struct peer_window_table *t, const uint8_t 
     p->users = 0;
     p->inflight = 0;
     list_init(&p->waiting);
+    congestion_init(&p->congestion, t->cfg);
     init_flow(&p->flow, gid);
     list_init(&p->bucket);
     list_append(&t->bucket[bucket_of(gid)], &p->bucket);
@@ -81,7 +85,8 @@ struct peer_window *peer_window_find(struct peer_window_table *t, const uint8_t 
 struct peer_window *peer_window_get(struct peer_window_table *t, const uint8_t gid[16])
 {
     struct peer_window *p = peer_window_find(t, gid);
-    p->users++;
+    if (p->users++ == 0 && p->congestion.timer.when == NEVER)
+        congestion_init(&p->congestion, t->cfg);
     return p;
 }
 

@@ -10,6 +10,7 @@
 #include "daemon/core/base/scheduler.h"
 #include "daemon/core/base/timer_wheel.h"
 #include "daemon/core/base/types.h"
+#include "daemon/core/path/congestion.h"
 
 /* Bytes of a socket's buffer that a packet takes beside its payload: headers and the kernel's bookkeeping. */
 #define PACKET_OVERHEAD 256u
@@ -43,9 +44,11 @@ struct peer_window {
     uint32_t users;
     uint64_t inflight; /* bytes sent to the socket of the address, or requested from it, and not answered */
     struct list_node waiting; /* QPs that wait for room: sched_entity.waiting */
+    struct congestion congestion; /* of its connected QPs */
     struct datagram_flow flow; /* of the bytes in flight that are never acknowledged */
 };
 struct peer_window_table {
+    const struct engine_config *cfg;
     struct list_node bucket[PEER_WINDOW_BUCKETS];
     struct peer_window *peers; /* [size] */
     uint32_t size;
@@ -53,14 +56,15 @@ struct peer_window_table {
     uint32_t hand; /* index at which the next search for a reusable entry starts */
 };
 
-/* peers: `size` zeroed entries. */
-void peer_window_table_init(struct peer_window_table *t, struct peer_window *peers, uint32_t size);
+/* peers: `size` zeroed entries. cfg stays valid as long as the table. */
+void peer_window_table_init(struct peer_window_table *t, const struct engine_config *cfg, struct peer_window *peers,
+                            uint32_t size);
 /* The entry of an address. If more addresses are in use than there are entries, several addresses share one, which is
  * only slower. The entry stays the address's own as long as it has users or bytes in flight. */
 struct peer_window *peer_window_find(struct peer_window_table *t, const uint8_t gid[16]);
 /* As peer_window_find, but never gives the address a new entry. NULL: the address has none. */
 struct peer_window *peer_window_lookup(const struct peer_window_table *t, const uint8_t gid[16]);
-/* As peer_window_find, and adds a user. */
+/* As peer_window_find, and adds a user. The first user starts with a new congestion window. */
 struct peer_window *peer_window_get(struct peer_window_table *t, const uint8_t gid[16]);
 /* Removes a user. */
 void peer_window_put(struct peer_window *p);

@@ -83,8 +83,8 @@ static void check_requester(const struct qp *qp)
     }
     check_inflight(qp);
     check_credits(r);
-    assert(r->cwnd > 0 && r->cwnd <= qp->e->cfg.peer_window_bytes);
     assert(qp->peer);
+    assert(qp->peer->congestion.cwnd > 0 && qp->peer->congestion.cwnd <= qp->e->cfg.peer_window_bytes);
 }
 
 static void check_offload(const struct requester *r)

@@ -24,9 +24,10 @@ enum offload_request {
 struct send_wqe {
     struct send_wr wr;
     uint32_t length; /* bytes of the message */
-    uint32_t first_psn; /* first_psn, npkts and chunk are set when the request gets its place in the PSNs */
+    uint32_t first_psn; /* first_psn, npkts, chunk and chunk_base are set when the request gets its place in the PSNs */
     uint32_t npkts; /* number of its PSNs. A local operation takes none */
-    uint32_t chunk; /* READ: number of PSNs that each of its request packets asks for */
+    uint32_t chunk; /* READ: number of PSNs that each of its request packets asks for … */
+    uint32_t chunk_base; /* … from this packet on; there are no outstanding packets before it with another chunk */
     uint32_t pd; /* of its SGEs' keys */
     struct tm_entry *entry; /* OFFLOAD_READ: the entry whose data it fetches */
     uint8_t offload; /* enum offload_request */
@@ -101,8 +102,6 @@ struct requester {
     uint32_t unsent_psn; /* the first PSN that no request has */
     uint32_t flush_end; /* requests before this index that are still in the queue are to be flushed */
     uint64_t inflight; /* cost of the packets [una_psn, next_psn) */
-    uint64_t cwnd; /* congestion window: bound of inflight */
-    uint32_t recover_psn; /* the congestion window is not reduced again before this PSN is acknowledged */
 
     struct rd_credit *rd; /* ring of ENGINE_MAX_RD_ATOMIC */
     uint32_t rd_head, rd_count;
@@ -111,18 +110,21 @@ struct requester {
     uint8_t fail_cause; /* vendor_err of its completion */
     uint8_t retries_left, rnr_left;
     uint8_t probes; /* tail probes since the last progress */
+    uint8_t backoff; /* the next probe waits 2^backoff times as long. Stays until a new round trip is known. */
     bool probe_due; /* send the last packet again */
+    /* While no round trip was known: how often an answer came after the QP had gone back, and the rest of what was in
+     * flight was taken for under way. */
+    uint8_t trusted;
     uint8_t cause; /* enum retrans_cause of the retransmission under way */
     uint64_t rnr_until; /* end of the RNR wait, ns; 0: not waiting */
     uint64_t progress_at; /* last time that the oldest unacknowledged packet changed or was sent (again) */
-    uint64_t last_tx;
+    uint64_t timer_at; /* start of the present wait for a probe: the last progress, first packet in flight, or probe */
+    uint64_t fired_at; /* time of the last probe or timeout */
     uint64_t rewound_at; /* time of the last retransmission; 0: never */
     uint32_t rewind_psn; /* first PSN of the last retransmission */
 
     uint32_t rtt_psn; /* packet whose ACK is timed */
     uint64_t rtt_start; /* 0: none */
-    uint64_t srtt; /* smoothed round trip, ns; 0: not known */
-    uint64_t rtt_min; /* the shortest round trip, ns; 0: not known */
 
     /* Tag matching: the offload's requests are in the queue among the user's. */
     uint32_t offload_queued; /* number of such requests */
@@ -136,6 +138,12 @@ struct requester {
 static inline struct send_wqe *req_wqe(const struct requester *r, uint32_t index)
 {
     return queue_at(&r->sq, index);
+}
+/* Has the QP gone back because no answer came, and is there still none? Then it sends one packet and waits. (A loss that
+ * a NAK reports at the same moment is an answer.) */
+static inline bool req_is_unanswered(const struct requester *r)
+{
+    return r->probes && r->rewound_at == r->fired_at && r->cause != RETRANS_FAST;
 }
 /* Do requests wait to be flushed? In ERR and SQE all requests do. */
 static inline bool req_is_flushing(const struct requester *r)

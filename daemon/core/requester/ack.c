@@ -4,10 +4,10 @@
 #include "daemon/core/memory/sge_iter.h"
 #include "daemon/core/qp/error_report.h"
 #include "daemon/core/qp/qp.h"
-#include "daemon/core/requester/congestion.h"
 #include "daemon/core/requester/failure.h"
 #include "daemon/core/requester/local_ops.h"
 #include "daemon/core/requester/retry.h"
+#include "daemon/core/requester/rtt.h"
 #include "daemon/core/requester/window.h"
 #include "wire/syndrome.h"
 
@@ -28,14 +28,17 @@ static void progressed(struct qp *qp, uint64_t released, uint64_t now)
         r->cur = r->una;
         released = r->inflight;
     }
+    uint64_t inflight = qp->peer->inflight;
     qp_release(qp, released);
     while (r->rd_count && psn_diff(r->una_psn, r->rd[r->rd_head].end) >= 0) {
         r->rd_head = (r->rd_head + 1) % ENGINE_MAX_RD_ATOMIC;
         r->rd_count--;
     }
-    rtt_progress(r, now);
-    cwnd_progress(r, &qp->e->cfg, released, qp->mtu);
-    retry_progress(qp, now);
+    rtt_progress(qp, now);
+    congestion_progress(&qp->peer->congestion, &qp->e->cfg, qp->peer->users, released, inflight, req_packet_cost(qp),
+                        now);
+    if (retry_progress(qp, now))
+        req_resume(qp);
     qp_schedule(qp);
 }
 

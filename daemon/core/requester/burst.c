@@ -5,10 +5,14 @@
 
 #include "daemon/core/base/min.h"
 #include "daemon/core/memory/sge_iter.h"
-#include "daemon/core/requester/congestion.h"
 #include "daemon/core/requester/retry.h"
+#include "daemon/core/requester/rtt.h"
+#include "daemon/core/requester/window.h"
 
-#define ACK_EVERY 4u /* one packet in so many asks for an ACK, while packets are being lost */
+/* One packet in so many asks for an ACK, while the window is not at its largest. With a window of fewer than
+ * ACK_EVERY_WINDOW packets, each packet asks. */
+#define ACK_EVERY 4u
+#define ACK_EVERY_WINDOW 16u
 
 /* Opcodes of FIRST, MIDDLE, LAST and ONLY packets, by enum send_op; READ and atomics are single packets. */
 /* clang-format off */
@@ -126,6 +130,7 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
     s->budget -= min32(len, s->budget);
     if (psn_diff(p.psn, s->sent0) < 0) {
         t->retransmit = true;
+        rtt_packets_repeated(&qp->req, p.psn, read_pkts ? read_pkts : 1);
         switch (qp->req.cause) {
         case RETRANS_FAST:
             COUNT(qp, fast_retrans);
@@ -139,19 +144,21 @@ static struct tx_pkt *plan_packet(struct burst *s, const struct send_wqe *w, uin
         default:
             break;
         }
-    } else if (p.ackreq) {
-        rtt_packet_planned(&qp->req, p.psn, s->now);
     }
+    if (p.ackreq && (!t->retransmit || (rtt_may_time_again(&qp->req) && !wqe_is_answered(w))))
+        rtt_packet_planned(&qp->req, p.psn, s->now);
     return t;
 }
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
-/* The last packet of a run asks for an ACK. While the window is small, because packets are being lost, some packets
- * before it ask, too. Then one lost ACK or last packet does not stop the sender, and the window moves smoothly. */
+/* The last packet of a run asks for an ACK. While the window is not at its largest, some packets before it ask, too.
+ * Then one lost ACK or last packet does not stop the sender, and the window moves smoothly. */
 static bool asks_midway(const struct qp *qp, uint32_t pkt)
 {
-    return !cwnd_is_full_size(&qp->req, &qp->e->cfg) && pkt % ACK_EVERY == ACK_EVERY - 1;
+    if (!qp_is_reliable(qp) || congestion_is_free(&qp->peer->congestion, &qp->e->cfg))
+        return false;
+    return pkt % ACK_EVERY == ACK_EVERY - 1 || qp->peer->congestion.cwnd < ACK_EVERY_WINDOW * req_packet_cost(qp);
 }
 
 /* Finds the memory of bytes [start, start + len) of a request, which are the payload of a run. Up to ENGINE_MAX_SGE

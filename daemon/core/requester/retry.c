@@ -2,13 +2,16 @@
 #include "daemon/core/requester/retry.h"
 
 #include "daemon/core/qp/error_report.h"
-#include "daemon/core/requester/congestion.h"
 #include "daemon/core/requester/failure.h"
+#include "daemon/core/requester/rtt.h"
 #include "daemon/core/requester/window.h"
 
-#define PROBE_RTTS 4u
 #define PROBE_UNKNOWN_NS 1000000u /* before a round trip was measured */
-#define PROBE_MAX_NS 1000000000ull
+#define PROBE_MAX_NS 1000000000ull /* the wait does not double beyond this */
+#define BACKOFF_MOST 16u
+/* While no round trip is known, the probes of all QPs double the wait of each one, up to so often. */
+#define UNKNOWN_DOUBLED_MOST 2u
+#define PROBES_ALONE 3u /* a QP with so many probes without an answer is alone: the path carries packets of others */
 
 static bool outstanding(const struct requester *r)
 {
@@ -16,7 +19,8 @@ static bool outstanding(const struct requester *r)
 }
 
 /* A requester may wait up to four times as long as the attribute says (IBA 9.7.6.1.3). Where many processes share few
- * processors, its peer needs that time. Probes find losses much earlier. */
+ * processors, its peer needs that time. Probes find losses much earlier. On a path where an answer takes longer than
+ * the attribute says, the path decides: otherwise the QP would fail although its peer answers. */
 uint64_t req_timeout_ns(const struct qp *qp)
 {
     const struct engine_config *c = &qp->e->cfg;
@@ -24,17 +28,35 @@ uint64_t req_timeout_ns(const struct qp *qp)
     uint64_t stretched = 4 * t < c->crowd_timeout_ns ? 4 * t : c->crowd_timeout_ns;
 
     t = stretched > t ? stretched : t;
-    return t < c->min_timeout_ns ? c->min_timeout_ns : t;
+    t = t < c->min_timeout_ns ? c->min_timeout_ns : t;
+    uint64_t answer = qp->peer ? congestion_rto(&qp->peer->congestion) : 0;
+    return t < answer ? answer : t;
 }
 
-static uint64_t probe_ns(const struct qp *qp)
+uint64_t req_probe_ns(const struct qp *qp)
 {
     const struct requester *r = &qp->req;
-    uint64_t base = r->srtt ? PROBE_RTTS * r->srtt : PROBE_UNKNOWN_NS;
+    uint64_t answer = congestion_rto(&qp->peer->congestion), base = answer ? answer : PROBE_UNKNOWN_NS;
     if (base < qp->e->cfg.probe_min_ns)
         base = qp->e->cfg.probe_min_ns;
-    uint64_t t = base << (r->probes < 16 ? r->probes : 16);
-    return t < PROBE_MAX_NS ? t : PROBE_MAX_NS;
+    uint64_t most = base < PROBE_MAX_NS ? PROBE_MAX_NS : base;
+    uint32_t doubled = r->backoff, all = qp->peer->congestion.backoff;
+    if (answer == 0 && all > doubled)
+        doubled = min32(all, doubled + UNKNOWN_DOUBLED_MOST);
+    return min64(base << doubled, most);
+}
+
+/* Is something of the QP in flight that can be answered? Not if it has gone back and waits for its turn. */
+static bool in_flight(const struct requester *r)
+{
+    return outstanding(r) && r->next_psn != r->una_psn;
+}
+
+/* Nothing is in flight. Had the QP's timeout passed when the QP went back? */
+static bool was_due(const struct qp *qp)
+{
+    const struct requester *r = &qp->req;
+    return outstanding(r) && qp->attr.timeout && r->progress_at + req_timeout_ns(qp) <= r->rewound_at;
 }
 
 uint64_t req_deadline(const struct qp *qp)
@@ -44,17 +66,75 @@ uint64_t req_deadline(const struct qp *qp)
         return NEVER;
     if (r->rnr_until)
         return r->rnr_until;
-    if (!outstanding(r))
-        return NEVER;
-    uint64_t d = r->last_tx + probe_ns(qp);
+    if (!in_flight(r))
+        return was_due(qp) ? r->rewound_at : NEVER;
+    uint64_t d = r->timer_at + req_probe_ns(qp);
     if (qp->attr.timeout && r->progress_at + req_timeout_ns(qp) < d)
         d = r->progress_at + req_timeout_ns(qp);
     return d;
 }
 
+/* Is nothing acknowledged for so long that it can't be the delay of a host? */
+static bool path_is_silent(const struct qp *qp, uint64_t now)
+{
+    const struct congestion *c = &qp->peer->congestion;
+    return c->progress_at <= qp->req.timer_at && now - c->progress_at >= qp->e->cfg.path_silence_ns;
+}
+
+/* No answer came since timer_at: packets were lost, and perhaps the path is dead or blocked. It is neither if it has
+ * carried packets of other QPs since then. Then it is the peer's QP that does not answer, unless it soon does. */
+static void suspect_path(const struct qp *qp, uint64_t now)
+{
+    const struct requester *r = &qp->req;
+    struct peer_window *p = qp->peer;
+    if (path_is_silent(qp, now))
+        congestion_timeout(&p->congestion, &qp->e->cfg, p->users, req_packet_cost(qp), now);
+    else if (r->probes < PROBES_ALONE)
+        congestion_loss(&p->congestion, &qp->e->cfg, p->users, p->inflight, req_packet_cost(qp), now);
+}
+
+/* A probe or a timeout is due. */
+static void fired(struct qp *qp, uint64_t now)
+{
+    struct requester *r = &qp->req;
+    struct congestion *c = &qp->peer->congestion;
+    if (c->srtt == 0 && c->backoff < BACKOFF_MOST)
+        c->backoff++;
+    if (r->probes < UINT8_MAX)
+        r->probes++;
+    if (r->backoff < BACKOFF_MOST)
+        r->backoff++;
+    r->timer_at = r->fired_at = now;
+}
+
+/* No answer came in time. The newest packet is sent again, or the QP goes back. */
+static void repeat(struct qp *qp, enum retrans_cause cause, bool newest, uint64_t now)
+{
+    struct requester *r = &qp->req;
+    newest = newest && r->next_psn == r->sent_psn;
+    if (!newest)
+        suspect_path(qp, now);
+    fired(qp, now);
+    r->probe_due = newest;
+    if (!newest)
+        req_loss(qp, cause, r->una_psn, now);
+    qp_schedule(qp);
+}
+
+/* Does the path still carry packets that other QPs sent before those that this QP has had in flight since then? */
+static bool path_is_behind(const struct congestion *c, uint64_t since)
+{
+    return c->progress_at > since && c->acked_sent_at <= since;
+}
+
 static void timed_out(struct qp *qp, uint64_t now)
 {
     struct requester *r = &qp->req;
+    const struct congestion *c = &qp->peer->congestion;
+    if (path_is_behind(c, r->progress_at)) {
+        r->progress_at = now;
+        return;
+    }
     if (r->retries_left == 0) {
         COUNT(qp, retry_exceeded_err);
         req_fail(qp, WC_RETRY_EXC_ERR, 0);
@@ -62,23 +142,19 @@ static void timed_out(struct qp *qp, uint64_t now)
     }
     r->retries_left--;
     report_timeout(qp);
-    r->progress_at = r->last_tx = now;
-    req_loss(qp, RETRANS_TIMEOUT, r->una_psn, now);
+    repeat(qp, RETRANS_TIMEOUT, false, now);
+    r->progress_at = now;
 }
 
 /* The first probe sends the newest packet again. If no answer comes, or if a retransmission got stuck, the next probe
- * sends everything from the oldest unacknowledged packet on. */
+ * goes back to the oldest unacknowledged packet. It sends one packet, and the others after its ACK. */
 static void probe(struct qp *qp, uint64_t now)
 {
     struct requester *r = &qp->req;
-    if (r->probes < UINT8_MAX)
-        r->probes++;
-    r->last_tx = now;
-    if (r->next_psn == r->sent_psn && r->probes % 2)
-        r->probe_due = true;
+    if (path_is_behind(&qp->peer->congestion, r->timer_at))
+        r->timer_at = now;
     else
-        req_loss(qp, RETRANS_PROBE, r->una_psn, now);
-    qp_schedule(qp);
+        repeat(qp, RETRANS_PROBE, r->probes % 2 == 0, now);
 }
 
 void req_expire(struct qp *qp, uint64_t now)
@@ -90,15 +166,18 @@ void req_expire(struct qp *qp, uint64_t now)
         if (r->rnr_until > now)
             return;
         r->rnr_until = 0;
-        r->progress_at = r->last_tx = now;
+        r->progress_at = r->timer_at = r->rewound_at = now;
         qp_schedule(qp);
         return;
     }
-    if (!outstanding(r))
+    if (!in_flight(r)) {
+        if (was_due(qp))
+            timed_out(qp, now);
         return;
+    }
     if (qp->attr.timeout && r->progress_at + req_timeout_ns(qp) <= now)
         timed_out(qp, now);
-    else if (r->last_tx + probe_ns(qp) <= now)
+    else if (r->timer_at + req_probe_ns(qp) <= now)
         probe(qp, now);
 }
 
@@ -126,16 +205,46 @@ void req_rewind(struct qp *qp, uint32_t psn)
     qp_release(qp, r->inflight - min64(inflight, r->inflight));
     while (r->rd_count && psn_diff(r->rd[(r->rd_head + r->rd_count - 1) % ENGINE_MAX_RD_ATOMIC].end, psn) > 0)
         r->rd_count--;
-    rtt_cancel(r);
     r->probe_due = false;
     qp_schedule(qp);
+}
+
+/* Takes the credit for a READ request or an atomic again. */
+static void take_credit(struct requester *r, uint32_t first, uint32_t end)
+{
+    r->rd[(r->rd_head + r->rd_count++) % ENGINE_MAX_RD_ATOMIC] = (struct rd_credit){.first = first, .end = end};
+}
+
+void req_resume(struct qp *qp)
+{
+    struct requester *r = &qp->req;
+    uint64_t cost = 0;
+    while (r->next_psn != r->sent_psn) {
+        const struct send_wqe *w = req_wqe(r, r->cur);
+        if (w->local_error)
+            break;
+        if (wqe_is_local(w)) {
+            r->cur++;
+            continue;
+        }
+        uint32_t from = wqe_offset(w, r->next_psn), sent = wqe_offset(w, r->sent_psn);
+        uint32_t upto = wqe_is_read(w) ? from + req_chunk_left(w, from) : w->npkts;
+        upto = min32(upto, sent);
+        if (wqe_is_answered(w))
+            take_credit(r, r->next_psn, psn_add(w->first_psn, upto));
+        cost += req_cost(qp, w, from, upto);
+        r->next_psn = psn_add(w->first_psn, upto);
+        r->cur += upto == w->npkts;
+    }
+    qp_charge(qp, cost);
 }
 
 void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t now)
 {
     struct requester *r = &qp->req;
-    if (cause != RETRANS_RNR)
-        cwnd_loss(r, &qp->e->cfg);
+    struct peer_window *p = qp->peer;
+    if (cause == RETRANS_FAST)
+        congestion_loss(&p->congestion, &qp->e->cfg, p->users, p->inflight, req_packet_cost(qp), now);
     r->cause = (uint8_t)cause;
     r->rewound_at = now;
     r->rewind_psn = psn;
@@ -160,11 +269,13 @@ static void lost(struct qp *qp, uint64_t echo, uint64_t now)
 /* The next NAK of the responder can follow after a round trip. */
 void req_lost_by_nak(struct qp *qp, uint64_t now)
 {
-    lost(qp, qp->req.rtt_min ? qp->req.rtt_min / 2 : 20000, now);
+    uint64_t rtt = qp->peer->congestion.rtt_min;
+    lost(qp, rtt ? rtt / 2 : 20000, now);
 }
 
 /* The responses after the missing one are still coming in. */
 void req_lost_response(struct qp *qp, uint64_t now)
 {
-    lost(qp, qp->req.srtt ? 2 * qp->req.srtt : 50000, now);
+    uint64_t rtt = qp->peer->congestion.srtt;
+    lost(qp, rtt ? 2 * rtt : 50000, now);
 }

@@ -3,13 +3,21 @@
  *
  *   RNR wait     rnr_until                                The responder asked for it. Nothing is sent before.
  *   timeout      progress_at + 4.096 us * 2^timeout       No answer came for that long. Costs one of retry_cnt retries.
- *   tail probe   last_tx + a few round trips, doubling    The last packets or their ACK may be lost. Costs no retry.
+ *   tail probe   timer_at + a few round trips, doubling   The last packets or their ACK may be lost. Costs no retry.
  *
- * The probe finds losses that no NAK reports. It comes long before the QP's timeout, which is often seconds long. */
+ * The probe finds losses that no NAK reports. It comes long before the QP's timeout, which is often seconds long. The
+ * wait for it starts with the first packet in flight, and again with each progress, so a path that is slow but moves
+ * gets no probes. Each probe doubles the next wait. It stays doubled until a new round trip is known (RFC 6298).
+ *
+ * While nothing of the QP is in flight, because it has gone back and waits for its turn, no timer runs. */
 #ifndef PUMICE_DAEMON_CORE_REQUESTER_RETRY_H
 #define PUMICE_DAEMON_CORE_REQUESTER_RETRY_H
 
 #include "daemon/core/qp/qp.h"
+
+/* While no round trip is known: this many answers that come after the QP has gone back are taken for answers to the first
+ * transmission. */
+#define TRUSTED_MOST 4u
 
 /* Goes back: the next packet to send is psn, which was sent before. */
 void req_rewind(struct qp *qp, uint32_t psn);
@@ -19,21 +27,52 @@ void req_loss(struct qp *qp, enum retrans_cause cause, uint32_t psn, uint64_t no
 void req_lost_by_nak(struct qp *qp, uint64_t now);
 /* A response is missing. The responses after it are still coming in. */
 void req_lost_response(struct qp *qp, uint64_t now);
-/* una_psn has moved: all retries are left again. */
-static inline void retry_progress(struct qp *qp, uint64_t now)
+/* The packets up to sent_psn are still on their way: undoes a req_rewind. */
+void req_resume(struct qp *qp);
+/* An answer came after the QP had gone back. Is it for the first transmission? It is if it came sooner than a repeated
+ * packet can be answered. While no round trip is known, nothing shows it. On a slow path it is, and each timer that fires
+ * doubles the wait, so timers soon fire no more. If they still fire, the packets were lost. */
+static inline bool retry_was_in_vain(struct requester *r, uint64_t rtt, uint64_t now)
+{
+    if (rtt)
+        return now - r->fired_at < rtt;
+    return r->trusted < TRUSTED_MOST && ++r->trusted;
+}
+/* una_psn has moved: all retries are left again. True: the QP went back because no answer came in time, but its packets
+ * were not lost. */
+static inline bool retry_progress(struct qp *qp, uint64_t now)
 {
     struct requester *r = &qp->req;
+    bool in_vain = req_is_unanswered(r) && retry_was_in_vain(r, qp->peer->congestion.rtt_min, now);
     r->retries_left = qp->attr.retry_cnt;
     r->rnr_left = qp->attr.rnr_retry;
     r->probes = 0;
     r->probe_due = false;
-    r->progress_at = now;
+    if (r->una_psn == r->sent_psn)
+        r->trusted = 0;
+    r->progress_at = r->timer_at = now;
+    if (qp->peer->congestion.sampled_at > r->fired_at)
+        r->backoff = 0;
+    return in_vain;
+}
+
+/* The first packet is about to be in flight, perhaps again. The time during which nothing was in flight does not count
+ * for the QP's timeout. */
+static inline void retry_begins(struct requester *r, uint64_t now)
+{
+    r->timer_at = now;
+    if (r->una_psn == r->sent_psn)
+        r->progress_at = now;
+    else
+        r->progress_at += now - (r->rewound_at > r->progress_at ? r->rewound_at : r->progress_at);
 }
 
 /* The next moment at which req_expire has something to do; NEVER: none. */
 uint64_t req_deadline(const struct qp *qp);
 /* Does the work of the requester's timers that are due: ends an RNR wait, or retransmits. */
 void req_expire(struct qp *qp, uint64_t now);
+/* The wait for the next tail probe, ns. For connected QPs. */
+uint64_t req_probe_ns(const struct qp *qp);
 /* The QP's timeout in effect, ns. attr.timeout must not be 0. */
 uint64_t req_timeout_ns(const struct qp *qp);
 

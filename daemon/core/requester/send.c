@@ -5,6 +5,7 @@
 #include "daemon/core/qp/qp.h"
 #include "daemon/core/requester/burst.h"
 #include "daemon/core/requester/local_ops.h"
+#include "daemon/core/requester/retry.h"
 #include "daemon/core/requester/window.h"
 
 /* --- choose: which request is next ------------------------------------------------------------ */
@@ -51,7 +52,8 @@ static void assign_psns(struct qp *qp, struct send_wqe *w)
     struct requester *r = &qp->req;
     w->first_psn = r->unsent_psn;
     w->npkts = psn_count(w->length, qp->mtu);
-    w->chunk = wqe_is_read(w) ? req_read_chunk(qp) : 0;
+    w->chunk = wqe_is_read(w) ? req_read_chunk(qp, w) : 0;
+    w->chunk_base = 0;
     if (wqe_is_atomic(w) || qp->type == QPT_UD)
         w->npkts = 1;
     r->unsent_psn = psn_add(r->unsent_psn, w->npkts);
@@ -105,9 +107,11 @@ enum limit_verdict {
 };
 
 /* How many packets of the request at cur, from packet off on, may be planned in one run. */
-static enum limit_verdict limit_run(const struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t *n)
+static enum limit_verdict limit_run(const struct burst *s, struct send_wqe *w, uint32_t off, uint32_t *n)
 {
     struct qp *qp = s->qp;
+    if (wqe_is_read(w) && !req_choose_chunk(qp, w, off))
+        return LIMIT_WINDOW;
     uint32_t want = burst_room(s, w, off);
     if (want == 0)
         return LIMIT_BATCH;
@@ -117,7 +121,7 @@ static enum limit_verdict limit_run(const struct burst *s, const struct send_wqe
     want = min32(want, rate > qp->mtu ? rate / qp->mtu : 1);
     if (wqe_is_read(w))
         want = req_chunk_left(w, off);
-    *n = req_window_allows(qp, w, off, want);
+    *n = req_window_allows(qp, w, off, want, s->now);
     return *n ? LIMIT_OK : LIMIT_WINDOW;
 }
 
@@ -126,19 +130,23 @@ static enum limit_verdict limit_run(const struct burst *s, const struct send_wqe
 static void charge(const struct burst *s, const struct send_wqe *w, uint64_t cost)
 {
     struct qp *qp = s->qp;
-    if (qp_is_reliable(qp))
+    if (qp_is_reliable(qp)) {
+        if (qp->peer->inflight == 0)
+            qp->peer->congestion.passed_at = s->now;
+        congestion_sent(&qp->peer->congestion, &qp->e->cfg, cost, s->now);
         qp_charge(qp, cost);
-    else
+    } else {
         datagram_flow_charge(&qp->e->flows, req_find_peer(qp, w), qp->type == QPT_UD ? &w->wr.ud.av : &qp->attr.av,
                              cost, s->now);
+    }
 }
 
 /* n PSNs of the request at cur, from packet off on, were planned. */
 static void commit_run(const struct burst *s, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
     struct requester *r = &s->qp->req;
-    if (r->una_psn == r->next_psn && r->una_psn == r->sent_psn)
-        r->progress_at = s->now;
+    if (r->una_psn == r->next_psn)
+        retry_begins(r, s->now);
     if (wqe_is_answered(w)) {
         struct rd_credit *credit = &r->rd[(r->rd_head + r->rd_count++) % ENGINE_MAX_RD_ATOMIC];
         credit->first = psn_add(w->first_psn, off);
@@ -152,7 +160,6 @@ static void commit_run(const struct burst *s, const struct send_wqe *w, uint32_t
         r->sent_psn = r->next_psn;
     if (off + n == w->npkts)
         r->cur++;
-    r->last_tx = s->now;
     COUNT_MAX(s->qp, max_sent_window, (uint32_t)psn_diff(r->next_psn, r->una_psn));
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/core/base/min.h"
-#include "daemon/core/requester/congestion.h"
 
 /* Bytes that one READ request asks for. The maximum is large, because each request costs both ends some work. Also, its
  * first and last response each leave in a GSO run of their own. It is a little above half a megabyte, because UCX asks
@@ -13,6 +12,14 @@
  * these windows. */
 #define READ_CHUNK_MIN (128u << 10)
 #define READ_CHUNK_MAX (640u << 10)
+/* A shorter READ is one request as long as the path has lost nothing. */
+#define READ_WHOLE (16u << 10)
+/* While the congestion window is small, a request asks for the window's part of one credit, but the window is not divided
+ * into more than READS_MOST parts. The responses to one request leave in one burst, and a path with a small buffer
+ * loses a part of a burst. */
+#define READS_MOST 8u
+/* How long the window of a destination may be full without an answer, before a round trip is known. */
+#define BLOCKED_UNKNOWN_NS 20000000u
 
 /* The part of the peer's window that other QPs leave. */
 static uint64_t left_by_others(const struct qp *qp)
@@ -21,19 +28,43 @@ static uint64_t left_by_others(const struct qp *qp)
     return others < window ? window - others : 0;
 }
 
+static uint64_t part_of_window(const struct qp *qp)
+{
+    uint32_t credits = min32(qp->attr.max_rd_atomic, READS_MOST);
+    return qp->peer->congestion.cwnd / (credits ? credits : 1);
+}
+
 /* Number of packets that each request packet of a READ that begins now asks for. */
-uint32_t req_read_chunk(const struct qp *qp)
+uint32_t req_read_chunk(const struct qp *qp, const struct send_wqe *w)
 {
     const struct engine_config *cfg = &qp->e->cfg;
-    uint64_t bytes = cwnd_is_full_size(&qp->req, cfg) ? READ_CHUNK_MAX : READ_CHUNK_MIN;
+    const struct congestion *c = &qp->peer->congestion;
+    uint64_t least = c->cwnd < CWND_CAPACITY_MOST ? part_of_window(qp) : READ_CHUNK_MIN;
+    if (c->loss_at == 0 && w->length <= READ_WHOLE && least < w->npkts * req_packet_cost(qp))
+        least = w->npkts * req_packet_cost(qp);
+    uint64_t bytes = congestion_is_free(c, cfg) ? READ_CHUNK_MAX : least;
     if (bytes > left_by_others(qp))
         bytes = left_by_others(qp);
-    if (bytes < READ_CHUNK_MIN)
-        bytes = READ_CHUNK_MIN;
+    if (bytes < least)
+        bytes = least;
     if (bytes > cfg->peer_window_bytes / 2)
         bytes = cfg->peer_window_bytes / 2;
-    uint32_t chunk = min32((uint32_t)bytes / (qp->mtu + PACKET_OVERHEAD), cfg->window_pkts / 2);
+    uint32_t chunk = min32((uint32_t)(bytes / req_packet_cost(qp)), cfg->window_pkts / 2);
     return chunk ? chunk : 1;
+}
+
+bool req_choose_chunk(const struct qp *qp, struct send_wqe *w, uint32_t off)
+{
+    const struct requester *r = &qp->req;
+    if (r->next_psn != r->sent_psn || (off - w->chunk_base) % w->chunk)
+        return true;
+    if (r->una_psn == r->next_psn) {
+        w->chunk = req_read_chunk(qp, w);
+        w->chunk_base = off;
+        return true;
+    }
+    uint64_t bytes = w->chunk * req_packet_cost(qp);
+    return bytes >= READ_CHUNK_MIN / 2 || part_of_window(qp) < 2 * bytes;
 }
 
 /* The window of the last datagram is remembered, because consecutive datagrams mostly have the same destination. */
@@ -51,16 +82,6 @@ static void wait_for_peer(struct qp *qp, struct peer_window *p)
         COUNT(qp, peer_window_full);
 }
 
-/* READs: may responses of so many bytes be requested from the QP's peer? If not, the QP is woken when that changes. A
- * QP with nothing in flight may always send its request: so no QP waits forever behind others that are stuck. */
-static bool peer_admits(struct qp *qp, uint64_t cost)
-{
-    if (qp->req.inflight == 0 || qp->peer->inflight + cost <= qp->e->cfg.peer_window_bytes)
-        return true;
-    wait_for_peer(qp, qp->peer);
-    return false;
-}
-
 /* UC and UD, whose packets are never acknowledged: the destination's window is the only one. */
 static uint32_t datagram_flow_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
 {
@@ -76,15 +97,24 @@ static uint32_t datagram_flow_allows(struct qp *qp, const struct send_wqe *w, ui
     return n;
 }
 
-/* How many of n packets the destination's window has room for. If only a few of many fit, the QP waits: when the peer
- * acknowledges a few packets, it makes room for only a few again. A QP with nothing in flight may always send a burst:
- * so no QP waits forever behind others that are stuck. */
+/* The QP is woken at this time, or earlier. */
+static void wait_until(struct qp *qp, uint64_t when)
+{
+    struct timer *t = &qp->peer->congestion.timer;
+    wait_for_peer(qp, qp->peer);
+    if (when < t->when)
+        timer_wheel_set(qp->e->timers, t, when);
+}
+
+/* How many of n packets the destination's window has room for while it is at its largest. If only a few of many fit, the
+ * QP waits: when the peer acknowledges a few packets, it makes room for only a few again. A QP with nothing in flight
+ * may always send a burst: so no QP waits forever behind others that are stuck. */
 static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n)
 {
     uint64_t room = peer_window_room(qp->peer, qp->e->cfg.peer_window_bytes);
     if (req_cost(qp, w, off, off + n) <= room)
         return n;
-    uint32_t fit = (uint32_t)(room / (qp->mtu + PACKET_OVERHEAD)); /* fewer than n */
+    uint32_t fit = (uint32_t)(room / req_packet_cost(qp)); /* fewer than n */
     uint32_t burst = qp->e->cfg.burst_bytes / qp->mtu;
     if (qp->req.inflight == 0)
         fit = fit > burst ? fit : min32(burst, n);
@@ -95,37 +125,83 @@ static uint32_t fits_peer(struct qp *qp, const struct send_wqe *w, uint32_t off,
     return fit;
 }
 
-/* How many of the packets [off, off + want) the windows let through now. */
-uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want)
+/* The window is full. Has nothing come back for so long that the packets in it must be lost, or their QPs stuck? Then
+ * this QP, which has nothing in flight, may send one packet. */
+static bool is_blocked(struct qp *qp, uint64_t now)
 {
-    struct requester *r = &qp->req;
-    const struct engine_config *cfg = &qp->e->cfg;
-    uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn);
-    bool idle = r->inflight == 0;
-    if (!qp_is_reliable(qp))
-        return datagram_flow_allows(qp, w, off, want);
-    if (wqe_is_read(w)) { /* all or nothing: a chunk's bounds are fixed */
-        uint64_t cost = req_cost(qp, w, off, off + want);
-        if (!idle && (out + want > cfg->window_pkts || r->inflight + cost > r->cwnd)) {
-            COUNT(qp, window_full);
-            return 0;
-        }
-        return peer_admits(qp, cost) ? want : 0;
-    }
-    uint32_t n = out < cfg->window_pkts ? min32(want, cfg->window_pkts - out) : 0;
-    uint64_t cost = n ? req_cost(qp, w, off, off + n) : 0;
-    if (n && r->inflight + cost > r->cwnd) {
-        uint64_t room = r->cwnd > r->inflight ? r->cwnd - r->inflight : 0;
-        uint64_t fit = room / (qp->mtu + PACKET_OVERHEAD);
-        n = fit < n ? (uint32_t)fit : n;
-    }
-    if (n == 0 && idle)
-        n = 1;
-    if (n == 0) {
-        COUNT(qp, window_full);
+    const struct congestion *c = &qp->peer->congestion;
+    uint64_t since = c->progress_at > c->passed_at ? c->progress_at : c->passed_at;
+    uint64_t answer = congestion_rto(c), wait = answer ? answer : BLOCKED_UNKNOWN_NS;
+    if (now - since >= wait)
+        return true;
+    wait_until(qp, since + wait);
+    return false;
+}
+
+/* How many of n packets the congestion window and the pace let through while the window is smaller. */
+static uint32_t fits_path(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t n, uint64_t now)
+{
+    struct peer_window *p = qp->peer;
+    struct congestion *c = &p->congestion;
+    uint64_t pace = congestion_pace(c, &qp->e->cfg, now), room = peer_window_room(p, c->cwnd);
+    if (pace == 0) {
+        wait_until(qp, congestion_pace_at(c));
         return 0;
     }
-    return fits_peer(qp, w, off, n);
+    if (pace < room && !wqe_is_read(w)) /* a request of a READ leaves as a whole */
+        room = pace > req_packet_cost(qp) ? pace : min64(room, req_packet_cost(qp));
+    if (req_cost(qp, w, off, off + n) <= room)
+        return n;
+    uint32_t fit = (uint32_t)(room / req_packet_cost(qp)); /* fewer than n */
+    if (fit)
+        return fit;
+    if (p->inflight == 0)
+        return 1;
+    if (qp->req.inflight == 0 && is_blocked(qp, now)) {
+        c->passed_at = now;
+        return 1;
+    }
+    wait_for_peer(qp, p);
+    return 0;
+}
+
+/* A request of a READ: all or nothing, because the bounds of a chunk are fixed. A QP with nothing in flight may send it
+ * although it is too long for the windows. */
+static uint32_t read_allowed(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want, uint64_t now)
+{
+    const struct requester *r = &qp->req;
+    const struct engine_config *cfg = &qp->e->cfg;
+    bool idle = r->inflight == 0;
+    if (!idle && (uint32_t)psn_diff(r->next_psn, r->una_psn) + want > cfg->window_pkts)
+        return 0;
+    uint32_t n =
+        congestion_is_free(&qp->peer->congestion, cfg) ? fits_peer(qp, w, off, want) : fits_path(qp, w, off, want, now);
+    if (n == want || (idle && n))
+        return want;
+    if (n)
+        wait_for_peer(qp, qp->peer);
+    return 0;
+}
+
+/* How many of the packets [off, off + want) the windows let through now. */
+uint32_t req_window_allows(struct qp *qp, const struct send_wqe *w, uint32_t off, uint32_t want, uint64_t now)
+{
+    const struct requester *r = &qp->req;
+    const struct engine_config *cfg = &qp->e->cfg;
+    uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn), most = req_is_unanswered(r) ? 1 : cfg->window_pkts, n;
+    if (!qp_is_reliable(qp))
+        return datagram_flow_allows(qp, w, off, want);
+    if (out >= most)
+        n = 0;
+    else if (wqe_is_read(w))
+        n = read_allowed(qp, w, off, want, now);
+    else if (congestion_is_free(&qp->peer->congestion, cfg))
+        n = fits_peer(qp, w, off, min32(want, most - out));
+    else
+        n = fits_path(qp, w, off, min32(want, most - out), now);
+    if (n == 0 && req_window_full(qp))
+        COUNT(qp, window_full);
+    return n;
 }
 
 bool req_window_full(const struct qp *qp)
@@ -133,6 +209,8 @@ bool req_window_full(const struct qp *qp)
     const struct requester *r = &qp->req;
     const struct engine_config *cfg = &qp->e->cfg;
     uint32_t out = (uint32_t)psn_diff(r->next_psn, r->una_psn);
+    if (req_is_unanswered(r) && r->next_psn != r->sent_psn) /* the lost packets fill the window, too */
+        return r->unsent != r->sq.tail && (uint32_t)psn_diff(r->sent_psn, r->una_psn) >= cfg->window_pkts;
     if (!qp_is_reliable(qp) || r->cur == r->sq.tail || r->inflight == 0)
         return false;
     const struct send_wqe *w = req_wqe(&qp->req, r->cur);
@@ -142,5 +220,5 @@ bool req_window_full(const struct qp *qp)
     if (wqe_is_read(w))
         n = req_chunk_left(w, off);
     uint64_t cost = r->cur == r->unsent ? min32(w->length, qp->mtu) + PACKET_OVERHEAD : req_cost(qp, w, off, off + n);
-    return out + n > cfg->window_pkts || r->inflight + cost > r->cwnd;
+    return out + n > cfg->window_pkts || r->inflight + cost > qp->peer->congestion.cwnd;
 }

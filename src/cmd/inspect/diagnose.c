@@ -286,7 +286,10 @@ static void explain_ack(struct reasons *r)
         format_time(json_number_value(silent), since),
         member_real(qp, "srtt_us") > 0 ? format_time(member_real(qp, "srtt_us"), rtt) : "not known yet",
         format_time(member_real(qp, "deadline_us"), due),
-        member_true(qp, "retransmitting") ? " It is retransmitting lost packets." : "");
+        member_true(qp, "probing")
+            ? " Nothing was answered in time, so it sends one packet at a time until an answer comes."
+        : member_true(qp, "retransmitting") ? " It is retransmitting lost packets."
+                                            : "");
     if (left < most && json_is_number(json_object_get(qp, "timeout_us")))
         add(r, "retry",
             "The peer did not answer within %lld timeouts of %s; %lld of %lld retries are left, then it fails with "
@@ -303,16 +306,17 @@ static void explain_windows(struct reasons *r)
 
     if (member_true(qp, "waiting_window"))
         add(r, "window",
-            "Its window is full: %lld of %lld bytes are in flight (at most %lld packets). It sends more when an ACK "
-            "comes.",
-            member_whole(qp, "inflight_bytes"), member_whole(qp, "window_bytes"),
-            member_whole(r->s->device, "window_pkts"));
+            "Its window is full: %lld packets are unacknowledged (at most %lld packets), and %lld of %lld bytes are in "
+            "flight. It sends more when an ACK comes.",
+            (member_whole(qp, "max_psn") - member_whole(qp, "una_psn")) & 0xffffff,
+            member_whole(r->s->device, "window_pkts"), member_whole(qp, "inflight_bytes"),
+            member_whole(qp, "window_bytes"));
+    long long most = member_whole(r->s->device, "peer_window"), window = member_whole(qp, "window_bytes");
     if (member_true(qp, "waiting_peer"))
         add(r, "peer_window",
-            "The window of its destination %s is full (%lld bytes, the size of its socket buffer). All queue pairs "
-            "that "
-            "send there share this window.",
-            member_text(qp, "dgid"), member_whole(r->s->device, "peer_window"));
+            "The window of its destination %s is full (%lld bytes; at most %lld, the size of its socket buffer). All "
+            "queue pairs that send there share this window. Lost packets and long round trips make it smaller.",
+            member_text(qp, "dgid"), window > 0 ? window : most, most);
     if (member_true(qp, "waiting_reads"))
         add(r, "credit",
             "It has no credit for the next READ or atomic: %lld are outstanding, and max_rd_atomic is %lld.",

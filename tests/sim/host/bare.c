@@ -13,6 +13,29 @@ void *bare_zeroed(size_t len)
     return memset(p, 0, whole);
 }
 
+static int no_read(void *ctx, const struct mem_segment *src, unsigned nsrc, const struct buf *dst, unsigned ndst)
+{
+    (void)ctx, (void)src, (void)nsrc, (void)dst, (void)ndst;
+    return 0;
+}
+
+static int no_write(void *ctx, uint32_t qpn, const struct mem_segment *dst, unsigned ndst, const uint8_t *src,
+                    size_t len)
+{
+    (void)ctx, (void)qpn, (void)dst, (void)ndst, (void)src, (void)len;
+    return 0;
+}
+
+static int no_atomic(void *ctx, const struct mem_segment *where, enum mem_atomic op, uint64_t compare_add,
+                     uint64_t swap, uint64_t *old)
+{
+    (void)ctx, (void)where, (void)op, (void)compare_add, (void)swap;
+    *old = 0;
+    return 0;
+}
+
+const struct mem_ops bare_mem_ops = {.read = no_read, .write = no_write, .atomic = no_atomic};
+
 void bare_gid(int n, uint8_t gid[16])
 {
     memset(gid, 0, 16);

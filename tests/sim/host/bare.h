@@ -10,6 +10,9 @@
 /* Returns zeroed memory, aligned to 64 bytes. The caller frees it with free(). Never NULL. */
 void *bare_zeroed(size_t len);
 
+/* Memory whose content does not matter: everything can be read and written. */
+extern const struct mem_ops bare_mem_ops;
+
 void bare_gid(int n, uint8_t gid[16]);
 
 /* Moves a new RC QP to RTS, connected to a QP of engine number peer_number. Attributes that do not depend on the peer

@@ -160,15 +160,37 @@ static void corrupt_forward(struct node *self, struct wirepkt *p, uint64_t now)
 
 #define FRAME_OVERHEAD 42u /* Ethernet, IPv4 and UDP headers */
 
+/* Puts the packet behind those that wait for the link. *at becomes the time when it has left the link. False: the buffer
+ * in front of the link is full. */
+static bool link_pass(struct net *n, const struct wirepkt *p, uint64_t *at)
+{
+    const struct net_faults *f = &n->faults;
+    struct link *l = f->bottleneck ? &n->link[p->src % 2][0] : &n->link[p->src][p->dst];
+    bool is_long = p->len > LONG_PACKET;
+    l->long_sent += is_long;
+    while (l->waiting && l->starts[l->head] <= *at) {
+        l->head = (l->head + 1) % f->buffer;
+        l->waiting--;
+    }
+    if (f->buffer && l->waiting == f->buffer) {
+        l->long_lost += is_long;
+        l->lost++;
+        return false;
+    }
+    uint64_t start = *at < l->busy_until ? l->busy_until : *at;
+    if (f->buffer && start > *at)
+        l->starts[(l->head + l->waiting++) % f->buffer] = start;
+    *at = l->busy_until = start + (p->len + FRAME_OVERHEAD) * 1000000ull / f->rate;
+    return true;
+}
+
 /* The end of the chain: delays packets by their travel time. They stay in order, except the reordered ones. */
 static void delay_forward(struct node *self, struct wirepkt *p, uint64_t now)
 {
     struct net *n = self->net;
-    if (n->faults.rate) {
-        uint64_t *busy = &n->busy_until[p->src][p->dst];
-        now = now < *busy ? *busy : now;
-        now += (p->len + FRAME_OVERHEAD) * 1000ull / n->faults.rate;
-        *busy = now;
+    if (n->faults.rate && !link_pass(n, p, &now)) {
+        lose(n, p);
+        return;
     }
     uint64_t at = now + n->faults.delay_ns + prng_range(&n->rng, 0, n->faults.jitter_ns);
     uint64_t *last = &n->last_arrival[p->src][p->dst];
@@ -189,8 +211,22 @@ void net_init(struct net *n, struct evq *events, const struct net_faults *faults
         mask_forward, opcode_forward, dead_forward, loss_forward, dup_forward, corrupt_forward, delay_forward};
     *n = (struct net){.faults = *faults, .events = events};
     prng_seed(&n->rng, seed);
+    for (int i = 0; faults->buffer && i < NET_HOSTS * NET_HOSTS; i++) {
+        struct link *l = &n->link[i / NET_HOSTS][i % NET_HOSTS];
+        l->starts = calloc(faults->buffer, sizeof *l->starts);
+        if (!l->starts) {
+            abort();
+        }
+    }
     for (int i = 0; i < NET_NODES; i++) {
         n->node[i] = (struct node){.forward = chain[i], .net = n, .next = i + 1 < NET_NODES ? &n->node[i + 1] : NULL};
+    }
+}
+
+void net_free(struct net *n)
+{
+    for (int i = 0; i < NET_HOSTS * NET_HOSTS; i++) {
+        free(n->link[i / NET_HOSTS][i % NET_HOSTS].starts);
     }
 }
 

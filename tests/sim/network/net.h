@@ -65,7 +65,11 @@ struct net_faults {
     bool mask_once; /* the mask applies only to the first 64 packets */
     uint32_t loss, dup, corrupt, reorder, ce;
     uint64_t delay_ns, jitter_ns; /* one way; jitter keeps the order */
-    uint32_t rate; /* bytes per us of each link; 0: no limit */
+    uint32_t rate; /* bytes per ms of each link; 0: no limit */
+    uint32_t buffer; /* packets that wait in front of a link with a limited rate; further ones are lost. 0: no limit */
+    /* Hosts with even numbers share one link, and hosts with odd numbers share another one. Otherwise each pair of hosts
+     * has its own link in each direction. */
+    bool bottleneck;
     uint64_t reorder_ns; /* the longest extra delay of a reordered packet */
     uint32_t most_bytes; /* longer packets are lost; 0: no limit */
     uint64_t dead_from, dead_until; /* all packets in this time are lost; 0, 0: never */
@@ -74,6 +78,15 @@ struct net_faults {
     uint8_t drop_syndrome; /* … and, if not 0, of this AETH syndrome */
     uint32_t drop_first, drop_last; /* counted from 1; 0: none */
 };
+
+/* A link with a limited rate, and the packets that wait in front of it. */
+struct link {
+    uint64_t busy_until; /* ns */
+    uint64_t *starts; /* ring of [faults.buffer]: times at which the transmission of waiting packets starts */
+    uint32_t head, waiting;
+    uint64_t long_sent, long_lost, lost; /* packets with more than LONG_PACKET bytes; all packets */
+};
+#define LONG_PACKET 200u
 
 struct net;
 struct node {
@@ -89,13 +102,15 @@ struct net {
     struct evq *events;
     struct node node[NET_NODES];
     uint64_t last_arrival[NET_HOSTS][NET_HOSTS];
-    uint64_t busy_until[NET_HOSTS][NET_HOSTS]; /* of links with a limited rate */
+    struct link link[NET_HOSTS][NET_HOSTS];
     uint32_t sent; /* number of packets so far */
     uint32_t lost, duplicated, corrupted, reordered;
     uint32_t matched; /* packets that matched drop_opcode */
     uint32_t inflight; /* packets in the event queue */
 };
 void net_init(struct net *n, struct evq *events, const struct net_faults *faults, uint64_t seed);
+/* Frees what the network allocated, without the packets in the event queue. */
+void net_free(struct net *n);
 /* Returns a packet with room for len bytes, for the caller to fill and send. */
 struct wirepkt *net_alloc(uint32_t len);
 void net_send(struct net *n, struct wirepkt *p, uint64_t now);

@@ -75,8 +75,11 @@ static const struct known {
     {"no link", WAITS, PEER, "'name': 'pumice0', 'netdev': 'eth7', 'port': 'down'", NULL, "ack port_down",
      "eth7 of device pumice0 is down"},
     {"faults", WAITS, PEER, NULL, "'fault': 'loss=3%'", "ack faults", "sends: loss=3%"},
-    {"its window", RTS ", 'sq_posted': 1, 'waiting_window': true, 'inflight_bytes': 100, 'window_bytes': 99", PEER,
-     "'window_pkts': 12", NULL, "window", "100 of 99 bytes are in flight (at most 12 packets)"},
+    {"its window",
+     RTS ", 'sq_posted': 1, 'waiting_window': true, 'una_psn': 16777215, 'max_psn': 3, 'inflight_bytes': 100, "
+         "'window_bytes': 99",
+     PEER, "'window_pkts': 12", NULL, "window",
+     "4 packets are unacknowledged (at most 12 packets), and 100 of 99 bytes are in flight"},
     {"the window of all", RTS ", 'sq_posted': 1, 'waiting_peer': true", PEER, "'peer_window': 4321", NULL,
      "peer_window", "::ffff:127.0.0.2 is full (4321 bytes"},
     {"credit", RTS ", 'sq_posted': 1, 'waiting_reads': true, 'reads_outstanding': 4, 'max_rd_atomic': 4", PEER, NULL,

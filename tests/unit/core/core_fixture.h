@@ -131,6 +131,7 @@ static inline void fix_init_with(struct fixture *f, uint32_t max_qp, uint32_t ev
     f->cfg.completion_slots = 64;
     f->cfg.event_slots = event_slots;
     f->cfg.active_mtu = 4; /* 2048 */
+    f->cfg.first_window_bytes = UINT64_MAX; /* windows begin at their largest */
     f->cfg.num_gids = 1;
     f->cfg.gids[0][15] = 1;
     f->mem = fix_zalloc(engine_size(&f->cfg));
