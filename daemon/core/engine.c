@@ -71,6 +71,13 @@ struct sections {
     size_t qps, srqs, keys, mcast, peers, timers, done, events, copies, total;
 };
 
+/* Slots of the table of QPs. Half of them are always free, so that a number with a free slot is soon found
+ * (control/qp_life.c). */
+static uint32_t qp_slots(const struct engine_config *c)
+{
+    return 2 * pow2_at_least(c->max_qp);
+}
+
 static size_t reserve(size_t *at, size_t bytes)
 {
     size_t here = *at;
@@ -82,7 +89,7 @@ static void sections_of(const struct engine_config *c, struct sections *l)
 {
     size_t at = 0;
     reserve(&at, sizeof(struct engine));
-    l->qps = reserve(&at, (size_t)pow2_at_least(c->max_qp) * sizeof(struct qp *));
+    l->qps = reserve(&at, (size_t)qp_slots(c) * sizeof(struct qp *));
     l->srqs = reserve(&at, (size_t)pow2_at_least(c->max_srq) * sizeof(struct srq *));
     l->keys = reserve(&at, ((size_t)c->max_mr + 1) * sizeof(struct mkey));
     l->mcast = reserve(&at, (size_t)c->max_mcast * sizeof(struct mcast_member));
@@ -114,12 +121,12 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->mem = (struct mem_access){.ops = mem_ops, .ctx = mem_ctx};
     e->owner = (struct owner_calls){.ops = owner_ops, .ctx = owner_ctx};
     e->qps = (struct qp **)(void *)(base + l.qps);
-    e->qp_mask = pow2_at_least(cfg->max_qp) - 1;
+    e->qp_mask = qp_slots(cfg) - 1;
     e->next_qpn = cfg->first_qpn;
     e->srqs = (struct srq **)(void *)(base + l.srqs);
     e->srq_mask = pow2_at_least(cfg->max_srq) - 1;
     e->next_srqn = 1;
-    key_table_init(&e->keys, (struct mkey *)(void *)(base + l.keys), cfg->max_mr);
+    key_table_init(&e->keys, (struct mkey *)(void *)(base + l.keys), cfg->max_mr, &cfg->number_secret);
     mcast_init(&e->mcast, (struct mcast_member *)(void *)(base + l.mcast), cfg->max_mcast);
     peer_window_table_init(&e->peers, &e->cfg, (struct peer_window *)(void *)(base + l.peers), cfg->max_peers);
     e->timers = (struct timer_wheel *)(void *)(base + l.timers);

@@ -25,18 +25,22 @@
 
 /* --- setting up -------------------------------------------------------------------------------- */
 
-/* Returns the first QP number. It differs from start to start, so that a packet for a QP of an earlier daemon does
- * not match a QP of this one. */
-static uint32_t pick_first_qpn(const struct settings *s, unsigned index)
+/* Chooses the order of QP numbers and key tags. It differs from start to start, so that a packet for a QP of an earlier
+ * daemon does not match a QP of this one, and no client can guess a number of another. With a seed in the settings, it
+ * is the same at every start. */
+static int pick_numbers(struct engine_config *c, const struct settings *s, unsigned index, char why[ERROR_TEXT_MAX])
 {
-    uint32_t v = 0;
+    struct permute_secret *secret = &c->number_secret;
 
-    if (s->has_seed)
-        v = (uint32_t)((s->seed + index + 1) * 0x9e3779b97f4a7c15ull >> 40);
-    else if (getrandom(&v, sizeof(v), GRND_NONBLOCK) != (ssize_t)sizeof(v))
-        v = (uint32_t)clock_ns();
-    v &= QPN_MASK;
-    return v < 17 ? v + 17 : v;
+    if (s->has_seed) {
+        secret->word[0] = s->seed;
+        secret->word[1] = index + 1;
+    } else if (getrandom(secret, sizeof(*secret), 0) != (ssize_t)sizeof(*secret)) { /* at start-up it may wait */
+        int rc = -errno;
+        snprintf(why, ERROR_TEXT_MAX, "the kernel gives no random numbers: %s", strerror(-rc));
+        return rc;
+    }
+    return 0;
 }
 
 static void configure_engine(struct device *d)
@@ -50,7 +54,6 @@ static void configure_engine(struct device *d)
     c->max_srq = DEVICE_MAX_SRQ;
     c->max_mcast = DEVICE_MAX_MCAST_GRP * DEVICE_MAX_MCAST_QP;
     c->active_mtu = d->active_mtu;
-    c->first_qpn = pick_first_qpn(s, d->index);
     c->ecn = s->ecn;
     if (s->window_pkts)
         c->window_pkts = s->window_pkts;
@@ -91,6 +94,9 @@ int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX])
     static const struct owner_ops owner_ops = {.refill = refill, .refill_srq = refill_srq, .list_ops = list_ops};
 
     configure_engine(d);
+    int rc = pick_numbers(&d->config, d->settings, d->index, why);
+    if (rc)
+        return rc;
     d->engine_mem_size = engine_size(&d->config);
     d->engine_mem = mmap(NULL, d->engine_mem_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (d->engine_mem == MAP_FAILED) {

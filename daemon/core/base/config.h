@@ -4,6 +4,7 @@
 #ifndef PUMICE_DAEMON_CORE_BASE_CONFIG_H
 #define PUMICE_DAEMON_CORE_BASE_CONFIG_H
 
+#include "daemon/core/base/permute.h"
 #include "daemon/core/base/types.h"
 
 struct engine_config {
@@ -40,6 +41,10 @@ struct engine_config {
     uint32_t burst_bytes; /* payload that one QP sends per engine_tx pass while other QPs wait */
     uint8_t active_mtu; /* enum ibv_mtu: the largest path_mtu that modify accepts */
     uint32_t first_qpn; /* the first QP number given out, 17 ... 0xfffffe. After 0xfffffe, numbers go on from 17 */
+    /* The order of QP numbers, and of the tags that a memory key's index has one after the other. Without a secret both
+     * count up from first_qpn and from 0. With one, first_qpn is a place in the order, and users who know some numbers
+     * can't tell those of others. */
+    struct permute_secret number_secret;
     uint8_t gids[ENGINE_MAX_GIDS][16]; /* own addresses, by sgid_index; all zeros: the entry is empty */
     uint8_t num_gids; /* entries of the table, empty ones included */
 };

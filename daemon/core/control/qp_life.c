@@ -73,17 +73,18 @@ size_t qp_size(const struct qp_init *init)
 
 #define FIRST_QPN 17u
 #define LAST_QPN (QPN_MULTICAST - 1)
+#define QPN_BITS 24u
 
-/* Gives the QP a number whose slot in the table is free. There is one, since consecutive numbers reach every slot. */
+/* Gives the QP the next number whose slot in the table is free. At least half of the slots are free. */
 static int assign_number(struct engine *e, struct qp *qp)
 {
     if (e->qp_count == e->cfg.max_qp)
         return -ENOMEM;
     for (;;) {
-        uint32_t qpn = e->next_qpn;
-        e->next_qpn = qpn >= LAST_QPN ? FIRST_QPN : qpn + 1;
+        uint32_t qpn = permute(&e->cfg.number_secret, 0, QPN_BITS, e->next_qpn);
+        e->next_qpn = (e->next_qpn + 1) & QPN_MASK;
         struct qp **slot = &e->qps[qpn & e->qp_mask];
-        if (*slot)
+        if (*slot || qpn < FIRST_QPN || qpn > LAST_QPN)
             continue;
         *slot = qp;
         qp->qpn = qpn;

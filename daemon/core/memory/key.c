@@ -5,12 +5,19 @@
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-void key_table_init(struct key_table *t, struct mkey *entries, uint32_t max)
+void key_table_init(struct key_table *t, struct mkey *entries, uint32_t max, const struct permute_secret *secret)
 {
     t->entry = entries;
     t->size = max + 1;
     t->untouched = 1;
     t->free = t->free_last = 0;
+    t->secret = *secret;
+}
+
+/* The tag of an index that was used so often before. */
+static uint8_t tag_after(const struct key_table *t, uint32_t index, uint8_t uses)
+{
+    return (uint8_t)permute(&t->secret, index, 8, uses);
 }
 
 struct mkey *key_find_index(const struct key_table *t, uint32_t key)
@@ -37,7 +44,8 @@ uint32_t key_take(struct key_table *t, enum key_kind kind)
     else
         return 0;
     struct mkey *k = &t->entry[index];
-    *k = (struct mkey){.tag = k->tag, .serial = k->serial, .kind = (uint8_t)kind};
+    *k =
+        (struct mkey){.tag = tag_after(t, index, k->uses), .uses = k->uses, .serial = k->serial, .kind = (uint8_t)kind};
     return index;
 }
 
@@ -45,7 +53,10 @@ void key_release(struct key_table *t, uint32_t index)
 {
     struct mkey *k = &t->entry[index];
     k->kind = KEY_NONE;
-    k->tag++; /* an old key can match again only after 256 reuses */
+    /* An old key can match again only after 256 reuses. The users of windows choose tags themselves; the next tag is not
+     * the last of these. */
+    if (tag_after(t, index, ++k->uses) == k->tag)
+        k->uses++;
     k->next_free = 0;
     /* To the end of the list: the longer an index is unused, the later its old keys match again. */
     if (t->free)

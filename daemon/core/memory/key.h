@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Memory keys (lkeys and rkeys): the table of memory regions and memory windows, and the check whether a key allows an
  * access. A key is an index (24 bits) and a tag (8 bits). The tag changes whenever the index is used again, so that the
- * engine recognizes a stale key. A bound window is described in the same terms as a region, so that the same code
+ * engine recognizes a stale key. With a secret, nobody can tell the tag from the index or from earlier tags. A bound window is described in the same terms as a region, so that the same code
  * checks both. Binding is in mw.c. */
 #ifndef PUMICE_DAEMON_CORE_MEMORY_KEY_H
 #define PUMICE_DAEMON_CORE_MEMORY_KEY_H
 
 #include "daemon/core/base/list.h"
+#include "daemon/core/base/permute.h"
 #include "daemon/core/base/types.h"
 #include "daemon/core/memory/layout.h"
 
@@ -39,6 +40,7 @@ struct mkey {
     uint32_t serial; /* windows: changes with each unbind, also before another bind; regions: not used */
     uint8_t depth; /* nested layouts, its own included; 0: the memory is contiguous */
     uint8_t tag;
+    uint8_t uses; /* how often the index was used before, mod 256; the tag that it gets follows from it */
     uint8_t kind; /* enum key_kind */
 };
 struct key_table {
@@ -48,17 +50,18 @@ struct key_table {
     uint32_t untouched; /* entries from this index on were never used */
     uint32_t free; /* first index of the free list; 0: the list is empty */
     uint32_t free_last; /* last index of the free list, if it is not empty */
+    struct permute_secret secret; /* of the order of tags */
 };
 
-/* entries: max + 1 zeroed entries. */
-void key_table_init(struct key_table *t, struct mkey *entries, uint32_t max);
+/* entries: max + 1 zeroed entries. secret: see engine_config.number_secret. */
+void key_table_init(struct key_table *t, struct mkey *entries, uint32_t max, const struct permute_secret *secret);
 
 /* Registration of regions. See mr_register, mr_reregister and mr_deregister in control/keys.h. */
 int key_register(struct key_table *t, const struct mr_init *init, uint32_t *key);
 int key_reregister(struct key_table *t, uint32_t key, const struct mr_init *init);
 int key_deregister(struct key_table *t, uint32_t key);
 
-/* Takes a free entry and gives it this kind. Zeroes all fields except tag and serial. Returns the index of the entry;
+/* Takes a free entry and gives it this kind. Gives it its next tag, and zeroes all other fields except uses and serial. Returns the index of the entry;
  * 0: no entry is free. */
 uint32_t key_take(struct key_table *t, enum key_kind kind);
 /* Frees an entry. Its keys are stale from now on. */

@@ -124,6 +124,8 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     c->burst_bytes = (uint32_t)prng_pick(r, 4096, 4096, 16384, 61440);
     c->active_mtu = (uint8_t)prng_range(r, s->sc.mtu_code, 5);
     c->first_qpn = (uint32_t)prng_pick(r, 17, 0xfffffe, prng_range(r, 17, 0xfffffe));
+    if (s->sc.seed % 2) /* the others count up */
+        c->number_secret = (struct permute_secret){{s->sc.seed, (uint64_t)h->index}};
     h->txcap = prng_pick(r, 65536, 131072);
     h->gso = (struct gso_run){(uint32_t)prng_pick(r, 0, 5000, 65000), 64};
 }

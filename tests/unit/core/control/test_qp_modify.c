@@ -501,6 +501,37 @@ Test(qp_state, numbers_wrap_before_the_multicast_qp)
     fix_fini(&high);
 }
 
+/* Creates n QPs of an engine with this secret, and returns the number of the last one. */
+static uint32_t last_number(const struct permute_secret *secret, int n)
+{
+    static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
+    struct fixture f;
+    uint32_t qpn = 0;
+    fix_init(&f);
+    f.cfg.number_secret = *secret;
+    memset(f.mem, 0, engine_size(&f.cfg));
+    f.e = engine_init(f.mem, &f.cfg, &ops, &f, &fix_no_refill, &f);
+    for (int i = 0; i < n; i++) {
+        struct qp *qp = fix_qp(&f);
+        cr_expect_eq(qp_find(f.e, qp_number(qp)), qp);
+        cr_expect(qp_number(qp) > 16 && qp_number(qp) < 0xffffff);
+        qpn = qp_number(qp);
+    }
+    fix_fini(&f);
+    return qpn;
+}
+
+Test(qp_state, a_secret_hides_the_next_number)
+{
+    const struct permute_secret none = {{0, 0}}, a = {{1, 2}}, b = {{1, 3}};
+    cr_expect_eq(last_number(&none, 3), last_number(&none, 2) + 1, "without a secret they count up");
+    uint32_t two = last_number(&a, 2), three = last_number(&a, 3);
+    cr_expect_eq(three, last_number(&a, 3), "the same secret gives the same numbers");
+    cr_expect_neq(three, last_number(&b, 3));
+    uint32_t step = three - two;
+    cr_expect(step > 64 && step < UINT32_MAX - 64, "%u after %u", three, two);
+}
+
 Test(qp_state, a_qp_needs_a_domain_and_queues)
 {
     struct qp_init good = {.type = QPT_RC, .pd = FIX_PD, .caps = {1, 1, 1, 1, 0}, .send_cq = &fix, .recv_cq = &fix};

@@ -3,6 +3,7 @@
  * requests itself. */
 #include <errno.h>
 
+#include "daemon/core/memory/key.h"
 #include "tests/unit/core/core_fixture.h"
 
 static struct fixture fix;
@@ -114,6 +115,37 @@ Test(keys, unknown_keys_are_refused)
     cr_expect_eq(mr_deregister(fix.e, key), 0);
     cr_expect_eq(mr_deregister(fix.e, key), -ENOENT, "twice");
     cr_expect_eq(mr_reregister(fix.e, key, &init), -ENOENT);
+}
+
+/* Tags of one index, which is registered again and again. */
+static void tags_of(const struct permute_secret *secret, uint8_t tag[256])
+{
+    static struct mkey entries[2];
+    struct key_table t;
+    memset(entries, 0, sizeof(entries));
+    key_table_init(&t, entries, 1, secret);
+    for (int i = 0; i < 256; i++) {
+        struct mr_init init = region(LW);
+        uint32_t key = 0;
+        cr_assert_eq(key_register(&t, &init, &key), 0);
+        tag[i] = (uint8_t)key;
+        cr_assert_eq(key_deregister(&t, key), 0);
+    }
+}
+
+Test(keys, a_secret_hides_the_next_tag)
+{
+    const struct permute_secret a = {{1, 2}}, b = {{1, 3}};
+    uint8_t tag[256], other[256], seen[256] = {0};
+    int same = 0, next = 0;
+    tags_of(&a, tag);
+    tags_of(&b, other);
+    for (int i = 0; i < 256; i++) {
+        cr_expect_eq(seen[tag[i]]++, 0, "a tag comes back before all others were used");
+        same += tag[i] == other[i];
+        next += i > 0 && tag[i] == (uint8_t)(tag[i - 1] + 1);
+    }
+    cr_expect(same < 16 && next < 16, "%d tags as with the other secret, %d that follow their predecessor", same, next);
 }
 
 /* --- what a key allows ------------------------------------------------------------------------- */
