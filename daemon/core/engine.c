@@ -292,6 +292,13 @@ static bool has_opcode(const struct qp *qp, uint8_t opcode)
     return (opcode & OP_SERVICE_MASK) == qp->service && qp->type != (response ? QPT_XRC_RECV : QPT_XRC_SEND);
 }
 
+/* May packets of this QP of the device go to the QP? The QPs of one device share its address, so the address does not
+ * tell them apart. */
+static bool is_peer(const struct qp *qp, uint32_t src_qpn)
+{
+    return qp->type == QPT_UD || src_qpn == qp->attr.dest_qpn;
+}
+
 /* May the QP take the packet at all (IBA 9.6.1)? */
 static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta *meta)
 {
@@ -312,10 +319,13 @@ static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta 
     } else if (qp->type != QPT_UD && memcmp(meta->dst_gid, qp->e->cfg.gids[qp->attr.av.sgid_index], 16) != 0) {
         COUNT(qp, rx_bad_destination);
         cause = DROP_DESTINATION;
+    } else if (meta->src_qpn && !is_peer(qp, meta->src_qpn)) {
+        COUNT(qp, rx_bad_source_qp);
+        cause = DROP_SOURCE_QP;
     } else {
         return true;
     }
-    report_drop(qp->e, cause, p, meta->src_gid);
+    report_drop(qp->e, cause, p, meta);
     return false;
 }
 
@@ -323,7 +333,7 @@ static bool admissible(struct qp *qp, const struct pkt *p, const struct rx_meta 
 static void drop_unknown(struct engine *e, const struct pkt *p, const struct rx_meta *meta)
 {
     e->counters.rx_unknown_qp++;
-    report_drop(e, DROP_UNKNOWN_QP, p, meta->src_gid);
+    report_drop(e, DROP_UNKNOWN_QP, p, meta);
 }
 
 /* Each member gets its own copy and makes its own checks (IBA 10.5.2.1). The sender gets no copy. */

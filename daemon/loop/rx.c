@@ -56,7 +56,7 @@ static unsigned process_batch(struct device *d, unsigned datagrams, struct peers
 
     for (unsigned i = 0; i < datagrams; i++) {
         struct udp_datagram dg;
-        struct rx_meta meta;
+        struct rx_meta meta = {.src_qpn = 0};
         unsigned index = 0;
 
         udp_datagram(&d->udp, i, peers, &dg);
@@ -136,16 +136,19 @@ unsigned device_rx_groups(struct device *d, uint64_t now)
     return packets;
 }
 
-void device_rx_loopback(struct device *d, const struct av *av, bool ce, const uint8_t *p, uint32_t len, uint64_t now)
+void device_rx_loopback(struct device *d, const struct tx_pkt *t, bool ce, const uint8_t *p, uint64_t now)
 {
-    struct rx_meta meta = {
-        .traffic_class = av->traffic_class, .hop_limit = av->hop_limit, .ce = ce && d->settings->ecn};
+    const struct av *av = t->av;
+    struct rx_meta meta = {.traffic_class = av->traffic_class,
+                           .hop_limit = av->hop_limit,
+                           .ce = ce && d->settings->ecn,
+                           .src_qpn = t->src_qpn};
     struct pkt pkt;
 
     d->io.loopback_packets++;
     memcpy(meta.src_gid, d->gids.entry[av->sgid_index].gid, sizeof(meta.src_gid));
     memcpy(meta.dst_gid, av->dgid, sizeof(meta.dst_gid));
-    if (pkt_decode(p, len, &pkt) == PKT_OK)
+    if (pkt_decode(p, t->len, &pkt) == PKT_OK)
         engine_rx(d->engine, &pkt, &meta, now);
     else
         d->io.rx_malformed++;

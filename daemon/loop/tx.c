@@ -197,7 +197,7 @@ unsigned device_tx(struct device *d, uint64_t now)
 
         if (capture_on(d))
             capture_inside(d, p, b->buf + p->off, s.inside[i].ce);
-        device_rx_loopback(d, p->av, s.inside[i].ce, b->buf + p->off, p->len, now);
+        device_rx_loopback(d, p, s.inside[i].ce, b->buf + p->off, now);
     }
     return b->n;
 }

@@ -73,7 +73,7 @@
     X(fast_retrans, e->fast_retrans, "packets sent again because the peer reported them lost")                         \
     X(ack_sends, e->acks_sent, "ACKs sent")                                                                            \
     X(total_recvs, e->rcvd_pkts, "packets received")                                                                   \
-    X(unk_recvs, e->rx_unknown_qp + e->rx_bad_source + e->rx_bad_destination,                                          \
+    X(unk_recvs, e->rx_unknown_qp + e->rx_bad_source + e->rx_bad_source_qp + e->rx_bad_destination,                    \
       "packets from unknown senders or for unknown QPs")                                                               \
     X(dup_recvs, e->duplicate_request, "packets received before")                                                      \
     X(oow_low_recvs, e->duplicate_request, "packets before the window")                                                \

@@ -31,6 +31,7 @@ static const struct cause {
     [DROP_STATE]      = {"bad_state",    "the queue pair is not ready to receive", LOG_LEVEL_INFO},
     [DROP_PKEY]       = {"bad_pkey",     "its P_Key is not that of the default partition (0xffff or 0x7fff)", LOG_LEVEL_WARN},
     [DROP_SOURCE]     = {"bad_source",   "its source address is not that of the queue pair's peer", LOG_LEVEL_WARN},
+    [DROP_SOURCE_QP]  = {"bad_source_qp", "it comes from a queue pair of this device that is not the queue pair's peer", LOG_LEVEL_WARN},
     [DROP_DESTINATION] = {"bad_destination", "it went to another address of the device than the queue pair's", LOG_LEVEL_WARN},
     [DROP_OPCODE]     = {"bad_opcode",   "its opcode belongs to another service", LOG_LEVEL_WARN},
     [DROP_PSN]        = {"bad_psn",      "its PSN is farther from the expected one than any window; it may be forged", LOG_LEVEL_WARN},

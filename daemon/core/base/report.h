@@ -24,6 +24,7 @@ enum drop_cause {
     DROP_STATE, /* the QP is not ready to receive */
     DROP_PKEY,
     DROP_SOURCE, /* the source address is not the QP's peer */
+    DROP_SOURCE_QP, /* the packet comes from a QP of this device that is not the QP's peer: peer_qpn */
     DROP_DESTINATION, /* the destination is another address of the device than the QP's */
     DROP_OPCODE, /* the opcode is of another service, or for the half that an XRC QP does not have */
     DROP_PSN, /* the PSN is farther from the expected one than any window: the packet is likely forged */

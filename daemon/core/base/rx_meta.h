@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The fields of a received packet's IP header that the engine uses, and the check of its P_Key. */
+/* What the engine learns of a received packet beside its bytes: fields of its IP header, and for a packet of its own
+ * device the QP that sent it. Also the check of the P_Key. */
 #ifndef PUMICE_DAEMON_CORE_BASE_RX_META_H
 #define PUMICE_DAEMON_CORE_BASE_RX_META_H
 
@@ -14,6 +15,10 @@ struct rx_meta {
     uint8_t traffic_class; /* TOS or traffic class */
     uint8_t hop_limit; /* 0: not known */
     bool ce; /* ECN congestion experienced */
+    /* The QP that sent the packet. 0: not known, because the packet came from a network. RC, UC and XRC packets do not
+     * name it, so only the owner of the engine can know it: when the packet stayed within the device. A connected QP
+     * then takes it from no other QP than its peer. */
+    uint32_t src_qpn;
 };
 
 /* Is it the P_Key of the default partition, the only one that the device has? The sender may be a full or a limited

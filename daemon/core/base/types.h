@@ -394,6 +394,7 @@ struct check {
     X(rx_bad_state, "packets dropped: QP not ready to receive")                                                        \
     X(rx_bad_pkey, "packets dropped: P_Key")                                                                           \
     X(rx_bad_source, "packets dropped: source address is not the QP's peer")                                           \
+    X(rx_bad_source_qp, "packets dropped: they come from a QP of this device that is not the QP's peer")               \
     X(rx_bad_destination, "packets dropped: destination address is not the QP's")                                      \
     X(rx_bad_opcode, "packets dropped: opcode of another service")                                                     \
     X(rx_bad_psn, "requests dropped: PSN farther from the expected one than any window")                               \

@@ -95,13 +95,13 @@ void report_timeout(struct qp *qp)
     add(qp->e, &r);
 }
 
-void report_drop(struct engine *e, enum drop_cause cause, const struct pkt *p, const uint8_t from[16])
+void report_drop(struct engine *e, enum drop_cause cause, const struct pkt *p, const struct rx_meta *meta)
 {
-    struct report r = {.kind = REPORT_DROP, .cause = (uint8_t)cause, .qpn = p->dest_qpn};
+    struct report r = {.kind = REPORT_DROP, .cause = (uint8_t)cause, .qpn = p->dest_qpn, .peer_qpn = meta->src_qpn};
     report_packet(&r, p);
     if (op_table[p->opcode].headers & OP_HAS_DETH)
         r.peer_qpn = p->deth.src_qpn;
-    memcpy(r.peer, from, sizeof(r.peer));
+    memcpy(r.peer, meta->src_gid, sizeof(r.peer));
     add(e, &r);
 }
 

@@ -5,6 +5,7 @@
 #define PUMICE_DAEMON_CORE_QP_ERROR_REPORT_H
 
 #include "daemon/core/base/report.h"
+#include "daemon/core/base/rx_meta.h"
 
 struct engine;
 struct pkt;
@@ -25,8 +26,7 @@ void report_packet(struct report *r, const struct pkt *p);
 void report_nak_sent(struct qp *qp, uint8_t syndrome, uint32_t psn, const struct pkt *p);
 void report_nak_rcvd(struct qp *qp, const struct pkt *p);
 void report_timeout(struct qp *qp);
-/* from: the sender's GID. */
-void report_drop(struct engine *e, enum drop_cause cause, const struct pkt *p, const uint8_t from[16]);
+void report_drop(struct engine *e, enum drop_cause cause, const struct pkt *p, const struct rx_meta *meta);
 void report_drop_qp(struct qp *qp, enum drop_cause cause, const struct pkt *p);
 /* The QP is about to go to ERR or SQE. Only the first call since the last report_forget counts. status: enum wc_status
  * of the completion that reports it; 0: no completion does. */

@@ -32,7 +32,8 @@ bool time_wait_rx(struct time_wait_ring *r, const struct pkt *p, const struct rx
         return false; /* the results of READs and atomics are not kept */
     struct time_wait *e = find(r, p->dest_qpn);
     if (!e || (p->opcode & OP_SERVICE_MASK) != e->service || !pkey_matches(p->pkey) ||
-        memcmp(meta->src_gid, e->av.dgid, 16) != 0 || psn_diff(p->psn, e->ack_psn) > 0)
+        memcmp(meta->src_gid, e->av.dgid, 16) != 0 || (meta->src_qpn && meta->src_qpn != e->dest_qpn) ||
+        psn_diff(p->psn, e->ack_psn) > 0)
         return false;
     r->pending += !e->ack_pending;
     e->ack_pending = true;

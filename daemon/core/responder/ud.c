@@ -88,12 +88,12 @@ void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint6
     bool small = p->payload_len <= COMPLETION_INLINE - GRH_LEN, direct = true;
     if (p->deth.qkey != qp->attr.qkey) {
         COUNT(qp, rx_bad_qkey);
-        report_drop(qp->e, DROP_QKEY, p, meta->src_gid);
+        report_drop(qp->e, DROP_QKEY, p, meta);
         return;
     }
     if (p->payload_len > qp->mtu || completion_room(qp->e) == 0) {
         COUNT(qp, rx_refused);
-        report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);
+        report_drop(qp->e, DROP_REFUSED, p, meta);
         return;
     }
     switch (receive(qp, p, small, &direct)) {
@@ -102,7 +102,7 @@ void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint6
         break;
     case V_RNR:
         COUNT(qp, rx_no_recv);
-        report_drop(qp->e, DROP_NO_RECV, p, meta->src_gid);
+        report_drop(qp->e, DROP_NO_RECV, p, meta);
         break;
     case V_PROTECTION: /* the user's own receive request is at fault */
         resp_complete(qp, WC_LOC_PROT_ERR, now);
@@ -113,7 +113,7 @@ void ud_rx(struct qp *qp, const struct pkt *p, const struct rx_meta *meta, uint6
      * sender must not be able to use up requests by long datagrams. */
     default:
         COUNT(qp, rx_refused);
-        report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);
+        report_drop(qp->e, DROP_REFUSED, p, meta);
         srq_put_back(qp);
         break;
     }

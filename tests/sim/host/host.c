@@ -182,7 +182,8 @@ static void rx_direct(struct host *h, const struct tx_batch *b, uint32_t index, 
     struct sim *s = h->sim;
     bool v6 = false;
     const struct av *av = b->pkt[index].av;
-    struct rx_meta meta = {.traffic_class = av->traffic_class, .hop_limit = av->hop_limit};
+    struct rx_meta meta = {
+        .traffic_class = av->traffic_class, .hop_limit = av->hop_limit, .src_qpn = b->pkt[index].src_qpn};
     int group = group_of(s, av->dgid);
     memcpy(meta.dst_gid, av->dgid, 16);
     if (group == 0) {

@@ -173,6 +173,10 @@ Test(report, drops_have_their_reasons)
     engine_rx(fix.e, &p, &other_address, fix.now);
     r = next(REPORT_DROP);
     cr_expect(r.cause == DROP_DESTINATION && r.peer[15] == 2);
+    struct rx_meta other_qp = {.src_gid = {[15] = 2}, .dst_gid = {[15] = 1}, .src_qpn = 0x4711};
+    engine_rx(fix.e, &p, &other_qp, fix.now);
+    r = next(REPORT_DROP);
+    cr_expect(r.cause == DROP_SOURCE_QP && r.peer_qpn == 0x4711);
     p.pkey = 0x1111;
     engine_rx(fix.e, &p, &stranger, fix.now);
     cr_expect_eq(next(REPORT_DROP).cause, DROP_PKEY);
