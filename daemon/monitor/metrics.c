@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/core/base/types.h"
 #include "daemon/net/fault.h"
 #include "daemon/net/io_counters.h"
+#include "daemon/net/socket_owner.h"
 
 #define CONNECTIONS 8u
 #define TIMEOUT_S 5u
@@ -126,7 +128,8 @@ static void put_gauges(FILE *to, const json_t *devices)
         fprintf(to, "} %d\n", strcmp(word(d, "port"), "active") == 0);
     }
     for (unsigned k = 0; k < sizeof(lists) / sizeof(lists[0]); k++) {
-        put_head(to, "pumice_", lists[k], "how many there are now", "gauge");
+        put_head(to, "pumice_", lists[k],
+                 "how many there are now; for the daemon's user and root of all users, for others their own", "gauge");
         json_array_foreach (devices, i, d) {
             fprintf(to, "pumice_%s{", lists[k]);
             put_label(to, "device", word(d, "name"));
@@ -162,8 +165,10 @@ struct metrics {
     struct MHD_Daemon *http;
     ev_io ready; /* its epoll descriptor is readable */
     ev_timer again; /* runs while it waits for slow clients */
-    json_t *(*devices)(void *ctx);
+    json_t *(*devices)(void *ctx, const struct user *u);
     void *ctx;
+    union addr at; /* where it listens */
+    int diag; /* asks the kernel for the user of a connection; negative: it can't, so everybody is unknown */
 };
 
 static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, char *text, const char *type)
@@ -177,6 +182,19 @@ static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, char *t
     rc = MHD_queue_response(c, status, r);
     MHD_destroy_response(r);
     return rc;
+}
+
+/* The user at the other end of the connection. */
+static struct user asker(const struct metrics *m, struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    union addr from;
+    uid_t uid;
+
+    if (!info || m->diag < 0)
+        return USER_UNKNOWN;
+    memcpy(&from, info->client_addr, m->at.sa.sa_family == AF_INET ? sizeof(from.v4) : sizeof(from.v6));
+    return socket_owner(m->diag, &from, &m->at, &uid) == 0 ? user_of(uid) : USER_UNKNOWN;
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url, const char *method,
@@ -195,7 +213,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         return answer(c, MHD_HTTP_METHOD_NOT_ALLOWED, not_allowed, "text/plain");
     if (strcmp(url, "/metrics") != 0)
         return answer(c, MHD_HTTP_NOT_FOUND, not_found, "text/plain");
-    json_t *devices = m->devices(m->ctx);
+    const struct user u = asker(m, c);
+    json_t *devices = m->devices(m->ctx, &u);
     char *text = metrics_text(devices);
     json_decref(devices);
     if (!text)
@@ -231,8 +250,8 @@ static void on_again(struct ev_loop *loop, ev_timer *w, int revents)
     serve(w->data);
 }
 
-struct metrics *metrics_open(struct ev_loop *loop, const union addr *at, json_t *(*devices)(void *ctx), void *ctx,
-                             char why[ERROR_TEXT_MAX])
+struct metrics *metrics_open(struct ev_loop *loop, const union addr *at,
+                             json_t *(*devices)(void *ctx, const struct user *u), void *ctx, char why[ERROR_TEXT_MAX])
 {
     unsigned flags = MHD_USE_EPOLL | (at->sa.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     struct metrics *m = calloc(1, sizeof(*m));
@@ -246,6 +265,8 @@ struct metrics *metrics_open(struct ev_loop *loop, const union addr *at, json_t 
     m->loop = loop;
     m->devices = devices;
     m->ctx = ctx;
+    m->at = *at;
+    m->diag = socket_owner_open();
     m->http = MHD_start_daemon(flags, addr_port(at), NULL, NULL, on_request, m, MHD_OPTION_SOCK_ADDR, &at->sa,
                                MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S,
                                MHD_OPTION_END);
@@ -255,6 +276,8 @@ struct metrics *metrics_open(struct ev_loop *loop, const union addr *at, json_t 
                  strerror(errno));
         if (m->http)
             MHD_stop_daemon(m->http);
+        if (m->diag >= 0)
+            close(m->diag);
         free(m);
         return NULL;
     }
@@ -272,5 +295,7 @@ void metrics_close(struct metrics *m)
     ev_io_stop(m->loop, &m->ready);
     ev_timer_stop(m->loop, &m->again);
     MHD_stop_daemon(m->http);
+    if (m->diag >= 0)
+        close(m->diag);
     free(m);
 }

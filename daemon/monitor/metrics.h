@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Serves the counters to Prometheus: a text over HTTP, at a loopback address only, if the option "metrics" is set. */
+/* Serves the counters to Prometheus: a text over HTTP, at a loopback address only, if the option "metrics" is set. The
+ * kernel tells which user asks. A user gets the counters of the devices, and those of its own QPs. */
 #ifndef PUMICE_DAEMON_MONITOR_METRICS_H
 #define PUMICE_DAEMON_MONITOR_METRICS_H
 
@@ -7,6 +8,7 @@
 #include <jansson.h>
 
 #include "daemon/base/error_text.h"
+#include "daemon/base/user.h"
 #include "daemon/net/address.h"
 
 /* Makes the text (exposition format 0.0.4) for these devices, an array of status_device results. The caller frees it.
@@ -14,10 +16,10 @@
 char *metrics_text(const json_t *devices);
 
 struct metrics;
-/* Serves GET /metrics in the loop. The loop's thread may wait for devices. `devices` is called for each request and
- * returns a new reference. Returns NULL, with `why`, if it can't listen at the address. */
-struct metrics *metrics_open(struct ev_loop *loop, const union addr *at, json_t *(*devices)(void *ctx), void *ctx,
-                             char why[ERROR_TEXT_MAX]);
+/* Serves GET /metrics in the loop. The loop's thread may wait for devices. `devices` is called for each request,
+ * with the user who asks, and returns a new reference. Returns NULL, with `why`, if it can't listen at the address. */
+struct metrics *metrics_open(struct ev_loop *loop, const union addr *at,
+                             json_t *(*devices)(void *ctx, const struct user *u), void *ctx, char why[ERROR_TEXT_MAX]);
 void metrics_close(struct metrics *m); /* m may be NULL */
 
 #endif

@@ -2,6 +2,7 @@
 #include "daemon/server/query.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ static int send_document(json_t *root, struct control_reply *rp)
 
 struct status_call {
     struct device *device;
+    const struct user *user;
     json_t *json;
 };
 
@@ -38,16 +40,16 @@ static void run_status(void *arg)
 {
     struct status_call *call = arg;
 
-    call->json = status_device(call->device);
+    call->json = status_device(call->device, call->user);
 }
 
-json_t *query_devices(void *device_set)
+json_t *query_devices(void *device_set, const struct user *u)
 {
     struct device_set *s = device_set;
     json_t *devices = json_array();
 
     for (unsigned i = 0; i < s->n; i++) {
-        struct status_call call = {s->device[i], NULL};
+        struct status_call call = {s->device[i], u, NULL};
 
         device_do(call.device, run_status, &call);
         json_array_append_new(devices, call.json);
@@ -56,7 +58,7 @@ json_t *query_devices(void *device_set)
 }
 
 /* The quotas that this user may see. */
-static json_t *quotas_json(const struct device_set *s, struct quota *quota, uid_t uid)
+static json_t *quotas_json(const struct device_set *s, struct quota *quota, const struct user *u)
 {
     json_t *list = json_array();
     size_t n;
@@ -66,7 +68,7 @@ static json_t *quotas_json(const struct device_set *s, struct quota *quota, uid_
         const struct quota_row *r = &row[i];
         json_t *o;
 
-        if (r->uid != uid && !quota_is_exempt(quota, uid))
+        if (!user_sees(u, r->uid))
             continue;
         o = json_object();
         json_object_set_new(o, "uid", json_number(r->uid));
@@ -81,25 +83,30 @@ static json_t *quotas_json(const struct device_set *s, struct quota *quota, uid_
     return list;
 }
 
-int query_status(struct device_set *s, struct quota *quota, uid_t uid, const char *socket, uint64_t started,
-                 struct control_reply *rp)
+int query_status(struct device_set *s, struct quota *quota, const struct user *u, const char *socket,
+                 uint64_t started, struct control_reply *rp)
 {
-    json_t *root = json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(),
+    char shows[64] = "the objects of all users";
+
+    if (!u->administers)
+        snprintf(shows, sizeof(shows), "only the objects of uid %u", (unsigned)u->uid);
+    json_t *root = json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:s}", "version", PUMICE_VERSION, "pid", (int)getpid(),
                              "uid", (int)geteuid(), "socket", socket, "uptime_s", (double)(clock_ns() - started) / 1e9,
-                             "fault", s->fault, "seed", (json_int_t)s->seed);
-
-    json_object_set_new(root, "quotas", quotas_json(s, quota, uid));
+                             "fault", s->fault, "shows", shows);
+    if (u->administers) /* QP numbers may follow from the seed */
+        json_object_set_new(root, "seed", json_integer((json_int_t)s->seed));
+    json_object_set_new(root, "quotas", quotas_json(s, quota, u));
     const struct sandbox_state sandbox = sandbox_state();
-
     json_object_set_new(root, "sandbox", json_string(sandbox.sandbox));
     json_object_set_new(root, "seccomp", json_string(sandbox.seccomp));
     json_object_set_new(root, "landlock", json_string(sandbox.landlock));
-    json_object_set_new(root, "devices", query_devices(s));
+    json_object_set_new(root, "devices", query_devices(s, u));
     return send_document(root, rp);
 }
 
 struct tm_call {
     struct device *device;
+    const struct user *user;
     const struct pm_tm_req *request;
     json_t *json;
 };
@@ -108,15 +115,15 @@ static void run_tm(void *arg)
 {
     struct tm_call *call = arg;
 
-    call->json = tm_status_device(call->device, call->request);
+    call->json = tm_status_device(call->device, call->user, call->request);
 }
 
-int query_tags(struct device_set *s, const struct pm_tm_req *r, struct control_reply *rp)
+int query_tags(struct device_set *s, const struct user *u, const struct pm_tm_req *r, struct control_reply *rp)
 {
     json_t *devices = json_array();
 
     for (unsigned i = 0; i < s->n; i++) {
-        struct tm_call call = {s->device[i], r, NULL};
+        struct tm_call call = {s->device[i], u, r, NULL};
 
         device_do(call.device, run_tm, &call);
         json_array_append_new(devices, call.json);
@@ -126,6 +133,7 @@ int query_tags(struct device_set *s, const struct pm_tm_req *r, struct control_r
 
 struct layout_call {
     struct device *device;
+    const struct user *user;
     const struct pm_layout_req *request;
     json_t *json;
 };
@@ -134,17 +142,17 @@ static void run_layouts(void *arg)
 {
     struct layout_call *call = arg;
 
-    call->json = layout_status_device(call->device, call->request);
+    call->json = layout_status_device(call->device, call->user, call->request);
 }
 
-int query_layouts(struct device_set *s, const struct pm_layout_req *r, struct control_reply *rp)
+int query_layouts(struct device_set *s, const struct user *u, const struct pm_layout_req *r, struct control_reply *rp)
 {
     json_t *devices = json_array();
 
     if (r->pieces > PM_LAYOUT_PIECES)
         return control_fail(rp, -EINVAL, "too many pieces: at most %u in one request", PM_LAYOUT_PIECES);
     for (unsigned i = 0; i < s->n; i++) {
-        struct layout_call call = {s->device[i], r, NULL};
+        struct layout_call call = {s->device[i], u, r, NULL};
 
         device_do(call.device, run_layouts, &call);
         json_array_append_new(devices, call.json);

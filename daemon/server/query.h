@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Answers requests about devices from clients without a session. The main thread calls these functions, and the
  * devices' threads collect the data. Each function (except query_devices) executes one request. It returns 0, or -errno
- * with the reason in *rp. */
+ * with the reason in *rp. What they show is limited to what the user may see (base/user.h). */
 #ifndef PUMICE_DAEMON_SERVER_QUERY_H
 #define PUMICE_DAEMON_SERVER_QUERY_H
 
 #include <jansson.h>
 
+#include "daemon/base/user.h"
 #include "daemon/server/device_set.h"
 #include "daemon/session/control_msg.h"
 
-/* uid: of the client. The reply shows it the quotas of all users if it is root or the daemon's user, and otherwise its
- * own. socket: path of the control socket; started: when the daemon started, clock_ns. */
-int query_status(struct device_set *s, struct quota *quota, uid_t uid, const char *socket, uint64_t started,
-                 struct control_reply *rp);
-int query_tags(struct device_set *s, const struct pm_tm_req *r, struct control_reply *rp);
-int query_layouts(struct device_set *s, const struct pm_layout_req *r, struct control_reply *rp);
+/* socket: path of the control socket; started: when the daemon started, clock_ns. */
+int query_status(struct device_set *s, struct quota *quota, const struct user *u, const char *socket,
+                 uint64_t started, struct control_reply *rp);
+int query_tags(struct device_set *s, const struct user *u, const struct pm_tm_req *r, struct control_reply *rp);
+int query_layouts(struct device_set *s, const struct user *u, const struct pm_layout_req *r, struct control_reply *rp);
 int query_check(struct device_set *s, const struct pm_check_req *r, struct control_reply *rp);
 int query_counter(struct device_set *s, const struct pm_counter_req *r, struct control_reply *rp);
-/* Returns the status of all devices of a struct device_set, as a new reference. */
-json_t *query_devices(void *device_set);
+/* Returns the status of all devices of a struct device_set, as far as the user may see it, as a new reference. */
+json_t *query_devices(void *device_set, const struct user *u);
 
 #endif

@@ -80,10 +80,28 @@ static int list(struct server *sv, struct control_reply *rp)
     return 0;
 }
 
-static int set_fault(struct server *sv, const struct pm_fault_req *r, struct control_reply *rp)
+/* For operations that concern all users. 0: the client administers the daemon. task: what it wants to do. advice: what
+ * another user can do instead. */
+static int require_administrator(const struct connection *c, const char *task, const char *advice,
+                                 struct control_reply *rp)
+{
+    const struct user u = user_of(c->cred.uid);
+
+    if (u.administers)
+        return 0;
+    return control_fail(rp, -EPERM, "only the daemon's user (uid %u) and root may %s; you are uid %u: %s",
+                        (unsigned)geteuid(), task, (unsigned)u.uid, advice);
+}
+
+static int set_fault(struct server *sv, const struct connection *c, const struct pm_fault_req *r,
+                     struct control_reply *rp)
 {
     char why[FAULT_WHY_MAX];
 
+    int refused = require_administrator(c, "inject faults, because they hit the packets of all users",
+                                        "use sudo, or a daemon of your own, as `pumice run --fault` starts it", rp);
+    if (refused)
+        return refused;
     if (memchr(r->spec, 0, sizeof(r->spec)) == NULL)
         return control_fail(rp, -EINVAL, "the fault specification is not terminated by a NUL");
     if (device_set_inject(&sv->devices, r->spec, r->seed, why) != 0)
@@ -93,9 +111,10 @@ static int set_fault(struct server *sv, const struct pm_fault_req *r, struct con
 
 static int capture(struct server *sv, struct connection *c, const struct pm_capture_req *r, struct control_reply *rp)
 {
-    if (c->cred.uid != geteuid() && c->cred.uid != 0)
-        return control_fail(
-            rp, -EPERM, "only the daemon's user and root may capture, because a capture shows the data of all users");
+    int refused = require_administrator(c, "capture, because a capture shows the data of all users",
+                                        "use sudo, or a daemon of your own, as `pumice run --capture` starts it", rp);
+    if (refused)
+        return refused;
     if (r->device >= sv->devices.n)
         return control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, sv->devices.n);
     if (c->capture)
@@ -111,8 +130,9 @@ static int capture(struct server *sv, struct connection *c, const struct pm_capt
 
 static int shut_down(struct server *sv, const struct connection *c, struct control_reply *rp)
 {
-    if (c->cred.uid != geteuid() && c->cred.uid != 0)
-        return control_fail(rp, -EPERM, "only the daemon's user and root may stop the daemon");
+    int refused = require_administrator(c, "stop the daemon", "use sudo, or ask the administrator", rp);
+    if (refused)
+        return refused;
     ev_break(sv->loop, EVBREAK_ALL);
     return 0;
 }
@@ -180,14 +200,15 @@ static bool open_session(struct connection *c, struct control_request *rq, struc
 
 static int dispatch(struct connection *c, const struct control_request *rq, struct control_reply *rp)
 {
+    const struct user u = user_of(c->cred.uid);
     struct server *sv = c->server;
 
     if (rq->op == PM_OP_FAULT && rq->len == sizeof(struct pm_fault_req))
-        return set_fault(sv, (const struct pm_fault_req *)rq->payload, rp);
+        return set_fault(sv, c, (const struct pm_fault_req *)rq->payload, rp);
     if (rq->op == PM_OP_TM && rq->len == sizeof(struct pm_tm_req))
-        return query_tags(&sv->devices, (const struct pm_tm_req *)rq->payload, rp);
+        return query_tags(&sv->devices, &u, (const struct pm_tm_req *)rq->payload, rp);
     if (rq->op == PM_OP_LAYOUT && rq->len == sizeof(struct pm_layout_req))
-        return query_layouts(&sv->devices, (const struct pm_layout_req *)rq->payload, rp);
+        return query_layouts(&sv->devices, &u, (const struct pm_layout_req *)rq->payload, rp);
     if (rq->op == PM_OP_CHECK && rq->len == sizeof(struct pm_check_req))
         return query_check(&sv->devices, (const struct pm_check_req *)rq->payload, rp);
     if (rq->op == PM_OP_COUNTER && rq->len == sizeof(struct pm_counter_req))
@@ -202,7 +223,7 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
     case PM_OP_LIST:
         return list(sv, rp);
     case PM_OP_STATUS:
-        return query_status(&sv->devices, &sv->quota, c->cred.uid, sv->listener.path, sv->started, rp);
+        return query_status(&sv->devices, &sv->quota, &u, sv->listener.path, sv->started, rp);
     case PM_OP_SHUTDOWN:
         return shut_down(sv, c, rp);
     default:

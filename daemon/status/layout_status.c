@@ -98,11 +98,14 @@ static void add_window(void *obj, void *ctx)
     json_array_append_new(call->windows, o);
 }
 
-json_t *layout_status_device(struct device *d, const struct pm_layout_req *rq)
+json_t *layout_status_device(struct device *d, const struct user *u, const struct pm_layout_req *rq)
 {
     struct call call = {.rq = rq, .windows = json_array()};
 
-    TAILQ_FOREACH (call.session, &d->sessions, link)
+    TAILQ_FOREACH (call.session, &d->sessions, link) {
+        if (!user_sees(u, call.session->cred.uid))
+            continue;
         handles_each((struct handles *)&call.session->mws, add_window, &call);
+    }
     return json_pack("{s:s, s:o}", "name", d->name, "windows", call.windows);
 }

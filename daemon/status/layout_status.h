@@ -18,9 +18,11 @@
 
 #include <jansson.h>
 
+#include "daemon/base/user.h"
 #include "daemon/device/device.h"
 #include "pumice/abi.h"
 
-json_t *layout_status_device(struct device *d, const struct pm_layout_req *rq);
+/* The windows that the user may see. */
+json_t *layout_status_device(struct device *d, const struct user *u, const struct pm_layout_req *rq);
 
 #endif

@@ -5,6 +5,8 @@
 #include "daemon/monitor/counter_names.h"
 #include "daemon/monitor/path_check.h"
 #include "daemon/objects/qp/mcast_group.h"
+#include "daemon/objects/qp/qp.h"
+#include "daemon/objects/xrcd.h"
 #include "daemon/session/session.h"
 #include "daemon/status/object_status.h"
 #include "daemon/status/qp_status.h"
@@ -26,6 +28,7 @@ static json_t *device_counters(const struct device *d)
 
 /* The lists that a session's objects are added to. */
 struct lists {
+    const struct user *user;
     json_t *sessions, *qps, *srqs, *cqs, *comp_cntrs, *mrs, *mws, *xrcds;
 };
 
@@ -64,6 +67,34 @@ static void add_xrcd(void *obj, void *list)
     json_array_append_new(list, xrcd_status(obj));
 }
 
+/* Adds the domain of a session's handle, unless another handle of it was added before. */
+static void add_opened_xrcd(void *obj, void *list)
+{
+    const struct xrcd *x = ((const struct xrcd_open *)obj)->xrcd;
+    const json_t *o;
+    size_t i;
+
+    json_array_foreach ((json_t *)list, i, o) {
+        if (json_integer_value(json_object_get(o, "xrcd")) == (json_int_t)x->number)
+            return;
+    }
+    json_array_append_new(list, xrcd_status(x));
+}
+
+/* Adds an XRC target if one of the user's sessions has it open. */
+static void add_target(void *obj, void *lists)
+{
+    const struct client_qp *q = obj;
+    const struct lists *l = lists;
+    const struct target_open *t;
+    bool sees = l->user->administers;
+
+    TAILQ_FOREACH (t, &q->openers, client_qp_link)
+        sees = sees || user_sees(l->user, t->session->cred.uid);
+    if (sees)
+        add_qp(obj, l->qps);
+}
+
 static void add_session(const struct session *s, struct lists *l)
 {
     json_t *o = json_object();
@@ -90,6 +121,8 @@ static void add_session(const struct session *s, struct lists *l)
     handles_each(&s->comp_cntrs, add_comp_cntr, l->comp_cntrs);
     handles_each(&s->mrs, add_mr, l->mrs);
     handles_each(&s->mws, add_mw, l->mws);
+    if (!l->user->administers)
+        handles_each(&s->xrcds, add_opened_xrcd, l->xrcds);
 }
 
 static json_t *groups_json(const struct device *d)
@@ -118,9 +151,10 @@ static json_t *gids_json(const struct gid_table *t)
     return list;
 }
 
-json_t *status_device(struct device *d)
+json_t *status_device(struct device *d, const struct user *u)
 {
-    struct lists l = {.sessions = json_array(),
+    struct lists l = {.user = u,
+                      .sessions = json_array(),
                       .qps = json_array(),
                       .srqs = json_array(),
                       .cqs = json_array(),
@@ -150,10 +184,13 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "usage", usage_json(d));
     json_object_set_new(o, "counters", device_counters(d));
     counter_name_add(o, engine_counters(d->engine), &d->io, true);
-    TAILQ_FOREACH (s, &d->sessions, link)
-        add_session(s, &l);
-    handles_each(&d->targets, add_qp, l.qps);
-    handles_each(&d->xrcds, add_xrcd, l.xrcds);
+    TAILQ_FOREACH (s, &d->sessions, link) {
+        if (user_sees(u, s->cred.uid))
+            add_session(s, &l);
+    }
+    handles_each(&d->targets, add_target, &l);
+    if (u->administers)
+        handles_each(&d->xrcds, add_xrcd, l.xrcds);
     json_object_set_new(o, "sessions", l.sessions);
     json_object_set_new(o, "qps", l.qps);
     json_object_set_new(o, "srqs", l.srqs);
@@ -163,6 +200,6 @@ json_t *status_device(struct device *d)
     json_object_set_new(o, "mrs", l.mrs);
     json_object_set_new(o, "mws", l.mws);
     json_object_set_new(o, "groups", groups_json(d));
-    json_object_set_new(o, "connectivity", path_check_json(d));
+    json_object_set_new(o, "connectivity", u->administers ? path_check_json(d) : json_array());
     return o;
 }

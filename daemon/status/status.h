@@ -2,7 +2,7 @@
 /* Describes a device as JSON (DEVICE below). server/query.c makes the whole document, which `pumice status` and
  * `pumice why` read.
  *
- *   { version, pid, uid, socket, uptime_s, fault, seed, devices: [ DEVICE ] }
+ *   { version, pid, uid, socket, uptime_s, fault, shows (a text: whose objects), seed, devices: [ DEVICE ] }
  *
  * DEVICE: name, usage (see usage_status.h), address, gid, guid, netdev, port ("active", "down"), mtu (payload bytes),
  *     gso, loopback, ecn, rcvbuf, sndbuf, peer_window (bytes), window_pkts,
@@ -12,15 +12,22 @@
  *     mrs: [ MR ], mws: [ MW ], groups: [ { gid, members } ] (multicast), connectivity (see path_check.h)
  * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"); and the number of its pds, mrs,
  *     mws, channels, cqs, comp_cntrs, srqs, qps, xrcds, targets (XRC targets that it has open)
- * QP: qp_status.h. SRQ, XRCD, CQ, COMP_CNTR, MR, MW: object_status.h. */
+ * QP: qp_status.h. SRQ, XRCD, CQ, COMP_CNTR, MR, MW: object_status.h.
+ *
+ * A user who does not administer the daemon (base/user.h) gets the lists with the objects of its own sessions only, and
+ * the XRC domains and targets that these sessions have open. seed is missing, and connectivity is empty. What concerns
+ * the device as a whole is for everybody: its settings and counters, its multicast groups, which /proc/net/igmp shows
+ * as well. */
 #ifndef PUMICE_DAEMON_STATUS_STATUS_H
 #define PUMICE_DAEMON_STATUS_STATUS_H
 
 #include <jansson.h>
 
+#include "daemon/base/user.h"
 #include "daemon/device/device.h"
 
-/* Returns the status of one device. Runs in the device's thread. NULL: out of memory. The caller owns the reference. */
-json_t *status_device(struct device *d);
+/* Returns the status of one device for a user. Runs in the device's thread. NULL: out of memory. The caller owns the
+ * reference. */
+json_t *status_device(struct device *d, const struct user *u);
 
 #endif

@@ -127,11 +127,14 @@ static void add_list(void *obj, void *ctx)
     json_array_append_new(call->lists, o);
 }
 
-json_t *tm_status_device(struct device *d, const struct pm_tm_req *rq)
+json_t *tm_status_device(struct device *d, const struct user *u, const struct pm_tm_req *rq)
 {
     struct call call = {.rq = rq, .lists = json_array()};
 
-    TAILQ_FOREACH (call.session, &d->sessions, link)
+    TAILQ_FOREACH (call.session, &d->sessions, link) {
+        if (!user_sees(u, call.session->cred.uid))
+            continue;
         handles_each((struct handles *)&call.session->srqs, add_list, &call);
+    }
     return json_pack("{s:s, s:o}", "name", d->name, "lists", call.lists);
 }

@@ -17,12 +17,13 @@
 
 #include <jansson.h>
 
+#include "daemon/base/user.h"
 #include "daemon/device/device.h"
 #include "daemon/objects/srq/srq.h"
 
 /* Synchronization, lengths and counters of the list of q. q must have a list. */
 json_t *tm_status_summary(const struct client_srq *q);
-/* All lists of the device, with as many entries and events as rq asks for. */
-json_t *tm_status_device(struct device *d, const struct pm_tm_req *rq);
+/* All lists of the device that the user may see, with as many entries and events as rq asks for. */
+json_t *tm_status_device(struct device *d, const struct user *u, const struct pm_tm_req *rq);
 
 #endif

@@ -164,7 +164,8 @@ int layout_live(const struct layout_live *l, const struct target_options *target
         puts("no program has a window that can be bound to a layout");
     }
     if (windows == 0 && code == 0 && l->key) {
-        say("no program has a window with the key 0x%x", l->key);
+        say("no program has a window with the key 0x%x (only root and the daemon's user see all users' windows)",
+            l->key);
         code = 1;
     }
     json_decref(root);

@@ -366,7 +366,8 @@ int cmd_tm(int argc, char **argv)
         json_dumpf(root, stdout, JSON_INDENT(2));
         putchar('\n');
     } else if (lists == 0 && code == 0) {
-        puts("no program has a matching list (a list exists as long as its SRQ)");
+        puts("no program has a matching list (a list exists as long as its SRQ; only root and the daemon's user see "
+             "all users' lists)");
     }
     json_decref(root);
     return code ? code : o.contradictions != 0;

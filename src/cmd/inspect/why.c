@@ -192,12 +192,29 @@ static json_t *answers(const struct why_options *o, const json_t *hosts, const j
     return list;
 }
 
-static void say_none(const struct why_options *o)
+/* Does a daemon hide the queue pairs of other users? */
+static bool hides_others(const json_t *hosts)
 {
+    const json_t *host;
+    size_t i;
+
+    json_array_foreach (hosts, i, host) {
+        const char *shows = json_string_value(json_object_get(json_object_get(host, "status"), "shows"));
+
+        if (shows && strncmp(shows, "only", 4) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void say_none(const struct why_options *o, const json_t *hosts)
+{
+    const char *others = hides_others(hosts) ? " of yours; only root and the daemon's user see those of others" : "";
+
     if (o->all)
-        say("there is no queue pair");
+        say("there is no queue pair%s", others);
     else
-        say("there is no queue pair 0x%06x (pumice status lists queue pairs)", o->qpn);
+        say("there is no queue pair 0x%06x%s (pumice status lists queue pairs)", o->qpn, others);
 }
 
 int cmd_why(int argc, char **argv)
@@ -227,7 +244,7 @@ int cmd_why(int argc, char **argv)
             print(one);
     }
     if (json_array_size(list) == 0 && !failed && !o.json)
-        say_none(&o);
+        say_none(&o, hosts);
     failed |= json_array_size(list) == 0 && !o.all;
     json_decref(list);
     if (all_hosts != hosts)

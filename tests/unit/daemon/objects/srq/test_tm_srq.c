@@ -287,6 +287,7 @@ Test(tm, tail_beyond_the_end, .init = start_pair, .fini = finish)
 
 Test(tm, the_control_operation_shows_the_list, .init = start_pair, .fini = finish)
 {
+    const struct user root = user_of(0);
     struct pm_tm_req rq = {.events = 2, .entries = 1};
     struct pm_cqe e = {0};
     json_t *told, *list;
@@ -295,7 +296,7 @@ Test(tm, the_control_operation_shows_the_list, .init = start_pair, .fini = finis
         post(add(0x1000 + i, i, PM_TM_OP_SIGNALED), true);
     while (fixture_poll(&cq, &e))
         ;
-    told = tm_status_device(f.device, &rq);
+    told = tm_status_device(f.device, &root, &rq);
     list = json_array_get(json_object_get(told, "lists"), 0);
     cr_expect_eq(json_integer_value(json_object_get(list, "active")), 3);
     cr_expect_eq(json_array_size(json_object_get(list, "entries")), 1);
