@@ -90,8 +90,7 @@ fault()
 $texts || printf '%-14s %-10s %-12s %s\n' fault "at seed" "cases failed" "what was seen"
 
 fault ACCESS memory/key.c '(k->init.access & access) == access' 'true'
-fault DEREGISTER memory/key.c 'k->kind = KEY_NONE;
-    k->tag++;' ''
+fault DEREGISTER memory/key.c 'k->kind = KEY_NONE;' ''
 fault ROOM qp/event_queue.c 'return e->done_mask + 1 - (e->done_tail - e->done_head);' 'return e != NULL;'
 fault PSN_WRAP base/psn.h '? (int32_t)d - 0x1000000 : (int32_t)d' '? (int32_t)d : (int32_t)d'
 fault STRANGER engine.c 'memcmp(meta->src_gid, qp->attr.av.dgid, 16) != 0' 'false'
@@ -199,8 +198,8 @@ fault XRC_ETH requester/burst.c 'p->srqn = w->wr.srqn;' 'p->srqn = off ? 0 : w->
 fault UC_GAP responder/uc.c 'if (begins || ahead != 0)' 'if (begins)'
 fault UC_SRQ_HELD responder/uc.c 'qp->resp.message = 0;
     srq_put_back(qp);' 'qp->resp.message = 0;'
-fault UD_SRQ_SHORT responder/ud.c 'report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);
-        srq_put_back(qp);' 'report_drop(qp->e, DROP_REFUSED, p, meta->src_gid);'
+fault UD_SRQ_SHORT responder/ud.c 'report_drop(qp->e, DROP_REFUSED, p, meta);
+        srq_put_back(qp);' 'report_drop(qp->e, DROP_REFUSED, p, meta);'
 fault UD_SRQ_PD responder/recv_queue.c 'sge_iter_sgl(s, &qp->e->keys, recv_pd(qp)' 'sge_iter_sgl(s, &qp->e->keys, qp_is_reliable(qp) ? recv_pd(qp) : qp->pd'
 fault UC_SRQ_CQ responder/srq.c 'c->srq_owner = srq->owner;' 'c->srq_owner = qp_is_reliable(qp) ? srq->owner : NULL;'
 fault UD_QKEY responder/ud.c 'p->deth.qkey != qp->attr.qkey' 'false'
