@@ -14,6 +14,7 @@
 #include "daemon/base/handles.h"
 #include "daemon/client_mem/mem_backend.h"
 #include "daemon/core/engine.h"
+#include "daemon/device/connections.h"
 #include "daemon/device/cpu_yield.h"
 #include "daemon/device/gid_table.h"
 #include "daemon/device/mailbox.h"
@@ -80,6 +81,9 @@ struct device {
     uint64_t guid; /* host order */
     struct netdev netdev;
     uint8_t active_mtu; /* enum ibv_mtu */
+    /* Connections of all devices of the daemon. NULL: no packet leaves this device for another QP of the daemon. */
+    struct connections *connections;
+    struct connections_view connections_view;
 
     struct engine_config config;
     struct engine *engine;

@@ -23,6 +23,20 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
 
 /* --- entries ----------------------------------------------------------------------------------- */
 
+/* Tells the other devices of the daemon which addresses this one has. */
+static void publish(struct device *d)
+{
+    uint8_t gid[ENGINE_MAX_GIDS][16];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < d->gids.n && d->connections; i++) {
+        if (d->gids.entry[i].used)
+            memcpy(gid[n++], d->gids.entry[i].gid, 16);
+    }
+    if (d->connections)
+        connections_set_addresses(d->connections, d->index, gid, n);
+}
+
 static void set_entry(struct device *d, unsigned index, const union addr *addr, bool configured)
 {
     struct gid_entry *e = &d->gids.entry[index];
@@ -33,6 +47,7 @@ static void set_entry(struct device *d, unsigned index, const union addr *addr, 
         d->gids.n = index + 1;
     if (d->engine)
         engine_set_gid(d->engine, (uint8_t)index, e->gid);
+    publish(d);
 }
 
 static void unwatch(struct device *d, struct gid_entry *e)
@@ -79,6 +94,7 @@ static void clear_entry(struct device *d, unsigned index)
     d->gids.entry[index] = (struct gid_entry){.device = d};
     if (d->engine)
         engine_set_gid(d->engine, (uint8_t)index, d->gids.entry[index].gid);
+    publish(d);
 }
 
 static bool add(struct device *d, const union addr *addr)
@@ -169,6 +185,7 @@ int gid_follow_open(struct device *d, char why[ERROR_TEXT_MAX])
             return rc;
         watch(d, i);
     }
+    publish(d); /* gid_follow_init could not do it yet */
     gid_follow_refresh(d);
     return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "daemon/loop/rx.h"
 #include "daemon/monitor/capture.h"
+#include "daemon/monitor/error_log.h"
 #include "daemon/net/gso.h"
 #include "wire/bth.h"
 #include "wire/gid.h"
@@ -32,6 +33,32 @@ static bool comes_back(const struct device *d, const struct tx_pkt *p)
     return !TAILQ_EMPTY(&d->groups) && !d->settings->loopback_wire && gid_is_multicast(p->av->dgid);
 }
 
+/* Must the packet not leave, because it aims at another user's QP of this daemon? See connections.h. */
+static bool is_refused(struct device *d, const struct tx_batch *b, const struct tx_pkt *p)
+{
+    const uint8_t *bth = b->buf + p->off;
+
+    if (!d->connections || (bth_opcode(bth) & OP_SERVICE_MASK) == OP_SERVICE_UD)
+        return false;
+    return connections_refuse(d->connections, &d->connections_view, p->av->dgid, bth_dest_qpn(bth), p->src_qpn);
+}
+
+static void drop_refused(struct device *d, const struct tx_batch *b, const struct tx_pkt *p)
+{
+    d->io.tx_bad_peer++;
+    error_log_bad_peer(d, p, b->buf + p->off);
+}
+
+/* The index of the first packet from `first` on that is refused; b->n: none is. */
+static unsigned next_refused(struct device *d, const struct tx_batch *b, unsigned first)
+{
+    if (!d->connections)
+        return b->n;
+    while (first < b->n && (device_keeps_inside(d, b->pkt[first].av->dgid) || !is_refused(d, b, &b->pkt[first])))
+        first++;
+    return first;
+}
+
 /* Queues a message of n packets for sending. damage, if not NULL, corrupts it. */
 static void send_out(struct device *d, const struct tx_batch *b, unsigned first, unsigned n, bool ce,
                      const struct fault_verdict *damage)
@@ -48,14 +75,19 @@ static void send_out(struct device *d, const struct tx_batch *b, unsigned first,
 
 static void sort_plain(struct device *d, const struct tx_batch *b, struct sorted *s)
 {
-    unsigned i = 0;
+    unsigned i = 0, refused = next_refused(d, b, 0);
 
     while (i < b->n) {
+        if (i == refused) {
+            drop_refused(d, b, &b->pkt[i]);
+            refused = next_refused(d, b, ++i);
+            continue;
+        }
         if (device_keeps_inside(d, b->pkt[i].av->dgid)) {
             keep_inside(s, i++, false);
             continue;
         }
-        unsigned n = tx_run_length(b, i, b->n);
+        unsigned n = tx_run_length(b, i, refused);
         send_out(d, b, i, n, false, NULL);
         if (comes_back(d, &b->pkt[i])) {
             for (unsigned j = i; j < i + n; j++)
@@ -84,6 +116,10 @@ static void apply(struct device *d, const struct tx_batch *b, unsigned i, const 
         }
         while (copies--)
             keep_inside(s, i, v->ce);
+        return;
+    }
+    if (is_refused(d, b, p)) {
+        drop_refused(d, b, p);
         return;
     }
     while (copies--) {
@@ -121,7 +157,8 @@ static void sort_faulty(struct device *d, const struct tx_batch *b, struct sorte
         if (i < b->n)
             decide(d, b, i, &v);
         if (i < b->n && v.action == FAULT_PASS && v.delay_ns == 0 && !v.ce &&
-            !device_keeps_inside(d, b->pkt[i].av->dgid) && !comes_back(d, &b->pkt[i])) {
+            !device_keeps_inside(d, b->pkt[i].av->dgid) && !comes_back(d, &b->pkt[i]) &&
+            !is_refused(d, b, &b->pkt[i])) {
             first = n++ ? first : i;
             continue;
         }

@@ -31,7 +31,7 @@ static const struct cause {
     [DROP_STATE]      = {"bad_state",    "the queue pair is not ready to receive", LOG_LEVEL_INFO},
     [DROP_PKEY]       = {"bad_pkey",     "its P_Key is not that of the default partition (0xffff or 0x7fff)", LOG_LEVEL_WARN},
     [DROP_SOURCE]     = {"bad_source",   "its source address is not that of the queue pair's peer", LOG_LEVEL_WARN},
-    [DROP_SOURCE_QP]  = {"bad_source_qp", "it comes from a queue pair of this device that is not the queue pair's peer", LOG_LEVEL_WARN},
+    [DROP_SOURCE_QP]  = {"bad_source_qp", "it comes from a queue pair of this daemon that is not the queue pair's peer", LOG_LEVEL_WARN},
     [DROP_DESTINATION] = {"bad_destination", "it went to another address of the device than the queue pair's", LOG_LEVEL_WARN},
     [DROP_OPCODE]     = {"bad_opcode",   "its opcode belongs to another service", LOG_LEVEL_WARN},
     [DROP_PSN]        = {"bad_psn",      "its PSN is farther from the expected one than any window; it may be forged", LOG_LEVEL_WARN},
@@ -255,6 +255,19 @@ void error_log_undecoded(struct device *d, enum drop_cause cause, const uint8_t 
         r.has_packet = true;
         r.opcode = pkt.opcode;
         r.psn = pkt.psn;
+        r.qpn = pkt.dest_qpn;
+    }
+    log_one(d, &r);
+}
+
+void error_log_bad_peer(struct device *d, const struct tx_pkt *t, const uint8_t *p)
+{
+    struct report r = {.kind = REPORT_DROP, .cause = DROP_SOURCE_QP, .peer_qpn = t->src_qpn};
+    struct pkt pkt;
+
+    memcpy(r.peer, d->gids.entry[t->av->sgid_index].gid, sizeof(r.peer));
+    if (pkt_decode(p, t->len, &pkt) == PKT_OK) {
+        report_packet(&r, &pkt);
         r.qpn = pkt.dest_qpn;
     }
     log_one(d, &r);

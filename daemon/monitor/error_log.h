@@ -23,5 +23,8 @@ void error_log_take(struct device *d);
 /* Logs a packet from this GID that did not reach the engine. p[0 … len) is the UDP payload. The log line shows the
  * packet's fields as they are, even if the ICRC is wrong. */
 void error_log_undecoded(struct device *d, enum drop_cause cause, const uint8_t from[16], const uint8_t *p, size_t len);
+/* Logs a packet that the device did not send, because it aims at a QP of this daemon that is connected to another
+ * QP. p: its bytes. */
+void error_log_bad_peer(struct device *d, const struct tx_pkt *t, const uint8_t *p);
 
 #endif

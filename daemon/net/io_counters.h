@@ -17,6 +17,7 @@
     X(tx_too_long, "packets dropped because they are longer than the interface's MTU")                                 \
     X(tx_unreachable, "packets dropped because there is no route, or a firewall forbids it")                           \
     X(tx_errors, "packets dropped for other reasons")                                                                  \
+    X(tx_bad_peer, "packets dropped: to a QP of this daemon that is connected to another QP")                          \
     X(tx_bad_address, "packets dropped because their source address can't reach the address family of the GID")        \
     X(rx_datagrams, "datagrams received (a GRO batch is one)")                                                         \
     X(rx_packets, "RoCEv2 packets in them")                                                                            \

@@ -9,8 +9,17 @@
 #include "daemon/control/session_control.h"
 #include "daemon/loop/device_setup.h"
 
+_Static_assert(CONNECTION_SLOTS == 2 * DEVICE_MAX_QP, "as many slots as the engine's table of QPs has");
+
 int device_set_open(struct device_set *s, const struct settings *settings, char why[ERROR_TEXT_MAX])
 {
+    /* Packets between QPs of this daemon pass through a socket. */
+    bool hairpin = settings->devices > 1 || settings->loopback_wire;
+
+    if (hairpin && connections_init(&s->connections, settings->devices) != 0) {
+        snprintf(why, ERROR_TEXT_MAX, "out of memory");
+        return -ENOMEM;
+    }
     for (unsigned i = 0; i < settings->devices; i++) {
         struct device *d = aligned_alloc(64, (sizeof(*d) + 63) & ~(size_t)63);
         char text[ERROR_TEXT_MAX - 64] = "";
@@ -21,6 +30,7 @@ int device_set_open(struct device_set *s, const struct settings *settings, char 
             return -ENOMEM;
         }
         rc = device_init(d, settings, i, why);
+        d->connections = hairpin ? &s->connections : NULL;
         s->device[s->n++] = d;
         if (rc == 0)
             rc = device_open(d, why);
@@ -41,6 +51,7 @@ void device_set_close(struct device_set *s)
         device_fini(s->device[i]);
         free(s->device[i]);
     }
+    connections_fini(&s->connections);
     s->n = 0;
 }
 

@@ -10,6 +10,7 @@
 struct device_set {
     struct device *device[PM_DEVICES_MAX];
     unsigned n;
+    struct connections connections; /* of all devices */
     char fault[1024]; /* fault specification in force */
     uint64_t seed; /* of the faults */
 };

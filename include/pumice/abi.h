@@ -52,7 +52,7 @@
 enum pm_op {
     PM_OP_LIST = 1, /* lists the devices; the session stays unbound */
     PM_OP_STATUS, /* rep: fd[0] memfd with JSON text */
-    /* Sets the fault specification of all devices. */
+    /* Sets the fault specification of all devices. Only for the daemon's own uid and root. */
     PM_OP_FAULT,
     /* Ends the daemon in an orderly way. Only for the daemon's own uid and root. */
     PM_OP_SHUTDOWN,

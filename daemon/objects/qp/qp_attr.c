@@ -97,10 +97,23 @@ static void attr_out(const struct qp_attr *a, struct pm_qp_attr *out)
     out->av.flow_label = a->av.flow_label;
 }
 
+/* Tells the other devices of the daemon which QP this one takes packets from. A QP in ERR takes none. */
+static void publish_peer(struct client_qp *q)
+{
+    struct device *d = q->device;
+    struct qp_attr attr;
+
+    if (!d->connections || q->type == IBV_QPT_UD)
+        return;
+    qp_query(q->qp, &attr);
+    connections_set_peer(d->connections, d->index, q->qpn, attr.state >= QPS_RTR ? attr.dest_qpn : 0);
+}
+
 static void after_modify(struct client_qp *q, uint32_t mask)
 {
     if (!(mask & QPA_STATE))
         return;
+    publish_peer(q);
     if (qp_state(q->qp) == QPS_RESET)
         client_qp_reset_rings(q);
     else if (qp_state(q->qp) == QPS_ERR)

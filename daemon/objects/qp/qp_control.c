@@ -164,6 +164,8 @@ static void release(struct client_qp *q)
 {
     if (q->doorbell != DOORBELL_NONE)
         doorbells_release(&q->session->doorbells, q->doorbell);
+    if (q->qp && q->device->connections)
+        connections_set_peer(q->device->connections, q->device->index, q->qpn, 0);
     if (q->qp)
         qp_destroy(q->qp);
     segment_destroy(&q->segment);

@@ -186,6 +186,8 @@ int main(void)
 {
     static const struct layout layouts[] = {
         {"within the device", "127.0.77.1", NULL, "engine"},
+        {"through the socket of the device", "127.0.77.2", NULL, "wire"},
+        {"from one device to another", "127.0.77.3", "127.0.77.4", "engine"},
     };
     VT_OWN("users of one daemon");
     if (geteuid() != 0 || !getenv("VT_BUILD") || !getgrnam(GROUP)) {
