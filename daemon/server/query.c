@@ -83,8 +83,8 @@ static json_t *quotas_json(const struct device_set *s, struct quota *quota, cons
     return list;
 }
 
-int query_status(struct device_set *s, struct quota *quota, const struct user *u, const char *socket,
-                 uint64_t started, struct control_reply *rp)
+int query_status(struct device_set *s, struct quota *quota, const struct user *u, const char *socket, uint64_t started,
+                 struct control_reply *rp)
 {
     char shows[64] = "the objects of all users";
 
