@@ -11,16 +11,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/control/dispatch.h"
-#include "daemon/objects/channel.h"
-#include "daemon/objects/cq.h"
-#include "daemon/objects/mr.h"
-#include "daemon/objects/mw.h"
-#include "daemon/objects/pd.h"
-#include "daemon/objects/qp/comp_cntr.h"
-#include "daemon/objects/qp/qp.h"
-#include "daemon/objects/qp/qp_control.h"
-#include "daemon/objects/qp/xrc_target.h"
-#include "daemon/objects/srq/srq_control.h"
+#include "daemon/control/session_end.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 #include "pumice/version.h"
@@ -35,7 +26,7 @@ static bool ended_by_error(struct session *s, int revents)
         return false;
     log_warn("session %u (%s, pid %d) ends: the kernel can't watch its descriptors", s->number, s->comm,
              (int)s->cred.pid);
-    session_close(s);
+    session_end(s);
     return true;
 }
 
@@ -57,14 +48,14 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
         if (control_send(s->sock, &rp))
             return;
     }
-    session_close(s);
+    session_end(s);
 }
 
 static void on_death(struct ev_loop *loop, ev_io *w, int revents)
 {
     (void)loop;
     if (!ended_by_error(w->data, revents))
-        session_close(w->data);
+        session_end(w->data);
 }
 
 static void on_doorbell(struct ev_loop *loop, ev_io *w, int revents)
@@ -178,60 +169,4 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
                  (int)cred->pid);
     *out = s;
     return 0;
-}
-
-/* --- closing ----------------------------------------------------------------------------------- */
-
-/* The order ensures that no pointer to a freed object remains. This function runs from the event loop, between passes,
- * so no packet batch, completion or deferred write refers to one of the objects.
- *
- * First the watchers stop, so that no request or event comes in. Then the QPs go, and the completion counters and SRQs
- * that they used. This removes their completions from the engine, takes them out of the device's lists, and removes all
- * pointers to CQs. Then the CQs go, and with them all pointers to channels. The keys go near the end, because they
- * refer to the client memory. The PDs go last, because all other objects may refer to them.
- *
- * XRC targets that the session had open stay. They have no pointer to a session. This session's SRQs, whose receive
- * requests they may have used, no longer exist at that point. */
-void session_close(struct session *s)
-{
-    struct device *d = s->device;
-    void *o;
-
-    ev_io_stop(d->loop, &s->sock_readable);
-    ev_io_stop(d->loop, &s->died);
-    ev_io_stop(d->loop, &s->doorbell_rang);
-    while ((o = handles_any(&s->qps)) != NULL)
-        client_qp_free(o);
-    while ((o = TAILQ_FIRST(&s->targets)) != NULL)
-        target_open_free(o);
-    while ((o = handles_any(&s->comp_cntrs)) != NULL)
-        comp_cntr_free(o);
-    while ((o = handles_any(&s->srqs)) != NULL)
-        client_srq_free(o);
-    while ((o = handles_any(&s->cqs)) != NULL)
-        cq_free(o);
-    while ((o = handles_any(&s->channels)) != NULL)
-        channel_free(o);
-    while ((o = handles_any(&s->xrcds)) != NULL)
-        xrcd_open_free(o);
-    while ((o = handles_any(&s->mws)) != NULL)
-        mw_free(s, o);
-    while ((o = handles_any(&s->mrs)) != NULL) {
-        mr_deregister(d->engine, ((struct mr *)o)->key);
-        mr_free(s, o);
-    }
-    while ((o = handles_any(&s->pds)) != NULL)
-        pd_free(o);
-    TAILQ_REMOVE(&d->sessions, s, link);
-    d->num_sessions--;
-    log_info("session %u (%s, pid %d) ended", s->number, s->comm, (int)s->cred.pid);
-    if (s->sock >= 0)
-        close(s->sock);
-    session_destroy(s);
-}
-
-void session_close_all(struct device *d)
-{
-    while (!TAILQ_EMPTY(&d->sessions))
-        session_close(TAILQ_FIRST(&d->sessions));
 }

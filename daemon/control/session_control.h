@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Opens and closes sessions, and serves their control connections. PM_OP_OPEN creates a session. control/dispatch.h
- * executes each request on its connection. The end of the connection or of the process closes the session with all
- * its objects. */
+/* Opens sessions, and serves their control connections. PM_OP_OPEN creates a session. control/dispatch.h
+ * executes each request on its connection. The end of the connection or of the process ends the session with all
+ * its objects (session_end.h). */
 #ifndef PUMICE_DAEMON_CONTROL_SESSION_CONTROL_H
 #define PUMICE_DAEMON_CONTROL_SESSION_CONTROL_H
 
@@ -18,10 +18,5 @@ struct session;
  * the reason in *rp. */
 int session_open(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
                  struct control_reply *rp, struct session **out);
-
-/* Ends a session and frees all its objects. May only be called between passes. */
-void session_close(struct session *s);
-/* Ends all sessions of a device, before device_fini. */
-void session_close_all(struct device *d);
 
 #endif

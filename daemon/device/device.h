@@ -102,6 +102,7 @@ struct device {
 
     struct session_list sessions;
     unsigned num_sessions;
+    struct session_list ending; /* those of them whose objects are being freed (control/session_end.h) */
     uint32_t next_session; /* number of the next session */
     struct usage usage;
     unsigned num_mrs, num_mws; /* of all sessions */
@@ -126,6 +127,7 @@ struct device {
     pthread_t thread;
     bool running, stop;
     ev_io udp_readable, udp_writable, timer_readable, port_changed;
+    ev_idle ends; /* active while `ending` is not empty */
     int timer_fd; /* CLOCK_MONOTONIC; armed only while the loop sleeps */
     int port_fd; /* rtnetlink; negative: none */
     uint64_t now; /* time of the current pass */

@@ -135,6 +135,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     d->pds.limit = DEVICE_MAX_PD;
     d->xrcds.limit = DEVICE_MAX_XRCD;
     TAILQ_INIT(&d->sessions);
+    TAILQ_INIT(&d->ending);
     TAILQ_INIT(&d->dirty_cqs);
     TAILQ_INIT(&d->groups);
     TAILQ_INIT(&d->held_cqs);

@@ -61,7 +61,7 @@ static void compare(void *obj, void *ctx)
     struct search *search = ctx;
     struct xrcd *x = obj;
 
-    if (x->fd >= 0 && x->dev == search->file->dev && x->ino == search->file->ino)
+    if (x->fd >= 0 && !x->ending && x->dev == search->file->dev && x->ino == search->file->ino)
         search->found = x;
 }
 

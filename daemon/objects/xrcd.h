@@ -5,6 +5,7 @@
 #ifndef PUMICE_DAEMON_OBJECTS_XRCD_H
 #define PUMICE_DAEMON_OBJECTS_XRCD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
@@ -24,6 +25,8 @@ struct xrcd {
     ino_t ino;
     unsigned opens; /* number of struct xrcd_open */
     unsigned srqs;
+    unsigned num_targets; /* entries of targets */
+    bool ending; /* its last handle is being closed: nobody can open it any more */
     TAILQ_HEAD(, client_qp) targets;
 };
 

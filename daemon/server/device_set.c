@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "daemon/base/log.h"
-#include "daemon/control/session_control.h"
+#include "daemon/control/session_end.h"
 #include "daemon/loop/device_setup.h"
 
 _Static_assert(CONNECTION_SLOTS == 2 * DEVICE_MAX_QP, "as many slots as the engine's table of QPs has");

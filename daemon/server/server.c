@@ -14,6 +14,7 @@
 #include "daemon/base/file_thread.h"
 #include "daemon/base/log.h"
 #include "daemon/control/session_control.h"
+#include "daemon/control/session_end.h"
 #include "daemon/loop/device_setup.h"
 #include "daemon/monitor/capture.h"
 #include "daemon/monitor/metrics.h"
@@ -159,7 +160,7 @@ static void run_open(void *arg)
         return;
     call->done = true;
     if (!control_send(call->connection->sock, call->reply))
-        session_close(s);
+        session_end(s);
 }
 
 /* Returns true if the connection now belongs to a session. */

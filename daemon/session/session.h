@@ -24,7 +24,8 @@ TAILQ_HEAD(target_open_list, target_open);
 
 struct session {
     struct device *device;
-    TAILQ_ENTRY(session) link;
+    TAILQ_ENTRY(session) link, ending_link;
+    bool ending; /* it is in the device's list of sessions that end */
     uint32_t number;
     struct ucred cred; /* the client's credentials when it connected */
     char comm[16]; /* name of the client's program */

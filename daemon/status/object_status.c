@@ -103,17 +103,13 @@ json_t *mw_status(const struct mw *mw)
 
 json_t *xrcd_status(const struct xrcd *x)
 {
-    const struct client_qp *q;
-    unsigned targets = 0;
     json_t *o = json_object();
 
-    TAILQ_FOREACH (q, &x->targets, xrcd_link)
-        targets++;
     json_object_set_new(o, "xrcd", json_number(x->number));
     json_object_set_new(o, "inode", x->fd >= 0 ? json_number(x->ino) : json_null());
     json_object_set_new(o, "opens", json_number(x->opens));
     json_object_set_new(o, "srqs", json_number(x->srqs));
-    json_object_set_new(o, "targets", json_number(targets));
+    json_object_set_new(o, "targets", json_number(x->num_targets));
     return o;
 }
 

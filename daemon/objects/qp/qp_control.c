@@ -240,8 +240,10 @@ static void take_parts(struct client_qp *q, const struct plan *p)
         q->recv_cq->users++;
     if (q->srq)
         q->srq->users++;
-    if (q->xrcd)
+    if (q->xrcd) {
         TAILQ_INSERT_TAIL(&q->xrcd->targets, q, xrcd_link);
+        q->xrcd->num_targets++;
+    }
 }
 
 static void drop_parts(struct client_qp *q)
@@ -255,8 +257,10 @@ static void drop_parts(struct client_qp *q)
         q->recv_cq->users--;
     if (q->srq)
         q->srq->users--;
-    if (q->xrcd)
+    if (q->xrcd) {
         TAILQ_REMOVE(&q->xrcd->targets, q, xrcd_link);
+        q->xrcd->num_targets--;
+    }
 }
 
 static struct client_qp *make(struct session *s, const struct plan *p)

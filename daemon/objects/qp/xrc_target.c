@@ -53,6 +53,19 @@ void xrcd_open_free(struct xrcd_open *o)
         end(x);
 }
 
+void xrcd_open_free_step(struct xrcd_open *o)
+{
+    struct xrcd *x = o->xrcd;
+    struct client_qp *q = TAILQ_FIRST(&x->targets);
+
+    if (x->opens > 1 || !q) {
+        xrcd_open_free(o);
+        return;
+    }
+    x->ending = true;
+    client_qp_free(q);
+}
+
 int xrcd_close(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_handle *h = rq;

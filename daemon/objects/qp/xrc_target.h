@@ -14,5 +14,8 @@ int xrcd_close(struct session *s, const void *rq, struct control_reply *rp);
 
 /* Closes a handle of a domain. The last one ends the domain and its targets. */
 void xrcd_open_free(struct xrcd_open *o);
+/* Does a part of that: frees one target if the handle is the last one and the domain has targets, otherwise the handle.
+ * After the first call nobody can open the domain. */
+void xrcd_open_free_step(struct xrcd_open *o);
 
 #endif

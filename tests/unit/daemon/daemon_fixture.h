@@ -15,6 +15,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/control/dispatch.h"
 #include "daemon/control/session_control.h"
+#include "daemon/control/session_end.h"
 #include "daemon/device/device.h"
 #include "daemon/loop/device_setup.h"
 #include "daemon/loop/pass.h"
