@@ -167,6 +167,11 @@ static const struct {
 };
 /* clang-format on */
 
+const char *control_op_name(uint32_t op)
+{
+    return op < PM_OP_MAX_ && ops[op].name ? ops[op].name : "an unknown operation";
+}
+
 /* The operations that make an object. control_dispatch charges the user of the session for it. The function that frees
  * the object releases the charge. */
 static const struct {
@@ -216,6 +221,8 @@ void control_dispatch(struct session *s, struct control_request *rq, struct cont
     rp->fds = 0;
     s->device->now = clock_ns();
     s->request = rq;
+    activity_begin(&s->device->activity, control_op_name(rq->op), s->number, s->cred.pid);
     rp->status = carry_out(s, rq, rp);
+    activity_done(&s->device->activity);
     s->request = NULL;
 }

@@ -8,10 +8,14 @@
 #ifndef PUMICE_DAEMON_CONTROL_DISPATCH_H
 #define PUMICE_DAEMON_CONTROL_DISPATCH_H
 
+#include <stdint.h>
+
 struct control_reply;
 struct control_request;
 struct session;
 
+/* The name of an operation (enum pm_op), with or without a session: "REG_MR". */
+const char *control_op_name(uint32_t op);
 /* Executes one operation of a session, and fills in *rp with its status. */
 void control_dispatch(struct session *s, struct control_request *rq, struct control_reply *rp);
 

@@ -105,6 +105,7 @@ static void on_idle(struct ev_loop *loop, ev_idle *w, int revents)
     while ((s = TAILQ_FIRST(&d->ending)) != NULL) {
         bool more;
 
+        activity_begin(&d->activity, "the end", s->number, s->cred.pid);
         do {
             more = free_one(s);
         } while (more && !slice_is_over(&slice));
@@ -114,6 +115,7 @@ static void on_idle(struct ev_loop *loop, ev_idle *w, int revents)
         } else {
             finish(s);
         }
+        activity_done(&d->activity);
         if (slice_is_over(&slice))
             return;
     }

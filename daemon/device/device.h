@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "daemon/base/activity.h"
 #include "daemon/base/handles.h"
 #include "daemon/client_mem/mem_backend.h"
 #include "daemon/core/engine.h"
@@ -70,6 +71,7 @@ TAILQ_HEAD(client_srq_list, client_srq);
 #define DEVICE_TX_BYTES (4u * (GSO_MAX_BYTES + 2 * (4096 + 32)))
 
 struct device {
+    struct activity activity; /* of its thread */
     const struct settings *settings;
     struct quota *quota; /* of the users; NULL: nothing is counted (tests) */
     unsigned index; /* in the settings, and in pm_list_rep */
@@ -127,6 +129,8 @@ struct device {
     pthread_t thread;
     bool running, stop;
     ev_io udp_readable, udp_writable, timer_readable, port_changed;
+    ev_prepare rests; /* called before the loop looks for events, and perhaps sleeps */
+    ev_check wakes; /* called after that */
     ev_idle ends; /* active while `ending` is not empty */
     int timer_fd; /* CLOCK_MONOTONIC; armed only while the loop sleeps */
     int port_fd; /* rtnetlink; negative: none */

@@ -166,6 +166,43 @@ static void sleep_until_event(struct device *d)
     announce(d, false);
 }
 
+/* --- activity ---------------------------------------------------------------------------------- */
+
+static void on_rest(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+    struct device *d = w->data;
+
+    (void)loop;
+    (void)revents;
+    activity_rest(&d->activity);
+}
+
+static void on_wake(struct ev_loop *loop, ev_check *w, int revents)
+{
+    struct device *d = w->data;
+
+    (void)loop;
+    (void)revents;
+    activity_turn(&d->activity, clock_ns());
+}
+
+static void watch_activity(struct device *d)
+{
+    ev_prepare_init(&d->rests, on_rest);
+    ev_check_init(&d->wakes, on_wake);
+    ev_set_priority(&d->wakes, EV_MAXPRI); /* before the callbacks, which may be what gets stuck */
+    d->rests.data = d->wakes.data = d;
+    ev_prepare_start(d->loop, &d->rests);
+    ev_check_start(d->loop, &d->wakes);
+}
+
+static void unwatch_activity(struct device *d)
+{
+    ev_prepare_stop(d->loop, &d->rests);
+    ev_check_stop(d->loop, &d->wakes);
+    activity_rest(&d->activity);
+}
+
 /* --- the loop ---------------------------------------------------------------------------------- */
 
 /* While bulk data comes in, the loop pauses between its two empty passes. Each receive call on the socket takes cache
@@ -213,9 +250,11 @@ void loop_run(struct device *d)
     prctl(PR_SET_NAME, d->name);
     /* By default the scheduler may fire timers up to 50 us late. */
     prctl(PR_SET_TIMERSLACK, 1);
+    watch_activity(d);
     while (!d->stop) {
         uint64_t now = clock_ns();
 
+        activity_turn(&d->activity, now);
         client_wakeup_pass(d, now);
         if (++passes % CONTROL_EVERY == 0 || now - looked > CONTROL_NS) {
             ev_run(d->loop, EVRUN_NOWAIT);
@@ -244,4 +283,5 @@ void loop_run(struct device *d)
         else if (!d->stop)
             sleep_until_event(d);
     }
+    unwatch_activity(d);
 }

@@ -43,10 +43,15 @@ int device_set_open(struct device_set *s, const struct settings *settings, char 
     return 0;
 }
 
+void device_set_stop(struct device_set *s)
+{
+    for (unsigned i = 0; i < s->n; i++)
+        device_stop(s->device[i]);
+}
+
 void device_set_close(struct device_set *s)
 {
     for (unsigned i = 0; i < s->n; i++) {
-        device_stop(s->device[i]);
         session_close_all(s->device[i]);
         device_fini(s->device[i]);
         free(s->device[i]);

@@ -18,7 +18,9 @@ struct device_set {
 /* Opens the devices of the settings. Their threads don't run yet. Returns 0, or -errno with why. Call device_set_close
  * in either case. */
 int device_set_open(struct device_set *s, const struct settings *settings, char why[ERROR_TEXT_MAX]);
-/* Ends their threads and their sessions, and frees them. */
+/* Ends their threads. */
+void device_set_stop(struct device_set *s);
+/* Ends their sessions, and frees them. device_set_stop must have ended their threads, if they were started. */
 void device_set_close(struct device_set *s);
 /* Sets the fault specification of all devices. 0, or -EINVAL with why. */
 int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);

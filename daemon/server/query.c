@@ -83,8 +83,8 @@ static json_t *quotas_json(const struct device_set *s, struct quota *quota, cons
     return list;
 }
 
-int query_status(struct device_set *s, struct quota *quota, const struct user *u, const char *socket, uint64_t started,
-                 struct control_reply *rp)
+int query_status(struct device_set *s, struct quota *quota, const struct user *u, const struct watchdog *w,
+                 const char *socket, uint64_t started, struct control_reply *rp)
 {
     char shows[64] = "the objects of all users";
 
@@ -100,6 +100,7 @@ int query_status(struct device_set *s, struct quota *quota, const struct user *u
     json_object_set_new(root, "sandbox", json_string(sandbox.sandbox));
     json_object_set_new(root, "seccomp", json_string(sandbox.seccomp));
     json_object_set_new(root, "landlock", json_string(sandbox.landlock));
+    json_object_set_new(root, "threads", watchdog_json(w, u->administers));
     json_object_set_new(root, "devices", query_devices(s, u));
     return send_document(root, rp);
 }

@@ -9,11 +9,12 @@
 
 #include "daemon/base/user.h"
 #include "daemon/server/device_set.h"
+#include "daemon/server/watchdog.h"
 #include "daemon/session/control_msg.h"
 
 /* socket: path of the control socket; started: when the daemon started, clock_ns. */
-int query_status(struct device_set *s, struct quota *quota, const struct user *u, const char *socket, uint64_t started,
-                 struct control_reply *rp);
+int query_status(struct device_set *s, struct quota *quota, const struct user *u, const struct watchdog *w,
+                 const char *socket, uint64_t started, struct control_reply *rp);
 int query_tags(struct device_set *s, const struct user *u, const struct pm_tm_req *r, struct control_reply *rp);
 int query_layouts(struct device_set *s, const struct user *u, const struct pm_layout_req *r, struct control_reply *rp);
 int query_check(struct device_set *s, const struct pm_check_req *r, struct control_reply *rp);

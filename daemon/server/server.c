@@ -13,6 +13,7 @@
 #include "daemon/base/event_loop.h"
 #include "daemon/base/file_thread.h"
 #include "daemon/base/log.h"
+#include "daemon/control/dispatch.h"
 #include "daemon/control/session_control.h"
 #include "daemon/control/session_end.h"
 #include "daemon/loop/device_setup.h"
@@ -149,10 +150,8 @@ struct open_call {
     bool done; /* the session owns the socket, and the reply was sent */
 };
 
-/* Runs in the device's thread. It sends the reply there, because the session may end at any moment after that. */
-static void run_open(void *arg)
+static void open_here(struct open_call *call)
 {
-    struct open_call *call = arg;
     struct session *s;
 
     if (session_open(call->device, call->connection->sock, &call->connection->cred, call->request, call->mem_fd,
@@ -161,6 +160,16 @@ static void run_open(void *arg)
     call->done = true;
     if (!control_send(call->connection->sock, call->reply))
         session_end(s);
+}
+
+/* Runs in the device's thread. It sends the reply there, because the session may end at any moment after that. */
+static void run_open(void *arg)
+{
+    struct open_call *call = arg;
+
+    activity_begin(&call->device->activity, "OPEN", 0, call->connection->cred.pid);
+    open_here(call);
+    activity_done(&call->device->activity);
 }
 
 /* Returns true if the connection now belongs to a session. */
@@ -224,7 +233,7 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
     case PM_OP_LIST:
         return list(sv, rp);
     case PM_OP_STATUS:
-        return query_status(&sv->devices, &sv->quota, &u, sv->listener.path, sv->started, rp);
+        return query_status(&sv->devices, &sv->quota, &u, &sv->watchdog, sv->listener.path, sv->started, rp);
     case PM_OP_SHUTDOWN:
         return shut_down(sv, c, rp);
     default:
@@ -235,6 +244,7 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
 static void on_request(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct connection *c = w->data;
+    struct server *sv = c->server;
     struct control_request rq;
     struct control_reply rp = {.status = 0, .len = 0, .fds = 0};
     bool gone = false;
@@ -246,6 +256,7 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
         drop(c);
         return;
     }
+    activity_begin(&sv->activity, control_op_name(rq.op), 0, c->cred.pid);
     if (!c->capture)
         ev_timer_again(loop, &c->silent);
     if (c->refused)
@@ -254,6 +265,7 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
         gone = open_session(c, &rq, &rp);
     else
         rp.status = dispatch(c, &rq, &rp);
+    activity_done(&sv->activity);
     control_request_fini(&rq);
     if (!gone && (!control_send(c->sock, &rp) || c->refused))
         drop(c);
@@ -351,6 +363,24 @@ static void on_accept_again(struct ev_loop *loop, ev_timer *w, int revents)
     ev_timer_set(w, 0.2, 0);
 }
 
+static void on_rest(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+    struct server *sv = w->data;
+
+    (void)loop;
+    (void)revents;
+    activity_rest(&sv->activity);
+}
+
+static void on_wake(struct ev_loop *loop, ev_check *w, int revents)
+{
+    struct server *sv = w->data;
+
+    (void)loop;
+    (void)revents;
+    activity_turn(&sv->activity, clock_ns());
+}
+
 static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
 {
     (void)revents;
@@ -366,7 +396,13 @@ static void watch(struct server *sv)
     ev_timer_init(&sv->accept_again, on_accept_again, 0.2, 0);
     ev_signal_init(&sv->sigterm, on_signal, SIGTERM);
     ev_signal_init(&sv->sigint, on_signal, SIGINT);
+    ev_prepare_init(&sv->rests, on_rest);
+    ev_check_init(&sv->wakes, on_wake);
+    ev_set_priority(&sv->wakes, EV_MAXPRI); /* before the callbacks of the events */
     sv->acceptable.data = sv->accept_again.data = sv->sigterm.data = sv->sigint.data = sv;
+    sv->rests.data = sv->wakes.data = sv;
+    ev_prepare_start(sv->loop, &sv->rests);
+    ev_check_start(sv->loop, &sv->wakes);
     ev_io_start(sv->loop, &sv->acceptable);
     ev_signal_start(sv->loop, &sv->sigterm);
     ev_signal_start(sv->loop, &sv->sigint);
@@ -398,6 +434,14 @@ static void begin_sandbox(struct server *sv, const struct settings *s)
 
     snprintf(sv->tree, sizeof(sv->tree), "%s" PM_SYSFS_SUFFIX, sv->listener.path);
     sandbox_begin(&config);
+}
+
+static int start_watchdog(struct server *sv, char why[ERROR_TEXT_MAX])
+{
+    watchdog_add(&sv->watchdog, "main", &sv->activity);
+    for (unsigned i = 0; i < sv->devices.n; i++)
+        watchdog_add(&sv->watchdog, sv->devices.device[i]->name, &sv->devices.device[i]->activity);
+    return watchdog_start(&sv->watchdog, why);
 }
 
 int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
@@ -446,6 +490,9 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
             return EXIT_TROUBLE;
         }
     }
+    rc = start_watchdog(sv, why);
+    if (rc)
+        return EXIT_TROUBLE;
     watch(sv);
     sandbox_enter_main();
     log_info("listening at %s", sv->listener.path);
@@ -462,15 +509,20 @@ void server_fini(struct server *sv)
     if (listener_owns_path(&sv->listener))
         sysfs_remove(sv->listener.path);
     listener_close(&sv->listener);
+    activity_rest(&sv->activity); /* its last turn takes as long as the end */
+    watchdog_end_within(&sv->watchdog, WATCHDOG_END_S);
     metrics_close(sv->metrics); /* needs the devices, so it comes before their end */
     /* Needs the devices too: a connection may capture at one. */
     while (!TAILQ_EMPTY(&sv->connections))
         drop(TAILQ_FIRST(&sv->connections));
     while (!TAILQ_EMPTY(&sv->refused))
         drop(TAILQ_FIRST(&sv->refused));
+    device_set_stop(&sv->devices);
+    watchdog_forget_devices(&sv->watchdog); /* because their activities are freed */
     device_set_close(&sv->devices);
     quota_fini(&sv->quota);
     file_thread_stop();
+    watchdog_stop(&sv->watchdog);
     if (sv->loop)
         ev_loop_destroy(sv->loop);
 }

@@ -8,9 +8,11 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "daemon/base/activity.h"
 #include "daemon/base/quota.h"
 #include "daemon/server/device_set.h"
 #include "daemon/server/listener.h"
+#include "daemon/server/watchdog.h"
 
 /* Exit codes of pumiced. */
 enum exit_code {
@@ -28,6 +30,7 @@ struct connection; /* a connection that is not bound to a device */
 TAILQ_HEAD(connection_list, connection);
 
 struct server {
+    struct activity activity; /* of the main thread */
     struct settings *settings;
     struct ev_loop *loop;
     struct listener listener;
@@ -43,6 +46,9 @@ struct server {
     ev_io acceptable;
     ev_timer accept_again; /* runs while there are too many open files */
     ev_signal sigterm, sigint;
+    ev_prepare rests; /* called before the loop waits for events */
+    ev_check wakes; /* called after that */
+    struct watchdog watchdog;
 };
 
 /* Opens the devices and the control socket, and starts the threads. Returns 0, or an enum exit_code with advice in
@@ -50,7 +56,8 @@ struct server {
 int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX]);
 /* Serves until a signal or PM_OP_SHUTDOWN. */
 void server_run(struct server *sv);
-/* Ends the threads, all sessions and all connections. */
+/* Ends the threads, all sessions and all connections. If this takes longer than WATCHDOG_END_S seconds, for example
+ * because a device's thread is stuck, the watchdog ends the process. */
 void server_fini(struct server *sv);
 
 #endif

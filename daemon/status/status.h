@@ -2,7 +2,8 @@
 /* Describes a device as JSON (DEVICE below). server/query.c makes the whole document, which `pumice status` and
  * `pumice why` read.
  *
- *   { version, pid, uid, socket, uptime_s, fault, shows (a text: whose objects), seed, devices: [ DEVICE ] }
+ *   { version, pid, uid, socket, uptime_s, fault, shows (a text: whose objects), seed,
+ *     threads (see server/watchdog.h), devices: [ DEVICE ] }
  *
  * DEVICE: name, usage (see usage_status.h), address, gid, guid, netdev, port ("active", "down"), mtu (payload bytes),
  *     gso, loopback, ecn, rcvbuf, sndbuf, peer_window (bytes), window_pkts,

@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A thread of a device is stuck. The log and `pumice status` say so, the other devices go on, and the daemon ends within seconds. The test
+# stops the thread by ptrace.
+. "$(dirname "$0")/../lib/common.bash"
+need python3 ibv_rc_pingpong
+block=127.52.$(($$ % 256))
+port=$((20000 + $$ % 10000))
+library=$BUILD/lib/pumice/libibverbs.so.1
+asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
+
+check() # WHAT COMMAND...
+{
+    local what=$1
+    shift
+    "$@" || fail "$what"
+}
+
+start() # OPTION...: the daemon's number in $daemon, when it is ready
+{
+    rm -f "$dir/ready"
+    mkfifo "$dir/ready"
+    "$BUILD/bin/pumiced" --socket "$dir/s" --device "one=$block.1" --device "two=$block.2" "$@" --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &
+    daemon=$!
+    pids+=("$daemon")
+    read -r -t 20 line <"$dir/ready"
+    [ "$line" = ready ]
+}
+
+freeze() # NAME: stops the thread of device one. The number of the helper is in $helper
+{
+    mkfifo "$dir/thaw.$1"
+    "$lib/freeze.py" "$daemon" one <"$dir/thaw.$1" >"$dir/frozen" 2>&1 &
+    helper=$!
+    exec 4>"$dir/thaw.$1"
+    local i
+    for ((i = 0; i < 100; i++)); do
+        grep -q frozen "$dir/frozen" && return 0
+        kill -0 $helper 2>/dev/null || break
+        sleep 0.05
+    done
+    wait $helper
+    [ $? = 77 ] && skip "this user may not trace processes"
+    cat "$dir/frozen"
+    return 1
+}
+thaw()
+{
+    exec 4>&-
+    wait "$helper"
+}
+pingpong() # DEVICE NUMBER: messages through one device
+{
+    local preload=${asan:+$asan:}$library
+    port=$((port + 1))
+    env LD_PRELOAD="$preload" PUMICE_SOCKET="$dir/s" sh -c "ibv_rc_pingpong -d $1 -p $port -g 0 -n $2 >/dev/null & s=\$!
+        for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; ibv_rc_pingpong -d $1 -p $port -g 0 -n $2 127.0.0.1 && wait \$s && exit; done
+        kill \$s; exit 1" >/dev/null 2>&1
+}
+logs() # TEXT: it comes within 6 seconds
+{
+    local i
+    for ((i = 0; i < 120; i++)); do
+        grep -q "$1" "$dir/log" && return
+        sleep 0.05
+    done
+    cat "$dir/log"
+    return 1
+}
+ends() # STATUS: the daemon ends with it within 20 seconds
+{
+    local i
+    for ((i = 0; i < 200; i++)); do
+        kill -0 "$daemon" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -0 "$daemon" 2>/dev/null && return 1
+    wait "$daemon"
+    [ $? = "$1" ]
+}
+
+start || { fail "start"; exit 1; }
+# While messages travel, the thread does not sleep for long. So the stop most likely comes in the middle of its work.
+pingpong one 20000000 &
+traffic=$!
+sleep 1
+for try in 1 2 3 4 5 6 7 8 9 10; do
+    freeze "$try" || { fail "no thread was stopped"; break; }
+    logs "thread one has been stuck" >/dev/null && break
+    thaw
+done
+check "the log names the thread, and the time" logs "thread one has been stuck for [0-9.]* s, in its loop"
+check "another device goes on" pingpong two 100
+thaw
+check "the log says when it goes on" logs "thread one goes on"
+kill $traffic 2>/dev/null
+wait $traffic 2>/dev/null
+
+freeze end
+kill -TERM "$daemon"
+check "the end of a daemon with a stuck thread: exit code 1" ends 1
+check "the log says why" grep -q "could not end in an orderly way" "$dir/log"
+thaw
+check "the control socket is gone" test ! -e "$dir/s"
+exit $((failures > 0))
