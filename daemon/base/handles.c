@@ -72,6 +72,8 @@ void handles_remove(struct handles *t, uint32_t id)
 
     if (!h)
         return;
+    if (t->walk == h)
+        t->walk = h->hh.next;
     HASH_DEL(t->hash, h);
     free(h);
     t->count--;
@@ -86,4 +88,19 @@ void handles_each(const struct handles *t, void (*fn)(void *obj, void *ctx), voi
 {
     for (const struct handle *h = t->hash; h; h = h->hh.next)
         fn(h->obj, ctx);
+}
+
+void handles_walk_begin(struct handles *t)
+{
+    t->walk = t->hash;
+}
+
+void *handles_walk_next(struct handles *t)
+{
+    struct handle *h = t->walk;
+
+    if (!h)
+        return NULL;
+    t->walk = h->hh.next;
+    return h->obj;
 }

@@ -14,6 +14,7 @@ struct handles {
     /* The latest number that handles_add gave. It gives numbers in order, so that a freed number is reused as late as
      * possible. */
     uint32_t next;
+    struct handle *walk; /* the entry that handles_walk_next returns next; NULL: none */
 };
 
 /* Numbers have 24 bits. In a table with a limit they are at most HANDLES_SPREAD times the limit. The reason is that
@@ -34,5 +35,13 @@ void handles_remove(struct handles *t, uint32_t id);
 void *handles_any(const struct handles *t);
 /* Calls fn for each object, in the order in which they were entered. fn must not change the table. */
 void handles_each(const struct handles *t, void (*fn)(void *obj, void *ctx), void *ctx);
+
+/* A walk that may pause: other calls may change the table between two steps. It returns each object at most once, in
+ * the order in which they were entered. It leaves out objects that were removed before their turn, and includes those
+ * that were entered before its end. A table has one walk at
+ * a time: handles_walk_begin gives up the previous one. */
+void handles_walk_begin(struct handles *t);
+/* The next object; NULL: the walk has ended. */
+void *handles_walk_next(struct handles *t);
 
 #endif

@@ -72,3 +72,31 @@ Test(handles, handles_are_about_as_large_as_the_limit)
         handles_remove(&t, h);
     cr_assert_null(t.hash);
 }
+
+/* The order, with objects that go and come between two steps. */
+Test(handles, a_walk_may_pause)
+{
+    struct handles t = {0};
+    int object[6];
+
+    for (uint32_t i = 0; i < 4; i++)
+        cr_assert_eq(handles_add_at(&t, &object[i], 10 + i), 0);
+    handles_walk_begin(&t);
+    cr_assert_eq(handles_walk_next(&t), &object[0]);
+    handles_remove(&t, 10); /* behind the walk */
+    handles_remove(&t, 11); /* the next one */
+    handles_remove(&t, 13); /* the last one */
+    cr_assert_eq(handles_add_at(&t, &object[4], 11), 0);
+    cr_assert_eq(handles_walk_next(&t), &object[2]);
+    cr_assert_eq(handles_walk_next(&t), &object[4], "entered during the walk");
+    cr_assert_null(handles_walk_next(&t));
+    cr_assert_eq(handles_add_at(&t, &object[5], 15), 0);
+    cr_assert_null(handles_walk_next(&t), "the walk has ended");
+    handles_walk_begin(&t);
+    cr_assert_eq(handles_walk_next(&t), &object[2]);
+    handles_walk_begin(&t);
+    cr_assert_eq(handles_walk_next(&t), &object[2], "the second walk replaces the first");
+    while (handles_any(&t))
+        handles_remove(&t, handles_any(&t) == &object[2] ? 12 : handles_any(&t) == &object[4] ? 11 : 15);
+    cr_assert_null(handles_walk_next(&t));
+}
