@@ -12,6 +12,14 @@ void device_do(struct device *d, void (*fn)(void *arg), void *arg)
         fn(arg);
 }
 
+bool device_slice(struct device *d, struct slice_job *job, uint64_t wait_ns)
+{
+    if (d->running)
+        return slice_box_run(&d->slices, job, wait_ns);
+    job->run(job);
+    return true;
+}
+
 void device_describe(const struct device *d, struct pm_device_desc *desc)
 {
     memset(desc, 0, sizeof(*desc));

@@ -20,6 +20,7 @@
 #include "daemon/device/gid_table.h"
 #include "daemon/device/mailbox.h"
 #include "daemon/device/settings.h"
+#include "daemon/device/slice_box.h"
 #include "daemon/device/usage.h"
 #include "daemon/net/address.h"
 #include "daemon/net/delay_queue.h"
@@ -113,6 +114,7 @@ struct device {
     struct handles xrcds; /* XRC domains, by number */
     struct mcast_group_list groups; /* multicast groups with members on this device */
     unsigned num_groups;
+    uint32_t next_group; /* number of the next group */
     struct handles targets; /* XRC target queue pairs, by QP number */
 
     struct cq_list dirty_cqs; /* have new entries that the client was not notified of yet */
@@ -126,6 +128,7 @@ struct device {
     /* Used by the loop only. */
     struct ev_loop *loop;
     struct mailbox mailbox;
+    struct slice_box slices; /* status work of other threads */
     pthread_t thread;
     bool running, stop;
     ev_io udp_readable, udp_writable, timer_readable, port_changed;
@@ -149,6 +152,9 @@ static inline bool device_keeps_inside(const struct device *d, const uint8_t gid
 
 /* Runs fn(arg) in the device's thread and waits until it returns. If the thread does not run, runs it here. */
 void device_do(struct device *d, void (*fn)(void *arg), void *arg);
+/* Runs one slice of a job in the device's thread (slice_box.h). True: it has run. False: the thread did not answer within
+ * wait_ns, and the job is no longer the caller's. If the thread does not run, runs the slice here. */
+bool device_slice(struct device *d, struct slice_job *job, uint64_t wait_ns);
 
 /* Fills in the device's entry of pm_list_rep, which is also part of the reply to PM_OP_OPEN. */
 void device_describe(const struct device *d, struct pm_device_desc *desc);

@@ -157,6 +157,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
         return -ENOMEM;
     }
     mailbox_init(&d->mailbox, d->loop);
+    slice_box_init(&d->slices, d->loop);
     gid_follow_init(d);
     return 0;
 }
@@ -211,6 +212,7 @@ void device_fini(struct device *d)
     loop_fini(d);
     udp_close(&d->udp);
     if (d->loop) {
+        slice_box_fini(&d->slices);
         mailbox_fini(&d->mailbox);
         ev_loop_destroy(d->loop);
     }

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <microhttpd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/core/base/types.h"
 #include "daemon/net/fault.h"
 #include "daemon/net/io_counters.h"
@@ -160,15 +162,24 @@ char *metrics_text(const json_t *devices)
 
 /* --- the server -------------------------------------------------------------------------------- */
 
+/* The latest text for one user, and until when it is given out again. Any local user may ask, as often as it likes. So
+ * a text is new only if making it leaves the processors to others for most of the time. */
+struct page {
+    struct user user;
+    char *text; /* NULL: none */
+    uint64_t fresh_until; /* clock_ns */
+};
+#define PAGES 8u /* users who ask in turn */
+/* A text is given out again for this many times as long as it took to make it. */
+#define REUSE 4u
+
 struct metrics {
-    struct ev_loop *loop;
-    struct MHD_Daemon *http;
-    ev_io ready; /* its epoll descriptor is readable */
-    ev_timer again; /* runs while it waits for slow clients */
+    struct MHD_Daemon *http; /* with a thread of its own, because making the text may take a second */
     json_t *(*devices)(void *ctx, const struct user *u);
     void *ctx;
     union addr at; /* where it listens */
     int diag; /* asks the kernel for the user of a connection; negative: it can't, so everybody is unknown */
+    struct page page[PAGES];
 };
 
 static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, char *text, const char *type)
@@ -197,13 +208,50 @@ static struct user asker(const struct metrics *m, struct MHD_Connection *c)
     return socket_owner(m->diag, &from, &m->at, &uid) == 0 ? user_of(uid) : USER_UNKNOWN;
 }
 
+static bool is_same(const struct user *a, const struct user *b)
+{
+    return a->known == b->known && a->administers == b->administers && (!a->known || a->uid == b->uid);
+}
+
+/* The page of the user, or else the one that is to be given up for it: the oldest one. */
+static struct page *page_of(struct metrics *m, const struct user *u)
+{
+    struct page *oldest = &m->page[0];
+
+    for (unsigned i = 0; i < PAGES; i++) {
+        if (m->page[i].text && is_same(&m->page[i].user, u))
+            return &m->page[i];
+        if (m->page[i].fresh_until < oldest->fresh_until)
+            oldest = &m->page[i];
+    }
+    oldest->fresh_until = 0;
+    return oldest;
+}
+
+/* The text for a user: a new one unless the latest one will do. NULL: out of memory. */
+static char *text_for(struct metrics *m, const struct user *u)
+{
+    struct page *p = page_of(m, u);
+    uint64_t begin = clock_ns();
+
+    if (p->text && begin < p->fresh_until)
+        return p->text;
+    json_t *devices = m->devices(m->ctx, u);
+    free(p->text);
+    p->user = *u;
+    p->text = metrics_text(devices);
+    json_decref(devices);
+    uint64_t end = clock_ns();
+    p->fresh_until = end + REUSE * (end - begin);
+    return p->text;
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url, const char *method,
                                   const char *version, const char *upload, size_t *upload_size, void **state)
 {
     static char not_found[] = "not found: the only page is /metrics\n",
                 not_allowed[] = "method not allowed: use GET or HEAD\n", failed[] = "out of memory\n";
     struct metrics *m = cls;
-    enum MHD_Result rc;
 
     (void)version;
     (void)upload;
@@ -214,77 +262,44 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     if (strcmp(url, "/metrics") != 0)
         return answer(c, MHD_HTTP_NOT_FOUND, not_found, "text/plain");
     const struct user u = asker(m, c);
-    json_t *devices = m->devices(m->ctx, &u);
-    char *text = metrics_text(devices);
-    json_decref(devices);
+    char *text = text_for(m, &u);
     if (!text)
         return answer(c, MHD_HTTP_INTERNAL_SERVER_ERROR, failed, "text/plain");
-    rc = answer(c, MHD_HTTP_OK, text, "text/plain; version=0.0.4");
-    free(text);
-    return rc;
+    return answer(c, MHD_HTTP_OK, text, "text/plain; version=0.0.4");
 }
 
-static void serve(struct metrics *m)
+struct metrics *metrics_open(const union addr *at, json_t *(*devices)(void *ctx, const struct user *u), void *ctx,
+                             char why[ERROR_TEXT_MAX])
 {
-    MHD_UNSIGNED_LONG_LONG ms;
-
-    MHD_run(m->http);
-    ev_timer_stop(m->loop, &m->again);
-    if (MHD_get_timeout(m->http, &ms) == MHD_YES) {
-        ev_timer_set(&m->again, (double)ms / 1e3 + 0.001, 0);
-        ev_timer_start(m->loop, &m->again);
-    }
-}
-
-static void on_ready(struct ev_loop *loop, ev_io *w, int revents)
-{
-    (void)loop;
-    (void)revents;
-    serve(w->data);
-}
-
-static void on_again(struct ev_loop *loop, ev_timer *w, int revents)
-{
-    (void)loop;
-    (void)revents;
-    serve(w->data);
-}
-
-struct metrics *metrics_open(struct ev_loop *loop, const union addr *at,
-                             json_t *(*devices)(void *ctx, const struct user *u), void *ctx, char why[ERROR_TEXT_MAX])
-{
-    unsigned flags = MHD_USE_EPOLL | (at->sa.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+    unsigned flags =
+        MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD | (at->sa.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     struct metrics *m = calloc(1, sizeof(*m));
-    const union MHD_DaemonInfo *info;
+    sigset_t all, old;
     char text[ADDR_TEXT_MAX];
 
     if (!m) {
         snprintf(why, ERROR_TEXT_MAX, "out of memory");
         return NULL;
     }
-    m->loop = loop;
     m->devices = devices;
     m->ctx = ctx;
     m->at = *at;
     m->diag = socket_owner_open();
+    sigfillset(&all); /* the main thread handles the signals */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
     m->http = MHD_start_daemon(flags, addr_port(at), NULL, NULL, on_request, m, MHD_OPTION_SOCK_ADDR, &at->sa,
                                MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S,
                                MHD_OPTION_END);
-    info = m->http ? MHD_get_daemon_info(m->http, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-    if (!info) {
+    int rc = errno;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!m->http) {
         snprintf(why, ERROR_TEXT_MAX, "metrics: cannot listen at port %u of %s: %s", addr_port(at), addr_text(at, text),
-                 strerror(errno));
-        if (m->http)
-            MHD_stop_daemon(m->http);
+                 strerror(rc));
         if (m->diag >= 0)
             close(m->diag);
         free(m);
         return NULL;
     }
-    ev_io_init(&m->ready, on_ready, info->epoll_fd, EV_READ);
-    ev_timer_init(&m->again, on_again, 0, 0);
-    m->ready.data = m->again.data = m;
-    ev_io_start(loop, &m->ready);
     return m;
 }
 
@@ -292,10 +307,10 @@ void metrics_close(struct metrics *m)
 {
     if (!m)
         return;
-    ev_io_stop(m->loop, &m->ready);
-    ev_timer_stop(m->loop, &m->again);
-    MHD_stop_daemon(m->http);
+    MHD_stop_daemon(m->http); /* waits for the request that its thread answers */
     if (m->diag >= 0)
         close(m->diag);
+    for (unsigned i = 0; i < PAGES; i++)
+        free(m->page[i].text);
     free(m);
 }

@@ -4,7 +4,6 @@
 #ifndef PUMICE_DAEMON_MONITOR_METRICS_H
 #define PUMICE_DAEMON_MONITOR_METRICS_H
 
-#include <ev.h>
 #include <jansson.h>
 
 #include "daemon/base/error_text.h"
@@ -16,10 +15,11 @@
 char *metrics_text(const json_t *devices);
 
 struct metrics;
-/* Serves GET /metrics in the loop. The loop's thread may wait for devices. `devices` is called for each request,
- * with the user who asks, and returns a new reference. Returns NULL, with `why`, if it can't listen at the address. */
-struct metrics *metrics_open(struct ev_loop *loop, const union addr *at,
-                             json_t *(*devices)(void *ctx, const struct user *u), void *ctx, char why[ERROR_TEXT_MAX]);
+/* Serves GET /metrics in a thread of its own, which may wait for devices. `devices` is called in that thread, with the
+ * user who asks, and returns a new reference. A text that took long to make is given out to its user for a while.
+ * Returns NULL, with `why`, if it can't listen at the address. */
+struct metrics *metrics_open(const union addr *at, json_t *(*devices)(void *ctx, const struct user *u), void *ctx,
+                             char why[ERROR_TEXT_MAX]);
 void metrics_close(struct metrics *m); /* m may be NULL */
 
 #endif

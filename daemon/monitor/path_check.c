@@ -163,19 +163,16 @@ static json_t *describe(const struct path *p)
     return o;
 }
 
-json_t *path_check_json(const struct device *d)
+json_t *path_check_json(const struct device *d, uint32_t i)
 {
     const struct path_check *c = d->path_check;
     char text[ADDR_TEXT_MAX];
-    json_t *list = json_array();
 
-    for (uint32_t i = 0; c && i < c->n; i++) {
-        json_t *o = describe(&c->path[i]);
-
-        json_object_set_new(o, "gid", json_string(gid_text(c->path[i].gid, text)));
-        json_array_append_new(list, o);
-    }
-    return list;
+    if (!c || i >= c->n)
+        return NULL;
+    json_t *o = describe(&c->path[i]);
+    json_object_set_new(o, "gid", json_string(gid_text(c->path[i].gid, text)));
+    return o;
 }
 
 struct line {

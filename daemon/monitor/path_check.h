@@ -29,8 +29,9 @@ uint64_t path_check_token(void);
 bool path_check_answer(struct device *d, const struct check *answer, uint64_t now);
 /* The kernel or a router reports (see ping_trouble) that packets do not reach gid. */
 void path_check_trouble(struct device *d, const uint8_t gid[16], int err, uint32_t mtu);
-/* An array of {gid, verdict, size, tries, small_us, large_us, program, pid}. */
-json_t *path_check_json(const struct device *d);
+/* Path i of the device, in the order of their first use: {gid, verdict, size, tries, small_us, large_us, program, pid}.
+ * NULL: there are not so many. */
+json_t *path_check_json(const struct device *d, uint32_t i);
 void path_check_fini(struct device *d);
 
 #endif

@@ -30,30 +30,13 @@ static int send_document(json_t *root, struct control_reply *rp)
     return 0;
 }
 
-struct status_call {
-    struct device *device;
-    const struct user *user;
-    json_t *json;
-};
-
-static void run_status(void *arg)
-{
-    struct status_call *call = arg;
-
-    call->json = status_device(call->device, call->user);
-}
-
 json_t *query_devices(void *device_set, const struct user *u)
 {
     struct device_set *s = device_set;
     json_t *devices = json_array();
 
-    for (unsigned i = 0; i < s->n; i++) {
-        struct status_call call = {s->device[i], u, NULL};
-
-        device_do(call.device, run_status, &call);
-        json_array_append_new(devices, call.json);
-    }
+    for (unsigned i = 0; i < s->n; i++)
+        json_array_append_new(devices, status_device(s->device[i], u));
     return devices;
 }
 
@@ -83,8 +66,8 @@ static json_t *quotas_json(const struct device_set *s, struct quota *quota, cons
     return list;
 }
 
-int query_status(struct device_set *s, struct quota *quota, const struct user *u, const struct watchdog *w,
-                 const char *socket, uint64_t started, struct control_reply *rp)
+json_t *query_daemon(const struct device_set *s, struct quota *quota, const struct user *u, const struct watchdog *w,
+                     const char *socket, uint64_t started)
 {
     char shows[64] = "the objects of all users";
 
@@ -101,63 +84,31 @@ int query_status(struct device_set *s, struct quota *quota, const struct user *u
     json_object_set_new(root, "seccomp", json_string(sandbox.seccomp));
     json_object_set_new(root, "landlock", json_string(sandbox.landlock));
     json_object_set_new(root, "threads", watchdog_json(w, u->administers));
-    json_object_set_new(root, "devices", query_devices(s, u));
-    return send_document(root, rp);
+    return root;
 }
 
-struct tm_call {
-    struct device *device;
-    const struct user *user;
-    const struct pm_tm_req *request;
-    json_t *json;
-};
-
-static void run_tm(void *arg)
+int query_status(struct device_set *s, const struct user *u, json_t *daemon, struct control_reply *rp)
 {
-    struct tm_call *call = arg;
-
-    call->json = tm_status_device(call->device, call->user, call->request);
+    json_object_set_new(daemon, "devices", query_devices(s, u));
+    return send_document(daemon, rp);
 }
 
 int query_tags(struct device_set *s, const struct user *u, const struct pm_tm_req *r, struct control_reply *rp)
 {
     json_t *devices = json_array();
 
-    for (unsigned i = 0; i < s->n; i++) {
-        struct tm_call call = {s->device[i], u, r, NULL};
-
-        device_do(call.device, run_tm, &call);
-        json_array_append_new(devices, call.json);
-    }
+    for (unsigned i = 0; i < s->n; i++)
+        json_array_append_new(devices, tm_status_device(s->device[i], u, r));
     return send_document(json_pack("{s:o}", "devices", devices), rp);
-}
-
-struct layout_call {
-    struct device *device;
-    const struct user *user;
-    const struct pm_layout_req *request;
-    json_t *json;
-};
-
-static void run_layouts(void *arg)
-{
-    struct layout_call *call = arg;
-
-    call->json = layout_status_device(call->device, call->user, call->request);
 }
 
 int query_layouts(struct device_set *s, const struct user *u, const struct pm_layout_req *r, struct control_reply *rp)
 {
-    json_t *devices = json_array();
-
     if (r->pieces > PM_LAYOUT_PIECES)
         return control_fail(rp, -EINVAL, "too many pieces: at most %u in one request", PM_LAYOUT_PIECES);
-    for (unsigned i = 0; i < s->n; i++) {
-        struct layout_call call = {s->device[i], u, r, NULL};
-
-        device_do(call.device, run_layouts, &call);
-        json_array_append_new(devices, call.json);
-    }
+    json_t *devices = json_array();
+    for (unsigned i = 0; i < s->n; i++)
+        json_array_append_new(devices, layout_status_device(s->device[i], u, r));
     return send_document(json_pack("{s:o}", "devices", devices), rp);
 }
 

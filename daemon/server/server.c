@@ -139,6 +139,101 @@ static int shut_down(struct server *sv, const struct connection *c, struct contr
     return 0;
 }
 
+/* --- the status -------------------------------------------------------------------------------- */
+
+/* A request of a connection for PM_OP_STATUS, PM_OP_TM or PM_OP_LAYOUT. Its socket is not watched until the answer is
+ * there. */
+struct status_call {
+    struct status_request request; /* first: call_of */
+    struct connection *connection;
+    struct user user;
+    uint32_t op;
+    union {
+        struct pm_tm_req tm;
+        struct pm_layout_req layout;
+    };
+    json_t *daemon; /* PM_OP_STATUS */
+    bool made; /* there is a reply */
+    struct control_reply reply;
+};
+
+static struct status_call *call_of(struct status_request *r)
+{
+    return (struct status_call *)(void *)r;
+}
+
+static void make_status(struct status_request *r)
+{
+    struct status_call *call = call_of(r);
+
+    struct device_set *devices = &call->connection->server->devices;
+
+    if (call->op == PM_OP_TM)
+        call->reply.status = query_tags(devices, &call->user, &call->tm, &call->reply);
+    else if (call->op == PM_OP_LAYOUT)
+        call->reply.status = query_layouts(devices, &call->user, &call->layout, &call->reply);
+    else
+        call->reply.status = query_status(devices, &call->user, json_incref(call->daemon), &call->reply);
+    call->made = true;
+}
+
+static void watch_again(struct connection *c)
+{
+    struct ev_loop *loop = c->server->loop;
+
+    ev_io_start(loop, &c->readable);
+    if (!c->capture)
+        ev_timer_again(loop, &c->silent);
+}
+
+static void take_status(struct status_request *r)
+{
+    struct status_call *call = call_of(r);
+    struct connection *c = call->connection;
+
+    if (call->made && control_send(c->sock, &call->reply))
+        watch_again(c);
+    else
+        drop(c); /* the client has gone, or the daemon ends */
+    json_decref(call->daemon);
+    free(call);
+}
+
+static bool is_status(const struct control_request *rq)
+{
+    return (rq->op == PM_OP_STATUS && rq->len == 0) || (rq->op == PM_OP_TM && rq->len == sizeof(struct pm_tm_req)) ||
+           (rq->op == PM_OP_LAYOUT && rq->len == sizeof(struct pm_layout_req));
+}
+
+/* Asks the status thread. False: out of memory, with a reply. */
+static bool ask_status(struct connection *c, const struct control_request *rq, struct control_reply *rp)
+{
+    struct status_call *call = calloc(1, sizeof(*call));
+    struct server *sv = c->server;
+
+    if (!call) {
+        rp->status = control_fail(rp, -ENOMEM, "the daemon is out of memory");
+        return false;
+    }
+    call->user = user_of(c->cred.uid);
+    call->op = rq->op;
+    if (rq->op == PM_OP_TM)
+        memcpy(&call->tm, rq->payload, sizeof(call->tm));
+    else if (rq->op == PM_OP_LAYOUT)
+        memcpy(&call->layout, rq->payload, sizeof(call->layout));
+    else
+        call->daemon =
+            query_daemon(&sv->devices, &sv->quota, &call->user, &sv->watchdog, sv->listener.path, sv->started);
+    call->request.uid = c->cred.uid;
+    call->request.make = make_status;
+    call->request.take = take_status;
+    call->connection = c;
+    ev_io_stop(sv->loop, &c->readable);
+    ev_timer_stop(sv->loop, &c->silent); /* it waits, and is not silent */
+    status_thread_ask(&sv->status, &call->request);
+    return true;
+}
+
 /* --- opening a session ------------------------------------------------------------------------- */
 
 struct open_call {
@@ -210,15 +305,10 @@ static bool open_session(struct connection *c, struct control_request *rq, struc
 
 static int dispatch(struct connection *c, const struct control_request *rq, struct control_reply *rp)
 {
-    const struct user u = user_of(c->cred.uid);
     struct server *sv = c->server;
 
     if (rq->op == PM_OP_FAULT && rq->len == sizeof(struct pm_fault_req))
         return set_fault(sv, c, (const struct pm_fault_req *)rq->payload, rp);
-    if (rq->op == PM_OP_TM && rq->len == sizeof(struct pm_tm_req))
-        return query_tags(&sv->devices, &u, (const struct pm_tm_req *)rq->payload, rp);
-    if (rq->op == PM_OP_LAYOUT && rq->len == sizeof(struct pm_layout_req))
-        return query_layouts(&sv->devices, &u, (const struct pm_layout_req *)rq->payload, rp);
     if (rq->op == PM_OP_CHECK && rq->len == sizeof(struct pm_check_req))
         return query_check(&sv->devices, (const struct pm_check_req *)rq->payload, rp);
     if (rq->op == PM_OP_COUNTER && rq->len == sizeof(struct pm_counter_req))
@@ -232,8 +322,6 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
     switch (rq->op) {
     case PM_OP_LIST:
         return list(sv, rp);
-    case PM_OP_STATUS:
-        return query_status(&sv->devices, &sv->quota, &u, &sv->watchdog, sv->listener.path, sv->started, rp);
     case PM_OP_SHUTDOWN:
         return shut_down(sv, c, rp);
     default:
@@ -247,7 +335,7 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
     struct server *sv = c->server;
     struct control_request rq;
     struct control_reply rp = {.status = 0, .len = 0, .fds = 0};
-    bool gone = false;
+    bool gone = false; /* the reply is sent elsewhere */
     int rc = control_recv(c->sock, &rq);
 
     if (rc == 0 && !(revents & EV_ERROR))
@@ -261,6 +349,8 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
         ev_timer_again(loop, &c->silent);
     if (c->refused)
         rp.status = control_fail(&rp, c->refused, "%s", c->why);
+    else if (is_status(&rq))
+        gone = ask_status(c, &rq, &rp);
     else if (rq.op == PM_OP_OPEN && rq.len == sizeof(struct pm_open_req))
         gone = open_session(c, &rq, &rp);
     else
@@ -471,7 +561,7 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
     count_users(sv);
     sysfs_create(sv->listener.path, sv->devices.device, sv->devices.n);
     if (addr_port(&s->metrics)) {
-        sv->metrics = metrics_open(sv->loop, &s->metrics, query_devices, &sv->devices, why);
+        sv->metrics = metrics_open(&s->metrics, query_devices, &sv->devices, why);
         if (!sv->metrics)
             return EXIT_SOCKET;
     }
@@ -490,8 +580,7 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
             return EXIT_TROUBLE;
         }
     }
-    rc = start_watchdog(sv, why);
-    if (rc)
+    if (start_watchdog(sv, why) != 0 || status_thread_start(&sv->status, sv->loop, why) != 0)
         return EXIT_TROUBLE;
     watch(sv);
     sandbox_enter_main();
@@ -511,6 +600,7 @@ void server_fini(struct server *sv)
     listener_close(&sv->listener);
     activity_rest(&sv->activity); /* its last turn takes as long as the end */
     watchdog_end_within(&sv->watchdog, WATCHDOG_END_S);
+    status_thread_stop(&sv->status);
     metrics_close(sv->metrics); /* needs the devices, so it comes before their end */
     /* Needs the devices too: a connection may capture at one. */
     while (!TAILQ_EMPTY(&sv->connections))

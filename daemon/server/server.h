@@ -12,6 +12,7 @@
 #include "daemon/base/quota.h"
 #include "daemon/server/device_set.h"
 #include "daemon/server/listener.h"
+#include "daemon/server/status_thread.h"
 #include "daemon/server/watchdog.h"
 
 /* Exit codes of pumiced. */
@@ -49,6 +50,7 @@ struct server {
     ev_prepare rests; /* called before the loop waits for events */
     ev_check wakes; /* called after that */
     struct watchdog watchdog;
+    struct status_thread status;
 };
 
 /* Opens the devices and the control socket, and starts the threads. Returns 0, or an enum exit_code with advice in

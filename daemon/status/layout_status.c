@@ -2,13 +2,107 @@
 #include "daemon/status/layout_status.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "daemon/base/activity.h"
 #include "daemon/base/json.h"
 #include "daemon/core/control/mw_inspect.h"
 #include "daemon/objects/mw.h"
 #include "daemon/session/session.h"
+#include "daemon/status/object_walk.h"
 
-static json_t *entry_json(const struct engine *e, const struct layout_entry *entry)
+/* --- copying, in the device's thread ----------------------------------------------------------- */
+
+/* The values of one window. Its entries and pieces are there only if the request names the window. */
+struct window_values {
+    struct mw_view view; /* its layout is not used: it may have gone meanwhile */
+    uint32_t session, max_entries;
+    int pid;
+    char comm[16];
+    bool has_layout, has_round;
+    uint64_t round;
+    uint32_t entry_count;
+    uint32_t entries;
+    enum mw_explained rest;
+    unsigned pieces;
+    struct layout_entry entry[LAYOUT_MAX_ENTRIES];
+    uint8_t kind[LAYOUT_MAX_ENTRIES]; /* enum mw_object of each entry */
+    struct mw_segment piece[PM_LAYOUT_PIECES];
+};
+
+/* A request for the windows of a device. Each slice copies one window, and the thread that asks makes JSON of it. */
+struct layout_job {
+    struct slice_job job; /* first: job_of */
+    struct device *device;
+    struct pm_layout_req rq;
+    struct object_walk walk;
+    json_t *windows;
+    bool ended;
+    bool has_window; /* of this slice */
+    struct window_values window;
+};
+
+static void take_details(const struct engine *e, const struct pm_layout_req *rq, struct window_values *w)
+{
+    const struct mw_view *v = &w->view;
+    /* A range that starts beyond the end gets one byte, which mw_explain refuses. */
+    uint64_t end = v->start + v->length, room = rq->off <= end ? end - rq->off : 1;
+
+    w->entries = v->layout ? v->layout->count : 0;
+    for (uint32_t i = 0; i < w->entries; i++) {
+        w->entry[i] = v->layout->entry[i];
+        w->kind[i] = (uint8_t)mw_object(e, &w->entry[i]);
+    }
+    w->pieces = 0;
+    w->rest = mw_explain(e, v->key, rq->off, rq->len < room ? rq->len : room, w->piece, rq->pieces, &w->pieces);
+}
+
+/* False: the slice has a window. */
+static bool add_window(void *ctx, const struct session *s, enum walk_table table, void *obj)
+{
+    const struct mw *mw = obj;
+    struct layout_job *c = ctx;
+    struct window_values *w = &c->window;
+    const struct engine *e = c->device->engine;
+
+    (void)table;
+    if (c->rq.key ? c->rq.key >> 8 != mw->key >> 8 : mw->max_entries == 0)
+        return true;
+    if (!mw_view(e, mw->key, &w->view))
+        return true;
+    const struct layout *l = w->view.bound ? w->view.layout : NULL;
+    w->session = s->number;
+    w->pid = s->cred.pid;
+    memcpy(w->comm, s->comm, sizeof(w->comm));
+    w->max_entries = mw->max_entries;
+    w->has_layout = l != NULL;
+    w->has_round = l && l->uniform;
+    w->round = l ? l->round_bytes : 0;
+    w->entry_count = l ? l->count : 0;
+    if (w->view.bound && c->rq.key)
+        take_details(e, &c->rq, w);
+    c->has_window = true;
+    return false;
+}
+
+static struct layout_job *job_of(struct slice_job *job)
+{
+    return (struct layout_job *)(void *)job;
+}
+
+static void run_slice(struct slice_job *job)
+{
+    struct slice slice = slice_begin();
+    struct layout_job *c = job_of(job);
+
+    activity_begin(&c->device->activity, "LAYOUT", 0, 0);
+    c->ended = object_walk_slice(&c->walk, c->device, &slice);
+    activity_done(&c->device->activity);
+}
+
+/* --- as JSON ----------------------------------------------------------------------------------- */
+
+static json_t *entry_json(const struct layout_entry *entry, enum mw_object kind)
 {
     static const char *const kinds[] = {
         [MW_OBJECT_GONE] = "gone", [MW_OBJECT_REGION] = "region", [MW_OBJECT_WINDOW] = "window"};
@@ -17,9 +111,9 @@ static json_t *entry_json(const struct engine *e, const struct layout_entry *ent
     for (uint32_t i = 0; i < entry->ndim; i++)
         json_array_append_new(dims, json_pack("{s:o, s:o}", "stride", json_hex(entry->dim[i].stride), "count",
                                               json_hex(entry->dim[i].count)));
-    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "object", json_hex(entry->object), "kind",
-                     kinds[mw_object(e, entry)], "address", json_hex(entry->addr), "length", json_hex(entry->length),
-                     "items", json_hex(entry->items), "repeat", json_hex(entry->repeat), "dimensions", dims);
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "object", json_hex(entry->object), "kind", kinds[kind],
+                     "address", json_hex(entry->addr), "length", json_hex(entry->length), "items",
+                     json_hex(entry->items), "repeat", json_hex(entry->repeat), "dimensions", dims);
 }
 
 static json_t *piece_json(const struct mw_segment *p, uint64_t off)
@@ -32,80 +126,87 @@ static json_t *piece_json(const struct mw_segment *p, uint64_t off)
                      json_hex(p->va), "object", json_hex(p->object), "path", path);
 }
 
-static void add_segments(json_t *o, const struct engine *e, const struct mw_view *v, const struct pm_layout_req *rq)
+static void add_details(json_t *o, const struct window_values *w, uint64_t off)
 {
     static const char *const rests[] = {[MW_EXPLAINED] = "", [MW_MORE] = "more", [MW_REFUSED] = "gone"};
-    struct mw_segment *piece = malloc(rq->pieces * sizeof(*piece));
-    json_t *list = json_array();
-    /* A range that starts beyond the end gets one byte, which mw_explain refuses. */
-    uint64_t off = rq->off, end = v->start + v->length, room = off <= end ? end - off : 1;
-    enum mw_explained rest = MW_MORE;
-    unsigned n = 0;
+    json_t *entries = json_array(), *pieces = json_array();
 
-    if (piece)
-        rest = mw_explain(e, v->key, off, rq->len < room ? rq->len : room, piece, rq->pieces, &n);
-    for (unsigned i = 0; i < n; off += piece[i++].len)
-        json_array_append_new(list, piece_json(&piece[i], off));
-    free(piece);
-    json_object_set_new(o, "pieces", list);
-    json_object_set_new(o, "rest", json_string(rests[rest]));
+    for (uint32_t i = 0; i < w->entries; i++)
+        json_array_append_new(entries, entry_json(&w->entry[i], w->kind[i]));
+    for (unsigned i = 0; i < w->pieces; off += w->piece[i++].len)
+        json_array_append_new(pieces, piece_json(&w->piece[i], off));
+    json_object_set_new(o, "entries", entries);
+    json_object_set_new(o, "pieces", pieces);
+    json_object_set_new(o, "rest", json_string(rests[w->rest]));
 }
 
-static void add_binding(json_t *o, const struct engine *e, const struct mw_view *v, const struct pm_layout_req *rq)
+static json_t *window_json(const struct window_values *w, const struct pm_layout_req *rq)
 {
+    const struct mw_view *v = &w->view;
+    json_t *o = json_pack("{s:o, s:I, s:i, s:s, s:i, s:i, s:i, s:b}", "key", json_hex(v->key), "session",
+                          (json_int_t)w->session, "pid", w->pid, "comm", w->comm, "pd", (int)v->pd, "type",
+                          (int)v->type, "max_entries", (int)w->max_entries, "bound", (int)v->bound);
+
+    if (!o || !v->bound)
+        return o;
     json_object_set_new(o, "qpn", v->qpn ? json_integer(v->qpn) : json_null());
     json_object_set_new(o, "access", json_integer(v->access));
     json_object_set_new(o, "start", json_hex(v->start));
     json_object_set_new(o, "length", json_hex(v->length));
     json_object_set_new(o, "depth", json_integer(v->depth));
-    if (!v->layout)
+    if (!w->has_layout)
         json_object_set_new(o, "region", json_hex(v->region));
-    else if (v->layout->uniform)
-        json_object_set_new(o, "round", json_hex(v->layout->round_bytes));
-    json_object_set_new(o, "entry_count", json_integer(v->layout ? v->layout->count : 0));
-    if (rq->key == 0)
-        return;
-    json_t *entries = json_array();
-    for (uint32_t i = 0; v->layout && i < v->layout->count; i++)
-        json_array_append_new(entries, entry_json(e, &v->layout->entry[i]));
-    json_object_set_new(o, "entries", entries);
-    add_segments(o, e, v, rq);
+    else if (w->has_round)
+        json_object_set_new(o, "round", json_hex(w->round));
+    json_object_set_new(o, "entry_count", json_integer(w->entry_count));
+    if (rq->key)
+        add_details(o, w, rq->off);
+    return o;
 }
 
-struct call {
-    const struct pm_layout_req *rq;
-    const struct session *session;
-    json_t *windows;
-};
+/* --- asking ------------------------------------------------------------------------------------ */
 
-static void add_window(void *obj, void *ctx)
+static void free_job(struct slice_job *job)
 {
-    const struct mw *mw = obj;
-    const struct call *call = ctx;
-    const struct engine *e = call->session->device->engine;
-    struct mw_view v;
-    json_t *o;
+    struct layout_job *c = job_of(job);
 
-    if (call->rq->key ? call->rq->key >> 8 != mw->key >> 8 : mw->max_entries == 0)
-        return;
-    if (!mw_view(e, mw->key, &v))
-        return;
-    o = json_pack("{s:o, s:I, s:i, s:s, s:i, s:i, s:i, s:b}", "key", json_hex(v.key), "session",
-                  (json_int_t)call->session->number, "pid", (int)call->session->cred.pid, "comm", call->session->comm,
-                  "pd", (int)v.pd, "type", (int)v.type, "max_entries", (int)mw->max_entries, "bound", (int)v.bound);
-    if (o && v.bound)
-        add_binding(o, e, &v, call->rq);
-    json_array_append_new(call->windows, o);
+    json_decref(c->windows);
+    free(c);
+}
+
+/* The windows, as a new reference. *answers: the device's thread answered. */
+static json_t *collect(struct device *d, const struct user *u, const struct pm_layout_req *rq, bool *answers)
+{
+    struct layout_job *c = object_walk_is_hopeless(d) ? NULL : calloc(1, sizeof(*c));
+
+    *answers = false;
+    if (!c)
+        return json_array();
+    c->job.run = run_slice;
+    c->job.drop = free_job;
+    c->device = d;
+    c->rq = *rq;
+    c->walk = (struct object_walk){.on_object = add_window, .ctx = c, .user = *u, .tables = 1u << WALK_MWS};
+    c->windows = json_array();
+    while (!c->ended) {
+        c->has_window = false;
+        if (!device_slice(d, &c->job, WALK_WAIT_NS))
+            return json_array();
+        if (c->has_window)
+            json_array_append_new(c->windows, window_json(&c->window, rq));
+    }
+    json_t *windows = json_incref(c->windows);
+    free_job(&c->job);
+    *answers = true;
+    return windows;
 }
 
 json_t *layout_status_device(struct device *d, const struct user *u, const struct pm_layout_req *rq)
 {
-    struct call call = {.rq = rq, .windows = json_array()};
+    bool answers;
 
-    TAILQ_FOREACH (call.session, &d->sessions, link) {
-        if (!user_sees(u, call.session->cred.uid))
-            continue;
-        handles_each((struct handles *)&call.session->mws, add_window, &call);
-    }
-    return json_pack("{s:s, s:o}", "name", d->name, "windows", call.windows);
+    object_walk_lock();
+    json_t *windows = collect(d, u, rq, &answers);
+    object_walk_unlock();
+    return json_pack("{s:s, s:b, s:o}", "name", d->name, "answers", answers, "windows", windows);
 }

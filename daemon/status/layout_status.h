@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Describes memory windows and their layouts as JSON, for `pumice layout`: their bindings, and where their bytes are.
- * A request without a key gets all windows that can be bound to layouts. Runs in the device's thread.
+ * A request without a key gets all windows that can be bound to layouts.
  *
- *   { name, windows: [ WINDOW ] }
+ *   { name, answers (false: the device's thread is stuck), windows: [ WINDOW ] }
  *
  * WINDOW: key, session, pid, comm, pd, type, max_entries, bound. If bound, also: qpn (type 2; else null), access (enum
  *     ibv_access_flags), start (its first address), length (bytes), depth, region (the key of the region beneath; only
@@ -22,7 +22,8 @@
 #include "daemon/device/device.h"
 #include "pumice/abi.h"
 
-/* The windows that the user may see. */
+/* The windows that the user may see. rq->pieces is at most PM_LAYOUT_PIECES. Any thread but the device's may call it, and several at once, as with
+ * status_device. */
 json_t *layout_status_device(struct device *d, const struct user *u, const struct pm_layout_req *rq);
 
 #endif

@@ -18,98 +18,223 @@
 #include "daemon/session/session.h"
 #include "daemon/status/tm_status.h"
 
-json_t *ring_status(const struct ring *r)
-{
-    int64_t n = ring_waiting(r);
+/* --- taking ------------------------------------------------------------------------------------ */
 
-    return n < 0 ? json_null() : json_integer(n);
+static void take_srq(const struct client_srq *q, struct object_status *out)
+{
+    struct srq_status *v = &out->srq;
+
+    out->session = q->session->number;
+    *v = (struct srq_status){
+        .handle = q->handle,
+        .type = q->xrcd      ? "XRC"
+                : q->tm.list ? "TM"
+                             : "basic",
+        .srqn = q->xrcd ? (int64_t)srq_number(q->srq) : -1,
+        .xrcd = q->xrcd ? (int64_t)q->xrcd->xrcd->number : -1,
+        .cq = q->cq ? (int64_t)q->cq->handle : -1,
+        .pd = q->pd->number,
+        .qps = q->users,
+        .max = q->max_wr,
+        .limit = srq_limit(q->srq),
+        .posted = srq_posted(q->srq),
+        .ring = ring_waiting(&q->ring),
+        .broken = q->broken,
+        .matches_tags = q->tm.list != NULL,
+    };
+    if (v->matches_tags)
+        tm_info(q->tm.list, &v->tm);
 }
 
-json_t *srq_status(const struct client_srq *q)
-{
-    json_t *o = json_object();
-
-    json_object_set_new(o, "srq", json_number(q->handle));
-    json_object_set_new(o, "session", json_number(q->session->number));
-    json_object_set_new(o, "type", json_string(q->xrcd ? "XRC" : q->tm.list ? "TM" : "basic"));
-    json_object_set_new(o, "srqn", q->xrcd ? json_number(srq_number(q->srq)) : json_null());
-    json_object_set_new(o, "xrcd", q->xrcd ? json_number(q->xrcd->xrcd->number) : json_null());
-    json_object_set_new(o, "cq", q->cq ? json_number(q->cq->handle) : json_null());
-    json_object_set_new(o, "pd", json_number(q->pd->number));
-    json_object_set_new(o, "qps", json_number(q->users));
-    json_object_set_new(o, "max", json_number(q->max_wr));
-    json_object_set_new(o, "limit", json_number(srq_limit(q->srq)));
-    json_object_set_new(o, "posted", json_number(srq_posted(q->srq)));
-    json_object_set_new(o, "ring", ring_status(&q->ring));
-    json_object_set_new(o, "broken", q->broken ? json_string(q->broken) : json_null());
-    json_object_set_new(o, "tm", q->tm.list ? tm_status_summary(q) : json_null());
-    return o;
-}
-
-json_t *cq_status(const struct cq *cq)
+static void take_cq(const struct cq *cq, struct object_status *out)
 {
     static const char *const arms[] = {"no", "solicited", "any"};
     uint32_t unread = cq->producer - atomic_load_explicit(&cq->page->consumer, memory_order_relaxed);
     uint32_t arm = atomic_load_explicit(&cq->page->arm, memory_order_relaxed);
-    json_t *o = json_object();
 
-    json_object_set_new(o, "cq", json_number(cq->handle));
-    json_object_set_new(o, "session", json_number(cq->session->number));
-    json_object_set_new(o, "entries", json_number(cq->slots));
-    json_object_set_new(o, "unread", unread <= cq->slots ? json_number(unread) : json_null());
-    json_object_set_new(o, "overrun", json_boolean(cq->overrun));
-    json_object_set_new(o, "armed", arm < 3 ? json_string(arms[arm]) : json_null());
-    json_object_set_new(o, "channel", cq->channel ? json_number(cq->channel->handle) : json_null());
-    return o;
+    out->session = cq->session->number;
+    out->cq = (struct cq_status){
+        .handle = cq->handle,
+        .entries = cq->slots,
+        .unread = unread <= cq->slots ? (int64_t)unread : -1,
+        .overrun = cq->overrun,
+        .armed = arm < 3 ? arms[arm] : NULL,
+        .channel = cq->channel ? (int64_t)cq->channel->handle : -1,
+    };
 }
 
-json_t *comp_cntr_status(const struct client_comp_cntr *c)
+static void take_comp_cntr(const struct client_comp_cntr *c, struct object_status *out)
+{
+    out->session = c->session->number;
+    out->comp_cntr = (struct comp_cntr_status){
+        .handle = c->handle,
+        .bytes = c->cntr.bytes,
+        .done = c->cntr.done,
+        .failed = c->cntr.failed,
+        .users = c->cntr.users,
+    };
+}
+
+static void take_mr(const struct mr *mr, struct object_status *out)
+{
+    out->session = mr->pd->session->number;
+    out->mr = (struct mr_status){
+        .key = mr->key, .pd = mr->pd->number, .va = mr->va, .length = mr->length, .access = mr->access};
+}
+
+static void take_mw(const struct mw *mw, struct object_status *out)
+{
+    out->session = mw->pd->session->number;
+    out->mw = (struct mw_status){
+        .key = mw->key & ~0xffu, .pd = mw->pd->number, .type = mw->type, .max_entries = mw->max_entries};
+}
+
+static void take_xrcd(const struct xrcd *x, struct object_status *out)
+{
+    out->session = 0;
+    out->xrcd = (struct xrcd_status){
+        .number = x->number,
+        .has_file = x->fd >= 0,
+        .inode = x->ino,
+        .opens = x->opens,
+        .srqs = x->srqs,
+        .targets = x->num_targets,
+    };
+}
+
+void object_status_take(enum walk_table table, const void *obj, struct object_status *out)
+{
+    out->table = table;
+    switch (table) {
+    case WALK_SRQS:
+        take_srq(obj, out);
+        break;
+    case WALK_CQS:
+        take_cq(obj, out);
+        break;
+    case WALK_COMP_CNTRS:
+        take_comp_cntr(obj, out);
+        break;
+    case WALK_MRS:
+        take_mr(obj, out);
+        break;
+    case WALK_MWS:
+        take_mw(obj, out);
+        break;
+    case WALK_XRCDS:
+        take_xrcd(obj, out);
+        break;
+    case WALK_QPS: /* qp_status.h */
+    case WALK_TABLES:
+        break;
+    }
+}
+
+/* --- as JSON ----------------------------------------------------------------------------------- */
+
+/* A number; null if it is negative. */
+static json_t *number_or_null(int64_t n)
+{
+    return n < 0 ? json_null() : json_integer(n);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+static void add_srq(json_t *o, const struct srq_status *v)
+{
+    json_object_set_new(o, "srq", json_number(v->handle));
+    json_object_set_new(o, "type", json_string(v->type));
+    json_object_set_new(o, "srqn", number_or_null(v->srqn));
+    json_object_set_new(o, "xrcd", number_or_null(v->xrcd));
+    json_object_set_new(o, "cq", number_or_null(v->cq));
+    json_object_set_new(o, "pd", json_number(v->pd));
+    json_object_set_new(o, "qps", json_number(v->qps));
+    json_object_set_new(o, "max", json_number(v->max));
+    json_object_set_new(o, "limit", json_number(v->limit));
+    json_object_set_new(o, "posted", json_number(v->posted));
+    json_object_set_new(o, "ring", number_or_null(v->ring));
+    json_object_set_new(o, "broken", text_or_null(v->broken));
+    json_object_set_new(o, "tm", v->matches_tags ? tm_status_summary(&v->tm, v->posted) : json_null());
+}
+
+static void add_cq(json_t *o, const struct cq_status *v)
+{
+    json_object_set_new(o, "cq", json_number(v->handle));
+    json_object_set_new(o, "entries", json_number(v->entries));
+    json_object_set_new(o, "unread", number_or_null(v->unread));
+    json_object_set_new(o, "overrun", json_boolean(v->overrun));
+    json_object_set_new(o, "armed", text_or_null(v->armed));
+    json_object_set_new(o, "channel", number_or_null(v->channel));
+}
+
+static void add_comp_cntr(json_t *o, const struct comp_cntr_status *v)
+{
+    json_object_set_new(o, "comp_cntr", json_number(v->handle));
+    json_object_set_new(o, "type", json_string(v->bytes ? "bytes" : "requests"));
+    json_object_set_new(o, "done", json_number(v->done));
+    json_object_set_new(o, "failed", json_number(v->failed));
+    json_object_set_new(o, "users", json_number(v->users));
+}
+
+static void add_mr(json_t *o, const struct mr_status *v)
+{
+    json_object_set_new(o, "key", json_number(v->key));
+    json_object_set_new(o, "pd", json_number(v->pd));
+    json_object_set_new(o, "va", json_hex(v->va));
+    json_object_set_new(o, "length", json_number(v->length));
+    json_object_set_new(o, "access", json_number(v->access));
+}
+
+static void add_mw(json_t *o, const struct mw_status *v)
+{
+    json_object_set_new(o, "key", json_number(v->key));
+    json_object_set_new(o, "pd", json_number(v->pd));
+    json_object_set_new(o, "type", json_number(v->type));
+    json_object_set_new(o, "max_entries", json_number(v->max_entries));
+}
+
+/* A domain belongs to no session. */
+static void add_xrcd(json_t *o, const struct xrcd_status *v)
+{
+    json_object_set_new(o, "xrcd", json_number(v->number));
+    json_object_set_new(o, "inode", v->has_file ? json_number(v->inode) : json_null());
+    json_object_set_new(o, "opens", json_number(v->opens));
+    json_object_set_new(o, "srqs", json_number(v->srqs));
+    json_object_set_new(o, "targets", json_number(v->targets));
+}
+
+json_t *object_status_json(const struct object_status *v)
 {
     json_t *o = json_object();
 
-    json_object_set_new(o, "comp_cntr", json_number(c->handle));
-    json_object_set_new(o, "session", json_number(c->session->number));
-    json_object_set_new(o, "type", json_string(c->cntr.bytes ? "bytes" : "requests"));
-    json_object_set_new(o, "done", json_number(c->cntr.done));
-    json_object_set_new(o, "failed", json_number(c->cntr.failed));
-    json_object_set_new(o, "users", json_number(c->cntr.users));
-    return o;
-}
-
-json_t *mr_status(const struct mr *mr)
-{
-    json_t *o = json_object();
-
-    json_object_set_new(o, "key", json_number(mr->key));
-    json_object_set_new(o, "session", json_number(mr->pd->session->number));
-    json_object_set_new(o, "pd", json_number(mr->pd->number));
-    json_object_set_new(o, "va", json_hex(mr->va));
-    json_object_set_new(o, "length", json_number(mr->length));
-    json_object_set_new(o, "access", json_number(mr->access));
-    return o;
-}
-
-json_t *mw_status(const struct mw *mw)
-{
-    json_t *o = json_object();
-
-    json_object_set_new(o, "key", json_number(mw->key & ~0xffu));
-    json_object_set_new(o, "session", json_number(mw->pd->session->number));
-    json_object_set_new(o, "pd", json_number(mw->pd->number));
-    json_object_set_new(o, "type", json_number(mw->type));
-    json_object_set_new(o, "max_entries", json_number(mw->max_entries));
-    return o;
-}
-
-json_t *xrcd_status(const struct xrcd *x)
-{
-    json_t *o = json_object();
-
-    json_object_set_new(o, "xrcd", json_number(x->number));
-    json_object_set_new(o, "inode", x->fd >= 0 ? json_number(x->ino) : json_null());
-    json_object_set_new(o, "opens", json_number(x->opens));
-    json_object_set_new(o, "srqs", json_number(x->srqs));
-    json_object_set_new(o, "targets", json_number(x->num_targets));
+    if (v->table != WALK_XRCDS)
+        json_object_set_new(o, "session", json_number(v->session));
+    switch (v->table) {
+    case WALK_SRQS:
+        add_srq(o, &v->srq);
+        break;
+    case WALK_CQS:
+        add_cq(o, &v->cq);
+        break;
+    case WALK_COMP_CNTRS:
+        add_comp_cntr(o, &v->comp_cntr);
+        break;
+    case WALK_MRS:
+        add_mr(o, &v->mr);
+        break;
+    case WALK_MWS:
+        add_mw(o, &v->mw);
+        break;
+    case WALK_XRCDS:
+        add_xrcd(o, &v->xrcd);
+        break;
+    case WALK_QPS:
+    case WALK_TABLES:
+        break;
+    }
     return o;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Describes objects of clients as JSON, one function for each kind (QPs: qp_status.h). Each returns a new reference.
+/* Describes objects of clients as JSON (QPs: qp_status.h). There may be a hundred thousand, so it is done in two steps.
+ * The device's thread copies the values of an object, and allocates nothing: memory that one thread allocates and
+ * another one frees makes later allocations of the first take milliseconds. The thread that asks makes the JSON.
  *
  * SRQ: srq (handle), session, type ("basic", "XRC", "TM"), srqn, xrcd (null: not of XRC), cq (null: not of XRC or TM),
  *     pd, qps (how many use it), max, limit (0: not armed), posted (requests that the engine has),
@@ -17,24 +19,68 @@
 #define PUMICE_DAEMON_STATUS_OBJECT_STATUS_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-struct client_comp_cntr;
-struct client_srq;
-struct cq;
+#include "daemon/core/tm/types.h"
+#include "daemon/status/object_walk.h"
+
+/* The values. Pointers are to texts that stay. A number of another object is -1 if there is none. */
+struct srq_status {
+    uint32_t handle;
+    const char *type, *broken;
+    int64_t srqn, xrcd, cq, ring;
+    uint32_t pd, qps, max, limit, posted;
+    bool matches_tags;
+    struct tm_info tm; /* if it does */
+};
+struct cq_status {
+    uint32_t handle, entries;
+    int64_t unread, channel;
+    bool overrun;
+    const char *armed;
+};
+struct comp_cntr_status {
+    uint32_t handle;
+    bool bytes;
+    uint64_t done, failed, users;
+};
+struct mr_status {
+    uint32_t key, pd, access;
+    uint64_t va, length;
+};
+struct mw_status {
+    uint32_t key, pd, type, max_entries;
+};
+
+struct xrcd_status {
+    uint32_t number;
+    bool has_file;
+    uint64_t inode; /* if it has a file */
+    uint32_t opens, srqs, targets;
+};
+
+/* One object of a session, of any kind but a QP. */
+struct object_status {
+    enum walk_table table;
+    uint32_t session;
+    union {
+        struct srq_status srq;
+        struct cq_status cq;
+        struct comp_cntr_status comp_cntr;
+        struct mr_status mr;
+        struct mw_status mw;
+        struct xrcd_status xrcd;
+    };
+};
+
+/* Copies the values of an object of this table, for WALK_XRCDS of a struct xrcd. In the device's thread. */
+void object_status_take(enum walk_table table, const void *obj, struct object_status *out);
+/* In any thread. Returns a new reference. */
+json_t *object_status_json(const struct object_status *v);
+
 struct mcast_group;
-struct mr;
-struct mw;
-struct ring;
-struct xrcd;
-
-json_t *srq_status(const struct client_srq *q);
-json_t *xrcd_status(const struct xrcd *x);
-json_t *cq_status(const struct cq *cq);
-json_t *comp_cntr_status(const struct client_comp_cntr *c);
-json_t *mr_status(const struct mr *mr);
-json_t *mw_status(const struct mw *mw);
+/* A multicast group as JSON, a new reference. In the device's thread. */
 json_t *mcast_group_status(const struct mcast_group *g);
-/* Requests in a ring that the daemon has not read; null: the ring is broken. */
-json_t *ring_status(const struct ring *r);
 
 #endif

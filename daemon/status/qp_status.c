@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/status/qp_status.h"
 
+#include <infiniband/verbs.h>
+#include <string.h>
+
 #include "daemon/base/clock.h"
 #include "daemon/base/json.h"
 #include "daemon/monitor/counter_names.h"
@@ -12,7 +15,6 @@
 #include "daemon/objects/srq/srq.h"
 #include "daemon/objects/xrcd.h"
 #include "daemon/session/session.h"
-#include "daemon/status/object_status.h"
 
 static const char *state_name(uint8_t state)
 {
@@ -86,27 +88,70 @@ static void add_protocol(json_t *o, const struct qp_info *i)
     counter_name_add(o, &i->counters, NULL, false);
 }
 
+/* --- taking ------------------------------------------------------------------------------------ */
+
 /* An XRC target belongs to no session. It has openers, or none. */
-static void add_owner(json_t *o, const struct client_qp *q)
+static void take_owner(const struct client_qp *q, struct qp_status *out)
 {
     const struct session *s = q->session;
     const struct target_open *t;
 
+    out->has_session = s != NULL;
+    out->num_openers = 0;
     if (s) {
-        json_object_set_new(o, "session", json_number(s->number));
-        json_object_set_new(o, "pid", json_integer(s->cred.pid));
-        json_object_set_new(o, "comm", json_string(s->comm));
+        out->session = s->number;
+        out->pid = s->cred.pid;
+        memcpy(out->comm, s->comm, sizeof(out->comm));
+        return;
+    }
+    TAILQ_FOREACH (t, &q->openers, client_qp_link) {
+        if (out->num_openers == QP_STATUS_OPENERS)
+            break;
+        out->opener[out->num_openers++] = t->session->number;
+    }
+}
+
+void qp_status_take(const struct client_qp *q, struct qp_status *out)
+{
+    take_owner(q, out);
+    qp_query(q->qp, &out->attr);
+    qp_info(q->qp, &out->info);
+    out->qpn = q->qpn;
+    out->type = client_qp_type_name(q);
+    out->is_datagram = q->type == IBV_QPT_UD;
+    out->pd = q->pd ? (int64_t)q->pd->number : -1;
+    out->send_cq = q->send_cq ? (int64_t)q->send_cq->handle : -1;
+    out->recv_cq = q->recv_cq ? (int64_t)q->recv_cq->handle : -1;
+    out->srq = q->srq ? (int64_t)q->srq->handle : -1;
+    out->xrcd = q->xrcd ? (int64_t)q->xrcd->number : -1;
+    memcpy(out->comp_cntr, q->comp_cntr, sizeof(out->comp_cntr));
+    out->sq_max = q->caps.max_send_wr;
+    out->rq_max = q->caps.max_recv_wr;
+    out->sq_ring = ring_waiting(&q->sq);
+    out->rq_ring = ring_waiting(&q->rq);
+    out->broken = q->broken;
+    out->unreachable = q->unreachable;
+}
+
+/* --- as JSON ----------------------------------------------------------------------------------- */
+
+static void add_owner(json_t *o, const struct qp_status *q)
+{
+    if (q->has_session) {
+        json_object_set_new(o, "session", json_number(q->session));
+        json_object_set_new(o, "pid", json_integer(q->pid));
+        json_object_set_new(o, "comm", json_string(q->comm));
         return;
     }
     json_t *openers = json_array();
-    TAILQ_FOREACH (t, &q->openers, client_qp_link)
-        json_array_append_new(openers, json_number(t->session->number));
+    for (unsigned i = 0; i < q->num_openers; i++)
+        json_array_append_new(openers, json_number(q->opener[i]));
     json_object_set_new(o, "session", json_null());
     json_object_set_new(o, "openers", openers);
 }
 
 /* Null: no completion counter is attached. */
-static json_t *comp_cntrs(const struct client_qp *q)
+static json_t *comp_cntrs(const struct qp_status *q)
 {
     static const char *const names[CNTR_OPS] = {
         [CNTR_SEND] = "send",   [CNTR_RECV] = "recv",
@@ -122,37 +167,41 @@ static json_t *comp_cntrs(const struct client_qp *q)
     return o ? o : json_null();
 }
 
-json_t *qp_status(const struct client_qp *q)
+/* A number; null if it is negative. */
+static json_t *number_or_null(int64_t n)
+{
+    return n < 0 ? json_null() : json_integer(n);
+}
+
+json_t *qp_status_json(const struct qp_status *q)
 {
     char gid[ADDR_TEXT_MAX];
-    struct qp_attr attr;
-    struct qp_info info;
+    const struct qp_attr *attr = &q->attr;
+    const struct qp_info *info = &q->info;
     json_t *o = json_object();
 
-    qp_query(q->qp, &attr);
-    qp_info(q->qp, &info);
     json_object_set_new(o, "qpn", json_number(q->qpn));
     add_owner(o, q);
-    json_object_set_new(o, "type", json_string(client_qp_type_name(q)));
-    json_object_set_new(o, "state", json_string(state_name(info.state)));
-    json_object_set_new(o, "dest_qpn", json_number(info.dest_qpn));
-    json_object_set_new(o, "dgid", json_string(gid_text(attr.av.dgid, gid)));
-    json_object_set_new(o, "retry_cnt", json_number(attr.retry_cnt));
-    json_object_set_new(o, "rnr_retry", json_number(attr.rnr_retry));
-    json_object_set_new(o, "max_rd_atomic", json_number(attr.max_rd_atomic));
-    json_object_set_new(o, "path_mtu", json_number(attr.path_mtu ? 128u << attr.path_mtu : 0));
-    json_object_set_new(o, "pd", q->pd ? json_number(q->pd->number) : json_null());
-    json_object_set_new(o, "send_cq", q->send_cq ? json_number(q->send_cq->handle) : json_null());
-    json_object_set_new(o, "recv_cq", q->recv_cq ? json_number(q->recv_cq->handle) : json_null());
-    json_object_set_new(o, "srq", q->srq ? json_number(q->srq->handle) : json_null());
+    json_object_set_new(o, "type", json_string(q->type));
+    json_object_set_new(o, "state", json_string(state_name(info->state)));
+    json_object_set_new(o, "dest_qpn", json_number(info->dest_qpn));
+    json_object_set_new(o, "dgid", json_string(gid_text(attr->av.dgid, gid)));
+    json_object_set_new(o, "retry_cnt", json_number(attr->retry_cnt));
+    json_object_set_new(o, "rnr_retry", json_number(attr->rnr_retry));
+    json_object_set_new(o, "max_rd_atomic", json_number(attr->max_rd_atomic));
+    json_object_set_new(o, "path_mtu", json_number(attr->path_mtu ? 128u << attr->path_mtu : 0));
+    json_object_set_new(o, "pd", number_or_null(q->pd));
+    json_object_set_new(o, "send_cq", number_or_null(q->send_cq));
+    json_object_set_new(o, "recv_cq", number_or_null(q->recv_cq));
+    json_object_set_new(o, "srq", number_or_null(q->srq));
     json_object_set_new(o, "comp_cntrs", comp_cntrs(q));
-    json_object_set_new(o, "xrcd", q->xrcd ? json_number(q->xrcd->number) : json_null());
-    json_object_set_new(o, "sq_max", json_number(q->caps.max_send_wr));
-    json_object_set_new(o, "rq_max", json_number(q->caps.max_recv_wr));
-    json_object_set_new(o, "sq_ring", ring_status(&q->sq));
-    json_object_set_new(o, "rq_ring", ring_status(&q->rq));
+    json_object_set_new(o, "xrcd", number_or_null(q->xrcd));
+    json_object_set_new(o, "sq_max", json_number(q->sq_max));
+    json_object_set_new(o, "rq_max", json_number(q->rq_max));
+    json_object_set_new(o, "sq_ring", number_or_null(q->sq_ring));
+    json_object_set_new(o, "rq_ring", number_or_null(q->rq_ring));
     json_object_set_new(o, "broken", q->broken ? json_string(q->broken) : json_null());
     json_object_set_new(o, "unreachable", q->unreachable ? json_string(q->unreachable) : json_null());
-    add_protocol(o, &info);
+    add_protocol(o, info);
     return o;
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Describes a QP as JSON, for `pumice status` and `pumice why`.
  *
- * qpn, session, pid, comm (an XRC target instead has session null and openers: [ session ]), type, state,
+ * It is done in two steps, because the JSON of a QP takes some thirty times as long as a copy of its values. The copy
+ * is taken in the device's thread. The thread that asks makes the JSON of it.
+ *
+ * qpn, session, pid, comm (an XRC target instead has session null and openers: [ session ], QP_STATUS_OPENERS at most),
+ *     type, state,
  *     dest_qpn, dgid, path_mtu, pd, send_cq, recv_cq, srq, xrcd (null: none),
  *     requester ("free", "queued", "in hotel": waiting for an ACK, "on re-send list"),
  *     sq_posted, rq_posted (requests that the engine has),
@@ -24,9 +28,36 @@
 
 #include <jansson.h>
 
-struct client_qp;
+#include "daemon/core/base/types.h"
+#include "daemon/core/control/qp_query.h"
+#include "daemon/objects/qp/qp.h"
 
-/* Returns a new reference. */
-json_t *qp_status(const struct client_qp *q);
+#define QP_STATUS_OPENERS 64u
+
+/* The values of a QP at one moment. It has no pointers but to texts that stay. Handles and numbers of other objects are
+ * -1 if there is none; sq_ring and rq_ring are negative if the ring is broken. */
+struct qp_status {
+    uint32_t qpn;
+    const char *type;
+    bool is_datagram; /* UD */
+    bool has_session;
+    uint32_t session; /* its number, and the program */
+    int pid;
+    char comm[16];
+    unsigned num_openers;
+    uint32_t opener[QP_STATUS_OPENERS];
+    int64_t pd, send_cq, recv_cq, srq, xrcd;
+    uint32_t comp_cntr[CNTR_OPS];
+    uint32_t sq_max, rq_max;
+    int64_t sq_ring, rq_ring;
+    const char *broken, *unreachable;
+    struct qp_attr attr;
+    struct qp_info info;
+};
+
+/* Copies the values. In the device's thread; it allocates nothing. */
+void qp_status_take(const struct client_qp *q, struct qp_status *out);
+/* In any thread. Returns a new reference. */
+json_t *qp_status_json(const struct qp_status *q);
 
 #endif

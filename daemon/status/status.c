@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/status/status.h"
 
+#include <stdlib.h>
+
+#include "daemon/base/activity.h"
 #include "daemon/base/json.h"
+#include "daemon/base/slice.h"
 #include "daemon/monitor/counter_names.h"
 #include "daemon/monitor/path_check.h"
 #include "daemon/objects/qp/mcast_group.h"
@@ -9,6 +13,7 @@
 #include "daemon/objects/xrcd.h"
 #include "daemon/session/session.h"
 #include "daemon/status/object_status.h"
+#include "daemon/status/object_walk.h"
 #include "daemon/status/qp_status.h"
 #include "daemon/status/usage_status.h"
 
@@ -26,77 +31,65 @@ static json_t *device_counters(const struct device *d)
     return o;
 }
 
-/* The lists that a session's objects are added to. */
+/* Lists of the device's objects. */
+#define LISTS(X)                                                                                                       \
+    X(sessions)                                                                                                        \
+    X(qps)                                                                                                             \
+    X(srqs)                                                                                                            \
+    X(xrcds)                                                                                                           \
+    X(cqs)                                                                                                             \
+    X(comp_cntrs)                                                                                                      \
+    X(mrs)                                                                                                             \
+    X(mws)                                                                                                             \
+    X(groups)                                                                                                          \
+    X(connectivity)
 struct lists {
-    const struct user *user;
-    json_t *sessions, *qps, *srqs, *cqs, *comp_cntrs, *mrs, *mws, *xrcds;
+#define X(name) json_t *name;
+    LISTS(X)
+#undef X
 };
 
-static void add_qp(void *obj, void *list)
+/* The parts of a status, in this order. */
+enum part {
+    PART_HEAD, /* the device itself */
+    PART_SESSIONS, /* sessions and their objects */
+    PART_TARGETS, /* XRC targets */
+    PART_XRCDS,
+    PART_GROUPS,
+    PART_PATHS,
+    PART_USAGE,
+    PART_NONE, /* the status is complete */
+};
+
+/* Most objects of one slice. A copy of a QP's values takes about a microsecond. */
+#define SLICE_QPS 128u
+#define SLICE_OBJECTS 512u
+
+/* A status that is being made. While a slice runs, all of it belongs to the device's thread, and otherwise to the thread
+ * that asks. The objects of sessions are the many, so the device's thread only copies their values, and the thread
+ * that asks makes the JSON between two slices. */
+struct status_job {
+    struct slice_job job; /* first: job_of */
+    struct device *device;
+    json_t *root;
+    struct lists lists;
+    enum part part;
+    struct object_walk walk;
+    json_t *seen; /* XRC domains that are in the list: { number: null } */
+    uint32_t next; /* number of the next group, index of the next path */
+    struct usage usage;
+    uint64_t sent; /* packets of connected QPs */
+    unsigned qps; /* of this slice */
+    struct qp_status qp[SLICE_QPS];
+    unsigned objects; /* of this slice */
+    struct object_status object[SLICE_OBJECTS];
+};
+
+/* --- in the device's thread -------------------------------------------------------------------- */
+
+static void add_session(void *ctx, const struct session *s)
 {
-    json_array_append_new(list, qp_status(obj));
-}
-
-static void add_srq(void *obj, void *list)
-{
-    json_array_append_new(list, srq_status(obj));
-}
-
-static void add_cq(void *obj, void *list)
-{
-    json_array_append_new(list, cq_status(obj));
-}
-
-static void add_comp_cntr(void *obj, void *list)
-{
-    json_array_append_new(list, comp_cntr_status(obj));
-}
-
-static void add_mr(void *obj, void *list)
-{
-    json_array_append_new(list, mr_status(obj));
-}
-
-static void add_mw(void *obj, void *list)
-{
-    json_array_append_new(list, mw_status(obj));
-}
-
-static void add_xrcd(void *obj, void *list)
-{
-    json_array_append_new(list, xrcd_status(obj));
-}
-
-/* Adds the domain of a session's handle, unless another handle of it was added before. */
-static void add_opened_xrcd(void *obj, void *list)
-{
-    const struct xrcd *x = ((const struct xrcd_open *)obj)->xrcd;
-    const json_t *o;
-    size_t i;
-
-    json_array_foreach ((json_t *)list, i, o) {
-        if (json_integer_value(json_object_get(o, "xrcd")) == (json_int_t)x->number)
-            return;
-    }
-    json_array_append_new(list, xrcd_status(x));
-}
-
-/* Adds an XRC target if one of the user's sessions has it open. */
-static void add_target(void *obj, void *lists)
-{
-    const struct client_qp *q = obj;
-    const struct lists *l = lists;
-    const struct target_open *t;
-    bool sees = l->user->administers;
-
-    TAILQ_FOREACH (t, &q->openers, client_qp_link)
-        sees = sees || user_sees(l->user, t->session->cred.uid);
-    if (sees)
-        add_qp(obj, l->qps);
-}
-
-static void add_session(const struct session *s, struct lists *l)
-{
+    struct status_job *c = ctx;
     json_t *o = json_object();
 
     json_object_set_new(o, "session", json_number(s->number));
@@ -104,6 +97,7 @@ static void add_session(const struct session *s, struct lists *l)
     json_object_set_new(o, "uid", json_number(s->cred.uid));
     json_object_set_new(o, "comm", json_string(s->comm));
     json_object_set_new(o, "memory", json_string(client_mem_path_name(s->client_mem->path)));
+    json_object_set_new(o, "ending", json_boolean(s->ending));
     json_object_set_new(o, "pds", json_number(s->pds.count));
     json_object_set_new(o, "mrs", json_number(s->mrs.count));
     json_object_set_new(o, "mws", json_number(s->mws.count));
@@ -114,25 +108,30 @@ static void add_session(const struct session *s, struct lists *l)
     json_object_set_new(o, "qps", json_number(s->qps.count));
     json_object_set_new(o, "xrcds", json_number(s->xrcds.count));
     json_object_set_new(o, "targets", json_number(s->num_targets));
-    json_array_append_new(l->sessions, o);
-    handles_each(&s->qps, add_qp, l->qps);
-    handles_each(&s->srqs, add_srq, l->srqs);
-    handles_each(&s->cqs, add_cq, l->cqs);
-    handles_each(&s->comp_cntrs, add_comp_cntr, l->comp_cntrs);
-    handles_each(&s->mrs, add_mr, l->mrs);
-    handles_each(&s->mws, add_mw, l->mws);
-    if (!l->user->administers)
-        handles_each(&s->xrcds, add_opened_xrcd, l->xrcds);
+    json_array_append_new(c->lists.sessions, o);
 }
 
-static json_t *groups_json(const struct device *d)
+/* False: there is no room for another QP in this slice. */
+static bool take_qp(struct status_job *c, const struct client_qp *q)
 {
-    json_t *list = json_array();
-    const struct mcast_group *g;
+    qp_status_take(q, &c->qp[c->qps++]);
+    return c->qps < SLICE_QPS;
+}
 
-    TAILQ_FOREACH (g, &d->groups, link)
-        json_array_append_new(list, mcast_group_status(g));
-    return list;
+static bool take_object(struct status_job *c, enum walk_table table, const void *obj)
+{
+    object_status_take(table, obj, &c->object[c->objects++]);
+    return c->objects < SLICE_OBJECTS;
+}
+
+static bool add_object(void *ctx, const struct session *s, enum walk_table table, void *obj)
+{
+    struct status_job *c = ctx;
+
+    (void)s;
+    if (table == WALK_QPS)
+        return take_qp(c, obj);
+    return take_object(c, table, table == WALK_XRCDS ? ((const struct xrcd_open *)obj)->xrcd : obj);
 }
 
 /* The entries of the GID table that have an address. */
@@ -151,22 +150,13 @@ static json_t *gids_json(const struct gid_table *t)
     return list;
 }
 
-json_t *status_device(struct device *d, const struct user *u)
+static void add_head(struct status_job *c)
 {
-    struct lists l = {.user = u,
-                      .sessions = json_array(),
-                      .qps = json_array(),
-                      .srqs = json_array(),
-                      .cqs = json_array(),
-                      .comp_cntrs = json_array(),
-                      .mrs = json_array(),
-                      .mws = json_array(),
-                      .xrcds = json_array()};
+    struct device *d = c->device;
     char text[ADDR_TEXT_MAX];
-    const struct session *s;
-    json_t *o = json_object();
+    json_t *o = c->root;
 
-    json_object_set_new(o, "name", json_string(d->name));
+    json_object_set_new(o, "answers", json_true());
     json_object_set_new(o, "address", json_string(addr_text(&d->addr, text)));
     json_object_set_new(o, "gid", json_string(gid_text(d->gid, text)));
     json_object_set_new(o, "gids", gids_json(&d->gids));
@@ -181,25 +171,231 @@ json_t *status_device(struct device *d, const struct user *u)
     json_object_set_new(o, "sndbuf", json_number(d->udp.sndbuf));
     json_object_set_new(o, "peer_window", json_number(d->config.peer_window_bytes));
     json_object_set_new(o, "window_pkts", json_number(d->config.window_pkts));
-    json_object_set_new(o, "usage", usage_json(d));
     json_object_set_new(o, "counters", device_counters(d));
     counter_name_add(o, engine_counters(d->engine), &d->io, true);
-    TAILQ_FOREACH (s, &d->sessions, link) {
-        if (user_sees(u, s->cred.uid))
-            add_session(s, &l);
+}
+
+/* The parts below do one step each. They return false at the end of the part. */
+
+/* May the user see an XRC target? Yes if one of the user's sessions has it open. */
+static bool sees_target(const struct user *u, const struct client_qp *q)
+{
+    const struct target_open *t;
+    bool sees = u->administers;
+
+    TAILQ_FOREACH (t, &q->openers, client_qp_link)
+        sees = sees || user_sees(u, t->session->cred.uid);
+    return sees;
+}
+
+static bool step_targets(struct status_job *c, bool *room)
+{
+    const struct client_qp *q = handles_walk_next(&c->device->targets);
+
+    if (q && sees_target(&c->walk.user, q))
+        *room = take_qp(c, q);
+    return q != NULL;
+}
+
+/* The walk over the sessions of other users than the administrator has found those that these have open. */
+static bool step_xrcds(struct status_job *c, bool *room)
+{
+    const struct xrcd *x = c->walk.user.administers ? handles_walk_next(&c->device->xrcds) : NULL;
+
+    if (x)
+        *room = take_object(c, WALK_XRCDS, x);
+    return x != NULL;
+}
+
+static bool step_groups(struct status_job *c)
+{
+    const struct mcast_group *g;
+
+    TAILQ_FOREACH (g, &c->device->groups, link) {
+        if (g->number < c->next)
+            continue;
+        json_array_append_new(c->lists.groups, mcast_group_status(g));
+        c->next = g->number + 1;
+        return true;
     }
-    handles_each(&d->targets, add_target, &l);
+    return false;
+}
+
+static bool step_paths(struct status_job *c)
+{
+    json_t *path = c->walk.user.administers ? path_check_json(c->device, c->next++) : NULL;
+
+    if (path)
+        json_array_append_new(c->lists.connectivity, path);
+    return path != NULL;
+}
+
+static void next_part(struct status_job *c)
+{
+    c->part++;
+    c->next = 0;
+    if (c->part == PART_TARGETS)
+        handles_walk_begin(&c->device->targets);
+    if (c->part == PART_XRCDS)
+        handles_walk_begin(&c->device->xrcds);
+}
+
+/* One step of the present part. False: the part has ended. */
+static bool step(struct status_job *c, const struct slice *slice, bool *room)
+{
+    switch (c->part) {
+    case PART_HEAD:
+        add_head(c);
+        return false;
+    case PART_SESSIONS:
+        *room = object_walk_slice(&c->walk, c->device, slice);
+        return !*room;
+    case PART_TARGETS:
+        return step_targets(c, room);
+    case PART_XRCDS:
+        return step_xrcds(c, room);
+    case PART_GROUPS:
+        return step_groups(c);
+    case PART_PATHS:
+        return step_paths(c);
+    case PART_USAGE:
+        /* A QP that was destroyed after its turn counts twice, here and in c->sent. Taken before the QPs, the packets
+         * of one that was destroyed before its turn would be missing, and `pumice run` would say that a job did not use
+         * the device. */
+        c->usage = c->device->usage;
+        return false;
+    case PART_NONE:
+        break;
+    }
+    return false;
+}
+
+static struct status_job *job_of(struct slice_job *job)
+{
+    return (struct status_job *)(void *)job;
+}
+
+static void run_slice(struct slice_job *job)
+{
+    struct slice slice = slice_begin();
+    struct status_job *c = job_of(job);
+    bool room = true;
+
+    activity_begin(&c->device->activity, "STATUS", 0, 0);
+    while (c->part != PART_NONE && room && !slice_is_over(&slice)) {
+        if (!step(c, &slice, &room))
+            next_part(c);
+    }
+    activity_done(&c->device->activity);
+}
+
+/* --- in the thread that asks ------------------------------------------------------------------- */
+
+static void free_job(struct slice_job *job)
+{
+    struct status_job *c = job_of(job);
+
+#define X(name) json_decref(c->lists.name);
+    LISTS(X)
+#undef X
+    json_decref(c->seen);
+    json_decref(c->root);
+    free(c);
+}
+
+static struct status_job *new_job(struct device *d, const struct user *u)
+{
+    struct status_job *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->job.run = run_slice;
+    c->job.drop = free_job;
+    c->device = d;
+    c->walk = (struct object_walk){.on_session = add_session, .on_object = add_object, .ctx = c, .user = *u};
+    c->walk.tables = (1u << WALK_TABLES) - 1;
     if (u->administers)
-        handles_each(&d->xrcds, add_xrcd, l.xrcds);
-    json_object_set_new(o, "sessions", l.sessions);
-    json_object_set_new(o, "qps", l.qps);
-    json_object_set_new(o, "srqs", l.srqs);
-    json_object_set_new(o, "xrcds", l.xrcds);
-    json_object_set_new(o, "cqs", l.cqs);
-    json_object_set_new(o, "comp_cntrs", l.comp_cntrs);
-    json_object_set_new(o, "mrs", l.mrs);
-    json_object_set_new(o, "mws", l.mws);
-    json_object_set_new(o, "groups", groups_json(d));
-    json_object_set_new(o, "connectivity", u->administers ? path_check_json(d) : json_array());
+        c->walk.tables &= ~(1u << WALK_XRCDS); /* step_xrcds has all */
+    c->seen = json_object();
+    c->root = json_pack("{s:s}", "name", d->name);
+#define X(name) c->lists.name = json_array();
+    LISTS(X)
+#undef X
+    return c;
+}
+
+/* A domain may come once for each handle. */
+static bool is_new(struct status_job *c, const struct object_status *v)
+{
+    char number[16];
+
+    if (v->table != WALK_XRCDS)
+        return true;
+    snprintf(number, sizeof(number), "%u", v->xrcd.number);
+    if (json_object_get(c->seen, number))
+        return false;
+    json_object_set_new(c->seen, number, json_null());
+    return true;
+}
+
+/* The objects of the last slice. */
+static void add_objects(struct status_job *c)
+{
+    json_t *const lists[WALK_TABLES] = {
+        [WALK_QPS] = c->lists.qps,     [WALK_SRQS] = c->lists.srqs,
+        [WALK_CQS] = c->lists.cqs,     [WALK_COMP_CNTRS] = c->lists.comp_cntrs,
+        [WALK_MRS] = c->lists.mrs,     [WALK_MWS] = c->lists.mws,
+        [WALK_XRCDS] = c->lists.xrcds,
+    };
+
+    for (unsigned i = 0; i < c->qps; i++) {
+        json_array_append_new(lists[WALK_QPS], qp_status_json(&c->qp[i]));
+        if (!c->qp[i].is_datagram)
+            c->sent += c->qp[i].info.counters.sent_pkts;
+    }
+    for (unsigned i = 0; i < c->objects; i++) {
+        if (is_new(c, &c->object[i]))
+            json_array_append_new(lists[c->object[i].table], object_status_json(&c->object[i]));
+    }
+    c->qps = c->objects = 0;
+}
+
+/* The device's thread does not answer: the little that other threads know. The lists are there, so that readers need no
+ * case of their own. */
+static json_t *silent_device(const struct device *d)
+{
+    json_t *o = json_pack("{s:s, s:b, s:{}}", "name", d->name, "answers", 0, "counters");
+
+#define X(name) json_object_set_new(o, #name, json_array());
+    LISTS(X)
+#undef X
+    return o;
+}
+
+static json_t *make_status(struct device *d, const struct user *u)
+{
+    struct status_job *c = object_walk_is_hopeless(d) ? NULL : new_job(d, u);
+
+    if (!c)
+        return silent_device(d);
+    while (c->part != PART_NONE) {
+        if (!device_slice(d, &c->job, WALK_WAIT_NS))
+            return silent_device(d);
+        add_objects(c);
+    }
+    json_t *o = json_incref(c->root);
+    json_object_set_new(o, "usage", usage_json(&c->usage, c->sent));
+#define X(name) json_object_set(o, #name, c->lists.name);
+    LISTS(X)
+#undef X
+    free_job(&c->job);
+    return o;
+}
+
+json_t *status_device(struct device *d, const struct user *u)
+{
+    object_walk_lock();
+    json_t *o = make_status(d, u);
+    object_walk_unlock();
     return o;
 }

@@ -5,13 +5,15 @@
  *   { version, pid, uid, socket, uptime_s, fault, shows (a text: whose objects), seed,
  *     threads (see server/watchdog.h), devices: [ DEVICE ] }
  *
- * DEVICE: name, usage (see usage_status.h), address, gid, guid, netdev, port ("active", "down"), mtu (payload bytes),
+ * DEVICE: name, answers (false: the device's thread is stuck, and only the name is known), usage (see usage_status.h),
+ *     address, gid, guid, netdev, port ("active", "down"), mtu (payload bytes),
  *     gso, loopback, ecn, rcvbuf, sndbuf, peer_window (bytes), window_pkts,
  *     counters: { name: number } (engine, I/O and faults together),
  *     hw_counters, mlx5_counters, port_counters, usnic_counters (the same under other systems' names, counter_names.h),
  *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ], cqs: [ CQ ], comp_cntrs: [ COMP_CNTR ],
  *     mrs: [ MR ], mws: [ MW ], groups: [ { gid, members } ] (multicast), connectivity (see path_check.h)
- * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"); and the number of its pds, mrs,
+ * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"), ending (the program has gone, and
+ *     its objects are being freed); and the number of its pds, mrs,
  *     mws, channels, cqs, comp_cntrs, srqs, qps, xrcds, targets (XRC targets that it has open)
  * QP: qp_status.h. SRQ, XRCD, CQ, COMP_CNTR, MR, MW: object_status.h.
  *
@@ -27,8 +29,10 @@
 #include "daemon/base/user.h"
 #include "daemon/device/device.h"
 
-/* Returns the status of one device for a user. Runs in the device's thread. NULL: out of memory. The caller owns the
- * reference. */
+/* Returns the status of one device for a user. Any thread but the device's may call it, and several at once: they take turns. The
+ * device's thread does the work in slices (base/slice.h), between which it carries packets; object_walk.h says what
+ * holds for objects that come and go meanwhile. If the device's thread does not answer, the status has "answers": false
+ * and empty lists. The caller owns the reference. */
 json_t *status_device(struct device *d, const struct user *u);
 
 #endif

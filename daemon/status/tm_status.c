@@ -1,41 +1,148 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/status/tm_status.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/activity.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/json.h"
+#include "daemon/objects/srq/tm_srq.h"
 #include "daemon/session/session.h"
+#include "daemon/status/object_walk.h"
 
-json_t *tm_status_summary(const struct client_srq *q)
+json_t *tm_status_summary(const struct tm_info *i, uint32_t buffers)
 {
     json_t *o = json_object(), *counters = json_object();
-    struct tm_info i;
 
-    tm_info(q->tm.list, &i);
-    json_object_set_new(o, "in_sync", json_boolean(i.in_sync));
-    json_object_set_new(o, "hw_cnt", json_number(i.hw_cnt));
-    json_object_set_new(o, "sw_cnt", json_number(i.sw_cnt));
-    json_object_set_new(o, "inflight", json_number(i.inflight));
-    json_object_set_new(o, "active", json_number(i.active));
-    json_object_set_new(o, "pending", json_number(i.pending));
-    json_object_set_new(o, "consumed", json_number(i.consumed));
-    json_object_set_new(o, "masks", json_number(i.masks));
-    json_object_set_new(o, "max_num_tags", json_number(i.max_num_tags));
-    json_object_set_new(o, "max_ops", json_number(i.max_ops));
-    json_object_set_new(o, "profile", json_string(tm_profile(i.profile)->name));
-    json_object_set_new(o, "buffers", json_number(srq_posted(q->srq)));
-#define X(name, text) json_object_set_new(counters, #name, json_number(i.counters.name));
+    json_object_set_new(o, "in_sync", json_boolean(i->in_sync));
+    json_object_set_new(o, "hw_cnt", json_number(i->hw_cnt));
+    json_object_set_new(o, "sw_cnt", json_number(i->sw_cnt));
+    json_object_set_new(o, "inflight", json_number(i->inflight));
+    json_object_set_new(o, "active", json_number(i->active));
+    json_object_set_new(o, "pending", json_number(i->pending));
+    json_object_set_new(o, "consumed", json_number(i->consumed));
+    json_object_set_new(o, "masks", json_number(i->masks));
+    json_object_set_new(o, "max_num_tags", json_number(i->max_num_tags));
+    json_object_set_new(o, "max_ops", json_number(i->max_ops));
+    json_object_set_new(o, "profile", json_string(tm_profile(i->profile)->name));
+    json_object_set_new(o, "buffers", json_number(buffers));
+#define X(name, text) json_object_set_new(counters, #name, json_number(i->counters.name));
     TM_COUNTERS(X)
 #undef X
     json_object_set_new(o, "counters", counters);
     return o;
 }
 
-static json_t *entries_json(const struct tag_list *tm, uint32_t most, uint64_t now)
+/* --- copying, in the device's thread ----------------------------------------------------------- */
+
+struct entry_values {
+    uint64_t tag, mask, recv_wr_id, posted;
+    uint32_t handle, capacity;
+    bool active;
+};
+
+/* The values of one list. */
+struct list_values {
+    struct tm_info info;
+    uint32_t srq, session, qps, buffers;
+    int pid;
+    char comm[16];
+    uint32_t entries, events;
+    uint64_t first_event; /* the number of event[0] */
+    struct entry_values entry[TM_MAX_TAGS];
+    struct tm_event event[TM_SRQ_TRACE_SLOTS];
+};
+
+/* A request for the lists of a device. Each slice copies one list: at most 4095 entries and the trace, which takes less
+ * than a millisecond. The thread that asks makes JSON of it. */
+struct tm_job {
+    struct slice_job job; /* first: job_of */
+    struct device *device;
+    struct pm_tm_req rq;
+    struct object_walk walk;
+    json_t *lists;
+    bool ended;
+    bool has_list; /* of this slice */
+    struct list_values list;
+};
+
+static void take_entries(const struct tag_list *tm, uint32_t most, struct list_values *v)
 {
     const struct tm_entry *e = NULL;
+
+    v->entries = 0;
+    while (v->entries < most && v->entries < TM_MAX_TAGS && (e = tm_next_entry(tm, e)) != NULL)
+        v->entry[v->entries++] = (struct entry_values){
+            .tag = e->tag,
+            .mask = e->mask,
+            .recv_wr_id = e->recv_wr_id,
+            .posted = e->posted,
+            .handle = e->handle,
+            .capacity = e->capacity,
+            .active = tm_is_active(tm, e),
+        };
+}
+
+static void take_events(const struct tag_list *tm, uint32_t most, struct list_values *v)
+{
+    uint64_t end = tm_trace_end(tm);
+
+    if (most > TM_SRQ_TRACE_SLOTS)
+        most = TM_SRQ_TRACE_SLOTS;
+    v->events = 0;
+    v->first_event = end > most ? end - most : 0;
+    /* The trace has each event from the first one on: it keeps as many as there are slots. */
+    for (uint64_t n = v->first_event; n < end && tm_trace_get(tm, n, &v->event[v->events]); n++)
+        v->events++;
+}
+
+/* False: the slice has a list. */
+static bool add_list(void *ctx, const struct session *s, enum walk_table table, void *obj)
+{
+    const struct client_srq *q = obj;
+    struct tm_job *c = ctx;
+    struct list_values *v = &c->list;
+
+    (void)table;
+    if (!q->tm.list)
+        return true;
+    tm_info(q->tm.list, &v->info);
+    v->buffers = srq_posted(q->srq);
+    v->srq = q->handle;
+    v->session = s->number;
+    v->pid = s->cred.pid;
+    memcpy(v->comm, s->comm, sizeof(v->comm));
+    v->qps = q->users;
+    take_entries(q->tm.list, c->rq.entries, v);
+    take_events(q->tm.list, c->rq.events, v);
+    c->has_list = true;
+    return false;
+}
+
+static struct tm_job *job_of(struct slice_job *job)
+{
+    return (struct tm_job *)(void *)job;
+}
+
+static void run_slice(struct slice_job *job)
+{
+    struct slice slice = slice_begin();
+    struct tm_job *c = job_of(job);
+
+    activity_begin(&c->device->activity, "TM", 0, 0);
+    c->ended = object_walk_slice(&c->walk, c->device, &slice);
+    activity_done(&c->device->activity);
+}
+
+/* --- as JSON ----------------------------------------------------------------------------------- */
+
+static json_t *entries_json(const struct list_values *v, uint64_t now)
+{
     json_t *list = json_array();
 
-    while (most-- && (e = tm_next_entry(tm, e)) != NULL) {
+    for (uint32_t i = 0; i < v->entries; i++) {
+        const struct entry_values *e = &v->entry[i];
         json_t *o = json_object();
 
         json_object_set_new(o, "handle", json_hex(e->handle));
@@ -43,7 +150,7 @@ static json_t *entries_json(const struct tag_list *tm, uint32_t most, uint64_t n
         json_object_set_new(o, "mask", json_hex(e->mask));
         json_object_set_new(o, "bytes", json_number(e->capacity));
         json_object_set_new(o, "recv_wr_id", json_number(e->recv_wr_id));
-        json_object_set_new(o, "state", json_string(tm_is_active(tm, e) ? "active" : "pending"));
+        json_object_set_new(o, "state", json_string(e->active ? "active" : "pending"));
         json_object_set_new(o, "age_us", json_us_between(e->posted, now));
         json_array_append_new(list, o);
     }
@@ -89,52 +196,73 @@ static json_t *event_json(const struct tm_event *ev, uint64_t n, uint64_t now)
     return o;
 }
 
-static json_t *events_json(const struct tag_list *tm, uint32_t most, uint64_t now)
+static json_t *events_json(const struct list_values *v, uint64_t now)
 {
-    uint64_t end = tm_trace_end(tm);
     json_t *list = json_array();
-    struct tm_event ev;
 
-    for (uint64_t n = end > most ? end - most : 0; n < end; n++) {
-        if (tm_trace_get(tm, n, &ev))
-            json_array_append_new(list, event_json(&ev, n, now));
-    }
+    for (uint32_t i = 0; i < v->events; i++)
+        json_array_append_new(list, event_json(&v->event[i], v->first_event + i, now));
     return list;
 }
 
-struct call {
-    const struct pm_tm_req *rq;
-    const struct session *session;
-    json_t *lists;
-};
-
-static void add_list(void *obj, void *ctx)
+static json_t *list_json(const struct list_values *v)
 {
-    const struct client_srq *q = obj;
-    const struct call *call = ctx;
+    json_t *o = tm_status_summary(&v->info, v->buffers);
     uint64_t now = clock_ns();
 
-    if (!q->tm.list)
-        return;
-    json_t *o = tm_status_summary(q);
-    json_object_set_new(o, "srq", json_number(q->handle));
-    json_object_set_new(o, "session", json_number(call->session->number));
-    json_object_set_new(o, "pid", json_integer(call->session->cred.pid));
-    json_object_set_new(o, "comm", json_string(call->session->comm));
-    json_object_set_new(o, "qps", json_number(q->users));
-    json_object_set_new(o, "entries", entries_json(q->tm.list, call->rq->entries, now));
-    json_object_set_new(o, "events", events_json(q->tm.list, call->rq->events, now));
-    json_array_append_new(call->lists, o);
+    json_object_set_new(o, "srq", json_number(v->srq));
+    json_object_set_new(o, "session", json_number(v->session));
+    json_object_set_new(o, "pid", json_integer(v->pid));
+    json_object_set_new(o, "comm", json_string(v->comm));
+    json_object_set_new(o, "qps", json_number(v->qps));
+    json_object_set_new(o, "entries", entries_json(v, now));
+    json_object_set_new(o, "events", events_json(v, now));
+    return o;
+}
+
+/* --- asking ------------------------------------------------------------------------------------ */
+
+static void free_job(struct slice_job *job)
+{
+    struct tm_job *c = job_of(job);
+
+    json_decref(c->lists);
+    free(c);
+}
+
+/* The lists, as a new reference. *answers: the device's thread answered. */
+static json_t *collect(struct device *d, const struct user *u, const struct pm_tm_req *rq, bool *answers)
+{
+    struct tm_job *c = object_walk_is_hopeless(d) ? NULL : calloc(1, sizeof(*c));
+
+    *answers = false;
+    if (!c)
+        return json_array();
+    c->job.run = run_slice;
+    c->job.drop = free_job;
+    c->device = d;
+    c->rq = *rq;
+    c->walk = (struct object_walk){.on_object = add_list, .ctx = c, .user = *u, .tables = 1u << WALK_SRQS};
+    c->lists = json_array();
+    while (!c->ended) {
+        c->has_list = false;
+        if (!device_slice(d, &c->job, WALK_WAIT_NS))
+            return json_array();
+        if (c->has_list)
+            json_array_append_new(c->lists, list_json(&c->list));
+    }
+    json_t *lists = json_incref(c->lists);
+    free_job(&c->job);
+    *answers = true;
+    return lists;
 }
 
 json_t *tm_status_device(struct device *d, const struct user *u, const struct pm_tm_req *rq)
 {
-    struct call call = {.rq = rq, .lists = json_array()};
+    bool answers;
 
-    TAILQ_FOREACH (call.session, &d->sessions, link) {
-        if (!user_sees(u, call.session->cred.uid))
-            continue;
-        handles_each((struct handles *)&call.session->srqs, add_list, &call);
-    }
-    return json_pack("{s:s, s:o}", "name", d->name, "lists", call.lists);
+    object_walk_lock();
+    json_t *lists = collect(d, u, rq, &answers);
+    object_walk_unlock();
+    return json_pack("{s:s, s:b, s:o}", "name", d->name, "answers", answers, "lists", lists);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Describes matching lists as JSON: their state, their entries, and their recent events. Runs in the device's
- * thread.
+/* Describes matching lists as JSON: their state, their entries, and their recent events.
  *
- *   { name, lists: [ LIST ] }
+ *   { name, answers (false: the device's thread is stuck), lists: [ LIST ] }
  *
  * LIST: in_sync, hw_cnt, sw_cnt, inflight (unexpected messages that are arriving), active, pending, consumed (entries),
  *     masks (distinct masks), max_num_tags, max_ops, profile, buffers (receive requests in the SRQ),
@@ -21,9 +20,10 @@
 #include "daemon/device/device.h"
 #include "daemon/objects/srq/srq.h"
 
-/* Synchronization, lengths and counters of the list of q. q must have a list. */
-json_t *tm_status_summary(const struct client_srq *q);
-/* All lists of the device that the user may see, with as many entries and events as rq asks for. */
+/* Synchronization, lengths and counters of a list, as JSON. buffers: receive requests in its SRQ. In any thread. */
+json_t *tm_status_summary(const struct tm_info *i, uint32_t buffers);
+/* All lists of the device that the user may see, with as many entries and events as rq asks for. Any thread but the device's may call it, and
+ * several at once, as with status_device. Each list is shown at one moment. */
 json_t *tm_status_device(struct device *d, const struct user *u, const struct pm_tm_req *rq);
 
 #endif

@@ -5,9 +5,10 @@
 
 #include <jansson.h>
 
-struct device;
+#include "daemon/device/usage.h"
 
-/* Returns {"makers", "connected", "connected_pkts"} of all QPs, including destroyed ones, as a new reference. */
-json_t *usage_json(struct device *d);
+/* Returns {"makers", "connected", "connected_pkts"} of all QPs, including destroyed ones, as a new reference. sent: the
+ * packets that the existing connected QPs have sent. */
+json_t *usage_json(const struct usage *u, uint64_t sent);
 
 #endif

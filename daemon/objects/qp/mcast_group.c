@@ -134,6 +134,7 @@ static int join(struct session *s, const uint8_t gid[16], struct control_reply *
         quota_release(&s->owner, QUOTA_GROUPS);
         return rc;
     }
+    g->number = ++d->next_group;
     TAILQ_INSERT_TAIL(&d->groups, g, link);
     d->num_groups++;
     *out = g;

@@ -35,6 +35,7 @@ struct mcast_group {
     struct device *device;
     struct quota_owner owner; /* the user who joined first pays for it */
     uint8_t gid[16];
+    uint32_t number; /* numbers grow, and the device's list is in their order */
     unsigned members; /* number of QPs */
     /* NULL: the device has no address of the family, or there is no network, as in tests. */
     struct mcast_socket *socket[MCAST_FAMILIES];

@@ -7,9 +7,6 @@
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 
-/* Events that the trace of a list remembers. Pages that the trace never uses cost nothing. */
-#define TRACE_SLOTS 4096u
-
 _Static_assert(PM_TM_SLOT_BITS == TM_SLOT_BITS, "handles go to the engine as they are");
 
 /* --- setting up a list ------------------------------------------------------------------------- */
@@ -22,7 +19,7 @@ int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, stru
     *p = (struct tm_params){
         .max_num_tags = r->max_num_tags,
         .max_ops = r->max_ops,
-        .trace_slots = TRACE_SLOTS,
+        .trace_slots = TM_SRQ_TRACE_SLOTS,
         .profile = (uint8_t)d->settings->tm_profile,
     };
     if (r->max_num_tags == 0 || r->max_num_tags > profile->max_num_tags)

@@ -14,6 +14,9 @@
 struct control_reply;
 struct device;
 
+/* Events that the trace of a list remembers. Pages that the trace never uses cost nothing. */
+#define TM_SRQ_TRACE_SLOTS 4096u
+
 /* Checks the client's limits against the device's profile. Returns 0, or -EINVAL with the reason in *rp. */
 int tm_srq_check(const struct device *d, const struct pm_create_srq_req *r, struct control_reply *rp,
                  struct tm_params *p);

@@ -20,7 +20,8 @@ start() # OPTION...: the daemon's number in $daemon, when it is ready
 {
     rm -f "$dir/ready"
     mkfifo "$dir/ready"
-    "$BUILD/bin/pumiced" --socket "$dir/s" --device "one=$block.1" --device "two=$block.2" "$@" --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &
+    metrics=$((30000 + $$ % 10000))
+    "$BUILD/bin/pumiced" --metrics "$metrics" --socket "$dir/s" --device "one=$block.1" --device "two=$block.2" "$@" --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &
     daemon=$!
     pids+=("$daemon")
     read -r -t 20 line <"$dir/ready"
@@ -90,6 +91,18 @@ for try in 1 2 3 4 5 6 7 8 9 10; do
     thaw
 done
 check "the log names the thread, and the time" logs "thread one has been stuck for [0-9.]* s, in its loop"
+# Every part of the status that does not need the thread is there, at once.
+status=$(timeout 20 "$pumice" status --json --socket "$dir/s")
+check "pumice status answers" test -n "$status"
+is "it says which thread is stuck" "$(python3 -c 'import json, sys
+s = json.loads(sys.argv[1])["hosts"][0]["status"]
+print(*[t["name"] for t in s["threads"] if t["stuck"]], *[f"""{d["name"]}={d["answers"]}""" for d in s["devices"]])' "$status")" \
+    "one one=False two=True"
+has "so does its text" "$(timeout 20 "$pumice" status --socket "$dir/s")" "threads"
+check "pumice why answers" timeout 20 "$pumice" why --all --socket "$dir/s" >/dev/null 2>&1
+if have "metrics of a stuck device" curl; then
+    has "metrics of the other device" "$(curl -sm 20 "http://127.0.0.1:$metrics/metrics")" 'pumice_port_up{device="two"} 1'
+fi
 check "another device goes on" pingpong two 100
 thaw
 check "the log says when it goes on" logs "thread one goes on"

@@ -3,9 +3,10 @@
  * destroyed QPs. */
 #include <criterion/criterion.h>
 
-#include "daemon/status/usage_status.h"
+#include "daemon/status/status.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 
+static const struct user root = {.known = true, .administers = true};
 static struct fixture f;
 static struct session *s;
 static struct fixture_cq cq;
@@ -30,7 +31,7 @@ TestSuite(use, .init = start, .fini = finish);
 
 static json_int_t use(const char *name)
 {
-    json_t *o = usage_json(f.device), *value = json_object_get(o, name);
+    json_t *o = status_device(f.device, &root), *value = json_object_get(json_object_get(o, "usage"), name);
     json_int_t n = value ? json_integer_value(value) : -1;
 
     json_decref(o);

@@ -5,12 +5,13 @@
 #include <infiniband/verbs.h>
 #include <unistd.h>
 
-#include "daemon/status/usage_status.h"
+#include "daemon/status/status.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 
 #define GRH 40
 #define QKEY 0x11223344u
 
+static const struct user root = {.known = true, .administers = true};
 static struct fixture f;
 static struct session *s;
 static struct fixture_cq cq;
@@ -108,12 +109,13 @@ Test(ud_rings, an_address_of_a_datagram_is_no_connection)
     write_send(500);
     send_and_run();
     fixture_call(&f, s, PM_OP_DESTROY_QP, &(struct pm_handle){.handle = a.rep.qpn}, sizeof(struct pm_handle), NULL, 0);
-    use = usage_json(f.device);
+    json_t *status = status_device(f.device, &root);
+    use = json_object_get(status, "usage");
     cr_assert_eq(engine_counters(f.device->engine)->sent_pkts, 1);
     cr_assert_eq(json_integer_value(json_object_get(use, "makers")), 1);
     cr_assert_eq(json_integer_value(json_object_get(use, "connected")), 0);
     cr_assert_eq(json_integer_value(json_object_get(use, "connected_pkts")), 0);
-    json_decref(use);
+    json_decref(status);
 }
 
 Test(ud_rings, datagram_and_its_header)

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "daemon/device/slice_box.h"
+
+#include <stddef.h>
+#include <time.h>
+
+#include "daemon/base/clock.h"
+
+/* The box has no job any more. */
+static void empty(struct slice_box *b)
+{
+    b->job = NULL;
+    pthread_cond_broadcast(&b->changed);
+}
+
+static void on_wake(struct ev_loop *loop, ev_async *w, int revents)
+{
+    struct slice_box *b = w->data;
+
+    (void)loop;
+    (void)revents;
+    pthread_mutex_lock(&b->lock);
+    struct slice_job *job = b->job;
+    bool given_up = job && job->given_up;
+    pthread_mutex_unlock(&b->lock);
+    if (!job)
+        return;
+    if (!given_up)
+        job->run(job);
+    pthread_mutex_lock(&b->lock);
+    job->done = true;
+    given_up = job->given_up;
+    empty(b);
+    pthread_mutex_unlock(&b->lock);
+    if (given_up)
+        job->drop(job);
+}
+
+void slice_box_init(struct slice_box *b, struct ev_loop *loop)
+{
+    pthread_condattr_t attr;
+
+    b->loop = loop;
+    b->job = NULL;
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&b->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    ev_async_init(&b->wake, on_wake);
+    b->wake.data = b;
+    ev_async_start(loop, &b->wake);
+}
+
+void slice_box_fini(struct slice_box *b)
+{
+    ev_async_stop(b->loop, &b->wake);
+    if (b->job)
+        b->job->drop(b->job);
+    pthread_cond_destroy(&b->changed);
+    pthread_mutex_destroy(&b->lock);
+}
+
+/* Waits for a change. False: the time is over. */
+static bool wait_until(struct slice_box *b, uint64_t end)
+{
+    struct timespec t = {(time_t)(end / NS_PER_S), (long)(end % NS_PER_S)};
+
+    return pthread_cond_timedwait(&b->changed, &b->lock, &t) == 0;
+}
+
+bool slice_box_run(struct slice_box *b, struct slice_job *job, uint64_t wait_ns)
+{
+    uint64_t end = clock_ns() + wait_ns;
+    bool in_time = true;
+
+    job->done = job->given_up = false;
+    pthread_mutex_lock(&b->lock);
+    while (b->job && in_time)
+        in_time = wait_until(b, end);
+    if (b->job) {
+        pthread_mutex_unlock(&b->lock);
+        job->drop(job);
+        return false;
+    }
+    b->job = job;
+    ev_async_send(b->loop, &b->wake);
+    in_time = true;
+    while (!job->done && in_time)
+        in_time = wait_until(b, end);
+    bool done = job->done;
+    job->given_up = !done;
+    pthread_mutex_unlock(&b->lock);
+    return done;
+}
