@@ -165,6 +165,12 @@ $(IDLE_QPS): $(call obj,tests/bench/idle_qps.c)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -libverbs
 
+# The benchmark of control work beside packets.
+CONTROL_PAUSE := $(BUILD)/tests/bench/control_pause
+$(CONTROL_PAUSE): $(call obj,tests/bench/control_pause.c) $(LIBDAEMON) $(LIBCORE) $(LIBPCAPW) $(LIBWIRE)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lsystemd -lm -lpthread
+
 # The benchmark of layouts, compared with lists and packing.
 LAYOUT_BENCH := $(BUILD)/tests/bench/layout
 $(LAYOUT_BENCH): $(call obj,tests/bench/layout.c) $(DV_SO)
@@ -412,9 +418,10 @@ fuzz: deps-fuzz
 
 .PHONY: bench
 bench: deps-bench
-	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth $(IDLE_QPS)
+	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth $(IDLE_QPS) $(CONTROL_PAUSE)
 	@$(BUILD)/tests/bench/tm_depth
 	@BUILD=$(BUILD) tests/bench/idle_qps.py
+	@$(CONTROL_PAUSE)
 	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
 
 # The full stress test of matching, by the device and by software, without and with faults. `make test` runs a short

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* pumiced: reads its settings, starts the server, and reports to the service manager or the program that started it. */
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +110,9 @@ int main(int argc, char **argv)
     log_set_levels(&settings.log_levels);
     log_set_json(settings.log_json);
     signal(SIGPIPE, SIG_IGN);
+    /* Without fast bins. malloc collects small chunks there, and merges all of them at once when a large one is free. At
+     * the end of a session with 16,384 queue pairs, that took 3 ms of the device's thread. */
+    mallopt(M_MXFAST, 0);
     raise_file_limit();
     rc = server_init(&server, &settings, why);
     trouble = rc ? why : NULL;

@@ -81,7 +81,9 @@ void handles_remove(struct handles *t, uint32_t id)
 
 void *handles_any(const struct handles *t)
 {
-    return t->hash ? t->hash->obj : NULL;
+    const UT_hash_table *table = t->hash ? t->hash->hh.tbl : NULL;
+
+    return table ? ((const struct handle *)(const void *)((const char *)table->tail - table->hho))->obj : NULL;
 }
 
 void handles_each(const struct handles *t, void (*fn)(void *obj, void *ctx), void *ctx)

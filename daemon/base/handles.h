@@ -31,7 +31,9 @@ void *handles_get(const struct handles *t, uint32_t id);
 /* Removes the number. Does nothing if it is not in the table. */
 void handles_remove(struct handles *t, uint32_t id);
 
-/* Any object of the table, for a caller that removes all; NULL: the table is empty. */
+/* The object that was entered last, for a caller that removes all; NULL: the table is empty. The reverse order matters:
+ * malloc returns memory to the kernel when what is behind it is free. In the order of entering, it would return all of
+ * the memory of 16,384 queue pairs at once, at the last one, which takes milliseconds. */
 void *handles_any(const struct handles *t);
 /* Calls fn for each object, in the order in which they were entered. fn must not change the table. */
 void handles_each(const struct handles *t, void (*fn)(void *obj, void *ctx), void *ctx);
