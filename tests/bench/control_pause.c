@@ -16,6 +16,7 @@
 #include "daemon/status/status.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 
+static const struct user root = {.known = true, .administers = true};
 static struct fixture f;
 static _Atomic bool done;
 
@@ -57,7 +58,7 @@ static struct session *crowd(unsigned qps, unsigned mrs)
 static void *ask(void *arg)
 {
     (void)arg;
-    json_decref(status_device(f.device));
+    json_decref(status_device(f.device, &root));
     atomic_store(&done, true);
     return NULL;
 }
@@ -133,7 +134,7 @@ int main(int argc, char **argv)
     }
     f.device->running = false;
     double whole = cpu_ms();
-    json_decref(status_device(f.device));
+    json_decref(status_device(f.device, &root));
     whole = cpu_ms() - whole;
     print("status", whole, &longest);
 
