@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A thread that goes on when a system call does not return (daemon/base/takeover.h): the calls are reads of pipes that
+ * nobody writes to. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/base/takeover.h"
+
+#define LIMIT_MS 30
+
+static struct takeover *t;
+static int silent[2], answers[2]; /* pipes */
+static _Atomic int entered, prepared, replaced;
+static _Atomic bool may;
+static const char *result; /* NULL: the function came to its end */
+
+static long guarded_read(int fd, char *buf, unsigned limit_ms)
+{
+    return takeover_syscall(t, limit_ms, SYS_read, (long[6]){fd, (long)buf, 1});
+}
+
+static void enter(void *arg)
+{
+    (void)arg;
+    entered++;
+}
+
+static bool prepare(void *arg)
+{
+    (void)arg;
+    prepared++;
+    return may;
+}
+
+static void on_replaced(void *arg)
+{
+    (void)arg;
+    replaced++;
+}
+
+static void run_it(void (*run)(void *))
+{
+    static struct takeover_ops ops = {.enter = enter, .prepare = prepare, .replaced = on_replaced};
+
+    if (!takeover_supported())
+        cr_skip_test("no code for this processor, or a sanitizer");
+    ops.run = run;
+    may = true;
+    cr_assert_eq(pipe(silent), 0);
+    cr_assert_eq(pipe(answers), 0);
+    cr_assert_eq(takeover_start(&t, &ops, NULL, NULL), 0);
+    /* If a call is not taken over, the test ends here instead of hanging. */
+    alarm(20);
+    takeover_join(t);
+    alarm(0);
+    cr_assert_null(result, "%s", result);
+}
+
+static void expect(bool good, const char *what)
+{
+    if (!good && !result)
+        result = what;
+}
+
+static void wait_for_lost(unsigned n)
+{
+    for (int i = 0; i < 5000 && takeover_lost(t) != n; i++)
+        poll(NULL, 0, 1);
+    expect(takeover_lost(t) == n, "the number of lost threads");
+}
+
+static void calls_that_return(void *arg)
+{
+    char byte = 0;
+
+    (void)arg;
+    for (int i = 0; i < 1000; i++) {
+        expect(write(answers[1], "x", 1) == 1 && guarded_read(answers[0], &byte, LIMIT_MS) == 1 && byte == 'x',
+               "a read");
+    }
+    expect(guarded_read(-1, &byte, LIMIT_MS) == -EBADF, "the error of a call");
+    expect(replaced == 0 && entered == 1, "nothing is taken over");
+}
+
+Test(takeover, calls_that_return_have_the_result_of_the_kernel)
+{
+    run_it(calls_that_return);
+}
+
+static void calls_that_are_lost(void *arg)
+{
+    char byte[8] = "", first = 0;
+    long tid[8];
+    /* Variables that live in registers or on the stack across the calls. */
+    unsigned long sum = 0;
+
+    (void)arg;
+    for (unsigned i = 0; i < 5; i++) {
+        sum = sum * 31 + i;
+        tid[i] = syscall(SYS_gettid);
+        expect(guarded_read(silent[0], &byte[i], LIMIT_MS) == -ETIMEDOUT, "a silent pipe");
+        expect(syscall(SYS_gettid) != tid[i], "another thread goes on");
+        expect(takeover_lost(t) == i + 1, "each thread is lost until its call returns");
+        expect(write(answers[1], "y", 1) == 1 && guarded_read(answers[0], &first, LIMIT_MS) == 1 && first == 'y',
+               "calls work afterwards");
+    }
+    expect(sum == (((0 * 31 + 1) * 31ul + 2) * 31 + 3) * 31 + 4, "the stack stays as it was");
+    expect(replaced == 5 && entered == 6, "each takeover is reported");
+    /* The lost calls return, while the function uses its stack. */
+    expect(write(silent[1], "abcde", 5) == 5, "write");
+    for (unsigned i = 0; i < 1000; i++)
+        expect(write(answers[1], "z", 1) == 1 && guarded_read(answers[0], &first, LIMIT_MS) == 1, "calls go on");
+    wait_for_lost(0);
+    expect(strlen(byte) == 5, "the kernel finished the lost calls");
+}
+
+Test(takeover, another_thread_continues_when_a_call_does_not_return)
+{
+    run_it(calls_that_are_lost);
+}
+
+static void call_that_stays_lost(void *arg)
+{
+    char byte;
+
+    (void)arg;
+    expect(guarded_read(silent[0], &byte, LIMIT_MS) == -ETIMEDOUT, "a silent pipe");
+}
+
+Test(takeover, the_end_does_not_wait_for_lost_calls)
+{
+    run_it(call_that_stays_lost);
+}
+
+static void call_after_idle(void *arg)
+{
+    char byte;
+
+    (void)arg;
+    sleep(2); /* longer than the watching thread stays awake without calls */
+    expect(guarded_read(silent[0], &byte, LIMIT_MS) == -ETIMEDOUT, "a silent pipe");
+}
+
+Test(takeover, a_call_after_an_idle_time_is_watched)
+{
+    run_it(call_after_idle);
+}
+
+static void call_that_may_not_be_taken(void *arg)
+{
+    char byte = 0;
+
+    (void)arg;
+    may = false;
+    expect(guarded_read(silent[0], &byte, LIMIT_MS) == 1 && byte == 'q',
+           "the call has time if it may not be taken over");
+    expect(replaced == 0 && prepared > 1, "the owner is asked again and again");
+}
+
+static void *answer_late(void *arg)
+{
+    while (prepared < 2)
+        poll(NULL, 0, 1);
+    if (write(silent[1], "q", 1) != 1)
+        expect(false, "write");
+    return arg;
+}
+
+static void with_late_answer(void *arg)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, answer_late, NULL);
+    call_that_may_not_be_taken(arg);
+    pthread_join(thread, NULL);
+}
+
+Test(takeover, the_owner_may_refuse)
+{
+    run_it(with_late_answer);
+}
