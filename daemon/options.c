@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/device/memory_strikes.h"
 #include "daemon/net/fault.h"
 
 /* --- kinds of values ------------------------------------------------------------------------------------------- */
@@ -308,6 +309,9 @@ const struct option_def options[] = {
      .help = "Processors for the threads of the devices (any)"},
     {"memory", "auto|process_vm|proc_mem", 3, FILE_, set_choice, MEMBER(memory),
      .help = "How to reach the memory of programs"},
+    {"memory-timeout", "MS", 3, FILE_, set_number, MEMBER(memory_timeout_ms),
+     .help = "End a session if its memory does not answer for so long (1000)",
+     .unit = "a number of milliseconds", .min = MEMORY_LIMIT_MIN_MS, .max = 60000},
 
     {"connectivity", "off|warn|enforce", 4, FILE_, set_choice, MEMBER(path_check),
      .help = "Check by probes whether packets reach an address when it is first used, and log a failure, or refuse the "

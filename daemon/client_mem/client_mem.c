@@ -8,81 +8,45 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* --- process_vm and /proc/PID/mem -------------------------------------------------------------- */
+/* --- copying ----------------------------------------------------------------------------------- */
 
-/* Takes the next `want` bytes from a list of local buffers: stores the parts in part[], advances the cursor (*at,
- * *skip), and returns the number of parts. */
-static unsigned take(const struct iovec *local, unsigned nlocal, unsigned *at, size_t *skip, size_t want,
-                     struct iovec *part)
-{
-    unsigned n = 0;
-
-    while (want && *at < nlocal) {
-        size_t len = local[*at].iov_len - *skip;
-
-        if (len > want)
-            len = want;
-        part[n++] = (struct iovec){(uint8_t *)local[*at].iov_base + *skip, len};
-        want -= len;
-        *skip += len;
-        if (*skip == local[*at].iov_len) {
-            (*at)++;
-            *skip = 0;
-        }
-    }
-    return n;
-}
-
-static uint64_t proc_mem_copy(int fd, bool write, const struct iovec *local, unsigned nlocal,
-                              const struct iovec *remote, unsigned nremote)
-{
-    struct iovec part[CLIENT_MEM_IOVS];
-    uint64_t done = 0;
-    unsigned at = 0;
-    size_t skip = 0;
-
-    for (unsigned i = 0; i < nremote; i++) {
-        unsigned n = take(local, nlocal, &at, &skip, remote[i].iov_len, part);
-        off_t off = (off_t)(uintptr_t)remote[i].iov_base;
-        ssize_t r;
-
-        if (remote[i].iov_len == 0)
-            continue;
-        r = write ? pwritev(fd, part, (int)n, off) : preadv(fd, part, (int)n, off);
-        if (r > 0)
-            done += (uint64_t)r;
-        if (r == 0)
-            errno = ESRCH; /* the process has given up its memory */
-        if (r < 0 || (size_t)r != remote[i].iov_len)
-            break;
-    }
-    return done;
-}
-
-/* Does errno after a copy of 0 bytes say that there is no memory at the address? Else the process is gone. */
+/* Does the error of a copy of 0 bytes say that there is no memory at the address? Else the process is gone. */
 static bool is_unmapped(int err)
 {
     return err == EFAULT || err == EIO; /* of process_vm, of /proc/PID/mem */
 }
 
-uint64_t client_mem_read(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
-                         const struct iovec *remote, unsigned nremote)
+static struct copier_target target(const struct client_mem *s)
 {
-    errno = 0;
-    if (s->path == PM_MEMORY_PROC_MEM)
-        return proc_mem_copy(s->fd, false, local, nlocal, remote, nremote);
-    ssize_t n = s->path == PM_MEMORY_PROCESS_VM ? process_vm_readv(s->pid, local, nlocal, remote, nremote, 0) : 0;
-    return n > 0 ? (uint64_t)n : 0;
+    return (struct copier_target){
+        .fd = s->path == PM_MEMORY_PROC_MEM ? s->fd : -1, .pid = s->pid, .limit_ms = s->limit_ms};
 }
 
-uint64_t client_mem_write(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
-                          const struct iovec *remote, unsigned nremote)
+static uint64_t copied(struct client_mem *s, int64_t result)
 {
-    errno = 0;
-    if (s->path == PM_MEMORY_PROC_MEM)
-        return proc_mem_copy(s->fd, true, local, nlocal, remote, nremote);
-    ssize_t n = s->path == PM_MEMORY_PROCESS_VM ? process_vm_writev(s->pid, local, nlocal, remote, nremote, 0) : 0;
-    return n > 0 ? (uint64_t)n : 0;
+    s->err = result < 0 ? (int)-result : 0;
+    s->stuck |= result == -ETIMEDOUT;
+    return result < 0 ? 0 : (uint64_t)result;
+}
+
+uint64_t client_mem_read(struct client_mem *s, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
+                         unsigned nremote)
+{
+    struct copier_target from = target(s);
+
+    if (s->path == PM_MEMORY_NONE || s->stuck)
+        return copied(s, -ESRCH);
+    return copied(s, copier_read(s->copier, &from, local, nlocal, remote, nremote));
+}
+
+uint64_t client_mem_write(struct client_mem *s, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
+                          unsigned nremote)
+{
+    struct copier_target to = target(s);
+
+    if (s->path == PM_MEMORY_NONE || s->stuck)
+        return copied(s, -ESRCH);
+    return copied(s, copier_write(s->copier, &to, local, nlocal, remote, nremote));
 }
 
 /* --- probing ----------------------------------------------------------------------------------- */
@@ -118,7 +82,12 @@ static bool is_proc_mem(int fd)
 void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, int fd, bool same_user, enum memory_mode mode,
                      uint64_t probe_va, uint64_t probe_value)
 {
+    const struct copier *copier = s->copier;
+    unsigned limit_ms = s->limit_ms;
+
     memset(s, 0, offsetof(struct client_mem, local));
+    s->copier = copier;
+    s->limit_ms = limit_ms;
     s->number = number;
     s->pid = pid;
     s->fd = fd;
@@ -208,7 +177,7 @@ void client_mem_flush(struct client_mem *s, client_mem_failed *failed, void *ctx
 {
     while (s->nlocal) {
         uint64_t done = client_mem_write(s, s->local, s->nlocal, s->remote, s->nremote);
-        bool unmapped = is_unmapped(errno);
+        bool unmapped = is_unmapped(s->err);
 
         if (done >= s->waiting_bytes)
             break;
@@ -224,14 +193,14 @@ void client_mem_flush(struct client_mem *s, client_mem_failed *failed, void *ctx
     s->waiting_bytes = 0;
 }
 
-enum client_mem_result client_mem_read_all(const struct client_mem *s, struct iovec *local, unsigned nlocal,
+enum client_mem_result client_mem_read_all(struct client_mem *s, struct iovec *local, unsigned nlocal,
                                            struct iovec *remote, unsigned nremote, uint64_t bytes)
 {
     enum client_mem_result result = CLIENT_MEM_DONE;
 
     for (;;) {
         uint64_t done = client_mem_read(s, local, nlocal, remote, nremote);
-        bool unmapped = is_unmapped(errno);
+        bool unmapped = is_unmapped(s->err);
 
         if (done >= bytes)
             return result;

@@ -8,11 +8,13 @@
  * - The descriptor of /proc/self/mem was opened by the client with the client's rights. It stays bound to the
  *   client's memory even if the pid is reused. It ignores page protections.
  *
- * In both ways the daemon touches only ranges that the engine has checked against the client's own keys. */
+ * In both ways the daemon touches only ranges that the engine has checked against the client's own keys.
+ *
+ * The memory may never answer, because its pages come from somewhere else (copier.h). After the first copy that took too
+ * long, the memory is stuck: all later copies fail, and the loop ends the session (session/stuck_memory.h). */
 #ifndef PUMICE_DAEMON_CLIENT_MEM_CLIENT_MEM_H
 #define PUMICE_DAEMON_CLIENT_MEM_CLIENT_MEM_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,9 +22,10 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "daemon/client_mem/copier.h"
 #include "pumice/abi.h"
 
-#define CLIENT_MEM_IOVS IOV_MAX /* the most entries on each side of a process_vm call */
+#define CLIENT_MEM_IOVS COPIER_IOVS /* the most entries on each side of a process_vm call */
 #define CLIENT_MEM_PAGE 4096u /* Linux has no smaller pages */
 /* Set in a number of client memory: the region was registered for on-demand paging. On a NIC, it has no pinned pages. So
  * memory that is not there is an error. */
@@ -36,10 +39,16 @@ enum memory_mode {
 };
 
 struct client_mem {
+    /* Set by the owner before client_mem_init, which keeps them. */
+    const struct copier *copier; /* of the device; NULL: copies have no limit */
+    unsigned limit_ms; /* of one system call that copies */
+
     uint32_t number; /* the number in struct mem_segment */
     enum pm_memory_path path;
     pid_t pid; /* for PM_MEMORY_PROCESS_VM */
     int fd; /* for PM_MEMORY_PROC_MEM; owned; -1: none */
+    bool stuck; /* a copy took too long */
+    int err; /* why the latest copy copied no byte: an errno */
     bool dirty; /* writes wait */
     unsigned nlocal, nremote;
     uint64_t waiting_bytes;
@@ -54,18 +63,18 @@ struct client_mem {
 
 /* Finds a way that works: reads the 8 bytes at probe_va, compares them with probe_value, and writes them back. The
  * struct takes ownership of fd (or -1). same_user: the client runs with the daemon's uid. If no way works, path is
- * PM_MEMORY_NONE. */
+ * PM_MEMORY_NONE. All members but those that the owner sets get new values. */
 void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, int fd, bool same_user, enum memory_mode mode,
                      uint64_t probe_va, uint64_t probe_value);
 void client_mem_fini(struct client_mem *s);
 
 /* Copy between local[0 … nlocal) and remote[0 … nremote), which have the same total length and at most CLIENT_MEM_IOVS
  * entries each. They return the number of bytes copied before the first byte that could not be copied. If that is 0,
- * errno says why. */
-uint64_t client_mem_read(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
-                         const struct iovec *remote, unsigned nremote);
-uint64_t client_mem_write(const struct client_mem *s, const struct iovec *local, unsigned nlocal,
-                          const struct iovec *remote, unsigned nremote);
+ * s->err says why. */
+uint64_t client_mem_read(struct client_mem *s, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
+                         unsigned nremote);
+uint64_t client_mem_write(struct client_mem *s, const struct iovec *local, unsigned nlocal, const struct iovec *remote,
+                          unsigned nremote);
 
 /* Queues a write of len bytes from src to va. src must stay valid until client_mem_flush. False: there is no room;
  * flush first. */
@@ -81,10 +90,10 @@ void client_mem_flush(struct client_mem *s, client_mem_failed *failed, void *ctx
 enum client_mem_result {
     CLIENT_MEM_DONE,
     CLIENT_MEM_UNMAPPED, /* some memory is not mapped: zeros stand in its place */
-    CLIENT_MEM_FAILED, /* the process is gone */
+    CLIENT_MEM_FAILED, /* the process is gone, or its memory is stuck */
 };
 /* As client_mem_read, for all `bytes` bytes of the lists. The lists are used up. */
-enum client_mem_result client_mem_read_all(const struct client_mem *s, struct iovec *local, unsigned nlocal,
+enum client_mem_result client_mem_read_all(struct client_mem *s, struct iovec *local, unsigned nlocal,
                                            struct iovec *remote, unsigned nremote, uint64_t bytes);
 
 const char *client_mem_path_name(enum pm_memory_path path); /* "process_vm", "proc_mem", "none" */

@@ -44,7 +44,7 @@ static void close_span(struct gather *g)
     g->span.lo = g->span.hi = 0;
 }
 
-bool gather_finish(struct gather *g, const struct client_mem *s)
+bool gather_finish(struct gather *g, struct client_mem *s)
 {
     bool good = true;
 
@@ -73,7 +73,7 @@ static bool joins(const struct gather *g, uint64_t va, size_t len)
            hi - lo <= GATHER_STAGE - g->staged;
 }
 
-bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8_t *to, size_t len)
+bool gather_add(struct gather *g, struct client_mem *s, uint64_t va, uint8_t *to, size_t len)
 {
     bool small = len <= GATHER_SMALL;
 
@@ -118,8 +118,8 @@ static void advance(struct cursor *c, size_t len, size_t range_len)
     }
 }
 
-enum client_mem_result gather_read(struct gather *g, const struct client_mem *s, const struct mem_segment *src,
-                                   unsigned nsrc, const struct buf *dst, unsigned ndst)
+enum client_mem_result gather_read(struct gather *g, struct client_mem *s, const struct mem_segment *src, unsigned nsrc,
+                                   const struct buf *dst, unsigned ndst)
 {
     struct cursor from = {0, 0}, to = {0, 0};
     bool good = true;

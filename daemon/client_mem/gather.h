@@ -39,13 +39,13 @@ struct gather {
 };
 
 /* Reads the segments into the buffers: all bytes of the shorter list. */
-enum client_mem_result gather_read(struct gather *g, const struct client_mem *s, const struct mem_segment *src,
-                                   unsigned nsrc, const struct buf *dst, unsigned ndst);
+enum client_mem_result gather_read(struct gather *g, struct client_mem *s, const struct mem_segment *src, unsigned nsrc,
+                                   const struct buf *dst, unsigned ndst);
 
 /* The steps of gather_read. Requests a read of len bytes at va into `to`. The read may happen at once. False: the
  * process is gone. Then the results of all requests since the last gather_finish are undefined. */
-bool gather_add(struct gather *g, const struct client_mem *s, uint64_t va, uint8_t *to, size_t len);
+bool gather_add(struct gather *g, struct client_mem *s, uint64_t va, uint8_t *to, size_t len);
 /* Reads the rest. False: the process is gone. In both cases the reader is ready for new requests. */
-bool gather_finish(struct gather *g, const struct client_mem *s);
+bool gather_finish(struct gather *g, struct client_mem *s);
 
 #endif

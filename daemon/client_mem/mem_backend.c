@@ -8,16 +8,22 @@
 
 #include "daemon/base/log.h"
 
-void mem_backend_init(struct mem_backend *m)
+int mem_backend_init(struct mem_backend *m, struct copier *copier)
 {
     memset(m, 0, sizeof(*m));
     TAILQ_INIT(&m->dirty);
+    m->owns_gather = copier == NULL;
+    m->gather = copier ? copier_alloc(copier, sizeof(*m->gather)) : calloc(1, sizeof(*m->gather));
+    return m->gather ? 0 : -ENOMEM;
 }
 
 void mem_backend_fini(struct mem_backend *m)
 {
     free(m->faulted);
     m->faulted = NULL;
+    if (m->owns_gather)
+        free(m->gather);
+    m->gather = NULL;
 }
 
 int mem_backend_add(struct mem_backend *m, struct client_mem *s)
@@ -82,7 +88,7 @@ void mem_backend_flush(struct mem_backend *m)
     }
 }
 
-bool mem_backend_probe(struct mem_backend *m, const struct client_mem *s, uint64_t va)
+bool mem_backend_probe(struct mem_backend *m, struct client_mem *s, uint64_t va)
 {
     uint8_t byte;
     struct iovec local = {&byte, 1};
@@ -121,10 +127,10 @@ static int read_pieces(void *ctx, const struct mem_segment *src, unsigned nsrc, 
     mem_backend_flush(m);
     if (nsrc == 0)
         return 0;
-    const struct client_mem *s = client_of(m, src, nsrc);
+    struct client_mem *s = client_of(m, src, nsrc);
     if (!s)
         return -1;
-    switch (gather_read(&m->gather, s, src, nsrc, dst, ndst)) {
+    switch (gather_read(m->gather, s, src, nsrc, dst, ndst)) {
     case CLIENT_MEM_DONE:
         return 0;
     case CLIENT_MEM_UNMAPPED:
@@ -170,7 +176,7 @@ static int atomic_segment(void *ctx, const struct mem_segment *where, enum mem_a
                           uint64_t swap, uint64_t *old)
 {
     struct mem_backend *m = ctx;
-    const struct client_mem *s = client_of(m, where, 1);
+    struct client_mem *s = client_of(m, where, 1);
     struct iovec local = {old, sizeof(*old)};
     struct iovec remote = {(void *)(uintptr_t)where->va, sizeof(*old)};
     bool on_demand = is_on_demand(where, 1);

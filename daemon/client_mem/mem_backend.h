@@ -16,6 +16,7 @@
 #include "daemon/core/base/mem_ops.h"
 
 #define MEM_BACKEND_CLIENTS 4096 /* the most clients of a device */
+#define MEM_BACKEND_BUFFERS (sizeof(struct gather) + 4096)
 
 TAILQ_HEAD(client_mem_list, client_mem);
 struct mem_backend {
@@ -28,11 +29,14 @@ struct mem_backend {
         bool unmapped; /* they met memory that its program has unmapped, and were dropped */
     } * faulted;
     unsigned nfaulted, cap;
-    struct gather gather;
+    struct gather *gather;
+    bool owns_gather; /* else it is in the buffers of a copier */
 };
 extern const struct mem_ops mem_backend_ops; /* ctx: struct mem_backend */
 
-void mem_backend_init(struct mem_backend *m);
+/* copier: of the device, for whose buffers MEM_BACKEND_BUFFERS bytes are left; NULL: none. 0 or -ENOMEM. Call
+ * mem_backend_fini in either case. */
+int mem_backend_init(struct mem_backend *m, struct copier *copier);
 void mem_backend_fini(struct mem_backend *m);
 
 /* Gives the client's memory a number and registers it. -ENOSPC: there are too many. The caller keeps the ownership of
@@ -48,6 +52,6 @@ void mem_backend_flush(struct mem_backend *m);
 bool mem_backend_pop_fault(struct mem_backend *m, struct mem_fault *fault);
 
 /* Can the byte at va be read? For checks at registration. */
-bool mem_backend_probe(struct mem_backend *m, const struct client_mem *s, uint64_t va);
+bool mem_backend_probe(struct mem_backend *m, struct client_mem *s, uint64_t va);
 
 #endif

@@ -14,6 +14,7 @@
 #include "daemon/control/session_end.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
+#include "daemon/session/stuck_memory.h"
 #include "pumice/version.h"
 
 /* --- the connection ---------------------------------------------------------------------------- */
@@ -152,6 +153,10 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
         rc = rc ? rc : -errno;
         if (s)
             session_destroy(s);
+        if (rc == -ETIMEDOUT) {
+            stuck_memory_strike(d, cred, "a new client");
+            return rp->status = control_fail(rp, rc, "the memory of process %d does not answer", (int)cred->pid);
+        }
         return rp->status = control_explain(rp, rc, "the daemon can't take another client: %s", strerror(-rc));
     }
     TAILQ_INSERT_TAIL(&d->sessions, s, link);

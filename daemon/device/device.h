@@ -19,6 +19,7 @@
 #include "daemon/device/cpu_yield.h"
 #include "daemon/device/gid_table.h"
 #include "daemon/device/mailbox.h"
+#include "daemon/device/memory_strikes.h"
 #include "daemon/device/settings.h"
 #include "daemon/device/slice_box.h"
 #include "daemon/device/usage.h"
@@ -92,6 +93,7 @@ struct device {
     struct engine *engine;
     void *engine_mem;
     size_t engine_mem_size;
+    struct copier copier; /* its buffers hold all packets */
     struct mem_backend memory;
 
     struct udp udp; /* not open in tests without a network */
@@ -106,6 +108,8 @@ struct device {
     struct session_list sessions;
     unsigned num_sessions;
     struct session_list ending; /* those of them whose objects are being freed (control/session_end.h) */
+    uint32_t copies_lost; /* of copier.lost, those that were looked at (session/stuck_memory.h) */
+    struct memory_strikes memory_strikes;
     uint32_t next_session; /* number of the next session */
     struct usage usage;
     unsigned num_mrs, num_mws; /* of all sessions */
@@ -129,7 +133,8 @@ struct device {
     struct ev_loop *loop;
     struct mailbox mailbox;
     struct slice_box slices; /* status work of other threads */
-    pthread_t thread;
+    struct takeover *thread; /* base/takeover.h */
+    pthread_attr_t thread_attr;
     bool running, stop;
     ev_io udp_readable, udp_writable, timer_readable, port_changed;
     ev_prepare rests; /* called before the loop looks for events, and perhaps sleeps */

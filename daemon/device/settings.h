@@ -51,6 +51,8 @@ struct settings {
     bool ecn;
     enum gso_mode gso;
     enum memory_mode memory;
+    /* How long one system call may copy client memory before the session ends. */
+    uint32_t memory_timeout_ms;
     char fault[1024]; /* fault specification, checked */
     uint64_t seed; /* of the faults and of the first QP number */
     bool has_seed;

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/takeover.h"
 #include "daemon/device/gid_follow.h"
 #include "daemon/loop/loop.h"
 #include "daemon/monitor/path_check.h"
@@ -112,6 +114,19 @@ int device_make_engine(struct device *d, char why[ERROR_TEXT_MAX])
     return 0;
 }
 
+/* All packets are in the buffers of the copier, because their payload is copied from and to the memory of clients. */
+static int make_buffers(struct device *d)
+{
+    const size_t rx = (size_t)UDP_RX_MSGS * UDP_RX_BYTES, page = 4096;
+
+    if (copier_init(&d->copier, DEVICE_TX_BYTES + page + rx + MEM_BACKEND_BUFFERS) != 0)
+        return -ENOMEM;
+    d->tx.buf = copier_alloc(&d->copier, DEVICE_TX_BYTES);
+    d->udp.rx.buf = copier_alloc(&d->copier, rx);
+    int rc = mem_backend_init(&d->memory, &d->copier);
+    return d->tx.buf && d->udp.rx.buf ? rc : -ENOMEM;
+}
+
 int device_init(struct device *d, const struct settings *s, unsigned index, char why[ERROR_TEXT_MAX])
 {
     struct fault_spec spec;
@@ -144,15 +159,17 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     TAILQ_INIT(&d->failed);
     TAILQ_INIT(&d->failed_srqs);
     TAILQ_INIT(&d->waiting_tm_srqs);
-    mem_backend_init(&d->memory);
+    if (make_buffers(d) != 0) {
+        snprintf(why, ERROR_TEXT_MAX, "out of memory");
+        return -ENOMEM;
+    }
     if (fault_parse(s->fault, &spec, why, ERROR_TEXT_MAX) != 0)
         return -EINVAL;
     fault_init(&d->fault, &spec, s->seed);
     d->tx.cap = DEVICE_TX_BYTES;
     d->tx.gso = (struct gso_run){GSO_MAX_BYTES, GSO_MAX_SEGMENTS};
-    d->tx.buf = aligned_alloc(4096, (DEVICE_TX_BYTES + 4095) & ~(size_t)4095);
     d->loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
-    if (!d->tx.buf || !d->loop) {
+    if (!d->loop) {
         snprintf(why, ERROR_TEXT_MAX, "out of memory or files");
         return -ENOMEM;
     }
@@ -221,37 +238,64 @@ void device_fini(struct device *d)
     ping_fini(d);
     if (d->engine_mem)
         munmap(d->engine_mem, d->engine_mem_size);
-    free(d->tx.buf);
+    copier_fini(&d->copier);
 }
 
 /* --- the thread -------------------------------------------------------------------------------- */
 
-static void *run(void *arg)
+static void run(void *device)
 {
+    struct device *d = device;
+
+    d->copier.thread = takeover_supported() ? d->thread : NULL;
+    loop_run(d);
+}
+
+static void enter_thread(void *device)
+{
+    const struct device *d = device;
+
     sandbox_enter_device();
-    loop_run(arg);
-    return NULL;
+    prctl(PR_SET_NAME, d->name);
+    /* By default the scheduler may fire timers up to 50 us late. */
+    prctl(PR_SET_TIMERSLACK, 1);
+}
+
+static bool prepare_takeover(void *device)
+{
+    struct device *d = device;
+
+    return copier_prepare(&d->copier);
+}
+
+static void copy_is_lost(void *device)
+{
+    struct device *d = device;
+
+    copier_replaced(&d->copier);
 }
 
 int device_start(struct device *d, int cpu)
 {
-    pthread_attr_t attr;
+    static const struct takeover_ops ops = {
+        .run = run, .enter = enter_thread, .prepare = prepare_takeover, .replaced = copy_is_lost};
     sigset_t all, old;
     cpu_set_t set;
 
-    pthread_attr_init(&attr);
+    pthread_attr_init(&d->thread_attr);
     CPU_ZERO(&set);
     if (cpu >= 0) {
         CPU_SET((unsigned)cpu, &set);
-        pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+        pthread_attr_setaffinity_np(&d->thread_attr, sizeof(set), &set);
     }
 
     /* The main thread handles the signals. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = -pthread_create(&d->thread, &attr, run, d);
+    int rc = takeover_start(&d->thread, &ops, d, &d->thread_attr);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
+    if (rc)
+        pthread_attr_destroy(&d->thread_attr);
     d->running = rc == 0;
     return rc;
 }
@@ -268,6 +312,9 @@ void device_stop(struct device *d)
     if (!d->running)
         return;
     mailbox_do(&d->mailbox, set_stop, d);
-    pthread_join(d->thread, NULL);
+    takeover_join(d->thread);
+    d->thread = NULL;
+    d->copier.thread = NULL;
+    pthread_attr_destroy(&d->thread_attr);
     d->running = false;
 }

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "daemon/net/netlink.h"
 #include "daemon/session/client_wakeup.h"
 #include "daemon/session/session.h"
+#include "daemon/session/stuck_memory.h"
 
 /* After this many passes the loop looks at control connections and other descriptors. */
 #define CONTROL_EVERY 64u
@@ -247,9 +247,6 @@ void loop_run(struct device *d)
     uint64_t looked = 0;
     unsigned passes = 0, empty = 0; /* empty passes since the last yield */
 
-    prctl(PR_SET_NAME, d->name);
-    /* By default the scheduler may fire timers up to 50 us late. */
-    prctl(PR_SET_TIMERSLACK, 1);
     watch_activity(d);
     while (!d->stop) {
         uint64_t now = clock_ns();
@@ -263,7 +260,9 @@ void loop_run(struct device *d)
             looked = now = clock_ns();
             cpu_yield_check(&d->cpu_yield, now);
         }
-        if (device_pass(d, now)) {
+        bool worked = device_pass(d, now);
+        stuck_memory_check(d);
+        if (worked) {
             d->last_work = now;
             /* Yield after the next empty pass, so that the clients that were just notified can run. */
             empty = EMPTY_PASSES;

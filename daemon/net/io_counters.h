@@ -35,6 +35,7 @@
     X(completions_lost, "completions lost in overrun queues")                                                          \
     X(events_lost, "asynchronous events lost because the client does not read them")                                   \
     X(bad_rings, "QPs failed because their client wrote nonsense to a ring")                                           \
+    X(memory_timeouts, "sessions ended because a copy of their memory took longer than memory-timeout")                \
     X(sleeps, "times the loop slept")                                                                                  \
     X(wakes, "times a client that waited for completions was woken")                                                   \
     X(slow_yields, "times a yield took long, so that the loop slept early for a while")

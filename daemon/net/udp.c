@@ -144,7 +144,10 @@ static void explain_bind(int err, const union addr *addr, char *why)
 
 static int prepare_rx(struct udp *u)
 {
-    u->rx.buf = aligned_alloc(4096, (size_t)UDP_RX_MSGS * UDP_RX_BYTES);
+    if (!u->rx.buf) {
+        u->rx.buf = aligned_alloc(4096, (size_t)UDP_RX_MSGS * UDP_RX_BYTES);
+        u->rx.owns_buf = true;
+    }
     if (!u->rx.buf)
         return -ENOMEM;
     for (unsigned i = 0; i < UDP_RX_MSGS; i++) {
@@ -325,7 +328,8 @@ void udp_close(struct udp *u)
         u->socket[i] = NULL;
     }
     u->sockets = 1;
-    free(u->rx.buf);
+    if (u->rx.owns_buf)
+        free(u->rx.buf);
     u->rx.buf = NULL;
 }
 

@@ -47,7 +47,10 @@ struct udp_rx {
     struct udp_rx_ctl { /* UDP_GRO, IP_TOS, IP_TTL */
         _Alignas(struct cmsghdr) uint8_t buf[3 * CMSG_SPACE(sizeof(int))];
     } ctl[UDP_RX_MSGS];
-    uint8_t *buf; /* UDP_RX_MSGS * UDP_RX_BYTES */
+    /* UDP_RX_MSGS * UDP_RX_BYTES bytes. The owner may set it between udp_init and udp_open, and keeps it then. Else
+     * udp_open allocates it. */
+    uint8_t *buf;
+    bool owns_buf;
 };
 
 /* The socket of one address. */

@@ -25,8 +25,13 @@ static int check_memory(struct session *s, const struct pm_reg_mr_req *rq, struc
                             (int)s->cred.pid);
     if (rq->length == 0 || (rq->access & IBV_ACCESS_ON_DEMAND))
         return 0;
-    if (rq->va + (rq->length - 1) < rq->va || !mem_backend_probe(&s->device->memory, s->client_mem, rq->va) ||
-        !mem_backend_probe(&s->device->memory, s->client_mem, rq->va + (rq->length - 1)))
+    bool good = rq->va + (rq->length - 1) >= rq->va && mem_backend_probe(&s->device->memory, s->client_mem, rq->va) &&
+                mem_backend_probe(&s->device->memory, s->client_mem, rq->va + (rq->length - 1));
+    if (s->client_mem->stuck)
+        return control_fail(rp, -ETIMEDOUT,
+                            "the memory at 0x%" PRIx64 ", length %" PRIu64 " does not answer within %u ms", rq->va,
+                            rq->length, s->client_mem->limit_ms);
+    if (!good)
         return control_fail(rp, -EFAULT, "no memory at 0x%" PRIx64 ", length %" PRIu64, rq->va, rq->length);
     return 0;
 }

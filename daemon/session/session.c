@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/session/charge.h"
 
 #ifndef SO_PEERPIDFD
@@ -55,9 +56,12 @@ static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd, 
             close(mem_fd);
         return -ENOMEM;
     }
+    s->client_mem->copier = &d->copier;
+    s->client_mem->limit_ms =
+        memory_strikes_limit(&d->memory_strikes, s->cred.uid, d->settings->memory_timeout_ms, clock_ns());
     client_mem_init(s->client_mem, 0, s->cred.pid, mem_fd, s->cred.uid == geteuid(), d->settings->memory, rq->probe_va,
                     rq->probe_value);
-    int rc = mem_backend_add(&d->memory, s->client_mem);
+    int rc = s->client_mem->stuck ? -ETIMEDOUT : mem_backend_add(&d->memory, s->client_mem);
     if (rc) {
         client_mem_fini(s->client_mem);
         free(s->client_mem);

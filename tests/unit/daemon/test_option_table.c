@@ -42,6 +42,7 @@ static const struct values {
     {"idle-us", "0", "10000000", "x", "expected a number of microseconds from 0 (sleep at once) to 10000000"},
     {"cpus", "0,1", "2", "0,", "expected any, or numbers of processors"},
     {"memory", "process_vm", "proc_mem", "none", "expected auto, process_vm or proc_mem"},
+    {"memory-timeout", "20", "60000", "19", "expected a number of milliseconds from 20 to 60000"},
     {"connectivity", "warn", "enforce", "on", "expected off, warn or enforce"},
     {"connectivity-tries", "1", "10000", "0", "expected a number from 1 to 10000"},
     {"connectivity-map", "/tmp/a", "/tmp/b", NULL, NULL},

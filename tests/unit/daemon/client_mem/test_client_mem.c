@@ -29,7 +29,7 @@ static void start(enum memory_mode mode)
 {
     area = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(area + 2 * PAGE, PAGE);
-    mem_backend_init(&m);
+    cr_assert_eq(mem_backend_init(&m, NULL), 0);
     client_mem_init(&s, 0, getpid(), self_mem(), true, mode, (uintptr_t)&probe, probe);
     cr_assert_eq(mem_backend_add(&m, &s), 0);
 }

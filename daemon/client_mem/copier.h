@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Copies between the buffers of a device and the memory of its clients, by system calls that may never return: a page of
+ * a client can come from a FUSE server that is silent, from a dead NFS server, or from a userfaultfd. When a copy lasts
+ * too long, another kernel thread continues the device (base/takeover.h), and the copy counts as failed.
+ *
+ * The kernel may finish a lost copy at any later time. It would then write the client's bytes over the packets of others,
+ * or show the client the packets of others. So all copies go through a window: a second mapping of the device's buffers,
+ * at other addresses. When a copy is lost, its window is made inaccessible for ever, and the later copies use another
+ * one. What the lost copy still reads or writes is then an error of the lost copy.
+ *
+ * The buffers are for everything that is copied often. Other memory, such as a variable on the stack, is copied through a
+ * part of the buffers. */
+#ifndef PUMICE_DAEMON_CLIENT_MEM_COPIER_H
+#define PUMICE_DAEMON_CLIENT_MEM_COPIER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define COPIER_IOVS IOV_MAX /* the most entries of a list */
+#define COPIER_DETOUR_BYTES (64u << 10) /* the most bytes of one copy that lie outside of the buffers */
+
+struct takeover;
+struct copier {
+    struct takeover *thread; /* makes the calls; NULL: the calling thread makes them, without a limit */
+    uint8_t *buffers; /* NULL: none; then `thread` is NULL, too */
+    uint8_t *window, *spare; /* mappings of the buffers; spare NULL: not prepared yet */
+    size_t size, used; /* bytes of the buffers */
+    uint8_t *detour; /* in the buffers */
+    uint32_t lost; /* copies that were lost so far */
+};
+
+/* Makes the buffers, with `size` bytes for copier_alloc. 0 or -ENOMEM. */
+int copier_init(struct copier *c, size_t size);
+void copier_fini(struct copier *c);
+
+/* Returns zeroed memory in the buffers, aligned to a page. It is freed by copier_fini. NULL: copier_init was told a
+ * smaller size. */
+void *copier_alloc(struct copier *c, size_t size);
+
+/* For the operations `prepare` and `replaced` of base/takeover.h. */
+bool copier_prepare(struct copier *c);
+void copier_replaced(struct copier *c);
+
+/* The memory of a process, as the copy reaches it. */
+struct copier_target {
+    int fd; /* of /proc/PID/mem; -1: by process_vm_readv and process_vm_writev */
+    int pid;
+    unsigned limit_ms; /* how long one system call may last */
+};
+
+/* Copy between local[0 … nlocal) and remote[0 … nremote) of the target, up to the end of the shorter list. Each has at
+ * most COPIER_IOVS entries. c NULL: the calling thread copies, without a limit. Return the bytes copied before the first one that could not be copied, or -errno if that is
+ * the very first. -ETIMEDOUT: the copy is lost. It may have copied some of the bytes. A short result has no error: the
+ * next copy, which starts there, says the reason. */
+int64_t copier_read(const struct copier *c, const struct copier_target *from, const struct iovec *local,
+                    unsigned nlocal, const struct iovec *remote, unsigned nremote);
+int64_t copier_write(const struct copier *c, const struct copier_target *to, const struct iovec *local, unsigned nlocal,
+                     const struct iovec *remote, unsigned nremote);
+
+#endif

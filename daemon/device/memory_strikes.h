@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* How long a copy of client memory may last, for each user. While a copy lasts, the device serves nobody. So a user whose
+ * memory did not answer gets half of the time for the next minute, and half of that after the next time. All sessions of
+ * the user together can't stop a device for much longer than twice the limit. The module is pure. */
+#ifndef PUMICE_DAEMON_DEVICE_MEMORY_STRIKES_H
+#define PUMICE_DAEMON_DEVICE_MEMORY_STRIKES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MEMORY_STRIKES_USERS 32u /* remembered at a time; then the oldest is forgotten */
+#define MEMORY_LIMIT_MIN_MS 20u /* no limit is halved below this */
+
+/* All zero is the initialized state. */
+struct memory_strikes {
+    struct memory_strike {
+        uid_t uid;
+        unsigned n; /* 0: the entry is free */
+        uint64_t until; /* ns */
+    } user[MEMORY_STRIKES_USERS];
+};
+
+/* Remembers that memory of the user did not answer. */
+void memory_strikes_add(struct memory_strikes *m, uid_t uid, uint64_t now);
+/* Returns the limit of the user in ms. usual: the limit of others. */
+unsigned memory_strikes_limit(const struct memory_strikes *m, uid_t uid, unsigned usual, uint64_t now);
+
+#endif

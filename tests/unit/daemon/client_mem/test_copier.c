@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Copies that may never return (daemon/client_mem/copier.h): a lost copy that is finished later touches nothing. The
+ * memory that does not answer is a range of the test itself, with a userfaultfd, which needs root. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/base/takeover.h"
+#include "daemon/client_mem/copier.h"
+
+#define PAGE 4096u
+
+static struct copier c;
+static struct takeover *thread;
+static char *buffer; /* of the copier */
+static char *memory; /* two pages, of which the second does not answer */
+static int uffd;
+static bool writes;
+
+static struct copier_target own(void)
+{
+    return (struct copier_target){.fd = -1, .pid = getpid(), .limit_ms = 40};
+}
+
+static void make_memory(void)
+{
+    struct uffdio_api api = {.api = UFFD_API};
+
+    memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(memory, 'm', PAGE);
+    uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    struct uffdio_register r = {.range = {(uintptr_t)memory + PAGE, PAGE}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+    if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) != 0 || ioctl(uffd, UFFDIO_REGISTER, &r) != 0)
+        cr_skip_test("no userfaultfd that stops the kernel's copies: not root");
+}
+
+/* The page is there at last: full of s. */
+static void answer(void)
+{
+    static char page[PAGE];
+    struct uffdio_copy copy = {.dst = (uintptr_t)memory + PAGE, .src = (uintptr_t)page, .len = PAGE};
+
+    memset(page, 's', sizeof(page));
+    cr_assert_eq(ioctl(uffd, UFFDIO_COPY, &copy), 0);
+    for (int i = 0; i < 5000 && takeover_lost(thread); i++)
+        poll(NULL, 0, 1);
+    cr_assert_eq(takeover_lost(thread), 0, "the lost copy has ended");
+}
+
+static bool only(const char *p, char byte, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (p[i] != byte)
+            return false;
+    }
+    return true;
+}
+
+static int64_t copy(char *local, size_t len, char *remote)
+{
+    struct copier_target to = own();
+    struct iovec l = {local, len}, r = {remote, len};
+
+    return writes ? copier_write(&c, &to, &l, 1, &r, 1) : copier_read(&c, &to, &l, 1, &r, 1);
+}
+
+static void lose_a_copy(void *arg)
+{
+    char other[100];
+
+    (void)arg;
+    c.thread = thread;
+    memset(buffer, 'b', 3 * PAGE);
+    cr_assert_eq(copy(buffer + 100, PAGE, memory + PAGE), -ETIMEDOUT);
+    /* The buffer now has the packets of others. */
+    memset(buffer, 'x', 3 * PAGE);
+    answer();
+    cr_assert(only(buffer, 'x', 3 * PAGE), "the lost copy wrote to the buffers");
+    cr_assert(only(memory + PAGE, 's', PAGE), "the lost copy showed the buffers");
+    /* Copies go on, in the buffers and elsewhere. */
+    memset(other, 'o', sizeof(other));
+    cr_assert_eq(copy(buffer + 5, 100, memory), 100);
+    cr_assert_eq(copy(other, sizeof(other), memory + 200), 100);
+    cr_assert(writes ? only(memory, 'x', 100) && only(memory + 200, 'o', 100) && only(memory + 300, 'm', 100)
+                     : only(buffer + 5, 'm', 100) && only(other, 'm', sizeof(other)));
+}
+
+static void enter(void *arg)
+{
+    (void)arg;
+}
+
+static bool prepare(void *arg)
+{
+    (void)arg;
+    return copier_prepare(&c);
+}
+
+static void replaced(void *arg)
+{
+    (void)arg;
+    copier_replaced(&c);
+}
+
+static void run_it(void (*run)(void *))
+{
+    static struct takeover_ops ops = {.enter = enter, .prepare = prepare, .replaced = replaced};
+
+    if (!takeover_supported())
+        cr_skip_test("no code for this processor, or a sanitizer");
+    ops.run = run;
+    cr_assert_eq(copier_init(&c, 4 * PAGE), 0);
+    buffer = copier_alloc(&c, 3 * PAGE);
+    cr_assert(buffer && copier_alloc(&c, PAGE) && !copier_alloc(&c, 1));
+    cr_assert_eq(takeover_start(&thread, &ops, NULL, NULL), 0);
+    alarm(20);
+    takeover_join(thread);
+    alarm(0);
+    copier_fini(&c);
+}
+
+Test(copier, a_lost_read_that_is_finished_later_changes_no_buffer)
+{
+    make_memory();
+    run_it(lose_a_copy);
+}
+
+Test(copier, a_lost_write_that_is_finished_later_shows_no_buffer)
+{
+    make_memory();
+    writes = true;
+    run_it(lose_a_copy);
+}
+
+/* Longer than the detour, and not in the buffers. */
+static void much_elsewhere(void *arg)
+{
+    static char big[2 * COPIER_DETOUR_BYTES], elsewhere[2 * COPIER_DETOUR_BYTES];
+    struct copier_target to = own();
+    struct iovec l[2] = {{big, 1000}, {big + 1000, sizeof(big) - 1000}}, r = {elsewhere, sizeof(elsewhere)};
+
+    (void)arg;
+    c.thread = thread;
+    memset(big, 'b', sizeof(big));
+    cr_assert_eq(copier_write(&c, &to, l, 2, &r, 1), COPIER_DETOUR_BYTES, "the detour has no room for more");
+    cr_assert(only(elsewhere, 'b', COPIER_DETOUR_BYTES) && elsewhere[COPIER_DETOUR_BYTES] == 0);
+    memset(big, 0, sizeof(big));
+    cr_assert_eq(copier_read(&c, &to, l, 2, &r, 1), COPIER_DETOUR_BYTES);
+    cr_assert(only(big, 'b', COPIER_DETOUR_BYTES) && big[COPIER_DETOUR_BYTES] == 0);
+}
+
+Test(copier, memory_outside_of_the_buffers_takes_a_detour)
+{
+    run_it(much_elsewhere);
+}
