@@ -5,7 +5,7 @@
 
 #include "daemon/base/clock.h"
 
-#define REMEMBER_NS (60 * NS_PER_S)
+#define REMEMBER_NS (600 * NS_PER_S)
 #define HALVINGS_MAX 16u
 
 static const struct memory_strike *find(const struct memory_strikes *m, uid_t uid, uint64_t now)

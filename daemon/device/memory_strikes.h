@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* How long a copy of client memory may last, for each user. While a copy lasts, the device serves nobody. So a user whose
- * memory did not answer gets half of the time for the next minute, and half of that after the next time. All sessions of
+ * memory did not answer gets half of the time for the next ten minutes, and half of that after the next time. All sessions of
  * the user together can't stop a device for much longer than twice the limit. The module is pure. */
 #ifndef PUMICE_DAEMON_DEVICE_MEMORY_STRIKES_H
 #define PUMICE_DAEMON_DEVICE_MEMORY_STRIKES_H

@@ -16,7 +16,7 @@ void settings_init(struct settings *s)
     s->idle_us = 100;
     s->handshake_s = 30;
     quota_limits_parse("", &s->quota);
-    s->memory_timeout_ms = 1000;
+    s->memory_timeout_ms = 3000;
     s->path_check_tries = 40;
     s->rcvbuf = 4u << 20;
     s->ready_fd = -1;
