@@ -53,7 +53,6 @@ static const struct plan plans[] = {
     {"epoll_ctl",  FAILING_EPOLL_CTL,  {ENOMEM, ENOSPC}, false},
     {"wait",       FAILING_WAIT,       {EINTR, ENOMEM}, true},
     {"write",      FAILING_WRITE,      {ENOMEM, EAGAIN, EINTR}, true},
-    {"copy",       FAILING_COPY,       {ENOMEM}, true},
 };
 /* clang-format on */
 #define PLANS (sizeof(plans) / sizeof(plans[0]))

@@ -23,7 +23,6 @@ enum failing_kind {
     FAILING_EPOLL_CTL,
     FAILING_WAIT,       /* epoll_wait, poll */
     FAILING_WRITE,      /* to pipes and files */
-    FAILING_COPY,       /* of client memory: process_vm_readv and process_vm_writev, preadv and pwritev */
     FAILING_KINDS,
 };
 /* clang-format on */

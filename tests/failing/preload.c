@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "tests/failing/failing.h"
@@ -265,7 +264,7 @@ int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags, struct timespec *
     return fails(FAILING_RECEIVE) ? -1 : real(fd, m, n, flags, timeout);
 }
 
-/* --- waiting and copying ----------------------------------------------------------------------- */
+/* --- waiting and writing ----------------------------------------------------------------------- */
 
 int epoll_ctl(int ep, int op, int fd, struct epoll_event *e)
 {
@@ -295,30 +294,4 @@ ssize_t write(int fd, const void *p, size_t n)
         fails(FAILING_WRITE))
         return -1;
     return real(fd, p, n);
-}
-
-ssize_t process_vm_readv(pid_t pid, const struct iovec *a, unsigned long na, const struct iovec *b, unsigned long nb,
-                         unsigned long flags)
-{
-    REAL(process_vm_readv);
-    return fails(FAILING_COPY) ? -1 : real(pid, a, na, b, nb, flags);
-}
-
-ssize_t process_vm_writev(pid_t pid, const struct iovec *a, unsigned long na, const struct iovec *b, unsigned long nb,
-                          unsigned long flags)
-{
-    REAL(process_vm_writev);
-    return fails(FAILING_COPY) ? -1 : real(pid, a, na, b, nb, flags);
-}
-
-ssize_t preadv(int fd, const struct iovec *v, int n, off_t at)
-{
-    REAL(preadv);
-    return fails(FAILING_COPY) ? -1 : real(fd, v, n, at);
-}
-
-ssize_t pwritev(int fd, const struct iovec *v, int n, off_t at)
-{
-    REAL(pwritev);
-    return fails(FAILING_COPY) ? -1 : real(fd, v, n, at);
 }
