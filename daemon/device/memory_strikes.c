@@ -39,3 +39,10 @@ unsigned memory_strikes_limit(const struct memory_strikes *m, uid_t uid, unsigne
 
     return ms < MEMORY_LIMIT_MIN_MS ? MEMORY_LIMIT_MIN_MS : ms;
 }
+
+unsigned memory_strikes_wait(const struct memory_strikes *m, uid_t uid, uint64_t now)
+{
+    const struct memory_strike *s = find(m, uid, now);
+
+    return s && s->n >= MEMORY_STRIKES_MAX ? (unsigned)((s->until - now + NS_PER_S - 1) / NS_PER_S) : 0;
+}

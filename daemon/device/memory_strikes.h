@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* How long a copy of client memory may last, for each user. While a copy lasts, the device serves nobody. So a user whose
- * memory did not answer gets half of the time for the next ten minutes, and half of that after the next time. All sessions of
- * the user together can't stop a device for much longer than twice the limit. The module is pure. */
+ * memory did not answer gets half of the time for the next ten minutes, and half of that after the next time. After
+ * MEMORY_STRIKES_MAX times the user gets no new session. So all its programs together can't stop a device for much longer
+ * than twice the limit. The module is pure. */
 #ifndef PUMICE_DAEMON_DEVICE_MEMORY_STRIKES_H
 #define PUMICE_DAEMON_DEVICE_MEMORY_STRIKES_H
 
@@ -10,6 +11,8 @@
 
 #define MEMORY_STRIKES_USERS 32u /* remembered at a time; then the oldest is forgotten */
 #define MEMORY_LIMIT_MIN_MS 20u /* no limit is halved below this */
+
+#define MEMORY_STRIKES_MAX 8u /* so many within ten minutes, and a user gets no new session */
 
 /* All zero is the initialized state. */
 struct memory_strikes {
@@ -24,5 +27,7 @@ struct memory_strikes {
 void memory_strikes_add(struct memory_strikes *m, uid_t uid, uint64_t now);
 /* Returns the limit of the user in ms. usual: the limit of others. */
 unsigned memory_strikes_limit(const struct memory_strikes *m, uid_t uid, unsigned usual, uint64_t now);
+/* Returns how many seconds the user must wait before it gets a new session. 0: it gets one now. */
+unsigned memory_strikes_wait(const struct memory_strikes *m, uid_t uid, uint64_t now);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/session/charge.h"
+#include "daemon/session/control_msg.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -79,11 +80,24 @@ static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd, 
     return event_pipe_init(&s->async, d->loop);
 }
 
+/* Refuses a user whose memory often did not answer. Not the daemon's own user, who could as well stop the daemon. */
+static int check_strikes(const struct device *d, uid_t uid, struct control_reply *rp)
+{
+    unsigned wait = uid == geteuid() ? 0 : memory_strikes_wait(&d->memory_strikes, uid, clock_ns());
+
+    return wait ? control_fail(rp, -EAGAIN,
+                               "memory of programs of user %u did not answer %u times; try again in %u seconds", uid,
+                               MEMORY_STRIKES_MAX, wait)
+                : 0;
+}
+
 int session_create(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
                    struct control_reply *rp, struct session **out)
 {
     const struct quota_owner owner = {d->quota, cred->uid, d->index};
-    int rc = charge_object(&owner, QUOTA_SESSIONS, rp);
+    int rc = check_strikes(d, cred->uid, rp);
+    if (rc == 0)
+        rc = charge_object(&owner, QUOTA_SESSIONS, rp);
     struct session *s = rc ? NULL : calloc(1, sizeof(*s));
 
     if (!s) {

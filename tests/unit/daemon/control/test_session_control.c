@@ -48,6 +48,21 @@ static int open_files(void)
 
 TestSuite(session_control, .init = start, .fini = finish);
 
+Test(session_control, a_user_whose_memory_often_did_not_answer)
+{
+    struct pm_open_req rq = {PM_ABI_VERSION, 0, (uintptr_t)&fixture_probe, fixture_probe};
+    struct ucred other = {getpid(), geteuid() + 1, getegid()}, own = {getpid(), geteuid(), getegid()};
+    struct session *t = NULL;
+
+    for (unsigned i = 0; i < MEMORY_STRIKES_MAX; i++) {
+        memory_strikes_add(&f.device->memory_strikes, own.uid, clock_ns());
+        memory_strikes_add(&f.device->memory_strikes, other.uid, clock_ns());
+    }
+    cr_assert_eq(session_open(f.device, -1, &other, &rq, -1, &f.rp, &t), -EAGAIN);
+    cr_assert_eq(session_open(f.device, -1, &own, &rq, -1, &f.rp, &t), 0, "the daemon's own user is not refused");
+    fixture_close_fds(&f);
+}
+
 Test(session_control, wrong_operations_and_lengths)
 {
     struct pm_handle h = {1};

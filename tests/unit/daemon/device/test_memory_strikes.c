@@ -32,6 +32,18 @@ Test(memory_strikes, are_forgotten_after_ten_minutes)
     cr_assert_eq(memory_strikes_limit(&m, 7, 1000, NOW + 901 * NS_PER_S), 500, "it begins again");
 }
 
+Test(memory_strikes, a_user_with_many_waits)
+{
+    for (unsigned i = 1; i < MEMORY_STRIKES_MAX; i++)
+        memory_strikes_add(&m, 7, NOW);
+    cr_assert_eq(memory_strikes_wait(&m, 7, NOW), 0);
+    memory_strikes_add(&m, 7, NOW);
+    cr_assert_eq(memory_strikes_wait(&m, 7, NOW), 600);
+    cr_assert_eq(memory_strikes_wait(&m, 8, NOW), 0, "another user");
+    cr_assert_eq(memory_strikes_wait(&m, 7, NOW + 600 * NS_PER_S - 1), 1);
+    cr_assert_eq(memory_strikes_wait(&m, 7, NOW + 600 * NS_PER_S), 0);
+}
+
 Test(memory_strikes, of_the_user_whose_last_one_is_oldest_make_room)
 {
     for (uid_t uid = 0; uid < MEMORY_STRIKES_USERS; uid++)
