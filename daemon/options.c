@@ -238,6 +238,17 @@ static int set_metrics(const struct option_def *o, struct settings *s, const cha
     return 0;
 }
 
+static int set_peers(const struct option_def *o, struct settings *s, const char *value, char *why)
+{
+    struct peer_list peers;
+
+    if (peer_list_parse(value, &peers) != 0)
+        return error_invalid_value(why, o->name, value,
+                                   "any, or up to 64 prefixes of addresses, such as 10.0.0.0/8,fd00::/8");
+    s->peers = peers;
+    return 0;
+}
+
 /* --- the table ------------------------------------------------------------------------------------------------- */
 
 #define END_OF(member) (offsetof(struct settings, member) + sizeof(((struct settings *)0)->member))
@@ -286,6 +297,8 @@ const struct option_def options[] = {
     {"cnp-dscp", "N", 3, FILE_, set_number, MEMBER(cnp_dscp),
      .help = "DSCP of congestion notifications, 0 to 63 (that of their queue pair)",
      .unit = "a number", .min = 0, .max = 63},
+    {"peers", "any|PREFIX[,PREFIX...]", 2, RELOAD, set_peers, MEMBER(peers),
+     .help = "Drop packets from other addresses, and refuse connections to them (any)"},
     {"rcvbuf", "BYTES", 2, FILE_, set_number, MEMBER(rcvbuf),
      .help = "Size of the socket buffers to ask for (4194304)",
      .unit = "a number of bytes", .min = 65536, .max = 1u << 30},

@@ -12,6 +12,7 @@
 void reload_apply(struct server *sv, const struct settings *fresh, char others[ERROR_TEXT_MAX])
 {
     struct settings *current = sv->settings;
+    bool new_peers = memcmp(&current->peers, &fresh->peers, sizeof(fresh->peers)) != 0;
     bool new_faults = strcmp(current->fault, fresh->fault) != 0 || current->seed != fresh->seed;
     char why[FAULT_WHY_MAX];
     size_t len = 0;
@@ -26,6 +27,8 @@ void reload_apply(struct server *sv, const struct settings *fresh, char others[E
     log_set_levels(&current->log_levels);
     log_set_json(current->log_json);
     quota_set_limits(&sv->quota, &current->quota);
+    if (new_peers)
+        device_set_admit(&sv->devices, &current->peers);
     /* Faults that `pumice fault` has set stay if the configuration says the same as before. The specification was
      * checked when it was read, so this can't fail. */
     if (new_faults)

@@ -8,6 +8,10 @@
  *     8  sequence                 12  size of the probe's payload, padding included
  *    16  token                    24  padding of zeroes up to `size`
  *
+ * An answer of version 1 also says how the device sends: every packet leaves from UDP port 4791, and its ICRC covers the
+ * IP ID that is the packet's index in its GSO send, below 64. Other devices drop packets in its name that differ
+ * (monitor/peer_identity.h). A device that sends in another way must use another version.
+ *
  * All fields are in network byte order. An answer has the sequence, size and token of its probe and no padding, so it
  * is never longer than the probe. */
 #ifndef PUMICE_WIRE_PROBE_H

@@ -78,8 +78,12 @@ static int query_gid(struct session *s, const void *rq, struct control_reply *rp
 static int modify_qp(struct session *s, const void *rq, struct control_reply *rp)
 {
     const struct pm_modify_qp_req *r = rq;
+    char text[ADDR_TEXT_MAX];
     int rc = client_qp_check_modify(s, rq, rp);
 
+    if (rc == 0 && r->mask & QPA_AV && !device_admits(s->device, r->attr.av.dgid))
+        rc = control_fail(rp, -EACCES, "%s is not in the daemon's list of peers (option peers)",
+                          gid_text(r->attr.av.dgid, text));
     if (rc == 0 && r->mask & QPA_AV && r->mask & QPA_PATH_MTU && r->attr.path_mtu >= IBV_MTU_256 &&
         r->attr.path_mtu <= IBV_MTU_4096)
         rc = path_check_use(s, r->attr.av.dgid, r->attr.av.sgid_index, 128u << r->attr.path_mtu, rp);

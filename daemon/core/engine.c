@@ -499,3 +499,9 @@ bool engine_pop_check(struct engine *e, struct check *c)
 {
     return datagram_flow_pop_check(&e->flows, c);
 }
+
+bool engine_has_peer(const struct engine *e, const uint8_t gid[16])
+{
+    const struct peer_window *p = peer_window_lookup(&e->peers, gid);
+    return p && (p->users || p->inflight);
+}

@@ -103,6 +103,9 @@ int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t 
  * wait for the owner, new ones are dropped. The engine answers the checks of other devices by itself. */
 bool engine_pop_check(struct engine *e, struct check *c);
 
+/* Is a QP connected to this address, or are packets to it in flight? */
+bool engine_has_peer(const struct engine *e, const uint8_t gid[16]);
+
 /* --- time ------------------------------------------------------------------------------------- */
 
 /* Returns the next moment at which engine_expire has something to do, or NEVER. It may be early. */

@@ -33,3 +33,15 @@ void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t 
 {
     fault_init(&d->fault, spec, seed);
 }
+
+void device_set_peers(struct device *d, const struct peer_list *peers)
+{
+    d->peers = *peers;
+    if (++d->peers_version == 0)
+        d->peers_version = 1;
+}
+
+bool device_admits(const struct device *d, const uint8_t gid[16])
+{
+    return peer_list_admits(&d->peers, gid) || gid_table_has(&d->gids, gid);
+}

@@ -101,8 +101,11 @@ struct device {
     struct fault fault;
     struct delay_queue delay_queue;
     struct tx_batch tx;
+    struct peer_list peers; /* the addresses that packets may come from */
+    uint32_t peers_version; /* counts the changes of peers; not 0 */
     struct pings *pings; /* connectivity checks; NULL: there was none yet */
     struct path_check *path_check; /* automatic connectivity checks; NULL: there was none yet */
+    struct peer_identities *peer_identities; /* what is known of peers; NULL: nothing yet */
     struct capture *captures; /* running captures; NULL: none */
 
     struct session_list sessions;
@@ -163,6 +166,10 @@ bool device_slice(struct device *d, struct slice_job *job, uint64_t wait_ns);
 
 /* Fills in the device's entry of pm_list_rep, which is also part of the reply to PM_OP_OPEN. */
 void device_describe(const struct device *d, struct pm_device_desc *desc);
+/* Sets the addresses that later packets may come from. */
+void device_set_peers(struct device *d, const struct peer_list *peers);
+/* Is the address one of the list, or one of the device itself? */
+bool device_admits(const struct device *d, const uint8_t gid[16]);
 /* Sets the faults of all later packets. fault_parse must have accepted spec. */
 void device_set_fault(struct device *d, const struct fault_spec *spec, uint64_t seed);
 

@@ -17,6 +17,7 @@
 #include "daemon/core/tm/tag_list.h"
 #include "daemon/net/address.h"
 #include "daemon/net/gso.h"
+#include "daemon/net/peer_list.h"
 #include "pumice/abi.h"
 
 /* The daemon's reaction if probes do not reach an address. */
@@ -72,6 +73,7 @@ struct settings {
     uint32_t idle_us; /* time without work before the loop sleeps */
     uint32_t rcvbuf; /* bytes to ask for with SO_RCVBUF and SO_SNDBUF */
     int ready_fd; /* receives the line "ready" when the daemon is ready; -1: none */
+    struct peer_list peers; /* addresses that packets may come from */
     struct log_levels log_levels; /* of the lines on standard error */
     bool log_json; /* the log is JSON */
     uint8_t sandbox_off; /* 1: the daemon keeps all rights of its user */

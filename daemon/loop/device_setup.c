@@ -19,6 +19,7 @@
 #include "daemon/device/gid_follow.h"
 #include "daemon/loop/loop.h"
 #include "daemon/monitor/path_check.h"
+#include "daemon/monitor/peer_identity.h"
 #include "daemon/monitor/ping.h"
 #include "daemon/objects/qp/qp_ring.h"
 #include "daemon/objects/srq/srq.h"
@@ -166,6 +167,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     if (fault_parse(s->fault, &spec, why, ERROR_TEXT_MAX) != 0)
         return -EINVAL;
     fault_init(&d->fault, &spec, s->seed);
+    device_set_peers(d, &s->peers);
     d->tx.cap = DEVICE_TX_BYTES;
     d->tx.gso = (struct gso_run){GSO_MAX_BYTES, GSO_MAX_SEGMENTS};
     d->loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
@@ -236,6 +238,7 @@ void device_fini(struct device *d)
     delay_queue_fini(&d->delay_queue);
     mem_backend_fini(&d->memory);
     ping_fini(d);
+    peer_identity_fini(d);
     if (d->engine_mem)
         munmap(d->engine_mem, d->engine_mem_size);
     copier_fini(&d->copier);

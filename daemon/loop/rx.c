@@ -6,6 +6,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/monitor/capture.h"
 #include "daemon/monitor/error_log.h"
+#include "daemon/monitor/peer_identity.h"
 #include "daemon/objects/qp/mcast_group.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
@@ -14,6 +15,46 @@
  * expected within BULK_NS. */
 #define BULK_BYTES 32768u
 #define BULK_NS (200 * NS_PER_US)
+
+/* All its packets are counted, and the first one is reported. The datagram is not empty. */
+static void drop_datagram(struct device *d, const struct udp_datagram *dg, uint64_t *counter, enum drop_cause cause)
+{
+    uint64_t packets = (dg->len + dg->segment - 1) / dg->segment;
+
+    d->io.rx_packets += packets;
+    *counter += packets;
+    error_log_undecoded(d, cause, dg->peer->gid, dg->data, dg->segment);
+}
+
+/* May packets come from this address and port? */
+static bool admit_source(struct device *d, const struct udp_datagram *dg, uint64_t now)
+{
+    struct peer_addr *p = dg->peer;
+
+    if (p->refused_by != d->peers_version) { /* once for each change of the list, not for each datagram */
+        p->refused = !device_admits(d, p->gid);
+        p->refused_by = d->peers_version;
+    }
+    if (__builtin_expect(p->refused, 0)) {
+        drop_datagram(d, dg, &d->io.rx_not_listed, DROP_NOT_LISTED);
+        return false;
+    }
+    /* Packets from the device's own address are its own. Another process can't have its port. */
+    if (p->other_port && (gid_table_has(&d->gids, p->gid) || peer_identity_check(d, p->gid, now) == PEER_PUMICE)) {
+        drop_datagram(d, dg, &d->io.rx_bad_port, DROP_PORT);
+        return false;
+    }
+    return true;
+}
+
+/* An IPv4 packet's ICRC is right for this IP ID. Is it an ID that its sender uses? A Pumice daemon uses those of a GSO
+ * send. A damaged packet has one of them by chance only once in 2^26, while any of the 2^16 IDs would be right once in
+ * 2^16. IPv6 has no ID, and the check is complete anyway. */
+static bool is_likely_id(struct device *d, const struct peer_addr *p, uint16_t ip_id, uint64_t now)
+{
+    return ip_id < GSO_MAX_SEGMENTS || p->other_port || p->icrc.flow.is_v6 ||
+           peer_identity_check(d, p->gid, now) == PEER_OTHER;
+}
 
 static void process_packet(struct device *d, const struct udp_datagram *dg, const struct rx_meta *meta, unsigned index,
                            const uint8_t *p, size_t len, uint64_t now)
@@ -30,7 +71,8 @@ static void process_packet(struct device *d, const struct udp_datagram *dg, cons
     }
     /* A sender with GSO numbers the packets of one send from 0 in the IP ID, and the kernel's GRO joins them in
      * order. So the index in the datagram is a good guess of the IP ID, which a UDP socket does not report. */
-    bool right = icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id);
+    bool right =
+        icrc_check_any_id(&dg->peer->icrc, (uint16_t)index, p, len, &ip_id) && is_likely_id(d, dg->peer, ip_id, now);
     if (capture_on(d))
         capture_received(d, meta, dg->peer->icrc.flow.src_port, right ? ip_id : (uint16_t)index, p, (uint32_t)len);
     if (!right) {
@@ -61,6 +103,8 @@ static unsigned process_batch(struct device *d, unsigned datagrams, struct peers
 
         udp_datagram(&d->udp, i, peers, &dg);
         if (group && mcast_group_is_echo(d, dg.peer->gid))
+            continue;
+        if (dg.len == 0 || !admit_source(d, &dg, now))
             continue;
         memcpy(meta.src_gid, dg.peer->gid, sizeof(meta.src_gid));
         memcpy(meta.dst_gid, gid, sizeof(meta.dst_gid));

@@ -40,6 +40,8 @@ static const struct cause {
     [DROP_NO_RECV]    = {"no_recv",      "no receive request is posted", LOG_LEVEL_INFO},
     [DROP_REFUSED]    = {"refused",      "it is not allowed, too long, or part of a message that was dropped", LOG_LEVEL_INFO},
     [DROP_ICRC]       = {"bad_icrc",     "its ICRC is wrong", LOG_LEVEL_WARN},
+    [DROP_NOT_LISTED] = {"not_listed",   "its source address is not in the list of peers (option peers)", LOG_LEVEL_INFO},
+    [DROP_PORT]       = {"bad_port",     "it does not come from UDP port 4791, as those of a Pumice daemon; it is likely forged", LOG_LEVEL_WARN},
     [DROP_MALFORMED]  = {"malformed",    "it can't be decoded", LOG_LEVEL_WARN},
 }, errors[ERROR_CAUSES] = {
     [ERROR_PROGRAM]   = {"program",      "its program set it to this state", LOG_LEVEL_DEBUG},

@@ -7,6 +7,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/monitor/path_check.h"
+#include "daemon/monitor/peer_identity.h"
 #include "daemon/session/control_msg.h"
 #include "wire/pkt.h"
 #include "wire/probe.h"
@@ -98,7 +99,7 @@ void ping_take(struct device *d, uint64_t now)
     struct check c;
 
     while (engine_pop_check(d->engine, &c)) {
-        if (c.answer && path_check_answer(d, &c, now))
+        if (c.answer && (path_check_answer(d, &c, now) || peer_identity_answer(d, &c, now)))
             continue;
         if (c.answer && d->pings)
             answered(d->pings, &c, now);

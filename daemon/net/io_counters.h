@@ -25,6 +25,8 @@
     X(rx_multicast, "of the packets, those to multicast groups")                                                       \
     X(rx_icrc_errors, "packets dropped: wrong ICRC")                                                                   \
     X(rx_malformed, "packets dropped: can't be decoded")                                                               \
+    X(rx_not_listed, "packets dropped: their source address is not in the list of peers")                              \
+    X(rx_bad_port, "packets dropped: the peer is a Pumice daemon, and they do not come from its UDP port")             \
     X(icmp_unreachable, "ICMP messages: destination, port or network unreachable")                                     \
     X(icmp_too_big, "ICMP messages: packet too big")                                                                   \
     X(icmp_other, "other ICMP messages")                                                                               \

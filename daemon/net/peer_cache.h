@@ -16,6 +16,10 @@ struct peer_addr {
     union addr addr; /* with the port of the peer */
     socklen_t addr_len;
     bool multicast; /* a group */
+    bool other_port; /* its port is not 4791 */
+    /* The receiver's result for the address, and for which list of peers. 0: none yet. */
+    bool refused;
+    uint32_t refused_by;
     struct icrc_ctx icrc;
 };
 

@@ -88,3 +88,26 @@ int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, cha
     log_info("faults: %s, seed %llu", s->fault[0] ? s->fault : "none", (unsigned long long)s->seed);
     return 0;
 }
+
+struct peers_call {
+    struct device *device;
+    const struct peer_list *peers;
+};
+
+static void run_peers(void *arg)
+{
+    struct peers_call *call = arg;
+
+    device_set_peers(call->device, call->peers);
+}
+
+void device_set_admit(struct device_set *s, const struct peer_list *peers)
+{
+    struct peers_call call = {.peers = peers};
+
+    for (unsigned i = 0; i < s->n; i++) {
+        call.device = s->device[i];
+        device_do(call.device, run_peers, &call);
+    }
+    log_info("list of peers: %u prefixes%s", peers->n, peers->n ? "" : " (any address)");
+}

@@ -24,5 +24,7 @@ void device_set_stop(struct device_set *s);
 void device_set_close(struct device_set *s);
 /* Sets the fault specification of all devices. 0, or -EINVAL with why. */
 int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);
+/* Sets the addresses that all devices accept packets from. */
+void device_set_admit(struct device_set *s, const struct peer_list *peers);
 
 #endif

@@ -134,6 +134,17 @@ static bool add_object(void *ctx, const struct session *s, enum walk_table table
     return take_object(c, table, table == WALK_XRCDS ? ((const struct xrcd_open *)obj)->xrcd : obj);
 }
 
+/* The prefixes of the addresses that packets may come from; empty: all. */
+static json_t *peers_json(const struct peer_list *peers)
+{
+    json_t *list = json_array();
+    char text[PEER_PREFIX_TEXT_MAX];
+
+    for (unsigned i = 0; i < peers->n; i++)
+        json_array_append_new(list, json_string(peer_prefix_text(&peers->prefix[i], text)));
+    return list;
+}
+
 /* The entries of the GID table that have an address. */
 static json_t *gids_json(const struct gid_table *t)
 {
@@ -167,6 +178,7 @@ static void add_head(struct status_job *c)
     json_object_set_new(o, "gso", json_string(udp_gso_state(&d->udp)));
     json_object_set_new(o, "loopback", json_string(d->settings->loopback_wire ? "wire" : "engine"));
     json_object_set_new(o, "ecn", json_string(d->settings->ecn ? "on" : "off"));
+    json_object_set_new(o, "peers", peers_json(&d->peers));
     json_object_set_new(o, "rcvbuf", json_number(d->udp.rcvbuf));
     json_object_set_new(o, "sndbuf", json_number(d->udp.sndbuf));
     json_object_set_new(o, "peer_window", json_number(d->config.peer_window_bytes));

@@ -34,6 +34,8 @@ enum drop_cause {
     DROP_REFUSED, /* UC, UD: the packet is not allowed, too long, or part of a message that was dropped */
     /* The engine never sees these packets. Its owner reports them: */
     DROP_ICRC, /* wrong ICRC */
+    DROP_NOT_LISTED, /* its source address is not in the list of peers */
+    DROP_PORT, /* it claims to come from a Pumice daemon, but not from its UDP port */
     DROP_MALFORMED, /* can't be decoded */
     DROP_CAUSES,
 };

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Finds out whether a peer is a Pumice daemon. A Pumice daemon sends all its packets from UDP port 4791, and numbers
+ * the packets of each send from 0 in the IP ID that the ICRC covers. NICs and soft-RoCE do neither. So packets from
+ * another port, or with a high ID, can't come from a Pumice daemon: they are forged or damaged. Other processes on the
+ * host of the peer can send from its address, but not from the port that the daemon has bound.
+ *
+ * Nothing is sent as long as all packets of a peer look like those of a Pumice daemon. The first one that does not makes
+ * the device send a probe with a random token (wire/probe.h). Only a Pumice daemon answers:
+ *
+ *     no answer yet    Packets from other ports are accepted, because they may be those of a NIC. Packets with a high
+ *                      ID are dropped: very likely one is damaged, and a sender that is no Pumice daemon repeats it.
+ *     an answer        Both are dropped from now on. A later one repeats the probe, because the host may run another
+ *                      stack one day.
+ *     no answer after several tries    Both are accepted. The device asks again after a minute.
+ *
+ * State is kept only of addresses that QPs are connected to, or send to. So strangers can't use it up. */
+#ifndef PUMICE_DAEMON_MONITOR_PEER_IDENTITY_H
+#define PUMICE_DAEMON_MONITOR_PEER_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/device/device.h"
+
+enum peer_kind {
+    PEER_UNKNOWN, /* was asked, and has not answered yet */
+    PEER_PUMICE,
+    PEER_OTHER, /* does not answer, or is no peer of a QP */
+};
+
+/* A packet that no Pumice daemon sends came from this address. Returns what is known of the peer, and asks it if that
+ * is not known or is old. */
+enum peer_kind peer_identity_check(struct device *d, const uint8_t gid[16], uint64_t now);
+/* An answer to a probe came. True: the probe was one of this module. */
+bool peer_identity_answer(struct device *d, const struct check *answer, uint64_t now);
+void peer_identity_fini(struct device *d);
+
+#endif

@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Tests packets that other processes of a host send in the name of its daemon: they can use its address, but not its UDP port. Tests the
+# list of peers (--peers), too.
+. "$(dirname "$0")/../lib/common.bash"
+stuck=$BUILD/tests/verbs/stuck
+block=127.51.$(($$ % 256))
+library=$BUILD/lib/pumice/libibverbs.so.1
+asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
+
+start() # NAME ADDRESS OPTION...: a daemon with socket $dir/NAME; its PID is in $started
+{
+    local name=$1 address=$2
+    shift 2
+    rm -f "$dir/$name.ready"
+    mkfifo "$dir/$name.ready"
+    "$BUILD/bin/pumiced" --socket "$dir/$name" --address "$address" --ready-fd 3 "$@" 3>"$dir/$name.ready" 2>"$dir/$name.log" &
+    started=$!
+    pids+=($started)
+    read -r -t 20 _ <"$dir/$name.ready" || { echo "the daemon does not start: $(cat "$dir/$name.log")"; exit 1; }
+}
+# scene SOCKET PEER: a program connects a queue pair of each daemon, and holds still; qp is the first, rest has the other. 1: it could not.
+scene()
+{
+    coproc P { LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/$1 VT_PEER_SOCKET=$dir/$2 exec "$stuck" idle 2>&1; }
+    program=$P_PID
+    exec 7>&"${P[1]}"
+    read -r -t 30 qp rest <&"${P[0]}"
+    [[ $qp == 0x* ]]
+}
+end()
+{
+    exec 7>&-
+    [ -z "${P[1]:-}" ] || eval "exec ${P[1]}>&-"
+    wait "$program" 2>/dev/null
+}
+device() # SOCKET EXPRESSION of the device d
+{
+    "$pumice" status --json --socket "$dir/$1" | python3 -c 'import json, sys
+d = json.load(sys.stdin)["hosts"][0]["status"]["devices"][0]
+print(eval(sys.argv[1]))' "$2"
+}
+counter() # SOCKET NAME
+{
+    device "$1" "d['counters']['$2']"
+}
+comes_to() # SOCKET NAME VALUE: the counter gets there
+{
+    local got
+    for _ in $(seq 100); do
+        got=$(counter "$1" "$2")
+        [ "$got" = "$3" ] && return
+        sleep 0.05
+    done
+    fail "$1: $2 is $got, not $3"
+}
+forge() { python3 "$lib/forge.py" "$@"; }
+
+# --- the port of a Pumice daemon ---
+start a $block.1 --log-level info
+start b $block.2
+b=$started
+scene a b || fail "the program: $qp $rest"
+expected=$(device a "[q['epsn'] for q in d['qps'] if q['qpn'] == $qp][0]")
+[ -n "$expected" ] || fail "no queue pair $qp"
+# The first packet from another port makes the daemon ask who is there. It is for no queue pair, so it does no harm itself.
+forge $block.2 $block.1 0xabcdef 0
+comes_to a rx_unknown_qp 1
+for _ in $(seq 100); do
+    grep -q "$block.2 is a Pumice daemon" "$dir/a.log" && break
+    sleep 0.05
+done
+grep -q "$block.2 is a Pumice daemon" "$dir/a.log" || fail "the peer was not identified: $(cat "$dir/a.log")"
+forge $block.2 $block.1 "$qp" $((expected + 1)) 200
+comes_to a rx_bad_port 200
+forge $block.1 $block.1 "$qp" $((expected + 1)) 10
+comes_to a rx_bad_port 210
+is "NAKs for forged packets" "$(counter a send_seq_err)" 0
+is "forged packets that a queue pair took" "$(counter a out_of_seq_request)" 0
+has "the log" "$(cat "$dir/a.log")" "does not come from UDP port 4791"
+# A peer that is no Pumice daemon: its packets come from any port.
+forge $block.9 $block.1 "$qp" $((expected + 1)) 5
+comes_to a rx_bad_source 5
+is "strangers are not asked" "$(counter a rx_bad_port)" 210
+
+# --- the IP ID that its ICRC covers ---
+# The peer's daemon is gone, but was there a moment ago. A packet from its port is damaged if its ICRC is right for a high ID only.
+kill -9 "$b"
+wait "$b" 2>/dev/null
+forge --port 4791 --id 64 $block.2 $block.1 0xabcdef 0 5
+comes_to a rx_icrc_errors 5
+forge --port 4791 --id 63 $block.2 $block.1 0xabcdef 0 5
+comes_to a rx_unknown_qp 6
+is "ICRC errors" "$(counter a rx_icrc_errors)" 5
+end
+start b $block.2
+
+# --- an empty datagram, and one that is too short ---
+python3 - $block.1 <<'PY'
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for data in (b"", b"x", b"", bytes(15)):
+    s.sendto(data, (sys.argv[1], 4791))
+PY
+comes_to a rx_malformed 2
+
+# --- a list of peers ---
+printf 'socket = "%s"\npeers = "192.0.2.0/24,%s.1,fd00::/8"\ndevice pumice0 { address = %s.3 }\n' "$dir/c" "$block" "$block" >"$dir/c.conf"
+rm -f "$dir/c.ready"
+mkfifo "$dir/c.ready"
+"$BUILD/bin/pumiced" --config "$dir/c.conf" --ready-fd 3 3>"$dir/c.ready" 2>"$dir/c.log" &
+listed=$!
+pids+=($listed)
+read -r -t 20 _ <"$dir/c.ready" || { echo "the daemon does not start: $(cat "$dir/c.log")"; exit 1; }
+is "the list in status" "$(device c "','.join(d['peers'])")" "192.0.2.0/24,$block.1/32,fd00::/8"
+is "no list in status" "$(device a "d['peers']")" "[]"
+forge $block.2 $block.3 0xabcdef 0 7
+comes_to c rx_not_listed 7
+is "packets of others that were processed" "$(counter c rx_unknown_qp)" 0
+forge $block.1 $block.3 0xabcdef 0 3
+comes_to c rx_unknown_qp 3
+scene c b && fail "connected to an address that is not listed"
+end
+scene c a || fail "not connected to an address that is listed: $qp $rest"
+end
+# Reload: the list changes at once.
+sed -i "s/^peers = .*/peers = \"$block.0\/24\"/" "$dir/c.conf"
+kill -HUP $listed
+for _ in $(seq 100); do
+    [ "$(device c "','.join(d['peers'])")" = "$block.0/24" ] && break
+    sleep 0.05
+done
+is "the list after a reload" "$(device c "','.join(d['peers'])")" "$block.0/24"
+forge $block.2 $block.3 0xabcdef 0 4
+comes_to c rx_unknown_qp 7
+scene c b || fail "not connected to an address that is listed now: $qp $rest"
+end
+
+[ $failures -eq 0 ] && echo "ok"
+exit $((failures > 0))
