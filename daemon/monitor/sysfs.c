@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/monitor/sysfs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,19 +16,27 @@
 #include "daemon/monitor/counter_names.h"
 #include "pumice/version.h"
 
-/* A tree under construction. Paths are relative to its root. */
+/* A tree under construction. Other users may write to the directory of the socket, /tmp for example, and prepare a
+ * link there. So all access goes through a descriptor of the root, which must be a directory of this daemon's user that
+ * no other user may write to. Then the links and files below it are the daemon's own. */
 struct tree {
-    char path[256];
-    size_t root; /* length of the root's part of path */
+    int root; /* -1: none */
+    char path[256]; /* of the current directory, relative to the root */
     int error; /* the first error, as errno */
 };
 
+static void fail(struct tree *t, int error)
+{
+    if (!t->error)
+        t->error = error;
+}
+
 static void set_path(struct tree *t, const char *fmt, va_list ap)
 {
-    int n = vsnprintf(t->path + t->root, sizeof(t->path) - t->root, fmt, ap);
+    int n = vsnprintf(t->path, sizeof(t->path), fmt, ap);
 
-    if ((n < 0 || (size_t)n >= sizeof(t->path) - t->root) && !t->error)
-        t->error = ENAMETOOLONG;
+    if (n < 0 || (size_t)n >= sizeof(t->path))
+        fail(t, ENAMETOOLONG);
 }
 
 /* The next files are those of this directory, which exists. */
@@ -53,18 +61,32 @@ static void directory(struct tree *t, const char *fmt, ...)
     va_end(ap);
     if (t->error)
         return;
-    for (char *p = t->path + t->root - 1;; p++) { /* the root's own slash is the first */
+    for (char *p = t->path;; p++) {
         char at = *p;
 
         if (at != '/' && at != 0)
             continue;
         *p = 0;
-        if (mkdir(t->path, 0755) != 0 && errno != EEXIST && !t->error)
-            t->error = errno;
+        if (mkdirat(t->root, t->path, 0755) != 0 && errno != EEXIST)
+            fail(t, errno);
         *p = at;
         if (at == 0)
             break;
     }
+}
+
+/* Opens a file of the tree for writing, and empties it. NULL: an error. */
+static FILE *open_file(struct tree *t, const char *path)
+{
+    int fd = openat(t->root, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+
+    if (!f) {
+        fail(t, errno);
+        if (fd >= 0)
+            close(fd);
+    }
+    return f;
 }
 
 /* Writes a file in the directory made last. As in sysfs, every file ends with a newline. */
@@ -73,16 +95,13 @@ static void file(struct tree *t, const char *name, const char *fmt, ...)
 {
     char path[sizeof(t->path) + 64];
     va_list ap;
-    FILE *f;
 
     if (t->error)
         return;
     snprintf(path, sizeof(path), "%s/%s", t->path, name);
-    f = fopen(path, "we");
-    if (!f) {
-        t->error = errno;
+    FILE *f = open_file(t, path);
+    if (!f)
         return;
-    }
     va_start(ap, fmt);
     int n = vfprintf(f, fmt, ap);
     va_end(ap);
@@ -128,20 +147,20 @@ static void replace_file(struct tree *t, const char *name, const char *text)
     char path[sizeof(t->path) + 64], new_path[sizeof(t->path) + 64];
 
     snprintf(path, sizeof(path), "%s/%s", t->path, name);
+    if (t->error)
+        return;
     if (!text) {
-        unlink(path);
+        unlinkat(t->root, path, 0);
         return;
     }
     /* Beside the directory, so that nobody sees it there. */
     snprintf(new_path, sizeof(new_path), "%s.new", t->path);
-    FILE *f = fopen(new_path, "we");
-    if (!f) {
-        t->error = t->error ? t->error : errno;
+    FILE *f = open_file(t, new_path);
+    if (!f)
         return;
-    }
     bool failed = fchmod(fileno(f), 0644) != 0 || fprintf(f, "%s\n", text) < 0;
-    if ((fclose(f) != 0 || failed || rename(new_path, path) != 0) && !t->error)
-        t->error = EIO;
+    if (fclose(f) != 0 || failed || renameat(t->root, new_path, t->root, path) != 0)
+        fail(t, EIO);
 }
 
 /* The files of the GID table. As in the kernel, an empty entry has a GID of zeros, and no type and no interface. */
@@ -216,18 +235,57 @@ static void device(struct tree *t, const struct device *d)
     file(t, "abi_version", "1");
 }
 
-static int remove_one(const char *path, const struct stat *st, int what, struct FTW *ftw)
+/* --- the root ---------------------------------------------------------------------------------- */
+
+#define DEPTH_MAX 8u /* of directories in a tree that is removed; those of a daemon have fewer */
+
+static void root_path(const char *socket_path, char path[256])
 {
-    (void)st, (void)what, (void)ftw;
-    return remove(path);
+    snprintf(path, 256, "%s" PM_SYSFS_SUFFIX, socket_path);
 }
 
-static void root(struct tree *t, const char *socket_path)
+/* Opens the root, which exists. Fails with EPERM if another user could write to it. */
+static void open_root(struct tree *t, const char *socket_path)
 {
-    int n = snprintf(t->path, sizeof(t->path), "%s" PM_SYSFS_SUFFIX "/", socket_path);
+    struct stat st;
 
-    t->root = (size_t)n;
+    root_path(socket_path, t->path);
     t->error = 0;
+    t->root = open(t->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (t->root < 0)
+        fail(t, errno == ELOOP || errno == ENOTDIR ? EPERM : errno);
+    else if (fstat(t->root, &st) != 0)
+        fail(t, errno);
+    else if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
+        fail(t, EPERM);
+}
+
+static void close_root(struct tree *t)
+{
+    if (t->root >= 0)
+        close(t->root);
+    t->root = -1;
+}
+
+/* Removes a file, a link, or a directory with all that is in it. It follows no link. */
+static void remove_tree(int parent, const char *name, unsigned depth)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *e;
+
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        unlinkat(parent, name, 0);
+        return;
+    }
+    while (depth < DEPTH_MAX && (e = readdir(dir)) != NULL) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            remove_tree(fd, e->d_name, depth + 1);
+    }
+    closedir(dir);
+    unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 void sysfs_create(const char *socket_path, struct device *const *dev, unsigned devices)
@@ -237,11 +295,16 @@ void sysfs_create(const char *socket_path, struct device *const *dev, unsigned d
     struct tree t;
 
     sysfs_remove(socket_path);
-    root(&t, socket_path);
+    root_path(socket_path, t.path);
+    int rc = mkdir(t.path, 0755) == 0 || errno == EEXIST ? 0 : errno;
+    open_root(&t, socket_path);
+    t.error = rc ? rc : t.error;
     for (unsigned i = 0; i < devices; i++) {
-        device(&t, dev[i]);
+        if (!t.error)
+            device(&t, dev[i]);
         dev[i]->control_path = socket_path;
     }
+    close_root(&t);
     umask(old);
     if (t.error)
         log_warn("%s" PM_SYSFS_SUFFIX ": %s; programs that read /sys/class/infiniband will not find the devices",
@@ -253,8 +316,10 @@ static void update_gids(void *device)
     const struct device *d = device;
     struct tree t;
 
-    root(&t, d->control_path);
-    gids(&t, d);
+    open_root(&t, d->control_path);
+    if (!t.error)
+        gids(&t, d);
+    close_root(&t);
     if (t.error)
         log_warn("%s" PM_SYSFS_SUFFIX ": %s; programs that read /sys/class/infiniband will not find all GIDs of %s",
                  d->control_path, strerror(t.error), d->name);
@@ -268,9 +333,8 @@ void sysfs_update_gids(struct device *d)
 
 void sysfs_remove(const char *socket_path)
 {
-    struct tree t;
+    char path[256];
 
-    root(&t, socket_path);
-    t.path[t.root - 1] = 0;
-    nftw(t.path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    root_path(socket_path, path);
+    remove_tree(AT_FDCWD, path, 0);
 }
