@@ -17,6 +17,7 @@
 #include "daemon/reload.h"
 #include "daemon/server/server.h"
 #include "daemon/server/systemd.h"
+#include "daemon/session/segment_guard.h"
 
 static struct {
     int argc;
@@ -113,6 +114,7 @@ int main(int argc, char **argv)
     /* Without fast bins. malloc collects small chunks there, and merges all of them at once when a large one is free. At
      * the end of a session with 16,384 queue pairs, that took 3 ms of the device's thread. */
     mallopt(M_MXFAST, 0);
+    segment_guard_install();
     raise_file_limit();
     rc = server_init(&server, &settings, why);
     trouble = rc ? why : NULL;

@@ -109,6 +109,7 @@ struct device {
     struct capture *captures; /* running captures; NULL: none */
 
     struct session_list sessions;
+    unsigned segment_losses; /* segment_guard_losses() when the sessions were looked at */
     unsigned num_sessions;
     struct session_list ending; /* those of them whose objects are being freed (control/session_end.h) */
     uint32_t copies_lost; /* of copier.lost, those that were looked at (session/stuck_memory.h) */

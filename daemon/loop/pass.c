@@ -165,6 +165,8 @@ bool device_pass(struct device *d, uint64_t now)
      * first, and the ACKs with it. */
     d->tx.hold_acks = received && received <= HOLD_ACKS_MAX;
     work += send_all(d, now);
+    if (__builtin_expect(segment_guard_losses() != d->segment_losses, 0))
+        session_end_lost(d);
     return work != 0;
 }
 

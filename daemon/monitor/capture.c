@@ -45,6 +45,7 @@ struct capture *capture_create(struct device *d, const struct pm_capture_req *rq
         rp->status = control_fail(rp, rc, "the daemon cannot allocate the capture's buffer: %s", strerror(-rc));
         return NULL;
     }
+    segment_guard(&c->segment, &c->lost);
     c->device = d;
     c->filter = *rq;
     c->page = c->segment.p;

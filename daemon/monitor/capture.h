@@ -20,6 +20,7 @@ struct capture {
     struct device *device;
     struct pm_capture_req filter; /* a private, checked copy */
     struct segment segment;
+    atomic_bool lost; /* pages of the segment could not be had: the client gets no more packets */
     /* Hostile: the client can write it. The daemon reads only tail, once for each packet. */
     struct pm_capture_page *page;
     uint8_t *ring; /* filter.ring_bytes long */

@@ -92,6 +92,7 @@ int cq_create(struct session *s, const void *rq, struct control_reply *rp)
         free(cq);
         return control_explain(rp, rc == -ENOSPC ? -ENOMEM : rc, "the daemon can't make another completion queue");
     }
+    segment_guard(&cq->segment, &s->memory_lost);
     map(cq);
     rep = control_payload(rp, sizeof(*rep));
     rep->handle = cq->handle;
@@ -125,6 +126,7 @@ int cq_resize(struct session *s, const void *rq, struct control_reply *rp)
     int rc = segment_create(&cq->next, &s->owner, "pumice-cq", segment_bytes(slots), rp);
     if (rc)
         return control_explain(rp, rc, "the daemon can't make another completion queue");
+    segment_guard(&cq->next, &s->memory_lost);
     cq->next_slots = slots;
     rep = control_payload(rp, sizeof(*rep));
     rep->slots = slots;

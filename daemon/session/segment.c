@@ -22,7 +22,11 @@ static int map_memfd(struct segment *s, const char *name)
     s->p = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
     if (s->p == MAP_FAILED)
         goto fail;
-    return 0;
+    s->guard = segment_guard_add(s->p, s->size);
+    if (s->guard)
+        return 0;
+    munmap(s->p, s->size);
+    errno = ENOMEM;
 fail:
     rc = -errno;
     close(s->fd);
@@ -52,6 +56,7 @@ int segment_create(struct segment *s, const struct quota_owner *owner, const cha
 void segment_destroy(struct segment *s)
 {
     if (s->p) {
+        segment_guard_remove(s->guard);
         munmap(s->p, s->size);
         quota_release_memory(&s->owner, 1, s->size);
     }
@@ -59,6 +64,11 @@ void segment_destroy(struct segment *s)
         close(s->fd);
     s->p = NULL;
     s->fd = -1;
+}
+
+void segment_guard(struct segment *s, atomic_bool *lost)
+{
+    segment_guard_owner(s->guard, lost);
 }
 
 int segment_take_fd(struct segment *s)

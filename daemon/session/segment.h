@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "daemon/base/quota.h"
+#include "daemon/session/segment_guard.h"
 
 struct control_reply;
 
@@ -15,6 +16,7 @@ struct segment {
     size_t size; /* bytes, whole pages */
     int fd; /* for the client; -1 after it was handed out */
     struct quota_owner owner; /* pays for it */
+    struct guarded *guard; /* NULL: p is NULL */
 };
 
 /* Returns 0 or -errno. *rp has the reason if the owner's quota is the reason. owner NULL: nobody pays; then rp is not
@@ -22,6 +24,10 @@ struct segment {
 int segment_create(struct segment *s, const struct quota_owner *owner, const char *name, size_t size,
                    struct control_reply *rp);
 void segment_destroy(struct segment *s);
+
+/* *lost becomes true if a page of the segment can't be had; the segment then has zeros, which the client does not see.
+ * *lost must stay valid until segment_destroy. */
+void segment_guard(struct segment *s, atomic_bool *lost);
 
 /* Returns the descriptor. The caller sends and closes it. */
 int segment_take_fd(struct segment *s);

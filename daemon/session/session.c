@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_SESSION
 #include "daemon/session/session.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/log.h"
 #include "daemon/session/charge.h"
 #include "daemon/session/control_msg.h"
 
@@ -75,6 +77,7 @@ static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd, 
     rc = segment_create(&s->page_segment, &s->owner, "pumice-session", sizeof(struct pm_session_page), rp);
     if (rc)
         return rc;
+    segment_guard(&s->page_segment, &s->memory_lost);
     s->page = s->page_segment.p;
     doorbells_init(&s->doorbells, s->page);
     return event_pipe_init(&s->async, d->loop);
@@ -147,6 +150,23 @@ void session_destroy(struct session *s)
     doorbells_fini(&s->doorbells);
     quota_release(&s->owner, QUOTA_SESSIONS);
     free(s);
+}
+
+void session_end_lost(struct device *d)
+{
+    struct session *s;
+
+    d->segment_losses = segment_guard_losses();
+    TAILQ_FOREACH (s, &d->sessions, link) {
+        if (!atomic_exchange(&s->memory_lost, false))
+            continue;
+        log_warn(
+            "device %s: session %u (%s, pid %d) ends: memory that it shares with the daemon is gone. The client has "
+            "removed it, or the machine is out of memory",
+            d->name, s->number, s->comm, (int)s->cred.pid);
+        if (s->sock >= 0)
+            shutdown(s->sock, SHUT_RDWR); /* the loop sees the end of the connection, and closes the session */
+    }
 }
 
 void session_event(struct session *s, uint32_t type, uint32_t handle)

@@ -36,6 +36,7 @@ struct session {
     int doorbell_fd; /* eventfd, written by the client to wake the loop */
     ev_io sock_readable, died, doorbell_rang;
 
+    atomic_bool memory_lost; /* pages of its segments could not be had: the session must end */
     struct segment page_segment;
     struct pm_session_page *page; /* shared with the client, which may write anything to it */
     struct doorbells doorbells;
@@ -66,6 +67,9 @@ int session_create(struct device *d, int sock, const struct ucred *cred, const s
                    struct control_reply *rp, struct session **out);
 /* Frees a session that has no objects. */
 void session_destroy(struct session *s);
+
+/* Ends the sessions of the device whose shared memory is lost (segment_guard.h): breaks their connections. */
+void session_end_lost(struct device *d);
 
 /* Sends the client an asynchronous event (enum ibv_event_type). */
 void session_event(struct session *s, uint32_t type, uint32_t handle);

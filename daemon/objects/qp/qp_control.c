@@ -211,6 +211,8 @@ static int acquire(struct client_qp *q, const struct plan *p, bool sig_all, stru
     rc = segment_create(&q->segment, &q->owner, "pumice-qp", p->layout.size, rp);
     if (rc)
         return rc;
+    if (q->session)
+        segment_guard(&q->segment, &q->session->memory_lost);
     map_rings(q, &p->layout);
     if (q->session) {
         rc = doorbells_take(&q->session->doorbells, client_qp_rang, q);

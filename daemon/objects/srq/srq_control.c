@@ -134,6 +134,7 @@ static int acquire(struct client_srq *q, const struct plan *p, struct control_re
     rc = segment_create(&q->segment, owner, "pumice-srq", ops_offset(p) + tm_srq_ring_bytes(&p->tags), rp);
     if (rc)
         return rc;
+    segment_guard(&q->segment, &q->session->memory_lost);
     map_ring(q, p->slots, 0);
     tm_srq_map(q, ops_offset(p));
     rc = doorbells_take(&q->session->doorbells, rang, q);
@@ -358,6 +359,7 @@ int client_srq_resize(struct session *s, const void *rq, struct control_reply *r
     rc = segment_create(&q->next, &s->owner, "pumice-srq", segment_bytes(ring_slots(r->max_wr), q->ring.stride), rp);
     if (rc)
         return control_explain(rp, rc, "the daemon is out of memory");
+    segment_guard(&q->next, &s->memory_lost);
     q->next_max_wr = r->max_wr;
     rep = control_payload(rp, sizeof(*rep));
     *rep = (struct pm_resize_srq_rep){
