@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/printable.h"
 #include "daemon/session/charge.h"
 #include "daemon/session/control_msg.h"
 
@@ -20,9 +22,21 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* Returns a descriptor that becomes readable when the client dies. SO_PEERPIDFD always refers to the client. With
- * pidfd_open, for older kernels, the PID may already belong to another process. */
-static int open_pid_fd(int sock, pid_t pid)
+/* Is the process one of this user? */
+static bool is_process_of(pid_t pid, uid_t uid)
+{
+    char path[32];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return stat(path, &st) == 0 && st.st_uid == uid;
+}
+
+/* Returns a descriptor that becomes readable when the client dies. -1: there is none, and only the end of the
+ * connection tells. SO_PEERPIDFD always refers to the process that has connected. Before Linux 6.5, its PID may belong
+ * to another process now: a client can connect, and leave the connection to a child. So the process must be one of the
+ * same user, who then can only deceive the daemon about processes of the user's own. */
+static int open_pid_fd(int sock, const struct ucred *cred)
 {
     int fd = -1;
     socklen_t len = sizeof(fd);
@@ -31,7 +45,13 @@ static int open_pid_fd(int sock, pid_t pid)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
         return fd;
     }
-    return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    fd = cred->pid > 0 ? (int)syscall(SYS_pidfd_open, cred->pid, 0) : -1;
+    /* After the PID was opened, because until then it may get another owner. */
+    if (fd >= 0 && !is_process_of(cred->pid, cred->uid)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
 }
 
 static void read_comm(struct session *s)
@@ -44,7 +64,10 @@ static void read_comm(struct session *s)
     if (fd >= 0)
         close(fd);
     s->comm[n > 0 ? n : 0] = 0;
-    s->comm[strcspn(s->comm, "\n")] = 0;
+    n = (ssize_t)strlen(s->comm);
+    if (n > 0 && s->comm[n - 1] == '\n')
+        s->comm[n - 1] = 0;
+    make_printable(s->comm);
     if (!s->comm[0])
         strcpy(s->comm, "?"); /* the process is in a PID namespace that the daemon does not see: another container */
 }
@@ -115,7 +138,7 @@ int session_create(struct device *d, int sock, const struct ucred *cred, const s
     s->cred = *cred;
     s->sock = sock;
     s->doorbell_fd = s->page_segment.fd = -1;
-    s->pid_fd = open_pid_fd(sock, cred->pid);
+    s->pid_fd = open_pid_fd(sock, cred);
     TAILQ_INIT(&s->targets);
     s->channels.limit = DEVICE_MAX_CHANNELS;
     s->cqs.limit = DEVICE_MAX_CQ;

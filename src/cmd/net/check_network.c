@@ -52,6 +52,10 @@ static bool owner_of(unsigned long inode, char *comm, size_t size, long *pid)
             snprintf(path, sizeof(path), "/proc/%.32s/comm", p->d_name);
             if (!doctor_report_read(&real, path, comm, size))
                 snprintf(comm, size, "?");
+            for (char *c = comm; *c; c++) { /* the name may hold anything, and goes to a terminal */
+                if (*c < ' ' || *c > '~')
+                    *c = '?';
+            }
         }
     }
     if (proc)
