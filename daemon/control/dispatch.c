@@ -36,7 +36,7 @@ static int query_port(struct session *s, const void *rq, struct control_reply *r
     struct pm_query_port_rep *rep = control_payload(rp, sizeof(*rep));
 
     (void)rq;
-    port_change(d);
+    port_change_poll(d);
     *rep = (struct pm_query_port_rep){
         .state = d->netdev.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
         .max_mtu = IBV_MTU_4096,

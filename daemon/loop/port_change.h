@@ -8,5 +8,8 @@ struct device;
 /* Reads the interface again (session/port.h). If the GID table has changed, multicast groups and the files of sysfs
  * follow. */
 void port_change(struct device *d);
+/* Does the same, but only if the kernel has announced a change since then, or announces none: a client may ask for the
+ * state of the port at any rate, and reading the interface again takes all its addresses from the kernel. */
+void port_change_poll(struct device *d);
 
 #endif

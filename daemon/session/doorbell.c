@@ -8,7 +8,7 @@
 
 void doorbells_init(struct doorbells *d, struct pm_session_page *page)
 {
-    *d = (struct doorbells){.page = page};
+    *d = (struct doorbells){.page = page, .free = DOORBELL_NONE};
 }
 
 void doorbells_fini(struct doorbells *d)
@@ -16,6 +16,7 @@ void doorbells_fini(struct doorbells *d)
     free(d->slot);
     d->slot = NULL;
     d->end = d->cap = 0;
+    d->free = DOORBELL_NONE;
 }
 
 /* Ensures that there is memory for one more slot at the end. The table grows, because most sessions need few of the
@@ -40,23 +41,22 @@ static bool reserve(struct doorbells *d)
 
 int doorbells_take(struct doorbells *d, void (*rang)(void *owner, uint64_t now), void *owner)
 {
-    uint32_t i = 0;
+    uint32_t i = d->free;
 
-    while (i < d->end && d->slot[i].rang)
-        i++;
-    if (i == d->end && !reserve(d))
+    if (i != DOORBELL_NONE)
+        d->free = d->slot[i].next_free;
+    else if (reserve(d))
+        i = d->end++;
+    else
         return -ENOSPC;
-    d->slot[i] = (struct doorbell){rang, owner};
-    if (i == d->end)
-        d->end++;
+    d->slot[i] = (struct doorbell){rang, {owner}};
     return (int)i;
 }
 
 void doorbells_release(struct doorbells *d, uint32_t doorbell)
 {
-    d->slot[doorbell] = (struct doorbell){NULL, NULL};
-    while (d->end && !d->slot[d->end - 1].rang)
-        d->end--;
+    d->slot[doorbell] = (struct doorbell){.rang = NULL, .next_free = d->free};
+    d->free = doorbell;
 }
 
 static unsigned scan_word(struct doorbells *d, unsigned word, uint64_t now)

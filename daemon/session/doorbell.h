@@ -13,13 +13,17 @@
 
 struct doorbell {
     void (*rang)(void *owner, uint64_t now); /* NULL: the slot is free */
-    void *owner;
+    union {
+        void *owner;
+        uint32_t next_free; /* of a free slot: the next one, or DOORBELL_NONE */
+    };
 };
 
 struct doorbells {
     struct pm_session_page *page; /* shared with the client, which may write anything to it */
     struct doorbell *slot;
-    uint32_t end; /* all used slots are below */
+    uint32_t end; /* slots from here on were never used */
+    uint32_t free; /* the first slot that is free again; DOORBELL_NONE: none */
     uint32_t cap; /* allocated slots; at most PM_DOORBELLS */
 };
 

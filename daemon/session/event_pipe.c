@@ -40,6 +40,7 @@ static void on_writable(struct ev_loop *loop, ev_io *w, int revents)
 
     event_loop_rewatch(loop, w, revents);
     p->n -= done;
+    p->indexed = false;
     memmove(p->waiting, p->waiting + done, p->n * sizeof(p->waiting[0]));
     if (p->n == 0)
         ev_io_stop(loop, w);
@@ -75,6 +76,7 @@ void event_pipe_fini(struct event_pipe *p)
         close(p->read_fd);
     close(p->write_fd);
     free(p->waiting);
+    free(p->index);
 }
 
 int event_pipe_take_read_fd(struct event_pipe *p)
@@ -88,28 +90,62 @@ int event_pipe_take_read_fd(struct event_pipe *p)
 static bool reserve(struct event_pipe *p, unsigned n)
 {
     unsigned cap = p->cap ? p->cap : 64;
-    struct event_record *q;
 
     while (cap < n)
         cap *= 2;
     if (cap == p->cap)
         return true;
-    q = cap > EVENT_PIPE_WAITING_MAX ? NULL : realloc(p->waiting, cap * sizeof(*q));
-    if (!q)
+    if (cap > EVENT_PIPE_WAITING_MAX)
         return false;
+    uint32_t *index = calloc(2 * cap, sizeof(*index));
+    struct event_record *q = index ? realloc(p->waiting, cap * sizeof(*q)) : NULL;
+    if (!q) {
+        free(index);
+        return false;
+    }
+    free(p->index);
+    p->index = index;
+    p->indexed = false;
     p->waiting = q;
     p->cap = cap;
     return true;
 }
 
+/* The entry of the index that has the record, or the free one where it belongs. */
+static uint32_t *index_entry(const struct event_pipe *p, const struct event_record *r)
+{
+    const uint32_t mask = 2 * p->cap - 1;
+    uint32_t i = (uint32_t)(((uint64_t)r->a << 32 | r->b) * 0x9e3779b97f4a7c15ull >> 32);
+
+    for (;; i++) {
+        uint32_t *entry = &p->index[i & mask];
+
+        if (*entry == 0 || memcmp(&p->waiting[*entry - 1], r, sizeof(*r)) == 0)
+            return entry;
+    }
+}
+
+/* A client that does not read its events can have many that wait. So they are found by a hash table, which is built
+ * again after records were removed: that happens once for many records. */
+static void build_index(struct event_pipe *p)
+{
+    memset(p->index, 0, 2 * p->cap * sizeof(*p->index));
+    for (unsigned i = 0; i < p->n; i++)
+        *index_entry(p, &p->waiting[i]) = i + 1;
+    p->indexed = true;
+}
+
 static bool keep(struct event_pipe *p, const struct event_record *r)
 {
-    for (unsigned i = 0; i < p->n; i++) {
-        if (p->waiting[i].a == r->a && p->waiting[i].b == r->b)
-            return true;
-    }
+    if (p->n && !p->indexed)
+        build_index(p);
+    if (p->n && *index_entry(p, r))
+        return true;
     if (!reserve(p, p->n + 1))
         return false;
+    if (!p->indexed)
+        build_index(p);
+    *index_entry(p, r) = p->n + 1;
     p->waiting[p->n++] = *r;
     ev_io_start(p->loop, &p->writable);
     return true;
@@ -244,6 +280,7 @@ unsigned event_pipe_forget(struct event_pipe *p, const struct event_record *kind
     unsigned unread = 0, lost = 0;
     struct event_record *all = take_unread(p, kind, kinds, &unread);
 
+    p->indexed = false;
     if (all) {
         if (p->n)
             memcpy(all + unread, p->waiting, p->n * sizeof(*all));

@@ -26,6 +26,9 @@ struct event_pipe {
     int write_fd;
     struct event_record *waiting; /* oldest first */
     unsigned n, cap;
+    /* Hash table of 2 * cap entries: 1 + the position of a waiting record; 0: free. Only valid while `indexed`. */
+    uint32_t *index;
+    bool indexed;
 };
 
 /* Returns 0, or -errno with p->loop NULL. *p must not move until event_pipe_fini. */

@@ -156,3 +156,35 @@ Test(event_pipe, bounded_and_safe_without_reader)
     event_pipe_fini(&p);
     ev_loop_destroy(loop);
 }
+
+/* Records that wait are found again when the pipe was drained in between, and after records were removed. */
+Test(event_pipe, a_waiting_record_is_not_added_again)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV);
+    const struct event_record gone_one = {5, 5};
+    struct event_record r[512];
+    struct event_pipe p;
+
+    cr_assert_eq(event_pipe_init(&p, loop), 0);
+    while (p.n == 0)
+        cr_assert(event_pipe_push(&p, 0, 0));
+    for (unsigned round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < 1000; i++)
+            cr_assert(event_pipe_push(&p, i, i));
+        cr_assert_eq(p.n, 1000, "round %u: %u wait", round, p.n);
+    }
+    cr_assert_eq(read(p.read_fd, r, sizeof(r)), (ssize_t)sizeof(r));
+    ev_run(loop, EVRUN_NOWAIT);
+    unsigned left = p.n;
+    cr_assert(left < 1000 && left > 0, "%u", left);
+    for (uint32_t i = 0; i < 1000; i++)
+        cr_assert(event_pipe_push(&p, i, i));
+    cr_assert_eq(p.n, 1000, "%u wait", p.n);
+    event_pipe_forget(&p, &gone_one, 1, 1);
+    cr_assert_leq(p.n, 999); /* the pipe has taken some */
+    for (uint32_t i = 0; i < 1000; i++)
+        cr_assert(event_pipe_push(&p, i, i));
+    cr_assert_eq(p.n, 1000);
+    event_pipe_fini(&p);
+    ev_loop_destroy(loop);
+}
