@@ -361,8 +361,25 @@ static void marked(struct qp *qp, uint64_t now)
         qp_schedule(qp);
 }
 
+/* The CNP for a QP's last packets comes this long after them at most, maybe after their ACK. It is more than a round
+ * trip in a network that marks packets. */
+#define CNP_LATE_NS 10000000u
+
+/* May packets of the QP have met congestion? A CNP has no PSN, so anybody who can forge the peer's address can send
+ * one. It must not slow a QP that has nothing under way. */
+static bool awaits_cnp(const struct qp *qp, uint64_t now)
+{
+    const struct requester *r = &qp->req;
+    uint64_t last = r->last_tx > qp->resp.data_at ? r->last_tx : qp->resp.data_at;
+    return r->una_psn != r->sent_psn || (last && now - last <= CNP_LATE_NS);
+}
+
 static void cnp_received(struct qp *qp, uint64_t now)
 {
+    if (!awaits_cnp(qp, now)) {
+        COUNT(qp, rx_idle_cnp);
+        return;
+    }
     COUNT(qp, rp_cnp_handled);
     dcqcn_cnp(&qp->dcqcn, &qp->e->cfg, now);
 }

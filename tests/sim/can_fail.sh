@@ -208,6 +208,7 @@ fault SQE_FLUSH requester/retire.c 'r->unsent_psn = r->next_psn;' 'qp->attr.stat
 fault MCAST_SELF engine.c '(own && m->qp->qpn == p->deth.src_qpn) || ' ''
 fault FLOW_WINDOW path/peer_window.h 'return p->inflight < window_bytes ? window_bytes - p->inflight : 0;' 'return p ? window_bytes : 0;'
 fault FLOW_ANSWER path/datagram_flow.c 'uint64_t mark = f->probe[i].mark;' 'uint64_t mark = f->charged;'
+fault CNP_IDLE engine.c 'if (!awaits_cnp(qp, now)) {' 'if (false) {' case
 fault CNP_RATE path/dcqcn.c 'if (c->rate < lowest(cfg))' 'c->rate = c->target; if (c->rate < lowest(cfg))' case
 
 fault TM_INFLIGHT tm/state.h '&& tm->inflight == 0;' ';' tm

@@ -386,6 +386,7 @@ struct check {
     X(np_ecn_marked_roce_packets, "packets received with ECN congestion experienced")                                  \
     X(np_cnp_sent, "congestion notification packets sent")                                                             \
     X(rp_cnp_handled, "congestion notification packets received")                                                      \
+    X(rx_idle_cnp, "congestion notification packets ignored: the QP had nothing under way")                            \
     X(flow_probes_sent, "flow probes sent, which ask whether the datagrams before them arrived")                       \
     X(flow_answers_sent, "flow probes and connectivity checks answered")                                               \
     X(flow_answers_rcvd, "flow probes that were answered")                                                             \

@@ -227,7 +227,7 @@ void qp_start_responder(struct qp *qp)
     r->nak = 0;
     r->received = r->remaining = r->longest_read = 0;
     r->tm_rx = (struct tm_rx){0};
-    r->ack_deadline = 0;
+    r->ack_deadline = r->data_at = 0;
     if (r->res_tail)
         memset(r->res, 0, (r->res_mask + 1) * sizeof(r->res[0]));
     r->res_tail = r->res_first = r->res_mask = 0;

@@ -41,6 +41,7 @@ struct responder {
     struct list_node taker; /* in srq.takers while rq holds a request of it */
     struct tm_rx tm_rx; /* the message under way, if the SRQ matches tags */
     uint32_t epsn;
+    uint64_t data_at; /* time when READ responses with data were last sent, ns; 0: never */
     uint32_t longest_read; /* packets of the longest READ response so far */
     uint32_t msn;
     uint8_t message; /* operation under way: 0, OP_IS_SEND or OP_IS_WRITE */

@@ -117,6 +117,7 @@ static enum tx_result send_read_response(struct qp *qp, struct tx_batch *b, stru
         return TX_MORE;
     }
     dcqcn_sent(&qp->dcqcn, bytes + (uint64_t)n * PACKET_OVERHEAD, now);
+    qp->resp.data_at = now;
     res->next_pkt += n;
     if (res->next_pkt == res->end_pkt)
         answered(qp, res);

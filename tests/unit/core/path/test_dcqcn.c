@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Explicit congestion notification (IBA A17.9). The receiver of a mark answers with a CNP, and the sender that
  * receives the CNP lowers its rate. */
+#include "daemon/core/qp/qp.h"
 #include "tests/unit/core/core_fixture.h"
 
 #define LINE 1000000000u /* bytes per second */
@@ -26,10 +27,18 @@ static void restart(bool ecn)
     fix.now = 1000 * MS;
 }
 
-static void start(enum qp_type type)
+/* The QP has sent nothing yet. */
+static void start_idle(enum qp_type type)
 {
     qp = fix_qp_of(&fix, type);
     fix_bring(qp, QPS_RTS);
+}
+
+/* The QP takes CNPs, as if it had just answered a READ. */
+static void start(enum qp_type type)
+{
+    start_idle(type);
+    qp->resp.data_at = fix.now;
 }
 
 static void setup(void)
@@ -135,6 +144,82 @@ static uint64_t rate(void)
     struct qp_info info;
     qp_info(qp, &info);
     return info.rate;
+}
+
+/* Takes the packets that are due. Returns their number. */
+static uint32_t sends(void)
+{
+    struct tx_batch b = {.buf = out, .cap = sizeof out};
+    return engine_tx(fix.e, &b, fix.now);
+}
+
+static void post_write(uint32_t length)
+{
+    struct send_wr wr = {.opcode = WR_RDMA_WRITE, .remote_addr = 0x1000, .rkey = 1, .num_sge = 1};
+    const struct sge sge = {FIX_VA, length, key};
+    cr_assert_eq(qp_post_send(qp, &wr, &sge, NULL), 0);
+}
+
+/* Anybody who can forge the peer's address can send a CNP, because it has no PSN. */
+Test(cnp, a_qp_with_nothing_under_way_is_not_slowed)
+{
+    start_idle(QPT_RC);
+    rx(OP_CNP, false, 2);
+    cr_expect_eq(rate(), 0u, "nothing was sent yet");
+    cr_expect_eq(engine_counters(fix.e)->rx_idle_cnp, 1u);
+    post_write(256);
+    cr_assert_eq(sends(), 1u);
+    rx(OP_CNP, false, 3);
+    cr_expect_eq(rate(), 0u, "a stranger");
+    fix.now += 100 * US;
+    struct rx_meta meta = {.src_gid = {[15] = 2}, .dst_gid = {[15] = 1}};
+    struct pkt ack = {.opcode = OP_ACK, .pkey = PKEY_DEFAULT, .dest_qpn = qp_number(qp), .psn = 200};
+    ack.aeth.syndrome = 0x1f;
+    engine_rx(fix.e, &ack, &meta, fix.now);
+    fix.now += 11 * MS;
+    rx(OP_CNP, false, 2);
+    cr_expect_eq(rate(), 0u, "all is acknowledged");
+    cr_expect_eq(engine_counters(fix.e)->rx_idle_cnp, 2u);
+    cr_expect_eq(engine_counters(fix.e)->rp_cnp_handled, 0u);
+    post_write(256);
+    cr_assert_eq(sends(), 1u);
+    fix.now += 11 * MS;
+    rx(OP_CNP, false, 2);
+    cr_expect_neq(rate(), 0u, "a packet is under way");
+    cr_expect_eq(engine_counters(fix.e)->rp_cnp_handled, 1u);
+}
+
+/* Nothing acknowledges the packets of UC, and the responses to READs. */
+Test(cnp, a_qp_without_acks_is_slowed_shortly_after_its_packets)
+{
+    start_idle(QPT_UC);
+    post_write(256);
+    cr_assert_eq(sends(), 1u);
+    fix.now += 11 * MS;
+    rx(OP_CNP, false, 2);
+    cr_expect_eq(rate(), 0u);
+    post_write(256);
+    cr_assert_eq(sends(), 1u);
+    fix.now += 9 * MS;
+    rx(OP_CNP, false, 2);
+    cr_expect_neq(rate(), 0u);
+
+    start_idle(QPT_RC);
+    struct rx_meta meta = {.src_gid = {[15] = 2}, .dst_gid = {[15] = 1}};
+    struct pkt read = {.opcode = OP_READ_REQUEST, .pkey = PKEY_DEFAULT, .dest_qpn = qp_number(qp), .psn = 100};
+    read.reth.va = FIX_VA;
+    read.reth.rkey = key;
+    read.reth.length = 256;
+    engine_rx(fix.e, &read, &meta, fix.now);
+    cr_assert_eq(sends(), 1u);
+    fix.now += 11 * MS;
+    rx(OP_CNP, false, 2);
+    cr_expect_eq(rate(), 0u);
+    read.psn = 101;
+    engine_rx(fix.e, &read, &meta, fix.now);
+    cr_assert_eq(sends(), 1u);
+    rx(OP_CNP, false, 2);
+    cr_expect_neq(rate(), 0u);
 }
 
 /* Sends as fast as permitted for this time. Returns the bytes of payload. The destination accepts all at once. */
