@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "src/verbs/abi/context_ops.h"
@@ -19,13 +21,29 @@
 #include "src/verbs/session/fork.h"
 #include "src/verbs/shim/hugepage.h"
 
-/* Makes the daemon the tracer of this process. The Yama security module demands that before the daemon may reach the
- * memory of this process. Without Yama this fails, and is not needed. */
+/* Does the PID, by which the daemon knows itself, name the daemon here, too? In another PID namespace it names another
+ * process. */
+static bool is_daemon(const struct vb_context *c, pid_t pid)
+{
+    char path[64], own[64], other[64];
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    if (getsockopt(atomic_load(&c->session.fd), SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid == pid)
+        return true; /* the kernel translates this PID */
+    /* A service manager has opened the socket. */
+    snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+    ssize_t n = readlink(path, other, sizeof(other)), m = readlink("/proc/self/ns/pid", own, sizeof(own));
+    return n > 0 && n == m && memcmp(own, other, (size_t)n) == 0;
+}
+
+/* Makes the daemon the tracer of this process, which the Yama security module may demand before the daemon may reach the
+ * memory of this process. A process has one tracer at most, and the program may have chosen one. So this is done only
+ * if the daemon has no other way to the memory. Without Yama it fails. */
 static void admit_daemon(struct vb_context *c)
 {
     struct pm_list_rep rep;
     struct vb_call call = {.op = PM_OP_LIST, .send_fd = -1, .rep = &rep, .rep_len = sizeof(rep)};
-    if (vb_session_call(&c->session, &call) == 0)
+    if (vb_session_call(&c->session, &call) == 0 && is_daemon(c, (pid_t)rep.pid))
         prctl(PR_SET_PTRACER, (unsigned long)rep.pid, 0, 0, 0);
 }
 
@@ -64,7 +82,7 @@ static int bind_session(struct vb_context *c, uint32_t index)
     return 0;
 }
 
-static void free_context(struct vb_context *c)
+static void unbind_session(struct vb_context *c)
 {
     if (c->page)
         munmap(c->page, sizeof(*c->page));
@@ -72,7 +90,31 @@ static void free_context(struct vb_context *c)
         vb_close(c->doorbell_fd);
     if (c->vctx.context.async_fd >= 0)
         vb_close(c->vctx.context.async_fd);
+    c->page = NULL;
+    c->doorbell_fd = c->vctx.context.async_fd = -1;
     vb_session_close(&c->session);
+}
+
+/* Opens the device in a session of its own. If the daemon can't reach the memory of this process, it tries again with
+ * the daemon as the tracer. */
+static int open_session(struct vb_context *c, const struct vb_device *d)
+{
+    int rc = vb_session_connect(&c->session, d->socket);
+    if (rc == 0)
+        rc = bind_session(c, d->index);
+    if (rc || c->caps.memory_path != PM_MEMORY_NONE)
+        return rc;
+    unbind_session(c);
+    rc = vb_session_connect(&c->session, d->socket);
+    if (rc)
+        return rc;
+    admit_daemon(c);
+    return bind_session(c, d->index);
+}
+
+static void free_context(struct vb_context *c)
+{
+    unbind_session(c);
     vb_table_fini(&c->qps);
     vb_table_fini(&c->cqs);
     vb_table_fini(&c->srqs);
@@ -103,11 +145,8 @@ static struct vb_context *open_device(struct ibv_device *device)
         rc = vb_table_init(&c->mrs);
     if (rc == 0)
         rc = vb_table_init(&c->mws);
-    if (rc == 0)
-        rc = vb_session_connect(&c->session, d->socket);
     if (rc == 0) {
-        admit_daemon(c);
-        rc = bind_session(c, d->index);
+        rc = open_session(c, d);
     }
     if (rc) {
         free_context(c);
