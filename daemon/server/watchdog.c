@@ -229,7 +229,7 @@ json_t *watchdog_json(const struct watchdog *w, bool clients)
         uint64_t lasted = duration(&v, now);
 
         json_array_append_new(list,
-                              json_pack("{s:s, s:b, s:f, s:o, s:o, s:o}", "name", w->thread[i].name, "stuck",
+                              json_pack("{s:s, s:b, s:f, s:o, s:o, s:o}", "name", w->thread[i].name, "hangs",
                                         lasted >= WATCHDOG_STUCK_NS, "busy_s", seconds(lasted), "doing",
                                         v.since ? json_string(v.what) : json_null(), "session",
                                         number_or_null(v.session, clients), "pid", number_or_null(v.pid, clients)));

@@ -58,7 +58,7 @@ void watchdog_end_within(struct watchdog *w, unsigned seconds);
 void watchdog_forget_devices(struct watchdog *w);
 void watchdog_stop(struct watchdog *w);
 
-/* The threads as JSON: [ { name, stuck, busy_s (since when its turn lasts; 0: it waits for events), doing (null: it
+/* The threads as JSON: [ { name, hangs (it is stuck), busy_s (since when its turn lasts; 0: it waits for events), doing (null: it
  * waits), session, pid (null: not for a client) } ]. clients: whether to name the clients, whom only the
  * administrator may see. Any thread may call it after watchdog_start. */
 json_t *watchdog_json(const struct watchdog *w, bool clients);

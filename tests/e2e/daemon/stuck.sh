@@ -96,7 +96,7 @@ status=$(timeout 20 "$pumice" status --json --socket "$dir/s")
 check "pumice status answers" test -n "$status"
 is "it says which thread is stuck" "$(python3 -c 'import json, sys
 s = json.loads(sys.argv[1])["hosts"][0]["status"]
-print(*[t["name"] for t in s["threads"] if t["stuck"]], *[f"""{d["name"]}={d["answers"]}""" for d in s["devices"]])' "$status")" \
+print(*[t["name"] for t in s["threads"] if t["hangs"]], *[f"""{d["name"]}={d["answers"]}""" for d in s["devices"]])' "$status")" \
     "one one=False two=True"
 has "so does its text" "$(timeout 20 "$pumice" status --socket "$dir/s")" "threads"
 check "pumice why answers" timeout 20 "$pumice" why --all --socket "$dir/s" >/dev/null 2>&1

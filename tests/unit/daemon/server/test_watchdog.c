@@ -86,7 +86,7 @@ Test(watchdog, the_status_names_each_thread)
     activity_begin(&device, "OPEN", 0, 17);
     json_t *list = watchdog_json(&w, true);
     cr_assert_eq(json_array_size(list), 2);
-    cr_assert_eq(json_unpack(json_array_get(list, 1), "{s:s, s:b, s:f, s:s}", "name", &name, "stuck", &stuck, "busy_s",
+    cr_assert_eq(json_unpack(json_array_get(list, 1), "{s:s, s:b, s:f, s:s}", "name", &name, "hangs", &stuck, "busy_s",
                              &busy, "doing", &doing),
                  0);
     cr_expect_str_eq(name, "pumice0");
@@ -95,7 +95,7 @@ Test(watchdog, the_status_names_each_thread)
     cr_expect_geq(busy, 2.9);
     cr_expect_eq(json_integer_value(json_object_get(json_array_get(list, 1), "pid")), 17);
     cr_expect(json_is_null(json_object_get(json_array_get(list, 1), "session")));
-    cr_expect(json_is_false(json_object_get(json_array_get(list, 0), "stuck")));
+    cr_expect(json_is_false(json_object_get(json_array_get(list, 0), "hangs")));
     cr_expect(json_is_null(json_object_get(json_array_get(list, 0), "doing")));
     json_decref(list);
     list = watchdog_json(&w, false);
