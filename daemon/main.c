@@ -116,6 +116,7 @@ int main(int argc, char **argv)
     mallopt(M_MXFAST, 0);
     segment_guard_install();
     raise_file_limit();
+    log_start();
     rc = server_init(&server, &settings, why);
     trouble = rc ? why : NULL;
     if (rc) {
@@ -131,5 +132,6 @@ int main(int argc, char **argv)
         sd_notify(0, "STOPPING=1");
     }
     server_fini(&server);
+    log_stop();
     return rc;
 }
