@@ -49,6 +49,7 @@ struct client_mem {
     int fd; /* for PM_MEMORY_PROC_MEM; owned; -1: none */
     bool stuck; /* a copy took too long */
     int err; /* why the latest copy copied no byte: an errno */
+    uid_t owner; /* the user of the client, for fd_closer.h; client_mem_init sets 0 */
     bool dirty; /* writes wait */
     unsigned nlocal, nremote;
     uint64_t waiting_bytes;

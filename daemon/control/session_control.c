@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/base/fd_closer.h"
 #include "daemon/base/log.h"
 #include "daemon/control/dispatch.h"
 #include "daemon/control/session_end.h"
@@ -40,7 +41,7 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
     (void)loop;
     if (ended_by_error(s, revents))
         return;
-    int rc = control_recv(s->sock, &rq);
+    int rc = control_recv(s->sock, s->cred.uid, &rq);
     if (rc == 0)
         return;
     if (rc > 0) {

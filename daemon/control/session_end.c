@@ -2,8 +2,7 @@
 #define LOG_AREA LOG_SESSION
 #include "daemon/control/session_end.h"
 
-#include <unistd.h>
-
+#include "daemon/base/fd_closer.h"
 #include "daemon/base/log.h"
 #include "daemon/base/slice.h"
 #include "daemon/objects/channel.h"
@@ -73,7 +72,7 @@ static void disconnect(struct session *s)
     ev_io_stop(loop, &s->died);
     ev_io_stop(loop, &s->doorbell_rang);
     if (s->sock >= 0)
-        close(s->sock);
+        fd_closer_close_socket(s->sock, s->cred.uid);
     s->sock = -1;
 }
 

@@ -370,7 +370,7 @@ static void marked(struct qp *qp, uint64_t now)
 static bool awaits_cnp(const struct qp *qp, uint64_t now)
 {
     const struct requester *r = &qp->req;
-    uint64_t last = r->last_tx > qp->resp.data_at ? r->last_tx : qp->resp.data_at;
+    uint64_t last = r->progress_at > qp->resp.data_at ? r->progress_at : qp->resp.data_at;
     return r->una_psn != r->sent_psn || (last && now - last <= CNP_LATE_NS);
 }
 
