@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/fd_closer.h"
 #include "daemon/base/json.h"
+#include "daemon/base/log.h"
 #include "daemon/monitor/counter_names.h"
 #include "daemon/monitor/ping.h"
 #include "daemon/sandbox/sandbox.h"
@@ -83,6 +85,10 @@ json_t *query_daemon(const struct device_set *s, struct quota *quota, const stru
     json_object_set_new(root, "sandbox", json_string(sandbox.sandbox));
     json_object_set_new(root, "seccomp", json_string(sandbox.seccomp));
     json_object_set_new(root, "landlock", json_string(sandbox.landlock));
+    const struct fd_closer_counts closing = fd_closer_counts();
+    json_object_set_new(root, "log_dropped", json_number(log_dropped()));
+    json_object_set_new(root, "fds_closing", json_number(closing.waiting));
+    json_object_set_new(root, "fds_stuck", json_number(closing.stuck));
     json_object_set_new(root, "threads", watchdog_json(w, u->administers));
     return root;
 }
