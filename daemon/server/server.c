@@ -581,10 +581,10 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
             return EXIT_TROUBLE;
         }
     }
-    if (start_watchdog(sv, why) != 0 || status_thread_start(&sv->status, sv->loop, why) != 0)
-        return EXIT_TROUBLE;
     watch(sv);
     sandbox_enter_main();
+    if (start_watchdog(sv, why) != 0 || status_thread_start(&sv->status, sv->loop, why) != 0)
+        return EXIT_TROUBLE;
     log_info("listening at %s", sv->listener.path);
     return EXIT_DONE;
 }

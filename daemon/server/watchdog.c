@@ -100,6 +100,7 @@ static void exit_now(struct watchdog *w)
             log_error("thread %s has been stuck for %.1f s, in %s", t->name, seconds(lasted), t->doing);
     }
     log_error("the daemon could not end in an orderly way. It exits now");
+    log_stop(); /* writes the lines that wait */
     _exit(EXIT_FAILURE);
 }
 
