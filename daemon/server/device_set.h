@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/device/device.h"
+#include "daemon/session/control_msg.h"
 
 struct device_set {
     struct device *device[PM_DEVICES_MAX];
@@ -22,9 +23,13 @@ int device_set_open(struct device_set *s, const struct settings *settings, char 
 void device_set_stop(struct device_set *s);
 /* Ends their sessions, and frees them. device_set_stop must have ended their threads, if they were started. */
 void device_set_close(struct device_set *s);
-/* Sets the fault specification of all devices. 0, or -EINVAL with why. */
+/* Sets the fault specification of all devices. 0, or -EINVAL with why. -ETIMEDOUT with why: a device does not answer. The
+ * others, and devices that are just slow, have the new specification. */
 int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);
 /* Sets the addresses that all devices accept packets from. */
 void device_set_admit(struct device_set *s, const struct peer_list *peers);
+
+/* Makes the reply an error: the device's thread does not answer. Returns -ETIMEDOUT. */
+int device_is_late(const struct device *d, struct control_reply *rp);
 
 #endif

@@ -119,43 +119,59 @@ int query_layouts(struct device_set *s, const struct user *u, const struct pm_la
 }
 
 struct check_call {
+    struct mailbox_call call; /* first */
     struct device *device;
-    const struct pm_check_req *request;
-    struct control_reply *reply;
-    int status;
+    struct pm_check_req request;
+    struct control_reply reply;
 };
 
-static void run_check(void *arg)
+static void run_check(struct mailbox_call *call)
 {
-    struct check_call *call = arg;
+    struct check_call *c = (struct check_call *)(void *)call;
 
-    call->status = ping_request(call->device, call->request, call->reply);
+    c->reply.status = ping_request(c->device, &c->request, &c->reply);
+}
+
+static void drop_call(struct mailbox_call *call)
+{
+    free(call);
 }
 
 int query_check(struct device_set *s, const struct pm_check_req *r, struct control_reply *rp)
 {
-    struct check_call call = {.request = r, .reply = rp};
-
     if (r->device >= s->n)
         return control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, s->n);
-    call.device = s->device[r->device];
-    device_do(call.device, run_check, &call);
-    return call.status;
+    struct check_call *c = calloc(1, sizeof(*c));
+    if (!c)
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    c->call = (struct mailbox_call){.run = run_check, .drop = drop_call};
+    c->device = s->device[r->device];
+    c->request = *r;
+    enum mailbox_result result = device_do(c->device, &c->call);
+    if (result != MAILBOX_DONE) {
+        if (result == MAILBOX_LATE)
+            free(c);
+        return device_is_late(s->device[r->device], rp);
+    }
+    *rp = c->reply;
+    free(c);
+    return rp->status;
 }
 
 struct counter_call {
+    struct mailbox_call call; /* first */
     struct device *device;
     struct engine_counters engine;
     struct io_counters io;
 };
 
 /* Copies the counters, so that the device's thread is held only for the time of the copy. */
-static void run_counter(void *arg)
+static void run_counter(struct mailbox_call *call)
 {
-    struct counter_call *call = arg;
+    struct counter_call *c = (struct counter_call *)(void *)call;
 
-    call->engine = *engine_counters(call->device->engine);
-    call->io = call->device->io;
+    c->engine = *engine_counters(c->device->engine);
+    c->io = c->device->io;
 }
 
 static struct device *device_named(const struct device_set *s, const char *name)
@@ -169,16 +185,26 @@ static struct device *device_named(const struct device_set *s, const char *name)
 
 int query_counter(struct device_set *s, const struct pm_counter_req *r, struct control_reply *rp)
 {
-    struct counter_call call;
     uint64_t value;
 
     if (!memchr(r->device, 0, sizeof(r->device)) || !memchr(r->file, 0, sizeof(r->file)))
         return control_fail(rp, -EINVAL, "the device or counter name is not terminated by a NUL");
-    call.device = device_named(s, r->device);
-    if (!call.device)
+    struct device *d = device_named(s, r->device);
+    if (!d)
         return control_fail(rp, -ENODEV, "no device %s", r->device);
-    device_do(call.device, run_counter, &call);
-    if (!counter_name_value(r->file, &call.engine, &call.io, &value))
+    struct counter_call *c = calloc(1, sizeof(*c));
+    if (!c)
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    c->call = (struct mailbox_call){.run = run_counter, .drop = drop_call};
+    c->device = d;
+    enum mailbox_result result = device_do(d, &c->call);
+    if (result == MAILBOX_GIVEN_UP)
+        return device_is_late(d, rp);
+    bool known = result == MAILBOX_DONE && counter_name_value(r->file, &c->engine, &c->io, &value);
+    free(c);
+    if (result == MAILBOX_LATE)
+        return device_is_late(d, rp);
+    if (!known)
         return control_fail(rp, -ENOENT, "no counter %s", r->file);
     ((struct pm_counter_rep *)control_payload(rp, sizeof(struct pm_counter_rep)))->value = value;
     return 0;

@@ -12,9 +12,12 @@ static int lingering(void)
     struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct linger forever = {1, 3600};
     static char data[65536];
+    int small = 4096; /* so that many of them need little memory */
     socklen_t len = sizeof(sa);
     int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
 
+    setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
     need(listener >= 0 && fd >= 0 && bind(listener, (struct sockaddr *)&sa, sizeof(sa)) == 0 &&
          listen(listener, 1) == 0 && getsockname(listener, (struct sockaddr *)&sa, &len) == 0 &&
          connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0);
@@ -102,20 +105,32 @@ static void unread(const struct hostile *h)
     close(sock);
 }
 
-/* More than the daemon keeps for later: it refuses the next ones, and says why. */
+/* More than the daemon keeps for later: it refuses the next ones, and says why. All are sent during one pause, because the
+ * signal that stops the daemon also ends each close() that lingers. */
 static void too_many(const struct hostile *h)
 {
     char why[PM_WHY_MAX] = "";
-    int sock, rc = 0;
+    int sock[16], fd[4], other;
 
-    for (unsigned i = 0; i < 60 && rc == 0; i++) {
-        sock = hostile_connect(h);
-        send_lingering(sock, PM_OP_LIST, NULL, 0, 4);
-        rc = hostile_reply(sock, why, sizeof(why));
-        close(sock);
-        usleep(20000);
+    hostile_pause(true);
+    for (unsigned i = 0; i < 16; i++) {
+        sock[i] = hostile_connect(h);
+        for (unsigned k = 0; k < 4; k++)
+            fd[k] = lingering();
+        need(hostile_send(sock[i], PM_OP_LIST, NULL, 0, fd, 4));
+        for (unsigned k = 0; k < 4; k++)
+            close(fd[k]);
     }
-    ok(rc == -EBUSY && strstr(why, "descriptors"), "after many of them, the daemon takes no more, with a reason");
+    hostile_pause(false);
+    for (unsigned i = 0; i < 16; i++) {
+        need(hostile_reply(sock[i], NULL, 0) == 0);
+        close(sock[i]);
+    }
+    usleep(500000); /* until the daemon takes the close() calls for stuck */
+    other = hostile_connect(h);
+    need(hostile_send(other, PM_OP_LIST, NULL, 0, &other, 1));
+    ok(hostile_reply(other, why, sizeof(why)) == -EBUSY && strstr(why, "descriptors"),
+       "after many of them, the daemon takes no more, with a reason");
     ok(hostile_answers(h, PM_OP_LIST), "it still answers the same user");
 }
 

@@ -92,31 +92,38 @@ Test(session_end, sessions_take_turns)
     cr_expect(TAILQ_EMPTY(&f.device->ending));
 }
 
-static void end_it(void *s)
+/* Calls of the device's thread. */
+static struct session *to_end;
+static unsigned counted;
+
+static void end_it(struct mailbox_call *call)
 {
-    session_end(s);
+    (void)call;
+    session_end(to_end);
 }
 
-static void count_sessions(void *n)
+static void count_sessions(struct mailbox_call *call)
 {
-    *(unsigned *)n = f.device->num_sessions;
+    (void)call;
+    counted = f.device->num_sessions;
 }
 
 /* The loop does not sleep before the last slice. */
 Test(session_end, a_loop_without_other_work_ends_it_too)
 {
-    struct session *s = crowd(1000);
-    unsigned n = 1;
+    struct mailbox_call end = {.run = end_it}, count = {.run = count_sessions};
 
+    to_end = crowd(1000);
+    counted = 1;
     cr_assert_eq(device_start(f.device, -1), 0);
     usleep(20000); /* until it sleeps */
-    device_do(f.device, end_it, s);
-    for (unsigned i = 0; i < 2000 && n; i++) {
+    cr_assert_eq(device_do(f.device, &end), MAILBOX_DONE);
+    for (unsigned i = 0; i < 2000 && counted; i++) {
         usleep(5000);
-        device_do(f.device, count_sessions, &n);
+        cr_assert_eq(device_do(f.device, &count), MAILBOX_DONE);
     }
     device_stop(f.device);
-    cr_expect_eq(n, 0);
+    cr_expect_eq(counted, 0);
 }
 
 /* The targets of an XRC domain go with its last handle, in slices too. Meanwhile nobody can open the domain. */
