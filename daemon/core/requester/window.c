@@ -12,8 +12,9 @@
  * these windows. */
 #define READ_CHUNK_MIN (128u << 10)
 #define READ_CHUNK_MAX (640u << 10)
-/* A shorter READ is one request as long as the path has lost nothing. */
+/* A short READ is one request as long as the path has lost nothing, and a READ of a few packets always is. */
 #define READ_WHOLE (16u << 10)
+#define READ_WHOLE_PKTS 4u
 /* While the congestion window is small, a request asks for the window's part of one credit, but the window is not divided
  * into more than READS_MOST parts. The responses to one request leave in one burst, and a path with a small buffer
  * loses a part of a burst. */
@@ -40,7 +41,8 @@ uint32_t req_read_chunk(const struct qp *qp, const struct send_wqe *w)
     const struct engine_config *cfg = &qp->e->cfg;
     const struct congestion *c = &qp->peer->congestion;
     uint64_t least = c->cwnd < CWND_CAPACITY_MOST ? part_of_window(qp) : READ_CHUNK_MIN;
-    if (c->loss_at == 0 && w->length <= READ_WHOLE && least < w->npkts * req_packet_cost(qp))
+    bool whole = w->npkts <= READ_WHOLE_PKTS || (c->loss_at == 0 && w->length <= READ_WHOLE);
+    if (whole && least < w->npkts * req_packet_cost(qp))
         least = w->npkts * req_packet_cost(qp);
     uint64_t bytes = congestion_is_free(c, cfg) ? READ_CHUNK_MAX : least;
     if (bytes > left_by_others(qp))

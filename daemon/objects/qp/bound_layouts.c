@@ -54,7 +54,8 @@ enum layouts_verdict layouts_take(struct client_qp *q, struct mw_bind *bind)
         return LAYOUTS_LATER;
     struct iovec local[] = {{&head, sizeof(head)}, {h->entry, bytes}};
     struct iovec remote = {(void *)(uintptr_t)bind->addr, bind->length};
-    if (client_mem_read(q->session->client_mem, local, 2, &remote, 1) != bind->length || head.count != count) {
+    if (client_mem_read_all(q->session->client_mem, local, 2, &remote, 1, bind->length) != CLIENT_MEM_DONE ||
+        head.count != count) {
         free(h);
         return LAYOUTS_BAD;
     }

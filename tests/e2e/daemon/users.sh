@@ -46,7 +46,7 @@ is "bob" "$(lists $bob)" "[0, 0, 0, 0] False only the objects of uid $bob"
 is "root" "$(lists 0)" "[1, 2, 4, 2] True the objects of all users"
 out=$(as $bob "$pumice" status --all --socket "$dir/s")
 hasnt "bob sees no number" "$out" "${qp#0x}"
-hasnt "bob sees no program" "$out" stuck
+hasnt "bob sees no program" "$out" " stuck"
 has "alice's own" "$(as $alice "$pumice" why "$qp" --socket "$dir/s")" "of stuck"
 out=$(as $bob "$pumice" why "$qp" --socket "$dir/s" 2>&1) && fail "bob gets an explanation: $out"
 has "why" "$out" "only root and the daemon's user see those of others"
