@@ -147,11 +147,18 @@ VB_EXPORT int __lxstat64(int version, const char *path, struct stat64 *st)
     return lstat64(path, st);
 }
 
-/* ls calls this. */
+/* The type of statx without the promise of the C library that the path is not NULL. */
+typedef int statx_any_path(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict st);
+
+/* ls calls this. With AT_EMPTY_PATH, the path may be NULL since Linux 6.11, so NULL stays NULL: the kernel knows whether
+ * it is an error. Reading the path from a volatile variable keeps the compiler from removing the test for NULL. */
 VB_EXPORT int statx(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict st)
 {
+    statx_any_path *next = VB_NEXT(statx);
+    const char *volatile given = path;
+    const char *to = given;
     char out[PATH_MAX];
-    return VB_NEXT(statx)(dir, redirect(path, out), flags, mask, st);
+    return next(dir, to ? redirect(to, out) : NULL, flags, mask, st);
 }
 
 VB_EXPORT int access(const char *path, int mode)

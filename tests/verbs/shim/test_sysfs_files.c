@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "tests/verbs/vt.h"
@@ -94,6 +95,31 @@ static void seen_by_ls(void)
     ok(f && fgets(line, sizeof(line), f) && line[0] > ' ' && pclose(f) == 0, "ls lists the interface");
 }
 
+/* statx by a pointer to the function, whose type says nothing of paths that must be there. */
+static int (*volatile any_statx)(int, const char *, int, unsigned, struct statx *) = statx;
+
+static bool same_statx(int fd, int flags)
+{
+    struct statx lib, kernel;
+    errno = 0;
+    int got = any_statx(fd, NULL, flags, STATX_BASIC_STATS, &lib), got_errno = errno;
+    errno = 0;
+    long expected = syscall(SYS_statx, fd, NULL, flags, STATX_BASIC_STATS, &kernel);
+    return got == expected && got_errno == errno && (got != 0 || lib.stx_ino == kernel.stx_ino);
+}
+
+static void no_path(void)
+{
+    int fd = open("/dev/null", O_RDONLY);
+    need(fd >= 0);
+    ok(same_statx(fd, AT_EMPTY_PATH), "statx of a descriptor without a path does what the kernel does");
+    ok(same_statx(fd, 0), "statx without a path, and without AT_EMPTY_PATH, too");
+    close(fd);
+    struct statx st;
+    if (syscall(SYS_statx, AT_FDCWD, NULL, AT_EMPTY_PATH, STATX_BASIC_STATS, &st) != 0)
+        printf("# skipped: statx of a descriptor without a path: this kernel is older than 6.11\n");
+}
+
 static void others_not(const char *name)
 {
     char path[512], buf[64];
@@ -139,6 +165,7 @@ int main(void)
     attributes_there(list[0]);
     seen_by_ls();
     others_not(ibv_get_device_name(list[0]));
+    no_path();
     pid_t child = fork();
     if (child == 0)
         _exit(access(device, F_OK) == 0 ? 0 : 1);
