@@ -109,6 +109,7 @@ int main(int argc, char **argv)
     log_set_json(settings.log_json);
     signal(SIGPIPE, SIG_IGN);
     raise_file_limit();
+    log_start();
     rc = server_init(&server, &settings, why);
     trouble = rc ? why : NULL;
     if (rc) {
@@ -124,5 +125,6 @@ int main(int argc, char **argv)
         sd_notify(0, "STOPPING=1");
     }
     server_fini(&server);
+    log_stop();
     return rc;
 }

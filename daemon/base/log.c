@@ -2,16 +2,18 @@
 #include "daemon/base/log.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/log_writer.h"
 
 #define LINE_MAX_ 1024 /* longer lines are cut */
+#define LOG_STOP_MS 1000 /* how long the end of the daemon waits for a reader of the log */
 
 static _Atomic uint8_t max_level[LOG_AREAS] = {
     [LOG_DAEMON] = LOG_LEVEL_WARN, [LOG_NET] = LOG_LEVEL_WARN,    [LOG_SESSION] = LOG_LEVEL_WARN,
@@ -89,25 +91,18 @@ int log_levels_parse(const char *text, struct log_levels *out)
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 
-static void put(const char *line, size_t len)
-{
-    if (write(STDERR_FILENO, line, len) < 0) {
-        /* There is no other place for the error. */
-    }
-}
-
-static void put_json(enum log_area area, enum log_level level, json_t *fields, const char *text)
+/* Returns the line as one JSON object with a newline. The caller frees it. NULL: out of memory. */
+static char *json_line(enum log_area area, enum log_level level, json_t *fields, const char *text, size_t *len)
 {
     struct timespec now;
     struct tm tm;
     char stamp[40], *line;
-    size_t len;
     json_t *o;
 
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &tm);
-    len = strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(stamp + len, sizeof(stamp) - len, ".%06ldZ", now.tv_nsec / 1000);
+    *len = strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(stamp + *len, sizeof(stamp) - *len, ".%06ldZ", now.tv_nsec / 1000);
     o = json_pack("{s:s, s:s, s:s, s:s%}", "time", stamp, "level", level_names[level], "area", area_names[area], "text",
                   text, strlen(text));
     if (!o) { /* the text is not UTF-8 */
@@ -119,31 +114,48 @@ static void put_json(enum log_area area, enum log_level level, json_t *fields, c
     line = o ? json_dumps(o, JSON_COMPACT) : NULL;
     json_decref(o);
     if (!line)
-        return;
-    len = strlen(line);
-    line[len] = '\n'; /* in place of the final 0 */
-    put(line, len + 1);
-    free(line);
+        return NULL;
+    *len = strlen(line);
+    line[(*len)++] = '\n'; /* in place of the final 0 */
+    return line;
+}
+
+/* Makes a line of text in line[size]. Returns its length; 0: an error. */
+static size_t text_line(enum log_area area, enum log_level level, const char *text, char *line, size_t size)
+{
+    int n = snprintf(line, size - 1, "pumiced: %s: %s: %s", level_names[level], area_names[area], text);
+
+    if (n < 0)
+        return 0;
+    if ((size_t)n > size - 2)
+        n = (int)size - 2; /* cut */
+    line[n] = '\n';
+    return (size_t)n + 1;
+}
+
+static bool is_json(void)
+{
+    return atomic_load_explicit(&as_json, memory_order_relaxed);
 }
 
 void log_write_fields(enum log_area area, enum log_level level, json_t *fields, const char *text)
 {
     char line[LINE_MAX_];
-    int n;
+    size_t len;
 
     if (!log_enabled(area, level))
         return;
-    if (atomic_load_explicit(&as_json, memory_order_relaxed)) {
-        put_json(area, level, fields, text);
+    if (is_json()) {
+        char *json = json_line(area, level, fields, text, &len);
+
+        if (json)
+            log_writer_put(json, len);
+        free(json);
         return;
     }
-    n = snprintf(line, sizeof(line) - 1, "pumiced: %s: %s: %s", level_names[level], area_names[area], text);
-    if (n < 0)
-        return;
-    if ((size_t)n > sizeof(line) - 2)
-        n = (int)sizeof(line) - 2; /* cut */
-    line[n] = '\n';
-    put(line, (size_t)n + 1);
+    len = text_line(area, level, text, line, sizeof(line));
+    if (len)
+        log_writer_put(line, len);
 }
 
 void log_write(enum log_area area, enum log_level level, const char *fmt, ...)
@@ -157,6 +169,41 @@ void log_write(enum log_area area, enum log_level level, const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     log_write_fields(area, level, NULL, text);
+}
+
+/* --- the writer ------------------------------------------------------------------------------------------------ */
+
+static size_t gap_line(uint64_t n, char *line, size_t size)
+{
+    char text[128];
+    size_t len;
+
+    snprintf(text, sizeof(text), "%" PRIu64 " lines of the log were dropped, because standard error took no more", n);
+    if (!is_json())
+        return text_line(LOG_DAEMON, LOG_LEVEL_WARN, text, line, size);
+    char *json = json_line(LOG_DAEMON, LOG_LEVEL_WARN, NULL, text, &len);
+    if (!json || len > size)
+        len = 0;
+    if (len)
+        memcpy(line, json, len);
+    free(json);
+    return len;
+}
+
+void log_start(void)
+{
+    if (!log_writer_start(gap_line))
+        log_error("no thread for the log: a reader of standard error that does not read can stop the daemon");
+}
+
+void log_stop(void)
+{
+    log_writer_stop(LOG_STOP_MS);
+}
+
+uint64_t log_dropped(void)
+{
+    return log_writer_dropped();
 }
 
 /* --- rate limit ------------------------------------------------------------------------------------------------ */

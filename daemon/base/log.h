@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The log: lines on standard error. A line is text ("pumiced: warn: qp: text") or one JSON object. Each line is written
- * by one system call, so lines of different threads do not mix.
+ * by one system call, so lines of different threads do not mix. No thread waits for the reader of the log: after
+ * log_start, a thread of its own writes, and lines for which there is no room are dropped and counted (log_writer.h).
  *
  * Every line belongs to an area, and each area has a level of its own. A source file chooses the area of its lines: it
  * defines LOG_AREA before it includes this header. */
@@ -38,6 +39,13 @@ struct log_levels {
  * (daemon, net, session, qp, packet), in any order. An area without a level gets LOG_LEVEL_WARN. 0, or -EINVAL, which
  * leaves *out undefined. */
 int log_levels_parse(const char *text, struct log_levels *out);
+
+/* Starts the thread that writes. Before, and if there can be no thread, lines are written at once. */
+void log_start(void);
+/* Ends that thread. It writes the waiting lines if standard error takes them within a second. */
+void log_stop(void);
+/* The number of lines that were dropped since the start. */
+uint64_t log_dropped(void);
 
 /* Sets the levels. Lines above the level of their area are not written. All areas start with LOG_LEVEL_WARN. */
 void log_set_levels(const struct log_levels *levels);
