@@ -2,11 +2,15 @@
 #include "daemon/client_mem/client_mem.h"
 
 #include <errno.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include "daemon/base/fd_closer.h"
 
 /* --- process_vm and /proc/PID/mem -------------------------------------------------------------- */
 
@@ -101,18 +105,27 @@ static bool works(struct client_mem *s, enum pm_memory_path path, uint64_t va, u
     return false;
 }
 
+#define PROC_BLOCK 1024 /* s_blocksize of procfs */
+
 /* Is it a "mem" file of procfs? The descriptor comes from the client; on any other file, reads and writes could block
- * the loop. */
+ * the loop. fstatfs could, too: FUSE and NFS ask their server, which may be dead. So two questions come first that the
+ * kernel answers without the file system: the path, and the size of blocks. Blocks of FUSE and NFS are larger than those
+ * of procfs. */
 static bool is_proc_mem(int fd)
 {
     char link[64], target[64];
     struct statfs fs;
+    int block;
 
-    if (fd < 0 || fstatfs(fd, &fs) != 0 || fs.f_type != PROC_SUPER_MAGIC)
+    if (fd < 0)
         return false;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, target, sizeof(target) - 1);
-    return n > 4 && (size_t)n < sizeof(target) - 1 && memcmp(target + n - 4, "/mem", 4) == 0;
+    if (n <= 4 || (size_t)n >= sizeof(target) - 1 || memcmp(target + n - 4, "/mem", 4) != 0)
+        return false;
+    if (ioctl(fd, FIGETBSZ, &block) != 0 || block != PROC_BLOCK)
+        return false;
+    return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
 void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, int fd, bool same_user, enum memory_mode mode,
@@ -132,7 +145,7 @@ void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, int fd, b
 void client_mem_fini(struct client_mem *s)
 {
     if (s->fd >= 0)
-        close(s->fd);
+        fd_closer_close(s->fd, s->owner);
     s->fd = -1;
     s->path = PM_MEMORY_NONE;
 }

@@ -40,6 +40,7 @@ struct client_mem {
     enum pm_memory_path path;
     pid_t pid; /* for PM_MEMORY_PROCESS_VM */
     int fd; /* for PM_MEMORY_PROC_MEM; owned; -1: none */
+    uid_t owner; /* the user of the client, for fd_closer.h; client_mem_init sets 0 */
     bool dirty; /* writes wait */
     unsigned nlocal, nremote;
     uint64_t waiting_bytes;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/base/fd_closer.h"
 #include "daemon/base/log.h"
 #include "daemon/control/dispatch.h"
 #include "daemon/objects/channel.h"
@@ -48,7 +49,7 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
     (void)loop;
     if (ended_by_error(s, revents))
         return;
-    int rc = control_recv(s->sock, &rq);
+    int rc = control_recv(s->sock, s->cred.uid, &rq);
     if (rc == 0)
         return;
     if (rc > 0) {
@@ -226,7 +227,7 @@ void session_close(struct session *s)
     d->num_sessions--;
     log_info("session %u (%s, pid %d) ended", s->number, s->comm, (int)s->cred.pid);
     if (s->sock >= 0)
-        close(s->sock);
+        fd_closer_close_socket(s->sock, s->cred.uid);
     session_destroy(s);
 }
 

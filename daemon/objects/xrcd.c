@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/base/fd_closer.h"
 #include "daemon/device/device.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
@@ -18,9 +19,22 @@
 /* The file that identifies a domain. */
 struct file {
     int fd; /* O_PATH */
-    dev_t dev;
-    ino_t ino;
+    uid_t owner; /* the user whose client sent it */
+    uint64_t dev, ino;
 };
+
+/* Asks what the kernel knows of the inode. A fstat would ask the server of a file on FUSE or NFS, which may be dead. */
+static bool find_inode(struct file *f)
+{
+    struct statx st;
+
+    if (statx(f->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &st) != 0 ||
+        !(st.stx_mask & STATX_INO))
+        return false;
+    f->dev = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
+    f->ino = st.stx_ino;
+    return true;
+}
 
 /* Takes the descriptor that came with the request, and keeps an O_PATH descriptor in its place, which holds only the
  * inode. The client may send any descriptor: for example an end of a pipe, which must not stay open, or a device that
@@ -29,7 +43,6 @@ static int take_file(struct session *s, struct file *f)
 {
     int fd = control_take_fd(s->request);
     char path[64];
-    struct stat st;
     int rc = 0;
 
     if (fd < 0)
@@ -38,17 +51,13 @@ static int take_file(struct session *s, struct file *f)
     f->fd = open(path, O_PATH | O_CLOEXEC);
     if (f->fd < 0)
         rc = -errno;
-    else if (fstat(f->fd, &st) != 0)
+    else if (!find_inode(f))
         rc = -EBADF;
-    close(fd);
-    if (rc) {
-        if (f->fd >= 0)
-            close(f->fd);
-        return rc;
-    }
-    f->dev = st.st_dev;
-    f->ino = st.st_ino;
-    return 0;
+    f->owner = s->cred.uid;
+    fd_closer_close(fd, f->owner);
+    if (rc && f->fd >= 0)
+        fd_closer_close(f->fd, f->owner);
+    return rc;
 }
 
 struct search {
@@ -84,6 +93,7 @@ static struct xrcd *create(struct device *d, const struct file *f)
     }
     x->device = d;
     x->fd = f->fd;
+    x->owner = f->owner;
     x->dev = f->dev;
     x->ino = f->ino;
     TAILQ_INIT(&x->targets);
@@ -95,7 +105,7 @@ void xrcd_free(struct xrcd *x)
     assert(x->opens == 0 && TAILQ_EMPTY(&x->targets));
     handles_remove(&x->device->xrcds, x->number);
     if (x->fd >= 0)
-        close(x->fd);
+        fd_closer_close(x->fd, x->owner);
     free(x);
 }
 
@@ -123,14 +133,14 @@ static int open_by_file(struct session *s, uint32_t oflags, const struct file *f
     struct xrcd *x = find(s->device, f);
 
     if (x) {
-        close(f->fd);
+        fd_closer_close(f->fd, f->owner);
         if (oflags & O_EXCL)
             return control_fail(rp, -EINVAL, "there is an XRC domain of this file already, and O_EXCL was asked");
         return add_open(s, x, rp);
     }
     x = oflags & O_CREAT ? create(s->device, f) : NULL;
     if (!x) {
-        close(f->fd);
+        fd_closer_close(f->fd, f->owner);
         if (!(oflags & O_CREAT))
             return control_fail(rp, -EAGAIN, "there is no XRC domain of this file, and O_CREAT was not asked");
         return control_fail(rp, -ENOMEM, "no more than %u XRC domains on a device", DEVICE_MAX_XRCD);

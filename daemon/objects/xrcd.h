@@ -20,8 +20,9 @@ struct xrcd {
     /* O_PATH descriptor of the file that identifies the domain; -1: a domain without a file. While it is open, the file
      * system gives the inode's number to no other file. */
     int fd;
-    dev_t dev;
-    ino_t ino;
+    uid_t owner; /* the user whose client sent it */
+    uint64_t dev; /* device and number of the inode */
+    uint64_t ino;
     unsigned opens; /* number of struct xrcd_open */
     unsigned srqs;
     TAILQ_HEAD(, client_qp) targets;

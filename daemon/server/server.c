@@ -11,6 +11,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/event_loop.h"
+#include "daemon/base/fd_closer.h"
 #include "daemon/base/log.h"
 #include "daemon/control/session_control.h"
 #include "daemon/loop/device_setup.h"
@@ -60,7 +61,7 @@ static void drop(struct connection *c)
     else
         quota_release(&c->owner, QUOTA_CONNECTIONS);
     if (c->sock >= 0)
-        close(c->sock);
+        fd_closer_close_socket(c->sock, c->cred.uid);
     free(c);
 }
 
@@ -214,7 +215,7 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
     struct control_request rq;
     struct control_reply rp = {.status = 0, .len = 0, .fds = 0};
     bool gone = false;
-    int rc = control_recv(c->sock, &rq);
+    int rc = control_recv(c->sock, c->cred.uid, &rq);
 
     if (rc == 0 && !(revents & EV_ERROR))
         return;
@@ -274,12 +275,12 @@ static void admit(struct server *sv, int sock)
 
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 || !listener_admits(&sv->listener, sock, &cred)) {
         log_warn("refused a connection: its user may not use this daemon (--group admits a group)");
-        close(sock);
+        fd_closer_close_socket(sock, cred.uid);
         return;
     }
     c = calloc(1, sizeof(*c));
     if (!c) {
-        close(sock);
+        fd_closer_close_socket(sock, cred.uid);
         return;
     }
     c->server = sv;

@@ -69,7 +69,7 @@ static void refuse(int sock, const char *why, uint64_t end)
     struct control_request rq;
     uint64_t now = clock_ns();
 
-    if (poll(&p, 1, now < end ? (int)((end - now) / NS_PER_MS) : 0) == 1 && control_recv(sock, &rq) == 1) {
+    if (poll(&p, 1, now < end ? (int)((end - now) / NS_PER_MS) : 0) == 1 && control_recv(sock, (uid_t)-1, &rq) == 1) {
         control_request_fini(&rq);
         rp.status = control_fail(&rp, -ENODEV, "the daemon can't start: %s", why);
         control_send(sock, &rp);

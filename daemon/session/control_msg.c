@@ -9,6 +9,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "daemon/base/fd_closer.h"
+
+/* The most descriptors of one message (SCM_MAX_FD of the kernel). There must be room for all of them, because the kernel
+ * closes those for which there is none, in the thread that receives. */
+#define SENT_FDS_MAX 253
+
 static void take_fds(struct msghdr *m, struct control_request *rq)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -24,20 +30,44 @@ static void take_fds(struct msghdr *m, struct control_request *rq)
             if (rq->fds < PM_FDS_MAX)
                 rq->fd[rq->fds++] = fd;
             else
-                close(fd);
+                fd_closer_close(fd, rq->owner);
         }
     }
 }
 
-int control_recv(int sock, struct control_request *rq)
+/* Does the next message carry descriptors? It stays where it is. Without room for descriptors, the kernel says that it
+ * cut them off. */
+static bool brings_fds(int sock)
+{
+    struct msghdr m = {.msg_iov = NULL};
+
+    return recvmsg(sock, &m, MSG_DONTWAIT | MSG_PEEK) >= 0 && m.msg_flags & MSG_CTRUNC;
+}
+
+static void refuse_fds(int sock)
+{
+    struct control_reply rp = {.fds = 0};
+
+    rp.status = control_fail(&rp, -EBUSY,
+                             "the daemon takes no more descriptors from this user: it can't close those that the user "
+                             "sent before (sockets that linger, or files on a server that does not answer)");
+    control_send(sock, &rp);
+}
+
+int control_recv(int sock, uid_t owner, struct control_request *rq)
 {
     struct pm_request head;
     struct iovec iov[2] = {{&head, sizeof(head)}, {rq->payload, sizeof(rq->payload)}};
-    _Alignas(struct cmsghdr) uint8_t ctl[CMSG_SPACE(PM_FDS_MAX * sizeof(int))];
+    _Alignas(struct cmsghdr) uint8_t ctl[CMSG_SPACE(SENT_FDS_MAX * sizeof(int))];
     struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2, .msg_control = ctl, .msg_controllen = sizeof(ctl)};
     ssize_t n;
 
     rq->fds = 0;
+    rq->owner = owner;
+    if (fd_closer_crowded(owner) && brings_fds(sock)) {
+        refuse_fds(sock);
+        return -1;
+    }
     do {
         n = recvmsg(sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     } while (n < 0 && errno == EINTR);
@@ -59,7 +89,7 @@ void control_request_fini(struct control_request *rq)
 {
     for (unsigned i = 0; i < rq->fds; i++) {
         if (rq->fd[i] >= 0)
-            close(rq->fd[i]);
+            fd_closer_close(rq->fd[i], rq->owner);
     }
     rq->fds = 0;
 }

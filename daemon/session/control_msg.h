@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "pumice/abi.h"
 
@@ -18,6 +19,7 @@ struct control_request {
     /* The descriptors that came with the message. They belong to the receiver of the request. -1: taken. */
     int fd[PM_FDS_MAX];
     unsigned fds;
+    uid_t owner; /* the user of the client */
 };
 struct control_reply {
     int32_t status; /* 0 or -errno */
@@ -27,10 +29,11 @@ struct control_reply {
     unsigned fds;
 };
 
-/* Receives one message from a non-blocking socket. Returns 1 if there was one, 0 if there is nothing to read yet.
- * Returns -1 if the client has closed the connection or sent an invalid message: then end the session.
- * control_request_fini closes the descriptors in *rq. */
-int control_recv(int sock, struct control_request *rq);
+/* Receives one message from a non-blocking socket. owner: the user of the client. Returns 1 if there was one, 0 if there
+ * is nothing to read yet. Returns -1 if the client has closed the connection, sent an invalid message, or sent
+ * descriptors while many earlier ones of its user can't be closed: then end the session. (In the last case, the client
+ * has got an error.) control_request_fini closes the descriptors in *rq; it does not wait for that. */
+int control_recv(int sock, uid_t owner, struct control_request *rq);
 void control_request_fini(struct control_request *rq);
 /* Returns the first descriptor of the message that was not taken yet; -1: none. It then belongs to the caller. */
 int control_take_fd(struct control_request *rq);

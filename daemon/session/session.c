@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/base/fd_closer.h"
 #include "daemon/session/charge.h"
 
 #ifndef SO_PEERPIDFD
@@ -52,11 +53,12 @@ static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd, 
     s->client_mem = calloc(1, sizeof(*s->client_mem));
     if (!s->client_mem) {
         if (mem_fd >= 0)
-            close(mem_fd);
+            fd_closer_close(mem_fd, s->cred.uid);
         return -ENOMEM;
     }
     client_mem_init(s->client_mem, 0, s->cred.pid, mem_fd, s->cred.uid == geteuid(), d->settings->memory, rq->probe_va,
                     rq->probe_value);
+    s->client_mem->owner = s->cred.uid;
     int rc = mem_backend_add(&d->memory, s->client_mem);
     if (rc) {
         client_mem_fini(s->client_mem);
@@ -84,7 +86,7 @@ int session_create(struct device *d, int sock, const struct ucred *cred, const s
 
     if (!s) {
         if (mem_fd >= 0)
-            close(mem_fd);
+            fd_closer_close(mem_fd, cred->uid);
         if (rc == 0)
             quota_release(&owner, QUOTA_SESSIONS);
         return rc ? rc : -ENOMEM;
