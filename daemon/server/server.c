@@ -270,7 +270,7 @@ static void count(struct connection *c)
 static void admit(struct server *sv, int sock)
 {
     struct connection *c;
-    struct ucred cred;
+    struct ucred cred = {.uid = (uid_t)-1};
     socklen_t len = sizeof(cred);
 
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 || !listener_admits(&sv->listener, sock, &cred)) {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Descriptors whose close() blocks: TCP sockets with SO_LINGER and unsent data. A client sends them in every way in which
+ * the daemon gets descriptors. No thread of the daemon waits for them. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "tests/verbs/hostile/hostile.h"
+
+/* A socket whose last close() blocks for an hour: its peer does not read. */
+static int lingering(void)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct linger forever = {1, 3600};
+    static char data[65536];
+    socklen_t len = sizeof(sa);
+    int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    need(listener >= 0 && fd >= 0 && bind(listener, (struct sockaddr *)&sa, sizeof(sa)) == 0 &&
+         listen(listener, 1) == 0 && getsockname(listener, (struct sockaddr *)&sa, &len) == 0 &&
+         connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0);
+    while (send(fd, data, sizeof(data), MSG_DONTWAIT) > 0)
+        continue;
+    need(setsockopt(fd, SOL_SOCKET, SO_LINGER, &forever, sizeof(forever)) == 0);
+    return fd;
+}
+
+/* Sends n lingering sockets with one request. The copies of this process are closed before the daemon gets the message,
+ * so the last close() is the daemon's. */
+static void send_lingering(int sock, uint32_t op, const void *rq, size_t len, unsigned n)
+{
+    int fd[253];
+
+    for (unsigned i = 0; i < n; i++)
+        fd[i] = lingering();
+    hostile_pause(true);
+    need(hostile_send(sock, op, rq, len, fd, n));
+    for (unsigned i = 0; i < n; i++)
+        close(fd[i]);
+    hostile_pause(false);
+}
+
+static void with_a_request(const struct hostile *h)
+{
+    int sock = hostile_connect(h);
+
+    send_lingering(sock, PM_OP_LIST, NULL, 0, 1);
+    ok(hostile_reply(sock, NULL, 0) == 0, "LIST with a socket is answered");
+}
+
+static void with_a_request_of_a_session(const struct hostile *h)
+{
+    int sock = hostile_connect(h);
+
+    need(hostile_open(sock, NULL, 0) == 0);
+    send_lingering(sock, PM_OP_ALLOC_PD, NULL, 0, 1);
+    ok(hostile_reply(sock, NULL, 0) == 0, "ALLOC_PD with a socket is answered");
+}
+
+static void more_than_the_daemon_takes(const struct hostile *h)
+{
+    int sock = hostile_connect(h);
+
+    send_lingering(sock, PM_OP_LIST, NULL, 0, 8);
+    ok(hostile_reply(sock, NULL, 0) == 0, "LIST with eight sockets is answered");
+}
+
+static void as_memory(const struct hostile *h)
+{
+    int sock = hostile_connect(h), fd = lingering();
+
+    ok(hostile_open(sock, &fd, 1) == 0, "OPEN with a socket in the place of /proc/self/mem");
+    close(fd);
+    close(sock);
+}
+
+static void as_an_xrc_domain(const struct hostile *h)
+{
+    struct pm_open_xrcd_req rq = {.has_fd = 1, .oflags = O_CREAT};
+    int sock = hostile_connect(h);
+
+    need(hostile_open(sock, NULL, 0) == 0);
+    send_lingering(sock, PM_OP_OPEN_XRCD, &rq, sizeof(rq), 1);
+    ok(hostile_reply(sock, NULL, 0) <= 0, "OPEN_XRCD with a socket is answered");
+    close(sock);
+}
+
+/* The daemon never receives these messages: the first one ends the connection. */
+static void unread(const struct hostile *h)
+{
+    int sock = hostile_connect(h);
+
+    hostile_pause(true);
+    need(send(sock, "x", 1, 0) == 1);
+    for (unsigned i = 0; i < 4; i++) {
+        int fd = lingering();
+
+        need(hostile_send(sock, PM_OP_LIST, NULL, 0, &fd, 1));
+        close(fd);
+    }
+    hostile_pause(false);
+    ok(hostile_reply(sock, NULL, 0) == 2, "a message of another form ends the connection");
+    close(sock);
+}
+
+/* More than the daemon keeps for later: it refuses the next ones, and says why. */
+static void too_many(const struct hostile *h)
+{
+    char why[PM_WHY_MAX] = "";
+    int sock, rc = 0;
+
+    for (unsigned i = 0; i < 60 && rc == 0; i++) {
+        sock = hostile_connect(h);
+        send_lingering(sock, PM_OP_LIST, NULL, 0, 4);
+        rc = hostile_reply(sock, why, sizeof(why));
+        close(sock);
+        usleep(20000);
+    }
+    ok(rc == -EBUSY && strstr(why, "descriptors"), "after many of them, the daemon takes no more, with a reason");
+    ok(hostile_answers(h, PM_OP_LIST), "it still answers the same user");
+}
+
+int main(void)
+{
+    struct hostile h;
+
+    VT_OWN("descriptors whose close blocks");
+    hostile_start(&h, "127.0.41.1", -1, NULL, NULL);
+    hostile_attack(&h, with_a_request, "a socket with a request");
+    hostile_attack(&h, with_a_request_of_a_session, "a socket with a request of a session");
+    hostile_attack(&h, more_than_the_daemon_takes, "too many sockets with a request");
+    hostile_attack(&h, as_memory, "a socket in the place of memory");
+    hostile_attack(&h, as_an_xrc_domain, "a socket in the place of an XRC domain's file");
+    hostile_attack(&h, unread, "messages with sockets that nobody reads");
+    hostile_attack(&h, too_many, "many sockets");
+    ok(hostile_stop(&h), "the daemon ends");
+    return vt_failed;
+}
