@@ -4,12 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
-void device_do(struct device *d, void (*fn)(void *arg), void *arg)
+enum mailbox_result device_do(struct device *d, struct mailbox_call *call)
 {
     if (d->running)
-        mailbox_do(&d->mailbox, fn, arg);
-    else
-        fn(arg);
+        return mailbox_do(&d->mailbox, call);
+    call->run(call);
+    return MAILBOX_DONE;
+}
+
+void device_post(struct device *d, struct mailbox_call *call)
+{
+    if (d->running) {
+        mailbox_post(&d->mailbox, call);
+        return;
+    }
+    call->run(call);
+    call->drop(call);
 }
 
 void device_describe(const struct device *d, struct pm_device_desc *desc)

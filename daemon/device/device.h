@@ -137,8 +137,11 @@ static inline bool device_keeps_inside(const struct device *d, const uint8_t gid
     return !d->settings->loopback_wire && gid_table_has(&d->gids, gid);
 }
 
-/* Runs fn(arg) in the device's thread and waits until it returns. If the thread does not run, runs it here. */
-void device_do(struct device *d, void (*fn)(void *arg), void *arg);
+/* Runs a call in the device's thread and waits for it, for a bounded time (mailbox.h). If the thread does not run, runs it
+ * here. */
+enum mailbox_result device_do(struct device *d, struct mailbox_call *call);
+/* As device_do, without waiting. The call belongs to the mailbox, which drops it. */
+void device_post(struct device *d, struct mailbox_call *call);
 
 /* Fills in the device's entry of pm_list_rep, which is also part of the reply to PM_OP_OPEN. */
 void device_describe(const struct device *d, struct pm_device_desc *desc);

@@ -245,18 +245,27 @@ int device_start(struct device *d, int cpu)
     return rc;
 }
 
-static void set_stop(void *arg)
-{
-    struct device *d = arg;
+struct stop_call {
+    struct mailbox_call call; /* first */
+    struct device *device;
+};
 
-    d->stop = true;
+static void set_stop(struct mailbox_call *call)
+{
+    ((struct stop_call *)(void *)call)->device->stop = true;
+}
+
+static void keep(struct mailbox_call *call)
+{
+    (void)call;
 }
 
 void device_stop(struct device *d)
 {
     if (!d->running)
         return;
-    mailbox_do(&d->mailbox, set_stop, d);
+    struct stop_call stop = {{.run = set_stop, .drop = keep}, d};
+    mailbox_post(&d->mailbox, &stop.call);
     pthread_join(d->thread, NULL);
     d->running = false;
 }

@@ -2,6 +2,7 @@
 #include "daemon/monitor/capture.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,57 @@ void capture_detach(struct capture *c)
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
+}
+
+/* --- calls from the main thread ---------------------------------------------------------------- */
+
+static struct capture *capture_of(struct mailbox_call *call, size_t at)
+{
+    return (struct capture *)(void *)((char *)call - at);
+}
+
+static void run_begin(struct mailbox_call *call)
+{
+    capture_attach(capture_of(call, offsetof(struct capture, begin)));
+}
+
+static void keep(struct mailbox_call *call)
+{
+    (void)call; /* it is a part of the capture, which capture_end destroys later */
+}
+
+static void run_end(struct mailbox_call *call)
+{
+    capture_detach(capture_of(call, offsetof(struct capture, end)));
+}
+
+static void drop_end(struct mailbox_call *call)
+{
+    capture_destroy(capture_of(call, offsetof(struct capture, end)));
+}
+
+bool capture_begin(struct capture *c)
+{
+    c->begin = (struct mailbox_call){.run = run_begin, .drop = keep};
+    if (device_do(c->device, &c->begin) != MAILBOX_LATE)
+        return true;
+    capture_destroy(c);
+    return false;
+}
+
+void capture_end(struct capture *c)
+{
+    c->end = (struct mailbox_call){.run = run_end, .drop = drop_end};
+    switch (device_do(c->device, &c->end)) {
+    case MAILBOX_DONE:
+        capture_destroy(c);
+        break;
+    case MAILBOX_LATE:
+        device_post(c->device, &c->end);
+        break;
+    case MAILBOX_GIVEN_UP:
+        break; /* drop_end destroys it */
+    }
 }
 
 /* --- the ring ---------------------------------------------------------------------------------- */

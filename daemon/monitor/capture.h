@@ -16,6 +16,7 @@
 #include "pumice/abi_capture.h"
 
 struct capture {
+    struct mailbox_call begin, end; /* calls of the device's thread, of capture_begin and capture_end */
     struct capture *next; /* the next capture of the device */
     struct device *device;
     struct pm_capture_req filter; /* a private, checked copy */
@@ -36,6 +37,13 @@ void capture_attach(struct capture *c);
 void capture_detach(struct capture *c);
 /* Any thread, after capture_detach. The client's mapping stays valid. */
 void capture_destroy(struct capture *c);
+
+/* In the main thread: lets the device's thread start copying. False: that thread does not answer, and the capture is
+ * destroyed. */
+bool capture_begin(struct capture *c);
+/* In the main thread: lets the device's thread stop copying, and destroys the capture. If that thread does not answer,
+ * this happens when it does. */
+void capture_end(struct capture *c);
 
 static inline bool capture_on(const struct device *d)
 {

@@ -73,6 +73,8 @@ static void put_devices(FILE *to, const json_t *devices, unsigned k)
 
     put_head(to, "pumice_", counters[k].name, counters[k].text, highest ? "gauge" : "counter");
     json_array_foreach (devices, i, d) {
+        if (!json_object_get(d, "counters")) /* its thread does not answer */
+            continue;
         fprintf(to, "pumice_%s%s{", counters[k].name, highest ? "" : "_total");
         put_label(to, "device", word(d, "name"));
         fprintf(to, "} %" JSON_INTEGER_FORMAT "\n",

@@ -45,30 +45,63 @@ void device_set_close(struct device_set *s)
 }
 
 struct fault_call {
+    struct mailbox_call call; /* first */
     struct device *device;
     struct fault_spec spec;
     uint64_t seed;
 };
 
-static void run_fault(void *arg)
+static void run_fault(struct mailbox_call *call)
 {
-    struct fault_call *call = arg;
+    struct fault_call *f = (struct fault_call *)(void *)call;
 
-    device_set_fault(call->device, &call->spec, call->seed);
+    device_set_fault(f->device, &f->spec, f->seed);
+}
+
+static void drop_fault(struct mailbox_call *call)
+{
+    free(call);
+}
+
+static int inject(struct device *d, const struct fault_spec *spec, uint64_t seed)
+{
+    struct fault_call *f = malloc(sizeof(*f));
+
+    if (!f)
+        return -ENOMEM;
+    *f = (struct fault_call){{.run = run_fault, .drop = drop_fault}, d, *spec, seed};
+    enum mailbox_result result = device_do(d, &f->call);
+    if (result != MAILBOX_GIVEN_UP)
+        free(f);
+    return result == MAILBOX_LATE ? -ETIMEDOUT : 0;
 }
 
 int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX])
 {
-    struct fault_call call = {.seed = seed};
+    struct fault_spec parsed;
+    int rc = 0;
 
-    if (fault_parse(spec, &call.spec, why, FAULT_WHY_MAX) != 0)
+    if (fault_parse(spec, &parsed, why, FAULT_WHY_MAX) != 0)
         return -EINVAL;
     for (unsigned i = 0; i < s->n; i++) {
-        call.device = s->device[i];
-        device_do(call.device, run_fault, &call);
+        int failed = inject(s->device[i], &parsed, seed);
+
+        if (!failed)
+            continue;
+        rc = failed;
+        snprintf(why, FAULT_WHY_MAX, "the faults of device %s are as before: %s", s->device[i]->name,
+                 rc == -ENOMEM ? "out of memory" : "its thread does not answer");
+        log_warn("%s", why);
     }
     snprintf(s->fault, sizeof(s->fault), "%s", spec);
     s->seed = seed;
     log_info("faults: %s, seed %llu", s->fault[0] ? s->fault : "none", (unsigned long long)s->seed);
-    return 0;
+    return rc;
+}
+
+int device_is_late(const struct device *d, struct control_reply *rp)
+{
+    return control_fail(rp, -ETIMEDOUT,
+                        "device %s does not answer: its thread hangs, or this machine is very busy; try again later",
+                        d->name);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/device/device.h"
+#include "daemon/session/control_msg.h"
 
 struct device_set {
     struct device *device[PM_DEVICES_MAX];
@@ -19,7 +20,11 @@ struct device_set {
 int device_set_open(struct device_set *s, const struct settings *settings, char why[ERROR_TEXT_MAX]);
 /* Ends their threads and their sessions, and frees them. */
 void device_set_close(struct device_set *s);
-/* Sets the fault specification of all devices. 0, or -EINVAL with why. */
+/* Sets the fault specification of all devices. 0, or -EINVAL with why. -ETIMEDOUT with why: a device does not answer. The
+ * others, and devices that are just slow, have the new specification. */
 int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);
+
+/* Makes the reply an error: the device's thread does not answer. Returns -ETIMEDOUT. */
+int device_is_late(const struct device *d, struct control_reply *rp);
 
 #endif

@@ -28,30 +28,74 @@ static int send_document(json_t *root, struct control_reply *rp)
     return 0;
 }
 
-struct status_call {
+/* Lets a device's thread make a document. */
+struct json_call {
+    struct mailbox_call call; /* first */
     struct device *device;
+    json_t *(*make)(struct device *d, const void *request);
+    union {
+        struct pm_tm_req tm;
+        struct pm_layout_req layout;
+    } request; /* a copy, because the main thread may give the call up */
     json_t *json;
 };
 
-static void run_status(void *arg)
+static void run_json(struct mailbox_call *call)
 {
-    struct status_call *call = arg;
+    struct json_call *j = (struct json_call *)(void *)call;
 
-    call->json = status_device(call->device);
+    j->json = j->make(j->device, &j->request);
+}
+
+static void drop_json(struct mailbox_call *call)
+{
+    struct json_call *j = (struct json_call *)(void *)call;
+
+    json_decref(j->json);
+    free(j);
+}
+
+/* Returns the document of one device. If the device's thread does not answer, the document says so. */
+static json_t *ask_one(struct device *d, json_t *(*make)(struct device *d, const void *request), const void *request,
+                       size_t len)
+{
+    struct json_call *j = calloc(1, sizeof(*j));
+    json_t *json = NULL;
+
+    if (!j)
+        return json_pack("{s:s, s:s}", "name", d->name, "trouble", "the daemon is out of memory");
+    j->call = (struct mailbox_call){.run = run_json, .drop = drop_json};
+    j->device = d;
+    j->make = make;
+    if (len)
+        memcpy(&j->request, request, len);
+    enum mailbox_result result = device_do(d, &j->call);
+    if (result == MAILBOX_DONE)
+        json = json_incref(j->json);
+    if (result != MAILBOX_GIVEN_UP)
+        drop_json(&j->call);
+    return json ? json : json_pack("{s:s, s:s}", "name", d->name, "trouble", "the thread of the device does not answer");
+}
+
+static json_t *ask_all(struct device_set *s, json_t *(*make)(struct device *d, const void *request),
+                       const void *request, size_t len)
+{
+    json_t *devices = json_array();
+
+    for (unsigned i = 0; i < s->n; i++)
+        json_array_append_new(devices, ask_one(s->device[i], make, request, len));
+    return devices;
+}
+
+static json_t *make_status(struct device *d, const void *request)
+{
+    (void)request;
+    return status_device(d);
 }
 
 json_t *query_devices(void *device_set)
 {
-    struct device_set *s = device_set;
-    json_t *devices = json_array();
-
-    for (unsigned i = 0; i < s->n; i++) {
-        struct status_call call = {s->device[i], NULL};
-
-        device_do(call.device, run_status, &call);
-        json_array_append_new(devices, call.json);
-    }
-    return devices;
+    return ask_all(device_set, make_status, NULL, 0);
 }
 
 /* The quotas that this user may see. */
@@ -92,98 +136,82 @@ int query_status(struct device_set *s, struct quota *quota, uid_t uid, const cha
     return send_document(root, rp);
 }
 
-struct tm_call {
-    struct device *device;
-    const struct pm_tm_req *request;
-    json_t *json;
-};
-
-static void run_tm(void *arg)
+static json_t *make_tags(struct device *d, const void *request)
 {
-    struct tm_call *call = arg;
-
-    call->json = tm_status_device(call->device, call->request);
+    return tm_status_device(d, request);
 }
 
 int query_tags(struct device_set *s, const struct pm_tm_req *r, struct control_reply *rp)
 {
-    json_t *devices = json_array();
-
-    for (unsigned i = 0; i < s->n; i++) {
-        struct tm_call call = {s->device[i], r, NULL};
-
-        device_do(call.device, run_tm, &call);
-        json_array_append_new(devices, call.json);
-    }
-    return send_document(json_pack("{s:o}", "devices", devices), rp);
+    return send_document(json_pack("{s:o}", "devices", ask_all(s, make_tags, r, sizeof(*r))), rp);
 }
 
-struct layout_call {
-    struct device *device;
-    const struct pm_layout_req *request;
-    json_t *json;
-};
-
-static void run_layouts(void *arg)
+static json_t *make_layouts(struct device *d, const void *request)
 {
-    struct layout_call *call = arg;
-
-    call->json = layout_status_device(call->device, call->request);
+    return layout_status_device(d, request);
 }
 
 int query_layouts(struct device_set *s, const struct pm_layout_req *r, struct control_reply *rp)
 {
-    json_t *devices = json_array();
-
     if (r->pieces > PM_LAYOUT_PIECES)
         return control_fail(rp, -EINVAL, "too many pieces: at most %u in one request", PM_LAYOUT_PIECES);
-    for (unsigned i = 0; i < s->n; i++) {
-        struct layout_call call = {s->device[i], r, NULL};
-
-        device_do(call.device, run_layouts, &call);
-        json_array_append_new(devices, call.json);
-    }
-    return send_document(json_pack("{s:o}", "devices", devices), rp);
+    return send_document(json_pack("{s:o}", "devices", ask_all(s, make_layouts, r, sizeof(*r))), rp);
 }
 
 struct check_call {
+    struct mailbox_call call; /* first */
     struct device *device;
-    const struct pm_check_req *request;
-    struct control_reply *reply;
-    int status;
+    struct pm_check_req request;
+    struct control_reply reply;
 };
 
-static void run_check(void *arg)
+static void run_check(struct mailbox_call *call)
 {
-    struct check_call *call = arg;
+    struct check_call *c = (struct check_call *)(void *)call;
 
-    call->status = ping_request(call->device, call->request, call->reply);
+    c->reply.status = ping_request(c->device, &c->request, &c->reply);
+}
+
+static void drop_call(struct mailbox_call *call)
+{
+    free(call);
 }
 
 int query_check(struct device_set *s, const struct pm_check_req *r, struct control_reply *rp)
 {
-    struct check_call call = {.request = r, .reply = rp};
-
     if (r->device >= s->n)
         return control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, s->n);
-    call.device = s->device[r->device];
-    device_do(call.device, run_check, &call);
-    return call.status;
+    struct check_call *c = calloc(1, sizeof(*c));
+    if (!c)
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    c->call = (struct mailbox_call){.run = run_check, .drop = drop_call};
+    c->device = s->device[r->device];
+    c->request = *r;
+    enum mailbox_result result = device_do(c->device, &c->call);
+    if (result != MAILBOX_DONE) {
+        if (result == MAILBOX_LATE)
+            free(c);
+        return device_is_late(s->device[r->device], rp);
+    }
+    *rp = c->reply;
+    free(c);
+    return rp->status;
 }
 
 struct counter_call {
+    struct mailbox_call call; /* first */
     struct device *device;
     struct engine_counters engine;
     struct io_counters io;
 };
 
 /* Copies the counters, so that the device's thread is held only for the time of the copy. */
-static void run_counter(void *arg)
+static void run_counter(struct mailbox_call *call)
 {
-    struct counter_call *call = arg;
+    struct counter_call *c = (struct counter_call *)(void *)call;
 
-    call->engine = *engine_counters(call->device->engine);
-    call->io = call->device->io;
+    c->engine = *engine_counters(c->device->engine);
+    c->io = c->device->io;
 }
 
 static struct device *device_named(const struct device_set *s, const char *name)
@@ -197,16 +225,26 @@ static struct device *device_named(const struct device_set *s, const char *name)
 
 int query_counter(struct device_set *s, const struct pm_counter_req *r, struct control_reply *rp)
 {
-    struct counter_call call;
     uint64_t value;
 
     if (!memchr(r->device, 0, sizeof(r->device)) || !memchr(r->file, 0, sizeof(r->file)))
         return control_fail(rp, -EINVAL, "the device or counter name is not terminated by a NUL");
-    call.device = device_named(s, r->device);
-    if (!call.device)
+    struct device *d = device_named(s, r->device);
+    if (!d)
         return control_fail(rp, -ENODEV, "no device %s", r->device);
-    device_do(call.device, run_counter, &call);
-    if (!counter_name_value(r->file, &call.engine, &call.io, &value))
+    struct counter_call *c = calloc(1, sizeof(*c));
+    if (!c)
+        return control_fail(rp, -ENOMEM, "the daemon is out of memory");
+    c->call = (struct mailbox_call){.run = run_counter, .drop = drop_call};
+    c->device = d;
+    enum mailbox_result result = device_do(d, &c->call);
+    if (result == MAILBOX_GIVEN_UP)
+        return device_is_late(d, rp);
+    bool known = result == MAILBOX_DONE && counter_name_value(r->file, &c->engine, &c->io, &value);
+    free(c);
+    if (result == MAILBOX_LATE)
+        return device_is_late(d, rp);
+    if (!known)
         return control_fail(rp, -ENOENT, "no counter %s", r->file);
     ((struct pm_counter_rep *)control_payload(rp, sizeof(struct pm_counter_rep)))->value = value;
     return 0;

@@ -13,12 +13,12 @@
 #include "daemon/base/event_loop.h"
 #include "daemon/base/fd_closer.h"
 #include "daemon/base/log.h"
-#include "daemon/control/session_control.h"
 #include "daemon/loop/device_setup.h"
 #include "daemon/monitor/capture.h"
 #include "daemon/monitor/metrics.h"
 #include "daemon/monitor/sysfs.h"
 #include "daemon/server/capacity.h"
+#include "daemon/server/open_call.h"
 #include "daemon/server/query.h"
 #include "daemon/session/control_msg.h"
 
@@ -35,24 +35,12 @@ struct connection {
     ev_timer silent;
 };
 
-static void run_attach(void *arg)
-{
-    capture_attach(arg);
-}
-
-static void run_detach(void *arg)
-{
-    capture_detach(arg);
-}
-
 static void drop(struct connection *c)
 {
     struct server *sv = c->server;
 
-    if (c->capture) {
-        device_do(c->capture->device, run_detach, c->capture);
-        capture_destroy(c->capture);
-    }
+    if (c->capture)
+        capture_end(c->capture);
     ev_io_stop(sv->loop, &c->readable);
     ev_timer_stop(sv->loop, &c->silent);
     TAILQ_REMOVE(c->refused ? &sv->refused : &sv->connections, c, link);
@@ -85,9 +73,8 @@ static int set_fault(struct server *sv, const struct pm_fault_req *r, struct con
 
     if (memchr(r->spec, 0, sizeof(r->spec)) == NULL)
         return control_fail(rp, -EINVAL, "the fault specification is not terminated by a NUL");
-    if (device_set_inject(&sv->devices, r->spec, r->seed, why) != 0)
-        return control_fail(rp, -EINVAL, "%s", why);
-    return 0;
+    int rc = device_set_inject(&sv->devices, r->spec, r->seed, why);
+    return rc ? control_fail(rp, rc, "%s", why) : 0;
 }
 
 static int capture(struct server *sv, struct connection *c, const struct pm_capture_req *r, struct control_reply *rp)
@@ -102,8 +89,11 @@ static int capture(struct server *sv, struct connection *c, const struct pm_capt
     c->capture = capture_create(sv->devices.device[r->device], r, rp);
     if (!c->capture)
         return rp->status;
+    if (!capture_begin(c->capture)) {
+        c->capture = NULL;
+        return device_is_late(sv->devices.device[r->device], rp);
+    }
     ev_timer_stop(sv->loop, &c->silent); /* it will ask for nothing more */
-    device_do(c->capture->device, run_attach, c->capture);
     log_info("pid %d captures at %s", (int)c->cred.pid, c->capture->device->name);
     return 0;
 }
@@ -118,35 +108,11 @@ static int shut_down(struct server *sv, const struct connection *c, struct contr
 
 /* --- opening a session ------------------------------------------------------------------------- */
 
-struct open_call {
-    struct device *device;
-    struct connection *connection;
-    const struct pm_open_req *request;
-    int mem_fd;
-    struct control_reply *reply;
-    bool done; /* the session owns the socket, and the reply was sent */
-};
-
-/* Runs in the device's thread. It sends the reply there, because the session may end at any moment after that. */
-static void run_open(void *arg)
-{
-    struct open_call *call = arg;
-    struct session *s;
-
-    if (session_open(call->device, call->connection->sock, &call->connection->cred, call->request, call->mem_fd,
-                     call->reply, &s) != 0)
-        return;
-    call->done = true;
-    if (!control_send(call->connection->sock, call->reply))
-        session_close(s);
-}
-
 /* Returns true if the connection now belongs to a session. */
 static bool open_session(struct connection *c, struct control_request *rq, struct control_reply *rp)
 {
     struct server *sv = c->server;
     const struct pm_open_req *r = (const struct pm_open_req *)rq->payload;
-    struct open_call call = {.connection = c, .request = r, .mem_fd = -1, .reply = rp};
 
     if (r->abi_version != PM_ABI_VERSION) {
         rp->status =
@@ -158,15 +124,9 @@ static bool open_session(struct connection *c, struct control_request *rq, struc
         rp->status = control_fail(rp, -ENODEV, "no device %u: the daemon has %u", r->device, sv->devices.n);
         return false;
     }
-    if (rq->fds) {
-        call.mem_fd = rq->fd[0];
-        rq->fd[0] = -1; /* session_open takes it */
-    }
-    call.device = sv->devices.device[r->device];
     /* The main loop must not use the socket while the device's thread has it. */
     ev_io_stop(sv->loop, &c->readable);
-    device_do(call.device, run_open, &call);
-    if (call.done) {
+    if (open_call(sv->devices.device[r->device], c->sock, &c->cred, r, control_take_fd(rq), rp)) {
         c->sock = -1;
         drop(c);
         return true;

@@ -7,9 +7,9 @@
 
 static struct fixture f;
 
-static void nothing(void *arg)
+static void nothing(struct mailbox_call *call)
 {
-    (void)arg;
+    (void)call;
 }
 
 /* The stop comes just after the thread woke up for another reason. It must not sleep again. */
@@ -22,7 +22,8 @@ Test(stop, just_woken, .timeout = 30)
         f.device->stop = false;
         cr_assert_eq(device_start(f.device, -1), 0);
         usleep(3000); /* until it sleeps */
-        device_do(f.device, nothing, NULL);
+        struct mailbox_call call = {.run = nothing, .drop = nothing};
+        cr_assert_eq(device_do(f.device, &call), MAILBOX_DONE);
         device_stop(f.device);
     }
     fixture_end(&f);
