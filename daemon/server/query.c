@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/fd_closer.h"
 #include "daemon/base/json.h"
+#include "daemon/base/log.h"
 #include "daemon/monitor/counter_names.h"
 #include "daemon/monitor/ping.h"
 #include "daemon/status/json_memfd.h"
@@ -74,7 +76,8 @@ static json_t *ask_one(struct device *d, json_t *(*make)(struct device *d, const
         json = json_incref(j->json);
     if (result != MAILBOX_GIVEN_UP)
         drop_json(&j->call);
-    return json ? json : json_pack("{s:s, s:s}", "name", d->name, "trouble", "the thread of the device does not answer");
+    return json ? json
+                : json_pack("{s:s, s:s}", "name", d->name, "trouble", "the thread of the device does not answer");
 }
 
 static json_t *ask_all(struct device_set *s, json_t *(*make)(struct device *d, const void *request),
@@ -127,10 +130,14 @@ static json_t *quotas_json(const struct device_set *s, struct quota *quota, uid_
 int query_status(struct device_set *s, struct quota *quota, uid_t uid, const char *socket, uint64_t started,
                  struct control_reply *rp)
 {
+    struct fd_closer_counts closing = fd_closer_counts();
     json_t *root = json_pack("{s:s, s:i, s:i, s:s, s:f, s:s, s:I}", "version", PUMICE_VERSION, "pid", (int)getpid(),
                              "uid", (int)geteuid(), "socket", socket, "uptime_s", (double)(clock_ns() - started) / 1e9,
                              "fault", s->fault, "seed", (json_int_t)s->seed);
 
+    json_object_set_new(root, "log_dropped", json_number(log_dropped()));
+    json_object_set_new(root, "fds_closing", json_number(closing.waiting));
+    json_object_set_new(root, "fds_stuck", json_number(closing.stuck));
     json_object_set_new(root, "quotas", quotas_json(s, quota, uid));
     json_object_set_new(root, "devices", query_devices(s));
     return send_document(root, rp);
