@@ -69,7 +69,7 @@ int main(void)
         printf("skip - a FUSE server needs root\n");
         return 77;
     }
-    hostile_start(&h, "127.0.43.1", -1, NULL, NULL);
+    hostile_start(&h, -1, NULL, NULL);
     if (!mount_dead(h.dir)) {
         unmount(h.dir);
         hostile_stop(&h);

@@ -82,7 +82,7 @@ int main(void)
 
     VT_OWN("a log that nobody reads");
     need(pipe(log) == 0);
-    hostile_start(&h, "127.0.42.1", log[1], "--log-level", "info");
+    hostile_start(&h, log[1], "--log-level", "info");
     fill(log[1]);
     close(log[1]);
     hostile_attack(&h, sessions, "the log is full");

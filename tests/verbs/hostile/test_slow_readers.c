@@ -6,9 +6,10 @@
 
 #include "tests/verbs/hostile/hostile.h"
 
-#define METRICS_PORT 29345
 #define CONNECTIONS 40u
 #define GROWTH_KB 20000 /* far below what the replies would need */
+
+static uint16_t metrics_port;
 
 static long memory_kb(pid_t daemon)
 {
@@ -61,7 +62,7 @@ static void sessions(const struct hostile *h)
 static void metrics(const struct hostile *h)
 {
     struct sockaddr_in sa = {
-        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(METRICS_PORT)};
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(metrics_port)};
     static const char get[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     int size = 1024;
 
@@ -84,8 +85,9 @@ int main(void)
     struct hostile h;
 
     VT_OWN("replies that nobody reads");
-    snprintf(option, sizeof(option), "--metrics=%u", METRICS_PORT);
-    hostile_start(&h, "127.0.45.1", -1, option, NULL);
+    metrics_port = (uint16_t)(20000 + getpid() % 10000);
+    snprintf(option, sizeof(option), "--metrics=%u", metrics_port);
+    hostile_start(&h, -1, option, NULL);
     need(hostile_bystander(&h));
     long before = memory_kb(h.daemon);
     hostile_attack(&h, connections, "replies on connections that nobody reads");
