@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a thread does now, and since when. The thread writes it, and other threads read it at any time: the watchdog
+/* The present work of a thread, and the time when it began. The thread writes it, and other threads read it at any time: the watchdog
  * (server/watchdog.h) and the status. Each write is a plain store into the thread's own cache line, so the data path
  * can afford one in each turn of its loop. */
 #ifndef PUMICE_DAEMON_BASE_ACTIVITY_H
@@ -12,7 +12,7 @@
 struct activity {
     /* When the current turn of the loop began (clock_ns). 0: the thread waits for events, or has not begun. */
     _Alignas(64) _Atomic uint64_t since;
-    /* What the thread does in this turn, a text that stays: "REG_MR". NULL: its usual work. */
+    /* The work of the thread in this turn, a text that stays: "REG_MR". NULL: its usual work. */
     _Atomic(const char *) what;
     /* The client that it does this for. 0: none. */
     _Atomic uint32_t session;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The thread that changes files for all others. The threads of the devices handle packets and requests of strangers, so
- * the sandbox lets them change no file (daemon/sandbox/sandbox.h). What they have to write goes through this thread. */
+ * the sandbox lets them change no file (daemon/sandbox/sandbox.h). This thread writes for them. */
 #ifndef PUMICE_DAEMON_BASE_FILE_THREAD_H
 #define PUMICE_DAEMON_BASE_FILE_THREAD_H
 

@@ -156,7 +156,7 @@ bool quota_is_exempt(const struct quota *q, uid_t uid)
     return uid == 0 || uid == q->self;
 }
 
-/* What the user may have now. */
+/* The present limit of the user. */
 static uint64_t limit_of(const struct quota *q, const struct quota_user *u, unsigned kind, unsigned scope)
 {
     uint64_t others = q->total[kind][scope] - u->cell[kind][scope].used, capacity = q->capacity[kind];

@@ -63,7 +63,7 @@ struct quota_cell {
 struct quota {
     pthread_mutex_t lock; /* protects all that follows */
     struct quota_limits limits;
-    /* What there is of each kind, on each device or in the daemon. */
+    /* The amount that exists of each kind, on each device or in the daemon. */
     uint64_t capacity[QUOTA_KINDS];
     uint64_t total[QUOTA_KINDS][PM_DEVICES_MAX]; /* used by all users */
     struct quota_user *users; /* those that have something */
@@ -75,7 +75,7 @@ struct quota {
 void quota_init(struct quota *q, const struct quota_limits *limits, const uint64_t capacity[QUOTA_KINDS]);
 /* Everything must have been released. */
 void quota_fini(struct quota *q);
-/* Later requests have these limits. What users have beyond them stays theirs. */
+/* Later requests have these limits. Users keep the objects that they have beyond them. */
 void quota_set_limits(struct quota *q, const struct quota_limits *limits);
 
 /* True if the user has no limits. */

@@ -6,7 +6,7 @@
  * The kernel may finish a lost copy at any later time. It would then write the client's bytes over the packets of others,
  * or show the client the packets of others. So all copies go through a window: a second mapping of the device's buffers,
  * at other addresses. When a copy is lost, its window is made inaccessible for ever, and the later copies use another
- * one. What the lost copy still reads or writes is then an error of the lost copy.
+ * one. An access by the lost copy is then an error of the lost copy.
  *
  * The buffers are for everything that is copied often. Other memory, such as a variable on the stack, is copied through a
  * part of the buffers. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the daemon takes away from itself, so that an attacker who takes it over gets little. It needs no service manager
+/* The rights that the daemon takes away from itself, so that an attacker who takes it over gets little. It needs no service manager
  * and no rights for this.
  *
  * - All threads: no_new_privs, and a filter of system calls (seccomp.h).

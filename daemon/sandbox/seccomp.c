@@ -52,7 +52,7 @@ static const char *const allowed[] = {
  * because they are in memory. */
 static const char *const unknown[] = {"clone3", "openat2", "epoll_pwait2", "futex_wait", "futex_wake", "futex_waitv"};
 
-/* What a sanitizer needs: to find leaks it traces a copy of the process, and for reports it reads programs. */
+/* The calls that a sanitizer needs: to find leaks it traces a copy of the process, and for reports it reads programs. */
 static const char *const for_sanitizers[] = {
     "clone", "fork", "vfork", "ptrace", "wait4", "waitid", "kill", "tgkill", "mmap", "mprotect", "prctl", "personality",
     "prlimit64", "getrlimit", "setrlimit", "execve", "arch_prctl", "process_madvise", "getdents",

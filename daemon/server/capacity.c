@@ -17,7 +17,7 @@
 #define DESCRIPTORS_RESERVED (CAPACITY_REFUSED + 64u)
 #define MAPPINGS_RESERVED 512u
 
-/* What clients may have if the daemon has used this much. At least half of a small limit is theirs. */
+/* The amount that clients may have if the daemon has used this much. At least half of a small limit is theirs. */
 static uint64_t rest(uint64_t limit, uint64_t used)
 {
     return used < limit / 2 ? limit - used : limit / 2;

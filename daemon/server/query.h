@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Answers requests about devices from clients without a session. The main thread calls these functions (except those
  * that say so), and the devices' threads collect the data. Each function that fills in a reply executes one request. It
- * returns 0, or -errno with the reason in *rp. What they show is limited to what the user may see (base/user.h). */
+ * returns 0, or -errno with the reason in *rp. They show only what the user may see (base/user.h). */
 #ifndef PUMICE_DAEMON_SERVER_QUERY_H
 #define PUMICE_DAEMON_SERVER_QUERY_H
 

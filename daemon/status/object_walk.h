@@ -2,7 +2,7 @@
 /* A walk over the objects of all sessions of a device, in slices (base/slice.h). Between two slices, the device's thread
  * carries packets and control operations, so objects and whole sessions may come and go.
  *
- * What the walk reports is therefore no picture of one moment. It holds: each object that exists during the whole walk
+ * The report of the walk is therefore no picture of one moment. It holds: each object that exists during the whole walk
  * is reported once, no object is reported twice, and what is reported of one object is of one moment. An object may name
  * another one that the walk does not report, because that one was destroyed before its turn. A picture of one moment
  * would need a copy of all objects at once, which is the long pause that the slices avoid.
@@ -30,7 +30,7 @@ enum walk_table {
 };
 
 struct object_walk {
-    /* What is called, in the device's thread. Set by the caller. */
+    /* The function that is called, in the device's thread. Set by the caller. */
     void (*on_session)(void *ctx, const struct session *s); /* before the session's objects; may be NULL */
     /* Returns false if there is no room for another object in this slice. */
     bool (*on_object)(void *ctx, const struct session *s, enum walk_table table, void *obj);

@@ -18,8 +18,8 @@
  * QP: qp_status.h. SRQ, XRCD, CQ, COMP_CNTR, MR, MW: object_status.h.
  *
  * A user who does not administer the daemon (base/user.h) gets the lists with the objects of its own sessions only, and
- * the XRC domains and targets that these sessions have open. seed is missing, and connectivity is empty. What concerns
- * the device as a whole is for everybody: its settings and counters, its multicast groups, which /proc/net/igmp shows
+ * the XRC domains and targets that these sessions have open. seed is missing, and connectivity is empty. Facts
+ * of the device as a whole are for everybody: its settings and counters, its multicast groups, which /proc/net/igmp shows
  * as well. */
 #ifndef PUMICE_DAEMON_STATUS_STATUS_H
 #define PUMICE_DAEMON_STATUS_STATUS_H

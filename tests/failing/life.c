@@ -15,7 +15,7 @@
 #define ACCESS                                                                                                         \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |            \
      IBV_ACCESS_MW_BIND)
-/* Much longer than a queue pair of this test repeats a packet. What has not come by then never comes. */
+/* Much longer than a queue pair of this test repeats a packet. A packet that has not come by then never comes. */
 #define HANG_S 20.0
 
 static _Alignas(4096) char own[BUFFER], other[BUFFER];
@@ -264,7 +264,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_srq *srq, const struct ibv_mr
     return srq ? ibv_post_srq_recv(srq, &wr, &bad) : ibv_post_recv(qp, &wr, &bad);
 }
 
-/* What arrives is right: a completion with success says so. */
+/* The data that arrives is right: a completion with success says so. */
 static bool arrived(const char *at, size_t len, const char *what)
 {
     for (size_t i = 0; i < len; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the engine learns of a received packet beside its bytes: fields of its IP header, and for a packet of its own
+/* The things that the engine learns of a received packet beside its bytes: fields of its IP header, and for a packet of its own
  * device the QP that sent it. Also the check of the P_Key. */
 #ifndef PUMICE_DAEMON_CORE_BASE_RX_META_H
 #define PUMICE_DAEMON_CORE_BASE_RX_META_H

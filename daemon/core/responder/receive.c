@@ -39,7 +39,7 @@ static const struct consequence {
  * The peer may be another stack, whose window the responder does not know. This one is far above those in use. rxe has
  * at most 128 packets unacknowledged, Pumice 4096 by default. A NIC needs its bandwidth times the round trip: 65536
  * packets of 4096 bytes at 400 Gb/s are a round trip of 5 ms, and 65536 packets of 256 bytes at 25 Gb/s are the same.
- * Of random guesses, 1 in 256 still counts as a gap. If a peer has an even larger window, nothing breaks: it repeats
+ * 1 of 256 random guesses still counts as a gap. If a peer has an even larger window, nothing breaks: it repeats
  * after its timeout what it would have repeated after a NAK. */
 #define PSN_WINDOW 65536u
 

@@ -35,7 +35,7 @@ uint64_t evq_next(const struct evq *q); /* time of the earliest event; UINT64_MA
 
 /* --- packets ----------------------------------------------------------------------------------- */
 
-/* What a third party that forged the packet did not know. */
+/* The fields that a third party that forged the packet did not know. */
 enum stranger {
     STRANGER_NONE, /* the packet is not forged */
     STRANGER_SOURCE, /* the source address: it is the host's other one */

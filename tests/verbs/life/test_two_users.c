@@ -21,7 +21,7 @@ struct layout {
     const char *loopback;
 };
 
-/* What the victim tells, as if the attacker had read it somewhere. */
+/* The numbers that the victim tells, as if the attacker had read it somewhere. */
 struct secret {
     uint32_t target_qpn, rkey;
     uint64_t address;

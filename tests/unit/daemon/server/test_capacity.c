@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the daemon can have at most follows the limits of the process, and leaves it a reserve. */
+/* The most that the daemon can have follows the limits of the process, and leaves it a reserve. */
 #include <criterion/criterion.h>
 #include <sys/resource.h>
 #include <unistd.h>

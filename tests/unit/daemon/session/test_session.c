@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a session knows of its client's process. */
+/* The things that a session knows of its client's process. */
 #include <criterion/criterion.h>
 #include <sys/prctl.h>
 
