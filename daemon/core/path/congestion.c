@@ -20,6 +20,8 @@
  * hold a number of packets, whatever their length, so the other senders would lose more often. */
 #define REDUCED_TENTHS_LONG 4u
 #define LONG_PACKET_COST 2560u
+/* On a slower path, an answer that comes late shows that the window is too large, and nothing is undone. */
+#define UNDO_RTT_MOST_NS 10000000u
 #define TIGHT_LOSSES 4u /* after so many losses with less than a window between two of them, the window is too large */
 
 void congestion_init(struct congestion *c, const struct engine_config *cfg)
@@ -186,4 +188,22 @@ void congestion_timeout(struct congestion *c, const struct engine_config *cfg, u
         c->ssthresh = part;
     c->cwnd = min64(CWND_LEAST_PKTS * packet, cfg->peer_window_bytes);
     count_loss(c, now);
+}
+
+void congestion_suspect(struct congestion *c)
+{
+    if (c->undo.cwnd == 0 && c->srtt && c->srtt < UNDO_RTT_MOST_NS)
+        c->undo = (struct congestion_undo){c->cwnd, c->ssthresh, c->loss_at, c->tight};
+}
+
+void congestion_undo(struct congestion *c)
+{
+    const struct congestion_undo *u = &c->undo;
+    if (u->cwnd == 0)
+        return;
+    c->cwnd = u->cwnd > c->cwnd ? u->cwnd : c->cwnd;
+    c->ssthresh = u->ssthresh > c->ssthresh ? u->ssthresh : c->ssthresh;
+    c->loss_at = u->loss_at;
+    c->tight = u->tight;
+    c->undo.cwnd = 0;
 }

@@ -19,6 +19,9 @@
  *     timeout       If nothing comes back at all, the window becomes two packets, and slow start leads back to a part of
  *                   the former window.
  *
+ *     undone        If it turns out that the packets had not been lost, but only the answer was late, the window is again
+ *                   as before (RFC 4015).
+ *
  * Hosts with little processor time answer late, which makes round trips long, too. But then they differ much from each
  * other. So the judgement compares round trips with the difference between one and the next (jitter).
  *
@@ -44,6 +47,13 @@
  * sender that sleeps on a busy processor may lose its turn there. */
 #define PACE_BURST_PART 8u
 
+/* The window before a probe or a timeout reduced it. */
+struct congestion_undo {
+    uint64_t cwnd; /* 0: there is nothing to undo */
+    uint64_t ssthresh, loss_at;
+    uint8_t tight;
+};
+
 struct congestion {
     uint64_t cwnd; /* the window, in bytes */
     uint64_t ssthresh; /* slow start while the window is below this, in bytes */
@@ -57,6 +67,7 @@ struct congestion {
         passed_at; /* the last time that a packet left although the window was full, or that nothing was in flight */
     uint64_t acked_sent_at; /* when the packet of the latest round trip was sent */
     uint64_t loss_at; /* time of the last loss that counted; 0: never */
+    struct congestion_undo undo;
     uint64_t carried; /* bytes that were acknowledged since then */
     uint32_t rounds; /* measurements of the rate since */
     uint8_t newest; /* index of the latest one of `recent` */
@@ -82,6 +93,15 @@ void congestion_loss(struct congestion *c, const struct engine_config *cfg, uint
 /* The path has not answered in time, to any QP. packet, qps: as above. */
 void congestion_timeout(struct congestion *c, const struct engine_config *cfg, uint32_t qps, uint64_t packet,
                         uint64_t now);
+/* Packets seem to be lost, because no answer came in time: remembers the window, before it is reduced. */
+void congestion_suspect(struct congestion *c);
+/* The packets were not lost: restores the window. */
+void congestion_undo(struct congestion *c);
+/* Packets were lost indeed: there is nothing to undo. */
+static inline void congestion_confirm(struct congestion *c)
+{
+    c->undo.cwnd = 0;
+}
 /* So many bytes were acknowledged; `inflight` were in flight before. packet, qps: as above. */
 void congestion_progress(struct congestion *c, const struct engine_config *cfg, uint32_t qps, uint64_t released,
                          uint64_t inflight, uint64_t packet, uint64_t now);

@@ -23,6 +23,7 @@ static void bad_response(struct qp *qp, const struct pkt *p)
 static void progressed(struct qp *qp, uint64_t released, uint64_t now)
 {
     struct requester *r = &qp->req;
+    bool beyond = psn_diff(r->una_psn, r->next_psn) > 0;
     if (psn_diff(r->next_psn, r->una_psn) <= 0) { /* an answer to an earlier transmission overtook the retransmission */
         r->next_psn = r->una_psn;
         r->cur = r->una;
@@ -37,7 +38,7 @@ static void progressed(struct qp *qp, uint64_t released, uint64_t now)
     rtt_progress(qp, now);
     congestion_progress(&qp->peer->congestion, &qp->e->cfg, qp->peer->users, released, inflight, req_packet_cost(qp),
                         now);
-    if (retry_progress(qp, now))
+    if (retry_progress(qp, beyond, now))
         req_resume(qp);
     qp_schedule(qp);
 }

@@ -38,12 +38,17 @@ static inline bool retry_was_in_vain(struct requester *r, uint64_t rtt, uint64_t
         return now - r->fired_at < rtt;
     return r->trusted < TRUSTED_MOST && ++r->trusted;
 }
-/* una_psn has moved: all retries are left again. True: the QP went back because no answer came in time, but its packets
- * were not lost. */
-static inline bool retry_progress(struct qp *qp, uint64_t now)
+/* una_psn has moved: all retries are left again. beyond: the answer is for packets that the QP has not sent again since
+ * it went back. True: the QP went back because no answer came in time, but its packets were not lost. */
+static inline bool retry_progress(struct qp *qp, bool beyond, uint64_t now)
 {
     struct requester *r = &qp->req;
-    bool in_vain = req_is_unanswered(r) && retry_was_in_vain(r, qp->peer->congestion.rtt_min, now);
+    bool unanswered = req_is_unanswered(r);
+    bool in_vain = unanswered && (beyond || retry_was_in_vain(r, qp->peer->congestion.rtt_min, now));
+    if (in_vain)
+        congestion_undo(&qp->peer->congestion);
+    else if (unanswered)
+        congestion_confirm(&qp->peer->congestion);
     r->retries_left = qp->attr.retry_cnt;
     r->rnr_left = qp->attr.rnr_retry;
     r->probes = 0;

@@ -149,6 +149,21 @@ Test(slow_path, after_two_probes_one_packet_leaves_and_the_window_is_small)
     cr_expect(n >= 1 && n <= 3, "%u packets after the answer", n);
 }
 
+/* The peer was late with its answer to packets that were not sent again: the window is as before. */
+Test(slow_path, an_answer_beyond_the_repeated_packet_restores_the_window)
+{
+    round_trip(100 * US);
+    post(WR_RDMA_WRITE, 32);
+    flush();
+    uint64_t before = info().window_bytes;
+    wait_until_it_goes_back();
+    cr_assert_lt(info().window_bytes, before);
+    fix.now += 1 * MS;
+    ack(216);
+    cr_expect_geq(info().window_bytes, before);
+    cr_expect_eq(info().next_psn, info().max_psn, "it does not repeat the others");
+}
+
 /* The answer comes sooner than a packet can travel there and back: it is for the first transmission. */
 Test(slow_path, an_early_answer_shows_that_nothing_was_lost)
 {
