@@ -5,8 +5,8 @@ within devices, or the messages between devices.
 
 Each line has the transport, the operation, the number of bytes, a hash of the payload, and the other header fields, except addresses and
 keys, which differ from run to run. Repeated packets count once. ACKs don't count, because one ACK may stand for many. READs of adjoining
-memory with adjoining PSNs count as one READ, because the number of requests depends on the congestion of the path. The messages from one
-QP to another are in their order. These groups are sorted, so that two lists can be compared. The script shares no code with pcap/ and
+memory with adjoining PSNs count as one READ, because the number of requests depends on the congestion of the path. A READ that was not
+answered as a whole is printed without its length. The messages from one QP to another are in their order. These groups are sorted, so that two lists can be compared. The script shares no code with pcap/ and
 wire/."""
 
 import copy
@@ -84,6 +84,11 @@ class Read:
         self.len += other.len
         self.end = other.end
 
+    def text(self, answers):
+        """An error may end the QP before it asked for the whole range. Where it stopped, depends on the congestion of the path."""
+        whole = all(psn in answers for psn in range(self.psn, self.end))
+        return f"{self.kind} {self.len}" if whole else f"{self.kind} without an answer"
+
 
 class Flow:
     """The packets that one queue pair sends to another."""
@@ -118,7 +123,7 @@ class Flow:
 
     def lines(self, back):
         """The messages in the order of PSNs. back: what the other queue pair sends to this one."""
-        found = [(read.psn, f"{read.kind} {read.len}") for read in self.reads()] + messages(self.requests)
+        found = [(read.psn, read.text(back.answers)) for read in self.reads()] + messages(self.requests)
         answers = dict(self.answers)
         data = []
         for read in back.reads():

@@ -96,7 +96,7 @@ static inline int mpi_post(struct mpi *m, uint64_t tag, uint64_t mask)
         }
     }
     struct tm_add a = {.id = (uint64_t)n, .tag = tag, .mask = mask, .len = MPI_BUF_LEN, .flags = IBV_OPS_TM_SYNC};
-    double end = vt_now() + 60;
+    double end = vt_now() + 5;
     int rc;
     a.count = m->count;
     while ((rc = tm_try_add(&m->p->r, &a, &r->handle)) == ENOMEM && vt_now() < end)
