@@ -178,6 +178,9 @@ verbs_legs()
         VT_DAEMON="$BUILD/bin/pumiced --loopback wire" try "$name+wire" bash -c 'verbs_one "$0"' "$t"
         VT_DAEMON="$BUILD/bin/pumiced --tm-profile mlx5" try "$name+mlx5" bash -c 'verbs_one "$0"' "$t"
     done
+    # Memory of a FUSE file has little time, even where other memory has a minute.
+    t=$BUILD/tests/verbs/life/test_stuck_memory
+    VT_STUCK=fuse VT_DAEMON="$BUILD/bin/pumiced --memory-timeout 60000" try "${t#"$BUILD/tests/"}+fuse" bash -c 'verbs_one "$0"' "$t"
 }
 
 stage_verbs()

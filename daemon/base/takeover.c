@@ -36,7 +36,7 @@
 #define GUARD_BYTES (64u << 10) /* below the stack; not accessible */
 /* The watching thread looks four times in the limit of a call, but not more often and not more rarely than this. */
 #define TICK_MIN_NS (5 * NS_PER_MS)
-#define TICK_MAX_NS (50 * NS_PER_MS)
+#define TICK_MAX_NS (TAKEOVER_DOUBT_MS * NS_PER_MS / 4)
 #define IDLE_NS NS_PER_S /* without a call for this long, the watching thread sleeps until the next one */
 
 /* The part that the switching code below knows by its offsets. */
@@ -292,13 +292,32 @@ static void tick(const struct takeover *t)
     nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
+/* The owner's answer for a call. */
+struct verdict {
+    uint64_t call;
+    bool may_last;
+};
+
+/* Has the call slept for too long? */
+static bool is_over_time(const struct takeover *t, uint64_t call, uint64_t slept_ns, struct verdict *v)
+{
+    if (slept_ns >= (uint64_t)atomic_load(&t->limit_ms) * NS_PER_MS)
+        return true;
+    if (slept_ns < TAKEOVER_DOUBT_MS * NS_PER_MS || !t->ops->may_last)
+        return false;
+    if (v->call != call)
+        *v = (struct verdict){call, t->ops->may_last(t->arg)};
+    return !v->may_last;
+}
+
 static void *watch(void *arg)
 {
     struct takeover *t = arg;
+    struct verdict verdict = {0, true};
     uint64_t seen = 0, since = clock_ns(); /* the latest call, and since when it sleeps or is over */
 
     while (!atomic_load(&t->ended)) {
-        uint64_t latest = atomic_load_explicit(&t->calls, memory_order_relaxed), now = clock_ns();
+        uint64_t latest = atomic_load_explicit(&t->calls, memory_order_acquire), now = clock_ns();
         uint64_t call = atomic_load(&t->cpu.call);
 
         if (latest != seen || (call != 0 && !is_asleep(t))) {
@@ -308,8 +327,7 @@ static void *watch(void *arg)
             sleep_until_call(t, seen);
             since = clock_ns();
             continue;
-        } else if (call == seen && call != 0 && now - since >= (uint64_t)atomic_load(&t->limit_ms) * NS_PER_MS &&
-                   take_over(t, call)) {
+        } else if (call == seen && call != 0 && is_over_time(t, call, now - since, &verdict) && take_over(t, call)) {
             return NULL;
         }
         tick(t);

@@ -25,11 +25,16 @@
 
 struct takeover;
 
+#define TAKEOVER_DOUBT_MS 50u /* after so long, the owner is asked whether a call may go on */
+
 struct takeover_ops {
     /* The function. */
     void (*run)(void *arg);
     /* Runs in each kernel thread before it executes the function, to set the properties of the thread. */
     void (*enter)(void *arg);
+    /* Runs in another thread when a call has slept for TAKEOVER_DOUBT_MS, once for each call: may it last until its
+     * limit? On false, its time is over. NULL: each call may. */
+    bool (*may_last)(void *arg);
     /* Runs in another thread while a call lasts too long: may the function be continued? On false, it is asked again a
      * little later. */
     bool (*prepare)(void *arg);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -23,7 +24,11 @@ static bool is_unmapped(int err)
 static struct copier_target target(const struct client_mem *s)
 {
     return (struct copier_target){
-        .fd = s->path == PM_MEMORY_PROC_MEM ? s->fd : -1, .pid = s->pid, .limit_ms = s->limit_ms};
+        .fd = s->path == PM_MEMORY_PROC_MEM ? s->fds.mem : -1,
+        .pid = s->pid,
+        .maps_fd = s->fds.maps,
+        .limit_ms = s->limit_ms,
+    };
 }
 
 static uint64_t copied(struct client_mem *s, int64_t result)
@@ -70,52 +75,80 @@ static bool works(struct client_mem *s, enum pm_memory_path path, uint64_t va, u
 }
 
 #define PROC_BLOCK 1024 /* s_blocksize of procfs */
+#define PROC_PATH_MAX 64
 
-/* Is it a "mem" file of procfs? The descriptor comes from the client; on any other file, reads and writes could block
- * the loop. fstatfs could, too: FUSE and NFS ask their server, which may be dead. So two questions come first that the
+/* Is it the file `name` of a process in procfs? The descriptor comes from the client; on any other file, reads and writes
+ * could block the loop. *dir: the path of its directory. fstatfs could, too: FUSE and NFS ask their server, which may be dead. So two questions come first that the
  * kernel answers without the file system: the path, and the size of blocks. Blocks of FUSE and NFS are larger than those
  * of procfs. */
-static bool is_proc_mem(int fd)
+static bool is_proc_file(int fd, const char *name, char dir[PROC_PATH_MAX])
 {
-    char link[64], target[64];
+    char link[64];
+    const ssize_t len = (ssize_t)strlen(name);
     struct statfs fs;
     int block;
 
     if (fd < 0)
         return false;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, target, sizeof(target) - 1);
-    if (n <= 4 || (size_t)n >= sizeof(target) - 1 || memcmp(target + n - 4, "/mem", 4) != 0)
+    ssize_t n = readlink(link, dir, PROC_PATH_MAX - 1);
+    if (n <= len || n >= PROC_PATH_MAX - 1 || memcmp(dir + n - len, name, (size_t)len) != 0)
         return false;
+    dir[n - len] = 0;
     if (ioctl(fd, FIGETBSZ, &block) != 0 || block != PROC_BLOCK)
         return false;
     return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, int fd, bool same_user, enum memory_mode mode,
-                     uint64_t probe_va, uint64_t probe_value)
+/* Are both files of one process? Equal paths can be in the procfs of two PID namespaces. */
+static bool are_of_one_process(const struct client_fds *fds)
 {
-    const struct copier *copier = s->copier;
+    char dir[2][PROC_PATH_MAX];
+    struct stat st[2];
+
+    return is_proc_file(fds->mem, "/mem", dir[0]) && is_proc_file(fds->maps, "/maps", dir[1]) &&
+           strcmp(dir[0], dir[1]) == 0 && fstat(fds->mem, &st[0]) == 0 && fstat(fds->maps, &st[1]) == 0 &&
+           st[0].st_dev == st[1].st_dev;
+}
+
+void client_fds_close(struct client_fds *fds, uid_t owner)
+{
+    if (fds->mem >= 0)
+        fd_closer_close(fds->mem, owner);
+    if (fds->maps >= 0)
+        fd_closer_close(fds->maps, owner);
+    *fds = (struct client_fds){-1, -1};
+}
+
+void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, struct client_fds fds, bool same_user,
+                     enum memory_mode mode, uint64_t probe_va, uint64_t probe_value)
+{
+    char dir[PROC_PATH_MAX];
+    struct copier *copier = s->copier;
     unsigned limit_ms = s->limit_ms;
+    uid_t owner = s->owner;
 
     memset(s, 0, offsetof(struct client_mem, local));
     s->copier = copier;
     s->limit_ms = limit_ms;
+    s->owner = owner;
     s->number = number;
     s->pid = pid;
-    s->fd = fd;
+    s->fds = fds;
+    if (fds.maps >= 0 && !are_of_one_process(&fds)) {
+        fd_closer_close(fds.maps, owner);
+        s->fds.maps = -1;
+    }
     s->path = PM_MEMORY_NONE;
     if (mode != MEMORY_PROC_MEM && same_user && pid > 0 && works(s, PM_MEMORY_PROCESS_VM, probe_va, probe_value))
         return;
-    if (mode != MEMORY_PROCESS_VM && is_proc_mem(fd))
+    if (mode != MEMORY_PROCESS_VM && is_proc_file(fds.mem, "/mem", dir))
         works(s, PM_MEMORY_PROC_MEM, probe_va, probe_value);
 }
 
 void client_mem_fini(struct client_mem *s)
 {
-    if (s->fd >= 0)
-        fd_closer_close(s->fd, s->owner);
-    s->fd = -1;
+    client_fds_close(&s->fds, s->owner);
     s->path = PM_MEMORY_NONE;
 }
 

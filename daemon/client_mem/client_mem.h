@@ -38,18 +38,25 @@ enum memory_mode {
     MEMORY_PROC_MEM,
 };
 
+/* Descriptors of a client's files in /proc, which it opened with its own rights; -1: none. */
+struct client_fds {
+    int mem; /* /proc/self/mem, for PM_MEMORY_PROC_MEM */
+    int maps; /* /proc/self/maps: shows how long a copy may last (served_memory.h) */
+};
+void client_fds_close(struct client_fds *fds, uid_t owner);
+
 struct client_mem {
     /* Set by the owner before client_mem_init, which keeps them. */
-    const struct copier *copier; /* of the device; NULL: copies have no limit */
+    struct copier *copier; /* of the device; NULL: copies have no limit */
     unsigned limit_ms; /* of one system call that copies */
+    uid_t owner; /* the user of the client, for fd_closer.h */
 
     uint32_t number; /* the number in struct mem_segment */
     enum pm_memory_path path;
     pid_t pid; /* for PM_MEMORY_PROCESS_VM */
-    int fd; /* for PM_MEMORY_PROC_MEM; owned; -1: none */
+    struct client_fds fds; /* owned */
     bool stuck; /* a copy took too long */
     int err; /* why the latest copy copied no byte: an errno */
-    uid_t owner; /* the user of the client, for fd_closer.h; client_mem_init sets 0 */
     bool dirty; /* writes wait */
     unsigned nlocal, nremote;
     uint64_t waiting_bytes;
@@ -63,10 +70,10 @@ struct client_mem {
 };
 
 /* Finds a way that works: reads the 8 bytes at probe_va, compares them with probe_value, and writes them back. The
- * struct takes ownership of fd (or -1). same_user: the client runs with the daemon's uid. If no way works, path is
+ * struct takes ownership of the descriptors. same_user: the client runs with the daemon's uid. If no way works, path is
  * PM_MEMORY_NONE. All members but those that the owner sets get new values. */
-void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, int fd, bool same_user, enum memory_mode mode,
-                     uint64_t probe_va, uint64_t probe_value);
+void client_mem_init(struct client_mem *s, uint32_t number, pid_t pid, struct client_fds fds, bool same_user,
+                     enum memory_mode mode, uint64_t probe_va, uint64_t probe_value);
 void client_mem_fini(struct client_mem *s);
 
 /* Copy between local[0 … nlocal) and remote[0 … nremote), which have the same total length and at most CLIENT_MEM_IOVS

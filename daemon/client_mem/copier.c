@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/base/takeover.h"
+#include "daemon/client_mem/served_memory.h"
 
 #define PAGE 4096u
 
@@ -63,6 +64,12 @@ void *copier_alloc(struct copier *c, size_t size)
     return p;
 }
 
+bool copier_may_last(struct copier *c)
+{
+    c->now.served = c->now.maps_fd < 0 || memory_is_served(c->now.maps_fd, c->now.remote, c->now.n);
+    return !c->now.served;
+}
+
 bool copier_prepare(struct copier *c)
 {
     if (!c->spare)
@@ -79,6 +86,7 @@ void copier_replaced(struct copier *c)
     c->window = c->spare;
     c->spare = NULL;
     c->lost++;
+    c->from_server = c->now.served;
 }
 
 /* --- one system call --------------------------------------------------------------------------- */
@@ -225,15 +233,22 @@ static void leave_detour(const struct copier *c, const struct iovec *local, cons
     }
 }
 
-static int64_t copy_lists(const struct copier *c, const struct copier_target *to, bool write, const struct iovec *local,
+/* In the calling thread, or guarded: then c->now tells the watching thread what is copied. */
+static int64_t copy_lists(struct copier *c, const struct copier_target *to, bool write, const struct iovec *local,
                           unsigned nlocal, const struct iovec *remote, unsigned nremote)
 {
+    if (is_guarded(c)) {
+        c->now.maps_fd = to->maps_fd;
+        c->now.remote = remote;
+        c->now.n = nremote;
+        c->now.served = false;
+    }
     return to->fd >= 0 ? proc_mem(c, to, write, local, nlocal, remote, nremote)
                        : process_vm(c, to, write, local, nlocal, remote, nremote);
 }
 
-int64_t copier_read(const struct copier *c, const struct copier_target *from, const struct iovec *local,
-                    unsigned nlocal, const struct iovec *remote, unsigned nremote)
+int64_t copier_read(struct copier *c, const struct copier_target *from, const struct iovec *local, unsigned nlocal,
+                    const struct iovec *remote, unsigned nremote)
 {
     struct list l;
 
@@ -246,7 +261,7 @@ int64_t copier_read(const struct copier *c, const struct copier_target *from, co
     return done;
 }
 
-int64_t copier_write(const struct copier *c, const struct copier_target *to, const struct iovec *local, unsigned nlocal,
+int64_t copier_write(struct copier *c, const struct copier_target *to, const struct iovec *local, unsigned nlocal,
                      const struct iovec *remote, unsigned nremote)
 {
     struct list l;

@@ -23,6 +23,15 @@
 #define COPIER_DETOUR_BYTES (64u << 10) /* the most bytes of one copy that lie outside of the buffers */
 
 struct takeover;
+
+/* The memory of a process, as the copy reaches it. */
+struct copier_target {
+    int fd; /* of /proc/PID/mem; -1: by process_vm_readv and process_vm_writev */
+    int pid;
+    int maps_fd; /* of /proc/PID/maps; -1: none */
+    unsigned limit_ms; /* how long one system call may last */
+};
+
 struct copier {
     struct takeover *thread; /* makes the calls; NULL: the calling thread makes them, without a limit */
     uint8_t *buffers; /* NULL: none; then `thread` is NULL, too */
@@ -30,6 +39,14 @@ struct copier {
     size_t size, used; /* bytes of the buffers */
     uint8_t *detour; /* in the buffers */
     uint32_t lost; /* copies that were lost so far */
+    bool from_server; /* the latest lost copy had less time, because its pages come from a server (served_memory.h) */
+    /* The copy under way, for copier_may_last. */
+    struct {
+        int maps_fd;
+        const struct iovec *remote;
+        unsigned n;
+        bool served; /* the watching thread has found that its pages come from a server */
+    } now;
 };
 
 /* Makes the buffers, with `size` bytes for copier_alloc. 0 or -ENOMEM. */
@@ -40,24 +57,21 @@ void copier_fini(struct copier *c);
  * smaller size. */
 void *copier_alloc(struct copier *c, size_t size);
 
-/* For the operations `prepare` and `replaced` of base/takeover.h. */
+/* For the operations `may_last`, `prepare` and `replaced` of base/takeover.h. A copy may last until its limit, unless its
+ * pages come from a server. */
+bool copier_may_last(struct copier *c);
 bool copier_prepare(struct copier *c);
 void copier_replaced(struct copier *c);
 
-/* The memory of a process, as the copy reaches it. */
-struct copier_target {
-    int fd; /* of /proc/PID/mem; -1: by process_vm_readv and process_vm_writev */
-    int pid;
-    unsigned limit_ms; /* how long one system call may last */
-};
-
 /* Copy between local[0 … nlocal) and remote[0 … nremote) of the target, up to the end of the shorter list. Each has at
- * most COPIER_IOVS entries. c NULL: the calling thread copies, without a limit. Return the bytes copied before the first one that could not be copied, or -errno if that is
- * the very first. -ETIMEDOUT: the copy is lost. It may have copied some of the bytes. A short result has no error: the
- * next copy, which starts there, says the reason. */
-int64_t copier_read(const struct copier *c, const struct copier_target *from, const struct iovec *local,
-                    unsigned nlocal, const struct iovec *remote, unsigned nremote);
-int64_t copier_write(const struct copier *c, const struct copier_target *to, const struct iovec *local, unsigned nlocal,
+ * most COPIER_IOVS entries. c NULL: the calling thread copies, without a limit.
+ *
+ * They return the bytes copied before the first one that could not be copied, or -errno if that is the very first.
+ * -ETIMEDOUT: the copy is lost. It may have copied some of the bytes. A short result has no error: the next copy, which
+ * starts there, says the reason. */
+int64_t copier_read(struct copier *c, const struct copier_target *from, const struct iovec *local, unsigned nlocal,
+                    const struct iovec *remote, unsigned nremote);
+int64_t copier_write(struct copier *c, const struct copier_target *to, const struct iovec *local, unsigned nlocal,
                      const struct iovec *remote, unsigned nremote);
 
 #endif

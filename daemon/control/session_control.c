@@ -141,13 +141,13 @@ static void fill_reply(const struct session *s, struct control_reply *rp)
     snprintf(rep->fw_ver, sizeof(rep->fw_ver), "%s", PUMICE_VERSION);
 }
 
-int session_open(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
-                 struct control_reply *rp, struct session **out)
+int session_open(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq,
+                 struct client_fds fds, struct control_reply *rp, struct session **out)
 {
     struct session *s = NULL;
 
     rp->len = 0;
-    int rc = session_create(d, sock, cred, rq, mem_fd, rp, &s);
+    int rc = session_create(d, sock, cred, rq, fds, rp, &s);
     int doorbell = rc ? -1 : fcntl(s->doorbell_fd, F_DUPFD_CLOEXEC, 0);
 
     if (rc || doorbell < 0) {

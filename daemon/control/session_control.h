@@ -7,6 +7,7 @@
 
 #include <sys/socket.h>
 
+#include "daemon/client_mem/client_mem.h"
 #include "pumice/abi.h"
 
 struct control_reply;
@@ -14,9 +15,9 @@ struct device;
 struct session;
 
 /* Creates a session on device d and fills in *rp for PM_OP_OPEN. On success, sock, the client's connection (-1: none,
- * for tests), becomes the session's. mem_fd (-1: none) becomes the session's in any case. Returns 0, or -errno with
+ * for tests), becomes the session's. The descriptors fds become the session's in any case. Returns 0, or -errno with
  * the reason in *rp. */
-int session_open(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
-                 struct control_reply *rp, struct session **out);
+int session_open(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq,
+                 struct client_fds fds, struct control_reply *rp, struct session **out);
 
 #endif

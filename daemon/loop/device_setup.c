@@ -264,6 +264,13 @@ static void enter_thread(void *device)
     prctl(PR_SET_TIMERSLACK, 1);
 }
 
+static bool copy_may_last(void *device)
+{
+    struct device *d = device;
+
+    return copier_may_last(&d->copier);
+}
+
 static bool prepare_takeover(void *device)
 {
     struct device *d = device;
@@ -281,7 +288,12 @@ static void copy_is_lost(void *device)
 int device_start(struct device *d, int cpu)
 {
     static const struct takeover_ops ops = {
-        .run = run, .enter = enter_thread, .prepare = prepare_takeover, .replaced = copy_is_lost};
+        .run = run,
+        .enter = enter_thread,
+        .may_last = copy_may_last,
+        .prepare = prepare_takeover,
+        .replaced = copy_is_lost,
+    };
     sigset_t all, old;
     cpu_set_t set;
 

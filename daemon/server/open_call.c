@@ -13,7 +13,8 @@
 struct open_call {
     struct mailbox_call call; /* first: call_of */
     struct device *device;
-    int sock, mem_fd;
+    int sock;
+    struct client_fds fds;
     struct ucred cred;
     struct pm_open_req request;
     struct control_reply reply;
@@ -29,12 +30,12 @@ static struct open_call *call_of(struct mailbox_call *call)
 static void run(struct mailbox_call *call)
 {
     struct open_call *o = call_of(call);
-    int mem_fd = o->mem_fd;
+    struct client_fds fds = o->fds;
     struct session *s;
 
-    o->mem_fd = -1; /* session_open takes it */
+    o->fds = (struct client_fds){-1, -1}; /* session_open takes them */
     activity_begin(&o->device->activity, "OPEN", 0, o->cred.pid);
-    if (session_open(o->device, o->sock, &o->cred, &o->request, mem_fd, &o->reply, &s) == 0) {
+    if (session_open(o->device, o->sock, &o->cred, &o->request, fds, &o->reply, &s) == 0) {
         o->done = true;
         if (!control_send(o->sock, &o->reply))
             session_end(s);
@@ -44,8 +45,7 @@ static void run(struct mailbox_call *call)
 
 static void release(struct open_call *o)
 {
-    if (o->mem_fd >= 0)
-        fd_closer_close(o->mem_fd, o->cred.uid);
+    client_fds_close(&o->fds, o->cred.uid);
     free(o);
 }
 
@@ -61,21 +61,20 @@ static void drop(struct mailbox_call *call)
     release(o);
 }
 
-bool open_call(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
-               struct control_reply *rp)
+bool open_call(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq,
+               struct client_fds fds, struct control_reply *rp)
 {
     struct open_call *o = calloc(1, sizeof(*o));
 
     if (!o) {
-        if (mem_fd >= 0)
-            fd_closer_close(mem_fd, cred->uid);
+        client_fds_close(&fds, cred->uid);
         rp->status = control_fail(rp, -ENOMEM, "the daemon is out of memory");
         return false;
     }
     o->call = (struct mailbox_call){.run = run, .drop = drop};
     o->device = d;
     o->sock = sock;
-    o->mem_fd = mem_fd;
+    o->fds = fds;
     o->cred = *cred;
     o->request = *rq;
     enum mailbox_result result = device_do(d, &o->call);

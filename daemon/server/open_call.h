@@ -6,13 +6,14 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+#include "daemon/client_mem/client_mem.h"
 #include "daemon/device/device.h"
 #include "daemon/session/control_msg.h"
 
-/* Executes PM_OP_OPEN of the client that is connected by sock. mem_fd (-1: none) is no longer the caller's. True: sock
+/* Executes PM_OP_OPEN of the client that is connected by sock. The descriptors fds are no longer the caller's. True: sock
  * now belongs to the session, or to the device's thread, which answers the client later. False: sock is still the
  * caller's, and *rp holds the error. */
-bool open_call(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
-               struct control_reply *rp);
+bool open_call(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq,
+               struct client_fds fds, struct control_reply *rp);
 
 #endif

@@ -244,7 +244,9 @@ static bool open_session(struct connection *c, struct control_request *rq, struc
     }
     /* The main loop must not use the socket while the device's thread has it. */
     ev_io_stop(sv->loop, &c->readable);
-    if (open_call(sv->devices.device[r->device], c->sock, &c->cred, r, control_take_fd(rq), rp)) {
+    struct client_fds fds = {.mem = control_take_fd(rq)};
+    fds.maps = control_take_fd(rq);
+    if (open_call(sv->devices.device[r->device], c->sock, &c->cred, r, fds, rp)) {
         c->sock = -1;
         drop(c);
         return true;

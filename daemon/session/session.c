@@ -73,22 +73,21 @@ static void read_comm(struct session *s)
         strcpy(s->comm, "?"); /* the process is in a PID namespace that the daemon does not see: another container */
 }
 
-static int acquire(struct session *s, const struct pm_open_req *rq, int mem_fd, struct control_reply *rp)
+static int acquire(struct session *s, const struct pm_open_req *rq, struct client_fds fds, struct control_reply *rp)
 {
     struct device *d = s->device;
 
     s->client_mem = calloc(1, sizeof(*s->client_mem));
     if (!s->client_mem) {
-        if (mem_fd >= 0)
-            fd_closer_close(mem_fd, s->cred.uid);
+        client_fds_close(&fds, s->cred.uid);
         return -ENOMEM;
     }
+    s->client_mem->owner = s->cred.uid;
     s->client_mem->copier = &d->copier;
     s->client_mem->limit_ms =
         memory_strikes_limit(&d->memory_strikes, s->cred.uid, d->settings->memory_timeout_ms, clock_ns());
-    client_mem_init(s->client_mem, 0, s->cred.pid, mem_fd, s->cred.uid == geteuid(), d->settings->memory, rq->probe_va,
+    client_mem_init(s->client_mem, 0, s->cred.pid, fds, s->cred.uid == geteuid(), d->settings->memory, rq->probe_va,
                     rq->probe_value);
-    s->client_mem->owner = s->cred.uid;
     int rc = s->client_mem->stuck ? -ETIMEDOUT : mem_backend_add(&d->memory, s->client_mem);
     if (rc) {
         client_mem_fini(s->client_mem);
@@ -119,8 +118,8 @@ static int check_strikes(const struct device *d, uid_t uid, struct control_reply
                 : 0;
 }
 
-int session_create(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
-                   struct control_reply *rp, struct session **out)
+int session_create(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq,
+                   struct client_fds fds, struct control_reply *rp, struct session **out)
 {
     const struct quota_owner owner = {d->quota, cred->uid, d->index};
     int rc = check_strikes(d, cred->uid, rp);
@@ -129,8 +128,7 @@ int session_create(struct device *d, int sock, const struct ucred *cred, const s
     struct session *s = rc ? NULL : calloc(1, sizeof(*s));
 
     if (!s) {
-        if (mem_fd >= 0)
-            fd_closer_close(mem_fd, cred->uid);
+        client_fds_close(&fds, cred->uid);
         if (rc == 0)
             quota_release(&owner, QUOTA_SESSIONS);
         return rc ? rc : -ENOMEM;
@@ -145,7 +143,7 @@ int session_create(struct device *d, int sock, const struct ucred *cred, const s
     s->channels.limit = DEVICE_MAX_CHANNELS;
     s->cqs.limit = DEVICE_MAX_CQ;
     s->srqs.limit = DEVICE_MAX_SRQ;
-    rc = acquire(s, rq, mem_fd, rp);
+    rc = acquire(s, rq, fds, rp);
     if (rc) {
         session_destroy(s);
         return rc;

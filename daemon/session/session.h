@@ -60,11 +60,11 @@ struct session {
 
 /* Creates a session for a client that is connected by sock (-1: a test), with its page, its doorbells and its client
  * memory, and charges the user for it. The session has no objects, is in no list of the device, and serves no requests yet
- * (control/session_control.h does that). mem_fd (-1: none) becomes the session's in any case. sock stays the
+ * (control/session_control.h does that). The descriptors fds become the session's in any case. sock stays the
  * caller's. Returns 0 or -errno; -ETIMEDOUT: the memory of the client does not answer. *rp has the reason if the user's
  * quota is the reason, or memory of the user that did not answer. The session never moves. */
-int session_create(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq, int mem_fd,
-                   struct control_reply *rp, struct session **out);
+int session_create(struct device *d, int sock, const struct ucred *cred, const struct pm_open_req *rq,
+                   struct client_fds fds, struct control_reply *rp, struct session **out);
 /* Frees a session that has no objects. */
 void session_destroy(struct session *s);
 

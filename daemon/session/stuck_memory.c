@@ -6,6 +6,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/takeover.h"
 #include "daemon/session/session.h"
 
 void stuck_memory_strike(struct device *d, const struct ucred *cred, const char *comm)
@@ -15,10 +16,16 @@ void stuck_memory_strike(struct device *d, const struct ucred *cred, const char 
     struct session *s;
 
     d->io.memory_timeouts++;
-    log_warn("%s, pid %d, uid %u: its memory did not answer within %u ms, so its session on %s ends. Memory of a file "
-             "system in user space or of the network (FUSE, NFS) and swapped memory can do that; see memory-timeout in "
-             "pumiced(8)",
-             comm, (int)cred->pid, cred->uid, memory_strikes_limit(&d->memory_strikes, cred->uid, usual, now), d->name);
+    if (d->copier.from_server)
+        log_warn(
+            "%s, pid %d, uid %u: its memory did not answer within %u ms, so its session on %s ends. A file system in "
+            "user space or of the network (FUSE, NFS) provides the memory; see memory-timeout in pumiced(8)",
+            comm, (int)cred->pid, cred->uid, TAKEOVER_DOUBT_MS, d->name);
+    else
+        log_warn(
+            "%s, pid %d, uid %u: its memory did not answer within %u ms, so its session on %s ends. Swapped memory "
+            "and a slow disk can do that; see memory-timeout in pumiced(8)",
+            comm, (int)cred->pid, cred->uid, memory_strikes_limit(&d->memory_strikes, cred->uid, usual, now), d->name);
     memory_strikes_add(&d->memory_strikes, cred->uid, now);
     TAILQ_FOREACH (s, &d->sessions, link) {
         if (s->cred.uid == cred->uid)

@@ -149,7 +149,8 @@ struct pm_fault_req {
 };
 
 /* Opening a device. The request carries fd[0], the client's /proc/self/mem opened read-write, if the client could open
- * it. probe_va is the address of eight bytes in the client that hold probe_value. The daemon reads them and writes them
+ * it, and fd[1], its /proc/self/maps. Without the second, the daemon takes all memory of the client for memory whose
+ * pages come from a server, such as FUSE: a copy of it gets little time. probe_va is the address of eight bytes in the client that hold probe_value. The daemon reads them and writes them
  * back. So it finds out which ways to the client's memory work. */
 struct pm_open_req {
     uint32_t abi_version;

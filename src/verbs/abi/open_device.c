@@ -42,7 +42,7 @@ static bool is_daemon(const struct vb_context *c, pid_t pid)
 static void admit_daemon(struct vb_context *c)
 {
     struct pm_list_rep rep;
-    struct vb_call call = {.op = PM_OP_LIST, .send_fd = -1, .rep = &rep, .rep_len = sizeof(rep)};
+    struct vb_call call = {.op = PM_OP_LIST, .rep = &rep, .rep_len = sizeof(rep)};
     if (vb_session_call(&c->session, &call) == 0 && is_daemon(c, (pid_t)rep.pid))
         prctl(PR_SET_PTRACER, (unsigned long)rep.pid, 0, 0, 0);
 }
@@ -57,18 +57,23 @@ static int bind_session(struct vb_context *c, uint32_t index)
                               .device = index,
                               .probe_va = (uint64_t)(uintptr_t)&c->probe,
                               .probe_value = c->probe};
-    int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC), fds[3];
+    int own[2] = {open("/proc/self/mem", O_RDWR | O_CLOEXEC), open("/proc/self/maps", O_RDONLY | O_CLOEXEC)}, fds[3];
     struct vb_call call = {.op = PM_OP_OPEN,
                            .req = &req,
                            .req_len = sizeof(req),
-                           .send_fd = mem,
+                           .send_fds = own,
+                           .num_send_fds = own[0] < 0   ? 0
+                                           : own[1] < 0 ? 1
+                                                        : 2,
                            .rep = &c->caps,
                            .rep_len = sizeof(c->caps),
                            .fds = fds,
                            .num_fds = 3};
     int rc = vb_session_call(&c->session, &call);
-    if (mem >= 0)
-        vb_close(mem);
+    for (int i = 0; i < 2; i++) {
+        if (own[i] >= 0)
+            vb_close(own[i]);
+    }
     if (rc)
         return rc;
     c->doorbell_fd = fds[1];

@@ -15,8 +15,7 @@ VB_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
 {
     struct pm_handle rep = {0};
     int fd;
-    struct vb_call call = {
-        .op = PM_OP_CREATE_CHANNEL, .send_fd = -1, .rep = &rep, .rep_len = sizeof(rep), .fds = &fd, .num_fds = 1};
+    struct vb_call call = {.op = PM_OP_CREATE_CHANNEL, .rep = &rep, .rep_len = sizeof(rep), .fds = &fd, .num_fds = 1};
     struct vb_channel *ch = calloc(1, sizeof(*ch));
     if (!ch)
         return NULL;

@@ -74,14 +74,8 @@ static void queried(const struct vb_call *call)
 static int call(struct ibv_qp *qp, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len,
                 void (*done)(const struct vb_call *))
 {
-    struct vb_call call = {.op = op,
-                           .req = req,
-                           .req_len = req_len,
-                           .send_fd = -1,
-                           .rep = rep,
-                           .rep_len = rep_len,
-                           .done = done,
-                           .arg = qp};
+    struct vb_call call = {
+        .op = op, .req = req, .req_len = req_len, .rep = rep, .rep_len = rep_len, .done = done, .arg = qp};
     return vb_call(vb_ctx(qp->context), &call);
 }
 

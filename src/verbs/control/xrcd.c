@@ -16,7 +16,8 @@ struct ibv_xrcd *vb_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_
     struct vb_call call = {.op = PM_OP_OPEN_XRCD,
                            .req = &req,
                            .req_len = sizeof(req),
-                           .send_fd = attr->fd,
+                           .send_fds = &attr->fd,
+                           .num_send_fds = attr->fd >= 0,
                            .rep = &rep,
                            .rep_len = sizeof(rep)};
     if (c->caps.max_xrcd == 0)

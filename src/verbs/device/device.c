@@ -58,7 +58,7 @@ static int query_list(const char *path, struct pm_list_rep *rep, char why[PM_WHY
     int rc = vb_session_connect(&s, path);
     if (rc)
         return rc;
-    struct vb_call call = {.op = PM_OP_LIST, .send_fd = -1, .rep = rep, .rep_len = sizeof(*rep), .why = why};
+    struct vb_call call = {.op = PM_OP_LIST, .rep = rep, .rep_len = sizeof(*rep), .why = why};
     rc = vb_session_call(&s, &call);
     vb_session_close(&s);
     pthread_mutex_destroy(&s.lock);

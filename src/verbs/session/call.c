@@ -17,7 +17,7 @@ int vb_call(struct vb_context *c, const struct vb_call *call)
 
 int vb_call_simple(struct vb_context *c, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len)
 {
-    struct vb_call call = {.op = op, .req = req, .req_len = req_len, .send_fd = -1, .rep = rep, .rep_len = rep_len};
+    struct vb_call call = {.op = op, .req = req, .req_len = req_len, .rep = rep, .rep_len = rep_len};
     return vb_call(c, &call);
 }
 

@@ -10,14 +10,8 @@
 int vb_call_segment(struct vb_context *c, uint32_t op, const void *req, size_t req_len, void *rep, size_t rep_len,
                     int *fd)
 {
-    struct vb_call call = {.op = op,
-                           .req = req,
-                           .req_len = req_len,
-                           .send_fd = -1,
-                           .rep = rep,
-                           .rep_len = rep_len,
-                           .fds = fd,
-                           .num_fds = 1};
+    struct vb_call call = {
+        .op = op, .req = req, .req_len = req_len, .rep = rep, .rep_len = rep_len, .fds = fd, .num_fds = 1};
     return vb_call(c, &call);
 }
 

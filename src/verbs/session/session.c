@@ -56,16 +56,17 @@ static int send_request(int fd, const struct vb_call *call)
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = call->req_len ? 2 : 1};
     union {
         struct cmsghdr align;
-        char space[CMSG_SPACE(sizeof(int))];
+        char space[CMSG_SPACE(PM_FDS_MAX * sizeof(int))];
     } control;
-    if (call->send_fd >= 0) {
+    size_t len = call->num_send_fds * sizeof(int);
+    if (len) {
         msg.msg_control = &control;
-        msg.msg_controllen = sizeof(control);
+        msg.msg_controllen = CMSG_SPACE(len);
         struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &call->send_fd, sizeof(int));
+        c->cmsg_len = CMSG_LEN(len);
+        memcpy(CMSG_DATA(c), call->send_fds, len);
     }
     ssize_t n;
     do

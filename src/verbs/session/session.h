@@ -24,7 +24,8 @@ struct vb_call {
     uint32_t op; /* enum pm_op */
     const void *req; /* payload; NULL: none */
     size_t req_len;
-    int send_fd; /* descriptor to send with the request; -1: none */
+    const int *send_fds; /* descriptors to send with the request, which stay the caller's */
+    unsigned num_send_fds; /* at most PM_FDS_MAX */
     void *rep; /* place for the payload of the reply: rep_len bytes exactly */
     size_t rep_len;
     /* Place for the descriptors of the reply: num_fds exactly. On success the caller owns them. */

@@ -53,8 +53,7 @@ static bool ask(const struct pm_counter_req *rq, uint64_t *value)
     char path[256];
     struct vb_session s;
     struct pm_counter_rep rep = {0};
-    struct vb_call call = {
-        .op = PM_OP_COUNTER, .req = rq, .req_len = sizeof(*rq), .send_fd = -1, .rep = &rep, .rep_len = sizeof(rep)};
+    struct vb_call call = {.op = PM_OP_COUNTER, .req = rq, .req_len = sizeof(*rq), .rep = &rep, .rep_len = sizeof(rep)};
     if (vb_session_path(path, sizeof(path)) != 0 || vb_session_connect(&s, path) != 0)
         return false;
     int rc = vb_session_call(&s, &call);

@@ -87,7 +87,7 @@ static inline struct session *fixture_session_events(struct fixture *f, int *eve
     struct session *s = NULL;
 
     f->rp.fds = 0;
-    if (session_open(f->device, -1, &cred, &rq, -1, &f->rp, &s) != 0)
+    if (session_open(f->device, -1, &cred, &rq, (struct client_fds){-1, -1}, &f->rp, &s) != 0)
         return NULL;
     if (events)
         *events = f->rp.fd[--f->rp.fds];

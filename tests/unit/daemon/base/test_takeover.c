@@ -17,7 +17,8 @@
 static struct takeover *t;
 static int silent[2], answers[2]; /* pipes */
 static _Atomic int entered, prepared, replaced;
-static _Atomic bool may;
+static _Atomic bool may, may_last;
+static _Atomic int asked;
 static const char *result; /* NULL: the function came to its end */
 
 static long guarded_read(int fd, char *buf, unsigned limit_ms)
@@ -29,6 +30,13 @@ static void enter(void *arg)
 {
     (void)arg;
     entered++;
+}
+
+static bool may_it_last(void *arg)
+{
+    (void)arg;
+    asked++;
+    return may_last;
 }
 
 static bool prepare(void *arg)
@@ -46,12 +54,13 @@ static void on_replaced(void *arg)
 
 static void run_it(void (*run)(void *))
 {
-    static struct takeover_ops ops = {.enter = enter, .prepare = prepare, .replaced = on_replaced};
+    static struct takeover_ops ops = {
+        .enter = enter, .may_last = may_it_last, .prepare = prepare, .replaced = on_replaced};
 
     if (!takeover_supported())
         cr_skip_test("no code for this processor, or a sanitizer");
     ops.run = run;
-    may = true;
+    may = may_last = true;
     cr_assert_eq(pipe(silent), 0);
     cr_assert_eq(pipe(answers), 0);
     cr_assert_eq(takeover_start(&t, &ops, NULL, NULL), 0);
@@ -184,4 +193,21 @@ static void with_late_answer(void *arg)
 Test(takeover, the_owner_may_refuse)
 {
     run_it(with_late_answer);
+}
+
+static void calls_in_doubt(void *arg)
+{
+    char byte;
+
+    (void)arg;
+    expect(guarded_read(silent[0], &byte, LIMIT_MS) == -ETIMEDOUT && asked == 0, "the limit comes before the doubt");
+    expect(guarded_read(silent[0], &byte, 4 * TAKEOVER_DOUBT_MS) == -ETIMEDOUT && asked == 1,
+           "it may last, asked once");
+    may_last = false;
+    expect(guarded_read(silent[0], &byte, 1000 * TAKEOVER_DOUBT_MS) == -ETIMEDOUT && asked == 2, "it may not last");
+}
+
+Test(takeover, the_owner_may_end_a_call_before_its_limit)
+{
+    run_it(calls_in_doubt);
 }

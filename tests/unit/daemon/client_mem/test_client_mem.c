@@ -30,7 +30,7 @@ static void start(enum memory_mode mode)
     area = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(area + 2 * PAGE, PAGE);
     cr_assert_eq(mem_backend_init(&m, NULL), 0);
-    client_mem_init(&s, 0, getpid(), self_mem(), true, mode, (uintptr_t)&probe, probe);
+    client_mem_init(&s, 0, getpid(), (struct client_fds){self_mem(), -1}, true, mode, (uintptr_t)&probe, probe);
     cr_assert_eq(mem_backend_add(&m, &s), 0);
 }
 
@@ -59,22 +59,23 @@ Test(space, probing_selects_the_first_way_that_works)
 {
     uint64_t local = probe;
 
-    client_mem_init(&s, 0, getpid(), self_mem(), true, MEMORY_AUTO, (uintptr_t)&probe, probe);
+    client_mem_init(&s, 0, getpid(), (struct client_fds){self_mem(), -1}, true, MEMORY_AUTO, (uintptr_t)&probe, probe);
     cr_assert_eq(s.path, PM_MEMORY_PROCESS_VM);
     client_mem_fini(&s);
-    client_mem_init(&s, 0, getpid(), self_mem(), false, MEMORY_AUTO, (uintptr_t)&probe, probe);
+    client_mem_init(&s, 0, getpid(), (struct client_fds){self_mem(), -1}, false, MEMORY_AUTO, (uintptr_t)&probe, probe);
     cr_assert_eq(s.path, PM_MEMORY_PROC_MEM, "another user's process is not written by its number");
     client_mem_fini(&s);
-    client_mem_init(&s, 0, 0, self_mem(), true, MEMORY_AUTO, (uintptr_t)&probe, probe);
+    client_mem_init(&s, 0, 0, (struct client_fds){self_mem(), -1}, true, MEMORY_AUTO, (uintptr_t)&probe, probe);
     cr_assert_eq(s.path, PM_MEMORY_PROC_MEM, "a process of another PID namespace");
     client_mem_fini(&s);
-    client_mem_init(&s, 0, getpid(), -1, true, MEMORY_PROC_MEM, (uintptr_t)&probe, probe);
+    client_mem_init(&s, 0, getpid(), (struct client_fds){-1, -1}, true, MEMORY_PROC_MEM, (uintptr_t)&probe, probe);
     cr_assert_eq(s.path, PM_MEMORY_NONE);
     client_mem_fini(&s);
-    client_mem_init(&s, 0, getpid(), self_mem(), true, MEMORY_AUTO, (uintptr_t)&probe, probe + 1);
+    client_mem_init(&s, 0, getpid(), (struct client_fds){self_mem(), -1}, true, MEMORY_AUTO, (uintptr_t)&probe,
+                    probe + 1);
     cr_assert_eq(s.path, PM_MEMORY_NONE, "not the process that sent the value");
     client_mem_fini(&s);
-    client_mem_init(&s, 0, getpid(), self_mem(), true, MEMORY_AUTO, 8, probe);
+    client_mem_init(&s, 0, getpid(), (struct client_fds){self_mem(), -1}, true, MEMORY_AUTO, 8, probe);
     cr_assert_eq(s.path, PM_MEMORY_NONE);
     client_mem_fini(&s);
     cr_assert_eq(probe, local);
@@ -86,11 +87,11 @@ Test(space, other_files_are_not_memory)
     int fd = mkstemp(name);
 
     cr_assert_eq(pwrite(fd, &probe, sizeof(probe), 64), (ssize_t)sizeof(probe));
-    client_mem_init(&s, 0, 0, fd, true, MEMORY_AUTO, 64, probe);
+    client_mem_init(&s, 0, 0, (struct client_fds){fd, -1}, true, MEMORY_AUTO, 64, probe);
     cr_assert_eq(s.path, PM_MEMORY_NONE, "a plain file with the value at the right place");
     client_mem_fini(&s);
     unlink(name);
-    client_mem_init(&s, 0, 0, open("/proc/self/maps", O_RDONLY), true, MEMORY_AUTO, 0, probe);
+    client_mem_init(&s, 0, 0, (struct client_fds){open("/proc/self/maps", O_RDONLY), -1}, true, MEMORY_AUTO, 0, probe);
     cr_assert_eq(s.path, PM_MEMORY_NONE);
     client_mem_fini(&s);
 }
@@ -234,7 +235,8 @@ BOTH_WAYS(a_process_that_is_gone)
     }
     snprintf(name, sizeof(name), "/proc/%d/mem", (int)child);
     mem_backend_remove(&m, &s);
-    client_mem_init(&s, 0, child, open(name, O_RDWR | O_CLOEXEC), true, *mode, (uintptr_t)&probe, probe);
+    client_mem_init(&s, 0, child, (struct client_fds){open(name, O_RDWR | O_CLOEXEC), -1}, true, *mode,
+                    (uintptr_t)&probe, probe);
     cr_assert_neq(s.path, PM_MEMORY_NONE);
     cr_assert_eq(mem_backend_add(&m, &s), 0);
     p = at(0, 8);

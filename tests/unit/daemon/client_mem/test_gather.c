@@ -23,7 +23,7 @@ static void start(void)
     area = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (unsigned i = 0; i < PAGES * PAGE; i++)
         area[i] = (uint8_t)(i * 7 + i / PAGE);
-    client_mem_init(&s, 0, getpid(), -1, true, MEMORY_PROCESS_VM, (uintptr_t)&probe, probe);
+    client_mem_init(&s, 0, getpid(), (struct client_fds){-1, -1}, true, MEMORY_PROCESS_VM, (uintptr_t)&probe, probe);
     cr_assert_eq(s.path, PM_MEMORY_PROCESS_VM);
 }
 

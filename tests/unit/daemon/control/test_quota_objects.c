@@ -32,7 +32,8 @@ static struct session *open_as(uid_t uid)
     struct session *session = NULL;
 
     f.rp.fds = 0;
-    session_open(f.device, -1, &cred, &rq, open("/proc/self/mem", O_RDWR | O_CLOEXEC), &f.rp, &session);
+    session_open(f.device, -1, &cred, &rq, (struct client_fds){open("/proc/self/mem", O_RDWR | O_CLOEXEC), -1}, &f.rp,
+                 &session);
     fixture_close_fds(&f);
     return session;
 }

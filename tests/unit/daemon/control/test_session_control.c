@@ -58,8 +58,9 @@ Test(session_control, a_user_whose_memory_often_did_not_answer)
         memory_strikes_add(&f.device->memory_strikes, own.uid, clock_ns());
         memory_strikes_add(&f.device->memory_strikes, other.uid, clock_ns());
     }
-    cr_assert_eq(session_open(f.device, -1, &other, &rq, -1, &f.rp, &t), -EAGAIN);
-    cr_assert_eq(session_open(f.device, -1, &own, &rq, -1, &f.rp, &t), 0, "the daemon's own user is not refused");
+    cr_assert_eq(session_open(f.device, -1, &other, &rq, (struct client_fds){-1, -1}, &f.rp, &t), -EAGAIN);
+    cr_assert_eq(session_open(f.device, -1, &own, &rq, (struct client_fds){-1, -1}, &f.rp, &t), 0,
+                 "the daemon's own user is not refused");
     fixture_close_fds(&f);
 }
 

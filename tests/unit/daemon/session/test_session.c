@@ -32,7 +32,7 @@ Test(session, a_process_of_another_user_is_not_taken_for_the_client)
     struct ucred cred = {getpid(), geteuid() + 1, getegid()};
     struct session *s = NULL;
 
-    cr_assert_eq(session_open(f.device, -1, &cred, &rq, -1, &f.rp, &s), 0);
+    cr_assert_eq(session_open(f.device, -1, &cred, &rq, (struct client_fds){-1, -1}, &f.rp, &s), 0);
     fixture_close_fds(&f);
     cr_expect_eq(s->pid_fd, -1);
     s = fixture_session(&f);
