@@ -29,7 +29,7 @@ static const struct kind {
     int exhausted; /* the error when the daemon has no more; 0: the capacity is no limit */
     const char *cause; /* of that */
 } kinds[QUOTA_KINDS] = {
-    [QUOTA_SESSIONS]     = {"sessions",     "sessions",              5, false, 0,      NULL},
+    [QUOTA_SESSIONS]     = {"sessions",     "sessions",              7, false, 0,      NULL},
     [QUOTA_CONNECTIONS]  = {"connections",  "unopened connections",  1, false, EUSERS, "a fixed limit"},
     [QUOTA_PDS]          = {"pds",          "protection domains",    0, true,  0,      NULL},
     [QUOTA_QPS]          = {"qps",          "queue pairs",           0, true,  0,      NULL},
@@ -37,7 +37,7 @@ static const struct kind {
     [QUOTA_SRQS]         = {"srqs",         "shared receive queues", 0, true,  0,      NULL},
     [QUOTA_MRS]          = {"mrs",          "memory regions",        0, true,  0,      NULL},
     [QUOTA_MWS]          = {"mws",          "memory windows",        0, true,  0,      NULL},
-    [QUOTA_CHANNELS]     = {"channels",     "completion channels",   1, false, 0,      NULL},
+    [QUOTA_CHANNELS]     = {"channels",     "completion channels",   2, false, 0,      NULL},
     [QUOTA_XRCDS]        = {"xrcds",        "XRC domains",           1, true,  0,      NULL},
     [QUOTA_GROUPS]       = {"groups",       "multicast groups",      2, true,  0,      NULL},
     [QUOTA_MAPPINGS]     = {"mappings",     "memory mappings",       0, false, ENOMEM, "vm.max_map_count"},

@@ -66,7 +66,7 @@ void *copier_alloc(struct copier *c, size_t size)
 
 bool copier_may_last(struct copier *c)
 {
-    c->now.served = c->now.maps_fd < 0 || memory_is_served(c->now.maps_fd, c->now.remote, c->now.n);
+    c->now.served = c->now.remote && (c->now.maps_fd < 0 || memory_is_served(c->now.maps_fd, c->now.remote, c->now.n));
     return !c->now.served;
 }
 
@@ -86,7 +86,7 @@ void copier_replaced(struct copier *c)
     c->window = c->spare;
     c->spare = NULL;
     c->lost++;
-    c->from_server = c->now.served;
+    c->latest_loss = !c->now.remote ? COPIER_LOST_CALL : c->now.served ? COPIER_LOST_SERVED_COPY : COPIER_LOST_COPY;
 }
 
 /* --- one system call --------------------------------------------------------------------------- */
@@ -270,4 +270,25 @@ int64_t copier_write(struct copier *c, const struct copier_target *to, const str
         return copy_lists(c, to, true, local, nlocal, remote, nremote);
     translate(c, true, local, nlocal, &l);
     return copy_lists(c, to, true, l.v, l.n, remote, nremote);
+}
+
+/* --- other calls ------------------------------------------------------------------------------- */
+
+long copier_call(struct copier *c, unsigned limit_ms, long nr, const long a[6])
+{
+    if (is_guarded(c)) {
+        c->now.remote = NULL;
+        c->now.served = false;
+    }
+    return call(c, limit_ms, nr, a);
+}
+
+uint8_t *copier_detour(const struct copier *c)
+{
+    return is_guarded(c) ? c->detour : NULL;
+}
+
+void *copier_seen_by_kernel(const struct copier *c, const void *p)
+{
+    return c->window + ((const uint8_t *)p - c->buffers);
 }

@@ -32,6 +32,12 @@ struct copier_target {
     unsigned limit_ms; /* how long one system call may last */
 };
 
+enum copier_loss {
+    COPIER_LOST_COPY, /* a copy */
+    COPIER_LOST_SERVED_COPY, /* a copy that had less time, because its pages come from a server (served_memory.h) */
+    COPIER_LOST_CALL, /* a call of copier_call */
+};
+
 struct copier {
     struct takeover *thread; /* makes the calls; NULL: the calling thread makes them, without a limit */
     uint8_t *buffers; /* NULL: none; then `thread` is NULL, too */
@@ -39,8 +45,8 @@ struct copier {
     size_t size, used; /* bytes of the buffers */
     uint8_t *detour; /* in the buffers */
     uint32_t lost; /* copies that were lost so far */
-    bool from_server; /* the latest lost copy had less time, because its pages come from a server (served_memory.h) */
-    /* The copy under way, for copier_may_last. */
+    enum copier_loss latest_loss;
+    /* The copy under way, for copier_may_last. remote NULL: another call. */
     struct {
         int maps_fd;
         const struct iovec *remote;
@@ -73,5 +79,14 @@ int64_t copier_read(struct copier *c, const struct copier_target *from, const st
                     const struct iovec *remote, unsigned nremote);
 int64_t copier_write(struct copier *c, const struct copier_target *to, const struct iovec *local, unsigned nlocal,
                      const struct iovec *remote, unsigned nremote);
+
+/* Makes another system call that may wait for a client, in the same way. The memory that its arguments name must belong
+ * to the window: the lost call can't reach it later. c NULL: the calling thread makes the call, without a limit. */
+long copier_call(struct copier *c, unsigned limit_ms, long nr, const long a[6]);
+/* Returns COPIER_DETOUR_BYTES bytes of the buffers for the arguments of such a call. They are free until the next copy.
+ * NULL: such calls are not guarded, and may use any memory. */
+uint8_t *copier_detour(const struct copier *c);
+/* The address of p, which is in the buffers, for an argument of such a call. */
+void *copier_seen_by_kernel(const struct copier *c, const void *p);
 
 #endif

@@ -17,7 +17,7 @@ int channel_create(struct session *s, const void *rq, struct control_reply *rp)
     if (!ch)
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
     ch->session = s;
-    int rc = event_pipe_init(&ch->pipe, s->device->loop);
+    int rc = event_pipe_init(&ch->pipe, s->device->loop, s->client_mem);
     if (rc) {
         free(ch);
         return control_fail(rp, rc, "the daemon can't make a pipe (too many open files?)");

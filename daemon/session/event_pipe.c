@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/session/event_pipe.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "daemon/base/event_loop.h"
@@ -18,8 +14,8 @@ _Static_assert(sizeof(struct event_record) == sizeof(struct pm_comp_event), "rec
 
 #define UNREAD_MAX (1 << 20) /* bytes in a pipe: the default limit up to which a client can enlarge it */
 
-/* Writes records. Returns how many are done: they were written, or dropped because there is no reader. The pipe has no
- * room for the others, or the kernel has no memory for them now. A write of up to PIPE_BUF bytes writes all bytes or
+/* Writes records, and returns how many. The pipe has no room for the others, the kernel has no memory for them now, or
+ * the client is stuck. A write of up to PIPE_BUF bytes writes all bytes or
  * none. */
 static unsigned put(const struct event_pipe *p, const struct event_record *r, unsigned n)
 {
@@ -27,8 +23,8 @@ static unsigned put(const struct event_pipe *p, const struct event_record *r, un
 
     for (unsigned done = 0, part; done < n; done += part) {
         part = n - done < most ? n - done : most;
-        if (write(p->write_fd, r + done, part * sizeof(*r)) != (ssize_t)(part * sizeof(*r)))
-            return errno == EPIPE ? n : done;
+        if (client_pipe_write(&p->pipe, r + done, part * sizeof(*r)) != (ssize_t)(part * sizeof(*r)))
+            return done;
     }
     return n;
 }
@@ -46,25 +42,14 @@ static void on_writable(struct ev_loop *loop, ev_io *w, int revents)
         ev_io_stop(loop, w);
 }
 
-int event_pipe_init(struct event_pipe *p, struct ev_loop *loop)
+int event_pipe_init(struct event_pipe *p, struct ev_loop *loop, struct client_mem *mem)
 {
-    int fds[2];
-
     memset(p, 0, sizeof(*p));
-    if (pipe2(fds, O_CLOEXEC) != 0)
-        return -errno;
-    p->loop = loop;
-    p->read_fd = fds[0];
-    p->write_fd = fds[1];
-    if (fcntl(p->write_fd, F_SETFL, O_NONBLOCK) != 0) {
-        int rc = -errno;
-
-        close(fds[0]);
-        close(fds[1]);
-        p->loop = NULL;
+    int rc = client_pipe_init(&p->pipe, mem);
+    if (rc)
         return rc;
-    }
-    ev_io_init(&p->writable, on_writable, p->write_fd, EV_WRITE);
+    p->loop = loop;
+    ev_io_init(&p->writable, on_writable, p->pipe.write_fd, EV_WRITE);
     p->writable.data = p;
     return 0;
 }
@@ -72,18 +57,16 @@ int event_pipe_init(struct event_pipe *p, struct ev_loop *loop)
 void event_pipe_fini(struct event_pipe *p)
 {
     ev_io_stop(p->loop, &p->writable);
-    if (p->read_fd >= 0)
-        close(p->read_fd);
-    close(p->write_fd);
+    client_pipe_fini(&p->pipe);
     free(p->waiting);
     free(p->index);
 }
 
 int event_pipe_take_read_fd(struct event_pipe *p)
 {
-    int fd = p->read_fd;
+    int fd = p->pipe.read_fd;
 
-    p->read_fd = -1;
+    p->pipe.read_fd = -1;
     return fd;
 }
 
@@ -162,16 +145,6 @@ bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b)
 
 /* --- removing records -------------------------------------------------------------------------- */
 
-/* Opens another read end for a moment. While it is open, the kernel does not report that the client has closed the
- * client's end. This end never blocks, because its flags do not depend on those of the client's end. */
-static int open_read_end(const struct event_pipe *p)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", p->write_fd);
-    return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-}
-
 static unsigned kind_of(const struct event_record *r, const struct event_record *kind, unsigned kinds)
 {
     unsigned k = 0;
@@ -182,48 +155,39 @@ static unsigned kind_of(const struct event_record *r, const struct event_record 
 }
 
 /* True if the first `bytes` bytes in the pipe may hold a record of one of these kinds. The records stay in the pipe. */
-static bool holds(int fd, size_t bytes, const struct event_record *kind, unsigned kinds)
+static bool holds(const struct event_pipe *p, size_t bytes, const struct event_record *kind, unsigned kinds)
 {
     struct event_record r[512];
-    bool found = true;
+    bool found = false;
     size_t seen = 0;
     ssize_t got;
-    int copy[2];
+    int copy = client_pipe_copy(&p->pipe, bytes);
 
-    if (pipe2(copy, O_CLOEXEC | O_NONBLOCK) != 0)
+    if (copy < 0)
         return true;
-    fcntl(copy[1], F_SETPIPE_SZ, (int)bytes); /* if the pipe can't be made so large, it holds a part */
-    if (tee(fd, copy[1], bytes, SPLICE_F_NONBLOCK) > 0) {
-        for (found = false; !found && (got = read(copy[0], r, sizeof(r))) > 0; seen += (size_t)got) {
-            for (size_t i = 0; i < (size_t)got / sizeof(r[0]); i++)
-                found |= kind_of(&r[i], kind, kinds) < kinds;
-        }
+    for (; !found && (got = read(copy, r, sizeof(r))) > 0; seen += (size_t)got) {
+        for (size_t i = 0; i < (size_t)got / sizeof(r[0]); i++)
+            found |= kind_of(&r[i], kind, kinds) < kinds;
     }
-    close(copy[0]);
-    close(copy[1]);
+    close(copy);
     return found || seen < bytes;
 }
 
-/* Takes the unread records out of the pipe with one read, because the client may read, or even write, at the same time.
- * The caller frees the result, which also has room for the waiting records. NULL: the pipe holds no record of these
- * kinds, or its records can't be taken out. */
+/* Takes the unread records out of the pipe at once, because the client may read, or even write, at the same time. The
+ * caller frees the result, which also has room for the waiting records. NULL: the pipe holds no record of these kinds,
+ * or its records can't be taken out. */
 static struct event_record *take_unread(const struct event_pipe *p, const struct event_record *kind, unsigned kinds,
                                         unsigned *n)
 {
     struct event_record *r = NULL;
-    ssize_t got = -1;
-    int bytes;
+    ssize_t got = -1, bytes = client_pipe_unread(&p->pipe);
 
-    if (ioctl(p->write_fd, FIONREAD, &bytes) != 0 || bytes < (int)sizeof(*r) || bytes > UNREAD_MAX)
+    if (bytes < (ssize_t)sizeof(*r) || bytes > UNREAD_MAX)
         return NULL;
-    int fd = open_read_end(p);
-    if (fd < 0)
-        return NULL;
-    if (holds(fd, (size_t)bytes, kind, kinds))
+    if (holds(p, (size_t)bytes, kind, kinds))
         r = malloc((size_t)bytes + p->n * sizeof(*r));
     if (r)
-        got = read(fd, r, (size_t)bytes);
-    close(fd);
+        got = client_pipe_read(&p->pipe, r, (size_t)bytes);
     if (got < (ssize_t)sizeof(*r)) {
         free(r);
         return NULL;

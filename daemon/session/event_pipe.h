@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/session/client_pipe.h"
+
 struct event_record {
     uint32_t a, b;
 };
@@ -22,8 +24,7 @@ struct event_record {
 struct event_pipe {
     struct ev_loop *loop;
     ev_io writable; /* active while records wait */
-    int read_fd; /* for the client; -1 after it was handed out */
-    int write_fd;
+    struct client_pipe pipe;
     struct event_record *waiting; /* oldest first */
     unsigned n, cap;
     /* Hash table of 2 * cap entries: 1 + the position of a waiting record; 0: free. Only valid while `indexed`. */
@@ -31,8 +32,8 @@ struct event_pipe {
     bool indexed;
 };
 
-/* Returns 0, or -errno with p->loop NULL. *p must not move until event_pipe_fini. */
-int event_pipe_init(struct event_pipe *p, struct ev_loop *loop);
+/* Returns 0, or -errno with p->loop NULL. *p must not move until event_pipe_fini. mem: of the client; NULL: in tests. */
+int event_pipe_init(struct event_pipe *p, struct ev_loop *loop, struct client_mem *mem);
 void event_pipe_fini(struct event_pipe *p);
 int event_pipe_take_read_fd(struct event_pipe *p); /* the caller sends and closes it */
 
@@ -48,7 +49,7 @@ bool event_pipe_push(struct event_pipe *p, uint32_t a, uint32_t b);
  * stay.
  *
  * The order of all other records stays. A client that reads at the same time may find the pipe empty for a moment, if
- * it held such records. If the daemon can't read the pipe (no /proc, or no free descriptor), the records in it stay.
+ * it held such records. If the client is stuck (client_pipe.h), the records in the pipe stay.
  * Returns how many records of other objects were lost, because the client has made the pipe smaller. */
 #define EVENT_PIPE_KINDS_MAX 8
 unsigned event_pipe_forget(struct event_pipe *p, const struct event_record *kind, unsigned kinds, unsigned sharers);

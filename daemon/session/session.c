@@ -104,7 +104,7 @@ static int acquire(struct session *s, const struct pm_open_req *rq, struct clien
     segment_guard(&s->page_segment, &s->memory_lost);
     s->page = s->page_segment.p;
     doorbells_init(&s->doorbells, s->page);
-    return event_pipe_init(&s->async, d->loop);
+    return event_pipe_init(&s->async, d->loop, s->client_mem);
 }
 
 /* Refuses a user whose memory often did not answer. Not the daemon's own user, who could as well stop the daemon. */

@@ -9,6 +9,19 @@
 #include "daemon/base/takeover.h"
 #include "daemon/session/session.h"
 
+static const char *cause(enum copier_loss loss)
+{
+    switch (loss) {
+    case COPIER_LOST_SERVED_COPY:
+        return "A file system in user space or of the network (FUSE, NFS) provides the memory";
+    case COPIER_LOST_CALL:
+        return "It reads its events into that memory";
+    case COPIER_LOST_COPY:
+        break;
+    }
+    return "Swapped memory and a slow disk can do that";
+}
+
 void stuck_memory_strike(struct device *d, const struct ucred *cred, const char *comm)
 {
     unsigned usual = d->settings->memory_timeout_ms;
@@ -16,16 +29,12 @@ void stuck_memory_strike(struct device *d, const struct ucred *cred, const char 
     struct session *s;
 
     d->io.memory_timeouts++;
-    if (d->copier.from_server)
-        log_warn(
-            "%s, pid %d, uid %u: its memory did not answer within %u ms, so its session on %s ends. A file system in "
-            "user space or of the network (FUSE, NFS) provides the memory; see memory-timeout in pumiced(8)",
-            comm, (int)cred->pid, cred->uid, TAKEOVER_DOUBT_MS, d->name);
-    else
-        log_warn(
-            "%s, pid %d, uid %u: its memory did not answer within %u ms, so its session on %s ends. Swapped memory "
-            "and a slow disk can do that; see memory-timeout in pumiced(8)",
-            comm, (int)cred->pid, cred->uid, memory_strikes_limit(&d->memory_strikes, cred->uid, usual, now), d->name);
+    unsigned limit = memory_strikes_limit(&d->memory_strikes, cred->uid, usual, now);
+    if (d->copier.latest_loss == COPIER_LOST_SERVED_COPY)
+        limit = limit < TAKEOVER_DOUBT_MS ? limit : TAKEOVER_DOUBT_MS;
+    log_warn("%s, pid %d, uid %u: its memory did not answer within %u ms, so its session on %s ends. %s; see "
+             "memory-timeout in pumiced(8)",
+             comm, (int)cred->pid, cred->uid, limit, d->name, cause(d->copier.latest_loss));
     memory_strikes_add(&d->memory_strikes, cred->uid, now);
     TAILQ_FOREACH (s, &d->sessions, link) {
         if (s->cred.uid == cred->uid)

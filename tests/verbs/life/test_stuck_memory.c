@@ -4,6 +4,7 @@
  * such memory. Most of it needs root. VT_STUCK=fuse: only the file. */
 #include <dirent.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -33,6 +34,40 @@ static bool make_stuck(char *area, const char *dir)
     struct uffdio_register range = {.range = {(uintptr_t)area, AREA}, .mode = UFFDIO_REGISTER_MODE_MISSING};
     return fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0 && ioctl(fd, UFFDIO_REGISTER, &range) == 0 &&
            madvise(area, AREA, MADV_DONTNEED) == 0;
+}
+
+static struct ibv_comp_channel *channel; /* of p.scq, for "events" */
+
+/* The kernel locks the pipe of the events while this waits. */
+static void *read_events(void *area)
+{
+    return read(channel->fd, area, 8) == 8 ? area : NULL;
+}
+
+static void write_own(uint32_t lkey, uint32_t rkey)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)p.buf, .length = 8, .lkey = lkey};
+    struct ibv_send_wr wr = {
+        .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1};
+    struct ibv_send_wr *bad;
+
+    wr.wr.rdma.remote_addr = (uintptr_t)p.buf + 64;
+    wr.wr.rdma.rkey = rkey;
+    need(ibv_req_notify_cq(p.scq, 0) == 0 && ibv_post_send(p.qp[0], &wr, &bad) == 0);
+}
+
+static void use_events(char *area)
+{
+    struct pollfd readable = {.fd = channel->fd, .events = POLLIN};
+    pthread_t thread;
+
+    write_own(p.mr->lkey, p.mr->rkey);
+    need(poll(&readable, 1, 5000) == 1 && pthread_create(&thread, NULL, read_events, area) == 0);
+    usleep(100000); /* until the thread waits; if it does not yet, it waits a moment later */
+    for (int i = 0; i < 8; i++) {
+        write_own(p.mr->lkey, p.mr->rkey);
+        usleep(20000);
+    }
 }
 
 static void use(const char *how, char *area, struct ibv_mr *mr)
@@ -66,6 +101,10 @@ static int attack(const char *how, const char *dir, int report)
     struct ibv_async_event ev;
     struct ibv_context *ctx = vt_open();
 
+    if (!strcmp(how, "events")) {
+        need((channel = ibv_create_comp_channel(ctx)) != NULL);
+        need((p.scq = ibv_create_cq(ctx, 64, NULL, channel, 0)) != NULL);
+    }
     vt_pair_make(&p, ctx, NULL);
     vt_connect(&p);
     char *area = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -80,6 +119,8 @@ static int attack(const char *how, const char *dir, int report)
                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                              IBV_ACCESS_REMOTE_ATOMIC) &&
              errno == ETIMEDOUT);
+    else if (channel)
+        use_events(area);
     else
         use(how, area, mr);
     do {
@@ -190,7 +231,7 @@ static void attack_all(const char *dir, const char *const how[], unsigned n)
 
 int main(int argc, char **argv)
 {
-    static const char *const uffd[] = {"source", "target", "atomic", "register"};
+    static const char *const uffd[] = {"source", "target", "atomic", "register", "events"};
     static const char *const fuse[] = {"source", "target", "atomic", "read", "register"};
     struct silent_fuse f;
 

@@ -159,7 +159,7 @@ static const struct object {
     {"PD",         pd_request,     PM_OP_ALLOC_PD,       PM_OP_DEALLOC_PD,      QUOTA_PDS,      0, 0},
     {"MR",         mr_request,     PM_OP_REG_MR,         PM_OP_DEREG_MR,        QUOTA_MRS,      0, 0},
     {"MW",         mw_request,     PM_OP_ALLOC_MW,       PM_OP_DEALLOC_MW,      QUOTA_MWS,      0, 0},
-    {"channel",    pd_request,     PM_OP_CREATE_CHANNEL, PM_OP_DESTROY_CHANNEL, QUOTA_CHANNELS, 0, 1},
+    {"channel",    pd_request,     PM_OP_CREATE_CHANNEL, PM_OP_DESTROY_CHANNEL, QUOTA_CHANNELS, 0, 2},
     {"CQ",         cq_request,     PM_OP_CREATE_CQ,      PM_OP_DESTROY_CQ,      QUOTA_CQS,      1, 0},
     {"SRQ",        srq_request,    PM_OP_CREATE_SRQ,     PM_OP_DESTROY_SRQ,     QUOTA_SRQS,     3, 0},
     {"QP",         qp_request,     PM_OP_CREATE_QP,      PM_OP_DESTROY_QP,      QUOTA_QPS,      2, 0},
