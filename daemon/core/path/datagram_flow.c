@@ -9,8 +9,11 @@
 /* An address that does not answer probes: a quarter of the window is released in this interval. */
 #define PACE_NS 250000u
 #define RETRY_NS 1000000000u /* such an address gets a probe at most once in this interval */
-/* An address that has answered before is given up after this many misses in a row. The wait doubles each time. */
-#define ANSWER_WAITS 5u
+/* An address that has answered before is given up after this many misses in a row. The wait doubles each time, up to
+ * flow_wait_ns << WAIT_SHIFT_MAX. That is one second in all: on a busy machine, the other process may not run for so long,
+ * and packets that its socket has no room for are lost. */
+#define ANSWER_WAITS 20u
+#define WAIT_SHIFT_MAX 5u
 /* After this many misses, an address that has not answered is no longer probed. */
 #define MISSES_UNPROBED 3u
 
@@ -45,7 +48,7 @@ static void probe_soon(struct datagram_flow_table *t, struct peer_window *p)
 /* How long to wait for an answer. */
 static uint64_t answer_wait_ns(const struct datagram_flow_table *t, const struct datagram_flow *f)
 {
-    return f->unprobed ? PACE_NS : t->cfg->flow_wait_ns << f->misses;
+    return f->unprobed ? PACE_NS : t->cfg->flow_wait_ns << (f->misses < WAIT_SHIFT_MAX ? f->misses : WAIT_SHIFT_MAX);
 }
 
 void datagram_flow_charge(struct datagram_flow_table *t, struct peer_window *p, const struct av *av, uint64_t cost,
