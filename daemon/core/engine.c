@@ -143,10 +143,20 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     return e;
 }
 
+void engine_share_init(struct engine *e, struct sched_share *share)
+{
+    sched_share_init(share, &e->scheduler);
+}
+
 const struct engine_counters *engine_counters(const struct engine *e)
 {
     return &e->counters;
 }
+
+/* Costs for the scheduler, in bytes: a packet takes about as long as a copy of PACKET_COST bytes. A turn without a packet
+ * also takes time. */
+#define PACKET_COST 2048u
+#define TURN_COST 512u
 
 /* --- QPs by number ---------------------------------------------------------------------------- */
 
@@ -227,29 +237,35 @@ static enum tx_result qp_turn(struct qp *qp, struct tx_batch *b, uint64_t now)
     return r;
 }
 
+static uint32_t turn_cost(uint32_t packets, size_t bytes)
+{
+    return (uint32_t)bytes + packets * PACKET_COST + TURN_COST;
+}
+
 uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
 {
     uint32_t start = b->n;
-    bool progress = true;
+    struct sched_entity *next;
     tm_flush_detached(e, now);
     if ((e->time_wait.pending && !time_wait_tx(&e->time_wait, b)) || !datagram_flow_tx(&e->flows, b, now))
         return b->n - start;
-    while (progress && !scheduler_is_idle(&e->scheduler)) {
-        progress = false;
-        for (uint32_t i = e->scheduler.count; i > 0 && !scheduler_is_idle(&e->scheduler); i--) {
-            uint32_t before_pkts = b->n, before_done = e->done_tail;
-            struct qp *qp = list_entry(scheduler_take(&e->scheduler), struct qp, sched);
-            enum tx_result r = qp_turn(qp, b, now);
-            /* A QP for which the batch had no room has the first turn in the next batch. */
-            if (r == TX_FULL && b->n == before_pkts)
-                sched_make_ready_first(&qp->sched);
-            else if (r != TX_DONE)
-                qp_schedule(qp);
-            EXIT_CHECK_TURN(qp);
-            if (r == TX_FULL)
-                return b->n - start;
-            progress |= b->n != before_pkts || e->done_tail != before_done;
-        }
+    scheduler_new_round(&e->scheduler);
+    while ((next = scheduler_next(&e->scheduler)) != NULL) {
+        uint32_t before_pkts = b->n, before_done = e->done_tail;
+        size_t before_bytes = b->used;
+        struct qp *qp = list_entry(next, struct qp, sched);
+        enum tx_result r = qp_turn(qp, b, now);
+        bool progress = b->n != before_pkts || e->done_tail != before_done;
+        bool no_room = r == TX_FULL && b->n == before_pkts;
+        sched_end_turn(&qp->sched, no_room ? 0 : turn_cost(b->n - before_pkts, b->used - before_bytes), progress);
+        /* A QP for which the batch had no room has the first turn in the next batch. */
+        if (no_room)
+            sched_make_ready_first(&qp->sched);
+        else if (r != TX_DONE)
+            qp_schedule(qp);
+        EXIT_CHECK_TURN(qp);
+        if (r == TX_FULL)
+            return b->n - start;
     }
     datagram_flow_tx(&e->flows, b, now);
     ENGINE_CHECK(e);
@@ -406,6 +422,7 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
     }
     if (!admissible(qp, p, meta))
         return;
+    sched_charge_received(&qp->sched, p->payload_len + PACKET_COST);
     if (meta->ce && qp->type != QPT_UD && !is_cnp(p->opcode))
         marked(qp, now);
     if (is_cnp(p->opcode))

@@ -28,6 +28,7 @@
 #include "daemon/core/base/mem_ops.h"
 #include "daemon/core/base/owner_ops.h"
 #include "daemon/core/base/rx_meta.h"
+#include "daemon/core/base/scheduler.h"
 #include "daemon/core/base/tx_batch.h"
 #include "daemon/core/base/types.h"
 #include "daemon/core/control/keys.h"
@@ -60,6 +61,9 @@ size_t engine_size(const struct engine_config *cfg);
 struct engine *engine_init(void *mem, const struct engine_config *cfg, const struct mem_ops *mem_ops, void *mem_ctx,
                            const struct owner_ops *owner_ops, void *owner_ctx);
 
+/* Makes a share for the QPs of one user (qp_init.share). It needs no end. */
+void engine_share_init(struct engine *e, struct sched_share *share);
+
 const struct engine_counters *engine_counters(const struct engine *e);
 struct qp *qp_find(struct engine *e, uint32_t qpn); /* NULL: none */
 
@@ -81,7 +85,7 @@ void engine_set_gid(struct engine *e, uint8_t index, const uint8_t gid[16]);
  * group on its socket while a QP is in it. */
 void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now);
 
-/* Appends packets that are due. The QPs take turns, until nothing is due or the batch has no room. Returns how many
+/* Appends packets that are due. The QPs take turns as base/scheduler.h says, until nothing is due or the batch has no room. Returns how many
  * packets were added; 0: nothing is due, or nothing can be sent until completions have been taken. */
 uint32_t engine_tx(struct engine *e, struct tx_batch *batch, uint64_t now);
 

@@ -17,6 +17,7 @@
 #include "daemon/core/engine.h"
 #include "daemon/device/connections.h"
 #include "daemon/device/cpu_yield.h"
+#include "daemon/device/device_user.h"
 #include "daemon/device/gid_table.h"
 #include "daemon/device/mailbox.h"
 #include "daemon/device/memory_strikes.h"
@@ -108,6 +109,7 @@ struct device {
     struct peer_identities *peer_identities; /* what is known of peers; NULL: nothing yet */
     struct capture *captures; /* running captures; NULL: none */
 
+    struct device_user_list users;
     struct session_list sessions;
     unsigned segment_losses; /* segment_guard_losses() when the sessions were looked at */
     unsigned num_sessions;

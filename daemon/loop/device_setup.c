@@ -150,6 +150,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     d->guid = netdev_guid(&d->netdev, &d->addr);
     d->pds.limit = DEVICE_MAX_PD;
     d->xrcds.limit = DEVICE_MAX_XRCD;
+    LIST_INIT(&d->users);
     TAILQ_INIT(&d->sessions);
     TAILQ_INIT(&d->ending);
     TAILQ_INIT(&d->dirty_cqs);

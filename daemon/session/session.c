@@ -139,11 +139,14 @@ int session_create(struct device *d, int sock, const struct ucred *cred, const s
     s->sock = sock;
     s->doorbell_fd = s->page_segment.fd = -1;
     s->pid_fd = open_pid_fd(sock, cred);
+    s->user = device_user_get(&d->users, d->engine, cred->uid);
     TAILQ_INIT(&s->targets);
     s->channels.limit = DEVICE_MAX_CHANNELS;
     s->cqs.limit = DEVICE_MAX_CQ;
     s->srqs.limit = DEVICE_MAX_SRQ;
-    rc = acquire(s, rq, fds, rp);
+    if (!s->user)
+        client_fds_close(&fds, cred->uid);
+    rc = s->user ? acquire(s, rq, fds, rp) : -ENOMEM;
     if (rc) {
         session_destroy(s);
         return rc;
@@ -171,6 +174,7 @@ void session_destroy(struct session *s)
         free(s->client_mem);
     }
     doorbells_fini(&s->doorbells);
+    device_user_put(s->user);
     quota_release(&s->owner, QUOTA_SESSIONS);
     free(s);
 }

@@ -30,6 +30,7 @@ struct session {
     struct ucred cred; /* the client's credentials when it connected */
     char comm[16]; /* name of the client's program */
     struct quota_owner owner; /* the user of the client, who pays for its objects */
+    struct device_user *user; /* the same user, with whom other users share the device */
 
     int sock; /* -1 in tests */
     int pid_fd; /* readable when the process has died; -1: the kernel has no pidfd */

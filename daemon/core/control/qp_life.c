@@ -131,7 +131,7 @@ int qp_create(struct engine *e, const struct qp_init *init, void *mem, struct qp
     if (err)
         return err;
     qp->e = e;
-    sched_entity_init(&qp->sched, &e->scheduler);
+    sched_entity_init(&qp->sched, init->share ? init->share : &e->scheduler.common);
     list_init(&qp->groups);
     list_init(&qp->windows);
     timer_init(&qp->timer);

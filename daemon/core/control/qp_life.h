@@ -7,6 +7,7 @@
 
 struct engine;
 struct qp;
+struct sched_share;
 struct srq;
 
 struct qp_init {
@@ -22,6 +23,9 @@ struct qp_init {
     /* The owner's pointers, returned in completions and never followed. XRC_SEND: no recv_cq; XRC_RECV: none. */
     void *send_cq, *recv_cq;
     void *owner; /* the owner's pointer, for completions, events and owner_ops.refill */
+    /* The share whose turns it takes (base/scheduler.h), which must live as long as the QP. NULL: that of all QPs without
+     * a share. */
+    struct sched_share *share;
     void *queues; /* memory for the queues; NULL: the queues follow the QP in the memory of qp_create */
 };
 

@@ -136,8 +136,15 @@ void qp_check(const struct qp *qp)
 static void check_ready_list(const struct scheduler *s)
 {
     uint32_t n = 0;
-    for (const struct list_node *l = s->ready.next; l != &s->ready; l = l->next)
-        n++;
+    uint64_t cost = 0;
+    for (const struct list_node *l = s->shares.next; l != &s->shares; l = l->next) {
+        const struct sched_share *share = list_entry(l, struct sched_share, link);
+        assert(!list_empty(&share->ready));
+        assert(cost <= share->cost);
+        cost = share->cost;
+        for (const struct list_node *m = share->ready.next; m != &share->ready; m = m->next)
+            n++;
+    }
     assert(n == s->count);
 }
 

@@ -18,6 +18,7 @@
 struct client_srq;
 struct cq;
 struct device;
+struct device_user;
 struct held_layout;
 struct membership;
 struct pd;
@@ -46,6 +47,7 @@ struct client_qp {
     void *mem; /* memory of the engine, for the QP itself */
     struct mapping queues; /* memory of the engine, for its queues */
     struct quota_owner owner; /* pays for it, also for an XRC target whose session has ended */
+    struct device_user *user; /* the same user */
     /* PD and CQs. NULL: the type of the QP has none. */
     struct pd *pd;
     struct cq *send_cq, *recv_cq;

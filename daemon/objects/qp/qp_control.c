@@ -172,6 +172,7 @@ static void release(struct client_qp *q)
     mapping_destroy(&q->queues);
     free(q->mem);
     layouts_free(q);
+    device_user_put(q->user);
     free(q);
 }
 
@@ -202,6 +203,7 @@ static int acquire(struct client_qp *q, const struct plan *p, bool sig_all, stru
         .send_cq = p->send_cq,
         .recv_cq = p->recv_cq,
         .owner = q,
+        .share = &q->user->share,
     };
     int rc = engine_memory(q, &init, rp);
 
@@ -273,6 +275,7 @@ static struct client_qp *make(struct session *s, const struct plan *p)
         return NULL;
     q->device = s->device;
     q->owner = s->owner;
+    q->user = device_user_get(&s->device->users, s->device->engine, s->cred.uid); /* s holds it, so it is there */
     q->session = p->xrcd ? NULL : s;
     q->type = (uint8_t)p->type->number;
     q->caps = p->caps;
@@ -306,6 +309,8 @@ int client_qp_create(struct session *s, const void *rq, struct control_reply *rp
     struct client_qp *q = make(s, &plan);
     open = plan.xrcd ? malloc(sizeof(*open)) : NULL;
     if (!q || (plan.xrcd && !open)) {
+        if (q)
+            device_user_put(q->user);
         free(q);
         free(open);
         return control_fail(rp, -ENOMEM, "the daemon is out of memory");
