@@ -226,6 +226,12 @@ $(EXAMPLE_BIN) $(SOAK_BIN): $(BUILD)/%: $(BUILD)/obj/%.o
 $(BUILD)/examples/transpose: $(DV_SO)
 $(BUILD)/examples/transpose: EX_LIBS = -Wl,-rpath,$(abspath $(dir $(DV_SO)))
 
+# A hostile member of a daemon's group, and a bystander.
+HOSTILE := $(BUILD)/tests/soak/hostile/hostile
+$(HOSTILE): $(call obj,$(wildcard tests/soak/hostile/*.c))
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -libverbs -lpthread
+
 # The example of a small MPI: programs and their shared layer. Its stress program is a test.
 TAGMPI_LAYER := $(addprefix examples/tagmpi/,boot.c device.c match.c offload.c show.c tagmpi.c)
 TAGMPI_BIN := $(patsubst examples/%.c,$(BUILD)/examples/%,$(filter-out $(TAGMPI_LAYER),$(wildcard examples/tagmpi/*.c)))
@@ -296,7 +302,7 @@ demo: deps
 	@PUMICE=$(PUMICE) examples/demo.sh
 
 .PHONY: tests
-tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(ODD) $(FAILING)
+tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(HOSTILE) $(ODD) $(FAILING)
 
 .PHONY: test test-unit test-sim test-verbs test-e2e
 test: deps-test deps-mpi
@@ -323,7 +329,7 @@ endif
 .PHONY: conformance-programs
 conformance-programs: $(CONFORMANCE_BIN)
 test-e2e: deps-test deps-mpi
-	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(ODD) $(FAILING)
+	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(HOSTILE) $(ODD) $(FAILING)
 	$(RUN) e2e
 
 # Tests the Debian package under a real systemd, in a container. Needs root.
@@ -387,6 +393,13 @@ sim-soak: deps-test
 soak: deps-test
 	$(SUBMAKE) tests
 	@BUILD=$(BUILD) tests/soak/soak.py $(SOAK_ARGS)
+
+# A hostile member beside a bystander, a minute for each attack. `make test` runs it for some seconds. SOAK_ARGS: options of
+# tests/soak/hostile.py. `make soak SOAK_ARGS=--hostile` has the member beside everything else.
+.PHONY: soak-hostile
+soak-hostile: deps-test
+	$(SUBMAKE) all $(HOSTILE)
+	@BUILD=$(BUILD) tests/soak/hostile.py $(SOAK_ARGS)
 
 # The same tests with sanitizers, in a separate build. Leaks in the operating system's programs are ignored; leaks in
 # the unit tests and the simulator are errors. (Criterion does not work with ThreadSanitizer; the ring tests do not use
@@ -577,6 +590,7 @@ help:
 	@echo 'make valgrind       the unit tests and some traffic under valgrind'
 	@echo 'make fuzz           every fuzz target, for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make soak           programs that start, end and crash on several hosts, for half an hour (SOAK_ARGS: tests/soak/soak.py --help)'
+	@echo 'make soak-hostile   a hostile member beside a bystander: bandwidth and answers, a minute for each attack (as root; SOAK_ARGS: tests/soak/hostile.py --help)'
 	@echo 'make sim-soak       the simulator for SOAK_SECONDS=$(SOAK_SECONDS)'
 	@echo 'make check-pure     the dependency rule; check-spdx, check-man, check-docs, check-format: licences, man pages, names in the documentation, format'
 	@echo 'make format         clang-format over all'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs mixed traffic with faults and sudden deaths for a long time.
 
-    tests/soak/soak.py [--seconds N] [--seed N] [--pairs N] [--only KIND]
+    tests/soak/soak.py [--seconds N] [--seed N] [--pairs N] [--only KIND] [--hostile]
 
 Several hosts run at once. Two lose, duplicate and reorder packets. One talks to itself under the same faults. Two are without faults,
 for UC and UD, which retransmit nothing. Pairs of programs start and end on them at random: data-checked traffic over every transport,
@@ -12,6 +12,8 @@ programs was killed. The partner of a killed program must end by itself, with an
 The daemons get a large minimum timeout. On a machine with fewer processors than busy processes, a daemon may not run for half a second.
 Most programs' connections fail after this time, and some of the tools never notice their failure. If a pair does not succeed, the report
 shows what the daemons know about its queues, and where its processes are in the kernel.
+
+With --hostile each daemon also has a hostile member of another uid (tests/soak/hostile), and all the same must hold. It needs root.
 
 At the end of each round all is quiet. Then no daemon may have an object left, and its memory must be the same as after the first
 round. A seed repeats the choice of programs, not their timing.
@@ -29,6 +31,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e/lib"))
 
+import hostile  # noqa: E402
 import lab as labs  # noqa: E402
 
 PATIENT = ["--min-timeout-us", "1000000", "--log-level", "warn,qp=info"]
@@ -214,6 +217,9 @@ class Soak:
         self.lock, self.trouble, self.counts, self.kills = threading.Lock(), [], {}, 0
         self.round_end = 0
         self.memory = {}
+        self.member = self.build.soak("hostile/hostile") if args.hostile else None
+        if self.member:
+            hostile.check_users(self.member)
 
     def count(self, name, killed):
         with self.lock:
@@ -244,16 +250,26 @@ class Soak:
         self.round_end = time.monotonic() + seconds
         rng = random.Random(self.args.seed * 1000 + number)
         slots = [Slot(i, self, *laboratories[i % len(laboratories)], rng.randrange(1 << 30)) for i in range(self.args.pairs)]
-        for s in slots:
-            s.start()
-        for s in slots:
-            s.join()
+        hosts = {h: None for lab, _ in laboratories for h in lab.hosts} if self.member else {}
+        members = [hostile.Member(h, self.member, "random", seconds + 600, rng.randrange(1 << 31)) for h in hosts]
+        try:
+            for s in slots:
+                s.start()
+            for s in slots:
+                s.join()
+        finally:
+            for m in members:
+                m.end()
 
     def run(self):
         start = time.monotonic()
-        with labs.Lab(self.build, "hosts", FAULTS + ["--seed", str(self.args.seed)], self.args.block) as faulty, \
-                labs.Lab(self.build, "device", FAULTS + ["--seed", str(self.args.seed)], self.args.block) as one, \
-                labs.Lab(self.build, "hosts", PATIENT, self.args.block) as clean:
+        members = ["--group", hostile.GROUP] if self.member else []
+        faults = FAULTS + members + ["--seed", str(self.args.seed)]
+        with labs.Lab(self.build, "hosts", faults, self.args.block) as faulty, labs.Lab(self.build, "device", faults, self.args.block) as one, \
+                labs.Lab(self.build, "hosts", PATIENT + members, self.args.block) as clean:
+            for lab in (faulty, one, clean):
+                if self.member:
+                    os.chmod(lab.dir, 0o755)
             where = [(faulty, FAULTY), (one, FAULTY), (faulty, FAULTY), (clean, CLEAN)]
             if self.args.only:
                 where = [(lab, [k for k in kinds if self.args.only == k.name]) for lab, kinds in where]
@@ -278,6 +294,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20), help="of the choice of programs (random)")
     parser.add_argument("--pairs", type=int, default=8, help="pairs at a time (8)")
     parser.add_argument("--only", choices=sorted({k.name for k in FAULTY + CLEAN}), metavar="KIND", help="nothing but pairs of this kind: %(choices)s")
+    parser.add_argument("--hostile", action="store_true", help="with a hostile member beside the pairs")
     parser.add_argument("--build", default=labs.default_build(), metavar="DIR")
     parser.add_argument("--block", default="127.0.60", metavar="A.B.C", help="addresses for the hosts (127.0.60)")
     args = parser.parse_args()

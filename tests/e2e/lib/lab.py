@@ -225,8 +225,9 @@ def wait_listening(process, port, seconds=20):
 def control(path, op, payload=b""):
     """One request; returns (status, payload, file descriptors)."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 10, 0))
+        s.connect(path)  # waits while the queue of the socket is full; with a timeout of Python's it would fail
         s.settimeout(10)
-        s.connect(path)
         s.send(struct.pack("=II", op, len(payload)) + payload)
         data, ancillary, _, _ = s.recvmsg(8192, socket.CMSG_SPACE(64))
     fds = array.array("i")
