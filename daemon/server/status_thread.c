@@ -6,6 +6,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "daemon/base/user.h"
+#include "daemon/status/object_walk.h"
+
 /* The next request to answer: the oldest one of another user than the last, or else the oldest one. */
 static struct status_request *next(struct status_thread *t)
 {
@@ -18,11 +21,38 @@ static struct status_request *next(struct status_thread *t)
     return TAILQ_FIRST(&t->waiting);
 }
 
+static void answer(struct status_thread *t, struct status_request *r)
+{
+    TAILQ_REMOVE(&t->waiting, r, link);
+    pthread_mutex_unlock(&t->lock);
+    r->make(r);
+    pthread_mutex_lock(&t->lock);
+    TAILQ_INSERT_TAIL(&t->ready, r, link);
+    ev_async_send(t->loop, &t->answered);
+}
+
+/* In a pause of the request of the user `last`: answers the oldest one of another user. */
+static void answer_other(void *arg)
+{
+    struct status_thread *t = arg;
+    struct status_request *r;
+
+    pthread_mutex_lock(&t->lock);
+    TAILQ_FOREACH (r, &t->waiting, link) {
+        if (r->uid != t->last && !user_of(r->uid).administers)
+            break;
+    }
+    if (r)
+        answer(t, r);
+    pthread_mutex_unlock(&t->lock);
+}
+
 static void *run(void *arg)
 {
     struct status_thread *t = arg;
 
     prctl(PR_SET_NAME, "status");
+    object_walk_set_pause(answer_other, t);
     pthread_mutex_lock(&t->lock);
     while (!t->stop) {
         struct status_request *r = next(t);
@@ -31,13 +61,8 @@ static void *run(void *arg)
             pthread_cond_wait(&t->asked, &t->lock);
             continue;
         }
-        TAILQ_REMOVE(&t->waiting, r, link);
         t->last = r->uid;
-        pthread_mutex_unlock(&t->lock);
-        r->make(r);
-        pthread_mutex_lock(&t->lock);
-        TAILQ_INSERT_TAIL(&t->ready, r, link);
-        ev_async_send(t->loop, &t->answered);
+        answer(t, r);
     }
     pthread_mutex_unlock(&t->lock);
     return NULL;

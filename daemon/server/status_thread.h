@@ -3,7 +3,8 @@
  * second. The main thread must not spend that time, because it also accepts connections and opens sessions.
  *
  * There is one such thread, so that status requests take one processor at most. Users take turns: a user with many
- * requests does not hold up another user for longer than one request takes. */
+ * requests does not hold up another user for longer than one request takes. Between two slices of a long request, the
+ * thread answers one of another user, unless one of the two administers the daemon (status/object_walk.h). */
 #ifndef PUMICE_DAEMON_SERVER_STATUS_THREAD_H
 #define PUMICE_DAEMON_SERVER_STATUS_THREAD_H
 
@@ -36,7 +37,7 @@ struct status_thread {
     pthread_cond_t asked;
     /* Protected by lock. */
     struct status_requests waiting, ready;
-    uid_t last; /* user of the latest request that was begun */
+    uid_t last; /* user of the latest request that was begun, but not in a pause */
     bool stop;
 };
 

@@ -194,6 +194,7 @@ static json_t *collect(struct device *d, const struct user *u, const struct pm_l
             return json_array();
         if (c->has_window)
             json_array_append_new(c->windows, window_json(&c->window, rq));
+        object_walk_pause(&c->walk);
     }
     json_t *windows = json_incref(c->windows);
     free_job(&c->job);

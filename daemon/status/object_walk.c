@@ -8,14 +8,37 @@
 
 static pthread_mutex_t one_walk = PTHREAD_MUTEX_INITIALIZER;
 
+static _Thread_local struct {
+    void (*fn)(void *ctx);
+    void *ctx;
+    bool now; /* the thread is in a pause */
+} in_pause;
+
 void object_walk_lock(void)
 {
-    pthread_mutex_lock(&one_walk);
+    if (!in_pause.now)
+        pthread_mutex_lock(&one_walk);
 }
 
 void object_walk_unlock(void)
 {
-    pthread_mutex_unlock(&one_walk);
+    if (!in_pause.now)
+        pthread_mutex_unlock(&one_walk);
+}
+
+void object_walk_set_pause(void (*fn)(void *ctx), void *ctx)
+{
+    in_pause.fn = fn;
+    in_pause.ctx = ctx;
+}
+
+void object_walk_pause(const struct object_walk *w)
+{
+    if (!in_pause.fn || in_pause.now || w->user.administers)
+        return;
+    in_pause.now = true;
+    in_pause.fn(in_pause.ctx);
+    in_pause.now = false;
 }
 
 bool object_walk_is_hopeless(const struct device *d)

@@ -47,9 +47,19 @@ struct object_walk {
 /* How long the thread that asks waits for one slice. */
 #define WALK_WAIT_NS (2 * NS_PER_S)
 
-/* Taken by a thread that asks, for the whole walk. */
+/* Taken by a thread that asks, for the whole walk. In a pause the thread has it already. */
 void object_walk_lock(void);
 void object_walk_unlock(void);
+
+/* A long walk can hold up the requests of other users. So the thread that asks may answer some between two slices, in a
+ * pause. Walks of two users who are not administrators meet different sessions, and so different tables. Therefore only
+ * the walk over sessions pauses, only for a user who is no administrator, and the answers must be for others of that
+ * kind.
+ *
+ * Sets the function that the calling thread calls in each pause. NULL: none. In a pause there are no further pauses. */
+void object_walk_set_pause(void (*fn)(void *ctx), void *ctx);
+/* Called by the thread that asks, between two slices of a walk. */
+void object_walk_pause(const struct object_walk *w);
 
 /* Is the device's thread known to be stuck? Then nobody needs to wait for it. */
 bool object_walk_is_hopeless(const struct device *d);

@@ -394,6 +394,8 @@ static json_t *make_status(struct device *d, const struct user *u)
         if (!device_slice(d, &c->job, WALK_WAIT_NS))
             return silent_device(d);
         add_objects(c);
+        if (c->part == PART_SESSIONS)
+            object_walk_pause(&c->walk);
     }
     json_t *o = json_incref(c->root);
     json_object_set_new(o, "usage", usage_json(&c->usage, c->sent));

@@ -250,6 +250,7 @@ static json_t *collect(struct device *d, const struct user *u, const struct pm_t
             return json_array();
         if (c->has_list)
             json_array_append_new(c->lists, list_json(&c->list));
+        object_walk_pause(&c->walk);
     }
     json_t *lists = json_incref(c->lists);
     free_job(&c->job);

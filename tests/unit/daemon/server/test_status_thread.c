@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/server/status_thread.h"
+#include "daemon/status/object_walk.h"
 
 static struct status_thread t;
 static struct ev_loop *loop;
@@ -99,4 +100,81 @@ Test(status_thread, the_end)
     status_thread_stop(&t);
     for (unsigned i = 0; i < 5; i++)
         cr_expect(r[i].taken, "request %u", i);
+}
+
+/* --- pauses ------------------------------------------------------------------------------------ */
+
+#define MEMBER 60001u
+#define OTHER 60002u
+
+/* A long request: it pauses until the test lets it end. */
+static void make_long(struct status_request *r)
+{
+    struct object_walk w = {.user = user_of(r->uid)};
+
+    object_walk_lock();
+    while (!atomic_load(&go)) {
+        usleep(1000);
+        object_walk_pause(&w);
+    }
+    object_walk_unlock();
+    ((struct request *)r)->order = atomic_fetch_add(&made, 1) + 1;
+}
+
+/* As those of the status: it takes the lock, and pauses. */
+static void make_short(struct status_request *r)
+{
+    struct object_walk w = {.user = user_of(r->uid)};
+
+    object_walk_lock();
+    object_walk_pause(&w);
+    object_walk_unlock();
+    ((struct request *)r)->order = atomic_fetch_add(&made, 1) + 1;
+}
+
+static void ask_to(struct request *r, uid_t uid, void (*fn)(struct status_request *r))
+{
+    r->request = (struct status_request){.uid = uid, .make = fn, .take = take};
+    status_thread_ask(&t, &r->request);
+}
+
+static void wait_taken(unsigned n)
+{
+    for (unsigned i = 0; i < 5000 && taken < n; i++) {
+        usleep(1000);
+        ev_run(loop, EVRUN_NOWAIT);
+    }
+    cr_assert_eq(taken, n);
+}
+
+/* The request of another user is answered while a long one is made. One of the same user waits, and so does one of root,
+ * who sees the same objects. */
+Test(status_thread, a_long_request_holds_up_no_other_user)
+{
+    struct request slow = {0}, own = {0}, root = {0}, other[2] = {0};
+
+    ask_to(&slow, MEMBER, make_long);
+    ask_to(&own, MEMBER, make_short);
+    ask_to(&root, 0, make_short);
+    ask_to(&other[0], OTHER, make_short);
+    ask_to(&other[1], OTHER, make_short);
+    wait_taken(2);
+    cr_expect(other[0].taken && other[1].taken && !slow.taken && !own.taken && !root.taken);
+    atomic_store(&go, true);
+    wait_taken(5);
+}
+
+/* Nobody is answered while root's request is made. */
+Test(status_thread, the_request_of_root_has_no_pause)
+{
+    struct request slow = {0}, other = {0};
+
+    ask_to(&slow, 0, make_long);
+    ask_to(&other, OTHER, make_short);
+    usleep(50000);
+    ev_run(loop, EVRUN_NOWAIT);
+    cr_expect_eq(taken, 0);
+    atomic_store(&go, true);
+    wait_taken(2);
+    cr_expect(slow.order == 1 && other.order == 2);
 }
