@@ -63,6 +63,8 @@ SIM_BIN := $(BUILD)/tests/sim/sim
 all: $(VERBS_SO) $(DV_SO) $(PUMICED) $(PUMICE)
 
 $(call obj,$(WIRE_SRC) $(CORE_SRC)) $(CORE_SRC:%.c=$(BUILD)/checked/%.o): WARN += -Wconversion
+# The macros of libseccomp leave out fields, which clang reports.
+$(call obj,daemon/sandbox/seccomp.c): WARN += -Wno-missing-field-initializers
 $(call obj,$(VERBS_SRC) $(DV_SRC)): CFLAGS += -fPIC -fvisibility=hidden
 
 # A dependency list must not ask for the old place of a source that has moved. So each list also defines its source as
@@ -417,17 +419,21 @@ valgrind: deps-test deps-dev
 	$(SUBMAKE) tests
 	+@BUILD=$(BUILD) tests/run.sh valgrind
 
-# Runs each tests/fuzz/fuzz_*.c for FUZZ_SECONDS. Findings stay in build/fuzz. tests/fuzz/corpus/NAME holds seeds, if
-# it exists.
+# Runs each tests/fuzz/fuzz_*.c for FUZZ_SECONDS, from the inputs in tests/fuzz/corpus/NAME. Findings and new inputs stay in
+# build/fuzz. `make fuzz-corpus` adds the new inputs that cover more to tests/fuzz/corpus.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIBDAEMON) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lseccomp -lsystemd -lpthread
-.PHONY: fuzz fuzz-bins
+.PHONY: fuzz fuzz-bins fuzz-corpus
 fuzz-bins: $(FUZZ_BIN)
 fuzz: deps-fuzz
 	$(SUBMAKE) BUILD=$(BUILD)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined fuzz-bins
 	+@BUILD=$(BUILD)/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) TEST_TIMEOUT=$$(($(FUZZ_SECONDS) + 120)) tests/run.sh fuzz
+
+fuzz-corpus:
+	@for new in $(wildcard $(BUILD)/fuzz/corpus/*); do name=$${new##*/}; mkdir -p tests/fuzz/corpus/$$name && \
+		$(BUILD)/fuzz/tests/fuzz/$$name -set_cover_merge=1 -max_len=8192 tests/fuzz/corpus/$$name $$new || exit 1; done
 
 .PHONY: bench
 bench: deps-bench
@@ -589,6 +595,7 @@ help:
 	@echo 'make san            the tests with AddressSanitizer and UndefinedBehaviorSanitizer; tsan: with ThreadSanitizer'
 	@echo 'make valgrind       the unit tests and some traffic under valgrind'
 	@echo 'make fuzz           every fuzz target, for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
+	@echo 'make fuzz-corpus    keeps the inputs that make fuzz has found and that cover more, in tests/fuzz/corpus'
 	@echo 'make soak           programs that start, end and crash on several hosts, for half an hour (SOAK_ARGS: tests/soak/soak.py --help)'
 	@echo 'make soak-hostile   a hostile member beside a bystander: bandwidth and answers, a minute for each attack (as root; SOAK_ARGS: tests/soak/hostile.py --help)'
 	@echo 'make sim-soak       the simulator for SOAK_SECONDS=$(SOAK_SECONDS)'

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* libFuzzer target: a hostile client of the daemon. The input is a program for the client: control messages with any
  * payload, stores to any place of its rings, pages and doorbells, and passes of the loop in between. The daemon must
- * not crash, hang or confuse the owners of objects. At the end all objects must be gone. */
+ * not crash, hang or confuse the owners of objects. At the end all objects must be gone, and the user must be charged for
+ * nothing. The input also chooses the user's quotas. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 #include <stdio.h>
 
 #include "daemon/base/log.h"
-#include "tests/unit/daemon/daemon_fixture.h"
+#include "tests/fuzz/fuzz_user.h"
 
 #define STEPS_MAX 200
 #define SEGMENTS_MAX 16
@@ -385,27 +386,40 @@ static void tag_step(struct client *c, struct input *in)
     ring(c->session);
 }
 
-static void check_end(struct fixture *f)
+/* Limits that a short input reaches, or none. Objects of the start may be beyond them. */
+static void limit(struct quota *q, unsigned setup)
 {
-    const struct device *d = f->device;
+    static const char *const texts[] = {
+        "all=none",
+        "all=3,bytes=1M",
+        "all=none,bytes=200K",
+        "all=none,mappings=12",
+        "all=none,descriptors=8",
+        "all=none,qps=4,cqs=2,mrs=2",
+        "all=none,pds=1,srqs=1,mws=1,channels=1,xrcds=1",
+        "all=0",
+    };
+    struct quota_limits limits;
 
-    if (d->num_sessions || d->pds.count || d->xrcds.count || d->targets.count || d->num_mrs || d->num_mws ||
-        !TAILQ_EMPTY(&d->failed) || !TAILQ_EMPTY(&d->failed_srqs) || !TAILQ_EMPTY(&d->backlog) ||
-        !TAILQ_EMPTY(&d->dirty_cqs) || !TAILQ_EMPTY(&d->waiting_tm_srqs) || device_deadline(d) != NEVER)
+    if (quota_limits_parse(texts[setup % 8], &limits) != 0)
         abort();
+    quota_set_limits(q, &limits);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     static struct fixture f;
+    static struct quota quota;
     struct input in = {data, len};
     struct client c = {0};
     uint64_t now = clock_ns();
 
     log_set_level(LOG_LEVEL_ERROR);
-    if (!fixture_start(&f) || !(c.session = fixture_session(&f)))
+    if (!fixture_start(&f))
         abort();
+    fuzz_quota_start(&f, &quota);
+    c.session = fuzz_session(&f, FUZZ_UID);
     uint32_t setup = take(&in, 1);
     if (setup & 8)
         start_tags(&f, &c); /* in place of a pair */
@@ -415,6 +429,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         start_datagrams(&f, &c);
     if (setup & 4)
         start_xrc(&f, &c);
+    limit(&quota, setup >> 4);
     for (unsigned step = 0; in.len && step < STEPS_MAX; step++) {
         switch (take(&in, 1) % 8) {
         case 0:
@@ -443,7 +458,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     }
     device_pass(f.device, now);
     session_close(c.session);
-    check_end(&f);
+    fuzz_must_be_empty(f.device);
+    fuzz_quota_end(&f, &quota);
     for (unsigned i = 0; i < c.segments; i++)
         munmap(c.segment[i].p, c.segment[i].size);
     fixture_end(&f);
