@@ -161,6 +161,14 @@ $(MEMBER): $(call obj,tests/e2e/daemon/member.c)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -libverbs -lpthread
 
+# A library for the daemon that makes each thread try to use files, for tests/e2e/daemon/sandbox.sh.
+THREAD_FILES := $(BUILD)/tests/e2e/daemon/libthread_files.so
+E2E_BIN += $(THREAD_FILES)
+$(call obj,tests/e2e/daemon/thread_files.c): CFLAGS += -fPIC
+$(THREAD_FILES): $(call obj,tests/e2e/daemon/thread_files.c)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -o $@ $^
+
 # The benchmark of idle QPs.
 IDLE_QPS := $(BUILD)/tests/bench/idle_qps
 $(IDLE_QPS): $(call obj,tests/bench/idle_qps.c)

@@ -116,7 +116,6 @@ int main(int argc, char **argv)
     mallopt(M_MXFAST, 0);
     segment_guard_install();
     raise_file_limit();
-    log_start();
     rc = server_init(&server, &settings, why);
     trouble = rc ? why : NULL;
     if (rc) {

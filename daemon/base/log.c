@@ -190,9 +190,9 @@ static size_t gap_line(uint64_t n, char *line, size_t size)
     return len;
 }
 
-void log_start(void)
+void log_start(void (*enter)(void))
 {
-    if (!log_writer_start(gap_line))
+    if (!log_writer_start(gap_line, enter))
         log_error("no thread for the log: a reader of standard error that does not read can stop the daemon");
 }
 

@@ -40,8 +40,9 @@ struct log_levels {
  * leaves *out undefined. */
 int log_levels_parse(const char *text, struct log_levels *out);
 
-/* Starts the thread that writes. Before, and if there can be no thread, lines are written at once. */
-void log_start(void);
+/* Starts the thread that writes. It calls enter() first, unless that is NULL. Before, and if there can be no thread,
+ * lines are written at once. */
+void log_start(void (*enter)(void));
 /* Ends that thread. It writes the waiting lines if standard error takes them within a second. */
 void log_stop(void);
 /* The number of lines that were dropped since the start. */

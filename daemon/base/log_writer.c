@@ -29,6 +29,7 @@ static struct {
     uint64_t dropped, reported;
     uint64_t head, tail; /* bytes taken out and put in */
     log_gap_line *gap_line;
+    void (*enter)(void); /* NULL: none */
     char ring[LOG_WRITER_BYTES]; /* of each line: its length as uint32_t, and the line */
 } w = {.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
 
@@ -103,6 +104,8 @@ static void *run(void *arg)
 
     (void)arg;
     prctl(PR_SET_NAME, "log");
+    if (w.enter)
+        w.enter();
     pthread_mutex_lock(&w.lock);
     for (;;) {
         while ((len = next_line(line, &count)) == 0 && w.mode == RUNNING)
@@ -152,12 +155,13 @@ uint64_t log_writer_dropped(void)
 
 /* --- the thread -------------------------------------------------------------------------------- */
 
-bool log_writer_start(log_gap_line *gap_line)
+bool log_writer_start(log_gap_line *gap_line, void (*enter)(void))
 {
     pthread_condattr_t attr;
     sigset_t all, old;
 
     w.gap_line = gap_line;
+    w.enter = enter;
     w.mode = RUNNING;
     w.has_ended = false;
     pthread_condattr_init(&attr);

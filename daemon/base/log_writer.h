@@ -15,8 +15,9 @@
 /* Makes the line that reports n dropped lines, in at most `size` bytes. Returns its length; 0: none. */
 typedef size_t log_gap_line(uint64_t n, char *line, size_t size);
 
-/* Starts the thread. False: there is no thread, and log_writer_put writes itself. */
-bool log_writer_start(log_gap_line *gap_line);
+/* Starts the thread. It calls enter() first, unless that is NULL. False: there is no thread, and log_writer_put writes
+ * itself. */
+bool log_writer_start(log_gap_line *gap_line, void (*enter)(void));
 /* Ends the thread, at most wait_ms after the call. If lines still wait then, they and all later lines are lost. Else
  * log_writer_put writes itself from now on. */
 void log_writer_stop(unsigned wait_ms);

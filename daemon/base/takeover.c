@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -209,10 +210,17 @@ static void carried(struct takeover *t, enum carried how)
     release(t);
 }
 
+static void restrict_rights(const struct takeover *t)
+{
+    if (t->ops->restrict_rights)
+        t->ops->restrict_rights(t->arg);
+}
+
 static void *carry(void *arg)
 {
     struct takeover *t = arg;
 
+    restrict_rights(t);
     enter(t);
     carried(t, takeover_begin(&t->cpu, t->stack + GUARD_BYTES + STACK_BYTES, t->ops->run, t->arg));
     return NULL;
@@ -316,6 +324,7 @@ static void *watch(void *arg)
     struct verdict verdict = {0, true};
     uint64_t seen = 0, since = clock_ns(); /* the latest call, and since when it sleeps or is over */
 
+    prctl(PR_SET_NAME, "takeover");
     while (!atomic_load(&t->ended)) {
         uint64_t latest = atomic_load_explicit(&t->calls, memory_order_acquire), now = clock_ns();
         uint64_t call = atomic_load(&t->cpu.call);
@@ -335,6 +344,13 @@ static void *watch(void *arg)
     sem_post(&t->watch_ended);
     release(t);
     return NULL;
+}
+
+/* The first thread that watches. Those that it starts inherit its rights. */
+static void *watch_first(void *arg)
+{
+    restrict_rights(arg);
+    return watch(arg);
 }
 
 static void wake_watch(struct takeover *t)
@@ -385,7 +401,7 @@ int takeover_start(struct takeover **out, const struct takeover_ops *ops, void *
     /* Without this, membarrier fails, and the watching thread looks once in a second. */
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     *out = t;
-    int rc = SUPPORTED ? start_thread(t, watch) : 0;
+    int rc = SUPPORTED ? start_thread(t, watch_first) : 0;
     if (rc == 0)
         rc = start_thread(t, carry);
     else

@@ -30,6 +30,10 @@ struct takeover;
 struct takeover_ops {
     /* The function. */
     void (*run)(void *arg);
+    /* Gives rights up that threads inherit, such as filters of system calls. Runs in both kernel threads that
+     * takeover_start makes: the one that executes the function, and the one that watches it and may continue it. All
+     * later ones are children of the second. NULL: nothing. */
+    void (*restrict_rights)(void *arg);
     /* Runs in each kernel thread before it executes the function, to set the properties of the thread. */
     void (*enter)(void *arg);
     /* Runs in another thread when a call has slept for TAKEOVER_DOUBT_MS, once for each call: may it last until its

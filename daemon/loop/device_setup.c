@@ -255,11 +255,16 @@ static void run(void *device)
     loop_run(d);
 }
 
+static void restrict_thread(void *device)
+{
+    (void)device;
+    sandbox_enter_device();
+}
+
 static void enter_thread(void *device)
 {
     const struct device *d = device;
 
-    sandbox_enter_device();
     prctl(PR_SET_NAME, d->name);
     /* By default the scheduler may fire timers up to 50 us late. */
     prctl(PR_SET_TIMERSLACK, 1);
@@ -290,6 +295,7 @@ int device_start(struct device *d, int cpu)
 {
     static const struct takeover_ops ops = {
         .run = run,
+        .restrict_rights = restrict_thread,
         .enter = enter_thread,
         .may_last = copy_may_last,
         .prepare = prepare_takeover,

@@ -176,7 +176,8 @@ struct page {
 #define REUSE 4u
 
 struct metrics {
-    struct MHD_Daemon *http; /* with a thread of its own, because making the text may take a second */
+    struct MHD_Daemon *http; /* with a thread of its own, because making the text may take a second; NULL: not yet */
+    int listening; /* the socket, until the server has it; -1: none */
     json_t *(*devices)(void *ctx, const struct user *u);
     void *ctx;
     union addr at; /* where it listens */
@@ -270,13 +271,26 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     return answer(c, MHD_HTTP_OK, text, "text/plain; version=0.0.4");
 }
 
+/* Returns the descriptor or -errno. */
+static int listen_at(const union addr *at)
+{
+    const int on = 1;
+    int fd = socket(at->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return -errno;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 && bind(fd, &at->sa, addr_len(at)) == 0 &&
+        listen(fd, SOMAXCONN) == 0)
+        return fd;
+    int rc = -errno;
+    close(fd);
+    return rc;
+}
+
 struct metrics *metrics_open(const union addr *at, json_t *(*devices)(void *ctx, const struct user *u), void *ctx,
                              char why[ERROR_TEXT_MAX])
 {
-    unsigned flags =
-        MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD | (at->sa.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     struct metrics *m = calloc(1, sizeof(*m));
-    sigset_t all, old;
     char text[ADDR_TEXT_MAX];
 
     if (!m) {
@@ -287,29 +301,48 @@ struct metrics *metrics_open(const union addr *at, json_t *(*devices)(void *ctx,
     m->ctx = ctx;
     m->at = *at;
     m->diag = socket_owner_open();
+    m->listening = listen_at(at);
+    if (m->listening < 0) {
+        snprintf(why, ERROR_TEXT_MAX, "metrics: cannot listen at port %u of %s: %s", addr_port(at), addr_text(at, text),
+                 strerror(-m->listening));
+        metrics_close(m);
+        return NULL;
+    }
+    return m;
+}
+
+int metrics_start(struct metrics *m, char why[ERROR_TEXT_MAX])
+{
+    unsigned flags = MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD;
+    sigset_t all, old;
+
+    if (!m)
+        return 0;
+    if (m->at.sa.sa_family == AF_INET6)
+        flags |= MHD_USE_IPv6;
     sigfillset(&all); /* the main thread handles the signals */
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    m->http = MHD_start_daemon(flags, addr_port(at), NULL, NULL, on_request, m, MHD_OPTION_SOCK_ADDR, &at->sa,
+    m->http = MHD_start_daemon(flags, 0, NULL, NULL, on_request, m, MHD_OPTION_LISTEN_SOCKET, m->listening,
                                MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S,
                                MHD_OPTION_END);
     int rc = errno;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (!m->http) {
-        snprintf(why, ERROR_TEXT_MAX, "metrics: cannot listen at port %u of %s: %s", addr_port(at), addr_text(at, text),
-                 strerror(rc));
-        if (m->diag >= 0)
-            close(m->diag);
-        free(m);
-        return NULL;
+    if (m->http) {
+        m->listening = -1; /* it belongs to the server now */
+        return 0;
     }
-    return m;
+    snprintf(why, ERROR_TEXT_MAX, "metrics: cannot start the server: %s", strerror(rc));
+    return -(rc ? rc : ENOMEM);
 }
 
 void metrics_close(struct metrics *m)
 {
     if (!m)
         return;
-    MHD_stop_daemon(m->http); /* waits for the request that its thread answers */
+    if (m->http)
+        MHD_stop_daemon(m->http); /* waits for the request that its thread answers */
+    if (m->listening >= 0)
+        close(m->listening);
     if (m->diag >= 0)
         close(m->diag);
     for (unsigned i = 0; i < PAGES; i++)

@@ -15,11 +15,13 @@
 char *metrics_text(const json_t *devices);
 
 struct metrics;
-/* Serves GET /metrics in a thread of its own, which may wait for devices. `devices` is called in that thread, with the
- * user who asks, and returns a new reference. A text that took long to make is given out to its user for a while.
- * Returns NULL, with `why`, if it can't listen at the address. */
+/* Listens at the address. Returns NULL, with `why`, if it can't. The requests wait until metrics_start. */
 struct metrics *metrics_open(const union addr *at, json_t *(*devices)(void *ctx, const struct user *u), void *ctx,
                              char why[ERROR_TEXT_MAX]);
+/* Serves GET /metrics in a thread of its own, which may wait for devices. `devices` is called in that thread, with the
+ * user who asks, and returns a new reference. A text that took long to make is given out to its user for a while. The
+ * thread has the rights of the caller. m may be NULL. Returns 0, or -errno with `why`. */
+int metrics_start(struct metrics *m, char why[ERROR_TEXT_MAX]);
 void metrics_close(struct metrics *m); /* m may be NULL */
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The files that the daemon may use (Landlock). A thread in a Landlock domain can't use process_vm_readv on programs
- * outside of it, whatever their user. So the threads of the devices are not in the domain, unless the daemon reaches
- * memory by descriptors of /proc/PID/mem only. */
+ * outside of it, whatever their user. So the threads of the devices are not in the domain if the daemon uses that. */
 #ifndef PUMICE_DAEMON_SANDBOX_LANDLOCK_H
 #define PUMICE_DAEMON_SANDBOX_LANDLOCK_H
 

@@ -52,16 +52,14 @@ void sandbox_begin(const struct sandbox_config *c)
 
 void sandbox_enter_device(void)
 {
-    if (!begun)
-        return;
-    if (config.landlock_devices)
-        enter_landlock();
-    note(&seccomp_error, seccomp_device(), "no filter of system calls (seccomp)");
+    if (begun)
+        note(&seccomp_error, seccomp_device(), "no filter of system calls (seccomp)");
 }
 
 void sandbox_enter_files(void)
 {
-    enter_landlock();
+    if (begun)
+        enter_landlock();
 }
 
 void sandbox_enter_main(void)

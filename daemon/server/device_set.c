@@ -43,6 +43,24 @@ int device_set_open(struct device_set *s, const struct settings *settings, char 
     return 0;
 }
 
+int device_set_start(struct device_set *s, const struct settings *settings, char why[ERROR_TEXT_MAX])
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        int cpu = settings->cpus ? settings->cpu[i % settings->cpus] : -1;
+        int rc = device_start(s->device[i], cpu);
+
+        if (rc == -EINVAL && cpu >= 0) {
+            snprintf(why, ERROR_TEXT_MAX, "cpus: this process may not use processor %d, or it does not exist", cpu);
+            return rc;
+        }
+        if (rc) {
+            snprintf(why, ERROR_TEXT_MAX, "cannot start a thread: %s", strerror(-rc));
+            return rc == -EINVAL ? -EIO : rc;
+        }
+    }
+    return 0;
+}
+
 void device_set_stop(struct device_set *s)
 {
     for (unsigned i = 0; i < s->n; i++)

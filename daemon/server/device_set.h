@@ -19,6 +19,8 @@ struct device_set {
 /* Opens the devices of the settings. Their threads don't run yet. Returns 0, or -errno with why. Call device_set_close
  * in either case. */
 int device_set_open(struct device_set *s, const struct settings *settings, char why[ERROR_TEXT_MAX]);
+/* Starts their threads. 0 or -errno with why; -EINVAL: the setting `cpus` is wrong. */
+int device_set_start(struct device_set *s, const struct settings *settings, char why[ERROR_TEXT_MAX]);
 /* Ends their threads. */
 void device_set_stop(struct device_set *s);
 /* Ends their sessions, and frees them. device_set_stop must have ended their threads, if they were started. */

@@ -463,6 +463,14 @@ static void count_users(struct server *sv)
         sv->devices.device[i]->quota = &sv->quota;
 }
 
+/* Do the rules for files hold for the threads of the devices? Then the daemon can't use process_vm_readv. With a group,
+ * strangers are among the clients. The daemon uses process_vm_readv only for programs of its own user, so the members
+ * lose nothing. */
+static bool devices_have_rules(const struct settings *s)
+{
+    return s->memory == MEMORY_PROC_MEM || (s->memory == MEMORY_AUTO && s->group[0]);
+}
+
 /* The sockets, the control socket's files and the socket for metrics exist now, so that nothing else needs a right. */
 static void begin_sandbox(struct server *sv, const struct settings *s)
 {
@@ -473,7 +481,7 @@ static void begin_sandbox(struct server *sv, const struct settings *s)
                   .append = s->path_check_map,
                   .config = s->config_file,
                   .abstract_sockets = notify && notify[0] == '@'},
-        .landlock_devices = s->memory == MEMORY_PROC_MEM,
+        .landlock_devices = devices_have_rules(s),
     };
 
     snprintf(sv->tree, sizeof(sv->tree), "%s" PM_SYSFS_SUFFIX, sv->listener.path);
@@ -486,6 +494,28 @@ static int start_watchdog(struct server *sv, char why[ERROR_TEXT_MAX])
     for (unsigned i = 0; i < sv->devices.n; i++)
         watchdog_add(&sv->watchdog, sv->devices.device[i]->name, &sv->devices.device[i]->activity);
     return watchdog_start(&sv->watchdog, why);
+}
+
+/* Starts all threads, in the order that sandbox.h asks for. */
+static int start_threads(struct server *sv, const struct settings *s, char why[ERROR_TEXT_MAX])
+{
+    int rc = 0;
+
+    if (!s->sandbox_off)
+        begin_sandbox(sv, s);
+    log_start(sandbox_enter_files);
+    if (!devices_have_rules(s))
+        rc = device_set_start(&sv->devices, s, why);
+    sandbox_enter_main();
+    if (rc == 0 && devices_have_rules(s))
+        rc = device_set_start(&sv->devices, s, why);
+    if (rc)
+        return rc == -EINVAL ? EXIT_BAD_CONFIG : EXIT_TROUBLE;
+    watch(sv);
+    if (start_watchdog(sv, why) != 0 || status_thread_start(&sv->status, sv->loop, why) != 0 ||
+        metrics_start(sv->metrics, why) != 0)
+        return EXIT_TROUBLE;
+    return EXIT_DONE;
 }
 
 int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
@@ -519,25 +549,9 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
         if (!sv->metrics)
             return EXIT_SOCKET;
     }
-    if (!s->sandbox_off)
-        begin_sandbox(sv, s);
-    for (unsigned i = 0; i < sv->devices.n; i++) {
-        int cpu = s->cpus ? s->cpu[i % s->cpus] : -1;
-
-        rc = device_start(sv->devices.device[i], cpu);
-        if (rc == -EINVAL && cpu >= 0) {
-            snprintf(why, ERROR_TEXT_MAX, "cpus: this process may not use processor %d, or it does not exist", cpu);
-            return EXIT_BAD_CONFIG;
-        }
-        if (rc) {
-            snprintf(why, ERROR_TEXT_MAX, "cannot start a thread: %s", strerror(-rc));
-            return EXIT_TROUBLE;
-        }
-    }
-    watch(sv);
-    sandbox_enter_main();
-    if (start_watchdog(sv, why) != 0 || status_thread_start(&sv->status, sv->loop, why) != 0)
-        return EXIT_TROUBLE;
+    rc = start_threads(sv, s, why);
+    if (rc)
+        return rc;
     log_info("listening at %s", sv->listener.path);
     return EXIT_DONE;
 }

@@ -11,6 +11,8 @@ asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
 [ "$(awk '/^Seccomp:/ { print $2 }' /proc/self/status)" ] || skip "this kernel has no seccomp"
 chmod 755 "$dir"
 
+# With this library, each thread of the daemon tries files when it is told to.
+try_files=$BUILD/tests/e2e/daemon/libthread_files.so
 start() # LAUNCHER... -- OPTION...
 {
     local before=()
@@ -22,7 +24,8 @@ start() # LAUNCHER... -- OPTION...
     rm -rf "$dir/ready" "$dir/run"
     mkfifo "$dir/ready"
     mkdir -m 777 "$dir/run"
-    "${before[@]}" "$BUILD/bin/pumiced" --socket "$dir/run/s" --address "$address" --ready-fd 3 "$@" 3>"$dir/ready" 2>"$dir/log" &
+    LD_PRELOAD=$preload THREAD_FILES=$dir/files THREAD_FILES_NEW=$dir/new \
+        "${before[@]}" "$BUILD/bin/pumiced" --socket "$dir/run/s" --address "$address" --ready-fd 3 "$@" 3>"$dir/ready" 2>"$dir/log" &
     pid=$!
     pids=("$pid")
     read -r -t 20 _ <"$dir/ready" || { echo "the daemon does not start: $(cat "$dir/log")"; exit 1; }
@@ -40,6 +43,25 @@ threads() # FIELD: its values in all threads
 {
     awk -v field="$1:" '$1 == field { print $2 }' /proc/"$pid"/task/*/status | sort -u | xargs
 }
+files() # the errors of the threads that read and create a file outside of the sandbox: "NAME READ CREATE" for each
+{
+    local n
+    : >"$dir/files"
+    python3 -c '
+import ctypes, os, sys
+pid = int(sys.argv[1])
+for tid in os.listdir(f"/proc/{pid}/task"):
+    ctypes.CDLL(None).tgkill(pid, int(tid), 40)' "$pid"
+    n=$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)
+    for ((i = 0; i < 100; i++)); do
+        [ "$(wc -l <"$dir/files")" = "$n" ] && break
+        sleep 0.1
+    done
+    [ "$(wc -l <"$dir/files")" = "$n" ] || echo "not all of the $n threads answer"
+    [ ! -e "$dir/new" ] || echo "there is a new file"
+    # Landlock refuses it (EACCES), or the filter of a device does (EPERM). Threads that close descriptors come and go.
+    cut -d' ' -f2- "$dir/files" | sed 's/ E[A-Z]*$/ refused/; s/^MHD[^ ]*/metrics/; /^fd-closer EACCES refused$/d' | LC_ALL=C sort
+}
 state() # MEMBER of the status
 {
     "$pumice" status --json --socket "$dir/run/s" | sed -n "s/^ *\"$1\": \"\(.*\)\",*\$/\1/p" | head -n 1
@@ -51,7 +73,21 @@ traffic()
 }
 need ibv_rc_pingpong
 
-start -- --log-level info
+preload=
+if [ -n "$asan" ]; then
+    skip_part "the files of each thread: in a build with a sanitizer, its run-time library may do more"
+else
+    preload=$try_files
+fi
+expected_files() # RESULT: of reading in the threads of the device; the others may not
+{
+    local name
+    for name in log metrics pumice-files "pumice0 $1" pumiced status "takeover $1" watchdog; do
+        [[ $name == *\ * ]] || name="$name EACCES"
+        echo "$name refused"
+    done
+}
+start -- --log-level info --metrics $((port + 1))
 is "no new privileges" "$(threads NoNewPrivs)" 1
 is "filters" "$(threads Seccomp)" 2
 is "status" "$(state sandbox) $(state seccomp)" "on on"
@@ -60,6 +96,9 @@ case $landlock in
 on*) has "the devices' threads use process_vm_readv" "$landlock" "not for the threads of the devices" ;;
 *) has "why there is no Landlock" "$landlock" "Linux 5.19"; skip_part "Landlock: this kernel has none" ;;
 esac
+if [[ $landlock == on* && $preload ]]; then
+    is "only threads of the device read files" "$(files)" "$(expected_files done)"
+fi
 has "status for people" "$("$pumice" status --socket "$dir/run/s")" "seccomp on"
 out=$(traffic) || fail "traffic: $out"
 stop
@@ -69,7 +108,13 @@ hasnt "nothing was refused" "$(cat "$dir/log")" "permitted"
 mkdir "$dir/etc"
 printf 'memory = proc_mem\nfault = "dup=1%%"\n' >"$dir/etc/conf"
 start -- --config "$dir/etc/conf" --metrics $((port + 1))
-[[ $landlock != on* ]] || is "Landlock for all" "$(state landlock)" "on"
+rules_for_all() # no thread reads or creates a file
+{
+    [[ $landlock == on* ]] || return
+    is "Landlock for all" "$(state landlock)" "on"
+    [ -z "$preload" ] || is "no thread reads files" "$(files)" "$(expected_files EACCES)"
+}
+rules_for_all
 out=$(traffic) || fail "traffic: $out"
 has "metrics" "$(python3 -c "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:$((port + 1))/metrics', timeout=10).read().decode())")" pumice_sent_pkts_total
 # As editors do it: another file takes the place of the old one.
@@ -85,6 +130,17 @@ capture=$!
 sleep 0.5
 out=$(traffic) || fail "traffic while captured: $out"
 wait $capture || fail "a capture: $(cat "$dir/capture")"
+stop
+
+# With a group, strangers are among the clients: Landlock for all threads.
+group=$(id -gn)
+start -- --group "$group" --metrics $((port + 1)) --log-level info
+rules_for_all
+out=$(traffic) || fail "traffic with a group: $out"
+[[ $landlock != on* ]] || has "memory with a group" "$(cat "$dir/log")" "memory by proc_mem"
+stop
+start -- --group "$group" --memory process_vm
+[[ $landlock != on* ]] || has "a group, but process_vm is asked for" "$(state landlock)" "not for the threads of the devices"
 stop
 
 start -- --sandbox off

@@ -194,6 +194,7 @@ static void as_device(pid_t parent, uint64_t *value)
 static void as_landlocked_device(pid_t parent, uint64_t *value)
 {
     begin(true);
+    sandbox_enter_main();
     sandbox_enter_device();
     try_all_threads(parent, value, false);
     expect(!opens(other, O_RDONLY) && errno == EACCES, "a file for reading");

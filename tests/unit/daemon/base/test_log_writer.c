@@ -26,7 +26,7 @@ static void begin(bool json)
     reader = ends[0];
     log_set_level(LOG_LEVEL_INFO);
     log_set_json(json);
-    log_start();
+    log_start(NULL);
 }
 
 static void fill(void)

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@
 
 static struct takeover *t;
 static int silent[2], answers[2]; /* pipes */
-static _Atomic int entered, prepared, replaced;
+static _Atomic int restricted, entered, prepared, replaced;
 static _Atomic bool may, may_last;
 static _Atomic int asked;
 static const char *result; /* NULL: the function came to its end */
@@ -24,6 +25,13 @@ static const char *result; /* NULL: the function came to its end */
 static long guarded_read(int fd, char *buf, unsigned limit_ms)
 {
     return takeover_syscall(t, limit_ms, SYS_read, (long[6]){fd, (long)buf, 1});
+}
+
+/* no_new_privs belongs to a thread, and is inherited. */
+static void restrict_rights(void *arg)
+{
+    (void)arg;
+    restricted += prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
 static void enter(void *arg)
@@ -55,7 +63,12 @@ static void on_replaced(void *arg)
 static void run_it(void (*run)(void *))
 {
     static struct takeover_ops ops = {
-        .enter = enter, .may_last = may_it_last, .prepare = prepare, .replaced = on_replaced};
+        .restrict_rights = restrict_rights,
+        .enter = enter,
+        .may_last = may_it_last,
+        .prepare = prepare,
+        .replaced = on_replaced,
+    };
 
     if (!takeover_supported())
         cr_skip_test("no code for this processor, or a sanitizer");
@@ -115,12 +128,14 @@ static void calls_that_are_lost(void *arg)
         tid[i] = syscall(SYS_gettid);
         expect(guarded_read(silent[0], &byte[i], LIMIT_MS) == -ETIMEDOUT, "a silent pipe");
         expect(syscall(SYS_gettid) != tid[i], "another thread goes on");
+        expect(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1, "it has the restricted rights");
         expect(takeover_lost(t) == i + 1, "each thread is lost until its call returns");
         expect(write(answers[1], "y", 1) == 1 && guarded_read(answers[0], &first, LIMIT_MS) == 1 && first == 'y',
                "calls work afterwards");
     }
     expect(sum == (((0 * 31 + 1) * 31ul + 2) * 31 + 3) * 31 + 4, "the stack stays as it was");
     expect(replaced == 5 && entered == 6, "each takeover is reported");
+    expect(restricted == 2, "the rights are restricted once: filters of system calls would add up");
     /* The lost calls return, while the function uses its stack. */
     expect(write(silent[1], "abcde", 5) == 5, "write");
     for (unsigned i = 0; i < 1000; i++)
