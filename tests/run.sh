@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Runs what was built, and says how it went. Usage: tests/run.sh STAGE...
 #
-#   check   rules of the source tree: dependencies between folders, licence lines, man pages
+#   check   rules of the source tree: dependencies between folders, licence lines, man pages, units
 #   unit    build/tests/unit/**/test_*: Criterion, each in a process of its own
 #   sim     build/tests/sim/sim: the protocol engine in virtual time
 #   verbs   build/tests/verbs/**/test_*: programs against the verbs API, each with a daemon of its own
@@ -135,6 +135,7 @@ stage_check()
     try check/compat tests/check_compat.sh
     try check/man tests/check_man.sh docs/man/*.[1-8]
     try check/docs tests/check_docs.py
+    try check/units tests/check_units.py
 }
 
 stage_unit()
