@@ -42,7 +42,7 @@ struct client {
     struct fixture_srq srq[2]; /* basic, with a matching list */
 };
 
-/* What the hostile client knows of the bystander. */
+/* The number and the key of a QP and a region of the bystander, which the hostile client knows. */
 struct secrets {
     uint32_t qpn, key;
 };
