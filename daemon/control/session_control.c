@@ -32,15 +32,11 @@ static bool ended_by_error(struct session *s, int revents)
     return true;
 }
 
-static void on_request(struct ev_loop *loop, ev_io *w, int revents)
+static void serve(struct control_turn *turn)
 {
-    struct session *s = w->data;
+    struct session *s = (struct session *)(void *)turn;
     struct control_request rq;
     struct control_reply rp;
-
-    (void)loop;
-    if (ended_by_error(s, revents))
-        return;
     int rc = control_recv(s->sock, s->cred.uid, &rq);
     if (rc == 0)
         return;
@@ -51,6 +47,15 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
             return;
     }
     session_end(s);
+}
+
+static void on_request(struct ev_loop *loop, ev_io *w, int revents)
+{
+    struct session *s = w->data;
+
+    (void)loop;
+    if (!ended_by_error(s, revents))
+        control_turn_ask(&s->device->control_turns, &s->turn);
 }
 
 static void on_death(struct ev_loop *loop, ev_io *w, int revents)
@@ -150,8 +155,13 @@ int session_open(struct device *d, int sock, const struct ucred *cred, const str
     int rc = session_create(d, sock, cred, rq, fds, rp, &s);
     int doorbell = rc ? -1 : fcntl(s->doorbell_fd, F_DUPFD_CLOEXEC, 0);
 
-    if (rc || doorbell < 0) {
-        rc = rc ? rc : -errno;
+    if (rc == 0 && doorbell < 0)
+        rc = -errno;
+    if (rc == 0)
+        rc = control_turn_init(&d->control_turns, &s->turn, cred->uid, &s->sock_readable, serve);
+    if (rc) {
+        if (doorbell >= 0)
+            close(doorbell);
         if (s)
             session_destroy(s);
         if (rc == -ETIMEDOUT) {

@@ -68,6 +68,7 @@ static void disconnect(struct session *s)
 {
     struct ev_loop *loop = s->device->loop;
 
+    control_turn_fini(&s->device->control_turns, &s->turn);
     ev_io_stop(loop, &s->sock_readable);
     ev_io_stop(loop, &s->died);
     ev_io_stop(loop, &s->doorbell_rang);

@@ -16,6 +16,7 @@
 #include "daemon/client_mem/mem_backend.h"
 #include "daemon/core/engine.h"
 #include "daemon/device/connections.h"
+#include "daemon/device/control_turns.h"
 #include "daemon/device/cpu_yield.h"
 #include "daemon/device/device_user.h"
 #include "daemon/device/gid_table.h"
@@ -76,6 +77,7 @@ TAILQ_HEAD(client_srq_list, client_srq);
 struct device {
     struct activity activity; /* of its thread */
     const struct settings *settings;
+    struct control_turns control_turns; /* of its sessions */
     struct quota *quota; /* of the users; NULL: nothing is counted (tests) */
     unsigned index; /* in the settings, and in pm_list_rep */
     char name[PM_NAME_MAX];

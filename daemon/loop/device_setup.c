@@ -176,6 +176,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
         snprintf(why, ERROR_TEXT_MAX, "out of memory or files");
         return -ENOMEM;
     }
+    control_turns_init(&d->control_turns, d->loop);
     mailbox_init(&d->mailbox, d->loop);
     slice_box_init(&d->slices, d->loop);
     gid_follow_init(d);

@@ -68,8 +68,8 @@ static json_t *quotas_json(const struct device_set *s, struct quota *quota, cons
     return list;
 }
 
-json_t *query_daemon(const struct device_set *s, struct quota *quota, const struct user *u, const struct watchdog *w,
-                     const char *socket, uint64_t started)
+json_t *query_daemon(const struct device_set *s, struct quota *quota, const struct control_turns *turns,
+                     const struct user *u, const struct watchdog *w, const char *socket, uint64_t started)
 {
     char shows[64] = "the objects of all users";
 
@@ -81,6 +81,7 @@ json_t *query_daemon(const struct device_set *s, struct quota *quota, const stru
     if (u->administers) /* QP numbers may follow from the seed */
         json_object_set_new(root, "seed", json_integer((json_int_t)s->seed));
     json_object_set_new(root, "quotas", quotas_json(s, quota, u));
+    json_object_set_new(root, "control", control_turns_json(turns, u));
     const struct sandbox_state sandbox = sandbox_state();
     json_object_set_new(root, "sandbox", json_string(sandbox.sandbox));
     json_object_set_new(root, "seccomp", json_string(sandbox.seccomp));

@@ -14,8 +14,8 @@
 
 /* Returns the status of the daemon without its devices, as a new reference. In the main thread, which owns these data.
  * socket: path of the control socket; started: when the daemon started, clock_ns. */
-json_t *query_daemon(const struct device_set *s, struct quota *quota, const struct user *u, const struct watchdog *w,
-                     const char *socket, uint64_t started);
+json_t *query_daemon(const struct device_set *s, struct quota *quota, const struct control_turns *turns,
+                     const struct user *u, const struct watchdog *w, const char *socket, uint64_t started);
 /* PM_OP_STATUS: adds the devices to the status of the daemon, which it releases. In any thread. */
 int query_status(struct device_set *s, const struct user *u, json_t *daemon, struct control_reply *rp);
 /* PM_OP_TM and PM_OP_LAYOUT, in any thread. */

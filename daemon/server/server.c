@@ -21,11 +21,13 @@
 #include "daemon/monitor/sysfs.h"
 #include "daemon/sandbox/sandbox.h"
 #include "daemon/server/capacity.h"
+#include "daemon/server/confinement.h"
 #include "daemon/server/open_call.h"
 #include "daemon/server/query.h"
 #include "daemon/session/control_msg.h"
 
 struct connection {
+    struct control_turn turn; /* first */
     struct server *server;
     TAILQ_ENTRY(connection) link;
     struct quota_owner owner; /* pays for it */
@@ -44,6 +46,7 @@ static void drop(struct connection *c)
 
     if (c->capture)
         capture_end(c->capture);
+    control_turn_fini(&sv->turns, &c->turn);
     ev_io_stop(sv->loop, &c->readable);
     ev_timer_stop(sv->loop, &c->silent);
     TAILQ_REMOVE(c->refused ? &sv->refused : &sv->connections, c, link);
@@ -212,8 +215,8 @@ static bool ask_status(struct connection *c, const struct control_request *rq, s
     else if (rq->op == PM_OP_LAYOUT)
         memcpy(&call->layout, rq->payload, sizeof(call->layout));
     else
-        call->daemon =
-            query_daemon(&sv->devices, &sv->quota, &call->user, &sv->watchdog, sv->listener.path, sv->started);
+        call->daemon = query_daemon(&sv->devices, &sv->quota, &sv->turns, &call->user, &sv->watchdog, sv->listener.path,
+                                    sv->started);
     call->request.uid = c->cred.uid;
     call->request.make = make_status;
     call->request.take = take_status;
@@ -283,24 +286,24 @@ static int dispatch(struct connection *c, const struct control_request *rq, stru
     }
 }
 
-static void on_request(struct ev_loop *loop, ev_io *w, int revents)
+static void serve(struct control_turn *turn)
 {
-    struct connection *c = w->data;
+    struct connection *c = (struct connection *)(void *)turn;
     struct server *sv = c->server;
     struct control_request rq;
     struct control_reply rp = {.status = 0, .len = 0, .fds = 0};
     bool gone = false; /* the reply is sent elsewhere */
     int rc = control_recv(c->sock, c->cred.uid, &rq);
 
-    if (rc == 0 && !(revents & EV_ERROR))
+    if (rc == 0)
         return;
-    if (rc <= 0) {
+    if (rc < 0) {
         drop(c);
         return;
     }
     activity_begin(&sv->activity, control_op_name(rq.op), 0, c->cred.pid);
     if (!c->capture)
-        ev_timer_again(loop, &c->silent);
+        ev_timer_again(sv->loop, &c->silent);
     if (c->refused)
         rp.status = control_fail(&rp, c->refused, "%s", c->why);
     else if (is_status(&rq))
@@ -313,6 +316,17 @@ static void on_request(struct ev_loop *loop, ev_io *w, int revents)
     control_request_fini(&rq);
     if (!gone && (!control_send(c->sock, &rp) || c->refused))
         drop(c);
+}
+
+static void on_request(struct ev_loop *loop, ev_io *w, int revents)
+{
+    struct connection *c = w->data;
+
+    (void)loop;
+    if (revents & EV_ERROR)
+        drop(c);
+    else
+        control_turn_ask(&c->server->turns, &c->turn);
 }
 
 /* The connection asked for nothing and opened no device in the time that it has for that. */
@@ -358,7 +372,8 @@ static void admit(struct server *sv, int sock)
         return;
     }
     c = calloc(1, sizeof(*c));
-    if (!c) {
+    if (!c || control_turn_init(&sv->turns, &c->turn, cred.uid, &c->readable, serve) != 0) {
+        free(c);
         fd_closer_close_socket(sock, cred.uid);
         return;
     }
@@ -372,6 +387,9 @@ static void admit(struct server *sv, int sock)
     ev_timer_start(sv->loop, &c->silent);
     count(c);
 }
+
+/* Connections that are accepted in one turn of the loop. There may always be another one. */
+#define ACCEPTS 64u
 
 /* Stops accepting for a while. The socket stays readable, so an immediate retry would spin. */
 static void pause_accepting(struct server *sv, const char *why)
@@ -387,7 +405,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 
     (void)loop;
     (void)revents;
-    for (;;) {
+    for (unsigned i = 0; i < ACCEPTS; i++) {
         int sock = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (sock < 0) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -463,31 +481,6 @@ static void count_users(struct server *sv)
         sv->devices.device[i]->quota = &sv->quota;
 }
 
-/* Do the rules for files hold for the threads of the devices? Then the daemon can't use process_vm_readv. With a group,
- * strangers are among the clients. The daemon uses process_vm_readv only for programs of its own user, so the members
- * lose nothing. */
-static bool devices_have_rules(const struct settings *s)
-{
-    return s->memory == MEMORY_PROC_MEM || (s->memory == MEMORY_AUTO && s->group[0]);
-}
-
-/* The sockets, the control socket's files and the socket for metrics exist now, so that nothing else needs a right. */
-static void begin_sandbox(struct server *sv, const struct settings *s)
-{
-    const char *notify = getenv("NOTIFY_SOCKET");
-    const struct sandbox_config config = {
-        .paths = {.socket = sv->listener.path,
-                  .tree = sv->tree,
-                  .append = s->path_check_map,
-                  .config = s->config_file,
-                  .abstract_sockets = notify && notify[0] == '@'},
-        .landlock_devices = devices_have_rules(s),
-    };
-
-    snprintf(sv->tree, sizeof(sv->tree), "%s" PM_SYSFS_SUFFIX, sv->listener.path);
-    sandbox_begin(&config);
-}
-
 static int start_watchdog(struct server *sv, char why[ERROR_TEXT_MAX])
 {
     watchdog_add(&sv->watchdog, "main", &sv->activity);
@@ -501,13 +494,12 @@ static int start_threads(struct server *sv, const struct settings *s, char why[E
 {
     int rc = 0;
 
-    if (!s->sandbox_off)
-        begin_sandbox(sv, s);
+    confinement_begin(s, sv->listener.path);
     log_start(sandbox_enter_files);
-    if (!devices_have_rules(s))
+    if (!confinement_covers_devices(s))
         rc = device_set_start(&sv->devices, s, why);
     sandbox_enter_main();
-    if (rc == 0 && devices_have_rules(s))
+    if (rc == 0 && confinement_covers_devices(s))
         rc = device_set_start(&sv->devices, s, why);
     if (rc)
         return rc == -EINVAL ? EXIT_BAD_CONFIG : EXIT_TROUBLE;
@@ -537,6 +529,7 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
         snprintf(why, ERROR_TEXT_MAX, "cannot create an event loop: %s", strerror(errno));
         return EXIT_TROUBLE;
     }
+    control_turns_init(&sv->turns, sv->loop);
     int rc = device_set_open(&sv->devices, s, why);
     if (rc)
         return rc == -ENOMEM ? EXIT_TROUBLE : EXIT_ADDRESS;

@@ -10,6 +10,7 @@
 
 #include "daemon/base/activity.h"
 #include "daemon/base/quota.h"
+#include "daemon/device/control_turns.h"
 #include "daemon/server/device_set.h"
 #include "daemon/server/listener.h"
 #include "daemon/server/status_thread.h"
@@ -40,8 +41,8 @@ struct server {
     struct connection_list refused; /* beyond the quota of their user */
     unsigned num_refused;
     struct quota quota;
+    struct control_turns turns; /* of the connections */
     unsigned num_connections;
-    char tree[128]; /* the directory of sysfs_create */
     struct metrics *metrics; /* NULL: not served */
     uint64_t started; /* clock_ns at the start */
     ev_io acceptable;

@@ -13,6 +13,7 @@
 
 #include "daemon/base/handles.h"
 #include "daemon/client_mem/client_mem.h"
+#include "daemon/device/control_turns.h"
 #include "daemon/device/device.h"
 #include "daemon/session/doorbell.h"
 #include "daemon/session/event_pipe.h"
@@ -23,6 +24,7 @@ struct target_open;
 TAILQ_HEAD(target_open_list, target_open);
 
 struct session {
+    struct control_turn turn; /* of its connection; first */
     struct device *device;
     TAILQ_ENTRY(session) link, ending_link;
     bool ending; /* it is in the device's list of sessions that end */

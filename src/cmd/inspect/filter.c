@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-static const char *const known_lists[] = {"gids",       "sessions", "qps", "srqs",   "xrcds",        "cqs",
-                                          "comp_cntrs", "mrs",      "mws", "groups", "connectivity", "quotas"};
+static const char *const known_lists[] = {"gids",         "sessions",   "qps",    "srqs", "xrcds",
+                                          "cqs",          "comp_cntrs", "mrs",    "mws",  "groups",
+                                          "connectivity", "quotas",     "control"};
 #define LISTS (sizeof(known_lists) / sizeof(known_lists[0]))
 
 /* True if text, a list of names with commas between them, contains this name of len characters. */
@@ -46,6 +47,8 @@ void filter_lists(json_t *status, const char *lists)
 
     if (!among(lists, "quotas", strlen("quotas")))
         json_object_del(status, "quotas");
+    if (!among(lists, "control", strlen("control")))
+        json_object_del(status, "control");
     json_array_foreach (json_object_get(status, "devices"), i, device) {
         json_object_foreach_safe (device, next, name, member) {
             if (!among("name,address,port", name, strlen(name)) && !among(lists, name, strlen(name)))

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 /* The names that --only accepts, for messages. */
-#define FILTER_LISTS "gids, sessions, qps, srqs, xrcds, cqs, comp_cntrs, mrs, mws, groups, connectivity, quotas"
+#define FILTER_LISTS                                                                                                   \
+    "gids, sessions, qps, srqs, xrcds, cqs, comp_cntrs, mrs, mws, groups, connectivity, quotas, control"
 
 /* True if --only accepts all names in lists, which are separated by commas. */
 bool filter_knows(const char *lists);

@@ -107,10 +107,16 @@ static void remove_details(json_t *status)
     }
 }
 
-/* Removes the quotas without a limit: those of root and the user of the daemon. */
-static void remove_unlimited(json_t *status)
+/* Removes the quotas without a limit, which are those of root and the user of the daemon, and the counts of control
+ * requests. */
+static void remove_lists(json_t *status)
 {
-    json_t *quotas = json_object_get(status, "quotas");
+    json_t *quotas = json_object_get(status, "quotas"), *device;
+    size_t n;
+
+    json_object_del(status, "control");
+    json_array_foreach (json_object_get(status, "devices"), n, device)
+        json_object_del(device, "control");
 
     for (size_t i = json_array_size(quotas); i-- > 0;) {
         if (json_is_null(json_object_get(json_array_get(quotas, i), "limit")))
@@ -159,7 +165,7 @@ int cmd_status(int argc, char **argv)
         if (!o.json && !o.all)
             remove_details(status);
         if (!o.json && !o.all && !o.only)
-            remove_unlimited(status);
+            remove_lists(status);
         if (!o.json)
             print_host(&t, i, path, status, o.all);
         json_t *host = json_pack("{s:s, s:o}", "socket", path, "status", status);

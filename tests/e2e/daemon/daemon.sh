@@ -7,6 +7,7 @@ daemon=$BUILD/bin/pumiced
 dir=$(mktemp -d)
 pids=()
 failed=0
+block=127.31.$(($$ % 250)) # of loopback addresses, so that two runs at once do not meet
 finish()
 {
     [ ${#pids[@]} -gt 0 ] && kill "${pids[@]}" 2>/dev/null
@@ -75,38 +76,38 @@ printf 'gso = on\n\nmtu = 77\n' >"$dir/bad.conf"
 check "wrong line of the configuration" says 2 "bad.conf:3: mtu" --config "$dir/bad.conf"
 check "no configuration" says 2 "none.conf" --config "$dir/none.conf"
 check "an address that is not ours" says 3 "not an address of this host" --socket "$dir/s" --address 203.0.113.7
-check "no directory for the socket" says 4 "--socket" --socket "$dir/none/s" --address 127.0.31.1
+check "no directory for the socket" says 4 "--socket" --socket "$dir/none/s" --address $block.1
 touch "$dir/file"
-check "a file in the socket's place" says 4 "not a socket" --socket "$dir/file" --address 127.0.31.1
+check "a file in the socket's place" says 4 "not a socket" --socket "$dir/file" --address $block.1
 check "the file is still there" test -f "$dir/file"
-check "no such group" says 4 "unknown group" --socket "$dir/s" --address 127.0.31.1 --group nosuchgroup
+check "no such group" says 4 "unknown group" --socket "$dir/s" --address $block.1 --group nosuchgroup
 check "--version" grep -q "^pumiced [0-9]" <("$daemon" --version)
 
-check "start" start "$dir/s" 127.0.31.1
+check "start" start "$dir/s" $block.1
 first=$pid
 check "the socket is ours alone" mode_is "$dir/s" 600
-check "a second one on the same address" says 3 "UDP port 4791 of 127.0.31.1 is in use" --socket "$dir/t" --address 127.0.31.1
-check "a second one at the same socket" says 4 "another pumiced listens there" --socket "$dir/s" --address 127.0.31.2
+check "a second one on the same address" says 3 "UDP port 4791 of $block.1 is in use" --socket "$dir/t" --address $block.1
+check "a second one at the same socket" says 4 "another pumiced listens there" --socket "$dir/s" --address $block.2
 check "no processor time while idle" sleeps "$first"
 kill -KILL "$first"
 wait "$first" 2>/dev/null
 check "a killed one leaves its socket" test -S "$dir/s"
-check "which the next one replaces" start "$dir/s" 127.0.31.1
+check "which the next one replaces" start "$dir/s" $block.1
 kill -TERM "$pid"
 check "SIGTERM: exit code 0" exits "$pid" 0
 check "and no socket" is_gone "$dir/s"
 
 six="device lo6 { address = \"::1\" }"
-grep -q lo /proc/net/if_inet6 2>/dev/null || six="device lo6 { address = 127.0.31.6 }" # no IPv6 here
-printf 'socket = "%s"\ndevice eth { address = 127.0.31.1 }\n%s\nlog-level = info\n' "$dir/c" "$six" >"$dir/good.conf"
+grep -q lo /proc/net/if_inet6 2>/dev/null || six="device lo6 { address = $block.6 }" # no IPv6 here
+printf 'socket = "%s"\ndevice eth { address = %s.1 }\n%s\nlog-level = info\n' "$dir/c" "$block" "$six" >"$dir/good.conf"
 mkfifo "$dir/ready"
 "$daemon" --config "$dir/good.conf" --ready-fd 3 3>"$dir/ready" 2>"$dir/err" &
 pid=$!
 pids+=($pid)
 read -r -t 10 line <"$dir/ready"
 check "two devices by configuration" test "$line" = ready
-check "the log names them" grep -qE "device lo6: (::1|127.0.31.6) on lo" "$dir/err"
-"$daemon" --socket "$dir/hup" --address 127.0.31.9 2>/dev/null &
+check "the log names them" grep -qE "device lo6: (::1|$block.6) on lo" "$dir/err"
+"$daemon" --socket "$dir/hup" --address $block.9 2>/dev/null &
 hup=$!
 pids+=($hup)
 for ((i = 0; i < 100; i++)); do

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A member of the group that may use a daemon, for quota.sh. Reads lines from standard input, and does one step for
+/* A member of the group that may use a daemon, for quota.sh and control_turns.sh. Reads lines from standard input, and does one step for
  * each.
  *   member fill KIND   makes objects until one is refused; gives one back and makes another; gives back all
  *   member exchange    exchanges data between two queue pairs, with each line again; "new": makes a channel and a CQ
  *   member attack      takes as much as it can get, and holds it
+ *   member flood N     opens the device N times, and N / 2 more connections, and sends requests over all of them without end
+ *   member requests N  makes and destroys a CQ N times, and asks for the devices over one connection as often
  *   member silent      opens connections, of which all but one ask for nothing, and tells which the daemon closes */
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -359,6 +362,53 @@ static void silent_connections(void)
     printf("closed %u after %s\n", closed, vt_now() - begin > 0.8 ? "a while" : "no time");
 }
 
+/* --- control requests -------------------------------------------------------------------------- */
+
+static void make_and_destroy(struct ibv_context *c)
+{
+    struct ibv_cq *q = ibv_create_cq(c, 1, NULL, NULL, 0);
+    need(q && ibv_destroy_cq(q) == 0);
+}
+
+static void *flood_session(void *c)
+{
+    for (;;)
+        make_and_destroy(c);
+    return NULL;
+}
+
+static void *flood_connection(void *sock)
+{
+    while (raw_call((int)(intptr_t)sock, PM_OP_LIST, NULL, 0) == 0)
+        continue;
+    return NULL;
+}
+
+static void flood(unsigned n)
+{
+    pthread_t thread;
+    for (unsigned i = 0; i < n; i++) {
+        struct ibv_context *c = make_session(i);
+        need(c && pthread_create(&thread, NULL, flood_session, c) == 0);
+        need(i % 2 || pthread_create(&thread, NULL, flood_connection, (void *)(intptr_t)raw_connect()) == 0);
+    }
+    printf("floods\n");
+    next_step();
+}
+
+static void requests(unsigned n)
+{
+    int sock = raw_connect();
+    ctx = make_session(0);
+    need(ctx != NULL);
+    for (unsigned i = 0; i < n; i++) {
+        make_and_destroy(ctx);
+        need(raw_call(sock, PM_OP_LIST, NULL, 0) == 0);
+    }
+    printf("done\n");
+    next_step();
+}
+
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -369,6 +419,10 @@ int main(int argc, char **argv)
         exchange();
     else if (strcmp(argv[1], "attack") == 0)
         attack();
+    else if (strcmp(argv[1], "flood") == 0 && argc == 3)
+        flood((unsigned)atoi(argv[2]));
+    else if (strcmp(argv[1], "requests") == 0 && argc == 3)
+        requests((unsigned)atoi(argv[2]));
     else if (strcmp(argv[1], "silent") == 0)
         silent_connections();
     else

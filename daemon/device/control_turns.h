@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The order of control requests in one event loop. Users take turns, however many connections each of them has, and the
+ * requests of all users together take one slice (slice.h) of each iteration of the loop. So a user who sends requests as
+ * fast as it can holds up neither the packets of others nor their requests.
+ *
+ * Nothing is refused. A request that has to wait stays in its socket: the loop does not watch the socket meanwhile.
+ *
+ * While nobody waits, a request is served at once. All calls are made in the thread of the loop. */
+#ifndef PUMICE_DAEMON_DEVICE_CONTROL_TURNS_H
+#define PUMICE_DAEMON_DEVICE_CONTROL_TURNS_H
+
+#include <ev.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "daemon/base/slice.h"
+#include "daemon/base/user.h"
+
+struct control_user;
+TAILQ_HEAD(control_users, control_user);
+
+struct control_turns {
+    struct ev_loop *loop;
+    struct control_users users; /* all that have connections */
+    struct control_users waiting; /* those that have requests which wait, in the order of their turns */
+    uint64_t served; /* requests of all users */
+    unsigned iteration; /* of the loop, to which the slice belongs */
+    struct slice slice;
+    uint64_t next_line; /* the time of the next line in the log; clock_ns */
+    ev_idle next; /* active while a request waits: the loop does not sleep then */
+};
+
+/* One connection, usually a member of a larger struct. */
+struct control_turn {
+    struct control_user *user; /* NULL: control_turn_fini was called */
+    ev_io *readable; /* the watcher of its socket */
+    /* Reads and executes one request. It may end the connection, and with it this turn. */
+    void (*serve)(struct control_turn *turn);
+    bool waits;
+    uint64_t others; /* requests of other users that were served before it began to wait */
+    TAILQ_ENTRY(control_turn) link;
+};
+
+void control_turns_init(struct control_turns *t, struct ev_loop *loop);
+
+/* Adds a connection of the user. 0 or -ENOMEM. */
+int control_turn_init(struct control_turns *t, struct control_turn *turn, uid_t uid, ev_io *readable,
+                      void (*serve)(struct control_turn *turn));
+/* Removes it. May be called again, or for a turn that is all zeros. */
+void control_turn_fini(struct control_turns *t, struct control_turn *turn);
+
+/* To be called when the socket is readable: serves a request now, or later. */
+void control_turn_ask(struct control_turns *t, struct control_turn *turn);
+
+/* For each user that u may see: "requests" that were served, those of them that "waited", and "longest_wait": the
+ * largest number of requests of other users that were served while one of this user waited. */
+json_t *control_turns_json(const struct control_turns *t, const struct user *u);
+
+#endif
