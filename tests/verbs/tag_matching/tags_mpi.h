@@ -81,6 +81,9 @@ static inline void mpi_delete(struct mpi *m, uint32_t handle)
         model_remove(&m->model, i);
 }
 
+/* A deletion waits while the message of its entry arrives. With faults, and 64 QPs to one address, that can take seconds. */
+#define MPI_SLOT_SECONDS 60
+
 /* Posts a receive. A message in the queue comes first; otherwise the device gets the receive. */
 static inline int mpi_post(struct mpi *m, uint64_t tag, uint64_t mask)
 {
@@ -96,11 +99,13 @@ static inline int mpi_post(struct mpi *m, uint64_t tag, uint64_t mask)
         }
     }
     struct tm_add a = {.id = (uint64_t)n, .tag = tag, .mask = mask, .len = MPI_BUF_LEN, .flags = IBV_OPS_TM_SYNC};
-    double end = vt_now() + 5;
+    double end = vt_now() + MPI_SLOT_SECONDS;
     int rc;
     a.count = m->count;
     while ((rc = tm_try_add(&m->p->r, &a, &r->handle)) == ENOMEM && vt_now() < end)
         ; /* slots become free when deletions are executed */
+    if (rc)
+        printf("# no slot for a receive: error %d after %.1f s\n", rc, MPI_SLOT_SECONDS - (end - vt_now()));
     need(rc == 0);
     m->waiting++;
     if (m->exact) {
