@@ -338,6 +338,8 @@ static void judge_old(struct lint *l, struct flow *flow, uint32_t number, uint64
         if (!flow->reported_midway)
             lint_report(l, LINT_MIDWAY, r->frame, "PSN %u is older than the first packet of the capture", r->psn);
         flow->reported_midway = true;
+        if (flow->num_acked == 0) /* otherwise an earlier ACK may be for it, too, and its MSN counts it */
+            insert(l, flow, number, psn);
     } else {
         lint_report(l, LINT_REPEAT, r->frame, "PSN %u is late, or a retransmission", r->psn);
         insert(l, flow, number, psn);

@@ -72,19 +72,23 @@ accepted "$dir/both.pcapng" 800
 shark -r "$dir/both.pcapng" -T fields -e ip.src -e frame.packet_flags_direction | sort -u | tr -s '\t\n' ' ' >"$dir/out"
 is "directions" "$(cat "$dir/out")" "$block.1 0x00000001 $block.2 0x00000002 " # in, out
 
-# Filters, on the way through pipes, one into a program that shows live what comes; snap length; the end by a count.
+# Filters, on the way through pipes, one into a program that shows live what comes; snap length; the end by a count. (With a sanitizer, a
+# program must not have the library without the run time of the sanitizer.)
 # shellcheck disable=SC2016
 within --addresses "$block.1,$block.2,$block.3" -- bash -c '
     (pumice capture --opcode acknowledge -c 20 - 2>"$dir/said" | cat >"$dir/acks.pcapng") &
-    (pumice capture -q --host 0 -c 20 - | HOME=$dir tshark -l -i - -T fields -e frame.comment >"$dir/live" 2>"$dir/live.err") &
-    (pumice capture -q --host 0 --peer '"$block"'.3 -c 100 "$dir/peer.pcapng") &
-    (pumice capture --peer '"$block"'.9 "$dir/nobody.pcapng" 2>/dev/null & echo $! >"$dir/pid"; wait)  &
-    (pumice capture -q --snaplen 40 -c 100 "$dir/short.pcapng") &
-    sleep 1
+    (pumice capture --host 0 -c 20 - 2>"$dir/said.live" | env -u LD_PRELOAD HOME=$dir tshark -l -i - -T fields -e frame.comment >"$dir/live" 2>"$dir/live.err") &
+    (pumice capture --host 0 --peer '"$block"'.3 -c 100 "$dir/peer.pcapng" 2>"$dir/said.peer") &
+    (pumice capture --peer '"$block"'.9 "$dir/nobody.pcapng" 2>"$dir/said.nobody" & echo $! >"$dir/pid"; wait)  &
+    (pumice capture --snaplen 40 -c 100 "$dir/short.pcapng" 2>"$dir/said.short") &
+    for i in $(seq 200); do
+        [ "$(grep -l "capturing at" "$dir/said" "$dir/said."* 2>/dev/null | wc -l)" = 5 ] && break
+        sleep 0.05
+    done
     sh "$dir/ping" 0 1 -n 100; sh "$dir/ping" 0 2 -n 100; kill -INT $(cat "$dir/pid"); wait'
 opcodes=$(shark -r "$dir/acks.pcapng" -T fields -e infiniband.bth.opcode | sort | uniq -c | tr -s ' ')
 [ "$opcodes" = " 20 17" ] || fail "the filter for ACKs gave: $opcodes"
-[ "$(grep -c '^QP 0x.*ibv_rc_pingpong' "$dir/live")" = 20 ] || fail "through a pipe into tshark: $(tail -3 "$dir/live" "$dir/live.err")"
+[ "$(grep -c '^QP 0x.*ibv_rc_pingpong' "$dir/live")" = 20 ] || fail "through a pipe into tshark: $(tail -n 3 "$dir/live" "$dir/live.err")"
 is "only one peer" "$(shark -r "$dir/peer.pcapng" -T fields -e ip.addr | tr , '\n' | sort | uniq -c | tr -s ' \n' ' ')" " 100 $block.1 100 $block.3 "
 [ "$(shark -r "$dir/nobody.pcapng" | wc -l)" = 0 ] || fail "packets of a peer that is not there"
 longest=$(shark -r "$dir/short.pcapng" -T fields -e frame.cap_len | sort -n | tail -1)

@@ -132,6 +132,31 @@ static void late_read(struct scene *s)
     acknowledge(s, NULL, send_fin(s, NULL, t[1], &r));
 }
 
+/* A new connection reads in two parts. Its first packet, the READ of the first part, is lost, and repeated later. */
+static void lost_first(struct scene *s)
+{
+    struct rvh r = {VA + 4096, RKEY + 1, READ_LEN};
+    struct tmh t = {TMH_RNDV, {0}, 1, 5};
+    uint32_t second;
+
+    s->qpn[A] = 0x611;
+    s->qpn[B] = 0x612;
+    s->psn[A] = s->psn[B] = 1;
+    s->msn[A] = s->msn[B] = 0;
+    scene_tm(s, NULL, B, &t, &r, 0);
+    s->psn[A] = 2;
+    second = scene_read(s, NULL, A, r.va + MTU, r.rkey, r.len - MTU);
+    scene_ack(s, NULL, B, 1, NAK_PSN_SEQUENCE);
+    s->psn[A] = 1;
+    scene_read(s, NULL, A, r.va, r.rkey, MTU);
+    scene_read(s, NULL, A, r.va + MTU, r.rkey, r.len - MTU);
+    scene_done(s, B);
+    scene_read_responses(s, "part", B, 1, MTU);
+    scene_done(s, B);
+    scene_read_responses(s, "part", B, second, r.len - MTU);
+    acknowledge(s, NULL, send_fin(s, NULL, t, &r));
+}
+
 static void conversation(struct scene *s, void (*more)(struct scene *s))
 {
     static const uint8_t nothing[PKT_CNP_LEN];
@@ -613,6 +638,7 @@ static const struct fault {
     {"begins-again", "restart", NULL, NULL, NOWHERE, begins_again},
     {"same-psns", "none", NULL, NULL, NOWHERE, same_psns},
     {"late-read", "psn-lost", NULL, NULL, NOWHERE, late_read},
+    {"lost-first", "midway", NULL, NULL, NOWHERE, lost_first},
     {"unpaired", "unpaired", NULL, NULL, NOWHERE, unpaired},
     {"midway", "midway", NULL, NULL, NOWHERE, midway},
 };
