@@ -204,6 +204,15 @@ static void take_delayed(struct device *d, struct tx_batch *b, struct sorted *s,
 
 /* --- a batch ----------------------------------------------------------------------------------- */
 
+/* The limits of GSO sends. The loopback interface hands such a send to the receiver as one datagram. A network may
+ * divide it. */
+static struct gso_run run_limits(struct device *d, uint64_t now)
+{
+    if (!udp_gso(&d->udp, now))
+        return (struct gso_run){0};
+    return (struct gso_run){.bytes = GSO_MAX_BYTES, .pkts = GSO_MAX_SEGMENTS, .whole = d->netdev.loopback};
+}
+
 unsigned device_tx(struct device *d, uint64_t now)
 {
     struct av avs[TX_BATCH_PKTS];
@@ -222,7 +231,7 @@ unsigned device_tx(struct device *d, uint64_t now)
             return 0;
         if (capture_on(d))
             capture_made(d, b);
-        b->gso = udp_gso(&d->udp, now) ? (struct gso_run){GSO_MAX_BYTES, GSO_MAX_SEGMENTS} : (struct gso_run){0, 0};
+        b->gso = run_limits(d, now);
         if (fault_on(&d->fault))
             sort_faulty(d, b, &s, now);
         else

@@ -26,6 +26,7 @@ struct tx_pkt {
 /* Limits of one GSO send: packets of one length, the last of which may be shorter. */
 struct gso_run {
     uint32_t bytes, pkts; /* at most; 0: the owner sends each packet alone */
+    bool whole; /* the receiver gets all packets of a run at once, because it is on this machine */
 };
 struct tx_batch {
     uint8_t *buf; /* the caller's */

@@ -127,7 +127,8 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     if (s->sc.seed % 2) /* the others count up */
         c->number_secret = (struct permute_secret){{s->sc.seed, (uint64_t)h->index}};
     h->txcap = prng_pick(r, 65536, 131072);
-    h->gso = (struct gso_run){(uint32_t)prng_pick(r, 0, 5000, 65000), 64};
+    h->gso = (struct gso_run){.bytes = (uint32_t)prng_pick(r, 0, 5000, 65000), .pkts = 64};
+    h->gso.whole = h->gso.bytes == 65000;
 }
 
 static void host_addresses(struct host *h)

@@ -15,7 +15,7 @@ static struct tx_batch b;
 static void start(void)
 {
     b.n = 0;
-    b.gso = (struct gso_run){RUN_BYTES, RUN_PKTS};
+    b.gso = (struct gso_run){.bytes = RUN_BYTES, .pkts = RUN_PKTS};
 }
 
 /* The length of the run that begins with packet i. */
@@ -73,7 +73,7 @@ Test(tx_run, an_owner_without_gso_sends_each_packet_alone)
 {
     add(&here, 80);
     add(&here, 80);
-    b.gso = (struct gso_run){0, 0};
+    b.gso = (struct gso_run){0};
     cr_assert_eq(run(0), 1);
 }
 
