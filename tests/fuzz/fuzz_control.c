@@ -11,28 +11,13 @@
 #include <stdio.h>
 
 #include "daemon/base/log.h"
+#include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_user.h"
 
 #define STEPS_MAX 200
 #define SEGMENTS_MAX 16
 
 static uint8_t memory[8192];
-
-struct input {
-    const uint8_t *p;
-    size_t len;
-};
-
-static uint32_t take(struct input *in, unsigned bytes)
-{
-    uint32_t v = 0;
-
-    while (bytes-- && in->len) {
-        v = v << 8 | *in->p++;
-        in->len--;
-    }
-    return v;
-}
 
 /* The client's mappings, and the handles that it got, so that messages hit objects. */
 struct client {

@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 
 #include "daemon/base/log.h"
+#include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_user.h"
 
 #define BYSTANDER_UID 65531
@@ -15,22 +16,6 @@
 #define WRITTEN 3000u /* bytes of the bystander's WRITE */
 
 static uint8_t memory[MEMORY], other_memory[MEMORY];
-
-struct input {
-    const uint8_t *p;
-    size_t len;
-};
-
-static uint32_t take(struct input *in, unsigned bytes)
-{
-    uint32_t v = 0;
-
-    while (bytes-- && in->len) {
-        v = v << 8 | *in->p++;
-        in->len--;
-    }
-    return v;
-}
 
 enum { QPS = 5 }; /* two RC connected to each other, UC to itself, UD with an SRQ, RC of a matching list */
 

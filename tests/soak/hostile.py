@@ -213,16 +213,7 @@ def main():
     args = parser.parse_args()
     if args.short:
         args.seconds, args.turns, args.places = 0.4, 1, ["shared"]
-    labs.end_when_told()
-    try:
-        Run(args).run()
-    except labs.Unavailable as e:
-        print(f"skip: {e}")
-        return 77
-    except labs.Trouble as e:
-        print(f"FAILED with --seed {args.seed}: {e}")
-        return 1
-    return 0
+    return labs.exit_code_of(lambda: Run(args).run(), args.seed)
 
 
 if __name__ == "__main__":

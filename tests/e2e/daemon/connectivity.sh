@@ -3,43 +3,11 @@
 # Tests the path checks that daemons start when an address is first used: verdicts in log, status and map, and their effect on QPs.
 # As root it also tests a router with a small MTU, in network namespaces.
 . "$(dirname "$0")/../lib/common.bash"
-stuck=$BUILD/tests/verbs/stuck
+. "$lib/scene.bash"
 block=127.50.$(($$ % 256))
 ns=pconn$$
 also_clean() { no_router; }
-library=$BUILD/lib/pumice/libibverbs.so.1
-asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
 
-start() # NAME ADDRESS COMMAND... -- OPTION...: a daemon with socket $dir/NAME
-{
-    local name=$1 address=$2 before=()
-    shift 2
-    while [ "$1" != -- ]; do
-        before+=("$1")
-        shift
-    done
-    shift
-    rm -f "$dir/$name.ready"
-    mkfifo "$dir/$name.ready"
-    "${before[@]}" "$BUILD/bin/pumiced" --socket "$dir/$name" --address "$address" --ready-fd 3 "$@" 3>"$dir/$name.ready" 2>"$dir/$name.log" &
-    pids+=($!)
-    read -r -t 20 _ <"$dir/$name.ready" || { echo "the daemon does not start: $(cat "$dir/$name.log")"; exit 1; }
-}
-# scene NAME SOCKET PEER: the program connects two queue pairs, and holds still; qp is the first. 1: it could not.
-scene()
-{
-    coproc P { LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/$2 VT_PEER_SOCKET=$dir/$3 exec "$stuck" "$1" 2>&1; }
-    program=$P_PID
-    exec 7>&"${P[1]}"
-    read -r -t 30 qp rest <&"${P[0]}"
-    [[ $qp == 0x* ]]
-}
-end()
-{
-    exec 7>&-
-    [ -z "${P[1]:-}" ] || eval "exec ${P[1]}>&-"
-    wait "$program" 2>/dev/null
-}
 verdict() # SOCKET GID [NAME]: what the daemon thinks of it
 {
     "$pumice" status --json --socket "$dir/$1" | python3 -c 'import json, sys
@@ -66,14 +34,14 @@ print(sum(1 for d in map(json.loads, open(sys.argv[1])) if eval(sys.argv[2])))' 
 is "exit code of a wrong policy" $? 2
 has "a wrong policy" "$(cat "$dir/err")" "off, warn or enforce"
 
-start off $block.1 -- --log-level info
-start peer $block.2 --
+start_daemon off $block.1 --log-level info
+start_daemon peer $block.2
 scene idle off peer || fail "the program: $qp $rest"
 sleep 0.5
 is "nobody asked for it" "$(verdict off $block.2)" none
 end
 
-start warn $block.3 -- --connectivity-map "$dir/map" --connectivity-tries 3 --log-level info
+start_daemon warn $block.3 --connectivity-map "$dir/map" --connectivity-tries 3 --log-level info
 scene idle warn peer || fail "the program: $qp $rest"
 wait_for warn $block.2 ok
 end
@@ -85,7 +53,7 @@ is "once is enough" "$(map 'True')" 1
 is "not for itself" "$(verdict warn $block.3)" none
 # Nothing comes back. The daemon reports this, and does nothing else.
 "$pumice" fault --socket "$dir/warn" loss=100%
-start alone $block.4 --
+start_daemon alone $block.4
 scene idle warn alone || fail "the program: $qp $rest"
 wait_for warn $block.4 both_lost
 has "log" "$(cat "$dir/warn.log")" "connectivity of ::ffff:$block.4, path MTU 1024, after 3 tries: neither small nor large packets are answered; is pumiced running there"
@@ -98,7 +66,7 @@ scene idle warn alone && wait_for warn $block.4 ok
 end
 
 # A policy that is enforced: the queue pair is given up, and the next one is not even connected; but then there is another check.
-start strict $block.5 -- --connectivity enforce --connectivity-tries 2 --fault loss=100%
+start_daemon strict $block.5 --connectivity enforce --connectivity-tries 2 --fault loss=100%
 scene idle strict peer || fail "the program: $qp $rest"
 wait_for strict $block.2 both_lost
 sleep 0.3
@@ -116,8 +84,11 @@ end
 
 # A router that forwards 900 bytes.
 if router 10.78 900; then
-    start a 10.78.1.1 ip netns exec ${ns}a -- --connectivity warn --connectivity-tries 3
-    start b 10.78.2.1 ip netns exec ${ns}b --
+    before=(ip netns exec ${ns}a)
+    start_daemon a 10.78.1.1 --connectivity warn --connectivity-tries 3
+    before=(ip netns exec ${ns}b)
+    start_daemon b 10.78.2.1
+    before=()
     scene idle a b || fail "the program: $qp $rest"
     wait_for a 10.78.2.1 large_lost
     has "a small MTU" "$(cat "$dir/a.log")" "packets as long as the path MTU makes them are not"

@@ -3,37 +3,9 @@
 # Tests packets that other processes of a host send in the name of its daemon: they can use its address, but not its UDP port. Tests the
 # list of peers (--peers), too.
 . "$(dirname "$0")/../lib/common.bash"
-stuck=$BUILD/tests/verbs/stuck
+. "$lib/scene.bash"
 block=127.51.$(($$ % 256))
-library=$BUILD/lib/pumice/libibverbs.so.1
-asan=$(ldd "$library" | awk '/libasan/ { print $3 }')
 
-start() # NAME ADDRESS OPTION...: a daemon with socket $dir/NAME; its PID is in $started
-{
-    local name=$1 address=$2
-    shift 2
-    rm -f "$dir/$name.ready"
-    mkfifo "$dir/$name.ready"
-    "$BUILD/bin/pumiced" --socket "$dir/$name" --address "$address" --ready-fd 3 "$@" 3>"$dir/$name.ready" 2>"$dir/$name.log" &
-    started=$!
-    pids+=($started)
-    read -r -t 20 _ <"$dir/$name.ready" || { echo "the daemon does not start: $(cat "$dir/$name.log")"; exit 1; }
-}
-# scene SOCKET PEER: a program connects a queue pair of each daemon, and holds still; qp is the first, rest has the other. 1: it could not.
-scene()
-{
-    coproc P { LD_PRELOAD=${asan:+$asan:}$library PUMICE_SOCKET=$dir/$1 VT_PEER_SOCKET=$dir/$2 exec "$stuck" idle 2>&1; }
-    program=$P_PID
-    exec 7>&"${P[1]}"
-    read -r -t 30 qp rest <&"${P[0]}"
-    [[ $qp == 0x* ]]
-}
-end()
-{
-    exec 7>&-
-    [ -z "${P[1]:-}" ] || eval "exec ${P[1]}>&-"
-    wait "$program" 2>/dev/null
-}
 device() # SOCKET EXPRESSION of the device d
 {
     "$pumice" status --json --socket "$dir/$1" | python3 -c 'import json, sys
@@ -57,10 +29,10 @@ comes_to() # SOCKET NAME VALUE: the counter gets there
 forge() { python3 "$lib/forge.py" "$@"; }
 
 # --- the port of a Pumice daemon ---
-start a $block.1 --log-level info
-start b $block.2
+start_daemon a $block.1 --log-level info
+start_daemon b $block.2
 b=$started
-scene a b || fail "the program: $qp $rest"
+scene idle a b || fail "the program: $qp $rest"
 expected=$(device a "[q['epsn'] for q in d['qps'] if q['qpn'] == $qp][0]")
 [ -n "$expected" ] || fail "no queue pair $qp"
 # The first packet from another port makes the daemon ask who is there. It is for no queue pair, so it does no harm itself.
@@ -93,7 +65,7 @@ forge --port 4791 --id 63 $block.2 $block.1 0xabcdef 0 5
 comes_to a rx_unknown_qp 6
 is "ICRC errors" "$(counter a rx_icrc_errors)" 5
 end
-start b $block.2
+start_daemon b $block.2
 
 # --- an empty datagram, and one that is too short ---
 python3 - $block.1 <<'PY'
@@ -119,9 +91,9 @@ comes_to c rx_not_listed 7
 is "packets of others that were processed" "$(counter c rx_unknown_qp)" 0
 forge $block.1 $block.3 0xabcdef 0 3
 comes_to c rx_unknown_qp 3
-scene c b && fail "connected to an address that is not listed"
+scene idle c b && fail "connected to an address that is not listed"
 end
-scene c a || fail "not connected to an address that is listed: $qp $rest"
+scene idle c a || fail "not connected to an address that is listed: $qp $rest"
 end
 # Reload: the list changes at once.
 sed -i "s/^peers = .*/peers = \"$block.0\/24\"/" "$dir/c.conf"
@@ -133,7 +105,7 @@ done
 is "the list after a reload" "$(device c "','.join(d['peers'])")" "$block.0/24"
 forge $block.2 $block.3 0xabcdef 0 4
 comes_to c rx_unknown_qp 7
-scene c b || fail "not connected to an address that is listed now: $qp $rest"
+scene idle c b || fail "not connected to an address that is listed now: $qp $rest"
 end
 
 [ $failures -eq 0 ] && echo "ok"

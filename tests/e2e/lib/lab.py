@@ -58,6 +58,20 @@ def end_when_told():
     signal.signal(signal.SIGTERM, end)
 
 
+def exit_code_of(run, seed):
+    """Runs a long test. Returns the exit code of its program: 0; 77 if this machine can't run it; 1 if a check did not hold."""
+    end_when_told()
+    try:
+        run()
+    except Unavailable as e:
+        print(f"skip: {e}")
+        return 77
+    except Trouble as e:
+        print(f"FAILED with --seed {seed}: {e}")
+        return 1
+    return 0
+
+
 def default_build():
     return os.path.abspath(os.environ.get("BUILD") or os.path.join(ROOT, "build"))
 

@@ -56,7 +56,8 @@ PERFTEST = [
     ("srq", SEND, ["--use-srq"], "hdf", ["--use-srq", "-n", "300"]),
     ("srq-all-sizes", SEND, ["--use-srq", "-a", "-n", "100"], "", None),
     ("srq-4-qps", ("ib_send_bw",), ["--use-srq", "-q", "4"], "h", ["--use-srq", "-q", "4", "-n", "400"]),
-    ("srq-events", SEND, ["--use-srq", "-e"], "", None),
+    # More than one packet: the ACK of a message must not come behind the answer.
+    ("srq-events", SEND, ["--use-srq", "-e"], "h", ["--use-srq", "-e", "-s", "5000"]),
     ("xrc", SEND + WRITE + READ + ATOMIC, ["-c", "XRC"], "hdf", ["-c", "XRC", "-n", "200"]),
     ("xrc-all-sizes", SEND + WRITE + READ, ["-c", "XRC", "-a", "-n", "100"], "", None),
     ("xrc-events", SEND + READ + ATOMIC, ["-c", "XRC", "-e"], "", None),

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define FDS_SENT_MAX 253 /* SCM_MAX_FD of the kernel */
+#include "tests/verbs/hostile/control_send.h"
 
 /* --- messages ---------------------------------------------------------------------------------- */
 
@@ -31,20 +31,7 @@ int raw_connect(void)
 
 bool raw_send(int sock, uint32_t op, const void *rq, uint32_t len, const int *fd, unsigned n, bool wait)
 {
-    struct pm_request head = {op, len};
-    struct iovec iov[2] = {{&head, sizeof(head)}, {(void *)(uintptr_t)rq, len}};
-    _Alignas(struct cmsghdr) char ctl[CMSG_SPACE(FDS_SENT_MAX * sizeof(int))] = {0};
-    struct msghdr m = {.msg_iov = iov, .msg_iovlen = len ? 2 : 1};
-    if (n) {
-        struct cmsghdr *c = (struct cmsghdr *)(void *)ctl;
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(n * sizeof(int));
-        memcpy(CMSG_DATA(c), fd, n * sizeof(int));
-        m.msg_control = ctl;
-        m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-    }
-    return sendmsg(sock, &m, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT)) >= 0;
+    return control_send(sock, op, rq, len, fd, n, wait ? 0 : MSG_DONTWAIT);
 }
 
 void raw_close_fds(struct raw_reply *reply)

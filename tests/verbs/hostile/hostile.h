@@ -23,6 +23,7 @@
 #include "pumice/abi.h"
 #include "tests/verbs/check.h"
 #include "tests/verbs/device.h"
+#include "tests/verbs/hostile/control_send.h"
 
 #define HOSTILE_UID 65534u
 #define HOSTILE_GROUP "nogroup"
@@ -122,22 +123,7 @@ static inline int hostile_connect(const struct hostile *h)
 /* Sends a request with n descriptors, and does not wait for the reply. */
 static inline bool hostile_send(int sock, uint32_t op, const void *rq, size_t len, const int *fd, unsigned n)
 {
-    struct pm_request head = {op, (uint32_t)len};
-    struct iovec iov[2] = {{&head, sizeof(head)}, {(void *)rq, len}};
-    _Alignas(struct cmsghdr) char ctl[CMSG_SPACE(253 * sizeof(int))] = {0};
-    struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2};
-
-    if (n) {
-        struct cmsghdr *c = (struct cmsghdr *)(void *)ctl;
-
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(n * sizeof(int));
-        memcpy(CMSG_DATA(c), fd, n * sizeof(int));
-        m.msg_control = ctl;
-        m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-    }
-    return sendmsg(sock, &m, MSG_NOSIGNAL) >= 0;
+    return control_send(sock, op, rq, (uint32_t)len, fd, n, 0);
 }
 
 /* Waits for a reply. Copies at most size bytes of its payload. Returns its status; 1: there is none within
