@@ -421,7 +421,7 @@ san: deps-test
 		SANITIZED=yes BUILD=$(BUILD)/san tests/run.sh verbs e2e
 tsan: deps-test
 	$(SUBMAKE) BUILD=$(BUILD)/tsan SAN=thread tests
-	+@ONLY='unit/*/test_ring|verbs/*' SANITIZED=yes BUILD=$(BUILD)/tsan tests/run.sh unit verbs
+	+@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp ONLY='unit/*/test_ring|verbs/*' SANITIZED=yes BUILD=$(BUILD)/tsan tests/run.sh unit verbs
 valgrind: deps-test deps-dev
 	$(SUBMAKE) tests
 	+@BUILD=$(BUILD) tests/run.sh valgrind

@@ -81,38 +81,56 @@ static inline void mpi_delete(struct mpi *m, uint32_t handle)
         model_remove(&m->model, i);
 }
 
-/* A deletion waits while the message of its entry arrives. With faults, and 64 QPs to one address, that can take seconds. */
-#define MPI_SLOT_SECONDS 60
-
-/* Posts a receive. A message in the queue comes first; otherwise the device gets the receive. */
-static inline int mpi_post(struct mpi *m, uint64_t tag, uint64_t mask)
+/* Does a message in the queue match the receive? Then the receive takes the oldest such message. */
+static inline bool mpi_take_queued(struct mpi *m, struct mpi_recv *r)
 {
-    int n = m->posted++;
-    struct mpi_recv *r = &m->recv[n];
-    *r = (struct mpi_recv){.tag = tag, .mask = mask, .msg = NOBODY};
     for (int i = 0; i < m->queued; i++) {
-        if ((m->queue[i].tag & mask) == tag) {
+        if ((m->queue[i].tag & r->mask) == r->tag) {
             r->msg = m->queue[i].msg;
             r->done = true;
             memmove(&m->queue[i], &m->queue[i + 1], (size_t)(--m->queued - i) * sizeof(m->queue[0]));
-            return n;
+            return true;
         }
     }
-    struct tm_add a = {.id = (uint64_t)n, .tag = tag, .mask = mask, .len = MPI_BUF_LEN, .flags = IBV_OPS_TM_SYNC};
+    return false;
+}
+
+#define MPI_SLOT_SECONDS 5
+
+static inline bool mpi_poll(struct mpi *m);
+
+/* Posts a receive. A message in the queue comes first; otherwise the device gets the receive. The slot of an entry is in
+ * use until the last completion of its message is polled. So a program without a free slot has to poll. */
+static inline int mpi_post(struct mpi *m, uint64_t tag, uint64_t mask)
+{
     double end = vt_now() + MPI_SLOT_SECONDS;
-    int rc;
-    a.count = m->count;
-    while ((rc = tm_try_add(&m->p->r, &a, &r->handle)) == ENOMEM && vt_now() < end)
-        ; /* slots become free when deletions are executed */
+    struct mpi_recv r = {.tag = tag, .mask = mask, .msg = NOBODY};
+    int rc = 0;
+    do {
+        if (rc)
+            mpi_poll(m); /* may put a message into the queue */
+        if (mpi_take_queued(m, &r)) {
+            m->recv[m->posted] = r;
+            return m->posted++;
+        }
+        struct tm_add a = {.id = (uint64_t)m->posted,
+                           .tag = tag,
+                           .mask = mask,
+                           .len = MPI_BUF_LEN,
+                           .flags = IBV_OPS_TM_SYNC,
+                           .count = m->count};
+        rc = tm_try_add(&m->p->r, &a, &r.handle);
+    } while (rc == ENOMEM && vt_now() < end);
     if (rc)
-        printf("# no slot for a receive: error %d after %.1f s\n", rc, MPI_SLOT_SECONDS - (end - vt_now()));
+        printf("# no slot for a receive: error %d\n", rc);
     need(rc == 0);
+    m->recv[m->posted] = r;
     m->waiting++;
     if (m->exact) {
         model_report(&m->model, m->count);
-        model_add(&m->model, r->handle, tag, mask);
+        model_add(&m->model, r.handle, tag, mask);
     }
-    return n;
+    return m->posted++;
 }
 
 /* --- completions */
