@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/activity.h"
 #include "daemon/base/json.h"
 #include "daemon/core/control/mw_inspect.h"
 #include "daemon/objects/mw.h"
 #include "daemon/session/session.h"
-#include "daemon/status/object_walk.h"
+#include "daemon/status/object_list.h"
 
 /* --- copying, in the device's thread ----------------------------------------------------------- */
 
@@ -30,15 +29,10 @@ struct window_values {
     struct mw_segment piece[PM_LAYOUT_PIECES];
 };
 
-/* A request for the windows of a device. Each slice copies one window, and the thread that asks makes JSON of it. */
-struct layout_job {
-    struct slice_job job; /* first: job_of */
-    struct device *device;
+/* A request for the windows of a device. */
+struct layout_request {
+    struct object_list list; /* first: copy_window casts */
     struct pm_layout_req rq;
-    struct object_walk walk;
-    json_t *windows;
-    bool ended;
-    bool has_window; /* of this slice */
     struct window_values window;
 };
 
@@ -57,19 +51,17 @@ static void take_details(const struct engine *e, const struct pm_layout_req *rq,
     w->rest = mw_explain(e, v->key, rq->off, rq->len < room ? rq->len : room, w->piece, rq->pieces, &w->pieces);
 }
 
-/* False: the slice has a window. */
-static bool add_window(void *ctx, const struct session *s, enum walk_table table, void *obj)
+static bool copy_window(struct object_list *list, const struct session *s, const void *obj)
 {
     const struct mw *mw = obj;
-    struct layout_job *c = ctx;
-    struct window_values *w = &c->window;
-    const struct engine *e = c->device->engine;
+    struct layout_request *r = (struct layout_request *)(void *)list;
+    struct window_values *w = &r->window;
+    const struct engine *e = list->device->engine;
 
-    (void)table;
-    if (c->rq.key ? c->rq.key >> 8 != mw->key >> 8 : mw->max_entries == 0)
-        return true;
+    if (r->rq.key ? r->rq.key >> 8 != mw->key >> 8 : mw->max_entries == 0)
+        return false;
     if (!mw_view(e, mw->key, &w->view))
-        return true;
+        return false;
     const struct layout *l = w->view.bound ? w->view.layout : NULL;
     w->session = s->number;
     w->pid = s->cred.pid;
@@ -79,25 +71,9 @@ static bool add_window(void *ctx, const struct session *s, enum walk_table table
     w->has_round = l && l->uniform;
     w->round = l ? l->round_bytes : 0;
     w->entry_count = l ? l->count : 0;
-    if (w->view.bound && c->rq.key)
-        take_details(e, &c->rq, w);
-    c->has_window = true;
-    return false;
-}
-
-static struct layout_job *job_of(struct slice_job *job)
-{
-    return (struct layout_job *)(void *)job;
-}
-
-static void run_slice(struct slice_job *job)
-{
-    struct slice slice = slice_begin();
-    struct layout_job *c = job_of(job);
-
-    activity_begin(&c->device->activity, "LAYOUT", 0, 0);
-    c->ended = object_walk_slice(&c->walk, c->device, &slice);
-    activity_done(&c->device->activity);
+    if (w->view.bound && r->rq.key)
+        take_details(e, &r->rq, w);
+    return true;
 }
 
 /* --- as JSON ----------------------------------------------------------------------------------- */
@@ -140,8 +116,10 @@ static void add_details(json_t *o, const struct window_values *w, uint64_t off)
     json_object_set_new(o, "rest", json_string(rests[w->rest]));
 }
 
-static json_t *window_json(const struct window_values *w, const struct pm_layout_req *rq)
+static json_t *window_json(const struct object_list *l)
 {
+    const struct layout_request *r = (const struct layout_request *)(const void *)l;
+    const struct window_values *w = &r->window;
     const struct mw_view *v = &w->view;
     json_t *o = json_pack("{s:o, s:I, s:i, s:s, s:i, s:i, s:i, s:b}", "key", json_hex(v->key), "session",
                           (json_int_t)w->session, "pid", w->pid, "comm", w->comm, "pd", (int)v->pd, "type",
@@ -159,55 +137,25 @@ static json_t *window_json(const struct window_values *w, const struct pm_layout
     else if (w->has_round)
         json_object_set_new(o, "round", json_hex(w->round));
     json_object_set_new(o, "entry_count", json_integer(w->entry_count));
-    if (rq->key)
-        add_details(o, w, rq->off);
+    if (r->rq.key)
+        add_details(o, w, r->rq.off);
     return o;
 }
 
 /* --- asking ------------------------------------------------------------------------------------ */
-
-static void free_job(struct slice_job *job)
-{
-    struct layout_job *c = job_of(job);
-
-    json_decref(c->windows);
-    free(c);
-}
-
-/* The windows, as a new reference. *answers: the device's thread answered. */
-static json_t *collect(struct device *d, const struct user *u, const struct pm_layout_req *rq, bool *answers)
-{
-    struct layout_job *c = object_walk_is_hopeless(d) ? NULL : calloc(1, sizeof(*c));
-
-    *answers = false;
-    if (!c)
-        return json_array();
-    c->job.run = run_slice;
-    c->job.drop = free_job;
-    c->device = d;
-    c->rq = *rq;
-    c->walk = (struct object_walk){.on_object = add_window, .ctx = c, .user = *u, .tables = 1u << WALK_MWS};
-    c->windows = json_array();
-    while (!c->ended) {
-        c->has_window = false;
-        if (!device_slice(d, &c->job, WALK_WAIT_NS))
-            return json_array();
-        if (c->has_window)
-            json_array_append_new(c->windows, window_json(&c->window, rq));
-        object_walk_pause(&c->walk);
-    }
-    json_t *windows = json_incref(c->windows);
-    free_job(&c->job);
-    *answers = true;
-    return windows;
-}
 
 json_t *layout_status_device(struct device *d, const struct user *u, const struct pm_layout_req *rq)
 {
     bool answers;
 
     object_walk_lock();
-    json_t *windows = collect(d, u, rq, &answers);
+    struct layout_request *r = object_walk_is_hopeless(d) ? NULL : calloc(1, sizeof(*r));
+    if (r) {
+        r->rq = *rq;
+        r->list =
+            (struct object_list){.request = "LAYOUT", .table = WALK_MWS, .copy = copy_window, .as_json = window_json};
+    }
+    json_t *windows = object_list_collect(r ? &r->list : NULL, d, u, &answers);
     object_walk_unlock();
     return json_pack("{s:s, s:b, s:o}", "name", d->name, "answers", answers, "windows", windows);
 }

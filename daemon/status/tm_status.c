@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/activity.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/json.h"
 #include "daemon/objects/srq/tm_srq.h"
 #include "daemon/session/session.h"
-#include "daemon/status/object_walk.h"
+#include "daemon/status/object_list.h"
 
 json_t *tm_status_summary(const struct tm_info *i, uint32_t buffers)
 {
@@ -54,17 +53,12 @@ struct list_values {
     struct tm_event event[TM_SRQ_TRACE_SLOTS];
 };
 
-/* A request for the lists of a device. Each slice copies one list: at most 4095 entries and the trace, which takes less
- * than a millisecond. The thread that asks makes JSON of it. */
-struct tm_job {
-    struct slice_job job; /* first: job_of */
-    struct device *device;
+/* A request for the lists of a device. A slice copies at most 4095 entries and the trace, which takes less than a
+ * millisecond. */
+struct tm_request {
+    struct object_list list; /* first: copy_list casts */
     struct pm_tm_req rq;
-    struct object_walk walk;
-    json_t *lists;
-    bool ended;
-    bool has_list; /* of this slice */
-    struct list_values list;
+    struct list_values values;
 };
 
 static void take_entries(const struct tag_list *tm, uint32_t most, struct list_values *v)
@@ -97,16 +91,14 @@ static void take_events(const struct tag_list *tm, uint32_t most, struct list_va
         v->events++;
 }
 
-/* False: the slice has a list. */
-static bool add_list(void *ctx, const struct session *s, enum walk_table table, void *obj)
+static bool copy_list(struct object_list *l, const struct session *s, const void *obj)
 {
     const struct client_srq *q = obj;
-    struct tm_job *c = ctx;
-    struct list_values *v = &c->list;
+    struct tm_request *r = (struct tm_request *)(void *)l;
+    struct list_values *v = &r->values;
 
-    (void)table;
     if (!q->tm.list)
-        return true;
+        return false;
     tm_info(q->tm.list, &v->info);
     v->buffers = srq_posted(q->srq);
     v->srq = q->handle;
@@ -114,25 +106,9 @@ static bool add_list(void *ctx, const struct session *s, enum walk_table table, 
     v->pid = s->cred.pid;
     memcpy(v->comm, s->comm, sizeof(v->comm));
     v->qps = q->users;
-    take_entries(q->tm.list, c->rq.entries, v);
-    take_events(q->tm.list, c->rq.events, v);
-    c->has_list = true;
-    return false;
-}
-
-static struct tm_job *job_of(struct slice_job *job)
-{
-    return (struct tm_job *)(void *)job;
-}
-
-static void run_slice(struct slice_job *job)
-{
-    struct slice slice = slice_begin();
-    struct tm_job *c = job_of(job);
-
-    activity_begin(&c->device->activity, "TM", 0, 0);
-    c->ended = object_walk_slice(&c->walk, c->device, &slice);
-    activity_done(&c->device->activity);
+    take_entries(q->tm.list, r->rq.entries, v);
+    take_events(q->tm.list, r->rq.events, v);
+    return true;
 }
 
 /* --- as JSON ----------------------------------------------------------------------------------- */
@@ -205,8 +181,9 @@ static json_t *events_json(const struct list_values *v, uint64_t now)
     return list;
 }
 
-static json_t *list_json(const struct list_values *v)
+static json_t *list_json(const struct object_list *l)
 {
+    const struct list_values *v = &((const struct tm_request *)(const void *)l)->values;
     json_t *o = tm_status_summary(&v->info, v->buffers);
     uint64_t now = clock_ns();
 
@@ -222,48 +199,17 @@ static json_t *list_json(const struct list_values *v)
 
 /* --- asking ------------------------------------------------------------------------------------ */
 
-static void free_job(struct slice_job *job)
-{
-    struct tm_job *c = job_of(job);
-
-    json_decref(c->lists);
-    free(c);
-}
-
-/* The lists, as a new reference. *answers: the device's thread answered. */
-static json_t *collect(struct device *d, const struct user *u, const struct pm_tm_req *rq, bool *answers)
-{
-    struct tm_job *c = object_walk_is_hopeless(d) ? NULL : calloc(1, sizeof(*c));
-
-    *answers = false;
-    if (!c)
-        return json_array();
-    c->job.run = run_slice;
-    c->job.drop = free_job;
-    c->device = d;
-    c->rq = *rq;
-    c->walk = (struct object_walk){.on_object = add_list, .ctx = c, .user = *u, .tables = 1u << WALK_SRQS};
-    c->lists = json_array();
-    while (!c->ended) {
-        c->has_list = false;
-        if (!device_slice(d, &c->job, WALK_WAIT_NS))
-            return json_array();
-        if (c->has_list)
-            json_array_append_new(c->lists, list_json(&c->list));
-        object_walk_pause(&c->walk);
-    }
-    json_t *lists = json_incref(c->lists);
-    free_job(&c->job);
-    *answers = true;
-    return lists;
-}
-
 json_t *tm_status_device(struct device *d, const struct user *u, const struct pm_tm_req *rq)
 {
     bool answers;
 
     object_walk_lock();
-    json_t *lists = collect(d, u, rq, &answers);
+    struct tm_request *r = object_walk_is_hopeless(d) ? NULL : calloc(1, sizeof(*r));
+    if (r) {
+        r->rq = *rq;
+        r->list = (struct object_list){.request = "TM", .table = WALK_SRQS, .copy = copy_list, .as_json = list_json};
+    }
+    json_t *lists = object_list_collect(r ? &r->list : NULL, d, u, &answers);
     object_walk_unlock();
     return json_pack("{s:s, s:b, s:o}", "name", d->name, "answers", answers, "lists", lists);
 }
