@@ -50,22 +50,23 @@ static void *take_reserve(size_t size)
 /* As libev wants it: size 0 frees. It ends the process after NULL. */
 static void *allocate(void *p, long size)
 {
+    bool reserved = is_reserve(p);
     void *q;
 
     if (size == 0) {
-        if (!is_reserve(p))
+        if (!reserved)
             free(p);
         return NULL;
     }
-    q = is_reserve(p) ? malloc((size_t)size) : realloc(p, (size_t)size);
-    if (q && !is_reserve(p))
+    q = reserved ? malloc((size_t)size) : realloc(p, (size_t)size);
+    if (q && !reserved)
         return q;
     if (!q)
         q = take_reserve((size_t)size);
     if (!q || !p)
         return q;
     memcpy(q, p, size_of(p) < (size_t)size ? size_of(p) : (size_t)size);
-    if (!is_reserve(p))
+    if (!reserved)
         free(p);
     return q;
 }

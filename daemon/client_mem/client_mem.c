@@ -11,7 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "daemon/base/fd_closer.h"
+#include "daemon/threads/fd_closer.h"
 
 /* --- copying ----------------------------------------------------------------------------------- */
 
@@ -193,7 +193,7 @@ static unsigned drop_front(struct iovec *v, unsigned n, uint64_t bytes)
         bytes -= v[i++].iov_len;
     memmove(v, v + i, (n - i) * sizeof(*v));
     if (n > i && bytes) {
-        v[0].iov_base = (uint8_t *)v[0].iov_base + bytes;
+        v[0].iov_base = (void *)((uintptr_t)v[0].iov_base + bytes); /* an address of a client may be 0 */
         v[0].iov_len -= bytes;
     }
     return n - i;

@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/base/takeover.h"
 #include "daemon/client_mem/served_memory.h"
+#include "daemon/threads/takeover.h"
 
 #define PAGE 4096u
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Copies between the buffers of a device and the memory of its clients, by system calls that may never return: a page of
  * a client can come from a FUSE server that is silent, from a dead NFS server, or from a userfaultfd. When a copy lasts
- * too long, another kernel thread continues the device (base/takeover.h), and the copy counts as failed.
+ * too long, another kernel thread continues the device (threads/takeover.h), and the copy counts as failed.
  *
  * The kernel may finish a lost copy at any later time. It would then write the client's bytes over the packets of others,
  * or show the client the packets of others. So all copies go through a window: a second mapping of the device's buffers,
@@ -63,7 +63,7 @@ void copier_fini(struct copier *c);
  * smaller size. */
 void *copier_alloc(struct copier *c, size_t size);
 
-/* For the operations `may_last`, `prepare` and `replaced` of base/takeover.h. A copy may last until its limit, unless its
+/* For the operations `may_last`, `prepare` and `replaced` of threads/takeover.h. A copy may last until its limit, unless its
  * pages come from a server. */
 bool copier_may_last(struct copier *c);
 bool copier_prepare(struct copier *c);

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/base/fd_closer.h"
 #include "daemon/base/log.h"
 #include "daemon/control/dispatch.h"
 #include "daemon/control/session_end.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 #include "daemon/session/stuck_memory.h"
+#include "daemon/threads/fd_closer.h"
 #include "pumice/version.h"
 
 /* --- the connection ---------------------------------------------------------------------------- */

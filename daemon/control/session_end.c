@@ -2,7 +2,6 @@
 #define LOG_AREA LOG_SESSION
 #include "daemon/control/session_end.h"
 
-#include "daemon/base/fd_closer.h"
 #include "daemon/base/log.h"
 #include "daemon/base/slice.h"
 #include "daemon/objects/channel.h"
@@ -16,6 +15,8 @@
 #include "daemon/objects/qp/xrc_target.h"
 #include "daemon/objects/srq/srq_control.h"
 #include "daemon/session/session.h"
+#include "daemon/threads/fd_closer.h"
+#include "daemon/threads/memory_trim.h"
 
 static void free_mr(struct session *s, struct mr *mr)
 {
@@ -90,6 +91,7 @@ static void finish(struct session *s)
     d->num_sessions--;
     log_info("session %u (%s, pid %d) ended", s->number, s->comm, (int)s->cred.pid);
     session_destroy(s);
+    memory_trim_later();
 }
 
 /* One slice for all sessions that end, however many they are. They take turns, so that small ones do not wait for the

@@ -141,7 +141,7 @@ struct device {
     struct ev_loop *loop;
     struct mailbox mailbox;
     struct slice_box slices; /* status work of other threads */
-    struct takeover *thread; /* base/takeover.h */
+    struct takeover *thread; /* threads/takeover.h */
     pthread_attr_t thread_attr;
     bool running, stop;
     ev_io udp_readable, udp_writable, timer_readable, port_changed;

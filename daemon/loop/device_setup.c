@@ -15,7 +15,6 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/base/takeover.h"
 #include "daemon/device/gid_follow.h"
 #include "daemon/loop/loop.h"
 #include "daemon/monitor/path_check.h"
@@ -25,6 +24,7 @@
 #include "daemon/objects/srq/srq.h"
 #include "daemon/objects/srq/tm_srq.h"
 #include "daemon/sandbox/sandbox.h"
+#include "daemon/threads/takeover.h"
 
 /* --- setting up -------------------------------------------------------------------------------- */
 
@@ -170,7 +170,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     fault_init(&d->fault, &spec, s->seed);
     device_set_peers(d, &s->peers);
     d->tx.cap = DEVICE_TX_BYTES;
-    d->tx.gso = (struct gso_run){GSO_MAX_BYTES, GSO_MAX_SEGMENTS};
+    d->tx.gso = (struct gso_run){.bytes = GSO_MAX_BYTES, .pkts = GSO_MAX_SEGMENTS};
     d->loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_EPOLL);
     if (!d->loop) {
         snprintf(why, ERROR_TEXT_MAX, "out of memory or files");

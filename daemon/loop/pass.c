@@ -161,8 +161,8 @@ bool device_pass(struct device *d, uint64_t now)
     if (d->held_due <= now)
         work += cq_release_held(d, now);
     work += received + publish(d, now);
-    /* After a few packets, probably one or two messages were delivered. If the program answers, the answer is sent
-     * first, and the ACKs with it. */
+    /* After a few packets, probably one or two messages were delivered. If the program answers at
+     * once, the answer and the ACKs leave by one system call. */
     d->tx.hold_acks = received && received <= HOLD_ACKS_MAX;
     work += send_all(d, now);
     if (__builtin_expect(segment_guard_losses() != d->segment_losses, 0))

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/file_thread.h"
 #include "daemon/base/log.h"
 #include "daemon/objects/qp/qp.h"
 #include "daemon/session/control_msg.h"
+#include "daemon/threads/file_thread.h"
 #include "wire/probe.h"
 
 enum half_of {

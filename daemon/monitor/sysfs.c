@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/base/file_thread.h"
 #include "daemon/base/log.h"
 #include "daemon/monitor/counter_names.h"
+#include "daemon/threads/file_thread.h"
 #include "pumice/version.h"
 
 /* A tree under construction. Other users may write to the directory of the socket, /tmp for example, and prepare a

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/base/fd_closer.h"
 #include "daemon/device/device.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
+#include "daemon/threads/fd_closer.h"
 
 /* --- domains ----------------------------------------------------------------------------------- */
 

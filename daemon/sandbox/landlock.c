@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/sandbox/sanitizer.h"
+#include "daemon/base/sanitizer.h"
 
 /* linux/landlock.h of the build may be older than the kernel. So this is what newer ones define. */
 #define FS_TRUNCATE (1ull << 14) /* version 3 */

@@ -8,9 +8,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "daemon/base/file_thread.h"
 #include "daemon/base/log.h"
 #include "daemon/sandbox/seccomp.h"
+#include "daemon/threads/file_thread.h"
 
 /* Written by the main thread before it starts others, and read by all. */
 static struct sandbox_config config;

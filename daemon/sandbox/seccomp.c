@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/sandbox/sanitizer.h"
+#include "daemon/base/sanitizer.h"
 
 /* A type of socket has flags in the upper bits. */
 #define SOCKET_TYPE 0xfu

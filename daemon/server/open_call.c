@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/base/fd_closer.h"
 #include "daemon/control/session_control.h"
 #include "daemon/control/session_end.h"
 #include "daemon/server/device_set.h"
+#include "daemon/threads/fd_closer.h"
 
 /* Everything that the device's thread needs, because the main thread may give the call up. */
 struct open_call {

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/fd_closer.h"
 #include "daemon/base/json.h"
 #include "daemon/base/log.h"
 #include "daemon/monitor/counter_names.h"
@@ -18,6 +17,7 @@
 #include "daemon/status/layout_status.h"
 #include "daemon/status/status.h"
 #include "daemon/status/tm_status.h"
+#include "daemon/threads/fd_closer.h"
 #include "pumice/version.h"
 
 /* Attaches the document to the reply and releases it. */

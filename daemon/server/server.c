@@ -11,8 +11,6 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/event_loop.h"
-#include "daemon/base/fd_closer.h"
-#include "daemon/base/file_thread.h"
 #include "daemon/base/log.h"
 #include "daemon/control/dispatch.h"
 #include "daemon/loop/device_setup.h"
@@ -25,6 +23,8 @@
 #include "daemon/server/open_call.h"
 #include "daemon/server/query.h"
 #include "daemon/session/control_msg.h"
+#include "daemon/threads/fd_closer.h"
+#include "daemon/threads/file_thread.h"
 
 struct connection {
     struct control_turn turn; /* first */

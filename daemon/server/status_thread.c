@@ -8,6 +8,7 @@
 
 #include "daemon/base/user.h"
 #include "daemon/status/object_walk.h"
+#include "daemon/threads/memory_trim.h"
 
 /* The next request to answer: the oldest one of another user than the last, or else the oldest one. */
 static struct status_request *next(struct status_thread *t)
@@ -26,6 +27,7 @@ static void answer(struct status_thread *t, struct status_request *r)
     TAILQ_REMOVE(&t->waiting, r, link);
     pthread_mutex_unlock(&t->lock);
     r->make(r);
+    memory_trim_later();
     pthread_mutex_lock(&t->lock);
     TAILQ_INSERT_TAIL(&t->ready, r, link);
     ev_async_send(t->loop, &t->answered);

@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/base/fd_closer.h"
 #include "daemon/client_mem/client_mem.h"
+#include "daemon/threads/fd_closer.h"
 
 static struct copier *copier(const struct client_pipe *p)
 {

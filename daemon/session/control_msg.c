@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "daemon/base/fd_closer.h"
+#include "daemon/threads/fd_closer.h"
 
 /* The most descriptors of one message (SCM_MAX_FD of the kernel). There must be room for all of them, because the kernel
  * closes those for which there is none, in the thread that receives. */

@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/fd_closer.h"
 #include "daemon/base/log.h"
 #include "daemon/base/printable.h"
 #include "daemon/session/charge.h"
 #include "daemon/session/control_msg.h"
+#include "daemon/threads/fd_closer.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77

@@ -6,8 +6,8 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/base/takeover.h"
 #include "daemon/session/session.h"
+#include "daemon/threads/takeover.h"
 
 static const char *cause(enum copier_loss loss)
 {

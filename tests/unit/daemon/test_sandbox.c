@@ -24,9 +24,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/base/file_thread.h"
+#include "daemon/base/sanitizer.h"
 #include "daemon/sandbox/sandbox.h"
-#include "daemon/sandbox/sanitizer.h"
+#include "daemon/threads/file_thread.h"
 #include "tests/unit/skip.h"
 
 static char dir[64], socket_path[100], tree[110], map[100], config_path[100], other[100];

@@ -10,8 +10,16 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "daemon/base/sanitizer.h"
 #include "tests/verbs/life/silent_fuse.h"
 #include "tests/verbs/vt.h"
+
+/* As in daemon/threads/takeover.c. */
+#if defined(__x86_64__) && !SANITIZED
+#define TAKEOVER_POSSIBLE true
+#else
+#define TAKEOVER_POSSIBLE false
+#endif
 
 #define AREA 65536u
 #define PAUSE_MAX 15.0 /* seconds; the limit of the daemon is three */
@@ -238,6 +246,10 @@ int main(int argc, char **argv)
     if (argc == 4)
         return attack(argv[1], argv[2], atoi(argv[3]));
     VT_OWN("memory that does not answer");
+    if (!TAKEOVER_POSSIBLE) {
+        printf("skip - no thread can take over the work of another, because of a sanitizer or the processor\n");
+        return 77;
+    }
     if (!getenv("VT_DAEMON_PID")) {
         printf("skip - VT_DAEMON_PID is not set\n");
         return 77;

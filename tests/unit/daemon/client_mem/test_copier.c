@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/base/takeover.h"
 #include "daemon/client_mem/copier.h"
+#include "daemon/threads/takeover.h"
 
 #define PAGE 4096u
 

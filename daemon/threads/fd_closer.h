@@ -5,8 +5,8 @@
  *
  * Each user has FD_CLOSER_PER_USER threads at most, so the descriptors of one user do not wait for those of another.
  * Users whose numbers are equal modulo FD_CLOSER_USERS count as one. */
-#ifndef PUMICE_DAEMON_BASE_FD_CLOSER_H
-#define PUMICE_DAEMON_BASE_FD_CLOSER_H
+#ifndef PUMICE_DAEMON_THREADS_FD_CLOSER_H
+#define PUMICE_DAEMON_THREADS_FD_CLOSER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Is this a build with a sanitizer? Its run-time library needs more than the daemon does. */
-#ifndef PUMICE_DAEMON_SANDBOX_SANITIZER_H
-#define PUMICE_DAEMON_SANDBOX_SANITIZER_H
+/* Is this a build with a sanitizer? Its run-time library needs more than the daemon does. The sanitizers that know the
+ * stacks of threads do not let a thread take over the stack of another. */
+#ifndef PUMICE_DAEMON_BASE_SANITIZER_H
+#define PUMICE_DAEMON_BASE_SANITIZER_H
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/base/file_thread.h"
+#include "daemon/threads/file_thread.h"
 
 #include <pthread.h>
 #include <signal.h>

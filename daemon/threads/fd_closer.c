@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/base/fd_closer.h"
+#include "daemon/threads/fd_closer.h"
 
 #include <pthread.h>
 #include <signal.h>

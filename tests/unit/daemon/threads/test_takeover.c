@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A thread that goes on when a system call does not return (daemon/base/takeover.h): the calls are reads of pipes that
+/* A thread that goes on when a system call does not return (daemon/threads/takeover.h): the calls are reads of pipes that
  * nobody writes to. */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/base/takeover.h"
+#include "daemon/threads/takeover.h"
 
 #define LIMIT_MS 30
 

@@ -16,8 +16,8 @@
  *
  * This needs code for the processor: there is some for x86-64. On other processors, and with the sanitizers that know
  * the stacks of threads, the function runs in an ordinary thread and calls last as long as they last. */
-#ifndef PUMICE_DAEMON_BASE_TAKEOVER_H
-#define PUMICE_DAEMON_BASE_TAKEOVER_H
+#ifndef PUMICE_DAEMON_THREADS_TAKEOVER_H
+#define PUMICE_DAEMON_THREADS_TAKEOVER_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The thread that changes files for all others. The threads of the devices handle packets and requests of strangers, so
  * the sandbox lets them change no file (daemon/sandbox/sandbox.h). This thread writes for them. */
-#ifndef PUMICE_DAEMON_BASE_FILE_THREAD_H
-#define PUMICE_DAEMON_BASE_FILE_THREAD_H
+#ifndef PUMICE_DAEMON_THREADS_FILE_THREAD_H
+#define PUMICE_DAEMON_THREADS_FILE_THREAD_H
 
 /* Starts the thread. It calls enter() first, and blocks all signals. 0 or -errno. */
 int file_thread_start(void (*enter)(void));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "daemon/base/takeover.h"
+#include "daemon/threads/takeover.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +18,9 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/sanitizer.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#endif
-#if defined(__x86_64__) && !defined(SANITIZED)
+#if defined(__x86_64__) && !SANITIZED
 #define SUPPORTED 1
 #else
 #define SUPPORTED 0
@@ -35,9 +28,11 @@
 
 #define STACK_BYTES (8u << 20) /* as glibc gives a thread; only the pages that are used take memory */
 #define GUARD_BYTES (64u << 10) /* below the stack; not accessible */
-/* The watching thread looks four times in the limit of a call, but not more often and not more rarely than this. */
+/* The watching thread looks four times in the limit of a call, but not more often and not more rarely than this. While
+ * no call is under way, it looks half as often. */
 #define TICK_MIN_NS (5 * NS_PER_MS)
 #define TICK_MAX_NS (TAKEOVER_DOUBT_MS * NS_PER_MS / 4)
+#define TICK_BETWEEN_NS (2 * TICK_MAX_NS)
 #define IDLE_NS NS_PER_S /* without a call for this long, the watching thread sleeps until the next one */
 
 /* The part that the switching code below knows by its offsets. */
@@ -292,11 +287,12 @@ static bool is_asleep(const struct takeover *t)
     return !end || end[1] != ' ' || end[2] != 'R';
 }
 
-static void tick(const struct takeover *t)
+static void tick(const struct takeover *t, bool during_call)
 {
     uint64_t ns = (uint64_t)atomic_load_explicit(&t->limit_ms, memory_order_relaxed) * NS_PER_MS / 4;
+    uint64_t most = during_call ? TICK_MAX_NS : TICK_BETWEEN_NS;
 
-    ns = ns < TICK_MIN_NS ? TICK_MIN_NS : ns > TICK_MAX_NS ? TICK_MAX_NS : ns;
+    ns = ns < TICK_MIN_NS ? TICK_MIN_NS : ns > most ? most : ns;
     nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
@@ -339,7 +335,7 @@ static void *watch(void *arg)
         } else if (call == seen && call != 0 && is_over_time(t, call, now - since, &verdict) && take_over(t, call)) {
             return NULL;
         }
-        tick(t);
+        tick(t, call != 0);
     }
     sem_post(&t->watch_ended);
     release(t);
