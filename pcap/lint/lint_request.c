@@ -245,7 +245,8 @@ static bool repeats(const struct flow *flow, const struct record *r, const struc
 /* True if r begins a new connection with the same first PSN as the old one. The program may have reset the QPs in
  * between, which no packet shows. Two facts speak against a retransmission: all requests are already acknowledged, and
  * r differs from the packet with this PSN. Pumice's own captures mark retransmissions, so there one of the two facts is
- * enough. In other captures both must hold. */
+ * enough. In other captures both must hold. If a retransmission came first, r may be the original, which the network has
+ * delayed. */
 static bool begins_again(const struct lint *l, const struct flow *flow, const struct record *r, uint64_t psn)
 {
     bool acked = flow->num_acked == flow->num_requests;
@@ -253,7 +254,10 @@ static bool begins_again(const struct lint *l, const struct flow *flow, const st
     if (!flow->num_requests || psn != flow->requests[0].psn || flow->requests[0].damaged ||
         r->flags & (RECORD_DAMAGED | RECORD_AGAIN) || op_table[r->opcode].properties & (OP_IS_MIDDLE | OP_IS_LAST))
         return false;
-    bool other = !repeats(flow, r, &l->recs[flow->requests[0].record], 0);
+    const struct record *first = &l->recs[flow->requests[0].record];
+    bool other = !repeats(flow, r, first, 0);
+    if (first->flags & RECORD_AGAIN && !other)
+        return false;
     return r->flags & RECORD_NOTED ? acked || other : acked && other;
 }
 
@@ -288,6 +292,8 @@ static void check_repeat(struct lint *l, struct flow *flow, uint32_t number, str
                     r->psn, name(first), first->len ? first->len : first->dmalen, first->frame);
         return;
     }
+    if (first->flags & RECORD_AGAIN && !(r->flags & RECORD_AGAIN) && off == 0)
+        s->record = number; /* the original: only a new connection has one more of these */
     if (s->response) {
         if (off && s->response->num_restarts < 8)
             s->response->restarts[s->response->num_restarts] = (uint32_t)off;

@@ -35,7 +35,7 @@ struct record {
     uint32_t srqn;
     uint32_t msn;
     uint32_t tm; /* index in lint.tm plus one; 0: the packet is not the beginning of a SEND */
-    /* READ: the rendezvous request that it serves, as an index in the peer's rndv plus one; 0: none. */
+    /* READ: the rendezvous request that counts it, as an index in the peer's rndv plus one; 0: none. */
     uint32_t rndv;
     uint8_t opcode;
     uint8_t syndrome;
@@ -80,9 +80,12 @@ struct rndv {
     struct tmh tmh;
     struct rvh rvh;
     bool no_rvh; /* the packet has no RVH */
-    uint64_t read; /* bytes that READs asked for */
-    uint32_t open_reads; /* READs without all their responses */
     bool done; /* a FIN came, right or wrong */
+    uint32_t memory; /* index in flow.rndv of the request that counts for this one's memory */
+    /* Of a request that counts: */
+    uint64_t offered; /* bytes that open requests offer */
+    uint64_t asked; /* bytes that READs asked for */
+    uint64_t fetched; /* bytes of READs whose responses have all come */
 };
 
 struct flow_key {

@@ -33,8 +33,8 @@ static struct rndv *add_rndv(struct lint *l, struct flow *flow, uint32_t number,
     if (!e)
         return NULL;
     flow->rndv = e;
-    e += flow->num_rndv++;
-    *e = (struct rndv){.record = number, .tmh = *t, .rvh = *v};
+    e += flow->num_rndv;
+    *e = (struct rndv){.record = number, .tmh = *t, .rvh = *v, .memory = (uint32_t)flow->num_rndv++};
     return e;
 }
 
@@ -70,6 +70,9 @@ static bool may_belong(const struct flow *flow, const struct flow *other)
  * TMHs. */
 static void finish(struct flow *other, struct rndv *e)
 {
+    struct rndv *m = &other->rndv[e->memory];
+
+    m->offered -= m->offered < e->rvh.len ? m->offered : e->rvh.len;
     e->done = true;
     other->tm = true;
     while (other->first_rndv < other->num_rndv && other->rndv[other->first_rndv].done)
@@ -168,26 +171,41 @@ void lint_tm_detect(struct lint *l)
         l->flows[i]->num_rndv = l->flows[i]->first_rndv = 0;
 }
 
-/* --- READs -------------------------------------------------------------------------------------------------------- */
+/* --- READs --------------------------------------------------------------------------------------------------------
+ *
+ * Several open requests may offer the same memory, and a READ does not say which of them it serves. So READs are counted
+ * for the memory. The first open request for it holds the counters. */
+
+static void count_memory(struct flow *flow, struct rndv *e)
+{
+    for (size_t i = flow->first_rndv; i < flow->num_rndv - 1 && i < flow->first_rndv + MAX_OPEN; i++) {
+        if (flow->rndv[i].done || !same_rvh(&flow->rndv[i].rvh, &e->rvh))
+            continue;
+        e->memory = flow->rndv[i].memory;
+        break;
+    }
+    flow->rndv[e->memory].offered += e->rvh.len;
+}
 
 /* Finds the open rendezvous of a READ; NULL: none. *exact is true if key and address fit; otherwise one of them is
  * wrong. Several requests may offer the same address, and some of them may never get an answer. So this takes the first
- * request that still has enough unread bytes. */
+ * request whose memory still has enough unread bytes. */
 static struct rndv *find_rndv(struct flow *flow, const struct record *r, bool *exact)
 {
+    struct flow *other = flow->peer;
     struct rndv *near = NULL, *inside = NULL;
 
-    for (size_t i = flow->peer->first_rndv; i < flow->peer->num_rndv && i < flow->peer->first_rndv + MAX_OPEN; i++) {
-        struct rndv *e = &flow->peer->rndv[i];
+    for (size_t i = other->first_rndv; i < other->num_rndv && i < other->first_rndv + MAX_OPEN; i++) {
+        struct rndv *e = &other->rndv[i], *m = &other->rndv[e->memory];
 
         if (e->done)
             continue;
         *exact = e->rvh.rkey == r->rkey && reads_from(e, r);
-        if (*exact && r->dmalen <= e->rvh.len - (r->va - e->rvh.va) && e->read + r->dmalen <= e->rvh.len)
+        if (*exact && r->dmalen <= e->rvh.len - (r->va - e->rvh.va) && m->asked + r->dmalen <= m->offered)
             return e;
         if (*exact && !inside)
             inside = e;
-        if (!near && (reads_from(e, r) || (e->rvh.rkey == r->rkey && e->read < e->rvh.len)))
+        if (!near && (reads_from(e, r) || (e->rvh.rkey == r->rkey && m->asked < m->offered)))
             near = e;
     }
     *exact = inside != NULL;
@@ -212,50 +230,31 @@ void lint_tm_read(struct lint *l, struct flow *flow, uint32_t number)
     else if (r->dmalen > e->rvh.len - (r->va - e->rvh.va))
         lint_report(l, LINT_TM_READ, r->frame, "READ of %u bytes; the request in frame %u offers %u", r->dmalen,
                     l->recs[e->record].frame, e->rvh.len);
-    e->read += r->dmalen;
-    e->open_reads++;
-    r->rndv = (uint32_t)(e - flow->peer->rndv) + 1;
+    flow->peer->rndv[e->memory].asked += r->dmalen;
+    r->rndv = e->memory + 1;
 }
 
 void lint_tm_read_done(struct lint *l, struct flow *flow, uint32_t number)
 {
     const struct record *r = &l->recs[number];
 
-    if (r->rndv && flow->peer->rndv[r->rndv - 1].open_reads)
-        flow->peer->rndv[r->rndv - 1].open_reads--;
+    if (r->rndv)
+        flow->peer->rndv[r->rndv - 1].fetched += r->dmalen;
 }
 
-static bool data_fetched(const struct rndv *e)
+/* Judges the READs of request e, whose FIN has come, and takes their bytes from the counters. If the READs can all be
+ * those of other requests, e was served in another way. */
+static void settle_reads(struct lint *l, struct flow *other, const struct rndv *e, const struct record *fin)
 {
-    return !e->open_reads && e->read >= e->rvh.len;
-}
+    struct rndv *m = &other->rndv[e->memory];
+    uint64_t len = e->rvh.len;
 
-/* Corrects the READs of request e, whose FIN has come. Several requests may offer the same memory. A READ does not say
- * which of them it serves, but a FIN does. If the capture lacks the first READ, the second READ was counted for the
- * wrong request. So if the data of e are incomplete, this looks for another request for the same memory whose data are
- * complete. It exchanges the READs of the two. The READs are in `flow`. */
-static void exchange_reads(struct lint *l, struct flow *flow, struct rndv *e, size_t most)
-{
-    struct flow *other = flow->peer;
-    uint32_t e_number = (uint32_t)(e - other->rndv) + 1;
-    struct rndv *f = NULL, kept = *e;
-
-    for (size_t i = other->first_rndv; !f && i < most; i++)
-        if (!other->rndv[i].done && same_rvh(&other->rndv[i].rvh, &e->rvh) && data_fetched(&other->rndv[i]))
-            f = &other->rndv[i];
-    if (!f)
-        return;
-    uint32_t f_number = (uint32_t)(f - other->rndv) + 1;
-    for (size_t i = flow->num_requests, n = 0; i > 0 && n < MAX_OPEN; i--, n++) {
-        struct record *r = &l->recs[flow->requests[i - 1].record];
-
-        if (r->rndv == e_number || r->rndv == f_number)
-            r->rndv = r->rndv == e_number ? f_number : e_number;
-    }
-    e->read = f->read;
-    e->open_reads = f->open_reads;
-    f->read = kept.read;
-    f->open_reads = kept.open_reads;
+    if (m->fetched < len && m->asked + len > m->offered)
+        lint_report_unless(l, lint_may_lack_packets(l), LINT_TM_FIN_EARLY, fin->frame,
+                           "FIN for the request in frame %u, but READs have fetched only %llu of its %u bytes",
+                           l->recs[e->record].frame, (unsigned long long)m->fetched, e->rvh.len);
+    m->asked -= m->asked < len ? m->asked : len;
+    m->fetched -= m->fetched < len ? m->fetched : len;
 }
 
 /* --- SENDs -------------------------------------------------------------------------------------------------------- */
@@ -289,13 +288,7 @@ static void on_fin(struct lint *l, struct flow *flow, const struct record *r, co
         finish(other, e);
         return;
     }
-    if (e->read && !data_fetched(e))
-        exchange_reads(l, flow, e, most);
-    if (e->read && !data_fetched(e))
-        lint_report_unless(
-            l, lint_may_lack_packets(l), LINT_TM_FIN_EARLY, r->frame,
-            "FIN for the request in frame %u, but only %llu of its %u bytes were read and %u READs are open",
-            l->recs[e->record].frame, (unsigned long long)e->read, e->rvh.len, e->open_reads);
+    settle_reads(l, other, e, r);
     finish(other, e);
 }
 
@@ -323,9 +316,12 @@ void lint_tm_send(struct lint *l, struct flow *flow, uint32_t number)
         }
         return;
     }
-    if (t.opcode == TMH_RNDV)
-        add_rndv(l, flow, number, &t, &v);
-    else if (t.opcode == TMH_FIN && flow->peer)
+    if (t.opcode == TMH_RNDV) {
+        struct rndv *e = add_rndv(l, flow, number, &t, &v);
+
+        if (e)
+            count_memory(flow, e);
+    } else if (t.opcode == TMH_FIN && flow->peer)
         on_fin(l, flow, r, &t, &v);
 }
 

@@ -9,10 +9,12 @@
 
 #include "pcap/frame.h"
 #include "pcap/lint/lint.h"
+#include "pcap/note.h"
 #include "pcap/pcapng.h"
 #include "wire/bytes.h"
 #include "wire/icrc.h"
 #include "wire/pkt.h"
+#include "wire/syndrome.h"
 
 #define NUM 4 /* packets in each capture of this test */
 #define MAX 4096
@@ -343,6 +345,102 @@ Test(lint, classic_pcap)
     lint_free(&r);
     free(data);
     free(text);
+}
+
+/* --- captures whose notes say which packets are retransmissions -------------------------------- */
+
+#define REQUESTER 5u /* the QP that sends to QP 17; the other end has the numbers the other way round */
+#define RESPONDER 17u
+
+static void add_noted(struct file *f, const struct pkt *packet, bool retransmit)
+{
+    struct frame_flow flow = make_flow(false), back = flow;
+    bool answer = packet->opcode == OP_ACK;
+    struct note note = {.qpn = answer ? RESPONDER : REQUESTER, .retransmit = retransmit};
+    uint8_t payload[256], frame[MAX];
+    char comment[NOTE_MAX];
+    struct icrc_ctx ctx;
+
+    memcpy(back.src, flow.dst, 16);
+    memcpy(back.dst, flow.src, 16);
+    flow = answer ? back : flow;
+    struct icrc_flow icrc = {.src_port = flow.src_port, .dst_port = flow.dst_port};
+    memcpy(icrc.src, flow.src, 16);
+    memcpy(icrc.dst, flow.dst, 16);
+    icrc_ctx_init(&ctx, &icrc);
+    size_t len = pkt_encode(packet, payload);
+    icrc_store(payload + len, icrc_compute(&ctx, 0, payload, len));
+    len += ICRC_LEN;
+    size_t head = frame_head(frame, &flow, payload, len);
+    memcpy(frame + head, payload, len);
+    note_format(&note, comment);
+    struct pcapng_packet p = {
+        .direction = PCAPNG_DIR_OUT, .time_ns = 1000 + f->len, .data = frame, .len = head + len, .comment = comment};
+    f->len += pcapng_packet(f->data + f->len, sizeof(f->data) - f->len, &p);
+}
+
+static void add_send(struct file *f, uint32_t psn, bool retransmit)
+{
+    add_noted(f,
+              &(struct pkt){.opcode = OP_SEND_ONLY,
+                            .migreq = true,
+                            .pkey = PKEY_DEFAULT,
+                            .dest_qpn = RESPONDER,
+                            .ackreq = true,
+                            .psn = psn},
+              retransmit);
+}
+
+static void add_ack(struct file *f, uint32_t psn, uint8_t syndrome, uint32_t msn)
+{
+    add_noted(f,
+              &(struct pkt){.opcode = OP_ACK,
+                            .migreq = true,
+                            .pkey = PKEY_DEFAULT,
+                            .dest_qpn = REQUESTER,
+                            .psn = psn,
+                            .aeth = {syndrome, msn}},
+              false);
+}
+
+/* The network delays the first packet of a connection. Its retransmission overtakes it. */
+static void first_packet_is_late(struct file *f)
+{
+    begin(f, 1);
+    add_send(f, 101, false);
+    add_ack(f, 100, NAK_PSN_SEQUENCE, 0);
+    add_send(f, 100, true);
+    add_send(f, 101, true);
+    add_ack(f, 101, AETH_NO_CREDITS, 2);
+    add_send(f, 100, false);
+    add_ack(f, 101, AETH_NO_CREDITS, 2);
+    add_send(f, 102, false);
+    add_ack(f, 102, AETH_NO_CREDITS, 3);
+}
+
+Test(lint, a_late_first_packet_does_not_begin_a_connection)
+{
+    static struct file file;
+
+    first_packet_is_late(&file);
+    struct lint_result r = lint_bytes(file.data, file.len, 0);
+    cr_expect_eq(r.errors, 0);
+    cr_expect_eq(r.connections, 1);
+    cr_expect_eq(count(&r, "restart"), 0);
+    lint_free(&r);
+}
+
+Test(lint, the_same_first_packet_begins_a_connection)
+{
+    static struct file file;
+
+    first_packet_is_late(&file);
+    add_send(&file, 100, false);
+    add_ack(&file, 100, AETH_NO_CREDITS, 1);
+    struct lint_result r = lint_bytes(file.data, file.len, 0);
+    cr_expect_eq(r.errors, 0);
+    cr_expect_eq(count(&r, "restart"), 1);
+    lint_free(&r);
 }
 
 Test(lint, no_capture)
