@@ -276,6 +276,10 @@ const struct option_def options[] = {
     {"quota", "KIND=LIMIT[,KIND=LIMIT...]", 1, RELOAD, set_quota, MEMBER(quota),
      .help = "What each user may have at most, except for root and the user of the daemon, such as qps=1000,bytes=2G "
              "(all=auto: a share that leaves room for others)"},
+    {"control-share", "PERCENT", 1, FILE_, set_number, MEMBER(control_share),
+     .help = "Largest share of the time of each thread for the control requests of one user, except for root and the "
+             "user of the daemon (50); 100: no limit",
+     .unit = "a number", .min = 1, .max = 100},
     {"handshake-timeout", "SECONDS", 1, RELOAD, set_number, MEMBER(handshake_s),
      .help = "Close connections that ask for nothing and open no device in this time (30)",
      .unit = "a number of seconds", .min = 1, .max = 86400},

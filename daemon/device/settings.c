@@ -14,6 +14,7 @@ void settings_init(struct settings *s)
     s->ack_delay_us = -1;
     s->cnp_dscp = -1;
     s->idle_us = 100;
+    s->control_share = 50;
     s->handshake_s = 30;
     quota_limits_parse("", &s->quota);
     s->memory_timeout_ms = 3000;

@@ -176,7 +176,7 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
         snprintf(why, ERROR_TEXT_MAX, "out of memory or files");
         return -ENOMEM;
     }
-    control_turns_init(&d->control_turns, d->loop);
+    control_turns_init(&d->control_turns, d->loop, s->control_share);
     mailbox_init(&d->mailbox, d->loop);
     slice_box_init(&d->slices, d->loop);
     gid_follow_init(d);
@@ -235,6 +235,7 @@ void device_fini(struct device *d)
     if (d->loop) {
         slice_box_fini(&d->slices);
         mailbox_fini(&d->mailbox);
+        control_turns_fini(&d->control_turns);
         ev_loop_destroy(d->loop);
     }
     delay_queue_fini(&d->delay_queue);

@@ -529,7 +529,7 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
         snprintf(why, ERROR_TEXT_MAX, "cannot create an event loop: %s", strerror(errno));
         return EXIT_TROUBLE;
     }
-    control_turns_init(&sv->turns, sv->loop);
+    control_turns_init(&sv->turns, sv->loop, s->control_share);
     int rc = device_set_open(&sv->devices, s, why);
     if (rc)
         return rc == -ENOMEM ? EXIT_TROUBLE : EXIT_ADDRESS;
@@ -568,6 +568,7 @@ void server_fini(struct server *sv)
         drop(TAILQ_FIRST(&sv->connections));
     while (!TAILQ_EMPTY(&sv->refused))
         drop(TAILQ_FIRST(&sv->refused));
+    control_turns_fini(&sv->turns);
     device_set_stop(&sv->devices);
     watchdog_forget_devices(&sv->watchdog); /* because their activities are freed */
     device_set_close(&sv->devices);

@@ -23,7 +23,7 @@ as() # UID COMMAND...
 }
 
 mkfifo "$dir/ready"
-"$BUILD/bin/pumiced" --socket "$dir/s" --address "$address" --group nogroup --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &
+"$BUILD/bin/pumiced" --socket "$dir/s" --address "$address" --group nogroup --control-share 20 --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &
 pids=($!)
 read -r -t 20 _ <"$dir/ready" || { echo "the daemon does not start: $(cat "$dir/log")"; exit 1; }
 
@@ -42,7 +42,7 @@ for ((i = 0; i < 1200; i++)); do
 done
 is "the other user's requests are served" "$(cat "$dir/out")" done
 
-# rows PLACE: its counts, "UID REQUESTS WAITED LONGEST_WAIT" for each user but root
+# rows PLACE: its counts, "UID REQUESTS WAITED LONGEST_WAIT RESTS" for each user but root
 "$pumice" status --json --only control --socket "$dir/s" >"$dir/status"
 rows()
 {
@@ -50,12 +50,12 @@ rows()
 import json, sys
 status = json.load(open(sys.argv[1]))["hosts"][0]["status"]
 place = status if sys.argv[2] == "main" else status["devices"][0]
-print("\n".join(" ".join(str(r[k]) for k in ("uid", "requests", "waited", "longest_wait")) for r in place["control"] if r["uid"]))' "$dir/status" "$1"
+print("\n".join(" ".join(str(r[k]) for k in ("uid", "requests", "waited", "longest_wait", "rests")) for r in place["control"] if r["uid"]))' "$dir/status" "$1"
 }
 # The fewest requests of the quiet user in this thread: to make a CQ and to destroy it, or to ask for the devices.
 while read -r place least; do
     found=
-    while read -r uid served waited longest; do
+    while read -r uid served waited longest rests; do
         case $uid in
         65531)
             found=yes
@@ -63,7 +63,10 @@ while read -r place least; do
             # One request for each user that was before it, and one that was being served.
             [ "$longest" -le 4 ] || fail "$place: the daemon served $longest requests of others while one waited"
             ;;
-        65532) [ "$waited" -gt "$least" ] || fail "$place: no flood: only $waited of its $served requests waited" ;;
+        65532)
+            [ "$waited" -gt "$least" ] || fail "$place: no flood: only $waited of its $served requests waited"
+            [ "$rests" -gt 0 ] || fail "$place: the flood was never over its share of the time"
+            ;;
         esac
     done < <(rows "$place")
     [ "$found" ] || fail "$place: no counts of the quiet user: $(cat "$dir/status")"

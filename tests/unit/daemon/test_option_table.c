@@ -25,6 +25,7 @@ static const struct values {
     {"group", "a", "b", "0123456789012345678901234567890123456789012345678901234567890123",
      "expected at most 63 characters"},
     {"quota", "qps=100,all=none", "bytes=2G", "qps=", "expected KIND=LIMIT"},
+    {"control-share", "1", "100", "0", "expected a number from 1 to 100"},
     {"handshake-timeout", "1", "86400", "0", "expected a number of seconds from 1 to 86400"},
     {"sandbox", "off", "on", "no", "expected on or off"},
     {"device", "a=127.0.0.1", "b=127.0.0.2", "a", "expected NAME=ADDRESS"},

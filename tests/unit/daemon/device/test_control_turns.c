@@ -69,12 +69,13 @@ static void begin(void)
     log_set_level(LOG_LEVEL_ERROR);
     loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_POLL);
     cr_assert(loop && pipe(ends) == 0 && write(ends[1], "x", 1) == 1);
-    control_turns_init(&turns, loop);
+    control_turns_init(&turns, loop, 100);
     whole_slice = true;
 }
 
 static void end(void)
 {
+    control_turns_fini(&turns);
     cr_assert(TAILQ_EMPTY(&turns.users) && TAILQ_EMPTY(&turns.waiting), "a user is left");
     cr_assert(!ev_is_active(&turns.next), "the loop would not sleep");
     close(ends[0]);
@@ -175,6 +176,76 @@ Test(control_turns, a_user_sees_its_own_counts)
     cr_assert_eq(json_array_size(list), 1);
     cr_assert_eq(json_integer_value(json_object_get(json_array_get(list, 0), "uid")), QUIET);
     json_decref(list);
+    close_one(&one);
+    close_one(&another);
+}
+
+#define SHARE 10u
+
+/* Lets the loop run for some time, with requests of the busy user all the time. Returns the nanoseconds that passed. */
+static uint64_t run_for(uint64_t ns)
+{
+    uint64_t begin = clock_ns();
+
+    while (clock_ns() - begin < ns)
+        ev_run(loop, EVRUN_ONCE);
+    return clock_ns() - begin;
+}
+
+/* The most milliseconds that a user may have in this time: its share of it, that of a second before, and a request. */
+static json_int_t most_ms(uint64_t ns)
+{
+    return (json_int_t)((ns + NS_PER_S) / NS_PER_MS * SHARE / 100 + 1);
+}
+
+Test(control_turns, a_user_that_has_used_its_share_rests)
+{
+    turns.share = SHARE;
+    for (unsigned i = 0; i < CROWD; i++)
+        open_one(&crowd[i], BUSY);
+    uint64_t ns = run_for(NS_PER_S / 2);
+    cr_expect_leq(count(BUSY, "busy_ms"), most_ms(ns) + 100, "%lld ms", (long long)count(BUSY, "busy_ms"));
+    cr_expect_geq(count(BUSY, "rests"), 1);
+    while (ev_is_active(&turns.next))
+        ev_run(loop, EVRUN_ONCE);
+    cr_expect(!TAILQ_EMPTY(&turns.resting), "the loop sleeps while the only user rests");
+    open_one(&one, QUIET);
+    whole_slice = false;
+    run(100);
+    cr_expect_geq(served[1], 100, "another user is not held up");
+    cr_expect_eq(count(QUIET, "longest_wait"), 0);
+    close_one(&one);
+    /* It rests, and then it goes on. */
+    unsigned before = served[0];
+    run_for(NS_PER_S / 2);
+    cr_expect_gt(served[0], before);
+    for (unsigned i = 0; i < CROWD; i++)
+        close_one(&crowd[i]);
+}
+
+Test(control_turns, new_connections_give_a_user_no_time)
+{
+    uint64_t ns = 0;
+
+    turns.share = SHARE;
+    while (ns < NS_PER_S / 2) {
+        open_one(&one, BUSY);
+        one.ends = true;
+        ns += run_for(NS_PER_MS / 10);
+        close_one(&one);
+    }
+    cr_expect_leq(served[0] * (SLICE_NS / 1000), (uint64_t)most_ms(ns) * 1000);
+}
+
+Test(control_turns, root_and_the_daemons_user_have_no_share)
+{
+    turns.share = SHARE;
+    turns.self = BUSY;
+    open_one(&one, BUSY);
+    open_one(&another, 0);
+    run(4000); /* a quarter of a millisecond each */
+    cr_expect_eq(served[0] + served[2], 4000);
+    cr_expect_eq(count(BUSY, "rests") + count(0, "rests"), 0);
     close_one(&one);
     close_one(&another);
 }
