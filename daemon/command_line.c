@@ -55,12 +55,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         p->config = arg;
     if (!o->set || !p->settings)
         return 0;
-    if ((o->flags & OPTION_DEVICE) && p->settings->devices_from_file) {
-        memset(p->settings->device, 0, sizeof(p->settings->device));
-        p->settings->devices = 0;
-        p->settings->devices_from_file = false;
-    }
-    if (o->set(o, p->settings, arg, why) != 0)
+    if (option_set(o, p->settings, arg, why) != 0)
         argp_error(state, "--%s", why);
     return 0;
 }

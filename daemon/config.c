@@ -89,7 +89,7 @@ static int finish(cfg_t *cfg, int rc, struct settings *s, char *why)
 {
     cfg_free(cfg);
     if (rc == CFG_SUCCESS) {
-        s->devices_from_file = s->devices != 0;
+        s->devices_replaceable = s->devices != 0;
         return 0;
     }
     if (!why[0])

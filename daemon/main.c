@@ -13,6 +13,7 @@
 #include "daemon/base/log.h"
 #include "daemon/command_line.h"
 #include "daemon/config.h"
+#include "daemon/environment.h"
 #include "daemon/net/address.h"
 #include "daemon/reload.h"
 #include "daemon/server/server.h"
@@ -22,20 +23,24 @@
 static struct {
     int argc;
     char **argv;
-    bool has_file; /* --config names a configuration file */
+    bool has_file; /* there is a configuration file */
 } command_line;
 
-/* Reads the command line and the configuration file that it names. The command line wins. Returns the result of
- * config_load, or 0 without a file. Does not return if the command line is wrong. */
+/* Reads the configuration file, the environment and the command line. The later ones win. 0 or -errno with why. Does not
+ * return if the command line is wrong. */
 static int read_settings(struct settings *s, char why[ERROR_TEXT_MAX])
 {
     const char *file = command_line_read(command_line.argc, command_line.argv, NULL);
     int rc = 0;
 
     settings_init(s);
+    if (!file)
+        file = environment_value("config");
     command_line.has_file = file != NULL;
     if (file)
         rc = config_load(s, file, why);
+    if (!rc)
+        rc = environment_read(s, why);
     if (rc)
         return rc;
     command_line_read(command_line.argc, command_line.argv, s);

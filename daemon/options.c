@@ -313,10 +313,10 @@ const struct option_def options[] = {
     {"window", "PACKETS", 3, FILE_, set_number, MEMBER(window_pkts),
      .help = "Largest number of unacknowledged packets of a queue pair",
      .unit = "a number of packets", .min = 1, .max = 1u << 22},
-    {"ack-delay-us", "US", 3, FILE_, set_number, MEMBER(ack_delay_us),
+    {"ack-delay-us", "US", 3, RELOAD, set_number, MEMBER(ack_delay_us),
      .help = "Longest delay of an ACK that the sender did not ask for; 0: none",
      .unit = "a number of microseconds", .min = 0, .max = 250, .zero = "off"},
-    {"min-timeout-us", "US", 3, FILE_, set_number, MEMBER(min_timeout_us),
+    {"min-timeout-us", "US", 3, RELOAD, set_number, MEMBER(min_timeout_us),
      .help = "Shortest timeout of a queue pair; overrides its timeout attribute (1000)",
      .unit = "a number of microseconds", .min = 1000, .max = 60000000},
     {"idle-us", "US", 3, FILE_, set_number, MEMBER(idle_us),
@@ -360,11 +360,21 @@ const struct option_def options[] = {
 // clang-format on
 _Static_assert(sizeof(options) / sizeof(options[0]) <= OPTIONS_MAX, "OPTIONS_MAX");
 
+int option_set(const struct option_def *o, struct settings *s, const char *value, char why[ERROR_TEXT_MAX])
+{
+    if ((o->flags & OPTION_DEVICE) && s->devices_replaceable) {
+        memset(s->device, 0, sizeof(s->device));
+        s->devices = 0;
+        s->devices_replaceable = false;
+    }
+    return o->set(o, s, value, why);
+}
+
 int options_set(struct settings *s, const char *name, const char *value, char why[ERROR_TEXT_MAX])
 {
     for (const struct option_def *o = options; o->name; o++) {
         if (o->set && (strcmp(name, o->name) == 0 || (o->alias && strcmp(name, o->alias) == 0)))
-            return o->set(o, s, value, why);
+            return option_set(o, s, value, why);
     }
     snprintf(why, ERROR_TEXT_MAX, "unknown option \"%.80s\": pumiced(8) lists all options", name);
     return -EINVAL;

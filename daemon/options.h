@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The options of the daemon, in one table. The command line (daemon/command_line.h), the configuration file
- * (daemon/config.h) and the reload at SIGHUP (daemon/reload.h) all use this table. A unit test compares it with the
- * manual page docs/man/pumiced.8.
+/* The options of the daemon, in one table. The command line (daemon/command_line.h), the environment
+ * (daemon/environment.h), the configuration file (daemon/config.h) and the reload at SIGHUP (daemon/reload.h) all use
+ * this table. A unit test compares it with the manual page docs/man/pumiced.8.
  *
  * An option has the same name in the configuration file and, after two dashes, on the command line. Both accept the
  * same values and report the same errors. */
@@ -19,7 +19,8 @@ enum option_flag {
     OPTION_IN_FILE = 1,
     /* SIGHUP changes it while the daemon runs. The others wait for a restart. */
     OPTION_RELOAD = 2,
-    /* Adds a device. Such options on the command line replace all devices of the file, which has sections for them. */
+    /* Adds a device. Such options in the environment replace all devices of the file, which has sections for them. Those
+     * on the command line replace all others. */
     OPTION_DEVICE = 4,
 };
 
@@ -44,6 +45,9 @@ struct option_def {
 /* The table ends with a row without a name. */
 extern const struct option_def options[];
 #define OPTIONS_MAX 40u /* more than there are rows */
+
+/* Sets the option. Its member `set` is not NULL. 0, or -EINVAL with why. */
+int option_set(const struct option_def *o, struct settings *s, const char *value, char why[ERROR_TEXT_MAX]);
 
 /* Sets one option by its name or its alias. 0, or -EINVAL with why. */
 int options_set(struct settings *s, const char *name, const char *value, char why[ERROR_TEXT_MAX]);

@@ -14,6 +14,7 @@ void reload_apply(struct server *sv, const struct settings *fresh, char others[E
     struct settings *current = sv->settings;
     bool new_peers = memcmp(&current->peers, &fresh->peers, sizeof(fresh->peers)) != 0;
     bool new_faults = strcmp(current->fault, fresh->fault) != 0 || current->seed != fresh->seed;
+    bool new_timing = current->ack_delay_us != fresh->ack_delay_us || current->min_timeout_us != fresh->min_timeout_us;
     char why[FAULT_WHY_MAX];
     size_t len = 0;
 
@@ -29,6 +30,8 @@ void reload_apply(struct server *sv, const struct settings *fresh, char others[E
     quota_set_limits(&sv->quota, &current->quota);
     if (new_peers)
         device_set_admit(&sv->devices, &current->peers);
+    if (new_timing)
+        device_set_tune(&sv->devices, &(struct device_timing){current->ack_delay_us, current->min_timeout_us});
     /* Faults that `pumice fault` has set stay if the configuration says the same as before. The specification was
      * checked when it was read, so this can't fail. */
     if (new_faults)

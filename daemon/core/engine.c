@@ -305,6 +305,12 @@ void engine_set_gid(struct engine *e, uint8_t index, const uint8_t gid[16])
     memcpy(e->cfg.gids[index], gid, sizeof(e->cfg.gids[index]));
 }
 
+void engine_set_timing(struct engine *e, uint64_t ack_delay_ns, uint64_t min_timeout_ns)
+{
+    e->cfg.ack_delay_ns = ack_delay_ns;
+    e->cfg.min_timeout_ns = min_timeout_ns;
+}
+
 static bool is_own_address(const struct engine *e, const uint8_t gid[16])
 {
     for (unsigned i = 0; i < e->cfg.num_gids; i++)

@@ -71,6 +71,9 @@ struct qp *qp_find(struct engine *e, uint32_t qpn); /* NULL: none */
  * address from now on. */
 void engine_set_gid(struct engine *e, uint8_t index, const uint8_t gid[16]);
 
+/* Sets the longest delay of an ACK and the shortest timeout. Timers that run already keep their time. */
+void engine_set_timing(struct engine *e, uint64_t ack_delay_ns, uint64_t min_timeout_ns);
+
 /* --- packets ---------------------------------------------------------------------------------- */
 
 /* Takes in a packet. The caller has checked its ICRC. The payload must stay valid until deferred writes were carried

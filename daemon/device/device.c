@@ -51,6 +51,21 @@ void device_set_peers(struct device *d, const struct peer_list *peers)
         d->peers_version = 1;
 }
 
+void device_config_timing(struct engine_config *c, const struct device_timing *t)
+{
+    struct engine_config usual;
+
+    engine_config_defaults(&usual);
+    c->ack_delay_ns = t->ack_delay_us >= 0 ? (uint64_t)t->ack_delay_us * NS_PER_US : usual.ack_delay_ns;
+    c->min_timeout_ns = t->min_timeout_us ? (uint64_t)t->min_timeout_us * NS_PER_US : usual.min_timeout_ns;
+}
+
+void device_set_timing(struct device *d, const struct device_timing *t)
+{
+    device_config_timing(&d->config, t);
+    engine_set_timing(d->engine, d->config.ack_delay_ns, d->config.min_timeout_ns);
+}
+
 bool device_admits(const struct device *d, const uint8_t gid[16])
 {
     return peer_list_admits(&d->peers, gid) || gid_table_has(&d->gids, gid);

@@ -176,6 +176,14 @@ bool device_slice(struct device *d, struct slice_job *job, uint64_t wait_ns);
 void device_describe(const struct device *d, struct pm_device_desc *desc);
 /* Sets the addresses that later packets may come from. */
 void device_set_peers(struct device *d, const struct peer_list *peers);
+/* As in struct settings. */
+struct device_timing {
+    int64_t ack_delay_us;
+    uint32_t min_timeout_us;
+};
+void device_config_timing(struct engine_config *c, const struct device_timing *t);
+/* Sets the timing of later packets. */
+void device_set_timing(struct device *d, const struct device_timing *t);
 /* Is the address one of the list, or one of the device itself? */
 bool device_admits(const struct device *d, const uint8_t gid[16]);
 /* Sets the faults of all later packets. fault_parse must have accepted spec. */

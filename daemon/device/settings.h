@@ -44,7 +44,7 @@ struct settings {
     uint32_t handshake_s; /* time that a connection may be silent before it opens a device */
     struct device_address device[PM_DEVICES_MAX];
     unsigned devices; /* 0 until settings_finish: pumice0 on the default address */
-    bool devices_from_file; /* devices on the command line replace them */
+    bool devices_replaceable; /* the next option that adds a device replaces all of them */
     bool loopback_wire; /* packets to the device's own address pass through the socket, too */
     enum tm_profile_id tm_profile;
     /* DSCP of congestion notification packets (CNPs); -1: the DSCP of the QP. */

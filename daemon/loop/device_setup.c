@@ -60,11 +60,8 @@ static void configure_engine(struct device *d)
     c->ecn = s->ecn;
     if (s->window_pkts)
         c->window_pkts = s->window_pkts;
-    if (s->ack_delay_us >= 0)
-        c->ack_delay_ns = (uint64_t)s->ack_delay_us * NS_PER_US;
+    device_config_timing(c, &(struct device_timing){s->ack_delay_us, s->min_timeout_us});
     c->crowd_timeout_ns = DEVICE_CROWD_TIMEOUT_NS;
-    if (s->min_timeout_us)
-        c->min_timeout_ns = (uint64_t)s->min_timeout_us * NS_PER_US;
     if (udp_is_open(&d->udp))
         c->peer_window_bytes = udp_window_bytes(&d->udp);
     for (unsigned i = 0; i < d->gids.n; i++)

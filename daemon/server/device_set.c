@@ -172,3 +172,35 @@ void device_set_admit(struct device_set *s, const struct peer_list *peers)
     }
     log_info("list of peers: %u prefixes%s", peers->n, peers->n ? "" : " (any address)");
 }
+
+struct timing_call {
+    struct mailbox_call call; /* first */
+    struct device *device;
+    struct device_timing timing;
+};
+
+static void run_timing(struct mailbox_call *call)
+{
+    struct timing_call *t = (struct timing_call *)(void *)call;
+
+    device_set_timing(t->device, &t->timing);
+}
+
+static void drop_timing(struct mailbox_call *call)
+{
+    free(call);
+}
+
+void device_set_tune(struct device_set *s, const struct device_timing *timing)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        struct timing_call *t = malloc(sizeof(*t));
+
+        if (!t) {
+            log_warn("ack-delay-us and min-timeout-us of device %s are as before: out of memory", s->device[i]->name);
+            continue;
+        }
+        *t = (struct timing_call){{.run = run_timing, .drop = drop_timing}, s->device[i], *timing};
+        device_post(s->device[i], &t->call);
+    }
+}

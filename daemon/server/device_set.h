@@ -30,6 +30,8 @@ void device_set_close(struct device_set *s);
 int device_set_inject(struct device_set *s, const char *spec, uint64_t seed, char why[FAULT_WHY_MAX]);
 /* Sets the addresses that all devices accept packets from. */
 void device_set_admit(struct device_set *s, const struct peer_list *peers);
+/* Sets the timing of all devices. */
+void device_set_tune(struct device_set *s, const struct device_timing *timing);
 
 /* Makes the reply an error: the device's thread does not answer. Returns -ETIMEDOUT. */
 int device_is_late(const struct device *d, struct control_reply *rp);

@@ -130,10 +130,12 @@ logs() # TEXT: it comes
     return 1
 }
 status() { "$BUILD/bin/pumice" status --json --socket "$dir/c"; }
-printf 'fault = "dup=3%%"\n' >>"$dir/good.conf"
+printf 'fault = "dup=3%%"\nack-delay-us = 7\nmin-timeout-us = 2000\n' >>"$dir/good.conf"
 kill -HUP "$pid"
 check "SIGHUP: it reads the configuration again" logs "configuration read again"
 check "faults have changed" grep -q '"fault": "dup=3%"' <(status)
+check "the delay of ACKs has changed" grep -q '"ack_delay_us": 7,' <(status)
+check "the shortest timeout has changed" grep -q '"min_timeout_us": 2000,' <(status)
 check "nothing waits for a restart" test "$(grep -c 'before a restart' "$dir/err")" = 0
 "$BUILD/bin/pumice" fault --socket "$dir/c" dup=4%
 printf 'mtu = 1024\nlog-format = json\n' >>"$dir/good.conf"
@@ -147,4 +149,32 @@ check "SIGHUP: nonsense" logs "good.conf:[0-9]*: mtu"
 check "nonsense changes nothing" grep -q '"fault": "dup=4%"' <(status)
 kill -INT "$pid"
 check "SIGINT: exit code 0" exits "$pid" 0
+
+# The environment: it overrides the file, and the command line overrides both.
+in_environment() # NAME=VALUE... -- OPTION...: a daemon with these
+{
+    local names=()
+    while [ "$1" != -- ]; do
+        names+=("$1")
+        shift
+    done
+    shift
+    rm -f "$dir/ready"
+    mkfifo "$dir/ready"
+    env "${names[@]}" "$daemon" "$@" --ready-fd 3 3>"$dir/ready" 2>"$dir/err" &
+    pid=$!
+    pids+=($pid)
+    read -r -t 10 line <"$dir/ready"
+}
+printf 'socket = "%s"\ndevice eth { address = %s.1 }\nseed = 1\nwindow = 9\n' "$dir/c" "$block" >"$dir/good.conf"
+in_environment "PUMICED_CONFIG=$dir/good.conf" "PUMICED_ADDRESS=$block.2 $block.3" PUMICED_WINDOW=77 PUMICED_SEED=2 PUMICED_OPTIONS=ignored -- --seed 3
+check "a daemon by its environment" test "$line" = ready
+check "the environment's window" grep -q '"window_pkts": 77,' <(status)
+check "the command line's seed" grep -q '"seed": "\{0,1\}3' <(status)
+addresses() { status | python3 -c 'import json, sys; print(*[d["address"] for d in json.load(sys.stdin)["hosts"][0]["status"]["devices"]])'; }
+check "the environment's devices, not the file's" test "$(addresses)" = "$block.2 $block.3"
+kill -INT "$pid"
+check "it ends in order" exits "$pid" 0
+PUMICED_WINDOWS=77 check "a variable without an option" says 2 "PUMICED_WINDOWS, but pumiced has no such option" --socket "$dir/c" --address $block.2
+PUMICED_WINDOW=0 check "a wrong value" says 2 'PUMICED_WINDOW: window: invalid value "0"' --socket "$dir/c" --address $block.2
 exit $failed

@@ -3,6 +3,7 @@
  * good values and refuse bad ones with the same message. The manual page describes each. SIGHUP changes those options
  * that are marked so, and no others. */
 #include <criterion/criterion.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "daemon/command_line.h"
 #include "daemon/config.h"
+#include "daemon/environment.h"
 #include "daemon/options.h"
 #include "daemon/reload.h"
 
@@ -138,6 +140,73 @@ Test(option_table, the_command_line_takes_good_values)
                 cr_expect(option_is_equal(p, &start, &second), "--%s=%s changes %s", o->name, v->other, p->name);
         }
     }
+}
+
+/* PUMICED_LOG_LEVEL for log-level */
+static void variable(const struct option_def *o, char name[64])
+{
+    snprintf(name, 64, "PUMICED_%s", o->name);
+    for (char *p = name; *p; p++)
+        *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+}
+
+Test(option_table, the_environment_has_the_same_options)
+{
+    struct settings start, by_name, by_variable;
+    char why[ERROR_TEXT_MAX] = "", name[64];
+
+    settings_init(&start);
+    for (const struct option_def *o = options; o->name; o++) {
+        const struct values *v = is_setting(o) ? values_of(o) : NULL;
+
+        if (!v)
+            continue;
+        settings_init(&by_name);
+        settings_init(&by_variable);
+        cr_expect_eq(options_set(&by_name, o->name, v->good, why), 0, "%s", why);
+        variable(o, name);
+        setenv(name, v->good, 1);
+        cr_expect_eq(environment_read(&by_variable, why), 0, "%s=%s: %s", name, v->good, why);
+        for (const struct option_def *p = options; p->name; p++)
+            cr_expect(option_is_equal(p, &by_name, &by_variable), "%s sets %s otherwise", name, p->name);
+        if (v->bad) {
+            setenv(name, v->bad, 1);
+            cr_expect_eq(environment_read(&by_variable, why), -EINVAL, "%s=%s", name, v->bad);
+            cr_expect(strstr(why, name) && strstr(why, v->says), "%s=%s: %s", name, v->bad, why);
+        }
+        unsetenv(name);
+    }
+}
+
+Test(option_table, devices_of_the_environment)
+{
+    struct settings s;
+    char why[ERROR_TEXT_MAX] = "";
+
+    settings_init(&s);
+    cr_assert_eq(config_load_text(&s, "device a { address = 127.0.0.1 }\n", why), 0);
+    setenv("PUMICED_DEVICE", " b=127.0.0.2  c=127.0.0.3 ", 1);
+    cr_assert_eq(environment_read(&s, why), 0, "%s", why);
+    cr_expect_eq(s.devices, 2);
+    cr_expect_str_eq(s.device[0].name, "b");
+    cr_expect_str_eq(s.device[1].name, "c");
+    cr_assert_eq(options_set(&s, "device", "d=127.0.0.4", why), 0);
+    cr_expect_eq(s.devices, 1);
+    cr_expect_str_eq(s.device[0].name, "d");
+    unsetenv("PUMICED_DEVICE");
+}
+
+Test(option_table, a_variable_must_belong_to_an_option)
+{
+    struct settings s;
+    char why[ERROR_TEXT_MAX] = "";
+
+    settings_init(&s);
+    setenv("PUMICED_OPTIONS", "--nonsense", 1); /* the systemd units pass it */
+    cr_expect_eq(environment_read(&s, why), 0, "%s", why);
+    setenv("PUMICED_OPTION", "1", 1);
+    cr_expect_eq(environment_read(&s, why), -EINVAL);
+    cr_expect_not_null(strstr(why, "PUMICED_OPTION,"), "%s", why);
 }
 
 Test(option_table, the_command_line_refuses_bad_values)

@@ -69,7 +69,7 @@ Test(options, a_whole_file)
     for (unsigned i = 0; i < LOG_AREAS; i++)
         cr_assert_eq(o.log_levels.of[i], LOG_LEVEL_DEBUG);
     cr_assert_eq(o.devices, 2);
-    cr_assert(o.devices_from_file);
+    cr_assert(o.devices_replaceable);
     cr_assert_str_eq(o.device[1].name, "six");
     cr_assert_str_eq(addr_text(&o.device[1].addr[0], buf), "fd00::1");
 }

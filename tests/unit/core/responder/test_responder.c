@@ -96,6 +96,24 @@ Test(responder, a_packet_without_ackreq_is_acknowledged_within_the_delay)
     cr_expect_eq(engine_deadline(fix.e), NEVER);
 }
 
+Test(responder, the_delay_of_an_ack_may_change)
+{
+    struct pkt p = empty_write(100);
+    p.ackreq = false;
+    engine_set_timing(fix.e, 7000, 1000000);
+    arrive(p);
+    cr_assert_eq(transmit(), 0);
+    cr_assert_leq(engine_deadline(fix.e), fix.now + 7000);
+    fix.now += 7000;
+    engine_expire(fix.e, fix.now);
+    expect_only(AETH_ACK | AETH_NO_CREDITS, 100);
+    engine_set_timing(fix.e, 0, 1000000);
+    p.psn++;
+    arrive(p);
+    cr_expect_eq(transmit(), 0);
+    cr_expect_eq(engine_deadline(fix.e), NEVER, "without a delay, only the sender's wish brings an ACK");
+}
+
 /* The ACK has the newest PSN. */
 Test(responder, a_duplicate_is_acknowledged_at_once)
 {
