@@ -82,7 +82,7 @@ struct rndv {
     bool no_rvh; /* the packet has no RVH */
     bool done; /* a FIN came, right or wrong */
     uint32_t memory; /* index in flow.rndv of the request that counts for this one's memory */
-    /* Of a request that counts: */
+    /* If this request counts: */
     uint64_t offered; /* bytes that open requests offer */
     uint64_t asked; /* bytes that READs asked for */
     uint64_t fetched; /* bytes of READs whose responses have all come */
