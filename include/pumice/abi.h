@@ -18,7 +18,7 @@
 
 #include "pumice/abi_rings.h"
 
-#define PM_ABI_VERSION 6u
+#define PM_ABI_VERSION 7u
 
 /* --- names in the environment ------------------------------------------------------------------ */
 /* The path of the control socket. Default: the first of these that exists:
@@ -110,6 +110,12 @@ enum pm_op {
     PM_OP_DESTROY_COMP_CNTR, /* -EBUSY: it is attached to a QP */
     PM_OP_MODIFY_COMP_CNTR,
     PM_OP_ATTACH_COMP_CNTR,
+    /* Connection management, see abi_cm.h. PM_OP_CM_OPEN is unbound. The others follow it on the same connection. */
+    PM_OP_CM_OPEN,
+    PM_OP_CM_CREATE_CHANNEL, /* rep: fd[0] the read end of a pipe */
+    PM_OP_CM_HOLD_CHANNEL, /* rep: fd[0] the same */
+    PM_OP_CM_DROP_CHANNEL,
+    PM_OP_CM_COMMAND,
     PM_OP_MAX_, /* one past the last */
 };
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The part of the contract about connection management. The client library offers /dev/infiniband/rdma_cm to librdmacm.
+ * A descriptor of that device is a *channel* of the daemon. The commands that librdmacm writes to the descriptor are
+ * structs of <rdma/rdma_user_cm.h>. The library carries them to the daemon as they are, and the daemon answers with the
+ * bytes that the kernel would write to the address in the command.
+ *
+ * All operations are sent on a connection that begins with PM_OP_CM_OPEN. A process has one such connection, which its
+ * channels share. It stays a connection of this kind until it is closed. A channel exists as long as a connection
+ * holds it. With the last one, all its IDs end, and their peers are told.
+ *
+ * A program waits for events with poll(2), or blocks in a GET_EVENT command. The descriptor that it has is the read end
+ * of a pipe. The daemon writes one byte for each event that waits in the channel. The client takes one byte (read, which
+ * blocks unless the descriptor has O_NONBLOCK), and then sends GET_EVENT. If the event is gone meanwhile, because its ID
+ * was destroyed, the reply is -ENODATA and the client takes the next byte. When the daemon dies, the pipe ends. */
+#ifndef PUMICE_ABI_CM_H
+#define PUMICE_ABI_CM_H
+
+#include <stdint.h>
+
+#define PM_CM_ABI_VERSION 4 /* what /sys/class/misc/rdma_cm/abi_version holds: RDMA_USER_CM_ABI_VERSION */
+
+/* PM_OP_CM_OPEN. -EPROTO: another abi_version. rep: none */
+struct pm_cm_open_req {
+    uint32_t abi_version; /* PM_ABI_VERSION */
+    uint32_t reserved;
+};
+/* PM_OP_CM_CREATE_CHANNEL. rep: fd[0] the read end of the pipe */
+struct pm_cm_create_channel_rep {
+    uint64_t channel; /* a number that can't be guessed */
+};
+/* PM_OP_CM_HOLD_CHANNEL: this connection holds the channel, too; after fork, the child's. rep: fd[0] the read end of the pipe.
+ * -ENOENT: the user has no such channel.
+ * PM_OP_CM_DROP_CHANNEL: this connection holds it no longer. rep: none */
+struct pm_cm_channel_req {
+    uint64_t channel;
+};
+/* PM_OP_CM_COMMAND: struct pm_cm_command_req, then in bytes of the command's struct, then extra bytes:
+ *     SET_OPTION   the value of the option, in place of the address in the struct
+ *     MIGRATE_ID   uint64_t: the channel of the descriptor in the struct
+ * rep: what the kernel writes to the `response` address of the struct, at most `out` bytes. An error is that of the
+ * kernel's write(2). */
+struct pm_cm_command_req {
+    uint64_t channel;
+    uint32_t cmd; /* RDMA_USER_CM_CMD_… */
+    uint16_t in, out; /* as in struct rdma_ucm_cmd_hdr */
+    uint16_t extra;
+    uint16_t reserved[3];
+};
+#define PM_CM_IN_MAX 1024u /* bytes of `in` and of `extra` */
+#define PM_CM_OUT_MAX 2048u
+
+#endif
