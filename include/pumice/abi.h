@@ -113,7 +113,7 @@ enum pm_op {
     /* Connection management, see abi_cm.h. PM_OP_CM_OPEN is unbound. The others follow it on the same connection. */
     PM_OP_CM_OPEN,
     PM_OP_CM_CREATE_CHANNEL, /* rep: fd[0] the read end of a pipe */
-    PM_OP_CM_HOLD_CHANNEL, /* rep: fd[0] the same */
+    PM_OP_CM_HOLD_CHANNEL,
     PM_OP_CM_DROP_CHANNEL,
     PM_OP_CM_COMMAND,
     PM_OP_MAX_, /* one past the last */

@@ -5,8 +5,12 @@
  * bytes that the kernel would write to the address in the command.
  *
  * All operations are sent on a connection that begins with PM_OP_CM_OPEN. A process has one such connection, which its
- * channels share. It stays a connection of this kind until it is closed. A channel exists as long as a connection
- * holds it. With the last one, all its IDs end, and their peers are told.
+ * channels share. It stays a connection of this kind until it is closed.
+ *
+ * A channel exists as long as its pipe has a reader: any process that has the descriptor, or a duplicate of it. So the
+ * channel survives a parent that exits after fork, and ends with exec or death, as a file of the kernel does. For that,
+ * the daemon closes its copy of the read end after it has sent it. The write end then reports POLLERR when the last
+ * reader is gone. With the channel, all its IDs end, and their peers are told.
  *
  * A program waits for events with poll(2), or blocks in a GET_EVENT command. The descriptor that it has is the read end
  * of a pipe. The daemon writes one byte for each event that waits in the channel. The client takes one byte (read, which
@@ -28,9 +32,10 @@ struct pm_cm_open_req {
 struct pm_cm_create_channel_rep {
     uint64_t channel; /* a number that can't be guessed */
 };
-/* PM_OP_CM_HOLD_CHANNEL: this connection holds the channel, too; after fork, the child's. rep: fd[0] the read end of the pipe.
- * -ENOENT: the user has no such channel.
- * PM_OP_CM_DROP_CHANNEL: this connection holds it no longer. rep: none */
+/* PM_OP_CM_HOLD_CHANNEL: this connection uses the channel, too. A child sends it after fork, and has inherited the
+ * descriptor. rep: none. -ENOENT: the user has no such channel.
+ * PM_OP_CM_DROP_CHANNEL: this process has closed its last descriptor of the channel, and uses it no longer. If the pipe
+ * has no other reader, the channel ends before the reply. So a port is free when close(2) returns. rep: none */
 struct pm_cm_channel_req {
     uint64_t channel;
 };
