@@ -97,8 +97,8 @@ const struct tm_profile *tm_profile_of(const struct tag_list *tm)
 
 /* --- synchronization -------------------------------------------------------------------------- */
 
-/* Takes any reported count as it is. A count that a correct program can't send is counted in odd_counts. */
-static void report(struct tag_list *tm, uint32_t unexpected_cnt, uint64_t now)
+/* Takes any reported count as it is. True: a correct program can't send it; this is counted in odd_counts. */
+static bool report(struct tag_list *tm, uint32_t unexpected_cnt, uint64_t now)
 {
     uint16_t cnt = (uint16_t)unexpected_cnt;
     bool backwards = (uint16_t)(cnt - tm->sw_cnt) >= 0x8000;
@@ -107,6 +107,7 @@ static void report(struct tag_list *tm, uint32_t unexpected_cnt, uint64_t now)
         tm->counters.odd_counts++;
     tm->sw_cnt = cnt;
     tm_settle(tm, now);
+    return backwards || ahead;
 }
 
 /* --- operations ------------------------------------------------------------------------------- */
@@ -202,8 +203,8 @@ static void trace_op(struct tag_list *tm, const struct tm_op *op, bool refused, 
 void tm_op(struct tag_list *tm, const struct tm_op *op, struct tm_op_result *result, uint64_t now)
 {
     bool known = op->opcode <= TM_SYNC;
-    if (op->opcode == TM_SYNC || op->flags & TM_OP_SYNC)
-        report(tm, op->unexpected_cnt, now);
+    bool reports = op->opcode == TM_SYNC || op->flags & TM_OP_SYNC;
+    result->odd_count = reports && report(tm, op->unexpected_cnt, now);
     enum tm_reason why = carry_out(tm, op, now);
     tm->version++;
     bool refused = why != TM_WHY_NONE && op->opcode != TM_DEL;

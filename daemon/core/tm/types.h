@@ -124,6 +124,7 @@ struct tm_op_result {
     uint8_t opcode; /* enum wc_opcode */
     uint8_t flags; /* enum wc_flags: WC_TM_SYNC_REQ or none */
     uint8_t why; /* enum tm_reason of the error */
+    bool odd_count; /* the reported count is one that a correct program can't send */
 };
 
 /* --- messages --------------------------------------------------------------------------------- */

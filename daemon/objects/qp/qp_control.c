@@ -242,8 +242,10 @@ static void take_parts(struct client_qp *q, const struct plan *p)
         q->send_cq->users++;
     if (q->recv_cq)
         q->recv_cq->users++;
-    if (q->srq)
+    if (q->srq) {
         q->srq->users++;
+        q->srq->newest_qpn = q->qpn;
+    }
     if (q->xrcd) {
         TAILQ_INSERT_TAIL(&q->xrcd->targets, q, xrcd_link);
         q->xrcd->num_targets++;

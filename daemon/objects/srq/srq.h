@@ -26,6 +26,7 @@ struct tm_srq {
     struct tm_params params;
     struct ring ring;
     uint8_t *base; /* of the ring, for writing */
+    bool odd_count_logged; /* the log has a line about an odd count of its program */
     /* In the device's list: there was no room for the completion of the operation at the ring's head. */
     bool waiting;
     TAILQ_ENTRY(client_srq) waiting_link;
@@ -36,6 +37,7 @@ struct client_srq {
     struct session *session;
     uint32_t handle;
     unsigned users; /* QPs that use it */
+    uint32_t newest_qpn; /* the QP that was created last with it, for the log. 0: none */
     struct srq *srq;
     struct mapping mem; /* memory of the engine */
     struct pd *pd;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#define LOG_AREA LOG_SESSION
 #include "daemon/objects/srq/tm_srq.h"
 
 #include <errno.h>
 
+#include "daemon/base/log.h"
+#include "daemon/core/tm/trace.h"
 #include "daemon/device/device.h"
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
@@ -103,6 +106,22 @@ static void mark_deleted(struct tm_srq *l)
     __atomic_store_n(&w->deleted, 1, __ATOMIC_RELAXED); /* the release store of ops_head follows */
 }
 
+/* Logs the first odd count of a list, because its program likely counts wrong. The list goes on: it is out of sync. */
+static void log_odd_count(struct client_srq *q, uint32_t count)
+{
+    const struct session *s = q->session;
+    struct tm_info info;
+
+    if (q->tm.odd_count_logged)
+        return;
+    q->tm.odd_count_logged = true;
+    tm_info(q->tm.list, &info);
+    log_warn("session %u (%s, pid %d): the matching list of shared receive queue %u (queue pair 0x%06x): the program "
+             "reports unexpected_cnt %u, but the device has delivered %u unexpected messages (modulo 65536); expected "
+             "a count that grows up to this number; further such reports are only counted (odd_counts)",
+             s->number, s->comm, (int)s->cred.pid, q->handle, q->newest_qpn, count, info.hw_cnt);
+}
+
 /* Executes the operation at the ring's head. False: it stays there. */
 static bool take(struct client_srq *q, uint64_t now)
 {
@@ -119,6 +138,8 @@ static bool take(struct client_srq *q, uint64_t now)
         wait_for_room(q);
         return false;
     }
+    if (result.odd_count)
+        log_odd_count(q, r.op.unexpected_cnt);
     if (r.op.opcode == TM_DEL && !result.complete && result.status == WC_SUCCESS)
         mark_deleted(l);
     l->ring.head++;

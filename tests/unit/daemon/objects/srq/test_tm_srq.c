@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 #include <unistd.h>
 
+#include "daemon/base/log.h"
 #include "daemon/status/tm_status.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 #include "wire/tmh.h"
@@ -249,6 +250,33 @@ Test(tm, destroy_executes_posted_operations, .init = start, .fini = finish)
     h.handle = srq.handle;
     cr_expect_eq(CALL(PM_OP_DESTROY_SRQ, h), 0);
     cr_expect_eq(atomic_load(&page->ops_head), 1);
+}
+
+/* A count that no correct program reports is taken as it is. The log names the list and a QP of it, once. */
+Test(tm, an_odd_count_is_logged_once, .init = start_pair, .fini = finish)
+{
+    struct pm_tm_op sync = {.opcode = IBV_WR_TAG_SYNC, .unexpected_cnt = 9};
+    char path[] = "/tmp/pumice-odd-count-XXXXXX", text[4096], expected[128];
+    int fd = mkstemp(path);
+
+    cr_assert_geq(fd, 0);
+    unlink(path);
+    cr_assert_geq(dup2(fd, STDERR_FILENO), 0);
+    log_set_level(LOG_LEVEL_WARN);
+    post((struct pm_tm_op){.opcode = IBV_WR_TAG_SYNC}, true);
+    cr_expect_eq(lseek(fd, 0, SEEK_END), 0, "a right count");
+    post(sync, true);
+    post(sync, true);
+    sync.unexpected_cnt = 8;
+    post(sync, true);
+    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+    cr_assert_gt(n, 0);
+    text[n] = 0;
+    snprintf(expected, sizeof(expected), "shared receive queue %u (queue pair 0x%06x)", srq.handle, b.rep.qpn);
+    cr_expect_not_null(strstr(text, expected), "%s", text);
+    cr_expect_not_null(strstr(text, "unexpected_cnt 9"), "%s", text);
+    cr_expect_eq(strchr(text, '\n'), text + n - 1, "one line: %s", text);
+    close(fd);
 }
 
 /* All invalid rings end in the same way: the client gets an event, and the QPs that use the list fail. */
