@@ -46,6 +46,7 @@ void engine_config_defaults(struct engine_config *cfg)
         .first_window_bytes = 69632,
         .path_silence_ns = 4000000,
         .burst_bytes = 65536,
+        .max_resends = 16,
         .active_mtu = 5,
         .first_qpn = 17,
     };

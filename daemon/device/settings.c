@@ -20,6 +20,7 @@ void settings_init(struct settings *s)
     s->memory_timeout_ms = 3000;
     s->path_check_tries = 40;
     s->rcvbuf = 4u << 20;
+    s->max_resends = 16;
     s->ready_fd = -1;
     log_levels_parse("warn", &s->log_levels);
 }

@@ -60,6 +60,7 @@ struct settings {
     bool has_seed;
     uint8_t mtu; /* enum ibv_mtu; 0: the largest that fits the interface */
     uint32_t window_pkts; /* 0: the engine's default */
+    uint32_t max_resends; /* packets that a QP sends again in one turn; 0: no own limit */
     int64_t ack_delay_us; /* -1: the engine's default */
     /* A QP with a shorter timeout uses this one. 0: the engine's default. */
     uint32_t min_timeout_us;

@@ -60,6 +60,7 @@ static void configure_engine(struct device *d)
     c->ecn = s->ecn;
     if (s->window_pkts)
         c->window_pkts = s->window_pkts;
+    c->max_resends = s->max_resends;
     device_config_timing(c, &(struct device_timing){s->ack_delay_us, s->min_timeout_us});
     c->crowd_timeout_ns = DEVICE_CROWD_TIMEOUT_NS;
     if (udp_is_open(&d->udp))

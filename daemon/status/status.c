@@ -183,6 +183,7 @@ static void add_head(struct status_job *c)
     json_object_set_new(o, "sndbuf", json_number(d->udp.sndbuf));
     json_object_set_new(o, "peer_window", json_number(d->config.peer_window_bytes));
     json_object_set_new(o, "window_pkts", json_number(d->config.window_pkts));
+    json_object_set_new(o, "max_resends", json_number(d->config.max_resends));
     json_object_set_new(o, "ack_delay_us", json_number(d->config.ack_delay_ns / NS_PER_US));
     json_object_set_new(o, "min_timeout_us", json_number(d->config.min_timeout_ns / NS_PER_US));
     json_object_set_new(o, "control", control_turns_json(&d->control_turns, &c->walk.user));

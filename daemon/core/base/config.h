@@ -39,6 +39,7 @@ struct engine_config {
      * time may answer late by some milliseconds. */
     uint64_t path_silence_ns;
     uint32_t burst_bytes; /* payload that one QP sends per engine_tx pass while other QPs wait */
+    uint32_t max_resends; /* packets that one QP sends again per engine_tx pass while other QPs wait; 0: no own limit */
     uint8_t active_mtu; /* enum ibv_mtu: the largest path_mtu that modify accepts */
     uint32_t first_qpn; /* the first QP number given out, 17 ... 0xfffffe. After 0xfffffe, numbers go on from 17 */
     /* The order of QP numbers, and of the tags that a memory key's index has one after the other. Without a secret both

@@ -280,6 +280,7 @@ void burst_init(struct burst *s, struct qp *qp, struct tx_batch *b, uint32_t bud
     s->b = b;
     s->now = now;
     s->budget = budget;
+    s->resends = budget == UINT32_MAX || qp->e->cfg.max_resends == 0 ? UINT32_MAX : qp->e->cfg.max_resends;
     s->sent0 = qp->req.sent_psn;
     s->runs = s->segments = s->bufs = 0;
 }

@@ -25,6 +25,7 @@ struct burst {
     struct tx_batch *b;
     uint64_t now;
     uint32_t budget; /* payload bytes left in this turn */
+    uint32_t resends; /* packets that may still be sent again in this turn */
     uint32_t sent0; /* sent_psn at the start */
     unsigned runs, segments, bufs;
     struct mem_segment segment[BURST_SEGMENTS]; /* where the payload is */

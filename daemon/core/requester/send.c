@@ -233,7 +233,8 @@ static bool send_run(struct burst *s, struct send_wqe *w, enum tx_result *result
 {
     struct requester *r = &s->qp->req;
     uint32_t off = wqe_offset(w, r->next_psn), n;
-    if (burst_is_spent(s)) {
+    bool again = r->next_psn != r->sent_psn;
+    if (burst_is_spent(s) || (again && s->resends == 0)) {
         *result = TX_MORE;
         return false;
     }
@@ -242,8 +243,12 @@ static bool send_run(struct burst *s, struct send_wqe *w, enum tx_result *result
         *result = limit == LIMIT_BATCH ? TX_FULL : limit == LIMIT_WINDOW ? stop_at_window(s) : TX_DONE;
         return false;
     }
+    if (again && !wqe_is_read(w))
+        n = min32(n, s->resends);
     enum plan_verdict plan = burst_plan(s, r->cur, off, &n);
     if (plan == PLAN_OK) {
+        if (again)
+            s->resends -= min32(s->resends, wqe_is_read(w) ? 1 : n);
         commit_run(s, w, off, n);
         return true;
     }

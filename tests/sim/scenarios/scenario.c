@@ -121,6 +121,7 @@ static void draw_host(struct sim *s, struct host *h, enum kind kind)
     c->probe_min_ns = prng_pick(r, 50 * US, 200 * US, 1 * MS);
     c->crowd_timeout_ns = c->min_timeout_ns == 4 * MS ? 10 * MS : 0;
     c->read_copy_bytes = (uint32_t)prng_pick(r, 0, 300, 5000, READ_COPIES);
+    c->max_resends = (uint32_t)prng_pick(r, 0, 1, 3, 16);
     c->burst_bytes = (uint32_t)prng_pick(r, 4096, 4096, 16384, 61440);
     c->active_mtu = (uint8_t)prng_range(r, s->sc.mtu_code, 5);
     c->first_qpn = (uint32_t)prng_pick(r, 17, 0xfffffe, prng_range(r, 17, 0xfffffe));

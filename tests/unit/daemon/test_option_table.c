@@ -41,6 +41,7 @@ static const struct values {
     {"cnp-dscp", "0", "63", "64", "expected a number from 0 to 63"},
     {"tm-profile", "mlx5", "generous", "mlx", "expected generous or mlx5"},
     {"window", "1", "0x10", "0", "expected a number of packets from 1 to 4194304"},
+    {"max-resends", "0", "8", "4194305", "expected a number of packets from 0 (no limit of its own) to 4194304"},
     {"ack-delay-us", "0", "250", "251", "expected a number of microseconds from 0 (off) to 250"},
     {"min-timeout-us", "1000", "60000000", "999", "expected a number of microseconds from 1000 to 60000000"},
     {"idle-us", "0", "10000000", "x", "expected a number of microseconds from 0 (sleep at once) to 10000000"},

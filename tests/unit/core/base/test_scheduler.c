@@ -11,7 +11,7 @@ static struct qp *bulk, *other;
 static uint32_t key;
 static uint8_t out[65536];
 
-static void setup(void)
+static void setup_with(uint32_t max_resends)
 {
     static const struct mem_ops ops = {.read = fix_read, .write = fix_write, .atomic = fix_atomic};
     struct mr_init mr = {.pd = FIX_PD, .space = 1, .va = FIX_VA, .iova = FIX_VA, .length = FIX_MEM};
@@ -20,6 +20,7 @@ static void setup(void)
     free(fix.mem);
     fix.cfg.burst_bytes = BURST;
     fix.cfg.window_pkts = 1000;
+    fix.cfg.max_resends = max_resends;
     fix.mem = fix_zalloc(engine_size(&fix.cfg));
     fix.e = engine_init(fix.mem, &fix.cfg, &ops, &fix, &fix_no_refill, &fix);
     mr.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE;
@@ -29,6 +30,10 @@ static void setup(void)
     fix_bring(bulk, QPS_RTS);
     fix_bring(other, QPS_RTS);
     fix.now = 1000000;
+}
+static void setup(void)
+{
+    setup_with(16);
 }
 static void teardown(void)
 {
@@ -90,6 +95,54 @@ Test(scheduler, retransmissions_are_a_burst_in_a_turn)
     int at = first_of(&b, other);
     cr_expect(at >= 0 && at <= (int)(BURST / MTU), "the other's request is packet %d", at);
     cr_expect_neq(first_of(&b, bulk), -1);
+}
+
+/* Begins a new engine with this bound. */
+static void restart(uint32_t max_resends)
+{
+    teardown();
+    setup_with(max_resends);
+}
+
+/* A QP with much to send again takes turns with others, max_resends packets in each. */
+Test(scheduler, a_turn_has_a_bound_for_packets_that_are_sent_again)
+{
+    static const uint32_t bounds[] = {1, 5};
+    for (unsigned k = 0; k < 2; k++) {
+        struct tx_batch b;
+        restart(bounds[k]);
+        post(bulk, 16 * MTU);
+        cr_assert_eq(batch(&b, sizeof out), 16);
+        sequence_nak(200);
+        post(other, 40 * MTU);
+        cr_assert_gt(batch(&b, sizeof out), 16);
+        uint32_t again = 0, others = 0, in_a_row = 0, rows = 0, last = b.n;
+        while (b.pkt[last - 1].src_qpn == qp_number(bulk))
+            last--; /* alone at the end, it has no bound */
+        for (uint32_t i = 0; i < last; i++) {
+            bool it = b.pkt[i].src_qpn == qp_number(bulk);
+            in_a_row = it ? in_a_row + 1 : 0;
+            rows += in_a_row == 1;
+            others += !it;
+            again += it;
+            cr_expect(!it || b.pkt[i].retransmit);
+            cr_expect_leq(in_a_row, bounds[k], "packet %u is number %u of a turn", i, in_a_row);
+        }
+        cr_expect(rows >= 2 && others > again, "%u turns, %u packets again, %u of the other QP", rows, again, others);
+        cr_expect_eq(again + b.n - last, 16, "all are sent again");
+    }
+}
+
+Test(scheduler, without_that_bound_a_turn_is_a_burst)
+{
+    struct tx_batch b;
+    restart(0);
+    post(bulk, 30 * MTU);
+    cr_assert_eq(batch(&b, sizeof out), 30);
+    sequence_nak(200);
+    post(other, MTU);
+    cr_assert_eq(batch(&b, sizeof out), 31);
+    cr_expect_eq(first_of(&b, other), (int)(BURST / MTU));
 }
 
 Test(scheduler, an_ack_does_not_wait_for_bulk_data)
