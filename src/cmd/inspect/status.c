@@ -35,12 +35,33 @@ static const struct argp_option options[] = {
     {0},
 };
 
+/* Counters of Open MPI's usnic transport that are only other names. The help text lists them, and the text output leaves
+ * them out. X(name, the counter that it is) */
+#define USNIC_ALIASES(X)                                                                                               \
+    X(total_sends, sent_pkts)                                                                                          \
+    X(fast_retrans, fast_retrans)                                                                                      \
+    X(ack_sends, acks_sent)                                                                                            \
+    X(total_recvs, rcvd_pkts)                                                                                          \
+    X(dup_recvs, duplicate_request)                                                                                    \
+    X(oow_low_recvs, duplicate_request)                                                                                \
+    X(oow_high_recvs, out_of_seq_request)                                                                              \
+    X(ack_recvs, acks_rcvd)                                                                                            \
+    X(old_dup_acks, old_acks)                                                                                          \
+    X(dup_acks, rcvd_seq_err)                                                                                          \
+    X(crc_errors, rx_icrc_errors)                                                                                      \
+    X(max_sent_window_size, max_sent_window)                                                                           \
+    X(max_rcvd_window_size, max_rcvd_window)
+
+#define TEXT(name, own) " " #name "=" #own
 static const char doc[] = "Shows the devices of a running daemon, the programs that use them, their objects, QP states "
                           "and counters. In a lab, shows all hosts.\v"
                           "Examples:\n"
                           "  pumice status\n"
                           "  pumice status --interval 10\n"
-                          "  pumice run --hosts 2 -- sh -c './my_test.sh; pumice status --json > counters.json'\n";
+                          "  pumice run --hosts 2 -- sh -c './my_test.sh; pumice status --json > counters.json'\n\n"
+                          "Some of the usnic_counters are only other names of counters of the device, and the text "
+                          "output leaves them out:" USNIC_ALIASES(TEXT) "\n";
+#undef TEXT
 
 /* The columns of a table that would be too wide with all of them. --all and --json also print the others. */
 static const struct table_columns columns[] = {
@@ -107,6 +128,28 @@ static void remove_details(json_t *status)
     }
 }
 
+/* Removes what the text would show twice, of a device or a QP. */
+static void remove_aliases_of(const json_t *object)
+{
+    json_t *usnic = json_object_get(object, "usnic_counters");
+
+#define X(name, own) json_object_del(usnic, #name);
+    USNIC_ALIASES(X)
+#undef X
+}
+
+static void remove_aliases(const json_t *status)
+{
+    json_t *device, *qp;
+    size_t i, k;
+
+    json_array_foreach (json_object_get(status, "devices"), i, device) {
+        remove_aliases_of(device);
+        json_array_foreach (json_object_get(device, "qps"), k, qp)
+            remove_aliases_of(qp);
+    }
+}
+
 /* Removes the quotas without a limit, which are those of root and the user of the daemon, and the counts of control
  * requests. */
 static void remove_lists(json_t *status)
@@ -166,6 +209,8 @@ int cmd_status(int argc, char **argv)
             remove_details(status);
         if (!o.json && !o.all && !o.only)
             remove_lists(status);
+        if (!o.json)
+            remove_aliases(status);
         if (!o.json)
             print_host(&t, i, path, status, o.all);
         json_t *host = json_pack("{s:s, s:o}", "socket", path, "status", status);

@@ -55,7 +55,7 @@ has "a counter that is not there" "$out" "performance counters"
 # --- what others read ---
 cat >"$dir/compare" <<'PY'
 # Each file of a port's counters, against what the daemon's status says; nothing is sent meanwhile.
-import glob, json, os, subprocess
+import json, re, subprocess
 status = json.loads(subprocess.check_output(["pumice", "status", "--json", "--host", "0"]))
 device = status["hosts"][0]["status"]["devices"][0]
 for folder, kinds in ("counters", ["port_counters"]), ("hw_counters", ["hw_counters", "mlx5_counters", "usnic_counters"]):
@@ -69,6 +69,17 @@ for folder, kinds in ("counters", ["port_counters"]), ("hw_counters", ["hw_count
                 text = f.read()
             assert text == f"{value}\n", (folder, name, text, value)
 assert device["port_counters"]["port_xmit_packets"] > 0
+# usnic's names that are only other names: --help says of which counter, and the text shows that counter only.
+pairs = re.findall(r"(\w+)=(\w+)", subprocess.check_output(["pumice", "status", "--help"], text=True).split("other names of")[1])
+assert len(pairs) == 13, pairs
+own = device["counters"]
+values = {k: v for part in (own, device.get("io_counters", {}), device["hw_counters"]) for k, v in part.items()}
+for alias, name in pairs:
+    assert device["usnic_counters"][alias] == values[name], (alias, name)
+text = subprocess.check_output(["pumice", "status", "--all", "--host", "0"], text=True)
+for alias, name in pairs:
+    assert alias == name or not re.search(rf"\b{alias}\b", text), alias
+assert re.search(r"\bresends\b", text)
 print("same")
 PY
 out=$(run -- pumice on 0 -- sh -c 'ib_write_lat -d pumice0 -n 100 -p $port >"$dir/server" 2>&1 &
