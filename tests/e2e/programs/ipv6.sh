@@ -53,6 +53,13 @@ is "packets of IPv4" "$(shark -r "$dir/gso.pcapng" -Y ip | wc -l)" 0
 [ "$(shark -r "$dir/gso.pcapng" -Y 'ipv6.src == fd00::1:2 && ipv6.dst == fd00::1:1' | wc -l)" -ge 300 ] || fail "index 1 was not used"
 [ "$(shark -r "$dir/gso.pcapng" -Y 'ipv6.dst == ff00::/8' | wc -l)" -ge 100 ] || fail "no multicast"
 
+# Datagrams: the header area is the IPv6 header. (The program reaches both hosts by their sockets.)
+test_ud=$BUILD/tests/verbs/datapath/test_ud
+# shellcheck disable=SC2016
+out=$(timeout 60 "$pumice" run --hosts 2 --ipv6 -- sh -c 'PUMICE_SOCKET=$PUMICE_LAB/host0.sock VT_PEER_SOCKET=$PUMICE_LAB/host1.sock exec "$0"' "$test_ud" 2>&1) ||
+    fail "datagrams: $(grep -v '^ok' <<<"$out")"
+is "header areas that are IPv6 headers" "$(grep -c '^ok - they are the IP header' <<<"$out")" 2
+
 # A capture on the interface shows the packets that the kernel makes of GSO sends, with their real addresses.
 cat >"$dir/wire" <<'EOF'
 dumpcap -q -i lo -B 64 -f "udp port 4791" -w "$dir/wire.pcapng" 2>"$dir/dumpcap" &
