@@ -430,8 +430,9 @@ include tests/fuzz/fuzz.mk
 
 .PHONY: bench
 bench: deps-bench
-	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth $(IDLE_QPS) $(CONTROL_PAUSE)
+	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth $(IDLE_QPS) $(CONTROL_PAUSE) $(LAYOUT_BENCH)
 	@$(BUILD)/tests/bench/tm_depth
+	@$(PUMICE) run --hosts 2 -- $(LAYOUT_BENCH)
 	@BUILD=$(BUILD) tests/bench/idle_qps.py
 	@$(CONTROL_PAUSE)
 	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
