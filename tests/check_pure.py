@@ -27,7 +27,7 @@ daemon/core/base daemon/core/cm daemon/core/memory daemon/core/path daemon/core/
 daemon/core/responder daemon/core/control daemon/core
 pcap pcap/lint
 daemon/base daemon/threads daemon/sandbox daemon/net daemon/client_mem daemon/device daemon/session daemon/objects daemon/objects/srq daemon/objects/qp
-daemon/monitor daemon/status daemon/loop daemon/control daemon/cm
+daemon/monitor daemon/status daemon/loop daemon/control daemon/cm/host daemon/cm/command daemon/cm
 daemon/server daemon
 src/verbs/base src/verbs/session src/verbs/cm src/verbs/shim src/verbs/memory src/verbs/device src/verbs/objects src/verbs/datapath
 src/verbs/control src/verbs/abi

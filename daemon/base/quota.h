@@ -31,6 +31,9 @@ enum quota_kind {
     QUOTA_CHANNELS,
     QUOTA_XRCDS,
     QUOTA_GROUPS, /* multicast groups */
+    QUOTA_CM_CONNECTIONS, /* processes that use connection management */
+    QUOTA_CM_CHANNELS,
+    QUOTA_CM_IDS, /* of connection management, and memberships of multicast groups there */
     QUOTA_MAPPINGS, /* mappings in the daemon's address space */
     QUOTA_DESCRIPTORS, /* open files of the daemon */
     QUOTA_BYTES, /* of rings, of queues inside the daemon, and of layouts */

@@ -29,6 +29,7 @@
 #include "daemon/session/control_msg.h"
 #include "daemon/session/session.h"
 #include "pumice/abi_capture.h"
+#include "pumice/abi_cm.h"
 
 static int query_port(struct session *s, const void *rq, struct control_reply *rp)
 {
@@ -168,6 +169,11 @@ static const struct {
     [PM_OP_DESTROY_COMP_CNTR] = {"DESTROY_COMP_CNTR", sizeof(struct pm_handle),               comp_cntr_destroy, NULL},
     [PM_OP_MODIFY_COMP_CNTR]  = {"MODIFY_COMP_CNTR",  sizeof(struct pm_modify_comp_cntr_req), comp_cntr_modify, NULL},
     [PM_OP_ATTACH_COMP_CNTR]  = {"ATTACH_COMP_CNTR",  sizeof(struct pm_attach_comp_cntr_req), comp_cntr_attach_qp, NULL},
+    [PM_OP_CM_OPEN]           = {"CM_OPEN",           sizeof(struct pm_cm_open_req),          NULL, NULL},
+    [PM_OP_CM_CREATE_CHANNEL] = {"CM_CREATE_CHANNEL", 0,                                      NULL, NULL},
+    [PM_OP_CM_HOLD_CHANNEL]   = {"CM_HOLD_CHANNEL",   sizeof(struct pm_cm_channel_req),       NULL, NULL},
+    [PM_OP_CM_DROP_CHANNEL]   = {"CM_DROP_CHANNEL",   sizeof(struct pm_cm_channel_req),       NULL, NULL},
+    [PM_OP_CM_COMMAND]        = {"CM_COMMAND",        sizeof(struct pm_cm_command_req),       NULL, NULL},
 };
 /* clang-format on */
 

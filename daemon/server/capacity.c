@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "daemon/cm/cm_thread.h"
 #include "daemon/device/device.h"
 
 #define CONNECTIONS_MAX 1024u
@@ -80,7 +81,9 @@ void capacity_read(uint64_t capacity[QUOTA_KINDS])
     capacity[QUOTA_MWS] = DEVICE_MAX_MW;
     capacity[QUOTA_XRCDS] = DEVICE_MAX_XRCD;
     capacity[QUOTA_GROUPS] = DEVICE_MAX_MCAST_GRP;
+    capacity[QUOTA_CM_IDS] = CM_IDS_MAX;
     capacity[QUOTA_DESCRIPTORS] = capacity[QUOTA_CHANNELS] = descriptors();
+    capacity[QUOTA_CM_CONNECTIONS] = capacity[QUOTA_CM_CHANNELS] = capacity[QUOTA_DESCRIPTORS];
     capacity[QUOTA_MAPPINGS] = capacity[QUOTA_CQS] = mappings();
     capacity[QUOTA_BYTES] = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
