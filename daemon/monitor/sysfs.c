@@ -14,6 +14,7 @@
 #include "daemon/base/log.h"
 #include "daemon/monitor/counter_names.h"
 #include "daemon/threads/file_thread.h"
+#include "pumice/abi_cm.h"
 #include "pumice/version.h"
 
 /* A tree under construction. Other users may write to the directory of the socket, /tmp for example, and prepare a
@@ -235,6 +236,13 @@ static void device(struct tree *t, const struct device *d)
     file(t, "abi_version", "1");
 }
 
+/* The directory of the kernel's device of connection management. */
+static void connection_management(struct tree *t)
+{
+    directory(t, "misc/rdma_cm");
+    file(t, "abi_version", "%d", PM_CM_ABI_VERSION);
+}
+
 /* --- the root ---------------------------------------------------------------------------------- */
 
 #define DEPTH_MAX 8u /* of directories in a tree that is removed; those of a daemon have fewer */
@@ -304,6 +312,7 @@ void sysfs_create(const char *socket_path, struct device *const *dev, unsigned d
             device(&t, dev[i]);
         dev[i]->control_path = socket_path;
     }
+    connection_management(&t);
     close_root(&t);
     umask(old);
     if (t.error)

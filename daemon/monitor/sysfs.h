@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Makes a directory tree beside the control socket. Its files are those that the kernel has for an RDMA device in
- * /sys/class/infiniband and /sys/class/infiniband_verbs. Programs read these files by name (UCX, Open MPI, rdma-core's
+ * /sys/class/infiniband and /sys/class/infiniband_verbs, and for connection management in /sys/class/misc. Programs read these files by name (UCX, Open MPI, rdma-core's
  * scripts), and the client library redirects them here. The tree holds the GID table, and values that do not change
  * while the daemon runs. The client library asks the daemon for other values. */
 #ifndef PUMICE_DAEMON_MONITOR_SYSFS_H

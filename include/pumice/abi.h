@@ -38,7 +38,7 @@
 #define PM_SOCKET_NAME "pumiced.sock"
 /* The path of the control socket plus this suffix names a directory. It contains infiniband/DEVICE/… and
  * infiniband_verbs/uverbs_DEVICE/…: the files that programs expect in /sys/class/infiniband and
- * /sys/class/infiniband_verbs. */
+ * /sys/class/infiniband_verbs. And it contains misc/rdma_cm/…, as /sys/class/misc does. */
 #define PM_SYSFS_SUFFIX ".sysfs"
 
 /* --- control messages -------------------------------------------------------------------------- */

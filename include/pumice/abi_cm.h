@@ -15,7 +15,8 @@
  * A program waits for events with poll(2), or blocks in a GET_EVENT command. The descriptor that it has is the read end
  * of a pipe. The daemon writes one byte for each event that waits in the channel. The client takes one byte (read, which
  * blocks unless the descriptor has O_NONBLOCK), and then sends GET_EVENT. If the event is gone meanwhile, because its ID
- * was destroyed, the reply is -ENODATA and the client takes the next byte. When the daemon dies, the pipe ends. */
+ * was destroyed, the reply is -ENODATA and the client takes the next byte. After any other error the event still waits,
+ * and the daemon writes its byte again. When the daemon dies, the pipe ends. */
 #ifndef PUMICE_ABI_CM_H
 #define PUMICE_ABI_CM_H
 

@@ -5,6 +5,7 @@
  *   2. the queue locks of a QP, or the lock of an SRQ, or the notify_lock of a CQ
  *   3. the lock of the context
  *   4. the lock of the session
+ *   5. the lock of connection management (cm/cm_lock.h)
  *
  * Posting takes the lock of one queue or SRQ. Polling takes the lock of one CQ. For a completion of a request of an
  * SRQ, it also takes the lock of the SRQ. All other uses are on the control path. */

@@ -7,7 +7,6 @@
 #include "src/verbs/objects/ah.h"
 #include "src/verbs/objects/cq.h"
 #include "src/verbs/session/call.h"
-#include "src/verbs/shim/rdma_cm.h"
 
 static int to_wire(const struct ibv_qp_attr *a, int mask, struct pm_qp_attr *w)
 {
@@ -91,8 +90,6 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
         return vb_err(rc);
     if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
         reset_queues(qp);
-    if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RTR)
-        vb_rdma_cm_unneeded();
     return 0;
 }
 

@@ -109,9 +109,12 @@ static int receive_reply(int fd, const struct vb_call *call)
     size_t len = (size_t)n - sizeof(head);
     bool formed = (size_t)n >= sizeof(head) && head.len == len && !(msg.msg_flags & MSG_TRUNC);
     bool lost = msg.msg_flags & MSG_CTRUNC; /* the process is at its limit of descriptors */
-    bool done = formed && head.status == 0 && len == call->rep_len && (lost || num == call->num_fds);
+    bool fits = call->rep_size ? len <= call->rep_len : len == call->rep_len;
+    bool done = formed && head.status == 0 && fits && (lost || num == call->num_fds);
     if (done && len)
         memcpy(call->rep, payload, len);
+    if (done && call->rep_size)
+        *call->rep_size = len;
     if (done && !lost) {
         if (num)
             memcpy(call->fds, fds, num * sizeof(int));

@@ -28,6 +28,8 @@ struct vb_call {
     unsigned num_send_fds; /* at most PM_FDS_MAX */
     void *rep; /* place for the payload of the reply: rep_len bytes exactly */
     size_t rep_len;
+    /* Not NULL: the payload may also be shorter. Its length goes here. */
+    size_t *rep_size;
     /* Place for the descriptors of the reply: num_fds exactly. On success the caller owns them. */
     int *fds;
     unsigned num_fds;

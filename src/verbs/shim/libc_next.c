@@ -42,11 +42,80 @@ static ssize_t early_pread(int fd, void *buf, size_t len, off_t at)
     return syscall(SYS_pread64, fd, buf, len, at);
 }
 
+static ssize_t early_write(int fd, const void *buf, size_t len)
+{
+    return syscall(SYS_write, fd, buf, len);
+}
+
+static int early_close(int fd)
+{
+    return (int)syscall(SYS_close, fd);
+}
+
+static int early_dup(int fd)
+{
+    return (int)syscall(SYS_dup, fd);
+}
+
+static int early_dup3(int fd, int to, int flags)
+{
+    return (int)syscall(SYS_dup3, fd, to, flags);
+}
+
+/* dup2 accepts that both are the same descriptor; the system call dup3 does not. */
+static int early_dup2(int fd, int to)
+{
+    if (fd == to)
+        return syscall(SYS_fcntl, fd, F_GETFD) < 0 ? -1 : to;
+    return early_dup3(fd, to, 0);
+}
+
+/* The callers in this library always pass the argument. */
+static int early_fcntl(int fd, int cmd, ...)
+{
+    va_list ap;
+    va_start(ap, cmd);
+    void *arg = va_arg(ap, void *);
+    va_end(ap);
+    return (int)syscall(SYS_fcntl, fd, cmd, arg);
+}
+
+static int early_fstatat(int dir, const char *restrict path, struct stat *restrict st, int flags)
+{
+    return (int)syscall(SYS_newfstatat, dir, path, st, flags);
+}
+
+static int early_fstatat64(int dir, const char *restrict path, struct stat64 *restrict st, int flags)
+{
+    return (int)syscall(SYS_newfstatat, dir, path, st, flags);
+}
+
+static int early_fstat(int fd, struct stat *st)
+{
+    return (int)syscall(SYS_fstat, fd, st);
+}
+
+static int early_fstat64(int fd, struct stat64 *st)
+{
+    return (int)syscall(SYS_fstat, fd, st);
+}
+
 struct vb_next vb_next = {
     .openat = early_openat,
     .access = early_access,
     .readlink = early_readlink,
     .statx = early_statx,
+    .fstat = early_fstat,
+    .fstat64 = early_fstat64,
+    .fstatat = early_fstatat,
+    .fstatat64 = early_fstatat64,
+    .write = early_write,
+    .close = early_close,
+    .dup = early_dup,
+    .dup2 = early_dup2,
+    .dup3 = early_dup3,
+    .fcntl = early_fcntl,
+    .fcntl64 = early_fcntl,
     .read = early_read,
     .pread = early_pread,
     .pread64 = early_pread,

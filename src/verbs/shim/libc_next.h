@@ -24,7 +24,10 @@ char *__realpath_chk(const char *path, char *resolved, size_t size); /* no heade
 
 // clang-format off
 #define VB_NEXT_FUNCTIONS(X) \
-    X(openat) X(access) X(readlink) X(statx) X(read) X(pread) X(pread64) /* these must always work */ \
+    /* these must always work */ \
+    X(openat) X(access) X(readlink) X(statx) X(fstat) X(fstat64) X(fstatat) X(fstatat64) X(read) X(pread) X(pread64) \
+    X(write) X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) \
+    /* these may be looked up */ \
     X(opendir) X(fopen) X(fopen64) X(realpath) X(__realpath_chk) X(mallopt)
 // clang-format on
 

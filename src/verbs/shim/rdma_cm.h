@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A hint for users of connection management (rdma_cm), which Pumice does not have.
+/* The device of connection management, /dev/infiniband/rdma_cm. librdmacm opens it, writes commands to it and polls it.
+ * The descriptor that it gets is the read end of a pipe of the daemon (cm/cm_channel.h). Thus poll, select and epoll
+ * work without help. For the rest, this module exports write, close, dup, fcntl, fstat and their variants.
  *
- * librdmacm (perftest's -R, libfabric's message endpoints, Open MPI's btl openib) needs a device of the kernel. Without
- * such a device, librdmacm only reports a failure. But UCX and libfabric look for rdma_cm in every process, and most of
- * these processes work without it. So a process that looked for rdma_cm gets the hint when it ends: if it failed, and
- * connected no QP. (libfabric and UCX make QPs only to see what a device can.) A rank of an MPI job, and a process with UCX, gets the hint only if its environment selects a library that
- * needs rdma_cm, because it may fail for many other reasons.
- *
- * If the environment selects nothing but a library that needs rdma_cm, the hint comes at once: MPIs then take TCP, or
- * end without the functions of exit(3). */
+ * While the process has no channel, each of these functions costs one load and one comparison more. They are
+ * async-signal-safe for descriptors that are no channel. Between vfork and exec, a program may also close or replace
+ * descriptors that are channels of its parent. A child after fork may use the channels of its parent, as it may in the
+ * kernel. A channel is no longer one after exec, and in another process that got the descriptor by a message. */
 #ifndef PUMICE_SRC_VERBS_SHIM_RDMA_CM_H
 #define PUMICE_SRC_VERBS_SHIM_RDMA_CM_H
 
-/* To be called when this process has looked for rdma_cm in vain. Writes one line to stderr, now or at the end of the
- * process, if the process can't work without rdma_cm. errno is kept. */
-void vb_rdma_cm_absent(void);
+#include <sys/stat.h>
 
-/* To be called when a QP of this process has become ready to receive: the process connects without rdma_cm. */
-void vb_rdma_cm_unneeded(void);
+/* Opens a channel as open does. -1 with errno ENOENT: there is no daemon, or it does not offer connection management.
+ * In the second case a line on stderr says why, once in a process. */
+int vb_rdma_cm_open(int flags);
+/* Makes *st the state of a character device if it is that of a channel. fd: its descriptor. errno is kept. */
+void vb_rdma_cm_statx(int fd, struct statx *st);
+
+/* Programs that were linked before glibc 2.33 call these. No header declares them. */
+int __fxstat(int version, int fd, struct stat *st);
+int __fxstat64(int version, int fd, struct stat64 *st);
 
 #endif

@@ -20,7 +20,9 @@
 #include "src/verbs/shim/rdma_cm.h"
 
 #define SYS_ROOT "/sys/class/infiniband"
+#define MISC_ROOT "/sys/class/misc/rdma_cm"
 #define DEV_ROOT "/dev/infiniband/"
+#define RDMA_CM "rdma_cm"
 #define PREFIX_LEN(text) (sizeof(text) - 1)
 
 static bool exists(const char *path)
@@ -53,7 +55,18 @@ static const char *attribute(const char *path, char *out)
     return in_tree(path + PREFIX_LEN("/sys/class"), out) && exists(out) ? out : path;
 }
 
-/* Redirects the device file of a device of the daemon. */
+/* Redirects the directory of connection management, and paths below it. */
+static const char *cm_attribute(const char *path, char *out)
+{
+    const char *rest = path + PREFIX_LEN(MISC_ROOT);
+    if (*rest != 0 && *rest != '/')
+        return path;
+    return in_tree(path + PREFIX_LEN("/sys/class"), out) && exists(out) ? out : path;
+}
+
+static const char cm_device[] = "/dev/null"; /* stands for the device of connection management */
+
+/* Redirects the device file of a device of the daemon, or that of connection management. */
 static const char *device_file(const char *path, char *out)
 {
     static const char verbs[] = "/infiniband_verbs/";
@@ -62,6 +75,8 @@ static const char *device_file(const char *path, char *out)
     size_t len = strlen(name);
     if (len == 0 || len > NAME_MAX || strchr(name, '/'))
         return path;
+    if (strcmp(name, RDMA_CM) == 0)
+        return in_tree("/misc/" RDMA_CM, out) && exists(out) ? cm_device : path;
     memcpy(rest, verbs, PREFIX_LEN(verbs));
     memcpy(rest + PREFIX_LEN(verbs), name, len + 1);
     return in_tree(rest, out) && exists(out) ? "/dev/null" : path;
@@ -81,20 +96,12 @@ static const char *redirect(const char *path, char *out)
     const char *to = path;
     if (strncmp(path, SYS_ROOT, PREFIX_LEN(SYS_ROOT)) == 0)
         to = attribute(path, out);
+    else if (strncmp(path, MISC_ROOT, PREFIX_LEN(MISC_ROOT)) == 0)
+        to = cm_attribute(path, out);
     else if (strncmp(path, DEV_ROOT, PREFIX_LEN(DEV_ROOT)) == 0)
         to = device_file(path, out);
     errno = e;
     return to;
-}
-
-/* A program found no rdma_cm. It gets the hint only if this process has a daemon of Pumice. */
-static void no_rdma_cm(const char *path)
-{
-    char out[PATH_MAX];
-    int e = errno;
-    if (strcmp(path, DEV_ROOT "rdma_cm") == 0 && in_tree("/infiniband", out) && exists(out))
-        vb_rdma_cm_absent();
-    errno = e;
 }
 
 /* --- replaced functions ----------------------------------------------------------------------- */
@@ -158,7 +165,10 @@ VB_EXPORT int statx(int dir, const char *restrict path, int flags, unsigned mask
     const char *volatile given = path;
     const char *to = given;
     char out[PATH_MAX];
-    return next(dir, to ? redirect(to, out) : NULL, flags, mask, st);
+    int rc = next(dir, to ? redirect(to, out) : NULL, flags, mask, st);
+    if (rc == 0 && flags & AT_EMPTY_PATH && (!to || !*to))
+        vb_rdma_cm_statx(dir, st);
+    return rc;
 }
 
 VB_EXPORT int access(const char *path, int mode)
@@ -184,10 +194,9 @@ static int open_at(int dir, const char *path, int flags, mode_t mode)
     const char *to = redirect(path, out);
     if (to == out && !(flags & (O_DIRECTORY | O_PATH)) && vb_counter_is(path))
         return vb_counter_open(path, flags);
-    int fd = VB_NEXT(openat)(dir, to, flags, mode);
-    if (fd < 0 && errno == ENOENT && strncmp(path, DEV_ROOT, PREFIX_LEN(DEV_ROOT)) == 0)
-        no_rdma_cm(path);
-    return fd;
+    if (to == cm_device && !(flags & O_PATH))
+        return vb_rdma_cm_open(flags);
+    return VB_NEXT(openat)(dir, to, flags, mode);
 }
 
 VB_EXPORT int open(const char *path, int flags, ...)
