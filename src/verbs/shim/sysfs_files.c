@@ -86,8 +86,11 @@ static const char *device_file(const char *path, char *out)
  * kept. NULL becomes another invalid address; the kernel returns EFAULT for both. The declarations of the C library
  * promise the compiler that these functions never get NULL. So if NULL could reach such a call, the compiler may remove
  * every test for NULL in front of the call. */
-static const char *redirect(const char *path, char *out)
+static const char *redirect(const char *given, char *out)
 {
+    /* The compiler may inline this function into one that never gets NULL. It must not remove the test. */
+    const char *volatile any = given;
+    const char *path = any;
     if (!path)
         return (const char *)1;
     if (path[0] != '/' || (path[1] != 's' && path[1] != 'd'))
