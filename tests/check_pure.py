@@ -32,7 +32,7 @@ daemon/server daemon
 src/verbs/base src/verbs/session src/verbs/cm src/verbs/shim src/verbs/memory src/verbs/device src/verbs/objects src/verbs/datapath
 src/verbs/control src/verbs/abi
 src/dv
-src/cmd/common src/cmd/lab src/cmd/inspect src/cmd/net src/cmd/capture src/cmd/run src/cmd
+src/cmd/common src/cmd/lab src/cmd/inspect src/cmd/rdma src/cmd/net src/cmd/capture src/cmd/run src/cmd
 """.split()
 
 # Which parts of the product a part may use, itself apart. The part of a folder is the longest name that it begins with.

@@ -20,6 +20,12 @@
 
 /* --- taking ------------------------------------------------------------------------------------ */
 
+static void take_pd(const struct pd *pd, struct object_status *out)
+{
+    out->session = pd->session->number;
+    out->pd = (struct pd_status){.number = pd->number, .users = pd->users};
+}
+
 static void take_srq(const struct client_srq *q, struct object_status *out)
 {
     struct srq_status *v = &out->srq;
@@ -56,6 +62,7 @@ static void take_cq(const struct cq *cq, struct object_status *out)
     out->cq = (struct cq_status){
         .handle = cq->handle,
         .entries = cq->slots,
+        .users = cq->users,
         .unread = unread <= cq->slots ? (int64_t)unread : -1,
         .overrun = cq->overrun,
         .armed = arm < 3 ? arms[arm] : NULL,
@@ -106,6 +113,9 @@ void object_status_take(enum walk_table table, const void *obj, struct object_st
 {
     out->table = table;
     switch (table) {
+    case WALK_PDS:
+        take_pd(obj, out);
+        break;
     case WALK_SRQS:
         take_srq(obj, out);
         break;
@@ -143,6 +153,12 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
+static void add_pd(json_t *o, const struct pd_status *v)
+{
+    json_object_set_new(o, "pd", json_number(v->number));
+    json_object_set_new(o, "users", json_number(v->users));
+}
+
 static void add_srq(json_t *o, const struct srq_status *v)
 {
     json_object_set_new(o, "srq", json_number(v->handle));
@@ -168,6 +184,7 @@ static void add_cq(json_t *o, const struct cq_status *v)
     json_object_set_new(o, "overrun", json_boolean(v->overrun));
     json_object_set_new(o, "armed", text_or_null(v->armed));
     json_object_set_new(o, "channel", number_or_null(v->channel));
+    json_object_set_new(o, "users", json_number(v->users));
 }
 
 static void add_comp_cntr(json_t *o, const struct comp_cntr_status *v)
@@ -213,6 +230,9 @@ json_t *object_status_json(const struct object_status *v)
     if (v->table != WALK_XRCDS)
         json_object_set_new(o, "session", json_number(v->session));
     switch (v->table) {
+    case WALK_PDS:
+        add_pd(o, &v->pd);
+        break;
     case WALK_SRQS:
         add_srq(o, &v->srq);
         break;

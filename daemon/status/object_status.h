@@ -3,13 +3,15 @@
  * The device's thread copies the values of an object, and allocates nothing: memory that one thread allocates and
  * another one frees makes later allocations of the first take milliseconds. The thread that asks makes the JSON.
  *
+ * PD: pd (number, unique on the device), session, users (objects that use it)
  * SRQ: srq (handle), session, type ("basic", "XRC", "TM"), srqn, xrcd (null: not of XRC), cq (null: not of XRC or TM),
  *     pd, qps (how many use it), max, limit (0: not armed), posted (requests that the engine has),
  *     ring (requests that the client wrote and the daemon has not read; null: the ring is broken),
  *     broken (text, or null), tm (see tm_status.h; null: no tag matching)
  * XRCD: xrcd (number), inode (null: anonymous), and the number of its opens, srqs, targets
  * CQ: cq (handle), session, entries, unread (null: the index is broken), overrun, armed ("no", "solicited", "any";
- *     null: the client wrote an invalid value), channel
+ *     null: the client wrote an invalid value), channel,
+ *     users (queues that use it)
  * COMP_CNTR: comp_cntr (handle), session, type ("requests", "bytes"), done, failed, users (how often it is attached,
  *     each kind of request of a QP counts)
  * MR: key, session, pd, va, length, access (enum ibv_access_flags)
@@ -26,6 +28,9 @@
 #include "daemon/status/object_walk.h"
 
 /* The values. Pointers are to texts that stay. A number of another object is -1 if there is none. */
+struct pd_status {
+    uint32_t number, users;
+};
 struct srq_status {
     uint32_t handle;
     const char *type, *broken;
@@ -35,7 +40,7 @@ struct srq_status {
     struct tm_info tm; /* if it does */
 };
 struct cq_status {
-    uint32_t handle, entries;
+    uint32_t handle, entries, users;
     int64_t unread, channel;
     bool overrun;
     const char *armed;
@@ -65,6 +70,7 @@ struct object_status {
     enum walk_table table;
     uint32_t session;
     union {
+        struct pd_status pd;
         struct srq_status srq;
         struct cq_status cq;
         struct comp_cntr_status comp_cntr;

@@ -63,8 +63,14 @@ static struct session *session_from(struct device *d, uint32_t number)
 static struct handles *table_of(struct session *s, enum walk_table table)
 {
     struct handles *const tables[WALK_TABLES] = {
-        [WALK_QPS] = &s->qps, [WALK_SRQS] = &s->srqs, [WALK_CQS] = &s->cqs,     [WALK_COMP_CNTRS] = &s->comp_cntrs,
-        [WALK_MRS] = &s->mrs, [WALK_MWS] = &s->mws,   [WALK_XRCDS] = &s->xrcds,
+        [WALK_PDS] = &s->pds,
+        [WALK_QPS] = &s->qps,
+        [WALK_SRQS] = &s->srqs,
+        [WALK_CQS] = &s->cqs,
+        [WALK_COMP_CNTRS] = &s->comp_cntrs,
+        [WALK_MRS] = &s->mrs,
+        [WALK_MWS] = &s->mws,
+        [WALK_XRCDS] = &s->xrcds,
     };
 
     return tables[table];

@@ -19,6 +19,7 @@
 #include "daemon/device/device.h"
 
 enum walk_table {
+    WALK_PDS,
     WALK_QPS,
     WALK_SRQS,
     WALK_CQS,

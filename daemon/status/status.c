@@ -34,6 +34,7 @@ static json_t *device_counters(const struct device *d)
 /* Lists of the device's objects. */
 #define LISTS(X)                                                                                                       \
     X(sessions)                                                                                                        \
+    X(pds)                                                                                                             \
     X(qps)                                                                                                             \
     X(srqs)                                                                                                            \
     X(xrcds)                                                                                                           \
@@ -358,9 +359,13 @@ static bool is_new(struct status_job *c, const struct object_status *v)
 static void add_objects(struct status_job *c)
 {
     json_t *const lists[WALK_TABLES] = {
-        [WALK_QPS] = c->lists.qps,     [WALK_SRQS] = c->lists.srqs,
-        [WALK_CQS] = c->lists.cqs,     [WALK_COMP_CNTRS] = c->lists.comp_cntrs,
-        [WALK_MRS] = c->lists.mrs,     [WALK_MWS] = c->lists.mws,
+        [WALK_PDS] = c->lists.pds,
+        [WALK_QPS] = c->lists.qps,
+        [WALK_SRQS] = c->lists.srqs,
+        [WALK_CQS] = c->lists.cqs,
+        [WALK_COMP_CNTRS] = c->lists.comp_cntrs,
+        [WALK_MRS] = c->lists.mrs,
+        [WALK_MWS] = c->lists.mws,
         [WALK_XRCDS] = c->lists.xrcds,
     };
 

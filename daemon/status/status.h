@@ -10,12 +10,12 @@
  *     gso, loopback, ecn, rcvbuf, sndbuf, peer_window (bytes), window_pkts, max_resends, ack_delay_us, min_timeout_us,
  *     counters: { name: number } (engine, I/O and faults together),
  *     hw_counters, mlx5_counters, port_counters, usnic_counters (the same under other systems' names, counter_names.h),
- *     sessions: [ SESSION ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ], cqs: [ CQ ], comp_cntrs: [ COMP_CNTR ],
+ *     sessions: [ SESSION ], pds: [ PD ], qps: [ QP ], srqs: [ SRQ ], xrcds: [ XRCD ], cqs: [ CQ ], comp_cntrs: [ COMP_CNTR ],
  *     mrs: [ MR ], mws: [ MW ], groups: [ { gid, members } ] (multicast), connectivity (see path_check.h)
  * SESSION: session (number), pid, uid, comm, memory ("process_vm", "proc_mem", "none"), ending (the program has gone, and
  *     its objects are being freed); and the number of its pds, mrs,
  *     mws, channels, cqs, comp_cntrs, srqs, qps, xrcds, targets (XRC targets that it has open)
- * QP: qp_status.h. SRQ, XRCD, CQ, COMP_CNTR, MR, MW: object_status.h.
+ * QP: qp_status.h. PD, SRQ, XRCD, CQ, COMP_CNTR, MR, MW: object_status.h.
  *
  * A user who does not administer the daemon (base/user.h) gets the lists with the objects of its own sessions only, and
  * the XRC domains and targets that these sessions have open. seed is missing, and connectivity is empty. Facts

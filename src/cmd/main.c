@@ -10,6 +10,7 @@
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/inspect/inspect.h"
 #include "src/cmd/net/net.h"
+#include "src/cmd/rdma/rdma.h"
 #include "src/cmd/run/run.h"
 
 static const struct command {
@@ -21,6 +22,9 @@ static const struct command {
     {"on", cmd_on, "within pumice run --hosts N: run a command on one of the hosts"},
     {"env", cmd_env, "print the environment for programs that use a running daemon"},
     {"status", cmd_status, "show devices, objects, QP states and counters"},
+    {"dev", cmd_dev, "show devices, with the words of iproute2's rdma"},
+    {"link", cmd_link, "show the ports of devices, with the words of rdma"},
+    {"res", cmd_res, "show the objects of programs (QPs, CQs, MRs, PDs, ...), with the words of rdma"},
     {"why", cmd_why, "explain what a queue pair waits for, or why it failed"},
     {"top", cmd_top, "show devices and queue pairs with their rates, periodically"},
     {"ping", cmd_ping, "check that small and large packets reach another host, and their answers this one"},

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-static const char *const known_lists[] = {"gids",         "sessions",   "qps",    "srqs", "xrcds",
-                                          "cqs",          "comp_cntrs", "mrs",    "mws",  "groups",
-                                          "connectivity", "quotas",     "control"};
+static const char *const known_lists[] = {"gids",   "sessions",     "pds",        "qps",    "srqs",
+                                          "xrcds",  "cqs",          "comp_cntrs", "mrs",    "mws",
+                                          "groups", "connectivity", "quotas",     "control"};
 #define LISTS (sizeof(known_lists) / sizeof(known_lists[0]))
 
 /* True if text, a list of names with commas between them, contains this name of len characters. */

@@ -8,7 +8,7 @@
 
 /* The names that --only accepts, for messages. */
 #define FILTER_LISTS                                                                                                   \
-    "gids, sessions, qps, srqs, xrcds, cqs, comp_cntrs, mrs, mws, groups, connectivity, quotas, control"
+    "gids, sessions, pds, qps, srqs, xrcds, cqs, comp_cntrs, mrs, mws, groups, connectivity, quotas, control"
 
 /* True if --only accepts all names in lists, which are separated by commas. */
 bool filter_knows(const char *lists);

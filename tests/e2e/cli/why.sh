@@ -179,7 +179,7 @@ out=$(in_lab "$pumice" status --json --host 0 --only qps,cqs --pid "$program")
 [ "$(json "$out" "{q['pid'] for q in $dev['qps']} == {$program} and len($dev['cqs']) >= 2")" = True ] || fail "status --pid"
 out=$(in_lab "$pumice" status --json --host 0 --pid 1)
 [ "$(json "$out" "$dev['sessions'] == $dev['qps'] == $dev['mrs'] == [] and $dev['counters'] != {}")" = True ] || fail "status --pid of nobody"
-has "status --only" "$(in_lab "$pumice" status --only qps,nonsense 2>&1)" "expected one or more of gids, sessions, qps"
+has "status --only" "$(in_lab "$pumice" status --only qps,nonsense 2>&1)" "expected one or more of gids, sessions, pds, qps"
 has "status --all" "$(in_lab "$pumice" status --all)" "usnic_counters"
 hasnt "status" "$(in_lab "$pumice" status)" "usnic_counters"
 end
