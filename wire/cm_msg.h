@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The messages of connection management (IBA 12.6, 12.11), with an encoder and a decoder. A message is one MAD
- * (wire/mad.h) of class MAD_CLASS_CM. All fields are in host byte order; GUIDs and service IDs are numbers. */
+ * (wire/mad.h) of class MAD_CLASS_CM. All fields are in host byte order; GUIDs and service IDs are numbers. The layout
+ * of each message is a table in wire/cm_msg.c.
+ *
+ * REQ, REP and SIDR_REP carry the vendor's options of the QPs (enhanced connection establishment, ECE): a vendor ID in
+ * formerly reserved bytes of the message, and a number of the vendor's in the attribute modifier of the MAD. */
 #ifndef PUMICE_WIRE_CM_MSG_H
 #define PUMICE_WIRE_CM_MSG_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "wire/cm_ip.h"
 #include "wire/mad.h"
 
 /* Attribute IDs of the class (IBA 16.7.3). */
@@ -80,6 +85,8 @@ struct cm_req {
     uint8_t path_mtu; /* 4 bits: enum ibv_mtu */
     bool rdc_exists, srq;
     struct cm_path primary, alternate; /* alternate: all zeros if there is none */
+    uint32_t ece_vendor_id; /* 24 bits */
+    uint32_t ece_attr_mod;
     uint8_t private_data[CM_REQ_PRIVATE_LEN];
 };
 
@@ -157,6 +164,8 @@ struct cm_rep {
     uint8_t rnr_retry_count; /* 3 bits */
     bool srq;
     uint64_t local_ca_guid;
+    uint32_t ece_vendor_id; /* 24 bits */
+    uint32_t ece_attr_mod;
     uint8_t private_data[CM_REP_PRIVATE_LEN];
 };
 
@@ -194,6 +203,8 @@ struct cm_sidr_rep {
     uint32_t qpn; /* 24 bits */
     uint64_t service_id;
     uint32_t qkey;
+    uint32_t ece_vendor_id; /* 24 bits */
+    uint32_t ece_attr_mod;
     uint8_t info[CM_SIDR_REP_INFO_LEN];
     uint8_t private_data[CM_SIDR_REP_PRIVATE_LEN];
 };
@@ -239,34 +250,12 @@ enum cm_decode_result {
     CM_DECODE_VERSION, /* base or class version; out->attribute and transaction_id are valid, and the communication IDs of a REQ */
     CM_DECODE_ATTRIBUTE, /* unknown attribute */
 };
+/* Sets the whole of *out. Values are those of the message, also where they mean nothing: the caller checks them. */
 enum cm_decode_result cm_msg_decode(const uint8_t mad[MAD_LEN], struct cm_msg *out);
-/* Writes all MAD_LEN bytes. Reserved bits are 0. */
+/* Writes all MAD_LEN bytes. Reserved bits are 0. Of a value that is wider than its field, the low bits are written. */
 void cm_msg_encode(const struct cm_msg *m, uint8_t mad[MAD_LEN]);
 
 /* "REQ", "SIDR_REP", …; "unknown" for other numbers. */
 const char *cm_attribute_name(uint16_t attribute);
-
-/* --- RDMA IP CM service (IBA annex A11) ----------------------------------------------------------- */
-
-#define CM_IP_HEADER_LEN 36u /* at the start of the private data of REQ and SIDR_REQ */
-
-/* Port spaces: bytes 4 and 5 of the service ID. */
-enum cm_port_space {
-    CM_PS_IPOIB = 0x0002,
-    CM_PS_TCP = 0x0106,
-    CM_PS_UDP = 0x0111,
-    CM_PS_IB = 0x013f,
-};
-/* The service ID of a port: 0x0000000001PPpppp, with the low byte of the port space in PP. */
-uint64_t cm_service_id(uint16_t port_space, uint16_t port);
-
-struct cm_ip_header {
-    uint8_t ip_version; /* 4 or 6 */
-    uint16_t source_port; /* host byte order */
-    uint8_t source[16], destination[16]; /* as GIDs: IPv4 addresses as ::ffff:a.b.c.d */
-};
-/* False: the header has another version, or an IP version that is neither 4 nor 6. */
-bool cm_ip_header_decode(const uint8_t data[CM_IP_HEADER_LEN], struct cm_ip_header *out);
-void cm_ip_header_encode(const struct cm_ip_header *h, uint8_t data[CM_IP_HEADER_LEN]);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "daemon/core/base/types.h"
+#include "wire/cm_ip.h"
 #include "wire/cm_msg.h"
 
 #define CM_PRIVATE_DATA_MAX 256u /* as RDMA_MAX_PRIVATE_DATA; messages carry less */
