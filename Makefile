@@ -272,6 +272,15 @@ $(BUILD)/tests/mpi/fabric/datagram: $(BUILD)/obj/tests/mpi/fabric/datagram.o
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lfabric
 
+# Programs that connect by rdma_cm, if the headers are there. tcp_echo knows nothing of RDMA.
+RDMACM_BIN := $(addprefix $(BUILD)/tests/rdmacm/,tcp_echo $(if $(wildcard /usr/include/rdma/rdma_cma.h),churn) \
+	$(if $(wildcard /usr/include/ucp/api/ucp.h),ucp_pair))
+$(BUILD)/tests/rdmacm/churn: RDMACM_LIBS = -lrdmacm -libverbs
+$(BUILD)/tests/rdmacm/ucp_pair: RDMACM_LIBS = -lucp -lucs
+$(RDMACM_BIN): $(BUILD)/%: $(BUILD)/obj/%.o
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(RDMACM_LIBS)
+
 # Several MPI programs in one.
 MPI_PARTS := p2p collectives onesided datatypes threads forks
 MPI_SUITES := $(BUILD)/tests/mpi/openmpi/suite $(BUILD)/tests/mpi/mpich/suite
@@ -311,7 +320,7 @@ demo: deps
 	@PUMICE=$(PUMICE) examples/demo.sh
 
 .PHONY: tests
-tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(HOSTILE) $(ODD) $(FAILING)
+tests: all $(UNIT_BIN) $(SIM_BIN) $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(HOSTILE) $(ODD) $(FAILING) $(RDMACM_BIN)
 
 .PHONY: test test-unit test-sim test-verbs test-e2e
 test: deps-test deps-mpi
@@ -338,7 +347,7 @@ endif
 .PHONY: conformance-programs
 conformance-programs: $(CONFORMANCE_BIN)
 test-e2e: deps-test deps-mpi
-	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(HOSTILE) $(ODD) $(FAILING)
+	$(SUBMAKE) all $(VTEST_BIN) $(E2E_BIN) $(EXAMPLE_BIN) $(TAGMPI_BIN) $(TAGMPI_STRESS) $(SOAK_BIN) $(HOSTILE) $(ODD) $(FAILING) $(RDMACM_BIN)
 	$(RUN) e2e
 
 # Tests the Debian package under a real systemd, in a container. Needs root.
@@ -382,6 +391,13 @@ test-mpi-long: deps-mpi
 	$(SUBMAKE) all mpi-programs
 	+@BUILD=$(BUILD) tests/mpi/run.py --long $(MPI_ARGS)
 
+# Programs that connect by rdma_cm: rdmacm-utils, perftest -R, qperf, libfabric, UCX, fio, rsockets. `make test` runs some of these
+# cases, this runs all of them. RDMACM_ARGS: options of tests/rdmacm/run.py.
+.PHONY: test-rdmacm
+test-rdmacm: deps-test
+	$(SUBMAKE) all $(RDMACM_BIN)
+	+@BUILD=$(BUILD) tests/rdmacm/run.py --full $(RDMACM_ARGS)
+
 # The client library with other releases of rdma-core: the table of symbols, and provider libraries. With RDMA_CORE=DIR, a
 # source tree of rdma-core, also its examples and its test suite.
 .PHONY: test-rdma-core
@@ -410,6 +426,13 @@ soak-hostile: deps-test
 	$(SUBMAKE) all $(HOSTILE)
 	@BUILD=$(BUILD) tests/soak/hostile.py $(SOAK_ARGS)
 
+# 100,000 connections by rdma_cm, with faults and sudden deaths. `make test` opens some hundred. SOAK_ARGS: options of
+# tests/soak/connections.py.
+.PHONY: soak-connections
+soak-connections: deps-test
+	$(SUBMAKE) all $(RDMACM_BIN)
+	@BUILD=$(BUILD) tests/soak/connections.py $(SOAK_ARGS)
+
 # The same tests with sanitizers, in a separate build. Leaks in the operating system's programs are ignored; leaks in
 # the unit tests and the simulator are errors. (Criterion does not work with ThreadSanitizer; the ring tests do not use
 # Criterion.)
@@ -430,10 +453,11 @@ include tests/fuzz/fuzz.mk
 
 .PHONY: bench
 bench: deps-bench
-	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth $(IDLE_QPS) $(CONTROL_PAUSE) $(LAYOUT_BENCH)
+	$(SUBMAKE) all $(BUILD)/tests/bench/tm_depth $(IDLE_QPS) $(CONTROL_PAUSE) $(RDMACM_BIN) $(BUILD)/tests/bench/tcp_connections $(LAYOUT_BENCH)
 	@$(BUILD)/tests/bench/tm_depth
 	@$(PUMICE) run --hosts 2 -- $(LAYOUT_BENCH)
 	@BUILD=$(BUILD) tests/bench/idle_qps.py
+	@BUILD=$(BUILD) tests/bench/connections.py
 	@$(CONTROL_PAUSE)
 	@BUILD=$(BUILD) tests/bench/run.py $(BENCH_ARGS)
 
@@ -580,6 +604,7 @@ help:
 	@echo 'make test-rdma-core  the library with other releases of rdma-core; RDMA_CORE=DIR: also the examples and tests of that source tree'
 	@echo 'make test-rxe       beside the soft-RoCE of a Linux kernel in a virtual machine (some twenty minutes; RXE_ARGS: tests/rxe/run.py --help)'
 	@echo 'make test-mpi       Open MPI, MPICH and UCX on Pumice (some minutes; MPI_ARGS=--full: all; tests/mpi/run.py --help)'
+	@echo 'make test-rdmacm    programs that connect by rdma_cm (about an hour; RDMACM_ARGS: tests/rdmacm/run.py --help)'
 	@echo 'make install        to PREFIX=$(PREFIX), below DESTDIR if set; make uninstall removes it'
 	@echo 'make deb            Debian packages, in build/deb'
 	@echo 'make bench          measures Pumice and its alternatives side by side'
@@ -592,6 +617,7 @@ help:
 	@echo 'make fuzz-corpus    keeps the inputs that make fuzz has found and that cover more, in tests/fuzz/corpus'
 	@echo 'make soak           programs that start, end and crash on several hosts, for half an hour (SOAK_ARGS: tests/soak/soak.py --help)'
 	@echo 'make soak-hostile   a hostile member beside a bystander: bandwidth and answers, a minute for each attack (as root; SOAK_ARGS: tests/soak/hostile.py --help)'
+	@echo 'make soak-connections  100,000 connections by rdma_cm, with faults and sudden deaths (SOAK_ARGS: tests/soak/connections.py --help)'
 	@echo 'make sim-soak       the simulator for SOAK_SECONDS=$(SOAK_SECONDS)'
 	@echo 'make check-pure     the dependency rule; check-spdx, check-man, check-docs, check-format: licences, man pages, names in the documentation, format'
 	@echo 'make format         clang-format over all'

@@ -287,8 +287,10 @@ ALONE = [ # no daemon runs, or it is to fail
     ("examples/tagmpi-strict", programs.tagmpi_strict, True),
     ("tagmpi/stress", programs.tagmpi_stress, True),
     ("soak/short", programs.soak, True),
+    ("soak/connections", programs.soak_connections, True),
     ("pyverbs", special.pyverbs, True),
     ("pyverbs/strict", special.pyverbs_strict, True),
+    ("pyverbs/wire", special.pyverbs_wire, True),
 ]
 
 

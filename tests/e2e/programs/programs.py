@@ -128,10 +128,19 @@ def tagmpi_stress(build, _args):
         need(int(eager[-2]) > messages // 20 and eager[-1] == "0", f"the device matched few, or with the offload off:\n{done.stdout}")
 
 
-def soak(build, args):
-    """A short look at what `make soak` does at length."""
-    done = subprocess.run([os.path.join(labs.ROOT, "tests", "soak", "soak.py"), "--seconds", "10", "--seed", "1", "--pairs", "4", "--build", build.dir,
-                           "--block", args.block], capture_output=True, text=True, timeout=200, check=False)
+def _soak(build, args, name, *more):
+    done = subprocess.run([os.path.join(labs.ROOT, "tests", "soak", name), *more, "--seed", "1", "--build", build.dir, "--block", args.block],
+                          capture_output=True, text=True, timeout=200, check=False)
     if done.returncode == 77:
         raise labs.Unavailable(done.stdout.splitlines()[-1])
     need(done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:])
+
+
+def soak(build, args):
+    """A short look at what `make soak` does at length."""
+    _soak(build, args, "soak.py", "--seconds", "10", "--pairs", "4")
+
+
+def soak_connections(build, args):
+    """A short look at what `make soak-connections` does at length."""
+    _soak(build, args, "connections.py", "--connections", "800", "--rounds", "2", "--processes", "8")

@@ -28,7 +28,7 @@ CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pyverbs_child.
 PYTHON = "/usr/bin/python3"  # the one that Debian's extension modules are made for
 
 MODULES = ("test_addr", "test_device", "test_pd", "test_mr", "test_cq", "test_cqex", "test_cq_events", "test_qp", "test_qpex", "test_atomic", "test_odp",
-           "test_fork", "test_parent_domain", "test_relaxed_ordering", "test_shared_pd", "test_tag_matching", "test_flow", "test_rss_traffic")
+           "test_fork", "test_parent_domain", "test_relaxed_ordering", "test_shared_pd", "test_tag_matching", "test_flow", "test_rss_traffic", "test_rdmacm")
 # Reasons to skip that lie in the machine or its user (huge pages, a GPU, root), not in our library: such a test may have another reason elsewhere.
 MACHINE_REASONS = ("huge pages", "dmabuf", "must be done by root", "Must be run by root")
 HEADER = """# The outcome of each pyverbs test of Debian's rdma-core 44 with our library: name, outcome, reason of a skip.
@@ -58,7 +58,7 @@ def run_module(lab, tests, module, seconds):
     """Results of a module: name -> (outcome, reason). A test that hangs or crashes is one that failed, and those after it did not run."""
     output = lab.log(module + ".json")
     open(output, "w", encoding="utf-8").close()
-    argv = [PYTHON, CHILD, tests, module, output, "--dev", lab.server.device, "--port", "1", "--gid", "0"]
+    argv = [PYTHON, CHILD, tests, module, output, lab.server.address, "--dev", lab.server.device, "--port", "1", "--gid", "0"]
     process = lab.start(lab.server, argv, module)
     code = process.wait(seconds)
     if code is None:

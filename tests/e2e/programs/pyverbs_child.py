@@ -2,8 +2,10 @@
 """Runs one module of rdma-core's pyverbs tests in this process and writes one JSON line per test to a file:
 [name, "pass" | "skip" | "fail" | "error", reason].
 
-    pyverbs_child.py TESTS_DIR MODULE OUTPUT [arguments of the tests: --dev --port --gid]
+    pyverbs_child.py TESTS_DIR MODULE OUTPUT ADDRESS [arguments of the tests: --dev --port --gid]
 
+ADDRESS is the IP address of the device. The tests of rdma_cm would take the first one of its interface, which is another on the loopback
+interface.
 The line ["", "start", NAME] before each test lets the parent tell which one hung or crashed.
 """
 
@@ -57,14 +59,17 @@ class Recorder(unittest.TestResult):
 
 
 def main():
-    directory, module, output = sys.argv[1:4]
-    sys.argv = [sys.argv[0]] + sys.argv[4:]
+    directory, module, output, address = sys.argv[1:5]
+    sys.argv = [sys.argv[0]] + sys.argv[5:]
     os.chdir(os.path.dirname(directory))
     del sys.path[0]  # this directory has a pyverbs.py of its own
     # As their run_tests.py does: the tests import each other both as tests.base and as args_parser.
     sys.path[:0] = [os.path.dirname(directory), directory]
     from args_parser import parser
     parser.parse_args()
+    base = importlib.import_module("tests.base").RDMATestCase
+    if hasattr(base, "get_ip_mac_address"):  # releases without it have no tests that use an address
+        base.get_ip_mac_address = staticmethod(lambda _interface: (address, "02:00:00:00:00:01"))
     suite = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module("tests." + module))
     with open(output, "a", encoding="utf-8") as out:
         suite.run(Recorder(out))

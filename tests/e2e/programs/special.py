@@ -297,6 +297,11 @@ def pyverbs_strict(build, args):
     pyverbs(build, args, "--daemon-option=--tm-profile=mlx5", "test_tag_matching")
 
 
+def pyverbs_wire(build, args):
+    """All of them, with the way within a device leading through the socket."""
+    pyverbs(build, args, "--daemon-option=--loopback=wire")
+
+
 # --- without a daemon ----------------------------------------------------------------------------------------------------
 
 def _scratch():
