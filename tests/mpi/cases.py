@@ -26,8 +26,9 @@ LAUNCH = {
 }
 
 PROGRAMS = ("p2p", "collectives", "onesided", "datatypes", "threads")
-# Open MPI's other way to the device, libfabric's reliable datagrams.
-OVER_FABRIC = OPENMPI + ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxd"]
+# Open MPI's other way to the device, libfabric: a provider follows. Reliable datagrams, or messages over connections by rdma_cm.
+OVER_FABRIC = OPENMPI + ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include"]
+RXD, RXM = "verbs;ofi_rxd", "verbs;ofi_rxm"
 # How a job ends, by its launcher, whose last rank calls MPI_Abort with code 3, is killed, or is killed in the middle of large transfers:
 # the exit code (None: any but 0), and what the launcher says. (Of an abort it is the rank that says something, which may be lost with
 # it.) In such a transfer others may learn of the death before the launcher does: UCX then aborts them (signal 6), and it is chance
@@ -90,7 +91,7 @@ class Case:
     check: str = None  # a key of run.py's CHECKS; None: a job that passes or dies
     user: str = None  # whose daemons and programs these are
     memory: str = "auto"  # how daemons reach the memory of programs
-    fabric: bool = False  # Open MPI over libfabric in place of UCX
+    fabric: str = None  # provider of libfabric that Open MPI takes in place of UCX
     basic: bool = False
     mpi_basic: bool = False
     quick: bool = False
@@ -231,9 +232,17 @@ def tests_of_tools(hosts, faults):
 
 
 def over_fabric():
-    """MPI messages over libfabric's reliable datagrams. Not p2p: an MPI_Ssend ends in a crash in ofi_rxd of libfabric 1.17, over its own UDP, too."""
+    """MPI messages over libfabric. Over reliable datagrams not p2p: an MPI_Ssend ends in a crash in ofi_rxd of libfabric 1.17, over its own
+    UDP, too."""
     for ranks, p in ((2, "collectives"), (4, "collectives"), (4, "datatypes")):
-        yield Case(f"2hosts/openmpi/ofi/{ranks}/{p}", 2, False, "ud", "openmpi", ranks, p, fabric=True, matrix=True, quick=True, timeout=120)
+        yield Case(f"2hosts/openmpi/ofi/{ranks}/{p}", 2, False, "ud", "openmpi", ranks, p, fabric=RXD, matrix=True, quick=True, timeout=120)
+    for hosts in (2, 4):
+        for faults in (False, True):
+            for ranks in (hosts, 2 * hosts):
+                for p in ("p2p", "collectives", "datatypes", "threads"):
+                    clean2 = hosts == 2 and not faults
+                    yield Case(f"{first(hosts, faults)}/openmpi/rxm/{ranks}/{p}", hosts, faults, "rc", "openmpi", ranks, p, fabric=RXM, matrix=True,
+                               quick=not faults and ranks == hosts, mpi_basic=clean2 and ranks == 2 and p == "p2p", timeout=360 if faults else 180)
 
 
 def without_process_vm():

@@ -49,7 +49,7 @@ def start_job(case, lab, build):
     """mpirun, started."""
     if os.path.exists(begun(lab)):
         os.remove(begun(lab))
-    launcher = table.OVER_FABRIC if case.fabric else table.LAUNCH[case.mpi][0]
+    launcher = table.OVER_FABRIC + [case.fabric] if case.fabric else table.LAUNCH[case.mpi][0]
     argv = [labs.which(launcher[0])] + launcher[1:] + ["-n", str(case.ranks), program_path(case, lab, build)] + list(case.args)
     process = labs.Process(argv, environment(case, lab), lab.log("mpirun"), lab.server.prefix)
     lab.processes.append(process)
