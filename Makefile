@@ -196,6 +196,7 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIBCORE) $(LIBWIRE)
 $(BUILD)/tests/verbs/%: $(BUILD)/obj/tests/verbs/%.o
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(VT_LIBS) -libverbs -lpthread
+$(filter $(BUILD)/tests/verbs/rdma_cm/%,$(VTEST_BIN)): VT_LIBS = -lrdmacm
 LAYOUT_TESTS := $(filter $(BUILD)/tests/verbs/layout/%,$(VTEST_BIN))
 $(LAYOUT_TESTS): $(DV_SO)
 $(LAYOUT_TESTS): VT_LIBS = $(DV_SO) -Wl,-rpath,$(abspath $(dir $(DV_SO)))
