@@ -69,7 +69,7 @@ static bool config_ok(const struct engine_config *c)
 
 /* Offsets of the engine's parts in its memory. Each part starts on a cache line. */
 struct sections {
-    size_t qps, srqs, keys, mcast, peers, timers, done, events, copies, total;
+    size_t qps, srqs, keys, mcast, peers, timers, gsi, done, events, copies, total;
 };
 
 /* Slots of the table of QPs. Half of them are always free, so that a number with a free slot is soon found
@@ -96,6 +96,7 @@ static void sections_of(const struct engine_config *c, struct sections *l)
     l->mcast = reserve(&at, (size_t)c->max_mcast * sizeof(struct mcast_member));
     l->peers = reserve(&at, (size_t)c->max_peers * sizeof(struct peer_window));
     l->timers = reserve(&at, sizeof(struct timer_wheel));
+    l->gsi = reserve(&at, gsi_size());
     l->done = reserve(&at, (size_t)c->completion_slots * sizeof(struct completion));
     l->events = reserve(&at, (size_t)c->event_slots * sizeof(struct event));
     l->copies = reserve(&at, c->read_copy_bytes);
@@ -133,6 +134,7 @@ struct engine *engine_init(void *mem, const struct engine_config *cfg, const str
     e->timers = (struct timer_wheel *)(void *)(base + l.timers);
     timer_wheel_init(e->timers);
     datagram_flow_table_init(&e->flows, &e->cfg, e->timers, &e->peers, &e->counters);
+    gsi_init(&e->gsi, &e->cfg, &e->counters, base + l.gsi);
     scheduler_init(&e->scheduler);
     list_init(&e->detached);
     list_init(&e->changed_cntrs);
@@ -267,7 +269,8 @@ uint32_t engine_tx(struct engine *e, struct tx_batch *b, uint64_t now)
     uint32_t start = b->n;
     struct sched_entity *next;
     tm_flush_detached(e, now);
-    if ((e->time_wait.pending && !time_wait_tx(&e->time_wait, b)) || !datagram_flow_tx(&e->flows, b, now))
+    if ((e->time_wait.pending && !time_wait_tx(&e->time_wait, b)) || !datagram_flow_tx(&e->flows, b, now) ||
+        !gsi_tx(&e->gsi, b))
         return b->n - start;
     scheduler_new_round(&e->scheduler);
     while ((next = scheduler_next(&e->scheduler)) != NULL) {
@@ -378,6 +381,18 @@ static void drop_unknown(struct engine *e, const struct pkt *p, const struct rx_
     report_drop(e, DROP_UNKNOWN_QP, p, meta);
 }
 
+/* Packets for QP 1. */
+static void to_gsi(struct engine *e, const struct pkt *p, const struct rx_meta *meta)
+{
+    enum drop_cause cause;
+    if (gsi_rx(&e->gsi, p, meta, &cause))
+        return;
+    e->counters.rx_unknown_qp += cause == DROP_UNKNOWN_QP;
+    e->counters.rx_bad_pkey += cause == DROP_PKEY;
+    e->counters.rx_bad_qkey += cause == DROP_QKEY;
+    report_drop(e, cause, p, meta);
+}
+
 /* Each member gets its own copy and makes its own checks (IBA 10.5.2.1). The sender gets no copy. */
 static void to_group(struct engine *e, const struct pkt *p, const struct rx_meta *meta, uint64_t now)
 {
@@ -435,6 +450,10 @@ void engine_rx(struct engine *e, const struct pkt *p, const struct rx_meta *meta
     if (p->dest_qpn == PROBE_QPN) {
         if (!datagram_flow_rx(&e->flows, p, meta, now))
             drop_unknown(e, p, meta);
+        return;
+    }
+    if (p->dest_qpn == MAD_QPN) {
+        to_gsi(e, p, meta);
         return;
     }
     struct qp *qp = qp_find(e, p->dest_qpn);
@@ -564,4 +583,16 @@ bool engine_has_peer(const struct engine *e, const uint8_t gid[16])
 {
     const struct peer_window *p = peer_window_lookup(&e->peers, gid);
     return p && (p->users || p->inflight);
+}
+
+/* --- QP 1 ------------------------------------------------------------------------------------- */
+
+int engine_send_mad(struct engine *e, const struct av *av, const uint8_t mad[MAD_LEN])
+{
+    return gsi_send(&e->gsi, av, mad);
+}
+
+bool engine_pop_mad(struct engine *e, struct gsi_mad *out)
+{
+    return gsi_pop(&e->gsi, out);
 }

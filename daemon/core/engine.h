@@ -35,6 +35,7 @@
 #include "daemon/core/control/qp_life.h"
 #include "daemon/core/control/qp_modify.h"
 #include "daemon/core/control/qp_query.h"
+#include "daemon/core/path/gsi.h"
 #include "daemon/core/path/mcast.h"
 #include "daemon/core/qp/comp_cntr.h"
 #include "daemon/core/qp/error_report.h"
@@ -109,6 +110,15 @@ int engine_check(struct engine *e, const struct av *av, uint32_t size, uint32_t 
 /* Takes the oldest check of another device, or answer to an own check. False: there is none. While FLOW_CHECKS of them
  * wait for the owner, new ones are dropped. The engine answers the checks of other devices by itself. */
 bool engine_pop_check(struct engine *e, struct check *c);
+
+/* --- QP 1 ------------------------------------------------------------------------------------- */
+
+/* Lets engine_tx send a management datagram from QP 1 to QP 1 of another device, or of this one. -EAGAIN: too many wait
+ * to be sent. -EINVAL: no such sgid_index, or no address of a device. */
+int engine_send_mad(struct engine *e, const struct av *av, const uint8_t mad[MAD_LEN]);
+/* Takes the oldest management datagram that QP 1 received. False: there is none. While GSI_SLOTS of them wait for the
+ * owner, new ones are dropped. */
+bool engine_pop_mad(struct engine *e, struct gsi_mad *out);
 
 /* Is a QP connected to this address, or are packets to it in flight? */
 bool engine_has_peer(const struct engine *e, const uint8_t gid[16]);

@@ -20,6 +20,7 @@
 #include "daemon/device/cpu_yield.h"
 #include "daemon/device/device_user.h"
 #include "daemon/device/gid_table.h"
+#include "daemon/device/mad_box.h"
 #include "daemon/device/mailbox.h"
 #include "daemon/device/memory_strikes.h"
 #include "daemon/device/settings.h"
@@ -141,6 +142,7 @@ struct device {
     struct ev_loop *loop;
     struct mailbox mailbox;
     struct slice_box slices; /* status work of other threads */
+    struct mad_box mads; /* to and from connection management */
     struct takeover *thread; /* threads/takeover.h */
     pthread_attr_t thread_attr;
     bool running, stop;

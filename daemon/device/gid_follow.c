@@ -21,9 +21,35 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int revents)
     udp_drain_errors(&e->device->udp, w->fd);
 }
 
-/* --- entries ----------------------------------------------------------------------------------- */
+/* --- what others know of the device ------------------------------------------------------------ */
 
-/* Tells the other devices of the daemon which addresses this one has. */
+static bool is_link_local(const union addr *a)
+{
+    return a->sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a->v6.sin6_addr);
+}
+
+void gid_follow_describe(struct device *d)
+{
+    struct mad_device m;
+
+    memset(&m, 0, sizeof(m)); /* with the padding, which is compared */
+    m.guid = d->guid;
+    m.ifindex = d->netdev.index;
+    m.active_mtu = d->active_mtu;
+    m.num_gids = (uint8_t)d->gids.n;
+    for (unsigned i = 0; i < d->gids.n; i++) {
+        const struct gid_entry *e = gid_table_at(&d->gids, i);
+
+        if (!e)
+            continue;
+        memcpy(m.gids[i], e->gid, sizeof(m.gids[i]));
+        if (is_link_local(&e->addr))
+            m.scope[i] = d->netdev.index;
+    }
+    mad_box_describe(&d->mads, &m);
+}
+
+/* Tells the other devices of the daemon, and connection management, which addresses this one has. */
 static void publish(struct device *d)
 {
     uint8_t gid[ENGINE_MAX_GIDS][16];
@@ -35,7 +61,10 @@ static void publish(struct device *d)
     }
     if (d->connections)
         connections_set_addresses(d->connections, d->index, gid, n);
+    gid_follow_describe(d);
 }
+
+/* --- entries ----------------------------------------------------------------------------------- */
 
 static void set_entry(struct device *d, unsigned index, const union addr *addr, bool configured)
 {
@@ -159,6 +188,8 @@ bool gid_follow_refresh(struct device *d)
         if (!gid_table_find(&d->gids, &list[i]) && !is_of_other_device(d, &list[i]))
             changed |= add(d, &list[i]);
     }
+    if (changed)
+        gid_follow_describe(d);
     return changed;
 }
 

@@ -14,6 +14,9 @@ void gid_follow_init(struct device *d);
 int gid_follow_open(struct device *d, char why[ERROR_TEXT_MAX]);
 /* Compares the table with the addresses of the interface. Returns true if it has changed. */
 bool gid_follow_refresh(struct device *d);
+/* Describes the device for connection management (mad_box.h), which must not look into it. Called after each change of
+ * its addresses or MTU. */
+void gid_follow_describe(struct device *d);
 /* Ends the watching of the sockets. */
 void gid_follow_close(struct device *d);
 

@@ -28,6 +28,7 @@ struct mad_device {
 };
 
 struct mad_ring {
+    /* head and tail count up; an entry is at its count % MAD_BOX_SLOTS. */
     uint32_t head, tail;
     uint64_t dropped; /* MADs without room */
     struct cm_datagram *slot; /* MAD_BOX_SLOTS; allocated with the first MAD */
@@ -37,7 +38,7 @@ struct mad_box {
     struct mad_ring received, to_send;
     struct mad_device device;
     /* to_send has MADs. The device's thread reads it once per pass, without the lock (relaxed), and then looks under the
-     * lock. */
+     * lock. That suffices: to_device is sent after it was set. */
     atomic_bool pending;
     struct ev_loop *device_loop, *cm_loop; /* NULL: not running */
     ev_async to_device, *to_cm;
@@ -53,14 +54,20 @@ void mad_box_start(struct mad_box *b, struct ev_loop *loop);
 void mad_box_stop(struct mad_box *b);
 /* Copies the addresses of the device for the other thread. Called at the start and after each change of them. */
 void mad_box_describe(struct mad_box *b, const struct mad_device *d);
-/* Hands over a MAD that was received. */
+/* Are there MADs to send? Called in each pass. */
+static inline bool mad_box_pending(const struct mad_box *b)
+{
+    return atomic_load_explicit(&b->pending, memory_order_relaxed);
+}
+/* Hands over a MAD that was received. While no thread is attached, it is dropped. */
 void mad_box_received(struct mad_box *b, const struct cm_datagram *d);
 /* Takes the oldest MAD to send. False: there is none. */
 bool mad_box_next_to_send(struct mad_box *b, struct cm_datagram *out);
 
 /* --- the connection management thread ------------------------------------------------------------------ */
 
-/* `async` is sent in `loop` when a MAD was received, or when the addresses changed. NULL: no longer. */
+/* `async` is sent in `loop` when a MAD was received, or when the addresses changed. NULL: no longer. The MADs that wait
+ * in both directions stay. */
 void mad_box_attach(struct mad_box *b, struct ev_loop *loop, ev_async *async);
 void mad_box_device(struct mad_box *b, struct mad_device *out);
 bool mad_box_next_received(struct mad_box *b, struct cm_datagram *out);

@@ -177,6 +177,8 @@ int device_init(struct device *d, const struct settings *s, unsigned index, char
     control_turns_init(&d->control_turns, d->loop, s->control_share);
     mailbox_init(&d->mailbox, d->loop);
     slice_box_init(&d->slices, d->loop);
+    mad_box_init(&d->mads);
+    mad_box_start(&d->mads, d->loop);
     gid_follow_init(d);
     return 0;
 }
@@ -231,6 +233,8 @@ void device_fini(struct device *d)
     loop_fini(d);
     udp_close(&d->udp);
     if (d->loop) {
+        mad_box_stop(&d->mads);
+        mad_box_fini(&d->mads);
         slice_box_fini(&d->slices);
         mailbox_fini(&d->mailbox);
         control_turns_fini(&d->control_turns);

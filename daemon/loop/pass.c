@@ -2,6 +2,7 @@
 #include "daemon/loop/pass.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/loop/mads.h"
 #include "daemon/loop/rx.h"
 #include "daemon/loop/tx.h"
 #include "daemon/monitor/error_log.h"
@@ -94,6 +95,7 @@ static unsigned publish(struct device *d, uint64_t now)
                 engine_mem_fault(d->engine, fault.qpn, now);
         }
         ping_take(d, now);
+        mads_receive(d);
         error_log_take(d); /* while the QPs of the reports still exist */
         m = publish_completions(d) + publish_events(d) + failed_queues_settle(d);
         n += m;
@@ -149,6 +151,7 @@ bool device_pass(struct device *d, uint64_t now)
         work += drain_backlog(d);
     if (!TAILQ_EMPTY(&d->waiting_tm_srqs))
         work += tm_srq_drain_waiting(d, now);
+    work += mads_send(d);
     /* Posted requests are sent before the socket is read. Reading costs as much as sending a small message. */
     if (work || held)
         work += send_all(d, now);

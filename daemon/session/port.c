@@ -32,6 +32,7 @@ bool port_refresh(struct device *d)
         log_warn("device %s: %s is %s", d->name, d->netdev.name, d->netdev.up ? "up again" : "down");
         send_all(d, d->netdev.up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
     }
+    gid_follow_describe(d);
     if (!gid_follow_refresh(d))
         return false;
     send_all(d, IBV_EVENT_GID_CHANGE);

@@ -390,6 +390,9 @@ struct check {
     X(flow_probes_sent, "flow probes sent, which ask whether the datagrams before them arrived")                       \
     X(flow_answers_sent, "flow probes and connectivity checks answered")                                               \
     X(flow_answers_rcvd, "flow probes that were answered")                                                             \
+    X(gsi_mads_sent, "management datagrams sent by QP 1")                                                              \
+    X(gsi_mads_rcvd, "management datagrams received by QP 1")                                                          \
+    X(gsi_mads_dropped, "management datagrams dropped: too many wait")                                                 \
     X(rx_unknown_qp, "packets dropped: no such QP")                                                                    \
     X(rx_time_wait, "duplicates for a destroyed QP, acknowledged once more")                                           \
     X(rx_bad_state, "packets dropped: QP not ready to receive")                                                        \

@@ -11,6 +11,7 @@
 #include "daemon/core/base/timer_wheel.h"
 #include "daemon/core/memory/key.h"
 #include "daemon/core/path/datagram_flow.h"
+#include "daemon/core/path/gsi.h"
 #include "daemon/core/path/mcast.h"
 #include "daemon/core/path/peer_window.h"
 #include "daemon/core/qp/read_copies.h"
@@ -31,6 +32,7 @@ struct engine {
     uint32_t srq_mask, srq_count, next_srqn;
     struct peer_window_table peers;
     struct datagram_flow_table flows;
+    struct gsi gsi; /* QP 1 */
     struct timer_wheel *timers;
     struct time_wait_ring time_wait;
     struct mcast mcast;

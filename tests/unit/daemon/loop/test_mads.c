@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Management datagrams on their way between the box and the engine of a device. */
+#include <criterion/criterion.h>
+
+#include "tests/unit/daemon/daemon_fixture.h"
+
+static struct fixture f;
+
+static void setup(void)
+{
+    cr_assert(fixture_start(&f));
+}
+static void teardown(void)
+{
+    fixture_end(&f);
+}
+TestSuite(mads, .init = setup, .fini = teardown, .timeout = 60);
+
+static void on_async(struct ev_loop *loop, ev_async *w, int revents)
+{
+    (void)loop;
+    (void)w;
+    (void)revents;
+}
+
+/* The device has the address 127.0.0.1 and no network: the MAD stays inside. */
+Test(mads, a_mad_to_the_device_itself_comes_back)
+{
+    static ev_async async;
+    struct mad_device m;
+    struct cm_datagram d = {.device = 0, .traffic_class = 8, .hop_limit = 64}, in;
+
+    ev_async_init(&async, on_async);
+    ev_async_start(f.device->loop, &async);
+    mad_box_attach(&f.device->mads, f.device->loop, &async);
+    mad_box_device(&f.device->mads, &m);
+    cr_assert(m.num_gids == 1 && memcmp(m.gids[0], f.device->gid, 16) == 0);
+    cr_expect_eq(m.active_mtu, f.device->active_mtu);
+    memcpy(d.remote_gid, m.gids[0], 16);
+    for (unsigned i = 0; i < MAD_LEN; i++)
+        d.mad[i] = (uint8_t)i;
+    mad_box_send(&f.device->mads, &d);
+    device_pass(f.device, clock_ns());
+    cr_assert(mad_box_next_received(&f.device->mads, &in));
+    cr_expect_arr_eq(in.mad, d.mad, MAD_LEN);
+    cr_expect_arr_eq(in.remote_gid, m.gids[0], 16);
+    cr_expect_arr_eq(in.local_gid, m.gids[0], 16);
+    cr_expect(in.device == 0 && in.sgid_index == 0 && in.traffic_class == 8 && in.hop_limit == 64);
+    cr_expect_not(mad_box_pending(&f.device->mads));
+    ev_async_stop(f.device->loop, &async);
+}
+
+/* A pass carries a bounded number, and says that there may be more. */
+Test(mads, a_flood_is_carried_by_several_passes)
+{
+    struct cm_datagram d = {.hop_limit = 64};
+    unsigned passes = 0;
+
+    memcpy(d.remote_gid, f.device->gid, 16);
+    for (unsigned i = 0; i < MAD_BOX_SLOTS; i++)
+        mad_box_send(&f.device->mads, &d);
+    while (device_pass(f.device, clock_ns()))
+        passes++;
+    cr_expect_gt(passes, 1);
+    cr_expect_not(mad_box_pending(&f.device->mads));
+    cr_expect_eq(engine_counters(f.device->engine)->gsi_mads_rcvd, MAD_BOX_SLOTS);
+}
