@@ -142,6 +142,7 @@ $(BUILD)/tests/unit/cmd/test_table: $(call obj,src/cmd/common/cmd.c src/cmd/comm
 $(BUILD)/tests/unit/cmd/test_ping_text: $(call obj,src/cmd/net/ping_text.c)
 $(BUILD)/tests/unit/verbs/test_poll_state: $(call obj,src/verbs/base/poll_state.c)
 $(BUILD)/tests/unit/verbs/test_poll_wait: $(call obj,src/verbs/base/poll_state.c src/verbs/datapath/poll_wait.c src/verbs/session/context.c)
+$(BUILD)/tests/unit/verbs/cm/test_cm_ids: $(call obj,src/verbs/cm/cm_ids.c)
 $(BUILD)/tests/unit/verbs/test_poll_after_death: $(call obj,src/verbs/base/table.c src/verbs/datapath/cq_notify.c src/verbs/datapath/poll.c)
 
 $(SIM_BIN): $(call obj,$(SIM_SRC)) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)

@@ -62,9 +62,12 @@ static int early_dup3(int fd, int to, int flags)
     return (int)syscall(SYS_dup3, fd, to, flags);
 }
 
-/* dup2 accepts that both are the same descriptor; the system call dup3 does not. */
 static int early_dup2(int fd, int to)
 {
+#ifdef SYS_dup2
+    return (int)syscall(SYS_dup2, fd, to);
+#endif
+    /* dup2 accepts that both are the same descriptor; the system call dup3 does not. */
     if (fd == to)
         return syscall(SYS_fcntl, fd, F_GETFD) < 0 ? -1 : to;
     return early_dup3(fd, to, 0);

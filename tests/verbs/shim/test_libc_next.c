@@ -36,6 +36,38 @@ static bool calls(void)
     return held && access("/no/such/file", F_OK) == -1 && errno == ENOENT;
 }
 
+/* Those that also serve connection management. */
+static bool calls_on_descriptors(void)
+{
+    char text[4];
+    struct stat st;
+    struct stat64 wide;
+    int ends[2];
+    if (pipe(ends) != 0)
+        return false;
+    bool held = write(ends[1], "abcd", 4) == 4 && read(ends[0], text, 4) == 4 && memcmp(text, "abcd", 4) == 0;
+    held &= fstat(ends[0], &st) == 0 && S_ISFIFO(st.st_mode) && fstat64(ends[1], &wide) == 0 && S_ISFIFO(wide.st_mode);
+    held &= fstatat(AT_FDCWD, "/proc/self/exe", &st, 0) == 0 && S_ISREG(st.st_mode);
+    held &= fstatat64(ends[0], "", &wide, AT_EMPTY_PATH) == 0 && S_ISFIFO(wide.st_mode);
+    int other = dup(ends[1]);
+    held &= other >= 0 && dup2(other, ends[0]) == ends[0] && dup2(other, other) == other;
+    errno = 0;
+    held &= dup3(other, other, 0) == -1 && errno == EINVAL && dup3(other, ends[0], O_CLOEXEC) == ends[0];
+    errno = 0;
+    held &= dup2(-1, -1) == -1 && errno == EBADF;
+    held &= close(ends[0]) == 0 && close(ends[1]) == 0 && close(other) == 0;
+    errno = 0;
+    return held && close(other) == -1 && errno == EBADF;
+}
+
+/* fcntl, which a filter may not know. */
+static bool calls_fcntl(void)
+{
+    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 50);
+    bool held = fd >= 50 && fcntl64(fd, F_GETFD) == FD_CLOEXEC && fcntl(fd, F_SETFD, 0) == 0 && fcntl(fd, F_GETFD) == 0;
+    return held && close(fd) == 0 && fcntl(fd, F_GETFL) == -1;
+}
+
 /* --- before any constructor -------------------------------------------------------------------- */
 static bool before_constructors;
 
@@ -45,7 +77,7 @@ static void begin(int argc, char **argv, char **env)
     (void)argv;
     (void)env;
     if (argc > 1)
-        before_constructors = calls();
+        before_constructors = calls() && calls_on_descriptors() && calls_fcntl();
 }
 __attribute__((section(".preinit_array"), used)) static void (*const at_first)(int, char **, char **) = begin;
 
@@ -79,7 +111,7 @@ static void while_loading(void)
     unlink(pipe);
     signal(SIGALRM, late);
     alarm(20);
-    ok(calls(), "called while a library is loaded");
+    ok(calls() && calls_on_descriptors() && calls_fcntl(), "called while a library is loaded");
     alarm(0);
     close(end);
     pthread_join(loader, NULL);
@@ -151,7 +183,7 @@ static void filtered(void)
     if (child == 0) {
         if (!filter())
             _exit(NONE);
-        DIR *dir = calls() ? opendir("/") : NULL;
+        DIR *dir = calls() && calls_on_descriptors() ? opendir("/") : NULL;
         _exit(dir && readdir(dir) ? 0 : 1);
     }
     int status = how_ended(child);
@@ -185,7 +217,7 @@ int main(int argc, char **argv)
 {
     VT_OWN("functions of the C library that the client library wraps");
     if (argc > 1)
-        return before_constructors && calls() ? 0 : 1;
+        return before_constructors && calls() && calls_on_descriptors() && calls_fcntl() ? 0 : 1;
     while_loading();
     pid_t child = fork();
     if (child == 0) {
