@@ -108,7 +108,9 @@ void vb_rdma_cm_statx(int fd, struct statx *st)
     errno = e;
 }
 
-VB_EXPORT int fstat(int fd, struct stat *st)
+/* The functions for old programs do not call the exported ones: another library may replace those by calling the
+ * former (ThreadSanitizer does). */
+static int file_state(int fd, struct stat *st)
 {
     int rc = VB_NEXT(fstat)(fd, st);
     if (vb_cm_marked(fd) && rc == 0)
@@ -116,7 +118,7 @@ VB_EXPORT int fstat(int fd, struct stat *st)
     return rc;
 }
 
-VB_EXPORT int fstat64(int fd, struct stat64 *st)
+static int file_state64(int fd, struct stat64 *st)
 {
     int rc = VB_NEXT(fstat64)(fd, st);
     if (vb_cm_marked(fd) && rc == 0)
@@ -124,16 +126,26 @@ VB_EXPORT int fstat64(int fd, struct stat64 *st)
     return rc;
 }
 
+VB_EXPORT int fstat(int fd, struct stat *st)
+{
+    return file_state(fd, st);
+}
+
+VB_EXPORT int fstat64(int fd, struct stat64 *st)
+{
+    return file_state64(fd, st);
+}
+
 VB_EXPORT int __fxstat(int version, int fd, struct stat *st)
 {
     (void)version;
-    return fstat(fd, st);
+    return file_state(fd, st);
 }
 
 VB_EXPORT int __fxstat64(int version, int fd, struct stat64 *st)
 {
     (void)version;
-    return fstat64(fd, st);
+    return file_state64(fd, st);
 }
 
 VB_EXPORT int fstatat(int dir, const char *restrict path, struct stat *restrict st, int flags)

@@ -111,25 +111,25 @@ static const char *redirect(const char *given, char *out)
 VB_EXPORT int stat(const char *restrict path, struct stat *restrict st)
 {
     char out[PATH_MAX];
-    return fstatat(AT_FDCWD, redirect(path, out), st, 0);
+    return VB_NEXT(fstatat)(AT_FDCWD, redirect(path, out), st, 0);
 }
 
 VB_EXPORT int stat64(const char *restrict path, struct stat64 *restrict st)
 {
     char out[PATH_MAX];
-    return fstatat64(AT_FDCWD, redirect(path, out), st, 0);
+    return VB_NEXT(fstatat64)(AT_FDCWD, redirect(path, out), st, 0);
 }
 
 VB_EXPORT int lstat(const char *restrict path, struct stat *restrict st)
 {
     char out[PATH_MAX];
-    return fstatat(AT_FDCWD, redirect(path, out), st, AT_SYMLINK_NOFOLLOW);
+    return VB_NEXT(fstatat)(AT_FDCWD, redirect(path, out), st, AT_SYMLINK_NOFOLLOW);
 }
 
 VB_EXPORT int lstat64(const char *restrict path, struct stat64 *restrict st)
 {
     char out[PATH_MAX];
-    return fstatat64(AT_FDCWD, redirect(path, out), st, AT_SYMLINK_NOFOLLOW);
+    return VB_NEXT(fstatat64)(AT_FDCWD, redirect(path, out), st, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Programs that were linked before glibc 2.33 call these. On 64-bit Linux the structure has one version only. */

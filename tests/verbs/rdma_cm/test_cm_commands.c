@@ -154,10 +154,12 @@ static void waits(void)
     cm_notify(waiting_fd, id, CM_ADDR_RESOLVED);
     ok(pthread_join(thread, &rc) == 0 && rc == NULL, "one with SA_RESTART does not");
 
+#ifndef __SANITIZE_ADDRESS__ /* it does not follow the way out of a cancelled thread */
     need(pthread_create(&thread, NULL, wait_for_event, &event) == 0);
     let_it_wait();
     pthread_cancel(thread);
     ok(pthread_join(thread, &rc) == 0 && rc == PTHREAD_CANCELED, "the wait can be cancelled");
+#endif
     cm_notify(waiting_fd, id, CM_ESTABLISHED);
     int other = cm_open(0);
     ok(cm_get_event(waiting_fd, &event) == 0, "the next thread gets the event");
