@@ -18,10 +18,10 @@
 extern _Atomic unsigned vb_cm_num_marked;
 extern struct vb_table vb_cm_marks;
 
-/* Was the descriptor a channel when the library saw it last? */
+/* Was the descriptor a channel when the library saw it last? The number of marks is raised after the table is made. */
 static inline bool vb_cm_marked(int fd)
 {
-    return atomic_load_explicit(&vb_cm_num_marked, memory_order_relaxed) != 0 &&
+    return atomic_load_explicit(&vb_cm_num_marked, memory_order_acquire) != 0 &&
            vb_table_get(&vb_cm_marks, (uint32_t)fd);
 }
 
