@@ -283,6 +283,9 @@ const struct option_def options[] = {
     {"handshake-timeout", "SECONDS", 1, RELOAD, set_number, MEMBER(handshake_s),
      .help = "Close connections that ask for nothing and open no device in this time (30)",
      .unit = "a number of seconds", .min = 1, .max = 86400},
+    {"idle-exit", "SECONDS", 1, FILE_, set_number, MEMBER(idle_exit_s),
+     .help = "End when no program has used the daemon for so long (0)",
+     .unit = "a number of seconds", .min = 0, .max = 31536000, .zero = "never"},
     {"sandbox", "on|off", 1, FILE_, set_choice, MEMBER(sandbox_off),
      .help = "Whether the daemon gives up the rights that it does not need (on)"},
 

@@ -387,6 +387,17 @@ static size_t user_rows(const struct quota *q, const struct quota_user *u, struc
     return n;
 }
 
+uint64_t quota_total(struct quota *q, enum quota_kind kind)
+{
+    uint64_t sum = 0;
+
+    pthread_mutex_lock(&q->lock);
+    for (unsigned i = 0; i < PM_DEVICES_MAX; i++)
+        sum += q->total[kind][i];
+    pthread_mutex_unlock(&q->lock);
+    return sum;
+}
+
 struct quota_row *quota_rows(struct quota *q, size_t *num)
 {
     struct quota_row *row;

@@ -104,6 +104,9 @@ void quota_release(const struct quota_owner *o, enum quota_kind object);
 int quota_charge_memory(const struct quota_owner *o, uint32_t mappings, uint64_t bytes, char why[QUOTA_WHY_MAX]);
 void quota_release_memory(const struct quota_owner *o, uint32_t mappings, uint64_t bytes);
 
+/* What all users have of this kind. */
+uint64_t quota_total(struct quota *q, enum quota_kind kind);
+
 /* One line of the status: what a user has of a kind. */
 struct quota_row {
     uid_t uid;

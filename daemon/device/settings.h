@@ -41,6 +41,7 @@ struct settings {
     char group[64]; /* members may use the socket; empty: only the user of the daemon */
     struct quota_limits quota; /* what each user may have */
     uint32_t control_share; /* per cent of a thread's time for the control requests of each user */
+    uint32_t idle_exit_s; /* the daemon ends if no program has used it for so long; 0: never */
     uint32_t handshake_s; /* time that a connection may be silent before it opens a device */
     struct device_address device[PM_DEVICES_MAX];
     unsigned devices; /* 0 until settings_finish: pumice0 on the default address */

@@ -386,6 +386,7 @@ static void admit(struct server *sv, int sock)
     ev_io_start(sv->loop, &c->readable);
     ev_timer_start(sv->loop, &c->silent);
     count(c);
+    idle_exit_used(&sv->idle_exit);
 }
 
 /* Connections that are accepted in one turn of the loop. There may always be another one. */
@@ -468,6 +469,7 @@ static void watch(struct server *sv)
     ev_io_start(sv->loop, &sv->acceptable);
     ev_signal_start(sv->loop, &sv->sigterm);
     ev_signal_start(sv->loop, &sv->sigint);
+    idle_exit_start(&sv->idle_exit, sv->loop, &sv->quota, sv->settings->idle_exit_s);
 }
 
 /* From here on, everything that clients ask for is counted. */

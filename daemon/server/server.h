@@ -12,6 +12,7 @@
 #include "daemon/base/quota.h"
 #include "daemon/device/control_turns.h"
 #include "daemon/server/device_set.h"
+#include "daemon/server/idle_exit.h"
 #include "daemon/server/listener.h"
 #include "daemon/server/status_thread.h"
 #include "daemon/server/watchdog.h"
@@ -50,6 +51,7 @@ struct server {
     ev_signal sigterm, sigint;
     ev_prepare rests; /* called before the loop waits for events */
     ev_check wakes; /* called after that */
+    struct idle_exit idle_exit;
     struct watchdog watchdog;
     struct status_thread status;
 };

@@ -31,6 +31,8 @@
 #define PM_ENV_HOSTS "PUMICE_HOSTS"
 /* The host that this process is on. Default: the local rank that its launcher gives it, modulo the number of hosts. */
 #define PM_ENV_HOST "PUMICE_HOST"
+/* "1": the client library starts a daemon if there is none (not in a lab). */
+#define PM_ENV_AUTOSTART "PUMICE_AUTOSTART"
 /* Not empty: the client library prints why the daemon refused a request. */
 #define PM_ENV_VERBOSE "PUMICE_VERBOSE"
 /* "off": registered memory stays in small pages. */

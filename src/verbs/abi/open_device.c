@@ -17,6 +17,7 @@
 #include "src/verbs/base/cancel.h"
 #include "src/verbs/base/clock.h"
 #include "src/verbs/device/device.h"
+#include "src/verbs/session/autostart.h"
 #include "src/verbs/session/call.h"
 #include "src/verbs/session/fork.h"
 #include "src/verbs/shim/hugepage.h"
@@ -104,7 +105,8 @@ static void unbind_session(struct vb_context *c)
  * the daemon as the tracer. */
 static int open_session(struct vb_context *c, const struct vb_device *d)
 {
-    int rc = vb_session_connect(&c->session, d->socket);
+    char why[PM_WHY_MAX];
+    int rc = vb_autostart_connect_to(&c->session, d->socket, why);
     if (rc == 0)
         rc = bind_session(c, d->index);
     if (rc || c->caps.memory_path != PM_MEMORY_NONE)

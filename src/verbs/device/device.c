@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/verbs/session/autostart.h"
 #include "src/verbs/session/session.h"
-#include "src/verbs/session/session_path.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_device *devices; /* all devices that are held; under the lock */
@@ -18,6 +18,7 @@ static struct vb_device *devices; /* all devices that are held; under the lock *
 static void in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
+    vb_autostart_in_child();
 }
 
 static void watch_forks(void)
@@ -46,16 +47,16 @@ static void hint(const char *path, int error, const char *why)
     else
         fprintf(stderr,
                 "pumice: no RDMA devices: no daemon at %s (%s). Start the program with `pumice run -- CMD`, or start "
-                "pumiced "
-                "and set " PM_ENV_SOCKET " to its socket.\n",
+                "pumiced and set " PM_ENV_SOCKET " to its socket, or set " PM_ENV_AUTOSTART "=1 to have one started.\n",
                 path, strerror(-error));
 }
 
-/* Asks the daemon at path for its devices, on a connection of its own. Returns 0 or -errno. */
-static int query_list(const char *path, struct pm_list_rep *rep, char why[PM_WHY_MAX])
+/* Asks the daemon for its devices, on a connection of its own. path[size] becomes the path of its socket. Returns 0 or
+ * -errno. */
+static int query_list(char *path, size_t size, struct pm_list_rep *rep, char why[PM_WHY_MAX])
 {
     struct vb_session s;
-    int rc = vb_session_connect(&s, path);
+    int rc = vb_autostart_connect(&s, path, size, why);
     if (rc)
         return rc;
     struct vb_call call = {.op = PM_OP_LIST, .rep = rep, .rep_len = sizeof(*rep), .why = why};
@@ -118,13 +119,13 @@ void vb_device_drop(struct vb_device *d)
 
 VB_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
-    char path[sizeof(((struct vb_device *)0)->socket)], why[PM_WHY_MAX] = "";
+    char path[sizeof(((struct vb_device *)0)->socket)] = "", why[PM_WHY_MAX] = "";
     struct pm_list_rep rep = {.num = 0};
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
-    int rc = vb_session_path(path, sizeof(path));
-    if (rc == 0)
-        rc = query_list(path, &rep, why);
+    int rc = query_list(path, sizeof(path), &rep, why);
+    if (rc == -EIO) /* that daemon was about to end */
+        rc = query_list(path, sizeof(path), &rep, why);
     if (rc) {
         hint(path, rc, why);
         rep.num = 0;

@@ -29,6 +29,7 @@ static const struct values {
     {"quota", "qps=100,all=none", "bytes=2G", "qps=", "expected KIND=LIMIT"},
     {"control-share", "1", "100", "0", "expected a number from 1 to 100"},
     {"handshake-timeout", "1", "86400", "0", "expected a number of seconds from 1 to 86400"},
+    {"idle-exit", "1", "31536000", "-1", "expected a number of seconds from 0 (never) to 31536000"},
     {"sandbox", "off", "on", "no", "expected on or off"},
     {"device", "a=127.0.0.1", "b=127.0.0.2", "a", "expected NAME=ADDRESS"},
     {"address", "127.0.0.1", "127.0.0.2", "127.1", "expected a numeric IPv4 or IPv6 address"},
