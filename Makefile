@@ -134,10 +134,11 @@ $(PUMICE): $(call obj,$(CMD_SRC) daemon/core/memory/layout.c) $(LIBPCAPW) $(LIBW
 # --- tests -----------------------------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBDAEMON) $(LIBCORE_CHECKED) $(LIBPCAPW) $(LIBWIRE)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lseccomp -lsystemd -lsmartcols -lm -lpthread
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcriterion -lev -ljansson -lconfuse -lisal -lpcap -lmicrohttpd -lseccomp -lsystemd -lsmartcols -lm -lpthread
 
 # Texts of the command that are tested without a daemon.
-$(BUILD)/tests/unit/cmd/test_diagnose: $(call obj,src/cmd/inspect/diagnose.c)
+$(BUILD)/tests/unit/cmd/test_diagnose: $(call obj,src/cmd/inspect/diagnose.c src/cmd/inspect/diagnose_cm.c)
+$(BUILD)/tests/unit/cmd/test_diagnose_cm: $(call obj,src/cmd/inspect/diagnose_cm.c)
 $(BUILD)/tests/unit/cmd/test_table: $(call obj,src/cmd/common/cmd.c src/cmd/common/columns.c src/cmd/inspect/table.c)
 $(BUILD)/tests/unit/cmd/test_ping_text: $(call obj,src/cmd/net/ping_text.c)
 $(BUILD)/tests/unit/verbs/test_poll_state: $(call obj,src/verbs/base/poll_state.c)

@@ -172,6 +172,15 @@ void verbs_symbols_providers(const char *root, void (*use)(void *closure, const 
     use_files(&found, use, closure);
 }
 
+void verbs_symbols_rdmacm(const char *root, void (*use)(void *closure, const char *path), void *closure)
+{
+    struct file_list found = {0};
+
+    for (size_t i = 0; i < sizeof(lib_dirs) / sizeof(lib_dirs[0]); i++)
+        find_files(&found, "%s%s/librdmacm.so.1", root, lib_dirs[i]);
+    use_files(&found, use, closure);
+}
+
 static void check_module(void *closure, const char *path)
 {
     struct search *s = closure;

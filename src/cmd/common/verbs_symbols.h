@@ -33,6 +33,9 @@ int verbs_symbols_check_all(const struct elf_symbols *ours, const char *path, st
 /* Calls use for each provider library (libmlx5 and others) that is installed below root, by its real path. */
 void verbs_symbols_providers(const char *root, void (*use)(void *closure, const char *path), void *closure);
 
+/* Calls use for each librdmacm.so.1 that is installed below root, by its real path. */
+void verbs_symbols_rdmacm(const char *root, void (*use)(void *closure, const char *path), void *closure);
+
 /* Finds UCX's transports over verbs, a module that UCX loads if it can, and compares the symbols of the module and of
  * its libraries. Returns as verbs_symbols_check; 0 also if UCX is not installed. */
 int verbs_symbols_check_ucx(const struct elf_symbols *ours, const char *root, struct verbs_missing *missing);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/cmd/common/json_member.h"
+#include "src/cmd/inspect/diagnose_cm.h"
 
 #define TEXT_MAX 600
 #define RNR_RETRY_UNLIMITED 7
@@ -100,6 +101,23 @@ static bool explain_overrun(struct reasons *r, const char *which)
     return true;
 }
 
+/* Adds what connection management does for this queue pair, if its program connects it by rdma_cm. */
+static void explain_cm(struct reasons *r)
+{
+    const json_t *list = json_object_get(json_object_get(r->s->status, "cm"), "connections"), *id;
+    char text[CM_REASON_MAX];
+    size_t i;
+
+    json_array_foreach (list, i, id) {
+        if (member_whole(id, "qpn") != member_whole(r->s->qp, "qpn") ||
+            !member_is(id, "device", member_text(r->s->device, "name")))
+            continue;
+        diagnose_connection(id, r->s->hosts, text);
+        add(r, "cm", "Its program connects it by rdma_cm (ID %lld, %s). %s", member_whole(id, "id"),
+            member_text(id, "state"), text);
+    }
+}
+
 /* Adds the reasons that follow from the state. Returns true if no other reasons are needed. */
 static bool explain_state(struct reasons *r)
 {
@@ -134,6 +152,7 @@ static bool explain_state(struct reasons *r)
             "It is in %s: its program has not connected it yet (modify_qp to RTR and RTS), so it can't send or "
             "receive.",
             state);
+        explain_cm(r);
         return true;
     }
     if (strcmp(state, "RTR") == 0)

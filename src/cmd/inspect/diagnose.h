@@ -8,6 +8,7 @@
 
 /* A queue pair and its surroundings, as pointers into the status documents. */
 struct diagnose_input {
+    const json_t *hosts; /* an array of {status}: all daemons that were asked; NULL: none but this one */
     const json_t *status; /* the daemon's document */
     const json_t *device;
     const json_t *qp;
@@ -16,7 +17,7 @@ struct diagnose_input {
 };
 
 /* Returns an array of {code, text}, the most likely reason first. It is never empty, and the caller owns it. Codes:
- * error, broken, unreachable, not_connected, drain, rnr, xrc_blocked, ack, retry, peer_gone, peer_state, peer_wait,
+ * error, broken, cm, unreachable, not_connected, drain, rnr, xrc_blocked, ack, retry, peer_gone, peer_state, peer_wait,
  * port_down, faults, window, peer_window, credit, fence, ecn, unread, ready, idle, no_receive, unpolled, overrun. */
 json_t *diagnose_qp(const struct diagnose_input *s);
 

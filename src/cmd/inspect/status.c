@@ -53,20 +53,24 @@ static const struct argp_option options[] = {
     X(max_rcvd_window_size, max_rcvd_window)
 
 #define TEXT(name, own) " " #name "=" #own
-static const char doc[] = "Shows the devices of a running daemon, the programs that use them, their objects, QP states "
-                          "and counters. In a lab, shows all hosts.\v"
-                          "Examples:\n"
-                          "  pumice status\n"
-                          "  pumice status --interval 10\n"
-                          "  pumice run --hosts 2 -- sh -c './my_test.sh; pumice status --json > counters.json'\n\n"
-                          "Some of the usnic_counters are only other names of counters of the device, and the text "
-                          "output leaves them out:" USNIC_ALIASES(TEXT) "\n";
+static const char doc[] =
+    "Shows the devices of a running daemon, the programs that use them, their objects, QP states "
+    "and counters, and the connections that programs make by rdma_cm. In a lab, shows all hosts.\v"
+    "Examples:\n"
+    "  pumice status\n"
+    "  pumice status --interval 10\n"
+    "  pumice run --hosts 2 -- sh -c './my_test.sh; pumice status --json > counters.json'\n\n"
+    "Some of the usnic_counters are only other names of counters of the device, and the text "
+    "output leaves them out:" USNIC_ALIASES(TEXT) "\n";
 #undef TEXT
 
 /* The columns of a table that would be too wide with all of them. --all and --json also print the others. */
 static const struct table_columns columns[] = {
     {"qps", "qpn session comm type state requester dest_qpn dgid sq_posted rq_posted inflight_bytes srtt_us "
             "deadline_us broken"},
+    {"listeners", "id pid comm space address port device backlog waiting"},
+    {"connections", "id pid comm space type state device local remote qpn dest_qpn retries"},
+    {"failures", "ago_s pid comm event status reject_text local remote retries"},
     {NULL, NULL},
 };
 
@@ -150,14 +154,29 @@ static void remove_aliases(const json_t *status)
     }
 }
 
-/* Removes the quotas without a limit, which are those of root and the user of the daemon, and the counts of control
- * requests. */
+/* Has no program used connection management, and has no message come? */
+static bool is_unused(const json_t *cm)
+{
+    json_t *counters = json_object_get(cm, "counters"), *v;
+    bool used = json_integer_value(json_object_get(cm, "channels")) || json_is_false(json_object_get(cm, "answers")) ||
+                json_array_size(json_object_get(cm, "failures"));
+    const char *name;
+
+    json_object_foreach (counters, name, v)
+        used |= json_integer_value(v) != 0;
+    return !used;
+}
+
+/* Removes the quotas without a limit, which are those of root and the user of the daemon, the counts of control
+ * requests, and connection management while nobody has used it. */
 static void remove_lists(json_t *status)
 {
     json_t *quotas = json_object_get(status, "quotas"), *device;
     size_t n;
 
     json_object_del(status, "control");
+    if (is_unused(json_object_get(status, "cm")))
+        json_object_del(status, "cm");
     json_array_foreach (json_object_get(status, "devices"), n, device)
         json_object_del(device, "control");
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* pumice why QPN: explains what a queue pair waits for, or why it failed. */
+/* pumice why: explains what a queue pair waits for or why it failed, and why connections of rdma_cm do not come about. */
 #include "src/cmd/inspect/inspect.h"
 
 #include <argp.h>
@@ -13,25 +13,29 @@
 #include "src/cmd/common/control.h"
 #include "src/cmd/common/target_options.h"
 #include "src/cmd/inspect/diagnose.h"
+#include "src/cmd/inspect/why_cm.h"
 
 struct why_options {
     struct target_options target;
-    bool json, all;
+    bool json, all, connections;
     uint32_t qpn;
 };
 
 static const struct argp_option options[] = {
-    {"all", 'a', NULL, 0, "Explain every queue pair", 0},
+    {"all", 'a', NULL, 0, "Explain every queue pair, and all that --connections explains", 0},
+    {"connections", 'c', NULL, 0, "Explain the connections that programs make by rdma_cm, and those that failed", 0},
     {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
     {0},
 };
 
 static const char doc[] =
     "Explains what a queue pair of a running program is waiting for, or why it has failed. In a lab, the command "
-    "searches all hosts, and also looks at the other end of the connection.\v"
+    "searches all hosts, and also looks at the other end of the connection. With --connections, explains why "
+    "connections of rdma_cm (rdma_connect, rdma_listen) wait, and why the latest ones failed.\v"
     "Examples:\n"
     "  pumice why 0x4711\n"
-    "  pumice why --all\n\n"
+    "  pumice why --all\n"
+    "  pumice why --connections\n\n"
     "pumice status lists the numbers of queue pairs.";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -47,20 +51,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'a':
         o->all = true;
         break;
+    case 'c':
+        o->connections = true;
+        break;
     case 'j':
         o->json = true;
         break;
     case ARGP_KEY_ARG:
         n = strtoul(arg, &end, 0);
-        if (o->qpn || o->all)
-            argp_error(state, "unexpected argument '%s': give one queue pair number, or --all", arg);
+        if (o->qpn || o->all || o->connections)
+            argp_error(state, "unexpected argument '%s': give one queue pair number, or --all or --connections", arg);
         if (*end || arg[0] < '0' || arg[0] > '9' || n == 0 || n > 0xffffff)
             argp_error(state, "'%s' is not a queue pair number: expected 1 to 16777215, or 0x1 to 0xffffff", arg);
         o->qpn = (uint32_t)n;
         break;
     case ARGP_KEY_END:
-        if (!o->qpn && !o->all)
-            argp_error(state, "no queue pair given (pumice status lists them; --all explains all)");
+        if (!o->qpn && !o->all && !o->connections)
+            argp_error(state, "no queue pair given (pumice status lists them; --all explains all; --connections "
+                              "explains connections of rdma_cm)");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -180,9 +188,9 @@ static json_t *answers(const struct why_options *o, const json_t *hosts, const j
 
         json_array_foreach (json_object_get(status, "devices"), j, device) {
             json_array_foreach (json_object_get(device, "qps"), k, qp) {
-                struct diagnose_input s = {.status = status, .device = device, .qp = qp};
+                struct diagnose_input s = {.hosts = all_hosts, .status = status, .device = device, .qp = qp};
 
-                if (!o->all && json_integer_value(json_object_get(qp, "qpn")) != (json_int_t)o->qpn)
+                if (!o->all && (!o->qpn || json_integer_value(json_object_get(qp, "qpn")) != (json_int_t)o->qpn))
                     continue;
                 find_peer(all_hosts, &s);
                 json_array_append_new(list, answer(host, &s));
@@ -211,10 +219,31 @@ static void say_none(const struct why_options *o, const json_t *hosts)
 {
     const char *others = hides_others(hosts) ? " of yours; only root and the daemon's user see those of others" : "";
 
-    if (o->all)
+    if (o->connections)
+        say("no connection of rdma_cm exists or has failed lately%s", others);
+    else if (o->all)
         say("there is no queue pair%s", others);
     else
         say("there is no queue pair 0x%06x%s (pumice status lists queue pairs)", o->qpn, others);
+}
+
+/* Prints the answers about queue pairs and connections. Returns how many there are. */
+static size_t print_all(const struct why_options *o, const json_t *qps, const json_t *connections)
+{
+    json_t *root, *one;
+    size_t i;
+
+    if (o->json) {
+        root = json_pack("{s:O, s:O}", "qps", qps, "connections", connections);
+        json_dumpf(root, stdout, JSON_INDENT(2));
+        putchar('\n');
+        json_decref(root);
+    } else {
+        json_array_foreach (qps, i, one)
+            print(one);
+        why_cm_print(connections);
+    }
+    return json_array_size(qps) + json_array_size(connections);
 }
 
 int cmd_why(int argc, char **argv)
@@ -222,9 +251,8 @@ int cmd_why(int argc, char **argv)
     static const struct argp argp = {options, parse, "[QPN]", doc, target_options_child, NULL, NULL};
     struct why_options o = {.target = TARGET_OPTIONS_NONE};
     struct targets t, everywhere;
-    json_t *hosts, *all_hosts, *list, *one;
+    json_t *hosts, *all_hosts;
     bool failed = false, alone = false;
-    size_t i;
 
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     if (target_options_find(&o.target, &t) != 0)
@@ -233,20 +261,14 @@ int cmd_why(int argc, char **argv)
     all_hosts = hosts;
     if (o.target.host >= 0 && targets_find(&everywhere, NULL, -1) == 0) /* the peer may be on another host */
         all_hosts = collect(&everywhere, &alone);
-    list = answers(&o, hosts, all_hosts);
-    if (o.json) {
-        one = json_pack("{s:O}", "qps", list);
-        json_dumpf(one, stdout, JSON_INDENT(2));
-        putchar('\n');
-        json_decref(one);
-    } else {
-        json_array_foreach (list, i, one)
-            print(one);
-    }
-    if (json_array_size(list) == 0 && !failed && !o.json)
+    json_t *qps = answers(&o, hosts, all_hosts);
+    json_t *connections = o.all || o.connections ? why_cm_answers(hosts, all_hosts) : json_array();
+    size_t n = print_all(&o, qps, connections);
+    if (n == 0 && !failed && !o.json)
         say_none(&o, hosts);
-    failed |= json_array_size(list) == 0 && !o.all;
-    json_decref(list);
+    failed |= n == 0 && o.qpn;
+    json_decref(qps);
+    json_decref(connections);
     if (all_hosts != hosts)
         json_decref(all_hosts);
     json_decref(hosts);

@@ -108,21 +108,12 @@ static void check_program(struct doctor_report *report, const struct elf_symbols
                           "the client library has all symbols that %s and its libraries import", path);
 }
 
-/* Whether check_installed has found the client library. */
-static bool library_found(const struct doctor_report *report)
-{
-    for (unsigned i = 0; i < report->n; i++)
-        if (strcmp(report->finding[i].check, "library") == 0)
-            return report->finding[i].verdict == FINDING_OK;
-    return true;
-}
-
 void check_symbols(struct doctor_report *report, const char *program)
 {
     struct elf_symbols ours = {0};
     char newest[64], fix[200];
 
-    if (!library_found(report))
+    if (!doctor_report_is_ok(report, "library"))
         return;
     int rc = verbs_symbols_ours(&ours);
     if (rc) {

@@ -14,6 +14,7 @@
 #include "src/cmd/common/cmd.h"
 #include "src/cmd/common/control.h"
 #include "src/cmd/common/target_options.h"
+#include "src/cmd/net/check_cm.h"
 #include "src/cmd/net/check_network.h"
 #include "src/cmd/net/check_symbols.h"
 #include "src/cmd/net/check_system.h"
@@ -208,6 +209,7 @@ int cmd_doctor(int argc, char **argv)
     report.sysroot = o.sysroot;
     check_installed(&report);
     check_symbols(&report, o.program);
+    check_cm(&report);
     check_running(&report, &o.target);
     check_port(&report);
     check_buffers(&report);

@@ -23,6 +23,14 @@ void doctor_report_add(struct doctor_report *report, const char *check, enum fin
     va_end(ap);
 }
 
+bool doctor_report_is_ok(const struct doctor_report *report, const char *check)
+{
+    for (unsigned i = 0; i < report->n; i++)
+        if (strcmp(report->finding[i].check, check) == 0)
+            return report->finding[i].verdict == FINDING_OK;
+    return true;
+}
+
 bool doctor_report_read(const struct doctor_report *report, const char *path, char *out, size_t size)
 {
     char name[PATH_MAX];

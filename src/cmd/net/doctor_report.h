@@ -30,6 +30,9 @@ struct doctor_report {
 void doctor_report_add(struct doctor_report *report, const char *check, enum finding_verdict v, const char *fix,
                        const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
+/* Is the first finding of this check ok, or is there none? */
+bool doctor_report_is_ok(const struct doctor_report *report, const char *check);
+
 /* Reads the first line of a file below the sysroot, without the newline. Returns false if the file can't be read. */
 bool doctor_report_read(const struct doctor_report *report, const char *path, char *out, size_t size);
 

@@ -41,10 +41,22 @@ done
 for c in buffers mtu firewall process_vm memlock shm clock processors; do
     [ "$(verdict "$out" $c)" != none ] || fail "$c is not checked"
 done
+is "librdmacm is not needed" "$(verdict "$out" rdma_cm)" ok
+has "no librdmacm" "$out" "librdmacm is not installed"
 text=$(doctor --sysroot "$well")
 has "text" "$text" "ok    port"
 has "quiet" "$(doctor --sysroot "$well" --quiet)" "Pumice"
 [[ $(doctor --sysroot "$well" --quiet) != *"ok    "* ]] || fail "--quiet tells what is fine"
+
+# librdmacm, and the rdma_cm of a kernel.
+sick
+mkdir -p "$dir/sick/usr/lib/x86_64-linux-gnu" "$dir/sick/dev/infiniband"
+touch "$dir/sick/usr/lib/x86_64-linux-gnu/librdmacm.so.1.3.44.0"
+ln -s librdmacm.so.1.3.44.0 "$dir/sick/usr/lib/x86_64-linux-gnu/librdmacm.so.1"
+touch "$dir/sick/dev/infiniband/rdma_cm"
+out=$(doctor --json --sysroot "$dir/sick")
+has "librdmacm" "$out" "librdmacm 1.3.44.0 is installed"
+has "rdma_cm of the kernel" "$out" "also has the rdma_cm of its kernel"
 
 # soft-RoCE has the port.
 sick

@@ -20,6 +20,11 @@ static const struct known {
 } all[] = {
     {"new", QP ", 'state': 'RESET'", NULL, NULL, NULL, "not_connected", "it can't send or receive"},
     {"INIT", QP ", 'state': 'INIT'", NULL, NULL, NULL, "not_connected", "It is in INIT"},
+    {"connecting by rdma_cm", QP ", 'state': 'INIT'", NULL, "'name': 'pumice0'",
+     "'cm': {'connections': [{'id': 3, 'qpn': 17, 'device': 'pumice0', 'state': 'ROUTE_RESOLVED'}, {'id': 4, 'qpn': "
+     "17, 'device': 'other', 'state': 'IDLE'}]}",
+     "not_connected cm",
+     "(ID 3, ROUTE_RESOLVED). It is in ROUTE_RESOLVED: it waits until its program calls rdma_connect"},
     {"RTR", QP ", 'state': 'RTR'", NULL, NULL, NULL, "not_connected", "can't send until"},
     {"RTR, and nothing to receive in", QP ", 'state': 'RTR', 'rq_max': 4", NULL, NULL, NULL, "not_connected no_receive",
      "with an RNR NAK"},
@@ -209,11 +214,11 @@ Test(diagnose, advice_for_each_cause)
 /* The cases above cover all codes in the list of the header, which top and the man pages use. */
 Test(diagnose, every_code_has_a_case)
 {
-    static const char *const codes[] = {"error",       "unreachable", "xrc_blocked", "broken",   "not_connected",
-                                        "drain",       "rnr",         "ack",         "retry",    "peer_gone",
-                                        "peer_state",  "peer_wait",   "port_down",   "faults",   "window",
-                                        "peer_window", "credit",      "fence",       "ecn",      "unread",
-                                        "ready",       "idle",        "no_receive",  "unpolled", "overrun"};
+    static const char *const codes[] = {
+        "error",   "unreachable", "xrc_blocked", "broken",    "not_connected", "drain",  "rnr",        "ack",
+        "retry",   "peer_gone",   "peer_state",  "peer_wait", "port_down",     "faults", "window",     "peer_window",
+        "credit",  "fence",       "ecn",         "unread",    "ready",         "idle",   "no_receive", "unpolled",
+        "overrun", "cm"};
 
     for (unsigned c = 0; c < sizeof(codes) / sizeof(codes[0]); c++) {
         bool found = false;
