@@ -135,6 +135,7 @@ stage_check()
     try check/compat tests/check_compat.sh
     try check/man tests/check_man.sh docs/man/*.[1-8]
     try check/docs tests/check_docs.py
+    try check/abi tests/check_abi.sh "$BUILD/lib/pumice/libibverbs.so.1"
     try check/units tests/check_units.py
 }
 
