@@ -163,6 +163,13 @@ $(MEMBER): $(call obj,tests/e2e/daemon/member.c)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -libverbs -lpthread
 
+# Traffic between all pairs of devices, likewise.
+MESH := $(BUILD)/tests/e2e/daemon/mesh
+E2E_BIN += $(MESH)
+$(MESH): $(call obj,tests/e2e/daemon/mesh.c)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -libverbs -lpthread
+
 # A library for the daemon that makes each thread try to use files, for tests/e2e/daemon/sandbox.sh.
 THREAD_FILES := $(BUILD)/tests/e2e/daemon/libthread_files.so
 E2E_BIN += $(THREAD_FILES)
