@@ -10,7 +10,8 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int revents)
     uint64_t now = clock_ns();
 
     (void)revents;
-    if (quota_total(x->quota, QUOTA_SESSIONS) || quota_total(x->quota, QUOTA_CONNECTIONS))
+    if (quota_total(x->quota, QUOTA_SESSIONS) || quota_total(x->quota, QUOTA_CONNECTIONS) ||
+        quota_total(x->quota, QUOTA_CM_CONNECTIONS) || quota_total(x->quota, QUOTA_CM_CHANNELS))
         x->used_at = now;
     if (now - x->used_at < x->limit_ns)
         return;

@@ -19,6 +19,7 @@
 #include "daemon/monitor/sysfs.h"
 #include "daemon/sandbox/sandbox.h"
 #include "daemon/server/capacity.h"
+#include "daemon/server/cm_call.h"
 #include "daemon/server/confinement.h"
 #include "daemon/server/open_call.h"
 #include "daemon/server/query.h"
@@ -258,6 +259,19 @@ static bool open_session(struct connection *c, struct control_request *rq, struc
     return false;
 }
 
+/* As open_session, with the connection management thread. */
+static bool open_cm(struct connection *c, const struct control_request *rq, struct control_reply *rp)
+{
+    ev_io_stop(c->server->loop, &c->readable);
+    if (cm_call_open(&c->server->cm, c->sock, &c->cred, rq->payload, rp)) {
+        c->sock = -1;
+        drop(c);
+        return true;
+    }
+    ev_io_start(c->server->loop, &c->readable);
+    return false;
+}
+
 /* --- requests ---------------------------------------------------------------------------------- */
 
 static int dispatch(struct connection *c, const struct control_request *rq, struct control_reply *rp)
@@ -310,6 +324,8 @@ static void serve(struct control_turn *turn)
         gone = ask_status(c, &rq, &rp);
     else if (rq.op == PM_OP_OPEN && rq.len == sizeof(struct pm_open_req))
         gone = open_session(c, &rq, &rp);
+    else if (rq.op == PM_OP_CM_OPEN && rq.len == sizeof(struct pm_cm_open_req))
+        gone = open_cm(c, &rq, &rp);
     else
         rp.status = dispatch(c, &rq, &rp);
     activity_done(&sv->activity);
@@ -428,20 +444,16 @@ static void on_accept_again(struct ev_loop *loop, ev_timer *w, int revents)
 
 static void on_rest(struct ev_loop *loop, ev_prepare *w, int revents)
 {
-    struct server *sv = w->data;
-
     (void)loop;
     (void)revents;
-    activity_rest(&sv->activity);
+    activity_rest(&((struct server *)w->data)->activity);
 }
 
 static void on_wake(struct ev_loop *loop, ev_check *w, int revents)
 {
-    struct server *sv = w->data;
-
     (void)loop;
     (void)revents;
-    activity_turn(&sv->activity, clock_ns());
+    activity_turn(&((struct server *)w->data)->activity, clock_ns());
 }
 
 static void on_signal(struct ev_loop *loop, ev_signal *w, int revents)
@@ -486,6 +498,7 @@ static void count_users(struct server *sv)
 static int start_watchdog(struct server *sv, char why[ERROR_TEXT_MAX])
 {
     watchdog_add(&sv->watchdog, "main", &sv->activity);
+    watchdog_add(&sv->watchdog, "cm", &sv->cm.activity);
     for (unsigned i = 0; i < sv->devices.n; i++)
         watchdog_add(&sv->watchdog, sv->devices.device[i]->name, &sv->devices.device[i]->activity);
     return watchdog_start(&sv->watchdog, why);
@@ -506,8 +519,8 @@ static int start_threads(struct server *sv, const struct settings *s, char why[E
     if (rc)
         return rc == -EINVAL ? EXIT_BAD_CONFIG : EXIT_TROUBLE;
     watch(sv);
-    if (start_watchdog(sv, why) != 0 || status_thread_start(&sv->status, sv->loop, why) != 0 ||
-        metrics_start(sv->metrics, why) != 0)
+    if (cm_call_start(&sv->cm, &sv->devices, &sv->quota, s, why) || start_watchdog(sv, why) ||
+        status_thread_start(&sv->status, sv->loop, why) || metrics_start(sv->metrics, why))
         return EXIT_TROUBLE;
     return EXIT_DONE;
 }
@@ -571,8 +584,10 @@ void server_fini(struct server *sv)
     while (!TAILQ_EMPTY(&sv->refused))
         drop(TAILQ_FIRST(&sv->refused));
     control_turns_fini(&sv->turns);
+    cm_thread_stop(&sv->cm); /* before the devices: their threads send its last messages */
     device_set_stop(&sv->devices);
     watchdog_forget_devices(&sv->watchdog); /* because their activities are freed */
+    cm_thread_fini(&sv->cm);
     device_set_close(&sv->devices);
     quota_fini(&sv->quota);
     file_thread_stop();

@@ -10,6 +10,7 @@
 
 #include "daemon/base/activity.h"
 #include "daemon/base/quota.h"
+#include "daemon/cm/cm_thread.h"
 #include "daemon/device/control_turns.h"
 #include "daemon/server/device_set.h"
 #include "daemon/server/idle_exit.h"
@@ -54,6 +55,7 @@ struct server {
     struct idle_exit idle_exit;
     struct watchdog watchdog;
     struct status_thread status;
+    struct cm_thread cm;
 };
 
 /* Opens the devices and the control socket, and starts the threads. Returns 0, or an enum exit_code with advice in

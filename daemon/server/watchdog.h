@@ -46,15 +46,15 @@ struct watchdog {
     uint64_t end_by; /* clock_ns; 0: the daemon does not end yet */
 };
 
-/* Adds a thread, before watchdog_start. The first is the main thread, and the others are those of the devices. The
- * activity must live until watchdog_stop or watchdog_forget_devices. */
+/* Adds a thread, before watchdog_start. The first is the main thread. The others are that of connection management, and
+ * those of the devices. The activity must live until watchdog_stop or watchdog_forget_devices. */
 void watchdog_add(struct watchdog *w, const char *name, const struct activity *a);
 /* Starts the thread of the watchdog. 0, or -errno with why. */
 int watchdog_start(struct watchdog *w, char why[ERROR_TEXT_MAX]);
 /* The daemon ends now. If it still exists after this many seconds, the watchdog writes to the log which threads are
  * stuck, and the process exits with status 1. The kernel then frees what the threads held. */
 void watchdog_end_within(struct watchdog *w, unsigned seconds);
-/* The threads of the devices have ended. */
+/* All threads but the main one have ended. */
 void watchdog_forget_devices(struct watchdog *w);
 void watchdog_stop(struct watchdog *w);
 
