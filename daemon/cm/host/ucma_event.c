@@ -78,8 +78,8 @@ int ucma_event_add(struct ucma_id *id, struct ucma_join *join, const struct rdma
     return add(id, NULL, join, resp);
 }
 
-/* A new connection becomes an ID of the listener's channel. If the channel can't take it, it ends, and its peer is
- * rejected. */
+/* A new connection becomes an ID of the listener's channel. If the channel can't take it, it is forgotten. As
+ * with Linux, the peer then repeats its request. */
 static void deliver_request(const struct cm_event *ev, struct ucma_id *listener, uint64_t now)
 {
     struct rdma_ucm_event_resp resp;
@@ -88,7 +88,7 @@ static void deliver_request(const struct cm_event *ev, struct ucma_id *listener,
 
     if (listener->requests >= listener->backlog || listener->channel->over ||
         ucma_id_create(listener->channel, ev->id, 0, &child, why) != 0) {
-        cm_id_destroy(ev->id, now);
+        cm_forget_request(ev->id); /* the peer repeats it */
         return;
     }
     cm_id_set_owner(ev->id, child);

@@ -198,6 +198,14 @@ void handle_req(const struct received *r)
     report_req(id, q);
 }
 
+void cm_forget_request(struct cm_id *id)
+{
+    struct cm *cm = id->cm;
+    if (id->state == CM_ID_REQ_RECEIVED)
+        cm_id_free(id);
+    CM_CHECK(cm);
+}
+
 /* --- REP and RTU ------------------------------------------------------------------------------------ */
 
 static void write_rep(struct cm_id *id, const struct cm_conn_param *param, struct cm_msg *m)

@@ -65,7 +65,8 @@ enum cm_option {
 int cm_set_option(struct cm_id *id, enum cm_option option, uint32_t value);
 
 /* Binds to a local address. device: of that address; CM_NO_DEVICE for a wildcard. Port 0: an ephemeral one is chosen.
- * -EADDRINUSE, -EINVAL (already bound). */
+ * -EADDRINUSE: another ID has the port of this address. -EADDRNOTAVAIL: another ID has the port of all addresses, or of
+ * an address while this one is a wildcard. -EINVAL: already bound. */
 int cm_bind(struct cm_id *id, const struct cm_addr *addr, const struct cm_route *route);
 /* The owner has found the route to an address. src: the local address that packets will have. Queues ADDR_RESOLVED.
  * Binds the ID first, if it is not bound. */
@@ -76,15 +77,21 @@ int cm_addr_failed(struct cm_id *id, int status);
 /* Queues ROUTE_RESOLVED: RoCE needs no answer of a subnet administrator. -EINVAL: no address is resolved. */
 int cm_resolve_route(struct cm_id *id);
 
-/* backlog: requests that programs did not accept or reject yet. Binds to an ephemeral port of all addresses, if the ID is not bound. */
+/* backlog: requests that have no owner yet; the instance forgets further ones, and their peers repeat them. Binds to an
+ * ephemeral port of all addresses, if the ID is not bound. -EADDRINUSE, -EADDRNOTAVAIL: an ID with REUSEADDR has the
+ * port, too. */
 int cm_listen(struct cm_id *id, uint32_t backlog);
 /* Sends a REQ; a SIDR_REQ if the port space is that of datagrams. -EINVAL: no route, or the private data are too long. */
 int cm_connect(struct cm_id *id, const struct cm_conn_param *param, const struct cm_ece *ece, uint64_t now);
-/* Passive side: sends a REP or SIDR_REP. param NULL: no QP yet, attributes of rdma_accept(id, NULL). Active side in
- * CONNECT_RESPONSE (the program moved the QP itself): sends the RTU. */
+/* Passive side: sends a REP or SIDR_REP. Active side after CONNECT_RESPONSE (the program moved the QP itself), param
+ * NULL: sends the RTU. -EINVAL: not in this state, not with this param (NULL: a connection of the passive side), or the
+ * private data are too long; a peer that waits is then rejected, as in Linux. */
 int cm_accept(struct cm_id *id, const struct cm_conn_param *param, const struct cm_ece *ece, uint64_t now);
 /* reason 0: CM_REJ_CONSUMER_DEFINED. */
 int cm_reject(struct cm_id *id, uint8_t reason, const uint8_t *private_data, uint8_t len, uint64_t now);
+/* Forgets a request that nobody has answered, because there is no room for it. Its peer is not told: it repeats the
+ * request, which is then a new one. The ID ends. */
+void cm_forget_request(struct cm_id *id);
 /* Sends a DREQ, or answers the peer's. Moving the QP to ERR is the program's. */
 int cm_disconnect(struct cm_id *id, uint64_t now);
 /* The QP received a message before the RTU came (IBV_EVENT_COMM_EST). Other events: -EINVAL. */

@@ -163,6 +163,5 @@ int sidr_reject(struct cm_id *id, enum cm_sidr_status status, const uint8_t *pri
     message_begin(id, CM_SIDR_REP, &m);
     m.sidr_rep.status = (uint8_t)status;
     send_sidr_rep(id, &m, private_data, len, now);
-    CM_CHECK(id->cm);
     return 0;
 }
