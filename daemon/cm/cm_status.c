@@ -99,6 +99,29 @@ static const char *type_name(uint8_t qp_type)
     }
 }
 
+/* Names for programs that read the document. cm_id_state_name has words for people. */
+static const char *state_name(enum cm_id_state state)
+{
+    static const char *const names[] = {
+        [CM_ID_IDLE] = "IDLE",
+        [CM_ID_BOUND] = "BOUND",
+        [CM_ID_LISTEN] = "LISTEN",
+        [CM_ID_ADDR_RESOLVED] = "ADDR_RESOLVED",
+        [CM_ID_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
+        [CM_ID_REQ_SENT] = "REQ_SENT",
+        [CM_ID_REQ_RECEIVED] = "REQ_RECEIVED",
+        [CM_ID_REP_SENT] = "REP_SENT",
+        [CM_ID_REP_RECEIVED] = "REP_RECEIVED",
+        [CM_ID_ESTABLISHED] = "ESTABLISHED",
+        [CM_ID_DREQ_SENT] = "DREQ_SENT",
+        [CM_ID_DREQ_RECEIVED] = "DREQ_RECEIVED",
+        [CM_ID_TIME_WAIT] = "TIME_WAIT",
+        [CM_ID_DISCONNECTED] = "DISCONNECTED",
+    };
+
+    return (size_t)state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
 static const char *event_name(uint8_t event)
 {
     switch (event) {
@@ -157,7 +180,7 @@ static json_t *connection_json(const struct cm_snapshot_id *id, const struct nam
     json_t *o = row_of(id);
 
     put(o, "type", json_string(type_name(i->qp_type)));
-    put(o, "state", json_string(cm_id_state_name(i->state)));
+    put(o, "state", json_string(state_name(i->state)));
     put(o, "device", device_json(&i->route, names));
     put(o, "local", endpoint_json(&i->src));
     put(o, "remote", endpoint_json(&i->dst));
@@ -205,7 +228,7 @@ static json_t *counters_json(const struct cm_counters *c)
 
 static void count_state(json_t *states, enum cm_id_state state)
 {
-    const char *name = cm_id_state_name(state);
+    const char *name = state_name(state);
     json_int_t n = json_integer_value(json_object_get(states, name));
 
     put(states, name, json_integer(n + 1));

@@ -12,6 +12,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/core/base/types.h"
+#include "daemon/core/cm/cm.h"
 #include "daemon/net/fault.h"
 #include "daemon/net/io_counters.h"
 #include "daemon/net/socket_owner.h"
@@ -142,8 +143,32 @@ static void put_gauges(FILE *to, const json_t *devices)
     }
 }
 
-char *metrics_text(const json_t *devices)
+/* Connection management: one instance serves all devices. */
+static void put_cm(FILE *to, const json_t *cm)
 {
+    const json_t *values = json_object_get(cm, "counters"), *n;
+    const char *state;
+
+    if (!json_is_true(json_object_get(cm, "answers")))
+        return;
+#define X(name, text)                                                                                                  \
+    put_head(to, "pumice_cm_", #name, text, "counter");                                                                \
+    fprintf(to, "pumice_cm_" #name "_total %" JSON_INTEGER_FORMAT "\n",                                                \
+            json_integer_value(json_object_get(values, #name)));
+    CM_COUNTERS(X)
+#undef X
+    put_head(to, "pumice_", "cm_ids", "IDs of connection management; for the daemon's user and root of all users",
+             "gauge");
+    json_object_foreach ((json_t *)(uintptr_t)json_object_get(cm, "states"), state, n) {
+        fputs("pumice_cm_ids{", to);
+        put_label(to, "state", state);
+        fprintf(to, "} %" JSON_INTEGER_FORMAT "\n", json_integer_value(n));
+    }
+}
+
+char *metrics_text(const json_t *status)
+{
+    const json_t *devices = json_object_get(status, "devices");
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
@@ -155,6 +180,7 @@ char *metrics_text(const json_t *devices)
         put_qps(to, devices, k);
     }
     put_gauges(to, devices);
+    put_cm(to, json_object_get(status, "cm"));
     if (fclose(to) != 0) {
         free(text);
         return NULL;
@@ -178,7 +204,7 @@ struct page {
 struct metrics {
     struct MHD_Daemon *http; /* with a thread of its own, because making the text may take a second; NULL: not yet */
     int listening; /* the socket, until the server has it; -1: none */
-    json_t *(*devices)(void *ctx, const struct user *u);
+    json_t *(*objects)(void *ctx, const struct user *u);
     void *ctx;
     union addr at; /* where it listens */
     int diag; /* asks the kernel for the user of a connection; negative: it can't, so everybody is unknown */
@@ -239,11 +265,11 @@ static char *text_for(struct metrics *m, const struct user *u)
 
     if (p->text && begin < p->fresh_until)
         return p->text;
-    json_t *devices = m->devices(m->ctx, u);
+    json_t *status = m->objects(m->ctx, u);
     free(p->text);
     p->user = *u;
-    p->text = metrics_text(devices);
-    json_decref(devices);
+    p->text = metrics_text(status);
+    json_decref(status);
     uint64_t end = clock_ns();
     p->fresh_until = end + REUSE * (end - begin);
     return p->text;
@@ -287,7 +313,7 @@ static int listen_at(const union addr *at)
     return rc;
 }
 
-struct metrics *metrics_open(const union addr *at, json_t *(*devices)(void *ctx, const struct user *u), void *ctx,
+struct metrics *metrics_open(const union addr *at, json_t *(*objects)(void *ctx, const struct user *u), void *ctx,
                              char why[ERROR_TEXT_MAX])
 {
     struct metrics *m = calloc(1, sizeof(*m));
@@ -297,7 +323,7 @@ struct metrics *metrics_open(const union addr *at, json_t *(*devices)(void *ctx,
         snprintf(why, ERROR_TEXT_MAX, "out of memory");
         return NULL;
     }
-    m->devices = devices;
+    m->objects = objects;
     m->ctx = ctx;
     m->at = *at;
     m->diag = socket_owner_open();

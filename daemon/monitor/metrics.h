@@ -10,15 +10,15 @@
 #include "daemon/base/user.h"
 #include "daemon/net/address.h"
 
-/* Makes the text (exposition format 0.0.4) for these devices, an array of status_device results. The caller frees it.
- * NULL: out of memory. Counters of QPs that are 0 are left out. */
-char *metrics_text(const json_t *devices);
+/* Makes the text (exposition format 0.0.4) for a status: {"devices": [status_device results], "cm": a cm_status_json
+ * result}. The caller frees it. NULL: out of memory. Counters of QPs that are 0 are left out. */
+char *metrics_text(const json_t *status);
 
 struct metrics;
 /* Listens at the address. Returns NULL, with `why`, if it can't. The requests wait until metrics_start. */
-struct metrics *metrics_open(const union addr *at, json_t *(*devices)(void *ctx, const struct user *u), void *ctx,
+struct metrics *metrics_open(const union addr *at, json_t *(*objects)(void *ctx, const struct user *u), void *ctx,
                              char why[ERROR_TEXT_MAX]);
-/* Serves GET /metrics in a thread of its own, which may wait for devices. `devices` is called in that thread, with the
+/* Serves GET /metrics in a thread of its own, which may wait for devices. `objects` is called in that thread, with the
  * user who asks, and returns a new reference. A text that took long to make is given out to its user for a while. The
  * thread has the rights of the caller. m may be NULL. Returns 0, or -errno with `why`. */
 int metrics_start(struct metrics *m, char why[ERROR_TEXT_MAX]);

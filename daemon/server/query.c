@@ -10,11 +10,13 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/json.h"
 #include "daemon/base/log.h"
+#include "daemon/cm/cm_status.h"
 #include "daemon/monitor/counter_names.h"
 #include "daemon/monitor/ping.h"
 #include "daemon/sandbox/sandbox.h"
 #include "daemon/status/json_memfd.h"
 #include "daemon/status/layout_status.h"
+#include "daemon/status/object_walk.h"
 #include "daemon/status/status.h"
 #include "daemon/status/tm_status.h"
 #include "daemon/threads/fd_closer.h"
@@ -32,14 +34,38 @@ static int send_document(json_t *root, struct control_reply *rp)
     return 0;
 }
 
-json_t *query_devices(void *device_set, const struct user *u)
+static json_t *cm_json(const struct query_sources *s, const struct user *u)
 {
-    struct device_set *s = device_set;
-    json_t *devices = json_array();
+    const char *names[PM_DEVICES_MAX];
 
-    for (unsigned i = 0; i < s->n; i++)
-        json_array_append_new(devices, status_device(s->device[i], u));
-    return devices;
+    for (unsigned i = 0; i < s->devices->n; i++)
+        names[i] = s->devices->device[i]->name;
+    object_walk_lock(); /* the tables of handles have one walk at a time */
+    struct cm_snapshot *snapshot = cm_snapshot_take(s->cm, u, WALK_WAIT_NS);
+    object_walk_unlock();
+    json_t *cm = cm_status_json(snapshot, names, s->devices->n);
+    cm_snapshot_free(snapshot);
+    return cm;
+}
+
+/* Adds the objects of the user to a document. */
+static void add_objects(const struct query_sources *s, const struct user *u, json_t *root)
+{
+    json_t *devices = json_array(), *cm = cm_json(s, u);
+
+    for (unsigned i = 0; i < s->devices->n; i++)
+        json_array_append_new(devices, status_device(s->devices->device[i], u));
+    cm_status_add_programs(cm, devices);
+    json_object_set_new(root, "cm", cm);
+    json_object_set_new(root, "devices", devices);
+}
+
+json_t *query_objects(void *sources, const struct user *u)
+{
+    json_t *root = json_object();
+
+    add_objects(sources, u, root);
+    return root;
 }
 
 /* The quotas that this user may see. */
@@ -94,9 +120,9 @@ json_t *query_daemon(const struct device_set *s, struct quota *quota, const stru
     return root;
 }
 
-int query_status(struct device_set *s, const struct user *u, json_t *daemon, struct control_reply *rp)
+int query_status(const struct query_sources *s, const struct user *u, json_t *daemon, struct control_reply *rp)
 {
-    json_object_set_new(daemon, "devices", query_devices(s, u));
+    add_objects(s, u, daemon);
     return send_document(daemon, rp);
 }
 

@@ -160,14 +160,14 @@ static void make_status(struct status_request *r)
 {
     struct status_call *call = call_of(r);
 
-    struct device_set *devices = &call->connection->server->devices;
+    const struct query_sources *sources = &call->connection->server->sources;
 
     if (call->op == PM_OP_TM)
-        call->reply.status = query_tags(devices, &call->user, &call->tm, &call->reply);
+        call->reply.status = query_tags(sources->devices, &call->user, &call->tm, &call->reply);
     else if (call->op == PM_OP_LAYOUT)
-        call->reply.status = query_layouts(devices, &call->user, &call->layout, &call->reply);
+        call->reply.status = query_layouts(sources->devices, &call->user, &call->layout, &call->reply);
     else
-        call->reply.status = query_status(devices, &call->user, json_incref(call->daemon), &call->reply);
+        call->reply.status = query_status(sources, &call->user, json_incref(call->daemon), &call->reply);
     call->made = true;
 }
 
@@ -552,8 +552,9 @@ int server_init(struct server *sv, struct settings *s, char why[ERROR_TEXT_MAX])
         return EXIT_SOCKET;
     count_users(sv);
     sysfs_create(sv->listener.path, sv->devices.device, sv->devices.n);
+    sv->sources = (struct query_sources){&sv->devices, &sv->cm};
     if (addr_port(&s->metrics)) {
-        sv->metrics = metrics_open(&s->metrics, query_devices, &sv->devices, why);
+        sv->metrics = metrics_open(&s->metrics, query_objects, &sv->sources, why);
         if (!sv->metrics)
             return EXIT_SOCKET;
     }

@@ -15,6 +15,7 @@
 #include "daemon/server/device_set.h"
 #include "daemon/server/idle_exit.h"
 #include "daemon/server/listener.h"
+#include "daemon/server/query.h"
 #include "daemon/server/status_thread.h"
 #include "daemon/server/watchdog.h"
 
@@ -56,6 +57,7 @@ struct server {
     struct watchdog watchdog;
     struct status_thread status;
     struct cm_thread cm;
+    struct query_sources sources; /* of the status thread and of metrics */
 };
 
 /* Opens the devices and the control socket, and starts the threads. Returns 0, or an enum exit_code with advice in

@@ -22,7 +22,7 @@ struct why_options {
 };
 
 static const struct argp_option options[] = {
-    {"all", 'a', NULL, 0, "Explain every queue pair, and all that --connections explains", 0},
+    {"all", 'a', NULL, 0, "Explain every queue pair and every connection", 0},
     {"connections", 'c', NULL, 0, "Explain the connections that programs make by rdma_cm, and those that failed", 0},
     {"json", 'j', NULL, 0, "Print JSON instead of text", 0},
     {0},

@@ -198,6 +198,73 @@ static void fill_tm(json_t *row, const json_t *device, const json_t *srq)
     put_context(row, srq);
 }
 
+/* The states of the rdma tool, which knows fewer. */
+static const char *cm_id_state(const char *state)
+{
+    static const char *const names[][2] = {
+        {"IDLE", "IDLE"},
+        {"BOUND", "ADDR_BOUND"},
+        {"LISTEN", "LISTEN"},
+        {"ADDR_RESOLVED", "ADDR_RESOLVED"},
+        {"ROUTE_RESOLVED", "ROUTE_RESOLVED"},
+        {"DREQ_SENT", "DISCONNECT"},
+        {"DREQ_RECEIVED", "DISCONNECT"},
+        {"TIME_WAIT", "DISCONNECT"},
+        {"DISCONNECTED", "DISCONNECT"},
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i][0], state) == 0)
+            return names[i][1];
+    }
+    return "CONNECT";
+}
+
+/* A listener has its address and port in two members. */
+static void put_listener(json_t *row, const json_t *id)
+{
+    const char *address = member_text(id, "address");
+    char text[64];
+
+    snprintf(text, sizeof(text), strchr(address, ':') ? "[%s]:%lld" : "%s:%lld", address, member_whole(id, "port"));
+    put_text(row, "src-addr", text);
+}
+
+static void fill_cm_id(json_t *row, const json_t *device, const json_t *id)
+{
+    bool listens = json_object_get(id, "backlog") != NULL;
+
+    (void)device;
+    copy(row, "cm-idn", id, "id");
+    copy(row, "lqpn", id, "qpn");
+    if (json_object_get(row, "lqpn"))
+        copy(row, "type", id, "type");
+    put_text(row, "state", listens ? "LISTEN" : cm_id_state(member_text(id, "state")));
+    copy(row, "ps", id, "space");
+    copy(row, "pid", id, "pid");
+    copy(row, "comm", id, "comm");
+    if (listens)
+        put_listener(row, id);
+    copy(row, "src-addr", id, "local");
+    copy(row, "dst-addr", id, "remote");
+}
+
+json_t *rows_cm_ids(const json_t *status, const char *name)
+{
+    static const char *const lists[] = {"listeners", "connections"};
+    json_t *ids = json_array(), *id;
+    size_t k;
+
+    for (unsigned i = 0; i < 2; i++) {
+        json_array_foreach (json_object_get(json_object_get(status, "cm"), lists[i]), k, id) {
+            const char *device = member_text(id, "device");
+            if (!*device || strcmp(device, name) == 0)
+                json_array_append(ids, id);
+        }
+    }
+    return ids;
+}
+
 /* clang-format off */
 const struct row_kind row_kinds[] = {
     {"qp",   true,  "lqpn pdn rqpn type state rq-psn sq-psn path-mig-state pid comm ctxn ", fill_qp, "qps"},
@@ -205,6 +272,7 @@ const struct row_kind row_kinds[] = {
     {"mr",   false, "rkey lkey iova mrlen pid comm mrn pdn ctxn ", fill_mr, "mrs"},
     {"pd",   false, "users pid comm ctxn pdn ", fill_pd, "pds"},
     {"srq",  false, "srqn type lqpn pdn cqn pid comm ctxn ", fill_srq, "srqs"},
+    {"cm_id", true, "cm-idn lqpn type state ps pid comm src-addr dst-addr ", fill_cm_id, "cm_ids"},
     {"ctx",  false, "ctxn pid comm ", fill_ctx, "sessions"},
     {"mw",   false, "rkey type max_entries pid comm pdn ctxn ", fill_mw, "mws"},
     {"xrcd", false, "xrcdn users srqs qps inode ", fill_xrcd, "xrcds"},

@@ -22,6 +22,10 @@ extern const struct row_kind row_kinds[];
 /* NULL: there is no such kind. */
 const struct row_kind *row_kind_find(const char *name);
 
+/* The IDs of rdma_cm (kind cm_id) on the device of this name, as a new reference. An ID of no device in particular, such as
+ * a listener at all addresses, is on each device, as with the rdma tool. */
+json_t *rows_cm_ids(const json_t *status, const char *name);
+
 /* Rows about the device with this index: itself, its port, and how many objects it has. details: with the fields that
  * the rdma tool shows for -d. They return new references. */
 json_t *row_dev(const json_t *device, unsigned index, bool details);

@@ -163,6 +163,7 @@ static json_t *rows_of(const struct show *o, const json_t *status, bool *found)
         if (o->device && (strlen(name) != o->device_len || memcmp(name, o->device, o->device_len) != 0))
             continue;
         *found = true;
+        json_object_set_new(device, "cm_ids", rows_cm_ids(status, name));
         add_device(o, device, (unsigned)i, rows);
     }
     return rows;
@@ -301,7 +302,7 @@ int cmd_res(int argc, char **argv)
     static const struct argp argp = {
         options,
         parse,
-        "[show] [DEVICE]\n[show] qp|cq|mr|pd|srq|ctx|mw|xrcd|tm [dev DEVICE] [FIELD VALUE[,VALUE...]]...",
+        "[show] [DEVICE]\n[show] qp|cq|mr|pd|srq|cm_id|ctx|mw|xrcd|tm [dev DEVICE] [FIELD VALUE[,VALUE...]]...",
         "Shows how many objects the programs have, or the objects of one kind, with the words and JSON fields of `rdma "
         "res`. Fields select objects: by a number, a range of numbers, or a text.\v"
         "Examples:\n"

@@ -102,7 +102,11 @@ is "two hosts" "$out" "all right"
 # The counters for Prometheus.
 have "counters" curl || exit $((failures > 0))
 port=$((20000 + $$ % 10000))
-out=$("$pumice" run --addresses "$block.3" --daemon-options "--metrics $port" -- curl -s "http://127.0.0.1:$port/metrics" 2>&1)
+mkfifo "$dir/ready"
+"$BUILD/bin/pumiced" --metrics $port --socket "$dir/s" --address "$block.3" --ready-fd 3 3>"$dir/ready" 2>"$dir/log" &
+pids+=($!)
+read -r -t 20 _ <"$dir/ready" || fail "the daemon does not start: $(cat "$dir/log")"
+out=$(curl -s "http://127.0.0.1:$port/metrics" 2>&1)
 has "counters" "$out" "pumice_cm_req_sent_total 0"
 has "counters of QP 1" "$out" 'pumice_gsi_mads_sent_total{device="pumice0"} 0'
 exit $((failures > 0))

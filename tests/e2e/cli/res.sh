@@ -34,7 +34,7 @@ FIELDS = {
     "srq": "ifindex ifname srqn type lqpn pdn pid comm ctxn",
     "ctx": "ifindex ifname ctxn pid comm",
 }
-COUNTS = {"qp": 3, "cq": 1, "mr": 1, "pd": 1, "srq": 1, "ctx": 1, "mw": 0, "xrcd": 0}
+COUNTS = {"qp": 3, "cq": 1, "mr": 1, "pd": 1, "srq": 1, "cm_id": 0, "ctx": 1, "mw": 0, "xrcd": 0}
 assert rows("res") == [dict(ifindex=0, ifname=name, **COUNTS)], rows("res")
 assert list(rows("res")[0]) == ["ifindex", "ifname", *COUNTS]
 assert run("res", "show", name).split() == run("res").split()

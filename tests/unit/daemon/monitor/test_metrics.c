@@ -30,16 +30,33 @@ Test(metrics, only_on_the_loopback)
 
 Test(metrics, labels_are_escaped)
 {
-    json_t *devices =
-        json_pack("[{s:s, s:s, s:{s:i}, s:[{s:i, s:s, s:s, s:{s:i}}]}]", "name", "a\"b", "port", "active", "counters",
-                  "sent_pkts", 5, "qps", "qpn", 17, "type", "RC", "comm", "x\\\n", "counters", "sent_pkts", 4);
+    json_t *status = json_pack("{s:[{s:s, s:s, s:{s:i}, s:[{s:i, s:s, s:s, s:{s:i}}]}]}", "devices", "name", "a\"b",
+                               "port", "active", "counters", "sent_pkts", 5, "qps", "qpn", 17, "type", "RC", "comm",
+                               "x\\\n", "counters", "sent_pkts", 4);
     char *text;
 
-    cr_assert_not_null(devices);
-    text = metrics_text(devices);
+    cr_assert_not_null(status);
+    text = metrics_text(status);
     cr_expect_not_null(strstr(text, "pumice_sent_pkts_total{device=\"a\\\"b\"} 5\n"));
     cr_expect_not_null(strstr(
         text, "pumice_qp_sent_pkts_total{device=\"a\\\"b\",qpn=\"0x000011\",type=\"RC\",program=\"x\\\\\\n\"} 4\n"));
     free(text);
-    json_decref(devices);
+    json_decref(status);
+}
+
+Test(metrics, connection_management)
+{
+    json_t *status = json_pack("{s:[], s:{s:b, s:{s:i}, s:{s:i}}}", "devices", "cm", "answers", 1, "counters",
+                               "req_sent", 7, "states", "LISTEN", 2);
+    char *text = metrics_text(status);
+
+    cr_expect_not_null(strstr(text, "pumice_cm_req_sent_total 7\n"));
+    cr_expect_not_null(strstr(text, "pumice_cm_rtu_sent_total 0\n"));
+    cr_expect_not_null(strstr(text, "pumice_cm_ids{state=\"LISTEN\"} 2\n"));
+    free(text);
+    json_object_set_new(json_object_get(status, "cm"), "answers", json_false());
+    text = metrics_text(status);
+    cr_expect_null(strstr(text, "pumice_cm"), "a silent thread has no values");
+    free(text);
+    json_decref(status);
 }
