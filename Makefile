@@ -423,10 +423,12 @@ sim-soak: deps-test
 	@end=$$(($$(date +%s) + $(SOAK_SECONDS))); while [ $$(date +%s) -lt $$end ]; do \
 		$(SIM_BIN) --seed $$(date +%s%N) -n 20000 --out $(BUILD)/sim || exit 1; done
 
-# Pairs of programs that start and end on several hosts, with faults and sudden deaths, for half an hour.
+# A thousand programs that are killed one after the other. Then pairs of programs that start and end on several hosts, with
+# faults and sudden deaths, for half an hour.
 .PHONY: soak
 soak: deps-test
 	$(SUBMAKE) tests
+	@VT_KILLS=1000 tests/verbs/run.sh -b $(BUILD) test_kills
 	@BUILD=$(BUILD) tests/soak/soak.py $(SOAK_ARGS)
 
 # A hostile member beside a bystander, a minute for each attack. `make test` runs it for some seconds. SOAK_ARGS: options of
