@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/core/ack_order.h"
 #include "daemon/core/control/exit_check.h"
 #include "daemon/core/control/qp_timer.h"
 #include "daemon/core/path/dcqcn.h"
@@ -215,30 +216,13 @@ static bool send_cnp(struct qp *qp, struct tx_batch *b)
     return true;
 }
 
-/* Would the peer get a plain ACK behind the QP's data together with these data? They are one packet, not shorter than an
- * ACK, and both packets leave by one GSO send that arrives whole. */
-static bool ack_joins_data(const struct qp *qp, const struct tx_batch *b)
-{
-    const struct requester *r = &qp->req;
-    return b->gso.whole && r->sq.tail - r->cur == 1 && req_wqe(r, r->cur)->length - 1 < qp->mtu &&
-           b->n + 2 <= b->gso.pkts && b->used + 2 * (PKT_HEADERS_MAX + ICRC_LEN) + qp->mtu <= b->gso.bytes;
-}
-
-/* May a plain ACK wait until the QP's data are in the batch? An ACK goes before data, as a NIC sends it: the data may be
- * the program's answer to the acknowledged message. The peer's program may rely on it that its request completes before
- * the answer comes, as perftest does with events. An ACK that reaches the peer together with the answer costs least. */
-static bool ack_may_wait(const struct qp *qp, const struct tx_batch *b)
-{
-    return !resp_is_urgent(&qp->resp) && (qp->req.cur == qp->req.sq.tail || ack_joins_data(qp, b));
-}
-
 /* One turn of one QP. NAKs and responses come before data. A turn has at most one burst of each. So a peer that READs
  * without end does not keep this QP's own requests back. */
 static enum tx_result qp_turn(struct qp *qp, struct tx_batch *b, uint64_t now)
 {
     if (!send_cnp(qp, b))
         return TX_FULL;
-    bool ack_waits = resp_has_work(&qp->resp) && ack_may_wait(qp, b);
+    bool ack_waits = resp_has_work(&qp->resp) && ack_order_may_wait(qp, b);
     uint32_t n = b->n;
     enum tx_result r = resp_has_work(&qp->resp) && !ack_waits ? resp_tx(qp, b, now) : TX_DONE;
     if (r != TX_FULL) {

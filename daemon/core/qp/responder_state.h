@@ -49,6 +49,7 @@ struct responder {
     bool nak_quiet; /* the sender knows that it has to go back: the responder sends no other NAK */
     uint32_t nak_last; /* PSN of the last packet that was out of sequence */
     bool ack_pending;
+    bool ack_of_receive; /* the ACK that is due is for a message that took a receive request */
     /* A plain ACK names the last packet that was executed and has no response of its own. An ACK that names a READ
      * or an atomic would tell some requesters that its response has come (IBA C9-105). */
     uint32_t plain_psn, plain_msn;

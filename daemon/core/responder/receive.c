@@ -160,6 +160,7 @@ static void accepted(struct qp *qp, const struct pkt *p, uint64_t now)
     if (!resp_is_answered(p->opcode & OP_OPERATION_MASK)) {
         r->plain_psn = p->psn;
         r->plain_msn = r->msn;
+        r->ack_of_receive |= (props & OP_NEEDS_RECV) && (props & (OP_IS_LAST | OP_IS_ONLY));
         if (p->ackreq) {
             if (r->ack_pending)
                 COUNT(qp, ack_coalesced);

@@ -37,7 +37,7 @@ static void answered(struct qp *qp, struct resource *res)
     if (psn_diff(r->plain_psn, res->first_psn) < 0) {
         if (r->ack_pending)
             COUNT(qp, ack_coalesced);
-        r->ack_pending = false;
+        r->ack_pending = r->ack_of_receive = false;
         r->ack_deadline = 0;
     }
     resp_response_done(qp, res);
@@ -155,13 +155,13 @@ static enum tx_result send_acknowledgement(struct qp *qp, struct tx_batch *b)
         if (!send_ack(qp, b, r->nak, r->nak_psn, r->msn))
             return TX_FULL;
         r->nak = 0;
-        r->ack_pending = false; /* a NAK acknowledges all before it */
+        r->ack_pending = r->ack_of_receive = false; /* a NAK acknowledges all before it */
         r->ack_deadline = 0;
     } else if (r->ack_pending) {
         if (!send_ack(qp, b, AETH_ACK | AETH_NO_CREDITS, r->plain_psn, r->plain_msn))
             return TX_FULL;
         COUNT(qp, acks_sent);
-        r->ack_pending = false;
+        r->ack_pending = r->ack_of_receive = false;
         r->ack_deadline = 0;
     }
     return TX_DONE;

@@ -233,14 +233,26 @@ Test(scheduler, an_ack_is_held_only_if_nothing_else_is_to_be_sent)
     cr_expect_not(b.held);
 }
 
-/* The place of the ACK in a batch that has it and an answer of so many bytes; -1: the batch has no ACK. */
-static int ack_beside_answer(uint32_t length, struct gso_run gso)
+static struct pkt send_of_four_bytes(void)
 {
-    struct pkt write = write_of_four_bytes();
+    struct sge sge = {FIX_VA, 64, key};
+    struct recv_wr wr = {.num_sge = 1};
+    cr_assert_eq(qp_post_recv(bulk, &wr, &sge), 0);
+    return (struct pkt){.opcode = OP_SEND_ONLY,
+                        .dest_qpn = qp_number(bulk),
+                        .psn = 100,
+                        .ackreq = true,
+                        .payload = (const uint8_t *)"data",
+                        .payload_len = 4};
+}
+
+/* The place of the ACK of a request in a batch that has it and an answer of so many bytes; -1: the batch has no ACK. */
+static int ack_beside(struct pkt *request, uint32_t length, struct gso_run gso)
+{
     struct tx_batch b = {.buf = out, .cap = sizeof out, .gso = gso};
     cr_assert_eq(batch(&b, sizeof out), 0);
     post(bulk, length);
-    fix_rx(&fix, &write);
+    fix_rx(&fix, request);
     b = (struct tx_batch){.buf = out, .cap = sizeof out, .gso = gso};
     cr_assert_eq(engine_tx(fix.e, &b, fix.now), (length + MTU - 1) / MTU + (length == 0) + 1);
     for (uint32_t i = 0; i < b.n; i++) {
@@ -248,6 +260,24 @@ static int ack_beside_answer(uint32_t length, struct gso_run gso)
             return (int)i;
     }
     return -1;
+}
+
+static int ack_beside_answer(uint32_t length, struct gso_run gso)
+{
+    struct pkt send = send_of_four_bytes();
+    return ack_beside(&send, length, gso);
+}
+
+/* A program that polls its memory for a WRITE would keep the processor from the daemon that receives the answer. */
+Test(scheduler, an_ack_of_a_write_goes_behind_a_short_answer)
+{
+    struct pkt write = write_of_four_bytes();
+    cr_expect_eq(ack_beside(&write, 64, (struct gso_run){0}), 1);
+}
+Test(scheduler, an_ack_of_a_write_goes_before_an_answer_of_many_packets)
+{
+    struct pkt write = write_of_four_bytes();
+    cr_expect_eq(ack_beside(&write, MTU + 1, (struct gso_run){0}), 0);
 }
 
 /* On a NIC, a request completes before the answer to it arrives. Programs rely on this order. */
